@@ -1,0 +1,229 @@
+/* bucket - an exact token bucket, see bucket.h. */
+#include "bucket.h"
+
+#include <assert.h>
+
+static const int64_t LEVEL_MIN = -(INT64_C(1) << 62);
+
+uint64_t bucket_capacity(const struct bucket *bucket)
+{
+	return bucket->burst > bucket->batch ? bucket->burst : bucket->batch;
+}
+
+static uint64_t capacity_now(const struct bucket *bucket)
+{
+	uint64_t capacity = bucket_capacity(bucket);
+
+	return bucket->awaited > capacity ? bucket->awaited : capacity;
+}
+
+/*
+ * What one interval releases, rounded up; one more when it is not whole, so that the fraction left
+ * of one interval finds room beside the next one's.
+ */
+static uint64_t batch_of(const struct bucket *bucket)
+{
+	u128 units = (u128)bucket->flow.num * bucket->interval_ns;
+	u128 whole = units / bucket->flow.den;
+
+	if (units % bucket->flow.den)
+		whole += 2;
+	return whole > TOKENS_MAX ? TOKENS_MAX : (uint64_t)whole;
+}
+
+static u128 units_of(const struct bucket *bucket, uint64_t tokens)
+{
+	return (u128)tokens * bucket->flow.den;
+}
+
+void bucket_account_open(struct bucket *bucket, struct bucket_account *account)
+{
+	*account = (struct bucket_account){
+		.opened = (i128)bucket->level * (i128)bucket->flow.den + (i128)bucket->part,
+	};
+	bucket->account = account;
+}
+
+static void spill(struct bucket *bucket)
+{
+	uint64_t capacity = capacity_now(bucket), over;
+	u128 units, allowed;
+
+	if (bucket->level < 0 || (uint64_t)bucket->level < capacity)
+		return;
+	over = (uint64_t)bucket->level - capacity;
+	units = units_of(bucket, over) + bucket->part;
+	allowed = bucket->awaited ? bucket->flow.num : 0;
+	if (units <= allowed)
+		return;
+	if (bucket->account)
+		bucket->account->spilled += units;
+	bucket->level = (int64_t)capacity;
+	bucket->part = 0;
+}
+
+static void flow_in(struct bucket *bucket, uint64_t until_ns)
+{
+	/* Below 2^64 * 2^51 + 2^51, so it fits. */
+	u128 units = (u128)bucket->flow.num * (until_ns - bucket->filled_ns);
+	u128 room = units_of(bucket, TOKENS_MAX) * 2;
+	u128 sum;
+
+	if (bucket->account)
+		bucket->account->accrued += units;
+	sum = units + bucket->part;
+	if (bucket->level < 0)
+		room += units_of(bucket, (uint64_t)-bucket->level);
+	if (sum > room) {
+		/* More than any capacity: the exact sum would be spilled, and may not fit a level. */
+		if (bucket->account)
+			bucket->account->spilled += sum - room;
+		sum = room;
+	}
+	bucket->level += (int64_t)(sum / bucket->flow.den);
+	bucket->part = (uint64_t)(sum % bucket->flow.den);
+	bucket->filled_ns = until_ns;
+	spill(bucket);
+}
+
+void bucket_refill(struct bucket *bucket, uint64_t now_ns)
+{
+	if (now_ns <= bucket->filled_ns)
+		return;
+	if (bucket->interval_ns) {
+		uint64_t ticks = (now_ns - bucket->grid_ns) / bucket->interval_ns;
+
+		if (ticks) {
+			bucket->grid_ns += ticks * bucket->interval_ns;
+			if (bucket->grid_ns > bucket->filled_ns)
+				flow_in(bucket, bucket->grid_ns);
+			bucket->released = bucket->level;
+		}
+	}
+	if (now_ns > bucket->filled_ns)
+		flow_in(bucket, now_ns);
+}
+
+void bucket_init(struct bucket *bucket, const struct rate *rate, uint64_t burst,
+		 uint64_t interval_ns, uint64_t now_ns)
+{
+	assert(!rate_is_unlimited(rate));
+	assert(burst >= 1 && burst <= TOKENS_MAX);
+	*bucket = (struct bucket){
+		.rate = *rate,
+		.flow = rate_fraction(rate),
+		.burst = burst,
+		.interval_ns = interval_ns,
+		.grid_ns = now_ns,
+		.filled_ns = now_ns,
+	};
+	if (interval_ns)
+		bucket->batch = batch_of(bucket);
+}
+
+void bucket_fill(struct bucket *bucket)
+{
+	bucket->level = (int64_t)bucket_capacity(bucket);
+	bucket->part = 0;
+	bucket->released = bucket->level;
+	assert(!bucket->account);
+}
+
+void bucket_restore(struct bucket *bucket, int64_t level, uint64_t part)
+{
+	if (level < LEVEL_MIN || part >= bucket->flow.den)
+		return;
+	bucket->level = level;
+	bucket->part = part;
+	if (level > (int64_t)bucket_capacity(bucket))
+		bucket_fill(bucket);
+	bucket->released = bucket->level;
+}
+
+void bucket_retune(struct bucket *bucket, const struct rate *rate, uint64_t burst,
+		   uint64_t interval_ns, uint64_t now_ns)
+{
+	struct bucket_account *account = bucket->account;
+	struct bucket old;
+
+	bucket_refill(bucket, now_ns);
+	old = *bucket;
+	bucket_init(bucket, rate, burst, interval_ns, now_ns);
+	bucket->awaited = old.awaited;
+	bucket->level = old.level;
+	bucket->part = (uint64_t)((u128)old.part * bucket->flow.den / old.flow.den);
+	if (interval_ns == old.interval_ns)
+		bucket->grid_ns = old.grid_ns;
+	bucket->released = old.interval_ns ? old.released : old.level;
+	if (account)
+		bucket_account_open(bucket, account);
+	spill(bucket);
+	if (bucket->released > bucket->level)
+		bucket->released = bucket->level;
+}
+
+void bucket_await(struct bucket *bucket, uint64_t tokens)
+{
+	bucket->awaited = tokens;
+	spill(bucket);
+	if (bucket->released > bucket->level)
+		bucket->released = bucket->level;
+}
+
+static int64_t takeable(const struct bucket *bucket)
+{
+	return bucket->interval_ns ? bucket->released : bucket->level;
+}
+
+bool bucket_has(const struct bucket *bucket, uint64_t tokens)
+{
+	return bucket->flow.num && takeable(bucket) >= (int64_t)tokens;
+}
+
+void bucket_take(struct bucket *bucket, uint64_t tokens)
+{
+	if (bucket->level < LEVEL_MIN + (int64_t)tokens)
+		return;
+	if (bucket->account)
+		bucket->account->taken += units_of(bucket, tokens);
+	bucket->level -= (int64_t)tokens;
+	bucket->released -= (int64_t)tokens;
+}
+
+void bucket_put(struct bucket *bucket, uint64_t tokens)
+{
+	if (bucket->account)
+		bucket->account->put += units_of(bucket, tokens);
+	bucket->level += (int64_t)tokens;
+	bucket->released += (int64_t)tokens;
+	spill(bucket);
+	if (bucket->released > bucket->level)
+		bucket->released = bucket->level;
+}
+
+uint64_t bucket_when(const struct bucket *bucket, uint64_t tokens, uint64_t now_ns)
+{
+	u128 need, wait_ns;
+	uint64_t at_ns = bucket->filled_ns, ticks;
+
+	if (!bucket->flow.num)
+		return NEVER_NS;
+	if (bucket_has(bucket, tokens))
+		return now_ns;
+	if (bucket->level < (int64_t)tokens) {
+		need = units_of(bucket, (uint64_t)((int64_t)tokens - bucket->level)) - bucket->part;
+		wait_ns = (need + bucket->flow.num - 1) / bucket->flow.num;
+		if (wait_ns >= NEVER_NS - at_ns)
+			return NEVER_NS;
+		at_ns += (uint64_t)wait_ns;
+	}
+	if (bucket->interval_ns) {
+		ticks = (at_ns - bucket->grid_ns + bucket->interval_ns - 1) / bucket->interval_ns;
+		if (!ticks)
+			ticks = 1;
+		if (ticks > (NEVER_NS - bucket->grid_ns) / bucket->interval_ns)
+			return NEVER_NS;
+		at_ns = bucket->grid_ns + ticks * bucket->interval_ns;
+	}
+	return at_ns > now_ns ? at_ns : now_ns;
+}

@@ -1,0 +1,99 @@
+/*
+ * bucket - an exact token bucket.
+ *
+ * The level is a whole number of tokens and a fraction with the denominator of the rate, so nothing
+ * is ever rounded: num/den tokens flow in per nanosecond, and what flowed in after any time is the
+ * exact product. The level stops at the capacity, the largest of
+ *
+ *	burst		what an idle bucket may save up,
+ *	a batch		what one interval releases (below), and
+ *	awaited		the tokens that the reader whose turn it is has asked for, so that a take
+ *			larger than the burst gets its share.
+ *
+ * While somebody waits the level may pass the capacity by what flows in during one nanosecond: a
+ * deadline is rounded up to whole nanoseconds, and what comes in by that is not lost. So the bound
+ * over any window w is rate * (w + 1 ns) + the capacity.
+ *
+ * With an interval, tokens flow in as ever, but what may be taken is released only at whole
+ * multiples of the interval since the bucket was made.
+ *
+ * A debt (charge) is a negative level.
+ */
+#ifndef RATEFS_CORE_BUCKET_H
+#define RATEFS_CORE_BUCKET_H
+
+#include "quantity.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Where every token went, in units of 1/den token, for the simulator and the tests. Always
+ * opened + accrued + put - taken - spilled = the level.
+ */
+struct bucket_account {
+	i128 opened;  /* what was there when the account was opened, or the denominator changed */
+	u128 accrued; /* flowed in */
+	u128 put;     /* by bucket_put, spilled or not */
+	u128 taken;   /* by bucket_take */
+	u128 spilled; /* lost to the capacity */
+};
+
+/* Begins an account of @bucket, in @account's memory. */
+struct bucket;
+void bucket_account_open(struct bucket *bucket, struct bucket_account *account);
+
+struct bucket {
+	struct rate rate;	 /* not `max`; 0 lets nothing pass */
+	struct fraction flow;	 /* the same, to calculate with */
+	uint64_t burst;		 /* 1 to TOKENS_MAX */
+	uint64_t interval_ns;	 /* 0: tokens are released one by one */
+	uint64_t batch;		 /* least capacity that an interval needs, 0 without one */
+	uint64_t awaited;	 /* tokens asked for by the one whose turn it is, 0 if nobody's */
+	int64_t level;		 /* whole tokens, rounded down: negative in debt */
+	uint64_t part;		 /* and part/den of one more */
+	int64_t released;	 /* with an interval: tokens of the level that may be taken */
+	uint64_t grid_ns;	 /* with an interval: the last release */
+	uint64_t filled_ns;	 /* level and part are as of this time */
+	struct bucket_account *account; /* borrowed; NULL but in the simulator and tests */
+};
+
+/*
+ * An empty bucket of @rate (not `max`), @burst 1 to TOKENS_MAX; @interval_ns is 0 or so that an
+ * interval's tokens are at most TOKENS_MAX.
+ */
+void bucket_init(struct bucket *bucket, const struct rate *rate, uint64_t burst,
+		 uint64_t interval_ns, uint64_t now_ns);
+
+/* Tokens an idle bucket holds when it is full. */
+uint64_t bucket_capacity(const struct bucket *bucket);
+
+/* Makes the bucket full, as a new limiter's is. */
+void bucket_fill(struct bucket *bucket);
+
+/* Sets the level to what was known to be left, as far as it makes sense. */
+void bucket_restore(struct bucket *bucket, int64_t level, uint64_t part);
+
+/* A new rate, burst or interval counts from now on; the level stays, what is over spills. */
+void bucket_retune(struct bucket *bucket, const struct rate *rate, uint64_t burst,
+		   uint64_t interval_ns, uint64_t now_ns);
+
+/* Lets flow in what is due until @now_ns. Time does not go back. */
+void bucket_refill(struct bucket *bucket, uint64_t now_ns);
+
+/* Tells that the reader whose turn it is wants @tokens, 0 when nobody waits. Refill first. */
+void bucket_await(struct bucket *bucket, uint64_t tokens);
+
+/* Whether @tokens may be taken. Refill first. */
+bool bucket_has(const struct bucket *bucket, uint64_t tokens);
+
+/* Takes @tokens; the level may become negative, down to -2^62, where it stays. Refill first. */
+void bucket_take(struct bucket *bucket, uint64_t tokens);
+
+/* Puts @tokens back, at most up to the capacity. Refill first. */
+void bucket_put(struct bucket *bucket, uint64_t tokens);
+
+/* The first time, not before @now_ns, at which @tokens may be taken, or NEVER_NS. Refill first. */
+uint64_t bucket_when(const struct bucket *bucket, uint64_t tokens, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,162 @@
+/*
+ * engine - THE entry: one step per event, and the time of the next one.
+ *
+ * Every function is one step. It is told the time (ns of a clock that does not go back), first
+ * serves those who were due until then, each at the time at which it was due, and then does its
+ * work. What comes of it waits for the caller in three lists, to be collected before the next step:
+ * engine_done() readers, engine_fired() watchers, engine_changed() changes.
+ *
+ * A daemon that was held up serves late readers as of the time they were due, so that being woken
+ * late costs no capacity; but at most ENGINE_CATCH_UP_NS back, so that one that was stopped for long
+ * does not let through at once what it missed.
+ *
+ * There are no threads in here: callers hold one lock around each step and its collection.
+ */
+#ifndef RATEFS_CORE_ENGINE_H
+#define RATEFS_CORE_ENGINE_H
+
+#include "limiter.h"
+#include "source.h"
+#include "tree.h"
+
+#define ENGINE_CATCH_UP_NS UINT64_C(10000000)
+
+/* Limits at the door: -ENOSPC. */
+enum {
+	ENGINE_LIMITERS_MAX = 1000000,
+	ENGINE_WAITERS_MAX = 1000000,
+};
+
+enum change_kind { CHANGE_MAKE, CHANGE_REMOVE, CHANGE_RENAME, CHANGE_SETTINGS, CHANGE_OWNER };
+
+/* SETTING_COUNT and above are not settings: the whole `config`. */
+enum { CHANGE_CONFIG = SETTING_COUNT };
+
+/* Who may use a limiter and who may tune it. */
+struct owner {
+	uint32_t uid;
+	uint32_t gid;
+	uint16_t access; /* permission bits */
+};
+
+/*
+ * Something to be changed. The memory is the caller's until engine_changed() gives it back; the
+ * caller fills in the first part.
+ */
+struct change {
+	enum change_kind kind;
+	struct limiter *limiter;	    /* the one to be changed; the parent of one to be made */
+	char name[NAME_BYTES_MAX + 1];	    /* MAKE and RENAME: the new name */
+	unsigned int setting;		    /* SETTINGS: enum setting_id, or CHANGE_CONFIG */
+	const char *text;		    /* SETTINGS, and MAKE (may be NULL): borrowed */
+	struct owner owner;		    /* MAKE and OWNER: as it shall be */
+
+	/* Filled in by the engine, read by the source. */
+	struct settings settings; /* as they shall be */
+	char path[PATH_TEXT];	  /* of the limiter (or parent), before the change */
+	uint32_t altered;	  /* bit for each setting that differs */
+	int outcome;		  /* once it is done: 0 or -errno */
+	char error[ERROR_TEXT];	  /* why it was refused, a sentence */
+
+	/* The engine's. */
+	struct limiter *made;	/* MAKE: the limiter; given back as a result */
+	struct bucket *buckets; /* owned */
+	char *renamed;		/* owned */
+	bool started;		/* the source has it */
+	struct change *next;
+};
+
+/* Where a restored limiter's bucket stands. */
+struct level {
+	int64_t tokens;
+	uint64_t part; /* numerator over the denominator of the limit's rate */
+};
+
+struct engine {
+	struct schedule schedule;
+	struct tree tree;
+	struct source *source; /* borrowed */
+	struct change *line;   /* changes under way: the first is the source's */
+	struct change *line_last;
+	struct change *changed; /* done, for the caller to collect, in order */
+	struct change *changed_last;
+	bool storing;		/* inside source->store() */
+	uint64_t began_ns;
+	uint32_t waiting; /* readers, in all limiters */
+};
+
+/* 0 or -ENOMEM. @root says who owns the top directory. */
+int engine_init(struct engine *engine, struct source *source, const struct owner *root,
+		uint64_t now_ns);
+
+/* Frees everything. Nobody may wait any more and no change be under way. */
+void engine_free(struct engine *engine);
+
+/* The time at which engine_run() must be called next, or NEVER_NS. */
+uint64_t engine_next_ns(const struct engine *engine);
+
+/* Serves all who are due. */
+void engine_run(struct engine *engine, uint64_t now_ns);
+
+/*
+ * Asks for waiter->tokens (0 to TOKENS_MAX) of waiter->limiter.
+ *
+ * 0: granted. -EINPROGRESS: it waits, and engine_done() will return it with its outcome.
+ * -EAGAIN: the waiter has an expiry and the tokens cannot be had in @within_ns (which counts for
+ * such waiters only). -ENODEV: the limiter is gone. -ENOSPC: too many wait.
+ */
+int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns);
+
+/* Takes @tokens now (0), or not: -EAGAIN, counted as refused; -ENODEV. */
+int engine_try(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
+
+/* As engine_try(), but counts no refusal: for one who will wait if it must. */
+int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
+
+/* Whether a token could be had now; counts nothing. A removed limiter is ready: with an error. */
+bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t now_ns);
+
+/* A waiter, neither done nor collected, leaves; it is the caller's again. */
+void engine_cancel(struct engine *engine, struct waiter *waiter, uint64_t now_ns);
+
+/* A grant that could not be delivered goes back. */
+void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens,
+		   uint64_t now_ns);
+
+/* Charges @tokens, or gives back if negative. 0 or -ENODEV. */
+int engine_charge(struct engine *engine, struct limiter *limiter, int64_t tokens, uint64_t now_ns);
+
+/* Nanoseconds until @tokens would be granted; NEVER_NS. The limiter is not removed. */
+uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tokens,
+		    uint64_t now_ns);
+
+/* engine_fired() returns @watcher once a token of @limiter could be had, or it is removed. */
+void engine_watch(struct engine *engine, struct limiter *limiter, struct watcher *watcher,
+		  uint64_t now_ns);
+
+/* Brings the gauges of @limiter up to @now_ns. */
+void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now_ns);
+
+/* Begins a change; engine_changed() returns it when it is done or refused. */
+void engine_change(struct engine *engine, struct change *change, uint64_t now_ns);
+
+/* Takes back a change that has not started: true. False: it is under way. */
+bool engine_withdraw(struct engine *engine, struct change *change);
+
+/* The source's answer to the change it was given last. */
+void engine_stored(struct engine *engine, struct change *change, int err);
+
+/*
+ * A limiter found in the source at the start. Its buckets hold @levels (@level_count of them, taken
+ * only as far as they make sense), and are empty without. 0, -EEXIST, -EINVAL, -ENOMEM, -ENOSPC.
+ */
+int engine_restore(struct engine *engine, struct limiter *parent, const char *name,
+		   const struct settings *settings, const struct owner *owner,
+		   const struct level *levels, uint32_t level_count, struct limiter **restored);
+
+/* What has come of the steps so far, one by one; NULL when there is no more. */
+struct waiter *engine_done(struct engine *engine);
+struct watcher *engine_fired(struct engine *engine);
+struct change *engine_changed(struct engine *engine);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * heap - an intrusive pairing heap: the smallest key first.
+ *
+ * Holds deadlines (the engine's timers) and turns (children waiting in their parent). It allocates
+ * nothing, so it cannot fail. Insert O(1), remove O(log n) amortised.
+ *
+ * Fredman, Sedgewick, Sleator, Tarjan: "The pairing heap: a new form of self-adjusting heap" (1986).
+ */
+#ifndef RATEFS_CORE_HEAP_H
+#define RATEFS_CORE_HEAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct heap_node {
+	uint64_t key;
+	struct heap_node *child; /* first child */
+	struct heap_node *next;	 /* next sibling */
+	struct heap_node *back;	 /* previous sibling, or the parent; itself when it is the root */
+};
+
+struct heap {
+	struct heap_node *root; /* not owned */
+};
+
+static inline bool heap_holds(const struct heap_node *node)
+{
+	return node->back;
+}
+
+/* @node must not be in a heap. */
+void heap_insert(struct heap *heap, struct heap_node *node, uint64_t key);
+
+/* Removing a node that is in no heap does nothing. */
+void heap_remove(struct heap *heap, struct heap_node *node);
+
+/* Gives @node the key @key, whether it was in the heap or not. */
+static inline void heap_place(struct heap *heap, struct heap_node *node, uint64_t key)
+{
+	if (heap_holds(node)) {
+		if (node->key == key)
+			return;
+		heap_remove(heap, node);
+	}
+	heap_insert(heap, node, key);
+}
+
+#endif

@@ -1,0 +1,425 @@
+/* limiter - one rate limiter, see limiter.h. */
+#include "limiter.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+struct limiter *limiter_of_turn(struct heap_node *node)
+{
+	return (struct limiter *)((char *)node - offsetof(struct limiter, turn));
+}
+
+struct limiter *limiter_of_due(struct heap_node *node)
+{
+	return (struct limiter *)((char *)node - offsetof(struct limiter, due));
+}
+
+void limiter_settings(const struct limiter *limiter, struct settings *settings)
+{
+	*settings = (struct settings){
+		.limit_count = limiter->bucket_count,
+		.partitions = limiter->partition_setting,
+		.burst = limiter->burst,
+		.interval_ns = limiter->interval_ns,
+		.lease_ns = limiter->lease_ns,
+		.reserve_rate = limiter->reserve_rate,
+		.reserve_hosts = limiter->reserve_hosts,
+		.mode = (enum limiter_mode)limiter->mode,
+	};
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		const struct bucket *bucket = &limiter->buckets[i];
+
+		settings->limits[i].rate = bucket->rate;
+		settings->limits[i].burst = limiter->own_bursts >> i & 1 ? bucket->burst : 0;
+	}
+}
+
+static void refill(struct limiter *limiter, uint64_t now_ns)
+{
+	for (unsigned int i = 0; i < limiter->bucket_count; i++)
+		bucket_refill(&limiter->buckets[i], now_ns);
+}
+
+static void await(struct limiter *limiter, uint64_t tokens)
+{
+	for (unsigned int i = 0; i < limiter->bucket_count; i++)
+		bucket_await(&limiter->buckets[i], tokens);
+}
+
+static bool buckets_have(const struct limiter *limiter, uint64_t tokens)
+{
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		if (!bucket_has(&limiter->buckets[i], tokens))
+			return false;
+	}
+	return true;
+}
+
+static bool has(const struct limiter *limiter, uint64_t tokens)
+{
+	switch ((enum limiter_mode)limiter->mode) {
+	case MODE_ENFORCE:
+		return buckets_have(limiter, tokens);
+	case MODE_SHADOW:
+	case MODE_OPEN:
+		return true;
+	case MODE_CLOSED:
+	case MODE_COUNT:
+		break;
+	}
+	return false;
+}
+
+/* When the limiter itself, regardless of its ancestors, has @tokens. */
+static uint64_t when(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+{
+	uint64_t at_ns = now_ns;
+
+	if (limiter->mode == MODE_CLOSED)
+		return NEVER_NS;
+	if (limiter->mode != MODE_ENFORCE)
+		return now_ns;
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		uint64_t bucket_ns = bucket_when(&limiter->buckets[i], tokens, now_ns);
+
+		at_ns = bucket_ns > at_ns ? bucket_ns : at_ns;
+	}
+	return at_ns;
+}
+
+static void take(struct limiter *limiter, uint64_t tokens)
+{
+	if (limiter->mode == MODE_OPEN)
+		return;
+	for (unsigned int i = 0; i < limiter->bucket_count; i++)
+		bucket_take(&limiter->buckets[i], tokens);
+}
+
+static void put(struct limiter *limiter, uint64_t tokens)
+{
+	if (limiter->mode == MODE_OPEN)
+		return;
+	for (unsigned int i = 0; i < limiter->bucket_count; i++)
+		bucket_put(&limiter->buckets[i], tokens);
+}
+
+/* Takes @tokens for a reader all along the path to the root. */
+static void take_path(struct limiter *limiter, uint64_t tokens)
+{
+	for (; limiter; limiter = limiter->parent) {
+		limiter->counters[COUNTER_GRANTED] += tokens;
+		if (limiter->mode == MODE_SHADOW && !buckets_have(limiter, tokens))
+			limiter->counters[COUNTER_SHADOWED] += tokens;
+		else
+			take(limiter, tokens);
+	}
+}
+
+static void want(struct limiter *limiter, uint64_t more, uint64_t less)
+{
+	for (; limiter; limiter = limiter->parent)
+		limiter->wanted += more - less;
+}
+
+/* Takes @waiter out of its queue, whatever the reason. */
+static void leave(struct schedule *schedule, struct waiter *waiter)
+{
+	queue_remove(&waiter->limiter->queue, waiter);
+	want(waiter->limiter, 0, waiter->tokens);
+	if (waiter->expiry)
+		heap_remove(&schedule->expiries, &waiter->expiry->node);
+}
+
+static void grant(struct schedule *schedule, struct waiter *waiter)
+{
+	struct limiter *limiter = waiter->limiter;
+
+	leave(schedule, waiter);
+	take_path(limiter, waiter->tokens);
+	limiter->counters[COUNTER_SERVED]++;
+	limiter->counters[COUNTER_DELAYED] += schedule->now_ns - waiter->asked_ns;
+	waiter->outcome = 0;
+	queue_append(&schedule->done, waiter);
+}
+
+/* The earliest of those who wait here and those whom the children put forward. */
+static struct waiter *earliest(const struct limiter *limiter)
+{
+	struct waiter *own = limiter->queue.first;
+	struct heap_node *turn = limiter->ready.root;
+
+	if (turn && (!own || turn->key < own->ticket))
+		return limiter_of_turn(turn)->current;
+	return own;
+}
+
+static void fire(struct schedule *schedule, struct limiter *limiter)
+{
+	while (limiter->watchers) {
+		struct watcher *watcher = limiter->watchers;
+
+		limiter_unwatch(watcher);
+		watcher->next = schedule->fired;
+		schedule->fired = watcher;
+	}
+}
+
+/* Sets or clears the time at which @limiter must be settled again. */
+static void set_deadline(struct schedule *schedule, struct limiter *limiter, bool ready)
+{
+	uint64_t at_ns = NEVER_NS;
+
+	if (limiter->current) {
+		if (!ready)
+			at_ns = when(limiter, limiter->current->tokens, schedule->now_ns);
+	} else if (limiter->watchers) {
+		at_ns = limiter_when(schedule, limiter, 1);
+		if (at_ns <= schedule->now_ns) {
+			fire(schedule, limiter);
+			at_ns = NEVER_NS;
+		}
+	}
+	assert(at_ns > schedule->now_ns);
+	if (at_ns == NEVER_NS)
+		heap_remove(&schedule->deadlines, &limiter->due);
+	else
+		heap_place(&schedule->deadlines, &limiter->due, at_ns);
+}
+
+/*
+ * Walks from @limiter to the root. What changes in a limiter changes nothing in its siblings and
+ * children, so the path is all that needs a look. The root limits nothing: whoever comes first
+ * there is granted, and the walk begins again where that reader waited.
+ */
+void limiter_settle(struct schedule *schedule, struct limiter *limiter)
+{
+	while (limiter) {
+		struct waiter *current = earliest(limiter);
+		bool ready;
+
+		refill(limiter, schedule->now_ns);
+		limiter->current = current;
+		await(limiter, current ? current->tokens : 0);
+		ready = current && has(limiter, current->tokens);
+		if (ready && limiter_is_root(limiter)) {
+			limiter = current->limiter;
+			grant(schedule, current);
+			continue;
+		}
+		if (ready)
+			heap_place(&limiter->parent->ready, &limiter->turn, current->ticket);
+		else if (limiter->parent)
+			heap_remove(&limiter->parent->ready, &limiter->turn);
+		set_deadline(schedule, limiter, ready);
+		limiter = limiter->parent;
+	}
+}
+
+bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
+{
+	for (struct limiter *l = limiter; l; l = l->parent) {
+		if (l->current)
+			return false;
+		refill(l, schedule->now_ns);
+		if (!has(l, tokens))
+			return false;
+	}
+	take_path(limiter, tokens);
+	limiter->counters[COUNTER_SERVED]++;
+	return true;
+}
+
+bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expiry_ns)
+{
+	struct limiter *limiter = waiter->limiter;
+
+	if (limiter_try(schedule, limiter, waiter->tokens))
+		return true;
+	waiter->ticket = ++schedule->tickets;
+	waiter->asked_ns = schedule->now_ns;
+	queue_append(&limiter->queue, waiter);
+	want(limiter, waiter->tokens, 0);
+	if (waiter->expiry) {
+		*waiter->expiry = (struct expiry){.waiter = waiter};
+		heap_insert(&schedule->expiries, &waiter->expiry->node, expiry_ns);
+	}
+	/* One who comes behind others changes nothing for them. */
+	if (limiter->queue.first == waiter)
+		limiter_settle(schedule, limiter);
+	return false;
+}
+
+void limiter_cancel(struct schedule *schedule, struct waiter *waiter)
+{
+	leave(schedule, waiter);
+	waiter->limiter->counters[COUNTER_CANCELLED]++;
+	if (waiter->limiter->current == waiter || waiter->limiter->watchers)
+		limiter_settle(schedule, waiter->limiter);
+}
+
+void limiter_expire(struct schedule *schedule, struct waiter *waiter)
+{
+	leave(schedule, waiter);
+	waiter->limiter->counters[COUNTER_REFUSED]++;
+	waiter->outcome = -EAGAIN;
+	queue_append(&schedule->done, waiter);
+	limiter_settle(schedule, waiter->limiter);
+}
+
+void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
+{
+	limiter->counters[COUNTER_SERVED]--;
+	for (struct limiter *l = limiter; l; l = l->parent) {
+		l->counters[COUNTER_GRANTED] -= tokens;
+		refill(l, schedule->now_ns);
+		put(l, tokens);
+	}
+	limiter_settle(schedule, limiter);
+}
+
+void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t tokens)
+{
+	enum counter counter = tokens < 0 ? COUNTER_RETURNED : COUNTER_CHARGED;
+	uint64_t size = tokens < 0 ? (uint64_t)-tokens : (uint64_t)tokens;
+
+	for (struct limiter *l = limiter; l; l = l->parent) {
+		l->counters[counter] += size;
+		refill(l, schedule->now_ns);
+		if (tokens < 0)
+			put(l, size);
+		else
+			take(l, size);
+	}
+	limiter_settle(schedule, limiter);
+}
+
+uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
+{
+	static const uint64_t most = UINT64_C(1) << 62;
+	uint64_t at_ns = schedule->now_ns;
+
+	for (; limiter; limiter = limiter->parent) {
+		uint64_t ahead = limiter->wanted < most ? limiter->wanted : most;
+		uint64_t own_ns;
+
+		refill(limiter, schedule->now_ns);
+		own_ns = when(limiter, ahead + tokens, schedule->now_ns);
+		at_ns = own_ns > at_ns ? own_ns : at_ns;
+	}
+	return at_ns;
+}
+
+uint64_t limiter_when_ahead(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+{
+	uint64_t at_ns = now_ns;
+
+	for (; limiter; limiter = limiter->parent) {
+		uint64_t own_ns = when(limiter, tokens, now_ns);
+
+		at_ns = own_ns > at_ns ? own_ns : at_ns;
+	}
+	return at_ns;
+}
+
+void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher)
+{
+	assert(!watcher->limiter);
+	watcher->limiter = limiter;
+	watcher->previous = NULL;
+	watcher->next = limiter->watchers;
+	if (watcher->next)
+		watcher->next->previous = watcher;
+	limiter->watchers = watcher;
+	limiter_settle(schedule, limiter);
+}
+
+void limiter_unwatch(struct watcher *watcher)
+{
+	if (!watcher->limiter)
+		return;
+	if (watcher->previous)
+		watcher->previous->next = watcher->next;
+	else
+		watcher->limiter->watchers = watcher->next;
+	if (watcher->next)
+		watcher->next->previous = watcher->previous;
+	watcher->limiter = NULL;
+}
+
+/* Settles those below @limiter who watch: what they watch for may come sooner now. */
+static void settle_watchers(struct schedule *schedule, struct limiter *limiter)
+{
+	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling) {
+		if (l->watchers)
+			limiter_settle(schedule, l);
+		settle_watchers(schedule, l);
+	}
+}
+
+void limiter_configure(struct schedule *schedule, struct limiter *limiter,
+		       const struct settings *settings, struct bucket *buckets, bool full)
+{
+	struct bucket *old = limiter->buckets;
+
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		const struct limit *limit = &settings->limits[i];
+		uint64_t burst = limit->burst ? limit->burst : settings->burst;
+
+		if (i < limiter->bucket_count) {
+			buckets[i] = old[i];
+			bucket_retune(&buckets[i], &limit->rate, burst, settings->interval_ns,
+				      schedule->now_ns);
+			continue;
+		}
+		bucket_init(&buckets[i], &limit->rate, burst, settings->interval_ns,
+			    schedule->now_ns);
+		if (full)
+			bucket_fill(&buckets[i]);
+	}
+	limiter->own_bursts = 0;
+	for (uint32_t i = 0; i < settings->limit_count; i++)
+		limiter->own_bursts |= (uint8_t)((settings->limits[i].burst != 0) << i);
+	limiter->buckets = buckets;
+	limiter->bucket_count = (uint8_t)settings->limit_count;
+	limiter->mode = (uint8_t)settings->mode;
+	limiter->partition_setting = (uint16_t)settings->partitions;
+	limiter->reserve_hosts = (uint16_t)settings->reserve_hosts;
+	limiter->reserve_rate = settings->reserve_rate;
+	limiter->burst = settings->burst;
+	limiter->interval_ns = settings->interval_ns;
+	limiter->lease_ns = settings->lease_ns;
+	if (old != buckets)
+		free(old);
+	limiter_settle(schedule, limiter);
+	settle_watchers(schedule, limiter);
+}
+
+void limiter_evict(struct schedule *schedule, struct limiter *limiter)
+{
+	while (limiter->queue.first) {
+		struct waiter *waiter = limiter->queue.first;
+
+		leave(schedule, waiter);
+		waiter->outcome = -ENODEV;
+		queue_append(&schedule->done, waiter);
+	}
+	limiter_settle(schedule, limiter);
+	fire(schedule, limiter);
+	heap_remove(&schedule->deadlines, &limiter->due);
+}
+
+double limiter_tokens(const struct limiter *limiter)
+{
+	double least = (double)INFINITY;
+
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		const struct bucket *bucket = &limiter->buckets[i];
+		double level = (double)bucket->level +
+			       (double)bucket->part / (double)bucket->flow.den;
+
+		least = level < least ? level : least;
+	}
+	return least;
+}

@@ -1,0 +1,149 @@
+/*
+ * limiter - one rate limiter: settings, buckets, queue, counters, and its place in the tree.
+ *
+ * A token of a limiter is also a token of each of its ancestors, so a reader is served at the
+ * instant at which all of them have enough. Each limiter serves first come, first served:
+ *
+ * - A reader waits in the queue of the limiter it asked.
+ * - The one whose turn it is in a limiter is the earliest of the first reader of its own queue and
+ *   the readers that its children put forward.
+ * - A limiter whose buckets have what that reader wants puts it forward to its parent, where it
+ *   takes its turn by its ticket, the order of arrival. Tokens are not taken yet.
+ * - The reader whose turn it is at the top, with enough there too, is granted: tokens are taken all
+ *   along its path at one instant.
+ *
+ * So a child that is out of tokens never holds up its siblings, a take larger than a burst is never
+ * starved by small ones that came later, and giving up waiting costs nothing anywhere.
+ *
+ * Everything here is as of the time of the step that the engine is in; see engine.h, the entry.
+ */
+#ifndef RATEFS_CORE_LIMITER_H
+#define RATEFS_CORE_LIMITER_H
+
+#include "bucket.h"
+#include "heap.h"
+#include "queue.h"
+#include "settings.h"
+#include "stat.h"
+
+/* One who wants to know when a token could be had (poll). The memory is the caller's. */
+struct watcher {
+	struct watcher *next;
+	struct watcher *previous;
+	struct limiter *limiter; /* NULL: not watching */
+};
+
+/* What all limiters of one engine share: the time of the step, deadlines, and who is done. */
+struct schedule {
+	uint64_t now_ns;
+	uint64_t tickets;	 /* given out so far */
+	struct heap deadlines;	 /* limiters, by when the one whose turn it is can be served */
+	struct heap expiries;	 /* of waiters that have one */
+	struct queue done;	 /* waiters that were granted or refused, for the caller to collect */
+	struct watcher *fired;	 /* watchers whose time has come */
+};
+
+struct limiter {
+	/* Place in the tree, kept by tree.c. */
+	struct limiter *parent; /* NULL for the root, which limits nothing */
+	struct limiter *first_child, *last_child;
+	struct limiter *next_sibling, *previous_sibling; /* in order of making: ids ascend */
+	struct limiter *next_by_name, *next_by_id;	 /* hash chains */
+	struct limiter **partitions; /* owned, partition_slots of them, see partition.h */
+	char *name;		     /* owned; "" for the root and for partitions */
+	uint32_t id;		     /* never used twice */
+	uint32_t partition;	     /* as partition @partition - 1 of the parent, or 0 */
+	uint32_t partition_slots;
+	uint32_t references;	     /* held by callers: the memory stays until they are gone */
+	uint32_t made_s;	     /* seconds since the engine began */
+	uint32_t changed_s[SETTING_COUNT]; /* last change of each setting, likewise */
+	uint32_t uid, gid;
+	uint16_t access; /* permission bits of the directory */
+	bool removed;
+
+	/* Settings; the limits are in the buckets. */
+	uint8_t mode;	      /* enum limiter_mode */
+	uint8_t bucket_count; /* 0: rate `max` */
+	uint8_t own_bursts;   /* bit i: limit i has a burst of its own */
+	uint16_t partition_setting;
+	uint16_t reserve_hosts;
+	uint64_t burst;
+	uint64_t interval_ns;
+	uint64_t lease_ns;
+	struct rate reserve_rate;
+	struct bucket *buckets; /* owned */
+
+	/* Who waits. */
+	struct queue queue;
+	struct heap ready;	/* children that put a reader forward, by its ticket */
+	struct heap_node turn;	/* in the parent's ready */
+	struct heap_node due;	/* in the schedule's deadlines */
+	struct waiter *current; /* whose turn it is, or NULL */
+	struct watcher *watchers;
+	uint64_t wanted; /* tokens that readers of this limiter and its descendants wait for */
+
+	uint64_t counters[COUNTER_COUNT];
+};
+
+static inline bool limiter_is_root(const struct limiter *limiter)
+{
+	return !limiter->parent;
+}
+
+/* The settings as they stand. */
+void limiter_settings(const struct limiter *limiter, struct settings *settings);
+
+/*
+ * Makes @settings those of @limiter from now on. @buckets is memory for settings->limit_count of
+ * them, taken over (NULL for none). The levels of limits that were there before stay; new limits
+ * start full, or empty unless @full.
+ */
+void limiter_configure(struct schedule *schedule, struct limiter *limiter,
+		       const struct settings *settings, struct bucket *buckets, bool full);
+
+/*
+ * Asks for waiter->tokens of waiter->limiter. True: granted, at once. False: it waits, and comes
+ * back through schedule->done, at @expiry_ns at the latest if it has an expiry.
+ */
+bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expiry_ns);
+
+/* Takes @tokens if they can be had now without overtaking anybody. */
+bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
+
+/* Ends the waiting of @waiter: it counts as cancelled, or as refused if its time is up. */
+void limiter_cancel(struct schedule *schedule, struct waiter *waiter);
+void limiter_expire(struct schedule *schedule, struct waiter *waiter);
+
+/* Undoes a grant of @tokens that never reached its reader. */
+void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
+
+/* Takes @tokens more, whether they are there or not; puts back if negative. */
+void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t tokens);
+
+/* When @tokens asked for now would be granted, as things stand; NEVER_NS if never. */
+uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
+
+/*
+ * When @limiter, refilled, and its ancestors have granted @tokens, if nobody else took any: for who
+ * knows how many are ahead.
+ */
+uint64_t limiter_when_ahead(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
+
+/* Serves whoever can be served at schedule->now_ns, and sets the deadlines of the others. */
+void limiter_settle(struct schedule *schedule, struct limiter *limiter);
+
+/* Puts @watcher on schedule->fired as soon as a token could be had, once. */
+void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher);
+void limiter_unwatch(struct watcher *watcher);
+
+/* Ends everything in @limiter, which is about to go: readers get -ENODEV, watchers fire. */
+void limiter_evict(struct schedule *schedule, struct limiter *limiter);
+
+/* Tokens in the bucket now: of the fullest-needed limit, rounded down; for gauges. */
+double limiter_tokens(const struct limiter *limiter);
+
+/* The limiter in whose `turn` or `due` a heap node is. */
+struct limiter *limiter_of_turn(struct heap_node *node);
+struct limiter *limiter_of_due(struct heap_node *node);
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * quantity - text to and from rates, durations, counts and tokens.
+ *
+ * The only parser of values in the project. A rate keeps the number, the unit and the period it was
+ * written with, so that what is read back is the same text in its shortest exact spelling, and
+ * gives an exact fraction to calculate with.
+ *
+ * Every parser takes a text without surrounding white space, NUL-terminated, and returns 0, -EINVAL
+ * (not understood) or -ERANGE (understood, out of bounds); on error the result is untouched. What
+ * is too long or too fine to be kept exactly is out of bounds: 18 digits, 9 after the point.
+ * Every printer writes a NUL-terminated text of less than QUANTITY_TEXT bytes.
+ */
+#ifndef RATEFS_CORE_QUANTITY_H
+#define RATEFS_CORE_QUANTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+__extension__ typedef unsigned __int128 u128;
+__extension__ typedef __int128 i128;
+
+enum { QUANTITY_TEXT = 64 };
+
+#define NSEC_PER_SEC UINT64_C(1000000000)
+
+/* A time or duration that never comes. */
+#define NEVER_NS UINT64_MAX
+
+/* Bounds of values, inclusive. A rate of 0 and a rate of `max` stand beside the bounds of rates. */
+#define TOKENS_MAX	   UINT64_C(1000000000000000)		 /* in one take, burst or charge */
+#define RATE_MAX_PER_SEC   UINT64_C(1000000000000)		 /* 1e12 tokens a second */
+#define RATE_MIN_PERIOD_NS (UINT64_C(26) * 86400 * NSEC_PER_SEC) /* one token in 26 days */
+#define DURATION_MAX_NS	   (UINT64_C(3650) * 86400 * NSEC_PER_SEC) /* ten years */
+
+/* Into how many shares a rate can be cut. */
+enum { SHARES_MAX = 4096 };
+
+/* Parts of a rate's fraction are below this, so those of a share are below 2^63. 26 days are. */
+#define RATE_PART_LIMIT ((UINT64_C(1) << 63) / SHARES_MAX)
+
+/* A rate as it was written: amount / 10^decimals * unit tokens per period. */
+struct rate {
+	uint64_t amount;    /* digits without the point; UINT64_MAX is `max`, 0 is `0` */
+	uint64_t period_ns; /* 1 ns to DURATION_MAX_NS */
+	uint8_t decimals;   /* 0 to 9, the last digit of amount is then not 0 */
+	uint8_t unit;	    /* index of the unit; 0 is none */
+};
+
+/* A rate to calculate with: num / den tokens a nanosecond, in lowest terms, den > 0. */
+struct fraction {
+	uint64_t num;
+	uint64_t den;
+};
+
+static const struct rate RATE_UNLIMITED = {UINT64_MAX, NSEC_PER_SEC, 0, 0};
+
+static inline bool rate_is_unlimited(const struct rate *rate)
+{
+	return rate->amount == UINT64_MAX;
+}
+
+/* NUMBER[UNIT]/PERIOD, NUMBER[UNIT] (a second), `max` or `0`. */
+int rate_parse(const char *text, struct rate *rate);
+void rate_print(const struct rate *rate, char text[QUANTITY_TEXT]);
+
+/* Exact; 0/1 for the rate 0. Not for `max`. Parts are below RATE_PART_LIMIT; a share's, 2^63. */
+struct fraction rate_fraction(const struct rate *rate);
+
+/*
+ * One of @count (1 to SHARES_MAX) equal shares of a rate that was parsed, exactly. `max` and 0 stay
+ * what they are. A share may be slower or finer than what rate_parse() takes.
+ */
+struct rate rate_share(const struct rate *rate, uint32_t count);
+
+/*
+ * The rate num / den / count tokens a nanosecond, written a second if it can be.
+ * 0, or -ERANGE when the reduced parts do not fit a rate. num > 0, den > 0.
+ */
+int rate_from_fraction(u128 num, u128 den, uint32_t count, struct rate *rate);
+
+/* Compares exactly; `max` is above all others. Negative, 0 or positive. */
+int rate_compare(const struct rate *a, const struct rate *b);
+
+/* Tokens a second, rounded; infinity for `max`. For gauges, never for decisions. */
+double rate_per_second(const struct rate *rate);
+
+/* NUMBER(ns us ms s min h d), `s` alone is 1 s, 0 to DURATION_MAX_NS, whole nanoseconds. */
+int duration_parse(const char *text, uint64_t *ns);
+void duration_print(uint64_t ns, char text[QUANTITY_TEXT]);
+
+/* Seconds with @digits (0 to 9) after the point, rounded up; `inf` for NEVER_NS. */
+void seconds_print(uint64_t ns, unsigned int digits, char text[QUANTITY_TEXT]);
+
+/* Whole number, or `max` (UINT64_MAX). */
+int count_parse(const char *text, uint64_t *count);
+void count_print(uint64_t count, char text[QUANTITY_TEXT]);
+
+/* A number of tokens to take: 0 to TOKENS_MAX, with or without a UNIT, whole. */
+int tokens_parse(const char *text, uint64_t *tokens);
+
+/* A correction, for `charge`: tokens with an optional sign, not 0, up to TOKENS_MAX either way. */
+int charge_parse(const char *text, int64_t *tokens);
+
+#endif

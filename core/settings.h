@@ -1,0 +1,101 @@
+/*
+ * settings - what a limiter is told to do, and the table of settings.
+ *
+ * A setting has a name in `config` and, for most, a control file of the same name. Adding one is
+ * adding a member here and a row to the table in settings.c.
+ */
+#ifndef RATEFS_CORE_SETTINGS_H
+#define RATEFS_CORE_SETTINGS_H
+
+#include "quantity.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	LIMITS_MAX = 8,		/* limits in one `rate` */
+	PARTITIONS_MAX = 4096,	/* partitions.count */
+	PARTITIONS_AUTO = 20,	/* most that partitions.count=auto makes */
+	RESERVE_HOSTS_MAX = 4096,
+	SETTING_TEXT = LIMITS_MAX * 2 * QUANTITY_TEXT, /* room for one setting's text */
+	CONFIG_TEXT = 65536,	/* longest `config` that is read */
+	ERROR_TEXT = 512,	/* room for a sentence that says what is wrong */
+};
+
+enum limiter_mode { MODE_ENFORCE, MODE_SHADOW, MODE_OPEN, MODE_CLOSED, MODE_COUNT };
+
+/* One limit of `rate`: `10/s` or, with a burst of its own, `10/s:20`. */
+struct limit {
+	struct rate rate;
+	uint64_t burst; /* 0: the limiter's */
+};
+
+struct settings {
+	struct limit limits[LIMITS_MAX];
+	uint32_t limit_count; /* 0 is `max` */
+	uint32_t partitions;  /* 0 is auto */
+	uint64_t burst;
+	uint64_t interval_ns;
+	uint64_t lease_ns;
+	struct rate reserve_rate;
+	uint32_t reserve_hosts; /* 0 is none */
+	enum limiter_mode mode;
+};
+
+enum setting_id {
+	SETTING_RATE,
+	SETTING_BURST,
+	SETTING_INTERVAL,
+	SETTING_MODE,
+	SETTING_PARTITIONS_COUNT,
+	SETTING_PARTITIONS_LEASE,
+	SETTING_PARTITIONS_RESERVE,
+	SETTING_COUNT
+};
+
+extern const struct settings SETTINGS_DEFAULT;
+
+const char *setting_name(enum setting_id id);
+
+/*
+ * Parses @text (white space at either end is ignored) as setting @id into @settings.
+ * 0, -EINVAL or -ERANGE; then nothing changed and @error says why.
+ */
+int setting_parse(enum setting_id id, const char *text, struct settings *settings,
+		  char error[ERROR_TEXT]);
+
+/* The setting's value, without a newline. */
+void setting_print(enum setting_id id, const struct settings *settings, char text[SETTING_TEXT]);
+
+/* Whether two settings have the same value of @id. */
+bool setting_equal(enum setting_id id, const struct settings *a, const struct settings *b);
+
+/* Checks what concerns several settings at once: 0, or -ERANGE with a reason. */
+int settings_check(const struct settings *settings, char error[ERROR_TEXT]);
+
+/*
+ * Parses `name=value` lines; blank lines and lines that start with # are skipped. Lines not given
+ * keep their value. All or nothing, and settings_check() at the end. The error names the line.
+ */
+int settings_parse(const char *text, struct settings *settings, char error[ERROR_TEXT]);
+
+/* Every setting as `name=value` lines, each ended by a newline; returns the length. */
+size_t settings_print(const struct settings *settings, char *text, size_t size);
+
+/* How many partitions there are: what is set, or what `auto` comes to. */
+uint32_t settings_partition_count(const struct settings *settings);
+
+/*
+ * The settings of partition @index: its share of each limit and of each burst. Partitions 0 to
+ * count-1 share what the reserve leaves; count and above are the reserve's, one a host.
+ */
+struct settings settings_of_partition(const struct settings *settings, uint32_t index);
+
+/* Tokens a second, rounded: the least of the limits. For gauges. */
+double settings_rate_per_second(const struct settings *settings);
+
+/* Cuts white space off both ends, in place; returns where the text starts. */
+char *text_trim(char *text);
+
+#endif

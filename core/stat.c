@@ -1,0 +1,108 @@
+/* stat - the counters and gauges of a limiter, see stat.h. */
+#include "stat.h"
+#include "limiter.h"
+#include "partition.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static double rate_of(const struct limiter *limiter)
+{
+	struct settings settings;
+
+	limiter_settings(limiter, &settings);
+	return settings_rate_per_second(&settings);
+}
+
+static double effective_rate_of(const struct limiter *limiter)
+{
+	switch ((enum limiter_mode)limiter->mode) {
+	case MODE_ENFORCE:
+		return rate_of(limiter);
+	case MODE_CLOSED:
+		return 0;
+	case MODE_SHADOW:
+	case MODE_OPEN:
+	case MODE_COUNT:
+		break;
+	}
+	return (double)INFINITY;
+}
+
+static double waiting_of(const struct limiter *limiter)
+{
+	return limiter->queue.length + partition_waiting(limiter);
+}
+
+static double partitions_of(const struct limiter *limiter)
+{
+	uint32_t shares;
+
+	return partition_count(limiter, &shares);
+}
+
+/* The table: counters first, then gauges. */
+static const struct {
+	const char *name;
+	const char *help;
+	int counter;				       /* enum counter, or -1 for a gauge */
+	double (*gauge)(const struct limiter *limiter);
+} STATS[] = {
+	{"granted", "Tokens granted, those of children included", COUNTER_GRANTED, NULL},
+	{"served", "Reads answered with tokens", COUNTER_SERVED, NULL},
+	{"refused", "Reads refused with EAGAIN", COUNTER_REFUSED, NULL},
+	{"cancelled", "Readers that gave up waiting", COUNTER_CANCELLED, NULL},
+	{"delayed_seconds", "Time that served readers waited", COUNTER_DELAYED, NULL},
+	{"shadowed", "Tokens that would have waited but for mode shadow", COUNTER_SHADOWED, NULL},
+	{"charged", "Tokens charged afterwards", COUNTER_CHARGED, NULL},
+	{"returned", "Tokens given back unused", COUNTER_RETURNED, NULL},
+	{"waiting", "Readers blocked now", -1, waiting_of},
+	{"rate", "Tokens a second that are set", -1, rate_of},
+	{"effective_rate", "Tokens a second that are in force", -1, effective_rate_of},
+	{"tokens", "Tokens in the bucket, negative in debt", -1, limiter_tokens},
+	{"partitions_held", "Partitions that this host holds", -1, partitions_of},
+};
+
+size_t stat_count(void)
+{
+	return sizeof(STATS) / sizeof(STATS[0]);
+}
+
+struct stat_entry stat_entry(const struct limiter *limiter, size_t index)
+{
+	struct stat_entry entry = {.name = STATS[index].name, .help = STATS[index].help};
+
+	if (STATS[index].gauge) {
+		entry.value = STATS[index].gauge(limiter);
+		return entry;
+	}
+	entry.is_counter = true;
+	entry.count = limiter->counters[STATS[index].counter];
+	entry.is_whole = STATS[index].counter != COUNTER_DELAYED;
+	entry.value = (double)entry.count / (double)NSEC_PER_SEC;
+	return entry;
+}
+
+size_t stat_print(const struct limiter *limiter, char text[STAT_TEXT])
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < stat_count(); i++) {
+		struct stat_entry entry = stat_entry(limiter, i);
+		char *at = text + used;
+		size_t room = STAT_TEXT - used;
+
+		if (entry.is_whole)
+			used += (size_t)snprintf(at, room, "%s %llu\n", entry.name,
+						 (unsigned long long)entry.count);
+		else if (isinf(entry.value))
+			used += (size_t)snprintf(at, room, "%s max\n", entry.name);
+		else if (entry.is_counter)
+			used += (size_t)snprintf(at, room, "%s %llu.%09llu\n", entry.name,
+						 (unsigned long long)(entry.count / NSEC_PER_SEC),
+						 (unsigned long long)(entry.count % NSEC_PER_SEC));
+		else
+			used += (size_t)snprintf(at, room, "%s %.15g\n", entry.name, entry.value);
+	}
+	return used;
+}

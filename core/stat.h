@@ -1,0 +1,45 @@
+/*
+ * stat - the counters and gauges of a limiter: their names, units and order.
+ */
+#ifndef RATEFS_CORE_STAT_H
+#define RATEFS_CORE_STAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct limiter;
+
+/* What a limiter counts, from its making on. */
+enum counter {
+	COUNTER_GRANTED,   /* tokens, also of children */
+	COUNTER_SERVED,	   /* reads answered with tokens */
+	COUNTER_REFUSED,   /* EAGAIN from try, within and O_NONBLOCK */
+	COUNTER_CANCELLED, /* readers that gave up waiting */
+	COUNTER_DELAYED,   /* ns that served readers waited */
+	COUNTER_SHADOWED,  /* tokens that would have waited but for mode shadow */
+	COUNTER_CHARGED,   /* tokens charged afterwards */
+	COUNTER_RETURNED,  /* tokens given back unused */
+	COUNTER_COUNT
+};
+
+enum { STAT_TEXT = 1024 };
+
+/* One name and value of `stat`. */
+struct stat_entry {
+	const char *name; /* in stat; metrics adds ratefs_ and, for counters, _total */
+	const char *help;
+	double value;	    /* of a gauge, or seconds */
+	uint64_t count;	    /* of a counter that is no time */
+	bool is_counter;
+	bool is_whole; /* the value is in count */
+};
+
+/* Number of entries; stat_entry() gives entry @index (below it) of @limiter as of its last step. */
+size_t stat_count(void);
+struct stat_entry stat_entry(const struct limiter *limiter, size_t index);
+
+/* The whole of `stat`, returns its length (below STAT_TEXT). */
+size_t stat_print(const struct limiter *limiter, char text[STAT_TEXT]);
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * daemon - what the parts of the file system share.
+ *
+ * Receivers (session.c) and the loop (loop.c) are threads; everything in struct daemon that changes
+ * after the start is under its one lock. A step is: daemon_lock(), one engine call, and
+ * daemon_unlock(), which collects what came of it, sets the timer, lets go of the lock and answers.
+ */
+#ifndef RATEFS_FS_DAEMON_H
+#define RATEFS_FS_DAEMON_H
+
+#include "core/engine.h"
+#include "fs/event.h"
+#include "fs/options.h"
+#include "fs/pending.h"
+
+#include <fuse_lowlevel.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <time.h>
+
+struct parameter_table;
+
+struct daemon {
+	struct options *options; /* borrowed */
+	struct fuse_session *session; /* set before the threads start */
+	int timer;		      /* timerfd, CLOCK_BOOTTIME, for the loop */
+
+	pthread_mutex_t lock;
+	struct engine engine;
+	struct source *source;
+	struct pending_table pending; /* requests not answered yet */
+	struct events events;
+	struct handle *open;		    /* every open file */
+	struct handle *polling_events;	    /* open `events` files whose readers poll */
+	struct parameter_table *parameters; /* nodes with a number in their name, see node.c */
+	char last_error[ERROR_TEXT];
+	uint64_t armed_ns;   /* when the timer goes off; NEVER_NS if it does not */
+	uint64_t sweep_ns;   /* when to look for those who waited too long for the kernel */
+	bool stopping;	     /* every reader gets ESHUTDOWN */
+	struct timespec began; /* wall clock at the start */
+
+	uint64_t request_timeout_ns;   /* the kernel aborts the mount after this; 0: never */
+	uint32_t damaged;	       /* settings files that were refused at the start */
+};
+
+/* CLOCK_BOOTTIME in nanoseconds: time passes for a service while the machine sleeps, too. */
+uint64_t clock_ns(void);
+
+void daemon_lock(struct daemon *daemon);
+void daemon_unlock(struct daemon *daemon);
+
+/* 0 or -errno; daemon_free() when nobody waits any more. @options and @source stay the caller's. */
+int daemon_init(struct daemon *daemon, struct options *options, struct source *source,
+		const struct owner *root);
+void daemon_free(struct daemon *daemon);
+
+/* Runs what is due; from the loop. */
+void daemon_run(struct daemon *daemon);
+
+/* Answers request @unique with EINTR. False: it does not wait, or not any more. */
+bool daemon_interrupt(struct daemon *daemon, uint64_t unique);
+
+/* Answers every waiting reader with ESHUTDOWN, now and from now on. */
+void daemon_stop(struct daemon *daemon);
+
+/* Remembers why something was refused, for last_error. Under the lock. */
+void daemon_refused(struct daemon *daemon, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

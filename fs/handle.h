@@ -1,0 +1,63 @@
+/*
+ * handle - an open file, and what reads and writes of it do.
+ */
+#ifndef RATEFS_FS_HANDLE_H
+#define RATEFS_FS_HANDLE_H
+
+#include "fs/node.h"
+
+struct handle {
+	const struct node_row *row;
+	struct limiter *limiter; /* held: the partition's for its own token */
+	uint32_t partition;	 /* index + 1, or 0 */
+	uint64_t tokens;
+	uint64_t within_ns;
+	bool granted;	     /* token text is there to be read on */
+	bool half;	     /* stream: a token was read without its newline */
+	uint64_t position;   /* events: what was read */
+	char *text;	     /* owned; what a read at offset 0 found */
+	size_t length;
+	struct watcher watcher;
+	struct fuse_pollhandle *poll; /* owned; who wants to know */
+	struct handle *next, *previous; /* all open files */
+	bool following;		      /* events: in the list of those who poll */
+	struct handle *next_follower, *previous_follower;
+};
+
+/* A handle for @node, with a reference to its limiter. NULL: no memory. Under the lock. */
+struct handle *handle_open(struct daemon *daemon, const struct node *node);
+
+/* Frees it. Nobody reads or writes through it any more. Under the lock. */
+void handle_close(struct daemon *daemon, struct handle *handle);
+
+/* Tells who polls @handle that something may have changed. Under the lock. */
+void handle_notify(struct daemon *daemon, struct handle *handle);
+
+struct handle *handle_of_watcher(struct watcher *watcher);
+
+/* What `read`, `poll` and `write` of the table's rows are. */
+void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+void read_tokens(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+void read_try(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+void read_stream(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+void read_events(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+bool poll_tokens(struct daemon *daemon, struct handle *handle);
+bool poll_events(struct daemon *daemon, struct handle *handle);
+void write_setting(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+		   const char *text, size_t size);
+void write_config(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+		  const char *text, size_t size);
+void write_charge(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+		  const char *text, size_t size);
+
+/* Token text for @tokens from @offset on: the length, at most @size, written to @text. */
+enum { TOKEN_TEXT = 24, EVENT_READ_MAX = 16384 };
+size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT]);
+
+void deliver_tokens(struct daemon *daemon, struct handle *handle, fuse_req_t request, size_t size);
+
+/* Begins @change, filled in up to its text, on behalf of @request. Without the lock. */
+struct writer *writer_new(const char *text, size_t size);
+void writer_submit(struct daemon *daemon, struct writer *writer, fuse_req_t request);
+
+#endif

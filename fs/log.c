@@ -1,0 +1,64 @@
+/* log - messages to the operator, see log.h. */
+#include "fs/log.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <syslog.h>
+
+static enum log_level log_most = LOG_LEVEL_INFO;
+static bool log_in_background;
+
+void log_set_level(enum log_level level)
+{
+	log_most = level;
+}
+
+void log_to_syslog(void)
+{
+	openlog("ratefs", LOG_PID, LOG_DAEMON);
+	log_in_background = true;
+}
+
+__attribute__((format(printf, 3, 0))) static void log_line(enum log_level level, int priority,
+							   const char *format, va_list arguments)
+{
+	if (level > log_most)
+		return;
+	if (log_in_background) {
+		vsyslog(priority, format, arguments);
+		return;
+	}
+	flockfile(stderr);
+	fputs("ratefs: ", stderr);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+	funlockfile(stderr);
+}
+
+void log_error(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	log_line(LOG_LEVEL_ERROR, LOG_ERR, format, arguments);
+	va_end(arguments);
+}
+
+void log_warning(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	log_line(LOG_LEVEL_WARNING, LOG_WARNING, format, arguments);
+	va_end(arguments);
+}
+
+void log_info(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	log_line(LOG_LEVEL_INFO, LOG_INFO, format, arguments);
+	va_end(arguments);
+}

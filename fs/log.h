@@ -1,0 +1,17 @@
+/*
+ * log - messages to the operator: to standard error until the daemon goes into the background, to
+ * syslog from then on. No newline at the end.
+ */
+#ifndef RATEFS_FS_LOG_H
+#define RATEFS_FS_LOG_H
+
+#include "fs/options.h"
+
+void log_set_level(enum log_level level);
+void log_to_syslog(void);
+
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,205 @@
+/* main - from the command line to the mount, into the background, and to the end. */
+#include "fs/daemon.h"
+#include "fs/log.h"
+#include "fs/loop.h"
+#include "fs/session.h"
+#include "fs/settings_file.h"
+#include "fs/source_local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Absolute, since the daemon's working directory will be `/`. 0 or -1 after a message. */
+static int make_absolute(char **path, const char *what)
+{
+	char *absolute = realpath(*path, NULL);
+
+	if (!absolute) {
+		log_error("%s '%s': %s", what, *path, strerror(errno));
+		return -1;
+	}
+	free(*path);
+	*path = absolute;
+	return 0;
+}
+
+/* Cuts the daemon off from the terminal, once nothing is left to be said on it. */
+static void leave_terminal(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	log_to_syslog();
+	if (null < 0)
+		return;
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+	if (null > STDERR_FILENO)
+		close(null);
+}
+
+/* Serves the mount until its end. @ready is a pipe to tell on that it answers, or -1. */
+static int serve(struct daemon *daemon, struct source_local *source, int ready)
+{
+	int ended = eventfd(0, EFD_CLOEXEC), err;
+
+	if (ended < 0) {
+		err = -errno;
+		log_error("no eventfd: %s", strerror(errno));
+		return err;
+	}
+	err = session_greet(daemon);
+	if (err) {
+		log_error("the mount ended before it began");
+		session_drop(daemon);
+		goto out;
+	}
+	err = source_local_start(source);
+	if (!err)
+		err = session_start(daemon, ended);
+	if (err) {
+		log_error("cannot start: %s", strerror(-err));
+		session_drop(daemon);
+		goto out;
+	}
+	if (ready >= 0)
+		leave_terminal();
+	log_info("%s serves %s", daemon->options->source, daemon->options->mountpoint);
+	if (ready >= 0) {
+		if (write(ready, "", 1) != 1)
+			log_warning("nobody waits for the mount");
+		close(ready);
+	}
+	err = loop_run(daemon, ended);
+	daemon_stop(daemon);
+	session_end(daemon);
+out:
+	close(ended);
+	return err;
+}
+
+/* Everything from the source to the end of the mount; the exit status. */
+static int run(struct options *options, int ready)
+{
+	struct source_local *source = source_local_open(options->directory);
+	struct owner root = {getuid(), getgid(), 0755};
+	struct daemon daemon;
+	int status = EXIT_FAILURE, err;
+
+	if (!source)
+		return EXIT_FAILURE;
+	err = daemon_init(&daemon, options, source_local_interface(source), &root);
+	if (err) {
+		log_error("cannot start: %s", strerror(-err));
+		goto no_daemon;
+	}
+	err = source_local_load(source, &daemon);
+	if (!err && options->config)
+		err = settings_file_load(options->config, &daemon.engine);
+	if (err)
+		goto no_mount;
+	status = session_mount(&daemon);
+	if (!status && chdir("/"))
+		log_warning("cannot leave the working directory: %s", strerror(errno));
+	if (!status && serve(&daemon, source, ready))
+		status = EXIT_FAILURE;
+no_mount:
+	source_local_close(source);
+	daemon_free(&daemon);
+	return status;
+
+no_daemon:
+	source_local_close(source);
+	return status;
+}
+
+/* The front: waits until the mount answers, or says that it never will. */
+static int wait_for_mount(const struct options *options, pid_t child, int ready)
+{
+	struct stat root;
+	char byte;
+	int status;
+
+	if (read(ready, &byte, 1) == 1) {
+		if (!stat(options->mountpoint, &root))
+			return EXIT_SUCCESS;
+		log_error("%s does not answer: %s", options->mountpoint, strerror(errno));
+		return EXIT_FAILURE;
+	}
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+}
+
+static int run_in_background(struct options *options)
+{
+	int ready[2];
+	pid_t child;
+
+	if (pipe2(ready, O_CLOEXEC)) {
+		log_error("no pipe: %s", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	child = fork();
+	if (child < 0) {
+		log_error("cannot fork: %s", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	if (!child) {
+		close(ready[0]);
+		setsid();
+		return run(options, ready[1]);
+	}
+	close(ready[1]);
+	return wait_for_mount(options, child, ready[0]);
+}
+
+int main(int argc, char *argv[])
+{
+	struct options options;
+	struct stat mountpoint;
+	int status = options_parse(&options, argc, argv);
+
+	if (status)
+		goto out;
+	if (options.help) {
+		options_usage("ratefs");
+		goto out;
+	}
+	if (options.version) {
+		printf("ratefs %s, libfuse %s\n", RATEFS_VERSION, fuse_pkgversion());
+		goto out;
+	}
+	log_set_level(options.log_level);
+	status = EXIT_FAILURE;
+	if (make_absolute(&options.mountpoint, "mount point"))
+		goto out;
+	if (!stat(options.mountpoint, &mountpoint) && !S_ISDIR(mountpoint.st_mode)) {
+		log_error("mount point '%s': not a directory", options.mountpoint);
+		goto out;
+	}
+	if (options.directory && mkdir(options.directory, 0700) && errno != EEXIST) {
+		log_error("cannot make '%s': %s", options.directory, strerror(errno));
+		goto out;
+	}
+	if (options.directory && make_absolute(&options.directory, "directory"))
+		goto out;
+	if (loop_block_signals())
+		goto out;
+	if (options.fake)
+		status = EXIT_SUCCESS;
+	else if (options.foreground)
+		status = run(&options, -1);
+	else
+		status = run_in_background(&options);
+out:
+	options_free(&options);
+	return status;
+}

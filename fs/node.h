@@ -1,0 +1,118 @@
+/*
+ * node - THE TABLE of files: one row per file or directory, and the numbers by which the kernel
+ * knows them.
+ *
+ * Adding a control file is adding a row to NODES in node.c: its name, where it is, who may use it,
+ * what a read, a write and a poll do, and its line of help, from which README in the mount and the
+ * manual's list are made.
+ *
+ * A node number is computed: limiter id << 24 | partition + 1 << 8 | row. Only files with a number
+ * in their name (take/N, eta/N) are remembered while the kernel knows them.
+ */
+#ifndef RATEFS_FS_NODE_H
+#define RATEFS_FS_NODE_H
+
+#include "fs/daemon.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+struct node;
+struct handle;
+
+enum node_access {
+	ACCESS_DIRECTORY, /* may be entered and listed by who may use the limiter */
+	ACCESS_LIMITER,	  /* a directory in which who may tune can make limiters */
+	ACCESS_USE,	  /* read by who may use the limiter */
+	ACCESS_REPORT,	  /* written by who may use the limiter */
+	ACCESS_TUNE,	  /* read by who may use, written by who may tune */
+};
+
+/* The rows that others refer to; the others are known by their place in the table alone. */
+enum node_id {
+	NODE_NONE,
+	NODE_ROOT = FUSE_ROOT_ID,
+	NODE_LIMITER,
+	NODE_TAKE,
+	NODE_TAKE_N,
+	NODE_ETA,
+	NODE_ETA_N,
+	NODE_PARTITIONS,
+	NODE_PARTITION,
+	NODE_FIRST_FILE
+};
+
+/* Something that waits for an answer to a read. */
+struct read_request {
+	fuse_req_t request;
+	size_t size;
+	off_t offset;
+	bool nonblocking;
+};
+
+struct node_row {
+	const char *name; /* NULL: the name is not fixed */
+	enum node_id place;
+	enum node_access access;
+	enum setting_id setting; /* of a settings file */
+	/* Writes the text of the file. Under the lock. */
+	void (*show)(FILE *out, struct daemon *daemon, const struct node *node);
+	/* Answers a read, now or later. Without the lock. */
+	void (*read)(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+	/* Answers a write, now or later. Without the lock; @text is NUL-terminated. */
+	void (*write)(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+		      const char *text, size_t size);
+	/* Whether a read would not block; arms @handle's watcher if it would. Under the lock. */
+	bool (*poll)(struct daemon *daemon, struct handle *handle);
+	size_t write_max; /* 0: 4095 bytes */
+	const char *path; /* as the documents name it */
+	const char *help;
+};
+
+/* A file or directory: the row, and whose. */
+struct node {
+	const struct node_row *row;
+	struct limiter *limiter; /* borrowed under the lock; the root's limiter for files at the top */
+	uint32_t partition;	 /* index + 1, or 0 */
+	uint64_t tokens;	 /* of take/N, eta/N; 1 for token, try and stream */
+	uint64_t within_ns;	 /* of take/N,within=D; else NEVER_NS */
+};
+
+/* All of these under the lock. */
+
+/* The node with number @ino. 0, or -ESTALE when it is gone. */
+int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node);
+
+struct node node_of_limiter(struct limiter *limiter);
+
+/* The node called @name in @parent. 0, -ENOENT, -ENAMETOOLONG, -ENOSPC or -ENOMEM. */
+int node_find(struct daemon *daemon, const struct node *parent, const char *name,
+	      struct node *node);
+
+/*
+ * Fills in @entry for a node that the kernel will know. With it the kernel holds one reference
+ * more; node_forget() gives @lookups of them back. 0, -ENOSPC or -ENOMEM.
+ */
+int node_entry(struct daemon *daemon, const struct node *node, struct fuse_entry_param *entry);
+void node_forget(struct daemon *daemon, fuse_ino_t ino, uint64_t lookups);
+
+void node_attributes(struct daemon *daemon, const struct node *node, struct stat *attributes);
+
+/* Whether @name is that of a control file in any directory of limiters, now or by reservation. */
+bool node_name_is_taken(const char *name);
+
+/*
+ * Entry number @position of directory @node and those that follow, until @add says stop with a
+ * value other than 0. @next is the position to go on from.
+ */
+void node_list(struct daemon *daemon, const struct node *node, uint64_t position,
+	       int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type, uint64_t next),
+	       void *list);
+
+/* The table, for documents and tests; rows without a path are not files of their own. */
+const struct node_row *node_rows(size_t *count);
+
+int node_init(struct daemon *daemon);
+void node_free(struct daemon *daemon);
+
+#endif

@@ -1,0 +1,211 @@
+/* options - the command line, see options.h. */
+#include "fs/options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEY_IGNORE };
+
+/* Options of mount(8) and fstab that say nothing to the file system. */
+#define IGNORE(name) FUSE_OPT_KEY(name, KEY_IGNORE)
+#define OPTION(text, member, value)                                                                \
+	{                                                                                          \
+		text, offsetof(struct options, member), value                                      \
+	}
+
+static const struct fuse_opt OPTIONS[] = {
+	OPTION("-f", foreground, 1),
+	OPTION("-h", help, 1),
+	OPTION("--help", help, 1),
+	OPTION("-V", version, 1),
+	OPTION("--version", version, 1),
+	OPTION("host=%s", host, 0),
+	OPTION("config=%s", config, 0),
+	OPTION("loglevel=%s", log_level_name, 0),
+	IGNORE("auto"),
+	IGNORE("noauto"),
+	IGNORE("user"),
+	IGNORE("nouser"),
+	IGNORE("users"),
+	IGNORE("nofail"),
+	IGNORE("_netdev"),
+	IGNORE("defaults"),
+	IGNORE("x-"),
+	FUSE_OPT_END,
+};
+
+static const char *const LOG_LEVELS[] = {"error", "warning", "info", "debug"};
+
+void options_usage(const char *program)
+{
+	printf("usage: %s [options] SOURCE MOUNTPOINT\n"
+	       "\n"
+	       "Shows rate limiters as directories: see ratefs(8), ratefs(5), and README in the mount.\n"
+	       "\n"
+	       "SOURCE:\n"
+	       "    local               one host, settings in memory\n"
+	       "    local:DIR           one host, settings kept in DIR\n"
+	       "\n"
+	       "options:\n"
+	       "    -f                  stay in front\n"
+	       "    -h, --help          print this\n"
+	       "    -V, --version       print the version\n"
+	       "    -o host=NAME        name of this host (the hostname)\n"
+	       "    -o config=FILE      limiters to make at mount: INI, a section per limiter\n"
+	       "    -o loglevel=LEVEL   error, warning, info (default) or debug\n"
+	       "    -o allow_other      let other users in; and other options of FUSE\n",
+	       program);
+}
+
+static int wrong(const char *what, const char *argument)
+{
+	fprintf(stderr, "ratefs: %s: '%s'\n", what, argument);
+	return -1;
+}
+
+static int take_option(void *userdata, const char *argument, int key, struct fuse_args *outgoing)
+{
+	struct options *options = userdata;
+
+	(void)outgoing;
+	if (key == KEY_IGNORE)
+		return 0;
+	if (key == FUSE_OPT_KEY_OPT)
+		return strncmp(argument, "x-", 2) ? 1 : 0;
+	if (!options->source)
+		options->source = argument;
+	else if (!options->mountpoint)
+		options->mountpoint = strdup(argument);
+	else
+		return wrong("an argument too many", argument);
+	return 0;
+}
+
+/* mount(8) calls `mount.fuse.ratefs SOURCE MOUNTPOINT [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]`. */
+static int take_helper_arguments(struct options *options, int *argc, char *argv[])
+{
+	int kept = 1;
+
+	for (int i = 1; i < *argc; i++) {
+		if (!strcmp(argv[i], "-t") || !strcmp(argv[i], "-N")) {
+			i++;
+		} else if (!strcmp(argv[i], "-o") && i + 1 < *argc) {
+			argv[kept++] = argv[i++];
+			argv[kept++] = argv[i];
+		} else if (argv[i][0] == '-' && strspn(argv[i] + 1, "sfnv") == strlen(argv[i] + 1)) {
+			if (strchr(argv[i], 'f'))
+				options->fake = 1;
+		} else {
+			argv[kept++] = argv[i];
+		}
+	}
+	*argc = kept;
+	return 0;
+}
+
+static int check_source(struct options *options)
+{
+	static const char directory[] = "local:";
+
+	if (!strcmp(options->source, "local"))
+		return 0;
+	if (!strncmp(options->source, "zk://", 5))
+		return wrong("this version has no ZooKeeper source", options->source);
+	if (strncmp(options->source, directory, strlen(directory)) != 0)
+		return wrong("not a source (local or local:DIR)", options->source);
+	if (!options->source[strlen(directory)])
+		return wrong("no directory given in the source", options->source);
+	options->directory = strdup(options->source + strlen(directory));
+	return options->directory ? 0 : wrong("no memory", options->source);
+}
+
+static int check_log_level(struct options *options)
+{
+	options->log_level = LOG_LEVEL_INFO;
+	if (!options->log_level_name)
+		return 0;
+	for (size_t i = 0; i < sizeof(LOG_LEVELS) / sizeof(LOG_LEVELS[0]); i++) {
+		if (!strcmp(options->log_level_name, LOG_LEVELS[i])) {
+			options->log_level = (enum log_level)i;
+			return 0;
+		}
+	}
+	return wrong("not a log level (error, warning, info, debug)", options->log_level_name);
+}
+
+static int check_host(struct options *options)
+{
+	char name[256];
+
+	if (!options->host) {
+		if (gethostname(name, sizeof(name)))
+			return wrong("no hostname", strerror(errno));
+		name[sizeof(name) - 1] = '\0';
+		options->host = strdup(name);
+	}
+	if (!options->host || !*options->host || strlen(options->host) >= sizeof(name) ||
+	    strpbrk(options->host, " \t\n"))
+		return wrong("not a host name", options->host ? options->host : "");
+	return 0;
+}
+
+/* What the kernel shows as the device; a comma would begin another option. */
+static int add_fuse_options(struct options *options)
+{
+	char *list = NULL, *name = NULL;
+	int err = -1;
+
+	if (asprintf(&name, "fsname=%s", options->source) < 0)
+		return -1;
+	if (!fuse_opt_add_opt(&list, "subtype=ratefs,default_permissions") &&
+	    !fuse_opt_add_opt_escaped(&list, name) && !fuse_opt_add_arg(&options->fuse, "-o"))
+		err = fuse_opt_add_arg(&options->fuse, list);
+	free(list);
+	free(name);
+	return err;
+}
+
+static int check(struct options *options)
+{
+	if (!options->source)
+		return wrong("no source given", "SOURCE");
+	if (check_source(options))
+		return -1;
+	if (!options->mountpoint)
+		return wrong("no mount point given", "MOUNTPOINT");
+	if (check_log_level(options) || check_host(options) || add_fuse_options(options))
+		return -1;
+	return 0;
+}
+
+int options_parse(struct options *options, int argc, char *argv[])
+{
+	int err = 0;
+
+	*options = (struct options){0};
+	if (!strncmp(basename(argv[0]), "mount.", 6))
+		err = take_helper_arguments(options, &argc, argv);
+	options->fuse = (struct fuse_args)FUSE_ARGS_INIT(argc, argv);
+	if (!err)
+		err = fuse_opt_parse(&options->fuse, options, OPTIONS, take_option);
+	if (!err && !options->help && !options->version)
+		err = check(options);
+	if (err)
+		fprintf(stderr, "Try 'ratefs --help'.\n");
+	return err ? EXIT_USAGE : 0;
+}
+
+void options_free(struct options *options)
+{
+	free(options->directory);
+	free(options->mountpoint);
+	free(options->host);
+	free(options->config);
+	free(options->log_level_name);
+	fuse_opt_free_args(&options->fuse);
+}

@@ -1,0 +1,38 @@
+/*
+ * options - the command line.
+ */
+#ifndef RATEFS_FS_OPTIONS_H
+#define RATEFS_FS_OPTIONS_H
+
+#include <fuse_opt.h>
+#include <stdbool.h>
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+enum { EXIT_USAGE = 2 };
+
+struct options {
+	const char *source;   /* as given */
+	char *directory;      /* owned; of `local:DIR`, absolute, else NULL */
+	char *mountpoint;     /* owned, absolute */
+	char *host;	      /* owned */
+	char *config;	      /* owned; file, or NULL */
+	char *log_level_name; /* owned, or NULL */
+	enum log_level log_level;
+	int foreground;
+	int help;
+	int version;
+	int fake;	       /* mount -f: everything but the mount */
+	struct fuse_args fuse; /* owned; what libfuse is told */
+};
+
+/*
+ * Parses the command line. 0, or the exit status after a message on stderr; options_free() either
+ * way. Called as mount.fuse.ratefs the conventions of mount helpers hold: see mount(8).
+ */
+int options_parse(struct options *options, int argc, char *argv[]);
+void options_free(struct options *options);
+
+void options_usage(const char *program);
+
+#endif

@@ -1,0 +1,176 @@
+/* parameter - nodes with a number in their name, see parameter.h. */
+#include "fs/parameter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_PLACES = 256 };
+
+static const uint64_t MARK = UINT64_C(1) << 63;
+
+struct parameter_table {
+	struct parameter *places; /* owned */
+	uint32_t *chains;	  /* owned; index + 1 of the first in each chain */
+	uint32_t size;		  /* of both, a power of two */
+	uint32_t used;		  /* places that were ever used */
+	uint32_t free;		  /* index + 1 of the first free place among them */
+};
+
+/* The bits above an index in a number tell its generation, so that a stale one finds nothing. */
+static uint64_t number_of(const struct parameter_table *table, uint32_t index)
+{
+	return MARK | (uint64_t)table->places[index].generation << 32 | index;
+}
+
+bool parameter_is(uint64_t number)
+{
+	return number & MARK;
+}
+
+static uint32_t *chain_of(const struct parameter_table *table, uint64_t node, uint64_t tokens,
+			  uint64_t within_ns)
+{
+	/* Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4). */
+	uint64_t hash = (node * 31 + tokens) * 31 + within_ns;
+
+	hash *= UINT64_C(0x9e3779b97f4a7c15);
+	return &table->chains[hash >> 32 & (table->size - 1)];
+}
+
+static int grow(struct parameter_table *table)
+{
+	uint32_t size = table->size ? table->size * 2 : FIRST_PLACES;
+	struct parameter *places = realloc(table->places, size * sizeof(*places));
+	uint32_t *chains;
+
+	if (!places)
+		return -ENOMEM;
+	table->places = places;
+	chains = calloc(size, sizeof(*chains));
+	if (!chains)
+		return -ENOMEM;
+	free(table->chains);
+	table->chains = chains;
+	table->size = size;
+	for (uint32_t i = 0; i < table->used; i++) {
+		struct parameter *parameter = &places[i];
+		uint32_t *chain = chain_of(table, parameter->node, parameter->tokens,
+					   parameter->within_ns);
+
+		/* It grows when no place is free, so all are in use. */
+		parameter->next = *chain;
+		*chain = i + 1;
+	}
+	return 0;
+}
+
+struct parameter_table *parameter_table_new(void)
+{
+	struct parameter_table *table = calloc(1, sizeof(*table));
+
+	if (table && grow(table)) {
+		parameter_table_free(table);
+		table = NULL;
+	}
+	return table;
+}
+
+void parameter_table_free(struct parameter_table *table)
+{
+	if (!table)
+		return;
+	free(table->places);
+	free(table->chains);
+	free(table);
+}
+
+const struct parameter *parameter_find(const struct parameter_table *table, uint64_t number)
+{
+	uint32_t index = (uint32_t)number;
+
+	if (index >= table->used || !table->places[index].lookups ||
+	    number_of(table, index) != number)
+		return NULL;
+	return &table->places[index];
+}
+
+static uint32_t find(const struct parameter_table *table, uint64_t node, uint64_t tokens,
+		     uint64_t within_ns)
+{
+	uint32_t at = *chain_of(table, node, tokens, within_ns);
+
+	while (at) {
+		const struct parameter *parameter = &table->places[at - 1];
+
+		if (parameter->node == node && parameter->tokens == tokens &&
+		    parameter->within_ns == within_ns)
+			break;
+		at = parameter->next;
+	}
+	return at;
+}
+
+uint64_t parameter_known(const struct parameter_table *table, uint64_t node, uint64_t tokens,
+			 uint64_t within_ns)
+{
+	uint32_t at = find(table, node, tokens, within_ns);
+
+	return at ? number_of(table, at - 1) : 0;
+}
+
+int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
+		  uint64_t within_ns)
+{
+	uint32_t at = find(table, node, tokens, within_ns);
+	struct parameter *parameter;
+	uint32_t *chain;
+
+	if (at) {
+		table->places[at - 1].lookups++;
+		return 0;
+	}
+	if (!table->free && table->used == table->size) {
+		if (table->size >= PARAMETERS_MAX)
+			return -ENOSPC;
+		if (grow(table))
+			return -ENOMEM;
+	}
+	at = table->free ? table->free : ++table->used;
+	parameter = &table->places[at - 1];
+	if (table->free)
+		table->free = parameter->next;
+	else
+		*parameter = (struct parameter){0};
+	chain = chain_of(table, node, tokens, within_ns);
+	parameter->node = node;
+	parameter->tokens = tokens;
+	parameter->within_ns = within_ns;
+	parameter->lookups = 1;
+	parameter->next = *chain;
+	*chain = at;
+	return 0;
+}
+
+void parameter_put(struct parameter_table *table, uint64_t number, uint64_t lookups)
+{
+	uint32_t index = (uint32_t)number;
+	struct parameter *parameter;
+	uint32_t *at;
+
+	if (!parameter_find(table, number))
+		return;
+	parameter = &table->places[index];
+	if (parameter->lookups > lookups) {
+		parameter->lookups -= lookups;
+		return;
+	}
+	at = chain_of(table, parameter->node, parameter->tokens, parameter->within_ns);
+	while (*at != index + 1)
+		at = &table->places[*at - 1].next;
+	*at = parameter->next;
+	parameter->lookups = 0;
+	parameter->generation = (parameter->generation + 1) & INT32_MAX;
+	parameter->next = table->free;
+	table->free = index + 1;
+}

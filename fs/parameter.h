@@ -1,0 +1,43 @@
+/*
+ * parameter - nodes with a number in their name (take/N, eta/N): a number of the kernel cannot hold
+ * all that is in such a name, so these are remembered as long as the kernel knows them.
+ */
+#ifndef RATEFS_FS_PARAMETER_H
+#define RATEFS_FS_PARAMETER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PARAMETERS_MAX = 1 << 20 };
+
+struct parameter_table;
+
+struct parameter {
+	uint64_t node; /* number of the node without what is remembered here */
+	uint64_t tokens;
+	uint64_t within_ns;
+	uint64_t lookups;	/* references that the kernel holds; 0: a free place */
+	uint32_t next;		/* in its chain, or of the free places: index + 1 */
+	uint32_t generation;
+};
+
+/* NULL: no memory. */
+struct parameter_table *parameter_table_new(void);
+void parameter_table_free(struct parameter_table *table);
+
+/* Whether @number is one of this table's. */
+bool parameter_is(uint64_t number);
+
+/* NULL when there is none. */
+const struct parameter *parameter_find(const struct parameter_table *table, uint64_t number);
+
+/* The number of what is remembered, or 0. */
+uint64_t parameter_known(const struct parameter_table *table, uint64_t node, uint64_t tokens,
+			 uint64_t within_ns);
+
+/* One reference more. 0, -ENOSPC (PARAMETERS_MAX are known) or -ENOMEM. */
+int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
+		  uint64_t within_ns);
+void parameter_put(struct parameter_table *table, uint64_t number, uint64_t lookups);
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * pending - requests of the kernel that are not answered yet, by their unique number.
+ *
+ * The kernel interrupts a request by that number; it is found in O(1). Readers wait for tokens,
+ * followers for events, writers for the source. Everything here is under the daemon's lock.
+ */
+#ifndef RATEFS_FS_PENDING_H
+#define RATEFS_FS_PENDING_H
+
+#include "core/engine.h"
+
+#include <fuse_lowlevel.h>
+
+struct daemon;
+struct handle;
+
+enum pending_kind { PENDING_READER, PENDING_FOLLOWER, PENDING_WRITER };
+
+struct pending {
+	struct pending *next; /* in its chain; once out of the table: for whoever holds it */
+	uint64_t unique;
+	fuse_req_t request; /* NULL once it was answered */
+	uint8_t kind;
+};
+
+/* A reader of token, stream or take. */
+struct reader {
+	struct pending pending;
+	struct handle *handle; /* borrowed: it is open as long as this is not answered */
+	uint32_t size;	       /* bytes that the kernel can take */
+	uint32_t uid;
+	uint32_t pid;
+	struct waiter waiter;
+};
+
+/* One of take/N,within=D. */
+struct timed_reader {
+	struct reader reader;
+	struct expiry expiry;
+};
+
+/* A reader of events. */
+struct follower {
+	struct pending pending;
+	struct handle *handle; /* borrowed, as a reader's */
+	uint32_t size;
+	uint64_t asked_ns;
+	struct follower *next, *previous;
+};
+
+/* A write, mkdir, rmdir, rename or setattr on its way through the source. */
+struct writer {
+	struct pending pending;
+	struct change change;
+	size_t size;	   /* of a write: what to acknowledge */
+	uint64_t until_ns; /* when it is answered with ETIMEDOUT */
+	fuse_ino_t ino;	   /* setattr: whose attributes are the answer */
+	struct fuse_entry_param entry; /* mkdir and setattr: the answer */
+	struct writer *next, *previous;
+	char text[];
+};
+
+struct pending_table {
+	struct pending **chains; /* owned */
+	uint32_t size;		 /* a power of two */
+	uint32_t count;
+	struct follower *followers;
+	struct writer *writers; /* the oldest first */
+	struct writer *last_writer;
+};
+
+void follower_append(struct pending_table *table, struct follower *follower);
+void follower_leave(struct pending_table *table, struct follower *follower);
+void writer_append(struct pending_table *table, struct writer *writer);
+void writer_leave(struct pending_table *table, struct writer *writer);
+
+int pending_init(struct pending_table *table);
+void pending_free(struct pending_table *table);
+
+/* The number of the request that this thread is receiving. */
+extern _Thread_local uint64_t pending_unique;
+
+/* @request is what this thread is receiving. */
+void pending_insert(struct pending_table *table, struct pending *pending, fuse_req_t request,
+		    enum pending_kind kind);
+void pending_remove(struct pending_table *table, struct pending *pending);
+
+/* NULL when it is not, or no longer, waiting. */
+struct pending *pending_find(const struct pending_table *table, uint64_t unique);
+
+#endif

@@ -1,0 +1,229 @@
+/* read - what reading a file does, see handle.h. */
+#include "fs/handle.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void reply_text(fuse_req_t request, const char *text, size_t length, off_t offset,
+		       size_t size)
+{
+	size_t start = (uint64_t)offset < length ? (size_t)offset : length;
+	size_t rest = length - start;
+
+	fuse_reply_buf(request, text + start, rest < size ? rest : size);
+}
+
+/* Rendered by the read at offset 0, then read on as it was. */
+void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	struct node node = {handle->row, handle->limiter, handle->partition, handle->tokens,
+			    handle->within_ns};
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out;
+	bool gone;
+
+	if (read->offset) {
+		reply_text(read->request, handle->text, handle->length, read->offset, read->size);
+		return;
+	}
+	out = open_memstream(&text, &length);
+	if (!out) {
+		fuse_reply_err(read->request, ENOMEM);
+		return;
+	}
+	daemon_lock(daemon);
+	gone = handle->limiter->removed;
+	if (!gone)
+		handle->row->show(out, daemon, &node);
+	daemon_unlock(daemon);
+	if (fclose(out) || gone) {
+		free(text);
+		fuse_reply_err(read->request, gone ? ENODEV : ENOMEM);
+		return;
+	}
+	reply_text(read->request, text, length, 0, read->size);
+	daemon_lock(daemon);
+	free(handle->text);
+	handle->text = text;
+	handle->length = length;
+	daemon_unlock(daemon);
+}
+
+size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT])
+{
+	size_t length;
+
+	if (tokens == 1) {
+		memcpy(text, "1\n", 3);
+		length = 2;
+	} else {
+		length = (size_t)snprintf(text, TOKEN_TEXT, "%" PRIu64 "\n", tokens);
+	}
+	if (offset >= length)
+		return 0;
+	length -= offset;
+	memmove(text, text + offset, length);
+	return length < size ? length : size;
+}
+
+static void reply_tokens(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t size)
+{
+	char text[TOKEN_TEXT];
+	size_t length = token_text(tokens, offset, size, text);
+
+	fuse_reply_buf(request, text, length);
+}
+
+/*
+ * Answers with a token that was taken. A reply that is too late (-ENOENT: the mount was aborted)
+ * puts it back; the handle is there as long as the request on it was not answered.
+ */
+void deliver_tokens(struct daemon *daemon, struct handle *handle, fuse_req_t request, size_t size)
+{
+	char text[TOKEN_TEXT];
+	size_t length = token_text(handle->tokens, 0, size, text);
+
+	if (fuse_reply_buf(request, text, length) == -ENOENT) {
+		daemon_lock(daemon);
+		engine_refund(&daemon->engine, handle->limiter, handle->tokens, clock_ns());
+		daemon_unlock(daemon);
+	}
+}
+
+/* Has @handle's poll told when there is a token again: it may not be asked once more before. */
+static void watch_again(struct daemon *daemon, struct handle *handle)
+{
+	if (handle->poll && !handle->watcher.limiter)
+		engine_watch(&daemon->engine, handle->limiter, &handle->watcher, clock_ns());
+}
+
+/* Puts a reader in the queue. -EINPROGRESS, or why not. Under the lock. */
+static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
+			   const struct read_request *read)
+{
+	const struct fuse_ctx *caller = fuse_req_ctx(read->request);
+	bool expires = handle->within_ns != NEVER_NS;
+	struct reader *reader =
+		malloc(expires ? sizeof(struct timed_reader) : sizeof(struct reader));
+	int err;
+
+	if (!reader)
+		return -ENOMEM;
+	*reader = (struct reader){
+		.handle = handle,
+		.size = read->size < TOKEN_TEXT ? (uint32_t)read->size : TOKEN_TEXT,
+		.uid = caller->uid,
+		.pid = (uint32_t)caller->pid,
+		.waiter = {.limiter = handle->limiter, .tokens = handle->tokens},
+	};
+	if (expires)
+		reader->waiter.expiry = &((struct timed_reader *)reader)->expiry;
+	pending_insert(&daemon->pending, &reader->pending, read->request, PENDING_READER);
+	err = engine_ask(&daemon->engine, &reader->waiter, handle->within_ns, clock_ns());
+	if (err != -EINPROGRESS) {
+		pending_remove(&daemon->pending, &reader->pending);
+		free(reader);
+	}
+	return err;
+}
+
+/* Takes what @handle asks for: now or, if the reader may wait, later. */
+static void take(struct daemon *daemon, struct handle *handle, const struct read_request *read,
+		 bool wait)
+{
+	struct engine *engine = &daemon->engine;
+	int err;
+
+	daemon_lock(daemon);
+	if (daemon->stopping)
+		err = -ESHUTDOWN;
+	else if (!wait)
+		err = engine_try(engine, handle->limiter, handle->tokens, clock_ns());
+	else
+		err = engine_take(engine, handle->limiter, handle->tokens, clock_ns());
+	if (err == -EAGAIN && wait)
+		err = wait_for_tokens(daemon, handle, read);
+	else if (err == -EAGAIN)
+		watch_again(daemon, handle);
+	if (!err)
+		handle->granted = true;
+	daemon_unlock(daemon);
+	if (!err)
+		deliver_tokens(daemon, handle, read->request, read->size);
+	else if (err != -EINPROGRESS)
+		fuse_reply_err(read->request, -err);
+}
+
+/* What is left of a token's text; nothing when none was granted through this handle. */
+static void drain(struct handle *handle, const struct read_request *read)
+{
+	if (handle->granted)
+		reply_tokens(read->request, handle->tokens, (uint64_t)read->offset, read->size);
+	else
+		fuse_reply_buf(read->request, NULL, 0);
+}
+
+void read_tokens(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	if (read->offset)
+		drain(handle, read);
+	else
+		take(daemon, handle, read, !read->nonblocking);
+}
+
+void read_try(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	if (read->offset)
+		drain(handle, read);
+	else
+		take(daemon, handle, read, false);
+}
+
+/* An even offset asks for a token, an odd one gives its newline. */
+void read_stream(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	if (read->offset & 1) {
+		handle->half = false;
+		reply_tokens(read->request, 1, 1, read->size);
+		return;
+	}
+	handle->half = read->size < 2;
+	take(daemon, handle, read, !read->nonblocking);
+}
+
+void read_events(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	char text[EVENT_READ_MAX];
+	size_t size = read->size < sizeof(text) ? read->size : sizeof(text), length = 0;
+	struct follower *follower = NULL;
+	int err = 0;
+
+	daemon_lock(daemon);
+	if (daemon->stopping)
+		err = ESHUTDOWN;
+	else
+		length = events_read(&daemon->events, &handle->position, text, size);
+	if (!err && !length) {
+		err = read->nonblocking ? EAGAIN : ENOMEM;
+		follower = read->nonblocking ? NULL : malloc(sizeof(*follower));
+		if (read->nonblocking && handle->poll)
+			poll_events(daemon, handle);
+	}
+	if (follower) {
+		*follower = (struct follower){
+			.handle = handle, .size = (uint32_t)size, .asked_ns = clock_ns()};
+		follower_append(&daemon->pending, follower);
+		pending_insert(&daemon->pending, &follower->pending, read->request,
+			       PENDING_FOLLOWER);
+	}
+	daemon_unlock(daemon);
+	if (follower)
+		return;
+	if (err)
+		fuse_reply_err(read->request, err);
+	else
+		fuse_reply_buf(read->request, text, length);
+}

@@ -1,0 +1,200 @@
+/* show - the texts of files, see show.h. */
+#include "fs/show.h"
+#include "fs/metrics.h"
+
+#include "core/partition.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	static const char *const access[] = {
+		[ACCESS_DIRECTORY] = "-",  [ACCESS_LIMITER] = "-", [ACCESS_USE] = "r",
+		[ACCESS_REPORT] = "w",	   [ACCESS_TUNE] = "rw",
+	};
+	size_t count;
+	const struct node_row *rows = node_rows(&count);
+
+	(void)daemon;
+	(void)node;
+	fputs("Every rate limiter is a directory: gate work by reading, tune by writing.\n\n"
+	      "    mkdir orders                             make a limiter\n"
+	      "    echo 500/s > orders/rate                 tune it, now\n"
+	      "    read -r _ < orders/token && work         wait for a turn, then work\n"
+	      "    cat orders/take/250                      wait for 250 units at once\n"
+	      "    cat orders/stat                          see how it went\n"
+	      "    cat last_error                           why a write was refused\n\n",
+	      out);
+	/* First the files at the top, then those of a limiter. */
+	for (size_t i = 2 * NODE_ROOT; i < 2 * count; i++) {
+		const struct node_row *row = &rows[i % count];
+
+		if (row->path && (row->place == NODE_ROOT) == (i < count))
+			fprintf(out, "%-36s %-2s  %s\n", row->path, access[row->access],
+				row->help);
+	}
+}
+
+void show_status(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	uint64_t up_ns = daemon->engine.schedule.now_ns - daemon->engine.began_ns;
+
+	(void)node;
+	fprintf(out, "version %s\n", RATEFS_VERSION);
+	fprintf(out, "host %s\n", daemon->options->host);
+	fprintf(out, "source %s\n", daemon->options->source);
+	fprintf(out, "coordinator none\n");
+	fprintf(out, "limiters %" PRIu32 "\n", daemon->engine.tree.count);
+	fprintf(out, "waiters %" PRIu32 "\n", daemon->engine.waiting);
+	fprintf(out, "uptime_seconds %" PRIu64 "\n", up_ns / NSEC_PER_SEC);
+	fprintf(out, "damaged_settings %" PRIu32 "\n", daemon->damaged);
+	fprintf(out, "request_timeout_seconds %" PRIu64 "\n",
+		daemon->request_timeout_ns / NSEC_PER_SEC);
+	fprintf(out, "outlives_server no\n");
+}
+
+static uint64_t count_partitions(const struct limiter *limiter)
+{
+	uint32_t shares;
+	uint64_t count = 0;
+
+	for (const struct limiter *l = limiter->first_child; l; l = l->next_sibling)
+		count += partition_count(l, &shares) + count_partitions(l);
+	return count;
+}
+
+void show_hosts(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	fprintf(out, "%s 1 %" PRIu64 " 0\n", daemon->options->host,
+		count_partitions(node->limiter));
+}
+
+void show_last_error(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	(void)node;
+	if (daemon->last_error[0])
+		fprintf(out, "%s\n", daemon->last_error);
+}
+
+void show_eta(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	char text[QUANTITY_TEXT];
+
+	seconds_print(engine_eta(&daemon->engine, node->limiter, node->tokens, clock_ns()), 3,
+		      text);
+	fprintf(out, "%s\n", text);
+}
+
+void show_setting(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	struct settings settings;
+	char text[SETTING_TEXT];
+
+	(void)daemon;
+	limiter_settings(node->limiter, &settings);
+	setting_print(node->row->setting, &settings, text);
+	fprintf(out, "%s\n", text);
+}
+
+void show_config(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	struct settings settings;
+	char text[SETTING_COUNT * 2 * SETTING_TEXT];
+
+	(void)daemon;
+	limiter_settings(node->limiter, &settings);
+	settings_print(&settings, text, sizeof(text));
+	fputs(text, out);
+}
+
+void show_stat(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	char text[STAT_TEXT];
+
+	engine_refresh(&daemon->engine, node->limiter, clock_ns());
+	stat_print(node->limiter, text);
+	fputs(text, out);
+}
+
+/* One queue's waiters; each has to wait for those before it. */
+static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *limiter)
+{
+	uint64_t ahead = 0;
+	char waited[QUANTITY_TEXT], left[QUANTITY_TEXT];
+
+	for (const struct waiter *w = limiter->queue.first; w; w = w->next) {
+		const struct reader *reader =
+			(const struct reader *)((const char *)w - offsetof(struct reader, waiter));
+		uint64_t now_ns = daemon->engine.schedule.now_ns, at_ns;
+
+		ahead += w->tokens;
+		at_ns = limiter_when_ahead(limiter, ahead, now_ns);
+		seconds_print(now_ns - w->asked_ns, 3, waited);
+		seconds_print(at_ns == NEVER_NS ? NEVER_NS : at_ns - now_ns, 3, left);
+		fprintf(out, "%" PRIu32 " %" PRIu32 " %" PRIu64 " %s %s\n", reader->pid,
+			reader->uid, w->tokens, waited, left);
+	}
+}
+
+void show_waiters(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	engine_refresh(&daemon->engine, node->limiter, clock_ns());
+	show_queue(out, daemon, node->limiter);
+	for (uint32_t i = 0; i < node->limiter->partition_slots; i++) {
+		if (node->limiter->partitions[i])
+			show_queue(out, daemon, node->limiter->partitions[i]);
+	}
+}
+
+/* On one host every partition is held here, for as long as it runs. */
+void show_held(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	uint32_t shares, count = partition_count(node->limiter, &shares);
+
+	(void)daemon;
+	for (uint32_t i = 0; i < count; i++)
+		fprintf(out, "%s%s%" PRIu32, i ? " " : "", i < shares ? "" : "r",
+			i < shares ? i : i - shares);
+	fputs("\n", out);
+}
+
+void show_partition_rate(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	struct settings settings, share;
+	char text[SETTING_TEXT];
+
+	(void)daemon;
+	limiter_settings(node->limiter, &settings);
+	share = settings_of_partition(&settings, node->partition - 1);
+	setting_print(SETTING_RATE, &share, text);
+	fprintf(out, "%s\n", text);
+}
+
+void show_partition_state(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	uint32_t shares;
+
+	(void)daemon;
+	partition_count(node->limiter, &shares);
+	fputs(node->partition - 1 < shares ? "held\n" : "reserved\n", out);
+}
+
+void show_partition_holder(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	(void)node;
+	fprintf(out, "%s\n", daemon->options->host);
+}
+
+void show_partition_expires(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	(void)daemon;
+	(void)node;
+	fputs("max\n", out);
+}
+
+void show_metrics(FILE *out, struct daemon *daemon, const struct node *node)
+{
+	(void)node;
+	metrics_print(out, daemon);
+}

@@ -1,0 +1,351 @@
+/* source_local - settings of one host, see source_local.h. */
+#include "fs/source_local.h"
+#include "fs/daemon.h"
+#include "fs/levels.h"
+#include "fs/log.h"
+#include "fs/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DAMAGED_COPIES_MAX = 100 };
+
+static const char SETTINGS_NAME[] = ".config";
+static const char LOCK_NAME[] = ".lock";
+
+struct source_local {
+	struct source interface;
+	struct daemon *daemon;	/* borrowed */
+	const char *directory;	/* borrowed; NULL: nothing is kept */
+	int root;		/* descriptor of the directory */
+	int lock;		/* descriptor of the file that says it is in use */
+	bool started;
+	pthread_t thread;
+	pthread_mutex_t mutex; /* of the two below; never held while the daemon's is asked for */
+	pthread_cond_t work;
+	struct levels *levels; /* owned while it loads */
+	struct change *change; /* to be stored */
+	bool stop;
+};
+
+static int perform(struct source_local *source, struct change *change)
+{
+	struct limiter *limiter = change->limiter;
+	struct owner owner = {limiter->uid, limiter->gid, limiter->access};
+	int err = 0;
+
+	switch (change->kind) {
+	case CHANGE_MAKE:
+		err = store_make(source->root, change->path, change->name, &change->settings,
+				 &change->owner);
+		if (err == -EEXIST)
+			snprintf(change->error, sizeof(change->error),
+				 "'%.200s' has damaged settings, kept aside in %.200s: look there first",
+				 change->name, source->directory);
+		break;
+	case CHANGE_REMOVE:
+		err = store_remove(source->root, change->path);
+		break;
+	case CHANGE_RENAME:
+		err = store_rename(source->root, change->path, change->name);
+		break;
+	case CHANGE_SETTINGS:
+		err = store_write(source->root, change->path, &change->settings, &owner);
+		break;
+	case CHANGE_OWNER:
+		err = store_write(source->root, change->path, &change->settings, &change->owner);
+		break;
+	}
+	return err;
+}
+
+static void store(struct source *interface, struct change *change)
+{
+	struct source_local *source = (struct source_local *)interface;
+
+	if (!source->directory) {
+		engine_stored(&source->daemon->engine, change, 0);
+		return;
+	}
+	if (!source->started) {
+		engine_stored(&source->daemon->engine, change, perform(source, change));
+		return;
+	}
+	pthread_mutex_lock(&source->mutex);
+	source->change = change;
+	pthread_cond_signal(&source->work);
+	pthread_mutex_unlock(&source->mutex);
+}
+
+/* The thread: stores one change after the other. */
+static void *work(void *argument)
+{
+	struct source_local *source = argument;
+
+	pthread_mutex_lock(&source->mutex);
+	for (;;) {
+		struct change *change = source->change;
+		int err;
+
+		if (!change && source->stop)
+			break;
+		if (!change) {
+			pthread_cond_wait(&source->work, &source->mutex);
+			continue;
+		}
+		source->change = NULL;
+		pthread_mutex_unlock(&source->mutex);
+		err = perform(source, change);
+		daemon_lock(source->daemon);
+		engine_stored(&source->daemon->engine, change, err);
+		daemon_unlock(source->daemon);
+		pthread_mutex_lock(&source->mutex);
+	}
+	pthread_mutex_unlock(&source->mutex);
+	return NULL;
+}
+
+/* Opens the directory and makes sure that nobody else uses it. */
+static int open_directory(struct source_local *source)
+{
+	const char *directory = source->directory;
+
+	if (mkdir(directory, 0700) && errno != EEXIST) {
+		log_error("cannot make %s: %s", directory, strerror(errno));
+		return -1;
+	}
+	source->root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (source->root < 0) {
+		log_error("cannot open %s: %s", directory, strerror(errno));
+		return -1;
+	}
+	source->lock = openat(source->root, LOCK_NAME,
+			      O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (source->lock < 0) {
+		log_error("cannot write to %s: %s", directory, strerror(errno));
+		return -1;
+	}
+	if (flock(source->lock, LOCK_EX | LOCK_NB)) {
+		log_error("%s is in use by another ratefs", directory);
+		return -1;
+	}
+	return 0;
+}
+
+static void close_directory(struct source_local *source)
+{
+	if (source->lock >= 0)
+		close(source->lock);
+	if (source->root >= 0)
+		close(source->root);
+}
+
+struct source_local *source_local_open(const char *directory)
+{
+	struct source_local *source = calloc(1, sizeof(*source));
+
+	if (!source) {
+		log_error("no memory");
+		return NULL;
+	}
+	source->interface.store = store;
+	source->directory = directory;
+	source->root = -1;
+	source->lock = -1;
+	if (directory && open_directory(source)) {
+		close_directory(source);
+		free(source);
+		return NULL;
+	}
+	pthread_mutex_init(&source->mutex, NULL);
+	pthread_cond_init(&source->work, NULL);
+	return source;
+}
+
+struct source *source_local_interface(struct source_local *source)
+{
+	return &source->interface;
+}
+
+/* Keeps a damaged file where nothing overwrites it. */
+static void keep_aside(struct source_local *source, int directory, const char *path,
+		       const char *why)
+{
+	char kept[64] = ".config.damaged";
+	int err = -EEXIST;
+
+	for (int i = 1; err == -EEXIST && i < DAMAGED_COPIES_MAX; i++) {
+		err = renameat2(directory, SETTINGS_NAME, directory, kept, RENAME_NOREPLACE)
+			      ? -errno
+			      : 0;
+		if (err == -EEXIST)
+			snprintf(kept, sizeof(kept), ".config.damaged.%d", i);
+	}
+	fsync(directory);
+	source->daemon->damaged++;
+	if (err)
+		log_error("damaged settings of '%s' in %s/%s/%s (%s): limiter refused", path,
+			  source->directory, path, SETTINGS_NAME, why);
+	else
+		log_error("damaged settings of '%s' (%s): limiter refused, file kept as %s/%s/%s",
+			  path, why, source->directory, path, kept);
+}
+
+/*
+ * Reads the settings of the limiter in @directory. 0; -ENOENT: a mkdir that never finished left it;
+ * -EINVAL: damaged, now or before.
+ */
+static int read_settings(struct source_local *source, int directory, const char *path,
+			 struct settings *settings, struct owner *owner)
+{
+	char text[STORE_TEXT], error[ERROR_TEXT];
+	int err = store_read(directory, SETTINGS_NAME, text, sizeof(text));
+
+	if (err == -ENOENT) {
+		if (!faccessat(directory, ".config.damaged", F_OK, 0)) {
+			log_error("limiter '%s' refused: its settings were damaged, see %s/%s", path,
+				  source->directory, path);
+			source->daemon->damaged++;
+			return -EINVAL;
+		}
+		return -ENOENT;
+	}
+	if (err)
+		snprintf(error, sizeof(error), "%s", err == -EFBIG ? "it is too long" : strerror(-err));
+	else
+		err = store_parse(text, settings, owner, error);
+	if (err) {
+		keep_aside(source, directory, path, error);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int load_children(struct source_local *source, int directory, struct limiter *parent);
+
+/* Puts a limiter back into the tree with what was left in its buckets. */
+static int restore(struct source_local *source, struct limiter *parent, const char *name,
+		   const char *path, const struct settings *settings, const struct owner *owner)
+{
+	struct level levels[LIMITS_MAX];
+	struct limiter *limiter;
+	uint32_t count = levels_find(source->levels, path, settings, levels);
+
+	return engine_restore(&source->daemon->engine, parent, name, settings, owner, levels, count,
+			      &limiter);
+}
+
+/* Restores limiter @name of @parent, and all below it. */
+static int load_limiter(struct source_local *source, int parent_directory, struct limiter *parent,
+			const char *name)
+{
+	int directory = store_open(parent_directory, name), err;
+	struct settings settings;
+	struct owner owner;
+	struct limiter *limiter;
+	char path[PATH_TEXT + NAME_BYTES_MAX + 2];
+
+	if (directory < 0)
+		return directory == -ENOTDIR ? 0 : directory;
+	tree_path(parent, path);
+	snprintf(path + strlen(path), NAME_BYTES_MAX + 2, "%s%s", *path ? "/" : "", name);
+	store_clean(directory);
+	err = read_settings(source, directory, path, &settings, &owner);
+	if (err == -ENOENT)
+		err = unlinkat(parent_directory, name, AT_REMOVEDIR) ? -errno : 0;
+	else if (err == -EINVAL)
+		err = 0;
+	else
+		err = restore(source, parent, name, path, &settings, &owner);
+	if (err)
+		log_error("cannot restore '%s': %s", path, strerror(-err));
+	limiter = tree_find(&source->daemon->engine.tree, parent, name);
+	if (!err && limiter)
+		err = load_children(source, directory, limiter);
+	close(directory);
+	return err;
+}
+
+static int load_children(struct source_local *source, int directory, struct limiter *parent)
+{
+	struct dirent **entries;
+	int count = scandirat(directory, ".", &entries, NULL, alphasort), err = 0;
+
+	if (count < 0)
+		return -errno;
+	for (int i = 0; i < count; i++) {
+		if (!err && entries[i]->d_name[0] != '.')
+			err = load_limiter(source, directory, parent, entries[i]->d_name);
+		free(entries[i]);
+	}
+	free(entries);
+	return err;
+}
+
+/* The owner of the top directory is kept like a limiter's. */
+static void load_root(struct source_local *source)
+{
+	struct limiter *root = source->daemon->engine.tree.root;
+	struct settings settings;
+	struct owner owner;
+
+	store_clean(source->root);
+	if (read_settings(source, source->root, "", &settings, &owner))
+		return;
+	root->uid = owner.uid;
+	root->gid = owner.gid;
+	root->access = owner.access;
+}
+
+int source_local_load(struct source_local *source, struct daemon *daemon)
+{
+	int err;
+
+	source->daemon = daemon;
+	if (!source->directory)
+		return 0;
+	load_root(source);
+	source->levels = levels_read(source->root);
+	err = load_children(source, source->root, daemon->engine.tree.root);
+	levels_free(source->levels);
+	source->levels = NULL;
+	return err;
+}
+
+int source_local_start(struct source_local *source)
+{
+	int err;
+
+	if (!source->directory)
+		return 0;
+	err = pthread_create(&source->thread, NULL, work, source);
+	source->started = !err;
+	return -err;
+}
+
+void source_local_close(struct source_local *source)
+{
+	int err;
+
+	if (source->started) {
+		pthread_mutex_lock(&source->mutex);
+		source->stop = true;
+		pthread_cond_signal(&source->work);
+		pthread_mutex_unlock(&source->mutex);
+		pthread_join(source->thread, NULL);
+		err = levels_write(source->root, &source->daemon->engine);
+		if (err)
+			log_error("what is left in the buckets is lost: %s", strerror(-err));
+	}
+	close_directory(source);
+	pthread_cond_destroy(&source->work);
+	pthread_mutex_destroy(&source->mutex);
+	free(source);
+}

@@ -1,0 +1,93 @@
+/* write - what writing a file does, and how changes are answered, see handle.h. */
+#include "fs/handle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Nothing that is coordinated is held for longer. */
+static const uint64_t ANSWER_WITHIN_NS = 2 * NSEC_PER_SEC;
+
+struct writer *writer_new(const char *text, size_t size)
+{
+	struct writer *writer = calloc(1, sizeof(*writer) + size + 1);
+
+	if (!writer)
+		return NULL;
+	if (text)
+		memcpy(writer->text, text, size);
+	writer->change.text = text ? writer->text : NULL;
+	writer->size = size;
+	return writer;
+}
+
+void writer_submit(struct daemon *daemon, struct writer *writer, fuse_req_t request)
+{
+	struct pending_table *table = &daemon->pending;
+	uint64_t now_ns = clock_ns();
+
+	writer->until_ns = now_ns + ANSWER_WITHIN_NS;
+	pending_insert(table, &writer->pending, request, PENDING_WRITER);
+	writer_append(table, writer);
+	engine_change(&daemon->engine, &writer->change, now_ns);
+}
+
+/* A change of the setting that @handle is, or of all with CHANGE_CONFIG. */
+static void change_settings(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+			    const char *text, size_t size, unsigned int setting)
+{
+	struct writer *writer = writer_new(text, size);
+
+	if (!writer) {
+		fuse_reply_err(request, ENOMEM);
+		return;
+	}
+	writer->change.kind = CHANGE_SETTINGS;
+	writer->change.setting = setting;
+	writer->change.limiter = handle->limiter;
+	daemon_lock(daemon);
+	writer_submit(daemon, writer, request);
+	daemon_unlock(daemon);
+}
+
+void write_setting(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+		   const char *text, size_t size)
+{
+	change_settings(daemon, handle, request, text, size, handle->row->setting);
+}
+
+void write_config(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+		  const char *text, size_t size)
+{
+	change_settings(daemon, handle, request, text, size, CHANGE_CONFIG);
+}
+
+void write_charge(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+		  const char *text, size_t size)
+{
+	char copy[QUANTITY_TEXT], *trimmed = copy;
+	int64_t tokens = 0;
+	int err = -EINVAL;
+
+	/* Longer than any number: what is left of it is none. */
+	copy[0] = '\0';
+	text += strspn(text, " \t\n\r\v\f");
+	if (strlen(text) < sizeof(copy)) {
+		memcpy(copy, text, strlen(text) + 1);
+		trimmed = text_trim(copy);
+		err = charge_parse(trimmed, &tokens);
+	}
+	daemon_lock(daemon);
+	if (err)
+		daemon_refused(daemon, err == -ERANGE
+				       ? "'%.60s': out of bounds: a charge is -1e13 to 1e13, not 0"
+				       : "'%.60s': not a charge: a whole number such as 12 or -5",
+			       trimmed);
+	else
+		err = engine_charge(&daemon->engine, handle->limiter, tokens, clock_ns());
+	daemon_unlock(daemon);
+	if (err)
+		fuse_reply_err(request, -err);
+	else
+		fuse_reply_write(request, size);
+}
