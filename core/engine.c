@@ -21,7 +21,7 @@ int engine_init(struct engine *engine, struct source *source, const struct owner
 	engine->schedule.now_ns = now_ns;
 	if (tree_init(&engine->tree))
 		return -ENOMEM;
-	engine->tree.root->burst = SETTINGS_DEFAULT.burst;
+	limiter_configure(&engine->schedule, engine->tree.root, &SETTINGS_DEFAULT, NULL, true);
 	engine->tree.root->uid = root->uid;
 	engine->tree.root->gid = root->gid;
 	engine->tree.root->access = root->access;
@@ -279,6 +279,7 @@ static int prepare(struct engine *engine, struct change *change)
 	case CHANGE_SETTINGS:
 		return prepare_settings(change);
 	case CHANGE_OWNER:
+		limiter_settings(change->limiter, &change->settings);
 		break;
 	}
 	return 0;
