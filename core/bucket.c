@@ -54,17 +54,21 @@ static void spill(struct bucket *bucket)
 	over = (uint64_t)bucket->level - capacity;
 	units = units_of(bucket, over) + bucket->part;
 	allowed = bucket->awaited ? bucket->flow.num : 0;
+	if (bucket->interval_ns)
+		allowed *= bucket->interval_ns;
 	if (units <= allowed)
 		return;
 	if (bucket->account)
 		bucket->account->spilled += units;
 	bucket->level = (int64_t)capacity;
 	bucket->part = 0;
+	if (bucket->released > bucket->level)
+		bucket->released = bucket->level;
 }
 
 static void flow_in(struct bucket *bucket, uint64_t until_ns)
 {
-	/* Below 2^64 * 2^51 + 2^51, so it fits. */
+	/* Below 2^51 * 2^64, so it fits. */
 	u128 units = (u128)bucket->flow.num * (until_ns - bucket->filled_ns);
 	u128 room = units_of(bucket, TOKENS_MAX) * 2;
 	u128 sum;
@@ -158,16 +162,12 @@ void bucket_retune(struct bucket *bucket, const struct rate *rate, uint64_t burs
 	if (account)
 		bucket_account_open(bucket, account);
 	spill(bucket);
-	if (bucket->released > bucket->level)
-		bucket->released = bucket->level;
 }
 
 void bucket_await(struct bucket *bucket, uint64_t tokens)
 {
 	bucket->awaited = tokens;
 	spill(bucket);
-	if (bucket->released > bucket->level)
-		bucket->released = bucket->level;
 }
 
 static int64_t takeable(const struct bucket *bucket)
@@ -197,8 +197,6 @@ void bucket_put(struct bucket *bucket, uint64_t tokens)
 	bucket->level += (int64_t)tokens;
 	bucket->released += (int64_t)tokens;
 	spill(bucket);
-	if (bucket->released > bucket->level)
-		bucket->released = bucket->level;
 }
 
 uint64_t bucket_when(const struct bucket *bucket, uint64_t tokens, uint64_t now_ns)

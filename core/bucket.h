@@ -10,9 +10,9 @@
  *	awaited		the tokens that the reader whose turn it is has asked for, so that a take
  *			larger than the burst gets its share.
  *
- * While somebody waits the level may pass the capacity by what flows in during one nanosecond: a
- * deadline is rounded up to whole nanoseconds, and what comes in by that is not lost. So the bound
- * over any window w is rate * (w + 1 ns) + the capacity.
+ * While somebody waits the level may pass the capacity by what flows in during one nanosecond or,
+ * with an interval, during one interval: a deadline is rounded up to whole ones, and what comes in
+ * by that is not lost. So the bound over any window w is rate * (w + that) + the capacity.
  *
  * With an interval, tokens flow in as ever, but what may be taken is released only at whole
  * multiples of the interval since the bucket was made.

@@ -177,7 +177,8 @@ void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now
 	(void)limiter_when(&engine->schedule, limiter, 0);
 }
 
-static int refuse(struct change *change, int err, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int refuse(struct change *change, int err,
+							 const char *format, ...)
 {
 	va_list arguments;
 

@@ -105,10 +105,14 @@ static void put(struct limiter *limiter, uint64_t tokens)
 		bucket_put(&limiter->buckets[i], tokens);
 }
 
-/* Takes @tokens for a reader all along the path to the root. */
-static void take_path(struct limiter *limiter, uint64_t tokens)
+/*
+ * Takes @tokens for a reader all along the path to the root. One that was put forward may have waited
+ * above for long: what came in and found no room since is spilled before the room is made.
+ */
+static void take_path(struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 {
 	for (; limiter; limiter = limiter->parent) {
+		refill(limiter, now_ns);
 		limiter->counters[COUNTER_GRANTED] += tokens;
 		if (limiter->mode == MODE_SHADOW && !buckets_have(limiter, tokens))
 			limiter->counters[COUNTER_SHADOWED] += tokens;
@@ -137,7 +141,7 @@ static void grant(struct schedule *schedule, struct waiter *waiter)
 	struct limiter *limiter = waiter->limiter;
 
 	leave(schedule, waiter);
-	take_path(limiter, waiter->tokens);
+	take_path(limiter, waiter->tokens, schedule->now_ns);
 	limiter->counters[COUNTER_SERVED]++;
 	limiter->counters[COUNTER_DELAYED] += schedule->now_ns - waiter->asked_ns;
 	waiter->outcome = 0;
@@ -226,7 +230,7 @@ bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t to
 		if (!has(l, tokens))
 			return false;
 	}
-	take_path(limiter, tokens);
+	take_path(limiter, tokens, schedule->now_ns);
 	limiter->counters[COUNTER_SERVED]++;
 	return true;
 }

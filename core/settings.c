@@ -45,7 +45,7 @@ static int refuse(int err, char error[ERROR_TEXT], const char *text, const char 
 
 static const char RATE_GRAMMAR[] =
 	"not a rate: NUMBER[UNIT]/PERIOD such as 500/s, 2GiB/min or 1000/90s, or max, or 0";
-static const char RATE_BOUNDS[] = "out of bounds: a rate is 0, max, or 1/365d to 1000000000000/s";
+static const char RATE_BOUNDS[] = "out of bounds, or too fine: a rate is 0, max, or 1/26d to 1000000000000/s";
 
 static int parse_limit(char *word, struct limit *limit, char error[ERROR_TEXT])
 {

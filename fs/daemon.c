@@ -118,6 +118,7 @@ static void fill_entry(struct daemon *daemon, struct writer *writer)
 		(void)node_entry(daemon, &node, &writer->entry);
 	} else if (writer->change.kind == CHANGE_OWNER && !node_decode(daemon, writer->ino, &node)) {
 		node_attributes(daemon, &node, &writer->entry.attr);
+		node_owner_changed(daemon, node.limiter);
 	}
 }
 
@@ -204,7 +205,7 @@ static void answer_writer(struct writer *writer)
 	else if (writer->change.kind == CHANGE_MAKE)
 		fuse_reply_entry(request, &writer->entry);
 	else if (writer->change.kind == CHANGE_OWNER)
-		fuse_reply_attr(request, &writer->entry.attr, 0);
+		fuse_reply_attr(request, &writer->entry.attr, ATTRIBUTES_S);
 	else
 		fuse_reply_err(request, 0);
 	free(writer);

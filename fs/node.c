@@ -309,7 +309,7 @@ int node_entry(struct daemon *daemon, const struct node *node, struct fuse_entry
 {
 	int err;
 
-	*entry = (struct fuse_entry_param){.entry_timeout = 1.0};
+	*entry = (struct fuse_entry_param){.attr_timeout = ATTRIBUTES_S, .entry_timeout = ENTRY_S};
 	if (has_parameter(node)) {
 		err = parameter_get(daemon->parameters, encode(node), node->tokens,
 				    node->within_ns);
@@ -402,6 +402,17 @@ void node_list(struct daemon *daemon, const struct node *node, uint64_t position
 		list_limiters(daemon, node, position, add, list);
 	else if (place == NODE_PARTITIONS)
 		list_partitions(node, position, add, list);
+}
+
+void node_owner_changed(struct daemon *daemon, const struct limiter *limiter)
+{
+	struct node node = {.limiter = (struct limiter *)limiter};
+
+	for (int i = NODE_ROOT; i < NODE_COUNT; i++) {
+		node.row = &NODES[i];
+		if (i != NODE_TAKE_N && i != NODE_ETA_N && i != NODE_PARTITION)
+			fuse_lowlevel_notify_inval_inode(daemon->session, encode(&node), -1, 0);
+	}
 }
 
 int node_init(struct daemon *daemon)

@@ -20,6 +20,13 @@
 struct node;
 struct handle;
 
+/*
+ * Seconds for which the kernel may rely on names and attributes. Without, it would ask for the
+ * attributes of every directory on the way at each open, which more than doubles its cost; what
+ * changes through this mount is known at once either way.
+ */
+enum { ENTRY_S = 1, ATTRIBUTES_S = 1 };
+
 enum node_access {
 	ACCESS_DIRECTORY, /* may be entered and listed by who may use the limiter */
 	ACCESS_LIMITER,	  /* a directory in which who may tune can make limiters */
@@ -97,6 +104,12 @@ int node_entry(struct daemon *daemon, const struct node *node, struct fuse_entry
 void node_forget(struct daemon *daemon, fuse_ino_t ino, uint64_t lookups);
 
 void node_attributes(struct daemon *daemon, const struct node *node, struct stat *attributes);
+
+/*
+ * Makes the kernel ask anew for the attributes of @limiter's files. Without pages to be dropped it
+ * waits for nothing. Files of single partitions and numbers follow within ATTRIBUTES_S.
+ */
+void node_owner_changed(struct daemon *daemon, const struct limiter *limiter);
 
 /* Whether @name is that of a control file in any directory of limiters, now or by reservation. */
 bool node_name_is_taken(const char *name);

@@ -105,7 +105,7 @@ static void op_getattr(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info
 	if (err)
 		fuse_reply_err(request, -err);
 	else
-		fuse_reply_attr(request, &attributes, 0);
+		fuse_reply_attr(request, &attributes, ATTRIBUTES_S);
 }
 
 /* Files are cut to nothing (`>`) and touched without effect; owners are the limiter's. */

@@ -6,7 +6,7 @@
 
 enum { FIRST_CHAINS = 1024 };
 
-_Thread_local uint64_t pending_unique;
+_Thread_local struct received received;
 
 int pending_init(struct pending_table *table)
 {
@@ -56,7 +56,7 @@ void pending_insert(struct pending_table *table, struct pending *pending, fuse_r
 
 	if (table->count >= table->size)
 		grow(table);
-	pending->unique = pending_unique;
+	pending->unique = received.unique;
 	pending->request = request;
 	pending->kind = (uint8_t)kind;
 	chain = chain_of(table, pending->unique);

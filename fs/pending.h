@@ -77,8 +77,13 @@ void writer_leave(struct pending_table *table, struct writer *writer);
 int pending_init(struct pending_table *table);
 void pending_free(struct pending_table *table);
 
-/* The number of the request that this thread is receiving. */
-extern _Thread_local uint64_t pending_unique;
+/* The request that this thread is about: its number, and when it came. */
+struct received {
+	uint64_t unique;
+	uint64_t at_ns;
+};
+
+extern _Thread_local struct received received;
 
 /* @request is what this thread is receiving. */
 void pending_insert(struct pending_table *table, struct pending *pending, fuse_req_t request,

@@ -122,7 +122,7 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 	if (expires)
 		reader->waiter.expiry = &((struct timed_reader *)reader)->expiry;
 	pending_insert(&daemon->pending, &reader->pending, read->request, PENDING_READER);
-	err = engine_ask(&daemon->engine, &reader->waiter, handle->within_ns, clock_ns());
+	err = engine_ask(&daemon->engine, &reader->waiter, handle->within_ns, received.at_ns);
 	if (err != -EINPROGRESS) {
 		pending_remove(&daemon->pending, &reader->pending);
 		free(reader);
@@ -141,9 +141,9 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 	if (daemon->stopping)
 		err = -ESHUTDOWN;
 	else if (!wait)
-		err = engine_try(engine, handle->limiter, handle->tokens, clock_ns());
+		err = engine_try(engine, handle->limiter, handle->tokens, received.at_ns);
 	else
-		err = engine_take(engine, handle->limiter, handle->tokens, clock_ns());
+		err = engine_take(engine, handle->limiter, handle->tokens, received.at_ns);
 	if (err == -EAGAIN && wait)
 		err = wait_for_tokens(daemon, handle, read);
 	else if (err == -EAGAIN)

@@ -21,11 +21,11 @@
 #include <unistd.h>
 
 enum {
-	LOOK_NS = 50000,	/* how long it looks before it sleeps */
-	LOOK_GAP_MIN_NS = 8000, /* mean gap between answer and next request that makes it look */
-	LOOK_GAP_MAX_NS = 100000,
-	GAP_CAP_NS = 1000000, /* longer gaps count as this one */
-	GAP_WEIGHT = 8,	      /* of the mean against the newest gap */
+	LOOK_NS = 50000,       /* how long it looks before it sleeps */
+	LOOK_MEAN_MIN_NS = 10000, /* mean time between requests that makes it look */
+	LOOK_MEAN_MAX_NS = 100000,
+	TIME_CAP_NS = 1000000, /* longer times between requests count as this one */
+	TIME_WEIGHT = 8,       /* of the mean against the newest time */
 };
 
 static struct {
@@ -34,14 +34,6 @@ static struct {
 	_Atomic bool stop;
 	_Atomic bool done;
 } receiver;
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
 
 int session_mount(struct daemon *daemon)
 {
@@ -79,7 +71,7 @@ static void interrupt_again(const struct daemon *daemon, uint64_t unique)
 }
 
 /* Interrupts are answered here: libfuse would look through all requests for the one. */
-static void process(struct daemon *daemon, const struct fuse_buf *buffer)
+static void process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns)
 {
 	const struct fuse_in_header *header = buffer->mem;
 	const struct fuse_interrupt_in *interrupt = (const struct fuse_interrupt_in *)(header + 1);
@@ -92,7 +84,8 @@ static void process(struct daemon *daemon, const struct fuse_buf *buffer)
 			interrupt_again(daemon, header->unique);
 		return;
 	}
-	pending_unique = header->unique;
+	received.unique = header->unique;
+	received.at_ns = now_ns;
 	fuse_session_process_buf(daemon->session, buffer);
 }
 
@@ -109,18 +102,19 @@ int session_greet(struct daemon *daemon)
 		if (length <= 0)
 			break;
 		greeted = ((const struct fuse_in_header *)buffer.mem)->opcode == FUSE_INIT;
-		process(daemon, &buffer);
+		process(daemon, &buffer, clock_ns());
 	}
 	free(buffer.mem);
 	return greeted && !fuse_session_exited(daemon->session) ? 0 : -1;
 }
 
 /* Looks for a request until it is there or LOOK_NS have passed. */
-static void look(int fd, uint64_t since_ns)
+static void look(int fd)
 {
 	struct pollfd request = {.fd = fd, .events = POLLIN};
+	uint64_t until_ns = clock_ns() + LOOK_NS;
 
-	while (!poll(&request, 1, 0) && monotonic_ns() - since_ns < LOOK_NS)
+	while (!poll(&request, 1, 0) && clock_ns() < until_ns)
 		;
 }
 
@@ -129,24 +123,23 @@ static void *receive(void *argument)
 	struct daemon *daemon = argument;
 	struct fuse_buf buffer = {0};
 	int fd = fuse_session_fd(daemon->session);
-	uint64_t answered_ns = monotonic_ns(), mean_gap_ns = GAP_CAP_NS, gap_ns;
-	uint64_t one = 1;
+	uint64_t mean_ns = TIME_CAP_NS, last_ns = clock_ns(), now_ns, between_ns, one = 1;
 
 	while (!atomic_load(&receiver.stop) && !fuse_session_exited(daemon->session)) {
 		int length;
 
-		if (mean_gap_ns > LOOK_GAP_MIN_NS && mean_gap_ns < LOOK_GAP_MAX_NS)
-			look(fd, answered_ns);
+		if (mean_ns > LOOK_MEAN_MIN_NS && mean_ns < LOOK_MEAN_MAX_NS)
+			look(fd);
 		length = fuse_session_receive_buf(daemon->session, &buffer);
 		if (length == -EINTR)
 			continue;
 		if (length <= 0)
 			break;
-		gap_ns = monotonic_ns() - answered_ns;
-		gap_ns = gap_ns < GAP_CAP_NS ? gap_ns : GAP_CAP_NS;
-		mean_gap_ns += gap_ns / GAP_WEIGHT - mean_gap_ns / GAP_WEIGHT;
-		process(daemon, &buffer);
-		answered_ns = monotonic_ns();
+		now_ns = clock_ns();
+		between_ns = now_ns - last_ns < TIME_CAP_NS ? now_ns - last_ns : TIME_CAP_NS;
+		mean_ns += between_ns / TIME_WEIGHT - mean_ns / TIME_WEIGHT;
+		last_ns = now_ns;
+		process(daemon, &buffer, now_ns);
 	}
 	free(buffer.mem);
 	atomic_store(&receiver.done, true);
