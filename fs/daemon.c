@@ -2,14 +2,13 @@
 #include "fs/daemon.h"
 #include "fs/handle.h"
 #include "fs/log.h"
+#include "fs/loop.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 uint64_t clock_ns(void)
 {
@@ -231,24 +230,37 @@ static void answer(struct daemon *daemon, struct pending *pending)
 	}
 }
 
-/* Sets the timer if something is due before it goes off. */
-static void arm(struct daemon *daemon)
+static uint64_t due_ns(const struct daemon *daemon)
 {
 	const struct writer *oldest = daemon->pending.writers;
 	uint64_t at_ns = engine_next_ns(&daemon->engine);
-	struct itimerspec when = {0};
 
 	if (oldest && oldest->until_ns < at_ns)
 		at_ns = oldest->until_ns;
 	if (daemon->pending.count && daemon->sweep_ns < at_ns)
 		at_ns = daemon->sweep_ns;
+	return at_ns;
+}
+
+uint64_t daemon_due_ns(struct daemon *daemon)
+{
+	uint64_t at_ns;
+
+	pthread_mutex_lock(&daemon->lock);
+	at_ns = due_ns(daemon);
+	pthread_mutex_unlock(&daemon->lock);
+	return at_ns;
+}
+
+/* Sets the timer if something is due before it goes off; one that goes off for nothing is rare. */
+static void arm(struct daemon *daemon)
+{
+	uint64_t at_ns = due_ns(daemon);
+
 	if (at_ns >= daemon->armed_ns)
 		return;
 	daemon->armed_ns = at_ns;
-	when.it_value.tv_sec = (time_t)(at_ns / NSEC_PER_SEC);
-	when.it_value.tv_nsec = (long)(at_ns % NSEC_PER_SEC);
-	if (timerfd_settime(daemon->timer, TFD_TIMER_ABSTIME, &when, NULL))
-		log_error("cannot set the timer: %s", strerror(errno));
+	loop_wake_at(at_ns);
 }
 
 void daemon_lock(struct daemon *daemon)
@@ -357,7 +369,6 @@ void daemon_run(struct daemon *daemon)
 
 	daemon_lock(daemon);
 	now_ns = clock_ns();
-	daemon->armed_ns = NEVER_NS;
 	engine_run(&daemon->engine, now_ns);
 	while ((oldest = daemon->pending.writers) && oldest->until_ns <= now_ns) {
 		daemon_refused(daemon, "not acknowledged within 2 s: read it back");
@@ -365,6 +376,10 @@ void daemon_run(struct daemon *daemon)
 	}
 	if (daemon->request_timeout_ns && daemon->sweep_ns <= now_ns)
 		sweep(daemon, now_ns);
+	/* The timer repeats itself until it is set: always, here. */
+	daemon->armed_ns = NEVER_NS;
+	if (due_ns(daemon) == NEVER_NS)
+		loop_wake_at(NEVER_NS);
 	daemon_unlock(daemon);
 }
 
@@ -417,11 +432,6 @@ int daemon_init(struct daemon *daemon, struct options *options, struct source *s
 	daemon->sweep_ns = daemon->request_timeout_ns ? 0 : NEVER_NS;
 	clock_gettime(CLOCK_REALTIME, &daemon->began);
 	pthread_mutex_init(&daemon->lock, NULL);
-	daemon->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (daemon->timer < 0) {
-		err = -errno;
-		goto no_timer;
-	}
 	err = engine_init(&daemon->engine, source, root, clock_ns());
 	if (err)
 		goto no_engine;
@@ -438,8 +448,6 @@ no_nodes:
 no_pending:
 	engine_free(&daemon->engine);
 no_engine:
-	close(daemon->timer);
-no_timer:
 	pthread_mutex_destroy(&daemon->lock);
 	return err;
 }
@@ -452,6 +460,5 @@ void daemon_free(struct daemon *daemon)
 	node_free(daemon);
 	pending_free(&daemon->pending);
 	engine_free(&daemon->engine);
-	close(daemon->timer);
 	pthread_mutex_destroy(&daemon->lock);
 }

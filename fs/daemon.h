@@ -1,9 +1,10 @@
 /*
  * daemon - what the parts of the file system share.
  *
- * Receivers (session.c) and the loop (loop.c) are threads; everything in struct daemon that changes
- * after the start is under its one lock. A step is: daemon_lock(), one engine call, and
- * daemon_unlock(), which collects what came of it, sets the timer, lets go of the lock and answers.
+ * One thread, the loop, does everything, but for a source that has to wait for a disk: that has one
+ * of its own. What changes after the start is under one lock. A step is: daemon_lock(), an engine
+ * call, and daemon_unlock(), which collects what came of it, sets the timer, lets go of the lock and
+ * answers.
  */
 #ifndef RATEFS_FS_DAEMON_H
 #define RATEFS_FS_DAEMON_H
@@ -22,8 +23,7 @@ struct parameter_table;
 
 struct daemon {
 	struct options *options; /* borrowed */
-	struct fuse_session *session; /* set before the threads start */
-	int timer;		      /* timerfd, CLOCK_BOOTTIME, for the loop */
+	struct fuse_session *session; /* set before the loop runs */
 
 	pthread_mutex_t lock;
 	struct engine engine;
@@ -56,6 +56,9 @@ void daemon_free(struct daemon *daemon);
 
 /* Runs what is due; from the loop. */
 void daemon_run(struct daemon *daemon);
+
+/* When daemon_run() has something to do, or NEVER_NS. */
+uint64_t daemon_due_ns(struct daemon *daemon);
 
 /* Answers request @unique with EINTR. False: it does not wait, or not any more. */
 bool daemon_interrupt(struct daemon *daemon, uint64_t unique);

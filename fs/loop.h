@@ -1,15 +1,21 @@
 /*
- * loop - what happens besides requests: time, signals, and the end of the mount.
+ * loop - one thread that receives requests, and wakes for what is due and for signals.
  */
 #ifndef RATEFS_FS_LOOP_H
 #define RATEFS_FS_LOOP_H
 
 #include "fs/daemon.h"
 
-/* Keeps the signals that end the daemon for the loop; before any thread starts. 0 or -errno. */
-int loop_block_signals(void);
+/* Takes over signals and makes the timer, in the process that will run the loop. 0 or -errno. */
+int loop_init(void);
 
-/* Runs until a signal asks for the end, or @ended (an eventfd) says that the mount has. 0 or -errno. */
-int loop_run(struct daemon *daemon, int ended);
+/* Keeps the loop's signals away from the thread that is about to be started, or lets them in again. */
+void loop_block_signals(bool block);
+
+/* Has the loop call daemon_run() at @at_ns (CLOCK_BOOTTIME; NEVER_NS: not at all). */
+void loop_wake_at(uint64_t at_ns);
+
+/* Serves requests until a signal asks for the end or the mount has ended. */
+void loop_run(struct daemon *daemon);
 
 #endif

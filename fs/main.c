@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,25 +47,15 @@ static void leave_terminal(void)
 /* Serves the mount until its end. @ready is a pipe to tell on that it answers, or -1. */
 static int serve(struct daemon *daemon, struct source_local *source, int ready)
 {
-	int ended = eventfd(0, EFD_CLOEXEC), err;
+	int err = session_greet(daemon);
 
-	if (ended < 0) {
-		err = -errno;
-		log_error("no eventfd: %s", strerror(errno));
-		return err;
-	}
-	err = session_greet(daemon);
 	if (err) {
 		log_error("the mount ended before it began");
-		session_drop(daemon);
 		goto out;
 	}
 	err = source_local_start(source);
-	if (!err)
-		err = session_start(daemon, ended);
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));
-		session_drop(daemon);
 		goto out;
 	}
 	if (ready >= 0)
@@ -77,11 +66,10 @@ static int serve(struct daemon *daemon, struct source_local *source, int ready)
 			log_warning("nobody waits for the mount");
 		close(ready);
 	}
-	err = loop_run(daemon, ended);
+	loop_run(daemon);
 	daemon_stop(daemon);
-	session_end(daemon);
 out:
-	close(ended);
+	session_unmount(daemon);
 	return err;
 }
 
@@ -95,7 +83,9 @@ static int run(struct options *options, int ready)
 
 	if (!source)
 		return EXIT_FAILURE;
-	err = daemon_init(&daemon, options, source_local_interface(source), &root);
+	err = loop_init();
+	if (!err)
+		err = daemon_init(&daemon, options, source_local_interface(source), &root);
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));
 		goto no_daemon;
@@ -190,8 +180,6 @@ int main(int argc, char *argv[])
 		goto out;
 	}
 	if (options.directory && make_absolute(&options.directory, "directory"))
-		goto out;
-	if (loop_block_signals())
 		goto out;
 	if (options.fake)
 		status = EXIT_SUCCESS;

@@ -1,5 +1,5 @@
 /*
- * session - the mount, and the thread that receives its requests.
+ * session - the mount, and its requests.
  */
 #ifndef RATEFS_FS_SESSION_H
 #define RATEFS_FS_SESSION_H
@@ -12,13 +12,10 @@ int session_mount(struct daemon *daemon);
 /* Receives and answers until the kernel has greeted; -1 when the mount ended before. */
 int session_greet(struct daemon *daemon);
 
-/* Starts the receiver; @ended is an eventfd to be written when the mount has ended. 0 or -errno. */
-int session_start(struct daemon *daemon, int ended);
+/* Does what the request in @buffer, received at @now_ns, asks for. */
+void session_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns);
 
-/* Unmounts and frees a session that was not started. */
-void session_drop(struct daemon *daemon);
-
-/* Unmounts if that has not happened, stops the receiver and frees the session. */
-void session_end(struct daemon *daemon);
+/* Unmounts if that has not happened, and frees the session. */
+void session_unmount(struct daemon *daemon);
 
 #endif

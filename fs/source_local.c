@@ -3,6 +3,7 @@
 #include "fs/daemon.h"
 #include "fs/levels.h"
 #include "fs/log.h"
+#include "fs/loop.h"
 #include "fs/store.h"
 
 #include <dirent.h>
@@ -325,7 +326,9 @@ int source_local_start(struct source_local *source)
 
 	if (!source->directory)
 		return 0;
+	loop_block_signals(true);
 	err = pthread_create(&source->thread, NULL, work, source);
+	loop_block_signals(false);
 	source->started = !err;
 	return -err;
 }
