@@ -12,9 +12,11 @@ uint64_t bucket_capacity(const struct bucket *bucket)
 
 static uint64_t capacity_now(const struct bucket *bucket)
 {
-	uint64_t capacity = bucket_capacity(bucket);
+	uint64_t capacity = bucket_capacity(bucket), awaited = bucket->awaited;
 
-	return bucket->awaited > capacity ? bucket->awaited : capacity;
+	if (awaited)
+		awaited += bucket->batch;
+	return awaited > capacity ? awaited : capacity;
 }
 
 /*
@@ -54,8 +56,6 @@ static void spill(struct bucket *bucket)
 	over = (uint64_t)bucket->level - capacity;
 	units = units_of(bucket, over) + bucket->part;
 	allowed = bucket->awaited ? bucket->flow.num : 0;
-	if (bucket->interval_ns)
-		allowed *= bucket->interval_ns;
 	if (units <= allowed)
 		return;
 	if (bucket->account)
@@ -216,9 +216,9 @@ uint64_t bucket_when(const struct bucket *bucket, uint64_t tokens, uint64_t now_
 		at_ns += (uint64_t)wait_ns;
 	}
 	if (bucket->interval_ns) {
-		ticks = (at_ns - bucket->grid_ns + bucket->interval_ns - 1) / bucket->interval_ns;
-		if (!ticks)
-			ticks = 1;
+		ticks = (at_ns - bucket->grid_ns) / bucket->interval_ns;
+		if (!ticks || (at_ns - bucket->grid_ns) % bucket->interval_ns)
+			ticks++;
 		if (ticks > (NEVER_NS - bucket->grid_ns) / bucket->interval_ns)
 			return NEVER_NS;
 		at_ns = bucket->grid_ns + ticks * bucket->interval_ns;

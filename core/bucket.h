@@ -8,11 +8,12 @@
  *	burst		what an idle bucket may save up,
  *	a batch		what one interval releases (below), and
  *	awaited		the tokens that the reader whose turn it is has asked for, so that a take
- *			larger than the burst gets its share.
+ *			larger than the burst gets its share; and a batch on top of that, so that a
+ *			take that does not divide the batches loses nothing.
  *
- * While somebody waits the level may pass the capacity by what flows in during one nanosecond or,
- * with an interval, during one interval: a deadline is rounded up to whole ones, and what comes in
- * by that is not lost. So the bound over any window w is rate * (w + that) + the capacity.
+ * While somebody waits the level may pass the capacity by what flows in during one nanosecond: a
+ * deadline is rounded up to whole nanoseconds, and what comes in by that is not lost. So the bound
+ * over any window w is rate * (w + 1 ns) + the capacity.
  *
  * With an interval, tokens flow in as ever, but what may be taken is released only at whole
  * multiples of the interval since the bucket was made.
@@ -44,17 +45,17 @@ struct bucket;
 void bucket_account_open(struct bucket *bucket, struct bucket_account *account);
 
 struct bucket {
-	struct rate rate;	 /* not `max`; 0 lets nothing pass */
-	struct fraction flow;	 /* the same, to calculate with */
-	uint64_t burst;		 /* 1 to TOKENS_MAX */
-	uint64_t interval_ns;	 /* 0: tokens are released one by one */
-	uint64_t batch;		 /* least capacity that an interval needs, 0 without one */
-	uint64_t awaited;	 /* tokens asked for by the one whose turn it is, 0 if nobody's */
-	int64_t level;		 /* whole tokens, rounded down: negative in debt */
-	uint64_t part;		 /* and part/den of one more */
-	int64_t released;	 /* with an interval: tokens of the level that may be taken */
-	uint64_t grid_ns;	 /* with an interval: the last release */
-	uint64_t filled_ns;	 /* level and part are as of this time */
+	struct rate rate;     /* not `max`; 0 lets nothing pass */
+	struct fraction flow; /* the same, to calculate with */
+	uint64_t burst;	      /* 1 to TOKENS_MAX */
+	uint64_t interval_ns; /* 0: tokens are released one by one */
+	uint64_t batch;	      /* least capacity that an interval needs, 0 without one */
+	uint64_t awaited;     /* tokens asked for by the one whose turn it is, 0 if nobody's */
+	int64_t level;	      /* whole tokens, rounded down: negative in debt */
+	uint64_t part;	      /* and part/den of one more */
+	int64_t released;     /* with an interval: tokens of the level that may be taken */
+	uint64_t grid_ns;     /* with an interval: the last release */
+	uint64_t filled_ns;   /* level and part are as of this time */
 	struct bucket_account *account; /* borrowed; NULL but in the simulator and tests */
 };
 

@@ -136,8 +136,7 @@ void engine_cancel(struct engine *engine, struct waiter *waiter, uint64_t now_ns
 	engine->waiting--;
 }
 
-void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens,
-		   uint64_t now_ns)
+void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 {
 	engine_run(engine, now_ns);
 	if (!limiter->removed)
@@ -178,7 +177,7 @@ void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now
 }
 
 __attribute__((format(printf, 3, 4))) static int refuse(struct change *change, int err,
-							 const char *format, ...)
+							const char *format, ...)
 {
 	va_list arguments;
 
@@ -312,8 +311,8 @@ static void apply_settings(struct engine *engine, struct change *change)
 
 /* Puts @limiter, which is in no tree yet, below @parent with its settings and owner. */
 static int adopt(struct engine *engine, struct limiter *parent, struct limiter *limiter,
-		 const struct settings *settings, struct bucket *buckets,
-		 const struct owner *owner, bool full)
+		 const struct settings *settings, struct bucket *buckets, const struct owner *owner,
+		 bool full)
 {
 	int err = tree_insert(&engine->tree, parent, limiter);
 

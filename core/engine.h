@@ -45,11 +45,11 @@ struct owner {
  */
 struct change {
 	enum change_kind kind;
-	struct limiter *limiter;	    /* the one to be changed; the parent of one to be made */
-	char name[NAME_BYTES_MAX + 1];	    /* MAKE and RENAME: the new name */
-	unsigned int setting;		    /* SETTINGS: enum setting_id, or CHANGE_CONFIG */
-	const char *text;		    /* SETTINGS, and MAKE (may be NULL): borrowed */
-	struct owner owner;		    /* MAKE and OWNER: as it shall be */
+	struct limiter *limiter;       /* the one to be changed; the parent of one to be made */
+	char name[NAME_BYTES_MAX + 1]; /* MAKE and RENAME: the new name */
+	unsigned int setting;	       /* SETTINGS: enum setting_id, or CHANGE_CONFIG */
+	const char *text;	       /* SETTINGS, and MAKE (may be NULL): borrowed */
+	struct owner owner;	       /* MAKE and OWNER: as it shall be */
 
 	/* Filled in by the engine, read by the source. */
 	struct settings settings; /* as they shall be */
@@ -80,7 +80,7 @@ struct engine {
 	struct change *line_last;
 	struct change *changed; /* done, for the caller to collect, in order */
 	struct change *changed_last;
-	bool storing;		/* inside source->store() */
+	bool storing; /* inside source->store() */
 	uint64_t began_ns;
 	uint32_t waiting; /* readers, in all limiters */
 };

@@ -42,10 +42,23 @@ static void refill(struct limiter *limiter, uint64_t now_ns)
 		bucket_refill(&limiter->buckets[i], now_ns);
 }
 
-static void await(struct limiter *limiter, uint64_t tokens)
+/*
+ * Makes it the turn of @current (NULL: nobody's). Where an earlier reader comes in between, what was
+ * saved up for the one whose turn it was stays: spilled each time, it might never be enough.
+ */
+static void give_turn(struct limiter *limiter, struct waiter *current)
 {
-	for (unsigned int i = 0; i < limiter->bucket_count; i++)
-		bucket_await(&limiter->buckets[i], tokens);
+	const struct waiter *before = limiter->current;
+	bool keep = before && current && current->ticket <= before->ticket;
+	uint64_t tokens = current ? current->tokens : 0;
+
+	limiter->current = current;
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		struct bucket *bucket = &limiter->buckets[i];
+
+		if (!keep || tokens > bucket->awaited)
+			bucket_await(bucket, tokens);
+	}
 }
 
 static bool buckets_have(const struct limiter *limiter, uint64_t tokens)
@@ -170,7 +183,10 @@ static void fire(struct schedule *schedule, struct limiter *limiter)
 	}
 }
 
-/* Sets or clears the time at which @limiter must be settled again. */
+/*
+ * Sets or clears the time at which @limiter must be settled again. A watcher's holds while nothing
+ * changes above. See wake_watchers().
+ */
 static void set_deadline(struct schedule *schedule, struct limiter *limiter, bool ready)
 {
 	uint64_t at_ns = NEVER_NS;
@@ -192,20 +208,32 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 		heap_place(&schedule->deadlines, &limiter->due, at_ns);
 }
 
+/* What those who watch @limiter or below it watch for may come sooner now. */
+static void wake_watchers(struct schedule *schedule, struct limiter *limiter)
+{
+	if (!limiter || !limiter->watched)
+		return;
+	if (limiter->watchers && !limiter->current)
+		set_deadline(schedule, limiter, false);
+	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
+		wake_watchers(schedule, l);
+	for (uint32_t i = 0; i < limiter->partition_slots; i++)
+		wake_watchers(schedule, limiter->partitions[i]);
+}
+
 /*
  * Walks from @limiter to the root. What changes in a limiter changes nothing in its siblings and
- * children, so the path is all that needs a look. The root limits nothing: whoever comes first
- * there is granted, and the walk begins again where that reader waited.
+ * children but for those who watch, so the path is all that needs a look. The root limits nothing:
+ * whoever comes first there is granted, and the walk begins again where that reader waited.
  */
 void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 {
 	while (limiter) {
 		struct waiter *current = earliest(limiter);
-		bool ready;
+		bool emptied = limiter->current && !current, ready;
 
 		refill(limiter, schedule->now_ns);
-		limiter->current = current;
-		await(limiter, current ? current->tokens : 0);
+		give_turn(limiter, current);
 		ready = current && has(limiter, current->tokens);
 		if (ready && limiter_is_root(limiter)) {
 			limiter = current->limiter;
@@ -217,6 +245,8 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 		else if (limiter->parent)
 			heap_remove(&limiter->parent->ready, &limiter->turn);
 		set_deadline(schedule, limiter, ready);
+		if (emptied && !limiter_is_root(limiter))
+			wake_watchers(schedule, limiter);
 		limiter = limiter->parent;
 	}
 }
@@ -272,6 +302,15 @@ void limiter_expire(struct schedule *schedule, struct waiter *waiter)
 	limiter_settle(schedule, waiter->limiter);
 }
 
+/* Tokens were put back into @limiter and all above it. */
+static void wake_path(struct schedule *schedule, struct limiter *limiter)
+{
+	while (limiter->parent && !limiter_is_root(limiter->parent))
+		limiter = limiter->parent;
+	if (!limiter_is_root(limiter))
+		wake_watchers(schedule, limiter);
+}
+
 void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
 {
 	limiter->counters[COUNTER_SERVED]--;
@@ -281,6 +320,7 @@ void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t
 		put(l, tokens);
 	}
 	limiter_settle(schedule, limiter);
+	wake_path(schedule, limiter);
 }
 
 void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t tokens)
@@ -297,16 +337,21 @@ void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t 
 			take(l, size);
 	}
 	limiter_settle(schedule, limiter);
+	if (tokens < 0)
+		wake_path(schedule, limiter);
 }
 
 uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
 {
-	static const uint64_t most = UINT64_C(1) << 62;
+	static const uint64_t most = UINT64_C(1) << 61; /* more, on top of a debt, does not fit */
 	uint64_t at_ns = schedule->now_ns;
 
 	for (; limiter; limiter = limiter->parent) {
-		uint64_t ahead = limiter->wanted < most ? limiter->wanted : most;
-		uint64_t own_ns;
+		uint64_t ahead = 0, own_ns;
+
+		/* If it is nobody's turn, those who wait below are out of tokens of their own. */
+		if (limiter->current)
+			ahead = limiter->wanted < most ? limiter->wanted : most;
 
 		refill(limiter, schedule->now_ns);
 		own_ns = when(limiter, ahead + tokens, schedule->now_ns);
@@ -336,6 +381,8 @@ void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct wa
 	if (watcher->next)
 		watcher->next->previous = watcher;
 	limiter->watchers = watcher;
+	for (struct limiter *l = limiter; l; l = l->parent)
+		l->watched++;
 	limiter_settle(schedule, limiter);
 }
 
@@ -349,17 +396,9 @@ void limiter_unwatch(struct watcher *watcher)
 		watcher->limiter->watchers = watcher->next;
 	if (watcher->next)
 		watcher->next->previous = watcher->previous;
+	for (struct limiter *l = watcher->limiter; l; l = l->parent)
+		l->watched--;
 	watcher->limiter = NULL;
-}
-
-/* Settles those below @limiter who watch: what they watch for may come sooner now. */
-static void settle_watchers(struct schedule *schedule, struct limiter *limiter)
-{
-	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling) {
-		if (l->watchers)
-			limiter_settle(schedule, l);
-		settle_watchers(schedule, l);
-	}
 }
 
 void limiter_configure(struct schedule *schedule, struct limiter *limiter,
@@ -397,7 +436,7 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 	if (old != buckets)
 		free(old);
 	limiter_settle(schedule, limiter);
-	settle_watchers(schedule, limiter);
+	wake_watchers(schedule, limiter);
 }
 
 void limiter_evict(struct schedule *schedule, struct limiter *limiter)

@@ -36,11 +36,11 @@ struct watcher {
 /* What all limiters of one engine share: the time of the step, deadlines, and who is done. */
 struct schedule {
 	uint64_t now_ns;
-	uint64_t tickets;	 /* given out so far */
-	struct heap deadlines;	 /* limiters, by when the one whose turn it is can be served */
-	struct heap expiries;	 /* of waiters that have one */
-	struct queue done;	 /* waiters that were granted or refused, for the caller to collect */
-	struct watcher *fired;	 /* watchers whose time has come */
+	uint64_t tickets;      /* given out so far */
+	struct heap deadlines; /* limiters, by when the one whose turn it is can be served */
+	struct heap expiries;  /* of waiters that have one */
+	struct queue done;     /* waiters that were granted or refused, for the caller to collect */
+	struct watcher *fired; /* watchers whose time has come */
 };
 
 struct limiter {
@@ -54,8 +54,8 @@ struct limiter {
 	uint32_t id;		     /* never used twice */
 	uint32_t partition;	     /* as partition @partition - 1 of the parent, or 0 */
 	uint32_t partition_slots;
-	uint32_t references;	     /* held by callers: the memory stays until they are gone */
-	uint32_t made_s;	     /* seconds since the engine began */
+	uint32_t references; /* held by callers: the memory stays until they are gone */
+	uint32_t made_s;     /* seconds since the engine began */
 	uint32_t changed_s[SETTING_COUNT]; /* last change of each setting, likewise */
 	uint32_t uid, gid;
 	uint16_t access; /* permission bits of the directory */
@@ -80,7 +80,8 @@ struct limiter {
 	struct heap_node due;	/* in the schedule's deadlines */
 	struct waiter *current; /* whose turn it is, or NULL */
 	struct watcher *watchers;
-	uint64_t wanted; /* tokens that readers of this limiter and its descendants wait for */
+	uint32_t watched; /* watchers of this limiter and its descendants */
+	uint64_t wanted;  /* tokens that readers of this limiter and its descendants wait for */
 
 	uint64_t counters[COUNTER_COUNT];
 };

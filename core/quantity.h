@@ -28,9 +28,9 @@ enum { QUANTITY_TEXT = 64 };
 #define NEVER_NS UINT64_MAX
 
 /* Bounds of values, inclusive. A rate of 0 and a rate of `max` stand beside the bounds of rates. */
-#define TOKENS_MAX	   UINT64_C(10000000000000)		 /* 1e13, in one take, burst or charge */
-#define RATE_MAX_PER_SEC   UINT64_C(1000000000000)		 /* 1e12 tokens a second */
-#define RATE_MIN_PERIOD_NS (UINT64_C(26) * 86400 * NSEC_PER_SEC) /* one token in 26 days */
+#define TOKENS_MAX	   UINT64_C(10000000000000) /* 1e13, in one take, burst or charge */
+#define RATE_MAX_PER_SEC   UINT64_C(1000000000000)  /* 1e12 tokens a second */
+#define RATE_MIN_PERIOD_NS (UINT64_C(26) * 86400 * NSEC_PER_SEC)   /* one token in 26 days */
 #define DURATION_MAX_NS	   (UINT64_C(3650) * 86400 * NSEC_PER_SEC) /* ten years */
 
 /* Into how many shares a rate can be cut. */

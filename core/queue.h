@@ -21,10 +21,10 @@ struct waiter {
 	struct waiter *previous;
 	struct limiter *limiter; /* borrowed; cannot be removed while somebody waits in it */
 	uint64_t tokens;
-	uint64_t ticket;   /* the order of arrival over all limiters */
-	uint64_t asked_ns; /* when it began to wait */
+	uint64_t ticket;       /* the order of arrival over all limiters */
+	uint64_t asked_ns;     /* when it began to wait */
 	struct expiry *expiry; /* the caller's; NULL: it waits as long as it takes */
-	int outcome;	   /* once it is done: 0, or -errno */
+	int outcome;	       /* once it is done: 0, or -errno */
 };
 
 /* When a waiter gives up, with -EAGAIN. */

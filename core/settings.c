@@ -2,7 +2,6 @@
 #include "settings.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +44,8 @@ static int refuse(int err, char error[ERROR_TEXT], const char *text, const char 
 
 static const char RATE_GRAMMAR[] =
 	"not a rate: NUMBER[UNIT]/PERIOD such as 500/s, 2GiB/min or 1000/90s, or max, or 0";
-static const char RATE_BOUNDS[] = "out of bounds, or too fine: a rate is 0, max, or 1/26d to 1000000000000/s";
+static const char RATE_BOUNDS[] =
+	"out of bounds, or too fine: a rate is 0, max, or 1/26d to 1000000000000/s";
 
 static int parse_limit(char *word, struct limit *limit, char error[ERROR_TEXT])
 {
@@ -118,7 +118,8 @@ static void print_rate(const struct settings *settings, char text[SETTING_TEXT])
 		const struct limit *limit = &settings->limits[i];
 
 		rate_print(&limit->rate, rate);
-		used += (size_t)snprintf(text + used, SETTING_TEXT - used, "%s%s", i ? " " : "", rate);
+		used += (size_t)snprintf(text + used, SETTING_TEXT - used, "%s%s", i ? " " : "",
+					 rate);
 		if (limit->burst)
 			used += (size_t)snprintf(text + used, SETTING_TEXT - used, ":%llu",
 						 (unsigned long long)limit->burst);
@@ -362,15 +363,17 @@ int settings_check(const struct settings *settings, char error[ERROR_TEXT])
 		struct fraction flow = rate_fraction(&settings->limits[i].rate);
 
 		if ((u128)flow.num * settings->interval_ns / flow.den >= TOKENS_MAX) {
-			snprintf(error, ERROR_TEXT, "an interval would release more than 1e13 tokens");
+			snprintf(error, ERROR_TEXT,
+				 "an interval would release more than 1e13 tokens");
 			return -ERANGE;
 		}
 		if (settings->reserve_hosts && share_beside_reserve(settings, i, count, &share)) {
 			char text[SETTING_TEXT];
 
 			print_reserve(settings, text);
-			return refuse(-ERANGE, error, text,
-				      "does not fit: hosts times the reserve must stay within the rate");
+			return refuse(
+				-ERANGE, error, text,
+				"does not fit: hosts times the reserve must stay within the rate");
 		}
 	}
 	return 0;
@@ -478,16 +481,4 @@ struct settings settings_of_partition(const struct settings *settings, uint32_t 
 			(void)share_beside_reserve(settings, i, count, &limit->rate);
 	}
 	return share;
-}
-
-double settings_rate_per_second(const struct settings *settings)
-{
-	double least = (double)INFINITY;
-
-	for (uint32_t i = 0; i < settings->limit_count; i++) {
-		double rate = rate_per_second(&settings->limits[i].rate);
-
-		least = rate < least ? rate : least;
-	}
-	return least;
 }

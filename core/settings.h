@@ -14,13 +14,13 @@
 #include <stdint.h>
 
 enum {
-	LIMITS_MAX = 8,		/* limits in one `rate` */
-	PARTITIONS_MAX = 4096,	/* partitions.count */
-	PARTITIONS_AUTO = 20,	/* most that partitions.count=auto makes */
+	LIMITS_MAX = 8,	       /* limits in one `rate` */
+	PARTITIONS_MAX = 4096, /* partitions.count */
+	PARTITIONS_AUTO = 20,  /* most that partitions.count=auto makes */
 	RESERVE_HOSTS_MAX = 4096,
 	SETTING_TEXT = LIMITS_MAX * 2 * QUANTITY_TEXT, /* room for one setting's text */
-	CONFIG_TEXT = 65536,	/* longest `config` that is read */
-	ERROR_TEXT = 512,	/* room for a sentence that says what is wrong */
+	CONFIG_TEXT = 65536,			       /* longest `config` that is read */
+	ERROR_TEXT = 512, /* room for a sentence that says what is wrong */
 };
 
 enum limiter_mode { MODE_ENFORCE, MODE_SHADOW, MODE_OPEN, MODE_CLOSED, MODE_COUNT };
@@ -91,9 +91,6 @@ uint32_t settings_partition_count(const struct settings *settings);
  * count-1 share what the reserve leaves; count and above are the reserve's, one a host.
  */
 struct settings settings_of_partition(const struct settings *settings, uint32_t index);
-
-/* Tokens a second, rounded: the least of the limits. For gauges. */
-double settings_rate_per_second(const struct settings *settings);
 
 /* Cuts white space off both ends, in place; returns where the text starts. */
 char *text_trim(char *text);

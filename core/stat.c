@@ -8,10 +8,14 @@
 
 static double rate_of(const struct limiter *limiter)
 {
-	struct settings settings;
+	double least = (double)INFINITY;
 
-	limiter_settings(limiter, &settings);
-	return settings_rate_per_second(&settings);
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		double rate = rate_per_second(&limiter->buckets[i].rate);
+
+		least = rate < least ? rate : least;
+	}
+	return least;
 }
 
 static double effective_rate_of(const struct limiter *limiter)
@@ -45,7 +49,7 @@ static double partitions_of(const struct limiter *limiter)
 static const struct {
 	const char *name;
 	const char *help;
-	int counter;				       /* enum counter, or -1 for a gauge */
+	int counter; /* enum counter, or -1 for a gauge */
 	double (*gauge)(const struct limiter *limiter);
 } STATS[] = {
 	{"granted", "Tokens granted, those of children included", COUNTER_GRANTED, NULL},

@@ -29,8 +29,8 @@ enum { STAT_TEXT = 1024 };
 struct stat_entry {
 	const char *name; /* in stat; metrics adds ratefs_ and, for counters, _total */
 	const char *help;
-	double value;	    /* of a gauge, or seconds */
-	uint64_t count;	    /* of a counter that is no time */
+	double value;	/* of a gauge, or seconds */
+	uint64_t count; /* of a counter that is no time */
 	bool is_counter;
 	bool is_whole; /* the value is in count */
 };

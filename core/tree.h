@@ -13,11 +13,11 @@ enum {
 };
 
 struct tree {
-	struct limiter *root;	   /* owned */
-	struct limiter **by_name;  /* owned, buckets of chains */
-	struct limiter **by_id;	   /* owned */
-	uint32_t size;		   /* of both, a power of two */
-	uint32_t count;		   /* limiters without the root and without partitions */
+	struct limiter *root;	  /* owned */
+	struct limiter **by_name; /* owned, buckets of chains */
+	struct limiter **by_id;	  /* owned */
+	uint32_t size;		  /* of both, a power of two */
+	uint32_t count;		  /* limiters without the root and without partitions */
 	uint32_t last_id;
 };
 

@@ -3,6 +3,7 @@
 #include "fs/handle.h"
 #include "fs/log.h"
 #include "fs/loop.h"
+#include "fs/metrics.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -88,8 +89,8 @@ static void tell(struct daemon *daemon, const struct change *change)
 		events_add(events, "%s removed", path);
 		break;
 	case CHANGE_RENAME:
-		events_add(events, "%s renamed %.*s%s", path,
-			   slash ? (int)(slash - path + 1) : 0, path, change->name);
+		events_add(events, "%s renamed %.*s%s", path, slash ? (int)(slash - path + 1) : 0,
+			   path, change->name);
 		break;
 	case CHANGE_OWNER:
 		events_add(events, "%s uid %u gid %u access %o", *path ? path : "/",
@@ -115,7 +116,8 @@ static void fill_entry(struct daemon *daemon, struct writer *writer)
 	if (writer->change.kind == CHANGE_MAKE) {
 		node = node_of_limiter(writer->change.made);
 		(void)node_entry(daemon, &node, &writer->entry);
-	} else if (writer->change.kind == CHANGE_OWNER && !node_decode(daemon, writer->ino, &node)) {
+	} else if (writer->change.kind == CHANGE_OWNER &&
+		   !node_decode(daemon, writer->ino, &node)) {
 		node_attributes(daemon, &node, &writer->entry.attr);
 		node_owner_changed(daemon, node.limiter);
 	}
@@ -225,6 +227,8 @@ static void answer(struct daemon *daemon, struct pending *pending)
 		case PENDING_WRITER:
 			answer_writer((struct writer *)pending);
 			break;
+		case PENDING_PAGE: /* its thread answers */
+			break;
 		}
 		pending = next;
 	}
@@ -310,6 +314,11 @@ static void abandon(struct daemon *daemon, struct pending *pending, int err)
 	case PENDING_WRITER:
 		abandon_writer(daemon, (struct writer *)pending, err);
 		return;
+	case PENDING_PAGE:
+		pending_remove(&daemon->pending, pending);
+		fuse_reply_err(pending->request, err);
+		pending->request = NULL; /* the thread that makes it frees it */
+		return;
 	}
 	pending_remove(&daemon->pending, pending);
 	fuse_reply_err(pending->request, err);
@@ -336,6 +345,7 @@ static uint64_t waiting_since_ns(const struct pending *pending)
 	case PENDING_FOLLOWER:
 		return ((const struct follower *)pending)->asked_ns;
 	case PENDING_WRITER:
+	case PENDING_PAGE:
 		break;
 	}
 	return NEVER_NS;
@@ -432,6 +442,7 @@ int daemon_init(struct daemon *daemon, struct options *options, struct source *s
 	daemon->sweep_ns = daemon->request_timeout_ns ? 0 : NEVER_NS;
 	clock_gettime(CLOCK_REALTIME, &daemon->began);
 	pthread_mutex_init(&daemon->lock, NULL);
+	pthread_cond_init(&daemon->page_made, NULL);
 	err = engine_init(&daemon->engine, source, root, clock_ns());
 	if (err)
 		goto no_engine;
@@ -454,6 +465,7 @@ no_engine:
 
 void daemon_free(struct daemon *daemon)
 {
+	metrics_finish(daemon);
 	/* A mount that was aborted leaves its open files behind. */
 	while (daemon->open)
 		handle_close(daemon, daemon->open);

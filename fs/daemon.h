@@ -1,8 +1,8 @@
 /*
  * daemon - what the parts of the file system share.
  *
- * One thread, the loop, does everything, but for a source that has to wait for a disk: that has one
- * of its own. What changes after the start is under one lock. A step is: daemon_lock(), an engine
+ * One thread, the loop, does everything but what takes long: a source that has to wait for a disk,
+ * and pages of metrics of many limiters, have threads of their own. What changes after the start is under one lock. A step is: daemon_lock(), an engine
  * call, and daemon_unlock(), which collects what came of it, sets the timer, lets go of the lock and
  * answers.
  */
@@ -22,7 +22,7 @@
 struct parameter_table;
 
 struct daemon {
-	struct options *options; /* borrowed */
+	struct options *options;      /* borrowed */
 	struct fuse_session *session; /* set before the loop runs */
 
 	pthread_mutex_t lock;
@@ -34,13 +34,15 @@ struct daemon {
 	struct handle *polling_events;	    /* open `events` files whose readers poll */
 	struct parameter_table *parameters; /* nodes with a number in their name, see node.c */
 	char last_error[ERROR_TEXT];
-	uint64_t armed_ns;   /* when the timer goes off; NEVER_NS if it does not */
-	uint64_t sweep_ns;   /* when to look for those who waited too long for the kernel */
-	bool stopping;	     /* every reader gets ESHUTDOWN */
+	uint32_t pages; /* of metrics that threads are making */
+	pthread_cond_t page_made;
+	uint64_t armed_ns;     /* when the timer goes off; NEVER_NS if it does not */
+	uint64_t sweep_ns;     /* when to look for those who waited too long for the kernel */
+	bool stopping;	       /* every reader gets ESHUTDOWN */
 	struct timespec began; /* wall clock at the start */
 
-	uint64_t request_timeout_ns;   /* the kernel aborts the mount after this; 0: never */
-	uint32_t damaged;	       /* settings files that were refused at the start */
+	uint64_t request_timeout_ns; /* the kernel aborts the mount after this; 0: never */
+	uint32_t damaged;	     /* settings files that were refused at the start */
 };
 
 /* CLOCK_BOOTTIME in nanoseconds: time passes for a service while the machine sleeps, too. */

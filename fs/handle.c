@@ -77,11 +77,19 @@ void handle_notify(struct daemon *daemon, struct handle *handle)
 		fuse_lowlevel_notify_poll(handle->poll);
 }
 
+void handle_keep_text(struct handle *handle, char *text, size_t length)
+{
+	free(handle->text);
+	handle->text = text;
+	handle->length = length;
+}
+
 bool poll_tokens(struct daemon *daemon, struct handle *handle)
 {
 	uint64_t now_ns = clock_ns();
 
-	if (daemon->stopping || handle->half || engine_ready(&daemon->engine, handle->limiter, now_ns))
+	if (daemon->stopping || handle->half ||
+	    engine_ready(&daemon->engine, handle->limiter, now_ns))
 		return true;
 	if (!handle->watcher.limiter)
 		engine_watch(&daemon->engine, handle->limiter, &handle->watcher, now_ns);

@@ -12,15 +12,15 @@ struct handle {
 	uint32_t partition;	 /* index + 1, or 0 */
 	uint64_t tokens;
 	uint64_t within_ns;
-	bool granted;	     /* token text is there to be read on */
-	bool half;	     /* stream: a token was read without its newline */
-	uint64_t position;   /* events: what was read */
-	char *text;	     /* owned; what a read at offset 0 found */
+	bool granted;	   /* token text is there to be read on */
+	bool half;	   /* stream: a token was read without its newline */
+	uint64_t position; /* events: what was read */
+	char *text;	   /* owned; what a read at offset 0 found */
 	size_t length;
 	struct watcher watcher;
-	struct fuse_pollhandle *poll; /* owned; who wants to know */
+	struct fuse_pollhandle *poll;	/* owned; who wants to know */
 	struct handle *next, *previous; /* all open files */
-	bool following;		      /* events: in the list of those who poll */
+	bool following;			/* events: in the list of those who poll */
 	struct handle *next_follower, *previous_follower;
 };
 
@@ -32,6 +32,9 @@ void handle_close(struct daemon *daemon, struct handle *handle);
 
 /* Tells who polls @handle that something may have changed. Under the lock. */
 void handle_notify(struct daemon *daemon, struct handle *handle);
+
+/* Keeps @text (from malloc) for reads at other offsets. Under the lock. */
+void handle_keep_text(struct handle *handle, char *text, size_t length);
 
 struct handle *handle_of_watcher(struct watcher *watcher);
 

@@ -30,9 +30,9 @@ enum {
 	LOOK_NS = 50000,	  /* how long it looks for a request before it sleeps */
 	LOOK_MEAN_MIN_NS = 10000, /* mean time between requests that makes it look */
 	LOOK_MEAN_MAX_NS = 100000,
-	TIME_CAP_NS = 1000000, /* longer times between requests count as this one */
-	TIME_WEIGHT = 8,       /* of the mean against the newest time */
-	EARLY_NS = 60000,      /* how early the timer goes off ... */
+	TIME_CAP_NS = 1000000,	/* longer times between requests count as this one */
+	TIME_WEIGHT = 8,	/* of the mean against the newest time */
+	EARLY_NS = 60000,	/* how early the timer goes off ... */
 	EARLY_REST_NS = 400000, /* ... if that long passed since it went off last */
 	AGAIN_NS = 200000,	/* after which it goes off again */
 };

@@ -1,6 +1,9 @@
 /* metrics - every stat of every limiter in the Prometheus text format, see metrics.h. */
 #include "fs/metrics.h"
 
+#include "fs/loop.h"
+
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,12 +21,11 @@ struct samples {
 	size_t entry_count;
 };
 
-enum { LIMITERS_PER_LOCK = 256 };
+enum { LIMITERS_PER_LOCK = 64, LIMITERS_AT_ONCE = 64 };
 
 static struct sample *sample_of(struct daemon *daemon, struct limiter *limiter, size_t entry_count)
 {
-	struct sample *sample =
-		malloc(sizeof(*sample) + entry_count * sizeof(struct stat_entry));
+	struct sample *sample = malloc(sizeof(*sample) + entry_count * sizeof(struct stat_entry));
 	char path[PATH_TEXT];
 
 	if (!sample)
@@ -40,36 +42,28 @@ static struct sample *sample_of(struct daemon *daemon, struct limiter *limiter, 
 	return sample;
 }
 
-/* Ids ascend in no order over the tree; the next one is looked for by id, whatever was removed. */
-static void collect(struct daemon *daemon, struct samples *samples)
+/* Copies the limiters with ids from *@id on, at most LIMITERS_PER_LOCK ids; moves *@id. Locks. */
+static int collect_some(struct daemon *daemon, struct samples *samples, uint32_t *id)
 {
-	uint32_t last_id = daemon->engine.tree.last_id, since = 0, room = 0;
+	struct sample **more;
 
-	for (uint32_t id = 1; id && id <= last_id; id++) {
-		struct limiter *limiter = tree_find_id(&daemon->engine.tree, id);
+	more = realloc(samples->all, (samples->count + LIMITERS_PER_LOCK) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	samples->all = more;
+	daemon_lock(daemon);
+	for (int i = 0; i < LIMITERS_PER_LOCK && *id <= daemon->engine.tree.last_id; i++, ++*id) {
+		struct limiter *limiter = tree_find_id(&daemon->engine.tree, *id);
 		struct sample *sample;
 
-		if (++since == LIMITERS_PER_LOCK) {
-			since = 0;
-			daemon_unlock(daemon);
-			daemon_lock(daemon);
-		}
 		if (!limiter)
 			continue;
-		if (samples->count == room) {
-			struct sample **more;
-
-			room = room ? room * 2 : 64;
-			more = realloc(samples->all, room * sizeof(*more));
-			if (!more)
-				return;
-			samples->all = more;
-		}
-		limiter = tree_find_id(&daemon->engine.tree, id);
-		sample = limiter ? sample_of(daemon, limiter, samples->entry_count) : NULL;
+		sample = sample_of(daemon, limiter, samples->entry_count);
 		if (sample)
 			samples->all[samples->count++] = sample;
 	}
+	daemon_unlock(daemon);
+	return 0;
 }
 
 /* Label values escape backslash, quote and newline. */
@@ -120,24 +114,32 @@ static void print_daemon(FILE *out, double limiters, double waiters, double up)
 		{"ratefs_uptime_seconds", "Seconds since the daemon started", up},
 	};
 
-	fprintf(out, "# HELP ratefs_build_info Version of the daemon.\n"
-		     "# TYPE ratefs_build_info gauge\n"
-		     "ratefs_build_info{version=\"%s\"} 1\n",
+	fprintf(out,
+		"# HELP ratefs_build_info Version of the daemon.\n"
+		"# TYPE ratefs_build_info gauge\n"
+		"ratefs_build_info{version=\"%s\"} 1\n",
 		RATEFS_VERSION);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		fprintf(out, "# HELP %s %s.\n# TYPE %s gauge\n%s %.15g\n", own[i].name,
-			own[i].help, own[i].name, own[i].name, own[i].value);
+		fprintf(out, "# HELP %s %s.\n# TYPE %s gauge\n%s %.15g\n", own[i].name, own[i].help,
+			own[i].name, own[i].name, own[i].value);
 }
 
-void metrics_print(FILE *out, struct daemon *daemon)
+/* The whole page; locks. */
+static int print_page(FILE *out, struct daemon *daemon)
 {
 	struct samples samples = {.entry_count = stat_count()};
-	double limiters = daemon->engine.tree.count;
-	double waiters = daemon->engine.waiting;
-	double up = (double)(clock_ns() - daemon->engine.began_ns) / (double)NSEC_PER_SEC;
+	double limiters, waiters, up;
+	uint32_t id = 1, last_id;
+	int err = 0;
 
-	collect(daemon, &samples);
+	daemon_lock(daemon);
+	limiters = daemon->engine.tree.count;
+	waiters = daemon->engine.waiting;
+	up = (double)(clock_ns() - daemon->engine.began_ns) / (double)NSEC_PER_SEC;
+	last_id = daemon->engine.tree.last_id;
 	daemon_unlock(daemon);
+	while (!err && id <= last_id)
+		err = collect_some(daemon, &samples, &id);
 	print_daemon(out, limiters, waiters, up);
 	for (size_t i = 0; samples.count && i < samples.entry_count; i++)
 		print_stat(out, &samples, i, &samples.all[0]->entries[i]);
@@ -146,5 +148,122 @@ void metrics_print(FILE *out, struct daemon *daemon)
 		free(samples.all[i]);
 	}
 	free(samples.all);
+	return err;
+}
+
+/* Text of the whole page (from malloc), or NULL; locks. */
+static char *make_page(struct daemon *daemon, size_t *length)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, length);
+	int err;
+
+	if (!out)
+		return NULL;
+	err = print_page(out, daemon);
+	if (fclose(out) || err) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* A page in the making, by a thread. */
+struct page {
+	struct pending pending; /* first; its request is NULL once it was interrupted */
+	struct daemon *daemon;
+	struct handle *handle; /* borrowed as long as the request is not answered */
+	size_t size;
+};
+
+static void *make_page_aside(void *argument)
+{
+	struct page *page = argument;
+	struct daemon *daemon = page->daemon;
+	size_t length = 0;
+	char *text = make_page(daemon, &length);
+	fuse_req_t request;
+
 	daemon_lock(daemon);
+	request = page->pending.request;
+	if (request) {
+		pending_remove(&daemon->pending, &page->pending);
+		if (text)
+			handle_keep_text(page->handle, text, length);
+	} else {
+		free(text);
+	}
+	daemon_unlock(daemon);
+	/* The text is the handle's, which is open until the request is answered. */
+	if (request && text)
+		fuse_reply_buf(request, text, length < page->size ? length : page->size);
+	else if (request)
+		fuse_reply_err(request, ENOMEM);
+	free(page);
+	daemon_lock(daemon);
+	daemon->pages--;
+	pthread_cond_signal(&daemon->page_made);
+	daemon_unlock(daemon);
+	return NULL;
+}
+
+/* 0, or -errno when there is no thread to be had. */
+static int start_page(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	struct page *page = malloc(sizeof(*page));
+	pthread_t thread;
+	int err;
+
+	if (!page)
+		return -ENOMEM;
+	*page = (struct page){.daemon = daemon, .handle = handle, .size = read->size};
+	daemon_lock(daemon);
+	pending_insert(&daemon->pending, &page->pending, read->request, PENDING_PAGE);
+	daemon->pages++;
+	loop_block_signals(true);
+	err = pthread_create(&thread, NULL, make_page_aside, page);
+	loop_block_signals(false);
+	if (err) {
+		pending_remove(&daemon->pending, &page->pending);
+		daemon->pages--;
+		free(page);
+	} else {
+		pthread_detach(thread);
+	}
+	daemon_unlock(daemon);
+	return -err;
+}
+
+void read_metrics(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	size_t length = 0;
+	char *text;
+	bool many;
+
+	if (read->offset) {
+		read_text(daemon, handle, read);
+		return;
+	}
+	daemon_lock(daemon);
+	many = daemon->engine.tree.count > LIMITERS_AT_ONCE;
+	daemon_unlock(daemon);
+	if (many && !start_page(daemon, handle, read))
+		return;
+	text = make_page(daemon, &length);
+	if (!text) {
+		fuse_reply_err(read->request, ENOMEM);
+		return;
+	}
+	daemon_lock(daemon);
+	handle_keep_text(handle, text, length);
+	daemon_unlock(daemon);
+	fuse_reply_buf(read->request, text, length < read->size ? length : read->size);
+}
+
+void metrics_finish(struct daemon *daemon)
+{
+	daemon_lock(daemon);
+	while (daemon->pages)
+		pthread_cond_wait(&daemon->page_made, &daemon->lock);
+	daemon_unlock(daemon);
 }

@@ -4,14 +4,15 @@
 #ifndef RATEFS_FS_METRICS_H
 #define RATEFS_FS_METRICS_H
 
-#include "fs/daemon.h"
-
-#include <stdio.h>
+#include "fs/handle.h"
 
 /*
- * Under the lock, which is let go of now and then: nobody waits for a page of a hundred thousand
- * limiters.
+ * Answers a read of `metrics`. A page of few limiters is made at once; one of many by a thread of its
+ * own, which holds the lock for a few limiters at a time, so that no token waits for the page.
  */
-void metrics_print(FILE *out, struct daemon *daemon);
+void read_metrics(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+
+/* Waits until no such thread runs any more. */
+void metrics_finish(struct daemon *daemon);
 
 #endif

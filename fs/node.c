@@ -1,6 +1,7 @@
 /* node - THE TABLE of files, see node.h. */
 #include "fs/node.h"
 #include "fs/handle.h"
+#include "fs/metrics.h"
 #include "fs/parameter.h"
 #include "fs/show.h"
 
@@ -13,28 +14,30 @@
 
 static const struct node_row NODES[] = {
 	[NODE_ROOT] = {NULL, .access = ACCESS_LIMITER},
-	[NODE_LIMITER] = {NULL, .access = ACCESS_LIMITER, .path = "LIMITER/",
-			  .help = "a rate limiter: mkdir makes one, rmdir removes it, mv renames it"},
+	[NODE_LIMITER] =
+		{NULL, .access = ACCESS_LIMITER, .path = "LIMITER/",
+		 .help = "a rate limiter: mkdir makes one, rmdir removes it, mv renames it"},
 	[NODE_TAKE] = {"take", NODE_LIMITER, ACCESS_DIRECTORY},
-	[NODE_TAKE_N] = {NULL, NODE_TAKE, ACCESS_USE, .read = read_tokens, .poll = poll_tokens,
-			 .path = "LIMITER/take/N[,within=DURATION]",
-			 .help = "blocks until N tokens are granted together; with within=, EAGAIN at "
-				 "once if they cannot be had in time"},
+	[NODE_TAKE_N] =
+		{NULL, NODE_TAKE, ACCESS_USE, .read = read_tokens, .poll = poll_tokens,
+		 .path = "LIMITER/take/N[,within=DURATION]",
+		 .help = "blocks until N tokens are granted together; with within=, EAGAIN at "
+			 "once if they cannot be had in time"},
 	[NODE_ETA] = {"eta", NODE_LIMITER, ACCESS_DIRECTORY},
 	[NODE_ETA_N] = {NULL, NODE_ETA, ACCESS_USE, .read = read_text, .show = show_eta,
 			.path = "LIMITER/eta/N",
 			.help = "seconds until N tokens would be granted; takes nothing"},
 	[NODE_PARTITIONS] = {"partitions", NODE_LIMITER, ACCESS_DIRECTORY},
-	[NODE_PARTITION] = {NULL, NODE_PARTITIONS, ACCESS_DIRECTORY,
-			    .path = "LIMITER/partitions/P/",
-			    .help = "partition P, a share of the limiter; r0, r1, ... are the reserve"},
+	[NODE_PARTITION] =
+		{NULL, NODE_PARTITIONS, ACCESS_DIRECTORY, .path = "LIMITER/partitions/P/",
+		 .help = "partition P, a share of the limiter; r0, r1, ... are the reserve"},
 
 	{"README", NODE_ROOT, ACCESS_USE, .read = read_text, .show = show_readme, .path = "README",
 	 .help = "how to use the tree; every file, one line each"},
 	{"status", NODE_ROOT, ACCESS_USE, .read = read_text, .show = show_status, .path = "status",
 	 .help = "the daemon: version, host, source, limiters, waiters, uptime"},
-	{"metrics", NODE_ROOT, ACCESS_USE, .read = read_text, .show = show_metrics,
-	 .path = "metrics", .help = "every stat of every limiter in Prometheus text format"},
+	{"metrics", NODE_ROOT, ACCESS_USE, .read = read_metrics, .path = "metrics",
+	 .help = "every stat of every limiter in Prometheus text format"},
 	{"hosts", NODE_ROOT, ACCESS_USE, .read = read_text, .show = show_hosts, .path = "hosts",
 	 .help = "the hosts: name, weight, partitions held, seconds since last heard"},
 	{"events", NODE_ROOT, ACCESS_USE, .read = read_events, .poll = poll_events,
@@ -99,8 +102,8 @@ enum { NODE_COUNT = sizeof(NODES) / sizeof(NODES[0]) };
 
 /* Names that no limiter may have, so that files to come do not hide one. */
 static const char *const RESERVED[] = {
-	"adapt", "backoff", "concurrency", "degraded", "feedback",
-	"key_burst", "key_rate", "keys", "keys_max", "slot",
+	"adapt",     "backoff",	 "concurrency", "degraded", "feedback",
+	"key_burst", "key_rate", "keys",	"keys_max", "slot",
 };
 
 enum { ROW_BITS = 8, PARTITION_BITS = 16 };
@@ -167,7 +170,8 @@ int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 	}
 	row = plain & ((1 << ROW_BITS) - 1);
 	partition = plain >> ROW_BITS & ((1 << PARTITION_BITS) - 1);
-	if (row < NODE_ROOT || row >= NODE_COUNT || plain >> (ROW_BITS + PARTITION_BITS) > UINT32_MAX)
+	if (row < NODE_ROOT || row >= NODE_COUNT ||
+	    plain >> (ROW_BITS + PARTITION_BITS) > UINT32_MAX)
 		return -ESTALE;
 	*node = node_of(&NODES[row],
 			tree_find_id(&daemon->engine.tree,
@@ -221,15 +225,15 @@ static int find_partition(const struct node *parent, const char *name, struct no
 	if (count_parse(name + reserved, &index) || index >= count)
 		return -ENOENT;
 	count_print(index, canonical);
-	if (strcmp(canonical, name + reserved) != 0 || index >= (reserved ? count - shares : shares))
+	if (strcmp(canonical, name + reserved) != 0 ||
+	    index >= (reserved ? count - shares : shares))
 		return -ENOENT;
 	*node = node_of(&NODES[NODE_PARTITION], parent->limiter,
 			(uint32_t)index + (reserved ? shares : 0) + 1);
 	return 0;
 }
 
-int node_find(struct daemon *daemon, const struct node *parent, const char *name,
-	      struct node *node)
+int node_find(struct daemon *daemon, const struct node *parent, const char *name, struct node *node)
 {
 	enum node_id place = (enum node_id)(parent->row - NODES);
 	struct limiter *limiter;
@@ -299,8 +303,8 @@ void node_attributes(struct daemon *daemon, const struct node *node, struct stat
 		.st_blksize = 4096,
 	};
 	attributes->st_mtim = daemon->began;
-	attributes->st_mtim.tv_sec +=
-		setting ? limiter->changed_s[node->row->setting] : limiter->made_s;
+	attributes->st_mtim.tv_sec += setting ? limiter->changed_s[node->row->setting]
+					      : limiter->made_s;
 	attributes->st_ctim = attributes->st_mtim;
 	attributes->st_atim = attributes->st_mtim;
 }
@@ -369,7 +373,8 @@ static void list_partitions(const struct node *node, uint64_t position,
 	char name[QUANTITY_TEXT];
 
 	for (uint64_t i = position - FIRST_MEMBER; i < count; i++) {
-		struct node member = node_of(&NODES[NODE_PARTITION], node->limiter, (uint32_t)i + 1);
+		struct node member = node_of(&NODES[NODE_PARTITION], node->limiter,
+					     (uint32_t)i + 1);
 
 		if (i < shares)
 			snprintf(name, sizeof(name), "%u", (unsigned int)i);

@@ -79,10 +79,11 @@ struct node_row {
 /* A file or directory: the row, and whose. */
 struct node {
 	const struct node_row *row;
-	struct limiter *limiter; /* borrowed under the lock; the root's limiter for files at the top */
-	uint32_t partition;	 /* index + 1, or 0 */
-	uint64_t tokens;	 /* of take/N, eta/N; 1 for token, try and stream */
-	uint64_t within_ns;	 /* of take/N,within=D; else NEVER_NS */
+	struct limiter
+		*limiter;   /* borrowed under the lock; the root's limiter for files at the top */
+	uint32_t partition; /* index + 1, or 0 */
+	uint64_t tokens;    /* of take/N, eta/N; 1 for token, try and stream */
+	uint64_t within_ns; /* of take/N,within=D; else NEVER_NS */
 };
 
 /* All of these under the lock. */

@@ -167,7 +167,8 @@ static void op_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mo
 	daemon_lock(daemon);
 	err = node_decode(daemon, parent, &directory);
 	if (!err && directory.row->access != ACCESS_LIMITER) {
-		daemon_refused(daemon, "'%.200s': limiters are made at the top or in a limiter", name);
+		daemon_refused(daemon, "'%.200s': limiters are made at the top or in a limiter",
+			       name);
 		err = -EPERM;
 	}
 	if (!err && strlen(name) > NAME_BYTES_MAX)
@@ -179,8 +180,7 @@ static void op_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mo
 	if (!err) {
 		writer->change.kind = CHANGE_MAKE;
 		writer->change.limiter = directory.limiter;
-		writer->change.owner = (struct owner){caller->uid, caller->gid,
-						      mode & ACCESS_BITS};
+		writer->change.owner = (struct owner){caller->uid, caller->gid, mode & ACCESS_BITS};
 		strcpy(writer->change.name, name);
 		writer_submit(daemon, writer, request);
 	}

@@ -13,9 +13,9 @@ enum { KEY_IGNORE };
 
 /* Options of mount(8) and fstab that say nothing to the file system. */
 #define IGNORE(name) FUSE_OPT_KEY(name, KEY_IGNORE)
-#define OPTION(text, member, value)                                                                \
-	{                                                                                          \
-		text, offsetof(struct options, member), value                                      \
+#define OPTION(text, member, value)                           \
+	{                                                     \
+		text, offsetof(struct options, member), value \
 	}
 
 static const struct fuse_opt OPTIONS[] = {
@@ -97,7 +97,8 @@ static int take_helper_arguments(struct options *options, int *argc, char *argv[
 		} else if (!strcmp(argv[i], "-o") && i + 1 < *argc) {
 			argv[kept++] = argv[i++];
 			argv[kept++] = argv[i];
-		} else if (argv[i][0] == '-' && strspn(argv[i] + 1, "sfnv") == strlen(argv[i] + 1)) {
+		} else if (argv[i][0] == '-' &&
+			   strspn(argv[i] + 1, "sfnv") == strlen(argv[i] + 1)) {
 			if (strchr(argv[i], 'f'))
 				options->fake = 1;
 		} else {

@@ -119,8 +119,7 @@ uint64_t parameter_known(const struct parameter_table *table, uint64_t node, uin
 	return at ? number_of(table, at - 1) : 0;
 }
 
-int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
-		  uint64_t within_ns)
+int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens, uint64_t within_ns)
 {
 	uint32_t at = find(table, node, tokens, within_ns);
 	struct parameter *parameter;

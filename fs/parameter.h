@@ -16,8 +16,8 @@ struct parameter {
 	uint64_t node; /* number of the node without what is remembered here */
 	uint64_t tokens;
 	uint64_t within_ns;
-	uint64_t lookups;	/* references that the kernel holds; 0: a free place */
-	uint32_t next;		/* in its chain, or of the free places: index + 1 */
+	uint64_t lookups; /* references that the kernel holds; 0: a free place */
+	uint32_t next;	  /* in its chain, or of the free places: index + 1 */
 	uint32_t generation;
 };
 

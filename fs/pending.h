@@ -2,7 +2,7 @@
  * pending - requests of the kernel that are not answered yet, by their unique number.
  *
  * The kernel interrupts a request by that number; it is found in O(1). Readers wait for tokens,
- * followers for events, writers for the source. Everything here is under the daemon's lock.
+ * followers for events, writers for the source, pages of metrics for their thread. Everything here is under the daemon's lock.
  */
 #ifndef RATEFS_FS_PENDING_H
 #define RATEFS_FS_PENDING_H
@@ -14,7 +14,7 @@
 struct daemon;
 struct handle;
 
-enum pending_kind { PENDING_READER, PENDING_FOLLOWER, PENDING_WRITER };
+enum pending_kind { PENDING_READER, PENDING_FOLLOWER, PENDING_WRITER, PENDING_PAGE };
 
 struct pending {
 	struct pending *next; /* in its chain; once out of the table: for whoever holds it */
@@ -52,9 +52,9 @@ struct follower {
 struct writer {
 	struct pending pending;
 	struct change change;
-	size_t size;	   /* of a write: what to acknowledge */
-	uint64_t until_ns; /* when it is answered with ETIMEDOUT */
-	fuse_ino_t ino;	   /* setattr: whose attributes are the answer */
+	size_t size;		       /* of a write: what to acknowledge */
+	uint64_t until_ns;	       /* when it is answered with ETIMEDOUT */
+	fuse_ino_t ino;		       /* setattr: whose attributes are the answer */
 	struct fuse_entry_param entry; /* mkdir and setattr: the answer */
 	struct writer *next, *previous;
 	char text[];

@@ -44,12 +44,10 @@ void read_text(struct daemon *daemon, struct handle *handle, const struct read_r
 		fuse_reply_err(read->request, gone ? ENODEV : ENOMEM);
 		return;
 	}
-	reply_text(read->request, text, length, 0, read->size);
 	daemon_lock(daemon);
-	free(handle->text);
-	handle->text = text;
-	handle->length = length;
+	handle_keep_text(handle, text, length);
 	daemon_unlock(daemon);
+	reply_text(read->request, text, length, 0, read->size);
 }
 
 size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT])
@@ -106,8 +104,8 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(read->request);
 	bool expires = handle->within_ns != NEVER_NS;
-	struct reader *reader =
-		malloc(expires ? sizeof(struct timed_reader) : sizeof(struct reader));
+	struct reader *reader = malloc(expires ? sizeof(struct timed_reader)
+					       : sizeof(struct reader));
 	int err;
 
 	if (!reader)

@@ -1,6 +1,5 @@
 /* show - the texts of files, see show.h. */
 #include "fs/show.h"
-#include "fs/metrics.h"
 
 #include "core/partition.h"
 
@@ -10,8 +9,8 @@
 void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
 {
 	static const char *const access[] = {
-		[ACCESS_DIRECTORY] = "-",  [ACCESS_LIMITER] = "-", [ACCESS_USE] = "r",
-		[ACCESS_REPORT] = "w",	   [ACCESS_TUNE] = "rw",
+		[ACCESS_DIRECTORY] = "-", [ACCESS_LIMITER] = "-", [ACCESS_USE] = "r",
+		[ACCESS_REPORT] = "w",	  [ACCESS_TUNE] = "rw",
 	};
 	size_t count;
 	const struct node_row *rows = node_rows(&count);
@@ -31,8 +30,7 @@ void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
 		const struct node_row *row = &rows[i % count];
 
 		if (row->path && (row->place == NODE_ROOT) == (i < count))
-			fprintf(out, "%-36s %-2s  %s\n", row->path, access[row->access],
-				row->help);
+			fprintf(out, "%-36s %-2s  %s\n", row->path, access[row->access], row->help);
 	}
 }
 
@@ -191,10 +189,4 @@ void show_partition_expires(FILE *out, struct daemon *daemon, const struct node 
 	(void)daemon;
 	(void)node;
 	fputs("max\n", out);
-}
-
-void show_metrics(FILE *out, struct daemon *daemon, const struct node *node)
-{
-	(void)node;
-	metrics_print(out, daemon);
 }

@@ -9,7 +9,6 @@
 void show_readme(FILE *out, struct daemon *daemon, const struct node *node);
 void show_status(FILE *out, struct daemon *daemon, const struct node *node);
 void show_hosts(FILE *out, struct daemon *daemon, const struct node *node);
-void show_metrics(FILE *out, struct daemon *daemon, const struct node *node);
 void show_last_error(FILE *out, struct daemon *daemon, const struct node *node);
 void show_eta(FILE *out, struct daemon *daemon, const struct node *node);
 void show_setting(FILE *out, struct daemon *daemon, const struct node *node);

@@ -23,10 +23,10 @@ static const char LOCK_NAME[] = ".lock";
 
 struct source_local {
 	struct source interface;
-	struct daemon *daemon;	/* borrowed */
-	const char *directory;	/* borrowed; NULL: nothing is kept */
-	int root;		/* descriptor of the directory */
-	int lock;		/* descriptor of the file that says it is in use */
+	struct daemon *daemon; /* borrowed */
+	const char *directory; /* borrowed; NULL: nothing is kept */
+	int root;	       /* descriptor of the directory */
+	int lock;	       /* descriptor of the file that says it is in use */
 	bool started;
 	pthread_t thread;
 	pthread_mutex_t mutex; /* of the two below; never held while the daemon's is asked for */
@@ -47,9 +47,10 @@ static int perform(struct source_local *source, struct change *change)
 		err = store_make(source->root, change->path, change->name, &change->settings,
 				 &change->owner);
 		if (err == -EEXIST)
-			snprintf(change->error, sizeof(change->error),
-				 "'%.200s' has damaged settings, kept aside in %.200s: look there first",
-				 change->name, source->directory);
+			snprintf(
+				change->error, sizeof(change->error),
+				"'%.200s' has damaged settings, kept aside in %.200s: look there first",
+				change->name, source->directory);
 		break;
 	case CHANGE_REMOVE:
 		err = store_remove(source->root, change->path);
@@ -127,8 +128,8 @@ static int open_directory(struct source_local *source)
 		log_error("cannot open %s: %s", directory, strerror(errno));
 		return -1;
 	}
-	source->lock = openat(source->root, LOCK_NAME,
-			      O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	source->lock = openat(source->root, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+			      0600);
 	if (source->lock < 0) {
 		log_error("cannot write to %s: %s", directory, strerror(errno));
 		return -1;
@@ -211,15 +212,16 @@ static int read_settings(struct source_local *source, int directory, const char 
 
 	if (err == -ENOENT) {
 		if (!faccessat(directory, ".config.damaged", F_OK, 0)) {
-			log_error("limiter '%s' refused: its settings were damaged, see %s/%s", path,
-				  source->directory, path);
+			log_error("limiter '%s' refused: its settings were damaged, see %s/%s",
+				  path, source->directory, path);
 			source->daemon->damaged++;
 			return -EINVAL;
 		}
 		return -ENOENT;
 	}
 	if (err)
-		snprintf(error, sizeof(error), "%s", err == -EFBIG ? "it is too long" : strerror(-err));
+		snprintf(error, sizeof(error), "%s",
+			 err == -EFBIG ? "it is too long" : strerror(-err));
 	else
 		err = store_parse(text, settings, owner, error);
 	if (err) {

@@ -177,8 +177,7 @@ int store_replace(int directory, const char *name, const char *text, size_t leng
 	return replace(directory, name, NEW_NAME, text, length);
 }
 
-static int write_settings(int directory, const struct settings *settings,
-			  const struct owner *owner)
+static int write_settings(int directory, const struct settings *settings, const struct owner *owner)
 {
 	char text[STORE_TEXT];
 	size_t length = store_print(settings, owner, text);

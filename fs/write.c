@@ -79,7 +79,8 @@ void write_charge(struct daemon *daemon, struct handle *handle, fuse_req_t reque
 	}
 	daemon_lock(daemon);
 	if (err)
-		daemon_refused(daemon, err == -ERANGE
+		daemon_refused(daemon,
+			       err == -ERANGE
 				       ? "'%.60s': out of bounds: a charge is -1e13 to 1e13, not 0"
 				       : "'%.60s': not a charge: a whole number such as 12 or -5",
 			       trimmed);

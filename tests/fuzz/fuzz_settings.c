@@ -45,7 +45,6 @@ static void check_settings(const struct settings *settings)
 	FUZZ_CHECK(length == strlen(config) && length + 1 < sizeof(config));
 	FUZZ_CHECK(settings_parse(config, &again, error) == 0);
 	check_same(settings, &again);
-	FUZZ_CHECK(settings_rate_per_second(settings) >= 0);
 	FUZZ_CHECK(count >= 1 && count <= PARTITIONS_MAX);
 	check_partition(settings, 0);
 	check_partition(settings, count - 1);
