@@ -1,0 +1,224 @@
+/* answer - what comes of steps of the engine, see answer.h. */
+#include "fs/answer.h"
+#include "fs/handle.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In the order in which it is to be sent. */
+struct outbox {
+	struct pending *first;
+	struct pending **last;
+};
+
+static void outbox_add(struct outbox *outbox, struct pending *pending)
+{
+	pending->next = NULL;
+	*outbox->last = pending;
+	outbox->last = &pending->next;
+}
+
+static struct reader *reader_of(struct waiter *waiter)
+{
+	return (struct reader *)((char *)waiter - offsetof(struct reader, waiter));
+}
+
+static struct writer *writer_of(struct change *change)
+{
+	return (struct writer *)((char *)change - offsetof(struct writer, change));
+}
+
+static void collect_readers(struct daemon *daemon, struct outbox *outbox)
+{
+	struct waiter *waiter;
+
+	while ((waiter = engine_done(&daemon->engine))) {
+		struct reader *reader = reader_of(waiter);
+
+		pending_remove(&daemon->pending, &reader->pending);
+		if (!waiter->outcome)
+			reader->handle->granted = true;
+		outbox_add(outbox, &reader->pending);
+	}
+}
+
+static void collect_watchers(struct daemon *daemon)
+{
+	struct watcher *watcher;
+
+	while ((watcher = engine_fired(&daemon->engine)))
+		handle_notify(daemon, handle_of_watcher(watcher));
+}
+
+/* A line of `events` for a change that was made. */
+static void tell(struct daemon *daemon, const struct change *change)
+{
+	struct events *events = &daemon->events;
+	const char *path = change->path;
+	const char *slash = strrchr(path, '/');
+	char text[SETTING_TEXT];
+
+	switch (change->kind) {
+	case CHANGE_MAKE:
+		events_add(events, "%s%s%s created", path, *path ? "/" : "", change->name);
+		break;
+	case CHANGE_REMOVE:
+		events_add(events, "%s removed", path);
+		break;
+	case CHANGE_RENAME:
+		events_add(events, "%s renamed %.*s%s", path, slash ? (int)(slash - path + 1) : 0,
+			   path, change->name);
+		break;
+	case CHANGE_OWNER:
+		events_add(events, "%s uid %u gid %u access %o", *path ? path : "/",
+			   change->owner.uid, change->owner.gid, change->owner.access);
+		break;
+	case CHANGE_SETTINGS:
+		for (int id = 0; id < SETTING_COUNT; id++) {
+			if (!(change->altered >> id & 1))
+				continue;
+			setting_print((enum setting_id)id, &change->settings, text);
+			events_add(events, "%s %s %s", path, setting_name((enum setting_id)id),
+				   text);
+		}
+		break;
+	}
+}
+
+/* What mkdir and setattr are answered with. */
+static void fill_entry(struct daemon *daemon, struct writer *writer)
+{
+	struct node node;
+
+	if (writer->change.kind == CHANGE_MAKE) {
+		node = node_of_limiter(writer->change.made);
+		(void)node_entry(daemon, &node, &writer->entry);
+	} else if (writer->change.kind == CHANGE_OWNER &&
+		   !node_decode(daemon, writer->ino, &node)) {
+		node_attributes(daemon, &node, &writer->entry.attr);
+		node_owner_changed(daemon, node.limiter);
+	}
+}
+
+static void collect_changes(struct daemon *daemon, struct outbox *outbox)
+{
+	struct change *change;
+
+	while ((change = engine_changed(&daemon->engine))) {
+		struct writer *writer = writer_of(change);
+
+		if (change->outcome)
+			daemon_refused(daemon, "%s", change->error);
+		else
+			tell(daemon, change);
+		if (!writer->pending.request) {
+			free(writer); /* answered before it was done */
+			continue;
+		}
+		if (!change->outcome)
+			fill_entry(daemon, writer);
+		writer_leave(&daemon->pending, writer);
+		pending_remove(&daemon->pending, &writer->pending);
+		outbox_add(outbox, &writer->pending);
+	}
+}
+
+static bool has_news(const struct daemon *daemon, const struct handle *handle)
+{
+	return daemon->stopping || handle->position < daemon->events.end;
+}
+
+static void collect_followers(struct daemon *daemon, struct outbox *outbox)
+{
+	struct follower *follower = daemon->pending.followers;
+
+	while (daemon->polling_events && has_news(daemon, daemon->polling_events))
+		handle_notify(daemon, daemon->polling_events);
+	while (follower) {
+		struct follower *next = follower->next;
+
+		if (has_news(daemon, follower->handle)) {
+			follower_leave(&daemon->pending, follower);
+			pending_remove(&daemon->pending, &follower->pending);
+			outbox_add(outbox, &follower->pending);
+		}
+		follower = next;
+	}
+}
+
+static void answer_reader(struct daemon *daemon, struct reader *reader)
+{
+	if (reader->waiter.outcome)
+		fuse_reply_err(reader->pending.request, -reader->waiter.outcome);
+	else
+		deliver_tokens(daemon, reader->handle, reader->pending.request, reader->size);
+	free(reader);
+}
+
+static void answer_follower(struct daemon *daemon, struct follower *follower)
+{
+	char text[EVENT_READ_MAX];
+	size_t length;
+	bool stopping;
+
+	daemon_lock(daemon);
+	stopping = daemon->stopping;
+	length = events_read(&daemon->events, &follower->handle->position, text, follower->size);
+	daemon_unlock(daemon);
+	if (length)
+		fuse_reply_buf(follower->pending.request, text, length);
+	else /* another thread read the same open file: this one asks anew */
+		fuse_reply_err(follower->pending.request, stopping ? ESHUTDOWN : EINTR);
+	free(follower);
+}
+
+static void answer_writer(struct writer *writer)
+{
+	fuse_req_t request = writer->pending.request;
+
+	if (writer->change.outcome)
+		fuse_reply_err(request, -writer->change.outcome);
+	else if (writer->change.kind == CHANGE_SETTINGS)
+		fuse_reply_write(request, writer->size);
+	else if (writer->change.kind == CHANGE_MAKE)
+		fuse_reply_entry(request, &writer->entry);
+	else if (writer->change.kind == CHANGE_OWNER)
+		fuse_reply_attr(request, &writer->entry.attr, ATTRIBUTES_S);
+	else
+		fuse_reply_err(request, 0);
+	free(writer);
+}
+
+void answers_send(struct daemon *daemon, struct pending *pending)
+{
+	while (pending) {
+		struct pending *next = pending->next;
+
+		switch ((enum pending_kind)pending->kind) {
+		case PENDING_READER:
+			answer_reader(daemon, (struct reader *)pending);
+			break;
+		case PENDING_FOLLOWER:
+			answer_follower(daemon, (struct follower *)pending);
+			break;
+		case PENDING_WRITER:
+			answer_writer((struct writer *)pending);
+			break;
+		case PENDING_PAGE: /* its thread answers */
+			break;
+		}
+		pending = next;
+	}
+}
+
+struct pending *answers_collect(struct daemon *daemon)
+{
+	struct outbox outbox = {NULL, &outbox.first};
+
+	collect_readers(daemon, &outbox);
+	collect_changes(daemon, &outbox);
+	collect_watchers(daemon);
+	collect_followers(daemon, &outbox);
+	return outbox.first;
+}
