@@ -129,6 +129,11 @@ bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t now_n
 	       limiter_when(&engine->schedule, limiter, 1) <= engine->schedule.now_ns;
 }
 
+void engine_stop(struct engine *engine)
+{
+	engine->schedule.stopped = true;
+}
+
 void engine_cancel(struct engine *engine, struct waiter *waiter, uint64_t now_ns)
 {
 	(void)now_ns;

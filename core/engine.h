@@ -116,7 +116,10 @@ int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens,
 /* Whether a token could be had now; counts nothing. A removed limiter is ready: with an error. */
 bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t now_ns);
 
-/* A waiter, neither done nor collected, leaves; it is the caller's again. */
+/* From now on nobody who waits is granted; they are to be cancelled. */
+void engine_stop(struct engine *engine);
+
+/* A waiter that still waits (its outcome is -EINPROGRESS) leaves; it is the caller's again. */
 void engine_cancel(struct engine *engine, struct waiter *waiter, uint64_t now_ns);
 
 /* A grant that could not be delivered goes back. */

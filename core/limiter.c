@@ -192,7 +192,7 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 	uint64_t at_ns = NEVER_NS;
 
 	if (limiter->current) {
-		if (!ready)
+		if (!ready && !schedule->stopped)
 			at_ns = when(limiter, limiter->current->tokens, schedule->now_ns);
 	} else if (limiter->watchers) {
 		at_ns = limiter_when(schedule, limiter, 1);
@@ -234,7 +234,7 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 
 		refill(limiter, schedule->now_ns);
 		give_turn(limiter, current);
-		ready = current && has(limiter, current->tokens);
+		ready = current && !schedule->stopped && has(limiter, current->tokens);
 		if (ready && limiter_is_root(limiter)) {
 			limiter = current->limiter;
 			grant(schedule, current);
@@ -273,6 +273,7 @@ bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expi
 		return true;
 	waiter->ticket = ++schedule->tickets;
 	waiter->asked_ns = schedule->now_ns;
+	waiter->outcome = -EINPROGRESS;
 	queue_append(&limiter->queue, waiter);
 	want(limiter, waiter->tokens, 0);
 	if (waiter->expiry) {

@@ -40,6 +40,7 @@ struct schedule {
 	struct heap deadlines; /* limiters, by when the one whose turn it is can be served */
 	struct heap expiries;  /* of waiters that have one */
 	struct queue done;     /* waiters that were granted or refused, for the caller to collect */
+	bool stopped;	       /* nobody is granted any more */
 	struct watcher *fired; /* watchers whose time has come */
 };
 

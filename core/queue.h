@@ -24,7 +24,7 @@ struct waiter {
 	uint64_t ticket;       /* the order of arrival over all limiters */
 	uint64_t asked_ns;     /* when it began to wait */
 	struct expiry *expiry; /* the caller's; NULL: it waits as long as it takes */
-	int outcome;	       /* once it is done: 0, or -errno */
+	int outcome;	       /* -EINPROGRESS while it waits; then 0, or -errno */
 };
 
 /* When a waiter gives up, with -EAGAIN. */

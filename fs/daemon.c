@@ -97,6 +97,8 @@ static void abandon(struct daemon *daemon, struct pending *pending, int err)
 
 	switch ((enum pending_kind)pending->kind) {
 	case PENDING_READER:
+		if (reader->waiter.outcome != -EINPROGRESS)
+			return; /* done in this very step: about to be answered */
 		engine_cancel(&daemon->engine, &reader->waiter, clock_ns());
 		break;
 	case PENDING_FOLLOWER:
@@ -188,6 +190,7 @@ void daemon_stop(struct daemon *daemon)
 {
 	daemon_lock(daemon);
 	daemon->stopping = true;
+	engine_stop(&daemon->engine);
 	for (uint32_t i = 0; i < daemon->pending.size; i++) {
 		while (daemon->pending.chains[i])
 			abandon(daemon, daemon->pending.chains[i], ESHUTDOWN);

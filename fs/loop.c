@@ -50,6 +50,8 @@ static void set_timer(uint64_t at_ns)
 {
 	struct itimerspec when = {0};
 
+	if (!at_ns)
+		at_ns = 1; /* long past; 0 would stop the timer */
 	if (at_ns != NEVER_NS) {
 		when.it_value.tv_sec = (time_t)(at_ns / NSEC_PER_SEC);
 		when.it_value.tv_nsec = (long)(at_ns % NSEC_PER_SEC);
@@ -68,7 +70,7 @@ static void on_end(int signal_number)
 {
 	loop.ending = signal_number;
 	loop.woken = 1;
-	set_timer(1); /* long past: goes off until the loop has seen it */
+	set_timer(0); /* goes off until the loop has seen it */
 }
 
 static void loop_signals(sigset_t *signals)
