@@ -2,7 +2,7 @@
  * settings - what a limiter is told to do, and the table of settings.
  *
  * A setting has a name in `config` and, for most, a control file of the same name. Adding one is
- * adding a member here and a row to the table in settings.c.
+ * adding a member here and a row to the table in setting.c.
  */
 #ifndef RATEFS_CORE_SETTINGS_H
 #define RATEFS_CORE_SETTINGS_H
@@ -56,6 +56,11 @@ enum setting_id {
 
 extern const struct settings SETTINGS_DEFAULT;
 
+/* setting.c: each by itself. */
+
+/* Puts "'TEXT': WHY" into @error; returns @err. */
+int setting_refuse(int err, char error[ERROR_TEXT], const char *text, const char *why);
+
 const char *setting_name(enum setting_id id);
 
 /*
@@ -70,6 +75,11 @@ void setting_print(enum setting_id id, const struct settings *settings, char tex
 
 /* Whether two settings have the same value of @id. */
 bool setting_equal(enum setting_id id, const struct settings *a, const struct settings *b);
+
+/* Cuts white space off both ends, in place; returns where the text starts. */
+char *text_trim(char *text);
+
+/* settings.c: all together. */
 
 /* Checks what concerns several settings at once: 0, or -ERANGE with a reason. */
 int settings_check(const struct settings *settings, char error[ERROR_TEXT]);
@@ -91,8 +101,5 @@ uint32_t settings_partition_count(const struct settings *settings);
  * count-1 share what the reserve leaves; count and above are the reserve's, one a host.
  */
 struct settings settings_of_partition(const struct settings *settings, uint32_t index);
-
-/* Cuts white space off both ends, in place; returns where the text starts. */
-char *text_trim(char *text);
 
 #endif
