@@ -19,7 +19,7 @@ static const struct node_row NODES[] = {
 		 .help = "a rate limiter: mkdir makes one, rmdir removes it, mv renames it"},
 	[NODE_TAKE] = {"take", NODE_LIMITER, ACCESS_DIRECTORY},
 	[NODE_TAKE_N] =
-		{NULL, NODE_TAKE, ACCESS_USE, .read = read_tokens, .poll = poll_tokens,
+		{NULL, NODE_TAKE, ACCESS_USE, .read = read_tokens,
 		 .path = "LIMITER/take/N[,within=DURATION]",
 		 .help = "blocks until N tokens are granted together; with within=, EAGAIN at "
 			 "once if they cannot be had in time"},
@@ -199,14 +199,16 @@ static int find_parameter(const struct node *parent, const char *name, struct no
 	char number[QUANTITY_TEXT];
 	const char *comma = strchr(name, ',');
 	size_t length = comma ? (size_t)(comma - name) : strlen(name);
+	int err;
 
 	*node = node_of(&NODES[take ? NODE_TAKE_N : NODE_ETA_N], parent->limiter, 0);
 	if (length >= sizeof(number))
 		return -ENOENT;
 	memcpy(number, name, length);
 	number[length] = '\0';
-	if (tokens_parse(number, &node->tokens))
-		return -ENOENT;
+	err = tokens_parse(number, &node->tokens);
+	if (err)
+		return err == -ERANGE ? err : -ENOENT;
 	if (!comma)
 		return 0;
 	if (!take || strncmp(comma, within, strlen(within)) != 0 ||

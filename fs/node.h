@@ -93,7 +93,7 @@ int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node);
 
 struct node node_of_limiter(struct limiter *limiter);
 
-/* The node called @name in @parent. 0, -ENOENT, -ENAMETOOLONG, -ENOSPC or -ENOMEM. */
+/* The node called @name in @parent. 0, -ENOENT, -ENAMETOOLONG, or -ERANGE for too large a number. */
 int node_find(struct daemon *daemon, const struct node *parent, const char *name,
 	      struct node *node);
 
