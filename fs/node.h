@@ -58,7 +58,8 @@ struct read_request {
 };
 
 struct node_row {
-	const char *name; /* NULL: the name is not fixed */
+	const char *name;  /* NULL: the name is not fixed */
+	const char *label; /* what documents call it then */
 	enum node_id place;
 	enum node_access access;
 	enum setting_id setting; /* of a settings file */
@@ -72,18 +73,16 @@ struct node_row {
 	/* Whether a read would not block; arms @handle's watcher if it would. Under the lock. */
 	bool (*poll)(struct daemon *daemon, struct handle *handle);
 	size_t write_max; /* 0: 4095 bytes */
-	const char *path; /* as the documents name it */
-	const char *help;
+	const char *help; /* NULL: a directory that says nothing by itself */
 };
 
 /* A file or directory: the row, and whose. */
 struct node {
 	const struct node_row *row;
-	struct limiter
-		*limiter;   /* borrowed under the lock; the root's limiter for files at the top */
-	uint32_t partition; /* index + 1, or 0 */
-	uint64_t tokens;    /* of take/N, eta/N; 1 for token, try and stream */
-	uint64_t within_ns; /* of take/N,within=D; else NEVER_NS */
+	struct limiter *limiter; /* borrowed; the root's for files at the top */
+	uint32_t partition;	 /* index + 1, or 0 */
+	uint64_t tokens;	 /* of take/N, eta/N; 1 for token, try and stream */
+	uint64_t within_ns;	 /* of take/N,within=D; else NEVER_NS */
 };
 
 /* All of these under the lock. */
@@ -123,8 +122,10 @@ void node_list(struct daemon *daemon, const struct node *node, uint64_t position
 	       int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type, uint64_t next),
 	       void *list);
 
-/* The table, for documents and tests; rows without a path are not files of their own. */
+/* The table, and a row's path as documents write it, such as LIMITER/take/N. */
+enum { NODE_PATH_TEXT = 64 };
 const struct node_row *node_rows(size_t *count);
+void node_path(const struct node_row *row, char path[NODE_PATH_TEXT]);
 
 int node_init(struct daemon *daemon);
 void node_free(struct daemon *daemon);

@@ -6,6 +6,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+static bool is_at_top(const struct node_row *row)
+{
+	return row->place == NODE_ROOT && row->access == ACCESS_USE;
+}
+
 void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
 {
 	static const char *const access[] = {
@@ -14,6 +19,7 @@ void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
 	};
 	size_t count;
 	const struct node_row *rows = node_rows(&count);
+	char path[NODE_PATH_TEXT];
 
 	(void)daemon;
 	(void)node;
@@ -29,8 +35,10 @@ void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
 	for (size_t i = 2 * NODE_ROOT; i < 2 * count; i++) {
 		const struct node_row *row = &rows[i % count];
 
-		if (row->path && (row->place == NODE_ROOT) == (i < count))
-			fprintf(out, "%-36s %-2s  %s\n", row->path, access[row->access], row->help);
+		if (!row->help || is_at_top(row) != (i < count))
+			continue;
+		node_path(row, path);
+		fprintf(out, "%-36s %-2s  %s\n", path, access[row->access], row->help);
 	}
 }
 
