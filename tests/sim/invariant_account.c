@@ -1,0 +1,92 @@
+/* invariant_account - every token is accounted for, see invariant_account.h. */
+#include "invariant_account.h"
+
+#include <stdio.h>
+
+static void begin(struct account_check *check, const struct bucket *bucket)
+{
+	check->taken = 0;
+	check->put = 0;
+	check->since_ns = bucket->filled_ns;
+}
+
+void account_check_open(struct account_check *check, struct bucket *bucket)
+{
+	if (bucket->account == &check->account)
+		return;
+	bucket_account_open(bucket, &check->account);
+	begin(check, bucket);
+}
+
+void account_check_take(struct account_check *check, const struct bucket *bucket, uint64_t tokens)
+{
+	check->taken += (u128)tokens * bucket->flow.den;
+}
+
+void account_check_put(struct account_check *check, const struct bucket *bucket, uint64_t tokens)
+{
+	check->put += (u128)tokens * bucket->flow.den;
+}
+
+void account_check_tuning(struct account_check *check, const struct bucket *bucket, uint64_t now_ns)
+{
+	struct bucket before = *bucket;
+
+	before.account = NULL;
+	bucket_refill(&before, now_ns);
+	check->level = before.level;
+	check->part = before.part;
+	check->den = before.flow.den;
+}
+
+bool account_check_tuned(struct account_check *check, const struct bucket *bucket,
+			 char why[WHY_TEXT])
+{
+	i128 den = (i128)bucket->flow.den, whole, part;
+
+	begin(check, bucket);
+	/* opened = whole + part / den; both denominators are below 2^63. */
+	whole = check->account.opened / den;
+	part = check->account.opened % den;
+	if (part < 0) {
+		whole--;
+		part += den;
+	}
+	if (whole < check->level ||
+	    (whole == check->level && part * (i128)check->den <= (i128)check->part * den))
+		return true;
+	snprintf(why, WHY_TEXT, "tuning raised the level from %lld to %lld",
+		 (long long)check->level, (long long)whole);
+	return false;
+}
+
+bool account_check_balance(const struct account_check *check, const struct bucket *bucket,
+			   char why[WHY_TEXT])
+{
+	const struct bucket_account *account = &check->account;
+	u128 accrued = (u128)bucket->flow.num * (bucket->filled_ns - check->since_ns);
+	i128 level = (i128)bucket->level * (i128)bucket->flow.den + (i128)bucket->part;
+	i128 booked = account->opened + (i128)account->accrued + (i128)account->put -
+		      (i128)account->taken - (i128)account->spilled;
+	const char *what = NULL;
+
+	if (bucket->part >= bucket->flow.den)
+		what = "the fraction is a token or more";
+	else if (booked != level)
+		what = "the level is not what the books say";
+	else if (account->accrued != accrued)
+		what = "what flowed in is not rate times time";
+	else if (account->taken != check->taken)
+		what = "what was taken is not what was granted and charged";
+	else if (account->put != check->put)
+		what = "what was put back is not what was given back";
+	if (!what)
+		return true;
+	snprintf(why, WHY_TEXT, "%s: level %lld, off by %.9f tokens", what,
+		 (long long)bucket->level,
+		 ((double)(level - booked) + (double)((i128)account->accrued - (i128)accrued) +
+		  (double)((i128)account->taken - (i128)check->taken) +
+		  (double)((i128)account->put - (i128)check->put)) /
+			 (double)bucket->flow.den);
+	return false;
+}

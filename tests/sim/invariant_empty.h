@@ -1,0 +1,19 @@
+/*
+ * invariant_empty - queues and memory return to empty when every reader has gone.
+ */
+#ifndef RATEFS_SIM_INVARIANT_EMPTY_H
+#define RATEFS_SIM_INVARIANT_EMPTY_H
+
+#include "core/engine.h"
+#include "invariant_rate.h"
+
+/* Nobody waits for anything in @limiter. */
+bool empty_check_limiter(const struct limiter *limiter, char why[WHY_TEXT]);
+
+/* Nothing is due, nobody waits and nothing is left to be collected in the whole engine. */
+bool empty_check_engine(const struct engine *engine, char why[WHY_TEXT]);
+
+/* As many blocks of memory are held as before. */
+bool empty_check_memory(long before, long after, char why[WHY_TEXT]);
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * load - readers that come by themselves: arrivals at a steady rate, and workers in a loop.
+ *
+ * Reader k (0, 1, ...) of a load arrives at its start + k / RATE, rounded up to a nanosecond, if that
+ * is before its end. A worker stops asking at its end; what it waits for then it still gets. Either
+ * also ends when its limiter is removed.
+ */
+#include "memory.h"
+#include "sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct load {
+	struct occurrence arrival; /* first */
+	struct place *place;
+	struct fraction flow;
+	uint64_t tokens;
+	uint64_t began_ns;
+	uint64_t until_ns;
+	uint64_t arrived;
+};
+
+struct worker {
+	struct reader reader; /* first */
+	struct occurrence turn;
+	uint64_t work_ns;
+	uint64_t until_ns;
+};
+
+static char *make_name(char kind, uint64_t number)
+{
+	char name[QUANTITY_TEXT];
+	int length = snprintf(name, sizeof(name), "%c%llu", kind, (unsigned long long)number);
+
+	return memory_text(name, (size_t)length);
+}
+
+static void drop_load(struct occurrence *occurrence)
+{
+	free(occurrence);
+}
+
+static uint64_t arrival_ns(const struct load *load)
+{
+	u128 span = (u128)load->arrived * load->flow.den;
+
+	span = span / load->flow.num + (span % load->flow.num != 0);
+	return span < NEVER_NS - load->began_ns ? load->began_ns + (uint64_t)span : NEVER_NS;
+}
+
+static void arrive(struct sim *sim, struct occurrence *occurrence)
+{
+	struct load *load = (struct load *)occurrence;
+	struct place *place = load->place;
+	struct reader *reader;
+	uint64_t next_ns;
+
+	if (!place->limiter) {
+		free(load);
+		return;
+	}
+	reader = reader_new(sim, place, make_name('l', ++sim->arrivals), sizeof(*reader));
+	load->arrived++;
+	next_ns = arrival_ns(load);
+	if (next_ns < load->until_ns)
+		sim_later(sim, &load->arrival, next_ns);
+	reader_ask(sim, reader, load->tokens, NEVER_NS);
+	if (next_ns >= load->until_ns)
+		free(load);
+}
+
+void load_start(struct sim *sim, struct place *place, const struct command *command)
+{
+	struct load *load = memory_get(sizeof(*load));
+
+	load->arrival = (struct occurrence){.happens = arrive, .dropped = drop_load};
+	load->place = place;
+	load->flow = rate_fraction(&command->rate);
+	load->tokens = command->tokens;
+	load->began_ns = sim->now_ns;
+	load->until_ns = command->until_ns;
+	if (load->began_ns < load->until_ns)
+		sim_later(sim, &load->arrival, load->began_ns);
+	else
+		free(load);
+}
+
+static struct worker *worker_of(struct occurrence *turn)
+{
+	return (struct worker *)((char *)turn - offsetof(struct worker, turn));
+}
+
+static void drop_worker(struct occurrence *turn)
+{
+	reader_free(&worker_of(turn)->reader);
+}
+
+static void take_turn(struct sim *sim, struct occurrence *turn)
+{
+	struct worker *worker = worker_of(turn);
+
+	if (sim->now_ns >= worker->until_ns || !worker->reader.place->limiter)
+		drop_worker(turn);
+	else
+		reader_ask(sim, &worker->reader, 1, NEVER_NS);
+}
+
+static void worked(struct sim *sim, struct reader *reader, int err)
+{
+	struct worker *worker = (struct worker *)reader;
+
+	if (err)
+		reader_free(reader);
+	else
+		sim_later(sim, &worker->turn, sim->now_ns + worker->work_ns);
+}
+
+static void worker_start(struct sim *sim, struct place *place, char *name, uint64_t work_ns,
+			 uint64_t until_ns)
+{
+	struct reader *reader = reader_new(sim, place, name, sizeof(struct worker));
+	struct worker *worker = (struct worker *)reader;
+
+	reader->done = worked;
+	worker->turn = (struct occurrence){.happens = take_turn, .dropped = drop_worker};
+	worker->work_ns = work_ns;
+	worker->until_ns = until_ns;
+	sim_later(sim, &worker->turn, sim->now_ns);
+}
+
+void workers_start(struct sim *sim, struct place *place, const struct command *command)
+{
+	for (uint64_t i = 0; i < command->count; i++)
+		worker_start(sim, place, make_name('w', ++sim->workers), command->span_ns,
+			     command->until_ns);
+}
+
+void stream_start(struct sim *sim, struct place *place, const char *name)
+{
+	worker_start(sim, place, memory_text(name, strlen(name)), 0, NEVER_NS);
+}

@@ -1,0 +1,252 @@
+/*
+ * random - a trace made up from a seed, see random.h.
+ *
+ * A few limiters, some inside others, are made, tuned, loaded, charged and removed in no sensible
+ * order, some of it refused. Times are often equal or nanoseconds apart, rates span nine decades.
+ */
+#include "random.h"
+#include "core/quantity.h"
+#include "memory.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	COMMANDS = 300,	    /* in a trace, about */
+	ARRIVALS_MAX = 400, /* of one load */
+	LINE_ROOM = 512,
+};
+
+struct maker {
+	struct random random;
+	uint64_t now_ns;
+	unsigned int names;
+	char *text; /* owned */
+	size_t used, size;
+};
+
+static const char *const PATHS[] = {"a", "b", "a/c", "a/d", "b/e", "a/c/f", "a/c/g", "b/e/h"};
+static const char *const RATES[] = {
+	"10/s",		 "100/s",
+	"1000/s",	 "1/s",
+	"1/7s",		 "1000/90s",
+	"7/3s",		 "1000000/s",
+	"60/min",	 "1/100ms",
+	"333/1ms",	 "10/s 50/min",
+	"max",		 "0",
+	"20/s:5 3/s:40", "1G/s",
+	"5000/h",	 "1.5/s",
+	"2Ki/s",	 "3/s",
+	"99999/7min",	 "500/s 400/s 300/s:9",
+};
+static const char *const BURSTS[] = {"1", "2", "3", "5", "10", "100", "1000"};
+static const char *const INTERVALS[] = {"0s", "0s", "0s", "200ms", "1s", "10ms", "33ms", "7s"};
+static const char *const MODES[] = {"enforce", "enforce", "enforce", "shadow", "open", "closed"};
+static const char *const COUNTS[] = {"auto", "1", "3", "4", "20"};
+static const char *const RESERVES[] = {"none", "1/s hosts=2", "1/min hosts=1"};
+static const char *const CONFIGS[] = {
+	"rate=50/s\\nburst=5\\nmode=enforce",
+	"interval=100ms\\nrate=30/s",
+	"burst=4\\nrate=nonsense",
+	"rate=3/s 90/min\\ninterval=0s\\nmode=enforce",
+};
+static const char *const WRONG[] = {
+	"rate fast",   "rate 5/fortnight",	"burst 0", "mode ajar", "interval 1ns",
+	"charge none", "partitions/count 5000",
+};
+
+#define PICK(maker, texts) pick(maker, texts, sizeof(texts) / sizeof((texts)[0]))
+
+static const char *pick(struct maker *maker, const char *const *texts, size_t count)
+{
+	return texts[random_below(&maker->random, count)];
+}
+
+static uint64_t below(struct maker *maker, uint64_t most)
+{
+	return random_below(&maker->random, most);
+}
+
+__attribute__((format(printf, 2, 3))) static void add(struct maker *maker, const char *format, ...)
+{
+	va_list arguments;
+
+	if (maker->size - maker->used < LINE_ROOM) {
+		char *larger = memory_get(maker->size * 2 + LINE_ROOM);
+
+		if (maker->used)
+			memcpy(larger, maker->text, maker->used);
+		free(maker->text);
+		maker->text = larger;
+		maker->size = maker->size * 2 + LINE_ROOM;
+	}
+	maker->used += (size_t)snprintf(maker->text + maker->used, LINE_ROOM, "%" PRIu64 "ns ",
+					maker->now_ns);
+	va_start(arguments, format);
+	maker->used += (size_t)vsnprintf(maker->text + maker->used, LINE_ROOM / 2, format,
+					 arguments);
+	va_end(arguments);
+	maker->text[maker->used++] = '\n';
+}
+
+static void make_write(struct maker *maker)
+{
+	const char *path = PICK(maker, PATHS);
+
+	switch (below(maker, 12)) {
+	case 0:
+	case 1:
+	case 2:
+	case 3:
+		add(maker, "write %s/rate %s", path, PICK(maker, RATES));
+		break;
+	case 4:
+	case 5:
+		add(maker, "write %s/burst %s", path, PICK(maker, BURSTS));
+		break;
+	case 6:
+		add(maker, "write %s/interval %s", path, PICK(maker, INTERVALS));
+		break;
+	case 7:
+	case 8:
+		add(maker, "write %s/mode %s", path, PICK(maker, MODES));
+		break;
+	case 9:
+		add(maker, "write %s/partitions/count %s", path, PICK(maker, COUNTS));
+		break;
+	case 10:
+		add(maker, "write %s/partitions/reserve %s", path, PICK(maker, RESERVES));
+		break;
+	default:
+		add(maker, "write %s/config %s", path, PICK(maker, CONFIGS));
+		break;
+	}
+}
+
+static void make_read(struct maker *maker)
+{
+	const char *path = PICK(maker, PATHS);
+	unsigned int name = ++maker->names;
+	uint64_t tokens = below(maker, 4) ? below(maker, 6) : below(maker, 3000);
+
+	switch (below(maker, 10)) {
+	case 0:
+		add(maker, "read %s/try as n%u", path, name);
+		break;
+	case 1:
+	case 2:
+	case 3:
+		add(maker, "read %s/take/%" PRIu64 " as n%u", path, tokens, name);
+		break;
+	case 4:
+	case 5:
+		add(maker, "read %s/take/%" PRIu64 ",within=%" PRIu64 "ms as n%u", path, tokens,
+		    below(maker, 3) * below(maker, 20000), name);
+		break;
+	case 6:
+		add(maker, "read %s/eta/%" PRIu64 " as n%u", path, tokens, name);
+		break;
+	case 7:
+		add(maker, "read %s/%s as n%u", path, below(maker, 2) ? "stat" : "config", name);
+		break;
+	case 8:
+		add(maker, "read %s/partitions/%" PRIu64 "/%s as n%u", path, below(maker, 6),
+		    below(maker, 4) ? "token" : "rate", name);
+		break;
+	default:
+		add(maker, "read %s/token as n%u", path, name);
+		break;
+	}
+}
+
+/* So many arrivals, over nanoseconds or hours. */
+static void make_load(struct maker *maker)
+{
+	uint64_t arrivals = 1 + below(maker, ARRIVALS_MAX);
+	uint64_t gap_ns = 1 + below(maker, UINT64_C(1) << (1 + below(maker, 33)));
+
+	if (below(maker, 3)) {
+		add(maker, "load %s 1/%" PRIu64 "ns take %" PRIu64 " until %" PRIu64 "ns",
+		    PICK(maker, PATHS), gap_ns, below(maker, 3) ? 1 : below(maker, 20),
+		    maker->now_ns + arrivals * gap_ns);
+		return;
+	}
+	gap_ns = 1000000 + gap_ns % 1000000000;
+	add(maker, "workers %s %" PRIu64 " work %" PRIu64 "ns until %" PRIu64 "ns",
+	    PICK(maker, PATHS), 1 + below(maker, 4), gap_ns,
+	    maker->now_ns + (1 + arrivals / 4) * gap_ns);
+}
+
+static void make_one(struct maker *maker)
+{
+	const char *path = PICK(maker, PATHS);
+
+	switch (below(maker, 20)) {
+	case 0:
+		add(maker, "mkdir %s", path);
+		break;
+	case 1:
+		add(maker, "rmdir %s", path);
+		break;
+	case 2:
+	case 3:
+		if (maker->names)
+			add(maker, "cancel n%" PRIu64, 1 + below(maker, maker->names));
+		break;
+	case 4:
+		add(maker, "cancel %c%" PRIu64, below(maker, 2) ? 'l' : 'w',
+		    1 + below(maker, 10000));
+		break;
+	case 5:
+		add(maker, "write %s/charge %s%" PRIu64, path, below(maker, 2) ? "-" : "",
+		    1 + below(maker, 100));
+		break;
+	case 6:
+		add(maker, "write %s/%s", path, PICK(maker, WRONG));
+		break;
+	case 7:
+	case 8:
+	case 9:
+	case 10:
+		make_write(maker);
+		break;
+	case 11:
+	case 12:
+	case 13:
+		make_load(maker);
+		break;
+	default:
+		make_read(maker);
+		break;
+	}
+}
+
+char *random_trace(uint64_t seed, uint64_t for_ns)
+{
+	struct maker maker = {.random = {seed}};
+	uint64_t gap_ns = 2 * for_ns / COMMANDS + 1;
+
+	for (size_t i = 0; i < sizeof(PATHS) / sizeof(PATHS[0]); i++) {
+		if (!below(&maker, 4))
+			continue;
+		add(&maker, "mkdir %s", PATHS[i]);
+		add(&maker, "write %s/rate %s", PATHS[i], PICK(&maker, RATES));
+		if (below(&maker, 2))
+			add(&maker, "write %s/burst %s", PATHS[i], PICK(&maker, BURSTS));
+	}
+	for (;;) {
+		/* Often at one instant, or nanoseconds after it. */
+		if (below(&maker, 3))
+			maker.now_ns += below(&maker, below(&maker, 2) ? gap_ns * 2 : 1000);
+		if (maker.now_ns >= for_ns)
+			break;
+		make_one(&maker);
+	}
+	maker.now_ns = for_ns;
+	add(&maker, "end");
+	maker.text[maker.used] = '\0';
+	return maker.text;
+}

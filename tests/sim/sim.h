@@ -1,0 +1,166 @@
+/*
+ * sim - runs the core on virtual time.
+ *
+ * The next thing to happen is always the earliest of: what is due in the engine, what the simulator
+ * itself has pending (struct occurrence), and the next command of the trace; at one instant in this
+ * order. After each the invariants are checked; the first that fails ends the run.
+ */
+#ifndef RATEFS_SIM_SIM_H
+#define RATEFS_SIM_SIM_H
+
+#include "core/engine.h"
+#include "invariant_account.h"
+#include "invariant_queue.h"
+#include "trace.h"
+#include "windows.h"
+
+struct sim;
+
+/* Something that the simulator does at a later time. */
+struct occurrence {
+	struct heap_node node; /* first */
+	void (*happens)(struct sim *sim, struct occurrence *occurrence);
+	void (*dropped)(struct occurrence *occurrence); /* it never will: frees its owner */
+};
+
+/* A limiter or a partition, from its making to the end of the run, with the books kept on it. */
+struct place {
+	struct place *next; /* in order of making */
+	struct place *parent;
+	struct place *top;	 /* the one below the root that it is in; itself there */
+	struct limiter *limiter; /* held; NULL once it is removed */
+	char *path;		 /* owned */
+	struct settings settings;
+	uint32_t partition;	 /* 1 + its index, or 0 */
+	struct service *service; /* owned, or NULL */
+
+	uint64_t granted;
+	struct windows windows;
+	struct rate_check rate;
+	struct queue_check queue;
+	struct account_check accounts[LIMITS_MAX];
+	bool followed;		       /* a partition that was tuned in this step */
+	uint64_t shadowing;	       /* tokens granted in mode shadow in this step */
+	uint64_t shadowed;	       /* the counter, before */
+	struct reader_check *oldest;   /* of a top: the oldest reader in it */
+	const struct place *oldest_at; /* and where it waits */
+};
+
+/* One who reads. */
+struct reader {
+	struct waiter waiter; /* first: the engine's */
+	struct expiry expiry;
+	struct reader_check check;
+	struct reader *next, *previous; /* all who wait */
+	struct place *place;
+	char *name;	  /* owned */
+	bool answered_ok; /* what the service behind its limiter answered */
+	uint64_t tokens;
+	/* What it does when it was answered and told; NULL: it is freed. */
+	void (*done)(struct sim *sim, struct reader *reader, int err);
+};
+
+enum happening { WAITS, GRANTED, LEFT, TUNED, CHARGED, RETURNED };
+
+/* One line of the log that is printed when an invariant fails. */
+struct log_entry {
+	uint64_t at_ns;
+	enum happening happening;
+	const struct place *place;
+	uint64_t number; /* of the reader */
+	uint64_t tokens;
+};
+
+enum { LOG_LENGTH = 32 };
+
+struct sim {
+	struct engine engine;
+	struct source source;
+	uint64_t now_ns;
+	bool quiet;
+	bool ending; /* the trace is over: readers leave */
+	bool failed; /* an invariant did */
+	bool stuck;  /* something goes on for ever at one instant */
+
+	struct place *places, *last_place;    /* owned */
+	struct reader *readers, *last_reader; /* who waits, in order of asking */
+	struct retry *retries, *last_retry;   /* owned */
+	struct heap pending;
+	uint64_t asked;	   /* readings so far */
+	uint64_t arrivals; /* by loads */
+	uint64_t workers;
+	uint64_t records;
+	uint64_t steps_now; /* steps at this instant */
+
+	struct log_entry log[LOG_LENGTH];
+	size_t logged;
+};
+
+/* Runs a whole trace, prints what happens. True unless an invariant failed or it goes nowhere. */
+bool sim_run(struct sim *sim, const struct trace *trace);
+
+/* Ends everything, prints the summary, frees all. True unless an invariant failed. */
+bool sim_close(struct sim *sim);
+
+void sim_open(struct sim *sim, bool quiet);
+void sim_later(struct sim *sim, struct occurrence *occurrence, uint64_t at_ns);
+
+/* Prints `TIME format`, unless quiet. */
+void sim_print(const struct sim *sim, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Rule @number is broken at @place (may be NULL): prints it and what led to it. */
+void sim_fail(struct sim *sim, int number, const struct place *place, const char *why);
+
+/* Collects readers whose outcome is there. */
+void sim_collect(struct sim *sim);
+
+/* EAGAIN and so on; @err is negative. */
+const char *error_symbol(int err);
+
+/* place.c: a limiter by its path, NULL; one of its partitions, NULL if there is none. */
+struct place *place_at(const struct sim *sim, const char *path);
+struct place *place_partition(struct sim *sim, struct place *place, uint32_t index);
+struct place *place_add(struct sim *sim, struct place *parent, struct limiter *limiter,
+			const char *path);
+void place_forget_removed(struct sim *sim);
+void place_free(struct place *place);
+
+/* ledger.c: keeps the books. */
+void ledger_waits(struct sim *sim, struct reader *reader);
+void ledger_granted(struct sim *sim, struct reader *reader);
+void ledger_left(struct sim *sim, struct reader *reader);
+void ledger_tuning(struct sim *sim, struct place *place);
+void ledger_tuned(struct sim *sim, struct place *place);
+void ledger_charged(struct sim *sim, struct place *place, int64_t tokens);
+void ledger_check(struct sim *sim);
+
+/* reader.c */
+struct reader *reader_new(struct sim *sim, struct place *place, char *name, size_t size);
+void reader_free(struct reader *reader);
+void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_t within_ns);
+void reader_try(struct sim *sim, struct reader *reader);
+void reader_done(struct sim *sim, struct reader *reader, int err);
+void reader_cancel(struct sim *sim, struct reader *reader);
+struct reader *reader_named(const struct sim *sim, const char *name);
+
+/* act.c: runs a command. */
+void act(struct sim *sim, const struct command *command);
+
+/* Refuses: `error LINE ERRNO sentence`. */
+void act_refused(struct sim *sim, unsigned int line, int err, const char *sentence);
+
+/* load.c */
+void load_start(struct sim *sim, struct place *place, const struct command *command);
+void workers_start(struct sim *sim, struct place *place, const struct command *command);
+void stream_start(struct sim *sim, struct place *place, const char *name);
+
+/* service.c */
+void service_set(struct sim *sim, struct place *place, const struct command *command);
+bool service_call(struct service *service, uint64_t tokens, uint64_t now_ns);
+void service_print(const struct place *place);
+void retry_start(struct sim *sim, struct place *place, const struct command *command);
+void retry_print(const struct sim *sim);
+void retry_free(struct sim *sim);
+
+#endif
