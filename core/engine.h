@@ -146,7 +146,7 @@ void engine_change(struct engine *engine, struct change *change, uint64_t now_ns
 /* Takes back a change that has not started: true. False: it is under way. */
 bool engine_withdraw(struct engine *engine, struct change *change);
 
-/* The source's answer to the change it was given last. */
+/* The source's answer to the change it was given last; if late, after an engine_run(). */
 void engine_stored(struct engine *engine, struct change *change, int err);
 
 /*

@@ -106,6 +106,7 @@ static void *work(void *argument)
 		pthread_mutex_unlock(&source->mutex);
 		err = perform(source, change);
 		daemon_lock(source->daemon);
+		engine_run(&source->daemon->engine, clock_ns());
 		engine_stored(&source->daemon->engine, change, err);
 		daemon_unlock(source->daemon);
 		pthread_mutex_lock(&source->mutex);

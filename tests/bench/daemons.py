@@ -1,0 +1,191 @@
+"""The daemons that are measured: started, placed on cores, weighed and stopped."""
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+
+PLACEMENTS = ("free", "one", "two")
+PIDS_SPARE = 1500  # left to the rest of the machine
+
+
+class Unmeasured(Exception):
+    """A row cannot be measured here; the text says why."""
+
+
+def cores():
+    return sorted(os.sched_getaffinity(0))
+
+
+def place(placement):
+    """The cores of (daemon, client)."""
+    all_cores = cores()
+    if placement == "one":
+        return {all_cores[0]}, {all_cores[0]}
+    if placement == "two":
+        return {all_cores[-1]}, {all_cores[0]}
+    return set(all_cores), set(all_cores)
+
+
+def process_tree(pid):
+    """@pid and all processes that descend from it."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{entry}/stat") as file:
+                    parent = int(file.read().rpartition(")")[2].split()[1])
+                children.setdefault(parent, []).append(int(entry))
+    tree, todo = [], [pid]
+    while todo:
+        tree.append(todo.pop())
+        todo += children.get(tree[-1], [])
+    return tree
+
+
+def tasks(pids):
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{pid}/task"):
+                yield pid, int(task)
+
+
+def pin(pids, where):
+    for _, task in tasks(pids):
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(task, where)
+
+
+def cpu_ns(pids):
+    total = 0
+    for pid, task in tasks(pids):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/task/{task}/schedstat") as file:
+                total += int(file.read().split()[0])
+    return total
+
+
+def memory_bytes(pids):
+    """What the processes have allocated; the keeper's pages that the server shares count once."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/smaps_rollup") as file:
+                for line in file:
+                    if line.startswith("Pss_Anon:"):
+                        total += int(line.split()[1]) * 1024
+    return total
+
+
+def pids_allowed():
+    """How many more threads there may be."""
+    limits = [resource.getrlimit(resource.RLIMIT_NPROC)[0]]
+    for name in ("kernel/pid_max", "kernel/threads-max"):
+        with open(f"/proc/sys/{name}") as file:
+            limits.append(int(file.read()))
+    with contextlib.suppress(OSError, ValueError):
+        with open("/proc/self/cgroup") as file:
+            group = file.read().strip().rpartition(":")[2]
+        with open(f"/sys/fs/cgroup{group}/pids.max") as file:
+            limits.append(int(file.read()))
+    used = sum(1 for _ in tasks(int(p) for p in os.listdir("/proc") if p.isdigit()))
+    return min(limit for limit in limits if limit > 0) - used - PIDS_SPARE
+
+
+class Daemon:
+    """A process started here, with the cores it may use."""
+
+    def __init__(self, command, **options):
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, **options)
+
+    def pids(self):
+        return process_tree(self.process.pid)
+
+    def pin(self, placement):
+        pin(self.pids(), place(placement)[0])
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(5)
+        if self.process.poll() is None:
+            for pid in self.pids():
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            self.process.wait()
+
+
+@contextlib.contextmanager
+def running(daemon):
+    """Stops it in the end."""
+    try:
+        yield daemon
+    finally:
+        daemon.stop()
+
+
+class Mount(Daemon):
+    """A FUSE daemon that stays in front."""
+
+    def __init__(self, folder, log, command):
+        self.path = tempfile.mkdtemp(prefix="m", dir=folder)
+        super().__init__([self.path if word == "MOUNT" else word for word in command], stderr=log)
+        self.connection = None
+        for _ in range(500):
+            if self.mounted() or self.process.poll() is not None:
+                break
+            time.sleep(0.01)
+        if not self.mounted():
+            self.stop()
+            raise Unmeasured(f"{os.path.basename(command[0])} did not mount")
+
+    def mounted(self):
+        with open("/proc/self/mountinfo") as file:
+            for line in file:
+                fields = line.split()
+                if fields[4] == self.path:
+                    self.connection = fields[2].partition(":")[2]
+                    return True
+        return False
+
+    def file(self, name):
+        return os.path.join(self.path, name)
+
+    def limiter(self, name, **settings):
+        os.mkdir(self.file(name))
+        self.tune(name, **settings)
+
+    def tune(self, limiter, **settings):
+        for name, value in settings.items():
+            with open(self.file(f"{limiter}/{name}"), "w") as file:
+                file.write(f"{value}\n")
+
+    def stat(self, limiter, name):
+        with open(self.file(f"{limiter}/stat")) as file:
+            for line in file:
+                if line.split()[0] == name:
+                    return float(line.split()[1])
+        raise Unmeasured(f"no {name} in stat")
+
+    def abort(self):
+        if not self.mounted():
+            return  # the number may be another mount's by now
+        with contextlib.suppress(OSError):
+            with open(f"/sys/fs/fuse/connections/{self.connection}/abort", "w") as file:
+                file.write("1")
+
+    def stop(self):
+        if self.connection and self.process.poll() is None:
+            self.process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(5)
+            if self.process.poll() is None:
+                self.abort()
+        if self.connection and self.mounted():
+            subprocess.run(["umount", "-l", self.path], stderr=subprocess.DEVNULL)
+        super().stop()
+        with contextlib.suppress(OSError):
+            os.rmdir(self.path)

@@ -1,0 +1,36 @@
+/*
+ * sample - times measured, and their percentiles.
+ */
+#ifndef RATEFS_BENCH_SAMPLE_H
+#define RATEFS_BENCH_SAMPLE_H
+
+#include <stdint.h>
+
+enum { NS_PER_US = 1000, NS_PER_S = 1000000000 };
+
+struct sample {
+	int64_t *ns; /* owned; lives as long as the program */
+	long count, max;
+};
+
+/* CLOCK_MONOTONIC. */
+int64_t now_ns(void);
+
+/* Room for @max times; ends the program if there is no memory. */
+struct sample sample_make(long max);
+
+/* There must be room. */
+void sample_add(struct sample *sample, int64_t ns);
+
+/* Adds all of @other; there must be room. */
+void sample_join(struct sample *sample, const struct sample *other);
+
+void sample_sort(struct sample *sample);
+
+/* Subtracts the least time from all. */
+void sample_from_least(struct sample *sample);
+
+/* Sorts and prints lines p50_us, p99_us, max_us, mean_us, each name after @prefix. */
+void sample_print(struct sample *sample, const char *prefix);
+
+#endif
