@@ -1,5 +1,6 @@
 /* answer - what comes of steps of the engine, see answer.h. */
 #include "fs/answer.h"
+#include "fs/channel.h"
 #include "fs/handle.h"
 
 #include <errno.h>
@@ -192,9 +193,12 @@ static void answer_writer(struct writer *writer)
 
 void answers_send(struct daemon *daemon, struct pending *pending)
 {
+	uint8_t channel = channel_current(); /* of a request that is yet to be answered */
+
 	while (pending) {
 		struct pending *next = pending->next;
 
+		channel_reply_to(pending->channel);
 		switch ((enum pending_kind)pending->kind) {
 		case PENDING_READER:
 			answer_reader(daemon, (struct reader *)pending);
@@ -210,6 +214,7 @@ void answers_send(struct daemon *daemon, struct pending *pending)
 		}
 		pending = next;
 	}
+	channel_reply_to(channel);
 }
 
 struct pending *answers_collect(struct daemon *daemon)

@@ -1,6 +1,7 @@
 /* daemon - steps of the engine and what comes of them, see daemon.h. */
 #include "fs/daemon.h"
 #include "fs/answer.h"
+#include "fs/channel.h"
 #include "fs/handle.h"
 #include "fs/log.h"
 #include "fs/loop.h"
@@ -51,12 +52,12 @@ uint64_t daemon_due_ns(struct daemon *daemon)
 	return at_ns;
 }
 
-/* Sets the timer if something is due before it goes off; one that goes off for nothing is rare. */
+/* Sets the timer if it went off, or if something is due before it does. */
 static void arm(struct daemon *daemon)
 {
 	uint64_t at_ns = due_ns(daemon);
 
-	if (at_ns >= daemon->armed_ns)
+	if (daemon->armed_ns && at_ns >= daemon->armed_ns)
 		return;
 	daemon->armed_ns = at_ns;
 	loop_wake_at(at_ns);
@@ -71,9 +72,14 @@ void daemon_unlock(struct daemon *daemon)
 {
 	struct pending *answers = answers_collect(daemon);
 
+	if (answers) {
+		/* Who is due first, then the timer. */
+		pthread_mutex_unlock(&daemon->lock);
+		answers_send(daemon, answers);
+		pthread_mutex_lock(&daemon->lock);
+	}
 	arm(daemon);
 	pthread_mutex_unlock(&daemon->lock);
-	answers_send(daemon, answers);
 }
 
 /* Ends a writer's waiting with -@err; what was sent to the source goes on. Under the lock. */
@@ -81,6 +87,7 @@ static void abandon_writer(struct daemon *daemon, struct writer *writer, int err
 {
 	bool mine = engine_withdraw(&daemon->engine, &writer->change);
 
+	channel_reply_to(writer->pending.channel);
 	writer_leave(&daemon->pending, writer);
 	pending_remove(&daemon->pending, &writer->pending);
 	fuse_reply_err(writer->pending.request, err);
@@ -95,6 +102,7 @@ static void abandon(struct daemon *daemon, struct pending *pending, int err)
 	struct follower *follower = (struct follower *)pending;
 	struct reader *reader = (struct reader *)pending;
 
+	channel_reply_to(pending->channel);
 	switch ((enum pending_kind)pending->kind) {
 	case PENDING_READER:
 		if (reader->waiter.outcome != -EINPROGRESS)
@@ -118,7 +126,7 @@ static void abandon(struct daemon *daemon, struct pending *pending, int err)
 	free(pending);
 }
 
-bool daemon_interrupt(struct daemon *daemon, uint64_t unique)
+void daemon_interrupt(struct daemon *daemon, uint64_t unique)
 {
 	struct pending *pending;
 
@@ -127,7 +135,6 @@ bool daemon_interrupt(struct daemon *daemon, uint64_t unique)
 	if (pending)
 		abandon(daemon, pending, EINTR);
 	daemon_unlock(daemon);
-	return pending;
 }
 
 static uint64_t waiting_since_ns(const struct pending *pending)
@@ -179,10 +186,7 @@ void daemon_run(struct daemon *daemon)
 	}
 	if (daemon->request_timeout_ns && daemon->sweep_ns <= now_ns)
 		sweep(daemon, now_ns);
-	/* The timer repeats itself until it is set: always, here. */
-	daemon->armed_ns = NEVER_NS;
-	if (due_ns(daemon) == NEVER_NS)
-		loop_wake_at(NEVER_NS);
+	daemon->armed_ns = 0; /* the timer repeats itself until it is set: this has it set */
 	daemon_unlock(daemon);
 }
 

@@ -36,7 +36,7 @@ struct daemon {
 	char last_error[ERROR_TEXT];
 	uint32_t pages; /* of metrics that threads are making */
 	pthread_cond_t page_made;
-	uint64_t armed_ns;     /* when the timer goes off; NEVER_NS if it does not */
+	uint64_t armed_ns;     /* when the timer goes off; NEVER_NS: it does not; 0: it did */
 	uint64_t sweep_ns;     /* when to look for those who waited too long for the kernel */
 	bool stopping;	       /* every reader gets ESHUTDOWN */
 	struct timespec began; /* wall clock at the start */
@@ -62,8 +62,8 @@ void daemon_run(struct daemon *daemon);
 /* When daemon_run() has something to do, or NEVER_NS. */
 uint64_t daemon_due_ns(struct daemon *daemon);
 
-/* Answers request @unique with EINTR. False: it does not wait, or not any more. */
-bool daemon_interrupt(struct daemon *daemon, uint64_t unique);
+/* Answers request @unique with EINTR, if it waits. */
+void daemon_interrupt(struct daemon *daemon, uint64_t unique);
 
 /* Answers every waiting reader with ESHUTDOWN, now and from now on. */
 void daemon_stop(struct daemon *daemon);

@@ -1,5 +1,6 @@
 /* metrics - every stat of every limiter in the Prometheus text format, see metrics.h. */
 #include "fs/metrics.h"
+#include "fs/channel.h"
 
 #include "fs/loop.h"
 
@@ -194,6 +195,7 @@ static void *make_page_aside(void *argument)
 		free(text);
 	}
 	daemon_unlock(daemon);
+	channel_reply_to(page->pending.channel);
 	/* The text is the handle's, which is open until the request is answered. */
 	if (request && text)
 		fuse_reply_buf(request, text, length < page->size ? length : page->size);

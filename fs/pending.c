@@ -1,5 +1,6 @@
 /* pending - requests of the kernel that are not answered yet, see pending.h. */
 #include "fs/pending.h"
+#include "fs/channel.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -59,6 +60,7 @@ void pending_insert(struct pending_table *table, struct pending *pending, fuse_r
 	pending->unique = received.unique;
 	pending->request = request;
 	pending->kind = (uint8_t)kind;
+	pending->channel = channel_current();
 	chain = chain_of(table, pending->unique);
 	pending->next = *chain;
 	*chain = pending;

@@ -21,6 +21,7 @@ struct pending {
 	uint64_t unique;
 	fuse_req_t request; /* NULL once it was answered */
 	uint8_t kind;
+	uint8_t channel; /* that it came by */
 };
 
 /* A reader of token, stream or take. */

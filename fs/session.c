@@ -1,5 +1,6 @@
 /* session - the mount, and its requests, see session.h. */
 #include "fs/session.h"
+#include "fs/channel.h"
 #include "fs/log.h"
 #include "fs/ops.h"
 
@@ -7,7 +8,6 @@
 #include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int session_mount(struct daemon *daemon)
 {
@@ -25,26 +25,16 @@ int session_mount(struct daemon *daemon)
 
 void session_unmount(struct daemon *daemon)
 {
+	channel_close();
 	fuse_session_unmount(daemon->session);
 	fuse_session_destroy(daemon->session);
 	daemon->session = NULL;
 }
 
-/* Tells the kernel to bring an interrupt again: its request may be on its way. */
-static void interrupt_again(const struct daemon *daemon, uint64_t unique)
-{
-	struct fuse_out_header header = {
-		.len = sizeof(header),
-		.error = -EAGAIN,
-		.unique = unique,
-	};
-
-	/* Fails when the request was answered meanwhile: just as well. */
-	if (write(fuse_session_fd(daemon->session), &header, sizeof(header)) < 0)
-		return;
-}
-
-/* Interrupts are answered here: libfuse would look through all requests for the one. */
+/*
+ * Interrupts are answered here: libfuse would look through all requests for the one. What does not
+ * wait (any more) was answered, since requests are done one after the other.
+ */
 void session_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns)
 {
 	const struct fuse_in_header *header = buffer->mem;
@@ -53,9 +43,8 @@ void session_process(struct daemon *daemon, const struct fuse_buf *buffer, uint6
 	if (buffer->size < sizeof(*header))
 		return;
 	if (header->opcode == FUSE_INTERRUPT) {
-		if (buffer->size >= sizeof(*header) + sizeof(*interrupt) &&
-		    !daemon_interrupt(daemon, interrupt->unique))
-			interrupt_again(daemon, header->unique);
+		if (buffer->size >= sizeof(*header) + sizeof(*interrupt))
+			daemon_interrupt(daemon, interrupt->unique);
 		return;
 	}
 	received.unique = header->unique;
@@ -79,5 +68,8 @@ int session_greet(struct daemon *daemon)
 		session_process(daemon, &buffer, clock_ns());
 	}
 	free(buffer.mem);
-	return greeted && !fuse_session_exited(daemon->session) ? 0 : -1;
+	if (!greeted || fuse_session_exited(daemon->session))
+		return -1;
+	channel_spread(daemon->session);
+	return 0;
 }
