@@ -2,6 +2,7 @@
 #include "fs/options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,10 @@
 enum { KEY_IGNORE };
 
 /* Options of mount(8) and fstab that say nothing to the file system. */
-#define IGNORE(name) FUSE_OPT_KEY(name, KEY_IGNORE)
+#define IGNORE(name)                                      \
+	{                                                 \
+		name, (unsigned long)UINT_MAX, KEY_IGNORE \
+	}
 #define OPTION(text, member, value)                           \
 	{                                                     \
 		text, offsetof(struct options, member), value \
