@@ -126,7 +126,10 @@ void engine_cancel(struct engine *engine, struct waiter *waiter, uint64_t now_ns
 void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens,
 		   uint64_t now_ns);
 
-/* Charges @tokens, or gives back if negative. 0 or -ENODEV. */
+/*
+ * Charges @tokens, or gives back if negative. 0; -ENODEV; -ERANGE: more would come back than was
+ * ever taken.
+ */
 int engine_charge(struct engine *engine, struct limiter *limiter, int64_t tokens, uint64_t now_ns);
 
 /* Nanoseconds until @tokens would be granted; NEVER_NS. The limiter is not removed. */

@@ -166,4 +166,6 @@ void loop_run(struct daemon *daemon)
 	free(buffer.mem);
 	if (loop.ending)
 		log_info("ending on %s", strsignal(loop.ending));
+	else
+		log_info("the mount has ended");
 }

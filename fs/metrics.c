@@ -67,13 +67,36 @@ static int collect_some(struct daemon *daemon, struct samples *samples, uint32_t
 	return 0;
 }
 
-/* Label values escape backslash, quote and newline. */
+/* Length of the UTF-8 sequence (RFC 3629) that @text begins with, or 0 if that is none. */
+static size_t utf8_length(const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+	size_t length = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+
+	if (c[0] > 0xf4 || (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
+	    (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f))
+		return 0;
+	for (size_t i = 1; i < length; i++) {
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	return length;
+}
+
+/* Label values are UTF-8, and escape backslash and quote; a name's other bytes are written \xNN. */
 static void print_label(FILE *out, const char *value)
 {
-	for (; *value; value++) {
+	while (*value) {
+		size_t length = utf8_length(value);
+
+		if (!length) {
+			fprintf(out, "\\\\x%02x", (unsigned char)*value++);
+			continue;
+		}
 		if (*value == '\\' || *value == '"')
 			fputc('\\', out);
-		fputc(*value, out);
+		fwrite(value, 1, length, out);
+		value += length;
 	}
 }
 

@@ -345,10 +345,10 @@ static int find_parameter(const struct node *parent, const char *name, struct no
 		return err == -ERANGE ? err : -ENOENT;
 	if (!comma)
 		return 0;
-	if (!take || strncmp(comma, within, strlen(within)) != 0 ||
-	    duration_parse(comma + strlen(within), &node->within_ns))
+	if (!take || strncmp(comma, within, strlen(within)) != 0)
 		return -ENOENT;
-	return 0;
+	err = duration_parse(comma + strlen(within), &node->within_ns);
+	return err == -EINVAL ? -ENOENT : err;
 }
 
 static int find_partition(const struct node *parent, const char *name, struct node *node)

@@ -104,12 +104,18 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)
 {
 	struct daemon *daemon = daemon_of(request);
+	enum { READ = 1, WRITE = 2 };
+	int accesses = (file->flags & O_ACCMODE) + 1; /* as the kernel counts them */
 	struct handle *handle = NULL;
 	struct node node;
 	int err;
 
 	daemon_lock(daemon);
 	err = node_decode(daemon, ino, &node);
+	/* Whom permissions do not bind, too, finds only what is there. */
+	if (!err &&
+	    ((accesses & WRITE && !node.row->write) || (accesses & READ && !node.row->read)))
+		err = -EACCES;
 	if (!err) {
 		handle = handle_open(daemon, &node);
 		err = handle ? 0 : -ENOMEM;
@@ -146,10 +152,7 @@ static void op_read(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offse
 	struct read_request read = {request, size, offset, file->flags & O_NONBLOCK};
 
 	(void)ino;
-	if (handle->row->read)
-		handle->row->read(daemon_of(request), handle, &read);
-	else
-		fuse_reply_err(request, EINVAL);
+	handle->row->read(daemon_of(request), handle, &read);
 }
 
 static void op_write(fuse_req_t request, fuse_ino_t ino, const char *bytes, size_t size,
@@ -165,10 +168,7 @@ static void op_write(fuse_req_t request, fuse_ino_t ino, const char *bytes, size
 
 	(void)ino;
 	(void)offset;
-	if (!row->write) {
-		err = EINVAL;
-		why = "the file is only for reading";
-	} else if (size > most) {
+	if (size > most) {
 		err = E2BIG;
 		why = "the write is too long";
 	} else if (memchr(bytes, '\0', size)) {

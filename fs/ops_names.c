@@ -171,10 +171,15 @@ void op_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino
 /* Nothing else can be made, linked or removed. */
 void op_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
 {
+	struct daemon *daemon = daemon_of(request);
+
 	(void)parent;
-	(void)name;
 	(void)mode;
 	(void)device;
+	daemon_lock(daemon);
+	daemon_refused(daemon, "'%.200s': only limiters can be made or removed, by mkdir and rmdir",
+		       name);
+	daemon_unlock(daemon);
 	fuse_reply_err(request, EPERM);
 }
 

@@ -43,7 +43,7 @@ static const struct fuse_opt OPTIONS[] = {
 	FUSE_OPT_END,
 };
 
-static const char *const LOG_LEVELS[] = {"error", "warning", "info", "debug"};
+static const char *const LOG_LEVELS[] = {"error", "warning", "info"};
 
 void options_usage(const char *program)
 {
@@ -61,7 +61,7 @@ void options_usage(const char *program)
 	       "    -V, --version       print the version\n"
 	       "    -o host=NAME        name of this host (the hostname)\n"
 	       "    -o config=FILE      limiters to make at mount: INI, a section per limiter\n"
-	       "    -o loglevel=LEVEL   error, warning, info (default) or debug\n"
+	       "    -o loglevel=LEVEL   error, warning or info (default)\n"
 	       "    -o allow_other      let other users in; and other options of FUSE\n",
 	       program);
 }
@@ -140,7 +140,7 @@ static int check_log_level(struct options *options)
 			return 0;
 		}
 	}
-	return wrong("not a log level (error, warning, info, debug)", options->log_level_name);
+	return wrong("not a log level (error, warning, info)", options->log_level_name);
 }
 
 static int check_host(struct options *options)

@@ -78,14 +78,18 @@ void write_charge(struct daemon *daemon, struct handle *handle, fuse_req_t reque
 		err = charge_parse(trimmed, &tokens);
 	}
 	daemon_lock(daemon);
-	if (err)
+	if (err) {
 		daemon_refused(daemon,
 			       err == -ERANGE
 				       ? "'%.60s': out of bounds: a charge is -1e13 to 1e13, not 0"
 				       : "'%.60s': not a charge: a whole number such as 12 or -5",
 			       trimmed);
-	else
+	} else {
 		err = engine_charge(&daemon->engine, handle->limiter, tokens, clock_ns());
+		if (err == -ERANGE)
+			daemon_refused(daemon, "'%.60s': more would come back than was taken",
+				       trimmed);
+	}
 	daemon_unlock(daemon);
 	if (err)
 		fuse_reply_err(request, -err);

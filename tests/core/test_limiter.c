@@ -291,15 +291,17 @@ static void test_a_charge_delays_and_giving_back_wakes_up_to_the_burst(void **st
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "burst=5\nrate=10/s");
 	b = stage_make(&stage, a, "b", "burst=5\nrate=10/s");
-	assert_int_equal(engine_charge(&stage.engine, b, 10, 0), 0);
-	assert_int_equal(a->buckets[0].level, -5);
+	assert_int_equal(engine_charge(&stage.engine, b, 100, 0), 0);
+	assert_int_equal(a->buckets[0].level, -95);
 	assert_int_equal(stage_ask(&stage, &guest, b, 1, 0), WAITING);
-	assert_int_equal(engine_next_ns(&stage.engine), 600 * MS);
+	assert_int_equal(engine_next_ns(&stage.engine), 9600 * MS);
+	assert_int_equal(engine_charge(&stage.engine, b, -101, 0), -ERANGE);
+	assert_int_equal(a->buckets[0].level, -95);
 	assert_int_equal(engine_charge(&stage.engine, b, -100, 0), 0);
 	stage_collect(&stage);
 	assert_int_equal(guest.waiter.outcome, 0);
 	assert_int_equal(b->buckets[0].level, 4);
-	assert_int_equal(b->counters[COUNTER_CHARGED], 10);
+	assert_int_equal(b->counters[COUNTER_CHARGED], 100);
 	assert_int_equal(a->counters[COUNTER_RETURNED], 100);
 	stage_close(&stage);
 }

@@ -87,7 +87,9 @@ static void act_charge(struct sim *sim, struct place *place, const struct comman
 	}
 	err = engine_charge(&sim->engine, place->limiter, tokens, sim->now_ns);
 	if (err)
-		act_refused(sim, command->line, err, "the limiter is gone");
+		act_refused(sim, command->line, err,
+			    err == -ERANGE ? "more would come back than was taken"
+					   : "the limiter is gone");
 	else
 		ledger_charged(sim, place, tokens);
 }
