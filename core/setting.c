@@ -24,16 +24,19 @@ static const char *const MODE_NAMES[MODE_COUNT] = {
 
 static const char SPACE[] = " \t\n\r\v\f";
 
-char *text_trim(char *text)
+int text_copy(const char *text, size_t length, char *copy, size_t size)
 {
-	size_t length;
-
-	text += strspn(text, SPACE);
-	length = strlen(text);
+	while (length && strchr(SPACE, *text)) {
+		text++;
+		length--;
+	}
 	while (length && strchr(SPACE, text[length - 1]))
 		length--;
-	text[length] = '\0';
-	return text;
+	if (length >= size)
+		return -EINVAL;
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	return 0;
 }
 
 int setting_refuse(int err, char error[ERROR_TEXT], const char *text, const char *why)
@@ -303,16 +306,13 @@ const char *setting_name(enum setting_id id)
 int setting_parse(enum setting_id id, const char *text, struct settings *settings,
 		  char error[ERROR_TEXT])
 {
-	char copy[SETTING_TEXT], *trimmed;
+	char value[SETTING_TEXT];
 
-	text += strspn(text, SPACE);
-	if (!*text)
-		return setting_refuse(-EINVAL, error, text, "empty");
-	if (strlen(text) >= sizeof(copy))
+	if (text_copy(text, strlen(text), value, sizeof(value)))
 		return setting_refuse(-EINVAL, error, text, "too long");
-	memcpy(copy, text, strlen(text) + 1);
-	trimmed = text_trim(copy);
-	return SETTINGS[id].parse(trimmed, settings, error);
+	if (!*value)
+		return setting_refuse(-EINVAL, error, value, "no value is given");
+	return SETTINGS[id].parse(value, settings, error);
 }
 
 void setting_print(enum setting_id id, const struct settings *settings, char text[SETTING_TEXT])

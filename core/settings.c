@@ -60,18 +60,18 @@ int settings_check(const struct settings *settings, char error[ERROR_TEXT])
 	return 0;
 }
 
-static int parse_line(char *line, struct settings *settings, char error[ERROR_TEXT])
+static int parse_line(const char *line, struct settings *settings, char error[ERROR_TEXT])
 {
-	char *equals = strchr(line, '='), *name, *value;
+	const char *equals = strchr(line, '=');
+	char name[SETTING_TEXT];
 
 	if (!equals)
 		return setting_refuse(-EINVAL, error, line, "not a name=value line");
-	*equals = '\0';
-	name = text_trim(line);
-	value = equals + 1;
+	if (text_copy(line, (size_t)(equals - line), name, sizeof(name)))
+		return setting_refuse(-EINVAL, error, line, "no such setting");
 	for (int id = 0; id < SETTING_COUNT; id++) {
 		if (!strcmp(name, setting_name((enum setting_id)id)))
-			return setting_parse((enum setting_id)id, value, settings, error);
+			return setting_parse((enum setting_id)id, equals + 1, settings, error);
 	}
 	return setting_refuse(-EINVAL, error, name, "no such setting");
 }
@@ -80,36 +80,34 @@ int settings_parse(const char *text, struct settings *settings, char error[ERROR
 {
 	struct settings next = *settings;
 	unsigned int number = 0, found = 0;
-	char line[2 * SETTING_TEXT], why[ERROR_TEXT], *trimmed;
-	int err;
+	char line[2 * SETTING_TEXT], why[ERROR_TEXT];
 
 	while (*text) {
 		size_t length = strcspn(text, "\n");
+		int err = text_copy(text, length, line, sizeof(line));
 
 		number++;
-		if (length >= sizeof(line)) {
-			snprintf(error, ERROR_TEXT, "line %u: too long", number);
-			return -EINVAL;
-		}
-		memcpy(line, text, length);
-		line[length] = '\0';
 		text += length + (text[length] == '\n');
-		trimmed = text_trim(line);
-		if (!*trimmed || *trimmed == '#')
+		if (!err && (!*line || *line == '#'))
 			continue;
 		found++;
-		err = parse_line(trimmed, &next, why);
+		if (err)
+			snprintf(why, sizeof(why), "too long");
+		else
+			err = parse_line(line, &next, why);
 		if (err) {
 			snprintf(error, ERROR_TEXT, "line %u: %.480s", number, why);
 			return err;
 		}
 	}
-	if (!found)
-		return setting_refuse(-EINVAL, error, "", "no setting given");
-	err = settings_check(&next, error);
-	if (!err)
-		*settings = next;
-	return err;
+	if (!found) {
+		snprintf(error, ERROR_TEXT, "no setting is given");
+		return -EINVAL;
+	}
+	if (settings_check(&next, error))
+		return -ERANGE;
+	*settings = next;
+	return 0;
 }
 
 size_t settings_print(const struct settings *settings, char *text, size_t size)

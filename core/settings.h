@@ -76,8 +76,11 @@ void setting_print(enum setting_id id, const struct settings *settings, char tex
 /* Whether two settings have the same value of @id. */
 bool setting_equal(enum setting_id id, const struct settings *a, const struct settings *b);
 
-/* Cuts white space off both ends, in place; returns where the text starts. */
-char *text_trim(char *text);
+/*
+ * Copies @length bytes of @text, which hold no zero byte, without white space at either end, and
+ * terminates the copy. 0, or -EINVAL when it does not fit.
+ */
+int text_copy(const char *text, size_t length, char *copy, size_t size);
 
 /* settings.c: all together. */
 

@@ -159,7 +159,7 @@ static int check_host(struct options *options)
 	return 0;
 }
 
-/* What the kernel shows as the device; a comma would begin another option. */
+/* What the kernel shows as the device, unless told otherwise; a comma would begin another option. */
 static int add_fuse_options(struct options *options)
 {
 	char *list = NULL, *name = NULL;
@@ -168,8 +168,8 @@ static int add_fuse_options(struct options *options)
 	if (asprintf(&name, "fsname=%s", options->source) < 0)
 		return -1;
 	if (!fuse_opt_add_opt(&list, "subtype=ratefs,default_permissions") &&
-	    !fuse_opt_add_opt_escaped(&list, name) && !fuse_opt_add_arg(&options->fuse, "-o"))
-		err = fuse_opt_add_arg(&options->fuse, list);
+	    !fuse_opt_add_opt_escaped(&list, name) && !fuse_opt_insert_arg(&options->fuse, 1, "-o"))
+		err = fuse_opt_insert_arg(&options->fuse, 2, list);
 	free(list);
 	free(name);
 	return err;
@@ -183,6 +183,8 @@ static int check(struct options *options)
 		return -1;
 	if (!options->mountpoint)
 		return wrong("no mount point given", "MOUNTPOINT");
+	if (options->config && !*options->config)
+		return wrong("no file given", "config=");
 	if (check_log_level(options) || check_host(options) || add_fuse_options(options))
 		return -1;
 	return 0;

@@ -65,30 +65,24 @@ void write_config(struct daemon *daemon, struct handle *handle, fuse_req_t reque
 void write_charge(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 		  const char *text, size_t size)
 {
-	char copy[QUANTITY_TEXT], *trimmed = copy;
+	char charge[QUANTITY_TEXT] = "";
 	int64_t tokens = 0;
-	int err = -EINVAL;
+	int err = text_copy(text, strlen(text), charge, sizeof(charge));
 
-	/* Longer than any number: what is left of it is none. */
-	copy[0] = '\0';
-	text += strspn(text, " \t\n\r\v\f");
-	if (strlen(text) < sizeof(copy)) {
-		memcpy(copy, text, strlen(text) + 1);
-		trimmed = text_trim(copy);
-		err = charge_parse(trimmed, &tokens);
-	}
+	if (!err)
+		err = charge_parse(charge, &tokens);
 	daemon_lock(daemon);
 	if (err) {
 		daemon_refused(daemon,
 			       err == -ERANGE
 				       ? "'%.60s': out of bounds: a charge is -1e13 to 1e13, not 0"
 				       : "'%.60s': not a charge: a whole number such as 12 or -5",
-			       trimmed);
+			       charge);
 	} else {
 		err = engine_charge(&daemon->engine, handle->limiter, tokens, clock_ns());
 		if (err == -ERANGE)
 			daemon_refused(daemon, "'%.60s': more would come back than was taken",
-				       trimmed);
+				       charge);
 	}
 	daemon_unlock(daemon);
 	if (err)

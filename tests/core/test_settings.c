@@ -175,8 +175,8 @@ static void test_an_empty_write_is_refused_for_every_setting(void **state)
 {
 	(void)state;
 	for (int id = 0; id < SETTING_COUNT; id++) {
-		assert_setting_refused((enum setting_id)id, "", -EINVAL, "empty");
-		assert_setting_refused((enum setting_id)id, " \n\t ", -EINVAL, "empty");
+		assert_setting_refused((enum setting_id)id, "", -EINVAL, "no value");
+		assert_setting_refused((enum setting_id)id, " \n\t ", -EINVAL, "no value");
 	}
 }
 
@@ -358,7 +358,7 @@ static void test_a_config_takes_effect_whole_or_not_at_all(void **state)
 	assert_config_refused("burst=7\n=5\n", -EINVAL, "no such setting");
 	assert_config_refused("burst=7\nRATE=5/s\n", -EINVAL, "no such setting");
 	assert_config_refused("burst=7\npartitions=5\n", -EINVAL, "no such setting");
-	assert_config_refused("burst=7\nrate=\n", -EINVAL, "empty");
+	assert_config_refused("burst=7\nrate=\n", -EINVAL, "no value");
 	assert_config_refused("burst=7\nrate==5/s\n", -EINVAL, "not a rate");
 	assert_config_refused("burst=7\npartitions.reserve=11/s hosts=1\n", -ERANGE,
 			      "11/s hosts=1");
@@ -575,15 +575,28 @@ static void test_a_refusal_quotes_no_more_than_it_has_room_for(void **state)
 	}
 }
 
-static void test_text_is_trimmed_in_place(void **state)
+static void assert_copied(const char *text, const char *expected)
 {
-	char both[] = " \t a b \r\n", none[] = "ab", all[] = " \n ", empty[] = "";
+	char copy[8];
+
+	assert_int_equal(text_copy(text, strlen(text), copy, sizeof(copy)), 0);
+	assert_string_equal(copy, expected);
+}
+
+static void test_text_is_copied_without_white_space_at_its_ends(void **state)
+{
+	char copy[4] = "old";
 
 	(void)state;
-	assert_string_equal(text_trim(both), "a b");
-	assert_string_equal(text_trim(none), "ab");
-	assert_string_equal(text_trim(all), "");
-	assert_string_equal(text_trim(empty), "");
+	assert_copied(" \t a b \r\n", "a b");
+	assert_copied("ab", "ab");
+	assert_copied(" \n ", "");
+	assert_copied("", "");
+	assert_copied("          1234567          ", "1234567");
+	assert_int_equal(text_copy(" 1234 ", 6, copy, sizeof(copy)), -EINVAL);
+	assert_string_equal(copy, "old");
+	assert_int_equal(text_copy(" 1234 ", 4, copy, sizeof(copy)), 0);
+	assert_string_equal(copy, "123");
 }
 
 int main(void)
@@ -620,7 +633,7 @@ int main(void)
 		cmocka_unit_test(test_a_partition_has_room_for_at_least_one_token),
 		cmocka_unit_test(test_settings_are_equal_when_they_read_the_same),
 		cmocka_unit_test(test_a_refusal_quotes_no_more_than_it_has_room_for),
-		cmocka_unit_test(test_text_is_trimmed_in_place),
+		cmocka_unit_test(test_text_is_copied_without_white_space_at_its_ends),
 	};
 
 	return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
