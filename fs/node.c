@@ -2,225 +2,158 @@
 #include "fs/node.h"
 #include "fs/handle.h"
 #include "fs/metrics.h"
-#include "fs/parameter.h"
 #include "fs/show.h"
 
-#include "core/partition.h"
-
 #include <assert.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* clang-format off: one look for all rows */
-static const struct node_row NODES[] = {
+/* One look for all rows. */
+/* clang-format off */
+const struct node_row NODES[] = {
 	[NODE_ROOT] = {.access = ACCESS_LIMITER},
-	[NODE_LIMITER] =
-		{.label = "LIMITER/",
-		 .place = NODE_ROOT,
-		 .access = ACCESS_LIMITER,
-		 .help = "a rate limiter: mkdir makes one, rmdir removes it, mv renames it"},
+	[NODE_LIMITER] = {
+		.label = "LIMITER/", .place = NODE_ROOT, .access = ACCESS_LIMITER,
+		.help = "a rate limiter: mkdir makes one, rmdir removes it, mv renames it"},
 	[NODE_TAKE] = {.name = "take", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY},
-	[NODE_TAKE_N] =
-		{.label = "N[,within=DURATION]",
-		 .place = NODE_TAKE,
-		 .access = ACCESS_USE,
-		 .read = read_tokens,
-		 .help = "blocks until N tokens are granted together; with within=, EAGAIN at once if "
-			 "they cannot be had in time"},
+	[NODE_TAKE_N] = {
+		.label = "N[,within=DURATION]", .place = NODE_TAKE, .access = ACCESS_USE,
+		.read = read_tokens,
+		.help = "blocks until N tokens are granted together; with within=, EAGAIN "
+			"at once if they cannot be had in time"},
 	[NODE_ETA] = {.name = "eta", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY},
-	[NODE_ETA_N] = {.label = "N",
-			.place = NODE_ETA,
-			.access = ACCESS_USE,
-			.read = read_text,
-			.show = show_eta,
-			.help = "seconds until N tokens would be granted; takes nothing"},
-	[NODE_PARTITIONS] = {.name = "partitions",
-			     .place = NODE_LIMITER,
-			     .access = ACCESS_DIRECTORY},
-	[NODE_PARTITION] =
-		{.label = "P/",
-		 .place = NODE_PARTITIONS,
-		 .access = ACCESS_DIRECTORY,
-		 .help = "partition P, a share of the limiter; r0, r1, ... are the reserve"},
+	[NODE_ETA_N] = {
+		.label = "N", .place = NODE_ETA, .access = ACCESS_USE,
+		.read = read_text, .show = show_eta,
+		.help = "seconds until N tokens would be granted; takes nothing"},
+	[NODE_PARTITIONS] = {
+		.name = "partitions", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY},
+	[NODE_PARTITION] = {
+		.label = "P/", .place = NODE_PARTITIONS, .access = ACCESS_DIRECTORY,
+		.help = "partition P, a share of the limiter; r0, r1, ... are the reserve"},
 
-	{.name = "README",
-	 .place = NODE_ROOT,
-	 .access = ACCESS_USE,
-	 .read = read_text,
-	 .show = show_readme,
-	 .help = "how to use the tree; every file, one line each"},
-	{.name = "status",
-	 .place = NODE_ROOT,
-	 .access = ACCESS_USE,
-	 .read = read_text,
-	 .show = show_status,
-	 .help = "the daemon: version, host, source, limiters, waiters, uptime"},
-	{.name = "metrics",
-	 .place = NODE_ROOT,
-	 .access = ACCESS_USE,
-	 .read = read_metrics,
-	 .help = "every stat of every limiter in Prometheus text format"},
-	{.name = "hosts",
-	 .place = NODE_ROOT,
-	 .access = ACCESS_USE,
-	 .read = read_text,
-	 .show = show_hosts,
-	 .help = "the hosts: name, weight, partitions held, seconds since last heard"},
-	{.name = "events",
-	 .place = NODE_ROOT,
-	 .access = ACCESS_USE,
-	 .read = read_events,
-	 .poll = poll_events,
-	 .help = "state changes from now on, a line each, as they happen"},
-	{.name = "last_error",
-	 .place = NODE_ROOT,
-	 .access = ACCESS_USE,
-	 .read = read_text,
-	 .show = show_last_error,
-	 .help = "why the last write, mkdir, rmdir or mv was refused"},
+	{
+		.name = "README", .place = NODE_ROOT, .access = ACCESS_USE,
+		.read = read_text, .show = show_readme,
+		.help = "how to use the tree; every file, one line each"},
+	{
+		.name = "status", .place = NODE_ROOT, .access = ACCESS_USE,
+		.read = read_text, .show = show_status,
+		.help = "the daemon: version, host, source, limiters, waiters, uptime"},
+	{
+		.name = "metrics", .place = NODE_ROOT, .access = ACCESS_USE,
+		.read = read_metrics,
+		.help = "every stat of every limiter in Prometheus text format"},
+	{
+		.name = "hosts", .place = NODE_ROOT, .access = ACCESS_USE,
+		.read = read_text, .show = show_hosts,
+		.help = "the hosts: name, weight, partitions held, seconds since last heard"},
+	{
+		.name = "events", .place = NODE_ROOT, .access = ACCESS_USE,
+		.read = read_events, .poll = poll_events,
+		.help = "state changes from now on, a line each, as they happen"},
+	{
+		.name = "last_error", .place = NODE_ROOT, .access = ACCESS_USE,
+		.read = read_text, .show = show_last_error,
+		.help = "why the last write, mkdir, rmdir or mv was refused"},
 
-	{.name = "token",
-	 .place = NODE_LIMITER,
-	 .access = ACCESS_USE,
-	 .read = read_tokens,
-	 .poll = poll_tokens,
-	 .help = "blocks until one token is granted"},
-	{.name = "try",
-	 .place = NODE_LIMITER,
-	 .access = ACCESS_USE,
-	 .read = read_try,
-	 .help = "one token now, or EAGAIN"},
-	{.name = "stream",
-	 .place = NODE_LIMITER,
-	 .access = ACCESS_USE,
-	 .read = read_stream,
-	 .poll = poll_tokens,
-	 .help = "endless: every line read is one token"},
-	{.name = "charge",
-	 .place = NODE_LIMITER,
-	 .access = ACCESS_REPORT,
-	 .write = write_charge,
-	 .help = "`12`: it cost 12 more than was taken; `-5`: 5 came back unused"},
-	{.name = "rate",
-	 .place = NODE_LIMITER,
-	 .access = ACCESS_TUNE,
-	 .setting = SETTING_RATE,
-	 .read = read_text,
-	 .show = show_setting,
-	 .write = write_setting,
-	 .help = "tokens a period, such as 500/s; several that all hold: 10/s 5000/h:100"},
-	{.name = "burst",
-	 .place = NODE_LIMITER,
-	 .access = ACCESS_TUNE,
-	 .setting = SETTING_BURST,
-	 .read = read_text,
-	 .show = show_setting,
-	 .write = write_setting,
-	 .help = "tokens that an idle limiter may save up"},
-	{.name = "interval",
-	 .place = NODE_LIMITER,
-	 .access = ACCESS_TUNE,
-	 .setting = SETTING_INTERVAL,
-	 .read = read_text,
-	 .show = show_setting,
-	 .write = write_setting,
-	 .help = "release tokens in even batches, one each interval; 0s: one by one"},
-	{.name = "mode",
-	 .place = NODE_LIMITER,
-	 .access = ACCESS_TUNE,
-	 .setting = SETTING_MODE,
-	 .read = read_text,
-	 .show = show_setting,
-	 .write = write_setting,
-	 .help = "enforce; shadow grants at once and counts; open grants at once; closed grants "
-		 "none"},
-	{.name = "config",
-	 .place = NODE_LIMITER,
-	 .access = ACCESS_TUNE,
-	 .read = read_text,
-	 .show = show_config,
-	 .write = write_config,
-	 .write_max = CONFIG_TEXT,
-	 .help = "every setting, one name=value per line; a write applies all or nothing"},
-	{.name = "stat",
-	 .place = NODE_LIMITER,
-	 .access = ACCESS_USE,
-	 .read = read_text,
-	 .show = show_stat,
-	 .help = "counters and gauges, one `name value` per line"},
-	{.name = "waiters",
-	 .place = NODE_LIMITER,
-	 .access = ACCESS_USE,
-	 .read = read_text,
-	 .show = show_waiters,
-	 .help = "who is blocked, in order: pid, uid, tokens, seconds waited, seconds to go"},
+	{
+		.name = "token", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.read = read_tokens, .poll = poll_tokens,
+		.help = "blocks until one token is granted"},
+	{
+		.name = "try", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.read = read_try,
+		.help = "one token now, or EAGAIN"},
+	{
+		.name = "stream", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.read = read_stream, .poll = poll_tokens,
+		.help = "endless: every line read is one token"},
+	{
+		.name = "charge", .place = NODE_LIMITER, .access = ACCESS_REPORT,
+		.write = write_charge,
+		.help = "`12`: it cost 12 more than was taken; `-5`: 5 came back unused"},
+	{
+		.name = "rate", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_RATE,
+		.read = read_text, .show = show_setting, .write = write_setting,
+		.help = "tokens a period, such as 500/s; several that all hold: 10/s 5000/h:100"},
+	{
+		.name = "burst", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_BURST,
+		.read = read_text, .show = show_setting, .write = write_setting,
+		.help = "tokens that an idle limiter may save up"},
+	{
+		.name = "interval", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_INTERVAL,
+		.read = read_text, .show = show_setting, .write = write_setting,
+		.help = "release tokens in even batches, one each interval; 0s: one by one"},
+	{
+		.name = "mode", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_MODE,
+		.read = read_text, .show = show_setting, .write = write_setting,
+		.help = "enforce; shadow grants at once and counts; open grants at once; "
+			"closed grants none"},
+	{
+		.name = "config", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.read = read_text, .show = show_config, .write = write_config,
+		.write_max = CONFIG_TEXT,
+		.help = "every setting, one name=value per line; a write applies all or nothing"},
+	{
+		.name = "stat", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.read = read_text, .show = show_stat,
+		.help = "counters and gauges, one `name value` per line"},
+	{
+		.name = "waiters", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.read = read_text, .show = show_waiters,
+		.help = "who is blocked, in order: pid, uid, tokens, seconds waited, "
+			"seconds to go"},
 
-	{.name = "count",
-	 .place = NODE_PARTITIONS,
-	 .access = ACCESS_TUNE,
-	 .setting = SETTING_PARTITIONS_COUNT,
-	 .read = read_text,
-	 .show = show_setting,
-	 .write = write_setting,
-	 .help = "how many shares the capacity is cut into: auto or 1 to 4096"},
-	{.name = "lease",
-	 .place = NODE_PARTITIONS,
-	 .access = ACCESS_TUNE,
-	 .setting = SETTING_PARTITIONS_LEASE,
-	 .read = read_text,
-	 .show = show_setting,
-	 .write = write_setting,
-	 .help = "how long a share is held before it is competed for again"},
-	{.name = "reserve",
-	 .place = NODE_PARTITIONS,
-	 .access = ACCESS_TUNE,
-	 .setting = SETTING_PARTITIONS_RESERVE,
-	 .read = read_text,
-	 .show = show_setting,
-	 .write = write_setting,
-	 .help = "capacity that every host has to itself: none, or 10/s hosts=8"},
-	{.name = "held",
-	 .place = NODE_PARTITIONS,
-	 .access = ACCESS_USE,
-	 .read = read_text,
-	 .show = show_held,
-	 .help = "the partitions that this host holds"},
+	{
+		.name = "count", .place = NODE_PARTITIONS, .access = ACCESS_TUNE,
+		.setting = SETTING_PARTITIONS_COUNT,
+		.read = read_text, .show = show_setting, .write = write_setting,
+		.help = "how many shares the capacity is cut into: auto or 1 to 4096"},
+	{
+		.name = "lease", .place = NODE_PARTITIONS, .access = ACCESS_TUNE,
+		.setting = SETTING_PARTITIONS_LEASE,
+		.read = read_text, .show = show_setting, .write = write_setting,
+		.help = "how long a share is held before it is competed for again"},
+	{
+		.name = "reserve", .place = NODE_PARTITIONS, .access = ACCESS_TUNE,
+		.setting = SETTING_PARTITIONS_RESERVE,
+		.read = read_text, .show = show_setting, .write = write_setting,
+		.help = "capacity that every host has to itself: none, or 10/s hosts=8"},
+	{
+		.name = "held", .place = NODE_PARTITIONS, .access = ACCESS_USE,
+		.read = read_text, .show = show_held,
+		.help = "the partitions that this host holds"},
 
-	{.name = "token",
-	 .place = NODE_PARTITION,
-	 .access = ACCESS_USE,
-	 .read = read_tokens,
-	 .poll = poll_tokens,
-	 .help = "as token, from this partition alone"},
-	{.name = "rate",
-	 .place = NODE_PARTITION,
-	 .access = ACCESS_USE,
-	 .read = read_text,
-	 .show = show_partition_rate,
-	 .help = "its share of the rate"},
-	{.name = "state",
-	 .place = NODE_PARTITION,
-	 .access = ACCESS_USE,
-	 .read = read_text,
-	 .show = show_partition_state,
-	 .help = "held, or reserved"},
-	{.name = "holder",
-	 .place = NODE_PARTITION,
-	 .access = ACCESS_USE,
-	 .read = read_text,
-	 .show = show_partition_holder,
-	 .help = "name of the host that holds it"},
-	{.name = "expires",
-	 .place = NODE_PARTITION,
-	 .access = ACCESS_USE,
-	 .read = read_text,
-	 .show = show_partition_expires,
-	 .help = "seconds until this host's right to it ends unless renewed; max: never"},
+	{
+		.name = "token", .place = NODE_PARTITION, .access = ACCESS_USE,
+		.read = read_tokens, .poll = poll_tokens,
+		.help = "as token, from this partition alone"},
+	{
+		.name = "rate", .place = NODE_PARTITION, .access = ACCESS_USE,
+		.read = read_text, .show = show_partition_rate,
+		.help = "its share of the rate"},
+	{
+		.name = "state", .place = NODE_PARTITION, .access = ACCESS_USE,
+		.read = read_text, .show = show_partition_state,
+		.help = "held, or reserved"},
+	{
+		.name = "holder", .place = NODE_PARTITION, .access = ACCESS_USE,
+		.read = read_text, .show = show_partition_holder,
+		.help = "name of the host that holds it"},
+	{
+		.name = "expires", .place = NODE_PARTITION, .access = ACCESS_USE,
+		.read = read_text, .show = show_partition_expires,
+		.help = "seconds until this host's right to it ends unless renewed; max: never"},
 };
 /* clang-format on */
 
-enum { NODE_COUNT = sizeof(NODES) / sizeof(NODES[0]) };
+const unsigned int NODE_COUNT = sizeof(NODES) / sizeof(NODES[0]);
+
+static_assert(sizeof(NODES) / sizeof(NODES[0]) <= NODE_ROWS_MAX, "a row fits its bits");
 
 /* Names that no limiter may have, so that files to come do not hide one. */
 static const char *const RESERVED[] = {
@@ -228,37 +161,18 @@ static const char *const RESERVED[] = {
 	"key_burst", "key_rate", "keys",	"keys_max", "slot",
 };
 
-enum { ROW_BITS = 8, PARTITION_BITS = 16 };
-
-static_assert((int)NODE_COUNT < 1 << ROW_BITS, "a row fits its bits");
-static_assert(PARTITIONS_MAX + RESERVE_HOSTS_MAX < 1 << PARTITION_BITS, "a partition fits, too");
-
-/* Directory positions: rows first, then limiters by id or partitions by index. */
-static const uint64_t FIRST_MEMBER = UINT64_C(1) << 32;
-
-const struct node_row *node_rows(size_t *count)
-{
-	*count = NODE_COUNT;
-	return NODES;
-}
-
 bool node_name_is_taken(const char *name)
 {
 	for (size_t i = 0; i < sizeof(RESERVED) / sizeof(RESERVED[0]); i++) {
 		if (!strcmp(name, RESERVED[i]))
 			return true;
 	}
-	for (int i = NODE_ROOT; i < NODE_COUNT; i++) {
+	for (unsigned int i = NODE_ROOT; i < NODE_COUNT; i++) {
 		if (NODES[i].name && !strcmp(name, NODES[i].name) &&
 		    (NODES[i].place == NODE_ROOT || NODES[i].place == NODE_LIMITER))
 			return true;
 	}
 	return false;
-}
-
-static struct node node_of(const struct node_row *row, struct limiter *limiter, uint32_t partition)
-{
-	return (struct node){row, limiter, partition, 1, NEVER_NS};
 }
 
 void node_path(const struct node_row *row, char path[NODE_PATH_TEXT])
@@ -271,298 +185,4 @@ void node_path(const struct node_row *row, char path[NODE_PATH_TEXT])
 	snprintf(path + strlen(path), NODE_PATH_TEXT - strlen(path), "%s%s",
 		 row->name ? row->name : row->label,
 		 row->name && row->access == ACCESS_DIRECTORY ? "/" : "");
-}
-
-struct node node_of_limiter(struct limiter *limiter)
-{
-	return node_of(&NODES[limiter_is_root(limiter) ? NODE_ROOT : NODE_LIMITER], limiter, 0);
-}
-
-static fuse_ino_t encode(const struct node *node)
-{
-	return (fuse_ino_t)node->limiter->id << (ROW_BITS + PARTITION_BITS) |
-	       (fuse_ino_t)node->partition << ROW_BITS | (fuse_ino_t)(node->row - NODES);
-}
-
-static bool has_parameter(const struct node *node)
-{
-	return node->row == &NODES[NODE_TAKE_N] || node->row == &NODES[NODE_ETA_N];
-}
-
-int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
-{
-	const struct parameter *parameter = NULL;
-	fuse_ino_t plain = ino;
-	uint64_t row, partition, shares_end;
-	uint32_t shares;
-
-	if (parameter_is(ino)) {
-		parameter = parameter_find(daemon->parameters, ino);
-		if (!parameter)
-			return -ESTALE;
-		plain = parameter->node;
-	}
-	row = plain & ((1 << ROW_BITS) - 1);
-	partition = plain >> ROW_BITS & ((1 << PARTITION_BITS) - 1);
-	if (row < NODE_ROOT || row >= NODE_COUNT ||
-	    plain >> (ROW_BITS + PARTITION_BITS) > UINT32_MAX)
-		return -ESTALE;
-	*node = node_of(&NODES[row],
-			tree_find_id(&daemon->engine.tree,
-				     (uint32_t)(plain >> (ROW_BITS + PARTITION_BITS))),
-			(uint32_t)partition);
-	if (!node->limiter)
-		return -ESTALE;
-	if (partition) {
-		shares_end = partition_count(node->limiter, &shares);
-		if (partition > shares_end)
-			return -ESTALE;
-	}
-	if (parameter) {
-		node->tokens = parameter->tokens;
-		node->within_ns = parameter->within_ns;
-	}
-	return 0;
-}
-
-/* `N` or, for take, `N,within=DURATION`. */
-static int find_parameter(const struct node *parent, const char *name, struct node *node)
-{
-	static const char within[] = ",within=";
-	bool take = parent->row == &NODES[NODE_TAKE];
-	char number[QUANTITY_TEXT];
-	const char *comma = strchr(name, ',');
-	size_t length = comma ? (size_t)(comma - name) : strlen(name);
-	int err;
-
-	*node = node_of(&NODES[take ? NODE_TAKE_N : NODE_ETA_N], parent->limiter, 0);
-	if (length >= sizeof(number))
-		return -ENOENT;
-	memcpy(number, name, length);
-	number[length] = '\0';
-	err = tokens_parse(number, &node->tokens);
-	if (err)
-		return err == -ERANGE ? err : -ENOENT;
-	if (!comma)
-		return 0;
-	if (!take || strncmp(comma, within, strlen(within)) != 0)
-		return -ENOENT;
-	err = duration_parse(comma + strlen(within), &node->within_ns);
-	return err == -EINVAL ? -ENOENT : err;
-}
-
-static int find_partition(const struct node *parent, const char *name, struct node *node)
-{
-	uint32_t shares, count = partition_count(parent->limiter, &shares);
-	bool reserved = *name == 'r';
-	uint64_t index;
-	char canonical[QUANTITY_TEXT];
-
-	if (count_parse(name + reserved, &index) || index >= count)
-		return -ENOENT;
-	count_print(index, canonical);
-	if (strcmp(canonical, name + reserved) != 0 ||
-	    index >= (reserved ? count - shares : shares))
-		return -ENOENT;
-	*node = node_of(&NODES[NODE_PARTITION], parent->limiter,
-			(uint32_t)index + (reserved ? shares : 0) + 1);
-	return 0;
-}
-
-int node_find(struct daemon *daemon, const struct node *parent, const char *name, struct node *node)
-{
-	enum node_id place = (enum node_id)(parent->row - NODES);
-	struct limiter *limiter;
-
-	if (strlen(name) > NAME_BYTES_MAX)
-		return -ENAMETOOLONG;
-	for (int i = NODE_ROOT; i < NODE_COUNT; i++) {
-		if (NODES[i].place == place && NODES[i].name && !strcmp(NODES[i].name, name)) {
-			*node = node_of(&NODES[i], parent->limiter, parent->partition);
-			return 0;
-		}
-	}
-	if (place == NODE_TAKE || place == NODE_ETA)
-		return find_parameter(parent, name, node);
-	if (place == NODE_PARTITIONS)
-		return find_partition(parent, name, node);
-	if (place != NODE_ROOT && place != NODE_LIMITER)
-		return -ENOENT;
-	limiter = tree_find(&daemon->engine.tree, parent->limiter, name);
-	if (!limiter)
-		return -ENOENT;
-	*node = node_of_limiter(limiter);
-	return 0;
-}
-
-static mode_t mode_of(const struct node *node)
-{
-	mode_t access = node->limiter->access;
-
-	switch (node->row->access) {
-	case ACCESS_LIMITER:
-		return S_IFDIR | access;
-	case ACCESS_DIRECTORY:
-		return S_IFDIR | (access & 0555);
-	case ACCESS_USE:
-		return S_IFREG | (access & 0444);
-	case ACCESS_REPORT:
-		return S_IFREG | (access & 0444) >> 1;
-	case ACCESS_TUNE:
-		break;
-	}
-	return S_IFREG | (access & 0666);
-}
-
-static fuse_ino_t number_of(struct daemon *daemon, const struct node *node)
-{
-	fuse_ino_t ino = encode(node);
-	fuse_ino_t known;
-
-	if (!has_parameter(node))
-		return ino;
-	known = parameter_known(daemon->parameters, ino, node->tokens, node->within_ns);
-	return known ? known : ino;
-}
-
-void node_attributes(struct daemon *daemon, const struct node *node, struct stat *attributes)
-{
-	const struct limiter *limiter = node->limiter;
-	bool setting = node->row->show == show_setting;
-
-	*attributes = (struct stat){
-		.st_ino = number_of(daemon, node),
-		.st_mode = mode_of(node),
-		.st_nlink = 1,
-		.st_uid = limiter->uid,
-		.st_gid = limiter->gid,
-		.st_blksize = 4096,
-	};
-	attributes->st_mtim = daemon->began;
-	attributes->st_mtim.tv_sec += setting ? limiter->changed_s[node->row->setting]
-					      : limiter->made_s;
-	attributes->st_ctim = attributes->st_mtim;
-	attributes->st_atim = attributes->st_mtim;
-}
-
-int node_entry(struct daemon *daemon, const struct node *node, struct fuse_entry_param *entry)
-{
-	int err;
-
-	*entry = (struct fuse_entry_param){.attr_timeout = ATTRIBUTES_S, .entry_timeout = ENTRY_S};
-	if (has_parameter(node)) {
-		err = parameter_get(daemon->parameters, encode(node), node->tokens,
-				    node->within_ns);
-		if (err) {
-			daemon_refused(daemon, "too many different take/N and eta/N are in use");
-			return err;
-		}
-	}
-	node_attributes(daemon, node, &entry->attr);
-	entry->ino = entry->attr.st_ino;
-	return 0;
-}
-
-void node_forget(struct daemon *daemon, fuse_ino_t ino, uint64_t lookups)
-{
-	if (parameter_is(ino))
-		parameter_put(daemon->parameters, ino, lookups);
-}
-
-/* The limiter to list at @position: that with this id or, if it is gone, the next one. */
-static struct limiter *member_at(struct daemon *daemon, const struct node *node, uint64_t position)
-{
-	uint64_t id = position - FIRST_MEMBER;
-	struct limiter *l;
-
-	if (!id)
-		return node->limiter->first_child;
-	l = tree_find_id(&daemon->engine.tree, (uint32_t)id);
-	if (l && l->parent == node->limiter)
-		return l;
-	for (l = node->limiter->first_child; l && l->id < id; l = l->next_sibling)
-		;
-	return l;
-}
-
-static void list_limiters(struct daemon *daemon, const struct node *node, uint64_t position,
-			  int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type,
-				     uint64_t next),
-			  void *list)
-{
-	struct limiter *l = member_at(daemon, node, position);
-
-	for (; l; l = l->next_sibling) {
-		struct node member = node_of(&NODES[NODE_LIMITER], l, 0);
-
-		if (add(list, l->name, encode(&member), S_IFDIR, FIRST_MEMBER + l->id + 1))
-			return;
-	}
-}
-
-static void list_partitions(const struct node *node, uint64_t position,
-			    int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type,
-				       uint64_t next),
-			    void *list)
-{
-	uint32_t shares, count = partition_count(node->limiter, &shares);
-	char name[QUANTITY_TEXT];
-
-	for (uint64_t i = position - FIRST_MEMBER; i < count; i++) {
-		struct node member = node_of(&NODES[NODE_PARTITION], node->limiter,
-					     (uint32_t)i + 1);
-
-		if (i < shares)
-			snprintf(name, sizeof(name), "%u", (unsigned int)i);
-		else
-			snprintf(name, sizeof(name), "r%u", (unsigned int)(i - shares));
-		if (add(list, name, encode(&member), S_IFDIR, FIRST_MEMBER + i + 1))
-			return;
-	}
-}
-
-void node_list(struct daemon *daemon, const struct node *node, uint64_t position,
-	       int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type, uint64_t next),
-	       void *list)
-{
-	enum node_id place = (enum node_id)(node->row - NODES);
-
-	for (; position < NODE_COUNT; position++) {
-		struct node member;
-
-		if (!NODES[position].name || NODES[position].place != place)
-			continue;
-		member = node_of(&NODES[position], node->limiter, node->partition);
-		if (add(list, NODES[position].name, encode(&member), mode_of(&member) & S_IFMT,
-			position + 1))
-			return;
-	}
-	if (position < FIRST_MEMBER)
-		position = FIRST_MEMBER;
-	if (place == NODE_ROOT || place == NODE_LIMITER)
-		list_limiters(daemon, node, position, add, list);
-	else if (place == NODE_PARTITIONS)
-		list_partitions(node, position, add, list);
-}
-
-void node_owner_changed(struct daemon *daemon, const struct limiter *limiter)
-{
-	struct node node = {.limiter = (struct limiter *)limiter};
-
-	for (int i = NODE_ROOT; i < NODE_COUNT; i++) {
-		node.row = &NODES[i];
-		if (i != NODE_TAKE_N && i != NODE_ETA_N && i != NODE_PARTITION)
-			fuse_lowlevel_notify_inval_inode(daemon->session, encode(&node), -1, 0);
-	}
-}
-
-int node_init(struct daemon *daemon)
-{
-	daemon->parameters = parameter_table_new();
-	return daemon->parameters ? 0 : -ENOMEM;
-}
-
-void node_free(struct daemon *daemon)
-{
-	parameter_table_free(daemon->parameters);
 }

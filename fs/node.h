@@ -76,6 +76,11 @@ struct node_row {
 	const char *help; /* NULL: a directory that says nothing by itself */
 };
 
+/* The table; enum node_id and what follows are its indices. */
+enum { NODE_ROWS_MAX = 256 };
+extern const struct node_row NODES[];
+extern const unsigned int NODE_COUNT;
+
 /* A file or directory: the row, and whose. */
 struct node {
 	const struct node_row *row;
@@ -122,9 +127,8 @@ void node_list(struct daemon *daemon, const struct node *node, uint64_t position
 	       int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type, uint64_t next),
 	       void *list);
 
-/* The table, and a row's path as documents write it, such as LIMITER/take/N. */
+/* The row's path as documents write it, such as LIMITER/take/N. */
 enum { NODE_PATH_TEXT = 64 };
-const struct node_row *node_rows(size_t *count);
 void node_path(const struct node_row *row, char path[NODE_PATH_TEXT]);
 
 int node_init(struct daemon *daemon);

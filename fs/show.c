@@ -17,8 +17,6 @@ void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
 		[ACCESS_DIRECTORY] = "-", [ACCESS_LIMITER] = "-", [ACCESS_USE] = "r",
 		[ACCESS_REPORT] = "w",	  [ACCESS_TUNE] = "rw",
 	};
-	size_t count;
-	const struct node_row *rows = node_rows(&count);
 	char path[NODE_PATH_TEXT];
 
 	(void)daemon;
@@ -32,10 +30,10 @@ void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
 	      "    cat last_error                           why a write was refused\n\n",
 	      out);
 	/* First the files at the top, then those of a limiter. */
-	for (size_t i = 2 * NODE_ROOT; i < 2 * count; i++) {
-		const struct node_row *row = &rows[i % count];
+	for (unsigned int i = 2 * NODE_ROOT; i < 2 * NODE_COUNT; i++) {
+		const struct node_row *row = &NODES[i % NODE_COUNT];
 
-		if (!row->help || is_at_top(row) != (i < count))
+		if (!row->help || is_at_top(row) != (i < NODE_COUNT))
 			continue;
 		node_path(row, path);
 		fprintf(out, "%-36s %-2s  %s\n", path, access[row->access], row->help);

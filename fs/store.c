@@ -56,7 +56,8 @@ int store_parse(const char *text, struct settings *settings, struct owner *owner
 
 	if (strncmp(text, HEADER, strlen(HEADER)) != 0)
 		return refuse(error, "it does not begin as a settings file of this version");
-	if (!sum || sscanf(sum, "\nsum=%16" SCNx64 "%n", &expected, &used) != 1 ||
+	if (!sum || strspn(sum + strlen("\nsum="), "0123456789abcdef") != 16 ||
+	    sscanf(sum, "\nsum=%16" SCNx64 "%n", &expected, &used) != 1 ||
 	    strcmp(sum + used, "\n") != 0)
 		return refuse(error, "it does not end with its checksum");
 	if (checksum(text, (size_t)(sum + 1 - text)) != expected)
