@@ -261,8 +261,8 @@ static void test_a_path_too_long_or_too_deep_is_refused(void **state)
 {
 	(void)state;
 	assert_header_refused(1, NAME_BYTES_MAX + 1, "': a name has at most 255 bytes");
-	assert_header_refused(1, NAME_BYTES_MAX + 2, "a name has at most 255 bytes");
-	assert_header_refused(1, PATH_TEXT - 1, "a name has at most 255 bytes");
+	assert_header_refused(1, NAME_BYTES_MAX + 2, "line 1: a name has at most 255 bytes");
+	assert_header_refused(1, PATH_TEXT - 1, "line 1: a name has at most 255 bytes");
 	assert_header_refused(1, PATH_TEXT, "the path is too long");
 	assert_header_refused(DEPTH_MAX + 1, 1, "limiters are nested at most 16 deep");
 	assert_header_refused(DEPTH_MAX + 1, NAME_BYTES_MAX, "the path is too long");

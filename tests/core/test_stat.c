@@ -260,6 +260,9 @@ static void test_charges_and_what_came_back_are_counted_on_the_whole_path(void *
 	assert_int_equal(engine_charge(&stage.engine, b, -5, 0), 0);
 	assert_counters(&stage, b, "charged=12 returned=5");
 	assert_counters(&stage, a, "charged=12 returned=5");
+	/* What was not taken cannot come back. */
+	assert_int_equal(engine_charge(&stage.engine, b, -8, 0), -ERANGE);
+	assert_counters(&stage, b, "charged=12 returned=5");
 	/* What is above does not concern those below. */
 	assert_int_equal(engine_charge(&stage.engine, a, 1, 0), 0);
 	assert_counters(&stage, b, "charged=12 returned=5");

@@ -15,7 +15,7 @@
 
 static const char FILE_NAME[] = ".levels";
 
-enum { LINES_MAX = 16 }; /* of an input, that are limiters of their own */
+enum { LINES_MAX = 16 }; /* of an input that are limiters of their own */
 
 static char directory_path[] = "/tmp/fuzz_levels.XXXXXX";
 static int directory = -1;
@@ -25,6 +25,12 @@ static uint64_t now_ns;
 uint64_t clock_ns(void)
 {
 	return now_ns;
+}
+
+/* Nothing here has to outlive a power loss, and there is no time to wait for a disk. */
+int fsync(int file)
+{
+	return file < 0;
 }
 
 static void remove_directory(void)
@@ -89,7 +95,7 @@ static void check_use(struct engine *engine, struct limiter *limiter)
 		FUZZ_CHECK(!bucket->part || bucket->level < (int64_t)bucket_capacity(bucket));
 	}
 	wait_ns = engine_eta(engine, limiter, 1, now_ns);
-	if (wait_ns == NEVER_NS || wait_ns > NEVER_NS / 2)
+	if (wait_ns > DURATION_MAX_NS)
 		return;
 	if (wait_ns)
 		FUZZ_CHECK(engine_try(engine, limiter, 1, now_ns + wait_ns - 1) == -EAGAIN);
@@ -111,15 +117,30 @@ static struct limiter *restore(struct engine *engine, const char *name,
 	return limiter;
 }
 
+/* Some line of the file ends with the limits of @settings and @path. */
+static bool is_said(const char *file, const char *path, const struct settings *settings)
+{
+	char limits[SETTING_TEXT], *end = NULL;
+	bool said = false;
+
+	setting_print(SETTING_RATE, settings, limits);
+	FUZZ_CHECK(asprintf(&end, "\t%s\t%s", limits, path) > 0);
+	for (const char *at = file; !said && (at = strstr(at, end)); at++)
+		said = !at[strlen(end)] || at[strlen(end)] == '\n';
+	free(end);
+	return said;
+}
+
 /* What is known of @path is in its limiter, or nothing is. */
-static void try_path(struct engine *engine, const struct levels *levels, const char *path,
-		     const struct settings *settings)
+static void try_path(struct engine *engine, const struct levels *levels, const char *file,
+		     const char *path, const struct settings *settings)
 {
 	struct level found[LIMITS_MAX];
 	uint32_t count = levels_find(levels, path, settings, found);
 	struct limiter *limiter = restore(engine, path, settings, found, count);
 
 	FUZZ_CHECK(count <= settings->limit_count);
+	FUZZ_CHECK(!count || is_said(file, path, settings));
 	if (!limiter)
 		return;
 	for (uint32_t i = count; i < limiter->bucket_count; i++)
@@ -128,11 +149,11 @@ static void try_path(struct engine *engine, const struct levels *levels, const c
 }
 
 /* Limiters as the input's own lines have them: LEVELS, a tab, the limits, a tab, the path. */
-static void try_lines(struct engine *engine, const struct levels *levels, char *text)
+static void try_lines(struct engine *engine, const struct levels *levels, const char *file)
 {
-	char *line, error[ERROR_TEXT];
+	char *copy = strdup(file), *rest = copy, *line, error[ERROR_TEXT];
 
-	for (unsigned int i = 0; i < LINES_MAX && (line = strsep(&text, "\n")); i++) {
+	for (unsigned int i = 0; i < LINES_MAX && (line = strsep(&rest, "\n")); i++) {
 		struct settings settings = SETTINGS_DEFAULT;
 		char *limits = strchr(line, '\t'), *path = limits ? strchr(limits + 1, '\t') : NULL;
 
@@ -143,11 +164,12 @@ static void try_lines(struct engine *engine, const struct levels *levels, char *
 		settings.interval_ns = i % 3 ? 0 : NSEC_PER_SEC;
 		if (setting_parse(SETTING_RATE, limits + 1, &settings, error) == 0 &&
 		    settings_check(&settings, error) == 0)
-			try_path(engine, levels, path + 1, &settings);
+			try_path(engine, levels, file, path + 1, &settings);
 	}
+	free(copy);
 }
 
-static void try_known(struct engine *engine, const struct levels *levels)
+static void try_known(struct engine *engine, const struct levels *levels, const char *file)
 {
 	static const struct {
 		const char *path;
@@ -159,6 +181,8 @@ static void try_known(struct engine *engine, const struct levels *levels)
 		{"none", "rate=0"},
 		{"free", "rate=max"},
 		{"large", "rate=1000000000000/s\nburst=10000000000000"},
+		/* The same as a seed's, but for the limits. */
+		{"a", "rate=3/s"},
 	};
 	char error[ERROR_TEXT];
 
@@ -166,7 +190,7 @@ static void try_known(struct engine *engine, const struct levels *levels)
 		struct settings settings = SETTINGS_DEFAULT;
 
 		FUZZ_CHECK(settings_parse(known[i].config, &settings, error) == 0);
-		try_path(engine, levels, known[i].path, &settings);
+		try_path(engine, levels, file, known[i].path, &settings);
 	}
 }
 
@@ -213,7 +237,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	FUZZ_CHECK(file_is_there() == (strlen(text) != size));
 	FUZZ_CHECK((levels == NULL) == (strlen(text) != size));
 	FUZZ_CHECK(engine_init(&engine, &source, &root, now_ns) == 0);
-	try_known(&engine, levels);
+	try_known(&engine, levels, text);
 	try_lines(&engine, levels, text);
 	levels_free(levels);
 	check_written(&engine);

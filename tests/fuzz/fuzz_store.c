@@ -111,9 +111,14 @@ static void try_damage(const struct settings *settings, uint64_t number)
 	struct owner owner = {(uint32_t)number, (uint32_t)(number >> 32), number >> 7 & 07777};
 	char text[STORE_TEXT], damaged[STORE_TEXT + 1];
 	size_t length = store_print(settings, &owner, text), at = number % length;
-	char byte = (char)(number >> 24);
+	char byte = (char)(number >> 24), error[ERROR_TEXT];
+	struct settings again;
+	struct owner same;
 
 	FUZZ_CHECK(try_text(text));
+	FUZZ_CHECK(store_parse(text, &again, &same, error) == 0);
+	check_same(settings, &again);
+	FUZZ_CHECK(is_same_owner(&owner, &same));
 	memcpy(damaged, text, length + 1);
 	damaged[at] ^= byte ? byte : 1;
 	FUZZ_CHECK(!try_text(damaged));

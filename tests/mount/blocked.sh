@@ -1,0 +1,362 @@
+# shellcheck shell=bash
+# Readers that are blocked: how they wake, are interrupted, polled, and how many there can be.
+
+# killed SIGNAL: readers blocked on each kind of file are ended by it soon, and spend nothing.
+killed() {
+	local file began took
+	start
+	empty orders
+	for file in token stream take/5 token; do
+		env --default-signal cat "$m/orders/$file" > "$d/got" &
+		local pid=$!
+		waiting orders 1
+		began=$(milliseconds)
+		kill "-$1" $pid
+		wait $pid 2> /dev/null && fail "cat ended well after $1"
+		took=$(($(milliseconds) - began))
+		echo "# $file: gone $took ms after SIG$1"
+		[ $took -lt 5000 ] || fail "gone only after $took ms"
+		is "read from $file" "$(cat "$d/got")" ''
+		waiting orders 0
+	done
+	counts orders cancelled 4
+	counts orders granted 1
+	echo 5 > "$m/orders/burst"
+	echo -1 > "$m/orders/charge"
+	is 'the next token' "$(cat "$m/orders/try")" 1
+}
+
+case_a_reader_killed_by_sigint_is_gone_and_spends_nothing() { killed INT; }
+case_a_reader_killed_by_sigterm_is_gone_and_spends_nothing() { killed TERM; }
+case_a_reader_killed_by_sigkill_is_gone_and_spends_nothing() { killed KILL; }
+
+case_a_signal_with_a_handler_interrupts_a_blocked_read() {
+	start
+	empty orders
+	python3 - "$m/orders" <<- 'EOF'
+		import errno, os, signal, sys, ctypes
+		libc = ctypes.CDLL(None, use_errno=True)
+		signal.signal(signal.SIGALRM, lambda *_: None)
+		signal.siginterrupt(signal.SIGALRM, True)
+		signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+		fd = os.open(sys.argv[1] + "/token", os.O_RDONLY)
+		got = libc.read(fd, ctypes.create_string_buffer(16), 16)
+		assert (got, ctypes.get_errno()) == (-1, errno.EINTR), (got, ctypes.get_errno())
+	EOF
+	counts orders cancelled 1
+	counts orders granted 1
+	counts orders waiting 0
+}
+
+case_a_reader_stopped_and_continued_gets_one_token() {
+	start
+	empty orders
+	env --default-signal cat "$m/orders/token" > "$d/got" &
+	local pid=$! i
+	waiting orders 1
+	for i in 1 2 3; do
+		kill -STOP $pid
+		eventually 10 grep -q '^State:.*T' /proc/$pid/status
+		kill -CONT $pid
+		waiting orders 1
+	done
+	echo 1000/s > "$m/orders/rate"
+	gone $pid 20
+	is read "$(cat "$d/got")" 1
+	counts orders granted 2
+}
+
+case_control_z_and_fg_at_a_terminal_give_one_token() {
+	start
+	empty orders
+	python3 - "$m/orders" <<- 'EOF'
+		import os, pty, select, sys, time
+		limiter = sys.argv[1]
+		pid, terminal = pty.fork()
+		if pid == 0:
+		    os.environ["PS1"] = "ready> "
+		    os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+		said = b""
+		def expect(what):
+		    global said
+		    until = time.monotonic() + 20
+		    while what not in said:
+		        assert time.monotonic() < until, (what, said)
+		        if select.select([terminal], [], [], 0.1)[0]:
+		            said += os.read(terminal, 4096)
+		    said = said[said.index(what) + len(what):]
+		def counter(name):
+		    return dict(line.split() for line in open(limiter + "/stat"))[name]
+		def waiting(n):
+		    until = time.monotonic() + 20
+		    while counter("waiting") != n:
+		        assert time.monotonic() < until, counter("waiting")
+		        time.sleep(0.02)
+		expect(b"ready> ")
+		os.write(terminal, b"cat %s/token; echo got\\\\ $?\n" % limiter.encode())
+		waiting("1")
+		os.write(terminal, b"\x1a")
+		expect(b"Stopped")
+		expect(b"ready> ")
+		os.write(terminal, b"fg\n")
+		waiting("1")
+		open(limiter + "/rate", "w").write("1000/s")
+		expect(b"1\r\n")
+		expect(b"ready> ")
+		os.write(terminal, b"exit\n")
+		os.waitpid(pid, 0)
+	EOF
+	counts orders granted 2
+	counts orders waiting 0
+}
+
+# polled WAY: token and stream are readable when a token is there, not before.
+polled() {
+	start
+	empty orders
+	python3 - "$m/orders" "$1" <<- 'EOF'
+		import os, select, sys
+		limiter, way = sys.argv[1:]
+		def readable(fd, seconds):
+		    if way == "select":
+		        return bool(select.select([fd], [], [], seconds)[0])
+		    if way == "poll":
+		        p = select.poll()
+		        p.register(fd, select.POLLIN)
+		        return bool(p.poll(seconds * 1000))
+		    return bool(epolls[fd].poll(seconds))
+		def write(name, value):
+		    with open(limiter + "/" + name, "w") as f:
+		        f.write(value)
+		epolls = {}
+		for name in "token", "stream":
+		    fd = os.open(limiter + "/" + name, os.O_RDONLY | os.O_NONBLOCK)
+		    if way == "epoll":
+		        epolls[fd] = select.epoll()
+		        epolls[fd].register(fd, select.EPOLLIN)
+		    for turn in range(3):
+		        assert not readable(fd, 0.1), (name, turn)
+		        try:
+		            os.pread(fd, 16, 0)
+		            assert False, "a token out of nothing"
+		        except BlockingIOError:
+		            pass
+		        write("charge", "-1")
+		        assert readable(fd, 20), (name, turn)
+		        assert readable(fd, 20), "looking takes nothing"
+		        assert os.pread(fd, 16, 0) == b"1\n"
+		    write("rate", "20/s")
+		    assert readable(fd, 20), "the rate has been raised"
+		    write("rate", "1/d")
+		    try:
+		        os.pread(fd, 16, 0)
+		    except BlockingIOError:
+		        pass
+		    os.close(fd)
+	EOF
+}
+
+case_select_tells_when_a_token_is_there() { polled select; }
+case_poll_tells_when_a_token_is_there() { polled poll; }
+case_epoll_tells_when_a_token_is_there() { polled epoll; }
+
+case_a_waiting_poll_is_woken_when_a_token_comes() {
+	start
+	empty orders
+	python3 - "$m/orders" <<- 'EOF'
+		import os, select, sys, threading, time
+		fd = os.open(sys.argv[1] + "/token", os.O_RDONLY)
+		p = select.poll()
+		p.register(fd, select.POLLIN)
+		def raise_rate():
+		    time.sleep(0.3)
+		    with open(sys.argv[1] + "/rate", "w") as f:
+		        f.write("5/s")
+		threading.Thread(target=raise_rate).start()
+		began = time.monotonic()
+		assert p.poll(20000)
+		assert time.monotonic() - began < 10
+		assert os.read(fd, 16) == b"1\n"
+	EOF
+	counts orders granted 2
+}
+
+case_polls_of_closed_files_leave_nothing_behind() {
+	start
+	empty orders
+	python3 - "$m/orders" <<- 'EOF'
+		import os, select, sys
+		for i in range(300):
+		    fd = os.open(sys.argv[1] + "/token", os.O_RDONLY)
+		    for again in range(3):
+		        p = select.poll()
+		        p.register(fd, select.POLLIN)
+		        assert not p.poll(0)
+		    os.close(fd)
+	EOF
+	echo 1000/s > "$m/orders/rate"
+	is token "$(cat "$m/orders/token")" 1
+}
+
+case_a_read_that_would_block_is_refused_with_o_nonblock() {
+	start
+	limiter orders 1/d 2
+	is 'a token that is there' "$("$CLIENT" peek "$m/orders/token")" 1
+	is 'a line that is there' "$("$CLIENT" peek "$m/orders/stream")" 1
+	denied EAGAIN peek "$m/orders/token"
+	denied EAGAIN peek "$m/orders/stream"
+	denied EAGAIN peek "$m/orders/take/3"
+	counts orders granted 2
+	counts orders refused 3
+	counts orders waiting 0
+}
+
+case_o_nonblock_does_not_overtake_those_who_wait() {
+	start
+	empty orders 5
+	reader orders/take/5
+	waiting orders 1
+	echo -3 > "$m/orders/charge"
+	denied EAGAIN peek "$m/orders/token"
+	denied EAGAIN read "$m/orders/try"
+	denied EAGAIN read "$m/orders/take/1,within=1s"
+	echo -2 > "$m/orders/charge"
+	gone $reader 20
+	is read "$(cat "$d/got")" 5
+}
+
+# many: ten thousand blocked readers, $! their process.
+many() {
+	start
+	empty orders
+	"$CLIENT" crowd 10000 "$m/orders/token" > "$d/got" &
+	crowd=$!
+	eventually 40 eval 'has orders waiting 10000 || ! alive $crowd' || fail "only $(counter orders waiting) wait"
+	alive $crowd || skip 'no ten thousand threads here'
+	is 'lines in waiters' "$(grep -c '^[0-9]' "$m/orders/waiters")" 10000
+}
+
+case_ten_thousand_blocked_readers_are_cancelled() {
+	many
+	local began
+	began=$(milliseconds)
+	kill -9 $crowd
+	wait $crowd 2> /dev/null || :
+	waiting orders 0
+	echo "# gone after $(($(milliseconds) - began)) ms"
+	counts orders cancelled 10000
+	counts orders granted 1
+}
+
+case_ten_thousand_blocked_readers_are_granted() {
+	many
+	local began
+	began=$(milliseconds)
+	echo max > "$m/orders/rate"
+	gone $crowd 40
+	echo "# granted after $(($(milliseconds) - began)) ms"
+	is ended "$(cat "$d/got")" 'granted 10000 interrupted 0 again 0 other 0'
+	counts orders granted 10001
+	counts orders waiting 0
+	counts orders cancelled 0
+}
+
+case_ten_thousand_blocked_readers_do_not_hold_up_the_others() {
+	many
+	limiter other
+	local began i
+	began=$(milliseconds)
+	for i in {1..50}; do
+		read -r _ < "$m/other/token"
+	done
+	echo "# 50 tokens in $(($(milliseconds) - began)) ms"
+	reader orders/token
+	waiting orders 10001
+	kill -9 $reader
+	waiting orders 10000
+	kill -9 $crowd
+	waiting orders 0
+}
+
+case_ten_thousand_blocked_readers_end_with_the_daemon() {
+	many
+	stop TERM
+	gone $crowd 20
+	like ended "$(cat "$d/got")" '^granted 0 .* other 10000$'
+}
+
+# asynchronous KIND: many reads from one client that is then killed. The kernel may let one wait at a time, or wait by
+# poll, or answer with nothing at all.
+asynchronous() {
+	start
+	empty orders
+	limiter other
+	local status=0
+	"$CLIENT" "$1" 200 "$m/orders/token" > "$d/got" &
+	local pid=$!
+	sleep 0.5
+	if alive $pid; then
+		echo "# $(counter orders waiting) of 200 reads wait in the queue"
+	else
+		wait $pid || status=$?
+		[ $status != 77 ] || skip "no $1 here"
+		is 'without a token to have' "$status $(cat "$d/got")" '0 tokens 0'
+	fi
+	for _ in {1..30}; do
+		read -r _ < "$m/other/token"
+	done
+	kill -9 $pid 2> /dev/null || :
+	gone $pid 20 2> /dev/null || :
+	waiting orders 0
+	counts orders granted 1
+	echo 1000/s > "$m/orders/rate"
+	sleep 0.2
+	counts orders granted 1
+	is 'the next token' "$(cat "$m/orders/token")" 1
+}
+
+case_a_client_with_asynchronous_reads_leaves_nothing_waiting_when_killed() { asynchronous aio; }
+case_a_client_with_io_uring_leaves_nothing_waiting_when_killed() { asynchronous uring; }
+
+case_asynchronous_reads_spend_what_they_get() {
+	start
+	limiter orders 1/h 1000
+	local kind spent=0 got
+	for kind in aio uring; do
+		got=$("$CLIENT" $kind 100 "$m/orders/token") || continue
+		echo "# $kind: $got of 100"
+		spent=$((spent + ${got#tokens }))
+		counts orders granted $spent
+	done
+}
+
+case_waiters_tells_who_is_blocked_in_order() {
+	start -o allow_other
+	chmod 711 "$d" "$(dirname "$d")"
+	limiter orders 1/h 1
+	: "$(cat "$m/orders/token")"
+	reader orders/take/2
+	local first=$reader
+	waiting orders 1
+	setpriv --reuid=nobody --clear-groups cat "$m/orders/token" > /dev/null &
+	local second=$!
+	waiting orders 2
+	echo "# $(tail -n 2 "$m/orders/waiters" | head -n 1)"
+	like waiters "$(grep '^[0-9]' "$m/orders/waiters")" \
+		"^$first +0 +2 +[0-9.]+ +[0-9.]+"$'\n'"$second +$(id -u nobody) +1 +[0-9.]+ +[0-9.]+\$"
+	kill -9 $first $second
+	waiting orders 0
+	is 'nobody left' "$(grep -c '^[0-9]' "$m/orders/waiters")" 0
+}
+
+case_delays_of_readers_are_summed() {
+	start
+	empty orders
+	reader orders/token
+	waiting orders 1
+	sleep 0.5
+	echo 1000/s > "$m/orders/rate"
+	gone $reader 20
+	awk "BEGIN { exit !($(counter orders delayed_seconds) >= 0.5) }" || fail "$(counter orders delayed_seconds) s"
+	counts orders served 2
+}

@@ -1,0 +1,197 @@
+# shellcheck shell=bash
+# The command line: how it daemonizes, what it refuses, and the ways it is called.
+
+# daemons: the process ids of this case's daemons (a case has a process namespace of its own).
+daemons() {
+	local exe
+	for exe in /proc/[0-9]*/exe; do
+		[ "$(readlink "$exe")" != "$RATEFS" ] || basename "$(dirname "$exe")"
+	done
+}
+
+none_left() { [ -z "$(daemons)" ]; }
+
+# leave MOUNT: unmounts, and its daemon ends.
+leave() {
+	fusermount3 -u "$1"
+	eventually 20 eval "! mountpoint -q '$1'"
+}
+
+case_the_mount_answers_when_the_command_returns() {
+	local i
+	for i in 1 2 3 4 5; do
+		"$RATEFS" local "$m"
+		grep -q version "$m/status" || fail "no status in run $i"
+		mkdir "$m/orders"
+		is token "$(cat "$m/orders/token")" 1
+		leave "$m"
+		eventually 20 none_left || fail 'the daemon is still there'
+	done
+}
+
+case_the_daemon_holds_nothing_of_its_caller() {
+	local said pid fd
+	cd "$d"
+	said=$("$RATEFS" local "$m" 2>&1)
+	is 'what it said' "$said" ''
+	for pid in $(daemons); do
+		is 'working directory' "$(readlink "/proc/$pid/cwd")" /
+		for fd in 0 1 2; do
+			is "descriptor $fd" "$(readlink "/proc/$pid/fd/$fd")" /dev/null
+		done
+		[ "$(ps -o sid= -p "$pid")" != "$(ps -o sid= -p $$)" ] || fail 'in the session of its caller'
+	done
+	leave "$m"
+	eventually 20 none_left || fail 'the daemon is still there'
+}
+
+case_sigterm_ends_a_daemon() {
+	"$RATEFS" local "$m"
+	kill $(daemons)
+	eventually 20 none_left || fail 'the daemon is still there'
+	! mountpoint -q "$m" || fail 'still mounted'
+}
+
+case_two_mounts_at_once_have_nothing_in_common() {
+	mkdir "$d/other"
+	"$RATEFS" local "$m"
+	"$RATEFS" local "$d/other"
+	mkdir "$m/orders" "$d/other/bookings"
+	[ ! -e "$d/other/orders" ] && [ ! -e "$m/bookings" ] || fail 'they share their limiters'
+	leave "$m"
+	is token "$(cat "$d/other/bookings/token")" 1
+	leave "$d/other"
+	eventually 20 none_left || fail 'a daemon is still there'
+}
+
+# cannot STATUS SAYS ARGUMENTS…: it fails so, and says why.
+cannot() {
+	local wanted=$1 regex=$2 status=0 said
+	shift 2
+	said=$(timeout 20 "$RATEFS" "$@" 2>&1 < /dev/null) || status=$?
+	is "exit status of ratefs $* ($said)" "$status" "$wanted"
+	like "what ratefs $* says" "$said" "$regex"
+	! mountpoint -q "$m" || fail "ratefs $* has mounted"
+	none_left || fail "ratefs $* left a daemon"
+}
+
+case_a_mount_that_cannot_be_made_says_why() {
+	touch "$d/file"
+	cannot 1 'nowhere.*(No such file|not exist)' local "$d/nowhere"
+	cannot 1 'file.*[Nn]ot a directory' local "$d/file"
+	cannot 1 'nowhere.*(No such file|not exist)' -f local "$d/nowhere"
+	cannot 1 'file' "local:$d/file" "$m"
+	cannot 1 'missing' -o "config=$d/missing" local "$m"
+}
+
+case_wrong_arguments_are_named() {
+	cannot 2 '(SOURCE|source|usage|Usage)'
+	cannot 2 '(MOUNTPOINT|mount ?point)' local
+	cannot 2 'third' local "$m" third
+	cannot 2 'remote' remote "$m"
+	cannot 2 'remote:x' remote:x "$m"
+	cannot 2 'bogus' --bogus local "$m"
+	cannot 2 '[-]?Z' -Z local "$m"
+	cannot 2 'bogus' -o bogus local "$m"
+	cannot 2 'bogus' -o bogus=1 local "$m"
+	cannot 2 'loud' -o loglevel=loud local "$m"
+	cannot 2 'config' -o config= local "$m"
+	cannot 2 'host' -o host= local "$m"
+	cannot 2 'local:' local: "$m"
+	cannot 2 "''|\"\"|empty|SOURCE|source" '' "$m"
+	cannot 2 '-o' local "$m" -o
+}
+
+case_help_and_version_are_told() {
+	local said
+	said=$("$RATEFS" --help)
+	like help "$said" 'SOURCE'
+	like help "$said" 'MOUNTPOINT'
+	like help "$said" 'config='
+	like version "$("$RATEFS" --version)" 'ratefs.* [0-9]+(\.[0-9]+)+'
+}
+
+case_options_come_before_or_after() {
+	"$RATEFS" -o host=first,loglevel=warning local "$m" -o allow_other
+	like host "$(cat "$m/status")" first
+	like options "$(grep " $m " /proc/mounts)" allow_other
+	leave "$m"
+}
+
+case_default_permissions_are_always_on() {
+	start -o default_permissions
+	like options "$(grep " $m " /proc/mounts)" default_permissions
+	stop
+	start
+	like options "$(grep " $m " /proc/mounts)" default_permissions
+}
+
+case_the_type_of_the_mount_is_fuse_ratefs() {
+	start
+	is type "$(findmnt -n -o FSTYPE "$m")" fuse.ratefs
+	is source "$(findmnt -n -o SOURCE "$m")" local
+}
+
+case_options_of_fuse_are_taken() {
+	start -o ro,nosuid,nodev,noexec,fsname=mine
+	like options "$(grep " $m " /proc/mounts)" '^mine .*nosuid'
+	is 'making a limiter' "$("$CLIENT" mkdir "$m/orders")" EROFS
+}
+
+case_it_can_be_called_as_a_mount_helper() {
+	ln -s "$RATEFS" "$d/mount.fuse.ratefs"
+	"$d/mount.fuse.ratefs" local "$m" -o rw,nosuid,nodev,host=helper
+	like host "$(cat "$m/status")" helper
+	like options "$(grep " $m " /proc/mounts)" nosuid
+	leave "$m"
+	eventually 20 none_left || fail 'the daemon is still there'
+}
+
+case_mount_mounts_it() {
+	[ -x /sbin/mount.fuse3 ] || skip 'no /sbin/mount.fuse3'
+	mount -t tmpfs none /usr/local/bin
+	ln -s "$RATEFS" /usr/local/bin/ratefs
+	mount -t fuse.ratefs -o host=mounted local "$m"
+	like host "$(cat "$m/status")" mounted
+	umount "$m"
+	eventually 20 none_left || fail 'the daemon is still there'
+}
+
+case_limiters_come_from_a_config_file() {
+	cat > "$d/ini" <<- 'EOF'
+		; limiters
+		# of this test
+		[orders]
+		rate = 500/s
+		burst=10
+
+		[orders/eu]
+		rate=10/s:20 5000/h:100
+		mode = shadow
+		[orders/eu/paris]
+		[bookings]
+		partitions.count=4
+		interval = 200ms
+	EOF
+	start -o "config=$d/ini"
+	is rate "$(cat "$m/orders/rate")" 500/s
+	is burst "$(cat "$m/orders/burst")" 10
+	is rate "$(cat "$m/orders/eu/rate")" '10/s:20 5000/h:100'
+	is mode "$(cat "$m/orders/eu/mode")" shadow
+	is rate "$(cat "$m/orders/eu/paris/rate")" max
+	is count "$(cat "$m/bookings/partitions/count")" 4
+	is interval "$(cat "$m/bookings/interval")" 200ms
+	is limiters "$(find "$m" -name token -path '*/token' -not -path '*/partitions/*' | wc -l)" 4
+}
+
+case_a_wrong_config_file_is_named_with_its_line() {
+	local text
+	for text in '[orders]\nrate=plenty' '[orders]\nspeed=5' 'rate=5' '[orders' '[orders]\nrate' '[orders/eu]\nrate=5/s\n[token]' '[.x]' '[]' '[a//b]'; do
+		printf "$text\n" > "$d/ini"
+		local status=0 said
+		said=$(timeout 20 "$RATEFS" -o "config=$d/ini" local "$m" 2>&1 < /dev/null) || status=$?
+		like "exit status with $text ($said)" "$status" '^[12]$'
+		like "what it says of $text" "$said" 'ini.*[0-9]'
+		! mountpoint -q "$m" || fail "mounted with $text"
+	done
+}

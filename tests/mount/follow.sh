@@ -1,0 +1,177 @@
+# shellcheck shell=bash
+# What the tree tells about itself: README, status, metrics, events.
+
+case_the_readme_names_every_file() {
+	start
+	limiter orders 100/s
+	local name
+	for name in $(ls "$m" "$m/orders" "$m/orders/partitions" "$m/orders/partitions/0" | grep -v '[:/]' | grep -vx '[0-9]*' | grep -vx orders); do
+		grep -qw -- "$name" "$m/README" || fail "README does not name $name"
+	done
+	[ "$(wc -l < "$m/README")" -gt 20 ] || fail 'README is short'
+}
+
+case_status_tells_of_the_daemon() {
+	start -o host=thishost
+	limiter orders
+	local word
+	for word in version host source limiters waiters uptime; do
+		grep -qi "^$word" "$m/status" || fail "status does not tell $word: $(cat "$m/status")"
+	done
+	like status "$(cat "$m/status")" 'local'
+	like status "$(cat "$m/status")" "$("$RATEFS" --version | grep -oE '[0-9]+(\.[0-9]+)+' | head -n 1)"
+}
+
+case_stat_is_a_name_and_a_number_a_line() {
+	start
+	limiter orders 100/s
+	local name
+	is 'other lines' "$(grep -cvE '^[a-z_]+ (-?[0-9.]+|max)$' "$m/orders/stat")" 0
+	for name in granted served refused cancelled delayed_seconds shadowed waiting rate effective_rate tokens partitions_held; do
+		counter orders $name > /dev/null || fail "no $name"
+	done
+}
+
+case_metrics_are_prometheus_text() {
+	start
+	limiter orders 1/h 5
+	limiter orders/eu
+	mkdir "$m/quote\"d" "$m/back\\slash" "$m/é €"
+	: "$(cat "$m/orders/take/5")"
+	denied EAGAIN read "$m/orders/try"
+	cp "$m/metrics" "$d/metrics"
+	python3 - "$d/metrics" <<- 'EOF'
+		import re, sys
+		text = open(sys.argv[1], encoding="utf-8", newline="\n").read()
+		assert text.endswith("\n")
+		name = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+		label = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\\\|\\"|\\n)*"'
+		sample = re.compile(rf"({name})(?:\{{({label}(?:,{label})*)?,?\}})? (-?[0-9.]+(?:e[+-]?[0-9]+)?|[+-]Inf|NaN)")
+		types, helps, seen, current = {}, set(), set(), None
+		for line in text.split("\n")[:-1]:
+		    if m := re.fullmatch(rf"# HELP ({name}) (.+)", line):
+		        assert m[1] not in helps, line
+		        helps.add(m[1])
+		    elif m := re.fullmatch(rf"# TYPE ({name}) (counter|gauge|histogram|summary|untyped)", line):
+		        assert m[1] not in types, line
+		        types[m[1]] = m[2]
+		        current = m[1]
+		    else:
+		        m = sample.fullmatch(line)
+		        assert m, "no sample: " + line
+		        assert m[1].startswith("ratefs_"), line
+		        assert m[1] == current and m[1] in helps, "not below its TYPE and HELP: " + line
+		        assert (m[1], m[2]) not in seen, "twice: " + line
+		        seen.add((m[1], m[2]))
+		        if types[m[1]] == "counter":
+		            assert m[1].endswith("_total"), "a counter without _total: " + line
+		            assert float(m[3]) >= 0
+		samples = {line.rsplit(" ", 1)[0]: line.rsplit(" ", 1)[1] for line in text.split("\n") if line and line[0] != "#"}
+		granted = [v for k, v in samples.items() if k.startswith("ratefs_granted") and 'limiter="orders"' in k]
+		assert granted == ["5"], granted
+		assert any('limiter="orders/eu"' in k for k in samples)
+		assert any('quote\\"d' in k for k in samples) and any("back\\\\slash" in k for k in samples)
+	EOF
+}
+
+case_events_follow_what_is_done() {
+	start
+	cat "$m/events" > "$d/events" &
+	local pid=$!
+	sleep 0.3
+	mkdir "$m/orders"
+	echo 500/s > "$m/orders/rate"
+	echo closed > "$m/orders/mode"
+	mv "$m/orders" "$m/bookings"
+	rmdir "$m/bookings"
+	eventually 10 eval '[ "$(grep -c -E "orders|bookings" "$d/events")" -ge 5 ]' || fail "events: $(cat "$d/events")"
+	like rate "$(cat "$d/events")" 'rate[^a-z].*500/s'
+	like mode "$(cat "$d/events")" 'mode[^a-z].*closed'
+	sed 's/^/# /' "$d/events"
+	kill $pid
+	wait $pid 2> /dev/null || :
+}
+
+case_every_reader_of_events_gets_every_event() {
+	start
+	local i pids=()
+	for i in 1 2 3; do
+		cat "$m/events" > "$d/events$i" &
+		pids+=($!)
+	done
+	sleep 0.3
+	mkdir "$m/first" "$m/second"
+	for i in 1 2 3; do
+		eventually 10 grep -q second "$d/events$i" || fail "reader $i: $(cat "$d/events$i")"
+		grep -q first "$d/events$i" || fail "reader $i: $(cat "$d/events$i")"
+	done
+	kill "${pids[@]}"
+	wait "${pids[@]}" 2> /dev/null || :
+}
+
+case_events_can_be_polled_and_read_without_blocking() {
+	start
+	python3 - "$m" <<- 'EOF'
+		import os, select, sys
+		mount = sys.argv[1]
+		fd = os.open(mount + "/events", os.O_RDONLY | os.O_NONBLOCK)
+		poll, epoll = select.poll(), select.epoll()
+		poll.register(fd, select.POLLIN)
+		epoll.register(fd, select.EPOLLIN)
+		assert not poll.poll(100) and not epoll.poll(0)
+		try:
+		    os.read(fd, 4096)
+		    assert False, "an event out of nothing"
+		except BlockingIOError:
+		    pass
+		os.mkdir(mount + "/orders")
+		assert poll.poll(10000) and epoll.poll(10) and select.select([fd], [], [], 10)[0]
+		line = os.read(fd, 4096)
+		assert b"orders" in line and line.endswith(b"\n"), line
+		assert not poll.poll(0)
+	EOF
+}
+
+case_events_from_before_it_was_opened_are_not_told() {
+	start
+	limiter before
+	python3 - "$m" <<- 'EOF'
+		import os, sys
+		fd = os.open(sys.argv[1] + "/events", os.O_RDONLY | os.O_NONBLOCK)
+		os.mkdir(sys.argv[1] + "/after")
+		said = os.read(fd, 65536)
+		assert b"after" in said and b"before" not in said, said
+	EOF
+}
+
+case_a_reader_of_events_who_never_reads_is_no_burden() {
+	start
+	exec 9< "$m/events"
+	limiter orders
+	local i
+	for i in {1..3000}; do
+		echo "$i/s" > "$m/orders/rate"
+	done
+	is rate "$(cat "$m/orders/rate")" 3000/s
+	dd bs=65536 count=1 status=none <&9 > "$d/events"
+	grep -q '/s' "$d/events" || fail 'nothing of it was told'
+	exec 9<&-
+}
+
+case_a_blocked_reader_of_events_can_be_killed() {
+	start
+	local signal
+	for signal in INT TERM KILL; do
+		env --default-signal cat "$m/events" > "$d/got" &
+		local pid=$!
+		sleep 0.2
+		kill -$signal $pid
+		eventually 10 eval "! alive $pid" || fail "still there after $signal"
+		wait $pid 2> /dev/null || :
+	done
+}
+
+case_hosts_has_one_line_for_this_host() {
+	start -o host=thishost
+	is lines "$(grep -c thishost "$m/hosts")" 1
+}

@@ -1,0 +1,122 @@
+# shellcheck shell=bash
+# The mount ends in every way it can, with readers blocked on it.
+
+blocked_readers() {
+	start "$@"
+	empty orders
+	for file in token stream take/5; do
+		"$CLIENT" read "$m/orders/$file" > "$d/got.${file%/*}" &
+		readers+=($!)
+	done
+	waiting orders 3
+	"$CLIENT" read "$m/events" > "$d/got.events" &
+	readers+=($!)
+	sleep 0.2
+}
+readers=()
+
+# all_got ERRNOS: every reader has ended with one of them.
+all_got() {
+	local pid got
+	for pid in "${readers[@]}"; do
+		gone "$pid" 20 || :
+	done
+	for got in token stream take; do
+		like "what a reader of $got got" "$(cat "$d/got.$got")" "^($1)\$"
+	done
+	like 'what a reader of events got' "$(cat "$d/got.events")" "^(|$1)\$"
+}
+
+case_sigterm_ends_the_mount_and_its_readers() {
+	blocked_readers
+	stop TERM
+	all_got ESHUTDOWN
+}
+
+case_sigint_ends_the_mount_and_its_readers() {
+	blocked_readers
+	stop INT
+	all_got ESHUTDOWN
+}
+
+case_signals_end_a_mount_with_files_open() {
+	start
+	limiter orders
+	exec 8< "$m/orders/token" 9> "$m/orders/rate"
+	stop TERM
+	exec 8<&- 9>&-
+}
+
+case_fusermount_is_refused_while_a_reader_waits() {
+	blocked_readers
+	fusermount3 -u "$m" 2> "$d/said" && fail 'unmounted below its readers'
+	like said "$(cat "$d/said")" 'busy'
+	counts orders waiting 3
+	kill "${readers[@]}"
+	wait "${readers[@]}" 2> /dev/null || :
+	eventually 10 fusermount3 -u "$m" 2> /dev/null || fail 'not unmounted after the readers have gone'
+	ended
+}
+
+case_umount_ends_the_daemon() {
+	start
+	limiter orders
+	umount "$m"
+	ended
+}
+
+case_a_lazy_umount_serves_until_the_last_close() {
+	blocked_readers
+	exec 8> "$m/orders/rate"
+	umount -l "$m"
+	is 'left in the mount point' "$(ls -A "$m")" ''
+	sleep 0.3
+	alive "$daemon" || fail 'the daemon left its readers'
+	echo 1000/s >&8
+	local pid
+	for pid in "${readers[@]:0:3}"; do
+		gone "$pid" 20
+	done
+	is token "$(cat "$d/got.token")" 1
+	alive "$daemon" || fail 'the daemon left an open file'
+	exec 8>&-
+	gone "${readers[3]}" 20
+	ended
+}
+
+case_a_forced_umount_ends_the_readers_without_a_token() {
+	blocked_readers
+	umount -f "$m" 2> /dev/null || :
+	all_got 'ECONNABORTED|ENOTCONN|ESHUTDOWN'
+	eventually 20 eval '! alive $daemon' || fail 'the daemon is still there'
+	! mountpoint -q "$m" || umount "$m"
+	ended
+}
+
+case_an_aborted_connection_ends_the_daemon() {
+	blocked_readers
+	echo 1 > "/sys/fs/fuse/connections/$minor/abort"
+	all_got 'ECONNABORTED|ENOTCONN|ESHUTDOWN'
+	eventually 20 eval '! alive $daemon' || fail 'the daemon is still there'
+	! mountpoint -q "$m" || umount "$m"
+	ended
+}
+
+case_a_killed_daemon_leaves_no_reader_blocked() {
+	blocked_readers
+	kill -9 "$daemon"
+	all_got 'ECONNABORTED|ENOTCONN'
+	wait "$daemon" 2> /dev/null || :
+	daemon=
+	umount -l "$m"
+}
+
+case_it_mounts_again_at_the_same_place() {
+	local i
+	for i in 1 2 3; do
+		start
+		limiter orders
+		is token "$(cat "$m/orders/token")" 1
+		stop
+	done
+}
