@@ -139,7 +139,7 @@ void bucket_restore(struct bucket *bucket, int64_t level, uint64_t part)
 		return;
 	bucket->level = level;
 	bucket->part = part;
-	if (level > (int64_t)bucket_capacity(bucket))
+	if (level >= (int64_t)bucket_capacity(bucket))
 		bucket_fill(bucket);
 	bucket->released = bucket->level;
 }

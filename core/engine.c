@@ -144,7 +144,7 @@ int engine_charge(struct engine *engine, struct limiter *limiter, int64_t tokens
 	engine_run(engine, now_ns);
 	if (limiter->removed)
 		return -ENODEV;
-	if (tokens < 0 && (uint64_t)-tokens > limiter_spent(limiter))
+	if (tokens < 0 && !limiter_owes(limiter, (uint64_t)-tokens))
 		return -ERANGE;
 	limiter_charge(&engine->schedule, limiter, tokens);
 	return 0;

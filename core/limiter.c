@@ -324,6 +324,18 @@ void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t
 	wake_path(schedule, limiter);
 }
 
+bool limiter_owes(const struct limiter *limiter, uint64_t tokens)
+{
+	for (; limiter; limiter = limiter->parent) {
+		uint64_t taken = limiter->counters[COUNTER_GRANTED] +
+				 limiter->counters[COUNTER_CHARGED];
+
+		if (taken < tokens || taken - tokens < limiter->counters[COUNTER_RETURNED])
+			return false;
+	}
+	return true;
+}
+
 void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t tokens)
 {
 	enum counter counter = tokens < 0 ? COUNTER_RETURNED : COUNTER_CHARGED;

@@ -119,13 +119,8 @@ void limiter_expire(struct schedule *schedule, struct waiter *waiter);
 /* Undoes a grant of @tokens that never reached its reader. */
 void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
 
-/* Tokens granted and charged so far, less those given back. */
-static inline uint64_t limiter_spent(const struct limiter *limiter)
-{
-	const uint64_t *counters = limiter->counters;
-
-	return counters[COUNTER_GRANTED] + counters[COUNTER_CHARGED] - counters[COUNTER_RETURNED];
-}
+/* Whether @tokens can come back: so many were taken, here and all the way up, and did not come back yet. */
+bool limiter_owes(const struct limiter *limiter, uint64_t tokens);
 
 /* Takes @tokens more, whether they are there or not; puts back if negative. */
 void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t tokens);

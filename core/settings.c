@@ -88,7 +88,7 @@ int settings_parse(const char *text, struct settings *settings, char error[ERROR
 
 		number++;
 		text += length + (text[length] == '\n');
-		if (!err && (!*line || *line == '#'))
+		if (!err && (!*line || *line == '#' || *line == ';'))
 			continue;
 		found++;
 		if (err)

@@ -88,7 +88,7 @@ int text_copy(const char *text, size_t length, char *copy, size_t size);
 int settings_check(const struct settings *settings, char error[ERROR_TEXT]);
 
 /*
- * Parses `name=value` lines; blank lines and lines that start with # are skipped. Lines not given
+ * Parses `name=value` lines; blank lines and lines that start with # or ; are skipped. Lines not given
  * keep their value. All or nothing, and settings_check() at the end. The error names the line.
  */
 int settings_parse(const char *text, struct settings *settings, char error[ERROR_TEXT]);

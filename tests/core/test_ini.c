@@ -94,7 +94,7 @@ static void test_each_section_has_its_path_its_lines_and_the_line_of_its_header(
 
 static void test_the_lines_of_a_section_are_settings_as_they_stand(void **state)
 {
-	struct ini ini = {.at = "[a]\n\t# slow\n rate = 5/s \nburst=9\r\n[b]\nrate=1/s"};
+	struct ini ini = {.at = "[a]\n\t# slow\n; not yet\n rate = 5/s \nburst=9\r\n[b]\nrate=1/s"};
 	struct settings settings = SETTINGS_DEFAULT;
 	struct ini_section section = next_section(&ini);
 	char error[ERROR_TEXT], text[SETTING_TEXT], *body;

@@ -297,12 +297,18 @@ static void test_a_charge_delays_and_giving_back_wakes_up_to_the_burst(void **st
 	assert_int_equal(engine_next_ns(&stage.engine), 9600 * MS);
 	assert_int_equal(engine_charge(&stage.engine, b, -101, 0), -ERANGE);
 	assert_int_equal(a->buckets[0].level, -95);
+	assert_int_equal(engine_charge(&stage.engine, a, -1, 0), 0);
+	assert_int_equal(engine_charge(&stage.engine, b, -100, 0),
+			 -ERANGE); /* not all of it is a's */
+	assert_int_equal(engine_charge(&stage.engine, a, 1, 0), 0);
 	assert_int_equal(engine_charge(&stage.engine, b, -100, 0), 0);
 	stage_collect(&stage);
 	assert_int_equal(guest.waiter.outcome, 0);
 	assert_int_equal(b->buckets[0].level, 4);
 	assert_int_equal(b->counters[COUNTER_CHARGED], 100);
-	assert_int_equal(a->counters[COUNTER_RETURNED], 100);
+	assert_int_equal(a->counters[COUNTER_RETURNED], 101);
+	engine_refund(&stage.engine, b, 1, 0);
+	assert_int_equal(engine_charge(&stage.engine, b, -1, 0), -ERANGE);
 	stage_close(&stage);
 }
 
