@@ -125,9 +125,8 @@ void engine_stop(struct engine *engine)
 	engine->schedule.stopped = true;
 }
 
-void engine_cancel(struct engine *engine, struct waiter *waiter, uint64_t now_ns)
+void engine_cancel(struct engine *engine, struct waiter *waiter)
 {
-	(void)now_ns;
 	limiter_cancel(&engine->schedule, waiter);
 	engine->waiting--;
 }

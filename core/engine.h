@@ -119,8 +119,11 @@ bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t now_n
 /* From now on nobody who waits is granted; they are to be cancelled. */
 void engine_stop(struct engine *engine);
 
-/* A waiter that still waits (its outcome is -EINPROGRESS) leaves; it is the caller's again. */
-void engine_cancel(struct engine *engine, struct waiter *waiter, uint64_t now_ns);
+/*
+ * A waiter that still waits (its outcome is -EINPROGRESS) leaves; it is the caller's again. As of the
+ * last step: what came due since must not serve the one who leaves.
+ */
+void engine_cancel(struct engine *engine, struct waiter *waiter);
 
 /* A grant that could not be delivered goes back. */
 void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens,

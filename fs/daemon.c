@@ -107,7 +107,7 @@ static void abandon(struct daemon *daemon, struct pending *pending, int err)
 	case PENDING_READER:
 		if (reader->waiter.outcome != -EINPROGRESS)
 			return; /* done in this very step: about to be answered */
-		engine_cancel(&daemon->engine, &reader->waiter, clock_ns());
+		engine_cancel(&daemon->engine, &reader->waiter);
 		break;
 	case PENDING_FOLLOWER:
 		follower_leave(&daemon->pending, follower);

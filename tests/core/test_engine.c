@@ -80,12 +80,12 @@ static void test_rmdir_is_refused_with_children_or_blocked_readers(void **state)
 	assert_int_equal(stage_change(&stage, a, CHANGE_REMOVE, NULL, 0), -EBUSY);
 	assert_int_equal(stage_ask(&stage, &guest, b, 1, 0), WAITING);
 	assert_int_equal(stage_change(&stage, b, CHANGE_REMOVE, NULL, 0), -EBUSY);
-	engine_cancel(&stage.engine, &guest.waiter, 0);
+	engine_cancel(&stage.engine, &guest.waiter);
 	assert_int_equal(
 		stage_ask(&stage, &in_partition, partition_get(&stage.engine.schedule, b, 0), 1, 0),
 		WAITING);
 	assert_int_equal(stage_change(&stage, b, CHANGE_REMOVE, NULL, 0), -EBUSY);
-	engine_cancel(&stage.engine, &in_partition.waiter, 0);
+	engine_cancel(&stage.engine, &in_partition.waiter);
 	stage_remove(&stage, b);
 	stage_remove(&stage, a);
 	stage_close(&stage);
@@ -600,7 +600,7 @@ static void test_more_readers_than_can_wait_are_ENOSPC(void **state)
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 0), -ENOSPC);
 	stage.engine.waiting = ENGINE_WAITERS_MAX - 1;
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 0), WAITING);
-	engine_cancel(&stage.engine, &guest.waiter, 0);
+	engine_cancel(&stage.engine, &guest.waiter);
 	assert_int_equal(stage.engine.waiting, ENGINE_WAITERS_MAX - 1);
 	stage.engine.waiting = 0;
 	stage_close(&stage);

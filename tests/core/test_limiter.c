@@ -52,7 +52,7 @@ static void test_one_who_gives_up_frees_those_behind_it_and_spends_nothing(void 
 	assert_int_equal(stage_ask(&stage, &big, a, 100, 0), WAITING);
 	assert_int_equal(stage_ask(&stage, &small, a, 3, 0), WAITING);
 	assert_int_equal(stage_ask(&stage, &last, a, 3, 0), WAITING);
-	engine_cancel(&stage.engine, &big.waiter, 0);
+	engine_cancel(&stage.engine, &big.waiter);
 	assert_int_equal(stage_collect(&stage), 1);
 	assert_int_equal(small.waiter.outcome, 0);
 	stage_run(&stage, 100 * MS);
@@ -77,7 +77,7 @@ static void test_a_child_without_tokens_does_not_hold_up_its_sibling(void **stat
 	assert_int_equal(stage_try(&stage, slow, 1, 0), 0);
 	assert_int_equal(stage_ask(&stage, &first, slow, 1, 0), WAITING);
 	assert_int_equal(stage_ask(&stage, &second, quick, 4, 0), 0);
-	engine_cancel(&stage.engine, &first.waiter, 0);
+	engine_cancel(&stage.engine, &first.waiter);
 	stage_close(&stage);
 }
 
@@ -99,7 +99,7 @@ static void test_who_waits_in_a_child_is_not_ahead_of_who_needs_not_wait(void **
 	assert_int_equal(stage_ask_within(&stage, &second, quick, 4, 0, 0), 0);
 	assert_int_equal(engine_eta(&stage.engine, quick, 4, 0), 300 * MS);
 	assert_int_equal(stage_try(&stage, quick, 1, 0), 0);
-	engine_cancel(&stage.engine, &first.waiter, 0);
+	engine_cancel(&stage.engine, &first.waiter);
 	stage_close(&stage);
 }
 
@@ -331,7 +331,7 @@ static void test_the_deepest_debt_and_a_long_queue_overflow_nothing(void **state
 	assert_int_equal(engine_eta(&stage.engine, a, TOKENS_MAX, 0), NEVER_NS);
 	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);
 	for (int i = 0; i < READERS; i++)
-		engine_cancel(&stage.engine, &guests[i].waiter, 0);
+		engine_cancel(&stage.engine, &guests[i].waiter);
 	stage_close(&stage);
 }
 
@@ -417,7 +417,7 @@ static void test_a_watcher_fires_when_the_queue_of_an_ancestor_empties(void **st
 	watch(&stage, partition, &other, 0);
 	assert_null(engine_fired(&stage.engine));
 	assert_int_equal(a->watched, 2);
-	engine_cancel(&stage.engine, &guest.waiter, SEC);
+	engine_cancel(&stage.engine, &guest.waiter);
 	assert_non_null(engine_fired(&stage.engine));
 	assert_non_null(engine_fired(&stage.engine));
 	assert_int_equal(a->watched, 0);

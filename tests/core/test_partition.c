@@ -340,7 +340,7 @@ static void test_waiting_readers_of_all_partitions_are_counted(void **state)
 	/* Who waits in the limiter itself waits in none of them. */
 	assert_int_equal(stage_ask(&stage, &own, a, 1, 0), WAITING);
 	assert_int_equal(partition_waiting(a), 3);
-	engine_cancel(&stage.engine, &guests[0].waiter, 0);
+	engine_cancel(&stage.engine, &guests[0].waiter);
 	assert_int_equal(partition_waiting(a), 2);
 	stage_write(&stage, a, "rate=max", 0);
 	assert_int_equal(partition_waiting(a), 0);
@@ -374,7 +374,7 @@ static void test_who_waits_in_a_partition_that_goes_gets_ENODEV(void **state)
 	assert_int_equal(a->wanted, 1);
 	assert_int_equal(stage.engine.waiting, 1);
 	assert_int_equal(a->watched, 0);
-	engine_cancel(&stage.engine, &kept.waiter, 0);
+	engine_cancel(&stage.engine, &kept.waiter);
 	stage_close(&stage);
 }
 

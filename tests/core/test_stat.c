@@ -199,7 +199,7 @@ static void test_one_who_gives_up_is_cancelled_and_adds_no_delay(void **state)
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 0), WAITING);
 	assert_stat(&stage, a, "waiting", "1");
 	stage_run(&stage, SEC);
-	engine_cancel(&stage.engine, &guest.waiter, SEC);
+	engine_cancel(&stage.engine, &guest.waiter);
 	assert_counters(&stage, a, "cancelled=1");
 	assert_stat(&stage, a, "waiting", "0");
 	stage_close(&stage);

@@ -106,7 +106,7 @@ void reader_done(struct sim *sim, struct reader *reader, int err)
 
 void reader_cancel(struct sim *sim, struct reader *reader)
 {
-	engine_cancel(&sim->engine, &reader->waiter, sim->now_ns);
+	engine_cancel(&sim->engine, &reader->waiter);
 	leave_line(sim, reader);
 	ledger_left(sim, reader);
 	if (!sim->ending)
