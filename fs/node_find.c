@@ -16,6 +16,9 @@ enum { ROW_BITS = 8, PARTITION_BITS = 16 };
 static_assert(NODE_ROWS_MAX == 1 << ROW_BITS, "a row fits its bits");
 static_assert(PARTITIONS_MAX + RESERVE_HOSTS_MAX < 1 << PARTITION_BITS, "a partition fits, too");
 
+enum { TEXT_SIZE = 4096 };
+static const off_t ENDLESS_SIZE = INT64_C(1) << 40;
+
 /* Directory positions: rows first, then limiters by id or partitions by index. */
 static const uint64_t FIRST_MEMBER = UINT64_C(1) << 32;
 
@@ -165,6 +168,24 @@ static mode_t mode_of(const struct node *node)
 	return S_IFREG | (access & 0666);
 }
 
+/*
+ * With size 0 the kernel would tell sendfile, splice and asynchronous reads, without asking, that a
+ * file is empty: `busybox cat token` would succeed without a token. What tokens give is known, a text
+ * has the size that sysfs gives all of its own, and what goes on for ever has a large one.
+ */
+static off_t size_of(const struct node *node)
+{
+	char text[TOKEN_TEXT];
+
+	if (!node->row->read)
+		return 0;
+	if (node->row->read == read_stream || node->row->read == read_events)
+		return ENDLESS_SIZE;
+	if (node->row->read == read_tokens || node->row->read == read_try)
+		return (off_t)token_text(node->tokens, 0, sizeof(text), text);
+	return TEXT_SIZE;
+}
+
 static fuse_ino_t number_of(struct daemon *daemon, const struct node *node)
 {
 	fuse_ino_t ino = encode(node);
@@ -187,7 +208,9 @@ void node_attributes(struct daemon *daemon, const struct node *node, struct stat
 		.st_nlink = 1,
 		.st_uid = limiter->uid,
 		.st_gid = limiter->gid,
-		.st_blksize = 4096,
+		.st_size = size_of(node),
+		.st_blksize = TEXT_SIZE,
+		.st_blocks = TEXT_SIZE / 512, /* with none, cp would take it for a hole */
 	};
 	attributes->st_mtim = daemon->began;
 	attributes->st_mtim.tv_sec += setting ? limiter->changed_s[node->row->setting]

@@ -19,11 +19,13 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 {
 	/*
 	 * With FUSE_CAP_ASYNC_DIO asynchronous reads are background requests: twelve of them that
-	 * wait keep every release of the mount from being sent, and outlive their client.
+	 * wait keep every release of the mount from being sent, and outlive their client. With
+	 * FUSE_CAP_ATOMIC_O_TRUNC the kernel takes files opened by `>` to be empty from then on.
 	 */
 	static const unsigned int unwanted = FUSE_CAP_ASYNC_DIO | FUSE_CAP_SPLICE_READ |
 					     FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
-					     FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO;
+					     FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
+					     FUSE_CAP_ATOMIC_O_TRUNC;
 
 	(void)userdata;
 	for (unsigned int bit = 1; bit; bit <<= 1) {
@@ -152,7 +154,14 @@ static void op_read(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offse
 	struct read_request read = {request, size, offset, file->flags & O_NONBLOCK};
 
 	(void)ino;
-	handle->row->read(daemon_of(request), handle, &read);
+	/*
+	 * A read that fills the page cache has no owner: of sendfile, splice or mmap. What is read is
+	 * not there to be kept; who gets an error from sendfile reads.
+	 */
+	if (file->lock_owner)
+		handle->row->read(daemon_of(request), handle, &read);
+	else
+		fuse_reply_err(request, EINVAL);
 }
 
 static void op_write(fuse_req_t request, fuse_ino_t ino, const char *bytes, size_t size,

@@ -8,7 +8,7 @@
  *	client held FILE COMMAND	open FILE, run COMMAND, then read or write the open file
  *	client crowd N FILE		N threads read FILE once each; prints how each kind ended
  *	client aio|uring N FILE		N asynchronous reads of FILE from one thread, through the system calls
- *					of libaio or io_uring; prints how many gave a token
+ *					of libaio or io_uring; prints how many tokens came
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -145,7 +145,7 @@ static int aio(int count, const char *path)
 	for (int i = 0; i < count; i++) {
 		if (syscall(SYS_io_getevents, context, 1, 1, &event, NULL) < 0)
 			return ended(-1);
-		tokens += event.res > 0;
+		tokens += event.res > 0 ? (int)event.res / 2 : 0;
 	}
 	printf("tokens %d\n", tokens);
 	return 0;
@@ -186,7 +186,7 @@ static int uring(int count, const char *path)
 	if (syscall(SYS_io_uring_enter, ring, count, count, IORING_ENTER_GETEVENTS, NULL, 0) < 0)
 		return ended(-1);
 	for (int i = 0; i < count; i++)
-		tokens += results[i].res > 0;
+		tokens += results[i].res > 0 ? results[i].res / 2 : 0;
 	printf("tokens %d\n", tokens);
 	return 0;
 }

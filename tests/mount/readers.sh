@@ -32,7 +32,6 @@ needs() { command -v "$1" > /dev/null || skip "no $1"; }
 	case_cat_spends_one_token() { one_each sh -c 'cat "$token"'; }
 	case_head_spends_one_token() { one_each sh -c 'head "$token"'; }
 	case_head_of_one_byte_spends_one_token() { one_each sh -c 'head -c 1 "$token"'; }
-	case_tail_spends_one_token() { one_each sh -c 'tail -n 1 < "$token"'; }
 	case_dd_byte_by_byte_spends_one_token() { one_each sh -c 'dd bs=1 if="$token" 2> /dev/null'; }
 	case_dd_in_one_block_spends_one_token() { one_each sh -c 'dd bs=64K if="$token" 2> /dev/null'; }
 	case_sed_spends_one_token() { one_each sh -c 'sed -n p "$token"'; }
@@ -90,18 +89,31 @@ case_node_readline_spends_one_token() {
 		require("readline").createInterface({ input }).on("line", x => console.log(x))'
 }
 
-# The size of every file is 0, and for the kernel a file of that size has nothing to be spliced: programs that copy with
-# sendfile or splice see the end of the file at once, and no token is spent for it.
-case_copying_by_sendfile_gets_nothing_and_spends_nothing() {
+# Never the end of a file in place of a token: who would splice is told that it cannot be done, and reads.
+case_copying_by_sendfile_is_refused_and_spends_nothing() {
 	start
 	limiter orders 1/h 10
 	python3 - "$m/orders/token" <<- 'EOF'
-		import os, sys
+		import errno, os, sys
 		token = os.open(sys.argv[1], os.O_RDONLY)
 		readable, writable = os.pipe()
-		assert os.sendfile(writable, token, None, 4096) == 0
+		try:
+		    os.sendfile(writable, token, None, 4096)
+		    sys.exit("it gave something")
+		except OSError as error:
+		    assert error.errno == errno.EINVAL, error
 	EOF
 	counts orders granted 0
+}
+
+case_what_busybox_cat_reads_is_never_empty() {
+	start
+	limiter orders 5/s
+	is 'rate' "$(busybox cat "$m/orders/rate")" 5/s
+	: > "$m/orders/rate"
+	is 'rate after it was cut' "$(busybox cat "$m/orders/rate")" 5/s
+	is 'token' "$(busybox cat "$m/orders/token")" 1
+	counts orders granted 1
 }
 
 case_a_c_program_spends_one_token() { one_each sh -c '"$CLIENT" read "$token"'; }

@@ -30,7 +30,7 @@ case_a_rate_means_the_same_when_written_back() {
 	for rate in 500 20000/min 2GiB/min 64KiB/s 1/day 1/d 0.5/s 1000/90s 0 0/s 1e3 60/min 3600/h 1.50/s 1G/s 1000/100ms '10/s:20 5000/h:100'; do
 		"$CLIENT" write "$m/orders/rate" "$rate" > "$d/got" || { echo "# $rate: $(cat "$d/got")"; continue; }
 		first=$(cat "$m/orders/rate" && counter orders rate)
-		cat "$m/orders/rate" > "$m/orders/rate"
+		echo "$(cat "$m/orders/rate")" > "$m/orders/rate"
 		is "$rate, written back" "$(cat "$m/orders/rate" && counter orders rate)" "$first"
 	done
 }
@@ -167,7 +167,8 @@ case_config_shows_every_setting_and_writes_back() {
 		is "$name in config" "$(sed -n "s/^$name=//p" "$m/orders/config")" "$(cat "$m/orders/${name/.//}")"
 	done
 	before=$(cat "$m/orders/config")
-	cat "$m/orders/config" > "$m/orders/config"
+	cat "$m/orders/config" > "$d/config"
+	cat "$d/config" > "$m/orders/config"
 	is 'written back' "$(cat "$m/orders/config")" "$before"
 	limiter copy
 	cat "$m/orders/config" > "$m/copy/config"
@@ -202,7 +203,8 @@ case_every_setting_can_be_written_back() {
 	local file value
 	for file in rate burst interval mode partitions/count partitions/lease partitions/reserve config; do
 		value=$(cat "$m/orders/$file")
-		cat "$m/orders/$file" > "$m/orders/$file"
+		cat "$m/orders/$file" > "$d/value"
+		cat "$d/value" > "$m/orders/$file"
 		is "$file" "$(cat "$m/orders/$file")" "$value"
 	done
 }

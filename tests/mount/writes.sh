@@ -112,12 +112,12 @@ case_the_largest_write_is_taken() {
 	is rate "$(cat "$m/orders/rate")" 8/s
 }
 
-case_size_is_zero_and_the_time_is_that_of_the_last_change() {
+case_size_is_fixed_and_the_time_is_that_of_the_last_change() {
 	start
 	limiter orders 500/s
 	local file first before
-	for file in "$m"/orders/*; do
-		[ -d "$file" ] || is "size of $file" "$(stat -c %s "$file")" 0
+	for file in rate:4096 stat:4096 token:2 try:2 take/250:4 charge:0; do
+		is "size of ${file%:*}" "$(stat -c %s "$m/orders/${file%:*}")" "${file#*:}"
 	done
 	first=$(stat -c %i:%Y "$m/orders/rate")
 	before=$(stat -c %.Y "$m/orders/rate")
