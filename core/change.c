@@ -125,6 +125,12 @@ static int prepare(struct engine *engine, struct change *change)
 		return prepare_settings(change);
 	case CHANGE_OWNER:
 		limiter_settings(change->limiter, &change->settings);
+		if (change->kept & OWNER_UID)
+			change->owner.uid = change->limiter->uid;
+		if (change->kept & OWNER_GID)
+			change->owner.gid = change->limiter->gid;
+		if (change->kept & OWNER_ACCESS)
+			change->owner.access = change->limiter->access;
 		break;
 	}
 	return 0;
@@ -155,33 +161,24 @@ static void apply_settings(struct engine *engine, struct change *change)
 }
 
 /* Puts @limiter, which is in no tree yet, below @parent with its settings and owner. */
-static int adopt(struct engine *engine, struct limiter *parent, struct limiter *limiter,
-		 const struct settings *settings, struct bucket *buckets, const struct owner *owner,
-		 bool full)
+static void adopt(struct engine *engine, struct limiter *parent, struct limiter *limiter,
+		  const struct settings *settings, struct bucket *buckets,
+		  const struct owner *owner, bool full)
 {
-	int err = tree_insert(&engine->tree, parent, limiter);
-
-	if (err)
-		return err;
+	tree_insert(&engine->tree, parent, limiter);
 	set_owner(limiter, owner);
 	limiter->made_s = seconds_since_start(engine);
 	for (int id = 0; id < SETTING_COUNT; id++)
 		limiter->changed_s[id] = limiter->made_s;
 	limiter_configure(&engine->schedule, limiter, settings, buckets, full);
-	return 0;
 }
 
-static int apply(struct engine *engine, struct change *change)
+static void apply(struct engine *engine, struct change *change)
 {
-	struct limiter *made = change->made;
-	int err;
-
 	switch (change->kind) {
 	case CHANGE_MAKE:
-		err = adopt(engine, change->limiter, made, &change->settings, change->buckets,
-			    &change->owner, true);
-		if (err)
-			return err;
+		adopt(engine, change->limiter, change->made, &change->settings, change->buckets,
+		      &change->owner, true);
 		change->buckets = NULL;
 		break;
 	case CHANGE_REMOVE:
@@ -200,7 +197,6 @@ static int apply(struct engine *engine, struct change *change)
 		set_owner(change->limiter, &change->owner);
 		break;
 	}
-	return 0;
 }
 
 /* The first in line is done: hands it to the caller. */
@@ -292,7 +288,7 @@ void engine_stored(struct engine *engine, struct change *change, int err)
 
 	assert(change == engine->line && change->started);
 	if (!err)
-		err = apply(engine, change);
+		apply(engine, change);
 	if (err && !change->error[0])
 		refuse(change, err, "not stored: %s", strerror(-err));
 	finish(engine, err);
@@ -322,12 +318,7 @@ int engine_restore(struct engine *engine, struct limiter *parent, const char *na
 		free(change.buckets);
 		return -ENOMEM;
 	}
-	err = adopt(engine, parent, limiter, settings, change.buckets, owner, false);
-	if (err) {
-		free(change.buckets);
-		limiter_free(limiter);
-		return err;
-	}
+	adopt(engine, parent, limiter, settings, change.buckets, owner, false);
 	for (uint32_t i = 0; i < level_count && i < limiter->bucket_count; i++)
 		bucket_restore(&limiter->buckets[i], levels[i].tokens, levels[i].part);
 	*restored = limiter;

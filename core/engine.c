@@ -186,7 +186,9 @@ struct watcher *engine_fired(struct engine *engine)
 {
 	struct watcher *watcher = engine->schedule.fired;
 
-	if (watcher)
+	if (watcher) {
 		engine->schedule.fired = watcher->next;
+		watcher->fired = false;
+	}
 	return watcher;
 }

@@ -32,6 +32,9 @@ enum change_kind { CHANGE_MAKE, CHANGE_REMOVE, CHANGE_RENAME, CHANGE_SETTINGS, C
 /* SETTING_COUNT and above are not settings: the whole `config`. */
 enum { CHANGE_CONFIG = SETTING_COUNT };
 
+/* What of an owner a change leaves alone. */
+enum { OWNER_UID = 1, OWNER_GID = 2, OWNER_ACCESS = 4 };
+
 /* Who may use a limiter and who may tune it. */
 struct owner {
 	uint32_t uid;
@@ -49,6 +52,7 @@ struct change {
 	char name[NAME_BYTES_MAX + 1]; /* MAKE and RENAME: the new name */
 	unsigned int setting;	       /* SETTINGS: enum setting_id, or CHANGE_CONFIG */
 	const char *text;	       /* SETTINGS, and MAKE (may be NULL): borrowed */
+	unsigned int kept;	       /* OWNER: OWNER_UID | ...: what stays as it is then */
 	struct owner owner;	       /* MAKE and OWNER: as it shall be */
 
 	/* Filled in by the engine, read by the source. */

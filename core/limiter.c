@@ -172,12 +172,45 @@ static struct waiter *earliest(const struct limiter *limiter)
 	return own;
 }
 
+/* One more watches in @limiter: it and those above it know which children to look at. */
+static void count_watched(struct limiter *limiter)
+{
+	for (; limiter; limiter = limiter->parent) {
+		struct limiter *parent = limiter->parent;
+
+		if (limiter->watched++ || !parent)
+			continue;
+		limiter->previous_watched = NULL;
+		limiter->next_watched = parent->first_watched;
+		if (limiter->next_watched)
+			limiter->next_watched->previous_watched = limiter;
+		parent->first_watched = limiter;
+	}
+}
+
+static void uncount_watched(struct limiter *limiter)
+{
+	for (; limiter; limiter = limiter->parent) {
+		struct limiter *parent = limiter->parent;
+
+		if (--limiter->watched || !parent)
+			continue;
+		if (limiter->previous_watched)
+			limiter->previous_watched->next_watched = limiter->next_watched;
+		else
+			parent->first_watched = limiter->next_watched;
+		if (limiter->next_watched)
+			limiter->next_watched->previous_watched = limiter->previous_watched;
+	}
+}
+
 static void fire(struct schedule *schedule, struct limiter *limiter)
 {
 	while (limiter->watchers) {
 		struct watcher *watcher = limiter->watchers;
 
 		limiter_unwatch(watcher);
+		watcher->fired = true;
 		watcher->next = schedule->fired;
 		schedule->fired = watcher;
 	}
@@ -215,10 +248,8 @@ static void wake_watchers(struct schedule *schedule, struct limiter *limiter)
 		return;
 	if (limiter->watchers && !limiter->current)
 		set_deadline(schedule, limiter, false);
-	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
+	for (struct limiter *l = limiter->first_watched; l; l = l->next_watched)
 		wake_watchers(schedule, l);
-	for (uint32_t i = 0; i < limiter->partition_slots; i++)
-		wake_watchers(schedule, limiter->partitions[i]);
 }
 
 /*
@@ -388,14 +419,15 @@ uint64_t limiter_when_ahead(const struct limiter *limiter, uint64_t tokens, uint
 void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher)
 {
 	assert(!watcher->limiter);
+	if (watcher->fired)
+		return;
 	watcher->limiter = limiter;
 	watcher->previous = NULL;
 	watcher->next = limiter->watchers;
 	if (watcher->next)
 		watcher->next->previous = watcher;
 	limiter->watchers = watcher;
-	for (struct limiter *l = limiter; l; l = l->parent)
-		l->watched++;
+	count_watched(limiter);
 	limiter_settle(schedule, limiter);
 }
 
@@ -409,8 +441,7 @@ void limiter_unwatch(struct watcher *watcher)
 		watcher->limiter->watchers = watcher->next;
 	if (watcher->next)
 		watcher->next->previous = watcher->previous;
-	for (struct limiter *l = watcher->limiter; l; l = l->parent)
-		l->watched--;
+	uncount_watched(watcher->limiter);
 	watcher->limiter = NULL;
 }
 

@@ -31,6 +31,7 @@ struct watcher {
 	struct watcher *next;
 	struct watcher *previous;
 	struct limiter *limiter; /* NULL: not watching */
+	bool fired;		 /* its time has come, and it is about to be told */
 };
 
 /* What all limiters of one engine share: the time of the step, deadlines, and who is done. */
@@ -81,6 +82,8 @@ struct limiter {
 	struct heap_node due;	/* in the schedule's deadlines */
 	struct waiter *current; /* whose turn it is, or NULL */
 	struct watcher *watchers;
+	struct limiter *first_watched;			 /* children with watched > 0 */
+	struct limiter *next_watched, *previous_watched; /* in the parent's list of them */
 	uint32_t watched; /* watchers of this limiter and its descendants */
 	uint64_t wanted;  /* tokens that readers of this limiter and its descendants wait for */
 

@@ -145,7 +145,6 @@ struct settings settings_of_partition(const struct settings *settings, uint32_t 
 	uint32_t count = settings_partition_count(settings);
 	struct settings share = *settings;
 
-	share.mode = MODE_ENFORCE;
 	share.partitions = 1;
 	share.reserve_hosts = 0;
 	share.burst = settings->burst / count ? settings->burst / count : 1;

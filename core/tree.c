@@ -187,14 +187,11 @@ void tree_free(struct tree *tree)
 	*tree = (struct tree){0};
 }
 
-int tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limiter)
+void tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limiter)
 {
-	if (tree->count >= tree->size && tree->size < UINT32_C(1) << 30) {
-		int err = resize(tree, tree->size * 2);
-
-		if (err)
-			return err;
-	}
+	/* Without memory the chains just grow longer. */
+	if (tree->count >= tree->size && tree->size < UINT32_C(1) << 30)
+		(void)resize(tree, tree->size * 2);
 	limiter->id = ++tree->last_id;
 	limiter->parent = parent;
 	limiter->previous_sibling = parent->last_child;
@@ -205,7 +202,6 @@ int tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limit
 	parent->last_child = limiter;
 	link_chains(tree, limiter);
 	tree->count++;
-	return 0;
 }
 
 static void unlink_name(struct tree *tree, struct limiter *limiter)

@@ -40,8 +40,8 @@ uint32_t tree_depth(const struct limiter *limiter);
 /* Memory for a limiter named @name, not in the tree yet; NULL if there is none. */
 struct limiter *tree_new(const char *name);
 
-/* Puts @limiter (owned by the tree then) below @parent under the next id. 0 or -ENOMEM. */
-int tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limiter);
+/* Puts @limiter (owned by the tree then) below @parent under the next id. */
+void tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limiter);
 
 /* Takes @limiter, which has no children, out of the tree; it lives on while it is referenced. */
 void tree_remove(struct tree *tree, struct limiter *limiter);

@@ -39,7 +39,7 @@ static void collect_readers(struct daemon *daemon, struct outbox *outbox)
 
 		pending_remove(&daemon->pending, &reader->pending);
 		if (!waiter->outcome)
-			reader->handle->granted = true;
+			handle_granted(reader->handle, reader->size);
 		outbox_add(outbox, &reader->pending);
 	}
 }
@@ -148,12 +148,19 @@ static void collect_followers(struct daemon *daemon, struct outbox *outbox)
 	}
 }
 
+/* The lock is taken as it is: what comes of this is collected by who sends the answers. */
 static void answer_reader(struct daemon *daemon, struct reader *reader)
 {
-	if (reader->waiter.outcome)
-		fuse_reply_err(reader->pending.request, -reader->waiter.outcome);
-	else
-		deliver_tokens(daemon, reader->handle, reader->pending.request, reader->size);
+	fuse_req_t request = reader->pending.request;
+
+	if (reader->waiter.outcome) {
+		fuse_reply_err(request, -reader->waiter.outcome);
+	} else if (reply_tokens(request, reader->waiter.tokens, 0, reader->size) == -ENOENT) {
+		pthread_mutex_lock(&daemon->lock);
+		engine_refund(&daemon->engine, reader->handle->limiter, reader->waiter.tokens,
+			      clock_ns());
+		pthread_mutex_unlock(&daemon->lock);
+	}
 	free(reader);
 }
 
@@ -163,10 +170,10 @@ static void answer_follower(struct daemon *daemon, struct follower *follower)
 	size_t length;
 	bool stopping;
 
-	daemon_lock(daemon);
+	pthread_mutex_lock(&daemon->lock);
 	stopping = daemon->stopping;
 	length = events_read(&daemon->events, &follower->handle->position, text, follower->size);
-	daemon_unlock(daemon);
+	pthread_mutex_unlock(&daemon->lock);
 	if (length)
 		fuse_reply_buf(follower->pending.request, text, length);
 	else /* another thread read the same open file: this one asks anew */

@@ -5,7 +5,6 @@
 #include "fs/handle.h"
 #include "fs/log.h"
 #include "fs/loop.h"
-#include "fs/metrics.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -57,7 +56,7 @@ static void arm(struct daemon *daemon)
 {
 	uint64_t at_ns = due_ns(daemon);
 
-	if (daemon->armed_ns && at_ns >= daemon->armed_ns)
+	if (daemon->stopping || (daemon->armed_ns && at_ns >= daemon->armed_ns))
 		return;
 	daemon->armed_ns = at_ns;
 	loop_wake_at(at_ns);
@@ -70,10 +69,10 @@ void daemon_lock(struct daemon *daemon)
 
 void daemon_unlock(struct daemon *daemon)
 {
-	struct pending *answers = answers_collect(daemon);
+	struct pending *answers;
 
-	if (answers) {
-		/* Who is due first, then the timer. */
+	/* Who is due first, then the timer. An answer may come to nothing, and be another's turn. */
+	while ((answers = answers_collect(daemon))) {
 		pthread_mutex_unlock(&daemon->lock);
 		answers_send(daemon, answers);
 		pthread_mutex_lock(&daemon->lock);
@@ -263,7 +262,6 @@ no_engine:
 
 void daemon_free(struct daemon *daemon)
 {
-	metrics_finish(daemon);
 	/* A mount that was aborted leaves its open files behind. */
 	while (daemon->open)
 		handle_close(daemon, daemon->open);

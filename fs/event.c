@@ -42,11 +42,15 @@ size_t events_read(const struct events *events, uint64_t *position, char *text, 
 	size_t used = 0;
 
 	if (*position < events->start) {
-		int lost = snprintf(text, size, "lost %llu bytes\n",
-				    (unsigned long long)(events->start - *position));
+		char line[64];
+		size_t length = (size_t)snprintf(line, sizeof(line), "lost %llu bytes\n",
+						 (unsigned long long)(events->start - *position));
 
 		*position = events->start;
-		used = (size_t)lost < size ? (size_t)lost : size;
+		if (length <= size) {
+			memcpy(text, line, length);
+			used = length;
+		}
 	}
 	while (used < size && *position < events->end)
 		text[used++] = byte_at(events, (*position)++);

@@ -77,6 +77,12 @@ void handle_notify(struct daemon *daemon, struct handle *handle)
 		fuse_lowlevel_notify_poll(handle->poll);
 }
 
+void handle_granted(struct handle *handle, size_t size)
+{
+	handle->granted = true;
+	handle->half = handle->row->read == read_stream && size < 2;
+}
+
 void handle_keep_text(struct handle *handle, char *text, size_t length)
 {
 	free(handle->text);

@@ -33,6 +33,9 @@ void handle_close(struct daemon *daemon, struct handle *handle);
 /* Tells who polls @handle that something may have changed. Under the lock. */
 void handle_notify(struct daemon *daemon, struct handle *handle);
 
+/* A read of @size bytes is about to be answered with what it asked for. Under the lock. */
+void handle_granted(struct handle *handle, size_t size);
+
 /* Keeps @text (from malloc) for reads at other offsets. Under the lock. */
 void handle_keep_text(struct handle *handle, char *text, size_t length);
 
@@ -57,7 +60,7 @@ void write_charge(struct daemon *daemon, struct handle *handle, fuse_req_t reque
 enum { TOKEN_TEXT = 24, EVENT_READ_MAX = 16384 };
 size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT]);
 
-void deliver_tokens(struct daemon *daemon, struct handle *handle, fuse_req_t request, size_t size);
+int reply_tokens(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t size);
 
 /* Begins @change, filled in up to its text, on behalf of @request. Without the lock. */
 struct writer *writer_new(const char *text, size_t size);

@@ -2,6 +2,7 @@
 #include "fs/daemon.h"
 #include "fs/log.h"
 #include "fs/loop.h"
+#include "fs/metrics.h"
 #include "fs/session.h"
 #include "fs/settings_file.h"
 #include "fs/source_local.h"
@@ -67,7 +68,10 @@ static int serve(struct daemon *daemon, struct source_local *source, int ready)
 		close(ready);
 	}
 	loop_run(daemon);
+	/* Nobody may answer once the session is gone. */
 	daemon_stop(daemon);
+	source_local_stop(source);
+	metrics_finish(daemon);
 out:
 	session_unmount(daemon);
 	return err;

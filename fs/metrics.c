@@ -16,13 +16,21 @@ struct sample {
 	struct stat_entry entries[];
 };
 
+/* A page in the making, by a thread. */
+struct page {
+	struct pending pending; /* first; its request is NULL once it was interrupted */
+	struct daemon *daemon;
+	struct handle *handle; /* borrowed as long as the request is not answered */
+	size_t size;
+};
+
 struct samples {
 	struct sample **all; /* owned */
-	uint32_t count;
+	uint32_t count, room;
 	size_t entry_count;
 };
 
-enum { LIMITERS_PER_LOCK = 64, LIMITERS_AT_ONCE = 64 };
+enum { CHAINS_PER_LOCK = 64, LIMITERS_AT_ONCE = 64, PAGES_MAX = 2 };
 
 static struct sample *sample_of(struct daemon *daemon, struct limiter *limiter, size_t entry_count)
 {
@@ -43,28 +51,50 @@ static struct sample *sample_of(struct daemon *daemon, struct limiter *limiter, 
 	return sample;
 }
 
-/* Copies the limiters with ids from *@id on, at most LIMITERS_PER_LOCK ids; moves *@id. Locks. */
-static int collect_some(struct daemon *daemon, struct samples *samples, uint32_t *id)
+static int add_sample(struct daemon *daemon, struct samples *samples, struct limiter *limiter)
 {
-	struct sample **more;
+	if (samples->count == samples->room) {
+		uint32_t room = samples->room ? samples->room * 2 : LIMITERS_AT_ONCE;
+		struct sample **more = realloc(samples->all, room * sizeof(*more));
 
-	more = realloc(samples->all, (samples->count + LIMITERS_PER_LOCK) * sizeof(*more));
-	if (!more)
+		if (!more)
+			return -ENOMEM;
+		samples->all = more;
+		samples->room = room;
+	}
+	samples->all[samples->count] = sample_of(daemon, limiter, samples->entry_count);
+	if (!samples->all[samples->count])
 		return -ENOMEM;
-	samples->all = more;
-	daemon_lock(daemon);
-	for (int i = 0; i < LIMITERS_PER_LOCK && *id <= daemon->engine.tree.last_id; i++, ++*id) {
-		struct limiter *limiter = tree_find_id(&daemon->engine.tree, *id);
-		struct sample *sample;
+	samples->count++;
+	return 0;
+}
 
-		if (!limiter)
-			continue;
-		sample = sample_of(daemon, limiter, samples->entry_count);
-		if (sample)
-			samples->all[samples->count++] = sample;
+/*
+ * Copies the limiters of some more of the tree's chains, from *@chain of @chains on, and moves *@chain.
+ * The tree may have grown since, by doubling: then a chain has become several. Locks.
+ */
+static int collect_some(struct daemon *daemon, const struct page *page, struct samples *samples,
+			uint32_t *chain, uint32_t chains)
+{
+	struct tree *tree = &daemon->engine.tree;
+	uint32_t end = *chain + CHAINS_PER_LOCK < chains ? *chain + CHAINS_PER_LOCK : chains;
+	int err = 0;
+
+	daemon_lock(daemon);
+	if (page && !page->pending.request)
+		err = -EINTR; /* nobody waits for it any more */
+	for (; !err && *chain < end; ++*chain) {
+		for (uint32_t part = *chain; !err && part < tree->size; part += chains) {
+			struct limiter *l = tree->by_id[part];
+
+			for (; !err && l; l = l->next_by_id) {
+				if (!limiter_is_root(l))
+					err = add_sample(daemon, samples, l);
+			}
+		}
 	}
 	daemon_unlock(daemon);
-	return 0;
+	return err;
 }
 
 /* Length of the UTF-8 sequence (RFC 3629) that @text begins with, or 0 if that is none. */
@@ -148,24 +178,24 @@ static void print_daemon(FILE *out, double limiters, double waiters, double up)
 			own[i].name, own[i].name, own[i].value);
 }
 
-/* The whole page; locks. */
-static int print_page(FILE *out, struct daemon *daemon)
+/* The whole page; @page is what it is for, NULL when nobody can go away meanwhile. Locks. */
+static int print_page(FILE *out, struct daemon *daemon, const struct page *page)
 {
 	struct samples samples = {.entry_count = stat_count()};
 	double limiters, waiters, up;
-	uint32_t id = 1, last_id;
+	uint32_t chain = 0, chains;
 	int err = 0;
 
 	daemon_lock(daemon);
 	limiters = daemon->engine.tree.count;
 	waiters = daemon->engine.waiting;
 	up = (double)(clock_ns() - daemon->engine.began_ns) / (double)NSEC_PER_SEC;
-	last_id = daemon->engine.tree.last_id;
+	chains = daemon->engine.tree.size;
 	daemon_unlock(daemon);
-	while (!err && id <= last_id)
-		err = collect_some(daemon, &samples, &id);
+	while (!err && chain < chains)
+		err = collect_some(daemon, page, &samples, &chain, chains);
 	print_daemon(out, limiters, waiters, up);
-	for (size_t i = 0; samples.count && i < samples.entry_count; i++)
+	for (size_t i = 0; !err && samples.count && i < samples.entry_count; i++)
 		print_stat(out, &samples, i, &samples.all[0]->entries[i]);
 	for (uint32_t i = 0; i < samples.count; i++) {
 		free(samples.all[i]->path);
@@ -176,7 +206,7 @@ static int print_page(FILE *out, struct daemon *daemon)
 }
 
 /* Text of the whole page (from malloc), or NULL; locks. */
-static char *make_page(struct daemon *daemon, size_t *length)
+static char *make_page(struct daemon *daemon, const struct page *page, size_t *length)
 {
 	char *text = NULL;
 	FILE *out = open_memstream(&text, length);
@@ -184,7 +214,7 @@ static char *make_page(struct daemon *daemon, size_t *length)
 
 	if (!out)
 		return NULL;
-	err = print_page(out, daemon);
+	err = print_page(out, daemon, page);
 	if (fclose(out) || err) {
 		free(text);
 		return NULL;
@@ -192,40 +222,29 @@ static char *make_page(struct daemon *daemon, size_t *length)
 	return text;
 }
 
-/* A page in the making, by a thread. */
-struct page {
-	struct pending pending; /* first; its request is NULL once it was interrupted */
-	struct daemon *daemon;
-	struct handle *handle; /* borrowed as long as the request is not answered */
-	size_t size;
-};
-
 static void *make_page_aside(void *argument)
 {
 	struct page *page = argument;
 	struct daemon *daemon = page->daemon;
 	size_t length = 0;
-	char *text = make_page(daemon, &length);
+	char *text = make_page(daemon, page, &length);
 	fuse_req_t request;
 
 	daemon_lock(daemon);
 	request = page->pending.request;
-	if (request) {
+	channel_reply_to(page->pending.channel);
+	if (request)
 		pending_remove(&daemon->pending, &page->pending);
-		if (text)
-			handle_keep_text(page->handle, text, length);
+	/* Under the lock: another read of the same open file may replace the text. */
+	if (request && text) {
+		handle_keep_text(page->handle, text, length);
+		fuse_reply_buf(request, text, length < page->size ? length : page->size);
 	} else {
 		free(text);
+		if (request)
+			fuse_reply_err(request, ENOMEM);
 	}
-	daemon_unlock(daemon);
-	channel_reply_to(page->pending.channel);
-	/* The text is the handle's, which is open until the request is answered. */
-	if (request && text)
-		fuse_reply_buf(request, text, length < page->size ? length : page->size);
-	else if (request)
-		fuse_reply_err(request, ENOMEM);
 	free(page);
-	daemon_lock(daemon);
 	daemon->pages--;
 	pthread_cond_signal(&daemon->page_made);
 	daemon_unlock(daemon);
@@ -263,7 +282,7 @@ void read_metrics(struct daemon *daemon, struct handle *handle, const struct rea
 {
 	size_t length = 0;
 	char *text;
-	bool many;
+	bool many, full;
 
 	if (read->offset) {
 		read_text(daemon, handle, read);
@@ -271,18 +290,23 @@ void read_metrics(struct daemon *daemon, struct handle *handle, const struct rea
 	}
 	daemon_lock(daemon);
 	many = daemon->engine.tree.count > LIMITERS_AT_ONCE;
+	full = daemon->pages >= PAGES_MAX;
 	daemon_unlock(daemon);
+	if (many && full) {
+		fuse_reply_err(read->request, EAGAIN);
+		return;
+	}
 	if (many && !start_page(daemon, handle, read))
 		return;
-	text = make_page(daemon, &length);
+	text = make_page(daemon, NULL, &length);
 	if (!text) {
 		fuse_reply_err(read->request, ENOMEM);
 		return;
 	}
 	daemon_lock(daemon);
 	handle_keep_text(handle, text, length);
-	daemon_unlock(daemon);
 	fuse_reply_buf(read->request, text, length < read->size ? length : read->size);
+	daemon_unlock(daemon);
 }
 
 void metrics_finish(struct daemon *daemon)

@@ -1,6 +1,8 @@
 /* read - what reading a file does, see handle.h. */
 #include "fs/handle.h"
 
+#include "core/partition.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,11 +24,15 @@ void read_text(struct daemon *daemon, struct handle *handle, const struct read_r
 			    handle->within_ns};
 	char *text = NULL;
 	size_t length = 0;
+	uint32_t shares;
 	FILE *out;
 	bool gone;
 
 	if (read->offset) {
+		/* A page of metrics in the making may replace the text. */
+		daemon_lock(daemon);
 		reply_text(read->request, handle->text, handle->length, read->offset, read->size);
+		daemon_unlock(daemon);
 		return;
 	}
 	out = open_memstream(&text, &length);
@@ -35,7 +41,8 @@ void read_text(struct daemon *daemon, struct handle *handle, const struct read_r
 		return;
 	}
 	daemon_lock(daemon);
-	gone = handle->limiter->removed;
+	gone = handle->limiter->removed ||
+	       handle->partition > partition_count(handle->limiter, &shares);
 	if (!gone)
 		handle->row->show(out, daemon, &node);
 	daemon_unlock(daemon);
@@ -67,28 +74,25 @@ size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN
 	return length < size ? length : size;
 }
 
-static void reply_tokens(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t size)
+int reply_tokens(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t size)
 {
 	char text[TOKEN_TEXT];
 	size_t length = token_text(tokens, offset, size, text);
 
-	fuse_reply_buf(request, text, length);
+	return fuse_reply_buf(request, text, length);
 }
 
 /*
  * Answers with a token that was taken. A reply that is too late (-ENOENT: the mount was aborted)
  * puts it back; the handle is there as long as the request on it was not answered.
  */
-void deliver_tokens(struct daemon *daemon, struct handle *handle, fuse_req_t request, size_t size)
+static void deliver(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
-	char text[TOKEN_TEXT];
-	size_t length = token_text(handle->tokens, 0, size, text);
-
-	if (fuse_reply_buf(request, text, length) == -ENOENT) {
-		daemon_lock(daemon);
-		engine_refund(&daemon->engine, handle->limiter, handle->tokens, clock_ns());
-		daemon_unlock(daemon);
-	}
+	if (reply_tokens(read->request, handle->tokens, 0, read->size) != -ENOENT)
+		return;
+	daemon_lock(daemon);
+	engine_refund(&daemon->engine, handle->limiter, handle->tokens, clock_ns());
+	daemon_unlock(daemon);
 }
 
 /* Has @handle's poll told when there is a token again: it may not be asked once more before. */
@@ -147,10 +151,10 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 	else if (err == -EAGAIN)
 		watch_again(daemon, handle);
 	if (!err)
-		handle->granted = true;
+		handle_granted(handle, read->size);
 	daemon_unlock(daemon);
 	if (!err)
-		deliver_tokens(daemon, handle, read->request, read->size);
+		deliver(daemon, handle, read);
 	else if (err != -EINPROGRESS)
 		fuse_reply_err(read->request, -err);
 }
@@ -188,7 +192,6 @@ void read_stream(struct daemon *daemon, struct handle *handle, const struct read
 		reply_tokens(read->request, 1, 1, read->size);
 		return;
 	}
-	handle->half = read->size < 2;
 	take(daemon, handle, read, !read->nonblocking);
 }
 

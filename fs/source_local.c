@@ -202,8 +202,8 @@ static void keep_aside(struct source_local *source, int directory, const char *p
 }
 
 /*
- * Reads the settings of the limiter in @directory. 0; -ENOENT: a mkdir that never finished left it;
- * -EINVAL: damaged, now or before.
+ * Reads the settings of the limiter in @directory. 0; -ENOENT: it is none of ours; -EINVAL: damaged,
+ * now or before; another error: could not be read now.
  */
 static int read_settings(struct source_local *source, int directory, const char *path,
 			 struct settings *settings, struct owner *owner)
@@ -211,25 +211,26 @@ static int read_settings(struct source_local *source, int directory, const char 
 	char text[STORE_TEXT], error[ERROR_TEXT];
 	int err = store_read(directory, SETTINGS_NAME, text, sizeof(text));
 
-	if (err == -ENOENT) {
-		if (!faccessat(directory, ".config.damaged", F_OK, 0)) {
-			log_error("limiter '%s' refused: its settings were damaged, see %s/%s",
-				  path, source->directory, path);
-			source->daemon->damaged++;
-			return -EINVAL;
-		}
-		return -ENOENT;
-	}
-	if (err)
-		snprintf(error, sizeof(error), "%s",
-			 err == -EFBIG ? "it is too long" : strerror(-err));
-	else
-		err = store_parse(text, settings, owner, error);
-	if (err) {
-		keep_aside(source, directory, path, error);
+	if (err == -ENOENT && !faccessat(directory, ".config.damaged", F_OK, 0)) {
+		log_error("limiter '%s' refused: its settings were damaged, see %s/%s", path,
+			  source->directory, path);
+		source->daemon->damaged++;
 		return -EINVAL;
 	}
-	return 0;
+	if (!err)
+		err = store_parse(text, settings, owner, error);
+	else if (err == -EFBIG)
+		snprintf(error, sizeof(error), "it is too long");
+	else if (err == -EINVAL)
+		snprintf(error, sizeof(error), "it has a zero byte in it");
+	else if (err == -ELOOP)
+		snprintf(error, sizeof(error), "it is a link");
+	else
+		return err;
+	if (!err)
+		return 0;
+	keep_aside(source, directory, path, error);
+	return -EINVAL;
 }
 
 static int load_children(struct source_local *source, int directory, struct limiter *parent);
@@ -257,16 +258,18 @@ static int load_limiter(struct source_local *source, int parent_directory, struc
 	char path[PATH_TEXT + NAME_BYTES_MAX + 2];
 
 	if (directory < 0)
-		return directory == -ENOTDIR ? 0 : directory;
+		return directory == -ENOTDIR || directory == -ELOOP ? 0 : directory;
 	tree_path(parent, path);
 	snprintf(path + strlen(path), NAME_BYTES_MAX + 2, "%s%s", *path ? "/" : "", name);
-	store_clean(directory);
 	err = read_settings(source, directory, path, &settings, &owner);
-	if (err == -ENOENT)
-		err = unlinkat(parent_directory, name, AT_REMOVEDIR) ? -errno : 0;
-	else if (err == -EINVAL)
-		err = 0;
-	else
+	if (err == -ENOENT || err == -EINVAL) {
+		if (err == -ENOENT)
+			log_info("%s/%s has no settings: left alone", source->directory, path);
+		close(directory);
+		return 0;
+	}
+	store_clean(directory);
+	if (!err)
 		err = restore(source, parent, name, path, &settings, &owner);
 	if (err)
 		log_error("cannot restore '%s': %s", path, strerror(-err));
@@ -294,18 +297,25 @@ static int load_children(struct source_local *source, int directory, struct limi
 }
 
 /* The owner of the top directory is kept like a limiter's. */
-static void load_root(struct source_local *source)
+static int load_root(struct source_local *source)
 {
 	struct limiter *root = source->daemon->engine.tree.root;
 	struct settings settings;
 	struct owner owner;
+	int err;
 
 	store_clean(source->root);
-	if (read_settings(source, source->root, "", &settings, &owner))
-		return;
+	err = read_settings(source, source->root, "", &settings, &owner);
+	if (err == -ENOENT || err == -EINVAL)
+		return 0;
+	if (err) {
+		log_error("cannot read %s: %s", source->directory, strerror(-err));
+		return err;
+	}
 	root->uid = owner.uid;
 	root->gid = owner.gid;
 	root->access = owner.access;
+	return 0;
 }
 
 int source_local_load(struct source_local *source, struct daemon *daemon)
@@ -315,7 +325,9 @@ int source_local_load(struct source_local *source, struct daemon *daemon)
 	source->daemon = daemon;
 	if (!source->directory)
 		return 0;
-	load_root(source);
+	err = load_root(source);
+	if (err)
+		return err;
 	source->levels = levels_read(source->root);
 	err = load_children(source, source->root, daemon->engine.tree.root);
 	levels_free(source->levels);
@@ -336,16 +348,22 @@ int source_local_start(struct source_local *source)
 	return -err;
 }
 
+void source_local_stop(struct source_local *source)
+{
+	if (!source->started)
+		return;
+	pthread_mutex_lock(&source->mutex);
+	source->stop = true;
+	pthread_cond_signal(&source->work);
+	pthread_mutex_unlock(&source->mutex);
+	pthread_join(source->thread, NULL);
+}
+
 void source_local_close(struct source_local *source)
 {
 	int err;
 
 	if (source->started) {
-		pthread_mutex_lock(&source->mutex);
-		source->stop = true;
-		pthread_cond_signal(&source->work);
-		pthread_mutex_unlock(&source->mutex);
-		pthread_join(source->thread, NULL);
 		err = levels_write(source->root, &source->daemon->engine);
 		if (err)
 			log_error("what is left in the buckets is lost: %s", strerror(-err));

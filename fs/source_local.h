@@ -4,7 +4,8 @@
  * Kept, each limiter is a directory of its name, with its settings in the file `.config` (no
  * limiter's name begins with a dot). A change is written to `.config.new`, synced, renamed over
  * `.config`, and the directory is synced, before it is acknowledged; a thread of its own does that,
- * so that no token waits for a disk. A limiter that is removed is renamed to `.removed` first.
+ * so that no token waits for a disk. A limiter is made as `.making` and renamed when it is whole, and
+ * renamed to `.removed` before it is removed. A directory without settings is somebody else's.
  *
  * The file says what it is, and ends with a checksum. One that does not check out is renamed to
  * `.config.damaged`, and its limiter (with all below it) is neither served nor replaced until an
@@ -33,7 +34,10 @@ int source_local_load(struct source_local *source, struct daemon *daemon);
 /* Starts the thread. 0 or -errno. */
 int source_local_start(struct source_local *source);
 
-/* Stops the thread after the change under way, writes the levels, and frees the source. */
+/* Stops the thread after the change under way. */
+void source_local_stop(struct source_local *source);
+
+/* Writes the levels if it was started, and frees the source. */
 void source_local_close(struct source_local *source);
 
 #endif

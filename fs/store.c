@@ -15,6 +15,7 @@ static const char HEADER[] = "ratefs settings 1\n";
 static const char FILE_NAME[] = ".config";
 static const char NEW_NAME[] = ".config.new";
 static const char REMOVED_NAME[] = ".removed";
+static const char MAKING_NAME[] = ".making";
 
 /* FNV-1a, 64 bit (Fowler, Noll, Vo): tells a damaged file, not a forged one. */
 static uint64_t checksum(const char *text, size_t length)
@@ -199,6 +200,36 @@ int store_write(int root, const char *path, const struct settings *settings,
 	return err;
 }
 
+/* Removes a limiter's directory with its own files; anything else in it stays, and so does it. */
+static int remove_directory(int parent, const char *name)
+{
+	int directory = store_open(parent, name);
+
+	if (directory < 0)
+		return directory;
+	unlinkat(directory, NEW_NAME, 0);
+	unlinkat(directory, FILE_NAME, 0);
+	close(directory);
+	return unlinkat(parent, name, AT_REMOVEDIR) ? -errno : 0;
+}
+
+/*
+ * Renames @from in @directory to @to, which is not there, for good. When that cannot be made sure of
+ * it is as it was.
+ */
+static int move(int directory, const char *from, const char *to)
+{
+	int err;
+
+	if (renameat2(directory, from, directory, to, RENAME_NOREPLACE))
+		return -errno;
+	err = sync_directory(directory);
+	if (err)
+		(void)renameat2(directory, to, directory, from, RENAME_NOREPLACE);
+	return err;
+}
+
+/* Made under another name first, so that it is there with its settings or not at all. */
 int store_make(int root, const char *path, const char *name, const struct settings *settings,
 	       const struct owner *owner)
 {
@@ -206,25 +237,23 @@ int store_make(int root, const char *path, const char *name, const struct settin
 
 	if (parent < 0)
 		return parent;
-	if (mkdirat(parent, name, 0700)) {
+	remove_directory(parent, MAKING_NAME);
+	if (mkdirat(parent, MAKING_NAME, 0700)) {
 		err = -errno;
-		goto no_directory;
+		goto out;
 	}
-	directory = store_open(parent, name);
+	directory = store_open(parent, MAKING_NAME);
 	err = directory < 0 ? directory : write_settings(directory, settings, owner);
 	if (directory >= 0)
 		close(directory);
 	if (!err)
-		err = sync_directory(parent);
-	if (err) {
-		directory = store_open(parent, name);
-		if (directory >= 0) {
-			unlinkat(directory, FILE_NAME, 0);
-			close(directory);
-		}
-		unlinkat(parent, name, AT_REMOVEDIR);
-	}
-no_directory:
+		err = move(parent, MAKING_NAME, name);
+	/* What is left when an operator cleared damaged settings away is an empty directory. */
+	if (err == -EEXIST && !unlinkat(parent, name, AT_REMOVEDIR))
+		err = move(parent, MAKING_NAME, name);
+	if (err)
+		remove_directory(parent, MAKING_NAME);
+out:
 	close(parent);
 	return err;
 }
@@ -241,19 +270,6 @@ static int open_parent(int root, const char *path, const char **name)
 	return store_open(root, parent);
 }
 
-/* Removes a limiter's directory with its own files; anything else in it stays, and so does it. */
-static int remove_directory(int parent, const char *name)
-{
-	int directory = store_open(parent, name);
-
-	if (directory < 0)
-		return directory;
-	unlinkat(directory, NEW_NAME, 0);
-	unlinkat(directory, FILE_NAME, 0);
-	close(directory);
-	return unlinkat(parent, name, AT_REMOVEDIR) ? -errno : 0;
-}
-
 /* Whether @directory holds anything that is not the limiter's own. */
 static int holds_others(int directory)
 {
@@ -266,7 +282,7 @@ static int holds_others(int directory)
 		const char *name = entries[i]->d_name;
 
 		others += strcmp(name, ".") && strcmp(name, "..") && strcmp(name, FILE_NAME) &&
-			  strcmp(name, NEW_NAME) && strcmp(name, REMOVED_NAME);
+			  strcmp(name, NEW_NAME);
 		free(entries[i]);
 	}
 	free(entries);
@@ -281,16 +297,15 @@ int store_remove(int root, const char *path)
 	if (parent < 0)
 		return parent;
 	directory = store_open(parent, name);
+	if (directory >= 0)
+		store_clean(directory);
 	err = directory < 0 ? directory : holds_others(directory);
 	if (directory >= 0)
 		close(directory);
 	if (!err) {
 		remove_directory(parent, REMOVED_NAME);
-		if (renameat(parent, name, parent, REMOVED_NAME))
-			err = -errno;
+		err = move(parent, name, REMOVED_NAME);
 	}
-	if (!err)
-		err = sync_directory(parent);
 	if (!err)
 		remove_directory(parent, REMOVED_NAME);
 	close(parent);
@@ -300,14 +315,11 @@ int store_remove(int root, const char *path)
 int store_rename(int root, const char *path, const char *name)
 {
 	const char *old_name;
-	int parent = open_parent(root, path, &old_name), err = 0;
+	int parent = open_parent(root, path, &old_name), err;
 
 	if (parent < 0)
 		return parent;
-	if (renameat2(parent, old_name, parent, name, RENAME_NOREPLACE))
-		err = -errno;
-	if (!err)
-		err = sync_directory(parent);
+	err = move(parent, old_name, name);
 	close(parent);
 	return err;
 }
@@ -316,4 +328,5 @@ void store_clean(int directory)
 {
 	unlinkat(directory, NEW_NAME, 0);
 	remove_directory(directory, REMOVED_NAME);
+	remove_directory(directory, MAKING_NAME);
 }

@@ -492,9 +492,35 @@ static void test_one_who_stopped_watching_is_not_told(void **state)
 	stage_close(&stage);
 }
 
+static void test_a_watcher_that_fired_is_told_before_it_watches_again(void **state)
+{
+	struct stage stage;
+	struct watcher first = {0}, second = {0}, *told[3];
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=10/s");
+	assert_int_equal(stage_try(&stage, a, 1, 0), 0);
+	watch(&stage, a, &first, 0);
+	watch(&stage, a, &second, 0);
+	/* Both fire, and before they are told one asks again, the token being gone. */
+	assert_int_equal(engine_try(&stage.engine, a, 1, 100 * MS), 0);
+	engine_watch(&stage.engine, a, &first, 100 * MS);
+	engine_watch(&stage.engine, a, &second, 100 * MS);
+	for (int i = 0; i < 3; i++)
+		told[i] = engine_fired(&stage.engine);
+	assert_true((told[0] == &first && told[1] == &second) ||
+		    (told[0] == &second && told[1] == &first));
+	assert_null(told[2]);
+	assert_null(a->watchers);
+	stage_close(&stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_watcher_that_fired_is_told_before_it_watches_again),
 		cmocka_unit_test(test_readers_are_served_in_the_order_they_came),
 		cmocka_unit_test(test_try_overtakes_nobody),
 		cmocka_unit_test(test_one_who_gives_up_frees_those_behind_it_and_spends_nothing),

@@ -523,7 +523,7 @@ static void test_a_partition_is_a_simple_limiter_with_its_share(void **state)
 	assert_string_equal(text, "25/s:2 1000/min");
 	assert_int_equal(share.burst, 5);
 	assert_int_equal(share.interval_ns, settings.interval_ns);
-	assert_int_equal(share.mode, MODE_ENFORCE);
+	assert_int_equal(share.mode, settings.mode);
 	assert_int_equal(share.reserve_hosts, 0);
 	assert_int_equal(settings_partition_count(&share), 1);
 }
