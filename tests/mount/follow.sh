@@ -175,3 +175,43 @@ case_hosts_has_one_line_for_this_host() {
 	start -o host=thishost
 	is lines "$(grep -c thishost "$m/hosts")" 1
 }
+
+case_pages_of_metrics_come_whole_to_many_readers_at_once() {
+	start
+	for i in {1..100}; do mkdir "$m/limiter$i"; done
+	python3 - "$m/metrics" <<- 'EOF'
+		import os, sys, threading
+		fd = os.open(sys.argv[1], os.O_RDONLY)
+		wrong = []
+		def read():
+		    for i in range(50):
+		        try:
+		            text = os.pread(fd, 131072, 0)
+		        except BlockingIOError:  # two pages are in the making
+		            continue
+		        if not text.startswith(b"# HELP ratefs_build_info") or not text.endswith(b"\n"):
+		            wrong.append(text[:100])
+		        os.pread(fd, 131072, 4096)
+		threads = [threading.Thread(target=read) for _ in range(8)]
+		for thread in threads: thread.start()
+		for thread in threads: thread.join()
+		assert not wrong, wrong
+	EOF
+}
+
+case_a_stream_without_a_token_is_not_ready() {
+	start
+	empty orders
+	python3 - "$m/orders/stream" <<- 'EOF'
+		import os, select, sys
+		fd = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
+		try:
+		    os.read(fd, 1)
+		    sys.exit("there was a token")
+		except BlockingIOError:
+		    pass
+		poll = select.poll()
+		poll.register(fd, select.POLLIN)
+		assert not poll.poll(200)
+	EOF
+}

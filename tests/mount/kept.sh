@@ -184,3 +184,31 @@ case_a_full_disk_refuses_the_write_and_changes_nothing() {
 	stop
 	umount "$d/kept"
 }
+
+case_directories_of_others_are_left_alone() {
+	mkdir -p "$d/kept/lost+found" "$d/kept/mine"
+	echo mine > "$d/kept/mine/file"
+	start "local:$d/kept"
+	is limiters "$(find "$m" -name waiters | wc -l)" 0
+	denied EEXIST mkdir "$m/mine"
+	limiter orders 5/s
+	stop
+	[ -d "$d/kept/lost+found" ] || fail 'an empty directory was removed'
+	is 'what is in the other' "$(cat "$d/kept/mine/file")" mine
+	start "local:$d/kept"
+	is rate "$(cat "$m/orders/rate")" 5/s
+}
+
+# What a crash leaves of a mkdir and of a rmdir under way.
+case_a_limiter_half_made_or_half_removed_is_neither() {
+	start "local:$d/kept"
+	limiter orders 5/s
+	stop
+	mkdir "$d/kept/.making" "$d/kept/orders/.removed"
+	echo rate= > "$d/kept/.making/.config.new"
+	cp "$d/kept/orders/.config" "$d/kept/orders/.removed/.config"
+	start "local:$d/kept"
+	is limiters "$(find "$m" -name waiters | wc -l)" 1
+	is 'left in the directory' "$(ls -A "$d/kept" "$d/kept/orders" | grep -c -e making -e removed)" 0
+	rmdir "$m/orders"
+}

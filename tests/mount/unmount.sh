@@ -120,3 +120,14 @@ case_it_mounts_again_at_the_same_place() {
 		stop
 	done
 }
+
+case_an_abort_while_many_are_granted_ends_it_cleanly() {
+	ulimit -s 1024 # what nests for each reader does not fit
+	start
+	limiter orders 0
+	"$CLIENT" crowd 4000 "$m/orders/token" > "$d/crowd" 2>&1 &
+	eventually 60 has orders waiting 4000 || skip 'no four thousand threads here'
+	(sleep 0.02; echo 1 > "/sys/fs/fuse/connections/$minor/abort") &
+	echo 40000/s > "$m/orders/rate" || :
+	ended
+}
