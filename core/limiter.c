@@ -172,50 +172,6 @@ static struct waiter *earliest(const struct limiter *limiter)
 	return own;
 }
 
-/* One more watches in @limiter: it and those above it know which children to look at. */
-static void count_watched(struct limiter *limiter)
-{
-	for (; limiter; limiter = limiter->parent) {
-		struct limiter *parent = limiter->parent;
-
-		if (limiter->watched++ || !parent)
-			continue;
-		limiter->previous_watched = NULL;
-		limiter->next_watched = parent->first_watched;
-		if (limiter->next_watched)
-			limiter->next_watched->previous_watched = limiter;
-		parent->first_watched = limiter;
-	}
-}
-
-static void uncount_watched(struct limiter *limiter)
-{
-	for (; limiter; limiter = limiter->parent) {
-		struct limiter *parent = limiter->parent;
-
-		if (--limiter->watched || !parent)
-			continue;
-		if (limiter->previous_watched)
-			limiter->previous_watched->next_watched = limiter->next_watched;
-		else
-			parent->first_watched = limiter->next_watched;
-		if (limiter->next_watched)
-			limiter->next_watched->previous_watched = limiter->previous_watched;
-	}
-}
-
-static void fire(struct schedule *schedule, struct limiter *limiter)
-{
-	while (limiter->watchers) {
-		struct watcher *watcher = limiter->watchers;
-
-		limiter_unwatch(watcher);
-		watcher->fired = true;
-		watcher->next = schedule->fired;
-		schedule->fired = watcher;
-	}
-}
-
 /*
  * Sets or clears the time at which @limiter must be settled again. A watcher's holds while nothing
  * changes above. See wake_watchers().
@@ -230,7 +186,7 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 	} else if (limiter->watchers) {
 		at_ns = limiter_when(schedule, limiter, 1);
 		if (at_ns <= schedule->now_ns) {
-			fire(schedule, limiter);
+			limiter_fire(schedule, limiter);
 			at_ns = NEVER_NS;
 		}
 	}
@@ -416,35 +372,6 @@ uint64_t limiter_when_ahead(const struct limiter *limiter, uint64_t tokens, uint
 	return at_ns;
 }
 
-void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher)
-{
-	assert(!watcher->limiter);
-	if (watcher->fired)
-		return;
-	watcher->limiter = limiter;
-	watcher->previous = NULL;
-	watcher->next = limiter->watchers;
-	if (watcher->next)
-		watcher->next->previous = watcher;
-	limiter->watchers = watcher;
-	count_watched(limiter);
-	limiter_settle(schedule, limiter);
-}
-
-void limiter_unwatch(struct watcher *watcher)
-{
-	if (!watcher->limiter)
-		return;
-	if (watcher->previous)
-		watcher->previous->next = watcher->next;
-	else
-		watcher->limiter->watchers = watcher->next;
-	if (watcher->next)
-		watcher->next->previous = watcher->previous;
-	uncount_watched(watcher->limiter);
-	watcher->limiter = NULL;
-}
-
 void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		       const struct settings *settings, struct bucket *buckets, bool full)
 {
@@ -493,7 +420,7 @@ void limiter_evict(struct schedule *schedule, struct limiter *limiter)
 		queue_append(&schedule->done, waiter);
 	}
 	limiter_settle(schedule, limiter);
-	fire(schedule, limiter);
+	limiter_fire(schedule, limiter);
 	heap_remove(&schedule->deadlines, &limiter->due);
 }
 

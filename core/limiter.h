@@ -144,6 +144,9 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter);
 void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher);
 void limiter_unwatch(struct watcher *watcher);
 
+/* Puts all who watch @limiter itself on schedule->fired. */
+void limiter_fire(struct schedule *schedule, struct limiter *limiter);
+
 /* Ends everything in @limiter, which is about to go: readers get -ENODEV, watchers fire. */
 void limiter_evict(struct schedule *schedule, struct limiter *limiter);
 

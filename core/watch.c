@@ -1,0 +1,77 @@
+/* watch - those who want to know when a token could be had; see limiter.h. */
+#include "limiter.h"
+
+#include <assert.h>
+
+/* One more watches in @limiter: it and those above it know which children to look at. */
+static void count_watched(struct limiter *limiter)
+{
+	for (; limiter; limiter = limiter->parent) {
+		struct limiter *parent = limiter->parent;
+
+		if (limiter->watched++ || !parent)
+			continue;
+		limiter->previous_watched = NULL;
+		limiter->next_watched = parent->first_watched;
+		if (limiter->next_watched)
+			limiter->next_watched->previous_watched = limiter;
+		parent->first_watched = limiter;
+	}
+}
+
+static void uncount_watched(struct limiter *limiter)
+{
+	for (; limiter; limiter = limiter->parent) {
+		struct limiter *parent = limiter->parent;
+
+		if (--limiter->watched || !parent)
+			continue;
+		if (limiter->previous_watched)
+			limiter->previous_watched->next_watched = limiter->next_watched;
+		else
+			parent->first_watched = limiter->next_watched;
+		if (limiter->next_watched)
+			limiter->next_watched->previous_watched = limiter->previous_watched;
+	}
+}
+
+void limiter_fire(struct schedule *schedule, struct limiter *limiter)
+{
+	while (limiter->watchers) {
+		struct watcher *watcher = limiter->watchers;
+
+		limiter_unwatch(watcher);
+		watcher->fired = true;
+		watcher->next = schedule->fired;
+		schedule->fired = watcher;
+	}
+}
+
+void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher)
+{
+	assert(!watcher->limiter);
+	if (watcher->fired)
+		return;
+	watcher->limiter = limiter;
+	watcher->previous = NULL;
+	watcher->next = limiter->watchers;
+	if (watcher->next)
+		watcher->next->previous = watcher;
+	limiter->watchers = watcher;
+	count_watched(limiter);
+	limiter_settle(schedule, limiter);
+}
+
+void limiter_unwatch(struct watcher *watcher)
+{
+	if (!watcher->limiter)
+		return;
+	if (watcher->previous)
+		watcher->previous->next = watcher->next;
+	else
+		watcher->limiter->watchers = watcher->next;
+	if (watcher->next)
+		watcher->next->previous = watcher->previous;
+	uncount_watched(watcher->limiter);
+	watcher->limiter = NULL;
+}
