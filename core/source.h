@@ -4,11 +4,18 @@
  * The engine hands over one change at a time, complete and checked, and goes on with everything
  * else until the answer comes. Where nothing needs to be kept the answer comes at once. Another
  * source is another implementation of this struct in fs/source_NAME.c.
+ *
+ * The source of a fleet (fleet.h) takes part in every step too: what this host may use of a limiter
+ * comes and goes with time.
  */
 #ifndef RATEFS_CORE_SOURCE_H
 #define RATEFS_CORE_SOURCE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct change;
+struct limiter;
 
 struct source {
 	/*
@@ -16,6 +23,19 @@ struct source {
 	 * or later under the engine's lock. The change stays in place until then.
 	 */
 	void (*store)(struct source *source, struct change *change);
+
+	/* The others are NULL for a source of one host. */
+
+	/* At the begin of each step, before anybody is served: takes away what may not be used any more. */
+	void (*before)(struct source *source, uint64_t now_ns);
+	/* When all who were due are served. */
+	void (*after)(struct source *source, uint64_t now_ns);
+	/* When there must be a step at the latest, or NEVER_NS. */
+	uint64_t (*next_ns)(const struct source *source);
+	/* A change was applied: @limiter was made, tuned, or is about to be freed. */
+	int (*adopt)(struct source *source, struct limiter *limiter);
+	/* Somebody asked for more of @limiter, or its ancestors, than was there. */
+	void (*rouse)(struct source *source, struct limiter *limiter);
 };
 
 #endif

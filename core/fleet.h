@@ -1,0 +1,192 @@
+/*
+ * fleet - the lease protocol of one host.
+ *
+ * A fleet's hosts share each limiter's capacity by leasing its partitions from one another through a
+ * coordinator (coordinator.h). No two hosts are ever entitled to one partition, whatever happens to
+ * processes, clocks, links and servers.
+ *
+ * NODES
+ *
+ *	/v			layout version
+ *	/g			constants, the last limiter's id, the last changes; its version counts
+ *				changes of settings, and is the one node that every host watches
+ *	/c/LID			a limiter: name, parent, generation, settings, and what they were
+ *	/h/HID			ephemeral, one a session; its version counts this host's transactions
+ *	/l/LID/P		ephemeral: partition P is leased, by the host in its data
+ *	/f/LID/P		partition P is free and was given back cleanly; what was left in it
+ *	/w/LID/HID-N-W-SEQ	ephemeral: a host of weight W wants N partitions
+ *
+ * RULES
+ *
+ *  1. One session a host. With a new session, or when its /h node is gone, a host drops everything
+ *     first and then gives itself a new HID.
+ *  2. Every change is one transaction: check /g at the version applied, set /h/HID at the version
+ *     known, and then what it is for. One is under way at a time. The time is taken before it is sent.
+ *  3. Only an acknowledged transaction extends the right: right_end = max(right_end, sent + D). It is
+ *     for everything that is held.
+ *  4. A partition is used only while it is held and now < right_end, checked in each step before
+ *     anything is granted.
+ *  5. A transaction with nothing else renews the right every R while anything is held. A right that
+ *     has lapsed may revive in the same session.
+ *  6. Taking a clean partition: delete /f/P, create /l/P. Usable at the acknowledgement.
+ *  7. Taking an unclean one, without a marker: create /f/P, delete /f/P, create /l/P, which asserts
+ *     that there is none. Usable Q after the acknowledgement was received.
+ *  8. Giving back: it is not used any more; then delete /l/P, create /f/P.
+ *  9. After an unknown outcome what it was about is not usable, and nothing else is sent before a
+ *     barrier: the version of /h is read, and a transaction with it acknowledged. No older request can
+ *     be executed then. Partitions in doubt are looked at: if the lease is this host's, it is usable Q
+ *     later; else it is not held.
+ * 10. Another version of /h without an unknown outcome is a history that was lost, or a foreign hand:
+ *     everything is dropped, and a new session begun. Another version of /g: the new settings are
+ *     applied, then it is tried again.
+ * 11. A clean take skips the wait only if the marker was made in the epoch of the transaction that
+ *     takes it: what was written before an election may have been lost in it.
+ * 12. What is left in the bucket goes with a partition that is given back, and comes with one that is
+ *     taken cleanly. After an unclean take and after a lapse the bucket is empty.
+ * 13. Without an answer for ANSWER_NS the connection is given up.
+ * 14. A limiter's id is never used again, so its markers are made with it.
+ * 15. Leaving: use stops, everything is given back, the session is closed.
+ *
+ * WHY IT IS SAFE
+ *
+ * Let A have used partition P, and B be entitled to it next. A's last right for P came from an
+ * acknowledged transaction; it wrote a node of A's session (/h), so it was committed before that
+ * session was closed, and before a give-back by A, since A sends one after the other. /l/P disappears
+ * only in the close or in the give-back, and B's create of it succeeds only after that. If A gave it
+ * back, it had stopped before (8), and B may begin at once, if that give-back is not one that an
+ * election took back (11). If not, B's acknowledgement is received later, in true time, than A's last
+ * acknowledged transaction was sent. A stops D after that sending by its holder's clock, and B begins
+ * Q = 1.01 D + 0.25 s after that receiving by its waiter's clock: with clocks within 0.5 % of true
+ * time, A is first. A missing marker only ever causes a wait.
+ *
+ * CHOOSING
+ *
+ * Demand is what readers wait for and were granted of late. A host that wants more than it has lists
+ * what is free, and takes partitions at random, several in a transaction. If there are not enough, it
+ * makes a /w node. All who see the same /w nodes compute the same shares (share.h), and hosts above
+ * theirs give back, oldest first, a quarter of the excess every R, none younger than a third of
+ * `lease`. A host that has what it wants looks for /w nodes of others every third of `lease`.
+ */
+#ifndef RATEFS_CORE_FLEET_H
+#define RATEFS_CORE_FLEET_H
+
+#include "coordinator.h"
+#include "engine.h"
+#include "holding.h"
+
+enum {
+	HID_TEXT = 14,	    /* 13 base32 characters and the zero at the end */
+	FLEET_LEASES_MAX = 10000, /* of one host: their paths must fit a closing transaction */
+};
+
+#define FLEET_ANSWER_NS	 UINT64_C(700000000)   /* rule 13 */
+#define FLEET_HANDLE_NS	 UINT64_C(60000000000) /* so long without a connection: a new session */
+#define FLEET_RENEWAL_NS UINT64_C(1500000000)  /* R, unless the fleet has another */
+#define FLEET_RIGHT_NS	 UINT64_C(8000000000)  /* D, likewise */
+#define FLEET_SESSION_NS UINT64_C(6000000000)  /* T, likewise */
+
+/* The same for all hosts; in /g. */
+struct fleet_constants {
+	uint64_t renewal_ns;	/* R */
+	uint64_t right_ns;	/* D */
+	uint64_t quarantine_ns; /* Q */
+	uint64_t session_ns;	/* T */
+};
+
+/* What this host was told. */
+struct fleet_options {
+	const char *host; /* borrowed */
+	uint32_t weight;  /* 1 to 1000 */
+	struct fleet_constants constants; /* for a fleet that is made now */
+};
+
+enum fleet_state {
+	FLEET_CLOSED,	   /* no session */
+	FLEET_CONNECTING,  /* a session is being opened */
+	FLEET_PREPARING,   /* the layout is looked at, or made */
+	FLEET_LOADING,	   /* settings are read */
+	FLEET_JOINING,	   /* the host's node is being made */
+	FLEET_READY,	   /* leases can be taken */
+	FLEET_IN_DOUBT,	   /* a barrier is under way after an unknown outcome */
+	FLEET_REFUSED,	   /* the layout is another version's, or access is denied */
+	FLEET_STATE_COUNT
+};
+
+/* Counted since the start; for status, metrics and the simulator. */
+struct fleet_counters {
+	uint64_t transactions;
+	uint64_t reads;
+	uint64_t lists;
+	uint64_t taken_clean, taken_unclean, given_back, conflicts;
+	uint64_t renewals;
+	uint64_t sessions;
+	uint64_t lapses;
+	uint64_t unknown;
+	uint64_t late_grants;
+};
+
+struct fleet;
+
+/* What the fleet tells those who look: a line of words. Must not call back. */
+struct fleet_listener {
+	void (*event)(struct fleet_listener *listener, const char *text);
+	/* A change of state of a lease; @index counts partitions, then reserves. May be NULL. */
+	void (*lease)(struct fleet_listener *listener, const struct holding *holding,
+		      uint32_t index, enum lease_state from, enum lease_state to);
+	/* A limiter was made, tuned, renamed or removed by another host. May be NULL. */
+	void (*applied)(struct fleet_listener *listener, struct limiter *limiter, const char *text);
+};
+
+/*
+ * A fleet for @engine, whose source it is then (fleet_source()), with no session yet. @coordinator,
+ * @options and @listener are borrowed. NULL when there is no memory. Q of the options is computed.
+ */
+struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
+			const struct fleet_options *options, struct fleet_listener *listener);
+
+/* Frees it; the coordinator has none of its requests any more, the engine no readers and changes. */
+void fleet_free(struct fleet *fleet);
+
+/* The engine's source. */
+struct source *fleet_source(struct fleet *fleet);
+
+/* Opens the first session. */
+void fleet_start(struct fleet *fleet, uint64_t now_ns);
+
+/*
+ * Leaves: gives back and closes the session, as far as that is possible; fleet_has_left() then.
+ * Engine_stop() first.
+ */
+void fleet_leave(struct fleet *fleet, uint64_t now_ns);
+bool fleet_has_left(const struct fleet *fleet);
+
+/*
+ * What comes from the coordinator; each after engine_run(). fleet_connected(): also after a
+ * connection was lost, in the same session. fleet_expired(): the session is gone and all its nodes
+ * may be others' by now. fleet_changed(): a node that was watched changed.
+ */
+void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns);
+void fleet_disconnected(struct fleet *fleet, uint64_t now_ns);
+void fleet_expired(struct fleet *fleet, uint64_t now_ns);
+void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns);
+void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_ns);
+
+/* For those who look. */
+enum fleet_state fleet_state(const struct fleet *fleet);
+const char *fleet_state_name(enum fleet_state state);
+const struct fleet_counters *fleet_counters(const struct fleet *fleet);
+const struct fleet_constants *fleet_constants(const struct fleet *fleet);
+const char *fleet_hid(const struct fleet *fleet); /* "" without a session */
+uint64_t fleet_session(const struct fleet *fleet);
+uint32_t fleet_leases(const struct fleet *fleet); /* held, of all limiters */
+/* Seconds of right left, 0 if it has run out; whether the coordinator is out of reach. */
+uint64_t fleet_right_ns(const struct fleet *fleet);
+bool fleet_is_degraded(const struct fleet *fleet);
+
+/*
+ * Whether this host may use partition @index of @holding now, as of the last step: for the
+ * simulator's check that no two hosts may.
+ */
+bool fleet_is_entitled(const struct fleet *fleet, const struct holding *holding, uint32_t index);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * lease - the life of one partition's lease on one host.
+ *
+ *	NONE --take--> TAKING --acknowledged, clean--> HELD
+ *	               TAKING --acknowledged, unclean--> WAITING --Q later--> HELD
+ *	               TAKING --refused--> NONE
+ *	               TAKING --unknown--> IN_DOUBT
+ *	HELD, WAITING --give back--> DRAINING --acknowledged--> NONE
+ *	                             DRAINING --refused: not sent again yet--> DRAINING
+ *	                             DRAINING --unknown--> IN_DOUBT
+ *	IN_DOUBT --barrier, ours--> WAITING
+ *	IN_DOUBT --barrier, not ours--> NONE
+ *	any --session lost--> NONE
+ *
+ * The right to use what is HELD is the host's, in fleet.h: it ends for all at once.
+ */
+#ifndef RATEFS_CORE_LEASE_H
+#define RATEFS_CORE_LEASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum lease_state {
+	LEASE_NONE,
+	LEASE_TAKING,
+	LEASE_WAITING,
+	LEASE_HELD,
+	LEASE_DRAINING,
+	LEASE_IN_DOUBT,
+	LEASE_STATE_COUNT
+};
+
+struct lease {
+	uint8_t state;	    /* enum lease_state */
+	bool sent;	    /* DRAINING: the give-back is under way */
+	uint64_t since_ns;  /* HELD: since when, by the engine's clock */
+	uint64_t usable_ns; /* WAITING: until when, by the waiter's clock */
+	uint64_t granted;   /* HELD: what the limiter had granted when it came */
+};
+
+/* Whether a lease may go from @from to @to; a step that may not is a broken promise of our own. */
+bool lease_may_become(enum lease_state from, enum lease_state to);
+
+/* Takes that step; asserts that it may. */
+void lease_become(struct lease *lease, enum lease_state to);
+
+/* One word: free, taking, waiting, held, draining, in_doubt. */
+const char *lease_state_name(enum lease_state state);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * share - who should have how many partitions: exact max-min fairness.
+ *
+ * Nobody gets more than he wants; what is left by those who want little goes to the others in
+ * proportion to their weights; remainders go one by one in order of sequence. All hosts that see the
+ * same claims compute the same shares.
+ */
+#ifndef RATEFS_CORE_SHARE_H
+#define RATEFS_CORE_SHARE_H
+
+#include <stdint.h>
+
+struct claim {
+	uint32_t wanted;
+	uint32_t weight;   /* at least 1 */
+	uint64_t sequence; /* no two are the same */
+	uint32_t gets;	   /* filled in */
+};
+
+/*
+ * Divides @capacity among @count claims, which it may put into another order. The sum of what they
+ * get is the smaller of the capacity and the sum of what is wanted.
+ */
+void share_divide(struct claim *claims, uint32_t count, uint32_t capacity);
+
+#endif
