@@ -4,6 +4,9 @@
 #include <assert.h>
 
 static const int64_t LEVEL_MIN = -(INT64_C(1) << 62);
+static const int64_t TOKENS_LIMIT = INT64_C(1) << 60; /* of a part that another host left */
+
+enum { BUCKET_NANO = 1000000000 };
 
 uint64_t bucket_capacity(const struct bucket *bucket)
 {
@@ -224,4 +227,78 @@ uint64_t bucket_when(const struct bucket *bucket, uint64_t tokens, uint64_t now_
 		at_ns = bucket->grid_ns + ticks * bucket->interval_ns;
 	}
 	return at_ns > now_ns ? at_ns : now_ns;
+}
+
+/* Adds @units of 1/den token, which may be negative. */
+static void add_units(struct bucket *bucket, i128 units)
+{
+	i128 den = (i128)bucket->flow.den, whole;
+
+	units += (i128)bucket->part;
+	whole = units / den;
+	if (units % den < 0)
+		whole--;
+	bucket->level += (int64_t)whole;
+	bucket->released += (int64_t)whole;
+	bucket->part = (uint64_t)(units - whole * den);
+}
+
+struct bucket_part bucket_split(struct bucket *bucket, uint32_t shares, uint64_t most)
+{
+	struct bucket_part part = {0};
+	u128 units, share;
+
+	assert(shares);
+	if (bucket->level < 0) {
+		if (shares > 1)
+			return part;
+		part.tokens = bucket->level;
+		if (bucket->account)
+			bucket->account->put += units_of(bucket, (uint64_t)-bucket->level);
+		bucket->level = 0;
+		if (bucket->released < 0)
+			bucket->released = 0;
+		return part;
+	}
+	units = units_of(bucket, (uint64_t)bucket->level) + bucket->part;
+	share = units / shares;
+	if (share > units_of(bucket, most))
+		share = units_of(bucket, most);
+	/* Billionths, rounded down; what is smaller than one is lost with the last. */
+	part.tokens = (int64_t)(share / bucket->flow.den);
+	part.nano = (uint32_t)(share % bucket->flow.den * BUCKET_NANO / bucket->flow.den);
+	if (bucket->account)
+		bucket->account->taken += share;
+	add_units(bucket, -(i128)share);
+	return part;
+}
+
+void bucket_join(struct bucket *bucket, const struct bucket_part *part)
+{
+	i128 units = (i128)part->tokens * (i128)bucket->flow.den +
+		     (i128)((u128)part->nano * bucket->flow.den / BUCKET_NANO);
+
+	if (part->tokens < -TOKENS_LIMIT || part->tokens > TOKENS_LIMIT)
+		return;
+	if (bucket->account && units >= 0)
+		bucket->account->put += (u128)units;
+	else if (bucket->account)
+		bucket->account->taken += (u128)-units;
+	add_units(bucket, units);
+	spill(bucket);
+}
+
+void bucket_leave(struct bucket *bucket, uint64_t tokens)
+{
+	u128 units;
+
+	if (bucket->level < 0 || (uint64_t)bucket->level < tokens)
+		return;
+	units = units_of(bucket, (uint64_t)bucket->level - tokens) + bucket->part;
+	if (bucket->account)
+		bucket->account->spilled += units;
+	bucket->level = (int64_t)tokens;
+	bucket->part = 0;
+	if (bucket->released > bucket->level)
+		bucket->released = bucket->level;
 }

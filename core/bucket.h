@@ -75,6 +75,24 @@ void bucket_fill(struct bucket *bucket);
 /* Sets the level to what was known to be left, as far as it makes sense. */
 void bucket_restore(struct bucket *bucket, int64_t level, uint64_t part);
 
+/* A part of a level: @tokens, and @nano billionths of one more. May be negative in whole: a debt. */
+struct bucket_part {
+	int64_t tokens;
+	uint32_t nano;
+};
+
+/*
+ * Takes out one of @shares equal parts of what is left (all of it with 1), but at most @most tokens,
+ * to be put into another host's bucket; a debt goes only with the last. Refill first.
+ */
+struct bucket_part bucket_split(struct bucket *bucket, uint32_t shares, uint64_t most);
+
+/* Puts in what another host took out; what finds no room is spilled. Refill first. */
+void bucket_join(struct bucket *bucket, const struct bucket_part *part);
+
+/* Leaves at most @tokens in the bucket. Refill first. */
+void bucket_leave(struct bucket *bucket, uint64_t tokens);
+
 /* A new rate, burst or interval counts from now on; the level stays, what is over spills. */
 void bucket_retune(struct bucket *bucket, const struct rate *rate, uint64_t burst,
 		   uint64_t interval_ns, uint64_t now_ns);

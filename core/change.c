@@ -63,7 +63,8 @@ static int prepare_make(struct engine *engine, struct change *change)
 			return err;
 	}
 	change->made = tree_new(change->name);
-	if (!change->made)
+	if (!change->made ||
+	    (engine->source->adopt && engine->source->adopt(engine->source, change->made)))
 		return refuse(change, -ENOMEM, "no memory for a limiter");
 	return get_buckets(change);
 }
@@ -182,9 +183,7 @@ static void apply(struct engine *engine, struct change *change)
 		change->buckets = NULL;
 		break;
 	case CHANGE_REMOVE:
-		partition_remove(&engine->schedule, change->limiter, 0);
-		limiter_evict(&engine->schedule, change->limiter);
-		tree_remove(&engine->tree, change->limiter);
+		engine_removed(engine, change->limiter);
 		break;
 	case CHANGE_RENAME:
 		tree_rename(&engine->tree, change->limiter, change->renamed);
@@ -199,20 +198,28 @@ static void apply(struct engine *engine, struct change *change)
 	}
 }
 
+/* Frees what was got for a change that was not applied. */
+static void unprepare(struct change *change)
+{
+	if (change->made)
+		limiter_free(change->made);
+	free(change->buckets);
+	free(change->renamed);
+	change->made = NULL;
+	change->buckets = NULL;
+	change->renamed = NULL;
+}
+
 /* The first in line is done: hands it to the caller. */
 static void finish(struct engine *engine, int outcome)
 {
 	struct change *change = engine->line;
 
 	change->outcome = outcome;
-	if (outcome && change->made) {
-		limiter_free(change->made);
-		change->made = NULL;
-	}
+	if (outcome)
+		unprepare(change);
 	free(change->buckets);
-	free(change->renamed);
 	change->buckets = NULL;
-	change->renamed = NULL;
 	engine->line = change->next;
 	if (!engine->line)
 		engine->line_last = NULL;
@@ -296,6 +303,54 @@ void engine_stored(struct engine *engine, struct change *change, int err)
 		start_changes(engine);
 }
 
+void engine_again(struct engine *engine, struct change *change)
+{
+	assert(change == engine->line && change->started);
+	unprepare(change);
+	change->error[0] = '\0';
+	change->started = false;
+	if (!engine->storing)
+		start_changes(engine);
+}
+
+int engine_tuned(struct engine *engine, struct limiter *limiter, const struct settings *settings,
+		 uint32_t *altered)
+{
+	struct change change = {.limiter = limiter, .settings = *settings};
+	int err = get_buckets(&change);
+
+	if (err)
+		return err;
+	apply_settings(engine, &change);
+	*altered = change.altered;
+	return 0;
+}
+
+void engine_owned(struct limiter *limiter, const struct owner *owner)
+{
+	set_owner(limiter, owner);
+}
+
+int engine_renamed(struct engine *engine, struct limiter *limiter, const char *name)
+{
+	char *copy;
+
+	if (tree_find(&engine->tree, limiter->parent, name))
+		return -EEXIST;
+	copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	tree_rename(&engine->tree, limiter, copy);
+	return 0;
+}
+
+void engine_removed(struct engine *engine, struct limiter *limiter)
+{
+	partition_remove(&engine->schedule, limiter, 0);
+	limiter_evict(&engine->schedule, limiter);
+	tree_remove(&engine->tree, limiter);
+}
+
 int engine_restore(struct engine *engine, struct limiter *parent, const char *name,
 		   const struct settings *settings, const struct owner *owner,
 		   const struct level *levels, uint32_t level_count, struct limiter **restored)
@@ -314,6 +369,10 @@ int engine_restore(struct engine *engine, struct limiter *parent, const char *na
 	if (err)
 		return err;
 	limiter = tree_new(name);
+	if (limiter && engine->source->adopt && engine->source->adopt(engine->source, limiter)) {
+		limiter_free(limiter);
+		limiter = NULL;
+	}
 	if (!limiter) {
 		free(change.buckets);
 		return -ENOMEM;

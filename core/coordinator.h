@@ -19,9 +19,9 @@
 #include <stdint.h>
 
 enum {
-	OPERATIONS_MAX = 100,	 /* of one transaction */
-	NODE_DATA_MAX = 65536,	 /* bytes of a node that are read; more is ANSWER_REFUSED */
-	NODE_PATH_MAX = 256,	 /* bytes of a path, with the zero at its end */
+	OPERATIONS_MAX = 100,  /* of one transaction */
+	NODE_DATA_MAX = 65536, /* bytes of a node that are read; more is ANSWER_REFUSED */
+	NODE_PATH_MAX = 256,   /* bytes of a path, with the zero at its end */
 	NODE_VERSION_ANY = -1,
 };
 
@@ -39,9 +39,9 @@ struct operation {
 	enum operation_kind kind;
 	unsigned int flags; /* CREATE: NODE_EPHEMERAL | ... */
 	int32_t version;    /* CHECK, SET, DELETE: or NODE_VERSION_ANY */
-	char *path;	    /* owned by the request; begins with a slash, relative to the fleet's PATH */
-	char *data;	    /* SET, CREATE: owned by the request, NUL-terminated; NULL is empty */
-	char *made;	    /* CREATE with NODE_SEQUENTIAL: the path it got; owned by the request */
+	char *path; /* owned by the request; begins with a slash, relative to the fleet's PATH */
+	char *data; /* SET, CREATE: owned by the request, NUL-terminated; NULL is empty */
+	char *made; /* CREATE with NODE_SEQUENTIAL: the path it got; owned by the request */
 };
 
 enum request_kind {
@@ -68,21 +68,21 @@ enum answer {
  */
 struct request {
 	enum request_kind kind;
-	bool watch;    /* GET, LIST: fleet_changed() is told once of the next change of this node */
-	char *path;    /* GET, LIST: owned */
+	bool watch; /* GET, LIST: fleet_changed() is told once of the next change of this node */
+	char *path; /* GET, LIST: owned */
 	struct operation *operations; /* TRANSACTION: owned, @operation_count of them */
 	uint32_t operation_count;
 
 	enum answer answer;
-	uint32_t failed;   /* TRANSACTION not OK: the operation that was refused first */
-	uint64_t zxid;	   /* TRANSACTION: its place in the order of writes, if it has a SET; GET: of
+	uint32_t failed; /* TRANSACTION not OK: the operation that was refused first */
+	uint64_t zxid;	 /* TRANSACTION: its place in the order of writes, if it has a SET; GET: of
 			      the last change of the data */
 	uint64_t made_zxid; /* GET: of the write that made the node */
 	int64_t changed_ms; /* GET: time of the last change, by the coordinator's clock */
-	int32_t version;   /* GET */
-	char *data;	   /* GET: NUL-terminated */
-	size_t length;	   /* GET: bytes of data, without the NUL */
-	char **names;	   /* LIST: @name_count of them */
+	int32_t version;    /* GET */
+	char *data;	    /* GET: NUL-terminated */
+	size_t length;	    /* GET: bytes of data, without the NUL */
+	char **names;	    /* LIST: @name_count of them */
 	uint32_t name_count;
 
 	/* The fleet's: what it is for. */

@@ -1,5 +1,6 @@
 /* engine - THE entry: one step per event, see engine.h. */
 #include "engine.h"
+#include "holding.h"
 #include "partition.h"
 
 #include <assert.h>
@@ -38,7 +39,7 @@ static struct waiter *waiter_of_expiry(struct heap_node *node)
 	return ((struct expiry *)((char *)node - offsetof(struct expiry, node)))->waiter;
 }
 
-uint64_t engine_next_ns(const struct engine *engine)
+static uint64_t next_due_ns(const struct engine *engine)
 {
 	const struct heap_node *deadline = engine->schedule.deadlines.root;
 	const struct heap_node *expiry = engine->schedule.expiries.root;
@@ -47,13 +48,36 @@ uint64_t engine_next_ns(const struct engine *engine)
 	return expiry && expiry->key < next_ns ? expiry->key : next_ns;
 }
 
+uint64_t engine_next_ns(const struct engine *engine)
+{
+	uint64_t next_ns = next_due_ns(engine), source_ns = NEVER_NS;
+
+	if (engine->source->next_ns)
+		source_ns = engine->source->next_ns(engine->source);
+	return source_ns < next_ns ? source_ns : next_ns;
+}
+
+/* What was asked for of @limiter may be more than this host holds. */
+static void rouse(struct engine *engine, struct limiter *limiter)
+{
+	if (!engine->source->rouse)
+		return;
+	for (; limiter; limiter = limiter->parent) {
+		if (limiter->holding)
+			engine->source->rouse(engine->source, limiter);
+	}
+	engine->source->after(engine->source, engine->schedule.now_ns);
+}
+
 void engine_run(struct engine *engine, uint64_t now_ns)
 {
 	struct schedule *schedule = &engine->schedule;
 	uint64_t earliest_ns = now_ns > ENGINE_CATCH_UP_NS ? now_ns - ENGINE_CATCH_UP_NS : 0;
 	uint64_t next_ns;
 
-	while ((next_ns = engine_next_ns(engine)) <= now_ns && next_ns != NEVER_NS) {
+	if (engine->source->before)
+		engine->source->before(engine->source, now_ns);
+	while ((next_ns = next_due_ns(engine)) <= now_ns && next_ns != NEVER_NS) {
 		struct heap_node *deadline = schedule->deadlines.root;
 		uint64_t at_ns = next_ns > earliest_ns ? next_ns : earliest_ns;
 
@@ -69,6 +93,23 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 	}
 	if (now_ns > schedule->now_ns)
 		schedule->now_ns = now_ns;
+	if (engine->source->after)
+		engine->source->after(engine->source, schedule->now_ns);
+}
+
+/* Whether partitions are being looked for that would bring more of @limiter. */
+static bool may_come(const struct engine *engine, const struct limiter *limiter)
+{
+	return engine->source->may_come && engine->source->may_come(engine->source, limiter);
+}
+
+/* One whose time is short waits for partitions that are being looked for, but no longer. */
+static uint64_t patient_until_ns(const struct engine *engine, const struct limiter *limiter,
+				 uint64_t expiry_ns)
+{
+	uint64_t patient_ns = engine->schedule.now_ns + ENGINE_PATIENCE_NS;
+
+	return expiry_ns < patient_ns && may_come(engine, limiter) ? patient_ns : expiry_ns;
 }
 
 int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns)
@@ -85,14 +126,22 @@ int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns,
 	if (waiter->expiry) {
 		if (within_ns < NEVER_NS - schedule->now_ns)
 			expiry_ns = schedule->now_ns + within_ns;
-		if (limiter_when(schedule, limiter, waiter->tokens) > expiry_ns) {
+		if (limiter_when(schedule, limiter, waiter->tokens) > expiry_ns &&
+		    !may_come(engine, limiter)) {
 			limiter->counters[COUNTER_REFUSED]++;
+			rouse(engine, limiter);
 			return -EAGAIN;
 		}
+		waiter->expiry->at_ns = expiry_ns;
+		expiry_ns = patient_until_ns(engine, limiter, expiry_ns);
 	}
-	if (limiter_ask(schedule, waiter, expiry_ns))
+	if (limiter_ask(schedule, waiter, expiry_ns)) {
+		if (limiter->holding && !limiter->holding->active)
+			rouse(engine, limiter);
 		return 0;
+	}
 	engine->waiting++;
+	rouse(engine, limiter);
 	return -EINPROGRESS;
 }
 
@@ -101,16 +150,28 @@ int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens,
 	engine_run(engine, now_ns);
 	if (limiter->removed)
 		return -ENODEV;
-	return limiter_try(&engine->schedule, limiter, tokens) ? 0 : -EAGAIN;
+	if (!limiter_try(&engine->schedule, limiter, tokens))
+		return -EAGAIN;
+	if (limiter->holding && !limiter->holding->active)
+		rouse(engine, limiter);
+	return 0;
 }
 
 int engine_try(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 {
 	int err = engine_take(engine, limiter, tokens, now_ns);
 
-	if (err == -EAGAIN)
-		limiter->counters[COUNTER_REFUSED]++;
+	if (err != -EAGAIN)
+		return err;
+	limiter->counters[COUNTER_REFUSED]++;
+	rouse(engine, limiter);
 	return err;
+}
+
+bool engine_may_come(struct engine *engine, struct limiter *limiter, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	return !limiter->removed && may_come(engine, limiter);
 }
 
 bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t now_ns)
@@ -165,6 +226,7 @@ void engine_watch(struct engine *engine, struct limiter *limiter, struct watcher
 	engine_run(engine, now_ns);
 	assert(!limiter->removed);
 	limiter_watch(&engine->schedule, limiter, watcher);
+	rouse(engine, limiter);
 }
 
 void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now_ns)

@@ -21,6 +21,9 @@
 
 #define ENGINE_CATCH_UP_NS UINT64_C(10000000)
 
+/* So long at most waits one who would not wait, while partitions are being looked for (fleets). */
+#define ENGINE_PATIENCE_NS UINT64_C(500000000)
+
 /* Limits at the door: -ENOSPC. */
 enum {
 	ENGINE_LIMITERS_MAX = 1000000,
@@ -114,6 +117,9 @@ int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns,
 /* Takes @tokens now (0), or not: -EAGAIN, counted as refused; -ENODEV. */
 int engine_try(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
 
+/* Whether partitions are being looked for that would bring more: then asking is better than trying. */
+bool engine_may_come(struct engine *engine, struct limiter *limiter, uint64_t now_ns);
+
 /* As engine_try(), but counts no refusal: for one who will wait if it must. */
 int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
 
@@ -158,6 +164,22 @@ bool engine_withdraw(struct engine *engine, struct change *change);
 
 /* The source's answer to the change it was given last; if late, after an engine_run(). */
 void engine_stored(struct engine *engine, struct change *change, int err);
+
+/*
+ * The source found things changed since the first change was prepared, and nothing done: it is
+ * checked again, and handed over again unless it is refused now.
+ */
+void engine_again(struct engine *engine, struct change *change);
+
+/*
+ * What another host has done. Each takes effect at once, whatever changes are under way here; 0,
+ * -ENOMEM, or the errno with which the change would be refused here.
+ */
+int engine_tuned(struct engine *engine, struct limiter *limiter, const struct settings *settings,
+		 uint32_t *altered);
+void engine_owned(struct limiter *limiter, const struct owner *owner);
+int engine_renamed(struct engine *engine, struct limiter *limiter, const char *name);
+void engine_removed(struct engine *engine, struct limiter *limiter);
 
 /*
  * A limiter found in the source at the start. Its buckets hold @levels (@level_count of them, taken

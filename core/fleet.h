@@ -73,9 +73,9 @@
 #include "coordinator.h"
 #include "engine.h"
 #include "holding.h"
+#include "record.h"
 
 enum {
-	HID_TEXT = 14,	    /* 13 base32 characters and the zero at the end */
 	FLEET_LEASES_MAX = 10000, /* of one host: their paths must fit a closing transaction */
 };
 
@@ -85,30 +85,22 @@ enum {
 #define FLEET_RIGHT_NS	 UINT64_C(8000000000)  /* D, likewise */
 #define FLEET_SESSION_NS UINT64_C(6000000000)  /* T, likewise */
 
-/* The same for all hosts; in /g. */
-struct fleet_constants {
-	uint64_t renewal_ns;	/* R */
-	uint64_t right_ns;	/* D */
-	uint64_t quarantine_ns; /* Q */
-	uint64_t session_ns;	/* T */
-};
-
 /* What this host was told. */
 struct fleet_options {
-	const char *host; /* borrowed */
-	uint32_t weight;  /* 1 to 1000 */
+	const char *host;		  /* borrowed */
+	uint32_t weight;		  /* 1 to 1000 */
 	struct fleet_constants constants; /* for a fleet that is made now */
 };
 
 enum fleet_state {
-	FLEET_CLOSED,	   /* no session */
-	FLEET_CONNECTING,  /* a session is being opened */
-	FLEET_PREPARING,   /* the layout is looked at, or made */
-	FLEET_LOADING,	   /* settings are read */
-	FLEET_JOINING,	   /* the host's node is being made */
-	FLEET_READY,	   /* leases can be taken */
-	FLEET_IN_DOUBT,	   /* a barrier is under way after an unknown outcome */
-	FLEET_REFUSED,	   /* the layout is another version's, or access is denied */
+	FLEET_CLOSED,	  /* no session */
+	FLEET_CONNECTING, /* a session is being opened */
+	FLEET_PREPARING,  /* the layout is looked at, or made */
+	FLEET_LOADING,	  /* settings are read */
+	FLEET_JOINING,	  /* the host's node is being made */
+	FLEET_READY,	  /* leases can be taken */
+	FLEET_IN_DOUBT,	  /* a barrier is under way after an unknown outcome */
+	FLEET_REFUSED,	  /* the layout is another version's, or access is denied */
 	FLEET_STATE_COUNT
 };
 
@@ -138,7 +130,7 @@ struct fleet_listener {
 };
 
 /*
- * A fleet for @engine, whose source it is then (fleet_source()), with no session yet. @coordinator,
+ * A fleet for @engine, which is given fleet_source() by engine_init() only then; no session yet. @coordinator,
  * @options and @listener are borrowed. NULL when there is no memory. Q of the options is computed.
  */
 struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
@@ -181,6 +173,7 @@ uint64_t fleet_session(const struct fleet *fleet);
 uint32_t fleet_leases(const struct fleet *fleet); /* held, of all limiters */
 /* Seconds of right left, 0 if it has run out; whether the coordinator is out of reach. */
 uint64_t fleet_right_ns(const struct fleet *fleet);
+bool fleet_is_connected(const struct fleet *fleet);
 bool fleet_is_degraded(const struct fleet *fleet);
 
 /*

@@ -19,18 +19,21 @@ enum { DEMAND_SLOTS = 10 };
 #define DEMAND_SLOT_NS UINT64_C(100000000)
 
 struct holding {
-	struct limiter *limiter; /* borrowed: the limiter lives longer */
-	struct holding *next, *previous; /* all of the fleet */
-	struct holding *next_active;	 /* those that are looked at every DEMAND_SLOT_NS */
+	struct limiter *limiter;      /* borrowed: the limiter lives longer */
+	struct holding *next, **back; /* all of the fleet: where the one before points here */
+	struct holding *next_active;  /* those that are looked at every DEMAND_SLOT_NS */
+	struct holding *next_by_id;   /* hash chain */
+	struct holding *next_work;    /* those that have something to send */
 	bool active;
+	bool has_work;
 
 	struct settings settings; /* as set, for the whole fleet */
 	struct settings before;	  /* as they were, if @restricted */
-	bool restricted;	  /* until @restricted_ns: a change of the count is not everywhere yet */
-	uint64_t restricted_ns;	  /* by the waiter's clock */
-	uint64_t id;		  /* LID */
-	uint64_t generation;	  /* counts changes */
-	int32_t version;	  /* of its node */
+	bool restricted; /* until @restricted_ns: a change of the count is not everywhere yet */
+	uint64_t restricted_ns; /* by the waiter's clock */
+	uint64_t id;		/* LID */
+	uint64_t generation;	/* counts changes */
+	int32_t version;	/* of its node */
 
 	/* Leases: partitions 0 to slots-1, and at most one of the reserve. */
 	struct lease *leases; /* owned; NULL until there is one */
@@ -43,25 +46,39 @@ struct holding {
 	/* What this host may use, as its buckets know it. */
 	uint32_t usable;
 	bool reserve_usable;
-	uint8_t degraded; /* enum degraded that is in force, or DEGRADED_COUNT */
+	bool alone;    /* no other host is seen: single partitions begin full */
+	bool degraded; /* its setting for that is in force */
 
 	/* Demand: see demand.c. */
-	uint32_t wanted;		     /* partitions, now */
-	uint32_t wanted_slots[DEMAND_SLOTS]; /* the most in each of the last slots */
-	uint64_t granted_slots[DEMAND_SLOTS]; /* what had been granted at the end of each */
-	uint64_t refused_slots[DEMAND_SLOTS]; /* likewise refused */
-	uint64_t slot;			     /* number of the newest slot */
+	uint32_t wanted; /* partitions: the most in the last slots */
+	struct demand_slot {
+		uint32_t wanted;
+		uint64_t granted, refused, delayed_ns; /* counters at its end */
+	} slots_of_demand[DEMAND_SLOTS];
+	uint64_t slot; /* number of the newest */
 
-	/* Search and contention: see choose.c. */
-	struct search *search;	/* owned; a round of listings under way, or what it found */
+	/* Search and contention: see choose.c and search.c. */
+	struct search *search;	 /* owned; under way, NULL */
 	uint64_t next_search_ns; /* not before */
-	uint64_t next_give_ns;	 /* under contention */
-	uint64_t next_claim_ns;	 /* a new /w node or another number in it */
+	uint64_t next_give_ns;	 /* likewise, under contention */
+	uint64_t next_claim_ns;	 /* likewise, another number in the /w node */
 	uint32_t claimed;	 /* N of our /w node, 0: there is none */
 	char *claim;		 /* owned: its name, NULL */
+	bool unmet;		 /* the last search did not find enough */
+	bool contended;		 /* all together want more than there is */
+	bool reclaim;		 /* go to the end of the line */
 	uint32_t target;	 /* our share under contention; UINT32_MAX: there is none */
-	bool starving;		 /* others get nothing: we rotate */
+	bool starving;		 /* somebody's share is 0 */
 };
+
+/* A holding of @limiter, which owns it; NULL when there is no memory. */
+struct holding *holding_new(struct limiter *limiter);
+
+/* Frees it, and takes it out of its fleet's list. */
+void holding_free(struct holding *holding);
+
+/* Makes room for leases of @count partitions. 0 or -ENOMEM. */
+int holding_grow(struct holding *holding, uint32_t count);
 
 /* What of settings and leases may be used now, as settings for the limiter's buckets. */
 void holding_share(const struct holding *holding, struct settings *share);

@@ -20,6 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct bucket_part;
+
 enum lease_state {
 	LEASE_NONE,
 	LEASE_TAKING,
@@ -33,9 +35,11 @@ enum lease_state {
 struct lease {
 	uint8_t state;	    /* enum lease_state */
 	bool sent;	    /* DRAINING: the give-back is under way */
+	bool unmarked;	    /* DRAINING: its quarantine was not over, so the next one waits too */
 	uint64_t since_ns;  /* HELD: since when, by the engine's clock */
 	uint64_t usable_ns; /* WAITING: until when, by the waiter's clock */
 	uint64_t granted;   /* HELD: what the limiter had granted when it came */
+	struct bucket_part *parts; /* DRAINING: owned, what goes with it, one a limit; or NULL */
 };
 
 /* Whether a lease may go from @from to @to; a step that may not is a broken promise of our own. */

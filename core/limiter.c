@@ -1,5 +1,6 @@
 /* limiter - one rate limiter, see limiter.h. */
 #include "limiter.h"
+#include "holding.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,6 +19,10 @@ struct limiter *limiter_of_due(struct heap_node *node)
 
 void limiter_settings(const struct limiter *limiter, struct settings *settings)
 {
+	if (limiter->holding) {
+		*settings = limiter->holding->settings;
+		return;
+	}
 	*settings = (struct settings){
 		.limit_count = limiter->bucket_count,
 		.partitions = limiter->partition_setting,
@@ -27,6 +32,7 @@ void limiter_settings(const struct limiter *limiter, struct settings *settings)
 		.reserve_rate = limiter->reserve_rate,
 		.reserve_hosts = limiter->reserve_hosts,
 		.mode = (enum limiter_mode)limiter->mode,
+		.degraded = limiter->degraded,
 	};
 	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
 		const struct bucket *bucket = &limiter->buckets[i];
@@ -264,7 +270,7 @@ bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expi
 	queue_append(&limiter->queue, waiter);
 	want(limiter, waiter->tokens, 0);
 	if (waiter->expiry) {
-		*waiter->expiry = (struct expiry){.waiter = waiter};
+		*waiter->expiry = (struct expiry){.waiter = waiter, .at_ns = waiter->expiry->at_ns};
 		heap_insert(&schedule->expiries, &waiter->expiry->node, expiry_ns);
 	}
 	/* One who comes behind others changes nothing for them. */
@@ -279,6 +285,14 @@ void limiter_cancel(struct schedule *schedule, struct waiter *waiter)
 	waiter->limiter->counters[COUNTER_CANCELLED]++;
 	if (waiter->limiter->current == waiter || waiter->limiter->watchers)
 		limiter_settle(schedule, waiter->limiter);
+}
+
+void limiter_hasten(struct schedule *schedule, struct limiter *limiter)
+{
+	for (struct waiter *w = limiter->queue.first; w; w = w->next) {
+		if (w->expiry && w->expiry->node.key > w->expiry->at_ns)
+			heap_place(&schedule->expiries, &w->expiry->node, w->expiry->at_ns);
+	}
 }
 
 void limiter_expire(struct schedule *schedule, struct waiter *waiter)
@@ -376,7 +390,15 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		       const struct settings *settings, struct bucket *buckets, bool full)
 {
 	struct bucket *old = limiter->buckets;
+	struct settings share;
 
+	/* In a fleet the buckets know of this host's share alone, and what is in them came with it. */
+	if (limiter->holding) {
+		limiter->holding->settings = *settings;
+		holding_share(limiter->holding, &share);
+		settings = &share;
+		full = false;
+	}
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		const struct limit *limit = &settings->limits[i];
 		uint64_t burst = limit->burst ? limit->burst : settings->burst;
@@ -398,6 +420,7 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 	limiter->buckets = buckets;
 	limiter->bucket_count = (uint8_t)settings->limit_count;
 	limiter->mode = (uint8_t)settings->mode;
+	limiter->degraded = settings->degraded;
 	limiter->partition_setting = (uint16_t)settings->partitions;
 	limiter->reserve_hosts = (uint16_t)settings->reserve_hosts;
 	limiter->reserve_rate = settings->reserve_rate;
@@ -408,6 +431,23 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		free(old);
 	limiter_settle(schedule, limiter);
 	wake_watchers(schedule, limiter);
+}
+
+void limiter_reshare(struct schedule *schedule, struct limiter *limiter)
+{
+	struct settings settings = limiter->holding->settings;
+
+	limiter_configure(schedule, limiter, &settings, limiter->buckets, false);
+}
+
+void limiter_empty(struct schedule *schedule, struct limiter *limiter)
+{
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		struct bucket *bucket = &limiter->buckets[i];
+
+		bucket_refill(bucket, schedule->now_ns);
+		bucket_leave(bucket, 0);
+	}
 }
 
 void limiter_evict(struct schedule *schedule, struct limiter *limiter)

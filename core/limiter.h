@@ -69,11 +69,13 @@ struct limiter {
 	uint8_t own_bursts;   /* bit i: limit i has a burst of its own */
 	uint16_t partition_setting;
 	uint16_t reserve_hosts;
+	uint32_t degraded;
 	uint64_t burst;
 	uint64_t interval_ns;
 	uint64_t lease_ns;
 	struct rate reserve_rate;
-	struct bucket *buckets; /* owned */
+	struct bucket *buckets;	 /* owned */
+	struct holding *holding; /* owned: what this host may use of it; NULL on one host alone */
 
 	/* Who waits. */
 	struct queue queue;
@@ -106,6 +108,12 @@ void limiter_settings(const struct limiter *limiter, struct settings *settings);
 void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		       const struct settings *settings, struct bucket *buckets, bool full);
 
+/* What may be used of @limiter, by its holding, is another from now on. */
+void limiter_reshare(struct schedule *schedule, struct limiter *limiter);
+
+/* Nothing is left in the buckets, but a debt. */
+void limiter_empty(struct schedule *schedule, struct limiter *limiter);
+
 /*
  * Asks for waiter->tokens of waiter->limiter. True: granted, at once. False: it waits, and comes
  * back through schedule->done, at @expiry_ns at the latest if it has an expiry.
@@ -118,6 +126,9 @@ bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t to
 /* Ends the waiting of @waiter: it counts as cancelled, or as refused if its time is up. */
 void limiter_cancel(struct schedule *schedule, struct waiter *waiter);
 void limiter_expire(struct schedule *schedule, struct waiter *waiter);
+
+/* Who was given more time than was asked for has it no longer. */
+void limiter_hasten(struct schedule *schedule, struct limiter *limiter);
 
 /* Undoes a grant of @tokens that never reached its reader. */
 void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);

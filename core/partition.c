@@ -1,5 +1,6 @@
 /* partition - the shares of a limiter, see partition.h. */
 #include "partition.h"
+#include "holding.h"
 #include "tree.h"
 
 #include <assert.h>
@@ -18,11 +19,16 @@ uint32_t partition_count(const struct limiter *limiter, uint32_t *shares)
 
 static void configure(struct schedule *schedule, struct limiter *partition)
 {
+	const struct holding *holding = partition->parent->holding;
 	struct settings whole, share;
 
 	limiter_settings(partition->parent, &whole);
-	share = settings_of_partition(&whole, partition->partition - 1);
-	limiter_configure(schedule, partition, &share, partition->buckets, true);
+	if (holding)
+		holding_partition_share(holding, partition->partition - 1, &share);
+	else
+		share = settings_of_partition(&whole, partition->partition - 1);
+	limiter_configure(schedule, partition, &share, partition->buckets,
+			  !holding || holding->alone);
 }
 
 struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter, uint32_t index)

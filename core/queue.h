@@ -31,6 +31,7 @@ struct waiter {
 struct expiry {
 	struct heap_node node;
 	struct waiter *waiter;
+	uint64_t at_ns; /* the caller's time; @node may have a later one, see limiter_hasten() */
 };
 
 struct queue {

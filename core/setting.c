@@ -283,6 +283,43 @@ static void print_reserve(const struct settings *settings, char text[SETTING_TEX
 	snprintf(text, SETTING_TEXT, "%s hosts=%u", rate, settings->reserve_hosts);
 }
 
+static int parse_degraded(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	static const char share[] = "share:";
+	uint64_t hosts;
+	int err = -EINVAL;
+
+	if (!strcmp(text, "block")) {
+		settings->degraded = DEGRADED_BLOCK;
+		return 0;
+	}
+	if (!strcmp(text, "open")) {
+		settings->degraded = DEGRADED_OPEN;
+		return 0;
+	}
+	if (!strncmp(text, share, strlen(share)))
+		err = count_parse(text + strlen(share), &hosts);
+	if (err == -EINVAL)
+		return setting_refuse(
+			err, error, text,
+			"not understood: block, open, or share:N for the rate divided by N");
+	if (err || hosts < 1 || hosts > DEGRADED_HOSTS_MAX)
+		return setting_refuse(-ERANGE, error, text,
+				      "out of bounds: share:1 to share:1000000");
+	settings->degraded = (uint32_t)hosts;
+	return 0;
+}
+
+static void print_degraded(const struct settings *settings, char text[SETTING_TEXT])
+{
+	if (settings->degraded == DEGRADED_BLOCK)
+		snprintf(text, SETTING_TEXT, "block");
+	else if (settings->degraded == DEGRADED_OPEN)
+		snprintf(text, SETTING_TEXT, "open");
+	else
+		snprintf(text, SETTING_TEXT, "share:%u", settings->degraded);
+}
+
 /* The table: one row per setting. */
 static const struct {
 	const char *name;
@@ -296,6 +333,7 @@ static const struct {
 	[SETTING_PARTITIONS_COUNT] = {"partitions.count", parse_partitions, print_partitions},
 	[SETTING_PARTITIONS_LEASE] = {"partitions.lease", parse_lease, print_lease},
 	[SETTING_PARTITIONS_RESERVE] = {"partitions.reserve", parse_reserve, print_reserve},
+	[SETTING_DEGRADED] = {"degraded", parse_degraded, print_degraded},
 };
 
 const char *setting_name(enum setting_id id)

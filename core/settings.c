@@ -140,6 +140,78 @@ uint32_t settings_partition_count(const struct settings *settings)
 	return count < 1 ? 1 : (uint32_t)count;
 }
 
+/* The largest rate that can be written and is not above @num / @den. */
+static struct rate rate_below(u128 num, u128 den)
+{
+	struct rate rate = {.period_ns = NSEC_PER_SEC};
+
+	while (num && rate_from_fraction(num, den, 1, &rate)) {
+		num /= 2;
+		den = den / 2 + 1;
+	}
+	return rate;
+}
+
+/* What @partitions of @count shares and the reserve, if any, come to for limit @i. */
+static struct rate rate_of_host(const struct settings *settings, uint32_t i, uint32_t count,
+				uint32_t partitions, bool reserve)
+{
+	struct rate share = {.period_ns = NSEC_PER_SEC};
+	struct fraction a, b;
+
+	if (partitions == count && !settings->reserve_hosts)
+		return settings->limits[i].rate;
+	(void)share_beside_reserve(settings, i, count, &share);
+	a = rate_fraction(&share);
+	if (!reserve)
+		return rate_below((u128)a.num * partitions, a.den);
+	b = rate_fraction(&settings->reserve_rate);
+	return rate_below((u128)a.num * partitions * b.den + (u128)b.num * a.den,
+			  (u128)a.den * b.den);
+}
+
+static uint64_t burst_of_host(uint64_t burst, uint32_t count, uint32_t partitions)
+{
+	u128 share = (u128)burst * partitions / count;
+
+	return share < 1 ? 1 : (uint64_t)share;
+}
+
+void settings_of_host(const struct settings *settings, uint32_t partitions, bool reserve,
+		      struct settings *share)
+{
+	uint32_t count = settings_partition_count(settings);
+
+	*share = *settings;
+	share->burst = burst_of_host(settings->burst, count, partitions);
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		struct limit *limit = &share->limits[i];
+
+		if (limit->burst)
+			limit->burst = burst_of_host(limit->burst, count, partitions);
+		limit->rate = rate_of_host(settings, i, count, partitions, reserve);
+	}
+}
+
+void settings_degrade(struct settings *settings)
+{
+	uint32_t hosts = settings->degraded;
+
+	if (hosts == DEGRADED_OPEN)
+		settings->mode = MODE_OPEN;
+	if (hosts == DEGRADED_OPEN || hosts == DEGRADED_BLOCK)
+		return;
+	settings->burst = burst_of_host(settings->burst, hosts, 1);
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		struct limit *limit = &settings->limits[i];
+		struct fraction flow = rate_fraction(&limit->rate);
+
+		limit->rate = rate_below(flow.num, (u128)flow.den * hosts);
+		if (limit->burst)
+			limit->burst = burst_of_host(limit->burst, hosts, 1);
+	}
+}
+
 struct settings settings_of_partition(const struct settings *settings, uint32_t index)
 {
 	uint32_t count = settings_partition_count(settings);

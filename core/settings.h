@@ -41,7 +41,12 @@ struct settings {
 	struct rate reserve_rate;
 	uint32_t reserve_hosts; /* 0 is none */
 	enum limiter_mode mode;
+	uint32_t degraded; /* DEGRADED_BLOCK, DEGRADED_OPEN, or N: the rate divided by N */
 };
+
+/* What a host of a fleet does when its right has run out and the coordinator is out of reach. */
+enum { DEGRADED_BLOCK = 0, DEGRADED_HOSTS_MAX = 1000000 };
+#define DEGRADED_OPEN UINT32_MAX
 
 enum setting_id {
 	SETTING_RATE,
@@ -51,6 +56,7 @@ enum setting_id {
 	SETTING_PARTITIONS_COUNT,
 	SETTING_PARTITIONS_LEASE,
 	SETTING_PARTITIONS_RESERVE,
+	SETTING_DEGRADED,
 	SETTING_COUNT
 };
 
@@ -98,6 +104,17 @@ size_t settings_print(const struct settings *settings, char *text, size_t size);
 
 /* How many partitions there are: what is set, or what `auto` comes to. */
 uint32_t settings_partition_count(const struct settings *settings);
+
+/*
+ * What a host may use that has @partitions of the @count partitions of @settings, and if @reserve one
+ * of the reserve: the sum of the rates, rounded down where it is no rate that can be written, and the
+ * share of each burst, at least one token.
+ */
+void settings_of_host(const struct settings *settings, uint32_t partitions, bool reserve,
+		      struct settings *share);
+
+/* What a host does by itself while the coordinator is out of reach, unless it is to block. */
+void settings_degrade(struct settings *settings);
 
 /*
  * The settings of partition @index: its share of each limit and of each burst. Partitions 0 to

@@ -32,10 +32,12 @@ struct source {
 	void (*after)(struct source *source, uint64_t now_ns);
 	/* When there must be a step at the latest, or NEVER_NS. */
 	uint64_t (*next_ns)(const struct source *source);
-	/* A change was applied: @limiter was made, tuned, or is about to be freed. */
+	/* A limiter is about to be made: gives it a holding. 0 or -ENOMEM. */
 	int (*adopt)(struct source *source, struct limiter *limiter);
-	/* Somebody asked for more of @limiter, or its ancestors, than was there. */
+	/* Somebody asked for something of @limiter. */
 	void (*rouse)(struct source *source, struct limiter *limiter);
+	/* Whether more of @limiter may be had than this host has, and soon. */
+	bool (*may_come)(struct source *source, const struct limiter *limiter);
 };
 
 #endif

@@ -1,5 +1,6 @@
 /* tree - limiters by name and by id, see tree.h. */
 #include "tree.h"
+#include "holding.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -124,6 +125,8 @@ void limiter_free(struct limiter *limiter)
 {
 	for (uint32_t i = 0; i < limiter->partition_slots; i++)
 		assert(!limiter->partitions[i]);
+	if (limiter->holding)
+		holding_free(limiter->holding);
 	free(limiter->partitions);
 	free(limiter->buckets);
 	free(limiter->name);

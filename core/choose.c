@@ -1,0 +1,284 @@
+/*
+ * choose - which leases are given back, and when it is time to look for more: see CHOOSING in
+ * fleet.h. Called every DEMAND_SLOT_NS for each limiter that is in use.
+ */
+#include "inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { YOUNG_PARTS = 3, EXCESS_PARTS = 4, HYSTERESIS_PERCENT = 20 };
+
+/* Somebody reads the token of this very partition. */
+static bool is_read(const struct holding *holding, uint32_t index)
+{
+	const struct limiter *limiter = holding->limiter;
+	const struct limiter *partition = index < limiter->partition_slots
+						  ? limiter->partitions[index]
+						  : NULL;
+
+	return partition && (partition->queue.length || partition->watchers);
+}
+
+bool holding_misses(const struct holding *holding, uint32_t index)
+{
+	return is_read(holding, index) && index < holding_count(holding) &&
+	       (index >= holding->slots || holding->leases[index].state == LEASE_NONE);
+}
+
+uint32_t holding_missing(const struct holding *holding)
+{
+	uint32_t missing = 0;
+
+	for (uint32_t i = 0; i < holding->limiter->partition_slots; i++)
+		missing += holding_misses(holding, i);
+	return missing;
+}
+
+static void keep_up(struct fleet *fleet, struct holding *holding)
+{
+	bool changed = false;
+
+	for (uint32_t i = 0; i <= holding->slots; i++) {
+		struct lease *lease = i < holding->slots ? &holding->leases[i] : &holding->reserve;
+
+		if (lease->state != LEASE_WAITING || lease->usable_ns > fleet->clocks.waiter_ns)
+			continue;
+		fleet_lease_becomes(fleet, holding, lease, LEASE_HELD);
+		changed = true;
+	}
+	if (holding->restricted && holding->restricted_ns <= fleet->clocks.waiter_ns) {
+		holding->restricted = false;
+		changed = true;
+	}
+	if (changed)
+		fleet_reshare(fleet, holding);
+}
+
+/* What can be given back: the newest first, or with @oldest those first. NULL: none. */
+static struct lease *next_to_give(const struct fleet *fleet, struct holding *holding, bool oldest,
+				  uint64_t age_ns)
+{
+	struct lease *best = NULL;
+	uint64_t granted = holding->limiter->counters[COUNTER_GRANTED];
+
+	for (uint32_t i = 0; i < holding->slots; i++) {
+		struct lease *lease = &holding->leases[i];
+
+		if ((lease->state != LEASE_HELD && lease->state != LEASE_WAITING) ||
+		    is_read(holding, i))
+			continue;
+		/* Under contention only what is old enough and has been of use. */
+		if (oldest && (lease->state != LEASE_HELD || granted == lease->granted ||
+			       fleet->now_ns - lease->since_ns < age_ns))
+			continue;
+		if (!best ||
+		    (oldest ? lease->since_ns < best->since_ns : lease->since_ns >= best->since_ns))
+			best = lease;
+	}
+	return best;
+}
+
+static uint32_t give(struct fleet *fleet, struct holding *holding, uint32_t count, bool oldest,
+		     uint64_t age_ns)
+{
+	uint32_t given = 0;
+
+	while (given < count) {
+		struct lease *lease = next_to_give(fleet, holding, oldest, age_ns);
+
+		if (!lease)
+			break;
+		drain(fleet, holding, lease);
+		given++;
+	}
+	return given;
+}
+
+/* An idle limiter saves up; who gives its partitions back before it is full would lose that. */
+static bool is_saving(const struct fleet *fleet, const struct holding *holding)
+{
+	const struct limiter *limiter = holding->limiter;
+
+	if (!fleet->right || !holding->usable)
+		return false;
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		struct bucket *bucket = &limiter->buckets[i];
+
+		bucket_refill(bucket, fleet->engine->schedule.now_ns);
+		if (bucket->flow.num && bucket->level < (int64_t)bucket_capacity(bucket))
+			return true;
+	}
+	return false;
+}
+
+static void give_unwanted(struct fleet *fleet, struct holding *holding)
+{
+	uint32_t kept = holding_kept(holding), count = holding_count(holding);
+
+	if (holding->limiter->removed || !holding_needs_leases(holding)) {
+		drain_all(fleet, holding);
+		return;
+	}
+	for (uint32_t i = count; i < holding->slots; i++)
+		drain(fleet, holding, &holding->leases[i]);
+	if (!holding->settings.reserve_hosts ||
+	    holding->reserve_index >= holding->settings.reserve_hosts)
+		drain(fleet, holding, &holding->reserve);
+	if (kept > holding->wanted && (holding->wanted || !is_saving(fleet, holding)))
+		give(fleet, holding, kept - holding->wanted, false, 0);
+}
+
+/* Fairness: what is above our share goes to those who have less than theirs. */
+static void give_contended(struct fleet *fleet, struct holding *holding)
+{
+	uint32_t kept = holding_kept(holding), excess, part, given;
+	uint64_t lease_ns = holding->settings.lease_ns;
+
+	if (holding->target == UINT32_MAX || fleet->now_ns < holding->next_give_ns)
+		return;
+	if (kept <= holding->target) {
+		/* More hosts than partitions: whose lease is over goes to the end of the line. */
+		if (holding->starving && kept && give(fleet, holding, 1, true, lease_ns)) {
+			holding->reclaim = true;
+			holding->next_give_ns = fleet->now_ns + fleet->constants.renewal_ns;
+		}
+		return;
+	}
+	excess = kept - holding->target;
+	part = (excess + EXCESS_PARTS - 1) / EXCESS_PARTS;
+	given = give(fleet, holding, excess, true, lease_ns);
+	if (given < part)
+		given += give(fleet, holding, part - given, true, lease_ns / YOUNG_PARTS);
+	if (given)
+		holding->next_give_ns = fleet->now_ns + fleet->constants.renewal_ns;
+}
+
+/* How often a host that has what it wants looks whether others do not, and whether its leases are there. */
+static uint64_t look_every_ns(const struct fleet *fleet, const struct holding *holding)
+{
+	uint64_t lease_ns = holding->settings.lease_ns / YOUNG_PARTS;
+	uint64_t quarantine_ns = fleet->constants.quarantine_ns / 2;
+
+	return lease_ns < quarantine_ns ? lease_ns : quarantine_ns;
+}
+
+void choose_next_search(struct fleet *fleet, struct holding *holding)
+{
+	uint64_t every_ns = holding->unmet || holding->contended || holding->claim
+				    ? fleet->constants.renewal_ns
+				    : look_every_ns(fleet, holding);
+
+	holding->next_search_ns = fleet->now_ns + fleet_jitter(fleet, every_ns);
+}
+
+uint32_t choose_limit(const struct holding *holding)
+{
+	return holding->wanted < holding->target ? holding->wanted : holding->target;
+}
+
+bool holding_wants_reserve(const struct holding *holding)
+{
+	return holding->settings.reserve_hosts && holding->reserve.state == LEASE_NONE &&
+	       holding_needs_leases(holding);
+}
+
+/* N of the /w node that there should be; 0: none. */
+static uint32_t claim_for(const struct holding *holding)
+{
+	if (holding->limiter->removed || !holding->wanted ||
+	    (!holding->unmet && !holding->contended))
+		return 0;
+	return holding->wanted;
+}
+
+static bool claim_is_due(const struct fleet *fleet, const struct holding *holding)
+{
+	uint32_t now = holding->claimed, wanted = claim_for(holding);
+	uint32_t more = wanted > now ? wanted - now : now - wanted;
+
+	if (holding->search || (fleet->now_ns < holding->next_claim_ns && now))
+		return false;
+	if (!wanted || !now)
+		return wanted != now;
+	return holding->reclaim || (uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT;
+}
+
+bool choose_has_work(const struct fleet *fleet, const struct holding *holding)
+{
+	return drain_is_due(holding) || (holding->search && holding->search->ready) ||
+	       claim_is_due(fleet, holding);
+}
+
+static bool send_claim(struct fleet *fleet, struct holding *holding)
+{
+	struct transaction *t = &fleet->transaction;
+	uint32_t wanted = claim_for(holding);
+	char path[PATH_ROOM];
+	struct request *request;
+	bool added = true;
+
+	if (!claim_is_due(fleet, holding))
+		return false;
+	request = transaction_begin(fleet, TRANSACTION_CLAIM);
+	if (!request)
+		return false;
+	t->holding = holding;
+	t->claimed = wanted;
+	holding_keep(holding);
+	if (holding->claim) {
+		snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id,
+			 holding->claim);
+		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
+	}
+	if (wanted) {
+		snprintf(path, sizeof(path), "/w/%llu/%s-%u-%u-", (unsigned long long)holding->id,
+			 fleet->hid, wanted, fleet->options->weight);
+		added = added && request_add(request, OPERATION_CREATE, path, NULL, 0,
+					     NODE_EPHEMERAL | NODE_SEQUENTIAL);
+	}
+	if (!added) {
+		transaction_end(fleet);
+		request_free(request);
+		return false;
+	}
+	holding->reclaim = false;
+	holding->next_claim_ns = fleet->now_ns + fleet->constants.renewal_ns;
+	transaction_send(fleet, request);
+	return true;
+}
+
+bool choose_send(struct fleet *fleet, struct holding *holding)
+{
+	if (drain_send(fleet, holding))
+		return true;
+	if (holding->search && holding->search->ready && search_send(fleet, holding->search))
+		return true;
+	return send_claim(fleet, holding);
+}
+
+void choose(struct fleet *fleet, struct holding *holding)
+{
+	uint32_t kept;
+
+	keep_up(fleet, holding);
+	give_unwanted(fleet, holding);
+	if (fleet->state != FLEET_READY || fleet->leaving)
+		return;
+	give_contended(fleet, holding);
+	kept = holding_kept(holding);
+	if (kept >= holding->wanted)
+		holding->unmet = false;
+	if (!holding->wanted) {
+		holding->contended = false;
+		holding->starving = false;
+		holding->target = UINT32_MAX;
+	}
+	if (!holding->search && fleet->now_ns >= holding->next_search_ns &&
+	    !holding->limiter->removed && holding_needs_leases(holding) &&
+	    (kept < holding->wanted || holding->leased || holding->claim ||
+	     holding_wants_reserve(holding) || holding_missing(holding)))
+		search_begin(fleet, holding);
+	if (choose_has_work(fleet, holding))
+		fleet_add_work(fleet, holding);
+}

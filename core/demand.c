@@ -1,0 +1,271 @@
+/*
+ * demand - how many partitions a host wants of a limiter.
+ *
+ * What was granted over the last second goes on; who has waited for longer than a slot shows that it
+ * is not enough, and so does a reader that waited nearly all of the last second at full use, however
+ * short each time: then twice as much is wanted. Where nothing is held there is no past to go by, and
+ * all who wait count.
+ *
+ * The number is the most of the last second, so that a pause for a breath gives nothing back.
+ */
+#include "inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t HOSTS_NS = 15 * NSEC_PER_SEC; /* how often to look who else is there */
+
+enum {
+	TIGHT_PERCENT = 95, /* of a partition's rate: more use than that wants another */
+	WAITING_PER_S = 10, /* each token that is waited for counts as so many a second */
+	FULL_USE_PERCENT = 90,
+};
+
+/* Partitions for @tokens a second, for the limit that needs most. */
+static uint32_t partitions_for(const struct holding *holding, uint64_t tokens)
+{
+	uint32_t most = 0, count = holding_count(holding);
+	struct settings share = settings_of_partition(&holding->settings, 0);
+
+	for (uint32_t i = 0; i < share.limit_count; i++) {
+		struct fraction flow = rate_fraction(&share.limits[i].rate);
+		u128 a_second = (u128)flow.num * NSEC_PER_SEC;
+		u128 wanted;
+
+		if (!a_second)
+			return 0; /* nothing passes, whatever is held */
+		/* Tokens are below 2^47, the denominator below 2^63. */
+		wanted = ((u128)tokens * flow.den / 100 * TIGHT_PERCENT + a_second - 1) / a_second;
+		if (wanted > count)
+			wanted = count;
+		most = wanted > most ? (uint32_t)wanted : most;
+	}
+	return most;
+}
+
+/* What the reserve gives is wanted from nobody else. */
+static uint64_t beyond_reserve(const struct holding *holding, uint64_t tokens)
+{
+	struct fraction flow;
+	u128 a_second;
+
+	if (!holding->reserve_usable)
+		return tokens;
+	flow = rate_fraction(&holding->settings.reserve_rate);
+	a_second = (u128)flow.num * NSEC_PER_SEC / flow.den;
+	return tokens > a_second ? tokens - (uint64_t)a_second : 0;
+}
+
+static const struct demand_slot *oldest(const struct holding *holding)
+{
+	return &holding->slots_of_demand[(holding->slot + 1) % DEMAND_SLOTS];
+}
+
+static uint64_t bounded(uint64_t tokens)
+{
+	return tokens < TOKENS_MAX ? tokens : TOKENS_MAX;
+}
+
+static bool has_waited(const struct fleet *fleet, const struct limiter *limiter)
+{
+	return limiter->current && fleet->now_ns - limiter->current->asked_ns >= DEMAND_SLOT_NS;
+}
+
+/* Somebody waited nearly all of the time, and nearly all that could be granted was. */
+static bool is_saturated(const struct holding *holding)
+{
+	const struct limiter *limiter = holding->limiter;
+	const struct demand_slot *past = oldest(holding);
+	const uint64_t window_ns = DEMAND_SLOTS * DEMAND_SLOT_NS;
+	uint64_t granted = limiter->counters[COUNTER_GRANTED] - past->granted;
+	uint64_t delayed_ns = limiter->counters[COUNTER_DELAYED] - past->delayed_ns;
+
+	return holding->usable && delayed_ns >= window_ns / 100 * FULL_USE_PERCENT &&
+	       partitions_for(holding, granted) >= holding->usable;
+}
+
+static uint32_t wanted_now(const struct fleet *fleet, const struct holding *holding)
+{
+	const struct limiter *limiter = holding->limiter;
+	const struct demand_slot *past = oldest(holding);
+	uint64_t tokens = bounded(limiter->counters[COUNTER_GRANTED] - past->granted) +
+			  bounded(limiter->counters[COUNTER_REFUSED] - past->refused);
+	uint32_t wanted;
+
+	if (limiter->removed || fleet->leaving || !holding_needs_leases(holding))
+		return 0;
+	if (!holding->usable || has_waited(fleet, limiter))
+		tokens += bounded(limiter->wanted) * WAITING_PER_S;
+	if (!tokens && (limiter->watched || limiter->wanted))
+		tokens = 1;
+	if (!tokens)
+		return 0;
+	if (fleet->alone)
+		return holding_count(holding);
+	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
+	if (is_saturated(holding) && wanted < 2 * holding->usable)
+		wanted = 2 * holding->usable;
+	return wanted < holding_count(holding) ? wanted : holding_count(holding);
+}
+
+static void note_slot(struct holding *holding, uint64_t number)
+{
+	const uint64_t *counters = holding->limiter->counters;
+	struct demand_slot now = {
+		.granted = counters[COUNTER_GRANTED],
+		.refused = counters[COUNTER_REFUSED],
+		.delayed_ns = counters[COUNTER_DELAYED],
+	};
+	uint64_t passed = number - holding->slot;
+
+	for (uint64_t i = 0; i < passed && i < DEMAND_SLOTS; i++)
+		holding->slots_of_demand[(number - i) % DEMAND_SLOTS] = now;
+	holding->slot = number;
+}
+
+static void update(struct fleet *fleet, struct holding *holding)
+{
+	struct demand_slot *newest = &holding->slots_of_demand[holding->slot % DEMAND_SLOTS];
+	uint32_t wanted = wanted_now(fleet, holding);
+
+	newest->wanted = wanted > newest->wanted ? wanted : newest->wanted;
+	holding->wanted = 0;
+	for (int i = 0; i < DEMAND_SLOTS; i++) {
+		const struct demand_slot *slot = &holding->slots_of_demand[i];
+
+		holding->wanted = slot->wanted > holding->wanted ? slot->wanted : holding->wanted;
+	}
+	/* Partitions that there are no more are not wanted either. */
+	if (holding->wanted > holding_count(holding))
+		holding->wanted = holding_count(holding);
+}
+
+static bool is_idle(const struct holding *holding)
+{
+	return !holding->wanted && !holding->leased && !holding->search && !holding->claim &&
+	       !holding->restricted && !holding->settings.reserve_hosts &&
+	       !holding->limiter->wanted && !holding->limiter->watched;
+}
+
+void demand_rouse(struct fleet *fleet, struct holding *holding)
+{
+	uint64_t number = fleet->now_ns / DEMAND_SLOT_NS;
+
+	if (holding->limiter->removed)
+		return;
+	if (!holding->active) {
+		holding->active = true;
+		holding->next_active = fleet->active;
+		fleet->active = holding;
+		holding_keep(holding);
+		memset(holding->slots_of_demand, 0, sizeof(holding->slots_of_demand));
+		holding->slot = number - DEMAND_SLOTS;
+		note_slot(holding, number);
+		if (fleet->next_tick_ns == NEVER_NS)
+			fleet->next_tick_ns = fleet->now_ns + DEMAND_SLOT_NS;
+		fleet_wake_at(fleet, fleet->next_tick_ns);
+	} else if (holding->usable || holding->search || holding->next_search_ns > fleet->now_ns) {
+		return; /* the next tick sees it */
+	}
+	update(fleet, holding);
+	choose(fleet, holding);
+}
+
+void demand_tick(struct fleet *fleet)
+{
+	uint64_t number = fleet->now_ns / DEMAND_SLOT_NS;
+	struct holding **at = &fleet->active;
+
+	while (*at) {
+		struct holding *holding = *at;
+
+		note_slot(holding, number);
+		update(fleet, holding);
+		choose(fleet, holding);
+		if (!is_idle(holding)) {
+			at = &holding->next_active;
+			continue;
+		}
+		*at = holding->next_active;
+		holding->active = false;
+		holding_let_go(holding);
+	}
+	fleet->next_tick_ns = fleet->active ? fleet->now_ns + DEMAND_SLOT_NS : NEVER_NS;
+}
+
+void demand_forget(struct fleet *fleet)
+{
+	while (fleet->active) {
+		struct holding *holding = fleet->active;
+
+		fleet->active = holding->next_active;
+		holding->active = false;
+		holding_let_go(holding);
+	}
+	while (fleet->work) {
+		struct holding *holding = fleet->work;
+
+		fleet->work = holding->next_work;
+		holding->has_work = false;
+		holding_let_go(holding);
+	}
+	fleet->next_tick_ns = NEVER_NS;
+}
+
+static void become_alone(struct fleet *fleet, bool alone)
+{
+	if (fleet->alone == alone)
+		return;
+	fleet->alone = alone;
+	for (struct holding *h = fleet->holdings; h; h = h->next) {
+		h->alone = alone;
+		/* What was wanted for being alone is not wanted any more. */
+		for (int i = 0; i < DEMAND_SLOTS && !alone; i++)
+			h->slots_of_demand[i].wanted = 0;
+	}
+}
+
+static void ask_for_hosts(struct fleet *fleet, bool watch);
+
+static void hosts_listed(void *pointer, struct request *request)
+{
+	struct fleet *fleet = pointer;
+
+	fleet->hosts_asked = false;
+	fleet->hosts_ns = fleet->now_ns + fleet_jitter(fleet, HOSTS_NS);
+	if (request->answer != ANSWER_OK)
+		return;
+	fleet->hosts_watched = request->watch;
+	if (request->name_count > 1)
+		become_alone(fleet, false);
+	else if (request->watch)
+		become_alone(fleet, true);
+	else
+		ask_for_hosts(fleet, true);
+}
+
+static void ask_for_hosts(struct fleet *fleet, bool watch)
+{
+	struct request *request = request_new(REQUEST_LIST, "/h", fleet, hosts_listed);
+
+	if (!request)
+		return;
+	request->watch = watch;
+	fleet->hosts_asked = true;
+	fleet_send(fleet, request);
+}
+
+/*
+ * A host that is alone takes all it can get, and is told when another comes. Only who is alone
+ * watches, so that nobody's coming wakes many.
+ */
+void demand_look_for_hosts(struct fleet *fleet)
+{
+	if (fleet->state != FLEET_READY || fleet->hosts_asked || fleet->leaving ||
+	    (fleet->hosts_watched && fleet->alone))
+		return;
+	if (fleet->now_ns >= fleet->hosts_ns)
+		ask_for_hosts(fleet, false);
+	else if (fleet->active)
+		fleet_wake_at(fleet, fleet->hosts_ns);
+}

@@ -1,0 +1,141 @@
+/* drain - giving back: rules 8, 12 and 15 of fleet.h. */
+#include "inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t holding_kept(const struct holding *holding)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < holding->slots; i++)
+		kept += holding->leases[i].state != LEASE_NONE &&
+			holding->leases[i].state != LEASE_DRAINING;
+	return kept;
+}
+
+/* What goes with one partition of those that the buckets know of. */
+static struct bucket_part *split(struct fleet *fleet, const struct holding *holding)
+{
+	struct limiter *limiter = holding->limiter;
+	uint32_t count = settings_partition_count(&holding->settings);
+	uint32_t shares = holding->usable + holding->reserve_usable;
+	struct bucket_part *parts;
+
+	if (!shares || limiter->removed || !limiter->bucket_count || holding->degraded)
+		return NULL;
+	parts = calloc(LIMITS_MAX, sizeof(*parts));
+	for (uint32_t i = 0; parts && i < limiter->bucket_count; i++) {
+		const struct limit *limit = &holding->settings.limits[i];
+		uint64_t burst = limit->burst ? limit->burst : holding->settings.burst;
+
+		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
+		parts[i] = bucket_split(&limiter->buckets[i], shares,
+					burst / count ? burst / count : 1);
+	}
+	return parts;
+}
+
+void drain(struct fleet *fleet, struct holding *holding, struct lease *lease)
+{
+	bool held = lease->state == LEASE_HELD;
+
+	if (!held && lease->state != LEASE_WAITING)
+		return;
+	if (held && fleet->right)
+		lease->parts = split(fleet, holding);
+	lease->unmarked = !held;
+	fleet_lease_becomes(fleet, holding, lease, LEASE_DRAINING);
+	if (held)
+		fleet_reshare(fleet, holding);
+	fleet_add_work(fleet, holding);
+}
+
+void drain_all(struct fleet *fleet, struct holding *holding)
+{
+	for (uint32_t i = 0; i < holding->slots; i++)
+		drain(fleet, holding, &holding->leases[i]);
+	drain(fleet, holding, &holding->reserve);
+}
+
+static bool add(struct fleet *fleet, struct request *request, struct holding *holding,
+		uint32_t index, bool reserve)
+{
+	struct transaction *t = &fleet->transaction;
+	struct item *item = &t->items[t->item_count++];
+	const struct settings *settings = &holding->settings;
+	struct bucket_part none[LIMITS_MAX] = {0};
+	char path[PATH_ROOM], text[MARKER_TEXT];
+	struct lease *lease;
+	bool added;
+
+	*item = (struct item){.holding = holding, .index = index, .reserve = reserve};
+	holding_keep(holding);
+	lease = item_lease(item);
+	lease->sent = true;
+	item->operation = request->operation_count;
+	snprintf(path, sizeof(path), "/l/%llu/%s%u", (unsigned long long)holding->id,
+		 reserve ? "r" : "", index);
+	added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
+	if (!added || holding->limiter->removed || lease->unmarked)
+		return added;
+	path[1] = 'f';
+	marker_print(lease->parts ? lease->parts : none, settings->limit_count, text);
+	return request_add(request, OPERATION_CREATE, path, text, 0, 0);
+}
+
+static bool is_due(const struct lease *lease)
+{
+	return lease->state == LEASE_DRAINING && !lease->sent;
+}
+
+static bool add_all(struct fleet *fleet, struct request *request, struct holding *holding)
+{
+	const struct transaction *t = &fleet->transaction;
+	bool added = true;
+
+	for (uint32_t i = 0; i < holding->slots && t->item_count < ITEMS_MAX && added; i++) {
+		if (is_due(&holding->leases[i]))
+			added = add(fleet, request, holding, i, false);
+	}
+	if (added && t->item_count < ITEMS_MAX && is_due(&holding->reserve))
+		added = add(fleet, request, holding, holding->reserve_index, true);
+	return added;
+}
+
+bool drain_is_due(const struct holding *holding)
+{
+	for (uint32_t i = 0; i < holding->slots; i++) {
+		if (is_due(&holding->leases[i]))
+			return true;
+	}
+	return is_due(&holding->reserve);
+}
+
+bool drain_send(struct fleet *fleet, struct holding *holding)
+{
+	struct request *request;
+	bool added;
+
+	if (!drain_is_due(holding))
+		return false;
+	request = transaction_begin(fleet, TRANSACTION_GIVE);
+	if (!request)
+		return false;
+	added = add_all(fleet, request, holding);
+	/* Who leaves gives back what it can at once. */
+	for (struct holding *h = fleet->holdings; h && added && fleet->leaving; h = h->next) {
+		if (h != holding)
+			added = add_all(fleet, request, h);
+	}
+	if (added) {
+		transaction_send(fleet, request);
+		return true;
+	}
+	for (uint32_t i = 0; i < fleet->transaction.item_count; i++)
+		item_lease(&fleet->transaction.items[i])->sent = false;
+	transaction_end(fleet);
+	request_free(request);
+	return false;
+}

@@ -1,0 +1,507 @@
+/*
+ * follow - settings as other hosts made them.
+ *
+ * /g is watched. Its version counts changes and it names the last of them, so that as a rule only the
+ * limiters that were changed are read; all are when the host starts, was away for long, or finds
+ * something changed by hand. What was read is applied together.
+ */
+#include "inside.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Reads that are under way at once, and bounds on what is believed. */
+enum { READS_MAX = 128, LIMITERS_MAX = ENGINE_LIMITERS_MAX };
+
+static const uint64_t RETRY_NS = NSEC_PER_SEC;
+
+void follow_forget(struct fleet *fleet)
+{
+	free(fleet->follow_ids);
+	free(fleet->found);
+	fleet->follow_ids = NULL;
+	fleet->found = NULL;
+	fleet->follow_count = 0;
+	fleet->follow_sent = 0;
+	fleet->follow_pending = 0;
+	fleet->found_count = 0;
+	fleet->follow_failed = false;
+	fleet->following = false;
+	fleet->follow_again = false;
+}
+
+/* It came to nothing; it is tried again. */
+static void fail(struct fleet *fleet)
+{
+	follow_forget(fleet);
+	fleet->stale = true;
+	fleet->follow_ns = fleet->now_ns + RETRY_NS;
+	if (fleet->state == FLEET_LOADING)
+		fleet->retry_ns = fleet->follow_ns;
+	fleet_wake_at(fleet, fleet->follow_ns);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void tell(struct fleet *fleet, struct limiter *limiter, const char *text)
+{
+	if (fleet->listener && fleet->listener->applied)
+		fleet->listener->applied(fleet->listener, limiter, text);
+}
+
+static void remove_limiter(struct fleet *fleet, struct holding *holding)
+{
+	struct limiter *limiter = holding->limiter;
+
+	/* Its children are gone too, or somebody deleted nodes by hand. */
+	while (limiter->first_child)
+		remove_limiter(fleet, limiter->first_child->holding);
+	tell(fleet, limiter, "removed");
+	holding_gone(fleet, holding);
+	engine_removed(fleet->engine, limiter);
+}
+
+static bool is_found(const struct fleet *fleet, uint64_t id)
+{
+	struct found key = {.id = id};
+	const struct found *found = bsearch(&key, fleet->found, fleet->found_count, sizeof(key),
+					    by_id);
+
+	return found && found->there;
+}
+
+static void apply_removals(struct fleet *fleet)
+{
+	struct holding *next;
+
+	for (uint32_t i = 0; i < fleet->found_count && !fleet->follow_all; i++) {
+		struct holding *holding = holding_of_id(fleet, fleet->found[i].id);
+
+		if (holding && !fleet->found[i].there)
+			remove_limiter(fleet, holding);
+	}
+	if (!fleet->follow_all)
+		return;
+	/* With one its children may go, so that it begins anew after each. */
+	for (struct holding *h = fleet->holdings; h; h = next) {
+		next = h->next;
+		if (!h->id || h->limiter->removed || is_found(fleet, h->id))
+			continue;
+		remove_limiter(fleet, h);
+		next = fleet->holdings;
+	}
+}
+
+/* First names that nobody has, so that they can change places. */
+static void apply_names(struct fleet *fleet)
+{
+	char name[NAME_BYTES_MAX + 1];
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < fleet->found_count; i++) {
+			const struct found *found = &fleet->found[i];
+			struct holding *holding = holding_of_id(fleet, found->id);
+
+			if (!holding || !found->there || found->bad ||
+			    !strcmp(holding->limiter->name, found->record.name))
+				continue;
+			snprintf(name, sizeof(name), "%s", found->record.name);
+			if (!pass)
+				snprintf(name, sizeof(name), "\001%llu",
+					 (unsigned long long)found->id);
+			else
+				tell(fleet, holding->limiter, found->record.name);
+			if (engine_renamed(fleet->engine, holding->limiter, name))
+				fleet_event(fleet, "limiter %llu cannot be named '%.100s'",
+					    (unsigned long long)found->id, name);
+		}
+	}
+}
+
+static void restrict_if_changed(struct fleet *fleet, struct holding *holding,
+				const struct record *record)
+{
+	const struct settings *old = &holding->settings, *new = &record->settings;
+
+	if (record->has_before)
+		holding_restrict(fleet, holding, &record->before);
+	else if (old->limit_count && new->limit_count &&
+		 settings_partition_count(old) != settings_partition_count(new))
+		holding_restrict(fleet, holding, old);
+}
+
+static void tune(struct fleet *fleet, struct holding *holding, const struct found *found)
+{
+	const struct owner *owner = &found->record.owner;
+	struct limiter *limiter = holding->limiter;
+	uint32_t altered = 0;
+	char line[NAME_BYTES_MAX + SETTING_TEXT];
+
+	if (holding->version == found->version && holding->generation == found->record.generation)
+		return;
+	restrict_if_changed(fleet, holding, &found->record);
+	if (engine_tuned(fleet->engine, limiter, &found->record.settings, &altered)) {
+		fleet_event(fleet, "no memory for the settings of limiter %llu",
+			    (unsigned long long)found->id);
+		fleet->follow_failed = true;
+		return;
+	}
+	if (limiter->uid != owner->uid || limiter->gid != owner->gid ||
+	    limiter->access != owner->access) {
+		engine_owned(limiter, owner);
+		tell(fleet, limiter, "owner");
+	}
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		char value[SETTING_TEXT];
+
+		if (!(altered >> id & 1))
+			continue;
+		setting_print((enum setting_id)id, &found->record.settings, value);
+		snprintf(line, sizeof(line), "%s %s", setting_name((enum setting_id)id), value);
+		tell(fleet, limiter, line);
+	}
+	holding->version = found->version;
+	holding->generation = found->record.generation;
+	fleet_reshare(fleet, holding);
+	demand_rouse(fleet, holding);
+}
+
+static void make(struct fleet *fleet, const struct found *found)
+{
+	const struct record *record = &found->record;
+	struct holding *above = record->parent ? holding_of_id(fleet, record->parent) : NULL;
+	struct limiter *parent = above ? above->limiter : fleet->engine->tree.root, *made;
+	int err = record->parent && !above ? -ENOENT : 0;
+
+	if (!err)
+		err = engine_restore(fleet->engine, parent, record->name, &record->settings,
+				     &record->owner, NULL, 0, &made);
+	if (err) {
+		fleet_event(fleet, "limiter %llu '%.100s' refused: %s",
+			    (unsigned long long)found->id, record->name, strerror(-err));
+		return;
+	}
+	holding_name(fleet, made->holding, found->id);
+	made->holding->version = found->version;
+	made->holding->generation = record->generation;
+	if (record->has_before)
+		holding_restrict(fleet, made->holding, &record->before);
+	fleet_reshare(fleet, made->holding);
+	if (fleet->state == FLEET_READY)
+		tell(fleet, made, "created");
+	demand_rouse(fleet, made->holding);
+}
+
+static void apply_root(struct fleet *fleet, const struct found *found)
+{
+	struct limiter *root = fleet->engine->tree.root;
+
+	fleet->root_version = found->there ? found->version : -1;
+	if (!found->there)
+		return;
+	fleet->root_generation = found->record.generation;
+	engine_owned(root, &found->record.owner);
+}
+
+/* Constants are what safety rests on: while it runs a host only becomes more careful. */
+static void apply_constants(struct fleet *fleet)
+{
+	const struct fleet_constants *new = &fleet->follow_globals.constants;
+	struct fleet_constants *now = &fleet->constants;
+
+	if (!fleet->constants_known) {
+		*now = *new;
+		fleet->constants_known = true;
+		return;
+	}
+	if (new->right_ns < now->right_ns)
+		now->right_ns = new->right_ns;
+	if (new->quarantine_ns > now->quarantine_ns)
+		now->quarantine_ns = new->quarantine_ns;
+	now->renewal_ns = new->renewal_ns < now->right_ns ? new->renewal_ns : now->renewal_ns;
+	now->session_ns = new->session_ns;
+}
+
+static void apply(struct fleet *fleet)
+{
+	bool again = fleet->follow_again, change_again = fleet->change_again;
+
+	qsort(fleet->found, fleet->found_count, sizeof(*fleet->found), by_id);
+	apply_constants(fleet);
+	apply_removals(fleet);
+	apply_names(fleet);
+	for (uint32_t i = 0; i < fleet->found_count; i++) {
+		const struct found *found = &fleet->found[i];
+		struct holding *holding = found->id ? holding_of_id(fleet, found->id) : NULL;
+
+		if (found->id > fleet->follow_globals.last_id)
+			fleet->follow_globals.last_id = found->id;
+		if (found->bad)
+			continue;
+		if (!found->id)
+			apply_root(fleet, found);
+		else if (found->there && holding)
+			tune(fleet, holding, found);
+		else if (found->there)
+			make(fleet, found);
+	}
+	if (fleet->follow_failed) {
+		fail(fleet);
+		return;
+	}
+	fleet->globals = fleet->follow_globals;
+	fleet->applied = fleet->follow_version;
+	fleet->stale = false;
+	fleet->follow_all = false;
+	follow_forget(fleet);
+	if (fleet->state == FLEET_LOADING && fleet->opened_ns != fleet->constants.session_ns) {
+		fleet_drop_session(fleet, "the fleet has another timeout for sessions");
+		return;
+	}
+	if (fleet->state == FLEET_LOADING)
+		fleet_join(fleet);
+	if (change_again && fleet->change) {
+		struct change *change = fleet->change;
+
+		fleet->change = NULL;
+		fleet->change_again = false;
+		engine_again(fleet->engine, change);
+	}
+	if (again)
+		follow_begin(fleet);
+}
+
+static void ask(struct fleet *fleet);
+
+static void record_read(void *pointer, struct request *request)
+{
+	struct fleet *fleet = pointer;
+	struct found *found = &fleet->found[fleet->found_count];
+	char error[ERROR_TEXT];
+
+	fleet->follow_pending--;
+	*found = (struct found){.version = request->version};
+	found->id = strtoull(request->path + strlen("/c/"), NULL, 10);
+	if (request->answer == ANSWER_OK) {
+		found->there = !record_parse(request->data, &found->record, error);
+		if (found->there && found->id && tree_check_name(found->record.name, error))
+			found->there = false;
+		/* A bad one changes nothing: what was known stays. */
+		if (!found->there)
+			fleet_event(fleet, "node of limiter %llu is not understood: %.200s",
+				    (unsigned long long)found->id, error);
+		found->bad = !found->there;
+		found->there = true;
+		fleet->found_count++;
+	} else if (request->answer == ANSWER_NO_NODE) {
+		fleet->found_count++;
+	} else {
+		fleet->follow_failed = true;
+	}
+	ask(fleet);
+}
+
+/* Asks for more, or is done. */
+static void ask(struct fleet *fleet)
+{
+	char path[PATH_ROOM];
+
+	while (fleet->follow_sent < fleet->follow_count && !fleet->follow_failed &&
+	       fleet->follow_pending < READS_MAX) {
+		struct request *request;
+
+		snprintf(path, sizeof(path), "/c/%llu",
+			 (unsigned long long)fleet->follow_ids[fleet->follow_sent]);
+		request = request_new(REQUEST_GET, path, fleet, record_read);
+		if (!request) {
+			fleet->follow_failed = true;
+			break;
+		}
+		fleet->follow_sent++;
+		fleet->follow_pending++;
+		fleet_send(fleet, request);
+	}
+	if (fleet->follow_pending)
+		return;
+	if (fleet->follow_failed)
+		fail(fleet);
+	else
+		apply(fleet);
+}
+
+static void ask_for(struct fleet *fleet, uint64_t *ids, uint32_t count)
+{
+	fleet->follow_ids = ids;
+	fleet->follow_count = count;
+	fleet->found = calloc(count + 1, sizeof(*fleet->found));
+	if (!fleet->found)
+		fail(fleet);
+	else
+		ask(fleet);
+}
+
+static void listed(void *pointer, struct request *request)
+{
+	struct fleet *fleet = pointer;
+	uint64_t *ids;
+	uint32_t count = 0;
+
+	if (request->answer == ANSWER_NO_NODE && fleet->state == FLEET_LOADING) {
+		fleet->follow_pending = 0;
+		layout_look(fleet);
+		return;
+	}
+	ids = request->answer == ANSWER_OK && request->name_count <= LIMITERS_MAX
+		      ? calloc(request->name_count + 1, sizeof(*ids))
+		      : NULL;
+	if (!ids) {
+		fail(fleet);
+		return;
+	}
+	for (uint32_t i = 0; i < request->name_count; i++) {
+		const char *name = request->names[i];
+
+		/* What is not a number is none of ours. */
+		if (strlen(name) < 19 && strspn(name, "0123456789") == strlen(name))
+			ids[count++] = strtoull(name, NULL, 10);
+	}
+	ask_for(fleet, ids, count);
+}
+
+static void list_all(struct fleet *fleet)
+{
+	struct request *request = request_new(REQUEST_LIST, "/c", fleet, listed);
+
+	fleet->follow_all = true;
+	if (request)
+		fleet_send(fleet, request);
+	else
+		fail(fleet);
+}
+
+/* The limiters that the versions after the applied one changed; false if that is not known. */
+static bool changed_since(struct fleet *fleet, uint64_t ids[RECENT_MAX], uint32_t *count)
+{
+	const struct globals *globals = &fleet->follow_globals;
+	int64_t missing = (int64_t)fleet->follow_version - fleet->applied;
+
+	*count = 0;
+	if (fleet->applied < 0 || missing < 0)
+		return false;
+	for (uint32_t i = 0; i < globals->recent_count; i++) {
+		bool known = false;
+
+		if (globals->recent[i].version <= fleet->applied)
+			continue;
+		missing--;
+		for (uint32_t j = 0; j < *count; j++)
+			known |= ids[j] == globals->recent[i].id;
+		if (!known)
+			ids[(*count)++] = globals->recent[i].id;
+	}
+	return !missing;
+}
+
+static void repaired(void *pointer, struct request *request)
+{
+	struct fleet *fleet = pointer;
+
+	(void)request;
+	fail(fleet);
+}
+
+/* /g was overwritten: those who knew what it said say it again. */
+static void repair(struct fleet *fleet, int32_t version)
+{
+	struct request *request;
+	struct globals globals = fleet->globals;
+	char text[RECORD_TEXT];
+
+	fleet_event(fleet, "the fleet's constants are not understood");
+	if (!fleet->constants_known || fleet->applied < 0) {
+		fail(fleet);
+		return;
+	}
+	globals.recent_count = 0;
+	globals_print(&globals, text);
+	request = request_new(REQUEST_TRANSACTION, NULL, fleet, repaired);
+	if (request && request_add(request, OPERATION_SET, "/g", text, version, 0)) {
+		fleet_send(fleet, request);
+		return;
+	}
+	if (request)
+		request_free(request);
+	fail(fleet);
+}
+
+static void globals_read(void *pointer, struct request *request)
+{
+	struct fleet *fleet = pointer;
+	uint64_t recent[RECENT_MAX], *ids;
+	uint32_t count;
+
+	if (request->answer == ANSWER_NO_NODE) {
+		fail(fleet);
+		if (fleet->state == FLEET_READY)
+			fleet_drop_session(fleet, "the fleet's constants are gone");
+		else
+			layout_look(fleet);
+		return;
+	}
+	if (request->answer != ANSWER_OK) {
+		fail(fleet);
+		return;
+	}
+	if (globals_parse(request->data, &fleet->follow_globals)) {
+		repair(fleet, request->version);
+		return;
+	}
+	fleet->follow_version = request->version;
+	if (fleet->follow_all || !changed_since(fleet, recent, &count)) {
+		list_all(fleet);
+		return;
+	}
+	ids = calloc(count + 1, sizeof(*ids));
+	if (!ids) {
+		fail(fleet);
+		return;
+	}
+	memcpy(ids, recent, count * sizeof(*ids));
+	ask_for(fleet, ids, count);
+}
+
+void follow_begin(struct fleet *fleet)
+{
+	struct request *request;
+
+	if (fleet->following) {
+		fleet->follow_again = true;
+		return;
+	}
+	if (fleet->now_ns < fleet->follow_ns) {
+		fleet->stale = true;
+		fleet_wake_at(fleet, fleet->follow_ns);
+		return;
+	}
+	/* What is ours and under way is found out first. */
+	if (fleet->change_sent) {
+		fleet->stale = true;
+		return;
+	}
+	request = request_new(REQUEST_GET, "/g", fleet, globals_read);
+	if (!request) {
+		fail(fleet);
+		return;
+	}
+	request->watch = true;
+	fleet->following = true;
+	fleet_send(fleet, request);
+}

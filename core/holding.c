@@ -1,0 +1,132 @@
+/* holding - what one host of a fleet holds of one limiter, see holding.h. */
+#include "holding.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct holding *holding_new(struct limiter *limiter)
+{
+	struct holding *holding = calloc(1, sizeof(*holding));
+
+	if (!holding)
+		return NULL;
+	holding->limiter = limiter;
+	holding->settings = SETTINGS_DEFAULT;
+	holding->target = UINT32_MAX;
+	return holding;
+}
+
+void holding_free(struct holding *holding)
+{
+	if (holding->back)
+		*holding->back = holding->next;
+	if (holding->next)
+		holding->next->back = holding->back;
+	for (uint32_t i = 0; i < holding->slots; i++)
+		free(holding->leases[i].parts);
+	free(holding->reserve.parts);
+	free(holding->leases);
+	free(holding->claim);
+	free(holding);
+}
+
+int holding_grow(struct holding *holding, uint32_t count)
+{
+	struct lease *leases;
+
+	if (count <= holding->slots)
+		return 0;
+	leases = realloc(holding->leases, count * sizeof(*leases));
+	if (!leases)
+		return -ENOMEM;
+	memset(leases + holding->slots, 0, (count - holding->slots) * sizeof(*leases));
+	holding->leases = leases;
+	holding->slots = count;
+	return 0;
+}
+
+bool holding_needs_leases(const struct holding *holding)
+{
+	const struct settings *settings = &holding->settings;
+
+	return settings->limit_count &&
+	       (settings->mode == MODE_ENFORCE || settings->mode == MODE_SHADOW);
+}
+
+uint32_t holding_count(const struct holding *holding)
+{
+	uint32_t count = settings_partition_count(&holding->settings), before;
+
+	if (!holding->restricted)
+		return count;
+	before = settings_partition_count(&holding->before);
+	return before < count ? before : count;
+}
+
+/*
+ * While a change of the count is not everywhere yet, other hosts may use partitions as they were: no
+ * partition is worth more than it was, or will be.
+ */
+static void restrict_limits(const struct holding *holding, uint32_t partitions,
+			    struct settings *share)
+{
+	uint32_t count = settings_partition_count(&holding->before);
+	struct settings old;
+
+	settings_of_host(&holding->before, partitions < count ? partitions : count, false, &old);
+	for (uint32_t i = 0; i < share->limit_count && i < old.limit_count; i++) {
+		if (rate_compare(&old.limits[i].rate, &share->limits[i].rate) < 0)
+			share->limits[i].rate = old.limits[i].rate;
+	}
+}
+
+void holding_share(const struct holding *holding, struct settings *share)
+{
+	const struct settings *whole = &holding->settings;
+
+	*share = *whole;
+	if (!holding_needs_leases(holding))
+		return;
+	if (holding->degraded && whole->degraded != DEGRADED_BLOCK) {
+		settings_degrade(share);
+		return;
+	}
+	/* Another host may still have what the reserve is made of now. */
+	settings_of_host(whole, holding->usable, holding->reserve_usable && !holding->restricted,
+			 share);
+	if (holding->restricted)
+		restrict_limits(holding, holding->usable, share);
+}
+
+void holding_partition_share(const struct holding *holding, uint32_t index, struct settings *share)
+{
+	const struct settings *whole = &holding->settings;
+	uint32_t count = settings_partition_count(whole);
+	const struct lease *lease = NULL;
+	bool usable;
+
+	*share = settings_of_partition(whole, index);
+	if (!holding_needs_leases(holding))
+		return;
+	if (index >= count)
+		usable = holding->reserve_usable && holding->reserve_index == index - count;
+	else
+		lease = index < holding->slots ? &holding->leases[index] : NULL;
+	if (index < count)
+		usable = holding->usable && lease && lease->state == LEASE_HELD;
+	if (holding->degraded && whole->degraded != DEGRADED_BLOCK)
+		usable = true; /* its limiter alone limits then */
+	for (uint32_t i = 0; i < share->limit_count && !usable; i++)
+		share->limits[i].rate = (struct rate){.period_ns = NSEC_PER_SEC};
+}
+
+struct lease *holding_lease(struct holding *holding, uint32_t index)
+{
+	uint32_t count = settings_partition_count(&holding->settings);
+
+	if (index >= count && holding->reserve.state != LEASE_NONE &&
+	    holding->reserve_index == index - count)
+		return &holding->reserve;
+	return index < count && index < holding->slots ? &holding->leases[index] : NULL;
+}

@@ -1,0 +1,296 @@
+/*
+ * inside - what the parts of the fleet share with one another, and nobody else may look at.
+ *
+ *	fleet.c		the session, the right, time
+ *	transact.c	one transaction at a time, and what follows from its outcome
+ *	doubt.c		the barrier after an unknown outcome
+ *	layout.c	the nodes that must be there before the host joins
+ *	follow.c	settings as other hosts made them
+ *	publish.c	changes of this host's
+ *	demand.c	how many partitions are wanted
+ *	choose.c	which ones are given back, and when it is time to look for more
+ *	search.c	which ones are taken
+ *	drain.c		giving back
+ *	sweep.c		nodes of limiters that are gone
+ */
+#ifndef RATEFS_CORE_INSIDE_H
+#define RATEFS_CORE_INSIDE_H
+
+#include "fleet.h"
+#include "share.h"
+
+enum {
+	ITEMS_MAX = 32,	 /* partitions in one transaction: each has up to three operations */
+	PATH_ROOM = 128, /* for the path of any node */
+	CHANGE_TRIES_MAX = 20,
+	FLEET_CHAINS = 4096, /* hash chains of holdings by id */
+};
+
+enum transaction_kind {
+	TRANSACTION_NONE,
+	TRANSACTION_JOIN,
+	TRANSACTION_RENEW,
+	TRANSACTION_BARRIER,
+	TRANSACTION_TAKE,
+	TRANSACTION_GIVE,
+	TRANSACTION_CLAIM,
+	TRANSACTION_CHANGE,
+	TRANSACTION_SWEEP,
+};
+
+/* A partition that a transaction is about. */
+struct item {
+	struct holding *holding; /* its limiter is held by us while the item is there */
+	uint32_t index;		 /* of a partition; count and above are not used for the reserve */
+	bool reserve;
+	bool clean;
+	uint64_t made_zxid; /* of the marker */
+	uint32_t part_count;
+	struct bucket_part parts[LIMITS_MAX]; /* what was in the marker */
+	uint32_t operation;		      /* its first in the transaction */
+};
+
+/* The one under way; or what is in doubt after it. */
+struct transaction {
+	enum transaction_kind kind;
+	struct request *request; /* the coordinator's */
+	struct item items[ITEMS_MAX];
+	uint32_t item_count;
+	struct holding *holding; /* CLAIM; held */
+	uint32_t claimed;	 /* CLAIM: N */
+	uint32_t left;		 /* doubts that are not resolved yet */
+};
+
+/* A search for partitions of one limiter: see choose.c. */
+struct search {
+	struct holding *holding; /* held */
+	uint64_t began_ns;
+	uint32_t pending; /* answers to come */
+	bool failed;
+	bool *marked, *leased; /* owned, by index: as listed; @count of them */
+	uint32_t count;
+	uint32_t *clean; /* owned: free ones with a marker, in random order; tried from the end */
+	uint32_t clean_count;
+	uint32_t *unclean; /* owned: those that have neither */
+	uint32_t unclean_count;
+	bool *reserve_leased, *reserve_clean; /* owned, by index */
+	uint32_t reserve_count;
+	struct claim *claims; /* owned */
+	uint32_t claim_count;
+	uint64_t own_claim;	      /* its sequence; UINT64_MAX: not in the list */
+	struct item items[ITEMS_MAX]; /* to be taken next */
+	uint32_t item_count;
+	bool ready; /* their markers are read */
+};
+
+/* A limiter that is gone, whose nodes are to go too. */
+struct swept {
+	struct swept *next;
+	uint64_t id;
+	uint64_t not_before_ns; /* by the waiter's clock */
+	uint32_t tries;
+	char **names; /* owned: of its markers */
+	uint32_t name_count;
+	bool ready;
+	bool partly; /* more than fit one transaction */
+};
+
+/* A node that was read while following. */
+struct found {
+	uint64_t id;
+	bool there;
+	bool bad; /* not understood */
+	int32_t version;
+	struct record record;
+};
+
+struct fleet {
+	struct source source; /* first */
+	struct engine *engine;
+	struct coordinator *coordinator;
+	const struct fleet_options *options;
+	struct fleet_listener *listener;
+	struct fleet_counters counters;
+
+	enum fleet_state state;
+	struct fleet_constants constants;
+	bool constants_known;
+	uint64_t random_state;
+	struct clocks clocks; /* as of the last step */
+	uint64_t now_ns;      /* likewise the engine's */
+	uint64_t next_ns;     /* when fleet_after() has something to do */
+
+	/* The session. */
+	bool connected;
+	uint64_t session;
+	char hid[HID_TEXT];	/* "" until it has joined */
+	int32_t host_version;	/* of /h/HID */
+	uint64_t host_zxid;	/* of our last transaction */
+	uint64_t down_since_ns; /* NEVER_NS: there is a connection */
+	uint64_t
+		trouble_ns; /* by the holder's clock: since when nothing is acknowledged; NEVER_NS */
+	uint64_t retry_ns;  /* when to look at the layout again; NEVER_NS */
+	bool hung_up;
+	struct request *outstanding, *outstanding_last;
+
+	/* The right. */
+	bool right;	       /* in force */
+	bool degraded;	       /* out of reach for longer than D */
+	uint64_t right_end_ns; /* by the holder's clock */
+	uint64_t next_renewal_ns;
+
+	struct transaction transaction;
+	enum transaction_kind doubted; /* while the barrier is under way */
+	bool stale;		       /* /g has another version than the one applied */
+
+	/* Settings. */
+	struct globals globals;
+	int32_t root_version; /* of /c/0, which says who owns the top; -1: there is none */
+	uint64_t root_generation;
+	int32_t applied; /* version of /g; -1: none */
+	bool following;
+	bool follow_again;
+	uint32_t follow_pending;
+	bool follow_failed;
+	int32_t follow_version;
+	struct globals follow_globals;
+	bool follow_all;
+	uint64_t follow_ns; /* not before */
+	uint32_t layout_pending, layout_tries;
+	uint64_t opened_ns;   /* timeout that the session was opened with */
+	uint64_t *follow_ids; /* owned: what is still to be read */
+	uint32_t follow_count, follow_sent;
+	struct found *found; /* owned */
+	uint32_t found_count;
+
+	/* A change of ours. */
+	struct change *change; /* the engine's first, NULL */
+	uint64_t change_since_ns;
+	uint64_t change_id;
+	uint32_t change_tries;
+	bool change_sent;
+	bool change_again; /* to be checked anew when the settings of others are applied */
+	bool change_restricts;
+	struct record *change_record; /* owned */
+
+	struct holding *holdings; /* all */
+	struct holding *by_id[FLEET_CHAINS];
+	struct holding *active;
+	struct holding *work, *work_last;
+	uint64_t next_tick_ns; /* of demand; NEVER_NS: nobody is active */
+	uint32_t leases;       /* in any state but NONE */
+	uint64_t taken;	       /* leases so far */
+
+	/* Whether there are other hosts. */
+	bool alone;
+	bool hosts_watched;
+	bool hosts_asked;
+	uint64_t hosts_ns; /* when to look again */
+
+	struct swept *swept;
+	struct swept *sweeping;
+
+	bool running; /* inside fleet_after() */
+	bool leaving;
+	uint64_t leave_until_ns;
+	bool left;
+};
+
+/* fleet.c */
+void fleet_event(struct fleet *fleet, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct lease *lease,
+			 enum lease_state to);
+void fleet_reshare(struct fleet *fleet, struct holding *holding);
+void fleet_drop_session(struct fleet *fleet, const char *why);
+void fleet_wake_at(struct fleet *fleet, uint64_t at_ns);
+void fleet_extend_right(struct fleet *fleet, uint64_t sent_ns);
+uint64_t fleet_random(struct fleet *fleet);
+/* @ns, give or take a quarter. */
+uint64_t fleet_jitter(struct fleet *fleet, uint64_t ns);
+struct lease *item_lease(const struct item *item);
+void holding_keep(struct holding *holding);
+void holding_let_go(struct holding *holding);
+
+/* transact.c */
+struct request *request_new(enum request_kind kind, const char *path, void *purpose,
+			    void (*done)(void *fleet, struct request *request));
+void request_free(struct request *request);
+/* Takes @request over. NULL, for want of memory, is answered by nobody: see the callers. */
+void fleet_send(struct fleet *fleet, struct request *request);
+bool request_add(struct request *request, enum operation_kind kind, const char *path,
+		 const char *data, int32_t version, unsigned int flags);
+/* Sends the next transaction, if none is under way. */
+void fleet_pump(struct fleet *fleet);
+void fleet_add_work(struct fleet *fleet, struct holding *holding);
+/* Begins a transaction of @kind with rule 2's head; NULL without memory. */
+struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kind);
+void transaction_send(struct fleet *fleet, struct request *request);
+void transaction_end(struct fleet *fleet);
+void fleet_join(struct fleet *fleet);
+
+/* doubt.c */
+void doubt_begin(struct fleet *fleet);
+void doubt_barrier_answered(struct fleet *fleet, const struct request *request);
+
+/* layout.c */
+void layout_look(struct fleet *fleet);
+
+/* follow.c */
+void follow_begin(struct fleet *fleet);
+void follow_forget(struct fleet *fleet);
+
+/* publish.c */
+void publish_store(struct source *source, struct change *change);
+/* The transaction for fleet->change; NULL: it was refused, or there is no memory. */
+bool publish_send(struct fleet *fleet);
+void publish_answered(struct fleet *fleet, const struct request *request);
+/* The record of fleet->change's limiter as read after a barrier; NULL: there is none. */
+void publish_resolved(struct fleet *fleet, const struct record *record, int32_t version);
+void publish_expire(struct fleet *fleet);
+void publish_finish(struct fleet *fleet, int err);
+struct holding *holding_of_id(const struct fleet *fleet, uint64_t id);
+void holding_name(struct fleet *fleet, struct holding *holding, uint64_t id);
+void holding_unname(struct fleet *fleet, struct holding *holding);
+void holding_gone(struct fleet *fleet, struct holding *holding);
+void holding_restrict(struct fleet *fleet, struct holding *holding, const struct settings *before);
+
+/* demand.c */
+void demand_rouse(struct fleet *fleet, struct holding *holding);
+void demand_tick(struct fleet *fleet);
+void demand_forget(struct fleet *fleet);
+void demand_look_for_hosts(struct fleet *fleet);
+
+/* drain.c, choose.c */
+void choose(struct fleet *fleet, struct holding *holding);
+bool choose_has_work(const struct fleet *fleet, const struct holding *holding);
+void choose_next_search(struct fleet *fleet, struct holding *holding);
+/* How many partitions should be held: what is wanted, or our share under contention. */
+uint32_t choose_limit(const struct holding *holding);
+/* Partitions whose own tokens are read and that are not held. */
+bool holding_misses(const struct holding *holding, uint32_t index);
+uint32_t holding_missing(const struct holding *holding);
+bool holding_wants_reserve(const struct holding *holding);
+bool choose_send(struct fleet *fleet, struct holding *holding);
+void drain(struct fleet *fleet, struct holding *holding, struct lease *lease);
+void drain_all(struct fleet *fleet, struct holding *holding);
+bool drain_is_due(const struct holding *holding);
+bool drain_send(struct fleet *fleet, struct holding *holding);
+/* Leases that are not on their way back. */
+uint32_t holding_kept(const struct holding *holding);
+
+/* search.c */
+void search_begin(struct fleet *fleet, struct holding *holding);
+void search_free(struct search *search);
+/* The transaction was answered; @refused: the item that was, or UINT32_MAX. */
+void search_taken(struct fleet *fleet, struct search *search, enum answer answer, uint32_t refused);
+bool search_send(struct fleet *fleet, struct search *search);
+
+/* sweep.c */
+void sweep_add(struct fleet *fleet, uint64_t id);
+bool sweep_send(struct fleet *fleet);
+void sweep_answered(struct fleet *fleet, const struct request *request);
+void sweep_forget(struct fleet *fleet);
+void sweep_free(struct fleet *fleet);
+
+#endif

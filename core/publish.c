@@ -1,0 +1,365 @@
+/* publish - changes of this host's: each is one transaction of the limiter's node and /g. */
+#include "inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So long a change waits for a coordinator that is out of reach. */
+static const uint64_t PATIENCE_NS = 1500000000;
+
+/* Markers made with a limiter; what does not fit is unclean. */
+enum { MARKERS_MAX = 80 };
+
+struct holding *holding_of_id(const struct fleet *fleet, uint64_t id)
+{
+	struct holding *holding = fleet->by_id[id % FLEET_CHAINS];
+
+	while (holding && holding->id != id)
+		holding = holding->next_by_id;
+	return holding;
+}
+
+void holding_name(struct fleet *fleet, struct holding *holding, uint64_t id)
+{
+	struct holding **chain = &fleet->by_id[id % FLEET_CHAINS];
+
+	holding->id = id;
+	holding->next_by_id = *chain;
+	*chain = holding;
+}
+
+void holding_unname(struct fleet *fleet, struct holding *holding)
+{
+	struct holding **at = &fleet->by_id[holding->id % FLEET_CHAINS];
+
+	while (*at && *at != holding)
+		at = &(*at)->next_by_id;
+	if (*at)
+		*at = holding->next_by_id;
+}
+
+void holding_restrict(struct fleet *fleet, struct holding *holding, const struct settings *before)
+{
+	holding->before = *before;
+	holding->before.partitions = settings_partition_count(before);
+	holding->restricted = true;
+	holding->restricted_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
+}
+
+/* The change is done, or refused. */
+void publish_finish(struct fleet *fleet, int err)
+{
+	static const struct {
+		int err;
+		const char *why;
+	} words[] = {
+		{-EAGAIN, "no coordinator, or no quorum, just now: nothing has changed"},
+		{-ETIMEDOUT, "sent, but not acknowledged: read it back"},
+		{-EACCES, "the coordinator denies access"},
+		{-E2BIG, "the coordinator refuses it: too large"},
+	};
+	struct change *change = fleet->change;
+
+	fleet->change = NULL;
+	fleet->change_sent = false;
+	fleet->change_again = false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (words[i].err == err && !change->error[0])
+			snprintf(change->error, sizeof(change->error), "%s", words[i].why);
+	}
+	engine_stored(fleet->engine, change, err);
+}
+
+static uint64_t id_of(const struct limiter *limiter)
+{
+	return limiter->holding ? limiter->holding->id : 0;
+}
+
+/* Whether hosts under the old settings and under the new ones might together use too much. */
+static bool restricts(const struct settings *old, const struct settings *new)
+{
+	return old->limit_count && new->limit_count &&
+	       (settings_partition_count(old) != settings_partition_count(new) ||
+		!setting_equal(SETTING_PARTITIONS_RESERVE, old, new));
+}
+
+static void name_before(struct fleet *fleet, struct record *record)
+{
+	const struct holding *holding = fleet->change->limiter->holding;
+
+	fleet->change_restricts = restricts(&holding->settings, &record->settings);
+	record->has_before = fleet->change_restricts || holding->restricted;
+	record->before = fleet->change_restricts ? holding->settings : holding->before;
+	record->before.partitions = settings_partition_count(&record->before);
+}
+
+static void fill_record(struct fleet *fleet, struct record *record)
+{
+	const struct change *change = fleet->change;
+	const struct limiter *limiter = change->limiter;
+
+	*record = (struct record){.settings = change->settings};
+	snprintf(record->writer, sizeof(record->writer), "%s", fleet->hid);
+	if (change->kind == CHANGE_MAKE) {
+		snprintf(record->name, sizeof(record->name), "%s", change->name);
+		record->parent = id_of(limiter);
+		record->generation = 1;
+		record->owner = change->owner;
+		return;
+	}
+	snprintf(record->name, sizeof(record->name), "%s",
+		 change->kind == CHANGE_RENAME ? change->name : limiter->name);
+	record->parent = limiter->parent ? id_of(limiter->parent) : 0;
+	record->owner = change->kind == CHANGE_OWNER
+				? change->owner
+				: (struct owner){limiter->uid, limiter->gid, limiter->access};
+	record->generation = fleet->root_generation + 1;
+	if (!limiter->holding)
+		return;
+	record->generation = limiter->holding->generation + 1;
+	limiter_settings(limiter, &record->settings);
+	if (change->kind == CHANGE_SETTINGS)
+		record->settings = change->settings;
+	name_before(fleet, record);
+}
+
+/* Rule 14: its markers are made with it, each with its share of the burst. */
+static bool add_markers(struct request *request, const struct settings *settings, uint64_t id)
+{
+	uint32_t count = settings_partition_count(settings);
+	struct bucket_part parts[LIMITS_MAX];
+	char path[PATH_ROOM], text[MARKER_TEXT];
+	bool added = true;
+
+	for (uint32_t i = 0; i < count && i < MARKERS_MAX && added; i++) {
+		for (uint32_t j = 0; j < settings->limit_count; j++) {
+			uint64_t burst = settings->limits[j].burst ? settings->limits[j].burst
+								   : settings->burst;
+
+			parts[j].tokens = (int64_t)(burst / count);
+			parts[j].nano = (uint32_t)((u128)(burst % count) * NSEC_PER_SEC / count);
+		}
+		marker_print(parts, settings->limit_count, text);
+		snprintf(path, sizeof(path), "/f/%llu/%u", (unsigned long long)id, i);
+		added = request_add(request, OPERATION_CREATE, path, text, 0, 0);
+	}
+	return added;
+}
+
+static bool add_making(struct request *request, const struct change *change, uint64_t id,
+		       const char *text)
+{
+	static const char *const folders[] = {"l", "f", "w"};
+	char path[PATH_ROOM];
+	bool added;
+
+	snprintf(path, sizeof(path), "/c/%llu", (unsigned long long)id);
+	added = request_add(request, OPERATION_CREATE, path, text, 0, 0);
+	for (int i = 0; i < 3 && added; i++) {
+		snprintf(path, sizeof(path), "/%s/%llu", folders[i], (unsigned long long)id);
+		added = request_add(request, OPERATION_CREATE, path, NULL, 0, 0);
+	}
+	return added && add_markers(request, &change->settings, id);
+}
+
+static bool add_change(struct fleet *fleet, struct request *request)
+{
+	const struct change *change = fleet->change;
+	const struct holding *holding = change->limiter->holding;
+	struct globals globals = fleet->globals;
+	char path[PATH_ROOM], text[RECORD_TEXT];
+	bool added;
+
+	record_print(fleet->change_record, text);
+	snprintf(path, sizeof(path), "/c/%llu", (unsigned long long)fleet->change_id);
+	if (change->kind == CHANGE_MAKE)
+		added = add_making(request, change, fleet->change_id, text);
+	else if (change->kind == CHANGE_REMOVE)
+		added = request_add(request, OPERATION_DELETE, path, NULL, holding->version, 0);
+	else if (!holding && fleet->root_version < 0)
+		added = request_add(request, OPERATION_CREATE, path, text, 0, 0);
+	else
+		added = request_add(request, OPERATION_SET, path, text,
+				    holding ? holding->version : fleet->root_version, 0);
+	globals_add(&globals, fleet->applied, fleet->change_id);
+	if (fleet->change_id > globals.last_id)
+		globals.last_id = fleet->change_id;
+	globals_print(&globals, text);
+	return added && request_add(request, OPERATION_SET, "/g", text, fleet->applied, 0);
+}
+
+static bool is_busy(struct fleet *fleet)
+{
+	struct change *change = fleet->change;
+	const struct holding *holding = change->limiter->holding;
+
+	if (change->kind != CHANGE_SETTINGS || !holding->restricted ||
+	    !restricts(&holding->settings, &change->settings))
+		return false;
+	snprintf(change->error, sizeof(change->error),
+		 "the partitions or the reserve changed less than %llu s ago: try again then",
+		 (unsigned long long)(fleet->constants.quarantine_ns / NSEC_PER_SEC + 1));
+	return true;
+}
+
+bool publish_send(struct fleet *fleet)
+{
+	struct request *request;
+
+	if (fleet->change_sent || fleet->change_again)
+		return false;
+	if (!fleet->change_record)
+		fleet->change_record = malloc(sizeof(*fleet->change_record));
+	if (!fleet->change_record) {
+		publish_finish(fleet, -ENOMEM);
+		return false;
+	}
+	if (is_busy(fleet)) {
+		publish_finish(fleet, -EBUSY);
+		return false;
+	}
+	fleet->change_restricts = false;
+	fleet->change_id = fleet->change->kind == CHANGE_MAKE ? fleet->globals.last_id + 1
+							      : id_of(fleet->change->limiter);
+	fill_record(fleet, fleet->change_record);
+	request = transaction_begin(fleet, TRANSACTION_CHANGE);
+	if (request && add_change(fleet, request)) {
+		fleet->change_sent = true;
+		transaction_send(fleet, request);
+		return true;
+	}
+	if (request) {
+		transaction_end(fleet);
+		request_free(request);
+	}
+	publish_finish(fleet, -ENOMEM);
+	return false;
+}
+
+/* The limiter is about to go: what is held of it goes back. */
+void holding_gone(struct fleet *fleet, struct holding *holding)
+{
+	drain_all(fleet, holding);
+	holding_unname(fleet, holding);
+}
+
+/* It is done, and the node has @version now. */
+static void apply(struct fleet *fleet, int32_t version)
+{
+	struct change *change = fleet->change;
+	struct limiter *limiter = change->limiter;
+	struct holding *holding = limiter->holding;
+	uint64_t id = fleet->change_id;
+
+	if (change->kind == CHANGE_MAKE)
+		holding = change->made->holding;
+	if (holding) {
+		holding->generation = fleet->change_record->generation;
+		holding->version = version;
+	} else {
+		fleet->root_generation = fleet->change_record->generation;
+		fleet->root_version = version;
+	}
+	if (change->kind == CHANGE_MAKE)
+		holding_name(fleet, holding, id);
+	if (change->kind == CHANGE_REMOVE)
+		holding_gone(fleet, holding);
+	if (fleet->change_restricts)
+		holding_restrict(fleet, holding, &fleet->change_record->before);
+	limiter_hold(limiter);
+	publish_finish(fleet, 0);
+	if (holding && !limiter->removed) {
+		fleet_reshare(fleet, holding);
+		demand_rouse(fleet, holding);
+	}
+	if (change->kind == CHANGE_REMOVE)
+		sweep_add(fleet, id);
+	limiter_drop(limiter);
+}
+
+void publish_answered(struct fleet *fleet, const struct request *request)
+{
+	const struct change *change = fleet->change;
+	int32_t version = change->limiter->holding ? change->limiter->holding->version + 1
+						   : fleet->root_version + 1;
+
+	fleet->change_sent = false;
+	if (request->answer == ANSWER_OK) {
+		globals_add(&fleet->globals, fleet->applied, fleet->change_id);
+		if (fleet->change_id > fleet->globals.last_id)
+			fleet->globals.last_id = fleet->change_id;
+		fleet->applied++;
+		apply(fleet, change->kind == CHANGE_MAKE ? 0 : version);
+	} else if (request->answer == ANSWER_DENIED) {
+		publish_finish(fleet, -EACCES);
+	} else if (request->answer == ANSWER_REFUSED) {
+		publish_finish(fleet, -E2BIG);
+	} else if (++fleet->change_tries > CHANGE_TRIES_MAX) {
+		publish_finish(fleet, -EAGAIN);
+	} else {
+		/* Others were first; if not with /g, somebody changed nodes by hand. */
+		if (request->failed)
+			fleet->follow_all = true;
+		fleet->change_again = true;
+		fleet->stale = true;
+	}
+}
+
+void publish_resolved(struct fleet *fleet, const struct record *record, int32_t version)
+{
+	const struct record *ours = fleet->change_record;
+	enum change_kind kind;
+	bool same;
+
+	if (!fleet->change)
+		return;
+	fleet->change_sent = false;
+	kind = fleet->change->kind;
+	same = record && record->generation == ours->generation &&
+	       !strcmp(record->writer, ours->writer);
+	if (kind == CHANGE_REMOVE ? !record : same)
+		apply(fleet, version);
+	else if (record && record->generation > ours->generation)
+		publish_finish(fleet, -ETIMEDOUT); /* it may have been ours before */
+	else
+		fleet->change_again = true;
+}
+
+void publish_expire(struct fleet *fleet)
+{
+	uint64_t until_ns = fleet->change_since_ns + PATIENCE_NS;
+
+	if (!fleet->change || fleet->state == FLEET_READY)
+		return;
+	if (fleet->change_sent) {
+		/* With the session went the way to find out. */
+		if (!*fleet->hid || fleet->state != FLEET_IN_DOUBT)
+			publish_finish(fleet, -ETIMEDOUT);
+		return;
+	}
+	if (fleet->now_ns >= until_ns)
+		publish_finish(fleet, -EAGAIN);
+	else
+		fleet_wake_at(fleet, until_ns);
+}
+
+void publish_store(struct source *source, struct change *change)
+{
+	struct fleet *fleet = (struct fleet *)source;
+
+	fleet->change = change;
+	fleet->change_since_ns = fleet->now_ns;
+	fleet->change_tries = 0;
+	fleet->change_sent = false;
+	fleet->change_again = false;
+	/* Who has waited for long knows that it is in vain. */
+	if (fleet->state != FLEET_READY && fleet->trouble_ns != NEVER_NS &&
+	    fleet->clocks.holder_ns - fleet->trouble_ns > PATIENCE_NS) {
+		publish_finish(fleet, -EAGAIN);
+		return;
+	}
+	fleet_wake_at(fleet, 0);
+	fleet_pump(fleet);
+}

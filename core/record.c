@@ -1,0 +1,288 @@
+/* record - what the nodes of a fleet hold, as text, see record.h. */
+#include "record.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Appends to @text, which has room for RECORD_TEXT. */
+__attribute__((format(printf, 2, 3))) static void append(char *text, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text + used, RECORD_TEXT - used, format, arguments);
+	va_end(arguments);
+}
+
+/*
+ * The value of line `NAME=...` of @text, as it stands, in @value. False: there is none, or it is too
+ * long.
+ */
+static bool find_line(const char *text, const char *name, char *value, size_t size)
+{
+	size_t length = strlen(name), line;
+
+	for (; *text; text += line + (text[line] == '\n')) {
+		line = strcspn(text, "\n");
+		if (line <= length || strncmp(text, name, length) != 0 || text[length] != '=')
+			continue;
+		if (line - length > size)
+			return false;
+		memcpy(value, text + length + 1, line - length - 1);
+		value[line - length - 1] = '\0';
+		return true;
+	}
+	return false;
+}
+
+static bool parse_number(const char *text, uint64_t most, uint64_t *number)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return !errno && !*end && *number <= most;
+}
+
+static bool find_number(const char *text, const char *name, uint64_t most, uint64_t *number)
+{
+	char value[QUANTITY_TEXT];
+
+	return find_line(text, name, value, sizeof(value)) && parse_number(value, most, number);
+}
+
+static bool find_duration(const char *text, const char *name, uint64_t *ns)
+{
+	char value[QUANTITY_TEXT];
+
+	return find_line(text, name, value, sizeof(value)) && !duration_parse(value, ns) && *ns;
+}
+
+uint64_t quarantine_of(uint64_t right_ns)
+{
+	return right_ns + right_ns / 100 + NSEC_PER_SEC / 4;
+}
+
+void globals_print(const struct globals *globals, char text[RECORD_TEXT])
+{
+	const struct {
+		const char *name;
+		uint64_t ns;
+	} durations[] = {
+		{"renewal", globals->constants.renewal_ns},
+		{"right", globals->constants.right_ns},
+		{"quarantine", globals->constants.quarantine_ns},
+		{"session", globals->constants.session_ns},
+	};
+
+	text[0] = '\0';
+	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++) {
+		char value[QUANTITY_TEXT];
+
+		duration_print(durations[i].ns, value);
+		append(text, "%s=%s\n", durations[i].name, value);
+	}
+	append(text, "last=%" PRIu64 "\nrecent=", globals->last_id);
+	for (uint32_t i = 0; i < globals->recent_count; i++)
+		append(text, "%s%" PRId32 ":%" PRIu64, i ? " " : "", globals->recent[i].version,
+		       globals->recent[i].id);
+	append(text, "\n");
+}
+
+void globals_add(struct globals *globals, int32_t version, uint64_t id)
+{
+	if (globals->recent_count == RECENT_MAX)
+		memmove(globals->recent, globals->recent + 1,
+			--globals->recent_count * sizeof(globals->recent[0]));
+	globals->recent[globals->recent_count].version = version + 1;
+	globals->recent[globals->recent_count++].id = id;
+}
+
+static int parse_recent(const char *text, struct globals *globals)
+{
+	int used;
+
+	while (*text) {
+		if (globals->recent_count == RECENT_MAX ||
+		    sscanf(text, "%" SCNd32 ":%" SCNu64 "%n",
+			   &globals->recent[globals->recent_count].version,
+			   &globals->recent[globals->recent_count].id, &used) != 2)
+			return -EINVAL;
+		globals->recent_count++;
+		text += used;
+		text += strspn(text, " ");
+	}
+	return 0;
+}
+
+int globals_parse(const char *text, struct globals *globals)
+{
+	struct fleet_constants *constants = &globals->constants;
+	char recent[RECENT_MAX * 34];
+
+	*globals = (struct globals){0};
+	if (!find_duration(text, "renewal", &constants->renewal_ns) ||
+	    !find_duration(text, "right", &constants->right_ns) ||
+	    !find_duration(text, "quarantine", &constants->quarantine_ns) ||
+	    !find_duration(text, "session", &constants->session_ns) ||
+	    !find_number(text, "last", INT64_MAX, &globals->last_id) ||
+	    !find_line(text, "recent", recent, sizeof(recent)))
+		return -EINVAL;
+	/* Whoever wrote it, what follows is what safety rests on. */
+	if (constants->right_ns > NEVER_NS / 4 ||
+	    constants->quarantine_ns < quarantine_of(constants->right_ns) ||
+	    constants->renewal_ns >= constants->right_ns)
+		return -EINVAL;
+	return parse_recent(recent, globals);
+}
+
+static uint64_t count_of(const struct settings *settings)
+{
+	return settings_partition_count(settings);
+}
+
+void record_print(const struct record *record, char text[RECORD_TEXT])
+{
+	char value[SETTING_TEXT];
+
+	text[0] = '\0';
+	append(text, "name=%s\nparent=%" PRIu64 "\ngeneration=%" PRIu64 "\nwriter=%s\n",
+	       record->name, record->parent, record->generation, record->writer);
+	append(text, "owner=%" PRIu32 " %" PRIu32 " %o\n", record->owner.uid, record->owner.gid,
+	       (unsigned int)record->owner.access);
+	if (record->has_before) {
+		setting_print(SETTING_RATE, &record->before, value);
+		append(text, "before.rate=%s\n", value);
+		append(text, "before.count=%" PRIu64 "\n", count_of(&record->before));
+		setting_print(SETTING_PARTITIONS_RESERVE, &record->before, value);
+		append(text, "before.reserve=%s\n", value);
+	}
+	append(text, "settings:\n");
+	settings_print(&record->settings, text + strlen(text), RECORD_TEXT - strlen(text));
+}
+
+static int parse_before(const char *text, struct record *record, char error[ERROR_TEXT])
+{
+	static const struct {
+		const char *name;
+		enum setting_id id;
+	} lines[] = {
+		{"before.rate", SETTING_RATE},
+		{"before.count", SETTING_PARTITIONS_COUNT},
+		{"before.reserve", SETTING_PARTITIONS_RESERVE},
+	};
+	char value[SETTING_TEXT];
+	size_t found = 0, count = sizeof(lines) / sizeof(lines[0]);
+
+	record->before = SETTINGS_DEFAULT;
+	for (size_t i = 0; i < count; i++) {
+		if (!find_line(text, lines[i].name, value, sizeof(value)))
+			continue;
+		found++;
+		if (setting_parse(lines[i].id, value, &record->before, error))
+			return -EINVAL;
+	}
+	if (found && found < count) {
+		snprintf(error, ERROR_TEXT, "what it was before is not all there");
+		return -EINVAL;
+	}
+	record->has_before = found;
+	return found && settings_check(&record->before, error) ? -EINVAL : 0;
+}
+
+static bool parse_head(const char *text, struct record *record)
+{
+	char owner[QUANTITY_TEXT];
+	unsigned int uid, gid, access;
+	int used = 0;
+
+	if (!find_line(text, "name", record->name, sizeof(record->name)) ||
+	    !find_number(text, "parent", INT64_MAX, &record->parent) ||
+	    !find_number(text, "generation", INT64_MAX, &record->generation) ||
+	    !find_line(text, "writer", record->writer, sizeof(record->writer)) ||
+	    !find_line(text, "owner", owner, sizeof(owner)))
+		return false;
+	if (sscanf(owner, "%u %u %o%n", &uid, &gid, &access, &used) != 3 || owner[used] ||
+	    access > 07777)
+		return false;
+	record->owner = (struct owner){uid, gid, (uint16_t)access};
+	return true;
+}
+
+int record_parse(const char *text, struct record *record, char error[ERROR_TEXT])
+{
+	static const char divider[] = "\nsettings:\n";
+	const char *settings = strstr(text, divider);
+
+	*record = (struct record){.settings = SETTINGS_DEFAULT};
+	if (!settings) {
+		snprintf(error, ERROR_TEXT, "no settings in it");
+		return -EINVAL;
+	}
+	if (!parse_head(text, record)) {
+		snprintf(error, ERROR_TEXT, "name, parent, generation, writer or owner is missing");
+		return -EINVAL;
+	}
+	if (parse_before(text, record, error))
+		return -EINVAL;
+	return settings_parse(settings + strlen(divider), &record->settings, error) ? -EINVAL : 0;
+}
+
+void host_record_print(const struct host_record *host, char text[RECORD_TEXT])
+{
+	text[0] = '\0';
+	append(text, "name=%s\nweight=%" PRIu32 "\nheld=%" PRIu32 "\n", host->name, host->weight,
+	       host->held);
+}
+
+int host_record_parse(const char *text, struct host_record *host)
+{
+	uint64_t weight, held;
+
+	*host = (struct host_record){0};
+	if (!find_line(text, "name", host->name, sizeof(host->name)) ||
+	    !find_number(text, "weight", UINT32_MAX, &weight) ||
+	    !find_number(text, "held", UINT32_MAX, &held))
+		return -EINVAL;
+	for (char *c = host->name; *c; c++) {
+		if ((unsigned char)*c <= ' ' || *c == 0x7f)
+			*c = '?'; /* it is shown in lines of words */
+	}
+	host->weight = (uint32_t)weight;
+	host->held = (uint32_t)held;
+	return 0;
+}
+
+void marker_print(const struct bucket_part *parts, uint32_t count, char text[MARKER_TEXT])
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < count; i++)
+		used += (size_t)snprintf(text + used, MARKER_TEXT - used,
+					 "%s%" PRId64 ".%09" PRIu32, i ? " " : "", parts[i].tokens,
+					 parts[i].nano);
+}
+
+uint32_t marker_parse(const char *text, struct bucket_part parts[LIMITS_MAX])
+{
+	uint32_t count = 0;
+	int used = 0;
+
+	while (count < LIMITS_MAX && sscanf(text, "%" SCNd64 ".%9" SCNu32 "%n",
+					    &parts[count].tokens, &parts[count].nano, &used) == 2) {
+		text += used;
+		count++;
+		if (*text != ' ')
+			break;
+		text++;
+	}
+	return *text ? 0 : count;
+}

@@ -1,0 +1,81 @@
+/*
+ * record - what the nodes of a fleet hold, as text: see fleet.h for which node is for what.
+ *
+ * Lines of NAME=VALUE, so that an operator can read them. What is read comes from outside and is
+ * checked: a record is taken whole or refused.
+ */
+#ifndef RATEFS_CORE_RECORD_H
+#define RATEFS_CORE_RECORD_H
+
+#include "bucket.h"
+#include "engine.h"
+#include "settings.h"
+
+/* The same for all hosts of a fleet. */
+struct fleet_constants {
+	uint64_t renewal_ns;	/* R: a right is renewed so often */
+	uint64_t right_ns;	/* D: so long it lasts */
+	uint64_t quarantine_ns; /* Q: what was not given back is not used for so long */
+	uint64_t session_ns;	/* T: the coordinator gives up a host after that */
+};
+
+enum {
+	RECENT_MAX = 32, /* changes that are remembered */
+	HID_TEXT = 14,	 /* 13 base32 characters and the zero at the end */
+	RECORD_TEXT = 2 * NAME_BYTES_MAX + (SETTING_COUNT + 8) * 2 * SETTING_TEXT,
+	MARKER_TEXT = LIMITS_MAX * 32,
+};
+
+/* /g */
+struct globals {
+	struct fleet_constants constants;
+	uint64_t last_id; /* the last that was given to a limiter */
+	struct {
+		int32_t version; /* of /g, that the change made */
+		uint64_t id;	 /* of the limiter that was changed */
+	} recent[RECENT_MAX];
+	uint32_t recent_count;
+};
+
+/* /c/LID */
+struct record {
+	char name[NAME_BYTES_MAX + 1];
+	uint64_t parent;
+	uint64_t generation;
+	char writer[HID_TEXT];
+	struct owner owner;
+	struct settings settings;
+	/* What they were before the last change of the count: limits, count, reserve. */
+	bool has_before;
+	struct settings before;
+};
+
+/* /h/HID */
+struct host_record {
+	char name[256];
+	uint32_t weight;
+	uint32_t held;
+};
+
+/* The shortest D that a Q is long enough for: with clocks that differ by 0.5 % each. */
+uint64_t quarantine_of(uint64_t right_ns);
+
+void globals_print(const struct globals *globals, char text[RECORD_TEXT]);
+/* Remembers that the version of /g after @version changed limiter @id. */
+void globals_add(struct globals *globals, int32_t version, uint64_t id);
+/* 0 or -EINVAL. */
+int globals_parse(const char *text, struct globals *globals);
+
+void record_print(const struct record *record, char text[RECORD_TEXT]);
+/* 0, or -EINVAL with a reason. */
+int record_parse(const char *text, struct record *record, char error[ERROR_TEXT]);
+
+void host_record_print(const struct host_record *host, char text[RECORD_TEXT]);
+int host_record_parse(const char *text, struct host_record *host);
+
+/* What is left of each of @count limits. */
+void marker_print(const struct bucket_part *parts, uint32_t count, char text[MARKER_TEXT]);
+/* As many as there are, at most LIMITS_MAX; 0 where there is nothing to be understood. */
+uint32_t marker_parse(const char *text, struct bucket_part parts[LIMITS_MAX]);
+
+#endif
