@@ -236,6 +236,7 @@ static void hosts_listed(void *pointer, struct request *request)
 	if (request->answer != ANSWER_OK)
 		return;
 	fleet->hosts_watched = request->watch;
+	fleet->hosts_known = request->name_count > 1 || request->watch;
 	if (request->name_count > 1)
 		become_alone(fleet, false);
 	else if (request->watch)

@@ -19,6 +19,34 @@ static const char *const STATE_NAMES[FLEET_STATE_COUNT] = {
 	[FLEET_IN_DOUBT] = "in_doubt",	 [FLEET_REFUSED] = "refused",
 };
 
+static const struct {
+	const char *name;
+	size_t offset;
+} COUNTERS[FLEET_COUNTER_COUNT] = {
+	{"transactions", offsetof(struct fleet_counters, transactions)},
+	{"reads", offsetof(struct fleet_counters, reads)},
+	{"lists", offsetof(struct fleet_counters, lists)},
+	{"renewals", offsetof(struct fleet_counters, renewals)},
+	{"taken_clean", offsetof(struct fleet_counters, taken_clean)},
+	{"taken_unclean", offsetof(struct fleet_counters, taken_unclean)},
+	{"given_back", offsetof(struct fleet_counters, given_back)},
+	{"conflicts", offsetof(struct fleet_counters, conflicts)},
+	{"sessions", offsetof(struct fleet_counters, sessions)},
+	{"lapses", offsetof(struct fleet_counters, lapses)},
+	{"unknown_outcomes", offsetof(struct fleet_counters, unknown)},
+	{"late_grants", offsetof(struct fleet_counters, late_grants)},
+};
+
+const char *fleet_counter_name(size_t index)
+{
+	return COUNTERS[index].name;
+}
+
+uint64_t fleet_counter(const struct fleet_counters *counters, size_t index)
+{
+	return *(const uint64_t *)(const void *)((const char *)counters + COUNTERS[index].offset);
+}
+
 void fleet_event(struct fleet *fleet, const char *format, ...)
 {
 	char text[ERROR_TEXT];
@@ -195,6 +223,7 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 	follow_forget(fleet);
 	publish_expire(fleet);
 	sweep_forget(fleet);
+	survey_forget(fleet);
 	fleet->hosts_watched = false;
 	fleet->hosts_asked = false;
 	fleet->hid[0] = '\0';
@@ -480,6 +509,7 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 void fleet_free(struct fleet *fleet)
 {
 	sweep_free(fleet);
+	survey_free(fleet);
 	/* What is still out comes back no more. */
 	while (fleet->outstanding) {
 		struct request *next = fleet->outstanding->next;
@@ -567,6 +597,11 @@ uint32_t fleet_leases(const struct fleet *fleet)
 uint64_t fleet_right_ns(const struct fleet *fleet)
 {
 	return fleet->right ? fleet->right_end_ns - fleet->clocks.holder_ns : 0;
+}
+
+bool fleet_knows_hosts(const struct fleet *fleet)
+{
+	return fleet->hosts_known;
 }
 
 bool fleet_is_connected(const struct fleet *fleet)

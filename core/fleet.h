@@ -109,13 +109,18 @@ struct fleet_counters {
 	uint64_t transactions;
 	uint64_t reads;
 	uint64_t lists;
-	uint64_t taken_clean, taken_unclean, given_back, conflicts;
 	uint64_t renewals;
+	uint64_t taken_clean, taken_unclean, given_back, conflicts;
 	uint64_t sessions;
-	uint64_t lapses;
-	uint64_t unknown;
-	uint64_t late_grants;
+	uint64_t lapses;      /* of the right */
+	uint64_t unknown;     /* outcomes */
+	uint64_t late_grants; /* that were on their way when the right ended */
 };
+
+/* The table of them: names, in order. */
+enum { FLEET_COUNTER_COUNT = 12 };
+const char *fleet_counter_name(size_t index);
+uint64_t fleet_counter(const struct fleet_counters *counters, size_t index);
 
 struct fleet;
 
@@ -173,6 +178,8 @@ uint64_t fleet_session(const struct fleet *fleet);
 uint32_t fleet_leases(const struct fleet *fleet); /* held, of all limiters */
 /* Seconds of right left, 0 if it has run out; whether the coordinator is out of reach. */
 uint64_t fleet_right_ns(const struct fleet *fleet);
+/* Whether it is known if there are other hosts: the first look has been. */
+bool fleet_knows_hosts(const struct fleet *fleet);
 bool fleet_is_connected(const struct fleet *fleet);
 bool fleet_is_degraded(const struct fleet *fleet);
 

@@ -28,6 +28,7 @@ void holding_free(struct holding *holding)
 	free(holding->reserve.parts);
 	free(holding->leases);
 	free(holding->claim);
+	free(holding->seen);
 	free(holding);
 }
 

@@ -69,6 +69,11 @@ struct holding {
 	bool reclaim;		 /* go to the end of the line */
 	uint32_t target;	 /* our share under contention; UINT32_MAX: there is none */
 	bool starving;		 /* somebody's share is 0 */
+
+	/* What was seen of the leases of all hosts: see survey.h. */
+	struct seen_lease *seen; /* owned, @seen_count of them */
+	uint32_t seen_count;
+	uint64_t seen_ns;
 };
 
 /* A holding of @limiter, which owns it; NULL when there is no memory. */

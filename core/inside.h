@@ -11,6 +11,7 @@
  *	choose.c	which ones are given back, and when it is time to look for more
  *	search.c	which ones are taken
  *	drain.c		giving back
+ *	survey.c	what is known of the others
  *	sweep.c		nodes of limiters that are gone
  */
 #ifndef RATEFS_CORE_INSIDE_H
@@ -125,7 +126,6 @@ struct fleet {
 	uint64_t session;
 	char hid[HID_TEXT];	/* "" until it has joined */
 	int32_t host_version;	/* of /h/HID */
-	uint64_t host_zxid;	/* of our last transaction */
 	uint64_t down_since_ns; /* NEVER_NS: there is a connection */
 	uint64_t
 		trouble_ns; /* by the holder's clock: since when nothing is acknowledged; NEVER_NS */
@@ -185,10 +185,19 @@ struct fleet {
 	bool alone;
 	bool hosts_watched;
 	bool hosts_asked;
+	bool hosts_known;
 	uint64_t hosts_ns; /* when to look again */
 
 	struct swept *swept;
 	struct swept *sweeping;
+
+	/* What was seen of the fleet: see survey.h. */
+	struct survey *surveys;
+	struct seen_host *seen_hosts; /* owned */
+	uint64_t hosts_seen_ns;
+	int64_t clock_ms;     /* of the coordinator, when our last transaction was executed ... */
+	uint64_t clock_ns;    /* ... which was about this time of the engine's */
+	uint64_t last_ack_ns; /* when the last one was acknowledged */
 
 	bool running; /* inside fleet_after() */
 	bool leaving;
@@ -285,6 +294,10 @@ void search_free(struct search *search);
 /* The transaction was answered; @refused: the item that was, or UINT32_MAX. */
 void search_taken(struct fleet *fleet, struct search *search, enum answer answer, uint32_t refused);
 bool search_send(struct fleet *fleet, struct search *search);
+
+/* survey.c */
+void survey_forget(struct fleet *fleet);
+void survey_free(struct fleet *fleet);
 
 /* sweep.c */
 void sweep_add(struct fleet *fleet, uint64_t id);

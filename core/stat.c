@@ -1,5 +1,6 @@
 /* stat - the counters and gauges of a limiter, see stat.h. */
 #include "stat.h"
+#include "holding.h"
 #include "limiter.h"
 #include "partition.h"
 
@@ -7,6 +8,21 @@
 #include <stdio.h>
 
 static double rate_of(const struct limiter *limiter)
+{
+	double least = (double)INFINITY;
+	struct settings settings;
+
+	limiter_settings(limiter, &settings);
+	for (unsigned int i = 0; i < settings.limit_count; i++) {
+		double rate = rate_per_second(&settings.limits[i].rate);
+
+		least = rate < least ? rate : least;
+	}
+	return least;
+}
+
+/* What is in the buckets: in a fleet, this host's share. */
+static double share_of(const struct limiter *limiter)
 {
 	double least = (double)INFINITY;
 
@@ -22,7 +38,7 @@ static double effective_rate_of(const struct limiter *limiter)
 {
 	switch ((enum limiter_mode)limiter->mode) {
 	case MODE_ENFORCE:
-		return rate_of(limiter);
+		return share_of(limiter);
 	case MODE_CLOSED:
 		return 0;
 	case MODE_SHADOW:
@@ -42,6 +58,8 @@ static double partitions_of(const struct limiter *limiter)
 {
 	uint32_t shares;
 
+	if (limiter->holding)
+		return limiter->holding->held + (limiter->holding->reserve.state == LEASE_HELD);
 	return partition_count(limiter, &shares);
 }
 

@@ -436,7 +436,7 @@ static void answered(void *pointer, struct request *request)
 	t->request = NULL;
 	if (request->answer == ANSWER_OK && t->kind != TRANSACTION_JOIN) {
 		fleet->host_version++;
-		fleet->host_zxid = request->zxid;
+		fleet->last_ack_ns = fleet->now_ns;
 		fleet_extend_right(fleet, request->sent_ns);
 	}
 	if (t->kind == TRANSACTION_BARRIER) {

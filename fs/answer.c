@@ -3,6 +3,8 @@
 #include "fs/channel.h"
 #include "fs/handle.h"
 
+#include "core/survey.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +115,10 @@ static void collect_changes(struct daemon *daemon, struct outbox *outbox)
 			daemon_refused(daemon, "%s", change->error);
 		else
 			tell(daemon, change);
+		if (writer->awaited) {
+			writer->done = true;
+			continue;
+		}
 		if (!writer->pending.request) {
 			free(writer); /* answered before it was done */
 			continue;
@@ -148,6 +154,23 @@ static void collect_followers(struct daemon *daemon, struct outbox *outbox)
 	}
 }
 
+static void collect_lookers(struct daemon *daemon, struct outbox *outbox)
+{
+	struct looker *looker = daemon->pending.lookers, *next;
+	uint64_t now_ns = looker ? clock_ns() : 0;
+
+	for (; looker; looker = next) {
+		next = looker->next;
+		if (now_ns < looker->until_ns &&
+		    !survey_is_done(daemon->fleet, looker->handle->limiter->holding,
+				    looker->asked_ns))
+			continue;
+		looker_leave(&daemon->pending, looker);
+		pending_remove(&daemon->pending, &looker->pending);
+		outbox_add(outbox, &looker->pending);
+	}
+}
+
 /* The lock is taken as it is: what comes of this is collected by who sends the answers. */
 static void answer_reader(struct daemon *daemon, struct reader *reader)
 {
@@ -179,6 +202,12 @@ static void answer_follower(struct daemon *daemon, struct follower *follower)
 	else /* another thread read the same open file: this one asks anew */
 		fuse_reply_err(follower->pending.request, stopping ? ESHUTDOWN : EINTR);
 	free(follower);
+}
+
+static void answer_looker(struct daemon *daemon, struct looker *looker)
+{
+	show_text(daemon, looker->handle, looker->pending.request, looker->size);
+	free(looker);
 }
 
 static void answer_writer(struct writer *writer)
@@ -216,6 +245,9 @@ void answers_send(struct daemon *daemon, struct pending *pending)
 		case PENDING_WRITER:
 			answer_writer((struct writer *)pending);
 			break;
+		case PENDING_LOOKER:
+			answer_looker(daemon, (struct looker *)pending);
+			break;
 		case PENDING_PAGE: /* its thread answers */
 			break;
 		}
@@ -232,5 +264,6 @@ struct pending *answers_collect(struct daemon *daemon)
 	collect_changes(daemon, &outbox);
 	collect_watchers(daemon);
 	collect_followers(daemon, &outbox);
+	collect_lookers(daemon, &outbox);
 	return outbox.first;
 }

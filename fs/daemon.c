@@ -36,6 +36,8 @@ static uint64_t due_ns(const struct daemon *daemon)
 
 	if (oldest && oldest->until_ns < at_ns)
 		at_ns = oldest->until_ns;
+	for (const struct looker *l = daemon->pending.lookers; l; l = l->next)
+		at_ns = l->until_ns < at_ns ? l->until_ns : at_ns;
 	if (daemon->pending.count && daemon->sweep_ns < at_ns)
 		at_ns = daemon->sweep_ns;
 	return at_ns;
@@ -111,6 +113,9 @@ static void abandon(struct daemon *daemon, struct pending *pending, int err)
 	case PENDING_FOLLOWER:
 		follower_leave(&daemon->pending, follower);
 		break;
+	case PENDING_LOOKER:
+		looker_leave(&daemon->pending, (struct looker *)pending);
+		break;
 	case PENDING_WRITER:
 		abandon_writer(daemon, (struct writer *)pending, err);
 		return;
@@ -145,6 +150,7 @@ static uint64_t waiting_since_ns(const struct pending *pending)
 		return ((const struct follower *)pending)->asked_ns;
 	case PENDING_WRITER:
 	case PENDING_PAGE:
+	case PENDING_LOOKER:
 		break;
 	}
 	return NEVER_NS;

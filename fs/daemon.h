@@ -20,6 +20,7 @@
 #include <time.h>
 
 struct parameter_table;
+struct fleet;
 
 struct daemon {
 	struct options *options;      /* borrowed */
@@ -28,6 +29,7 @@ struct daemon {
 	pthread_mutex_t lock;
 	struct engine engine;
 	struct source *source;
+	struct fleet *fleet;	      /* borrowed; NULL on one host */
 	struct pending_table pending; /* requests not answered yet */
 	struct events events;
 	struct handle *open;		    /* every open file */

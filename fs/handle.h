@@ -43,6 +43,8 @@ struct handle *handle_of_watcher(struct watcher *watcher);
 
 /* What `read`, `poll` and `write` of the table's rows are. */
 void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+/* Answers with the text of a file as it is now. Without the lock. */
+void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, size_t size);
 void read_tokens(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 void read_try(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 void read_stream(struct daemon *daemon, struct handle *handle, const struct read_request *read);

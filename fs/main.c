@@ -2,6 +2,7 @@
 #include "fs/daemon.h"
 #include "fs/log.h"
 #include "fs/loop.h"
+#include "fs/member.h"
 #include "fs/metrics.h"
 #include "fs/session.h"
 #include "fs/settings_file.h"
@@ -45,8 +46,14 @@ static void leave_terminal(void)
 		close(null);
 }
 
+/* Where settings live: one of the two. */
+struct sources {
+	struct source_local *local;
+	struct member *member; /* of a fleet */
+};
+
 /* Serves the mount until its end. @ready is a pipe to tell on that it answers, or -1. */
-static int serve(struct daemon *daemon, struct source_local *source, int ready)
+static int serve(struct daemon *daemon, struct sources *sources, int ready)
 {
 	int err = session_greet(daemon);
 
@@ -54,7 +61,7 @@ static int serve(struct daemon *daemon, struct source_local *source, int ready)
 		log_error("the mount ended before it began");
 		goto out;
 	}
-	err = source_local_start(source);
+	err = sources->local ? source_local_start(sources->local) : 0;
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));
 		goto out;
@@ -70,47 +77,80 @@ static int serve(struct daemon *daemon, struct source_local *source, int ready)
 	loop_run(daemon);
 	/* Nobody may answer once the session is gone. */
 	daemon_stop(daemon);
-	source_local_stop(source);
+	if (sources->local)
+		source_local_stop(sources->local);
 	metrics_finish(daemon);
 out:
 	session_unmount(daemon);
 	return err;
 }
 
+static int open_source(struct sources *sources, struct options *options, struct daemon *daemon)
+{
+	if (options->servers)
+		sources->member = member_open(options, daemon);
+	else
+		sources->local = source_local_open(options->directory);
+	return sources->member || sources->local ? 0 : -1;
+}
+
+/* Settings as they are kept. 0, or an error after a message. */
+static int load(struct sources *sources, struct daemon *daemon)
+{
+	return sources->member ? member_join(sources->member)
+			       : source_local_load(sources->local, daemon);
+}
+
+static void close_source(struct sources *sources)
+{
+	if (sources->member)
+		member_leave(sources->member);
+	else
+		source_local_close(sources->local);
+}
+
 /* Everything from the source to the end of the mount; the exit status. */
 static int run(struct options *options, int ready)
 {
-	struct source_local *source = source_local_open(options->directory);
 	struct owner root = {getuid(), getgid(), 0755};
+	struct sources sources = {0};
 	struct daemon daemon;
+	struct source *source;
 	int status = EXIT_FAILURE, err;
 
-	if (!source)
+	if (open_source(&sources, options, &daemon))
 		return EXIT_FAILURE;
+	source = sources.member ? member_source(sources.member)
+				: source_local_interface(sources.local);
 	err = loop_init();
 	if (!err)
-		err = daemon_init(&daemon, options, source_local_interface(source), &root);
+		err = daemon_init(&daemon, options, source, &root);
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));
 		goto no_daemon;
 	}
-	err = source_local_load(source, &daemon);
+	err = load(&sources, &daemon);
 	if (!err && options->config)
-		err = settings_file_load(options->config, &daemon.engine);
+		err = settings_file_load(options->config, &daemon);
 	if (err)
 		goto no_mount;
 	status = session_mount(&daemon);
 	if (!status && chdir("/"))
 		log_warning("cannot leave the working directory: %s", strerror(errno));
-	if (!status && serve(&daemon, source, ready))
+	if (!status && serve(&daemon, &sources, ready))
 		status = EXIT_FAILURE;
 no_mount:
-	source_local_close(source);
+	close_source(&sources);
 	daemon_free(&daemon);
+	if (sources.member)
+		member_free(sources.member);
 	return status;
 
 no_daemon:
-	source_local_close(source);
+	if (sources.member)
+		member_free(sources.member);
+	else
+		source_local_close(sources.local);
 	return status;
 }
 

@@ -45,8 +45,8 @@ const struct node_row NODES[] = {
 		.help = "every stat of every limiter in Prometheus text format"},
 	{
 		.name = "hosts", .place = NODE_ROOT, .access = ACCESS_USE,
-		.read = read_text, .show = show_hosts,
-		.help = "the hosts: name, weight, partitions held, seconds since last heard"},
+		.read = read_text, .show = show_hosts, .survey = true,
+		.help = "the hosts: name, weight, partitions held, seconds since last heard of"},
 	{
 		.name = "events", .place = NODE_ROOT, .access = ACCESS_USE,
 		.read = read_events, .poll = poll_events,
@@ -94,6 +94,11 @@ const struct node_row NODES[] = {
 		.help = "enforce; shadow grants at once and counts; open grants at once; "
 			"closed grants none"},
 	{
+		.name = "degraded", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_DEGRADED,
+		.read = read_text, .show = show_setting, .write = write_setting,
+		.help = "fleets, without a coordinator: block, open, or share:N, the rate divided by N"},
+	{
 		.name = "config", .place = NODE_LIMITER, .access = ACCESS_TUNE,
 		.read = read_text, .show = show_config, .write = write_config,
 		.write_max = CONFIG_TEXT,
@@ -138,12 +143,12 @@ const struct node_row NODES[] = {
 		.help = "its share of the rate"},
 	{
 		.name = "state", .place = NODE_PARTITION, .access = ACCESS_USE,
-		.read = read_text, .show = show_partition_state,
-		.help = "held, or reserved"},
+		.read = read_text, .show = show_partition_state, .survey = true,
+		.help = "free, held, waiting, draining or reserved"},
 	{
 		.name = "holder", .place = NODE_PARTITION, .access = ACCESS_USE,
-		.read = read_text, .show = show_partition_holder,
-		.help = "name of the host that holds it"},
+		.read = read_text, .show = show_partition_holder, .survey = true,
+		.help = "name of the host that holds it; empty: nobody"},
 	{
 		.name = "expires", .place = NODE_PARTITION, .access = ACCESS_USE,
 		.read = read_text, .show = show_partition_expires,
@@ -157,8 +162,8 @@ static_assert(sizeof(NODES) / sizeof(NODES[0]) <= NODE_ROWS_MAX, "a row fits its
 
 /* Names that no limiter may have, so that files to come do not hide one. */
 static const char *const RESERVED[] = {
-	"adapt",     "backoff",	 "concurrency", "degraded", "feedback",
-	"key_burst", "key_rate", "keys",	"keys_max", "slot",
+	"adapt",    "backoff", "concurrency", "feedback", "key_burst",
+	"key_rate", "keys",    "keys_max",    "slot",
 };
 
 bool node_name_is_taken(const char *name)

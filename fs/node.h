@@ -73,6 +73,7 @@ struct node_row {
 	/* Whether a read would not block; arms @handle's watcher if it would. Under the lock. */
 	bool (*poll)(struct daemon *daemon, struct handle *handle);
 	size_t write_max; /* 0: 4095 bytes */
+	bool survey;	  /* in a fleet the coordinator is asked before it is shown */
 	const char *help; /* NULL: a directory that says nothing by itself */
 };
 

@@ -1,5 +1,7 @@
 /* options - the command line, see options.h. */
 #include "fs/options.h"
+#include "core/fleet.h"
+#include "fs/servers.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEY_IGNORE };
+enum {
+	KEY_IGNORE,
+	PATH_MOST = 255, /* bytes of a fleet's path */
+};
+
+static const uint64_t RIGHT_MAX_NS = 600 * NSEC_PER_SEC;
+static const uint64_t SESSION_MAX_NS = 300 * NSEC_PER_SEC;
 
 /* Options of mount(8) and fstab that say nothing to the file system. */
 #define IGNORE(name)                                      \
@@ -31,6 +39,11 @@ static const struct fuse_opt OPTIONS[] = {
 	OPTION("host=%s", host, 0),
 	OPTION("config=%s", config, 0),
 	OPTION("loglevel=%s", log_level_name, 0),
+	OPTION("credentials=%s", credentials, 0),
+	OPTION("weight=%s", weight_text, 0),
+	OPTION("right=%s", right_text, 0),
+	OPTION("session=%s", session_text, 0),
+	OPTION("nowait", no_wait, 1),
 	IGNORE("auto"),
 	IGNORE("noauto"),
 	IGNORE("user"),
@@ -54,6 +67,8 @@ void options_usage(const char *program)
 	       "SOURCE:\n"
 	       "    local               one host, settings in memory\n"
 	       "    local:DIR           one host, settings kept in DIR\n"
+	       "    zk://HOST[:PORT][,HOST[:PORT]...][/PATH]\n"
+	       "                        a fleet: hosts share through ZooKeeper, below PATH\n"
 	       "\n"
 	       "options:\n"
 	       "    -f                  stay in front\n"
@@ -62,6 +77,11 @@ void options_usage(const char *program)
 	       "    -o host=NAME        name of this host (the hostname)\n"
 	       "    -o config=FILE      limiters to make at mount: INI, a section per limiter\n"
 	       "    -o loglevel=LEVEL   error, warning or info (default)\n"
+	       "    -o credentials=FILE fleets: USER:PASSWORD for ZooKeeper, in a file of mode 600\n"
+	       "    -o weight=N         fleets: this host's share against others (1), 1 to 1000\n"
+	       "    -o nowait           fleets: mount even if ZooKeeper does not answer\n"
+	       "    -o right=DURATION   fleets: how long a host cut off goes on (8s), 2s to 10min\n"
+	       "    -o session=DURATION fleets: how soon a dead host is noticed (6s), 2s to 5min\n"
 	       "    -o allow_other      let other users in; and other options of FUSE\n",
 	       program);
 }
@@ -113,20 +133,123 @@ static int take_helper_arguments(struct options *options, int *argc, char *argv[
 	return 0;
 }
 
+/* A path of nodes: what ZooKeeper takes, without characters that nobody can see. */
+static int check_path(const char *path)
+{
+	static const char reserved[] = "/zookeeper";
+
+	if (strlen(path) > PATH_MOST)
+		return wrong("the path in the source is too long", path);
+	for (const char *c = path; *c; c++) {
+		if ((unsigned char)*c <= ' ' || *c == '\x7f')
+			return wrong("a character in the path of the source is not allowed", path);
+	}
+	if (!strncmp(path, reserved, strlen(reserved)) && strchr("/", path[strlen(reserved)]))
+		return wrong("/zookeeper is ZooKeeper's own", path);
+	while (*path) {
+		size_t length = strcspn(++path, "/");
+
+		if (!length)
+			return wrong("an empty name in the path of the source", path - 1);
+		if (!strncmp(path, "..", length) && length <= 2)
+			return wrong("'.' and '..' are not allowed in the path of the source",
+				     path - 1);
+		path += length;
+	}
+	return 0;
+}
+
+static int check_fleet_source(struct options *options, const char *text)
+{
+	const char *path = strchrnul(text, '/');
+	char error[ERROR_TEXT];
+	struct servers *servers;
+
+	options->path = strdup(path);
+	options->servers = strndup(text, (size_t)(path - text));
+	if (!options->path || !options->servers)
+		return wrong("no memory", text);
+	servers = servers_new(options->servers, error);
+	if (!servers) {
+		fprintf(stderr, "ratefs: %s\n", error);
+		return -1;
+	}
+	servers_free(servers);
+	return check_path(path);
+}
+
+static int check_directory(struct options *options, const char *text)
+{
+	if (!*text)
+		return wrong("no directory given in the source", options->source);
+	options->directory = strdup(text);
+	return options->directory ? 0 : wrong("no memory", text);
+}
+
 static int check_source(struct options *options)
 {
-	static const char directory[] = "local:";
+	static const struct {
+		const char *prefix;
+		int (*check)(struct options *options, const char *rest);
+	} kinds[] = {{"local:", check_directory}, {"zk://", check_fleet_source}};
 
 	if (!strcmp(options->source, "local"))
 		return 0;
-	if (!strncmp(options->source, "zk://", 5))
-		return wrong("this version has no ZooKeeper source", options->source);
-	if (strncmp(options->source, directory, strlen(directory)) != 0)
-		return wrong("not a source (local or local:DIR)", options->source);
-	if (!options->source[strlen(directory)])
-		return wrong("no directory given in the source", options->source);
-	options->directory = strdup(options->source + strlen(directory));
-	return options->directory ? 0 : wrong("no memory", options->source);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t length = strlen(kinds[i].prefix);
+
+		if (!strncmp(options->source, kinds[i].prefix, length))
+			return kinds[i].check(options, options->source + length);
+	}
+	return wrong("not a source (local, local:DIR or zk://HOST:PORT/PATH)", options->source);
+}
+
+static int check_weight(struct options *options)
+{
+	uint64_t weight = 1;
+
+	if (options->weight_text &&
+	    (count_parse(options->weight_text, &weight) || weight < 1 || weight > WEIGHT_MAX))
+		return wrong("not a weight (1 to 1000)", options->weight_text);
+	options->weight = (uint32_t)weight;
+	return 0;
+}
+
+/* Parses @text into @ns, which is the default already. */
+static int check_duration(const char *text, uint64_t most_ns, const char *what, uint64_t *ns)
+{
+	if (text && (duration_parse(text, ns) || *ns < 2 * NSEC_PER_SEC || *ns > most_ns))
+		return wrong(what, text);
+	return 0;
+}
+
+/* Options that mean nothing to one host alone are refused there: it was meant to be in a fleet. */
+static int check_fleet(struct options *options)
+{
+	const struct {
+		const char *name;
+		bool given;
+	} fleet_only[] = {
+		{"credentials=", options->credentials}, {"weight=", options->weight_text},
+		{"right=", options->right_text},	{"session=", options->session_text},
+		{"nowait", options->no_wait},
+	};
+
+	for (size_t i = 0; !options->servers && i < sizeof(fleet_only) / sizeof(*fleet_only); i++) {
+		if (fleet_only[i].given)
+			return wrong("only for a fleet (zk://)", fleet_only[i].name);
+	}
+	options->right_ns = FLEET_RIGHT_NS;
+	options->session_ns = FLEET_SESSION_NS;
+	if (options->credentials && !*options->credentials)
+		return wrong("no file given", "credentials=");
+	if (check_weight(options) ||
+	    check_duration(options->right_text, RIGHT_MAX_NS, "not a right (2s to 10min)",
+			   &options->right_ns) ||
+	    check_duration(options->session_text, SESSION_MAX_NS, "not a session (2s to 5min)",
+			   &options->session_ns))
+		return -1;
+	return 0;
 }
 
 static int check_log_level(struct options *options)
@@ -179,7 +302,7 @@ static int check(struct options *options)
 {
 	if (!options->source)
 		return wrong("no source given", "SOURCE");
-	if (check_source(options))
+	if (check_source(options) || check_fleet(options))
 		return -1;
 	if (!options->mountpoint)
 		return wrong("no mount point given", "MOUNTPOINT");
@@ -210,6 +333,12 @@ int options_parse(struct options *options, int argc, char *argv[])
 void options_free(struct options *options)
 {
 	free(options->directory);
+	free(options->servers);
+	free(options->path);
+	free(options->credentials);
+	free(options->weight_text);
+	free(options->right_text);
+	free(options->session_text);
 	free(options->mountpoint);
 	free(options->host);
 	free(options->config);

@@ -6,10 +6,13 @@
 
 #include <fuse_opt.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO };
 
 enum { EXIT_USAGE = 2 };
+
+enum { WEIGHT_MAX = 1000 };
 
 struct options {
 	const char *source;   /* as given */
@@ -19,6 +22,16 @@ struct options {
 	char *config;	      /* owned; file, or NULL */
 	char *log_level_name; /* owned, or NULL */
 	enum log_level log_level;
+	char *servers;	   /* owned; of `zk://HOST:PORT,.../PATH`, see servers.h, else NULL */
+	char *path;	   /* owned; likewise, empty or `/PATH` */
+	char *credentials; /* owned; fleets: file, or NULL */
+	char *weight_text; /* owned, or NULL; like the next two */
+	char *right_text;
+	char *session_text;
+	uint32_t weight;     /* fleets: 1 to WEIGHT_MAX */
+	uint64_t right_ns;   /* fleets: D of leases, 2 s to 10 min */
+	uint64_t session_ns; /* fleets: 2 s to 5 min */
+	int no_wait;	     /* fleets: mount without a coordinator, too */
 	int foreground;
 	int help;
 	int version;

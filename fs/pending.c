@@ -106,6 +106,21 @@ void follower_leave(struct pending_table *table, struct follower *follower)
 		follower->next->previous = follower->previous;
 }
 
+void looker_append(struct pending_table *table, struct looker *looker)
+{
+	looker->next = table->lookers;
+	table->lookers = looker;
+}
+
+void looker_leave(struct pending_table *table, struct looker *looker)
+{
+	struct looker **at = &table->lookers;
+
+	while (*at != looker)
+		at = &(*at)->next;
+	*at = looker->next;
+}
+
 void writer_append(struct pending_table *table, struct writer *writer)
 {
 	writer->next = NULL;

@@ -2,7 +2,8 @@
  * pending - requests of the kernel that are not answered yet, by their unique number.
  *
  * The kernel interrupts a request by that number; it is found in O(1). Readers wait for tokens,
- * followers for events, writers for the source, pages of metrics for their thread. Everything here is under the daemon's lock.
+ * followers for events, writers for the source, pages of metrics for their thread, lookers for the
+ * coordinator. Everything here is under the daemon's lock.
  */
 #ifndef RATEFS_FS_PENDING_H
 #define RATEFS_FS_PENDING_H
@@ -14,7 +15,13 @@
 struct daemon;
 struct handle;
 
-enum pending_kind { PENDING_READER, PENDING_FOLLOWER, PENDING_WRITER, PENDING_PAGE };
+enum pending_kind {
+	PENDING_READER,
+	PENDING_FOLLOWER,
+	PENDING_WRITER,
+	PENDING_PAGE,
+	PENDING_LOOKER,
+};
 
 struct pending {
 	struct pending *next; /* in its chain; once out of the table: for whoever holds it */
@@ -49,12 +56,24 @@ struct follower {
 	struct follower *next, *previous;
 };
 
+/* A reader of a text for which the coordinator is asked first. */
+struct looker {
+	struct pending pending;
+	struct handle *handle; /* borrowed, as a reader's */
+	size_t size;
+	uint64_t asked_ns;
+	uint64_t until_ns; /* then it is shown as it is known */
+	struct looker *next;
+};
+
 /* A write, mkdir, rmdir, rename or setattr on its way through the source. */
 struct writer {
 	struct pending pending;
 	struct change change;
-	size_t size;		       /* of a write: what to acknowledge */
-	uint64_t until_ns;	       /* when it is answered with ETIMEDOUT */
+	size_t size;	   /* of a write: what to acknowledge */
+	uint64_t until_ns; /* when it is answered with ETIMEDOUT */
+	bool awaited;	   /* no request: who made it looks at @done, and frees it */
+	bool done;
 	fuse_ino_t ino;		       /* setattr: whose attributes are the answer */
 	struct fuse_entry_param entry; /* mkdir and setattr: the answer */
 	struct writer *next, *previous;
@@ -66,12 +85,15 @@ struct pending_table {
 	uint32_t size;		 /* a power of two */
 	uint32_t count;
 	struct follower *followers;
+	struct looker *lookers;
 	struct writer *writers; /* the oldest first */
 	struct writer *last_writer;
 };
 
 void follower_append(struct pending_table *table, struct follower *follower);
 void follower_leave(struct pending_table *table, struct follower *follower);
+void looker_append(struct pending_table *table, struct looker *looker);
+void looker_leave(struct pending_table *table, struct looker *looker);
 void writer_append(struct pending_table *table, struct writer *writer);
 void writer_leave(struct pending_table *table, struct writer *writer);
 

@@ -2,6 +2,7 @@
 #include "fs/handle.h"
 
 #include "core/partition.h"
+#include "core/survey.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,44 +18,75 @@ static void reply_text(fuse_req_t request, const char *text, size_t length, off_
 	fuse_reply_buf(request, text + start, rest < size ? rest : size);
 }
 
-/* Rendered by the read at offset 0, then read on as it was. */
-void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, size_t size)
 {
 	struct node node = {handle->row, handle->limiter, handle->partition, handle->tokens,
 			    handle->within_ns};
 	char *text = NULL;
 	size_t length = 0;
 	uint32_t shares;
-	FILE *out;
+	FILE *out = open_memstream(&text, &length);
 	bool gone;
 
-	if (read->offset) {
-		/* A page of metrics in the making may replace the text. */
-		daemon_lock(daemon);
-		reply_text(read->request, handle->text, handle->length, read->offset, read->size);
-		daemon_unlock(daemon);
-		return;
-	}
-	out = open_memstream(&text, &length);
 	if (!out) {
-		fuse_reply_err(read->request, ENOMEM);
+		fuse_reply_err(request, ENOMEM);
 		return;
 	}
-	daemon_lock(daemon);
+	pthread_mutex_lock(&daemon->lock);
 	gone = handle->limiter->removed ||
 	       handle->partition > partition_count(handle->limiter, &shares);
 	if (!gone)
 		handle->row->show(out, daemon, &node);
-	daemon_unlock(daemon);
+	pthread_mutex_unlock(&daemon->lock);
 	if (fclose(out) || gone) {
 		free(text);
-		fuse_reply_err(read->request, gone ? ENODEV : ENOMEM);
+		fuse_reply_err(request, gone ? ENODEV : ENOMEM);
 		return;
 	}
-	daemon_lock(daemon);
+	pthread_mutex_lock(&daemon->lock);
 	handle_keep_text(handle, text, length);
+	pthread_mutex_unlock(&daemon->lock);
+	reply_text(request, text, length, 0, size);
+}
+
+/* Asks the coordinator what @handle's text is about. Whether the reader has to wait for it. */
+static bool look(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	struct limiter *limiter = handle->limiter;
+	uint64_t now_ns = clock_ns();
+	struct looker *looker;
+
+	if (!daemon->fleet || !handle->row->survey || daemon->stopping || limiter->removed)
+		return false;
+	engine_run(&daemon->engine, now_ns);
+	survey_begin(daemon->fleet, limiter->holding);
+	if (survey_is_done(daemon->fleet, limiter->holding, now_ns))
+		return false;
+	looker = malloc(sizeof(*looker));
+	if (!looker)
+		return false;
+	*looker = (struct looker){.handle = handle,
+				  .size = read->size,
+				  .asked_ns = now_ns,
+				  .until_ns = now_ns + FLEET_ANSWER_NS};
+	looker_append(&daemon->pending, looker);
+	pending_insert(&daemon->pending, &looker->pending, read->request, PENDING_LOOKER);
+	return true;
+}
+
+/* Rendered by the read at offset 0, then read on as it was. */
+void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	bool waits;
+
+	daemon_lock(daemon);
+	/* A page of metrics in the making may replace the text. */
+	if (read->offset)
+		reply_text(read->request, handle->text, handle->length, read->offset, read->size);
+	waits = read->offset || look(daemon, handle, read);
 	daemon_unlock(daemon);
-	reply_text(read->request, text, length, 0, read->size);
+	if (!waits)
+		show_text(daemon, handle, read->request, read->size);
 }
 
 size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT])
@@ -102,12 +134,12 @@ static void watch_again(struct daemon *daemon, struct handle *handle)
 		engine_watch(&daemon->engine, handle->limiter, &handle->watcher, clock_ns());
 }
 
-/* Puts a reader in the queue. -EINPROGRESS, or why not. Under the lock. */
+/* Puts a reader in the queue, for at most @within_ns. -EINPROGRESS, or why not. Under the lock. */
 static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
-			   const struct read_request *read)
+			   const struct read_request *read, uint64_t within_ns)
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(read->request);
-	bool expires = handle->within_ns != NEVER_NS;
+	bool expires = within_ns != NEVER_NS;
 	struct reader *reader = malloc(expires ? sizeof(struct timed_reader)
 					       : sizeof(struct reader));
 	int err;
@@ -124,7 +156,7 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 	if (expires)
 		reader->waiter.expiry = &((struct timed_reader *)reader)->expiry;
 	pending_insert(&daemon->pending, &reader->pending, read->request, PENDING_READER);
-	err = engine_ask(&daemon->engine, &reader->waiter, handle->within_ns, received.at_ns);
+	err = engine_ask(&daemon->engine, &reader->waiter, within_ns, received.at_ns);
 	if (err != -EINPROGRESS) {
 		pending_remove(&daemon->pending, &reader->pending);
 		free(reader);
@@ -142,13 +174,16 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 	daemon_lock(daemon);
 	if (daemon->stopping)
 		err = -ESHUTDOWN;
-	else if (!wait)
-		err = engine_try(engine, handle->limiter, handle->tokens, received.at_ns);
 	else
 		err = engine_take(engine, handle->limiter, handle->tokens, received.at_ns);
-	if (err == -EAGAIN && wait)
-		err = wait_for_tokens(daemon, handle, read);
+	/* Who would not wait does while the host finds out what there is to be had. */
+	if (err == -EAGAIN && !wait && engine_may_come(engine, handle->limiter, received.at_ns))
+		err = wait_for_tokens(daemon, handle, read, 0);
+	else if (err == -EAGAIN && wait)
+		err = wait_for_tokens(daemon, handle, read, handle->within_ns);
 	else if (err == -EAGAIN)
+		err = engine_try(engine, handle->limiter, handle->tokens, received.at_ns);
+	if (err == -EAGAIN && !wait)
 		watch_again(daemon, handle);
 	if (!err)
 		handle_granted(handle, read->size);

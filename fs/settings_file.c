@@ -2,6 +2,7 @@
 #include "fs/settings_file.h"
 #include "fs/daemon.h"
 #include "fs/log.h"
+#include "fs/handle.h"
 #include "fs/node.h"
 #include "fs/store.h"
 
@@ -14,39 +15,72 @@
 
 enum { FILE_BYTES_MAX = 16 << 20, ACCESS_DEFAULT = 0755 };
 
-/* Makes limiter @name below @parent, with the settings in @text or none. The source stores at once. */
-static int make(struct engine *engine, struct limiter *parent, const char *name, const char *text,
+/* How long a source may take, and between two looks. */
+static const uint64_t PATIENCE_NS = 10 * NSEC_PER_SEC;
+static const struct timespec STEP = {.tv_nsec = 2000000};
+
+/* Runs the engine until @writer's change is done. 0, or -ETIMEDOUT: then it is freed when it is. */
+static int await(struct daemon *daemon, struct writer *writer)
+{
+	uint64_t until_ns = clock_ns() + PATIENCE_NS;
+	bool done;
+
+	for (;;) {
+		daemon_lock(daemon);
+		done = writer->done;
+		if (!done && clock_ns() >= until_ns)
+			writer->awaited = false;
+		daemon_unlock(daemon);
+		if (done)
+			return 0;
+		if (clock_ns() >= until_ns)
+			return -ETIMEDOUT;
+		nanosleep(&STEP, NULL);
+		daemon_run(daemon);
+	}
+}
+
+/* Makes limiter @name below @parent, with the settings in @text or none. */
+static int make(struct daemon *daemon, struct limiter *parent, const char *name, const char *text,
 		struct limiter **made, char error[ERROR_TEXT])
 {
-	struct change *change = calloc(1, sizeof(*change));
+	struct writer *writer;
+	struct change *change;
 	int err;
 
-	if (!change)
-		return -ENOMEM;
 	if (node_name_is_taken(name)) {
 		snprintf(error, ERROR_TEXT, "'%.200s' is the name of a control file", name);
-		free(change);
 		return -EEXIST;
 	}
+	writer = writer_new(text, text ? strlen(text) : 0);
+	if (!writer)
+		return -ENOMEM;
+	writer->awaited = true;
+	change = &writer->change;
 	change->kind = CHANGE_MAKE;
 	change->limiter = parent;
-	change->text = text;
 	change->owner = (struct owner){getuid(), getgid(), ACCESS_DEFAULT};
 	strcpy(change->name, name);
-	engine_change(engine, change, clock_ns());
-	while (engine_changed(engine) != change)
-		;
+	daemon_lock(daemon);
+	engine_change(&daemon->engine, change, clock_ns());
+	daemon_unlock(daemon);
+	err = await(daemon, writer);
+	if (err) {
+		snprintf(error, ERROR_TEXT, "the source does not answer");
+		return err;
+	}
 	err = change->outcome;
 	*made = change->made;
 	memcpy(error, change->error, ERROR_TEXT);
-	free(change);
+	free(writer);
 	return err;
 }
 
 /* Makes a section's limiter, and those above it that are missing. */
-static int make_path(struct engine *engine, const struct ini_section *section, const char *text,
+static int make_path(struct daemon *daemon, const struct ini_section *section, const char *text,
 		     char error[ERROR_TEXT])
 {
+	struct engine *engine = &daemon->engine;
 	struct limiter *limiter = engine->tree.root;
 	char path[PATH_TEXT], *rest = path, *name;
 
@@ -56,7 +90,7 @@ static int make_path(struct engine *engine, const struct ini_section *section, c
 		int err;
 
 		if (!child) {
-			err = make(engine, limiter, name, rest ? NULL : text, &child, error);
+			err = make(daemon, limiter, name, rest ? NULL : text, &child, error);
 			if (err)
 				return err;
 		} else if (!rest) {
@@ -67,11 +101,11 @@ static int make_path(struct engine *engine, const struct ini_section *section, c
 	return 0;
 }
 
-static int load_section(const char *file, struct engine *engine, const struct ini_section *section)
+static int load_section(const char *file, struct daemon *daemon, const struct ini_section *section)
 {
 	char *text = section->empty ? NULL : strndup(section->body, section->length);
 	char error[ERROR_TEXT] = "no memory";
-	int err = section->empty || text ? make_path(engine, section, text, error) : -ENOMEM;
+	int err = section->empty || text ? make_path(daemon, section, text, error) : -ENOMEM;
 
 	if (err)
 		log_error("%s: section [%s] from line %u on: %s", file, section->path,
@@ -80,7 +114,7 @@ static int load_section(const char *file, struct engine *engine, const struct in
 	return err;
 }
 
-int settings_file_load(const char *file, struct engine *engine)
+int settings_file_load(const char *file, struct daemon *daemon)
 {
 	char *text = malloc(FILE_BYTES_MAX), error[ERROR_TEXT];
 	struct ini ini = {.at = text};
@@ -93,7 +127,7 @@ int settings_file_load(const char *file, struct engine *engine)
 	}
 	while ((err = ini_next(&ini, &section, error)) > 0) {
 		/* The error of a section names the line within it. */
-		err = load_section(file, engine, &section);
+		err = load_section(file, daemon, &section);
 		if (err)
 			goto out;
 	}

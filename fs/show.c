@@ -2,6 +2,7 @@
 #include "fs/show.h"
 
 #include "core/partition.h"
+#include "core/survey.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -40,6 +41,36 @@ void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
 	}
 }
 
+static void show_ns(FILE *out, const char *name, uint64_t ns)
+{
+	char text[QUANTITY_TEXT];
+
+	seconds_print(ns, 3, text);
+	fprintf(out, "%s %s\n", name, text);
+}
+
+static void show_fleet(FILE *out, const struct daemon *daemon)
+{
+	const struct fleet *fleet = daemon->fleet;
+	const struct fleet_constants *constants = fleet_constants(fleet);
+	const struct fleet_counters *counters = fleet_counters(fleet);
+
+	fprintf(out, "coordinator %s\n",
+		fleet_is_connected(fleet) ? fleet_state_name(fleet_state(fleet)) : "disconnected");
+	fprintf(out, "degraded %s\n", fleet_is_degraded(fleet) ? "yes" : "no");
+	fprintf(out, "session %#" PRIx64 "\n", fleet_session(fleet));
+	fprintf(out, "host_id %s\n", *fleet_hid(fleet) ? fleet_hid(fleet) : "none");
+	fprintf(out, "weight %" PRIu32 "\n", daemon->options->weight);
+	fprintf(out, "leases %" PRIu32 "\n", fleet_leases(fleet));
+	show_ns(out, "right_seconds", fleet_right_ns(fleet));
+	show_ns(out, "renewal_seconds", constants->renewal_ns);
+	show_ns(out, "lease_right_seconds", constants->right_ns);
+	show_ns(out, "quarantine_seconds", constants->quarantine_ns);
+	show_ns(out, "session_timeout_seconds", constants->session_ns);
+	for (size_t i = 0; i < FLEET_COUNTER_COUNT; i++)
+		fprintf(out, "%s %" PRIu64 "\n", fleet_counter_name(i), fleet_counter(counters, i));
+}
+
 void show_status(FILE *out, struct daemon *daemon, const struct node *node)
 {
 	uint64_t up_ns = daemon->engine.schedule.now_ns - daemon->engine.began_ns;
@@ -48,7 +79,10 @@ void show_status(FILE *out, struct daemon *daemon, const struct node *node)
 	fprintf(out, "version %s\n", RATEFS_VERSION);
 	fprintf(out, "host %s\n", daemon->options->host);
 	fprintf(out, "source %s\n", daemon->options->source);
-	fprintf(out, "coordinator none\n");
+	if (daemon->fleet)
+		show_fleet(out, daemon);
+	else
+		fprintf(out, "coordinator none\n");
 	fprintf(out, "limiters %" PRIu32 "\n", daemon->engine.tree.count);
 	fprintf(out, "waiters %" PRIu32 "\n", daemon->engine.waiting);
 	fprintf(out, "uptime_seconds %" PRIu64 "\n", up_ns / NSEC_PER_SEC);
@@ -70,8 +104,20 @@ static uint64_t count_partitions(const struct limiter *limiter)
 
 void show_hosts(FILE *out, struct daemon *daemon, const struct node *node)
 {
-	fprintf(out, "%s 1 %" PRIu64 " 0\n", daemon->options->host,
-		count_partitions(node->limiter));
+	const struct seen_host *host;
+
+	if (!daemon->fleet) {
+		fprintf(out, "%s 1 %" PRIu64 " 0\n", daemon->options->host,
+			count_partitions(node->limiter));
+		return;
+	}
+	for (host = survey_hosts(daemon->fleet); host; host = host->next) {
+		int64_t silent_ms = survey_now_ms(daemon->fleet) - host->changed_ms;
+
+		fprintf(out, "%s %" PRIu32 " %" PRIu32 " %" PRId64 "\n", host->record.name,
+			host->record.weight, host->record.held,
+			silent_ms > 0 ? silent_ms / 1000 : 0);
+	}
 }
 
 void show_last_error(FILE *out, struct daemon *daemon, const struct node *node)
@@ -151,15 +197,26 @@ void show_waiters(FILE *out, struct daemon *daemon, const struct node *node)
 	}
 }
 
-/* On one host every partition is held here, for as long as it runs. */
+/* Whether partition @index is this host's; on one host all are, for as long as it runs. */
+static bool is_held(const struct daemon *daemon, struct limiter *limiter, uint32_t index)
+{
+	const struct lease *lease;
+
+	if (!daemon->fleet)
+		return true;
+	lease = holding_lease(limiter->holding, index);
+	return lease && (lease->state == LEASE_HELD || lease->state == LEASE_WAITING);
+}
+
 void show_held(FILE *out, struct daemon *daemon, const struct node *node)
 {
-	uint32_t shares, count = partition_count(node->limiter, &shares);
+	uint32_t shares, count = partition_count(node->limiter, &shares), shown = 0;
 
-	(void)daemon;
-	for (uint32_t i = 0; i < count; i++)
-		fprintf(out, "%s%s%" PRIu32, i ? " " : "", i < shares ? "" : "r",
-			i < shares ? i : i - shares);
+	for (uint32_t i = 0; i < count; i++) {
+		if (is_held(daemon, node->limiter, i))
+			fprintf(out, "%s%s%" PRIu32, shown++ ? " " : "", i < shares ? "" : "r",
+				i < shares ? i : i - shares);
+	}
 	fputs("\n", out);
 }
 
@@ -177,22 +234,41 @@ void show_partition_rate(FILE *out, struct daemon *daemon, const struct node *no
 
 void show_partition_state(FILE *out, struct daemon *daemon, const struct node *node)
 {
-	uint32_t shares;
+	uint32_t shares, index = node->partition - 1;
+	struct holding *holding = node->limiter->holding;
+	const struct lease *lease = daemon->fleet ? holding_lease(holding, index) : NULL;
+	bool held = is_held(daemon, node->limiter, index);
 
-	(void)daemon;
 	partition_count(node->limiter, &shares);
-	fputs(node->partition - 1 < shares ? "held\n" : "reserved\n", out);
+	if (lease && lease->state != LEASE_NONE && lease->state != LEASE_HELD)
+		fprintf(out, "%s\n", lease_state_name((enum lease_state)lease->state));
+	else if (!held && !survey_holder(daemon->fleet, holding, index))
+		fputs("free\n", out);
+	else
+		fputs(index < shares ? "held\n" : "reserved\n", out);
 }
 
 void show_partition_holder(FILE *out, struct daemon *daemon, const struct node *node)
 {
-	(void)node;
-	fprintf(out, "%s\n", daemon->options->host);
+	const struct seen_host *host = NULL;
+
+	if (daemon->fleet)
+		host = survey_holder(daemon->fleet, node->limiter->holding, node->partition - 1);
+	if (is_held(daemon, node->limiter, node->partition - 1))
+		fprintf(out, "%s\n", daemon->options->host);
+	else
+		fprintf(out, "%s\n", host ? host->record.name : "");
 }
 
 void show_partition_expires(FILE *out, struct daemon *daemon, const struct node *node)
 {
-	(void)daemon;
-	(void)node;
-	fputs("max\n", out);
+	char text[QUANTITY_TEXT];
+	bool held = is_held(daemon, node->limiter, node->partition - 1);
+
+	if (!daemon->fleet) {
+		fputs("max\n", out);
+		return;
+	}
+	seconds_print(held ? fleet_right_ns(daemon->fleet) : 0, 3, text);
+	fprintf(out, "%s\n", text);
 }

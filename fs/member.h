@@ -1,0 +1,32 @@
+/*
+ * member - the daemon as one host of a fleet: the coordinator, the lease protocol, and what they
+ * tell those who look.
+ */
+#ifndef RATEFS_FS_MEMBER_H
+#define RATEFS_FS_MEMBER_H
+
+#include "core/survey.h"
+#include "fs/daemon.h"
+
+struct member;
+
+/*
+ * A member of the fleet that @options name, for @daemon, which is initialised with member_source()
+ * only then. NULL after a message. Nothing is sent yet.
+ */
+struct member *member_open(struct options *options, struct daemon *daemon);
+struct source *member_source(struct member *member);
+
+/*
+ * Starts, and waits up to 10 s until the host has joined; with `nowait` it does not wait. 0, or -1
+ * after a message.
+ */
+int member_join(struct member *member);
+
+/* Gives back what is held and ends the session, within some seconds. No reader waits any more. */
+void member_leave(struct member *member);
+
+/* When the engine is gone. */
+void member_free(struct member *member);
+
+#endif
