@@ -2,7 +2,7 @@
  * demand - how many partitions a host wants of a limiter.
  *
  * What was granted over the last second goes on; who has waited for longer than a slot shows that it
- * is not enough, and so does a reader that waited nearly all of the last second at full use, however
+ * is not enough, and so do readers that waited nearly all of the last slots at full use, however
  * short each time: then twice as much is wanted. Where nothing is held there is no past to go by, and
  * all who wait count.
  *
@@ -19,6 +19,7 @@ enum {
 	TIGHT_PERCENT = 95, /* of a partition's rate: more use than that wants another */
 	WAITING_PER_S = 10, /* each token that is waited for counts as so many a second */
 	FULL_USE_PERCENT = 90,
+	FULL_USE_SLOTS = 3,
 };
 
 /* Partitions for @tokens a second, for the limit that needs most. */
@@ -56,9 +57,10 @@ static uint64_t beyond_reserve(const struct holding *holding, uint64_t tokens)
 	return tokens > a_second ? tokens - (uint64_t)a_second : 0;
 }
 
-static const struct demand_slot *oldest(const struct holding *holding)
+/* The counters as they were at the end of the slot that was @slots before the newest. */
+static const struct demand_slot *past(const struct holding *holding, unsigned int slots)
 {
-	return &holding->slots_of_demand[(holding->slot + 1) % DEMAND_SLOTS];
+	return &holding->slots_of_demand[(holding->slot + DEMAND_SLOTS - slots) % DEMAND_SLOTS];
 }
 
 static uint64_t bounded(uint64_t tokens)
@@ -75,21 +77,21 @@ static bool has_waited(const struct fleet *fleet, const struct limiter *limiter)
 static bool is_saturated(const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
-	const struct demand_slot *past = oldest(holding);
-	const uint64_t window_ns = DEMAND_SLOTS * DEMAND_SLOT_NS;
-	uint64_t granted = limiter->counters[COUNTER_GRANTED] - past->granted;
-	uint64_t delayed_ns = limiter->counters[COUNTER_DELAYED] - past->delayed_ns;
+	const struct demand_slot *then = past(holding, FULL_USE_SLOTS);
+	const uint64_t window_ns = FULL_USE_SLOTS * DEMAND_SLOT_NS;
+	uint64_t granted = limiter->counters[COUNTER_GRANTED] - then->granted;
+	uint64_t delayed_ns = limiter->counters[COUNTER_DELAYED] - then->delayed_ns;
 
 	return holding->usable && delayed_ns >= window_ns / 100 * FULL_USE_PERCENT &&
-	       partitions_for(holding, granted) >= holding->usable;
+	       partitions_for(holding, granted * DEMAND_SLOTS / FULL_USE_SLOTS) >= holding->usable;
 }
 
 static uint32_t wanted_now(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
-	const struct demand_slot *past = oldest(holding);
-	uint64_t tokens = bounded(limiter->counters[COUNTER_GRANTED] - past->granted) +
-			  bounded(limiter->counters[COUNTER_REFUSED] - past->refused);
+	const struct demand_slot *then = past(holding, DEMAND_SLOTS - 1);
+	uint64_t tokens = bounded(limiter->counters[COUNTER_GRANTED] - then->granted) +
+			  bounded(limiter->counters[COUNTER_REFUSED] - then->refused);
 	uint32_t wanted;
 
 	if (limiter->removed || fleet->leaving || !holding_needs_leases(holding))

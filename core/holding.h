@@ -65,6 +65,7 @@ struct holding {
 	uint32_t claimed;	 /* N of our /w node, 0: there is none */
 	char *claim;		 /* owned: its name, NULL */
 	bool unmet;		 /* the last search did not find enough */
+	bool more_left;		 /* it left some that were free */
 	bool contended;		 /* all together want more than there is */
 	bool reclaim;		 /* go to the end of the line */
 	uint32_t target;	 /* our share under contention; UINT32_MAX: there is none */

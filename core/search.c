@@ -35,6 +35,7 @@ static void end(struct fleet *fleet, struct search *search)
 
 	holding_keep(holding);
 	holding->search = NULL;
+	holding->more_left = search->clean_count || search->unclean_count;
 	search_free(search);
 	holding->unmet = holding_kept(holding) < holding->wanted;
 	choose_next_search(fleet, holding);
