@@ -275,8 +275,7 @@ void choose(struct fleet *fleet, struct holding *holding)
 		holding->target = UINT32_MAX;
 	}
 	/* Who grows goes on where there was more. */
-	if (kept < holding->wanted && !holding->unmet && holding->more_left &&
-	    !holding->contended)
+	if (kept < holding->wanted && !holding->unmet && holding->more_left && !holding->contended)
 		holding->next_search_ns = 0;
 	if (!holding->search && fleet->now_ns >= holding->next_search_ns &&
 	    !holding->limiter->removed && holding_needs_leases(holding) &&

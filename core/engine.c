@@ -217,6 +217,9 @@ uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tok
 
 	engine_run(engine, now_ns);
 	at_ns = limiter_when(&engine->schedule, limiter, tokens);
+	/* One who comes gets partitions first, as far as there are some. */
+	if (at_ns == NEVER_NS && may_come(engine, limiter))
+		at_ns = limiter_when_leased(&engine->schedule, limiter, tokens);
 	return at_ns == NEVER_NS ? NEVER_NS : at_ns - engine->schedule.now_ns;
 }
 

@@ -380,7 +380,8 @@ static void run(struct fleet *fleet)
 		demand_tick(fleet);
 	fleet_wake_at(fleet, fleet->next_tick_ns);
 	fleet_pump(fleet);
-	if (fleet->state == FLEET_READY && fleet->leases && !fleet->transaction.kind)
+	if (fleet->state == FLEET_READY && fleet->connected && fleet->leases &&
+	    !fleet->transaction.kind && !fleet->following)
 		fleet_wake_at(fleet, fleet->next_renewal_ns);
 }
 

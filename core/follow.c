@@ -132,10 +132,10 @@ static void restrict_if_changed(struct fleet *fleet, struct holding *holding,
 	const struct settings *old = &holding->settings, *new = &record->settings;
 
 	if (record->has_before)
-		holding_restrict(fleet, holding, &record->before);
+		holding_restrict(fleet, holding, &record->before, record->before_count);
 	else if (old->limit_count && new->limit_count &&
 		 settings_partition_count(old) != settings_partition_count(new))
-		holding_restrict(fleet, holding, old);
+		holding_restrict(fleet, holding, old, settings_partition_count(old));
 }
 
 static void tune(struct fleet *fleet, struct holding *holding, const struct found *found)
@@ -193,7 +193,7 @@ static void make(struct fleet *fleet, const struct found *found)
 	made->holding->version = found->version;
 	made->holding->generation = record->generation;
 	if (record->has_before)
-		holding_restrict(fleet, made->holding, &record->before);
+		holding_restrict(fleet, made->holding, &record->before, record->before_count);
 	fleet_reshare(fleet, made->holding);
 	if (fleet->state == FLEET_READY)
 		tell(fleet, made, "created");

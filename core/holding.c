@@ -57,12 +57,9 @@ bool holding_needs_leases(const struct holding *holding)
 
 uint32_t holding_count(const struct holding *holding)
 {
-	uint32_t count = settings_partition_count(&holding->settings), before;
+	uint32_t count = settings_partition_count(&holding->settings);
 
-	if (!holding->restricted)
-		return count;
-	before = settings_partition_count(&holding->before);
-	return before < count ? before : count;
+	return holding->restricted && holding->before_count < count ? holding->before_count : count;
 }
 
 /*

@@ -28,7 +28,8 @@ struct holding {
 	bool has_work;
 
 	struct settings settings; /* as set, for the whole fleet */
-	struct settings before;	  /* as they were, if @restricted */
+	struct settings before; /* if @restricted: a partition is worth no more than in these ... */
+	uint32_t before_count;	/* ... and only so many there are */
 	bool restricted; /* until @restricted_ns: a change of the count is not everywhere yet */
 	uint64_t restricted_ns; /* by the waiter's clock */
 	uint64_t id;		/* LID */

@@ -170,7 +170,6 @@ struct fleet {
 	uint32_t change_tries;
 	bool change_sent;
 	bool change_again; /* to be checked anew when the settings of others are applied */
-	bool change_restricts;
 	struct record *change_record; /* owned */
 
 	struct holding *holdings; /* all */
@@ -262,7 +261,8 @@ struct holding *holding_of_id(const struct fleet *fleet, uint64_t id);
 void holding_name(struct fleet *fleet, struct holding *holding, uint64_t id);
 void holding_unname(struct fleet *fleet, struct holding *holding);
 void holding_gone(struct fleet *fleet, struct holding *holding);
-void holding_restrict(struct fleet *fleet, struct holding *holding, const struct settings *before);
+void holding_restrict(struct fleet *fleet, struct holding *holding, const struct settings *before,
+		      uint32_t count);
 
 /* demand.c */
 void demand_rouse(struct fleet *fleet, struct holding *holding);

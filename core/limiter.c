@@ -124,6 +124,14 @@ static void put(struct limiter *limiter, uint64_t tokens)
 		bucket_put(&limiter->buckets[i], tokens);
 }
 
+/* Whether this host of a fleet holds nothing of @limiter. */
+static bool is_without(const struct limiter *limiter)
+{
+	const struct holding *holding = limiter->holding;
+
+	return holding && !holding->usable && !holding->reserve_usable;
+}
+
 /*
  * Takes @tokens for a reader all along the path to the root. One that was put forward may have waited
  * above for long: what came in and found no room since is spilled before the room is made.
@@ -133,6 +141,8 @@ static void take_path(struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 	for (; limiter; limiter = limiter->parent) {
 		refill(limiter, now_ns);
 		limiter->counters[COUNTER_GRANTED] += tokens;
+		if (limiter->mode == MODE_SHADOW && is_without(limiter))
+			continue; /* nobody knows yet whether it would have waited */
 		if (limiter->mode == MODE_SHADOW && !buckets_have(limiter, tokens))
 			limiter->counters[COUNTER_SHADOWED] += tokens;
 		else
@@ -386,6 +396,43 @@ uint64_t limiter_when_ahead(const struct limiter *limiter, uint64_t tokens, uint
 	return at_ns;
 }
 
+/* When the whole limiter would have @tokens, if nothing of it was taken. */
+static uint64_t when_whole(const struct settings *settings, uint64_t tokens, uint64_t now_ns)
+{
+	uint64_t at_ns = now_ns;
+
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		const struct limit *limit = &settings->limits[i];
+		struct bucket bucket;
+		uint64_t own_ns;
+
+		bucket_init(&bucket, &limit->rate, limit->burst ? limit->burst : settings->burst,
+			    settings->interval_ns, now_ns);
+		bucket_fill(&bucket);
+		own_ns = bucket_when(&bucket, tokens, now_ns);
+		at_ns = own_ns > at_ns ? own_ns : at_ns;
+	}
+	return at_ns;
+}
+
+uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *limiter,
+			     uint64_t tokens)
+{
+	uint64_t at_ns = schedule->now_ns, now_ns = at_ns, ahead = 0;
+
+	for (; limiter; limiter = limiter->parent) {
+		uint64_t own_ns;
+
+		ahead = limiter->wanted < TOKENS_MAX ? limiter->wanted : TOKENS_MAX;
+		if (is_without(limiter) && limiter->mode == MODE_ENFORCE)
+			own_ns = when_whole(&limiter->holding->settings, ahead + tokens, now_ns);
+		else
+			own_ns = when(limiter, ahead + tokens, now_ns);
+		at_ns = own_ns > at_ns ? own_ns : at_ns;
+	}
+	return at_ns;
+}
+
 void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		       const struct settings *settings, struct bucket *buckets, bool full)
 {
@@ -397,7 +444,8 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		limiter->holding->settings = *settings;
 		holding_share(limiter->holding, &share);
 		settings = &share;
-		full = false;
+		/* A new limit is full, as far as it is this host's. */
+		full = full && limiter->holding->usable;
 	}
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		const struct limit *limit = &settings->limits[i];

@@ -148,6 +148,10 @@ uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64
  */
 uint64_t limiter_when_ahead(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
 
+/* As limiter_when(), if what this host holds nothing of were all its own. */
+uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *limiter,
+			     uint64_t tokens);
+
 /* Serves whoever can be served at schedule->now_ns, and sets the deadlines of the others. */
 void limiter_settle(struct schedule *schedule, struct limiter *limiter);
 

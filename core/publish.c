@@ -40,9 +40,11 @@ void holding_unname(struct fleet *fleet, struct holding *holding)
 		*at = holding->next_by_id;
 }
 
-void holding_restrict(struct fleet *fleet, struct holding *holding, const struct settings *before)
+void holding_restrict(struct fleet *fleet, struct holding *holding, const struct settings *before,
+		      uint32_t count)
 {
 	holding->before = *before;
+	holding->before_count = count;
 	holding->before.partitions = settings_partition_count(before);
 	holding->restricted = true;
 	holding->restricted_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
@@ -55,6 +57,8 @@ void publish_finish(struct fleet *fleet, int err)
 		int err;
 		const char *why;
 	} words[] = {
+		{-EBUSY,
+		 "partitions, reserve and limits changed a moment ago: try again in some seconds"},
 		{-EAGAIN, "no coordinator, or no quorum, just now: nothing has changed"},
 		{-ETIMEDOUT, "sent, but not acknowledged: read it back"},
 		{-EACCES, "the coordinator denies access"},
@@ -85,17 +89,49 @@ static bool restricts(const struct settings *old, const struct settings *new)
 		!setting_equal(SETTING_PARTITIONS_RESERVE, old, new));
 }
 
-static void name_before(struct fleet *fleet, struct record *record)
+/* Whether a partition is worth no more in @a than in @b, by any limit. */
+static bool is_below(const struct settings *a, const struct settings *b)
 {
-	const struct holding *holding = fleet->change->limiter->holding;
+	struct settings x = settings_of_partition(a, 0), y = settings_of_partition(b, 0);
 
-	fleet->change_restricts = restricts(&holding->settings, &record->settings);
-	record->has_before = fleet->change_restricts || holding->restricted;
-	record->before = fleet->change_restricts ? holding->settings : holding->before;
-	record->before.partitions = settings_partition_count(&record->before);
+	if (x.limit_count != y.limit_count)
+		return false;
+	for (uint32_t i = 0; i < x.limit_count; i++) {
+		if (rate_compare(&x.limits[i].rate, &y.limits[i].rate) > 0)
+			return false;
+	}
+	return true;
 }
 
-static void fill_record(struct fleet *fleet, struct record *record)
+/*
+ * What others may use while they do not know of the change: as things are. If they may also be as they
+ * were before that, what is less in either: then hosts under any two of the settings together stay
+ * within the larger rate. -EBUSY if neither is less.
+ */
+static int name_before(const struct holding *holding, struct record *record)
+{
+	const struct settings *now = &holding->settings, *old = &holding->before;
+	uint32_t count = settings_partition_count(now);
+	bool changes = restricts(now, &record->settings);
+
+	if (!changes && !holding->restricted)
+		return 0;
+	record->has_before = true;
+	record->before = holding->restricted ? *old : *now;
+	record->before_count = holding->restricted ? holding->before_count : count;
+	if (changes && holding->restricted) {
+		if (is_below(now, old))
+			record->before = *now;
+		else if (!is_below(old, now))
+			return -EBUSY;
+		if (count < record->before_count)
+			record->before_count = count;
+	}
+	record->before.partitions = settings_partition_count(&record->before);
+	return 0;
+}
+
+static int fill_record(struct fleet *fleet, struct record *record)
 {
 	const struct change *change = fleet->change;
 	const struct limiter *limiter = change->limiter;
@@ -107,7 +143,7 @@ static void fill_record(struct fleet *fleet, struct record *record)
 		record->parent = id_of(limiter);
 		record->generation = 1;
 		record->owner = change->owner;
-		return;
+		return 0;
 	}
 	snprintf(record->name, sizeof(record->name), "%s",
 		 change->kind == CHANGE_RENAME ? change->name : limiter->name);
@@ -117,33 +153,24 @@ static void fill_record(struct fleet *fleet, struct record *record)
 				: (struct owner){limiter->uid, limiter->gid, limiter->access};
 	record->generation = fleet->root_generation + 1;
 	if (!limiter->holding)
-		return;
+		return 0;
 	record->generation = limiter->holding->generation + 1;
 	limiter_settings(limiter, &record->settings);
 	if (change->kind == CHANGE_SETTINGS)
 		record->settings = change->settings;
-	name_before(fleet, record);
+	return name_before(limiter->holding, record);
 }
 
-/* Rule 14: its markers are made with it, each with its share of the burst. */
+/* Rule 14: its markers are made with it; empty ones, which says that nothing was taken yet. */
 static bool add_markers(struct request *request, const struct settings *settings, uint64_t id)
 {
 	uint32_t count = settings_partition_count(settings);
-	struct bucket_part parts[LIMITS_MAX];
-	char path[PATH_ROOM], text[MARKER_TEXT];
+	char path[PATH_ROOM];
 	bool added = true;
 
 	for (uint32_t i = 0; i < count && i < MARKERS_MAX && added; i++) {
-		for (uint32_t j = 0; j < settings->limit_count; j++) {
-			uint64_t burst = settings->limits[j].burst ? settings->limits[j].burst
-								   : settings->burst;
-
-			parts[j].tokens = (int64_t)(burst / count);
-			parts[j].nano = (uint32_t)((u128)(burst % count) * NSEC_PER_SEC / count);
-		}
-		marker_print(parts, settings->limit_count, text);
 		snprintf(path, sizeof(path), "/f/%llu/%u", (unsigned long long)id, i);
-		added = request_add(request, OPERATION_CREATE, path, text, 0, 0);
+		added = request_add(request, OPERATION_CREATE, path, NULL, 0, 0);
 	}
 	return added;
 }
@@ -190,20 +217,6 @@ static bool add_change(struct fleet *fleet, struct request *request)
 	return added && request_add(request, OPERATION_SET, "/g", text, fleet->applied, 0);
 }
 
-static bool is_busy(struct fleet *fleet)
-{
-	struct change *change = fleet->change;
-	const struct holding *holding = change->limiter->holding;
-
-	if (change->kind != CHANGE_SETTINGS || !holding->restricted ||
-	    !restricts(&holding->settings, &change->settings))
-		return false;
-	snprintf(change->error, sizeof(change->error),
-		 "the partitions or the reserve changed less than %llu s ago: try again then",
-		 (unsigned long long)(fleet->constants.quarantine_ns / NSEC_PER_SEC + 1));
-	return true;
-}
-
 bool publish_send(struct fleet *fleet)
 {
 	struct request *request;
@@ -216,14 +229,12 @@ bool publish_send(struct fleet *fleet)
 		publish_finish(fleet, -ENOMEM);
 		return false;
 	}
-	if (is_busy(fleet)) {
+	fleet->change_id = fleet->change->kind == CHANGE_MAKE ? fleet->globals.last_id + 1
+							      : id_of(fleet->change->limiter);
+	if (fill_record(fleet, fleet->change_record)) {
 		publish_finish(fleet, -EBUSY);
 		return false;
 	}
-	fleet->change_restricts = false;
-	fleet->change_id = fleet->change->kind == CHANGE_MAKE ? fleet->globals.last_id + 1
-							      : id_of(fleet->change->limiter);
-	fill_record(fleet, fleet->change_record);
 	request = transaction_begin(fleet, TRANSACTION_CHANGE);
 	if (request && add_change(fleet, request)) {
 		fleet->change_sent = true;
@@ -266,8 +277,9 @@ static void apply(struct fleet *fleet, int32_t version)
 		holding_name(fleet, holding, id);
 	if (change->kind == CHANGE_REMOVE)
 		holding_gone(fleet, holding);
-	if (fleet->change_restricts)
-		holding_restrict(fleet, holding, &fleet->change_record->before);
+	if (fleet->change_record->has_before)
+		holding_restrict(fleet, holding, &fleet->change_record->before,
+				 fleet->change_record->before_count);
 	limiter_hold(limiter);
 	publish_finish(fleet, 0);
 	if (holding && !limiter->removed) {

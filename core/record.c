@@ -163,6 +163,7 @@ void record_print(const struct record *record, char text[RECORD_TEXT])
 		append(text, "before.count=%" PRIu64 "\n", count_of(&record->before));
 		setting_print(SETTING_PARTITIONS_RESERVE, &record->before, value);
 		append(text, "before.reserve=%s\n", value);
+		append(text, "before.first=%" PRIu32 "\n", record->before_count);
 	}
 	append(text, "settings:\n");
 	settings_print(&record->settings, text + strlen(text), RECORD_TEXT - strlen(text));
@@ -180,6 +181,7 @@ static int parse_before(const char *text, struct record *record, char error[ERRO
 	};
 	char value[SETTING_TEXT];
 	size_t found = 0, count = sizeof(lines) / sizeof(lines[0]);
+	uint64_t first;
 
 	record->before = SETTINGS_DEFAULT;
 	for (size_t i = 0; i < count; i++) {
@@ -194,7 +196,14 @@ static int parse_before(const char *text, struct record *record, char error[ERRO
 		return -EINVAL;
 	}
 	record->has_before = found;
-	return found && settings_check(&record->before, error) ? -EINVAL : 0;
+	if (!found)
+		return 0;
+	if (!find_number(text, "before.first", PARTITIONS_MAX, &first) || !first) {
+		snprintf(error, ERROR_TEXT, "before.first is missing");
+		return -EINVAL;
+	}
+	record->before_count = (uint32_t)first;
+	return settings_check(&record->before, error) ? -EINVAL : 0;
 }
 
 static bool parse_head(const char *text, struct record *record)
@@ -284,5 +293,16 @@ uint32_t marker_parse(const char *text, struct bucket_part parts[LIMITS_MAX])
 			break;
 		text++;
 	}
-	return *text ? 0 : count;
+	if (!*text)
+		return count;
+	memset(parts, 0, LIMITS_MAX * sizeof(*parts));
+	return LIMITS_MAX;
+}
+
+struct bucket_part marker_full(uint64_t burst, uint32_t count)
+{
+	return (struct bucket_part){
+		.tokens = (int64_t)(burst / count),
+		.nano = (uint32_t)((u128)(burst % count) * NSEC_PER_SEC / count),
+	};
 }

@@ -45,9 +45,13 @@ struct record {
 	char writer[HID_TEXT];
 	struct owner owner;
 	struct settings settings;
-	/* What they were before the last change of the count: limits, count, reserve. */
+	/*
+	 * What other hosts may still use, if the count or the reserve changed: a partition is worth no
+	 * more than in these settings, and only the first @before_count there are.
+	 */
 	bool has_before;
 	struct settings before;
+	uint32_t before_count;
 };
 
 /* /h/HID */
@@ -75,7 +79,13 @@ int host_record_parse(const char *text, struct host_record *host);
 
 /* What is left of each of @count limits. */
 void marker_print(const struct bucket_part *parts, uint32_t count, char text[MARKER_TEXT]);
-/* As many as there are, at most LIMITS_MAX; 0 where there is nothing to be understood. */
+/*
+ * How many limits there were; 0 in the marker of a new limiter. Of a limit that is not in it nothing
+ * was taken yet. What is not understood reads as LIMITS_MAX of which nothing is left.
+ */
 uint32_t marker_parse(const char *text, struct bucket_part parts[LIMITS_MAX]);
+
+/* What a limit of @burst has in each of @count partitions when nothing was taken. */
+struct bucket_part marker_full(uint64_t burst, uint32_t count);
 
 #endif

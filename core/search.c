@@ -28,6 +28,17 @@ void search_free(struct search *search)
 	free(search);
 }
 
+/* Who waits for nothing but the outcome of searches, here and below, has waited enough. */
+static void hasten(struct fleet *fleet, struct limiter *limiter)
+{
+	if (!limiter->wanted)
+		return;
+	if (limiter->queue.first && !fleet->source.may_come(&fleet->source, limiter))
+		limiter_hasten(&fleet->engine->schedule, limiter);
+	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
+		hasten(fleet, l);
+}
+
 /* The round is over. */
 static void end(struct fleet *fleet, struct search *search)
 {
@@ -40,7 +51,7 @@ static void end(struct fleet *fleet, struct search *search)
 	holding->unmet = holding_kept(holding) < holding->wanted;
 	choose_next_search(fleet, holding);
 	if (!holding->limiter->removed)
-		limiter_hasten(&fleet->engine->schedule, holding->limiter);
+		hasten(fleet, holding->limiter);
 	if (choose_has_work(fleet, holding))
 		fleet_add_work(fleet, holding);
 	holding_let_go(holding);

@@ -273,12 +273,21 @@ static void take_item(struct fleet *fleet, const struct item *item, uint64_t zxi
 static void join_parts(struct fleet *fleet, const struct item *item)
 {
 	struct limiter *limiter = item->holding->limiter;
+	const struct settings *settings = &item->holding->settings;
+	uint32_t count = settings_partition_count(settings);
 
 	if (item_lease(item)->state != LEASE_HELD || limiter->removed || !fleet->right)
 		return;
-	for (uint32_t i = 0; i < item->part_count && i < limiter->bucket_count; i++) {
+	for (uint32_t i = 0; i < limiter->bucket_count && i < settings->limit_count; i++) {
+		const struct limit *limit = &settings->limits[i];
+		struct bucket_part part = item->parts[i];
+
+		if (i >= item->part_count && item->reserve)
+			continue;
+		if (i >= item->part_count)
+			part = marker_full(limit->burst ? limit->burst : settings->burst, count);
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
-		bucket_join(&limiter->buckets[i], &item->parts[i]);
+		bucket_join(&limiter->buckets[i], &part);
 	}
 }
 
