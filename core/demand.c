@@ -98,7 +98,7 @@ static uint32_t wanted_now(const struct fleet *fleet, const struct holding *hold
 		return 0;
 	if (!holding->usable || has_waited(fleet, limiter))
 		tokens += bounded(limiter->wanted) * WAITING_PER_S;
-	if (!tokens && (limiter->watched || limiter->wanted))
+	if (!tokens && (limiter->watched || limiter->wanted || holding->asked))
 		tokens = 1;
 	if (!tokens)
 		return 0;
@@ -132,6 +132,7 @@ static void update(struct fleet *fleet, struct holding *holding)
 
 	newest->wanted = wanted > newest->wanted ? wanted : newest->wanted;
 	holding->wanted = 0;
+	holding->asked = false;
 	for (int i = 0; i < DEMAND_SLOTS; i++) {
 		const struct demand_slot *slot = &holding->slots_of_demand[i];
 
@@ -149,7 +150,7 @@ static bool is_idle(const struct holding *holding)
 	       !holding->limiter->wanted && !holding->limiter->watched;
 }
 
-void demand_rouse(struct fleet *fleet, struct holding *holding)
+void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked)
 {
 	uint64_t number = fleet->now_ns / DEMAND_SLOT_NS;
 
@@ -163,6 +164,7 @@ void demand_rouse(struct fleet *fleet, struct holding *holding)
 		memset(holding->slots_of_demand, 0, sizeof(holding->slots_of_demand));
 		holding->slot = number - DEMAND_SLOTS;
 		note_slot(holding, number);
+		holding->asked = asked;
 		if (fleet->next_tick_ns == NEVER_NS)
 			fleet->next_tick_ns = fleet->now_ns + DEMAND_SLOT_NS;
 		fleet_wake_at(fleet, fleet->next_tick_ns);

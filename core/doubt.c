@@ -18,7 +18,7 @@ static void leave_doubt(struct fleet *fleet)
 	if (t->left)
 		return;
 	for (uint32_t i = 0; i < t->item_count; i++)
-		demand_rouse(fleet, t->items[i].holding);
+		demand_rouse(fleet, t->items[i].holding, false);
 	transaction_end(fleet);
 	fleet->state = FLEET_READY;
 	/* Settings were not followed meanwhile. */

@@ -454,7 +454,7 @@ static int adopt(struct source *source, struct limiter *limiter)
 
 static void rouse(struct source *source, struct limiter *limiter)
 {
-	demand_rouse((struct fleet *)source, limiter->holding);
+	demand_rouse((struct fleet *)source, limiter->holding, true);
 }
 
 /* Whether @limiter or one above it may soon have more than it has. */

@@ -171,7 +171,7 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 	holding->version = found->version;
 	holding->generation = found->record.generation;
 	fleet_reshare(fleet, holding);
-	demand_rouse(fleet, holding);
+	demand_rouse(fleet, holding, false);
 }
 
 static void make(struct fleet *fleet, const struct found *found)
@@ -197,7 +197,7 @@ static void make(struct fleet *fleet, const struct found *found)
 	fleet_reshare(fleet, made->holding);
 	if (fleet->state == FLEET_READY)
 		tell(fleet, made, "created");
-	demand_rouse(fleet, made->holding);
+	demand_rouse(fleet, made->holding, false);
 }
 
 static void apply_root(struct fleet *fleet, const struct found *found)

@@ -47,8 +47,9 @@ struct holding {
 	/* What this host may use, as its buckets know it. */
 	uint32_t usable;
 	bool reserve_usable;
-	bool alone;    /* no other host is seen: single partitions begin full */
-	bool degraded; /* its setting for that is in force */
+	bool alone;	  /* no other host is seen: single partitions begin full */
+	uint64_t unknown; /* tokens that mode shadow granted while nothing was held */
+	bool degraded;	  /* its setting for that is in force */
 
 	/* Demand: see demand.c. */
 	uint32_t wanted; /* partitions: the most in the last slots */
@@ -57,6 +58,7 @@ struct holding {
 		uint64_t granted, refused, delayed_ns; /* counters at its end */
 	} slots_of_demand[DEMAND_SLOTS];
 	uint64_t slot; /* number of the newest */
+	bool asked;    /* since it became active */
 
 	/* Search and contention: see choose.c and search.c. */
 	struct search *search;	 /* owned; under way, NULL */

@@ -265,7 +265,8 @@ void holding_restrict(struct fleet *fleet, struct holding *holding, const struct
 		      uint32_t count);
 
 /* demand.c */
-void demand_rouse(struct fleet *fleet, struct holding *holding);
+/* Something may have to be done for @holding; @asked: somebody asked for tokens. */
+void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked);
 void demand_tick(struct fleet *fleet);
 void demand_forget(struct fleet *fleet);
 void demand_look_for_hosts(struct fleet *fleet);

@@ -284,7 +284,7 @@ static void apply(struct fleet *fleet, int32_t version)
 	publish_finish(fleet, 0);
 	if (holding && !limiter->removed) {
 		fleet_reshare(fleet, holding);
-		demand_rouse(fleet, holding);
+		demand_rouse(fleet, holding, false);
 	}
 	if (change->kind == CHANGE_REMOVE)
 		sweep_add(fleet, id);

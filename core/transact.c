@@ -303,6 +303,8 @@ static void take_answered(struct fleet *fleet, const struct request *request)
 		fleet_reshare(fleet, holding);
 		for (uint32_t i = 0; i < t->item_count; i++)
 			join_parts(fleet, &t->items[i]);
+		if (holding->unknown && !holding->limiter->removed)
+			limiter_learn(holding->limiter);
 		if (!holding->limiter->removed)
 			limiter_settle(&fleet->engine->schedule, holding->limiter);
 	} else {
@@ -388,7 +390,7 @@ static void joined(struct fleet *fleet, const struct request *request)
 	fleet_event(fleet, "joined as %s", fleet->hid);
 	fleet_extend_right(fleet, request->sent_ns);
 	for (struct holding *h = fleet->holdings; h; h = h->next)
-		demand_rouse(fleet, h);
+		demand_rouse(fleet, h, false);
 }
 
 /* Rule 9: what it was about is in doubt. */

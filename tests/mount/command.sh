@@ -129,7 +129,7 @@ case_default_permissions_are_always_on() {
 case_the_type_of_the_mount_is_fuse_ratefs() {
 	start
 	is type "$(findmnt -n -o FSTYPE "$m")" fuse.ratefs
-	is source "$(findmnt -n -o SOURCE "$m")" local
+	like source "$(findmnt -n -o SOURCE "$m")" "^${SOURCE:-local}"
 }
 
 case_options_of_fuse_are_taken() {

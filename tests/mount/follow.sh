@@ -18,7 +18,7 @@ case_status_tells_of_the_daemon() {
 	for word in version host source limiters waiters uptime; do
 		grep -qi "^$word" "$m/status" || fail "status does not tell $word: $(cat "$m/status")"
 	done
-	like status "$(cat "$m/status")" 'local'
+	like status "$(cat "$m/status")" "source ${SOURCE:-local}"
 	like status "$(cat "$m/status")" "$("$RATEFS" --version | grep -oE '[0-9]+(\.[0-9]+)+' | head -n 1)"
 }
 

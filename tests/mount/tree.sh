@@ -197,6 +197,7 @@ case_partitions_share_the_rate_exactly() {
 	limiter orders 100/s
 	echo 4 > "$m/orders/partitions/count"
 	is count "$(cat "$m/orders/partitions/count")" 4
+	in_use
 	local i
 	for i in 0 1 2 3; do
 		is "rate of partition $i" "$(cat "$m/orders/partitions/$i/rate")" 25/s
@@ -213,6 +214,7 @@ case_partitions_share_the_rate_exactly() {
 case_the_holder_is_this_host() {
 	start -o host=thishost
 	limiter orders 100/s
+	in_use
 	is holder "$(cat "$m/orders/partitions/0/holder")" thishost
 	grep -q thishost "$m/status" || fail 'status does not name the host'
 	grep -q thishost "$m/hosts" || fail 'hosts does not name the host'
