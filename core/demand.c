@@ -105,6 +105,9 @@ static uint32_t wanted_now(const struct fleet *fleet, const struct holding *hold
 	if (fleet->alone)
 		return holding_count(holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
+	/* What was lost with a session, all hosts want back at once: it takes its time as it is. */
+	if (!holding->usable && wanted < holding->had)
+		wanted = holding->had;
 	if (is_saturated(holding) && wanted < 2 * holding->usable)
 		wanted = 2 * holding->usable;
 	return wanted < holding_count(holding) ? wanted : holding_count(holding);
@@ -131,6 +134,8 @@ static void update(struct fleet *fleet, struct holding *holding)
 	uint32_t wanted = wanted_now(fleet, holding);
 
 	newest->wanted = wanted > newest->wanted ? wanted : newest->wanted;
+	if (holding->usable)
+		holding->had = holding_kept(holding);
 	holding->wanted = 0;
 	holding->asked = false;
 	for (int i = 0; i < DEMAND_SLOTS; i++) {

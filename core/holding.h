@@ -59,6 +59,7 @@ struct holding {
 	} slots_of_demand[DEMAND_SLOTS];
 	uint64_t slot; /* number of the newest */
 	bool asked;    /* since it became active */
+	uint32_t had;  /* partitions that were kept when it last could use some */
 
 	/* Search and contention: see choose.c and search.c. */
 	struct search *search;	 /* owned; under way, NULL */

@@ -1,0 +1,268 @@
+/* source_zookeeper - between the client and the fleet, see source_zookeeper.h. */
+#include "fs/source_zookeeper.h"
+#include "core/fleet.h"
+#include "fs/daemon.h"
+#include "fs/log.h"
+#include "fs/servers.h"
+#include "fs/zookeeper_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CREDENTIALS_MAX = 1024, CLOCKS = 3 };
+
+struct source_zookeeper {
+	struct coordinator interface;
+	struct zookeeper_receiver receiver;
+	struct zookeeper_client *client;
+	struct daemon *daemon;	  /* borrowed; everything below is under its lock */
+	struct fleet *fleet;	  /* borrowed */
+	uint64_t last_ns[CLOCKS]; /* of the kernel's clocks, at the last look */
+	struct clocks clocks;
+};
+
+/* The first two run at the rate of time; the last is also set by hand. */
+static const clockid_t CLOCK_IDS[CLOCKS] = {CLOCK_BOOTTIME, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME};
+
+static struct source_zookeeper *source_of(struct coordinator *coordinator)
+{
+	return (struct source_zookeeper *)coordinator;
+}
+
+static void open_session(struct coordinator *coordinator, uint64_t session_ns)
+{
+	zookeeper_client_open(source_of(coordinator)->client, session_ns);
+}
+
+static void close_session(struct coordinator *coordinator)
+{
+	zookeeper_client_close(source_of(coordinator)->client);
+}
+
+static void send_request(struct coordinator *coordinator, struct request *request)
+{
+	zookeeper_client_send(source_of(coordinator)->client, request);
+}
+
+static void hang_up(struct coordinator *coordinator)
+{
+	zookeeper_client_hang_up(source_of(coordinator)->client);
+}
+
+/* What passed on each clock since the last look; 0 on one that went back. */
+static void look_at_clocks(struct source_zookeeper *source, uint64_t passed_ns[CLOCKS])
+{
+	for (int i = 0; i < CLOCKS; i++) {
+		uint64_t last_ns = source->last_ns[i], now_ns;
+		struct timespec now;
+
+		clock_gettime(CLOCK_IDS[i], &now);
+		now_ns = (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+		passed_ns[i] = now_ns > last_ns ? now_ns - last_ns : 0;
+		source->last_ns[i] = now_ns;
+	}
+}
+
+static void read_clocks(struct coordinator *coordinator, struct clocks *clocks)
+{
+	struct source_zookeeper *source = source_of(coordinator);
+	uint64_t passed_ns[CLOCKS], most_ns = 0;
+
+	look_at_clocks(source, passed_ns);
+	for (int i = 0; i < CLOCKS; i++)
+		most_ns = passed_ns[i] > most_ns ? passed_ns[i] : most_ns;
+	source->clocks.holder_ns += most_ns;
+	source->clocks.waiter_ns += passed_ns[0] < passed_ns[1] ? passed_ns[0] : passed_ns[1];
+	*clocks = source->clocks;
+}
+
+static uint64_t random_bits(struct coordinator *coordinator)
+{
+	uint64_t bits;
+
+	(void)coordinator;
+	while (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
+		;
+	return bits;
+}
+
+static void tell(struct source_zookeeper *source, const struct zookeeper_event *event,
+		 uint64_t now_ns)
+{
+	struct fleet *fleet = source->fleet;
+
+	/* A session that the fleet has done with says nothing any more. */
+	if (event->kind != ZOOKEEPER_ANSWERED &&
+	    !zookeeper_client_is_current(source->client, event->opening))
+		return;
+	switch (event->kind) {
+	case ZOOKEEPER_CONNECTED:
+		fleet_connected(fleet, event->session, now_ns);
+		break;
+	case ZOOKEEPER_DISCONNECTED:
+		fleet_disconnected(fleet, now_ns);
+		break;
+	case ZOOKEEPER_EXPIRED:
+		fleet_expired(fleet, now_ns);
+		break;
+	case ZOOKEEPER_CHANGED:
+		fleet_changed(fleet, event->path, now_ns);
+		break;
+	case ZOOKEEPER_ANSWERED:
+		fleet_answered(fleet, event->request, now_ns);
+		break;
+	}
+}
+
+/* In the client's thread. */
+static void receive(struct zookeeper_receiver *receiver, const struct zookeeper_event *events,
+		    uint32_t count)
+{
+	struct source_zookeeper *source =
+		(struct source_zookeeper *)((char *)receiver -
+					    offsetof(struct source_zookeeper, receiver));
+	uint64_t now_ns;
+
+	daemon_lock(source->daemon);
+	now_ns = clock_ns();
+	engine_run(&source->daemon->engine, now_ns);
+	for (uint32_t i = 0; i < count; i++)
+		tell(source, &events[i], now_ns);
+	daemon_unlock(source->daemon);
+}
+
+static int wrong_file(const char *path, const char *why)
+{
+	log_error("credentials in %s: %s", path, why);
+	return -1;
+}
+
+/* Opens the file if only its owner may read it. The descriptor, or -1 after a message. */
+static int open_credentials(const char *path)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	const char *why = NULL;
+	struct stat status;
+
+	if (file < 0)
+		return wrong_file(path, strerror(errno));
+	if (fstat(file, &status))
+		why = strerror(errno);
+	else if (!S_ISREG(status.st_mode))
+		why = "not a regular file";
+	else if (status.st_mode & 077)
+		why = "others may read or write it: chmod 600";
+	if (!why)
+		return file;
+	close(file);
+	return wrong_file(path, why);
+}
+
+/* Cuts @text down to its first line. Why it is not USER:PASSWORD, or NULL. */
+static const char *check_credentials(char *text, size_t length)
+{
+	const char *colon;
+	size_t line = strcspn(text, "\r\n");
+
+	if (length == CREDENTIALS_MAX)
+		return "it is too long";
+	if (strlen(text) != length)
+		return "it has a zero byte in it";
+	if (text[line + strspn(text + line, "\r\n")])
+		return "it has more than one line";
+	text[line] = '\0';
+	colon = strchr(text, ':');
+	return colon && colon > text && colon[1] ? NULL : "it is not USER:PASSWORD";
+}
+
+/* Reads the first line of the file at @path. 0, or -1 after a message. */
+static int read_credentials(const char *path, char text[CREDENTIALS_MAX + 1])
+{
+	int file = open_credentials(path);
+	ssize_t length;
+	const char *why;
+
+	if (file < 0)
+		return -1;
+	length = read(file, text, CREDENTIALS_MAX);
+	text[length > 0 ? length : 0] = '\0';
+	why = length < 0 ? strerror(errno) : check_credentials(text, (size_t)length);
+	close(file);
+	return why ? wrong_file(path, why) : 0;
+}
+
+static struct source_zookeeper *make_source(struct servers *servers, const char *path,
+					    const char *credentials)
+{
+	struct source_zookeeper *source = calloc(1, sizeof(*source));
+	uint64_t passed_ns[CLOCKS];
+
+	if (!source) {
+		servers_free(servers);
+		return NULL;
+	}
+	source->interface = (struct coordinator){open_session, close_session, send_request,
+						 hang_up,      read_clocks,   random_bits};
+	source->receiver.receive = receive;
+	look_at_clocks(source, passed_ns);
+	source->client = zookeeper_client_new(servers, path, credentials, &source->receiver);
+	if (source->client)
+		return source;
+	free(source);
+	return NULL;
+}
+
+struct source_zookeeper *source_zookeeper_open(const char *servers, const char *path,
+					       const char *credentials)
+{
+	char text[CREDENTIALS_MAX + 1] = "", error[ERROR_TEXT];
+	struct source_zookeeper *source = NULL;
+	struct servers *list;
+
+	if (credentials && read_credentials(credentials, text))
+		goto out;
+	list = servers_new(servers, error);
+	if (!list) {
+		log_error("%s", error);
+		goto out;
+	}
+	source = make_source(list, path, credentials ? text : NULL);
+	if (!source)
+		log_error("no memory, or no descriptor");
+out:
+	explicit_bzero(text, sizeof(text));
+	return source;
+}
+
+struct coordinator *source_zookeeper_coordinator(struct source_zookeeper *source)
+{
+	return &source->interface;
+}
+
+void source_zookeeper_attach(struct source_zookeeper *source, struct daemon *daemon,
+			     struct fleet *fleet)
+{
+	source->daemon = daemon;
+	source->fleet = fleet;
+}
+
+int source_zookeeper_start(struct source_zookeeper *source)
+{
+	return zookeeper_client_start(source->client);
+}
+
+void source_zookeeper_stop(struct source_zookeeper *source)
+{
+	zookeeper_client_stop(source->client);
+}
+
+void source_zookeeper_free(struct source_zookeeper *source)
+{
+	zookeeper_client_free(source->client);
+	free(source);
+}
