@@ -98,8 +98,7 @@ void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct le
 {
 	enum lease_state from = (enum lease_state)lease->state;
 	bool reserve = lease == &holding->reserve;
-	uint32_t index = reserve ? settings_partition_count(&holding->settings) +
-					   holding->reserve_index
+	uint32_t index = reserve ? PARTITIONS_MAX + holding->reserve_index
 				 : (uint32_t)(lease - holding->leases);
 
 	lease_become(lease, to);
@@ -369,11 +368,13 @@ static void run(struct fleet *fleet)
 		return;
 	if (fleet->right)
 		fleet_wake_at(fleet, fleet->now_ns + fleet->right_end_ns - fleet->clocks.holder_ns);
+	/* Without a connection the next one begins there anyway. */
 	if (fleet->retry_ns <= fleet->now_ns && fleet->connected) {
 		fleet->retry_ns = NEVER_NS;
 		layout_look(fleet);
 	}
-	fleet_wake_at(fleet, fleet->retry_ns);
+	if (fleet->connected)
+		fleet_wake_at(fleet, fleet->retry_ns);
 	publish_expire(fleet);
 	demand_look_for_hosts(fleet);
 	if (fleet->now_ns >= fleet->next_tick_ns)
@@ -381,7 +382,7 @@ static void run(struct fleet *fleet)
 	fleet_wake_at(fleet, fleet->next_tick_ns);
 	fleet_pump(fleet);
 	if (fleet->state == FLEET_READY && fleet->connected && fleet->leases &&
-	    !fleet->transaction.kind && !fleet->following)
+	    !fleet->transaction.kind && !fleet->following && !fleet->stale)
 		fleet_wake_at(fleet, fleet->next_renewal_ns);
 }
 
@@ -617,13 +618,11 @@ bool fleet_is_degraded(const struct fleet *fleet)
 
 bool fleet_is_entitled(const struct fleet *fleet, const struct holding *holding, uint32_t index)
 {
-	uint32_t count = settings_partition_count(&holding->settings);
-
 	if (!fleet->right)
 		return false;
-	if (index >= count)
-		return holding->reserve.state == LEASE_HELD &&
-		       holding->reserve_index == index - count;
+	if (index >= PARTITIONS_MAX)
+		return holding->reserve.state == LEASE_HELD && !holding->restricted &&
+		       holding->reserve_index == index - PARTITIONS_MAX;
 	return index < holding->slots && index < holding_count(holding) &&
 	       holding->leases[index].state == LEASE_HELD;
 }

@@ -127,7 +127,7 @@ struct fleet;
 /* What the fleet tells those who look: a line of words. Must not call back. */
 struct fleet_listener {
 	void (*event)(struct fleet_listener *listener, const char *text);
-	/* A change of state of a lease; @index counts partitions, then reserves. May be NULL. */
+	/* A change of state of a lease; @index from PARTITIONS_MAX on is the reserve's. May be NULL. */
 	void (*lease)(struct fleet_listener *listener, const struct holding *holding,
 		      uint32_t index, enum lease_state from, enum lease_state to);
 	/* A limiter was made, tuned, renamed or removed by another host. May be NULL. */
@@ -184,7 +184,7 @@ bool fleet_is_connected(const struct fleet *fleet);
 bool fleet_is_degraded(const struct fleet *fleet);
 
 /*
- * Whether this host may use partition @index of @holding now, as of the last step: for the
+ * Whether this host may use partition @index of @holding now (from PARTITIONS_MAX on: of the reserve), as of the last step: for the
  * simulator's check that no two hosts may.
  */
 bool fleet_is_entitled(const struct fleet *fleet, const struct holding *holding, uint32_t index);

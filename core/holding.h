@@ -48,7 +48,6 @@ struct holding {
 	uint32_t usable;
 	bool reserve_usable;
 	bool alone;	  /* no other host is seen: single partitions begin full */
-	uint64_t unknown; /* tokens that mode shadow granted while nothing was held */
 	bool degraded;	  /* its setting for that is in force */
 
 	/* Demand: see demand.c. */

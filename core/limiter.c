@@ -141,11 +141,6 @@ static void take_path(struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 	for (; limiter; limiter = limiter->parent) {
 		refill(limiter, now_ns);
 		limiter->counters[COUNTER_GRANTED] += tokens;
-		/* Nobody knows yet whether it would have waited: see limiter_learn(). */
-		if (limiter->mode == MODE_SHADOW && is_without(limiter)) {
-			limiter->holding->unknown += tokens;
-			continue;
-		}
 		if (limiter->mode == MODE_SHADOW && !buckets_have(limiter, tokens))
 			limiter->counters[COUNTER_SHADOWED] += tokens;
 		else
@@ -397,18 +392,6 @@ uint64_t limiter_when_ahead(const struct limiter *limiter, uint64_t tokens, uint
 		at_ns = own_ns > at_ns ? own_ns : at_ns;
 	}
 	return at_ns;
-}
-
-void limiter_learn(struct limiter *limiter)
-{
-	uint64_t tokens = limiter->holding->unknown, had = tokens;
-
-	limiter->holding->unknown = 0;
-	while (had && !buckets_have(limiter, had))
-		had /= 2;
-	if (had)
-		take(limiter, had);
-	limiter->counters[COUNTER_SHADOWED] += tokens - had;
 }
 
 /* When the whole limiter would have @tokens, if nothing of it was taken. */

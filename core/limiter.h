@@ -108,9 +108,6 @@ void limiter_settings(const struct limiter *limiter, struct settings *settings);
 void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		       const struct settings *settings, struct bucket *buckets, bool full);
 
-/* Accounts for what was granted in mode shadow before this host held anything. */
-void limiter_learn(struct limiter *limiter);
-
 /* What may be used of @limiter, by its holding, is another from now on. */
 void limiter_reshare(struct schedule *schedule, struct limiter *limiter);
 

@@ -303,8 +303,6 @@ static void take_answered(struct fleet *fleet, const struct request *request)
 		fleet_reshare(fleet, holding);
 		for (uint32_t i = 0; i < t->item_count; i++)
 			join_parts(fleet, &t->items[i]);
-		if (holding->unknown && !holding->limiter->removed)
-			limiter_learn(holding->limiter);
 		if (!holding->limiter->removed)
 			limiter_settle(&fleet->engine->schedule, holding->limiter);
 	} else {

@@ -7,7 +7,7 @@
 #include <syslog.h>
 
 static enum log_level log_most = LOG_LEVEL_INFO;
-static bool log_in_background;
+static _Atomic bool log_in_background;
 
 void log_set_level(enum log_level level)
 {

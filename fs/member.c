@@ -34,14 +34,12 @@ static void on_event(struct fleet_listener *listener, const char *text)
 	log_info("fleet: %s", text);
 }
 
-static void partition_name(const struct holding *holding, uint32_t index, char name[16])
+static void partition_name(uint32_t index, char name[16])
 {
-	uint32_t count = settings_partition_count(&holding->settings);
-
-	if (index < count)
+	if (index < PARTITIONS_MAX)
 		snprintf(name, 16, "%u", index);
 	else
-		snprintf(name, 16, "r%u", index - count);
+		snprintf(name, 16, "r%u", index - PARTITIONS_MAX);
 }
 
 static void on_lease(struct fleet_listener *listener, const struct holding *holding, uint32_t index,
@@ -54,7 +52,7 @@ static void on_lease(struct fleet_listener *listener, const struct holding *hold
 	if (to == LEASE_TAKING || (from == LEASE_TAKING && to == LEASE_NONE))
 		return;
 	tree_path(holding->limiter, path);
-	partition_name(holding, index, name);
+	partition_name(index, name);
 	events_add(&member->daemon->events, "%s/partitions/%s %s", path, name,
 		   lease_state_name(to));
 }
