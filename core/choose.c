@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { YOUNG_PARTS = 3, EXCESS_PARTS = 4, HYSTERESIS_PERCENT = 20 };
 
@@ -208,6 +209,35 @@ bool choose_has_work(const struct fleet *fleet, const struct holding *holding)
 {
 	return drain_is_due(holding) || (holding->search && holding->search->ready) ||
 	       claim_is_due(fleet, holding);
+}
+
+static void watched(void *fleet, struct request *request)
+{
+	(void)fleet;
+	(void)request;
+}
+
+void choose_watch(struct fleet *fleet, const char *claim)
+{
+	struct request *request = request_new(REQUEST_GET, claim, NULL, watched);
+
+	if (!request)
+		return;
+	request->watch = true;
+	fleet_send(fleet, request);
+}
+
+/* Something was given back of the limiter that claim @path is for: it is looked for at once. */
+void choose_woken(struct fleet *fleet, const char *path)
+{
+	struct holding *holding = holding_of_id(fleet, strtoull(path + strlen("/w/"), NULL, 10));
+	const char *name = strrchr(path, '/') + 1;
+
+	if (!holding || !holding->claim || strcmp(holding->claim, name) != 0)
+		return;
+	choose_watch(fleet, path);
+	holding->next_search_ns = 0;
+	choose(fleet, holding);
 }
 
 static bool send_claim(struct fleet *fleet, struct holding *holding)

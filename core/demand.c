@@ -50,7 +50,7 @@ static uint64_t beyond_reserve(const struct holding *holding, uint64_t tokens)
 	struct fraction flow;
 	u128 a_second;
 
-	if (!holding->reserve_usable)
+	if (!holding_has_reserve(holding))
 		return tokens;
 	flow = rate_fraction(&holding->settings.reserve_rate);
 	a_second = (u128)flow.num * NSEC_PER_SEC / flow.den;
@@ -92,7 +92,7 @@ static uint32_t wanted_now(const struct fleet *fleet, const struct holding *hold
 	const struct demand_slot *then = past(holding, DEMAND_SLOTS - 1);
 	uint64_t tokens = bounded(limiter->counters[COUNTER_GRANTED] - then->granted) +
 			  bounded(limiter->counters[COUNTER_REFUSED] - then->refused);
-	uint32_t wanted;
+	uint32_t wanted, kept = holding_kept(holding);
 
 	if (limiter->removed || fleet->leaving || !holding_needs_leases(holding))
 		return 0;
@@ -108,8 +108,9 @@ static uint32_t wanted_now(const struct fleet *fleet, const struct holding *hold
 	/* What was lost with a session, all hosts want back at once: it takes its time as it is. */
 	if (!holding->usable && wanted < holding->had)
 		wanted = holding->had;
-	if (is_saturated(holding) && wanted < 2 * holding->usable)
-		wanted = 2 * holding->usable;
+	/* Those that wait out a quarantine will not be enough either. */
+	if (is_saturated(holding) && wanted < 2 * kept)
+		wanted = 2 * kept;
 	return wanted < holding_count(holding) ? wanted : holding_count(holding);
 }
 

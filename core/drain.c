@@ -104,6 +104,34 @@ static bool add_all(struct fleet *fleet, struct request *request, struct holding
 	return added;
 }
 
+static void woken(void *fleet, struct request *request)
+{
+	(void)fleet;
+	(void)request;
+}
+
+/*
+ * Those who wait for partitions of @holding look every R; setting the data of their claims wakes them
+ * at once. As many are woken as there was something given back, and nothing depends on it.
+ */
+void drain_wake(struct fleet *fleet, struct holding *holding, uint32_t count)
+{
+	char path[PATH_ROOM];
+
+	for (uint32_t i = 0; i < count && i < holding->claimant_count; i++) {
+		struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, woken);
+
+		if (!request)
+			return;
+		snprintf(path, sizeof(path), "/w/%llu/%.47s", (unsigned long long)holding->id,
+			 holding->claimants[i]);
+		if (request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0))
+			fleet_send(fleet, request);
+		else
+			request_free(request);
+	}
+}
+
 bool drain_is_due(const struct holding *holding)
 {
 	for (uint32_t i = 0; i < holding->slots; i++) {

@@ -296,6 +296,8 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 	fleet->now_ns = now_ns;
 	if (!strcmp(path, "/g") && fleet->state == FLEET_READY) {
 		follow_begin(fleet);
+	} else if (!strncmp(path, "/w/", 3) && fleet->state == FLEET_READY) {
+		choose_woken(fleet, path);
 	} else if (!strcmp(path, "/h")) {
 		fleet->hosts_watched = false;
 		fleet->hosts_ns = 0;
@@ -621,7 +623,7 @@ bool fleet_is_entitled(const struct fleet *fleet, const struct holding *holding,
 	if (!fleet->right)
 		return false;
 	if (index >= PARTITIONS_MAX)
-		return holding->reserve.state == LEASE_HELD && !holding->restricted &&
+		return holding_has_reserve(holding) &&
 		       holding->reserve_index == index - PARTITIONS_MAX;
 	return index < holding->slots && index < holding_count(holding) &&
 	       holding->leases[index].state == LEASE_HELD;

@@ -63,7 +63,7 @@
  *
  * Demand is what readers wait for and were granted of late. A host that wants more than it has lists
  * what is free, and takes partitions at random, several in a transaction. If there are not enough, it
- * makes a /w node. All who see the same /w nodes compute the same shares (share.h), and hosts above
+ * makes a /w node, which those who give something back set, to wake it. All who see the same /w nodes compute the same shares (share.h), and hosts above
  * theirs give back, oldest first, a quarter of the excess every R, none younger than a third of
  * `lease`. A host that has what it wants looks for /w nodes of others every third of `lease`.
  */

@@ -28,6 +28,7 @@ void holding_free(struct holding *holding)
 	free(holding->reserve.parts);
 	free(holding->leases);
 	free(holding->claim);
+	free(holding->claimants);
 	free(holding->seen);
 	free(holding);
 }
@@ -79,8 +80,18 @@ static void restrict_limits(const struct holding *holding, uint32_t partitions,
 	}
 }
 
+bool holding_has_reserve(const struct holding *holding)
+{
+	/* The settings may have changed since it was taken; then it is on its way back. */
+	return holding->reserve_usable && !holding->restricted &&
+	       holding->reserve_index < holding->settings.reserve_hosts;
+}
+
 void holding_share(const struct holding *holding, struct settings *share)
 {
+	uint32_t count = holding_count(holding);
+	uint32_t usable = holding->usable < count ? holding->usable : count;
+
 	const struct settings *whole = &holding->settings;
 
 	*share = *whole;
@@ -90,11 +101,10 @@ void holding_share(const struct holding *holding, struct settings *share)
 		settings_degrade(share);
 		return;
 	}
-	/* Another host may still have what the reserve is made of now. */
-	settings_of_host(whole, holding->usable, holding->reserve_usable && !holding->restricted,
-			 share);
+	/* While it is restricted another host may have what the reserve is made of. */
+	settings_of_host(whole, usable, holding_has_reserve(holding), share);
 	if (holding->restricted)
-		restrict_limits(holding, holding->usable, share);
+		restrict_limits(holding, usable, share);
 }
 
 void holding_partition_share(const struct holding *holding, uint32_t index, struct settings *share)
@@ -108,7 +118,7 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 	if (!holding_needs_leases(holding))
 		return;
 	if (index >= count)
-		usable = holding->reserve_usable && holding->reserve_index == index - count;
+		usable = holding_has_reserve(holding) && holding->reserve_index == index - count;
 	else
 		lease = index < holding->slots ? &holding->leases[index] : NULL;
 	if (index < count)

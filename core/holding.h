@@ -14,6 +14,9 @@
 
 struct request;
 
+/* Claims that are remembered, to be woken; room for a name: HID-N-W-SEQ. */
+enum { CLAIMANTS_MAX = 8, CLAIM_TEXT = 48 };
+
 /* For DEMAND_SLOTS * DEMAND_SLOT_NS what was asked for is remembered. */
 enum { DEMAND_SLOTS = 10 };
 #define DEMAND_SLOT_NS UINT64_C(100000000)
@@ -47,8 +50,8 @@ struct holding {
 	/* What this host may use, as its buckets know it. */
 	uint32_t usable;
 	bool reserve_usable;
-	bool alone;	  /* no other host is seen: single partitions begin full */
-	bool degraded;	  /* its setting for that is in force */
+	bool alone;    /* no other host is seen: single partitions begin full */
+	bool degraded; /* its setting for that is in force */
 
 	/* Demand: see demand.c. */
 	uint32_t wanted; /* partitions: the most in the last slots */
@@ -61,18 +64,20 @@ struct holding {
 	uint32_t had;  /* partitions that were kept when it last could use some */
 
 	/* Search and contention: see choose.c and search.c. */
-	struct search *search;	 /* owned; under way, NULL */
-	uint64_t next_search_ns; /* not before */
-	uint64_t next_give_ns;	 /* likewise, under contention */
-	uint64_t next_claim_ns;	 /* likewise, another number in the /w node */
-	uint32_t claimed;	 /* N of our /w node, 0: there is none */
-	char *claim;		 /* owned: its name, NULL */
-	bool unmet;		 /* the last search did not find enough */
-	bool more_left;		 /* it left some that were free */
-	bool contended;		 /* all together want more than there is */
-	bool reclaim;		 /* go to the end of the line */
-	uint32_t target;	 /* our share under contention; UINT32_MAX: there is none */
-	bool starving;		 /* somebody's share is 0 */
+	struct search *search;	       /* owned; under way, NULL */
+	uint64_t next_search_ns;       /* not before */
+	uint64_t next_give_ns;	       /* likewise, under contention */
+	uint64_t next_claim_ns;	       /* likewise, another number in the /w node */
+	uint32_t claimed;	       /* N of our /w node, 0: there is none */
+	char *claim;		       /* owned: its name, NULL */
+	bool unmet;		       /* the last search did not find enough */
+	bool more_left;		       /* it left some that were free */
+	bool contended;		       /* all together want more than there is */
+	bool reclaim;		       /* go to the end of the line */
+	char (*claimants)[CLAIM_TEXT]; /* owned: names of the first claims of others, as listed */
+	uint32_t claimant_count;
+	uint32_t target; /* our share under contention; UINT32_MAX: there is none */
+	bool starving;	 /* somebody's share is 0 */
 
 	/* What was seen of the leases of all hosts: see survey.h. */
 	struct seen_lease *seen; /* owned, @seen_count of them */
@@ -97,6 +102,9 @@ uint32_t holding_count(const struct holding *holding);
 
 /* The rate of partition @index (count and above: the reserve's) as it may be used now. */
 void holding_partition_share(const struct holding *holding, uint32_t index, struct settings *share);
+
+/* Whether its part of the reserve may be used now. */
+bool holding_has_reserve(const struct holding *holding);
 
 /* Whether capacity must be leased at all. */
 bool holding_needs_leases(const struct holding *holding);

@@ -274,6 +274,9 @@ void demand_look_for_hosts(struct fleet *fleet);
 /* drain.c, choose.c */
 void choose(struct fleet *fleet, struct holding *holding);
 bool choose_has_work(const struct fleet *fleet, const struct holding *holding);
+/* Watches our claim, so that who gives something back can wake us. */
+void choose_watch(struct fleet *fleet, const char *claim);
+void choose_woken(struct fleet *fleet, const char *path);
 void choose_next_search(struct fleet *fleet, struct holding *holding);
 /* How many partitions should be held: what is wanted, or our share under contention. */
 uint32_t choose_limit(const struct holding *holding);
@@ -284,6 +287,7 @@ bool holding_wants_reserve(const struct holding *holding);
 bool choose_send(struct fleet *fleet, struct holding *holding);
 void drain(struct fleet *fleet, struct holding *holding, struct lease *lease);
 void drain_all(struct fleet *fleet, struct holding *holding);
+void drain_wake(struct fleet *fleet, struct holding *holding, uint32_t count);
 bool drain_is_due(const struct holding *holding);
 bool drain_send(struct fleet *fleet, struct holding *holding);
 /* Leases that are not on their way back. */

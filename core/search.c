@@ -124,6 +124,15 @@ static bool lease_is_missing(const struct search *search)
 	return false;
 }
 
+/* Whom to wake when something is given back. */
+static void remember_claimant(struct holding *holding, const char *name)
+{
+	if (!holding->claimants)
+		holding->claimants = calloc(CLAIMANTS_MAX, CLAIM_TEXT);
+	if (holding->claimants && holding->claimant_count < CLAIMANTS_MAX)
+		snprintf(holding->claimants[holding->claimant_count++], CLAIM_TEXT, "%s", name);
+}
+
 static void parse_claims(const struct fleet *fleet, struct search *search,
 			 const struct request *request)
 {
@@ -133,6 +142,7 @@ static void parse_claims(const struct fleet *fleet, struct search *search,
 		search->failed = true;
 		return;
 	}
+	search->holding->claimant_count = 0;
 	for (uint32_t i = 0; i < request->name_count; i++) {
 		struct claim *claim = &search->claims[search->claim_count];
 		const char *name = request->names[i];
@@ -149,6 +159,8 @@ static void parse_claims(const struct fleet *fleet, struct search *search,
 		search->claim_count++;
 		if (!strcmp(hid, fleet->hid))
 			search->own_claim = sequence;
+		else
+			remember_claimant(search->holding, name);
 	}
 }
 
@@ -226,6 +238,9 @@ static void sort_free(struct fleet *fleet, struct search *search, const bool *ma
 		else
 			search->unclean[search->unclean_count++] = i;
 	}
+	/* Somebody may have died; who is alone then need not share. */
+	if (search->unclean_count && !fleet->alone)
+		fleet->hosts_ns = 0;
 	shuffle(fleet, search->clean, search->clean_count);
 	shuffle(fleet, search->unclean, search->unclean_count);
 	prefer_read(search, search->clean, search->clean_count);

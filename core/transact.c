@@ -324,14 +324,21 @@ static void take_answered(struct fleet *fleet, const struct request *request)
 static void give_answered(struct fleet *fleet, const struct request *request)
 {
 	struct transaction *t = &fleet->transaction;
+	uint32_t given = 0;
 
 	for (uint32_t i = 0; i < t->item_count; i++) {
 		struct item *item = &t->items[i];
 		struct lease *lease = item_lease(item);
+		bool last = i + 1 == t->item_count || t->items[i + 1].holding != item->holding;
 
 		if (request->answer == ANSWER_OK) {
 			fleet->counters.given_back++;
 			fleet_lease_becomes(fleet, item->holding, lease, LEASE_NONE);
+			given++;
+			if (last) {
+				drain_wake(fleet, item->holding, given);
+				given = 0;
+			}
 			continue;
 		}
 		lease->sent = false;
@@ -353,8 +360,10 @@ static void claim_answered(struct fleet *fleet, struct request *request)
 	if (request->answer != ANSWER_OK || !t->claimed || !last->made)
 		return;
 	holding->claim = strdup(strrchr(last->made, '/') + 1);
-	if (holding->claim)
-		holding->claimed = t->claimed;
+	if (!holding->claim)
+		return;
+	holding->claimed = t->claimed;
+	choose_watch(fleet, last->made);
 }
 
 /* The node of our own lease is gone, or one of ours has another's hand on it: rule 10. */
