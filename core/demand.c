@@ -20,6 +20,7 @@ enum {
 	WAITING_PER_S = 10, /* each token that is waited for counts as so many a second */
 	FULL_USE_PERCENT = 90,
 	FULL_USE_SLOTS = 3,
+	UNMET_SLOTS = 5,
 };
 
 /* Partitions for @tokens a second, for the limit that needs most. */
@@ -111,6 +112,10 @@ static uint32_t wanted_now(const struct fleet *fleet, const struct holding *hold
 	/* Those that wait out a quarantine will not be enough either. */
 	if (is_saturated(holding) && wanted < 2 * kept)
 		wanted = 2 * kept;
+	/* How much more it could use a host that gets none cannot tell: it asks for more and more. */
+	if (is_saturated(holding) && holding->unmet && holding->slot % UNMET_SLOTS == 0 &&
+	    wanted < 2 * holding->wanted)
+		wanted = 2 * holding->wanted;
 	return wanted < holding_count(holding) ? wanted : holding_count(holding);
 }
 

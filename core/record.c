@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* More is never in a bucket, nor owed. */
+static const uint64_t MARKER_MOST = UINT64_C(1) << 62;
+
 /* Appends to @text, which has room for RECORD_TEXT. */
 __attribute__((format(printf, 2, 3))) static void append(char *text, const char *format, ...)
 {
@@ -40,15 +43,31 @@ static bool find_line(const char *text, const char *name, char *value, size_t si
 	return false;
 }
 
-static bool parse_number(const char *text, uint64_t most, uint64_t *number)
+/* The number that *@text begins with, digits alone, at most @most; moves *@text behind it. */
+static bool scan_number(const char **text, uint64_t most, uint64_t *number)
 {
 	char *end;
 
-	if (*text < '0' || *text > '9')
+	if (**text < '0' || **text > '9')
 		return false;
 	errno = 0;
-	*number = strtoull(text, &end, 10);
-	return !errno && !*end && *number <= most;
+	*number = strtoull(*text, &end, 10);
+	*text = end;
+	return !errno && *number <= most;
+}
+
+static bool parse_number(const char *text, uint64_t most, uint64_t *number)
+{
+	return scan_number(&text, most, number) && !*text;
+}
+
+/* Moves *@text behind @mark, if it begins with it. */
+static bool scan_mark(const char **text, char mark)
+{
+	if (**text != mark)
+		return false;
+	++*text;
+	return true;
 }
 
 static bool find_number(const char *text, const char *name, uint64_t most, uint64_t *number)
@@ -107,16 +126,15 @@ void globals_add(struct globals *globals, int32_t version, uint64_t id)
 
 static int parse_recent(const char *text, struct globals *globals)
 {
-	int used;
+	uint64_t version, id;
 
 	while (*text) {
 		if (globals->recent_count == RECENT_MAX ||
-		    sscanf(text, "%" SCNd32 ":%" SCNu64 "%n",
-			   &globals->recent[globals->recent_count].version,
-			   &globals->recent[globals->recent_count].id, &used) != 2)
+		    !scan_number(&text, INT32_MAX, &version) || !scan_mark(&text, ':') ||
+		    !scan_number(&text, INT64_MAX, &id))
 			return -EINVAL;
-		globals->recent_count++;
-		text += used;
+		globals->recent[globals->recent_count].version = (int32_t)version;
+		globals->recent[globals->recent_count++].id = id;
 		text += strspn(text, " ");
 	}
 	return 0;
@@ -209,8 +227,10 @@ static int parse_before(const char *text, struct record *record, char error[ERRO
 static bool parse_head(const char *text, struct record *record)
 {
 	char owner[QUANTITY_TEXT];
-	unsigned int uid, gid, access;
-	int used = 0;
+	const char *text_left = owner;
+	uint64_t uid, gid;
+	unsigned long access;
+	char *end;
 
 	if (!find_line(text, "name", record->name, sizeof(record->name)) ||
 	    !find_number(text, "parent", INT64_MAX, &record->parent) ||
@@ -218,10 +238,14 @@ static bool parse_head(const char *text, struct record *record)
 	    !find_line(text, "writer", record->writer, sizeof(record->writer)) ||
 	    !find_line(text, "owner", owner, sizeof(owner)))
 		return false;
-	if (sscanf(owner, "%u %u %o%n", &uid, &gid, &access, &used) != 3 || owner[used] ||
-	    access > 07777)
+	if (!scan_number(&text_left, UINT32_MAX, &uid) || !scan_mark(&text_left, ' ') ||
+	    !scan_number(&text_left, UINT32_MAX, &gid) || !scan_mark(&text_left, ' ') ||
+	    *text_left < '0' || *text_left > '7')
 		return false;
-	record->owner = (struct owner){uid, gid, (uint16_t)access};
+	access = strtoul(text_left, &end, 8);
+	if (*end || access > 07777)
+		return false;
+	record->owner = (struct owner){(uint32_t)uid, (uint32_t)gid, (uint16_t)access};
 	return true;
 }
 
@@ -280,18 +304,30 @@ void marker_print(const struct bucket_part *parts, uint32_t count, char text[MAR
 					 parts[i].nano);
 }
 
+static bool scan_part(const char **text, struct bucket_part *part)
+{
+	bool debt = scan_mark(text, '-');
+	const char *digits;
+	uint64_t tokens, nano;
+
+	if (!scan_number(text, MARKER_MOST, &tokens) || !scan_mark(text, '.'))
+		return false;
+	digits = *text;
+	if (!scan_number(text, 999999999, &nano) || *text - digits != 9)
+		return false;
+	part->tokens = debt ? -(int64_t)tokens : (int64_t)tokens;
+	part->nano = (uint32_t)nano;
+	return true;
+}
+
 uint32_t marker_parse(const char *text, struct bucket_part parts[LIMITS_MAX])
 {
 	uint32_t count = 0;
-	int used = 0;
 
-	while (count < LIMITS_MAX && sscanf(text, "%" SCNd64 ".%9" SCNu32 "%n",
-					    &parts[count].tokens, &parts[count].nano, &used) == 2) {
-		text += used;
+	while (count < LIMITS_MAX && *text && scan_part(&text, &parts[count])) {
 		count++;
-		if (*text != ' ')
+		if (!*text || !scan_mark(&text, ' '))
 			break;
-		text++;
 	}
 	if (!*text)
 		return count;
