@@ -4,7 +4,7 @@
 #include <assert.h>
 
 static const int64_t LEVEL_MIN = -(INT64_C(1) << 62);
-static const int64_t TOKENS_LIMIT = INT64_C(1) << 62; /* of a part that another host left */
+static const int64_t TOKENS_LIMIT = INT64_C(1) << 61; /* of a part that another host left */
 
 enum { BUCKET_NANO = 1000000000 };
 

@@ -126,18 +126,6 @@ static void apply_names(struct fleet *fleet)
 	}
 }
 
-static void restrict_if_changed(struct fleet *fleet, struct holding *holding,
-				const struct record *record)
-{
-	const struct settings *old = &holding->settings, *new = &record->settings;
-
-	if (record->has_before)
-		holding_restrict(fleet, holding, &record->before, record->before_count);
-	else if (old->limit_count && new->limit_count &&
-		 settings_partition_count(old) != settings_partition_count(new))
-		holding_restrict(fleet, holding, old, settings_partition_count(old));
-}
-
 static void tune(struct fleet *fleet, struct holding *holding, const struct found *found)
 {
 	const struct owner *owner = &found->record.owner;
@@ -147,7 +135,8 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 
 	if (holding->version == found->version && holding->generation == found->record.generation)
 		return;
-	restrict_if_changed(fleet, holding, &found->record);
+	if (found->record.has_before)
+		holding_restrict(fleet, holding, &found->record.before, found->record.before_count);
 	if (engine_tuned(fleet->engine, limiter, &found->record.settings, &altered)) {
 		fleet_event(fleet, "no memory for the settings of limiter %llu",
 			    (unsigned long long)found->id);

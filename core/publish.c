@@ -81,14 +81,6 @@ static uint64_t id_of(const struct limiter *limiter)
 	return limiter->holding ? limiter->holding->id : 0;
 }
 
-/* Whether hosts under the old settings and under the new ones might together use too much. */
-static bool restricts(const struct settings *old, const struct settings *new)
-{
-	return old->limit_count && new->limit_count &&
-	       (settings_partition_count(old) != settings_partition_count(new) ||
-		!setting_equal(SETTING_PARTITIONS_RESERVE, old, new));
-}
-
 /* Whether a partition is worth no more in @a than in @b, by any limit. */
 static bool is_below(const struct settings *a, const struct settings *b)
 {
@@ -101,6 +93,29 @@ static bool is_below(const struct settings *a, const struct settings *b)
 			return false;
 	}
 	return true;
+}
+
+/* Whether there are no more partitions in @a than in @b, of either kind, and each is worth no more. */
+static bool is_within(const struct settings *a, const struct settings *b)
+{
+	if (a->reserve_hosts > b->reserve_hosts ||
+	    (a->reserve_hosts && rate_compare(&a->reserve_rate, &b->reserve_rate) > 0))
+		return false;
+	return settings_partition_count(a) <= settings_partition_count(b) && is_below(a, b);
+}
+
+/*
+ * Whether hosts under the old settings and under the new ones might together use too much. A partition
+ * is used by one of them, so it is worth at most what it is in either; if that is the same settings
+ * for all, the sum is that settings' rate.
+ */
+static bool restricts(const struct settings *old, const struct settings *new)
+{
+	if (!old->limit_count || !new->limit_count ||
+	    (settings_partition_count(old) == settings_partition_count(new) &&
+	     setting_equal(SETTING_PARTITIONS_RESERVE, old, new)))
+		return false;
+	return !is_within(old, new) && !is_within(new, old);
 }
 
 /*

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* More is never in a bucket, nor owed. */
-static const uint64_t MARKER_MOST = UINT64_C(1) << 62;
+static const uint64_t MARKER_MOST = UINT64_C(1) << 61;
 
 /* Appends to @text, which has room for RECORD_TEXT. */
 __attribute__((format(printf, 2, 3))) static void append(char *text, const char *format, ...)
