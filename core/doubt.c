@@ -159,6 +159,12 @@ static void host_read(void *pointer, struct request *request)
 	}
 	if (lost(fleet, request))
 		return;
+	/* One request of ours was on its way: any other version is a history that was lost. */
+	if (request->version != fleet->host_version &&
+	    request->version != fleet->host_version + 1) {
+		fleet_drop_session(fleet, "lost history, or a foreign hand");
+		return;
+	}
 	fleet->host_version = request->version;
 	fleet->doubted = fleet->transaction.kind;
 	fleet->transaction.kind = TRANSACTION_NONE;

@@ -323,13 +323,15 @@ static bool scan_part(const char **text, struct bucket_part *part)
 uint32_t marker_parse(const char *text, struct bucket_part parts[LIMITS_MAX])
 {
 	uint32_t count = 0;
+	bool good = true;
 
-	while (count < LIMITS_MAX && *text && scan_part(&text, &parts[count])) {
-		count++;
-		if (!*text || !scan_mark(&text, ' '))
-			break;
+	while (*text && good) {
+		good = count < LIMITS_MAX && scan_part(&text, &parts[count]);
+		count += good;
+		/* A space stands between two of them. */
+		good = good && (!*text || (scan_mark(&text, ' ') && *text));
 	}
-	if (!*text)
+	if (good)
 		return count;
 	memset(parts, 0, LIMITS_MAX * sizeof(*parts));
 	return LIMITS_MAX;
