@@ -126,8 +126,11 @@ static void give_unwanted(struct fleet *fleet, struct holding *holding)
 	if (!holding->settings.reserve_hosts ||
 	    holding->reserve_index >= holding->settings.reserve_hosts)
 		drain(fleet, holding, &holding->reserve);
-	if (kept > holding->wanted && (holding->wanted || !is_saving(fleet, holding)))
-		give(fleet, holding, kept - holding->wanted, false, 0);
+	if (kept <= holding->wanted || (!holding->wanted && is_saving(fleet, holding)))
+		return;
+	if (holding->wanted)
+		holding->vain_until_ns = fleet->now_ns + holding->settings.lease_ns;
+	give(fleet, holding, kept - holding->wanted, false, 0);
 }
 
 /* Fairness: what is above our share goes to those who have less than theirs. */

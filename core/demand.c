@@ -18,7 +18,7 @@ static const uint64_t HOSTS_NS = 15 * NSEC_PER_SEC; /* how often to look who els
 enum {
 	TIGHT_PERCENT = 95, /* of a partition's rate: more use than that wants another */
 	WAITING_PER_S = 10, /* each token that is waited for counts as so many a second */
-	FULL_USE_PERCENT = 90,
+	FULL_USE_PERCENT = 97,
 	FULL_USE_SLOTS = 3,
 	UNMET_SLOTS = 5,
 };
@@ -75,7 +75,7 @@ static bool has_waited(const struct fleet *fleet, const struct limiter *limiter)
 }
 
 /* Somebody waited nearly all of the time, and nearly all that could be granted was. */
-static bool is_saturated(const struct holding *holding)
+static bool is_saturated(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 	const struct demand_slot *then = past(holding, FULL_USE_SLOTS);
@@ -83,6 +83,9 @@ static bool is_saturated(const struct holding *holding)
 	uint64_t granted = limiter->counters[COUNTER_GRANTED] - then->granted;
 	uint64_t delayed_ns = limiter->counters[COUNTER_DELAYED] - then->delayed_ns;
 
+	/* More was of no use a moment ago. */
+	if (fleet->now_ns < holding->vain_until_ns && !has_waited(fleet, limiter))
+		return false;
 	return holding->usable && delayed_ns >= window_ns / 100 * FULL_USE_PERCENT &&
 	       partitions_for(holding, granted * DEMAND_SLOTS / FULL_USE_SLOTS) >= holding->usable;
 }
@@ -97,7 +100,9 @@ static uint32_t wanted_now(const struct fleet *fleet, const struct holding *hold
 
 	if (limiter->removed || fleet->leaving || !holding_needs_leases(holding))
 		return 0;
-	if (!holding->usable || has_waited(fleet, limiter))
+	if (!holding->usable)
+		tokens += bounded(limiter->wanted) * FIRST_PER_S;
+	else if (has_waited(fleet, limiter))
 		tokens += bounded(limiter->wanted) * WAITING_PER_S;
 	if (!tokens && (limiter->watched || limiter->wanted || holding->asked))
 		tokens = 1;
@@ -110,10 +115,10 @@ static uint32_t wanted_now(const struct fleet *fleet, const struct holding *hold
 	if (!holding->usable && wanted < holding->had)
 		wanted = holding->had;
 	/* Those that wait out a quarantine will not be enough either. */
-	if (is_saturated(holding) && wanted < 2 * kept)
+	if (is_saturated(fleet, holding) && wanted < 2 * kept)
 		wanted = 2 * kept;
 	/* How much more it could use a host that gets none cannot tell: it asks for more and more. */
-	if (is_saturated(holding) && holding->unmet && holding->slot % UNMET_SLOTS == 0 &&
+	if (is_saturated(fleet, holding) && holding->unmet && holding->slot % UNMET_SLOTS == 0 &&
 	    wanted < 2 * holding->wanted)
 		wanted = 2 * holding->wanted;
 	return wanted < holding_count(holding) ? wanted : holding_count(holding);

@@ -188,6 +188,9 @@ void engine_stop(struct engine *engine)
 
 void engine_cancel(struct engine *engine, struct waiter *waiter)
 {
+	/* It may be the turn of another one then. */
+	if (engine->source->before)
+		engine->source->before(engine->source, engine->schedule.now_ns);
 	limiter_cancel(&engine->schedule, waiter);
 	engine->waiting--;
 }

@@ -155,8 +155,11 @@ void fleet_extend_right(struct fleet *fleet, uint64_t sent_ns)
 		fleet_event(fleet, "the coordinator is back");
 	if (was == fleet->right && !degraded)
 		return;
-	for (struct holding *h = fleet->holdings; h; h = h->next)
-		fleet_reshare(fleet, h);
+	/* Who has no leases has nothing but what `degraded` gave. */
+	for (struct holding *h = fleet->holdings; h; h = h->next) {
+		if (degraded || h->held || h->reserve.state == LEASE_HELD)
+			fleet_reshare(fleet, h);
+	}
 }
 
 static void empty(struct fleet *fleet, struct holding *holding)
@@ -220,7 +223,9 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 		holding_let_go(h);
 	}
 	follow_forget(fleet);
-	publish_expire(fleet);
+	/* With the session went the way to find out. */
+	if (fleet->change_sent)
+		publish_finish(fleet, -ETIMEDOUT);
 	sweep_forget(fleet);
 	survey_forget(fleet);
 	fleet->hosts_watched = false;
@@ -296,6 +301,8 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 	fleet->now_ns = now_ns;
 	if (!strcmp(path, "/g") && fleet->state == FLEET_READY) {
 		follow_begin(fleet);
+	} else if (!strncmp(path, "/l/", 3)) {
+		fleet_lease_changed(fleet, path);
 	} else if (!strncmp(path, "/w/", 3) && fleet->state == FLEET_READY) {
 		choose_woken(fleet, path);
 	} else if (!strcmp(path, "/h")) {
@@ -383,8 +390,9 @@ static void run(struct fleet *fleet)
 		demand_tick(fleet);
 	fleet_wake_at(fleet, fleet->next_tick_ns);
 	fleet_pump(fleet);
-	if (fleet->state == FLEET_READY && fleet->connected && fleet->leases &&
-	    !fleet->transaction.kind && !fleet->following && !fleet->stale)
+	if (fleet->state == FLEET_READY && fleet->connected &&
+	    (fleet->leases || fleet->trouble_ns != NEVER_NS) && !fleet->transaction.kind &&
+	    !fleet->following && !fleet->stale)
 		fleet_wake_at(fleet, fleet->next_renewal_ns);
 }
 
@@ -561,6 +569,18 @@ void fleet_leave(struct fleet *fleet, uint64_t now_ns)
 bool fleet_has_left(const struct fleet *fleet)
 {
 	return fleet->left;
+}
+
+void fleet_was_late(struct fleet *fleet)
+{
+	fleet->counters.late_grants++;
+}
+
+uint64_t fleet_use_until_ns(const struct fleet *fleet)
+{
+	if (!fleet->right)
+		return NEVER_NS;
+	return fleet->engine->schedule.now_ns + fleet->right_end_ns - fleet->clocks.holder_ns;
 }
 
 enum fleet_state fleet_state(const struct fleet *fleet)

@@ -168,6 +168,15 @@ void fleet_expired(struct fleet *fleet, uint64_t now_ns);
 void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns);
 void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_ns);
 
+/*
+ * A grant was delivered: counts it if the right ended since the step that decided it, which the caller
+ * saw by @until_ns of fleet_use_until_ns() having passed.
+ */
+void fleet_was_late(struct fleet *fleet);
+
+/* Until when, by the engine's clock, what was granted in the last step may be delivered; NEVER_NS. */
+uint64_t fleet_use_until_ns(const struct fleet *fleet);
+
 /* For those who look. */
 enum fleet_state fleet_state(const struct fleet *fleet);
 const char *fleet_state_name(enum fleet_state state);

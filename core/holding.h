@@ -59,9 +59,10 @@ struct holding {
 		uint32_t wanted;
 		uint64_t granted, refused, delayed_ns; /* counters at its end */
 	} slots_of_demand[DEMAND_SLOTS];
-	uint64_t slot; /* number of the newest */
-	bool asked;    /* since it became active */
-	uint32_t had;  /* partitions that were kept when it last could use some */
+	uint64_t slot;		/* number of the newest */
+	bool asked;		/* since it became active */
+	uint64_t vain_until_ns; /* to ask for more because all is used would be in vain */
+	uint32_t had;		/* partitions that were kept when it last could use some */
 
 	/* Search and contention: see choose.c and search.c. */
 	struct search *search;	       /* owned; under way, NULL */

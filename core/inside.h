@@ -217,6 +217,9 @@ uint64_t fleet_random(struct fleet *fleet);
 /* @ns, give or take a quarter. */
 uint64_t fleet_jitter(struct fleet *fleet, uint64_t ns);
 struct lease *item_lease(const struct item *item);
+/* Whether lease @name (P or rP) is this host's and not on its way back. */
+bool lease_is_ours(struct holding *holding, const char *name);
+void fleet_lease_changed(struct fleet *fleet, const char *path);
 void holding_keep(struct holding *holding);
 void holding_let_go(struct holding *holding);
 

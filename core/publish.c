@@ -358,14 +358,8 @@ void publish_expire(struct fleet *fleet)
 {
 	uint64_t until_ns = fleet->change_since_ns + PATIENCE_NS;
 
-	if (!fleet->change || fleet->state == FLEET_READY)
+	if (!fleet->change || fleet->change_sent)
 		return;
-	if (fleet->change_sent) {
-		/* With the session went the way to find out. */
-		if (!*fleet->hid || fleet->state != FLEET_IN_DOUBT)
-			publish_finish(fleet, -ETIMEDOUT);
-		return;
-	}
 	if (fleet->now_ns >= until_ns)
 		publish_finish(fleet, -EAGAIN);
 	else
@@ -382,7 +376,7 @@ void publish_store(struct source *source, struct change *change)
 	fleet->change_sent = false;
 	fleet->change_again = false;
 	/* Who has waited for long knows that it is in vain. */
-	if (fleet->state != FLEET_READY && fleet->trouble_ns != NEVER_NS &&
+	if ((fleet->state != FLEET_READY || !fleet->connected) && fleet->trouble_ns != NEVER_NS &&
 	    fleet->clocks.holder_ns - fleet->trouble_ns > PATIENCE_NS) {
 		publish_finish(fleet, -EAGAIN);
 		return;

@@ -234,8 +234,12 @@ void fleet_pump(struct fleet *fleet)
 		follow_begin(fleet);
 		return;
 	}
-	/* Many searches must not keep a right from being renewed in time. */
-	if (fleet->leases && fleet->now_ns >= fleet->next_renewal_ns) {
+	/*
+	 * Many searches must not keep a right from being renewed in time. After trouble only an
+	 * acknowledged write shows that there is a quorum again.
+	 */
+	if ((fleet->leases || fleet->trouble_ns != NEVER_NS) &&
+	    fleet->now_ns >= fleet->next_renewal_ns) {
 		renew(fleet);
 		return;
 	}
@@ -269,6 +273,69 @@ static void take_item(struct fleet *fleet, const struct item *item, uint64_t zxi
 	fleet_lease_becomes(fleet, item->holding, lease, LEASE_WAITING);
 }
 
+static void lease_seen(void *pointer, struct request *request)
+{
+	struct fleet *fleet = pointer;
+	unsigned long long id;
+	struct holding *holding;
+	char name[16];
+
+	if (sscanf(request->path, "/l/%llu/%15s", &id, name) != 2)
+		return;
+	holding = holding_of_id(fleet, id);
+	if ((request->answer == ANSWER_NO_NODE ||
+	     (request->answer == ANSWER_OK && strcmp(request->data, fleet->hid) != 0)) &&
+	    holding && lease_is_ours(holding, name))
+		fleet_drop_session(fleet, "a lease of this host's is another's: a foreign hand");
+}
+
+/*
+ * Nobody but its holder deletes a lease, unless by hand, or it was never really committed. The holder
+ * watches it: a server tells of the deletion before it acknowledges a later transaction, so the right
+ * ends in time.
+ */
+static void watch_lease(struct fleet *fleet, const struct item *item)
+{
+	struct request *request;
+	char path[PATH_ROOM];
+
+	snprintf(path, sizeof(path), "/l/%llu/%s%u", (unsigned long long)item->holding->id,
+		 item->reserve ? "r" : "", item->index);
+	request = request_new(REQUEST_GET, path, NULL, lease_seen);
+	if (!request)
+		return;
+	request->watch = true;
+	fleet_send(fleet, request);
+}
+
+bool lease_is_ours(struct holding *holding, const char *name)
+{
+	bool reserve = *name == 'r';
+	uint32_t index = (uint32_t)strtoul(name + reserve, NULL, 10);
+	const struct lease *lease = &holding->reserve;
+
+	if (reserve && index != holding->reserve_index)
+		return false;
+	if (!reserve && index >= holding->slots)
+		return false;
+	if (!reserve)
+		lease = &holding->leases[index];
+	return lease->state == LEASE_HELD || lease->state == LEASE_WAITING;
+}
+
+void fleet_lease_changed(struct fleet *fleet, const char *path)
+{
+	unsigned long long id;
+	struct holding *holding;
+	char name[16];
+
+	if (sscanf(path, "/l/%llu/%15s", &id, name) != 2)
+		return;
+	holding = holding_of_id(fleet, id);
+	if (holding && lease_is_ours(holding, name))
+		fleet_drop_session(fleet, "a lease of this host's was changed by a foreign hand");
+}
+
 /* Rule 12: what came with the markers. */
 static void join_parts(struct fleet *fleet, const struct item *item)
 {
@@ -298,8 +365,10 @@ static void take_answered(struct fleet *fleet, const struct request *request)
 	uint32_t refused = UINT32_MAX;
 
 	if (request->answer == ANSWER_OK) {
-		for (uint32_t i = 0; i < t->item_count; i++)
+		for (uint32_t i = 0; i < t->item_count; i++) {
 			take_item(fleet, &t->items[i], request->zxid);
+			watch_lease(fleet, &t->items[i]);
+		}
 		fleet_reshare(fleet, holding);
 		for (uint32_t i = 0; i < t->item_count; i++)
 			join_parts(fleet, &t->items[i]);

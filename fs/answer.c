@@ -183,6 +183,8 @@ static void answer_reader(struct daemon *daemon, struct reader *reader)
 		engine_refund(&daemon->engine, reader->handle->limiter, reader->waiter.tokens,
 			      clock_ns());
 		pthread_mutex_unlock(&daemon->lock);
+	} else {
+		daemon_delivered(daemon);
 	}
 	free(reader);
 }

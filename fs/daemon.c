@@ -6,6 +6,8 @@
 #include "fs/log.h"
 #include "fs/loop.h"
 
+#include "core/fleet.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -73,6 +75,8 @@ void daemon_unlock(struct daemon *daemon)
 {
 	struct pending *answers;
 
+	if (daemon->fleet)
+		daemon->use_until_ns = fleet_use_until_ns(daemon->fleet);
 	/* Who is due first, then the timer. An answer may come to nothing, and be another's turn. */
 	while ((answers = answers_collect(daemon))) {
 		pthread_mutex_unlock(&daemon->lock);
@@ -80,6 +84,15 @@ void daemon_unlock(struct daemon *daemon)
 		pthread_mutex_lock(&daemon->lock);
 	}
 	arm(daemon);
+	pthread_mutex_unlock(&daemon->lock);
+}
+
+void daemon_delivered(struct daemon *daemon)
+{
+	if (!daemon->fleet || clock_ns() <= daemon->use_until_ns)
+		return;
+	pthread_mutex_lock(&daemon->lock);
+	fleet_was_late(daemon->fleet);
 	pthread_mutex_unlock(&daemon->lock);
 }
 

@@ -29,7 +29,9 @@ struct daemon {
 	pthread_mutex_t lock;
 	struct engine engine;
 	struct source *source;
-	struct fleet *fleet;	      /* borrowed; NULL on one host */
+	struct fleet *fleet; /* borrowed; NULL on one host */
+	_Atomic uint64_t
+		use_until_ns; /* fleets: what was granted last may be delivered until then */
 	struct pending_table pending; /* requests not answered yet */
 	struct events events;
 	struct handle *open;		    /* every open file */
@@ -69,6 +71,9 @@ void daemon_interrupt(struct daemon *daemon, uint64_t unique);
 
 /* Answers every waiting reader with ESHUTDOWN, now and from now on. */
 void daemon_stop(struct daemon *daemon);
+
+/* A grant was delivered: counts it if that was too late. Without the lock. */
+void daemon_delivered(struct daemon *daemon);
 
 /* Remembers why something was refused, for last_error. Under the lock. */
 void daemon_refused(struct daemon *daemon, const char *format, ...)

@@ -120,8 +120,10 @@ int reply_tokens(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t si
  */
 static void deliver(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
-	if (reply_tokens(read->request, handle->tokens, 0, read->size) != -ENOENT)
+	if (reply_tokens(read->request, handle->tokens, 0, read->size) != -ENOENT) {
+		daemon_delivered(daemon);
 		return;
+	}
 	daemon_lock(daemon);
 	engine_refund(&daemon->engine, handle->limiter, handle->tokens, clock_ns());
 	daemon_unlock(daemon);
