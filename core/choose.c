@@ -295,7 +295,9 @@ void choose(struct fleet *fleet, struct holding *holding)
 	uint32_t kept;
 
 	keep_up(fleet, holding);
-	give_unwanted(fleet, holding);
+	/* Without a connection nothing can go back, and what is wanted shows afterwards. */
+	if (fleet->connected)
+		give_unwanted(fleet, holding);
 	if (fleet->state != FLEET_READY || fleet->leaving)
 		return;
 	give_contended(fleet, holding);

@@ -17,7 +17,9 @@ static const uint64_t HOSTS_NS = 15 * NSEC_PER_SEC; /* how often to look who els
 
 enum {
 	TIGHT_PERCENT = 95, /* of a partition's rate: more use than that wants another */
-	WAITING_PER_S = 10, /* each token that is waited for counts as so many a second */
+	FIRST_PER_S =
+		10, /* each token that is waited for counts as so many a second: at first ... */
+	WAITING_PER_S = 2, /* ... and later, when those who wait are what is left over */
 	FULL_USE_PERCENT = 97,
 	FULL_USE_SLOTS = 3,
 	UNMET_SLOTS = 5,
@@ -74,19 +76,26 @@ static bool has_waited(const struct fleet *fleet, const struct limiter *limiter)
 	return limiter->current && fleet->now_ns - limiter->current->asked_ns >= DEMAND_SLOT_NS;
 }
 
-/* Somebody waited nearly all of the time, and nearly all that could be granted was. */
+/* Somebody waited nearly all of the time. */
+static bool is_short(const struct holding *holding)
+{
+	uint64_t delayed_ns = holding->limiter->counters[COUNTER_DELAYED] -
+			      past(holding, FULL_USE_SLOTS)->delayed_ns;
+
+	return delayed_ns >= FULL_USE_SLOTS * DEMAND_SLOT_NS / 100 * FULL_USE_PERCENT;
+}
+
+/* ... and nearly all that could be granted was. */
 static bool is_saturated(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
-	const struct demand_slot *then = past(holding, FULL_USE_SLOTS);
-	const uint64_t window_ns = FULL_USE_SLOTS * DEMAND_SLOT_NS;
-	uint64_t granted = limiter->counters[COUNTER_GRANTED] - then->granted;
-	uint64_t delayed_ns = limiter->counters[COUNTER_DELAYED] - then->delayed_ns;
+	uint64_t granted = limiter->counters[COUNTER_GRANTED] -
+			   past(holding, FULL_USE_SLOTS)->granted;
 
 	/* More was of no use a moment ago. */
 	if (fleet->now_ns < holding->vain_until_ns && !has_waited(fleet, limiter))
 		return false;
-	return holding->usable && delayed_ns >= window_ns / 100 * FULL_USE_PERCENT &&
+	return holding->usable && is_short(holding) &&
 	       partitions_for(holding, granted * DEMAND_SLOTS / FULL_USE_SLOTS) >= holding->usable;
 }
 
@@ -114,6 +123,8 @@ static uint32_t wanted_now(const struct fleet *fleet, const struct holding *hold
 	/* What was lost with a session, all hosts want back at once: it takes its time as it is. */
 	if (!holding->usable && wanted < holding->had)
 		wanted = holding->had;
+	if (is_short(holding) && wanted < holding->usable)
+		wanted = holding->usable;
 	/* Those that wait out a quarantine will not be enough either. */
 	if (is_saturated(fleet, holding) && wanted < 2 * kept)
 		wanted = 2 * kept;

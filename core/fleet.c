@@ -340,12 +340,13 @@ static void watch_connection(struct fleet *fleet)
 /* Whether it is time to do without the coordinator. */
 static void watch_reach(struct fleet *fleet)
 {
-	uint64_t at_ns = fleet->right_end_ns, from_ns;
+	uint64_t at_ns = fleet->right_end_ns;
 
 	if (fleet->trouble_ns == NEVER_NS || fleet->degraded)
 		return;
-	from_ns = fleet->trouble_ns + fleet->constants.right_ns;
-	at_ns = from_ns > at_ns ? from_ns : at_ns;
+	/* Who has leases does without when the right ends, others as long after the last contact. */
+	if (!fleet->leases)
+		at_ns = fleet->trouble_ns + fleet->constants.right_ns;
 	if (fleet->clocks.holder_ns < at_ns) {
 		fleet_wake_at(fleet, fleet->now_ns + (at_ns - fleet->clocks.holder_ns));
 		return;

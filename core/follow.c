@@ -100,6 +100,15 @@ static void apply_removals(struct fleet *fleet)
 	}
 }
 
+static void tell_renamed(struct fleet *fleet, struct limiter *limiter, const char *name)
+{
+	char path[PATH_TEXT], line[PATH_TEXT + NAME_BYTES_MAX + 16];
+
+	tree_path(limiter->parent, path);
+	snprintf(line, sizeof(line), "renamed %s%s%s", path, *path ? "/" : "", name);
+	tell(fleet, limiter, line);
+}
+
 /* First names that nobody has, so that they can change places. */
 static void apply_names(struct fleet *fleet)
 {
@@ -114,11 +123,11 @@ static void apply_names(struct fleet *fleet)
 			    !strcmp(holding->limiter->name, found->record.name))
 				continue;
 			snprintf(name, sizeof(name), "%s", found->record.name);
-			if (!pass)
+			if (!pass) {
+				tell_renamed(fleet, holding->limiter, name);
 				snprintf(name, sizeof(name), "\001%llu",
 					 (unsigned long long)found->id);
-			else
-				tell(fleet, holding->limiter, found->record.name);
+			}
 			if (engine_renamed(fleet->engine, holding->limiter, name))
 				fleet_event(fleet, "limiter %llu cannot be named '%.100s'",
 					    (unsigned long long)found->id, name);
@@ -146,7 +155,9 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 	if (limiter->uid != owner->uid || limiter->gid != owner->gid ||
 	    limiter->access != owner->access) {
 		engine_owned(limiter, owner);
-		tell(fleet, limiter, "owner");
+		snprintf(line, sizeof(line), "uid %u gid %u access %o", owner->uid, owner->gid,
+			 (unsigned int)owner->access);
+		tell(fleet, limiter, line);
 	}
 	for (int id = 0; id < SETTING_COUNT; id++) {
 		char value[SETTING_TEXT];
@@ -233,6 +244,9 @@ static void apply(struct fleet *fleet)
 
 		if (found->id > fleet->follow_globals.last_id)
 			fleet->follow_globals.last_id = found->id;
+		/* The next write to it says again what is known here. */
+		if (found->bad && holding)
+			holding->version = found->version;
 		if (found->bad)
 			continue;
 		if (!found->id)

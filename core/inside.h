@@ -168,6 +168,8 @@ struct fleet {
 	uint64_t change_since_ns;
 	uint64_t change_id;
 	uint32_t change_tries;
+	const struct change *change_tried; /* the one that the tries are of */
+	uint64_t used_id;		   /* the largest that some limiter had */
 	bool change_sent;
 	bool change_again; /* to be checked anew when the settings of others are applied */
 	struct record *change_record; /* owned */

@@ -83,10 +83,34 @@ static void hosts_found(void *pointer, struct request *request)
 	}
 }
 
+static void ask_for(struct fleet *fleet, const char *path,
+		    void (*done)(void *fleet, struct request *request))
+{
+	struct request *request = request_new(REQUEST_GET, path, NULL, done);
+
+	if (request)
+		fleet_send(fleet, request);
+	else
+		fleet->retry_ns = fleet->now_ns + RETRY_NS;
+}
+
+static void globals_found(void *pointer, struct request *request)
+{
+	struct fleet *fleet = pointer;
+
+	if (fleet->state != FLEET_PREPARING)
+		return;
+	if (request->answer == ANSWER_NO_NODE)
+		make(fleet);
+	else if (request->answer == ANSWER_OK)
+		ask_for(fleet, "/h", hosts_found);
+	else if (request->answer == ANSWER_DENIED)
+		refuse(fleet, "the coordinator denies access to its nodes");
+}
+
 static void version_read(void *pointer, struct request *request)
 {
 	struct fleet *fleet = pointer;
-	struct request *hosts;
 
 	if (fleet->state != FLEET_PREPARING)
 		return;
@@ -97,11 +121,7 @@ static void version_read(void *pointer, struct request *request)
 	} else if (request->answer == ANSWER_OK && strcmp(request->data, LAYOUT_VERSION) != 0) {
 		refuse(fleet, "the layout below its path is another version's");
 	} else if (request->answer == ANSWER_OK) {
-		hosts = request_new(REQUEST_GET, "/h", NULL, hosts_found);
-		if (hosts)
-			fleet_send(fleet, hosts);
-		else
-			fleet->retry_ns = fleet->now_ns + RETRY_NS;
+		ask_for(fleet, "/g", globals_found);
 	} else if (request->answer != ANSWER_UNKNOWN) {
 		refuse(fleet, "the coordinator refuses to tell the version of the layout");
 	}

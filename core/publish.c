@@ -67,6 +67,7 @@ void publish_finish(struct fleet *fleet, int err)
 	struct change *change = fleet->change;
 
 	fleet->change = NULL;
+	fleet->change_tried = NULL;
 	fleet->change_sent = false;
 	fleet->change_again = false;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -244,7 +245,9 @@ bool publish_send(struct fleet *fleet)
 		publish_finish(fleet, -ENOMEM);
 		return false;
 	}
-	fleet->change_id = fleet->change->kind == CHANGE_MAKE ? fleet->globals.last_id + 1
+	if (fleet->used_id < fleet->globals.last_id)
+		fleet->used_id = fleet->globals.last_id;
+	fleet->change_id = fleet->change->kind == CHANGE_MAKE ? fleet->used_id + 1
 							      : id_of(fleet->change->limiter);
 	if (fill_record(fleet, fleet->change_record)) {
 		publish_finish(fleet, -EBUSY);
@@ -329,6 +332,8 @@ void publish_answered(struct fleet *fleet, const struct request *request)
 		/* Others were first; if not with /g, somebody changed nodes by hand. */
 		if (request->failed)
 			fleet->follow_all = true;
+		if (request->answer == ANSWER_EXISTS && fleet->change_id > fleet->used_id)
+			fleet->used_id = fleet->change_id;
 		fleet->change_again = true;
 		fleet->stale = true;
 	}
@@ -370,9 +375,12 @@ void publish_store(struct source *source, struct change *change)
 {
 	struct fleet *fleet = (struct fleet *)source;
 
+	if (change != fleet->change_tried) {
+		fleet->change_since_ns = fleet->now_ns;
+		fleet->change_tries = 0;
+	}
 	fleet->change = change;
-	fleet->change_since_ns = fleet->now_ns;
-	fleet->change_tries = 0;
+	fleet->change_tried = change;
 	fleet->change_sent = false;
 	fleet->change_again = false;
 	/* Who has waited for long knows that it is in vain. */

@@ -37,7 +37,8 @@ static void end(struct fleet *fleet, struct survey *survey)
 	*at = survey->next;
 	if (survey->holding)
 		survey->holding->seen_ns = fleet->now_ns;
-	fleet->hosts_seen_ns = fleet->now_ns;
+	else
+		fleet->hosts_seen_ns = fleet->now_ns;
 	if (survey->holding)
 		holding_let_go(survey->holding);
 	free(survey);
@@ -143,6 +144,8 @@ static void lease_read(void *pointer, struct request *request)
 
 	survey->pending--;
 	index = (uint32_t)strtoul(name + (*name == 'r'), NULL, 10) + (*name == 'r' ? count : 0);
+	if (request->answer == ANSWER_OK && index < holding->seen_count)
+		holding->seen[index].leased = true;
 	if (request->answer == ANSWER_OK && index < holding->seen_count && is_hid(request->data))
 		memcpy(holding->seen[index].hid, request->data, HID_TEXT);
 	end(fleet, survey);
@@ -252,6 +255,11 @@ int64_t survey_now_ms(const struct fleet *fleet)
 	if (!fleet->clock_ms)
 		return 0;
 	return fleet->clock_ms + (int64_t)((fleet->now_ns - fleet->clock_ns) / 1000000);
+}
+
+bool survey_is_leased(const struct holding *holding, uint32_t index)
+{
+	return index < holding->seen_count && holding->seen[index].leased;
 }
 
 const struct seen_host *survey_holder(const struct fleet *fleet, const struct holding *holding,

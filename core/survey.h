@@ -17,8 +17,9 @@ struct seen_host {
 	uint64_t seen_ns;   /* when it was read, by the engine's clock */
 };
 
-/* A partition as it was seen; whose is "" if nobody's. */
+/* A partition as it was seen; @hid is "" if that is no host's. */
 struct seen_lease {
+	bool leased;
 	char hid[HID_TEXT];
 };
 
@@ -36,6 +37,9 @@ const struct seen_host *survey_hosts(const struct fleet *fleet);
 
 /* By the coordinator's clock, as far as it is known; 0 if it is not. */
 int64_t survey_now_ms(const struct fleet *fleet);
+
+/* Whether somebody was seen to lease it, known or not. */
+bool survey_is_leased(const struct holding *holding, uint32_t index);
 
 /* The host with partition @index of @holding (count and above: the reserve's); NULL: nobody known. */
 const struct seen_host *survey_holder(const struct fleet *fleet, const struct holding *holding,

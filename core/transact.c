@@ -462,6 +462,7 @@ static void joined(struct fleet *fleet, const struct request *request)
 	}
 	fleet->state = FLEET_READY;
 	fleet->hosts_ns = 0;
+	fleet->last_ack_ns = fleet->now_ns;
 	fleet->trouble_ns = NEVER_NS;
 	fleet_event(fleet, "joined as %s", fleet->hid);
 	fleet_extend_right(fleet, request->sent_ns);

@@ -29,7 +29,9 @@ static void on_event(struct fleet_listener *listener, const char *text)
 {
 	struct member *member = (struct member *)listener;
 
-	snprintf(member->last_event, sizeof(member->last_event), "%s", text);
+	/* The first is why; that it is out of reach follows from it. */
+	if (strncmp(text, "degraded", 8) != 0)
+		snprintf(member->last_event, sizeof(member->last_event), "%s", text);
 	events_add(&member->daemon->events, "fleet %s", text);
 	log_info("fleet: %s", text);
 }
@@ -64,7 +66,7 @@ static void on_applied(struct fleet_listener *listener, struct limiter *limiter,
 
 	tree_path(limiter, path);
 	events_add(&member->daemon->events, "%s %s", path, text);
-	if (!strcmp(text, "owner") && member->daemon->session)
+	if (!strncmp(text, "uid ", 4) && member->daemon->session)
 		node_owner_changed(member->daemon, limiter);
 }
 

@@ -242,7 +242,7 @@ void show_partition_state(FILE *out, struct daemon *daemon, const struct node *n
 	partition_count(node->limiter, &shares);
 	if (lease && lease->state != LEASE_NONE && lease->state != LEASE_HELD)
 		fprintf(out, "%s\n", lease_state_name((enum lease_state)lease->state));
-	else if (!held && !survey_holder(daemon->fleet, holding, index))
+	else if (!held && !survey_is_leased(holding, index))
 		fputs("free\n", out);
 	else
 		fputs(index < shares ? "held\n" : "reserved\n", out);

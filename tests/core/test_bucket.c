@@ -764,6 +764,211 @@ static void test_no_window_sees_more_than_its_rate_and_one_capacity(void **state
 	assert_bounded("1000000000000/s", 1, 0);
 }
 
+/* What @part is in billionths. */
+static i128 nano_of(const struct bucket_part *part)
+{
+	return (i128)part->tokens * NSEC_PER_SEC + part->nano;
+}
+
+/* What is in @bucket, in billionths of its den. */
+static i128 nano_units_of(const struct bucket *bucket)
+{
+	return ((i128)bucket->level * (i128)bucket->flow.den + (i128)bucket->part) *
+	       (i128)NSEC_PER_SEC;
+}
+
+static void assert_part(const struct bucket_part *part, int64_t tokens, uint32_t nano)
+{
+	assert_int_equal(part->tokens, tokens);
+	assert_int_equal(part->nano, nano);
+}
+
+static void test_a_level_is_split_in_equal_parts_and_the_last_takes_the_rest(void **state)
+{
+	struct bucket bucket = full_bucket("3/s", 10, 0);
+	struct bucket_part part;
+
+	(void)state;
+	part = bucket_split(&bucket, 4, 10);
+	assert_part(&part, 2, 500000000);
+	part = bucket_split(&bucket, 3, 10);
+	assert_part(&part, 2, 500000000);
+	part = bucket_split(&bucket, 2, 10);
+	assert_part(&part, 2, 500000000);
+	part = bucket_split(&bucket, 1, 10);
+	assert_part(&part, 2, 500000000);
+	assert_int_equal(bucket.level, 0);
+	assert_int_equal(bucket.part, 0);
+}
+
+static void test_no_part_is_larger_than_its_share_of_the_burst(void **state)
+{
+	struct bucket bucket = full_bucket("3/s", 10, 0);
+	struct bucket_part part;
+
+	(void)state;
+	part = bucket_split(&bucket, 1, 4);
+	assert_part(&part, 4, 0);
+	assert_int_equal(bucket.level, 6);
+	part = bucket_split(&bucket, 2, 2);
+	assert_part(&part, 2, 0);
+	part = bucket_split(&bucket, 3, 0);
+	assert_part(&part, 0, 0);
+	assert_int_equal(bucket.level, 4);
+}
+
+static void test_what_is_joined_can_be_taken_and_what_finds_no_room_is_spilled(void **state)
+{
+	struct bucket bucket = empty_bucket("1/s", 5, 0);
+	const struct bucket_part part = {3, 500000000};
+
+	(void)state;
+	bucket_join(&bucket, &part);
+	assert_true(has_after(&bucket, 0, 3));
+	assert_false(has_after(&bucket, 0, 4));
+	assert_true(has_after(&bucket, NSEC_PER_SEC / 2, 4));
+	bucket_join(&bucket, &part);
+	assert_int_equal(bucket.level, 5);
+	assert_int_equal(bucket.part, 0);
+}
+
+static void test_a_debt_stays_until_the_last_part_and_goes_with_it(void **state)
+{
+	struct bucket bucket = full_bucket("3/s", 5, 0), other = full_bucket("7/s", 5, 0);
+	struct bucket_part part;
+
+	(void)state;
+	bucket_take(&bucket, 12);
+	part = bucket_split(&bucket, 2, 5);
+	assert_part(&part, 0, 0);
+	assert_int_equal(bucket.level, -7);
+	part = bucket_split(&bucket, 1, 5);
+	assert_part(&part, -7, 0);
+	assert_int_equal(bucket.level, 0);
+	bucket_join(&other, &part);
+	assert_int_equal(other.level, -2);
+	assert_false(bucket_has(&other, 0));
+}
+
+static void test_a_part_that_makes_no_sense_is_not_joined(void **state)
+{
+	struct bucket bucket = empty_bucket("1/s", 5, 0);
+	const struct bucket_part large = {INT64_MAX, 0}, small = {INT64_MIN, 0};
+
+	(void)state;
+	bucket_join(&bucket, &large);
+	assert_int_equal(bucket.level, 0);
+	bucket_join(&bucket, &small);
+	assert_int_equal(bucket.level, 0);
+}
+
+static void test_leaving_takes_all_that_is_more_and_no_debt(void **state)
+{
+	struct bucket bucket = full_bucket("3/s", 10, 0);
+	struct bucket_account account;
+
+	(void)state;
+	bucket_account_open(&bucket, &account);
+	bucket_take(&bucket, 3);
+	bucket_refill(&bucket, BEGINNING + 100 * MS);
+	bucket_leave(&bucket, 8);
+	assert_int_equal(bucket.level, 7);
+	assert_int_not_equal(bucket.part, 0);
+	bucket_leave(&bucket, 7);
+	assert_int_equal(bucket.level, 7);
+	assert_int_equal(bucket.part, 0);
+	bucket_leave(&bucket, 0);
+	assert_int_equal(bucket.level, 0);
+	assert_false(bucket_has(&bucket, 1));
+	assert_balanced(&bucket);
+	bucket_take(&bucket, 4);
+	bucket_leave(&bucket, 0);
+	assert_int_equal(bucket.level, -4);
+	assert_balanced(&bucket);
+}
+
+static void test_leaving_nothing_takes_a_part_of_a_token_too(void **state)
+{
+	struct bucket bucket = empty_bucket("1/7s", 1, 0);
+
+	(void)state;
+	bucket_refill(&bucket, BEGINNING + 6 * NSEC_PER_SEC);
+	assert_int_not_equal(bucket.part, 0);
+	bucket_leave(&bucket, 0);
+	assert_int_equal(bucket.part, 0);
+	assert_false(has_after(&bucket, 12 * NSEC_PER_SEC, 1));
+	assert_true(has_after(&bucket, 13 * NSEC_PER_SEC, 1));
+}
+
+static void test_with_an_interval_what_is_split_off_cannot_be_taken_here(void **state)
+{
+	struct bucket bucket = full_bucket("10/s", 20, NSEC_PER_SEC);
+	struct bucket_part part = bucket_split(&bucket, 2, 20);
+
+	(void)state;
+	assert_part(&part, 10, 0);
+	assert_true(bucket_has(&bucket, 10));
+	assert_false(bucket_has(&bucket, 11));
+	bucket_leave(&bucket, 3);
+	assert_true(bucket_has(&bucket, 3));
+	assert_false(bucket_has(&bucket, 4));
+	bucket_join(&bucket, &part);
+	assert_true(bucket_has(&bucket, 13));
+	assert_false(bucket_has(&bucket, 14));
+}
+
+/*
+ * A bucket is split in @shares parts that are joined by as many others, of another rate: nothing is
+ * created, less than a billionth is lost with each, and less than a unit where it arrives.
+ */
+static void assert_moved(const char *from, const char *to, uint32_t shares, uint64_t burst)
+{
+	struct bucket source = full_bucket(from, burst, 0);
+	i128 before, sum = 0, arrived = 0;
+	struct bucket_account account;
+
+	bucket_take(&source, draw(burst + 1));
+	bucket_refill(&source, BEGINNING + draw(10 * NSEC_PER_SEC));
+	bucket_account_open(&source, &account);
+	before = nano_units_of(&source);
+	for (uint32_t i = shares; i; i--) {
+		struct bucket target = empty_bucket(to, burst + 1, 0);
+		struct bucket_part part = bucket_split(&source, i, burst);
+		i128 joined;
+
+		assert_true(part.nano < NSEC_PER_SEC);
+		sum += nano_of(&part) * (i128)source.flow.den;
+		bucket_join(&target, &part);
+		joined = nano_units_of(&target) / (i128)target.flow.den;
+		assert_true(joined <= nano_of(&part));
+		assert_true((nano_of(&part) - joined - 1) * (i128)target.flow.den <
+			    (i128)NSEC_PER_SEC);
+		arrived += joined;
+	}
+	assert_balanced(&source);
+	assert_int_equal(source.level, 0);
+	assert_int_equal(source.part, 0);
+	assert_true(sum <= before);
+	assert_true(before - sum < (i128)shares * (i128)source.flow.den);
+	assert_true(arrived * (i128)source.flow.den <= before);
+}
+
+static void test_moving_creates_nothing_and_loses_less_than_a_billionth_a_part(void **state)
+{
+	static const char *const rates[] = {"1/7s", "1000/90s",	   "3/s",  "10/s",
+					    "1/d",  "999999937/s", "7/19h"};
+
+	(void)state;
+	random_state = 7;
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		for (size_t j = 0; j < sizeof(rates) / sizeof(rates[0]); j++) {
+			for (uint32_t k = 0; k < 50; k++)
+				assert_moved(rates[i], rates[j], 1 + (uint32_t)draw(30),
+					     1 + draw(k % 2 ? 10 : 1000000));
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -807,6 +1012,17 @@ int main(void)
 		cmocka_unit_test(
 			test_when_tells_the_first_time_at_which_a_waiting_reader_is_served),
 		cmocka_unit_test(test_no_window_sees_more_than_its_rate_and_one_capacity),
+		cmocka_unit_test(test_a_level_is_split_in_equal_parts_and_the_last_takes_the_rest),
+		cmocka_unit_test(test_no_part_is_larger_than_its_share_of_the_burst),
+		cmocka_unit_test(
+			test_what_is_joined_can_be_taken_and_what_finds_no_room_is_spilled),
+		cmocka_unit_test(test_a_debt_stays_until_the_last_part_and_goes_with_it),
+		cmocka_unit_test(test_a_part_that_makes_no_sense_is_not_joined),
+		cmocka_unit_test(test_leaving_takes_all_that_is_more_and_no_debt),
+		cmocka_unit_test(test_leaving_nothing_takes_a_part_of_a_token_too),
+		cmocka_unit_test(test_with_an_interval_what_is_split_off_cannot_be_taken_here),
+		cmocka_unit_test(
+			test_moving_creates_nothing_and_loses_less_than_a_billionth_a_part),
 	};
 
 	return cmocka_run_group_tests_name("bucket", tests, NULL, NULL);

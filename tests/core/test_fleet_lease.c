@@ -1,0 +1,461 @@
+/* Tests of fleet: taking partitions and giving them back. */
+#include "scene.h"
+
+#include <stdio.h>
+
+static const char ONE[] = "rate=10/s\npartitions.count=1\n";
+
+/* A limiter without markers: nobody has given its partitions back. */
+static struct limiter *make_unclean(struct scene *scene, const char *config)
+{
+	struct limiter *limiter = scene_make(scene, "a", config);
+	char path[NODE_PATH_MAX];
+
+	for (int i = 0; i < 20; i++) {
+		snprintf(path, sizeof(path), "/f/1/%d", i);
+		if (scene_node(scene, path))
+			scene_delete(scene, path);
+	}
+	return limiter;
+}
+
+static void test_a_clean_take_deletes_the_marker_and_is_usable_at_the_acknowledgement(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	scene.held_up = true;
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_assert_next(&scene, "list /f/1");
+	scene_answer(&scene);
+	scene_assert_next(&scene, "list /l/1");
+	scene_answer(&scene);
+	scene_assert_next(&scene, "list /w/1");
+	scene_answer(&scene);
+	scene_assert_next(&scene, "read /f/1/0");
+	scene_answer(&scene);
+	scene_assert_next(&scene, "check /g 1; set /h/HID 1; delete /f/1/0; "
+				  "create /l/1/0 ephemeral");
+	assert_int_equal(scene_lease(a, 0), LEASE_TAKING);
+	assert_int_equal(guest.waiter.outcome, WAITING);
+	scene_answer(&scene);
+	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
+	assert_int_equal(guest.waiter.outcome, 0);
+	assert_string_equal(scene_node(&scene, "/l/1/0")->data, fleet_hid(scene.fleet));
+	assert_int_equal(fleet_counters(scene.fleet)->taken_clean, 1);
+	scene_close(&scene);
+}
+
+/* Asks; the take is answered @late_ns after it was sent. */
+static void take_late(struct scene *scene, struct limiter *a, struct guest *guest, uint64_t late_ns)
+{
+	scene->held_up = true;
+	assert_int_equal(scene_ask(scene, guest, a), WAITING);
+	scene_answer_until(scene, "/l/1/0");
+	scene_run(scene, late_ns);
+	scene_answer(scene);
+	scene->held_up = false;
+}
+
+/* Its clock for waiting is @slow_ns behind in the end. */
+static void assert_usable_q_later(struct scene *scene, struct limiter *a, struct guest *guest)
+{
+	const uint64_t q_ns = quarantine_of(FLEET_RIGHT_NS);
+
+	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
+	scene_run(scene, q_ns - 1);
+	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
+	assert_int_equal(guest->waiter.outcome, WAITING);
+	assert_false(fleet_is_entitled(scene->fleet, a->holding, 0));
+	/* It is looked at every slot. */
+	scene_run(scene, 2 * DEMAND_SLOT_NS);
+	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
+	assert_true(fleet_is_entitled(scene->fleet, a->holding, 0));
+	scene_run(scene, 100 * MS);
+	assert_int_equal(guest->waiter.outcome, 0);
+}
+
+static void test_an_unclean_take_asserts_that_there_is_no_marker(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = make_unclean(&scene, ONE);
+	scene.held_up = true;
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_answer_until(&scene, "/l/1/0");
+	scene_assert_next(&scene, "check /g 1; set /h/HID 1; create /f/1/0; delete /f/1/0; "
+				  "create /l/1/0 ephemeral");
+	engine_cancel(&scene.engine, &guest.waiter);
+	scene_close(&scene);
+}
+
+static void test_an_unclean_take_is_usable_q_after_the_answer_was_received(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = make_unclean(&scene, ONE);
+	take_late(&scene, a, &guest, 600 * MS);
+	assert_usable_q_later(&scene, a, &guest);
+	assert_int_equal(fleet_counters(scene.fleet)->taken_unclean, 1);
+	scene_close(&scene);
+}
+
+static void test_q_counts_by_the_clock_for_waiting(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	scene.waiter_ns = 100 * SEC;
+	a = make_unclean(&scene, ONE);
+	take_late(&scene, a, &guest, 0);
+	/* The others go on, this one stands still. */
+	scene.waiter_ns -= 5 * SEC;
+	scene_run(&scene, 10 * SEC);
+	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
+	scene_run(&scene, 4 * SEC);
+	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
+	assert_int_equal(guest.waiter.outcome, 0);
+	scene_close(&scene);
+}
+
+static void test_a_marker_of_before_an_election_saves_no_wait(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	scene.epoch++;
+	take_late(&scene, a, &guest, 0);
+	assert_int_equal(fleet_counters(scene.fleet)->taken_clean, 0);
+	assert_usable_q_later(&scene, a, &guest);
+	scene_close(&scene);
+}
+
+static void test_a_clean_take_brings_what_was_left(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=1/h\nburst=10\npartitions.count=1");
+	scene_set(&scene, "/f/1/0", "3.500000000");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	assert_int_equal(guest.waiter.outcome, 0);
+	assert_int_equal(a->buckets[0].level, 2);
+	scene_close(&scene);
+}
+
+static void test_an_unclean_take_brings_nothing(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = make_unclean(&scene, "rate=1/min\nburst=10\npartitions.count=1");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, 50 * SEC);
+	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
+	assert_int_equal(guest.waiter.outcome, WAITING);
+	engine_cancel(&scene.engine, &guest.waiter);
+	scene_close(&scene);
+}
+
+/* The first transaction that takes something of ten partitions, of which some are not clean. */
+static void first_take(struct scene *scene, const char *unclean, char text[4096])
+{
+	struct limiter *a = scene_make(scene, "a", "rate=1000/s\npartitions.count=10");
+	struct guest guest;
+
+	for (; *unclean; unclean++)
+		scene_delete(scene, (char[]){'/', 'f', '/', '1', '/', *unclean, '\0'});
+	scene->held_up = true;
+	assert_int_equal(scene_ask(scene, &guest, a), WAITING);
+	scene_answer_until(scene, "/l/1/");
+	scene_say(scene, scene->sent[0], text);
+	engine_cancel(&scene->engine, &guest.waiter);
+	scene_close(scene);
+}
+
+static void test_clean_partitions_are_taken_before_unclean_ones(void **state)
+{
+	static const char clean[] = "; delete /f/1/7; create /l/1/7 ephemeral";
+	struct scene scene;
+	char text[4096];
+
+	(void)state;
+	scene_open(&scene);
+	first_take(&scene, "012345689", text);
+	assert_memory_equal(strchr(strchr(text, ';') + 1, ';'), clean, strlen(clean));
+	scene_open(&scene);
+	first_take(&scene, "0", text);
+	assert_null(strstr(text, "create /f/"));
+}
+
+static void test_a_partition_that_another_took_first_is_not_held(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=10/s\npartitions.count=2");
+	scene.held_up = true;
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_answer_until(&scene, "/l/1/0");
+	scene_delete(&scene, "/f/1/0");
+	scene_set(&scene, "/l/1/0", "otherotherothe");
+	scene_answer(&scene);
+	scene.held_up = false;
+	scene_run(&scene, 500 * MS);
+	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
+	assert_int_equal(scene_lease(a, 1), LEASE_HELD);
+	assert_int_equal(guest.waiter.outcome, 0);
+	assert_int_equal(fleet_counters(scene.fleet)->conflicts, 1);
+	scene_close(&scene);
+}
+
+/* Rule 2 is checked by the scene with each that is sent. */
+static void test_only_one_transaction_is_under_way_whatever_is_asked_for(void **state)
+{
+	struct scene scene;
+	struct limiter *limiters[6];
+	struct guest guests[6];
+	char name[2] = "a";
+
+	(void)state;
+	scene_open(&scene);
+	for (int i = 0; i < 6; i++, name[0]++)
+		limiters[i] = scene_make(&scene, name, "rate=1000/s\npartitions.count=3");
+	scene.held_up = true;
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(scene_ask(&scene, &guests[i], limiters[i]), WAITING);
+	for (int i = 0; i < 200 && scene.sent_count; i++) {
+		unsigned int under_way = 0;
+
+		for (uint32_t j = 0; j < scene.sent_count; j++)
+			under_way += scene.sent[j]->kind == REQUEST_TRANSACTION;
+		assert_true(under_way <= 1);
+		scene_answer(&scene);
+		scene_run(&scene, 10 * MS);
+	}
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(guests[i].waiter.outcome, 0);
+	scene_close(&scene);
+}
+
+/* Asks often for @ns, so that what is held stays. */
+static void keep_asking(struct scene *scene, struct limiter *limiter, uint64_t ns)
+{
+	for (uint64_t end_ns = scene->now_ns + ns; scene->now_ns < end_ns;) {
+		(void)scene_try(scene, limiter);
+		scene_run(scene, 50 * MS);
+	}
+}
+
+static void test_what_is_not_wanted_for_a_second_is_given_back(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	keep_asking(&scene, a, 3 * SEC);
+	scene_run(&scene, 800 * MS);
+	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
+	scene_run(&scene, 1500 * MS); /* what was granted counts for a second, too */
+	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
+	assert_null(scene_node(&scene, "/l/1/0"));
+	assert_non_null(scene_node(&scene, "/f/1/0"));
+	assert_int_equal(fleet_counters(scene.fleet)->given_back, 1);
+	scene_close(&scene);
+}
+
+static void test_use_stops_before_the_give_back_is_sent(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=100/s\nburst=20\npartitions.count=1");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene.held_up = true;
+	while (scene_lease(a, 0) == LEASE_HELD) {
+		if (scene.sent_count && !strstr(scene.transaction, "delete /l/1/0"))
+			scene_answer(&scene);
+		scene_run(&scene, 10 * MS);
+	}
+	assert_int_equal(scene_lease(a, 0), LEASE_DRAINING);
+	assert_false(fleet_is_entitled(scene.fleet, a->holding, 0));
+	scene_answer_until(&scene, "/l/1/0");
+	assert_non_null(strstr(scene.transaction, "; delete /l/1/0; create /f/1/0"));
+	assert_int_equal(scene_try(&scene, a), -EAGAIN);
+	/* What was in the bucket goes with it. */
+	assert_string_equal(scene.sent[0]->operations[3].data, "20.000000000");
+	scene_run(&scene, 100 * MS);
+	assert_int_equal(scene_try(&scene, a), -EAGAIN);
+	scene_answer(&scene);
+	assert_string_equal(scene_node(&scene, "/f/1/0")->data, "20.000000000");
+	scene_close(&scene);
+}
+
+static void test_a_partition_whose_wait_is_not_over_is_given_back_without_a_marker(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = make_unclean(&scene, ONE);
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
+	engine_cancel(&scene.engine, &guest.waiter);
+	fleet_leave(scene.fleet, scene.now_ns);
+	scene_run(&scene, SEC);
+	assert_true(fleet_has_left(scene.fleet));
+	assert_null(scene_node(&scene, "/l/1/0"));
+	assert_null(scene_node(&scene, "/f/1/0"));
+	scene_close(&scene);
+}
+
+static void test_a_lease_of_this_host_that_is_gone_ends_the_session(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_delete(&scene, "/l/1/0");
+	keep_asking(&scene, a, quarantine_of(FLEET_RIGHT_NS));
+	assert_int_equal(scene.opened, 2);
+	assert_non_null(strstr(scene.event, "lease"));
+	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
+	scene_close(&scene);
+}
+
+static void test_who_does_not_find_enough_says_how_many_he_wants(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+	bool found = false;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	scene_delete(&scene, "/f/1/0");
+	scene_set(&scene, "/l/1/0", "otherotherothe");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, 3 * SEC);
+	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
+	for (uint32_t i = 0; i < scene.node_count; i++) {
+		const char *path = scene.nodes[i].path;
+
+		found |= !strncmp(path, "/w/1/", 5) && scene.nodes[i].session &&
+			 !memcmp(path + 5, fleet_hid(scene.fleet), HID_TEXT - 1) &&
+			 !strncmp(path + 5 + HID_TEXT - 1, "-1-1-", 5);
+	}
+	assert_true(found);
+	engine_cancel(&scene.engine, &guest.waiter);
+	scene_close(&scene);
+}
+
+static void test_who_has_more_than_his_share_gives_back_under_contention(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+	uint32_t before;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=100/s\npartitions.count=4\npartitions.lease=6s");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	for (int i = 0; i < 2000 && fleet_leases(scene.fleet) < 4; i++) {
+		(void)scene_try(&scene, a);
+		scene_run(&scene, 5 * MS);
+	}
+	before = fleet_leases(scene.fleet);
+	assert_int_equal(before, 4);
+	/* Another wants as much: two each. */
+	scene_set(&scene, "/w/1/bbbbbbbbbbbbb-4-1-0000009999", NULL);
+	for (int i = 0; i < 3000 && fleet_leases(scene.fleet) > 2; i++) {
+		(void)scene_try(&scene, a);
+		scene_run(&scene, 5 * MS);
+		/* What it gives the other takes. */
+		for (int p = 0; p < 4; p++) {
+			char path[NODE_PATH_MAX];
+
+			snprintf(path, sizeof(path), "/f/1/%d", p);
+			if (!scene_node(&scene, path))
+				continue;
+			scene_delete(&scene, path);
+			path[1] = 'l';
+			scene_set(&scene, path, "bbbbbbbbbbbbb");
+		}
+	}
+	assert_int_equal(fleet_leases(scene.fleet), 2);
+	for (int i = 0; i < 2000; i++) {
+		(void)scene_try(&scene, a);
+		scene_run(&scene, 5 * MS);
+	}
+	assert_int_equal(fleet_leases(scene.fleet), 2);
+	scene_close(&scene);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			test_a_clean_take_deletes_the_marker_and_is_usable_at_the_acknowledgement),
+		cmocka_unit_test(test_an_unclean_take_asserts_that_there_is_no_marker),
+		cmocka_unit_test(test_an_unclean_take_is_usable_q_after_the_answer_was_received),
+		cmocka_unit_test(test_q_counts_by_the_clock_for_waiting),
+		cmocka_unit_test(test_a_marker_of_before_an_election_saves_no_wait),
+		cmocka_unit_test(test_a_clean_take_brings_what_was_left),
+		cmocka_unit_test(test_an_unclean_take_brings_nothing),
+		cmocka_unit_test(test_clean_partitions_are_taken_before_unclean_ones),
+		cmocka_unit_test(test_a_partition_that_another_took_first_is_not_held),
+		cmocka_unit_test(test_only_one_transaction_is_under_way_whatever_is_asked_for),
+		cmocka_unit_test(test_what_is_not_wanted_for_a_second_is_given_back),
+		cmocka_unit_test(test_use_stops_before_the_give_back_is_sent),
+		cmocka_unit_test(
+			test_a_partition_whose_wait_is_not_over_is_given_back_without_a_marker),
+		cmocka_unit_test(test_a_lease_of_this_host_that_is_gone_ends_the_session),
+		cmocka_unit_test(test_who_does_not_find_enough_says_how_many_he_wants),
+		cmocka_unit_test(test_who_has_more_than_his_share_gives_back_under_contention),
+	};
+
+	return cmocka_run_group_tests_name("fleet_lease", tests, NULL, NULL);
+}

@@ -1,0 +1,429 @@
+/* Tests of holding: what a host may use of what it holds. */
+#include "core/holding.h"
+#include "core/tree.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROUNDS = 2000 };
+
+static uint64_t random_state;
+
+/* xorshift64*: Marsaglia (2003), Vigna (2016). */
+static uint64_t draw(uint64_t below)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return (random_state * UINT64_C(2685821657736338717) >> 11) % below;
+}
+
+static struct holding *holding_of(const char *config)
+{
+	struct limiter *limiter = tree_new("a");
+	char error[ERROR_TEXT];
+
+	assert_non_null(limiter);
+	limiter->holding = holding_new(limiter);
+	assert_non_null(limiter->holding);
+	if (settings_parse(config, &limiter->holding->settings, error))
+		fail_msg("%s", error);
+	return limiter->holding;
+}
+
+static void before_was(struct holding *holding, const char *config, uint32_t count)
+{
+	char error[ERROR_TEXT];
+
+	holding->before = SETTINGS_DEFAULT;
+	if (settings_parse(config, &holding->before, error))
+		fail_msg("%s", error);
+	holding->before_count = count;
+	holding->restricted = true;
+}
+
+static void forget(struct holding *holding)
+{
+	limiter_free(holding->limiter);
+}
+
+static void assert_rate(const struct rate *rate, const char *expected)
+{
+	char text[QUANTITY_TEXT];
+
+	rate_print(rate, text);
+	assert_string_equal(text, expected);
+}
+
+/* With @usable partitions it may use @rate and save up @burst. */
+static void assert_share(struct holding *holding, uint32_t usable, bool reserve, const char *rate,
+			 uint64_t burst)
+{
+	struct settings share;
+
+	holding->usable = usable;
+	holding->reserve_usable = reserve;
+	holding_share(holding, &share);
+	assert_rate(&share.limits[0].rate, rate);
+	assert_int_equal(share.burst, burst);
+	assert_int_equal(share.mode, MODE_ENFORCE);
+}
+
+static void test_a_host_may_use_the_sum_of_its_partitions(void **state)
+{
+	struct holding *h = holding_of("rate=10/s\nburst=20\npartitions.count=4");
+
+	(void)state;
+	assert_share(h, 0, false, "0", 1);
+	assert_share(h, 1, false, "2.5/s", 5);
+	assert_share(h, 2, false, "5/s", 10);
+	assert_share(h, 3, false, "7.5/s", 15);
+	assert_share(h, 4, false, "10/s", 20);
+	forget(h);
+}
+
+static void test_the_reserve_of_a_host_comes_on_top_and_off_the_total(void **state)
+{
+	struct holding *h = holding_of("rate=100/s\npartitions.count=4\n"
+				       "partitions.reserve=10/s hosts=6");
+
+	(void)state;
+	assert_share(h, 0, false, "0", 1);
+	assert_share(h, 0, true, "10/s", 1);
+	assert_share(h, 1, false, "10/s", 1);
+	assert_share(h, 3, true, "40/s", 1);
+	/* All partitions of all kinds: 4 * 10 + 6 * 10. */
+	assert_share(h, 4, false, "40/s", 1);
+	assert_share(h, 4, true, "50/s", 1);
+	forget(h);
+}
+
+static void test_each_limit_is_divided_and_each_burst(void **state)
+{
+	struct holding *h = holding_of("rate=100/s:40 1000/90s\nburst=8\npartitions.count=4");
+	struct settings share;
+
+	(void)state;
+	h->usable = 3;
+	holding_share(h, &share);
+	assert_int_equal(share.limit_count, 2);
+	assert_rate(&share.limits[0].rate, "75/s");
+	assert_int_equal(share.limits[0].burst, 30);
+	assert_rate(&share.limits[1].rate, "25/3s");
+	assert_int_equal(share.limits[1].burst, 0);
+	assert_int_equal(share.burst, 6);
+	forget(h);
+}
+
+static void test_a_host_saves_up_at_least_one_token(void **state)
+{
+	struct holding *h = holding_of("rate=10/s\nburst=3\npartitions.count=10");
+
+	(void)state;
+	assert_share(h, 1, false, "1/s", 1);
+	assert_share(h, 3, false, "3/s", 1);
+	assert_share(h, 7, false, "7/s", 2);
+	forget(h);
+}
+
+static void test_without_limits_and_in_modes_that_need_none_nothing_is_leased(void **state)
+{
+	static const char *const without[] = {"rate=max", "rate=10/s\nmode=open",
+					      "rate=10/s\nmode=closed"};
+	static const char *const with[] = {"rate=10/s", "rate=0", "rate=10/s\nmode=shadow"};
+	struct settings share;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++) {
+		struct holding *h = holding_of(without[i]);
+
+		assert_false(holding_needs_leases(h));
+		holding_share(h, &share);
+		for (int id = 0; id < SETTING_COUNT; id++)
+			assert_true(setting_equal((enum setting_id)id, &share, &h->settings));
+		forget(h);
+	}
+	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
+		struct holding *h = holding_of(with[i]);
+
+		assert_true(holding_needs_leases(h));
+		forget(h);
+	}
+}
+
+static void test_while_a_change_is_not_everywhere_a_partition_is_worth_the_less(void **state)
+{
+	struct holding *h = holding_of("rate=100/s\npartitions.count=10");
+
+	(void)state;
+	/* It was worth 5, it will be 10. */
+	before_was(h, "rate=50/s\npartitions.count=10", 10);
+	assert_share(h, 3, false, "15/s", 1);
+	/* It was worth 20. */
+	before_was(h, "rate=200/s\npartitions.count=10", 10);
+	assert_share(h, 3, false, "30/s", 1);
+	/* There were fewer that were worth more. */
+	before_was(h, "rate=100/s\npartitions.count=5", 5);
+	assert_share(h, 3, false, "30/s", 1);
+	assert_int_equal(holding_count(h), 5);
+	/* There were more that were worth less. */
+	before_was(h, "rate=100/s\npartitions.count=20", 20);
+	assert_share(h, 3, false, "15/s", 1);
+	assert_int_equal(holding_count(h), 10);
+	h->restricted = false;
+	assert_share(h, 3, false, "30/s", 1);
+	assert_int_equal(holding_count(h), 10);
+	forget(h);
+}
+
+static void test_only_the_partitions_that_are_below_all_counts_are_there(void **state)
+{
+	struct holding *h = holding_of("rate=100/s\npartitions.count=10");
+
+	(void)state;
+	before_was(h, "rate=100/s\npartitions.count=8", 3);
+	assert_int_equal(holding_count(h), 3);
+	h->restricted = false;
+	assert_int_equal(holding_count(h), 10);
+	forget(h);
+}
+
+static void test_a_reserve_is_not_used_while_a_change_is_not_everywhere(void **state)
+{
+	struct holding *h = holding_of("rate=100/s\npartitions.count=4\n"
+				       "partitions.reserve=10/s hosts=6");
+
+	(void)state;
+	before_was(h, "rate=100/s\npartitions.count=4", 4);
+	assert_share(h, 0, true, "0", 1);
+	assert_share(h, 2, true, "20/s", 1);
+	h->restricted = false;
+	assert_share(h, 2, true, "30/s", 1);
+	forget(h);
+}
+
+static void test_out_of_reach_a_host_blocks_unless_it_is_told_otherwise(void **state)
+{
+	struct holding *h = holding_of("rate=10/s\nburst=20\npartitions.count=4");
+
+	(void)state;
+	h->degraded = true;
+	assert_share(h, 0, false, "0", 1);
+	forget(h);
+}
+
+static void test_out_of_reach_a_host_may_be_left_its_share_of_the_whole(void **state)
+{
+	struct holding *h = holding_of("rate=10/s 600/min:60\nburst=20\npartitions.count=4\n"
+				       "degraded=share:8");
+	struct settings share;
+
+	(void)state;
+	assert_share(h, 0, false, "0", 1);
+	h->degraded = true;
+	assert_share(h, 0, false, "1.25/s", 2);
+	holding_share(h, &share);
+	assert_rate(&share.limits[1].rate, "1.25/s");
+	assert_int_equal(share.limits[1].burst, 7);
+	/* What it still holds by lease makes no difference. */
+	assert_share(h, 2, false, "1.25/s", 2);
+	forget(h);
+}
+
+static void test_out_of_reach_a_host_may_be_left_open(void **state)
+{
+	struct holding *h = holding_of("rate=10/s\ndegraded=open");
+	struct settings share;
+
+	(void)state;
+	holding_share(h, &share);
+	assert_int_equal(share.mode, MODE_ENFORCE);
+	h->degraded = true;
+	holding_share(h, &share);
+	assert_int_equal(share.mode, MODE_OPEN);
+	assert_int_equal(h->settings.mode, MODE_ENFORCE);
+	forget(h);
+}
+
+/* What partition @index gives on this host. */
+static void assert_partition(struct holding *holding, uint32_t index, const char *rate)
+{
+	struct settings share;
+
+	holding_partition_share(holding, index, &share);
+	assert_rate(&share.limits[0].rate, rate);
+}
+
+static void test_a_single_partition_gives_something_only_where_it_is_held(void **state)
+{
+	struct holding *h = holding_of("rate=100/s\npartitions.count=4\n"
+				       "partitions.reserve=10/s hosts=6");
+
+	(void)state;
+	assert_partition(h, 1, "0");
+	assert_int_equal(holding_grow(h, 4), 0);
+	h->leases[1].state = LEASE_HELD;
+	h->leases[2].state = LEASE_WAITING;
+	assert_partition(h, 1, "0"); /* the right is missing */
+	h->usable = 1;
+	assert_partition(h, 0, "0");
+	assert_partition(h, 1, "10/s");
+	assert_partition(h, 2, "0");
+	h->reserve_index = 5;
+	assert_partition(h, 4 + 5, "0");
+	h->reserve_usable = true;
+	assert_partition(h, 4 + 5, "10/s");
+	assert_partition(h, 4 + 4, "0");
+	forget(h);
+}
+
+static void test_leases_are_found_by_the_number_of_their_partition(void **state)
+{
+	struct holding *h = holding_of("rate=100/s\npartitions.count=4\n"
+				       "partitions.reserve=10/s hosts=6");
+
+	(void)state;
+	assert_null(holding_lease(h, 0));
+	assert_int_equal(holding_grow(h, 4), 0);
+	h->leases[3].state = LEASE_HELD;
+	assert_int_equal(holding_grow(h, 2), 0);
+	assert_int_equal(h->slots, 4);
+	assert_ptr_equal(holding_lease(h, 3), &h->leases[3]);
+	assert_int_equal(h->leases[3].state, LEASE_HELD);
+	assert_null(holding_lease(h, 4 + 2));
+	h->reserve.state = LEASE_HELD;
+	h->reserve_index = 2;
+	assert_ptr_equal(holding_lease(h, 4 + 2), &h->reserve);
+	assert_null(holding_lease(h, 4 + 3));
+	forget(h);
+}
+
+/* A rate as people write them, or one that does not divide. */
+static void draw_rate(char text[QUANTITY_TEXT])
+{
+	static const char *const periods[] = {"s", "min", "h", "7s", "90s", "d"};
+	static const uint64_t most[] = {10, 1000, 1000000, UINT64_C(10000000000)};
+
+	snprintf(text, QUANTITY_TEXT, "%llu/%s", (unsigned long long)(1 + draw(most[draw(4)])),
+		 periods[draw(6)]);
+}
+
+static bool is_same(const struct rate *a, const struct rate *b)
+{
+	return rate_compare(a, b) == 0;
+}
+
+/* @count partitions cut in any way among hosts, and the sum of what those may use. */
+static void assert_sum(struct holding *holding, uint32_t count, const char *config)
+{
+	const struct rate *whole = &holding->settings.limits[0].rate;
+	struct fraction total = rate_fraction(whole);
+	uint32_t left = count;
+	u128 sum = 0;
+	struct settings share;
+
+	holding->usable = count;
+	holding_share(holding, &share);
+	if (!is_same(&share.limits[0].rate, whole))
+		fail_msg("all of '%s' are not the whole", config);
+	/* Over the common denominator den * count, which that of each host's rate divides. */
+	while (left) {
+		struct fraction flow;
+
+		holding->usable = 1 + (uint32_t)draw(left);
+		left -= holding->usable;
+		holding_share(holding, &share);
+		flow = rate_fraction(&share.limits[0].rate);
+		assert_int_equal((u128)total.den * count % flow.den == 0, 1);
+		sum += (u128)total.den * count / flow.den * flow.num;
+	}
+	if (sum != (u128)total.num * count)
+		fail_msg("the parts of '%s' do not add up", config);
+}
+
+static void test_the_parts_of_all_hosts_add_up_to_the_rate_exactly(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+		char config[2 * SETTING_TEXT], rate[QUANTITY_TEXT];
+		struct holding *holding;
+		uint32_t count;
+
+		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+		draw_rate(rate);
+		count = 1 + (uint32_t)draw(draw(2) ? 20 : PARTITIONS_MAX);
+		snprintf(config, sizeof(config), "rate=%s\npartitions.count=%u", rate, count);
+		holding = holding_of(config);
+		assert_sum(holding, count, config);
+		forget(holding);
+	}
+}
+
+/* Rates and counts of any kind: where a sum is no rate that can be written, it is less, never more. */
+static void test_no_division_among_hosts_comes_to_more_than_the_rate(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+		char config[2 * SETTING_TEXT];
+		struct holding *holding;
+		struct settings share;
+		uint32_t count, left;
+		long double sum = 0;
+
+		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+		count = 1 + (uint32_t)draw(PARTITIONS_MAX);
+		snprintf(config, sizeof(config),
+			 "rate=%llu/%lluns\npartitions.count=%u\n"
+			 "partitions.reserve=%llu/%llus hosts=%u",
+			 (unsigned long long)(1 + draw(1000000)),
+			 (unsigned long long)(1000 + draw(1000000000)), count,
+			 (unsigned long long)(1 + draw(9)), (unsigned long long)(1 + draw(1000000)),
+			 1 + (unsigned int)draw(8));
+		holding = holding_of("rate=1/s");
+		if (settings_parse(config, &holding->settings, (char[ERROR_TEXT]){0})) {
+			forget(holding); /* larger than the rate, or too fine: refused at the door */
+			continue;
+		}
+		for (left = count; left; left -= holding->usable) {
+			holding->usable = 1 + (uint32_t)draw(left);
+			holding_share(holding, &share);
+			sum += (long double)rate_per_second(&share.limits[0].rate);
+		}
+		sum += (long double)holding->settings.reserve_hosts *
+		       (long double)rate_per_second(&holding->settings.reserve_rate);
+		assert_true(sum <= (long double)rate_per_second(&holding->settings.limits[0].rate) *
+					   (1 + 1e-12L));
+		forget(holding);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_host_may_use_the_sum_of_its_partitions),
+		cmocka_unit_test(test_the_reserve_of_a_host_comes_on_top_and_off_the_total),
+		cmocka_unit_test(test_each_limit_is_divided_and_each_burst),
+		cmocka_unit_test(test_a_host_saves_up_at_least_one_token),
+		cmocka_unit_test(test_without_limits_and_in_modes_that_need_none_nothing_is_leased),
+		cmocka_unit_test(
+			test_while_a_change_is_not_everywhere_a_partition_is_worth_the_less),
+		cmocka_unit_test(test_only_the_partitions_that_are_below_all_counts_are_there),
+		cmocka_unit_test(test_a_reserve_is_not_used_while_a_change_is_not_everywhere),
+		cmocka_unit_test(test_out_of_reach_a_host_blocks_unless_it_is_told_otherwise),
+		cmocka_unit_test(test_out_of_reach_a_host_may_be_left_its_share_of_the_whole),
+		cmocka_unit_test(test_out_of_reach_a_host_may_be_left_open),
+		cmocka_unit_test(test_a_single_partition_gives_something_only_where_it_is_held),
+		cmocka_unit_test(test_leases_are_found_by_the_number_of_their_partition),
+		cmocka_unit_test(test_the_parts_of_all_hosts_add_up_to_the_rate_exactly),
+		cmocka_unit_test(test_no_division_among_hosts_comes_to_more_than_the_rate),
+	};
+
+	return cmocka_run_group_tests_name("holding", tests, NULL, NULL);
+}

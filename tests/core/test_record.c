@@ -1,0 +1,499 @@
+/* Tests of record: what nodes hold reads back as it was written, and what is wrong is refused. */
+#include "core/record.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MS UINT64_C(1000000)
+
+/* Copies @text into @changed with the first @old as @new; an empty @old is the end. */
+static const char *with(char changed[RECORD_TEXT], const char *text, const char *old,
+			const char *new)
+{
+	const char *at = *old ? strstr(text, old) : text + strlen(text);
+
+	assert_non_null(at);
+	snprintf(changed, RECORD_TEXT, "%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
+	return changed;
+}
+
+static const char GLOBALS[] = "renewal=1500ms\n"
+			      "right=8s\n"
+			      "quarantine=8330ms\n"
+			      "session=6s\n"
+			      "last=7\n"
+			      "recent=3:5 4:7\n";
+
+static const struct fleet_constants CONSTANTS = {1500 * MS, 8000 * MS, 8330 * MS, 6000 * MS};
+
+static void test_constants_and_recent_changes_read_back_as_written(void **state)
+{
+	struct globals globals = {.constants = CONSTANTS, .last_id = 7}, again;
+	char text[RECORD_TEXT];
+
+	(void)state;
+	globals_add(&globals, 2, 5);
+	globals_add(&globals, 3, 7);
+	globals_print(&globals, text);
+	assert_int_equal(globals_parse(text, &again), 0);
+	assert_memory_equal(&again, &globals, sizeof(again));
+	assert_int_equal(globals_parse(GLOBALS, &again), 0);
+	assert_memory_equal(&again, &globals, sizeof(again));
+}
+
+static void test_a_fleet_without_changes_reads_back_too(void **state)
+{
+	struct globals globals = {.constants = CONSTANTS}, again;
+	char text[RECORD_TEXT];
+
+	(void)state;
+	globals_print(&globals, text);
+	assert_int_equal(globals_parse(text, &again), 0);
+	assert_memory_equal(&again, &globals, sizeof(again));
+}
+
+static void test_of_many_changes_the_last_are_remembered(void **state)
+{
+	struct globals globals = {.constants = CONSTANTS}, again;
+	char text[RECORD_TEXT];
+
+	(void)state;
+	for (int32_t i = 0; i < 3 * RECENT_MAX; i++)
+		globals_add(&globals, INT32_MAX - 3 * RECENT_MAX + i, INT64_MAX - (uint64_t)i);
+	assert_int_equal(globals.recent_count, RECENT_MAX);
+	assert_int_equal(globals.recent[0].version, INT32_MAX - RECENT_MAX + 1);
+	assert_int_equal(globals.recent[RECENT_MAX - 1].version, INT32_MAX);
+	globals_print(&globals, text);
+	assert_int_equal(globals_parse(text, &again), 0);
+	assert_memory_equal(&again, &globals, sizeof(again));
+	assert_int_equal(
+		globals_parse(with(text, GLOBALS, "recent=", "recent=1:1 2:2 3:3 "), &again), 0);
+}
+
+static void assert_globals_refused(const char *old, const char *new)
+{
+	struct globals globals;
+	char text[RECORD_TEXT];
+
+	if (globals_parse(with(text, GLOBALS, old, new), &globals) != -EINVAL)
+		fail_msg("accepted:\n%s", text);
+}
+
+static void test_constants_that_are_missing_or_nonsense_are_refused(void **state)
+{
+	static const char *const lines[] = {"renewal=1500ms\n", "right=8s\n", "quarantine=8330ms\n",
+					    "session=6s\n",	"last=7\n",   "recent=3:5 4:7\n"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		assert_globals_refused(lines[i], "");
+	assert_globals_refused("1500ms", "");
+	assert_globals_refused("1500ms", "soon");
+	assert_globals_refused("1500ms", "0s");
+	assert_globals_refused("right=8s", "right=0s");
+	assert_globals_refused("right=8s", "right=8");
+	assert_globals_refused("session=6s", "session=0s");
+	assert_globals_refused("session=6s", "session=-6s");
+	assert_globals_refused("last=7", "last=-7");
+	assert_globals_refused("last=7", "last=7x");
+	assert_globals_refused("last=7", "last=9223372036854775808");
+	assert_globals_refused("last=7", "last=99999999999999999999999");
+	assert_globals_refused("8s", "00000000000000000000000000000000000000000000000000000000000"
+				     "000000000000000000000008s");
+}
+
+static void test_constants_that_are_not_safe_are_refused(void **state)
+{
+	struct globals globals;
+	char text[RECORD_TEXT];
+
+	(void)state;
+	/* Q is at least 1.01 D + 0.25 s. */
+	assert_int_equal(quarantine_of(8000 * MS), 8330 * MS);
+	assert_globals_refused("8330ms", "8329999999ns");
+	assert_globals_refused("8330ms", "8s");
+	assert_globals_refused("right=8s", "right=9s");
+	assert_globals_refused("right=8s", "right=8000000001ns");
+	assert_int_equal(globals_parse(with(text, GLOBALS, "8330ms", "20s"), &globals), 0);
+	/* A right that is not renewed in time is none. */
+	assert_globals_refused("1500ms", "8s");
+	assert_globals_refused("1500ms", "9s");
+	assert_int_equal(globals_parse(with(text, GLOBALS, "1500ms", "7999ms"), &globals), 0);
+}
+
+static void test_recent_changes_that_are_nonsense_are_refused(void **state)
+{
+	char many[RECENT_MAX * 8 + 16] = "recent=1:1 ";
+
+	(void)state;
+	assert_globals_refused("3:5 4:7", "3:5 4");
+	assert_globals_refused("3:5 4:7", "3:5 4:");
+	assert_globals_refused("3:5 4:7", "3:5,4:7");
+	assert_globals_refused("3:5 4:7", "3:5 4:7x");
+	assert_globals_refused("3:5 4:7", "none");
+	for (int i = 0; i < RECENT_MAX - 2; i++)
+		strcat(many, "1:1 ");
+	assert_globals_refused("recent=", many);
+}
+
+static void test_recent_changes_out_of_range_are_refused(void **state)
+{
+	(void)state;
+	assert_globals_refused("4:7", "4:-7");
+	assert_globals_refused("4:7", "-4:7");
+	assert_globals_refused("4:7", "2147483648:7");
+	assert_globals_refused("4:7", "4:18446744073709551616");
+}
+
+/* A record with everything in it. */
+static struct record full_record(void)
+{
+	struct record record = {
+		.name = "a b=c:\xc3\xa4",
+		.parent = 3,
+		.generation = 12,
+		.writer = "abcdefghijk27",
+		.owner = {1000, 4294967294, 01755},
+		.settings = SETTINGS_DEFAULT,
+		.has_before = true,
+		.before = SETTINGS_DEFAULT,
+		.before_count = 9,
+	};
+	char error[ERROR_TEXT];
+
+	assert_int_equal(settings_parse("rate=500/s:20 1000/90s\nburst=7\npartitions.count=12\n"
+					"partitions.reserve=1/s hosts=3\ndegraded=share:4\n",
+					&record.settings, error),
+			 0);
+	assert_int_equal(settings_parse("rate=400/s:20 900/90s\npartitions.count=10\n"
+					"partitions.reserve=2/s hosts=4\n",
+					&record.before, error),
+			 0);
+	return record;
+}
+
+static void assert_same_settings(const struct settings *a, const struct settings *b)
+{
+	for (int id = 0; id < SETTING_COUNT; id++)
+		assert_true(setting_equal((enum setting_id)id, a, b));
+}
+
+static void assert_reads_back(const struct record *record)
+{
+	struct record again;
+	char text[RECORD_TEXT], error[ERROR_TEXT];
+
+	record_print(record, text);
+	assert_true(strlen(text) < RECORD_TEXT - 1);
+	if (record_parse(text, &again, error))
+		fail_msg("%s:\n%s", error, text);
+	assert_string_equal(again.name, record->name);
+	assert_int_equal(again.parent, record->parent);
+	assert_int_equal(again.generation, record->generation);
+	assert_string_equal(again.writer, record->writer);
+	assert_int_equal(again.owner.uid, record->owner.uid);
+	assert_int_equal(again.owner.gid, record->owner.gid);
+	assert_int_equal(again.owner.access, record->owner.access);
+	assert_same_settings(&again.settings, &record->settings);
+	assert_int_equal(again.has_before, record->has_before);
+	assert_int_equal(again.before_count, record->has_before ? record->before_count : 0);
+	if (record->has_before)
+		assert_same_settings(&again.before, &record->before);
+}
+
+static void test_a_limiter_reads_back_as_written(void **state)
+{
+	struct record record = full_record();
+
+	(void)state;
+	assert_reads_back(&record);
+	record.has_before = false;
+	assert_reads_back(&record);
+	record.writer[0] = '\0';
+	record.parent = 0;
+	record.settings = SETTINGS_DEFAULT;
+	assert_reads_back(&record);
+}
+
+static void test_the_largest_record_reads_back_as_written(void **state)
+{
+	struct record record = full_record();
+	char error[ERROR_TEXT], config[SETTING_TEXT] = "rate=";
+
+	(void)state;
+	memset(record.name, 'n', NAME_BYTES_MAX);
+	record.parent = INT64_MAX;
+	record.generation = INT64_MAX;
+	record.owner = (struct owner){UINT32_MAX, UINT32_MAX, 07777};
+	record.before_count = PARTITIONS_MAX;
+	for (int i = 0; i < LIMITS_MAX; i++)
+		strcat(config, "99999999999999999/99999999999999999ns:1000000000000 ");
+	strcat(config, "\nburst=10000000000000\npartitions.count=4096\n");
+	record.settings = SETTINGS_DEFAULT;
+	if (settings_parse(config, &record.settings, error))
+		fail_msg("%s", error);
+	record.before = SETTINGS_DEFAULT;
+	for (uint32_t i = 0; i < LIMITS_MAX; i++)
+		record.before.limits[i] = record.settings.limits[i];
+	record.before.limit_count = LIMITS_MAX;
+	record.before.partitions = PARTITIONS_MAX;
+	assert_reads_back(&record);
+}
+
+static void assert_refused(const char *old, const char *new)
+{
+	const struct record record = full_record();
+	struct record parsed;
+	char text[RECORD_TEXT], changed[RECORD_TEXT], error[ERROR_TEXT] = "";
+
+	record_print(&record, text);
+	if (record_parse(with(changed, text, old, new), &parsed, error) != -EINVAL)
+		fail_msg("accepted:\n%s", changed);
+	assert_true(*error);
+}
+
+static void test_a_limiter_with_a_line_missing_is_refused(void **state)
+{
+	(void)state;
+	assert_refused("name=", "nam=");
+	assert_refused("parent=3\n", "");
+	assert_refused("generation=12\n", "");
+	assert_refused("writer=", "author=");
+	assert_refused("owner=", "owners=");
+	assert_refused("settings:\n", "");
+	assert_refused("\nsettings:", " settings:");
+	assert_refused("before.rate=", "before.rat=");
+	assert_refused("before.count=10\n", "");
+	assert_refused("before.reserve=", "before.reserves=");
+	assert_refused("before.first=9\n", "");
+}
+
+static void test_a_limiter_with_a_value_out_of_range_is_refused(void **state)
+{
+	static char name[NAME_BYTES_MAX + 16];
+
+	(void)state;
+	snprintf(name, sizeof(name), "name=%0*d\nx=", NAME_BYTES_MAX + 1, 0);
+	assert_refused("name=", name);
+	assert_refused("parent=3", "parent=-3");
+	assert_refused("parent=3", "parent=");
+	assert_refused("parent=3", "parent=0x3");
+	assert_refused("parent=3", "parent=9223372036854775808");
+	assert_refused("generation=12", "generation=1 2");
+	assert_refused("writer=abcdefghijk27", "writer=abcdefghijk277");
+	assert_refused("owner=1000", "owner=");
+	assert_refused("owner=1000", "owner=root");
+	assert_refused("1755", "17555");
+	assert_refused("1755", "1788");
+	assert_refused("1755", "");
+	assert_refused("1755", "1755 0");
+	assert_refused("before.first=9", "before.first=0");
+	assert_refused("before.first=9", "before.first=4097");
+	assert_refused("before.count=10", "before.count=4097");
+	assert_refused("before.rate=400/s", "before.rate=400/x");
+	assert_refused("hosts=4\n", "hosts=400\n"); /* more than the rate */
+}
+
+static void test_an_owner_out_of_range_is_refused(void **state)
+{
+	(void)state;
+	assert_refused("owner=1000", "owner=-1000");
+	assert_refused("owner=1000", "owner=4294967296000");
+	assert_refused(" 4294967294 ", " 4294967296 ");
+}
+
+static void test_a_limiter_with_wrong_settings_is_refused(void **state)
+{
+	(void)state;
+	assert_refused("rate=500/s:20", "rate=500/s:0");
+	assert_refused("burst=7", "burst=7\nbrust=7");
+	assert_refused("hosts=3\n", "hosts=3000\n");
+	assert_refused("", "nonsense\n");
+	assert_refused("\nsettings:\n", "\nsettings:\n\nsettings:\n");
+}
+
+static void test_a_record_of_nothing_is_refused(void **state)
+{
+	struct record record;
+	struct globals globals;
+	struct host_record host;
+	char error[ERROR_TEXT] = "";
+
+	(void)state;
+	assert_int_equal(record_parse("", &record, error), -EINVAL);
+	assert_true(*error);
+	assert_int_equal(record_parse("\nsettings:\n", &record, error), -EINVAL);
+	assert_int_equal(globals_parse("", &globals), -EINVAL);
+	assert_int_equal(host_record_parse("", &host), -EINVAL);
+}
+
+static void test_a_host_reads_back_as_written(void **state)
+{
+	struct host_record host = {.name = "host-7.example", .weight = 1000, .held = 10000}, again;
+	char text[RECORD_TEXT];
+
+	(void)state;
+	host_record_print(&host, text);
+	assert_int_equal(host_record_parse(text, &again), 0);
+	assert_memory_equal(&again, &host, sizeof(again));
+	host.name[0] = '\0';
+	memset(host.name, 'h', sizeof(host.name) - 1);
+	host_record_print(&host, text);
+	assert_int_equal(host_record_parse(text, &again), 0);
+	assert_memory_equal(&again, &host, sizeof(again));
+}
+
+static void test_a_host_that_is_not_understood_is_refused(void **state)
+{
+	static const char *const wrong[] = {
+		"weight=1\nheld=2\n",
+		"name=h\nheld=2\n",
+		"name=h\nweight=1\n",
+		"name=h\nweight=one\nheld=2\n",
+		"name=h\nweight=1\nheld=4294967296\n",
+		"name=h\nweight=4294967296\nheld=2\n",
+		"name=h\nweight=1\nheld=-2\n",
+		"name=h weight=1 held=2\n",
+	};
+	struct host_record host;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(host_record_parse(wrong[i], &host), -EINVAL);
+}
+
+static void test_the_name_of_a_host_is_one_word_when_it_is_shown(void **state)
+{
+	struct host_record host;
+
+	(void)state;
+	assert_int_equal(host_record_parse("name=a b\tc\x7f\nweight=1\nheld=0\n", &host), 0);
+	assert_string_equal(host.name, "a?b?c?");
+}
+
+static void assert_marker(const char *text, uint32_t count, const struct bucket_part *expected)
+{
+	struct bucket_part parts[LIMITS_MAX];
+	uint32_t found = marker_parse(text, parts);
+
+	if (found != count)
+		fail_msg("'%s': %u limits, not %u", text, found, count);
+	for (uint32_t i = 0; i < count; i++) {
+		assert_int_equal(parts[i].tokens, expected ? expected[i].tokens : 0);
+		assert_int_equal(parts[i].nano, expected ? expected[i].nano : 0);
+	}
+}
+
+static void test_what_is_left_of_several_limits_reads_back_as_written(void **state)
+{
+	static const struct bucket_part parts[LIMITS_MAX] = {
+		{0, 0},
+		{1, 1},
+		{20, 999999999},
+		{-7, 500000000},
+		{-1, 250000},
+		{INT64_C(1) << 60, 100},
+		{-(INT64_C(1) << 60), 1000},
+		{10000000000000, 1},
+	};
+	char text[MARKER_TEXT];
+
+	(void)state;
+	for (uint32_t count = 0; count <= LIMITS_MAX; count++) {
+		marker_print(parts, count, text);
+		assert_true(strlen(text) < MARKER_TEXT - 1);
+		assert_marker(text, count, parts);
+	}
+	marker_print(parts, 3, text);
+	assert_string_equal(text, "0.000000000 1.000000001 20.999999999");
+}
+
+static void test_an_empty_marker_is_that_of_a_new_limiter(void **state)
+{
+	(void)state;
+	assert_marker("", 0, NULL);
+}
+
+static void test_a_marker_that_is_not_understood_leaves_nothing(void **state)
+{
+	static const char *const garbage[] = {
+		"garbage",
+		"1",
+		"1.",
+		"1.5x",
+		"1.000000000 x",
+		"1.000000000,2.000000000",
+		"1.0000000000",
+		"\n",
+		"1.000000000\n",
+		"1.0 1.0 1.0 1.0 1.0 1.0 1.0 1.0 1.0",
+		"0x1.000000000",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++)
+		assert_marker(garbage[i], LIMITS_MAX, NULL);
+}
+
+static void test_a_marker_whose_fraction_is_none_leaves_nothing(void **state)
+{
+	(void)state;
+	assert_marker("0.-1", LIMITS_MAX, NULL);
+	assert_marker("0.-99999999", LIMITS_MAX, NULL);
+	assert_marker("99999999999999999999999.0", LIMITS_MAX, NULL);
+}
+
+static void test_the_full_parts_of_a_burst_add_up_to_it(void **state)
+{
+	static const uint64_t bursts[] = {1, 2, 7, 20, 1000, 999999999999, TOKENS_MAX};
+	static const uint32_t counts[] = {1, 2, 3, 7, 20, 4096};
+
+	(void)state;
+	for (size_t b = 0; b < sizeof(bursts) / sizeof(bursts[0]); b++) {
+		for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+			struct bucket_part part = marker_full(bursts[b], counts[c]);
+			u128 sum = ((u128)(uint64_t)part.tokens * NSEC_PER_SEC + part.nano) *
+				   counts[c];
+
+			assert_true(part.nano < NSEC_PER_SEC);
+			assert_true(sum <= (u128)bursts[b] * NSEC_PER_SEC);
+			assert_true(sum + counts[c] > (u128)bursts[b] * NSEC_PER_SEC);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_constants_and_recent_changes_read_back_as_written),
+		cmocka_unit_test(test_a_fleet_without_changes_reads_back_too),
+		cmocka_unit_test(test_of_many_changes_the_last_are_remembered),
+		cmocka_unit_test(test_constants_that_are_missing_or_nonsense_are_refused),
+		cmocka_unit_test(test_constants_that_are_not_safe_are_refused),
+		cmocka_unit_test(test_recent_changes_that_are_nonsense_are_refused),
+		cmocka_unit_test(test_recent_changes_out_of_range_are_refused),
+		cmocka_unit_test(test_a_limiter_reads_back_as_written),
+		cmocka_unit_test(test_the_largest_record_reads_back_as_written),
+		cmocka_unit_test(test_a_limiter_with_a_line_missing_is_refused),
+		cmocka_unit_test(test_a_limiter_with_a_value_out_of_range_is_refused),
+		cmocka_unit_test(test_an_owner_out_of_range_is_refused),
+		cmocka_unit_test(test_a_limiter_with_wrong_settings_is_refused),
+		cmocka_unit_test(test_a_record_of_nothing_is_refused),
+		cmocka_unit_test(test_a_host_reads_back_as_written),
+		cmocka_unit_test(test_a_host_that_is_not_understood_is_refused),
+		cmocka_unit_test(test_the_name_of_a_host_is_one_word_when_it_is_shown),
+		cmocka_unit_test(test_what_is_left_of_several_limits_reads_back_as_written),
+		cmocka_unit_test(test_an_empty_marker_is_that_of_a_new_limiter),
+		cmocka_unit_test(test_a_marker_that_is_not_understood_leaves_nothing),
+		cmocka_unit_test(test_a_marker_whose_fraction_is_none_leaves_nothing),
+		cmocka_unit_test(test_the_full_parts_of_a_burst_add_up_to_it),
+	};
+
+	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
+}

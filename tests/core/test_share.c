@@ -1,0 +1,275 @@
+/* Tests of share: who wants little gets it, and the others share the rest by weight. */
+#include "core/share.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { CLAIMS_MAX = 200, ROUNDS = 3000 };
+
+static uint64_t random_state;
+
+/* xorshift64*: Marsaglia (2003), Vigna (2016). */
+static uint32_t draw(uint32_t below)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return (uint32_t)((random_state * UINT64_C(2685821657736338717) >> 33) % below);
+}
+
+static const struct claim *find(const struct claim *claims, uint32_t count, uint64_t sequence)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (claims[i].sequence == sequence)
+			return &claims[i];
+	}
+	fail_msg("the claim %llu is lost", (unsigned long long)sequence);
+	return NULL;
+}
+
+/* Claims of @wants and @weights (NULL: all 1), in order of sequence, get @expected. */
+static void assert_shares(uint32_t capacity, uint32_t count, const uint32_t *wants,
+			  const uint32_t *weights, const uint32_t *expected)
+{
+	struct claim claims[CLAIMS_MAX];
+
+	for (uint32_t i = 0; i < count; i++)
+		claims[i] = (struct claim){wants[i], weights ? weights[i] : 1, 10 * i, UINT32_MAX};
+	share_divide(claims, count, capacity);
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(find(claims, count, 10 * i)->gets, expected[i]);
+}
+
+#define LIST(...) ((const uint32_t[]){__VA_ARGS__})
+
+static void test_the_published_cases_come_out_as_published(void **state)
+{
+	(void)state;
+	assert_shares(120, 3, LIST(1000, 60, 10), NULL, LIST(55, 55, 10));
+	assert_shares(120, 3, LIST(1000, 50, 10), NULL, LIST(60, 50, 10));
+	assert_shares(120, 5, LIST(100, 1, 38, 5, 25), NULL, LIST(51, 1, 38, 5, 25));
+}
+
+static void test_all_get_what_they_want_when_there_is_enough(void **state)
+{
+	(void)state;
+	assert_shares(100, 3, LIST(50, 30, 20), NULL, LIST(50, 30, 20));
+	assert_shares(UINT32_MAX, 2, LIST(4096, 1), LIST(1, 1000), LIST(4096, 1));
+	assert_shares(7, 1, LIST(100), NULL, LIST(7));
+	assert_shares(7, 3, LIST(0, 7, 0), NULL, LIST(0, 7, 0));
+}
+
+static void test_weights_divide_what_is_contended(void **state)
+{
+	(void)state;
+	assert_shares(120, 2, LIST(1000, 1000), LIST(1, 2), LIST(40, 80));
+	assert_shares(120, 3, LIST(1000, 1000, 22), LIST(3, 1, 1), LIST(74, 24, 22));
+	assert_shares(100, 2, LIST(1000, 10), LIST(1, 1000), LIST(90, 10));
+	assert_shares(1001, 2, LIST(4096, 4096), LIST(1000, 1), LIST(1000, 1));
+}
+
+static void test_remainders_go_one_by_one_in_order_of_sequence(void **state)
+{
+	(void)state;
+	assert_shares(11, 3, LIST(100, 100, 100), NULL, LIST(4, 4, 3));
+	assert_shares(10, 3, LIST(100, 100, 100), NULL, LIST(4, 3, 3));
+	/* Who has what he wants does not stand in that line. */
+	assert_shares(12, 4, LIST(2, 100, 100, 100), NULL, LIST(2, 4, 3, 3));
+}
+
+static void test_more_hosts_than_partitions_are_served_in_order_of_sequence(void **state)
+{
+	struct claim claims[CLAIMS_MAX];
+
+	(void)state;
+	for (uint32_t i = 0; i < CLAIMS_MAX; i++)
+		claims[i] = (struct claim){1 + i % 3, 1, CLAIMS_MAX - i, UINT32_MAX};
+	share_divide(claims, CLAIMS_MAX, 20);
+	for (uint32_t i = 0; i < CLAIMS_MAX; i++)
+		assert_int_equal(claims[i].gets, claims[i].sequence <= 20);
+}
+
+static void test_of_nothing_everybody_gets_nothing(void **state)
+{
+	struct claim one = {5, 1, 1, UINT32_MAX};
+
+	(void)state;
+	assert_shares(0, 3, LIST(1000, 1, 0), LIST(1, 1000, 7), LIST(0, 0, 0));
+	share_divide(&one, 0, 100);
+	assert_int_equal(one.gets, UINT32_MAX);
+}
+
+static void test_the_largest_numbers_do_not_overflow(void **state)
+{
+	struct claim claims[CLAIMS_MAX];
+	uint64_t sum = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < CLAIMS_MAX; i++)
+		claims[i] = (struct claim){UINT32_MAX, 1000, UINT64_MAX - i, 0};
+	share_divide(claims, CLAIMS_MAX, UINT32_MAX);
+	for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
+		sum += claims[i].gets;
+		assert_in_range(claims[i].gets, UINT32_MAX / CLAIMS_MAX,
+				UINT32_MAX / CLAIMS_MAX + 1);
+	}
+	assert_int_equal(sum, UINT32_MAX);
+}
+
+/* Some claims, few or many, of alike or very different weights, with sequences in no order. */
+static uint32_t draw_claims(struct claim *claims, uint32_t most_weight)
+{
+	uint32_t count = 1 + draw(draw(2) ? 6 : 40), most = 1 + draw(draw(2) ? 10 : 400);
+
+	for (uint32_t i = 0; i < count; i++)
+		claims[i] = (struct claim){draw(most + 1), 1 + draw(most_weight), 3 * i + 1, 0};
+	for (uint32_t i = count; i > 1; i--) {
+		uint32_t j = draw(i);
+		uint64_t sequence = claims[i - 1].sequence;
+
+		claims[i - 1].sequence = claims[j].sequence;
+		claims[j].sequence = sequence;
+	}
+	return count;
+}
+
+/* Whether @a, who has @a_gets, should have the next unit before @b: who has less of his weight. */
+static bool is_before(const struct claim *a, uint32_t a_gets, const struct claim *b,
+		      uint32_t b_gets)
+{
+	uint64_t left = (uint64_t)a_gets * b->weight, right = (uint64_t)b_gets * a->weight;
+
+	return left != right ? left < right : a->sequence < b->sequence;
+}
+
+/* Unit by unit: each goes to the one who wants more and has the least. For equal weights. */
+static void fill(const struct claim *claims, uint32_t count, uint32_t capacity, uint32_t *gets)
+{
+	memset(gets, 0, count * sizeof(*gets));
+	while (capacity--) {
+		uint32_t next = count;
+
+		for (uint32_t i = 0; i < count; i++) {
+			if (gets[i] < claims[i].wanted &&
+			    (next == count ||
+			     is_before(&claims[i], gets[i], &claims[next], gets[next])))
+				next = i;
+		}
+		if (next == count)
+			return;
+		gets[next]++;
+	}
+}
+
+static void test_equal_weights_share_as_if_filled_unit_by_unit(void **state)
+{
+	struct claim claims[CLAIMS_MAX];
+	uint32_t gets[CLAIMS_MAX];
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+		uint64_t order[CLAIMS_MAX];
+		uint32_t count, capacity;
+
+		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+		count = draw_claims(claims, 1);
+		capacity = draw(600);
+		fill(claims, count, capacity, gets);
+		for (uint32_t i = 0; i < count; i++)
+			order[i] = claims[i].sequence;
+		share_divide(claims, count, capacity);
+		for (uint32_t i = 0; i < count; i++) {
+			if (find(claims, count, order[i])->gets != gets[i])
+				fail_msg("seed %llu: claim %llu gets %u, not %u",
+					 (unsigned long long)seed, (unsigned long long)order[i],
+					 find(claims, count, order[i])->gets, gets[i]);
+		}
+	}
+}
+
+/*
+ * Of two who get less than they want, or of one who does and any other, nobody has more than a unit
+ * beyond his part: that is max-min.
+ */
+static void assert_fair(const struct claim *claims, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (claims[i].gets == claims[i].wanted)
+			continue;
+		for (uint32_t j = 0; j < count; j++) {
+			if (claims[j].gets)
+				assert_true((uint64_t)(claims[j].gets - 1) * claims[i].weight <
+					    (uint64_t)(claims[i].gets + 1) * claims[j].weight);
+		}
+	}
+}
+
+static void test_shares_have_the_right_sum_stay_in_bounds_and_are_fair(void **state)
+{
+	struct claim claims[CLAIMS_MAX];
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+		uint64_t wanted = 0, sum = 0;
+		uint32_t count, capacity;
+
+		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+		count = draw_claims(claims, draw(2) ? 4 : 1000);
+		capacity = draw(600);
+		share_divide(claims, count, capacity);
+		for (uint32_t i = 0; i < count; i++) {
+			assert_true(claims[i].gets <= claims[i].wanted);
+			wanted += claims[i].wanted;
+			sum += claims[i].gets;
+		}
+		assert_int_equal(sum, wanted < capacity ? wanted : capacity);
+		assert_fair(claims, count);
+	}
+}
+
+static void test_the_order_in_which_claims_are_seen_does_not_matter(void **state)
+{
+	struct claim one[CLAIMS_MAX], other[CLAIMS_MAX];
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+		uint32_t count, capacity;
+
+		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
+		count = draw_claims(one, draw(2) ? 1 : 1000);
+		capacity = draw(600);
+		for (uint32_t i = 0; i < count; i++) {
+			uint32_t j = draw(i + 1);
+
+			other[i] = other[j];
+			other[j] = one[i];
+		}
+		share_divide(one, count, capacity);
+		share_divide(other, count, capacity);
+		for (uint32_t i = 0; i < count; i++)
+			assert_int_equal(find(other, count, one[i].sequence)->gets, one[i].gets);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_the_published_cases_come_out_as_published),
+		cmocka_unit_test(test_all_get_what_they_want_when_there_is_enough),
+		cmocka_unit_test(test_weights_divide_what_is_contended),
+		cmocka_unit_test(test_remainders_go_one_by_one_in_order_of_sequence),
+		cmocka_unit_test(test_more_hosts_than_partitions_are_served_in_order_of_sequence),
+		cmocka_unit_test(test_of_nothing_everybody_gets_nothing),
+		cmocka_unit_test(test_the_largest_numbers_do_not_overflow),
+		cmocka_unit_test(test_equal_weights_share_as_if_filled_unit_by_unit),
+		cmocka_unit_test(test_shares_have_the_right_sum_stay_in_bounds_and_are_fair),
+		cmocka_unit_test(test_the_order_in_which_claims_are_seen_does_not_matter),
+	};
+
+	return cmocka_run_group_tests_name("share", tests, NULL, NULL);
+}
