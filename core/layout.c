@@ -77,6 +77,7 @@ static void hosts_found(void *pointer, struct request *request)
 	} else if (request->answer == ANSWER_OK) {
 		fleet->state = FLEET_LOADING;
 		fleet->follow_all = true;
+		fleet->follow_ns = 0;
 		follow_begin(fleet);
 	} else if (request->answer == ANSWER_DENIED) {
 		refuse(fleet, "the coordinator denies access to its nodes");

@@ -2,6 +2,8 @@
 #include "fs/metrics.h"
 #include "fs/channel.h"
 
+#include "core/fleet.h"
+
 #include "fs/loop.h"
 
 #include <errno.h>
@@ -178,15 +180,69 @@ static void print_daemon(FILE *out, double limiters, double waiters, double up)
 			own[i].name, own[i].name, own[i].value);
 }
 
+/* What the host does in its fleet, copied under the lock. */
+struct fleet_sample {
+	bool there;
+	struct fleet_counters counters;
+	double leases, right, degraded, connected;
+};
+
+static void sample_fleet(const struct daemon *daemon, struct fleet_sample *sample)
+{
+	const struct fleet *fleet = daemon->fleet;
+
+	*sample = (struct fleet_sample){.there = fleet};
+	if (!fleet)
+		return;
+	sample->counters = *fleet_counters(fleet);
+	sample->leases = fleet_leases(fleet);
+	sample->right = (double)fleet_right_ns(fleet) / (double)NSEC_PER_SEC;
+	sample->degraded = fleet_is_degraded(fleet);
+	sample->connected = fleet_is_connected(fleet) && fleet_state(fleet) == FLEET_READY;
+}
+
+static void print_fleet(FILE *out, const struct fleet_sample *sample)
+{
+	const struct {
+		const char *name;
+		const char *help;
+		double value;
+	} gauges[] = {
+		{"leases", "Partitions that this host leases", sample->leases},
+		{"right_seconds", "Seconds that its right to them lasts", sample->right},
+		{"degraded", "1: it does without the coordinator", sample->degraded},
+		{"ready", "1: it can take leases", sample->connected},
+	};
+
+	if (!sample->there)
+		return;
+	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
+		fprintf(out,
+			"# HELP ratefs_fleet_%s %s.\n# TYPE ratefs_fleet_%s gauge\n"
+			"ratefs_fleet_%s %.15g\n",
+			gauges[i].name, gauges[i].help, gauges[i].name, gauges[i].name,
+			gauges[i].value);
+	for (size_t i = 0; i < FLEET_COUNTER_COUNT; i++) {
+		const char *name = fleet_counter_name(i);
+
+		fprintf(out,
+			"# HELP ratefs_fleet_%s_total %s, as in status.\n"
+			"# TYPE ratefs_fleet_%s_total counter\nratefs_fleet_%s_total %" PRIu64 "\n",
+			name, name, name, name, fleet_counter(&sample->counters, i));
+	}
+}
+
 /* The whole page; @page is what it is for, NULL when nobody can go away meanwhile. Locks. */
 static int print_page(FILE *out, struct daemon *daemon, const struct page *page)
 {
 	struct samples samples = {.entry_count = stat_count()};
 	double limiters, waiters, up;
 	uint32_t chain = 0, chains;
+	struct fleet_sample fleet;
 	int err = 0;
 
 	daemon_lock(daemon);
+	sample_fleet(daemon, &fleet);
 	limiters = daemon->engine.tree.count;
 	waiters = daemon->engine.waiting;
 	up = (double)(clock_ns() - daemon->engine.began_ns) / (double)NSEC_PER_SEC;
@@ -195,6 +251,7 @@ static int print_page(FILE *out, struct daemon *daemon, const struct page *page)
 	while (!err && chain < chains)
 		err = collect_some(daemon, page, &samples, &chain, chains);
 	print_daemon(out, limiters, waiters, up);
+	print_fleet(out, &fleet);
 	for (size_t i = 0; !err && samples.count && i < samples.entry_count; i++)
 		print_stat(out, &samples, i, &samples.all[0]->entries[i]);
 	for (uint32_t i = 0; i < samples.count; i++) {
