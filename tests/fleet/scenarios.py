@@ -1,0 +1,932 @@
+"""
+What a fleet has to get through, a function each; its name is the sentence that is tested. Those
+marked `beside` leave the servers alone and run beside one another, those marked `alone` have them
+to themselves.
+"""
+import base64
+import contextlib
+import hashlib
+import os
+import random
+import re
+import resource
+import time
+
+import checker
+import zk
+from ensemble import Ensemble
+from host import (Failed, Fleet, RENEWAL_S, REPLACED_S, RIGHT_S, SESSION_S, SLACK_S, TICK_S,
+                  eventually, expect, gone,
+                  quarantine_s)
+from links import CENTRE, NOBODY, Proxy, command
+
+SCENARIOS = []
+BACK_S = SESSION_S + RENEWAL_S + 2 * quarantine_s() + SLACK_S  # who was cut off takes part again
+CLEAN_S = 5.0  # far less than REPLACED_S: what was given back is granted elsewhere
+ANSWER_READ_S, ANSWER_WRITE_S = 0.5, 2.5
+
+
+def scenario(beside, limit_s=80):
+    def mark(function):
+        SCENARIOS.append((function, beside, limit_s))
+        return function
+    return mark
+
+
+def beside(function):
+    return scenario(True)(function)
+
+
+def alone(function):
+    return scenario(False)(function)
+
+
+class Scene:
+    """What one scenario uses, and the end of it."""
+
+    def __init__(self, folder, binary, client_program, ensemble):
+        self.folder, self.binary = folder, binary
+        self.client_program, self.ensemble = client_program, ensemble
+        self.fleets, self.ends = [], []
+
+    def fleet(self, hosts=0, ensemble=None, **options):
+        fleet = Fleet(self.folder, self.binary, self.client_program, ensemble or self.ensemble,
+                      **options)
+        self.fleets.append(fleet)
+        for _ in range(hosts):
+            fleet.host()
+        return fleet
+
+    def loaded(self, hosts=3, rate=100, count=10, ensemble=None, options=None, **limiter):
+        """A fleet under greedy load that uses its whole capacity."""
+        fleet = self.fleet(hosts, ensemble, options=options)
+        fleet.limiter(rate, count, **limiter)
+        fleet.load()
+        fleet.await_rate(rate, 20)
+        return fleet
+
+    def proxy(self, server):
+        proxy = Proxy(server.address)
+        self.ends.append(proxy.close)
+        return proxy
+
+    def finish(self):
+        """All that runs ends cleanly, and no more was granted than may be."""
+        for fleet in self.fleets:
+            for host in fleet.hosts:
+                host.end_readers()
+            for host in fleet.hosts:
+                if host.daemon:
+                    expect(host.running(),
+                           f"{host.name} ended by itself, status {host.daemon.poll()}: {host.said()[-400:]}")
+                    host.stop()
+            fleet.check()
+
+    def remove(self):
+        for fleet in self.fleets:
+            fleet.remove()
+        for end in self.ends:
+            with contextlib.suppress(Exception):
+                end()
+
+
+def servers(scene):
+    return [server.place for server in scene.ensemble]
+
+
+def stopped_at(fleet, host, cut):
+    """No read that @host issued after its right must have ended was granted."""
+    late = [g for g in fleet.grants() if g.host == host.name
+            and g.issued > (cut + RIGHT_S) * checker.SECOND + 10_000_000]
+    expect(not late,
+           f"{host.name} granted {len(late)} tokens when it had been cut off for {RIGHT_S:g} s" +
+           (f", the last {late[-1].issued / checker.SECOND - cut:.3f} s after" if late else ""))
+
+
+# The checker, and the daemons' own bound.
+
+@beside
+def two_daemons_that_know_nothing_of_each_other_are_found_out(scene):
+    fleet = scene.fleet(options=[])
+    for name in ("h1", "h2"):
+        host = fleet.host(name, source="local")
+        host.mkdir("l")
+        host.write("l/rate", "50/s")
+    fleet.bounds["l"] = checker.Bound(50, 20)
+    fleet.load()
+    eventually(20, fleet.violations, "the checker finds that the rate is exceeded")
+    fleet.bounds["l"] = checker.Bound(100, 2)
+
+
+@beside
+def sixteen_readers_of_one_daemon_raise_no_alarm(scene):
+    fleet = scene.fleet(options=[])
+    host = fleet.host(source="local")
+    host.mkdir("l")
+    host.write("l/rate", "500/s")
+    fleet.bounds["l"] = checker.Bound(500, 1)
+    fleet.load(files=["l/token"] * 15 + ["l/partitions/3/token"])
+    time.sleep(5)
+    expect(fleet.rate() > 400, f"{fleet.rate():.0f}/s of 500/s")
+
+
+# Sharing.
+
+@beside
+def three_greedy_hosts_share_one_rate(scene):
+    fleet = scene.loaded(rate=120, count=12)
+    eventually(15, lambda: all(3 <= len(host.held()) <= 5 for host in fleet.hosts), fleet.where)
+    expect(sorted(sum((host.held() for host in fleet.hosts), [])) != [], "partitions are held")
+
+
+@beside
+def who_wants_little_gets_it_and_the_others_share_the_rest(scene):
+    fleet = scene.fleet(3)
+    fleet.limiter(120, 12)
+    fleet.load(*fleet.hosts[:2])
+    fleet.load(fleet.hosts[2], files=["l/token"], work_us=100_000)
+    eventually(20, lambda: fleet.rate([fleet.hosts[2]], 3) > 6
+               and all(fleet.rate([h], 3) > 40 for h in fleet.hosts[:2]),
+               lambda: str([round(fleet.rate([h], 3)) for h in fleet.hosts]))
+
+
+@beside
+def a_host_of_weight_three_gets_three_times_as_much(scene):
+    fleet = scene.fleet()
+    fleet.host("h1")
+    fleet.host("h2", "weight=3")
+    fleet.limiter(200, 20)
+    fleet.load()
+    eventually(25, lambda: len(fleet.hosts[1].held()) in (14, 15, 16)
+               and len(fleet.hosts[0].held()) in (4, 5, 6), fleet.where)
+
+
+@beside
+def more_hosts_than_partitions_take_turns(scene):
+    fleet = scene.fleet(4)
+    fleet.limiter(40, 2, lease="2s")
+    fleet.load()
+    eventually(40, lambda: {g.host for g in fleet.grants()} == {h.name for h in fleet.hosts},
+               lambda: f"only {sorted({g.host for g in fleet.grants()})} have got anything")
+
+
+@beside
+def an_idle_host_is_served_from_its_reserve_while_others_are_greedy(scene):
+    fleet = scene.fleet(2)
+    fleet.limiter(100, 8, more=[("partitions/reserve", "10/s hosts=2")])
+    fleet.bounds["l"].burst += 2
+    fleet.load(fleet.hosts[0])
+    fleet.await_rate(90, 20)
+    eventually(REPLACED_S, lambda: any([fleet.hosts[1].read(f"l/partitions/r{n}/{file}")
+                                        for file in ("holder", "state")] == ["h2", "reserved"]
+                                       for n in (0, 1)), "h2 holds a reserve")
+    time.sleep(0.5)
+    answer = fleet.hosts[1].ask("read", "l/token")
+    expect(answer.ok and answer.seconds < 1,
+           f"the first token of h2: {answer.result} after {answer.seconds:.3f} s")
+
+
+@beside
+def takes_of_several_tokens_keep_the_bound(scene):
+    fleet = scene.fleet(3)
+    fleet.limiter(100, 10, burst=20)
+    fleet.takes(15)
+    fleet.load(files=["l/take/15", "l/take/2", "l/token"])
+    fleet.await_rate(100, 20)
+    fleet.hosts[0].kill()
+    fleet.await_rate(100, REPLACED_S, fleet.hosts[1:])
+
+
+@beside
+def a_token_of_a_child_is_a_token_of_its_parent_on_all_hosts(scene):
+    fleet = scene.fleet(2)
+    fleet.limiter(60, 6)
+    fleet.limiter(50, 5, name="l/a")
+    fleet.limiter(50, 5, name="l/b")
+    fleet.load(files=["l/a/token", "l/b/token"])
+    fleet.await_rate(60, 20)
+
+
+@beside
+def no_partition_is_used_by_two_when_partitions_are_read_one_by_one(scene):
+    fleet = scene.fleet(3)
+    fleet.limiter(200, 4, lease="2s", shares=True)
+    fleet.load(files=[f"l/partitions/{n}/token" for n in range(4)])
+    fleet.await_rate(200, 20)
+    fleet.hosts[0].kill()
+    fleet.await_rate(200, REPLACED_S, fleet.hosts[1:])
+    expect(checker.handovers(fleet.grants()) > 0, "no partition has changed hands")
+
+
+@beside
+def a_steady_fleet_writes_once_a_renewal_period_and_host(scene):
+    fleet = scene.loaded(2, lease="60s")
+    time.sleep(8)  # shares have settled
+
+    def versions(client):
+        return {name: client.get(f"{fleet.path}/h/{name}")[1].version
+                for name in client.children(f"{fleet.path}/h")}
+    with scene.ensemble.client() as client:
+        before, begun, tokens = versions(client), time.monotonic(), fleet.granted(since=0)
+        time.sleep(9)
+        after, took = versions(client), time.monotonic() - begun
+        tokens = fleet.granted(since=0) - tokens
+    writes = sum(after[name] - before[name] for name in after if name in before)
+    expect(len(before) == len(after) == 2, f"hosts: {before}, {after}")
+    expect(writes <= 2 * (took / RENEWAL_S * 1.5 + 2),
+           f"{writes} transactions of 2 hosts in {took:.1f} s for {tokens} tokens")
+
+
+# Settings.
+
+@beside
+def settings_written_on_one_host_reach_the_others(scene):
+    fleet = scene.fleet(3)
+    fleet.limiter(100, 10)
+    for writer, file, value in ((1, "rate", "70/s"), (2, "burst", "4"), (0, "mode", "shadow"),
+                                (1, "partitions/lease", "20s"),
+                                (2, "partitions/count", "5"), (0, "interval", "100ms"),
+                                (1, "degraded", "open")):
+        fleet.hosts[writer].write(f"l/{file}", value)
+        for host in fleet.hosts:
+            eventually(3, lambda: host.read(f"l/{file}") == value,
+                       lambda: f"{host.name}: {file} is {host.read(f'l/{file}')}, not {value}")
+    fleet.bounds.clear()
+
+
+@beside
+def a_limiter_made_renamed_protected_and_removed_is_seen_on_other_hosts(scene):
+    fleet = scene.fleet(2)
+    one, two = fleet.hosts
+    one.mkdir("a")
+    eventually(3, lambda: two.there("a/rate"), "h2 sees a")
+    two.mkdir("a/b")
+    eventually(3, lambda: one.there("a/b/rate"), "h1 sees a/b")
+    expect(one.ask("chmod", "a/b", "750").ok, "chmod a/b")
+    eventually(3, lambda: os.stat(f"{two.mount}/a/b").st_mode & 0o777 == 0o750,
+               "h2 sees the mode of a/b")
+    renamed = two.ask("rename", "a/b", f"{two.mount}/a/c")
+    expect(renamed.ok, f"mv a/b a/c: {renamed.result}")
+    eventually(3, lambda: one.there("a/c/rate") and not one.there("a/b"),
+               "h1 sees a/c instead of a/b")
+    expect(one.ask("rmdir", "a").result == "EBUSY", "rmdir of a limiter with children is EBUSY")
+    expect(one.ask("rmdir", "a/c").ok, "rmdir a/c")
+    eventually(3, lambda: not two.there("a/c"), "h2 sees that a/c is gone")
+    expect(two.ask("rmdir", "a").ok, "rmdir a")
+    eventually(3, lambda: not one.there("a"), "h1 sees that a is gone")
+
+
+@beside
+def settings_survive_when_every_host_has_left(scene):
+    fleet = scene.fleet(2)
+    fleet.limiter(30, 3)
+    fleet.hosts[0].write("l/degraded", "share:3")
+    config = fleet.hosts[0].read("l/config")
+    fleet.hosts[0].stop()
+    fleet.hosts[1].kill()
+    for host in fleet.hosts:
+        host.start()
+        expect(host.read("l/config") == config, f"{host.name}: {host.read('l/config')}")
+
+
+@beside
+def a_rate_lowered_while_a_host_is_cut_off_holds_after_the_quarantine(scene):
+    fleet = scene.loaded(3)
+    fleet.hosts[0].place.cut(*servers(scene))
+    answer = fleet.set_rate(fleet.hosts[1], 20)
+    expect(answer.ok, f"writing the rate: {answer.result}")
+    time.sleep(quarantine_s() + SESSION_S)
+    fleet.await_rate(20, REPLACED_S, fleet.hosts[1:])
+    expect(fleet.rate(fleet.hosts, 3) < 30,
+           f"{fleet.rate(fleet.hosts, 3):.0f}/s where 20/s are allowed")
+    fleet.hosts[0].place.heal()
+    eventually(BACK_S, lambda: fleet.hosts[0].read("l/rate") == "20/s",
+               "the host that was cut off has the new rate")
+    expect(fleet.set_rate(fleet.hosts[0], 60).ok, "raising the rate again")
+    fleet.await_rate(60, REPLACED_S)
+
+
+@beside
+def a_count_changed_while_a_host_is_cut_off_lets_no_partition_be_used_twice(scene):
+    fleet = scene.loaded(3)
+    fleet.hosts[0].place.cut(*servers(scene))
+    time.sleep(1)
+    fleet.hosts[1].write("l/partitions/count", "4")
+    second = fleet.hosts[2].ask("write", "l/partitions/count", "5")
+    expect(second.result in ("OK", "EBUSY"), f"a second change in the quarantine: {second.result}")
+    fleet.await_rate(100, REPLACED_S + quarantine_s(), fleet.hosts[1:])
+    fleet.hosts[0].place.heal()
+    eventually(BACK_S, lambda: fleet.rate([fleet.hosts[0]]) > 10,
+               "the host that was cut off takes part again")
+
+
+# Processes.
+
+@beside
+def what_a_killed_host_held_is_granted_elsewhere_in_time(scene):
+    fleet = scene.loaded(3)
+    fleet.hosts[0].kill()
+    fleet.await_rate(100, REPLACED_S, fleet.hosts[1:])
+    names = [line.split()[0] for line in fleet.hosts[1].read("hosts").splitlines()]
+    expect(sorted(names) == ["h2", "h3"], f"hosts: {names}")
+    fleet.hosts[0].start()
+    eventually(REPLACED_S, lambda: fleet.rate([fleet.hosts[0]]) > 10,
+               "the host that was killed takes part again")
+
+
+@beside
+def when_half_the_hosts_die_the_others_use_everything(scene):
+    fleet = scene.loaded(4)
+    for host in fleet.hosts[:2]:
+        host.kill()
+    fleet.await_rate(100, REPLACED_S, fleet.hosts[2:])
+
+
+@beside
+def when_all_hosts_die_at_once_they_start_again(scene):
+    fleet = scene.loaded(2)
+    for host in fleet.hosts:
+        host.kill()
+    time.sleep(SESSION_S + TICK_S)
+    for host in fleet.hosts:
+        host.start()
+    fleet.await_rate(100, RENEWAL_S + quarantine_s() + SLACK_S)
+
+
+@beside
+def a_host_frozen_for_longer_than_its_right_wakes_up_without_it(scene):
+    fleet = scene.loaded(3)
+    fleet.hosts[0].freeze()
+    fleet.await_rate(100, REPLACED_S, fleet.hosts[1:])
+    time.sleep(1)
+    fleet.hosts[0].thaw()
+    eventually(BACK_S, lambda: fleet.rate([fleet.hosts[0]]) > 10,
+               "the host that was frozen takes part again")
+
+
+@beside
+def pauses_of_any_length_let_no_partition_be_used_twice(scene):
+    fleet = scene.loaded(2, count=4, lease="1s")
+    source = random.Random()
+    for turn in range(7):
+        host = fleet.hosts[turn % 2]
+        host.freeze()
+        time.sleep(source.uniform(0, RIGHT_S + 1))
+        host.thaw()
+        time.sleep(source.uniform(0, 1))
+    fleet.await_rate(100, BACK_S)
+
+
+@beside
+def a_host_whose_other_threads_are_stopped_stops_granting_in_time(scene):
+    fleet = scene.loaded(2)
+    begun = time.monotonic()
+    fleet.hosts[0].freeze_thread(RIGHT_S + SESSION_S)
+    stopped = [g for g in fleet.grants() if g.host == "h1"
+               and g.issued > (begun + RIGHT_S + 1) * checker.SECOND
+               and g.returned < (begun + RIGHT_S + SESSION_S) * checker.SECOND]
+    expect(not stopped, f"{len(stopped)} tokens granted after the right had ended")
+    eventually(BACK_S, lambda: fleet.rate([fleet.hosts[0]]) > 10, "the host takes part again")
+
+
+@beside
+def a_host_without_a_free_descriptor_waits_for_one(scene):
+    fleet = scene.loaded(2)
+    host = fleet.hosts[0]
+    soft, hard = resource.prlimit(host.daemon.pid, resource.RLIMIT_NOFILE)
+    host.place.cut(*servers(scene))
+    time.sleep(2)
+    resource.prlimit(host.daemon.pid, resource.RLIMIT_NOFILE, (4, hard))
+    host.place.heal()
+    time.sleep(RIGHT_S)
+    expect(host.running() and host.ask("read", "status").ok,
+           f"{host.name} does not answer: {host.said()[-300:]}")
+    resource.prlimit(host.daemon.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    eventually(BACK_S, lambda: fleet.rate([host]) > 10,
+               lambda: f"the host takes part again: {fleet.where()}")
+
+
+@beside
+def a_host_that_is_stopped_gives_its_share_back_at_once(scene):
+    fleet = scene.loaded(2)
+    fleet.hosts[0].stop()
+    fleet.await_rate(100, CLEAN_S, fleet.hosts[1:])
+    errors = {failure[4] for failure in fleet.failures() if failure[2] == "h1"}
+    expect("ESHUTDOWN" in errors, f"blocked readers got {errors}")
+
+
+@beside
+def a_host_that_is_unmounted_by_force_gives_its_share_back_at_once(scene):
+    fleet = scene.loaded(2)
+    host = fleet.hosts[0]
+    for words in (["-f"], ["-l"]):
+        with contextlib.suppress(RuntimeError):
+            command("umount", *words, host.mount)
+    host.ended()
+    fleet.await_rate(100, CLEAN_S, fleet.hosts[1:])
+
+
+@beside
+def two_daemons_with_one_host_name_are_two_hosts(scene):
+    fleet = scene.fleet(1)
+    twin = fleet.host("twin", start=False)
+    twin.called = "h1"
+    twin.start()
+    fleet.limiter(100, 10)
+    fleet.load()
+    eventually(20, lambda: all(fleet.rate([host]) > 20 for host in fleet.hosts), fleet.where)
+    fleet.hosts[0].kill()
+    fleet.await_rate(100, REPLACED_S, [twin])
+
+
+@beside
+def a_second_host_with_other_constants_follows_the_fleet(scene):
+    fleet = scene.fleet(1)
+    fleet.options = ["right=20s", "session=12s"]
+    fleet.host()
+    fleet.limiter(100, 10)
+    fleet.load()
+    fleet.await_rate(100, 20)
+    fleet.hosts[1].place.cut(*servers(scene))
+    cut = time.monotonic()
+    time.sleep(RIGHT_S + 3)
+    stopped_at(fleet, fleet.hosts[1], cut)
+
+
+# Links.
+
+def cut_off(scene, **ways):
+    fleet = scene.loaded(3)
+    host = fleet.hosts[0]
+    events = host.follow("events")
+    host.place.cut(*servers(scene), **ways)
+    cut = time.monotonic()
+    fleet.await_rate(100, REPLACED_S, fleet.hosts[1:])
+    eventually(RIGHT_S, lambda: time.monotonic() > cut + RIGHT_S + 1, "")
+    stopped_at(fleet, host, cut)
+    state = host.status()["coordinator"]
+    host.place.heal()
+    eventually(BACK_S, lambda: fleet.rate([host]) > 10,
+               lambda: f"{host.name} takes part again: {fleet.where()}")
+    expect(host.status()["coordinator"] != state, f"status says '{state}', cut off or not")
+    with open(events) as file:
+        told = file.read()
+    expect(re.search("lapse|degraded|right", told), f"events say nothing of it: {told[-300:]}")
+
+
+@beside
+def a_host_cut_off_stops_by_itself_and_resumes(scene):
+    cut_off(scene)
+
+
+@beside
+def a_host_whose_requests_are_lost_stops_by_itself_and_resumes(scene):
+    cut_off(scene, back=False)
+
+
+@beside
+def a_host_whose_answers_are_lost_stops_by_itself_and_resumes(scene):
+    cut_off(scene, out=False)
+
+
+@beside
+def a_host_cut_off_grants_its_part_of_the_rate_with_degraded_share(scene):
+    fleet = scene.loaded(2, more=[("degraded", "share:4")])
+    host = fleet.hosts[0]
+    host.place.cut(*servers(scene))
+    fleet.bounds["l"].set(100 + 25, time.monotonic_ns(),
+                          time.monotonic_ns())  # what the operator vouches for
+    time.sleep(RIGHT_S + 1)
+    eventually(10, lambda: 18 <= fleet.rate([host], 3) <= 27,
+               lambda: f"{fleet.rate([host], 3):.0f}/s where a quarter of 100/s is due")
+    expect("degraded" in host.read("status"), "status says that it is degraded")
+    host.place.heal()
+    eventually(BACK_S, lambda: fleet.rate([host]) > 30, "the host has its share again")
+
+
+@beside
+def a_host_cut_off_grants_everything_with_degraded_open(scene):
+    fleet = scene.loaded(2, more=[("degraded", "open")])
+    fleet.bounds.clear()
+    host = fleet.hosts[0]
+    host.place.cut(*servers(scene))
+    eventually(RIGHT_S + 5, lambda: fleet.rate([host]) > 300,
+               lambda: f"{fleet.rate([host]):.0f}/s of an open limiter")
+    host.place.heal()
+    eventually(BACK_S, lambda: fleet.rate([host]) < 110, "the host keeps to the rate again")
+
+
+@beside
+def answers_that_are_lost_at_any_moment_are_cleared_up(scene):
+    fleet = scene.fleet()
+    proxy = scene.proxy(scene.ensemble.servers[0])
+    fleet.host(source=f"zk://{CENTRE}:{proxy.address[1]}{fleet.path}")
+    fleet.host()
+    fleet.limiter(100, 10, lease="1s")
+    fleet.load()
+    fleet.await_rate(100, 20)
+    for _ in range(6):
+        proxy.lose_answers = True
+        time.sleep(random.uniform(0.2, 1.5))
+        proxy.drop()
+        proxy.lose_answers = False
+        time.sleep(random.uniform(0.5, 2))
+    eventually(BACK_S, lambda: fleet.rate([fleet.hosts[0]]) > 10, "the host takes part again")
+    fleet.await_rate(100, BACK_S)
+
+
+@beside
+def answers_that_come_late_cost_no_capacity(scene):
+    fleet = scene.fleet()
+    proxy = scene.proxy(scene.ensemble.servers[1])
+    fleet.host(source=f"zk://{CENTRE}:{proxy.address[1]}{fleet.path}")
+    fleet.host()
+    fleet.limiter(100, 10)
+    fleet.load()
+    fleet.await_rate(100, 20)
+    proxy.delay_s = 0.15
+    begun = time.monotonic()
+    time.sleep(8)
+    tokens = fleet.granted(since=begun)
+    expect(tokens > 600, f"{tokens} tokens in 8 s of 100/s")
+    expect(fleet.rate([fleet.hosts[0]]) > 20, "the slow host has its share")
+
+
+@beside
+def a_session_that_moves_to_another_server_keeps_what_it_holds(scene):
+    fleet = scene.fleet()
+    proxies = [scene.proxy(server) for server in scene.ensemble.servers[:2]]
+    host = fleet.host(source="zk://" + ",".join(f"{CENTRE}:{p.address[1]}"
+                                                for p in proxies) + fleet.path)
+    fleet.limiter(100, 10)
+    fleet.load()
+    fleet.await_rate(100, 20)
+    time.sleep(1)
+    before = host.status().get("session")
+    begun = time.monotonic()
+    for proxy in proxies * 2:
+        proxy.refuse = True
+        proxy.drop()
+        time.sleep(2.5)
+        proxy.refuse = False
+    expect(host.status().get("session") == before,
+           f"session {before} has become {host.status().get('session')}")
+    tokens = fleet.granted(since=begun)
+    expect(tokens > 800, f"{tokens} tokens in 10 s of 100/s")
+
+
+@beside
+def a_dead_server_and_a_name_that_does_not_resolve_are_passed_over(scene):
+    fleet = scene.fleet()
+    address = scene.ensemble.servers[2].place.address
+    fleet.host(source=f"zk://{NOBODY}:2181,nowhere.invalid:2181,{address}:2181{fleet.path}")
+    fleet.host(source=f"zk://nowhere.invalid,zk1,zk2:2181{fleet.path}")
+    fleet.limiter(100, 10)
+    fleet.load()
+    fleet.await_rate(100, 20)
+    eventually(15, lambda: all(fleet.rate([h]) > 20 for h in fleet.hosts), fleet.where)
+
+
+@beside
+def without_a_coordinator_a_mount_fails_after_ten_seconds_and_names_what_it_tried(scene):
+    fleet = scene.fleet()
+    host = fleet.host(start=False)
+    begun = time.monotonic()
+    host.launch(source=f"zk://{NOBODY}:2181,{CENTRE}:9/nothing")
+    expect(gone(host.daemon.pid, 20), "still trying after 20 s")
+    status, took = host.daemon.wait(), time.monotonic() - begun
+    host.daemon = None
+    expect(status == 1 and took > 8, f"exit status {status} after {took:.1f} s")
+    expect(NOBODY in host.said() and CENTRE in host.said(), f"it says: {host.said()}")
+
+
+@beside
+def with_nowait_a_mount_is_there_before_the_coordinator(scene):
+    fleet = scene.fleet()
+    proxy = scene.proxy(scene.ensemble.servers[0])
+    proxy.refuse = True
+    host = fleet.host("h1", "nowait", source=f"zk://{CENTRE}:{proxy.address[1]}{fleet.path}")
+    state = host.status()["coordinator"]
+    made = host.ask("mkdir", "l")
+    expect(made.result in ("EAGAIN", "ETIMEDOUT") and made.seconds < ANSWER_WRITE_S,
+           f"mkdir: {made.result} after {made.seconds:.1f} s")
+    proxy.refuse = False
+    eventually(15, lambda: host.status()["coordinator"] != state,
+               f"status goes on saying '{state}'")
+    eventually(10, lambda: host.ask("mkdir", "l").result in ("OK", "EEXIST"),
+               "mkdir with the coordinator")
+    host.write("l/rate", "50/s")
+    fleet.bounds["l"] = checker.Bound(50, 20)
+    fleet.load()
+    fleet.await_rate(50, 15)
+
+
+# Operators.
+
+@beside
+def a_path_of_several_names_is_made_where_it_is_missing(scene):
+    fleet = scene.fleet(path="/deep/er/and/deeper")
+    fleet.host()
+    fleet.host()
+    fleet.limiter(100, 10)
+    fleet.load()
+    fleet.await_rate(100, 20)
+    with scene.ensemble.client() as client:
+        expect(client.exists("/deep/er/and/deeper/v"), "the layout is where it was asked for")
+
+
+@beside
+def a_layout_of_another_version_is_refused(scene):
+    fleet = scene.fleet(1)
+    fleet.hosts[0].stop()
+    with scene.ensemble.client() as client:
+        client.set(f"{fleet.path}/v", b"4711")
+        before = {path: client.get(path)[1].mzxid for path in client.tree(fleet.path)}
+        host = fleet.hosts[0]
+        host.launch()
+        expect(gone(host.daemon.pid, 20), "it neither mounts nor ends")
+        status = host.daemon.wait()
+        host.daemon = None
+        expect(status == 1 and "version" in host.said(),
+               f"exit status {status}: {host.said()[-300:]}")
+        after = {path: client.get(path)[1].mzxid for path in client.tree(fleet.path)}
+        expect(before == after, "it has changed something all the same")
+
+
+@beside
+def without_authority_a_mount_is_refused_and_with_credentials_it_works(scene):
+    fleet = scene.fleet(path="/guarded")
+    digest = base64.b64encode(hashlib.sha1(b"fleet:secret").digest()).decode()
+    with scene.ensemble.client() as client:
+        client.create("/guarded", acl=[(31, "digest", f"fleet:{digest}")])
+    host = fleet.host(start=False)
+    host.launch()
+    expect(gone(host.daemon.pid, 20), "it neither mounts nor ends")
+    status = host.daemon.wait()
+    host.daemon = None
+    expect(status == 1 and "denie" in host.said(), f"exit status {status}: {host.said()[-300:]}")
+    with open(f"{fleet.folder}/credentials", "w") as file:
+        file.write("fleet:secret\n")
+    os.chmod(f"{fleet.folder}/credentials", 0o600)
+    host.start(f"credentials={fleet.folder}/credentials")
+    fleet.limiter(100, 10)
+    fleet.load()
+    fleet.await_rate(100, 20)
+    with scene.ensemble.client() as client:
+        try:
+            client.children("/guarded/h")
+            raise Failed("everybody may read what was made with credentials")
+        except zk.Refused as error:
+            expect(error.code == -102, str(error))
+
+
+def meddled(scene, folder, garbage, whole=True):
+    """An operator deletes all nodes of a folder, or writes garbage into them."""
+    fleet = scene.loaded(2, lease="2s")
+    fleet.host("spare")
+    with scene.ensemble.client() as client:
+        for turn in range(2):
+            root = f"{fleet.path}/{folder}"
+            nodes = [root] if folder == "g" else [n for n in client.tree(root) if n != root]
+            for node in reversed(nodes):
+                with contextlib.suppress(zk.Refused):
+                    if garbage:
+                        client.set(node, b"\xff\0garbage\n" * 40)
+                    else:
+                        client.delete(node)
+            if turn == 0:
+                time.sleep(random.uniform(0.2, 1))
+    for _ in range(3):
+        time.sleep(1)
+        for host in fleet.hosts:
+            expect(host.running(), f"{host.name} has ended: {host.said()[-300:]}")
+            answer = host.ask("read", "status")
+            expect(answer.ok and answer.seconds < 1,
+                   f"status of {host.name}: {answer.result} after {answer.seconds:.1f} s")
+    if whole:
+        fleet.await_rate(100, REPLACED_S + quarantine_s())
+    return fleet
+
+
+@beside
+def hosts_get_over_the_deletion_of_their_own_nodes(scene):
+    meddled(scene, "h", garbage=False)
+
+
+@beside
+def hosts_get_over_garbage_in_their_own_nodes(scene):
+    meddled(scene, "h", garbage=True)
+
+
+@beside
+def hosts_get_over_the_deletion_of_leases(scene):
+    meddled(scene, "l", garbage=False)
+
+
+@beside
+def hosts_get_over_garbage_in_leases(scene):
+    meddled(scene, "l", garbage=True)
+
+
+@beside
+def hosts_get_over_the_deletion_of_free_markers(scene):
+    fleet = meddled(scene, "f", garbage=False)
+    fleet.hosts[0].stop()
+    fleet.await_rate(100, REPLACED_S, fleet.hosts[1:])
+
+
+@beside
+def hosts_get_over_garbage_in_free_markers(scene):
+    fleet = meddled(scene, "f", garbage=True)
+    fleet.hosts[0].stop()
+    fleet.await_rate(100, REPLACED_S, fleet.hosts[1:])
+
+
+@beside
+def hosts_get_over_the_deletion_of_what_is_wanted(scene):
+    meddled(scene, "w", garbage=False)
+
+
+@beside
+def a_deleted_limiter_grants_nothing_twice(scene):
+    meddled(scene, "c", garbage=False, whole=False)
+
+
+@beside
+def garbage_in_a_limiter_grants_nothing_twice(scene):
+    meddled(scene, "c", garbage=True, whole=False)
+
+
+@beside
+def without_the_constants_nothing_is_granted_twice(scene):
+    meddled(scene, "g", garbage=False, whole=False)
+
+
+@beside
+def garbage_in_the_constants_grants_nothing_twice(scene):
+    meddled(scene, "g", garbage=True, whole=False)
+
+
+@scenario(beside=True, limit_s=150)
+def servers_restored_from_an_older_backup_are_joined_again(scene):
+    single = Ensemble(scene.folder, count=1, first=241)
+    scene.ends.append(single.remove)
+    server = single.servers[0]
+    server.start()
+    single.await_quorum()
+    fleet = scene.loaded(2, ensemble=single)
+    server.kill()
+    single.keep("backup")
+    server.start()
+    single.await_quorum()
+    fleet.await_rate(100, 40)
+    time.sleep(4)
+    server.kill()
+    single.bring_back("backup")
+    server.start()
+    single.await_quorum()
+    fleet.await_rate(100, 100)
+
+
+# Servers.
+
+def pinned(scene, *groups):
+    """A fleet with hosts that know only some of the servers each."""
+    fleet = scene.fleet()
+    for group in groups:
+        fleet.host(source="zk://" + ",".join(f"{s.place.address}:2181"
+                                             for s in group) + fleet.path)
+    fleet.limiter(100, 10)
+    fleet.load()
+    fleet.await_rate(100, 20)
+    eventually(20, lambda: all(fleet.rate([h]) > 10 for h in fleet.hosts), fleet.where)
+    return fleet
+
+
+def server_cut_off(scene, server, **ways):
+    rest = [s for s in scene.ensemble if s is not server]
+    fleet = pinned(scene, [server], rest, rest)
+    scene.ensemble.cut_off(server, **ways)
+    cut = time.monotonic()
+    fleet.await_rate(100, REPLACED_S + 8, fleet.hosts[1:])  # an election may come first
+    late = time.monotonic() - cut - RIGHT_S
+    if late < 1:
+        time.sleep(1 - late)
+    if ways.get("out", True) and ways.get("back", True):
+        stopped_at(fleet, fleet.hosts[0], cut)
+    server.place.heal()
+    eventually(BACK_S + 10, lambda: fleet.rate([fleet.hosts[0]]) > 10,
+               lambda: f"h1 takes part again: {fleet.where()}")
+
+
+@alone
+def hosts_of_a_follower_that_is_cut_off_stop_and_the_others_go_on(scene):
+    server_cut_off(scene, scene.ensemble.followers()[0])
+
+
+@alone
+def hosts_of_a_follower_that_hears_but_is_not_heard_are_replaced(scene):
+    server_cut_off(scene, scene.ensemble.followers()[-1], back=False)
+
+
+@alone
+def hosts_of_a_leader_that_is_cut_off_stop_and_the_others_go_on(scene):
+    server_cut_off(scene, scene.ensemble.leader())
+
+
+@alone
+def a_leader_that_is_killed_costs_little(scene):
+    fleet = scene.loaded(3, options=[])
+    leader = scene.ensemble.leader()
+    leader.kill()
+    begun = time.monotonic()
+    time.sleep(8)
+    tokens = fleet.granted(since=begun, until=begun + 8)
+    expect(tokens > 500, f"{tokens} tokens in 8 s of 100/s")
+    fleet.await_rate(100, 20)
+    leader.start()
+
+
+@alone
+def a_leader_that_hangs_costs_no_capacity_with_the_default_constants(scene):
+    fleet = scene.loaded(3, options=[])
+    begun = time.monotonic()
+    scene.ensemble.leader().freeze()
+    time.sleep(10)
+    tokens = fleet.granted(since=begun, until=begun + 10)
+    expect(tokens > 800, f"{tokens} tokens in 10 s of 100/s")
+    for server in scene.ensemble:
+        server.thaw()
+    fleet.await_rate(100, 20)
+
+
+@alone
+def a_rolling_restart_is_not_noticed(scene):
+    fleet = scene.loaded(3, options=[])
+    begun = time.monotonic()
+    for server in scene.ensemble:
+        server.kill()
+        server.start()
+        scene.ensemble.await_quorum(3)
+    took = time.monotonic() - begun
+    tokens = fleet.granted(since=begun)
+    expect(tokens > 70 * took, f"{tokens} tokens in {took:.1f} s of 100/s")
+    fleet.await_rate(100, 20)
+
+
+@scenario(beside=False, limit_s=120)
+def with_all_servers_killed_files_answer_and_readers_can_be_interrupted_until_they_are_back(scene):
+    fleet = scene.loaded(3)
+    fleet.hosts[2].loop("l/stream")
+    states = [host.status()["coordinator"] for host in fleet.hosts]
+    config = fleet.hosts[0].read("l/config")
+    for server in scene.ensemble:
+        server.kill()
+    cut = time.monotonic()
+    changed = False
+    while time.monotonic() < cut + RIGHT_S + 3:
+        for host in fleet.hosts:
+            for file in ("status", "l/rate", "l/stat", "hosts", "l/partitions/held", "l/waiters"):
+                answer = host.ask("read", file)
+                expect(answer.ok and answer.seconds < ANSWER_READ_S,
+                       f"{host.name}: {file}: {answer.result} after {answer.seconds:.3f} s")
+        for words in (["write", "l/rate", "77/s"], ["mkdir", "new"], ["rmdir", "l"],
+                      ["chmod", "l", "750"]):
+            answer = fleet.hosts[0].ask(*words)
+            expect(answer.result in ("EAGAIN", "ETIMEDOUT", "EBUSY")
+                   and answer.seconds < ANSWER_WRITE_S,
+                   f"{' '.join(words)}: {answer.result} after {answer.seconds:.3f} s")
+            changed = changed or answer.result == "ETIMEDOUT"
+    for host, before in zip(fleet.hosts, states):
+        expect(host.status()["coordinator"] != before,
+               f"status of {host.name} says '{before}' without any server")
+        stopped_at(fleet, host, cut)
+        host.end_readers(2)
+    fleet.load()
+    fleet.hosts[1].stop()
+    for server in scene.ensemble:
+        server.start()
+    scene.ensemble.await_quorum()
+    fleet.hosts[1].start()
+    # A write that timed out may have been executed in the end.
+    eventually(40, lambda: fleet.rate() > 0.85 * int(fleet.hosts[0].read("l/rate").split("/")[0]),
+               lambda: f"{fleet.rate():.0f}/s of {fleet.hosts[0].read('l/rate')}; {fleet.where()}")
+    expect(changed or fleet.hosts[0].read("l/config") == config,
+           "a refused write has changed something")
+
+
+@scenario(beside=False, limit_s=120)
+def settings_survive_when_hosts_and_servers_all_are_killed(scene):
+    fleet = scene.loaded(2)
+    config = fleet.hosts[0].read("l/config")
+    for host in fleet.hosts:
+        host.kill()
+    for server in scene.ensemble:
+        server.kill()
+    for server in scene.ensemble:
+        server.start()
+    scene.ensemble.await_quorum()
+    for host in fleet.hosts:
+        host.start()
+        expect(host.read("l/config") == config, f"{host.name}: {host.read('l/config')}")
+    fleet.await_rate(100, BACK_S)
