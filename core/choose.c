@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is given back so soon after it was asked for was of no use, and is not asked for so soon again. */
+static const uint64_t VAIN_NS = 3 * NSEC_PER_SEC;
+
 enum { YOUNG_PARTS = 3, EXCESS_PARTS = 4, HYSTERESIS_PERCENT = 20 };
 
 /* Somebody reads the token of this very partition. */
@@ -128,8 +131,8 @@ static void give_unwanted(struct fleet *fleet, struct holding *holding)
 		drain(fleet, holding, &holding->reserve);
 	if (kept <= holding->wanted || (!holding->wanted && is_saving(fleet, holding)))
 		return;
-	if (holding->wanted)
-		holding->vain_until_ns = fleet->now_ns + holding->settings.lease_ns;
+	if (holding->wanted && fleet->now_ns - holding->grown_ns < VAIN_NS)
+		holding->vain_until_ns = fleet->now_ns + VAIN_NS;
 	give(fleet, holding, kept - holding->wanted, false, 0);
 }
 

@@ -79,8 +79,7 @@ static bool has_waited(const struct fleet *fleet, const struct limiter *limiter)
 /* Somebody waited nearly all of the time. */
 static bool is_short(const struct holding *holding)
 {
-	uint64_t delayed_ns = holding->limiter->counters[COUNTER_DELAYED] -
-			      past(holding, FULL_USE_SLOTS)->delayed_ns;
+	uint64_t delayed_ns = holding->delayed_ns - past(holding, FULL_USE_SLOTS)->delayed_ns;
 
 	return delayed_ns >= FULL_USE_SLOTS * DEMAND_SLOT_NS / 100 * FULL_USE_PERCENT;
 }
@@ -99,7 +98,14 @@ static bool is_saturated(const struct fleet *fleet, const struct holding *holdin
 	       partitions_for(holding, granted * DEMAND_SLOTS / FULL_USE_SLOTS) >= holding->usable;
 }
 
-static uint32_t wanted_now(const struct fleet *fleet, const struct holding *holding)
+static uint32_t fair_share(const struct fleet *fleet, const struct holding *holding)
+{
+	uint32_t hosts = fleet->host_count ? fleet->host_count : 1;
+
+	return (holding_count(holding) + hosts - 1) / hosts;
+}
+
+static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 	const struct demand_slot *then = past(holding, DEMAND_SLOTS - 1);
@@ -120,18 +126,27 @@ static uint32_t wanted_now(const struct fleet *fleet, const struct holding *hold
 	if (fleet->alone)
 		return holding_count(holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
+	/* Nobody who waits for one token needs more than one partition, however slow. */
+	if (!holding->usable && wanted > bounded(limiter->wanted))
+		wanted = limiter->wanted ? (uint32_t)bounded(limiter->wanted) : 1;
 	/* What was lost with a session, all hosts want back at once: it takes its time as it is. */
 	if (!holding->usable && wanted < holding->had)
 		wanted = holding->had;
+	/* What has to wait out a quarantine is taken at once, as far as it is this host's share. */
+	if (!holding->usable && holding->unclean_only && wanted < fair_share(fleet, holding))
+		wanted = fair_share(fleet, holding);
 	if (is_short(holding) && wanted < holding->usable)
 		wanted = holding->usable;
-	/* Those that wait out a quarantine will not be enough either. */
-	if (is_saturated(fleet, holding) && wanted < 2 * kept)
-		wanted = 2 * kept;
-	/* How much more it could use a host that gets none cannot tell: it asks for more and more. */
-	if (is_saturated(fleet, holding) && holding->unmet && holding->slot % UNMET_SLOTS == 0 &&
-	    wanted < 2 * holding->wanted)
-		wanted = 2 * holding->wanted;
+	if (is_saturated(fleet, holding)) {
+		holding->grown_ns = fleet->now_ns;
+		/* Those that wait out a quarantine will not be enough either. */
+		if (wanted < 2 * kept)
+			wanted = 2 * kept;
+		/* How much more it could use one that gets none cannot tell: it asks for more and more. */
+		if (holding->unmet && holding->slot % UNMET_SLOTS == 0 &&
+		    wanted < 2 * holding->wanted)
+			wanted = 2 * holding->wanted;
+	}
 	return wanted < holding_count(holding) ? wanted : holding_count(holding);
 }
 
@@ -141,7 +156,7 @@ static void note_slot(struct holding *holding, uint64_t number)
 	struct demand_slot now = {
 		.granted = counters[COUNTER_GRANTED],
 		.refused = counters[COUNTER_REFUSED],
-		.delayed_ns = counters[COUNTER_DELAYED],
+		.delayed_ns = holding->delayed_ns,
 	};
 	uint64_t passed = number - holding->slot;
 
@@ -150,7 +165,7 @@ static void note_slot(struct holding *holding, uint64_t number)
 	holding->slot = number;
 }
 
-static void update(struct fleet *fleet, struct holding *holding)
+void demand_update(struct fleet *fleet, struct holding *holding)
 {
 	struct demand_slot *newest = &holding->slots_of_demand[holding->slot % DEMAND_SLOTS];
 	uint32_t wanted = wanted_now(fleet, holding);
@@ -198,7 +213,7 @@ void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked)
 	} else if (holding->usable || holding->search || holding->next_search_ns > fleet->now_ns) {
 		return; /* the next tick sees it */
 	}
-	update(fleet, holding);
+	demand_update(fleet, holding);
 	choose(fleet, holding);
 }
 
@@ -211,7 +226,7 @@ void demand_tick(struct fleet *fleet)
 		struct holding *holding = *at;
 
 		note_slot(holding, number);
-		update(fleet, holding);
+		demand_update(fleet, holding);
 		choose(fleet, holding);
 		if (!is_idle(holding)) {
 			at = &holding->next_active;
@@ -266,6 +281,7 @@ static void hosts_listed(void *pointer, struct request *request)
 	fleet->hosts_ns = fleet->now_ns + fleet_jitter(fleet, HOSTS_NS);
 	if (request->answer != ANSWER_OK)
 		return;
+	fleet->host_count = request->name_count;
 	fleet->hosts_watched = request->watch;
 	fleet->hosts_known = request->name_count > 1 || request->watch;
 	if (request->name_count > 1)

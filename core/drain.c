@@ -7,12 +7,7 @@
 
 uint32_t holding_kept(const struct holding *holding)
 {
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < holding->slots; i++)
-		kept += holding->leases[i].state != LEASE_NONE &&
-			holding->leases[i].state != LEASE_DRAINING;
-	return kept;
+	return holding->leased - holding->draining;
 }
 
 /* What goes with one partition of those that the buckets know of. */
@@ -95,7 +90,8 @@ static bool add_all(struct fleet *fleet, struct request *request, struct holding
 	const struct transaction *t = &fleet->transaction;
 	bool added = true;
 
-	for (uint32_t i = 0; i < holding->slots && t->item_count < ITEMS_MAX && added; i++) {
+	for (uint32_t i = 0;
+	     holding->draining && i < holding->slots && t->item_count < ITEMS_MAX && added; i++) {
 		if (is_due(&holding->leases[i]))
 			added = add(fleet, request, holding, i, false);
 	}
@@ -134,7 +130,7 @@ void drain_wake(struct fleet *fleet, struct holding *holding, uint32_t count)
 
 bool drain_is_due(const struct holding *holding)
 {
-	for (uint32_t i = 0; i < holding->slots; i++) {
+	for (uint32_t i = 0; holding->draining && i < holding->slots; i++) {
 		if (is_due(&holding->leases[i]))
 			return true;
 	}

@@ -105,6 +105,8 @@ void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct le
 	if (!reserve) {
 		holding->held = holding->held + (to == LEASE_HELD) - (from == LEASE_HELD);
 		holding->leased = holding->leased + (to != LEASE_NONE) - (from != LEASE_NONE);
+		holding->draining = holding->draining + (to == LEASE_DRAINING) -
+				    (from == LEASE_DRAINING);
 	}
 	if (from == LEASE_NONE) {
 		fleet->leases++;
@@ -362,7 +364,7 @@ static void watch_leaving(struct fleet *fleet)
 	if (!fleet->leaving || fleet->left)
 		return;
 	if (fleet->now_ns >= fleet->leave_until_ns || fleet->state != FLEET_READY ||
-	    (!fleet->leases && !fleet->transaction.kind))
+	    (!fleet->leases && !fleet->outstanding))
 		fleet_drop_session(fleet, "leaving");
 	else
 		fleet_wake_at(fleet, fleet->leave_until_ns);

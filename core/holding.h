@@ -44,8 +44,9 @@ struct holding {
 	uint32_t slots;
 	struct lease reserve;
 	uint32_t reserve_index;
-	uint32_t held;	 /* leases in state HELD, the reserve's not counted */
-	uint32_t leased; /* leases in any state but NONE, the reserve's not counted */
+	uint32_t held;	   /* leases in state HELD, the reserve's not counted */
+	uint32_t draining; /* of those leased: on their way back */
+	uint32_t leased;   /* leases in any state but NONE, the reserve's not counted */
 
 	/* What this host may use, as its buckets know it. */
 	uint32_t usable;
@@ -57,10 +58,13 @@ struct holding {
 	uint32_t wanted; /* partitions: the most in the last slots */
 	struct demand_slot {
 		uint32_t wanted;
-		uint64_t granted, refused, delayed_ns; /* counters at its end */
+		uint64_t granted, refused, delayed_ns; /* counts at its end */
 	} slots_of_demand[DEMAND_SLOTS];
 	uint64_t slot;		/* number of the newest */
+	uint64_t delayed_ns;	/* how long readers waited, here and below */
 	bool asked;		/* since it became active */
+	uint64_t grown_ns;	/* when more was asked for because all was used */
+	bool unclean_only;	/* the last search found only what nobody gave back */
 	uint64_t vain_until_ns; /* to ask for more because all is used would be in vain */
 	uint32_t had;		/* partitions that were kept when it last could use some */
 

@@ -74,6 +74,8 @@ struct search {
 	uint32_t clean_count;
 	uint32_t *unclean; /* owned: those that have neither */
 	uint32_t unclean_count;
+	uint32_t batch; /* items in one transaction, at most */
+	uint32_t refusals;
 	bool *reserve_leased, *reserve_clean; /* owned, by index */
 	uint32_t reserve_count;
 	struct claim *claims; /* owned */
@@ -187,7 +189,8 @@ struct fleet {
 	bool hosts_watched;
 	bool hosts_asked;
 	bool hosts_known;
-	uint64_t hosts_ns; /* when to look again */
+	uint32_t host_count; /* as of the last look, at least 1 */
+	uint64_t hosts_ns;   /* when to look again */
 
 	struct swept *swept;
 	struct swept *sweeping;
@@ -272,6 +275,7 @@ void holding_restrict(struct fleet *fleet, struct holding *holding, const struct
 /* demand.c */
 /* Something may have to be done for @holding; @asked: somebody asked for tokens. */
 void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked);
+void demand_update(struct fleet *fleet, struct holding *holding);
 void demand_tick(struct fleet *fleet);
 void demand_forget(struct fleet *fleet);
 void demand_look_for_hosts(struct fleet *fleet);
@@ -301,6 +305,8 @@ uint32_t holding_kept(const struct holding *holding);
 /* search.c */
 void search_begin(struct fleet *fleet, struct holding *holding);
 void search_free(struct search *search);
+/* The round is over. */
+void search_end(struct fleet *fleet, struct search *search);
 /* The transaction was answered; @refused: the item that was, or UINT32_MAX. */
 void search_taken(struct fleet *fleet, struct search *search, enum answer answer, uint32_t refused);
 bool search_send(struct fleet *fleet, struct search *search);

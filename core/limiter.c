@@ -171,6 +171,10 @@ static void grant(struct schedule *schedule, struct waiter *waiter)
 	take_path(limiter, waiter->tokens, schedule->now_ns);
 	limiter->counters[COUNTER_SERVED]++;
 	limiter->counters[COUNTER_DELAYED] += schedule->now_ns - waiter->asked_ns;
+	for (struct limiter *l = limiter; l; l = l->parent) {
+		if (l->holding)
+			l->holding->delayed_ns += schedule->now_ns - waiter->asked_ns;
+	}
 	waiter->outcome = 0;
 	queue_append(&schedule->done, waiter);
 }

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So many transactions of one round may be refused. */
+enum { REFUSALS_MAX = 6 };
+
 static void next_items(struct fleet *fleet, struct search *search);
 
 void search_free(struct search *search)
@@ -40,7 +43,7 @@ static void hasten(struct fleet *fleet, struct limiter *limiter)
 }
 
 /* The round is over. */
-static void end(struct fleet *fleet, struct search *search)
+void search_end(struct fleet *fleet, struct search *search)
 {
 	struct holding *holding = search->holding;
 
@@ -238,6 +241,7 @@ static void sort_free(struct fleet *fleet, struct search *search, const bool *ma
 		else
 			search->unclean[search->unclean_count++] = i;
 	}
+	search->holding->unclean_only = search->unclean_count && !search->clean_count;
 	/* Somebody may have died; who is alone then need not share. */
 	if (search->unclean_count && !fleet->alone)
 		fleet->hosts_ns = 0;
@@ -255,7 +259,7 @@ static void listed(struct fleet *fleet, struct search *search)
 	if (search->pending)
 		return;
 	if (search->failed || holding->limiter->removed || !grow(search)) {
-		end(fleet, search);
+		search_end(fleet, search);
 		return;
 	}
 	if (lease_is_missing(search)) {
@@ -264,7 +268,9 @@ static void listed(struct fleet *fleet, struct search *search)
 		return;
 	}
 	weigh(search);
+	search->batch = ITEMS_MAX;
 	sort_free(fleet, search, search->marked);
+	demand_update(fleet, holding);
 	next_items(fleet, search);
 }
 
@@ -342,14 +348,14 @@ void search_begin(struct fleet *fleet, struct holding *holding)
 	holding->search = search;
 	if (!search->marked || !search->leased || !search->reserve_clean ||
 	    !search->reserve_leased) {
-		end(fleet, search);
+		search_end(fleet, search);
 		return;
 	}
 	if (!list(fleet, search, 'f', markers_listed) || !list(fleet, search, 'l', leases_listed) ||
 	    !list(fleet, search, 'w', claims_listed))
 		search->failed = true;
 	if (!search->pending)
-		end(fleet, search);
+		search_end(fleet, search);
 }
 
 static void add_item(struct search *search, uint32_t index, bool reserve, bool clean)
@@ -386,7 +392,7 @@ static void items_ready(struct fleet *fleet, struct search *search)
 	if (search->pending)
 		return;
 	if (search->failed) {
-		end(fleet, search);
+		search_end(fleet, search);
 		return;
 	}
 	if (!search->item_count) {
@@ -461,19 +467,19 @@ static void next_items(struct fleet *fleet, struct search *search)
 		need = 0;
 	if (holding_wants_reserve(holding))
 		add_reserve(fleet, search);
-	while (need && search->clean_count && search->item_count < ITEMS_MAX) {
+	while (need && search->clean_count && search->item_count < search->batch) {
 		add_item(search, search->clean[--search->clean_count], false, true);
 		need--;
 	}
 	/* Unclean ones only when the clean ones have run out. */
-	while (need && search->unclean_count && search->item_count < ITEMS_MAX) {
+	while (need && search->unclean_count && search->item_count < search->batch) {
 		add_item(search, search->unclean[--search->unclean_count], false, false);
 		need--;
 	}
 	if (search->item_count)
 		read_markers(fleet, search);
 	else
-		end(fleet, search);
+		search_end(fleet, search);
 }
 
 /* Rules 6 and 7. */
@@ -503,12 +509,12 @@ bool search_send(struct fleet *fleet, struct search *search)
 	/* The settings may be others by now. */
 	if (holding->limiter->removed || !holding_needs_leases(holding) ||
 	    search->count != holding_count(holding)) {
-		end(fleet, search);
+		search_end(fleet, search);
 		return false;
 	}
 	request = transaction_begin(fleet, TRANSACTION_TAKE);
 	if (!request) {
-		end(fleet, search);
+		search_end(fleet, search);
 		return false;
 	}
 	for (uint32_t i = 0; i < search->item_count && added; i++) {
@@ -523,7 +529,7 @@ bool search_send(struct fleet *fleet, struct search *search)
 	if (!added) {
 		transaction_end(fleet);
 		request_free(request);
-		end(fleet, search);
+		search_end(fleet, search);
 		return false;
 	}
 	for (uint32_t i = 0; i < t->item_count; i++)
@@ -534,6 +540,12 @@ bool search_send(struct fleet *fleet, struct search *search)
 
 void search_taken(struct fleet *fleet, struct search *search, enum answer answer, uint32_t refused)
 {
+	/* Where others take too, large bites are refused: smaller ones, and not for ever. */
+	if (answer != ANSWER_OK) {
+		search->batch = search->batch > 1 ? search->batch / 4 + 1 : 1;
+		if (++search->refusals > REFUSALS_MAX)
+			refused = UINT32_MAX;
+	}
 	/* What was not refused can be tried again, without the one that was. */
 	for (uint32_t i = 0; answer != ANSWER_OK && i < search->item_count; i++) {
 		const struct item *item = &search->items[i];
@@ -548,7 +560,7 @@ void search_taken(struct fleet *fleet, struct search *search, enum answer answer
 			search->unclean[search->unclean_count++] = item->index;
 	}
 	if (answer != ANSWER_OK && refused == UINT32_MAX)
-		end(fleet, search);
+		search_end(fleet, search);
 	else
 		next_items(fleet, search);
 }

@@ -404,7 +404,7 @@ static void give_answered(struct fleet *fleet, const struct request *request)
 			fleet->counters.given_back++;
 			fleet_lease_becomes(fleet, item->holding, lease, LEASE_NONE);
 			given++;
-			if (last) {
+			if (last && fleet->leaving) {
 				drain_wake(fleet, item->holding, given);
 				given = 0;
 			}
@@ -483,6 +483,8 @@ static void unknown(struct fleet *fleet)
 	for (uint32_t i = 0; i < t->item_count; i++)
 		fleet_lease_becomes(fleet, t->items[i].holding, item_lease(&t->items[i]),
 				    LEASE_IN_DOUBT);
+	if (t->kind == TRANSACTION_TAKE && t->items[0].holding->search)
+		search_end(fleet, t->items[0].holding->search);
 	fleet->state = FLEET_IN_DOUBT;
 	if (fleet->connected)
 		doubt_begin(fleet);

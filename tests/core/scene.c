@@ -5,125 +5,6 @@
 
 static const char OTHER_HOST[] = "/h/otherotherothe";
 
-static const char *keep(struct scene *scene, const char *text)
-{
-	assert_true(scene->string_count < STRINGS_MAX);
-	scene->strings[scene->string_count] = strdup(text ? text : "");
-	assert_non_null(scene->strings[scene->string_count]);
-	return scene->strings[scene->string_count++];
-}
-
-static struct node *find(const struct scene *scene, const char *path)
-{
-	for (uint32_t i = 0; i < scene->node_count; i++) {
-		if (!strcmp(scene->nodes[i].path, path))
-			return (struct node *)&scene->nodes[i];
-	}
-	return NULL;
-}
-
-/* The name of @node below @path; NULL: it is no child. */
-static const char *name_below(const struct node *node, const char *path)
-{
-	size_t length = strlen(path);
-
-	if (strncmp(node->path, path, length) != 0 || node->path[length] != '/' ||
-	    strchr(node->path + length + 1, '/'))
-		return NULL;
-	return node->path + length + 1;
-}
-
-static enum answer create(struct scene *scene, struct operation *operation, uint64_t zxid)
-{
-	struct node *node = &scene->nodes[scene->node_count];
-	char path[NODE_PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s", operation->path);
-	if (operation->flags & NODE_SEQUENTIAL) {
-		snprintf(path, sizeof(path), "%.200s%010u", operation->path, scene->sequence++);
-		free(operation->made);
-		operation->made = strdup(path);
-	}
-	if (find(scene, path))
-		return ANSWER_EXISTS;
-	assert_true(scene->node_count < NODES_MAX);
-	*node = (struct node){.data = keep(scene, operation->data)};
-	strcpy(node->path, path);
-	node->made_zxid = zxid;
-	node->zxid = zxid;
-	node->session = operation->flags & NODE_EPHEMERAL ? scene->session : 0;
-	scene->node_count++;
-	return ANSWER_OK;
-}
-
-static enum answer execute(struct scene *scene, struct operation *operation, uint64_t zxid)
-{
-	struct node *node = find(scene, operation->path);
-
-	if (operation->kind == OPERATION_CREATE)
-		return create(scene, operation, zxid);
-	if (!node)
-		return ANSWER_NO_NODE;
-	if (operation->version != NODE_VERSION_ANY && operation->version != node->version)
-		return ANSWER_BAD_VERSION;
-	if (operation->kind == OPERATION_SET) {
-		node->data = keep(scene, operation->data);
-		node->version++;
-		node->zxid = zxid;
-	}
-	if (operation->kind == OPERATION_DELETE) {
-		for (uint32_t i = 0; i < scene->node_count; i++) {
-			if (name_below(&scene->nodes[i], operation->path))
-				return ANSWER_NOT_EMPTY;
-		}
-		*node = scene->nodes[--scene->node_count];
-	}
-	return ANSWER_OK;
-}
-
-static void execute_all(struct scene *scene, struct request *request)
-{
-	static struct node before[NODES_MAX];
-	uint32_t count = scene->node_count;
-
-	memcpy(before, scene->nodes, sizeof(before));
-	request->zxid = scene->epoch << 32 | ++scene->writes;
-	for (uint32_t i = 0; i < request->operation_count; i++) {
-		request->answer = execute(scene, &request->operations[i], request->zxid);
-		if (request->answer == ANSWER_OK)
-			continue;
-		request->failed = i;
-		memcpy(scene->nodes, before, sizeof(before));
-		scene->node_count = count;
-		return;
-	}
-}
-
-static void look(struct scene *scene, struct request *request)
-{
-	const struct node *node = find(scene, request->path);
-
-	request->answer = node ? ANSWER_OK : ANSWER_NO_NODE;
-	if (!node)
-		return;
-	if (request->kind == REQUEST_GET) {
-		request->data = strdup(node->data);
-		request->length = strlen(node->data);
-		request->version = node->version;
-		request->zxid = node->zxid;
-		request->made_zxid = node->made_zxid;
-		return;
-	}
-	request->names = calloc(scene->node_count, sizeof(*request->names));
-	assert_non_null(request->names);
-	for (uint32_t i = 0; i < scene->node_count; i++) {
-		const char *name = name_below(&scene->nodes[i], request->path);
-
-		if (name)
-			request->names[request->name_count++] = strdup(name);
-	}
-}
-
 static void collect(struct scene *scene)
 {
 	struct waiter *waiter;
@@ -148,9 +29,9 @@ static void do_oldest(struct scene *scene)
 {
 	assert_true(scene->sent_count);
 	if (scene->sent[0]->kind == REQUEST_TRANSACTION)
-		execute_all(scene, scene->sent[0]);
+		nodes_execute(scene, scene->sent[0]);
 	else
-		look(scene, scene->sent[0]);
+		nodes_look(scene, scene->sent[0]);
 }
 
 void scene_answer(struct scene *scene)
@@ -268,11 +149,17 @@ static void close_session(struct coordinator *coordinator)
 	}
 }
 
-/* Setting the claim of another host wakes it, and is no change: nothing depends on it. */
-static bool wakes(const struct request *request)
+/*
+ * What needs no more than itself: setting the claim of another host wakes it, and nothing depends on
+ * it; a /g that somebody overwrote is written again at the version that was not understood.
+ */
+static bool stands_alone(const struct request *request)
 {
-	return request->operation_count == 1 && request->operations[0].kind == OPERATION_SET &&
-	       !strncmp(request->operations[0].path, "/w/", 3);
+	const struct operation *o = request->operations;
+
+	return request->operation_count == 1 && o->kind == OPERATION_SET &&
+	       (!strncmp(o->path, "/w/", 3) ||
+		(!strcmp(o->path, "/g") && o->version != NODE_VERSION_ANY));
 }
 
 /* Rule 2: how a transaction of a host that has joined, or does so, begins; and that it is alone. */
@@ -282,7 +169,7 @@ static void check_transaction(struct scene *scene, const struct request *request
 	enum fleet_state state = fleet_state(scene->fleet);
 	bool barrier = state == FLEET_IN_DOUBT;
 
-	if (wakes(request))
+	if (stands_alone(request))
 		return;
 	scene_say(scene, request, scene->transaction);
 	scene->transaction_ns = scene->now_ns;
@@ -300,7 +187,8 @@ static void check_transaction(struct scene *scene, const struct request *request
 	assert_string_equal(o->path + 3, fleet_hid(scene->fleet));
 	assert_int_not_equal(o->version, NODE_VERSION_ANY);
 	for (uint32_t i = 0; i < scene->sent_count; i++)
-		assert_true(scene->sent[i]->kind != REQUEST_TRANSACTION || wakes(scene->sent[i]));
+		assert_true(scene->sent[i]->kind != REQUEST_TRANSACTION ||
+			    stands_alone(scene->sent[i]));
 }
 
 static void send_request(struct coordinator *coordinator, struct request *request)
@@ -374,9 +262,8 @@ void scene_begin(struct scene *scene)
 void scene_open(struct scene *scene)
 {
 	scene_prepare(scene);
-	scene_begin(scene);
 	scene_set(scene, OTHER_HOST, "name=other\nweight=1\nheld=0\n");
-	scene_run(scene, 1);
+	scene_begin(scene);
 	assert_int_equal(fleet_state(scene->fleet), FLEET_READY);
 }
 
@@ -434,30 +321,6 @@ void scene_connect(struct scene *scene)
 	engine_run(&scene->engine, scene->now_ns);
 	fleet_connected(scene->fleet, scene->session, scene->now_ns);
 	scene_run(scene, 0);
-}
-
-const struct node *scene_node(const struct scene *scene, const char *path)
-{
-	return find(scene, path);
-}
-
-void scene_set(struct scene *scene, const char *path, const char *data)
-{
-	struct operation operation = {.path = (char *)path, .data = (char *)data};
-	bool there = find(scene, path);
-
-	operation.kind = there ? OPERATION_SET : OPERATION_CREATE;
-	operation.version = NODE_VERSION_ANY;
-	assert_int_equal(execute(scene, &operation, scene->epoch << 32 | ++scene->writes),
-			 ANSWER_OK);
-}
-
-void scene_delete(struct scene *scene, const char *path)
-{
-	struct operation operation = {.kind = OPERATION_DELETE, .path = (char *)path};
-
-	operation.version = NODE_VERSION_ANY;
-	assert_int_equal(execute(scene, &operation, 0), ANSWER_OK);
 }
 
 int scene_change(struct scene *scene, struct change *change)

@@ -185,7 +185,7 @@ static void test_an_unclean_take_brings_nothing(void **state)
 /* The first transaction that takes something of ten partitions, of which some are not clean. */
 static void first_take(struct scene *scene, const char *unclean, char text[4096])
 {
-	struct limiter *a = scene_make(scene, "a", "rate=1000/s\npartitions.count=10");
+	struct limiter *a = scene_make(scene, "a", "rate=100000/s\npartitions.count=10");
 	struct guest guest;
 
 	for (; *unclean; unclean++)
@@ -217,13 +217,14 @@ static void test_a_partition_that_another_took_first_is_not_held(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
-	struct guest guest;
+	struct guest guest, second;
 
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", "rate=10/s\npartitions.count=2");
 	scene.held_up = true;
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	assert_int_equal(scene_ask(&scene, &second, a), WAITING);
 	scene_answer_until(&scene, "/l/1/0");
 	scene_delete(&scene, "/f/1/0");
 	scene_set(&scene, "/l/1/0", "otherotherothe");

@@ -1,0 +1,404 @@
+/* Tests of fleet: limiters and settings, changed here and by other hosts. */
+#include "scene.h"
+
+#include <stdio.h>
+
+static const char ONE[] = "rate=10/s\npartitions.count=1\n";
+
+static struct change making(struct scene *scene, const char *name, const char *config)
+{
+	struct change change = {.kind = CHANGE_MAKE, .text = config};
+
+	change.limiter = scene->engine.tree.root;
+	strcpy(change.name, name);
+	return change;
+}
+
+static struct change writing(struct limiter *limiter, const char *config)
+{
+	return (struct change){.kind = CHANGE_SETTINGS,
+			       .limiter = limiter,
+			       .setting = CHANGE_CONFIG,
+			       .text = config};
+}
+
+/* It is under way, and nothing has been answered. */
+static void begin(struct scene *scene, struct change *change)
+{
+	scene->held_up = true;
+	assert_int_equal(scene_change(scene, change), WAITING);
+	while (scene->sent_count && scene->sent[0]->kind != REQUEST_TRANSACTION)
+		scene_answer(scene);
+}
+
+/* Everything that is sent is answered for @ns; then the change is done. */
+static int end(struct scene *scene, struct change *change, uint64_t ns)
+{
+	scene->held_up = false;
+	scene_run(scene, ns);
+	assert_ptr_equal(engine_changed(&scene->engine), change);
+	assert_int_equal(change->outcome != 0, change->error[0] != '\0');
+	return change->outcome;
+}
+
+static struct limiter *find(struct scene *scene, const char *name)
+{
+	return tree_find(&scene->engine.tree, scene->engine.tree.root, name);
+}
+
+/* /g and /c/@id as another host leaves them. */
+static void foreign_change(struct scene *scene, unsigned int id, const char *name,
+			   unsigned int generation, const char *settings)
+{
+	char text[RECORD_TEXT], path[32];
+	struct globals globals;
+
+	assert_int_equal(globals_parse(scene_node(scene, "/g")->data, &globals), 0);
+	globals_add(&globals, scene_node(scene, "/g")->version, id);
+	globals.last_id = id > globals.last_id ? id : globals.last_id;
+	globals_print(&globals, text);
+	scene_set(scene, "/g", text);
+	snprintf(path, sizeof(path), "/c/%u", id);
+	snprintf(text, sizeof(text),
+		 "name=%s\nparent=0\ngeneration=%u\nwriter=bbbbbbbbbbbbb\nowner=0 0 755\n"
+		 "settings:\n%s",
+		 name, generation, settings);
+	scene_set(scene, path, text);
+}
+
+static void tell(struct scene *scene)
+{
+	engine_run(&scene->engine, scene->now_ns);
+	fleet_changed(scene->fleet, "/g", scene->now_ns);
+	scene_run(scene, 0);
+}
+
+static void assert_rate(const struct limiter *limiter, const char *expected)
+{
+	struct settings settings;
+	char text[SETTING_TEXT];
+
+	limiter_settings(limiter, &settings);
+	setting_print(SETTING_RATE, &settings, text);
+	assert_string_equal(text, expected);
+}
+
+static void test_making_a_limiter_is_one_transaction_with_its_markers(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	change = making(&scene, "a", "rate=10/s\npartitions.count=2");
+	begin(&scene, &change);
+	scene_assert_next(&scene, "check /g 0; set /h/HID 0; create /c/1; create /l/1; "
+				  "create /f/1; create /w/1; create /f/1/0; create /f/1/1; "
+				  "set /g 0");
+	assert_null(find(&scene, "a"));
+	assert_int_equal(end(&scene, &change, 0), 0);
+	assert_ptr_equal(find(&scene, "a"), change.made);
+	scene_close(&scene);
+}
+
+static void test_a_setting_is_one_transaction_of_its_limiter_and_g(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	change = writing(a, "rate=20/s");
+	begin(&scene, &change);
+	scene_assert_next(&scene, "check /g 1; set /h/HID 1; set /c/1 0; set /g 1");
+	assert_rate(a, "10/s");
+	assert_int_equal(end(&scene, &change, 0), 0);
+	assert_rate(a, "20/s");
+	scene_close(&scene);
+}
+
+static void test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	change = (struct change){.kind = CHANGE_REMOVE, .limiter = a};
+	begin(&scene, &change);
+	scene_assert_next(&scene, "check /g 1; set /h/HID 2; delete /c/1; set /g 1");
+	assert_int_equal(end(&scene, &change, SEC), 0);
+	assert_null(find(&scene, "a"));
+	assert_null(scene_node(&scene, "/l/1/0"));
+	assert_non_null(scene_node(&scene, "/l/1"));
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) - 2 * SEC);
+	assert_non_null(scene_node(&scene, "/l/1"));
+	scene_run(&scene, 10 * SEC);
+	assert_null(scene_node(&scene, "/l/1"));
+	assert_null(scene_node(&scene, "/f/1"));
+	assert_null(scene_node(&scene, "/w/1"));
+	scene_close(&scene);
+}
+
+static void test_without_a_connection_a_change_is_refused_in_time(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	scene_make(&scene, "a", ONE);
+	scene_disconnect(&scene);
+	/* In a session that may come back it is not known yet that it is in vain. */
+	engine_run(&scene.engine, scene.now_ns);
+	fleet_expired(scene.fleet, scene.now_ns);
+	change = making(&scene, "b", ONE);
+	assert_int_equal(scene_change(&scene, &change), WAITING);
+	scene_run(&scene, 1400 * MS);
+	assert_null(engine_changed(&scene.engine));
+	assert_int_equal(end(&scene, &change, 200 * MS), -EAGAIN);
+	assert_null(find(&scene, "b"));
+	/* Who comes later is told at once. */
+	assert_int_equal(scene_change(&scene, &change), -EAGAIN);
+	scene_close(&scene);
+}
+
+static void test_a_connection_that_is_lost_refuses_a_change_in_time_too(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	scene_disconnect(&scene);
+	change = making(&scene, "b", ONE);
+	assert_int_equal(scene_change(&scene, &change), WAITING);
+	assert_int_equal(end(&scene, &change, 3 * SEC), -EAGAIN);
+	scene_close(&scene);
+}
+
+static void test_what_another_host_made_and_tuned_appears_here(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_open(&scene);
+	foreign_change(&scene, 1, "a", 1, "rate=10/s\n");
+	tell(&scene);
+	assert_rate(find(&scene, "a"), "10/s");
+	foreign_change(&scene, 1, "a", 2, "rate=30/s\n");
+	tell(&scene);
+	assert_rate(find(&scene, "a"), "30/s");
+	foreign_change(&scene, 1, "renamed", 3, "rate=30/s\n");
+	tell(&scene);
+	assert_null(find(&scene, "a"));
+	assert_rate(find(&scene, "renamed"), "30/s");
+	foreign_change(&scene, 1, "renamed", 4, "rate=30/s\n");
+	scene_delete(&scene, "/c/1");
+	tell(&scene);
+	assert_null(find(&scene, "renamed"));
+	scene_close(&scene);
+}
+
+static void test_only_what_has_changed_is_read_again(void **state)
+{
+	struct scene scene;
+	uint64_t reads, lists;
+
+	(void)state;
+	scene_open(&scene);
+	for (char name[2] = "a"; name[0] <= 'j'; name[0]++)
+		scene_make(&scene, name, ONE);
+	foreign_change(&scene, 4, "d", 2, "rate=30/s\n");
+	reads = fleet_counters(scene.fleet)->reads;
+	lists = fleet_counters(scene.fleet)->lists;
+	tell(&scene);
+	assert_rate(find(&scene, "d"), "30/s");
+	assert_int_equal(fleet_counters(scene.fleet)->reads, reads + 2);
+	assert_int_equal(fleet_counters(scene.fleet)->lists, lists);
+	scene_close(&scene);
+}
+
+static void test_a_record_that_is_not_understood_changes_nothing(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	foreign_change(&scene, 1, "a", 2, "rate=nonsense\n");
+	tell(&scene);
+	assert_rate(a, "10/s");
+	assert_non_null(strstr(scene.event, "not understood"));
+	assert_ptr_equal(find(&scene, "a"), a);
+	scene_close(&scene);
+}
+
+static void test_constants_that_were_overwritten_are_said_again(void **state)
+{
+	struct scene scene;
+	struct globals globals;
+
+	(void)state;
+	scene_open(&scene);
+	scene_make(&scene, "a", ONE);
+	scene_set(&scene, "/g", "garbage");
+	scene.held_up = true;
+	engine_run(&scene.engine, scene.now_ns);
+	fleet_changed(scene.fleet, "/g", scene.now_ns);
+	scene_answer(&scene);
+	while (scene.sent_count)
+		scene_answer(&scene);
+	assert_int_equal(globals_parse(scene_node(&scene, "/g")->data, &globals), 0);
+	assert_int_equal(globals.last_id, 1);
+	scene.held_up = false;
+	scene_run(&scene, 3 * SEC);
+	assert_non_null(find(&scene, "a"));
+	scene_close(&scene);
+}
+
+static void test_a_change_that_another_host_was_before_is_tried_again(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	change = writing(a, "burst=5");
+	begin(&scene, &change);
+	foreign_change(&scene, 1, "a", 2, "rate=30/s\npartitions.count=1\n");
+	assert_int_equal(end(&scene, &change, 5 * SEC), 0);
+	assert_rate(a, "30/s");
+	assert_int_equal(a->holding->settings.burst, 5);
+	scene_close(&scene);
+}
+
+static void test_a_limiter_that_another_host_made_first_is_there_already(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	change = making(&scene, "a", ONE);
+	begin(&scene, &change);
+	foreign_change(&scene, 1, "a", 1, "rate=30/s\n");
+	assert_int_equal(end(&scene, &change, 5 * SEC), -EEXIST);
+	assert_rate(find(&scene, "a"), "30/s");
+	scene_close(&scene);
+}
+
+static void test_a_change_without_authority_is_refused(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	change = making(&scene, "a", ONE);
+	begin(&scene, &change);
+	scene_refuse(&scene, ANSWER_DENIED, 2);
+	assert_int_equal(end(&scene, &change, 0), -EACCES);
+	change = making(&scene, "a", ONE);
+	begin(&scene, &change);
+	scene_refuse(&scene, ANSWER_REFUSED, 2);
+	assert_int_equal(end(&scene, &change, 0), -E2BIG);
+	scene_close(&scene);
+}
+
+static void test_a_change_in_doubt_is_looked_up_and_made_once(void **state)
+{
+	for (int done = 0; done < 2; done++) {
+		struct scene scene;
+		struct limiter *a;
+		struct change change;
+
+		(void)state;
+		scene_open(&scene);
+		a = scene_make(&scene, "a", ONE);
+		change = writing(a, "rate=20/s");
+		begin(&scene, &change);
+		scene_lose(&scene, done);
+		assert_null(engine_changed(&scene.engine));
+		scene_assert_next(&scene, "read /h/HID");
+		assert_int_equal(end(&scene, &change, 3 * SEC), 0);
+		assert_rate(a, "20/s");
+		assert_int_equal(scene_node(&scene, "/c/1")->version, 1);
+		scene_close(&scene);
+	}
+}
+
+static void test_a_change_in_doubt_when_the_session_goes_says_so(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	change = making(&scene, "a", ONE);
+	begin(&scene, &change);
+	scene_lose(&scene, true);
+	engine_run(&scene.engine, scene.now_ns);
+	fleet_expired(scene.fleet, scene.now_ns);
+	while (scene.sent_count)
+		scene_lose(&scene, false);
+	assert_int_equal(end(&scene, &change, 0), -ETIMEDOUT);
+	scene_close(&scene);
+}
+
+static void test_after_a_change_of_the_count_the_less_counts_for_q(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct change change;
+	struct settings share;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=100/s\npartitions.count=10");
+	change = writing(a, "partitions.count=5");
+	assert_int_equal(scene_change(&scene, &change), 0);
+	assert_int_equal(holding_count(a->holding), 5);
+	a->holding->usable = 1;
+	holding_share(a->holding, &share);
+	a->holding->usable = 0;
+	assert_int_equal(share.limits[0].rate.amount, 10);
+	assert_true(a->holding->restricted);
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) - 1);
+	assert_true(a->holding->restricted);
+	scene_run(&scene, SEC);
+	assert_false(a->holding->restricted);
+	scene_close(&scene);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_making_a_limiter_is_one_transaction_with_its_markers),
+		cmocka_unit_test(test_a_setting_is_one_transaction_of_its_limiter_and_g),
+		cmocka_unit_test(test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later),
+		cmocka_unit_test(test_without_a_connection_a_change_is_refused_in_time),
+		cmocka_unit_test(test_a_connection_that_is_lost_refuses_a_change_in_time_too),
+		cmocka_unit_test(test_what_another_host_made_and_tuned_appears_here),
+		cmocka_unit_test(test_only_what_has_changed_is_read_again),
+		cmocka_unit_test(test_a_record_that_is_not_understood_changes_nothing),
+		cmocka_unit_test(test_constants_that_were_overwritten_are_said_again),
+		cmocka_unit_test(test_a_change_that_another_host_was_before_is_tried_again),
+		cmocka_unit_test(test_a_limiter_that_another_host_made_first_is_there_already),
+		cmocka_unit_test(test_a_change_without_authority_is_refused),
+		cmocka_unit_test(test_a_change_in_doubt_is_looked_up_and_made_once),
+		cmocka_unit_test(test_a_change_in_doubt_when_the_session_goes_says_so),
+		cmocka_unit_test(test_after_a_change_of_the_count_the_less_counts_for_q),
+	};
+
+	return cmocka_run_group_tests_name("fleet_change", tests, NULL, NULL);
+}
