@@ -152,7 +152,9 @@ void fleet_extend_right(struct fleet *fleet, uint64_t sent_ns)
 	fleet->trouble_ns = NEVER_NS;
 	fleet->degraded = false;
 	fleet->right = fleet->clocks.holder_ns < fleet->right_end_ns;
-	fleet->next_renewal_ns = fleet->now_ns + fleet_jitter(fleet, fleet->constants.renewal_ns);
+	/* Not sooner than R, or there would be more than one write in it. */
+	fleet->next_renewal_ns = fleet->now_ns + fleet->constants.renewal_ns +
+				 fleet_random(fleet) % (fleet->constants.renewal_ns / 4 + 1);
 	if (degraded)
 		fleet_event(fleet, "the coordinator is back");
 	if (was == fleet->right && !degraded)

@@ -30,6 +30,21 @@ class Settings:
         self.shell_loops = 200 if quick else 1000
         self.idle_s = 2 if quick else 10
         self.cpu_s = 2 if quick else 5
+        # Of fleets.
+        self.lease_goes = 1 if quick else 3  # times as many rounds where 2 % count
+        self.transactions = 10 if quick else 30
+        self.first_tokens = 2 if quick else 5
+        self.lease_s = 6 if quick else 15
+        self.departures = 1 if quick else 4
+        self.waited_s = 2 if quick else 4
+        self.retunes = 10 if quick else 200
+        self.fleet_limiters = 100 if quick else 1000
+        self.settle_s = 3 if quick else 20
+        self.steady_s = 15 if quick else 60
+        self.simulated_hosts = (30, 100) if quick else (100, 1000)
+        self.simulated_s = 300 if quick else 3600
+        self.restarts = 1 if quick else 3
+        self.restarted_s = 15 if quick else 30
 
 
 def print_figure(figure):
@@ -61,6 +76,12 @@ class Bench:
         self.figures = []
         self.mounts = []
         self.best_timer = "early"  # of null_fs; row 5 finds out
+        self.ensemble = None  # of ZooKeeper servers, from the first row that needs it
+
+    def close(self):
+        if self.ensemble:
+            self.ensemble.remove()
+        self.log.close()
 
     def program(self, name):
         return os.path.join(self.build, "tests", "bench", name)

@@ -130,13 +130,12 @@ def running(daemon):
 class Mount(Daemon):
     """A FUSE daemon that stays in front."""
 
-    def __init__(self, folder, log, command):
+    def __init__(self, folder, log, command, wait_s=5):
         self.path = tempfile.mkdtemp(prefix="m", dir=folder)
         super().__init__([self.path if word == "MOUNT" else word for word in command], stderr=log)
         self.connection = None
-        for _ in range(500):
-            if self.mounted() or self.process.poll() is not None:
-                break
+        end = time.monotonic() + wait_s
+        while time.monotonic() < end and not self.mounted() and self.process.poll() is None:
             time.sleep(0.01)
         if not self.mounted():
             self.stop()

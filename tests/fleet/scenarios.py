@@ -213,8 +213,11 @@ def no_partition_is_used_by_two_when_partitions_are_read_one_by_one(scene):
     fleet.limiter(200, 4, lease="2s", shares=True)
     fleet.load(files=[f"l/partitions/{n}/token" for n in range(4)])
     fleet.await_rate(200, 20)
-    fleet.hosts[0].kill()
-    fleet.await_rate(200, REPLACED_S, fleet.hosts[1:])
+    # Two hosts may hold all four, and keep them as long as they read.
+    holder = next(host for host in fleet.hosts
+                  if host.ask("read", "l/partitions/held").text.strip())
+    holder.kill()
+    fleet.await_rate(200, REPLACED_S, [host for host in fleet.hosts if host is not holder])
     expect(checker.handovers(fleet.grants()) > 0, "no partition has changed hands")
 
 
@@ -350,7 +353,8 @@ def when_all_hosts_die_at_once_they_start_again(scene):
     time.sleep(SESSION_S + TICK_S)
     for host in fleet.hosts:
         host.start()
-    fleet.await_rate(100, RENEWAL_S + quarantine_s() + SLACK_S)
+    # One that finds all taken gets its share when the other gives some up, after their quarantine.
+    fleet.await_rate(100, RENEWAL_S + 2 * quarantine_s() + SLACK_S)
 
 
 @beside
