@@ -21,6 +21,7 @@ static void leave_doubt(struct fleet *fleet)
 		demand_rouse(fleet, t->items[i].holding, false);
 	transaction_end(fleet);
 	fleet->state = FLEET_READY;
+	fleet->next_renewal_ns = 0;
 	/* Settings were not followed meanwhile. */
 	fleet->stale = true;
 }

@@ -527,7 +527,9 @@ static void answered(void *pointer, struct request *request)
 	if (request->answer == ANSWER_OK && t->kind != TRANSACTION_JOIN) {
 		fleet->host_version++;
 		fleet->last_ack_ns = fleet->now_ns;
-		fleet_extend_right(fleet, request->sent_ns);
+		/* A barrier does not look at /g: what it proves says nothing of the settings. */
+		if (t->kind != TRANSACTION_BARRIER)
+			fleet_extend_right(fleet, request->sent_ns);
 	}
 	if (t->kind == TRANSACTION_BARRIER) {
 		doubt_barrier_answered(fleet, request);
