@@ -41,9 +41,10 @@ uint32_t holding_missing(const struct holding *holding)
 
 static void keep_up(struct fleet *fleet, struct holding *holding)
 {
+	bool others = holding->leased > holding->held + holding->draining;
 	bool changed = false;
 
-	for (uint32_t i = 0; i <= holding->slots; i++) {
+	for (uint32_t i = others ? 0 : holding->slots; i <= holding->slots; i++) {
 		struct lease *lease = i < holding->slots ? &holding->leases[i] : &holding->reserve;
 
 		if (lease->state != LEASE_WAITING || lease->usable_ns > fleet->clocks.waiter_ns)
