@@ -11,83 +11,76 @@
 
 enum { CONFIG_ROOM = 4096 };
 
-void act_refused(struct sim *sim, unsigned int line, int err, const char *sentence)
+void act_refused(struct sim *sim, const struct host *host, unsigned int line, int err,
+		 const char *sentence)
 {
-	sim_print(sim, "error %u %s %s", line, error_symbol(err), sentence);
+	sim_print(sim, host, "error %u %s %s", line, error_symbol(err), sentence);
 }
 
-static void refuse_path(struct sim *sim, const struct command *command)
+static void refuse_path(struct host *host, const struct command *command)
 {
 	char why[WHY_TEXT];
 
 	snprintf(why, sizeof(why), "there is no limiter '%.400s'", command->path);
-	act_refused(sim, command->line, -ENOENT, why);
+	act_refused(host->sim, host, command->line, -ENOENT, why);
 }
 
-/* Makes @change; 0, or refuses. */
-static int make_change(struct sim *sim, struct change *change, const struct command *command)
+static void act_mkdir(struct host *host, const struct command *command)
 {
-	engine_change(&sim->engine, change, sim->now_ns);
-	if (engine_changed(&sim->engine) != change) {
-		sim_fail(sim, 0, NULL, "a change got lost");
-		return -EIO;
-	}
-	if (change->outcome)
-		act_refused(sim, command->line, change->outcome, change->error);
-	return change->outcome;
-}
-
-static void act_mkdir(struct sim *sim, const struct command *command)
-{
-	struct change change = {.kind = CHANGE_MAKE};
+	struct change change = {.kind = CHANGE_MAKE, .owner = {.access = 0755}};
 	const char *slash = strrchr(command->path, '/');
 	const char *name = slash ? slash + 1 : command->path;
 	struct place *parent = NULL;
-	struct limiter *made;
 
 	if (slash) {
 		char *above = memory_text(command->path, (size_t)(slash - command->path));
 
-		parent = place_at(sim, above);
+		parent = place_at(host, above);
 		free(above);
 		if (!parent) {
-			refuse_path(sim, command);
+			refuse_path(host, command);
 			return;
 		}
 	}
 	if (file_has_name(name)) {
-		act_refused(sim, command->line, -EEXIST, "a control file has that name");
+		act_refused(host->sim, host, command->line, -EEXIST,
+			    "a control file has that name");
 		return;
 	}
-	change.limiter = parent ? parent->limiter : sim->engine.tree.root;
+	change.limiter = parent ? parent->limiter : host->engine.tree.root;
 	snprintf(change.name, sizeof(change.name), "%s", name);
-	if (make_change(sim, &change, command))
-		return;
-	made = tree_find(&sim->engine.tree, change.limiter, name);
-	place_add(sim, parent, made, command->path);
+	if (!writing_begin(host, &change, command))
+		place_add(host, parent, tree_find(&host->engine.tree, change.limiter, name),
+			  command->path);
 }
 
 static void act_rmdir(struct sim *sim, struct place *place, const struct command *command)
 {
 	struct change change = {.kind = CHANGE_REMOVE, .limiter = place->limiter};
+	struct host *host = place->host;
 
-	(void)make_change(sim, &change, command);
-	sim_collect(sim);
-	place_forget_removed(sim);
+	(void)sim;
+	(void)writing_begin(host, &change, command);
+	host_collect(host);
+	place_forget_removed(host);
 }
 
 static void act_charge(struct sim *sim, struct place *place, const struct command *command)
 {
+	struct host *host = place->host;
 	int64_t tokens;
 	int err = charge_parse(command->text, &tokens);
+	struct memory *before;
 
 	if (err) {
-		act_refused(sim, command->line, err, "a charge is a number such as 12 or -5");
+		act_refused(sim, host, command->line, err, "a charge is a number such as 12 or -5");
 		return;
 	}
-	err = engine_charge(&sim->engine, place->limiter, tokens, sim->now_ns);
+	before = host_enter(host);
+	err = engine_charge(&host->engine, place->limiter, tokens, host_now(host));
+	host_leave(before);
 	if (err)
-		act_refused(sim, command->line, err,
+		act_refused(sim, host, command->line, err,
 			    err == -ERANGE ? "more would come back than was taken"
 					   : "the limiter is gone");
 	else
@@ -106,44 +99,50 @@ static void act_write(struct sim *sim, struct place *place, const struct command
 							   : command->file.setting;
 	change.text = command->text;
 	ledger_tuning(sim, place);
-	if (make_change(sim, &change, command))
+	if (writing_begin(place->host, &change, command))
 		return;
 	ledger_tuned(sim, place);
-	sim_collect(sim);
-	place_forget_removed(sim);
+	host_collect(place->host);
+	place_forget_removed(place->host);
 }
 
 /* `text NAME line` for each line. */
-static void print_text(const struct sim *sim, const char *name, const char *text)
+static void print_text(const struct host *host, const char *name, const char *text)
 {
 	while (*text) {
 		size_t length = strcspn(text, "\n");
 
-		sim_print(sim, "text %s %.*s", name, (int)length, text);
+		sim_print(host->sim, host, "text %s %.*s", name, (int)length, text);
 		text += length + (text[length] == '\n');
 	}
 }
 
-static void print_eta(struct sim *sim, const struct place *place, const struct command *command)
+static void print_eta(const struct place *place, const struct command *command)
 {
+	struct host *host = place->host;
+	struct memory *before = host_enter(host);
 	char text[QUANTITY_TEXT];
 
-	seconds_print(engine_eta(&sim->engine, place->limiter, command->file.tokens, sim->now_ns),
-		      3, text);
-	print_text(sim, command->text, text);
+	seconds_print(
+		engine_eta(&host->engine, place->limiter, command->file.tokens, host_now(host)), 3,
+		text);
+	host_leave(before);
+	print_text(host, command->text, text);
 }
 
-static void print_stat(struct sim *sim, const struct place *place, const struct command *command)
+static void print_stat(const struct place *place, const struct command *command)
 {
+	struct host *host = place->host;
+	struct memory *before = host_enter(host);
 	char text[STAT_TEXT];
 
-	engine_refresh(&sim->engine, place->limiter, sim->now_ns);
+	engine_refresh(&host->engine, place->limiter, host_now(host));
 	stat_print(place->limiter, text);
-	print_text(sim, command->text, text);
+	host_leave(before);
+	print_text(host, command->text, text);
 }
 
-static void print_settings(const struct sim *sim, const struct place *place,
-			   const struct command *command)
+static void print_settings(const struct place *place, const struct command *command)
 {
 	char text[CONFIG_ROOM];
 
@@ -151,40 +150,47 @@ static void print_settings(const struct sim *sim, const struct place *place,
 		settings_print(&place->settings, text, sizeof(text));
 	else
 		setting_print(command->file.setting, &place->settings, text);
-	print_text(sim, command->text, text);
+	print_text(place->host, command->text, text);
 }
 
 /* A host alone holds them all. */
-static void print_held(const struct sim *sim, const struct place *place,
-		       const struct command *command)
+static void print_held(const struct place *place, const struct command *command)
 {
+	const struct host *host = place->host;
 	uint32_t shares, count = partition_count(place->limiter, &shares);
 	char *text = memory_get((size_t)count * QUANTITY_TEXT);
 	size_t used = 0;
 
-	for (uint32_t i = 0; i < count; i++)
-		used += (size_t)snprintf(text + used, QUANTITY_TEXT, "%s%u", i ? " " : "", i);
-	print_text(sim, command->text, text);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t index = i < shares ? i : PARTITIONS_MAX + i - shares;
+
+		if (host->fleet && !fleet_is_entitled(host->fleet, place->limiter->holding, index))
+			continue;
+		used += (size_t)snprintf(text + used, QUANTITY_TEXT, "%s%u", used ? " " : "", i);
+	}
+	print_text(host, command->text, *text ? text : "none");
 	free(text);
 }
 
-static void refuse_reading(const struct sim *sim, const struct command *command)
+static void refuse_reading(const struct host *host, const struct command *command)
 {
-	sim_print(sim, "refused %s %s", command->text, error_symbol(-ENOENT));
+	sim_print(host->sim, host, "refused %s %s", command->text, error_symbol(-ENOENT));
 }
 
 static void read_partition(struct sim *sim, struct place *place, const struct command *command)
 {
-	struct place *partition = place_partition(sim, place, command->file.index);
+	struct place *partition = place_partition(place, command->file.index);
 	char text[SETTING_TEXT];
 
 	if (!partition) {
-		refuse_reading(sim, command);
+		refuse_reading(place->host, command);
 		return;
 	}
 	if (command->file.kind == FILE_PARTITION_RATE) {
+		if (sim->fleet)
+			limiter_settings(partition->limiter, &partition->settings);
 		setting_print(SETTING_RATE, &partition->settings, text);
-		print_text(sim, command->text, text);
+		print_text(place->host, command->text, text);
 		return;
 	}
 	reader_ask(sim,
@@ -219,17 +225,17 @@ static void act_read(struct sim *sim, struct place *place, const struct command 
 		stream_start(sim, place, command->text);
 		break;
 	case FILE_ETA:
-		print_eta(sim, place, command);
+		print_eta(place, command);
 		break;
 	case FILE_STAT:
-		print_stat(sim, place, command);
+		print_stat(place, command);
 		break;
 	case FILE_CONFIG:
 	case FILE_SETTING:
-		print_settings(sim, place, command);
+		print_settings(place, command);
 		break;
 	case FILE_HELD:
-		print_held(sim, place, command);
+		print_held(place, command);
 		break;
 	case FILE_PARTITION_TOKEN:
 	case FILE_PARTITION_RATE:
@@ -244,54 +250,95 @@ static void act_cancel(struct sim *sim, const struct command *command)
 {
 	struct reader *reader = reader_named(sim, command->text);
 
+	if (!reader || reader->place->host->paused)
+		return;
+	/* Who is due until now is served first. */
+	host_step(reader->place->host);
+	reader = reader_named(sim, command->text);
 	/* One who has been served meanwhile cannot be interrupted any more. */
 	if (reader)
 		reader_cancel(sim, reader);
 }
 
-void act(struct sim *sim, const struct command *command)
+/* A process that is stopped answers when it goes on. */
+static void postpone(struct host *host, const struct command *command)
 {
-	struct place *place = command->path ? place_at(sim, command->path) : NULL;
+	size_t room = host->command_count + 1;
+	const struct command **larger = memory_get(room * sizeof(*larger));
 
-	if (command->path && !place && command->kind != COMMAND_MKDIR) {
-		if (command->kind == COMMAND_READ)
-			refuse_reading(sim, command);
-		else
-			refuse_path(sim, command);
+	if (host->command_count)
+		memcpy(larger, host->commands, host->command_count * sizeof(*larger));
+	larger[host->command_count++] = command;
+	free(host->commands);
+	host->commands = larger;
+}
+
+static void act_retry(struct sim *sim, struct place *place, const struct command *command)
+{
+	if (place_service(place))
+		retry_start(sim, place, command);
+	else
+		act_refused(sim, place->host, command->line, -EINVAL,
+			    "there is no service behind it");
+}
+
+/* The table: commands on a limiter that is there. */
+static const struct {
+	enum command_kind kind;
+	void (*act)(struct sim *sim, struct place *place, const struct command *command);
+} ON_PATH[] = {
+	{COMMAND_RMDIR, act_rmdir},	  {COMMAND_WRITE, act_write},
+	{COMMAND_READ, act_read},	  {COMMAND_LOAD, load_start},
+	{COMMAND_WORKERS, workers_start}, {COMMAND_SERVICE, service_set},
+	{COMMAND_RETRY, act_retry},
+};
+
+static void act_on_path(struct sim *sim, struct place *place, const struct command *command)
+{
+	for (size_t i = 0; i < sizeof(ON_PATH) / sizeof(ON_PATH[0]); i++) {
+		if (ON_PATH[i].kind == command->kind)
+			ON_PATH[i].act(sim, place, command);
+	}
+}
+
+/* What is asked of the mount of @host. */
+static void act_on_host(struct host *host, const struct command *command)
+{
+	struct place *place;
+
+	if (host->paused) {
+		postpone(host, command);
 		return;
 	}
-	switch (command->kind) {
-	case COMMAND_MKDIR:
-		act_mkdir(sim, command);
-		break;
-	case COMMAND_RMDIR:
-		act_rmdir(sim, place, command);
-		break;
-	case COMMAND_WRITE:
-		act_write(sim, place, command);
-		break;
-	case COMMAND_READ:
-		act_read(sim, place, command);
-		break;
-	case COMMAND_CANCEL:
-		act_cancel(sim, command);
-		break;
-	case COMMAND_LOAD:
-		load_start(sim, place, command);
-		break;
-	case COMMAND_WORKERS:
-		workers_start(sim, place, command);
-		break;
-	case COMMAND_SERVICE:
-		service_set(sim, place, command);
-		break;
-	case COMMAND_RETRY:
-		if (place->service)
-			retry_start(sim, place, command);
-		else
-			act_refused(sim, command->line, -EINVAL, "there is no service behind it");
-		break;
-	case COMMAND_END:
-		break;
+	if (host->state != HOST_UP && command->kind == COMMAND_READ) {
+		sim_print(host->sim, host, "refused %s %s", command->text, error_symbol(-ENOTCONN));
+		return;
 	}
+	if (host->state != HOST_UP) {
+		act_refused(host->sim, host, command->line, -ENOTCONN, "nothing is mounted");
+		return;
+	}
+	if (command->kind == COMMAND_MKDIR) {
+		act_mkdir(host, command);
+		return;
+	}
+	place = place_at(host, command->path);
+	if (place)
+		act_on_path(host->sim, place, command);
+	else if (command->kind == COMMAND_READ)
+		refuse_reading(host, command);
+	else
+		refuse_path(host, command);
+}
+
+void act(struct sim *sim, const struct command *command)
+{
+	struct host *host = &sim->hosts[command->host];
+
+	if (command->kind == COMMAND_CANCEL)
+		act_cancel(sim, command);
+	else if (command->path)
+		act_on_host(host, command);
+	else
+		act_fleet(sim, command);
 }

@@ -3,11 +3,15 @@
 
 #include <stdio.h>
 
+/* Put where it cancels out, so that an account that the bucket has begun itself is seen. */
+#define MARK ((u128)1 << 120)
+
 static void begin(struct account_check *check, const struct bucket *bucket)
 {
 	check->taken = 0;
 	check->put = 0;
 	check->since_ns = bucket->filled_ns;
+	check->flow = bucket->flow;
 }
 
 void account_check_open(struct account_check *check, struct bucket *bucket)
@@ -60,14 +64,47 @@ bool account_check_tuned(struct account_check *check, const struct bucket *bucke
 	return false;
 }
 
+static i128 booked_level(const struct bucket_account *account)
+{
+	return account->opened + (i128)account->accrued + (i128)account->put -
+	       (i128)account->taken - (i128)account->spilled;
+}
+
+static i128 level_of(const struct bucket *bucket)
+{
+	return (i128)bucket->level * (i128)bucket->flow.den + (i128)bucket->part;
+}
+
+bool account_check_reopened(const struct account_check *check, const struct bucket *bucket)
+{
+	return bucket->flow.num != check->flow.num || bucket->flow.den != check->flow.den ||
+	       check->account.spilled < MARK;
+}
+
+bool account_check_is_consistent(const struct account_check *check, const struct bucket *bucket,
+				 char why[WHY_TEXT])
+{
+	if (bucket->part < bucket->flow.den && booked_level(&check->account) == level_of(bucket))
+		return true;
+	snprintf(why, WHY_TEXT, "the level %lld is not what the books say",
+		 (long long)bucket->level);
+	return false;
+}
+
+void account_check_restart(struct account_check *check, struct bucket *bucket)
+{
+	bucket_account_open(bucket, &check->account);
+	check->account.opened += (i128)MARK;
+	check->account.spilled += MARK;
+	begin(check, bucket);
+}
+
 bool account_check_balance(const struct account_check *check, const struct bucket *bucket,
 			   char why[WHY_TEXT])
 {
 	const struct bucket_account *account = &check->account;
 	u128 accrued = (u128)bucket->flow.num * (bucket->filled_ns - check->since_ns);
-	i128 level = (i128)bucket->level * (i128)bucket->flow.den + (i128)bucket->part;
-	i128 booked = account->opened + (i128)account->accrued + (i128)account->put -
-		      (i128)account->taken - (i128)account->spilled;
+	i128 level = level_of(bucket), booked = booked_level(account);
 	const char *what = NULL;
 
 	if (bucket->part >= bucket->flow.den)

@@ -19,6 +19,7 @@ struct account_check {
 	int64_t level; /* before it was tuned, see account_check_tuning() */
 	uint64_t part;
 	uint64_t den;
+	struct fraction flow; /* since it was opened */
 };
 
 /* Opens an account of @bucket unless it has this one. */
@@ -33,6 +34,15 @@ void account_check_tuning(struct account_check *check, const struct bucket *buck
 			  uint64_t now_ns);
 bool account_check_tuned(struct account_check *check, const struct bucket *bucket,
 			 char why[WHY_TEXT]);
+
+/*
+ * Whether @bucket has begun another account by itself since account_check_restart(); whether what it
+ * has written adds up, whatever happened; begins anew.
+ */
+bool account_check_reopened(const struct account_check *check, const struct bucket *bucket);
+bool account_check_is_consistent(const struct account_check *check, const struct bucket *bucket,
+				 char why[WHY_TEXT]);
+void account_check_restart(struct account_check *check, struct bucket *bucket);
 
 /* Whether the books balance. */
 bool account_check_balance(const struct account_check *check, const struct bucket *bucket,

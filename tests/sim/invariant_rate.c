@@ -11,7 +11,7 @@ static void flow_off(struct surplus *surplus, const struct fraction *flow, uint6
 	surplus->at_ns = now_ns;
 }
 
-static void flow_off_all(struct rate_check *check, uint64_t now_ns)
+void rate_check_flow(struct rate_check *check, uint64_t now_ns)
 {
 	bool any = false;
 
@@ -24,13 +24,22 @@ static void flow_off_all(struct rate_check *check, uint64_t now_ns)
 		flow_off(&limit->through, &limit->flow, now_ns);
 		any = any || limit->through.units;
 	}
-	if (!any && !check->waiting)
-		check->largest = 0;
+	if (any || check->waiting)
+		return;
+	check->largest = 0;
+	check->extra = 0;
+	check->emptied++;
 }
 
 static uint64_t capacity(const struct rate_check *check, const struct limit_check *limit)
 {
-	uint64_t saved = limit->batch + check->largest;
+	uint64_t saved = limit->batch + check->largest, burst = limit->burst;
+
+	if (check->parts) {
+		burst = burst > check->parts ? burst : check->parts;
+		saved = limit->batch ? limit->batch + 3 * check->parts : 0;
+		return (saved > burst ? saved : burst) + check->extra;
+	}
 
 	return saved > limit->burst ? saved : limit->burst;
 }
@@ -55,7 +64,7 @@ void rate_check_tune(struct rate_check *check, const struct settings *settings, 
 {
 	bool in_force = settings->mode == MODE_ENFORCE || settings->mode == MODE_CLOSED;
 
-	flow_off_all(check, now_ns);
+	rate_check_flow(check, now_ns);
 	check->closed = settings->mode == MODE_CLOSED;
 	for (uint32_t i = 0; i < LIMITS_MAX; i++) {
 		const struct limit *set = &settings->limits[i];
@@ -113,7 +122,7 @@ bool rate_check_grant(struct rate_check *check, uint64_t tokens, uint64_t now_ns
 		snprintf(why, WHY_TEXT, "granted while the mode is closed");
 		return false;
 	}
-	flow_off_all(check, now_ns);
+	rate_check_flow(check, now_ns);
 	if (tokens > check->largest)
 		check->largest = tokens;
 	for (int i = 0; i < LIMITS_MAX; i++) {
@@ -145,7 +154,7 @@ bool rate_check_grant(struct rate_check *check, uint64_t tokens, uint64_t now_ns
 
 void rate_check_return(struct rate_check *check, uint64_t tokens, uint64_t now_ns)
 {
-	flow_off_all(check, now_ns);
+	rate_check_flow(check, now_ns);
 	for (int i = 0; i < LIMITS_MAX; i++) {
 		struct limit_check *limit = &check->limits[i];
 		u128 units = (u128)tokens * limit->flow.den;

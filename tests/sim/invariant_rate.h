@@ -50,6 +50,10 @@ struct rate_check {
 	uint64_t waiting; /* readers that wait here and below */
 	uint64_t largest;
 	bool closed;
+	/* Of several hosts together, see invariant_fleet.h. */
+	uint64_t parts;	  /* hosts at most, each with a bucket; 0 is one host alone */
+	uint64_t extra;	  /* what their largest takes need above one token */
+	uint64_t emptied; /* counts the times at which there was no surplus and nobody waiting */
 };
 
 /* The limiter has these settings from @now_ns on. */
@@ -62,6 +66,9 @@ void rate_check_leaves(struct rate_check *check);
 /* Tokens are granted here or below. False, and @why, if they must not be. */
 bool rate_check_grant(struct rate_check *check, uint64_t tokens, uint64_t now_ns,
 		      char why[WHY_TEXT]);
+
+/* What has flowed off until now. */
+void rate_check_flow(struct rate_check *check, uint64_t now_ns);
 
 /* Tokens are given back. */
 void rate_check_return(struct rate_check *check, uint64_t tokens, uint64_t now_ns);

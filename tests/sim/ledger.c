@@ -1,4 +1,5 @@
 /* ledger - tells the invariants what happened, and asks them whether it may, see sim.h. */
+#include "common.h"
 #include "sim.h"
 
 /* The rules of traces.md by their numbers there. */
@@ -18,22 +19,33 @@ void ledger_waits(struct sim *sim, struct reader *reader)
 	enter(sim, WAITS, reader->place, reader->check.number, reader->check.tokens);
 	if (!queue_check_waits(&reader->place->queue, &reader->check, why))
 		sim_fail(sim, RULE_QUEUE, reader->place, why);
-	for (struct place *p = reader->place; p; p = p->parent)
+	for (struct place *p = reader->place; p; p = p->parent) {
 		rate_check_waits(&p->rate, reader->check.tokens);
+		common_waits(p, reader->check.tokens);
+	}
 }
 
 static void leaves(struct reader *reader)
 {
 	if (reader->check.state != READER_WAITS)
 		return;
-	for (struct place *p = reader->place; p; p = p->parent)
+	for (struct place *p = reader->place; p; p = p->parent) {
 		rate_check_leaves(&p->rate);
+		common_leaves(p);
+	}
+}
+
+/* What it does now: a host that is degraded may do something else than is set. */
+static enum limiter_mode mode_of(const struct place *place)
+{
+	return place->host->fleet && place->limiter ? (enum limiter_mode)place->limiter->mode
+						    : place->settings.mode;
 }
 
 /* Tokens leave the buckets of @place, if its mode is one in which they do. */
 static void take(struct place *place, uint64_t tokens)
 {
-	if (place->settings.mode == MODE_OPEN || !place->limiter)
+	if (mode_of(place) == MODE_OPEN || !place->limiter)
 		return;
 	for (uint32_t i = 0; i < place->limiter->bucket_count; i++)
 		account_check_take(&place->accounts[i], &place->limiter->buckets[i], tokens);
@@ -42,6 +54,7 @@ static void take(struct place *place, uint64_t tokens)
 void ledger_granted(struct sim *sim, struct reader *reader)
 {
 	uint64_t tokens = reader->check.tokens;
+	bool waited = reader->check.state == READER_WAITS;
 	char why[WHY_TEXT];
 
 	enter(sim, GRANTED, reader->place, reader->check.number, tokens);
@@ -50,10 +63,14 @@ void ledger_granted(struct sim *sim, struct reader *reader)
 		sim_fail(sim, RULE_QUEUE, reader->place, why);
 	for (struct place *p = reader->place; p; p = p->parent) {
 		p->granted += tokens;
-		windows_add(&p->windows, sim->now_ns, tokens);
-		if (!rate_check_grant(&p->rate, tokens, sim->now_ns, why))
-			sim_fail(sim, RULE_RATE, p, why);
-		if (p->settings.mode == MODE_SHADOW)
+		if (sim->fleet) {
+			common_grants(p, tokens, waited);
+		} else {
+			windows_add(&p->windows, sim->now_ns, tokens);
+			if (!rate_check_grant(&p->rate, tokens, sim->now_ns, why))
+				sim_fail(sim, RULE_RATE, p, why);
+		}
+		if (mode_of(p) == MODE_SHADOW)
 			p->shadowing += tokens;
 		else
 			take(p, tokens);
@@ -77,7 +94,9 @@ static bool follows(const struct place *place, const struct place *tuned)
 
 void ledger_tuning(struct sim *sim, struct place *place)
 {
-	for (struct place *p = sim->places; p; p = p->next) {
+	if (sim->fleet)
+		return;
+	for (struct place *p = place->host->places; p; p = p->next) {
 		for (uint32_t i = 0; follows(p, place) && i < p->limiter->bucket_count; i++)
 			account_check_tuning(&p->accounts[i], &p->limiter->buckets[i], sim->now_ns);
 	}
@@ -88,7 +107,7 @@ void ledger_tuned(struct sim *sim, struct place *place)
 	char why[WHY_TEXT];
 
 	enter(sim, TUNED, place, 0, 0);
-	for (struct place *p = sim->places; p; p = p->next) {
+	for (struct place *p = place->host->places; p; p = p->next) {
 		if (!follows(p, place) || p->limiter->removed)
 			continue;
 		p->followed = p != place;
@@ -114,9 +133,12 @@ void ledger_charged(struct sim *sim, struct place *place, int64_t tokens)
 			take(p, size);
 			continue;
 		}
-		rate_check_return(&p->rate, size, sim->now_ns);
+		if (sim->fleet)
+			common_returns(p, size);
+		else
+			rate_check_return(&p->rate, size, sim->now_ns);
 		for (uint32_t i = 0; i < p->limiter->bucket_count; i++) {
-			if (p->settings.mode != MODE_OPEN)
+			if (mode_of(p) != MODE_OPEN)
 				account_check_put(&p->accounts[i], &p->limiter->buckets[i], size);
 		}
 	}
@@ -134,12 +156,37 @@ static void settle_shadow(struct place *place)
 	place->shadowed = counter;
 }
 
+/*
+ * In a fleet a bucket's rate comes and goes with leases within a step, and tokens with them. In such
+ * a step it must only be true to itself; between two of them to the clock and the log too.
+ */
+static bool check_account(struct place *place, struct account_check *check, struct bucket *bucket,
+			  bool reshared, char why[WHY_TEXT])
+{
+	if (place->host->fleet && (reshared || account_check_reopened(check, bucket))) {
+		bool balances = account_check_is_consistent(check, bucket, why);
+
+		account_check_restart(check, bucket);
+		return balances;
+	}
+	return account_check_balance(check, bucket, why);
+}
+
 static void check_place(struct sim *sim, struct place *place)
 {
+	const struct holding *holding = place->limiter->holding;
+	bool reshared = place->host->reshared;
 	struct place *top = place->top;
 	char why[WHY_TEXT];
 
+	if (holding) {
+		reshared = reshared || holding->usable != place->usable;
+		place->usable = holding->usable;
+		common_follow(place);
+	}
 	settle_shadow(place);
+	/* What a fleet's host takes in mode shadow while it holds nothing is told nowhere. */
+	reshared = reshared || (place->host->fleet && place->limiter->mode == MODE_SHADOW);
 	for (uint32_t i = 0; i < place->limiter->bucket_count; i++) {
 		struct bucket *bucket = &place->limiter->buckets[i];
 
@@ -147,7 +194,7 @@ static void check_place(struct sim *sim, struct place *place)
 		/* What its limiter granted before the partition was tuned is in the old account. */
 		if (place->followed)
 			place->accounts[i].taken = place->accounts[i].account.taken;
-		if (!account_check_balance(&place->accounts[i], bucket, why))
+		if (!check_account(place, &place->accounts[i], bucket, reshared, why))
 			sim_fail(sim, RULE_ACCOUNT, place, why);
 	}
 	place->followed = false;
@@ -160,20 +207,22 @@ static void check_place(struct sim *sim, struct place *place)
 	}
 }
 
-void ledger_check(struct sim *sim)
+void ledger_check(struct host *host)
 {
-	uint64_t next_ns = engine_next_ns(&sim->engine);
+	uint64_t next_ns = engine_next_ns(&host->engine), now_ns = host_now(host);
+	struct sim *sim = host->sim;
 	char why[WHY_TEXT];
 
-	for (struct place *p = sim->places; p; p = p->next)
+	for (struct place *p = host->places; p; p = p->next)
 		p->oldest = NULL;
-	for (struct place *p = sim->places; p && !sim->failed; p = p->next) {
+	for (struct place *p = host->places; p && !sim->failed; p = p->next) {
 		if (p->limiter)
 			check_place(sim, p);
 	}
-	for (struct place *p = sim->places; p && !sim->failed; p = p->next) {
-		if (p->oldest && !queue_check_oldest(p->oldest, p->oldest_at->limiter, next_ns,
-						     sim->now_ns, why))
+	host->reshared = false;
+	for (struct place *p = host->places; p && !sim->failed; p = p->next) {
+		if (p->oldest &&
+		    !queue_check_oldest(p->oldest, p->oldest_at->limiter, next_ns, now_ns, why))
 			sim_fail(sim, RULE_QUEUE, p->oldest_at, why);
 	}
 }

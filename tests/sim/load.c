@@ -65,7 +65,7 @@ static void arrive(struct sim *sim, struct occurrence *occurrence)
 	load->arrived++;
 	next_ns = arrival_ns(load);
 	if (next_ns < load->until_ns)
-		sim_later(sim, &load->arrival, next_ns);
+		sim_later(sim, place->host, &load->arrival, next_ns);
 	reader_ask(sim, reader, load->tokens, NEVER_NS);
 	if (next_ns >= load->until_ns)
 		free(load);
@@ -82,7 +82,7 @@ void load_start(struct sim *sim, struct place *place, const struct command *comm
 	load->began_ns = sim->now_ns;
 	load->until_ns = command->until_ns;
 	if (load->began_ns < load->until_ns)
-		sim_later(sim, &load->arrival, load->began_ns);
+		sim_later(sim, place->host, &load->arrival, load->began_ns);
 	else
 		free(load);
 }
@@ -114,7 +114,7 @@ static void worked(struct sim *sim, struct reader *reader, int err)
 	if (err)
 		reader_free(reader);
 	else
-		sim_later(sim, &worker->turn, sim->now_ns + worker->work_ns);
+		sim_later(sim, reader->place->host, &worker->turn, sim->now_ns + worker->work_ns);
 }
 
 static void worker_start(struct sim *sim, struct place *place, char *name, uint64_t work_ns,
@@ -127,7 +127,7 @@ static void worker_start(struct sim *sim, struct place *place, char *name, uint6
 	worker->turn = (struct occurrence){.happens = take_turn, .dropped = drop_worker};
 	worker->work_ns = work_ns;
 	worker->until_ns = until_ns;
-	sim_later(sim, &worker->turn, sim->now_ns);
+	sim_later(sim, place->host, &worker->turn, sim->now_ns);
 }
 
 void workers_start(struct sim *sim, struct place *place, const struct command *command)

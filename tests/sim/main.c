@@ -1,11 +1,12 @@
 /*
  * simulate - runs the core of ratefs on virtual time.
  *
- *	simulate [--seed N] [--hosts N] [--quiet] [TRACE]
- *	simulate --random [--seed N] [--for TIME] [--quiet]
+ *	simulate [--seed N] [--hosts N] [--quiet|--terse] [TRACE]
+ *	simulate --random [--seed N] [--for TIME] [--hosts N] [--quiet|--terse]
  *
  * Reads a trace from standard input or the file named, or makes one up and prints it as comments
  * before what happens, so that it can be cut out and edited. Prints what happened, and a summary.
+ * --quiet prints the summary alone, --terse leaves out grants. A trace is of one host, unless it begins with `fleet N` or --hosts is given.
  *
  * Exit status: 0, 1 when an invariant does not hold, 2 when the command line or the trace is not
  * understood or gets nowhere.
@@ -22,14 +23,16 @@
 
 enum { STATUS_BROKEN = 1, STATUS_WRONG = 2, FIRST_READ = 65536 };
 
-static const char USAGE[] = "usage: simulate [--seed N] [--hosts N] [--quiet] [TRACE]\n"
-			    "       simulate --random [--seed N] [--for TIME] [--quiet]\n";
+static const char USAGE[] =
+	"usage: simulate [--seed N] [--hosts N] [--quiet|--terse] [TRACE]\n"
+	"       simulate --random [--seed N] [--for TIME] [--hosts N] [--quiet|--terse]\n";
 
 struct options {
 	uint64_t seed;
 	uint64_t hosts;
 	uint64_t for_ns;
 	bool quiet;
+	bool terse;
 	bool random;
 	bool help;
 	const char *trace;
@@ -62,6 +65,8 @@ static int parse_options(struct options *options, char **words)
 
 		if (!strcmp(word, "--quiet")) {
 			options->quiet = true;
+		} else if (!strcmp(word, "--terse")) {
+			options->terse = true;
 		} else if (!strcmp(word, "--random")) {
 			options->random = true;
 		} else if (!strcmp(word, "--help")) {
@@ -79,8 +84,8 @@ static int parse_options(struct options *options, char **words)
 			options->trace = word;
 		}
 	}
-	if (options->hosts != 1)
-		return wrong("a fleet cannot be simulated yet:", "--hosts");
+	if (options->hosts > FLEET_HOSTS_MAX)
+		return wrong("too many:", "--hosts");
 	if (options->random && options->trace)
 		return wrong("made up or read, not both:", options->trace);
 	return 0;
@@ -139,7 +144,7 @@ static int run(const struct options *options, const char *text)
 	struct sim sim;
 	bool went, kept;
 
-	if (trace_parse(&trace, text)) {
+	if (trace_parse(&trace, text, (unsigned int)options->hosts)) {
 		fprintf(stderr, "simulate: %s:%s\n", options->trace ? options->trace : "trace",
 			trace.problem);
 		trace_free(&trace);
@@ -147,7 +152,8 @@ static int run(const struct options *options, const char *text)
 	}
 	if (options->random && !options->quiet)
 		print_as_comment(text);
-	sim_open(&sim, options->quiet);
+	sim_open(&sim, &trace.fleet, options->seed, options->quiet);
+	sim.terse = options->terse;
 	went = sim_run(&sim, &trace);
 	kept = sim_close(&sim);
 	trace_free(&trace);
@@ -158,7 +164,7 @@ static int run(const struct options *options, const char *text)
 
 int main(int argc, char **argv)
 {
-	struct options options = {.seed = 1, .hosts = 1, .for_ns = 3600 * NSEC_PER_SEC};
+	struct options options = {.seed = 1, .for_ns = 3600 * NSEC_PER_SEC};
 	long blocks = memory_blocks();
 	char why[WHY_TEXT], *text;
 	int status;
@@ -170,8 +176,12 @@ int main(int argc, char **argv)
 		fputs(USAGE, stdout);
 		return 0;
 	}
-	text = options.random ? random_trace(options.seed, options.for_ns)
-			      : read_trace(options.trace);
+	if (!options.random)
+		text = read_trace(options.trace);
+	else if (options.hosts)
+		text = random_fleet(options.seed, options.for_ns, (unsigned int)options.hosts);
+	else
+		text = random_trace(options.seed, options.for_ns);
 	if (!text)
 		return STATUS_WRONG;
 	status = run(&options, text);

@@ -1,6 +1,8 @@
 /* memory - counts blocks of memory, see memory.h. */
 #include "memory.h"
 
+#include <stdalign.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,46 +18,124 @@ void *__wrap_realloc(void *block, size_t size);
 void __wrap_free(void *block);
 char *__wrap_strdup(const char *text);
 
+/* Before each block. */
+struct block {
+	alignas(max_align_t) struct block *next;
+	struct block **back;
+	struct memory *owner; /* NULL: it is in no list */
+};
+
 static long blocks;
+static struct memory *owner;
 
 long memory_blocks(void)
 {
 	return blocks;
 }
 
+static void unlink_block(struct block *block)
+{
+	if (!block->owner)
+		return;
+	*block->back = block->next;
+	if (block->next)
+		block->next->back = block->back;
+	block->owner->count--;
+	block->owner = NULL;
+}
+
+static void link_block(struct block *block, struct memory *memory)
+{
+	block->owner = memory;
+	if (!memory)
+		return;
+	block->next = memory->blocks;
+	block->back = &memory->blocks;
+	if (memory->blocks)
+		memory->blocks->back = &block->next;
+	memory->blocks = block;
+	memory->count++;
+}
+
+static void *begin(struct block *block, struct memory *memory)
+{
+	if (!block)
+		return NULL;
+	blocks++;
+	link_block(block, memory);
+	return block + 1;
+}
+
 void *__wrap_malloc(size_t size)
 {
-	void *block = __real_malloc(size);
-
-	blocks += block != NULL;
-	return block;
+	return begin(__real_malloc(sizeof(struct block) + size), owner);
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-	void *block = __real_calloc(count, size);
-
-	blocks += block != NULL;
-	return block;
+	if (size && count > (SIZE_MAX - sizeof(struct block)) / size)
+		return NULL;
+	return begin(__real_calloc(1, sizeof(struct block) + count * size), owner);
 }
 
-void *__wrap_realloc(void *block, size_t size)
+void *__wrap_realloc(void *at, size_t size)
 {
-	void *moved = __real_realloc(block, size);
+	struct block *block = at ? (struct block *)at - 1 : NULL, *moved;
+	struct memory *was = block ? block->owner : owner;
 
-	blocks += !block && moved;
-	return moved;
-}
-
-void __wrap_free(void *block)
-{
+	if (block)
+		unlink_block(block);
+	moved = __real_realloc(block, sizeof(struct block) + size);
+	if (!moved) {
+		if (block)
+			link_block(block, was);
+		return NULL;
+	}
 	blocks -= block != NULL;
+	return begin(moved, was);
+}
+
+void __wrap_free(void *at)
+{
+	struct block *block;
+
+	if (!at)
+		return;
+	block = (struct block *)at - 1;
+	blocks--;
+	unlink_block(block);
 	__real_free(block);
 }
 
 char *__wrap_strdup(const char *text)
 {
 	return memory_text(text, strlen(text));
+}
+
+struct memory *memory_enter(struct memory *memory)
+{
+	struct memory *before = owner;
+
+	owner = memory;
+	return before;
+}
+
+void *memory_give(void *at, struct memory *memory)
+{
+	struct block *block;
+
+	if (!at)
+		return NULL;
+	block = (struct block *)at - 1;
+	unlink_block(block);
+	link_block(block, memory);
+	return at;
+}
+
+void memory_drop(struct memory *memory)
+{
+	while (memory->blocks)
+		__wrap_free(memory->blocks + 1);
 }
 
 void *memory_get(size_t size)

@@ -22,27 +22,31 @@ void reader_free(struct reader *reader)
 	free(reader);
 }
 
-static void line_up(struct sim *sim, struct reader *reader)
+static void line_up(struct reader *reader)
 {
+	struct host *host = reader->place->host;
+
 	reader->next = NULL;
-	reader->previous = sim->last_reader;
-	if (sim->last_reader)
-		sim->last_reader->next = reader;
+	reader->previous = host->last_reader;
+	if (host->last_reader)
+		host->last_reader->next = reader;
 	else
-		sim->readers = reader;
-	sim->last_reader = reader;
+		host->readers = reader;
+	host->last_reader = reader;
 }
 
-static void leave_line(struct sim *sim, struct reader *reader)
+static void leave_line(struct reader *reader)
 {
+	struct host *host = reader->place->host;
+
 	if (reader->previous)
 		reader->previous->next = reader->next;
 	else
-		sim->readers = reader->next;
+		host->readers = reader->next;
 	if (reader->next)
 		reader->next->previous = reader->previous;
 	else
-		sim->last_reader = reader->previous;
+		host->last_reader = reader->previous;
 }
 
 static void begin(struct sim *sim, struct reader *reader, uint64_t tokens)
@@ -54,45 +58,65 @@ static void begin(struct sim *sim, struct reader *reader, uint64_t tokens)
 void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_t within_ns)
 {
 	struct waiter *waiter = &reader->waiter;
+	struct host *host = reader->place->host;
 	int err = -ENOENT;
 
 	begin(sim, reader, tokens);
 	*waiter = (struct waiter){.tokens = tokens};
 	if (within_ns != NEVER_NS)
 		waiter->expiry = &reader->expiry;
-	waiter->limiter = reader->place ? reader->place->limiter : NULL;
-	if (waiter->limiter)
-		err = engine_ask(&sim->engine, waiter, within_ns, sim->now_ns);
+	waiter->limiter = reader->place->limiter;
+	if (waiter->limiter) {
+		struct memory *before = host_enter(host);
+
+		err = engine_ask(&host->engine, waiter, within_ns, host_now(host));
+		host_leave(before);
+	}
 	if (err != -EINPROGRESS) {
 		reader_done(sim, reader, err);
 		return;
 	}
-	line_up(sim, reader);
+	line_up(reader);
 	ledger_waits(sim, reader);
-	sim_collect(sim);
+	host_collect(host);
 }
 
 void reader_try(struct sim *sim, struct reader *reader)
 {
+	struct host *host = reader->place->host;
+	struct limiter *limiter = reader->place->limiter;
+	struct memory *before;
+	int err;
+
 	begin(sim, reader, 1);
-	reader_done(sim, reader, engine_try(&sim->engine, reader->place->limiter, 1, sim->now_ns));
+	before = host_enter(host);
+	/* As the mount does: where more may come one waits for it a little. */
+	if (sim->fleet && engine_may_come(&host->engine, limiter, host_now(host))) {
+		host_leave(before);
+		reader_ask(sim, reader, 1, 0);
+		return;
+	}
+	err = engine_try(&host->engine, limiter, 1, host_now(host));
+	host_leave(before);
+	reader_done(sim, reader, err);
 }
 
 void reader_done(struct sim *sim, struct reader *reader, int err)
 {
 	if (reader->check.state == READER_WAITS)
-		leave_line(sim, reader);
+		leave_line(reader);
 	if (err) {
-		/* One who read a limiter that is not there never came to it. */
-		if (reader->place)
-			ledger_left(sim, reader);
-		sim_print(sim, "refused %s %s", reader->name, error_symbol(err));
+		ledger_left(sim, reader);
+		sim_print(sim, reader->place->host, "refused %s %s", reader->name,
+			  error_symbol(err));
 	} else {
 		ledger_granted(sim, reader);
-		sim_print(sim, "granted %s %llu", reader->name, (unsigned long long)reader->tokens);
+		if (!sim->terse)
+			sim_print(sim, reader->place->host, "granted %s %llu", reader->name,
+				  (unsigned long long)reader->tokens);
 		for (struct place *p = reader->place; p; p = p->parent) {
-			bool ok = !p->service ||
-				  service_call(p->service, reader->tokens, sim->now_ns);
+			struct service *service = place_service(p);
+			bool ok = !service || service_call(service, reader->tokens, sim->now_ns);
 
 			if (p == reader->place)
 				reader->answered_ok = ok;
@@ -106,20 +130,35 @@ void reader_done(struct sim *sim, struct reader *reader, int err)
 
 void reader_cancel(struct sim *sim, struct reader *reader)
 {
-	engine_cancel(&sim->engine, &reader->waiter);
-	leave_line(sim, reader);
+	struct host *host = reader->place->host;
+	struct memory *before = host_enter(host);
+
+	engine_cancel(&host->engine, &reader->waiter);
+	host_leave(before);
+	leave_line(reader);
 	ledger_left(sim, reader);
 	if (!sim->ending)
-		sim_print(sim, "cancelled %s", reader->name);
+		sim_print(sim, host, "cancelled %s", reader->name);
 	reader_free(reader);
-	sim_collect(sim);
+	host_collect(host);
+}
+
+void reader_vanish(struct sim *sim, struct reader *reader)
+{
+	leave_line(reader);
+	ledger_left(sim, reader);
+	reader_free(reader);
 }
 
 struct reader *reader_named(const struct sim *sim, const char *name)
 {
-	for (struct reader *reader = sim->readers; reader; reader = reader->next) {
-		if (!strcmp(reader->name, name))
-			return reader;
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		struct reader *reader = sim->hosts[i].readers;
+
+		for (; reader; reader = reader->next) {
+			if (!strcmp(reader->name, name))
+				return reader;
+		}
 	}
 	return NULL;
 }

@@ -15,6 +15,7 @@
  * The answer comes `latency` after the call. The summary says how many calls were sent and refused,
  * in how many rounds (naive), and the time from the start to the answer to the last record.
  */
+#include "common.h"
 #include "memory.h"
 #include "sim.h"
 
@@ -48,7 +49,7 @@ struct retry {
 };
 
 /* A record of a gated retry. */
-struct record {
+struct pushed {
 	struct reader reader; /* first */
 	struct occurrence answer;
 	struct retry *retry;
@@ -56,7 +57,7 @@ struct record {
 
 void service_set(struct sim *sim, struct place *place, const struct command *command)
 {
-	struct service *service = memory_get(sizeof(*service));
+	struct service *service = memory_get(sizeof(*service)), **slot;
 	u128 second;
 
 	service->flow = rate_fraction(&command->rate);
@@ -67,8 +68,10 @@ void service_set(struct sim *sim, struct place *place, const struct command *com
 	service->units = service->most;
 	service->at_ns = sim->now_ns;
 	service->latency_ns = command->span_ns;
-	free(place->service);
-	place->service = service;
+	/* In a fleet it is behind the limiter of all hosts. */
+	slot = place->common ? &place->common->service : &place->service;
+	free(*slot);
+	*slot = service;
 }
 
 bool service_call(struct service *service, uint64_t tokens, uint64_t now_ns)
@@ -88,11 +91,11 @@ bool service_call(struct service *service, uint64_t tokens, uint64_t now_ns)
 	return true;
 }
 
-void service_print(const struct place *place)
+void service_print(const struct service *service, const char *path)
 {
-	if (place->service)
-		printf("summary service %s ok %" PRIu64 " throttled %" PRIu64 "\n", place->path,
-		       place->service->ok, place->service->throttled);
+	if (service)
+		printf("summary service %s ok %" PRIu64 " throttled %" PRIu64 "\n", path,
+		       service->ok, service->throttled);
 }
 
 static void accept_record(struct retry *retry, uint64_t at_ns)
@@ -104,7 +107,7 @@ static void accept_record(struct retry *retry, uint64_t at_ns)
 static void send_round(struct sim *sim, struct occurrence *round)
 {
 	struct retry *retry = (struct retry *)((char *)round - offsetof(struct retry, round));
-	struct service *service = retry->place->service;
+	struct service *service = place_service(retry->place);
 	uint64_t records = retry->left;
 
 	retry->rounds++;
@@ -116,7 +119,7 @@ static void send_round(struct sim *sim, struct occurrence *round)
 			retry->refused++;
 	}
 	if (retry->left)
-		sim_later(sim, round, sim->now_ns + NSEC_PER_SEC);
+		sim_later(sim, retry->place->host, round, sim->now_ns + NSEC_PER_SEC);
 }
 
 /* The retry is freed with the simulator. */
@@ -125,19 +128,19 @@ static void drop_round(struct occurrence *round)
 	(void)round;
 }
 
-static struct record *record_of(struct occurrence *answer)
+static struct pushed *pushed_of(struct occurrence *answer)
 {
-	return (struct record *)((char *)answer - offsetof(struct record, answer));
+	return (struct pushed *)((char *)answer - offsetof(struct pushed, answer));
 }
 
 static void drop_record(struct occurrence *answer)
 {
-	reader_free(&record_of(answer)->reader);
+	reader_free(&pushed_of(answer)->reader);
 }
 
 static void answered(struct sim *sim, struct occurrence *answer)
 {
-	struct record *record = record_of(answer);
+	struct pushed *record = pushed_of(answer);
 
 	if (!record->reader.answered_ok) {
 		record->retry->refused++;
@@ -150,14 +153,15 @@ static void answered(struct sim *sim, struct occurrence *answer)
 
 static void send_record(struct sim *sim, struct reader *reader, int err)
 {
-	struct record *record = (struct record *)reader;
+	struct pushed *record = (struct pushed *)reader;
 
 	if (err) {
 		reader_free(reader);
 		return;
 	}
 	record->retry->sent++;
-	sim_later(sim, &record->answer, sim->now_ns + reader->place->service->latency_ns);
+	sim_later(sim, reader->place->host, &record->answer,
+		  sim->now_ns + place_service(reader->place)->latency_ns);
 }
 
 static void send_gated(struct sim *sim, struct retry *retry)
@@ -167,8 +171,8 @@ static void send_gated(struct sim *sim, struct retry *retry)
 		int length = snprintf(name, sizeof(name), "r%" PRIu64, ++sim->records);
 		struct reader *reader = reader_new(sim, retry->place,
 						   memory_text(name, (size_t)length),
-						   sizeof(struct record));
-		struct record *record = (struct record *)reader;
+						   sizeof(struct pushed));
+		struct pushed *record = (struct pushed *)reader;
 
 		reader->done = send_record;
 		record->retry = retry;
@@ -196,7 +200,7 @@ void retry_start(struct sim *sim, struct place *place, const struct command *com
 	if (retry->gated)
 		send_gated(sim, retry);
 	else
-		sim_later(sim, &retry->round, sim->now_ns);
+		sim_later(sim, place->host, &retry->round, sim->now_ns);
 }
 
 void retry_print(const struct sim *sim)
@@ -206,7 +210,9 @@ void retry_print(const struct sim *sim)
 		char took[QUANTITY_TEXT];
 
 		seconds_print(took_ns, 9, took);
-		printf("summary retry %s %s records %" PRIu64 " sent %" PRIu64 " refused %" PRIu64,
+		printf("summary retry %s%s%s %s records %" PRIu64 " sent %" PRIu64
+		       " refused %" PRIu64,
+		       sim->fleet ? r->place->host->name : "", sim->fleet ? " " : "",
 		       r->place->path, r->gated ? "gated" : "naive", r->records, r->sent,
 		       r->refused);
 		if (!r->gated)

@@ -1,4 +1,5 @@
 /* sim - runs the core on virtual time, see sim.h. */
+#include "common.h"
 #include "sim.h"
 #include "invariant_empty.h"
 
@@ -12,15 +13,10 @@
 enum { RULE_EMPTY = 5 };
 
 /* So many steps at one instant are a loop without end. */
-enum { STEPS_AT_ONCE_MAX = 10000000 };
+enum { STEPS_AT_ONCE_MAX = 1000000 };
 
-/* Settings are not kept: every change is stored at once. */
-static void store(struct source *source, struct change *change)
-{
-	struct sim *sim = (struct sim *)((char *)source - offsetof(struct sim, source));
-
-	engine_stored(&sim->engine, change, 0);
-}
+/* So long hosts may take to leave when the trace has ended. */
+#define LEAVING_NS UINT64_C(5000000000)
 
 const char *error_symbol(int err)
 {
@@ -28,9 +24,11 @@ const char *error_symbol(int err)
 		int err;
 		const char *symbol;
 	} symbols[] = {
-		{EAGAIN, "EAGAIN"}, {ENODEV, "ENODEV"}, {ENOENT, "ENOENT"}, {EBUSY, "EBUSY"},
-		{EEXIST, "EEXIST"}, {EINVAL, "EINVAL"}, {ERANGE, "ERANGE"}, {E2BIG, "E2BIG"},
-		{ENOSPC, "ENOSPC"}, {ENOMEM, "ENOMEM"},
+		{EAGAIN, "EAGAIN"}, {ENODEV, "ENODEV"},	      {ENOENT, "ENOENT"},
+		{EBUSY, "EBUSY"},   {EEXIST, "EEXIST"},	      {EINVAL, "EINVAL"},
+		{ERANGE, "ERANGE"}, {E2BIG, "E2BIG"},	      {ENOSPC, "ENOSPC"},
+		{ENOMEM, "ENOMEM"}, {ENOTCONN, "ENOTCONN"},   {ETIMEDOUT, "ETIMEDOUT"},
+		{EACCES, "EACCES"}, {ESHUTDOWN, "ESHUTDOWN"},
 	};
 
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
@@ -40,7 +38,7 @@ const char *error_symbol(int err)
 	return "EIO";
 }
 
-void sim_print(const struct sim *sim, const char *format, ...)
+void sim_print(const struct sim *sim, const struct host *host, const char *format, ...)
 {
 	char time[QUANTITY_TEXT];
 	va_list arguments;
@@ -49,6 +47,8 @@ void sim_print(const struct sim *sim, const char *format, ...)
 		return;
 	seconds_print(sim->now_ns, 9, time);
 	printf("%s ", time);
+	if (sim->fleet && host)
+		printf("%s ", host->name);
 	va_start(arguments, format);
 	vprintf(format, arguments);
 	va_end(arguments);
@@ -68,7 +68,9 @@ static void print_log(const struct sim *sim)
 		char time[QUANTITY_TEXT];
 
 		seconds_print(entry->at_ns, 9, time);
-		fprintf(stderr, "  %s %s %s", time, entry->place ? entry->place->path : "-",
+		fprintf(stderr, "  %s %s%s%s %s", time,
+			sim->fleet && entry->place ? entry->place->host->name : "",
+			sim->fleet ? " " : "", entry->place ? entry->place->path : "-",
 			names[entry->happening]);
 		if (entry->number)
 			fprintf(stderr, " reader %" PRIu64, entry->number);
@@ -90,36 +92,54 @@ void sim_fail(struct sim *sim, int number, const struct place *place, const char
 	print_log(sim);
 }
 
-void sim_later(struct sim *sim, struct occurrence *occurrence, uint64_t at_ns)
+void sim_later(struct sim *sim, struct host *host, struct occurrence *occurrence, uint64_t at_ns)
 {
+	occurrence->host = host;
+	occurrence->life = host->life;
 	heap_insert(&sim->pending, &occurrence->node, at_ns);
 }
 
-void sim_collect(struct sim *sim)
+/* On a host that is paused it happens later; on one that has gone, never. */
+static void happen(struct sim *sim, struct occurrence *occurrence)
 {
-	struct waiter *waiter;
+	struct host *host = occurrence->host;
 
-	while ((waiter = engine_done(&sim->engine)))
-		reader_done(sim, (struct reader *)waiter, waiter->outcome);
+	heap_remove(&sim->pending, &occurrence->node);
+	if (host->state != HOST_UP || host->life != occurrence->life) {
+		occurrence->dropped(occurrence);
+	} else if (host->paused) {
+		occurrence->next = NULL;
+		if (host->postponed)
+			host->last_postponed->next = occurrence;
+		else
+			host->postponed = occurrence;
+		host->last_postponed = occurrence;
+	} else {
+		occurrence->happens(sim, occurrence);
+		host_step(host);
+	}
 }
 
-static void run_engine(struct sim *sim)
+/* The first thing that is due now; false: nothing is. */
+static bool run_one(struct sim *sim)
 {
-	engine_run(&sim->engine, sim->now_ns);
-	sim_collect(sim);
-	ledger_check(sim);
+	struct heap_node *due = sim->due.root, *pending = sim->pending.root;
+
+	if (due && due->key <= sim->now_ns)
+		host_step((struct host *)due);
+	else if (sim->fleet && zookeeper_next_ns(&sim->zookeeper) <= sim->now_ns)
+		zookeeper_run_one(&sim->zookeeper);
+	else if (pending && pending->key <= sim->now_ns)
+		happen(sim, (struct occurrence *)pending);
+	else
+		return false;
+	return true;
 }
 
 /* All that is due at this instant but commands. */
 static void run_instant(struct sim *sim)
 {
-	run_engine(sim);
-	while (sim->pending.root && sim->pending.root->key <= sim->now_ns && !sim->failed) {
-		struct occurrence *occurrence = (struct occurrence *)sim->pending.root;
-
-		heap_remove(&sim->pending, &occurrence->node);
-		occurrence->happens(sim, occurrence);
-		run_engine(sim);
+	while (!sim->failed && run_one(sim)) {
 		if (++sim->steps_now > STEPS_AT_ONCE_MAX) {
 			fflush(stdout);
 			fprintf(stderr, "a reader never waits: the trace gets no further\n");
@@ -129,60 +149,69 @@ static void run_instant(struct sim *sim)
 	}
 }
 
-static uint64_t next_ns(const struct sim *sim, const struct command *command)
+static uint64_t next_ns(const struct sim *sim)
 {
-	uint64_t at_ns = engine_next_ns(&sim->engine);
+	uint64_t at_ns = sim->due.root ? sim->due.root->key : NEVER_NS;
 
 	if (sim->pending.root && sim->pending.root->key < at_ns)
 		at_ns = sim->pending.root->key;
-	if (command && command->at_ns < at_ns)
-		at_ns = command->at_ns;
+	if (sim->fleet && zookeeper_next_ns(&sim->zookeeper) < at_ns)
+		at_ns = zookeeper_next_ns(&sim->zookeeper);
 	return at_ns;
+}
+
+static void advance(struct sim *sim, uint64_t at_ns)
+{
+	if (at_ns > sim->now_ns)
+		sim->steps_now = 0;
+	sim->now_ns = at_ns > sim->now_ns ? at_ns : sim->now_ns;
+	sim->zookeeper.now_ns = sim->now_ns;
+	run_instant(sim);
 }
 
 bool sim_run(struct sim *sim, const struct trace *trace)
 {
 	const struct command *command = trace->first;
-	uint64_t at_ns;
 
-	while ((at_ns = next_ns(sim, command)) != NEVER_NS && !sim->failed && !sim->stuck) {
-		if (at_ns > sim->now_ns)
-			sim->steps_now = 0;
-		sim->now_ns = at_ns > sim->now_ns ? at_ns : sim->now_ns;
-		run_instant(sim);
+	while (!sim->failed && !sim->stuck) {
+		uint64_t at_ns = next_ns(sim);
+
+		if (command && command->at_ns < at_ns)
+			at_ns = command->at_ns;
+		if (at_ns == NEVER_NS)
+			break;
+		advance(sim, at_ns);
 		if (sim->failed || sim->stuck || !command || command->at_ns > sim->now_ns)
 			continue;
 		if (command->kind == COMMAND_END)
 			break;
 		act(sim, command);
-		run_engine(sim);
+		if (sim->hosts[command->host].state != HOST_DOWN &&
+		    !sim->hosts[command->host].paused)
+			host_step(&sim->hosts[command->host]);
 		command = command->next;
 	}
 	return !sim->failed && !sim->stuck;
 }
 
-void sim_open(struct sim *sim, bool quiet)
+void sim_open(struct sim *sim, const struct fleet_command *fleet, uint64_t seed, bool quiet)
 {
-	static const struct owner root = {.access = 0755};
+	*sim = (struct sim){.quiet = quiet, .fleet = fleet->hosts != 0};
+	sim->host_count = sim->fleet ? fleet->hosts : 1;
+	sim->hosts = memory_get(sim->host_count * sizeof(*sim->hosts));
+	if (sim->fleet)
+		zookeeper_open(&sim->zookeeper, seed);
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		struct host *host = &sim->hosts[i];
 
-	*sim = (struct sim){.quiet = quiet, .source = {.store = store}};
-	if (engine_init(&sim->engine, &sim->source, &root, 0)) {
-		fprintf(stderr, "simulate: no memory\n");
-		exit(2);
+		host->sim = sim;
+		snprintf(host->name, sizeof(host->name), "h%u", i + 1);
+		host->options.weight = fleet->weight_count ? fleet->weights[i % fleet->weight_count]
+							   : 1;
+		host->options.constants = fleet->constants;
 	}
-}
-
-static void print_summary(const struct sim *sim)
-{
-	for (const struct place *p = sim->places; p; p = p->next) {
-		printf("summary %s granted %" PRIu64, p->path, p->granted);
-		for (size_t w = 0; w < WINDOW_COUNT; w++)
-			printf(" %s %" PRIu64, WINDOWS[w].name, p->windows.most[w]);
-		putchar('\n');
-	}
-	for (const struct place *p = sim->places; p; p = p->next)
-		service_print(p);
-	retry_print(sim);
+	for (unsigned int i = 0; i < sim->host_count; i++)
+		host_start(&sim->hosts[i]);
 }
 
 /* Every reader goes. */
@@ -196,12 +225,25 @@ static void send_readers_away(struct sim *sim)
 		heap_remove(&sim->pending, &occurrence->node);
 		occurrence->dropped(occurrence);
 	}
-	while (sim->readers && !sim->failed)
-		reader_cancel(sim, sim->readers);
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		struct host *host = &sim->hosts[i];
+
+		while (host->postponed) {
+			struct occurrence *next = host->postponed->next;
+
+			host->postponed->dropped(host->postponed);
+			host->postponed = next;
+		}
+		if (sim->fleet && host->state != HOST_DOWN)
+			engine_stop(&host->engine);
+		while (host->readers && !sim->failed)
+			reader_cancel(sim, host->readers);
+	}
 }
 
-static void remove_limiters(struct sim *sim)
+static void remove_limiters(struct host *host)
 {
+	struct sim *sim = host->sim;
 	bool more = true;
 
 	/* A child was made after its parent. */
@@ -209,7 +251,7 @@ static void remove_limiters(struct sim *sim)
 		struct place *last = NULL;
 		struct change change = {.kind = CHANGE_REMOVE};
 
-		for (struct place *p = sim->places; p; p = p->next) {
+		for (struct place *p = host->places; p; p = p->next) {
 			if (p->limiter && !p->partition)
 				last = p;
 		}
@@ -217,50 +259,101 @@ static void remove_limiters(struct sim *sim)
 		if (!last)
 			break;
 		change.limiter = last->limiter;
-		engine_change(&sim->engine, &change, sim->now_ns);
-		engine_changed(&sim->engine);
+		engine_change(&host->engine, &change, sim->now_ns);
+		engine_changed(&host->engine);
 		if (change.outcome) {
 			sim_fail(sim, RULE_EMPTY, last, change.error);
 			return;
 		}
-		place_forget_removed(sim);
+		place_forget_removed(host);
 	}
 }
 
-static void check_empty(struct sim *sim)
+static void check_empty(struct host *host)
 {
+	struct sim *sim = host->sim;
 	char why[WHY_TEXT];
 
-	for (struct place *p = sim->places; p; p = p->next) {
+	if (host->state == HOST_DOWN)
+		return;
+	for (struct place *p = host->places; p; p = p->next) {
 		if (p->limiter && !empty_check_limiter(p->limiter, why))
 			sim_fail(sim, RULE_EMPTY, p, why);
 	}
-	if (!empty_check_engine(&sim->engine, why))
+	/* Changes of a fleet may be under way for ever. */
+	if (!host->writings && !empty_check_engine(&host->engine, why))
 		sim_fail(sim, RULE_EMPTY, NULL, why);
+}
+
+/* Those who can leave do, in good order: their memory must be empty then. The others die. */
+static void leave_fleet(struct sim *sim)
+{
+	uint64_t until_ns = sim->now_ns + LEAVING_NS;
+
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		struct host *host = &sim->hosts[i];
+
+		if (host->state == HOST_UP && !host->paused && !sim->failed)
+			host_stop(host);
+	}
+	while (!sim->failed && !sim->stuck && next_ns(sim) <= until_ns)
+		advance(sim, next_ns(sim));
+	for (unsigned int i = 0; i < sim->host_count && !sim->failed; i++) {
+		if (sim->hosts[i].state != HOST_DOWN)
+			host_kill(&sim->hosts[i]);
+	}
+}
+
+static void free_host(struct host *host)
+{
+	while (host->places) {
+		struct place *next = host->places->next;
+
+		place_free(host->places);
+		host->places = next;
+	}
+	free(host->by_id);
+	free(host->changes);
+	free(host->commands);
+}
+
+static void free_all(struct sim *sim)
+{
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		if (!sim->fleet)
+			engine_free(&sim->hosts[i].engine);
+		free_host(&sim->hosts[i]);
+	}
+	while (sim->commons) {
+		struct common *next = sim->commons->next;
+
+		common_free(sim->commons);
+		sim->commons = next;
+	}
+	if (sim->fleet)
+		zookeeper_close(&sim->zookeeper);
+	retry_free(sim);
+	free(sim->hosts);
 }
 
 bool sim_close(struct sim *sim)
 {
-	if (!sim->failed)
-		print_summary(sim);
 	/* What has failed is not safe to take apart: the program ends with it. */
-	if (!sim->failed)
-		send_readers_away(sim);
-	if (!sim->failed) {
-		ledger_check(sim);
-		check_empty(sim);
-	}
-	if (!sim->failed)
-		remove_limiters(sim);
 	if (sim->failed)
 		return false;
-	engine_free(&sim->engine);
-	while (sim->places) {
-		struct place *next = sim->places->next;
-
-		place_free(sim->places);
-		sim->places = next;
+	summary_print(sim);
+	send_readers_away(sim);
+	for (unsigned int i = 0; i < sim->host_count && !sim->failed; i++) {
+		if (sim->hosts[i].state != HOST_DOWN)
+			ledger_check(&sim->hosts[i]);
+		check_empty(&sim->hosts[i]);
+		if (!sim->fleet && !sim->failed)
+			remove_limiters(&sim->hosts[i]);
 	}
-	retry_free(sim);
+	if (sim->fleet && !sim->failed)
+		leave_fleet(sim);
+	if (sim->failed)
+		return false;
+	free_all(sim);
 	return true;
 }

@@ -1,15 +1,20 @@
 /*
  * sim - runs the core on virtual time.
  *
- * The next thing to happen is always the earliest of: what is due in the engine, what the simulator
- * itself has pending (struct occurrence), and the next command of the trace; at one instant in this
- * order. After each the invariants are checked; the first that fails ends the run.
+ * The next thing to happen is always the earliest of: what is due in the engine of a host, what
+ * comes to or from the coordinator, what the simulator itself has pending (struct occurrence), and
+ * the next command of the trace; at one instant in this order. After each the invariants are checked;
+ * the first that fails ends the run.
+ *
+ * Without `fleet` there is one host, on a local source, and no coordinator.
  */
 #ifndef RATEFS_SIM_SIM_H
 #define RATEFS_SIM_SIM_H
 
 #include "core/engine.h"
+#include "host.h"
 #include "invariant_account.h"
+#include "invariant_fleet.h"
 #include "invariant_queue.h"
 #include "trace.h"
 #include "windows.h"
@@ -19,13 +24,18 @@ struct sim;
 /* Something that the simulator does at a later time. */
 struct occurrence {
 	struct heap_node node; /* first */
+	struct host *host;     /* on which it happens: not while it is paused */
+	unsigned int life;     /* of the host: it never happens in another */
+	struct occurrence *next;
 	void (*happens)(struct sim *sim, struct occurrence *occurrence);
 	void (*dropped)(struct occurrence *occurrence); /* it never will: frees its owner */
 };
 
 /* A limiter or a partition, from its making to the end of the run, with the books kept on it. */
 struct place {
-	struct place *next; /* in order of making */
+	struct place *next; /* of its host, in order of making */
+	struct host *host;
+	struct common *common; /* in a fleet: what all hosts know as this limiter; or NULL */
 	struct place *parent;
 	struct place *top;	 /* the one below the root that it is in; itself there */
 	struct limiter *limiter; /* held; NULL once it is removed */
@@ -44,6 +54,12 @@ struct place {
 	uint64_t shadowed;	       /* the counter, before */
 	struct reader_check *oldest;   /* of a top: the oldest reader in it */
 	const struct place *oldest_at; /* and where it waits */
+
+	/* In a fleet. */
+	uint32_t usable;  /* partitions, after the last step */
+	bool exempt;	  /* degraded to something that I2 is not for */
+	uint64_t largest; /* take of this host since @largest_since */
+	uint64_t largest_since;
 };
 
 /* One who reads. */
@@ -51,7 +67,7 @@ struct reader {
 	struct waiter waiter; /* first: the engine's */
 	struct expiry expiry;
 	struct reader_check check;
-	struct reader *next, *previous; /* all who wait */
+	struct reader *next, *previous; /* all who wait on its host */
 	struct place *place;
 	char *name;	  /* owned */
 	bool answered_ok; /* what the service behind its limiter answered */
@@ -74,17 +90,22 @@ struct log_entry {
 enum { LOG_LENGTH = 32 };
 
 struct sim {
-	struct engine engine;
-	struct source source;
+	struct host *hosts; /* owned */
+	unsigned int host_count;
+	bool fleet;
+	struct zookeeper zookeeper;	      /* if so */
+	struct heap due;		      /* hosts, by when there must be a step */
+	struct common *commons, *last_common; /* owned */
+	struct clock fastest;		      /* as fast as any host's clock ever was */
 	uint64_t now_ns;
+	bool lost; /* writes were, see `lose` */
 	bool quiet;
+	bool terse;  /* grants are not printed */
 	bool ending; /* the trace is over: readers leave */
 	bool failed; /* an invariant did */
 	bool stuck;  /* something goes on for ever at one instant */
 
-	struct place *places, *last_place;    /* owned */
-	struct reader *readers, *last_reader; /* who waits, in order of asking */
-	struct retry *retries, *last_retry;   /* owned */
+	struct retry *retries, *last_retry; /* owned */
 	struct heap pending;
 	uint64_t asked;	   /* readings so far */
 	uint64_t arrivals; /* by loads */
@@ -102,29 +123,33 @@ bool sim_run(struct sim *sim, const struct trace *trace);
 /* Ends everything, prints the summary, frees all. True unless an invariant failed. */
 bool sim_close(struct sim *sim);
 
-void sim_open(struct sim *sim, bool quiet);
-void sim_later(struct sim *sim, struct occurrence *occurrence, uint64_t at_ns);
+void sim_open(struct sim *sim, const struct fleet_command *fleet, uint64_t seed, bool quiet);
+void sim_later(struct sim *sim, struct host *host, struct occurrence *occurrence, uint64_t at_ns);
 
-/* Prints `TIME format`, unless quiet. */
-void sim_print(const struct sim *sim, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+/* Prints `TIME [HOST] format`, unless quiet. @host may be NULL. */
+void sim_print(const struct sim *sim, const struct host *host, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Rule @number is broken at @place (may be NULL): prints it and what led to it. */
 void sim_fail(struct sim *sim, int number, const struct place *place, const char *why);
 
-/* Collects readers whose outcome is there. */
-void sim_collect(struct sim *sim);
-
 /* EAGAIN and so on; @err is negative. */
 const char *error_symbol(int err);
 
+/* summary.c */
+void summary_print(const struct sim *sim);
+
 /* place.c: a limiter by its path, NULL; one of its partitions, NULL if there is none. */
-struct place *place_at(const struct sim *sim, const char *path);
-struct place *place_partition(struct sim *sim, struct place *place, uint32_t index);
-struct place *place_add(struct sim *sim, struct place *parent, struct limiter *limiter,
+struct place *place_at(const struct host *host, const char *path);
+struct place *place_partition(struct place *place, uint32_t index);
+struct place *place_add(struct host *host, struct place *parent, struct limiter *limiter,
 			const char *path);
-void place_forget_removed(struct sim *sim);
+/* Limiters that have come get places; those that have gone lose theirs. Of a fleet. */
+void place_follow(struct host *host);
+void place_forget_removed(struct host *host);
+void place_forget_all(struct host *host);
 void place_free(struct place *place);
+struct service *place_service(const struct place *place);
 
 /* ledger.c: keeps the books. */
 void ledger_waits(struct sim *sim, struct reader *reader);
@@ -133,7 +158,7 @@ void ledger_left(struct sim *sim, struct reader *reader);
 void ledger_tuning(struct sim *sim, struct place *place);
 void ledger_tuned(struct sim *sim, struct place *place);
 void ledger_charged(struct sim *sim, struct place *place, int64_t tokens);
-void ledger_check(struct sim *sim);
+void ledger_check(struct host *host);
 
 /* reader.c */
 struct reader *reader_new(struct sim *sim, struct place *place, char *name, size_t size);
@@ -142,13 +167,29 @@ void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_
 void reader_try(struct sim *sim, struct reader *reader);
 void reader_done(struct sim *sim, struct reader *reader, int err);
 void reader_cancel(struct sim *sim, struct reader *reader);
+/* It goes with the process that it asked. */
+void reader_vanish(struct sim *sim, struct reader *reader);
 struct reader *reader_named(const struct sim *sim, const char *name);
 
 /* act.c: runs a command. */
 void act(struct sim *sim, const struct command *command);
 
 /* Refuses: `error LINE ERRNO sentence`. */
-void act_refused(struct sim *sim, unsigned int line, int err, const char *sentence);
+void act_refused(struct sim *sim, const struct host *host, unsigned int line, int err,
+		 const char *sentence);
+
+/*
+ * writing.c: changes of limiters. Without a fleet one is done or refused at once: its outcome is
+ * returned. In one it takes its time, -EINPROGRESS.
+ */
+int writing_begin(struct host *host, const struct change *change, const struct command *command);
+/* Those that are done. */
+void writing_collect(struct host *host);
+/* All that are under way go with their host. */
+void writing_vanish(struct host *host);
+
+/* act_fleet.c: commands that concern hosts, links and the coordinator. */
+void act_fleet(struct sim *sim, const struct command *command);
 
 /* load.c */
 void load_start(struct sim *sim, struct place *place, const struct command *command);
@@ -158,7 +199,7 @@ void stream_start(struct sim *sim, struct place *place, const char *name);
 /* service.c */
 void service_set(struct sim *sim, struct place *place, const struct command *command);
 bool service_call(struct service *service, uint64_t tokens, uint64_t now_ns);
-void service_print(const struct place *place);
+void service_print(const struct service *service, const char *path);
 void retry_start(struct sim *sim, struct place *place, const struct command *command);
 void retry_print(const struct sim *sim);
 void retry_free(struct sim *sim);

@@ -9,16 +9,8 @@
 #include <string.h>
 
 static const char SPACE[] = " \t\r";
-static const char ONLY_HOST[] = "h1:";
 
-/* One line being read. */
-struct line {
-	struct trace *trace;
-	struct command *command;
-	char *rest; /* what is left of it */
-};
-
-__attribute__((format(printf, 2, 3))) static int refuse(struct line *line, const char *format, ...)
+int line_refuse(struct line *line, const char *format, ...)
 {
 	char *problem = line->trace->problem;
 	int used = snprintf(problem, PROBLEM_TEXT, "%u: ", line->command->line);
@@ -31,7 +23,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct line *line, const
 }
 
 /* The next word, cut out of the line; NULL at its end. */
-static char *next_word(struct line *line)
+char *line_word(struct line *line)
 {
 	char *word = line->rest + strspn(line->rest, SPACE);
 
@@ -45,58 +37,58 @@ static char *next_word(struct line *line)
 
 static int read_path(struct line *line)
 {
-	char *word = next_word(line);
+	char *word = line_word(line);
 
 	if (!word)
-		return refuse(line, "a path is missing");
+		return line_refuse(line, "a path is missing");
 	line->command->path = memory_text(word, strlen(word));
 	return 0;
 }
 
 static int read_file(struct line *line)
 {
-	char *word = next_word(line);
+	char *word = line_word(line);
 	size_t length;
 
 	if (!word)
-		return refuse(line, "PATH/FILE is missing");
+		return line_refuse(line, "PATH/FILE is missing");
 	if (file_parse(word, &length, &line->command->file))
-		return refuse(line, "'%.100s' is no file of a limiter", word);
+		return line_refuse(line, "'%.100s' is no file of a limiter", word);
 	line->command->path = memory_text(word, length);
 	return 0;
 }
 
-static int read_duration(struct line *line, const char *word, uint64_t *ns)
+int line_duration(struct line *line, const char *word, uint64_t *ns)
 {
 	if (!word)
-		return refuse(line, "a time is missing");
+		return line_refuse(line, "a time is missing");
 	/* A bare 0 is a time too. */
 	if (!strcmp(word, "0"))
 		*ns = 0;
 	else if (duration_parse(word, ns))
-		return refuse(line, "'%.100s' is no time: such as 0, 250ms or 1h", word);
+		return line_refuse(line, "'%.100s' is no time: such as 0, 250ms or 1h", word);
 	return 0;
 }
 
 static int read_rate(struct line *line)
 {
-	char *word = next_word(line);
+	char *word = line_word(line);
 
 	if (!word)
-		return refuse(line, "a rate is missing");
+		return line_refuse(line, "a rate is missing");
 	if (rate_parse(word, &line->command->rate))
-		return refuse(line, "'%.100s' is no rate: such as 500/s", word);
+		return line_refuse(line, "'%.100s' is no rate: such as 500/s", word);
 	if (rate_is_unlimited(&line->command->rate) || !line->command->rate.amount)
-		return refuse(line, "the rate here is above 0 and not max");
+		return line_refuse(line, "the rate here is above 0 and not max");
 	return 0;
 }
 
-static int read_tokens(struct line *line, const char *word, uint64_t *tokens)
+int line_tokens(struct line *line, const char *word, uint64_t *tokens)
 {
 	if (!word)
-		return refuse(line, "a number is missing");
+		return line_refuse(line, "a number is missing");
 	if (tokens_parse(word, tokens))
-		return refuse(line, "'%.100s' is no whole number", word);
+		return line_refuse(line, "'%.100s' is no whole number", word);
 	return 0;
 }
 
@@ -138,7 +130,7 @@ static int parse_write(struct line *line)
 	case FILE_HELD:
 	case FILE_PARTITION_TOKEN:
 	case FILE_PARTITION_RATE:
-		return refuse(line, "that file cannot be written");
+		return line_refuse(line, "that file cannot be written");
 	}
 	line->command->text = written(line->rest + strspn(line->rest, SPACE));
 	line->rest += strlen(line->rest);
@@ -147,10 +139,10 @@ static int parse_write(struct line *line)
 
 static int parse_name(struct line *line)
 {
-	char *word = next_word(line);
+	char *word = line_word(line);
 
 	if (!word)
-		return refuse(line, "a name is missing");
+		return line_refuse(line, "a name is missing");
 	line->command->text = memory_text(word, strlen(word));
 	return 0;
 }
@@ -162,10 +154,10 @@ static int parse_read(struct line *line)
 	if (read_file(line))
 		return -1;
 	if (line->command->file.kind == FILE_CHARGE)
-		return refuse(line, "that file cannot be read");
-	as = next_word(line);
+		return line_refuse(line, "that file cannot be read");
+	as = line_word(line);
 	if (!as || strcmp(as, "as") != 0)
-		return refuse(line, "read PATH/FILE as NAME");
+		return line_refuse(line, "read PATH/FILE as NAME");
 	return parse_name(line);
 }
 
@@ -189,7 +181,7 @@ static int parse_cancel(struct line *line)
 		if (c->kind == COMMAND_READ && !strcmp(c->text, name))
 			return 0;
 	}
-	return refuse(line, "nobody is called '%.100s'", name);
+	return line_refuse(line, "nobody is called '%.100s'", name);
 }
 
 /* [take N] [until TIME] [work D] [burst N] [latency D]: those in @allowed, in any order. */
@@ -198,18 +190,18 @@ static int read_options(struct line *line, const char *allowed)
 	struct command *command = line->command;
 	char *word, spaced[QUANTITY_TEXT];
 
-	while ((word = next_word(line))) {
+	while ((word = line_word(line))) {
 		int err;
 
 		snprintf(spaced, sizeof(spaced), " %.50s ", word);
 		if (!strstr(allowed, spaced))
-			return refuse(line, "'%.100s' is not understood here", word);
+			return line_refuse(line, "'%.100s' is not understood here", word);
 		if (!strcmp(word, "take") || !strcmp(word, "burst"))
-			err = read_tokens(line, next_word(line), &command->tokens);
+			err = line_tokens(line, line_word(line), &command->tokens);
 		else if (!strcmp(word, "until"))
-			err = read_duration(line, next_word(line), &command->until_ns);
+			err = line_duration(line, line_word(line), &command->until_ns);
 		else
-			err = read_duration(line, next_word(line), &command->span_ns);
+			err = line_duration(line, line_word(line), &command->span_ns);
 		if (err)
 			return err;
 	}
@@ -226,10 +218,10 @@ static int parse_load(struct line *line)
 
 static int read_count(struct line *line, uint64_t most)
 {
-	if (read_tokens(line, next_word(line), &line->command->count))
+	if (line_tokens(line, line_word(line), &line->command->count))
 		return -1;
 	if (!line->command->count || line->command->count > most)
-		return refuse(line, "there are 1 to %llu of them", (unsigned long long)most);
+		return line_refuse(line, "there are 1 to %llu of them", (unsigned long long)most);
 	return 0;
 }
 
@@ -254,9 +246,9 @@ static int parse_retry(struct line *line)
 	line->command->tokens = 1;
 	if (read_path(line) || read_count(line, 1000000))
 		return -1;
-	how = next_word(line);
+	how = line_word(line);
 	if (!how || (strcmp(how, "naive") != 0 && strcmp(how, "gated") != 0))
-		return refuse(line, "retry PATH N naive, or retry PATH N gated");
+		return line_refuse(line, "retry PATH N naive, or retry PATH N gated");
 	line->command->gated = !strcmp(how, "gated");
 	return read_options(line, " take ");
 }
@@ -285,24 +277,33 @@ enum { COMMAND_COUNT = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
 static int parse_command(struct line *line, const char *word)
 {
 	size_t length = strlen(word);
+	int err;
 
 	if (length > 1 && word[length - 1] == ':') {
-		if (strcmp(word, ONLY_HOST) != 0)
-			return refuse(line, "there is no host '%.100s'", word);
-		word = next_word(line);
+		if (fleet_parse_host(line, word, &line->command->host))
+			return -1;
+		line->command->has_host = true;
+		word = line_word(line);
 	}
 	if (!word)
-		return refuse(line, "a command is missing");
+		return line_refuse(line, "a command is missing");
+	err = fleet_parse_command(line, word);
+	if (err < 0)
+		return err;
+	if (!err) {
+		word = line_word(line);
+		return word ? line_refuse(line, "'%.100s' is too much", word) : 0;
+	}
 	for (size_t i = 0; i < COMMAND_COUNT; i++) {
 		if (strcmp(COMMANDS[i].name, word) != 0)
 			continue;
 		line->command->kind = COMMANDS[i].kind;
 		if (COMMANDS[i].parse(line))
 			return -1;
-		word = next_word(line);
-		return word ? refuse(line, "'%.100s' is too much", word) : 0;
+		word = line_word(line);
+		return word ? line_refuse(line, "'%.100s' is too much", word) : 0;
 	}
-	return refuse(line, "unknown command '%.100s'", word);
+	return line_refuse(line, "unknown command '%.100s'", word);
 }
 
 static int parse_line(struct trace *trace, char *text, unsigned int number)
@@ -314,21 +315,23 @@ static int parse_line(struct trace *trace, char *text, unsigned int number)
 	int err;
 
 	text[strcspn(text, "#")] = '\0';
-	time = next_word(&line);
+	time = line_word(&line);
 	if (!time)
 		return 0;
-	/* What has no time is no line of one host: `fleet N`. */
+	if (!strcmp(time, "fleet"))
+		return fleet_parse(&line, &trace->fleet);
 	if (!isdigit((unsigned char)*time))
-		return refuse(&line, "unknown command '%.100s'", time);
-	if (read_duration(&line, time, &command.at_ns))
+		return line_refuse(&line, "unknown command '%.100s'", time);
+	if (line_duration(&line, time, &command.at_ns))
 		return -1;
 	if (command.at_ns < before_ns)
-		return refuse(&line, "time goes back");
-	word = next_word(&line);
-	err = word ? parse_command(&line, word) : refuse(&line, "a command is missing");
+		return line_refuse(&line, "time goes back");
+	word = line_word(&line);
+	err = word ? parse_command(&line, word) : line_refuse(&line, "a command is missing");
 	if (err) {
 		free(command.path);
 		free(command.text);
+		free(command.written);
 		return err;
 	}
 	if (trace->last)
@@ -337,6 +340,26 @@ static int parse_line(struct trace *trace, char *text, unsigned int number)
 		trace->first = trace->last = memory_get(sizeof(command));
 	*trace->last = command;
 	return 0;
+}
+
+/* `TIME all: ...` is a line for each host. */
+static int parse_for_each(struct trace *trace, char *text, unsigned int number)
+{
+	char *all = strstr(text, " all: ");
+	int err = 0;
+
+	if (!all || !trace->fleet.hosts || (size_t)(all - text) > strcspn(text, "#"))
+		return parse_line(trace, text, number);
+	*all = '\0';
+	for (unsigned int i = 1; i <= trace->fleet.hosts && !err; i++) {
+		size_t room = strlen(text) + strlen(all + 6) + 32;
+		char *one = memory_get(room);
+
+		snprintf(one, room, "%s h%u: %s", text, i, all + 6);
+		err = parse_line(trace, one, number);
+		free(one);
+	}
+	return err;
 }
 
 static bool is_cancelled(const struct command *reading)
@@ -363,6 +386,11 @@ static int check_end(struct trace *trace)
 		    !is_cancelled(c))
 			endless = c->line;
 	}
+	if (trace->fleet.hosts) {
+		snprintf(trace->problem, PROBLEM_TEXT,
+			 "a fleet has no end, so the trace needs one: TIME end");
+		return -1;
+	}
 	if (!endless)
 		return 0;
 	snprintf(trace->problem, PROBLEM_TEXT, "%u: has no end, so the trace needs one: TIME end",
@@ -370,15 +398,15 @@ static int check_end(struct trace *trace)
 	return -1;
 }
 
-int trace_parse(struct trace *trace, const char *text)
+int trace_parse(struct trace *trace, const char *text, unsigned int hosts)
 {
 	unsigned int number = 0;
 
-	*trace = (struct trace){0};
+	*trace = (struct trace){.fleet = {.hosts = hosts}};
 	while (*text) {
 		size_t length = strcspn(text, "\n");
 		char *line = memory_text(text, length);
-		int err = parse_line(trace, line, ++number);
+		int err = parse_for_each(trace, line, ++number);
 
 		free(line);
 		if (err)
@@ -395,6 +423,7 @@ void trace_free(struct trace *trace)
 
 		free(trace->first->path);
 		free(trace->first->text);
+		free(trace->first->written);
 		free(trace->first);
 		trace->first = next;
 	}

@@ -8,9 +8,11 @@
 #ifndef RATEFS_SIM_TRACE_H
 #define RATEFS_SIM_TRACE_H
 
+#include "core/coordinator.h"
+#include "core/record.h"
 #include "core/settings.h"
 
-enum { PROBLEM_TEXT = 256 };
+enum { PROBLEM_TEXT = 256, FLEET_HOSTS_MAX = 10000, FLEET_WEIGHTS_MAX = 64 };
 
 /* What a file of a limiter is. */
 enum file_kind {
@@ -47,6 +49,28 @@ enum command_kind {
 	COMMAND_SERVICE,
 	COMMAND_RETRY,
 	COMMAND_END,
+	/* In a fleet. */
+	COMMAND_CUT,
+	COMMAND_HEAL,
+	COMMAND_PAUSE,
+	COMMAND_RESUME,
+	COMMAND_KILL,
+	COMMAND_START,
+	COMMAND_STOP,
+	COMMAND_DRIFT,
+	COMMAND_ELECT,
+	COMMAND_LOSE,
+	COMMAND_LATENCY,
+	COMMAND_LAG,
+	COMMAND_ZNODE,
+};
+
+/* `fleet N [weights W,W...] [renewal D] [right D] [session D]`, the line before all others. */
+struct fleet_command {
+	unsigned int hosts;		     /* 0: one host on a local source */
+	uint32_t weights[FLEET_WEIGHTS_MAX]; /* of the hosts, over and over */
+	uint32_t weight_count;
+	struct fleet_constants constants;
 };
 
 struct command {
@@ -54,8 +78,10 @@ struct command {
 	uint64_t at_ns;
 	unsigned int line;
 	enum command_kind kind;
-	char *path; /* owned: of the limiter, or NULL */
-	char *text; /* owned: what is written, or NAME, or NULL */
+	unsigned int host; /* by its number, from 0 */
+	bool has_host;	   /* it was named */
+	char *path;	   /* owned: of the limiter, or NULL */
+	char *text;	   /* owned: what is written, or NAME, or NULL */
 	struct file file;
 	struct rate rate; /* load, service */
 	uint64_t count;	  /* workers, retry: how many */
@@ -63,17 +89,46 @@ struct command {
 	uint64_t until_ns;
 	uint64_t span_ns; /* workers: work; service: latency */
 	bool gated;
+	bool answers;		       /* cut */
+	int32_t ppm;		       /* drift */
+	uint64_t jitter_ns;	       /* latency */
+	enum operation_kind operation; /* znode; the path is @text */
+	char *written;		       /* owned: znode, or NULL */
 };
 
 struct trace {
+	struct fleet_command fleet;
 	struct command *first, *last; /* owned */
 	char problem[PROBLEM_TEXT];   /* why it was refused: starts with the number of the line */
 };
 
-/* 0, or -1 with @trace->problem. Either way trace_free() is called in the end. */
-int trace_parse(struct trace *trace, const char *text);
+/*
+ * 0, or -1 with @trace->problem. Either way trace_free() is called in the end. @hosts is for a trace
+ * that does not say itself that it is of a fleet; 0 for one host alone.
+ */
+int trace_parse(struct trace *trace, const char *text, unsigned int hosts);
 
 void trace_free(struct trace *trace);
+
+/* One line being read: for trace.c and trace_fleet.c. */
+struct line {
+	struct trace *trace;
+	struct command *command;
+	char *rest; /* what is left of it */
+};
+
+int line_refuse(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *line_word(struct line *line);
+/* @word may be NULL: missing. */
+int line_duration(struct line *line, const char *word, uint64_t *ns);
+int line_tokens(struct line *line, const char *word, uint64_t *tokens);
+
+/* trace_fleet.c: the line `fleet ...`, and commands of a fleet. */
+int fleet_parse(struct line *line, struct fleet_command *fleet);
+/* 0, -1, or 1 when @word is none of them. */
+int fleet_parse_command(struct line *line, const char *word);
+/* `h3`. */
+int fleet_parse_host(struct line *line, const char *word, unsigned int *host);
 
 /* What of @text is the path of a limiter, and which of its files the rest names. 0 or -1. */
 int file_parse(const char *text, size_t *path_length, struct file *file);

@@ -1,0 +1,154 @@
+/* act_fleet - commands that concern hosts, links and the coordinator, see sim.h. */
+#include "common.h"
+#include "sim.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static void act_cut(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)sim;
+	if (host->link)
+		link_cut(host->link, command->answers);
+}
+
+static void act_heal(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)sim;
+	(void)command;
+	if (host->link)
+		link_heal(host->link);
+}
+
+static void act_pause(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)sim;
+	(void)command;
+	if (!host->paused)
+		host_pause(host);
+}
+
+static void act_resume(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)sim;
+	(void)command;
+	if (host->paused)
+		host_resume(host);
+}
+
+static void act_kill(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)sim;
+	(void)command;
+	host_kill(host);
+}
+
+/* Its link is cut as it was: it is the machine's. */
+static void act_start(struct sim *sim, struct host *host, const struct command *command)
+{
+	bool cut_up = host->link->cut_up, cut_down = host->link->cut_down;
+	struct latency latency = host->link->latency;
+
+	(void)command;
+	host_start(host);
+	host->link->latency = latency;
+	if (cut_down)
+		link_cut(host->link, !cut_up);
+	(void)sim;
+}
+
+static void act_stop(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)sim;
+	(void)command;
+	host_stop(host);
+}
+
+static void act_drift(struct sim *sim, struct host *host, const struct command *command)
+{
+	clock_drift(&host->clock, command->ppm, sim->now_ns);
+	if (command->ppm > sim->fastest.ppm)
+		clock_drift(&sim->fastest, command->ppm, sim->now_ns);
+	if (host->state != HOST_DOWN && !host->paused)
+		host_step(host);
+}
+
+static void act_latency(struct sim *sim, struct host *host, const struct command *command)
+{
+	struct latency latency = {command->span_ns, command->jitter_ns};
+
+	if (command->has_host) {
+		if (host->link)
+			host->link->latency = latency;
+		return;
+	}
+	sim->zookeeper.latency = latency;
+	for (unsigned int i = 0; i < sim->host_count; i++)
+		sim->hosts[i].link->latency = latency;
+}
+
+static void act_elect(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)host;
+	if (!sim->zookeeper.electing)
+		zookeeper_elect(&sim->zookeeper, command->span_ns);
+}
+
+static void act_lose(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)host;
+	sim->lost = true;
+	zookeeper_lose(&sim->zookeeper, (uint32_t)command->count);
+}
+
+static void act_lag(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)host;
+	sim->zookeeper.lag_ns = command->span_ns;
+}
+
+static void act_znode(struct sim *sim, struct host *host, const struct command *command)
+{
+	enum answer answer = zookeeper_operate(&sim->zookeeper, command->operation, command->text,
+					       command->written);
+
+	(void)host;
+	if (answer != ANSWER_OK)
+		act_refused(sim, NULL, command->line, -EINVAL, "it cannot be done");
+}
+
+/* The table: and whether a host may be down, or up, for it. */
+static const struct {
+	enum command_kind kind;
+	bool down, up;
+	void (*act)(struct sim *sim, struct host *host, const struct command *command);
+} COMMANDS[] = {
+	{COMMAND_CUT, true, true, act_cut},	    {COMMAND_HEAL, true, true, act_heal},
+	{COMMAND_PAUSE, false, true, act_pause},    {COMMAND_RESUME, false, true, act_resume},
+	{COMMAND_KILL, false, true, act_kill},	    {COMMAND_START, true, false, act_start},
+	{COMMAND_STOP, false, true, act_stop},	    {COMMAND_DRIFT, true, true, act_drift},
+	{COMMAND_LATENCY, true, true, act_latency}, {COMMAND_ELECT, true, true, act_elect},
+	{COMMAND_LOSE, true, true, act_lose},	    {COMMAND_LAG, true, true, act_lag},
+	{COMMAND_ZNODE, true, true, act_znode},
+};
+
+static void act_on(struct sim *sim, struct host *host, const struct command *command, size_t row)
+{
+	bool down = host->state == HOST_DOWN;
+
+	if (down ? !COMMANDS[row].down : !COMMANDS[row].up)
+		act_refused(sim, host, command->line, -EINVAL,
+			    down ? "it is not running" : "it is running");
+	else if (command->kind == COMMAND_STOP && (host->state == HOST_LEAVING || host->paused))
+		act_refused(sim, host, command->line, -EBUSY, "it cannot stop now");
+	else
+		COMMANDS[row].act(sim, host, command);
+}
+
+void act_fleet(struct sim *sim, const struct command *command)
+{
+	for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++) {
+		if (COMMANDS[i].kind == command->kind)
+			act_on(sim, &sim->hosts[command->host], command, i);
+	}
+}

@@ -1,0 +1,232 @@
+/* common - a limiter as the whole fleet has it, see common.h. */
+#include "common.h"
+#include "sim.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RULE_LEASE = 1, RULE_RATE = 2 };
+
+/* Time as the fastest clock has it: what a host may grant, it may grant a little sooner. */
+static uint64_t fast_now(const struct sim *sim)
+{
+	return clock_read(&sim->fastest, sim->now_ns);
+}
+
+static struct common *find(const struct sim *sim, uint64_t id)
+{
+	struct common *common = sim->commons;
+
+	while (common && common->id != id)
+		common = common->next;
+	return common;
+}
+
+static struct common *add(struct sim *sim, uint64_t id, const char *path)
+{
+	struct common *common = memory_get(sizeof(*common));
+
+	common->id = id;
+	common->path = memory_text(path, strlen(path));
+	if (sim->last_common)
+		sim->last_common->next = common;
+	else
+		sim->commons = common;
+	sim->last_common = common;
+	return common;
+}
+
+void common_join(struct place *place)
+{
+	const struct holding *holding = place->limiter->holding;
+	struct sim *sim = place->host->sim;
+
+	if (place->common || place->partition || !holding || !holding->id)
+		return;
+	place->common = find(sim, holding->id);
+	if (!place->common)
+		place->common = add(sim, holding->id, place->path);
+	common_follow(place);
+}
+
+/* Tokens a second; 0 if there is no limit to be measured by. */
+static double rate_of(const struct common *common)
+{
+	const struct settings *settings = fleet_check_settings(&common->rate);
+	double least = (double)INFINITY;
+
+	if (!settings || settings->mode != MODE_ENFORCE || !settings->limit_count)
+		return 0;
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		double rate = rate_per_second(&settings->limits[i].rate);
+
+		least = rate < least ? rate : least;
+	}
+	return least;
+}
+
+static void measure(struct common *common, const struct sim *sim)
+{
+	if (common->waiting)
+		common->could += rate_of(common) *
+				 ((double)(sim->now_ns - common->since_ns) / (double)NSEC_PER_SEC);
+	common->since_ns = sim->now_ns;
+}
+
+void common_follow(struct place *place)
+{
+	const struct holding *holding = place->limiter ? place->limiter->holding : NULL;
+	struct common *common = place->common;
+	struct sim *sim = place->host->sim;
+	bool exempt;
+
+	if (!common)
+		return;
+	/* One who has not heard yet that the mode is not open any more leaves it open. */
+	exempt = holding && (fleet_check_is_free(&holding->settings) ||
+			     (holding->degraded && holding->settings.degraded != DEGRADED_BLOCK));
+	if (exempt != place->exempt)
+		fleet_check_exempt(&common->rate, exempt, fast_now(sim));
+	place->exempt = exempt;
+	if (!holding)
+		return;
+	measure(common, sim);
+	fleet_check_follow(&common->rate, &holding->settings, holding->generation + 1,
+			   fleet_constants(place->host->fleet)->quarantine_ns, fast_now(sim));
+}
+
+void common_waits(struct place *place, uint64_t tokens)
+{
+	struct common *common = place->common;
+
+	if (!common)
+		return;
+	measure(common, place->host->sim);
+	common->waiting++;
+	rate_check_waits(&common->rate.rate, tokens);
+	fleet_check_asks(&common->rate, tokens, &place->largest, &place->largest_since);
+}
+
+void common_leaves(struct place *place)
+{
+	struct common *common = place->common;
+
+	if (!common || !common->waiting)
+		return;
+	measure(common, place->host->sim);
+	common->waiting--;
+	rate_check_leaves(&common->rate.rate);
+}
+
+/* What each host has of it, for those who look into a failure. */
+static void print_places(const struct sim *sim, const struct common *common)
+{
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		for (const struct place *p = sim->hosts[i].places; p; p = p->next) {
+			if (p->common != common || !p->limiter || !p->limiter->bucket_count)
+				continue;
+			fprintf(stderr,
+				"  %s holds %u: rate %.9g level %lld burst %llu largest take %llu%s\n",
+				sim->hosts[i].name, p->limiter->holding->usable,
+				rate_per_second(&p->limiter->buckets[0].rate),
+				(long long)p->limiter->buckets[0].level,
+				(unsigned long long)p->limiter->buckets[0].burst,
+				(unsigned long long)p->largest,
+				sim->hosts[i].paused ? ", paused" : "");
+		}
+	}
+}
+
+void common_grants(struct place *place, uint64_t tokens, bool waited)
+{
+	struct common *common = place->common;
+	struct sim *sim = place->host->sim;
+	char why[WHY_TEXT];
+
+	if (!common)
+		return;
+	common->granted += tokens;
+	if (waited || common->waiting)
+		common->did += tokens;
+	windows_add(&common->windows, sim->now_ns, tokens);
+	/* Settings that were lost have no order any more by which they could be told apart. */
+	if (sim->lost)
+		return;
+	if (!fleet_check_grant(&common->rate, tokens, &place->largest, &place->largest_since,
+			       fast_now(sim), why)) {
+		sim_fail(sim, RULE_RATE, place, why);
+		print_places(sim, common);
+	}
+}
+
+void common_returns(struct place *place, uint64_t tokens)
+{
+	if (place->common)
+		rate_check_return(&place->common->rate.rate, tokens, fast_now(place->host->sim));
+}
+
+static struct partition_check *partition_at(struct common *common, uint32_t at)
+{
+	if (at >= common->room) {
+		uint32_t room = at + at / 2 + 16;
+		struct partition_check **larger = memory_get(room * sizeof(*larger));
+
+		if (common->room)
+			memcpy(larger, common->partitions, common->room * sizeof(*larger));
+		free(common->partitions);
+		common->partitions = larger;
+		common->room = room;
+	}
+	if (!common->partitions[at]) {
+		common->partitions[at] = memory_get(sizeof(struct partition_check));
+		common->partitions[at]->index = at;
+	}
+	return common->partitions[at];
+}
+
+struct partition_check *common_partition(struct sim *sim, const struct holding *holding,
+					 uint32_t index)
+{
+	struct common *common = find(sim, holding->id);
+	char path[PATH_TEXT];
+
+	if (!common) {
+		tree_path(holding->limiter, path);
+		common = add(sim, holding->id, path);
+	}
+	return partition_at(common, index);
+}
+
+void common_check_leases(struct host *host)
+{
+	struct sim *sim = host->sim;
+	uint64_t right_ns = fleet_right_ns(host->fleet), end_ns = 0;
+	char why[WHY_TEXT];
+
+	if (right_ns)
+		end_ns = clock_when(&host->clock, host_now(host) + right_ns);
+	if (!lease_check_right(&host->holder, end_ns, sim->now_ns, why))
+		sim_fail(sim, RULE_LEASE, NULL, why);
+	for (size_t i = 0; i < host->change_count; i++) {
+		const struct lease_change *change = &host->changes[i];
+
+		if (change->to != LEASE_HELD)
+			lease_check_ends(change->partition, &host->holder);
+		else if (!lease_check_begins(change->partition, &host->holder, sim->now_ns, why))
+			sim_fail(sim, RULE_LEASE, NULL, why);
+	}
+	host->change_count = 0;
+}
+
+void common_free(struct common *common)
+{
+	for (uint32_t i = 0; i < common->room; i++)
+		free(common->partitions[i]);
+	free(common->partitions);
+	free(common->service);
+	free(common->path);
+	windows_free(&common->windows);
+	free(common);
+}

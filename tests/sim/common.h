@@ -1,0 +1,59 @@
+/*
+ * common - a limiter as the whole fleet has it: what all hosts' places of one limiter add up to.
+ */
+#ifndef RATEFS_SIM_COMMON_H
+#define RATEFS_SIM_COMMON_H
+
+#include "invariant_fleet.h"
+#include "invariant_lease.h"
+#include "windows.h"
+
+struct host;
+struct holding;
+struct place;
+struct sim;
+
+struct common {
+	struct common *next;
+	uint64_t id; /* LID */
+	char *path;  /* owned */
+	struct fleet_check rate;
+	struct windows windows;
+	struct service *service;	     /* owned, or NULL */
+	struct partition_check **partitions; /* owned, @room of them: by index, then reserves */
+	uint32_t room;
+	uint64_t granted;
+
+	/* What could have been granted while somebody waited, and what was. */
+	uint64_t waiting; /* readers, on all hosts */
+	uint64_t since_ns;
+	double could;
+	uint64_t did;
+};
+
+/* The limiter of @place, if it is known what it is by now. */
+void common_join(struct place *place);
+
+/* @place has settings that may be new. */
+void common_follow(struct place *place);
+
+/* A reader of @place begins to wait, or leaves. */
+void common_waits(struct place *place, uint64_t tokens);
+void common_leaves(struct place *place);
+
+/* Tokens are granted to one who waited, or not. */
+void common_grants(struct place *place, uint64_t tokens, bool waited);
+
+/* Tokens are given back. */
+void common_returns(struct place *place, uint64_t tokens);
+
+/* Partition @index, as fleet_listener.lease() has it. */
+struct partition_check *common_partition(struct sim *sim, const struct holding *holding,
+					 uint32_t index);
+
+/* After a step of @host: what it is entitled to now. */
+void common_check_leases(struct host *host);
+
+void common_free(struct common *common);
+
+#endif

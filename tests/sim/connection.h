@@ -1,0 +1,98 @@
+/*
+ * connection - one connection of a link to a server, for zookeeper.c and link.c.
+ *
+ * A message goes from the host through `up` to the server, which puts what comes of it into `out`
+ * until it has got that far in time itself, and from there through `down` to the host.
+ */
+#ifndef RATEFS_SIM_CONNECTION_H
+#define RATEFS_SIM_CONNECTION_H
+
+#include "zookeeper.h"
+
+enum message_kind {
+	/* Up. */
+	MESSAGE_CONNECT,
+	MESSAGE_CLOSE,
+	MESSAGE_REQUEST,
+	/* Down. */
+	MESSAGE_CONNECTED,
+	MESSAGE_EXPIRED,
+	MESSAGE_ANSWER,
+	MESSAGE_EVENT,
+	MESSAGE_CLOSED,
+	/* Of the library itself. */
+	MESSAGE_DISCONNECTED,
+};
+
+struct message {
+	struct message *next;
+	enum message_kind kind;
+	uint64_t at_ns;		 /* when it arrives; in `out`, when it is sent */
+	struct request *request; /* the host's, or our own if it is a stray */
+	struct request *stray;	 /* owned */
+	struct watch *watch;	 /* EVENT: owned by its connection */
+	uint64_t view_ns;	 /* ANSWER, EVENT: as of when */
+	/* ANSWER: what goes into the request, its outcomes alone. */
+	bool executed;
+	struct request result; /* owns data and names */
+};
+
+struct pipe {
+	struct message *first, *last; /* owned */
+	struct moment moment;
+	uint64_t last_ns; /* the last arrival */
+};
+
+/* One watch of the library, and of the server it is connected to. */
+struct watch {
+	struct watch *next, **back; /* of the connection, or the link */
+	struct watch *next_of_node, **back_of_node;
+	struct connection *connection; /* NULL: awaits another */
+	struct znode *node;	       /* NULL: fired */
+	bool children;
+	bool confirmed; /* the library knows of it */
+	uint64_t zxid;	/* of what the host knows */
+	char path[NODE_PATH_MAX];
+};
+
+struct connection {
+	struct connection *next; /* of the link */
+	struct link *link;
+	struct session *session; /* once the server has accepted it */
+	struct pipe up, out, down;
+	struct watch *watches;
+	uint64_t lag_ns; /* of its server */
+	bool given_up;	 /* by the host: nothing goes down any more */
+	bool abandoned;	 /* by the server: nothing goes up any more, it has forgotten it */
+};
+
+/* zookeeper.c, the servers' side. */
+
+/* @message arrives, and is the server's. */
+void server_receives(struct connection *connection, struct message *message);
+
+/* Executes what is still to be executed of @message, which is about to be sent. */
+void server_sends(struct connection *connection, struct message *message);
+
+/* Whether a session is heard of may have changed. */
+void server_hears(struct zookeeper *zookeeper, struct session *session);
+
+/* Registers @watch, of a library that has connected again, or fires it. */
+void server_watches(struct connection *connection, struct watch *watch);
+
+/* link.c, the host's side. */
+
+/* The server has closed @connection, or will not answer on it any more. */
+void connection_abandon(struct connection *connection, bool tell);
+void connection_put_out(struct connection *connection, struct message *message, uint64_t at_ns);
+void connection_free(struct connection *connection);
+struct message *message_new(enum message_kind kind);
+void message_free(struct message *message);
+
+void watch_link(struct watch *watch, struct watch **list);
+void watch_free(struct watch *watch);
+
+void moment_at(struct zookeeper *zookeeper, struct moment *moment, uint64_t at_ns);
+void moment_never(struct zookeeper *zookeeper, struct moment *moment);
+
+#endif

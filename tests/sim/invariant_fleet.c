@@ -1,0 +1,129 @@
+/* invariant_fleet - the rate over all hosts, see invariant_fleet.h. */
+#include "invariant_fleet.h"
+
+#include <string.h>
+
+bool fleet_check_is_free(const struct settings *settings)
+{
+	return settings->mode == MODE_OPEN || settings->mode == MODE_SHADOW ||
+	       !settings->limit_count;
+}
+
+static uint64_t burst_of(const struct settings *settings, uint32_t i)
+{
+	return settings->limits[i].burst ? settings->limits[i].burst : settings->burst;
+}
+
+/* @sum becomes the looser of the two. */
+static void loosen(struct settings *sum, const struct settings *other)
+{
+	if (fleet_check_is_free(sum) || fleet_check_is_free(other)) {
+		sum->mode = MODE_OPEN;
+		return;
+	}
+	if (other->mode == MODE_ENFORCE)
+		sum->mode = MODE_ENFORCE;
+	if (other->limit_count < sum->limit_count)
+		sum->limit_count = other->limit_count;
+	for (uint32_t i = 0; i < sum->limit_count; i++) {
+		struct limit *limit = &sum->limits[i];
+
+		limit->burst = burst_of(sum, i);
+		if (burst_of(other, i) > limit->burst)
+			limit->burst = burst_of(other, i);
+		if (rate_compare(&other->limits[i].rate, &limit->rate) > 0)
+			limit->rate = other->limits[i].rate;
+	}
+	if (other->interval_ns > sum->interval_ns)
+		sum->interval_ns = other->interval_ns;
+}
+
+static void tune(struct fleet_check *check, uint64_t now_ns)
+{
+	struct settings sum = check->versions[check->count - 1].settings;
+	uint64_t parts = 0;
+
+	for (uint32_t i = 0; i < check->count; i++) {
+		const struct settings *one = &check->versions[i].settings;
+		uint64_t count = settings_partition_count(one) + one->reserve_hosts;
+
+		parts = count > parts ? count : parts;
+		loosen(&sum, one);
+	}
+	if (check->exempt)
+		sum.mode = MODE_OPEN;
+	check->rate.parts = parts;
+	rate_check_tune(&check->rate, &sum, now_ns);
+}
+
+/* Versions that no host can have any more. */
+static void forget(struct fleet_check *check, uint64_t now_ns)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < check->count; i++) {
+		if (check->versions[i].until_ns > now_ns)
+			check->versions[kept++] = check->versions[i];
+	}
+	if (kept == check->count)
+		return;
+	check->count = kept;
+	tune(check, now_ns);
+}
+
+void fleet_check_follow(struct fleet_check *check, const struct settings *settings,
+			uint64_t generation, uint64_t quarantine_ns, uint64_t now_ns)
+{
+	struct version *last = check->count ? &check->versions[check->count - 1] : NULL;
+
+	if (last && last->generation >= generation)
+		return;
+	if (last)
+		last->until_ns = now_ns + quarantine_ns;
+	if (check->count == VERSIONS_MAX) {
+		/* More changes than are worth to be told apart: the oldest two become one. */
+		loosen(&check->versions[1].settings, &check->versions[0].settings);
+		memmove(&check->versions[0], &check->versions[1],
+			--check->count * sizeof(check->versions[0]));
+	}
+	check->versions[check->count++] = (struct version){*settings, generation, NEVER_NS};
+	tune(check, now_ns);
+}
+
+void fleet_check_exempt(struct fleet_check *check, bool exempt, uint64_t now_ns)
+{
+	check->exempt = exempt ? check->exempt + 1 : check->exempt - 1;
+	if (check->count)
+		tune(check, now_ns);
+}
+
+void fleet_check_asks(struct fleet_check *check, uint64_t tokens, uint64_t *largest,
+		      uint64_t *largest_since)
+{
+	uint64_t before = *largest_since == check->rate.emptied ? *largest : 1;
+
+	if (tokens > before)
+		check->rate.extra += tokens - before;
+	*largest = tokens > before ? tokens : before;
+	*largest_since = check->rate.emptied;
+}
+
+bool fleet_check_grant(struct fleet_check *check, uint64_t tokens, uint64_t *largest,
+		       uint64_t *largest_since, uint64_t now_ns, char why[WHY_TEXT])
+{
+	bool kept;
+
+	forget(check, now_ns);
+	rate_check_flow(&check->rate, now_ns);
+	/* The one who is granted waits until it is. */
+	rate_check_waits(&check->rate, tokens);
+	fleet_check_asks(check, tokens, largest, largest_since);
+	kept = rate_check_grant(&check->rate, tokens, now_ns, why);
+	rate_check_leaves(&check->rate);
+	return kept;
+}
+
+const struct settings *fleet_check_settings(const struct fleet_check *check)
+{
+	return check->count ? &check->versions[check->count - 1].settings : NULL;
+}

@@ -1,0 +1,46 @@
+/*
+ * invariant_lease - no two hosts are entitled to one partition at one instant of true time.
+ *
+ * A host is entitled to a partition from the step in which it could first use it until the step in
+ * which it gave it up, or until its right ends, which needs no step. So it suffices to look when an
+ * entitlement begins: when a lease becomes usable, and when a right that had ended is there again.
+ *
+ * Fed with what happened, in true time; knows nothing of the core.
+ */
+#ifndef RATEFS_SIM_INVARIANT_LEASE_H
+#define RATEFS_SIM_INVARIANT_LEASE_H
+
+#include "invariant_rate.h"
+
+/* One host, as far as rights are concerned. */
+struct holder {
+	const char *name;   /* borrowed */
+	uint64_t end_ns;    /* its right ends */
+	struct held *first; /* what it is entitled to as long as the right lasts */
+};
+
+/* A partition in the hands of a holder. */
+struct held {
+	struct held *next, **back; /* of the holder */
+	struct held *next_of_partition, **back_of_partition;
+	struct holder *holder;
+	struct partition_check *partition;
+};
+
+struct partition_check {
+	uint32_t index;
+	struct held *first;
+};
+
+/* @holder may use @partition from @now_ns on. False, and @why, if another may too. */
+bool lease_check_begins(struct partition_check *partition, struct holder *holder, uint64_t now_ns,
+			char why[WHY_TEXT]);
+
+/* It may not any more. */
+void lease_check_ends(struct partition_check *partition, struct holder *holder);
+void lease_check_ends_all(struct holder *holder);
+
+/* The right of @holder ends at @end_ns, as it knows at @now_ns. False, and @why, as above. */
+bool lease_check_right(struct holder *holder, uint64_t end_ns, uint64_t now_ns, char why[WHY_TEXT]);
+
+#endif

@@ -1,0 +1,741 @@
+/* link - a host's way to the servers, with its client library, see zookeeper.h and connection.h. */
+#include "connection.h"
+#include "memory.h"
+#include "zookeeper.h"
+
+#include "core/quantity.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BACK_OFF_FIRST_NS UINT64_C(100000000)
+#define BACK_OFF_MAX_NS	  UINT64_C(1000000000)
+#define CONNECTING_NS	  UINT64_C(2000000000)	/* so long for an attempt */
+#define STRAY_NS	  UINT64_C(20000000000) /* so late at most is what was on its way */
+
+/* What becomes of what is on its way when a connection is given up. */
+enum fate { FATE_LOST, FATE_IN_TIME, FATE_LATE, FATE_COUNT };
+
+static struct link *link_of(struct coordinator *coordinator)
+{
+	return (struct link *)coordinator;
+}
+
+struct message *message_new(enum message_kind kind)
+{
+	struct message *message = memory_get(sizeof(*message));
+
+	message->kind = kind;
+	return message;
+}
+
+static void free_request(struct request *request)
+{
+	for (uint32_t i = 0; i < request->operation_count; i++) {
+		free(request->operations[i].path);
+		free(request->operations[i].data);
+		free(request->operations[i].made);
+	}
+	free(request->operations);
+	free(request);
+}
+
+void message_free(struct message *message)
+{
+	if (message->stray)
+		free_request(message->stray);
+	free(message->result.data);
+	for (uint32_t i = 0; i < message->result.name_count; i++)
+		free(message->result.names[i]);
+	free(message->result.names);
+	free(message);
+}
+
+void watch_link(struct watch *watch, struct watch **list)
+{
+	if (watch->back) {
+		*watch->back = watch->next;
+		if (watch->next)
+			watch->next->back = watch->back;
+	}
+	watch->next = *list;
+	watch->back = list;
+	if (*list)
+		(*list)->back = &watch->next;
+	*list = watch;
+}
+
+static void unregister(struct watch *watch)
+{
+	if (!watch->node)
+		return;
+	*watch->back_of_node = watch->next_of_node;
+	if (watch->next_of_node)
+		watch->next_of_node->back_of_node = watch->back_of_node;
+	watch->node = NULL;
+}
+
+void watch_free(struct watch *watch)
+{
+	unregister(watch);
+	*watch->back = watch->next;
+	if (watch->next)
+		watch->next->back = watch->back;
+	free(watch);
+}
+
+static uint64_t now(const struct link *link)
+{
+	return link->zookeeper->now_ns;
+}
+
+static uint64_t below(struct link *link, uint64_t most)
+{
+	return random_below(&link->zookeeper->random, most);
+}
+
+static uint64_t travel_ns(struct link *link)
+{
+	uint64_t jitter_ns = link->latency.jitter_ns;
+
+	return link->latency.delay_ns + (jitter_ns ? below(link, jitter_ns + 1) : 0);
+}
+
+/* When the next message in @pipe arrives, if nothing is in its way. */
+static void schedule(struct link *link, struct pipe *pipe, bool blocked)
+{
+	uint64_t at_ns = pipe->first ? pipe->first->at_ns : NEVER_NS;
+
+	if (blocked || at_ns == NEVER_NS)
+		moment_never(link->zookeeper, &pipe->moment);
+	else
+		moment_at(link->zookeeper, &pipe->moment, at_ns > now(link) ? at_ns : now(link));
+}
+
+static void schedule_up(struct connection *connection)
+{
+	struct link *link = connection->link;
+
+	schedule(link, &connection->up, link->cut_up || connection->abandoned);
+}
+
+static void schedule_out(struct connection *connection)
+{
+	schedule(connection->link, &connection->out, connection->abandoned);
+}
+
+static void schedule_down(struct connection *connection)
+{
+	struct link *link = connection->link;
+
+	schedule(link, &connection->down, link->cut_down || link->paused);
+}
+
+static void append(struct pipe *pipe, struct message *message, uint64_t at_ns)
+{
+	message->next = NULL;
+	message->at_ns = at_ns > pipe->last_ns ? at_ns : pipe->last_ns;
+	pipe->last_ns = message->at_ns;
+	if (pipe->first)
+		pipe->last->next = message;
+	else
+		pipe->first = message;
+	pipe->last = message;
+}
+
+static struct message *shift(struct pipe *pipe)
+{
+	struct message *message = pipe->first;
+
+	pipe->first = message->next;
+	message->next = NULL;
+	return message;
+}
+
+static void put_up(struct connection *connection, struct message *message)
+{
+	append(&connection->up, message, now(connection->link) + travel_ns(connection->link));
+	schedule_up(connection);
+}
+
+static void put_down(struct connection *connection, struct message *message)
+{
+	append(&connection->down, message, now(connection->link) + travel_ns(connection->link));
+	schedule_down(connection);
+}
+
+/* An event may have to go before answers that wait for a server that lags. */
+void connection_put_out(struct connection *connection, struct message *message, uint64_t at_ns)
+{
+	struct pipe *out = &connection->out;
+	struct message **at = &out->first;
+
+	if (message->kind != MESSAGE_EVENT || !out->first || at_ns >= out->last_ns) {
+		append(out, message, at_ns);
+	} else {
+		while (*at && (*at)->at_ns <= at_ns)
+			at = &(*at)->next;
+		message->at_ns = at_ns;
+		message->next = *at;
+		*at = message;
+		if (!message->next)
+			out->last = message;
+	}
+	schedule_out(connection);
+}
+
+static void send_out(struct moment *moment)
+{
+	struct connection *connection =
+		(struct connection *)((char *)moment - offsetof(struct connection, out.moment));
+	struct message *message = shift(&connection->out);
+
+	schedule_out(connection);
+	server_sends(connection, message);
+	put_down(connection, message);
+}
+
+static void arrive_up(struct moment *moment)
+{
+	struct connection *connection =
+		(struct connection *)((char *)moment - offsetof(struct connection, up.moment));
+	struct zookeeper *zookeeper = connection->link->zookeeper;
+
+	/* What nobody waits for any more may be taken up by those who are elected. */
+	if (zookeeper->electing) {
+		moment_at(zookeeper, moment,
+			  zookeeper->elected.node.key + below(connection->link, CONNECTING_NS));
+		return;
+	}
+	server_receives(connection, shift(&connection->up));
+	if (connection->given_up && !connection->up.first)
+		connection_free(connection);
+	else
+		schedule_up(connection);
+}
+
+void connection_free(struct connection *connection)
+{
+	struct link *link = connection->link;
+	struct pipe *pipes[] = {&connection->up, &connection->out, &connection->down};
+	struct connection **at = &link->connections;
+
+	for (size_t i = 0; i < sizeof(pipes) / sizeof(pipes[0]); i++) {
+		moment_never(link->zookeeper, &pipes[i]->moment);
+		while (pipes[i]->first)
+			message_free(shift(pipes[i]));
+	}
+	while (connection->watches)
+		watch_free(connection->watches);
+	while (*at != connection)
+		at = &(*at)->next;
+	*at = connection->next;
+	if (connection->session && connection->session->connection == connection)
+		connection->session->connection = NULL;
+	free(connection);
+}
+
+/* The library has something to say by itself. */
+static void say(struct link *link, struct message *message)
+{
+	if (link->local)
+		link->last_local->next = message;
+	else
+		link->local = message;
+	link->last_local = message;
+	if (!link->paused)
+		moment_at(link->zookeeper, &link->saying, now(link));
+}
+
+/* @message, of the host, will not be answered. */
+static void say_unknown(struct link *link, struct message *message)
+{
+	struct message *answer = message_new(MESSAGE_ANSWER);
+
+	answer->request = message->request;
+	answer->result.answer = ANSWER_UNKNOWN;
+	/* What was executed already is not told. */
+	for (uint32_t i = 0; i < message->request->operation_count; i++) {
+		free(message->request->operations[i].made);
+		message->request->operations[i].made = NULL;
+	}
+	say(link, answer);
+}
+
+static char *copy_text(const char *text)
+{
+	return text ? memory_text(text, strlen(text)) : NULL;
+}
+
+/* A copy of @request, which goes back to the host. */
+static struct request *copy_request(const struct request *request)
+{
+	struct request *copy = memory_get(sizeof(*copy));
+
+	copy->kind = request->kind;
+	copy->operation_count = request->operation_count;
+	copy->operations = memory_get(request->operation_count * sizeof(struct operation) + 1);
+	for (uint32_t i = 0; i < request->operation_count; i++) {
+		copy->operations[i] = request->operations[i];
+		copy->operations[i].path = copy_text(request->operations[i].path);
+		copy->operations[i].data = copy_text(request->operations[i].data);
+		copy->operations[i].made = NULL;
+	}
+	return copy;
+}
+
+/* What is on its way up belongs to nobody any more. */
+static void stray(struct connection *connection, enum fate fate)
+{
+	struct link *link = connection->link;
+	struct message *message = connection->up.first;
+	uint64_t late_ns = fate == FATE_LATE ? below(link, STRAY_NS) : 0;
+
+	connection->up.first = NULL;
+	connection->abandoned = false;
+	while (message) {
+		struct message *next = message->next;
+		bool kept = fate != FATE_LOST && (message->kind == MESSAGE_CLOSE ||
+						  (message->kind == MESSAGE_REQUEST &&
+						   message->request->kind == REQUEST_TRANSACTION));
+
+		if (kept && message->request && !message->stray) {
+			message->stray = copy_request(message->request);
+			message->request = message->stray;
+		}
+		if (kept)
+			append(&connection->up, message, message->at_ns + late_ns);
+		else
+			message_free(message);
+		message = next;
+	}
+	schedule_up(connection);
+}
+
+static void say_all_unknown(struct link *link, const struct pipe *pipe)
+{
+	for (struct message *m = pipe->first; m; m = m->next) {
+		if (m->request)
+			say_unknown(link, m);
+	}
+}
+
+static void clear(struct link *link, struct pipe *pipe)
+{
+	moment_never(link->zookeeper, &pipe->moment);
+	while (pipe->first)
+		message_free(shift(pipe));
+}
+
+/* The host gives up its connection; what was not answered comes back. */
+static void give_up(struct link *link, enum fate fate)
+{
+	struct connection *connection = link->connection;
+	struct session *session;
+
+	if (!connection)
+		return;
+	session = connection->session;
+	link->connection = NULL;
+	connection->given_up = true;
+	say_all_unknown(link, &connection->down);
+	say_all_unknown(link, &connection->out);
+	say_all_unknown(link, &connection->up);
+	clear(link, &connection->down);
+	clear(link, &connection->out);
+	for (struct watch *w = connection->watches, *next; w; w = next) {
+		next = w->next;
+		unregister(w);
+		w->connection = NULL;
+		if (w->confirmed)
+			watch_link(w, &link->watches);
+		else
+			watch_free(w);
+	}
+	stray(connection, fate);
+	moment_never(link->zookeeper, &link->silence);
+	server_hears(link->zookeeper, session);
+	if (!connection->up.first)
+		connection_free(connection);
+}
+
+static enum fate any_fate(struct link *link)
+{
+	return (enum fate)below(link, FATE_COUNT);
+}
+
+static void try_later(struct link *link)
+{
+	uint64_t most_ns = BACK_OFF_FIRST_NS;
+
+	for (unsigned int i = 0; i < link->attempts && most_ns < BACK_OFF_MAX_NS; i++)
+		most_ns *= 2;
+	link->attempts++;
+	moment_at(link->zookeeper, &link->attempt,
+		  now(link) + most_ns / 2 + below(link, most_ns / 2));
+}
+
+static void disconnect(struct link *link)
+{
+	bool first = below(link, 2);
+
+	if (link->state == LINK_CONNECTED) {
+		link->state = LINK_CONNECTING;
+		if (first)
+			say(link, message_new(MESSAGE_DISCONNECTED));
+		give_up(link, any_fate(link));
+		if (!first)
+			say(link, message_new(MESSAGE_DISCONNECTED));
+	}
+	give_up(link, FATE_LOST);
+	try_later(link);
+}
+
+static void arrive_down(struct moment *moment);
+
+static void attempt(struct moment *moment)
+{
+	struct link *link = (struct link *)((char *)moment - offsetof(struct link, attempt));
+	struct zookeeper *zookeeper = link->zookeeper;
+	struct connection *connection;
+
+	if (link->paused || link->state != LINK_CONNECTING)
+		return;
+	give_up(link, FATE_LOST);
+	if (link->cut_up || link->cut_down || zookeeper->electing) {
+		try_later(link);
+		return;
+	}
+	connection = memory_get(sizeof(*connection));
+	connection->link = link;
+	connection->lag_ns = zookeeper->lag_ns ? below(link, zookeeper->lag_ns + 1) : 0;
+	if (connection->lag_ns > now(link))
+		connection->lag_ns = 0;
+	connection->up.moment.comes = arrive_up;
+	connection->out.moment.comes = send_out;
+	connection->down.moment.comes = arrive_down;
+	connection->next = link->connections;
+	link->connections = connection;
+	link->connection = connection;
+	put_up(connection, message_new(MESSAGE_CONNECT));
+	moment_at(zookeeper, &link->attempt, now(link) + CONNECTING_NS);
+}
+
+static void silent(struct moment *moment)
+{
+	struct link *link = (struct link *)((char *)moment - offsetof(struct link, silence));
+
+	if (link->connection && !link->paused &&
+	    (link->cut_up || link->cut_down || link->connection->abandoned))
+		disconnect(link);
+}
+
+/* From now on nothing is heard: the library notices after two thirds of the session's timeout. */
+static void expect_silence(struct link *link)
+{
+	uint64_t third_ns = link->timeout_ns / 3;
+
+	if (link->state != LINK_CONNECTED || heap_holds(&link->silence.node))
+		return;
+	moment_at(link->zookeeper, &link->silence, now(link) + third_ns + below(link, third_ns));
+}
+
+void connection_abandon(struct connection *connection, bool tell)
+{
+	connection->abandoned = true;
+	if (connection->given_up)
+		return;
+	schedule_up(connection);
+	schedule_out(connection);
+	if (tell)
+		put_down(connection, message_new(MESSAGE_CLOSED));
+	expect_silence(connection->link);
+}
+
+/* What the server answered is the host's now. */
+static void answer(struct link *link, struct message *message)
+{
+	struct request *request = message->request, *result = &message->result;
+
+	request->answer = result->answer;
+	request->failed = result->failed;
+	request->zxid = result->zxid;
+	request->made_zxid = result->made_zxid;
+	request->changed_ms = result->changed_ms;
+	request->version = result->version;
+	request->length = result->length;
+	request->data = memory_give(result->data, link->memory);
+	request->names = memory_give(result->names, link->memory);
+	request->name_count = result->name_count;
+	for (uint32_t i = 0; i < request->name_count; i++)
+		request->names[i] = memory_give(request->names[i], link->memory);
+	for (uint32_t i = 0; i < request->operation_count; i++)
+		memory_give(request->operations[i].made, link->memory);
+	*result = (struct request){0};
+	if (message->view_ns > link->seen_ns)
+		link->seen_ns = message->view_ns;
+	link->client->answered(link->client, request);
+}
+
+static void confirm_watches(struct connection *connection, const struct request *request)
+{
+	for (struct watch *w = connection->watches; w; w = w->next) {
+		if (w->children == (request->kind == REQUEST_LIST) &&
+		    !strcmp(w->path, request->path))
+			w->confirmed = true;
+	}
+}
+
+static void connected(struct link *link)
+{
+	link->state = LINK_CONNECTED;
+	link->session = link->connection->session;
+	link->attempts = 0;
+	moment_never(link->zookeeper, &link->attempt);
+	if (link->cut_up || link->connection->abandoned)
+		expect_silence(link);
+	link->client->connected(link->client, link->session->id);
+}
+
+static void forget_session(struct link *link)
+{
+	link->state = LINK_CLOSED;
+	link->session = NULL;
+	link->seen_ns = 0;
+	moment_never(link->zookeeper, &link->attempt);
+	while (link->watches)
+		watch_free(link->watches);
+}
+
+static void event(struct link *link, struct message *message)
+{
+	char path[NODE_PATH_MAX];
+	struct watch *watch = message->watch;
+	bool confirmed = watch->confirmed;
+
+	memcpy(path, watch->path, sizeof(path));
+	watch_free(watch);
+	if (message->view_ns > link->seen_ns)
+		link->seen_ns = message->view_ns;
+	if (confirmed)
+		link->client->changed(link->client, path);
+}
+
+static void arrive_down(struct moment *moment)
+{
+	struct connection *connection =
+		(struct connection *)((char *)moment - offsetof(struct connection, down.moment));
+	struct link *link = connection->link;
+	struct message *message = shift(&connection->down);
+
+	schedule_down(connection);
+	switch (message->kind) {
+	case MESSAGE_CONNECTED:
+		connected(link);
+		break;
+	case MESSAGE_EXPIRED:
+		give_up(link, FATE_LOST);
+		forget_session(link);
+		link->client->expired(link->client);
+		break;
+	case MESSAGE_ANSWER:
+		if (message->request->watch)
+			confirm_watches(connection, message->request);
+		answer(link, message);
+		break;
+	case MESSAGE_EVENT:
+		event(link, message);
+		break;
+	case MESSAGE_CLOSED:
+		disconnect(link);
+		break;
+	case MESSAGE_CONNECT:
+	case MESSAGE_CLOSE:
+	case MESSAGE_REQUEST:
+	case MESSAGE_DISCONNECTED:
+		break;
+	}
+	message_free(message);
+}
+
+static void say_next(struct moment *moment)
+{
+	struct link *link = (struct link *)((char *)moment - offsetof(struct link, saying));
+	struct message *message = link->local;
+
+	if (link->paused)
+		return;
+	link->local = message->next;
+	if (link->local)
+		moment_at(link->zookeeper, &link->saying, now(link));
+	if (message->kind == MESSAGE_DISCONNECTED)
+		link->client->disconnected(link->client);
+	else
+		answer(link, message);
+	message_free(message);
+}
+
+/* What the host calls: what is allocated here is not the host's. */
+
+static void open(struct coordinator *coordinator, uint64_t session_ns)
+{
+	struct link *link = link_of(coordinator);
+	struct memory *memory = memory_enter(NULL);
+
+	if (!link->dead) {
+		forget_session(link);
+		link->state = LINK_CONNECTING;
+		link->timeout_ns = session_ns;
+		link->attempts = 0;
+		moment_at(link->zookeeper, &link->attempt, now(link));
+	}
+	memory_enter(memory);
+}
+
+static void close(struct coordinator *coordinator)
+{
+	struct link *link = link_of(coordinator);
+	struct memory *memory = memory_enter(NULL);
+
+	if (link->state == LINK_CONNECTED)
+		put_up(link->connection, message_new(MESSAGE_CLOSE));
+	give_up(link, FATE_IN_TIME);
+	forget_session(link);
+	memory_enter(memory);
+}
+
+static void send(struct coordinator *coordinator, struct request *request)
+{
+	struct link *link = link_of(coordinator);
+	struct memory *memory = memory_enter(NULL);
+	struct message *message = message_new(MESSAGE_REQUEST);
+
+	message->request = request;
+	if (link->state == LINK_CONNECTED) {
+		put_up(link->connection, message);
+	} else {
+		say_unknown(link, message);
+		message_free(message);
+	}
+	memory_enter(memory);
+}
+
+static void hang_up(struct coordinator *coordinator)
+{
+	struct link *link = link_of(coordinator);
+	struct memory *memory = memory_enter(NULL);
+
+	if (link->state != LINK_CLOSED)
+		disconnect(link);
+	memory_enter(memory);
+}
+
+static void clocks(struct coordinator *coordinator, struct clocks *clocks)
+{
+	struct link *link = link_of(coordinator);
+
+	link->client->clocks(link->client, clocks);
+}
+
+static uint64_t random_number(struct coordinator *coordinator)
+{
+	return random_next(&link_of(coordinator)->zookeeper->random);
+}
+
+struct link *link_new(struct zookeeper *zookeeper, struct client *client)
+{
+	struct link *link = memory_get(sizeof(*link));
+
+	link->coordinator = (struct coordinator){
+		.open = open,
+		.close = close,
+		.send = send,
+		.hang_up = hang_up,
+		.clocks = clocks,
+		.random = random_number,
+	};
+	link->zookeeper = zookeeper;
+	link->client = client;
+	link->latency = zookeeper->latency;
+	link->saying.comes = say_next;
+	link->attempt.comes = attempt;
+	link->silence.comes = silent;
+	link->next = zookeeper->links;
+	zookeeper->links = link;
+	return link;
+}
+
+static void reschedule(struct link *link)
+{
+	for (struct connection *c = link->connections; c; c = c->next) {
+		schedule_up(c);
+		schedule_down(c);
+	}
+	if (link->connection)
+		server_hears(link->zookeeper, link->connection->session);
+}
+
+void link_cut(struct link *link, bool answers_only)
+{
+	link->cut_up = link->cut_up || !answers_only;
+	link->cut_down = true;
+	reschedule(link);
+	expect_silence(link);
+}
+
+void link_heal(struct link *link)
+{
+	link->cut_up = false;
+	link->cut_down = false;
+	if (!link->connection || !link->connection->abandoned)
+		moment_never(link->zookeeper, &link->silence);
+	reschedule(link);
+}
+
+void link_pause(struct link *link)
+{
+	link->paused = true;
+	link->paused_ns = now(link);
+	reschedule(link);
+}
+
+void link_resume(struct link *link)
+{
+	struct zookeeper *zookeeper = link->zookeeper;
+	uint64_t patience_ns = link->timeout_ns / 3 * 2;
+	bool late = now(link) - link->paused_ns > patience_ns;
+
+	link->paused = false;
+	reschedule(link);
+	if (link->local)
+		moment_at(zookeeper, &link->saying, now(link));
+	if (link->state == LINK_CONNECTING)
+		moment_at(zookeeper, &link->attempt, now(link));
+	/* It sees first either how late it is, or what has come meanwhile. */
+	if (link->state == LINK_CONNECTED && late && below(link, 2))
+		disconnect(link);
+	else if (link->cut_up || link->cut_down)
+		expect_silence(link);
+}
+
+void link_kill(struct link *link)
+{
+	link->dead = true;
+	give_up(link, any_fate(link));
+	forget_session(link);
+	moment_never(link->zookeeper, &link->saying);
+	while (link->local) {
+		struct message *next = link->local->next;
+
+		message_free(link->local);
+		link->local = next;
+	}
+}
+
+bool link_is_idle(const struct link *link)
+{
+	const struct connection *connection = link->connection;
+
+	return !link->local && (!connection || (!connection->up.first && !connection->out.first &&
+						!connection->down.first));
+}

@@ -1,0 +1,206 @@
+/* trace_fleet - what a trace says of a fleet: its hosts, faults and the coordinator, see trace.h. */
+#include "memory.h"
+#include "trace.h"
+
+#include "core/fleet.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WEIGHT_MAX = 1000, DRIFT_LIMIT_PPM = 100000, LOSE_MAX = 10000 };
+
+static int parse_weights(struct line *line, struct fleet_command *fleet)
+{
+	char *words = line_word(line), *word;
+
+	for (word = words ? strtok(words, ",") : NULL; word; word = strtok(NULL, ",")) {
+		uint64_t weight;
+
+		if (line_tokens(line, word, &weight))
+			return -1;
+		if (!weight || weight > WEIGHT_MAX || fleet->weight_count == FLEET_WEIGHTS_MAX)
+			return line_refuse(line, "weights are 1 to %d, and at most %d of them",
+					   WEIGHT_MAX, FLEET_WEIGHTS_MAX);
+		fleet->weights[fleet->weight_count++] = (uint32_t)weight;
+	}
+	return fleet->weight_count ? 0 : line_refuse(line, "weights W,W,...");
+}
+
+int fleet_parse(struct line *line, struct fleet_command *fleet)
+{
+	struct fleet_constants *constants = &fleet->constants;
+	uint64_t hosts;
+	char *word;
+
+	if (line->trace->first)
+		return line_refuse(line, "fleet comes before everything else");
+	if (line_tokens(line, line_word(line), &hosts))
+		return -1;
+	if (!hosts || hosts > FLEET_HOSTS_MAX)
+		return line_refuse(line, "a fleet has 1 to %d hosts", FLEET_HOSTS_MAX);
+	fleet->hosts = (unsigned int)hosts;
+	*constants = (struct fleet_constants){
+		.renewal_ns = FLEET_RENEWAL_NS,
+		.right_ns = FLEET_RIGHT_NS,
+		.session_ns = FLEET_SESSION_NS,
+	};
+	while ((word = line_word(line))) {
+		int err = -1;
+
+		if (!strcmp(word, "weights"))
+			err = parse_weights(line, fleet);
+		else if (!strcmp(word, "renewal"))
+			err = line_duration(line, line_word(line), &constants->renewal_ns);
+		else if (!strcmp(word, "right"))
+			err = line_duration(line, line_word(line), &constants->right_ns);
+		else if (!strcmp(word, "session"))
+			err = line_duration(line, line_word(line), &constants->session_ns);
+		else
+			line_refuse(line, "'%.100s' is not understood here", word);
+		if (err)
+			return err;
+	}
+	constants->quarantine_ns = quarantine_of(constants->right_ns);
+	return 0;
+}
+
+int fleet_parse_host(struct line *line, const char *word, unsigned int *host)
+{
+	unsigned int hosts = line->trace->fleet.hosts ? line->trace->fleet.hosts : 1;
+	unsigned long number = 0;
+	char *end;
+
+	if (!word)
+		return line_refuse(line, "a host is missing");
+	if (word[0] == 'h' && isdigit((unsigned char)word[1])) {
+		number = strtoul(word + 1, &end, 10);
+		if (*end && strcmp(end, ":") != 0)
+			number = 0;
+	}
+	if (!number || number > hosts)
+		return line_refuse(line, "there is no host '%.100s'", word);
+	*host = (unsigned int)number - 1;
+	return 0;
+}
+
+static int parse_host(struct line *line)
+{
+	return fleet_parse_host(line, line_word(line), &line->command->host);
+}
+
+static int parse_cut(struct line *line)
+{
+	char *word;
+
+	if (parse_host(line))
+		return -1;
+	word = line_word(line);
+	if (!word)
+		return 0;
+	line->command->answers = true;
+	return strcmp(word, "answers") != 0 ? line_refuse(line, "cut HOST, or cut HOST answers")
+					    : 0;
+}
+
+static int parse_drift(struct line *line)
+{
+	char *word, *end;
+	long ppm;
+
+	if (parse_host(line))
+		return -1;
+	word = line_word(line);
+	if (!word)
+		return line_refuse(line, "a drift is missing");
+	ppm = strtol(word, &end, 10);
+	if (end == word || *end || ppm < -DRIFT_LIMIT_PPM || ppm > DRIFT_LIMIT_PPM)
+		return line_refuse(line, "'%.100s' is no drift: millionths, up to %d either way",
+				   word, DRIFT_LIMIT_PPM);
+	line->command->ppm = (int32_t)ppm;
+	return 0;
+}
+
+static int parse_span(struct line *line)
+{
+	return line_duration(line, line_word(line), &line->command->span_ns);
+}
+
+static int parse_lose(struct line *line)
+{
+	if (line_tokens(line, line_word(line), &line->command->count))
+		return -1;
+	if (line->command->count > LOSE_MAX)
+		return line_refuse(line, "at most %d writes can be lost", LOSE_MAX);
+	return 0;
+}
+
+static int parse_latency(struct line *line)
+{
+	char *word;
+
+	if (parse_span(line))
+		return -1;
+	word = line_word(line);
+	if (!word)
+		return 0;
+	if (strcmp(word, "jitter") != 0)
+		return line_refuse(line, "'%.100s' is not understood here", word);
+	return line_duration(line, line_word(line), &line->command->jitter_ns);
+}
+
+/* znode delete PATH, znode set PATH [TEXT], znode create PATH [TEXT] */
+static int parse_znode(struct line *line)
+{
+	struct command *command = line->command;
+	char *how = line_word(line), *path = line_word(line), *text = line->rest;
+
+	if (!how || !path || *path != '/')
+		return line_refuse(line, "znode delete, set or create, /PATH, and TEXT");
+	if (!strcmp(how, "delete"))
+		command->operation = OPERATION_DELETE;
+	else if (!strcmp(how, "set"))
+		command->operation = OPERATION_SET;
+	else if (!strcmp(how, "create"))
+		command->operation = OPERATION_CREATE;
+	else
+		return line_refuse(line, "'%.100s' is not understood here", how);
+	command->text = memory_text(path, strlen(path));
+	command->written = memory_text(text, strlen(text));
+	line->rest += strlen(text);
+	return 0;
+}
+
+/* The table: one row per command. */
+static const struct {
+	const char *name;
+	enum command_kind kind;
+	int (*parse)(struct line *line);
+} COMMANDS[] = {
+	{"cut", COMMAND_CUT, parse_cut},
+	{"heal", COMMAND_HEAL, parse_host},
+	{"pause", COMMAND_PAUSE, parse_host},
+	{"resume", COMMAND_RESUME, parse_host},
+	{"kill", COMMAND_KILL, parse_host},
+	{"start", COMMAND_START, parse_host},
+	{"stop", COMMAND_STOP, parse_host},
+	{"drift", COMMAND_DRIFT, parse_drift},
+	{"elect", COMMAND_ELECT, parse_span},
+	{"lose", COMMAND_LOSE, parse_lose},
+	{"latency", COMMAND_LATENCY, parse_latency},
+	{"lag", COMMAND_LAG, parse_span},
+	{"znode", COMMAND_ZNODE, parse_znode},
+};
+
+int fleet_parse_command(struct line *line, const char *word)
+{
+	for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++) {
+		if (strcmp(COMMANDS[i].name, word) != 0)
+			continue;
+		if (!line->trace->fleet.hosts)
+			return line_refuse(line, "'%s' is for a fleet: fleet N comes first", word);
+		line->command->kind = COMMANDS[i].kind;
+		return COMMANDS[i].parse(line);
+	}
+	return 1;
+}
