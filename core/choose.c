@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is given back so soon after it was asked for was of no use, and is not asked for so soon again. */
+/* What is given back so soon after it was asked for was of no use, and is not asked for so soon again ... */
 static const uint64_t VAIN_NS = 3 * NSEC_PER_SEC;
+enum { VAIN_DOUBLINGS_MAX = 5 }; /* ... and later each time */
 
 enum { YOUNG_PARTS = 3, EXCESS_PARTS = 4, HYSTERESIS_PERCENT = 20 };
 
@@ -105,7 +106,7 @@ static bool is_saving(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 
-	if (!fleet->right || !holding->usable)
+	if (!fleet->right || !holding->usable || holding->claimant_count)
 		return false;
 	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
 		struct bucket *bucket = &limiter->buckets[i];
@@ -132,8 +133,13 @@ static void give_unwanted(struct fleet *fleet, struct holding *holding)
 		drain(fleet, holding, &holding->reserve);
 	if (kept <= holding->wanted || (!holding->wanted && is_saving(fleet, holding)))
 		return;
-	if (holding->wanted && fleet->now_ns - holding->grown_ns < VAIN_NS)
-		holding->vain_until_ns = fleet->now_ns + VAIN_NS;
+	if (holding->wanted && fleet->now_ns - holding->grown_ns < VAIN_NS) {
+		holding->vain_until_ns = fleet->now_ns + (VAIN_NS << holding->vain);
+		if (holding->vain < VAIN_DOUBLINGS_MAX)
+			holding->vain++;
+	} else {
+		holding->vain = 0;
+	}
 	give(fleet, holding, kept - holding->wanted, false, 0);
 }
 
@@ -162,20 +168,11 @@ static void give_contended(struct fleet *fleet, struct holding *holding)
 		holding->next_give_ns = fleet->now_ns + fleet->constants.renewal_ns;
 }
 
-/* How often a host that has what it wants looks whether others do not, and whether its leases are there. */
-static uint64_t look_every_ns(const struct fleet *fleet, const struct holding *holding)
-{
-	uint64_t lease_ns = holding->settings.lease_ns / YOUNG_PARTS;
-	uint64_t quarantine_ns = fleet->constants.quarantine_ns / 2;
-
-	return lease_ns < quarantine_ns ? lease_ns : quarantine_ns;
-}
-
 void choose_next_search(struct fleet *fleet, struct holding *holding)
 {
 	uint64_t every_ns = holding->unmet || holding->contended || holding->claim
 				    ? fleet->constants.renewal_ns
-				    : look_every_ns(fleet, holding);
+				    : holding->settings.lease_ns / YOUNG_PARTS;
 
 	holding->next_search_ns = fleet->now_ns + fleet_jitter(fleet, every_ns);
 }
@@ -214,7 +211,7 @@ static bool claim_is_due(const struct fleet *fleet, const struct holding *holdin
 
 bool choose_has_work(const struct fleet *fleet, const struct holding *holding)
 {
-	return drain_is_due(holding) || (holding->search && holding->search->ready) ||
+	return drain_is_due(fleet, holding) || (holding->search && holding->search->ready) ||
 	       claim_is_due(fleet, holding);
 }
 

@@ -138,7 +138,8 @@ static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 	if (is_short(holding) && wanted < holding->usable)
 		wanted = holding->usable;
 	if (is_saturated(fleet, holding)) {
-		holding->grown_ns = fleet->now_ns;
+		if (kept < holding_count(holding))
+			holding->grown_ns = fleet->now_ns;
 		/* Those that wait out a quarantine will not be enough either. */
 		if (wanted < 2 * kept)
 			wanted = 2 * kept;
@@ -187,9 +188,14 @@ void demand_update(struct fleet *fleet, struct holding *holding)
 
 static bool is_idle(const struct holding *holding)
 {
-	return !holding->wanted && !holding->leased && !holding->search && !holding->claim &&
-	       !holding->restricted && !holding->settings.reserve_hosts &&
-	       !holding->limiter->wanted && !holding->limiter->watched;
+	const struct limiter *limiter = holding->limiter;
+
+	if (holding->leased || holding->reserve.state != LEASE_NONE || holding->search ||
+	    holding->claim)
+		return false;
+	return limiter->removed ||
+	       (!holding->wanted && !holding->restricted && !holding->settings.reserve_hosts &&
+		!limiter->wanted && !limiter->watched);
 }
 
 void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked)

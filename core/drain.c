@@ -128,8 +128,10 @@ void drain_wake(struct fleet *fleet, struct holding *holding, uint32_t count)
 	}
 }
 
-bool drain_is_due(const struct holding *holding)
+bool drain_is_due(const struct fleet *fleet, const struct holding *holding)
 {
+	if (fleet->now_ns < holding->next_drain_ns)
+		return false;
 	for (uint32_t i = 0; holding->draining && i < holding->slots; i++) {
 		if (is_due(&holding->leases[i]))
 			return true;
@@ -142,7 +144,7 @@ bool drain_send(struct fleet *fleet, struct holding *holding)
 	struct request *request;
 	bool added;
 
-	if (!drain_is_due(holding))
+	if (!drain_is_due(fleet, holding))
 		return false;
 	request = transaction_begin(fleet, TRANSACTION_GIVE);
 	if (!request)

@@ -227,9 +227,6 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 		holding_let_go(h);
 	}
 	follow_forget(fleet);
-	/* With the session went the way to find out. */
-	if (fleet->change_sent)
-		publish_finish(fleet, -ETIMEDOUT);
 	sweep_forget(fleet);
 	survey_forget(fleet);
 	fleet->hosts_watched = false;
@@ -242,14 +239,16 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 	if (fleet->trouble_ns == NEVER_NS)
 		fleet->trouble_ns = fleet->clocks.holder_ns;
 	fleet->connected = false;
+	fleet->state = fleet->leaving ? FLEET_CLOSED : FLEET_CONNECTING;
+	/* With the session went the way to find out what became of a change. */
+	while (fleet->change && (fleet->change_sent || fleet->leaving))
+		publish_finish(fleet, fleet->change_sent ? -ETIMEDOUT : -EAGAIN);
 	fleet->coordinator->close(fleet->coordinator);
 	if (fleet->leaving) {
 		demand_forget(fleet);
-		fleet->state = FLEET_CLOSED;
 		fleet->left = true;
 		return;
 	}
-	fleet->state = FLEET_CONNECTING;
 	fleet->opened_ns = fleet->constants.session_ns;
 	fleet->coordinator->open(fleet->coordinator, fleet->opened_ns);
 	fleet_wake_at(fleet, 0);

@@ -232,7 +232,9 @@ static void apply_constants(struct fleet *fleet)
 
 static void apply(struct fleet *fleet)
 {
-	bool again = fleet->follow_again, change_again = fleet->change_again;
+	/* What was checked against settings that are others now is checked again. */
+	bool change_again = fleet->change_again || fleet->found_count;
+	bool again = fleet->follow_again;
 
 	qsort(fleet->found, fleet->found_count, sizeof(*fleet->found), by_id);
 	apply_constants(fleet);
@@ -271,12 +273,14 @@ static void apply(struct fleet *fleet)
 	}
 	if (fleet->state == FLEET_LOADING)
 		fleet_join(fleet);
-	if (change_again && fleet->change) {
+	if (change_again && fleet->change && !fleet->change_sent) {
 		struct change *change = fleet->change;
 
 		fleet->change = NULL;
 		fleet->change_again = false;
 		engine_again(fleet->engine, change);
+		if (fleet->change != change)
+			fleet->change_tried = NULL;
 	}
 	if (again)
 		follow_begin(fleet);

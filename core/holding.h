@@ -65,6 +65,7 @@ struct holding {
 	bool asked;		/* since it became active */
 	uint64_t grown_ns;	/* when more was asked for because all was used */
 	bool unclean_only;	/* the last search found only what nobody gave back */
+	uint8_t vain;		/* how often that was in vain of late */
 	uint64_t vain_until_ns; /* to ask for more because all is used would be in vain */
 	uint32_t had;		/* partitions that were kept when it last could use some */
 
@@ -72,6 +73,7 @@ struct holding {
 	struct search *search;	       /* owned; under way, NULL */
 	uint64_t next_search_ns;       /* not before */
 	uint64_t next_give_ns;	       /* likewise, under contention */
+	uint64_t next_drain_ns;	       /* likewise, what was refused is given back */
 	uint64_t next_claim_ns;	       /* likewise, another number in the /w node */
 	uint32_t claimed;	       /* N of our /w node, 0: there is none */
 	char *claim;		       /* owned: its name, NULL */

@@ -83,7 +83,8 @@ struct search {
 	uint64_t own_claim;	      /* its sequence; UINT64_MAX: not in the list */
 	struct item items[ITEMS_MAX]; /* to be taken next */
 	uint32_t item_count;
-	bool ready; /* their markers are read */
+	bool ready;	   /* their markers are read ... */
+	uint64_t ready_ns; /* ... since then */
 };
 
 /* A limiter that is gone, whose nodes are to go too. */
@@ -297,7 +298,7 @@ bool choose_send(struct fleet *fleet, struct holding *holding);
 void drain(struct fleet *fleet, struct holding *holding, struct lease *lease);
 void drain_all(struct fleet *fleet, struct holding *holding);
 void drain_wake(struct fleet *fleet, struct holding *holding, uint32_t count);
-bool drain_is_due(const struct holding *holding);
+bool drain_is_due(const struct fleet *fleet, const struct holding *holding);
 bool drain_send(struct fleet *fleet, struct holding *holding);
 /* Leases that are not on their way back. */
 uint32_t holding_kept(const struct holding *holding);
@@ -317,6 +318,8 @@ void survey_free(struct fleet *fleet);
 
 /* sweep.c */
 void sweep_add(struct fleet *fleet, uint64_t id);
+/* Looks for nodes of limiters that are gone, which nobody swept. */
+void sweep_look(struct fleet *fleet);
 bool sweep_send(struct fleet *fleet);
 void sweep_answered(struct fleet *fleet, const struct request *request);
 void sweep_forget(struct fleet *fleet);

@@ -62,6 +62,7 @@ struct limiter {
 	uint32_t uid, gid;
 	uint16_t access; /* permission bits of the directory */
 	bool removed;
+	bool holds_parent; /* removed, but not gone */
 
 	/* Settings; the limits are in the buckets. */
 	uint8_t mode;	      /* enum limiter_mode */

@@ -384,6 +384,10 @@ void publish_store(struct source *source, struct change *change)
 	fleet->change_sent = false;
 	fleet->change_again = false;
 	/* Who has waited for long knows that it is in vain. */
+	if (fleet->leaving || fleet->state == FLEET_CLOSED) {
+		publish_finish(fleet, -EAGAIN);
+		return;
+	}
 	if ((fleet->state != FLEET_READY || !fleet->connected) && fleet->trouble_ns != NEVER_NS &&
 	    fleet->clocks.holder_ns - fleet->trouble_ns > PATIENCE_NS) {
 		publish_finish(fleet, -EAGAIN);

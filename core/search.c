@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* For so long what a marker said is believed. */
+static const uint64_t MARKER_FRESH_NS = NSEC_PER_SEC;
+
 /* So many transactions of one round may be refused. */
 enum { REFUSALS_MAX = 6 };
 
@@ -400,6 +403,7 @@ static void items_ready(struct fleet *fleet, struct search *search)
 		return;
 	}
 	search->ready = true;
+	search->ready_ns = fleet->now_ns;
 	fleet_add_work(fleet, search->holding);
 }
 
@@ -521,6 +525,11 @@ bool search_send(struct fleet *fleet, struct search *search)
 		struct item *item = &t->items[t->item_count++];
 
 		*item = search->items[i];
+		/* What was left a while ago may have been used by another since. */
+		if (fleet->now_ns - search->ready_ns > MARKER_FRESH_NS) {
+			item->part_count = LIMITS_MAX;
+			memset(item->parts, 0, sizeof(item->parts));
+		}
 		holding_keep(holding);
 		if (item->reserve)
 			holding->reserve_index = item->index;

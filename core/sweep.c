@@ -29,6 +29,28 @@ void sweep_add(struct fleet *fleet, uint64_t id)
 	later(fleet, swept);
 }
 
+static void folders_listed(void *pointer, struct request *request)
+{
+	struct fleet *fleet = pointer;
+
+	for (uint32_t i = 0; i < request->name_count; i++) {
+		const char *name = request->names[i];
+		uint64_t id = strtoull(name, NULL, 10);
+
+		/* One that is just being made is looked for once more before anything is deleted. */
+		if (id && strspn(name, "0123456789") == strlen(name) && !holding_of_id(fleet, id))
+			sweep_add(fleet, id);
+	}
+}
+
+void sweep_look(struct fleet *fleet)
+{
+	struct request *request = request_new(REQUEST_LIST, "/f", NULL, folders_listed);
+
+	if (request)
+		fleet_send(fleet, request);
+}
+
 static void forget(struct fleet *fleet, struct swept *swept)
 {
 	struct swept **at = &fleet->swept;

@@ -243,7 +243,10 @@ void fleet_pump(struct fleet *fleet)
 		renew(fleet);
 		return;
 	}
+	/* One that is refused lets in the next, which may be sent from in there. */
 	if (fleet->change && publish_send(fleet))
+		return;
+	if (fleet->transaction.kind || fleet->following || fleet->state != FLEET_READY)
 		return;
 	if (send_work(fleet))
 		return;
@@ -411,6 +414,12 @@ static void give_answered(struct fleet *fleet, const struct request *request)
 			continue;
 		}
 		lease->sent = false;
+		/* A marker that is there, or cannot be made: it goes back without. */
+		if (request->failed > item->operation &&
+		    (i + 1 == t->item_count || request->failed < t->items[i + 1].operation))
+			lease->unmarked = true;
+		else if (request->failed >= HEAD_LENGTH || request->answer == ANSWER_DENIED)
+			item->holding->next_drain_ns = fleet->now_ns + fleet->constants.renewal_ns;
 		fleet_add_work(fleet, item->holding);
 	}
 }
@@ -465,6 +474,7 @@ static void joined(struct fleet *fleet, const struct request *request)
 	fleet->last_ack_ns = fleet->now_ns;
 	fleet->trouble_ns = NEVER_NS;
 	fleet_event(fleet, "joined as %s", fleet->hid);
+	sweep_look(fleet);
 	fleet_extend_right(fleet, request->sent_ns);
 	for (struct holding *h = fleet->holdings; h; h = h->next)
 		demand_rouse(fleet, h, false);
@@ -485,6 +495,8 @@ static void unknown(struct fleet *fleet)
 				    LEASE_IN_DOUBT);
 	if (t->kind == TRANSACTION_TAKE && t->items[0].holding->search)
 		search_end(fleet, t->items[0].holding->search);
+	if (t->kind == TRANSACTION_SWEEP)
+		sweep_forget(fleet);
 	fleet->state = FLEET_IN_DOUBT;
 	if (fleet->connected)
 		doubt_begin(fleet);

@@ -123,6 +123,8 @@ static int resize(struct tree *tree, uint32_t size)
 
 void limiter_free(struct limiter *limiter)
 {
+	if (limiter->holds_parent)
+		limiter_drop(limiter->parent);
 	for (uint32_t i = 0; i < limiter->partition_slots; i++)
 		assert(!limiter->partitions[i]);
 	if (limiter->holding)
@@ -235,8 +237,13 @@ void tree_remove(struct tree *tree, struct limiter *limiter)
 		parent->last_child = limiter->previous_sibling;
 	tree->count--;
 	limiter->removed = true;
-	if (!limiter->references)
+	if (!limiter->references) {
 		limiter_free(limiter);
+		return;
+	}
+	/* It is still asked for its path. */
+	limiter->holds_parent = true;
+	limiter_hold(parent);
 }
 
 void tree_rename(struct tree *tree, struct limiter *limiter, char *name)
