@@ -115,6 +115,8 @@ static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 
 	if (limiter->removed || fleet->leaving || !holding_needs_leases(holding))
 		return 0;
+	/* What was counted since then was so in all slots but one. */
+	tokens = tokens * DEMAND_SLOTS / (DEMAND_SLOTS - 1);
 	if (!holding->usable)
 		tokens += bounded(limiter->wanted) * FIRST_PER_S;
 	else if (has_waited(fleet, limiter))
