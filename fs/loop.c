@@ -103,6 +103,11 @@ int loop_init(void)
 	return 0;
 }
 
+bool loop_is_ending(void)
+{
+	return loop.ending;
+}
+
 void loop_block_signals(bool block)
 {
 	sigset_t signals;

@@ -15,6 +15,9 @@ void loop_block_signals(bool block);
 /* Has the loop call daemon_run() at @at_ns (CLOCK_BOOTTIME; NEVER_NS: not at all). */
 void loop_wake_at(uint64_t at_ns);
 
+/* Whether a signal has asked for the end, before or while the loop runs. */
+bool loop_is_ending(void);
+
 /* Serves requests until a signal asks for the end or the mount has ended. */
 void loop_run(struct daemon *daemon);
 

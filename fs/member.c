@@ -1,6 +1,7 @@
 /* member - the daemon as one host of a fleet, see member.h. */
 #include "fs/member.h"
 #include "fs/log.h"
+#include "fs/loop.h"
 #include "fs/node.h"
 #include "fs/source_zookeeper.h"
 
@@ -112,9 +113,9 @@ struct source *member_source(struct member *member)
 	return fleet_source(member->fleet);
 }
 
-/* Runs the engine until @done, or for @for_ns. Whether it was. */
+/* Runs the engine until @done, or for @for_ns, or @joining is interrupted. Whether it was done. */
 static bool run_until(struct daemon *daemon, bool (*done)(const void *what), const void *what,
-		      uint64_t for_ns)
+		      uint64_t for_ns, bool joining)
 {
 	uint64_t until_ns = clock_ns() + for_ns;
 	bool is_done;
@@ -126,7 +127,7 @@ static bool run_until(struct daemon *daemon, bool (*done)(const void *what), con
 		daemon_unlock(daemon);
 		if (!is_done)
 			nanosleep(&STEP, NULL);
-	} while (!is_done && clock_ns() < until_ns);
+	} while (!is_done && clock_ns() < until_ns && !(joining && loop_is_ending()));
 	return is_done;
 }
 
@@ -159,9 +160,13 @@ int member_join(struct member *member)
 	daemon_unlock(daemon);
 	/* Even who does not wait knows more a moment later. */
 	joined = run_until(daemon, has_joined, member->fleet,
-			   member->options->no_wait ? NSEC_PER_SEC / 4 : JOIN_NS);
+			   member->options->no_wait ? NSEC_PER_SEC / 4 : JOIN_NS, true);
 	if (joined || member->options->no_wait)
 		return 0;
+	if (loop_is_ending()) {
+		log_info("interrupted");
+		return -1;
+	}
 	log_error("no coordinator within 10 s: tried %s (%s%s%s)", member->options->servers,
 		  fleet_state_name(fleet_state(member->fleet)), *member->last_event ? "; " : "",
 		  member->last_event);
@@ -177,7 +182,7 @@ void member_leave(struct member *member)
 	daemon_lock(daemon);
 	fleet_leave(member->fleet, clock_ns());
 	daemon_unlock(daemon);
-	(void)run_until(daemon, has_left, member->fleet, LEAVE_NS);
+	(void)run_until(daemon, has_left, member->fleet, LEAVE_NS, false);
 	source_zookeeper_stop(member->zookeeper);
 	member->started = false;
 }

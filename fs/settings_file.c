@@ -2,6 +2,7 @@
 #include "fs/settings_file.h"
 #include "fs/daemon.h"
 #include "fs/log.h"
+#include "fs/loop.h"
 #include "fs/handle.h"
 #include "fs/node.h"
 #include "fs/store.h"
@@ -23,18 +24,17 @@ static const struct timespec STEP = {.tv_nsec = 2000000};
 static int await(struct daemon *daemon, struct writer *writer)
 {
 	uint64_t until_ns = clock_ns() + PATIENCE_NS;
-	bool done;
+	bool done, late;
 
 	for (;;) {
 		daemon_lock(daemon);
 		done = writer->done;
-		if (!done && clock_ns() >= until_ns)
+		late = !done && (clock_ns() >= until_ns || loop_is_ending());
+		if (late)
 			writer->awaited = false;
 		daemon_unlock(daemon);
-		if (done)
-			return 0;
-		if (clock_ns() >= until_ns)
-			return -ETIMEDOUT;
+		if (done || late)
+			return late ? -ETIMEDOUT : 0;
 		nanosleep(&STEP, NULL);
 		daemon_run(daemon);
 	}
@@ -128,6 +128,12 @@ int settings_file_load(const char *file, struct daemon *daemon)
 	while ((err = ini_next(&ini, &section, error)) > 0) {
 		/* The error of a section names the line within it. */
 		err = load_section(file, daemon, &section);
+		if (daemon->options->no_wait && (err == -EAGAIN || err == -ETIMEDOUT)) {
+			log_warning("%s: mounted without the limiters from [%s] on", file,
+				    section.path);
+			err = 0;
+			break;
+		}
 		if (err)
 			goto out;
 	}
