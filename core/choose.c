@@ -170,7 +170,7 @@ static void give_contended(struct fleet *fleet, struct holding *holding)
 
 void choose_next_search(struct fleet *fleet, struct holding *holding)
 {
-	uint64_t every_ns = holding->unmet || holding->contended || holding->claim
+	uint64_t every_ns = holding->lacking || holding->contended || holding->claim
 				    ? fleet->constants.renewal_ns
 				    : holding->settings.lease_ns / YOUNG_PARTS;
 
@@ -186,6 +186,12 @@ bool holding_wants_reserve(const struct holding *holding)
 {
 	return holding->settings.reserve_hosts && holding->reserve.state == LEASE_NONE &&
 	       holding_needs_leases(holding);
+}
+
+bool holding_lacks(const struct holding *holding)
+{
+	return holding_kept(holding) < holding->wanted || holding_wants_reserve(holding) ||
+	       holding_missing(holding);
 }
 
 /* N of the /w node that there should be; 0: none. */
@@ -294,6 +300,7 @@ bool choose_send(struct fleet *fleet, struct holding *holding)
 void choose(struct fleet *fleet, struct holding *holding)
 {
 	uint32_t kept;
+	bool lacks;
 
 	keep_up(fleet, holding);
 	/* Without a connection nothing can go back, and what is wanted shows afterwards. */
@@ -310,13 +317,15 @@ void choose(struct fleet *fleet, struct holding *holding)
 		holding->starving = false;
 		holding->target = UINT32_MAX;
 	}
-	/* Who grows goes on where there was more. */
-	if (kept < holding->wanted && !holding->unmet && holding->more_left && !holding->contended)
+	/* Who begins to lack something looks at once; who found nothing looks again in a while. */
+	lacks = holding_lacks(holding);
+	if (!lacks)
+		holding->lacking = false;
+	else if (!holding->lacking && !holding->contended)
 		holding->next_search_ns = 0;
 	if (!holding->search && fleet->now_ns >= holding->next_search_ns &&
 	    !holding->limiter->removed && holding_needs_leases(holding) &&
-	    (kept < holding->wanted || holding->leased || holding->claim ||
-	     holding_wants_reserve(holding) || holding_missing(holding)))
+	    (lacks || holding->leased || holding->claim))
 		search_begin(fleet, holding);
 	if (choose_has_work(fleet, holding))
 		fleet_add_work(fleet, holding);

@@ -218,7 +218,8 @@ void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked)
 		if (fleet->next_tick_ns == NEVER_NS)
 			fleet->next_tick_ns = fleet->now_ns + DEMAND_SLOT_NS;
 		fleet_wake_at(fleet, fleet->next_tick_ns);
-	} else if (holding->usable || holding->search || holding->next_search_ns > fleet->now_ns) {
+	} else if (holding->usable || holding->search ||
+		   (holding->lacking && holding->next_search_ns > fleet->now_ns)) {
 		return; /* the next tick sees it */
 	}
 	demand_update(fleet, holding);

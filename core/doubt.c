@@ -22,6 +22,7 @@ static void leave_doubt(struct fleet *fleet)
 	transaction_end(fleet);
 	fleet->state = FLEET_READY;
 	fleet->next_renewal_ns = 0;
+	fleet_watch_leases(fleet);
 	/* Settings were not followed meanwhile. */
 	fleet->stale = true;
 }

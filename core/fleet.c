@@ -272,7 +272,8 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 	    fleet->state == FLEET_REFUSED) {
 		layout_look(fleet);
 	} else if (fleet->state == FLEET_READY) {
-		/* What changed meanwhile, and the watch. */
+		/* What changed meanwhile, and the watches. */
+		fleet_watch_leases(fleet);
 		follow_begin(fleet);
 	} else if (fleet->state == FLEET_IN_DOUBT) {
 		doubt_begin(fleet);
@@ -484,7 +485,8 @@ static bool may_come(struct source *source, const struct limiter *limiter)
 		const struct holding *h = limiter->holding;
 
 		if (h && holding_needs_leases(h) && h->usable < holding_count(h) &&
-		    (h->search || h->next_search_ns <= fleet->now_ns || h->has_work))
+		    (h->search || h->next_search_ns <= fleet->now_ns || h->has_work ||
+		     (!h->usable && !h->reserve_usable && !h->lacking)))
 			return true;
 	}
 	return false;

@@ -70,17 +70,17 @@ struct holding {
 	uint32_t had;		/* partitions that were kept when it last could use some */
 
 	/* Search and contention: see choose.c and search.c. */
-	struct search *search;	       /* owned; under way, NULL */
-	uint64_t next_search_ns;       /* not before */
-	uint64_t next_give_ns;	       /* likewise, under contention */
-	uint64_t next_drain_ns;	       /* likewise, what was refused is given back */
-	uint64_t next_claim_ns;	       /* likewise, another number in the /w node */
-	uint32_t claimed;	       /* N of our /w node, 0: there is none */
-	char *claim;		       /* owned: its name, NULL */
-	bool unmet;		       /* the last search did not find enough */
-	bool more_left;		       /* it left some that were free */
-	bool contended;		       /* all together want more than there is */
-	bool reclaim;		       /* go to the end of the line */
+	struct search *search;	 /* owned; under way, NULL */
+	uint64_t next_search_ns; /* not before */
+	uint64_t next_give_ns;	 /* likewise, under contention */
+	uint64_t next_drain_ns;	 /* likewise, what was refused is given back */
+	uint64_t next_claim_ns;	 /* likewise, another number in the /w node */
+	uint32_t claimed;	 /* N of our /w node, 0: there is none */
+	char *claim;		 /* owned: its name, NULL */
+	bool unmet;		 /* the last search did not find enough */
+	bool lacking;		 /* nor enough of any kind: the reserve, partitions that are read */
+	bool contended;		 /* all together want more than there is */
+	bool reclaim;		 /* go to the end of the line */
 	char (*claimants)[CLAIM_TEXT]; /* owned: names of the first claims of others, as listed */
 	uint32_t claimant_count;
 	uint32_t target; /* our share under contention; UINT32_MAX: there is none */

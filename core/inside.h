@@ -223,8 +223,8 @@ uint64_t fleet_random(struct fleet *fleet);
 /* @ns, give or take a quarter. */
 uint64_t fleet_jitter(struct fleet *fleet, uint64_t ns);
 struct lease *item_lease(const struct item *item);
-/* Whether lease @name (P or rP) is this host's and not on its way back. */
-bool lease_is_ours(struct holding *holding, const char *name);
+/* Watches the nodes of leases that are not watched yet. */
+void fleet_watch_leases(struct fleet *fleet);
 void fleet_lease_changed(struct fleet *fleet, const char *path);
 void holding_keep(struct holding *holding);
 void holding_let_go(struct holding *holding);
@@ -293,6 +293,8 @@ uint32_t choose_limit(const struct holding *holding);
 /* Partitions whose own tokens are read and that are not held. */
 bool holding_misses(const struct holding *holding, uint32_t index);
 uint32_t holding_missing(const struct holding *holding);
+/* Whether it has less than it could use now, of any kind. */
+bool holding_lacks(const struct holding *holding);
 bool holding_wants_reserve(const struct holding *holding);
 bool choose_send(struct fleet *fleet, struct holding *holding);
 void drain(struct fleet *fleet, struct holding *holding, struct lease *lease);

@@ -32,6 +32,8 @@ void lease_become(struct lease *lease, enum lease_state to)
 	assert(lease_may_become((enum lease_state)lease->state, to));
 	lease->state = (uint8_t)to;
 	lease->sent = false;
+	if (to == LEASE_NONE || to == LEASE_TAKING)
+		lease->watched = false;
 	if (to != LEASE_DRAINING) {
 		free(lease->parts);
 		lease->parts = NULL;

@@ -35,6 +35,7 @@ enum lease_state {
 struct lease {
 	uint8_t state;	    /* enum lease_state */
 	bool sent;	    /* DRAINING: the give-back is under way */
+	bool watched;	    /* HELD, WAITING: we are told if another changes its node */
 	bool unmarked;	    /* DRAINING: its quarantine was not over, so the next one waits too */
 	uint64_t since_ns;  /* HELD: since when, by the engine's clock */
 	uint64_t usable_ns; /* WAITING: until when, by the waiter's clock */

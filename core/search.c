@@ -52,9 +52,9 @@ void search_end(struct fleet *fleet, struct search *search)
 
 	holding_keep(holding);
 	holding->search = NULL;
-	holding->more_left = search->clean_count || search->unclean_count;
 	search_free(search);
 	holding->unmet = holding_kept(holding) < holding->wanted;
+	holding->lacking = holding_lacks(holding);
 	choose_next_search(fleet, holding);
 	if (!holding->limiter->removed)
 		hasten(fleet, holding->limiter);
@@ -528,7 +528,10 @@ bool search_send(struct fleet *fleet, struct search *search)
 		/* What was left a while ago may have been used by another since. */
 		if (fleet->now_ns - search->ready_ns > MARKER_FRESH_NS) {
 			item->part_count = LIMITS_MAX;
-			memset(item->parts, 0, sizeof(item->parts));
+			for (uint32_t j = 0; j < LIMITS_MAX; j++) {
+				if (item->parts[j].tokens >= 0)
+					item->parts[j] = (struct bucket_part){0};
+			}
 		}
 		holding_keep(holding);
 		if (item->reserve)

@@ -18,8 +18,13 @@ static void later(struct fleet *fleet, struct swept *swept)
 
 void sweep_add(struct fleet *fleet, uint64_t id)
 {
-	struct swept *swept = calloc(1, sizeof(*swept));
+	struct swept *swept;
 
+	for (swept = fleet->swept; swept; swept = swept->next) {
+		if (swept->id == id)
+			return;
+	}
+	swept = calloc(1, sizeof(*swept));
 	/* Without memory it is left to the next host that starts. */
 	if (!swept)
 		return;

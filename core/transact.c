@@ -276,34 +276,55 @@ static void take_item(struct fleet *fleet, const struct item *item, uint64_t zxi
 	fleet_lease_becomes(fleet, item->holding, lease, LEASE_WAITING);
 }
 
-static void lease_seen(void *pointer, struct request *request)
+static struct lease *own_lease(struct holding *holding, const char *name)
 {
-	struct fleet *fleet = pointer;
+	bool reserve = *name == 'r';
+	uint32_t index = (uint32_t)strtoul(name + reserve, NULL, 10);
+	struct lease *lease = &holding->reserve;
+
+	if (reserve && index != holding->reserve_index)
+		return NULL;
+	if (!reserve && index >= holding->slots)
+		return NULL;
+	if (!reserve)
+		lease = &holding->leases[index];
+	return lease->state == LEASE_HELD || lease->state == LEASE_WAITING ? lease : NULL;
+}
+
+/* The lease of this host's that has the node @path, NULL: none that is not on its way back. */
+static struct lease *lease_of_node(struct fleet *fleet, const char *path)
+{
 	unsigned long long id;
 	struct holding *holding;
 	char name[16];
 
-	if (sscanf(request->path, "/l/%llu/%15s", &id, name) != 2)
-		return;
+	if (sscanf(path, "/l/%llu/%15s", &id, name) != 2)
+		return NULL;
 	holding = holding_of_id(fleet, id);
-	if ((request->answer == ANSWER_NO_NODE ||
-	     (request->answer == ANSWER_OK && strcmp(request->data, fleet->hid) != 0)) &&
-	    holding && lease_is_ours(holding, name))
+	return holding ? own_lease(holding, name) : NULL;
+}
+
+static void lease_seen(void *pointer, struct request *request)
+{
+	struct fleet *fleet = pointer;
+	struct lease *lease = lease_of_node(fleet, request->path);
+
+	if (!lease)
+		return;
+	if (request->answer == ANSWER_OK && !strcmp(request->data, fleet->hid))
+		lease->watched = true;
+	else if (request->answer == ANSWER_OK || request->answer == ANSWER_NO_NODE)
 		fleet_drop_session(fleet, "a lease of this host's is another's: a foreign hand");
 }
 
-/*
- * Nobody but its holder deletes a lease, unless by hand, or it was never really committed. The holder
- * watches it: a server tells of the deletion before it acknowledges a later transaction, so the right
- * ends in time.
- */
-static void watch_lease(struct fleet *fleet, const struct item *item)
+static void watch_lease(struct fleet *fleet, const struct holding *holding, uint32_t index,
+			bool reserve)
 {
 	struct request *request;
 	char path[PATH_ROOM];
 
-	snprintf(path, sizeof(path), "/l/%llu/%s%u", (unsigned long long)item->holding->id,
-		 item->reserve ? "r" : "", item->index);
+	snprintf(path, sizeof(path), "/l/%llu/%s%u", (unsigned long long)holding->id,
+		 reserve ? "r" : "", index);
 	request = request_new(REQUEST_GET, path, NULL, lease_seen);
 	if (!request)
 		return;
@@ -311,31 +332,30 @@ static void watch_lease(struct fleet *fleet, const struct item *item)
 	fleet_send(fleet, request);
 }
 
-bool lease_is_ours(struct holding *holding, const char *name)
+/*
+ * Nobody but its holder deletes a lease, unless by hand, or it was never really committed. The holder
+ * watches it: a server tells of the deletion before it acknowledges a later transaction, so the right
+ * ends in time. A watch that was lost with a connection is set by the next one.
+ */
+void fleet_watch_leases(struct fleet *fleet)
 {
-	bool reserve = *name == 'r';
-	uint32_t index = (uint32_t)strtoul(name + reserve, NULL, 10);
-	const struct lease *lease = &holding->reserve;
+	for (struct holding *h = fleet->holdings; h; h = h->next) {
+		for (uint32_t i = 0; h->leased && i < h->slots; i++) {
+			const struct lease *lease = &h->leases[i];
 
-	if (reserve && index != holding->reserve_index)
-		return false;
-	if (!reserve && index >= holding->slots)
-		return false;
-	if (!reserve)
-		lease = &holding->leases[index];
-	return lease->state == LEASE_HELD || lease->state == LEASE_WAITING;
+			if (!lease->watched &&
+			    (lease->state == LEASE_HELD || lease->state == LEASE_WAITING))
+				watch_lease(fleet, h, i, false);
+		}
+		if (!h->reserve.watched &&
+		    (h->reserve.state == LEASE_HELD || h->reserve.state == LEASE_WAITING))
+			watch_lease(fleet, h, h->reserve_index, true);
+	}
 }
 
 void fleet_lease_changed(struct fleet *fleet, const char *path)
 {
-	unsigned long long id;
-	struct holding *holding;
-	char name[16];
-
-	if (sscanf(path, "/l/%llu/%15s", &id, name) != 2)
-		return;
-	holding = holding_of_id(fleet, id);
-	if (holding && lease_is_ours(holding, name))
+	if (lease_of_node(fleet, path))
 		fleet_drop_session(fleet, "a lease of this host's was changed by a foreign hand");
 }
 
@@ -370,7 +390,7 @@ static void take_answered(struct fleet *fleet, const struct request *request)
 	if (request->answer == ANSWER_OK) {
 		for (uint32_t i = 0; i < t->item_count; i++) {
 			take_item(fleet, &t->items[i], request->zxid);
-			watch_lease(fleet, &t->items[i]);
+			watch_lease(fleet, holding, t->items[i].index, t->items[i].reserve);
 		}
 		fleet_reshare(fleet, holding);
 		for (uint32_t i = 0; i < t->item_count; i++)
@@ -396,6 +416,7 @@ static void take_answered(struct fleet *fleet, const struct request *request)
 static void give_answered(struct fleet *fleet, const struct request *request)
 {
 	struct transaction *t = &fleet->transaction;
+	bool mended = false;
 	uint32_t given = 0;
 
 	for (uint32_t i = 0; i < t->item_count; i++) {
@@ -417,11 +438,13 @@ static void give_answered(struct fleet *fleet, const struct request *request)
 		/* A marker that is there, or cannot be made: it goes back without. */
 		if (request->failed > item->operation &&
 		    (i + 1 == t->item_count || request->failed < t->items[i + 1].operation))
-			lease->unmarked = true;
-		else if (request->failed >= HEAD_LENGTH || request->answer == ANSWER_DENIED)
-			item->holding->next_drain_ns = fleet->now_ns + fleet->constants.renewal_ns;
+			mended = lease->unmarked = true;
 		fleet_add_work(fleet, item->holding);
 	}
+	if (mended || request->answer == ANSWER_OK || request->failed < HEAD_LENGTH)
+		return;
+	for (uint32_t i = 0; i < t->item_count; i++)
+		t->items[i].holding->next_drain_ns = fleet->now_ns + fleet->constants.renewal_ns;
 }
 
 static void claim_answered(struct fleet *fleet, struct request *request)

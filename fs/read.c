@@ -22,7 +22,7 @@ void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 {
 	struct node node = {handle->row, handle->limiter, handle->partition, handle->tokens,
 			    handle->within_ns};
-	char *text = NULL;
+	char *text = NULL, *kept;
 	size_t length = 0;
 	uint32_t shares;
 	FILE *out = open_memstream(&text, &length);
@@ -43,10 +43,15 @@ void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 		fuse_reply_err(request, gone ? ENODEV : ENOMEM);
 		return;
 	}
+	/* With the answer the file may be closed, and what it keeps is gone. */
+	kept = malloc(length + 1);
+	if (kept)
+		memcpy(kept, text, length + 1);
 	pthread_mutex_lock(&daemon->lock);
-	handle_keep_text(handle, text, length);
+	handle_keep_text(handle, kept, kept ? length : 0);
 	pthread_mutex_unlock(&daemon->lock);
 	reply_text(request, text, length, 0, size);
+	free(text);
 }
 
 /* Asks the coordinator what @handle's text is about. Whether the reader has to wait for it. */
