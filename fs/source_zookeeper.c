@@ -26,8 +26,6 @@ struct source_zookeeper {
 	struct clocks clocks;
 };
 
-static const uint64_t LOOK_NS = 5000000;
-
 /* The first two run at the rate of time; the last is also set by hand. */
 static const clockid_t CLOCK_IDS[CLOCKS] = {CLOCK_BOOTTIME, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME};
 
@@ -76,8 +74,9 @@ static void look_at_clocks(struct source_zookeeper *source, uint64_t passed_ns[C
 }
 
 /*
- * All three are looked at every LOOK_NS; in between the first alone tells how much passed since, and
- * nothing counts as waited. One look costs a fraction of a token, three are felt.
+ * All three are looked at every CLOCK_LOOK_NS; in between the first alone tells how much passed since, and
+ * nothing counts as waited, which Q has room for. One look costs a fraction of a token, three are
+ * felt.
  */
 static void read_clocks(struct coordinator *coordinator, struct clocks *clocks)
 {
@@ -86,7 +85,7 @@ static void read_clocks(struct coordinator *coordinator, struct clocks *clocks)
 	uint64_t passed_ns[CLOCKS], most_ns = 0;
 
 	*clocks = source->clocks;
-	if (now_ns >= last_ns && now_ns - last_ns < LOOK_NS) {
+	if (now_ns >= last_ns && now_ns - last_ns < CLOCK_LOOK_NS) {
 		clocks->holder_ns += now_ns - last_ns;
 		return;
 	}

@@ -9,6 +9,9 @@
 
 #include "core/coordinator.h"
 
+/* The waiter's clock may be so much behind. */
+#define CLOCK_LOOK_NS UINT64_C(5000000)
+
 struct daemon;
 struct fleet;
 struct source_zookeeper;
