@@ -20,10 +20,17 @@ enum {
 
 static const uint64_t REST_NS = 50 * NSEC_PER_MSEC; /* doubled with each failure ... */
 static const uint64_t REST_MAX_NS = NSEC_PER_SEC;   /* ... up to this */
-static const uint64_t ATTEMPT_NS = NSEC_PER_SEC;    /* doubled likewise */
-static const uint64_t STEADY_NS = NSEC_PER_SEC;	    /* a connection that lasts is no failure */
+/* Who does not answer in that time is of no use, see FLEET_ANSWER_NS; the next may be. */
+static const uint64_t ATTEMPT_NS = NSEC_PER_SEC;
+static const uint64_t STEADY_NS = NSEC_PER_SEC; /* a connection that lasts is no failure */
 static const uint64_t HOPE_NS = 60 * NSEC_PER_SEC;
 static const uint64_t LOOK_UP_NS = 10 * NSEC_PER_SEC;
+
+/* Twice as long once all have failed for a while. */
+static uint64_t attempt_ns(const struct zookeeper_session *session)
+{
+	return ATTEMPT_NS << (session->failures == FAILURES_MAX);
+}
 
 uint64_t zookeeper_now_ns(void)
 {
@@ -211,7 +218,7 @@ static void greet(struct zookeeper_session *session)
 	session->established = true;
 	session->complained = false;
 	session->since_ns = zookeeper_now_ns();
-	session->attempt_ns = session->since_ns + (ATTEMPT_NS << session->failures);
+	session->attempt_ns = session->since_ns + attempt_ns(session);
 	session->phase = PHASE_PREPARING;
 	if (session->prepared)
 		on_prepared(&session->calls, ZOK);
@@ -243,7 +250,7 @@ static bool aim(struct zookeeper_session *session, uint64_t now_ns)
 static void begin_attempt(struct zookeeper_session *session, uint64_t now_ns)
 {
 	session->phase = PHASE_CONNECTING;
-	session->attempt_ns = now_ns + (ATTEMPT_NS << session->failures);
+	session->attempt_ns = now_ns + attempt_ns(session);
 	if (session->stale)
 		zookeeper_handle_discard(session->calls.handle);
 	session->stale = false;
