@@ -297,6 +297,28 @@ static void test_what_is_not_wanted_for_a_second_is_given_back(void **state)
 	scene_close(&scene);
 }
 
+/* However long it is until the next look at what others want. */
+static void test_who_was_idle_gets_a_partition_at_once(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest, later;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=10/s\npartitions.count=2\npartitions.lease=1h");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, 5 * SEC);
+	assert_int_equal(guest.waiter.outcome, 0);
+	assert_int_equal(fleet_leases(scene.fleet), 0);
+	(void)scene_ask(&scene, &later, a);
+	scene_run(&scene, 150 * MS);
+	assert_int_equal(fleet_leases(scene.fleet), 1);
+	scene_run(&scene, 500 * MS);
+	assert_int_equal(later.waiter.outcome, 0);
+	scene_close(&scene);
+}
+
 static void test_use_stops_before_the_give_back_is_sent(void **state)
 {
 	struct scene scene;
@@ -450,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_a_partition_that_another_took_first_is_not_held),
 		cmocka_unit_test(test_only_one_transaction_is_under_way_whatever_is_asked_for),
 		cmocka_unit_test(test_what_is_not_wanted_for_a_second_is_given_back),
+		cmocka_unit_test(test_who_was_idle_gets_a_partition_at_once),
 		cmocka_unit_test(test_use_stops_before_the_give_back_is_sent),
 		cmocka_unit_test(
 			test_a_partition_whose_wait_is_not_over_is_given_back_without_a_marker),
