@@ -12,6 +12,7 @@
  *	search.c	which ones are taken
  *	drain.c		giving back
  *	survey.c	what is known of the others
+ *	report.c	what it says of itself
  *	sweep.c		nodes of limiters that are gone
  */
 #ifndef RATEFS_CORE_INSIDE_H
