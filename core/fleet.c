@@ -75,7 +75,6 @@ void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct le
 	}
 	if (from == LEASE_NONE) {
 		fleet->leases++;
-		fleet->taken++;
 		holding_keep(holding);
 	}
 	if (to == LEASE_HELD || to == LEASE_WAITING) {

@@ -55,7 +55,6 @@ struct item {
 /* The one under way; or what is in doubt after it. */
 struct transaction {
 	enum transaction_kind kind;
-	struct request *request; /* the coordinator's */
 	struct item items[ITEMS_MAX];
 	uint32_t item_count;
 	struct holding *holding; /* CLAIM; held */
@@ -184,7 +183,6 @@ struct fleet {
 	struct holding *work, *work_last;
 	uint64_t next_tick_ns; /* of demand; NEVER_NS: nobody is active */
 	uint32_t leases;       /* in any state but NONE */
-	uint64_t taken;	       /* leases so far */
 
 	/* Whether there are other hosts. */
 	bool alone;

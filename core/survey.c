@@ -64,7 +64,6 @@ static void host_read(void *pointer, struct request *request)
 		if (host) {
 			host->record = record;
 			host->changed_ms = request->changed_ms;
-			host->seen_ns = fleet->now_ns;
 		}
 		if (!strcmp(hid, fleet->hid)) {
 			fleet->clock_ms = request->changed_ms;

@@ -14,7 +14,6 @@ struct seen_host {
 	char hid[HID_TEXT];
 	struct host_record record;
 	int64_t changed_ms; /* its last transaction, by the coordinator's clock */
-	uint64_t seen_ns;   /* when it was read, by the engine's clock */
 };
 
 /* A partition as it was seen; @hid is "" if that is no host's. */

@@ -152,7 +152,6 @@ struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kin
 
 void transaction_send(struct fleet *fleet, struct request *request)
 {
-	fleet->transaction.request = request;
 	fleet_send(fleet, request);
 }
 
@@ -164,7 +163,6 @@ void transaction_end(struct fleet *fleet)
 	uint32_t count = t->item_count;
 
 	t->kind = TRANSACTION_NONE;
-	t->request = NULL;
 	t->holding = NULL;
 	t->item_count = 0;
 	for (uint32_t i = 0; i < count; i++)
@@ -558,7 +556,6 @@ static void answered(void *pointer, struct request *request)
 	struct fleet *fleet = pointer;
 	struct transaction *t = &fleet->transaction;
 
-	t->request = NULL;
 	if (request->answer == ANSWER_OK && t->kind != TRANSACTION_JOIN) {
 		fleet->host_version++;
 		fleet->last_ack_ns = fleet->now_ns;
