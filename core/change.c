@@ -7,6 +7,7 @@
  * stored can be applied.
  */
 #include "engine.h"
+#include "learning.h"
 #include "partition.h"
 
 #include <assert.h>
@@ -32,13 +33,23 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct change *change, i
 	return err;
 }
 
-/* Memory for the buckets of change->settings, so that nothing can fail once the source has it. */
-static int get_buckets(struct change *change)
+/*
+ * Memory that @limiter will need for change->settings, so that nothing can fail once the source has
+ * it.
+ */
+static int get_memory(const struct engine *engine, struct change *change,
+		      const struct limiter *limiter)
 {
-	if (!change->settings.limit_count)
+	uint32_t count = change->settings.limit_count;
+
+	if (count)
+		change->buckets = calloc(count, sizeof(*change->buckets));
+	if (learning_is_needed(&change->settings) && !limiter->learning)
+		change->learning = learning_new(engine->began_ns ^ engine->schedule.now_ns);
+	if ((!count || change->buckets) &&
+	    (!learning_is_needed(&change->settings) || limiter->learning || change->learning))
 		return 0;
-	change->buckets = calloc(change->settings.limit_count, sizeof(*change->buckets));
-	return change->buckets ? 0 : refuse(change, -ENOMEM, "no memory for the buckets");
+	return refuse(change, -ENOMEM, "no memory for the settings");
 }
 
 static int prepare_make(struct engine *engine, struct change *change)
@@ -66,7 +77,7 @@ static int prepare_make(struct engine *engine, struct change *change)
 	if (!change->made ||
 	    (engine->source->adopt && engine->source->adopt(engine->source, change->made)))
 		return refuse(change, -ENOMEM, "no memory for a limiter");
-	return get_buckets(change);
+	return get_memory(engine, change, change->made);
 }
 
 static int prepare_remove(struct change *change)
@@ -93,7 +104,7 @@ static int prepare_rename(struct engine *engine, struct change *change)
 	return change->renamed ? 0 : refuse(change, -ENOMEM, "no memory for a name");
 }
 
-static int prepare_settings(struct change *change)
+static int prepare_settings(const struct engine *engine, struct change *change)
 {
 	int err;
 
@@ -106,7 +117,7 @@ static int prepare_settings(struct change *change)
 	} else {
 		err = settings_parse(change->text, &change->settings, change->error);
 	}
-	return err ? err : get_buckets(change);
+	return err ? err : get_memory(engine, change, change->limiter);
 }
 
 /* Checks @change against things as they are now and gets the memory it needs. */
@@ -123,7 +134,7 @@ static int prepare(struct engine *engine, struct change *change)
 	case CHANGE_RENAME:
 		return prepare_rename(engine, change);
 	case CHANGE_SETTINGS:
-		return prepare_settings(change);
+		return prepare_settings(engine, change);
 	case CHANGE_OWNER:
 		limiter_settings(change->limiter, &change->settings);
 		if (change->kept & OWNER_UID)
@@ -144,6 +155,13 @@ static void set_owner(struct limiter *limiter, const struct owner *owner)
 	limiter->access = owner->access;
 }
 
+static void give_memory(struct change *change, struct limiter *limiter)
+{
+	if (change->learning)
+		limiter->learning = change->learning;
+	change->learning = NULL;
+}
+
 static void apply_settings(struct engine *engine, struct change *change)
 {
 	struct limiter *limiter = change->limiter;
@@ -156,6 +174,7 @@ static void apply_settings(struct engine *engine, struct change *change)
 		change->altered |= UINT32_C(1) << id;
 		limiter->changed_s[id] = seconds_since_start(engine);
 	}
+	give_memory(change, limiter);
 	limiter_configure(&engine->schedule, limiter, &change->settings, change->buckets, true);
 	change->buckets = NULL;
 	partition_follow(&engine->schedule, limiter);
@@ -178,6 +197,7 @@ static void apply(struct engine *engine, struct change *change)
 {
 	switch (change->kind) {
 	case CHANGE_MAKE:
+		give_memory(change, change->made);
 		adopt(engine, change->limiter, change->made, &change->settings, change->buckets,
 		      &change->owner, true);
 		change->buckets = NULL;
@@ -204,9 +224,11 @@ static void unprepare(struct change *change)
 	if (change->made)
 		limiter_free(change->made);
 	free(change->buckets);
+	free(change->learning);
 	free(change->renamed);
 	change->made = NULL;
 	change->buckets = NULL;
+	change->learning = NULL;
 	change->renamed = NULL;
 }
 
@@ -219,7 +241,9 @@ static void finish(struct engine *engine, int outcome)
 	if (outcome)
 		unprepare(change);
 	free(change->buckets);
+	free(change->learning);
 	change->buckets = NULL;
+	change->learning = NULL;
 	engine->line = change->next;
 	if (!engine->line)
 		engine->line_last = NULL;
@@ -260,6 +284,7 @@ void engine_change(struct engine *engine, struct change *change, uint64_t now_ns
 	change->altered = 0;
 	change->made = NULL;
 	change->buckets = NULL;
+	change->learning = NULL;
 	change->renamed = NULL;
 	change->error[0] = '\0';
 	limiter_hold(change->limiter);
@@ -317,10 +342,12 @@ int engine_tuned(struct engine *engine, struct limiter *limiter, const struct se
 		 uint32_t *altered)
 {
 	struct change change = {.limiter = limiter, .settings = *settings};
-	int err = get_buckets(&change);
+	int err = get_memory(engine, &change, limiter);
 
-	if (err)
+	if (err) {
+		unprepare(&change);
 		return err;
+	}
 	apply_settings(engine, &change);
 	*altered = change.altered;
 	return 0;
@@ -365,18 +392,13 @@ int engine_restore(struct engine *engine, struct limiter *parent, const char *na
 		return -EEXIST;
 	if (engine->tree.count >= ENGINE_LIMITERS_MAX || tree_depth(parent) >= DEPTH_MAX)
 		return -ENOSPC;
-	err = get_buckets(&change);
-	if (err)
-		return err;
-	limiter = tree_new(name);
-	if (limiter && engine->source->adopt && engine->source->adopt(engine->source, limiter)) {
-		limiter_free(limiter);
-		limiter = NULL;
-	}
-	if (!limiter) {
-		free(change.buckets);
+	change.made = limiter = tree_new(name);
+	if (!limiter || (engine->source->adopt && engine->source->adopt(engine->source, limiter)) ||
+	    get_memory(engine, &change, limiter)) {
+		unprepare(&change);
 		return -ENOMEM;
 	}
+	give_memory(&change, limiter);
 	adopt(engine, parent, limiter, settings, change.buckets, owner, false);
 	for (uint32_t i = 0; i < level_count && i < limiter->bucket_count; i++)
 		bucket_restore(&limiter->buckets[i], levels[i].tokens, levels[i].part);

@@ -213,6 +213,17 @@ int engine_charge(struct engine *engine, struct limiter *limiter, int64_t tokens
 	return 0;
 }
 
+int engine_feedback(struct engine *engine, struct limiter *limiter, const struct outcome *outcomes,
+		    size_t count, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	if (limiter->removed)
+		return -ENODEV;
+	for (size_t i = 0; i < count; i++)
+		limiter_hear(&engine->schedule, limiter, &outcomes[i]);
+	return 0;
+}
+
 uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tokens,
 		    uint64_t now_ns)
 {

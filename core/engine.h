@@ -66,10 +66,11 @@ struct change {
 	char error[ERROR_TEXT];	  /* why it was refused, a sentence */
 
 	/* The engine's. */
-	struct limiter *made;	/* MAKE: the limiter; given back as a result */
-	struct bucket *buckets; /* owned */
-	char *renamed;		/* owned */
-	bool started;		/* the source has it */
+	struct limiter *made;	   /* MAKE: the limiter; given back as a result */
+	struct bucket *buckets;	   /* owned */
+	struct learning *learning; /* owned */
+	char *renamed;		   /* owned */
+	bool started;		   /* the source has it */
 	struct change *next;
 };
 
@@ -144,6 +145,10 @@ void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t toke
  * ever taken.
  */
 int engine_charge(struct engine *engine, struct limiter *limiter, int64_t tokens, uint64_t now_ns);
+
+/* How work went: @count outcomes. 0; -ENODEV. */
+int engine_feedback(struct engine *engine, struct limiter *limiter, const struct outcome *outcomes,
+		    size_t count, uint64_t now_ns);
 
 /* Nanoseconds until @tokens would be granted; NEVER_NS. The limiter is not removed. */
 uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tokens,

@@ -1,6 +1,7 @@
 /* limiter - one rate limiter, see limiter.h. */
 #include "limiter.h"
 #include "holding.h"
+#include "learning.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -34,6 +35,10 @@ void limiter_settings(const struct limiter *limiter, struct settings *settings)
 		.mode = (enum limiter_mode)limiter->mode,
 		.degraded = limiter->degraded,
 	};
+	if (limiter->learning) {
+		settings->adapt = limiter->learning->adapt;
+		settings->backoff = limiter->learning->backoff;
+	}
 	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
 		const struct bucket *bucket = &limiter->buckets[i];
 
@@ -42,10 +47,22 @@ void limiter_settings(const struct limiter *limiter, struct settings *settings)
 	}
 }
 
-static void refill(struct limiter *limiter, uint64_t now_ns)
+static void refill(const struct schedule *schedule, struct limiter *limiter)
 {
 	for (unsigned int i = 0; i < limiter->bucket_count; i++)
-		bucket_refill(&limiter->buckets[i], now_ns);
+		bucket_refill(&limiter->buckets[i], schedule->now_ns);
+	if (limiter->learning)
+		learning_run(schedule, limiter);
+}
+
+/* The buckets that count: one for each limit, and that of what was learnt. NULL: no more. */
+static struct bucket *bucket_at(const struct limiter *limiter, unsigned int i)
+{
+	if (i < limiter->bucket_count)
+		return &limiter->buckets[i];
+	if (i == limiter->bucket_count && limiter->learning && limiter->learning->limited)
+		return &limiter->learning->bucket;
+	return NULL;
 }
 
 /*
@@ -58,29 +75,34 @@ static void give_turn(struct limiter *limiter, struct waiter *current)
 	bool keep = before && current && current->ticket <= before->ticket;
 	uint64_t tokens = current ? current->tokens : 0;
 
-	limiter->current = current;
-	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
-		struct bucket *bucket = &limiter->buckets[i];
+	struct bucket *bucket;
 
+	limiter->current = current;
+	for (unsigned int i = 0; (bucket = bucket_at(limiter, i)); i++) {
 		if (!keep || tokens > bucket->awaited)
 			bucket_await(bucket, tokens);
 	}
 }
 
-static bool buckets_have(const struct limiter *limiter, uint64_t tokens)
+/* Whether it would grant @tokens now if it enforces. */
+static bool allows(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 {
-	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
-		if (!bucket_has(&limiter->buckets[i], tokens))
+	const struct bucket *bucket;
+
+	if (limiter->learning && limiter->learning->pause.until_ns > now_ns)
+		return false;
+	for (unsigned int i = 0; (bucket = bucket_at(limiter, i)); i++) {
+		if (!bucket_has(bucket, tokens))
 			return false;
 	}
 	return true;
 }
 
-static bool has(const struct limiter *limiter, uint64_t tokens)
+static bool has(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 {
 	switch ((enum limiter_mode)limiter->mode) {
 	case MODE_ENFORCE:
-		return buckets_have(limiter, tokens);
+		return allows(limiter, tokens, now_ns);
 	case MODE_SHADOW:
 	case MODE_OPEN:
 		return true;
@@ -95,13 +117,16 @@ static bool has(const struct limiter *limiter, uint64_t tokens)
 static uint64_t when(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 {
 	uint64_t at_ns = now_ns;
+	const struct bucket *bucket;
 
 	if (limiter->mode == MODE_CLOSED)
 		return NEVER_NS;
 	if (limiter->mode != MODE_ENFORCE)
 		return now_ns;
-	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
-		uint64_t bucket_ns = bucket_when(&limiter->buckets[i], tokens, now_ns);
+	if (limiter->learning && limiter->learning->pause.until_ns > now_ns)
+		at_ns = limiter->learning->pause.until_ns;
+	for (unsigned int i = 0; (bucket = bucket_at(limiter, i)); i++) {
+		uint64_t bucket_ns = bucket_when(bucket, tokens, now_ns);
 
 		at_ns = bucket_ns > at_ns ? bucket_ns : at_ns;
 	}
@@ -110,18 +135,22 @@ static uint64_t when(const struct limiter *limiter, uint64_t tokens, uint64_t no
 
 static void take(struct limiter *limiter, uint64_t tokens)
 {
+	struct bucket *bucket;
+
 	if (limiter->mode == MODE_OPEN)
 		return;
-	for (unsigned int i = 0; i < limiter->bucket_count; i++)
-		bucket_take(&limiter->buckets[i], tokens);
+	for (unsigned int i = 0; (bucket = bucket_at(limiter, i)); i++)
+		bucket_take(bucket, tokens);
 }
 
 static void put(struct limiter *limiter, uint64_t tokens)
 {
+	struct bucket *bucket;
+
 	if (limiter->mode == MODE_OPEN)
 		return;
-	for (unsigned int i = 0; i < limiter->bucket_count; i++)
-		bucket_put(&limiter->buckets[i], tokens);
+	for (unsigned int i = 0; (bucket = bucket_at(limiter, i)); i++)
+		bucket_put(bucket, tokens);
 }
 
 /* Whether this host of a fleet holds nothing of @limiter. */
@@ -136,12 +165,12 @@ static bool is_without(const struct limiter *limiter)
  * Takes @tokens for a reader all along the path to the root. One that was put forward may have waited
  * above for long: what came in and found no room since is spilled before the room is made.
  */
-static void take_path(struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+static void take_path(const struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
 {
 	for (; limiter; limiter = limiter->parent) {
-		refill(limiter, now_ns);
+		refill(schedule, limiter);
 		limiter->counters[COUNTER_GRANTED] += tokens;
-		if (limiter->mode == MODE_SHADOW && !buckets_have(limiter, tokens))
+		if (limiter->mode == MODE_SHADOW && !allows(limiter, tokens, schedule->now_ns))
 			limiter->counters[COUNTER_SHADOWED] += tokens;
 		else
 			take(limiter, tokens);
@@ -168,7 +197,7 @@ static void grant(struct schedule *schedule, struct waiter *waiter)
 	struct limiter *limiter = waiter->limiter;
 
 	leave(schedule, waiter);
-	take_path(limiter, waiter->tokens, schedule->now_ns);
+	take_path(schedule, limiter, waiter->tokens);
 	limiter->counters[COUNTER_SERVED]++;
 	limiter->counters[COUNTER_DELAYED] += schedule->now_ns - waiter->asked_ns;
 	for (struct limiter *l = limiter; l; l = l->parent) {
@@ -196,7 +225,7 @@ static struct waiter *earliest(const struct limiter *limiter)
  */
 static void set_deadline(struct schedule *schedule, struct limiter *limiter, bool ready)
 {
-	uint64_t at_ns = NEVER_NS;
+	uint64_t at_ns = NEVER_NS, learning_ns = learning_next_ns(limiter);
 
 	if (limiter->current) {
 		if (!ready && !schedule->stopped)
@@ -208,6 +237,9 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 			at_ns = NEVER_NS;
 		}
 	}
+	/* What is learnt may make it sooner. */
+	if (at_ns != NEVER_NS && learning_ns < at_ns)
+		at_ns = learning_ns;
 	assert(at_ns > schedule->now_ns);
 	if (at_ns == NEVER_NS)
 		heap_remove(&schedule->deadlines, &limiter->due);
@@ -237,9 +269,10 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 		struct waiter *current = earliest(limiter);
 		bool emptied = limiter->current && !current, ready;
 
-		refill(limiter, schedule->now_ns);
+		refill(schedule, limiter);
 		give_turn(limiter, current);
-		ready = current && !schedule->stopped && has(limiter, current->tokens);
+		ready = current && !schedule->stopped &&
+			has(limiter, current->tokens, schedule->now_ns);
 		if (ready && limiter_is_root(limiter)) {
 			limiter = current->limiter;
 			grant(schedule, current);
@@ -261,11 +294,11 @@ bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t to
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		if (l->current)
 			return false;
-		refill(l, schedule->now_ns);
-		if (!has(l, tokens))
+		refill(schedule, l);
+		if (!has(l, tokens, schedule->now_ns))
 			return false;
 	}
-	take_path(limiter, tokens, schedule->now_ns);
+	take_path(schedule, limiter, tokens);
 	limiter->counters[COUNTER_SERVED]++;
 	return true;
 }
@@ -330,7 +363,7 @@ void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t
 	limiter->counters[COUNTER_SERVED]--;
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		l->counters[COUNTER_GRANTED] -= tokens;
-		refill(l, schedule->now_ns);
+		refill(schedule, l);
 		put(l, tokens);
 	}
 	limiter_settle(schedule, limiter);
@@ -356,7 +389,7 @@ void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t 
 
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		l->counters[counter] += size;
-		refill(l, schedule->now_ns);
+		refill(schedule, l);
 		if (tokens < 0)
 			put(l, size);
 		else
@@ -379,7 +412,7 @@ uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64
 		if (limiter->current)
 			ahead = limiter->wanted < most ? limiter->wanted : most;
 
-		refill(limiter, schedule->now_ns);
+		refill(schedule, limiter);
 		own_ns = when(limiter, ahead + tokens, schedule->now_ns);
 		at_ns = own_ns > at_ns ? own_ns : at_ns;
 	}
@@ -479,6 +512,7 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 	limiter->lease_ns = settings->lease_ns;
 	if (old != buckets)
 		free(old);
+	learning_configure(schedule, limiter, settings);
 	limiter_settle(schedule, limiter);
 	wake_watchers(schedule, limiter);
 }
@@ -488,6 +522,13 @@ void limiter_reshare(struct schedule *schedule, struct limiter *limiter)
 	struct settings settings = limiter->holding->settings;
 
 	limiter_configure(schedule, limiter, &settings, limiter->buckets, false);
+}
+
+void limiter_hear(struct schedule *schedule, struct limiter *limiter, const struct outcome *outcome)
+{
+	for (struct limiter *l = limiter; l; l = l->parent)
+		learning_hear(schedule, l, outcome);
+	limiter_settle(schedule, limiter);
 }
 
 void limiter_empty(struct schedule *schedule, struct limiter *limiter)
@@ -517,9 +558,9 @@ void limiter_evict(struct schedule *schedule, struct limiter *limiter)
 double limiter_tokens(const struct limiter *limiter)
 {
 	double least = (double)INFINITY;
+	const struct bucket *bucket;
 
-	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
-		const struct bucket *bucket = &limiter->buckets[i];
+	for (unsigned int i = 0; (bucket = bucket_at(limiter, i)); i++) {
 		double level = (double)bucket->level +
 			       (double)bucket->part / (double)bucket->flow.den;
 

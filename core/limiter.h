@@ -21,6 +21,7 @@
 #define RATEFS_CORE_LIMITER_H
 
 #include "bucket.h"
+#include "feedback.h"
 #include "heap.h"
 #include "queue.h"
 #include "settings.h"
@@ -75,8 +76,9 @@ struct limiter {
 	uint64_t interval_ns;
 	uint64_t lease_ns;
 	struct rate reserve_rate;
-	struct bucket *buckets;	 /* owned */
-	struct holding *holding; /* owned: what this host may use of it; NULL on one host alone */
+	struct bucket *buckets;	   /* owned */
+	struct holding *holding;   /* owned: what this host may use of it; NULL on one host alone */
+	struct learning *learning; /* owned: what feedback has taught; NULL: it never shall */
 
 	/* Who waits. */
 	struct queue queue;
@@ -108,6 +110,10 @@ void limiter_settings(const struct limiter *limiter, struct settings *settings);
  */
 void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		       const struct settings *settings, struct bucket *buckets, bool full);
+
+/* How work in @limiter went, and so in all above it. */
+void limiter_hear(struct schedule *schedule, struct limiter *limiter,
+		  const struct outcome *outcome);
 
 /* What may be used of @limiter, by its holding, is another from now on. */
 void limiter_reshare(struct schedule *schedule, struct limiter *limiter);

@@ -320,6 +320,26 @@ static void print_degraded(const struct settings *settings, char text[SETTING_TE
 		snprintf(text, SETTING_TEXT, "share:%u", settings->degraded);
 }
 
+static int parse_adapt(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	return adapt_parse(text, &settings->adapt, error);
+}
+
+static void print_adapt(const struct settings *settings, char text[SETTING_TEXT])
+{
+	adapt_print(&settings->adapt, text);
+}
+
+static int parse_backoff(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	return backoff_parse(text, &settings->backoff, error);
+}
+
+static void print_backoff(const struct settings *settings, char text[SETTING_TEXT])
+{
+	backoff_print(&settings->backoff, text);
+}
+
 /* The table: one row per setting. */
 static const struct {
 	const char *name;
@@ -334,6 +354,8 @@ static const struct {
 	[SETTING_PARTITIONS_LEASE] = {"partitions.lease", parse_lease, print_lease},
 	[SETTING_PARTITIONS_RESERVE] = {"partitions.reserve", parse_reserve, print_reserve},
 	[SETTING_DEGRADED] = {"degraded", parse_degraded, print_degraded},
+	[SETTING_ADAPT] = {"adapt", parse_adapt, print_adapt},
+	[SETTING_BACKOFF] = {"backoff", parse_backoff, print_backoff},
 };
 
 const char *setting_name(enum setting_id id)

@@ -7,6 +7,8 @@
 #ifndef RATEFS_CORE_SETTINGS_H
 #define RATEFS_CORE_SETTINGS_H
 
+#include "adapt.h"
+#include "backoff.h"
 #include "quantity.h"
 
 #include <stdbool.h>
@@ -42,6 +44,8 @@ struct settings {
 	uint32_t reserve_hosts; /* 0 is none */
 	enum limiter_mode mode;
 	uint32_t degraded; /* DEGRADED_BLOCK, DEGRADED_OPEN, or N: the rate divided by N */
+	struct adapt adapt;
+	struct backoff backoff;
 };
 
 /* What a host of a fleet does when its right has run out and the coordinator is out of reach. */
@@ -57,6 +61,8 @@ enum setting_id {
 	SETTING_PARTITIONS_LEASE,
 	SETTING_PARTITIONS_RESERVE,
 	SETTING_DEGRADED,
+	SETTING_ADAPT,
+	SETTING_BACKOFF,
 	SETTING_COUNT
 };
 

@@ -1,6 +1,7 @@
 /* stat - the counters and gauges of a limiter, see stat.h. */
 #include "stat.h"
 #include "holding.h"
+#include "learning.h"
 #include "limiter.h"
 #include "partition.h"
 
@@ -31,7 +32,7 @@ static double share_of(const struct limiter *limiter)
 
 		least = rate < least ? rate : least;
 	}
-	return least;
+	return fmin(least, learning_rate(limiter));
 }
 
 static double effective_rate_of(const struct limiter *limiter)
@@ -63,26 +64,57 @@ static double partitions_of(const struct limiter *limiter)
 	return partition_count(limiter, &shares);
 }
 
+/* What is counted only where there is back-off. */
+#define BACKOFF_COUNT(name, member)                                             \
+	static uint64_t name(const struct limiter *limiter)                     \
+	{                                                                       \
+		return limiter->learning ? limiter->learning->pause.member : 0; \
+	}
+
+BACKOFF_COUNT(ups_of, ups)
+BACKOFF_COUNT(downs_of, downs)
+BACKOFF_COUNT(pauses_of, pauses)
+BACKOFF_COUNT(paused_of, paused_ns)
+BACKOFF_COUNT(delay_of, delay_ns)
+
+static double delay_seconds_of(const struct limiter *limiter)
+{
+	return (double)delay_of(limiter) / (double)NSEC_PER_SEC;
+}
+
 /* The table: counters first, then gauges. */
 static const struct {
 	const char *name;
 	const char *help;
-	int counter; /* enum counter, or -1 for a gauge */
+	int counter; /* enum counter, if there is no function */
+	uint64_t (*count)(const struct limiter *limiter);
 	double (*gauge)(const struct limiter *limiter);
+	bool is_time;
 } STATS[] = {
-	{"granted", "Tokens granted, those of children included", COUNTER_GRANTED, NULL},
-	{"served", "Reads answered with tokens", COUNTER_SERVED, NULL},
-	{"refused", "Reads refused with EAGAIN", COUNTER_REFUSED, NULL},
-	{"cancelled", "Readers that gave up waiting", COUNTER_CANCELLED, NULL},
-	{"delayed_seconds", "Time that served readers waited", COUNTER_DELAYED, NULL},
-	{"shadowed", "Tokens that would have waited but for mode shadow", COUNTER_SHADOWED, NULL},
-	{"charged", "Tokens charged afterwards", COUNTER_CHARGED, NULL},
-	{"returned", "Tokens given back unused", COUNTER_RETURNED, NULL},
-	{"waiting", "Readers blocked now", -1, waiting_of},
-	{"rate", "Tokens a second that are set", -1, rate_of},
-	{"effective_rate", "Tokens a second that are in force", -1, effective_rate_of},
-	{"tokens", "Tokens in the bucket, negative in debt", -1, limiter_tokens},
-	{"partitions_held", "Partitions that this host holds", -1, partitions_of},
+	{"granted", "Tokens granted, those of children included", .counter = COUNTER_GRANTED},
+	{"served", "Reads answered with tokens", .counter = COUNTER_SERVED},
+	{"refused", "Reads refused with EAGAIN", .counter = COUNTER_REFUSED},
+	{"cancelled", "Readers that gave up waiting", .counter = COUNTER_CANCELLED},
+	{"delayed_seconds", "Time that served readers waited", .counter = COUNTER_DELAYED,
+	 .is_time = true},
+	{"shadowed", "Tokens that would have waited but for mode shadow",
+	 .counter = COUNTER_SHADOWED},
+	{"charged", "Tokens charged afterwards", .counter = COUNTER_CHARGED},
+	{"returned", "Tokens given back unused", .counter = COUNTER_RETURNED},
+	{"ok", "Pieces of work that were reported to have gone through", .counter = COUNTER_OK},
+	{"throttled", "Pieces of work that the service throttled", .counter = COUNTER_THROTTLED},
+	{"error", "Pieces of work that failed for another reason", .counter = COUNTER_ERROR},
+	{"backoff_up", "Times that the delay of backoff grew", .count = ups_of},
+	{"backoff_down", "Times that the delay of backoff shrank", .count = downs_of},
+	{"backoff_pauses", "Pauses of backoff", .count = pauses_of},
+	{"backoff_paused_seconds", "Time in pauses of backoff", .count = paused_of,
+	 .is_time = true},
+	{"waiting", "Readers blocked now", .gauge = waiting_of},
+	{"rate", "Tokens a second that are set", .gauge = rate_of},
+	{"effective_rate", "Tokens a second that are in force", .gauge = effective_rate_of},
+	{"tokens", "Tokens in the bucket, negative in debt", .gauge = limiter_tokens},
+	{"backoff_seconds", "The delay of backoff now", .gauge = delay_seconds_of},
+	{"partitions_held", "Partitions that this host holds", .gauge = partitions_of},
 };
 
 size_t stat_count(void)
@@ -99,8 +131,9 @@ struct stat_entry stat_entry(const struct limiter *limiter, size_t index)
 		return entry;
 	}
 	entry.is_counter = true;
-	entry.count = limiter->counters[STATS[index].counter];
-	entry.is_whole = STATS[index].counter != COUNTER_DELAYED;
+	entry.count = STATS[index].count ? STATS[index].count(limiter)
+					 : limiter->counters[STATS[index].counter];
+	entry.is_whole = !STATS[index].is_time;
 	entry.value = (double)entry.count / (double)NSEC_PER_SEC;
 	return entry;
 }

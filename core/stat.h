@@ -20,10 +20,13 @@ enum counter {
 	COUNTER_SHADOWED,  /* tokens that would have waited but for mode shadow */
 	COUNTER_CHARGED,   /* tokens charged afterwards */
 	COUNTER_RETURNED,  /* tokens given back unused */
+	COUNTER_OK,	   /* pieces of work that went through, as was reported */
+	COUNTER_THROTTLED, /* ... that the service throttled */
+	COUNTER_ERROR,	   /* ... that failed for another reason */
 	COUNTER_COUNT
 };
 
-enum { STAT_TEXT = 1024 };
+enum { STAT_TEXT = 2048 };
 
 /* One name and value of `stat`. */
 struct stat_entry {

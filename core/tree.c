@@ -129,6 +129,7 @@ void limiter_free(struct limiter *limiter)
 		assert(!limiter->partitions[i]);
 	if (limiter->holding)
 		holding_free(limiter->holding);
+	free(limiter->learning);
 	free(limiter->partitions);
 	free(limiter->buckets);
 	free(limiter->name);

@@ -55,6 +55,8 @@ void write_setting(struct daemon *daemon, struct handle *handle, fuse_req_t requ
 		   const char *text, size_t size);
 void write_config(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 		  const char *text, size_t size);
+void write_feedback(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+		    const char *text, size_t size);
 void write_charge(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 		  const char *text, size_t size);
 

@@ -73,6 +73,10 @@ const struct node_row NODES[] = {
 		.write = write_charge,
 		.help = "`12`: it cost 12 more than was taken; `-5`: 5 came back unused"},
 	{
+		.name = "feedback", .place = NODE_LIMITER, .access = ACCESS_REPORT,
+		.write = write_feedback,
+		.help = "how the work went: ok, throttled or error, or a HTTP status, one a line"},
+	{
 		.name = "rate", .place = NODE_LIMITER, .access = ACCESS_TUNE,
 		.setting = SETTING_RATE,
 		.read = read_text, .show = show_setting, .write = write_setting,
@@ -98,6 +102,16 @@ const struct node_row NODES[] = {
 		.setting = SETTING_DEGRADED,
 		.read = read_text, .show = show_setting, .write = write_setting,
 		.help = "fleets, without a coordinator: block, open, or share:N, the rate divided by N"},
+	{
+		.name = "adapt", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_ADAPT,
+		.read = read_text, .show = show_setting, .write = write_setting,
+		.help = "feel for the rate that the service gives: none, aimd or cubic"},
+	{
+		.name = "backoff", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_BACKOFF,
+		.read = read_text, .show = show_setting, .write = write_setting,
+		.help = "pause when throttled: none, exponential or linear"},
 	{
 		.name = "config", .place = NODE_LIMITER, .access = ACCESS_TUNE,
 		.read = read_text, .show = show_config, .write = write_config,
@@ -162,8 +176,7 @@ static_assert(sizeof(NODES) / sizeof(NODES[0]) <= NODE_ROWS_MAX, "a row fits its
 
 /* Names that no limiter may have, so that files to come do not hide one. */
 static const char *const RESERVED[] = {
-	"adapt",    "backoff", "concurrency", "feedback", "key_burst",
-	"key_rate", "keys",    "keys_max",    "slot",
+	"concurrency", "key_burst", "key_rate", "keys", "keys_max", "slot",
 };
 
 bool node_name_is_taken(const char *name)

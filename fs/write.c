@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a write of 4095 bytes: `ok` and a newline are three. One more is to find the end. */
+enum { OUTCOMES_PER_WRITE = 4095 / 3 + 2 };
+
 /* Nothing that is coordinated is held for longer. */
 static const uint64_t ANSWER_WITHIN_NS = 2 * NSEC_PER_SEC;
 
@@ -84,6 +87,32 @@ void write_charge(struct daemon *daemon, struct handle *handle, fuse_req_t reque
 			daemon_refused(daemon, "'%.60s': more would come back than was taken",
 				       charge);
 	}
+	daemon_unlock(daemon);
+	if (err)
+		fuse_reply_err(request, -err);
+	else
+		fuse_reply_write(request, size);
+}
+
+/* All outcomes of one write count, or none. */
+void write_feedback(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+		    const char *text, size_t size)
+{
+	struct outcome outcomes[OUTCOMES_PER_WRITE];
+	char error[ERROR_TEXT] = "no outcome is given";
+	size_t count = 0;
+	int err;
+
+	while (!(err = feedback_parse(&text, &outcomes[count], error)))
+		count++;
+	if (err == -ENOENT)
+		err = count ? 0 : -EINVAL;
+	daemon_lock(daemon);
+	if (err)
+		daemon_refused(daemon, "%s", error);
+	else
+		err = engine_feedback(&daemon->engine, handle->limiter, outcomes, count,
+				      clock_ns());
 	daemon_unlock(daemon);
 	if (err)
 		fuse_reply_err(request, -err);

@@ -95,6 +95,10 @@ static void act_write(struct sim *sim, struct place *place, const struct command
 		act_charge(sim, place, command);
 		return;
 	}
+	if (command->file.kind == FILE_FEEDBACK) {
+		outcome_write(sim, place, command);
+		return;
+	}
 	change.setting = command->file.kind == FILE_CONFIG ? (unsigned int)CHANGE_CONFIG
 							   : command->file.setting;
 	change.text = command->text;
@@ -242,6 +246,7 @@ static void act_read(struct sim *sim, struct place *place, const struct command 
 		read_partition(sim, place, command);
 		break;
 	case FILE_CHARGE:
+	case FILE_FEEDBACK:
 		break;
 	}
 }
@@ -275,11 +280,10 @@ static void postpone(struct host *host, const struct command *command)
 
 static void act_retry(struct sim *sim, struct place *place, const struct command *command)
 {
-	if (place_service(place))
-		retry_start(sim, place, command);
+	if (!command->gated && !place_service(place))
+		act_refused(sim, place->host, command->line, -EINVAL, NO_SERVICE);
 	else
-		act_refused(sim, place->host, command->line, -EINVAL,
-			    "there is no service behind it");
+		retry_start(sim, place, command);
 }
 
 /* The table: commands on a limiter that is there. */
@@ -290,7 +294,7 @@ static const struct {
 	{COMMAND_RMDIR, act_rmdir},	  {COMMAND_WRITE, act_write},
 	{COMMAND_READ, act_read},	  {COMMAND_LOAD, load_start},
 	{COMMAND_WORKERS, workers_start}, {COMMAND_SERVICE, service_set},
-	{COMMAND_RETRY, act_retry},
+	{COMMAND_RETRY, act_retry},	  {COMMAND_TALLY, service_tally},
 };
 
 static void act_on_path(struct sim *sim, struct place *place, const struct command *command)

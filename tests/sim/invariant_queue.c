@@ -1,6 +1,8 @@
 /* invariant_queue - first come, first served, and nobody lost: see invariant_queue.h. */
 #include "invariant_queue.h"
 
+#include "core/learning.h"
+
 #include <stdio.h>
 
 static void unlink_reader(struct queue_check *check, struct reader_check *reader)
@@ -76,9 +78,18 @@ bool queue_check_length(const struct queue_check *check, const struct limiter *l
 	return false;
 }
 
-/* When @limiter alone has @tokens; its buckets are looked at, not touched. */
+/* When @bucket, which is looked at and not touched, has @tokens. */
+static uint64_t bucket_due_ns(struct bucket bucket, uint64_t tokens, uint64_t now_ns)
+{
+	bucket.account = NULL;
+	bucket_refill(&bucket, now_ns);
+	return bucket_when(&bucket, tokens, now_ns);
+}
+
+/* When @limiter alone has @tokens. */
 static uint64_t due_ns(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 {
+	const struct learning *learning = limiter->learning;
 	uint64_t due_ns = now_ns;
 
 	if (limiter->mode == MODE_CLOSED)
@@ -86,14 +97,17 @@ static uint64_t due_ns(const struct limiter *limiter, uint64_t tokens, uint64_t 
 	if (limiter->mode != MODE_ENFORCE)
 		return now_ns;
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
-		struct bucket bucket = limiter->buckets[i];
-		uint64_t at_ns;
+		uint64_t at_ns = bucket_due_ns(limiter->buckets[i], tokens, now_ns);
 
-		bucket.account = NULL;
-		bucket_refill(&bucket, now_ns);
-		at_ns = bucket_when(&bucket, tokens, now_ns);
 		due_ns = at_ns > due_ns ? at_ns : due_ns;
 	}
+	if (learning && learning->limited) {
+		uint64_t at_ns = bucket_due_ns(learning->bucket, tokens, now_ns);
+
+		due_ns = at_ns > due_ns ? at_ns : due_ns;
+	}
+	if (learning && learning->pause.until_ns > due_ns)
+		due_ns = learning->pause.until_ns;
 	return due_ns;
 }
 

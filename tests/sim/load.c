@@ -2,7 +2,7 @@
  * load - readers that come by themselves: arrivals at a steady rate, and workers in a loop.
  *
  * Reader k (0, 1, ...) of a load arrives at its start + k / RATE, rounded up to a nanosecond, if that
- * is before its end. A worker stops asking at its end; what it waits for then it still gets. Either
+ * is before its end. A worker works until the service has answered, and for `work` at least. It stops asking at its end; what it waits for then it still gets. Either
  * also ends when its limiter is removed.
  */
 #include "memory.h"
@@ -114,7 +114,9 @@ static void worked(struct sim *sim, struct reader *reader, int err)
 	if (err)
 		reader_free(reader);
 	else
-		sim_later(sim, reader->place->host, &worker->turn, sim->now_ns + worker->work_ns);
+		sim_later(sim, reader->place->host, &worker->turn,
+			  sim->now_ns + (worker->work_ns > reader->answer_ns ? worker->work_ns
+									     : reader->answer_ns));
 }
 
 static void worker_start(struct sim *sim, struct place *place, char *name, uint64_t work_ns,

@@ -114,13 +114,7 @@ void reader_done(struct sim *sim, struct reader *reader, int err)
 		if (!sim->terse)
 			sim_print(sim, reader->place->host, "granted %s %llu", reader->name,
 				  (unsigned long long)reader->tokens);
-		for (struct place *p = reader->place; p; p = p->parent) {
-			struct service *service = place_service(p);
-			bool ok = !service || service_call(service, reader->tokens, sim->now_ns);
-
-			if (p == reader->place)
-				reader->answered_ok = ok;
-		}
+		reader->answer_ns = outcome_of_call(sim, reader);
 	}
 	if (reader->done && !sim->ending)
 		reader->done(sim, reader, err);

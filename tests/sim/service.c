@@ -12,16 +12,21 @@
  *	gated	each record waits for its T tokens of the limiter, all of them from now on, and is
  *		then sent. One that is throttled waits again, once it has its answer.
  *
- * The answer comes `latency` after the call. The summary says how many calls were sent and refused,
+ * The answer comes `latency` after the call, and is fed back then, see outcome.c. A service that is
+ * set again goes on with what it has counted, and an empty budget. `tally PATH` prints what it answered since the last one,
+ * which part of what its rate gives was used, and which part of the calls was throttled. The summary says how many calls were sent and refused,
  * in how many rounds (naive), and the time from the start to the answer to the last record.
  */
 #include "common.h"
 #include "memory.h"
 #include "sim.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+const char NO_SERVICE[] = "there is no service behind it";
 
 struct service {
 	struct fraction flow;
@@ -31,6 +36,9 @@ struct service {
 	uint64_t latency_ns;
 	uint64_t ok;
 	uint64_t throttled;
+	uint64_t tallied_ns; /* the last tally, and what it was then */
+	uint64_t tallied_ok;
+	uint64_t tallied_throttled;
 };
 
 struct retry {
@@ -57,21 +65,23 @@ struct pushed {
 
 void service_set(struct sim *sim, struct place *place, const struct command *command)
 {
-	struct service *service = memory_get(sizeof(*service)), **slot;
+	/* In a fleet it is behind the limiter of all hosts. */
+	struct service **slot = place->common ? &place->common->service : &place->service;
+	struct service *service = *slot ? *slot : memory_get(sizeof(*service));
+	bool known = *slot != NULL;
 	u128 second;
 
+	*slot = service;
 	service->flow = rate_fraction(&command->rate);
 	second = (u128)service->flow.num * NSEC_PER_SEC;
 	service->most = command->tokens ? (u128)command->tokens * service->flow.den : second;
 	if (service->most < service->flow.den)
 		service->most = service->flow.den;
-	service->units = service->most;
+	service->units = known ? 0 : service->most;
 	service->at_ns = sim->now_ns;
 	service->latency_ns = command->span_ns;
-	/* In a fleet it is behind the limiter of all hosts. */
-	slot = place->common ? &place->common->service : &place->service;
-	free(*slot);
-	*slot = service;
+	if (!known)
+		service->tallied_ns = sim->now_ns;
 }
 
 bool service_call(struct service *service, uint64_t tokens, uint64_t now_ns)
@@ -96,6 +106,34 @@ void service_print(const struct service *service, const char *path)
 	if (service)
 		printf("summary service %s ok %" PRIu64 " throttled %" PRIu64 "\n", path,
 		       service->ok, service->throttled);
+}
+
+uint64_t service_latency_ns(const struct service *service)
+{
+	return service->latency_ns;
+}
+
+void service_tally(struct sim *sim, struct place *place, const struct command *command)
+{
+	struct service *service = place_service(place);
+	uint64_t ok, throttled;
+	double most;
+
+	if (!service) {
+		act_refused(sim, place->host, command->line, -EINVAL, NO_SERVICE);
+		return;
+	}
+	ok = service->ok - service->tallied_ok;
+	throttled = service->throttled - service->tallied_throttled;
+	most = (double)service->flow.num / (double)service->flow.den *
+	       (double)(sim->now_ns - service->tallied_ns);
+	sim_print(sim, place->host,
+		  "tally %s ok %" PRIu64 " throttled %" PRIu64 " used %.1f%% throttled %.1f%%",
+		  place->path, ok, throttled, most > 0 ? 100 * (double)ok / most : 0,
+		  ok + throttled ? 100 * (double)throttled / (double)(ok + throttled) : 0);
+	service->tallied_ns = sim->now_ns;
+	service->tallied_ok = service->ok;
+	service->tallied_throttled = service->throttled;
 }
 
 static void accept_record(struct retry *retry, uint64_t at_ns)
@@ -160,8 +198,7 @@ static void send_record(struct sim *sim, struct reader *reader, int err)
 		return;
 	}
 	record->retry->sent++;
-	sim_later(sim, reader->place->host, &record->answer,
-		  sim->now_ns + place_service(reader->place)->latency_ns);
+	sim_later(sim, reader->place->host, &record->answer, sim->now_ns + reader->answer_ns);
 }
 
 static void send_gated(struct sim *sim, struct retry *retry)

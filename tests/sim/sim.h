@@ -69,8 +69,9 @@ struct reader {
 	struct reader_check check;
 	struct reader *next, *previous; /* all who wait on its host */
 	struct place *place;
-	char *name;	  /* owned */
-	bool answered_ok; /* what the service behind its limiter answered */
+	char *name;	    /* owned */
+	bool answered_ok;   /* what the services behind its limiter answered */
+	uint64_t answer_ns; /* and how long that takes */
 	uint64_t tokens;
 	/* What it does when it was answered and told; NULL: it is freed. */
 	void (*done)(struct sim *sim, struct reader *reader, int err);
@@ -196,9 +197,19 @@ void load_start(struct sim *sim, struct place *place, const struct command *comm
 void workers_start(struct sim *sim, struct place *place, const struct command *command);
 void stream_start(struct sim *sim, struct place *place, const char *name);
 
+extern const char NO_SERVICE[];
+
+/* outcome.c */
+void outcome_write(struct sim *sim, struct place *place, const struct command *command);
+/* Calls the services behind @reader's limiter for what it was granted; how long the answer takes. */
+uint64_t outcome_of_call(struct sim *sim, struct reader *reader);
+
 /* service.c */
 void service_set(struct sim *sim, struct place *place, const struct command *command);
 bool service_call(struct service *service, uint64_t tokens, uint64_t now_ns);
+uint64_t service_latency_ns(const struct service *service);
+/* What it answered since the last tally. */
+void service_tally(struct sim *sim, struct place *place, const struct command *command);
 void service_print(const struct service *service, const char *path);
 void retry_start(struct sim *sim, struct place *place, const struct command *command);
 void retry_print(const struct sim *sim);

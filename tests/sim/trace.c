@@ -120,6 +120,7 @@ static int parse_write(struct line *line)
 	case FILE_SETTING:
 	case FILE_CONFIG:
 	case FILE_CHARGE:
+	case FILE_FEEDBACK:
 		break;
 	case FILE_TOKEN:
 	case FILE_TRY:
@@ -153,7 +154,7 @@ static int parse_read(struct line *line)
 
 	if (read_file(line))
 		return -1;
-	if (line->command->file.kind == FILE_CHARGE)
+	if (line->command->file.kind == FILE_CHARGE || line->command->file.kind == FILE_FEEDBACK)
 		return line_refuse(line, "that file cannot be read");
 	as = line_word(line);
 	if (!as || strcmp(as, "as") != 0)
@@ -269,7 +270,8 @@ static const struct {
 	{"write", COMMAND_WRITE, parse_write},	     {"read", COMMAND_READ, parse_read},
 	{"cancel", COMMAND_CANCEL, parse_cancel},    {"load", COMMAND_LOAD, parse_load},
 	{"workers", COMMAND_WORKERS, parse_workers}, {"service", COMMAND_SERVICE, parse_service},
-	{"retry", COMMAND_RETRY, parse_retry},	     {"end", COMMAND_END, parse_nothing},
+	{"retry", COMMAND_RETRY, parse_retry},	     {"tally", COMMAND_TALLY, parse_path},
+	{"end", COMMAND_END, parse_nothing},
 };
 
 enum { COMMAND_COUNT = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };

@@ -1,0 +1,199 @@
+/* learning - what a limiter has learnt from feedback, see learning.h. */
+#include "learning.h"
+#include "holding.h"
+#include "limiter.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double MICRO = 1e-6; /* learnt rates are rounded to millionths of a token a second */
+static const double RATE_MOST = 1e11;
+
+struct learning *learning_new(uint64_t seed)
+{
+	struct learning *learning = calloc(1, sizeof(*learning));
+
+	if (!learning)
+		return NULL;
+	/* xorshift needs a state that is not 0. */
+	learning->pause.random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	learning->adapted.rate = (double)INFINITY;
+	return learning;
+}
+
+bool learning_is_needed(const struct settings *settings)
+{
+	return settings->adapt.kind != ADAPT_NONE || settings->backoff.kind != BACKOFF_NONE;
+}
+
+static struct adapt_work work_of(const struct limiter *limiter)
+{
+	const uint64_t *counters = limiter->counters;
+
+	return (struct adapt_work){
+		.tokens = counters[COUNTER_GRANTED] + counters[COUNTER_CHARGED] -
+			  counters[COUNTER_RETURNED],
+		.served = counters[COUNTER_SERVED],
+		.outcomes = counters[COUNTER_OK] + counters[COUNTER_THROTTLED] +
+			    counters[COUNTER_ERROR],
+		.throttled = counters[COUNTER_THROTTLED],
+	};
+}
+
+static double least_rate(const struct limit *limits, uint32_t count)
+{
+	double least = (double)INFINITY;
+
+	for (uint32_t i = 0; i < count; i++)
+		least = fmin(least, rate_per_second(&limits[i].rate));
+	return least;
+}
+
+/* The limiter's own rate over all hosts, and the part of it that this one may use. */
+static double full_rate(const struct limiter *limiter, double *share)
+{
+	struct settings settings;
+	double full, own = (double)INFINITY;
+
+	*share = 1;
+	limiter_settings(limiter, &settings);
+	full = least_rate(settings.limits, settings.limit_count);
+	for (unsigned int i = 0; i < limiter->bucket_count; i++)
+		own = fmin(own, rate_per_second(&limiter->buckets[i].rate));
+	if (limiter->holding && !isinf(full) && full > 0 && own > 0)
+		*share = fmin(own / full, 1);
+	return full;
+}
+
+/* The bucket gets the rate that was learnt. */
+static void follow(const struct schedule *schedule, struct limiter *limiter, double share)
+{
+	struct learning *learning = limiter->learning;
+	double rate = learning->adapted.rate * share;
+	struct rate written = {.period_ns = NSEC_PER_SEC};
+	uint64_t burst = limiter->burst;
+	bool was = learning->limited;
+	u128 num;
+
+	learning->limited = rate < RATE_MOST;
+	if (!learning->limited)
+		return;
+	/* 10^15 parts a nanosecond fit a rate. */
+	num = (u128)llround(fmax(rate, MICRO) / MICRO);
+	if (rate_from_fraction(num, (u128)NSEC_PER_SEC * 1000000, 1, &written))
+		written = (struct rate){(uint64_t)ceil(rate), NSEC_PER_SEC, 0, 0};
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		if (limiter->own_bursts >> i & 1 && limiter->buckets[i].burst > burst)
+			burst = limiter->buckets[i].burst;
+	}
+	if (was) {
+		bucket_retune(&learning->bucket, &written, burst, limiter->interval_ns,
+			      schedule->now_ns);
+		return;
+	}
+	/* What was saved up was saved up at a rate that the service does not give. */
+	bucket_init(&learning->bucket, &written, burst, limiter->interval_ns, schedule->now_ns);
+	if (limiter->bucket_count)
+		learning->bucket.grid_ns = limiter->buckets[0].grid_ns;
+	if (limiter->current)
+		bucket_await(&learning->bucket, limiter->current->tokens);
+}
+
+void learning_configure(const struct schedule *schedule, struct limiter *limiter,
+			const struct settings *settings)
+{
+	struct learning *learning = limiter->learning;
+	struct adapt_work work;
+	double share, full;
+
+	if (!learning)
+		return;
+	if (learning->adapt.kind != settings->adapt.kind) {
+		work = work_of(limiter);
+		adapt_init(&learning->adapted, &work, schedule->now_ns);
+	}
+	learning->adapt = settings->adapt;
+	learning->backoff = settings->backoff;
+	backoff_retune(&learning->pause, &learning->backoff, schedule->now_ns);
+	full = full_rate(limiter, &share);
+	if (learning->adapted.rate >= full)
+		learning->adapted.rate = (double)INFINITY;
+	follow(schedule, limiter, share);
+}
+
+void learning_run(const struct schedule *schedule, struct limiter *limiter)
+{
+	struct learning *learning = limiter->learning;
+	struct adapt_state *state = &learning->adapted;
+	uint64_t now_ns = schedule->now_ns;
+	bool starved = false, grows;
+	struct adapt_work work;
+	double share, full;
+
+	if (learning->limited)
+		bucket_refill(&learning->bucket, now_ns);
+	if (learning->adapt.kind == ADAPT_NONE)
+		return;
+	grows = now_ns >= adapt_next_ns(state, &learning->adapt);
+	if (!grows && !adapt_measures(state, now_ns))
+		return;
+	work = work_of(limiter);
+	full = full_rate(limiter, &share);
+	adapt_measure(state, &work, share, now_ns);
+	if (!grows)
+		return;
+	if (learning->limited && limiter->current)
+		starved = !bucket_has(&learning->bucket, limiter->current->tokens);
+	if (adapt_grow(state, &learning->adapt, &work, share, full, starved, now_ns))
+		follow(schedule, limiter, share);
+}
+
+void learning_hear(const struct schedule *schedule, struct limiter *limiter,
+		   const struct outcome *outcome)
+{
+	static const enum counter counters[OUTCOME_COUNT] = {
+		[OUTCOME_OK] = COUNTER_OK,
+		[OUTCOME_THROTTLED] = COUNTER_THROTTLED,
+		[OUTCOME_ERROR] = COUNTER_ERROR,
+	};
+	struct learning *learning = limiter->learning;
+	uint64_t now_ns = schedule->now_ns;
+	struct adapt_work work;
+	double share, full;
+
+	limiter->counters[counters[outcome->kind]] += outcome->count;
+	if (!learning || outcome->kind == OUTCOME_ERROR)
+		return;
+	learning_run(schedule, limiter);
+	if (learning->backoff.kind != BACKOFF_NONE) {
+		if (outcome->kind == OUTCOME_THROTTLED)
+			backoff_throttled(&learning->pause, &learning->backoff, outcome->count,
+					  outcome->retry_after_ns, now_ns);
+		else
+			backoff_succeeded(&learning->pause, &learning->backoff, outcome->count,
+					  now_ns);
+	}
+	if (learning->adapt.kind == ADAPT_NONE || outcome->kind != OUTCOME_THROTTLED)
+		return;
+	work = work_of(limiter);
+	full = full_rate(limiter, &share);
+	adapt_measure(&learning->adapted, &work, share, now_ns);
+	if (adapt_throttled(&learning->adapted, &learning->adapt, full, now_ns))
+		follow(schedule, limiter, share);
+}
+
+uint64_t learning_next_ns(const struct limiter *limiter)
+{
+	const struct learning *learning = limiter->learning;
+
+	if (!learning || !learning->limited)
+		return NEVER_NS;
+	return adapt_next_ns(&learning->adapted, &learning->adapt);
+}
+
+double learning_rate(const struct limiter *limiter)
+{
+	if (!limiter->learning || !limiter->learning->limited)
+		return (double)INFINITY;
+	return rate_per_second(&limiter->learning->bucket.rate);
+}

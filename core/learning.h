@@ -1,0 +1,50 @@
+/*
+ * learning - what a limiter has learnt from feedback: a rate of its own (adapt.h) and a pause
+ * (backoff.h), kept in a bucket beside those of the limits that are set.
+ *
+ * A limiter has it when `adapt` or `backoff` was set once.
+ */
+#ifndef RATEFS_CORE_LEARNING_H
+#define RATEFS_CORE_LEARNING_H
+
+#include "adapt.h"
+#include "backoff.h"
+#include "bucket.h"
+#include "feedback.h"
+
+struct limiter;
+struct schedule;
+
+struct learning {
+	struct adapt adapt;
+	struct backoff backoff;
+	struct adapt_state adapted;
+	struct backoff_state pause;
+	struct bucket bucket; /* counts while @limited */
+	bool limited;	      /* there is a learnt rate, and it is below that of the limits */
+};
+
+/* NULL: no memory. @seed makes one host's jitter differ from another's. */
+struct learning *learning_new(uint64_t seed);
+
+/* Whether @settings need one. */
+bool learning_is_needed(const struct settings *settings);
+
+/* limiter->learning follows @settings and what the limiter's buckets have become. It may be NULL. */
+void learning_configure(const struct schedule *schedule, struct limiter *limiter,
+			const struct settings *settings);
+
+/* Refills, and grows if it is time. Cheap if there is nothing to do. */
+void learning_run(const struct schedule *schedule, struct limiter *limiter);
+
+/* How work in @limiter went. */
+void learning_hear(const struct schedule *schedule, struct limiter *limiter,
+		   const struct outcome *outcome);
+
+/* When there is another look at whether to grow, if somebody waits; NEVER_NS. */
+uint64_t learning_next_ns(const struct limiter *limiter);
+
+/* Tokens a second that were learnt, of this host's share; infinity: no limit. */
+double learning_rate(const struct limiter *limiter);
+
+#endif
