@@ -10,6 +10,7 @@
 #define PERIOD_LEAST_NS (NSEC_PER_SEC / 100)
 #define PERIOD_MOST_NS	(3600 * NSEC_PER_SEC)
 #define CUBIC_LOOK_NS	(NSEC_PER_SEC / 10) /* the curve is followed in steps of this */
+#define SHARED_LOOK_NS	NSEC_PER_SEC
 #define WINDOW_NS	(NSEC_PER_SEC / 2)
 #define WINDOW_MOST_NS	(10 * NSEC_PER_SEC)
 
@@ -317,13 +318,32 @@ static double additional(struct adapt_state *state, const struct adapt *adapt, d
 	return fmin(step, ADAPT_FEEL * state->ceiling * pow(2, state->held - state->hold - 1));
 }
 
-uint64_t adapt_next_ns(const struct adapt_state *state, const struct adapt *adapt)
+uint64_t adapt_next_ns(const struct adapt_state *state, const struct adapt *adapt, bool shared)
 {
+	uint64_t every_ns = adapt->period_ns;
+
 	if (isinf(state->rate))
 		return NEVER_NS;
-	return state->looked_ns + (adapt->kind == ADAPT_CUBIC && adapt->period_ns > CUBIC_LOOK_NS
-					   ? CUBIC_LOOK_NS
-					   : adapt->period_ns);
+	if (adapt->kind == ADAPT_CUBIC && every_ns > CUBIC_LOOK_NS)
+		every_ns = CUBIC_LOOK_NS;
+	if (shared && every_ns < SHARED_LOOK_NS)
+		every_ns = SHARED_LOOK_NS;
+	return state->looked_ns + every_ns;
+}
+
+void adapt_adopt(struct adapt_state *state, const struct adapt_state *other,
+		 const struct adapt_work *work, uint64_t now_ns)
+{
+	/* One overshoot counts once, whoever heard of it. */
+	if (other->rate < state->rate)
+		state->counted_ns = now_ns;
+	state->rate = other->rate;
+	state->ceiling = other->ceiling;
+	state->held = other->held;
+	state->hold = other->hold;
+	state->grown_s = other->grown_s;
+	state->looked = *work;
+	state->looked_ns = now_ns;
 }
 
 bool adapt_grow(struct adapt_state *state, const struct adapt *adapt, const struct adapt_work *work,

@@ -6,7 +6,7 @@
  *	aimd	the rate becomes `decrease` times what it was. Every period without throttling, with
  *		work done at the limit, adds `increase`; but below the rate that was throttled last at
  *		most 7/8 of the way to it, there nothing for ADAPT_HOLD periods, and from then on at
- *		first ADAPT_FEEL 0.002of it, twice as much each period: halve, come back, feel upward.
+ *		first ADAPT_FEEL of it, twice as much each period: halve, come back, feel upward.
  *	cubic	scale * (t - K)^3 + Wmax, K = cbrt(Wmax * (1 - decrease) / scale): back to what it was
  *		(Wmax) quickly, there slowly, then ever faster. t is the time since then in seconds, as
  *		far as work was done at the limit; Wmax in tokens a second. After the client-side rate
@@ -18,6 +18,9 @@
  *
  * The rate of work is measured over windows of half a second, longer if little is done, and smoothed
  * (0.8 of the newest), as the SDKs do; what part of it went through, likewise.
+ *
+ * Where several hosts share what they learn (learnt.h) a host lowers the rate for itself at once, but
+ * only proposes a higher one, at most once a second, and grows when it is that of all.
  *
  * All rates are in tokens a second over the whole limiter; in a fleet a host sees a share of the work
  * and is told which, and takes it as that of all.
@@ -108,7 +111,11 @@ bool adapt_throttled(struct adapt_state *state, const struct adapt *adapt, doubl
  */
 bool adapt_grow(struct adapt_state *state, const struct adapt *adapt, const struct adapt_work *work,
 		double share, double full, bool starved, uint64_t now_ns);
-uint64_t adapt_next_ns(const struct adapt_state *state, const struct adapt *adapt);
+uint64_t adapt_next_ns(const struct adapt_state *state, const struct adapt *adapt, bool shared);
+
+/* Another host's state counts from now on: its rate and the course of it, not what was measured. */
+void adapt_adopt(struct adapt_state *state, const struct adapt_state *other,
+		 const struct adapt_work *work, uint64_t now_ns);
 
 /* Whether adapt_measure() may have something to do. */
 bool adapt_measures(const struct adapt_state *state, uint64_t now_ns);

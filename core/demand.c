@@ -9,7 +9,9 @@
  * The number is the most of the last second, so that a pause for a breath gives nothing back.
  */
 #include "inside.h"
+#include "learning.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +26,19 @@ enum {
 	FULL_USE_SLOTS = 3,
 	UNMET_SLOTS = 5,
 };
+
+/* The same for the rate that was learnt, of which a partition is worth an equal share. */
+static uint32_t learnt_most(const struct holding *holding, uint64_t tokens, uint32_t most,
+			    uint32_t count)
+{
+	const struct learning *learning = holding->limiter->learning;
+	double wanted;
+
+	if (!learning || !learning->limited)
+		return most;
+	wanted = ceil((double)tokens * TIGHT_PERCENT / 100 * count / learning->adapted.rate);
+	return wanted >= count ? count : wanted > most ? (uint32_t)wanted : most;
+}
 
 /* Partitions for @tokens a second, for the limit that needs most. */
 static uint32_t partitions_for(const struct holding *holding, uint64_t tokens)
@@ -44,7 +59,7 @@ static uint32_t partitions_for(const struct holding *holding, uint64_t tokens)
 			wanted = count;
 		most = wanted > most ? (uint32_t)wanted : most;
 	}
-	return most;
+	return learnt_most(holding, tokens, most, count);
 }
 
 /* What the reserve gives is wanted from nobody else. */
@@ -237,6 +252,7 @@ void demand_tick(struct fleet *fleet)
 		note_slot(holding, number);
 		demand_update(fleet, holding);
 		choose(fleet, holding);
+		learnt_tick(fleet, holding);
 		if (!is_idle(holding)) {
 			at = &holding->next_active;
 			continue;

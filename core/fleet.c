@@ -273,6 +273,8 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 		fleet_lease_changed(fleet, path);
 	} else if (!strncmp(path, "/w/", 3) && fleet->state == FLEET_READY) {
 		choose_woken(fleet, path);
+	} else if (!strncmp(path, "/f/", 3)) {
+		learnt_changed(fleet, path);
 	} else if (!strcmp(path, "/h")) {
 		fleet->hosts_watched = false;
 		fleet->hosts_ns = 0;

@@ -13,6 +13,7 @@
  *	/c/LID			a limiter: name, parent, generation, settings, and what they were
  *	/h/HID			ephemeral, one a session; its version counts this host's transactions
  *	/l/LID/P		ephemeral: partition P is leased, by the host in its data
+ *	/f/LID			its data: the rate that the hosts have learnt of the service (adapt.h)
  *	/f/LID/P		partition P is free and was given back cleanly; what was left in it
  *	/w/LID/HID-N-W-SEQ	ephemeral: a host of weight W wants N partitions
  *

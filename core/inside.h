@@ -11,6 +11,7 @@
  *	choose.c	which ones are given back, and when it is time to look for more
  *	search.c	which ones are taken
  *	drain.c		giving back
+ *	learnt.c	what was learnt of services, for all hosts
  *	survey.c	what is known of the others
  *	report.c	what it says of itself
  *	sweep.c		nodes of limiters that are gone
@@ -303,6 +304,11 @@ bool drain_is_due(const struct fleet *fleet, const struct holding *holding);
 bool drain_send(struct fleet *fleet, struct holding *holding);
 /* Leases that are not on their way back. */
 uint32_t holding_kept(const struct holding *holding);
+
+/* learnt.c */
+/* A look at whether there is something to tell or to ask. */
+void learnt_tick(struct fleet *fleet, struct holding *holding);
+void learnt_changed(struct fleet *fleet, const char *path);
 
 /* search.c */
 void search_begin(struct fleet *fleet, struct holding *holding);

@@ -121,12 +121,25 @@ void learning_configure(const struct schedule *schedule, struct limiter *limiter
 	follow(schedule, limiter, share);
 }
 
+/* Whether somebody waits for nothing but the learnt rate. */
+static bool is_starved(const struct limiter *limiter)
+{
+	if (!limiter->current || bucket_has(&limiter->learning->bucket, limiter->current->tokens))
+		return false;
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		if (!bucket_has(&limiter->buckets[i], limiter->current->tokens))
+			return false;
+	}
+	return true;
+}
+
 void learning_run(const struct schedule *schedule, struct limiter *limiter)
 {
 	struct learning *learning = limiter->learning;
 	struct adapt_state *state = &learning->adapted;
 	uint64_t now_ns = schedule->now_ns;
-	bool starved = false, grows;
+	struct adapt_state before;
+	bool grows;
 	struct adapt_work work;
 	double share, full;
 
@@ -134,7 +147,7 @@ void learning_run(const struct schedule *schedule, struct limiter *limiter)
 		bucket_refill(&learning->bucket, now_ns);
 	if (learning->adapt.kind == ADAPT_NONE)
 		return;
-	grows = now_ns >= adapt_next_ns(state, &learning->adapt);
+	grows = now_ns >= adapt_next_ns(state, &learning->adapt, learning->shared);
 	if (!grows && !adapt_measures(state, now_ns))
 		return;
 	work = work_of(limiter);
@@ -142,10 +155,27 @@ void learning_run(const struct schedule *schedule, struct limiter *limiter)
 	adapt_measure(state, &work, share, now_ns);
 	if (!grows)
 		return;
-	if (learning->limited && limiter->current)
-		starved = !bucket_has(&learning->bucket, limiter->current->tokens);
-	if (adapt_grow(state, &learning->adapt, &work, share, full, starved, now_ns))
+	before = *state;
+	if (!adapt_grow(state, &learning->adapt, &work, share, full, is_starved(limiter), now_ns))
+		return;
+	if (!learning->shared) {
 		follow(schedule, limiter, share);
+		return;
+	}
+	learning->proposal = *state;
+	learning->proposes = true;
+	state->rate = before.rate;
+}
+
+void learning_adopt(const struct schedule *schedule, struct limiter *limiter,
+		    const struct adapt_state *other)
+{
+	struct adapt_work work = work_of(limiter);
+	double share;
+
+	(void)full_rate(limiter, &share);
+	adapt_adopt(&limiter->learning->adapted, other, &work, schedule->now_ns);
+	follow(schedule, limiter, share);
 }
 
 void learning_hear(const struct schedule *schedule, struct limiter *limiter,
@@ -178,8 +208,11 @@ void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 	work = work_of(limiter);
 	full = full_rate(limiter, &share);
 	adapt_measure(&learning->adapted, &work, share, now_ns);
-	if (adapt_throttled(&learning->adapted, &learning->adapt, full, now_ns))
-		follow(schedule, limiter, share);
+	if (!adapt_throttled(&learning->adapted, &learning->adapt, full, now_ns))
+		return;
+	learning->lowered = true;
+	learning->proposes = false;
+	follow(schedule, limiter, share);
 }
 
 uint64_t learning_next_ns(const struct limiter *limiter)
@@ -188,7 +221,7 @@ uint64_t learning_next_ns(const struct limiter *limiter)
 
 	if (!learning || !learning->limited)
 		return NEVER_NS;
-	return adapt_next_ns(&learning->adapted, &learning->adapt);
+	return adapt_next_ns(&learning->adapted, &learning->adapt, learning->shared);
 }
 
 double learning_rate(const struct limiter *limiter)

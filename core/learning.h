@@ -22,6 +22,18 @@ struct learning {
 	struct backoff_state pause;
 	struct bucket bucket; /* counts while @limited */
 	bool limited;	      /* there is a learnt rate, and it is below that of the limits */
+
+	/* In a fleet: see learnt.c. */
+	bool shared;   /* other hosts live by it too */
+	bool proposes; /* what this host would make of it: */
+	struct adapt_state proposal;
+	bool lowered;	  /* what this host has made of it is to be told */
+	bool asking;	  /* a request is under way */
+	bool known;	  /* what the others made of it is ... */
+	int32_t version;  /* ... as of this version of the node, ... */
+	uint64_t session; /* ... watched in this session, ... */
+	uint64_t told_ns; /* ... since this time */
+	double told_rate; /* the rate in it */
 };
 
 /* NULL: no memory. @seed makes one host's jitter differ from another's. */
@@ -40,6 +52,10 @@ void learning_run(const struct schedule *schedule, struct limiter *limiter);
 /* How work in @limiter went. */
 void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 		   const struct outcome *outcome);
+
+/* What another host has learnt, or all have agreed on, counts from now on. */
+void learning_adopt(const struct schedule *schedule, struct limiter *limiter,
+		    const struct adapt_state *other);
 
 /* When there is another look at whether to grow, if somebody waits; NEVER_NS. */
 uint64_t learning_next_ns(const struct limiter *limiter);

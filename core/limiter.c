@@ -531,6 +531,15 @@ void limiter_hear(struct schedule *schedule, struct limiter *limiter, const stru
 	limiter_settle(schedule, limiter);
 }
 
+void limiter_adopt(struct schedule *schedule, struct limiter *limiter,
+		   const struct adapt_state *other)
+{
+	refill(schedule, limiter);
+	learning_adopt(schedule, limiter, other);
+	limiter_settle(schedule, limiter);
+	wake_watchers(schedule, limiter);
+}
+
 void limiter_empty(struct schedule *schedule, struct limiter *limiter)
 {
 	for (unsigned int i = 0; i < limiter->bucket_count; i++) {

@@ -115,6 +115,10 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 void limiter_hear(struct schedule *schedule, struct limiter *limiter,
 		  const struct outcome *outcome);
 
+/* What another host has learnt of the service behind @limiter counts from now on. */
+void limiter_adopt(struct schedule *schedule, struct limiter *limiter,
+		   const struct adapt_state *other);
+
 /* What may be used of @limiter, by its holding, is another from now on. */
 void limiter_reshare(struct schedule *schedule, struct limiter *limiter);
 

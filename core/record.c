@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -348,4 +349,60 @@ struct bucket_part marker_full(uint64_t burst, uint32_t count)
 		.tokens = (int64_t)(burst / count),
 		.nano = (uint32_t)((u128)(burst % count) * NSEC_PER_SEC / count),
 	};
+}
+
+/* Above that nothing is learnt; below, millionths are kept. */
+static const double LEARNT_MOST = 1e12;
+enum { LEARNT_PERIODS_MAX = 1000000 };
+
+static void print_real(double value, char text[QUANTITY_TEXT])
+{
+	if (value < LEARNT_MOST)
+		snprintf(text, QUANTITY_TEXT, "%.6f", value);
+	else
+		snprintf(text, QUANTITY_TEXT, "max");
+}
+
+static bool find_real(const char *text, const char *name, double *real)
+{
+	char value[QUANTITY_TEXT], *end;
+
+	if (!find_line(text, name, value, sizeof(value)))
+		return false;
+	if (!strcmp(value, "max")) {
+		*real = (double)INFINITY;
+		return true;
+	}
+	if (value[strspn(value, "0123456789.")])
+		return false;
+	*real = strtod(value, &end);
+	return *value && !*end && *real >= 0 && *real < LEARNT_MOST;
+}
+
+void learnt_print(const struct adapt_state *state, enum adapt_kind kind, char text[LEARNT_TEXT])
+{
+	char rate[QUANTITY_TEXT], ceiling[QUANTITY_TEXT];
+
+	print_real(state->rate, rate);
+	print_real(state->ceiling, ceiling);
+	snprintf(text, LEARNT_TEXT, "kind=%d\nrate=%s\nceiling=%s\nheld=%u\nhold=%u\ngrown=%.6f\n",
+		 kind, rate, ceiling, state->held, state->hold,
+		 fmin(state->grown_s, LEARNT_MOST / 2));
+}
+
+int learnt_parse(const char *text, enum adapt_kind kind, struct adapt_state *state)
+{
+	struct adapt_state found = *state;
+	uint64_t number, held, hold;
+
+	if (!find_number(text, "kind", UINT32_MAX, &number) || number != kind ||
+	    !find_real(text, "rate", &found.rate) || !find_real(text, "ceiling", &found.ceiling) ||
+	    !find_number(text, "held", LEARNT_PERIODS_MAX, &held) ||
+	    !find_number(text, "hold", LEARNT_PERIODS_MAX, &hold) ||
+	    !find_real(text, "grown", &found.grown_s) || isinf(found.grown_s) || found.rate <= 0)
+		return -EINVAL;
+	found.held = (unsigned int)held;
+	found.hold = (unsigned int)hold;
+	*state = found;
+	return 0;
 }

@@ -77,6 +77,14 @@ int record_parse(const char *text, struct record *record, char error[ERROR_TEXT]
 void host_record_print(const struct host_record *host, char text[RECORD_TEXT]);
 int host_record_parse(const char *text, struct host_record *host);
 
+/*
+ * What was learnt of a limiter's service, for `adapt` of @kind. 0 or -EINVAL, also when it is of
+ * another kind; then @state is untouched. Only the part of it that adapt_adopt() takes is there.
+ */
+enum { LEARNT_TEXT = 256 };
+void learnt_print(const struct adapt_state *state, enum adapt_kind kind, char text[LEARNT_TEXT]);
+int learnt_parse(const char *text, enum adapt_kind kind, struct adapt_state *state);
+
 /* What is left of each of @count limits. */
 void marker_print(const struct bucket_part *parts, uint32_t count, char text[MARKER_TEXT]);
 /*

@@ -1,0 +1,166 @@
+/*
+ * learnt - what was learnt of a limiter's service, shared among the hosts: `scope=fleet` of `adapt`.
+ *
+ * It is the data of node /f/LID, at most one write a second and limiter over all hosts: who writes has
+ * seen the node unchanged for that long, and names the version it has seen. Every host that uses the
+ * limiter watches it. A lower rate counts on the host that was throttled at once and is told when it
+ * may be; a higher one counts once it was written. Nothing of the protocol rests on it, so that these
+ * transactions have no head.
+ */
+#include "inside.h"
+#include "learning.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t SPACING_NS = NSEC_PER_SEC;
+
+static void node_path(const struct holding *holding, char path[PATH_ROOM])
+{
+	snprintf(path, PATH_ROOM, "/f/%llu", (unsigned long long)holding->id);
+}
+
+/* The limiter's, while it is there and its `adapt` is as it was; NULL. */
+static struct learning *learning_of(const struct holding *holding)
+{
+	struct learning *learning = holding->limiter->learning;
+
+	return !holding->limiter->removed && learning && learning->adapt.kind != ADAPT_NONE &&
+			       learning->adapt.scope == ADAPT_FLEET
+		       ? learning
+		       : NULL;
+}
+
+/* The request is over; its holding may be gone with it. */
+static struct learning *finish(struct holding *holding)
+{
+	struct learning *learning = holding->limiter->learning;
+
+	if (learning)
+		learning->asking = false;
+	return learning_of(holding);
+}
+
+static void send(struct fleet *fleet, struct holding *holding, struct request *request)
+{
+	holding->limiter->learning->asking = true;
+	holding_keep(holding);
+	fleet_send(fleet, request);
+}
+
+static void node_read(void *pointer, struct request *request)
+{
+	struct holding *holding = request->purpose;
+	struct learning *learning = finish(holding);
+	struct adapt_state found;
+	struct fleet *fleet = pointer;
+
+	if (learning && request->answer == ANSWER_OK) {
+		found = learning->adapted;
+		learning->known = true;
+		learning->version = request->version;
+		learning->session = fleet->counters.sessions;
+		learning->told_ns = fleet->now_ns;
+		learning->proposes = false;
+		if (!learnt_parse(request->data ? request->data : "", learning->adapt.kind,
+				  &found)) {
+			learning->told_rate = found.rate;
+			if (!learning->lowered || found.rate < learning->adapted.rate)
+				limiter_adopt(&fleet->engine->schedule, holding->limiter, &found);
+		}
+	}
+	holding_let_go(holding);
+}
+
+static void read_node(struct fleet *fleet, struct holding *holding)
+{
+	char path[PATH_ROOM];
+	struct request *request;
+
+	node_path(holding, path);
+	request = request_new(REQUEST_GET, path, holding, node_read);
+	if (!request)
+		return;
+	request->watch = true;
+	send(fleet, holding, request);
+}
+
+static void node_written(void *pointer, struct request *request)
+{
+	struct holding *holding = request->purpose;
+	struct learning *learning = finish(holding);
+	struct fleet *fleet = pointer;
+
+	if (learning && request->answer == ANSWER_OK) {
+		learning->version++;
+		learning->told_ns = fleet->now_ns;
+		if (learning->proposes && !learning->lowered)
+			limiter_adopt(&fleet->engine->schedule, holding->limiter,
+				      &learning->proposal);
+		learning->proposes = false;
+		learning->told_rate = learning->adapted.rate;
+	} else if (learning) {
+		learning->known = false;
+	}
+	holding_let_go(holding);
+}
+
+static void write_node(struct fleet *fleet, struct holding *holding, struct learning *learning,
+		       const struct adapt_state *state)
+{
+	char path[PATH_ROOM], text[LEARNT_TEXT];
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, holding, node_written);
+
+	node_path(holding, path);
+	learnt_print(state, learning->adapt.kind, text);
+	if (request && request_add(request, OPERATION_SET, path, text, learning->version, 0)) {
+		learning->lowered = false;
+		send(fleet, holding, request);
+	} else if (request) {
+		request_free(request);
+	}
+}
+
+void learnt_tick(struct fleet *fleet, struct holding *holding)
+{
+	struct learning *learning = learning_of(holding);
+	bool ready = fleet->state == FLEET_READY && holding->id && holding_needs_leases(holding);
+	bool told;
+
+	if (!learning) {
+		if (holding->limiter->learning)
+			holding->limiter->learning->shared = false;
+		return;
+	}
+	learning->shared = ready && !fleet->alone;
+	if (!ready || learning->asking)
+		return;
+	if (!learning->known || learning->session != fleet->counters.sessions) {
+		read_node(fleet, holding);
+		return;
+	}
+	if (fleet->now_ns - learning->told_ns < SPACING_NS)
+		return;
+	told = learning->told_rate == learning->adapted.rate ||
+	       (isinf(learning->told_rate) && isinf(learning->adapted.rate));
+	if (learning->lowered || (!learning->shared && !told))
+		write_node(fleet, holding, learning, &learning->adapted);
+	else if (learning->shared && learning->proposes)
+		write_node(fleet, holding, learning, &learning->proposal);
+}
+
+void learnt_changed(struct fleet *fleet, const char *path)
+{
+	char *end;
+	uint64_t id = strtoull(path + strlen("/f/"), &end, 10);
+	struct holding *holding = *end ? NULL : holding_of_id(fleet, id);
+	struct learning *learning = holding ? learning_of(holding) : NULL;
+
+	if (!learning)
+		return;
+	learning->known = false;
+	if (holding->active && !learning->asking && fleet->state == FLEET_READY)
+		read_node(fleet, holding);
+}
