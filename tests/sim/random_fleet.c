@@ -49,6 +49,18 @@ static const char *const INTERVALS[] = {"0s", "0s", "200ms", "1s"};
 static const char *const RESERVES[] = {"none", "1/s hosts=2", "1/min hosts=8"};
 static const char *const DEGRADED[] = {"block", "block", "share:4", "open"};
 
+static const char *const ADAPTS[] = {
+	"none",		"aimd", "cubic", "aimd period=100ms increase=5/s", "cubic scope=host",
+	"aimd min=5/s",
+};
+static const char *const BACKOFFS[] = {
+	"none",
+	"none",
+	"exponential initial=10ms max=2s",
+	"linear initial=20ms step=50ms max=1s",
+};
+static const char *const OUTCOMES[] = {"ok", "throttled", "throttled 3 retry-after=2s", "error"};
+
 #define PICK(maker, texts) \
 	((texts)[random_below(&(maker)->random, sizeof(texts) / sizeof((texts)[0]))])
 
@@ -90,7 +102,7 @@ static void make_write(struct maker *maker)
 	unsigned int host = any_host(maker) + 1;
 	const char *path = PICK(maker, PATHS);
 
-	switch (below(maker, 16)) {
+	switch (below(maker, 21)) {
 	case 0:
 		add(maker, "h%u: write %s/burst %s", host, path, PICK(maker, BURSTS));
 		break;
@@ -124,6 +136,19 @@ static void make_write(struct maker *maker)
 	case 10:
 	case 11:
 		add(maker, "h%u: mkdir %s", host, path);
+		break;
+	case 12:
+		add(maker, "h%u: write %s/adapt %s", host, path, PICK(maker, ADAPTS));
+		break;
+	case 13:
+		add(maker, "h%u: write %s/backoff %s", host, path, PICK(maker, BACKOFFS));
+		break;
+	case 14:
+		add(maker, "h%u: write %s/feedback %s", host, path, PICK(maker, OUTCOMES));
+		break;
+	case 15:
+		add(maker, "h%u: service %s %" PRIu64 "/s burst %" PRIu64 " latency %" PRIu64 "ms",
+		    host, path, 1 + below(maker, 100), 1 + below(maker, 20), below(maker, 300));
 		break;
 	default:
 		add(maker, "h%u: write %s/rate %s", host, path, PICK(maker, RATES));
