@@ -349,6 +349,8 @@ void host_resume(struct host *host)
 	size_t count = host->command_count;
 
 	host->paused = false;
+	for (struct common *c = sim->commons; c; c = c->next)
+		c->rate.rate.late_ns = ENGINE_CATCH_UP_NS;
 	host->postponed = NULL;
 	host->command_count = 0;
 	link_resume(host->link);

@@ -106,11 +106,13 @@ static bool add(struct surplus *surplus, const struct rate_check *check,
 		const struct limit_check *limit, uint64_t tokens)
 {
 	uint64_t room = capacity(check, limit);
+	u128 slack;
 
 	if (!surplus->units || room > surplus->room)
 		surplus->room = room;
-	if (!surplus->units || limit->flow.num > surplus->slack)
-		surplus->slack = limit->flow.num;
+	slack = (u128)limit->flow.num * (check->late_ns ? check->late_ns : 1);
+	if (!surplus->units || slack > surplus->slack)
+		surplus->slack = slack;
 	surplus->units += (u128)tokens * limit->flow.den;
 	return surplus->units <= (u128)surplus->room * limit->flow.den + surplus->slack;
 }

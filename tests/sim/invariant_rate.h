@@ -31,7 +31,7 @@ enum { WHY_TEXT = 512 };
 
 struct surplus {
 	u128 units; /* of 1 / flow.den token */
-	u128 slack; /* likewise: what flowed in during 1 ns, at the largest rate since it was 0 */
+	u128 slack; /* likewise: what flowed in during late_ns, at the largest rate since it was 0 */
 	uint64_t room; /* largest capacity since it was last 0 */
 	uint64_t at_ns;
 };
@@ -50,6 +50,8 @@ struct rate_check {
 	uint64_t waiting; /* readers that wait here and below */
 	uint64_t largest;
 	bool closed;
+	/* So late may be granted what was due: 0 is 1 ns; once a process was stopped, all that is made up for. */
+	uint64_t late_ns;
 	/* Of several hosts together, see invariant_fleet.h. */
 	uint64_t parts;	  /* hosts at most, each with a bucket; 0 is one host alone */
 	uint64_t extra;	  /* what their largest takes need above one token */
