@@ -8,6 +8,7 @@
  */
 #include "engine.h"
 #include "partition.h"
+#include "slots.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -32,9 +33,13 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct change *change, i
 	return err;
 }
 
-/* Memory for the buckets of change->settings, so that nothing can fail once the source has it. */
+/* Memory for the buckets and slots of change->settings, so that nothing can fail once the source has it. */
 static int get_buckets(struct change *change)
 {
+	struct limiter *limiter = change->made ? change->made : change->limiter;
+
+	if (limiter && slots_prepare(limiter, &change->settings))
+		return refuse(change, -ENOMEM, "no memory for slots");
 	if (!change->settings.limit_count)
 		return 0;
 	change->buckets = calloc(change->settings.limit_count, sizeof(*change->buckets));
@@ -71,13 +76,17 @@ static int prepare_make(struct engine *engine, struct change *change)
 
 static int prepare_remove(struct change *change)
 {
-	uint32_t waiting = change->limiter->queue.length + partition_waiting(change->limiter);
+	uint32_t waiting = change->limiter->queue.length + partition_waiting(change->limiter) +
+			   slots_waiting(change->limiter);
 
 	if (change->limiter->first_child)
 		return refuse(change, -EBUSY, "'%s' has limiters below it", change->limiter->name);
 	if (waiting)
 		return refuse(change, -EBUSY, "%u readers wait in '%s'", waiting,
 			      change->limiter->name);
+	if (slots_used(change->limiter))
+		return refuse(change, -EBUSY, "%u slots of '%s' are open",
+			      slots_used(change->limiter), change->limiter->name);
 	return 0;
 }
 
@@ -369,7 +378,8 @@ int engine_restore(struct engine *engine, struct limiter *parent, const char *na
 	if (err)
 		return err;
 	limiter = tree_new(name);
-	if (limiter && engine->source->adopt && engine->source->adopt(engine->source, limiter)) {
+	if (limiter && ((engine->source->adopt && engine->source->adopt(engine->source, limiter)) ||
+			slots_prepare(limiter, settings))) {
 		limiter_free(limiter);
 		limiter = NULL;
 	}

@@ -1,6 +1,7 @@
 /* limiter - one rate limiter, see limiter.h. */
 #include "limiter.h"
 #include "holding.h"
+#include "slots.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -34,6 +35,8 @@ void limiter_settings(const struct limiter *limiter, struct settings *settings)
 		.mode = (enum limiter_mode)limiter->mode,
 		.degraded = limiter->degraded,
 	};
+	if (limiter->slots)
+		settings->slots = limiter->slots->setting;
 	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
 		const struct bucket *bucket = &limiter->buckets[i];
 
@@ -481,6 +484,7 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		free(old);
 	limiter_settle(schedule, limiter);
 	wake_watchers(schedule, limiter);
+	slots_configure(schedule, limiter, &settings->slots);
 }
 
 void limiter_reshare(struct schedule *schedule, struct limiter *limiter)
@@ -512,6 +516,7 @@ void limiter_evict(struct schedule *schedule, struct limiter *limiter)
 	limiter_settle(schedule, limiter);
 	limiter_fire(schedule, limiter);
 	heap_remove(&schedule->deadlines, &limiter->due);
+	slots_evict(schedule, limiter);
 }
 
 double limiter_tokens(const struct limiter *limiter)

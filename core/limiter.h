@@ -77,6 +77,7 @@ struct limiter {
 	struct rate reserve_rate;
 	struct bucket *buckets;	 /* owned */
 	struct holding *holding; /* owned: what this host may use of it; NULL on one host alone */
+	struct slots *slots;	 /* owned; NULL until there is something to say of slots */
 
 	/* Who waits. */
 	struct queue queue;

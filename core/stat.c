@@ -3,6 +3,7 @@
 #include "holding.h"
 #include "limiter.h"
 #include "partition.h"
+#include "slots.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -51,7 +52,7 @@ static double effective_rate_of(const struct limiter *limiter)
 
 static double waiting_of(const struct limiter *limiter)
 {
-	return limiter->queue.length + partition_waiting(limiter);
+	return limiter->queue.length + partition_waiting(limiter) + slots_waiting(limiter);
 }
 
 static double partitions_of(const struct limiter *limiter)
@@ -62,6 +63,21 @@ static double partitions_of(const struct limiter *limiter)
 		return limiter->holding->held + (limiter->holding->reserve.state == LEASE_HELD);
 	return partition_count(limiter, &shares);
 }
+
+static double slots_of(const struct limiter *limiter)
+{
+	uint32_t limit = slots_limit(limiter);
+
+	return limit == UINT32_MAX ? (double)INFINITY : limit;
+}
+
+static double slots_used_of(const struct limiter *limiter)
+{
+	return slots_used(limiter);
+}
+
+/* Not in limiter->counters. */
+enum { SLOTS_OPENED = COUNTER_COUNT };
 
 /* The table: counters first, then gauges. */
 static const struct {
@@ -75,15 +91,31 @@ static const struct {
 	{"refused", "Reads refused with EAGAIN", COUNTER_REFUSED, NULL},
 	{"cancelled", "Readers that gave up waiting", COUNTER_CANCELLED, NULL},
 	{"delayed_seconds", "Time that served readers waited", COUNTER_DELAYED, NULL},
-	{"shadowed", "Tokens that would have waited but for mode shadow", COUNTER_SHADOWED, NULL},
+	{"shadowed", "Tokens and slots that would have waited but for mode shadow",
+	 COUNTER_SHADOWED, NULL},
 	{"charged", "Tokens charged afterwards", COUNTER_CHARGED, NULL},
 	{"returned", "Tokens given back unused", COUNTER_RETURNED, NULL},
+	{"slots_opened", "Slots opened, those of children included", SLOTS_OPENED, NULL},
 	{"waiting", "Readers blocked now", -1, waiting_of},
 	{"rate", "Tokens a second that are set", -1, rate_of},
 	{"effective_rate", "Tokens a second that are in force", -1, effective_rate_of},
 	{"tokens", "Tokens in the bucket, negative in debt", -1, limiter_tokens},
+	{"slots", "Slots that may be open now", -1, slots_of},
+	{"slots_used", "Slots that are open", -1, slots_used_of},
 	{"partitions_held", "Partitions that this host holds", -1, partitions_of},
 };
+
+/* What is said of slots is counted where there are some. */
+static uint64_t count_of(const struct limiter *limiter, int counter)
+{
+	const struct slots *slots = limiter->slots;
+
+	if (counter == SLOTS_OPENED)
+		return slots ? slots->opened : 0;
+	if (counter == COUNTER_REFUSED && slots)
+		return limiter->counters[COUNTER_REFUSED] + slots->refused;
+	return limiter->counters[counter];
+}
 
 size_t stat_count(void)
 {
@@ -99,7 +131,7 @@ struct stat_entry stat_entry(const struct limiter *limiter, size_t index)
 		return entry;
 	}
 	entry.is_counter = true;
-	entry.count = limiter->counters[STATS[index].counter];
+	entry.count = count_of(limiter, STATS[index].counter);
 	entry.is_whole = STATS[index].counter != COUNTER_DELAYED;
 	entry.value = (double)entry.count / (double)NSEC_PER_SEC;
 	return entry;

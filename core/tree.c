@@ -1,6 +1,7 @@
 /* tree - limiters by name and by id, see tree.h. */
 #include "tree.h"
 #include "holding.h"
+#include "slots.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -129,6 +130,7 @@ void limiter_free(struct limiter *limiter)
 		assert(!limiter->partitions[i]);
 	if (limiter->holding)
 		holding_free(limiter->holding);
+	slots_free(limiter);
 	free(limiter->partitions);
 	free(limiter->buckets);
 	free(limiter->name);
