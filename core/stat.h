@@ -23,7 +23,7 @@ enum counter {
 	COUNTER_COUNT
 };
 
-enum { STAT_TEXT = 1024 };
+enum { STAT_TEXT = 2048 };
 
 /* One name and value of `stat`. */
 struct stat_entry {
