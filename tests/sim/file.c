@@ -24,12 +24,14 @@ static const struct file_row {
 	{"take", FILE_TAKE, 0, REST_TOKENS_WITHIN},
 	{"eta", FILE_ETA, 0, REST_TOKENS},
 	{"stat", FILE_STAT, 0, REST_NONE},
+	{"slot", FILE_SLOT, 0, REST_NONE},
 	{"charge", FILE_CHARGE, 0, REST_NONE},
 	{"config", FILE_CONFIG, 0, REST_NONE},
 	{"rate", FILE_SETTING, SETTING_RATE, REST_NONE},
 	{"burst", FILE_SETTING, SETTING_BURST, REST_NONE},
 	{"interval", FILE_SETTING, SETTING_INTERVAL, REST_NONE},
 	{"mode", FILE_SETTING, SETTING_MODE, REST_NONE},
+	{"concurrency", FILE_SETTING, SETTING_CONCURRENCY, REST_NONE},
 	{"partitions", FILE_HELD, 0, REST_PARTITION},
 };
 
