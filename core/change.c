@@ -9,6 +9,7 @@
 #include "engine.h"
 #include "learning.h"
 #include "partition.h"
+#include "slots.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -37,16 +38,16 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct change *change, i
  * Memory that @limiter will need for change->settings, so that nothing can fail once the source has
  * it.
  */
-static int get_memory(const struct engine *engine, struct change *change,
-		      const struct limiter *limiter)
+static int get_memory(const struct engine *engine, struct change *change, struct limiter *limiter)
 {
 	uint32_t count = change->settings.limit_count;
+	int err = slots_prepare(limiter, &change->settings);
 
 	if (count)
 		change->buckets = calloc(count, sizeof(*change->buckets));
 	if (learning_is_needed(&change->settings) && !limiter->learning)
 		change->learning = learning_new(engine->began_ns ^ engine->schedule.now_ns);
-	if ((!count || change->buckets) &&
+	if (!err && (!count || change->buckets) &&
 	    (!learning_is_needed(&change->settings) || limiter->learning || change->learning))
 		return 0;
 	return refuse(change, -ENOMEM, "no memory for the settings");
@@ -82,13 +83,17 @@ static int prepare_make(struct engine *engine, struct change *change)
 
 static int prepare_remove(struct change *change)
 {
-	uint32_t waiting = change->limiter->queue.length + partition_waiting(change->limiter);
+	uint32_t waiting = change->limiter->queue.length + partition_waiting(change->limiter) +
+			   slots_waiting(change->limiter);
 
 	if (change->limiter->first_child)
 		return refuse(change, -EBUSY, "'%s' has limiters below it", change->limiter->name);
 	if (waiting)
 		return refuse(change, -EBUSY, "%u readers wait in '%s'", waiting,
 			      change->limiter->name);
+	if (slots_used(change->limiter))
+		return refuse(change, -EBUSY, "%u slots of '%s' are open",
+			      slots_used(change->limiter), change->limiter->name);
 	return 0;
 }
 

@@ -181,6 +181,42 @@ bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t now_n
 	       limiter_when(&engine->schedule, limiter, 1) <= engine->schedule.now_ns;
 }
 
+int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_ns)
+{
+	int err;
+
+	engine_run(engine, now_ns);
+	if (waiter->limiter->removed)
+		return -ENODEV;
+	if (engine->waiting >= ENGINE_WAITERS_MAX)
+		return -ENOSPC;
+	err = slots_open(&engine->schedule, waiter);
+	if (err == -EINPROGRESS)
+		engine->waiting++;
+	if (!err || err == -EINPROGRESS)
+		rouse(engine, waiter->limiter);
+	return err;
+}
+
+int engine_slot_try(struct engine *engine, struct limiter *limiter, struct slot *slot,
+		    uint64_t now_ns)
+{
+	int err;
+
+	engine_run(engine, now_ns);
+	if (limiter->removed)
+		return -ENODEV;
+	err = slots_try(&engine->schedule, limiter, slot);
+	rouse(engine, limiter);
+	return err;
+}
+
+void engine_slot_close(struct engine *engine, struct slot *slot, bool used, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	slots_close(&engine->schedule, slot, used);
+}
+
 void engine_stop(struct engine *engine)
 {
 	engine->schedule.stopped = true;
@@ -191,7 +227,10 @@ void engine_cancel(struct engine *engine, struct waiter *waiter)
 	/* It may be the turn of another one then. */
 	if (engine->source->before)
 		engine->source->before(engine->source, engine->schedule.now_ns);
-	limiter_cancel(&engine->schedule, waiter);
+	if (waiter->slot)
+		slots_cancel(&engine->schedule, waiter);
+	else
+		limiter_cancel(&engine->schedule, waiter);
 	engine->waiting--;
 }
 

@@ -15,7 +15,7 @@
 #ifndef RATEFS_CORE_ENGINE_H
 #define RATEFS_CORE_ENGINE_H
 
-#include "limiter.h"
+#include "slots.h"
 #include "source.h"
 #include "tree.h"
 
@@ -126,6 +126,19 @@ int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens,
 
 /* Whether a token could be had now; counts nothing. A removed limiter is ready: with an error. */
 bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t now_ns);
+
+/*
+ * Asks for waiter->slot of waiter->limiter. 0: it is open. -EINPROGRESS: it waits, and engine_done()
+ * will return it with its outcome. -ENODEV, -ENOSPC, -ENOMEM.
+ */
+int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_ns);
+
+/* Opens @slot now (0), or not: -EAGAIN, counted as refused; -ENODEV, -ENOMEM. */
+int engine_slot_try(struct engine *engine, struct limiter *limiter, struct slot *slot,
+		    uint64_t now_ns);
+
+/* Closes an open slot; not @used: it never reached the one who asked for it. */
+void engine_slot_close(struct engine *engine, struct slot *slot, bool used, uint64_t now_ns);
 
 /* From now on nobody who waits is granted; they are to be cancelled. */
 void engine_stop(struct engine *engine);

@@ -2,6 +2,7 @@
 #include "limiter.h"
 #include "holding.h"
 #include "learning.h"
+#include "slots.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -39,6 +40,8 @@ void limiter_settings(const struct limiter *limiter, struct settings *settings)
 		settings->adapt = limiter->learning->adapt;
 		settings->backoff = limiter->learning->backoff;
 	}
+	if (limiter->slots)
+		settings->slots = limiter->slots->setting;
 	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
 		const struct bucket *bucket = &limiter->buckets[i];
 
@@ -515,6 +518,7 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 	learning_configure(schedule, limiter, settings);
 	limiter_settle(schedule, limiter);
 	wake_watchers(schedule, limiter);
+	slots_configure(schedule, limiter, &settings->slots);
 }
 
 void limiter_reshare(struct schedule *schedule, struct limiter *limiter)
@@ -526,8 +530,13 @@ void limiter_reshare(struct schedule *schedule, struct limiter *limiter)
 
 void limiter_hear(struct schedule *schedule, struct limiter *limiter, const struct outcome *outcome)
 {
-	for (struct limiter *l = limiter; l; l = l->parent)
+	for (struct limiter *l = limiter; l; l = l->parent) {
 		learning_hear(schedule, l, outcome);
+		/* Where a rate is felt for, throttling is answered by that. */
+		if (outcome->kind == OUTCOME_THROTTLED &&
+		    (!l->learning || l->learning->adapt.kind == ADAPT_NONE))
+			slots_throttled(schedule, l);
+	}
 	limiter_settle(schedule, limiter);
 }
 
@@ -562,6 +571,7 @@ void limiter_evict(struct schedule *schedule, struct limiter *limiter)
 	limiter_settle(schedule, limiter);
 	limiter_fire(schedule, limiter);
 	heap_remove(&schedule->deadlines, &limiter->due);
+	slots_evict(schedule, limiter);
 }
 
 double limiter_tokens(const struct limiter *limiter)

@@ -79,6 +79,7 @@ struct limiter {
 	struct bucket *buckets;	   /* owned */
 	struct holding *holding;   /* owned: what this host may use of it; NULL on one host alone */
 	struct learning *learning; /* owned: what feedback has taught; NULL: it never shall */
+	struct slots *slots;	   /* owned; NULL until there is something to say of slots */
 
 	/* Who waits. */
 	struct queue queue;

@@ -11,10 +11,11 @@
 #include <stdint.h>
 
 struct limiter;
+struct slot;
 
 /*
- * A reader that asks for tokens. The memory is the caller's, who fills in @limiter and @tokens and
- * leaves it alone while it waits.
+ * A reader that asks for tokens, or one who wants to open a slot. The memory is the caller's, who
+ * fills in @limiter and @tokens or @slot, and leaves it alone while it waits.
  */
 struct waiter {
 	struct waiter *next;
@@ -24,6 +25,7 @@ struct waiter {
 	uint64_t ticket;       /* the order of arrival over all limiters */
 	uint64_t asked_ns;     /* when it began to wait */
 	struct expiry *expiry; /* the caller's; NULL: it waits as long as it takes */
+	struct slot *slot;     /* the caller's: to be opened; NULL: it wants tokens */
 	int outcome;	       /* -EINPROGRESS while it waits; then 0, or -errno */
 };
 

@@ -25,6 +25,18 @@ enum {
 	ERROR_TEXT = 512, /* room for a sentence that says what is wrong */
 };
 
+/* How many slots may be open. */
+enum slot_limit_kind { SLOTS_MAX, SLOTS_COUNT, SLOTS_AUTO };
+
+enum { SLOTS_COUNT_MAX = 1000000 };
+
+struct slot_limit {
+	enum slot_limit_kind kind; /* SLOTS_MAX: any number */
+	uint32_t count;		   /* COUNT: 1 to SLOTS_COUNT_MAX; of a host's share also 0 */
+	uint32_t min, max;	   /* AUTO: 1 to SLOTS_COUNT_MAX */
+	uint32_t decrease;	   /* AUTO: billionths, above 0 and below one */
+};
+
 enum limiter_mode { MODE_ENFORCE, MODE_SHADOW, MODE_OPEN, MODE_CLOSED, MODE_COUNT };
 
 /* One limit of `rate`: `10/s` or, with a burst of its own, `10/s:20`. */
@@ -43,6 +55,7 @@ struct settings {
 	struct rate reserve_rate;
 	uint32_t reserve_hosts; /* 0 is none */
 	enum limiter_mode mode;
+	struct slot_limit slots;
 	uint32_t degraded; /* DEGRADED_BLOCK, DEGRADED_OPEN, or N: the rate divided by N */
 	struct adapt adapt;
 	struct backoff backoff;
@@ -63,6 +76,7 @@ enum setting_id {
 	SETTING_DEGRADED,
 	SETTING_ADAPT,
 	SETTING_BACKOFF,
+	SETTING_CONCURRENCY,
 	SETTING_COUNT
 };
 

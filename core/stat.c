@@ -4,6 +4,7 @@
 #include "learning.h"
 #include "limiter.h"
 #include "partition.h"
+#include "slots.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -52,7 +53,7 @@ static double effective_rate_of(const struct limiter *limiter)
 
 static double waiting_of(const struct limiter *limiter)
 {
-	return limiter->queue.length + partition_waiting(limiter);
+	return limiter->queue.length + partition_waiting(limiter) + slots_waiting(limiter);
 }
 
 static double partitions_of(const struct limiter *limiter)
@@ -82,6 +83,28 @@ static double delay_seconds_of(const struct limiter *limiter)
 	return (double)delay_of(limiter) / (double)NSEC_PER_SEC;
 }
 
+static double slots_of(const struct limiter *limiter)
+{
+	uint32_t limit = slots_limit(limiter);
+
+	return limit == UINT32_MAX ? (double)INFINITY : limit;
+}
+
+static double slots_used_of(const struct limiter *limiter)
+{
+	return slots_used(limiter);
+}
+
+static uint64_t slots_opened_of(const struct limiter *limiter)
+{
+	return limiter->slots ? limiter->slots->opened : 0;
+}
+
+static uint64_t refused_of(const struct limiter *limiter)
+{
+	return limiter->counters[COUNTER_REFUSED] + (limiter->slots ? limiter->slots->refused : 0);
+}
+
 /* The table: counters first, then gauges. */
 static const struct {
 	const char *name;
@@ -93,14 +116,15 @@ static const struct {
 } STATS[] = {
 	{"granted", "Tokens granted, those of children included", .counter = COUNTER_GRANTED},
 	{"served", "Reads answered with tokens", .counter = COUNTER_SERVED},
-	{"refused", "Reads refused with EAGAIN", .counter = COUNTER_REFUSED},
+	{"refused", "Reads refused with EAGAIN", .count = refused_of},
 	{"cancelled", "Readers that gave up waiting", .counter = COUNTER_CANCELLED},
 	{"delayed_seconds", "Time that served readers waited", .counter = COUNTER_DELAYED,
 	 .is_time = true},
-	{"shadowed", "Tokens that would have waited but for mode shadow",
+	{"shadowed", "Tokens and slots that would have waited but for mode shadow",
 	 .counter = COUNTER_SHADOWED},
 	{"charged", "Tokens charged afterwards", .counter = COUNTER_CHARGED},
 	{"returned", "Tokens given back unused", .counter = COUNTER_RETURNED},
+	{"slots_opened", "Slots opened, those of children included", .count = slots_opened_of},
 	{"ok", "Pieces of work that were reported to have gone through", .counter = COUNTER_OK},
 	{"throttled", "Pieces of work that the service throttled", .counter = COUNTER_THROTTLED},
 	{"error", "Pieces of work that failed for another reason", .counter = COUNTER_ERROR},
@@ -113,6 +137,8 @@ static const struct {
 	{"rate", "Tokens a second that are set", .gauge = rate_of},
 	{"effective_rate", "Tokens a second that are in force", .gauge = effective_rate_of},
 	{"tokens", "Tokens in the bucket, negative in debt", .gauge = limiter_tokens},
+	{"slots", "Slots that may be open now", .gauge = slots_of},
+	{"slots_used", "Slots that are open", .gauge = slots_used_of},
 	{"backoff_seconds", "The delay of backoff now", .gauge = delay_seconds_of},
 	{"partitions_held", "Partitions that this host holds", .gauge = partitions_of},
 };

@@ -1,6 +1,7 @@
 /* tree - limiters by name and by id, see tree.h. */
 #include "tree.h"
 #include "holding.h"
+#include "slots.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -130,6 +131,7 @@ void limiter_free(struct limiter *limiter)
 	if (limiter->holding)
 		holding_free(limiter->holding);
 	free(limiter->learning);
+	slots_free(limiter);
 	free(limiter->partitions);
 	free(limiter->buckets);
 	free(limiter->name);

@@ -40,7 +40,7 @@ static void collect_readers(struct daemon *daemon, struct outbox *outbox)
 		struct reader *reader = reader_of(waiter);
 
 		pending_remove(&daemon->pending, &reader->pending);
-		if (!waiter->outcome)
+		if (!waiter->outcome && !waiter->slot)
 			handle_granted(reader->handle, reader->size);
 		outbox_add(outbox, &reader->pending);
 	}
@@ -189,6 +189,25 @@ static void answer_reader(struct daemon *daemon, struct reader *reader)
 	free(reader);
 }
 
+/* As a reader: what is left open by one who is gone is closed. */
+static void answer_opener(struct daemon *daemon, struct reader *opener)
+{
+	fuse_req_t request = opener->pending.request;
+	bool answered = !opener->waiter.outcome;
+
+	if (opener->waiter.outcome)
+		fuse_reply_err(request, -opener->waiter.outcome);
+	else
+		answered = reply_open(opener->handle, request);
+	if (!answered) {
+		pthread_mutex_lock(&daemon->lock);
+		opener->handle->lost = true;
+		handle_close(daemon, opener->handle);
+		pthread_mutex_unlock(&daemon->lock);
+	}
+	free(opener);
+}
+
 static void answer_follower(struct daemon *daemon, struct follower *follower)
 {
 	char text[EVENT_READ_MAX];
@@ -240,6 +259,9 @@ void answers_send(struct daemon *daemon, struct pending *pending)
 		switch ((enum pending_kind)pending->kind) {
 		case PENDING_READER:
 			answer_reader(daemon, (struct reader *)pending);
+			break;
+		case PENDING_OPENER:
+			answer_opener(daemon, (struct reader *)pending);
 			break;
 		case PENDING_FOLLOWER:
 			answer_follower(daemon, (struct follower *)pending);

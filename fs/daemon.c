@@ -123,6 +123,12 @@ static void abandon(struct daemon *daemon, struct pending *pending, int err)
 			return; /* done in this very step: about to be answered */
 		engine_cancel(&daemon->engine, &reader->waiter);
 		break;
+	case PENDING_OPENER:
+		if (reader->waiter.outcome != -EINPROGRESS)
+			return;
+		engine_cancel(&daemon->engine, &reader->waiter);
+		handle_close(daemon, reader->handle);
+		break;
 	case PENDING_FOLLOWER:
 		follower_leave(&daemon->pending, follower);
 		break;
@@ -158,6 +164,7 @@ static uint64_t waiting_since_ns(const struct pending *pending)
 {
 	switch ((enum pending_kind)pending->kind) {
 	case PENDING_READER:
+	case PENDING_OPENER:
 		return ((const struct reader *)pending)->waiter.asked_ns;
 	case PENDING_FOLLOWER:
 		return ((const struct follower *)pending)->asked_ns;
@@ -282,8 +289,11 @@ no_engine:
 void daemon_free(struct daemon *daemon)
 {
 	/* A mount that was aborted leaves its open files behind. */
-	while (daemon->open)
+	while (daemon->open) {
+		daemon->open->slot.limiter =
+			NULL; /* its source is closed: the engine takes no step */
 		handle_close(daemon, daemon->open);
+	}
 	node_free(daemon);
 	pending_free(&daemon->pending);
 	engine_free(&daemon->engine);

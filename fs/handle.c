@@ -62,6 +62,8 @@ void handle_close(struct daemon *daemon, struct handle *handle)
 	if (handle->next)
 		handle->next->previous = handle->previous;
 	stop_following(daemon, handle);
+	if (handle->slot.limiter)
+		engine_slot_close(&daemon->engine, &handle->slot, !handle->lost, clock_ns());
 	limiter_unwatch(&handle->watcher);
 	limiter_drop(handle->limiter);
 	if (handle->poll)
@@ -88,6 +90,24 @@ void handle_keep_text(struct handle *handle, char *text, size_t length)
 	free(handle->text);
 	handle->text = text;
 	handle->length = length;
+}
+
+bool reply_open(struct handle *handle, fuse_req_t request)
+{
+	struct fuse_file_info file = {.fh = (uintptr_t)handle, .direct_io = 1};
+
+	/* Once it is answered it may be closed, and gone. */
+	return fuse_reply_open(request, &file) != -ENOENT;
+}
+
+void answer_open(struct daemon *daemon, struct handle *handle, fuse_req_t request)
+{
+	if (reply_open(handle, request))
+		return;
+	daemon_lock(daemon);
+	handle->lost = true;
+	handle_close(daemon, handle);
+	daemon_unlock(daemon);
 }
 
 bool poll_tokens(struct daemon *daemon, struct handle *handle)

@@ -6,6 +6,8 @@
 
 #include "fs/node.h"
 
+#include "core/slots.h"
+
 struct handle {
 	const struct node_row *row;
 	struct limiter *limiter; /* held: the partition's for its own token */
@@ -17,6 +19,8 @@ struct handle {
 	uint64_t position; /* events: what was read */
 	char *text;	   /* owned; what a read at offset 0 found */
 	size_t length;
+	struct slot slot; /* slot: held while this is open */
+	bool lost;	  /* slot: nobody ever worked with it */
 	struct watcher watcher;
 	struct fuse_pollhandle *poll;	/* owned; who wants to know */
 	struct handle *next, *previous; /* all open files */
@@ -49,6 +53,13 @@ void read_tokens(struct daemon *daemon, struct handle *handle, const struct read
 void read_try(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 void read_stream(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 void read_events(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+void open_slot(struct daemon *daemon, struct handle *handle, fuse_req_t request, int flags);
+void read_slot(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+/* False: nobody is there any more to have what was opened; it is to be closed. */
+bool reply_open(struct handle *handle, fuse_req_t request);
+
+/* Answers an open, closes what nobody has. Without the lock. */
+void answer_open(struct daemon *daemon, struct handle *handle, fuse_req_t request);
 bool poll_tokens(struct daemon *daemon, struct handle *handle);
 bool poll_events(struct daemon *daemon, struct handle *handle);
 void write_setting(struct daemon *daemon, struct handle *handle, fuse_req_t request,

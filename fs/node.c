@@ -69,6 +69,11 @@ const struct node_row NODES[] = {
 		.read = read_stream, .poll = poll_tokens,
 		.help = "endless: every line read is one token"},
 	{
+		.name = "slot", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.open = open_slot, .read = read_slot,
+		.help = "open blocks until one of `concurrency` slots is free; close, or death, "
+			"frees it"},
+	{
 		.name = "charge", .place = NODE_LIMITER, .access = ACCESS_REPORT,
 		.write = write_charge,
 		.help = "`12`: it cost 12 more than was taken; `-5`: 5 came back unused"},
@@ -112,6 +117,12 @@ const struct node_row NODES[] = {
 		.setting = SETTING_BACKOFF,
 		.read = read_text, .show = show_setting, .write = write_setting,
 		.help = "pause when throttled: none, exponential or linear"},
+	{
+		.name = "concurrency", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_CONCURRENCY,
+		.read = read_text, .show = show_setting, .write = write_setting,
+		.help = "how many slots may be open: max, a number, or auto min=1 max=200 "
+			"decrease=0.9"},
 	{
 		.name = "config", .place = NODE_LIMITER, .access = ACCESS_TUNE,
 		.read = read_text, .show = show_config, .write = write_config,
@@ -176,7 +187,10 @@ static_assert(sizeof(NODES) / sizeof(NODES[0]) <= NODE_ROWS_MAX, "a row fits its
 
 /* Names that no limiter may have, so that files to come do not hide one. */
 static const char *const RESERVED[] = {
-	"concurrency", "key_burst", "key_rate", "keys", "keys_max", "slot",
+	"key_burst",
+	"key_rate",
+	"keys",
+	"keys_max",
 };
 
 bool node_name_is_taken(const char *name)

@@ -65,6 +65,8 @@ struct node_row {
 	enum setting_id setting; /* of a settings file */
 	/* Writes the text of the file. Under the lock. */
 	void (*show)(FILE *out, struct daemon *daemon, const struct node *node);
+	/* Answers an open, now or later; NULL: at once. Without the lock. */
+	void (*open)(struct daemon *daemon, struct handle *handle, fuse_req_t request, int flags);
 	/* Answers a read, now or later. Without the lock. */
 	void (*read)(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 	/* Answers a write, now or later. Without the lock; @text is NUL-terminated. */

@@ -126,13 +126,10 @@ static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 		fuse_reply_err(request, -err);
 		return;
 	}
-	file->fh = (uintptr_t)handle;
-	file->direct_io = 1;
-	if (fuse_reply_open(request, file) == -ENOENT) {
-		daemon_lock(daemon);
-		handle_close(daemon, handle);
-		daemon_unlock(daemon);
-	}
+	if (handle->row->open)
+		handle->row->open(daemon, handle, request, file->flags);
+	else
+		answer_open(daemon, handle, request);
 }
 
 static void op_release(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)

@@ -2,7 +2,7 @@
  * pending - requests of the kernel that are not answered yet, by their unique number.
  *
  * The kernel interrupts a request by that number; it is found in O(1). Readers wait for tokens,
- * followers for events, writers for the source, pages of metrics for their thread, lookers for the
+ * openers for slots, followers for events, writers for the source, pages of metrics for their thread, lookers for the
  * coordinator. Everything here is under the daemon's lock.
  */
 #ifndef RATEFS_FS_PENDING_H
@@ -21,6 +21,7 @@ enum pending_kind {
 	PENDING_WRITER,
 	PENDING_PAGE,
 	PENDING_LOOKER,
+	PENDING_OPENER,
 };
 
 struct pending {
@@ -31,11 +32,12 @@ struct pending {
 	uint8_t channel; /* that it came by */
 };
 
-/* A reader of token, stream or take. */
+/* A reader of token, stream or take; or an opener of slot. */
 struct reader {
 	struct pending pending;
-	struct handle *handle; /* borrowed: it is open as long as this is not answered */
-	uint32_t size;	       /* bytes that the kernel can take */
+	/* Borrowed: it is open as long as this is not answered. An opener's is its own until then. */
+	struct handle *handle;
+	uint32_t size; /* bytes that the kernel can take */
 	uint32_t uid;
 	uint32_t pid;
 	struct waiter waiter;

@@ -168,12 +168,13 @@ void show_stat(FILE *out, struct daemon *daemon, const struct node *node)
 }
 
 /* One queue's waiters; each has to wait for those before it. */
-static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *limiter)
+static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *limiter,
+		       const struct queue *queue)
 {
 	uint64_t ahead = 0;
 	char waited[QUANTITY_TEXT], left[QUANTITY_TEXT];
 
-	for (const struct waiter *w = limiter->queue.first; w; w = w->next) {
+	for (const struct waiter *w = queue->first; w; w = w->next) {
 		const struct reader *reader =
 			(const struct reader *)((const char *)w - offsetof(struct reader, waiter));
 		uint64_t now_ns = daemon->engine.schedule.now_ns, at_ns;
@@ -181,6 +182,11 @@ static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *l
 		ahead += w->tokens;
 		at_ns = limiter_when_ahead(limiter, ahead, now_ns);
 		seconds_print(now_ns - w->asked_ns, 3, waited);
+		if (w->slot) {
+			fprintf(out, "%" PRIu32 " %" PRIu32 " slot %s -\n", reader->pid,
+				reader->uid, waited);
+			continue;
+		}
 		seconds_print(at_ns == NEVER_NS ? NEVER_NS : at_ns - now_ns, 3, left);
 		fprintf(out, "%" PRIu32 " %" PRIu32 " %" PRIu64 " %s %s\n", reader->pid,
 			reader->uid, w->tokens, waited, left);
@@ -190,10 +196,13 @@ static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *l
 void show_waiters(FILE *out, struct daemon *daemon, const struct node *node)
 {
 	engine_refresh(&daemon->engine, node->limiter, clock_ns());
-	show_queue(out, daemon, node->limiter);
+	show_queue(out, daemon, node->limiter, &node->limiter->queue);
+	if (node->limiter->slots)
+		show_queue(out, daemon, node->limiter, &node->limiter->slots->queue);
 	for (uint32_t i = 0; i < node->limiter->partition_slots; i++) {
 		if (node->limiter->partitions[i])
-			show_queue(out, daemon, node->limiter->partitions[i]);
+			show_queue(out, daemon, node->limiter->partitions[i],
+				   &node->limiter->partitions[i]->queue);
 	}
 }
 

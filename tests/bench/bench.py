@@ -25,6 +25,7 @@ class Settings:
         self.paced_s = 0.5 if quick else 2
         self.ideal_s = 5 if quick else 60
         self.crowds = (2000,) if quick else (20000, 100000)
+        self.kills = 100 if quick else 400
         self.limiters = 10000 if quick else 100000
         self.finds = 1000 if quick else 5000
         self.shell_loops = 200 if quick else 1000

@@ -317,6 +317,7 @@ static const struct command {
 	{"rmdir", "DIR FIRST COUNT", 3, command_rmdir},
 	{"find", "DIR COUNT SAMPLES", 3, command_find},
 	{"crowd", "FILE READERS", 2, command_crowd},
+	{"slot", "FILE COUNT", 2, command_slot},
 };
 
 int main(int argc, char **argv)

@@ -17,4 +17,7 @@ int open_file(const char *path);
  */
 void command_crowd(char **argv);
 
+/* slot FILE COUNT: kills who holds the only slot, until the open of the next one returns. */
+void command_slot(char **argv);
+
 #endif

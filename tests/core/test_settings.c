@@ -100,7 +100,23 @@ static void test_a_new_limiter_gates_nothing(void **state)
 				    "partitions.count=auto\n"
 				    "partitions.lease=15s\n"
 				    "partitions.reserve=none\n"
-				    "degraded=block\n");
+				    "degraded=block\n"
+				    "concurrency=max\n");
+}
+
+static void test_what_concurrency_refuses(void **state)
+{
+	(void)state;
+	assert_setting_refused(SETTING_CONCURRENCY, "0", -ERANGE, "max or 1 to 1000000");
+	assert_setting_refused(SETTING_CONCURRENCY, "1000001", -ERANGE, "max or 1 to 1000000");
+	assert_setting_refused(SETTING_CONCURRENCY, "many", -EINVAL, "not understood");
+	assert_setting_refused(SETTING_CONCURRENCY, "automatic", -EINVAL, "not understood");
+	assert_setting_refused(SETTING_CONCURRENCY, "auto 5", -EINVAL, "min max decrease");
+	assert_setting_refused(SETTING_CONCURRENCY, "auto min=0", -ERANGE, "1 to 1000000");
+	assert_setting_refused(SETTING_CONCURRENCY, "auto min=9 max=8", -ERANGE, "above max");
+	assert_setting_refused(SETTING_CONCURRENCY, "auto min=201", -ERANGE, "above max");
+	assert_setting_refused(SETTING_CONCURRENCY, "auto decrease=1", -ERANGE, "0.1 to 0.99");
+	assert_setting_refused(SETTING_CONCURRENCY, "auto max=3 max=3", -EINVAL, "twice");
 }
 
 static void test_every_setting_reads_back_what_can_be_written_back(void **state)
@@ -108,6 +124,12 @@ static void test_every_setting_reads_back_what_can_be_written_back(void **state)
 	(void)state;
 	assert_reads_back(SETTING_RATE, "max", "max");
 	assert_reads_back(SETTING_RATE, "0", "0");
+	assert_reads_back(SETTING_CONCURRENCY, "max", "max");
+	assert_reads_back(SETTING_CONCURRENCY, "020", "20");
+	assert_reads_back(SETTING_CONCURRENCY, "1000000", "1000000");
+	assert_reads_back(SETTING_CONCURRENCY, "auto", "auto min=1 max=200 decrease=0.9");
+	assert_reads_back(SETTING_CONCURRENCY, "auto\tdecrease=0.50  max=7 min=7",
+			  "auto min=7 max=7 decrease=0.5");
 	assert_reads_back(SETTING_RATE, "500", "500/s");
 	assert_reads_back(SETTING_RATE, "2GiB/min", "2Gi/min");
 	assert_reads_back(SETTING_BURST, "1", "1");
@@ -604,6 +626,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_new_limiter_gates_nothing),
+		cmocka_unit_test(test_what_concurrency_refuses),
 		cmocka_unit_test(test_every_setting_reads_back_what_can_be_written_back),
 		cmocka_unit_test(test_several_limits_can_hold_together),
 		cmocka_unit_test(test_the_longest_limits_that_can_be_said_can_be_read_back),

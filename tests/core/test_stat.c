@@ -8,12 +8,13 @@
 
 /* In the order of the file: counters first. */
 static const char *const NAMES[] = {
-	"granted",	  "served",  "refused",		"cancelled", "delayed_seconds",
-	"shadowed",	  "charged", "returned",	"waiting",   "rate",
-	"effective_rate", "tokens",  "partitions_held",
+	"granted",	   "served",   "refused",    "cancelled",
+	"delayed_seconds", "shadowed", "charged",    "returned",
+	"slots_opened",	   "waiting",  "rate",	     "effective_rate",
+	"tokens",	   "slots",    "slots_used", "partitions_held",
 };
 
-enum { COUNTERS = 8 };
+enum { COUNTERS = 9 };
 
 /* The value of @name as the file says it, in @text. */
 static const char *value_of(struct stage *stage, struct limiter *limiter, const char *name,
@@ -80,10 +81,13 @@ static void test_a_new_limiter_has_these_numbers_in_this_order(void **state)
 				  "shadowed 0\n"
 				  "charged 0\n"
 				  "returned 0\n"
+				  "slots_opened 0\n"
 				  "waiting 0\n"
 				  "rate max\n"
 				  "effective_rate max\n"
 				  "tokens max\n"
+				  "slots max\n"
+				  "slots_used 0\n"
 				  "partitions_held 20\n");
 	stage_close(&stage);
 }
@@ -413,9 +417,9 @@ static void test_values_of_an_entry_are_numbers_for_metrics(void **state)
 	a->counters[COUNTER_REFUSED] = UINT64_MAX;
 	assert_true(stat_entry(a, 2).count == UINT64_MAX);
 	assert_true(stat_entry(a, 4).value == 2.5);
-	assert_true(stat_entry(a, 9).value == 0.25);
-	assert_true(isinf(stat_entry(a, 10).value));
-	assert_true(stat_entry(a, 11).value == 1);
+	assert_true(stat_entry(a, 10).value == 0.25);
+	assert_true(isinf(stat_entry(a, 11).value));
+	assert_true(stat_entry(a, 12).value == 1);
 	stage_close(&stage);
 }
 

@@ -247,8 +247,14 @@ static void act_read(struct sim *sim, struct place *place, const struct command 
 		break;
 	case FILE_CHARGE:
 	case FILE_FEEDBACK:
+	case FILE_SLOT:
 		break;
 	}
+}
+
+static void act_open(struct sim *sim, struct place *place, const struct command *command)
+{
+	slot_open(sim, place, command->text);
 }
 
 static void act_cancel(struct sim *sim, const struct command *command)
@@ -295,6 +301,7 @@ static const struct {
 	{COMMAND_READ, act_read},	  {COMMAND_LOAD, load_start},
 	{COMMAND_WORKERS, workers_start}, {COMMAND_SERVICE, service_set},
 	{COMMAND_RETRY, act_retry},	  {COMMAND_TALLY, service_tally},
+	{COMMAND_OPEN, act_open},	  {COMMAND_SLOTS, slots_print},
 };
 
 static void act_on_path(struct sim *sim, struct place *place, const struct command *command)
@@ -314,7 +321,8 @@ static void act_on_host(struct host *host, const struct command *command)
 		postpone(host, command);
 		return;
 	}
-	if (host->state != HOST_UP && command->kind == COMMAND_READ) {
+	if (host->state != HOST_UP &&
+	    (command->kind == COMMAND_READ || command->kind == COMMAND_OPEN)) {
 		sim_print(host->sim, host, "refused %s %s", command->text, error_symbol(-ENOTCONN));
 		return;
 	}
@@ -329,7 +337,7 @@ static void act_on_host(struct host *host, const struct command *command)
 	place = place_at(host, command->path);
 	if (place)
 		act_on_path(host->sim, place, command);
-	else if (command->kind == COMMAND_READ)
+	else if (command->kind == COMMAND_READ || command->kind == COMMAND_OPEN)
 		refuse_reading(host, command);
 	else
 		refuse_path(host, command);
@@ -341,6 +349,8 @@ void act(struct sim *sim, const struct command *command)
 
 	if (command->kind == COMMAND_CANCEL)
 		act_cancel(sim, command);
+	else if (command->kind == COMMAND_CLOSE)
+		slot_close(sim, command->text);
 	else if (command->path)
 		act_on_host(host, command);
 	else

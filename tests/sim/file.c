@@ -24,6 +24,7 @@ static const struct file_row {
 	{"take", FILE_TAKE, 0, REST_TOKENS_WITHIN},
 	{"eta", FILE_ETA, 0, REST_TOKENS},
 	{"stat", FILE_STAT, 0, REST_NONE},
+	{"slot", FILE_SLOT, 0, REST_NONE},
 	{"charge", FILE_CHARGE, 0, REST_NONE},
 	{"feedback", FILE_FEEDBACK, 0, REST_NONE},
 	{"config", FILE_CONFIG, 0, REST_NONE},
@@ -34,6 +35,7 @@ static const struct file_row {
 	{"degraded", FILE_SETTING, SETTING_DEGRADED, REST_NONE},
 	{"adapt", FILE_SETTING, SETTING_ADAPT, REST_NONE},
 	{"backoff", FILE_SETTING, SETTING_BACKOFF, REST_NONE},
+	{"concurrency", FILE_SETTING, SETTING_CONCURRENCY, REST_NONE},
 	{"partitions", FILE_HELD, 0, REST_PARTITION},
 };
 

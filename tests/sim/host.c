@@ -216,6 +216,7 @@ static void end_process(struct host *host)
 
 	while (host->readers)
 		reader_vanish(sim, host->readers);
+	slots_vanish(host);
 	writing_vanish(host);
 	for (struct place *p = host->places; p; p = p->next) {
 		p->limiter = NULL;
@@ -382,6 +383,7 @@ void host_stop(struct host *host)
 	engine_stop(&host->engine);
 	while (host->readers)
 		reader_cancel(sim, host->readers);
+	slots_close_all(host);
 	host->state = HOST_LEAVING;
 	before = begin_step(host);
 	fleet_leave(host->fleet, host_now(host));

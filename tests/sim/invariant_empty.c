@@ -21,6 +21,11 @@ bool empty_check_limiter(const struct limiter *limiter, char why[WHY_TEXT])
 		return refuse("a deadline is set", why);
 	if (limiter->wanted)
 		return refuse("tokens are wanted", why);
+	if (slots_used(limiter) || slots_waiting(limiter))
+		return refuse("slots are in use or waited for", why);
+	if (limiter->slots && (limiter->slots->current || limiter->slots->ready.root ||
+			       heap_holds(&limiter->slots->turn)))
+		return refuse("somebody is put forward for a slot", why);
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
 		if (limiter->buckets[i].awaited)
 			return refuse("a bucket is waited for", why);

@@ -220,6 +220,7 @@ void ledger_check(struct host *host)
 			check_place(sim, p);
 	}
 	host->reshared = false;
+	slots_check(host);
 	for (struct place *p = host->places; p && !sim->failed; p = p->next) {
 		if (p->oldest &&
 		    !queue_check_oldest(p->oldest, p->oldest_at->limiter, next_ns, now_ns, why))

@@ -134,7 +134,9 @@ static void worker_start(struct sim *sim, struct place *place, char *name, uint6
 
 void workers_start(struct sim *sim, struct place *place, const struct command *command)
 {
-	for (uint64_t i = 0; i < command->count; i++)
+	for (uint64_t i = 0; i < command->count && command->slot; i++)
+		slot_worker(sim, place, make_name('w', ++sim->workers), command);
+	for (uint64_t i = 0; i < command->count && !command->slot; i++)
 		worker_start(sim, place, make_name('w', ++sim->workers), command->span_ns,
 			     command->until_ns);
 }

@@ -22,7 +22,7 @@ void reader_free(struct reader *reader)
 	free(reader);
 }
 
-static void line_up(struct reader *reader)
+void reader_line_up(struct reader *reader)
 {
 	struct host *host = reader->place->host;
 
@@ -35,7 +35,7 @@ static void line_up(struct reader *reader)
 	host->last_reader = reader;
 }
 
-static void leave_line(struct reader *reader)
+void reader_leave_line(struct reader *reader)
 {
 	struct host *host = reader->place->host;
 
@@ -76,7 +76,7 @@ void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_
 		reader_done(sim, reader, err);
 		return;
 	}
-	line_up(reader);
+	reader_line_up(reader);
 	ledger_waits(sim, reader);
 	host_collect(host);
 }
@@ -103,8 +103,12 @@ void reader_try(struct sim *sim, struct reader *reader)
 
 void reader_done(struct sim *sim, struct reader *reader, int err)
 {
+	if (reader->waiter.slot) {
+		slot_done(sim, reader, err);
+		return;
+	}
 	if (reader->check.state == READER_WAITS)
-		leave_line(reader);
+		reader_leave_line(reader);
 	if (err) {
 		ledger_left(sim, reader);
 		sim_print(sim, reader->place->host, "refused %s %s", reader->name,
@@ -129,8 +133,9 @@ void reader_cancel(struct sim *sim, struct reader *reader)
 
 	engine_cancel(&host->engine, &reader->waiter);
 	host_leave(before);
-	leave_line(reader);
-	ledger_left(sim, reader);
+	reader_leave_line(reader);
+	if (!reader->waiter.slot)
+		ledger_left(sim, reader);
 	if (!sim->ending)
 		sim_print(sim, host, "cancelled %s", reader->name);
 	reader_free(reader);
@@ -139,8 +144,9 @@ void reader_cancel(struct sim *sim, struct reader *reader)
 
 void reader_vanish(struct sim *sim, struct reader *reader)
 {
-	leave_line(reader);
-	ledger_left(sim, reader);
+	reader_leave_line(reader);
+	if (!reader->waiter.slot)
+		ledger_left(sim, reader);
 	reader_free(reader);
 }
 

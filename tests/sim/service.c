@@ -6,6 +6,10 @@
  * throttled, taking nothing, if not. Every grant of a limiter, its children and its partitions calls
  * the service behind it with the tokens granted.
  *
+ * Those who hold a slot while they work call it once, and hold the slot until the answer is there:
+ * after `latency`, up to `jitter` percent more or less, and from `knee` requests in flight on longer in
+ * proportion. What it throttles it answers 50 times as soon, and the slots are told.
+ *
  * `retry PATH N naive|gated [take T]` pushes N records of T units (default 1) through the service:
  *
  *	naive	the limiter is not asked. Once a second, beginning now, all that is left is sent.
@@ -27,6 +31,7 @@
 #include <stdlib.h>
 
 const char NO_SERVICE[] = "there is no service behind it";
+enum { REFUSED_SOONER = 50 };
 
 struct service {
 	struct fraction flow;
@@ -34,6 +39,10 @@ struct service {
 	u128 most;
 	uint64_t at_ns;
 	uint64_t latency_ns;
+	uint64_t knee; /* requests in flight that are not in one another's way; 0: any number */
+	uint64_t jitter_percent;
+	uint64_t in_flight; /* of those who hold slots */
+	uint64_t random;
 	uint64_t ok;
 	uint64_t throttled;
 	uint64_t tallied_ns; /* the last tally, and what it was then */
@@ -82,6 +91,9 @@ void service_set(struct sim *sim, struct place *place, const struct command *com
 	service->latency_ns = command->span_ns;
 	if (!known)
 		service->tallied_ns = sim->now_ns;
+	service->knee = command->knee;
+	service->jitter_percent = command->jitter_percent;
+	service->random = UINT64_C(88172645463325252);
 }
 
 bool service_call(struct service *service, uint64_t tokens, uint64_t now_ns)
@@ -99,6 +111,34 @@ bool service_call(struct service *service, uint64_t tokens, uint64_t now_ns)
 	service->units -= wanted;
 	service->ok++;
 	return true;
+}
+
+/* xorshift64*: Marsaglia (2003), Vigna (2016). From -1 to 1. */
+static double draw(struct service *service)
+{
+	service->random ^= service->random >> 12;
+	service->random ^= service->random << 25;
+	service->random ^= service->random >> 27;
+	return (double)(service->random * UINT64_C(2685821657736338717) >> 11) / 0x1p52 - 1;
+}
+
+uint64_t service_work(struct service *service, uint64_t now_ns, bool *ok)
+{
+	double spread = 1 + (double)service->jitter_percent / 100 * draw(service);
+	double latency_ns = (double)service->latency_ns * spread;
+
+	service->in_flight++;
+	*ok = service_call(service, 1, now_ns);
+	if (!*ok)
+		latency_ns /= REFUSED_SOONER;
+	else if (service->knee && service->in_flight > service->knee)
+		latency_ns *= (double)service->in_flight / (double)service->knee;
+	return (uint64_t)latency_ns;
+}
+
+void service_leave(struct service *service)
+{
+	service->in_flight--;
 }
 
 void service_print(const struct service *service, const char *path)

@@ -219,6 +219,10 @@ static void send_readers_away(struct sim *sim)
 {
 	sim->ending = true;
 	sim->quiet = true;
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		if (sim->hosts[i].state != HOST_DOWN)
+			engine_stop(&sim->hosts[i].engine);
+	}
 	while (sim->pending.root) {
 		struct occurrence *occurrence = (struct occurrence *)sim->pending.root;
 
@@ -234,10 +238,9 @@ static void send_readers_away(struct sim *sim)
 			host->postponed->dropped(host->postponed);
 			host->postponed = next;
 		}
-		if (sim->fleet && host->state != HOST_DOWN)
-			engine_stop(&host->engine);
 		while (host->readers && !sim->failed)
 			reader_cancel(sim, host->readers);
+		slots_close_all(host);
 	}
 }
 

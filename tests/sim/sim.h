@@ -55,6 +55,11 @@ struct place {
 	struct reader_check *oldest;   /* of a top: the oldest reader in it */
 	const struct place *oldest_at; /* and where it waits */
 
+	/* Slots that may be open: now, and over time since `slots` was last asked. */
+	uint32_t slots;
+	double slots_sum;
+	uint64_t slots_ns, slots_since_ns;
+
 	/* In a fleet. */
 	uint32_t usable;  /* partitions, after the last step */
 	bool exempt;	  /* degraded to something that I2 is not for */
@@ -167,6 +172,8 @@ void reader_free(struct reader *reader);
 void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_t within_ns);
 void reader_try(struct sim *sim, struct reader *reader);
 void reader_done(struct sim *sim, struct reader *reader, int err);
+void reader_line_up(struct reader *reader);
+void reader_leave_line(struct reader *reader);
 void reader_cancel(struct sim *sim, struct reader *reader);
 /* It goes with the process that it asked. */
 void reader_vanish(struct sim *sim, struct reader *reader);
@@ -192,6 +199,19 @@ void writing_vanish(struct host *host);
 /* act_fleet.c: commands that concern hosts, links and the coordinator. */
 void act_fleet(struct sim *sim, const struct command *command);
 
+/* slot.c */
+void slot_open(struct sim *sim, struct place *place, const char *name);
+void slot_close(struct sim *sim, const char *name);
+void slot_worker(struct sim *sim, struct place *place, char *name, const struct command *command);
+/* One who waited for a slot, or did not have to. */
+void slot_done(struct sim *sim, struct reader *reader, int err);
+/* All who hold one close it; or go with their host. */
+void slots_close_all(struct host *host);
+void slots_vanish(struct host *host);
+void slots_check(struct host *host);
+/* `slots PATH`: the mean number since it was last asked. */
+void slots_print(struct sim *sim, struct place *place, const struct command *command);
+
 /* load.c */
 void load_start(struct sim *sim, struct place *place, const struct command *command);
 void workers_start(struct sim *sim, struct place *place, const struct command *command);
@@ -210,6 +230,9 @@ bool service_call(struct service *service, uint64_t tokens, uint64_t now_ns);
 uint64_t service_latency_ns(const struct service *service);
 /* What it answered since the last tally. */
 void service_tally(struct sim *sim, struct place *place, const struct command *command);
+/* A call by one who holds a slot: how long the answer takes. service_leave() when it is there. */
+uint64_t service_work(struct service *service, uint64_t now_ns, bool *ok);
+void service_leave(struct service *service);
 void service_print(const struct service *service, const char *path);
 void retry_start(struct sim *sim, struct place *place, const struct command *command);
 void retry_print(const struct sim *sim);

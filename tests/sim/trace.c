@@ -128,6 +128,7 @@ static int parse_write(struct line *line)
 	case FILE_TAKE:
 	case FILE_ETA:
 	case FILE_STAT:
+	case FILE_SLOT:
 	case FILE_HELD:
 	case FILE_PARTITION_TOKEN:
 	case FILE_PARTITION_RATE:
@@ -154,11 +155,24 @@ static int parse_read(struct line *line)
 
 	if (read_file(line))
 		return -1;
-	if (line->command->file.kind == FILE_CHARGE || line->command->file.kind == FILE_FEEDBACK)
+	if (line->command->file.kind == FILE_CHARGE || line->command->file.kind == FILE_FEEDBACK ||
+	    line->command->file.kind == FILE_SLOT)
 		return line_refuse(line, "that file cannot be read");
 	as = line_word(line);
 	if (!as || strcmp(as, "as") != 0)
 		return line_refuse(line, "read PATH/FILE as NAME");
+	return parse_name(line);
+}
+
+static int parse_open(struct line *line)
+{
+	char *as;
+
+	if (read_file(line))
+		return -1;
+	as = line_word(line);
+	if (line->command->file.kind != FILE_SLOT || !as || strcmp(as, "as") != 0)
+		return line_refuse(line, "open PATH/slot as NAME");
 	return parse_name(line);
 }
 
@@ -169,6 +183,7 @@ static bool is_made_name(const char *name)
 	       strspn(name + 1, "0123456789") == strlen(name + 1);
 }
 
+/* Also of `close`: of workers nobody else closes what they hold. */
 static int parse_cancel(struct line *line)
 {
 	const char *name;
@@ -179,13 +194,16 @@ static int parse_cancel(struct line *line)
 	if (is_made_name(name))
 		return 0;
 	for (const struct command *c = line->trace->first; c; c = c->next) {
-		if (c->kind == COMMAND_READ && !strcmp(c->text, name))
+		if ((c->kind == COMMAND_READ || c->kind == COMMAND_OPEN) && !strcmp(c->text, name))
 			return 0;
 	}
 	return line_refuse(line, "nobody is called '%.100s'", name);
 }
 
-/* [take N] [until TIME] [work D] [burst N] [latency D]: those in @allowed, in any order. */
+/*
+ * [take N] [until TIME] [work D] [slot] [burst N] [latency D] [knee N] [jitter PERCENT]: those in
+ * @allowed, in any order.
+ */
 static int read_options(struct line *line, const char *allowed)
 {
 	struct command *command = line->command;
@@ -199,6 +217,12 @@ static int read_options(struct line *line, const char *allowed)
 			return line_refuse(line, "'%.100s' is not understood here", word);
 		if (!strcmp(word, "take") || !strcmp(word, "burst"))
 			err = line_tokens(line, line_word(line), &command->tokens);
+		else if (!strcmp(word, "knee"))
+			err = line_tokens(line, line_word(line), &command->knee);
+		else if (!strcmp(word, "jitter"))
+			err = line_tokens(line, line_word(line), &command->jitter_percent);
+		else if (!strcmp(word, "slot"))
+			err = 0, command->slot = true;
 		else if (!strcmp(word, "until"))
 			err = line_duration(line, line_word(line), &command->until_ns);
 		else
@@ -230,14 +254,14 @@ static int parse_workers(struct line *line)
 {
 	if (read_path(line) || read_count(line, 100000))
 		return -1;
-	return read_options(line, " work until ");
+	return read_options(line, " slot work until ");
 }
 
 static int parse_service(struct line *line)
 {
 	if (read_path(line) || read_rate(line))
 		return -1;
-	return read_options(line, " burst latency ");
+	return read_options(line, " burst latency knee jitter ");
 }
 
 static int parse_retry(struct line *line)
@@ -271,7 +295,8 @@ static const struct {
 	{"cancel", COMMAND_CANCEL, parse_cancel},    {"load", COMMAND_LOAD, parse_load},
 	{"workers", COMMAND_WORKERS, parse_workers}, {"service", COMMAND_SERVICE, parse_service},
 	{"retry", COMMAND_RETRY, parse_retry},	     {"tally", COMMAND_TALLY, parse_path},
-	{"end", COMMAND_END, parse_nothing},
+	{"open", COMMAND_OPEN, parse_open},	     {"close", COMMAND_CLOSE, parse_cancel},
+	{"slots", COMMAND_SLOTS, parse_path},	     {"end", COMMAND_END, parse_nothing},
 };
 
 enum { COMMAND_COUNT = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };

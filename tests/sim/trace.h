@@ -22,6 +22,7 @@ enum file_kind {
 	FILE_TAKE,
 	FILE_ETA,
 	FILE_STAT,
+	FILE_SLOT,
 	FILE_CHARGE,
 	FILE_FEEDBACK,
 	FILE_CONFIG,
@@ -44,6 +45,9 @@ enum command_kind {
 	COMMAND_RMDIR,
 	COMMAND_WRITE,
 	COMMAND_READ,
+	COMMAND_OPEN,
+	COMMAND_CLOSE,
+	COMMAND_SLOTS,
 	COMMAND_CANCEL,
 	COMMAND_LOAD,
 	COMMAND_WORKERS,
@@ -89,7 +93,10 @@ struct command {
 	uint64_t count;	  /* workers, retry: how many */
 	uint64_t tokens; /* load, retry: each takes; service: its burst, 0 for one second's worth */
 	uint64_t until_ns;
-	uint64_t span_ns; /* workers: work; service: latency */
+	uint64_t span_ns;	 /* workers: work; service: latency */
+	uint64_t knee;		 /* service: 0 for none */
+	uint64_t jitter_percent; /* service */
+	bool slot;		 /* workers: they hold a slot while they work */
 	bool gated;
 	bool answers;		       /* cut */
 	int32_t ppm;		       /* drift */

@@ -1,0 +1,59 @@
+/* slot - what opening and reading `slot` do, see handle.h. */
+#include "fs/handle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+/* Puts an opener in the queue. -EINPROGRESS, 0: it has the slot already, or why not. Under the lock. */
+static int wait_for_slot(struct daemon *daemon, struct handle *handle, fuse_req_t request)
+{
+	const struct fuse_ctx *caller = fuse_req_ctx(request);
+	struct reader *opener = malloc(sizeof(*opener));
+	int err;
+
+	if (!opener)
+		return -ENOMEM;
+	*opener = (struct reader){
+		.handle = handle,
+		.uid = caller->uid,
+		.pid = (uint32_t)caller->pid,
+		.waiter = {.limiter = handle->limiter, .slot = &handle->slot},
+	};
+	pending_insert(&daemon->pending, &opener->pending, request, PENDING_OPENER);
+	err = engine_slot_open(&daemon->engine, &opener->waiter, received.at_ns);
+	if (err != -EINPROGRESS) {
+		pending_remove(&daemon->pending, &opener->pending);
+		free(opener);
+	}
+	return err;
+}
+
+void open_slot(struct daemon *daemon, struct handle *handle, fuse_req_t request, int flags)
+{
+	int err;
+
+	daemon_lock(daemon);
+	if (daemon->stopping)
+		err = -ESHUTDOWN;
+	else if (flags & O_NONBLOCK)
+		err = engine_slot_try(&daemon->engine, handle->limiter, &handle->slot,
+				      received.at_ns);
+	else
+		err = wait_for_slot(daemon, handle, request);
+	if (err && err != -EINPROGRESS)
+		handle_close(daemon, handle);
+	daemon_unlock(daemon);
+	if (!err)
+		answer_open(daemon, handle, request);
+	else if (err != -EINPROGRESS)
+		fuse_reply_err(request, -err);
+}
+
+/* A slot is held by being open: reading takes nothing. */
+void read_slot(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	(void)daemon;
+	(void)handle;
+	reply_tokens(read->request, 1, (uint64_t)read->offset, read->size);
+}
