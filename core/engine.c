@@ -20,17 +20,19 @@ int engine_init(struct engine *engine, struct source *source, const struct owner
 	return 0;
 }
 
-static void remove_all_partitions(struct schedule *schedule, struct limiter *limiter)
+static void remove_all_below(struct schedule *schedule, struct limiter *limiter)
 {
 	partition_remove(schedule, limiter, 0);
+	keys_remove(schedule, limiter);
 	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
-		remove_all_partitions(schedule, l);
+		remove_all_below(schedule, l);
 }
 
 void engine_free(struct engine *engine)
 {
 	assert(!engine->waiting && !engine->line);
-	remove_all_partitions(&engine->schedule, engine->tree.root);
+	remove_all_below(&engine->schedule, engine->tree.root);
+	keys_free(&engine->schedule);
 	tree_free(&engine->tree);
 }
 
@@ -51,7 +53,10 @@ static uint64_t next_due_ns(const struct engine *engine)
 uint64_t engine_next_ns(const struct engine *engine)
 {
 	uint64_t next_ns = next_due_ns(engine), source_ns = NEVER_NS;
+	const struct heap_node *forget = engine->schedule.forgets.root;
 
+	if (forget && forget->key < next_ns)
+		next_ns = forget->key;
 	if (engine->source->next_ns)
 		source_ns = engine->source->next_ns(engine->source);
 	return source_ns < next_ns ? source_ns : next_ns;
@@ -93,6 +98,7 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 	}
 	if (now_ns > schedule->now_ns)
 		schedule->now_ns = now_ns;
+	keys_run(schedule);
 	if (engine->source->after)
 		engine->source->after(engine->source, schedule->now_ns);
 }
@@ -239,6 +245,15 @@ void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now
 {
 	engine_run(engine, now_ns);
 	(void)limiter_when(&engine->schedule, limiter, 0);
+}
+
+int engine_key(struct engine *engine, struct limiter *limiter, const char *name, uint64_t now_ns,
+	       struct key **key)
+{
+	engine_run(engine, now_ns);
+	if (limiter->removed)
+		return -ENODEV;
+	return keys_get(&engine->schedule, limiter, name, key);
 }
 
 struct waiter *engine_done(struct engine *engine)

@@ -13,6 +13,9 @@
 const struct settings SETTINGS_DEFAULT = {
 	.burst = 1,
 	.lease_ns = 15 * NSEC_PER_SEC,
+	.key_rate = {UINT64_MAX, NSEC_PER_SEC, 0, 0}, /* max */
+	.key_burst = 1,
+	.keys_max = 1000000,
 };
 
 static const char *const MODE_NAMES[MODE_COUNT] = {
@@ -132,7 +135,7 @@ static void print_rate(const struct settings *settings, char text[SETTING_TEXT])
 	}
 }
 
-static int parse_burst(const char *text, struct settings *settings, char error[ERROR_TEXT])
+static int parse_burst_of(const char *text, uint64_t *result, char error[ERROR_TEXT])
 {
 	uint64_t burst;
 	int err = tokens_parse(text, &burst);
@@ -141,8 +144,13 @@ static int parse_burst(const char *text, struct settings *settings, char error[E
 		return setting_refuse(err, error, text, "not a burst: a whole number such as 20");
 	if (err || !burst)
 		return setting_refuse(-ERANGE, error, text, "out of bounds: a burst is 1 to 1e13");
-	settings->burst = burst;
+	*result = burst;
 	return 0;
+}
+
+static int parse_burst(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	return parse_burst_of(text, &settings->burst, error);
 }
 
 static void print_burst(const struct settings *settings, char text[SETTING_TEXT])
@@ -320,6 +328,48 @@ static void print_degraded(const struct settings *settings, char text[SETTING_TE
 		snprintf(text, SETTING_TEXT, "share:%u", settings->degraded);
 }
 
+static int parse_key_rate(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	int err = rate_parse(text, &settings->key_rate);
+
+	if (!err)
+		return 0;
+	return setting_refuse(err, error, text, err == -ERANGE ? RATE_BOUNDS : RATE_GRAMMAR);
+}
+
+static void print_key_rate(const struct settings *settings, char text[SETTING_TEXT])
+{
+	rate_print(&settings->key_rate, text);
+}
+
+static int parse_key_burst(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	return parse_burst_of(text, &settings->key_burst, error);
+}
+
+static void print_key_burst(const struct settings *settings, char text[SETTING_TEXT])
+{
+	count_print(settings->key_burst, text);
+}
+
+static int parse_keys_max(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	uint64_t count;
+	int err = count_parse(text, &count);
+
+	if (err == -EINVAL)
+		return setting_refuse(err, error, text, "not a count: a whole number");
+	if (err || count < 1 || count > KEYS_MAX_MOST)
+		return setting_refuse(-ERANGE, error, text, "out of bounds: 1 to 10000000");
+	settings->keys_max = (uint32_t)count;
+	return 0;
+}
+
+static void print_keys_max(const struct settings *settings, char text[SETTING_TEXT])
+{
+	count_print(settings->keys_max, text);
+}
+
 /* The table: one row per setting. */
 static const struct {
 	const char *name;
@@ -334,6 +384,9 @@ static const struct {
 	[SETTING_PARTITIONS_LEASE] = {"partitions.lease", parse_lease, print_lease},
 	[SETTING_PARTITIONS_RESERVE] = {"partitions.reserve", parse_reserve, print_reserve},
 	[SETTING_DEGRADED] = {"degraded", parse_degraded, print_degraded},
+	[SETTING_KEY_RATE] = {"key_rate", parse_key_rate, print_key_rate},
+	[SETTING_KEY_BURST] = {"key_burst", parse_key_burst, print_key_burst},
+	[SETTING_KEYS_MAX] = {"keys_max", parse_keys_max, print_keys_max},
 };
 
 const char *setting_name(enum setting_id id)

@@ -14,9 +14,10 @@
 #include <stdint.h>
 
 enum {
-	LIMITS_MAX = 8,	       /* limits in one `rate` */
-	PARTITIONS_MAX = 4096, /* partitions.count */
-	PARTITIONS_AUTO = 20,  /* most that partitions.count=auto makes */
+	LIMITS_MAX = 8,		  /* limits in one `rate` */
+	PARTITIONS_MAX = 4096,	  /* partitions.count */
+	KEYS_MAX_MOST = 10000000, /* keys_max */
+	PARTITIONS_AUTO = 20,	  /* most that partitions.count=auto makes */
 	RESERVE_HOSTS_MAX = 4096,
 	SETTING_TEXT = LIMITS_MAX * 2 * QUANTITY_TEXT, /* room for one setting's text */
 	CONFIG_TEXT = 65536,			       /* longest `config` that is read */
@@ -41,6 +42,9 @@ struct settings {
 	struct rate reserve_rate;
 	uint32_t reserve_hosts; /* 0 is none */
 	enum limiter_mode mode;
+	struct rate key_rate; /* of each key */
+	uint64_t key_burst;
+	uint32_t keys_max;
 	uint32_t degraded; /* DEGRADED_BLOCK, DEGRADED_OPEN, or N: the rate divided by N */
 };
 
@@ -57,6 +61,9 @@ enum setting_id {
 	SETTING_PARTITIONS_LEASE,
 	SETTING_PARTITIONS_RESERVE,
 	SETTING_DEGRADED,
+	SETTING_KEY_RATE,
+	SETTING_KEY_BURST,
+	SETTING_KEYS_MAX,
 	SETTING_COUNT
 };
 

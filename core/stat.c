@@ -1,6 +1,7 @@
 /* stat - the counters and gauges of a limiter, see stat.h. */
 #include "stat.h"
 #include "holding.h"
+#include "keys.h"
 #include "limiter.h"
 #include "partition.h"
 
@@ -51,7 +52,12 @@ static double effective_rate_of(const struct limiter *limiter)
 
 static double waiting_of(const struct limiter *limiter)
 {
-	return limiter->queue.length + partition_waiting(limiter);
+	return limiter->queue.length + partition_waiting(limiter) + keys_waiting(limiter);
+}
+
+static double keys_of(const struct limiter *limiter)
+{
+	return keys_count(limiter);
 }
 
 static double partitions_of(const struct limiter *limiter)
@@ -82,8 +88,20 @@ static const struct {
 	{"rate", "Tokens a second that are set", -1, rate_of},
 	{"effective_rate", "Tokens a second that are in force", -1, effective_rate_of},
 	{"tokens", "Tokens in the bucket, negative in debt", -1, limiter_tokens},
+	{"keys", "Keys that are remembered", -1, keys_of},
 	{"partitions_held", "Partitions that this host holds", -1, partitions_of},
 };
+
+/* Whether row @index is shown of a key: what it keeps while it is idle, and its bucket. */
+static bool is_of_key(size_t index)
+{
+	int counter = STATS[index].counter;
+	double (*gauge)(const struct limiter *limiter) = STATS[index].gauge;
+
+	return counter == COUNTER_GRANTED || counter == COUNTER_SERVED ||
+	       counter == COUNTER_REFUSED || gauge == waiting_of || gauge == rate_of ||
+	       gauge == effective_rate_of || gauge == limiter_tokens;
+}
 
 size_t stat_count(void)
 {
@@ -114,6 +132,8 @@ size_t stat_print(const struct limiter *limiter, char text[STAT_TEXT])
 		char *at = text + used;
 		size_t room = STAT_TEXT - used;
 
+		if (limiter->is_key && !is_of_key(i))
+			continue;
 		if (entry.is_whole)
 			used += (size_t)snprintf(at, room, "%s %llu\n", entry.name,
 						 (unsigned long long)entry.count);

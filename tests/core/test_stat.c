@@ -8,9 +8,9 @@
 
 /* In the order of the file: counters first. */
 static const char *const NAMES[] = {
-	"granted",	  "served",  "refused",		"cancelled", "delayed_seconds",
-	"shadowed",	  "charged", "returned",	"waiting",   "rate",
-	"effective_rate", "tokens",  "partitions_held",
+	"granted",	  "served",  "refused",	 "cancelled",	    "delayed_seconds",
+	"shadowed",	  "charged", "returned", "waiting",	    "rate",
+	"effective_rate", "tokens",  "keys",	 "partitions_held",
 };
 
 enum { COUNTERS = 8 };
@@ -84,6 +84,7 @@ static void test_a_new_limiter_has_these_numbers_in_this_order(void **state)
 				  "rate max\n"
 				  "effective_rate max\n"
 				  "tokens max\n"
+				  "keys 0\n"
 				  "partitions_held 20\n");
 	stage_close(&stage);
 }
