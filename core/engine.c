@@ -118,6 +118,15 @@ static uint64_t patient_until_ns(const struct engine *engine, const struct limit
 	return expiry_ns < patient_ns && may_come(engine, limiter) ? patient_ns : expiry_ns;
 }
 
+/* Whether what is asked for of @limiter, or of a key of it, shows for the first time that it is used. */
+static bool is_news(const struct limiter *limiter)
+{
+	const struct holding *holding = limiter->is_key ? limiter->parent->holding
+							: limiter->holding;
+
+	return holding && !holding->active;
+}
+
 int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns)
 {
 	struct schedule *schedule = &engine->schedule;
@@ -142,7 +151,7 @@ int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns,
 		expiry_ns = patient_until_ns(engine, limiter, expiry_ns);
 	}
 	if (limiter_ask(schedule, waiter, expiry_ns)) {
-		if (limiter->holding && !limiter->holding->active)
+		if (is_news(limiter))
 			rouse(engine, limiter);
 		return 0;
 	}
@@ -158,7 +167,7 @@ int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens,
 		return -ENODEV;
 	if (!limiter_try(&engine->schedule, limiter, tokens))
 		return -EAGAIN;
-	if (limiter->holding && !limiter->holding->active)
+	if (is_news(limiter))
 		rouse(engine, limiter);
 	return 0;
 }

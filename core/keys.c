@@ -295,6 +295,8 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 	struct bucket bucket;
 	bool limited;
 
+	if (limiter->partition)
+		return;
 	/* Where keys do not begin full it counts from when they did not. */
 	if (!keys && !full && !rate_is_unlimited(&limiter->key_rate))
 		keys = begin(schedule, limiter, false);

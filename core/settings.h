@@ -109,6 +109,9 @@ int settings_parse(const char *text, struct settings *settings, char error[ERROR
 /* Every setting as `name=value` lines, each ended by a newline; returns the length. */
 size_t settings_print(const struct settings *settings, char *text, size_t size);
 
+/* Whether there is a limit of any kind, on the whole or on each key. */
+bool settings_limit(const struct settings *settings);
+
 /* How many partitions there are: what is set, or what `auto` comes to. */
 uint32_t settings_partition_count(const struct settings *settings);
 
