@@ -84,7 +84,7 @@ static int prepare_make(struct engine *engine, struct change *change)
 static int prepare_remove(struct change *change)
 {
 	uint32_t waiting = change->limiter->queue.length + partition_waiting(change->limiter) +
-			   slots_waiting(change->limiter);
+			   slots_waiting(change->limiter) + keys_waiting(change->limiter);
 
 	if (change->limiter->first_child)
 		return refuse(change, -EBUSY, "'%s' has limiters below it", change->limiter->name);
@@ -379,6 +379,7 @@ int engine_renamed(struct engine *engine, struct limiter *limiter, const char *n
 void engine_removed(struct engine *engine, struct limiter *limiter)
 {
 	partition_remove(&engine->schedule, limiter, 0);
+	keys_remove(&engine->schedule, limiter);
 	limiter_evict(&engine->schedule, limiter);
 	tree_remove(&engine->tree, limiter);
 }

@@ -108,6 +108,8 @@ static bool is_saving(const struct fleet *fleet, const struct holding *holding)
 
 	if (!fleet->right || !holding->usable || holding->claimant_count)
 		return false;
+	if (keys_count(limiter))
+		return true;
 	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
 		struct bucket *bucket = &limiter->buckets[i];
 

@@ -142,6 +142,9 @@ static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 		return 0;
 	if (fleet->alone)
 		return holding_count(holding);
+	/* How much its keys need is not to be told from their sum: as much as others get. */
+	if (!holding->settings.limit_count)
+		return fair_share(fleet, holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
 	/* Nobody who waits for one token needs more than one partition, however slow. */
 	if (!holding->usable && wanted > bounded(limiter->wanted))

@@ -20,17 +20,19 @@ int engine_init(struct engine *engine, struct source *source, const struct owner
 	return 0;
 }
 
-static void remove_all_partitions(struct schedule *schedule, struct limiter *limiter)
+static void remove_all_below(struct schedule *schedule, struct limiter *limiter)
 {
 	partition_remove(schedule, limiter, 0);
+	keys_remove(schedule, limiter);
 	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
-		remove_all_partitions(schedule, l);
+		remove_all_below(schedule, l);
 }
 
 void engine_free(struct engine *engine)
 {
 	assert(!engine->waiting && !engine->line);
-	remove_all_partitions(&engine->schedule, engine->tree.root);
+	remove_all_below(&engine->schedule, engine->tree.root);
+	keys_free(&engine->schedule);
 	tree_free(&engine->tree);
 }
 
@@ -51,7 +53,10 @@ static uint64_t next_due_ns(const struct engine *engine)
 uint64_t engine_next_ns(const struct engine *engine)
 {
 	uint64_t next_ns = next_due_ns(engine), source_ns = NEVER_NS;
+	const struct heap_node *forget = engine->schedule.forgets.root;
 
+	if (forget && forget->key < next_ns)
+		next_ns = forget->key;
 	if (engine->source->next_ns)
 		source_ns = engine->source->next_ns(engine->source);
 	return source_ns < next_ns ? source_ns : next_ns;
@@ -93,6 +98,7 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 	}
 	if (now_ns > schedule->now_ns)
 		schedule->now_ns = now_ns;
+	keys_run(schedule);
 	if (engine->source->after)
 		engine->source->after(engine->source, schedule->now_ns);
 }
@@ -110,6 +116,15 @@ static uint64_t patient_until_ns(const struct engine *engine, const struct limit
 	uint64_t patient_ns = engine->schedule.now_ns + ENGINE_PATIENCE_NS;
 
 	return expiry_ns < patient_ns && may_come(engine, limiter) ? patient_ns : expiry_ns;
+}
+
+/* Whether what is asked for of @limiter, or of a key of it, shows for the first time that it is used. */
+static bool is_news(const struct limiter *limiter)
+{
+	const struct holding *holding = limiter->is_key ? limiter->parent->holding
+							: limiter->holding;
+
+	return holding && !holding->active;
 }
 
 int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns)
@@ -136,7 +151,7 @@ int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns,
 		expiry_ns = patient_until_ns(engine, limiter, expiry_ns);
 	}
 	if (limiter_ask(schedule, waiter, expiry_ns)) {
-		if (limiter->holding && !limiter->holding->active)
+		if (is_news(limiter))
 			rouse(engine, limiter);
 		return 0;
 	}
@@ -152,7 +167,7 @@ int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens,
 		return -ENODEV;
 	if (!limiter_try(&engine->schedule, limiter, tokens))
 		return -EAGAIN;
-	if (limiter->holding && !limiter->holding->active)
+	if (is_news(limiter))
 		rouse(engine, limiter);
 	return 0;
 }
@@ -289,6 +304,15 @@ void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now
 {
 	engine_run(engine, now_ns);
 	(void)limiter_when(&engine->schedule, limiter, 0);
+}
+
+int engine_key(struct engine *engine, struct limiter *limiter, const char *name, uint64_t now_ns,
+	       struct key **key)
+{
+	engine_run(engine, now_ns);
+	if (limiter->removed)
+		return -ENODEV;
+	return keys_get(&engine->schedule, limiter, name, key);
 }
 
 struct waiter *engine_done(struct engine *engine)

@@ -15,6 +15,8 @@
 #ifndef RATEFS_CORE_ENGINE_H
 #define RATEFS_CORE_ENGINE_H
 
+#include "keys.h"
+#include "limiter.h"
 #include "slots.h"
 #include "source.h"
 #include "tree.h"
@@ -206,6 +208,14 @@ void engine_removed(struct engine *engine, struct limiter *limiter);
 int engine_restore(struct engine *engine, struct limiter *parent, const char *name,
 		   const struct settings *settings, const struct owner *owner,
 		   const struct level *levels, uint32_t level_count, struct limiter **restored);
+
+/*
+ * The key called @name (1 to 255 bytes) of @limiter, see keys.h, made if there is none. 0, -ENOMEM,
+ * -ENODEV, or -ENOSPC: there are keys_max, all in use. It is there until the next step, or as long as it
+ * is open.
+ */
+int engine_key(struct engine *engine, struct limiter *limiter, const char *name, uint64_t now_ns,
+	       struct key **key);
 
 /* What has come of the steps so far, one by one; NULL when there is no more. */
 struct waiter *engine_done(struct engine *engine);

@@ -52,7 +52,7 @@ bool holding_needs_leases(const struct holding *holding)
 {
 	const struct settings *settings = &holding->settings;
 
-	return settings->limit_count &&
+	return settings_limit(settings) &&
 	       (settings->mode == MODE_ENFORCE || settings->mode == MODE_SHADOW);
 }
 
@@ -78,6 +78,10 @@ static void restrict_limits(const struct holding *holding, uint32_t partitions,
 		if (rate_compare(&old.limits[i].rate, &share->limits[i].rate) < 0)
 			share->limits[i].rate = old.limits[i].rate;
 	}
+	if (rate_compare(&old.key_rate, &share->key_rate) < 0)
+		share->key_rate = old.key_rate;
+	if (old.key_burst < share->key_burst)
+		share->key_burst = old.key_burst;
 }
 
 bool holding_has_reserve(const struct holding *holding)

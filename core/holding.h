@@ -4,7 +4,11 @@
  * A host has one bucket for all that it holds of a limiter: the summed rate, and room for its share
  * of the burst, at least one token. Over the fleet the burst is therefore max(burst, count).
  *
- * Without limits (rate `max`) and in the modes open and closed nothing is leased.
+ * Of each key's rate and burst it has the same share. What keys had does not go with a partition: a key
+ * begins empty where nothing was held before, and one token at most is left of it where nothing is held
+ * any more. So over the fleet a key gets at most key_rate * w + max(key_burst, count) + 1 for each host.
+ *
+ * Without limits (rate and key_rate `max`) and in the modes open and closed nothing is leased.
  */
 #ifndef RATEFS_CORE_HOLDING_H
 #define RATEFS_CORE_HOLDING_H

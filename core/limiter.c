@@ -1,6 +1,7 @@
 /* limiter - one rate limiter, see limiter.h. */
 #include "limiter.h"
 #include "holding.h"
+#include "keys.h"
 #include "learning.h"
 #include "slots.h"
 
@@ -35,6 +36,9 @@ void limiter_settings(const struct limiter *limiter, struct settings *settings)
 		.reserve_hosts = limiter->reserve_hosts,
 		.mode = (enum limiter_mode)limiter->mode,
 		.degraded = limiter->degraded,
+		.key_rate = limiter->key_rate,
+		.key_burst = limiter->key_burst,
+		.keys_max = limiter->keys_max,
 	};
 	if (limiter->learning) {
 		settings->adapt = limiter->learning->adapt;
@@ -513,9 +517,13 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 	limiter->burst = settings->burst;
 	limiter->interval_ns = settings->interval_ns;
 	limiter->lease_ns = settings->lease_ns;
+	limiter->key_rate = settings->key_rate;
+	limiter->key_burst = settings->key_burst;
+	limiter->keys_max = settings->keys_max;
 	if (old != buckets)
 		free(old);
 	learning_configure(schedule, limiter, settings);
+	keys_follow(schedule, limiter, full);
 	limiter_settle(schedule, limiter);
 	wake_watchers(schedule, limiter);
 	slots_configure(schedule, limiter, &settings->slots);

@@ -22,6 +22,7 @@
 
 #include "bucket.h"
 #include "feedback.h"
+#include "chain.h"
 #include "heap.h"
 #include "queue.h"
 #include "settings.h"
@@ -44,6 +45,10 @@ struct schedule {
 	struct queue done;     /* waiters that were granted or refused, for the caller to collect */
 	bool stopped;	       /* nobody is granted any more */
 	struct watcher *fired; /* watchers whose time has come */
+	struct heap forgets;   /* keys of limiters, by when some of them can be forgotten */
+	struct chains keys_by_id;
+	uint64_t last_key;
+	uint64_t key_seed[2];
 };
 
 struct limiter {
@@ -64,6 +69,7 @@ struct limiter {
 	uint16_t access; /* permission bits of the directory */
 	bool removed;
 	bool holds_parent; /* removed, but not gone */
+	bool is_key;	   /* of the parent, see keys.h: it is freed there */
 
 	/* Settings; the limits are in the buckets. */
 	uint8_t mode;	      /* enum limiter_mode */
@@ -76,10 +82,15 @@ struct limiter {
 	uint64_t interval_ns;
 	uint64_t lease_ns;
 	struct rate reserve_rate;
+	struct rate key_rate;
+	uint64_t key_burst;
+	uint32_t keys_max;
 	struct bucket *buckets;	   /* owned */
 	struct holding *holding;   /* owned: what this host may use of it; NULL on one host alone */
 	struct learning *learning; /* owned: what feedback has taught; NULL: it never shall */
 	struct slots *slots;	   /* owned; NULL until there is something to say of slots */
+	struct keys *keys;	   /* owned; NULL until there is one */
+	struct key *key;	   /* borrowed: which one it is, if it is a key that is there */
 
 	/* Who waits. */
 	struct queue queue;

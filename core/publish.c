@@ -93,7 +93,7 @@ static bool is_below(const struct settings *a, const struct settings *b)
 		if (rate_compare(&x.limits[i].rate, &y.limits[i].rate) > 0)
 			return false;
 	}
-	return true;
+	return rate_compare(&x.key_rate, &y.key_rate) <= 0;
 }
 
 /* Whether there are no more partitions in @a than in @b, of either kind, and each is worth no more. */
@@ -112,7 +112,7 @@ static bool is_within(const struct settings *a, const struct settings *b)
  */
 static bool restricts(const struct settings *old, const struct settings *new)
 {
-	if (!old->limit_count || !new->limit_count ||
+	if (!settings_limit(old) || !settings_limit(new) ||
 	    (settings_partition_count(old) == settings_partition_count(new) &&
 	     setting_equal(SETTING_PARTITIONS_RESERVE, old, new)))
 		return false;

@@ -14,6 +14,9 @@
 const struct settings SETTINGS_DEFAULT = {
 	.burst = 1,
 	.lease_ns = 15 * NSEC_PER_SEC,
+	.key_rate = {UINT64_MAX, NSEC_PER_SEC, 0, 0}, /* max */
+	.key_burst = 1,
+	.keys_max = 1000000,
 };
 
 static const char *const MODE_NAMES[MODE_COUNT] = {
@@ -133,7 +136,7 @@ static void print_rate(const struct settings *settings, char text[SETTING_TEXT])
 	}
 }
 
-static int parse_burst(const char *text, struct settings *settings, char error[ERROR_TEXT])
+static int parse_burst_of(const char *text, uint64_t *result, char error[ERROR_TEXT])
 {
 	uint64_t burst;
 	int err = tokens_parse(text, &burst);
@@ -142,8 +145,13 @@ static int parse_burst(const char *text, struct settings *settings, char error[E
 		return setting_refuse(err, error, text, "not a burst: a whole number such as 20");
 	if (err || !burst)
 		return setting_refuse(-ERANGE, error, text, "out of bounds: a burst is 1 to 1e13");
-	settings->burst = burst;
+	*result = burst;
 	return 0;
+}
+
+static int parse_burst(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	return parse_burst_of(text, &settings->burst, error);
 }
 
 static void print_burst(const struct settings *settings, char text[SETTING_TEXT])
@@ -426,6 +434,48 @@ static void print_concurrency(const struct settings *settings, char text[SETTING
 	}
 }
 
+static int parse_key_rate(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	int err = rate_parse(text, &settings->key_rate);
+
+	if (!err)
+		return 0;
+	return setting_refuse(err, error, text, err == -ERANGE ? RATE_BOUNDS : RATE_GRAMMAR);
+}
+
+static void print_key_rate(const struct settings *settings, char text[SETTING_TEXT])
+{
+	rate_print(&settings->key_rate, text);
+}
+
+static int parse_key_burst(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	return parse_burst_of(text, &settings->key_burst, error);
+}
+
+static void print_key_burst(const struct settings *settings, char text[SETTING_TEXT])
+{
+	count_print(settings->key_burst, text);
+}
+
+static int parse_keys_max(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	uint64_t count;
+	int err = count_parse(text, &count);
+
+	if (err == -EINVAL)
+		return setting_refuse(err, error, text, "not a count: a whole number");
+	if (err || count < 1 || count > KEYS_MAX_MOST)
+		return setting_refuse(-ERANGE, error, text, "out of bounds: 1 to 10000000");
+	settings->keys_max = (uint32_t)count;
+	return 0;
+}
+
+static void print_keys_max(const struct settings *settings, char text[SETTING_TEXT])
+{
+	count_print(settings->keys_max, text);
+}
+
 /* The table: one row per setting. */
 static const struct {
 	const char *name;
@@ -443,6 +493,9 @@ static const struct {
 	[SETTING_ADAPT] = {"adapt", parse_adapt, print_adapt},
 	[SETTING_BACKOFF] = {"backoff", parse_backoff, print_backoff},
 	[SETTING_CONCURRENCY] = {"concurrency", parse_concurrency, print_concurrency},
+	[SETTING_KEY_RATE] = {"key_rate", parse_key_rate, print_key_rate},
+	[SETTING_KEY_BURST] = {"key_burst", parse_key_burst, print_key_burst},
+	[SETTING_KEYS_MAX] = {"keys_max", parse_keys_max, print_keys_max},
 };
 
 const char *setting_name(enum setting_id id)

@@ -123,6 +123,20 @@ size_t settings_print(const struct settings *settings, char *text, size_t size)
 	return used < size ? used : size - 1;
 }
 
+bool settings_limit(const struct settings *settings)
+{
+	return settings->limit_count || !rate_is_unlimited(&settings->key_rate);
+}
+
+/* As many as get a token of @rate each in @lease_ns, up to @most. */
+static u128 count_for(const struct rate *rate, uint64_t lease_ns, u128 most)
+{
+	struct fraction flow = rate_fraction(rate);
+	u128 tokens = (u128)flow.num * lease_ns / flow.den;
+
+	return tokens < most ? tokens : most;
+}
+
 /* The largest number up to 20 for which a partition gives at least one token per lease. */
 uint32_t settings_partition_count(const struct settings *settings)
 {
@@ -130,13 +144,11 @@ uint32_t settings_partition_count(const struct settings *settings)
 
 	if (settings->partitions)
 		return settings->partitions;
-	for (uint32_t i = 0; i < settings->limit_count; i++) {
-		struct fraction flow = rate_fraction(&settings->limits[i].rate);
-		u128 tokens = (u128)flow.num * settings->lease_ns / flow.den;
-
-		if (tokens < count)
-			count = tokens;
-	}
+	for (uint32_t i = 0; i < settings->limit_count; i++)
+		count = count_for(&settings->limits[i].rate, settings->lease_ns, count);
+	/* Without a rate of its own it is cut for its keys. */
+	if (!settings->limit_count && !rate_is_unlimited(&settings->key_rate))
+		count = count_for(&settings->key_rate, settings->lease_ns, count);
 	return count < 1 ? 1 : (uint32_t)count;
 }
 
@@ -170,6 +182,16 @@ static struct rate rate_of_host(const struct settings *settings, uint32_t i, uin
 			  (u128)a.den * b.den);
 }
 
+/* @partitions of @count shares of @rate, rounded down where that is no rate that can be written. */
+static struct rate rate_times(const struct rate *rate, uint32_t count, uint32_t partitions)
+{
+	struct fraction flow = rate_fraction(rate);
+
+	if (partitions == count)
+		return *rate;
+	return rate_below((u128)flow.num * partitions, (u128)flow.den * count);
+}
+
 static uint64_t burst_of_host(uint64_t burst, uint32_t count, uint32_t partitions)
 {
 	u128 share = (u128)burst * partitions / count;
@@ -184,6 +206,9 @@ void settings_of_host(const struct settings *settings, uint32_t partitions, bool
 
 	*share = *settings;
 	share->burst = burst_of_host(settings->burst, count, partitions);
+	share->key_burst = burst_of_host(settings->key_burst, count, partitions);
+	if (!rate_is_unlimited(&settings->key_rate))
+		share->key_rate = rate_times(&settings->key_rate, count, partitions);
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		struct limit *limit = &share->limits[i];
 
@@ -202,6 +227,9 @@ void settings_degrade(struct settings *settings)
 	if (hosts == DEGRADED_OPEN || hosts == DEGRADED_BLOCK)
 		return;
 	settings->burst = burst_of_host(settings->burst, hosts, 1);
+	settings->key_burst = burst_of_host(settings->key_burst, hosts, 1);
+	if (!rate_is_unlimited(&settings->key_rate))
+		settings->key_rate = rate_times(&settings->key_rate, hosts, 1);
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		struct limit *limit = &settings->limits[i];
 		struct fraction flow = rate_fraction(&limit->rate);
@@ -220,6 +248,7 @@ struct settings settings_of_partition(const struct settings *settings, uint32_t 
 	share.partitions = 1;
 	share.reserve_hosts = 0;
 	share.burst = settings->burst / count ? settings->burst / count : 1;
+	share.key_rate = rate_share(&settings->key_rate, count);
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		struct limit *limit = &share.limits[i];
 

@@ -16,9 +16,10 @@
 #include <stdint.h>
 
 enum {
-	LIMITS_MAX = 8,	       /* limits in one `rate` */
-	PARTITIONS_MAX = 4096, /* partitions.count */
-	PARTITIONS_AUTO = 20,  /* most that partitions.count=auto makes */
+	LIMITS_MAX = 8,		  /* limits in one `rate` */
+	PARTITIONS_MAX = 4096,	  /* partitions.count */
+	KEYS_MAX_MOST = 10000000, /* keys_max */
+	PARTITIONS_AUTO = 20,	  /* most that partitions.count=auto makes */
 	RESERVE_HOSTS_MAX = 4096,
 	SETTING_TEXT = LIMITS_MAX * 2 * QUANTITY_TEXT, /* room for one setting's text */
 	CONFIG_TEXT = 65536,			       /* longest `config` that is read */
@@ -56,6 +57,9 @@ struct settings {
 	uint32_t reserve_hosts; /* 0 is none */
 	enum limiter_mode mode;
 	struct slot_limit slots;
+	struct rate key_rate; /* of each key */
+	uint64_t key_burst;
+	uint32_t keys_max;
 	uint32_t degraded; /* DEGRADED_BLOCK, DEGRADED_OPEN, or N: the rate divided by N */
 	struct adapt adapt;
 	struct backoff backoff;
@@ -77,6 +81,9 @@ enum setting_id {
 	SETTING_ADAPT,
 	SETTING_BACKOFF,
 	SETTING_CONCURRENCY,
+	SETTING_KEY_RATE,
+	SETTING_KEY_BURST,
+	SETTING_KEYS_MAX,
 	SETTING_COUNT
 };
 
@@ -121,6 +128,9 @@ int settings_parse(const char *text, struct settings *settings, char error[ERROR
 
 /* Every setting as `name=value` lines, each ended by a newline; returns the length. */
 size_t settings_print(const struct settings *settings, char *text, size_t size);
+
+/* Whether there is a limit of any kind, on the whole or on each key. */
+bool settings_limit(const struct settings *settings);
 
 /* How many partitions there are: what is set, or what `auto` comes to. */
 uint32_t settings_partition_count(const struct settings *settings);

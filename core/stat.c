@@ -1,6 +1,7 @@
 /* stat - the counters and gauges of a limiter, see stat.h. */
 #include "stat.h"
 #include "holding.h"
+#include "keys.h"
 #include "learning.h"
 #include "limiter.h"
 #include "partition.h"
@@ -53,7 +54,13 @@ static double effective_rate_of(const struct limiter *limiter)
 
 static double waiting_of(const struct limiter *limiter)
 {
-	return limiter->queue.length + partition_waiting(limiter) + slots_waiting(limiter);
+	return limiter->queue.length + partition_waiting(limiter) + keys_waiting(limiter) +
+	       slots_waiting(limiter);
+}
+
+static double keys_of(const struct limiter *limiter)
+{
+	return keys_count(limiter);
 }
 
 static double partitions_of(const struct limiter *limiter)
@@ -113,10 +120,12 @@ static const struct {
 	uint64_t (*count)(const struct limiter *limiter);
 	double (*gauge)(const struct limiter *limiter);
 	bool is_time;
+	bool of_key; /* shown of a key: what it keeps while it is idle, and its bucket */
 } STATS[] = {
-	{"granted", "Tokens granted, those of children included", .counter = COUNTER_GRANTED},
-	{"served", "Reads answered with tokens", .counter = COUNTER_SERVED},
-	{"refused", "Reads refused with EAGAIN", .count = refused_of},
+	{"granted", "Tokens granted, those of children included", .counter = COUNTER_GRANTED,
+	 .of_key = true},
+	{"served", "Reads answered with tokens", .counter = COUNTER_SERVED, .of_key = true},
+	{"refused", "Reads refused with EAGAIN", .count = refused_of, .of_key = true},
 	{"cancelled", "Readers that gave up waiting", .counter = COUNTER_CANCELLED},
 	{"delayed_seconds", "Time that served readers waited", .counter = COUNTER_DELAYED,
 	 .is_time = true},
@@ -133,12 +142,15 @@ static const struct {
 	{"backoff_pauses", "Pauses of backoff", .count = pauses_of},
 	{"backoff_paused_seconds", "Time in pauses of backoff", .count = paused_of,
 	 .is_time = true},
-	{"waiting", "Readers blocked now", .gauge = waiting_of},
-	{"rate", "Tokens a second that are set", .gauge = rate_of},
-	{"effective_rate", "Tokens a second that are in force", .gauge = effective_rate_of},
-	{"tokens", "Tokens in the bucket, negative in debt", .gauge = limiter_tokens},
+	{"waiting", "Readers blocked now", .gauge = waiting_of, .of_key = true},
+	{"rate", "Tokens a second that are set", .gauge = rate_of, .of_key = true},
+	{"effective_rate", "Tokens a second that are in force", .gauge = effective_rate_of,
+	 .of_key = true},
+	{"tokens", "Tokens in the bucket, negative in debt", .gauge = limiter_tokens,
+	 .of_key = true},
 	{"slots", "Slots that may be open now", .gauge = slots_of},
 	{"slots_used", "Slots that are open", .gauge = slots_used_of},
+	{"keys", "Keys that are remembered", .gauge = keys_of},
 	{"backoff_seconds", "The delay of backoff now", .gauge = delay_seconds_of},
 	{"partitions_held", "Partitions that this host holds", .gauge = partitions_of},
 };
@@ -173,6 +185,8 @@ size_t stat_print(const struct limiter *limiter, char text[STAT_TEXT])
 		char *at = text + used;
 		size_t room = STAT_TEXT - used;
 
+		if (limiter->is_key && !STATS[i].of_key)
+			continue;
 		if (entry.is_whole)
 			used += (size_t)snprintf(at, room, "%s %llu\n", entry.name,
 						 (unsigned long long)entry.count);

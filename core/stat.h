@@ -42,7 +42,7 @@ struct stat_entry {
 size_t stat_count(void);
 struct stat_entry stat_entry(const struct limiter *limiter, size_t index);
 
-/* The whole of `stat`, returns its length (below STAT_TEXT). */
+/* The whole of `stat`, of a key what it has; returns its length (below STAT_TEXT). */
 size_t stat_print(const struct limiter *limiter, char text[STAT_TEXT]);
 
 #endif

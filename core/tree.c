@@ -124,6 +124,7 @@ static int resize(struct tree *tree, uint32_t size)
 
 void limiter_free(struct limiter *limiter)
 {
+	assert(!limiter->keys && !limiter->is_key);
 	if (limiter->holds_parent)
 		limiter_drop(limiter->parent);
 	for (uint32_t i = 0; i < limiter->partition_slots; i++)
@@ -267,7 +268,7 @@ void tree_path(const struct limiter *limiter, char path[PATH_TEXT])
 	size_t used = 0;
 	uint32_t depth = 0;
 
-	if (limiter->partition)
+	if (limiter->partition || limiter->is_key)
 		limiter = limiter->parent;
 	for (; limiter->parent; limiter = limiter->parent)
 		line[depth++] = limiter;

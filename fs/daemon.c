@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 uint64_t clock_ns(void)
 {
@@ -258,6 +259,7 @@ static uint64_t request_timeout_ns(void)
 int daemon_init(struct daemon *daemon, struct options *options, struct source *source,
 		const struct owner *root)
 {
+	uint64_t seed[2];
 	int err;
 
 	*daemon = (struct daemon){.options = options, .source = source, .armed_ns = NEVER_NS};
@@ -269,6 +271,8 @@ int daemon_init(struct daemon *daemon, struct options *options, struct source *s
 	err = engine_init(&daemon->engine, source, root, clock_ns());
 	if (err)
 		goto no_engine;
+	if (getrandom(seed, sizeof(seed), 0) == sizeof(seed))
+		keys_seed(&daemon->engine.schedule, seed);
 	err = pending_init(&daemon->pending);
 	if (err)
 		goto no_pending;

@@ -26,7 +26,15 @@ struct handle *handle_open(struct daemon *daemon, const struct node *node)
 			return NULL;
 		}
 	}
-	limiter_hold(limiter);
+	if (node->key) {
+		limiter = keys_open(&daemon->engine.schedule, limiter, node->key);
+		if (!limiter) {
+			free(handle);
+			return NULL;
+		}
+	} else {
+		limiter_hold(limiter);
+	}
 	handle->row = node->row;
 	handle->limiter = limiter;
 	handle->partition = node->partition;
@@ -65,7 +73,10 @@ void handle_close(struct daemon *daemon, struct handle *handle)
 	if (handle->slot.limiter)
 		engine_slot_close(&daemon->engine, &handle->slot, !handle->lost, clock_ns());
 	limiter_unwatch(&handle->watcher);
-	limiter_drop(handle->limiter);
+	if (handle->limiter->is_key)
+		keys_close(&daemon->engine.schedule, handle->limiter);
+	else
+		limiter_drop(handle->limiter);
 	if (handle->poll)
 		fuse_pollhandle_destroy(handle->poll);
 	free(handle->text);

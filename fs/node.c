@@ -30,6 +30,21 @@ const struct node_row NODES[] = {
 	[NODE_PARTITION] = {
 		.label = "P/", .place = NODE_PARTITIONS, .access = ACCESS_DIRECTORY,
 		.help = "partition P, a share of the limiter; r0, r1, ... are the reserve"},
+	[NODE_KEYS] = {.name = "keys", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY},
+	[NODE_KEY] = {
+		.label = "KEY/", .place = NODE_KEYS, .access = ACCESS_DIRECTORY,
+		.help = "any name: made on first use, with key_rate and key_burst of its own; "
+			"forgotten when it is full and idle"},
+	[NODE_KEY_TAKE] = {.name = "take", .place = NODE_KEY, .access = ACCESS_DIRECTORY},
+	[NODE_KEY_TAKE_N] = {
+		.label = "N[,within=DURATION]", .place = NODE_KEY_TAKE, .access = ACCESS_USE,
+		.read = read_tokens,
+		.help = "as take/N, of the key and of the limiter"},
+	[NODE_KEY_ETA] = {.name = "eta", .place = NODE_KEY, .access = ACCESS_DIRECTORY},
+	[NODE_KEY_ETA_N] = {
+		.label = "N", .place = NODE_KEY_ETA, .access = ACCESS_USE,
+		.read = read_text, .show = show_eta,
+		.help = "as eta/N, of the key and of the limiter"},
 
 	{
 		.name = "README", .place = NODE_ROOT, .access = ACCESS_USE,
@@ -124,6 +139,21 @@ const struct node_row NODES[] = {
 		.help = "how many slots may be open: max, a number, or auto min=1 max=200 "
 			"decrease=0.9"},
 	{
+		.name = "key_rate", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_KEY_RATE,
+		.read = read_text, .show = show_setting, .write = write_setting,
+		.help = "tokens a period of each key, such as 10/s; max: keys limit nothing"},
+	{
+		.name = "key_burst", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_KEY_BURST,
+		.read = read_text, .show = show_setting, .write = write_setting,
+		.help = "tokens that an idle key may save up"},
+	{
+		.name = "keys_max", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_KEYS_MAX,
+		.read = read_text, .show = show_setting, .write = write_setting,
+		.help = "keys that are remembered; for one more the oldest idle one is forgotten"},
+	{
 		.name = "config", .place = NODE_LIMITER, .access = ACCESS_TUNE,
 		.read = read_text, .show = show_config, .write = write_config,
 		.write_max = CONFIG_TEXT,
@@ -178,6 +208,23 @@ const struct node_row NODES[] = {
 		.name = "expires", .place = NODE_PARTITION, .access = ACCESS_USE,
 		.read = read_text, .show = show_partition_expires,
 		.help = "seconds until this host's right to it ends unless renewed; max: never"},
+
+	{
+		.name = "token", .place = NODE_KEY, .access = ACCESS_USE,
+		.read = read_tokens, .poll = poll_tokens,
+		.help = "as token, of the key and of the limiter"},
+	{
+		.name = "try", .place = NODE_KEY, .access = ACCESS_USE,
+		.read = read_try,
+		.help = "as try, of the key and of the limiter"},
+	{
+		.name = "stream", .place = NODE_KEY, .access = ACCESS_USE,
+		.read = read_stream, .poll = poll_tokens,
+		.help = "as stream, of the key and of the limiter"},
+	{
+		.name = "stat", .place = NODE_KEY, .access = ACCESS_USE,
+		.read = read_text, .show = show_stat,
+		.help = "counters and gauges of the key since it was made"},
 };
 /* clang-format on */
 
@@ -185,20 +232,8 @@ const unsigned int NODE_COUNT = sizeof(NODES) / sizeof(NODES[0]);
 
 static_assert(sizeof(NODES) / sizeof(NODES[0]) <= NODE_ROWS_MAX, "a row fits its bits");
 
-/* Names that no limiter may have, so that files to come do not hide one. */
-static const char *const RESERVED[] = {
-	"key_burst",
-	"key_rate",
-	"keys",
-	"keys_max",
-};
-
 bool node_name_is_taken(const char *name)
 {
-	for (size_t i = 0; i < sizeof(RESERVED) / sizeof(RESERVED[0]); i++) {
-		if (!strcmp(name, RESERVED[i]))
-			return true;
-	}
 	for (unsigned int i = NODE_ROOT; i < NODE_COUNT; i++) {
 		if (NODES[i].name && !strcmp(name, NODES[i].name) &&
 		    (NODES[i].place == NODE_ROOT || NODES[i].place == NODE_LIMITER))

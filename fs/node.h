@@ -6,8 +6,10 @@
  * what a read, a write and a poll do, and its line of help, from which README in the mount and the
  * manual's list are made.
  *
- * A node number is computed: limiter id << 24 | partition + 1 << 8 | row. Only files with a number
- * in their name (take/N, eta/N) are remembered while the kernel knows them.
+ * A node number is computed: limiter id << 24 | partition + 1 << 8 | row, or for keys, with a mark,
+ * key id << 8 | row. Only files with a number in their name (take/N, eta/N) are remembered while the
+ * kernel knows them. A key may be forgotten before the kernel forgets it; its number is then stale for
+ * ever, and the kernel looks its name up again.
  */
 #ifndef RATEFS_FS_NODE_H
 #define RATEFS_FS_NODE_H
@@ -46,6 +48,12 @@ enum node_id {
 	NODE_ETA_N,
 	NODE_PARTITIONS,
 	NODE_PARTITION,
+	NODE_KEYS,
+	NODE_KEY,
+	NODE_KEY_TAKE,
+	NODE_KEY_TAKE_N,
+	NODE_KEY_ETA,
+	NODE_KEY_ETA_N,
 	NODE_FIRST_FILE
 };
 
@@ -91,6 +99,7 @@ struct node {
 	uint32_t partition;	 /* index + 1, or 0 */
 	uint64_t tokens;	 /* of take/N, eta/N; 1 for token, try and stream */
 	uint64_t within_ns;	 /* of take/N,within=D; else NEVER_NS */
+	struct key *key;	 /* borrowed: in or below keys/KEY; else NULL */
 };
 
 /* All of these under the lock. */
@@ -100,7 +109,10 @@ int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node);
 
 struct node node_of_limiter(struct limiter *limiter);
 
-/* The node called @name in @parent. 0, -ENOENT, -ENAMETOOLONG, or -ERANGE for too large a number. */
+/*
+ * The node called @name in @parent. 0, -ENOENT, -ENAMETOOLONG, -ERANGE for too large a number, or
+ * -ENOSPC and -ENOMEM for a key that is new.
+ */
 int node_find(struct daemon *daemon, const struct node *parent, const char *name,
 	      struct node *node);
 

@@ -4,6 +4,7 @@
 #include "fs/parameter.h"
 #include "fs/show.h"
 
+#include "core/keys.h"
 #include "core/partition.h"
 
 #include <assert.h>
@@ -22,9 +23,17 @@ static const off_t ENDLESS_SIZE = INT64_C(1) << 40;
 /* Directory positions: rows first, then limiters by id or partitions by index. */
 static const uint64_t FIRST_MEMBER = UINT64_C(1) << 32;
 
+/* Set in the numbers of keys and their files, which nothing else has. */
+static const fuse_ino_t KEY_MARK = UINT64_C(1) << 62;
+
 static struct node node_of(const struct node_row *row, struct limiter *limiter, uint32_t partition)
 {
-	return (struct node){row, limiter, partition, 1, NEVER_NS};
+	return (struct node){row, limiter, partition, 1, NEVER_NS, NULL};
+}
+
+static struct node node_of_key(const struct node_row *row, struct limiter *limiter, struct key *key)
+{
+	return (struct node){row, limiter, 0, 1, NEVER_NS, key};
 }
 
 struct node node_of_limiter(struct limiter *limiter)
@@ -34,30 +43,40 @@ struct node node_of_limiter(struct limiter *limiter)
 
 static fuse_ino_t encode(const struct node *node)
 {
+	if (node->key)
+		return KEY_MARK | node->key->id << ROW_BITS | (fuse_ino_t)(node->row - NODES);
 	return (fuse_ino_t)node->limiter->id << (ROW_BITS + PARTITION_BITS) |
 	       (fuse_ino_t)node->partition << ROW_BITS | (fuse_ino_t)(node->row - NODES);
 }
 
 static bool has_parameter(const struct node *node)
 {
-	return node->row == &NODES[NODE_TAKE_N] || node->row == &NODES[NODE_ETA_N];
+	return node->row == &NODES[NODE_TAKE_N] || node->row == &NODES[NODE_ETA_N] ||
+	       node->row == &NODES[NODE_KEY_TAKE_N] || node->row == &NODES[NODE_KEY_ETA_N];
 }
 
-int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
+static int decode_key(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 {
-	const struct parameter *parameter = NULL;
-	fuse_ino_t plain = ino;
-	uint64_t row, partition, shares_end;
+	uint64_t row = ino & ((1 << ROW_BITS) - 1);
+	struct key *key = keys_find(&daemon->engine.schedule, (ino & ~KEY_MARK) >> ROW_BITS);
+	struct limiter *limiter;
+
+	if (!key || row < NODE_ROOT || row >= NODE_COUNT)
+		return -ESTALE;
+	/* Keys of a limiter that is gone take some time to follow. */
+	limiter = tree_find_id(&daemon->engine.tree, key->level.limiter);
+	if (!limiter)
+		return -ESTALE;
+	*node = node_of_key(&NODES[row], limiter, key);
+	return 0;
+}
+
+static int decode_plain(struct daemon *daemon, fuse_ino_t plain, struct node *node)
+{
+	uint64_t row = plain & ((1 << ROW_BITS) - 1);
+	uint64_t partition = plain >> ROW_BITS & ((1 << PARTITION_BITS) - 1);
 	uint32_t shares;
 
-	if (parameter_is(ino)) {
-		parameter = parameter_find(daemon->parameters, ino);
-		if (!parameter)
-			return -ESTALE;
-		plain = parameter->node;
-	}
-	row = plain & ((1 << ROW_BITS) - 1);
-	partition = plain >> ROW_BITS & ((1 << PARTITION_BITS) - 1);
 	if (row < NODE_ROOT || row >= NODE_COUNT ||
 	    plain >> (ROW_BITS + PARTITION_BITS) > UINT32_MAX)
 		return -ESTALE;
@@ -65,13 +84,27 @@ int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 			tree_find_id(&daemon->engine.tree,
 				     (uint32_t)(plain >> (ROW_BITS + PARTITION_BITS))),
 			(uint32_t)partition);
-	if (!node->limiter)
+	if (!node->limiter || (partition && partition > partition_count(node->limiter, &shares)))
 		return -ESTALE;
-	if (partition) {
-		shares_end = partition_count(node->limiter, &shares);
-		if (partition > shares_end)
+	return 0;
+}
+
+int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
+{
+	const struct parameter *parameter = NULL;
+	fuse_ino_t plain = ino;
+	int err;
+
+	if (parameter_is(ino)) {
+		parameter = parameter_find(daemon->parameters, ino);
+		if (!parameter)
 			return -ESTALE;
+		plain = parameter->node;
 	}
+	err = plain & KEY_MARK ? decode_key(daemon, plain, node)
+			       : decode_plain(daemon, plain, node);
+	if (err)
+		return err;
 	if (parameter) {
 		node->tokens = parameter->tokens;
 		node->within_ns = parameter->within_ns;
@@ -83,13 +116,15 @@ int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 static int find_parameter(const struct node *parent, const char *name, struct node *node)
 {
 	static const char within[] = ",within=";
-	bool take = parent->row == &NODES[NODE_TAKE];
+	static const enum node_id rows[2][2] = {{NODE_ETA_N, NODE_TAKE_N},
+						{NODE_KEY_ETA_N, NODE_KEY_TAKE_N}};
+	bool take = parent->row == &NODES[NODE_TAKE] || parent->row == &NODES[NODE_KEY_TAKE];
 	char number[QUANTITY_TEXT];
 	const char *comma = strchr(name, ',');
 	size_t length = comma ? (size_t)(comma - name) : strlen(name);
 	int err;
 
-	*node = node_of(&NODES[take ? NODE_TAKE_N : NODE_ETA_N], parent->limiter, 0);
+	*node = node_of_key(&NODES[rows[parent->key != NULL][take]], parent->limiter, parent->key);
 	if (length >= sizeof(number))
 		return -ENOENT;
 	memcpy(number, name, length);
@@ -123,6 +158,28 @@ static int find_partition(const struct node *parent, const char *name, struct no
 	return 0;
 }
 
+static int find_key(struct daemon *daemon, const struct node *parent, const char *name,
+		    struct node *node)
+{
+	struct key *key;
+	int err;
+
+	if (!*name || *name == '.')
+		return -ENOENT;
+	/* What is due until now may be that it is removed. */
+	limiter_hold(parent->limiter);
+	err = engine_key(&daemon->engine, parent->limiter, name, clock_ns(), &key);
+	limiter_drop(parent->limiter);
+	if (err == -ENODEV)
+		return -ESTALE;
+	if (err == -ENOSPC)
+		daemon_refused(daemon, "'%.200s': keys_max keys are in use, and none is idle",
+			       name);
+	if (!err)
+		*node = node_of_key(&NODES[NODE_KEY], parent->limiter, key);
+	return err;
+}
+
 int node_find(struct daemon *daemon, const struct node *parent, const char *name, struct node *node)
 {
 	enum node_id place = (enum node_id)(parent->row - NODES);
@@ -133,11 +190,15 @@ int node_find(struct daemon *daemon, const struct node *parent, const char *name
 	for (unsigned int i = NODE_ROOT; i < NODE_COUNT; i++) {
 		if (NODES[i].place == place && NODES[i].name && !strcmp(NODES[i].name, name)) {
 			*node = node_of(&NODES[i], parent->limiter, parent->partition);
+			node->key = parent->key;
 			return 0;
 		}
 	}
-	if (place == NODE_TAKE || place == NODE_ETA)
+	if (place == NODE_TAKE || place == NODE_ETA || place == NODE_KEY_TAKE ||
+	    place == NODE_KEY_ETA)
 		return find_parameter(parent, name, node);
+	if (place == NODE_KEYS)
+		return find_key(daemon, parent, name, node);
 	if (place == NODE_PARTITIONS)
 		return find_partition(parent, name, node);
 	if (place != NODE_ROOT && place != NODE_LIMITER)
@@ -295,6 +356,22 @@ static void list_partitions(const struct node *node, uint64_t position,
 	}
 }
 
+static void list_keys(const struct node *node, uint64_t position,
+		      int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type,
+				 uint64_t next),
+		      void *list)
+{
+	uint64_t place = position - FIRST_MEMBER;
+	struct key *key;
+
+	for (; (key = keys_from(node->limiter, &place)); place++) {
+		struct node member = node_of_key(&NODES[NODE_KEY], node->limiter, key);
+
+		if (add(list, key->name, encode(&member), S_IFDIR, FIRST_MEMBER + place + 1))
+			return;
+	}
+}
+
 void node_list(struct daemon *daemon, const struct node *node, uint64_t position,
 	       int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type, uint64_t next),
 	       void *list)
@@ -307,6 +384,7 @@ void node_list(struct daemon *daemon, const struct node *node, uint64_t position
 		if (!NODES[position].name || NODES[position].place != place)
 			continue;
 		member = node_of(&NODES[position], node->limiter, node->partition);
+		member.key = node->key;
 		if (add(list, NODES[position].name, encode(&member), mode_of(&member) & S_IFMT,
 			position + 1))
 			return;
@@ -317,6 +395,16 @@ void node_list(struct daemon *daemon, const struct node *node, uint64_t position
 		list_limiters(daemon, node, position, add, list);
 	else if (place == NODE_PARTITIONS)
 		list_partitions(node, position, add, list);
+	else if (place == NODE_KEYS)
+		list_keys(node, position, add, list);
+}
+
+/* Whether the files of a row are known by the limiter's number alone. */
+static bool is_of_limiter(const struct node_row *row)
+{
+	enum node_id place = row->place;
+
+	return row->name && place != NODE_PARTITION && place != NODE_KEY;
 }
 
 void node_owner_changed(struct daemon *daemon, const struct limiter *limiter)
@@ -325,7 +413,7 @@ void node_owner_changed(struct daemon *daemon, const struct limiter *limiter)
 
 	for (unsigned int i = NODE_ROOT; i < NODE_COUNT; i++) {
 		node.row = &NODES[i];
-		if (i != NODE_TAKE_N && i != NODE_ETA_N && i != NODE_PARTITION)
+		if (i == NODE_ROOT || i == NODE_LIMITER || is_of_limiter(node.row))
 			fuse_lowlevel_notify_inval_inode(daemon->session, encode(&node), -1, 0);
 	}
 }

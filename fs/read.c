@@ -20,8 +20,8 @@ static void reply_text(fuse_req_t request, const char *text, size_t length, off_
 
 void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, size_t size)
 {
-	struct node node = {handle->row, handle->limiter, handle->partition, handle->tokens,
-			    handle->within_ns};
+	struct node node = {handle->row,    handle->limiter,   handle->partition,
+			    handle->tokens, handle->within_ns, NULL};
 	char *text = NULL, *kept;
 	size_t length = 0;
 	uint32_t shares;

@@ -1,6 +1,7 @@
 /* show - the texts of files, see show.h. */
 #include "fs/show.h"
 
+#include "core/keys.h"
 #include "core/partition.h"
 #include "core/survey.h"
 
@@ -204,6 +205,8 @@ void show_waiters(FILE *out, struct daemon *daemon, const struct node *node)
 			show_queue(out, daemon, node->limiter->partitions[i],
 				   &node->limiter->partitions[i]->queue);
 	}
+	for (struct limiter *key = NULL; (key = keys_next_open(node->limiter, key));)
+		show_queue(out, daemon, key, &key->queue);
 }
 
 /* Whether partition @index is this host's; on one host all are, for as long as it runs. */

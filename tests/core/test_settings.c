@@ -101,7 +101,10 @@ static void test_a_new_limiter_gates_nothing(void **state)
 				    "partitions.lease=15s\n"
 				    "partitions.reserve=none\n"
 				    "degraded=block\n"
-				    "concurrency=max\n");
+				    "concurrency=max\n"
+				    "key_rate=max\n"
+				    "key_burst=1\n"
+				    "keys_max=1000000\n");
 }
 
 static void test_what_concurrency_refuses(void **state)

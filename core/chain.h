@@ -1,0 +1,42 @@
+/*
+ * chain - a hash table of chains that grows and shrinks one chain at a time, so that no single
+ * insertion takes long, however many there are.
+ *
+ * Litwin: "Linear hashing: a new tool for file and table addressing" (1980). The links are the
+ * entries' own. Without memory the chains just grow longer, so nothing here fails but the first
+ * insertion.
+ */
+#ifndef RATEFS_CORE_CHAIN_H
+#define RATEFS_CORE_CHAIN_H
+
+#include <stdint.h>
+
+struct chain_link {
+	struct chain_link *next;
+};
+
+struct chains {
+	struct chain_link **heads; /* owned; NULL while there are no entries */
+	uint32_t size;		   /* chains in use */
+	uint32_t room;		   /* for chains, a power of two */
+	uint32_t count;		   /* entries */
+	uint64_t (*hash)(const struct chain_link *link, const void *seed);
+	const void *seed; /* borrowed; for @hash */
+};
+
+/* 0 or -ENOMEM. */
+int chains_insert(struct chains *chains, struct chain_link *link);
+
+/* @link is in @chains. */
+void chains_remove(struct chains *chains, struct chain_link *link);
+
+/* The first of the chain in which entries with @hash are. */
+struct chain_link *chains_find(const struct chains *chains, uint64_t hash);
+
+/*
+ * Entries in an order of their own that stays what it is while the table grows and shrinks: each has
+ * a place of 62 bits in it. The first whose place is not below @place, and its place; NULL: no more.
+ */
+struct chain_link *chains_from(const struct chains *chains, uint64_t *place);
+
+#endif
