@@ -6,7 +6,7 @@
  *	aimd	the rate becomes `decrease` times what it was. Every period without throttling, with
  *		work done at the limit, adds `increase`; but below the rate that was throttled last at
  *		most 7/8 of the way to it, there nothing for ADAPT_HOLD periods, and from then on at
- *		first ADAPT_FEEL 0.002of it, twice as much each period: halve, come back, feel upward.
+ *		first ADAPT_FEEL of it, twice as much each period: halve, come back, feel upward.
  *	cubic	scale * (t - K)^3 + Wmax, K = cbrt(Wmax * (1 - decrease) / scale): back to what it was
  *		(Wmax) quickly, there slowly, then ever faster. t is the time since then in seconds, as
  *		far as work was done at the limit; Wmax in tokens a second. After the client-side rate

@@ -100,7 +100,9 @@ static void test_a_new_limiter_gates_nothing(void **state)
 				    "partitions.count=auto\n"
 				    "partitions.lease=15s\n"
 				    "partitions.reserve=none\n"
-				    "degraded=block\n");
+				    "degraded=block\n"
+				    "adapt=none\n"
+				    "backoff=none\n");
 }
 
 static void test_every_setting_reads_back_what_can_be_written_back(void **state)
