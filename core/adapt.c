@@ -330,7 +330,7 @@ bool adapt_grow(struct adapt_state *state, const struct adapt *adapt, const stru
 		double share, double full, bool starved, uint64_t now_ns)
 {
 	double span_s = seconds_of(now_ns - state->looked_ns);
-	double done = (double)(work->tokens - state->looked.tokens) / share;
+	double done = (double)(int64_t)(work->tokens - state->looked.tokens) / share;
 	bool quiet = now_ns - state->throttled_ns >= adapt->period_ns / 2;
 	bool at_limit = starved || done >= AT_LIMIT * state->rate * span_s;
 	double next = state->rate;
