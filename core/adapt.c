@@ -236,9 +236,12 @@ void adapt_measure(struct adapt_state *state, const struct adapt_work *work, dou
 {
 	uint64_t span_ns = now_ns - state->then_ns;
 	uint64_t served = work->served - state->then.served;
+	uint64_t outcomes = work->outcomes - state->then.outcomes;
 	double rate, through;
 
-	if (!adapt_measures(state, now_ns) || (served < WINDOW_WORK && span_ns < WINDOW_MOST_NS))
+	/* What children did is known by its outcomes alone. */
+	if (!adapt_measures(state, now_ns) ||
+	    (served < WINDOW_WORK && outcomes < WINDOW_WORK && span_ns < WINDOW_MOST_NS))
 		return;
 	rate = rate_since(state, work, share, span_ns, &through);
 	rate = fmax(rate, 0);

@@ -116,6 +116,11 @@ void learning_configure(const struct schedule *schedule, struct limiter *limiter
 	learning->backoff = settings->backoff;
 	backoff_retune(&learning->pause, &learning->backoff, schedule->now_ns);
 	full = full_rate(limiter, &share);
+	if (settings->adapt.kind != ADAPT_NONE) {
+		double least = rate_per_second(&settings->adapt.min);
+
+		learning->adapted.rate = fmax(learning->adapted.rate, least);
+	}
 	if (learning->adapted.rate >= full)
 		learning->adapted.rate = (double)INFINITY;
 	follow(schedule, limiter, share);
@@ -178,8 +183,10 @@ void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 	work = work_of(limiter);
 	full = full_rate(limiter, &share);
 	adapt_measure(&learning->adapted, &work, share, now_ns);
-	if (adapt_throttled(&learning->adapted, &learning->adapt, full, now_ns))
-		follow(schedule, limiter, share);
+	if (!adapt_throttled(&learning->adapted, &learning->adapt, full, now_ns))
+		return;
+	learning->adapted.looked = work;
+	follow(schedule, limiter, share);
 }
 
 uint64_t learning_next_ns(const struct limiter *limiter)

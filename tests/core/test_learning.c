@@ -488,11 +488,12 @@ static void test_a_parent_learns_from_what_its_children_do(void **state)
 	c = stage_make(&stage, a, "c", "rate=40/s");
 	for (uint64_t t = 100 * MS; t <= 2 * SEC; t += 100 * MS) {
 		work(&stage, b, t);
+		/* What one burst has: 10/s. */
 		work(&stage, c, t);
 	}
 	/* What was done is known within two seconds. */
 	throttle(&stage, b, 2 * SEC);
-	assert_true(rate_of(a) > 80 && rate_of(a) < 110);
+	assert_true(rate_of(a) > 60 && rate_of(a) < 80);
 	assert_true(isinf(rate_of(b)));
 	stage_close(&stage);
 }
