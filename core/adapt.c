@@ -237,9 +237,12 @@ void adapt_measure(struct adapt_state *state, const struct adapt_work *work, dou
 {
 	uint64_t span_ns = now_ns - state->then_ns;
 	uint64_t served = work->served - state->then.served;
+	uint64_t outcomes = work->outcomes - state->then.outcomes;
 	double rate, through;
 
-	if (!adapt_measures(state, now_ns) || (served < WINDOW_WORK && span_ns < WINDOW_MOST_NS))
+	/* What children did is known by its outcomes alone. */
+	if (!adapt_measures(state, now_ns) ||
+	    (served < WINDOW_WORK && outcomes < WINDOW_WORK && span_ns < WINDOW_MOST_NS))
 		return;
 	rate = rate_since(state, work, share, span_ns, &through);
 	rate = fmax(rate, 0);
@@ -350,7 +353,7 @@ bool adapt_grow(struct adapt_state *state, const struct adapt *adapt, const stru
 		double share, double full, bool starved, uint64_t now_ns)
 {
 	double span_s = seconds_of(now_ns - state->looked_ns);
-	double done = (double)(work->tokens - state->looked.tokens) / share;
+	double done = (double)(int64_t)(work->tokens - state->looked.tokens) / share;
 	bool quiet = now_ns - state->throttled_ns >= adapt->period_ns / 2;
 	bool at_limit = starved || done >= AT_LIMIT * state->rate * span_s;
 	double next = state->rate;

@@ -116,6 +116,11 @@ void learning_configure(const struct schedule *schedule, struct limiter *limiter
 	learning->backoff = settings->backoff;
 	backoff_retune(&learning->pause, &learning->backoff, schedule->now_ns);
 	full = full_rate(limiter, &share);
+	if (settings->adapt.kind != ADAPT_NONE) {
+		double least = rate_per_second(&settings->adapt.min);
+
+		learning->adapted.rate = fmax(learning->adapted.rate, least);
+	}
 	if (learning->adapted.rate >= full)
 		learning->adapted.rate = (double)INFINITY;
 	follow(schedule, limiter, share);
@@ -212,6 +217,7 @@ void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 		return;
 	learning->lowered = true;
 	learning->proposes = false;
+	learning->adapted.looked = work;
 	follow(schedule, limiter, share);
 }
 

@@ -232,7 +232,7 @@ static struct waiter *earliest(const struct limiter *limiter)
  */
 static void set_deadline(struct schedule *schedule, struct limiter *limiter, bool ready)
 {
-	uint64_t at_ns = NEVER_NS, learning_ns = learning_next_ns(limiter);
+	uint64_t at_ns = NEVER_NS, learning_ns;
 
 	if (limiter->current) {
 		if (!ready && !schedule->stopped)
@@ -244,7 +244,8 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 			at_ns = NEVER_NS;
 		}
 	}
-	/* What is learnt may make it sooner. */
+	/* What is learnt may make it sooner; a look that was due has been had by now. */
+	learning_ns = learning_next_ns(limiter);
 	if (at_ns != NEVER_NS && learning_ns < at_ns)
 		at_ns = learning_ns;
 	assert(at_ns > schedule->now_ns);

@@ -101,6 +101,8 @@ static void test_a_new_limiter_gates_nothing(void **state)
 				    "partitions.lease=15s\n"
 				    "partitions.reserve=none\n"
 				    "degraded=block\n"
+				    "adapt=none\n"
+				    "backoff=none\n"
 				    "concurrency=max\n"
 				    "key_rate=max\n"
 				    "key_burst=1\n"

@@ -8,13 +8,16 @@
 
 /* In the order of the file: counters first. */
 static const char *const NAMES[] = {
-	"granted",	   "served",   "refused",    "cancelled",
-	"delayed_seconds", "shadowed", "charged",    "returned",
-	"slots_opened",	   "waiting",  "rate",	     "effective_rate",
-	"tokens",	   "slots",    "slots_used", "partitions_held",
+	"granted",	   "served",	   "refused",	     "cancelled",
+	"delayed_seconds", "shadowed",	   "charged",	     "returned",
+	"slots_opened",	   "ok",	   "throttled",	     "error",
+	"backoff_up",	   "backoff_down", "backoff_pauses", "backoff_paused_seconds",
+	"waiting",	   "rate",	   "effective_rate", "tokens",
+	"slots",	   "slots_used",   "keys",	     "backoff_seconds",
+	"partitions_held",
 };
 
-enum { COUNTERS = 9 };
+enum { COUNTERS = 16 };
 
 /* The value of @name as the file says it, in @text. */
 static const char *value_of(struct stage *stage, struct limiter *limiter, const char *name,
@@ -82,12 +85,21 @@ static void test_a_new_limiter_has_these_numbers_in_this_order(void **state)
 				  "charged 0\n"
 				  "returned 0\n"
 				  "slots_opened 0\n"
+				  "ok 0\n"
+				  "throttled 0\n"
+				  "error 0\n"
+				  "backoff_up 0\n"
+				  "backoff_down 0\n"
+				  "backoff_pauses 0\n"
+				  "backoff_paused_seconds 0.000000000\n"
 				  "waiting 0\n"
 				  "rate max\n"
 				  "effective_rate max\n"
 				  "tokens max\n"
 				  "slots max\n"
 				  "slots_used 0\n"
+				  "keys 0\n"
+				  "backoff_seconds 0\n"
 				  "partitions_held 20\n");
 	stage_close(&stage);
 }
@@ -103,7 +115,7 @@ static void test_every_entry_has_a_name_and_help_and_says_what_it_is(void **stat
 	assert_int_equal(stat_count(), COUNT(NAMES));
 	for (size_t i = 0; i < stat_count(); i++) {
 		struct stat_entry entry = stat_entry(a, i);
-		bool seconds = strcmp(NAMES[i], "delayed_seconds") == 0;
+		bool seconds = strstr(NAMES[i], "_seconds") != NULL;
 
 		assert_string_equal(entry.name, NAMES[i]);
 		assert_true(entry.help[0]);
@@ -417,9 +429,9 @@ static void test_values_of_an_entry_are_numbers_for_metrics(void **state)
 	a->counters[COUNTER_REFUSED] = UINT64_MAX;
 	assert_true(stat_entry(a, 2).count == UINT64_MAX);
 	assert_true(stat_entry(a, 4).value == 2.5);
-	assert_true(stat_entry(a, 10).value == 0.25);
-	assert_true(isinf(stat_entry(a, 11).value));
-	assert_true(stat_entry(a, 12).value == 1);
+	assert_true(stat_entry(a, 17).value == 0.25);
+	assert_true(isinf(stat_entry(a, 18).value));
+	assert_true(stat_entry(a, 19).value == 1);
 	stage_close(&stage);
 }
 

@@ -1,0 +1,232 @@
+/* Tests of feedback: which lines are outcomes, and what is refused with which words. */
+#include "core/feedback.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define SEC	     UINT64_C(1000000000)
+
+static void assert_outcome(const char *line, enum outcome_kind kind, uint64_t count,
+			   uint64_t retry_after_ns)
+{
+	char error[ERROR_TEXT] = "";
+	struct outcome outcome;
+	const char *text = line;
+
+	if (feedback_parse(&text, &outcome, error))
+		fail_msg("'%s' is refused: %s", line, error);
+	if (outcome.kind != kind || outcome.count != count ||
+	    outcome.retry_after_ns != retry_after_ns)
+		fail_msg("'%s' is kind %d, %llu times, retry after %llu ns", line,
+			 (int)outcome.kind, (unsigned long long)outcome.count,
+			 (unsigned long long)outcome.retry_after_ns);
+	assert_int_equal(feedback_parse(&text, &outcome, error), -ENOENT);
+}
+
+static void assert_refused(const char *line, int err, const char *words)
+{
+	char error[ERROR_TEXT] = "";
+	struct outcome outcome;
+	const char *text = line;
+	int got = feedback_parse(&text, &outcome, error);
+
+	if (got != err)
+		fail_msg("'%s' gives %d, not %d", line, got, err);
+	if (!strstr(error, words))
+		fail_msg("'%s': the refusal says \"%s\", nothing of \"%s\"", line, error, words);
+}
+
+static void test_words_say_what_went_how_often(void **state)
+{
+	(void)state;
+	assert_outcome("ok", OUTCOME_OK, 1, 0);
+	assert_outcome("ok 5", OUTCOME_OK, 5, 0);
+	assert_outcome("throttled", OUTCOME_THROTTLED, 1, 0);
+	assert_outcome("throttled 12", OUTCOME_THROTTLED, 12, 0);
+	assert_outcome("error", OUTCOME_ERROR, 1, 0);
+	assert_outcome("error 2", OUTCOME_ERROR, 2, 0);
+	assert_outcome("ok 0007", OUTCOME_OK, 7, 0);
+	assert_outcome("ok 1000000000", OUTCOME_OK, OUTCOMES_MAX, 0);
+}
+
+static void test_2xx_and_3xx_are_ok_429_and_503_throttled_all_others_errors(void **state)
+{
+	(void)state;
+	for (unsigned int status = 0; status < 1000; status++) {
+		enum outcome_kind kind = OUTCOME_ERROR;
+		char line[8];
+
+		if (status >= 200 && status < 400)
+			kind = OUTCOME_OK;
+		if (status == 429 || status == 503)
+			kind = OUTCOME_THROTTLED;
+		snprintf(line, sizeof(line), "%03u", status);
+		assert_outcome(line, kind, 1, 0);
+	}
+}
+
+static void test_retry_after_is_a_duration_or_seconds_or_nothing(void **state)
+{
+	(void)state;
+	assert_outcome("throttled retry-after=30s", OUTCOME_THROTTLED, 1, 30 * SEC);
+	assert_outcome("throttled 3 retry-after=200ms", OUTCOME_THROTTLED, 3, SEC / 5);
+	assert_outcome("429 retry-after=1.5min", OUTCOME_THROTTLED, 1, 90 * SEC);
+	assert_outcome("429 retry-after=120", OUTCOME_THROTTLED, 1, 120 * SEC);
+	assert_outcome("429 retry-after=0", OUTCOME_THROTTLED, 1, 0);
+	/* As curl prints '%{http_code} retry-after=%header{retry-after}' without such a header. */
+	assert_outcome("429 retry-after=", OUTCOME_THROTTLED, 1, 0);
+	assert_outcome("200 retry-after=", OUTCOME_OK, 1, 0);
+	assert_outcome("000 retry-after=", OUTCOME_ERROR, 1, 0);
+	assert_outcome("503 retry-after=3650d", OUTCOME_THROTTLED, 1, 3650 * 86400 * SEC);
+	assert_outcome("503 retry-after=315360000", OUTCOME_THROTTLED, 1, 315360000 * SEC);
+}
+
+static void test_white_space_of_any_kind_is_skipped(void **state)
+{
+	(void)state;
+	assert_outcome(" \t ok \t 5 \r\n", OUTCOME_OK, 5, 0);
+	assert_outcome("\n\n\r\n429\v \f retry-after=1s\r\n\n", OUTCOME_THROTTLED, 1, SEC);
+}
+
+static void test_several_lines_are_taken_one_by_one(void **state)
+{
+	static const enum outcome_kind kinds[] = {OUTCOME_OK, OUTCOME_THROTTLED, OUTCOME_ERROR,
+						  OUTCOME_THROTTLED};
+	const char *text = "200\n\n429 retry-after=2\nerror 3\nthrottled";
+	char error[ERROR_TEXT];
+	struct outcome outcome;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		assert_int_equal(feedback_parse(&text, &outcome, error), 0);
+		assert_int_equal(outcome.kind, kinds[i]);
+	}
+	assert_int_equal(feedback_parse(&text, &outcome, error), -ENOENT);
+	assert_string_equal(text, "");
+}
+
+static void test_nothing_is_no_outcome(void **state)
+{
+	static const char *const blanks[] = {"", "\n", " \t\r\n\v\f\n"};
+	char error[ERROR_TEXT];
+	struct outcome outcome;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(blanks); i++) {
+		const char *text = blanks[i];
+
+		assert_int_equal(feedback_parse(&text, &outcome, error), -ENOENT);
+	}
+}
+
+static void test_what_is_no_outcome_is_refused_and_named(void **state)
+{
+	static const char *const lines[] = {
+		"fine",
+		"OK",
+		"okay",
+		"ok five",
+		"ok -1",
+		"ok 1.5",
+		"ok max",
+		"ok 5 6",
+		"ok retry-after=1s",
+		"error retry-after=1s",
+		"20",
+		"2000",
+		"20x",
+		"-200",
+		"200 5",
+		"429 5 retry-after=1s",
+		"throttled retry-after 5",
+		"throttled retry-after=1s 5",
+		"429 retry-after=1s retry-after=2s",
+		"429 Retry-After=1s",
+		"ok,5",
+		"ok;ok",
+		"\x01",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(lines); i++)
+		assert_refused(lines[i], -EINVAL, "not an outcome: ok [N], throttled [N]");
+	assert_refused("ok five", -EINVAL, "'five'");
+}
+
+static void test_counts_are_1_to_1e9(void **state)
+{
+	static const char *const lines[] = {"ok 0", "throttled 0", "error 1000000001",
+					    "ok 99999999999999999999999999"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(lines); i++)
+		assert_refused(lines[i], -ERANGE, "1 to 1e9");
+}
+
+static void test_a_wrong_retry_after_is_refused(void **state)
+{
+	static const char why[] = "not a duration up to ten years";
+
+	(void)state;
+	assert_refused("429 retry-after=soon", -EINVAL, why);
+	assert_refused("throttled retry-after=-1", -EINVAL, why);
+	assert_refused("429 retry-after=3651d", -ERANGE, why);
+	assert_refused("429 retry-after=315360001", -ERANGE, why);
+	assert_refused("429 retry-after=99999999999999999999999", -ERANGE, why);
+	/* Even where it would not count. */
+	assert_refused("200 retry-after=soon", -EINVAL, why);
+}
+
+static void test_a_line_that_is_too_long_is_refused(void **state)
+{
+	char line[4096];
+
+	(void)state;
+	memset(line, ' ', sizeof(line));
+	memcpy(line + 2000, "ok", 2);
+	line[sizeof(line) - 1] = '\0';
+	assert_outcome(line, OUTCOME_OK, 1, 0);
+	memset(line, 'x', sizeof(line) - 1);
+	assert_refused(line, -EINVAL, "too long");
+	memcpy(line, "ok ", 3);
+	memset(line + 3, '0', sizeof(line) - 4);
+	assert_refused(line, -EINVAL, "too long");
+}
+
+static void test_a_refused_line_is_behind_those_that_were_fine(void **state)
+{
+	const char *text = "ok\nfine\nok\n";
+	char error[ERROR_TEXT] = "";
+	struct outcome outcome;
+
+	(void)state;
+	assert_int_equal(feedback_parse(&text, &outcome, error), 0);
+	assert_int_equal(feedback_parse(&text, &outcome, error), -EINVAL);
+	assert_non_null(strstr(error, "'fine'"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_words_say_what_went_how_often),
+		cmocka_unit_test(test_2xx_and_3xx_are_ok_429_and_503_throttled_all_others_errors),
+		cmocka_unit_test(test_retry_after_is_a_duration_or_seconds_or_nothing),
+		cmocka_unit_test(test_white_space_of_any_kind_is_skipped),
+		cmocka_unit_test(test_several_lines_are_taken_one_by_one),
+		cmocka_unit_test(test_nothing_is_no_outcome),
+		cmocka_unit_test(test_what_is_no_outcome_is_refused_and_named),
+		cmocka_unit_test(test_counts_are_1_to_1e9),
+		cmocka_unit_test(test_a_wrong_retry_after_is_refused),
+		cmocka_unit_test(test_a_line_that_is_too_long_is_refused),
+		cmocka_unit_test(test_a_refused_line_is_behind_those_that_were_fine),
+	};
+
+	return cmocka_run_group_tests_name("feedback", tests, NULL, NULL);
+}
