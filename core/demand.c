@@ -140,11 +140,9 @@ static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 		tokens = 1;
 	if (!tokens)
 		return 0;
-	if (fleet->alone)
+	/* How much single keys need is not to be told from their sum: it takes what others leave. */
+	if (fleet->alone || !rate_is_unlimited(&holding->settings.key_rate))
 		return holding_count(holding);
-	/* How much its keys need is not to be told from their sum: as much as others get. */
-	if (!holding->settings.limit_count)
-		return fair_share(fleet, holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
 	/* Nobody who waits for one token needs more than one partition, however slow. */
 	if (!holding->usable && wanted > bounded(limiter->wanted))

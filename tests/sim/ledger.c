@@ -45,7 +45,7 @@ static enum limiter_mode mode_of(const struct place *place)
 /* Tokens leave the buckets of @place, if its mode is one in which they do. */
 static void take(struct place *place, uint64_t tokens)
 {
-	if (mode_of(place) == MODE_OPEN || !place->limiter)
+	if (mode_of(place) == MODE_OPEN || !place->limiter || place->is_key)
 		return;
 	for (uint32_t i = 0; i < place->limiter->bucket_count; i++)
 		account_check_take(&place->accounts[i], &place->limiter->buckets[i], tokens);
@@ -97,7 +97,8 @@ void ledger_tuning(struct sim *sim, struct place *place)
 	if (sim->fleet)
 		return;
 	for (struct place *p = place->host->places; p; p = p->next) {
-		for (uint32_t i = 0; follows(p, place) && i < p->limiter->bucket_count; i++)
+		for (uint32_t i = 0;
+		     !p->is_key && follows(p, place) && i < p->limiter->bucket_count; i++)
 			account_check_tuning(&p->accounts[i], &p->limiter->buckets[i], sim->now_ns);
 	}
 }
@@ -108,7 +109,9 @@ void ledger_tuned(struct sim *sim, struct place *place)
 
 	enter(sim, TUNED, place, 0, 0);
 	for (struct place *p = place->host->places; p; p = p->next) {
-		if (!follows(p, place) || p->limiter->removed)
+		if (p->is_key && p->parent == place)
+			key_follow(p, sim->now_ns);
+		if (p->is_key || !follows(p, place) || p->limiter->removed)
 			continue;
 		p->followed = p != place;
 		limiter_settings(p->limiter, &p->settings);
@@ -187,7 +190,8 @@ static void check_place(struct sim *sim, struct place *place)
 	settle_shadow(place);
 	/* What a fleet's host takes in mode shadow while it holds nothing is told nowhere. */
 	reshared = reshared || (place->host->fleet && place->limiter->mode == MODE_SHADOW);
-	for (uint32_t i = 0; i < place->limiter->bucket_count; i++) {
+	/* The bucket of a key comes and goes: it is held to its rate alone. */
+	for (uint32_t i = 0; i < place->limiter->bucket_count && !place->is_key; i++) {
 		struct bucket *bucket = &place->limiter->buckets[i];
 
 		account_check_open(&place->accounts[i], bucket);

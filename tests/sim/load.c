@@ -20,6 +20,8 @@ struct load {
 	uint64_t began_ns;
 	uint64_t until_ns;
 	uint64_t arrived;
+	struct place **keys; /* owned; the reader of each arrival reads the next one */
+	uint64_t key_count;
 };
 
 struct worker {
@@ -39,7 +41,27 @@ static char *make_name(char kind, uint64_t number)
 
 static void drop_load(struct occurrence *occurrence)
 {
+	free(((struct load *)occurrence)->keys);
 	free(occurrence);
+}
+
+/* Where the next one reads. */
+static struct place *place_of(const struct load *load)
+{
+	return load->keys ? load->keys[load->arrived % load->key_count] : load->place;
+}
+
+static void find_keys(struct load *load, uint64_t count)
+{
+	load->keys = memory_get(count * sizeof(struct place *));
+	load->key_count = count;
+	for (uint64_t i = 0; i < count; i++) {
+		char name[QUANTITY_TEXT];
+
+		snprintf(name, sizeof(name), "k%llu", (unsigned long long)i + 1);
+		load->keys[i] = place_key(load->place, name);
+		load->keys[i]->is_counted = true;
+	}
 }
 
 static uint64_t arrival_ns(const struct load *load)
@@ -58,17 +80,17 @@ static void arrive(struct sim *sim, struct occurrence *occurrence)
 	uint64_t next_ns;
 
 	if (!place->limiter) {
-		free(load);
+		drop_load(occurrence);
 		return;
 	}
-	reader = reader_new(sim, place, make_name('l', ++sim->arrivals), sizeof(*reader));
+	reader = reader_new(sim, place_of(load), make_name('l', ++sim->arrivals), sizeof(*reader));
 	load->arrived++;
 	next_ns = arrival_ns(load);
 	if (next_ns < load->until_ns)
 		sim_later(sim, place->host, &load->arrival, next_ns);
 	reader_ask(sim, reader, load->tokens, NEVER_NS);
 	if (next_ns >= load->until_ns)
-		free(load);
+		drop_load(occurrence);
 }
 
 void load_start(struct sim *sim, struct place *place, const struct command *command)
@@ -81,10 +103,12 @@ void load_start(struct sim *sim, struct place *place, const struct command *comm
 	load->tokens = command->tokens;
 	load->began_ns = sim->now_ns;
 	load->until_ns = command->until_ns;
+	if (command->count)
+		find_keys(load, command->count);
 	if (load->began_ns < load->until_ns)
 		sim_later(sim, place->host, &load->arrival, load->began_ns);
 	else
-		free(load);
+		drop_load(&load->arrival);
 }
 
 static struct worker *worker_of(struct occurrence *turn)
@@ -101,7 +125,8 @@ static void take_turn(struct sim *sim, struct occurrence *turn)
 {
 	struct worker *worker = worker_of(turn);
 
-	if (sim->now_ns >= worker->until_ns || !worker->reader.place->limiter)
+	if (sim->now_ns >= worker->until_ns ||
+	    (!worker->reader.place->limiter && !worker->reader.place->is_key))
 		drop_worker(turn);
 	else
 		reader_ask(sim, &worker->reader, 1, NEVER_NS);

@@ -86,7 +86,8 @@ uint64_t outcome_of_call(struct sim *sim, struct reader *reader)
 		return 0;
 	reply = memory_get(sizeof(*reply));
 	reply->occurrence = (struct occurrence){.happens = arrive, .dropped = drop};
-	reply->place = reader->place;
+	/* Keys have no `feedback`. */
+	reply->place = reader->place->is_key ? reader->place->parent : reader->place;
 	reply->outcome.kind = reader->answered_ok ? OUTCOME_OK : OUTCOME_THROTTLED;
 	reply->outcome.count = 1;
 	sim_later(sim, reader->place->host, &reply->occurrence, sim->now_ns + latency_ns);

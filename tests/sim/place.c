@@ -54,7 +54,8 @@ struct place *place_add(struct host *host, struct place *parent, struct limiter 
 struct place *place_at(const struct host *host, const char *path)
 {
 	for (struct place *place = host->places; place; place = place->next) {
-		if (place->limiter && !place->partition && !strcmp(place->path, path))
+		if (place->limiter && !place->partition && !place->is_key &&
+		    !strcmp(place->path, path))
 			return place;
 	}
 	return NULL;
@@ -86,7 +87,7 @@ struct place *place_partition(struct place *place, uint32_t index)
 void place_forget_removed(struct host *host)
 {
 	for (struct place *place = host->places; place; place = place->next) {
-		if (!place->limiter || !place->limiter->removed)
+		if (place->is_key || !place->limiter || !place->limiter->removed)
 			continue;
 		limiter_drop(place->limiter);
 		place->limiter = NULL;
@@ -98,7 +99,7 @@ void place_forget_removed(struct host *host)
 void place_forget_all(struct host *host)
 {
 	for (struct place *place = host->places; place; place = place->next) {
-		if (place->limiter)
+		if (place->limiter && !place->is_key)
 			limiter_drop(place->limiter);
 		place->limiter = NULL;
 		if (place->exempt)

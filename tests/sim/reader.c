@@ -55,18 +55,37 @@ static void begin(struct sim *sim, struct reader *reader, uint64_t tokens)
 	reader->check = (struct reader_check){.number = ++sim->asked, .tokens = tokens};
 }
 
+/* Opens what it reads. */
+static int enter(struct reader *reader)
+{
+	int err;
+
+	if (!reader->place->is_key)
+		return reader->place->limiter ? 0 : -ENOENT;
+	err = key_enter(reader->place);
+	reader->inside = !err;
+	return err;
+}
+
+static void leave(struct reader *reader)
+{
+	if (reader->inside)
+		key_leave(reader->place);
+	reader->inside = false;
+}
+
 void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_t within_ns)
 {
 	struct waiter *waiter = &reader->waiter;
 	struct host *host = reader->place->host;
-	int err = -ENOENT;
+	int err = enter(reader);
 
 	begin(sim, reader, tokens);
 	*waiter = (struct waiter){.tokens = tokens};
 	if (within_ns != NEVER_NS)
 		waiter->expiry = &reader->expiry;
 	waiter->limiter = reader->place->limiter;
-	if (waiter->limiter) {
+	if (!err) {
 		struct memory *before = host_enter(host);
 
 		err = engine_ask(&host->engine, waiter, within_ns, host_now(host));
@@ -84,15 +103,21 @@ void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_
 void reader_try(struct sim *sim, struct reader *reader)
 {
 	struct host *host = reader->place->host;
-	struct limiter *limiter = reader->place->limiter;
 	struct memory *before;
-	int err;
+	struct limiter *limiter;
+	int err = enter(reader);
 
 	begin(sim, reader, 1);
+	if (err) {
+		reader_done(sim, reader, err);
+		return;
+	}
+	limiter = reader->place->limiter;
 	before = host_enter(host);
 	/* As the mount does: where more may come one waits for it a little. */
 	if (sim->fleet && engine_may_come(&host->engine, limiter, host_now(host))) {
 		host_leave(before);
+		leave(reader);
 		reader_ask(sim, reader, 1, 0);
 		return;
 	}
@@ -120,6 +145,7 @@ void reader_done(struct sim *sim, struct reader *reader, int err)
 				  (unsigned long long)reader->tokens);
 		reader->answer_ns = outcome_of_call(sim, reader);
 	}
+	leave(reader);
 	if (reader->done && !sim->ending)
 		reader->done(sim, reader, err);
 	else
@@ -138,6 +164,7 @@ void reader_cancel(struct sim *sim, struct reader *reader)
 		ledger_left(sim, reader);
 	if (!sim->ending)
 		sim_print(sim, host, "cancelled %s", reader->name);
+	leave(reader);
 	reader_free(reader);
 	host_collect(host);
 }
@@ -147,6 +174,8 @@ void reader_vanish(struct sim *sim, struct reader *reader)
 	reader_leave_line(reader);
 	if (!reader->waiter.slot)
 		ledger_left(sim, reader);
+	if (reader->inside)
+		reader->place->readers--;
 	reader_free(reader);
 }
 

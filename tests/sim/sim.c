@@ -255,7 +255,7 @@ static void remove_limiters(struct host *host)
 		struct change change = {.kind = CHANGE_REMOVE};
 
 		for (struct place *p = host->places; p; p = p->next) {
-			if (p->limiter && !p->partition)
+			if (p->limiter && !p->partition && !p->is_key)
 				last = p;
 		}
 		more = last;

@@ -42,6 +42,9 @@ struct place {
 	char *path;		 /* owned */
 	struct settings settings;
 	uint32_t partition;	 /* 1 + its index, or 0 */
+	bool is_key;		 /* @limiter is there while somebody reads it */
+	bool is_counted;	 /* a key of a load, told with the others */
+	uint32_t readers;	 /* of a key */
 	struct service *service; /* owned, or NULL */
 
 	uint64_t granted;
@@ -75,6 +78,7 @@ struct reader {
 	struct reader *next, *previous; /* all who wait on its host */
 	struct place *place;
 	char *name;	    /* owned */
+	bool inside;	    /* has its key open */
 	bool answered_ok;   /* what the services behind its limiter answered */
 	uint64_t answer_ns; /* and how long that takes */
 	uint64_t tokens;
@@ -156,6 +160,15 @@ void place_forget_removed(struct host *host);
 void place_forget_all(struct host *host);
 void place_free(struct place *place);
 struct service *place_service(const struct place *place);
+
+/*
+ * key.c: a key of a limiter as a place, NULL if there is none. It is opened for each reader, as by
+ * open(2), and closed when it leaves; key_enter() returns 0 or -errno.
+ */
+struct place *place_key(struct place *place, const char *key);
+int key_enter(struct place *place);
+void key_leave(struct place *place);
+void key_follow(struct place *key, uint64_t now_ns);
 
 /* ledger.c: keeps the books. */
 void ledger_waits(struct sim *sim, struct reader *reader);

@@ -15,13 +15,34 @@ static void print_windows(const struct windows *windows)
 	putchar('\n');
 }
 
+/* Those that a load reads, together. */
+static void print_keys(const struct host *host, const struct place *place)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+	unsigned int count = 0;
+
+	for (const struct place *p = host->places; p; p = p->next) {
+		if (!p->is_counted || p->parent != place)
+			continue;
+		count++;
+		least = p->granted < least ? p->granted : least;
+		most = p->granted > most ? p->granted : most;
+	}
+	if (count)
+		printf("summary %s/keys %u granted %" PRIu64 " to %" PRIu64 "\n", place->path,
+		       count, least, most);
+}
+
 static void print_host(const struct sim *sim)
 {
 	const struct host *host = sim->hosts;
 
 	for (const struct place *p = host->places; p; p = p->next) {
+		if (p->is_counted)
+			continue;
 		printf("summary %s granted %" PRIu64, p->path, p->granted);
 		print_windows(&p->windows);
+		print_keys(host, p);
 	}
 	for (const struct place *p = host->places; p; p = p->next)
 		service_print(p->service, p->path);

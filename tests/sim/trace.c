@@ -233,14 +233,6 @@ static int read_options(struct line *line, const char *allowed)
 	return 0;
 }
 
-static int parse_load(struct line *line)
-{
-	line->command->tokens = 1;
-	if (read_path(line) || read_rate(line))
-		return -1;
-	return read_options(line, " take until ");
-}
-
 static int read_count(struct line *line, uint64_t most)
 {
 	if (line_tokens(line, line_word(line), &line->command->count))
@@ -248,6 +240,24 @@ static int read_count(struct line *line, uint64_t most)
 	if (!line->command->count || line->command->count > most)
 		return line_refuse(line, "there are 1 to %llu of them", (unsigned long long)most);
 	return 0;
+}
+
+static int parse_load(struct line *line)
+{
+	static const char keys[] = "keys ";
+
+	line->command->tokens = 1;
+	if (read_path(line))
+		return -1;
+	line->rest += strspn(line->rest, SPACE);
+	if (!strncmp(line->rest, keys, strlen(keys))) {
+		(void)line_word(line);
+		if (read_count(line, 10000))
+			return -1;
+	}
+	if (read_rate(line))
+		return -1;
+	return read_options(line, " take until ");
 }
 
 static int parse_workers(struct line *line)

@@ -32,8 +32,11 @@ enum file_kind {
 	FILE_PARTITION_RATE,
 };
 
+enum { KEY_TEXT = 64 };
+
 struct file {
 	enum file_kind kind;
+	char key[KEY_TEXT];	 /* whose it is, or "": the limiter's */
 	enum setting_id setting; /* FILE_SETTING */
 	uint64_t tokens;	 /* FILE_TAKE, FILE_ETA */
 	uint64_t within_ns;	 /* FILE_TAKE: NEVER_NS for no end */
@@ -90,7 +93,7 @@ struct command {
 	char *text;	   /* owned: what is written, or NAME, or NULL */
 	struct file file;
 	struct rate rate; /* load, service */
-	uint64_t count;	  /* workers, retry: how many */
+	uint64_t count;	  /* workers, retry: how many; load: keys, or 0 */
 	uint64_t tokens; /* load, retry: each takes; service: its burst, 0 for one second's worth */
 	uint64_t until_ns;
 	uint64_t span_ns;	 /* workers: work; service: latency */
