@@ -80,6 +80,10 @@
  * enough, it makes a /w node. All who see the same /w nodes compute the same shares (share.h), and
  * hosts above theirs give back, oldest first, a quarter of the excess every R, none younger than a
  * third of `lease`. A host that has what it wants looks for /w nodes of others every third of `lease`.
+ * What was not wanted for a second is given back at once if others claim some or little is free. If
+ * not, it is kept for a third of `lease`, at most 5 s, and then what was wanted meanwhile stays: demand
+ * that comes and goes costs no writes. The last partition is kept so also where little is free, and
+ * meanwhile the host looks for claims every R.
  * Who leaves sets the /w nodes it knows, which wakes those who wait. A host that is alone takes all.
  */
 #ifndef RATEFS_CORE_FLEET_H

@@ -51,6 +51,7 @@ void search_end(struct fleet *fleet, struct search *search)
 	struct holding *holding = search->holding;
 
 	holding_keep(holding);
+	holding->left_free = search->clean_count + search->unclean_count;
 	holding->search = NULL;
 	search_free(search);
 	holding->unmet = holding_kept(holding) < holding->wanted;
