@@ -93,7 +93,7 @@ struct swept {
 	uint64_t id;
 	uint64_t not_before_ns; /* by the waiter's clock */
 	uint32_t tries;
-	char **names; /* owned: of its markers */
+	char **names; /* owned, one block: of its markers */
 	uint32_t name_count;
 	bool ready;
 	bool partly; /* more than fit one transaction */

@@ -17,6 +17,10 @@ static const uint64_t MARKER_FRESH_NS = NSEC_PER_SEC;
 /* So many transactions of one round may be refused. */
 enum { REFUSALS_MAX = 6 };
 
+/* What may be in names. */
+enum { INDEX_MAX = 9999, WEIGHT_MAX = 1000 };
+static const uint64_t SEQUENCE_MAX = UINT64_C(9999999999999999);
+
 static void next_items(struct fleet *fleet, struct search *search);
 
 void search_free(struct search *search)
@@ -81,15 +85,29 @@ static void make_folder(struct fleet *fleet, const char *path)
 		request_free(request);
 }
 
+/* Digits from *@at on, which moves behind them; false: none, or more than @most. */
+static bool parse_digits(const char **at, uint64_t most, uint64_t *number)
+{
+	const char *from = *at;
+
+	for (*number = 0; **at >= '0' && **at <= '9'; ++*at) {
+		*number = *number * 10 + (uint64_t)(**at - '0');
+		if (*number > most)
+			return false;
+	}
+	return *at != from;
+}
+
 /* A partition's index, or a reserve's with @reserve; false: a name that is none of ours. */
 static bool parse_index(const char *name, uint32_t *index, bool *reserve)
 {
+	uint64_t number;
+
 	*reserve = *name == 'r';
 	name += *reserve;
-	if (!*name || strlen(name) > 4 || strspn(name, "0123456789") != strlen(name) ||
-	    (*name == '0' && name[1]))
+	if ((*name == '0' && name[1]) || !parse_digits(&name, INDEX_MAX, &number) || *name)
 		return false;
-	*index = (uint32_t)strtoul(name, NULL, 10);
+	*index = (uint32_t)number;
 	return true;
 }
 
@@ -140,6 +158,23 @@ static void remember_claimant(struct holding *holding, const char *name)
 		snprintf(holding->claimants[holding->claimant_count++], CLAIM_TEXT, "%s", name);
 }
 
+/* HID-N-W-SEQ; false: a name that is none of ours. */
+static bool parse_claim(const char *name, struct claim *claim)
+{
+	uint64_t wanted, weight, sequence;
+
+	for (int i = 0; i < HID_TEXT - 1; i++, name++) {
+		if ((*name < 'a' || *name > 'z') && (*name < '2' || *name > '7'))
+			return false;
+	}
+	if (*name++ != '-' || !parse_digits(&name, PARTITIONS_MAX, &wanted) || !wanted ||
+	    *name++ != '-' || !parse_digits(&name, WEIGHT_MAX, &weight) || !weight ||
+	    *name++ != '-' || !parse_digits(&name, SEQUENCE_MAX, &sequence) || *name)
+		return false;
+	*claim = (struct claim){(uint32_t)wanted, (uint32_t)weight, sequence, 0};
+	return true;
+}
+
 static void parse_claims(const struct fleet *fleet, struct search *search,
 			 const struct request *request)
 {
@@ -153,19 +188,12 @@ static void parse_claims(const struct fleet *fleet, struct search *search,
 	for (uint32_t i = 0; i < request->name_count; i++) {
 		struct claim *claim = &search->claims[search->claim_count];
 		const char *name = request->names[i];
-		unsigned int wanted, weight;
-		unsigned long long sequence;
-		char hid[HID_TEXT];
-		int used = 0;
 
-		if (sscanf(name, "%13[a-z2-7]-%u-%u-%llu%n", hid, &wanted, &weight, &sequence,
-			   &used) != 4 ||
-		    name[used] || !wanted || wanted > PARTITIONS_MAX || !weight || weight > 1000)
+		if (!parse_claim(name, claim))
 			continue;
-		*claim = (struct claim){wanted, weight, sequence, 0};
 		search->claim_count++;
-		if (!strcmp(hid, fleet->hid))
-			search->own_claim = sequence;
+		if (!memcmp(name, fleet->hid, HID_TEXT - 1))
+			search->own_claim = claim->sequence;
 		else
 			remember_claimant(search->holding, name);
 	}

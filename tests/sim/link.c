@@ -45,8 +45,6 @@ void message_free(struct message *message)
 	if (message->stray)
 		free_request(message->stray);
 	free(message->result.data);
-	for (uint32_t i = 0; i < message->result.name_count; i++)
-		free(message->result.names[i]);
 	free(message->result.names);
 	free(message);
 }
@@ -467,8 +465,6 @@ static void answer(struct link *link, struct message *message)
 	request->data = memory_give(result->data, link->memory);
 	request->names = memory_give(result->names, link->memory);
 	request->name_count = result->name_count;
-	for (uint32_t i = 0; i < request->name_count; i++)
-		request->names[i] = memory_give(request->names[i], link->memory);
 	for (uint32_t i = 0; i < request->operation_count; i++)
 		memory_give(request->operations[i].made, link->memory);
 	*result = (struct request){0};

@@ -301,15 +301,13 @@ static void get(const struct znode_state *state, struct request *result)
 
 static void list(const struct znode_state *state, uint64_t view_ns, struct request *result)
 {
-	uint32_t room = state->children;
+	const struct listing *listing = znode_list(state, view_ns);
 
-	result->names = room ? memory_get(room * sizeof(char *)) : NULL;
-	for (struct znode *n = state->node->first_child; n; n = n->next_sibling) {
-		const struct znode_state *child = znode_at(n, view_ns);
-
-		if (child && child->there && result->name_count < room)
-			result->names[result->name_count++] = memory_text(n->name, strlen(n->name));
-	}
+	result->names = memory_copy(listing->names, listing->size);
+	result->name_count = listing->count;
+	for (uint32_t i = 0; i < listing->count; i++)
+		result->names[i] = (char *)result->names +
+				   (listing->names[i] - (const char *)listing->names);
 }
 
 void server_sends(struct connection *connection, struct message *message)
