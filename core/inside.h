@@ -22,9 +22,8 @@
 #include "share.h"
 
 enum {
-	ITEMS_MAX = 32,	 /* partitions in one transaction: each has up to three operations */
-	PATH_ROOM = 128, /* for the path of any node */
-	CHANGE_TRIES_MAX = 20,
+	ITEMS_MAX = 32,	     /* partitions in one transaction: each has up to three operations */
+	PATH_ROOM = 128,     /* for the path of any node */
 	FLEET_CHAINS = 4096, /* hash chains of holdings by id */
 };
 
@@ -170,7 +169,8 @@ struct fleet {
 	struct change *change; /* the engine's first, NULL */
 	uint64_t change_since_ns;
 	uint64_t change_id;
-	uint32_t change_tries;
+	uint32_t change_tries;		   /* in which others were first */
+	uint64_t change_next_ns;	   /* not before */
 	const struct change *change_tried; /* the one that the tries are of */
 	uint64_t used_id;		   /* the largest that some limiter had */
 	bool change_sent;
