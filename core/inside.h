@@ -6,6 +6,7 @@
  *	doubt.c		the barrier after an unknown outcome
  *	layout.c	the nodes that must be there before the host joins
  *	follow.c	settings as other hosts made them
+ *	apply.c		... take effect
  *	publish.c	changes of this host's
  *	demand.c	how many partitions are wanted
  *	choose.c	which ones are given back, and when it is time to look for more
@@ -255,6 +256,9 @@ void layout_look(struct fleet *fleet);
 /* follow.c */
 void follow_begin(struct fleet *fleet);
 void follow_forget(struct fleet *fleet);
+
+/* apply.c: fleet->found; follow_failed if there is no memory for some. */
+void apply_found(struct fleet *fleet);
 
 /* publish.c */
 void publish_store(struct source *source, struct change *change);
