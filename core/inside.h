@@ -10,7 +10,9 @@
  *	publish.c	changes of this host's
  *	demand.c	how many partitions are wanted
  *	choose.c	which ones are given back, and when it is time to look for more
- *	search.c	which ones are taken
+ *	search.c	which ones could be taken
+ *	claim.c		how much others want
+ *	take.c		which ones are taken
  *	drain.c		giving back
  *	survey.c	what is known of the others
  *	report.c	what it says of itself
@@ -313,9 +315,22 @@ void search_begin(struct fleet *fleet, struct holding *holding);
 void search_free(struct search *search);
 /* The round is over. */
 void search_end(struct fleet *fleet, struct search *search);
+/* A partition's index, or a reserve's with @reserve; false: a name that is none of ours. */
+bool index_parse(const char *name, uint32_t *index, bool *reserve);
+
+/* claim.c */
+/* Digits from *@at on, which moves behind them; false: none, or more than @most. */
+bool digits_parse(const char **at, uint64_t most, uint64_t *number);
+void claims_parse(const struct fleet *fleet, struct search *search, const struct request *request);
+/* What the claims come to: our share, if all together want more than there is. */
+void claims_weigh(struct search *search);
+
+/* take.c */
+/* The next ones to be taken, or the end of the round. */
+void search_next(struct fleet *fleet, struct search *search);
+bool search_send(struct fleet *fleet, struct search *search);
 /* The transaction was answered; @refused: the item that was, or UINT32_MAX. */
 void search_taken(struct fleet *fleet, struct search *search, enum answer answer, uint32_t refused);
-bool search_send(struct fleet *fleet, struct search *search);
 
 /* survey.c */
 void survey_forget(struct fleet *fleet);
