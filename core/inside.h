@@ -2,7 +2,9 @@
  * inside - what the parts of the fleet share with one another, and nobody else may look at.
  *
  *	fleet.c		the session, the right, time
- *	transact.c	one transaction at a time, and what follows from its outcome
+ *	transact.c	one transaction at a time
+ *	outcome.c	what follows from its answer
+ *	guard.c		own leases are watched
  *	doubt.c		the barrier after an unknown outcome
  *	layout.c	the nodes that must be there before the host joins
  *	follow.c	settings as other hosts made them
@@ -29,6 +31,9 @@ enum {
 	PATH_ROOM = 128,     /* for the path of any node */
 	FLEET_CHAINS = 4096, /* hash chains of holdings by id */
 };
+
+/* Of every transaction but the first: rule 2. */
+enum { OPERATION_GLOBALS, OPERATION_HOST, HEAD_LENGTH };
 
 enum transaction_kind {
 	TRANSACTION_NONE,
@@ -225,9 +230,6 @@ uint64_t fleet_random(struct fleet *fleet);
 /* @ns, give or take a quarter. */
 uint64_t fleet_jitter(struct fleet *fleet, uint64_t ns);
 struct lease *item_lease(const struct item *item);
-/* Watches the nodes of leases that are not watched yet. */
-void fleet_watch_leases(struct fleet *fleet);
-void fleet_lease_changed(struct fleet *fleet, const char *path);
 void holding_keep(struct holding *holding);
 void holding_let_go(struct holding *holding);
 
@@ -247,6 +249,16 @@ struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kin
 void transaction_send(struct fleet *fleet, struct request *request);
 void transaction_end(struct fleet *fleet);
 void fleet_join(struct fleet *fleet);
+
+/* outcome.c */
+void transaction_answered(void *fleet, struct request *request);
+
+/* guard.c */
+void fleet_watch_lease(struct fleet *fleet, const struct holding *holding, uint32_t index,
+		       bool reserve);
+/* Watches the nodes of leases that are not watched yet. */
+void fleet_watch_leases(struct fleet *fleet);
+void fleet_lease_changed(struct fleet *fleet, const char *path);
 
 /* doubt.c */
 void doubt_begin(struct fleet *fleet);
