@@ -1,7 +1,9 @@
 /*
  * inside - what the parts of the fleet share with one another, and nobody else may look at.
  *
- *	fleet.c		the session, the right, time
+ *	fleet.c		time, and the engine's source
+ *	session.c	the session, from opening to leaving
+ *	right.c		until when what is held may be used
  *	transact.c	one transaction at a time
  *	outcome.c	what follows from its answer
  *	guard.c		own leases are watched
@@ -222,16 +224,30 @@ void fleet_event(struct fleet *fleet, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct lease *lease,
 			 enum lease_state to);
-void fleet_reshare(struct fleet *fleet, struct holding *holding);
-void fleet_drop_session(struct fleet *fleet, const char *why);
 void fleet_wake_at(struct fleet *fleet, uint64_t at_ns);
-void fleet_extend_right(struct fleet *fleet, uint64_t sent_ns);
 uint64_t fleet_random(struct fleet *fleet);
 /* @ns, give or take a quarter. */
 uint64_t fleet_jitter(struct fleet *fleet, uint64_t ns);
 struct lease *item_lease(const struct item *item);
 void holding_keep(struct holding *holding);
 void holding_let_go(struct holding *holding);
+
+/* session.c */
+void fleet_drop_session(struct fleet *fleet, const char *why);
+/* Rule 13, and the watchdog over a connection that never comes. */
+void fleet_watch_connection(struct fleet *fleet);
+void fleet_watch_leaving(struct fleet *fleet);
+
+/* right.c */
+void fleet_extend_right(struct fleet *fleet, uint64_t sent_ns);
+/* Before anything is granted in a step. */
+void fleet_check_right(struct fleet *fleet);
+/* Whether it is time to do without the coordinator. */
+void fleet_watch_reach(struct fleet *fleet);
+/* What may be used has changed. */
+void fleet_reshare(struct fleet *fleet, struct holding *holding);
+/* What was saved up is not used: rule 12. */
+void fleet_empty(struct fleet *fleet, struct holding *holding);
 
 /* transact.c */
 struct request *request_new(enum request_kind kind, const char *path, void *purpose,
