@@ -12,6 +12,9 @@
 static const uint64_t VAIN_NS = 3 * NSEC_PER_SEC;
 enum { VAIN_DOUBLINGS_MAX = 5 }; /* ... and later each time */
 
+/* What is not wanted is kept for a third of a lease where nobody claims it, but not for longer than this. */
+static const uint64_t SPARE_MAX_NS = 5 * NSEC_PER_SEC;
+
 enum { YOUNG_PARTS = 3, EXCESS_PARTS = 4, HYSTERESIS_PERCENT = 20 };
 
 /* Somebody reads the token of this very partition. */
@@ -120,9 +123,68 @@ static bool is_saving(const struct fleet *fleet, const struct holding *holding)
 	return false;
 }
 
+/* Others may look for what is kept and not wanted: the last search found less that is free. */
+static bool is_scarce(const struct holding *holding)
+{
+	return holding->left_free < holding_kept(holding);
+}
+
+/* Then their claims must be seen soon. */
+static bool keeps_last(const struct holding *holding)
+{
+	return !holding->wanted && holding_kept(holding) && is_scarce(holding);
+}
+
+static void begin_spare(struct fleet *fleet, struct holding *holding)
+{
+	uint64_t third_ns = holding->settings.lease_ns / YOUNG_PARTS;
+
+	holding->spare_until_ns = fleet->now_ns +
+				  (third_ns < SPARE_MAX_NS ? third_ns : SPARE_MAX_NS);
+	holding->spare_wanted = 0;
+}
+
+/* More is kept than was wanted in the last second. */
+static void note_spare(struct fleet *fleet, struct holding *holding)
+{
+	if (!holding->spare) {
+		if (holding->wanted && fleet->now_ns - holding->grown_ns < VAIN_NS) {
+			holding->vain_until_ns = fleet->now_ns + (VAIN_NS << holding->vain);
+			if (holding->vain < VAIN_DOUBLINGS_MAX)
+				holding->vain++;
+		} else {
+			holding->vain = 0;
+		}
+		holding->spare = true;
+		begin_spare(fleet, holding);
+	}
+	if (keeps_last(holding) &&
+	    holding->next_search_ns > fleet->now_ns + fleet->constants.renewal_ns / 4 * 5)
+		choose_next_search(fleet, holding);
+	if (holding->spare_wanted < holding->wanted)
+		holding->spare_wanted = holding->wanted;
+}
+
+/*
+ * Demand that comes and goes would cost two writes each time, so what is not wanted is kept for a
+ * while where there is plenty, and the last one also where there is not; unless others claim some, or
+ * the host has many leases.
+ */
+static uint32_t to_keep(const struct fleet *fleet, const struct holding *holding)
+{
+	uint32_t wanted = holding->wanted, kept = holding_kept(holding);
+	bool over = fleet->now_ns >= holding->spare_until_ns;
+
+	if (holding->claimant_count || fleet->leases >= FLEET_LEASES_MAX / 2)
+		return wanted;
+	if (is_scarce(holding))
+		return wanted || over ? wanted : 1;
+	return over && holding->spare_wanted < kept ? holding->spare_wanted : kept;
+}
+
 static void give_unwanted(struct fleet *fleet, struct holding *holding)
 {
-	uint32_t kept = holding_kept(holding), count = holding_count(holding);
+	uint32_t kept = holding_kept(holding), count = holding_count(holding), keep;
 
 	if (holding->limiter->removed || !holding_needs_leases(holding)) {
 		drain_all(fleet, holding);
@@ -133,16 +195,18 @@ static void give_unwanted(struct fleet *fleet, struct holding *holding)
 	if (!holding->settings.reserve_hosts ||
 	    holding->reserve_index >= holding->settings.reserve_hosts)
 		drain(fleet, holding, &holding->reserve);
-	if (kept <= holding->wanted || (!holding->wanted && is_saving(fleet, holding)))
+	if (kept <= holding->wanted) {
+		holding->spare = false;
 		return;
-	if (holding->wanted && fleet->now_ns - holding->grown_ns < VAIN_NS) {
-		holding->vain_until_ns = fleet->now_ns + (VAIN_NS << holding->vain);
-		if (holding->vain < VAIN_DOUBLINGS_MAX)
-			holding->vain++;
-	} else {
-		holding->vain = 0;
 	}
-	give(fleet, holding, kept - holding->wanted, false, 0);
+	note_spare(fleet, holding);
+	if (!holding->wanted && is_saving(fleet, holding))
+		return;
+	keep = to_keep(fleet, holding);
+	if (keep < kept)
+		give(fleet, holding, kept - keep, false, 0);
+	if (fleet->now_ns >= holding->spare_until_ns)
+		begin_spare(fleet, holding);
 }
 
 /* Fairness: what is above our share goes to those who have less than theirs. */
@@ -172,7 +236,8 @@ static void give_contended(struct fleet *fleet, struct holding *holding)
 
 void choose_next_search(struct fleet *fleet, struct holding *holding)
 {
-	uint64_t every_ns = holding->lacking || holding->contended || holding->claim
+	uint64_t every_ns = holding->lacking || holding->contended || holding->claim ||
+					    keeps_last(holding)
 				    ? fleet->constants.renewal_ns
 				    : holding->settings.lease_ns / YOUNG_PARTS;
 

@@ -82,7 +82,7 @@ struct request {
 	int32_t version;    /* GET */
 	char *data;	    /* GET: NUL-terminated */
 	size_t length;	    /* GET: bytes of data, without the NUL */
-	char **names;	    /* LIST: @name_count of them */
+	char **names; /* LIST: @name_count of them; the texts are in the same block of memory */
 	uint32_t name_count;
 
 	/* The fleet's: what it is for. */

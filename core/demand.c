@@ -294,6 +294,11 @@ static void become_alone(struct fleet *fleet, bool alone)
 		/* What was wanted for being alone is not wanted any more. */
 		for (int i = 0; i < DEMAND_SLOTS && !alone; i++)
 			h->slots_of_demand[i].wanted = 0;
+		if (alone)
+			continue;
+		h->spare = true;
+		h->spare_until_ns = 0;
+		h->spare_wanted = 0;
 	}
 }
 

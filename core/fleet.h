@@ -45,7 +45,10 @@
  * 11. A clean take skips the wait only if the marker was made in the epoch of the transaction that
  *     takes it: what was written before an election may have been lost in it.
  * 12. What is left in the bucket goes with a partition that is given back, and comes with one that is
- *     taken cleanly. After an unclean take and after a lapse the bucket is empty.
+ *     taken cleanly. After an unclean take and after a lapse the bucket is empty. The marker is read
+ *     before the take, up to 1 s: who takes the partition, uses what came with it, and gives it back in
+ *     between, leaves the same again to the next. That is at most the partition's share of the burst,
+ *     and says nothing of who may use it.
  * 13. Without an answer for ANSWER_NS the connection is given up.
  * 14. A limiter's id is never used again, so its markers are made with it.
  * 15. Leaving: use stops, everything is given back, the session is closed.
@@ -81,6 +84,10 @@
  * enough, it makes a /w node. All who see the same /w nodes compute the same shares (share.h), and
  * hosts above theirs give back, oldest first, a quarter of the excess every R, none younger than a
  * third of `lease`. A host that has what it wants looks for /w nodes of others every third of `lease`.
+ * What was not wanted for a second is given back at once if others claim some or little is free. If
+ * not, it is kept for a third of `lease`, at most 5 s, and then what was wanted meanwhile stays: demand
+ * that comes and goes costs no writes. The last partition is kept so also where little is free, and
+ * meanwhile the host looks for claims every R.
  * Who leaves sets the /w nodes it knows, which wakes those who wait. A host that is alone takes all.
  */
 #ifndef RATEFS_CORE_FLEET_H

@@ -64,18 +64,22 @@ struct holding {
 		uint32_t wanted;
 		uint64_t granted, refused, delayed_ns; /* counts at its end */
 	} slots_of_demand[DEMAND_SLOTS];
-	uint64_t slot;		/* number of the newest */
-	uint64_t delayed_ns;	/* how long readers waited, here and below */
-	bool asked;		/* since it became active */
-	uint64_t grown_ns;	/* when more was asked for because all was used */
-	bool unclean_only;	/* the last search found only what nobody gave back */
-	uint8_t vain;		/* how often that was in vain of late */
-	uint64_t vain_until_ns; /* to ask for more because all is used would be in vain */
-	uint32_t had;		/* partitions that were kept when it last could use some */
+	uint64_t slot;		 /* number of the newest */
+	uint64_t delayed_ns;	 /* how long readers waited, here and below */
+	bool asked;		 /* since it became active */
+	uint64_t grown_ns;	 /* when more was asked for because all was used */
+	bool unclean_only;	 /* the last search found only what nobody gave back */
+	uint8_t vain;		 /* how often that was in vain of late */
+	uint64_t vain_until_ns;	 /* to ask for more because all is used would be in vain */
+	uint32_t had;		 /* partitions that were kept when it last could use some */
+	bool spare;		 /* more are kept than are wanted ... */
+	uint64_t spare_until_ns; /* ... and may be until then ... */
+	uint32_t spare_wanted;	 /* ... in which at most so many were */
 
 	/* Search and contention: see choose.c and search.c. */
 	struct search *search;	 /* owned; under way, NULL */
 	uint64_t next_search_ns; /* not before */
+	uint32_t left_free;	 /* partitions that nobody had after the last search */
 	uint64_t next_give_ns;	 /* likewise, under contention */
 	uint64_t next_drain_ns;	 /* likewise, what was refused is given back */
 	uint64_t next_claim_ns;	 /* likewise, another number in the /w node */

@@ -1,15 +1,22 @@
 /*
  * inside - what the parts of the fleet share with one another, and nobody else may look at.
  *
- *	fleet.c		the session, the right, time
- *	transact.c	one transaction at a time, and what follows from its outcome
+ *	fleet.c		time, and the engine's source
+ *	session.c	the session, from opening to leaving
+ *	right.c		until when what is held may be used
+ *	transact.c	one transaction at a time
+ *	outcome.c	what follows from its answer
+ *	guard.c		own leases are watched
  *	doubt.c		the barrier after an unknown outcome
  *	layout.c	the nodes that must be there before the host joins
  *	follow.c	settings as other hosts made them
+ *	apply.c		... take effect
  *	publish.c	changes of this host's
  *	demand.c	how many partitions are wanted
  *	choose.c	which ones are given back, and when it is time to look for more
- *	search.c	which ones are taken
+ *	search.c	which ones could be taken
+ *	claim.c		how much others want
+ *	take.c		which ones are taken
  *	drain.c		giving back
  *	learnt.c	what was learnt of services, for all hosts
  *	survey.c	what is known of the others
@@ -23,11 +30,13 @@
 #include "share.h"
 
 enum {
-	ITEMS_MAX = 32,	 /* partitions in one transaction: each has up to three operations */
-	PATH_ROOM = 128, /* for the path of any node */
-	CHANGE_TRIES_MAX = 20,
+	ITEMS_MAX = 32,	     /* partitions in one transaction: each has up to three operations */
+	PATH_ROOM = 128,     /* for the path of any node */
 	FLEET_CHAINS = 4096, /* hash chains of holdings by id */
 };
+
+/* Of every transaction but the first: rule 2. */
+enum { OPERATION_GLOBALS, OPERATION_HOST, HEAD_LENGTH };
 
 enum transaction_kind {
 	TRANSACTION_NONE,
@@ -94,7 +103,7 @@ struct swept {
 	uint64_t id;
 	uint64_t not_before_ns; /* by the waiter's clock */
 	uint32_t tries;
-	char **names; /* owned: of its markers */
+	char **names; /* owned, one block: of its markers */
 	uint32_t name_count;
 	bool ready;
 	bool partly; /* more than fit one transaction */
@@ -171,7 +180,8 @@ struct fleet {
 	struct change *change; /* the engine's first, NULL */
 	uint64_t change_since_ns;
 	uint64_t change_id;
-	uint32_t change_tries;
+	uint32_t change_tries;		   /* in which others were first */
+	uint64_t change_next_ns;	   /* not before */
 	const struct change *change_tried; /* the one that the tries are of */
 	uint64_t used_id;		   /* the largest that some limiter had */
 	bool change_sent;
@@ -215,19 +225,30 @@ void fleet_event(struct fleet *fleet, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct lease *lease,
 			 enum lease_state to);
-void fleet_reshare(struct fleet *fleet, struct holding *holding);
-void fleet_drop_session(struct fleet *fleet, const char *why);
 void fleet_wake_at(struct fleet *fleet, uint64_t at_ns);
-void fleet_extend_right(struct fleet *fleet, uint64_t sent_ns);
 uint64_t fleet_random(struct fleet *fleet);
 /* @ns, give or take a quarter. */
 uint64_t fleet_jitter(struct fleet *fleet, uint64_t ns);
 struct lease *item_lease(const struct item *item);
-/* Watches the nodes of leases that are not watched yet. */
-void fleet_watch_leases(struct fleet *fleet);
-void fleet_lease_changed(struct fleet *fleet, const char *path);
 void holding_keep(struct holding *holding);
 void holding_let_go(struct holding *holding);
+
+/* session.c */
+void fleet_drop_session(struct fleet *fleet, const char *why);
+/* Rule 13, and the watchdog over a connection that never comes. */
+void fleet_watch_connection(struct fleet *fleet);
+void fleet_watch_leaving(struct fleet *fleet);
+
+/* right.c */
+void fleet_extend_right(struct fleet *fleet, uint64_t sent_ns);
+/* Before anything is granted in a step. */
+void fleet_check_right(struct fleet *fleet);
+/* Whether it is time to do without the coordinator. */
+void fleet_watch_reach(struct fleet *fleet);
+/* What may be used has changed. */
+void fleet_reshare(struct fleet *fleet, struct holding *holding);
+/* What was saved up is not used: rule 12. */
+void fleet_empty(struct fleet *fleet, struct holding *holding);
 
 /* transact.c */
 struct request *request_new(enum request_kind kind, const char *path, void *purpose,
@@ -246,6 +267,16 @@ void transaction_send(struct fleet *fleet, struct request *request);
 void transaction_end(struct fleet *fleet);
 void fleet_join(struct fleet *fleet);
 
+/* outcome.c */
+void transaction_answered(void *fleet, struct request *request);
+
+/* guard.c */
+void fleet_watch_lease(struct fleet *fleet, const struct holding *holding, uint32_t index,
+		       bool reserve);
+/* Watches the nodes of leases that are not watched yet. */
+void fleet_watch_leases(struct fleet *fleet);
+void fleet_lease_changed(struct fleet *fleet, const char *path);
+
 /* doubt.c */
 void doubt_begin(struct fleet *fleet);
 void doubt_barrier_answered(struct fleet *fleet, const struct request *request);
@@ -256,6 +287,9 @@ void layout_look(struct fleet *fleet);
 /* follow.c */
 void follow_begin(struct fleet *fleet);
 void follow_forget(struct fleet *fleet);
+
+/* apply.c: fleet->found; follow_failed if there is no memory for some. */
+void apply_found(struct fleet *fleet);
 
 /* publish.c */
 void publish_store(struct source *source, struct change *change);
@@ -309,15 +343,30 @@ uint32_t holding_kept(const struct holding *holding);
 /* A look at whether there is something to tell or to ask. */
 void learnt_tick(struct fleet *fleet, struct holding *holding);
 void learnt_changed(struct fleet *fleet, const char *path);
+/* The session is gone, and what was asked in it is not answered. */
+void learnt_forget(struct holding *holding);
 
 /* search.c */
 void search_begin(struct fleet *fleet, struct holding *holding);
 void search_free(struct search *search);
 /* The round is over. */
 void search_end(struct fleet *fleet, struct search *search);
+/* A partition's index, or a reserve's with @reserve; false: a name that is none of ours. */
+bool index_parse(const char *name, uint32_t *index, bool *reserve);
+
+/* claim.c */
+/* Digits from *@at on, which moves behind them; false: none, or more than @most. */
+bool digits_parse(const char **at, uint64_t most, uint64_t *number);
+void claims_parse(const struct fleet *fleet, struct search *search, const struct request *request);
+/* What the claims come to: our share, if all together want more than there is. */
+void claims_weigh(struct search *search);
+
+/* take.c */
+/* The next ones to be taken, or the end of the round. */
+void search_next(struct fleet *fleet, struct search *search);
+bool search_send(struct fleet *fleet, struct search *search);
 /* The transaction was answered; @refused: the item that was, or UINT32_MAX. */
 void search_taken(struct fleet *fleet, struct search *search, enum answer answer, uint32_t refused);
-bool search_send(struct fleet *fleet, struct search *search);
 
 /* survey.c */
 void survey_forget(struct fleet *fleet);

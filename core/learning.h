@@ -34,6 +34,7 @@ struct learning {
 	uint64_t session; /* ... watched in this session, ... */
 	uint64_t told_ns; /* ... since this time */
 	double told_rate; /* the rate in it */
+	double sent_rate; /* what is under way */
 };
 
 /* NULL: no memory. @seed makes one host's jitter differ from another's. */

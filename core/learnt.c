@@ -33,45 +33,44 @@ static struct learning *learning_of(const struct holding *holding)
 		       : NULL;
 }
 
-/* The request is over; its holding may be gone with it. */
-static struct learning *finish(struct holding *holding)
+/* Whose the node at @path is, NULL if that limiter is gone. */
+static struct holding *holding_at(const struct fleet *fleet, const char *path)
 {
-	struct learning *learning = holding->limiter->learning;
+	char *end;
+	uint64_t id = strtoull(path + strlen("/f/"), &end, 10);
 
-	if (learning)
-		learning->asking = false;
-	return learning_of(holding);
+	return *end ? NULL : holding_of_id(fleet, id);
 }
 
-static void send(struct fleet *fleet, struct holding *holding, struct request *request)
+/* What the answered request was about, if that is still of interest. */
+static struct learning *finish(const struct holding *holding)
 {
-	holding->limiter->learning->asking = true;
-	holding_keep(holding);
-	fleet_send(fleet, request);
+	if (!holding || !holding->limiter->learning)
+		return NULL;
+	holding->limiter->learning->asking = false;
+	return learning_of(holding);
 }
 
 static void node_read(void *pointer, struct request *request)
 {
-	struct holding *holding = request->purpose;
+	struct fleet *fleet = pointer;
+	struct holding *holding = holding_at(fleet, request->path);
 	struct learning *learning = finish(holding);
 	struct adapt_state found;
-	struct fleet *fleet = pointer;
 
-	if (learning && request->answer == ANSWER_OK) {
-		found = learning->adapted;
-		learning->known = true;
-		learning->version = request->version;
-		learning->session = fleet->counters.sessions;
-		learning->told_ns = fleet->now_ns;
-		learning->proposes = false;
-		if (!learnt_parse(request->data ? request->data : "", learning->adapt.kind,
-				  &found)) {
-			learning->told_rate = found.rate;
-			if (!learning->lowered || found.rate < learning->adapted.rate)
-				limiter_adopt(&fleet->engine->schedule, holding->limiter, &found);
-		}
-	}
-	holding_let_go(holding);
+	if (!learning || request->answer != ANSWER_OK)
+		return;
+	found = learning->adapted;
+	learning->known = true;
+	learning->version = request->version;
+	learning->session = fleet->counters.sessions;
+	learning->told_ns = fleet->now_ns;
+	learning->proposes = false;
+	if (learnt_parse(request->data, learning->adapt.kind, &found))
+		return;
+	learning->told_rate = found.rate;
+	if (!learning->lowered || found.rate < learning->adapted.rate)
+		limiter_adopt(&fleet->engine->schedule, holding->limiter, &found);
 }
 
 static void read_node(struct fleet *fleet, struct holding *holding)
@@ -80,44 +79,49 @@ static void read_node(struct fleet *fleet, struct holding *holding)
 	struct request *request;
 
 	node_path(holding, path);
-	request = request_new(REQUEST_GET, path, holding, node_read);
+	request = request_new(REQUEST_GET, path, NULL, node_read);
 	if (!request)
 		return;
 	request->watch = true;
-	send(fleet, holding, request);
+	holding->limiter->learning->asking = true;
+	fleet_send(fleet, request);
 }
 
 static void node_written(void *pointer, struct request *request)
 {
-	struct holding *holding = request->purpose;
-	struct learning *learning = finish(holding);
 	struct fleet *fleet = pointer;
+	struct holding *holding = holding_at(fleet, request->operations[0].path);
+	struct learning *learning = finish(holding);
 
-	if (learning && request->answer == ANSWER_OK) {
-		learning->version++;
-		learning->told_ns = fleet->now_ns;
-		if (learning->proposes && !learning->lowered)
-			limiter_adopt(&fleet->engine->schedule, holding->limiter,
-				      &learning->proposal);
-		learning->proposes = false;
-		learning->told_rate = learning->adapted.rate;
-	} else if (learning) {
+	if (!learning)
+		return;
+	if (request->answer != ANSWER_OK) {
 		learning->known = false;
+		return;
 	}
-	holding_let_go(holding);
+	learning->version++;
+	learning->told_ns = fleet->now_ns;
+	learning->told_rate = learning->sent_rate;
+	/* Throttled once more meanwhile: that is still to be told. */
+	if (learning->lowered)
+		learning->lowered = learning->adapted.rate < learning->sent_rate;
+	else if (learning->proposes)
+		limiter_adopt(&fleet->engine->schedule, holding->limiter, &learning->proposal);
+	learning->proposes = false;
 }
 
 static void write_node(struct fleet *fleet, struct holding *holding, struct learning *learning,
 		       const struct adapt_state *state)
 {
 	char path[PATH_ROOM], text[LEARNT_TEXT];
-	struct request *request = request_new(REQUEST_TRANSACTION, NULL, holding, node_written);
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, node_written);
 
 	node_path(holding, path);
 	learnt_print(state, learning->adapt.kind, text);
 	if (request && request_add(request, OPERATION_SET, path, text, learning->version, 0)) {
-		learning->lowered = false;
-		send(fleet, holding, request);
+		learning->sent_rate = state->rate;
+		learning->asking = true;
+		fleet_send(fleet, request);
 	} else if (request) {
 		request_free(request);
 	}
@@ -153,9 +157,7 @@ void learnt_tick(struct fleet *fleet, struct holding *holding)
 
 void learnt_changed(struct fleet *fleet, const char *path)
 {
-	char *end;
-	uint64_t id = strtoull(path + strlen("/f/"), &end, 10);
-	struct holding *holding = *end ? NULL : holding_of_id(fleet, id);
+	struct holding *holding = holding_at(fleet, path);
 	struct learning *learning = holding ? learning_of(holding) : NULL;
 
 	if (!learning)
@@ -163,4 +165,14 @@ void learnt_changed(struct fleet *fleet, const char *path)
 	learning->known = false;
 	if (holding->active && !learning->asking && fleet->state == FLEET_READY)
 		read_node(fleet, holding);
+}
+
+void learnt_forget(struct holding *holding)
+{
+	struct learning *learning = holding->limiter->learning;
+
+	if (!learning)
+		return;
+	learning->asking = false;
+	learning->known = false;
 }

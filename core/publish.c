@@ -9,6 +9,13 @@
 /* So long a change waits for a coordinator that is out of reach. */
 static const uint64_t PATIENCE_NS = 1500000000;
 
+/* ... and so long one for which others were first again and again, */
+static const uint64_t RACES_NS = 5 * NSEC_PER_SEC;
+
+/* which waits for a random time before the next try, at most this; twice as much each time. */
+static const uint64_t RACE_NS = 1000000;
+enum { RACE_DOUBLINGS_MAX = 7 };
+
 /* Markers made with a limiter; what does not fit is unclean. */
 enum { MARKERS_MAX = 80 };
 
@@ -239,6 +246,10 @@ bool publish_send(struct fleet *fleet)
 
 	if (fleet->change_sent || fleet->change_again)
 		return false;
+	if (fleet->now_ns < fleet->change_next_ns) {
+		fleet_wake_at(fleet, fleet->change_next_ns);
+		return false;
+	}
 	if (!fleet->change_record)
 		fleet->change_record = malloc(sizeof(*fleet->change_record));
 	if (!fleet->change_record) {
@@ -326,9 +337,13 @@ void publish_answered(struct fleet *fleet, const struct request *request)
 		publish_finish(fleet, -EACCES);
 	} else if (request->answer == ANSWER_REFUSED) {
 		publish_finish(fleet, -E2BIG);
-	} else if (++fleet->change_tries > CHANGE_TRIES_MAX) {
-		publish_finish(fleet, -EAGAIN);
 	} else {
+		uint32_t doublings = fleet->change_tries < RACE_DOUBLINGS_MAX ? fleet->change_tries
+									      : RACE_DOUBLINGS_MAX;
+
+		fleet->change_tries++;
+		fleet->change_next_ns = fleet->now_ns +
+					fleet_random(fleet) % (RACE_NS << doublings);
 		/* Others were first; if not with /g, somebody changed nodes by hand. */
 		if (request->failed)
 			fleet->follow_all = true;
@@ -361,14 +376,21 @@ void publish_resolved(struct fleet *fleet, const struct record *record, int32_t 
 
 void publish_expire(struct fleet *fleet)
 {
-	uint64_t until_ns = fleet->change_since_ns + PATIENCE_NS;
+	struct change *change = fleet->change;
+	bool races = fleet->change_tries && fleet->connected && fleet->state == FLEET_READY;
+	uint64_t until_ns = fleet->change_since_ns + (races ? RACES_NS : PATIENCE_NS);
 
-	if (!fleet->change || fleet->change_sent)
+	if (!change || fleet->change_sent)
 		return;
-	if (fleet->now_ns >= until_ns)
-		publish_finish(fleet, -EAGAIN);
-	else
+	if (fleet->now_ns < until_ns) {
 		fleet_wake_at(fleet, until_ns);
+		return;
+	}
+	if (races)
+		snprintf(
+			change->error, sizeof(change->error), "%s",
+			"other hosts changed settings first, again and again: nothing has changed");
+	publish_finish(fleet, -EAGAIN);
 }
 
 void publish_store(struct source *source, struct change *change)
@@ -378,6 +400,7 @@ void publish_store(struct source *source, struct change *change)
 	if (change != fleet->change_tried) {
 		fleet->change_since_ns = fleet->now_ns;
 		fleet->change_tries = 0;
+		fleet->change_next_ns = 0;
 	}
 	fleet->change = change;
 	fleet->change_tried = change;

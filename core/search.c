@@ -1,9 +1,6 @@
 /*
- * search - which partitions are taken: those that are free and clean, at random; then those that
- * nobody gave back.
- *
- * A round lists markers, leases and claims, and takes what it can, several in a transaction; what
- * others took meanwhile is left out, and the rest tried again.
+ * search - which partitions could be taken: those that are free and clean, at random; then those that
+ * nobody gave back. A round lists markers, leases and claims; take.c is its second half.
  */
 #include "inside.h"
 
@@ -11,13 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For so long what a marker said is believed. */
-static const uint64_t MARKER_FRESH_NS = NSEC_PER_SEC;
-
-/* So many transactions of one round may be refused. */
-enum { REFUSALS_MAX = 6 };
-
-static void next_items(struct fleet *fleet, struct search *search);
+enum { INDEX_MAX = 9999 };
 
 void search_free(struct search *search)
 {
@@ -51,6 +42,7 @@ void search_end(struct fleet *fleet, struct search *search)
 	struct holding *holding = search->holding;
 
 	holding_keep(holding);
+	holding->left_free = search->clean_count + search->unclean_count;
 	holding->search = NULL;
 	search_free(search);
 	holding->unmet = holding_kept(holding) < holding->wanted;
@@ -81,14 +73,15 @@ static void make_folder(struct fleet *fleet, const char *path)
 }
 
 /* A partition's index, or a reserve's with @reserve; false: a name that is none of ours. */
-static bool parse_index(const char *name, uint32_t *index, bool *reserve)
+bool index_parse(const char *name, uint32_t *index, bool *reserve)
 {
+	uint64_t number;
+
 	*reserve = *name == 'r';
 	name += *reserve;
-	if (!*name || strlen(name) > 4 || strspn(name, "0123456789") != strlen(name) ||
-	    (*name == '0' && name[1]))
+	if ((*name == '0' && name[1]) || !digits_parse(&name, INDEX_MAX, &number) || *name)
 		return false;
-	*index = (uint32_t)strtoul(name, NULL, 10);
+	*index = (uint32_t)number;
 	return true;
 }
 
@@ -100,7 +93,7 @@ static void mark(const struct search *search, const struct request *request, boo
 		uint32_t index;
 		bool reserve;
 
-		if (!parse_index(request->names[i], &index, &reserve))
+		if (!index_parse(request->names[i], &index, &reserve))
 			continue;
 		if (!reserve && index < search->count)
 			shares[index] = true;
@@ -128,73 +121,6 @@ static bool lease_is_missing(const struct search *search)
 			return true;
 	}
 	return false;
-}
-
-/* Whom to wake when something is given back. */
-static void remember_claimant(struct holding *holding, const char *name)
-{
-	if (!holding->claimants)
-		holding->claimants = calloc(CLAIMANTS_MAX, CLAIM_TEXT);
-	if (holding->claimants && holding->claimant_count < CLAIMANTS_MAX)
-		snprintf(holding->claimants[holding->claimant_count++], CLAIM_TEXT, "%s", name);
-}
-
-static void parse_claims(const struct fleet *fleet, struct search *search,
-			 const struct request *request)
-{
-	search->own_claim = UINT64_MAX;
-	search->claims = calloc(request->name_count + 1, sizeof(*search->claims));
-	if (!search->claims) {
-		search->failed = true;
-		return;
-	}
-	search->holding->claimant_count = 0;
-	for (uint32_t i = 0; i < request->name_count; i++) {
-		struct claim *claim = &search->claims[search->claim_count];
-		const char *name = request->names[i];
-		unsigned int wanted, weight;
-		unsigned long long sequence;
-		char hid[HID_TEXT];
-		int used = 0;
-
-		if (sscanf(name, "%13[a-z2-7]-%u-%u-%llu%n", hid, &wanted, &weight, &sequence,
-			   &used) != 4 ||
-		    name[used] || !wanted || wanted > PARTITIONS_MAX || !weight || weight > 1000)
-			continue;
-		*claim = (struct claim){wanted, weight, sequence, 0};
-		search->claim_count++;
-		if (!strcmp(hid, fleet->hid))
-			search->own_claim = sequence;
-		else
-			remember_claimant(search->holding, name);
-	}
-}
-
-/* What the claims come to: our share, if all together want more than there is. */
-static void weigh(struct search *search)
-{
-	struct holding *holding = search->holding;
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < search->claim_count; i++)
-		sum += search->claims[i].wanted;
-	holding->target = UINT32_MAX;
-	holding->starving = false;
-	if (search->own_claim == UINT64_MAX) {
-		/* Who holds something that others claim joins the claimants. */
-		holding->contended = search->claim_count &&
-				     sum + holding->wanted > holding_count(holding);
-		return;
-	}
-	holding->contended = search->claim_count > 1 && sum > holding_count(holding);
-	if (!holding->contended)
-		return;
-	share_divide(search->claims, search->claim_count, holding_count(holding));
-	for (uint32_t i = 0; i < search->claim_count; i++) {
-		if (search->claims[i].sequence == search->own_claim)
-			holding->target = search->claims[i].gets;
-		holding->starving |= !search->claims[i].gets;
-	}
 }
 
 static bool grow(struct search *search)
@@ -270,11 +196,11 @@ static void listed(struct fleet *fleet, struct search *search)
 			fleet, "a lease of this host's is gone: lost history, or a foreign hand");
 		return;
 	}
-	weigh(search);
+	claims_weigh(search);
 	search->batch = ITEMS_MAX;
 	sort_free(fleet, search, search->marked);
 	demand_update(fleet, holding);
-	next_items(fleet, search);
+	search_next(fleet, search);
 }
 
 static bool list_failed(struct fleet *fleet, struct search *search, const struct request *request)
@@ -310,7 +236,7 @@ static void claims_listed(void *fleet, struct request *request)
 	struct search *search = request->purpose;
 
 	if (!list_failed(fleet, search, request))
-		parse_claims(fleet, search, request);
+		claims_parse(fleet, search, request);
 	else
 		search->own_claim = UINT64_MAX;
 	listed(fleet, search);
@@ -359,220 +285,4 @@ void search_begin(struct fleet *fleet, struct holding *holding)
 		search->failed = true;
 	if (!search->pending)
 		search_end(fleet, search);
-}
-
-static void add_item(struct search *search, uint32_t index, bool reserve, bool clean)
-{
-	search->items[search->item_count++] = (struct item){
-		.holding = search->holding,
-		.index = index,
-		.reserve = reserve,
-		.clean = clean,
-	};
-}
-
-static void add_reserve(struct fleet *fleet, struct search *search)
-{
-	uint32_t hosts = search->reserve_count;
-	uint32_t first = hosts ? (uint32_t)(fleet_random(fleet) % hosts) : 0, best = hosts;
-
-	for (uint32_t i = 0; i < hosts; i++) {
-		uint32_t index = (first + i) % hosts;
-
-		if (search->reserve_leased[index])
-			continue;
-		if (best == hosts || (search->reserve_clean[index] && !search->reserve_clean[best]))
-			best = index;
-	}
-	if (best == hosts)
-		return;
-	add_item(search, best, true, search->reserve_clean[best]);
-	search->reserve_leased[best] = true; /* not again in this round */
-}
-
-static void items_ready(struct fleet *fleet, struct search *search)
-{
-	if (search->pending)
-		return;
-	if (search->failed) {
-		search_end(fleet, search);
-		return;
-	}
-	if (!search->item_count) {
-		next_items(fleet, search);
-		return;
-	}
-	search->ready = true;
-	search->ready_ns = fleet->now_ns;
-	fleet_add_work(fleet, search->holding);
-}
-
-/* What was left in it, and when it was made. One that vanished belongs to another now. */
-static void marker_read(void *fleet, struct request *request)
-{
-	struct search *search = request->purpose;
-	const char *name = strrchr(request->path, '/') + 1;
-	uint32_t index = 0, i;
-	bool reserve;
-
-	search->pending--;
-	(void)parse_index(name, &index, &reserve);
-	for (i = 0; i < search->item_count; i++) {
-		if (search->items[i].index == index && search->items[i].reserve == reserve)
-			break;
-	}
-	if (request->answer == ANSWER_OK) {
-		search->items[i].made_zxid = request->made_zxid;
-		search->items[i].part_count = marker_parse(request->data, search->items[i].parts);
-	} else if (request->answer == ANSWER_NO_NODE) {
-		search->items[i] = search->items[--search->item_count];
-	} else {
-		search->failed = true;
-	}
-	items_ready(fleet, search);
-}
-
-static void read_markers(struct fleet *fleet, struct search *search)
-{
-	char path[PATH_ROOM];
-
-	for (uint32_t i = 0; i < search->item_count; i++) {
-		const struct item *item = &search->items[i];
-		struct request *request;
-
-		if (!item->clean)
-			continue;
-		snprintf(path, sizeof(path), "/f/%llu/%s%u", (unsigned long long)item->holding->id,
-			 item->reserve ? "r" : "", item->index);
-		request = request_new(REQUEST_GET, path, search, marker_read);
-		if (!request) {
-			search->failed = true;
-			break;
-		}
-		search->pending++;
-		fleet_send(fleet, request);
-	}
-	items_ready(fleet, search);
-}
-
-/* The next ones to be taken, or the end of the round. */
-static void next_items(struct fleet *fleet, struct search *search)
-{
-	struct holding *holding = search->holding;
-	uint32_t kept = holding_kept(holding), limit = choose_limit(holding);
-	uint32_t need = limit > kept ? limit - kept : 0;
-	uint32_t missing = holding_missing(holding);
-
-	search->item_count = 0;
-	search->ready = false;
-	if (need < missing)
-		need = missing;
-	if (fleet->leases >= FLEET_LEASES_MAX)
-		need = 0;
-	if (holding_wants_reserve(holding))
-		add_reserve(fleet, search);
-	while (need && search->clean_count && search->item_count < search->batch) {
-		add_item(search, search->clean[--search->clean_count], false, true);
-		need--;
-	}
-	/* Unclean ones only when the clean ones have run out. */
-	while (need && search->unclean_count && search->item_count < search->batch) {
-		add_item(search, search->unclean[--search->unclean_count], false, false);
-		need--;
-	}
-	if (search->item_count)
-		read_markers(fleet, search);
-	else
-		search_end(fleet, search);
-}
-
-/* Rules 6 and 7. */
-static bool add_take(const struct fleet *fleet, struct request *request, struct item *item)
-{
-	char path[PATH_ROOM];
-	bool added = true;
-
-	item->operation = request->operation_count;
-	snprintf(path, sizeof(path), "/f/%llu/%s%u", (unsigned long long)item->holding->id,
-		 item->reserve ? "r" : "", item->index);
-	if (!item->clean)
-		added = request_add(request, OPERATION_CREATE, path, NULL, 0, 0);
-	added = added && request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
-	path[1] = 'l';
-	return added && request_add(request, OPERATION_CREATE, path, fleet->hid, 0, NODE_EPHEMERAL);
-}
-
-bool search_send(struct fleet *fleet, struct search *search)
-{
-	struct transaction *t = &fleet->transaction;
-	struct holding *holding = search->holding;
-	struct request *request;
-	bool added = true;
-
-	search->ready = false;
-	/* The settings may be others by now. */
-	if (holding->limiter->removed || !holding_needs_leases(holding) ||
-	    search->count != holding_count(holding)) {
-		search_end(fleet, search);
-		return false;
-	}
-	request = transaction_begin(fleet, TRANSACTION_TAKE);
-	if (!request) {
-		search_end(fleet, search);
-		return false;
-	}
-	for (uint32_t i = 0; i < search->item_count && added; i++) {
-		struct item *item = &t->items[t->item_count++];
-
-		*item = search->items[i];
-		/* What was left a while ago may have been used by another since. */
-		if (fleet->now_ns - search->ready_ns > MARKER_FRESH_NS) {
-			item->part_count = LIMITS_MAX;
-			for (uint32_t j = 0; j < LIMITS_MAX; j++) {
-				if (item->parts[j].tokens >= 0)
-					item->parts[j] = (struct bucket_part){0};
-			}
-		}
-		holding_keep(holding);
-		if (item->reserve)
-			holding->reserve_index = item->index;
-		added = add_take(fleet, request, item);
-	}
-	if (!added) {
-		transaction_end(fleet);
-		request_free(request);
-		search_end(fleet, search);
-		return false;
-	}
-	for (uint32_t i = 0; i < t->item_count; i++)
-		fleet_lease_becomes(fleet, holding, item_lease(&t->items[i]), LEASE_TAKING);
-	transaction_send(fleet, request);
-	return true;
-}
-
-void search_taken(struct fleet *fleet, struct search *search, enum answer answer, uint32_t refused)
-{
-	/* Where others take too, large bites are refused: smaller ones, and not for ever. */
-	if (answer != ANSWER_OK) {
-		search->batch = search->batch > 1 ? search->batch / 4 + 1 : 1;
-		if (++search->refusals > REFUSALS_MAX)
-			refused = UINT32_MAX;
-	}
-	/* What was not refused can be tried again, without the one that was. */
-	for (uint32_t i = 0; answer != ANSWER_OK && i < search->item_count; i++) {
-		const struct item *item = &search->items[i];
-
-		if (i == refused)
-			continue;
-		if (item->reserve)
-			search->reserve_leased[item->index] = false;
-		else if (item->clean)
-			search->clean[search->clean_count++] = item->index;
-		else
-			search->unclean[search->unclean_count++] = item->index;
-	}
-	if (answer != ANSWER_OK && refused == UINT32_MAX)
-		search_end(fleet, search);
-	else
-		next_items(fleet, search);
 }

@@ -3,18 +3,6 @@
 
 #include <stdlib.h>
 
-/* Those who want least for their weight first; by sequence among equals. */
-static int by_want(const void *a, const void *b)
-{
-	const struct claim *x = a, *y = b;
-	uint64_t left = (uint64_t)x->wanted * y->weight;
-	uint64_t right = (uint64_t)y->wanted * x->weight;
-
-	if (left != right)
-		return left < right ? -1 : 1;
-	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
-}
-
 static int by_sequence(const void *a, const void *b)
 {
 	const struct claim *x = a, *y = b;
@@ -22,34 +10,48 @@ static int by_sequence(const void *a, const void *b)
 	return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
+static void swap(struct claim *a, struct claim *b)
+{
+	struct claim claim = *a;
+
+	*a = *b;
+	*b = claim;
+}
+
 /*
- * Progressive filling: as long as the one who wants least for his weight wants no more than his
- * part of what is left, he gets it. The others all get their parts, rounded down.
+ * Progressive filling: as long as somebody wants no more than his part of what is left, he gets it,
+ * and the parts of the others can only grow. The others all get their parts, rounded down.
  *
  * Bertsekas, Gallager: "Data Networks", 6.5.2 (max-min flow control).
  */
 void share_divide(struct claim *claims, uint32_t count, uint32_t capacity)
 {
 	uint64_t weights = 0, left = capacity, rest;
-	uint32_t i;
+	uint32_t before;
 
-	for (i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		weights += claims[i].weight;
-	qsort(claims, count, sizeof(*claims), by_want);
-	for (i = 0; i < count; i++) {
-		if (claims[i].wanted * weights > left * claims[i].weight)
-			break;
-		claims[i].gets = claims[i].wanted;
-		left -= claims[i].wanted;
-		weights -= claims[i].weight;
-	}
+	do {
+		before = count;
+		for (uint32_t i = 0; i < count;) {
+			if (claims[i].wanted * weights > left * claims[i].weight) {
+				i++;
+				continue;
+			}
+			claims[i].gets = claims[i].wanted;
+			left -= claims[i].wanted;
+			weights -= claims[i].weight;
+			swap(&claims[i], &claims[--count]);
+		}
+	} while (count && count < before);
 	rest = left;
-	for (uint32_t j = i; j < count; j++) {
-		claims[j].gets = (uint32_t)(left * claims[j].weight / weights);
-		rest -= claims[j].gets;
+	for (uint32_t i = 0; i < count; i++) {
+		claims[i].gets = (uint32_t)(left * claims[i].weight / weights);
+		rest -= claims[i].gets;
 	}
 	/* Each of them wants more than its part, so that one more is not too many. */
-	qsort(claims + i, count - i, sizeof(*claims), by_sequence);
-	for (uint32_t j = i; j < count && rest; j++, rest--)
-		claims[j].gets++;
+	if (count && rest)
+		qsort(claims, count, sizeof(*claims), by_sequence);
+	for (uint32_t i = 0; i < count && rest; i++, rest--)
+		claims[i].gets++;
 }

@@ -141,8 +141,6 @@ static bool add_deletes(struct fleet *fleet, struct request *request)
 
 static void free_names(struct swept *swept)
 {
-	for (uint32_t i = 0; i < swept->name_count; i++)
-		free(swept->names[i]);
 	free(swept->names);
 	swept->names = NULL;
 	swept->name_count = 0;

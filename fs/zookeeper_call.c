@@ -140,22 +140,22 @@ static void on_data(int code, const char *data, int length, const struct Stat *s
 
 static enum answer take_names(struct request *request, const struct String_vector *names)
 {
-	uint32_t count = (uint32_t)names->count, made = 0;
+	uint32_t count = (uint32_t)names->count;
+	size_t size = (count + 1) * sizeof(*request->names);
+	char *to;
 
-	request->names = calloc(count ? count : 1, sizeof(*request->names));
+	for (uint32_t i = 0; i < count; i++)
+		size += strlen(names->data[i]) + 1;
+	request->names = malloc(size);
 	if (!request->names)
 		return ANSWER_UNKNOWN;
-	while (made < count && (request->names[made] = strdup(names->data[made])))
-		made++;
-	if (made == count) {
-		request->name_count = count;
-		return ANSWER_OK;
+	to = (char *)(request->names + count);
+	for (uint32_t i = 0; i < count; i++) {
+		request->names[i] = to;
+		to = stpcpy(to, names->data[i]) + 1;
 	}
-	while (made)
-		free(request->names[--made]);
-	free(request->names);
-	request->names = NULL;
-	return ANSWER_UNKNOWN;
+	request->name_count = count;
+	return ANSWER_OK;
 }
 
 static void on_names(int code, const struct String_vector *names, const void *context)

@@ -100,6 +100,7 @@ void nodes_execute(struct scene *scene, struct request *request)
 void nodes_look(struct scene *scene, struct request *request)
 {
 	const struct node *node = find(scene, request->path);
+	char *to;
 
 	request->answer = node ? ANSWER_OK : ANSWER_NO_NODE;
 	if (!node)
@@ -112,13 +113,16 @@ void nodes_look(struct scene *scene, struct request *request)
 		request->made_zxid = node->made_zxid;
 		return;
 	}
-	request->names = calloc(scene->node_count, sizeof(*request->names));
+	request->names = calloc(scene->node_count, sizeof(*request->names) + NODE_PATH_MAX);
 	assert_non_null(request->names);
+	to = (char *)(request->names + scene->node_count);
 	for (uint32_t i = 0; i < scene->node_count; i++) {
 		const char *name = name_below(&scene->nodes[i], request->path);
 
-		if (name)
-			request->names[request->name_count++] = strdup(name);
+		if (!name)
+			continue;
+		request->names[request->name_count++] = to;
+		to = stpcpy(to, name) + 1;
 	}
 }
 

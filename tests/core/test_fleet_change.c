@@ -282,6 +282,38 @@ static void test_a_change_that_another_host_was_before_is_tried_again(void **sta
 	scene_close(&scene);
 }
 
+static void test_a_change_that_others_are_always_before_says_so_in_the_end(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct change change;
+	unsigned int generation = 1, before;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	change = writing(a, "burst=5");
+	before = scene.transactions;
+	begin(&scene, &change);
+	for (int i = 0; i < 480; i++) {
+		foreign_change(&scene, 1, "a", ++generation, "rate=30/s\npartitions.count=1\n");
+		scene_answer_all(&scene);
+		scene_run(&scene, 10 * MS);
+	}
+	assert_null(engine_changed(&scene.engine));
+	/* The more often it was in vain, the less often it is tried. */
+	assert_in_range(scene.transactions - before, 10, 200);
+	scene_answer_all(&scene);
+	for (int i = 0; i < 40; i++) {
+		foreign_change(&scene, 1, "a", ++generation, "rate=30/s\npartitions.count=1\n");
+		scene_answer_all(&scene);
+		scene_run(&scene, 10 * MS);
+	}
+	assert_int_equal(end(&scene, &change, 0), -EAGAIN);
+	assert_non_null(strstr(change.error, "other hosts changed settings first"));
+	scene_close(&scene);
+}
+
 static void test_a_limiter_that_another_host_made_first_is_there_already(void **state)
 {
 	struct scene scene;
@@ -393,6 +425,7 @@ int main(void)
 		cmocka_unit_test(test_a_record_that_is_not_understood_changes_nothing),
 		cmocka_unit_test(test_constants_that_were_overwritten_are_said_again),
 		cmocka_unit_test(test_a_change_that_another_host_was_before_is_tried_again),
+		cmocka_unit_test(test_a_change_that_others_are_always_before_says_so_in_the_end),
 		cmocka_unit_test(test_a_limiter_that_another_host_made_first_is_there_already),
 		cmocka_unit_test(test_a_change_without_authority_is_refused),
 		cmocka_unit_test(test_a_change_in_doubt_is_looked_up_and_made_once),

@@ -276,7 +276,7 @@ static void keep_asking(struct scene *scene, struct limiter *limiter, uint64_t n
 	}
 }
 
-static void test_what_is_not_wanted_for_a_second_is_given_back(void **state)
+static void test_what_is_not_wanted_is_given_back_a_third_of_a_lease_later(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -284,16 +284,85 @@ static void test_what_is_not_wanted_for_a_second_is_given_back(void **state)
 
 	(void)state;
 	scene_open(&scene);
-	a = scene_make(&scene, "a", ONE);
+	a = scene_make(&scene, "a", "rate=10/s\npartitions.count=1\npartitions.lease=9s");
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	keep_asking(&scene, a, 3 * SEC);
-	scene_run(&scene, 800 * MS);
+	scene_run(&scene, 3800 * MS); /* what was granted counts for a second, too */
 	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
-	scene_run(&scene, 1500 * MS); /* what was granted counts for a second, too */
+	scene_run(&scene, 1500 * MS);
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
 	assert_null(scene_node(&scene, "/l/1/0"));
 	assert_non_null(scene_node(&scene, "/f/1/0"));
 	assert_int_equal(fleet_counters(scene.fleet)->given_back, 1);
+	scene_close(&scene);
+}
+
+/* It looks every renewal whether they do, since there is nothing else that they could take. */
+static void test_what_is_not_wanted_and_others_claim_is_given_back_at_once(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=10/s\npartitions.count=1\npartitions.lease=1h");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	keep_asking(&scene, a, SEC);
+	scene_set(&scene, "/w/1/bbbbbbbbbbbbb-1-1-0000009999", NULL);
+	scene_run(&scene, SEC + FLEET_RENEWAL_NS * 5 / 4 + 3 * DEMAND_SLOT_NS);
+	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
+	assert_non_null(scene_node(&scene, "/f/1/0"));
+	scene_close(&scene);
+}
+
+/* Leases taken and given back. */
+static uint64_t moved(const struct scene *scene)
+{
+	const struct fleet_counters *counters = fleet_counters(scene->fleet);
+
+	return counters->taken_clean + counters->taken_unclean + counters->given_back;
+}
+
+static void test_a_token_every_few_seconds_moves_no_lease(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+	uint64_t before = 0;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=20/s\npartitions.count=20");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	for (int i = 0; i < 60; i++) {
+		scene_run(&scene, 2 * SEC);
+		assert_int_equal(scene_try(&scene, a), 0);
+		before = i == 9 ? moved(&scene) : before;
+	}
+	assert_int_equal(fleet_leases(scene.fleet), 1);
+	assert_int_equal(moved(&scene), before);
+	scene_close(&scene);
+}
+
+/* Of three seconds one wants ten a second, the others one. */
+static void test_what_is_wanted_now_and_then_is_kept(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	uint64_t before = 0;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=20/s\npartitions.count=20");
+	for (int i = 0; i < 900; i++) {
+		if (i / 10 % 3 == 0 || i % 10 == 0)
+			(void)scene_try(&scene, a);
+		scene_run(&scene, 100 * MS);
+		before = i == 300 ? moved(&scene) : before;
+	}
+	assert_in_range(fleet_leases(scene.fleet), 9, 11);
+	assert_int_equal(moved(&scene), before);
 	scene_close(&scene);
 }
 
@@ -308,7 +377,7 @@ static void test_who_was_idle_gets_a_partition_at_once(void **state)
 	scene_open(&scene);
 	a = scene_make(&scene, "a", "rate=10/s\npartitions.count=2\npartitions.lease=1h");
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
-	scene_run(&scene, 5 * SEC);
+	scene_run(&scene, 8 * SEC);
 	assert_int_equal(guest.waiter.outcome, 0);
 	assert_int_equal(fleet_leases(scene.fleet), 0);
 	(void)scene_ask(&scene, &later, a);
@@ -471,7 +540,10 @@ int main(void)
 		cmocka_unit_test(test_clean_partitions_are_taken_before_unclean_ones),
 		cmocka_unit_test(test_a_partition_that_another_took_first_is_not_held),
 		cmocka_unit_test(test_only_one_transaction_is_under_way_whatever_is_asked_for),
-		cmocka_unit_test(test_what_is_not_wanted_for_a_second_is_given_back),
+		cmocka_unit_test(test_what_is_not_wanted_is_given_back_a_third_of_a_lease_later),
+		cmocka_unit_test(test_what_is_not_wanted_and_others_claim_is_given_back_at_once),
+		cmocka_unit_test(test_a_token_every_few_seconds_moves_no_lease),
+		cmocka_unit_test(test_what_is_wanted_now_and_then_is_kept),
 		cmocka_unit_test(test_who_was_idle_gets_a_partition_at_once),
 		cmocka_unit_test(test_use_stops_before_the_give_back_is_sent),
 		cmocka_unit_test(

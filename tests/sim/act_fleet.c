@@ -97,7 +97,6 @@ static void act_elect(struct sim *sim, struct host *host, const struct command *
 static void act_lose(struct sim *sim, struct host *host, const struct command *command)
 {
 	(void)host;
-	sim->lost = true;
 	zookeeper_lose(&sim->zookeeper, (uint32_t)command->count);
 }
 

@@ -109,6 +109,12 @@ void common_waits(struct place *place, uint64_t tokens)
 	fleet_check_asks(&common->rate, tokens, &place->largest, &place->largest_since);
 }
 
+void common_late(struct place *place)
+{
+	if (place->common)
+		fleet_check_late(&place->common->rate, ENGINE_CATCH_UP_NS);
+}
+
 void common_leaves(struct place *place)
 {
 	struct common *common = place->common;
@@ -152,7 +158,7 @@ void common_grants(struct place *place, uint64_t tokens, bool waited)
 		common->did += tokens;
 	windows_add(&common->windows, sim->now_ns, tokens);
 	/* Settings that were lost have no order any more by which they could be told apart. */
-	if (sim->lost)
+	if (sim->zookeeper.lost_settings)
 		return;
 	if (!fleet_check_grant(&common->rate, tokens, &place->largest, &place->largest_since,
 			       fast_now(sim), why)) {

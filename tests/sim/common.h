@@ -40,6 +40,8 @@ void common_follow(struct place *place);
 /* A reader of @place begins to wait, or leaves. */
 void common_waits(struct place *place, uint64_t tokens);
 void common_leaves(struct place *place);
+/* The host of @place was paused and goes on. */
+void common_late(struct place *place);
 
 /* Tokens are granted to one who waited, or not. */
 void common_grants(struct place *place, uint64_t tokens, bool waited);

@@ -1,5 +1,5 @@
 /*
- * connection - one connection of a link to a server, for zookeeper.c and link.c.
+ * connection - one connection of a link to a server, for zookeeper.c, link.c and connection.c.
  *
  * A message goes from the host through `up` to the server, which puts what comes of it into `out`
  * until it has got that far in time itself, and from there through `down` to the host.
@@ -84,12 +84,35 @@ void server_watches(struct connection *connection, struct watch *watch);
 
 /* The server has closed @connection, or will not answer on it any more. */
 void connection_abandon(struct connection *connection, bool tell);
+
+/* connection.c, what is on its way. */
+
+#define CONNECTING_NS UINT64_C(2000000000) /* so long for an attempt */
+
+uint64_t link_now(const struct link *link);
+/* A random number below @most. */
+uint64_t link_below(struct link *link, uint64_t most);
+
+void connection_put_up(struct connection *connection, struct message *message);
 void connection_put_out(struct connection *connection, struct message *message, uint64_t at_ns);
+void connection_put_down(struct connection *connection, struct message *message);
+/* What holds messages up has changed. */
+void connection_schedule_up(struct connection *connection);
+void connection_schedule_out(struct connection *connection);
+void connection_schedule_down(struct connection *connection);
+/* The moments of a connection. */
+void connection_arrives_up(struct moment *moment);
+void connection_sends_out(struct moment *moment);
 void connection_free(struct connection *connection);
+
+void pipe_append(struct pipe *pipe, struct message *message, uint64_t at_ns);
+struct message *pipe_shift(struct pipe *pipe);
+
 struct message *message_new(enum message_kind kind);
 void message_free(struct message *message);
 
 void watch_link(struct watch *watch, struct watch **list);
+void watch_unregister(struct watch *watch);
 void watch_free(struct watch *watch);
 
 void moment_at(struct zookeeper *zookeeper, struct moment *moment, uint64_t at_ns);

@@ -355,6 +355,8 @@ void host_resume(struct host *host)
 	host->postponed = NULL;
 	host->command_count = 0;
 	link_resume(host->link);
+	for (struct place *p = host->places; p; p = p->next)
+		common_late(p);
 	host_step(host);
 	/* Those who have come meanwhile are all there now. */
 	for (size_t i = 0; i < count && host->state != HOST_DOWN; i++) {

@@ -97,6 +97,22 @@ void fleet_check_exempt(struct fleet_check *check, bool exempt, uint64_t now_ns)
 		tune(check, now_ns);
 }
 
+void fleet_check_late(struct fleet_check *check, uint64_t late_ns)
+{
+	u128 most = 0;
+
+	for (uint32_t i = 0; i < LIMITS_MAX; i++) {
+		const struct limit_check *limit = &check->rate.limits[i];
+		u128 tokens;
+
+		if (!limit->in_force || !limit->flow.den)
+			continue;
+		tokens = ((u128)limit->flow.num * late_ns + limit->flow.den - 1) / limit->flow.den;
+		most = tokens > most ? tokens : most;
+	}
+	check->rate.extra += (uint64_t)most;
+}
+
 void fleet_check_asks(struct fleet_check *check, uint64_t tokens, uint64_t *largest,
 		      uint64_t *largest_since)
 {

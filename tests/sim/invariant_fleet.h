@@ -43,6 +43,12 @@ void fleet_check_follow(struct fleet_check *check, const struct settings *settin
 /* Whether @settings keep no rate at all. */
 bool fleet_check_is_free(const struct settings *settings);
 
+/*
+ * A host was paused and goes on: what came due meanwhile is accounted as of then, but at most @late_ns
+ * back, so that so much more may be granted at once.
+ */
+void fleet_check_late(struct fleet_check *check, uint64_t late_ns);
+
 /* A host begins, or ceases, to be exempt. */
 void fleet_check_exempt(struct fleet_check *check, bool exempt, uint64_t now_ns);
 

@@ -10,7 +10,6 @@
 
 #define BACK_OFF_FIRST_NS UINT64_C(100000000)
 #define BACK_OFF_MAX_NS	  UINT64_C(1000000000)
-#define CONNECTING_NS	  UINT64_C(2000000000)	/* so long for an attempt */
 #define STRAY_NS	  UINT64_C(20000000000) /* so late at most is what was on its way */
 
 /* What becomes of what is on its way when a connection is given up. */
@@ -19,220 +18,6 @@ enum fate { FATE_LOST, FATE_IN_TIME, FATE_LATE, FATE_COUNT };
 static struct link *link_of(struct coordinator *coordinator)
 {
 	return (struct link *)coordinator;
-}
-
-struct message *message_new(enum message_kind kind)
-{
-	struct message *message = memory_get(sizeof(*message));
-
-	message->kind = kind;
-	return message;
-}
-
-static void free_request(struct request *request)
-{
-	for (uint32_t i = 0; i < request->operation_count; i++) {
-		free(request->operations[i].path);
-		free(request->operations[i].data);
-		free(request->operations[i].made);
-	}
-	free(request->operations);
-	free(request);
-}
-
-void message_free(struct message *message)
-{
-	if (message->stray)
-		free_request(message->stray);
-	free(message->result.data);
-	for (uint32_t i = 0; i < message->result.name_count; i++)
-		free(message->result.names[i]);
-	free(message->result.names);
-	free(message);
-}
-
-void watch_link(struct watch *watch, struct watch **list)
-{
-	if (watch->back) {
-		*watch->back = watch->next;
-		if (watch->next)
-			watch->next->back = watch->back;
-	}
-	watch->next = *list;
-	watch->back = list;
-	if (*list)
-		(*list)->back = &watch->next;
-	*list = watch;
-}
-
-static void unregister(struct watch *watch)
-{
-	if (!watch->node)
-		return;
-	*watch->back_of_node = watch->next_of_node;
-	if (watch->next_of_node)
-		watch->next_of_node->back_of_node = watch->back_of_node;
-	watch->node = NULL;
-}
-
-void watch_free(struct watch *watch)
-{
-	unregister(watch);
-	*watch->back = watch->next;
-	if (watch->next)
-		watch->next->back = watch->back;
-	free(watch);
-}
-
-static uint64_t now(const struct link *link)
-{
-	return link->zookeeper->now_ns;
-}
-
-static uint64_t below(struct link *link, uint64_t most)
-{
-	return random_below(&link->zookeeper->random, most);
-}
-
-static uint64_t travel_ns(struct link *link)
-{
-	uint64_t jitter_ns = link->latency.jitter_ns;
-
-	return link->latency.delay_ns + (jitter_ns ? below(link, jitter_ns + 1) : 0);
-}
-
-/* When the next message in @pipe arrives, if nothing is in its way. */
-static void schedule(struct link *link, struct pipe *pipe, bool blocked)
-{
-	uint64_t at_ns = pipe->first ? pipe->first->at_ns : NEVER_NS;
-
-	if (blocked || at_ns == NEVER_NS)
-		moment_never(link->zookeeper, &pipe->moment);
-	else
-		moment_at(link->zookeeper, &pipe->moment, at_ns > now(link) ? at_ns : now(link));
-}
-
-static void schedule_up(struct connection *connection)
-{
-	struct link *link = connection->link;
-
-	schedule(link, &connection->up, link->cut_up || connection->abandoned);
-}
-
-static void schedule_out(struct connection *connection)
-{
-	schedule(connection->link, &connection->out, connection->abandoned);
-}
-
-static void schedule_down(struct connection *connection)
-{
-	struct link *link = connection->link;
-
-	schedule(link, &connection->down, link->cut_down || link->paused);
-}
-
-static void append(struct pipe *pipe, struct message *message, uint64_t at_ns)
-{
-	message->next = NULL;
-	message->at_ns = at_ns > pipe->last_ns ? at_ns : pipe->last_ns;
-	pipe->last_ns = message->at_ns;
-	if (pipe->first)
-		pipe->last->next = message;
-	else
-		pipe->first = message;
-	pipe->last = message;
-}
-
-static struct message *shift(struct pipe *pipe)
-{
-	struct message *message = pipe->first;
-
-	pipe->first = message->next;
-	message->next = NULL;
-	return message;
-}
-
-static void put_up(struct connection *connection, struct message *message)
-{
-	append(&connection->up, message, now(connection->link) + travel_ns(connection->link));
-	schedule_up(connection);
-}
-
-static void put_down(struct connection *connection, struct message *message)
-{
-	append(&connection->down, message, now(connection->link) + travel_ns(connection->link));
-	schedule_down(connection);
-}
-
-/* An event may have to go before answers that wait for a server that lags. */
-void connection_put_out(struct connection *connection, struct message *message, uint64_t at_ns)
-{
-	struct pipe *out = &connection->out;
-	struct message **at = &out->first;
-
-	if (message->kind != MESSAGE_EVENT || !out->first || at_ns >= out->last_ns) {
-		append(out, message, at_ns);
-	} else {
-		while (*at && (*at)->at_ns <= at_ns)
-			at = &(*at)->next;
-		message->at_ns = at_ns;
-		message->next = *at;
-		*at = message;
-		if (!message->next)
-			out->last = message;
-	}
-	schedule_out(connection);
-}
-
-static void send_out(struct moment *moment)
-{
-	struct connection *connection =
-		(struct connection *)((char *)moment - offsetof(struct connection, out.moment));
-	struct message *message = shift(&connection->out);
-
-	schedule_out(connection);
-	server_sends(connection, message);
-	put_down(connection, message);
-}
-
-static void arrive_up(struct moment *moment)
-{
-	struct connection *connection =
-		(struct connection *)((char *)moment - offsetof(struct connection, up.moment));
-	struct zookeeper *zookeeper = connection->link->zookeeper;
-
-	/* What nobody waits for any more may be taken up by those who are elected. */
-	if (zookeeper->electing) {
-		moment_at(zookeeper, moment,
-			  zookeeper->elected.node.key + below(connection->link, CONNECTING_NS));
-		return;
-	}
-	server_receives(connection, shift(&connection->up));
-	if (connection->given_up && !connection->up.first)
-		connection_free(connection);
-	else
-		schedule_up(connection);
-}
-
-void connection_free(struct connection *connection)
-{
-	struct link *link = connection->link;
-	struct pipe *pipes[] = {&connection->up, &connection->out, &connection->down};
-	struct connection **at = &link->connections;
-
-	for (size_t i = 0; i < sizeof(pipes) / sizeof(pipes[0]); i++) {
-		moment_never(link->zookeeper, &pipes[i]->moment);
-		while (pipes[i]->first)
-			message_free(shift(pipes[i]));
-	}
-	while (connection->watches)
-		watch_free(connection->watches);
-	while (*at != connection)
-		at = &(*at)->next;
-	*at = connection->next;
-	if (connection->session && connection->session->connection == connection)
-		connection->session->connection = NULL;
-	free(connection);
 }
 
 /* The library has something to say by itself. */
@@ -244,7 +29,7 @@ static void say(struct link *link, struct message *message)
 		link->local = message;
 	link->last_local = message;
 	if (!link->paused)
-		moment_at(link->zookeeper, &link->saying, now(link));
+		moment_at(link->zookeeper, &link->saying, link_now(link));
 }
 
 /* @message, of the host, will not be answered. */
@@ -289,7 +74,7 @@ static void stray(struct connection *connection, enum fate fate)
 {
 	struct link *link = connection->link;
 	struct message *message = connection->up.first;
-	uint64_t late_ns = fate == FATE_LATE ? below(link, STRAY_NS) : 0;
+	uint64_t late_ns = fate == FATE_LATE ? link_below(link, STRAY_NS) : 0;
 
 	connection->up.first = NULL;
 	connection->abandoned = false;
@@ -304,12 +89,12 @@ static void stray(struct connection *connection, enum fate fate)
 			message->request = message->stray;
 		}
 		if (kept)
-			append(&connection->up, message, message->at_ns + late_ns);
+			pipe_append(&connection->up, message, message->at_ns + late_ns);
 		else
 			message_free(message);
 		message = next;
 	}
-	schedule_up(connection);
+	connection_schedule_up(connection);
 }
 
 static void say_all_unknown(struct link *link, const struct pipe *pipe)
@@ -324,7 +109,7 @@ static void clear(struct link *link, struct pipe *pipe)
 {
 	moment_never(link->zookeeper, &pipe->moment);
 	while (pipe->first)
-		message_free(shift(pipe));
+		message_free(pipe_shift(pipe));
 }
 
 /* The host gives up its connection; what was not answered comes back. */
@@ -345,7 +130,7 @@ static void give_up(struct link *link, enum fate fate)
 	clear(link, &connection->out);
 	for (struct watch *w = connection->watches, *next; w; w = next) {
 		next = w->next;
-		unregister(w);
+		watch_unregister(w);
 		w->connection = NULL;
 		if (w->confirmed)
 			watch_link(w, &link->watches);
@@ -361,7 +146,7 @@ static void give_up(struct link *link, enum fate fate)
 
 static enum fate any_fate(struct link *link)
 {
-	return (enum fate)below(link, FATE_COUNT);
+	return (enum fate)link_below(link, FATE_COUNT);
 }
 
 static void try_later(struct link *link)
@@ -372,12 +157,12 @@ static void try_later(struct link *link)
 		most_ns *= 2;
 	link->attempts++;
 	moment_at(link->zookeeper, &link->attempt,
-		  now(link) + most_ns / 2 + below(link, most_ns / 2));
+		  link_now(link) + most_ns / 2 + link_below(link, most_ns / 2));
 }
 
 static void disconnect(struct link *link)
 {
-	bool first = below(link, 2);
+	bool first = link_below(link, 2);
 
 	if (link->state == LINK_CONNECTED) {
 		link->state = LINK_CONNECTING;
@@ -408,17 +193,17 @@ static void attempt(struct moment *moment)
 	}
 	connection = memory_get(sizeof(*connection));
 	connection->link = link;
-	connection->lag_ns = zookeeper->lag_ns ? below(link, zookeeper->lag_ns + 1) : 0;
-	if (connection->lag_ns > now(link))
+	connection->lag_ns = zookeeper->lag_ns ? link_below(link, zookeeper->lag_ns + 1) : 0;
+	if (connection->lag_ns > link_now(link))
 		connection->lag_ns = 0;
-	connection->up.moment.comes = arrive_up;
-	connection->out.moment.comes = send_out;
+	connection->up.moment.comes = connection_arrives_up;
+	connection->out.moment.comes = connection_sends_out;
 	connection->down.moment.comes = arrive_down;
 	connection->next = link->connections;
 	link->connections = connection;
 	link->connection = connection;
-	put_up(connection, message_new(MESSAGE_CONNECT));
-	moment_at(zookeeper, &link->attempt, now(link) + CONNECTING_NS);
+	connection_put_up(connection, message_new(MESSAGE_CONNECT));
+	moment_at(zookeeper, &link->attempt, link_now(link) + CONNECTING_NS);
 }
 
 static void silent(struct moment *moment)
@@ -437,7 +222,8 @@ static void expect_silence(struct link *link)
 
 	if (link->state != LINK_CONNECTED || heap_holds(&link->silence.node))
 		return;
-	moment_at(link->zookeeper, &link->silence, now(link) + third_ns + below(link, third_ns));
+	moment_at(link->zookeeper, &link->silence,
+		  link_now(link) + third_ns + link_below(link, third_ns));
 }
 
 void connection_abandon(struct connection *connection, bool tell)
@@ -445,10 +231,10 @@ void connection_abandon(struct connection *connection, bool tell)
 	connection->abandoned = true;
 	if (connection->given_up)
 		return;
-	schedule_up(connection);
-	schedule_out(connection);
+	connection_schedule_up(connection);
+	connection_schedule_out(connection);
 	if (tell)
-		put_down(connection, message_new(MESSAGE_CLOSED));
+		connection_put_down(connection, message_new(MESSAGE_CLOSED));
 	expect_silence(connection->link);
 }
 
@@ -467,8 +253,6 @@ static void answer(struct link *link, struct message *message)
 	request->data = memory_give(result->data, link->memory);
 	request->names = memory_give(result->names, link->memory);
 	request->name_count = result->name_count;
-	for (uint32_t i = 0; i < request->name_count; i++)
-		request->names[i] = memory_give(request->names[i], link->memory);
 	for (uint32_t i = 0; i < request->operation_count; i++)
 		memory_give(request->operations[i].made, link->memory);
 	*result = (struct request){0};
@@ -526,9 +310,9 @@ static void arrive_down(struct moment *moment)
 	struct connection *connection =
 		(struct connection *)((char *)moment - offsetof(struct connection, down.moment));
 	struct link *link = connection->link;
-	struct message *message = shift(&connection->down);
+	struct message *message = pipe_shift(&connection->down);
 
-	schedule_down(connection);
+	connection_schedule_down(connection);
 	switch (message->kind) {
 	case MESSAGE_CONNECTED:
 		connected(link);
@@ -567,7 +351,7 @@ static void say_next(struct moment *moment)
 		return;
 	link->local = message->next;
 	if (link->local)
-		moment_at(link->zookeeper, &link->saying, now(link));
+		moment_at(link->zookeeper, &link->saying, link_now(link));
 	if (message->kind == MESSAGE_DISCONNECTED)
 		link->client->disconnected(link->client);
 	else
@@ -587,7 +371,7 @@ static void open(struct coordinator *coordinator, uint64_t session_ns)
 		link->state = LINK_CONNECTING;
 		link->timeout_ns = session_ns;
 		link->attempts = 0;
-		moment_at(link->zookeeper, &link->attempt, now(link));
+		moment_at(link->zookeeper, &link->attempt, link_now(link));
 	}
 	memory_enter(memory);
 }
@@ -598,7 +382,7 @@ static void close(struct coordinator *coordinator)
 	struct memory *memory = memory_enter(NULL);
 
 	if (link->state == LINK_CONNECTED)
-		put_up(link->connection, message_new(MESSAGE_CLOSE));
+		connection_put_up(link->connection, message_new(MESSAGE_CLOSE));
 	give_up(link, FATE_IN_TIME);
 	forget_session(link);
 	memory_enter(memory);
@@ -612,7 +396,7 @@ static void send(struct coordinator *coordinator, struct request *request)
 
 	message->request = request;
 	if (link->state == LINK_CONNECTED) {
-		put_up(link->connection, message);
+		connection_put_up(link->connection, message);
 	} else {
 		say_unknown(link, message);
 		message_free(message);
@@ -668,8 +452,8 @@ struct link *link_new(struct zookeeper *zookeeper, struct client *client)
 static void reschedule(struct link *link)
 {
 	for (struct connection *c = link->connections; c; c = c->next) {
-		schedule_up(c);
-		schedule_down(c);
+		connection_schedule_up(c);
+		connection_schedule_down(c);
 	}
 	if (link->connection)
 		server_hears(link->zookeeper, link->connection->session);
@@ -695,7 +479,7 @@ void link_heal(struct link *link)
 void link_pause(struct link *link)
 {
 	link->paused = true;
-	link->paused_ns = now(link);
+	link->paused_ns = link_now(link);
 	reschedule(link);
 }
 
@@ -703,16 +487,16 @@ void link_resume(struct link *link)
 {
 	struct zookeeper *zookeeper = link->zookeeper;
 	uint64_t patience_ns = link->timeout_ns / 3 * 2;
-	bool late = now(link) - link->paused_ns > patience_ns;
+	bool late = link_now(link) - link->paused_ns > patience_ns;
 
 	link->paused = false;
 	reschedule(link);
 	if (link->local)
-		moment_at(zookeeper, &link->saying, now(link));
+		moment_at(zookeeper, &link->saying, link_now(link));
 	if (link->state == LINK_CONNECTING)
-		moment_at(zookeeper, &link->attempt, now(link));
+		moment_at(zookeeper, &link->attempt, link_now(link));
 	/* It sees first either how late it is, or what has come meanwhile. */
-	if (link->state == LINK_CONNECTED && late && below(link, 2))
+	if (link->state == LINK_CONNECTED && late && link_below(link, 2))
 		disconnect(link);
 	else if (link->cut_up || link->cut_down)
 		expect_silence(link);

@@ -138,15 +138,23 @@ void memory_drop(struct memory *memory)
 		__wrap_free(memory->blocks + 1);
 }
 
-void *memory_get(size_t size)
+static void *or_end(void *block)
 {
-	void *block = calloc(1, size);
-
 	if (!block) {
 		fprintf(stderr, "simulate: no memory\n");
 		exit(2);
 	}
 	return block;
+}
+
+void *memory_get(size_t size)
+{
+	return or_end(calloc(1, size));
+}
+
+void *memory_copy(const void *from, size_t size)
+{
+	return memcpy(or_end(malloc(size)), from, size);
 }
 
 char *memory_text(const char *text, size_t length)

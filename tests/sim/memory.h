@@ -31,6 +31,9 @@ void memory_drop(struct memory *memory);
 /* Zeroed memory; ends the program when there is none. */
 void *memory_get(size_t size);
 
+/* A copy of @size bytes. */
+void *memory_copy(const void *from, size_t size);
+
 /* A copy of the first @length bytes of @text, ended by a NUL. */
 char *memory_text(const char *text, size_t length);
 

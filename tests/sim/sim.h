@@ -108,7 +108,6 @@ struct sim {
 	struct common *commons, *last_common; /* owned */
 	struct clock fastest;		      /* as fast as any host's clock ever was */
 	uint64_t now_ns;
-	bool lost; /* writes were, see `lose` */
 	bool quiet;
 	bool terse;  /* grants are not printed */
 	bool ending; /* the trace is over: readers leave */

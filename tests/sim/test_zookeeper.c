@@ -64,8 +64,6 @@ static void free_request(struct request *request)
 		free(request->operations[i].data);
 		free(request->operations[i].made);
 	}
-	for (uint32_t i = 0; i < request->name_count; i++)
-		free(request->names[i]);
 	free(request->names);
 	free(request->data);
 	free(request->path);

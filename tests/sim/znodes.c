@@ -106,6 +106,7 @@ static void forget_node(struct znodes *znodes, struct znode *node)
 	if (node->next_sibling)
 		node->next_sibling->previous_sibling = node->previous_sibling;
 	free_states(node->newest);
+	free(node->listing);
 	free(node);
 }
 
@@ -415,6 +416,39 @@ const struct znode_state *znode_at(const struct znode *node, uint64_t at_ns)
 	return state;
 }
 
+const struct listing *znode_list(const struct znode_state *state, uint64_t at_ns)
+{
+	struct znode *node = state->node;
+	struct listing *listing = node->listing;
+	size_t size = state->children * sizeof(char *);
+	char *to;
+
+	if (listing && listing->zxid == state->children_zxid)
+		return listing;
+	for (const struct znode *n = node->first_child; n; n = n->next_sibling) {
+		const struct znode_state *child = znode_at(n, at_ns);
+
+		if (child && child->there)
+			size += strlen(n->name) + 1;
+	}
+	free(listing);
+	listing = memory_get(sizeof(*listing) + size);
+	listing->zxid = state->children_zxid;
+	listing->size = size;
+	to = (char *)(listing->names + state->children);
+	for (const struct znode *n = node->first_child; n; n = n->next_sibling) {
+		const struct znode_state *child = znode_at(n, at_ns);
+
+		if (!child || !child->there)
+			continue;
+		listing->names[listing->count++] = to;
+		to = stpcpy(to, n->name) + 1;
+	}
+	assert(listing->count == state->children);
+	node->listing = listing;
+	return listing;
+}
+
 /* What was before @commit is forgotten. */
 static void settle(struct znodes *znodes, struct commit *commit)
 {
@@ -465,6 +499,7 @@ void znodes_close(struct znodes *znodes)
 
 			znodes->by_path[i] = node->next_by_path;
 			free_states(node->newest);
+			free(node->listing);
 			free(node);
 		}
 	}

@@ -23,6 +23,14 @@ struct blob {
 	char text[];
 };
 
+/* The names of a node's children; request->names is a copy. */
+struct listing {
+	uint64_t zxid; /* of the last child that came or went */
+	uint32_t count;
+	size_t size;
+	char *names[]; /* and then the texts */
+};
+
 struct session;
 struct watch;
 
@@ -50,7 +58,8 @@ struct znode {
 	struct znode *next_owned, *previous_owned; /* of the session that owns it now */
 	struct znode_state *newest;
 	struct watch *watches;
-	char *name; /* in @path */
+	struct listing *listing; /* owned: the last that was asked for, NULL */
+	char *name;		 /* in @path */
 	char path[];
 };
 
@@ -110,6 +119,12 @@ struct znode *znodes_find(const struct znodes *znodes, const char *path);
 
 /* What @node was at @at_ns, when all commits of that instant had been made; NULL: not there yet. */
 const struct znode_state *znode_at(const struct znode *node, uint64_t at_ns);
+
+/*
+ * The children that @state's node had at @at_ns, when it was so; good until the next such call or
+ * commit.
+ */
+const struct listing *znode_list(const struct znode_state *state, uint64_t at_ns);
 
 /* What nodes were before @before_ns, is not asked for any more. */
 void znodes_forget(struct znodes *znodes, uint64_t before_ns);

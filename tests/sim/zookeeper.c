@@ -301,15 +301,13 @@ static void get(const struct znode_state *state, struct request *result)
 
 static void list(const struct znode_state *state, uint64_t view_ns, struct request *result)
 {
-	uint32_t room = state->children;
+	const struct listing *listing = znode_list(state, view_ns);
 
-	result->names = room ? memory_get(room * sizeof(char *)) : NULL;
-	for (struct znode *n = state->node->first_child; n; n = n->next_sibling) {
-		const struct znode_state *child = znode_at(n, view_ns);
-
-		if (child && child->there && result->name_count < room)
-			result->names[result->name_count++] = memory_text(n->name, strlen(n->name));
-	}
+	result->names = memory_copy(listing->names, listing->size);
+	result->name_count = listing->count;
+	for (uint32_t i = 0; i < listing->count; i++)
+		result->names[i] = (char *)result->names +
+				   (listing->names[i] - (const char *)listing->names);
 }
 
 void server_sends(struct connection *connection, struct message *message)
@@ -339,6 +337,17 @@ void server_sends(struct connection *connection, struct message *message)
 						       : state->children_zxid);
 }
 
+static bool changes_settings(const struct commit *commit)
+{
+	for (const struct znode_state *s = commit->touched; s; s = s->next_touched) {
+		const char *path = s->node->path;
+
+		if (!strcmp(path, "/g") || !strncmp(path, "/c/", 3))
+			return true;
+	}
+	return false;
+}
+
 /* The last commits are lost; what they had opened was never there, what they had closed still is. */
 static void lose_commits(struct zookeeper *zookeeper)
 {
@@ -347,6 +356,7 @@ static void lose_commits(struct zookeeper *zookeeper)
 	for (; zookeeper->lose && znodes->newest; zookeeper->lose--) {
 		struct session *opened = znodes->newest->opened, *closed = znodes->newest->closed;
 
+		zookeeper->lost_settings |= changes_settings(znodes->newest);
 		znodes_undo(znodes);
 		if (opened)
 			opened->closed = true;

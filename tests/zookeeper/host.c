@@ -319,8 +319,6 @@ void forget(struct request *request)
 		free(request->operations[i].data);
 		free(request->operations[i].made);
 	}
-	for (uint32_t i = 0; i < request->name_count; i++)
-		free(request->names[i]);
 	free(request->names);
 	free(request->operations);
 	free(request->data);
