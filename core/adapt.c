@@ -310,8 +310,8 @@ bool adapt_throttled(struct adapt_state *state, const struct adapt *adapt, doubl
 /* What a period without throttling adds. */
 static double additional(struct adapt_state *state, const struct adapt *adapt, double full)
 {
-	double step = adapt->increase.is_share ? fraction(adapt->increase.share) *
-							 (isinf(full) ? state->ceiling : full)
+	/* A part of no limit is none: then the ceiling and what is felt bound it alone. */
+	double step = adapt->increase.is_share ? fraction(adapt->increase.share) * full
 					       : rate_per_second(&adapt->increase.rate);
 
 	if (state->rate < NEAR * state->ceiling)
