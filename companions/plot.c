@@ -184,11 +184,12 @@ static void print_script(const struct plot *plot, FILE *out)
 	fputs("set datafile missing '-'\nset datafile separator tab\n"
 	      "set key outside right top noenhanced\nset grid\nset offsets 0,0,graph 0.05,0\n",
 	      out);
-	fprintf(out, "set multiplot layout %d,1\nset xrange [0:%.3f]\n", PANEL_COUNT,
-		(double)plot->at_ns[plot->rounds - 1] / NSEC_PER_SEC);
+	fprintf(out, "set multiplot layout %d,1\nset xrange [0:%.3f]\nset yrange [0:*]\n",
+		PANEL_COUNT, (double)plot->at_ns[plot->rounds - 1] / NSEC_PER_SEC);
 	for (size_t p = 0; p < PANEL_COUNT; p++) {
-		/* A panel without a number, such as of rates that are max, is an empty one. */
-		fprintf(out, "set yrange [0:1<*]\nset ylabel '%s'\n%splot NaN notitle",
+		/* A point that nobody sees, so that there is one, also where all rates are max. */
+		fprintf(out,
+			"set ylabel '%s'\n%splot $limiter0 using (0):(1) with dots lc bgnd notitle",
 			PANELS[p].title, p + 1 == PANEL_COUNT ? "set xlabel 'seconds'\n" : "");
 		for (size_t i = 0; i < plot->count; i++) {
 			/* What was counted is of the time before a sample. */

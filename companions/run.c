@@ -361,7 +361,7 @@ int run_main(int argc, char *argv[])
 	if (find_files(&job) || check_files(&job))
 		return STATUS_FAILED;
 	/* Who reads our output may go; the command's end is waited for, and reported. */
-	if (job.by_output)
-		signal(SIGPIPE, do_nothing);
+	if (job.by_output && signal(SIGPIPE, do_nothing) == SIG_IGN)
+		signal(SIGPIPE, SIG_IGN);
 	return run(&job);
 }
