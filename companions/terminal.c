@@ -133,7 +133,7 @@ static int read_key(void)
 			break;
 		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 			if (!strcmp(sent, keys[i].sent))
-				return keys[i].key;
+				return (int)keys[i].key;
 		}
 	}
 	return KEY_NONE;
