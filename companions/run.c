@@ -8,9 +8,8 @@
 #include "companions/child.h"
 #include "companions/companion.h"
 #include "companions/run.h"
-#include "companions/verdict.h"
 
-#include "core/quantity.h"
+#include "core/feedback.h"
 
 #include <err.h>
 #include <errno.h>
@@ -33,6 +32,8 @@ enum {
 	PIECE = 65536,	     /* of output */
 	LINE_BYTES = 512,
 };
+
+static const char BLANKS[] = " \t\r\v\f";
 
 static const int PASSED_ON[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
@@ -122,17 +123,35 @@ static int take_slot(const struct job *job)
 	return -2;
 }
 
-/* Trouble is reported but changes nothing: the work has been done. */
-static void report(const struct job *job, const struct verdict *verdict)
+/* A line for feedback: a piece of work is what one token was taken for. */
+static void print_outcome(const struct job *job, const struct outcome *outcome,
+			  char text[LINE_BYTES])
 {
-	char path[PATH_MAX], text[VERDICT_TEXT];
-	struct verdict told = *verdict;
+	static const char *const words[] = {
+		[OUTCOME_OK] = "ok", [OUTCOME_THROTTLED] = "throttled", [OUTCOME_ERROR] = "error"};
+	uint64_t count = outcome->count > 1 ? outcome->count : job->count;
+	char duration[QUANTITY_TEXT];
+	int used = snprintf(text, LINE_BYTES, "%s", words[outcome->kind]);
+
+	if (count > 1)
+		used += snprintf(text + used, LINE_BYTES - (size_t)used, " %llu",
+				 (unsigned long long)(count < OUTCOMES_MAX ? count : OUTCOMES_MAX));
+	if (outcome->kind == OUTCOME_THROTTLED && outcome->retry_after_ns) {
+		duration_print(outcome->retry_after_ns, duration);
+		used += snprintf(text + used, LINE_BYTES - (size_t)used, " retry-after=%s",
+				 duration);
+	}
+	snprintf(text + used, LINE_BYTES - (size_t)used, "\n");
+}
+
+/* Trouble is reported but changes nothing: the work has been done. */
+static void report(const struct job *job, const struct outcome *outcome)
+{
+	char path[PATH_MAX], text[LINE_BYTES];
 	ssize_t written;
 	int file;
 
-	if (!told.count)
-		told.count = job->count;
-	verdict_print(&told, text);
+	print_outcome(job, outcome, text);
 	snprintf(path, sizeof(path), "%.*s/feedback", PATH_MAX - 12, job->home);
 	do {
 		file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -183,16 +202,34 @@ static size_t read_first_line(int from, char line[LINE_BYTES])
 }
 
 /*
+ * How its first line says that it went. Of one that is understood in part, such as 429 with a date to
+ * retry after, the first word counts.
+ */
+static bool parse_outcome(const char *line, struct outcome *outcome)
+{
+	char first[LINE_BYTES], error[ERROR_TEXT], *end;
+	const char *text = first;
+
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(line, "\n"), line);
+	if (!feedback_parse(&text, outcome, error))
+		return true;
+	end = first + strspn(first, BLANKS);
+	end[strcspn(end, BLANKS)] = '\0';
+	text = first;
+	return !feedback_parse(&text, outcome, error);
+}
+
+/*
  * Reads what the command prints, to the end, and passes it on, unless it says at once that it was
  * throttled and is to be run again. True if its first line says how it went.
  */
-static bool relay(int from, bool again, struct verdict *verdict)
+static bool relay(int from, bool again, struct outcome *outcome)
 {
 	static char piece[PIECE];
 	char line[LINE_BYTES];
 	size_t used = read_first_line(from, line);
-	bool told = verdict_parse(line, verdict);
-	bool drop = told && verdict->kind == VERDICT_THROTTLED && again && !told_to_end;
+	bool told = parse_outcome(line, outcome);
+	bool drop = told && outcome->kind == OUTCOME_THROTTLED && again && !told_to_end;
 	int err = drop ? 0 : write_all(STDOUT_FILENO, line, used);
 	ssize_t got;
 
@@ -205,19 +242,19 @@ static bool relay(int from, bool again, struct verdict *verdict)
 	return told;
 }
 
-static struct verdict verdict_of(const struct job *job, int status)
+static struct outcome outcome_of(const struct job *job, int status)
 {
-	struct verdict verdict = {.kind = VERDICT_ERROR};
+	struct outcome outcome = {.kind = OUTCOME_ERROR};
 
 	if (WIFEXITED(status) && WEXITSTATUS(status) == job->throttled)
-		verdict.kind = VERDICT_THROTTLED;
+		outcome.kind = OUTCOME_THROTTLED;
 	else if (WIFEXITED(status) && !WEXITSTATUS(status))
-		verdict.kind = VERDICT_OK;
-	return verdict;
+		outcome.kind = OUTCOME_OK;
+	return outcome;
 }
 
-/* Runs the command once: @verdict, and the exit status that goes with it. False: nothing was run. */
-static bool work(const struct job *job, bool again, struct verdict *verdict, int *status)
+/* Runs the command once: @outcome, and the exit status that goes with it. False: nothing was run. */
+static bool work(const struct job *job, bool again, struct outcome *outcome, int *status)
 {
 	int output[2] = {-1, -1}, err = 0, ended;
 	bool told = false;
@@ -231,7 +268,7 @@ static bool work(const struct job *job, bool again, struct verdict *verdict, int
 	if (!err && missed)
 		kill(worker, missed);
 	if (!err && job->by_output)
-		told = relay(output[0], again, verdict);
+		told = relay(output[0], again, outcome);
 	if (output[0] >= 0)
 		close(output[0]);
 	if (err) {
@@ -242,11 +279,11 @@ static bool work(const struct job *job, bool again, struct verdict *verdict, int
 	ended = child_wait(&worker);
 	*status = WIFSIGNALED(ended) ? STATUS_SIGNAL + WTERMSIG(ended) : WEXITSTATUS(ended);
 	if (!told)
-		*verdict = verdict_of(job, ended);
+		*outcome = outcome_of(job, ended);
 	if (job->by_output && !told)
 		warnx("%s: the output does not begin with how it went", job->command[0]);
 	/* It was not done, whatever the command says of itself. */
-	if (!*status && verdict->kind == VERDICT_THROTTLED)
+	if (!*status && outcome->kind == OUTCOME_THROTTLED)
 		*status = job->throttled;
 	return true;
 }
@@ -255,7 +292,7 @@ static bool work(const struct job *job, bool again, struct verdict *verdict, int
 static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns, int *status)
 {
 	struct sigaction before[sizeof(PASSED_ON) / sizeof(PASSED_ON[0])];
-	struct verdict verdict = {0};
+	struct outcome outcome = {0};
 	bool ran;
 	int slot;
 
@@ -268,14 +305,14 @@ static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns
 		return false;
 	}
 	handle_signals(true, before);
-	ran = work(job, again, &verdict, status);
+	ran = work(job, again, &outcome, status);
 	if (slot >= 0)
 		close(slot);
 	if (ran)
-		report(job, &verdict);
+		report(job, &outcome);
 	handle_signals(false, before);
-	*retry_after_ns = verdict.retry_after_ns;
-	return ran && verdict.kind == VERDICT_THROTTLED;
+	*retry_after_ns = outcome.retry_after_ns;
+	return ran && outcome.kind == OUTCOME_THROTTLED;
 }
 
 static int run(const struct job *job)
