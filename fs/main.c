@@ -1,4 +1,5 @@
 /* main - from the command line to the mount, into the background, and to the end. */
+#include "companions/companion.h"
 #include "fs/daemon.h"
 #include "fs/log.h"
 #include "fs/loop.h"
@@ -199,8 +200,11 @@ int main(int argc, char *argv[])
 {
 	struct options options;
 	struct stat mountpoint;
-	int status = options_parse(&options, argc, argv);
+	int status;
 
+	if (companion_run(argc, argv, &status))
+		return status;
+	status = options_parse(&options, argc, argv);
 	if (status)
 		goto out;
 	if (options.help) {

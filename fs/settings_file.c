@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FILE_BYTES_MAX = 16 << 20, ACCESS_DEFAULT = 0755 };
+enum { ACCESS_DEFAULT = 0755 };
 
 /* How long a source may take, and between two looks. */
 static const uint64_t PATIENCE_NS = 10 * NSEC_PER_SEC;
@@ -116,10 +116,10 @@ static int load_section(const char *file, struct daemon *daemon, const struct in
 
 int settings_file_load(const char *file, struct daemon *daemon)
 {
-	char *text = malloc(FILE_BYTES_MAX), error[ERROR_TEXT];
+	char *text = malloc(SETTINGS_FILE_BYTES), error[ERROR_TEXT];
 	struct ini ini = {.at = text};
 	struct ini_section section;
-	int err = text ? store_read(AT_FDCWD, file, text, FILE_BYTES_MAX) : -ENOMEM;
+	int err = text ? store_read(AT_FDCWD, file, text, SETTINGS_FILE_BYTES) : -ENOMEM;
 
 	if (err) {
 		log_error("%s: %s", file, strerror(-err));

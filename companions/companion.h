@@ -1,0 +1,34 @@
+/*
+ * companion - the commands beside the daemon: `ratefs NAME …`.
+ *
+ * A companion uses the files of a mounted tree and nothing else; one is a file of its own, with a row
+ * in the table in companion.c and a man page. Messages go to standard error through warn(3).
+ */
+#ifndef RATEFS_COMPANIONS_COMPANION_H
+#define RATEFS_COMPANIONS_COMPANION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Wrong arguments; the daemon's own command line has the same. */
+enum { STATUS_USAGE = 2 };
+
+/* Runs the companion that the arguments name, if they do: then true, and its exit status. */
+bool companion_run(int argc, char *argv[], int *status);
+
+/* A companion: the arguments from its name on; the exit status. */
+int check_main(int argc, char *argv[]);
+int plot_main(int argc, char *argv[]);
+int run_main(int argc, char *argv[]);
+int top_main(int argc, char *argv[]);
+
+/* Where to look after wrong arguments: STATUS_USAGE after a line on standard error. */
+int companion_usage(void);
+
+/* A duration, or a NUMBER of seconds, between the bounds. 0, or -EINVAL, -ERANGE. */
+int companion_duration(const char *text, uint64_t min_ns, uint64_t max_ns, uint64_t *ns);
+
+/* Of a clock that steps of the time of day do not move. */
+uint64_t companion_now_ns(void);
+
+#endif

@@ -1,0 +1,404 @@
+/*
+ * run - takes tokens, runs a command, tells how it went, and runs it again when it was throttled.
+ *
+ * Tokens come first and the slot second, so that a slot is held for the work alone. While the command
+ * runs, signals are passed on to it; at all other times they have the action that they had before, so
+ * one that ends a program ends the wait for tokens, and none is spent.
+ */
+#include "companions/child.h"
+#include "companions/companion.h"
+#include "companions/run.h"
+
+#include "core/feedback.h"
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	STATUS_LATE = 124,	 /* no tokens within the time */
+	STATUS_FAILED = 125,	 /* our own failure */
+	STATUS_CANNOT_RUN = 126, /* as shells, env(1) and timeout(1) have it */
+	STATUS_NOT_FOUND = 127,
+	STATUS_SIGNAL = 128, /* and the number */
+	PIECE = 65536,	     /* of output */
+	LINE_BYTES = 512,
+};
+
+static const char BLANKS[] = " \t\r\v\f";
+
+static const int PASSED_ON[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+
+static volatile pid_t worker;
+static volatile sig_atomic_t told_to_end;
+static volatile sig_atomic_t missed; /* a signal that came before the command was there */
+
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+	int saved = errno;
+
+	(void)context;
+	if (number != SIGUSR1 && number != SIGUSR2)
+		told_to_end = 1;
+	if (!worker)
+		missed = number;
+	else if (info->si_code != SI_KERNEL) /* what a terminal sends is sent to both */
+		kill(worker, number);
+	errno = saved;
+}
+
+/* Unlike a signal that is ignored, one with a handler has its default action in the command. */
+static void do_nothing(int number)
+{
+	(void)number;
+}
+
+/* Passes signals on, or gives them back the action in @before, which it fills in first. */
+static void handle_signals(bool on, struct sigaction before[])
+{
+	struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO};
+
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof(PASSED_ON) / sizeof(PASSED_ON[0]); i++) {
+		if (!on)
+			sigaction(PASSED_ON[i], &before[i], NULL);
+		else if (!sigaction(PASSED_ON[i], NULL, &before[i]) &&
+			 before[i].sa_handler != SIG_IGN) /* as under nohup(1) */
+			sigaction(PASSED_ON[i], &action, NULL);
+	}
+}
+
+/* 0, or an exit status after a message. */
+static int take_tokens(const struct job *job)
+{
+	char text[QUANTITY_TEXT];
+	ssize_t got;
+	int file, error;
+
+	do {
+		file = open(job->source, O_RDONLY | O_CLOEXEC);
+	} while (file < 0 && errno == EINTR);
+	if (file < 0) {
+		warn("%s", job->source);
+		return STATUS_FAILED;
+	}
+	do {
+		got = read(file, text, sizeof(text));
+	} while (got < 0 && errno == EINTR);
+	error = errno;
+	close(file);
+	if (got > 0)
+		return 0;
+	if (got < 0 && error == EAGAIN && job->within) {
+		warnx("%s: no tokens within %s", job->limiter, job->within);
+		return STATUS_LATE;
+	}
+	warnx("%s: %s", job->source, got < 0 ? strerror(error) : "gives no token");
+	return STATUS_FAILED;
+}
+
+/* The slot's descriptor, -1 if none is wanted; or -2 after a message. */
+static int take_slot(const struct job *job)
+{
+	char path[PATH_MAX];
+	int slot;
+
+	if (!job->with_slot)
+		return -1;
+	snprintf(path, sizeof(path), "%.*s/slot", PATH_MAX - 8, job->home);
+	do {
+		slot = open(path, O_RDONLY | O_CLOEXEC);
+	} while (slot < 0 && errno == EINTR);
+	if (slot >= 0)
+		return slot;
+	warn("no slot: %s", path);
+	return -2;
+}
+
+/* A line for feedback: a piece of work is what one token was taken for. */
+static void print_outcome(const struct job *job, const struct outcome *outcome,
+			  char text[LINE_BYTES])
+{
+	static const char *const words[] = {
+		[OUTCOME_OK] = "ok", [OUTCOME_THROTTLED] = "throttled", [OUTCOME_ERROR] = "error"};
+	uint64_t count = outcome->count > 1 ? outcome->count : job->count;
+	char duration[QUANTITY_TEXT];
+	int used = snprintf(text, LINE_BYTES, "%s", words[outcome->kind]);
+
+	if (count > 1)
+		used += snprintf(text + used, LINE_BYTES - (size_t)used, " %llu",
+				 (unsigned long long)(count < OUTCOMES_MAX ? count : OUTCOMES_MAX));
+	if (outcome->kind == OUTCOME_THROTTLED && outcome->retry_after_ns) {
+		duration_print(outcome->retry_after_ns, duration);
+		used += snprintf(text + used, LINE_BYTES - (size_t)used, " retry-after=%s",
+				 duration);
+	}
+	snprintf(text + used, LINE_BYTES - (size_t)used, "\n");
+}
+
+/* Trouble is reported but changes nothing: the work has been done. */
+static void report(const struct job *job, const struct outcome *outcome)
+{
+	char path[PATH_MAX], text[LINE_BYTES];
+	ssize_t written;
+	int file;
+
+	print_outcome(job, outcome, text);
+	snprintf(path, sizeof(path), "%.*s/feedback", PATH_MAX - 12, job->home);
+	do {
+		file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	} while (file < 0 && errno == EINTR);
+	if (file < 0) {
+		if (job->must_report || errno != ENOENT)
+			warn("cannot report: %s", path);
+		return;
+	}
+	do {
+		written = write(file, text, strlen(text));
+	} while (written < 0 && errno == EINTR);
+	if (written < 0)
+		warn("cannot report: %s", path);
+	close(file);
+}
+
+static int write_all(int file, const char *text, size_t length)
+{
+	while (length) {
+		ssize_t written = write(file, text, length);
+
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		if (written > 0) {
+			text += written;
+			length -= (size_t)written;
+		}
+	}
+	return 0;
+}
+
+/* Copies what begins the output up to the end of its first line; how much there is of it. */
+static size_t read_first_line(int from, char line[LINE_BYTES])
+{
+	size_t used = 0;
+	ssize_t got = 1;
+
+	while (got && used < LINE_BYTES - 1 && !memchr(line, '\n', used)) {
+		got = read(from, line + used, LINE_BYTES - 1 - used);
+		if (got > 0)
+			used += (size_t)got;
+		else if (got < 0 && errno != EINTR)
+			break;
+	}
+	line[used] = '\0';
+	return used;
+}
+
+/*
+ * How its first line says that it went. Of one that is understood in part, such as 429 with a date to
+ * retry after, the first word counts.
+ */
+static bool parse_outcome(const char *line, struct outcome *outcome)
+{
+	char first[LINE_BYTES], error[ERROR_TEXT], *end;
+	const char *text = first;
+
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(line, "\n"), line);
+	if (!feedback_parse(&text, outcome, error))
+		return true;
+	end = first + strspn(first, BLANKS);
+	end[strcspn(end, BLANKS)] = '\0';
+	text = first;
+	return !feedback_parse(&text, outcome, error);
+}
+
+/*
+ * Reads what the command prints, to the end, and passes it on, unless it says at once that it was
+ * throttled and is to be run again. True if its first line says how it went.
+ */
+static bool relay(int from, bool again, struct outcome *outcome)
+{
+	static char piece[PIECE];
+	char line[LINE_BYTES];
+	size_t used = read_first_line(from, line);
+	bool told = parse_outcome(line, outcome);
+	bool drop = told && outcome->kind == OUTCOME_THROTTLED && again && !told_to_end;
+	int err = drop ? 0 : write_all(STDOUT_FILENO, line, used);
+	ssize_t got;
+
+	while (!err && (got = read(from, piece, sizeof(piece)))) {
+		if (got < 0 && errno != EINTR)
+			break;
+		if (got > 0 && !drop)
+			err = write_all(STDOUT_FILENO, piece, (size_t)got);
+	}
+	return told;
+}
+
+static struct outcome outcome_of(const struct job *job, int status)
+{
+	struct outcome outcome = {.kind = OUTCOME_ERROR};
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == job->throttled)
+		outcome.kind = OUTCOME_THROTTLED;
+	else if (WIFEXITED(status) && !WEXITSTATUS(status))
+		outcome.kind = OUTCOME_OK;
+	return outcome;
+}
+
+/* Runs the command once: @outcome, and the exit status that goes with it. False: nothing was run. */
+static bool work(const struct job *job, bool again, struct outcome *outcome, int *status)
+{
+	int output[2] = {-1, -1}, err = 0, ended;
+	bool told = false;
+
+	if (job->by_output && pipe2(output, O_CLOEXEC))
+		err = -errno;
+	if (!err)
+		err = child_start(job->command, -1, output[1], &worker);
+	if (output[1] >= 0)
+		close(output[1]);
+	if (!err && missed)
+		kill(worker, missed);
+	if (!err && job->by_output)
+		told = relay(output[0], again, outcome);
+	if (output[0] >= 0)
+		close(output[0]);
+	if (err) {
+		warnx("%s: %s", job->command[0], strerror(-err));
+		*status = err == -ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+		return false;
+	}
+	ended = child_wait(&worker);
+	*status = WIFSIGNALED(ended) ? STATUS_SIGNAL + WTERMSIG(ended) : WEXITSTATUS(ended);
+	if (!told)
+		*outcome = outcome_of(job, ended);
+	if (job->by_output && !told)
+		warnx("%s: the output does not begin with how it went", job->command[0]);
+	/* It was not done, whatever the command says of itself. */
+	if (!*status && outcome->kind == OUTCOME_THROTTLED)
+		*status = job->throttled;
+	return true;
+}
+
+/* Tokens, slot, work and report, once. True: it was throttled and may be tried again. */
+static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns, int *status)
+{
+	struct sigaction before[sizeof(PASSED_ON) / sizeof(PASSED_ON[0])];
+	struct outcome outcome = {0};
+	bool ran;
+	int slot;
+
+	*status = take_tokens(job);
+	if (*status)
+		return false;
+	slot = take_slot(job);
+	if (slot < -1) {
+		*status = STATUS_FAILED;
+		return false;
+	}
+	handle_signals(true, before);
+	ran = work(job, again, &outcome, status);
+	if (slot >= 0)
+		close(slot);
+	if (ran)
+		report(job, &outcome);
+	handle_signals(false, before);
+	*retry_after_ns = outcome.retry_after_ns;
+	return ran && outcome.kind == OUTCOME_THROTTLED;
+}
+
+static int run(const struct job *job)
+{
+	uint64_t retry_after_ns;
+	int status;
+
+	for (uint64_t left = job->retries;
+	     try_once(job, left > 0, &retry_after_ns, &status) && left && !told_to_end; left--) {
+		struct timespec pause = {
+			.tv_sec = (time_t)(retry_after_ns / NSEC_PER_SEC),
+			.tv_nsec = (long)(retry_after_ns % NSEC_PER_SEC),
+		};
+
+		while (nanosleep(&pause, &pause) && errno == EINTR)
+			;
+	}
+	return status;
+}
+
+/*
+ * Where the files are: those of a key are in the key's directory, but slot and feedback in that of
+ * its limiter, two above. 0, or -1 after a message.
+ */
+static int find_files(struct job *job)
+{
+	char directory[PATH_MAX], *name, *above;
+
+	if (!realpath(job->limiter, directory)) {
+		warn("%s", job->limiter);
+		return -1;
+	}
+	snprintf(job->source, sizeof(job->source), "%s/token", job->limiter);
+	if (access(job->source, F_OK)) {
+		warnx("%s: not a limiter: it has no file token", job->limiter);
+		return -1;
+	}
+	if (job->within)
+		snprintf(job->source, sizeof(job->source), "%s/take/%s,within=%s", job->limiter,
+			 job->tokens, job->within);
+	else if (job->count > 1)
+		snprintf(job->source, sizeof(job->source), "%s/take/%s", job->limiter, job->tokens);
+	strcpy(job->home, job->limiter);
+	name = strrchr(directory, '/');
+	*name = '\0';
+	above = strrchr(directory, '/');
+	if (above && !strcmp(above, "/keys")) {
+		*above = '\0';
+		strcpy(job->home, directory);
+	}
+	return 0;
+}
+
+/* What the job needs is looked for before a token is spent. */
+static int check_files(const struct job *job)
+{
+	static const char *const names[] = {"feedback", "slot"};
+	const bool needed[] = {job->must_report, job->with_slot};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%.*s/%s", PATH_MAX - 12, job->home, names[i]);
+		if (!needed[i] || !access(path, i ? R_OK : W_OK))
+			continue;
+		warn("%s", path);
+		return -1;
+	}
+	return 0;
+}
+
+int run_main(int argc, char *argv[])
+{
+	static struct job job = {.tokens = "1", .count = 1, .throttled = THROTTLED_DEFAULT};
+	bool help = false;
+	int status = run_parse(&job, argc, argv, &help);
+
+	if (status)
+		return status;
+	if (help) {
+		run_usage();
+		return EXIT_SUCCESS;
+	}
+	if (find_files(&job) || check_files(&job))
+		return STATUS_FAILED;
+	/* Who reads our output may go; the command's end is waited for, and reported. */
+	if (job.by_output && signal(SIGPIPE, do_nothing) == SIG_IGN)
+		signal(SIGPIPE, SIG_IGN);
+	return run(&job);
+}

@@ -1,0 +1,110 @@
+/* run_arguments - the arguments of run, see run.h. */
+#include "companions/companion.h"
+#include "companions/run.h"
+
+#include "core/quantity.h"
+
+#include <err.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STATUS_MOST = 255 };
+
+void run_usage(void)
+{
+	printf("usage: ratefs run LIMITER [options] -- COMMAND [ARGUMENT...]\n"
+	       "\n"
+	       "Waits for a token of LIMITER, a directory of a mounted tree, and runs COMMAND.\n"
+	       "\n"
+	       "options:\n"
+	       "    -n N                N tokens, taken together (1)\n"
+	       "    --within DURATION   exit status 124 at once if they cannot be had in time\n"
+	       "    --slot              hold one of the limiter's slots while COMMAND runs\n"
+	       "    --retry N           when it was throttled, run it again with new tokens, N times at most (0)\n"
+	       "    --throttled STATUS  the exit status that says so (75)\n"
+	       "    --output            the first line of the output says how it went, such as an HTTP status\n"
+	       "    --report            do not run without telling the limiter's feedback how it went\n"
+	       "    -h, --help          print this\n");
+}
+
+static int wrong(const char *what, const char *argument)
+{
+	warnx("%s: '%s'", what, argument);
+	return companion_usage();
+}
+
+/* 0, or an exit status after a message. */
+static int take_option(struct job *job, int option)
+{
+	uint64_t value;
+
+	switch (option) {
+	case 'n':
+		job->tokens = optarg;
+		if (tokens_parse(optarg, &job->count) || !job->count)
+			return wrong("not a number of tokens (1 to 10T)", optarg);
+		return 0;
+	case 'w':
+		job->within = optarg;
+		if (duration_parse(optarg, &value))
+			return wrong("not a duration (such as 500ms or 2s)", optarg);
+		return 0;
+	case 'r':
+		if (count_parse(optarg, &job->retries) || job->retries > RETRIES_MAX)
+			return wrong("not a number of retries (0 to 1000000)", optarg);
+		return 0;
+	case 't':
+		if (count_parse(optarg, &value) || !value || value > STATUS_MOST)
+			return wrong("not an exit status that says no (1 to 255)", optarg);
+		job->throttled = (int)value;
+		return 0;
+	case 'o':
+		job->by_output = true;
+		return 0;
+	case 'p':
+		job->must_report = true;
+		return 0;
+	case 's':
+		job->with_slot = true;
+		return 0;
+	default:
+		return companion_usage();
+	}
+}
+
+int run_parse(struct job *job, int argc, char *argv[], bool *help)
+{
+	static const struct option options[] = {
+		{"within", required_argument, NULL, 'w'},
+		{"retry", required_argument, NULL, 'r'},
+		{"throttled", required_argument, NULL, 't'},
+		{"output", no_argument, NULL, 'o'},
+		{"report", no_argument, NULL, 'p'},
+		{"slot", no_argument, NULL, 's'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int before, option, status;
+
+	/* What comes after `--` is the command's, and options may stand on either side of LIMITER. */
+	for (before = 1; before < argc && strcmp(argv[before], "--") != 0; before++)
+		;
+	while ((option = getopt_long(before, argv, "n:h", options, NULL)) >= 0) {
+		*help = option == 'h';
+		status = *help ? 0 : take_option(job, option);
+		if (status || *help)
+			return status;
+	}
+	if (optind == before)
+		return wrong("no limiter given", "LIMITER");
+	job->limiter = argv[optind];
+	if (strlen(job->limiter) > PATH_MAX - 2 * (size_t)QUANTITY_TEXT)
+		return wrong("the path is too long", job->limiter);
+	if (before == argc || before + 1 == argc)
+		return wrong("no command given: it comes after --", "COMMAND");
+	if (optind + 1 < before)
+		return wrong("an argument too many before --", argv[optind + 1]);
+	job->command = argv + before + 1;
+	return 0;
+}

@@ -1,0 +1,42 @@
+/*
+ * sample - what the files of a mounted tree say of its limiters at one moment.
+ */
+#ifndef RATEFS_COMPANIONS_SAMPLE_H
+#define RATEFS_COMPANIONS_SAMPLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What is looked at; the names are in the table in sample.c. */
+enum stat_id {
+	STAT_GRANTED,	/* tokens so far */
+	STAT_THROTTLED, /* pieces of work so far */
+	STAT_WAITING,	/* readers now */
+	STAT_RATE,	/* tokens a second in force */
+	STAT_HELD,	/* partitions */
+	STAT_COUNT
+};
+
+struct sample {
+	char *path; /* of the limiter in the tree, or as given; owned by who made it */
+	double values[STAT_COUNT]; /* infinity: `max`; not a number: the tree has none */
+};
+
+/* All limiters of a tree, sorted by path. */
+struct page {
+	struct sample *all; /* owned */
+	size_t count;
+	uint64_t at_ns; /* companion_now_ns() of the reading */
+};
+
+/* The values in LIMITER/stat; the path stays as it is. 0 or -errno. */
+int sample_read(const char *limiter, struct sample *sample);
+
+/* All limiters, from the file metrics of @mountpoint. 0 or -errno; then @page is empty. */
+int page_read(const char *mountpoint, struct page *page);
+void page_free(struct page *page);
+
+/* That of @path, NULL if there is none. */
+const struct sample *page_find(const struct page *page, const char *path);
+
+#endif

@@ -1,0 +1,119 @@
+# shellcheck shell=bash
+# ratefs check: every mistake of a settings file, and nothing that a mount takes.
+
+# check STATUS ARGUMENTS…: ratefs check exits so; its output is in $d/out and $d/err.
+check() {
+	local wanted=$1 status=0
+	shift
+	timeout 20 "$RATEFS" check "$@" > "$d/out" 2> "$d/err" < /dev/null || status=$?
+	is "exit status of check $* ($(cat "$d/out" "$d/err"))" "$status" "$wanted"
+}
+
+# lines: the numbers of the lines that it finds wrong.
+lines() { cut -d : -f 2 "$d/out" | paste -s -d ' '; }
+
+case_nothing_is_said_of_what_is_right() {
+	printf '# services\n[orders]\nrate = 500/s\nburst=20\n\n; more\n[orders/batch]\nrate=50/s\n[mail]\n' > "$d/ini"
+	check 0 "$d/ini"
+	is 'what it says' "$(cat "$d/out" "$d/err")" ''
+	: > "$d/ini"
+	check 0 "$d/ini"
+}
+
+case_every_wrong_line_is_named() {
+	cat > "$d/ini" <<- 'EOF'
+		rate=1/s
+		[orders]
+		rate=plenty
+		speed=5
+		# rate=nothing
+		burst=3
+		 mode = loud
+		[orders
+		rate=1/s
+		burst=0
+		[token]
+		[.hidden]
+		[a//b]
+		interval=2h
+	EOF
+	check 1 "$d/ini"
+	is lines "$(lines)" '1 3 4 7 8 10 11 12 13 14'
+	grep -qx "$d/ini:4: 'speed': no such setting" "$d/out" || fail "$(cat "$d/out")"
+	grep -qE "^$d/ini:11: 'token' is the name of a control file" "$d/out" || fail "$(cat "$d/out")"
+}
+
+case_settings_that_do_not_fit_together_are_named_with_their_section() {
+	printf '[a]\nrate=1/s\n[orders]\nrate=50/s\npartitions.reserve=10/s hosts=8\n' > "$d/ini"
+	check 1 "$d/ini"
+	is lines "$(lines)" 3
+	# In any order, and beside another mistake.
+	printf '[orders]\npartitions.reserve=10/s hosts=8\nburst=no\nrate=50/s' > "$d/ini"
+	check 1 "$d/ini"
+	is lines "$(lines)" '3 1'
+}
+
+case_sections_without_effect_are_named() {
+	printf '[orders/batch]\nrate=5/s\n[orders]\nrate=7/s\n[orders/batch]\nrate=9/s\n' > "$d/ini"
+	check 1 "$d/ini"
+	is lines "$(lines)" '3 5'
+	# A mount takes it, and they have none.
+	start -o "config=$d/ini"
+	is 'rate of orders' "$(cat "$m/orders/rate")" max
+	is 'rate of orders/batch' "$(cat "$m/orders/batch/rate")" 5/s
+}
+
+case_it_refuses_what_a_mount_refuses_and_nothing_else() {
+	local text status mounted name
+	name=$(head -c 255 /dev/zero | tr '\0' n)
+	for text in '' '[a]' '[a]\nrate=5' '[a]\nrate=5\nrate=6' '[a]\n\trate = max \n' '[a]\r\nrate=1/s\r\n' '[a/b/c]\nburst=5' \
+		'[a]\n[b]' "[$name]" "[${name}n]" '[1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16]' \
+		'[1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17]' '[a]\n[' ']' '[]' '[/a]' '[a/]' '[a]x' '[rate]' '[a/keys]' '[feedback]' \
+		'[README]' '[status]' '[a]\nname' '[a]\n=5' '[a]\nrate=' '[a]\nrate=5/0s' '[a]\nrate=1/27d' '[a]\nburst=10T\n[b]\nburst=11T' \
+		'[a]\nconfig=x' '[a]\npartitions.count=4097' '[a]\ndegraded=share:0' '[a]\nmode=open\nmode=shut' \
+		'[a]\nrate=1T/s\ninterval=1h' '[a]\ninterval=1h\nrate=1T/s' '[a]\nrate=5/s#'; do
+		printf "$text" > "$d/ini"
+		status=0 mounted=0
+		"$RATEFS" check "$d/ini" > "$d/out" || status=$?
+		timeout 20 "$RATEFS" -o "config=$d/ini" local "$m" 2> "$d/err" || mounted=$?
+		[ $mounted != 0 ] || fusermount3 -u "$m"
+		is "check of '$text' ($(cat "$d/out" "$d/err")), as of a mount" $status $mounted
+	done
+}
+
+case_what_cannot_be_read_is_refused() {
+	check 1 "$d/nowhere"
+	like 'what it says' "$(cat "$d/err")" 'nowhere: No such file'
+	check 1 "$d"
+	like 'what it says' "$(cat "$d/err")" 'Is a directory'
+	printf '[a]\n\0' > "$d/ini"
+	check 1 "$d/ini"
+	like 'what it says' "$(cat "$d/out")" 'zero byte'
+	truncate -s 16M "$d/ini"
+	check 1 "$d/ini"
+	like 'what it says' "$(cat "$d/err")" 'too large'
+}
+
+case_a_large_file_is_checked_in_no_time() {
+	{ echo '[orders]' && seq -f 'rate=wrong%.0f' 200000; } > "$d/ini"
+	check 1 "$d/ini"
+	is lines "$(wc -l < "$d/out")" 200000
+	seq -f '[limiter%.0f]' 100000 > "$d/ini"
+	check 0 "$d/ini"
+}
+
+case_wrong_arguments_are_refused() {
+	check 2
+	like 'what it says' "$(cat "$d/err")" 'no file'
+	check 2 a b
+	like 'what it says' "$(cat "$d/err")" "'b'"
+	check 2 ''
+	check 2 --bogus
+	like 'what it says' "$(cat "$d/err")" "'--bogus'"
+}
+
+case_its_help_is_told() {
+	check 0 --help
+	like help "$(cat "$d/out")" 'ratefs check FILE'
+	check 0 -h
+}

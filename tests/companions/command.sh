@@ -1,0 +1,78 @@
+# shellcheck shell=bash
+# How companions are reached, and their completion in bash.
+
+case_the_daemon_names_its_companions() {
+	local name
+	for name in check plot run top; do
+		"$RATEFS" --help | grep -qE "^    ratefs $name " || fail "$name is not in the help"
+		"$RATEFS" $name --help | grep -q "^usage: ratefs $name " || fail "$name is not reached"
+	done
+}
+
+case_a_source_is_no_companion_to_mount() {
+	local status=0 said
+	ln -s "$RATEFS" "$d/mount.fuse.ratefs"
+	said=$("$d/mount.fuse.ratefs" top "$m" 2>&1) || status=$?
+	is 'exit status' $status 2
+	like 'what it says' "$said" "source.*'top'"
+}
+
+case_other_words_are_sources() {
+	local status=0 said
+	said=$("$RATEFS" tops "$m" 2>&1) || status=$?
+	is 'exit status' $status 2
+	like 'what it says' "$said" "'tops'"
+}
+
+# offers WORDS… OFFERED: what is offered for the last of the words.
+offers() {
+	local offered=${*: -1}
+	COMP_WORDS=("${@:1:$#-1}")
+	COMP_CWORD=$(($# - 2))
+	_ratefs
+	is "what is offered for '${COMP_WORDS[*]}'" "$(printf '%s\n' "${COMPREPLY[@]}" | sort -u | paste -s -d ' ')" "$offered"
+}
+
+case_words_are_completed() {
+	set +eE # as a shell is in which it is used
+	# shellcheck disable=SC1091
+	. "$CASES/../../companions/ratefs.bash-completion"
+	mkdir "$d/here" && cd "$d/here"
+	mkdir -p orders/batch && touch orders.ini
+	like complete "$(complete -p ratefs)" '_ratefs ratefs'
+	offers ratefs r run
+	offers ratefs l local
+	offers ratefs o orders
+	offers ratefs --h --help
+	offers ratefs -o con config=
+	offers ratefs -o allow_other,no allow_other,nowait
+	offers ratefs -o config = o 'orders orders.ini'
+	offers ratefs -o x,loglevel = 'error info warning'
+	offers ratefs -o loglevel = w warning
+	offers ratefs local o orders
+	offers ratefs run o orders
+	offers ratefs run orders/ orders/batch
+	offers ratefs run orders --re '--report --retry'
+	offers ratefs run orders -n '' ''
+	offers ratefs run orders -- readlin readlink
+	offers ratefs run orders -- cat o 'orders orders.ini'
+	offers ratefs top o orders
+	offers ratefs top -s w waiting
+	offers ratefs plot orders -o orders. orders.ini
+	offers ratefs check o 'orders orders.ini'
+}
+
+# options COMMAND…: those in its help.
+options() { "$RATEFS" "$@" --help | sed -nE 's/^    (-[^ ,]*),? ?(--[a-z]+)?.*/\1 \2/p' | tr ' ' '\n' | sort -u | sed '/^$/d'; }
+
+case_the_options_that_are_completed_are_those_of_the_help() {
+	# shellcheck disable=SC1091
+	. "$CASES/../../companions/ratefs.bash-completion"
+	local name
+	is 'options of the daemon' "$(tr ' ' '\n' <<< "${_ratefs_options[daemon]}" | sort)" "$(options)"
+	is 'mount options' "$(tr ' ' '\n' <<< "$_ratefs_mount_options" | sort)" \
+		"$("$RATEFS" --help | sed -nE 's/^    -o ([a-z_]+=?).*/\1/p' | sort)"
+	for name in check plot run top; do
+		is "options of $name" "$(tr ' ' '\n' <<< "${_ratefs_options[$name]}" | sort)" "$(options $name)"
+	done
+}

@@ -1,0 +1,143 @@
+# shellcheck shell=bash
+# ratefs plot: samples as text and as images.
+
+# plot STATUS ARGUMENTS…: ratefs plot exits so; its output is in $d/out and $d/err.
+plot() {
+	local wanted=$1 status=0
+	shift
+	timeout 40 "$RATEFS" plot "$@" > "$d/out" 2> "$d/err" < /dev/null || status=$?
+	is "exit status of plot $* ($(cat "$d/err"))" "$status" "$wanted"
+}
+
+says() { like 'what it says' "$(cat "$d/err")" "$1"; }
+
+# fake: a limiter's directory, with stat alone.
+fake() {
+	f=$d/fake
+	mkdir "$f"
+	printf 'granted %s\nwaiting 3\neffective_rate max\npartitions_held 4\n' 100 > "$f/stat"
+}
+
+case_samples_are_written_as_text() {
+	start
+	limiter orders 5/s
+	empty mail
+	reader mail/token
+	waiting mail 1
+	plot 0 "$m/orders" "$m/mail" --data -t 500ms -d 100ms
+	is names "$(head -n 1 "$d/out")" $'limiter\tseconds\tgranted_per_second\twaiting\teffective_rate\tpartitions_held'
+	is 'columns' "$(awk -F '\t' '{ print NF }' "$d/out" | sort -u)" 6
+	is 'rate of orders' "$(awk -F '\t' -v l="$m/orders" '$1 == l { print $5 }' "$d/out" | sort -u)" 5
+	is 'waiting of mail' "$(awk -F '\t' -v l="$m/mail" '$1 == l { print $4 }' "$d/out" | sort -u)" 1
+	is 'samples of each' "$(awk 'NR > 1 { print $1 }' "$d/out" | uniq -c | awk '{ print $1 }')" $'5\n5'
+}
+
+case_counters_become_rates() {
+	fake
+	(sleep 0.5 && sed 's/100/1100/' "$f/stat" > "$f/new" && mv "$f/new" "$f/stat") &
+	plot 0 "$f" --data -t 4 -d 2
+	# At most 1000 in 2 s, less if the machine is slow; then nothing more.
+	[ "$(awk -F '\t' 'NR == 2 { print ($3 > 0 && $3 <= 500) }' "$d/out")" = 1 ] || fail "$(cat "$d/out")"
+	is 'granted later' "$(awk -F '\t' 'NR == 3 { print $3 }' "$d/out")" 0
+	is 'effective rate' "$(awk -F '\t' 'NR == 3 { print $5 }' "$d/out")" max
+}
+
+case_text_can_go_to_a_file() {
+	fake
+	plot 0 "$f" --data -t 200ms -d 100ms -o "$d/samples"
+	is lines "$(wc -l < "$d/samples")" 3
+	[ ! -s "$d/out" ]
+}
+
+case_images_are_drawn() {
+	command -v gnuplot > /dev/null || skip 'no gnuplot'
+	local limiter="$d/it's \"a\" limiter"
+	fake
+	cp -r "$f" "$limiter"
+	plot 0 "$f" "$limiter" -t 300ms -d 100ms -o "$d/image.svg"
+	is 'what it says' "$(cat "$d/err")" ''
+	python3 - "$d/image.svg" "$f" "$limiter" <<- 'END'
+		import sys, xml.etree.ElementTree as tree
+		text = "".join(tree.parse(sys.argv[1]).getroot().itertext())
+		for word in sys.argv[2:] + ["granted/s", "waiting", "effective rate/s", "partitions held", "seconds"]:
+		    assert word in text, word
+	END
+	plot 0 "$f" -t 300ms -d 100ms -o "$d/image.png"
+	is 'first bytes' "$(head -c 4 "$d/image.png" | tail -c 3)" PNG
+}
+
+case_without_gnuplot_nothing_is_recorded() {
+	fake
+	mkdir "$d/empty"
+	local status=0
+	PATH=$d/empty "$RATEFS" plot "$f" -t 1h -o "$d/image.svg" 2> "$d/err" || status=$?
+	is 'exit status' $status 1
+	says 'gnuplot is not installed.*--data'
+	[ ! -e "$d/image.svg" ] || fail 'an empty file is left'
+}
+
+case_a_gnuplot_that_fails_is_told() {
+	fake
+	mkdir "$d/bin"
+	printf '#!/bin/sh\nexit 3\n' > "$d/bin/gnuplot"
+	chmod +x "$d/bin/gnuplot"
+	PATH=$d/bin:$PATH plot 1 "$f" -t 200ms -d 100ms -o "$d/image.svg"
+	says 'gnuplot'
+	[ ! -e "$d/image.svg" ] || fail 'an empty file is left'
+}
+
+case_what_is_no_limiter_is_refused() {
+	fake
+	plot 1 "$d/nowhere" --data -t 1h
+	says 'nowhere: No such file'
+	: > "$f/stat"
+	plot 1 "$f" --data -t 1h
+	says 'not a limiter'
+	plot 1 "$f" --data -t 1h -o "$d/nowhere/samples"
+	says 'nowhere/samples: No such file'
+}
+
+case_a_limiter_that_goes_away_ends_it() {
+	local status=0
+	start
+	limiter orders
+	"$RATEFS" plot "$m/orders" --data -t 1h -d 50ms -o "$d/samples" 2> "$d/err" &
+	eventually 20 [ -e "$d/samples" ]
+	rmdir "$m/orders"
+	gone $! 20 || status=$?
+	is 'exit status' $status 1
+	says 'orders: (No such file|No such device)'
+	[ ! -e "$d/samples" ] || fail 'a file is left'
+}
+
+case_wrong_arguments_are_refused() {
+	local text many i
+	fake
+	plot 2
+	says 'no limiter'
+	plot 2 "$f"
+	says 'no file'
+	plot 2 "$f" -o "$d/image.gif"
+	says "'.*image.gif'"
+	plot 2 "$f" -o .svg
+	says "'.svg'"
+	plot 2 "$f" --bogus
+	says bogus
+	for text in 0 9ms 25h x ''; do
+		plot 2 "$f" --data -t "$text" && says "'$text'"
+		plot 2 "$f" --data -d "$text" && says "'$text'"
+	done
+	plot 2 "$f" --data -t 1 -d 2
+	says shorter
+	plot 2 "$f" --data -t 24h -d 10ms
+	says 'more than 100000 samples'
+	many=$(for ((i = 0; i < 65; i++)); do echo "$f"; done)
+	plot 2 $many --data
+	says 'more than 64'
+}
+
+case_its_help_is_told() {
+	plot 0 --help
+	like help "$(cat "$d/out")" 'ratefs plot'
+	plot 0 -h
+}

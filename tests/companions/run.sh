@@ -1,0 +1,447 @@
+# shellcheck shell=bash
+# ratefs run: tokens, the command, its end, and what is told of it.
+
+# run STATUS ARGUMENTS…: ratefs run exits so; its output is in $d/out and $d/err.
+run() {
+	local wanted=$1 status=0
+	shift
+	env --default-signal timeout 30 "$RATEFS" run "$@" > "$d/out" 2> "$d/err" < /dev/null || status=$?
+	is "exit status of run $* ($(cat "$d/err"))" "$status" "$wanted"
+}
+
+# says TEXT REGEX: what the last run said on standard error.
+says() { like 'what it says' "$(cat "$d/err")" "$1"; }
+
+silent() { is 'what it says' "$(cat "$d/err")" ''; }
+
+# fake: a directory with the files of a limiter that always has tokens; what is reported is in $f/feedback.
+fake() {
+	f=$d/fake
+	mkdir -p "$f/take" "$f/keys/alice/take"
+	echo 1 | tee "$f/token" "$f/slot" > "$f/keys/alice/token"
+	: > "$f/feedback"
+}
+
+reported() { is 'what was reported' "$(cat "$f/feedback")" "$1"; }
+
+case_the_command_runs_with_a_token() {
+	start
+	limiter orders 100/s
+	run 0 "$m/orders" -- echo one two
+	is output "$(cat "$d/out")" 'one two'
+	silent
+	counts orders granted 1
+}
+
+case_the_exit_status_is_that_of_the_command() {
+	local status
+	fake
+	for status in 0 1 2 75 124 125 255; do run $status "$f" -- sh -c "exit $status"; done
+}
+
+case_a_command_that_a_signal_ends_gives_128_and_its_number() {
+	fake
+	run 137 "$f" -- sh -c 'kill -KILL $$'
+	run 143 "$f" -- sh -c 'kill -TERM $$'
+	reported $'error\nerror'
+}
+
+case_options_stand_on_either_side_of_the_limiter() {
+	start
+	limiter orders 1/d 20
+	run 0 -n 3 "$m/orders" --within 1s -- echo -n 5
+	is output "$(cat "$d/out")" 5
+	counts orders granted 3
+}
+
+case_several_tokens_are_taken_together() {
+	start
+	limiter orders 1/d 250
+	run 0 "$m/orders" -n 250 -- true
+	counts orders granted 250
+	counts orders served 1
+}
+
+case_without_tokens_in_time_nothing_is_run() {
+	start
+	empty orders
+	run 124 "$m/orders" --within 1s -- touch "$d/ran"
+	says 'orders.*1s'
+	run 124 "$m/orders" -n 5 --within 0s -- touch "$d/ran"
+	[ ! -e "$d/ran" ] || fail 'it ran'
+	counts orders granted 1
+}
+
+case_it_waits_for_its_turn() {
+	start
+	empty orders
+	"$RATEFS" run "$m/orders" -- touch "$d/ran" &
+	waiting orders 1
+	[ ! -e "$d/ran" ] || fail 'it did not wait'
+	echo max > "$m/orders/rate"
+	gone $! 20
+	[ -e "$d/ran" ] || fail 'it did not run'
+}
+
+case_a_signal_ends_the_wait_and_no_token_is_spent() {
+	local signal status
+	start
+	empty orders
+	for signal in HUP INT QUIT TERM USR1; do
+		status=0
+		env --default-signal "$RATEFS" run "$m/orders" -- touch "$d/ran" 2> "$d/err" &
+		waiting orders 1
+		kill -$signal $!
+		gone $! 20 || status=$?
+		is "exit status after $signal" $status $((128 + $(kill -l $signal)))
+		waiting orders 0
+	done
+	counts orders granted 1
+	[ ! -e "$d/ran" ] || fail 'it ran'
+}
+
+case_a_token_of_a_limiter_that_goes_away_is_a_failure() {
+	local status=0
+	start
+	empty orders
+	"$RATEFS" run "$m/orders" -- touch "$d/ran" 2> "$d/err" &
+	waiting orders 1
+	stop
+	gone $! 20 || status=$?
+	is 'exit status' $status 125
+	says 'orders'
+	[ ! -e "$d/ran" ] || fail 'it ran'
+}
+
+# at_work COMMAND: starts it through run in the background; it makes $d/ready when it is.
+at_work() {
+	rm -f "$d/ready"
+	env --default-signal "$RATEFS" run "$f" "${with[@]}" -- bash -c "$1" > "$d/out" 2> "$d/err" &
+	eventually 20 [ -e "$d/ready" ] || fail 'the command did not start'
+}
+
+case_signals_are_passed_on_to_the_command() {
+	local signal status with
+	fake
+	for with in '' --output; do
+		with=($with)
+		for signal in HUP INT QUIT TERM USR1 USR2; do
+			status=0
+			at_work "trap 'exit 7' $signal; touch $d/ready; while :; do sleep 0.02; done"
+			kill -$signal $!
+			gone $! 20 || status=$?
+			is "exit status after $signal" $status 7
+		done
+	done
+}
+
+case_a_command_that_was_told_to_end_is_not_run_again() {
+	local with=(--retry 5) status=0
+	fake
+	at_work "trap 'exit 75' TERM; echo >> $d/tries; touch $d/ready; while :; do sleep 0.02; done"
+	kill $!
+	gone $! 20 || status=$?
+	is 'exit status' $status 75
+	is tries "$(wc -l < "$d/tries")" 1
+}
+
+case_what_is_ignored_stays_so_and_nothing_else_is() {
+	fake
+	(trap '' HUP PIPE && "$RATEFS" run "$f" --output -- grep SigIgn /proc/self/status) > "$d/out" 2> "$d/err"
+	is 'ignored HUP and PIPE' "$(cut -f 2 "$d/out")" 0000000000001001
+	run 0 "$f" --output -- grep -E 'Sig(Ign|Blk)' /proc/self/status
+	is 'blocked and ignored' "$(cut -f 2 "$d/out")" $'0000000000000000\n0000000000000000'
+}
+
+case_a_throttled_command_is_run_again_with_a_new_token() {
+	start
+	limiter orders 1/d 10
+	run 0 "$m/orders" --retry 5 -- sh -c "echo >> $d/tries; [ \$(wc -l < $d/tries) = 3 ] || exit 75"
+	is tries "$(wc -l < "$d/tries")" 3
+	counts orders granted 3
+}
+
+case_there_is_an_end_to_retries() {
+	start
+	limiter orders 1/d 10
+	run 75 "$m/orders" -- sh -c "echo >> $d/tries; exit 75"
+	is tries "$(wc -l < "$d/tries")" 1
+	run 75 "$m/orders" --retry 2 -- sh -c "echo >> $d/tries; exit 75"
+	is tries "$(wc -l < "$d/tries")" 4
+	counts orders granted 4
+}
+
+case_other_failures_are_not_tried_again() {
+	fake
+	run 1 "$f" --retry 5 -- sh -c "echo >> $d/tries; exit 1"
+	run 137 "$f" --retry 5 -- sh -c "echo >> $d/tries; kill -9 \$\$"
+	is tries "$(wc -l < "$d/tries")" 2
+}
+
+case_another_exit_status_can_mean_throttled() {
+	fake
+	run 9 "$f" --throttled 9 --retry 1 -- sh -c "echo >> $d/tries; exit 9"
+	is tries "$(wc -l < "$d/tries")" 2
+	run 75 "$f" --throttled 9 -- sh -c 'exit 75'
+	reported $'throttled\nthrottled\nerror'
+}
+
+case_a_command_that_is_not_there_is_127_and_nothing_is_reported() {
+	fake
+	touch "$d/plain"
+	run 127 "$f" --retry 3 -- "$d/nowhere"
+	says nowhere
+	run 127 "$f" --output -- no-such-command
+	run 126 "$f" -- "$d/plain"
+	says plain
+	run 126 "$f" -- "$d"
+	reported ''
+}
+
+case_how_it_went_is_reported() {
+	fake
+	echo 250 > "$f/take/250"
+	run 0 "$f" -- true
+	run 75 "$f" -- sh -c 'exit 75'
+	run 3 "$f" -- sh -c 'exit 3'
+	run 0 "$f" -n 250 -- true
+	run 0 "$f" -n 1 --report -- true
+	silent
+	reported $'ok\nthrottled\nerror\nok 250\nok'
+	# Not more than feedback takes in one line.
+	: > "$f/feedback"
+	echo 2G > "$f/take/2G"
+	run 0 "$f" -n 2G -- true
+	reported 'ok 1000000000'
+}
+
+case_without_feedback_nothing_is_said_unless_it_was_asked_for() {
+	fake
+	rm "$f/feedback"
+	run 0 "$f" -- true
+	silent
+	run 125 "$f" --report -- touch "$d/ran"
+	says 'feedback: No such file'
+	[ ! -e "$d/ran" ] || fail 'it ran'
+}
+
+case_a_report_that_is_refused_changes_no_exit_status() {
+	fake
+	rm "$f/feedback" && mkdir "$f/feedback"
+	run 3 "$f" -- sh -c 'exit 3'
+	says 'cannot report.*feedback'
+}
+
+case_feedback_of_the_tree_counts_what_is_reported() {
+	start
+	limiter orders 1000/s 1000
+	run 0 "$m/orders" --report -- true
+	run 0 "$m/orders" --report -n 5 -- true
+	run 3 "$m/orders" --report -- sh -c 'exit 3'
+	run 75 "$m/orders" --report -- sh -c 'exit 75'
+	run 75 "$m/orders" --report --output -- echo '429 retry-after=2s'
+	silent
+	counts orders ok 6
+	counts orders error 1
+	counts orders throttled 2
+}
+
+case_slot_and_feedback_of_a_key_are_those_of_its_limiter() {
+	fake
+	run 0 "$f/keys/alice" --report --slot -- true
+	reported ok
+	: > "$f/feedback"
+	cd "$f/keys" && run 0 alice --report -- true
+	reported ok
+}
+
+case_keys_of_the_tree_have_tokens_of_their_own() {
+	start
+	limiter orders
+	echo 1/d > "$m/orders/key_rate"
+	run 0 "$m/orders/keys/alice" -- true
+	run 124 "$m/orders/keys/alice" --within 1s -- true
+	run 0 "$m/orders/keys/bob" -- true
+}
+
+case_a_slot_is_held_while_the_command_runs() {
+	fake
+	run 0 "$f" --slot -- sh -c "readlink /proc/\$PPID/fd/* | grep -c /slot; readlink /proc/\$\$/fd/* | grep -c /slot || :"
+	is 'held by run, and by the command' "$(cat "$d/out")" $'1\n0'
+	run 0 "$f" -- sh -c "readlink /proc/\$PPID/fd/* | grep -c /slot || :"
+	is 'held without --slot' "$(cat "$d/out")" 0
+}
+
+case_slots_of_the_tree_bound_the_commands_at_work() {
+	start
+	limiter orders
+	echo 2 > "$m/orders/concurrency"
+	seq 8 | timeout 30 xargs -P 8 -I % "$RATEFS" run "$m/orders" --slot -- \
+		sh -c "mkdir $d/at.%; ls -d $d/at.* | wc -l; sleep 0.1; rmdir $d/at.%" > "$d/out"
+	is 'runs' "$(wc -l < "$d/out")" 8
+	[ "$(sort -n "$d/out" | tail -n 1)" -le 2 ] || fail "at work at once: $(tr '\n' ' ' < "$d/out")"
+}
+
+case_a_slot_that_is_not_there_is_a_failure() {
+	fake
+	rm "$f/slot"
+	run 125 "$f" --slot -- touch "$d/ran"
+	says 'slot: No such file'
+	[ ! -e "$d/ran" ] || fail 'it ran'
+}
+
+# told LINE STATUS VERDICT: the command prints LINE and exits with 0.
+told() {
+	: > "$f/feedback"
+	run "$2" "$f" --output -- printf "$1"
+	silent
+	is "output of '$1'" "$(cat "$d/out"; echo .)" "$(printf "$1"; echo .)"
+	is "verdict of '$1'" "$(cat "$f/feedback")" "$3"
+}
+
+case_the_first_line_of_the_output_says_how_it_went() {
+	fake
+	told 'ok\n' 0 ok
+	told 'ok 5\n' 0 'ok 5'
+	told 'throttled\n' 75 throttled
+	told 'throttled 3 retry-after=2s' 75 'throttled 3 retry-after=2s'
+	told 'error 2\nmore\n' 0 'error 2'
+	told '200' 0 ok
+	told ' 204 \n' 0 ok
+	told '302\n' 0 ok
+	told '429\n' 75 throttled
+	told '503' 75 throttled
+	told '429 retry-after=120\n' 75 'throttled retry-after=2min'
+	told '429 retry-after=1500ms' 75 'throttled retry-after=1500ms'
+	told '429 retry-after=' 75 throttled
+	told '429 retry-after=Wed, 21 Oct 2026 07:28:00 GMT\n' 75 throttled
+	told '200 retry-after=3' 0 ok
+	told '000' 0 error
+	told '404\n' 0 error
+	told '200\r\n429\n' 0 ok
+}
+
+case_what_says_nothing_is_judged_by_the_exit_status() {
+	local text
+	fake
+	for text in '' '\n200\n' 'okay\n' '20\n' '2000\n' 'done\n' '+20\n'; do
+		: > "$f/feedback"
+		run 0 "$f" --output -- printf -- "$text"
+		says 'printf.*output'
+		reported ok
+	done
+	: > "$f/feedback"
+	run 75 "$f" --output -- sh -c 'echo busy; exit 75'
+	reported throttled
+}
+
+case_what_is_repeated_prints_nothing() {
+	fake
+	run 0 "$f" --retry 5 --output -- sh -c "echo >> $d/tries
+		[ \$(wc -l < $d/tries) = 3 ] && echo 200 && echo body || { echo 503 && echo sorry; }"
+	is output "$(cat "$d/out")" $'200\nbody'
+	reported $'throttled\nthrottled\nok'
+	run 75 "$f" --retry 1 --output -- sh -c 'echo 503; echo sorry'
+	is output "$(cat "$d/out")" $'503\nsorry'
+}
+
+case_output_is_passed_on_whole() {
+	fake
+	run 0 "$f" --output -- sh -c 'echo ok; seq 300000'
+	is output "$(md5sum < "$d/out")" "$({ echo ok && seq 300000; } | md5sum)"
+	run 0 "$f" --output -- head -c 1000000 /dev/zero
+	is bytes "$(wc -c < "$d/out")" 1000000
+}
+
+case_the_end_of_who_reads_the_output_is_not_the_end_of_the_report() {
+	fake
+	"$RATEFS" run "$f" --output -- sh -c 'echo ok; seq 300000' 2> "$d/err" | head -n 1 > "$d/out" || :
+	is output "$(cat "$d/out")" ok
+	eventually 20 [ -s "$f/feedback" ]
+	reported ok
+}
+
+case_it_waits_as_long_as_the_service_says() {
+	local began
+	fake
+	began=$(milliseconds)
+	run 0 "$f" --retry 1 --output -- sh -c "mkdir $d/tried 2> /dev/null && echo 429 retry-after=1500ms || echo 200"
+	[ $(($(milliseconds) - began)) -ge 1500 ] || fail 'it did not wait'
+}
+
+case_curl_is_repeated_as_a_service_asks() {
+	fake
+	cat > "$d/service" << 'END'
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    tries = 0
+    def do_GET(self):
+        Handler.tries += 1
+        self.send_response(200 if Handler.tries > 2 else 429)
+        if Handler.tries == 1: self.send_header("Retry-After", "1")
+        self.end_headers()
+        self.wfile.write(b"try %d" % Handler.tries)
+    def log_message(self, *arguments): pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+open(sys.argv[1], "w").write(str(server.server_port))
+server.serve_forever()
+END
+	python3 "$d/service" "$d/port" &
+	eventually 20 [ -s "$d/port" ]
+	run 0 "$f" --retry 20 --output -- \
+		curl -s -o "$d/answer" -w '%{http_code} retry-after=%header{retry-after}\n' "http://127.0.0.1:$(cat "$d/port")/"
+	is output "$(cat "$d/out")" '200 retry-after='
+	is answer "$(cat "$d/answer")" 'try 3'
+	reported $'throttled retry-after=1s\nthrottled\nok'
+}
+
+case_the_terminal_interrupts_the_command_once() {
+	fake
+	python3 "$CASES/screen.py" interrupt_once "$RATEFS" "$f"
+}
+
+case_what_is_no_limiter_is_refused() {
+	fake
+	run 125 "$d/nowhere" -- true
+	says 'nowhere: No such file'
+	run 125 "$d" -- true
+	says 'not a limiter'
+	run 125 "$f/token" -- true
+	says 'Not a directory|not a limiter'
+	: > "$f/token"
+	run 125 "$f" -- true
+	says 'no token'
+}
+
+case_wrong_arguments_are_refused() {
+	local text
+	fake
+	run 2 -- true
+	says 'no limiter'
+	run 2
+	says 'no limiter'
+	run 2 "$f"
+	says 'no command'
+	run 2 "$f" --
+	says 'no command'
+	run 2 "$f" true
+	says 'no command'
+	run 2 "$f" more -- true
+	says "'more'"
+	run 2 "$f" --bogus -- true
+	says bogus
+	run 2 "$(head -c 5000 /dev/zero | tr '\0' x)" -- true
+	says 'too long'
+	for text in 0 -1 x '' 11T; do run 2 "$f" -n "$text" -- true && says "'$text'"; done
+	for text in 5 x '' -1s; do run 2 "$f" --within "$text" -- true && says "'$text'"; done
+	for text in -1 x '' 1000001 max; do run 2 "$f" --retry "$text" -- true && says "'$text'"; done
+	for text in 0 256 x '' -1; do run 2 "$f" --throttled "$text" -- true && says "'$text'"; done
+	reported ''
+}
+
+case_its_help_is_told() {
+	run 0 --help
+	like help "$(cat "$d/out")" 'ratefs run LIMITER'
+	run 0 -h
+	silent
+}

@@ -1,0 +1,236 @@
+# shellcheck shell=bash
+# ratefs top: its tables as text, and on a terminal.
+
+# top STATUS ARGUMENTS…: ratefs top exits so; its output is in $d/out and $d/err.
+top() {
+	local wanted=$1 status=0
+	shift
+	timeout 30 "$RATEFS" top "$@" > "$d/out" 2> "$d/err" < /dev/null || status=$?
+	is "exit status of top $* ($(cat "$d/err"))" "$status" "$wanted"
+}
+
+says() { like 'what it says' "$(cat "$d/err")" "$1"; }
+
+# limiters: the last column of the table.
+limiters() { awk '/GRANTED/ { on = 1; next } on { print $NF }' "$d/out" | paste -s -d ' '; }
+
+# column N LIMITER
+column() { awk -v n="$1" -v limiter="$2" '$NF == limiter { print $n }' "$d/out"; }
+
+# fake: a tree of files with the limiters a and b; b has more of everything.
+fake() {
+	t=$d/tree
+	mkdir -p "$t"
+	echo 'version 9.9' > "$t/status"
+	metrics 10 20 > "$t/metrics"
+}
+
+# metrics A B: of a tree in which the limiters a and b have granted so much.
+metrics() {
+	cat <<- EOF
+		# HELP ratefs_granted_total Tokens.
+		# TYPE ratefs_granted_total counter
+		ratefs_granted_total{limiter="a"} $1
+		ratefs_granted_total{limiter="b"} $2
+		ratefs_throttled_total{limiter="a"} $1
+		ratefs_throttled_total{limiter="b"} $2
+		ratefs_waiting{limiter="a"} 1
+		ratefs_waiting{limiter="b"} 2
+		ratefs_effective_rate{limiter="a"} 1.5
+		ratefs_effective_rate{limiter="b"} +Inf
+		ratefs_partitions_held{limiter="a"} 3
+		ratefs_partitions_held{limiter="b"} 4
+	EOF
+}
+
+# later A B: as metrics, half a second from now.
+later() { (sleep 0.5 && metrics "$@" > "$t/new" && mv "$t/new" "$t/metrics") & }
+
+case_without_a_terminal_it_is_one_table() {
+	start
+	limiter orders 5/s
+	limiter orders/batch
+	empty mail
+	reader mail/token
+	waiting mail 1
+	top 0 "$m"
+	like 'first line' "$(head -n 1 "$d/out")" '^ratefs  version [0-9].* limiters 3  waiters 1'
+	is tables "$(grep -c GRANTED "$d/out")" 1
+	is limiters "$(limiters)" 'mail orders orders/batch'
+	is 'rate of orders' "$(column 2 orders)" 5
+	is 'rate of orders/batch' "$(column 2 orders/batch)" max
+	is 'waiting of mail' "$(column 3 mail)" 1
+	! grep -q $'\033' "$d/out" || fail 'escapes in a text'
+}
+
+case_counters_are_shown_as_rates() {
+	fake
+	later 1010 3020
+	top 0 -d 2 "$t"
+	# At most 1000 and 3000 in 2 s, less if the machine is slow.
+	[ "$(awk '$NF == "a" { print ($1 > 20 && $1 <= 500) }' "$d/out")" = 1 ] || fail "$(cat "$d/out")"
+	[ "$(awk '$NF == "b" { print ($1 > 60 && $1 <= 1500) }' "$d/out")" = 1 ] || fail "$(cat "$d/out")"
+	is 'granted and throttled' "$(column 1 a)" "$(column 4 a)"
+	is 'held by a' "$(column 5 a)" 3
+	is 'rate of a' "$(column 2 a)" 1.5
+}
+
+case_a_counter_that_began_anew_is_no_negative_rate() {
+	fake
+	later 5 20
+	top 0 -d 2 "$t"
+	[ "$(awk '$NF == "a" { print ($1 >= 0 && $1 <= 2.5) }' "$d/out")" = 1 ] || fail "$(cat "$d/out")"
+	is 'granted of b' "$(column 1 b)" 0
+}
+
+case_what_the_tree_does_not_tell_is_a_minus() {
+	fake
+	sed -i '/throttled/d' "$t/metrics"
+	top 0 -d 100ms "$t"
+	is 'throttled of a' "$(column 4 a)" -
+	is 'waiting of a' "$(column 3 a)" 1
+}
+
+case_a_column_decides_the_order() {
+	fake
+	local column
+	for column in granted rate waiting throttled partitions p WAIT; do
+		[ $column != granted ] && [ $column != throttled ] || later 11 1000
+		top 0 -d 1 -s $column "$t"
+		is "order by $column" "$(limiters)" 'b a'
+		metrics 10 20 > "$t/metrics"
+	done
+	top 0 -d 100ms -s limiter "$t"
+	is 'order by limiter' "$(limiters)" 'a b'
+}
+
+case_there_can_be_several_tables() {
+	fake
+	top 0 -b -n 3 -d 100ms "$t"
+	is tables "$(grep -c GRANTED "$d/out")" 3
+}
+
+case_names_are_shown_as_they_are() {
+	start
+	mkdir "$m/we\"ird\\na me" "$m/größe" "$m/"$'\xff'
+	LC_ALL=C.UTF-8 top 0 "$m"
+	grep -qF ' we"ird\na me' "$d/out" && grep -q ' größe$' "$d/out" && grep -qF ' \xff' "$d/out" || fail "$(cat "$d/out")"
+}
+
+case_what_could_move_the_cursor_is_not_shown() {
+	fake
+	printf 'ratefs_waiting{limiter="%s"} 1\n' $'c\xc2\x9b2J' > "$t/metrics"
+	LC_ALL=C.UTF-8 top 0 -d 100ms "$t"
+	is limiters "$(limiters)" 'c?2J'
+}
+
+case_a_tree_without_limiters_is_an_empty_table() {
+	start
+	top 0 "$m"
+	is lines "$(wc -l < "$d/out")" 2
+}
+
+case_who_holds_which_partitions() {
+	start -o host=here
+	limiter orders 100/s
+	limiter orders/batch 1/d
+	in_use
+	top 0 -p "$m"
+	grep -qE '^ +20  here +orders +0-19$' "$d/out" || fail "$(cat "$d/out")"
+	grep -q 'HOLDER' "$d/out"
+}
+
+case_partitions_of_several_holders_are_told_apart() {
+	local partition
+	fake
+	for partition in 0 1 2 4 5 7 10 11 r0 r1 r3; do
+		mkdir -p "$t/a/partitions/$partition"
+		echo h1 > "$t/a/partitions/$partition/holder"
+	done
+	for partition in 3 6 r2; do
+		mkdir "$t/a/partitions/$partition"
+		echo h2 > "$t/a/partitions/$partition/holder"
+	done
+	mkdir "$t/a/partitions/8" "$t/a/partitions/9"
+	echo | tee "$t/a/partitions/8/holder" > "$t/a/partitions/9/holder"
+	echo auto > "$t/a/partitions/count"
+	top 0 -p -d 100ms "$t"
+	is holders "$(sed '1,2d; s/  */ /g' "$d/out")" \
+		$' 2 - a 8 9\n 11 h1 a 0-2 4 5 7 10 11 r0 r1 r3\n 3 h2 a 3 6 r2'
+}
+
+case_the_only_mount_needs_no_name() {
+	local other kind
+	mkdir "$d/other"
+	# Those of others are hidden from this case, which has a mount namespace of its own.
+	while read -r _ other kind _; do
+		[ "$kind" != fuse.ratefs ] || umount -l "$other"
+	done < <(cat /proc/self/mounts)
+	top 1
+	says 'no tree is mounted'
+	start -o host=here
+	top 0
+	like 'first line' "$(head -n 1 "$d/out")" 'host here'
+	"$RATEFS" local "$d/other"
+	top 1
+	says 'more than one tree'
+	fusermount3 -u "$d/other"
+}
+
+case_what_is_no_tree_is_refused() {
+	top 1 "$d"
+	says 'not a mounted tree'
+	top 1 "$d/nowhere"
+	says 'not a mounted tree'
+	start
+	kill -9 "$daemon"
+	gone "$daemon" 20 || :
+	daemon=
+	top 1 "$m"
+	says "$m: "
+	umount -l "$m"
+}
+
+case_wrong_arguments_are_refused() {
+	local text
+	fake
+	top 2 "$t" more
+	says "'more'"
+	top 2 -Z
+	says Z
+	top 2 -n
+	says n
+	for text in 0 x '' -1; do top 2 -n "$text" "$t" && says "'$text'"; done
+	for text in 0 99ms 61min x '' 5z; do top 2 -d "$text" "$t" && says "'$text'"; done
+	for text in '' nothing grantedx; do top 2 -s "$text" "$t" && says "'$text'"; done
+}
+
+case_its_help_is_told() {
+	top 0 --help
+	like help "$(cat "$d/out")" 'ratefs top'
+	top 0 -h
+}
+
+# on_screen SCENARIO: of screen.py, with the tree of fake.
+on_screen() {
+	fake
+	mkdir -p "$t/a/partitions"
+	local partition
+	for partition in {0..19}; do
+		mkdir "$t/a/partitions/$partition"
+		echo h1 > "$t/a/partitions/$partition/holder"
+	done
+	timeout 50 python3 "$CASES/screen.py" "$1" "$RATEFS" "$t"
+}
+
+case_on_a_terminal_q_quits() { on_screen quits; }
+case_on_a_terminal_all_is_as_before_at_the_end() { on_screen restores_the_terminal; }
+case_on_a_terminal_it_refreshes() { on_screen refreshes; }
+case_on_a_terminal_it_counts_its_tables() { on_screen counts_its_tables; }
+case_on_a_terminal_keys_sort() { on_screen sorts_by_keys; }
+case_on_a_terminal_there_are_two_tables() { on_screen has_two_tables; }
+case_on_a_terminal_arrows_scroll() { on_screen scrolls; }
+case_on_a_terminal_it_follows_the_size() { on_screen fits_the_screen; }
+case_on_a_terminal_signals_end_it_cleanly() { on_screen ends_on_signals; }
+case_on_a_terminal_it_stops_and_goes_on() { on_screen stops_and_goes_on; }
+case_on_a_terminal_it_ends_with_the_tree() { on_screen ends_with_the_tree; }
