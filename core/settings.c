@@ -40,6 +40,12 @@ int settings_check(const struct settings *settings, char error[ERROR_TEXT])
 	uint32_t count = settings_partition_count(settings);
 	struct rate share;
 
+	if (settings->slots.kind == SLOTS_COUNT && count > settings->slots.count) {
+		snprintf(error, ERROR_TEXT,
+			 "there are %u partitions: more than slots, of which there are %u", count,
+			 settings->slots.count);
+		return -ERANGE;
+	}
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		struct fraction flow = rate_fraction(&settings->limits[i].rate);
 
@@ -123,7 +129,7 @@ size_t settings_print(const struct settings *settings, char *text, size_t size)
 	return used < size ? used : size - 1;
 }
 
-/* The largest number up to 20 for which a partition gives at least one token per lease. */
+/* The largest number up to 20 for which a partition gives at least one token per lease, and a slot. */
 uint32_t settings_partition_count(const struct settings *settings)
 {
 	u128 count = PARTITIONS_AUTO;
@@ -137,7 +143,16 @@ uint32_t settings_partition_count(const struct settings *settings)
 		if (tokens < count)
 			count = tokens;
 	}
+	if (settings->slots.kind == SLOTS_COUNT && settings->slots.count < count)
+		count = settings->slots.count;
 	return count < 1 ? 1 : (uint32_t)count;
+}
+
+uint32_t settings_slots_of_partition(const struct settings *settings, uint32_t index)
+{
+	uint32_t count = settings_partition_count(settings);
+
+	return settings->slots.count / count + (index < settings->slots.count % count);
 }
 
 /* The largest rate that can be written and is not above @num / @den. */
@@ -201,6 +216,8 @@ void settings_degrade(struct settings *settings)
 		settings->mode = MODE_OPEN;
 	if (hosts == DEGRADED_OPEN || hosts == DEGRADED_BLOCK)
 		return;
+	if (settings->slots.kind == SLOTS_COUNT)
+		settings->slots.count /= hosts;
 	settings->burst = burst_of_host(settings->burst, hosts, 1);
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		struct limit *limit = &settings->limits[i];
