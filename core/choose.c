@@ -3,6 +3,7 @@
  * fleet.h. Called every DEMAND_SLOT_NS for each limiter that is in use.
  */
 #include "inside.h"
+#include "slots.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,21 +65,33 @@ static void keep_up(struct fleet *fleet, struct holding *holding)
 		fleet_reshare(fleet, holding);
 }
 
+/* Whether what is left without @lease were fewer slots than are open. */
+static bool is_in_use(const struct holding *holding, const struct lease *lease)
+{
+	uint32_t index = (uint32_t)(lease - holding->leases), used;
+
+	if (holding->settings.slots.kind != SLOTS_COUNT || lease->state != LEASE_HELD ||
+	    index >= holding_count(holding))
+		return false;
+	used = slots_used(holding->limiter);
+	return used && used + holding_slots_of(holding, index) > holding_slots(holding);
+}
+
 /* What can be given back: the newest first, or with @oldest those first. NULL: none. */
 static struct lease *next_to_give(const struct fleet *fleet, struct holding *holding, bool oldest,
 				  uint64_t age_ns)
 {
 	struct lease *best = NULL;
-	uint64_t granted = holding->limiter->counters[COUNTER_GRANTED];
+	uint64_t use = holding_use(holding);
 
 	for (uint32_t i = 0; i < holding->slots; i++) {
 		struct lease *lease = &holding->leases[i];
 
 		if ((lease->state != LEASE_HELD && lease->state != LEASE_WAITING) ||
-		    is_read(holding, i))
+		    is_read(holding, i) || is_in_use(holding, lease))
 			continue;
 		/* Under contention only what is old enough and has been of use. */
-		if (oldest && (lease->state != LEASE_HELD || granted == lease->granted ||
+		if (oldest && (lease->state != LEASE_HELD || use == lease->granted ||
 			       fleet->now_ns - lease->since_ns < age_ns))
 			continue;
 		if (!best ||
@@ -209,17 +222,45 @@ static void give_unwanted(struct fleet *fleet, struct holding *holding)
 		begin_spare(fleet, holding);
 }
 
+/* Opens no more slots than of @partitions, so that others come free to be given back. */
+static void yield(struct fleet *fleet, struct holding *holding, uint32_t partitions)
+{
+	if (holding->yields == partitions)
+		return;
+	holding->yields = partitions;
+	fleet_reshare(fleet, holding);
+}
+
+/* What should be given up by now, but is in use. */
+static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
+{
+	for (uint32_t i = 0; i < holding->slots; i++) {
+		const struct lease *lease = &holding->leases[i];
+
+		if (lease->state == LEASE_HELD && is_in_use(holding, lease) &&
+		    fleet->now_ns - lease->since_ns >= holding->settings.lease_ns)
+			return true;
+	}
+	return false;
+}
+
 /* Fairness: what is above our share goes to those who have less than theirs. */
 static void give_contended(struct fleet *fleet, struct holding *holding)
 {
 	uint32_t kept = holding_kept(holding), excess, part, given;
 	uint64_t lease_ns = holding->settings.lease_ns;
 
+	if (holding->target == UINT32_MAX || !kept ||
+	    (kept <= holding->target && !holding->starving))
+		yield(fleet, holding, UINT32_MAX);
 	if (holding->target == UINT32_MAX || fleet->now_ns < holding->next_give_ns)
 		return;
+	if (kept && (kept > holding->target || holding->starving) && is_held_up(fleet, holding))
+		yield(fleet, holding, kept > holding->target ? holding->target : kept - 1);
 	if (kept <= holding->target) {
 		/* More hosts than partitions: whose lease is over goes to the end of the line. */
 		if (holding->starving && kept && give(fleet, holding, 1, true, lease_ns)) {
+			yield(fleet, holding, UINT32_MAX);
 			holding->reclaim = true;
 			holding->next_give_ns = fleet->now_ns + fleet->constants.renewal_ns;
 		}
@@ -230,6 +271,8 @@ static void give_contended(struct fleet *fleet, struct holding *holding)
 	given = give(fleet, holding, excess, true, lease_ns);
 	if (given < part)
 		given += give(fleet, holding, part - given, true, lease_ns / YOUNG_PARTS);
+	if (given)
+		yield(fleet, holding, UINT32_MAX);
 	if (given)
 		holding->next_give_ns = fleet->now_ns + fleet->constants.renewal_ns;
 }

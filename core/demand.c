@@ -10,6 +10,7 @@
  */
 #include "inside.h"
 #include "learning.h"
+#include "slots.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -120,7 +121,7 @@ static uint32_t fair_share(const struct fleet *fleet, const struct holding *hold
 	return (holding_count(holding) + hosts - 1) / hosts;
 }
 
-static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
+static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 	const struct demand_slot *then = past(holding, DEMAND_SLOTS - 1);
@@ -128,8 +129,6 @@ static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 			  bounded(limiter->counters[COUNTER_REFUSED] - then->refused);
 	uint32_t wanted, kept = holding_kept(holding);
 
-	if (limiter->removed || fleet->leaving || !holding_needs_leases(holding))
-		return 0;
 	/* What was counted since then was so in all slots but one. */
 	tokens = tokens * DEMAND_SLOTS / (DEMAND_SLOTS - 1);
 	if (!holding->usable)
@@ -167,6 +166,40 @@ static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 			wanted = 2 * holding->wanted;
 	}
 	return wanted < holding_count(holding) ? wanted : holding_count(holding);
+}
+
+/* Those that are open and those that are waited for; one who would not wait asks again. */
+static uint32_t slots_demanded(const struct holding *holding)
+{
+	const struct slots *slots = holding->limiter->slots;
+	uint32_t asked = holding->asked ? 1 : 0;
+
+	if (holding->settings.slots.kind != SLOTS_COUNT)
+		return 0;
+	return slots && slots->used + slots->wanted ? slots->used + slots->wanted : asked;
+}
+
+static uint32_t wanted_for_slots(const struct fleet *fleet, const struct holding *holding)
+{
+	uint32_t demanded = slots_demanded(holding), count = holding_count(holding);
+	uint32_t least = holding_slots_of(holding, count - 1);
+
+	if (!demanded)
+		return 0;
+	if (fleet->alone || !least || demanded / least >= count)
+		return count;
+	return demanded / least + (demanded % least != 0);
+}
+
+static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
+{
+	uint32_t tokens, slots;
+
+	if (holding->limiter->removed || fleet->leaving || !holding_needs_leases(holding))
+		return 0;
+	tokens = holding->settings.limit_count ? wanted_for_tokens(fleet, holding) : 0;
+	slots = wanted_for_slots(fleet, holding);
+	return tokens > slots ? tokens : slots;
 }
 
 static void note_slot(struct holding *holding, uint64_t number)
@@ -213,7 +246,7 @@ static bool is_idle(const struct holding *holding)
 		return false;
 	return limiter->removed ||
 	       (!holding->wanted && !holding->restricted && !holding->settings.reserve_hosts &&
-		!limiter->wanted && !limiter->watched);
+		!limiter->wanted && !limiter->watched && !slots_demanded(holding));
 }
 
 void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked)

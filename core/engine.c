@@ -74,6 +74,18 @@ static void rouse(struct engine *engine, struct limiter *limiter)
 	engine->source->after(engine->source, engine->schedule.now_ns);
 }
 
+/* Likewise of slots, where their number is shared. */
+static void rouse_for_slots(struct engine *engine, struct limiter *limiter)
+{
+	if (!engine->source->rouse)
+		return;
+	for (; limiter; limiter = limiter->parent) {
+		if (limiter->holding && limiter->holding->settings.slots.kind == SLOTS_COUNT)
+			engine->source->rouse(engine->source, limiter);
+	}
+	engine->source->after(engine->source, engine->schedule.now_ns);
+}
+
 void engine_run(struct engine *engine, uint64_t now_ns)
 {
 	struct schedule *schedule = &engine->schedule;
@@ -209,7 +221,7 @@ int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_
 	if (err == -EINPROGRESS)
 		engine->waiting++;
 	if (!err || err == -EINPROGRESS)
-		rouse(engine, waiter->limiter);
+		rouse_for_slots(engine, waiter->limiter);
 	return err;
 }
 
@@ -222,7 +234,7 @@ int engine_slot_try(struct engine *engine, struct limiter *limiter, struct slot 
 	if (limiter->removed)
 		return -ENODEV;
 	err = slots_try(&engine->schedule, limiter, slot);
-	rouse(engine, limiter);
+	rouse_for_slots(engine, limiter);
 	return err;
 }
 

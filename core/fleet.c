@@ -76,7 +76,7 @@ void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct le
 	}
 	if (to == LEASE_HELD || to == LEASE_WAITING) {
 		lease->since_ns = fleet->now_ns;
-		lease->granted = holding->limiter->counters[COUNTER_GRANTED];
+		lease->granted = holding_use(holding);
 	}
 	if (fleet->listener && fleet->listener->lease)
 		fleet->listener->lease(fleet->listener, holding, index, from, to);

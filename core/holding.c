@@ -1,5 +1,6 @@
 /* holding - what one host of a fleet holds of one limiter, see holding.h. */
 #include "holding.h"
+#include "slots.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@ struct holding *holding_new(struct limiter *limiter)
 	holding->limiter = limiter;
 	holding->settings = SETTINGS_DEFAULT;
 	holding->target = UINT32_MAX;
+	holding->yields = UINT32_MAX;
 	return holding;
 }
 
@@ -52,7 +54,7 @@ bool holding_needs_leases(const struct holding *holding)
 {
 	const struct settings *settings = &holding->settings;
 
-	return settings_limit(settings) &&
+	return (settings_limit(settings) || settings->slots.kind == SLOTS_COUNT) &&
 	       (settings->mode == MODE_ENFORCE || settings->mode == MODE_SHADOW);
 }
 
@@ -84,6 +86,45 @@ static void restrict_limits(const struct holding *holding, uint32_t partitions,
 		share->key_burst = old.key_burst;
 }
 
+uint32_t holding_slots_of(const struct holding *holding, uint32_t index)
+{
+	const struct settings *before = &holding->before;
+	uint32_t slots = settings_slots_of_partition(&holding->settings, index), old;
+
+	if (!holding->restricted || before->slots.kind != SLOTS_COUNT)
+		return slots;
+	old = settings_slots_of_partition(before, index);
+	return old < slots ? old : slots;
+}
+
+uint32_t holding_slots(const struct holding *holding)
+{
+	uint32_t count = holding_count(holding), slots = 0;
+
+	for (uint32_t i = 0; i < count && i < holding->slots; i++) {
+		if (holding->leases[i].state == LEASE_HELD)
+			slots += holding_slots_of(holding, i);
+	}
+	return slots;
+}
+
+uint64_t holding_use(const struct holding *holding)
+{
+	const struct limiter *limiter = holding->limiter;
+
+	return limiter->counters[COUNTER_GRANTED] + (limiter->slots ? limiter->slots->opened : 0);
+}
+
+/* What may be opened now: where others are to have partitions, those come free first. */
+static uint32_t slots_to_open(const struct holding *holding)
+{
+	uint32_t slots = holding->usable ? holding_slots(holding) : 0;
+
+	if (holding->yields >= holding->usable)
+		return slots;
+	return (uint32_t)((uint64_t)slots * holding->yields / holding->usable);
+}
+
 bool holding_has_reserve(const struct holding *holding)
 {
 	/* The settings may have changed since it was taken; then it is on its way back. */
@@ -109,6 +150,8 @@ void holding_share(const struct holding *holding, struct settings *share)
 	settings_of_host(whole, usable, holding_has_reserve(holding), share);
 	if (holding->restricted)
 		restrict_limits(holding, usable, share);
+	if (whole->slots.kind == SLOTS_COUNT)
+		share->slots.count = slots_to_open(holding);
 }
 
 void holding_partition_share(const struct holding *holding, uint32_t index, struct settings *share)

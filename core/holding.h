@@ -94,6 +94,8 @@ struct holding {
 	uint32_t target; /* our share under contention; UINT32_MAX: there is none */
 	bool starving;	 /* somebody's share is 0 */
 
+	uint32_t yields; /* slots of so many partitions only are opened; UINT32_MAX: of all */
+
 	/* What was seen of the leases of all hosts: see survey.h. */
 	struct seen_lease *seen; /* owned, @seen_count of them */
 	uint32_t seen_count;
@@ -117,6 +119,15 @@ uint32_t holding_count(const struct holding *holding);
 
 /* The rate of partition @index (count and above: the reserve's) as it may be used now. */
 void holding_partition_share(const struct holding *holding, uint32_t index, struct settings *share);
+
+/* Slots of partition @index as they may be used now; of settings with SLOTS_COUNT. */
+uint32_t holding_slots_of(const struct holding *holding, uint32_t index);
+
+/* Those of all partitions that are held. */
+uint32_t holding_slots(const struct holding *holding);
+
+/* How much was granted and opened so far: to see if a lease has been of use. */
+uint64_t holding_use(const struct holding *holding);
 
 /* Whether its part of the reserve may be used now. */
 bool holding_has_reserve(const struct holding *holding);

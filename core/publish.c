@@ -89,12 +89,25 @@ static uint64_t id_of(const struct limiter *limiter)
 	return limiter->holding ? limiter->holding->id : 0;
 }
 
+static bool has_no_more_slots(const struct settings *a, const struct settings *b)
+{
+	uint32_t count = settings_partition_count(a), other = settings_partition_count(b);
+
+	if (a->slots.kind != SLOTS_COUNT || b->slots.kind != SLOTS_COUNT)
+		return true;
+	for (uint32_t i = 0; i < count && i < other; i++) {
+		if (settings_slots_of_partition(a, i) > settings_slots_of_partition(b, i))
+			return false;
+	}
+	return true;
+}
+
 /* Whether a partition is worth no more in @a than in @b, by any limit. */
 static bool is_below(const struct settings *a, const struct settings *b)
 {
 	struct settings x = settings_of_partition(a, 0), y = settings_of_partition(b, 0);
 
-	if (x.limit_count != y.limit_count)
+	if (x.limit_count != y.limit_count || !has_no_more_slots(a, b))
 		return false;
 	for (uint32_t i = 0; i < x.limit_count; i++) {
 		if (rate_compare(&x.limits[i].rate, &y.limits[i].rate) > 0)
@@ -119,9 +132,11 @@ static bool is_within(const struct settings *a, const struct settings *b)
  */
 static bool restricts(const struct settings *old, const struct settings *new)
 {
-	if (!settings_limit(old) || !settings_limit(new) ||
-	    (settings_partition_count(old) == settings_partition_count(new) &&
-	     setting_equal(SETTING_PARTITIONS_RESERVE, old, new)))
+	bool shared = (settings_limit(old) && settings_limit(new)) ||
+		      (old->slots.kind == SLOTS_COUNT && new->slots.kind == SLOTS_COUNT);
+
+	if (!shared || (settings_partition_count(old) == settings_partition_count(new) &&
+			setting_equal(SETTING_PARTITIONS_RESERVE, old, new)))
 		return false;
 	return !is_within(old, new) && !is_within(new, old);
 }

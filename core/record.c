@@ -187,6 +187,8 @@ void record_print(const struct record *record, char text[RECORD_TEXT])
 		append(text, "before.count=%" PRIu64 "\n", count_of(&record->before));
 		setting_print(SETTING_PARTITIONS_RESERVE, &record->before, value);
 		append(text, "before.reserve=%s\n", value);
+		setting_print(SETTING_CONCURRENCY, &record->before, value);
+		append(text, "before.concurrency=%s\n", value);
 		append(text, "before.first=%" PRIu32 "\n", record->before_count);
 	}
 	append(text, "settings:\n");
@@ -202,6 +204,7 @@ static int parse_before(const char *text, struct record *record, char error[ERRO
 		{"before.rate", SETTING_RATE},
 		{"before.count", SETTING_PARTITIONS_COUNT},
 		{"before.reserve", SETTING_PARTITIONS_RESERVE},
+		{"before.concurrency", SETTING_CONCURRENCY},
 	};
 	char value[SETTING_TEXT];
 	size_t found = 0, count = sizeof(lines) / sizeof(lines[0]);

@@ -40,6 +40,12 @@ int settings_check(const struct settings *settings, char error[ERROR_TEXT])
 	uint32_t count = settings_partition_count(settings);
 	struct rate share;
 
+	if (settings->slots.kind == SLOTS_COUNT && count > settings->slots.count) {
+		snprintf(error, ERROR_TEXT,
+			 "there are %u partitions: more than slots, of which there are %u", count,
+			 settings->slots.count);
+		return -ERANGE;
+	}
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		struct fraction flow = rate_fraction(&settings->limits[i].rate);
 
@@ -137,7 +143,7 @@ static u128 count_for(const struct rate *rate, uint64_t lease_ns, u128 most)
 	return tokens < most ? tokens : most;
 }
 
-/* The largest number up to 20 for which a partition gives at least one token per lease. */
+/* The largest number up to 20 for which a partition gives at least one token per lease, and a slot. */
 uint32_t settings_partition_count(const struct settings *settings)
 {
 	u128 count = PARTITIONS_AUTO;
@@ -149,7 +155,16 @@ uint32_t settings_partition_count(const struct settings *settings)
 	/* Without a rate of its own it is cut for its keys. */
 	if (!settings->limit_count && !rate_is_unlimited(&settings->key_rate))
 		count = count_for(&settings->key_rate, settings->lease_ns, count);
+	if (settings->slots.kind == SLOTS_COUNT && settings->slots.count < count)
+		count = settings->slots.count;
 	return count < 1 ? 1 : (uint32_t)count;
+}
+
+uint32_t settings_slots_of_partition(const struct settings *settings, uint32_t index)
+{
+	uint32_t count = settings_partition_count(settings);
+
+	return settings->slots.count / count + (index < settings->slots.count % count);
 }
 
 /* The largest rate that can be written and is not above @num / @den. */
@@ -226,6 +241,8 @@ void settings_degrade(struct settings *settings)
 		settings->mode = MODE_OPEN;
 	if (hosts == DEGRADED_OPEN || hosts == DEGRADED_BLOCK)
 		return;
+	if (settings->slots.kind == SLOTS_COUNT)
+		settings->slots.count /= hosts;
 	settings->burst = burst_of_host(settings->burst, hosts, 1);
 	settings->key_burst = burst_of_host(settings->key_burst, hosts, 1);
 	if (!rate_is_unlimited(&settings->key_rate))

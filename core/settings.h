@@ -135,6 +135,9 @@ bool settings_limit(const struct settings *settings);
 /* How many partitions there are: what is set, or what `auto` comes to. */
 uint32_t settings_partition_count(const struct settings *settings);
 
+/* Slots of partition @index (below the count) of settings with SLOTS_COUNT: over all of them the count. */
+uint32_t settings_slots_of_partition(const struct settings *settings, uint32_t index);
+
 /*
  * What a host may use that has @partitions of the @count partitions of @settings, and if @reserve one
  * of the reserve: the sum of the rates, rounded down where it is no rate that can be written, and the

@@ -88,9 +88,16 @@ static void open_path(struct limiter *limiter, struct slot *slot, uint64_t now_n
 	}
 }
 
+static void want(struct limiter *limiter, uint32_t more, uint32_t less)
+{
+	for (; limiter; limiter = limiter->parent)
+		limiter->slots->wanted += more - less;
+}
+
 static void grant(struct schedule *schedule, struct waiter *waiter)
 {
 	queue_remove(&waiter->limiter->slots->queue, waiter);
+	want(waiter->limiter, 0, 1);
 	open_path(waiter->limiter, waiter->slot, schedule->now_ns);
 	waiter->outcome = 0;
 	queue_append(&schedule->done, waiter);
@@ -162,6 +169,7 @@ int slots_open(struct schedule *schedule, struct waiter *waiter)
 	waiter->asked_ns = schedule->now_ns;
 	waiter->outcome = -EINPROGRESS;
 	queue_append(&limiter->slots->queue, waiter);
+	want(limiter, 1, 0);
 	if (limiter->slots->queue.first == waiter)
 		slots_settle(schedule, limiter);
 	return -EINPROGRESS;
@@ -191,6 +199,7 @@ void slots_cancel(struct schedule *schedule, struct waiter *waiter)
 	struct limiter *limiter = waiter->limiter;
 
 	queue_remove(&limiter->slots->queue, waiter);
+	want(limiter, 0, 1);
 	limiter->counters[COUNTER_CANCELLED]++;
 	if (limiter->slots->current == waiter)
 		slots_settle(schedule, limiter);
@@ -217,6 +226,7 @@ void slots_evict(struct schedule *schedule, struct limiter *limiter)
 	struct waiter *waiter;
 
 	while (slots && (waiter = queue_shift(&slots->queue))) {
+		want(limiter, 0, 1);
 		waiter->outcome = -ENODEV;
 		queue_append(&schedule->done, waiter);
 	}

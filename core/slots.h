@@ -25,6 +25,7 @@ struct slots {
 	struct slot_limit setting;	/* in force on this host */
 	struct concurrency concurrency; /* of SLOTS_AUTO */
 	uint32_t used;			/* here and below */
+	uint32_t wanted;		/* who waits, likewise */
 	uint64_t opened;		/* likewise, ever */
 	uint64_t refused;		/* of those who would not wait */
 

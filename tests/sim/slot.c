@@ -254,6 +254,39 @@ static bool is_in(const struct place *place, const struct place *in)
 	return false;
 }
 
+/*
+ * In a fleet the slots that hosts may open come to no more than are set; while a change is on its way,
+ * than the most of what is set anywhere. A host that is paused opens none.
+ */
+static void check_sum(struct sim *sim, const struct place *place)
+{
+	uint32_t most = 0;
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		const struct host *host = &sim->hosts[i];
+
+		if (host->state == HOST_DOWN || host->paused)
+			continue;
+		for (const struct place *p = host->places; p; p = p->next) {
+			const struct holding *holding;
+
+			if (p->common != place->common || !p->limiter)
+				continue;
+			holding = p->limiter->holding;
+			if (holding->settings.slots.kind != SLOTS_COUNT ||
+			    p->limiter->mode != MODE_ENFORCE || holding->degraded)
+				return;
+			sum += slots_limit(p->limiter);
+			most = holding->settings.slots.count > most ? holding->settings.slots.count
+								    : most;
+		}
+	}
+	if (sum > most)
+		sim_fail(sim, RULE_QUEUE, place,
+			 "over the fleet more slots may be opened than are set");
+}
+
 void slots_check(struct host *host)
 {
 	struct sim *sim = host->sim;
@@ -270,9 +303,13 @@ void slots_check(struct host *host)
 		if (slots_waiting(p->limiter) && !host->engine.schedule.stopped &&
 		    could_have_one(p->limiter))
 			sim_fail(sim, RULE_QUEUE, p, "one waits for a slot that is free");
+		if (host->fleet && p->common)
+			check_sum(sim, p);
 		p->slots_sum += (double)p->slots * (double)(sim->now_ns - p->slots_ns);
 		p->slots_ns = sim->now_ns;
 		p->slots = slots_limit(p->limiter);
+		if (p->slots == UINT32_MAX)
+			p->slots = 0; /* not set yet */
 	}
 }
 
