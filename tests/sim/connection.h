@@ -85,6 +85,18 @@ void server_watches(struct connection *connection, struct watch *watch);
 /* The server has closed @connection, or will not answer on it any more. */
 void connection_abandon(struct connection *connection, bool tell);
 
+/* stray.c, what was on its way. */
+
+/* What becomes of what is on its way when a connection is given up. */
+enum fate { FATE_LOST, FATE_IN_TIME, FATE_LATE, FATE_COUNT };
+
+/* The host gives up its connection; what was not answered comes back. */
+void link_give_up(struct link *link, enum fate fate);
+/* The library has something to say by itself. */
+void link_say(struct link *link, struct message *message);
+/* @message, of the host, will not be answered. */
+void link_say_unknown(struct link *link, struct message *message);
+
 /* connection.c, what is on its way. */
 
 #define CONNECTING_NS UINT64_C(2000000000) /* so long for an attempt */

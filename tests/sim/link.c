@@ -10,138 +10,10 @@
 
 #define BACK_OFF_FIRST_NS UINT64_C(100000000)
 #define BACK_OFF_MAX_NS	  UINT64_C(1000000000)
-#define STRAY_NS	  UINT64_C(20000000000) /* so late at most is what was on its way */
-
-/* What becomes of what is on its way when a connection is given up. */
-enum fate { FATE_LOST, FATE_IN_TIME, FATE_LATE, FATE_COUNT };
 
 static struct link *link_of(struct coordinator *coordinator)
 {
 	return (struct link *)coordinator;
-}
-
-/* The library has something to say by itself. */
-static void say(struct link *link, struct message *message)
-{
-	if (link->local)
-		link->last_local->next = message;
-	else
-		link->local = message;
-	link->last_local = message;
-	if (!link->paused)
-		moment_at(link->zookeeper, &link->saying, link_now(link));
-}
-
-/* @message, of the host, will not be answered. */
-static void say_unknown(struct link *link, struct message *message)
-{
-	struct message *answer = message_new(MESSAGE_ANSWER);
-
-	answer->request = message->request;
-	answer->result.answer = ANSWER_UNKNOWN;
-	/* What was executed already is not told. */
-	for (uint32_t i = 0; i < message->request->operation_count; i++) {
-		free(message->request->operations[i].made);
-		message->request->operations[i].made = NULL;
-	}
-	say(link, answer);
-}
-
-static char *copy_text(const char *text)
-{
-	return text ? memory_text(text, strlen(text)) : NULL;
-}
-
-/* A copy of @request, which goes back to the host. */
-static struct request *copy_request(const struct request *request)
-{
-	struct request *copy = memory_get(sizeof(*copy));
-
-	copy->kind = request->kind;
-	copy->operation_count = request->operation_count;
-	copy->operations = memory_get(request->operation_count * sizeof(struct operation) + 1);
-	for (uint32_t i = 0; i < request->operation_count; i++) {
-		copy->operations[i] = request->operations[i];
-		copy->operations[i].path = copy_text(request->operations[i].path);
-		copy->operations[i].data = copy_text(request->operations[i].data);
-		copy->operations[i].made = NULL;
-	}
-	return copy;
-}
-
-/* What is on its way up belongs to nobody any more. */
-static void stray(struct connection *connection, enum fate fate)
-{
-	struct link *link = connection->link;
-	struct message *message = connection->up.first;
-	uint64_t late_ns = fate == FATE_LATE ? link_below(link, STRAY_NS) : 0;
-
-	connection->up.first = NULL;
-	connection->abandoned = false;
-	while (message) {
-		struct message *next = message->next;
-		bool kept = fate != FATE_LOST && (message->kind == MESSAGE_CLOSE ||
-						  (message->kind == MESSAGE_REQUEST &&
-						   message->request->kind == REQUEST_TRANSACTION));
-
-		if (kept && message->request && !message->stray) {
-			message->stray = copy_request(message->request);
-			message->request = message->stray;
-		}
-		if (kept)
-			pipe_append(&connection->up, message, message->at_ns + late_ns);
-		else
-			message_free(message);
-		message = next;
-	}
-	connection_schedule_up(connection);
-}
-
-static void say_all_unknown(struct link *link, const struct pipe *pipe)
-{
-	for (struct message *m = pipe->first; m; m = m->next) {
-		if (m->request)
-			say_unknown(link, m);
-	}
-}
-
-static void clear(struct link *link, struct pipe *pipe)
-{
-	moment_never(link->zookeeper, &pipe->moment);
-	while (pipe->first)
-		message_free(pipe_shift(pipe));
-}
-
-/* The host gives up its connection; what was not answered comes back. */
-static void give_up(struct link *link, enum fate fate)
-{
-	struct connection *connection = link->connection;
-	struct session *session;
-
-	if (!connection)
-		return;
-	session = connection->session;
-	link->connection = NULL;
-	connection->given_up = true;
-	say_all_unknown(link, &connection->down);
-	say_all_unknown(link, &connection->out);
-	say_all_unknown(link, &connection->up);
-	clear(link, &connection->down);
-	clear(link, &connection->out);
-	for (struct watch *w = connection->watches, *next; w; w = next) {
-		next = w->next;
-		watch_unregister(w);
-		w->connection = NULL;
-		if (w->confirmed)
-			watch_link(w, &link->watches);
-		else
-			watch_free(w);
-	}
-	stray(connection, fate);
-	moment_never(link->zookeeper, &link->silence);
-	server_hears(link->zookeeper, session);
-	if (!connection->up.first)
-		connection_free(connection);
 }
 
 static enum fate any_fate(struct link *link)
@@ -167,12 +39,12 @@ static void disconnect(struct link *link)
 	if (link->state == LINK_CONNECTED) {
 		link->state = LINK_CONNECTING;
 		if (first)
-			say(link, message_new(MESSAGE_DISCONNECTED));
-		give_up(link, any_fate(link));
+			link_say(link, message_new(MESSAGE_DISCONNECTED));
+		link_give_up(link, any_fate(link));
 		if (!first)
-			say(link, message_new(MESSAGE_DISCONNECTED));
+			link_say(link, message_new(MESSAGE_DISCONNECTED));
 	}
-	give_up(link, FATE_LOST);
+	link_give_up(link, FATE_LOST);
 	try_later(link);
 }
 
@@ -186,7 +58,7 @@ static void attempt(struct moment *moment)
 
 	if (link->paused || link->state != LINK_CONNECTING)
 		return;
-	give_up(link, FATE_LOST);
+	link_give_up(link, FATE_LOST);
 	if (link->cut_up || link->cut_down || zookeeper->electing) {
 		try_later(link);
 		return;
@@ -318,7 +190,7 @@ static void arrive_down(struct moment *moment)
 		connected(link);
 		break;
 	case MESSAGE_EXPIRED:
-		give_up(link, FATE_LOST);
+		link_give_up(link, FATE_LOST);
 		forget_session(link);
 		link->client->expired(link->client);
 		break;
@@ -383,7 +255,7 @@ static void close(struct coordinator *coordinator)
 
 	if (link->state == LINK_CONNECTED)
 		connection_put_up(link->connection, message_new(MESSAGE_CLOSE));
-	give_up(link, FATE_IN_TIME);
+	link_give_up(link, FATE_IN_TIME);
 	forget_session(link);
 	memory_enter(memory);
 }
@@ -398,7 +270,7 @@ static void send(struct coordinator *coordinator, struct request *request)
 	if (link->state == LINK_CONNECTED) {
 		connection_put_up(link->connection, message);
 	} else {
-		say_unknown(link, message);
+		link_say_unknown(link, message);
 		message_free(message);
 	}
 	memory_enter(memory);
@@ -505,7 +377,7 @@ void link_resume(struct link *link)
 void link_kill(struct link *link)
 {
 	link->dead = true;
-	give_up(link, any_fate(link));
+	link_give_up(link, any_fate(link));
 	forget_session(link);
 	moment_never(link->zookeeper, &link->saying);
 	while (link->local) {
