@@ -197,7 +197,7 @@ static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 
 	if (holding->limiter->removed || fleet->leaving || !holding_needs_leases(holding))
 		return 0;
-	tokens = holding->settings.limit_count ? wanted_for_tokens(fleet, holding) : 0;
+	tokens = settings_limit(&holding->settings) ? wanted_for_tokens(fleet, holding) : 0;
 	slots = wanted_for_slots(fleet, holding);
 	return tokens > slots ? tokens : slots;
 }
