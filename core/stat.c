@@ -105,7 +105,7 @@ static const struct {
 	{"partitions_held", "Partitions that this host holds", -1, partitions_of},
 };
 
-/* What is said of slots is counted where there are some. */
+/* What is said of slots is counted beside them: what counters say of tokens is about tokens alone. */
 static uint64_t count_of(const struct limiter *limiter, int counter)
 {
 	const struct slots *slots = limiter->slots;
@@ -114,6 +114,8 @@ static uint64_t count_of(const struct limiter *limiter, int counter)
 		return slots ? slots->opened : 0;
 	if (counter == COUNTER_REFUSED && slots)
 		return limiter->counters[COUNTER_REFUSED] + slots->refused;
+	if (counter == COUNTER_SHADOWED && slots)
+		return limiter->counters[COUNTER_SHADOWED] + slots->shadowed;
 	return limiter->counters[counter];
 }
 
