@@ -80,7 +80,7 @@ static void open_path(struct limiter *limiter, struct slot *slot, uint64_t now_n
 		struct slots *slots = limiter->slots;
 
 		if (limiter->mode == MODE_SHADOW && slots->used >= slots_limit(limiter))
-			limiter->counters[COUNTER_SHADOWED]++;
+			slots->shadowed++;
 		slots->used++;
 		slots->opened++;
 		if (slots->setting.kind == SLOTS_AUTO)

@@ -112,6 +112,13 @@ static uint64_t refused_of(const struct limiter *limiter)
 	return limiter->counters[COUNTER_REFUSED] + (limiter->slots ? limiter->slots->refused : 0);
 }
 
+/* What is said of slots is counted beside them: what counters say of tokens is about tokens alone. */
+static uint64_t shadowed_of(const struct limiter *limiter)
+{
+	return limiter->counters[COUNTER_SHADOWED] +
+	       (limiter->slots ? limiter->slots->shadowed : 0);
+}
+
 /* The table: counters first, then gauges. */
 static const struct {
 	const char *name;
@@ -130,7 +137,7 @@ static const struct {
 	{"delayed_seconds", "Time that served readers waited", .counter = COUNTER_DELAYED,
 	 .is_time = true},
 	{"shadowed", "Tokens and slots that would have waited but for mode shadow",
-	 .counter = COUNTER_SHADOWED},
+	 .count = shadowed_of},
 	{"charged", "Tokens charged afterwards", .counter = COUNTER_CHARGED},
 	{"returned", "Tokens given back unused", .counter = COUNTER_RETURNED},
 	{"slots_opened", "Slots opened, those of children included", .count = slots_opened_of},

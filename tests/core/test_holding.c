@@ -133,11 +133,58 @@ static void test_a_host_saves_up_at_least_one_token(void **state)
 	forget(h);
 }
 
+static void hold(struct holding *holding, uint32_t first, uint32_t last)
+{
+	assert_int_equal(holding_grow(holding, holding_count(holding)), 0);
+	for (uint32_t i = first; i <= last; i++)
+		holding->leases[i].state = LEASE_HELD;
+	holding->usable = last - first + 1;
+}
+
+static void assert_slots(const struct holding *holding, uint32_t expected)
+{
+	struct settings share;
+
+	holding_share(holding, &share);
+	assert_int_equal(share.slots.kind, SLOTS_COUNT);
+	assert_int_equal(share.slots.count, expected);
+}
+
+static void test_a_host_opens_the_slots_of_its_partitions(void **state)
+{
+	struct holding *h = holding_of("concurrency=23\npartitions.count=10");
+
+	(void)state;
+	assert_slots(h, 0);
+	hold(h, 2, 5); /* the first three have one more */
+	assert_slots(h, 3 + 2 + 2 + 2);
+	h->yields = 2;
+	assert_slots(h, 4);
+	h->yields = UINT32_MAX;
+	before_was(h, "concurrency=15\npartitions.count=10", 10);
+	assert_slots(h, 2 + 2 + 2 + 1);
+	h->usable = 0; /* the right has run out */
+	assert_slots(h, 0);
+	forget(h);
+}
+
+static void test_slots_cut_off_are_divided_rounded_down(void **state)
+{
+	struct holding *h = holding_of("concurrency=10\ndegraded=share:4");
+
+	(void)state;
+	h->degraded = true;
+	assert_slots(h, 2);
+	forget(h);
+}
+
 static void test_without_limits_and_in_modes_that_need_none_nothing_is_leased(void **state)
 {
 	static const char *const without[] = {"rate=max", "rate=10/s\nmode=open",
-					      "rate=10/s\nmode=closed"};
-	static const char *const with[] = {"rate=10/s", "rate=0", "rate=10/s\nmode=shadow"};
+					      "rate=10/s\nmode=closed", "concurrency=auto",
+					      "concurrency=5\nmode=open"};
+	static const char *const with[] = {"rate=10/s", "rate=0", "rate=10/s\nmode=shadow",
+					   "concurrency=5"};
 	struct settings share;
 
 	(void)state;
@@ -446,6 +493,8 @@ int main(void)
 		cmocka_unit_test(test_the_reserve_of_a_host_comes_on_top_and_off_the_total),
 		cmocka_unit_test(test_each_limit_is_divided_and_each_burst),
 		cmocka_unit_test(test_a_host_saves_up_at_least_one_token),
+		cmocka_unit_test(test_a_host_opens_the_slots_of_its_partitions),
+		cmocka_unit_test(test_slots_cut_off_are_divided_rounded_down),
 		cmocka_unit_test(test_without_limits_and_in_modes_that_need_none_nothing_is_leased),
 		cmocka_unit_test(
 			test_while_a_change_is_not_everywhere_a_partition_is_worth_the_less),

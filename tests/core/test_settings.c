@@ -475,6 +475,29 @@ static void test_an_interval_must_not_release_more_than_can_be_counted(void **st
 	assert_config_refused("rate=1/s 1000000000000/s\ninterval=1h\n", -ERANGE, "interval");
 }
 
+static void test_slots_of_all_partitions_are_the_slots_that_are_set(void **state)
+{
+	(void)state;
+	for (uint32_t count = 1; count < 50; count++) {
+		struct settings settings = SETTINGS_DEFAULT;
+		uint32_t sum = 0;
+
+		settings.slots = (struct slot_limit){.kind = SLOTS_COUNT, .count = count};
+		for (uint32_t i = 0; i < settings_partition_count(&settings); i++) {
+			assert_true(settings_slots_of_partition(&settings, i) >= 1);
+			sum += settings_slots_of_partition(&settings, i);
+		}
+		assert_int_equal(sum, count);
+	}
+}
+
+static void test_there_are_no_more_partitions_than_slots(void **state)
+{
+	(void)state;
+	settings_of("concurrency=10\npartitions.count=10");
+	assert_config_refused("concurrency=10\npartitions.count=11", -ERANGE, "more than slots");
+}
+
 static void test_auto_makes_as_many_partitions_as_have_a_token_per_lease(void **state)
 {
 	static const struct {
@@ -494,6 +517,10 @@ static void test_auto_makes_as_many_partitions_as_have_a_token_per_lease(void **
 		{"rate=500/s\npartitions.count=7", 7},
 		{"rate=1/s\npartitions.lease=5s", 5},
 		{"rate=1/d\npartitions.count=4096", 4096},
+		{"concurrency=7", 7},
+		{"concurrency=100", 20},
+		{"rate=1/s\nconcurrency=18", 15},
+		{"concurrency=auto min=3", 20},
 	};
 
 	(void)state;
@@ -669,6 +696,8 @@ int main(void)
 		cmocka_unit_test(test_a_config_that_does_not_fit_is_cut_off_within_its_memory),
 		cmocka_unit_test(test_the_reserves_of_all_hosts_must_fit_in_every_limit),
 		cmocka_unit_test(test_an_interval_must_not_release_more_than_can_be_counted),
+		cmocka_unit_test(test_slots_of_all_partitions_are_the_slots_that_are_set),
+		cmocka_unit_test(test_there_are_no_more_partitions_than_slots),
 		cmocka_unit_test(test_auto_makes_as_many_partitions_as_have_a_token_per_lease),
 		cmocka_unit_test(test_shares_and_reserves_add_up_to_the_rate),
 		cmocka_unit_test(test_a_partition_is_a_simple_limiter_with_its_share),

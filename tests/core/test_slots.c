@@ -240,10 +240,10 @@ static void test_closed_grants_none_and_open_and_shadow_grant_all(void **state)
 	assert_int_equal(ask(&stage, &b, l, 0), WAITING);
 	stage_write(&stage, l, "mode=shadow", 0);
 	assert_true(holds(&b));
-	assert_int_equal(l->counters[COUNTER_SHADOWED], 1);
+	assert_int_equal(l->slots->shadowed, 1);
 	stage_write(&stage, l, "mode=open", 0);
 	assert_int_equal(ask(&stage, &c, l, 0), 0);
-	assert_int_equal(l->counters[COUNTER_SHADOWED], 1);
+	assert_int_equal(l->slots->shadowed, 1);
 	assert_int_equal(slots_used(l), 3);
 	leave(&stage, &a, 0);
 	leave(&stage, &b, 0);

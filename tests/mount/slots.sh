@@ -206,8 +206,9 @@ case_closed_keeps_openers_waiting_and_open_lets_them_in() {
 	kill $holder
 	eventually 20 has orders slots_used 0
 	echo 1 > "$m/orders/concurrency"
+	exec 3< "$m/orders/slot"
 	echo shadow > "$m/orders/mode"
-	exec 3< "$m/orders/slot" 4< "$m/orders/slot"
+	exec 4< "$m/orders/slot"
 	counts orders slots_used 2
 	counts orders shadowed 1
 }

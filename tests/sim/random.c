@@ -92,11 +92,17 @@ __attribute__((format(printf, 2, 3))) static void add(struct maker *maker, const
 	maker->text[maker->used++] = '\n';
 }
 
+static const char *const CONCURRENCIES[] = {"1", "2", "3", "20", "max", "auto", "auto min=2 max=4"};
+
 static void make_write(struct maker *maker)
 {
 	const char *path = PICK(maker, PATHS);
 
-	switch (below(maker, 12)) {
+	switch (below(maker, 14)) {
+	case 12:
+	case 13:
+		add(maker, "write %s/concurrency %s", path, PICK(maker, CONCURRENCIES));
+		break;
 	case 0:
 	case 1:
 	case 2:
@@ -132,7 +138,11 @@ static void make_read(struct maker *maker)
 	unsigned int name = ++maker->names;
 	uint64_t tokens = below(maker, 4) ? below(maker, 6) : below(maker, 3000);
 
-	switch (below(maker, 10)) {
+	switch (below(maker, 12)) {
+	case 10:
+	case 11:
+		add(maker, "open %s/slot as n%u", path, name);
+		break;
 	case 0:
 		add(maker, "read %s/try as n%u", path, name);
 		break;
@@ -175,8 +185,8 @@ static void make_load(struct maker *maker)
 		return;
 	}
 	gap_ns = 1000000 + gap_ns % 1000000000;
-	add(maker, "workers %s %" PRIu64 " work %" PRIu64 "ns until %" PRIu64 "ns",
-	    PICK(maker, PATHS), 1 + below(maker, 4), gap_ns,
+	add(maker, "workers %s %" PRIu64 "%s work %" PRIu64 "ns until %" PRIu64 "ns",
+	    PICK(maker, PATHS), 1 + below(maker, 4), below(maker, 2) ? " slot" : "", gap_ns,
 	    maker->now_ns + (1 + arrivals / 4) * gap_ns);
 }
 
@@ -194,7 +204,8 @@ static void make_one(struct maker *maker)
 	case 2:
 	case 3:
 		if (maker->names)
-			add(maker, "cancel n%" PRIu64, 1 + below(maker, maker->names));
+			add(maker, "%s n%" PRIu64, below(maker, 2) ? "close" : "cancel",
+			    1 + below(maker, maker->names));
 		break;
 	case 4:
 		add(maker, "cancel %c%" PRIu64, below(maker, 2) ? 'l' : 'w',

@@ -97,12 +97,18 @@ static unsigned int any_host(struct maker *maker)
 	return (unsigned int)below(maker, maker->hosts);
 }
 
+static const char *const CONCURRENCIES[] = {"1", "3", "7", "20", "100", "max", "auto"};
+
 static void make_write(struct maker *maker)
 {
 	unsigned int host = any_host(maker) + 1;
 	const char *path = PICK(maker, PATHS);
 
-	switch (below(maker, 21)) {
+	switch (below(maker, 23)) {
+	case 21:
+	case 22:
+		add(maker, "h%u: write %s/concurrency %s", host, path, PICK(maker, CONCURRENCIES));
+		break;
 	case 0:
 		add(maker, "h%u: write %s/burst %s", host, path, PICK(maker, BURSTS));
 		break;
@@ -173,8 +179,14 @@ static void make_read(struct maker *maker)
 		"take/2,within=0s",
 	};
 
-	add(maker, "h%u: read %s/%s as n%u", any_host(maker) + 1, PICK(maker, PATHS),
-	    PICK(maker, files), ++maker->names);
+	if (!below(maker, 6))
+		add(maker, "h%u: open %s/slot as n%u", any_host(maker) + 1, PICK(maker, PATHS),
+		    ++maker->names);
+	else
+		add(maker, "h%u: read %s/%s as n%u", any_host(maker) + 1, PICK(maker, PATHS),
+		    PICK(maker, files), ++maker->names);
+	if (!below(maker, 9))
+		add(maker, "close n%" PRIu64, 1 + below(maker, maker->names));
 	if (!below(maker, 6))
 		add(maker, "cancel n%" PRIu64, 1 + below(maker, maker->names));
 }
@@ -192,6 +204,11 @@ static void make_load(struct maker *maker)
 		add(maker, "h%u: workers %s %" PRIu64 " work %" PRIu64 "ns until %" PRIu64 "ns",
 		    any_host(maker) + 1, PICK(maker, PATHS), 1 + below(maker, 20), 1 + gap_ns / 8,
 		    maker->now_ns + below(maker, UINT64_C(60000000000)));
+	if (!below(maker, 3))
+		add(maker,
+		    "h%u: workers %s %" PRIu64 " slot work %" PRIu64 "ms until %" PRIu64 "ns",
+		    any_host(maker) + 1, PICK(maker, PATHS), 1 + below(maker, 20),
+		    100 + below(maker, 5000), maker->now_ns + below(maker, UINT64_C(60000000000)));
 }
 
 static void make_cut(struct maker *maker, unsigned int host)

@@ -303,7 +303,7 @@ void slots_check(struct host *host)
 		if (slots_waiting(p->limiter) && !host->engine.schedule.stopped &&
 		    could_have_one(p->limiter))
 			sim_fail(sim, RULE_QUEUE, p, "one waits for a slot that is free");
-		if (host->fleet && p->common)
+		if (host->fleet && p->common && p->slots != slots_limit(p->limiter))
 			check_sum(sim, p);
 		p->slots_sum += (double)p->slots * (double)(sim->now_ns - p->slots_ns);
 		p->slots_ns = sim->now_ns;
