@@ -4,10 +4,14 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <syslog.h>
+#include <unistd.h>
 
 static enum log_level log_most = LOG_LEVEL_INFO;
 static _Atomic bool log_in_background;
+static bool log_is_journal;
 
 void log_set_level(enum log_level level)
 {
@@ -20,6 +24,18 @@ void log_to_syslog(void)
 	log_in_background = true;
 }
 
+/* The environment names its file; standard error may have become another one since. */
+void log_look_for_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long device, inode;
+	struct stat file;
+
+	log_is_journal = stream && sscanf(stream, "%lu:%lu", &device, &inode) == 2 &&
+			 !fstat(STDERR_FILENO, &file) && file.st_dev == device &&
+			 file.st_ino == inode;
+}
+
 __attribute__((format(printf, 3, 0))) static void log_line(enum log_level level, int priority,
 							   const char *format, va_list arguments)
 {
@@ -30,6 +46,8 @@ __attribute__((format(printf, 3, 0))) static void log_line(enum log_level level,
 		return;
 	}
 	flockfile(stderr);
+	if (log_is_journal)
+		fprintf(stderr, "<%d>", priority);
 	fputs("ratefs: ", stderr);
 	vfprintf(stderr, format, arguments);
 	fputc('\n', stderr);

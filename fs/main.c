@@ -5,6 +5,7 @@
 #include "fs/loop.h"
 #include "fs/member.h"
 #include "fs/metrics.h"
+#include "fs/notify.h"
 #include "fs/session.h"
 #include "fs/settings_file.h"
 #include "fs/source_local.h"
@@ -75,7 +76,9 @@ static int serve(struct daemon *daemon, struct sources *sources, int ready)
 			log_warning("nobody waits for the mount");
 		close(ready);
 	}
+	notify_ready();
 	loop_run(daemon);
+	notify_stopping();
 	/* Nobody may answer once the session is gone. */
 	daemon_stop(daemon);
 	if (sources->local)
@@ -216,6 +219,7 @@ int main(int argc, char *argv[])
 		goto out;
 	}
 	log_set_level(options.log_level);
+	log_look_for_journal();
 	status = EXIT_FAILURE;
 	if (make_absolute(&options.mountpoint, "mount point"))
 		goto out;

@@ -195,3 +195,50 @@ case_a_wrong_config_file_is_named_with_its_line() {
 		! mountpoint -q "$m" || fail "mounted with $text"
 	done
 }
+
+# notified NAME: binds the socket; what comes goes to $d/notified, a line each.
+notified() {
+	python3 - "$1" "$d/notified" <<- 'END' &
+		import socket, sys
+		server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+		server.bind(sys.argv[1].replace("@", "\0", 1) if sys.argv[1][0] == "@" else sys.argv[1])
+		out = open(sys.argv[2], "w", buffering=1)
+		while True:
+		    print(server.recv(4096).decode(), file=out)
+	END
+	eventually 20 [ -e "$d/notified" ]
+}
+
+case_a_service_manager_is_notified() {
+	local name
+	for name in "$d/socket" "@ratefs-$$-$RANDOM"; do
+		notified "$name"
+		NOTIFY_SOCKET=$name start
+		eventually 20 grep -qx READY=1 "$d/notified" || fail "not ready on $name"
+		is 'before the end' "$(cat "$d/notified")" READY=1
+		stop
+		eventually 20 grep -qx STOPPING=1 "$d/notified" || fail "not stopping on $name"
+		is 'in all' "$(cat "$d/notified")" $'READY=1\nSTOPPING=1'
+		kill %1 && wait %1 || :
+		rm "$d/notified"
+	done
+}
+
+case_a_service_manager_that_does_not_listen_is_no_trouble() {
+	NOTIFY_SOCKET=$d/nowhere start
+	eventually 20 grep -q "cannot notify '$d/nowhere'" "$d/log" || fail 'it says nothing'
+	stop
+	NOTIFY_SOCKET=$(head -c 200 /dev/zero | tr '\0' x) start
+	eventually 20 grep -q 'cannot notify .*too long' "$d/log" || fail 'it says nothing'
+}
+
+case_lines_in_the_journal_begin_with_their_level() {
+	: > "$d/log"
+	JOURNAL_STREAM=$(stat -c %d:%i "$d/log") NOTIFY_SOCKET=$d/nowhere start
+	eventually 20 grep -q '^<4>ratefs: cannot notify' "$d/log" || fail 'no warning with its level'
+	grep -q '^<6>ratefs: .* serves ' "$d/log" || fail 'no line with the level of information'
+	stop
+	: > "$d/log"
+	JOURNAL_STREAM=1:1 start
+	eventually 20 grep -q '^ratefs: .* serves ' "$d/log" || fail 'a level where there is no journal'
+}
