@@ -1,7 +1,7 @@
 /*
  * random - a trace made up from a seed, see random.h.
  *
- * A few limiters, some inside others, are made, tuned, loaded, charged and removed in no sensible
+ * A few limiters, some inside others, are made, tuned, loaded, charged, told how it went and removed in no sensible
  * order, some of it refused. Times are often equal or nanoseconds apart, rates span nine decades.
  */
 #include "random.h"
@@ -47,15 +47,50 @@ static const char *const INTERVALS[] = {"0s", "0s", "0s", "200ms", "1s", "10ms",
 static const char *const MODES[] = {"enforce", "enforce", "enforce", "shadow", "open", "closed"};
 static const char *const COUNTS[] = {"auto", "1", "3", "4", "20"};
 static const char *const RESERVES[] = {"none", "1/s hosts=2", "1/min hosts=1"};
+static const char *const ADAPTS[] = {
+	"none",
+	"aimd",
+	"cubic",
+	"aimd min=0.5/s increase=10/s period=100ms",
+	"aimd min=0.001/s decrease=0.01 increase=100% period=7s",
+	"cubic min=1/7s decrease=0.99 scale=1000 period=10ms",
+};
+static const char *const BACKOFFS[] = {
+	"none",
+	"exponential",
+	"linear",
+	"exponential initial=1ns max=1h up=100 down=0 after=1 jitter=1",
+	"linear initial=33ms step=1us max=1s after=2",
+};
+static const char *const OUTCOMES[] = {
+	"ok",
+	"throttled",
+	"ok 20",
+	"error",
+	"429 retry-after=2",
+	"200\\n200\\n429\\n000",
+	"throttled 1000000000 retry-after=1d",
+	"ok 1000000000",
+};
 static const char *const CONFIGS[] = {
 	"rate=50/s\\nburst=5\\nmode=enforce",
 	"interval=100ms\\nrate=30/s",
 	"burst=4\\nrate=nonsense",
 	"rate=3/s 90/min\\ninterval=0s\\nmode=enforce",
 };
+static const char *const SERVICES[] = {"10/s", "100/s", "1000/s", "1/s", "7/3s"};
 static const char *const WRONG[] = {
-	"rate fast",   "rate 5/fortnight",	"burst 0", "mode ajar", "interval 1ns",
-	"charge none", "partitions/count 5000",
+	"rate fast",
+	"rate 5/fortnight",
+	"burst 0",
+	"mode ajar",
+	"interval 1ns",
+	"charge none",
+	"partitions/count 5000",
+	"adapt aimd min=0",
+	"backoff linear up=2",
+	"feedback fine",
+	"feedback ok\\nok 0",
 };
 
 #define PICK(maker, texts) pick(maker, texts, sizeof(texts) / sizeof((texts)[0]))
@@ -98,9 +133,16 @@ static void make_write(struct maker *maker)
 {
 	const char *path = PICK(maker, PATHS);
 
-	switch (below(maker, 14)) {
+	switch (below(maker, 17)) {
 	case 12:
 	case 13:
+		add(maker, "write %s/adapt %s", path, PICK(maker, ADAPTS));
+		break;
+	case 14:
+		add(maker, "write %s/backoff %s", path, PICK(maker, BACKOFFS));
+		break;
+	case 15:
+	case 16:
 		add(maker, "write %s/concurrency %s", path, PICK(maker, CONCURRENCIES));
 		break;
 	case 0:
@@ -194,7 +236,15 @@ static void make_one(struct maker *maker)
 {
 	const char *path = PICK(maker, PATHS);
 
-	switch (below(maker, 20)) {
+	switch (below(maker, 23)) {
+	case 20:
+	case 21:
+		add(maker, "write %s/feedback %s", path, PICK(maker, OUTCOMES));
+		break;
+	case 22:
+		add(maker, "service %s %s burst %" PRIu64 " latency %" PRIu64 "ms", path,
+		    PICK(maker, SERVICES), 1 + below(maker, 50), below(maker, 300));
+		break;
 	case 0:
 		add(maker, "mkdir %s", path);
 		break;

@@ -1,0 +1,121 @@
+/* fuzz_feedback - any text as feedback, and what limiters make of it; and as adapt and backoff. */
+#include "fuzz.h"
+
+#include "core/adapt.h"
+#include "core/backoff.h"
+#include "core/feedback.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void check_refusal(int err, const char error[ERROR_TEXT])
+{
+	FUZZ_CHECK(err == -EINVAL || err == -ERANGE);
+	FUZZ_CHECK(error[0] && memchr(error, '\0', ERROR_TEXT));
+}
+
+/* What there is of @backoff after any outcome. */
+static void check_pause(const struct backoff_state *state, const struct backoff *backoff,
+			uint64_t now_ns)
+{
+	FUZZ_CHECK(state->base_ns >= 0 && state->base_ns <= (double)backoff->max_ns);
+	FUZZ_CHECK(state->delay_ns <= backoff->max_ns);
+	FUZZ_CHECK((state->base_ns > 0) == (state->delay_ns > 0));
+	FUZZ_CHECK(state->until_ns <= now_ns + backoff->max_ns);
+	FUZZ_CHECK(state->paused_ns <= now_ns + backoff->max_ns);
+	FUZZ_CHECK(state->streak < backoff->after);
+}
+
+/* Each line as an outcome; the pauses that they make with @backoff. */
+static void try_feedback(const char *text, const struct backoff *backoff)
+{
+	struct backoff_state state = {.random = 1};
+	const char *at = text, *end = text + strlen(text);
+	char error[ERROR_TEXT] = "";
+	struct outcome outcome;
+	uint64_t now_ns = 1;
+	int err;
+
+	for (;;) {
+		const char *before = at;
+
+		err = feedback_parse(&at, &outcome, error);
+		FUZZ_CHECK(at >= before && at <= end);
+		if (err)
+			break;
+		FUZZ_CHECK(at > before);
+		FUZZ_CHECK(outcome.kind < OUTCOME_COUNT);
+		FUZZ_CHECK(outcome.count && outcome.count <= OUTCOMES_MAX);
+		FUZZ_CHECK(outcome.retry_after_ns <= DURATION_MAX_NS);
+		now_ns += outcome.count;
+		if (outcome.kind == OUTCOME_THROTTLED)
+			backoff_throttled(&state, backoff, outcome.count, outcome.retry_after_ns,
+					  now_ns);
+		if (outcome.kind == OUTCOME_OK)
+			backoff_succeeded(&state, backoff, outcome.count, now_ns);
+		check_pause(&state, backoff, now_ns);
+	}
+	if (err == -ENOENT)
+		FUZZ_CHECK(at == end);
+	else
+		check_refusal(err, error);
+}
+
+/* What is printed is read as the same. */
+static void try_adapt(const char *text)
+{
+	struct adapt adapt = {.kind = ADAPT_NONE}, again = adapt;
+	char error[ERROR_TEXT] = "", printed[SETTING_TEXT], twice[SETTING_TEXT];
+	int err = adapt_parse(text, &adapt, error);
+
+	if (err) {
+		check_refusal(err, error);
+		FUZZ_CHECK(adapt.kind == ADAPT_NONE);
+		return;
+	}
+	adapt_print(&adapt, printed);
+	FUZZ_CHECK(adapt_parse(printed, &again, error) == 0);
+	adapt_print(&again, twice);
+	FUZZ_CHECK(!strcmp(printed, twice));
+	FUZZ_CHECK(adapt.decrease == again.decrease && adapt.period_ns == again.period_ns &&
+		   adapt.scale == again.scale && adapt.scope == again.scope);
+}
+
+static void try_backoff(const char *text)
+{
+	struct backoff backoff = {.kind = BACKOFF_NONE}, again = backoff;
+	char error[ERROR_TEXT] = "", printed[SETTING_TEXT];
+	int err = backoff_parse(text, &backoff, error);
+
+	if (err) {
+		check_refusal(err, error);
+		FUZZ_CHECK(backoff.kind == BACKOFF_NONE);
+		return;
+	}
+	backoff_print(&backoff, printed);
+	FUZZ_CHECK(backoff_parse(printed, &again, error) == 0);
+	FUZZ_CHECK(!memcmp(&backoff, &again, sizeof(again)));
+	if (backoff.kind != BACKOFF_NONE)
+		try_feedback("throttled 9\nok 3\n429 retry-after=5\nok 900\nthrottled", &backoff);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
+{
+	struct backoff exponential, linear;
+	char error[ERROR_TEXT], *text = malloc(size + 1);
+
+	if (!text)
+		return 0;
+	if (size)
+		memcpy(text, input, size);
+	text[size] = '\0';
+	FUZZ_CHECK(backoff_parse("exponential initial=1ms max=1h after=3", &exponential, error) ==
+		   0);
+	FUZZ_CHECK(backoff_parse("linear step=7us max=1min after=2", &linear, error) == 0);
+	try_feedback(text, &exponential);
+	try_feedback(text, &linear);
+	try_adapt(text);
+	try_backoff(text);
+	free(text);
+	return 0;
+}
