@@ -66,7 +66,10 @@ void slots_settle(struct schedule *schedule, struct limiter *limiter);
 /* Those who wait get -ENODEV. */
 void slots_evict(struct schedule *schedule, struct limiter *limiter);
 
-/* The service behind @limiter refused for being asked too much: where slots adapt there are fewer. */
+/*
+ * The service behind @limiter refused for being asked too much: where slots adapt there are fewer.
+ * Not for limiters whose rate answers it.
+ */
 void slots_throttled(struct schedule *schedule, struct limiter *limiter);
 
 /* How many may be open now; UINT32_MAX: any number. */
