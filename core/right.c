@@ -38,6 +38,9 @@ void fleet_extend_right(struct fleet *fleet, uint64_t sent_ns)
 		return;
 	/* Who has no leases has nothing but what `degraded` gave. */
 	for (struct holding *h = fleet->holdings; h; h = h->next) {
+		/* What `degraded` let it save up is nobody's share. */
+		if (degraded)
+			fleet_empty(fleet, h);
 		if (degraded || h->held || h->reserve.state == LEASE_HELD)
 			fleet_reshare(fleet, h);
 	}
