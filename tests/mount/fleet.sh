@@ -87,8 +87,7 @@ mounted() {
 	eventually 20 none_left || fail 'the daemon is still there'
 }
 
-case_mount_and_a_line_of_fstab_mount_a_fleet() {
-	[ -n "${SOURCE-}" ] || skip 'no ZooKeeper server'
+case_with_servers_mount_and_a_line_of_fstab_mount_a_fleet() {
 	[ -x /sbin/mount.fuse3 ] || skip 'no /sbin/mount.fuse3'
 	mount -t tmpfs none /usr/local/bin
 	ln -s "$RATEFS" /usr/local/bin/ratefs
