@@ -17,7 +17,8 @@
  * overshoot. Who is idle learns nothing and does not drift.
  *
  * The rate of work is measured over windows of half a second, longer if little is done, and smoothed
- * (0.8 of the newest), as the SDKs do; what part of it went through, likewise.
+ * (0.8 of the newest), as the SDKs do; what part of it went through, likewise. Time without any work,
+ * and in pauses (backoff.h), belongs to none.
  *
  * All rates are in tokens a second over the whole limiter; in a fleet a host sees a share of the work
  * and is told which, and takes it as that of all.
