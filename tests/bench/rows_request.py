@@ -1,8 +1,26 @@
-"""Rows that time a request: on a mount, from a shell, against Redis."""
+"""Rows that time a request: on a mount, from a shell, against Redis, and beside feedback."""
 import os
+import subprocess
+import sys
+import time
 
 from bench import median_of, quotients
-from daemons import PLACEMENTS
+from daemons import PLACEMENTS, Daemon, Unmeasured, running
+
+# Writes @3 lines a second to @1, @2 at a time, until it is ended; what it is late it makes up.
+TELLER = """
+import os, sys, time
+fd = os.open(sys.argv[1], os.O_WRONLY)
+lines, rate = int(sys.argv[2]), int(sys.argv[3])
+text = b"200\\n" * lines
+due = time.monotonic()
+while True:
+    os.pwrite(fd, text, 0)
+    due += lines / rate
+    time.sleep(max(0, due - time.monotonic()))
+"""
+LINES_PER_WRITE = 100
+LINES_PER_S = 100000
 
 
 def on_mounts(bench, mounts, placement, *command):
@@ -139,3 +157,48 @@ def row_13(bench):
         bench.figures[-3]["note"] = (
             f"tokens a second, 16 at a time: ratefs {medians['ratefs']:.0f}, "
             f"redis {medians['clients']:.0f}, pipelined {medians['pipeline']:.0f}")
+
+
+def told(mount):
+    """How often x was told that something went well."""
+    with open(mount.file("x/stat")) as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("ok "))
+
+
+def row_31(bench):
+    """Held reads, with and without a process that tells of 100,000 outcomes a second."""
+    with bench.ratefs() as mount:
+        mount.limiter("x")
+        with open(mount.file("x/adapt"), "w") as file:
+            file.write("aimd")
+        lines = 0
+
+        def held(placement):
+            return bench.client("held", mount.file("x/token"), bench.settings.reads,
+                                placement=placement)
+
+        def beside_feedback(placement):
+            nonlocal lines
+            command = [sys.executable, "-c", TELLER, mount.file("x/feedback"),
+                       str(LINES_PER_WRITE), str(LINES_PER_S)]
+            with running(Daemon(command, stderr=subprocess.DEVNULL)):
+                while told(mount) == lines:
+                    time.sleep(0.01)
+                before, since = told(mount), time.monotonic()
+                result = held(placement)
+                lines, now = told(mount), time.monotonic()
+            if (lines - before) / (now - since) < 0.8 * LINES_PER_S:
+                raise Unmeasured(f"only {(lines - before) / (now - since):.0f} lines a second")
+            time.sleep(0.05)
+            lines = told(mount)
+            return result
+
+        for placement in ("free", "one"):
+            mount.pin(placement)
+            results = bench.rounds({"alone": lambda: held(placement),
+                                    "told": lambda: beside_feedback(placement)}, placement)
+            bench.ratio("31", f"held read beside {LINES_PER_S} lines of feedback/s, {placement}",
+                        quotients(results["told"], results["alone"], "p50_us"), "<=", 1.10,
+                        f"alone {median_of(results['alone'], 'p50_us'):.4g} us",
+                        f"p99 {median_of(results['told'], 'p99_us'):.4g} us, alone "
+                        f"{median_of(results['alone'], 'p99_us'):.4g} us")
