@@ -240,9 +240,16 @@ void adapt_measure(struct adapt_state *state, const struct adapt_work *work, dou
 	uint64_t outcomes = work->outcomes - state->then.outcomes;
 	double rate, through;
 
+	if (!adapt_measures(state, now_ns))
+		return;
+	/* A window begins with work: how long nobody wanted any says nothing of the rate. */
+	if (!outcomes && work->tokens == state->then.tokens) {
+		state->then = *work;
+		state->then_ns = now_ns;
+		return;
+	}
 	/* What children did is known by its outcomes alone. */
-	if (!adapt_measures(state, now_ns) ||
-	    (served < WINDOW_WORK && outcomes < WINDOW_WORK && span_ns < WINDOW_MOST_NS))
+	if (served < WINDOW_WORK && outcomes < WINDOW_WORK && span_ns < WINDOW_MOST_NS)
 		return;
 	rate = rate_since(state, work, share, span_ns, &through);
 	rate = fmax(rate, 0);

@@ -17,7 +17,8 @@
  * overshoot. Who is idle learns nothing and does not drift.
  *
  * The rate of work is measured over windows of half a second, longer if little is done, and smoothed
- * (0.8 of the newest), as the SDKs do; what part of it went through, likewise.
+ * (0.8 of the newest), as the SDKs do; what part of it went through, likewise. Time without any work,
+ * and in pauses (backoff.h), belongs to none.
  *
  * Where several hosts share what they learn (learnt.h) a host lowers the rate for itself at once, but
  * only proposes a higher one, at most once a second, and grows when it is that of all.

@@ -52,6 +52,14 @@ static int parse_retry_after(const char *value, uint64_t *ns)
 	return 0;
 }
 
+/* Whether it begins as `retry-after=Wed, 21 Oct ...`. */
+static bool is_date(const char *word)
+{
+	return !strncmp(word, RETRY_AFTER, strlen(RETRY_AFTER)) &&
+	       strlen(word) == strlen(RETRY_AFTER) + strlen("Wed,") &&
+	       word[strlen(word) - 1] == ',';
+}
+
 static int parse_line(char *line, struct outcome *outcome, char error[ERROR_TEXT])
 {
 	char *rest = line, *word = next_word(&rest);
@@ -78,6 +86,9 @@ static int parse_line(char *line, struct outcome *outcome, char error[ERROR_TEXT
 			return setting_refuse(-ERANGE, error, word, "out of bounds: 1 to 1e9");
 		word = next_word(&rest);
 	}
+	/* The other form that HTTP has for it, a date, says nothing to who has no clock. */
+	if (is_status && word && is_date(word))
+		return 0;
 	if (word && (is_status || kind == OUTCOME_THROTTLED) &&
 	    !strncmp(word, RETRY_AFTER, strlen(RETRY_AFTER))) {
 		err = parse_retry_after(word + strlen(RETRY_AFTER), &outcome->retry_after_ns);

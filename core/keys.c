@@ -1,5 +1,6 @@
 /* keys - per-key buckets of a limiter, see keys.h. */
 #include "keys.h"
+#include "holding.h"
 #include "siphash.h"
 
 #include <assert.h>
@@ -297,6 +298,9 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 
 	if (limiter->partition)
 		return;
+	/* Nobody else can have taken of a key. */
+	if (limiter->holding && limiter->holding->alone)
+		full = true;
 	/* Where keys do not begin full it counts from when they did not. */
 	if (!keys && !full && !rate_is_unlimited(&limiter->key_rate))
 		keys = begin(schedule, limiter, false);

@@ -49,6 +49,15 @@ static double least_rate(const struct limit *limits, uint32_t count)
 	return least;
 }
 
+/* The time without pauses: what is not done in them says nothing of the rate. */
+static uint64_t working_ns(const struct learning *learning, uint64_t now_ns)
+{
+	uint64_t until_ns = learning->pause.until_ns;
+	uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+
+	return now_ns - (learning->pause.paused_ns - left_ns);
+}
+
 /* The limiter's own rate over all hosts, and the part of it that this one may use. */
 static double full_rate(const struct limiter *limiter, double *share)
 {
@@ -111,6 +120,7 @@ void learning_configure(const struct schedule *schedule, struct limiter *limiter
 	if (learning->adapt.kind != settings->adapt.kind) {
 		work = work_of(limiter);
 		adapt_init(&learning->adapted, &work, schedule->now_ns);
+		learning->adapted.then_ns = working_ns(learning, schedule->now_ns);
 	}
 	learning->adapt = settings->adapt;
 	learning->backoff = settings->backoff;
@@ -153,11 +163,11 @@ void learning_run(const struct schedule *schedule, struct limiter *limiter)
 	if (learning->adapt.kind == ADAPT_NONE)
 		return;
 	grows = now_ns >= adapt_next_ns(state, &learning->adapt, learning->shared);
-	if (!grows && !adapt_measures(state, now_ns))
+	if (!grows && !adapt_measures(state, working_ns(learning, now_ns)))
 		return;
 	work = work_of(limiter);
 	full = full_rate(limiter, &share);
-	adapt_measure(state, &work, share, now_ns);
+	adapt_measure(state, &work, share, working_ns(learning, now_ns));
 	if (!grows)
 		return;
 	before = *state;
@@ -212,7 +222,7 @@ void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 		return;
 	work = work_of(limiter);
 	full = full_rate(limiter, &share);
-	adapt_measure(&learning->adapted, &work, share, now_ns);
+	adapt_measure(&learning->adapted, &work, share, working_ns(learning, now_ns));
 	if (!adapt_throttled(&learning->adapted, &learning->adapt, full, now_ns))
 		return;
 	learning->lowered = true;

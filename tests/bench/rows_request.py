@@ -1,8 +1,26 @@
-"""Rows that time a request: on a mount, from a shell, against Redis."""
+"""Rows that time a request: on a mount, from a shell, against Redis, and beside feedback."""
 import os
+import subprocess
+import sys
+import time
 
 from bench import median_of, quotients
-from daemons import PLACEMENTS
+from daemons import PLACEMENTS, Daemon, Unmeasured, running
+
+# Writes @3 lines a second to @1, @2 at a time, until it is ended; what it is late it makes up.
+TELLER = """
+import os, sys, time
+fd = os.open(sys.argv[1], os.O_WRONLY)
+lines, rate = int(sys.argv[2]), int(sys.argv[3])
+text = b"200\\n" * lines
+due = time.monotonic()
+while True:
+    os.pwrite(fd, text, 0)
+    due += lines / rate
+    time.sleep(max(0, due - time.monotonic()))
+"""
+LINES_PER_WRITE = 500
+LINES_PER_S = 100000
 
 
 def on_mounts(bench, mounts, placement, *command):
@@ -139,3 +157,45 @@ def row_13(bench):
         bench.figures[-3]["note"] = (
             f"tokens a second, 16 at a time: ratefs {medians['ratefs']:.0f}, "
             f"redis {medians['clients']:.0f}, pipelined {medians['pipeline']:.0f}")
+
+
+def told(mount):
+    """How often x was told that something went well."""
+    with open(mount.file("x/stat")) as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("ok "))
+
+
+def row_31(bench):
+    """
+    Held reads beside a process that tells of 100,000 outcomes a second, against the same beside one
+    that writes as much to /dev/null: a third process moves the others, whatever it does.
+    """
+    with bench.ratefs() as mount:
+        mount.limiter("x")
+        with open(mount.file("x/adapt"), "w") as file:
+            file.write("aimd")
+
+        def held(path, placement):
+            command = [sys.executable, "-c", TELLER, path, str(LINES_PER_WRITE), str(LINES_PER_S)]
+            with running(Daemon(command, stderr=subprocess.DEVNULL)):
+                time.sleep(0.3)  # it starts
+                before, since = told(mount), time.monotonic()
+                result = bench.client("held", mount.file("x/token"), bench.settings.reads,
+                                      placement=placement)
+                result["lines_per_s"] = (told(mount) - before) / (time.monotonic() - since)
+            return result
+
+        for placement in ("free", "one"):
+            mount.pin(placement)
+            results = bench.rounds({
+                "told": lambda: held(mount.file("x/feedback"), placement),
+                "null": lambda: held("/dev/null", placement)}, placement)
+            lines = median_of(results["told"], "lines_per_s")
+            if lines < 0.8 * LINES_PER_S:
+                raise Unmeasured(f"only {lines:.0f} lines a second")
+            bench.ratio("31", f"held read beside {LINES_PER_S} lines of feedback/s, {placement}",
+                        quotients(results["told"], results["null"], "p50_us"), "<=", 1.10,
+                        f"without {median_of(results['null'], 'p50_us'):.4g} us",
+                        f"{lines:.0f} lines a second; p99 "
+                        f"{median_of(results['told'], 'p99_us'):.4g} us, without "
+                        f"{median_of(results['null'], 'p99_us'):.4g} us")

@@ -88,6 +88,17 @@ static void test_retry_after_is_a_duration_or_seconds_or_nothing(void **state)
 	assert_outcome("503 retry-after=315360000", OUTCOME_THROTTLED, 1, 315360000 * SEC);
 }
 
+static void test_a_date_behind_a_status_says_nothing(void **state)
+{
+	(void)state;
+	assert_outcome("503 retry-after=Wed, 21 Oct 2026 07:28:00 GMT\n", OUTCOME_THROTTLED, 1, 0);
+	assert_outcome("200 retry-after=Sun, 06 Nov 1994 08:49:37 GMT", OUTCOME_OK, 1, 0);
+	assert_refused("throttled retry-after=Wed, 21 Oct 2026 07:28:00 GMT", -EINVAL,
+		       "not a duration");
+	assert_refused("429 retry-after=Wednesday, 21-Oct-26 07:28:00 GMT", -EINVAL,
+		       "not a duration");
+}
+
 static void test_white_space_of_any_kind_is_skipped(void **state)
 {
 	(void)state;
@@ -218,6 +229,7 @@ int main(void)
 		cmocka_unit_test(test_words_say_what_went_how_often),
 		cmocka_unit_test(test_2xx_and_3xx_are_ok_429_and_503_throttled_all_others_errors),
 		cmocka_unit_test(test_retry_after_is_a_duration_or_seconds_or_nothing),
+		cmocka_unit_test(test_a_date_behind_a_status_says_nothing),
 		cmocka_unit_test(test_white_space_of_any_kind_is_skipped),
 		cmocka_unit_test(test_several_lines_are_taken_one_by_one),
 		cmocka_unit_test(test_nothing_is_no_outcome),

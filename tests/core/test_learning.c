@@ -376,6 +376,47 @@ static void test_an_idle_limiter_does_not_drift(void **state)
 	}
 }
 
+static void test_time_before_the_work_began_does_not_count_for_its_rate(void **state)
+{
+	struct stage stage;
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "adapt=aimd");
+	/* 100/s for a second, and again half an hour later. */
+	for (uint64_t began = 7 * SEC; began < 3600 * SEC; began += 1800 * SEC) {
+		for (uint64_t i = 0; i < 100; i++) {
+			engine_run(&stage.engine, began + i * 10 * MS);
+			(void)stage_try(&stage, a, 1, began + i * 10 * MS);
+			hear(&stage, a, OUTCOME_OK, 1, 0, began + i * 10 * MS);
+		}
+		throttle(&stage, a, began + SEC);
+		assert_true(rate_of(a) > 90 && rate_of(a) < 110);
+		stage_write(&stage, a, "adapt=none", began + SEC);
+		stage_write(&stage, a, "adapt=aimd", began + SEC);
+	}
+	stage_close(&stage);
+}
+
+static void test_time_in_pauses_does_not_count_for_the_rate_of_work(void **state)
+{
+	struct stage stage;
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "adapt=aimd\nbackoff=linear initial=5s max=5s");
+	/* Short bursts at 100/s, each answered by a pause. */
+	for (uint64_t began = 10 * SEC; began < 20 * SEC; began += 5300 * MS) {
+		for (uint64_t i = 0; i < 20; i++)
+			assert_int_equal(stage_try(&stage, a, 1, began + i * 10 * MS), 0);
+		throttle(&stage, a, began + 200 * MS);
+	}
+	assert_true(rate_of(a) > 50 && rate_of(a) < 200);
+	stage_close(&stage);
+}
+
 static void test_growth_comes_back_to_the_rate_that_is_set_and_ends_there(void **state)
 {
 	static const char *const kinds[] = {"rate=50/s\nadapt=aimd increase=10%",
@@ -712,6 +753,8 @@ int main(void)
 		cmocka_unit_test(test_one_large_take_is_woken_by_growth),
 		cmocka_unit_test(test_a_burst_of_throttlings_counts_once_a_period),
 		cmocka_unit_test(test_an_idle_limiter_does_not_drift),
+		cmocka_unit_test(test_time_before_the_work_began_does_not_count_for_its_rate),
+		cmocka_unit_test(test_time_in_pauses_does_not_count_for_the_rate_of_work),
 		cmocka_unit_test(test_growth_comes_back_to_the_rate_that_is_set_and_ends_there),
 		cmocka_unit_test(test_a_limit_of_its_own_above_another_does_not_loosen_that),
 		cmocka_unit_test(test_with_an_interval_what_is_learnt_comes_in_batches),

@@ -1,0 +1,240 @@
+# shellcheck shell=bash
+# What programs tell of their work, and what a limiter makes of it.
+
+case_bash_dash_and_python_say_how_it_went() {
+	start
+	limiter orders
+	echo ok > "$m/orders/feedback"
+	printf 'throttled 2 retry-after=5s\n' > "$m/orders/feedback"
+	dash -c 'echo error 3 >> "$1"' dash "$m/orders/feedback"
+	busybox sh -c 'echo 204 > "$1"' sh "$m/orders/feedback"
+	python3 -c 'import sys; open(sys.argv[1], "w").write("ok 10\nthrottled\n429 retry-after=1\n")' "$m/orders/feedback"
+	counts orders ok 12
+	counts orders throttled 4
+	counts orders error 3
+	is 'last error' "$(cat "$m/last_error")" ''
+}
+
+# '%{http_code}' and '%header{retry-after}' of a response, without a newline, with one, and of no response at all.
+case_what_curl_prints_is_understood() {
+	start
+	limiter orders
+	local line
+	for line in 200 429 503 404 000 '301 retry-after=' '429 retry-after=' '503 retry-after=30' '000 retry-after='; do
+		printf '%s' "$line" > "$m/orders/feedback"
+		printf '%s\n' "$line" > "$m/orders/feedback"
+	done
+	counts orders ok 4
+	counts orders throttled 8
+	counts orders error 6
+}
+
+case_curl_itself_can_write_it() {
+	command -v curl > /dev/null || skip 'no curl'
+	start
+	limiter orders
+	# Nobody listens there.
+	curl -s -o /dev/null -w '%{http_code}\n' --max-time 5 http://127.0.0.1:1/ > "$m/orders/feedback" || :
+	counts orders error 1
+}
+
+case_several_lines_in_one_write_all_count_or_none() {
+	start
+	limiter orders
+	printf 'ok\n\n200\r\n  ok 3  \n' > "$d/fine"
+	"$CLIENT" write "$m/orders/feedback" - < "$d/fine"
+	counts orders ok 5
+	printf 'ok\nok\nfine\nok\n' > "$d/wrong"
+	refused EINVAL write "$m/orders/feedback" - < "$d/wrong"
+	like 'last error' "$(cat "$m/last_error")" "^'fine': not an outcome"
+	printf 'ok\nok 0\n' > "$d/wrong"
+	refused ERANGE write "$m/orders/feedback" - < "$d/wrong"
+	counts orders ok 5
+}
+
+case_the_largest_write_holds_1365_outcomes() {
+	start
+	limiter orders
+	python3 -c 'print("ok\n" * 1365, end="")' | "$CLIENT" write "$m/orders/feedback" -
+	counts orders ok 1365
+	is 'one more' "$(python3 -c 'print("ok\n" * 1366, end="")' | "$CLIENT" write "$m/orders/feedback" -)" E2BIG
+	counts orders ok 1365
+}
+
+case_what_is_no_outcome_is_refused() {
+	start
+	limiter orders
+	local text
+	for text in x OK 'ok five' 'ok 1 2' 20 2000 'ok retry-after=1s' '429 retry-after=soon' ' ' $'\n\n'; do
+		refused EINVAL write "$m/orders/feedback" "$text"
+	done
+	for text in 'ok 0' 'throttled 1000000001' '429 retry-after=3651d'; do
+		refused ERANGE write "$m/orders/feedback" "$text"
+	done
+	is 'with a zero byte' "$(printf 'ok\0' | "$CLIENT" write "$m/orders/feedback" -)" EINVAL
+	denied EACCES read "$m/orders/feedback"
+	counts orders ok 0
+	counts orders throttled 0
+}
+
+# keeps_learning FILE ERRNO TEXT…
+keeps_learning() {
+	local file=$1 wanted=$2 before text
+	shift 2
+	before=$(cat "$m/orders/$file")
+	for text; do
+		refused "$wanted" write "$m/orders/$file" "$text"
+		is "$file after '$text'" "$(cat "$m/orders/$file")" "$before"
+	done
+}
+
+case_an_adapt_or_backoff_that_cannot_be_is_refused() {
+	start
+	limiter orders
+	is adapt "$(cat "$m/orders/adapt")" none
+	is backoff "$(cat "$m/orders/backoff")" none
+	echo cubic > "$m/orders/adapt"
+	is adapt "$(cat "$m/orders/adapt")" 'cubic min=1/s decrease=0.7 scale=0.4 period=1s scope=fleet'
+	echo 'exponential jitter=0' > "$m/orders/backoff"
+	is backoff "$(cat "$m/orders/backoff")" \
+		'exponential initial=500ms max=15min up=1.5 down=0.9 after=10 jitter=0 jitter-max=2min'
+	keeps_learning adapt EINVAL x AIMD 'none min=1/s' 'cubic increase=1%' 'aimd min=slow' 'aimd min=1/s min=1/s' ' '
+	keeps_learning adapt ERANGE 'aimd min=0' 'aimd decrease=1' 'aimd increase=101%' 'cubic scale=0' 'aimd period=2h'
+	keeps_learning backoff EINVAL x 'linear up=2' 'exponential step=1s' 'exponential up' 'exponential after=1.5' ' '
+	keeps_learning backoff ERANGE 'exponential up=1' 'linear initial=0s' 'linear initial=16min' 'exponential after=0'
+}
+
+case_what_is_read_of_adapt_and_backoff_can_be_written_back() {
+	start
+	limiter orders
+	limiter again
+	local file text
+	for text in 'adapt aimd increase=5/s scope=host' 'adapt cubic scale=0.123456789' 'backoff linear step=7ms' \
+		'backoff exponential max=1d' 'adapt none' 'backoff none'; do
+		file=${text%% *}
+		echo "${text#* }" > "$m/orders/$file"
+		cat "$m/orders/$file" > "$m/again/$file"
+		is "$file" "$(cat "$m/again/$file")" "$(cat "$m/orders/$file")"
+		grep -qxF "$file=$(cat "$m/orders/$file")" "$m/orders/config" || fail "config has no $file"
+	done
+}
+
+case_a_pause_holds_readers_and_is_over() {
+	start
+	limiter orders
+	echo 'linear initial=300ms' > "$m/orders/backoff"
+	echo throttled > "$m/orders/feedback"
+	denied EAGAIN peek "$m/orders/token"
+	local began
+	began=$(milliseconds)
+	is 'the token after it' "$(cat "$m/orders/token")" 1
+	echo "# $(($(milliseconds) - began)) ms later"
+	counts orders backoff_pauses 1
+	counts orders backoff_up 1
+	counts orders backoff_paused_seconds 0.300000000
+	counts orders backoff_seconds 0.3
+}
+
+case_a_pause_ends_when_backoff_is_switched_off() {
+	start
+	limiter orders
+	echo 'linear initial=15min' > "$m/orders/backoff"
+	echo 429 > "$m/orders/feedback"
+	denied EAGAIN read "$m/orders/try"
+	denied EAGAIN read "$m/orders/take/1,within=1min"
+	reader orders/token
+	waiting orders 1
+	like 'seconds to go' "$(cat "$m/orders/waiters")" ' [89][0-9][0-9]\.[0-9]+$'
+	echo none > "$m/orders/backoff"
+	gone $reader 20
+	is 'what it got' "$(cat "$d/got")" 1
+}
+
+case_a_signal_ends_a_read_in_a_pause_and_spends_nothing() {
+	start
+	limiter orders
+	echo 'linear initial=15min' > "$m/orders/backoff"
+	echo 429 > "$m/orders/feedback"
+	reader orders/token
+	waiting orders 1
+	kill -INT $reader
+	gone $reader 20 && fail 'it ended well'
+	waiting orders 0
+	counts orders cancelled 1
+	counts orders granted 0
+}
+
+case_poll_tells_when_a_pause_is_over() {
+	start
+	limiter orders
+	echo 'linear initial=200ms' > "$m/orders/backoff"
+	echo 429 > "$m/orders/feedback"
+	python3 - "$m/orders/token" <<- 'EOF'
+		import os, select, sys
+		fd = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
+		poll = select.poll()
+		poll.register(fd, select.POLLIN)
+		assert poll.poll(30000), "never ready"
+		assert os.pread(fd, 16, 0) == b"1\n"
+	EOF
+}
+
+case_throttling_halves_the_rate_and_only_work_brings_it_back() {
+	start
+	limiter orders 1000/s
+	in_use
+	echo aimd > "$m/orders/adapt"
+	echo 'throttled 50' > "$m/orders/feedback"
+	local rate
+	rate=$(counter orders effective_rate)
+	awk -v rate="$rate" 'BEGIN { exit !(rate > 0 && rate <= 500) }' || fail "$rate tokens a second"
+	[ -n "${SOURCE-}" ] || is 'the rate that is set' "$(counter orders rate)" 1000
+	sleep 1.2
+	counts orders effective_rate "$rate"
+	echo none > "$m/orders/adapt"
+	[ -n "${SOURCE-}" ] || counts orders effective_rate 1000
+}
+
+case_feedback_of_a_child_counts_for_all_above() {
+	start
+	limiter orders
+	limiter orders/eu
+	limiter orders/us
+	echo 'linear initial=15min' > "$m/orders/backoff"
+	echo throttled > "$m/orders/eu/feedback"
+	counts orders throttled 1
+	counts orders/us throttled 0
+	denied EAGAIN read "$m/orders/us/try"
+	echo none > "$m/orders/backoff"
+	is 'a token of the other child' "$(cat "$m/orders/us/try")" 1
+}
+
+case_metrics_have_what_was_told() {
+	start
+	limiter orders
+	echo 'linear initial=2s after=1' > "$m/orders/backoff"
+	printf 'ok 3\nthrottled\nerror 7\n' > "$d/told"
+	"$CLIENT" write "$m/orders/feedback" - < "$d/told"
+	local wanted
+	for wanted in 'ok_total 3' 'throttled_total 1' 'error_total 7' 'backoff_up_total 1' 'backoff_down_total 0' \
+		'backoff_pauses_total 1' 'backoff_paused_seconds_total 2' 'backoff_seconds 2'; do
+		grep -qE "^ratefs_${wanted% *}\{limiter=\"orders\"\} ${wanted#* }(\.0*)?\$" "$m/metrics" ||
+			fail "no $wanted: $(grep "^ratefs_${wanted% *}{" "$m/metrics")"
+	done
+}
+
+case_who_may_use_a_limiter_may_tell_and_not_tune() {
+	start -o allow_other
+	chmod 711 "$d"
+	limiter orders
+	chmod 755 "$m/orders"
+	chown 0:65534 "$m/orders"
+	is 'access of feedback and charge' "$(stat -c %A "$m/orders/feedback")" "$(stat -c %A "$m/orders/charge")"
+	is 'access of adapt and rate' "$(stat -c %A "$m/orders/adapt")" "$(stat -c %A "$m/orders/rate")"
+}
+
+case_feedback_to_a_limiter_that_is_gone_is_ENODEV() {
+	start
+	limiter orders
+	is errno "$("$CLIENT" held "$m/orders/feedback" "rmdir $m/orders")" ENODEV
+}
