@@ -99,11 +99,14 @@ static void touch(struct schedule *schedule, struct keys *keys, struct key *key)
 static int make(struct schedule *schedule, struct keys *keys, const char *name, size_t length,
 		struct key **made)
 {
-	struct key *key = malloc(sizeof(*key) + length + 1);
+	/* Not sizeof: names begin where it would be padded. */
+	struct key *key = malloc(offsetof(struct key, name) + length + 1);
 
 	if (!key)
 		return -ENOMEM;
-	*key = (struct key){.level = keys->unknown, .name_bytes = (uint8_t)length};
+	memset(key, 0, offsetof(struct key, name));
+	key->level = keys->unknown;
+	key->name_bytes = (uint8_t)length;
 	key->id = ++schedule->last_key;
 	memcpy(key->name, name, length + 1);
 	if (chains_insert(&keys->by_name, &key->by_name)) {
