@@ -296,7 +296,7 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 	struct keys *keys = limiter->keys;
 	const struct tuning *now;
 	struct bucket bucket;
-	bool limited;
+	bool limited, tuned;
 
 	if (limiter->partition)
 		return;
@@ -306,15 +306,18 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 	if (!keys)
 		return;
 	now = tunings_now(&keys->tunings);
-	if (rate_compare(&now->rate, &limiter->key_rate) || now->burst != limiter->key_burst) {
+	tuned = rate_compare(&now->rate, &limiter->key_rate) || now->burst != limiter->key_burst;
+	if (tuned) {
 		tunings_add(&keys->tunings, &limiter->key_rate, limiter->key_burst, full,
 			    needed(keys), schedule->now_ns);
 		limited = tunings_bucket(&keys->tunings, &keys->unknown, schedule->now_ns, &bucket);
 		tunings_rest(&keys->tunings, limited ? &bucket : NULL, schedule->now_ns,
 			     &keys->unknown);
 	}
-	for (struct key *k = keys->lists[KEYS_OPEN].oldest; k; k = k->newer)
-		follow(schedule, limiter, k->inflated, full);
+	for (struct key *k = keys->lists[KEYS_OPEN].oldest; k; k = k->newer) {
+		if (tuned || k->inflated->mode != limiter->mode)
+			follow(schedule, limiter, k->inflated, full);
+	}
 	keys_plan(schedule, keys, 0);
 }
 
