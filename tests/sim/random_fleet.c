@@ -146,18 +146,10 @@ static void make_read(struct maker *maker)
 		"partitions/held",
 		"eta/2",
 		"take/2,within=0s",
-		"keys/k1/token",
-		"keys/k1/take/3,within=5s",
-		"keys/k2/try",
 	};
-	static const char *const key_rates[] = {"max", "1/s", "10/s", "100/s"};
 
 	add(maker, "h%u: read %s/%s as n%u", any_host(maker) + 1, PICK(maker, PATHS),
 	    PICK(maker, files), ++maker->names);
-	if (!below(maker, 20))
-		add(maker, "h%u: write %s/config key_rate=%s\\nkey_burst=%" PRIu64,
-		    any_host(maker) + 1, PICK(maker, PATHS), PICK(maker, key_rates),
-		    1 + below(maker, 30));
 	if (!below(maker, 6))
 		add(maker, "cancel n%" PRIu64, 1 + below(maker, maker->names));
 }
