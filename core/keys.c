@@ -100,11 +100,14 @@ static void touch(struct schedule *schedule, struct keys *keys, struct key *key)
 static int make(struct schedule *schedule, struct keys *keys, const char *name, size_t length,
 		struct key **made)
 {
-	struct key *key = malloc(sizeof(*key) + length + 1);
+	/* Not sizeof: names begin where it would be padded. */
+	struct key *key = malloc(offsetof(struct key, name) + length + 1);
 
 	if (!key)
 		return -ENOMEM;
-	*key = (struct key){.level = keys->unknown, .name_bytes = (uint8_t)length};
+	memset(key, 0, offsetof(struct key, name));
+	key->level = keys->unknown;
+	key->name_bytes = (uint8_t)length;
 	key->id = ++schedule->last_key;
 	memcpy(key->name, name, length + 1);
 	if (chains_insert(&keys->by_name, &key->by_name)) {
@@ -294,7 +297,7 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 	struct keys *keys = limiter->keys;
 	const struct tuning *now;
 	struct bucket bucket;
-	bool limited;
+	bool limited, tuned;
 
 	if (limiter->partition)
 		return;
@@ -307,15 +310,18 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 	if (!keys)
 		return;
 	now = tunings_now(&keys->tunings);
-	if (rate_compare(&now->rate, &limiter->key_rate) || now->burst != limiter->key_burst) {
+	tuned = rate_compare(&now->rate, &limiter->key_rate) || now->burst != limiter->key_burst;
+	if (tuned) {
 		tunings_add(&keys->tunings, &limiter->key_rate, limiter->key_burst, full,
 			    needed(keys), schedule->now_ns);
 		limited = tunings_bucket(&keys->tunings, &keys->unknown, schedule->now_ns, &bucket);
 		tunings_rest(&keys->tunings, limited ? &bucket : NULL, schedule->now_ns,
 			     &keys->unknown);
 	}
-	for (struct key *k = keys->lists[KEYS_OPEN].oldest; k; k = k->newer)
-		follow(schedule, limiter, k->inflated, full);
+	for (struct key *k = keys->lists[KEYS_OPEN].oldest; k; k = k->newer) {
+		if (tuned || k->inflated->mode != limiter->mode)
+			follow(schedule, limiter, k->inflated, full);
+	}
 	keys_plan(schedule, keys, 0);
 }
 

@@ -27,6 +27,7 @@ class Settings:
         self.crowds = (2000,) if quick else (20000, 100000)
         self.kills = 100 if quick else 400
         self.limiters = 10000 if quick else 100000
+        self.keys = 50000 if quick else 1000000
         self.finds = 1000 if quick else 5000
         self.shell_loops = 200 if quick else 1000
         self.idle_s = 2 if quick else 10

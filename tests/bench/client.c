@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -302,6 +303,26 @@ static void command_find(char **argv)
 	sample_print(&sample, "");
 }
 
+/* keys DIR FIRST COUNT: a token of each of so many keys, by open, read and close. */
+static void command_keys(char **argv)
+{
+	long first = atol(argv[1]);
+	struct sample sample = sample_make(atol(argv[2]));
+	char path[PATH_MAX];
+
+	for (long i = 0; i < sample.max; i++) {
+		int64_t start_ns = now_ns();
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%08ld/token", argv[0], first + i);
+		fd = open_file(path);
+		read_number(fd, path);
+		close(fd);
+		sample_add(&sample, now_ns() - start_ns);
+	}
+	sample_print(&sample, "");
+}
+
 static const struct command {
 	const char *name, *arguments;
 	int count;
@@ -316,6 +337,7 @@ static const struct command {
 	{"mkdir", "DIR FIRST COUNT", 3, command_mkdir},
 	{"rmdir", "DIR FIRST COUNT", 3, command_rmdir},
 	{"find", "DIR COUNT SAMPLES", 3, command_find},
+	{"keys", "DIR FIRST COUNT", 3, command_keys},
 	{"crowd", "FILE READERS", 2, command_crowd},
 	{"slot", "FILE COUNT", 2, command_slot},
 };

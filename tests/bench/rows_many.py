@@ -1,4 +1,4 @@
-"""Rows about many: blocked readers, limiters."""
+"""Rows about many: blocked readers, limiters, keys."""
 import contextlib
 import os
 import random
@@ -156,3 +156,32 @@ def row_10(bench):
                     "<=", 1.2, f"held read {median_of(held, 'p50_us'):.4g} us",
                     f"an O_PATH open after its entry has expired: "
                     f"{median_of(found, 'p50_us'):.4g} us")
+
+
+def row_11(bench):
+    total, rounds = bench.settings.keys, bench.settings.rounds
+    name_bytes = 8
+    with bench.ratefs() as mount:
+        # A token a day: a key that one was taken from stays, and has more of them.
+        mount.limiter("x", keys_max=2 * total, key_burst=10 ** 9, key_rate="1/d")
+        mount.pin("one")
+        keys = mount.file("x/keys")
+        part = total // rounds
+        total = part * rounds
+        bench.client("keys", keys, total, 100, placement="one")
+        before = memory_bytes(mount.pids())
+        made = [bench.client("keys", keys, index * part, part, placement="one")
+                for index in range(rounds)]
+        each = (memory_bytes(mount.pids()) - before) / total - name_bytes
+        live = mount.stat("x", "keys")
+        bench.figure("11", f"{total} live keys, memory each beyond the name", "<= 128 B",
+                     f"{each:.0f} B", each <= 128 and live >= total, None, "",
+                     f"{live:.0f} are live; a token of a new one {median_of(made, 'p50_us'):.4g} us")
+        results = bench.rounds({
+            "key": lambda: bench.client("open", mount.file("x/keys/00000000/token"),
+                                        bench.settings.opens, placement="one"),
+            "limiter": lambda: bench.client("open", mount.file("x/token"), bench.settings.opens,
+                                            placement="one")}, "one")
+        bench.ratio("11", f"open, read, close of a key's token among {total}, p50, one",
+                    quotients(results["key"], results["limiter"], "p50_us"), "<=", 1.3,
+                    f"the limiter's {median_of(results['limiter'], 'p50_us'):.4g} us")

@@ -363,6 +363,25 @@ test_after_more_changes_than_are_remembered_a_key_has_no_more_than_it_should(voi
 	stage_close(&stage);
 }
 
+static void test_a_part_of_a_token_is_lost_with_the_rate_in_whose_units_it_was_counted(void **state)
+{
+	static const uint64_t half_ns = 13 * UINT64_C(86400) * SEC;
+	struct stage stage;
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "key_rate=1/26d\nkey_burst=1000");
+	assert_true(take(&stage, a, "idle", 1000, 0));
+	assert_false(take(&stage, a, "idle", 1, half_ns));
+	for (unsigned int i = 0; i < TUNINGS_MAX; i++)
+		stage_write(&stage, a, i % 2 ? "key_rate=1/s" : "key_rate=0", half_ns);
+	assert_false(take(&stage, a, "idle", 1, half_ns + SEC - 1));
+	assert_true(take(&stage, a, "idle", 1, half_ns + SEC));
+	stage_remove(&stage, a);
+	stage_close(&stage);
+}
+
 static void test_one_key_too_many_has_the_oldest_idle_one_forgotten(void **state)
 {
 	struct limiter *a, *held;
@@ -755,6 +774,8 @@ int main(void)
 		cmocka_unit_test(test_a_limit_that_is_new_begins_full),
 		cmocka_unit_test(
 			test_after_more_changes_than_are_remembered_a_key_has_no_more_than_it_should),
+		cmocka_unit_test(
+			test_a_part_of_a_token_is_lost_with_the_rate_in_whose_units_it_was_counted),
 		cmocka_unit_test(test_one_key_too_many_has_the_oldest_idle_one_forgotten),
 		cmocka_unit_test(
 			test_names_that_were_only_looked_at_push_out_no_key_in_debt_to_its_rate),

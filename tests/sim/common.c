@@ -19,7 +19,7 @@ static struct common *find(const struct sim *sim, uint64_t id)
 {
 	struct common *common = sim->commons;
 
-	while (common && common->id != id)
+	while (common && (common->is_key || common->id != id))
 		common = common->next;
 	return common;
 }
@@ -51,6 +51,21 @@ void common_join(struct place *place)
 	common_follow(place);
 }
 
+void common_join_key(struct place *place)
+{
+	struct common *whole = place->parent->common, *common;
+	struct sim *sim = place->host->sim;
+
+	if (place->common || !whole)
+		return;
+	for (common = sim->commons; common; common = common->next) {
+		if (common->is_key && common->id == whole->id && !strcmp(common->path, place->path))
+			break;
+	}
+	place->common = common ? common : add(sim, whole->id, place->path);
+	place->common->is_key = true;
+}
+
 /* Tokens a second; 0 if there is no limit to be measured by. */
 static double rate_of(const struct common *common)
 {
@@ -75,17 +90,38 @@ static void measure(struct common *common, const struct sim *sim)
 	common->since_ns = sim->now_ns;
 }
 
+/*
+ * What must be kept by a key: the rate of each, and a burst for each partition, and one token more
+ * where nothing is held any more.
+ */
+static struct settings settings_of_key(const struct sim *sim, const struct settings *whole)
+{
+	struct settings settings = SETTINGS_DEFAULT;
+
+	settings.mode = whole->mode;
+	settings.partitions = settings_partition_count(whole) + sim->host_count;
+	settings.burst = whole->key_burst + sim->host_count;
+	settings.limit_count = !rate_is_unlimited(&whole->key_rate);
+	settings.limits[0].rate = whole->key_rate;
+	return settings;
+}
+
 void common_follow(struct place *place)
 {
-	const struct holding *holding = place->limiter ? place->limiter->holding : NULL;
+	const struct limiter *limiter = place->is_key ? place->parent->limiter : place->limiter;
+	const struct holding *holding = limiter ? limiter->holding : NULL;
 	struct common *common = place->common;
 	struct sim *sim = place->host->sim;
+	struct settings settings;
 	bool exempt;
 
 	if (!common)
 		return;
 	/* One who has not heard yet that the mode is not open any more leaves it open. */
-	exempt = holding && (fleet_check_is_free(&holding->settings) ||
+	if (holding)
+		settings = place->is_key ? settings_of_key(sim, &holding->settings)
+					 : holding->settings;
+	exempt = holding && (fleet_check_is_free(&settings) ||
 			     (holding->degraded && holding->settings.degraded != DEGRADED_BLOCK));
 	if (exempt != place->exempt)
 		fleet_check_exempt(&common->rate, exempt, fast_now(sim));
@@ -93,7 +129,7 @@ void common_follow(struct place *place)
 	if (!holding)
 		return;
 	measure(common, sim);
-	fleet_check_follow(&common->rate, &holding->settings, holding->generation + 1,
+	fleet_check_follow(&common->rate, &settings, holding->generation + 1,
 			   fleet_constants(place->host->fleet)->quarantine_ns, fast_now(sim));
 }
 
@@ -131,7 +167,8 @@ static void print_places(const struct sim *sim, const struct common *common)
 {
 	for (unsigned int i = 0; i < sim->host_count; i++) {
 		for (const struct place *p = sim->hosts[i].places; p; p = p->next) {
-			if (p->common != common || !p->limiter || !p->limiter->bucket_count)
+			if (p->common != common || p->is_key || !p->limiter ||
+			    !p->limiter->bucket_count)
 				continue;
 			fprintf(stderr,
 				"  %s holds %u: rate %.9g level %lld burst %llu largest take %llu%s\n",

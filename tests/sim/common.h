@@ -15,8 +15,9 @@ struct sim;
 
 struct common {
 	struct common *next;
-	uint64_t id; /* LID */
-	char *path;  /* owned */
+	uint64_t id; /* LID; a key's is its limiter's */
+	bool is_key;
+	char *path; /* owned */
 	struct fleet_check rate;
 	struct windows windows;
 	struct service *service;	     /* owned, or NULL */
@@ -33,6 +34,9 @@ struct common {
 
 /* The limiter of @place, if it is known what it is by now. */
 void common_join(struct place *place);
+
+/* As which all hosts know the key @place. */
+void common_join_key(struct place *place);
 
 /* @place has settings that may be new. */
 void common_follow(struct place *place);

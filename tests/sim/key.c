@@ -1,4 +1,5 @@
 /* key - keys of limiters as places, see sim.h. */
+#include "common.h"
 #include "memory.h"
 #include "sim.h"
 
@@ -64,6 +65,10 @@ int key_enter(struct place *place)
 		return -ENOMEM;
 	place->limiter = inflated;
 	place->readers++;
+	if (host->fleet) {
+		common_join_key(place);
+		common_follow(place);
+	}
 	return 0;
 }
 

@@ -79,6 +79,10 @@ static const char *const CONFIGS[] = {
 	"rate=3/s 90/min\\ninterval=0s\\nmode=enforce",
 };
 static const char *const SERVICES[] = {"10/s", "100/s", "1000/s", "1/s", "7/3s"};
+static const char *const KEY_SETTINGS[] = {
+	"key_rate 1/s", "key_rate 3/s", "key_rate 100/s", "key_rate 0", "key_rate 1/7s",
+	"key_rate max", "key_burst 1",	"key_burst 5",	  "keys_max 2", "keys_max 3",
+};
 static const char *const WRONG[] = {
 	"rate fast",
 	"rate 5/fortnight",
@@ -133,7 +137,7 @@ static void make_write(struct maker *maker)
 {
 	const char *path = PICK(maker, PATHS);
 
-	switch (below(maker, 17)) {
+	switch (below(maker, 19)) {
 	case 12:
 	case 13:
 		add(maker, "write %s/adapt %s", path, PICK(maker, ADAPTS));
@@ -144,6 +148,10 @@ static void make_write(struct maker *maker)
 	case 15:
 	case 16:
 		add(maker, "write %s/concurrency %s", path, PICK(maker, CONCURRENCIES));
+		break;
+	case 17:
+	case 18:
+		add(maker, "write %s/%s", path, PICK(maker, KEY_SETTINGS));
 		break;
 	case 0:
 	case 1:
@@ -170,6 +178,32 @@ static void make_write(struct maker *maker)
 		break;
 	default:
 		add(maker, "write %s/config %s", path, PICK(maker, CONFIGS));
+		break;
+	}
+}
+
+static void make_read_of_key(struct maker *maker)
+{
+	const char *path = PICK(maker, PATHS);
+	unsigned int key = (unsigned int)below(maker, 5), name = ++maker->names;
+	uint64_t tokens = below(maker, 4) ? below(maker, 4) : below(maker, 100);
+
+	switch (below(maker, 6)) {
+	case 0:
+		add(maker, "read %s/keys/k%u/try as n%u", path, key, name);
+		break;
+	case 1:
+		add(maker, "read %s/keys/k%u/take/%" PRIu64 " as n%u", path, key, tokens, name);
+		break;
+	case 2:
+		add(maker, "read %s/keys/k%u/take/%" PRIu64 ",within=%" PRIu64 "ms as n%u", path,
+		    key, tokens, below(maker, 20000), name);
+		break;
+	case 3:
+		add(maker, "read %s/keys/k%u/stat as n%u", path, key, name);
+		break;
+	default:
+		add(maker, "read %s/keys/k%u/token as n%u", path, key, name);
 		break;
 	}
 }
@@ -221,9 +255,9 @@ static void make_load(struct maker *maker)
 	uint64_t gap_ns = 1 + below(maker, UINT64_C(1) << (1 + below(maker, 33)));
 
 	if (below(maker, 3)) {
-		add(maker, "load %s 1/%" PRIu64 "ns take %" PRIu64 " until %" PRIu64 "ns",
-		    PICK(maker, PATHS), gap_ns, below(maker, 3) ? 1 : below(maker, 20),
-		    maker->now_ns + arrivals * gap_ns);
+		add(maker, "load %s %s1/%" PRIu64 "ns take %" PRIu64 " until %" PRIu64 "ns",
+		    PICK(maker, PATHS), below(maker, 4) ? "" : "keys 3 ", gap_ns,
+		    below(maker, 3) ? 1 : below(maker, 20), maker->now_ns + arrivals * gap_ns);
 		return;
 	}
 	gap_ns = 1000000 + gap_ns % 1000000000;
@@ -278,6 +312,10 @@ static void make_one(struct maker *maker)
 	case 12:
 	case 13:
 		make_load(maker);
+		break;
+	case 14:
+	case 15:
+		make_read_of_key(maker);
 		break;
 	default:
 		make_read(maker);

@@ -119,8 +119,10 @@ void summary_print(const struct sim *sim)
 {
 	if (!sim->fleet)
 		print_host(sim);
-	for (const struct common *c = sim->commons; c; c = c->next)
-		print_common(sim, c);
+	for (const struct common *c = sim->commons; c; c = c->next) {
+		if (!c->is_key)
+			print_common(sim, c);
+	}
 	for (const struct common *c = sim->commons; c; c = c->next)
 		service_print(c->service, c->path);
 	retry_print(sim);
