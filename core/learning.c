@@ -148,6 +148,12 @@ static bool is_starved(const struct limiter *limiter)
 	return true;
 }
 
+void learning_refill(const struct schedule *schedule, struct limiter *limiter)
+{
+	if (limiter->learning->limited)
+		bucket_refill(&limiter->learning->bucket, schedule->now_ns);
+}
+
 void learning_run(const struct schedule *schedule, struct limiter *limiter)
 {
 	struct learning *learning = limiter->learning;
@@ -158,8 +164,7 @@ void learning_run(const struct schedule *schedule, struct limiter *limiter)
 	struct adapt_work work;
 	double share, full;
 
-	if (learning->limited)
-		bucket_refill(&learning->bucket, now_ns);
+	learning_refill(schedule, limiter);
 	if (learning->adapt.kind == ADAPT_NONE)
 		return;
 	grows = now_ns >= adapt_next_ns(state, &learning->adapt, learning->shared);

@@ -47,7 +47,10 @@ bool learning_is_needed(const struct settings *settings);
 void learning_configure(const struct schedule *schedule, struct limiter *limiter,
 			const struct settings *settings);
 
-/* Refills, and grows if it is time. Cheap if there is nothing to do. */
+/* Lets flow in what is due. */
+void learning_refill(const struct schedule *schedule, struct limiter *limiter);
+
+/* Measures, and grows if it is time. Cheap if there is nothing to do. */
 void learning_run(const struct schedule *schedule, struct limiter *limiter);
 
 /* How work in @limiter went. */

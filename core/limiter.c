@@ -59,6 +59,14 @@ static void refill(const struct schedule *schedule, struct limiter *limiter)
 	for (unsigned int i = 0; i < limiter->bucket_count; i++)
 		bucket_refill(&limiter->buckets[i], schedule->now_ns);
 	if (limiter->learning)
+		learning_refill(schedule, limiter);
+}
+
+/* Likewise, and what is learnt may grow: where deadlines are set anew after that, or there is none. */
+static void refill_and_grow(const struct schedule *schedule, struct limiter *limiter)
+{
+	refill(schedule, limiter);
+	if (limiter->learning)
 		learning_run(schedule, limiter);
 }
 
@@ -277,7 +285,7 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 		struct waiter *current = earliest(limiter);
 		bool emptied = limiter->current && !current, ready;
 
-		refill(schedule, limiter);
+		refill_and_grow(schedule, limiter);
 		give_turn(limiter, current);
 		ready = current && !schedule->stopped &&
 			has(limiter, current->tokens, schedule->now_ns);
@@ -302,7 +310,7 @@ bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t to
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		if (l->current)
 			return false;
-		refill(schedule, l);
+		refill_and_grow(schedule, l);
 		if (!has(l, tokens, schedule->now_ns))
 			return false;
 	}
