@@ -158,6 +158,9 @@ static int name_before(const struct holding *holding, struct record *record)
 	record->before = holding->restricted ? *old : *now;
 	record->before_count = holding->restricted ? holding->before_count : count;
 	if (changes && holding->restricted) {
+		/* Slots that only one of them counts cannot be told from the other. */
+		if ((now->slots.kind == SLOTS_COUNT) != (old->slots.kind == SLOTS_COUNT))
+			return -EBUSY;
 		if (is_below(now, old))
 			record->before = *now;
 		else if (!is_below(old, now))
