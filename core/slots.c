@@ -237,6 +237,9 @@ void slots_throttled(struct schedule *schedule, struct limiter *limiter)
 {
 	struct slots *slots = limiter->slots;
 
-	if (slots && slots->setting.kind == SLOTS_AUTO)
-		concurrency_throttled(&slots->concurrency, schedule->now_ns);
+	if (!slots || slots->setting.kind != SLOTS_AUTO)
+		return;
+	concurrency_throttled(&slots->concurrency, schedule->now_ns);
+	/* It may have ended a round in which there were fewer still. */
+	slots_settle(schedule, limiter);
 }
