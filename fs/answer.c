@@ -55,28 +55,28 @@ static void collect_watchers(struct daemon *daemon)
 }
 
 /* A line of `events` for a change that was made. */
-static void tell(struct daemon *daemon, const struct change *change)
+static void tell(struct daemon *daemon, const struct writer *writer)
 {
+	const struct change *change = &writer->change;
 	struct events *events = &daemon->events;
-	const struct limiter *limiter = change->limiter;
 	const char *path = change->path;
 	const char *slash = strrchr(path, '/');
 	char text[SETTING_TEXT];
 
 	switch (change->kind) {
 	case CHANGE_MAKE:
-		events_add(events, change->made, "%s%s%s created", path, *path ? "/" : "",
+		events_add(events, viewer_subject(change->made), "%s%s%s created", path, *path ? "/" : "",
 			   change->name);
 		break;
 	case CHANGE_REMOVE:
-		events_add(events, limiter, "%s removed", path);
+		events_add(events, writer->subject, "%s removed", path);
 		break;
 	case CHANGE_RENAME:
-		events_add(events, limiter, "%s renamed %.*s%s", path,
+		events_add(events, writer->subject, "%s renamed %.*s%s", path,
 			   slash ? (int)(slash - path + 1) : 0, path, change->name);
 		break;
 	case CHANGE_OWNER:
-		events_add(events, limiter, "%s uid %u gid %u access %o", *path ? path : "/",
+		events_add(events, writer->subject, "%s uid %u gid %u access %o", *path ? path : "/",
 			   change->owner.uid, change->owner.gid, change->owner.access);
 		break;
 	case CHANGE_SETTINGS:
@@ -84,7 +84,7 @@ static void tell(struct daemon *daemon, const struct change *change)
 			if (!(change->altered >> id & 1))
 				continue;
 			setting_print((enum setting_id)id, &change->settings, text);
-			events_add(events, limiter, "%s %s %s", path,
+			events_add(events, writer->subject, "%s %s %s", path,
 				   setting_name((enum setting_id)id), text);
 		}
 		break;
@@ -116,7 +116,7 @@ static void collect_changes(struct daemon *daemon, struct outbox *outbox)
 		if (change->outcome)
 			refusals_add(&daemon->refusals, writer->pending.uid, change->error);
 		else
-			tell(daemon, change);
+			tell(daemon, writer);
 		if (writer->awaited) {
 			writer->done = true;
 			continue;

@@ -34,7 +34,7 @@ static void make_room(struct events *events, size_t length)
 		events->first_line++;
 }
 
-void events_add(struct events *events, const struct limiter *limiter, const char *format, ...)
+void events_add(struct events *events, struct subject subject, const char *format, ...)
 {
 	char line[LINE_BYTES];
 	struct timespec now;
@@ -51,7 +51,7 @@ void events_add(struct events *events, const struct limiter *limiter, const char
 	line[used++] = '\n';
 	make_room(events, used);
 	events->lines[events->line_end++ % EVENTS_LINES] =
-		(struct event_line){events->end, viewer_subject(limiter)};
+		(struct event_line){events->end, subject};
 	for (size_t i = 0; i < used; i++)
 		events->bytes[events->end++ % EVENTS_BYTES] = line[i];
 }

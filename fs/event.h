@@ -29,8 +29,8 @@ struct events {
 	char bytes[EVENTS_BYTES];
 };
 
-/* Appends `SECONDS.mmm TEXT`, about @limiter (NULL: none), as a line; the time is the wall clock's. */
-void events_add(struct events *events, const struct limiter *limiter, const char *format, ...)
+/* Appends `SECONDS.mmm TEXT`, about @subject, as a line; the time is the wall clock's. */
+void events_add(struct events *events, struct subject subject, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Whether there is something for @viewer at *position, which moves on to it, or to the end. */

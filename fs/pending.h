@@ -9,6 +9,7 @@
 #define RATEFS_FS_PENDING_H
 
 #include "core/engine.h"
+#include "fs/viewer.h"
 
 #include <fuse_lowlevel.h>
 
@@ -72,6 +73,7 @@ struct looker {
 struct writer {
 	struct pending pending;
 	struct change change;
+	struct subject subject; /* what it is about, as it was */
 	size_t size;	   /* of a write: what to acknowledge */
 	uint64_t until_ns; /* when it is answered with ETIMEDOUT */
 	bool awaited;	   /* no request: who made it looks at @done, and frees it */
