@@ -57,7 +57,7 @@ case_so_many_readers_of_a_user_wait_and_the_next_are_told_to_come_again() {
 	bound user_readers_max=3
 	empty orders
 	echo 1 > "$m/orders/concurrency"
-	as nobody "$CLIENT" crowd 3 "$m/orders/token" > "$d/got" &
+	as nobody "$CLIENT" crowd 3 "$m/orders/token" > "$d/crowd" &
 	local crowd=$!
 	waiting orders 3
 	exec 9< "$m/orders/slot"
@@ -76,7 +76,7 @@ case_so_many_readers_of_a_user_wait_and_the_next_are_told_to_come_again() {
 	waiting orders 5
 	echo 1000/s > "$m/orders/rate"
 	gone $crowd 20
-	like crowd "$(cat "$d/got")" '^granted 3 '
+	like crowd "$(cat "$d/crowd")" '^granted 3 '
 	waiting orders 0
 	is 'now' "$(as nobody "$CLIENT" read "$m/orders/token")" 1
 }

@@ -133,7 +133,7 @@ mounted_by_nobody() {
 	mount --bind "$d/fuse" /dev/fuse
 	cp "$RATEFS" "$d/ratefs"
 	chown nobody "$m"
-	as_nobody env --default-signal "$d/ratefs" -f "$@" local "$m" >> "$d/log" 2>&1 &
+	setpriv --reuid=nobody --regid=nogroup --clear-groups env --default-signal "$d/ratefs" -f "$@" local "$m" >> "$d/log" 2>&1 &
 	daemon=$!
 	# Not even root can look at the mount point itself.
 	eventually 10 eval 'grep -q " $m " /proc/self/mountinfo || ! alive $daemon' || fail 'not mounted'
