@@ -119,7 +119,7 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 	}
 	if (limiter->uid != owner->uid || limiter->gid != owner->gid ||
 	    limiter->access != owner->access) {
-		engine_owned(limiter, owner);
+		engine_owned(fleet->engine, limiter, owner);
 		snprintf(line, sizeof(line), "uid %u gid %u access %o", owner->uid, owner->gid,
 			 (unsigned int)owner->access);
 		tell(fleet, limiter, line);
@@ -173,7 +173,7 @@ static void apply_root(struct fleet *fleet, const struct found *found)
 	if (!found->there)
 		return;
 	fleet->root_generation = found->record.generation;
-	engine_owned(root, &found->record.owner);
+	engine_owned(fleet->engine, root, &found->record.owner);
 }
 
 /* Constants are what safety rests on: while it runs a host only becomes more careful. */

@@ -65,6 +65,9 @@ static int prepare_make(struct engine *engine, struct change *change)
 	if (engine->tree.count >= ENGINE_LIMITERS_MAX)
 		return refuse(change, -ENOSPC, "there are %d limiters, the most there can be",
 			      ENGINE_LIMITERS_MAX);
+	err = users_check(&engine->users, change->owner.uid, BOUND_LIMITERS, change->error);
+	if (err)
+		return err;
 	if (tree_depth(parent) >= DEPTH_MAX)
 		return refuse(change, -ENOSPC, "limiters are nested %d deep, the most they can be",
 			      DEPTH_MAX);
@@ -153,8 +156,12 @@ static int prepare(struct engine *engine, struct change *change)
 	return 0;
 }
 
-static void set_owner(struct limiter *limiter, const struct owner *owner)
+static void set_owner(struct engine *engine, struct limiter *limiter, const struct owner *owner)
 {
+	if (!limiter_is_root(limiter) && limiter->uid != owner->uid) {
+		users_drop(&engine->users, limiter->uid, BOUND_LIMITERS);
+		users_add(&engine->users, owner->uid, BOUND_LIMITERS);
+	}
 	limiter->uid = owner->uid;
 	limiter->gid = owner->gid;
 	limiter->access = owner->access;
@@ -191,7 +198,8 @@ static void adopt(struct engine *engine, struct limiter *parent, struct limiter 
 		  const struct owner *owner, bool full)
 {
 	tree_insert(&engine->tree, parent, limiter);
-	set_owner(limiter, owner);
+	users_add(&engine->users, limiter->uid, BOUND_LIMITERS);
+	set_owner(engine, limiter, owner);
 	limiter->made_s = seconds_since_start(engine);
 	for (int id = 0; id < SETTING_COUNT; id++)
 		limiter->changed_s[id] = limiter->made_s;
@@ -218,7 +226,7 @@ static void apply(struct engine *engine, struct change *change)
 		apply_settings(engine, change);
 		break;
 	case CHANGE_OWNER:
-		set_owner(change->limiter, &change->owner);
+		set_owner(engine, change->limiter, &change->owner);
 		break;
 	}
 }
@@ -358,9 +366,9 @@ int engine_tuned(struct engine *engine, struct limiter *limiter, const struct se
 	return 0;
 }
 
-void engine_owned(struct limiter *limiter, const struct owner *owner)
+void engine_owned(struct engine *engine, struct limiter *limiter, const struct owner *owner)
 {
-	set_owner(limiter, owner);
+	set_owner(engine, limiter, owner);
 }
 
 int engine_renamed(struct engine *engine, struct limiter *limiter, const char *name)
@@ -381,6 +389,7 @@ void engine_removed(struct engine *engine, struct limiter *limiter)
 	partition_remove(&engine->schedule, limiter, 0);
 	keys_remove(&engine->schedule, limiter);
 	limiter_evict(&engine->schedule, limiter);
+	users_drop(&engine->users, limiter->uid, BOUND_LIMITERS);
 	tree_remove(&engine->tree, limiter);
 }
 

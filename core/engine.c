@@ -5,12 +5,15 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 int engine_init(struct engine *engine, struct source *source, const struct owner *root,
 		uint64_t now_ns)
 {
 	*engine = (struct engine){.source = source, .began_ns = now_ns};
 	engine->schedule.now_ns = now_ns;
+	engine->schedule.users = &engine->users;
+	memcpy(engine->users.bounds, BOUNDS_DEFAULT, sizeof(BOUNDS_DEFAULT));
 	if (tree_init(&engine->tree))
 		return -ENOMEM;
 	limiter_configure(&engine->schedule, engine->tree.root, &SETTINGS_DEFAULT, NULL, true);
@@ -34,6 +37,7 @@ void engine_free(struct engine *engine)
 	remove_all_below(&engine->schedule, engine->tree.root);
 	keys_free(&engine->schedule);
 	tree_free(&engine->tree);
+	users_free(&engine->users);
 }
 
 static struct waiter *waiter_of_expiry(struct heap_node *node)
@@ -318,13 +322,13 @@ void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now
 	(void)limiter_when(&engine->schedule, limiter, 0);
 }
 
-int engine_key(struct engine *engine, struct limiter *limiter, const char *name, uint64_t now_ns,
-	       struct key **key)
+int engine_key(struct engine *engine, struct limiter *limiter, const char *name, uint32_t uid,
+	       uint64_t now_ns, struct key **key)
 {
 	engine_run(engine, now_ns);
 	if (limiter->removed)
 		return -ENODEV;
-	return keys_get(&engine->schedule, limiter, name, key);
+	return keys_get(&engine->schedule, limiter, name, uid, key);
 }
 
 struct waiter *engine_done(struct engine *engine)

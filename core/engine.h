@@ -20,6 +20,7 @@
 #include "slots.h"
 #include "source.h"
 #include "tree.h"
+#include "users.h"
 
 #define ENGINE_CATCH_UP_NS UINT64_C(10000000)
 
@@ -85,6 +86,7 @@ struct level {
 struct engine {
 	struct schedule schedule;
 	struct tree tree;
+	struct users users;
 	struct source *source; /* borrowed */
 	struct change *line;   /* changes under way: the first is the source's */
 	struct change *line_last;
@@ -197,7 +199,7 @@ void engine_again(struct engine *engine, struct change *change);
  */
 int engine_tuned(struct engine *engine, struct limiter *limiter, const struct settings *settings,
 		 uint32_t *altered);
-void engine_owned(struct limiter *limiter, const struct owner *owner);
+void engine_owned(struct engine *engine, struct limiter *limiter, const struct owner *owner);
 int engine_renamed(struct engine *engine, struct limiter *limiter, const char *name);
 void engine_removed(struct engine *engine, struct limiter *limiter);
 
@@ -210,12 +212,12 @@ int engine_restore(struct engine *engine, struct limiter *parent, const char *na
 		   const struct level *levels, uint32_t level_count, struct limiter **restored);
 
 /*
- * The key called @name (1 to 255 bytes) of @limiter, see keys.h, made if there is none. 0, -ENOMEM,
- * -ENODEV, or -ENOSPC: there are keys_max, all in use. It is there until the next step, or as long as it
- * is open.
+ * The key called @name (1 to 255 bytes) of @limiter, see keys.h, made for @uid if there is none. 0,
+ * -ENOMEM, -ENODEV, or -ENOSPC: there are keys_max, all in use, or users_check() says why. It is there
+ * until the next step, or as long as it is open.
  */
-int engine_key(struct engine *engine, struct limiter *limiter, const char *name, uint64_t now_ns,
-	       struct key **key);
+int engine_key(struct engine *engine, struct limiter *limiter, const char *name, uint32_t uid,
+	       uint64_t now_ns, struct key **key);
 
 /* What has come of the steps so far, one by one; NULL when there is no more. */
 struct waiter *engine_done(struct engine *engine);

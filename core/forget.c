@@ -44,6 +44,7 @@ void keys_forget(struct schedule *schedule, struct keys *keys, struct key *key)
 	keys_unlist(keys, key);
 	chains_remove(&keys->by_name, &key->by_name);
 	chains_remove(&schedule->keys_by_id, &key->by_id);
+	users_drop(schedule->users, key->uid, BOUND_KEYS);
 	free(key);
 }
 

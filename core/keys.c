@@ -97,9 +97,23 @@ static void touch(struct schedule *schedule, struct keys *keys, struct key *key)
 	keys_list(keys, key, (enum key_list_id)key->list);
 }
 
-static int make(struct schedule *schedule, struct keys *keys, const char *name, size_t length,
+/* Whether there is room for one more of @uid, or one of its own could be forgotten for it. */
+static bool has_room(struct schedule *schedule, struct keys *keys, uint32_t uid)
+{
+	const struct key *oldest;
+
+	if (!users_check(schedule->users, uid, BOUND_KEYS, NULL))
+		return true;
+	oldest = keys->lists[KEYS_FRESH].oldest;
+	if (!oldest)
+		oldest = keys->lists[KEYS_USED].oldest;
+	return oldest && oldest->uid == uid && keys_evict(schedule, keys);
+}
+
+static int make(struct schedule *schedule, struct keys *keys, const char *name, uint32_t uid,
 		struct key **made)
 {
+	size_t length = strlen(name);
 	/* Not sizeof: names begin where it would be padded. */
 	struct key *key = malloc(offsetof(struct key, name) + length + 1);
 
@@ -107,6 +121,7 @@ static int make(struct schedule *schedule, struct keys *keys, const char *name, 
 		return -ENOMEM;
 	memset(key, 0, offsetof(struct key, name));
 	key->level = keys->unknown;
+	key->uid = uid;
 	key->name_bytes = (uint8_t)length;
 	key->id = ++schedule->last_key;
 	memcpy(key->name, name, length + 1);
@@ -119,13 +134,15 @@ static int make(struct schedule *schedule, struct keys *keys, const char *name, 
 		free(key);
 		return -ENOMEM;
 	}
+	users_add(schedule->users, uid, BOUND_KEYS);
 	keys_list(keys, key, KEYS_FRESH);
 	touch(schedule, keys, key);
 	*made = key;
 	return 0;
 }
 
-int keys_get(struct schedule *schedule, struct limiter *limiter, const char *name, struct key **key)
+int keys_get(struct schedule *schedule, struct limiter *limiter, const char *name, uint32_t uid,
+	     struct key **key)
 {
 	struct keys *keys = limiter->keys;
 	size_t length = strlen(name);
@@ -148,7 +165,9 @@ int keys_get(struct schedule *schedule, struct limiter *limiter, const char *nam
 		(void)keys_evict(schedule, keys);
 	if (keys->by_name.count >= limiter->keys_max && !keys_evict(schedule, keys))
 		return -ENOSPC;
-	err = make(schedule, keys, name, length, key);
+	if (!has_room(schedule, keys, uid))
+		return -ENOSPC;
+	err = make(schedule, keys, name, uid, key);
 	if (!heap_holds(&keys->due))
 		keys_plan(schedule, keys, 0);
 	return err;

@@ -48,6 +48,7 @@ struct key {
 		struct limiter *inflated; /* open; owned */
 	};
 	uint32_t served, refused; /* idle */
+	uint32_t uid;		  /* for whom it was made */
 	uint8_t list;		  /* enum key_list_id */
 	uint8_t name_bytes;
 	char name[]; /* NUL-terminated */
@@ -72,10 +73,11 @@ struct keys {
 void keys_seed(struct schedule *schedule, const uint64_t seed[2]);
 
 /*
- * The key called @name (1 to 255 bytes) of @limiter, made if there is none. 0, -ENOMEM, or -ENOSPC: there
- * are keys_max, all in use. It may be forgotten in the next step unless it is open.
+ * The key called @name (1 to 255 bytes) of @limiter, made for @uid if there is none. 0, -ENOMEM, or -ENOSPC:
+ * there are keys_max, all in use; or users_check() says no, and the oldest idle one here is not of @uid. It
+ * may be forgotten in the next step unless it is open.
  */
-int keys_get(struct schedule *schedule, struct limiter *limiter, const char *name,
+int keys_get(struct schedule *schedule, struct limiter *limiter, const char *name, uint32_t uid,
 	     struct key **key);
 
 /* NULL: forgotten. */

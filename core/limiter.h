@@ -27,6 +27,7 @@
 #include "queue.h"
 #include "settings.h"
 #include "stat.h"
+#include "users.h"
 
 /* One who wants to know when a token could be had (poll). The memory is the caller's. */
 struct watcher {
@@ -49,6 +50,7 @@ struct schedule {
 	struct chains keys_by_id;
 	uint64_t last_key;
 	uint64_t key_seed[2];
+	struct users *users; /* borrowed */
 };
 
 struct limiter {

@@ -55,8 +55,9 @@ static void collect_watchers(struct daemon *daemon)
 }
 
 /* A line of `events` for a change that was made. */
-static void tell(struct daemon *daemon, const struct change *change)
+static void tell(struct daemon *daemon, const struct writer *writer)
 {
+	const struct change *change = &writer->change;
 	struct events *events = &daemon->events;
 	const char *path = change->path;
 	const char *slash = strrchr(path, '/');
@@ -64,17 +65,18 @@ static void tell(struct daemon *daemon, const struct change *change)
 
 	switch (change->kind) {
 	case CHANGE_MAKE:
-		events_add(events, "%s%s%s created", path, *path ? "/" : "", change->name);
+		events_add(events, viewer_subject(change->made), "%s%s%s created", path, *path ? "/" : "",
+			   change->name);
 		break;
 	case CHANGE_REMOVE:
-		events_add(events, "%s removed", path);
+		events_add(events, writer->subject, "%s removed", path);
 		break;
 	case CHANGE_RENAME:
-		events_add(events, "%s renamed %.*s%s", path, slash ? (int)(slash - path + 1) : 0,
-			   path, change->name);
+		events_add(events, writer->subject, "%s renamed %.*s%s", path,
+			   slash ? (int)(slash - path + 1) : 0, path, change->name);
 		break;
 	case CHANGE_OWNER:
-		events_add(events, "%s uid %u gid %u access %o", *path ? path : "/",
+		events_add(events, writer->subject, "%s uid %u gid %u access %o", *path ? path : "/",
 			   change->owner.uid, change->owner.gid, change->owner.access);
 		break;
 	case CHANGE_SETTINGS:
@@ -82,8 +84,8 @@ static void tell(struct daemon *daemon, const struct change *change)
 			if (!(change->altered >> id & 1))
 				continue;
 			setting_print((enum setting_id)id, &change->settings, text);
-			events_add(events, "%s %s %s", path, setting_name((enum setting_id)id),
-				   text);
+			events_add(events, writer->subject, "%s %s %s", path,
+				   setting_name((enum setting_id)id), text);
 		}
 		break;
 	}
@@ -112,9 +114,9 @@ static void collect_changes(struct daemon *daemon, struct outbox *outbox)
 		struct writer *writer = writer_of(change);
 
 		if (change->outcome)
-			daemon_refused(daemon, "%s", change->error);
+			refusals_add(&daemon->refusals, writer->pending.uid, change->error);
 		else
-			tell(daemon, change);
+			tell(daemon, writer);
 		if (writer->awaited) {
 			writer->done = true;
 			continue;
@@ -131,26 +133,33 @@ static void collect_changes(struct daemon *daemon, struct outbox *outbox)
 	}
 }
 
-static bool has_news(const struct daemon *daemon, const struct handle *handle)
+static bool has_news(const struct daemon *daemon, struct handle *handle)
 {
-	return daemon->stopping || handle->position < daemon->events.end;
+	return daemon->stopping ||
+	       events_wait_for(&daemon->events, handle->viewer, &handle->position);
 }
 
+/* Looks at them only when something has happened: there may be many. */
 static void collect_followers(struct daemon *daemon, struct outbox *outbox)
 {
-	struct follower *follower = daemon->pending.followers;
+	struct handle *polling = daemon->polling_events, *next_polling;
+	struct follower *follower = daemon->pending.followers, *next;
 
-	while (daemon->polling_events && has_news(daemon, daemon->polling_events))
-		handle_notify(daemon, daemon->polling_events);
-	while (follower) {
-		struct follower *next = follower->next;
-
+	if (daemon->events.told == daemon->events.end && !daemon->stopping)
+		return;
+	daemon->events.told = daemon->events.end;
+	for (; polling; polling = next_polling) {
+		next_polling = polling->next_follower;
+		if (has_news(daemon, polling))
+			handle_notify(daemon, polling);
+	}
+	for (; follower; follower = next) {
+		next = follower->next;
 		if (has_news(daemon, follower->handle)) {
 			follower_leave(&daemon->pending, follower);
 			pending_remove(&daemon->pending, &follower->pending);
 			outbox_add(outbox, &follower->pending);
 		}
-		follower = next;
 	}
 }
 
@@ -216,7 +225,8 @@ static void answer_follower(struct daemon *daemon, struct follower *follower)
 
 	pthread_mutex_lock(&daemon->lock);
 	stopping = daemon->stopping;
-	length = events_read(&daemon->events, &follower->handle->position, text, follower->size);
+	length = events_read(&daemon->events, follower->handle->viewer, &follower->handle->position,
+			     text, follower->size);
 	pthread_mutex_unlock(&daemon->lock);
 	if (length)
 		fuse_reply_buf(follower->pending.request, text, length);

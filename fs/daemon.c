@@ -25,11 +25,23 @@ uint64_t clock_ns(void)
 
 void daemon_refused(struct daemon *daemon, const char *format, ...)
 {
+	char text[ERROR_TEXT];
 	va_list arguments;
 
 	va_start(arguments, format);
-	vsnprintf(daemon->last_error, sizeof(daemon->last_error), format, arguments);
+	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
+	refusals_add(&daemon->refusals, received.uid, text);
+}
+
+int daemon_has_room(struct daemon *daemon, enum bound_id id)
+{
+	char error[ERROR_TEXT];
+	int err = users_check(&daemon->engine.users, received.uid, id, error);
+
+	if (err)
+		daemon_refused(daemon, "%s", error);
+	return err;
 }
 
 static uint64_t due_ns(const struct daemon *daemon)
@@ -207,7 +219,8 @@ void daemon_run(struct daemon *daemon)
 	now_ns = clock_ns();
 	engine_run(&daemon->engine, now_ns);
 	while ((oldest = daemon->pending.writers) && oldest->until_ns <= now_ns) {
-		daemon_refused(daemon, "not acknowledged within 2 s: read it back");
+		refusals_add(&daemon->refusals, oldest->pending.uid,
+			     "not acknowledged within 2 s: read it back");
 		abandon_writer(daemon, oldest, ETIMEDOUT);
 	}
 	if (daemon->request_timeout_ns && daemon->sweep_ns <= now_ns)
@@ -273,7 +286,9 @@ int daemon_init(struct daemon *daemon, struct options *options, struct source *s
 		goto no_engine;
 	if (getrandom(seed, sizeof(seed), 0) == sizeof(seed))
 		keys_seed(&daemon->engine.schedule, seed);
-	err = pending_init(&daemon->pending);
+	memcpy(daemon->engine.users.bounds, options->bounds, sizeof(options->bounds));
+	daemon->engine.users.mounter = root->uid;
+	err = pending_init(&daemon->pending, &daemon->engine.users);
 	if (err)
 		goto no_pending;
 	err = node_init(daemon);
@@ -301,5 +316,6 @@ void daemon_free(struct daemon *daemon)
 	node_free(daemon);
 	pending_free(&daemon->pending);
 	engine_free(&daemon->engine);
+	refusals_free(&daemon->refusals);
 	pthread_mutex_destroy(&daemon->lock);
 }

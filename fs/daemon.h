@@ -13,6 +13,7 @@
 #include "fs/event.h"
 #include "fs/options.h"
 #include "fs/pending.h"
+#include "fs/refusal.h"
 
 #include <fuse_lowlevel.h>
 #include <pthread.h>
@@ -37,7 +38,7 @@ struct daemon {
 	struct handle *open;		    /* every open file */
 	struct handle *polling_events;	    /* open `events` files whose readers poll */
 	struct parameter_table *parameters; /* nodes with a number in their name, see node.c */
-	char last_error[ERROR_TEXT];
+	struct refusals refusals;
 	uint32_t pages; /* of metrics that threads are making */
 	pthread_cond_t page_made;
 	uint64_t armed_ns;     /* when the timer goes off; NEVER_NS: it does not; 0: it did */
@@ -75,8 +76,11 @@ void daemon_stop(struct daemon *daemon);
 /* A grant was delivered: counts it if that was too late. Without the lock. */
 void daemon_delivered(struct daemon *daemon);
 
-/* Remembers why something was refused, for last_error. Under the lock. */
+/* Remembers why the request of this thread was refused, for its user's last_error. Under the lock. */
 void daemon_refused(struct daemon *daemon, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* Whether the user of this thread's request may have one more: 0, or -ENOSPC, which is remembered. */
+int daemon_has_room(struct daemon *daemon, enum bound_id id);
 
 #endif

@@ -40,6 +40,8 @@ struct handle *handle_open(struct daemon *daemon, const struct node *node)
 	handle->partition = node->partition;
 	handle->tokens = node->tokens;
 	handle->within_ns = node->within_ns;
+	handle->uid = received.uid;
+	users_add(&daemon->engine.users, handle->uid, BOUND_FILES);
 	handle->position = daemon->events.end;
 	handle->next = daemon->open;
 	if (handle->next)
@@ -79,6 +81,8 @@ void handle_close(struct daemon *daemon, struct handle *handle)
 		limiter_drop(handle->limiter);
 	if (handle->poll)
 		fuse_pollhandle_destroy(handle->poll);
+	users_drop(&daemon->engine.users, handle->uid, BOUND_FILES);
+	free(handle->viewer);
 	free(handle->text);
 	free(handle);
 }
@@ -133,9 +137,22 @@ bool poll_tokens(struct daemon *daemon, struct handle *handle)
 	return false;
 }
 
+void open_view(struct daemon *daemon, struct handle *handle, fuse_req_t request, int flags)
+{
+	(void)flags;
+	if (!viewer_new(daemon, request, &handle->viewer)) {
+		answer_open(daemon, handle, request);
+		return;
+	}
+	daemon_lock(daemon);
+	handle_close(daemon, handle);
+	daemon_unlock(daemon);
+	fuse_reply_err(request, ENOMEM);
+}
+
 bool poll_events(struct daemon *daemon, struct handle *handle)
 {
-	if (daemon->stopping || handle->position < daemon->events.end)
+	if (daemon->stopping || events_wait_for(&daemon->events, handle->viewer, &handle->position))
 		return true;
 	if (!handle->following) {
 		handle->following = true;

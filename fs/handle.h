@@ -14,10 +14,12 @@ struct handle {
 	uint32_t partition;	 /* index + 1, or 0 */
 	uint64_t tokens;
 	uint64_t within_ns;
-	bool granted;	   /* token text is there to be read on */
-	bool half;	   /* stream: a token was read without its newline */
-	uint64_t position; /* events: what was read */
-	char *text;	   /* owned; what a read at offset 0 found */
+	bool granted;	       /* token text is there to be read on */
+	bool half;	       /* stream: a token was read without its newline */
+	uint32_t uid;	       /* who opened it */
+	struct viewer *viewer; /* owned; metrics, events: what it may know; NULL: everything */
+	uint64_t position;     /* events: what was read */
+	char *text;	       /* owned; what a read at offset 0 found */
 	size_t length;
 	struct slot slot; /* slot: held while this is open */
 	bool lost;	  /* slot: nobody ever worked with it */
@@ -28,7 +30,7 @@ struct handle {
 	struct handle *next_follower, *previous_follower;
 };
 
-/* A handle for @node, with a reference to its limiter. NULL: no memory. Under the lock. */
+/* A handle for @node, of this thread's request. NULL: no memory. Under the lock. */
 struct handle *handle_open(struct daemon *daemon, const struct node *node);
 
 /* Frees it. Nobody reads or writes through it any more. Under the lock. */
@@ -53,6 +55,8 @@ void read_tokens(struct daemon *daemon, struct handle *handle, const struct read
 void read_try(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 void read_stream(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 void read_events(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+/* Of files that tell of all limiters. */
+void open_view(struct daemon *daemon, struct handle *handle, fuse_req_t request, int flags);
 void open_slot(struct daemon *daemon, struct handle *handle, fuse_req_t request, int flags);
 void read_slot(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 /* False: nobody is there any more to have what was opened; it is to be closed. */

@@ -6,6 +6,7 @@
 #include "fs/member.h"
 #include "fs/metrics.h"
 #include "fs/notify.h"
+#include "fs/privilege.h"
 #include "fs/session.h"
 #include "fs/settings_file.h"
 #include "fs/source_local.h"
@@ -63,6 +64,9 @@ static int serve(struct daemon *daemon, struct sources *sources, int ready)
 		log_error("the mount ended before it began");
 		goto out;
 	}
+	err = privilege_drop(daemon->options);
+	if (err)
+		goto out;
 	err = sources->local ? source_local_start(sources->local) : 0;
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));
@@ -91,18 +95,27 @@ out:
 
 static int open_source(struct sources *sources, struct options *options, struct daemon *daemon)
 {
-	if (options->servers)
+	if (options->servers) {
 		sources->member = member_open(options, daemon);
-	else
+	} else {
+		privilege_files(true);
 		sources->local = source_local_open(options->directory);
+		privilege_files(false);
+	}
 	return sources->member || sources->local ? 0 : -1;
 }
 
 /* Settings as they are kept. 0, or an error after a message. */
 static int load(struct sources *sources, struct daemon *daemon)
 {
-	return sources->member ? member_join(sources->member)
-			       : source_local_load(sources->local, daemon);
+	int err;
+
+	if (sources->member)
+		return member_join(sources->member);
+	privilege_files(true);
+	err = source_local_load(sources->local, daemon);
+	privilege_files(false);
+	return err;
 }
 
 static void close_source(struct sources *sources)
@@ -220,6 +233,9 @@ int main(int argc, char *argv[])
 	}
 	log_set_level(options.log_level);
 	log_look_for_journal();
+	status = privilege_choose(&options);
+	if (status)
+		goto out;
 	status = EXIT_FAILURE;
 	if (make_absolute(&options.mountpoint, "mount point"))
 		goto out;
@@ -227,7 +243,10 @@ int main(int argc, char *argv[])
 		log_error("mount point '%s': not a directory", options.mountpoint);
 		goto out;
 	}
-	if (options.directory && mkdir(options.directory, 0700) && errno != EEXIST) {
+	if (options.directory && !mkdir(options.directory, 0700)) {
+		if (privilege_give(options.directory))
+			goto out;
+	} else if (options.directory && errno != EEXIST) {
 		log_error("cannot make '%s': %s", options.directory, strerror(errno));
 		goto out;
 	}

@@ -33,7 +33,7 @@ static void on_event(struct fleet_listener *listener, const char *text)
 	/* The first is why; that it is out of reach follows from it. */
 	if (strncmp(text, "degraded", 8) != 0)
 		snprintf(member->last_event, sizeof(member->last_event), "%s", text);
-	events_add(&member->daemon->events, "fleet %s", text);
+	events_add(&member->daemon->events, viewer_subject(NULL), "fleet %s", text);
 	log_info("fleet: %s", text);
 }
 
@@ -56,7 +56,7 @@ static void on_lease(struct fleet_listener *listener, const struct holding *hold
 		return;
 	tree_path(holding->limiter, path);
 	partition_name(index, name);
-	events_add(&member->daemon->events, "%s/partitions/%s %s", path, name,
+	events_add(&member->daemon->events, viewer_subject(holding->limiter), "%s/partitions/%s %s", path, name,
 		   lease_state_name(to));
 }
 
@@ -66,7 +66,7 @@ static void on_applied(struct fleet_listener *listener, struct limiter *limiter,
 	char path[PATH_TEXT];
 
 	tree_path(limiter, path);
-	events_add(&member->daemon->events, "%s %s", path, text);
+	events_add(&member->daemon->events, viewer_subject(limiter), "%s %s", path, text);
 	if (!strncmp(text, "uid ", 4) && member->daemon->session)
 		node_owner_changed(member->daemon, limiter);
 }

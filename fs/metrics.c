@@ -75,8 +75,8 @@ static int add_sample(struct daemon *daemon, struct samples *samples, struct lim
  * Copies the limiters of some more of the tree's chains, from *@chain of @chains on, and moves *@chain.
  * The tree may have grown since, by doubling: then a chain has become several. Locks.
  */
-static int collect_some(struct daemon *daemon, const struct page *page, struct samples *samples,
-			uint32_t *chain, uint32_t chains)
+static int collect_some(struct daemon *daemon, const struct page *page, const struct handle *handle,
+			struct samples *samples, uint32_t *chain, uint32_t chains)
 {
 	struct tree *tree = &daemon->engine.tree;
 	uint32_t end = *chain + CHAINS_PER_LOCK < chains ? *chain + CHAINS_PER_LOCK : chains;
@@ -90,7 +90,7 @@ static int collect_some(struct daemon *daemon, const struct page *page, struct s
 			struct limiter *l = tree->by_id[part];
 
 			for (; !err && l; l = l->next_by_id) {
-				if (!limiter_is_root(l))
+				if (!limiter_is_root(l) && viewer_sees(handle->viewer, l))
 					err = add_sample(daemon, samples, l);
 			}
 		}
@@ -232,8 +232,12 @@ static void print_fleet(FILE *out, const struct fleet_sample *sample)
 	}
 }
 
-/* The whole page; @page is what it is for, NULL when nobody can go away meanwhile. Locks. */
-static int print_page(FILE *out, struct daemon *daemon, const struct page *page)
+/*
+ * The whole page for @handle; @page is what it is for, NULL when nobody can go away meanwhile: @handle is
+ * there as long as its request. Locks.
+ */
+static int print_page(FILE *out, struct daemon *daemon, const struct page *page,
+		      const struct handle *handle)
 {
 	struct samples samples = {.entry_count = stat_count()};
 	double limiters, waiters, up;
@@ -249,7 +253,7 @@ static int print_page(FILE *out, struct daemon *daemon, const struct page *page)
 	chains = daemon->engine.tree.size;
 	daemon_unlock(daemon);
 	while (!err && chain < chains)
-		err = collect_some(daemon, page, &samples, &chain, chains);
+		err = collect_some(daemon, page, handle, &samples, &chain, chains);
 	print_daemon(out, limiters, waiters, up);
 	print_fleet(out, &fleet);
 	for (size_t i = 0; !err && samples.count && i < samples.entry_count; i++)
@@ -263,7 +267,8 @@ static int print_page(FILE *out, struct daemon *daemon, const struct page *page)
 }
 
 /* Text of the whole page (from malloc), or NULL; locks. */
-static char *make_page(struct daemon *daemon, const struct page *page, size_t *length)
+static char *make_page(struct daemon *daemon, const struct page *page, const struct handle *handle,
+		       size_t *length)
 {
 	char *text = NULL;
 	FILE *out = open_memstream(&text, length);
@@ -271,7 +276,7 @@ static char *make_page(struct daemon *daemon, const struct page *page, size_t *l
 
 	if (!out)
 		return NULL;
-	err = print_page(out, daemon, page);
+	err = print_page(out, daemon, page, handle);
 	if (fclose(out) || err) {
 		free(text);
 		return NULL;
@@ -284,7 +289,7 @@ static void *make_page_aside(void *argument)
 	struct page *page = argument;
 	struct daemon *daemon = page->daemon;
 	size_t length = 0;
-	char *text = make_page(daemon, page, &length);
+	char *text = make_page(daemon, page, page->handle, &length);
 	fuse_req_t request;
 
 	daemon_lock(daemon);
@@ -355,7 +360,7 @@ void read_metrics(struct daemon *daemon, struct handle *handle, const struct rea
 	}
 	if (many && !start_page(daemon, handle, read))
 		return;
-	text = make_page(daemon, NULL, &length);
+	text = make_page(daemon, NULL, handle, &length);
 	if (!text) {
 		fuse_reply_err(read->request, ENOMEM);
 		return;

@@ -56,20 +56,20 @@ const struct node_row NODES[] = {
 		.help = "the daemon: version, host, source, limiters, waiters, uptime"},
 	{
 		.name = "metrics", .place = NODE_ROOT, .access = ACCESS_USE,
-		.read = read_metrics,
-		.help = "every stat of every limiter in Prometheus text format"},
+		.open = open_view, .read = read_metrics,
+		.help = "every stat of every limiter that one may use, in Prometheus text format"},
 	{
 		.name = "hosts", .place = NODE_ROOT, .access = ACCESS_USE,
 		.read = read_text, .show = show_hosts, .survey = true,
 		.help = "the hosts: name, weight, partitions held, seconds since last heard of"},
 	{
 		.name = "events", .place = NODE_ROOT, .access = ACCESS_USE,
-		.read = read_events, .poll = poll_events,
+		.open = open_view, .read = read_events, .poll = poll_events,
 		.help = "state changes from now on, a line each, as they happen"},
 	{
 		.name = "last_error", .place = NODE_ROOT, .access = ACCESS_USE,
 		.read = read_text, .show = show_last_error,
-		.help = "why the last write, mkdir, rmdir or mv was refused"},
+		.help = "why the last write, mkdir, rmdir or mv of this user was refused"},
 
 	{
 		.name = "token", .place = NODE_LIMITER, .access = ACCESS_USE,

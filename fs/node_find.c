@@ -168,11 +168,11 @@ static int find_key(struct daemon *daemon, const struct node *parent, const char
 		return -ENOENT;
 	/* What is due until now may be that it is removed. */
 	limiter_hold(parent->limiter);
-	err = engine_key(&daemon->engine, parent->limiter, name, clock_ns(), &key);
+	err = engine_key(&daemon->engine, parent->limiter, name, received.uid, clock_ns(), &key);
 	limiter_drop(parent->limiter);
 	if (err == -ENODEV)
 		return -ESTALE;
-	if (err == -ENOSPC)
+	if (err == -ENOSPC && !daemon_has_room(daemon, BOUND_KEYS))
 		daemon_refused(daemon, "'%.200s': keys_max keys are in use, and none is idle",
 			       name);
 	if (!err)

@@ -117,6 +117,8 @@ static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 	if (!err &&
 	    ((accesses & WRITE && !node.row->write) || (accesses & READ && !node.row->read)))
 		err = -EACCES;
+	if (!err)
+		err = daemon_has_room(daemon, BOUND_FILES);
 	if (!err) {
 		handle = handle_open(daemon, &node);
 		err = handle ? 0 : -ENOMEM;

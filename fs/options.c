@@ -44,6 +44,15 @@ static const struct fuse_opt OPTIONS[] = {
 	OPTION("right=%s", right_text, 0),
 	OPTION("session=%s", session_text, 0),
 	OPTION("nowait", no_wait, 1),
+	OPTION("readers_max=%s", bound_texts[BOUND_READERS][0], 0),
+	OPTION("user_readers_max=%s", bound_texts[BOUND_READERS][1], 0),
+	OPTION("limiters_max=%s", bound_texts[BOUND_LIMITERS][0], 0),
+	OPTION("user_limiters_max=%s", bound_texts[BOUND_LIMITERS][1], 0),
+	OPTION("keys_max=%s", bound_texts[BOUND_KEYS][0], 0),
+	OPTION("user_keys_max=%s", bound_texts[BOUND_KEYS][1], 0),
+	OPTION("files_max=%s", bound_texts[BOUND_FILES][0], 0),
+	OPTION("user_files_max=%s", bound_texts[BOUND_FILES][1], 0),
+	OPTION("user=%s", user, 0),
 	IGNORE("auto"),
 	IGNORE("noauto"),
 	IGNORE("user"),
@@ -88,6 +97,15 @@ void options_usage(const char *program)
 	       "    -o nowait           fleets: mount even if ZooKeeper does not answer\n"
 	       "    -o right=DURATION   fleets: how long a host cut off goes on (8s), 2s to 10min\n"
 	       "    -o session=DURATION fleets: how soon a dead host is noticed (6s), 2s to 5min\n"
+	       "    -o user=NAME        when mounted, be this user and no longer root\n"
+	       "    -o readers_max=N    readers that wait, of all users (1000000)\n"
+	       "    -o user_readers_max=N    ... and of each but root and who mounts (100000)\n"
+	       "    -o limiters_max=N   limiters (1000000)\n"
+	       "    -o user_limiters_max=N   ... and of each user (100000)\n"
+	       "    -o keys_max=N       keys that are remembered (4000000)\n"
+	       "    -o user_keys_max=N  ... and of each user (1000000)\n"
+	       "    -o files_max=N      open files, slots among them (2000000)\n"
+	       "    -o user_files_max=N ... and of each user (200000)\n"
 	       "    -o allow_other      let other users in; and other options of FUSE\n",
 	       program);
 }
@@ -258,6 +276,27 @@ static int check_fleet(struct options *options)
 	return 0;
 }
 
+static int check_bounds(struct options *options)
+{
+	memcpy(options->bounds, BOUNDS_DEFAULT, sizeof(options->bounds));
+	for (int i = 0; i < BOUND_COUNT * 2; i++) {
+		struct bound *bound = &options->bounds[i / 2];
+		const char *text = options->bound_texts[i / 2][i % 2];
+		uint64_t count;
+
+		if (!text)
+			continue;
+		if (count_parse(text, &count) || count < 1 || count > BOUNDS_MAX[i / 2]) {
+			fprintf(stderr, "ratefs: %s%s_max: not a bound (1 to %u): '%s'\n",
+				i % 2 ? "user_" : "", bound_name((enum bound_id)(i / 2)),
+				BOUNDS_MAX[i / 2], text);
+			return -1;
+		}
+		*(i % 2 ? &bound->each : &bound->all) = (uint32_t)count;
+	}
+	return 0;
+}
+
 static int check_log_level(struct options *options)
 {
 	options->log_level = LOG_LEVEL_INFO;
@@ -314,7 +353,8 @@ static int check(struct options *options)
 		return wrong("no mount point given", "MOUNTPOINT");
 	if (options->config && !*options->config)
 		return wrong("no file given", "config=");
-	if (check_log_level(options) || check_host(options) || add_fuse_options(options))
+	if (check_bounds(options) || check_log_level(options) || check_host(options) ||
+	    add_fuse_options(options))
 		return -1;
 	return 0;
 }
@@ -345,6 +385,9 @@ void options_free(struct options *options)
 	free(options->weight_text);
 	free(options->right_text);
 	free(options->session_text);
+	for (int i = 0; i < BOUND_COUNT * 2; i++)
+		free(options->bound_texts[i / 2][i % 2]);
+	free(options->user);
 	free(options->mountpoint);
 	free(options->host);
 	free(options->config);

@@ -4,6 +4,8 @@
 #ifndef RATEFS_FS_OPTIONS_H
 #define RATEFS_FS_OPTIONS_H
 
+#include "core/users.h"
+
 #include <fuse_opt.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,10 +30,13 @@ struct options {
 	char *weight_text; /* owned, or NULL; like the next two */
 	char *right_text;
 	char *session_text;
-	uint32_t weight;     /* fleets: 1 to WEIGHT_MAX */
-	uint64_t right_ns;   /* fleets: D of leases, 2 s to 10 min */
-	uint64_t session_ns; /* fleets: 2 s to 5 min */
-	int no_wait;	     /* fleets: mount without a coordinator, too */
+	uint32_t weight;		   /* fleets: 1 to WEIGHT_MAX */
+	uint64_t right_ns;		   /* fleets: D of leases, 2 s to 10 min */
+	uint64_t session_ns;		   /* fleets: 2 s to 5 min */
+	int no_wait;			   /* fleets: mount without a coordinator, too */
+	char *bound_texts[BOUND_COUNT][2]; /* owned, or NULL: of all users, and of each */
+	struct bound bounds[BOUND_COUNT];
+	char *user; /* owned, or NULL: who it is to be once it has mounted */
 	int foreground;
 	int help;
 	int version;

@@ -9,9 +9,9 @@ enum { FIRST_CHAINS = 1024 };
 
 _Thread_local struct received received;
 
-int pending_init(struct pending_table *table)
+int pending_init(struct pending_table *table, struct users *users)
 {
-	*table = (struct pending_table){.size = FIRST_CHAINS};
+	*table = (struct pending_table){.size = FIRST_CHAINS, .users = users};
 	table->chains = calloc(table->size, sizeof(struct pending *));
 	return table->chains ? 0 : -ENOMEM;
 }
@@ -61,6 +61,8 @@ void pending_insert(struct pending_table *table, struct pending *pending, fuse_r
 	pending->request = request;
 	pending->kind = (uint8_t)kind;
 	pending->channel = channel_current();
+	pending->uid = received.uid;
+	users_add(table->users, pending->uid, BOUND_READERS);
 	chain = chain_of(table, pending->unique);
 	pending->next = *chain;
 	*chain = pending;
@@ -75,6 +77,7 @@ void pending_remove(struct pending_table *table, struct pending *pending)
 		at = &(*at)->next;
 	*at = pending->next;
 	pending->next = NULL;
+	users_drop(table->users, pending->uid, BOUND_READERS);
 	table->count--;
 }
 

@@ -9,6 +9,7 @@
 #define RATEFS_FS_PENDING_H
 
 #include "core/engine.h"
+#include "fs/viewer.h"
 
 #include <fuse_lowlevel.h>
 
@@ -30,6 +31,7 @@ struct pending {
 	fuse_req_t request; /* NULL once it was answered */
 	uint8_t kind;
 	uint8_t channel; /* that it came by */
+	uint32_t uid;	 /* whose it is */
 };
 
 /* A reader of token, stream or take; or an opener of slot. */
@@ -38,7 +40,6 @@ struct reader {
 	/* Borrowed: it is open as long as this is not answered. An opener's is its own until then. */
 	struct handle *handle;
 	uint32_t size; /* bytes that the kernel can take */
-	uint32_t uid;
 	uint32_t pid;
 	struct waiter waiter;
 };
@@ -72,6 +73,7 @@ struct looker {
 struct writer {
 	struct pending pending;
 	struct change change;
+	struct subject subject; /* what it is about, as it was */
 	size_t size;	   /* of a write: what to acknowledge */
 	uint64_t until_ns; /* when it is answered with ETIMEDOUT */
 	bool awaited;	   /* no request: who made it looks at @done, and frees it */
@@ -86,6 +88,7 @@ struct pending_table {
 	struct pending **chains; /* owned */
 	uint32_t size;		 /* a power of two */
 	uint32_t count;
+	struct users *users; /* borrowed: there they are counted */
 	struct follower *followers;
 	struct looker *lookers;
 	struct writer *writers; /* the oldest first */
@@ -99,13 +102,14 @@ void looker_leave(struct pending_table *table, struct looker *looker);
 void writer_append(struct pending_table *table, struct writer *writer);
 void writer_leave(struct pending_table *table, struct writer *writer);
 
-int pending_init(struct pending_table *table);
+int pending_init(struct pending_table *table, struct users *users);
 void pending_free(struct pending_table *table);
 
-/* The request that this thread is about: its number, and when it came. */
+/* The request that this thread is about: its number, when it came, and whose it is. */
 struct received {
 	uint64_t unique;
 	uint64_t at_ns;
+	uint32_t uid;
 };
 
 extern _Thread_local struct received received;

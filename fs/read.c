@@ -147,16 +147,17 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(read->request);
 	bool expires = within_ns != NEVER_NS;
-	struct reader *reader = malloc(expires ? sizeof(struct timed_reader)
-					       : sizeof(struct reader));
+	struct reader *reader;
 	int err;
 
+	if (daemon_has_room(daemon, BOUND_READERS))
+		return -EAGAIN;
+	reader = malloc(expires ? sizeof(struct timed_reader) : sizeof(struct reader));
 	if (!reader)
 		return -ENOMEM;
 	*reader = (struct reader){
 		.handle = handle,
 		.size = read->size < TOKEN_TEXT ? (uint32_t)read->size : TOKEN_TEXT,
-		.uid = caller->uid,
 		.pid = (uint32_t)caller->pid,
 		.waiter = {.limiter = handle->limiter, .tokens = handle->tokens},
 	};
@@ -248,10 +249,11 @@ void read_events(struct daemon *daemon, struct handle *handle, const struct read
 	if (daemon->stopping)
 		err = ESHUTDOWN;
 	else
-		length = events_read(&daemon->events, &handle->position, text, size);
+		length = events_read(&daemon->events, handle->viewer, &handle->position, text,
+				     size);
 	if (!err && !length) {
-		err = read->nonblocking ? EAGAIN : ENOMEM;
-		follower = read->nonblocking ? NULL : malloc(sizeof(*follower));
+		err = read->nonblocking || daemon_has_room(daemon, BOUND_READERS) ? EAGAIN : ENOMEM;
+		follower = err == EAGAIN ? NULL : malloc(sizeof(*follower));
 		if (read->nonblocking && handle->poll)
 			poll_events(daemon, handle);
 	}

@@ -49,6 +49,7 @@ void session_process(struct daemon *daemon, const struct fuse_buf *buffer, uint6
 	}
 	received.unique = header->unique;
 	received.at_ns = now_ns;
+	received.uid = header->uid;
 	fuse_session_process_buf(daemon->session, buffer);
 }
 

@@ -72,6 +72,18 @@ static void show_fleet(FILE *out, const struct daemon *daemon)
 		fprintf(out, "%s %" PRIu64 "\n", fleet_counter_name(i), fleet_counter(counters, i));
 }
 
+static void show_bounds(FILE *out, const struct users *users)
+{
+	for (enum bound_id id = 0; id < BOUND_COUNT; id++) {
+		const char *name = bound_name(id);
+
+		if (id != BOUND_LIMITERS)
+			fprintf(out, "%s %" PRIu32 "\n", name, users->used[id]);
+		fprintf(out, "%s_max %" PRIu32 "\n", name, users->bounds[id].all);
+		fprintf(out, "user_%s_max %" PRIu32 "\n", name, users->bounds[id].each);
+	}
+}
+
 void show_status(FILE *out, struct daemon *daemon, const struct node *node)
 {
 	uint64_t up_ns = daemon->engine.schedule.now_ns - daemon->engine.began_ns;
@@ -86,6 +98,7 @@ void show_status(FILE *out, struct daemon *daemon, const struct node *node)
 		fprintf(out, "coordinator none\n");
 	fprintf(out, "limiters %" PRIu32 "\n", daemon->engine.tree.count);
 	fprintf(out, "waiters %" PRIu32 "\n", daemon->engine.waiting);
+	show_bounds(out, &daemon->engine.users);
 	fprintf(out, "uptime_seconds %" PRIu64 "\n", up_ns / NSEC_PER_SEC);
 	fprintf(out, "damaged_settings %" PRIu32 "\n", daemon->damaged);
 	fprintf(out, "request_timeout_seconds %" PRIu64 "\n",
@@ -123,9 +136,11 @@ void show_hosts(FILE *out, struct daemon *daemon, const struct node *node)
 
 void show_last_error(FILE *out, struct daemon *daemon, const struct node *node)
 {
+	const char *text = refusals_last(&daemon->refusals, received.uid);
+
 	(void)node;
-	if (daemon->last_error[0])
-		fprintf(out, "%s\n", daemon->last_error);
+	if (text)
+		fprintf(out, "%s\n", text);
 }
 
 void show_eta(FILE *out, struct daemon *daemon, const struct node *node)
@@ -185,12 +200,12 @@ static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *l
 		seconds_print(now_ns - w->asked_ns, 3, waited);
 		if (w->slot) {
 			fprintf(out, "%" PRIu32 " %" PRIu32 " slot %s -\n", reader->pid,
-				reader->uid, waited);
+				reader->pending.uid, waited);
 			continue;
 		}
 		seconds_print(at_ns == NEVER_NS ? NEVER_NS : at_ns - now_ns, 3, left);
 		fprintf(out, "%" PRIu32 " %" PRIu32 " %" PRIu64 " %s %s\n", reader->pid,
-			reader->uid, w->tokens, waited, left);
+			reader->pending.uid, w->tokens, waited, left);
 	}
 }
 

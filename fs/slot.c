@@ -16,7 +16,6 @@ static int wait_for_slot(struct daemon *daemon, struct handle *handle, fuse_req_
 		return -ENOMEM;
 	*opener = (struct reader){
 		.handle = handle,
-		.uid = caller->uid,
 		.pid = (uint32_t)caller->pid,
 		.waiter = {.limiter = handle->limiter, .slot = &handle->slot},
 	};
@@ -29,6 +28,13 @@ static int wait_for_slot(struct daemon *daemon, struct handle *handle, fuse_req_
 	return err;
 }
 
+/* Whether one who finds no slot may wait for it. */
+static bool may_wait(const struct daemon *daemon, int flags)
+{
+	return !(flags & O_NONBLOCK) &&
+	       !users_check(&daemon->engine.users, received.uid, BOUND_READERS, NULL);
+}
+
 void open_slot(struct daemon *daemon, struct handle *handle, fuse_req_t request, int flags)
 {
 	int err;
@@ -36,11 +42,13 @@ void open_slot(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 	daemon_lock(daemon);
 	if (daemon->stopping)
 		err = -ESHUTDOWN;
-	else if (flags & O_NONBLOCK)
+	else if (may_wait(daemon, flags))
+		err = wait_for_slot(daemon, handle, request);
+	else
 		err = engine_slot_try(&daemon->engine, handle->limiter, &handle->slot,
 				      received.at_ns);
-	else
-		err = wait_for_slot(daemon, handle, request);
+	if (err == -EAGAIN && !(flags & O_NONBLOCK))
+		(void)daemon_has_room(daemon, BOUND_READERS); /* which says why */
 	if (err && err != -EINPROGRESS)
 		handle_close(daemon, handle);
 	daemon_unlock(daemon);

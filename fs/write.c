@@ -29,6 +29,7 @@ void writer_submit(struct daemon *daemon, struct writer *writer, fuse_req_t requ
 	struct pending_table *table = &daemon->pending;
 	uint64_t now_ns = clock_ns();
 
+	writer->subject = viewer_subject(writer->change.limiter);
 	writer->until_ns = now_ns + ANSWER_WITHIN_NS;
 	pending_insert(table, &writer->pending, request, PENDING_WRITER);
 	writer_append(table, writer);

@@ -1,6 +1,7 @@
 /* zookeeper_client - the thread and its orders, see zookeeper_client.h. */
 #include "fs/zookeeper_client.h"
 #include "fs/loop.h"
+#include "fs/privilege.h"
 #include "fs/zookeeper_session.h"
 
 #include <pthread.h>
@@ -85,6 +86,7 @@ static void *work(void *argument)
 	struct zookeeper_session *session = &client->session;
 	bool stop = false;
 
+	privilege_drop_all();
 	while (!stop) {
 		struct pollfd polled[2] = {{.fd = client->wake, .events = POLLIN}, {.fd = -1}};
 		struct orders orders = take_orders(client);

@@ -12,7 +12,7 @@ static struct limiter *open_key(struct stage *stage, struct limiter *limiter, co
 	struct limiter *inflated;
 	struct key *key;
 
-	assert_int_equal(engine_key(&stage->engine, limiter, name, now_ns, &key), 0);
+	assert_int_equal(engine_key(&stage->engine, limiter, name, 0, now_ns, &key), 0);
 	assert_string_equal(key->name, name);
 	inflated = keys_open(&stage->engine.schedule, limiter, key);
 	assert_non_null(inflated);
@@ -214,13 +214,13 @@ static void test_a_name_that_was_only_looked_at_is_forgotten_after_a_moment(void
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "key_rate=1/h");
-	assert_int_equal(engine_key(&stage.engine, a, "x", 0, &key), 0);
+	assert_int_equal(engine_key(&stage.engine, a, "x", 0, 0, &key), 0);
 	id = key->id;
 	assert_ptr_equal(keys_find(&stage.engine.schedule, id), key);
 	stage_run(&stage, KEYS_LINGER_NS + KEYS_SLACK_NS);
 	assert_int_equal(keys_count(a), 0);
 	assert_null(keys_find(&stage.engine.schedule, id));
-	assert_int_equal(engine_key(&stage.engine, a, "x", 10 * SEC, &key), 0);
+	assert_int_equal(engine_key(&stage.engine, a, "x", 0, 10 * SEC, &key), 0);
 	assert_int_not_equal(key->id, id);
 	stage_remove(&stage, a);
 	stage_close(&stage);
@@ -396,7 +396,7 @@ static void test_one_key_too_many_has_the_oldest_idle_one_forgotten(void **state
 	assert_true(take(&stage, a, "second", 2, 2));
 	assert_int_equal(keys_count(a), 3);
 	assert_false(take(&stage, a, "first", 1, 3)); /* used again: second is the oldest now */
-	assert_int_equal(engine_key(&stage.engine, a, "third", 4, &key), 0);
+	assert_int_equal(engine_key(&stage.engine, a, "third", 0, 4, &key), 0);
 	assert_int_equal(keys_count(a), 3);
 	assert_false(take(&stage, a, "first", 1, 5));
 	assert_int_equal(held->counters[COUNTER_GRANTED], 0);
@@ -418,7 +418,7 @@ static void test_names_that_were_only_looked_at_push_out_no_key_in_debt_to_its_r
 	assert_true(take(&stage, a, "user", 1, 0));
 	for (unsigned int i = 0; i < 10000; i++) {
 		snprintf(name, sizeof(name), "guess%u", i);
-		assert_int_equal(engine_key(&stage.engine, a, name, 0, &key), 0);
+		assert_int_equal(engine_key(&stage.engine, a, name, 0, 0, &key), 0);
 	}
 	assert_int_equal(keys_count(a), 10);
 	assert_false(take(&stage, a, "user", 1, 0));
@@ -438,7 +438,7 @@ static void test_idle_names_that_were_only_looked_at_are_few(void **state)
 	a = stage_make(&stage, NULL, "a", NULL);
 	for (unsigned int i = 0; i < 2 * KEYS_FRESH_MAX; i++) {
 		snprintf(name, sizeof(name), "%u", i);
-		assert_int_equal(engine_key(&stage.engine, a, name, 0, &key), 0);
+		assert_int_equal(engine_key(&stage.engine, a, name, 0, 0, &key), 0);
 	}
 	assert_int_equal(keys_count(a), KEYS_FRESH_MAX);
 	stage_remove(&stage, a);
@@ -480,10 +480,10 @@ static void test_when_all_keys_are_in_use_there_is_room_for_no_other(void **stat
 	a = stage_make(&stage, NULL, "a", "key_rate=1/h\nkeys_max=2");
 	one = open_key(&stage, a, "one", 0);
 	two = open_key(&stage, a, "two", 0);
-	assert_int_equal(engine_key(&stage.engine, a, "three", 0, &key), -ENOSPC);
-	assert_int_equal(engine_key(&stage.engine, a, "two", 0, &key), 0);
+	assert_int_equal(engine_key(&stage.engine, a, "three", 0, 0, &key), -ENOSPC);
+	assert_int_equal(engine_key(&stage.engine, a, "two", 0, 0, &key), 0);
 	shut(&stage, one);
-	assert_int_equal(engine_key(&stage.engine, a, "three", 0, &key), 0);
+	assert_int_equal(engine_key(&stage.engine, a, "three", 0, 0, &key), 0);
 	shut(&stage, two);
 	stage_remove(&stage, a);
 	stage_close(&stage);
@@ -596,7 +596,7 @@ static void test_keys_of_a_removed_limiter_go_bit_by_bit(void **state)
 		snprintf(name, sizeof(name), "%u", i);
 		assert_true(take(&stage, a, name, 1, 0));
 	}
-	assert_int_equal(engine_key(&stage.engine, a, "1", 0, &key), 0);
+	assert_int_equal(engine_key(&stage.engine, a, "1", 0, 0, &key), 0);
 	id = key->id;
 	stage_remove(&stage, a);
 	/* One of the same name has nothing to do with it. */
@@ -710,7 +710,7 @@ static void test_a_listing_has_each_key_once_while_others_come_and_go(void **sta
 	memset(seen, 0, sizeof(seen));
 	for (unsigned int i = 0; i < STAY; i++) {
 		snprintf(name, sizeof(name), "%u", i);
-		assert_int_equal(engine_key(&stage.engine, a, name, 0, &key), 0);
+		assert_int_equal(engine_key(&stage.engine, a, name, 0, 0, &key), 0);
 	}
 	place = 0;
 	for (; (key = keys_from(a, &place)); place++) {

@@ -54,7 +54,7 @@ int key_enter(struct place *place)
 	if (!limiter)
 		return -ENOENT;
 	before = host_enter(host);
-	err = engine_key(&host->engine, limiter, strrchr(place->path, '/') + 1, host_now(host),
+	err = engine_key(&host->engine, limiter, strrchr(place->path, '/') + 1, 0, host_now(host),
 			 &key);
 	if (!err)
 		inflated = keys_open(&host->engine.schedule, limiter, key);

@@ -1,0 +1,167 @@
+# shellcheck shell=bash
+# What each user and all of them may have at most, and what one who has too much of it is told.
+
+# as USER COMMAND…
+as() {
+	local user=$1
+	shift
+	setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups "$@"
+}
+
+# bound OPTIONS [SOURCE]: everybody may make limiters.
+bound() {
+	start -o "allow_other,$1" "${@:2}"
+	chmod 711 "$d" "$(dirname "$d")" "$(dirname "$CLIENT")"
+	chmod 755 "$CLIENT"
+	chmod 777 "$m"
+}
+
+# told USER REGEX: the user's last_error.
+told() { like "last_error of $1" "$(as "$1" cat "$m/last_error")" "$2"; }
+
+case_a_user_may_have_so_many_limiters_and_root_more() {
+	bound user_limiters_max=2
+	as nobody mkdir "$m/a" "$m/a/b"
+	is 'a third' "$(as nobody "$CLIENT" mkdir "$m/c")" ENOSPC
+	told nobody '^user 65534 has 2 limiters, the most a user can have$'
+	mkdir "$m/c" "$m/d" "$m/e"
+	as daemon mkdir "$m/f"
+	chown daemon "$m/a/b"
+	as nobody mkdir "$m/g" || fail 'one was given away'
+	as daemon rmdir "$m/f"
+	is 'what was given counts' "$(as daemon mkdir "$m/h" && as daemon "$CLIENT" mkdir "$m/i")" ENOSPC
+	like status "$(cat "$m/status")" $'\nuser_limiters_max 2\n'
+}
+
+case_all_users_may_have_so_many_limiters() {
+	bound limiters_max=2
+	as nobody mkdir "$m/a"
+	mkdir "$m/b"
+	refused ENOSPC mkdir "$m/c"
+	is 'another user' "$(as daemon "$CLIENT" mkdir "$m/c")" ENOSPC
+	rmdir "$m/b"
+	as daemon mkdir "$m/c"
+}
+
+case_limiters_that_were_kept_are_counted_too() {
+	start -o allow_other,user_limiters_max=1 "local:$d/kept"
+	chmod 777 "$m"
+	mkdir "$m/a" "$m/b"
+	chown nobody "$m/a" "$m/b"
+	stop
+	bound user_limiters_max=1 "local:$d/kept"
+	is 'a third' "$(as nobody "$CLIENT" mkdir "$m/c")" ENOSPC
+}
+
+case_so_many_readers_of_a_user_wait_and_the_next_are_told_to_come_again() {
+	bound user_readers_max=3
+	empty orders
+	echo 1 > "$m/orders/concurrency"
+	as nobody "$CLIENT" crowd 3 "$m/orders/token" > "$d/crowd" &
+	local crowd=$!
+	waiting orders 3
+	exec 9< "$m/orders/slot"
+	is 'a fourth' "$(as nobody "$CLIENT" read "$m/orders/token")" EAGAIN
+	told nobody '^user 65534 has 3 readers that wait, the most a user can have$'
+	is 'in a line with a time' "$(as nobody "$CLIENT" read "$m/orders/take/1,within=20d")" EAGAIN
+	is 'one who would open a slot' "$(as nobody "$CLIENT" read "$m/orders/slot")" EAGAIN
+	is 'one who follows events' "$(as nobody "$CLIENT" read "$m/events")" EAGAIN
+	exec 9<&-
+	eventually 20 has orders slots_used 0 || fail 'the slot was not closed'
+	is 'a slot that is free' "$(as nobody "$CLIENT" read "$m/orders/slot")" 1
+	is 'a text' "$(as nobody cat "$m/orders/rate")" 1/d
+	reader orders/token
+	waiting orders 4
+	as daemon "$CLIENT" read "$m/orders/token" > /dev/null &
+	waiting orders 5
+	echo 1000/s > "$m/orders/rate"
+	gone $crowd 20
+	like crowd "$(cat "$d/crowd")" '^granted 3 '
+	waiting orders 0
+	is 'now' "$(as nobody "$CLIENT" read "$m/orders/token")" 1
+}
+
+case_so_many_readers_of_all_users_wait() {
+	bound readers_max=2
+	empty orders
+	as nobody "$CLIENT" read "$m/orders/token" > "$d/other" &
+	waiting orders 1
+	reader orders/token
+	waiting orders 2
+	refused EAGAIN read "$m/orders/token"
+	is 'another user' "$(as daemon "$CLIENT" read "$m/orders/stream")" EAGAIN
+	kill $reader
+	waiting orders 1
+	reader orders/token
+	waiting orders 2
+}
+
+case_a_user_may_have_so_many_keys_and_loses_its_own_first() {
+	bound user_keys_max=2
+	limiter a max
+	limiter b max
+	echo 1/d | tee "$m/a/key_rate" > "$m/b/key_rate"
+	as nobody cat "$m/a/keys/one/try" "$m/a/keys/two/try" "$m/a/keys/three/stat" > /dev/null
+	is 'the oldest gave way' "$(ls "$m/a/keys" | sort | tr '\n' ' ')" 'three two '
+	is 'another limiter' "$(as nobody "$CLIENT" read "$m/b/keys/four/try")" ENOSPC
+	told nobody '^user 65534 has 2 keys, the most a user can have$'
+	is 'another user' "$(as daemon cat "$m/b/keys/five/try")" 1
+	is 'who has its own keys still' "$(as daemon "$CLIENT" read "$m/b/keys/five/try")" EAGAIN
+	cat "$m/b/keys/six/try" "$m/b/keys/seven/try" "$m/b/keys/eight/try" > /dev/null
+}
+
+case_all_users_may_have_so_many_keys() {
+	bound keys_max=2
+	limiter a max
+	limiter b max
+	echo 1/d | tee "$m/a/key_rate" > "$m/b/key_rate"
+	cat "$m/a/keys/one/try" > /dev/null
+	as nobody cat "$m/a/keys/two/try" > /dev/null
+	refused ENOSPC read "$m/b/keys/three/try"
+	like last_error "$(cat "$m/last_error")" 'there are 2 keys'
+}
+
+case_a_user_may_have_so_many_open_files() {
+	bound user_files_max=3
+	limiter orders
+	as nobody bash -c 'exec 3< "$1" 4< "$1" 5< "$1" && "$2" read "$1"' - "$m/orders/token" "$CLIENT" > "$d/got" || :
+	is 'a fourth' "$(cat "$d/got")" ENOSPC
+	told nobody '^user 65534 has 3 open files, the most a user can have$'
+	like 'slots, too' "$(as nobody bash -c 'exec 3< "$1" 4< "$1" 5< "$1" && "$2" read "$1"' - "$m/orders/slot" "$CLIENT")" ENOSPC
+	counts orders slots_used 0
+	bash -c 'exec 3< "$1" 4< "$1" 5< "$1" 6< "$1"' - "$m/orders/token" || fail 'root is no such user'
+	is 'when they are closed' "$(as nobody cat "$m/orders/token")" 1
+}
+
+case_all_users_may_have_so_many_open_files() {
+	bound files_max=3
+	limiter orders
+	exec 3< "$m/orders/token" 4< "$m/orders/token" 5< "$m/orders/token"
+	denied ENOSPC read "$m/orders/token"
+	is 'another user' "$(as nobody "$CLIENT" read "$m/orders/rate")" ENOSPC
+	exec 3<&- 4<&- 5<&-
+	like last_error "$(cat "$m/last_error")" '^there are 3 open files'
+}
+
+case_bounds_that_are_none_are_refused() {
+	local bound status said
+	for bound in readers_max=0 readers_max=1000001 user_readers_max=x limiters_max=-1 user_limiters_max=1.5 keys_max=max user_keys_max= \
+		files_max=99999999999 user_files_max=0; do
+		status=0
+		said=$(timeout 20 "$RATEFS" -f -o $bound local "$m" 2>&1) || status=$?
+		is "exit status with $bound" $status 2
+		like "what is said of $bound" "$said" "${bound%%=*}: not a bound \(1 to [0-9]+\): '${bound#*=}'"
+	done
+}
+
+case_status_has_the_bounds_and_what_there_is() {
+	bound readers_max=9,user_readers_max=8,limiters_max=7,user_limiters_max=6,keys_max=5,user_keys_max=4,files_max=93,user_files_max=2
+	empty orders
+	: "$(cat "$m/orders/keys/one/stat")"
+	reader orders/token
+	waiting orders 1
+	exec 3< "$m/orders/slot"
+	like status "$(tr '\n' ' ' < "$m/status")" \
+		' readers 1 readers_max 9 user_readers_max 8 limiters_max 7 user_limiters_max 6 keys 1 keys_max 5 user_keys_max 4 files 3 files_max 93 user_files_max 2 '
+	exec 3<&-
+}
