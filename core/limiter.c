@@ -255,7 +255,7 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 	/* What is learnt may make it sooner; a look that was due has been had by now. */
 	learning_ns = learning_next_ns(limiter);
 	if (at_ns != NEVER_NS && learning_ns < at_ns)
-		at_ns = learning_ns;
+		at_ns = learning_ns > schedule->now_ns ? learning_ns : schedule->now_ns + 1;
 	assert(at_ns > schedule->now_ns);
 	if (at_ns == NEVER_NS)
 		heap_remove(&schedule->deadlines, &limiter->due);
