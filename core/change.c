@@ -41,7 +41,10 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct change *change, i
 static int get_memory(const struct engine *engine, struct change *change, struct limiter *limiter)
 {
 	uint32_t count = change->settings.limit_count;
-	int err = slots_prepare(limiter, &change->settings);
+	int err = limiter_prepare(limiter, &change->settings);
+
+	if (!err)
+		err = slots_prepare(limiter, &change->settings);
 
 	if (count)
 		change->buckets = calloc(count, sizeof(*change->buckets));

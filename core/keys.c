@@ -53,7 +53,7 @@ static struct keys *begin(struct schedule *schedule, struct limiter *limiter, bo
 
 	if (!keys)
 		return NULL;
-	if (tunings_init(&keys->tunings, &limiter->key_rate, limiter->key_burst,
+	if (tunings_init(&keys->tunings, &limiter->extra->key_rate, limiter->extra->key_burst,
 			 schedule->now_ns)) {
 		free(keys);
 		return NULL;
@@ -163,7 +163,7 @@ int keys_get(struct schedule *schedule, struct limiter *limiter, const char *nam
 	(void)keys_sweep(schedule, keys, 2);
 	if (keys->lists[KEYS_FRESH].count >= KEYS_FRESH_MAX)
 		(void)keys_evict(schedule, keys);
-	if (keys->by_name.count >= limiter->keys_max && !keys_evict(schedule, keys))
+	if (keys->by_name.count >= limiter->extra->keys_max && !keys_evict(schedule, keys))
 		return -ENOSPC;
 	if (!has_room(schedule, keys, uid))
 		return -ENOSPC;
@@ -205,8 +205,8 @@ struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, st
 	l->is_key = true;
 	l->key = key;
 	l->mode = limiter->mode;
-	l->burst = limiter->key_burst;
-	l->key_rate = RATE_UNLIMITED;
+	l->burst = limiter->extra->key_burst;
+	l->extra = &LIMITER_PLAIN;
 	l->buckets = &inflated->bucket;
 	l->bucket_count = tunings_bucket(&keys->tunings, &key->level, schedule->now_ns,
 					 &inflated->bucket);
@@ -305,9 +305,9 @@ static void follow(struct schedule *schedule, const struct limiter *limiter, str
 	struct settings settings = SETTINGS_DEFAULT;
 
 	settings.mode = (enum limiter_mode)limiter->mode;
-	settings.burst = limiter->key_burst;
-	settings.limit_count = !rate_is_unlimited(&limiter->key_rate);
-	settings.limits[0].rate = limiter->key_rate;
+	settings.burst = limiter->extra->key_burst;
+	settings.limit_count = !rate_is_unlimited(&limiter->extra->key_rate);
+	settings.limits[0].rate = limiter->extra->key_rate;
 	limiter_configure(schedule, key, &settings, key->buckets, full);
 }
 
@@ -324,15 +324,16 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 	if (limiter->holding && limiter->holding->alone)
 		full = true;
 	/* Where keys do not begin full it counts from when they did not. */
-	if (!keys && !full && !rate_is_unlimited(&limiter->key_rate))
+	if (!keys && !full && !rate_is_unlimited(&limiter->extra->key_rate))
 		keys = begin(schedule, limiter, false);
 	if (!keys)
 		return;
 	now = tunings_now(&keys->tunings);
-	tuned = rate_compare(&now->rate, &limiter->key_rate) || now->burst != limiter->key_burst;
+	tuned = rate_compare(&now->rate, &limiter->extra->key_rate) ||
+		now->burst != limiter->extra->key_burst;
 	if (tuned) {
-		tunings_add(&keys->tunings, &limiter->key_rate, limiter->key_burst, full,
-			    needed(keys), schedule->now_ns);
+		tunings_add(&keys->tunings, &limiter->extra->key_rate, limiter->extra->key_burst,
+			    full, needed(keys), schedule->now_ns);
 		limited = tunings_bucket(&keys->tunings, &keys->unknown, schedule->now_ns, &bucket);
 		tunings_rest(&keys->tunings, limited ? &bucket : NULL, schedule->now_ns,
 			     &keys->unknown);

@@ -32,13 +32,13 @@ void limiter_settings(const struct limiter *limiter, struct settings *settings)
 		.burst = limiter->burst,
 		.interval_ns = limiter->interval_ns,
 		.lease_ns = limiter->lease_ns,
-		.reserve_rate = limiter->reserve_rate,
-		.reserve_hosts = limiter->reserve_hosts,
+		.reserve_rate = limiter->extra->reserve_rate,
+		.reserve_hosts = limiter->extra->reserve_hosts,
 		.mode = (enum limiter_mode)limiter->mode,
 		.degraded = limiter->degraded,
-		.key_rate = limiter->key_rate,
-		.key_burst = limiter->key_burst,
-		.keys_max = limiter->keys_max,
+		.key_rate = limiter->extra->key_rate,
+		.key_burst = limiter->extra->key_burst,
+		.keys_max = limiter->extra->keys_max,
 	};
 	if (limiter->learning) {
 		settings->adapt = limiter->learning->adapt;
@@ -484,6 +484,44 @@ uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *li
 	return at_ns;
 }
 
+struct limiter_extra LIMITER_PLAIN = {
+	.keys_max = KEYS_MAX_DEFAULT,
+	.key_rate = {UINT64_MAX, NSEC_PER_SEC, 0, 0},
+	.key_burst = 1,
+};
+
+static struct limiter_extra extra_of(const struct settings *settings)
+{
+	return (struct limiter_extra){
+		.reserve_rate = settings->reserve_rate,
+		.reserve_hosts = settings->reserve_hosts,
+		.keys_max = settings->keys_max,
+		.key_rate = settings->key_rate,
+		.key_burst = settings->key_burst,
+	};
+}
+
+static bool is_plain(const struct settings *settings)
+{
+	return !settings->reserve_hosts && settings->keys_max == LIMITER_PLAIN.keys_max &&
+	       settings->key_burst == LIMITER_PLAIN.key_burst &&
+	       rate_is_unlimited(&settings->key_rate);
+}
+
+int limiter_prepare(struct limiter *limiter, const struct settings *settings)
+{
+	struct limiter_extra *extra;
+
+	if (limiter->extra != &LIMITER_PLAIN || is_plain(settings))
+		return 0;
+	extra = malloc(sizeof(*extra));
+	if (!extra)
+		return -ENOMEM;
+	*extra = LIMITER_PLAIN;
+	limiter->extra = extra;
+	return 0;
+}
+
 void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		       const struct settings *settings, struct bucket *buckets, bool full)
 {
@@ -521,14 +559,11 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 	limiter->mode = (uint8_t)settings->mode;
 	limiter->degraded = settings->degraded;
 	limiter->partition_setting = (uint16_t)settings->partitions;
-	limiter->reserve_hosts = (uint16_t)settings->reserve_hosts;
-	limiter->reserve_rate = settings->reserve_rate;
 	limiter->burst = settings->burst;
 	limiter->interval_ns = settings->interval_ns;
 	limiter->lease_ns = settings->lease_ns;
-	limiter->key_rate = settings->key_rate;
-	limiter->key_burst = settings->key_burst;
-	limiter->keys_max = settings->keys_max;
+	if (limiter->extra != &LIMITER_PLAIN)
+		*limiter->extra = extra_of(settings);
 	if (old != buckets)
 		free(old);
 	learning_configure(schedule, limiter, settings);

@@ -53,6 +53,17 @@ struct schedule {
 	struct users *users; /* borrowed */
 };
 
+/* Settings that most limiters leave alone: those share one. */
+struct limiter_extra {
+	struct rate reserve_rate;
+	uint32_t reserve_hosts;
+	uint32_t keys_max;
+	struct rate key_rate;
+	uint64_t key_burst;
+};
+
+extern struct limiter_extra LIMITER_PLAIN; /* never written */
+
 struct limiter {
 	/* Place in the tree, kept by tree.c. */
 	struct limiter *parent; /* NULL for the root, which limits nothing */
@@ -78,16 +89,12 @@ struct limiter {
 	uint8_t bucket_count; /* 0: rate `max` */
 	uint8_t own_bursts;   /* bit i: limit i has a burst of its own */
 	uint16_t partition_setting;
-	uint16_t reserve_hosts;
 	uint32_t degraded;
 	uint64_t burst;
 	uint64_t interval_ns;
 	uint64_t lease_ns;
-	struct rate reserve_rate;
-	struct rate key_rate;
-	uint64_t key_burst;
-	uint32_t keys_max;
-	struct bucket *buckets;	   /* owned */
+	struct limiter_extra *extra; /* owned, but for LIMITER_PLAIN */
+	struct bucket *buckets;	     /* owned */
 	struct holding *holding;   /* owned: what this host may use of it; NULL on one host alone */
 	struct learning *learning; /* owned: what feedback has taught; NULL: it never shall */
 	struct slots *slots;	   /* owned; NULL until there is something to say of slots */
@@ -124,6 +131,9 @@ void limiter_settings(const struct limiter *limiter, struct settings *settings);
  */
 void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		       const struct settings *settings, struct bucket *buckets, bool full);
+
+/* Memory for settings that differ from LIMITER_PLAIN, if @settings do. 0 or -ENOMEM. */
+int limiter_prepare(struct limiter *limiter, const struct settings *settings);
 
 /* How work in @limiter went, and so in all above it. */
 void limiter_hear(struct schedule *schedule, struct limiter *limiter,

@@ -16,7 +16,7 @@ const struct settings SETTINGS_DEFAULT = {
 	.lease_ns = 15 * NSEC_PER_SEC,
 	.key_rate = {UINT64_MAX, NSEC_PER_SEC, 0, 0}, /* max */
 	.key_burst = 1,
-	.keys_max = 1000000,
+	.keys_max = KEYS_MAX_DEFAULT,
 };
 
 static const char *const MODE_NAMES[MODE_COUNT] = {

@@ -21,6 +21,7 @@ enum {
 	KEYS_MAX_MOST = 10000000, /* keys_max */
 	PARTITIONS_AUTO = 20,	  /* most that partitions.count=auto makes */
 	RESERVE_HOSTS_MAX = 4096,
+	KEYS_MAX_DEFAULT = 1000000,
 	SETTING_TEXT = LIMITS_MAX * 2 * QUANTITY_TEXT, /* room for one setting's text */
 	CONFIG_TEXT = 65536,			       /* longest `config` that is read */
 	ERROR_TEXT = 512, /* room for a sentence that says what is wrong */

@@ -131,6 +131,8 @@ void limiter_free(struct limiter *limiter)
 		assert(!limiter->partitions[i]);
 	if (limiter->holding)
 		holding_free(limiter->holding);
+	if (limiter->extra != &LIMITER_PLAIN)
+		free(limiter->extra);
 	free(limiter->learning);
 	slots_free(limiter);
 	free(limiter->partitions);
@@ -155,8 +157,10 @@ struct limiter *tree_new(const char *name)
 {
 	struct limiter *limiter = calloc(1, sizeof(*limiter));
 
-	if (limiter)
+	if (limiter) {
+		limiter->extra = &LIMITER_PLAIN;
 		limiter->name = strdup(name);
+	}
 	if (limiter && !limiter->name) {
 		free(limiter);
 		limiter = NULL;
