@@ -171,6 +171,18 @@ void learnt_changed(struct fleet *fleet, const char *path)
 		read_node(fleet, holding);
 }
 
+void learnt_void(struct fleet *fleet, const struct holding *holding)
+{
+	char path[PATH_ROOM];
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, NULL);
+
+	node_path(holding, path);
+	if (request && request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0))
+		fleet_send(fleet, request);
+	else if (request)
+		request_free(request);
+}
+
 void learnt_forget(struct holding *holding)
 {
 	struct learning *learning = holding->limiter->learning;
