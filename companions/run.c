@@ -339,7 +339,7 @@ static int run(const struct job *job)
  */
 static int find_files(struct job *job)
 {
-	char directory[PATH_MAX], *name, *above;
+	char directory[PATH_MAX], setting[PATH_MAX], *name, *above;
 
 	if (!realpath(job->limiter, directory)) {
 		warn("%s", job->limiter);
@@ -356,6 +356,10 @@ static int find_files(struct job *job)
 	else if (job->count > 1)
 		snprintf(job->source, sizeof(job->source), "%s/take/%s", job->limiter, job->tokens);
 	strcpy(job->home, job->limiter);
+	/* A limiter may be right below a mount point that is called so, too: it has settings. */
+	snprintf(setting, sizeof(setting), "%s/rate", job->limiter);
+	if (!access(setting, F_OK))
+		return 0;
 	name = strrchr(directory, '/');
 	*name = '\0';
 	above = strrchr(directory, '/');

@@ -168,7 +168,10 @@ void concurrency_throttled(struct concurrency *c, uint64_t now_ns)
 		return;
 	c->decreased_ns = now_ns;
 	shrink(c, c->min);
-	c->limit = c->number;
-	c->looking = false;
-	begin_round(c, now_ns);
+	/* Cut short for a look it may be fewer still; a throttling never makes it more. */
+	c->looking = c->looking && c->limit < c->number;
+	if (!c->looking)
+		c->limit = c->number;
+	if (!c->looking || c->began_ns != NEVER_NS)
+		begin_round(c, now_ns);
 }

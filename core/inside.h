@@ -343,6 +343,8 @@ uint32_t holding_kept(const struct holding *holding);
 /* A look at whether there is something to tell or to ask. */
 void learnt_tick(struct fleet *fleet, struct holding *holding);
 void learnt_changed(struct fleet *fleet, const char *path);
+/* What the hosts have learnt counts no more: another `adapt` was set. */
+void learnt_void(struct fleet *fleet, const struct holding *holding);
 /* The session is gone, and what was asked in it is not answered. */
 void learnt_forget(struct holding *holding);
 

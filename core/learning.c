@@ -121,6 +121,8 @@ void learning_configure(const struct schedule *schedule, struct limiter *limiter
 		work = work_of(limiter);
 		adapt_init(&learning->adapted, &work, schedule->now_ns);
 		learning->adapted.then_ns = working_ns(learning, schedule->now_ns);
+		learning->proposes = false;
+		learning->lowered = false;
 	}
 	learning->adapt = settings->adapt;
 	learning->backoff = settings->backoff;

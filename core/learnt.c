@@ -22,13 +22,16 @@ static void node_path(const struct holding *holding, char path[PATH_ROOM])
 	snprintf(path, PATH_ROOM, "/f/%llu", (unsigned long long)holding->id);
 }
 
-/* The limiter's, while it is there and its `adapt` is as it was; NULL. */
+/*
+ * The limiter's, while it is there and its `adapt` is as it was; NULL. Of a limiter without limits no host
+ * knows which part of it is its own: what it learns is the rate of its own work, and nobody else's.
+ */
 static struct learning *learning_of(const struct holding *holding)
 {
 	struct learning *learning = holding->limiter->learning;
 
 	return !holding->limiter->removed && learning && learning->adapt.kind != ADAPT_NONE &&
-			       learning->adapt.scope == ADAPT_FLEET
+			       learning->adapt.scope == ADAPT_FLEET && holding->settings.limit_count
 		       ? learning
 		       : NULL;
 }
@@ -158,13 +161,26 @@ void learnt_tick(struct fleet *fleet, struct holding *holding)
 void learnt_changed(struct fleet *fleet, const char *path)
 {
 	struct holding *holding = holding_at(fleet, path);
-	struct learning *learning = holding ? learning_of(holding) : NULL;
+	struct learning *learning = holding ? holding->limiter->learning : NULL;
 
 	if (!learning)
 		return;
 	learning->known = false;
-	if (holding->active && !learning->asking && fleet->state == FLEET_READY)
+	if (learning_of(holding) && holding->active && !learning->asking &&
+	    fleet->state == FLEET_READY)
 		read_node(fleet, holding);
+}
+
+void learnt_void(struct fleet *fleet, const struct holding *holding)
+{
+	char path[PATH_ROOM];
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, NULL);
+
+	node_path(holding, path);
+	if (request && request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0))
+		fleet_send(fleet, request);
+	else if (request)
+		request_free(request);
 }
 
 void learnt_forget(struct holding *holding)

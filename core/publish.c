@@ -310,6 +310,8 @@ static void apply(struct fleet *fleet, int32_t version)
 	struct limiter *limiter = change->limiter;
 	struct holding *holding = limiter->holding;
 	uint64_t id = fleet->change_id;
+	bool learns_anew = change->kind == CHANGE_SETTINGS && holding &&
+			   holding->settings.adapt.kind != change->settings.adapt.kind;
 
 	if (change->kind == CHANGE_MAKE)
 		holding = change->made->holding;
@@ -329,6 +331,8 @@ static void apply(struct fleet *fleet, int32_t version)
 				 fleet->change_record->before_count);
 	limiter_hold(limiter);
 	publish_finish(fleet, 0);
+	if (learns_anew)
+		learnt_void(fleet, holding);
 	if (holding && !limiter->removed) {
 		fleet_reshare(fleet, holding);
 		demand_rouse(fleet, holding, false);

@@ -255,6 +255,17 @@ case_slot_and_feedback_of_a_key_are_those_of_its_limiter() {
 	reported ok
 }
 
+case_limiters_of_a_mount_that_is_called_keys_are_no_keys() {
+	m=$d/keys
+	mkdir "$m"
+	start
+	limiter orders
+	run 0 "$m/orders" --report --slot -- true
+	silent
+	counts orders ok 1
+	counts orders slots_opened 1
+}
+
 case_keys_of_the_tree_have_tokens_of_their_own() {
 	start
 	limiter orders

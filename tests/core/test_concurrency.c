@@ -243,6 +243,31 @@ static void test_throttlings_within_a_round_trip_count_once(void **state)
 	assert_int_equal(s->concurrency.number, (uint32_t)((uint32_t)(before * 0.9) * 0.9));
 }
 
+static void test_throttling_in_a_look_opens_no_more(void **state)
+{
+	struct concurrency c = {
+		.min = 1,
+		.max = 20,
+		.decrease = 0.9,
+		.number = 10,
+		.limit = 7,
+		.looking = true,
+		.began_ns = NEVER_NS,
+	};
+
+	(void)state;
+	concurrency_throttled(&c, 1);
+	assert_int_equal(c.number, 9);
+	assert_int_equal(c.limit, 7);
+	assert_true(c.looking && c.began_ns == NEVER_NS);
+	concurrency_throttled(&c, 2);
+	concurrency_throttled(&c, 3);
+	assert_int_equal(c.number, 7);
+	assert_int_equal(c.limit, 7);
+	assert_false(c.looking);
+	assert_int_equal(c.began_ns, 3);
+}
+
 static void test_it_stays_within_its_bounds(void **state)
 {
 	static const struct slot_limit few = {SLOTS_AUTO, 0, 3, 6, 500000000};
@@ -285,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_slots_that_nobody_uses_do_not_become_more_or_fewer),
 		cmocka_unit_test(test_a_rate_limit_that_is_reported_holds_it),
 		cmocka_unit_test(test_throttlings_within_a_round_trip_count_once),
+		cmocka_unit_test(test_throttling_in_a_look_opens_no_more),
 		cmocka_unit_test(test_it_stays_within_its_bounds),
 		cmocka_unit_test(test_what_was_opened_before_a_change_decides_nothing),
 	};
