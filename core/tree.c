@@ -1,6 +1,7 @@
 /* tree - limiters by name and by id, see tree.h. */
 #include "tree.h"
 #include "holding.h"
+#include "siphash.h"
 #include "slots.h"
 
 #include <assert.h>
@@ -11,20 +12,17 @@
 
 enum { FIRST_SIZE = 64 };
 
-/* FNV-1a, 32 bit (Fowler, Noll, Vo), begun with the parent's id. */
-static uint32_t hash_name(const struct limiter *parent, const char *name)
+static uint64_t hash_name(const struct tree *tree, const struct limiter *parent, const char *name)
 {
-	uint32_t hash = UINT32_C(2166136261) ^ parent->id * UINT32_C(2654435761);
+	const uint64_t seed[2] = {tree->seed[0] ^ parent->id, tree->seed[1]};
 
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * UINT32_C(16777619);
-	return hash ^ hash >> 15;
+	return siphash(name, strlen(name), seed);
 }
 
 static struct limiter **name_chain(const struct tree *tree, const struct limiter *parent,
 				   const char *name)
 {
-	return &tree->by_name[hash_name(parent, name) & (tree->size - 1)];
+	return &tree->by_name[hash_name(tree, parent, name) & (tree->size - 1)];
 }
 
 static struct limiter **id_chain(const struct tree *tree, uint32_t id)

@@ -19,6 +19,8 @@ struct tree {
 	uint32_t size;		  /* of both, a power of two */
 	uint32_t count;		  /* limiters without the root and without partitions */
 	uint32_t last_id;
+	uint64_t seed
+		[2]; /* keeps strangers from choosing names of one chain; set before there are any */
 };
 
 /* 0 or -ENOMEM. The root has id 0. */

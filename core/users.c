@@ -22,20 +22,18 @@ static const struct {
 	[BOUND_LIMITERS] = {"limiters", "limiters"},
 	[BOUND_KEYS] = {"keys", "keys"},
 	[BOUND_FILES] = {"files", "open files"},
+	[BOUND_NAMES] = {"names", "different names in take/ and eta/"},
 };
 
 const struct bound BOUNDS_DEFAULT[BOUND_COUNT] = {
-	[BOUND_READERS] = {1000000, 100000},
-	[BOUND_LIMITERS] = {1000000, 100000},
-	[BOUND_KEYS] = {4000000, 1000000},
-	[BOUND_FILES] = {2000000, 200000},
+	[BOUND_READERS] = {1000000, 100000}, [BOUND_LIMITERS] = {1000000, 100000},
+	[BOUND_KEYS] = {4000000, 1000000},   [BOUND_FILES] = {2000000, 200000},
+	[BOUND_NAMES] = {1 << 20, 1 << 18},
 };
 
 const uint32_t BOUNDS_MAX[BOUND_COUNT] = {
-	[BOUND_READERS] = 1000000,
-	[BOUND_LIMITERS] = 1000000,
-	[BOUND_KEYS] = 1000000000,
-	[BOUND_FILES] = 1000000000,
+	[BOUND_READERS] = 1000000,  [BOUND_LIMITERS] = 1000000, [BOUND_KEYS] = 1000000000,
+	[BOUND_FILES] = 1000000000, [BOUND_NAMES] = 1 << 20,
 };
 
 const char *bound_name(enum bound_id id)

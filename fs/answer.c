@@ -65,8 +65,8 @@ static void tell(struct daemon *daemon, const struct writer *writer)
 
 	switch (change->kind) {
 	case CHANGE_MAKE:
-		events_add(events, viewer_subject(change->made), "%s%s%s created", path, *path ? "/" : "",
-			   change->name);
+		events_add(events, viewer_subject(change->made), "%s%s%s created", path,
+			   *path ? "/" : "", change->name);
 		break;
 	case CHANGE_REMOVE:
 		events_add(events, writer->subject, "%s removed", path);
@@ -76,8 +76,9 @@ static void tell(struct daemon *daemon, const struct writer *writer)
 			   slash ? (int)(slash - path + 1) : 0, path, change->name);
 		break;
 	case CHANGE_OWNER:
-		events_add(events, writer->subject, "%s uid %u gid %u access %o", *path ? path : "/",
-			   change->owner.uid, change->owner.gid, change->owner.access);
+		events_add(events, writer->subject, "%s uid %u gid %u access %o",
+			   *path ? path : "/", change->owner.uid, change->owner.gid,
+			   change->owner.access);
 		break;
 	case CHANGE_SETTINGS:
 		for (int id = 0; id < SETTING_COUNT; id++) {

@@ -284,8 +284,10 @@ int daemon_init(struct daemon *daemon, struct options *options, struct source *s
 	err = engine_init(&daemon->engine, source, root, clock_ns());
 	if (err)
 		goto no_engine;
-	if (getrandom(seed, sizeof(seed), 0) == sizeof(seed))
+	if (getrandom(seed, sizeof(seed), 0) == sizeof(seed)) {
 		keys_seed(&daemon->engine.schedule, seed);
+		memcpy(daemon->engine.tree.seed, seed, sizeof(seed));
+	}
 	memcpy(daemon->engine.users.bounds, options->bounds, sizeof(options->bounds));
 	daemon->engine.users.mounter = root->uid;
 	err = pending_init(&daemon->pending, &daemon->engine.users);

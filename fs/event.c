@@ -50,8 +50,8 @@ void events_add(struct events *events, struct subject subject, const char *forma
 	used = strlen(line);
 	line[used++] = '\n';
 	make_room(events, used);
-	events->lines[events->line_end++ % EVENTS_LINES] =
-		(struct event_line){events->end, subject};
+	events->lines[events->line_end++ % EVENTS_LINES] = (struct event_line){events->end,
+									       subject};
 	for (size_t i = 0; i < used; i++)
 		events->bytes[events->end++ % EVENTS_BYTES] = line[i];
 }

@@ -56,8 +56,8 @@ static void on_lease(struct fleet_listener *listener, const struct holding *hold
 		return;
 	tree_path(holding->limiter, path);
 	partition_name(index, name);
-	events_add(&member->daemon->events, viewer_subject(holding->limiter), "%s/partitions/%s %s", path, name,
-		   lease_state_name(to));
+	events_add(&member->daemon->events, viewer_subject(holding->limiter), "%s/partitions/%s %s",
+		   path, name, lease_state_name(to));
 }
 
 static void on_applied(struct fleet_listener *listener, struct limiter *limiter, const char *text)

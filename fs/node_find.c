@@ -286,12 +286,14 @@ int node_entry(struct daemon *daemon, const struct node *node, struct fuse_entry
 
 	*entry = (struct fuse_entry_param){.attr_timeout = ATTRIBUTES_S, .entry_timeout = ENTRY_S};
 	if (has_parameter(node)) {
-		err = parameter_get(daemon->parameters, encode(node), node->tokens,
-				    node->within_ns);
-		if (err) {
-			daemon_refused(daemon, "too many different take/N and eta/N are in use");
+		if (!parameter_known(daemon->parameters, encode(node), node->tokens,
+				     node->within_ns) &&
+		    daemon_has_room(daemon, BOUND_NAMES))
+			return -ENOSPC;
+		err = parameter_get(daemon->parameters, encode(node), node->tokens, node->within_ns,
+				    received.uid);
+		if (err)
 			return err;
-		}
 	}
 	node_attributes(daemon, node, &entry->attr);
 	entry->ino = entry->attr.st_ino;
@@ -420,7 +422,8 @@ void node_owner_changed(struct daemon *daemon, const struct limiter *limiter)
 
 int node_init(struct daemon *daemon)
 {
-	daemon->parameters = parameter_table_new();
+	daemon->parameters = parameter_table_new(&daemon->engine.users,
+						 daemon->engine.schedule.key_seed);
 	return daemon->parameters ? 0 : -ENOMEM;
 }
 

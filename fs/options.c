@@ -52,6 +52,8 @@ static const struct fuse_opt OPTIONS[] = {
 	OPTION("user_keys_max=%s", bound_texts[BOUND_KEYS][1], 0),
 	OPTION("files_max=%s", bound_texts[BOUND_FILES][0], 0),
 	OPTION("user_files_max=%s", bound_texts[BOUND_FILES][1], 0),
+	OPTION("names_max=%s", bound_texts[BOUND_NAMES][0], 0),
+	OPTION("user_names_max=%s", bound_texts[BOUND_NAMES][1], 0),
 	OPTION("user=%s", user, 0),
 	IGNORE("auto"),
 	IGNORE("noauto"),
@@ -105,7 +107,9 @@ void options_usage(const char *program)
 	       "    -o keys_max=N       keys that are remembered (4000000)\n"
 	       "    -o user_keys_max=N  ... and of each user (1000000)\n"
 	       "    -o files_max=N      open files, slots among them (2000000)\n"
-	       "    -o user_files_max=N ... and of each user (200000)\n"
+	       "    -o user_files_max=N  ... and of each user (200000)\n"
+	       "    -o names_max=N      names in take/ and eta/ that the kernel knows (1048576)\n"
+	       "    -o user_names_max=N  ... and of each user (262144)\n"
 	       "    -o allow_other      let other users in; and other options of FUSE\n",
 	       program);
 }

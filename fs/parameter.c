@@ -1,6 +1,8 @@
 /* parameter - nodes with a number in their name, see parameter.h. */
 #include "fs/parameter.h"
 
+#include "core/siphash.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,8 @@ struct parameter_table {
 	uint32_t size;		  /* of both, a power of two */
 	uint32_t used;		  /* places that were ever used */
 	uint32_t free;		  /* index + 1 of the first free place among them */
+	struct users *users;	  /* borrowed */
+	uint64_t seed[2];
 };
 
 /* The bits above an index in a number tell its generation, so that a stale one finds nothing. */
@@ -31,11 +35,10 @@ bool parameter_is(uint64_t number)
 static uint32_t *chain_of(const struct parameter_table *table, uint64_t node, uint64_t tokens,
 			  uint64_t within_ns)
 {
-	/* Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4). */
-	uint64_t hash = (node * 31 + tokens) * 31 + within_ns;
+	const uint64_t name[] = {node, tokens, within_ns};
+	uint64_t hash = siphash(name, sizeof(name), table->seed);
 
-	hash *= UINT64_C(0x9e3779b97f4a7c15);
-	return &table->chains[hash >> 32 & (table->size - 1)];
+	return &table->chains[hash & (table->size - 1)];
 }
 
 static int grow(struct parameter_table *table)
@@ -65,9 +68,12 @@ static int grow(struct parameter_table *table)
 	return 0;
 }
 
-struct parameter_table *parameter_table_new(void)
+struct parameter_table *parameter_table_new(struct users *users, const uint64_t seed[2])
 {
 	struct parameter_table *table = calloc(1, sizeof(*table));
+
+	if (table)
+		*table = (struct parameter_table){.users = users, .seed = {seed[0], seed[1]}};
 
 	if (table && grow(table)) {
 		parameter_table_free(table);
@@ -119,7 +125,8 @@ uint64_t parameter_known(const struct parameter_table *table, uint64_t node, uin
 	return at ? number_of(table, at - 1) : 0;
 }
 
-int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens, uint64_t within_ns)
+int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens, uint64_t within_ns,
+		  uint32_t uid)
 {
 	uint32_t at = find(table, node, tokens, within_ns);
 	struct parameter *parameter;
@@ -146,6 +153,8 @@ int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
 	parameter->tokens = tokens;
 	parameter->within_ns = within_ns;
 	parameter->lookups = 1;
+	parameter->uid = uid;
+	users_add(table->users, uid, BOUND_NAMES);
 	parameter->next = *chain;
 	*chain = at;
 	return 0;
@@ -168,6 +177,7 @@ void parameter_put(struct parameter_table *table, uint64_t number, uint64_t look
 	while (*at != index + 1)
 		at = &table->places[*at - 1].next;
 	*at = parameter->next;
+	users_drop(table->users, parameter->uid, BOUND_NAMES);
 	parameter->lookups = 0;
 	parameter->generation = (parameter->generation + 1) & INT32_MAX;
 	parameter->next = table->free;

@@ -5,6 +5,8 @@
 #ifndef RATEFS_FS_PARAMETER_H
 #define RATEFS_FS_PARAMETER_H
 
+#include "core/users.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,10 +21,14 @@ struct parameter {
 	uint64_t lookups; /* references that the kernel holds; 0: a free place */
 	uint32_t next;	  /* in its chain, or of the free places: index + 1 */
 	uint32_t generation;
+	uint32_t uid; /* who asked for it first */
 };
 
-/* NULL: no memory. */
-struct parameter_table *parameter_table_new(void);
+/*
+ * Each counts for who asks for it first, in @users, borrowed. With the random @seed nobody can choose names of
+ * one chain. NULL: no memory.
+ */
+struct parameter_table *parameter_table_new(struct users *users, const uint64_t seed[2]);
 void parameter_table_free(struct parameter_table *table);
 
 /* Whether @number is one of this table's. */
@@ -35,9 +41,9 @@ const struct parameter *parameter_find(const struct parameter_table *table, uint
 uint64_t parameter_known(const struct parameter_table *table, uint64_t node, uint64_t tokens,
 			 uint64_t within_ns);
 
-/* One reference more. 0, -ENOSPC (PARAMETERS_MAX are known) or -ENOMEM. */
-int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
-		  uint64_t within_ns);
+/* One reference more, of @uid's. 0, -ENOSPC (PARAMETERS_MAX are known) or -ENOMEM. */
+int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens, uint64_t within_ns,
+		  uint32_t uid);
 void parameter_put(struct parameter_table *table, uint64_t number, uint64_t lookups);
 
 #endif

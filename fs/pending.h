@@ -74,9 +74,9 @@ struct writer {
 	struct pending pending;
 	struct change change;
 	struct subject subject; /* what it is about, as it was */
-	size_t size;	   /* of a write: what to acknowledge */
-	uint64_t until_ns; /* when it is answered with ETIMEDOUT */
-	bool awaited;	   /* no request: who made it looks at @done, and frees it */
+	size_t size;		/* of a write: what to acknowledge */
+	uint64_t until_ns;	/* when it is answered with ETIMEDOUT */
+	bool awaited;		/* no request: who made it looks at @done, and frees it */
 	bool done;
 	fuse_ino_t ino;		       /* setattr: whose attributes are the answer */
 	struct fuse_entry_param entry; /* mkdir and setattr: the answer */

@@ -183,14 +183,17 @@ void show_stat(FILE *out, struct daemon *daemon, const struct node *node)
 	fputs(text, out);
 }
 
-/* One queue's waiters; each has to wait for those before it. */
+/* So long a text is made in some milliseconds, for which all others wait. */
+enum { WAITERS_SHOWN = 10000 };
+
+/* One queue's waiters, as long as there is @room; each has to wait for those before it. */
 static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *limiter,
-		       const struct queue *queue)
+		       const struct queue *queue, uint32_t *room)
 {
 	uint64_t ahead = 0;
 	char waited[QUANTITY_TEXT], left[QUANTITY_TEXT];
 
-	for (const struct waiter *w = queue->first; w; w = w->next) {
+	for (const struct waiter *w = queue->first; w && *room; w = w->next, --*room) {
 		const struct reader *reader =
 			(const struct reader *)((const char *)w - offsetof(struct reader, waiter));
 		uint64_t now_ns = daemon->engine.schedule.now_ns, at_ns;
@@ -211,17 +214,21 @@ static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *l
 
 void show_waiters(FILE *out, struct daemon *daemon, const struct node *node)
 {
+	uint32_t room = WAITERS_SHOWN;
+
 	engine_refresh(&daemon->engine, node->limiter, clock_ns());
-	show_queue(out, daemon, node->limiter, &node->limiter->queue);
+	show_queue(out, daemon, node->limiter, &node->limiter->queue, &room);
 	if (node->limiter->slots)
-		show_queue(out, daemon, node->limiter, &node->limiter->slots->queue);
+		show_queue(out, daemon, node->limiter, &node->limiter->slots->queue, &room);
 	for (uint32_t i = 0; i < node->limiter->partition_slots; i++) {
 		if (node->limiter->partitions[i])
 			show_queue(out, daemon, node->limiter->partitions[i],
-				   &node->limiter->partitions[i]->queue);
+				   &node->limiter->partitions[i]->queue, &room);
 	}
-	for (struct limiter *key = NULL; (key = keys_next_open(node->limiter, key));)
-		show_queue(out, daemon, key, &key->queue);
+	for (struct limiter *key = NULL; room && (key = keys_next_open(node->limiter, key));)
+		show_queue(out, daemon, key, &key->queue, &room);
+	if (!room)
+		fputs("...\n", out);
 }
 
 /* Whether partition @index is this host's; on one host all are, for as long as it runs. */

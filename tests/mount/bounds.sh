@@ -143,10 +143,21 @@ case_all_users_may_have_so_many_open_files() {
 	like last_error "$(cat "$m/last_error")" '^there are 3 open files'
 }
 
+case_a_user_may_have_so_many_names_in_take_and_eta() {
+	bound user_names_max=3
+	limiter orders
+	as nobody stat "$m/orders/take/1" "$m/orders/take/2" "$m/orders/eta/1" > /dev/null
+	is 'a fourth' "$(as nobody "$CLIENT" read "$m/orders/take/3")" ENOSPC
+	told nobody '^user 65534 has 3 different names in take/ and eta/, the most a user can have$'
+	is 'one that is known' "$(as nobody cat "$m/orders/take/2")" 2
+	is 'another user' "$(as daemon cat "$m/orders/take/3")" 3
+	is 'then' "$(as nobody cat "$m/orders/take/3")" 3
+}
+
 case_bounds_that_are_none_are_refused() {
 	local bound status said
 	for bound in readers_max=0 readers_max=1000001 user_readers_max=x limiters_max=-1 user_limiters_max=1.5 keys_max=max user_keys_max= \
-		files_max=99999999999 user_files_max=0; do
+		files_max=99999999999 user_files_max=0 names_max=1048577 user_names_max=0; do
 		status=0
 		said=$(timeout 20 "$RATEFS" -f -o $bound local "$m" 2>&1) || status=$?
 		is "exit status with $bound" $status 2
@@ -155,13 +166,13 @@ case_bounds_that_are_none_are_refused() {
 }
 
 case_status_has_the_bounds_and_what_there_is() {
-	bound readers_max=9,user_readers_max=8,limiters_max=7,user_limiters_max=6,keys_max=5,user_keys_max=4,files_max=93,user_files_max=2
+	bound readers_max=9,user_readers_max=8,limiters_max=7,user_limiters_max=6,keys_max=5,user_keys_max=4,files_max=93,user_files_max=2,names_max=95,user_names_max=3
 	empty orders
 	: "$(cat "$m/orders/keys/one/stat")"
 	reader orders/token
 	waiting orders 1
 	exec 3< "$m/orders/slot"
 	like status "$(tr '\n' ' ' < "$m/status")" \
-		' readers 1 readers_max 9 user_readers_max 8 limiters_max 7 user_limiters_max 6 keys 1 keys_max 5 user_keys_max 4 files 3 files_max 93 user_files_max 2 '
+		' readers 1 readers_max 9 user_readers_max 8 limiters_max 7 user_limiters_max 6 keys 1 keys_max 5 user_keys_max 4 files 3 files_max 93 user_files_max 2 names 0 names_max 95 user_names_max 3 '
 	exec 3<&-
 }

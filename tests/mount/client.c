@@ -7,6 +7,10 @@
  *	client mkdir|rmdir|unlink|create|fifo|symlink PATH, client rename|link FROM TO
  *	client held FILE COMMAND	open FILE, run COMMAND, then read or write the open file
  *	client crowd N FILE		N threads read FILE once each; prints how each kind ended
+ *	client probe N DIRECTORY	look for N names that are not there; prints how many were
+ *	client names N DIRECTORY	look for N names of any bytes; prints how many were there
+ *	client polls N FILE		open FILE, poll it without waiting, close it: N times
+ *	client turns N FILE		read FILE N times, opening it each time; prints milliseconds
  *	client aio|uring N FILE		N asynchronous reads of FILE from one thread, through the system calls
  *					of libaio or io_uring; prints how many tokens came
  */
@@ -15,6 +19,7 @@
 #include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -24,6 +29,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { TEXT_MAX = 128 * 1024, CROWD_STACK = 64 * 1024 };
@@ -118,6 +124,77 @@ static int crowd(int count, const char *path)
 	free(threads);
 	printf("granted %d interrupted %d again %d other %d\n", all.granted, all.interrupted,
 	       all.again, all.other);
+	return 0;
+}
+
+static int probe(int count, const char *directory)
+{
+	struct stat attributes;
+	char path[4096];
+	int there = 0;
+
+	for (int i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "%s/not-there-%d", directory, i);
+		there += stat(path, &attributes) == 0;
+	}
+	printf("%d\n", there);
+	return 0;
+}
+
+/* Names of 1 to 255 bytes, in an order that is the same each time; a few are not allowed. */
+static int names(int count, const char *directory)
+{
+	uint64_t state = 1;
+	struct stat attributes;
+	char path[4096];
+	int there = 0;
+
+	for (int i = 0; i < count; i++) {
+		char *at = path + sprintf(path, "%s/", directory);
+		int length;
+
+		state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		length = 1 + (int)(state >> 33) % 255;
+		for (int j = 0; j < length; j++) {
+			state = state * UINT64_C(6364136223846793005) +
+				UINT64_C(1442695040888963407);
+			*at = (char)(1 + (state >> 33) % 255);
+			at += *at != '/';
+		}
+		*at = '\0';
+		there += stat(path, &attributes) == 0;
+	}
+	printf("%d\n", there);
+	return 0;
+}
+
+static int polls(int count, const char *path)
+{
+	for (int i = 0; i < count; i++) {
+		struct pollfd polled = {.fd = open(path, O_RDONLY), .events = POLLIN};
+
+		if (polled.fd < 0 || poll(&polled, 1, 0) < 0)
+			return ended(-1);
+		close(polled.fd);
+	}
+	return 0;
+}
+
+static int turns(int count, const char *path)
+{
+	struct timespec began, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	for (int i = 0; i < count; i++) {
+		int fd = open(path, O_RDONLY);
+
+		if (fd < 0 || read(fd, text, sizeof(text)) < 0)
+			return ended(-1);
+		close(fd);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	printf("%ld\n",
+	       (now.tv_sec - began.tv_sec) * 1000 + (now.tv_nsec - began.tv_nsec) / 1000000);
 	return 0;
 }
 
@@ -256,6 +333,26 @@ static int command_crowd(char **arg)
 	return crowd(atoi(arg[0]), arg[1]);
 }
 
+static int command_probe(char **arg)
+{
+	return probe(atoi(arg[0]), arg[1]);
+}
+
+static int command_names(char **arg)
+{
+	return names(atoi(arg[0]), arg[1]);
+}
+
+static int command_polls(char **arg)
+{
+	return polls(atoi(arg[0]), arg[1]);
+}
+
+static int command_turns(char **arg)
+{
+	return turns(atoi(arg[0]), arg[1]);
+}
+
 static int command_aio(char **arg)
 {
 	return aio(atoi(arg[0]), arg[1]);
@@ -276,6 +373,8 @@ static const struct {
 	{"create", 1, command_create}, {"fifo", 1, command_fifo},   {"symlink", 1, command_symlink},
 	{"rename", 2, command_rename}, {"link", 2, command_link},   {"held", 2, command_held},
 	{"crowd", 2, command_crowd},   {"aio", 2, command_aio},	    {"uring", 2, command_uring},
+	{"probe", 2, command_probe},   {"names", 2, command_names}, {"polls", 2, command_polls},
+	{"turns", 2, command_turns},
 };
 
 int main(int argc, char **argv)

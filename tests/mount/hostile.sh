@@ -1,0 +1,227 @@
+# shellcheck shell=bash
+# What one user does to the daemon must not reach another, nor its memory. Times are compared with those from before, generously.
+
+as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"; }
+
+# open_to_all [OPTIONS…] [SOURCE]: and a limiter `other`, of the user who must be served.
+open_to_all() {
+	start -o allow_other "$@"
+	chmod 711 "$d" "$(dirname "$d")" "$(dirname "$CLIENT")"
+	chmod 755 "$CLIENT"
+	limiter other
+}
+
+# Sanitizers keep what was freed for a while.
+is_sanitized() { grep -qE 'lib(a|t)san' "/proc/$daemon/maps" || [ "$(awk '/^VmSize/ { print $2 }' "/proc/$daemon/status")" -gt 1000000000 ]; }
+
+# memory: the daemon's own, in KiB.
+memory() { awk '/^RssAnon/ { print $2 }' "/proc/$daemon/status"; }
+
+# no_more_than KIB BEFORE: it has grown since.
+no_more_than() {
+	local now
+	now=$(memory)
+	echo "# $2 KiB before, $now KiB after"
+	is_sanitized || [ "$now" -le $(($2 + $1)) ] || fail "memory has grown from $2 to $now KiB"
+}
+
+# served BEFORE_MS: 300 tokens of another user; they may take 20 times as long, and 2 seconds.
+served() {
+	local took
+	took=$("$CLIENT" turns 300 "$m/other/token")
+	echo "# 300 tokens took $1 ms before, $took ms now"
+	[ "$took" -le $(($1 * 20 + 2000)) ] || fail "300 tokens took $took ms"
+}
+
+case_twenty_thousand_readers_of_one_user_do_not_starve_another() {
+	open_to_all
+	empty orders
+	local before crowds=() i
+	before=$("$CLIENT" turns 300 "$m/other/token")
+	for i in 1 2; do
+		setpriv --reuid=nobody --regid=nogroup --clear-groups "$CLIENT" crowd 10000 "$m/orders/token" > "$d/got$i" &
+		crowds+=($!)
+	done
+	eventually 50 eval 'has orders waiting 20000 || ! alive ${crowds[0]} || ! alive ${crowds[1]}' || fail "only $(counter orders waiting) wait"
+	has orders waiting 20000 || skip 'no twenty thousand threads here'
+	served "$before"
+	# What it may read of its own readers is long.
+	(while :; do as_nobody cat "$m/orders/waiters" "$m/metrics" "$m/status" > /dev/null; done) &
+	local looker=$!
+	served "$before"
+	kill $looker
+	kill -9 "${crowds[@]}"
+	wait "${crowds[@]}" 2> /dev/null || :
+	served "$before"
+	waiting orders 0
+}
+
+case_readers_that_are_stopped_and_go_on_hold_up_nobody() {
+	open_to_all
+	empty orders
+	local before
+	before=$("$CLIENT" turns 300 "$m/other/token")
+	setpriv --reuid=nobody --regid=nogroup --clear-groups env --default-signal "$CLIENT" crowd 2000 "$m/orders/token" > "$d/got" &
+	local crowd=$!
+	waiting orders 2000
+	kill -STOP $crowd
+	served "$before"
+	for _ in {1..20}; do
+		kill -CONT $crowd
+		kill -STOP $crowd
+	done
+	echo max > "$m/orders/rate"
+	served "$before"
+	kill -CONT $crowd
+	gone $crowd 30
+	is 'granted or interrupted' "$(awk '{ print $2 + $4 }' "$d/got")" 2000
+	waiting orders 0
+	is 'tokens granted' "$(counter orders granted)" $(($(awk '{ print $2 }' "$d/got") + 1))
+}
+
+case_a_million_names_that_are_not_there_leave_nothing() {
+	open_to_all
+	limiter orders
+	local before count=1000000
+	! is_sanitized || count=50000
+	"$CLIENT" probe 1000 "$m/orders" > /dev/null
+	before=$(memory)
+	is 'at the top' "$(as_nobody "$CLIENT" probe $((count / 4)) "$m")" 0
+	is 'in a limiter' "$(as_nobody "$CLIENT" probe $((count / 4)) "$m/orders")" 0
+	is 'in take' "$(as_nobody "$CLIENT" probe $((count / 4)) "$m/orders/take")" 0
+	is 'in partitions' "$(as_nobody "$CLIENT" probe $((count / 4)) "$m/orders/partitions")" 0
+	no_more_than 1024 "$before"
+}
+
+case_a_hundred_thousand_keys_of_any_name_stay_in_bounds() {
+	open_to_all
+	limiter orders
+	local before count=100000 there
+	! is_sanitized || count=20000
+	before=$("$CLIENT" turns 300 "$m/other/token")
+	is 'in the tree' "$(as_nobody "$CLIENT" names 1000 "$m")" 0
+	there=$(as_nobody "$CLIENT" names $count "$m/orders/keys")
+	[ "$there" -gt $((count * 9 / 10)) ] || fail "only $there names of $count are keys"
+	served "$before"
+	[ "$(counter orders keys)" -le 65536 ] || fail "$(counter orders keys) keys that nobody has used"
+	is token "$(cat "$m/orders/keys/mine/token")" 1
+	as_nobody ls "$m/orders/keys" > /dev/null
+	eventually 30 has orders keys 0 || fail "$(counter orders keys) keys are left"
+}
+
+case_polls_that_are_left_leave_nothing() {
+	open_to_all
+	empty orders
+	local before count=20000
+	! is_sanitized || count=2000
+	as_nobody "$CLIENT" polls 1000 "$m/orders/token"
+	as_nobody "$CLIENT" polls 1000 "$m/events"
+	before=$(memory)
+	as_nobody "$CLIENT" polls $count "$m/orders/token"
+	as_nobody "$CLIENT" polls $count "$m/orders/keys/one/stream"
+	as_nobody "$CLIENT" polls $count "$m/events"
+	no_more_than 1024 "$before"
+	mkdir "$m/new"
+	echo 1000/s > "$m/orders/rate"
+	is token "$(cat "$m/orders/token")" 1
+	eventually 10 eval '[ "$(awk "\$1 == \"files\" { print \$2 }" "$m/status")" = 1 ]' || fail 'files are open still'
+}
+
+case_many_who_follow_events_hold_up_nobody() {
+	open_to_all
+	local before
+	before=$("$CLIENT" turns 300 "$m/other/token")
+	as_nobody "$CLIENT" crowd 5000 "$m/events" > "$d/got" &
+	local crowd=$!
+	eventually 40 eval '[ "$(awk "\$1 == \"readers\" { print \$2 }" "$m/status")" = 5000 ] || ! alive $crowd' || fail 'they do not wait'
+	alive $crowd || skip 'no five thousand threads here'
+	served "$before"
+	mkdir "$m/new"
+	gone $crowd 30
+	like got "$(cat "$d/got")" '^granted 5000 '
+}
+
+case_a_giant_write_is_refused_and_leaves_nothing() {
+	open_to_all
+	limiter orders 500/s
+	chmod 777 "$m/orders"
+	local before file
+	before=$(memory)
+	for file in rate config charge feedback; do
+		as_nobody python3 - "$m/orders/$file" <<- 'EOF'
+			import errno, os, sys
+			fd = os.open(sys.argv[1], os.O_WRONLY)
+			for size in 1 << 26, 131072, 65537:
+			    try:
+			        sys.exit("%d bytes are taken" % os.write(fd, b" " * size))
+			    except OSError as error:
+			        assert error.errno == errno.E2BIG, error
+			assert os.write(fd, b"") == 0
+			os.ftruncate(fd, 0)
+			try:
+			    os.ftruncate(fd, 1 << 40)
+			except OSError:
+			    pass
+		EOF
+	done
+	no_more_than 2048 "$before"
+	is rate "$(cat "$m/orders/rate")" 500/s
+}
+
+case_what_is_mapped_or_spliced_spends_nothing() {
+	open_to_all
+	limiter orders 1/h 10
+	python3 - "$m/orders" <<- 'EOF'
+		import errno, mmap, os, signal, sys
+		limiter = sys.argv[1]
+		for name in "token", "stream", "take/2", "slot", "stat", "rate":
+		    fd = os.open(limiter + "/" + name, os.O_RDONLY)
+		    for flags in mmap.MAP_SHARED, mmap.MAP_PRIVATE:
+		        pid = os.fork()
+		        if pid == 0:
+		            try:
+		                bytes = mmap.mmap(fd, 1, flags=flags, prot=mmap.PROT_READ)
+		            except OSError as error:
+		                os._exit(0 if error.errno == errno.ENODEV else 1)
+		            bytes[0]
+		            os._exit(2)
+		        status = os.waitpid(pid, 0)[1]
+		        assert status == 0 or os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGBUS, (name, status)
+		    readable, writable = os.pipe()
+		    try:
+		        os.splice(fd, writable, 4096)
+		        sys.exit(name + " can be spliced")
+		    except OSError as error:
+		        assert error.errno == errno.EINVAL, (name, error)
+		    os.close(fd)
+		readable, writable = os.pipe()
+		os.write(writable, b"7/s\n")
+		rate = os.open(limiter + "/rate", os.O_WRONLY)
+		assert os.splice(readable, rate, 4096) == 4
+	EOF
+	is 'what was spliced in' "$(cat "$m/orders/rate")" 7/s
+	counts orders granted 0
+	eventually 10 has orders slots_used 0 || fail 'a slot is open'
+}
+
+# out_of_files: the daemon cannot open any more.
+out_of_files() { prlimit --pid "$daemon" --nofile=3:20000; }
+
+case_a_daemon_without_descriptors_serves_on() {
+	open_to_all "local:$d/kept"
+	limiter orders 500/s 5
+	out_of_files
+	is token "$(cat "$m/orders/token")" 1
+	is 'a token of another user' "$(as_nobody cat "$m/orders/token")" 1
+	is key "$(cat "$m/orders/keys/one/token")" 1
+	mkdir "$m/new" 2> /dev/null && fail 'a limiter was made that cannot be kept'
+	refused 'EMFILE|EIO' write "$m/orders/rate" 7/s
+	is 'rate, since it was refused' "$(cat "$m/orders/rate")" 500/s
+	[ -n "$(as_nobody cat "$m/metrics")" ] || fail 'no metrics'
+	prlimit --pid "$daemon" --nofile=1024:20000
+	echo 7/s > "$m/orders/rate"
+	mkdir "$m/new"
+	is rate "$(cat "$m/orders/rate")" 7/s
+	out_of_files
+	stop TERM
+}
