@@ -1,0 +1,220 @@
+# shellcheck shell=bash disable=SC2154,SC2164
+# Each recipe of RECIPES.md, run as it is printed there, with what it needs around it.
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+page=$here/../../RECIPES.md
+
+# tree: what the page takes for given, a service, and twelve urls of it; stand-ins for commands go to $d/bin.
+tree() {
+	local n
+	mount -t tmpfs none /mnt
+	m=/mnt/rate
+	mkdir $m "$d/work" "$d/bin"
+	cd "$d/work"
+	PATH=$d/bin:$PATH
+	start
+	limiter api 50/s
+	"$here/server" "$d/requests" &
+	eventually 20 eval '(exec 3<> /dev/tcp/localhost/8080)' 2> /dev/null
+	for n in 1 2 3 4 5 6 7 8 9 10 11 12; do echo "http://localhost:8080/$n"; done > urls
+}
+
+# block TITLE N: the Nth block of code below that heading; its language is in $d/language.
+block() {
+	awk -v title="## $1" -v wanted="$2" -v language="$d/language" '
+		/^## / { on = $0 == title }
+		/^```$/ { inside = 0 }
+		inside
+		on && /^```[a-z]/ && ++count == wanted { inside = 1; print substr($0, 4) > language }' "$page"
+}
+
+# recipe TITLE [N [ARGUMENT…]]: runs it in the directory that we are in.
+recipe() {
+	local code=$d/code
+	rm -f "$d/language"
+	block "$1" "${2-1}" > "$code"
+	[ -s "$code" ] || fail "no block ${2-1} below '$1'"
+	case $(cat "$d/language") in
+	sh) bash -eu "$code" "${@:3}" ;;
+	crontab) sh -c "$(cut -d ' ' -f 7- "$code")" ;; # as cron does, without the times
+	python) python3 "$code" ;;
+	js) node "$code" ;;
+	java) cp "$code" "$d/Fetch.java" && java "$d/Fetch.java" ;;
+	go) cp "$code" "$d/fetch.go" && HOME=$d GOFLAGS=-mod=mod go run "$d/fetch.go" ;;
+	*) fail "nothing runs $(cat "$d/language")" ;;
+	esac
+}
+
+# command_is NAME: a stand-in, from standard input.
+command_is() {
+	{ echo '#!/bin/bash' && cat; } > "$d/bin/$1"
+	chmod +x "$d/bin/$1"
+}
+
+# all_fetched: each url once, and a token for each.
+all_fetched() {
+	is requests "$(sort -n "$d/requests" | tr '\n' ' ')" "$(sed 's/.*8080//' urls | sort -n | tr '\n' ' ')"
+	counts api granted 12
+}
+
+case_every_block_has_a_case() {
+	is blocks "$(sed -nE "s/^[^#]*(recipe|block) '([^'^]+)'( ([0-9]))?.*/\2, \4/p" "${BASH_SOURCE[0]}" | sed 's/, $/, 1/' | sort -u)" "$(awk '
+		/^## / { title = substr($0, 4); n = 0 }
+		/^```[a-z]/ { print title ", " ++n }' "$page" | sort -u)"
+}
+
+case_xargs() {
+	tree
+	recipe 'xargs -P'
+	all_fetched
+	is page "$(cat 7)" 'page /7'
+}
+
+case_parallel() {
+	tree
+	recipe 'GNU parallel'
+	all_fetched
+}
+
+case_make() {
+	tree
+	echo one > one.md
+	echo two > two.md
+	block 'make -j' 1 > Makefile
+	recipe 'make -j' 2
+	is 'what was made' "$(cat one.html two.html)" $'ONE\nTWO'
+	counts api granted 2
+}
+
+case_cron() {
+	local first second
+	tree
+	command_is make-report <<- 'SH'
+		echo begin >> reports
+		sleep 0.3
+		echo end >> reports
+	SH
+	recipe 'cron instead of flock' 1
+	recipe 'cron instead of flock' 2 & first=$!
+	eventually 20 test -s reports
+	recipe 'cron instead of flock' 2 & second=$!
+	wait $first $second
+	is reports "$(tr '\n' ' ' < reports)" 'begin end begin end '
+	counts report slots_opened 2
+}
+
+case_retry_after() {
+	tree
+	recipe 'curl and Retry-After'
+	is requests "$(cat "$d/requests")" $'/busy\n/busy'
+	is page "$(cat page)" 'page /busy'
+	counts api throttled 1
+	counts api ok 1
+	[ "$(counter api backoff_paused_seconds | cut -d . -f 1)" -ge 2 ] || fail 'Retry-After was not honoured'
+}
+
+case_pages() {
+	tree
+	# Three pages of two keys.
+	command_is aws <<- 'SH'
+		next=1
+		[ "${7-}" != --starting-token ] || next=$8
+		token=
+		[ $next = 3 ] || token=", \"NextToken\": \"$((next + 1))\""
+		echo "{\"Contents\": [{\"Key\": \"$next/a\"}, {\"Key\": \"$next/b\"}]$token}"
+	SH
+	recipe 'Page after page'
+	is keys "$(tr '\n' ' ' < keys)" '1/a 1/b 2/a 2/b 3/a 3/b '
+	counts api granted 3
+}
+
+case_python() {
+	tree
+	is 'answers of 200' "$(recipe 'Python')" 12
+	all_fetched
+}
+
+case_node() {
+	tree
+	is 'answers of 200' "$(recipe 'Node.js')" 12
+	all_fetched
+}
+
+case_java() {
+	tree
+	is 'answers of 200' "$(recipe 'Java')" 12
+	all_fetched
+}
+
+case_go() {
+	tree
+	is 'answers of 200' "$(recipe 'Go')" 12
+	all_fetched
+}
+
+# The stand-in has a root of its own, with nothing of /mnt but what is bound in.
+case_container() {
+	tree
+	command_is docker <<- 'SH'
+		[ "${*:1:3} $5" = 'run --rm --volume busybox' ] || exit 125
+		root=$(mktemp -d) from=${4%%:*} to=${4##*:}
+		exec unshare --mount bash -euc '
+			mount -t tmpfs none "$1" && cd "$1"
+			cp -P /bin /lib /lib64 .
+			mkdir -p usr ".$3"
+			mount --bind /usr usr
+			mount --bind "$2" ".$3"
+			exec chroot . busybox "${@:4}"' bash "$root" "$from" "$to" "${@:6}"
+	SH
+	is 'what it said' "$(recipe 'A container')" work
+	counts api granted 1
+}
+
+case_users() {
+	tree
+	recipe 'Each user' > answers
+	is answers "$(cat answers)" $'200 hello alice\n200 hello alice\n429 alice\n200 hello bob\n429 alice'
+	counts web granted 3
+}
+
+# 300,000 bytes are four pieces of 64 KiB and some.
+case_bytes() {
+	tree
+	head -c 300000 /dev/urandom > big
+	recipe 'Bytes' 1
+	cmp big copy
+	counts net granted $((5 * 65536))
+	rm copy
+	recipe 'Bytes' 2
+	cmp big copy
+	counts net granted $((10 * 65536))
+}
+
+# The first hundred are there at once, the others take two seconds each: not all can be done in five.
+case_deadline() {
+	local n loaded left
+	tree
+	rmdir $m/api
+	limiter api 50/s 100
+	mkdir night
+	for n in 1 2 3 4 5 6 7 8 9; do seq 100 > night/$n; done
+	command_is load <<< 'cat "$1" >> rows'
+	recipe 'A nightly batch with a deadline' 1 '5 seconds' 2> errors > said
+	loaded=$(($(wc -l < rows) / 100))
+	left=$(find night -type f | wc -l)
+	is 'loaded and left' $((loaded + left)) 9
+	[ "$loaded" -ge 1 ] && [ "$left" -ge 1 ] || fail "$loaded loaded, $left left"
+	is said "$(cat said)" "$left left"
+	counts api granted $((100 * loaded))
+}
+
+case_shared_pool() {
+	local n
+	tree
+	recipe 'A shared pool with two workstreams' 1
+	is 'what they did' "$(recipe 'A shared pool with two workstreams' 2)" $'online\nbatch'
+	counts db/online granted 1
+	counts db/batch granted 10
+	counts db granted 11
+	is "rate of batch" "$(cat $m/db/batch/rate)" 50/s
+}
