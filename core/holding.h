@@ -8,7 +8,8 @@
  * begins empty where nothing was held before, and one token at most is left of it where nothing is held
  * any more. So over the fleet a key gets at most key_rate * w + max(key_burst, count) + 1 for each host.
  *
- * Without limits (rate and key_rate `max`) and in the modes open and closed nothing is leased.
+ * Without limits (rate and key_rate `max`) and a number of slots, and in the modes open and closed,
+ * nothing is leased.
  */
 #ifndef RATEFS_CORE_HOLDING_H
 #define RATEFS_CORE_HOLDING_H

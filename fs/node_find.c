@@ -280,12 +280,21 @@ void node_attributes(struct daemon *daemon, const struct node *node, struct stat
 	attributes->st_atim = attributes->st_mtim;
 }
 
+static bool is_gone(void *daemon, uint64_t plain)
+{
+	struct node node;
+
+	return node_decode(daemon, plain, &node) != 0;
+}
+
 int node_entry(struct daemon *daemon, const struct node *node, struct fuse_entry_param *entry)
 {
 	int err;
 
 	*entry = (struct fuse_entry_param){.attr_timeout = ATTRIBUTES_S, .entry_timeout = ENTRY_S};
 	if (has_parameter(node)) {
+		/* The kernel may know names in keys that were forgotten for ever. Two for one: see keys_get(). */
+		parameter_sweep(daemon->parameters, 2, is_gone, daemon);
 		if (!parameter_known(daemon->parameters, encode(node), node->tokens,
 				     node->within_ns) &&
 		    daemon_has_room(daemon, BOUND_NAMES))

@@ -19,6 +19,7 @@ struct parameter_table {
 	uint32_t free;		  /* index + 1 of the first free place among them */
 	struct users *users;	  /* borrowed */
 	uint64_t seed[2];
+	uint32_t next_sweep; /* index of the place to be looked at next */
 };
 
 /* The bits above an index in a number tell its generation, so that a stale one finds nothing. */
@@ -160,20 +161,11 @@ int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
 	return 0;
 }
 
-void parameter_put(struct parameter_table *table, uint64_t number, uint64_t lookups)
+static void forget(struct parameter_table *table, uint32_t index)
 {
-	uint32_t index = (uint32_t)number;
-	struct parameter *parameter;
-	uint32_t *at;
+	struct parameter *parameter = &table->places[index];
+	uint32_t *at = chain_of(table, parameter->node, parameter->tokens, parameter->within_ns);
 
-	if (!parameter_find(table, number))
-		return;
-	parameter = &table->places[index];
-	if (parameter->lookups > lookups) {
-		parameter->lookups -= lookups;
-		return;
-	}
-	at = chain_of(table, parameter->node, parameter->tokens, parameter->within_ns);
 	while (*at != index + 1)
 		at = &table->places[*at - 1].next;
 	*at = parameter->next;
@@ -182,4 +174,28 @@ void parameter_put(struct parameter_table *table, uint64_t number, uint64_t look
 	parameter->generation = (parameter->generation + 1) & INT32_MAX;
 	parameter->next = table->free;
 	table->free = index + 1;
+}
+
+void parameter_put(struct parameter_table *table, uint64_t number, uint64_t lookups)
+{
+	uint32_t index = (uint32_t)number;
+
+	if (!parameter_find(table, number))
+		return;
+	if (table->places[index].lookups > lookups)
+		table->places[index].lookups -= lookups;
+	else
+		forget(table, index);
+}
+
+void parameter_sweep(struct parameter_table *table, unsigned int most,
+		     bool (*is_gone)(void *context, uint64_t node), void *context)
+{
+	for (; most && table->used; most--) {
+		uint32_t index = table->next_sweep < table->used ? table->next_sweep : 0;
+
+		table->next_sweep = index + 1;
+		if (table->places[index].lookups && is_gone(context, table->places[index].node))
+			forget(table, index);
+	}
 }

@@ -1,6 +1,7 @@
 /*
  * parameter - nodes with a number in their name (take/N, eta/N): a number of the kernel cannot hold
- * all that is in such a name, so these are remembered as long as the kernel knows them.
+ * all that is in such a name, so these are remembered as long as the kernel knows them and there is the
+ * node that they belong to.
  */
 #ifndef RATEFS_FS_PARAMETER_H
 #define RATEFS_FS_PARAMETER_H
@@ -45,5 +46,9 @@ uint64_t parameter_known(const struct parameter_table *table, uint64_t node, uin
 int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens, uint64_t within_ns,
 		  uint32_t uid);
 void parameter_put(struct parameter_table *table, uint64_t number, uint64_t lookups);
+
+/* Looks at the next @most places, in turn, and forgets those whose node is gone. */
+void parameter_sweep(struct parameter_table *table, unsigned int most,
+		     bool (*is_gone)(void *context, uint64_t node), void *context);
 
 #endif
