@@ -40,7 +40,7 @@ recipe() {
 	python) python3 "$code" ;;
 	js) node "$code" ;;
 	java) cp "$code" "$d/Fetch.java" && java "$d/Fetch.java" ;;
-	go) cp "$code" "$d/fetch.go" && HOME=$d GOFLAGS=-mod=mod go run "$d/fetch.go" ;;
+	go) cp "$code" "$d/fetch.go" && HOME=$d go run "$d/fetch.go" ;;
 	*) fail "nothing runs $(cat "$d/language")" ;;
 	esac
 }
@@ -150,6 +150,10 @@ case_go() {
 	tree
 	is 'answers of 200' "$(recipe 'Go')" 12
 	all_fetched
+	# What it says of take/N.
+	sed 's,api/token,api/take/3,' "$d/code" > "$d/take.go"
+	is 'answers of 200' "$(HOME=$d go run "$d/take.go")" 12
+	counts api granted 48
 }
 
 # The stand-in has a root of its own, with nothing of /mnt but what is bound in.
