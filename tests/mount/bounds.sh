@@ -173,6 +173,6 @@ case_status_has_the_bounds_and_what_there_is() {
 	waiting orders 1
 	exec 3< "$m/orders/slot"
 	like status "$(tr '\n' ' ' < "$m/status")" \
-		' readers 1 readers_max 9 user_readers_max 8 limiters_max 7 user_limiters_max 6 keys 1 keys_max 5 user_keys_max 4 files 3 files_max 93 user_files_max 2 names 0 names_max 95 user_names_max 3 '
+		' readers 1 readers_max 9 user_readers_max 8 limiters_max 7 user_limiters_max 6 keys 1 keys_max 5 user_keys_max 4 files 3 files_max 93 user_files_max 2 names 1 names_max 95 user_names_max 3 '
 	exec 3<&-
 }

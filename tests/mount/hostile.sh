@@ -222,6 +222,7 @@ case_a_daemon_without_descriptors_serves_on() {
 	echo 7/s > "$m/orders/rate"
 	mkdir "$m/new"
 	is rate "$(cat "$m/orders/rate")" 7/s
-	out_of_files
+	# A leak checker could not end without.
+	is_sanitized || out_of_files
 	stop TERM
 }
