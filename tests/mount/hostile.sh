@@ -70,7 +70,7 @@ case_readers_that_are_stopped_and_go_on_hold_up_nobody() {
 		kill -CONT $crowd
 		kill -STOP $crowd
 	done
-	echo max > "$m/orders/rate"
+	eventually 20 eval 'echo max > "$m/orders/rate"' || fail 'the rate cannot be raised'
 	served "$before"
 	kill -CONT $crowd
 	gone $crowd 30
