@@ -1,12 +1,17 @@
 /* Tests of fs/parameter: names with a number in them are remembered no longer than what they are of. */
 #include "fs/parameter.h"
 
+#include "core/users.h"
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
+
+static struct users users;
+static const uint64_t SEED[2] = {1, 2};
 
 static uint64_t oldest; /* nodes below it are gone */
 
@@ -20,13 +25,13 @@ static bool is_gone(void *context, uint64_t node)
 static uint64_t look_up(struct parameter_table *table, uint64_t node, uint64_t tokens)
 {
 	parameter_sweep(table, 2, is_gone, NULL);
-	assert_int_equal(parameter_get(table, node, tokens, 0), 0);
+	assert_int_equal(parameter_get(table, node, tokens, 0, 1000), 0);
 	return parameter_known(table, node, tokens, 0);
 }
 
 static void test_names_of_nodes_that_come_and_go_never_fill_it(void **state)
 {
-	struct parameter_table *table = parameter_table_new();
+	struct parameter_table *table = parameter_table_new(&users, SEED);
 	uint64_t kept = look_up(table, UINT64_MAX >> 1, 7);
 
 	(void)state;
@@ -36,29 +41,31 @@ static void test_names_of_nodes_that_come_and_go_never_fill_it(void **state)
 	}
 	assert_int_equal(parameter_find(table, kept)->tokens, 7);
 	parameter_table_free(table);
+	users_free(&users);
 }
 
 static void test_it_is_full_of_names_of_nodes_that_are_there(void **state)
 {
-	struct parameter_table *table = parameter_table_new();
+	struct parameter_table *table = parameter_table_new(&users, SEED);
 	uint64_t first = look_up(table, 1, 1), again;
 
 	(void)state;
 	oldest = 0;
 	for (uint64_t tokens = 2; tokens <= PARAMETERS_MAX; tokens++)
 		look_up(table, 1, tokens);
-	assert_int_equal(parameter_get(table, 1, PARAMETERS_MAX + 1, 0), -ENOSPC);
+	assert_int_equal(parameter_get(table, 1, PARAMETERS_MAX + 1, 0, 1000), -ENOSPC);
 	parameter_put(table, first, 1);
 	assert_null(parameter_find(table, first));
 	again = look_up(table, 1, PARAMETERS_MAX + 1);
 	assert_int_not_equal(again, first);
 	assert_null(parameter_find(table, first));
 	parameter_table_free(table);
+	users_free(&users);
 }
 
 static void test_a_number_of_what_was_forgotten_is_nobody_elses(void **state)
 {
-	struct parameter_table *table = parameter_table_new();
+	struct parameter_table *table = parameter_table_new(&users, SEED);
 	uint64_t number = look_up(table, 1, 5), other;
 
 	(void)state;
@@ -71,6 +78,7 @@ static void test_a_number_of_what_was_forgotten_is_nobody_elses(void **state)
 	parameter_put(table, number, 1);
 	assert_int_equal(parameter_find(table, other)->tokens, 6);
 	parameter_table_free(table);
+	users_free(&users);
 }
 
 int main(void)
