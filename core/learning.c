@@ -230,7 +230,7 @@ void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 	work = work_of(limiter);
 	full = full_rate(limiter, &share);
 	adapt_measure(&learning->adapted, &work, share, working_ns(learning, now_ns));
-	if (!adapt_throttled(&learning->adapted, &learning->adapt, full, now_ns))
+	if (!adapt_throttled(&learning->adapted, &learning->adapt, full, learning->shared, now_ns))
 		return;
 	learning->lowered = true;
 	learning->proposes = false;
