@@ -1,10 +1,12 @@
 /* log - messages to the operator, see log.h. */
 #include "fs/log.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <syslog.h>
+#include <unistd.h>
 
 static enum log_level log_most = LOG_LEVEL_INFO;
 static _Atomic bool log_in_background;
@@ -18,6 +20,20 @@ void log_to_syslog(void)
 {
 	openlog("ratefs", LOG_PID, LOG_DAEMON);
 	log_in_background = true;
+}
+
+void log_leave_terminal(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	log_to_syslog();
+	if (null < 0)
+		return;
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+	if (null > STDERR_FILENO)
+		close(null);
 }
 
 __attribute__((format(printf, 3, 0))) static void log_line(enum log_level level, int priority,

@@ -15,6 +15,7 @@ struct parameter_table {
 	uint32_t size;		  /* of both, a power of two */
 	uint32_t used;		  /* places that were ever used */
 	uint32_t free;		  /* index + 1 of the first free place among them */
+	uint32_t generation;	  /* of a place that is used first */
 };
 
 /* The bits above an index in a number tell its generation, so that a stale one finds nothing. */
@@ -74,6 +75,12 @@ struct parameter_table *parameter_table_new(void)
 		table = NULL;
 	}
 	return table;
+}
+
+void parameter_table_follow(struct parameter_table *table, uint32_t servers)
+{
+	/* So far apart that no place is given out so often in between. */
+	table->generation = servers * 0x9e3779b9u & INT32_MAX;
 }
 
 void parameter_table_free(struct parameter_table *table)
@@ -140,7 +147,7 @@ int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
 	if (table->free)
 		table->free = parameter->next;
 	else
-		*parameter = (struct parameter){0};
+		*parameter = (struct parameter){.generation = table->generation};
 	chain = chain_of(table, node, tokens, within_ns);
 	parameter->node = node;
 	parameter->tokens = tokens;

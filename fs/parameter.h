@@ -23,6 +23,10 @@ struct parameter {
 
 /* NULL: no memory. */
 struct parameter_table *parameter_table_new(void);
+
+/* Numbers from now on differ from those of other servers of the mount, @servers before this one. */
+void parameter_table_follow(struct parameter_table *table, uint32_t servers);
+
 void parameter_table_free(struct parameter_table *table);
 
 /* Whether @number is one of this table's. */
