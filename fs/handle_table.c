@@ -58,7 +58,7 @@ int handle_number(struct daemon *daemon, struct handle *handle, const struct nod
 	kept->granted = false;
 	kept->half = false;
 	kept->polls = false;
-	kept->key = node->key;
+	kept->key = node->key ? node->key->id : 0;
 	if (node->key)
 		strcpy(state_key_name(daemon->state, index), node->key->name);
 	atomic_store_explicit(&kept->life, generation << LIFE_BITS | LIFE_USED,
@@ -111,6 +111,20 @@ static bool is_open(const struct state_handle *kept, uint8_t row,
 	return !was_asked(what, kept->opener) && (!NODES[row].open || kept->slot_ns);
 }
 
+/* The key has the number that it had. */
+static int reopen_key(struct daemon *daemon, const char *name, const struct state_handle *kept,
+		      struct node *node)
+{
+	struct schedule *schedule = &daemon->engine.schedule;
+	uint64_t last = schedule->last_key;
+	int err;
+
+	schedule->last_key = kept->key - 1;
+	err = keys_get(schedule, node->limiter, name, &node->key);
+	schedule->last_key = last;
+	return err;
+}
+
 static int reopen(struct daemon *daemon, uint32_t index, struct state_handle *kept, uint8_t row)
 {
 	struct node node = {.row = &NODES[row],
@@ -122,8 +136,7 @@ static int reopen(struct daemon *daemon, uint32_t index, struct state_handle *ke
 
 	if (!row || !node.limiter)
 		return 0; /* it is gone: whoever has it open finds that out */
-	if (kept->key && engine_key(&daemon->engine, node.limiter,
-				    state_key_name(daemon->state, index), clock_ns(), &node.key))
+	if (kept->key && reopen_key(daemon, state_key_name(daemon->state, index), kept, &node))
 		return 0;
 	handle = handle_reopen(daemon, &node, index, kept);
 	if (!handle)

@@ -286,6 +286,7 @@ static void take_signal(struct keeper *keeper)
 		reload(keeper);
 		break;
 	default:
+		bury(keeper); /* one that was dead before is not to blame */
 		if (keeper->server)
 			kill(keeper->server, (int)signal.ssi_signo);
 		end(keeper, EXIT_SUCCESS);

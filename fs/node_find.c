@@ -425,7 +425,10 @@ void node_owner_changed(struct daemon *daemon, const struct limiter *limiter)
 
 int node_init(struct daemon *daemon)
 {
-	daemon->parameters = parameter_table_new();
+	uint32_t *used;
+	struct parameter *places = state_parameters(daemon->state, &used);
+
+	daemon->parameters = parameter_table_new(places, used);
 	return daemon->parameters ? 0 : -ENOMEM;
 }
 

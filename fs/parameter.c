@@ -10,12 +10,11 @@ enum { FIRST_PLACES = 256 };
 static const uint64_t MARK = UINT64_C(1) << 63;
 
 struct parameter_table {
-	struct parameter *places; /* owned */
+	struct parameter *places; /* borrowed, as the next */
+	uint32_t *used;		  /* places that were ever used */
 	uint32_t *chains;	  /* owned; index + 1 of the first in each chain */
-	uint32_t size;		  /* of both, a power of two */
-	uint32_t used;		  /* places that were ever used */
+	uint32_t size;		  /* of the chains, a power of two */
 	uint32_t free;		  /* index + 1 of the first free place among them */
-	uint32_t generation;	  /* of a place that is used first */
 };
 
 /* The bits above an index in a number tell its generation, so that a stale one finds nothing. */
@@ -39,55 +38,57 @@ static uint32_t *chain_of(const struct parameter_table *table, uint64_t node, ui
 	return &table->chains[hash >> 32 & (table->size - 1)];
 }
 
+/* Doubles the chains, and puts what is known into them. */
 static int grow(struct parameter_table *table)
 {
 	uint32_t size = table->size ? table->size * 2 : FIRST_PLACES;
-	struct parameter *places = realloc(table->places, size * sizeof(*places));
-	uint32_t *chains;
+	uint32_t *chains = calloc(size, sizeof(*chains));
 
-	if (!places)
-		return -ENOMEM;
-	table->places = places;
-	chains = calloc(size, sizeof(*chains));
 	if (!chains)
 		return -ENOMEM;
 	free(table->chains);
 	table->chains = chains;
 	table->size = size;
-	for (uint32_t i = 0; i < table->used; i++) {
-		struct parameter *parameter = &places[i];
-		uint32_t *chain = chain_of(table, parameter->node, parameter->tokens,
-					   parameter->within_ns);
+	for (uint32_t i = 0; i < *table->used; i++) {
+		struct parameter *parameter = &table->places[i];
+		uint32_t *chain;
 
-		/* It grows when no place is free, so all are in use. */
+		if (!parameter->lookups)
+			continue;
+		chain = chain_of(table, parameter->node, parameter->tokens, parameter->within_ns);
 		parameter->next = *chain;
 		*chain = i + 1;
 	}
 	return 0;
 }
 
-struct parameter_table *parameter_table_new(void)
+struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *used)
 {
 	struct parameter_table *table = calloc(1, sizeof(*table));
 
-	if (table && grow(table)) {
-		parameter_table_free(table);
-		table = NULL;
+	if (!table)
+		return NULL;
+	table->places = places;
+	table->used = used;
+	do {
+		if (grow(table)) {
+			parameter_table_free(table);
+			return NULL;
+		}
+	} while (table->size < *used);
+	for (uint32_t i = 0; i < *used; i++) {
+		if (places[i].lookups)
+			continue;
+		places[i].next = table->free;
+		table->free = i + 1;
 	}
 	return table;
-}
-
-void parameter_table_follow(struct parameter_table *table, uint32_t servers)
-{
-	/* So far apart that no place is given out so often in between. */
-	table->generation = servers * 0x9e3779b9u & INT32_MAX;
 }
 
 void parameter_table_free(struct parameter_table *table)
 {
 	if (!table)
 		return;
-	free(table->places);
 	free(table->chains);
 	free(table);
 }
@@ -96,7 +97,7 @@ const struct parameter *parameter_find(const struct parameter_table *table, uint
 {
 	uint32_t index = (uint32_t)number;
 
-	if (index >= table->used || !table->places[index].lookups ||
+	if (index >= *table->used || !table->places[index].lookups ||
 	    number_of(table, index) != number)
 		return NULL;
 	return &table->places[index];
@@ -136,18 +137,18 @@ int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
 		table->places[at - 1].lookups++;
 		return 0;
 	}
-	if (!table->free && table->used == table->size) {
+	if (!table->free && *table->used == table->size) {
 		if (table->size >= PARAMETERS_MAX)
 			return -ENOSPC;
 		if (grow(table))
 			return -ENOMEM;
 	}
-	at = table->free ? table->free : ++table->used;
+	at = table->free ? table->free : *table->used + 1;
 	parameter = &table->places[at - 1];
 	if (table->free)
 		table->free = parameter->next;
 	else
-		*parameter = (struct parameter){.generation = table->generation};
+		++*table->used;
 	chain = chain_of(table, node, tokens, within_ns);
 	parameter->node = node;
 	parameter->tokens = tokens;

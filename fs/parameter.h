@@ -21,12 +21,11 @@ struct parameter {
 	uint32_t generation;
 };
 
-/* NULL: no memory. */
-struct parameter_table *parameter_table_new(void);
-
-/* Numbers from now on differ from those of other servers of the mount, @servers before this one. */
-void parameter_table_follow(struct parameter_table *table, uint32_t servers);
-
+/*
+ * A table in @places, room for PARAMETERS_MAX, of which the first *@used were ever used: by a predecessor,
+ * that is, whose numbers stay. NULL: no memory.
+ */
+struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *used);
 void parameter_table_free(struct parameter_table *table);
 
 /* Whether @number is one of this table's. */

@@ -1,6 +1,7 @@
 /* state - what a successor has to know: the limiters and their buckets, see state.h. */
 #include "fs/state.h"
 #include "fs/log.h"
+#include "fs/parameter.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +14,7 @@
 
 static const char MAGIC[8] = "ratefs\n";
 
-enum { PAGE = 4096, UNITS_MAX = 1 << 22, FIRST_UNITS = 4096 };
+enum { KEY_NAME_BYTES = NAME_BYTES_MAX + 1, UNITS_MAX = 1 << 22, FIRST_UNITS = 4096 };
 
 /* The memory is sparse: what was never written does not cost anything. */
 static const uint64_t HEADER_BYTES = 64 << 10;
@@ -34,6 +35,7 @@ struct header {
 	uint32_t last_id;
 	uint32_t unit_count; /* that were ever used; the first is not */
 	uint32_t handle_count;
+	uint32_t parameter_count;
 	uint32_t row_count;
 	char rows[NODE_ROWS_MAX][NODE_PATH_TEXT]; /* their paths, by number */
 };
@@ -76,6 +78,7 @@ struct state {
 	struct unit *units;
 	struct state_handle *handles;
 	char *key_names;
+	struct parameter *parameters;
 	uint64_t live_bytes;  /* of the log when it was last written anew */
 	uint32_t free_units;  /* the first */
 	uint32_t units_until; /* so many are used before those that are free are looked for */
@@ -87,7 +90,8 @@ struct state {
 static uint64_t all_bytes(void)
 {
 	return HEADER_BYTES + 2 * LOG_BYTES + (uint64_t)UNITS_MAX * sizeof(struct unit) +
-	       (uint64_t)STATE_HANDLES_MAX * (sizeof(struct state_handle) + 256);
+	       (uint64_t)STATE_HANDLES_MAX * (sizeof(struct state_handle) + KEY_NAME_BYTES) +
+	       (uint64_t)PARAMETERS_MAX * sizeof(struct parameter);
 }
 
 struct state *state_open(int descriptor)
@@ -112,7 +116,15 @@ struct state *state_open(int descriptor)
 	state->units = (struct unit *)(state->logs[1] + LOG_BYTES);
 	state->handles = (struct state_handle *)(state->units + UNITS_MAX);
 	state->key_names = (char *)(state->handles + STATE_HANDLES_MAX);
+	state->parameters =
+		(struct parameter *)(state->key_names + (size_t)STATE_HANDLES_MAX * KEY_NAME_BYTES);
 	return state;
+}
+
+struct parameter *state_parameters(struct state *state, uint32_t **used)
+{
+	*used = &state->header->parameter_count;
+	return state->parameters;
 }
 
 void state_close(struct state *state)
@@ -552,5 +564,5 @@ void state_handle_used(struct state *state, uint32_t index)
 
 char *state_key_name(struct state *state, uint32_t index)
 {
-	return state->key_names + (size_t)index * 256;
+	return state->key_names + (size_t)index * KEY_NAME_BYTES;
 }

@@ -39,8 +39,8 @@ struct state_handle {
 	uint16_t row;
 	bool granted;
 	bool half;
-	bool key; /* its name is in state_key_name() */
 	bool polls;
+	uint64_t key; /* id; 0: of none. Its name is in state_key_name() */
 };
 
 enum { LIFE_USED = 1, LIFE_OPEN = 2, LIFE_BITS = 2 };
@@ -102,6 +102,9 @@ uint32_t state_generation(const struct state *state);
  */
 void state_done(struct state *state, uint64_t unique);
 bool state_was_done(const struct state *state, uint64_t unique);
+
+/* Places of a table of parameters (parameter.h), and how many were ever used. */
+struct parameter *state_parameters(struct state *state, uint32_t **used);
 
 /* Handles: @index below STATE_HANDLES_MAX. Those at state_handle_count() and above were never used. */
 enum { STATE_HANDLES_MAX = 1 << 22 };
