@@ -47,7 +47,7 @@ int handle_number(struct daemon *daemon, struct handle *handle, const struct nod
 	if (table->free_count)
 		table->free_count--;
 	kept = state_handle(daemon->state, index);
-	generation = (kept->life >> LIFE_BITS) + 1;
+	generation = (kept->life ? kept->life >> LIFE_BITS : state_base(daemon->state)) + 1;
 	kept->opener = received.unique;
 	kept->tokens = node->tokens;
 	kept->within_ns = node->within_ns;

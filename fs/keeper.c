@@ -96,6 +96,7 @@ static void start(struct keeper *keeper)
 		end(keeper, EXIT_FAILURE);
 		return;
 	}
+	keeper->hello.may_refuse = keeper->before >= 0;
 	(void)keeper_socket_send(keeper->control, &keeper->hello, sizeof(keeper->hello),
 				 &keeper->state, 1);
 	keeper->hello.starts++;
@@ -134,7 +135,7 @@ static int make_mount(struct keeper *keeper)
 	/* The second word of flags is there since 7.36; before that the message is shorter. */
 	mount->outlives = (size_t)got >= sizeof(struct fuse_in_header) + 20 &&
 			  init->flags2 & HAS_RESEND && !keeper->options->servers;
-	keeper->hello.outlives = mount->outlives;
+
 	if (chdir("/"))
 		log_warning("cannot leave the working directory: %s", strerror(errno));
 	return 0;

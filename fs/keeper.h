@@ -53,7 +53,7 @@ struct keeper_hello {
 	int32_t pid;	 /* the keeper's */
 	uint32_t starts; /* servers before this one */
 	bool background; /* messages go to syslog */
-	bool outlives;	 /* there will be a successor: known once there is a mount */
+	bool may_refuse; /* if it cannot read the state, another program can */
 	char mountpoint[PATH_MAX];
 	char directory[PATH_MAX];   /* empty: none */
 	char credentials[PATH_MAX]; /* likewise */

@@ -115,11 +115,13 @@ static int load(struct server *server, const struct options *options)
 	struct daemon *daemon = &server->daemon;
 	int err;
 
+	/* So that none is that of another limiter before. */
+	daemon->engine.tree.last_id = state_base(server->state);
 	if (server->sources.member)
 		err = member_join(server->sources.member);
 	else
 		err = source_local_load(server->sources.local, daemon);
-	if (server->hello.starts) {
+	if (state_is_there(server->state)) {
 		if (!err)
 			err = state_continue(server->state, daemon);
 		return err;
@@ -184,6 +186,26 @@ static int replace_path(char **path, const char *told)
 	return *path ? 0 : -1;
 }
 
+/* What a predecessor has left can be read, or is out of the way. 0 or -1 after a message. */
+static int read_state(struct server *server)
+{
+	int err;
+
+	if (!state_is_strange(server->state))
+		return 0;
+	if (server->hello.may_refuse) {
+		log_error("what the server before knew is of another version");
+		return -1;
+	}
+	err = state_set_aside(server->state, server->hello.starts);
+	if (err)
+		log_error("what the server before knew cannot be set aside: %s", strerror(-err));
+	else
+		log_error("what the server before knew is of another version: kept aside, buckets "
+			  "start empty");
+	return err;
+}
+
 /* A server of the keeper at the other end of @control; the exit status. */
 static int run_server(int control, int argc, char *argv[])
 {
@@ -206,9 +228,7 @@ static int run_server(int control, int argc, char *argv[])
 	    (options.directory && replace_path(&options.directory, server.hello.directory)) ||
 	    (options.credentials && replace_path(&options.credentials, server.hello.credentials)))
 		goto out;
-	if (state_is_strange(server.state))
-		log_error("the server before this one kept what this one cannot read");
-	else
+	if (!read_state(&server))
 		status = run(&server, &options);
 out:
 	state_close(server.state);

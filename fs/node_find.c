@@ -428,7 +428,7 @@ int node_init(struct daemon *daemon)
 	uint32_t *used;
 	struct parameter *places = state_parameters(daemon->state, &used);
 
-	daemon->parameters = parameter_table_new(places, used);
+	daemon->parameters = parameter_table_new(places, used, state_base(daemon->state));
 	return daemon->parameters ? 0 : -ENOMEM;
 }
 

@@ -12,6 +12,7 @@ static const uint64_t MARK = UINT64_C(1) << 63;
 struct parameter_table {
 	struct parameter *places; /* borrowed, as the next */
 	uint32_t *used;		  /* places that were ever used */
+	uint32_t generation;	  /* of a place that is used first */
 	uint32_t *chains;	  /* owned; index + 1 of the first in each chain */
 	uint32_t size;		  /* of the chains, a power of two */
 	uint32_t free;		  /* index + 1 of the first free place among them */
@@ -62,7 +63,8 @@ static int grow(struct parameter_table *table)
 	return 0;
 }
 
-struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *used)
+struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *used,
+					    uint32_t generation)
 {
 	struct parameter_table *table = calloc(1, sizeof(*table));
 
@@ -70,6 +72,7 @@ struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *
 		return NULL;
 	table->places = places;
 	table->used = used;
+	table->generation = generation & INT32_MAX;
 	do {
 		if (grow(table)) {
 			parameter_table_free(table);
@@ -127,6 +130,14 @@ uint64_t parameter_known(const struct parameter_table *table, uint64_t node, uin
 	return at ? number_of(table, at - 1) : 0;
 }
 
+/* @parameter is the next that was never used. */
+static void places_use(struct parameter_table *table, struct parameter *parameter)
+{
+	parameter->lookups = 0;
+	parameter->generation = table->generation;
+	++*table->used;
+}
+
 int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens, uint64_t within_ns)
 {
 	uint32_t at = find(table, node, tokens, within_ns);
@@ -148,7 +159,7 @@ int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
 	if (table->free)
 		table->free = parameter->next;
 	else
-		++*table->used;
+		places_use(table, parameter);
 	chain = chain_of(table, node, tokens, within_ns);
 	parameter->node = node;
 	parameter->tokens = tokens;

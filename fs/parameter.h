@@ -23,9 +23,10 @@ struct parameter {
 
 /*
  * A table in @places, room for PARAMETERS_MAX, of which the first *@used were ever used: by a predecessor,
- * that is, whose numbers stay. NULL: no memory.
+ * that is, whose numbers stay. @generation is that of places that are used first. NULL: no memory.
  */
-struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *used);
+struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *used,
+					    uint32_t generation);
 void parameter_table_free(struct parameter_table *table);
 
 /* Whether @number is one of this table's. */

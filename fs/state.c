@@ -14,7 +14,12 @@
 
 static const char MAGIC[8] = "ratefs\n";
 
-enum { KEY_NAME_BYTES = NAME_BYTES_MAX + 1, UNITS_MAX = 1 << 22, FIRST_UNITS = 4096 };
+enum {
+	BASE_BITS = 16,
+	KEY_NAME_BYTES = NAME_BYTES_MAX + 1,
+	UNITS_MAX = 1 << 22,
+	FIRST_UNITS = 4096
+};
 
 /* The memory is sparse: what was never written does not cost anything. */
 static const uint64_t HEADER_BYTES = 64 << 10;
@@ -33,6 +38,7 @@ struct header {
 	uint64_t engine_began_ns;
 	uint64_t last_key;
 	uint32_t last_id;
+	uint32_t base;
 	uint32_t unit_count; /* that were ever used; the first is not */
 	uint32_t handle_count;
 	uint32_t parameter_count;
@@ -84,6 +90,7 @@ struct state {
 	uint32_t units_until; /* so many are used before those that are free are looked for */
 	uint8_t numbers[NODE_ROWS_MAX]; /* of our rows */
 	uint8_t rows[NODE_ROWS_MAX];	/* back */
+	uint32_t base;			/* as in the header, before there is one */
 	bool kept;			/* limiters are kept: in a fleet they are not */
 };
 
@@ -100,7 +107,9 @@ struct state *state_open(int descriptor)
 	void *bytes = MAP_FAILED;
 
 	static_assert(sizeof(struct header) <= 64 << 10, "the header has its room");
-	if (state && !ftruncate(descriptor, (off_t)all_bytes()))
+	/* Behind is what was set aside. */
+	if (state && (lseek(descriptor, 0, SEEK_END) >= (off_t)all_bytes() ||
+		      !ftruncate(descriptor, (off_t)all_bytes())))
 		bytes = mmap(NULL, all_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
 	if (bytes == MAP_FAILED) {
 		log_error("no memory for a successor: %s", strerror(errno));
@@ -146,6 +155,34 @@ bool state_is_there(const struct state *state)
 bool state_is_strange(const struct state *state)
 {
 	return state->header->version && !state_is_there(state);
+}
+
+int state_set_aside(struct state *state, uint32_t servers)
+{
+	off_t all = (off_t)all_bytes(), from = 0, until;
+	int descriptor = state->descriptor;
+
+	if (ftruncate(descriptor, 2 * all))
+		return -errno;
+	while ((from = lseek(descriptor, from, SEEK_DATA)) >= 0 && from < all) {
+		until = lseek(descriptor, from, SEEK_HOLE);
+		until = until < all ? until : all;
+		for (ssize_t done; from < until; from += done) {
+			done = pwrite(descriptor, state->bytes + from, (size_t)(until - from),
+				      all + from);
+			if (done <= 0)
+				return done ? -errno : -EIO;
+		}
+	}
+	if (fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, all))
+		return -errno;
+	state->base = servers << BASE_BITS;
+	return 0;
+}
+
+uint32_t state_base(const struct state *state)
+{
+	return state->header->version ? state->header->base : state->base;
 }
 
 /* Rows have the numbers that they were given first; new ones get those that follow. */
@@ -279,6 +316,7 @@ int state_begin(struct state *state, struct daemon *daemon)
 	header->began_s = daemon->began.tv_sec;
 	header->engine_began_ns = daemon->engine.began_ns;
 	header->unit_count = 1;
+	header->base = state->base;
 	state->units_until = FIRST_UNITS;
 	number_rows(state);
 	err = state->kept ? rewrite(state, daemon) : 0;

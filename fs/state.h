@@ -53,6 +53,15 @@ void state_close(struct state *state);
 bool state_is_there(const struct state *state);
 bool state_is_strange(const struct state *state);
 
+/*
+ * What cannot be read is moved out of the way, in the same memory behind what this server will write, and
+ * numbers told to the kernel from now on differ from those of @servers before. 0 or -errno.
+ */
+int state_set_aside(struct state *state, uint32_t servers);
+
+/* What numbers begin with that the kernel may know of a time before. */
+uint32_t state_base(const struct state *state);
+
 /* Begins anew with what the daemon has. 0 or -ENOMEM. */
 int state_begin(struct state *state, struct daemon *daemon);
 
