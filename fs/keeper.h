@@ -63,7 +63,7 @@ struct keeper_mount {
 	uint32_t kind;
 	uint32_t init_bytes;
 	bool outlives;
-	char init[KEEPER_INIT_MAX];
+	_Alignas(8) char init[KEEPER_INIT_MAX];
 };
 
 /*
