@@ -26,8 +26,14 @@ int privilege_give(const char *directory);
 /* Files are opened and made as that user, or again as before; of this thread. */
 void privilege_files(bool as_user);
 
-/* Gives up, in this thread and all that it starts. 0 or -1 after a message. */
+/*
+ * Gives up, in this thread and all that it starts; again in a program that was started with what was kept. 0
+ * or -1 after a message.
+ */
 int privilege_drop(const struct options *options);
+
+/* The program that this process is about to become has what was kept, as that user, too. */
+void privilege_hand_on(void);
 
 /* Likewise of a thread that needs nothing at all. */
 void privilege_drop_all(void);

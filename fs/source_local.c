@@ -4,6 +4,7 @@
 #include "fs/levels.h"
 #include "fs/log.h"
 #include "fs/loop.h"
+#include "fs/state.h"
 #include "fs/store.h"
 
 #include <dirent.h>
@@ -261,6 +262,13 @@ static int load_limiter(struct source_local *source, int parent_directory, struc
 		return directory == -ENOTDIR || directory == -ELOOP ? 0 : directory;
 	tree_path(parent, path);
 	snprintf(path + strlen(path), NAME_BYTES_MAX + 2, "%s%s", *path ? "/" : "", name);
+	limiter = tree_find(&source->daemon->engine.tree, parent, name);
+	if (limiter) { /* of a predecessor */
+		store_clean(directory);
+		err = load_children(source, directory, limiter);
+		close(directory);
+		return err;
+	}
 	err = read_settings(source, directory, path, &settings, &owner);
 	if (err == -ENOENT || err == -EINVAL) {
 		if (err == -ENOENT)
@@ -318,13 +326,84 @@ static int load_root(struct source_local *source)
 	return 0;
 }
 
-int source_local_load(struct source_local *source, struct daemon *daemon)
+/* Settings of a limiter of a predecessor: kept in the directory, or by it. As read_settings(). */
+static int former_settings(struct source_local *source, const char *path,
+			   const struct state_limiter *former, struct settings *settings,
+			   struct owner *owner)
 {
+	char error[ERROR_TEXT];
+	int directory, err;
+
+	if (!source->directory) {
+		*settings = SETTINGS_DEFAULT;
+		*owner = former->owner;
+		err = settings_parse(former->settings, settings, error);
+		if (err)
+			log_error("settings of '%s' are lost: %s", path, error);
+		return err;
+	}
+	directory = store_open(source->root, path);
+	if (directory < 0)
+		return directory;
+	err = read_settings(source, directory, path, settings, owner);
+	close(directory);
+	return err;
+}
+
+/* Puts a limiter of a predecessor back into the tree under its number. */
+static int restore_former(void *argument, const struct state_limiter *former)
+{
+	struct source_local *source = argument;
+	struct tree *tree = &source->daemon->engine.tree;
+	struct limiter *parent = tree_find_id(tree, former->parent), *limiter = tree->root;
+	char path[PATH_TEXT + NAME_BYTES_MAX + 2];
+	struct settings settings;
+	struct owner owner;
 	int err;
 
-	source->daemon = daemon;
-	if (!source->directory)
+	if (!former->id) {
+		engine_owned(&source->daemon->engine, limiter, &former->owner);
 		return 0;
+	}
+	if (!parent)
+		return 0; /* gone, as far as the directory knows */
+	tree_path(parent, path);
+	snprintf(path + strlen(path), NAME_BYTES_MAX + 2, "%s%s", *path ? "/" : "", former->name);
+	err = former_settings(source, path, former, &settings, &owner);
+	if (err)
+		return err == -ENOENT || err == -EINVAL || err == -ENOTDIR ? 0 : err;
+	tree->last_id = former->id - 1;
+	err = engine_restore(&source->daemon->engine, parent, former->name, &settings, &owner, NULL,
+			     0, &limiter);
+	if (err)
+		return err;
+	limiter->made_s = former->made_s;
+	if (former->changed_s)
+		memcpy(limiter->changed_s, former->changed_s, sizeof(limiter->changed_s));
+	return 0;
+}
+
+/* Limiters keep the numbers that they had. */
+static int load_former(struct source_local *source, struct daemon *daemon)
+{
+	int err = state_limiters(daemon->state, restore_former, source);
+
+	if (err)
+		log_error("cannot go on with the limiters there were: %s", strerror(-err));
+	else
+		state_restore(daemon->state, daemon);
+	return err;
+}
+
+int source_local_load(struct source_local *source, struct daemon *daemon)
+{
+	int err = 0;
+
+	source->daemon = daemon;
+	if (state_is_there(daemon->state))
+		err = load_former(source, daemon);
+	if (!source->directory || err)
+		return err;
 	err = load_root(source);
 	if (err)
 		return err;

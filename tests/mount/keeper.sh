@@ -1,0 +1,440 @@
+# shellcheck shell=bash
+# The mount outlives its server: nobody who waits or has a file open notices that it was killed.
+
+outlives() {
+	[ -z "${SOURCE-}" ] || skip 'in a fleet the mount ends with its server'
+	start "$@"
+	grep -qx 'outlives_server yes' "$m/status" || skip 'a kernel before 6.9'
+}
+
+# tokens LIMITER: whole ones in its bucket.
+tokens() { counter "$1" tokens | awk '{ print int($1) }'; }
+
+status_of() { awk -v name="$1" '$1 == name { print $2 }' "$m/status"; }
+
+server() { status_of server; }
+
+# killed: kills the server and waits for the next; reading status waits for it.
+killed() {
+	local before
+	before=$(server)
+	kill -9 "$before"
+	eventually 20 eval "[ \"\$(server)\" != $before ]" || fail 'no other server'
+}
+
+# holder NAME: opens slot of orders in the background and keeps it; its pid in $holder, and $d/NAME is there once it has it.
+holder() {
+	env --default-signal bash -c "exec 3< '$m/orders/slot'; : > '$d/$1'; exec sleep 100" 3<&- 4<&- 5<&- &
+	holder=$!
+}
+
+has_slot() { eventually 20 [ -e "$d/$1" ] || fail "$1 did not get a slot"; }
+
+case_blocked_readers_get_their_tokens_from_the_next_server() {
+	outlives
+	empty orders
+	local file
+	for file in token take/2 stream keys/alice/token; do
+		"$CLIENT" read "$m/orders/$file" > "$d/got.$(tr / . <<< "$file")" &
+		readers+=($!)
+	done
+	waiting orders 4
+	killed
+	waiting orders 4
+	killed
+	waiting orders 4
+	echo 1000/s > "$m/orders/rate"
+	for file in "${readers[@]}"; do gone "$file" 20; done
+	is token "$(cat "$d/got.token")" 1
+	is take "$(cat "$d/got.take.2")" 2
+	is stream "$(cat "$d/got.stream")" 1
+	is key "$(cat "$d/got.keys.alice.token")" 1
+	counts orders waiting 0
+	is servers_before "$(status_of servers_before)" 2
+}
+readers=()
+
+case_readers_are_served_in_the_order_in_which_they_came() {
+	outlives
+	empty orders 100
+	local i
+	for i in {1..40}; do
+		"$CLIENT" read "$m/orders/take/$i" > /dev/null &
+		readers+=($!)
+		waiting orders "$i"
+	done
+	killed
+	waiting orders 40
+	is 'tokens wanted, in turn' "$(cut -d ' ' -f 3 "$m/orders/waiters" | tr '\n' ' ')" "$(seq -s ' ' 40) "
+	echo 1000/s > "$m/orders/rate"
+	for i in "${readers[@]}"; do gone "$i" 20; done
+}
+
+case_signals_reach_who_waited_before_and_after() {
+	outlives
+	empty orders
+	reader orders/token
+	waiting orders 1
+	killed
+	waiting orders 1
+	kill "$reader"
+	gone "$reader" 10 || :
+	waiting orders 0
+	counts orders cancelled 1
+	# While there is no server.
+	reader orders/take/7
+	waiting orders 1
+	kill -STOP "$daemon"
+	kill -9 "$(server)"
+	kill -KILL "$reader"
+	kill -CONT "$daemon"
+	gone "$reader" 10 || :
+	eventually 10 has orders waiting 0 || fail 'who was killed still waits'
+}
+
+case_settings_names_and_owners_are_those_of_before() {
+	outlives
+	mkdir -p "$m/orders/batch" "$m/old" "$m/gone"
+	echo '500/s 20000/h:50' > "$m/orders/rate"
+	echo 'exponential initial=1s' > "$m/orders/backoff"
+	echo 7/min > "$m/orders/batch/rate"
+	mv "$m/old" "$m/new"
+	rmdir "$m/gone"
+	chmod 750 "$m/orders"
+	chown 12:34 "$m/orders"
+	local inode changed before
+	inode=$(stat -c %i "$m/orders/batch/rate")
+	changed=$(stat -c %Y "$m/orders/batch/rate")
+	before=$(cat "$m/orders/config" "$m/orders/batch/config")
+	cd "$m/orders/batch"
+	exec 5> rate
+	killed
+	killed
+	is 'both configs' "$(cat "$m/orders/config" "$m/orders/batch/config")" "$before"
+	is owner "$(stat -c '%u:%g %a' "$m/orders")" '12:34 750'
+	is limiters "$(ls -d "$m"/*/ | xargs -n 1 basename | tr '\n' ' ')" 'new orders '
+	is inode "$(stat -c %i "$m/orders/batch/rate")" "$inode"
+	is mtime "$(stat -c %Y "$m/orders/batch/rate")" "$changed"
+	is 'from inside' "$(cat rate)" 7/min
+	echo 8/min >&5
+	is 'written through a file open before' "$(cat rate)" 8/min
+	mkdir "$m/next"
+	[ "$(stat -c %i "$m/next")" != "$(stat -c %i "$m/new")" ]
+	cd /
+	exec 5>&-
+}
+
+case_what_is_left_in_a_bucket_is_left() {
+	outlives
+	limiter orders '1/d:100 1/26d:50'
+	cat "$m/orders/take/30" > /dev/null
+	limiter debt 1/d
+	echo 500 > "$m/debt/charge"
+	limiter full 1/d 70
+	killed
+	is 'tokens of orders' "$(tokens orders)" 20
+	like 'tokens of debt' "$(tokens debt)" '^-49[89]$'
+	"$CLIENT" read "$m/orders/take/20" > /dev/null
+	is 'one more' "$("$CLIENT" read "$m/orders/try" || :)" EAGAIN
+	counts orders granted 50
+	echo -5 > "$m/orders/charge"
+	killed
+	is 'tokens of orders' "$(tokens orders)" 5
+}
+
+case_a_long_take_keeps_what_it_has_saved_up() {
+	outlives
+	limiter orders 10/s
+	cat "$m/orders/token" > /dev/null
+	local from
+	from=$(milliseconds)
+	reader orders/take/40
+	waiting orders 1
+	sleep 3
+	killed
+	gone "$reader" 20
+	from=$(($(milliseconds) - from))
+	# From nothing it would be seven seconds.
+	[ $from -ge 3900 ] && [ $from -lt 6500 ] || fail "it took $from ms"
+}
+
+case_what_was_saved_up_for_one_who_left_is_not_given_out() {
+	outlives
+	limiter orders 100/s
+	cat "$m/orders/token" > /dev/null
+	reader orders/take/1000000
+	waiting orders 1
+	sleep 0.5
+	kill "$reader"
+	gone "$reader" 10 || :
+	waiting orders 0
+	echo 1/d > "$m/orders/rate"
+	killed
+	[ "$(tokens orders)" -le 1 ] || fail "tokens $(tokens orders)"
+}
+
+case_a_reader_killed_with_its_server_leaves_nothing_saved_up() {
+	outlives
+	limiter orders 100/s
+	cat "$m/orders/token" > /dev/null
+	reader orders/take/1000000
+	waiting orders 1
+	sleep 0.5
+	cat "$m/orders/stat" > /dev/null
+	kill -STOP "$daemon"
+	kill -9 "$(server)"
+	kill -9 "$reader"
+	kill -CONT "$daemon"
+	gone "$reader" 10 || :
+	[ "$(tokens orders)" -le 1 ] || fail "tokens $(tokens orders)"
+}
+
+case_slots_stay_open_and_who_waits_gets_the_next() {
+	outlives
+	limiter orders
+	echo 2 > "$m/orders/concurrency"
+	holder first
+	local first=$holder
+	has_slot first
+	exec 4< "$m/orders/slot"
+	holder third
+	waiting orders 1
+	killed
+	waiting orders 1
+	counts orders slots_used 2
+	sleep 0.3
+	[ ! -e "$d/third" ] || fail 'a third slot of two'
+	is 'read of a slot that was open' "$(cat <&4)" 1
+	kill -9 "$first"
+	has_slot third
+	counts orders slots_used 2
+	killed
+	counts orders slots_used 2
+	kill "$holder"
+	exec 4<&-
+	eventually 10 has orders slots_used 0 || fail "slots_used $(counter orders slots_used)"
+}
+
+case_a_slot_closed_while_there_is_no_server_is_free_in_the_next() {
+	outlives
+	limiter orders
+	echo 1 > "$m/orders/concurrency"
+	holder first
+	has_slot first
+	kill -STOP "$daemon"
+	kill -9 "$(server)"
+	kill -9 "$holder"
+	kill -CONT "$daemon"
+	eventually 10 has orders slots_used 0 || fail "slots_used $(counter orders slots_used)"
+}
+
+case_who_polls_is_woken_and_polls_again() {
+	outlives
+	empty orders
+	python3 -c '
+import os, select, sys
+token = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
+poll = select.poll()
+poll.register(token, select.POLLIN)
+assert poll.poll(0) == []
+print("polls", flush=True)
+assert poll.poll(20000) == [(token, select.POLLIN)]
+print(os.read(token, 9))' "$m/orders/token" > "$d/polled" &
+	local poller=$!
+	eventually 10 grep -q polls "$d/polled"
+	killed
+	sleep 0.2
+	echo 1000/s > "$m/orders/rate"
+	gone $poller 20 || fail "$(cat "$d/polled")"
+	is 'what who polled read' "$(tail -n 1 "$d/polled")" "b'1\\n'"
+}
+
+case_open_files_can_be_read_on() {
+	outlives
+	limiter orders
+	exec 5< "$m/orders/take/250" 6< "$m/orders/stream" 7< "$m/orders/keys/bob/token"
+	is 'first byte' "$(head -c 1 <&5)" 2
+	is 'of a stream' "$(head -c 1 <&6)" 1
+	killed
+	is 'the rest' "$(cat <&5)" 50
+	is 'of a stream' "$(head -c 3 <&6)" $'\n1'
+	is 'of a key' "$(cat <&7)" 1
+	exec 5<&- 6<&- 7<&-
+}
+
+case_a_name_means_the_same_to_the_next() {
+	outlives
+	limiter orders 1/d 10000
+	limiter other 1/d 10000
+	local i
+	for i in {1..20}; do cat "$m/orders/take/$i" > /dev/null; done
+	killed
+	for i in {20..1}; do is "take/$i" "$(cat "$m/other/take/$i")" "$i"; done
+	for i in {1..20}; do is "take/$i" "$(cat "$m/orders/take/$i")" "$i"; done
+	counts orders granted 420
+	counts other granted 210
+}
+
+case_settings_of_a_directory_go_on() {
+	outlives "local:$d/kept"
+	limiter orders 1/d 100
+	mkdir "$m/orders/batch"
+	cat "$m/orders/batch/take/30" > /dev/null
+	local inode
+	inode=$(stat -c %i "$m/orders/batch")
+	reader orders/batch/take/90
+	waiting orders/batch 1
+	killed
+	is 'tokens of orders' "$(tokens orders)" 70
+	waiting orders/batch 1
+	is inode "$(stat -c %i "$m/orders/batch")" "$inode"
+	echo 1000/s > "$m/orders/rate"
+	gone "$reader" 20
+	echo 1/d > "$m/orders/rate"
+	killed
+	is rate "$(cat "$m/orders/rate")" 1/d
+	stop
+	start "local:$d/kept"
+	is 'rate after a restart' "$(cat "$m/orders/rate")" 1/d
+}
+
+case_another_server_is_started_from_the_program_now_on_disk() {
+	[ -z "${SOURCE-}" ] || skip 'in a fleet the mount ends with its server'
+	cp "$RATEFS" "$d/ratefs"
+	RATEFS=$d/ratefs
+	outlives
+	empty orders
+	reader orders/token
+	waiting orders 1
+	local before
+	before=$(server)
+	cp "$RATEFS" "$d/new"
+	mv "$d/new" "$d/ratefs"
+	like 'the program of before' "$(readlink "/proc/$before/exe")" 'deleted'
+	"$d/ratefs" --reload "$m"
+	[ "$before" != "$(server)" ] || fail 'the same server'
+	is 'the program' "$(readlink "/proc/$(server)/exe")" "$d/ratefs"
+	waiting orders 1
+	# One that cannot start leaves the one before.
+	echo '#!/bin/false' > "$d/new"
+	chmod +x "$d/new"
+	before=$(server)
+	mv "$d/new" "$d/ratefs"
+	kill -HUP "$daemon"
+	eventually 10 eval "[ \"\$(server)\" != $before ]"
+	eventually 10 grep -q 'back to the program that ran before' "$d/log" || fail 'it does not say why'
+	waiting orders 1
+	echo 1000/s > "$m/orders/rate"
+	gone "$reader" 20
+	is token "$(cat "$d/got")" 1
+}
+
+# strange: has the memory of the keeper be of another version.
+strange() {
+	python3 -c '
+import os, sys
+for name in os.listdir(sys.argv[1]):
+    if "ratefs-state" in os.readlink(sys.argv[1] + name):
+        with open(sys.argv[1] + name, "r+b") as memory:
+            memory.seek(8)
+            memory.write(b"\xff\xff")' "/proc/$daemon/fd/"
+}
+
+case_what_another_version_kept_is_kept_aside() {
+	outlives "local:$d/kept"
+	limiter orders 1/d 100
+	exec 5< "$m/orders/token" 6< "$m/orders/slot"
+	strange
+	killed
+	like log "$(grep 'another version' "$d/log")" 'kept aside, buckets start empty'
+	counts orders slots_used 0
+	is 'tokens of orders' "$(tokens orders)" 0
+	is 'through a file open before' "$(python3 -c '
+import os
+try: os.pread(5, 1, 0)
+except OSError as error: print(os.strerror(error.errno))')" 'No such device'
+	exec 5<&- 6<&-
+	echo 1000/s > "$m/orders/rate"
+	is token "$(cat "$m/orders/token")" 1
+	killed
+	is rate "$(cat "$m/orders/rate")" 1000/s
+}
+
+case_a_program_that_cannot_read_it_leaves_it_to_the_one_before() {
+	outlives
+	empty orders
+	reader orders/token
+	waiting orders 1
+	local before
+	before=$(server)
+	kill -STOP "$before"
+	kill -HUP "$daemon"
+	strange
+	kill -CONT "$before"
+	eventually 10 grep -q 'back to the program that ran before' "$d/log" || fail 'it does not say why'
+	eventually 10 grep -q 'kept aside' "$d/log" || fail 'nor that nobody could read it'
+	eventually 10 [ -r "$m/status" ]
+}
+
+case_reload_refuses_what_is_no_mount() {
+	local status=0
+	"$RATEFS" --reload "$d" 2> "$d/said" || status=$?
+	is status $status 1
+	like said "$(cat "$d/said")" "^ratefs: .*$d"
+	status=0
+	"$RATEFS" --reload 2> "$d/said" || status=$?
+	is status $status 2
+}
+
+case_a_server_that_cannot_stay_up_ends_the_mount() {
+	outlives
+	empty orders
+	reader orders/token
+	waiting orders 1
+	local status=0 each
+	for ((;;)); do
+		each=$(pgrep -P "$daemon" || :)
+		if [ -n "$each" ]; then kill -9 $each 2> /dev/null || :; else sleep 0.001; fi
+		alive "$daemon" || break
+	done
+	wait "$daemon" || status=$?
+	daemon=
+	is 'exit status' $status 1
+	like log "$(tail -n 1 "$d/log")" 'the server was killed by signal 9, as it did 10 times'
+	eventually 5 eval '! mountpoint -q "$m"' || fail 'still mounted'
+	gone "$reader" 10 || :
+	like 'what the reader got' "$(cat "$d/got")" '^(ECONNABORTED|ENOTCONN|ESHUTDOWN)$'
+}
+
+case_the_end_comes_while_there_is_no_server() {
+	outlives
+	empty orders
+	reader orders/token
+	waiting orders 1
+	kill -STOP "$daemon"
+	kill -9 "$(server)"
+	kill -TERM "$daemon"
+	kill -CONT "$daemon"
+	ended
+	gone "$reader" 10 || :
+	like 'what the reader got' "$(cat "$d/got")" '^(ECONNABORTED|ENOTCONN|ESHUTDOWN)$'
+}
+
+case_umount_while_there_is_no_server_ends_the_keeper() {
+	outlives
+	kill -STOP "$daemon"
+	kill -9 "$(server)"
+	umount --no-canonicalize --internal-only "$m"
+	kill -CONT "$daemon"
+	ended
+}
+
+# Killed at any moment, under load: see keeper.py.
+case_nobody_gets_an_error_or_a_token_too_many_whenever_it_is_killed() {
+	outlives
+	limiter load 200/s 5
+	echo 3 > "$m/load/concurrency"
+	python3 "$(dirname "${BASH_SOURCE[0]}")/keeper.py" "$m" "${KILLS:-200}" 35
+	eventually 10 has load slots_used 0 || fail "slots_used $(counter load slots_used)"
+	counts load waiting 0
+}
