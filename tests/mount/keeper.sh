@@ -10,10 +10,6 @@ outlives() {
 # tokens LIMITER: whole ones in its bucket.
 tokens() { counter "$1" tokens | awk '{ print int($1) }'; }
 
-status_of() { awk -v name="$1" '$1 == name { print $2 }' "$m/status"; }
-
-server() { status_of server; }
-
 # killed: kills the server and waits for the next; reading status waits for it.
 killed() {
 	local before
@@ -273,6 +269,66 @@ case_a_name_means_the_same_to_the_next() {
 	for i in {1..20}; do is "take/$i" "$(cat "$m/orders/take/$i")" "$i"; done
 	counts orders granted 420
 	counts other granted 210
+}
+
+# as USER COMMAND…
+as() {
+	local user=$1
+	shift
+	setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups "$@"
+}
+
+# outlives_for_all OPTIONS: other users find their way, and may make limiters.
+outlives_for_all() {
+	outlives -o "allow_other$1"
+	chmod 711 "$d" "$(dirname "$d")" "$(dirname "$CLIENT")"
+	chmod 755 "$CLIENT"
+	chmod 777 "$m"
+}
+
+case_what_a_user_has_counts_for_it_in_the_next() {
+	outlives_for_all ,user_limiters_max=1,user_files_max=2,user_names_max=2,user_keys_max=1,user_readers_max=1
+	limiter orders
+	empty idle
+	as nobody mkdir "$m/mine"
+	env --default-signal setpriv --reuid=nobody --clear-groups bash -c "exec 3< '$m/orders/keys/bob/token'; exec sleep 100" &
+	local holder=$!
+	eventually 20 eval '[ "$(as nobody "$CLIENT" read "$m/orders/keys/alice/token")" = ENOSPC ]' || fail 'it has not opened'
+	as nobody stat "$m/orders/take/2" "$m/orders/take/3" > /dev/null
+	killed
+	is 'limiters' "$(as nobody "$CLIENT" mkdir "$m/another")" ENOSPC
+	is 'keys' "$(as nobody "$CLIENT" read "$m/orders/keys/alice/token")" ENOSPC
+	is 'names' "$(as nobody "$CLIENT" read "$m/orders/take/4")" ENOSPC
+	env --default-signal setpriv --reuid=nobody --clear-groups cat "$m/idle/token" > /dev/null &
+	local reader=$!
+	waiting idle 1
+	killed
+	waiting idle 1
+	is 'files' "$(as nobody "$CLIENT" read "$m/orders/rate")" ENOSPC
+	as daemon mkdir "$m/others"
+	kill $holder
+	wait $holder 2> /dev/null || :
+	eventually 20 eval '[ "$(as nobody "$CLIENT" read "$m/orders/rate")" != ENOSPC ]' || fail 'a file that was closed counts'
+	is 'readers' "$(as nobody "$CLIENT" read "$m/idle/token")" EAGAIN
+	kill $reader
+	wait $reader 2> /dev/null || :
+}
+
+case_who_has_events_open_hears_no_more_from_the_next() {
+	outlives_for_all ''
+	mkdir "$m/secret" "$m/public"
+	chmod 700 "$m/secret"
+	as nobody cat "$m/events" > "$d/nobody" &
+	local nobody=$!
+	eventually 20 eval '[ "$(status_of readers)" = 1 ]' || fail 'nobody follows'
+	killed
+	eventually 20 eval '[ "$(status_of readers)" = 1 ]' || fail 'nobody follows'
+	echo 5/s > "$m/secret/rate"
+	echo 6/s > "$m/public/rate"
+	eventually 20 grep -q 6/s "$d/nobody" || fail 'not told'
+	is 'what is closed' "$(grep -c secret "$d/nobody")" 0
+	kill $nobody
+	wait $nobody 2> /dev/null || :
 }
 
 case_settings_of_a_directory_go_on() {
