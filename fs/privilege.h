@@ -6,6 +6,9 @@
  * for the user who mounted only. CAP_DAC_READ_SEARCH is kept, too, if the way to the mount point is closed
  * to the daemon otherwise; and CAP_DAC_OVERRIDE, without `user=`, if `local:DIR` is.
  *
+ * The keeper and the first server each do this by themselves. Those that the keeper starts later begin with
+ * what it has kept, and that is what a server needs: it unmounts, too, if the keeper is killed.
+ *
  * A daemon that an ordinary user starts has nothing to give up. It may gain by an exec what no other
  * does: fusermount3, which unmounts for it, is setuid.
  *

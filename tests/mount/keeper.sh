@@ -293,7 +293,7 @@ case_what_a_user_has_counts_for_it_in_the_next() {
 	as nobody mkdir "$m/mine"
 	env --default-signal setpriv --reuid=nobody --clear-groups bash -c "exec 3< '$m/orders/keys/bob/token'; exec sleep 100" &
 	local holder=$!
-	eventually 20 eval '[ "$(as nobody "$CLIENT" read "$m/orders/keys/alice/token")" = ENOSPC ]' || fail 'it has not opened'
+	eventually 20 eval '[[ $(readlink "/proc/$holder/fd/3") = */bob/token ]]' || fail 'it has not opened'
 	as nobody stat "$m/orders/take/2" "$m/orders/take/3" > /dev/null
 	killed
 	is 'limiters' "$(as nobody "$CLIENT" mkdir "$m/another")" ENOSPC
