@@ -237,6 +237,8 @@ static void bury(struct keeper *keeper)
 		end(keeper, keeper->status);
 	} else if (WIFEXITED(status) && !WEXITSTATUS(status)) {
 		end(keeper, EXIT_SUCCESS);
+	} else if (keeper->ending && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
+		end(keeper, EXIT_SUCCESS); /* somebody could not wait */
 	} else if (!keeper->session || keeper->ending) {
 		/* It has said why. */
 		if (!WIFEXITED(status))

@@ -305,126 +305,6 @@ static int rewrite(struct state *state, const struct daemon *daemon)
 	return 0;
 }
 
-int state_begin(struct state *state, struct daemon *daemon)
-{
-	struct header *header = state->header;
-	int err;
-
-	state->kept = !daemon->fleet;
-	memcpy(header->magic, MAGIC, sizeof(MAGIC));
-	header->setting_count = SETTING_COUNT;
-	header->began_s = daemon->began.tv_sec;
-	header->engine_began_ns = daemon->engine.began_ns;
-	header->unit_count = 1;
-	header->base = state->base;
-	state->units_until = FIRST_UNITS;
-	number_rows(state);
-	err = state->kept ? rewrite(state, daemon) : 0;
-	header->last_id = daemon->engine.tree.last_id;
-	state_keys(state, daemon);
-	if (!err)
-		header->version = STATE_VERSION;
-	return err;
-}
-
-int state_continue(struct state *state, struct daemon *daemon)
-{
-	int err;
-
-	state->kept = true;
-	/* Records have as many settings as this table. */
-	err = rewrite(state, daemon);
-	state->header->setting_count = SETTING_COUNT;
-	return err;
-}
-
-void state_limiter_changed(struct state *state, struct daemon *daemon, struct limiter *limiter)
-{
-	struct header *header = state->header;
-	uint32_t which = header->log;
-	int err = 0;
-
-	if (!state->kept || limiter->removed)
-		return;
-	header->last_id = daemon->engine.tree.last_id;
-	if (header->log_end[which] <= 2 * state->live_bytes + LOG_SLACK_BYTES)
-		err = append(state, which, limiter);
-	else
-		err = rewrite(state, daemon);
-	if (err)
-		log_error("no room to keep limiters for a successor");
-	state_taken(state, daemon, limiter);
-}
-
-void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t id)
-{
-	uint32_t which = state->header->log;
-	struct record *record;
-
-	(void)daemon;
-	if (!state->kept)
-		return;
-	record = room(state, which, sizeof(*record));
-	if (!record) {
-		log_error("no room to keep limiters for a successor");
-		return;
-	}
-	*record = (struct record){.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
-	state->header->log_end[which] += record->bytes;
-}
-
-/* The last record of each limiter, by id. NULL: no memory. */
-static const struct record **last_records(struct state *state, uint32_t *count)
-{
-	uint32_t which = state->header->log;
-	const char *log = state->logs[which];
-	const struct record **last;
-	const struct record *record;
-
-	*count = state->header->last_id + 1;
-	last = calloc(*count, sizeof(const struct record *));
-	for (uint64_t at = 0; last && at < state->header->log_end[which]; at += record->bytes) {
-		record = (const struct record *)(log + at);
-		assert(record->bytes && record->bytes % 8 == 0);
-		if (record->id < *count)
-			last[record->id] = record->removed ? NULL : record;
-	}
-	return last;
-}
-
-int state_limiters(struct state *state,
-		   int (*restore)(void *argument, const struct state_limiter *limiter),
-		   void *argument)
-{
-	bool same = state->header->setting_count == SETTING_COUNT;
-	uint32_t count;
-	const struct record **last = last_records(state, &count);
-	int err = last ? 0 : -ENOMEM;
-
-	for (uint32_t id = 0; !err && id < count; id++) {
-		const struct record *record = last[id];
-		struct state_limiter limiter;
-
-		if (!record)
-			continue;
-		/* Behind a table of settings of another length. */
-		const char *name =
-			(const char *)(record->changed_s + state->header->setting_count + 1);
-		limiter = (struct state_limiter){
-			.id = id,
-			.parent = record->parent,
-			.owner = {record->uid, record->gid, record->access},
-			.made_s = record->made_s,
-			.changed_s = same ? record->changed_s : NULL,
-			.name = name,
-			.settings = name + record->name_bytes + 1,
-		};
-		err = restore(argument, &limiter);
-	}
-	free(last);
-	return err;
-}
-
 static bool is_rate_of(const struct unit *unit, const struct bucket *bucket)
 {
 	return unit->amount == bucket->rate.amount && unit->period_ns == bucket->rate.period_ns &&
@@ -529,6 +409,136 @@ static void write_limiter(struct state *state, const struct tree *tree, struct l
 			return;
 		unit = &state->units[unit->next];
 	}
+}
+
+static void write_all(struct state *state, const struct tree *tree, struct limiter *limiter)
+{
+	if (limiter->bucket_count)
+		write_limiter(state, tree, limiter);
+	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
+		write_all(state, tree, l);
+}
+
+int state_begin(struct state *state, struct daemon *daemon)
+{
+	struct header *header = state->header;
+	int err;
+
+	state->kept = !daemon->fleet;
+	memcpy(header->magic, MAGIC, sizeof(MAGIC));
+	header->setting_count = SETTING_COUNT;
+	header->began_s = daemon->began.tv_sec;
+	header->engine_began_ns = daemon->engine.began_ns;
+	header->unit_count = 1;
+	header->base = state->base;
+	state->units_until = FIRST_UNITS;
+	number_rows(state);
+	err = state->kept ? rewrite(state, daemon) : 0;
+	if (state->kept)
+		write_all(state, &daemon->engine.tree, daemon->engine.tree.root);
+	header->last_id = daemon->engine.tree.last_id;
+	state_keys(state, daemon);
+	if (!err)
+		header->version = STATE_VERSION;
+	return err;
+}
+
+int state_continue(struct state *state, struct daemon *daemon)
+{
+	int err;
+
+	state->kept = true;
+	/* Records have as many settings as this table. */
+	err = rewrite(state, daemon);
+	state->header->setting_count = SETTING_COUNT;
+	return err;
+}
+
+void state_limiter_changed(struct state *state, struct daemon *daemon, struct limiter *limiter)
+{
+	struct header *header = state->header;
+	uint32_t which = header->log;
+	int err = 0;
+
+	if (!state->kept || limiter->removed)
+		return;
+	header->last_id = daemon->engine.tree.last_id;
+	if (header->log_end[which] <= 2 * state->live_bytes + LOG_SLACK_BYTES)
+		err = append(state, which, limiter);
+	else
+		err = rewrite(state, daemon);
+	if (err)
+		log_error("no room to keep limiters for a successor");
+	state_taken(state, daemon, limiter);
+}
+
+void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t id)
+{
+	uint32_t which = state->header->log;
+	struct record *record;
+
+	(void)daemon;
+	if (!state->kept)
+		return;
+	record = room(state, which, sizeof(*record));
+	if (!record) {
+		log_error("no room to keep limiters for a successor");
+		return;
+	}
+	*record = (struct record){.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
+	state->header->log_end[which] += record->bytes;
+}
+
+/* The last record of each limiter, by id. NULL: no memory. */
+static const struct record **last_records(struct state *state, uint32_t *count)
+{
+	uint32_t which = state->header->log;
+	const char *log = state->logs[which];
+	const struct record **last;
+	const struct record *record;
+
+	*count = state->header->last_id + 1;
+	last = calloc(*count, sizeof(const struct record *));
+	for (uint64_t at = 0; last && at < state->header->log_end[which]; at += record->bytes) {
+		record = (const struct record *)(log + at);
+		assert(record->bytes && record->bytes % 8 == 0);
+		if (record->id < *count)
+			last[record->id] = record->removed ? NULL : record;
+	}
+	return last;
+}
+
+int state_limiters(struct state *state,
+		   int (*restore)(void *argument, const struct state_limiter *limiter),
+		   void *argument)
+{
+	bool same = state->header->setting_count == SETTING_COUNT;
+	uint32_t count;
+	const struct record **last = last_records(state, &count);
+	int err = last ? 0 : -ENOMEM;
+
+	for (uint32_t id = 0; !err && id < count; id++) {
+		const struct record *record = last[id];
+		struct state_limiter limiter;
+
+		if (!record)
+			continue;
+		/* Behind a table of settings of another length. */
+		const char *name =
+			(const char *)(record->changed_s + state->header->setting_count + 1);
+		limiter = (struct state_limiter){
+			.id = id,
+			.parent = record->parent,
+			.owner = {record->uid, record->gid, record->access},
+			.made_s = record->made_s,
+			.changed_s = same ? record->changed_s : NULL,
+			.name = name,
+			.settings = name + record->name_bytes + 1,
+		};
+		err = restore(argument, &limiter);
+	}
+	free(last);
+	return err;
 }
 
 void state_taken(struct state *state, struct daemon *daemon, struct limiter *limiter)
