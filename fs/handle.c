@@ -14,6 +14,17 @@ struct handle *handle_of_watcher(struct watcher *watcher)
 	return (struct handle *)((char *)watcher - offsetof(struct handle, watcher));
 }
 
+/* A predecessor may have taken what is in it: then it begins empty. */
+static struct limiter *get_partition(struct daemon *daemon, struct limiter *limiter, uint32_t index)
+{
+	bool known = index < limiter->partition_slots && limiter->partitions[index];
+	struct limiter *partition = partition_get(&daemon->engine.schedule, limiter, index);
+
+	if (partition && !known && state_generation(daemon->state))
+		limiter_empty(&daemon->engine.schedule, partition);
+	return partition;
+}
+
 /* A handle of @node for @uid, without a number. */
 static struct handle *new_handle(struct daemon *daemon, const struct node *node, uint32_t uid)
 {
@@ -23,7 +34,7 @@ static struct handle *new_handle(struct daemon *daemon, const struct node *node,
 	if (!handle)
 		return NULL;
 	if (node->partition && node->row->read == read_tokens) {
-		limiter = partition_get(&daemon->engine.schedule, limiter, node->partition - 1);
+		limiter = get_partition(daemon, limiter, node->partition - 1);
 		if (!limiter) {
 			free(handle);
 			return NULL;

@@ -140,7 +140,7 @@ uint64_t parameter_known(const struct parameter_table *table, uint64_t node, uin
 }
 
 /* @parameter is the next that was never used. */
-static void places_use(struct parameter_table *table, struct parameter *parameter)
+static void use_place(struct parameter_table *table, struct parameter *parameter)
 {
 	parameter->lookups = 0;
 	parameter->generation = table->generation;
@@ -169,7 +169,7 @@ int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
 	if (table->free)
 		table->free = parameter->next;
 	else
-		places_use(table, parameter);
+		use_place(table, parameter);
 	chain = chain_of(table, node, tokens, within_ns);
 	parameter->node = node;
 	parameter->tokens = tokens;

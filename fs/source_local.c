@@ -19,6 +19,9 @@
 
 enum { DAMAGED_COPIES_MAX = 100 };
 
+static const uint64_t LOCK_NS = 2 * NSEC_PER_SEC;
+static const struct timespec LOCK_STEP = {.tv_nsec = 20000000};
+
 static const char SETTINGS_NAME[] = ".config";
 static const char LOCK_NAME[] = ".lock";
 
@@ -116,6 +119,19 @@ static void *work(void *argument)
 	return NULL;
 }
 
+/* One whose keeper was killed just now still ends. 0 or -1. */
+static int lock(int file)
+{
+	uint64_t until_ns = clock_ns() + LOCK_NS;
+
+	while (flock(file, LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK || clock_ns() >= until_ns)
+			return -1;
+		nanosleep(&LOCK_STEP, NULL);
+	}
+	return 0;
+}
+
 /* Opens the directory and makes sure that nobody else uses it. */
 static int open_directory(struct source_local *source)
 {
@@ -136,7 +152,7 @@ static int open_directory(struct source_local *source)
 		log_error("cannot write to %s: %s", directory, strerror(errno));
 		return -1;
 	}
-	if (flock(source->lock, LOCK_EX | LOCK_NB)) {
+	if (lock(source->lock)) {
 		log_error("%s is in use by another ratefs", directory);
 		return -1;
 	}

@@ -1,12 +1,11 @@
-/* state - what a successor has to know: the limiters and their buckets, see state.h. */
-#include "fs/state.h"
+/* state - what a successor has to know: the memory, and what is in it as it begins; see state.h. */
+#include "fs/state_inside.h"
 #include "fs/log.h"
 #include "fs/parameter.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,89 +13,10 @@
 
 static const char MAGIC[8] = "ratefs\n";
 
-enum {
-	BASE_BITS = 16,
-	KEY_NAME_BYTES = NAME_BYTES_MAX + 1,
-	UNITS_MAX = 1 << 22,
-	FIRST_UNITS = 4096
-};
-
-/* The memory is sparse: what was never written does not cost anything. */
-static const uint64_t HEADER_BYTES = 64 << 10;
-static const uint64_t LOG_BYTES = UINT64_C(1) << 30;
-static const uint64_t LOG_SLACK_BYTES = 1 << 20;
-
-struct header {
-	char magic[8];
-	uint32_t version;
-	uint32_t generation; /* servers before this one */
-	uint32_t setting_count;
-	_Atomic uint32_t log; /* which of the two counts */
-	_Atomic uint64_t log_end[2];
-	uint64_t done;
-	int64_t began_s;
-	uint64_t engine_began_ns;
-	uint64_t last_key;
-	uint32_t last_id;
-	uint32_t base;
-	uint32_t unit_count; /* that were ever used; the first is not */
-	uint32_t handle_count;
-	uint32_t parameter_count;
-	uint32_t row_count;
-	char rows[NODE_ROWS_MAX][NODE_PATH_TEXT]; /* their paths, by number */
-};
-
-struct record {
-	uint32_t bytes; /* with what follows; a multiple of 8 */
-	bool removed;
-	uint8_t name_bytes; /* the name follows, and the settings, each with a NUL */
-	uint16_t access;
-	uint32_t id, parent, uid, gid, made_s;
-	uint32_t changed_s[SETTING_COUNT];
-	uint32_t settings_bytes;
-};
-
-/* A level, as of @filled_ns; fields as in struct bucket. */
-struct level_copy {
-	int64_t level;
-	uint64_t part;
-	int64_t released;
-	uint64_t grid_ns, filled_ns, awaited;
-};
-
-/* One bucket of a limiter; that of the first limit has the counters too. */
-struct unit {
-	uint32_t id;		    /* of the limiter; 0: free */
-	uint32_t limit;		    /* index */
-	uint32_t next;		    /* of the next limit; 0: none, or free: the next free one */
-	_Atomic uint32_t current;   /* which of the two counts */
-	uint64_t amount, period_ns; /* of the rate; amount is another until the level is right */
-	uint64_t decimals;
-	struct level_copy copies[2];
-	uint64_t granted, served, charged, returned;
-};
-
-struct state {
-	int descriptor;
-	char *bytes; /* mapped */
-	struct header *header;
-	char *logs[2];
-	struct unit *units;
-	struct state_handle *handles;
-	char *key_names;
-	struct parameter *parameters;
-	uint64_t live_bytes;  /* of the log when it was last written anew */
-	uint32_t free_units;  /* the first */
-	uint32_t units_until; /* so many are used before those that are free are looked for */
-	uint8_t numbers[NODE_ROWS_MAX]; /* of our rows */
-	uint8_t rows[NODE_ROWS_MAX];	/* back */
-	uint32_t base;			/* as in the header, before there is one */
-	bool kept;			/* limiters are kept: in a fleet they are not */
-};
-
 static uint64_t all_bytes(void)
 {
-	return HEADER_BYTES + 2 * LOG_BYTES + (uint64_t)UNITS_MAX * sizeof(struct unit) +
+	return STATE_HEADER_BYTES + 2 * STATE_LOG_BYTES +
+	       (uint64_t)UNITS_MAX * sizeof(struct unit) +
 	       (uint64_t)STATE_HANDLES_MAX * (sizeof(struct state_handle) + KEY_NAME_BYTES) +
 	       (uint64_t)PARAMETERS_MAX * sizeof(struct parameter);
 }
@@ -120,9 +40,9 @@ struct state *state_open(int descriptor)
 	state->descriptor = descriptor;
 	state->bytes = bytes;
 	state->header = bytes;
-	state->logs[0] = state->bytes + HEADER_BYTES;
-	state->logs[1] = state->logs[0] + LOG_BYTES;
-	state->units = (struct unit *)(state->logs[1] + LOG_BYTES);
+	state->logs[0] = state->bytes + STATE_HEADER_BYTES;
+	state->logs[1] = state->logs[0] + STATE_LOG_BYTES;
+	state->units = (struct unit *)(state->logs[1] + STATE_LOG_BYTES);
 	state->handles = (struct state_handle *)(state->units + UNITS_MAX);
 	state->key_names = (char *)(state->handles + STATE_HANDLES_MAX);
 	state->parameters =
@@ -186,7 +106,7 @@ uint32_t state_base(const struct state *state)
 }
 
 /* Rows have the numbers that they were given first; new ones get those that follow. */
-static void number_rows(struct state *state)
+void state_number_rows(struct state *state)
 {
 	struct header *header = state->header;
 	char path[NODE_PATH_TEXT];
@@ -239,72 +159,6 @@ void state_keys(struct state *state, const struct daemon *daemon)
 {
 	state->header->last_key = daemon->engine.schedule.last_key;
 }
-
-/* Room for a record of @bytes at most in the log that counts, or NULL. */
-static struct record *room(struct state *state, uint32_t which, size_t bytes)
-{
-	uint64_t end = state->header->log_end[which];
-
-	return end + bytes <= LOG_BYTES ? (struct record *)(state->logs[which] + end) : NULL;
-}
-
-/* Appends what @limiter is now. 0 or -ENOMEM. */
-static int append(struct state *state, uint32_t which, const struct limiter *limiter)
-{
-	size_t name_bytes = strlen(limiter->name);
-	size_t most = sizeof(struct record) + name_bytes + 2 + SETTING_COUNT * 2 * SETTING_TEXT + 8;
-	struct record *record = room(state, which, most);
-	struct settings settings;
-	char *text;
-
-	if (!record)
-		return -ENOMEM;
-	text = (char *)(record + 1) + name_bytes + 1;
-	limiter_settings(limiter, &settings);
-	*record = (struct record){.name_bytes = (uint8_t)name_bytes,
-				  .access = limiter->access,
-				  .id = limiter->id,
-				  .parent = limiter->parent ? limiter->parent->id : 0,
-				  .uid = limiter->uid,
-				  .gid = limiter->gid,
-				  .made_s = limiter->made_s};
-	memcpy(record->changed_s, limiter->changed_s, sizeof(record->changed_s));
-	memcpy(record + 1, limiter->name, name_bytes + 1);
-	record->settings_bytes = (uint32_t)settings_print(&settings, text,
-							  SETTING_COUNT * 2 * SETTING_TEXT);
-	record->bytes = (uint32_t)(sizeof(*record) + name_bytes + record->settings_bytes + 2 + 7) &
-			~7u;
-	state->header->log_end[which] += record->bytes;
-	return 0;
-}
-
-static int append_all(struct state *state, uint32_t which, const struct limiter *limiter)
-{
-	int err = append(state, which, limiter);
-
-	for (const struct limiter *l = limiter->first_child; l && !err; l = l->next_sibling)
-		err = append_all(state, which, l);
-	return err;
-}
-
-/* Writes the log anew in the other place. */
-static int rewrite(struct state *state, const struct daemon *daemon)
-{
-	struct header *header = state->header;
-	uint32_t old = header->log, which = !old;
-	int err;
-
-	header->log_end[which] = 0;
-	err = append_all(state, which, daemon->engine.tree.root);
-	if (err)
-		return err;
-	state->live_bytes = header->log_end[which];
-	header->log = which;
-	(void)fallocate(state->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			(off_t)(HEADER_BYTES + old * LOG_BYTES), (off_t)LOG_BYTES);
-	return 0;
-}
-
 int state_begin(struct state *state, struct daemon *daemon)
 {
 	struct header *header = state->header;
@@ -312,14 +166,15 @@ int state_begin(struct state *state, struct daemon *daemon)
 
 	state->kept = !daemon->fleet;
 	memcpy(header->magic, MAGIC, sizeof(MAGIC));
-	header->setting_count = SETTING_COUNT;
 	header->began_s = daemon->began.tv_sec;
 	header->engine_began_ns = daemon->engine.began_ns;
 	header->unit_count = 1;
 	header->base = state->base;
 	state->units_until = FIRST_UNITS;
-	number_rows(state);
-	err = state->kept ? rewrite(state, daemon) : 0;
+	state_number_rows(state);
+	err = state->kept ? state_rewrite(state, daemon) : 0;
+	if (state->kept)
+		state_write_levels(state, &daemon->engine.tree, daemon->engine.tree.root);
 	header->last_id = daemon->engine.tree.last_id;
 	state_keys(state, daemon);
 	if (!err)
@@ -329,261 +184,9 @@ int state_begin(struct state *state, struct daemon *daemon)
 
 int state_continue(struct state *state, struct daemon *daemon)
 {
-	int err;
-
 	state->kept = true;
-	/* Records have as many settings as this table. */
-	err = rewrite(state, daemon);
-	state->header->setting_count = SETTING_COUNT;
-	return err;
+	return state_rewrite(state, daemon);
 }
-
-void state_limiter_changed(struct state *state, struct daemon *daemon, struct limiter *limiter)
-{
-	struct header *header = state->header;
-	uint32_t which = header->log;
-	int err = 0;
-
-	if (!state->kept || limiter->removed)
-		return;
-	header->last_id = daemon->engine.tree.last_id;
-	if (header->log_end[which] <= 2 * state->live_bytes + LOG_SLACK_BYTES)
-		err = append(state, which, limiter);
-	else
-		err = rewrite(state, daemon);
-	if (err)
-		log_error("no room to keep limiters for a successor");
-	state_taken(state, daemon, limiter);
-}
-
-void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t id)
-{
-	uint32_t which = state->header->log;
-	struct record *record;
-
-	(void)daemon;
-	if (!state->kept)
-		return;
-	record = room(state, which, sizeof(*record));
-	if (!record) {
-		log_error("no room to keep limiters for a successor");
-		return;
-	}
-	*record = (struct record){.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
-	state->header->log_end[which] += record->bytes;
-}
-
-/* The last record of each limiter, by id. NULL: no memory. */
-static const struct record **last_records(struct state *state, uint32_t *count)
-{
-	uint32_t which = state->header->log;
-	const char *log = state->logs[which];
-	const struct record **last;
-	const struct record *record;
-
-	*count = state->header->last_id + 1;
-	last = calloc(*count, sizeof(const struct record *));
-	for (uint64_t at = 0; last && at < state->header->log_end[which]; at += record->bytes) {
-		record = (const struct record *)(log + at);
-		assert(record->bytes && record->bytes % 8 == 0);
-		if (record->id < *count)
-			last[record->id] = record->removed ? NULL : record;
-	}
-	return last;
-}
-
-int state_limiters(struct state *state,
-		   int (*restore)(void *argument, const struct state_limiter *limiter),
-		   void *argument)
-{
-	bool same = state->header->setting_count == SETTING_COUNT;
-	uint32_t count;
-	const struct record **last = last_records(state, &count);
-	int err = last ? 0 : -ENOMEM;
-
-	for (uint32_t id = 0; !err && id < count; id++) {
-		const struct record *record = last[id];
-		struct state_limiter limiter;
-
-		if (!record)
-			continue;
-		/* Behind a table of settings of another length. */
-		const char *name =
-			(const char *)(record->changed_s + state->header->setting_count + 1);
-		limiter = (struct state_limiter){
-			.id = id,
-			.parent = record->parent,
-			.owner = {record->uid, record->gid, record->access},
-			.made_s = record->made_s,
-			.changed_s = same ? record->changed_s : NULL,
-			.name = name,
-			.settings = name + record->name_bytes + 1,
-		};
-		err = restore(argument, &limiter);
-	}
-	free(last);
-	return err;
-}
-
-static bool is_rate_of(const struct unit *unit, const struct bucket *bucket)
-{
-	return unit->amount == bucket->rate.amount && unit->period_ns == bucket->rate.period_ns &&
-	       unit->decimals == bucket->rate.decimals;
-}
-
-static void write_level(struct unit *unit, const struct bucket *bucket)
-{
-	uint32_t other = !unit->current;
-	bool same = is_rate_of(unit, bucket);
-
-	if (!same)
-		*(volatile uint64_t *)&unit->period_ns = 0; /* no rate has that */
-	unit->copies[other] = (struct level_copy){
-		bucket->level,	 bucket->part,	    bucket->released,
-		bucket->grid_ns, bucket->filled_ns, bucket->awaited,
-	};
-	atomic_store_explicit(&unit->current, other, memory_order_release);
-	if (same)
-		return;
-	unit->amount = bucket->rate.amount;
-	unit->decimals = bucket->rate.decimals;
-	atomic_signal_fence(memory_order_release);
-	*(volatile uint64_t *)&unit->period_ns = bucket->rate.period_ns;
-}
-
-static void read_level(const struct unit *unit, struct bucket *bucket)
-{
-	const struct level_copy *copy = &unit->copies[unit->current];
-
-	if (!is_rate_of(unit, bucket))
-		return;
-	bucket->level = copy->level;
-	bucket->part = copy->part;
-	bucket->released = copy->released;
-	bucket->grid_ns = copy->grid_ns;
-	bucket->filled_ns = copy->filled_ns;
-	bucket->awaited = copy->awaited;
-}
-
-/* Frees the units of limiters that are gone. */
-static void sweep_units(struct state *state, const struct tree *tree)
-{
-	struct header *header = state->header;
-	uint32_t freed = 0;
-
-	for (uint32_t i = 1; i < header->unit_count; i++) {
-		struct unit *unit = &state->units[i];
-
-		if (unit->id && tree_find_id(tree, unit->id))
-			continue;
-		if (unit->id) {
-			unit->id = 0;
-			unit->next = state->free_units;
-			state->free_units = i;
-			freed++;
-		}
-	}
-	if (freed < header->unit_count / 4 && state->units_until < UNITS_MAX)
-		state->units_until *= 2;
-}
-
-/* A unit for limit @limit of @id, or 0. */
-static uint32_t new_unit(struct state *state, const struct tree *tree, uint32_t id, uint32_t limit)
-{
-	struct header *header = state->header;
-	uint32_t i;
-
-	if (!state->free_units && header->unit_count >= state->units_until)
-		sweep_units(state, tree);
-	i = state->free_units;
-	if (i)
-		state->free_units = state->units[i].next;
-	else if (header->unit_count < UNITS_MAX)
-		i = header->unit_count++;
-	if (!i)
-		return 0;
-	state->units[i] = (struct unit){.limit = limit};
-	atomic_signal_fence(memory_order_release);
-	*(volatile uint32_t *)&state->units[i].id = id;
-	return i;
-}
-
-static void write_limiter(struct state *state, const struct tree *tree, struct limiter *limiter)
-{
-	struct unit *unit;
-
-	if (!limiter->kept)
-		limiter->kept = new_unit(state, tree, limiter->id, 0);
-	if (!limiter->kept)
-		return;
-	unit = &state->units[limiter->kept];
-	unit->granted = limiter->counters[COUNTER_GRANTED];
-	unit->served = limiter->counters[COUNTER_SERVED];
-	unit->charged = limiter->counters[COUNTER_CHARGED];
-	unit->returned = limiter->counters[COUNTER_RETURNED];
-	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
-		write_level(unit, &limiter->buckets[i]);
-		if (!unit->next && i + 1 < limiter->bucket_count)
-			unit->next = new_unit(state, tree, limiter->id, i + 1);
-		if (!unit->next)
-			return;
-		unit = &state->units[unit->next];
-	}
-}
-
-void state_taken(struct state *state, struct daemon *daemon, struct limiter *limiter)
-{
-	if (!state->kept)
-		return;
-	for (; limiter->parent; limiter = limiter->parent) {
-		if (!limiter->is_key && !limiter->partition)
-			write_limiter(state, &daemon->engine.tree, limiter);
-	}
-}
-
-static void read_unit(struct state *state, uint32_t i, struct limiter *limiter)
-{
-	const struct unit *unit = &state->units[i];
-
-	if (unit->limit < limiter->bucket_count)
-		read_level(unit, &limiter->buckets[unit->limit]);
-	if (unit->limit)
-		return;
-	limiter->kept = i;
-	limiter->counters[COUNTER_GRANTED] = unit->granted;
-	limiter->counters[COUNTER_SERVED] = unit->served;
-	limiter->counters[COUNTER_CHARGED] = unit->charged;
-	limiter->counters[COUNTER_RETURNED] = unit->returned;
-}
-
-void state_restore(struct state *state, struct daemon *daemon)
-{
-	struct header *header = state->header;
-	struct tree *tree = &daemon->engine.tree;
-
-	state->units_until = header->unit_count > FIRST_UNITS ? header->unit_count : FIRST_UNITS;
-	for (uint32_t i = 1; i < header->unit_count; i++) {
-		struct limiter *limiter = state->units[i].id
-						  ? tree_find_id(tree, state->units[i].id)
-						  : NULL;
-
-		if (limiter) {
-			read_unit(state, i, limiter);
-			continue;
-		}
-		state->units[i].id = 0;
-		state->units[i].next = state->free_units;
-		state->free_units = i;
-	}
-	number_rows(state);
-	header->generation++;
-	if (tree->last_id < header->last_id)
-		tree->last_id = header->last_id;
-	daemon->engine.schedule.last_key = header->last_key;
-	daemon->engine.began_ns = header->engine_began_ns;
-	daemon->began.tv_sec = header->began_s;
-}
-
 struct state_handle *state_handle(struct state *state, uint32_t index)
 {
 	return &state->handles[index];

@@ -183,13 +183,7 @@ case_what_is_no_tree_is_refused() {
 	top 1 "$d/nowhere"
 	says 'not a mounted tree'
 	start
-	local server
-	server=$(server)
-	kill -STOP "$server"
-	kill -9 "$daemon" "$server"
-	gone "$daemon" 20 || :
-	eventually 20 eval "! alive $server" || fail 'the server is still there'
-	daemon=
+	crash
 	top 1 "$m"
 	says "$m: "
 	umount -l "$m"

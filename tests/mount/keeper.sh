@@ -352,6 +352,11 @@ case_settings_of_a_directory_go_on() {
 	stop
 	start "local:$d/kept"
 	is 'rate after a restart' "$(cat "$m/orders/rate")" 1/d
+	local left
+	left=$(tokens orders)
+	[ "$left" -gt 1 ]
+	killed
+	is 'tokens of orders' "$(tokens orders)" "$left"
 }
 
 case_another_server_is_started_from_the_program_now_on_disk() {

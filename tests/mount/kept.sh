@@ -51,7 +51,8 @@ case_a_write_that_returned_outlives_a_killed_daemon() {
 	for i in {1..10}; do
 		echo "$i/s" > "$m/orders/rate"
 		mkdir "$m/l$i"
-		lost
+		crash
+		umount -l "$m" || :
 		start "local:$d/kept"
 		is rate "$(cat "$m/orders/rate")" "$i/s"
 		[ -e "$m/l$i/token" ] || fail "l$i is gone"
@@ -69,8 +70,9 @@ case_a_daemon_killed_amid_writes_keeps_an_old_or_a_new_value() {
 		(for _ in {1..100000}; do for rate in 1/s 2/s 3/s; do echo $rate > "$m/orders/rate" || exit 0; done; done) 2> /dev/null &
 		local writer=$!
 		sleep 0.2
-		lost
+		crash
 		wait $writer 2> /dev/null || :
+		umount -l "$m" || :
 		start "local:$d/kept"
 		like rate "$(cat "$m/orders/rate")" '^[123]/s$'
 	done
