@@ -265,8 +265,12 @@ static bool work(const struct job *job, bool again, struct outcome *outcome, int
 		err = child_start(job->command, -1, output[1], &worker);
 	if (output[1] >= 0)
 		close(output[1]);
-	if (!err && missed)
-		kill(worker, missed);
+	if (!err && missed) {
+		int number = missed;
+
+		missed = 0;
+		kill(worker, number);
+	}
 	if (!err && job->by_output)
 		told = relay(output[0], again, outcome);
 	if (output[0] >= 0)

@@ -288,7 +288,7 @@ static double next_ceiling(struct adapt_state *state, double was, double done)
 	return fmin(was, done);
 }
 
-bool adapt_throttled(struct adapt_state *state, const struct adapt *adapt, double full,
+bool adapt_throttled(struct adapt_state *state, const struct adapt *adapt, double full, bool shared,
 		     uint64_t now_ns)
 {
 	double was = fmin(state->rate, full), done = (double)INFINITY;
@@ -297,8 +297,12 @@ bool adapt_throttled(struct adapt_state *state, const struct adapt *adapt, doubl
 	state->throttled_ns = now_ns;
 	if (state->counted_ns && now_ns - state->counted_ns < adapt->period_ns)
 		return false;
-	/* What was done without a limit says nothing of an idle limiter. */
-	if (state->work > 0)
+	/*
+	 * What was done without a limit says nothing of an idle limiter, and what a host does that leaves most of
+	 * its share unused says nothing of the others.
+	 */
+	if (state->work > 0 &&
+	    (!shared || isinf(state->rate) || state->work >= AT_LIMIT * state->rate))
 		done = state->work * state->through;
 	if (isinf(was) && isinf(done))
 		return false;

@@ -102,8 +102,11 @@ void adapt_init(struct adapt_state *state, const struct adapt_work *work, uint64
 void adapt_measure(struct adapt_state *state, const struct adapt_work *work, double share,
 		   uint64_t now_ns);
 
-/* Something was throttled. @full: the limiter's own rate, or INFINITY. True: the rate is another. */
-bool adapt_throttled(struct adapt_state *state, const struct adapt *adapt, double full,
+/*
+ * Something was throttled. @full: the limiter's own rate, or INFINITY; @shared: other hosts live by it too.
+ * True: the rate is another.
+ */
+bool adapt_throttled(struct adapt_state *state, const struct adapt *adapt, double full, bool shared,
 		     uint64_t now_ns);
 
 /*

@@ -227,7 +227,9 @@ void backoff_retune(struct backoff_state *state, const struct backoff *backoff, 
 		state->delay_ns = 0;
 	} else {
 		end_ns += backoff->max_ns;
-		if (state->base_ns > 0)
+		/* What is within them stays as it was drawn. */
+		if (state->base_ns > 0 && (state->base_ns < (double)backoff->initial_ns ||
+					   state->delay_ns > backoff->max_ns))
 			set_delay(state, backoff, fmin(state->base_ns, (double)backoff->max_ns),
 				  true);
 	}

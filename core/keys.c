@@ -150,7 +150,7 @@ int keys_get(struct schedule *schedule, struct limiter *limiter, const char *nam
 
 	assert(length && length <= UINT8_MAX);
 	if (!keys)
-		keys = begin(schedule, limiter, !limiter->holding);
+		keys = begin(schedule, limiter, !limiter->holding || limiter->holding->alone);
 	if (!keys)
 		return -ENOMEM;
 	*key = find_name(keys, name, length);
@@ -316,7 +316,7 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 	struct keys *keys = limiter->keys;
 	const struct tuning *now;
 	struct bucket bucket;
-	bool limited, tuned;
+	bool limited, tuned, first;
 
 	if (limiter->partition)
 		return;
@@ -329,6 +329,7 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 	if (!keys)
 		return;
 	now = tunings_now(&keys->tunings);
+	first = full && tunings_are_new(&keys->tunings);
 	tuned = rate_compare(&now->rate, &limiter->extra->key_rate) ||
 		now->burst != limiter->extra->key_burst;
 	if (tuned) {
@@ -339,6 +340,13 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 			     &keys->unknown);
 	}
 	for (struct key *k = keys->lists[KEYS_OPEN].oldest; k; k = k->newer) {
+		/* Before it may be taken from. */
+		if (first && tuned && k->inflated->bucket_count &&
+		    !rate_is_unlimited(&limiter->extra->key_rate)) {
+			bucket_retune(&k->inflated->buckets[0], &limiter->extra->key_rate,
+				      limiter->extra->key_burst, 0, schedule->now_ns);
+			bucket_fill(&k->inflated->buckets[0]);
+		}
 		if (tuned || k->inflated->mode != limiter->mode)
 			follow(schedule, limiter, k->inflated, full);
 	}

@@ -108,6 +108,17 @@ static void follow(const struct schedule *schedule, struct limiter *limiter, dou
 		bucket_await(&learning->bucket, limiter->current->tokens);
 }
 
+/* What is learnt stays above `min`, and is none where it reaches the limiter's own. */
+static void bound(struct learning *learning, double full)
+{
+	struct adapt_state *state = &learning->adapted;
+
+	if (learning->adapt.kind != ADAPT_NONE)
+		state->rate = fmax(state->rate, rate_per_second(&learning->adapt.min));
+	if (state->rate >= full)
+		state->rate = (double)INFINITY;
+}
+
 void learning_configure(const struct schedule *schedule, struct limiter *limiter,
 			const struct settings *settings)
 {
@@ -128,13 +139,7 @@ void learning_configure(const struct schedule *schedule, struct limiter *limiter
 	learning->backoff = settings->backoff;
 	backoff_retune(&learning->pause, &learning->backoff, schedule->now_ns);
 	full = full_rate(limiter, &share);
-	if (settings->adapt.kind != ADAPT_NONE) {
-		double least = rate_per_second(&settings->adapt.min);
-
-		learning->adapted.rate = fmax(learning->adapted.rate, least);
-	}
-	if (learning->adapted.rate >= full)
-		learning->adapted.rate = (double)INFINITY;
+	bound(learning, full);
 	follow(schedule, limiter, share);
 }
 
@@ -193,10 +198,10 @@ void learning_adopt(const struct schedule *schedule, struct limiter *limiter,
 		    const struct adapt_state *other)
 {
 	struct adapt_work work = work_of(limiter);
-	double share;
+	double share, full = full_rate(limiter, &share);
 
-	(void)full_rate(limiter, &share);
 	adapt_adopt(&limiter->learning->adapted, other, &work, schedule->now_ns);
+	bound(limiter->learning, full);
 	follow(schedule, limiter, share);
 }
 
@@ -230,7 +235,7 @@ void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 	work = work_of(limiter);
 	full = full_rate(limiter, &share);
 	adapt_measure(&learning->adapted, &work, share, working_ns(learning, now_ns));
-	if (!adapt_throttled(&learning->adapted, &learning->adapt, full, now_ns))
+	if (!adapt_throttled(&learning->adapted, &learning->adapt, full, learning->shared, now_ns))
 		return;
 	learning->lowered = true;
 	learning->proposes = false;

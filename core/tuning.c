@@ -94,6 +94,17 @@ static void fill(struct bucket *bucket, const struct key_level *level, bool fold
 	bucket_leave(bucket, bucket->burst);
 }
 
+/* Whether what is @at is the first that a host of a fleet ever had: until then its share was nothing. */
+static bool is_first_share(const struct tunings *tunings, uint32_t at)
+{
+	return at == 1 && !tunings->first && !tunings->list[0].rate.amount;
+}
+
+bool tunings_are_new(const struct tunings *tunings)
+{
+	return tunings->count == 1 && is_first_share(tunings, 1);
+}
+
 bool tunings_bucket(const struct tunings *tunings, const struct key_level *level, uint64_t now_ns,
 		    struct bucket *bucket)
 {
@@ -107,7 +118,7 @@ bool tunings_bucket(const struct tunings *tunings, const struct key_level *level
 		fill(bucket, level, folded);
 	while (++at < tunings->count) {
 		tuning = &tunings->list[at];
-		if (tuning->limited && limited) {
+		if (tuning->limited && limited && !(tuning->full && is_first_share(tunings, at))) {
 			bucket_retune(bucket, &tuning->rate, tuning->burst, 0,
 				      tuning->bucket.filled_ns);
 		} else {

@@ -49,6 +49,9 @@ void tunings_add(struct tunings *tunings, const struct rate *rate, uint64_t burs
 		 uint32_t needed, uint64_t now_ns);
 
 /* The last one, and its number. */
+/* Whether nothing but a rate of 0 was ever set: in a fleet, before the first lease. */
+bool tunings_are_new(const struct tunings *tunings);
+
 const struct tuning *tunings_now(const struct tunings *tunings);
 uint32_t tunings_number(const struct tunings *tunings);
 

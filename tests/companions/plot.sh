@@ -50,7 +50,6 @@ case_text_can_go_to_a_file() {
 }
 
 case_images_are_drawn() {
-	command -v gnuplot > /dev/null || skip 'no gnuplot'
 	local limiter="$d/it's \"a\" limiter"
 	fake
 	cp -r "$f" "$limiter"

@@ -209,6 +209,21 @@ static void test_there_is_no_limit_until_something_is_throttled(void **state)
 	assert_int_equal(adapt_next_ns(&job.state, &job.adapt, false), UINT64_MAX);
 }
 
+static void test_a_host_that_does_little_halves_what_all_do(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_begin(&job, "aimd");
+	job_works(&job, 10, 0);
+	job_works(&job, 10, 0);
+	job.state.rate = 100;
+	job.state.ceiling = 100;
+	assert_true(adapt_throttled(&job.state, &job.adapt, 1000, true, job.now_ns));
+	assert_true(job.state.rate == 50);
+	assert_true(job.state.ceiling == 100);
+}
+
 static void test_a_throttling_halves_what_was_done_or_what_was_allowed(void **state)
 {
 	struct job job;
@@ -217,13 +232,13 @@ static void test_a_throttling_halves_what_was_done_or_what_was_allowed(void **st
 	/* Of an unlimited limiter: what was done. */
 	job_begin(&job, "aimd");
 	job_works(&job, 100, 0);
-	assert_true(adapt_throttled(&job.state, &job.adapt, (double)INFINITY, job.now_ns));
+	assert_true(adapt_throttled(&job.state, &job.adapt, (double)INFINITY, false, job.now_ns));
 	assert_near(job.state.rate, 100);
 	/* Once that is known. */
 	job_begin(&job, "aimd");
-	assert_false(adapt_throttled(&job.state, &job.adapt, (double)INFINITY, job.now_ns));
+	assert_false(adapt_throttled(&job.state, &job.adapt, (double)INFINITY, false, job.now_ns));
 	/* Of a limited one: its rate, which a limiter that has done nothing has, too. */
-	assert_true(adapt_throttled(&job.state, &job.adapt, 80, job.now_ns));
+	assert_true(adapt_throttled(&job.state, &job.adapt, 80, false, job.now_ns));
 	assert_near(job.state.rate, 40);
 }
 
@@ -234,14 +249,14 @@ static void test_throttlings_within_a_period_count_once(void **state)
 	(void)state;
 	job_begin(&job, "aimd decrease=0.5 period=2s");
 	job.now_ns = SEC;
-	assert_true(adapt_throttled(&job.state, &job.adapt, 64, job.now_ns));
+	assert_true(adapt_throttled(&job.state, &job.adapt, 64, false, job.now_ns));
 	for (int i = 0; i < 100; i++) {
 		job.now_ns += 10 * MS;
-		assert_false(adapt_throttled(&job.state, &job.adapt, 64, job.now_ns));
+		assert_false(adapt_throttled(&job.state, &job.adapt, 64, false, job.now_ns));
 	}
 	assert_near(job.state.rate, 32);
 	job.now_ns += SEC;
-	assert_true(adapt_throttled(&job.state, &job.adapt, 64, job.now_ns));
+	assert_true(adapt_throttled(&job.state, &job.adapt, 64, false, job.now_ns));
 	assert_near(job.state.rate, 16);
 }
 
@@ -256,13 +271,13 @@ static void test_the_rate_stays_above_min_and_at_most_what_is_set(void **state)
 		job_begin(&job, kinds[i]);
 		for (int k = 0; k < 20; k++) {
 			job.now_ns += 2 * SEC;
-			adapt_throttled(&job.state, &job.adapt, 100, job.now_ns);
+			adapt_throttled(&job.state, &job.adapt, 100, false, job.now_ns);
 			assert_true(job.state.rate >= 5 && job.state.rate <= 100);
 		}
 		assert_near(job.state.rate, 5);
 		/* min above the rate gives way to it. */
 		job_begin(&job, kinds[i]);
-		adapt_throttled(&job.state, &job.adapt, 2, SEC);
+		adapt_throttled(&job.state, &job.adapt, 2, false, SEC);
 		assert_near(job.state.rate, 2);
 	}
 }
@@ -278,7 +293,7 @@ static void test_growth_ends_at_the_limiter_s_own_rate(void **state)
 
 		job_begin(&job, kinds[i]);
 		job_works(&job, 100, 0);
-		adapt_throttled(&job.state, &job.adapt, 100, job.now_ns);
+		adapt_throttled(&job.state, &job.adapt, 100, false, job.now_ns);
 		for (looks = 0; looks < 200 && !isinf(job.state.rate); looks++) {
 			assert_true(job.state.rate < 100);
 			job_works(&job, (uint64_t)ceil(job.state.rate), 0);
@@ -299,7 +314,7 @@ static void test_growth_is_never_beyond_twice_the_work(void **state)
 
 		job_begin(&job, kinds[i]);
 		job_works(&job, 1000, 0);
-		adapt_throttled(&job.state, &job.adapt, 1e6, job.now_ns);
+		adapt_throttled(&job.state, &job.adapt, 1e6, false, job.now_ns);
 		for (int k = 0; !isinf(job.state.rate); k++) {
 			uint64_t done = (uint64_t)ceil(0.85 * job.state.rate);
 			double before = job.state.rate;
@@ -329,7 +344,7 @@ static void test_the_idle_do_not_drift(void **state)
 
 		job_begin(&job, kinds[i]);
 		job_works(&job, 100, 0);
-		adapt_throttled(&job.state, &job.adapt, 1000, job.now_ns);
+		adapt_throttled(&job.state, &job.adapt, 1000, false, job.now_ns);
 		job_works(&job, 40, 0);
 		job_grows(&job, 1000);
 		rate = job.state.rate;
@@ -349,7 +364,7 @@ static void test_what_comes_back_is_no_work(void **state)
 	(void)state;
 	job_begin(&job, "aimd");
 	job_works(&job, 100, 0);
-	adapt_throttled(&job.state, &job.adapt, 1000, job.now_ns);
+	adapt_throttled(&job.state, &job.adapt, 1000, false, job.now_ns);
 	job_works(&job, 0, 0);
 	job_grows(&job, 1000);
 	/* 50 of earlier ones are given back. */
@@ -374,7 +389,7 @@ static void test_both_kinds_stay_about_what_the_service_gives(void **state)
 
 			job_works(&job, (uint64_t)rate, rate > 100 ? (uint64_t)rate - 100 : 0);
 			if (rate >= 101) {
-				adapt_throttled(&job.state, &job.adapt, 1000, job.now_ns);
+				adapt_throttled(&job.state, &job.adapt, 1000, false, job.now_ns);
 			} else {
 				job_grows(&job, 1000);
 			}
@@ -395,6 +410,7 @@ int main(void)
 		cmocka_unit_test(test_the_cubic_curve_comes_back_to_its_ceiling_and_passes_it),
 		cmocka_unit_test(test_the_cubic_curve_begins_anew_with_each_throttling),
 		cmocka_unit_test(test_there_is_no_limit_until_something_is_throttled),
+		cmocka_unit_test(test_a_host_that_does_little_halves_what_all_do),
 		cmocka_unit_test(test_a_throttling_halves_what_was_done_or_what_was_allowed),
 		cmocka_unit_test(test_throttlings_within_a_period_count_once),
 		cmocka_unit_test(test_the_rate_stays_above_min_and_at_most_what_is_set),
