@@ -208,7 +208,7 @@ static int read_state(struct server *server)
 		log_error("what the server before knew is of another version");
 		return -1;
 	}
-	err = state_set_aside(server->state, server->hello.starts);
+	err = state_set_aside(server->state);
 	if (err)
 		log_error("what the server before knew cannot be set aside: %s", strerror(-err));
 	else
@@ -239,7 +239,7 @@ static int run_server(int control, int argc, char *argv[])
 	if (status)
 		goto out;
 	status = EXIT_FAILURE;
-	server.state = state_open(descriptor);
+	server.state = state_open(descriptor, server.hello.starts);
 	if (!server.state || replace_path(&options.mountpoint, server.hello.mountpoint) ||
 	    (options.directory && replace_path(&options.directory, server.hello.directory)) ||
 	    (options.credentials && replace_path(&options.credentials, server.hello.credentials)))

@@ -21,7 +21,7 @@ static uint64_t all_bytes(void)
 	       (uint64_t)PARAMETERS_MAX * sizeof(struct parameter);
 }
 
-struct state *state_open(int descriptor)
+struct state *state_open(int descriptor, uint32_t servers)
 {
 	struct state *state = calloc(1, sizeof(*state));
 	void *bytes = MAP_FAILED;
@@ -38,6 +38,7 @@ struct state *state_open(int descriptor)
 		return NULL;
 	}
 	state->descriptor = descriptor;
+	state->base = servers << BASE_BITS;
 	state->bytes = bytes;
 	state->header = bytes;
 	state->logs[0] = state->bytes + STATE_HEADER_BYTES;
@@ -74,10 +75,10 @@ bool state_is_there(const struct state *state)
 
 bool state_is_strange(const struct state *state)
 {
-	return state->header->version && !state_is_there(state);
+	return state->header->version && !(state_is_there(state) && state_is_sound(state));
 }
 
-int state_set_aside(struct state *state, uint32_t servers)
+int state_set_aside(struct state *state)
 {
 	off_t all = (off_t)all_bytes(), from = 0, until;
 	int descriptor = state->descriptor;
@@ -96,7 +97,6 @@ int state_set_aside(struct state *state, uint32_t servers)
 	}
 	if (fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, all))
 		return -errno;
-	state->base = servers << BASE_BITS;
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /*
- * state_inside - what the parts of state.h share: state.c, state_log.c (limiters) and state_level.c (their
- * buckets).
+ * state_inside - what the parts of state.h share: state.c, state_log.c (limiters), state_level.c (their
+ * buckets) and state_check.c.
  */
 #ifndef RATEFS_FS_STATE_INSIDE_H
 #define RATEFS_FS_STATE_INSIDE_H
@@ -14,6 +14,7 @@
 enum {
 	BASE_BITS = 16,
 	KEY_NAME_BYTES = NAME_BYTES_MAX + 1,
+	STATE_SETTINGS_MAX = 1024, /* in a table that another server had */
 	UNITS_MAX = 1 << 22,
 	FIRST_UNITS = 4096
 };
@@ -39,13 +40,13 @@ struct header {
 };
 
 struct record {
+	uint64_t sum;	/* of all that follows, see state_sum() */
 	uint32_t bytes; /* with what follows; a multiple of 8 */
 	bool removed;
 	uint8_t name_bytes; /* the name follows, and the settings, each with a NUL */
 	uint16_t access;
 	uint32_t id, parent, uid, gid, made_s;
 	uint32_t changed_s[SETTING_COUNT];
-	uint32_t settings_bytes;
 };
 
 /* A level, as of @filled_ns; fields as in struct bucket. */
@@ -82,9 +83,15 @@ struct state {
 	uint32_t units_until; /* so many are used before those that are free are looked for */
 	uint8_t numbers[NODE_ROWS_MAX]; /* of our rows */
 	uint8_t rows[NODE_ROWS_MAX];	/* back */
-	uint32_t base;			/* as in the header, before there is one */
+	uint32_t base;			/* as in the header, while there is none */
 	bool kept;			/* limiters are kept: in a fleet they are not */
 };
+
+/* Of @record from its length on. */
+uint64_t state_sum(const struct record *record);
+
+/* Whether all of it can be what a server wrote; if not, after a message. */
+bool state_is_sound(const struct state *state);
 
 /* Gives the rows of the table their numbers. */
 void state_number_rows(struct state *state);

@@ -3,6 +3,9 @@
 
 #include <stdatomic.h>
 
+/* More than burst, batch, and what a reader waits for. */
+#define LEVEL_MOST ((int64_t)TOKENS_MAX * 16)
+
 static bool is_rate_of(const struct unit *unit, const struct bucket *bucket)
 {
 	return unit->amount == bucket->rate.amount && unit->period_ns == bucket->rate.period_ns &&
@@ -32,8 +35,11 @@ static void write_level(struct unit *unit, const struct bucket *bucket)
 static void read_level(const struct unit *unit, struct bucket *bucket)
 {
 	const struct level_copy *copy = &unit->copies[unit->current];
+	uint64_t now_ns = clock_ns();
 
-	if (!is_rate_of(unit, bucket))
+	/* What cannot be begins empty. */
+	if (!is_rate_of(unit, bucket) || copy->filled_ns > now_ns || copy->grid_ns > now_ns ||
+	    copy->part >= bucket->flow.den || copy->level > LEVEL_MOST)
 		return;
 	bucket->level = copy->level;
 	bucket->part = copy->part;

@@ -1,10 +1,12 @@
 /* state_log - the limiters, one record after the other, see state.h. */
-#include "fs/state_inside.h"
 #include "fs/log.h"
+#include "fs/state_inside.h"
 
-#include <assert.h>
+#include "core/siphash.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,21 @@ static struct record *room(struct state *state, uint32_t which, size_t bytes)
 	return end + bytes <= STATE_LOG_BYTES ? (struct record *)(state->logs[which] + end) : NULL;
 }
 
+uint64_t state_sum(const struct record *record)
+{
+	static const uint64_t seed[2];
+	size_t from = offsetof(struct record, bytes);
+
+	return siphash((const char *)record + from, record->bytes - from, seed);
+}
+
+/* @record is written: it counts once its length does. */
+static void finish(struct state *state, uint32_t which, struct record *record)
+{
+	record->sum = state_sum(record);
+	state->header->log_end[which] += record->bytes;
+}
+
 /* Appends what @limiter is now. 0 or -ENOMEM. */
 static int append(struct state *state, uint32_t which, const struct limiter *limiter)
 {
@@ -25,11 +42,12 @@ static int append(struct state *state, uint32_t which, const struct limiter *lim
 	size_t most = sizeof(struct record) + name_bytes + 2 + SETTING_COUNT * 2 * SETTING_TEXT + 8;
 	struct record *record = room(state, which, most);
 	struct settings settings;
+	size_t settings_bytes;
 	char *text;
 
 	if (!record)
 		return -ENOMEM;
-	text = (char *)(record + 1) + name_bytes + 1;
+	text = (char *)(record->changed_s + SETTING_COUNT) + name_bytes + 1;
 	limiter_settings(limiter, &settings);
 	*record = (struct record){.name_bytes = (uint8_t)name_bytes,
 				  .access = limiter->access,
@@ -39,12 +57,10 @@ static int append(struct state *state, uint32_t which, const struct limiter *lim
 				  .gid = limiter->gid,
 				  .made_s = limiter->made_s};
 	memcpy(record->changed_s, limiter->changed_s, sizeof(record->changed_s));
-	memcpy(record + 1, limiter->name, name_bytes + 1);
-	record->settings_bytes = (uint32_t)settings_print(&settings, text,
-							  SETTING_COUNT * 2 * SETTING_TEXT);
-	record->bytes = (uint32_t)(sizeof(*record) + name_bytes + record->settings_bytes + 2 + 7) &
-			~7u;
-	state->header->log_end[which] += record->bytes;
+	memcpy(record->changed_s + SETTING_COUNT, limiter->name, name_bytes + 1);
+	settings_bytes = settings_print(&settings, text, SETTING_COUNT * 2 * SETTING_TEXT);
+	record->bytes = (uint32_t)(text + settings_bytes + 1 - (char *)record + 7) & ~7u;
+	finish(state, which, record);
 	return 0;
 }
 
@@ -108,58 +124,68 @@ void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t 
 		return;
 	}
 	*record = (struct record){.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
-	state->header->log_end[which] += record->bytes;
+	finish(state, which, record);
 }
 
-/* The last record of each limiter, by id. NULL: no memory. */
-static const struct record **last_records(struct state *state, uint32_t *count)
+/* By number; of one limiter the last one last. */
+static int by_id(const void *a, const void *b)
+{
+	const struct record *one = *(const struct record *const *)a;
+	const struct record *other = *(const struct record *const *)b;
+
+	if (one->id != other->id)
+		return one->id < other->id ? -1 : 1;
+	return one < other ? -1 : one > other;
+}
+
+/* All records by id, or NULL: no memory. */
+static const struct record **sorted_records(struct state *state, size_t *count)
 {
 	uint32_t which = state->header->log;
-	const char *log = state->logs[which];
-	const struct record **last;
-	const struct record *record;
+	const char *log = state->logs[which], *end = log + state->header->log_end[which];
+	const struct record **all;
+	const char *at;
 
-	*count = state->header->last_id + 1;
-	last = calloc(*count, sizeof(const struct record *));
-	for (uint64_t at = 0; last && at < state->header->log_end[which]; at += record->bytes) {
-		record = (const struct record *)(log + at);
-		assert(record->bytes && record->bytes % 8 == 0);
-		if (record->id < *count)
-			last[record->id] = record->removed ? NULL : record;
-	}
-	return last;
+	*count = 0;
+	for (at = log; at < end; at += ((const struct record *)at)->bytes)
+		++*count;
+	all = calloc(*count + 1, sizeof(const struct record *));
+	if (!all)
+		return NULL;
+	*count = 0;
+	for (at = log; at < end; at += ((const struct record *)at)->bytes)
+		all[(*count)++] = (const struct record *)at;
+	qsort(all, *count, sizeof(const struct record *), by_id);
+	return all;
 }
 
 int state_limiters(struct state *state,
 		   int (*restore)(void *argument, const struct state_limiter *limiter),
 		   void *argument)
 {
-	bool same = state->header->setting_count[state->header->log] == SETTING_COUNT;
-	uint32_t count;
-	const struct record **last = last_records(state, &count);
-	int err = last ? 0 : -ENOMEM;
+	uint32_t settings = state->header->setting_count[state->header->log];
+	size_t count;
+	const struct record **all = sorted_records(state, &count);
+	int err = all ? 0 : -ENOMEM;
 
-	for (uint32_t id = 0; !err && id < count; id++) {
-		const struct record *record = last[id];
+	for (size_t i = 0; !err && i < count; i++) {
+		const struct record *record = all[i];
+		const char *name = (const char *)(record->changed_s + settings);
 		struct state_limiter limiter;
 
-		if (!record)
+		if (record->removed || (i + 1 < count && all[i + 1]->id == record->id))
 			continue;
-		/* Behind a table of settings of another length. */
-		const char *name = (const char *)(record->changed_s +
-						  state->header->setting_count[state->header->log] +
-						  1);
 		limiter = (struct state_limiter){
-			.id = id,
+			.id = record->id,
 			.parent = record->parent,
 			.owner = {record->uid, record->gid, record->access},
 			.made_s = record->made_s,
-			.changed_s = same ? record->changed_s : NULL,
+			.changed_s = settings == SETTING_COUNT ? record->changed_s : NULL,
 			.name = name,
 			.settings = name + record->name_bytes + 1,
 		};
 		err = restore(argument, &limiter);
 	}
-	free(last);
+	free(all);
 	return err;
 }
