@@ -205,15 +205,15 @@ static int read_state(struct server *server)
 	if (!state_is_strange(server->state))
 		return 0;
 	if (server->hello.may_refuse) {
-		log_error("what the server before knew is of another version");
+		log_error("what the server before knew is of another version or damaged");
 		return -1;
 	}
 	err = state_set_aside(server->state);
 	if (err)
 		log_error("what the server before knew cannot be set aside: %s", strerror(-err));
 	else
-		log_error("what the server before knew is of another version: kept aside, buckets "
-			  "start empty");
+		log_error("what the server before knew is of another version or damaged: kept "
+			  "aside, buckets start empty");
 	return err;
 }
 

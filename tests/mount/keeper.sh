@@ -390,22 +390,14 @@ case_another_server_is_started_from_the_program_now_on_disk() {
 	is token "$(cat "$d/got")" 1
 }
 
-# strange: has the memory of the keeper be of another version.
-strange() {
-	python3 -c '
-import os, sys
-for name in os.listdir(sys.argv[1]):
-    if "ratefs-state" in os.readlink(sys.argv[1] + name):
-        with open(sys.argv[1] + name, "r+b") as memory:
-            memory.seek(8)
-            memory.write(b"\xff\xff")' "/proc/$daemon/fd/"
-}
+# memory version N|cut|flip: what the server has written for the next one is damaged, see state.py.
+memory() { python3 "$(dirname "${BASH_SOURCE[0]}")/state.py" "$daemon" "$@"; }
 
-case_what_another_version_kept_is_kept_aside() {
+kept_aside() {
 	outlives "local:$d/kept"
 	limiter orders 1/d 100
 	exec 5< "$m/orders/token" 6< "$m/orders/slot"
-	strange
+	memory version "$1"
 	killed
 	like log "$(grep 'another version' "$d/log")" 'kept aside, buckets start empty'
 	counts orders slots_used 0
@@ -421,6 +413,33 @@ except OSError as error: print(os.strerror(error.errno))')" 'No such device'
 	is rate "$(cat "$m/orders/rate")" 1000/s
 }
 
+case_what_an_older_version_kept_is_kept_aside() { kept_aside 1; }
+case_what_a_newer_version_kept_is_kept_aside() { kept_aside 65535; }
+
+case_what_is_damaged_at_any_byte_is_kept_aside() {
+	outlives "local:$d/kept"
+	local i where told before
+	for i in {1..30}; do
+		told=$(grep -c 'is damaged' "$d/log" || :)
+		[ -d "$m/orders" ] || limiter orders 1/d 100
+		limiter "other$i" 5/s
+		exec 5< "$m/orders/slot"
+		before=$(server)
+		kill -STOP "$before"
+		where=$(memory "$([ $((i % 3)) = 0 ] && echo flip || echo cut)")
+		kill -9 "$before"
+		eventually 20 eval "[ \"\$(server)\" != $before ]" || fail 'no other server'
+		[[ $where = levels* ]] || [ "$(grep -c 'is damaged' "$d/log")" -gt "$told" ] || fail "not found: $where"
+		if [ "$(grep -c 'is damaged' "$d/log" || :)" -gt "$told" ]; then
+			is "tokens of orders after $where" "$(tokens orders)" 0
+			is limiters "$(ls -d "$m"/other*/ | wc -l)" "$i"
+			rmdir "$m/orders"
+		fi
+		exec 5<&-
+	done
+	grep -q 'of another version or damaged: kept aside' "$d/log"
+}
+
 case_a_program_that_cannot_read_it_leaves_it_to_the_one_before() {
 	outlives
 	empty orders
@@ -430,7 +449,7 @@ case_a_program_that_cannot_read_it_leaves_it_to_the_one_before() {
 	before=$(server)
 	kill -STOP "$before"
 	kill -HUP "$daemon"
-	strange
+	memory version 65535
 	kill -CONT "$before"
 	eventually 10 grep -q 'back to the program that ran before' "$d/log" || fail 'it does not say why'
 	eventually 10 grep -q 'kept aside' "$d/log" || fail 'nor that nobody could read it'
