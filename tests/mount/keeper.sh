@@ -419,12 +419,13 @@ case_what_a_newer_version_kept_is_kept_aside() { kept_aside 65535; }
 case_what_is_damaged_at_any_byte_is_kept_aside() {
 	outlives "local:$d/kept"
 	local i where told before
-	for i in {1..30}; do
+	for i in {1..21}; do
 		told=$(grep -c 'is damaged' "$d/log" || :)
 		[ -d "$m/orders" ] || limiter orders 1/d 100
 		limiter "other$i" 5/s
 		exec 5< "$m/orders/slot"
 		before=$(server)
+		sleep 0.12 # or it would seem not to stay up
 		kill -STOP "$before"
 		where=$(memory "$([ $((i % 3)) = 0 ] && echo flip || echo cut)")
 		kill -9 "$before"
