@@ -511,11 +511,33 @@ case_umount_while_there_is_no_server_ends_the_keeper() {
 	ended
 }
 
+case_ten_thousand_blocked_readers_get_their_tokens_from_the_next_server() {
+	outlives
+	empty orders
+	"$CLIENT" crowd 10000 "$m/orders/token" > "$d/got" &
+	local crowd=$! from ms
+	eventually 40 eval 'has orders waiting 10000 || ! alive $crowd' || fail "only $(counter orders waiting) wait"
+	alive $crowd || skip 'no ten thousand threads here'
+	from=$(milliseconds)
+	killed
+	waiting orders 10000
+	ms=$(($(milliseconds) - from))
+	killed
+	waiting orders 10000
+	echo '100000/s' > "$m/orders/rate"
+	gone $crowd 40
+	is 'the crowd' "$(cat "$d/got")" 'granted 10000 interrupted 0 again 0 other 0'
+	counts orders granted 10001
+	echo "# all waited again $ms ms after the kill"
+}
+
 # Killed at any moment, under load: see keeper.py.
 case_nobody_gets_an_error_or_a_token_too_many_whenever_it_is_killed() {
 	outlives
 	limiter load 200/s 5
 	echo 3 > "$m/load/concurrency"
+	limiter polled 20/s 1
+	empty queue
 	python3 "$(dirname "${BASH_SOURCE[0]}")/keeper.py" "$m" "${KILLS:-200}" 35
 	eventually 10 has load slots_used 0 || fail "slots_used $(counter load slots_used)"
 	counts load waiting 0
