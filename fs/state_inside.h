@@ -7,6 +7,8 @@
 
 #include "fs/state.h"
 
+#include "core/learning.h"
+
 /* The memory is sparse: what was never written does not cost anything. */
 #define STATE_HEADER_BYTES (UINT64_C(64) << 10)
 #define STATE_LOG_BYTES	   (UINT64_C(1) << 30)
@@ -16,7 +18,8 @@ enum {
 	KEY_NAME_BYTES = NAME_BYTES_MAX + 1,
 	STATE_SETTINGS_MAX = 1024, /* in a table that another server had */
 	UNITS_MAX = 1 << 22,
-	FIRST_UNITS = 4096
+	FIRST_UNITS = 4096,
+	STATE_COUNTERS = 16
 };
 
 struct header {
@@ -66,7 +69,19 @@ struct unit {
 	uint64_t amount, period_ns; /* of the rate; amount is another until the level is right */
 	uint64_t decimals;
 	struct level_copy copies[2];
-	uint64_t granted, served, charged, returned;
+	uint64_t counters[STATE_COUNTERS]; /* by enum counter */
+};
+
+/* What a limiter has learnt from feedback, at the number of its first unit. */
+struct learnt {
+	_Atomic uint32_t current; /* which of the two counts */
+	struct learnt_copy {
+		uint32_t id; /* of the limiter; 0: nothing was learnt */
+		struct adapt_state adapted;
+		struct backoff_state pause;
+		uint64_t amount, decimals; /* of the rate a second */
+		struct level_copy level;
+	} copies[2];
 };
 
 struct state {
@@ -75,6 +90,7 @@ struct state {
 	struct header *header;
 	char *logs[2];
 	struct unit *units;
+	struct learnt *learnt;
 	struct state_handle *handles;
 	char *key_names;
 	struct parameter *parameters;

@@ -120,6 +120,7 @@ void write_feedback(struct daemon *daemon, struct handle *handle, fuse_req_t req
 		state_done(daemon->state, received.unique);
 		err = engine_feedback(&daemon->engine, handle->limiter, outcomes, count,
 				      clock_ns());
+		state_taken(daemon->state, daemon, handle->limiter);
 	}
 	daemon_unlock(daemon);
 	if (err)

@@ -138,6 +138,37 @@ case_what_is_left_in_a_bucket_is_left() {
 	is 'tokens of orders' "$(tokens orders)" 5
 }
 
+# known LIMITER: what it has counted and learnt.
+known() { grep -E '^(granted|served|delayed_seconds|ok|throttled|error|effective_rate|backoff_(up|down|pauses|seconds)) ' "$m/$1/stat"; }
+
+case_what_was_learnt_and_counted_is_known_to_the_next() {
+	outlives
+	limiter orders 1000/s 1000
+	limiter paused 1000/s 1000
+	echo 'aimd period=1h' > "$m/orders/adapt"
+	echo 'linear initial=1h max=2h' > "$m/paused/backoff"
+	local i orders paused
+	for i in {1..100}; do cat "$m/orders/token"; done > /dev/null
+	sleep 0.6
+	for i in {1..100}; do cat "$m/orders/token"; done > /dev/null
+	printf 'throttled\nok\nerror 2\n' > "$m/orders/feedback"
+	echo throttled > "$m/paused/feedback"
+	orders=$(known orders) paused=$(known paused)
+	like orders "$orders" 'effective_rate [0-9]{1,3}(\.|$)'
+	like paused "$paused" 'backoff_pauses 1'
+	killed
+	is 'of orders' "$(known orders)" "$orders"
+	is 'of paused' "$(known paused)" "$paused"
+	is 'in the pause' "$("$CLIENT" read "$m/paused/try" || :)" EAGAIN
+	killed
+	is 'of orders' "$(known orders)" "$orders"
+	is 'of paused' "$(known paused)" "$paused"
+	# The setting counts: there is nothing to learn.
+	echo none > "$m/orders/adapt"
+	killed
+	is 'rate in force' "$(counter orders effective_rate)" 1000
+}
+
 case_a_long_take_keeps_what_it_has_saved_up() {
 	outlives
 	limiter orders 10/s
