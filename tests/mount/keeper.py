@@ -1,5 +1,5 @@
 """keeper.py MOUNT KILLS SECONDS: kills the server of MOUNT at random moments, KILLS times or for SECONDS, sometimes the
-next one before it serves, while clients take tokens, hold slots, tune and make limiters in limiter `load` (200/s, burst 5, 3 slots), poll `polled`
+next one before it serves, or has it replaced, while clients take tokens, hold slots, tune and make limiters in limiter `load` (200/s, burst 5, 3 slots), poll `polled`
 (20/s, burst 1), and wait in `queue` (empty). Fails on an error, on a token or a slot too many, and if those who wait in
 `queue` are not in their order; prints what a kill costs."""
 import multiprocessing
@@ -156,13 +156,17 @@ for process in processes:
 time.sleep(CALM_S)
 killing.set()
 restarts = []
-killed = twice = 0
+killed = twice = replaced = 0
 while killed < kills and time.monotonic() - began < seconds and failures.empty():
     victim = status("server")
     time.sleep(0.1 + random.random() / 20)
-    os.kill(victim, signal.SIGKILL)
     at = time.monotonic()
-    killed += 1
+    if random.random() < 0.1:
+        os.kill(keeper, signal.SIGHUP)
+        replaced += 1
+    else:
+        os.kill(victim, signal.SIGKILL)
+        killed += 1
     if random.random() < 0.2:
         victim = successor(keeper, victim)
         time.sleep(random.random() / 200)
@@ -182,9 +186,9 @@ with open(queue + "/rate", "w") as file:
 for process in processes + line:
     process.join(10)
 restarts.sort()
-print("# %d kills, %d of them of one that had not served yet: restarted after %.0f ms, at most %.0f ms; longest wait "
-      "%.0f ms, %.0f ms before the first; %d tokens of %d"
-      % (killed, twice, 1000 * restarts[len(restarts) // 2], 1000 * restarts[-1], 1000 * max(longest),
+print("# %d kills, %d of them of one that had not served yet, %d replaced: restarted after %.0f ms, at most %.0f ms; "
+      "longest wait %.0f ms, %.0f ms before the first; %d tokens of %d"
+      % (killed, twice, replaced, 1000 * restarts[len(restarts) // 2], 1000 * restarts[-1], 1000 * max(longest),
          1000 * calm.value, sum(taken), RATE * lasted + BURST))
 while not failures.empty():
     sys.exit(failures.get())
