@@ -537,6 +537,33 @@ case_the_end_comes_while_there_is_no_server() {
 	like 'what the reader got' "$(cat "$d/got")" '^(ECONNABORTED|ENOTCONN|ESHUTDOWN)$'
 }
 
+case_the_end_comes_while_the_next_server_starts() {
+	local i
+	for i in 0 0.002 0.004 0.007 0.01 0.02 0.05 0.1; do
+		outlives
+		kill -9 "$(server)"
+		sleep $i
+		kill -TERM "$daemon"
+		ended
+	done
+}
+
+case_the_end_comes_while_the_first_server_starts() {
+	local i status
+	for i in 0.01 0.02 0.03 0.05 0.1 0.2; do
+		env --default-signal "$RATEFS" -f local "$m" >> "$d/log" 2>&1 &
+		daemon=$!
+		sleep $i
+		kill -TERM "$daemon"
+		status=0
+		gone "$daemon" 20 || status=$?
+		daemon=
+		# 143: before it looks for signals.
+		[ $status = 0 ] || [ $status = 143 ] || fail "status $status after $i s"
+		! mountpoint -q "$m" || fail 'still mounted'
+	done
+}
+
 case_umount_while_there_is_no_server_ends_the_keeper() {
 	outlives
 	kill -STOP "$daemon"
