@@ -82,6 +82,7 @@ struct limiter {
 	uint16_t access; /* permission bits of the directory */
 	bool removed;
 	bool holds_parent; /* removed, but not gone */
+	uint32_t kept;	   /* the caller's */
 	bool is_key;	   /* of the parent, see keys.h: it is freed there */
 
 	/* Settings; the limits are in the buckets. */

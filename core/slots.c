@@ -156,6 +156,16 @@ int slots_try(struct schedule *schedule, struct limiter *limiter, struct slot *s
 	return -EAGAIN;
 }
 
+int slots_restore(struct schedule *schedule, struct limiter *limiter, struct slot *slot,
+		  uint64_t opened_ns)
+{
+	if (get_path(limiter))
+		return -ENOMEM;
+	open_path(limiter, slot, schedule->now_ns);
+	slot->opened_ns = opened_ns;
+	return 0;
+}
+
 int slots_open(struct schedule *schedule, struct waiter *waiter)
 {
 	struct limiter *limiter = waiter->limiter;

@@ -54,6 +54,10 @@ int slots_open(struct schedule *schedule, struct waiter *waiter);
 /* Opens @slot now (0), or not: -EAGAIN, counted as refused; -ENOMEM. */
 int slots_try(struct schedule *schedule, struct limiter *limiter, struct slot *slot);
 
+/* Opens @slot as one that was open since @opened_ns, whatever the limits are. 0 or -ENOMEM. */
+int slots_restore(struct schedule *schedule, struct limiter *limiter, struct slot *slot,
+		  uint64_t opened_ns);
+
 /* Closes a slot that is open. @used: by one who worked with it, so that the time tells something. */
 void slots_close(struct schedule *schedule, struct slot *slot, bool used);
 

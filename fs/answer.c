@@ -2,6 +2,7 @@
 #include "fs/answer.h"
 #include "fs/channel.h"
 #include "fs/handle.h"
+#include "fs/state.h"
 
 #include "core/survey.h"
 
@@ -42,6 +43,8 @@ static void collect_readers(struct daemon *daemon, struct outbox *outbox)
 		pending_remove(&daemon->pending, &reader->pending);
 		if (!waiter->outcome && !waiter->slot)
 			handle_granted(reader->handle, reader->size);
+		if (!waiter->slot)
+			state_taken(daemon->state, daemon, waiter->limiter);
 		outbox_add(outbox, &reader->pending);
 	}
 }
@@ -92,6 +95,19 @@ static void tell(struct daemon *daemon, const struct writer *writer)
 	}
 }
 
+/* So that a successor knows of it. */
+static void keep(struct daemon *daemon, const struct writer *writer)
+{
+	const struct change *change = &writer->change;
+
+	if (change->kind == CHANGE_REMOVE)
+		state_limiter_removed(daemon->state, daemon, (uint32_t)writer->ino);
+	else if (change->kind == CHANGE_MAKE)
+		state_limiter_changed(daemon->state, daemon, change->made);
+	else
+		state_limiter_changed(daemon->state, daemon, change->limiter);
+}
+
 /* What mkdir and setattr are answered with. */
 static void fill_entry(struct daemon *daemon, struct writer *writer)
 {
@@ -118,6 +134,8 @@ static void collect_changes(struct daemon *daemon, struct outbox *outbox)
 			refusals_add(&daemon->refusals, writer->pending.uid, change->error);
 		else
 			tell(daemon, writer);
+		if (!change->outcome)
+			keep(daemon, writer);
 		if (writer->awaited) {
 			writer->done = true;
 			continue;
@@ -192,6 +210,7 @@ static void answer_reader(struct daemon *daemon, struct reader *reader)
 		pthread_mutex_lock(&daemon->lock);
 		engine_refund(&daemon->engine, reader->handle->limiter, reader->waiter.tokens,
 			      clock_ns());
+		state_taken(daemon->state, daemon, reader->handle->limiter);
 		pthread_mutex_unlock(&daemon->lock);
 	} else {
 		daemon_delivered(daemon);
@@ -238,7 +257,7 @@ static void answer_follower(struct daemon *daemon, struct follower *follower)
 
 static void answer_looker(struct daemon *daemon, struct looker *looker)
 {
-	show_text(daemon, looker->handle, looker->pending.request, looker->size);
+	show_text(daemon, looker->handle, looker->pending.request, 0, looker->size);
 	free(looker);
 }
 

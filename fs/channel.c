@@ -2,6 +2,7 @@
 #include "fs/channel.h"
 #include "fs/log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
@@ -9,8 +10,6 @@
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-enum { CHANNELS = 16 };
 
 static struct {
 	int descriptors[CHANNELS]; /* the first is the session's */
@@ -60,28 +59,41 @@ static int clone_descriptor(int descriptor)
 	return clone;
 }
 
-void channel_spread(struct fuse_session *session)
+void channel_adopt(struct fuse_session *session, const int *descriptors, unsigned int count)
 {
 	static const struct fuse_custom_io io = {.read = receive, .writev = reply};
-	int descriptor = fuse_session_fd(session);
 
-	channels.descriptors[0] = descriptor;
-	for (channels.count = 1; channels.count < CHANNELS; channels.count++) {
-		int clone = clone_descriptor(descriptor);
-
-		if (clone < 0)
-			break;
-		channels.descriptors[channels.count] = clone;
-	}
-	if (fuse_session_custom_io(session, &io, descriptor))
+	assert(count && count <= CHANNELS);
+	memcpy(channels.descriptors, descriptors, count * sizeof(*descriptors));
+	channels.count = count;
+	if (fuse_session_custom_io(session, &io, descriptors[0]))
 		log_warning("requests come by one descriptor: %s", strerror(errno));
+}
+
+unsigned int channel_open(int descriptor, int *descriptors, unsigned int most)
+{
+	unsigned int count = 1;
+
+	descriptors[0] = descriptor;
+	while (count < most && (descriptors[count] = clone_descriptor(descriptor)) >= 0)
+		count++;
+	return count;
 }
 
 #else
 
-void channel_spread(struct fuse_session *session)
+void channel_adopt(struct fuse_session *session, const int *descriptors, unsigned int count)
 {
 	(void)session;
+	(void)descriptors;
+	(void)count;
+}
+
+unsigned int channel_open(int descriptor, int *descriptors, unsigned int most)
+{
+	(void)most;
+	descriptors[0] = descriptor;
+	return 1;
 }
 
 #endif

@@ -12,13 +12,18 @@
 #include <fuse_lowlevel.h>
 #include <stdint.h>
 
-/*
- * Spreads the requests of @session, which is mounted and has been greeted. Where that is not
- * possible the session goes on with its one descriptor.
- */
-void channel_spread(struct fuse_session *session);
+enum { CHANNELS = 16 };
 
-/* Closes what channel_spread() opened. */
+/*
+ * Fills @descriptors, at most @most (up to CHANNELS), with @descriptor and clones of it; how many there
+ * are.
+ */
+unsigned int channel_open(int descriptor, int *descriptors, unsigned int most);
+
+/* Spreads the requests of @session, which is mounted, over @descriptors; its own is the first. */
+void channel_adopt(struct fuse_session *session, const int *descriptors, unsigned int count);
+
+/* Closes all but the first, which is the session's. */
 void channel_close(void);
 
 /* The channel of the request that this thread received last, to be kept with it. */

@@ -5,6 +5,7 @@
 #include "fs/handle.h"
 #include "fs/log.h"
 #include "fs/loop.h"
+#include "fs/state.h"
 
 #include "core/fleet.h"
 
@@ -135,6 +136,7 @@ static void abandon(struct daemon *daemon, struct pending *pending, int err)
 		if (reader->waiter.outcome != -EINPROGRESS)
 			return; /* done in this very step: about to be answered */
 		engine_cancel(&daemon->engine, &reader->waiter);
+		state_taken(daemon->state, daemon, reader->handle->limiter);
 		break;
 	case PENDING_OPENER:
 		if (reader->waiter.outcome != -EINPROGRESS)
@@ -270,12 +272,13 @@ static uint64_t request_timeout_ns(void)
 }
 
 int daemon_init(struct daemon *daemon, struct options *options, struct source *source,
-		const struct owner *root)
+		struct state *state, const struct owner *root)
 {
 	uint64_t seed[2];
 	int err;
 
-	*daemon = (struct daemon){.options = options, .source = source, .armed_ns = NEVER_NS};
+	*daemon = (struct daemon){
+		.options = options, .source = source, .state = state, .armed_ns = NEVER_NS};
 	daemon->request_timeout_ns = request_timeout_ns();
 	daemon->sweep_ns = daemon->request_timeout_ns ? 0 : NEVER_NS;
 	clock_gettime(CLOCK_REALTIME, &daemon->began);
@@ -315,6 +318,8 @@ void daemon_free(struct daemon *daemon)
 			NULL; /* its source is closed: the engine takes no step */
 		handle_close(daemon, daemon->open);
 	}
+	free(daemon->handles.at);
+	free(daemon->handles.free);
 	node_free(daemon);
 	pending_free(&daemon->pending);
 	engine_free(&daemon->engine);

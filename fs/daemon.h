@@ -22,6 +22,15 @@
 
 struct parameter_table;
 struct fleet;
+struct state;
+
+/* Open files by the numbers that the kernel has for them, see handle.h. */
+struct handle_table {
+	struct handle **at; /* owned */
+	uint32_t *free;	    /* owned; indices */
+	uint32_t size;	    /* of both */
+	uint32_t free_count;
+};
 
 struct daemon {
 	struct options *options;      /* borrowed */
@@ -35,6 +44,8 @@ struct daemon {
 		use_until_ns; /* fleets: what was granted last may be delivered until then */
 	struct pending_table pending; /* requests not answered yet */
 	struct events events;
+	struct state *state; /* borrowed: what a successor has to know */
+	struct handle_table handles;
 	struct handle *open;		    /* every open file */
 	struct handle *polling_events;	    /* open `events` files whose readers poll */
 	struct parameter_table *parameters; /* nodes with a number in their name, see node.c */
@@ -47,6 +58,8 @@ struct daemon {
 	struct timespec began; /* wall clock at the start */
 
 	uint64_t request_timeout_ns; /* the kernel aborts the mount after this; 0: never */
+	int32_t keeper;		     /* its pid */
+	bool outlives;		     /* the mount outlives this server */
 	uint32_t damaged;	     /* settings files that were refused at the start */
 };
 
@@ -56,9 +69,9 @@ uint64_t clock_ns(void);
 void daemon_lock(struct daemon *daemon);
 void daemon_unlock(struct daemon *daemon);
 
-/* 0 or -errno; daemon_free() when nobody waits any more. @options and @source stay the caller's. */
+/* 0 or -errno; daemon_free() when nobody waits any more. @options, @source and @state stay the caller's. */
 int daemon_init(struct daemon *daemon, struct options *options, struct source *source,
-		const struct owner *root);
+		struct state *state, const struct owner *root);
 void daemon_free(struct daemon *daemon);
 
 /* Runs what is due; from the loop. */

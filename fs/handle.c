@@ -1,9 +1,11 @@
 /* handle - an open file, see handle.h. */
 #include "fs/handle.h"
+#include "fs/handle_table.h"
 
 #include "core/partition.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +14,19 @@ struct handle *handle_of_watcher(struct watcher *watcher)
 	return (struct handle *)((char *)watcher - offsetof(struct handle, watcher));
 }
 
-struct handle *handle_open(struct daemon *daemon, const struct node *node)
+/* A predecessor may have taken what is in it: then it begins empty. */
+static struct limiter *get_partition(struct daemon *daemon, struct limiter *limiter, uint32_t index)
+{
+	bool known = index < limiter->partition_slots && limiter->partitions[index];
+	struct limiter *partition = partition_get(&daemon->engine.schedule, limiter, index);
+
+	if (partition && !known && state_generation(daemon->state))
+		limiter_empty(&daemon->engine.schedule, partition);
+	return partition;
+}
+
+/* A handle of @node for @uid, without a number. */
+static struct handle *new_handle(struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	struct handle *handle = calloc(1, sizeof(*handle));
 	struct limiter *limiter = node->limiter;
@@ -20,7 +34,7 @@ struct handle *handle_open(struct daemon *daemon, const struct node *node)
 	if (!handle)
 		return NULL;
 	if (node->partition && node->row->read == read_tokens) {
-		limiter = partition_get(&daemon->engine.schedule, limiter, node->partition - 1);
+		limiter = get_partition(daemon, limiter, node->partition - 1);
 		if (!limiter) {
 			free(handle);
 			return NULL;
@@ -40,13 +54,45 @@ struct handle *handle_open(struct daemon *daemon, const struct node *node)
 	handle->partition = node->partition;
 	handle->tokens = node->tokens;
 	handle->within_ns = node->within_ns;
-	handle->uid = received.uid;
+	handle->uid = uid;
 	users_add(&daemon->engine.users, handle->uid, BOUND_FILES);
 	handle->position = daemon->events.end;
 	handle->next = daemon->open;
 	if (handle->next)
 		handle->next->previous = handle;
 	daemon->open = handle;
+	return handle;
+}
+
+struct handle *handle_open(struct daemon *daemon, const struct node *node)
+{
+	struct handle *handle = new_handle(daemon, node, received.uid);
+
+	if (handle && handle_number(daemon, handle, node)) {
+		handle_close(daemon, handle);
+		handle = NULL;
+	}
+	return handle;
+}
+
+struct handle *handle_reopen(struct daemon *daemon, const struct node *node, uint32_t index,
+			     struct state_handle *kept)
+{
+	struct handle *handle = new_handle(daemon, node, kept->uid);
+
+	if (!handle)
+		return NULL;
+	handle->kept = kept;
+	handle->number = (kept->life >> LIFE_BITS) << 32 | index;
+	handle->granted = kept->granted;
+	handle->half = kept->half;
+	if ((kept->slot_ns && slots_restore(&daemon->engine.schedule, handle->limiter,
+					    &handle->slot, kept->slot_ns)) ||
+	    (node->row->open == open_view &&
+	     viewer_of(daemon, kept->uid, kept->gid, &handle->viewer))) {
+		handle_close(daemon, handle);
+		return NULL;
+	}
 	return handle;
 }
 
@@ -83,6 +129,8 @@ void handle_close(struct daemon *daemon, struct handle *handle)
 		fuse_pollhandle_destroy(handle->poll);
 	users_drop(&daemon->engine.users, handle->uid, BOUND_FILES);
 	free(handle->viewer);
+	if (handle->kept)
+		handle_forget(daemon, handle->number);
 	free(handle->text);
 	free(handle);
 }
@@ -97,7 +145,20 @@ void handle_notify(struct daemon *daemon, struct handle *handle)
 void handle_granted(struct handle *handle, size_t size)
 {
 	handle->granted = true;
-	handle->half = handle->row->read == read_stream && size < 2;
+	handle->kept->granted = true;
+	handle_set_half(handle, handle->row->read == read_stream && size < 2);
+}
+
+void handle_set_half(struct handle *handle, bool half)
+{
+	handle->half = half;
+	handle->kept->half = half;
+}
+
+void handle_polled(struct handle *handle, uint64_t number)
+{
+	handle->kept->poll = number;
+	handle->kept->polls = true;
 }
 
 void handle_keep_text(struct handle *handle, char *text, size_t length)
@@ -109,10 +170,16 @@ void handle_keep_text(struct handle *handle, char *text, size_t length)
 
 bool reply_open(struct handle *handle, fuse_req_t request)
 {
-	struct fuse_file_info file = {.fh = (uintptr_t)handle, .direct_io = 1};
+	struct fuse_file_info file = {.fh = handle->number, .direct_io = 1};
+	struct state_handle *kept = handle->kept;
+	uint64_t life = kept->life;
 
-	/* Once it is answered it may be closed, and gone. */
-	return fuse_reply_open(request, &file) != -ENOENT;
+	kept->slot_ns = handle->slot.limiter ? handle->slot.opened_ns : 0;
+	/* Once it is answered it may be closed, and gone, or another's. */
+	if (fuse_reply_open(request, &file) == -ENOENT)
+		return false;
+	atomic_compare_exchange_strong(&kept->life, &life, life | LIFE_OPEN);
+	return true;
 }
 
 void answer_open(struct daemon *daemon, struct handle *handle, fuse_req_t request)

@@ -8,7 +8,11 @@
 
 #include "core/slots.h"
 
+struct state_handle;
+
 struct handle {
+	uint64_t number;	   /* by which the kernel knows it: generation << 32 | index */
+	struct state_handle *kept; /* borrowed: for a successor */
 	const struct node_row *row;
 	struct limiter *limiter; /* held: the partition's for its own token */
 	uint32_t partition;	 /* index + 1, or 0 */
@@ -30,8 +34,30 @@ struct handle {
 	struct handle *next_follower, *previous_follower;
 };
 
-/* A handle for @node, of this thread's request. NULL: no memory. Under the lock. */
+/*
+ * A handle for @node, with a reference to its limiter, opened by the request that this thread has received.
+ * NULL: no memory, or too many. Under the lock.
+ */
 struct handle *handle_open(struct daemon *daemon, const struct node *node);
+
+/* The handle with @number; NULL: its limiter was gone when a predecessor's files were taken over. */
+struct handle *handle_find(const struct daemon *daemon, uint64_t number);
+
+/* What handle_find() does not find was closed. Under the lock. */
+void handle_forget(struct daemon *daemon, uint64_t number);
+
+/*
+ * Takes over the files that were open at the predecessor's end. @was_asked tells whether an open with that
+ * unique number is yet to be answered: then it is opened anew. 0 or -ENOMEM. Under the lock.
+ */
+int handle_take_over(struct daemon *daemon, bool (*was_asked)(const void *what, uint64_t unique),
+		     const void *what);
+
+/* Has all who poll the files taken over poll again. */
+void handle_wake_all(struct daemon *daemon);
+
+/* The kernel's number of who polls @handle from now on. Under the lock. */
+void handle_polled(struct handle *handle, uint64_t number);
 
 /* Frees it. Nobody reads or writes through it any more. Under the lock. */
 void handle_close(struct daemon *daemon, struct handle *handle);
@@ -49,8 +75,9 @@ struct handle *handle_of_watcher(struct watcher *watcher);
 
 /* What `read`, `poll` and `write` of the table's rows are. */
 void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read);
-/* Answers with the text of a file as it is now. Without the lock. */
-void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, size_t size);
+/* Answers with the text of a file as it is now, from @offset on. Without the lock. */
+void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, off_t offset,
+	       size_t size);
 void read_tokens(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 void read_try(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 void read_stream(struct daemon *daemon, struct handle *handle, const struct read_request *read);
@@ -61,6 +88,9 @@ void open_slot(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 void read_slot(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 /* False: nobody is there any more to have what was opened; it is to be closed. */
 bool reply_open(struct handle *handle, fuse_req_t request);
+
+/* stream: the newline was read, or not. */
+void handle_set_half(struct handle *handle, bool half);
 
 /* Answers an open, closes what nobody has. Without the lock. */
 void answer_open(struct daemon *daemon, struct handle *handle, fuse_req_t request);

@@ -1,6 +1,7 @@
 /* log - messages to the operator, see log.h. */
 #include "fs/log.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,6 +35,20 @@ void log_look_for_journal(void)
 	log_is_journal = stream && sscanf(stream, "%lu:%lu", &device, &inode) == 2 &&
 			 !fstat(STDERR_FILENO, &file) && file.st_dev == device &&
 			 file.st_ino == inode;
+}
+
+void log_leave_terminal(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	log_to_syslog();
+	if (null < 0)
+		return;
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+	if (null > STDERR_FILENO)
+		close(null);
 }
 
 __attribute__((format(printf, 3, 0))) static void log_line(enum log_level level, int priority,

@@ -12,6 +12,9 @@ void log_set_level(enum log_level level);
 void log_to_syslog(void);
 void log_look_for_journal(void);
 
+/* Cuts the process off from the terminal, once nothing is left to be said on it. */
+void log_leave_terminal(void);
+
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));

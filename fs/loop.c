@@ -82,6 +82,7 @@ static void loop_signals(sigset_t *signals)
 	sigaddset(signals, SIGALRM);
 	sigaddset(signals, SIGTERM);
 	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGHUP);
 }
 
 int loop_init(void)
@@ -96,9 +97,9 @@ int loop_init(void)
 	action.sa_handler = on_end;
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
 	action.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
 	loop_block_signals(false); /* whoever started it may have blocked them */
 	return 0;
 }
@@ -106,6 +107,11 @@ int loop_init(void)
 bool loop_is_ending(void)
 {
 	return loop.ending;
+}
+
+bool loop_is_replaced(void)
+{
+	return loop.ending == SIGHUP;
 }
 
 void loop_block_signals(bool block)
@@ -174,6 +180,8 @@ void loop_run(struct daemon *daemon)
 	}
 	set_timer(NEVER_NS);
 	free(buffer.mem);
+	if (loop_is_replaced())
+		return;
 	if (loop.ending)
 		log_info("ending on %s", strsignal(loop.ending));
 	else

@@ -18,6 +18,9 @@ void loop_wake_at(uint64_t at_ns);
 /* Whether a signal has asked for the end, before or while the loop runs. */
 bool loop_is_ending(void);
 
+/* Whether SIGHUP has asked for another server in the place of this one. */
+bool loop_is_replaced(void);
+
 /* Serves requests until a signal asks for the end or the mount has ended. */
 void loop_run(struct daemon *daemon);
 

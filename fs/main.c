@@ -1,21 +1,24 @@
 /* main - from the command line to the mount, into the background, and to the end. */
 #include "companions/companion.h"
 #include "fs/daemon.h"
+#include "fs/keeper.h"
 #include "fs/log.h"
 #include "fs/loop.h"
 #include "fs/member.h"
 #include "fs/metrics.h"
-#include "fs/notify.h"
 #include "fs/privilege.h"
 #include "fs/session.h"
 #include "fs/settings_file.h"
 #include "fs/source_local.h"
+#include "fs/state.h"
+#include "fs/takeover.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,63 +37,72 @@ static int make_absolute(char **path, const char *what)
 	return 0;
 }
 
-/* Cuts the daemon off from the terminal, once nothing is left to be said on it. */
-static void leave_terminal(void)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	log_to_syslog();
-	if (null < 0)
-		return;
-	dup2(null, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
-	dup2(null, STDERR_FILENO);
-	if (null > STDERR_FILENO)
-		close(null);
-}
-
 /* Where settings live: one of the two. */
 struct sources {
 	struct source_local *local;
 	struct member *member; /* of a fleet */
 };
 
-/* Serves the mount until its end. @ready is a pipe to tell on that it answers, or -1. */
-static int serve(struct daemon *daemon, struct sources *sources, int ready)
-{
-	int err = session_greet(daemon);
+/* A server: what it was told, and what it works with. */
+struct server {
+	int control; /* socket to the keeper */
+	struct keeper_hello hello;
+	struct state *state;
+	struct sources sources;
+	struct daemon daemon;
+};
 
-	if (err) {
-		log_error("the mount ended before it began");
-		goto out;
-	}
-	err = privilege_drop(daemon->options);
-	if (err)
-		goto out;
-	err = sources->local ? source_local_start(sources->local) : 0;
-	if (err) {
-		log_error("cannot start: %s", strerror(-err));
-		goto out;
-	}
-	if (ready >= 0)
-		leave_terminal();
+/* Takes the mount, and goes on where a predecessor ended. 0 or -1. */
+static int begin(struct server *server)
+{
+	struct daemon *daemon = &server->daemon;
+	struct keeper_mount mount;
+	int devices[KEEPER_DEVICES];
+	int count, err;
+
+	if (privilege_drop(daemon->options))
+		return -1;
+	keeper_follow(&server->hello);
+	count = keeper_ask_mount(server->control, &mount, devices);
+	if (count < 0)
+		return -1;
+	if (chdir("/"))
+		log_warning("cannot leave the working directory: %s", strerror(errno));
+	daemon->outlives = mount.outlives;
+	if (session_adopt(daemon, &mount, devices, (unsigned int)count))
+		return -1;
+	err = server->sources.local ? source_local_start(server->sources.local) : 0;
+	if (!err && server->hello.starts)
+		err = takeover(daemon);
+	if (!err)
+		return 0;
+	log_error("cannot start: %s", strerror(-err));
+	session_end(daemon);
+	return -1;
+}
+
+/* Serves the mount until its end. 0 or -1. */
+static int serve(struct server *server)
+{
+	struct daemon *daemon = &server->daemon;
+
+	if (begin(server))
+		return -1;
+	if (server->hello.background)
+		log_leave_terminal();
 	log_info("%s serves %s", daemon->options->source, daemon->options->mountpoint);
-	if (ready >= 0) {
-		if (write(ready, "", 1) != 1)
-			log_warning("nobody waits for the mount");
-		close(ready);
-	}
-	notify_ready();
+	(void)keeper_tell(server->control, KEEPER_READY);
 	loop_run(daemon);
-	notify_stopping();
+	/* Another one takes over, and nobody is to notice. */
+	if (loop_is_replaced())
+		_exit(EXIT_REPLACE);
 	/* Nobody may answer once the session is gone. */
 	daemon_stop(daemon);
-	if (sources->local)
-		source_local_stop(sources->local);
+	if (server->sources.local)
+		source_local_stop(server->sources.local);
 	metrics_finish(daemon);
-out:
-	session_unmount(daemon);
-	return err;
+	session_end(daemon);
+	return 0;
 }
 
 static int open_source(struct sources *sources, struct options *options, struct daemon *daemon)
@@ -105,16 +117,30 @@ static int open_source(struct sources *sources, struct options *options, struct 
 	return sources->member || sources->local ? 0 : -1;
 }
 
-/* Settings as they are kept. 0, or an error after a message. */
-static int load(struct sources *sources, struct daemon *daemon)
+/* Settings as they are kept, or as a predecessor had them. 0, or an error after a message. */
+static int load(struct server *server, const struct options *options)
 {
+	struct daemon *daemon = &server->daemon;
 	int err;
 
-	if (sources->member)
-		return member_join(sources->member);
-	privilege_files(true);
-	err = source_local_load(sources->local, daemon);
-	privilege_files(false);
+	/* So that none is that of another limiter before. */
+	daemon->engine.tree.last_id = state_base(server->state);
+	if (server->sources.member) {
+		err = member_join(server->sources.member);
+	} else {
+		privilege_files(true);
+		err = source_local_load(server->sources.local, daemon);
+		privilege_files(false);
+	}
+	if (state_is_there(server->state)) {
+		if (!err)
+			err = state_continue(server->state, daemon);
+		return err;
+	}
+	if (!err)
+		err = state_begin(server->state, daemon);
+	if (!err && options->config)
+		err = settings_file_load(options->config, daemon);
 	return err;
 }
 
@@ -127,47 +153,103 @@ static void close_source(struct sources *sources)
 }
 
 /* Everything from the source to the end of the mount; the exit status. */
-static int run(struct options *options, int ready)
+static int run(struct server *server, struct options *options)
 {
-	struct owner root = {getuid(), getgid(), 0755};
-	struct sources sources = {0};
-	struct daemon daemon;
+	struct owner root = {server->hello.uid, server->hello.gid, 0755};
+	struct sources *sources = &server->sources;
+	struct daemon *daemon = &server->daemon;
 	struct source *source;
 	int status = EXIT_FAILURE, err;
 
-	if (open_source(&sources, options, &daemon))
+	if (open_source(sources, options, daemon))
 		return EXIT_FAILURE;
-	source = sources.member ? member_source(sources.member)
-				: source_local_interface(sources.local);
+	source = sources->member ? member_source(sources->member)
+				 : source_local_interface(sources->local);
 	err = loop_init();
 	if (!err)
-		err = daemon_init(&daemon, options, source, &root);
+		err = daemon_init(daemon, options, source, server->state, &root);
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));
 		goto no_daemon;
 	}
-	err = load(&sources, &daemon);
-	if (!err && options->config)
-		err = settings_file_load(options->config, &daemon);
-	if (err)
-		goto no_mount;
-	status = session_mount(&daemon);
-	if (!status && chdir("/"))
-		log_warning("cannot leave the working directory: %s", strerror(errno));
-	if (!status && serve(&daemon, &sources, ready))
-		status = EXIT_FAILURE;
-no_mount:
-	close_source(&sources);
-	daemon_free(&daemon);
-	if (sources.member)
-		member_free(sources.member);
+	daemon->keeper = server->hello.pid;
+	/* Who is asked to end before there is a mount gets none. */
+	if (!load(server, options) && (!serve(server) || loop_is_ending()))
+		status = EXIT_SUCCESS;
+	close_source(sources);
+	daemon_free(daemon);
+	if (sources->member)
+		member_free(sources->member);
 	return status;
 
 no_daemon:
-	if (sources.member)
-		member_free(sources.member);
+	if (sources->member)
+		member_free(sources->member);
 	else
-		source_local_close(sources.local);
+		source_local_close(sources->local);
+	return status;
+}
+
+/* What is relative is to where the keeper was. */
+static int replace_path(char **path, const char *told)
+{
+	free(*path);
+	*path = strdup(told);
+	return *path ? 0 : -1;
+}
+
+/* What a predecessor has left can be read, or is out of the way. 0 or -1 after a message. */
+static int read_state(struct server *server)
+{
+	int err;
+
+	if (!state_is_strange(server->state))
+		return 0;
+	if (server->hello.may_refuse) {
+		log_error("what the server before knew is of another version or damaged");
+		return -1;
+	}
+	err = state_set_aside(server->state);
+	if (err)
+		log_error("what the server before knew cannot be set aside: %s", strerror(-err));
+	else
+		log_error("what the server before knew is of another version or damaged: kept "
+			  "aside, buckets start empty");
+	return err;
+}
+
+/* A server of the keeper at the other end of @control; the exit status. */
+static int run_server(int control, int argc, char *argv[])
+{
+	struct server server = {.control = control};
+	struct options options;
+	int descriptor, status = EXIT_FAILURE;
+
+	prctl(PR_SET_NAME, "ratefs");
+	if (keeper_hear(control, &server.hello, &descriptor))
+		return EXIT_FAILURE;
+	if (server.hello.background && server.hello.starts)
+		log_to_syslog();
+	status = options_parse(&options, argc, argv);
+	if (status)
+		goto out;
+	log_set_level(options.log_level);
+	log_look_for_journal();
+	/* Those that are started once it is mounted are that user. */
+	status = server.hello.starts ? 0 : privilege_choose(&options);
+	if (status)
+		goto out;
+	status = EXIT_FAILURE;
+	server.state = state_open(descriptor, server.hello.starts);
+	if (!server.state || replace_path(&options.mountpoint, server.hello.mountpoint) ||
+	    (options.directory && replace_path(&options.directory, server.hello.directory)) ||
+	    (options.credentials && replace_path(&options.credentials, server.hello.credentials)))
+		goto out;
+	if (!read_state(&server))
+		status = run(&server, &options);
+out:
+	state_close(server.state);
+	options_free(&options);
 	return status;
 }
 
@@ -189,7 +271,7 @@ static int wait_for_mount(const struct options *options, pid_t child, int ready)
 	return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
 }
 
-static int run_in_background(struct options *options)
+static int run_in_background(struct options *options, int argc, char *argv[])
 {
 	int ready[2];
 	pid_t child;
@@ -206,20 +288,39 @@ static int run_in_background(struct options *options)
 	if (!child) {
 		close(ready[0]);
 		setsid();
-		return run(options, ready[1]);
+		return keeper_run(options, argc, argv, ready[1]);
 	}
 	close(ready[1]);
 	return wait_for_mount(options, child, ready[0]);
+}
+
+/* The socket of a server, see keeper.h, or -1; its argument is taken out. */
+static int take_server_option(int *argc, char *argv[])
+{
+	static const char option[] = "--server=";
+	int control;
+
+	if (*argc < 2 || strncmp(argv[1], option, strlen(option)) != 0)
+		return -1;
+	control = atoi(argv[1] + strlen(option));
+	for (int i = 1; i < *argc; i++)
+		argv[i] = argv[i + 1];
+	--*argc;
+	return control;
 }
 
 int main(int argc, char *argv[])
 {
 	struct options options;
 	struct stat mountpoint;
-	int status;
+	int status, control = take_server_option(&argc, argv);
 
+	if (control >= 0)
+		return run_server(control, argc, argv);
 	if (companion_run(argc, argv, &status))
 		return status;
+	if (argc > 1 && !strcmp(argv[1], "--reload"))
+		return keeper_reload(argc, argv);
 	status = options_parse(&options, argc, argv);
 	if (status)
 		goto out;
@@ -255,9 +356,9 @@ int main(int argc, char *argv[])
 	if (options.fake)
 		status = EXIT_SUCCESS;
 	else if (options.foreground)
-		status = run(&options, -1);
+		status = keeper_run(&options, argc, argv, -1);
 	else
-		status = run_in_background(&options);
+		status = run_in_background(&options, argc, argv);
 out:
 	options_free(&options);
 	return status;

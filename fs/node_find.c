@@ -3,6 +3,7 @@
 #include "fs/handle.h"
 #include "fs/parameter.h"
 #include "fs/show.h"
+#include "fs/state.h"
 
 #include "core/keys.h"
 #include "core/partition.h"
@@ -41,12 +42,14 @@ struct node node_of_limiter(struct limiter *limiter)
 	return node_of(&NODES[limiter_is_root(limiter) ? NODE_ROOT : NODE_LIMITER], limiter, 0);
 }
 
-static fuse_ino_t encode(const struct node *node)
+static fuse_ino_t encode(const struct daemon *daemon, const struct node *node)
 {
+	fuse_ino_t row = state_row_number(daemon->state, node->row);
+
 	if (node->key)
-		return KEY_MARK | node->key->id << ROW_BITS | (fuse_ino_t)(node->row - NODES);
+		return KEY_MARK | node->key->id << ROW_BITS | row;
 	return (fuse_ino_t)node->limiter->id << (ROW_BITS + PARTITION_BITS) |
-	       (fuse_ino_t)node->partition << ROW_BITS | (fuse_ino_t)(node->row - NODES);
+	       (fuse_ino_t)node->partition << ROW_BITS | row;
 }
 
 static bool has_parameter(const struct node *node)
@@ -57,11 +60,11 @@ static bool has_parameter(const struct node *node)
 
 static int decode_key(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 {
-	uint64_t row = ino & ((1 << ROW_BITS) - 1);
+	uint8_t row = state_row(daemon->state, ino & ((1 << ROW_BITS) - 1));
 	struct key *key = keys_find(&daemon->engine.schedule, (ino & ~KEY_MARK) >> ROW_BITS);
 	struct limiter *limiter;
 
-	if (!key || row < NODE_ROOT || row >= NODE_COUNT)
+	if (!key || !row)
 		return -ESTALE;
 	/* Keys of a limiter that is gone take some time to follow. */
 	limiter = tree_find_id(&daemon->engine.tree, key->level.limiter);
@@ -73,12 +76,11 @@ static int decode_key(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 
 static int decode_plain(struct daemon *daemon, fuse_ino_t plain, struct node *node)
 {
-	uint64_t row = plain & ((1 << ROW_BITS) - 1);
+	uint8_t row = state_row(daemon->state, plain & ((1 << ROW_BITS) - 1));
 	uint64_t partition = plain >> ROW_BITS & ((1 << PARTITION_BITS) - 1);
 	uint32_t shares;
 
-	if (row < NODE_ROOT || row >= NODE_COUNT ||
-	    plain >> (ROW_BITS + PARTITION_BITS) > UINT32_MAX)
+	if (!row || plain >> (ROW_BITS + PARTITION_BITS) > UINT32_MAX)
 		return -ESTALE;
 	*node = node_of(&NODES[row],
 			tree_find_id(&daemon->engine.tree,
@@ -170,6 +172,7 @@ static int find_key(struct daemon *daemon, const struct node *parent, const char
 	limiter_hold(parent->limiter);
 	err = engine_key(&daemon->engine, parent->limiter, name, received.uid, clock_ns(), &key);
 	limiter_drop(parent->limiter);
+	state_keys(daemon->state, daemon);
 	if (err == -ENODEV)
 		return -ESTALE;
 	if (err == -ENOSPC && !daemon_has_room(daemon, BOUND_KEYS))
@@ -249,7 +252,7 @@ static off_t size_of(const struct node *node)
 
 static fuse_ino_t number_of(struct daemon *daemon, const struct node *node)
 {
-	fuse_ino_t ino = encode(node);
+	fuse_ino_t ino = encode(daemon, node);
 	fuse_ino_t known;
 
 	if (!has_parameter(node))
@@ -295,12 +298,12 @@ int node_entry(struct daemon *daemon, const struct node *node, struct fuse_entry
 	if (has_parameter(node)) {
 		/* The kernel may know names in keys that were forgotten for ever. Two for one: see keys_get(). */
 		parameter_sweep(daemon->parameters, 2, is_gone, daemon);
-		if (!parameter_known(daemon->parameters, encode(node), node->tokens,
+		if (!parameter_known(daemon->parameters, encode(daemon, node), node->tokens,
 				     node->within_ns) &&
 		    daemon_has_room(daemon, BOUND_NAMES))
 			return -ENOSPC;
-		err = parameter_get(daemon->parameters, encode(node), node->tokens, node->within_ns,
-				    received.uid);
+		err = parameter_get(daemon->parameters, encode(daemon, node), node->tokens,
+				    node->within_ns, received.uid);
 		if (err)
 			return err;
 	}
@@ -341,12 +344,12 @@ static void list_limiters(struct daemon *daemon, const struct node *node, uint64
 	for (; l; l = l->next_sibling) {
 		struct node member = node_of(&NODES[NODE_LIMITER], l, 0);
 
-		if (add(list, l->name, encode(&member), S_IFDIR, FIRST_MEMBER + l->id + 1))
+		if (add(list, l->name, encode(daemon, &member), S_IFDIR, FIRST_MEMBER + l->id + 1))
 			return;
 	}
 }
 
-static void list_partitions(const struct node *node, uint64_t position,
+static void list_partitions(const struct daemon *daemon, const struct node *node, uint64_t position,
 			    int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type,
 				       uint64_t next),
 			    void *list)
@@ -362,12 +365,12 @@ static void list_partitions(const struct node *node, uint64_t position,
 			snprintf(name, sizeof(name), "%u", (unsigned int)i);
 		else
 			snprintf(name, sizeof(name), "r%u", (unsigned int)(i - shares));
-		if (add(list, name, encode(&member), S_IFDIR, FIRST_MEMBER + i + 1))
+		if (add(list, name, encode(daemon, &member), S_IFDIR, FIRST_MEMBER + i + 1))
 			return;
 	}
 }
 
-static void list_keys(const struct node *node, uint64_t position,
+static void list_keys(const struct daemon *daemon, const struct node *node, uint64_t position,
 		      int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type,
 				 uint64_t next),
 		      void *list)
@@ -378,7 +381,8 @@ static void list_keys(const struct node *node, uint64_t position,
 	for (; (key = keys_from(node->limiter, &place)); place++) {
 		struct node member = node_of_key(&NODES[NODE_KEY], node->limiter, key);
 
-		if (add(list, key->name, encode(&member), S_IFDIR, FIRST_MEMBER + place + 1))
+		if (add(list, key->name, encode(daemon, &member), S_IFDIR,
+			FIRST_MEMBER + place + 1))
 			return;
 	}
 }
@@ -396,8 +400,8 @@ void node_list(struct daemon *daemon, const struct node *node, uint64_t position
 			continue;
 		member = node_of(&NODES[position], node->limiter, node->partition);
 		member.key = node->key;
-		if (add(list, NODES[position].name, encode(&member), mode_of(&member) & S_IFMT,
-			position + 1))
+		if (add(list, NODES[position].name, encode(daemon, &member),
+			mode_of(&member) & S_IFMT, position + 1))
 			return;
 	}
 	if (position < FIRST_MEMBER)
@@ -405,9 +409,9 @@ void node_list(struct daemon *daemon, const struct node *node, uint64_t position
 	if (place == NODE_ROOT || place == NODE_LIMITER)
 		list_limiters(daemon, node, position, add, list);
 	else if (place == NODE_PARTITIONS)
-		list_partitions(node, position, add, list);
+		list_partitions(daemon, node, position, add, list);
 	else if (place == NODE_KEYS)
-		list_keys(node, position, add, list);
+		list_keys(daemon, node, position, add, list);
 }
 
 /* Whether the files of a row are known by the limiter's number alone. */
@@ -425,13 +429,18 @@ void node_owner_changed(struct daemon *daemon, const struct limiter *limiter)
 	for (unsigned int i = NODE_ROOT; i < NODE_COUNT; i++) {
 		node.row = &NODES[i];
 		if (i == NODE_ROOT || i == NODE_LIMITER || is_of_limiter(node.row))
-			fuse_lowlevel_notify_inval_inode(daemon->session, encode(&node), -1, 0);
+			fuse_lowlevel_notify_inval_inode(daemon->session, encode(daemon, &node), -1,
+							 0);
 	}
 }
 
 int node_init(struct daemon *daemon)
 {
-	daemon->parameters = parameter_table_new(&daemon->engine.users,
+	uint32_t *used;
+	struct parameter *places = state_parameters(daemon->state, &used);
+
+	daemon->parameters = parameter_table_new(places, used, state_base(daemon->state),
+						 &daemon->engine.users,
 						 daemon->engine.schedule.key_seed);
 	return daemon->parameters ? 0 : -ENOMEM;
 }

@@ -9,11 +9,6 @@
 
 enum { WRITE_MAX = 4095 };
 
-static struct handle *handle_of(const struct fuse_file_info *file)
-{
-	return (struct handle *)(uintptr_t)file->fh;
-}
-
 /* libfuse asks for more by default than is wanted. */
 static void op_init(void *userdata, struct fuse_conn_info *connection)
 {
@@ -137,10 +132,15 @@ static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 static void op_release(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)
 {
 	struct daemon *daemon = daemon_of(request);
+	struct handle *handle;
 
 	(void)ino;
 	daemon_lock(daemon);
-	handle_close(daemon, handle_of(file));
+	handle = handle_find(daemon, file->fh);
+	if (handle)
+		handle_close(daemon, handle);
+	else
+		handle_forget(daemon, file->fh);
 	daemon_unlock(daemon);
 	fuse_reply_err(request, 0);
 }
@@ -148,7 +148,7 @@ static void op_release(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info
 static void op_read(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offset,
 		    struct fuse_file_info *file)
 {
-	struct handle *handle = handle_of(file);
+	struct handle *handle = handle_find(daemon_of(request), file->fh);
 	struct read_request read = {request, size, offset, file->flags & O_NONBLOCK};
 
 	(void)ino;
@@ -156,7 +156,9 @@ static void op_read(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offse
 	 * A read that fills the page cache has no owner: of sendfile, splice or mmap. What is read is
 	 * not there to be kept; who gets an error from sendfile reads.
 	 */
-	if (file->lock_owner)
+	if (!handle)
+		fuse_reply_err(request, ENODEV);
+	else if (file->lock_owner)
 		handle->row->read(daemon_of(request), handle, &read);
 	else
 		fuse_reply_err(request, EINVAL);
@@ -166,8 +168,8 @@ static void op_write(fuse_req_t request, fuse_ino_t ino, const char *bytes, size
 		     off_t offset, struct fuse_file_info *file)
 {
 	struct daemon *daemon = daemon_of(request);
-	struct handle *handle = handle_of(file);
-	const struct node_row *row = handle->row;
+	struct handle *handle = handle_find(daemon, file->fh);
+	const struct node_row *row = handle ? handle->row : &NODES[NODE_ROOT];
 	size_t most = row->write_max ? row->write_max : WRITE_MAX;
 	const char *why = NULL;
 	char *text = NULL;
@@ -175,7 +177,9 @@ static void op_write(fuse_req_t request, fuse_ino_t ino, const char *bytes, size
 
 	(void)ino;
 	(void)offset;
-	if (size > most) {
+	if (!handle) {
+		err = ENODEV;
+	} else if (size > most) {
 		err = E2BIG;
 		why = "the write is too long";
 	} else if (memchr(bytes, '\0', size)) {
@@ -201,15 +205,22 @@ static void op_poll(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 		    struct fuse_pollhandle *poll)
 {
 	struct daemon *daemon = daemon_of(request);
-	struct handle *handle = handle_of(file);
+	struct handle *handle = handle_find(daemon, file->fh);
 	unsigned int events = POLLOUT | POLLWRNORM;
 
 	(void)ino;
+	if (!handle) {
+		if (poll)
+			fuse_pollhandle_destroy(poll);
+		fuse_reply_poll(request, POLLERR);
+		return;
+	}
 	daemon_lock(daemon);
 	if (poll) {
 		if (handle->poll)
 			fuse_pollhandle_destroy(handle->poll);
 		handle->poll = poll;
+		handle_polled(handle, received.poll);
 	}
 	if (!handle->row->poll || handle->row->poll(daemon, handle))
 		events |= POLLIN | POLLRDNORM;

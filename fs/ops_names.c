@@ -66,6 +66,12 @@ void op_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mo
 	}
 	daemon_lock(daemon);
 	err = node_decode(daemon, parent, &directory);
+	if (!err && received.again && tree_find(&daemon->engine.tree, directory.limiter, name)) {
+		daemon_unlock(daemon);
+		free(writer);
+		op_lookup(request, parent, name); /* a predecessor has made it */
+		return;
+	}
 	if (!err && directory.row->access != ACCESS_LIMITER) {
 		daemon_refused(daemon, "'%.200s': limiters are made at the top or in a limiter",
 			       name);
@@ -122,12 +128,15 @@ void op_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
 	daemon_lock(daemon);
 	writer->change.kind = CHANGE_REMOVE;
 	err = find_limiter(daemon, parent, name, &writer->change.limiter);
-	if (!err)
+	if (!err) {
+		writer->ino = writer->change.limiter->id;
 		writer_submit(daemon, writer, request);
+	}
 	daemon_unlock(daemon);
 	if (err) {
 		free(writer);
-		fuse_reply_err(request, -err);
+		/* A predecessor may have removed it. */
+		fuse_reply_err(request, received.again && err == -ENOENT ? 0 : -err);
 	}
 }
 
@@ -136,6 +145,7 @@ void op_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino
 {
 	struct daemon *daemon = daemon_of(request);
 	struct writer *writer = writer_new(NULL, 0);
+	bool renamed; /* by a predecessor */
 	int err;
 
 	(void)flags; /* nothing is ever replaced, and nothing exchanged */
@@ -146,6 +156,8 @@ void op_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino
 	daemon_lock(daemon);
 	writer->change.kind = CHANGE_RENAME;
 	err = find_limiter(daemon, parent, name, &writer->change.limiter);
+	renamed = err == -ENOENT && received.again && new_parent == parent &&
+		  !find_limiter(daemon, parent, new_name, &writer->change.limiter);
 	if (!err && new_parent != parent) {
 		daemon_refused(daemon, "'%.200s': a limiter stays where it is: among its siblings",
 			       name);
@@ -164,7 +176,7 @@ void op_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino
 	daemon_unlock(daemon);
 	if (err) {
 		free(writer);
-		fuse_reply_err(request, -err);
+		fuse_reply_err(request, renamed ? 0 : -err);
 	}
 }
 

@@ -91,6 +91,7 @@ void options_usage(const char *program)
 	       "    -f                  stay in front\n"
 	       "    -h, --help          print this\n"
 	       "    -V, --version       print the version\n"
+	       "    --reload            only a mount point: go on with the program now on disk\n"
 	       "    -o host=NAME        name of this host (the hostname)\n"
 	       "    -o config=FILE      limiters to make at mount: INI, a section per limiter\n"
 	       "    -o loglevel=LEVEL   error, warning or info (default)\n"

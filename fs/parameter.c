@@ -12,10 +12,11 @@ enum { FIRST_PLACES = 256 };
 static const uint64_t MARK = UINT64_C(1) << 63;
 
 struct parameter_table {
-	struct parameter *places; /* owned */
+	struct parameter *places; /* borrowed, as the next */
+	uint32_t *used;		  /* places that were ever used */
+	uint32_t generation;	  /* of a place that is used first */
 	uint32_t *chains;	  /* owned; index + 1 of the first in each chain */
-	uint32_t size;		  /* of both, a power of two */
-	uint32_t used;		  /* places that were ever used */
+	uint32_t size;		  /* of the chains, a power of two */
 	uint32_t free;		  /* index + 1 of the first free place among them */
 	struct users *users;	  /* borrowed */
 	uint64_t seed[2];
@@ -42,43 +43,56 @@ static uint32_t *chain_of(const struct parameter_table *table, uint64_t node, ui
 	return &table->chains[hash & (table->size - 1)];
 }
 
+/* Doubles the chains, and puts what is known into them. */
 static int grow(struct parameter_table *table)
 {
 	uint32_t size = table->size ? table->size * 2 : FIRST_PLACES;
-	struct parameter *places = realloc(table->places, size * sizeof(*places));
-	uint32_t *chains;
+	uint32_t *chains = calloc(size, sizeof(*chains));
 
-	if (!places)
-		return -ENOMEM;
-	table->places = places;
-	chains = calloc(size, sizeof(*chains));
 	if (!chains)
 		return -ENOMEM;
 	free(table->chains);
 	table->chains = chains;
 	table->size = size;
-	for (uint32_t i = 0; i < table->used; i++) {
-		struct parameter *parameter = &places[i];
-		uint32_t *chain = chain_of(table, parameter->node, parameter->tokens,
-					   parameter->within_ns);
+	for (uint32_t i = 0; i < *table->used; i++) {
+		struct parameter *parameter = &table->places[i];
+		uint32_t *chain;
 
-		/* It grows when no place is free, so all are in use. */
+		if (!parameter->lookups)
+			continue;
+		chain = chain_of(table, parameter->node, parameter->tokens, parameter->within_ns);
 		parameter->next = *chain;
 		*chain = i + 1;
 	}
 	return 0;
 }
 
-struct parameter_table *parameter_table_new(struct users *users, const uint64_t seed[2])
+struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *used,
+					    uint32_t generation, struct users *users,
+					    const uint64_t seed[2])
 {
 	struct parameter_table *table = calloc(1, sizeof(*table));
 
-	if (table)
-		*table = (struct parameter_table){.users = users, .seed = {seed[0], seed[1]}};
-
-	if (table && grow(table)) {
-		parameter_table_free(table);
-		table = NULL;
+	if (!table)
+		return NULL;
+	*table = (struct parameter_table){.places = places,
+					  .used = used,
+					  .generation = generation & INT32_MAX,
+					  .users = users,
+					  .seed = {seed[0], seed[1]}};
+	do {
+		if (grow(table)) {
+			parameter_table_free(table);
+			return NULL;
+		}
+	} while (table->size < *used);
+	for (uint32_t i = 0; i < *used; i++) {
+		if (places[i].lookups) {
+			users_add(users, places[i].uid, BOUND_NAMES);
+			continue;
+		}
+		places[i].next = table->free;
+		table->free = i + 1;
 	}
 	return table;
 }
@@ -87,7 +101,6 @@ void parameter_table_free(struct parameter_table *table)
 {
 	if (!table)
 		return;
-	free(table->places);
 	free(table->chains);
 	free(table);
 }
@@ -96,7 +109,7 @@ const struct parameter *parameter_find(const struct parameter_table *table, uint
 {
 	uint32_t index = (uint32_t)number;
 
-	if (index >= table->used || !table->places[index].lookups ||
+	if (index >= *table->used || !table->places[index].lookups ||
 	    number_of(table, index) != number)
 		return NULL;
 	return &table->places[index];
@@ -126,6 +139,14 @@ uint64_t parameter_known(const struct parameter_table *table, uint64_t node, uin
 	return at ? number_of(table, at - 1) : 0;
 }
 
+/* @parameter is the next that was never used. */
+static void use_place(struct parameter_table *table, struct parameter *parameter)
+{
+	parameter->lookups = 0;
+	parameter->generation = table->generation;
+	++*table->used;
+}
+
 int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens, uint64_t within_ns,
 		  uint32_t uid)
 {
@@ -137,24 +158,24 @@ int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
 		table->places[at - 1].lookups++;
 		return 0;
 	}
-	if (!table->free && table->used == table->size) {
+	if (!table->free && *table->used == table->size) {
 		if (table->size >= PARAMETERS_MAX)
 			return -ENOSPC;
 		if (grow(table))
 			return -ENOMEM;
 	}
-	at = table->free ? table->free : ++table->used;
+	at = table->free ? table->free : *table->used + 1;
 	parameter = &table->places[at - 1];
 	if (table->free)
 		table->free = parameter->next;
 	else
-		*parameter = (struct parameter){0};
+		use_place(table, parameter);
 	chain = chain_of(table, node, tokens, within_ns);
 	parameter->node = node;
 	parameter->tokens = tokens;
 	parameter->within_ns = within_ns;
-	parameter->lookups = 1;
 	parameter->uid = uid;
+	parameter->lookups = 1;
 	users_add(table->users, uid, BOUND_NAMES);
 	parameter->next = *chain;
 	*chain = at;
@@ -191,8 +212,8 @@ void parameter_put(struct parameter_table *table, uint64_t number, uint64_t look
 void parameter_sweep(struct parameter_table *table, unsigned int most,
 		     bool (*is_gone)(void *context, uint64_t node), void *context)
 {
-	for (; most && table->used; most--) {
-		uint32_t index = table->next_sweep < table->used ? table->next_sweep : 0;
+	for (; most && *table->used; most--) {
+		uint32_t index = table->next_sweep < *table->used ? table->next_sweep : 0;
 
 		table->next_sweep = index + 1;
 		if (table->places[index].lookups && is_gone(context, table->places[index].node))

@@ -26,10 +26,14 @@ struct parameter {
 };
 
 /*
- * Each counts for who asks for it first, in @users, borrowed. With the random @seed nobody can choose names of
- * one chain. NULL: no memory.
+ * A table in @places, room for PARAMETERS_MAX, of which the first *@used were ever used: by a predecessor,
+ * that is, whose numbers stay. @generation is that of places that are used first. Each counts for who asks
+ * for it first, in @users, borrowed. With the random @seed nobody can choose names of one chain. NULL: no
+ * memory.
  */
-struct parameter_table *parameter_table_new(struct users *users, const uint64_t seed[2]);
+struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *used,
+					    uint32_t generation, struct users *users,
+					    const uint64_t seed[2]);
 void parameter_table_free(struct parameter_table *table);
 
 /* Whether @number is one of this table's. */

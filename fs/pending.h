@@ -78,7 +78,7 @@ struct writer {
 	uint64_t until_ns;	/* when it is answered with ETIMEDOUT */
 	bool awaited;		/* no request: who made it looks at @done, and frees it */
 	bool done;
-	fuse_ino_t ino;		       /* setattr: whose attributes are the answer */
+	fuse_ino_t ino;		       /* setattr: whose attributes are the answer; rmdir: the id */
 	struct fuse_entry_param entry; /* mkdir and setattr: the answer */
 	struct writer *next, *previous;
 	char text[];
@@ -107,9 +107,11 @@ void pending_free(struct pending_table *table);
 
 /* The request that this thread is about: its number, when it came, and whose it is. */
 struct received {
-	uint64_t unique;
+	uint64_t unique; /* without FUSE_UNIQUE_RESEND */
 	uint64_t at_ns;
-	uint32_t uid;
+	uint32_t uid, gid;
+	uint64_t poll; /* of a poll: the kernel's number of who polls */
+	bool again;    /* a predecessor had it, and did not answer */
 };
 
 extern _Thread_local struct received received;

@@ -146,7 +146,7 @@ int privilege_drop(const struct options *options)
 	uint64_t kept = BIT(CAP_SYS_ADMIN), most;
 	int err = 0;
 
-	if (geteuid())
+	if (geteuid() && !options->user)
 		return 0;
 	bound_capabilities(possible);
 	prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
@@ -167,6 +167,23 @@ int privilege_drop(const struct options *options)
 	if (err)
 		log_error("cannot give up privileges: %s", strerror(-err));
 	return err ? -1 : 0;
+}
+
+void privilege_hand_on(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct both[2] = {0};
+
+	if (!user.is_chosen || !geteuid() || syscall(SYS_capget, &header, both))
+		return;
+	both[0].inheritable = both[0].permitted;
+	both[1].inheritable = both[1].permitted;
+	if (syscall(SYS_capset, &header, both))
+		return;
+	for (int capability = 0; capability < 64; capability++) {
+		if (both[capability / 32].permitted >> capability % 32 & 1)
+			prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0);
+	}
 }
 
 void privilege_drop_all(void)

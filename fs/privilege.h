@@ -6,6 +6,9 @@
  * for the user who mounted only. CAP_DAC_READ_SEARCH is kept, too, if the way to the mount point is closed
  * to the daemon otherwise; and CAP_DAC_OVERRIDE, without `user=`, if `local:DIR` is.
  *
+ * The keeper and the first server each do this by themselves. Those that the keeper starts later begin with
+ * what it has kept, and that is what a server needs: it unmounts, too, if the keeper is killed.
+ *
  * A daemon that an ordinary user starts has nothing to give up. It may gain by an exec what no other
  * does: fusermount3, which unmounts for it, is setuid.
  *
@@ -26,8 +29,14 @@ int privilege_give(const char *directory);
 /* Files are opened and made as that user, or again as before; of this thread. */
 void privilege_files(bool as_user);
 
-/* Gives up, in this thread and all that it starts. 0 or -1 after a message. */
+/*
+ * Gives up, in this thread and all that it starts; again in a program that was started with what was kept. 0
+ * or -1 after a message.
+ */
 int privilege_drop(const struct options *options);
+
+/* The program that this process is about to become has what was kept, as that user, too. */
+void privilege_hand_on(void);
 
 /* Likewise of a thread that needs nothing at all. */
 void privilege_drop_all(void);

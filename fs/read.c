@@ -1,5 +1,6 @@
 /* read - what reading a file does, see handle.h. */
 #include "fs/handle.h"
+#include "fs/state.h"
 
 #include "core/partition.h"
 #include "core/survey.h"
@@ -18,7 +19,8 @@ static void reply_text(fuse_req_t request, const char *text, size_t length, off_
 	fuse_reply_buf(request, text + start, rest < size ? rest : size);
 }
 
-void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, size_t size)
+void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, off_t offset,
+	       size_t size)
 {
 	struct node node = {handle->row,    handle->limiter,   handle->partition,
 			    handle->tokens, handle->within_ns, NULL};
@@ -50,7 +52,7 @@ void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 	pthread_mutex_lock(&daemon->lock);
 	handle_keep_text(handle, kept, kept ? length : 0);
 	pthread_mutex_unlock(&daemon->lock);
-	reply_text(request, text, length, 0, size);
+	reply_text(request, text, length, offset, size);
 	free(text);
 }
 
@@ -86,12 +88,12 @@ void read_text(struct daemon *daemon, struct handle *handle, const struct read_r
 
 	daemon_lock(daemon);
 	/* A page of metrics in the making may replace the text. */
-	if (read->offset)
+	if (read->offset && handle->text)
 		reply_text(read->request, handle->text, handle->length, read->offset, read->size);
-	waits = read->offset || look(daemon, handle, read);
+	waits = (read->offset && handle->text) || (!read->offset && look(daemon, handle, read));
 	daemon_unlock(daemon);
 	if (!waits)
-		show_text(daemon, handle, read->request, read->size);
+		show_text(daemon, handle, read->request, read->offset, read->size);
 }
 
 size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT])
@@ -131,6 +133,7 @@ static void deliver(struct daemon *daemon, struct handle *handle, const struct r
 	}
 	daemon_lock(daemon);
 	engine_refund(&daemon->engine, handle->limiter, handle->tokens, clock_ns());
+	state_taken(daemon->state, daemon, handle->limiter);
 	daemon_unlock(daemon);
 }
 
@@ -165,6 +168,7 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 		reader->waiter.expiry = &((struct timed_reader *)reader)->expiry;
 	pending_insert(&daemon->pending, &reader->pending, read->request, PENDING_READER);
 	err = engine_ask(&daemon->engine, &reader->waiter, within_ns, received.at_ns);
+	state_taken(daemon->state, daemon, handle->limiter);
 	if (err != -EINPROGRESS) {
 		pending_remove(&daemon->pending, &reader->pending);
 		free(reader);
@@ -193,8 +197,10 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 		err = engine_try(engine, handle->limiter, handle->tokens, received.at_ns);
 	if (err == -EAGAIN && !wait)
 		watch_again(daemon, handle);
-	if (!err)
+	if (!err) {
 		handle_granted(handle, read->size);
+		state_taken(daemon->state, daemon, handle->limiter);
+	}
 	daemon_unlock(daemon);
 	if (!err)
 		deliver(daemon, handle, read);
@@ -231,7 +237,7 @@ void read_try(struct daemon *daemon, struct handle *handle, const struct read_re
 void read_stream(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
 	if (read->offset & 1) {
-		handle->half = false;
+		handle_set_half(handle, false);
 		reply_tokens(read->request, 1, 1, read->size);
 		return;
 	}

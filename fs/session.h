@@ -5,17 +5,22 @@
 #define RATEFS_FS_SESSION_H
 
 #include "fs/daemon.h"
+#include "fs/keeper.h"
 
-/* Makes the session and mounts it. 0, or the exit status after a message. */
-int session_mount(struct daemon *daemon);
+/* A session for @options that is not mounted. 0, or the exit status after a message. */
+int session_new(struct fuse_session **session, struct options *options, struct daemon *daemon);
 
-/* Receives and answers until the kernel has greeted; -1 when the mount ended before. */
-int session_greet(struct daemon *daemon);
+/*
+ * Takes the mount of the keeper: its @count @devices, which belong to the session then, and what the
+ * kernel said first. 0 or -1.
+ */
+int session_adopt(struct daemon *daemon, const struct keeper_mount *mount, const int *devices,
+		  unsigned int count);
 
 /* Does what the request in @buffer, received at @now_ns, asks for. */
 void session_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns);
 
-/* Unmounts if that has not happened, and frees the session. */
-void session_unmount(struct daemon *daemon);
+/* Frees the session; unmounts if there is no keeper any more to do that. */
+void session_end(struct daemon *daemon);
 
 #endif

@@ -1,5 +1,6 @@
 /* show - the texts of files, see show.h. */
 #include "fs/show.h"
+#include "fs/state.h"
 
 #include "core/keys.h"
 #include "core/partition.h"
@@ -7,6 +8,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool is_at_top(const struct node_row *row)
 {
@@ -103,7 +105,10 @@ void show_status(FILE *out, struct daemon *daemon, const struct node *node)
 	fprintf(out, "damaged_settings %" PRIu32 "\n", daemon->damaged);
 	fprintf(out, "request_timeout_seconds %" PRIu64 "\n",
 		daemon->request_timeout_ns / NSEC_PER_SEC);
-	fprintf(out, "outlives_server no\n");
+	fprintf(out, "outlives_server %s\n", daemon->outlives ? "yes" : "no");
+	fprintf(out, "keeper %" PRId32 "\n", daemon->keeper);
+	fprintf(out, "server %d\n", (int)getpid());
+	fprintf(out, "servers_before %" PRIu32 "\n", state_generation(daemon->state));
 }
 
 static uint64_t count_partitions(const struct limiter *limiter)

@@ -47,6 +47,18 @@ int viewer_new(struct daemon *daemon, fuse_req_t request, struct viewer **viewer
 	return 0;
 }
 
+int viewer_of(struct daemon *daemon, uint32_t uid, uint32_t gid, struct viewer **viewer)
+{
+	*viewer = NULL;
+	if (!uid)
+		return 0;
+	*viewer = calloc(1, sizeof(**viewer));
+	if (!*viewer)
+		return -ENOMEM;
+	**viewer = (struct viewer){.daemon = daemon, .uid = uid, .gid = gid};
+	return 0;
+}
+
 static bool is_in(const struct viewer *viewer, uint32_t gid)
 {
 	if (viewer->gid == gid)

@@ -21,6 +21,12 @@ struct viewer;
  */
 int viewer_new(struct daemon *daemon, fuse_req_t request, struct viewer **viewer);
 
+/*
+ * Likewise one of whom only user and group are known any more, not what other groups it is in: it may know
+ * less.
+ */
+int viewer_of(struct daemon *daemon, uint32_t uid, uint32_t gid, struct viewer **viewer);
+
 /* Whether it may read the files of @limiter, which is in the tree. Under the lock. */
 bool viewer_sees(const struct viewer *viewer, const struct limiter *limiter);
 

@@ -1,5 +1,6 @@
 /* write - what writing a file does, and how changes are answered, see handle.h. */
 #include "fs/handle.h"
+#include "fs/state.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -76,17 +77,21 @@ void write_charge(struct daemon *daemon, struct handle *handle, fuse_req_t reque
 	if (!err)
 		err = charge_parse(charge, &tokens);
 	daemon_lock(daemon);
-	if (err) {
+	if (received.again && state_was_done(daemon->state, received.unique)) {
+		err = 0;
+	} else if (err) {
 		daemon_refused(daemon,
 			       err == -ERANGE
 				       ? "'%.60s': out of bounds: a charge is -1e13 to 1e13, not 0"
 				       : "'%.60s': not a charge: a whole number such as 12 or -5",
 			       charge);
 	} else {
+		state_done(daemon->state, received.unique);
 		err = engine_charge(&daemon->engine, handle->limiter, tokens, clock_ns());
 		if (err == -ERANGE)
 			daemon_refused(daemon, "'%.60s': more would come back than was taken",
 				       charge);
+		state_taken(daemon->state, daemon, handle->limiter);
 	}
 	daemon_unlock(daemon);
 	if (err)
@@ -112,13 +117,16 @@ void write_feedback(struct daemon *daemon, struct handle *handle, fuse_req_t req
 	while (text < at)
 		line += *text++ == '\n';
 	daemon_lock(daemon);
-	if (err && line > 1)
+	if (err && line > 1) {
 		daemon_refused(daemon, "line %zu: %s", line, error);
-	else if (err)
+	} else if (err) {
 		daemon_refused(daemon, "%s", error);
-	else
+	} else if (!received.again || !state_was_done(daemon->state, received.unique)) {
+		state_done(daemon->state, received.unique);
 		err = engine_feedback(&daemon->engine, handle->limiter, outcomes, count,
 				      clock_ns());
+		state_taken(daemon->state, daemon, handle->limiter);
+	}
 	daemon_unlock(daemon);
 	if (err)
 		fuse_reply_err(request, -err);

@@ -183,9 +183,7 @@ case_what_is_no_tree_is_refused() {
 	top 1 "$d/nowhere"
 	says 'not a mounted tree'
 	start
-	kill -9 "$daemon"
-	gone "$daemon" 20 || :
-	daemon=
+	crash
 	top 1 "$m"
 	says "$m: "
 	umount -l "$m"

@@ -7,11 +7,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 static struct users users;
 static const uint64_t SEED[2] = {1, 2};
+
+static struct parameter places[PARAMETERS_MAX];
+static uint32_t used;
 
 static uint64_t oldest; /* nodes below it are gone */
 
@@ -19,6 +23,13 @@ static bool is_gone(void *context, uint64_t node)
 {
 	(void)context;
 	return node < oldest;
+}
+
+/* One without a predecessor. */
+static struct parameter_table *new_table(void)
+{
+	used = 0;
+	return parameter_table_new(places, &used, 0, &users, SEED);
 }
 
 /* As a lookup of `take/TOKENS` of @node; its number. */
@@ -31,7 +42,7 @@ static uint64_t look_up(struct parameter_table *table, uint64_t node, uint64_t t
 
 static void test_names_of_nodes_that_come_and_go_never_fill_it(void **state)
 {
-	struct parameter_table *table = parameter_table_new(&users, SEED);
+	struct parameter_table *table = new_table();
 	uint64_t kept = look_up(table, UINT64_MAX >> 1, 7);
 
 	(void)state;
@@ -46,7 +57,7 @@ static void test_names_of_nodes_that_come_and_go_never_fill_it(void **state)
 
 static void test_it_is_full_of_names_of_nodes_that_are_there(void **state)
 {
-	struct parameter_table *table = parameter_table_new(&users, SEED);
+	struct parameter_table *table = new_table();
 	uint64_t first = look_up(table, 1, 1), again;
 
 	(void)state;
@@ -65,7 +76,7 @@ static void test_it_is_full_of_names_of_nodes_that_are_there(void **state)
 
 static void test_a_number_of_what_was_forgotten_is_nobody_elses(void **state)
 {
-	struct parameter_table *table = parameter_table_new(&users, SEED);
+	struct parameter_table *table = new_table();
 	uint64_t number = look_up(table, 1, 5), other;
 
 	(void)state;
@@ -81,11 +92,42 @@ static void test_a_number_of_what_was_forgotten_is_nobody_elses(void **state)
 	users_free(&users);
 }
 
+static void test_a_successor_finds_them_and_counts_them_for_the_same_user(void **state)
+{
+	static const uint64_t other_seed[2] = {3, 4};
+	struct parameter_table *table = new_table();
+	uint64_t kept, gone;
+
+	(void)state;
+	oldest = 0;
+	for (uint64_t tokens = 1; tokens <= 1000; tokens++)
+		look_up(table, 1, tokens);
+	kept = parameter_known(table, 1, 500, 0);
+	gone = parameter_known(table, 1, 501, 0);
+	parameter_put(table, gone, 1);
+	parameter_table_free(table);
+	users_free(&users);
+	memset(&users, 0, sizeof(users));
+
+	table = parameter_table_new(places, &used, 0, &users, other_seed);
+	assert_int_equal(parameter_known(table, 1, 500, 0), kept);
+	assert_int_equal(parameter_known(table, 1, 501, 0), 0);
+	assert_int_equal(users.used[BOUND_NAMES], 999);
+	users.bounds[BOUND_NAMES] = (struct bound){2000, 999};
+	assert_int_equal(users_check(&users, 1000, BOUND_NAMES, NULL), -ENOSPC);
+	assert_int_equal(users_check(&users, 1001, BOUND_NAMES, NULL), 0);
+	parameter_put(table, kept, 1);
+	assert_int_equal(users_check(&users, 1000, BOUND_NAMES, NULL), 0);
+	parameter_table_free(table);
+	users_free(&users);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names_of_nodes_that_come_and_go_never_fill_it),
 		cmocka_unit_test(test_it_is_full_of_names_of_nodes_that_are_there),
+		cmocka_unit_test(test_a_successor_finds_them_and_counts_them_for_the_same_user),
 		cmocka_unit_test(test_a_number_of_what_was_forgotten_is_nobody_elses),
 	};
 

@@ -149,6 +149,11 @@ class Host:
             todo += children.get(found[-1], [])
         return found
 
+    @property
+    def server(self):
+        """The process that does the work, below the keeper."""
+        return self.processes()[-1]
+
     def signal(self, number):
         for pid in self.processes():
             with contextlib.suppress(ProcessLookupError):
@@ -201,8 +206,8 @@ class Host:
         """Stops all threads but the first one for so long."""
         libc = ctypes.CDLL(None, use_errno=True)
         libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-        threads = [int(t) for t in os.listdir(f"/proc/{self.daemon.pid}/task")
-                   if int(t) != self.daemon.pid]
+        server = self.server
+        threads = [int(t) for t in os.listdir(f"/proc/{server}/task") if int(t) != server]
         expect(threads, f"{self.name} has threads")
         for thread in threads:
             expect(libc.ptrace(PTRACE_SEIZE, thread, None, None) == 0,

@@ -396,15 +396,15 @@ def a_host_whose_other_threads_are_stopped_stops_granting_in_time(scene):
 def a_host_without_a_free_descriptor_waits_for_one(scene):
     fleet = scene.loaded(2)
     host = fleet.hosts[0]
-    soft, hard = resource.prlimit(host.daemon.pid, resource.RLIMIT_NOFILE)
+    soft, hard = resource.prlimit(host.server, resource.RLIMIT_NOFILE)
     host.place.cut(*servers(scene))
     time.sleep(2)
-    resource.prlimit(host.daemon.pid, resource.RLIMIT_NOFILE, (4, hard))
+    resource.prlimit(host.server, resource.RLIMIT_NOFILE, (4, hard))
     host.place.heal()
     time.sleep(RIGHT_S)
     expect(host.running() and host.ask("read", "status").ok,
            f"{host.name} does not answer: {host.said()[-300:]}")
-    resource.prlimit(host.daemon.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    resource.prlimit(host.server, resource.RLIMIT_NOFILE, (soft, hard))
     eventually(BACK_S, lambda: fleet.rate([host]) > 10,
                lambda: f"the host takes part again: {fleet.where()}")
 

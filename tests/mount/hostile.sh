@@ -14,8 +14,8 @@ open_to_all() {
 # Sanitizers keep what was freed for a while.
 is_sanitized() { grep -qE 'lib(a|t)san' "/proc/$daemon/maps" || [ "$(awk '/^VmSize/ { print $2 }' "/proc/$daemon/status")" -gt 1000000000 ]; }
 
-# memory: the daemon's own, in KiB.
-memory() { awk '/^RssAnon/ { print $2 }' "/proc/$daemon/status"; }
+# memory: the server's own and what it keeps for the next, in KiB.
+memory() { awk '/^Rss(Anon|Shmem)/ { sum += $2 } END { print sum }' "/proc/$(server)/status"; }
 
 # no_more_than KIB BEFORE: it has grown since.
 no_more_than() {
@@ -205,7 +205,7 @@ case_what_is_mapped_or_spliced_spends_nothing() {
 }
 
 # out_of_files: the daemon cannot open any more.
-out_of_files() { prlimit --pid "$daemon" --nofile=3:20000; }
+out_of_files() { prlimit --pid "$(server)" --nofile=3:20000; }
 
 case_a_daemon_without_descriptors_serves_on() {
 	open_to_all "local:$d/kept"
@@ -218,7 +218,7 @@ case_a_daemon_without_descriptors_serves_on() {
 	refused 'EMFILE|EIO' write "$m/orders/rate" 7/s
 	is 'rate, since it was refused' "$(cat "$m/orders/rate")" 500/s
 	[ -n "$(as_nobody cat "$m/metrics")" ] || fail 'no metrics'
-	prlimit --pid "$daemon" --nofile=1024:20000
+	prlimit --pid "$(server)" --nofile=1024:20000
 	echo 7/s > "$m/orders/rate"
 	mkdir "$m/new"
 	is rate "$(cat "$m/orders/rate")" 7/s

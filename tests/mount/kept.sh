@@ -51,8 +51,7 @@ case_a_write_that_returned_outlives_a_killed_daemon() {
 	for i in {1..10}; do
 		echo "$i/s" > "$m/orders/rate"
 		mkdir "$m/l$i"
-		kill -9 "$daemon"
-		wait "$daemon" 2> /dev/null || :
+		crash
 		umount -l "$m" || :
 		start "local:$d/kept"
 		is rate "$(cat "$m/orders/rate")" "$i/s"
@@ -71,8 +70,8 @@ case_a_daemon_killed_amid_writes_keeps_an_old_or_a_new_value() {
 		(for _ in {1..100000}; do for rate in 1/s 2/s 3/s; do echo $rate > "$m/orders/rate" || exit 0; done; done) 2> /dev/null &
 		local writer=$!
 		sleep 0.2
-		kill -9 "$daemon"
-		wait "$daemon" $writer 2> /dev/null || :
+		crash
+		wait $writer 2> /dev/null || :
 		umount -l "$m" || :
 		start "local:$d/kept"
 		like rate "$(cat "$m/orders/rate")" '^[123]/s$'

@@ -97,6 +97,66 @@ case_with_user_it_unmounts_where_the_user_does_not_get_to() {
 	stop TERM
 }
 
+# successor: kills the server; once another one is there it is $daemon, and the keeper is $keeper.
+successor() {
+	local before
+	grep -qx 'outlives_server yes' "$m/status" || skip 'a kernel before 6.9, or a fleet'
+	keeper=$daemon
+	before=$(server)
+	kill -9 "$before"
+	eventually 20 eval "daemon=\$(server); [ \$daemon != $before ]" || fail 'no other server'
+}
+
+case_the_next_server_may_do_no_more() {
+	sanitized
+	mkdir -m 700 "$d/closed" "$d/closed/kept" "$d/closed/m"
+	chown -R nobody "$d/closed"
+	m=$d/closed/m
+	start "local:$d/closed/kept"
+	limiter orders 500/s
+	successor
+	may_only $((sys_admin | dac_read_search | dac_override))
+	is rate "$(cat "$m/orders/rate")" 500/s
+	echo 6/s > "$m/orders/rate"
+	daemon=$keeper
+	stop TERM
+	is kept "$(grep -c '^rate=6/s' "$d/closed/kept/orders/.config")" 1
+}
+
+case_with_user_every_server_is_that_user() {
+	sanitized
+	open_up
+	start -o user=nobody,allow_other "local:$d/kept"
+	limiter orders 500/s
+	chmod 777 "$m"
+	local first
+	first=$(server)
+	is 'uid of the first' "$(awk '$1 == "Uid:" { print $2, $3 }' "/proc/$first/status")" "$(id -u nobody) $(id -u nobody)"
+	successor
+	may_only $sys_admin
+	is uid "$(of_threads Uid)" " $(id -u nobody) $(id -u nobody) $(id -u nobody) $(id -u nobody)"
+	is gid "$(of_threads Gid)" " $(id -g nobody) $(id -g nobody) $(id -g nobody) $(id -g nobody)"
+	is 'whose mount' "$(stat -c %U "$m")" root
+	as_nobody mkdir "$m/new"
+	is 'who keeps it' "$(stat -c %U "$d/kept/new/.config")" nobody
+	is token "$(as_nobody cat "$m/orders/token")" 1
+	kill -9 "$keeper"
+	wait "$keeper" 2> /dev/null || :
+	eventually 20 eval '! mountpoint -q "$m"' || fail 'the server did not unmount without its keeper'
+	eventually 20 eval '! alive $daemon' || fail 'still there'
+	daemon=
+	minor=
+}
+
+case_a_server_that_became_another_user_ends_with_its_keeper() {
+	sanitized
+	start -o user=nobody
+	kill -9 "$daemon"
+	wait "$daemon" 2> /dev/null || :
+	daemon=
+	eventually 20 eval '! mountpoint -q "$m"' || fail 'the server did not unmount without its keeper'
+}
+
 # cannot STATUS REGEX ARGUMENT…: it does not mount, and says why.
 cannot() {
 	local wanted=$1 regex=$2 status=0 said

@@ -1,0 +1,127 @@
+/*
+ * state - what a successor of this server has to know, in memory that the keeper holds.
+ *
+ * It is written by plain stores, so that it costs no system call and is there when the server is killed
+ * between any two of them. What is told to the kernel is written before it is told:
+ *
+ * - the limiters, each with its number, name, owner and settings, as records one after the other; the last
+ *   of a limiter counts. What has become too long is written anew in the other of two places.
+ * - what is in their buckets as of the last token, exact: the successor lets flow in what is due since.
+ *   A token that was taken and not delivered is spent.
+ * - open files by their handles' numbers (handle.h): whose they are, and what was read.
+ *
+ * Rows of the table of files are known by the numbers that the first server of a mount gave them, so that
+ * the numbers of files mean the same to a successor with another table. Numbers, sizes and the order of
+ * fields here are a format: what changes them changes STATE_VERSION.
+ *
+ * All under the daemon's lock.
+ */
+#ifndef RATEFS_FS_STATE_H
+#define RATEFS_FS_STATE_H
+
+#include "fs/node.h"
+
+struct state;
+
+enum { STATE_VERSION = 2 };
+
+/* A handle, at the index that is its number. */
+struct state_handle {
+	/* generation << 2 | whether it is used and open; 0: never used */
+	_Atomic uint64_t life;
+	uint64_t opener; /* unique number of the open */
+	uint64_t poll;	 /* the kernel's number of who polls */
+	uint64_t tokens;
+	uint64_t within_ns;
+	uint64_t slot_ns;   /* when its slot was opened; 0: it has none */
+	uint32_t limiter;   /* id */
+	uint32_t partition; /* index + 1, or 0 */
+	uint16_t row;
+	bool granted;
+	bool half;
+	bool polls;
+	uint32_t uid, gid; /* who opened it */
+	uint32_t key_uid;  /* for whom its key was made */
+	uint64_t key;	   /* id; 0: of none. Its name is in state_key_name() */
+};
+
+enum { LIFE_USED = 1, LIFE_OPEN = 2, LIFE_BITS = 2 };
+
+/*
+ * Maps the memory behind @descriptor, taken over. Where nothing is left of @servers before, numbers told to the
+ * kernel from now on differ from theirs. NULL after a message.
+ */
+struct state *state_open(int descriptor, uint32_t servers);
+void state_close(struct state *state);
+
+/* Whether a predecessor has left something; and whether it is of a format that is not ours, or damaged. */
+bool state_is_there(const struct state *state);
+bool state_is_strange(const struct state *state);
+
+/* What cannot be read is moved out of the way, in the same memory behind what this server will write. 0 or -errno. */
+int state_set_aside(struct state *state);
+
+/* What numbers begin with that the kernel may know of a time before. */
+uint32_t state_base(const struct state *state);
+
+/* Begins anew with what the daemon has. 0 or -ENOMEM. */
+int state_begin(struct state *state, struct daemon *daemon);
+
+/* As state_begin(), in a successor once everything is restored: what was written is replaced. */
+int state_continue(struct state *state, struct daemon *daemon);
+
+/*
+ * Calls @restore for each limiter that was there, parents first, until it returns other than 0, and
+ * returns that. @settings is text as of settings_print().
+ */
+struct state_limiter {
+	uint32_t id, parent;
+	struct owner owner;
+	uint32_t made_s;
+	const uint32_t
+		*changed_s; /* SETTING_COUNT of them; NULL: it is another table of settings */
+	const char *name;
+	const char *settings;
+};
+int state_limiters(struct state *state,
+		   int (*restore)(void *argument, const struct state_limiter *limiter),
+		   void *argument);
+
+/* Restores what was in the buckets of every limiter of the tree, numbers, and times. */
+void state_restore(struct state *state, struct daemon *daemon);
+
+/* @limiter was made or changed. Without memory it is as it was, after a message. */
+void state_limiter_changed(struct state *state, struct daemon *daemon, struct limiter *limiter);
+void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t id);
+
+/* Something was taken from @limiter, or put back, here and above. */
+void state_taken(struct state *state, struct daemon *daemon, struct limiter *limiter);
+
+/* Keys were made. */
+void state_keys(struct state *state, const struct daemon *daemon);
+
+/* Number of a row of the table, and back (0: there is none). */
+uint8_t state_row_number(const struct state *state, const struct node_row *row);
+uint8_t state_row(const struct state *state, uint8_t number);
+
+/* Servers of this mount before this one. */
+uint32_t state_generation(const struct state *state);
+
+/*
+ * What would count twice if it were done again: the request @unique was done, about to be answered; and
+ * whether that was said of @unique by a predecessor.
+ */
+void state_done(struct state *state, uint64_t unique);
+bool state_was_done(const struct state *state, uint64_t unique);
+
+/* Places of a table of parameters (parameter.h), and how many were ever used. */
+struct parameter *state_parameters(struct state *state, uint32_t **used);
+
+/* Handles: @index below STATE_HANDLES_MAX. Those at state_handle_count() and above were never used. */
+enum { STATE_HANDLES_MAX = 1 << 22 };
+struct state_handle *state_handle(struct state *state, uint32_t index);
+uint32_t state_handle_count(const struct state *state);
+void state_handle_used(struct state *state, uint32_t index);
+char *state_key_name(struct state *state, uint32_t index);
+
+#endif

@@ -1,0 +1,406 @@
+# shellcheck shell=bash
+# The mount outlives its server: nobody who waits or has a file open notices that it was killed.
+
+# holder NAME: opens slot of orders in the background and keeps it; its pid in $holder, and $d/NAME is there once it has it.
+holder() {
+	env --default-signal bash -c "exec 3< '$m/orders/slot'; : > '$d/$1'; exec sleep 100" 3<&- 4<&- 5<&- &
+	holder=$!
+}
+
+has_slot() { eventually 20 [ -e "$d/$1" ] || fail "$1 did not get a slot"; }
+
+case_blocked_readers_get_their_tokens_from_the_next_server() {
+	outlives
+	empty orders
+	local file
+	for file in token take/2 stream keys/alice/token; do
+		"$CLIENT" read "$m/orders/$file" > "$d/got.$(tr / . <<< "$file")" &
+		readers+=($!)
+	done
+	waiting orders 4
+	killed
+	waiting orders 4
+	killed
+	waiting orders 4
+	echo 1000/s > "$m/orders/rate"
+	for file in "${readers[@]}"; do gone "$file" 20; done
+	is token "$(cat "$d/got.token")" 1
+	is take "$(cat "$d/got.take.2")" 2
+	is stream "$(cat "$d/got.stream")" 1
+	is key "$(cat "$d/got.keys.alice.token")" 1
+	counts orders waiting 0
+	is servers_before "$(status_of servers_before)" 2
+}
+readers=()
+
+case_readers_are_served_in_the_order_in_which_they_came() {
+	outlives
+	empty orders 100
+	local i
+	for i in {1..40}; do
+		"$CLIENT" read "$m/orders/take/$i" > /dev/null &
+		readers+=($!)
+		waiting orders "$i"
+	done
+	killed
+	waiting orders 40
+	is 'tokens wanted, in turn' "$(cut -d ' ' -f 3 "$m/orders/waiters" | tr '\n' ' ')" "$(seq -s ' ' 40) "
+	echo 1000/s > "$m/orders/rate"
+	for i in "${readers[@]}"; do gone "$i" 20; done
+}
+
+case_signals_reach_who_waited_before_and_after() {
+	outlives
+	empty orders
+	reader orders/token
+	waiting orders 1
+	killed
+	waiting orders 1
+	kill "$reader"
+	gone "$reader" 10 || :
+	waiting orders 0
+	counts orders cancelled 1
+	# While there is no server.
+	reader orders/take/7
+	waiting orders 1
+	kill -STOP "$daemon"
+	kill -9 "$(server)"
+	kill -KILL "$reader"
+	kill -CONT "$daemon"
+	gone "$reader" 10 || :
+	eventually 10 has orders waiting 0 || fail 'who was killed still waits'
+}
+
+case_settings_names_and_owners_are_those_of_before() {
+	outlives
+	mkdir -p "$m/orders/batch" "$m/old" "$m/gone"
+	echo '500/s 20000/h:50' > "$m/orders/rate"
+	echo 'exponential initial=1s' > "$m/orders/backoff"
+	echo 7/min > "$m/orders/batch/rate"
+	mv "$m/old" "$m/new"
+	rmdir "$m/gone"
+	chmod 750 "$m/orders"
+	chown 12:34 "$m/orders"
+	local inode changed before
+	inode=$(stat -c %i "$m/orders/batch/rate")
+	changed=$(stat -c %Y "$m/orders/batch/rate")
+	before=$(cat "$m/orders/config" "$m/orders/batch/config")
+	cd "$m/orders/batch"
+	exec 5> rate
+	killed
+	killed
+	is 'both configs' "$(cat "$m/orders/config" "$m/orders/batch/config")" "$before"
+	is owner "$(stat -c '%u:%g %a' "$m/orders")" '12:34 750'
+	is limiters "$(ls -d "$m"/*/ | xargs -n 1 basename | tr '\n' ' ')" 'new orders '
+	is inode "$(stat -c %i "$m/orders/batch/rate")" "$inode"
+	is mtime "$(stat -c %Y "$m/orders/batch/rate")" "$changed"
+	is 'from inside' "$(cat rate)" 7/min
+	echo 8/min >&5
+	is 'written through a file open before' "$(cat rate)" 8/min
+	mkdir "$m/next"
+	[ "$(stat -c %i "$m/next")" != "$(stat -c %i "$m/new")" ]
+	cd /
+	exec 5>&-
+}
+
+case_what_is_left_in_a_bucket_is_left() {
+	outlives
+	limiter orders '1/d:100 1/26d:50'
+	cat "$m/orders/take/30" > /dev/null
+	limiter debt 1/d
+	echo 500 > "$m/debt/charge"
+	limiter full 1/d 70
+	killed
+	is 'tokens of orders' "$(tokens orders)" 20
+	like 'tokens of debt' "$(tokens debt)" '^-49[89]$'
+	"$CLIENT" read "$m/orders/take/20" > /dev/null
+	is 'one more' "$("$CLIENT" read "$m/orders/try" || :)" EAGAIN
+	counts orders granted 50
+	echo -5 > "$m/orders/charge"
+	killed
+	is 'tokens of orders' "$(tokens orders)" 5
+}
+
+# known LIMITER: what it has counted and learnt.
+known() { grep -E '^(granted|served|delayed_seconds|ok|throttled|error|effective_rate|backoff_(up|down|pauses|seconds)) ' "$m/$1/stat"; }
+
+case_what_was_learnt_and_counted_is_known_to_the_next() {
+	outlives
+	limiter orders 1000/s 1000
+	limiter paused 1000/s 1000
+	echo 'aimd period=1h' > "$m/orders/adapt"
+	echo 'linear initial=1h max=2h' > "$m/paused/backoff"
+	local i orders paused
+	for i in {1..100}; do cat "$m/orders/token"; done > /dev/null
+	sleep 0.6
+	for i in {1..100}; do cat "$m/orders/token"; done > /dev/null
+	printf 'throttled\nok\nerror 2\n' > "$m/orders/feedback"
+	echo throttled > "$m/paused/feedback"
+	orders=$(known orders) paused=$(known paused)
+	like orders "$orders" 'effective_rate [0-9]{1,3}(\.|$)'
+	like paused "$paused" 'backoff_pauses 1'
+	killed
+	is 'of orders' "$(known orders)" "$orders"
+	is 'of paused' "$(known paused)" "$paused"
+	is 'in the pause' "$("$CLIENT" read "$m/paused/try" || :)" EAGAIN
+	killed
+	is 'of orders' "$(known orders)" "$orders"
+	is 'of paused' "$(known paused)" "$paused"
+	# The setting counts: there is nothing to learn.
+	echo none > "$m/orders/adapt"
+	killed
+	is 'rate in force' "$(counter orders effective_rate)" 1000
+}
+
+case_a_long_take_keeps_what_it_has_saved_up() {
+	outlives
+	limiter orders 10/s
+	cat "$m/orders/token" > /dev/null
+	local from
+	from=$(milliseconds)
+	reader orders/take/40
+	waiting orders 1
+	sleep 3
+	killed
+	gone "$reader" 20
+	from=$(($(milliseconds) - from))
+	# From nothing it would be seven seconds.
+	[ $from -ge 3900 ] && [ $from -lt 6500 ] || fail "it took $from ms"
+}
+
+case_what_was_saved_up_for_one_who_left_is_not_given_out() {
+	outlives
+	limiter orders 100/s
+	cat "$m/orders/token" > /dev/null
+	reader orders/take/1000000
+	waiting orders 1
+	sleep 0.5
+	kill "$reader"
+	gone "$reader" 10 || :
+	waiting orders 0
+	echo 1/d > "$m/orders/rate"
+	killed
+	[ "$(tokens orders)" -le 1 ] || fail "tokens $(tokens orders)"
+}
+
+case_a_reader_killed_with_its_server_leaves_nothing_saved_up() {
+	outlives
+	limiter orders 100/s
+	cat "$m/orders/token" > /dev/null
+	reader orders/take/1000000
+	waiting orders 1
+	sleep 0.5
+	cat "$m/orders/stat" > /dev/null
+	kill -STOP "$daemon"
+	kill -9 "$(server)"
+	kill -9 "$reader"
+	kill -CONT "$daemon"
+	gone "$reader" 10 || :
+	[ "$(tokens orders)" -le 1 ] || fail "tokens $(tokens orders)"
+}
+
+case_slots_stay_open_and_who_waits_gets_the_next() {
+	outlives
+	limiter orders
+	echo 2 > "$m/orders/concurrency"
+	holder first
+	local first=$holder
+	has_slot first
+	exec 4< "$m/orders/slot"
+	holder third
+	waiting orders 1
+	killed
+	waiting orders 1
+	counts orders slots_used 2
+	sleep 0.3
+	[ ! -e "$d/third" ] || fail 'a third slot of two'
+	is 'read of a slot that was open' "$(cat <&4)" 1
+	kill -9 "$first"
+	has_slot third
+	counts orders slots_used 2
+	killed
+	counts orders slots_used 2
+	kill "$holder"
+	exec 4<&-
+	eventually 10 has orders slots_used 0 || fail "slots_used $(counter orders slots_used)"
+}
+
+case_a_slot_closed_while_there_is_no_server_is_free_in_the_next() {
+	outlives
+	limiter orders
+	echo 1 > "$m/orders/concurrency"
+	holder first
+	has_slot first
+	kill -STOP "$daemon"
+	kill -9 "$(server)"
+	kill -9 "$holder"
+	kill -CONT "$daemon"
+	eventually 10 has orders slots_used 0 || fail "slots_used $(counter orders slots_used)"
+}
+
+case_who_polls_is_woken_and_polls_again() {
+	outlives
+	empty orders
+	python3 -c '
+import os, select, sys
+token = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
+poll = select.poll()
+poll.register(token, select.POLLIN)
+assert poll.poll(0) == []
+print("polls", flush=True)
+assert poll.poll(20000) == [(token, select.POLLIN)]
+print(os.read(token, 9))' "$m/orders/token" > "$d/polled" &
+	local poller=$!
+	eventually 10 grep -q polls "$d/polled"
+	killed
+	sleep 0.2
+	echo 1000/s > "$m/orders/rate"
+	gone $poller 20 || fail "$(cat "$d/polled")"
+	is 'what who polled read' "$(tail -n 1 "$d/polled")" "b'1\\n'"
+}
+
+case_open_files_can_be_read_on() {
+	outlives
+	limiter orders
+	exec 5< "$m/orders/take/250" 6< "$m/orders/stream" 7< "$m/orders/keys/bob/token"
+	is 'first byte' "$(head -c 1 <&5)" 2
+	is 'of a stream' "$(head -c 1 <&6)" 1
+	killed
+	is 'the rest' "$(cat <&5)" 50
+	is 'of a stream' "$(head -c 3 <&6)" $'\n1'
+	is 'of a key' "$(cat <&7)" 1
+	exec 5<&- 6<&- 7<&-
+}
+
+case_a_name_means_the_same_to_the_next() {
+	outlives
+	limiter orders 1/d 10000
+	limiter other 1/d 10000
+	local i
+	for i in {1..20}; do cat "$m/orders/take/$i" > /dev/null; done
+	killed
+	for i in {20..1}; do is "take/$i" "$(cat "$m/other/take/$i")" "$i"; done
+	for i in {1..20}; do is "take/$i" "$(cat "$m/orders/take/$i")" "$i"; done
+	counts orders granted 420
+	counts other granted 210
+}
+
+# as USER COMMAND…
+as() {
+	local user=$1
+	shift
+	setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups "$@"
+}
+
+# outlives_for_all OPTIONS: other users find their way, and may make limiters.
+outlives_for_all() {
+	outlives -o "allow_other$1"
+	chmod 711 "$d" "$(dirname "$d")" "$(dirname "$CLIENT")"
+	chmod 755 "$CLIENT"
+	chmod 777 "$m"
+}
+
+case_what_a_user_has_counts_for_it_in_the_next() {
+	outlives_for_all ,user_limiters_max=1,user_files_max=2,user_names_max=2,user_keys_max=1,user_readers_max=1
+	limiter orders
+	empty idle
+	as nobody mkdir "$m/mine"
+	env --default-signal setpriv --reuid=nobody --clear-groups bash -c "exec 3< '$m/orders/keys/bob/token'; exec sleep 100" &
+	local holder=$!
+	eventually 20 eval '[[ $(readlink "/proc/$holder/fd/3") = */bob/token ]]' || fail 'it has not opened'
+	as nobody stat "$m/orders/take/2" "$m/orders/take/3" > /dev/null
+	killed
+	is 'limiters' "$(as nobody "$CLIENT" mkdir "$m/another")" ENOSPC
+	is 'keys' "$(as nobody "$CLIENT" read "$m/orders/keys/alice/token")" ENOSPC
+	is 'names' "$(as nobody "$CLIENT" read "$m/orders/take/4")" ENOSPC
+	env --default-signal setpriv --reuid=nobody --clear-groups cat "$m/idle/token" > /dev/null &
+	local reader=$!
+	waiting idle 1
+	killed
+	waiting idle 1
+	is 'files' "$(as nobody "$CLIENT" read "$m/orders/rate")" ENOSPC
+	as daemon mkdir "$m/others"
+	kill $holder
+	wait $holder 2> /dev/null || :
+	eventually 20 eval '[ "$(as nobody "$CLIENT" read "$m/orders/rate")" != ENOSPC ]' || fail 'a file that was closed counts'
+	is 'readers' "$(as nobody "$CLIENT" read "$m/idle/token")" EAGAIN
+	kill $reader
+	wait $reader 2> /dev/null || :
+}
+
+case_who_has_events_open_hears_no_more_from_the_next() {
+	outlives_for_all ''
+	mkdir "$m/secret" "$m/public"
+	chmod 700 "$m/secret"
+	as nobody cat "$m/events" > "$d/nobody" &
+	local nobody=$!
+	eventually 20 eval '[ "$(status_of readers)" = 1 ]' || fail 'nobody follows'
+	killed
+	eventually 20 eval '[ "$(status_of readers)" = 1 ]' || fail 'nobody follows'
+	echo 5/s > "$m/secret/rate"
+	echo 6/s > "$m/public/rate"
+	eventually 20 grep -q 6/s "$d/nobody" || fail 'not told'
+	is 'what is closed' "$(grep -c secret "$d/nobody")" 0
+	kill $nobody
+	wait $nobody 2> /dev/null || :
+}
+
+case_settings_of_a_directory_go_on() {
+	outlives "local:$d/kept"
+	limiter orders 1/d 100
+	mkdir "$m/orders/batch"
+	cat "$m/orders/batch/take/30" > /dev/null
+	local inode
+	inode=$(stat -c %i "$m/orders/batch")
+	reader orders/batch/take/90
+	waiting orders/batch 1
+	killed
+	is 'tokens of orders' "$(tokens orders)" 70
+	waiting orders/batch 1
+	is inode "$(stat -c %i "$m/orders/batch")" "$inode"
+	echo 1000/s > "$m/orders/rate"
+	gone "$reader" 20
+	echo 1/d > "$m/orders/rate"
+	killed
+	is rate "$(cat "$m/orders/rate")" 1/d
+	stop
+	start "local:$d/kept"
+	is 'rate after a restart' "$(cat "$m/orders/rate")" 1/d
+	local left
+	left=$(tokens orders)
+	[ "$left" -gt 1 ]
+	killed
+	is 'tokens of orders' "$(tokens orders)" "$left"
+}
+
+case_ten_thousand_blocked_readers_get_their_tokens_from_the_next_server() {
+	outlives
+	empty orders
+	"$CLIENT" crowd 10000 "$m/orders/token" > "$d/got" &
+	local crowd=$! from ms
+	eventually 40 eval 'has orders waiting 10000 || ! alive $crowd' || fail "only $(counter orders waiting) wait"
+	alive $crowd || skip 'no ten thousand threads here'
+	from=$(milliseconds)
+	killed
+	waiting orders 10000
+	ms=$(($(milliseconds) - from))
+	killed
+	waiting orders 10000
+	echo '100000/s' > "$m/orders/rate"
+	gone $crowd 40
+	is 'the crowd' "$(cat "$d/got")" 'granted 10000 interrupted 0 again 0 other 0'
+	counts orders granted 10001
+	echo "# all waited again $ms ms after the kill"
+}
+
+# Killed at any moment, under load: see keeper.py.
+case_nobody_gets_an_error_or_a_token_too_many_whenever_it_is_killed() {
+	outlives
+	limiter load 200/s 5
+	echo 3 > "$m/load/concurrency"
+	limiter polled 20/s 1
+	empty queue
+	python3 "$(dirname "${BASH_SOURCE[0]}")/keeper.py" "$m" "${KILLS:-200}" 35
+	eventually 10 has load slots_used 0 || fail "slots_used $(counter load slots_used)"
+	counts load waiting 0
+}
