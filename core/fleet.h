@@ -51,7 +51,8 @@
  *     and says nothing of who may use it.
  * 13. Without an answer for ANSWER_NS the connection is given up.
  * 14. A limiter's id is never used again, so its markers are made with it.
- * 15. Leaving: use stops, everything is given back, the session is closed.
+ * 15. Leaving: use stops, everything is given back, the session is closed. What a transaction that is
+ *     under way takes is given back next.
  *
  * WHY IT IS SAFE
  *

@@ -64,6 +64,8 @@ static void take_answered(struct fleet *fleet, const struct request *request)
 			join_parts(fleet, &t->items[i]);
 		if (!holding->limiter->removed)
 			limiter_settle(&fleet->engine->schedule, holding->limiter);
+		if (fleet->leaving)
+			drain_all(fleet, holding);
 	} else {
 		for (uint32_t i = 0; i < t->item_count; i++) {
 			fleet_lease_becomes(fleet, holding, item_lease(&t->items[i]), LEASE_NONE);
