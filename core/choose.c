@@ -313,16 +313,26 @@ static uint32_t claim_for(const struct holding *holding)
 	return holding->wanted;
 }
 
+/* Whether another claim of @wanted could; if not, it would lose its place in the line for nothing. */
+static bool changes_share(const struct holding *holding, uint32_t wanted)
+{
+	uint32_t less = wanted < holding->claimed ? wanted : holding->claimed;
+
+	/* Where not all have one, who has none or one would not have more. */
+	return holding->target >= less && !(holding->starving && holding->target <= 1);
+}
+
 static bool claim_is_due(const struct fleet *fleet, const struct holding *holding)
 {
 	uint32_t now = holding->claimed, wanted = claim_for(holding);
 	uint32_t more = wanted > now ? wanted - now : now - wanted;
 
-	if (holding->search || (fleet->now_ns < holding->next_claim_ns && now))
+	if (fleet->leaving || holding->search || (fleet->now_ns < holding->next_claim_ns && now))
 		return false;
 	if (!wanted || !now)
 		return wanted != now;
-	return holding->reclaim || (uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT;
+	return holding->reclaim || (changes_share(holding, wanted) &&
+				    (uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT);
 }
 
 bool choose_has_work(const struct fleet *fleet, const struct holding *holding)
@@ -355,7 +365,12 @@ void choose_woken(struct fleet *fleet, const char *path)
 
 	if (!holding || !holding->claim || strcmp(holding->claim, name) != 0)
 		return;
+	/* It is being replaced: that was us. */
+	if (fleet->transaction.kind == TRANSACTION_CLAIM && fleet->transaction.holding == holding)
+		return;
 	choose_watch(fleet, path);
+	if (holding->search)
+		holding->search->again = true;
 	holding->next_search_ns = 0;
 	choose(fleet, holding);
 }

@@ -9,18 +9,10 @@
 enum { WEIGHT_MAX = 1000 };
 static const uint64_t SEQUENCE_MAX = UINT64_C(9999999999999999);
 
-/* Whom to wake when something is given back. */
-static void remember_claimant(struct holding *holding, const char *name)
-{
-	if (!holding->claimants)
-		holding->claimants = calloc(CLAIMANTS_MAX, CLAIM_TEXT);
-	if (holding->claimants && holding->claimant_count < CLAIMANTS_MAX)
-		snprintf(holding->claimants[holding->claimant_count++], CLAIM_TEXT, "%s", name);
-}
-
 /* HID-N-W-SEQ; false: a name that is none of ours. */
 static bool parse_claim(const char *name, struct claim *claim)
 {
+	const char *whole = name;
 	uint64_t wanted, weight, sequence;
 
 	for (int i = 0; i < HID_TEXT - 1; i++, name++) {
@@ -31,31 +23,138 @@ static bool parse_claim(const char *name, struct claim *claim)
 	    *name++ != '-' || !digits_parse(&name, WEIGHT_MAX, &weight) || !weight ||
 	    *name++ != '-' || !digits_parse(&name, SEQUENCE_MAX, &sequence) || *name)
 		return false;
-	*claim = (struct claim){(uint32_t)wanted, (uint32_t)weight, sequence, 0};
+	*claim = (struct claim){
+		.wanted = (uint32_t)wanted,
+		.weight = (uint32_t)weight,
+		.sequence = sequence,
+		.name = whole,
+	};
 	return true;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct claim *x = a, *y = b;
+
+	return x->sequence < y->sequence ? 1 : x->sequence > y->sequence ? -1 : 0;
+}
+
+static bool is_own(const struct fleet *fleet, const struct claim *claim)
+{
+	return !memcmp(claim->name, fleet->hid, HID_TEXT - 1);
+}
+
+/*
+ * Whom to wake when something is given back: who then has a share, the newest first. Those who claimed
+ * earlier have more of theirs by now, and who gives something up goes to the end of the line.
+ */
+static void remember_claimants(const struct fleet *fleet, struct holding *holding,
+			       const struct claim *claims, uint32_t count)
+{
+	struct claim *others = calloc(count + 1, sizeof(*others));
+	uint32_t other_count = 0;
+
+	holding->claimant_count = 0;
+	for (uint32_t i = 0; others && i < count; i++) {
+		if (!is_own(fleet, &claims[i]))
+			others[other_count++] = claims[i];
+	}
+	if (other_count && !holding->claimants)
+		holding->claimants = calloc(CLAIMANTS_MAX, CLAIM_TEXT);
+	if (other_count && holding->claimants) {
+		share_divide(others, other_count, holding_count(holding));
+		qsort(others, other_count, sizeof(*others), newest_first);
+	}
+	for (uint32_t i = 0; holding->claimants && i < other_count; i++) {
+		if (others[i].gets && holding->claimant_count < CLAIMANTS_MAX)
+			snprintf(holding->claimants[holding->claimant_count++], CLAIM_TEXT, "%s",
+				 others[i].name);
+	}
+	free(others);
+}
+
+/* The claims that @request lists, owned by the caller, their names by it; NULL when there is no memory. */
+static struct claim *parse(const struct request *request, uint32_t *count)
+{
+	struct claim *claims = calloc(request->name_count + 1, sizeof(*claims));
+
+	*count = 0;
+	for (uint32_t i = 0; claims && i < request->name_count; i++) {
+		if (parse_claim(request->names[i], &claims[*count]))
+			++*count;
+	}
+	return claims;
 }
 
 void claims_parse(const struct fleet *fleet, struct search *search, const struct request *request)
 {
 	search->own_claim = UINT64_MAX;
-	search->claims = calloc(request->name_count + 1, sizeof(*search->claims));
+	search->claims = parse(request, &search->claim_count);
 	if (!search->claims) {
 		search->failed = true;
 		return;
 	}
-	search->holding->claimant_count = 0;
-	for (uint32_t i = 0; i < request->name_count; i++) {
-		struct claim *claim = &search->claims[search->claim_count];
-		const char *name = request->names[i];
-
-		if (!parse_claim(name, claim))
-			continue;
-		search->claim_count++;
-		if (!memcmp(name, fleet->hid, HID_TEXT - 1))
-			search->own_claim = claim->sequence;
-		else
-			remember_claimant(search->holding, name);
+	for (uint32_t i = 0; i < search->claim_count; i++) {
+		if (is_own(fleet, &search->claims[i]))
+			search->own_claim = search->claims[i].sequence;
 	}
+	remember_claimants(fleet, search->holding, search->claims, search->claim_count);
+}
+
+static void listed(void *pointer, struct request *request)
+{
+	struct fleet *fleet = pointer;
+	struct holding *holding = holding_of_id(fleet,
+						strtoull(request->path + strlen("/w/"), NULL, 10));
+	struct claim *claims;
+	uint32_t count;
+
+	if (!holding || request->answer != ANSWER_OK)
+		return;
+	claims = parse(request, &count);
+	if (claims)
+		remember_claimants(fleet, holding, claims, count);
+	free(claims);
+	drain_wake(fleet, holding, holding->given_up);
+	holding->given_up = 0;
+}
+
+void claims_look(struct fleet *fleet, const struct holding *holding)
+{
+	struct request *request;
+	char path[PATH_ROOM];
+
+	snprintf(path, sizeof(path), "/w/%llu", (unsigned long long)holding->id);
+	request = request_new(REQUEST_LIST, path, NULL, listed);
+	if (request)
+		fleet_send(fleet, request);
+}
+
+static void withdrawn(void *fleet, struct request *request)
+{
+	(void)fleet;
+	(void)request;
+}
+
+void claim_withdraw(struct fleet *fleet, struct holding *holding)
+{
+	struct request *request;
+	char path[PATH_ROOM];
+
+	if (!holding->claim)
+		return;
+	request = request_new(REQUEST_TRANSACTION, NULL, NULL, withdrawn);
+	if (!request)
+		return;
+	snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id,
+		 holding->claim);
+	if (request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0))
+		fleet_send(fleet, request);
+	else
+		request_free(request);
+	free(holding->claim);
+	holding->claim = NULL;
+	holding->claimed = 0;
 }
 
 void claims_weigh(struct search *search)

@@ -279,8 +279,12 @@ void fleet_leave(struct fleet *fleet, uint64_t now_ns)
 	}
 	fleet->leaving = true;
 	fleet->leave_until_ns = now_ns + LEAVE_NS;
-	for (struct holding *h = fleet->holdings; h; h = h->next)
+	for (struct holding *h = fleet->holdings; h; h = h->next) {
+		claim_withdraw(fleet, h);
+		if (!fleet->alone && (h->leased || h->reserve.state != LEASE_NONE))
+			claims_look(fleet, h);
 		drain_all(fleet, h);
+	}
 	fleet->next_ns = 0;
 	after(&fleet->source, now_ns);
 }

@@ -93,6 +93,7 @@ struct search {
 	uint64_t own_claim;	      /* its sequence; UINT64_MAX: not in the list */
 	struct item items[ITEMS_MAX]; /* to be taken next */
 	uint32_t item_count;
+	bool again;	   /* something was given back meanwhile */
 	bool ready;	   /* their markers are read ... */
 	uint64_t ready_ns; /* ... since then */
 };
@@ -360,6 +361,13 @@ bool index_parse(const char *name, uint32_t *index, bool *reserve);
 void claims_parse(const struct fleet *fleet, struct search *search, const struct request *request);
 /* What the claims come to: our share, if all together want more than there is. */
 void claims_weigh(struct search *search);
+/*
+ * Finds out who wants partitions of @holding, and wakes as many as were given up. What is given back
+ * after this call is answered later.
+ */
+void claims_look(struct fleet *fleet, const struct holding *holding);
+/* Who leaves claims nothing any more, from before anything that is sent later. */
+void claim_withdraw(struct fleet *fleet, struct holding *holding);
 
 /* take.c */
 /* The next ones to be taken, or the end of the round. */

@@ -82,6 +82,21 @@ static void take_answered(struct fleet *fleet, const struct request *request)
 	fleet_add_work(fleet, holding);
 }
 
+/*
+ * Others who want it are woken: who leaves has asked who they are, others ask now, or when they are
+ * behind them in the line.
+ */
+static void given_back(struct fleet *fleet, struct holding *holding, uint32_t count)
+{
+	if (fleet->leaving) {
+		drain_wake(fleet, holding, count);
+	} else if (holding->claimant_count) {
+		holding->given_up += count;
+		if (!holding->reclaim)
+			claims_look(fleet, holding);
+	}
+}
+
 static void give_answered(struct fleet *fleet, const struct request *request)
 {
 	struct transaction *t = &fleet->transaction;
@@ -97,8 +112,8 @@ static void give_answered(struct fleet *fleet, const struct request *request)
 			fleet->counters.given_back++;
 			fleet_lease_becomes(fleet, item->holding, lease, LEASE_NONE);
 			given++;
-			if (last && fleet->leaving) {
-				drain_wake(fleet, item->holding, given);
+			if (last) {
+				given_back(fleet, item->holding, given);
 				given = 0;
 			}
 			continue;
@@ -127,13 +142,20 @@ static void claim_answered(struct fleet *fleet, struct request *request)
 		holding->claim = NULL;
 		holding->claimed = 0;
 	}
-	if (request->answer != ANSWER_OK || !t->claimed || !last->made)
+	if (request->answer != ANSWER_OK)
+		return;
+	if (holding->given_up)
+		claims_look(fleet, holding);
+	if (!t->claimed || !last->made)
 		return;
 	holding->claim = strdup(strrchr(last->made, '/') + 1);
 	if (!holding->claim)
 		return;
 	holding->claimed = t->claimed;
-	choose_watch(fleet, last->made);
+	if (fleet->leaving)
+		claim_withdraw(fleet, holding);
+	else
+		choose_watch(fleet, last->made);
 }
 
 /* The node of our own lease is gone, or one of ours has another's hand on it: rule 10. */
