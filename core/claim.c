@@ -109,25 +109,29 @@ static void listed(void *pointer, struct request *request)
 	struct claim *claims;
 	uint32_t count;
 
-	if (!holding || request->answer != ANSWER_OK)
+	if (!holding)
 		return;
-	claims = parse(request, &count);
+	holding->looking = false;
+	claims = request->answer == ANSWER_OK ? parse(request, &count) : NULL;
 	if (claims)
 		remember_claimants(fleet, holding, claims, count);
 	free(claims);
-	drain_wake(fleet, holding, holding->given_up);
-	holding->given_up = 0;
+	drain_wake(fleet, holding);
 }
 
-void claims_look(struct fleet *fleet, const struct holding *holding)
+void claims_look(struct fleet *fleet, struct holding *holding)
 {
 	struct request *request;
 	char path[PATH_ROOM];
 
+	if (holding->looking)
+		return;
 	snprintf(path, sizeof(path), "/w/%llu", (unsigned long long)holding->id);
 	request = request_new(REQUEST_LIST, path, NULL, listed);
-	if (request)
-		fleet_send(fleet, request);
+	if (!request)
+		return;
+	holding->looking = true;
+	fleet_send(fleet, request);
 }
 
 static void withdrawn(void *fleet, struct request *request)

@@ -392,7 +392,7 @@ void demand_look_for_hosts(struct fleet *fleet)
 	    fleet->hosts_watched)
 		return;
 	if (fleet->now_ns >= fleet->hosts_ns)
-		ask_for_hosts(fleet, false);
+		ask_for_hosts(fleet, fleet->host_count && fleet->host_count <= WATCHING_HOSTS);
 	else if (fleet->active)
 		fleet_wake_at(fleet, fleet->hosts_ns);
 }

@@ -334,7 +334,8 @@ bool holding_wants_reserve(const struct holding *holding);
 bool choose_send(struct fleet *fleet, struct holding *holding);
 void drain(struct fleet *fleet, struct holding *holding, struct lease *lease);
 void drain_all(struct fleet *fleet, struct holding *holding);
-void drain_wake(struct fleet *fleet, struct holding *holding, uint32_t count);
+/* Wakes who waits for what was given up, when it is known who that is. */
+void drain_wake(struct fleet *fleet, struct holding *holding);
 bool drain_is_due(const struct fleet *fleet, const struct holding *holding);
 bool drain_send(struct fleet *fleet, struct holding *holding);
 /* Leases that are not on their way back. */
@@ -361,11 +362,8 @@ bool index_parse(const char *name, uint32_t *index, bool *reserve);
 void claims_parse(const struct fleet *fleet, struct search *search, const struct request *request);
 /* What the claims come to: our share, if all together want more than there is. */
 void claims_weigh(struct search *search);
-/*
- * Finds out who wants partitions of @holding, and wakes as many as were given up. What is given back
- * after this call is answered later.
- */
-void claims_look(struct fleet *fleet, const struct holding *holding);
+/* Finds out who waits for partitions of @holding, and then wakes them. */
+void claims_look(struct fleet *fleet, struct holding *holding);
 /* Who leaves claims nothing any more, from before anything that is sent later. */
 void claim_withdraw(struct fleet *fleet, struct holding *holding);
 

@@ -82,19 +82,14 @@ static void take_answered(struct fleet *fleet, const struct request *request)
 	fleet_add_work(fleet, holding);
 }
 
-/*
- * Others who want it are woken: who leaves has asked who they are, others ask now, or when they are
- * behind them in the line.
- */
+/* Others who want it are woken, when this host is behind them in the line. */
 static void given_back(struct fleet *fleet, struct holding *holding, uint32_t count)
 {
-	if (fleet->leaving) {
-		drain_wake(fleet, holding, count);
-	} else if (holding->claimant_count) {
-		holding->given_up += count;
-		if (!holding->reclaim)
-			claims_look(fleet, holding);
-	}
+	if (fleet->leaving || !holding->claimant_count)
+		return;
+	holding->given_up += count;
+	if (!holding->reclaim)
+		claims_look(fleet, holding);
 }
 
 static void give_answered(struct fleet *fleet, const struct request *request)

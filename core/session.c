@@ -34,6 +34,8 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 		free(h->claim);
 		h->claim = NULL;
 		h->claimed = 0;
+		h->given_up = 0;
+		h->looking = false;
 		h->target = UINT32_MAX;
 		h->next_search_ns = 0;
 		next = h->next;
