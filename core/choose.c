@@ -5,10 +5,6 @@
 #include "inside.h"
 #include "slots.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* What is given back so soon after it was asked for was of no use, and is not asked for so soon again ... */
 static const uint64_t VAIN_NS = 3 * NSEC_PER_SEC;
 enum { VAIN_DOUBLINGS_MAX = 5 }; /* ... and later each time */
@@ -16,7 +12,7 @@ enum { VAIN_DOUBLINGS_MAX = 5 }; /* ... and later each time */
 /* What is not wanted is kept for a third of a lease where nobody claims it, but not for longer than this. */
 static const uint64_t SPARE_MAX_NS = 5 * NSEC_PER_SEC;
 
-enum { YOUNG_PARTS = 3, EXCESS_PARTS = 4, HYSTERESIS_PERCENT = 20 };
+enum { YOUNG_PARTS = 3, EXCESS_PARTS = 4 };
 
 /* Somebody reads the token of this very partition. */
 static bool is_read(const struct holding *holding, uint32_t index)
@@ -304,113 +300,10 @@ bool holding_lacks(const struct holding *holding)
 	       holding_missing(holding);
 }
 
-/* N of the /w node that there should be; 0: none. */
-static uint32_t claim_for(const struct holding *holding)
-{
-	if (holding->limiter->removed || !holding->wanted ||
-	    (!holding->unmet && !holding->contended))
-		return 0;
-	return holding->wanted;
-}
-
-/* Whether another claim of @wanted could; if not, it would lose its place in the line for nothing. */
-static bool changes_share(const struct holding *holding, uint32_t wanted)
-{
-	uint32_t less = wanted < holding->claimed ? wanted : holding->claimed;
-
-	/* Where not all have one, who has none or one would not have more. */
-	return holding->target >= less && !(holding->starving && holding->target <= 1);
-}
-
-static bool claim_is_due(const struct fleet *fleet, const struct holding *holding)
-{
-	uint32_t now = holding->claimed, wanted = claim_for(holding);
-	uint32_t more = wanted > now ? wanted - now : now - wanted;
-
-	if (fleet->leaving || holding->search || (fleet->now_ns < holding->next_claim_ns && now))
-		return false;
-	if (!wanted || !now)
-		return wanted != now;
-	return holding->reclaim || (changes_share(holding, wanted) &&
-				    (uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT);
-}
-
 bool choose_has_work(const struct fleet *fleet, const struct holding *holding)
 {
 	return drain_is_due(fleet, holding) || (holding->search && holding->search->ready) ||
 	       claim_is_due(fleet, holding);
-}
-
-static void watched(void *fleet, struct request *request)
-{
-	(void)fleet;
-	(void)request;
-}
-
-void choose_watch(struct fleet *fleet, const char *claim)
-{
-	struct request *request = request_new(REQUEST_GET, claim, NULL, watched);
-
-	if (!request)
-		return;
-	request->watch = true;
-	fleet_send(fleet, request);
-}
-
-/* Something was given back of the limiter that claim @path is for: it is looked for at once. */
-void choose_woken(struct fleet *fleet, const char *path)
-{
-	struct holding *holding = holding_of_id(fleet, strtoull(path + strlen("/w/"), NULL, 10));
-	const char *name = strrchr(path, '/') + 1;
-
-	if (!holding || !holding->claim || strcmp(holding->claim, name) != 0)
-		return;
-	/* It is being replaced: that was us. */
-	if (fleet->transaction.kind == TRANSACTION_CLAIM && fleet->transaction.holding == holding)
-		return;
-	choose_watch(fleet, path);
-	if (holding->search)
-		holding->search->again = true;
-	holding->next_search_ns = 0;
-	choose(fleet, holding);
-}
-
-static bool send_claim(struct fleet *fleet, struct holding *holding)
-{
-	struct transaction *t = &fleet->transaction;
-	uint32_t wanted = claim_for(holding);
-	char path[PATH_ROOM];
-	struct request *request;
-	bool added = true;
-
-	if (!claim_is_due(fleet, holding))
-		return false;
-	request = transaction_begin(fleet, TRANSACTION_CLAIM);
-	if (!request)
-		return false;
-	t->holding = holding;
-	t->claimed = wanted;
-	holding_keep(holding);
-	if (holding->claim) {
-		snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id,
-			 holding->claim);
-		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
-	}
-	if (wanted) {
-		snprintf(path, sizeof(path), "/w/%llu/%s-%u-%u-", (unsigned long long)holding->id,
-			 fleet->hid, wanted, fleet->options->weight);
-		added = added && request_add(request, OPERATION_CREATE, path, NULL, 0,
-					     NODE_EPHEMERAL | NODE_SEQUENTIAL);
-	}
-	if (!added) {
-		transaction_end(fleet);
-		request_free(request);
-		return false;
-	}
-	holding->reclaim = false;
-	holding->next_claim_ns = fleet->now_ns + fleet->constants.renewal_ns;
-	transaction_send(fleet, request);
-	return true;
 }
 
 bool choose_send(struct fleet *fleet, struct holding *holding)
@@ -419,7 +312,7 @@ bool choose_send(struct fleet *fleet, struct holding *holding)
 		return true;
 	if (holding->search && holding->search->ready && search_send(fleet, holding->search))
 		return true;
-	return send_claim(fleet, holding);
+	return claim_send(fleet, holding);
 }
 
 void choose(struct fleet *fleet, struct holding *holding)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HYSTERESIS_PERCENT = 20 };
+
 /* What may be in names. */
 enum { WEIGHT_MAX = 1000 };
 static const uint64_t SEQUENCE_MAX = UINT64_C(9999999999999999);
@@ -134,7 +136,8 @@ void claims_look(struct fleet *fleet, struct holding *holding)
 	fleet_send(fleet, request);
 }
 
-static void withdrawn(void *fleet, struct request *request)
+/* Nothing depends on the answer. */
+static void answered(void *fleet, struct request *request)
 {
 	(void)fleet;
 	(void)request;
@@ -147,7 +150,7 @@ void claim_withdraw(struct fleet *fleet, struct holding *holding)
 
 	if (!holding->claim)
 		return;
-	request = request_new(REQUEST_TRANSACTION, NULL, NULL, withdrawn);
+	request = request_new(REQUEST_TRANSACTION, NULL, NULL, answered);
 	if (!request)
 		return;
 	snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id,
@@ -185,4 +188,101 @@ void claims_weigh(struct search *search)
 			holding->target = search->claims[i].gets;
 		holding->starving |= !search->claims[i].gets;
 	}
+}
+
+/* N of the /w node that there should be; 0: none. */
+static uint32_t claim_for(const struct holding *holding)
+{
+	if (holding->limiter->removed || !holding->wanted ||
+	    (!holding->unmet && !holding->contended))
+		return 0;
+	return holding->wanted;
+}
+
+/* Whether another claim of @wanted could; if not, it would lose its place in the line for nothing. */
+static bool changes_share(const struct holding *holding, uint32_t wanted)
+{
+	uint32_t less = wanted < holding->claimed ? wanted : holding->claimed;
+
+	/* Where not all have one, who has none or one would not have more. */
+	return holding->target >= less && !(holding->starving && holding->target <= 1);
+}
+
+bool claim_is_due(const struct fleet *fleet, const struct holding *holding)
+{
+	uint32_t now = holding->claimed, wanted = claim_for(holding);
+	uint32_t more = wanted > now ? wanted - now : now - wanted;
+
+	if (fleet->leaving || holding->search || (fleet->now_ns < holding->next_claim_ns && now))
+		return false;
+	if (!wanted || !now)
+		return wanted != now;
+	return holding->reclaim || (changes_share(holding, wanted) &&
+				    (uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT);
+}
+
+void claim_watch(struct fleet *fleet, const char *claim)
+{
+	struct request *request = request_new(REQUEST_GET, claim, NULL, answered);
+
+	if (!request)
+		return;
+	request->watch = true;
+	fleet_send(fleet, request);
+}
+
+/* Something was given back of the limiter that claim @path is for: it is looked for at once. */
+void claim_woken(struct fleet *fleet, const char *path)
+{
+	struct holding *holding = holding_of_id(fleet, strtoull(path + strlen("/w/"), NULL, 10));
+	const char *name = strrchr(path, '/') + 1;
+
+	if (!holding || !holding->claim || strcmp(holding->claim, name) != 0)
+		return;
+	/* It is being replaced: that was us. */
+	if (fleet->transaction.kind == TRANSACTION_CLAIM && fleet->transaction.holding == holding)
+		return;
+	claim_watch(fleet, path);
+	if (holding->search)
+		holding->search->again = true;
+	holding->next_search_ns = 0;
+	choose(fleet, holding);
+}
+
+bool claim_send(struct fleet *fleet, struct holding *holding)
+{
+	struct transaction *t = &fleet->transaction;
+	uint32_t wanted = claim_for(holding);
+	char path[PATH_ROOM];
+	struct request *request;
+	bool added = true;
+
+	if (!claim_is_due(fleet, holding))
+		return false;
+	request = transaction_begin(fleet, TRANSACTION_CLAIM);
+	if (!request)
+		return false;
+	t->holding = holding;
+	t->claimed = wanted;
+	holding_keep(holding);
+	if (holding->claim) {
+		snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id,
+			 holding->claim);
+		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
+	}
+	if (wanted) {
+		snprintf(path, sizeof(path), "/w/%llu/%s-%u-%u-", (unsigned long long)holding->id,
+			 fleet->hid, wanted, fleet->options->weight);
+		added = added && request_add(request, OPERATION_CREATE, path, NULL, 0,
+					     NODE_EPHEMERAL | NODE_SEQUENTIAL);
+	}
+	if (!added) {
+		transaction_end(fleet);
+		request_free(request);
+		return false;
+	}
+	holding->reclaim = false;
+	holding->next_claim_ns = fleet->now_ns + fleet->constants.renewal_ns;
+	transaction_send(fleet, request);
+	return true;
 }

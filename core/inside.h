@@ -15,7 +15,7 @@
  *	demand.c	how many partitions are wanted
  *	choose.c	which ones are given back, and when it is time to look for more
  *	search.c	which ones could be taken
- *	claim.c		how much others want
+ *	claim.c		how much others want, and what this host tells them of that
  *	take.c		which ones are taken
  *	drain.c		giving back
  *	learnt.c	what was learnt of services, for all hosts
@@ -319,9 +319,6 @@ void demand_look_for_hosts(struct fleet *fleet);
 /* drain.c, choose.c */
 void choose(struct fleet *fleet, struct holding *holding);
 bool choose_has_work(const struct fleet *fleet, const struct holding *holding);
-/* Watches our claim, so that who gives something back can wake us. */
-void choose_watch(struct fleet *fleet, const char *claim);
-void choose_woken(struct fleet *fleet, const char *path);
 void choose_next_search(struct fleet *fleet, struct holding *holding);
 /* How many partitions should be held: what is wanted, or our share under contention. */
 uint32_t choose_limit(const struct holding *holding);
@@ -366,6 +363,13 @@ void claims_weigh(struct search *search);
 void claims_look(struct fleet *fleet, struct holding *holding);
 /* Who leaves claims nothing any more, from before anything that is sent later. */
 void claim_withdraw(struct fleet *fleet, struct holding *holding);
+/* Whether our own should be made, changed or deleted; does it. */
+bool claim_is_due(const struct fleet *fleet, const struct holding *holding);
+bool claim_send(struct fleet *fleet, struct holding *holding);
+/* Watches our own, so that who gives something back can wake us. */
+void claim_watch(struct fleet *fleet, const char *claim);
+/* Somebody has: what was given back is looked for at once. */
+void claim_woken(struct fleet *fleet, const char *path);
 
 /* take.c */
 /* The next ones to be taken, or the end of the round. */

@@ -150,7 +150,7 @@ static void claim_answered(struct fleet *fleet, struct request *request)
 	if (fleet->leaving)
 		claim_withdraw(fleet, holding);
 	else
-		choose_watch(fleet, last->made);
+		claim_watch(fleet, last->made);
 }
 
 /* The node of our own lease is gone, or one of ours has another's hand on it: rule 10. */
