@@ -12,7 +12,7 @@ enum { VAIN_DOUBLINGS_MAX = 5 }; /* ... and later each time */
 /* What is not wanted is kept for a third of a lease where nobody claims it, but not for longer than this. */
 static const uint64_t SPARE_MAX_NS = 5 * NSEC_PER_SEC;
 
-enum { YOUNG_PARTS = 3, EXCESS_PARTS = 4 };
+enum { SAVING_PARTS = 8, YOUNG_PARTS = 3, EXCESS_PARTS = 4 };
 
 /* Somebody reads the token of this very partition. */
 static bool is_read(const struct holding *holding, uint32_t index)
@@ -240,6 +240,32 @@ static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
 	return false;
 }
 
+/* Somebody saves up for a large take, and not all of that would go with the last partition. */
+static bool is_saving_up(const struct fleet *fleet, const struct holding *holding)
+{
+	const struct settings *settings = &holding->settings;
+	const struct limiter *limiter = holding->limiter;
+	uint32_t count = settings_partition_count(settings);
+
+	for (unsigned int i = 0; limiter->wanted && i < limiter->bucket_count; i++) {
+		const struct limit *limit = &settings->limits[i];
+		uint64_t part = (limit->burst ? limit->burst : settings->burst) / count;
+
+		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
+		if (limiter->buckets[i].level >= (int64_t)(part ? part : 1))
+			return true;
+	}
+	return false;
+}
+
+/* How old a lease is when it goes to those who have none: a take that is being saved up is let pass. */
+static uint64_t turn_ns(const struct fleet *fleet, const struct holding *holding)
+{
+	uint64_t lease_ns = holding->settings.lease_ns;
+
+	return is_saving_up(fleet, holding) ? lease_ns + lease_ns / SAVING_PARTS : lease_ns;
+}
+
 /* Fairness: what is above our share goes to those who have less than theirs. */
 static void give_contended(struct fleet *fleet, struct holding *holding)
 {
@@ -255,7 +281,8 @@ static void give_contended(struct fleet *fleet, struct holding *holding)
 		yield(fleet, holding, kept > holding->target ? holding->target : kept - 1);
 	if (kept <= holding->target) {
 		/* More hosts than partitions: whose lease is over goes to the end of the line. */
-		if (holding->starving && kept && give(fleet, holding, 1, true, lease_ns)) {
+		if (holding->starving && kept &&
+		    give(fleet, holding, 1, true, turn_ns(fleet, holding))) {
 			yield(fleet, holding, UINT32_MAX);
 			holding->reclaim = true;
 			holding->next_give_ns = fleet->now_ns + fleet->constants.renewal_ns;

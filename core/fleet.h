@@ -92,7 +92,8 @@
  * meanwhile the host looks for claims every R.
  * Who gives back what others claim lists the /w nodes and sets the newest of those that have a share,
  * one for each partition, which wakes their hosts; where there are more hosts than partitions it goes
- * to the end of the line first. Another N in a claim costs its place in the line, so a claim is left as
+ * to the end of the line first, and keeps its last one for an eighth of `lease` longer while somebody
+ * saves up for a take. Another N in a claim costs its place in the line, so a claim is left as
  * it is where that would change no share. A host that is alone takes all.
  */
 #ifndef RATEFS_CORE_FLEET_H
