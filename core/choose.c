@@ -5,10 +5,6 @@
 #include "inside.h"
 #include "slots.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* What is given back so soon after it was asked for was of no use, and is not asked for so soon again ... */
 static const uint64_t VAIN_NS = 3 * NSEC_PER_SEC;
 enum { VAIN_DOUBLINGS_MAX = 5 }; /* ... and later each time */
@@ -16,7 +12,7 @@ enum { VAIN_DOUBLINGS_MAX = 5 }; /* ... and later each time */
 /* What is not wanted is kept for a third of a lease where nobody claims it, but not for longer than this. */
 static const uint64_t SPARE_MAX_NS = 5 * NSEC_PER_SEC;
 
-enum { YOUNG_PARTS = 3, EXCESS_PARTS = 4, HYSTERESIS_PERCENT = 20 };
+enum { SAVING_PARTS = 8, YOUNG_PARTS = 3, EXCESS_PARTS = 4 };
 
 /* Somebody reads the token of this very partition. */
 static bool is_read(const struct holding *holding, uint32_t index)
@@ -244,6 +240,32 @@ static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
 	return false;
 }
 
+/* Somebody saves up for a large take, and not all of that would go with the last partition. */
+static bool is_saving_up(const struct fleet *fleet, const struct holding *holding)
+{
+	const struct settings *settings = &holding->settings;
+	const struct limiter *limiter = holding->limiter;
+	uint32_t count = settings_partition_count(settings);
+
+	for (unsigned int i = 0; limiter->wanted && i < limiter->bucket_count; i++) {
+		const struct limit *limit = &settings->limits[i];
+		uint64_t part = (limit->burst ? limit->burst : settings->burst) / count;
+
+		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
+		if (limiter->buckets[i].level >= (int64_t)(part ? part : 1))
+			return true;
+	}
+	return false;
+}
+
+/* How old a lease is when it goes to those who have none: a take that is being saved up is let pass. */
+static uint64_t turn_ns(const struct fleet *fleet, const struct holding *holding)
+{
+	uint64_t lease_ns = holding->settings.lease_ns;
+
+	return is_saving_up(fleet, holding) ? lease_ns + lease_ns / SAVING_PARTS : lease_ns;
+}
+
 /* Fairness: what is above our share goes to those who have less than theirs. */
 static void give_contended(struct fleet *fleet, struct holding *holding)
 {
@@ -259,7 +281,8 @@ static void give_contended(struct fleet *fleet, struct holding *holding)
 		yield(fleet, holding, kept > holding->target ? holding->target : kept - 1);
 	if (kept <= holding->target) {
 		/* More hosts than partitions: whose lease is over goes to the end of the line. */
-		if (holding->starving && kept && give(fleet, holding, 1, true, lease_ns)) {
+		if (holding->starving && kept &&
+		    give(fleet, holding, 1, true, turn_ns(fleet, holding))) {
 			yield(fleet, holding, UINT32_MAX);
 			holding->reclaim = true;
 			holding->next_give_ns = fleet->now_ns + fleet->constants.renewal_ns;
@@ -304,98 +327,10 @@ bool holding_lacks(const struct holding *holding)
 	       holding_missing(holding);
 }
 
-/* N of the /w node that there should be; 0: none. */
-static uint32_t claim_for(const struct holding *holding)
-{
-	if (holding->limiter->removed || !holding->wanted ||
-	    (!holding->unmet && !holding->contended))
-		return 0;
-	return holding->wanted;
-}
-
-static bool claim_is_due(const struct fleet *fleet, const struct holding *holding)
-{
-	uint32_t now = holding->claimed, wanted = claim_for(holding);
-	uint32_t more = wanted > now ? wanted - now : now - wanted;
-
-	if (holding->search || (fleet->now_ns < holding->next_claim_ns && now))
-		return false;
-	if (!wanted || !now)
-		return wanted != now;
-	return holding->reclaim || (uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT;
-}
-
 bool choose_has_work(const struct fleet *fleet, const struct holding *holding)
 {
 	return drain_is_due(fleet, holding) || (holding->search && holding->search->ready) ||
 	       claim_is_due(fleet, holding);
-}
-
-static void watched(void *fleet, struct request *request)
-{
-	(void)fleet;
-	(void)request;
-}
-
-void choose_watch(struct fleet *fleet, const char *claim)
-{
-	struct request *request = request_new(REQUEST_GET, claim, NULL, watched);
-
-	if (!request)
-		return;
-	request->watch = true;
-	fleet_send(fleet, request);
-}
-
-/* Something was given back of the limiter that claim @path is for: it is looked for at once. */
-void choose_woken(struct fleet *fleet, const char *path)
-{
-	struct holding *holding = holding_of_id(fleet, strtoull(path + strlen("/w/"), NULL, 10));
-	const char *name = strrchr(path, '/') + 1;
-
-	if (!holding || !holding->claim || strcmp(holding->claim, name) != 0)
-		return;
-	choose_watch(fleet, path);
-	holding->next_search_ns = 0;
-	choose(fleet, holding);
-}
-
-static bool send_claim(struct fleet *fleet, struct holding *holding)
-{
-	struct transaction *t = &fleet->transaction;
-	uint32_t wanted = claim_for(holding);
-	char path[PATH_ROOM];
-	struct request *request;
-	bool added = true;
-
-	if (!claim_is_due(fleet, holding))
-		return false;
-	request = transaction_begin(fleet, TRANSACTION_CLAIM);
-	if (!request)
-		return false;
-	t->holding = holding;
-	t->claimed = wanted;
-	holding_keep(holding);
-	if (holding->claim) {
-		snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id,
-			 holding->claim);
-		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
-	}
-	if (wanted) {
-		snprintf(path, sizeof(path), "/w/%llu/%s-%u-%u-", (unsigned long long)holding->id,
-			 fleet->hid, wanted, fleet->options->weight);
-		added = added && request_add(request, OPERATION_CREATE, path, NULL, 0,
-					     NODE_EPHEMERAL | NODE_SEQUENTIAL);
-	}
-	if (!added) {
-		transaction_end(fleet);
-		request_free(request);
-		return false;
-	}
-	holding->reclaim = false;
-	holding->next_claim_ns = fleet->now_ns + fleet->constants.renewal_ns;
-	transaction_send(fleet, request);
-	return true;
 }
 
 bool choose_send(struct fleet *fleet, struct holding *holding)
@@ -404,7 +339,7 @@ bool choose_send(struct fleet *fleet, struct holding *holding)
 		return true;
 	if (holding->search && holding->search->ready && search_send(fleet, holding->search))
 		return true;
-	return send_claim(fleet, holding);
+	return claim_send(fleet, holding);
 }
 
 void choose(struct fleet *fleet, struct holding *holding)

@@ -18,6 +18,8 @@
 
 static const uint64_t HOSTS_NS = 15 * NSEC_PER_SEC; /* how often to look who else is there */
 
+enum { WATCHING_HOSTS = 2 };
+
 enum {
 	TIGHT_PERCENT = 95, /* of a partition's rate: more use than that wants another */
 	FIRST_PER_S =
@@ -317,6 +319,17 @@ void demand_forget(struct fleet *fleet)
 	fleet->next_tick_ns = NEVER_NS;
 }
 
+/* All is wanted at once, also by a search that is under way. */
+static void begin_alone(struct fleet *fleet, struct holding *holding)
+{
+	if (!holding->active || holding->limiter->removed)
+		return;
+	if (holding->search)
+		holding->search->again = true;
+	demand_update(fleet, holding);
+	choose(fleet, holding);
+}
+
 static void become_alone(struct fleet *fleet, bool alone)
 {
 	if (fleet->alone == alone)
@@ -327,8 +340,10 @@ static void become_alone(struct fleet *fleet, bool alone)
 		/* What was wanted for being alone is not wanted any more. */
 		for (int i = 0; i < DEMAND_SLOTS && !alone; i++)
 			h->slots_of_demand[i].wanted = 0;
-		if (alone)
+		if (alone) {
+			begin_alone(fleet, h);
 			continue;
+		}
 		h->spare = true;
 		h->spare_until_ns = 0;
 		h->spare_wanted = 0;
@@ -348,12 +363,12 @@ static void hosts_listed(void *pointer, struct request *request)
 	fleet->host_count = request->name_count;
 	fleet->hosts_watched = request->watch;
 	fleet->hosts_known = request->name_count > 1 || request->watch;
+	if (request->name_count <= WATCHING_HOSTS && !request->watch)
+		ask_for_hosts(fleet, true);
 	if (request->name_count > 1)
 		become_alone(fleet, false);
 	else if (request->watch)
 		become_alone(fleet, true);
-	else
-		ask_for_hosts(fleet, true);
 }
 
 static void ask_for_hosts(struct fleet *fleet, bool watch)
@@ -368,16 +383,16 @@ static void ask_for_hosts(struct fleet *fleet, bool watch)
 }
 
 /*
- * A host that is alone takes all it can get, and is told when another comes. Only who is alone
- * watches, so that nobody's coming wakes many.
+ * A host that is alone takes all it can get, and is told when another comes, or the other one leaves.
+ * Where there are more they do not watch, so that nobody's coming wakes many.
  */
 void demand_look_for_hosts(struct fleet *fleet)
 {
 	if (fleet->state != FLEET_READY || fleet->hosts_asked || fleet->leaving ||
-	    (fleet->hosts_watched && fleet->alone))
+	    fleet->hosts_watched)
 		return;
 	if (fleet->now_ns >= fleet->hosts_ns)
-		ask_for_hosts(fleet, false);
+		ask_for_hosts(fleet, fleet->host_count && fleet->host_count <= WATCHING_HOSTS);
 	else if (fleet->active)
 		fleet_wake_at(fleet, fleet->hosts_ns);
 }

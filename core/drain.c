@@ -108,12 +108,16 @@ static void woken(void *fleet, struct request *request)
 
 /*
  * Those who wait for partitions of @holding look every R; setting the data of their claims wakes them
- * at once. As many are woken as there was something given back, and nothing depends on it.
+ * at once. As many are woken as there was something given up, and nothing depends on it.
  */
-void drain_wake(struct fleet *fleet, struct holding *holding, uint32_t count)
+void drain_wake(struct fleet *fleet, struct holding *holding)
 {
+	uint32_t count = holding->given_up;
 	char path[PATH_ROOM];
 
+	if (holding->looking)
+		return;
+	holding->given_up = 0;
 	for (uint32_t i = 0; i < count && i < holding->claimant_count; i++) {
 		struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, woken);
 
@@ -139,6 +143,20 @@ bool drain_is_due(const struct fleet *fleet, const struct holding *holding)
 	return is_due(&holding->reserve);
 }
 
+/*
+ * Who leaves has asked before who waits, and does not wait for the answer to what it gives back: they
+ * are told after that.
+ */
+static void wake_all(struct fleet *fleet)
+{
+	const struct transaction *t = &fleet->transaction;
+
+	for (uint32_t i = 0; i < t->item_count; i++)
+		t->items[i].holding->given_up++;
+	for (uint32_t i = 0; i < t->item_count; i++)
+		drain_wake(fleet, t->items[i].holding);
+}
+
 bool drain_send(struct fleet *fleet, struct holding *holding)
 {
 	struct request *request;
@@ -157,6 +175,8 @@ bool drain_send(struct fleet *fleet, struct holding *holding)
 	}
 	if (added) {
 		transaction_send(fleet, request);
+		if (fleet->leaving)
+			wake_all(fleet);
 		return true;
 	}
 	for (uint32_t i = 0; i < fleet->transaction.item_count; i++)

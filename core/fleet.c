@@ -270,6 +270,14 @@ void fleet_start(struct fleet *fleet, uint64_t now_ns)
 	fleet->coordinator->open(fleet->coordinator, fleet->opened_ns);
 }
 
+/* Before anything is given back: it claims nothing any more, and asks whom to wake. */
+static void tell_others(struct fleet *fleet, struct holding *holding)
+{
+	claim_withdraw(fleet, holding);
+	if (holding->leased || holding->reserve.state != LEASE_NONE)
+		claims_look(fleet, holding);
+}
+
 void fleet_leave(struct fleet *fleet, uint64_t now_ns)
 {
 	fleet->now_ns = now_ns;
@@ -279,8 +287,11 @@ void fleet_leave(struct fleet *fleet, uint64_t now_ns)
 	}
 	fleet->leaving = true;
 	fleet->leave_until_ns = now_ns + LEAVE_NS;
-	for (struct holding *h = fleet->holdings; h; h = h->next)
+	for (struct holding *h = fleet->holdings; h; h = h->next) {
+		if (fleet->state == FLEET_READY && fleet->connected && !fleet->alone)
+			tell_others(fleet, h);
 		drain_all(fleet, h);
+	}
 	fleet->next_ns = 0;
 	after(&fleet->source, now_ns);
 }

@@ -51,7 +51,8 @@
  *     and says nothing of who may use it.
  * 13. Without an answer for ANSWER_NS the connection is given up.
  * 14. A limiter's id is never used again, so its markers are made with it.
- * 15. Leaving: use stops, everything is given back, the session is closed.
+ * 15. Leaving: use stops, the host's claims are deleted, everything is given back, the session is
+ *     closed. What a transaction that is under way takes is given back next.
  *
  * WHY IT IS SAFE
  *
@@ -74,8 +75,9 @@
  * and none for more than it is worth in both, unless one of the two settings has no more partitions
  * than the other and each worth no more: then the sum stays within the larger rate by itself.
  *
- * Nodes of other hosts are set only to wake them (their claims), and folders that were deleted by hand
- * are made again: those transactions have no head, and nothing rests on them.
+ * Nodes of other hosts are set only to wake them (their claims), who leaves deletes its own claims, and
+ * folders that were deleted by hand are made again: those transactions have no head, and nothing rests
+ * on them.
  *
  * CHOOSING
  *
@@ -88,7 +90,11 @@
  * not, it is kept for a third of `lease`, at most 5 s, and then what was wanted meanwhile stays: demand
  * that comes and goes costs no writes. The last partition is kept so also where little is free, and
  * meanwhile the host looks for claims every R.
- * Who leaves sets the /w nodes it knows, which wakes those who wait. A host that is alone takes all.
+ * Who gives back what others claim lists the /w nodes and sets the newest of those that have a share,
+ * one for each partition, which wakes their hosts; where there are more hosts than partitions it goes
+ * to the end of the line first, and keeps its last one for an eighth of `lease` longer while somebody
+ * saves up for a take. Another N in a claim costs its place in the line, so a claim is left as
+ * it is where that would change no share. A host that is alone takes all.
  */
 #ifndef RATEFS_CORE_FLEET_H
 #define RATEFS_CORE_FLEET_H

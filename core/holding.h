@@ -89,8 +89,10 @@ struct holding {
 	bool unmet;		 /* the last search did not find enough */
 	bool lacking;		 /* nor enough of any kind: the reserve, partitions that are read */
 	bool contended;		 /* all together want more than there is */
-	bool reclaim;		 /* go to the end of the line */
-	char (*claimants)[CLAIM_TEXT]; /* owned: names of the first claims of others, as listed */
+	bool reclaim;		 /* go to the end of the line ... */
+	uint32_t given_up;	 /* ... and then wake others: so many are theirs */
+	bool looking;		 /* who they are is being asked for */
+	char (*claimants)[CLAIM_TEXT]; /* owned: names of claims of others, whom to wake first */
 	uint32_t claimant_count;
 	uint32_t target; /* our share under contention; UINT32_MAX: there is none */
 	bool starving;	 /* somebody's share is 0 */

@@ -15,7 +15,7 @@
  *	demand.c	how many partitions are wanted
  *	choose.c	which ones are given back, and when it is time to look for more
  *	search.c	which ones could be taken
- *	claim.c		how much others want
+ *	claim.c		how much others want, and what this host tells them of that
  *	take.c		which ones are taken
  *	drain.c		giving back
  *	learnt.c	what was learnt of services, for all hosts
@@ -93,6 +93,7 @@ struct search {
 	uint64_t own_claim;	      /* its sequence; UINT64_MAX: not in the list */
 	struct item items[ITEMS_MAX]; /* to be taken next */
 	uint32_t item_count;
+	bool again;	   /* something was given back meanwhile */
 	bool ready;	   /* their markers are read ... */
 	uint64_t ready_ns; /* ... since then */
 };
@@ -318,9 +319,6 @@ void demand_look_for_hosts(struct fleet *fleet);
 /* drain.c, choose.c */
 void choose(struct fleet *fleet, struct holding *holding);
 bool choose_has_work(const struct fleet *fleet, const struct holding *holding);
-/* Watches our claim, so that who gives something back can wake us. */
-void choose_watch(struct fleet *fleet, const char *claim);
-void choose_woken(struct fleet *fleet, const char *path);
 void choose_next_search(struct fleet *fleet, struct holding *holding);
 /* How many partitions should be held: what is wanted, or our share under contention. */
 uint32_t choose_limit(const struct holding *holding);
@@ -333,7 +331,8 @@ bool holding_wants_reserve(const struct holding *holding);
 bool choose_send(struct fleet *fleet, struct holding *holding);
 void drain(struct fleet *fleet, struct holding *holding, struct lease *lease);
 void drain_all(struct fleet *fleet, struct holding *holding);
-void drain_wake(struct fleet *fleet, struct holding *holding, uint32_t count);
+/* Wakes who waits for what was given up, when it is known who that is. */
+void drain_wake(struct fleet *fleet, struct holding *holding);
 bool drain_is_due(const struct fleet *fleet, const struct holding *holding);
 bool drain_send(struct fleet *fleet, struct holding *holding);
 /* Leases that are not on their way back. */
@@ -360,6 +359,17 @@ bool index_parse(const char *name, uint32_t *index, bool *reserve);
 void claims_parse(const struct fleet *fleet, struct search *search, const struct request *request);
 /* What the claims come to: our share, if all together want more than there is. */
 void claims_weigh(struct search *search);
+/* Finds out who waits for partitions of @holding, and then wakes them. */
+void claims_look(struct fleet *fleet, struct holding *holding);
+/* Who leaves claims nothing any more, from before anything that is sent later. */
+void claim_withdraw(struct fleet *fleet, struct holding *holding);
+/* Whether our own should be made, changed or deleted; does it. */
+bool claim_is_due(const struct fleet *fleet, const struct holding *holding);
+bool claim_send(struct fleet *fleet, struct holding *holding);
+/* Watches our own, so that who gives something back can wake us. */
+void claim_watch(struct fleet *fleet, const char *claim);
+/* Somebody has: what was given back is looked for at once. */
+void claim_woken(struct fleet *fleet, const char *path);
 
 /* take.c */
 /* The next ones to be taken, or the end of the round. */

@@ -64,6 +64,8 @@ static void take_answered(struct fleet *fleet, const struct request *request)
 			join_parts(fleet, &t->items[i]);
 		if (!holding->limiter->removed)
 			limiter_settle(&fleet->engine->schedule, holding->limiter);
+		if (fleet->leaving)
+			drain_all(fleet, holding);
 	} else {
 		for (uint32_t i = 0; i < t->item_count; i++) {
 			fleet_lease_becomes(fleet, holding, item_lease(&t->items[i]), LEASE_NONE);
@@ -78,6 +80,16 @@ static void take_answered(struct fleet *fleet, const struct request *request)
 	if (holding->search)
 		search_taken(fleet, holding->search, request->answer, refused);
 	fleet_add_work(fleet, holding);
+}
+
+/* Others who want it are woken, when this host is behind them in the line. */
+static void given_back(struct fleet *fleet, struct holding *holding, uint32_t count)
+{
+	if (fleet->leaving || !holding->claimant_count)
+		return;
+	holding->given_up += count;
+	if (!holding->reclaim)
+		claims_look(fleet, holding);
 }
 
 static void give_answered(struct fleet *fleet, const struct request *request)
@@ -95,8 +107,8 @@ static void give_answered(struct fleet *fleet, const struct request *request)
 			fleet->counters.given_back++;
 			fleet_lease_becomes(fleet, item->holding, lease, LEASE_NONE);
 			given++;
-			if (last && fleet->leaving) {
-				drain_wake(fleet, item->holding, given);
+			if (last) {
+				given_back(fleet, item->holding, given);
 				given = 0;
 			}
 			continue;
@@ -125,13 +137,20 @@ static void claim_answered(struct fleet *fleet, struct request *request)
 		holding->claim = NULL;
 		holding->claimed = 0;
 	}
-	if (request->answer != ANSWER_OK || !t->claimed || !last->made)
+	if (request->answer != ANSWER_OK)
+		return;
+	if (holding->given_up)
+		claims_look(fleet, holding);
+	if (!t->claimed || !last->made)
 		return;
 	holding->claim = strdup(strrchr(last->made, '/') + 1);
 	if (!holding->claim)
 		return;
 	holding->claimed = t->claimed;
-	choose_watch(fleet, last->made);
+	if (fleet->leaving)
+		claim_withdraw(fleet, holding);
+	else
+		claim_watch(fleet, last->made);
 }
 
 /* The node of our own lease is gone, or one of ours has another's hand on it: rule 10. */

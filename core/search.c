@@ -40,6 +40,7 @@ static void hasten(struct fleet *fleet, struct limiter *limiter)
 void search_end(struct fleet *fleet, struct search *search)
 {
 	struct holding *holding = search->holding;
+	bool again = search->again;
 
 	holding_keep(holding);
 	holding->left_free = search->clean_count + search->unclean_count;
@@ -48,6 +49,9 @@ void search_end(struct fleet *fleet, struct search *search)
 	holding->unmet = holding_kept(holding) < holding->wanted;
 	holding->lacking = holding_lacks(holding);
 	choose_next_search(fleet, holding);
+	if (again && holding->lacking && !holding->limiter->removed && fleet->connected &&
+	    !fleet->leaving)
+		search_begin(fleet, holding);
 	if (!holding->limiter->removed)
 		hasten(fleet, holding->limiter);
 	if (choose_has_work(fleet, holding))

@@ -34,6 +34,8 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 		free(h->claim);
 		h->claim = NULL;
 		h->claimed = 0;
+		h->given_up = 0;
+		h->looking = false;
 		h->target = UINT32_MAX;
 		h->next_search_ns = 0;
 		next = h->next;
@@ -121,7 +123,7 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 	} else if (!strncmp(path, "/l/", 3)) {
 		fleet_lease_changed(fleet, path);
 	} else if (!strncmp(path, "/w/", 3) && fleet->state == FLEET_READY) {
-		choose_woken(fleet, path);
+		claim_woken(fleet, path);
 	} else if (!strncmp(path, "/f/", 3)) {
 		learnt_changed(fleet, path);
 	} else if (!strcmp(path, "/h")) {

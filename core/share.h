@@ -15,6 +15,7 @@ struct claim {
 	uint32_t weight;   /* at least 1 */
 	uint64_t sequence; /* no two are the same */
 	uint32_t gets;	   /* filled in */
+	const char *name;  /* borrowed, not looked at */
 };
 
 /*

@@ -119,9 +119,9 @@ void search_next(struct fleet *fleet, struct search *search)
 	search->ready = false;
 	if (need < missing)
 		need = missing;
-	if (fleet->leases >= FLEET_LEASES_MAX)
+	if (fleet->leases >= FLEET_LEASES_MAX || fleet->leaving)
 		need = 0;
-	if (holding_wants_reserve(holding))
+	if (holding_wants_reserve(holding) && !fleet->leaving)
 		add_reserve(fleet, search);
 	while (need && search->clean_count && search->item_count < search->batch) {
 		add_item(search, search->clean[--search->clean_count], false, true);
@@ -163,7 +163,7 @@ bool search_send(struct fleet *fleet, struct search *search)
 
 	search->ready = false;
 	/* The settings may be others by now. */
-	if (holding->limiter->removed || !holding_needs_leases(holding) ||
+	if (fleet->leaving || holding->limiter->removed || !holding_needs_leases(holding) ||
 	    search->count != holding_count(holding)) {
 		search_end(fleet, search);
 		return false;

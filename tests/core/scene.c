@@ -150,16 +150,19 @@ static void close_session(struct coordinator *coordinator)
 }
 
 /*
- * What needs no more than itself: setting the claim of another host wakes it, and nothing depends on
- * it; a /g that somebody overwrote is written again at the version that was not understood.
+ * What needs no more than itself: setting the claim of another host wakes it, deleting its own is
+ * leaving, and nothing depends on either; a /g that somebody overwrote is written again at the version
+ * that was not understood.
  */
 static bool stands_alone(const struct request *request)
 {
 	const struct operation *o = request->operations;
 
-	return request->operation_count == 1 && o->kind == OPERATION_SET &&
-	       (!strncmp(o->path, "/w/", 3) ||
-		(!strcmp(o->path, "/g") && o->version != NODE_VERSION_ANY));
+	if (request->operation_count != 1)
+		return false;
+	if (!strncmp(o->path, "/w/", 3))
+		return o->kind == OPERATION_SET || o->kind == OPERATION_DELETE;
+	return o->kind == OPERATION_SET && !strcmp(o->path, "/g") && o->version != NODE_VERSION_ANY;
 }
 
 /* Rule 2: how a transaction of a host that has joined, or does so, begins; and that it is alone. */

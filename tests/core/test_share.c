@@ -39,7 +39,8 @@ static void assert_shares(uint32_t capacity, uint32_t count, const uint32_t *wan
 	struct claim claims[CLAIMS_MAX];
 
 	for (uint32_t i = 0; i < count; i++)
-		claims[i] = (struct claim){wants[i], weights ? weights[i] : 1, 10 * i, UINT32_MAX};
+		claims[i] = (struct claim){wants[i], weights ? weights[i] : 1, 10 * i, UINT32_MAX,
+					   NULL};
 	share_divide(claims, count, capacity);
 	for (uint32_t i = 0; i < count; i++)
 		assert_int_equal(find(claims, count, 10 * i)->gets, expected[i]);
@@ -88,7 +89,7 @@ static void test_more_hosts_than_partitions_are_served_in_order_of_sequence(void
 
 	(void)state;
 	for (uint32_t i = 0; i < CLAIMS_MAX; i++)
-		claims[i] = (struct claim){1 + i % 3, 1, CLAIMS_MAX - i, UINT32_MAX};
+		claims[i] = (struct claim){1 + i % 3, 1, CLAIMS_MAX - i, UINT32_MAX, NULL};
 	share_divide(claims, CLAIMS_MAX, 20);
 	for (uint32_t i = 0; i < CLAIMS_MAX; i++)
 		assert_int_equal(claims[i].gets, claims[i].sequence <= 20);
@@ -96,7 +97,7 @@ static void test_more_hosts_than_partitions_are_served_in_order_of_sequence(void
 
 static void test_of_nothing_everybody_gets_nothing(void **state)
 {
-	struct claim one = {5, 1, 1, UINT32_MAX};
+	struct claim one = {5, 1, 1, UINT32_MAX, NULL};
 
 	(void)state;
 	assert_shares(0, 3, LIST(1000, 1, 0), LIST(1, 1000, 7), LIST(0, 0, 0));
@@ -111,7 +112,7 @@ static void test_the_largest_numbers_do_not_overflow(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < CLAIMS_MAX; i++)
-		claims[i] = (struct claim){UINT32_MAX, 1000, UINT64_MAX - i, 0};
+		claims[i] = (struct claim){UINT32_MAX, 1000, UINT64_MAX - i, 0, NULL};
 	share_divide(claims, CLAIMS_MAX, UINT32_MAX);
 	for (uint32_t i = 0; i < CLAIMS_MAX; i++) {
 		sum += claims[i].gets;
@@ -127,7 +128,8 @@ static uint32_t draw_claims(struct claim *claims, uint32_t most_weight)
 	uint32_t count = 1 + draw(draw(2) ? 6 : 40), most = 1 + draw(draw(2) ? 10 : 400);
 
 	for (uint32_t i = 0; i < count; i++)
-		claims[i] = (struct claim){draw(most + 1), 1 + draw(most_weight), 3 * i + 1, 0};
+		claims[i] = (struct claim){draw(most + 1), 1 + draw(most_weight), 3 * i + 1, 0,
+					   NULL};
 	for (uint32_t i = count; i > 1; i--) {
 		uint32_t j = draw(i);
 		uint64_t sequence = claims[i - 1].sequence;

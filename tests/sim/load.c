@@ -27,6 +27,7 @@ struct load {
 struct worker {
 	struct reader reader; /* first */
 	struct occurrence turn;
+	uint64_t tokens; /* each time */
 	uint64_t work_ns;
 	uint64_t until_ns;
 };
@@ -129,7 +130,7 @@ static void take_turn(struct sim *sim, struct occurrence *turn)
 	    (!worker->reader.place->limiter && !worker->reader.place->is_key))
 		drop_worker(turn);
 	else
-		reader_ask(sim, &worker->reader, 1, NEVER_NS);
+		reader_ask(sim, &worker->reader, worker->tokens, NEVER_NS);
 }
 
 static void worked(struct sim *sim, struct reader *reader, int err)
@@ -144,14 +145,15 @@ static void worked(struct sim *sim, struct reader *reader, int err)
 									     : reader->answer_ns));
 }
 
-static void worker_start(struct sim *sim, struct place *place, char *name, uint64_t work_ns,
-			 uint64_t until_ns)
+static void worker_start(struct sim *sim, struct place *place, char *name, uint64_t tokens,
+			 uint64_t work_ns, uint64_t until_ns)
 {
 	struct reader *reader = reader_new(sim, place, name, sizeof(struct worker));
 	struct worker *worker = (struct worker *)reader;
 
 	reader->done = worked;
 	worker->turn = (struct occurrence){.happens = take_turn, .dropped = drop_worker};
+	worker->tokens = tokens;
 	worker->work_ns = work_ns;
 	worker->until_ns = until_ns;
 	sim_later(sim, place->host, &worker->turn, sim->now_ns);
@@ -162,11 +164,11 @@ void workers_start(struct sim *sim, struct place *place, const struct command *c
 	for (uint64_t i = 0; i < command->count && command->slot; i++)
 		slot_worker(sim, place, make_name('w', ++sim->workers), command);
 	for (uint64_t i = 0; i < command->count && !command->slot; i++)
-		worker_start(sim, place, make_name('w', ++sim->workers), command->span_ns,
-			     command->until_ns);
+		worker_start(sim, place, make_name('w', ++sim->workers), command->tokens,
+			     command->span_ns, command->until_ns);
 }
 
 void stream_start(struct sim *sim, struct place *place, const char *name)
 {
-	worker_start(sim, place, memory_text(name, strlen(name)), 0, NEVER_NS);
+	worker_start(sim, place, memory_text(name, strlen(name)), 1, 0, NEVER_NS);
 }

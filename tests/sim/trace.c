@@ -262,9 +262,10 @@ static int parse_load(struct line *line)
 
 static int parse_workers(struct line *line)
 {
+	line->command->tokens = 1;
 	if (read_path(line) || read_count(line, 100000))
 		return -1;
-	return read_options(line, " slot work until ");
+	return read_options(line, " take slot work until ");
 }
 
 static int parse_service(struct line *line)

@@ -94,7 +94,7 @@ struct command {
 	struct file file;
 	struct rate rate; /* load, service */
 	uint64_t count;	  /* workers, retry: how many; load: keys, or 0 */
-	uint64_t tokens; /* load, retry: each takes; service: its burst, 0 for one second's worth */
+	uint64_t tokens;  /* that each takes; service: its burst, 0 for one second's worth */
 	uint64_t until_ns;
 	uint64_t span_ns;	 /* workers: work; service: latency */
 	uint64_t knee;		 /* service: 0 for none */
