@@ -47,15 +47,39 @@ static bool parse_claim(const char *name, struct claim *claim)
 	return true;
 }
 
-void claims_parse(const struct fleet *fleet, struct search *search, const struct request *request)
+/* The claim that a predecessor left. */
+static void adopt_claim(struct fleet *fleet, struct holding *holding, const char *name,
+			uint32_t wanted)
 {
+	char path[PATH_ROOM];
+
+	holding->claim = strdup(name);
+	if (!holding->claim)
+		return;
+	holding->claimed = wanted;
+	snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id, name);
+	choose_watch(fleet, path);
+}
+
+static void adopt_no_more(struct fleet *fleet, struct holding *holding)
+{
+	if (!holding->claim_unknown)
+		return;
+	holding->claim_unknown = false;
+	fleet_keep_claim(fleet, holding, holding->claim);
+}
+
+void claims_parse(struct fleet *fleet, struct search *search, const struct request *request)
+{
+	struct holding *holding = search->holding;
+
 	search->own_claim = UINT64_MAX;
 	search->claims = calloc(request->name_count + 1, sizeof(*search->claims));
 	if (!search->claims) {
 		search->failed = true;
 		return;
 	}
-	search->holding->claimant_count = 0;
+	holding->claimant_count = 0;
 	for (uint32_t i = 0; i < request->name_count; i++) {
 		struct claim *claim = &search->claims[search->claim_count];
 		const char *name = request->names[i];
@@ -63,11 +87,15 @@ void claims_parse(const struct fleet *fleet, struct search *search, const struct
 		if (!parse_claim(name, claim))
 			continue;
 		search->claim_count++;
-		if (!memcmp(name, fleet->hid, HID_TEXT - 1))
-			search->own_claim = claim->sequence;
-		else
-			remember_claimant(search->holding, name);
+		if (memcmp(name, fleet->hid, HID_TEXT - 1) != 0) {
+			remember_claimant(holding, name);
+			continue;
+		}
+		search->own_claim = claim->sequence;
+		if (holding->claim_unknown && !holding->claim)
+			adopt_claim(fleet, holding, name, claim->wanted);
 	}
+	adopt_no_more(fleet, holding);
 }
 
 void claims_weigh(struct search *search)

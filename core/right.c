@@ -16,6 +16,8 @@ void fleet_reshare(struct fleet *fleet, struct holding *holding)
 	holding->degraded = fleet->degraded;
 	limiter_reshare(schedule, holding->limiter);
 	partition_follow(schedule, holding->limiter);
+	if (fleet->listener && fleet->listener->reshared)
+		fleet->listener->reshared(fleet->listener, holding->limiter);
 }
 
 /* Rule 3. */

@@ -10,8 +10,10 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 {
 	if (fleet->leases || *fleet->hid)
 		fleet_event(fleet, "session dropped: %s", why);
+	fleet_keep_nothing(fleet);
 	fleet->right = false;
 	fleet->right_end_ns = 0;
+	fleet->resuming = false;
 	for (struct request *r = fleet->outstanding; r; r = r->next)
 		r->done = NULL;
 	transaction_end(fleet);
@@ -34,6 +36,8 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 		free(h->claim);
 		h->claim = NULL;
 		h->claimed = 0;
+		h->claim_unknown = false;
+		h->claim_kept = 0;
 		h->target = UINT32_MAX;
 		h->next_search_ns = 0;
 		next = h->next;

@@ -38,12 +38,13 @@ struct header {
 	char rows[NODE_ROWS_MAX][NODE_PATH_TEXT]; /* their paths, by number */
 };
 
-struct record {
+struct limiter_record {
 	uint32_t bytes; /* with what follows; a multiple of 8 */
 	bool removed;
 	uint8_t name_bytes; /* the name follows, and the settings, each with a NUL */
 	uint16_t access;
 	uint32_t id, parent, uid, gid, made_s;
+	struct state_holding holding;
 	uint32_t changed_s[SETTING_COUNT];
 	uint32_t settings_bytes;
 };
@@ -77,13 +78,14 @@ struct state {
 	struct state_handle *handles;
 	char *key_names;
 	struct parameter *parameters;
+	struct state_fleet *fleet;
 	uint64_t live_bytes;  /* of the log when it was last written anew */
 	uint32_t free_units;  /* the first */
 	uint32_t units_until; /* so many are used before those that are free are looked for */
 	uint8_t numbers[NODE_ROWS_MAX]; /* of our rows */
 	uint8_t rows[NODE_ROWS_MAX];	/* back */
 	uint32_t base;			/* as in the header, before there is one */
-	bool kept;			/* limiters are kept: in a fleet they are not */
+	bool kept;			/* limiters are kept: from the beginning on */
 };
 
 /* Gives the rows of the table their numbers. */

@@ -33,6 +33,9 @@ static void read_level(const struct unit *unit, struct bucket *bucket)
 {
 	const struct level_copy *copy = &unit->copies[unit->current];
 
+	/* Another rate by now, or no right to it: a debt is one all the same. */
+	if (!is_rate_of(unit, bucket) && copy->level < 0)
+		bucket->level = copy->level;
 	if (!is_rate_of(unit, bucket))
 		return;
 	bucket->level = copy->level;

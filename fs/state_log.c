@@ -2,6 +2,8 @@
 #include "fs/state_inside.h"
 #include "fs/log.h"
 
+#include "core/holding.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,19 +13,20 @@
 static const uint64_t SLACK_BYTES = 1 << 20;
 
 /* Room for a record of @bytes at most in the log that counts, or NULL. */
-static struct record *room(struct state *state, uint32_t which, size_t bytes)
+static struct limiter_record *room(struct state *state, uint32_t which, size_t bytes)
 {
 	uint64_t end = state->header->log_end[which];
 
-	return end + bytes <= STATE_LOG_BYTES ? (struct record *)(state->logs[which] + end) : NULL;
+	return end + bytes <= STATE_LOG_BYTES ? (struct limiter_record *)(state->logs[which] + end) : NULL;
 }
 
 /* Appends what @limiter is now. 0 or -ENOMEM. */
 static int append(struct state *state, uint32_t which, const struct limiter *limiter)
 {
 	size_t name_bytes = strlen(limiter->name);
-	size_t most = sizeof(struct record) + name_bytes + 2 + SETTING_COUNT * 2 * SETTING_TEXT + 8;
-	struct record *record = room(state, which, most);
+	size_t most = sizeof(struct limiter_record) + name_bytes + 2 + SETTING_COUNT * 2 * SETTING_TEXT + 8;
+	struct limiter_record *record = room(state, which, most);
+	const struct holding *holding = limiter->holding;
 	struct settings settings;
 	char *text;
 
@@ -31,7 +34,7 @@ static int append(struct state *state, uint32_t which, const struct limiter *lim
 		return -ENOMEM;
 	text = (char *)(record + 1) + name_bytes + 1;
 	limiter_settings(limiter, &settings);
-	*record = (struct record){.name_bytes = (uint8_t)name_bytes,
+	*record = (struct limiter_record){.name_bytes = (uint8_t)name_bytes,
 				  .access = limiter->access,
 				  .id = limiter->id,
 				  .parent = limiter->parent ? limiter->parent->id : 0,
@@ -39,6 +42,14 @@ static int append(struct state *state, uint32_t which, const struct limiter *lim
 				  .gid = limiter->gid,
 				  .made_s = limiter->made_s};
 	memcpy(record->changed_s, limiter->changed_s, sizeof(record->changed_s));
+	if (holding) {
+		record->holding = (struct state_holding){
+			.lid = holding->id,
+			.generation = holding->generation,
+			.restricted_ns = holding->restricted ? holding->restricted_ns : 0,
+			.version = holding->version,
+		};
+	}
 	memcpy(record + 1, limiter->name, name_bytes + 1);
 	record->settings_bytes = (uint32_t)settings_print(&settings, text,
 							  SETTING_COUNT * 2 * SETTING_TEXT);
@@ -97,7 +108,7 @@ void state_limiter_changed(struct state *state, struct daemon *daemon, struct li
 void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t id)
 {
 	uint32_t which = state->header->log;
-	struct record *record;
+	struct limiter_record *record;
 
 	(void)daemon;
 	if (!state->kept)
@@ -107,22 +118,22 @@ void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t 
 		log_error("no room to keep limiters for a successor");
 		return;
 	}
-	*record = (struct record){.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
+	*record = (struct limiter_record){.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
 	state->header->log_end[which] += record->bytes;
 }
 
 /* The last record of each limiter, by id. NULL: no memory. */
-static const struct record **last_records(struct state *state, uint32_t *count)
+static const struct limiter_record **last_records(struct state *state, uint32_t *count)
 {
 	uint32_t which = state->header->log;
 	const char *log = state->logs[which];
-	const struct record **last;
-	const struct record *record;
+	const struct limiter_record **last;
+	const struct limiter_record *record;
 
 	*count = state->header->last_id + 1;
-	last = calloc(*count, sizeof(const struct record *));
+	last = calloc(*count, sizeof(const struct limiter_record *));
 	for (uint64_t at = 0; last && at < state->header->log_end[which]; at += record->bytes) {
-		record = (const struct record *)(log + at);
+		record = (const struct limiter_record *)(log + at);
 		assert(record->bytes && record->bytes % 8 == 0);
 		if (record->id < *count)
 			last[record->id] = record->removed ? NULL : record;
@@ -136,11 +147,11 @@ int state_limiters(struct state *state,
 {
 	bool same = state->header->setting_count[state->header->log] == SETTING_COUNT;
 	uint32_t count;
-	const struct record **last = last_records(state, &count);
+	const struct limiter_record **last = last_records(state, &count);
 	int err = last ? 0 : -ENOMEM;
 
 	for (uint32_t id = 0; !err && id < count; id++) {
-		const struct record *record = last[id];
+		const struct limiter_record *record = last[id];
 		struct state_limiter limiter;
 
 		if (!record)
@@ -157,6 +168,7 @@ int state_limiters(struct state *state,
 			.changed_s = same ? record->changed_s : NULL,
 			.name = name,
 			.settings = name + record->name_bytes + 1,
+			.holding = record->holding,
 		};
 		err = restore(argument, &limiter);
 	}

@@ -135,6 +135,15 @@ static void open_session(struct coordinator *coordinator, uint64_t session_ns)
 	scene_of(coordinator)->opened++;
 }
 
+static void resume_session(struct coordinator *coordinator, uint64_t session, uint64_t session_ns)
+{
+	struct scene *scene = scene_of(coordinator);
+
+	(void)session_ns;
+	assert_int_equal(session, scene->session);
+	scene->resumed++;
+}
+
 static void close_session(struct coordinator *coordinator)
 {
 	struct scene *scene = scene_of(coordinator);
@@ -231,7 +240,8 @@ void scene_prepare(struct scene *scene)
 	static const struct owner root = {.access = 0755};
 
 	*scene = (struct scene){
-		.coordinator = {open_session, close_session, send_request, hang_up, clocks, draw},
+		.coordinator = {open_session, resume_session, close_session, send_request, hang_up,
+				clocks, draw},
 		.options = {.host = "host", .weight = 1},
 		.listener = {.event = note_event},
 		.now_ns = 1000 * SEC,

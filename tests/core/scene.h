@@ -36,7 +36,7 @@ struct scene {
 	uint64_t session;
 	struct request *sent[SENT_MAX]; /* not answered yet, in order */
 	uint32_t sent_count;
-	unsigned int opened, closed, hung_up, transactions;
+	unsigned int opened, resumed, closed, hung_up, transactions;
 	char transaction[4096];	 /* the last that was sent */
 	uint64_t transaction_ns; /* and when */
 	char event[ERROR_TEXT];	 /* the last */
