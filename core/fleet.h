@@ -180,13 +180,19 @@ struct source *fleet_source(struct fleet *fleet);
 
 /*
  * Goes on where a predecessor was, as the options' @kept has it. First fleet_restored() is told of each
- * limiter that was there, in the order of their making: it is in the engine, without tokens. @lid,
- * @version, @generation and @restricted_ns are as they were in its holding, the last 0 if it was not
- * restricted. Then fleet_resume(), after which the buckets may be filled; then fleet_start().
- * 0 or -ENOMEM.
+ * limiter that was there, in the order of their making: it is in the engine, without tokens, and as in
+ * @former was its holding. Then fleet_resume(), after which the buckets may be filled; then
+ * fleet_start(). 0 or -ENOMEM.
  */
-void fleet_restored(struct fleet *fleet, struct limiter *limiter, uint64_t lid, int32_t version,
-		    uint64_t generation, uint64_t restricted_ns);
+struct former_holding {
+	uint64_t id, generation;
+	int32_t version;
+	uint64_t restricted_ns; /* 0: it was not */
+	uint32_t before_count;
+	const struct settings *before;
+};
+void fleet_restored(struct fleet *fleet, struct limiter *limiter,
+		    const struct former_holding *former);
 int fleet_resume(struct fleet *fleet, uint64_t now_ns);
 
 /* Opens the first session, or goes on with that of the predecessor. */

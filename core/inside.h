@@ -128,7 +128,6 @@ struct fleet {
 	struct fleet_counters counters;
 	struct fleet_kept *kept; /* borrowed; NULL: nothing is kept */
 	uint32_t kept_next;	 /* where a free place is looked for */
-	bool unsure; /* of the settings that were restored: a change was not everywhere yet */
 
 	enum fleet_state state;
 	struct fleet_constants constants;

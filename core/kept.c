@@ -98,20 +98,18 @@ void fleet_keep_claim(struct fleet *fleet, struct holding *holding, bool claim)
 		*at = 0;
 }
 
-void fleet_restored(struct fleet *fleet, struct limiter *limiter, uint64_t lid, int32_t version,
-		    uint64_t generation, uint64_t restricted_ns)
+void fleet_restored(struct fleet *fleet, struct limiter *limiter,
+		    const struct former_holding *former)
 {
 	struct holding *holding = limiter->holding;
 
-	fleet->coordinator->clocks(fleet->coordinator, &fleet->clocks);
-	holding_name(fleet, holding, lid);
-	holding->version = version;
-	holding->generation = generation;
-	if (restricted_ns <= fleet->clocks.waiter_ns)
+	holding_name(fleet, holding, former->id);
+	holding->version = former->version;
+	holding->generation = former->generation;
+	if (!former->restricted_ns)
 		return;
-	/* What it may be no more than is read again, and nothing is used before. */
-	holding->version = -1;
-	fleet->unsure = true;
+	holding_restrict(fleet, holding, former->before, former->before_count);
+	holding->restricted_ns = former->restricted_ns;
 }
 
 static void doubt(struct fleet *fleet, struct holding *holding, uint32_t index, bool reserve)
@@ -201,7 +199,7 @@ int fleet_resume(struct fleet *fleet, uint64_t now_ns)
 	fleet->constants_known = true;
 	fleet->host_version = kept->host_version;
 	memcpy(fleet->hid, kept->hid, HID_TEXT);
-	fleet->right_end_ns = fleet->unsure ? 0 : kept->right_end_ns;
+	fleet->right_end_ns = kept->right_end_ns;
 	fleet->right = fleet->clocks.holder_ns < fleet->right_end_ns;
 	fleet->transaction.kind = TRANSACTION_RENEW; /* but for its items nothing is in doubt */
 	fleet->kept = NULL; /* it says what it shall say in the end */

@@ -199,6 +199,8 @@ static int run(struct server *server, struct options *options)
 	daemon->keeper = server->hello.pid;
 	if (!load(server, options) && !serve(server))
 		status = EXIT_SUCCESS;
+	else if (server->hello.starts && loop_is_ending())
+		status = EXIT_SUCCESS; /* the mount is to end: no matter that it was not there yet */
 	close_source(sources);
 	daemon_free(daemon);
 	if (sources->member)

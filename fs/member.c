@@ -180,7 +180,7 @@ static int restore(void *argument, const struct state_limiter *former)
 	struct engine *engine = &member->daemon->engine;
 	struct limiter *parent = tree_find_id(&engine->tree, former->parent), *limiter;
 	const struct state_holding *holding = &former->holding;
-	struct settings settings = SETTINGS_DEFAULT;
+	struct settings settings = SETTINGS_DEFAULT, before = SETTINGS_DEFAULT;
 	char error[ERROR_TEXT];
 	int err;
 
@@ -188,7 +188,8 @@ static int restore(void *argument, const struct state_limiter *former)
 		engine_owned(engine, engine->tree.root, &former->owner);
 		return 0;
 	}
-	if (!parent || settings_parse(former->settings, &settings, error))
+	if (!parent || settings_parse(former->settings, &settings, error) ||
+	    (holding->restricted_ns && settings_parse(former->before, &before, error)))
 		return 0; /* the fleet knows better */
 	engine->tree.last_id = former->id - 1;
 	err = engine_restore(engine, parent, former->name, &settings, &former->owner, NULL, 0,
@@ -198,8 +199,10 @@ static int restore(void *argument, const struct state_limiter *former)
 	limiter->made_s = former->made_s;
 	if (former->changed_s)
 		memcpy(limiter->changed_s, former->changed_s, sizeof(limiter->changed_s));
-	fleet_restored(member->fleet, limiter, holding->lid, holding->version, holding->generation,
-		       holding->restricted_ns);
+	fleet_restored(member->fleet, limiter,
+		       &(struct former_holding){holding->lid, holding->generation, holding->version,
+						holding->restricted_ns, holding->before_count,
+						&before});
 	return 0;
 }
 

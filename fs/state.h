@@ -79,6 +79,7 @@ struct __attribute__((packed, aligned(4))) state_holding {
 	uint64_t lid, generation;
 	uint64_t restricted_ns; /* 0: it was not */
 	int32_t version;
+	uint32_t before_count;
 };
 
 /*
@@ -94,6 +95,7 @@ struct state_limiter {
 	const char *name;
 	const char *settings;
 	struct state_holding holding;
+	const char *before; /* settings, if it was restricted */
 };
 int state_limiters(struct state *state,
 		   int (*restore)(void *argument, const struct state_limiter *limiter),

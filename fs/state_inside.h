@@ -41,7 +41,7 @@ struct header {
 struct limiter_record {
 	uint32_t bytes; /* with what follows; a multiple of 8 */
 	bool removed;
-	uint8_t name_bytes; /* the name follows, and the settings, each with a NUL */
+	uint8_t name_bytes; /* the name follows, the settings, and those before; each with a NUL */
 	uint16_t access;
 	uint32_t id, parent, uid, gid, made_s;
 	struct state_holding holding;

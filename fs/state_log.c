@@ -12,6 +12,8 @@
 
 static const uint64_t SLACK_BYTES = 1 << 20;
 
+enum { SETTINGS_BYTES = SETTING_COUNT * 2 * SETTING_TEXT };
+
 /* Room for a record of @bytes at most in the log that counts, or NULL. */
 static struct limiter_record *room(struct state *state, uint32_t which, size_t bytes)
 {
@@ -24,7 +26,7 @@ static struct limiter_record *room(struct state *state, uint32_t which, size_t b
 static int append(struct state *state, uint32_t which, const struct limiter *limiter)
 {
 	size_t name_bytes = strlen(limiter->name);
-	size_t most = sizeof(struct limiter_record) + name_bytes + 2 + SETTING_COUNT * 2 * SETTING_TEXT + 8;
+	size_t most = sizeof(struct limiter_record) + name_bytes + 3 + 2 * SETTINGS_BYTES + 8;
 	struct limiter_record *record = room(state, which, most);
 	const struct holding *holding = limiter->holding;
 	struct settings settings;
@@ -48,13 +50,16 @@ static int append(struct state *state, uint32_t which, const struct limiter *lim
 			.generation = holding->generation,
 			.restricted_ns = holding->restricted ? holding->restricted_ns : 0,
 			.version = holding->version,
+			.before_count = holding->before_count,
 		};
 	}
 	memcpy(record + 1, limiter->name, name_bytes + 1);
-	record->settings_bytes = (uint32_t)settings_print(&settings, text,
-							  SETTING_COUNT * 2 * SETTING_TEXT);
-	record->bytes = (uint32_t)(sizeof(*record) + name_bytes + record->settings_bytes + 2 + 7) &
-			~7u;
+	record->settings_bytes = (uint32_t)settings_print(&settings, text, SETTINGS_BYTES);
+	text += record->settings_bytes + 1;
+	*text = '\0';
+	if (holding && holding->restricted)
+		text += settings_print(&holding->before, text, SETTINGS_BYTES);
+	record->bytes = (uint32_t)(text + 1 - (char *)record + 7) & ~7u;
 	state->header->log_end[which] += record->bytes;
 	return 0;
 }
@@ -170,6 +175,7 @@ int state_limiters(struct state *state,
 			.settings = name + record->name_bytes + 1,
 			.holding = record->holding,
 		};
+		limiter.before = limiter.settings + record->settings_bytes + 1;
 		err = restore(argument, &limiter);
 	}
 	free(last);

@@ -180,6 +180,8 @@ void zookeeper_session_open(struct zookeeper_session *session, uint32_t opening,
 	session->turn = (uint32_t)jittered(UINT32_MAX);
 	if (timeout_ns)
 		rest(session);
+	if (resumes)
+		session->rest_ns = 0; /* its host alone: no others connect at that time */
 }
 
 static void expire(struct zookeeper_session *session, const char *why)

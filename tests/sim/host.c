@@ -306,7 +306,8 @@ static void start_fleet(struct host *host)
 
 	host->client = (struct client){on_connected, on_disconnected, on_expired,
 				       on_changed,   on_answered,     on_clocks};
-	host->listener = (struct fleet_listener){heard_event, heard_lease, heard_applied};
+	host->listener = (struct fleet_listener){
+		.event = heard_event, .lease = heard_lease, .applied = heard_applied};
 	host->options.host = host->name;
 	host->holder.name = host->name;
 	host->link = link_new(&sim->zookeeper, &host->client);
