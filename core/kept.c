@@ -45,7 +45,10 @@ void fleet_keep_nothing(struct fleet *fleet)
 	if (!fleet->kept)
 		return;
 	set_session(fleet->kept, 0);
-	memset(fleet->kept, 0, sizeof(*fleet->kept));
+	for (uint32_t i = 0; i < KEPT_MAX; i++) {
+		if (fleet->kept->places[i].state != LEASE_NONE)
+			fleet->kept->places[i].state = LEASE_NONE;
+	}
 }
 
 /* A free place for @index of limiter @id, and 1; 0: there is none. */

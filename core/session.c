@@ -78,6 +78,10 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 	fleet->now_ns = now_ns;
 	if (fleet->state == FLEET_CLOSED)
 		return;
+	if (!resumed && *fleet->hid) {
+		fleet_drop_session(fleet, "it is another one");
+		return;
+	}
 	fleet->connected = true;
 	fleet->hung_up = false;
 	fleet->down_since_ns = NEVER_NS;

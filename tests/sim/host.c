@@ -260,6 +260,7 @@ static void end_leaving(struct host *host)
 			sim_fail(sim, RULE_EMPTY, NULL, why);
 	}
 	sim_print(sim, host, "stopped");
+	host->former.count = 0;
 	end_process(host);
 }
 
@@ -299,7 +300,7 @@ void host_step(struct host *host)
 	end_step(host, before);
 }
 
-static void start_fleet(struct host *host)
+static void start_fleet(struct host *host, bool succeeds)
 {
 	struct sim *sim = host->sim;
 	struct memory *before;
@@ -318,9 +319,23 @@ static void start_fleet(struct host *host)
 	if (!host->fleet ||
 	    engine_init(&host->engine, fleet_source(host->fleet), &ROOT, host_now(host)))
 		no_memory();
+	if (succeeds) {
+		former_restore(host);
+		if (fleet_resume(host->fleet, host_now(host)))
+			no_memory();
+		former_fill(host);
+	}
 	fleet_start(host->fleet, host_now(host));
 	memory_enter(before);
 	host_settle(host);
+}
+
+void host_succeed(struct host *host)
+{
+	host->state = HOST_UP;
+	host->last_id = 0;
+	host->life++;
+	start_fleet(host, true);
 }
 
 void host_start(struct host *host)
@@ -329,7 +344,7 @@ void host_start(struct host *host)
 	host->last_id = 0;
 	host->life++;
 	if (host->sim->fleet) {
-		start_fleet(host);
+		start_fleet(host, false);
 		return;
 	}
 	host->source.store = store;
@@ -375,6 +390,8 @@ void host_resume(struct host *host)
 
 void host_kill(struct host *host)
 {
+	if (host->fleet)
+		former_keep(host);
 	end_process(host);
 }
 

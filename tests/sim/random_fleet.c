@@ -230,8 +230,15 @@ static void make_pause(struct maker *maker, unsigned int host)
 
 static void make_death(struct maker *maker, unsigned int host)
 {
+	/* Most of the time the next server goes on at once. */
+	if (!maker->down[host] && below(maker, 2)) {
+		add(maker, "kill h%u", host + 1);
+		add(maker, "succeed h%u", host + 1);
+		maker->paused[host] = false;
+		return;
+	}
 	if (maker->down[host])
-		add(maker, "start h%u", host + 1);
+		add(maker, "%s h%u", below(maker, 3) ? "succeed" : "start", host + 1);
 	else if (below(maker, 3) || maker->paused[host])
 		add(maker, "kill h%u", host + 1);
 	else

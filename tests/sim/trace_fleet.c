@@ -183,6 +183,7 @@ static const struct {
 	{"resume", COMMAND_RESUME, parse_host},
 	{"kill", COMMAND_KILL, parse_host},
 	{"start", COMMAND_START, parse_host},
+	{"succeed", COMMAND_SUCCEED, parse_host},
 	{"stop", COMMAND_STOP, parse_host},
 	{"drift", COMMAND_DRIFT, parse_drift},
 	{"elect", COMMAND_ELECT, parse_span},
