@@ -158,6 +158,7 @@ struct fleet {
 	struct transaction transaction;
 	enum transaction_kind doubted; /* while the barrier is under way */
 	bool resuming;		       /* the barrier goes first: see kept.h */
+	bool resumed;		       /* and no right of its own since */
 	bool stale;		       /* /g has another version than the one applied */
 
 	/* Settings. */

@@ -33,6 +33,7 @@ void fleet_keep(struct fleet *fleet)
 		return;
 	kept->right_end_ns = fleet->right_end_ns;
 	kept->constants = fleet->constants;
+	kept->degraded = fleet->degraded;
 	kept->host_version = fleet->host_version;
 	if (kept->session)
 		return;
@@ -196,6 +197,7 @@ int fleet_resume(struct fleet *fleet, uint64_t now_ns)
 	if (!is_resumable(kept))
 		return 0;
 	fleet->resuming = true;
+	fleet->resumed = true;
 	fleet->state = FLEET_IN_DOUBT;
 	fleet->session = kept->session;
 	fleet->constants = kept->constants;
@@ -203,6 +205,7 @@ int fleet_resume(struct fleet *fleet, uint64_t now_ns)
 	fleet->host_version = kept->host_version;
 	memcpy(fleet->hid, kept->hid, HID_TEXT);
 	fleet->right_end_ns = kept->right_end_ns;
+	fleet->degraded = kept->degraded;
 	fleet->right = fleet->clocks.holder_ns < fleet->right_end_ns;
 	fleet->transaction.kind = TRANSACTION_RENEW; /* but for its items nothing is in doubt */
 	fleet->kept = NULL; /* it says what it shall say in the end */

@@ -45,6 +45,7 @@ struct fleet_kept {
 	uint64_t right_end_ns;
 	struct fleet_constants constants;
 	int32_t host_version;
+	bool degraded;
 	char hid[HID_TEXT];
 	struct kept_place places[KEPT_MAX];
 };

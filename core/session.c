@@ -14,6 +14,7 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 	fleet->right = false;
 	fleet->right_end_ns = 0;
 	fleet->resuming = false;
+	fleet->resumed = false;
 	for (struct request *r = fleet->outstanding; r; r = r->next)
 		r->done = NULL;
 	transaction_end(fleet);
