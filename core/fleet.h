@@ -37,7 +37,9 @@
  *  9. After an unknown outcome what it was about is not usable, and nothing else is sent before a
  *     barrier: the version of /h is read, and a transaction with it acknowledged, which extends no
  *     right, since it does not check /g. No older request can be executed then. Partitions in doubt are
- *     looked at: if the lease is this host's, it is usable Q later; else it is not held.
+ *     looked at: if the lease is this host's, it is usable Q later; else it is not held. A successor,
+ *     to whom nothing was answered, begins so (kept.h): a process that was killed and the one that goes on
+ *     in its place are one host, whose every unanswered transaction is an unknown outcome.
  * 10. A version of /h that is neither the one known nor, after an unknown outcome, the next is a
  *     history that was lost, or a foreign hand; so is a lease of one's own that was changed, which
  *     its holder watches: everything is dropped, and a new session begun. Another version of /g: the
@@ -114,7 +116,7 @@ struct fleet_options {
 	const char *host;		  /* borrowed */
 	uint32_t weight;		  /* 1 to 1000 */
 	struct fleet_constants constants; /* for a fleet that is made now */
-	struct fleet_kept *kept; /* borrowed: for a successor; NULL: there will be none */
+	struct fleet_kept *kept;	  /* borrowed: for a successor; NULL: there will be none */
 };
 
 enum fleet_state {

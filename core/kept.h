@@ -33,8 +33,8 @@ enum {
 struct kept_place {
 	uint64_t id;	    /* LID */
 	uint64_t usable_ns; /* as in struct lease, like the rest */
-	uint32_t index;	    /* of the partition; from PARTITIONS_MAX on of the reserve; or KEPT_CLAIM */
-	uint8_t state;	    /* NONE: the place is free */
+	uint32_t index; /* of the partition; from PARTITIONS_MAX on of the reserve; or KEPT_CLAIM */
+	uint8_t state;	/* NONE: the place is free */
 	bool sent;
 	bool unmarked;
 };

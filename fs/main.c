@@ -200,7 +200,8 @@ static int run(struct server *server, struct options *options)
 	if (!load(server, options) && !serve(server))
 		status = EXIT_SUCCESS;
 	else if (server->hello.starts && loop_is_ending())
-		status = EXIT_SUCCESS; /* the mount is to end: no matter that it was not there yet */
+		status =
+			EXIT_SUCCESS; /* the mount is to end: no matter that it was not there yet */
 	close_source(sources);
 	daemon_free(daemon);
 	if (sources->member)

@@ -99,7 +99,8 @@ struct member *member_open(struct options *options, struct daemon *daemon, struc
 		log_error("no memory");
 		return NULL;
 	}
-	member->listener = (struct fleet_listener){on_event, on_lease, on_applied, on_reshared, on_changed};
+	member->listener = (struct fleet_listener){on_event, on_lease, on_applied, on_reshared,
+						   on_changed};
 	member->daemon = daemon;
 	member->options = options;
 	member->fleet_options = (struct fleet_options){
@@ -113,7 +114,8 @@ struct member *member_open(struct options *options, struct daemon *daemon, struc
 	if (member->fleet_options.constants.renewal_ns > options->right_ns / 4)
 		member->fleet_options.constants.renewal_ns = options->right_ns / 4;
 	member->zookeeper = source_zookeeper_open(options->servers, options->path,
-						  options->credentials, &state_fleet(state)->zookeeper);
+						  options->credentials,
+						  &state_fleet(state)->zookeeper);
 	if (!member->zookeeper) {
 		free(member);
 		return NULL;

@@ -20,8 +20,8 @@ struct source_zookeeper {
 	struct coordinator interface;
 	struct zookeeper_receiver receiver;
 	struct zookeeper_client *client;
-	struct daemon *daemon;	  /* borrowed; everything below is under its lock */
-	struct fleet *fleet;	  /* borrowed */
+	struct daemon *daemon;	     /* borrowed; everything below is under its lock */
+	struct fleet *fleet;	     /* borrowed */
 	struct zookeeper_kept *kept; /* borrowed, or NULL */
 	struct clock_look look;
 };
@@ -251,8 +251,9 @@ static struct source_zookeeper *make_source(struct servers *servers, const char 
 		servers_free(servers);
 		return NULL;
 	}
-	source->interface = (struct coordinator){open_session, resume_session, close_session, send_request,
-						 hang_up,      read_clocks,   random_bits};
+	source->interface = (struct coordinator){open_session, resume_session, close_session,
+						 send_request, hang_up,	       read_clocks,
+						 random_bits};
 	source->receiver.receive = receive;
 	source->kept = kept;
 	if (kept && kept->looks[kept->current].last_ns[0])
@@ -268,8 +269,7 @@ static struct source_zookeeper *make_source(struct servers *servers, const char 
 }
 
 struct source_zookeeper *source_zookeeper_open(const char *servers, const char *path,
-					       const char *credentials,
-					       struct zookeeper_kept *kept)
+					       const char *credentials, struct zookeeper_kept *kept)
 {
 	char text[CREDENTIALS_MAX + 1] = "", error[ERROR_TEXT];
 	struct source_zookeeper *source = NULL;

@@ -6,8 +6,7 @@
 #include <stddef.h>
 
 struct source_zookeeper *source_zookeeper_open(const char *servers, const char *path,
-					       const char *credentials,
-					       struct zookeeper_kept *kept)
+					       const char *credentials, struct zookeeper_kept *kept)
 {
 	(void)path;
 	(void)credentials;

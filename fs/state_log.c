@@ -19,7 +19,8 @@ static struct limiter_record *room(struct state *state, uint32_t which, size_t b
 {
 	uint64_t end = state->header->log_end[which];
 
-	return end + bytes <= STATE_LOG_BYTES ? (struct limiter_record *)(state->logs[which] + end) : NULL;
+	return end + bytes <= STATE_LOG_BYTES ? (struct limiter_record *)(state->logs[which] + end)
+					      : NULL;
 }
 
 /* Appends what @limiter is now. 0 or -ENOMEM. */
@@ -37,12 +38,12 @@ static int append(struct state *state, uint32_t which, const struct limiter *lim
 	text = (char *)(record + 1) + name_bytes + 1;
 	limiter_settings(limiter, &settings);
 	*record = (struct limiter_record){.name_bytes = (uint8_t)name_bytes,
-				  .access = limiter->access,
-				  .id = limiter->id,
-				  .parent = limiter->parent ? limiter->parent->id : 0,
-				  .uid = limiter->uid,
-				  .gid = limiter->gid,
-				  .made_s = limiter->made_s};
+					  .access = limiter->access,
+					  .id = limiter->id,
+					  .parent = limiter->parent ? limiter->parent->id : 0,
+					  .uid = limiter->uid,
+					  .gid = limiter->gid,
+					  .made_s = limiter->made_s};
 	memcpy(record->changed_s, limiter->changed_s, sizeof(record->changed_s));
 	if (holding) {
 		record->holding = (struct state_holding){
@@ -123,7 +124,8 @@ void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t 
 		log_error("no room to keep limiters for a successor");
 		return;
 	}
-	*record = (struct limiter_record){.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
+	*record = (struct limiter_record){
+		.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
 	state->header->log_end[which] += record->bytes;
 }
 

@@ -18,9 +18,9 @@ struct clock_look {
 /* All zero at first. */
 struct zookeeper_kept {
 	int64_t session;
-	char password[16];			/* of the session */
+	char password[16];		       /* of the session */
 	char credentials[CREDENTIALS_MAX + 1]; /* read at the start, by one who may */
-	_Atomic uint32_t current;		/* which of the two counts */
+	_Atomic uint32_t current;	       /* which of the two counts */
 	struct clock_look looks[2];
 };
 

@@ -38,19 +38,19 @@ struct zookeeper_session {
 	uint64_t timeout_ns;
 	struct zookeeper_kept *kept; /* borrowed: the session, for a successor; or NULL */
 	bool resumes;		     /* it is the one that a predecessor had */
-	bool established;    /* it was connected once */
-	bool prepared;	     /* the path was looked at */
-	bool stale;	     /* the library has calls of a connection that is gone */
-	const char *over;    /* why it is, or NULL */
-	bool complained;     /* about this outage */
-	int fd;		     /* of the library, while it has a socket */
-	uint32_t failures;   /* in a row */
-	uint64_t rest_ns;    /* when to connect again */
-	uint64_t attempt_ns; /* when to give up an attempt */
-	uint64_t since_ns;   /* of being connected, or not */
-	uint64_t look_up_ns; /* when names are looked up again */
-	uint32_t turn;	     /* of which server */
-	const char *why;     /* a connection is given up, or NULL */
+	bool established;	     /* it was connected once */
+	bool prepared;		     /* the path was looked at */
+	bool stale;		     /* the library has calls of a connection that is gone */
+	const char *over;	     /* why it is, or NULL */
+	bool complained;	     /* about this outage */
+	int fd;			     /* of the library, while it has a socket */
+	uint32_t failures;	     /* in a row */
+	uint64_t rest_ns;	     /* when to connect again */
+	uint64_t attempt_ns;	     /* when to give up an attempt */
+	uint64_t since_ns;	     /* of being connected, or not */
+	uint64_t look_up_ns;	     /* when names are looked up again */
+	uint32_t turn;		     /* of which server */
+	const char *why;	     /* a connection is given up, or NULL */
 	struct zookeeper_events events;
 };
 

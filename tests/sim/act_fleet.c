@@ -134,14 +134,13 @@ static const struct {
 	bool down, up;
 	void (*act)(struct sim *sim, struct host *host, const struct command *command);
 } COMMANDS[] = {
-	{COMMAND_CUT, true, true, act_cut},	    {COMMAND_HEAL, true, true, act_heal},
-	{COMMAND_PAUSE, false, true, act_pause},    {COMMAND_RESUME, false, true, act_resume},
-	{COMMAND_KILL, false, true, act_kill},	    {COMMAND_START, true, false, act_start},
-	{COMMAND_SUCCEED, true, false, act_succeed},
-	{COMMAND_STOP, false, true, act_stop},	    {COMMAND_DRIFT, true, true, act_drift},
-	{COMMAND_LATENCY, true, true, act_latency}, {COMMAND_ELECT, true, true, act_elect},
-	{COMMAND_LOSE, true, true, act_lose},	    {COMMAND_LAG, true, true, act_lag},
-	{COMMAND_ZNODE, true, true, act_znode},
+	{COMMAND_CUT, true, true, act_cut},	     {COMMAND_HEAL, true, true, act_heal},
+	{COMMAND_PAUSE, false, true, act_pause},     {COMMAND_RESUME, false, true, act_resume},
+	{COMMAND_KILL, false, true, act_kill},	     {COMMAND_START, true, false, act_start},
+	{COMMAND_SUCCEED, true, false, act_succeed}, {COMMAND_STOP, false, true, act_stop},
+	{COMMAND_DRIFT, true, true, act_drift},	     {COMMAND_LATENCY, true, true, act_latency},
+	{COMMAND_ELECT, true, true, act_elect},	     {COMMAND_LOSE, true, true, act_lose},
+	{COMMAND_LAG, true, true, act_lag},	     {COMMAND_ZNODE, true, true, act_znode},
 };
 
 static void act_on(struct sim *sim, struct host *host, const struct command *command, size_t row)

@@ -44,8 +44,8 @@ static void keep(struct former *former, const struct limiter *limiter, size_t pa
 		.before = holding->before,
 		.owner = {limiter->uid, limiter->gid, limiter->access},
 		.holding = {holding->id, holding->generation, holding->version,
-			    holding->restricted ? holding->restricted_ns : 0,
-			    holding->before_count, NULL},
+			    holding->restricted ? holding->restricted_ns : 0, holding->before_count,
+			    NULL},
 		.bucket_count = limiter->bucket_count,
 		.granted = limiter->counters[COUNTER_GRANTED],
 	};
@@ -78,8 +78,8 @@ void former_restore(struct host *host)
 		struct limiter *parent = kept->parent ? former->limiters[kept->parent - 1].restored
 						      : host->engine.tree.root;
 
-		if (engine_restore(&host->engine, parent, kept->name, &kept->settings,
-				   &kept->owner, NULL, 0, &kept->restored)) {
+		if (engine_restore(&host->engine, parent, kept->name, &kept->settings, &kept->owner,
+				   NULL, 0, &kept->restored)) {
 			fprintf(stderr, "simulate: a limiter is not restored\n");
 			exit(2);
 		}

@@ -83,7 +83,8 @@ static void test_files(void)
 	char missing[300], most[1100];
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		CHECK(!source_zookeeper_open("h", "", file(refused[i].text, refused[i].mode), NULL));
+		CHECK(!source_zookeeper_open("h", "", file(refused[i].text, refused[i].mode),
+					     NULL));
 	memset(most, 'x', sizeof(most));
 	memcpy(most, "me:", 3);
 	most[sizeof(most) - 1] = '\0';
