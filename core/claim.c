@@ -9,18 +9,6 @@
 enum { WEIGHT_MAX = 1000 };
 static const uint64_t SEQUENCE_MAX = UINT64_C(9999999999999999);
 
-bool digits_parse(const char **at, uint64_t most, uint64_t *number)
-{
-	const char *from = *at;
-
-	for (*number = 0; **at >= '0' && **at <= '9'; ++*at) {
-		*number = *number * 10 + (uint64_t)(**at - '0');
-		if (*number > most)
-			return false;
-	}
-	return *at != from;
-}
-
 /* Whom to wake when something is given back. */
 static void remember_claimant(struct holding *holding, const char *name)
 {

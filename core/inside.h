@@ -377,8 +377,6 @@ void search_end(struct fleet *fleet, struct search *search);
 bool index_parse(const char *name, uint32_t *index, bool *reserve);
 
 /* claim.c */
-/* Digits from *@at on, which moves behind them; false: none, or more than @most. */
-bool digits_parse(const char **at, uint64_t most, uint64_t *number);
 void claims_parse(struct fleet *fleet, struct search *search, const struct request *request);
 /* What the claims come to: our share, if all together want more than there is. */
 void claims_weigh(struct search *search);

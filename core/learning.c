@@ -205,6 +205,20 @@ void learning_adopt(const struct schedule *schedule, struct limiter *limiter,
 	follow(schedule, limiter, share);
 }
 
+void learning_restore(const struct schedule *schedule, struct limiter *limiter,
+		      const struct adapt_state *adapted, const struct backoff_state *pause)
+{
+	struct learning *learning = limiter->learning;
+	double share, full = full_rate(limiter, &share);
+
+	learning->pause = *pause;
+	backoff_retune(&learning->pause, &learning->backoff, schedule->now_ns);
+	if (learning->adapt.kind != ADAPT_NONE)
+		learning->adapted = *adapted;
+	bound(learning, full);
+	follow(schedule, limiter, share);
+}
+
 void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 		   const struct outcome *outcome)
 {

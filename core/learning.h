@@ -61,6 +61,13 @@ void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 void learning_adopt(const struct schedule *schedule, struct limiter *limiter,
 		    const struct adapt_state *other);
 
+/*
+ * What was learnt by the server before counts on, as far as the settings allow; @limiter's counters are those of
+ * before, and its learning is not NULL.
+ */
+void learning_restore(const struct schedule *schedule, struct limiter *limiter,
+		      const struct adapt_state *adapted, const struct backoff_state *pause);
+
 /* When there is another look at whether to grow, if somebody waits; NEVER_NS. */
 uint64_t learning_next_ns(const struct limiter *limiter);
 

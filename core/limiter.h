@@ -191,6 +191,9 @@ uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *li
 /* Serves whoever can be served at schedule->now_ns, and sets the deadlines of the others. */
 void limiter_settle(struct schedule *schedule, struct limiter *limiter);
 
+/* What those who watch @limiter (or NULL) or below it watch for may come sooner now. */
+void limiter_wake(struct schedule *schedule, struct limiter *limiter);
+
 /* Puts @watcher on schedule->fired as soon as a token could be had, once. */
 void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher);
 void limiter_unwatch(struct watcher *watcher);

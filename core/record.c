@@ -48,8 +48,7 @@ static bool find_line(const char *text, const char *name, char *value, size_t si
 	return false;
 }
 
-/* The number that *@text begins with, digits alone, at most @most; moves *@text behind it. */
-static bool scan_number(const char **text, uint64_t most, uint64_t *number)
+bool digits_parse(const char **text, uint64_t most, uint64_t *number)
 {
 	char *end;
 
@@ -63,7 +62,7 @@ static bool scan_number(const char **text, uint64_t most, uint64_t *number)
 
 static bool parse_number(const char *text, uint64_t most, uint64_t *number)
 {
-	return scan_number(&text, most, number) && !*text;
+	return digits_parse(&text, most, number) && !*text;
 }
 
 /* Moves *@text behind @mark, if it begins with it. */
@@ -135,8 +134,8 @@ static int parse_recent(const char *text, struct globals *globals)
 
 	while (*text) {
 		if (globals->recent_count == RECENT_MAX ||
-		    !scan_number(&text, INT32_MAX, &version) || !scan_mark(&text, ':') ||
-		    !scan_number(&text, INT64_MAX, &id))
+		    !digits_parse(&text, INT32_MAX, &version) || !scan_mark(&text, ':') ||
+		    !digits_parse(&text, INT64_MAX, &id))
 			return -EINVAL;
 		globals->recent[globals->recent_count].version = (int32_t)version;
 		globals->recent[globals->recent_count++].id = id;
@@ -247,8 +246,8 @@ static bool parse_head(const char *text, struct record *record)
 	    !find_line(text, "writer", record->writer, sizeof(record->writer)) ||
 	    !find_line(text, "owner", owner, sizeof(owner)))
 		return false;
-	if (!scan_number(&text_left, UINT32_MAX, &uid) || !scan_mark(&text_left, ' ') ||
-	    !scan_number(&text_left, UINT32_MAX, &gid) || !scan_mark(&text_left, ' ') ||
+	if (!digits_parse(&text_left, UINT32_MAX, &uid) || !scan_mark(&text_left, ' ') ||
+	    !digits_parse(&text_left, UINT32_MAX, &gid) || !scan_mark(&text_left, ' ') ||
 	    *text_left < '0' || *text_left > '7')
 		return false;
 	access = strtoul(text_left, &end, 8);
@@ -319,10 +318,10 @@ static bool scan_part(const char **text, struct bucket_part *part)
 	const char *digits;
 	uint64_t tokens, nano;
 
-	if (!scan_number(text, MARKER_MOST, &tokens) || !scan_mark(text, '.'))
+	if (!digits_parse(text, MARKER_MOST, &tokens) || !scan_mark(text, '.'))
 		return false;
 	digits = *text;
-	if (!scan_number(text, 999999999, &nano) || *text - digits != 9)
+	if (!digits_parse(text, 999999999, &nano) || *text - digits != 9)
 		return false;
 	part->tokens = debt ? -(int64_t)tokens : (int64_t)tokens;
 	part->nano = (uint32_t)nano;

@@ -61,6 +61,9 @@ struct host_record {
 	uint32_t held;
 };
 
+/* The number that *@text begins with, digits alone, at most @most; moves *@text behind it. */
+bool digits_parse(const char **text, uint64_t most, uint64_t *number);
+
 /* The shortest D that a Q is long enough for: with clocks that differ by 0.5 % each. */
 uint64_t quarantine_of(uint64_t right_ns);
 

@@ -116,6 +116,10 @@ bool setting_equal(enum setting_id id, const struct settings *a, const struct se
  */
 int text_copy(const char *text, size_t length, char *copy, size_t size);
 
+/* slotlimit.c: the value of `concurrency`, as setting_parse() and setting_print(). */
+int slot_limit_parse(const char *text, struct slot_limit *slots, char error[ERROR_TEXT]);
+void slot_limit_print(const struct slot_limit *slots, char text[SETTING_TEXT]);
+
 /* settings.c: all together. */
 
 /* Checks what concerns several settings at once: 0, or -ERANGE with a reason. */

@@ -141,7 +141,6 @@ static int make_mount(struct keeper *keeper)
 	/* The second word of flags is there since 7.36; before that the message is shorter. */
 	mount->outlives = (size_t)got >= sizeof(struct fuse_in_header) + 20 &&
 			  init->flags2 & HAS_RESEND;
-
 	if (chdir("/"))
 		log_warning("cannot leave the working directory: %s", strerror(errno));
 	/* Servers from now on begin with what the first one ends with. */
@@ -245,10 +244,8 @@ static void bury(struct keeper *keeper)
 		snprintf(why, sizeof(why), "was killed by signal %d", WTERMSIG(status));
 	if (keeper->status) {
 		end(keeper, keeper->status);
-	} else if (WIFEXITED(status) && !WEXITSTATUS(status)) {
-		end(keeper, EXIT_SUCCESS);
-	} else if (keeper->session && keeper->ending && WIFSIGNALED(status) &&
-		   WTERMSIG(status) == SIGKILL) {
+	} else if (!status || (keeper->session && keeper->ending && WIFSIGNALED(status) &&
+			       WTERMSIG(status) == SIGKILL)) {
 		/* It may have been killed before the end was asked for. */
 		end(keeper, EXIT_SUCCESS);
 	} else if (!keeper->session || keeper->ending) {
@@ -311,13 +308,11 @@ static void take_signal(struct keeper *keeper)
 
 static int wait_ms(const struct keeper *keeper)
 {
-	uint64_t now_ns = clock_ns();
+	int64_t left_ns = (int64_t)(keeper->start_ns - clock_ns());
 
 	if (keeper->start_ns == NEVER_NS)
 		return -1;
-	if (keeper->start_ns <= now_ns)
-		return 0;
-	return (int)((keeper->start_ns - now_ns + 999999) / 1000000);
+	return left_ns > 0 ? (int)((left_ns + 999999) / 1000000) : 0;
 }
 
 static void keep(struct keeper *keeper)
@@ -397,13 +392,6 @@ int keeper_run(struct options *options, int argc, char *argv[], int ready)
 	if (keeper.session) {
 		fuse_session_unmount(keeper.session);
 		fuse_session_destroy(keeper.session);
-	}
-	for (size_t i = 0; i < 4; i++) {
-		const int descriptor = (const int[]){keeper.state, keeper.program, keeper.before,
-						     keeper.signals}[i];
-
-		if (descriptor >= 0)
-			close(descriptor);
 	}
 	free(keeper.argv);
 	return keeper.status;

@@ -232,15 +232,15 @@ static int read_state(struct server *server)
 	if (!state_is_strange(server->state))
 		return 0;
 	if (server->hello.may_refuse) {
-		log_error("what the server before knew is of another version");
+		log_error("what the server before knew is of another version or damaged");
 		return -1;
 	}
-	err = state_set_aside(server->state, server->hello.starts);
+	err = state_set_aside(server->state);
 	if (err)
 		log_error("what the server before knew cannot be set aside: %s", strerror(-err));
 	else
-		log_error("what the server before knew is of another version: kept aside, buckets "
-			  "start empty");
+		log_error("what the server before knew is of another version or damaged: kept "
+			  "aside, buckets start empty");
 	return err;
 }
 
@@ -266,7 +266,7 @@ static int run_server(int control, int argc, char *argv[])
 	if (status)
 		goto out;
 	status = EXIT_FAILURE;
-	server.state = state_open(descriptor);
+	server.state = state_open(descriptor, server.hello.starts);
 	if (!server.state || replace_path(&options.mountpoint, server.hello.mountpoint) ||
 	    (options.directory && replace_path(&options.directory, server.hello.directory)) ||
 	    (options.credentials && replace_path(&options.credentials, server.hello.credentials)))

@@ -1,6 +1,7 @@
 /* refusal - why something was refused last, see refusal.h. */
 #include "fs/refusal.h"
 
+#include <ctype.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,11 @@ void refusals_add(struct refusals *refusals, uint32_t uid, const char *text)
 	}
 	free(place->text);
 	place->text = strdup(text);
+	/* What is quoted is the user's, and the text is one line. */
+	for (char *c = place->text; c && *c; c++) {
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
+	}
 	place->uid = uid;
 	place->number = ++refusals->count;
 }

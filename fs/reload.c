@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { TRIES = 200 };
 
@@ -43,9 +45,40 @@ static int read_status(const char *mountpoint, struct mount_status *status)
 	return -1;
 }
 
+/* Whether process @pid runs @program; also if this cannot be seen. */
+static bool runs(int pid, const struct stat *program)
+{
+	char path[64];
+	struct stat file;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return stat(path, &file) ||
+	       (file.st_dev == program->st_dev && file.st_ino == program->st_ino);
+}
+
+/* The program of process @pid as it is on disk now. Whether that can be seen. */
+static bool find_program(int pid, struct stat *program)
+{
+	static const char gone[] = " (deleted)";
+	char link[64], path[PATH_MAX];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	length = readlink(link, path, sizeof(path) - 1);
+	if (length < 0)
+		return false;
+	path[length] = '\0';
+	length -= (ssize_t)strlen(gone);
+	if (length > 0 && !strcmp(path + length, gone))
+		path[length] = '\0';
+	return !stat(path, program);
+}
+
 int keeper_reload(int argc, char *argv[])
 {
 	struct mount_status before, now;
+	struct stat program;
+	bool visible;
 
 	if (argc != 3) {
 		fprintf(stderr, "ratefs: --reload needs a mount point\nTry 'ratefs --help'.\n");
@@ -57,6 +90,7 @@ int keeper_reload(int argc, char *argv[])
 		fprintf(stderr, "ratefs: %s: the mount would end with its server\n", argv[2]);
 		return EXIT_FAILURE;
 	}
+	visible = find_program(before.keeper, &program);
 	if (kill(before.keeper, SIGHUP)) {
 		fprintf(stderr, "ratefs: process %d: %s\n", before.keeper, strerror(errno));
 		return EXIT_FAILURE;
@@ -65,9 +99,15 @@ int keeper_reload(int argc, char *argv[])
 		if (read_status(argv[2], &now))
 			return EXIT_FAILURE;
 		if (now.server != before.server)
-			return EXIT_SUCCESS;
+			break;
 		nanosleep(&STEP, NULL);
 	}
-	fprintf(stderr, "ratefs: %s: still the same server\n", argv[2]);
+	if (now.server == before.server)
+		fprintf(stderr, "ratefs: %s: still the same server\n", argv[2]);
+	else if (visible && !runs(now.server, &program))
+		fprintf(stderr, "ratefs: %s: back to the program that ran before, see the log\n",
+			argv[2]);
+	else
+		return EXIT_SUCCESS;
 	return EXIT_FAILURE;
 }

@@ -16,12 +16,12 @@ static const char MAGIC[8] = "ratefs\n";
 static uint64_t all_bytes(void)
 {
 	return STATE_HEADER_BYTES + 2 * STATE_LOG_BYTES +
-	       (uint64_t)UNITS_MAX * sizeof(struct unit) +
+	       (uint64_t)UNITS_MAX * (sizeof(struct unit) + sizeof(struct learnt)) +
 	       (uint64_t)STATE_HANDLES_MAX * (sizeof(struct state_handle) + KEY_NAME_BYTES) +
 	       (uint64_t)PARAMETERS_MAX * sizeof(struct parameter) + sizeof(struct state_fleet);
 }
 
-struct state *state_open(int descriptor)
+struct state *state_open(int descriptor, uint32_t servers)
 {
 	struct state *state = calloc(1, sizeof(*state));
 	void *bytes = MAP_FAILED;
@@ -38,12 +38,14 @@ struct state *state_open(int descriptor)
 		return NULL;
 	}
 	state->descriptor = descriptor;
+	state->base = servers << BASE_BITS;
 	state->bytes = bytes;
 	state->header = bytes;
 	state->logs[0] = state->bytes + STATE_HEADER_BYTES;
 	state->logs[1] = state->logs[0] + STATE_LOG_BYTES;
 	state->units = (struct unit *)(state->logs[1] + STATE_LOG_BYTES);
-	state->handles = (struct state_handle *)(state->units + UNITS_MAX);
+	state->learnt = (struct learnt *)(state->units + UNITS_MAX);
+	state->handles = (struct state_handle *)(state->learnt + UNITS_MAX);
 	state->key_names = (char *)(state->handles + STATE_HANDLES_MAX);
 	state->parameters =
 		(struct parameter *)(state->key_names + (size_t)STATE_HANDLES_MAX * KEY_NAME_BYTES);
@@ -80,10 +82,10 @@ bool state_is_there(const struct state *state)
 
 bool state_is_strange(const struct state *state)
 {
-	return state->header->version && !state_is_there(state);
+	return state->header->version && !(state_is_there(state) && state_is_sound(state));
 }
 
-int state_set_aside(struct state *state, uint32_t servers)
+int state_set_aside(struct state *state)
 {
 	off_t all = (off_t)all_bytes(), from = 0, until;
 	int descriptor = state->descriptor;
@@ -102,7 +104,6 @@ int state_set_aside(struct state *state, uint32_t servers)
 	}
 	if (fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, all))
 		return -errno;
-	state->base = servers << BASE_BITS;
 	return 0;
 }
 

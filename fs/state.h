@@ -27,7 +27,7 @@
 
 struct state;
 
-enum { STATE_VERSION = 2 };
+enum { STATE_VERSION = 3 };
 
 /* A handle, at the index that is its number. */
 struct state_handle {
@@ -51,19 +51,19 @@ struct state_handle {
 
 enum { LIFE_USED = 1, LIFE_OPEN = 2, LIFE_BITS = 2 };
 
-/* Maps the memory behind @descriptor, taken over. NULL after a message. */
-struct state *state_open(int descriptor);
+/*
+ * Maps the memory behind @descriptor, taken over. Where nothing is left of @servers before, numbers told to the
+ * kernel from now on differ from theirs. NULL after a message.
+ */
+struct state *state_open(int descriptor, uint32_t servers);
 void state_close(struct state *state);
 
-/* Whether a predecessor has left something; and whether it is of a format that is not ours. */
+/* Whether a predecessor has left something; and whether it is of a format that is not ours, or damaged. */
 bool state_is_there(const struct state *state);
 bool state_is_strange(const struct state *state);
 
-/*
- * What cannot be read is moved out of the way, in the same memory behind what this server will write, and
- * numbers told to the kernel from now on differ from those of @servers before. 0 or -errno.
- */
-int state_set_aside(struct state *state, uint32_t servers);
+/* What cannot be read is moved out of the way, in the same memory behind what this server will write. 0 or -errno. */
+int state_set_aside(struct state *state);
 
 /* What numbers begin with that the kernel may know of a time before. */
 uint32_t state_base(const struct state *state);

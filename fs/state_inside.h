@@ -1,11 +1,13 @@
 /*
- * state_inside - what the parts of state.h share: state.c, state_log.c (limiters) and state_level.c (their
- * buckets).
+ * state_inside - what the parts of state.h share: state.c, state_log.c (limiters), state_level.c (their
+ * buckets) and state_check.c.
  */
 #ifndef RATEFS_FS_STATE_INSIDE_H
 #define RATEFS_FS_STATE_INSIDE_H
 
 #include "fs/state.h"
+
+#include "core/learning.h"
 
 /* The memory is sparse: what was never written does not cost anything. */
 #define STATE_HEADER_BYTES (UINT64_C(64) << 10)
@@ -14,8 +16,10 @@
 enum {
 	BASE_BITS = 16,
 	KEY_NAME_BYTES = NAME_BYTES_MAX + 1,
+	STATE_SETTINGS_MAX = 1024, /* in a table that another server had */
 	UNITS_MAX = 1 << 22,
-	FIRST_UNITS = 4096
+	FIRST_UNITS = 4096,
+	STATE_COUNTERS = 16
 };
 
 struct header {
@@ -38,7 +42,8 @@ struct header {
 	char rows[NODE_ROWS_MAX][NODE_PATH_TEXT]; /* their paths, by number */
 };
 
-struct limiter_record {
+struct log_record {
+	uint64_t sum;	/* of all that follows, see state_sum() */
 	uint32_t bytes; /* with what follows; a multiple of 8 */
 	bool removed;
 	uint8_t name_bytes; /* the name follows, the settings, and those before; each with a NUL */
@@ -46,7 +51,6 @@ struct limiter_record {
 	uint32_t id, parent, uid, gid, made_s;
 	struct state_holding holding;
 	uint32_t changed_s[SETTING_COUNT];
-	uint32_t settings_bytes;
 };
 
 /* A level, as of @filled_ns; fields as in struct bucket. */
@@ -66,7 +70,19 @@ struct unit {
 	uint64_t amount, period_ns; /* of the rate; amount is another until the level is right */
 	uint64_t decimals;
 	struct level_copy copies[2];
-	uint64_t granted, served, charged, returned;
+	uint64_t counters[STATE_COUNTERS]; /* by enum counter */
+};
+
+/* What a limiter has learnt from feedback, at the number of its first unit. */
+struct learnt {
+	_Atomic uint32_t current; /* which of the two counts */
+	struct learnt_copy {
+		uint32_t id; /* of the limiter; 0: nothing was learnt */
+		struct adapt_state adapted;
+		struct backoff_state pause;
+		uint64_t amount, decimals; /* of the rate a second */
+		struct level_copy level;
+	} copies[2];
 };
 
 struct state {
@@ -75,6 +91,7 @@ struct state {
 	struct header *header;
 	char *logs[2];
 	struct unit *units;
+	struct learnt *learnt;
 	struct state_handle *handles;
 	char *key_names;
 	struct parameter *parameters;
@@ -84,9 +101,15 @@ struct state {
 	uint32_t units_until; /* so many are used before those that are free are looked for */
 	uint8_t numbers[NODE_ROWS_MAX]; /* of our rows */
 	uint8_t rows[NODE_ROWS_MAX];	/* back */
-	uint32_t base;			/* as in the header, before there is one */
+	uint32_t base;			/* as in the header, while there is none */
 	bool kept;			/* limiters are kept: from the beginning on */
 };
+
+/* Of @record from its length on. */
+uint64_t state_sum(const struct log_record *record);
+
+/* Whether all of it can be what a server wrote; if not, after a message. */
+bool state_is_sound(const struct state *state);
 
 /* Gives the rows of the table their numbers. */
 void state_number_rows(struct state *state);

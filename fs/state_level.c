@@ -1,12 +1,26 @@
 /* state_level - what is in the buckets, see state.h. */
 #include "fs/state_inside.h"
 
+#include <assert.h>
+#include <math.h>
 #include <stdatomic.h>
+#include <string.h>
+
+/* More than burst, batch, and what a reader waits for. */
+#define LEVEL_MOST ((int64_t)TOKENS_MAX * 16)
 
 static bool is_rate_of(const struct unit *unit, const struct bucket *bucket)
 {
 	return unit->amount == bucket->rate.amount && unit->period_ns == bucket->rate.period_ns &&
 	       unit->decimals == bucket->rate.decimals;
+}
+
+static struct level_copy level_of(const struct bucket *bucket)
+{
+	return (struct level_copy){
+		bucket->level,	 bucket->part,	    bucket->released,
+		bucket->grid_ns, bucket->filled_ns, bucket->awaited,
+	};
 }
 
 static void write_level(struct unit *unit, const struct bucket *bucket)
@@ -16,10 +30,7 @@ static void write_level(struct unit *unit, const struct bucket *bucket)
 
 	if (!same)
 		*(volatile uint64_t *)&unit->period_ns = 0; /* no rate has that */
-	unit->copies[other] = (struct level_copy){
-		bucket->level,	 bucket->part,	    bucket->released,
-		bucket->grid_ns, bucket->filled_ns, bucket->awaited,
-	};
+	unit->copies[other] = level_of(bucket);
 	atomic_store_explicit(&unit->current, other, memory_order_release);
 	if (same)
 		return;
@@ -29,14 +40,13 @@ static void write_level(struct unit *unit, const struct bucket *bucket)
 	*(volatile uint64_t *)&unit->period_ns = bucket->rate.period_ns;
 }
 
-static void read_level(const struct unit *unit, struct bucket *bucket)
+/* @bucket has the rate that it had. What cannot be begins empty. */
+static void read_level(const struct level_copy *copy, struct bucket *bucket)
 {
-	const struct level_copy *copy = &unit->copies[unit->current];
+	uint64_t now_ns = clock_ns();
 
-	/* Another rate by now, or no right to it: a debt is one all the same. */
-	if (!is_rate_of(unit, bucket) && copy->level < 0)
-		bucket->level = copy->level;
-	if (!is_rate_of(unit, bucket))
+	if (copy->filled_ns > now_ns || copy->grid_ns > now_ns || copy->part >= bucket->flow.den ||
+	    copy->level > LEVEL_MOST)
 		return;
 	bucket->level = copy->level;
 	bucket->part = copy->part;
@@ -44,6 +54,49 @@ static void read_level(const struct unit *unit, struct bucket *bucket)
 	bucket->grid_ns = copy->grid_ns;
 	bucket->filled_ns = copy->filled_ns;
 	bucket->awaited = copy->awaited;
+}
+
+static void write_learnt(struct learnt *learnt, const struct limiter *limiter)
+{
+	const struct learning *learning = limiter->learning;
+	uint32_t other = !learnt->current;
+
+	learnt->copies[other] = (struct learnt_copy){
+		.id = limiter->id,
+		.adapted = learning->adapted,
+		.pause = learning->pause,
+		.amount = learning->bucket.rate.amount,
+		.decimals = learning->bucket.rate.decimals,
+		.level = level_of(&learning->bucket),
+	};
+	atomic_store_explicit(&learnt->current, other, memory_order_release);
+}
+
+/* What was written, and not by a mistake: rates are above 0, and not what is no number. */
+static bool is_learnt(const struct learnt_copy *copy)
+{
+	const struct adapt_state *adapted = &copy->adapted;
+	uint64_t now_ns = clock_ns();
+
+	return adapted->rate > 0 && adapted->ceiling >= 0 && adapted->grown_s >= 0 &&
+	       adapted->through >= 0 && adapted->through <= 1 && !isnan(adapted->work) &&
+	       adapted->counted_ns <= now_ns && adapted->throttled_ns <= now_ns &&
+	       adapted->looked_ns <= now_ns && copy->pause.base_ns >= 0 &&
+	       copy->pause.base_ns < (double)INT64_MAX && copy->pause.random;
+}
+
+static void read_learnt(const struct schedule *schedule, const struct learnt *learnt,
+			struct limiter *limiter)
+{
+	const struct learnt_copy *copy = &learnt->copies[learnt->current & 1];
+	struct learning *learning = limiter->learning;
+
+	if (!learning || copy->id != limiter->id || !is_learnt(copy))
+		return;
+	learning_restore(schedule, limiter, &copy->adapted, &copy->pause);
+	if (learning->limited && learning->bucket.rate.amount == copy->amount &&
+	    learning->bucket.rate.decimals == copy->decimals)
+		read_level(&copy->level, &learning->bucket);
 }
 
 /* Frees the units of limiters that are gone. */
@@ -98,10 +151,9 @@ static void write_limiter(struct state *state, const struct tree *tree, struct l
 	if (!limiter->kept)
 		return;
 	unit = &state->units[limiter->kept];
-	unit->granted = limiter->counters[COUNTER_GRANTED];
-	unit->served = limiter->counters[COUNTER_SERVED];
-	unit->charged = limiter->counters[COUNTER_CHARGED];
-	unit->returned = limiter->counters[COUNTER_RETURNED];
+	memcpy(unit->counters, limiter->counters, sizeof(limiter->counters));
+	if (limiter->learning)
+		write_learnt(&state->learnt[limiter->kept], limiter);
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
 		write_level(unit, &limiter->buckets[i]);
 		if (!unit->next && i + 1 < limiter->bucket_count)
@@ -129,19 +181,23 @@ void state_taken(struct state *state, struct daemon *daemon, struct limiter *lim
 	}
 }
 
-static void read_unit(struct state *state, uint32_t i, struct limiter *limiter)
+static void read_unit(struct state *state, const struct schedule *schedule, uint32_t i,
+		      struct limiter *limiter)
 {
 	const struct unit *unit = &state->units[i];
+	const struct level_copy *copy = &unit->copies[unit->current];
+	struct bucket *bucket = &limiter->buckets[unit->limit];
 
-	if (unit->limit < limiter->bucket_count)
-		read_level(unit, &limiter->buckets[unit->limit]);
+	if (unit->limit < limiter->bucket_count && is_rate_of(unit, bucket))
+		read_level(copy, bucket);
+	else if (unit->limit < limiter->bucket_count && copy->level < bucket->level)
+		bucket->level = copy->level; /* another rate, or no right to it: a debt is one */
 	if (unit->limit)
 		return;
+	static_assert((int)COUNTER_COUNT <= (int)STATE_COUNTERS, "all counters have room");
 	limiter->kept = i;
-	limiter->counters[COUNTER_GRANTED] = unit->granted;
-	limiter->counters[COUNTER_SERVED] = unit->served;
-	limiter->counters[COUNTER_CHARGED] = unit->charged;
-	limiter->counters[COUNTER_RETURNED] = unit->returned;
+	memcpy(limiter->counters, unit->counters, sizeof(limiter->counters));
+	read_learnt(schedule, &state->learnt[i], limiter);
 }
 
 void state_restore(struct state *state, struct daemon *daemon)
@@ -156,7 +212,7 @@ void state_restore(struct state *state, struct daemon *daemon)
 						  : NULL;
 
 		if (limiter) {
-			read_unit(state, i, limiter);
+			read_unit(state, &daemon->engine.schedule, i, limiter);
 			continue;
 		}
 		state->units[i].id = 0;

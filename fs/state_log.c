@@ -1,12 +1,13 @@
 /* state_log - the limiters, one record after the other, see state.h. */
-#include "fs/state_inside.h"
 #include "fs/log.h"
+#include "fs/state_inside.h"
 
 #include "core/holding.h"
+#include "core/siphash.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,53 +16,70 @@ static const uint64_t SLACK_BYTES = 1 << 20;
 enum { SETTINGS_BYTES = SETTING_COUNT * 2 * SETTING_TEXT };
 
 /* Room for a record of @bytes at most in the log that counts, or NULL. */
-static struct limiter_record *room(struct state *state, uint32_t which, size_t bytes)
+static struct log_record *room(struct state *state, uint32_t which, size_t bytes)
 {
 	uint64_t end = state->header->log_end[which];
 
-	return end + bytes <= STATE_LOG_BYTES ? (struct limiter_record *)(state->logs[which] + end)
-					      : NULL;
+	return end + bytes <= STATE_LOG_BYTES ? (struct log_record *)(state->logs[which] + end) : NULL;
+}
+
+uint64_t state_sum(const struct log_record *record)
+{
+	static const uint64_t seed[2];
+	size_t from = offsetof(struct log_record, bytes);
+
+	return siphash((const char *)record + from, record->bytes - from, seed);
+}
+
+/* @record is written: it counts once its length does. */
+static void finish(struct state *state, uint32_t which, struct log_record *record)
+{
+	record->sum = state_sum(record);
+	state->header->log_end[which] += record->bytes;
+}
+
+static struct state_holding holding_of(const struct holding *holding)
+{
+	return (struct state_holding){
+		.lid = holding->id,
+		.generation = holding->generation,
+		.restricted_ns = holding->restricted ? holding->restricted_ns : 0,
+		.version = holding->version,
+		.before_count = holding->before_count,
+	};
 }
 
 /* Appends what @limiter is now. 0 or -ENOMEM. */
 static int append(struct state *state, uint32_t which, const struct limiter *limiter)
 {
 	size_t name_bytes = strlen(limiter->name);
-	size_t most = sizeof(struct limiter_record) + name_bytes + 3 + 2 * SETTINGS_BYTES + 8;
-	struct limiter_record *record = room(state, which, most);
+	size_t most = sizeof(struct log_record) + name_bytes + 3 + 2 * SETTINGS_BYTES + 8;
+	struct log_record *record = room(state, which, most);
 	const struct holding *holding = limiter->holding;
 	struct settings settings;
 	char *text;
 
 	if (!record)
 		return -ENOMEM;
-	text = (char *)(record + 1) + name_bytes + 1;
+	text = (char *)(record->changed_s + SETTING_COUNT) + name_bytes + 1;
 	limiter_settings(limiter, &settings);
-	*record = (struct limiter_record){.name_bytes = (uint8_t)name_bytes,
-					  .access = limiter->access,
-					  .id = limiter->id,
-					  .parent = limiter->parent ? limiter->parent->id : 0,
-					  .uid = limiter->uid,
-					  .gid = limiter->gid,
-					  .made_s = limiter->made_s};
+	*record = (struct log_record){.name_bytes = (uint8_t)name_bytes,
+				  .access = limiter->access,
+				  .id = limiter->id,
+				  .parent = limiter->parent ? limiter->parent->id : 0,
+				  .uid = limiter->uid,
+				  .gid = limiter->gid,
+				  .made_s = limiter->made_s};
 	memcpy(record->changed_s, limiter->changed_s, sizeof(record->changed_s));
-	if (holding) {
-		record->holding = (struct state_holding){
-			.lid = holding->id,
-			.generation = holding->generation,
-			.restricted_ns = holding->restricted ? holding->restricted_ns : 0,
-			.version = holding->version,
-			.before_count = holding->before_count,
-		};
-	}
-	memcpy(record + 1, limiter->name, name_bytes + 1);
-	record->settings_bytes = (uint32_t)settings_print(&settings, text, SETTINGS_BYTES);
-	text += record->settings_bytes + 1;
+	memcpy(record->changed_s + SETTING_COUNT, limiter->name, name_bytes + 1);
+	text += settings_print(&settings, text, SETTINGS_BYTES) + 1;
 	*text = '\0';
-	if (holding && holding->restricted)
+	if (holding)
+		record->holding = holding_of(holding);
+	if (record->holding.restricted_ns)
 		text += settings_print(&holding->before, text, SETTINGS_BYTES);
 	record->bytes = (uint32_t)(text + 1 - (char *)record + 7) & ~7u;
-	state->header->log_end[which] += record->bytes;
+	finish(state, which, record);
 	return 0;
 }
 
@@ -114,7 +132,7 @@ void state_limiter_changed(struct state *state, struct daemon *daemon, struct li
 void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t id)
 {
 	uint32_t which = state->header->log;
-	struct limiter_record *record;
+	struct log_record *record;
 
 	(void)daemon;
 	if (!state->kept)
@@ -124,62 +142,71 @@ void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t 
 		log_error("no room to keep limiters for a successor");
 		return;
 	}
-	*record = (struct limiter_record){
-		.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
-	state->header->log_end[which] += record->bytes;
+	*record = (struct log_record){.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
+	finish(state, which, record);
 }
 
-/* The last record of each limiter, by id. NULL: no memory. */
-static const struct limiter_record **last_records(struct state *state, uint32_t *count)
+/* By number; of one limiter the last one last. */
+static int by_id(const void *a, const void *b)
+{
+	const struct log_record *one = *(const struct log_record *const *)a;
+	const struct log_record *other = *(const struct log_record *const *)b;
+
+	if (one->id != other->id)
+		return one->id < other->id ? -1 : 1;
+	return one < other ? -1 : one > other;
+}
+
+/* All records by id, or NULL: no memory. */
+static const struct log_record **sorted_records(struct state *state, size_t *count)
 {
 	uint32_t which = state->header->log;
-	const char *log = state->logs[which];
-	const struct limiter_record **last;
-	const struct limiter_record *record;
+	const char *log = state->logs[which], *end = log + state->header->log_end[which];
+	const struct log_record **all;
+	const char *at;
 
-	*count = state->header->last_id + 1;
-	last = calloc(*count, sizeof(const struct limiter_record *));
-	for (uint64_t at = 0; last && at < state->header->log_end[which]; at += record->bytes) {
-		record = (const struct limiter_record *)(log + at);
-		assert(record->bytes && record->bytes % 8 == 0);
-		if (record->id < *count)
-			last[record->id] = record->removed ? NULL : record;
-	}
-	return last;
+	*count = 0;
+	for (at = log; at < end; at += ((const struct log_record *)at)->bytes)
+		++*count;
+	all = calloc(*count + 1, sizeof(const struct log_record *));
+	if (!all)
+		return NULL;
+	*count = 0;
+	for (at = log; at < end; at += ((const struct log_record *)at)->bytes)
+		all[(*count)++] = (const struct log_record *)at;
+	qsort(all, *count, sizeof(const struct log_record *), by_id);
+	return all;
 }
 
 int state_limiters(struct state *state,
 		   int (*restore)(void *argument, const struct state_limiter *limiter),
 		   void *argument)
 {
-	bool same = state->header->setting_count[state->header->log] == SETTING_COUNT;
-	uint32_t count;
-	const struct limiter_record **last = last_records(state, &count);
-	int err = last ? 0 : -ENOMEM;
+	uint32_t settings = state->header->setting_count[state->header->log];
+	size_t count;
+	const struct log_record **all = sorted_records(state, &count);
+	int err = all ? 0 : -ENOMEM;
 
-	for (uint32_t id = 0; !err && id < count; id++) {
-		const struct limiter_record *record = last[id];
+	for (size_t i = 0; !err && i < count; i++) {
+		const struct log_record *record = all[i];
+		const char *name = (const char *)(record->changed_s + settings);
 		struct state_limiter limiter;
 
-		if (!record)
+		if (record->removed || (i + 1 < count && all[i + 1]->id == record->id))
 			continue;
-		/* Behind a table of settings of another length. */
-		const char *name = (const char *)(record->changed_s +
-						  state->header->setting_count[state->header->log] +
-						  1);
 		limiter = (struct state_limiter){
-			.id = id,
+			.id = record->id,
 			.parent = record->parent,
 			.owner = {record->uid, record->gid, record->access},
 			.made_s = record->made_s,
-			.changed_s = same ? record->changed_s : NULL,
+			.changed_s = settings == SETTING_COUNT ? record->changed_s : NULL,
 			.name = name,
 			.settings = name + record->name_bytes + 1,
 			.holding = record->holding,
 		};
-		limiter.before = limiter.settings + record->settings_bytes + 1;
+		limiter.before = limiter.settings + strlen(limiter.settings) + 1;
 		err = restore(argument, &limiter);
 	}
-	free(last);
+	free(all);
 	return err;
 }

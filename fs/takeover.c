@@ -12,6 +12,8 @@
 #include "fs/session.h"
 #include "fs/state.h"
 
+#include "core/learning.h"
+
 #include <errno.h>
 #include <linux/fuse.h>
 #include <poll.h>
@@ -140,6 +142,8 @@ static void forget_awaited(struct limiter *limiter)
 {
 	for (uint32_t i = 0; !limiter->current && i < limiter->bucket_count; i++)
 		bucket_await(&limiter->buckets[i], 0);
+	if (!limiter->current && limiter->learning && limiter->learning->limited)
+		bucket_await(&limiter->learning->bucket, 0);
 	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
 		forget_awaited(l);
 }

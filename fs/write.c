@@ -106,20 +106,26 @@ void write_feedback(struct daemon *daemon, struct handle *handle, fuse_req_t req
 {
 	struct outcome outcomes[OUTCOMES_PER_WRITE];
 	char error[ERROR_TEXT] = "no outcome is given";
-	size_t count = 0;
+	const char *at = text;
+	size_t count = 0, line = 1;
 	int err;
 
-	while (!(err = feedback_parse(&text, &outcomes[count], error)))
+	while (!(err = feedback_parse(&at, &outcomes[count], error)))
 		count++;
 	if (err == -ENOENT)
 		err = count ? 0 : -EINVAL;
+	while (text < at)
+		line += *text++ == '\n';
 	daemon_lock(daemon);
-	if (err) {
+	if (err && line > 1) {
+		daemon_refused(daemon, "line %zu: %s", line, error);
+	} else if (err) {
 		daemon_refused(daemon, "%s", error);
 	} else if (!received.again || !state_was_done(daemon->state, received.unique)) {
 		state_done(daemon->state, received.unique);
 		err = engine_feedback(&daemon->engine, handle->limiter, outcomes, count,
 				      clock_ns());
+		state_taken(daemon->state, daemon, handle->limiter);
 	}
 	daemon_unlock(daemon);
 	if (err)

@@ -150,6 +150,14 @@ case_events_that_are_closed_wake_nobody() {
 	gone $poller 30 || fail 'poll'
 }
 
+case_last_error_is_one_line_whatever_was_written() {
+	start
+	limiter orders
+	refused EINVAL write "$m/orders/mode" $'open\nand\e[2Jmore'
+	is 'lines of it' "$(wc -l < "$m/last_error")" 1
+	like 'last error' "$(cat "$m/last_error")" '^.open[?]and[?]\[2Jmore.: '
+}
+
 case_last_error_is_each_users_own() {
 	secrets
 	is root "$("$CLIENT" write "$m/public/rate" rootwrong)" EINVAL

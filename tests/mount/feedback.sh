@@ -46,7 +46,7 @@ case_several_lines_in_one_write_all_count_or_none() {
 	counts orders ok 5
 	printf 'ok\nok\nfine\nok\n' > "$d/wrong"
 	refused EINVAL write "$m/orders/feedback" - < "$d/wrong"
-	like 'last error' "$(cat "$m/last_error")" "^'fine': not an outcome"
+	like 'last error' "$(cat "$m/last_error")" "^line 3: 'fine': not an outcome"
 	printf 'ok\nok 0\n' > "$d/wrong"
 	refused ERANGE write "$m/orders/feedback" - < "$d/wrong"
 	counts orders ok 5

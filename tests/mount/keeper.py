@@ -1,18 +1,23 @@
-"""keeper.py MOUNT KILLS SECONDS: kills the server of MOUNT at random moments, KILLS times or for SECONDS, while
-clients take tokens, hold slots, tune and make limiters in LIMITER `load` (200/s, burst 5, 3 slots). Fails on an error,
-on a token or a slot too many; prints what a kill costs."""
+"""keeper.py MOUNT KILLS SECONDS: kills the server of MOUNT at random moments, KILLS times or for SECONDS, sometimes the
+next one before it serves, or has it replaced, while clients take tokens, hold slots, tune and make limiters in limiter `load` (200/s, burst 5, 3 slots), poll `polled`
+(20/s, burst 1), and wait in `queue` (empty). Fails on an error, on a token or a slot too many, and if those who wait in
+`queue` are not in their order; prints what a kill costs."""
 import multiprocessing
 import os
 import random
+import select
 import signal
 import sys
 import time
 
-RATE, BURST, SLOTS = 200, 5, 3
+RATE, BURST, SLOTS, QUEUE, POLLED_RATE = 200, 5, 3, 8, 20
+CALM_S = 1  # so long nobody is killed, to compare
 mount, kills, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-load = mount + "/load"
+load, queue = mount + "/load", mount + "/queue"
 stop = multiprocessing.Event()
 held = multiprocessing.Value("i", 0)
+calm = multiprocessing.Value("d", 0)  # the longest wait before the first kill
+killing = multiprocessing.Event()
 failures = multiprocessing.Queue()
 figures = multiprocessing.Queue()
 
@@ -20,6 +25,16 @@ figures = multiprocessing.Queue()
 def read(path):
     with open(path, "rb", 0) as file:
         return file.read(64)
+
+
+def waited(began, longest):
+    """The longest wait since the first kill, with that since began."""
+    wait = time.monotonic() - began
+    if killing.is_set():
+        return max(longest, wait)
+    with calm.get_lock():
+        calm.value = max(calm.value, wait)
+    return longest
 
 
 def take(share):
@@ -31,7 +46,7 @@ def take(share):
         got = read(load + "/token" if tokens == 1 else load + "/take/3")
         assert got == b"%d\n" % tokens, got
         taken += tokens
-        longest = max(longest, time.monotonic() - began)
+        longest = waited(began, longest)
     return taken, longest
 
 
@@ -42,8 +57,27 @@ def stream(share):
             began = time.monotonic()
             assert file.read(2) == b"1\n"
             taken += 1
-            longest = max(longest, time.monotonic() - began)
+            longest = waited(began, longest)
     return taken, longest
+
+
+def poll(share):
+    began = time.monotonic()
+    taken = 0
+    while not stop.is_set():
+        file = os.open(mount + "/polled/token", os.O_RDONLY | os.O_NONBLOCK)
+        poll = select.poll()
+        poll.register(file, select.POLLIN)
+        assert poll.poll(15000), "nobody wakes who polls"
+        try:
+            assert os.read(file, 9) == b"1\n"
+            taken += 1
+        except BlockingIOError:
+            pass  # woken by a successor, to ask again
+        os.close(file)
+    most = POLLED_RATE * (time.monotonic() - began) + 1
+    assert 0 < taken <= most, "%d tokens of %d by polling" % (taken, most)
+    return 0, 0
 
 
 def hold(share):
@@ -82,37 +116,85 @@ def client(work):
         figures.put((0, 0))
 
 
-def server():
+def wait_in_queue(tokens):
+    if read("%s/take/%d" % (queue, tokens)) != b"%d\n" % tokens:
+        failures.put("who waits in a queue got something else")
+
+
+def queued():
+    """Who waits there, in turn."""
+    with open(queue + "/waiters") as file:
+        return [int(line.split()[2]) for line in file]
+
+
+def status(name):
     with open(mount + "/status") as file:
-        return int([line.split()[1] for line in file if line.startswith("server ")][0])
+        return int([line.split()[1] for line in file if line.startswith(name + " ")][0])
 
 
-work = [take, take, take, take, stream, hold, hold, hold, hold, hold, tune]
+def successor(keeper, victim):
+    """The next server, before it serves."""
+    while True:
+        with open("/proc/%d/task/%d/children" % (keeper, keeper)) as file:
+            next_ones = [int(pid) for pid in file.read().split() if int(pid) != victim]
+        if next_ones:
+            return next_ones[0]
+
+
+keeper = status("keeper")
+line = []
+for tokens in range(1, QUEUE + 1):
+    line.append(multiprocessing.Process(target=wait_in_queue, args=(tokens,)))
+    line[-1].start()
+    while len(queued()) < tokens:
+        time.sleep(0.001)
+work = [take, take, take, take, stream, poll, hold, hold, hold, hold, hold, tune]
 processes = [multiprocessing.Process(target=client, args=(each,)) for each in work]
 began = time.monotonic()
 for process in processes:
     process.start()
+time.sleep(CALM_S)
+killing.set()
 restarts = []
-while len(restarts) < kills and time.monotonic() - began < seconds and failures.empty():
-    victim = server()
+killed = twice = replaced = 0
+while killed < kills and time.monotonic() - began < seconds and failures.empty():
+    victim = status("server")
     time.sleep(0.1 + random.random() / 20)
-    os.kill(victim, signal.SIGKILL)
-    killed = time.monotonic()
-    while server() == victim:
+    at = time.monotonic()
+    if random.random() < 0.1:
+        os.kill(keeper, signal.SIGHUP)
+        replaced += 1
+    else:
+        os.kill(victim, signal.SIGKILL)
+        killed += 1
+    if random.random() < 0.2:
+        victim = successor(keeper, victim)
+        time.sleep(random.random() / 200)
+        os.kill(victim, signal.SIGKILL)
+        killed += 1
+        twice += 1
+    while status("server") == victim:
         pass
-    restarts.append(time.monotonic() - killed)
+    restarts.append(time.monotonic() - at)
+    if queued() != list(range(1, QUEUE + 1)):
+        failures.put("in the queue are %s" % queued())
 stop.set()
 taken, longest = (list(each) for each in zip(*(figures.get(timeout=20) for _ in work)))
 lasted = time.monotonic() - began
-for process in processes:
+with open(queue + "/rate", "w") as file:
+    file.write("1000/s")
+for process in processes + line:
     process.join(10)
 restarts.sort()
-print("# %d kills: restarted after %.0f ms, at most %.0f ms; longest wait %.0f ms; %d tokens of %d"
-      % (len(restarts), 1000 * restarts[len(restarts) // 2], 1000 * restarts[-1], 1000 * max(longest), sum(taken),
-         RATE * lasted + BURST))
+print("# %d kills, %d of them of one that had not served yet, %d replaced: restarted after %.0f ms, at most %.0f ms; "
+      "longest wait %.0f ms, %.0f ms before the first; %d tokens of %d"
+      % (killed, twice, replaced, 1000 * restarts[len(restarts) // 2], 1000 * restarts[-1], 1000 * max(longest),
+         1000 * calm.value, sum(taken), RATE * lasted + BURST))
 while not failures.empty():
     sys.exit(failures.get())
 if sum(taken) > RATE * lasted + BURST:
     sys.exit("too many tokens")
 if not sum(taken):
     sys.exit("no tokens")
+if any(process.is_alive() for process in line):
+    sys.exit("somebody still waits in the queue")

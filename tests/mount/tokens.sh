@@ -167,8 +167,9 @@ case_stream_blocks_when_the_bucket_is_empty_and_goes_on() {
 	limiter orders 1/d 3
 	head -n 5 "$m/orders/stream" > "$d/got" &
 	local pid=$!
+	# On a fleet it waits for the first lease, too.
+	eventually 20 has orders granted 3 || fail "granted $(counter orders granted)"
 	waiting orders 1
-	counts orders granted 3
 	echo 100/s > "$m/orders/rate"
 	gone $pid 20
 	is lines "$(wc -l < "$d/got")" 5

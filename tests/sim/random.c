@@ -6,26 +6,20 @@
  */
 #include "random.h"
 #include "core/quantity.h"
-#include "memory.h"
+#include "lines.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
 	COMMANDS = 300,	    /* in a trace, about */
 	ARRIVALS_MAX = 400, /* of one load */
-	LINE_ROOM = 512,
 };
 
 struct maker {
 	struct random random;
 	uint64_t now_ns;
 	unsigned int names;
-	char *text; /* owned */
-	size_t used, size;
+	struct lines lines;
 };
 
 static const char *const PATHS[] = {"a", "b", "a/c", "a/d", "b/e", "a/c/f", "a/c/g", "b/e/h"};
@@ -113,22 +107,9 @@ __attribute__((format(printf, 2, 3))) static void add(struct maker *maker, const
 {
 	va_list arguments;
 
-	if (maker->size - maker->used < LINE_ROOM) {
-		char *larger = memory_get(maker->size * 2 + LINE_ROOM);
-
-		if (maker->used)
-			memcpy(larger, maker->text, maker->used);
-		free(maker->text);
-		maker->text = larger;
-		maker->size = maker->size * 2 + LINE_ROOM;
-	}
-	maker->used += (size_t)snprintf(maker->text + maker->used, LINE_ROOM, "%" PRIu64 "ns ",
-					maker->now_ns);
 	va_start(arguments, format);
-	maker->used += (size_t)vsnprintf(maker->text + maker->used, LINE_ROOM / 2, format,
-					 arguments);
+	lines_add(&maker->lines, maker->now_ns, format, arguments);
 	va_end(arguments);
-	maker->text[maker->used++] = '\n';
 }
 
 static const char *const CONCURRENCIES[] = {"1", "2", "3", "20", "max", "auto", "auto min=2 max=4"};
@@ -346,6 +327,5 @@ char *random_trace(uint64_t seed, uint64_t for_ns)
 	}
 	maker.now_ns = for_ns;
 	add(&maker, "end");
-	maker.text[maker.used] = '\0';
-	return maker.text;
+	return maker.lines.text;
 }

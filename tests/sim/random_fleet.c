@@ -7,18 +7,15 @@
 #include "random.h"
 
 #include "core/quantity.h"
+#include "lines.h"
 #include "memory.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
 	COMMANDS = 400, /* in a trace, about */
 	ARRIVALS = 150, /* of one load, at most */
-	LINE_ROOM = 256,
 	DRIFT_PPM = 5000,
 };
 
@@ -31,8 +28,7 @@ struct maker {
 	uint64_t for_ns;
 	unsigned int hosts;
 	unsigned int names;
-	char *text; /* owned */
-	size_t used, size;
+	struct lines lines;
 	bool loses;		   /* writes */
 	bool *down, *paused, *cut; /* owned, by host */
 };
@@ -73,23 +69,10 @@ __attribute__((format(printf, 2, 3))) static void add(struct maker *maker, const
 {
 	va_list arguments;
 
-	if (maker->size - maker->used < LINE_ROOM) {
-		char *larger = memory_get(maker->size * 2 + LINE_ROOM);
-
-		if (maker->used)
-			memcpy(larger, maker->text, maker->used);
-		free(maker->text);
-		maker->text = larger;
-		maker->size = maker->size * 2 + LINE_ROOM;
-	}
-	if (maker->used)
-		maker->used += (size_t)snprintf(maker->text + maker->used, LINE_ROOM,
-						"%" PRIu64 "ns ", maker->now_ns);
 	va_start(arguments, format);
-	maker->used += (size_t)vsnprintf(maker->text + maker->used, LINE_ROOM / 2, format,
-					 arguments);
+	/* The first line says what fleet it is. */
+	lines_add(&maker->lines, maker->lines.used ? maker->now_ns : NEVER_NS, format, arguments);
 	va_end(arguments);
-	maker->text[maker->used++] = '\n';
 }
 
 static unsigned int any_host(struct maker *maker)
@@ -368,9 +351,8 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 	if (maker.now_ns < for_ns)
 		maker.now_ns = for_ns;
 	add(&maker, "end");
-	maker.text[maker.used] = '\0';
 	free(maker.down);
 	free(maker.paused);
 	free(maker.cut);
-	return maker.text;
+	return maker.lines.text;
 }

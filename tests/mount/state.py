@@ -1,0 +1,54 @@
+"""state.py KEEPER version|cut|flip [VERSION]: damages what the server of KEEPER has written for the next one, with the
+server stopped: another number of the version, nothing from a random byte on, or one random bit of the limiters. Prints
+`log` if it was among header and limiters, where it has to be found, else `levels`."""
+import os
+import random
+import sys
+
+VERSION_AT = 8  # behind the magic
+HEADER_BYTES, LOG_BYTES = 1 << 16, 1 << 30
+
+
+def memory(keeper):
+    fds = "/proc/%s/fd/" % keeper
+    for name in os.listdir(fds):
+        if "ratefs-state" in os.readlink(fds + name):
+            return open(fds + name, "r+b", 0)
+    sys.exit("no memory of a keeper")
+
+
+def extents(file):
+    """Where something is written."""
+    at, size = 0, os.fstat(file.fileno()).st_size
+    while at < size:
+        try:
+            at = os.lseek(file.fileno(), at, os.SEEK_DATA)
+        except OSError:
+            return
+        end = os.lseek(file.fileno(), at, os.SEEK_HOLE)
+        yield at, os.pread(file.fileno(), end - at, at).rstrip(b"\0")
+        at = end
+
+
+file = memory(sys.argv[1])
+if sys.argv[2] == "version":
+    os.pwrite(file.fileno(), int(sys.argv[3]).to_bytes(4, "little"), VERSION_AT)
+    sys.exit()
+# With another length it would begin elsewhere.
+parts = [(at, data) for at, data in extents(file) if data]
+if sys.argv[2] == "flip":
+    # Header and the log in use are one extent or two.
+    log = int.from_bytes(os.pread(file.fileno(), 4, 24), "little")
+    begin = HEADER_BYTES + log * LOG_BYTES
+    end = begin + int.from_bytes(os.pread(file.fileno(), 8, 32 + 8 * log), "little")
+    at = random.randrange(begin, end)
+    byte = os.pread(file.fileno(), 1, at)[0]
+    os.pwrite(file.fileno(), bytes([byte ^ 1 << random.randrange(8)]), at)
+else:
+    begin, data = random.choice(parts)
+    at = begin + random.randrange(VERSION_AT + 1 if begin == 0 else 0, len(data))
+    # The rest of a page of memory goes last: nothing is mapped behind the end.
+    size = os.fstat(file.fileno()).st_size
+    file.truncate(at)
+    file.truncate(size)
+print("log" if at < HEADER_BYTES + 2 * LOG_BYTES else "levels", at)
