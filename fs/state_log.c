@@ -20,7 +20,8 @@ static struct log_record *room(struct state *state, uint32_t which, size_t bytes
 {
 	uint64_t end = state->header->log_end[which];
 
-	return end + bytes <= STATE_LOG_BYTES ? (struct log_record *)(state->logs[which] + end) : NULL;
+	return end + bytes <= STATE_LOG_BYTES ? (struct log_record *)(state->logs[which] + end)
+					      : NULL;
 }
 
 uint64_t state_sum(const struct log_record *record)
@@ -64,12 +65,12 @@ static int append(struct state *state, uint32_t which, const struct limiter *lim
 	text = (char *)(record->changed_s + SETTING_COUNT) + name_bytes + 1;
 	limiter_settings(limiter, &settings);
 	*record = (struct log_record){.name_bytes = (uint8_t)name_bytes,
-				  .access = limiter->access,
-				  .id = limiter->id,
-				  .parent = limiter->parent ? limiter->parent->id : 0,
-				  .uid = limiter->uid,
-				  .gid = limiter->gid,
-				  .made_s = limiter->made_s};
+				      .access = limiter->access,
+				      .id = limiter->id,
+				      .parent = limiter->parent ? limiter->parent->id : 0,
+				      .uid = limiter->uid,
+				      .gid = limiter->gid,
+				      .made_s = limiter->made_s};
 	memcpy(record->changed_s, limiter->changed_s, sizeof(record->changed_s));
 	memcpy(record->changed_s + SETTING_COUNT, limiter->name, name_bytes + 1);
 	text += settings_print(&settings, text, SETTINGS_BYTES) + 1;
@@ -142,7 +143,8 @@ void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t 
 		log_error("no room to keep limiters for a successor");
 		return;
 	}
-	*record = (struct log_record){.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
+	*record = (struct log_record){
+		.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
 	finish(state, which, record);
 }
 
