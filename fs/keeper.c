@@ -48,6 +48,7 @@ struct keeper {
 	unsigned int failures;
 	bool is_told; /* the service manager, that the mount answers */
 	bool ending;
+	int asked;  /* the signal that asked for the end, or 0 */
 	int status; /* at the end */
 };
 
@@ -147,13 +148,15 @@ static int make_mount(struct keeper *keeper)
 	return privilege_drop(keeper->options) ? EXIT_FAILURE : 0;
 }
 
+/* At the end there is none any more: the server, told to end before, ends on that. */
 static void give_mount(struct keeper *keeper)
 {
-	int status = keeper->session ? 0 : make_mount(keeper);
+	int status = keeper->session || keeper->ending ? 0 : make_mount(keeper);
 
-	if (status) {
+	if (status)
 		end(keeper, status);
-		close(keeper->control); /* the server ends on it */
+	if (keeper->ending) {
+		close(keeper->control);
 		keeper->control = -1;
 		return;
 	}
@@ -189,7 +192,7 @@ static void hear(struct keeper *keeper)
 	if (keeper_socket_receive(keeper->control, &kind, sizeof(kind), NULL, 0) < 0) {
 		close(keeper->control);
 		keeper->control = -1; /* it ends, or has ended */
-	} else if (kind == KEEPER_LOADED && !keeper->ending) {
+	} else if (kind == KEEPER_LOADED) {
 		give_mount(keeper);
 	} else if (kind == KEEPER_READY) {
 		server_is_ready(keeper);
@@ -244,9 +247,10 @@ static void bury(struct keeper *keeper)
 		snprintf(why, sizeof(why), "was killed by signal %d", WTERMSIG(status));
 	if (keeper->status) {
 		end(keeper, keeper->status);
-	} else if (!status || (keeper->session && keeper->ending && WIFSIGNALED(status) &&
-			       WTERMSIG(status) == SIGKILL)) {
-		/* It may have been killed before the end was asked for. */
+	} else if (!status ||
+		   (keeper->ending && WIFSIGNALED(status) &&
+		    (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == keeper->asked))) {
+		/* It may have been killed before the end was asked for, or asked as soon as it was started. */
 		end(keeper, EXIT_SUCCESS);
 	} else if (!keeper->session || keeper->ending) {
 		/* It has said why. */
@@ -301,6 +305,7 @@ static void take_signal(struct keeper *keeper)
 		bury(keeper); /* one that was dead before is not to blame */
 		if (keeper->server)
 			kill(keeper->server, (int)signal.ssi_signo);
+		keeper->asked = (int)signal.ssi_signo;
 		end(keeper, EXIT_SUCCESS);
 		break;
 	}

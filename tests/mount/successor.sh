@@ -1,0 +1,184 @@
+# shellcheck shell=bash
+# The server is replaced by another program, finds what it cannot read, or there is no next one.
+
+case_another_server_is_started_from_the_program_now_on_disk() {
+	cp "$RATEFS" "$d/ratefs"
+	RATEFS=$d/ratefs
+	outlives
+	empty orders
+	reader orders/token
+	waiting orders 1
+	local before
+	before=$(server)
+	cp "$RATEFS" "$d/new"
+	mv "$d/new" "$d/ratefs"
+	like 'the program of before' "$(readlink "/proc/$before/exe")" 'deleted'
+	"$d/ratefs" --reload "$m"
+	[ "$before" != "$(server)" ] || fail 'the same server'
+	is 'the program' "$(readlink "/proc/$(server)/exe")" "$d/ratefs"
+	waiting orders 1
+	# One that cannot start leaves the one before.
+	cp "$RATEFS" "$RATEFS.right"
+	echo '#!/bin/false' > "$d/new"
+	chmod +x "$d/new"
+	before=$(server)
+	mv "$d/new" "$d/ratefs"
+	local status=0
+	"$RATEFS.right" --reload "$m" 2> "$d/said" || status=$?
+	is 'exit status' $status 1
+	like said "$(cat "$d/said")" 'back to the program that ran before'
+	[ "$before" != "$(server)" ] || fail 'the same server'
+	eventually 10 grep -q 'back to the program that ran before' "$d/log" || fail 'it does not say why'
+	waiting orders 1
+	echo 1000/s > "$m/orders/rate"
+	gone "$reader" 20
+	is token "$(cat "$d/got")" 1
+}
+
+# memory version N|cut|flip: what the server has written for the next one is damaged, see state.py.
+memory() { python3 "$(dirname "${BASH_SOURCE[0]}")/state.py" "$daemon" "$@"; }
+
+kept_aside() {
+	outlives "local:$d/kept"
+	limiter orders 1/d 100
+	exec 5< "$m/orders/token" 6< "$m/orders/slot"
+	memory version "$1"
+	killed
+	like log "$(grep 'another version' "$d/log")" 'kept aside, buckets start empty'
+	counts orders slots_used 0
+	is 'tokens of orders' "$(tokens orders)" 0
+	is 'through a file open before' "$(python3 -c '
+import os
+try: os.pread(5, 1, 0)
+except OSError as error: print(os.strerror(error.errno))')" 'No such device'
+	exec 5<&- 6<&-
+	echo 1000/s > "$m/orders/rate"
+	is token "$(cat "$m/orders/token")" 1
+	killed
+	is rate "$(cat "$m/orders/rate")" 1000/s
+}
+
+case_what_an_older_version_kept_is_kept_aside() { kept_aside 1; }
+case_what_a_newer_version_kept_is_kept_aside() { kept_aside 65535; }
+
+case_what_is_damaged_at_any_byte_is_kept_aside() {
+	outlives "local:$d/kept"
+	local i where told before
+	for i in {1..21}; do
+		told=$(grep -c 'is damaged' "$d/log" || :)
+		[ -d "$m/orders" ] || limiter orders 1/d 100
+		limiter "other$i" 5/s
+		exec 5< "$m/orders/slot"
+		before=$(server)
+		sleep 0.12 # or it would seem not to stay up
+		kill -STOP "$before"
+		where=$(memory "$([ $((i % 3)) = 0 ] && echo flip || echo cut)")
+		kill -9 "$before"
+		eventually 20 eval "[ \"\$(server)\" != $before ]" || fail 'no other server'
+		[[ $where = levels* ]] || [ "$(grep -c 'is damaged' "$d/log")" -gt "$told" ] || fail "not found: $where"
+		if [ "$(grep -c 'is damaged' "$d/log" || :)" -gt "$told" ]; then
+			is "tokens of orders after $where" "$(tokens orders)" 0
+			is limiters "$(ls -d "$m"/other*/ | wc -l)" "$i"
+			rmdir "$m/orders"
+		fi
+		exec 5<&-
+	done
+	grep -q 'of another version or damaged: kept aside' "$d/log"
+}
+
+case_a_program_that_cannot_read_it_leaves_it_to_the_one_before() {
+	outlives
+	empty orders
+	reader orders/token
+	waiting orders 1
+	local before
+	before=$(server)
+	kill -STOP "$before"
+	kill -HUP "$daemon"
+	memory version 65535
+	kill -CONT "$before"
+	eventually 10 grep -q 'back to the program that ran before' "$d/log" || fail 'it does not say why'
+	eventually 10 grep -q 'kept aside' "$d/log" || fail 'nor that nobody could read it'
+	eventually 10 [ -r "$m/status" ]
+}
+
+case_reload_refuses_what_is_no_mount() {
+	local status=0
+	"$RATEFS" --reload "$d" 2> "$d/said" || status=$?
+	is status $status 1
+	like said "$(cat "$d/said")" "^ratefs: .*$d"
+	status=0
+	"$RATEFS" --reload 2> "$d/said" || status=$?
+	is status $status 2
+}
+
+case_a_server_that_cannot_stay_up_ends_the_mount() {
+	outlives
+	empty orders
+	reader orders/token
+	waiting orders 1
+	local status=0 each
+	for ((;;)); do
+		# By its argument: the leak sanitizer has the keeper end with a child of another kind.
+		each=$(pgrep -P "$daemon" -f -- ' --server=' || :)
+		if [ -n "$each" ]; then kill -9 $each 2> /dev/null || :; else sleep 0.001; fi
+		alive "$daemon" || break
+	done
+	wait "$daemon" || status=$?
+	daemon=
+	is 'exit status' $status 1
+	like log "$(tail -n 1 "$d/log")" 'the server was killed by signal 9, as it did 10 times'
+	eventually 5 eval '! mountpoint -q "$m"' || fail 'still mounted'
+	gone "$reader" 10 || :
+	like 'what the reader got' "$(cat "$d/got")" '^(ECONNABORTED|ENOTCONN|ESHUTDOWN)$'
+}
+
+case_the_end_comes_while_there_is_no_server() {
+	outlives
+	empty orders
+	reader orders/token
+	waiting orders 1
+	kill -STOP "$daemon"
+	kill -9 "$(server)"
+	kill -TERM "$daemon"
+	kill -CONT "$daemon"
+	ended
+	gone "$reader" 10 || :
+	like 'what the reader got' "$(cat "$d/got")" '^(ECONNABORTED|ENOTCONN|ESHUTDOWN)$'
+}
+
+case_the_end_comes_while_the_next_server_starts() {
+	local i
+	for i in 0 0.002 0.004 0.007 0.01 0.02 0.05 0.1; do
+		outlives
+		kill -9 "$(server)"
+		sleep $i
+		kill -TERM "$daemon"
+		ended
+	done
+}
+
+case_the_end_comes_while_the_first_server_starts() {
+	local i status
+	for i in 0.01 0.02 0.03 0.05 0.1 0.2; do
+		env --default-signal "$RATEFS" -f local "$m" >> "$d/log" 2>&1 &
+		daemon=$!
+		sleep $i
+		kill -TERM "$daemon"
+		status=0
+		gone "$daemon" 20 || status=$?
+		daemon=
+		# 143: before it looks for signals.
+		[ $status = 0 ] || [ $status = 143 ] || fail "status $status after $i s"
+		! mountpoint -q "$m" || fail 'still mounted'
+	done
+}
+
+case_umount_while_there_is_no_server_ends_the_keeper() {
+	outlives
+	kill -STOP "$daemon"
+	kill -9 "$(server)"
+	umount --no-canonicalize --internal-only "$m"
+	kill -CONT "$daemon"
+	ended
+}
