@@ -25,8 +25,8 @@
 #include "record.h"
 
 enum {
-	KEPT_MAX = 16384,	 /* places: more than leases; the rest is for claims */
-	KEPT_CLAIM = UINT32_MAX, /* an index */
+	KEPT_MAX = 16384,	/* places: more than leases; the rest is for claims */
+	KEPT_CLAIM = INT32_MAX, /* an index */
 };
 
 /* A lease, or that the host may have a claim. */
