@@ -22,6 +22,12 @@ static void tell(struct fleet *fleet, struct limiter *limiter, const char *text)
 		fleet->listener->applied(fleet->listener, limiter, text);
 }
 
+static void changed(struct fleet *fleet, struct limiter *limiter, bool removed)
+{
+	if (fleet->listener && fleet->listener->changed)
+		fleet->listener->changed(fleet->listener, limiter, removed);
+}
+
 static void remove_limiter(struct fleet *fleet, struct holding *holding)
 {
 	struct limiter *limiter = holding->limiter;
@@ -30,6 +36,7 @@ static void remove_limiter(struct fleet *fleet, struct holding *holding)
 	while (limiter->first_child)
 		remove_limiter(fleet, limiter->first_child->holding);
 	tell(fleet, limiter, "removed");
+	changed(fleet, limiter, true);
 	holding_gone(fleet, holding);
 	engine_removed(fleet->engine, limiter);
 }
@@ -96,6 +103,8 @@ static void apply_names(struct fleet *fleet)
 			if (engine_renamed(fleet->engine, holding->limiter, name))
 				fleet_event(fleet, "limiter %llu cannot be named '%.100s'",
 					    (unsigned long long)found->id, name);
+			if (pass)
+				changed(fleet, holding->limiter, false);
 		}
 	}
 }
@@ -135,6 +144,7 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 	}
 	holding->version = found->version;
 	holding->generation = found->record.generation;
+	changed(fleet, limiter, false);
 	fleet_reshare(fleet, holding);
 	demand_rouse(fleet, holding, false);
 }
@@ -159,6 +169,7 @@ static void make(struct fleet *fleet, const struct found *found)
 	made->holding->generation = record->generation;
 	if (record->has_before)
 		holding_restrict(fleet, made->holding, &record->before, record->before_count);
+	changed(fleet, made, false);
 	fleet_reshare(fleet, made->holding);
 	if (fleet->state == FLEET_READY)
 		tell(fleet, made, "created");
@@ -174,6 +185,7 @@ static void apply_root(struct fleet *fleet, const struct found *found)
 		return;
 	fleet->root_generation = found->record.generation;
 	engine_owned(fleet->engine, root, &found->record.owner);
+	changed(fleet, root, false);
 }
 
 /* Constants are what safety rests on: while it runs a host only becomes more careful. */

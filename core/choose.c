@@ -370,7 +370,7 @@ void choose(struct fleet *fleet, struct holding *holding)
 		holding->next_search_ns = 0;
 	if (!holding->search && fleet->now_ns >= holding->next_search_ns &&
 	    !holding->limiter->removed && holding_needs_leases(holding) &&
-	    (lacks || holding->leased || holding->claim))
+	    (lacks || holding->leased || holding->claim || holding->claim_unknown))
 		search_begin(fleet, holding);
 	if (choose_has_work(fleet, holding))
 		fleet_add_work(fleet, holding);

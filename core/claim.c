@@ -88,8 +88,32 @@ static struct claim *parse(const struct request *request, uint32_t *count)
 	return claims;
 }
 
-void claims_parse(const struct fleet *fleet, struct search *search, const struct request *request)
+/* The claim that a predecessor left. */
+static void adopt_claim(struct fleet *fleet, struct holding *holding, const char *name,
+			uint32_t wanted)
 {
+	char path[PATH_ROOM];
+
+	holding->claim = strdup(name);
+	if (!holding->claim)
+		return;
+	holding->claimed = wanted;
+	snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id, name);
+	claim_watch(fleet, path);
+}
+
+static void adopt_no_more(struct fleet *fleet, struct holding *holding)
+{
+	if (!holding->claim_unknown)
+		return;
+	holding->claim_unknown = false;
+	fleet_keep_claim(fleet, holding, holding->claim);
+}
+
+void claims_parse(struct fleet *fleet, struct search *search, const struct request *request)
+{
+	struct holding *holding = search->holding;
+
 	search->own_claim = UINT64_MAX;
 	search->claims = parse(request, &search->claim_count);
 	if (!search->claims) {
@@ -97,10 +121,16 @@ void claims_parse(const struct fleet *fleet, struct search *search, const struct
 		return;
 	}
 	for (uint32_t i = 0; i < search->claim_count; i++) {
-		if (is_own(fleet, &search->claims[i]))
-			search->own_claim = search->claims[i].sequence;
+		const struct claim *claim = &search->claims[i];
+
+		if (!is_own(fleet, claim))
+			continue;
+		search->own_claim = claim->sequence;
+		if (holding->claim_unknown && !holding->claim)
+			adopt_claim(fleet, holding, claim->name, claim->wanted);
 	}
-	remember_claimants(fleet, search->holding, search->claims, search->claim_count);
+	adopt_no_more(fleet, holding);
+	remember_claimants(fleet, holding, search->claims, search->claim_count);
 }
 
 static void listed(void *pointer, struct request *request)
@@ -281,6 +311,7 @@ bool claim_send(struct fleet *fleet, struct holding *holding)
 		request_free(request);
 		return false;
 	}
+	fleet_keep_claim(fleet, holding, true);
 	holding->reclaim = false;
 	holding->next_claim_ns = fleet->now_ns + fleet->constants.renewal_ns;
 	transaction_send(fleet, request);

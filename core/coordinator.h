@@ -104,6 +104,8 @@ struct coordinator {
 	 * once it is there. It is tried for as long as it takes.
 	 */
 	void (*open)(struct coordinator *coordinator, uint64_t session_ns);
+	/* The same for the session @session, which a predecessor of this process had. */
+	void (*resume)(struct coordinator *coordinator, uint64_t session, uint64_t session_ns);
 	/*
 	 * Ends the session: it is told to the servers if there is a connection. Requests that were
 	 * not answered yet come back with ANSWER_UNKNOWN.

@@ -244,7 +244,7 @@ static bool is_idle(const struct holding *holding)
 	const struct limiter *limiter = holding->limiter;
 
 	if (holding->leased || holding->reserve.state != LEASE_NONE || holding->search ||
-	    holding->claim)
+	    holding->claim || holding->claim_unknown)
 		return false;
 	return limiter->removed ||
 	       (!holding->wanted && !holding->restricted && !holding->settings.reserve_hosts &&
@@ -275,6 +275,19 @@ void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked)
 	}
 	demand_update(fleet, holding);
 	choose(fleet, holding);
+}
+
+void demand_resume(struct fleet *fleet, struct holding *holding)
+{
+	uint32_t kept = holding_kept(holding);
+
+	if (!holding->leased && holding->reserve.state == LEASE_NONE && !holding->claim_unknown)
+		return;
+	demand_rouse(fleet, holding, false);
+	for (int i = 0; i < DEMAND_SLOTS; i++)
+		holding->slots_of_demand[i].wanted = kept;
+	holding->wanted = kept;
+	holding->had = kept;
 }
 
 void demand_tick(struct fleet *fleet)

@@ -77,6 +77,7 @@ static void claims_listed(void *pointer, struct request *request)
 		holding->claim = strdup(name);
 		holding->claimed = holding->claim ? wanted : 0;
 	}
+	fleet_keep_claim(fleet, holding, holding->claim);
 	fleet->transaction.left--;
 	leave_doubt(fleet);
 }
@@ -140,6 +141,8 @@ static void look(struct fleet *fleet)
 void doubt_barrier_answered(struct fleet *fleet, const struct request *request)
 {
 	fleet->transaction.kind = fleet->doubted;
+	if (request->answer != ANSWER_UNKNOWN)
+		fleet->resuming = false;
 	if (request->answer == ANSWER_OK)
 		look(fleet);
 	else if (request->answer == ANSWER_UNKNOWN)
@@ -150,10 +153,22 @@ void doubt_barrier_answered(struct fleet *fleet, const struct request *request)
 		doubt_begin(fleet); /* an older one was executed in between */
 }
 
+static void send_barrier(struct fleet *fleet)
+{
+	struct request *barrier;
+
+	fleet->doubted = fleet->transaction.kind;
+	fleet->transaction.kind = TRANSACTION_NONE;
+	barrier = transaction_begin(fleet, TRANSACTION_BARRIER);
+	if (barrier)
+		transaction_send(fleet, barrier);
+	else
+		fleet_drop_session(fleet, "no memory");
+}
+
 static void host_read(void *pointer, struct request *request)
 {
 	struct fleet *fleet = pointer;
-	struct request *barrier;
 
 	if (fleet->state != FLEET_IN_DOUBT)
 		return;
@@ -170,13 +185,7 @@ static void host_read(void *pointer, struct request *request)
 		return;
 	}
 	fleet->host_version = request->version;
-	fleet->doubted = fleet->transaction.kind;
-	fleet->transaction.kind = TRANSACTION_NONE;
-	barrier = transaction_begin(fleet, TRANSACTION_BARRIER);
-	if (barrier)
-		transaction_send(fleet, barrier);
-	else
-		fleet_drop_session(fleet, "no memory");
+	send_barrier(fleet);
 }
 
 void doubt_begin(struct fleet *fleet)
@@ -184,6 +193,10 @@ void doubt_begin(struct fleet *fleet)
 	struct request *request;
 	char path[PATH_ROOM];
 
+	if (fleet->resuming) {
+		send_barrier(fleet);
+		return;
+	}
 	snprintf(path, sizeof(path), "/h/%s", fleet->hid);
 	request = request_new(REQUEST_GET, path, NULL, host_read);
 	if (request)

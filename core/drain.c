@@ -69,6 +69,7 @@ static bool add(struct fleet *fleet, struct request *request, struct holding *ho
 	holding_keep(holding);
 	lease = item_lease(item);
 	lease->sent = true;
+	fleet_keep_lease(fleet, holding, lease, item_index(item));
 	item->operation = request->operation_count;
 	snprintf(path, sizeof(path), "/l/%llu/%s%u", (unsigned long long)holding->id,
 		 reserve ? "r" : "", index);
@@ -179,8 +180,12 @@ bool drain_send(struct fleet *fleet, struct holding *holding)
 			wake_all(fleet);
 		return true;
 	}
-	for (uint32_t i = 0; i < fleet->transaction.item_count; i++)
-		item_lease(&fleet->transaction.items[i])->sent = false;
+	for (uint32_t i = 0; i < fleet->transaction.item_count; i++) {
+		const struct item *item = &fleet->transaction.items[i];
+
+		item_lease(item)->sent = false;
+		fleet_keep_lease(fleet, item->holding, item_lease(item), item_index(item));
+	}
 	transaction_end(fleet);
 	request_free(request);
 	return false;

@@ -78,6 +78,7 @@ void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct le
 		lease->since_ns = fleet->now_ns;
 		lease->granted = holding_use(holding);
 	}
+	fleet_keep_lease(fleet, holding, lease, index);
 	if (fleet->listener && fleet->listener->lease)
 		fleet->listener->lease(fleet->listener, holding, index, from, to);
 	if (to == LEASE_NONE) {
@@ -225,6 +226,7 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 	fleet->coordinator = coordinator;
 	fleet->options = options;
 	fleet->listener = listener;
+	fleet->kept = options->kept;
 	fleet->constants = options->constants;
 	fleet->constants.quarantine_ns = quarantine_of(options->constants.right_ns);
 	fleet->random_state = coordinator->random(coordinator) | 1;
@@ -262,11 +264,18 @@ void fleet_start(struct fleet *fleet, uint64_t now_ns)
 {
 	fleet->now_ns = now_ns;
 	fleet->coordinator->clocks(fleet->coordinator, &fleet->clocks);
-	fleet->state = FLEET_CONNECTING;
 	fleet->down_since_ns = now_ns;
 	fleet->trouble_ns = fleet->clocks.holder_ns;
 	fleet->next_ns = 0;
 	fleet->opened_ns = fleet->constants.session_ns;
+	if (fleet->resuming) {
+		fleet->coordinator->resume(fleet->coordinator, fleet->session, fleet->opened_ns);
+		for (struct holding *h = fleet->holdings; h; h = h->next)
+			demand_resume(fleet, h);
+		return;
+	}
+	fleet_keep_nothing(fleet);
+	fleet->state = FLEET_CONNECTING;
 	fleet->coordinator->open(fleet->coordinator, fleet->opened_ns);
 }
 

@@ -37,7 +37,9 @@
  *  9. After an unknown outcome what it was about is not usable, and nothing else is sent before a
  *     barrier: the version of /h is read, and a transaction with it acknowledged, which extends no
  *     right, since it does not check /g. No older request can be executed then. Partitions in doubt are
- *     looked at: if the lease is this host's, it is usable Q later; else it is not held.
+ *     looked at: if the lease is this host's, it is usable Q later; else it is not held. A successor,
+ *     to whom nothing was answered, begins so (kept.h): a process that was killed and the one that goes on
+ *     in its place are one host, whose every unanswered transaction is an unknown outcome.
  * 10. A version of /h that is neither the one known nor, after an unknown outcome, the next is a
  *     history that was lost, or a foreign hand; so is a lease of one's own that was changed, which
  *     its holder watches: everything is dropped, and a new session begun. Another version of /g: the
@@ -102,6 +104,7 @@
 #include "coordinator.h"
 #include "engine.h"
 #include "holding.h"
+#include "kept.h"
 #include "record.h"
 
 enum {
@@ -119,6 +122,7 @@ struct fleet_options {
 	const char *host;		  /* borrowed */
 	uint32_t weight;		  /* 1 to 1000 */
 	struct fleet_constants constants; /* for a fleet that is made now */
+	struct fleet_kept *kept;	  /* borrowed: for a successor; NULL: there will be none */
 };
 
 enum fleet_state {
@@ -161,6 +165,12 @@ struct fleet_listener {
 		      uint32_t index, enum lease_state from, enum lease_state to);
 	/* A limiter was made, tuned, renamed or removed by another host. May be NULL. */
 	void (*applied)(struct fleet_listener *listener, struct limiter *limiter, const char *text);
+	/*
+	 * For a successor: what is in the buckets of @limiter changed, or what flows into them; or the
+	 * limiter itself, see fleet_restored(), by another host; or it is about to go. May be NULL.
+	 */
+	void (*reshared)(struct fleet_listener *listener, struct limiter *limiter);
+	void (*changed)(struct fleet_listener *listener, struct limiter *limiter, bool removed);
 };
 
 /*
@@ -176,7 +186,24 @@ void fleet_free(struct fleet *fleet);
 /* The engine's source. */
 struct source *fleet_source(struct fleet *fleet);
 
-/* Opens the first session. */
+/*
+ * Goes on where a predecessor was, as the options' @kept has it. First fleet_restored() is told of each
+ * limiter that was there, in the order of their making: it is in the engine, without tokens, and as in
+ * @former was its holding. Then fleet_resume(), after which the buckets may be filled; then
+ * fleet_start(). 0 or -ENOMEM.
+ */
+struct former_holding {
+	uint64_t id, generation;
+	int32_t version;
+	uint64_t restricted_ns; /* 0: it was not */
+	uint32_t before_count;
+	const struct settings *before;
+};
+void fleet_restored(struct fleet *fleet, struct limiter *limiter,
+		    const struct former_holding *former);
+int fleet_resume(struct fleet *fleet, uint64_t now_ns);
+
+/* Opens the first session, or goes on with that of the predecessor. */
 void fleet_start(struct fleet *fleet, uint64_t now_ns);
 
 /*
@@ -216,6 +243,8 @@ uint64_t fleet_session(const struct fleet *fleet);
 uint32_t fleet_leases(const struct fleet *fleet); /* held, of all limiters */
 /* Seconds of right left, 0 if it has run out; whether the coordinator is out of reach. */
 uint64_t fleet_right_ns(const struct fleet *fleet);
+/* Whether settings are as all hosts have them, as far as it was told. */
+bool fleet_is_up_to_date(const struct fleet *fleet);
 /* Whether it is known if there are other hosts: the first look has been. */
 bool fleet_knows_hosts(const struct fleet *fleet);
 bool fleet_is_connected(const struct fleet *fleet);

@@ -86,6 +86,8 @@ struct holding {
 	uint64_t next_claim_ns;	 /* likewise, another number in the /w node */
 	uint32_t claimed;	 /* N of our /w node, 0: there is none */
 	char *claim;		 /* owned: its name, NULL */
+	bool claim_unknown;	 /* a predecessor may have left one */
+	uint32_t claim_kept;	 /* its place in struct fleet_kept, and 1; 0: none */
 	bool unmet;		 /* the last search did not find enough */
 	bool lacking;		 /* nor enough of any kind: the reserve, partitions that are read */
 	bool contended;		 /* all together want more than there is */

@@ -8,6 +8,7 @@
  *	outcome.c	what follows from its answer
  *	guard.c		own leases are watched
  *	doubt.c		the barrier after an unknown outcome
+ *	kept.c		what a successor has to know, and going on with it
  *	layout.c	the nodes that must be there before the host joins
  *	follow.c	settings as other hosts made them
  *	apply.c		... take effect
@@ -126,6 +127,8 @@ struct fleet {
 	const struct fleet_options *options;
 	struct fleet_listener *listener;
 	struct fleet_counters counters;
+	struct fleet_kept *kept; /* borrowed; NULL: nothing is kept */
+	uint32_t kept_next;	 /* where a free place is looked for */
 
 	enum fleet_state state;
 	struct fleet_constants constants;
@@ -155,6 +158,8 @@ struct fleet {
 
 	struct transaction transaction;
 	enum transaction_kind doubted; /* while the barrier is under way */
+	bool resuming;		       /* the barrier goes first: see kept.h */
+	bool resumed;		       /* and no right of its own since */
 	bool stale;		       /* /g has another version than the one applied */
 
 	/* Settings. */
@@ -231,6 +236,8 @@ uint64_t fleet_random(struct fleet *fleet);
 /* @ns, give or take a quarter. */
 uint64_t fleet_jitter(struct fleet *fleet, uint64_t ns);
 struct lease *item_lease(const struct item *item);
+/* From PARTITIONS_MAX on: of the reserve. */
+uint32_t item_index(const struct item *item);
 void holding_keep(struct holding *holding);
 void holding_let_go(struct holding *holding);
 
@@ -282,6 +289,17 @@ void fleet_lease_changed(struct fleet *fleet, const char *path);
 void doubt_begin(struct fleet *fleet);
 void doubt_barrier_answered(struct fleet *fleet, const struct request *request);
 
+/* kept.c */
+/* What is known of the session. */
+void fleet_keep(struct fleet *fleet);
+/* The state of @lease, of partition @index of @holding (from PARTITIONS_MAX on: of the reserve). */
+void fleet_keep_lease(struct fleet *fleet, const struct holding *holding, struct lease *lease,
+		      uint32_t index);
+/* Whether there may be a claim. */
+void fleet_keep_claim(struct fleet *fleet, struct holding *holding, bool claim);
+/* The session is gone. */
+void fleet_keep_nothing(struct fleet *fleet);
+
 /* layout.c */
 void layout_look(struct fleet *fleet);
 
@@ -313,6 +331,8 @@ void holding_restrict(struct fleet *fleet, struct holding *holding, const struct
 void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked);
 void demand_update(struct fleet *fleet, struct holding *holding);
 void demand_tick(struct fleet *fleet);
+/* What a predecessor held was wanted until now. */
+void demand_resume(struct fleet *fleet, struct holding *holding);
 void demand_forget(struct fleet *fleet);
 void demand_look_for_hosts(struct fleet *fleet);
 
@@ -356,7 +376,7 @@ void search_end(struct fleet *fleet, struct search *search);
 bool index_parse(const char *name, uint32_t *index, bool *reserve);
 
 /* claim.c */
-void claims_parse(const struct fleet *fleet, struct search *search, const struct request *request);
+void claims_parse(struct fleet *fleet, struct search *search, const struct request *request);
 /* What the claims come to: our share, if all together want more than there is. */
 void claims_weigh(struct search *search);
 /* Finds out who waits for partitions of @holding, and then wakes them. */

@@ -118,6 +118,7 @@ static void give_answered(struct fleet *fleet, const struct request *request)
 		if (request->failed > item->operation &&
 		    (i + 1 == t->item_count || request->failed < t->items[i + 1].operation))
 			mended = lease->unmarked = true;
+		fleet_keep_lease(fleet, item->holding, lease, item_index(item));
 		fleet_add_work(fleet, item->holding);
 	}
 	if (mended || request->answer == ANSWER_OK || request->failed < HEAD_LENGTH)
@@ -136,6 +137,7 @@ static void claim_answered(struct fleet *fleet, struct request *request)
 		free(holding->claim);
 		holding->claim = NULL;
 		holding->claimed = 0;
+		fleet_keep_claim(fleet, holding, request->answer == ANSWER_OK && t->claimed);
 	}
 	if (request->answer != ANSWER_OK)
 		return;
@@ -185,6 +187,7 @@ static void joined(struct fleet *fleet, const struct request *request)
 	fleet_event(fleet, "joined as %s", fleet->hid);
 	sweep_look(fleet);
 	fleet_extend_right(fleet, request->sent_ns);
+	fleet_keep(fleet);
 	for (struct holding *h = fleet->holdings; h; h = h->next)
 		demand_rouse(fleet, h, false);
 }
@@ -250,6 +253,7 @@ void transaction_answered(void *pointer, struct request *request)
 		/* A barrier does not look at /g: what it proves says nothing of the settings. */
 		if (t->kind != TRANSACTION_BARRIER)
 			fleet_extend_right(fleet, request->sent_ns);
+		fleet_keep(fleet);
 	}
 	if (t->kind == TRANSACTION_BARRIER) {
 		doubt_barrier_answered(fleet, request);

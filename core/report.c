@@ -90,6 +90,11 @@ uint64_t fleet_right_ns(const struct fleet *fleet)
 	return fleet->right ? fleet->right_end_ns - fleet->clocks.holder_ns : 0;
 }
 
+bool fleet_is_up_to_date(const struct fleet *fleet)
+{
+	return fleet->state == FLEET_READY && !fleet->stale && !fleet->following;
+}
+
 bool fleet_knows_hosts(const struct fleet *fleet)
 {
 	return fleet->hosts_known;

@@ -16,6 +16,8 @@ void fleet_reshare(struct fleet *fleet, struct holding *holding)
 	holding->degraded = fleet->degraded;
 	limiter_reshare(schedule, holding->limiter);
 	partition_follow(schedule, holding->limiter);
+	if (fleet->listener && fleet->listener->reshared)
+		fleet->listener->reshared(fleet->listener, holding->limiter);
 }
 
 /* Rule 3. */
@@ -27,6 +29,7 @@ void fleet_extend_right(struct fleet *fleet, uint64_t sent_ns)
 	if (end_ns > fleet->right_end_ns)
 		fleet->right_end_ns = end_ns;
 	fleet->trouble_ns = NEVER_NS;
+	fleet->resumed = false;
 	fleet->degraded = false;
 	fleet->right = fleet->clocks.holder_ns < fleet->right_end_ns;
 	/* Not sooner than R, or there would be more than one write in it. */
@@ -79,14 +82,18 @@ void fleet_watch_reach(struct fleet *fleet)
 
 	if (fleet->trouble_ns == NEVER_NS || fleet->degraded)
 		return;
-	/* Who has leases does without when the right ends, others as long after the last contact. */
-	if (!fleet->leases)
+	/*
+	 * Who has leases does without when the right ends, others as long after the last contact; and a
+	 * successor, which was not there when it ended.
+	 */
+	if (!fleet->leases || (fleet->resumed && fleet->right_end_ns < fleet->trouble_ns))
 		at_ns = fleet->trouble_ns + fleet->constants.right_ns;
 	if (fleet->clocks.holder_ns < at_ns) {
 		fleet_wake_at(fleet, fleet->now_ns + (at_ns - fleet->clocks.holder_ns));
 		return;
 	}
 	fleet->degraded = true;
+	fleet_keep(fleet);
 	fleet_event(fleet, "degraded: the coordinator is out of reach");
 	for (struct holding *h = fleet->holdings; h; h = h->next)
 		fleet_reshare(fleet, h);

@@ -10,8 +10,11 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 {
 	if (fleet->leases || *fleet->hid)
 		fleet_event(fleet, "session dropped: %s", why);
+	fleet_keep_nothing(fleet);
 	fleet->right = false;
 	fleet->right_end_ns = 0;
+	fleet->resuming = false;
+	fleet->resumed = false;
 	for (struct request *r = fleet->outstanding; r; r = r->next)
 		r->done = NULL;
 	transaction_end(fleet);
@@ -36,6 +39,8 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 		h->claimed = 0;
 		h->given_up = 0;
 		h->looking = false;
+		h->claim_unknown = false;
+		h->claim_kept = 0;
 		h->target = UINT32_MAX;
 		h->next_search_ns = 0;
 		next = h->next;
@@ -76,6 +81,10 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 	fleet->now_ns = now_ns;
 	if (fleet->state == FLEET_CLOSED)
 		return;
+	if (!resumed && *fleet->hid) {
+		fleet_drop_session(fleet, "it is another one");
+		return;
+	}
 	fleet->connected = true;
 	fleet->hung_up = false;
 	fleet->down_since_ns = NEVER_NS;

@@ -101,6 +101,11 @@ struct lease *item_lease(const struct item *item)
 	return item->reserve ? &item->holding->reserve : &item->holding->leases[item->index];
 }
 
+uint32_t item_index(const struct item *item)
+{
+	return item->reserve ? PARTITIONS_MAX + item->index : item->index;
+}
+
 static void host_path(const struct fleet *fleet, char path[PATH_ROOM])
 {
 	snprintf(path, PATH_ROOM, "/h/%s", fleet->hid);
@@ -125,6 +130,7 @@ struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kin
 	bool done = request;
 
 	assert(fleet->transaction.kind == TRANSACTION_NONE);
+	fleet_keep(fleet);
 	/* The barrier must come through whatever happened to the settings. */
 	if (done && kind != TRANSACTION_BARRIER)
 		done = request_add(request, OPERATION_CHECK, "/g", NULL, fleet->applied, 0);

@@ -18,7 +18,7 @@ struct handle {
 	uint32_t partition;	 /* index + 1, or 0 */
 	uint64_t tokens;
 	uint64_t within_ns;
-	bool granted;	       /* token text is there to be read on */
+	_Atomic bool granted;  /* token text is there to be read on; read without the lock */
 	bool half;	       /* stream: a token was read without its newline */
 	uint32_t uid;	       /* who opened it */
 	struct viewer *viewer; /* owned; metrics, events: what it may know; NULL: everything */

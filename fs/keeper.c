@@ -141,7 +141,7 @@ static int make_mount(struct keeper *keeper)
 	memcpy(mount->init, buffer, (size_t)got);
 	/* The second word of flags is there since 7.36; before that the message is shorter. */
 	mount->outlives = (size_t)got >= sizeof(struct fuse_in_header) + 20 &&
-			  init->flags2 & HAS_RESEND && !keeper->options->servers;
+			  init->flags2 & HAS_RESEND;
 	if (chdir("/"))
 		log_warning("cannot leave the working directory: %s", strerror(errno));
 	/* Servers from now on begin with what the first one ends with. */

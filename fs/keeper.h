@@ -19,7 +19,7 @@
  * anybody; what cannot start is replaced by what ran before. If the keeper dies, the server is sent
  * SIGTERM by the kernel and unmounts.
  *
- * Where the kernel cannot resend, and in a fleet, the mount ends with its server.
+ * Where the kernel cannot resend, the mount ends with its server.
  */
 #ifndef RATEFS_FS_KEEPER_H
 #define RATEFS_FS_KEEPER_H

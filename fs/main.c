@@ -105,16 +105,48 @@ static int serve(struct server *server)
 	return 0;
 }
 
-static int open_source(struct sources *sources, struct options *options, struct daemon *daemon)
+static int open_source(struct sources *sources, struct options *options, struct daemon *daemon,
+		       struct state *state)
 {
 	if (options->servers) {
-		sources->member = member_open(options, daemon);
+		sources->member = member_open(options, daemon, state);
 	} else {
 		privilege_files(true);
 		sources->local = source_local_open(options->directory);
 		privilege_files(false);
 	}
 	return sources->member || sources->local ? 0 : -1;
+}
+
+/* The first server's; the coordinator may be at work already. */
+static int begin_state(struct server *server, const struct options *options)
+{
+	struct daemon *daemon = &server->daemon;
+	int err;
+
+	daemon_lock(daemon);
+	err = state_begin(server->state, daemon);
+	daemon_unlock(daemon);
+	if (!err && options->config)
+		err = settings_file_load(options->config, daemon);
+	return err;
+}
+
+/* What a predecessor knew is there before the coordinator says what is new. */
+static int load_member(struct server *server, const struct options *options)
+{
+	struct member *member = server->sources.member;
+	bool succeeds = state_is_there(server->state);
+	int err = 0;
+
+	member_attach(member);
+	if (succeeds)
+		err = member_resume(member);
+	if (!err && succeeds)
+		err = state_continue(server->state, &server->daemon);
+	if (!err)
+		err = member_join(member);
+	return err || succeeds ? err : begin_state(server, options);
 }
 
 /* Settings as they are kept, or as a predecessor had them. 0, or an error after a message. */
@@ -125,23 +157,15 @@ static int load(struct server *server, const struct options *options)
 
 	/* So that none is that of another limiter before. */
 	daemon->engine.tree.last_id = state_base(server->state);
-	if (server->sources.member) {
-		err = member_join(server->sources.member);
-	} else {
-		privilege_files(true);
-		err = source_local_load(server->sources.local, daemon);
-		privilege_files(false);
-	}
-	if (state_is_there(server->state)) {
-		if (!err)
-			err = state_continue(server->state, daemon);
+	if (server->sources.member)
+		return load_member(server, options);
+	privilege_files(true);
+	err = source_local_load(server->sources.local, daemon);
+	privilege_files(false);
+	if (err)
 		return err;
-	}
-	if (!err)
-		err = state_begin(server->state, daemon);
-	if (!err && options->config)
-		err = settings_file_load(options->config, daemon);
-	return err;
+	return state_is_there(server->state) ? state_continue(server->state, daemon)
+					     : begin_state(server, options);
 }
 
 static void close_source(struct sources *sources)
@@ -161,7 +185,7 @@ static int run(struct server *server, struct options *options)
 	struct source *source;
 	int status = EXIT_FAILURE, err;
 
-	if (open_source(sources, options, daemon))
+	if (open_source(sources, options, daemon, server->state))
 		return EXIT_FAILURE;
 	source = sources->member ? member_source(sources->member)
 				 : source_local_interface(sources->local);
@@ -176,6 +200,9 @@ static int run(struct server *server, struct options *options)
 	/* Who is asked to end before there is a mount gets none. */
 	if (!load(server, options) && (!serve(server) || loop_is_ending()))
 		status = EXIT_SUCCESS;
+	else if (server->hello.starts && loop_is_ending())
+		status =
+			EXIT_SUCCESS; /* the mount is to end: no matter that it was not there yet */
 	close_source(sources);
 	daemon_free(daemon);
 	if (sources->member)

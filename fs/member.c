@@ -4,6 +4,7 @@
 #include "fs/loop.h"
 #include "fs/node.h"
 #include "fs/source_zookeeper.h"
+#include "fs/state.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 
 static const uint64_t JOIN_NS = 10 * NSEC_PER_SEC;
+static const uint64_t MOMENT_NS = NSEC_PER_SEC / 4;
 static const uint64_t LEAVE_NS = 3 * NSEC_PER_SEC;
 static const struct timespec STEP = {.tv_nsec = 2000000};
 
@@ -23,6 +25,7 @@ struct member {
 	struct source_zookeeper *zookeeper;
 	struct fleet *fleet;
 	bool started;
+	bool succeeds; /* a predecessor */
 	char last_event[ERROR_TEXT];
 };
 
@@ -71,7 +74,24 @@ static void on_applied(struct fleet_listener *listener, struct limiter *limiter,
 		node_owner_changed(member->daemon, limiter);
 }
 
-struct member *member_open(struct options *options, struct daemon *daemon)
+static void on_reshared(struct fleet_listener *listener, struct limiter *limiter)
+{
+	struct daemon *daemon = ((struct member *)listener)->daemon;
+
+	state_taken(daemon->state, daemon, limiter);
+}
+
+static void on_changed(struct fleet_listener *listener, struct limiter *limiter, bool removed)
+{
+	struct daemon *daemon = ((struct member *)listener)->daemon;
+
+	if (removed)
+		state_limiter_removed(daemon->state, daemon, limiter->id);
+	else
+		state_limiter_changed(daemon->state, daemon, limiter);
+}
+
+struct member *member_open(struct options *options, struct daemon *daemon, struct state *state)
 {
 	struct member *member = calloc(1, sizeof(*member));
 
@@ -79,7 +99,8 @@ struct member *member_open(struct options *options, struct daemon *daemon)
 		log_error("no memory");
 		return NULL;
 	}
-	member->listener = (struct fleet_listener){on_event, on_lease, on_applied};
+	member->listener = (struct fleet_listener){on_event, on_lease, on_applied, on_reshared,
+						   on_changed};
 	member->daemon = daemon;
 	member->options = options;
 	member->fleet_options = (struct fleet_options){
@@ -88,11 +109,13 @@ struct member *member_open(struct options *options, struct daemon *daemon)
 		.constants = {.renewal_ns = FLEET_RENEWAL_NS,
 			      .right_ns = options->right_ns,
 			      .session_ns = options->session_ns},
+		.kept = &state_fleet(state)->fleet,
 	};
 	if (member->fleet_options.constants.renewal_ns > options->right_ns / 4)
 		member->fleet_options.constants.renewal_ns = options->right_ns / 4;
 	member->zookeeper = source_zookeeper_open(options->servers, options->path,
-						  options->credentials);
+						  options->credentials,
+						  &state_fleet(state)->zookeeper);
 	if (!member->zookeeper) {
 		free(member);
 		return NULL;
@@ -106,6 +129,12 @@ struct member *member_open(struct options *options, struct daemon *daemon)
 		return NULL;
 	}
 	return member;
+}
+
+void member_attach(struct member *member)
+{
+	source_zookeeper_attach(member->zookeeper, member->daemon, member->fleet);
+	member->daemon->fleet = member->fleet;
 }
 
 struct source *member_source(struct member *member)
@@ -136,9 +165,65 @@ static bool has_joined(const void *fleet)
 	return fleet_state(fleet) == FLEET_READY && fleet_knows_hosts(fleet);
 }
 
+static bool is_up_to_date(const void *fleet)
+{
+	return fleet_is_up_to_date(fleet);
+}
+
 static bool has_left(const void *fleet)
 {
 	return fleet_has_left(fleet);
+}
+
+/* Puts a limiter of a predecessor back into the tree under its number. */
+static int restore(void *argument, const struct state_limiter *former)
+{
+	struct member *member = argument;
+	struct engine *engine = &member->daemon->engine;
+	struct limiter *parent = tree_find_id(&engine->tree, former->parent), *limiter;
+	const struct state_holding *holding = &former->holding;
+	struct settings settings = SETTINGS_DEFAULT, before = SETTINGS_DEFAULT;
+	char error[ERROR_TEXT];
+	int err;
+
+	if (!former->id) {
+		engine_owned(engine, engine->tree.root, &former->owner);
+		return 0;
+	}
+	if (!parent || settings_parse(former->settings, &settings, error) ||
+	    (holding->restricted_ns && settings_parse(former->before, &before, error)))
+		return 0; /* the fleet knows better */
+	engine->tree.last_id = former->id - 1;
+	err = engine_restore(engine, parent, former->name, &settings, &former->owner, NULL, 0,
+			     &limiter);
+	if (err)
+		return err;
+	limiter->made_s = former->made_s;
+	if (former->changed_s)
+		memcpy(limiter->changed_s, former->changed_s, sizeof(limiter->changed_s));
+	fleet_restored(member->fleet, limiter,
+		       &(struct former_holding){holding->lid, holding->generation, holding->version,
+						holding->restricted_ns, holding->before_count,
+						&before});
+	return 0;
+}
+
+int member_resume(struct member *member)
+{
+	struct daemon *daemon = member->daemon;
+	int err;
+
+	daemon_lock(daemon);
+	member->succeeds = true;
+	err = state_limiters(daemon->state, restore, member);
+	if (!err)
+		err = fleet_resume(member->fleet, clock_ns());
+	if (!err)
+		state_restore(daemon->state, daemon);
+	daemon_unlock(daemon);
+	if (err)
+		log_error("cannot go on with the limiters there were: %s", strerror(-err));
+	return err;
 }
 
 int member_join(struct member *member)
@@ -147,8 +232,6 @@ int member_join(struct member *member)
 	bool joined;
 	int err;
 
-	source_zookeeper_attach(member->zookeeper, daemon, member->fleet);
-	daemon->fleet = member->fleet;
 	err = source_zookeeper_start(member->zookeeper);
 	if (err) {
 		log_error("cannot start the coordinator's thread: %s", strerror(-err));
@@ -158,9 +241,14 @@ int member_join(struct member *member)
 	daemon_lock(daemon);
 	fleet_start(member->fleet, clock_ns());
 	daemon_unlock(daemon);
+	/* Readers wait who did before: as soon as it is known what became of what was under way. */
+	if (member->succeeds) {
+		(void)run_until(daemon, is_up_to_date, member->fleet, MOMENT_NS, true);
+		return 0;
+	}
 	/* Even who does not wait knows more a moment later. */
 	joined = run_until(daemon, has_joined, member->fleet,
-			   member->options->no_wait ? NSEC_PER_SEC / 4 : JOIN_NS, true);
+			   member->options->no_wait ? MOMENT_NS : JOIN_NS, true);
 	if (joined || member->options->no_wait)
 		return 0;
 	if (loop_is_ending()) {

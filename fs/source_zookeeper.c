@@ -5,25 +5,25 @@
 #include "fs/log.h"
 #include "fs/servers.h"
 #include "fs/zookeeper_client.h"
+#include "fs/zookeeper_kept.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CREDENTIALS_MAX = 1024, CLOCKS = 3 };
-
 struct source_zookeeper {
 	struct coordinator interface;
 	struct zookeeper_receiver receiver;
 	struct zookeeper_client *client;
-	struct daemon *daemon;	  /* borrowed; everything below is under its lock */
-	struct fleet *fleet;	  /* borrowed */
-	uint64_t last_ns[CLOCKS]; /* of the kernel's clocks, at the last look */
-	struct clocks clocks;
+	struct daemon *daemon;	     /* borrowed; everything below is under its lock */
+	struct fleet *fleet;	     /* borrowed */
+	struct zookeeper_kept *kept; /* borrowed, or NULL */
+	struct clock_look look;
 };
 
 /* The first two run at the rate of time; the last is also set by hand. */
@@ -37,6 +37,12 @@ static struct source_zookeeper *source_of(struct coordinator *coordinator)
 static void open_session(struct coordinator *coordinator, uint64_t session_ns)
 {
 	zookeeper_client_open(source_of(coordinator)->client, session_ns);
+}
+
+static void resume_session(struct coordinator *coordinator, uint64_t session, uint64_t session_ns)
+{
+	(void)session; /* the one that was kept last */
+	zookeeper_client_resume(source_of(coordinator)->client, session_ns);
 }
 
 static void close_session(struct coordinator *coordinator)
@@ -66,11 +72,24 @@ static uint64_t clock_read_ns(clockid_t id)
 static void look_at_clocks(struct source_zookeeper *source, uint64_t passed_ns[CLOCKS])
 {
 	for (int i = 0; i < CLOCKS; i++) {
-		uint64_t now_ns = clock_read_ns(CLOCK_IDS[i]), last_ns = source->last_ns[i];
+		uint64_t now_ns = clock_read_ns(CLOCK_IDS[i]), last_ns = source->look.last_ns[i];
 
 		passed_ns[i] = now_ns > last_ns ? now_ns - last_ns : 0;
-		source->last_ns[i] = now_ns;
+		source->look.last_ns[i] = now_ns;
 	}
+}
+
+/* A successor's clocks go on from here. */
+static void keep_look(struct source_zookeeper *source)
+{
+	struct zookeeper_kept *kept = source->kept;
+	uint32_t other;
+
+	if (!kept)
+		return;
+	other = !kept->current;
+	kept->looks[other] = source->look;
+	atomic_store_explicit(&kept->current, other, memory_order_release);
 }
 
 /*
@@ -81,10 +100,10 @@ static void look_at_clocks(struct source_zookeeper *source, uint64_t passed_ns[C
 static void read_clocks(struct coordinator *coordinator, struct clocks *clocks)
 {
 	struct source_zookeeper *source = source_of(coordinator);
-	uint64_t now_ns = clock_read_ns(CLOCK_IDS[0]), last_ns = source->last_ns[0];
+	uint64_t now_ns = clock_read_ns(CLOCK_IDS[0]), last_ns = source->look.last_ns[0];
 	uint64_t passed_ns[CLOCKS], most_ns = 0;
 
-	*clocks = source->clocks;
+	*clocks = source->look.clocks;
 	if (now_ns >= last_ns && now_ns - last_ns < CLOCK_LOOK_NS) {
 		clocks->holder_ns += now_ns - last_ns;
 		return;
@@ -92,9 +111,10 @@ static void read_clocks(struct coordinator *coordinator, struct clocks *clocks)
 	look_at_clocks(source, passed_ns);
 	for (int i = 0; i < CLOCKS; i++)
 		most_ns = passed_ns[i] > most_ns ? passed_ns[i] : most_ns;
-	source->clocks.holder_ns += most_ns;
-	source->clocks.waiter_ns += passed_ns[0] < passed_ns[1] ? passed_ns[0] : passed_ns[1];
-	*clocks = source->clocks;
+	source->look.clocks.holder_ns += most_ns;
+	source->look.clocks.waiter_ns += passed_ns[0] < passed_ns[1] ? passed_ns[0] : passed_ns[1];
+	*clocks = source->look.clocks;
+	keep_look(source);
 }
 
 static uint64_t random_bits(struct coordinator *coordinator)
@@ -196,13 +216,22 @@ static const char *check_credentials(char *text, size_t length)
 	return colon && colon > text && colon[1] ? NULL : "it is not USER:PASSWORD";
 }
 
-/* Reads the first line of the file at @path. 0, or -1 after a message. */
-static int read_credentials(const char *path, char text[CREDENTIALS_MAX + 1])
+/*
+ * Reads the first line of the file at @path, or what a predecessor read there, who was allowed to. 0, or
+ * -1 after a message.
+ */
+static int read_credentials(const char *path, const struct zookeeper_kept *kept,
+			    char text[CREDENTIALS_MAX + 1])
 {
-	int file = open_credentials(path);
 	ssize_t length;
 	const char *why;
+	int file;
 
+	if (kept && *kept->credentials) {
+		strcpy(text, kept->credentials);
+		return 0;
+	}
+	file = open_credentials(path);
 	if (file < 0)
 		return -1;
 	length = read(file, text, CREDENTIALS_MAX);
@@ -213,7 +242,7 @@ static int read_credentials(const char *path, char text[CREDENTIALS_MAX + 1])
 }
 
 static struct source_zookeeper *make_source(struct servers *servers, const char *path,
-					    const char *credentials)
+					    const char *credentials, struct zookeeper_kept *kept)
 {
 	struct source_zookeeper *source = calloc(1, sizeof(*source));
 	uint64_t passed_ns[CLOCKS];
@@ -222,11 +251,17 @@ static struct source_zookeeper *make_source(struct servers *servers, const char 
 		servers_free(servers);
 		return NULL;
 	}
-	source->interface = (struct coordinator){open_session, close_session, send_request,
-						 hang_up,      read_clocks,   random_bits};
+	source->interface = (struct coordinator){open_session, resume_session, close_session,
+						 send_request, hang_up,	       read_clocks,
+						 random_bits};
 	source->receiver.receive = receive;
-	look_at_clocks(source, passed_ns);
-	source->client = zookeeper_client_new(servers, path, credentials, &source->receiver);
+	source->kept = kept;
+	if (kept && kept->looks[kept->current].last_ns[0])
+		source->look = kept->looks[kept->current];
+	else
+		look_at_clocks(source, passed_ns);
+	keep_look(source);
+	source->client = zookeeper_client_new(servers, path, credentials, kept, &source->receiver);
 	if (source->client)
 		return source;
 	free(source);
@@ -234,22 +269,24 @@ static struct source_zookeeper *make_source(struct servers *servers, const char 
 }
 
 struct source_zookeeper *source_zookeeper_open(const char *servers, const char *path,
-					       const char *credentials)
+					       const char *credentials, struct zookeeper_kept *kept)
 {
 	char text[CREDENTIALS_MAX + 1] = "", error[ERROR_TEXT];
 	struct source_zookeeper *source = NULL;
 	struct servers *list;
 
-	if (credentials && read_credentials(credentials, text))
+	if (credentials && read_credentials(credentials, kept, text))
 		goto out;
 	list = servers_new(servers, error);
 	if (!list) {
 		log_error("%s", error);
 		goto out;
 	}
-	source = make_source(list, path, credentials ? text : NULL);
+	source = make_source(list, path, credentials ? text : NULL, kept);
 	if (!source)
 		log_error("no memory, or no descriptor");
+	if (source && kept)
+		strcpy(kept->credentials, text);
 out:
 	explicit_bzero(text, sizeof(text));
 	return source;

@@ -15,14 +15,16 @@
 struct daemon;
 struct fleet;
 struct source_zookeeper;
+struct zookeeper_kept;
 
 /*
  * @servers: HOST[:PORT][,...], see servers.h. @path: /NAME[/NAME...], or empty. @credentials: a file
- * whose first line is USER:PASSWORD, that nobody but its owner may read, or NULL. Uses no network. NULL
- * after a message.
+ * whose first line is USER:PASSWORD, that nobody but its owner may read, or NULL. @kept is borrowed: for
+ * a successor, and from a predecessor, or NULL. Uses no network. NULL after a message.
  */
 struct source_zookeeper *source_zookeeper_open(const char *servers, const char *path,
-					       const char *credentials);
+					       const char *credentials,
+					       struct zookeeper_kept *kept);
 
 /* Its functions are for the fleet, under the daemon's lock, from the start to the stop. */
 struct coordinator *source_zookeeper_coordinator(struct source_zookeeper *source);

@@ -6,10 +6,11 @@
 #include <stddef.h>
 
 struct source_zookeeper *source_zookeeper_open(const char *servers, const char *path,
-					       const char *credentials)
+					       const char *credentials, struct zookeeper_kept *kept)
 {
 	(void)path;
 	(void)credentials;
+	(void)kept;
 	log_error("cannot use the ZooKeeper servers %s: this ratefs was built without ZooKeeper",
 		  servers);
 	return NULL;

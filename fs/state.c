@@ -18,7 +18,7 @@ static uint64_t all_bytes(void)
 	return STATE_HEADER_BYTES + 2 * STATE_LOG_BYTES +
 	       (uint64_t)UNITS_MAX * (sizeof(struct unit) + sizeof(struct learnt)) +
 	       (uint64_t)STATE_HANDLES_MAX * (sizeof(struct state_handle) + KEY_NAME_BYTES) +
-	       (uint64_t)PARAMETERS_MAX * sizeof(struct parameter);
+	       (uint64_t)PARAMETERS_MAX * sizeof(struct parameter) + sizeof(struct state_fleet);
 }
 
 struct state *state_open(int descriptor, uint32_t servers)
@@ -49,7 +49,13 @@ struct state *state_open(int descriptor, uint32_t servers)
 	state->key_names = (char *)(state->handles + STATE_HANDLES_MAX);
 	state->parameters =
 		(struct parameter *)(state->key_names + (size_t)STATE_HANDLES_MAX * KEY_NAME_BYTES);
+	state->fleet = (struct state_fleet *)(state->parameters + PARAMETERS_MAX);
 	return state;
+}
+
+struct state_fleet *state_fleet(struct state *state)
+{
+	return state->fleet;
 }
 
 struct parameter *state_parameters(struct state *state, uint32_t **used)
@@ -165,7 +171,7 @@ int state_begin(struct state *state, struct daemon *daemon)
 	struct header *header = state->header;
 	int err;
 
-	state->kept = !daemon->fleet;
+	state->kept = true;
 	memcpy(header->magic, MAGIC, sizeof(MAGIC));
 	header->began_s = daemon->began.tv_sec;
 	header->engine_began_ns = daemon->engine.began_ns;
@@ -173,9 +179,8 @@ int state_begin(struct state *state, struct daemon *daemon)
 	header->base = state->base;
 	state->units_until = FIRST_UNITS;
 	state_number_rows(state);
-	err = state->kept ? state_rewrite(state, daemon) : 0;
-	if (state->kept)
-		state_write_levels(state, &daemon->engine.tree, daemon->engine.tree.root);
+	err = state_rewrite(state, daemon);
+	state_write_levels(state, &daemon->engine.tree, daemon->engine.tree.root);
 	header->last_id = daemon->engine.tree.last_id;
 	state_keys(state, daemon);
 	if (!err)

@@ -9,6 +9,7 @@
  * - what is in their buckets as of the last token, exact: the successor lets flow in what is due since.
  *   A token that was taken and not delivered is spent.
  * - open files by their handles' numbers (handle.h): whose they are, and what was read.
+ * - in a fleet, what core/kept.h and zookeeper_kept.h say.
  *
  * Rows of the table of files are known by the numbers that the first server of a mount gave them, so that
  * the numbers of files mean the same to a successor with another table. Numbers, sizes and the order of
@@ -20,10 +21,13 @@
 #define RATEFS_FS_STATE_H
 
 #include "fs/node.h"
+#include "fs/zookeeper_kept.h"
+
+#include "core/kept.h"
 
 struct state;
 
-enum { STATE_VERSION = 2 };
+enum { STATE_VERSION = 3 };
 
 /* A handle, at the index that is its number. */
 struct state_handle {
@@ -70,6 +74,14 @@ int state_begin(struct state *state, struct daemon *daemon);
 /* As state_begin(), in a successor once everything is restored: what was written is replaced. */
 int state_continue(struct state *state, struct daemon *daemon);
 
+/* In a fleet: what is as in the limiter's struct holding. It is part of a record of four-byte words. */
+struct __attribute__((packed, aligned(4))) state_holding {
+	uint64_t lid, generation;
+	uint64_t restricted_ns; /* 0: it was not */
+	int32_t version;
+	uint32_t before_count;
+};
+
 /*
  * Calls @restore for each limiter that was there, parents first, until it returns other than 0, and
  * returns that. @settings is text as of settings_print().
@@ -82,6 +94,8 @@ struct state_limiter {
 		*changed_s; /* SETTING_COUNT of them; NULL: it is another table of settings */
 	const char *name;
 	const char *settings;
+	struct state_holding holding;
+	const char *before; /* settings, if it was restricted */
 };
 int state_limiters(struct state *state,
 		   int (*restore)(void *argument, const struct state_limiter *limiter),
@@ -116,6 +130,13 @@ bool state_was_done(const struct state *state, uint64_t unique);
 
 /* Places of a table of parameters (parameter.h), and how many were ever used. */
 struct parameter *state_parameters(struct state *state, uint32_t **used);
+
+/* What a host of a fleet keeps itself. */
+struct state_fleet {
+	struct zookeeper_kept zookeeper;
+	struct fleet_kept fleet;
+};
+struct state_fleet *state_fleet(struct state *state);
 
 /* Handles: @index below STATE_HANDLES_MAX. Those at state_handle_count() and above were never used. */
 enum { STATE_HANDLES_MAX = 1 << 22 };

@@ -8,6 +8,8 @@
 #include "fs/parameter.h"
 #include "fs/state_inside.h"
 
+#include "core/lease.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -23,9 +25,9 @@ static bool rows_are_sound(const struct header *header)
 }
 
 /* @left bytes are there, with @settings in a table. */
-static bool record_is_sound(const struct record *record, uint64_t left, uint32_t settings)
+static bool record_is_sound(const struct log_record *record, uint64_t left, uint32_t settings)
 {
-	uint64_t text = offsetof(struct record, changed_s) +
+	uint64_t text = offsetof(struct log_record, changed_s) +
 			settings * sizeof(record->changed_s[0]);
 	const char *bytes = (const char *)record;
 
@@ -35,8 +37,17 @@ static bool record_is_sound(const struct record *record, uint64_t left, uint32_t
 	if (record->removed)
 		return true;
 	text += record->name_bytes;
-	return text < record->bytes && !bytes[text] &&
-	       memchr(bytes + text + 1, '\0', record->bytes - text - 1);
+	if (text >= record->bytes || bytes[text])
+		return false;
+	/* The settings, and those before. */
+	for (int i = 0; i < 2; i++) {
+		const char *end = memchr(bytes + text + 1, '\0', record->bytes - text - 1);
+
+		if (!end)
+			return false;
+		text = (uint64_t)(end - bytes);
+	}
+	return true;
 }
 
 static bool log_is_sound(const struct state *state)
@@ -44,12 +55,12 @@ static bool log_is_sound(const struct state *state)
 	const struct header *header = state->header;
 	uint32_t which = header->log;
 	uint64_t end = which < 2 ? header->log_end[which] : UINT64_MAX;
-	const struct record *record;
+	const struct log_record *record;
 
 	if (end > STATE_LOG_BYTES || header->setting_count[which] > STATE_SETTINGS_MAX)
 		return false;
 	for (uint64_t at = 0; at < end; at += record->bytes) {
-		record = (const struct record *)(state->logs[which] + at);
+		record = (const struct log_record *)(state->logs[which] + at);
 		if (!record_is_sound(record, end - at, header->setting_count[which]))
 			return false;
 	}
@@ -107,6 +118,22 @@ static bool parameters_are_sound(const struct state *state)
 	return true;
 }
 
+static bool fleet_is_sound(const struct state *state)
+{
+	const struct zookeeper_kept *zookeeper = &state->fleet->zookeeper;
+	const struct fleet_kept *fleet = &state->fleet->fleet;
+
+	for (uint32_t i = 0; i < KEPT_MAX; i++) {
+		const struct kept_place *place = &fleet->places[i];
+
+		if (place->state >= LEASE_STATE_COUNT ||
+		    (place->index >= 2 * PARTITIONS_MAX && place->index != KEPT_CLAIM))
+			return false;
+	}
+	return zookeeper->current < 2 && !fleet->hid[HID_TEXT - 1] &&
+	       memchr(zookeeper->credentials, '\0', sizeof(zookeeper->credentials));
+}
+
 bool state_is_sound(const struct state *state)
 {
 	const struct {
@@ -115,7 +142,8 @@ bool state_is_sound(const struct state *state)
 	} parts[] = {{log_is_sound, "limiters"},
 		     {units_are_sound, "buckets"},
 		     {handles_are_sound, "open files"},
-		     {parameters_are_sound, "names"}};
+		     {parameters_are_sound, "names"},
+		     {fleet_is_sound, "the fleet"}};
 	const char *damaged = rows_are_sound(state->header) ? NULL : "rows";
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !damaged; i++) {

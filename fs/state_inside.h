@@ -42,13 +42,14 @@ struct header {
 	char rows[NODE_ROWS_MAX][NODE_PATH_TEXT]; /* their paths, by number */
 };
 
-struct record {
+struct log_record {
 	uint64_t sum;	/* of all that follows, see state_sum() */
 	uint32_t bytes; /* with what follows; a multiple of 8 */
 	bool removed;
-	uint8_t name_bytes; /* the name follows, and the settings, each with a NUL */
+	uint8_t name_bytes; /* the name follows, the settings, and those before; each with a NUL */
 	uint16_t access;
 	uint32_t id, parent, uid, gid, made_s;
+	struct state_holding holding;
 	uint32_t changed_s[SETTING_COUNT];
 };
 
@@ -94,17 +95,18 @@ struct state {
 	struct state_handle *handles;
 	char *key_names;
 	struct parameter *parameters;
+	struct state_fleet *fleet;
 	uint64_t live_bytes;  /* of the log when it was last written anew */
 	uint32_t free_units;  /* the first */
 	uint32_t units_until; /* so many are used before those that are free are looked for */
 	uint8_t numbers[NODE_ROWS_MAX]; /* of our rows */
 	uint8_t rows[NODE_ROWS_MAX];	/* back */
 	uint32_t base;			/* as in the header, while there is none */
-	bool kept;			/* limiters are kept: in a fleet they are not */
+	bool kept;			/* limiters are kept: from the beginning on */
 };
 
 /* Of @record from its length on. */
-uint64_t state_sum(const struct record *record);
+uint64_t state_sum(const struct log_record *record);
 
 /* Whether all of it can be what a server wrote; if not, after a message. */
 bool state_is_sound(const struct state *state);

@@ -185,9 +185,13 @@ static void read_unit(struct state *state, const struct schedule *schedule, uint
 		      struct limiter *limiter)
 {
 	const struct unit *unit = &state->units[i];
+	const struct level_copy *copy = &unit->copies[unit->current];
+	struct bucket *bucket = &limiter->buckets[unit->limit];
 
-	if (unit->limit < limiter->bucket_count && is_rate_of(unit, &limiter->buckets[unit->limit]))
-		read_level(&unit->copies[unit->current], &limiter->buckets[unit->limit]);
+	if (unit->limit < limiter->bucket_count && is_rate_of(unit, bucket))
+		read_level(copy, bucket);
+	else if (unit->limit < limiter->bucket_count && copy->level < bucket->level)
+		bucket->level = copy->level; /* another rate, or no right to it: a debt is one */
 	if (unit->limit)
 		return;
 	static_assert((int)COUNTER_COUNT <= (int)STATE_COUNTERS, "all counters have room");

@@ -2,6 +2,7 @@
 #include "fs/log.h"
 #include "fs/state_inside.h"
 
+#include "core/holding.h"
 #include "core/siphash.h"
 
 #include <errno.h>
@@ -12,54 +13,73 @@
 
 static const uint64_t SLACK_BYTES = 1 << 20;
 
+enum { SETTINGS_BYTES = SETTING_COUNT * 2 * SETTING_TEXT };
+
 /* Room for a record of @bytes at most in the log that counts, or NULL. */
-static struct record *room(struct state *state, uint32_t which, size_t bytes)
+static struct log_record *room(struct state *state, uint32_t which, size_t bytes)
 {
 	uint64_t end = state->header->log_end[which];
 
-	return end + bytes <= STATE_LOG_BYTES ? (struct record *)(state->logs[which] + end) : NULL;
+	return end + bytes <= STATE_LOG_BYTES ? (struct log_record *)(state->logs[which] + end)
+					      : NULL;
 }
 
-uint64_t state_sum(const struct record *record)
+uint64_t state_sum(const struct log_record *record)
 {
 	static const uint64_t seed[2];
-	size_t from = offsetof(struct record, bytes);
+	size_t from = offsetof(struct log_record, bytes);
 
 	return siphash((const char *)record + from, record->bytes - from, seed);
 }
 
 /* @record is written: it counts once its length does. */
-static void finish(struct state *state, uint32_t which, struct record *record)
+static void finish(struct state *state, uint32_t which, struct log_record *record)
 {
 	record->sum = state_sum(record);
 	state->header->log_end[which] += record->bytes;
+}
+
+static struct state_holding holding_of(const struct holding *holding)
+{
+	return (struct state_holding){
+		.lid = holding->id,
+		.generation = holding->generation,
+		.restricted_ns = holding->restricted ? holding->restricted_ns : 0,
+		.version = holding->version,
+		.before_count = holding->before_count,
+	};
 }
 
 /* Appends what @limiter is now. 0 or -ENOMEM. */
 static int append(struct state *state, uint32_t which, const struct limiter *limiter)
 {
 	size_t name_bytes = strlen(limiter->name);
-	size_t most = sizeof(struct record) + name_bytes + 2 + SETTING_COUNT * 2 * SETTING_TEXT + 8;
-	struct record *record = room(state, which, most);
+	size_t most = sizeof(struct log_record) + name_bytes + 3 + 2 * SETTINGS_BYTES + 8;
+	struct log_record *record = room(state, which, most);
+	const struct holding *holding = limiter->holding;
 	struct settings settings;
-	size_t settings_bytes;
 	char *text;
 
 	if (!record)
 		return -ENOMEM;
 	text = (char *)(record->changed_s + SETTING_COUNT) + name_bytes + 1;
 	limiter_settings(limiter, &settings);
-	*record = (struct record){.name_bytes = (uint8_t)name_bytes,
-				  .access = limiter->access,
-				  .id = limiter->id,
-				  .parent = limiter->parent ? limiter->parent->id : 0,
-				  .uid = limiter->uid,
-				  .gid = limiter->gid,
-				  .made_s = limiter->made_s};
+	*record = (struct log_record){.name_bytes = (uint8_t)name_bytes,
+				      .access = limiter->access,
+				      .id = limiter->id,
+				      .parent = limiter->parent ? limiter->parent->id : 0,
+				      .uid = limiter->uid,
+				      .gid = limiter->gid,
+				      .made_s = limiter->made_s};
 	memcpy(record->changed_s, limiter->changed_s, sizeof(record->changed_s));
 	memcpy(record->changed_s + SETTING_COUNT, limiter->name, name_bytes + 1);
-	settings_bytes = settings_print(&settings, text, SETTING_COUNT * 2 * SETTING_TEXT);
-	record->bytes = (uint32_t)(text + settings_bytes + 1 - (char *)record + 7) & ~7u;
+	text += settings_print(&settings, text, SETTINGS_BYTES) + 1;
+	*text = '\0';
+	if (holding)
+		record->holding = holding_of(holding);
+	if (record->holding.restricted_ns)
+		text += settings_print(&holding->before, text, SETTINGS_BYTES);
+	record->bytes = (uint32_t)(text + 1 - (char *)record + 7) & ~7u;
 	finish(state, which, record);
 	return 0;
 }
@@ -113,7 +133,7 @@ void state_limiter_changed(struct state *state, struct daemon *daemon, struct li
 void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t id)
 {
 	uint32_t which = state->header->log;
-	struct record *record;
+	struct log_record *record;
 
 	(void)daemon;
 	if (!state->kept)
@@ -123,15 +143,16 @@ void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t 
 		log_error("no room to keep limiters for a successor");
 		return;
 	}
-	*record = (struct record){.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
+	*record = (struct log_record){
+		.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
 	finish(state, which, record);
 }
 
 /* By number; of one limiter the last one last. */
 static int by_id(const void *a, const void *b)
 {
-	const struct record *one = *(const struct record *const *)a;
-	const struct record *other = *(const struct record *const *)b;
+	const struct log_record *one = *(const struct log_record *const *)a;
+	const struct log_record *other = *(const struct log_record *const *)b;
 
 	if (one->id != other->id)
 		return one->id < other->id ? -1 : 1;
@@ -139,23 +160,23 @@ static int by_id(const void *a, const void *b)
 }
 
 /* All records by id, or NULL: no memory. */
-static const struct record **sorted_records(struct state *state, size_t *count)
+static const struct log_record **sorted_records(struct state *state, size_t *count)
 {
 	uint32_t which = state->header->log;
 	const char *log = state->logs[which], *end = log + state->header->log_end[which];
-	const struct record **all;
+	const struct log_record **all;
 	const char *at;
 
 	*count = 0;
-	for (at = log; at < end; at += ((const struct record *)at)->bytes)
+	for (at = log; at < end; at += ((const struct log_record *)at)->bytes)
 		++*count;
-	all = calloc(*count + 1, sizeof(const struct record *));
+	all = calloc(*count + 1, sizeof(const struct log_record *));
 	if (!all)
 		return NULL;
 	*count = 0;
-	for (at = log; at < end; at += ((const struct record *)at)->bytes)
-		all[(*count)++] = (const struct record *)at;
-	qsort(all, *count, sizeof(const struct record *), by_id);
+	for (at = log; at < end; at += ((const struct log_record *)at)->bytes)
+		all[(*count)++] = (const struct log_record *)at;
+	qsort(all, *count, sizeof(const struct log_record *), by_id);
 	return all;
 }
 
@@ -165,11 +186,11 @@ int state_limiters(struct state *state,
 {
 	uint32_t settings = state->header->setting_count[state->header->log];
 	size_t count;
-	const struct record **all = sorted_records(state, &count);
+	const struct log_record **all = sorted_records(state, &count);
 	int err = all ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !err && i < count; i++) {
-		const struct record *record = all[i];
+		const struct log_record *record = all[i];
 		const char *name = (const char *)(record->changed_s + settings);
 		struct state_limiter limiter;
 
@@ -183,7 +204,9 @@ int state_limiters(struct state *state,
 			.changed_s = settings == SETTING_COUNT ? record->changed_s : NULL,
 			.name = name,
 			.settings = name + record->name_bytes + 1,
+			.holding = record->holding,
 		};
+		limiter.before = limiter.settings + strlen(limiter.settings) + 1;
 		err = restore(argument, &limiter);
 	}
 	free(all);

@@ -13,6 +13,7 @@
 struct orders {
 	uint32_t opening;    /* counts opens and closes */
 	uint64_t timeout_ns; /* of the session that is wanted; 0: none is */
+	bool resumes;	     /* it is the one that is kept */
 	bool hang_up;
 	bool stop;
 	struct request *first, *last; /* to be sent */
@@ -61,7 +62,8 @@ static void obey(struct zookeeper_session *session, const struct orders *orders)
 	if (orders->stop)
 		zookeeper_session_end(session); /* what comes is answered, and not sent */
 	else if (orders->opening != session->events.opening)
-		zookeeper_session_open(session, orders->opening, orders->timeout_ns);
+		zookeeper_session_open(session, orders->opening, orders->timeout_ns,
+				       orders->resumes);
 	else if (orders->hang_up)
 		zookeeper_session_hang_up(session);
 	for (struct request *request = orders->first; request; request = next) {
@@ -109,7 +111,7 @@ static void *work(void *argument)
 }
 
 struct zookeeper_client *zookeeper_client_new(struct servers *servers, const char *path,
-					      const char *credentials,
+					      const char *credentials, struct zookeeper_kept *kept,
 					      struct zookeeper_receiver *receiver)
 {
 	struct zookeeper_client *client = calloc(1, sizeof(*client));
@@ -121,6 +123,7 @@ struct zookeeper_client *zookeeper_client_new(struct servers *servers, const cha
 	}
 	session = &client->session;
 	session->servers = servers;
+	session->kept = kept;
 	session->events.receiver = receiver;
 	session->path = strdup(path);
 	session->credentials = credentials ? strdup(credentials) : NULL;
@@ -182,19 +185,30 @@ void zookeeper_client_free(struct zookeeper_client *client)
 	free(client);
 }
 
-void zookeeper_client_open(struct zookeeper_client *client, uint64_t timeout_ns)
+static void order_session(struct zookeeper_client *client, uint64_t timeout_ns, bool resumes)
 {
 	pthread_mutex_lock(&client->mutex);
 	client->orders.opening++;
 	client->orders.timeout_ns = timeout_ns;
+	client->orders.resumes = resumes;
 	client->orders.hang_up = false;
 	pthread_mutex_unlock(&client->mutex);
 	wake_up(client);
 }
 
+void zookeeper_client_open(struct zookeeper_client *client, uint64_t timeout_ns)
+{
+	order_session(client, timeout_ns, false);
+}
+
+void zookeeper_client_resume(struct zookeeper_client *client, uint64_t timeout_ns)
+{
+	order_session(client, timeout_ns, true);
+}
+
 void zookeeper_client_close(struct zookeeper_client *client)
 {
-	zookeeper_client_open(client, 0);
+	order_session(client, 0, false);
 }
 
 void zookeeper_client_send(struct zookeeper_client *client, struct request *request)

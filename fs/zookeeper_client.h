@@ -14,14 +14,15 @@
 
 struct servers;
 struct zookeeper_client;
+struct zookeeper_kept;
 
 /*
  * @servers becomes the client's, even if that fails. All paths are below @path, empty or /NAME...,
  * which is copied. @credentials, USER:PASSWORD or NULL, is copied; with it nodes are its user's only.
- * NULL when there is no memory.
+ * @kept is borrowed: where the session is kept for a successor, or NULL. NULL when there is no memory.
  */
 struct zookeeper_client *zookeeper_client_new(struct servers *servers, const char *path,
-					      const char *credentials,
+					      const char *credentials, struct zookeeper_kept *kept,
 					      struct zookeeper_receiver *receiver);
 
 /* Starts the thread. 0 or -errno. */
@@ -34,8 +35,9 @@ int zookeeper_client_start(struct zookeeper_client *client);
 void zookeeper_client_stop(struct zookeeper_client *client);
 void zookeeper_client_free(struct zookeeper_client *client);
 
-/* These never block. For what they do see coordinator.h. */
+/* These never block. For what they do see coordinator.h; zookeeper_client_resume(): the session kept. */
 void zookeeper_client_open(struct zookeeper_client *client, uint64_t timeout_ns);
+void zookeeper_client_resume(struct zookeeper_client *client, uint64_t timeout_ns);
 void zookeeper_client_close(struct zookeeper_client *client);
 void zookeeper_client_send(struct zookeeper_client *client, struct request *request);
 void zookeeper_client_hang_up(struct zookeeper_client *client);

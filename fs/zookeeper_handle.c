@@ -29,12 +29,13 @@ static void ignore(zhandle_t *handle, int type, int state, const char *path, voi
 	(void)context;
 }
 
-zhandle_t *zookeeper_handle_open(const char *address, int timeout_ms, const char *credentials)
+zhandle_t *zookeeper_handle_open(const char *address, int timeout_ms, const char *credentials,
+				 const clientid_t *session)
 {
 	zhandle_t *handle;
 
 	zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
-	handle = zookeeper_init2(address, ignore, timeout_ms, NULL, NULL, ZOO_NO_LOG_CLIENTENV,
+	handle = zookeeper_init2(address, ignore, timeout_ms, session, NULL, ZOO_NO_LOG_CLIENTENV,
 				 on_log);
 	if (!handle)
 		return NULL;

@@ -15,9 +15,11 @@ extern _Thread_local char zookeeper_handle_message[ZOOKEEPER_MESSAGE_TEXT];
 /*
  * A handle for the one server at @address, ADDRESS:PORT in numbers: the library looks names up each
  * time it is asked, and takes two steps at a time through several servers, so that of an even number
- * it never tries one half. @credentials: USER:PASSWORD, or NULL. NULL when it cannot be made.
+ * it never tries one half. @credentials: USER:PASSWORD, or NULL. @session: to go on with, or NULL. NULL
+ * when it cannot be made.
  */
-zhandle_t *zookeeper_handle_open(const char *address, int timeout_ms, const char *credentials);
+zhandle_t *zookeeper_handle_open(const char *address, int timeout_ms, const char *credentials,
+				 const clientid_t *session);
 
 /* Has the next connection go to @address. 0 or -1. While there is no connection. */
 int zookeeper_handle_aim(zhandle_t *handle, const char *address);

@@ -3,6 +3,7 @@
 #include "fs/log.h"
 #include "fs/zookeeper_handle.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,16 +169,19 @@ void zookeeper_session_end(struct zookeeper_session *session)
 }
 
 void zookeeper_session_open(struct zookeeper_session *session, uint32_t opening,
-			    uint64_t timeout_ns)
+			    uint64_t timeout_ns, bool resumes)
 {
 	zookeeper_session_end(session);
 	session->events.opening = opening;
+	session->resumes = resumes;
 	session->timeout_ns = timeout_ns;
 	session->complained = false;
 	session->look_up_ns = 0;
 	session->turn = (uint32_t)jittered(UINT32_MAX);
 	if (timeout_ns)
 		rest(session);
+	if (resumes)
+		session->rest_ns = 0; /* its host alone: no others connect at that time */
 }
 
 static void expire(struct zookeeper_session *session, const char *why)
@@ -203,11 +207,37 @@ static void on_prepared(struct calls *calls, int code)
 		(uint64_t)zoo_client_id(calls->handle)->client_id;
 }
 
+/* A successor goes on with it if the fleet has joined with it, and that is later. */
+static void keep(struct zookeeper_session *session)
+{
+	const clientid_t *id = zoo_client_id(session->calls.handle);
+
+	if (!session->kept)
+		return;
+	static_assert(sizeof(session->kept->password) == sizeof(id->passwd), "it is of that size");
+	session->kept->session = id->client_id;
+	memcpy(session->kept->password, id->passwd, sizeof(id->passwd));
+}
+
+static zhandle_t *open_handle(struct zookeeper_session *session, const char *address)
+{
+	clientid_t id = {0};
+
+	if (session->resumes) {
+		id.client_id = session->kept->session;
+		memcpy(id.passwd, session->kept->password, sizeof(id.passwd));
+	}
+	return zookeeper_handle_open(address, (int)(session->timeout_ns / NSEC_PER_MSEC),
+				     session->credentials, session->resumes ? &id : NULL);
+}
+
 /* The server has accepted the session. */
 static void greet(struct zookeeper_session *session)
 {
 	zhandle_t *handle = session->calls.handle;
 	uint64_t granted_ns = (uint64_t)zoo_recv_timeout(handle) * NSEC_PER_MSEC;
+
+	keep(session);
 
 	log_info("connected to ZooKeeper at %s, session 0x%llx", zoo_get_current_server(handle),
 		 (unsigned long long)zoo_client_id(handle)->client_id);
@@ -242,8 +272,7 @@ static bool aim(struct zookeeper_session *session, uint64_t now_ns)
 	}
 	if (session->calls.handle)
 		return zookeeper_handle_aim(session->calls.handle, address) == 0;
-	session->calls.handle = zookeeper_handle_open(
-		address, (int)(session->timeout_ns / NSEC_PER_MSEC), session->credentials);
+	session->calls.handle = open_handle(session, address);
 	return session->calls.handle;
 }
 

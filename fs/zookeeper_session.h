@@ -14,6 +14,7 @@
 #include "fs/servers.h"
 #include "fs/zookeeper_call.h"
 #include "fs/zookeeper_event.h"
+#include "fs/zookeeper_kept.h"
 
 #include <poll.h>
 
@@ -35,28 +36,33 @@ struct zookeeper_session {
 
 	enum phase phase;
 	uint64_t timeout_ns;
-	bool established;    /* it was connected once */
-	bool prepared;	     /* the path was looked at */
-	bool stale;	     /* the library has calls of a connection that is gone */
-	const char *over;    /* why it is, or NULL */
-	bool complained;     /* about this outage */
-	int fd;		     /* of the library, while it has a socket */
-	uint32_t failures;   /* in a row */
-	uint64_t rest_ns;    /* when to connect again */
-	uint64_t attempt_ns; /* when to give up an attempt */
-	uint64_t since_ns;   /* of being connected, or not */
-	uint64_t look_up_ns; /* when names are looked up again */
-	uint32_t turn;	     /* of which server */
-	const char *why;     /* a connection is given up, or NULL */
+	struct zookeeper_kept *kept; /* borrowed: the session, for a successor; or NULL */
+	bool resumes;		     /* it is the one that a predecessor had */
+	bool established;	     /* it was connected once */
+	bool prepared;		     /* the path was looked at */
+	bool stale;		     /* the library has calls of a connection that is gone */
+	const char *over;	     /* why it is, or NULL */
+	bool complained;	     /* about this outage */
+	int fd;			     /* of the library, while it has a socket */
+	uint32_t failures;	     /* in a row */
+	uint64_t rest_ns;	     /* when to connect again */
+	uint64_t attempt_ns;	     /* when to give up an attempt */
+	uint64_t since_ns;	     /* of being connected, or not */
+	uint64_t look_up_ns;	     /* when names are looked up again */
+	uint32_t turn;		     /* of which server */
+	const char *why;	     /* a connection is given up, or NULL */
 	struct zookeeper_events events;
 };
 
 /* Fills in the calls; the rest that is set before the thread runs is the caller's to fill in. */
 void zookeeper_session_init(struct zookeeper_session *session);
 
-/* Opens one that ends @timeout_ns after the last contact, none if that is 0; what is open is ended. */
+/*
+ * Opens one that ends @timeout_ns after the last contact, none if that is 0; what is open is ended.
+ * @resumes: the one that is kept, instead of a new one.
+ */
 void zookeeper_session_open(struct zookeeper_session *session, uint32_t opening,
-			    uint64_t timeout_ns);
+			    uint64_t timeout_ns, bool resumes);
 
 /* Ends it, at the servers too if there is a connection; blocks up to 4.5 s. All is answered before. */
 void zookeeper_session_end(struct zookeeper_session *session);

@@ -135,6 +135,15 @@ static void open_session(struct coordinator *coordinator, uint64_t session_ns)
 	scene_of(coordinator)->opened++;
 }
 
+static void resume_session(struct coordinator *coordinator, uint64_t session, uint64_t session_ns)
+{
+	struct scene *scene = scene_of(coordinator);
+
+	(void)session_ns;
+	assert_int_equal(session, scene->session);
+	scene->resumed++;
+}
+
 static void close_session(struct coordinator *coordinator)
 {
 	struct scene *scene = scene_of(coordinator);
@@ -229,12 +238,22 @@ static void note_event(struct fleet_listener *listener, const char *text)
 	snprintf(scene->event, sizeof(scene->event), "%s", text);
 }
 
-void scene_prepare(struct scene *scene)
+static void begin_process(struct scene *scene)
 {
 	static const struct owner root = {.access = 0755};
 
+	scene->fleet = fleet_new(&scene->engine, &scene->coordinator, &scene->options,
+				 &scene->listener);
+	assert_non_null(scene->fleet);
+	assert_int_equal(
+		engine_init(&scene->engine, fleet_source(scene->fleet), &root, scene->now_ns), 0);
+}
+
+void scene_prepare(struct scene *scene)
+{
 	*scene = (struct scene){
-		.coordinator = {open_session, close_session, send_request, hang_up, clocks, draw},
+		.coordinator = {open_session, resume_session, close_session, send_request, hang_up,
+				clocks, draw},
 		.options = {.host = "host", .weight = 1},
 		.listener = {.event = note_event},
 		.now_ns = 1000 * SEC,
@@ -246,11 +265,39 @@ void scene_prepare(struct scene *scene)
 		.quarantine_ns = quarantine_of(FLEET_RIGHT_NS),
 		.session_ns = FLEET_SESSION_NS,
 	};
-	scene->fleet = fleet_new(&scene->engine, &scene->coordinator, &scene->options,
-				 &scene->listener);
-	assert_non_null(scene->fleet);
-	assert_int_equal(
-		engine_init(&scene->engine, fleet_source(scene->fleet), &root, scene->now_ns), 0);
+	scene->options.kept = &scene->kept;
+	begin_process(scene);
+}
+
+struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter)
+{
+	/* The memory of one that was killed is found here, and by nobody else. */
+	static struct {
+		struct engine engine;
+		struct fleet *fleet;
+	} killed[16];
+	static size_t count;
+	const struct holding *holding = limiter->holding;
+	struct owner owner = {limiter->uid, limiter->gid, limiter->access};
+	struct former_holding former = {holding->id, holding->generation, holding->version, 0, 0,
+					NULL};
+	struct settings settings;
+	struct limiter *restored;
+
+	assert_true(count < sizeof(killed) / sizeof(killed[0]));
+	killed[count].engine = scene->engine;
+	killed[count++].fleet = scene->fleet;
+	limiter_settings(limiter, &settings);
+	scene->sent_count = 0;
+	scene->connected = false;
+	begin_process(scene);
+	assert_int_equal(engine_restore(&scene->engine, scene->engine.tree.root, limiter->name,
+					&settings, &owner, NULL, 0, &restored),
+			 0);
+	fleet_restored(scene->fleet, restored, &former);
+	assert_int_equal(fleet_resume(scene->fleet, scene->now_ns), 0);
+	fleet_start(scene->fleet, scene->now_ns);
+	return restored;
 }
 
 void scene_begin(struct scene *scene)

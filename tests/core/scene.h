@@ -28,6 +28,7 @@ struct scene {
 	struct fleet *fleet;
 	struct fleet_options options;
 	struct fleet_listener listener;
+	struct fleet_kept kept;
 
 	uint64_t now_ns;	       /* the engine's clock ... */
 	uint64_t holder_ns, waiter_ns; /* ... and what these are ahead of it */
@@ -36,7 +37,7 @@ struct scene {
 	uint64_t session;
 	struct request *sent[SENT_MAX]; /* not answered yet, in order */
 	uint32_t sent_count;
-	unsigned int opened, closed, hung_up, transactions;
+	unsigned int opened, resumed, closed, hung_up, transactions;
 	char transaction[4096];	 /* the last that was sent */
 	uint64_t transaction_ns; /* and when */
 	char event[ERROR_TEXT];	 /* the last */
@@ -55,6 +56,11 @@ void scene_open(struct scene *scene);
 /* Before that: nothing is there, and the host has not begun. scene_begin() lets it. */
 void scene_prepare(struct scene *scene);
 void scene_begin(struct scene *scene);
+/*
+ * The host is killed, and what is under way is lost; its successor goes on, without a connection yet. What
+ * is @limiter there: it has no other.
+ */
+struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter);
 /* Frees all; nobody may wait. */
 void scene_close(struct scene *scene);
 

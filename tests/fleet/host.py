@@ -167,6 +167,22 @@ class Host:
         self.signal(signal.SIGCONT)
         self.frozen = False
 
+    def kill_server(self, again_s=5):
+        """The server alone; returns after how long another one answers."""
+        victim = int(self.status()["server"])
+        os.kill(victim, signal.SIGKILL)
+        return eventually(again_s, lambda: int(self.status()["server"]) != victim,
+                          f"{self.name} has another server")
+
+    @contextlib.contextmanager
+    def without_server(self):
+        """Killed, and no other one until the end of the block."""
+        victim = int(self.status()["server"])
+        os.kill(self.daemon.pid, signal.SIGSTOP)
+        os.kill(victim, signal.SIGKILL)
+        yield
+        os.kill(self.daemon.pid, signal.SIGCONT)
+
     def kill(self):
         """As a power failure does; the mount is dead and is taken away."""
         if self.daemon:

@@ -222,7 +222,7 @@ def no_partition_is_used_by_two_when_partitions_are_read_one_by_one(scene):
 
 @beside
 def a_steady_fleet_writes_once_a_renewal_period_and_host(scene):
-    fleet = scene.loaded(2, lease="60s")
+    fleet = scene.loaded(2)
     time.sleep(8)  # shares have settled
 
     def versions(client):
@@ -454,6 +454,158 @@ def a_second_host_with_other_constants_follows_the_fleet(scene):
     cut = time.monotonic()
     time.sleep(RIGHT_S + 3)
     stopped_at(fleet, fleet.hosts[1], cut)
+
+
+# Servers that are killed, and their successors.
+
+def unharmed(fleet, hosts=None):
+    names = {host.name for host in hosts or fleet.hosts}
+    failures = [failure for failure in fleet.failures() if failure[2] in names]
+    expect(not failures, f"readers got {failures[:5]}")
+
+
+@beside
+def a_server_that_is_killed_at_any_moment_loses_no_lease_and_no_reader_notices(scene):
+    fleet = scene.loaded(2, rate=120, count=12)
+    eventually(15, lambda: all(len(host.held()) == 6 for host in fleet.hosts), fleet.where)
+    held = [host.held() for host in fleet.hosts]
+    sessions = [host.status()["session"] for host in fleet.hosts]
+    source = random.Random()
+    begun, longest = time.monotonic(), 0
+    while time.monotonic() < begun + 15:
+        time.sleep(source.uniform(0, 0.5))
+        longest = max(longest, source.choice(fleet.hosts).kill_server())
+    servers_before = sum(int(host.status()["servers_before"]) for host in fleet.hosts)
+    expect(servers_before > 20, f"{servers_before} kills")
+    expect([host.status()["session"] for host in fleet.hosts] == sessions,
+           f"sessions were {sessions}: {fleet.where()}")
+    expect([host.held() for host in fleet.hosts] == held, f"held was {held}: {fleet.where()}")
+    expect(fleet.rate(seconds=15) > 90, f"{fleet.rate(seconds=15):.0f}/s of 120/s")
+    expect(longest < 4, f"another server after {longest:.1f} s")
+    unharmed(fleet)
+
+
+@beside
+def servers_killed_while_leases_come_and_go_let_no_partition_be_used_twice(scene):
+    fleet = scene.loaded(3, rate=120, count=12, lease="1s", shares=True)
+    source = random.Random()
+    begun = time.monotonic()
+    while time.monotonic() < begun + 20:
+        host = source.choice(fleet.hosts)
+        if host.readers:
+            host.end_readers()
+        else:
+            fleet.load(host, files=source.choice([("l/token",), ("l/take/3", "l/partitions/5/token")]))
+        time.sleep(source.uniform(0, 0.3))
+        source.choice(fleet.hosts).kill_server()
+    for host in fleet.hosts:
+        host.end_readers()
+    fleet.takes(3)
+    unharmed(fleet)
+    fleet.load()
+    fleet.await_rate(120, BACK_S, what="nothing is lost for good")
+    expect(len({host.status()["session"] for host in fleet.hosts}) == 3, fleet.where())
+
+
+@beside
+def answers_that_are_lost_when_a_server_is_killed_are_cleared_up_by_the_next(scene):
+    fleet = scene.fleet()
+    proxy = scene.proxy(scene.ensemble.servers[0])
+    host = fleet.host(source=f"zk://{CENTRE}:{proxy.address[1]}{fleet.path}")
+    other = fleet.host()
+    fleet.limiter(100, 10, lease="1s")
+    fleet.load(other)
+    fleet.await_rate(100, 20)
+
+    def unsettled():
+        states = {host.ask("read", f"l/partitions/{i}/state").text.strip() for i in range(10)}
+        return states & {"draining", "in_doubt", "taking"}
+
+    for _ in range(3):
+        fleet.load(host)
+        eventually(BACK_S, lambda: len(host.held()) > 1, fleet.where)
+        host.end_readers()
+        # What is not wanted for a second goes back.
+        time.sleep(random.uniform(0.5, 1))
+        proxy.lose_answers = True
+        with contextlib.suppress(Failed):
+            eventually(0.5, unsettled, "something is given back")
+        host.kill_server()
+        fleet.load(host)
+        time.sleep(1)
+        host.end_readers()
+        proxy.lose_answers = False
+        proxy.drop()
+    fleet.load(host)
+    fleet.await_rate(100, BACK_S, what="nothing is lost for good")
+    eventually(BACK_S, lambda: fleet.rate([host]) > 10, "the host takes part again")
+    unharmed(fleet)
+
+
+@beside
+def what_is_held_is_used_by_the_next_server_until_the_right_ends_without_a_coordinator(scene):
+    fleet = scene.loaded(2)
+    host = fleet.hosts[0]
+    session, held = host.status()["session"], host.held()
+    host.place.cut(*servers(scene))
+    cut = time.monotonic()
+    host.kill_server()
+    eventually(RIGHT_S - 1, lambda: fleet.rate([host], seconds=0.5) > 10,
+               "the next one grants what it may")
+    expect(host.held() == held, f"held was {held}: {fleet.where()}")
+    host.place.heal()
+    eventually(BACK_S, lambda: host.status()["coordinator"] == "ready", fleet.where)
+    expect(time.monotonic() > cut + SESSION_S or host.status()["session"] == session, fleet.where())
+    host.place.cut(*servers(scene))
+    cut = time.monotonic()
+    while time.monotonic() < cut + RIGHT_S:
+        host.kill_server()
+        time.sleep(0.2)
+    time.sleep(1.5)
+    stopped_at(fleet, host, cut)
+    host.place.heal()
+    fleet.await_rate(100, BACK_S)
+    unharmed(fleet)
+
+
+@beside
+def whose_session_is_over_before_the_next_server_is_a_new_host(scene):
+    fleet = scene.loaded(2)
+    host, other = fleet.hosts
+    before = host.status()["session"]
+    with host.without_server():
+        fleet.await_rate(100, REPLACED_S, [other])
+    eventually(BACK_S, lambda: fleet.rate([host]) > 10, "it takes part again")
+    expect(host.status()["session"] != before, "another session")
+    expect(not set(host.held()) & set(other.held()), fleet.where())
+    unharmed(fleet)
+
+
+@beside
+def a_server_without_its_leases_and_its_host_node_begins_anew(scene):
+    fleet = scene.loaded(2)
+    host, other = fleet.hosts
+    before = host.status()["session"]
+    with scene.ensemble.client() as client, host.without_server():
+        for name in client.children(f"{fleet.path}/h"):
+            if b"name=h1\n" in client.get(f"{fleet.path}/h/{name}")[0]:
+                client.delete(f"{fleet.path}/h/{name}")
+    eventually(BACK_S, lambda: fleet.rate([host]) > 10, "it takes part again")
+    expect(host.status()["session"] != before, "another session")
+    unharmed(fleet)
+
+
+@beside
+def a_reload_costs_a_host_of_a_fleet_nothing(scene):
+    fleet = scene.loaded(2)
+    host = fleet.hosts[0]
+    eventually(15, lambda: all(len(host.held()) == 5 for host in fleet.hosts), fleet.where)
+    session, held = host.status()["session"], host.held()
+    for _ in range(3):
+        command(fleet.binary, "--reload", host.mount)
+    expect(host.status()["servers_before"] == "3", host.said()[-300:])
+    expect((host.status()["session"], host.held()) == (session, held), fleet.where())
+    unharmed(fleet)
 
 
 # Links.

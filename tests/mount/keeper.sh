@@ -112,7 +112,7 @@ case_what_is_left_in_a_bucket_is_left() {
 	limiter full 1/d 70
 	killed
 	is 'tokens of orders' "$(tokens orders)" 20
-	like 'tokens of debt' "$(tokens debt)" '^-49[89]$'
+	like 'tokens of debt' "$(tokens debt)" '^-(49[89]|500)$'
 	"$CLIENT" read "$m/orders/take/20" > /dev/null
 	is 'one more' "$("$CLIENT" read "$m/orders/try" || :)" EAGAIN
 	counts orders granted 50
@@ -136,16 +136,17 @@ case_what_was_learnt_and_counted_is_known_to_the_next() {
 	for i in {1..100}; do cat "$m/orders/token"; done > /dev/null
 	printf 'throttled\nok\nerror 2\n' > "$m/orders/feedback"
 	echo throttled > "$m/paused/feedback"
-	orders=$(known orders) paused=$(known paused)
+	# In a fleet nothing is held of one that nobody reads.
+	orders=$(known orders) paused=$(known paused | grep -v effective_rate)
 	like orders "$orders" 'effective_rate [0-9]{1,3}(\.|$)'
 	like paused "$paused" 'backoff_pauses 1'
 	killed
 	is 'of orders' "$(known orders)" "$orders"
-	is 'of paused' "$(known paused)" "$paused"
+	is 'of paused' "$(known paused | grep -v effective_rate)" "$paused"
 	is 'in the pause' "$("$CLIENT" read "$m/paused/try" || :)" EAGAIN
 	killed
 	is 'of orders' "$(known orders)" "$orders"
-	is 'of paused' "$(known paused)" "$paused"
+	is 'of paused' "$(known paused | grep -v effective_rate)" "$paused"
 	# The setting counts: there is nothing to learn.
 	echo none > "$m/orders/adapt"
 	killed
@@ -400,7 +401,7 @@ case_nobody_gets_an_error_or_a_token_too_many_whenever_it_is_killed() {
 	echo 3 > "$m/load/concurrency"
 	limiter polled 20/s 1
 	empty queue
-	python3 "$(dirname "${BASH_SOURCE[0]}")/keeper.py" "$m" "${KILLS:-200}" 35
+	python3 "$(dirname "${BASH_SOURCE[0]}")/keeper.py" "$m" "${KILLS:-200}" "$([ -n "${SOURCE-}" ] && echo 15 || echo 35)"
 	eventually 10 has load slots_used 0 || fail "slots_used $(counter load slots_used)"
 	counts load waiting 0
 }

@@ -44,17 +44,29 @@ static void act_kill(struct sim *sim, struct host *host, const struct command *c
 }
 
 /* Its link is cut as it was: it is the machine's. */
-static void act_start(struct sim *sim, struct host *host, const struct command *command)
+static void begin(struct host *host, void (*start)(struct host *host))
 {
 	bool cut_up = host->link->cut_up, cut_down = host->link->cut_down;
 	struct latency latency = host->link->latency;
 
-	(void)command;
-	host_start(host);
+	start(host);
 	host->link->latency = latency;
 	if (cut_down)
 		link_cut(host->link, !cut_up);
+}
+
+static void act_start(struct sim *sim, struct host *host, const struct command *command)
+{
 	(void)sim;
+	(void)command;
+	begin(host, host_start);
+}
+
+static void act_succeed(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)sim;
+	(void)command;
+	begin(host, host_succeed);
 }
 
 static void act_stop(struct sim *sim, struct host *host, const struct command *command)
@@ -122,13 +134,13 @@ static const struct {
 	bool down, up;
 	void (*act)(struct sim *sim, struct host *host, const struct command *command);
 } COMMANDS[] = {
-	{COMMAND_CUT, true, true, act_cut},	    {COMMAND_HEAL, true, true, act_heal},
-	{COMMAND_PAUSE, false, true, act_pause},    {COMMAND_RESUME, false, true, act_resume},
-	{COMMAND_KILL, false, true, act_kill},	    {COMMAND_START, true, false, act_start},
-	{COMMAND_STOP, false, true, act_stop},	    {COMMAND_DRIFT, true, true, act_drift},
-	{COMMAND_LATENCY, true, true, act_latency}, {COMMAND_ELECT, true, true, act_elect},
-	{COMMAND_LOSE, true, true, act_lose},	    {COMMAND_LAG, true, true, act_lag},
-	{COMMAND_ZNODE, true, true, act_znode},
+	{COMMAND_CUT, true, true, act_cut},	     {COMMAND_HEAL, true, true, act_heal},
+	{COMMAND_PAUSE, false, true, act_pause},     {COMMAND_RESUME, false, true, act_resume},
+	{COMMAND_KILL, false, true, act_kill},	     {COMMAND_START, true, false, act_start},
+	{COMMAND_SUCCEED, true, false, act_succeed}, {COMMAND_STOP, false, true, act_stop},
+	{COMMAND_DRIFT, true, true, act_drift},	     {COMMAND_LATENCY, true, true, act_latency},
+	{COMMAND_ELECT, true, true, act_elect},	     {COMMAND_LOSE, true, true, act_lose},
+	{COMMAND_LAG, true, true, act_lag},	     {COMMAND_ZNODE, true, true, act_znode},
 };
 
 static void act_on(struct sim *sim, struct host *host, const struct command *command, size_t row)

@@ -260,6 +260,7 @@ static void end_leaving(struct host *host)
 			sim_fail(sim, RULE_EMPTY, NULL, why);
 	}
 	sim_print(sim, host, "stopped");
+	host->former.count = 0;
 	end_process(host);
 }
 
@@ -299,14 +300,15 @@ void host_step(struct host *host)
 	end_step(host, before);
 }
 
-static void start_fleet(struct host *host)
+static void start_fleet(struct host *host, bool succeeds)
 {
 	struct sim *sim = host->sim;
 	struct memory *before;
 
 	host->client = (struct client){on_connected, on_disconnected, on_expired,
 				       on_changed,   on_answered,     on_clocks};
-	host->listener = (struct fleet_listener){heard_event, heard_lease, heard_applied};
+	host->listener = (struct fleet_listener){
+		.event = heard_event, .lease = heard_lease, .applied = heard_applied};
 	host->options.host = host->name;
 	host->holder.name = host->name;
 	host->link = link_new(&sim->zookeeper, &host->client);
@@ -317,9 +319,23 @@ static void start_fleet(struct host *host)
 	if (!host->fleet ||
 	    engine_init(&host->engine, fleet_source(host->fleet), &ROOT, host_now(host)))
 		no_memory();
+	if (succeeds) {
+		former_restore(host);
+		if (fleet_resume(host->fleet, host_now(host)))
+			no_memory();
+		former_fill(host);
+	}
 	fleet_start(host->fleet, host_now(host));
 	memory_enter(before);
 	host_settle(host);
+}
+
+void host_succeed(struct host *host)
+{
+	host->state = HOST_UP;
+	host->last_id = 0;
+	host->life++;
+	start_fleet(host, true);
 }
 
 void host_start(struct host *host)
@@ -328,7 +344,7 @@ void host_start(struct host *host)
 	host->last_id = 0;
 	host->life++;
 	if (host->sim->fleet) {
-		start_fleet(host);
+		start_fleet(host, false);
 		return;
 	}
 	host->source.store = store;
@@ -374,6 +390,8 @@ void host_resume(struct host *host)
 
 void host_kill(struct host *host)
 {
+	if (host->fleet)
+		former_keep(host);
 	end_process(host);
 }
 

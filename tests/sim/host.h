@@ -9,6 +9,7 @@
 #define RATEFS_SIM_HOST_H
 
 #include "clock.h"
+#include "former.h"
 #include "invariant_lease.h"
 #include "memory.h"
 #include "zookeeper.h"
@@ -45,7 +46,8 @@ struct host {
 	struct link *link;
 	struct client client;
 	struct fleet_listener listener;
-	struct fleet_options options;
+	struct fleet_options options; /* what is kept is owned */
+	struct former former;	      /* for a successor */
 	bool applied;		      /* something of the tree changed in this step */
 	bool reshared;		      /* what it may use did */
 	struct lease_change *changes; /* owned */
@@ -73,6 +75,9 @@ void host_leave(struct memory *before);
 
 /* A process begins, without a fleet or in one. */
 void host_start(struct host *host);
+
+/* A process goes on where the one before was killed. */
+void host_succeed(struct host *host);
 
 /* Serves who is due, collects, checks, and sets when to come back. */
 void host_step(struct host *host);

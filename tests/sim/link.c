@@ -248,6 +248,20 @@ static void open(struct coordinator *coordinator, uint64_t session_ns)
 	memory_enter(memory);
 }
 
+/* The client library knows no more of the session than its number. */
+static void resume(struct coordinator *coordinator, uint64_t session, uint64_t session_ns)
+{
+	struct link *link = link_of(coordinator);
+	struct session *s = link->zookeeper->sessions;
+
+	open(coordinator, session_ns);
+	while (s && s->id != session)
+		s = s->next;
+	link->session = s;
+	if (s)
+		moment_at(link->zookeeper, &link->attempt, link_now(link) + 1);
+}
+
 static void close(struct coordinator *coordinator)
 {
 	struct link *link = link_of(coordinator);
@@ -304,6 +318,7 @@ struct link *link_new(struct zookeeper *zookeeper, struct client *client)
 
 	link->coordinator = (struct coordinator){
 		.open = open,
+		.resume = resume,
 		.close = close,
 		.send = send,
 		.hang_up = hang_up,

@@ -214,7 +214,7 @@ static void make_pause(struct maker *maker, unsigned int host)
 static void make_death(struct maker *maker, unsigned int host)
 {
 	if (maker->down[host])
-		add(maker, "start h%u", host + 1);
+		add(maker, "%s h%u", below(maker, 3) ? "succeed" : "start", host + 1);
 	else if (below(maker, 3) || maker->paused[host])
 		add(maker, "kill h%u", host + 1);
 	else
@@ -223,11 +223,21 @@ static void make_death(struct maker *maker, unsigned int host)
 	maker->paused[host] = false;
 }
 
+/* A server is killed, and the next one goes on. */
+static void make_successor(struct maker *maker, unsigned int host)
+{
+	if (maker->down[host])
+		return;
+	add(maker, "kill h%u", host + 1);
+	add(maker, "succeed h%u", host + 1);
+	maker->paused[host] = false;
+}
+
 static void make_fault(struct maker *maker)
 {
 	unsigned int host = any_host(maker);
 
-	switch (below(maker, 14)) {
+	switch (below(maker, 18)) {
 	case 0:
 	case 1:
 	case 2:
@@ -256,6 +266,12 @@ static void make_fault(struct maker *maker)
 		break;
 	case 12:
 		add(maker, "lag %" PRIu64 "ms", below(maker, 2) * below(maker, 3000));
+		break;
+	case 13:
+	case 14:
+	case 15:
+	case 16:
+		make_successor(maker, host);
 		break;
 	default:
 		/* Invariant 2 is not checked after that. */

@@ -209,6 +209,7 @@ void sim_open(struct sim *sim, const struct fleet_command *fleet, uint64_t seed,
 		host->options.weight = fleet->weight_count ? fleet->weights[i % fleet->weight_count]
 							   : 1;
 		host->options.constants = fleet->constants;
+		host->options.kept = memory_get(sizeof(*host->options.kept));
 	}
 	for (unsigned int i = 0; i < sim->host_count; i++)
 		host_start(&sim->hosts[i]);
@@ -318,6 +319,8 @@ static void free_host(struct host *host)
 	free(host->by_id);
 	free(host->changes);
 	free(host->commands);
+	free(host->options.kept);
+	former_free(&host->former);
 }
 
 static void free_all(struct sim *sim)

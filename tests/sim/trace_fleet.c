@@ -177,19 +177,13 @@ static const struct {
 	enum command_kind kind;
 	int (*parse)(struct line *line);
 } COMMANDS[] = {
-	{"cut", COMMAND_CUT, parse_cut},
-	{"heal", COMMAND_HEAL, parse_host},
-	{"pause", COMMAND_PAUSE, parse_host},
-	{"resume", COMMAND_RESUME, parse_host},
-	{"kill", COMMAND_KILL, parse_host},
-	{"start", COMMAND_START, parse_host},
-	{"stop", COMMAND_STOP, parse_host},
-	{"drift", COMMAND_DRIFT, parse_drift},
-	{"elect", COMMAND_ELECT, parse_span},
-	{"lose", COMMAND_LOSE, parse_lose},
-	{"latency", COMMAND_LATENCY, parse_latency},
-	{"lag", COMMAND_LAG, parse_span},
-	{"znode", COMMAND_ZNODE, parse_znode},
+	{"cut", COMMAND_CUT, parse_cut},	  {"heal", COMMAND_HEAL, parse_host},
+	{"pause", COMMAND_PAUSE, parse_host},	  {"resume", COMMAND_RESUME, parse_host},
+	{"kill", COMMAND_KILL, parse_host},	  {"start", COMMAND_START, parse_host},
+	{"succeed", COMMAND_SUCCEED, parse_host}, {"stop", COMMAND_STOP, parse_host},
+	{"drift", COMMAND_DRIFT, parse_drift},	  {"elect", COMMAND_ELECT, parse_span},
+	{"lose", COMMAND_LOSE, parse_lose},	  {"latency", COMMAND_LATENCY, parse_latency},
+	{"lag", COMMAND_LAG, parse_span},	  {"znode", COMMAND_ZNODE, parse_znode},
 };
 
 int fleet_parse_command(struct line *line, const char *word)

@@ -104,7 +104,7 @@ static void unlock(struct host *host)
 
 struct host *host_start(const char *servers, const char *path, const char *credentials)
 {
-	struct source_zookeeper *source = source_zookeeper_open(servers, path, credentials);
+	struct source_zookeeper *source = source_zookeeper_open(servers, path, credentials, NULL);
 	struct host *host = calloc(1, sizeof(*host));
 	struct fleet *fleet = calloc(1, sizeof(*fleet));
 
