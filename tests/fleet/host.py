@@ -24,6 +24,7 @@ def quarantine_s(right_s=RIGHT_S):
 
 # A dead host's capacity is granted elsewhere.
 REPLACED_S = SESSION_S + TICK_S + RENEWAL_S + quarantine_s() + SLACK_S
+UNKNOWN_S = 10.0  # how long a setting is tried to be made where servers are there and busy
 LOG_LATE_S = 3.0  # how late a line of the log is at most; figures depend on it, no check
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
 
@@ -245,15 +246,24 @@ class Host:
         expect(answer.ok, f"{self.name}: reading {file}: {answer.result}")
         return answer.text.strip()
 
-    def write(self, file, text, limit_s=5):
-        answer = self.ask("write", file, text, limit_s=limit_s)
-        why = "" if answer.ok else self.ask("read", "last_error").text.strip()
-        expect(answer.ok, f"{self.name}: writing '{text}' to {file}: {answer.result} {why}")
+    def insist(self, *words):
+        """As an operator does: what was not acknowledged may have been done, and is done again."""
+        until, unknown = time.monotonic() + UNKNOWN_S, False
+        while True:
+            answer = self.ask(*words)
+            if answer.ok or (unknown and answer.result == "EEXIST"):
+                return
+            unknown = unknown or answer.result == "ETIMEDOUT"
+            if answer.result not in ("EAGAIN", "ETIMEDOUT") or time.monotonic() > until:
+                why = self.ask("read", "last_error").text.strip()
+                raise Failed(f"{self.name}: {' '.join(words)}: {answer.result} {why}")
+            time.sleep(0.1)
+
+    def write(self, file, text):
+        self.insist("write", file, text)
 
     def mkdir(self, path):
-        answer = self.ask("mkdir", path)
-        why = "" if answer.ok else self.ask("read", "last_error").text.strip()
-        expect(answer.ok, f"{self.name}: mkdir {path}: {answer.result} {why}")
+        self.insist("mkdir", path)
 
     def there(self, path):
         return os.access(f"{self.mount}/{path}", os.F_OK)
