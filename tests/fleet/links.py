@@ -59,7 +59,8 @@ def enter():
         with open(f"/run/{name}", "w") as file:
             file.writelines(line + "\n" for line in lines)
         command("mount", "--bind", f"/run/{name}", os.path.realpath(f"/etc/{name}"))
-    command("mount", "-t", "fusectl", "none", "/sys/fs/fuse/connections")
+    if not os.path.ismount("/sys/fs/fuse/connections"):
+        command("mount", "-t", "fusectl", "none", "/sys/fs/fuse/connections")
     for words in ("link set lo up", "link add centre type bridge", "link set centre up",
                   f"addr add {CENTRE}/24 dev centre"):
         command("ip", *words.split())
