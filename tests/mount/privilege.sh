@@ -234,3 +234,16 @@ case_an_ordinary_user_is_not_bound_in_its_own_mount() {
 	as_nobody mkdir "$m/a" "$m/b" "$m/c"
 	is 'a fourth' "$(as_nobody "$CLIENT" mkdir "$m/d")" ENOSPC
 }
+
+case_the_server_of_an_ordinary_user_has_a_successor() {
+	local before after
+	mounted_by_nobody
+	as_nobody mkdir "$m/orders"
+	before=$(as_nobody awk '$1 == "server" { print $2 }' "$m/status")
+	kill -9 "$before"
+	is token "$(as_nobody cat "$m/orders/token")" 1
+	after=$(as_nobody awk '$1 == "server" { print $2 }' "$m/status")
+	[ "$after" != "$before" ] || fail "it is still $before"
+	as_nobody fusermount3 -u "$m"
+	unmounted
+}
