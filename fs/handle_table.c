@@ -91,7 +91,8 @@ void handle_forget(struct daemon *daemon, uint64_t number)
 		return;
 	kept = state_handle(daemon->state, index);
 	/* Closed by a predecessor already: another's now. */
-	if (kept->life >> LIFE_BITS != number >> INDEX_BITS || !(kept->life & LIFE_USED))
+	if ((uint32_t)(kept->life >> LIFE_BITS) != (uint32_t)(number >> INDEX_BITS) ||
+	    !(kept->life & LIFE_USED))
 		return;
 	kept->life = kept->life >> LIFE_BITS << LIFE_BITS;
 	table->at[index] = NULL;

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -80,6 +81,16 @@ __attribute__((noreturn)) static void become_server(struct keeper *keeper, int c
 	_exit(EXIT_FAILURE);
 }
 
+/* What a server needs is short just now: a mount that is there waits for it. */
+static void start_later(struct keeper *keeper)
+{
+	log_error("cannot start a server: %s", strerror(errno));
+	if (!keeper->session || ++keeper->failures > KEEPER_FAILURES)
+		end(keeper, EXIT_FAILURE);
+	else
+		keeper->start_ns = clock_ns() + (KEEPER_PAUSE_NS << keeper->failures);
+}
+
 static void start(struct keeper *keeper)
 {
 	int sockets[2];
@@ -88,21 +99,21 @@ static void start(struct keeper *keeper)
 	keeper->start_ns = NEVER_NS;
 	keeper->ready_ns = 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
-		log_error("cannot start a server: %s", strerror(errno));
-		end(keeper, EXIT_FAILURE);
+		start_later(keeper);
 		return;
 	}
 	keeper->server = fork();
 	if (!keeper->server)
 		become_server(keeper, sockets[1], parent);
-	close(sockets[1]);
-	keeper->control = sockets[0];
 	if (keeper->server < 0) {
+		start_later(keeper);
 		keeper->server = 0;
-		log_error("cannot start a server: %s", strerror(errno));
-		end(keeper, EXIT_FAILURE);
+		close(sockets[0]);
+		close(sockets[1]);
 		return;
 	}
+	close(sockets[1]);
+	keeper->control = sockets[0];
 	keeper->hello.may_refuse = keeper->before >= 0;
 	(void)keeper_socket_send(keeper->control, &keeper->hello, sizeof(keeper->hello),
 				 &keeper->state, 1);
@@ -233,6 +244,7 @@ static void replace(struct keeper *keeper, const char *why)
 static void bury(struct keeper *keeper)
 {
 	char why[64];
+	bool replaced;
 	int status;
 
 	if (!keeper->server || waitpid(keeper->server, &status, WNOHANG) != keeper->server)
@@ -245,9 +257,10 @@ static void bury(struct keeper *keeper)
 		snprintf(why, sizeof(why), "ended with status %d", WEXITSTATUS(status));
 	else
 		snprintf(why, sizeof(why), "was killed by signal %d", WTERMSIG(status));
+	replaced = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_REPLACE && keeper->ready_ns;
 	if (keeper->status) {
 		end(keeper, keeper->status);
-	} else if (!status ||
+	} else if (!status || (keeper->ending && replaced) ||
 		   (keeper->ending && WIFSIGNALED(status) &&
 		    (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == keeper->asked))) {
 		/* It may have been killed before the end was asked for, or asked as soon as it was started. */
@@ -257,7 +270,7 @@ static void bury(struct keeper *keeper)
 		if (!WIFEXITED(status))
 			log_error("the server %s", why);
 		end(keeper, WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
-	} else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_REPLACE) {
+	} else if (replaced) {
 		keeper->start_ns = 0;
 	} else {
 		replace(keeper, why);
@@ -342,6 +355,7 @@ static int prepare(struct keeper *keeper, int argc, char *argv[])
 {
 	struct options *options = keeper->options;
 	ssize_t length = readlink("/proc/self/exe", keeper->path, sizeof(keeper->path) - 1);
+	struct rlimit size;
 	sigset_t signals;
 
 	sigemptyset(&signals);
@@ -349,6 +363,12 @@ static int prepare(struct keeper *keeper, int argc, char *argv[])
 		sigaddset(&signals, (const int[]){SIGCHLD, SIGTERM, SIGINT, SIGHUP}[i]);
 	sigprocmask(SIG_SETMASK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	/* The memory of state.h is a file; where that is too large there is a message. */
+	signal(SIGXFSZ, SIG_IGN);
+	if (!getrlimit(RLIMIT_FSIZE, &size)) {
+		size.rlim_cur = size.rlim_max;
+		(void)setrlimit(RLIMIT_FSIZE, &size);
+	}
 	signal(SIGCHLD, SIG_DFL);
 	keeper->signals = signalfd(-1, &signals, SFD_CLOEXEC);
 	keeper->program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);

@@ -71,7 +71,9 @@ static void on_timer(int signal_number)
 
 static void on_end(int signal_number)
 {
-	loop.ending = signal_number;
+	/* Who is to end is not replaced any more. */
+	if (signal_number != SIGHUP || !loop.ending)
+		loop.ending = signal_number;
 	loop.woken = 1;
 	set_timer(0); /* goes off until the loop has seen it */
 }

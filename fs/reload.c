@@ -74,6 +74,31 @@ static bool find_program(int pid, struct stat *program)
 	return !stat(path, program);
 }
 
+/* Whether process @server is a server below @keeper: numbers of another process namespace are others here. */
+static bool is_server(int server, int keeper)
+{
+	static const char option[] = "--server=";
+	char path[64], text[PATH_MAX + sizeof(option)] = "";
+	const char *argument;
+	int parent = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", server);
+	file = fopen(path, "re");
+	if (!file || fscanf(file, "%*d (%*[^)]) %*c %d", &parent) != 1)
+		parent = 0;
+	if (file)
+		fclose(file);
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", server);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	(void)!fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	argument = text + strnlen(text, sizeof(text) - sizeof(option)) + 1;
+	return parent == keeper && !strncmp(argument, option, strlen(option));
+}
+
 int keeper_reload(int argc, char *argv[])
 {
 	struct mount_status before, now;
@@ -88,6 +113,11 @@ int keeper_reload(int argc, char *argv[])
 		return EXIT_FAILURE;
 	if (!before.outlives) {
 		fprintf(stderr, "ratefs: %s: the mount would end with its server\n", argv[2]);
+		return EXIT_FAILURE;
+	}
+	if (!is_server(before.server, before.keeper)) {
+		fprintf(stderr, "ratefs: %s: its server is not a process that can be seen here\n",
+			argv[2]);
 		return EXIT_FAILURE;
 	}
 	visible = find_program(before.keeper, &program);

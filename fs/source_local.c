@@ -116,10 +116,6 @@ static int open_directory(struct source_local *source)
 {
 	const char *directory = source->directory;
 
-	if (mkdir(directory, 0700) && errno != EEXIST) {
-		log_error("cannot make %s: %s", directory, strerror(errno));
-		return -1;
-	}
 	source->root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (source->root < 0) {
 		log_error("cannot open %s: %s", directory, strerror(errno));

@@ -37,6 +37,8 @@ struct state *state_open(int descriptor, uint32_t servers)
 		close(descriptor);
 		return NULL;
 	}
+	/* A core of the server would have the kernel fill it all in, and has no use for the password. */
+	(void)madvise(bytes, all_bytes(), MADV_DONTDUMP);
 	state->descriptor = descriptor;
 	state->base = servers << BASE_BITS;
 	state->bytes = bytes;

@@ -182,3 +182,38 @@ case_umount_while_there_is_no_server_ends_the_keeper() {
 	kill -CONT "$daemon"
 	ended
 }
+
+case_what_is_kept_is_in_no_core() {
+	outlives
+	like 'flags of the memory' "$(awk '/ratefs-state/ { found = 1 } found && /VmFlags/ { print; exit }' "/proc/$(server)/smaps")" ' dd( |$)'
+}
+
+case_a_directory_that_was_moved_is_not_made_anew() {
+	local status=0
+	outlives "local:$d/kept"
+	limiter orders
+	mv "$d/kept" "$d/moved"
+	kill -9 "$(server)"
+	gone "$daemon" 20 || status=$?
+	daemon=
+	is 'exit status' $status 1
+	like log "$(cat "$d/log")" "cannot open $d/kept"
+	[ ! -e "$d/kept" ] || fail 'there is another one'
+	[ -e "$d/moved/orders" ] || fail 'the limiter is gone'
+}
+
+case_reload_signals_no_process_but_a_keeper() {
+	sleep 60 &
+	printf 'keeper %d\nserver %d\noutlives_server yes\n' $! $! > "$d/status"
+	if "$RATEFS" --reload "$d" 2> "$d/said"; then fail 'it says that it did'; fi
+	like said "$(cat "$d/said")" 'is not a process that can be seen here'
+	kill -0 $! || fail 'it was killed'
+}
+
+case_a_limit_on_files_is_none_on_what_is_kept() {
+	ulimit -S -f 100
+	outlives
+	limiter orders
+	killed
+	is token "$(cat "$m/orders/token")" 1
+}
