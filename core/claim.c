@@ -243,7 +243,8 @@ bool claim_is_due(const struct fleet *fleet, const struct holding *holding)
 	uint32_t now = holding->claimed, wanted = claim_for(holding);
 	uint32_t more = wanted > now ? wanted - now : now - wanted;
 
-	if (fleet->leaving || holding->search || (fleet->now_ns < holding->next_claim_ns && now))
+	if (fleet->leaving || holding->search || holding->claim_unknown ||
+	    (fleet->now_ns < holding->next_claim_ns && now))
 		return false;
 	if (!wanted || !now)
 		return wanted != now;

@@ -244,11 +244,12 @@ static bool is_idle(const struct holding *holding)
 	const struct limiter *limiter = holding->limiter;
 
 	if (holding->leased || holding->reserve.state != LEASE_NONE || holding->search ||
-	    holding->claim || holding->claim_unknown)
+	    holding->claim)
 		return false;
 	return limiter->removed ||
-	       (!holding->wanted && !holding->restricted && !holding->settings.reserve_hosts &&
-		!limiter->wanted && !limiter->watched && !slots_demanded(holding));
+	       (!holding->claim_unknown && !holding->wanted && !holding->restricted &&
+		!holding->settings.reserve_hosts && !limiter->wanted && !limiter->watched &&
+		!slots_demanded(holding));
 }
 
 void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked)
@@ -281,7 +282,8 @@ void demand_resume(struct fleet *fleet, struct holding *holding)
 {
 	uint32_t kept = holding_kept(holding);
 
-	if (!holding->leased && holding->reserve.state == LEASE_NONE && !holding->claim_unknown)
+	if (!holding->leased && holding->reserve.state == LEASE_NONE && !holding->claim_unknown &&
+	    !holding->restricted && !holding->settings.reserve_hosts)
 		return;
 	demand_rouse(fleet, holding, false);
 	for (int i = 0; i < DEMAND_SLOTS; i++)

@@ -60,6 +60,7 @@ static void claims_listed(void *pointer, struct request *request)
 {
 	struct fleet *fleet = pointer;
 	struct holding *holding = fleet->transaction.holding;
+	char path[PATH_ROOM];
 	unsigned int wanted;
 
 	if (fleet->state != FLEET_IN_DOUBT || lost(fleet, request))
@@ -78,6 +79,11 @@ static void claims_listed(void *pointer, struct request *request)
 		holding->claimed = holding->claim ? wanted : 0;
 	}
 	fleet_keep_claim(fleet, holding, holding->claim);
+	if (holding->claim) {
+		snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id,
+			 holding->claim);
+		claim_watch(fleet, path);
+	}
 	fleet->transaction.left--;
 	leave_doubt(fleet);
 }

@@ -80,9 +80,12 @@ void fleet_keep_lease(struct fleet *fleet, const struct holding *holding, struct
 		return;
 	place = &fleet->kept->places[lease->kept - 1];
 	place->usable_ns = lease->usable_ns;
-	place->sent = lease->sent;
+	/* As long as it can be under way, it says so: of what is DRAINING and was not sent there is no doubt. */
+	if (lease->sent)
+		*(volatile bool *)&place->sent = true;
 	place->unmarked = lease->unmarked;
 	set_state(place, (enum lease_state)lease->state);
+	*(volatile bool *)&place->sent = lease->sent;
 	if (lease->state == LEASE_NONE)
 		lease->kept = 0;
 }
