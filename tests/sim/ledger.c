@@ -2,7 +2,7 @@
 #include "common.h"
 #include "sim.h"
 
-/* The rules of traces.md by their numbers there. */
+/* Numbers of the rules in the report of a broken one: see sim_fail(). */
 enum { RULE_RATE = 2, RULE_QUEUE = 3, RULE_ACCOUNT = 4 };
 
 static void enter(struct sim *sim, enum happening happening, const struct place *place,
