@@ -100,7 +100,7 @@ case_with_user_it_unmounts_where_the_user_does_not_get_to() {
 # successor: kills the server; once another one is there it is $daemon, and the keeper is $keeper.
 successor() {
 	local before
-	grep -qx 'outlives_server yes' "$m/status" || skip 'a kernel before 6.9, or a fleet'
+	must_outlive
 	keeper=$daemon
 	before=$(server)
 	death_by_kill "$before"
