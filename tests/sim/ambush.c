@@ -50,6 +50,10 @@ static void spring(struct moment *moment)
 	}
 	if (link->ambush.deed != AMBUSH_EXPIRE)
 		link_cut(link, link->ambush.deed == AMBUSH_CUT_ANSWERS);
+	if (link->ambush.deed == AMBUSH_LOSE && !link->zookeeper->electing) {
+		zookeeper_lose(link->zookeeper, AMBUSH_LOSES);
+		zookeeper_elect(link->zookeeper, AMBUSH_ELECTS_NS);
+	}
 	if (link->ambush.deed == AMBUSH_EXPIRE || link->ambush.deed == AMBUSH_STRIKE)
 		link_expire(link);
 }

@@ -181,12 +181,13 @@ static size_t word_among(const char *word, const char *const *words, size_t coun
 	return i;
 }
 
-/* when HOST sends|commits|hears [take|give|change|claim] cut|answers|expire|strike|kill|pause */
+/* when HOST sends|commits|hears [take|give|change|claim] cut|answers|expire|strike|kill|pause|lose */
 static int parse_when(struct line *line)
 {
 	static const char *const points[] = {"sends", "commits", "hears"};
 	static const char *const whats[] = {"any", "take", "give", "change", "claim"};
-	static const char *const deeds[] = {"cut", "answers", "expire", "strike", "kill", "pause"};
+	static const char *const deeds[] = {"cut",  "answers", "expire", "strike",
+					    "kill", "pause",   "lose"};
 	struct ambush *ambush = &line->command->ambush;
 	char *point, *word;
 	size_t deed;
@@ -202,9 +203,9 @@ static int parse_when(struct line *line)
 		ambush->what = (enum ambush_what)word_among(word, whats, 5);
 		word = line_word(line);
 	}
-	deed = word ? word_among(word, deeds, 6) : 6;
-	if (deed == 6)
-		return line_refuse(line, "cut, answers, expire, strike, kill or pause");
+	deed = word ? word_among(word, deeds, 7) : 7;
+	if (deed == 7)
+		return line_refuse(line, "cut, answers, expire, strike, kill, pause or lose");
 	ambush->deed = (enum ambush_deed)deed;
 	return 0;
 }

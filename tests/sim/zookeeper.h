@@ -67,7 +67,11 @@ enum ambush_deed {
 	AMBUSH_STRIKE, /* cut, and the session expires at once */
 	AMBUSH_KILL,   /* the process */
 	AMBUSH_PAUSE,
+	AMBUSH_LOSE, /* cut, and an election loses the last writes */
 };
+
+enum { AMBUSH_LOSES = 3 }; /* writes */
+#define AMBUSH_ELECTS_NS UINT64_C(300000000)
 
 struct ambush {
 	bool armed;
