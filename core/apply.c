@@ -65,7 +65,7 @@ static void apply_removals(struct fleet *fleet)
 	/* With one its children may go, so that it begins anew after each. */
 	for (struct holding *h = fleet->holdings; h; h = next) {
 		next = h->next;
-		if (!h->id || h->limiter->removed || is_found(fleet, h->id))
+		if (h->limiter->removed || is_found(fleet, h->id))
 			continue;
 		remove_limiter(fleet, h);
 		next = fleet->holdings;
@@ -164,7 +164,7 @@ static void make(struct fleet *fleet, const struct found *found)
 			    (unsigned long long)found->id, record->name, strerror(-err));
 		return;
 	}
-	holding_name(fleet, made->holding, found->id);
+	holding_enter(fleet, made->holding, found->id);
 	made->holding->version = found->version;
 	made->holding->generation = record->generation;
 	if (record->has_before)

@@ -110,7 +110,7 @@ void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 {
 	struct holding *holding = limiter->holding;
 
-	holding_name(fleet, holding, former->id);
+	holding_enter(fleet, holding, former->id);
 	holding->version = former->version;
 	holding->generation = former->generation;
 	if (!former->restricted_ns)

@@ -28,10 +28,17 @@ struct holding *holding_of_id(const struct fleet *fleet, uint64_t id)
 	return holding;
 }
 
-void holding_name(struct fleet *fleet, struct holding *holding, uint64_t id)
+void holding_enter(struct fleet *fleet, struct holding *holding, uint64_t id)
 {
 	struct holding **chain = &fleet->by_id[id % FLEET_CHAINS];
 
+	holding->alone = fleet->alone;
+	holding->degraded = fleet->degraded;
+	holding->next = fleet->holdings;
+	holding->back = &fleet->holdings;
+	if (holding->next)
+		holding->next->back = &holding->next;
+	fleet->holdings = holding;
 	holding->id = id;
 	holding->next_by_id = *chain;
 	*chain = holding;
@@ -323,7 +330,7 @@ static void apply(struct fleet *fleet, int32_t version)
 		fleet->root_version = version;
 	}
 	if (change->kind == CHANGE_MAKE)
-		holding_name(fleet, holding, id);
+		holding_enter(fleet, holding, id);
 	if (change->kind == CHANGE_REMOVE)
 		holding_gone(fleet, holding);
 	if (fleet->change_record->has_before)

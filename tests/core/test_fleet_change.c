@@ -329,6 +329,52 @@ static void test_a_limiter_that_another_host_made_first_is_there_already(void **
 	scene_close(&scene);
 }
 
+/* As a session of the host's ends, @change makes `a`; it is not sent before the host has joined again. */
+static void make_while_joining(struct scene *scene, struct change *change)
+{
+	engine_run(&scene->engine, scene->now_ns);
+	fleet_expired(scene->fleet, scene->now_ns);
+	scene->session = 78;
+	scene->held_up = true;
+	*change = making(scene, "a", ONE);
+	assert_int_equal(scene_change(scene, change), WAITING);
+	scene_connect(scene);
+	scene_answer_until(scene, fleet_hid(scene->fleet));
+	scene_answer(scene);
+	assert_int_equal(fleet_state(scene->fleet), FLEET_READY);
+}
+
+static void test_a_limiter_that_is_refused_while_the_host_joins_is_in_no_list(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	make_while_joining(&scene, &change);
+	assert_false(change.made->holding->active);
+	foreign_change(&scene, 1, "a", 1, "rate=30/s\n");
+	assert_int_equal(end(&scene, &change, 5 * SEC), -EEXIST);
+	assert_rate(find(&scene, "a"), "30/s");
+	scene_close(&scene);
+}
+
+static void test_a_limiter_that_is_made_while_the_host_joins_can_be_used(void **state)
+{
+	struct scene scene;
+	struct guest guest;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	make_while_joining(&scene, &change);
+	assert_int_equal(end(&scene, &change, SEC), 0);
+	assert_int_equal(scene_ask(&scene, &guest, find(&scene, "a")), WAITING);
+	scene_run(&scene, SEC);
+	assert_int_equal(guest.waiter.outcome, 0);
+	scene_close(&scene);
+}
+
 static void test_a_change_without_authority_is_refused(void **state)
 {
 	struct scene scene;
@@ -427,6 +473,8 @@ int main(void)
 		cmocka_unit_test(test_a_change_that_another_host_was_before_is_tried_again),
 		cmocka_unit_test(test_a_change_that_others_are_always_before_says_so_in_the_end),
 		cmocka_unit_test(test_a_limiter_that_another_host_made_first_is_there_already),
+		cmocka_unit_test(test_a_limiter_that_is_refused_while_the_host_joins_is_in_no_list),
+		cmocka_unit_test(test_a_limiter_that_is_made_while_the_host_joins_can_be_used),
 		cmocka_unit_test(test_a_change_without_authority_is_refused),
 		cmocka_unit_test(test_a_change_in_doubt_is_looked_up_and_made_once),
 		cmocka_unit_test(test_a_change_in_doubt_when_the_session_goes_says_so),
