@@ -144,6 +144,7 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 	}
 	holding->version = found->version;
 	holding->generation = found->record.generation;
+	holding->saved = found->record.saved;
 	changed(fleet, limiter, false);
 	fleet_reshare(fleet, holding);
 	demand_rouse(fleet, holding, false);
@@ -167,6 +168,7 @@ static void make(struct fleet *fleet, const struct found *found)
 	holding_enter(fleet, made->holding, found->id);
 	made->holding->version = found->version;
 	made->holding->generation = record->generation;
+	made->holding->saved = record->saved;
 	if (record->has_before)
 		holding_restrict(fleet, made->holding, &record->before, record->before_count);
 	changed(fleet, made, false);

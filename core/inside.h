@@ -57,10 +57,10 @@ struct item {
 	uint32_t index;		 /* of a partition; count and above are not used for the reserve */
 	bool reserve;
 	bool clean;
-	uint64_t made_zxid; /* of the marker */
-	uint32_t part_count;
-	struct bucket_part parts[LIMITS_MAX]; /* what was in the marker */
-	uint32_t operation;		      /* its first in the transaction */
+	uint64_t made_zxid; /* of the marker ... */
+	struct marker marker;
+	bool old;	    /* ... which was read too long ago to say what is left */
+	uint32_t operation; /* its first in the transaction */
 };
 
 /* The one under way; or what is in doubt after it. */

@@ -113,6 +113,7 @@ void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 	holding_enter(fleet, holding, former->id);
 	holding->version = former->version;
 	holding->generation = former->generation;
+	holding->saved = former->saved;
 	if (!former->restricted_ns)
 		return;
 	holding_restrict(fleet, holding, former->before, former->before_count);

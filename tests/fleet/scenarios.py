@@ -12,10 +12,12 @@ import os
 import random
 import re
 import resource
+import signal
 import threading
 import time
 
 import checker
+import deaths
 import zk
 from ensemble import Ensemble
 from host import (DEFAULT_RIGHT_S, Failed, Fleet, LOG_LATE_S, RENEWAL_S, REPLACED_S, RIGHT_S,
@@ -74,7 +76,7 @@ class Scene:
         return proxy
 
     def finish(self):
-        """All that runs ends cleanly, and no more was granted than may be."""
+        """All that runs ends cleanly, no server died unasked, and no more was granted than may be."""
         for fleet in self.fleets:
             for host in fleet.hosts:
                 host.end_readers()
@@ -83,6 +85,9 @@ class Scene:
                     expect(host.running(),
                            f"{host.name} ended by itself, status {host.daemon.poll()}: {host.said()[-400:]}")
                     host.stop()
+            faults = [f"{host.name}: {fault}" for host in fleet.hosts
+                      for fault in host.watch.faults()]
+            expect(not faults, "\n".join(faults))
             fleet.check()
 
     def remove(self):
@@ -131,6 +136,23 @@ def sixteen_readers_of_one_daemon_raise_no_alarm(scene):
     fleet.load(files=["l/token"] * 15 + ["l/partitions/3/token"])
     time.sleep(5)
     expect(fleet.rate() > 400, f"{fleet.rate():.0f}/s of 500/s")
+
+
+@beside
+def a_server_that_crashes_fails_its_scenario(scene):
+    fleet = scene.fleet(options=[])
+    host = fleet.host(source="local")
+    victim = int(host.status()["server"])
+    os.kill(victim, signal.SIGSEGV)
+    eventually(10, lambda: int(host.status()["server"]) != victim, "the next server goes on")
+    try:
+        scene.finish()
+    except Failed as failure:
+        expect(f"a server died, which the test did not ask for: {victim} " in str(failure),
+               str(failure))
+    else:
+        raise Failed("nothing was found out")
+    host.watch = deaths.Watch(fleet.library, f"{host.folder}/watched anew")
 
 
 # Sharing.

@@ -42,9 +42,6 @@ void common_join_key(struct place *place);
 /* Time as the fastest clock has it: what a host may grant, it may grant a little sooner. */
 uint64_t common_now(const struct sim *sim);
 
-/* Counts what could have been granted until now. */
-void common_measure(struct common *common, const struct sim *sim);
-
 /* Limiter @id is about to have other settings, or to go; has them; has gone. */
 void common_tuning(struct sim *sim, uint64_t id);
 void common_tuned(struct sim *sim, uint64_t id, const struct settings *settings,
@@ -62,6 +59,9 @@ void common_waits(struct place *place, uint64_t tokens);
 void common_leaves(struct place *place);
 /* The host of @place was paused and goes on. */
 void common_late(struct place *place);
+
+/* Counts until now what could have been granted. */
+void common_measure(struct common *common, const struct sim *sim);
 
 /* Tokens are granted to one who waited, or not. */
 void common_grants(struct place *place, uint64_t tokens, bool waited);
