@@ -51,8 +51,15 @@
  *     before the take, up to 1 s: who takes the partition, uses what came with it, and gives it back in
  *     between, leaves the same again to the next. That is at most the partition's share of the burst,
  *     and says nothing of who may use it.
+ *     What a marker says counts as long as the number of partitions, the limits and their bursts are
+ *     those that it was written under; after that only a debt does. The record's `saved` is the
+ *     generation since which they are so, and each marker repeats it. Reason: all markers of one such
+ *     time and the buckets together hold at most the burst. A marker of another time was not emptied
+ *     when the burst was spent, above all that of a partition that was not in the count. A rate alone
+ *     changes no burst, and where nothing was limited nothing was spent: neither begins a new time.
  * 13. Without an answer for ANSWER_NS the connection is given up.
- * 14. A limiter's id is never used again, so its markers are made with it.
+ * 14. A limiter's id is never used again, so its markers are made with it. They are empty and of
+ *     generation 1: nothing was taken, and each brings its share of the burst that the limits begin with.
  * 15. Leaving: use stops, the host's claims are deleted, everything is given back, the session is
  *     closed. What a transaction that is under way takes is given back next.
  *
@@ -74,8 +81,9 @@
  *
  * Settings: while a change of the count or the reserve is on its way, hosts under the old settings and
  * under the new ones may use partitions at once. For Q a host uses no partition that is not in both,
- * and none for more than it is worth in both, unless one of the two settings has no more partitions
- * than the other and each worth no more: then the sum stays within the larger rate by itself.
+ * and none for more than it is worth in both, by rate or by burst, unless one of the two settings has
+ * no more partitions than the other and each worth no more: then the sum stays within the larger rate
+ * and the larger burst by itself.
  *
  * Nodes of other hosts are set only to wake them (their claims), who leaves deletes its own claims, and
  * folders that were deleted by hand are made again: those transactions have no head, and nothing rests
@@ -193,7 +201,7 @@ struct source *fleet_source(struct fleet *fleet);
  * fleet_start(). 0 or -ENOMEM.
  */
 struct former_holding {
-	uint64_t id, generation;
+	uint64_t id, generation, saved;
 	int32_t version;
 	uint64_t restricted_ns; /* 0: it was not */
 	uint32_t before_count;

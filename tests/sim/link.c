@@ -130,6 +130,8 @@ static void answer(struct link *link, struct message *message)
 	*result = (struct request){0};
 	if (message->view_ns > link->seen_ns)
 		link->seen_ns = message->view_ns;
+	if (request->answer == ANSWER_OK)
+		ambush_sees(link, AMBUSH_HEARS, request);
 	link->client->answered(link->client, request);
 }
 
@@ -146,6 +148,7 @@ static void connected(struct link *link)
 {
 	link->state = LINK_CONNECTED;
 	link->session = link->connection->session;
+	link->last_session = link->session;
 	link->attempts = 0;
 	moment_never(link->zookeeper, &link->attempt);
 	if (link->cut_up || link->connection->abandoned)
@@ -283,6 +286,7 @@ static void send(struct coordinator *coordinator, struct request *request)
 	message->request = request;
 	if (link->state == LINK_CONNECTED) {
 		connection_put_up(link->connection, message);
+		ambush_sees(link, AMBUSH_SENDS, request);
 	} else {
 		link_say_unknown(link, message);
 		message_free(message);
@@ -395,6 +399,7 @@ void link_kill(struct link *link)
 	link_give_up(link, any_fate(link));
 	forget_session(link);
 	moment_never(link->zookeeper, &link->saying);
+	moment_never(link->zookeeper, &link->springs);
 	while (link->local) {
 		struct message *next = link->local->next;
 
