@@ -167,20 +167,9 @@ void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_n
 
 static int adopt(struct source *source, struct limiter *limiter)
 {
-	struct fleet *fleet = (struct fleet *)source;
-	struct holding *holding = holding_new(limiter);
-
-	if (!holding)
-		return -ENOMEM;
-	holding->alone = fleet->alone;
-	holding->degraded = fleet->degraded;
-	holding->next = fleet->holdings;
-	holding->back = &fleet->holdings;
-	if (holding->next)
-		holding->next->back = &holding->next;
-	fleet->holdings = holding;
-	limiter->holding = holding;
-	return 0;
+	(void)source;
+	limiter->holding = holding_new(limiter);
+	return limiter->holding ? 0 : -ENOMEM;
 }
 
 static void rouse(struct source *source, struct limiter *limiter)

@@ -57,10 +57,10 @@ struct item {
 	uint32_t index;		 /* of a partition; count and above are not used for the reserve */
 	bool reserve;
 	bool clean;
-	uint64_t made_zxid; /* of the marker */
-	uint32_t part_count;
-	struct bucket_part parts[LIMITS_MAX]; /* what was in the marker */
-	uint32_t operation;		      /* its first in the transaction */
+	uint64_t made_zxid; /* of the marker ... */
+	struct marker marker;
+	bool old;	    /* ... which was read too long ago to say what is left */
+	uint32_t operation; /* its first in the transaction */
 };
 
 /* The one under way; or what is in doubt after it. */
@@ -330,7 +330,11 @@ void publish_resolved(struct fleet *fleet, const struct record *record, int32_t 
 void publish_expire(struct fleet *fleet);
 void publish_finish(struct fleet *fleet, int err);
 struct holding *holding_of_id(const struct fleet *fleet, uint64_t id);
-void holding_name(struct fleet *fleet, struct holding *holding, uint64_t id);
+/*
+ * The limiter is there, as limiter @id of the fleet: from here on @fleet knows @holding. A limiter that
+ * is still being made may be freed at any time, and is in no list.
+ */
+void holding_enter(struct fleet *fleet, struct holding *holding, uint64_t id);
 void holding_unname(struct fleet *fleet, struct holding *holding);
 void holding_gone(struct fleet *fleet, struct holding *holding);
 void holding_restrict(struct fleet *fleet, struct holding *holding, const struct settings *before,

@@ -67,25 +67,36 @@ void write_config(struct daemon *daemon, struct handle *handle, fuse_req_t reque
 	change_settings(daemon, handle, request, text, size, CHANGE_CONFIG);
 }
 
+/* Refuses a report on a limiter that is gone, whatever the report says: 0 or -ENODEV. Under the lock. */
+static int check_limiter(struct daemon *daemon, const struct handle *handle)
+{
+	if (!handle->limiter->removed)
+		return 0;
+	daemon_refused(daemon, "the limiter is gone");
+	return -ENODEV;
+}
+
 void write_charge(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 		  const char *text, size_t size)
 {
 	char charge[QUANTITY_TEXT] = "";
 	int64_t tokens = 0;
-	int err = text_copy(text, strlen(text), charge, sizeof(charge));
+	int err, wrong = text_copy(text, strlen(text), charge, sizeof(charge));
 
-	if (!err)
-		err = charge_parse(charge, &tokens);
+	if (!wrong)
+		wrong = charge_parse(charge, &tokens);
 	daemon_lock(daemon);
+	err = check_limiter(daemon, handle);
 	if (received.again && state_was_done(daemon->state, received.unique)) {
 		err = 0;
-	} else if (err) {
+	} else if (!err && wrong) {
+		err = wrong;
 		daemon_refused(daemon,
 			       err == -ERANGE
 				       ? "'%.60s': out of bounds: a charge is -1e13 to 1e13, not 0"
 				       : "'%.60s': not a charge: a whole number such as 12 or -5",
 			       charge);
-	} else {
+	} else if (!err) {
 		state_done(daemon->state, received.unique);
 		err = engine_charge(&daemon->engine, handle->limiter, tokens, clock_ns());
 		if (err == -ERANGE)
@@ -108,20 +119,23 @@ void write_feedback(struct daemon *daemon, struct handle *handle, fuse_req_t req
 	char error[ERROR_TEXT] = "no outcome is given";
 	const char *at = text;
 	size_t count = 0, line = 1;
-	int err;
+	int err, wrong;
 
-	while (!(err = feedback_parse(&at, &outcomes[count], error)))
+	while (!(wrong = feedback_parse(&at, &outcomes[count], error)))
 		count++;
-	if (err == -ENOENT)
-		err = count ? 0 : -EINVAL;
+	if (wrong == -ENOENT)
+		wrong = count ? 0 : -EINVAL;
 	while (text < at)
 		line += *text++ == '\n';
 	daemon_lock(daemon);
-	if (err && line > 1) {
-		daemon_refused(daemon, "line %zu: %s", line, error);
-	} else if (err) {
-		daemon_refused(daemon, "%s", error);
-	} else if (!received.again || !state_was_done(daemon->state, received.unique)) {
+	err = check_limiter(daemon, handle);
+	if (!err && wrong) {
+		err = wrong;
+		if (line > 1)
+			daemon_refused(daemon, "line %zu: %s", line, error);
+		else
+			daemon_refused(daemon, "%s", error);
+	} else if (!err && (!received.again || !state_was_done(daemon->state, received.unique))) {
 		state_done(daemon->state, received.unique);
 		err = engine_feedback(&daemon->engine, handle->limiter, outcomes, count,
 				      clock_ns());

@@ -108,7 +108,7 @@ damage() {
 stands_aside() {
 	start "local:$d/kept"
 	grep -q "$file" "$d/log" || fail "not named: $(cat "$d/log")"
-	like status "$(cat "$m/status")" 'orders|damaged'
+	is 'damaged settings' "$(status_of damaged_settings)" 1
 	[ ! -e "$m/orders" ] || fail 'orders is there'
 	is 'the others' "$(cat "$m/bookings/rate")" 7/s
 	"$CLIENT" mkdir "$m/orders" > "$d/got" && fail 'orders could be made anew'
@@ -174,7 +174,7 @@ case_a_full_disk_refuses_the_write_and_changes_nothing() {
 	limiter orders 5/s
 	dd if=/dev/zero of="$d/kept/ballast" bs=4096 status=none 2> /dev/null || :
 	local got
-	got=$("$CLIENT" write "$m/orders/rate" 6/s) && skip 'the write found room'
+	got=$("$CLIENT" write "$m/orders/rate" 6/s) && fail 'the write found room on a full disk'
 	is errno "$got" ENOSPC
 	is rate "$(cat "$m/orders/rate")" 5/s
 	rm "$d/kept/ballast"

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RULE_LEASE = 1, RULE_RATE = 2 };
-
 /* Time as the fastest clock has it: what a host may grant, it may grant a little sooner. */
 static uint64_t fast_now(const struct sim *sim)
 {
@@ -199,7 +197,7 @@ void common_grants(struct place *place, uint64_t tokens, bool waited)
 		return;
 	if (!fleet_check_grant(&common->rate, tokens, &place->largest, &place->largest_since,
 			       fast_now(sim), why)) {
-		sim_fail(sim, RULE_RATE, place, why);
+		sim_fail(sim, INVARIANT_RATE, place, why);
 		print_places(sim, common);
 	}
 }
@@ -251,14 +249,14 @@ void common_check_leases(struct host *host)
 	if (right_ns)
 		end_ns = clock_when(&host->clock, host_now(host) + right_ns);
 	if (!lease_check_right(&host->holder, end_ns, sim->now_ns, why))
-		sim_fail(sim, RULE_LEASE, NULL, why);
+		sim_fail(sim, INVARIANT_PIECE, NULL, why);
 	for (size_t i = 0; i < host->change_count; i++) {
 		const struct lease_change *change = &host->changes[i];
 
 		if (change->to != LEASE_HELD)
 			lease_check_ends(change->partition, &host->holder);
 		else if (!lease_check_begins(change->partition, &host->holder, sim->now_ns, why))
-			sim_fail(sim, RULE_LEASE, NULL, why);
+			sim_fail(sim, INVARIANT_PIECE, NULL, why);
 	}
 	host->change_count = 0;
 }

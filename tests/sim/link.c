@@ -139,6 +139,8 @@ static void answer(struct link *link, struct message *message)
 	*result = (struct request){0};
 	if (message->view_ns > link->seen_ns)
 		link->seen_ns = message->view_ns;
+	if (request->answer == ANSWER_OK)
+		ambush_sees(link, AMBUSH_HEARS, request);
 	link->client->answered(link->client, request);
 }
 
@@ -155,6 +157,7 @@ static void connected(struct link *link)
 {
 	link->state = LINK_CONNECTED;
 	link->session = link->connection->session;
+	link->last_session = link->session;
 	link->attempts = 0;
 	link->tries = 0;
 	moment_never(link->zookeeper, &link->attempt);
@@ -293,6 +296,7 @@ static void send(struct coordinator *coordinator, struct request *request)
 	message->request = request;
 	if (link->state == LINK_CONNECTED) {
 		connection_put_up(link->connection, message);
+		ambush_sees(link, AMBUSH_SENDS, request);
 	} else {
 		link_say_unknown(link, message);
 		message_free(message);
@@ -405,6 +409,7 @@ void link_kill(struct link *link)
 	link_give_up(link, any_fate(link));
 	forget_session(link);
 	moment_never(link->zookeeper, &link->saying);
+	moment_never(link->zookeeper, &link->springs);
 	while (link->local) {
 		struct message *next = link->local->next;
 

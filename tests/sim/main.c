@@ -189,7 +189,7 @@ int main(int argc, char **argv)
 	status = run(&options, text);
 	free(text);
 	if (!status && !empty_check_memory(blocks, memory_blocks(), why)) {
-		fprintf(stderr, "invariant 5 broken: %s\n", why);
+		fprintf(stderr, "invariant I%d: %s\n", INVARIANT_EMPTY, why);
 		status = STATUS_BROKEN;
 	}
 	return status;

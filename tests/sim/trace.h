@@ -11,6 +11,7 @@
 #include "core/coordinator.h"
 #include "core/record.h"
 #include "core/settings.h"
+#include "zookeeper.h"
 
 enum { PROBLEM_TEXT = 256, FLEET_HOSTS_MAX = 10000, FLEET_WEIGHTS_MAX = 64 };
 
@@ -73,6 +74,11 @@ enum command_kind {
 	COMMAND_LATENCY,
 	COMMAND_LAG,
 	COMMAND_ZNODE,
+	COMMAND_EXPIRE,
+	COMMAND_WHEN,
+	COMMAND_HASTY,
+	COMMAND_DENY,
+	COMMAND_MEDDLE,
 };
 
 /* `fleet N [weights W,W...] [renewal D] [right D] [session D]`, the line before all others. */
@@ -104,7 +110,11 @@ struct command {
 	bool gated;
 	bool answers;		       /* cut */
 	int32_t ppm;		       /* drift */
+	int32_t waiter_ppm;	       /* drift, of the waiter's clock */
 	uint64_t jitter_ns;	       /* latency */
+	uint64_t answers_ns;	       /* latency */
+	struct ambush ambush;	       /* when */
+	bool on;		       /* hasty */
 	enum operation_kind operation; /* znode; the path is @text */
 	char *written;		       /* owned: znode, or NULL */
 };
