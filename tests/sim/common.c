@@ -80,7 +80,7 @@ static double rate_of(const struct common *common)
 	return least;
 }
 
-static void measure(struct common *common, const struct sim *sim)
+void common_measure(struct common *common, const struct sim *sim)
 {
 	if (common->waiting)
 		common->could += rate_of(common) *
@@ -126,7 +126,7 @@ void common_follow(struct place *place)
 	place->exempt = exempt;
 	if (!holding)
 		return;
-	measure(common, sim);
+	common_measure(common, sim);
 	fleet_check_follow(&common->rate, &settings, holding->generation + 1,
 			   fleet_constants(place->host->fleet)->quarantine_ns, fast_now(sim));
 }
@@ -137,7 +137,7 @@ void common_waits(struct place *place, uint64_t tokens)
 
 	if (!common)
 		return;
-	measure(common, place->host->sim);
+	common_measure(common, place->host->sim);
 	common->waiting++;
 	rate_check_waits(&common->rate.rate, tokens);
 	fleet_check_asks(&common->rate, tokens, &place->largest, &place->largest_since);
@@ -155,7 +155,7 @@ void common_leaves(struct place *place)
 
 	if (!common || !common->waiting)
 		return;
-	measure(common, place->host->sim);
+	common_measure(common, place->host->sim);
 	common->waiting--;
 	rate_check_leaves(&common->rate.rate);
 }

@@ -346,7 +346,8 @@ bool sim_close(struct sim *sim)
 	/* What has failed is not safe to take apart: the program ends with it. */
 	if (sim->failed)
 		return false;
-	summary_print(sim);
+	if (!sim->expects || !sim->quiet)
+		summary_print(sim);
 	send_readers_away(sim);
 	for (unsigned int i = 0; i < sim->host_count && !sim->failed; i++) {
 		if (sim->hosts[i].state != HOST_DOWN)
@@ -360,5 +361,5 @@ bool sim_close(struct sim *sim)
 	if (sim->failed)
 		return false;
 	free_all(sim);
-	return true;
+	return !sim->missed;
 }

@@ -122,10 +122,13 @@ struct sim {
 	struct clock fastest;		      /* as fast as any host's clock ever was */
 	uint64_t now_ns;
 	bool quiet;
-	bool terse;  /* grants are not printed */
-	bool ending; /* the trace is over: readers leave */
-	bool failed; /* an invariant did */
-	bool stuck;  /* something goes on for ever at one instant */
+	bool terse;		       /* grants are not printed */
+	bool ending;		       /* the trace is over: readers leave */
+	bool failed;		       /* an invariant did */
+	bool stuck;		       /* something goes on for ever at one instant */
+	bool missed;		       /* what the trace expects */
+	bool expects;		       /* it expects something: with --quiet there is no summary */
+	uint64_t counted[COUNT_KINDS]; /* by the coordinator, at the last `count` */
 
 	struct retry *retries, *last_retry; /* owned */
 	struct heap pending;
@@ -161,6 +164,7 @@ const char *error_symbol(int err);
 
 /* summary.c */
 void summary_print(const struct sim *sim);
+const char *summary_count_name(int kind);
 
 /* place.c: a limiter by its path, NULL; one of its partitions, NULL if there is none. */
 struct place *place_at(const struct host *host, const char *path);
