@@ -143,6 +143,7 @@ struct link {
 	struct moment attempt;
 	struct moment silence; /* when it notices that nobody answers */
 	unsigned int attempts; /* since it was connected last */
+	unsigned int tries;    /* of those, that reached a server */
 };
 
 void zookeeper_open(struct zookeeper *zookeeper, uint64_t seed);
