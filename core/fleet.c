@@ -150,6 +150,7 @@ void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_n
 	struct request **at = &fleet->outstanding, *last = NULL;
 
 	fleet->now_ns = now_ns;
+	fleet_note_answer(fleet, request);
 	while (*at != request) {
 		last = *at;
 		at = &last->next;
@@ -254,7 +255,8 @@ void fleet_start(struct fleet *fleet, uint64_t now_ns)
 {
 	fleet->now_ns = now_ns;
 	fleet->coordinator->clocks(fleet->coordinator, &fleet->clocks);
-	fleet->down_since_ns = now_ns;
+	fleet->vain_since_ns = now_ns;
+	fleet->open_ns = NEVER_NS;
 	fleet->trouble_ns = fleet->clocks.holder_ns;
 	fleet->next_ns = 0;
 	fleet->opened_ns = fleet->constants.session_ns;

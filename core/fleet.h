@@ -58,7 +58,14 @@
  *     time and the buckets together hold at most the burst. A marker of another time was not emptied
  *     when the burst was spent, above all that of a partition that was not in the count. A rate alone
  *     changes no burst, and where nothing was limited nothing was spent: neither begins a new time.
- * 13. Without an answer for ANSWER_NS the connection is given up.
+ * 13. A connection is given up when an answer takes too long: longer than twice what answers took of
+ *     late, and than ANSWER_NS, and four times that for each connection given up since the last answer.
+ *     So a dead link is noticed soon where the coordinator was quick, and a slow coordinator is used
+ *     all the same. The wait is never longer than T/2, nor than (D - 1.25 R) / 2: a renewal that takes
+ *     longer ends after the right does that the one before it gave. A session is given up
+ *     after a minute in which no transaction was acknowledged and the host had something to write,
+ *     whether there were connections or not: what keeps requests from being answered may be the
+ *     session's. After two sessions in which the host could not join there is a pause that grows.
  * 14. A limiter's id is never used again, so its markers are made with it. They are empty and of
  *     generation 1: nothing was taken, and each brings its share of the burst that the limits begin with.
  * 15. Leaving: use stops, the host's claims are deleted, everything is given back, the session is
@@ -128,8 +135,9 @@ enum {
 	FLEET_LEASES_MAX = 10000, /* of one host: their paths must fit a closing transaction */
 };
 
-#define FLEET_ANSWER_NS	 UINT64_C(700000000)   /* rule 13 */
-#define FLEET_HANDLE_NS	 UINT64_C(60000000000) /* so long without a connection: a new session */
+#define FLEET_ANSWER_NS \
+	UINT64_C(700000000) /* rule 13: an answer is waited for so long, or longer */
+#define FLEET_HANDLE_NS	 UINT64_C(60000000000) /* so long nothing was acknowledged: a new session */
 #define FLEET_RENEWAL_NS UINT64_C(1500000000)  /* R, unless the fleet has another */
 #define FLEET_RIGHT_NS	 UINT64_C(8000000000)  /* D, likewise */
 #define FLEET_SESSION_NS UINT64_C(6000000000)  /* T, likewise */

@@ -144,9 +144,17 @@ struct fleet {
 	/* The session. */
 	bool connected;
 	uint64_t session;
-	char hid[HID_TEXT];	/* "" until it has joined */
-	int32_t host_version;	/* of /h/HID */
-	uint64_t down_since_ns; /* NEVER_NS: there is a connection */
+	char hid[HID_TEXT];   /* "" until it has joined */
+	int32_t host_version; /* of /h/HID */
+	uint64_t
+		vain_since_ns; /* nothing is acknowledged since then; NEVER_NS: there is no trouble */
+	uint32_t fruitless;    /* sessions in a row in which the host never joined */
+	uint64_t open_ns;      /* when the next session is opened; NEVER_NS: it is */
+	/* How long answers take: rule 13. */
+	struct pace {
+		uint64_t slow_ns; /* of late */
+		uint32_t vain;	  /* connections that were given up since the last answer */
+	} reads, writes;
 	uint64_t
 		trouble_ns; /* by the holder's clock: since when nothing is acknowledged; NEVER_NS */
 	uint64_t retry_ns;  /* when to look at the layout again; NEVER_NS */
@@ -249,8 +257,10 @@ void holding_let_go(struct holding *holding);
 
 /* session.c */
 void fleet_drop_session(struct fleet *fleet, const char *why);
-/* Rule 13, and the watchdog over a connection that never comes. */
+/* Rule 13: connections that do not answer, sessions that come to nothing. */
 void fleet_watch_connection(struct fleet *fleet);
+/* @request was answered: how long that took, and what it shows. */
+void fleet_note_answer(struct fleet *fleet, const struct request *request);
 void fleet_watch_leaving(struct fleet *fleet);
 
 /* right.c */

@@ -734,6 +734,31 @@ def answers_that_come_late_cost_no_capacity(scene):
 
 
 @beside
+def a_coordinator_whose_answers_take_800_ms_costs_no_capacity(scene):
+    fleet = scene.fleet(options=[])
+    proxy = scene.proxy(scene.ensemble.servers[1])
+    slow = fleet.host(source=f"zk://{CENTRE}:{proxy.address[1]}{fleet.path}")
+    fleet.host()
+    fleet.limiter(100, 10)
+    fleet.load()
+    fleet.await_rate(100, 20)
+    eventually(20, lambda: len(slow.held()) in (4, 5, 6), fleet.where)
+    proxy.delay_s = 0.4  # each way
+    begun = time.monotonic()
+    time.sleep(18)
+    tokens = fleet.granted(since=begun)
+    expect(tokens > 0.85 * 18 * 100, f"{tokens} tokens in 18 s of 100/s")
+    expect(fleet.rate([slow], 5) > 20, f"the slow host has its share: {fleet.where()}")
+    given_up = slow.said().count("the connection is given up")
+    expect(1 <= given_up <= 3, f"{given_up} connections were given up")
+    slow.end_readers()
+    slow.stop()
+    slow.start()
+    fleet.load(slow)
+    eventually(20, lambda: fleet.rate([slow]) > 20, "it starts, too")
+
+
+@beside
 def a_session_that_moves_to_another_server_keeps_what_it_holds(scene):
     fleet = scene.fleet()
     proxies = [scene.proxy(server) for server in scene.ensemble.servers[:2]]

@@ -17,6 +17,7 @@
 #include "invariant_fleet.h"
 #include "invariant_queue.h"
 #include "trace.h"
+#include "truth.h"
 #include "windows.h"
 
 struct sim;
@@ -78,7 +79,7 @@ struct place {
 
 	/* In a fleet. */
 	uint32_t usable;  /* partitions, after the last step */
-	bool exempt;	  /* degraded to something that I2 is not for */
+	bool exempt;	  /* it keeps no rate by leases: see common_exempts() */
 	uint64_t largest; /* take of this host since @largest_since */
 	uint64_t largest_since;
 };
@@ -119,13 +120,18 @@ struct sim {
 	struct zookeeper zookeeper;	      /* if so */
 	struct heap due;		      /* hosts, by when there must be a step */
 	struct common *commons, *last_common; /* owned */
+	struct truth *truths;		      /* owned */
+	struct name *names;		      /* owned */
 	struct clock fastest;		      /* as fast as any host's clock ever was */
 	uint64_t now_ns;
 	bool quiet;
-	bool terse;  /* grants are not printed */
-	bool ending; /* the trace is over: readers leave */
-	bool failed; /* an invariant did */
-	bool stuck;  /* something goes on for ever at one instant */
+	bool terse;		       /* grants are not printed */
+	bool ending;		       /* the trace is over: readers leave */
+	bool failed;		       /* an invariant did */
+	bool stuck;		       /* something goes on for ever at one instant */
+	bool missed;		       /* what the trace expects */
+	bool expects;		       /* it expects something: with --quiet there is no summary */
+	uint64_t counted[COUNT_KINDS]; /* by the coordinator, at the last `count` */
 
 	struct retry *retries, *last_retry; /* owned */
 	struct heap pending;
@@ -161,6 +167,7 @@ const char *error_symbol(int err);
 
 /* summary.c */
 void summary_print(const struct sim *sim);
+const char *summary_count_name(int kind);
 
 /* place.c: a limiter by its path, NULL; one of its partitions, NULL if there is none. */
 struct place *place_at(const struct host *host, const char *path);
