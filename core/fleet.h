@@ -131,14 +131,12 @@ enum {
 	 * takes and claims no more, and goes on with what it has.
 	 */
 	FLEET_LEASES_MAX = 10000,
-	FLEET_OWN_BYTES_MAX = 262144, /* paths of its leases, its claims and its host node */
-	FLEET_LEARNT_BYTES_MAX =
-		262144, /* paths of the /f/LID that it watches; the others it reads */
+	FLEET_OWN_BYTES_MAX = 262144,	 /* paths of its leases, its claims and its host node */
+	FLEET_LEARNT_BYTES_MAX = 262144, /* of the /f/LID that it watches; the others it reads */
 };
 
-#define FLEET_ANSWER_NS \
-	UINT64_C(700000000) /* rule 13: an answer is waited for so long, or longer */
-#define FLEET_HANDLE_NS	 UINT64_C(60000000000) /* so long nothing was acknowledged: a new session */
+#define FLEET_ANSWER_NS	 UINT64_C(700000000)   /* rule 13: so long at least */
+#define FLEET_HANDLE_NS	 UINT64_C(60000000000) /* nothing acknowledged: a new session */
 #define FLEET_RENEWAL_NS UINT64_C(1500000000)  /* R, unless the fleet has another */
 #define FLEET_RIGHT_NS	 UINT64_C(8000000000)  /* D, likewise */
 #define FLEET_SESSION_NS UINT64_C(6000000000)  /* T, likewise */
