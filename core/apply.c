@@ -65,7 +65,7 @@ static void apply_removals(struct fleet *fleet)
 	/* With one its children may go, so that it begins anew after each. */
 	for (struct holding *h = fleet->holdings; h; h = next) {
 		next = h->next;
-		if (!h->id || h->limiter->removed || is_found(fleet, h->id))
+		if (h->limiter->removed || is_found(fleet, h->id))
 			continue;
 		remove_limiter(fleet, h);
 		next = fleet->holdings;
@@ -144,6 +144,7 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 	}
 	holding->version = found->version;
 	holding->generation = found->record.generation;
+	holding->saved = found->record.saved;
 	changed(fleet, limiter, false);
 	fleet_reshare(fleet, holding);
 	demand_rouse(fleet, holding, false);
@@ -164,9 +165,10 @@ static void make(struct fleet *fleet, const struct found *found)
 			    (unsigned long long)found->id, record->name, strerror(-err));
 		return;
 	}
-	holding_name(fleet, made->holding, found->id);
+	holding_enter(fleet, made->holding, found->id);
 	made->holding->version = found->version;
 	made->holding->generation = record->generation;
+	made->holding->saved = record->saved;
 	if (record->has_before)
 		holding_restrict(fleet, made->holding, &record->before, record->before_count);
 	changed(fleet, made, false);

@@ -248,8 +248,7 @@ static bool is_saving_up(const struct fleet *fleet, const struct holding *holdin
 	uint32_t count = settings_partition_count(settings);
 
 	for (unsigned int i = 0; limiter->wanted && i < limiter->bucket_count; i++) {
-		const struct limit *limit = &settings->limits[i];
-		uint64_t part = (limit->burst ? limit->burst : settings->burst) / count;
+		uint64_t part = settings_burst(settings, i) / count;
 
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
 		if (limiter->buckets[i].level >= (int64_t)(part ? part : 1))

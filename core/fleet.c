@@ -150,6 +150,7 @@ void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_n
 	struct request **at = &fleet->outstanding, *last = NULL;
 
 	fleet->now_ns = now_ns;
+	fleet_note_answer(fleet, request);
 	while (*at != request) {
 		last = *at;
 		at = &last->next;
@@ -166,20 +167,9 @@ void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_n
 
 static int adopt(struct source *source, struct limiter *limiter)
 {
-	struct fleet *fleet = (struct fleet *)source;
-	struct holding *holding = holding_new(limiter);
-
-	if (!holding)
-		return -ENOMEM;
-	holding->alone = fleet->alone;
-	holding->degraded = fleet->degraded;
-	holding->next = fleet->holdings;
-	holding->back = &fleet->holdings;
-	if (holding->next)
-		holding->next->back = &holding->next;
-	fleet->holdings = holding;
-	limiter->holding = holding;
-	return 0;
+	(void)source;
+	limiter->holding = holding_new(limiter);
+	return limiter->holding ? 0 : -ENOMEM;
 }
 
 static void rouse(struct source *source, struct limiter *limiter)
@@ -264,7 +254,8 @@ void fleet_start(struct fleet *fleet, uint64_t now_ns)
 {
 	fleet->now_ns = now_ns;
 	fleet->coordinator->clocks(fleet->coordinator, &fleet->clocks);
-	fleet->down_since_ns = now_ns;
+	fleet->vain_since_ns = now_ns;
+	fleet->open_ns = NEVER_NS;
 	fleet->trouble_ns = fleet->clocks.holder_ns;
 	fleet->next_ns = 0;
 	fleet->opened_ns = fleet->constants.session_ns;

@@ -51,8 +51,22 @@
  *     before the take, up to 1 s: who takes the partition, uses what came with it, and gives it back in
  *     between, leaves the same again to the next. That is at most the partition's share of the burst,
  *     and says nothing of who may use it.
- * 13. Without an answer for ANSWER_NS the connection is given up.
- * 14. A limiter's id is never used again, so its markers are made with it.
+ *     What a marker says counts as long as the number of partitions, the limits and their bursts are
+ *     those that it was written under; after that only a debt does. The record's `saved` is the
+ *     generation since which they are so, and each marker repeats it. Reason: all markers of one such
+ *     time and the buckets together hold at most the burst. A marker of another time was not emptied
+ *     when the burst was spent, above all that of a partition that was not in the count. A rate alone
+ *     changes no burst, and where nothing was limited nothing was spent: neither begins a new time.
+ * 13. A connection is given up when an answer takes too long: longer than twice what answers took of
+ *     late, and than ANSWER_NS, and four times that for each connection given up since the last answer.
+ *     So a dead link is noticed soon where the coordinator was quick, and a slow coordinator is used
+ *     all the same. The wait is never longer than T/2, nor than (D - 1.25 R) / 2: a renewal that takes
+ *     longer ends after the right does that the one before it gave. A session is given up
+ *     after a minute in which no transaction was acknowledged and the host had something to write,
+ *     whether there were connections or not: what keeps requests from being answered may be the
+ *     session's. After two sessions in which the host could not join there is a pause that grows.
+ * 14. A limiter's id is never used again, so its markers are made with it. They are empty and of
+ *     generation 1: nothing was taken, and each brings its share of the burst that the limits begin with.
  * 15. Leaving: use stops, the host's claims are deleted, everything is given back, the session is
  *     closed. What a transaction that is under way takes is given back next.
  *
@@ -74,8 +88,9 @@
  *
  * Settings: while a change of the count or the reserve is on its way, hosts under the old settings and
  * under the new ones may use partitions at once. For Q a host uses no partition that is not in both,
- * and none for more than it is worth in both, unless one of the two settings has no more partitions
- * than the other and each worth no more: then the sum stays within the larger rate by itself.
+ * and none for more than it is worth in both, by rate or by burst, unless one of the two settings has
+ * no more partitions than the other and each worth no more: then the sum stays within the larger rate
+ * and the larger burst by itself.
  *
  * Nodes of other hosts are set only to wake them (their claims), who leaves deletes its own claims, and
  * folders that were deleted by hand are made again: those transactions have no head, and nothing rests
@@ -111,8 +126,9 @@ enum {
 	FLEET_LEASES_MAX = 10000, /* of one host: their paths must fit a closing transaction */
 };
 
-#define FLEET_ANSWER_NS	 UINT64_C(700000000)   /* rule 13 */
-#define FLEET_HANDLE_NS	 UINT64_C(60000000000) /* so long without a connection: a new session */
+#define FLEET_ANSWER_NS \
+	UINT64_C(700000000) /* rule 13: an answer is waited for so long, or longer */
+#define FLEET_HANDLE_NS	 UINT64_C(60000000000) /* so long nothing was acknowledged: a new session */
 #define FLEET_RENEWAL_NS UINT64_C(1500000000)  /* R, unless the fleet has another */
 #define FLEET_RIGHT_NS	 UINT64_C(8000000000)  /* D, likewise */
 #define FLEET_SESSION_NS UINT64_C(6000000000)  /* T, likewise */
@@ -193,7 +209,7 @@ struct source *fleet_source(struct fleet *fleet);
  * fleet_start(). 0 or -ENOMEM.
  */
 struct former_holding {
-	uint64_t id, generation;
+	uint64_t id, generation, saved;
 	int32_t version;
 	uint64_t restricted_ns; /* 0: it was not */
 	uint32_t before_count;

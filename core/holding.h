@@ -42,6 +42,7 @@ struct holding {
 	uint64_t restricted_ns; /* by the waiter's clock */
 	uint64_t id;		/* LID */
 	uint64_t generation;	/* counts changes */
+	uint64_t saved;		/* as in its record */
 	int32_t version;	/* of its node */
 
 	/* Leases: partitions 0 to slots-1, and at most one of the reserve. */

@@ -57,10 +57,10 @@ struct item {
 	uint32_t index;		 /* of a partition; count and above are not used for the reserve */
 	bool reserve;
 	bool clean;
-	uint64_t made_zxid; /* of the marker */
-	uint32_t part_count;
-	struct bucket_part parts[LIMITS_MAX]; /* what was in the marker */
-	uint32_t operation;		      /* its first in the transaction */
+	uint64_t made_zxid; /* of the marker ... */
+	struct marker marker;
+	bool old;	    /* ... which was read too long ago to say what is left */
+	uint32_t operation; /* its first in the transaction */
 };
 
 /* The one under way; or what is in doubt after it. */
@@ -141,9 +141,17 @@ struct fleet {
 	/* The session. */
 	bool connected;
 	uint64_t session;
-	char hid[HID_TEXT];	/* "" until it has joined */
-	int32_t host_version;	/* of /h/HID */
-	uint64_t down_since_ns; /* NEVER_NS: there is a connection */
+	char hid[HID_TEXT];   /* "" until it has joined */
+	int32_t host_version; /* of /h/HID */
+	uint64_t
+		vain_since_ns; /* nothing is acknowledged since then; NEVER_NS: there is no trouble */
+	uint32_t fruitless;    /* sessions in a row in which the host never joined */
+	uint64_t open_ns;      /* when the next session is opened; NEVER_NS: it is */
+	/* How long answers take: rule 13. */
+	struct pace {
+		uint64_t slow_ns; /* of late */
+		uint32_t vain;	  /* connections that were given up since the last answer */
+	} reads, writes;
 	uint64_t
 		trouble_ns; /* by the holder's clock: since when nothing is acknowledged; NEVER_NS */
 	uint64_t retry_ns;  /* when to look at the layout again; NEVER_NS */
@@ -243,8 +251,10 @@ void holding_let_go(struct holding *holding);
 
 /* session.c */
 void fleet_drop_session(struct fleet *fleet, const char *why);
-/* Rule 13, and the watchdog over a connection that never comes. */
+/* Rule 13: connections that do not answer, sessions that come to nothing. */
 void fleet_watch_connection(struct fleet *fleet);
+/* @request was answered: how long that took, and what it shows. */
+void fleet_note_answer(struct fleet *fleet, const struct request *request);
 void fleet_watch_leaving(struct fleet *fleet);
 
 /* right.c */
@@ -320,7 +330,11 @@ void publish_resolved(struct fleet *fleet, const struct record *record, int32_t 
 void publish_expire(struct fleet *fleet);
 void publish_finish(struct fleet *fleet, int err);
 struct holding *holding_of_id(const struct fleet *fleet, uint64_t id);
-void holding_name(struct fleet *fleet, struct holding *holding, uint64_t id);
+/*
+ * The limiter is there, as limiter @id of the fleet: from here on @fleet knows @holding. A limiter that
+ * is still being made may be freed at any time, and is in no list.
+ */
+void holding_enter(struct fleet *fleet, struct holding *holding, uint64_t id);
 void holding_unname(struct fleet *fleet, struct holding *holding);
 void holding_gone(struct fleet *fleet, struct holding *holding);
 void holding_restrict(struct fleet *fleet, struct holding *holding, const struct settings *before,

@@ -110,9 +110,10 @@ void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 {
 	struct holding *holding = limiter->holding;
 
-	holding_name(fleet, holding, former->id);
+	holding_enter(fleet, holding, former->id);
 	holding->version = former->version;
 	holding->generation = former->generation;
+	holding->saved = former->saved;
 	if (!former->restricted_ns)
 		return;
 	holding_restrict(fleet, holding, former->before, former->before_count);

@@ -28,10 +28,17 @@ struct holding *holding_of_id(const struct fleet *fleet, uint64_t id)
 	return holding;
 }
 
-void holding_name(struct fleet *fleet, struct holding *holding, uint64_t id)
+void holding_enter(struct fleet *fleet, struct holding *holding, uint64_t id)
 {
 	struct holding **chain = &fleet->by_id[id % FLEET_CHAINS];
 
+	holding->alone = fleet->alone;
+	holding->degraded = fleet->degraded;
+	holding->next = fleet->holdings;
+	holding->back = &fleet->holdings;
+	if (holding->next)
+		holding->next->back = &holding->next;
+	fleet->holdings = holding;
 	holding->id = id;
 	holding->next_by_id = *chain;
 	*chain = holding;
@@ -102,6 +109,17 @@ static bool has_no_more_slots(const struct settings *a, const struct settings *b
 	return true;
 }
 
+/* Whether a partition has no more of @burst in @a than of @other in @b: at least a token in either. */
+static bool is_burst_below(const struct settings *a, uint64_t burst, const struct settings *b,
+			   uint64_t other)
+{
+	uint32_t count = settings_partition_count(a), other_count = settings_partition_count(b);
+	uint64_t whole = burst > count ? burst : count;
+	uint64_t other_whole = other > other_count ? other : other_count;
+
+	return (u128)whole * other_count <= (u128)other_whole * count;
+}
+
 /* Whether a partition is worth no more in @a than in @b, by any limit. */
 static bool is_below(const struct settings *a, const struct settings *b)
 {
@@ -110,10 +128,12 @@ static bool is_below(const struct settings *a, const struct settings *b)
 	if (x.limit_count != y.limit_count || !has_no_more_slots(a, b))
 		return false;
 	for (uint32_t i = 0; i < x.limit_count; i++) {
-		if (rate_compare(&x.limits[i].rate, &y.limits[i].rate) > 0)
+		if (rate_compare(&x.limits[i].rate, &y.limits[i].rate) > 0 ||
+		    !is_burst_below(a, settings_burst(a, i), b, settings_burst(b, i)))
 			return false;
 	}
-	return rate_compare(&x.key_rate, &y.key_rate) <= 0;
+	return rate_compare(&x.key_rate, &y.key_rate) <= 0 &&
+	       is_burst_below(a, a->key_burst, b, b->key_burst);
 }
 
 /* Whether there are no more partitions in @a than in @b, of either kind, and each is worth no more. */
@@ -139,6 +159,24 @@ static bool restricts(const struct settings *old, const struct settings *new)
 			setting_equal(SETTING_PARTITIONS_RESERVE, old, new)))
 		return false;
 	return !is_within(old, new) && !is_within(new, old);
+}
+
+/*
+ * Whether what markers say was left, and that nothing was taken, is as true in @new: rule 12. Where nothing
+ * was limited nothing was taken from limits, whatever they will be.
+ */
+static bool keeps_savings(const struct settings *old, const struct settings *new)
+{
+	if (!old->limit_count)
+		return true;
+	if (old->limit_count != new->limit_count ||
+	    settings_partition_count(old) != settings_partition_count(new))
+		return false;
+	for (uint32_t i = 0; i < old->limit_count; i++) {
+		if (settings_burst(old, i) != settings_burst(new, i))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -183,6 +221,7 @@ static int fill_record(struct fleet *fleet, struct record *record)
 		snprintf(record->name, sizeof(record->name), "%s", change->name);
 		record->parent = id_of(limiter);
 		record->generation = 1;
+		record->saved = 1;
 		record->owner = change->owner;
 		return 0;
 	}
@@ -199,6 +238,9 @@ static int fill_record(struct fleet *fleet, struct record *record)
 	limiter_settings(limiter, &record->settings);
 	if (change->kind == CHANGE_SETTINGS)
 		record->settings = change->settings;
+	record->saved = keeps_savings(&limiter->holding->settings, &record->settings)
+				? limiter->holding->saved
+				: record->generation;
 	return name_before(limiter->holding, record);
 }
 
@@ -317,13 +359,14 @@ static void apply(struct fleet *fleet, int32_t version)
 		holding = change->made->holding;
 	if (holding) {
 		holding->generation = fleet->change_record->generation;
+		holding->saved = fleet->change_record->saved;
 		holding->version = version;
 	} else {
 		fleet->root_generation = fleet->change_record->generation;
 		fleet->root_version = version;
 	}
 	if (change->kind == CHANGE_MAKE)
-		holding_name(fleet, holding, id);
+		holding_enter(fleet, holding, id);
 	if (change->kind == CHANGE_REMOVE)
 		holding_gone(fleet, holding);
 	if (fleet->change_record->has_before)

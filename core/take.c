@@ -76,7 +76,7 @@ static void marker_read(void *fleet, struct request *request)
 	}
 	if (request->answer == ANSWER_OK) {
 		search->items[i].made_zxid = request->made_zxid;
-		search->items[i].part_count = marker_parse(request->data, search->items[i].parts);
+		marker_parse(request->data, &search->items[i].marker);
 	} else if (request->answer == ANSWER_NO_NODE) {
 		search->items[i] = search->items[--search->item_count];
 	} else {
@@ -178,13 +178,7 @@ bool search_send(struct fleet *fleet, struct search *search)
 
 		*item = search->items[i];
 		/* What was left a while ago may have been used by another since. */
-		if (fleet->now_ns - search->ready_ns > MARKER_FRESH_NS) {
-			item->part_count = LIMITS_MAX;
-			for (uint32_t j = 0; j < LIMITS_MAX; j++) {
-				if (item->parts[j].tokens >= 0)
-					item->parts[j] = (struct bucket_part){0};
-			}
-		}
+		item->old = fleet->now_ns - search->ready_ns > MARKER_FRESH_NS;
 		holding_keep(holding);
 		if (item->reserve)
 			holding->reserve_index = item->index;

@@ -202,9 +202,9 @@ static int restore(void *argument, const struct state_limiter *former)
 	if (former->changed_s)
 		memcpy(limiter->changed_s, former->changed_s, sizeof(limiter->changed_s));
 	fleet_restored(member->fleet, limiter,
-		       &(struct former_holding){holding->lid, holding->generation, holding->version,
-						holding->restricted_ns, holding->before_count,
-						&before});
+		       &(struct former_holding){holding->lid, holding->generation, holding->saved,
+						holding->version, holding->restricted_ns,
+						holding->before_count, &before});
 	return 0;
 }
 

@@ -27,7 +27,7 @@
 
 struct state;
 
-enum { STATE_VERSION = 3 };
+enum { STATE_VERSION = 4 };
 
 /* A handle, at the index that is its number. */
 struct state_handle {
@@ -76,7 +76,7 @@ int state_continue(struct state *state, struct daemon *daemon);
 
 /* In a fleet: what is as in the limiter's struct holding. It is part of a record of four-byte words. */
 struct __attribute__((packed, aligned(4))) state_holding {
-	uint64_t lid, generation;
+	uint64_t lid, generation, saved;
 	uint64_t restricted_ns; /* 0: it was not */
 	int32_t version;
 	uint32_t before_count;

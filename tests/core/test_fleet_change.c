@@ -329,6 +329,52 @@ static void test_a_limiter_that_another_host_made_first_is_there_already(void **
 	scene_close(&scene);
 }
 
+/* As a session of the host's ends, @change makes `a`; it is not sent before the host has joined again. */
+static void make_while_joining(struct scene *scene, struct change *change)
+{
+	engine_run(&scene->engine, scene->now_ns);
+	fleet_expired(scene->fleet, scene->now_ns);
+	scene->session = 78;
+	scene->held_up = true;
+	*change = making(scene, "a", ONE);
+	assert_int_equal(scene_change(scene, change), WAITING);
+	scene_connect(scene);
+	scene_answer_until(scene, fleet_hid(scene->fleet));
+	scene_answer(scene);
+	assert_int_equal(fleet_state(scene->fleet), FLEET_READY);
+}
+
+static void test_a_limiter_that_is_refused_while_the_host_joins_is_in_no_list(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	make_while_joining(&scene, &change);
+	assert_false(change.made->holding->active);
+	foreign_change(&scene, 1, "a", 1, "rate=30/s\n");
+	assert_int_equal(end(&scene, &change, 5 * SEC), -EEXIST);
+	assert_rate(find(&scene, "a"), "30/s");
+	scene_close(&scene);
+}
+
+static void test_a_limiter_that_is_made_while_the_host_joins_can_be_used(void **state)
+{
+	struct scene scene;
+	struct guest guest;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	make_while_joining(&scene, &change);
+	assert_int_equal(end(&scene, &change, SEC), 0);
+	assert_int_equal(scene_ask(&scene, &guest, find(&scene, "a")), WAITING);
+	scene_run(&scene, SEC);
+	assert_int_equal(guest.waiter.outcome, 0);
+	scene_close(&scene);
+}
+
 static void test_a_change_without_authority_is_refused(void **state)
 {
 	struct scene scene;
@@ -412,6 +458,65 @@ static void test_after_a_change_of_the_count_the_less_counts_for_q(void **state)
 	scene_close(&scene);
 }
 
+/* What one partition of @a is worth to this host now: its burst. */
+static uint64_t burst_of_one(struct limiter *a)
+{
+	struct settings share;
+
+	a->holding->usable = 1;
+	holding_share(a->holding, &share);
+	a->holding->usable = 0;
+	return settings_burst(&share, 0);
+}
+
+static void test_after_a_change_of_the_count_the_smaller_burst_counts_for_q(void **state)
+{
+	static const char *const lines[] = {"rate=100/s\nburst=200\npartitions.count=20",
+					    "rate=100/s:200\npartitions.count=20"};
+	/* With the second a partition is worth less by its rate, and more by its burst. */
+	static const char *const counts[] = {"partitions.count=5",
+					     "rate=20/s:200\npartitions.count=5"};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct scene scene;
+		struct limiter *a;
+		struct change change;
+
+		scene_open(&scene);
+		a = scene_make(&scene, "a", lines[i]);
+		change = writing(a, counts[i]);
+		assert_int_equal(scene_change(&scene, &change), 0);
+		assert_true(a->holding->restricted);
+		assert_int_equal(burst_of_one(a), 10);
+		scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + SEC);
+		assert_int_equal(burst_of_one(a), 40);
+		scene_close(&scene);
+	}
+}
+
+static void test_another_host_learns_what_burst_there_was_before(void **state)
+{
+	static const char settings[] = "rate=100/s\nburst=200\npartitions.count=5\n";
+	struct scene scene;
+	struct record record;
+	char text[RECORD_TEXT], error[ERROR_TEXT];
+
+	(void)state;
+	scene_open(&scene);
+	foreign_change(&scene, 1, "a", 1, settings);
+	assert_int_equal(record_parse(scene_node(&scene, "/c/1")->data, &record, error), 0);
+	record.has_before = true;
+	record.before = record.settings;
+	record.before.partitions = 20;
+	record.before_count = 5;
+	record_print(&record, text);
+	scene_set(&scene, "/c/1", text);
+	tell(&scene);
+	assert_int_equal(burst_of_one(find(&scene, "a")), 10);
+	scene_close(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,10 +532,14 @@ int main(void)
 		cmocka_unit_test(test_a_change_that_another_host_was_before_is_tried_again),
 		cmocka_unit_test(test_a_change_that_others_are_always_before_says_so_in_the_end),
 		cmocka_unit_test(test_a_limiter_that_another_host_made_first_is_there_already),
+		cmocka_unit_test(test_a_limiter_that_is_refused_while_the_host_joins_is_in_no_list),
+		cmocka_unit_test(test_a_limiter_that_is_made_while_the_host_joins_can_be_used),
 		cmocka_unit_test(test_a_change_without_authority_is_refused),
 		cmocka_unit_test(test_a_change_in_doubt_is_looked_up_and_made_once),
 		cmocka_unit_test(test_a_change_in_doubt_when_the_session_goes_says_so),
 		cmocka_unit_test(test_after_a_change_of_the_count_the_less_counts_for_q),
+		cmocka_unit_test(test_after_a_change_of_the_count_the_smaller_burst_counts_for_q),
+		cmocka_unit_test(test_another_host_learns_what_burst_there_was_before),
 	};
 
 	return cmocka_run_group_tests_name("fleet_change", tests, NULL, NULL);

@@ -9,6 +9,7 @@ import threading
 import time
 
 import checker
+import deaths
 from links import Place, command
 
 # Short, so that a fault is over soon; a right longer than a session, so that safety needs all rules.
@@ -96,6 +97,7 @@ class Host:
         self.readers = []
         self.source = None  # instead of the fleet's servers and path
         os.makedirs(self.mount)
+        self.watch = deaths.Watch(fleet.library, f"{self.folder}/watch")
 
     def command(self, *options, source=None):
         words = ["-o", f"host={self.called}"]
@@ -109,7 +111,8 @@ class Host:
         options = (*self.fleet.options, *options)
         with open(self.log, "ab") as log:
             self.daemon = subprocess.Popen(self.command(*options, source=source),
-                                           stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                                           stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                           env=self.watch.environment)
 
     def start(self, *options, source=None, limit_s=15):
         self.launch(*options, source=source)
@@ -171,6 +174,7 @@ class Host:
     def kill_server(self, again_s=5):
         """The server alone; returns after how long another one answers."""
         victim = int(self.status()["server"])
+        self.watch.death(f"{victim} signal 9")
         os.kill(victim, signal.SIGKILL)
         return eventually(again_s, lambda: int(self.status()["server"]) != victim,
                           f"{self.name} has another server")
@@ -179,6 +183,7 @@ class Host:
     def without_server(self):
         """Killed, and no other one until the end of the block."""
         victim = int(self.status()["server"])
+        self.watch.death(f"{victim} signal 9")
         os.kill(self.daemon.pid, signal.SIGSTOP)
         os.kill(victim, signal.SIGKILL)
         yield
@@ -331,6 +336,7 @@ class Fleet:
         self.quarantine_s = quarantine_s(right_s)
         self.options = [f"right={right_s:g}s",
                         f"session={session_s:g}s"] if options is None else options
+        self.library = deaths.library(folder)
         self.log = f"{self.folder}/grants"
         self.hosts = []
         self.bounds = {}  # by limiter

@@ -11,6 +11,8 @@ import tempfile
 import threading
 import time
 
+import deaths
+
 NETWORK = "10.77.0"
 CENTRE = f"{NETWORK}.1"
 NOBODY = f"{NETWORK}.250"  # an address that answers nothing
@@ -69,7 +71,8 @@ def enter():
 
 
 def build_client(folder):
-    """The path of the program that reads and writes mounts."""
+    """The path of the program that reads and writes mounts; also makes what tells of deaths."""
+    deaths.build(folder)
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "client.c")
     command("cc", "-std=gnu11", "-O1", "-pthread", "-o", f"{folder}/client", source, limit_s=60)
     return f"{folder}/client"

@@ -4,15 +4,20 @@ marked `beside` leave the servers alone and run beside one another, those marked
 to themselves.
 """
 import base64
+import collections
 import contextlib
+import errno
 import hashlib
 import os
 import random
 import re
 import resource
+import signal
+import threading
 import time
 
 import checker
+import deaths
 import zk
 from ensemble import Ensemble
 from host import (DEFAULT_RIGHT_S, Failed, Fleet, LOG_LATE_S, RENEWAL_S, REPLACED_S, RIGHT_S,
@@ -23,6 +28,7 @@ SCENARIOS = []
 BACK_S = SESSION_S + RENEWAL_S + 2 * quarantine_s() + SLACK_S  # who was cut off takes part again
 CLEAN_S = 5.0  # far less than REPLACED_S: what was given back is granted elsewhere
 ANSWER_READ_S, ANSWER_WRITE_S = 0.5, 2.5
+CHURN_S = int(os.environ.get("FLEET_CHURN_S", 25))
 
 
 def scenario(beside, limit_s=80):
@@ -70,7 +76,7 @@ class Scene:
         return proxy
 
     def finish(self):
-        """All that runs ends cleanly, and no more was granted than may be."""
+        """All that runs ends cleanly, no server died unasked, and no more was granted than may be."""
         for fleet in self.fleets:
             for host in fleet.hosts:
                 host.end_readers()
@@ -79,6 +85,9 @@ class Scene:
                     expect(host.running(),
                            f"{host.name} ended by itself, status {host.daemon.poll()}: {host.said()[-400:]}")
                     host.stop()
+            faults = [f"{host.name}: {fault}" for host in fleet.hosts
+                      for fault in host.watch.faults()]
+            expect(not faults, "\n".join(faults))
             fleet.check()
 
     def remove(self):
@@ -127,6 +136,23 @@ def sixteen_readers_of_one_daemon_raise_no_alarm(scene):
     fleet.load(files=["l/token"] * 15 + ["l/partitions/3/token"])
     time.sleep(5)
     expect(fleet.rate() > 400, f"{fleet.rate():.0f}/s of 500/s")
+
+
+@beside
+def a_server_that_crashes_fails_its_scenario(scene):
+    fleet = scene.fleet(options=[])
+    host = fleet.host(source="local")
+    victim = int(host.status()["server"])
+    os.kill(victim, signal.SIGSEGV)
+    eventually(10, lambda: int(host.status()["server"]) != victim, "the next server goes on")
+    try:
+        scene.finish()
+    except Failed as failure:
+        expect(f"a server died, which the test did not ask for: {victim} " in str(failure),
+               str(failure))
+    else:
+        raise Failed("nothing was found out")
+    host.watch = deaths.Watch(fleet.library, f"{host.folder}/watched anew")
 
 
 # Sharing.
@@ -708,6 +734,31 @@ def answers_that_come_late_cost_no_capacity(scene):
 
 
 @beside
+def a_coordinator_whose_answers_take_800_ms_costs_no_capacity(scene):
+    fleet = scene.fleet(options=[])
+    proxy = scene.proxy(scene.ensemble.servers[1])
+    slow = fleet.host(source=f"zk://{CENTRE}:{proxy.address[1]}{fleet.path}")
+    fleet.host()
+    fleet.limiter(100, 10)
+    fleet.load()
+    fleet.await_rate(100, 20)
+    eventually(20, lambda: len(slow.held()) in (4, 5, 6), fleet.where)
+    proxy.delay_s = 0.4  # each way
+    begun = time.monotonic()
+    time.sleep(18)
+    tokens = fleet.granted(since=begun)
+    expect(tokens > 0.85 * 18 * 100, f"{tokens} tokens in 18 s of 100/s")
+    expect(fleet.rate([slow], 5) > 20, f"the slow host has its share: {fleet.where()}")
+    given_up = slow.said().count("the connection is given up")
+    expect(1 <= given_up <= 3, f"{given_up} connections were given up")
+    slow.end_readers()
+    slow.stop()
+    slow.start()
+    fleet.load(slow)
+    eventually(20, lambda: fleet.rate([slow]) > 20, "it starts, too")
+
+
+@beside
 def a_session_that_moves_to_another_server_keeps_what_it_holds(scene):
     fleet = scene.fleet()
     proxies = [scene.proxy(server) for server in scene.ensemble.servers[:2]]
@@ -920,6 +971,64 @@ def without_the_constants_nothing_is_granted_twice(scene):
 @beside
 def garbage_in_the_constants_grants_nothing_twice(scene):
     meddled(scene, "g", garbage=True, whole=False)
+
+
+class Churn:
+    """Makes and removes limiters of @names in the root of @host's mount, as fast as it can, until end()."""
+
+    def __init__(self, host, names):
+        self.host, self.names, self.over = host, names, False
+        self.results = collections.Counter()
+        self.thread = threading.Thread(target=self.go, daemon=True)
+        self.thread.start()
+
+    def go(self):
+        while not self.over:
+            path = f"{self.host.mount}/{random.choice(self.names)}"
+            act = random.choice((os.mkdir, os.rmdir))
+            try:
+                act(path)
+                self.results[act.__name__] += 1
+            except OSError as error:
+                self.results[errno.errorcode[error.errno]] += 1
+
+    def end(self):
+        self.over = True
+        self.thread.join(5)
+        expect(not self.thread.is_alive(), f"{self.host.name}: a mkdir or rmdir does not return")
+        return self.results
+
+
+def served_without_a_death(host):
+    """The first server still serves: the keeper replaces one that died, and readers hardly notice."""
+    expect(host.status()["servers_before"] == "0", f"a server of {host.name} died: {host.said()[-2000:]}")
+
+
+@scenario(beside=True, limit_s=CHURN_S + 60)
+def hosts_that_lose_sessions_while_both_make_and_remove_the_same_limiters_go_on(scene):
+    fleet = scene.fleet(2)
+    churns = [Churn(host, ("x", "y", "z")) for host in fleet.hosts]
+    until, sessions = time.monotonic() + CHURN_S, 0
+    with scene.ensemble.client(session_s=CHURN_S + 30) as client:
+        while time.monotonic() < until:
+            time.sleep(0.7)
+            for name in client.children(f"{fleet.path}/h"):
+                with contextlib.suppress(zk.Refused):
+                    client.delete(f"{fleet.path}/h/{name}")
+                    sessions += 1
+            for host in fleet.hosts:
+                served_without_a_death(host)
+    expected = {"mkdir", "rmdir", "EEXIST", "ENOENT", "ENODEV", "EAGAIN", "ETIMEDOUT"}
+    for churn in churns:
+        results = churn.end()
+        expect(set(results) <= expected and results["mkdir"] and results["rmdir"],
+               f"{churn.host.name}: {dict(results)}")
+    expect(sessions > CHURN_S / 2, f"{sessions} sessions were ended")
+    fleet.limiter()
+    fleet.load()
+    fleet.await_rate(100, BACK_S)
+    for host in fleet.hosts:
+        served_without_a_death(host)
 
 
 @scenario(beside=True, limit_s=150)

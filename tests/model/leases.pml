@@ -15,7 +15,9 @@
  *  - A host believes at any time that its session is gone, rightly or not, and opens another. What
  *    is left of the old one (leases, a stray) stays until the coordinator closes it; before that
  *    there is no third one.
- *  - A host is restarted at any time and goes on in its session, remembering nothing.
+ *  - A process is killed at any time, also between the two stores of one step, and its successor goes on
+ *    in its session with what was kept (core/kept.h). Between two steps that is what the process knew;
+ *    within a step the order of stores and sends is what matters.
  *  - Nothing is read before a take: clean and unclean ones are tried at any time, so listings are
  *    as stale as they like. What is read after a barrier is as old as it can be.
  *  - Clocks tick in turn. Over any interval two of them differ by up to a tick, either way, which
@@ -24,7 +26,8 @@
  * Versions of /h are not counted. Of a session's requests those that are not executed yet and still
  * can be have its present version, and executing one of them spoils the others: that is all there
  * is to it. Strays that would only raise the version are left out: they forbid, as a request does
- * that is lost.
+ * that is lost. So the read before a barrier is its sending: with an old version, or with the one that
+ * a successor knows, the barrier is refused at worst, and the next one has another.
  *
  * Variants, by -D:
  *	HOSTS, PARTS, D	sizes
@@ -75,8 +78,8 @@ mtype = { NONE, TAKING, WAITING, HELD, DRAINING, IN_DOUBT };
 /* Transactions. LEAVE gives back without a marker. */
 mtype = { NOTHING, RENEW, BARRIER, TAKE_CLEAN, TAKE_UNCLEAN, GIVE, LEAVE };
 /*
- * Where a transaction is: not executed yet; executed, or refused by a check, or by that of /h, with
- * the answer under way; gone down with an election.
+ * Where a transaction is: not executed yet; executed, or refused by a check, or by what rule 10 is
+ * about, with the answer under way; gone down with an election.
  */
 mtype = { SENT, ACKED, REFUSED, MISMATCH, VANISHED };
 
@@ -131,7 +134,8 @@ typedef host {
 	byte age;	       /* and the ticks since it was sent */
 	byte right;	       /* ticks until the right ends */
 	mtype hold[PARTS] = NONE;
-	byte wait[PARTS]; /* WAITING: ticks until it is HELD */
+	byte wait[PARTS];     /* WAITING: ticks until it is HELD */
+	bool unmarked[PARTS]; /* DRAINING: it goes back without a marker */
 	bool mine[PARTS]; /* whose lease a look after the executed barrier shows */
 #ifdef MUTANT_4
 	bool grants;
@@ -166,15 +170,18 @@ host is[HOSTS];
 #define READS_LESS(h) false
 #endif
 
-/* Rule 2: whether a transaction of that kind has a check of /g. */
+/* Rule 2: whether a transaction of that kind has a check of /g; rule 9: a barrier has not. */
 #ifdef MUTANT_G
 #define CHECKS_G(kind) false
 #else
-#ifdef MUTANT_G_BARRIER
 #define CHECKS_G(kind) (kind != BARRIER)
-#else
-#define CHECKS_G(kind) true
 #endif
+
+/* Rule 9: a barrier extends no right. */
+#ifdef MUTANT_9_EXTENDS
+#define EXTENDS(kind) true
+#else
+#define EXTENDS(kind) (kind != BARRIER)
 #endif
 
 /* --- The promise --- */
@@ -327,7 +334,11 @@ inline execute(h) {
 		fi;
 #endif
 		transact(CUR(h));
-		is[h].stage = (executed -> ACKED : REFUSED)
+		if
+		:: executed -> is[h].stage = ACKED
+		:: !executed && (kind == GIVE || kind == LEAVE) -> is[h].stage = MISMATCH
+		:: else -> is[h].stage = REFUSED
+		fi
 	fi;
 	printf("coordinator: %e of host %d: %e\n", kind, h, is[h].stage);
 	if
@@ -492,11 +503,12 @@ inline drop_all(h) {
 #ifdef MUTANT_1
 		if
 		:: is[h].hold[i] == HELD -> skip
-		:: else -> is[h].hold[i] = NONE; is[h].wait[i] = 0
+		:: else -> is[h].hold[i] = NONE; is[h].wait[i] = 0; is[h].unmarked[i] = false
 		fi
 #else
 		is[h].hold[i] = NONE;
-		is[h].wait[i] = 0
+		is[h].wait[i] = 0;
+		is[h].unmarked[i] = false
 #endif
 	}
 	is[h].state = CLOSED;
@@ -585,18 +597,23 @@ inline look(h) {
 	}
 }
 
-inline acknowledged(h) {
+/* Rule 3. */
+inline extend_right(h) {
 #ifdef MUTANT_3
 	is[h].age = 0;
 #endif
+	if
+	:: EXTENDS(is[h].kind) && D > is[h].age && D - is[h].age > is[h].right ->
+		is[h].right = D - is[h].age
+	:: else
+	fi
+}
+
+inline acknowledged(h) {
 #ifdef REACH_LAPSE
 	assert(is[h].kind != RENEW || is[h].hold[0] != HELD || is[h].right > 0 || is[h].age >= D);
 #endif
-	/* Rule 3. */
-	if
-	:: D > is[h].age && D - is[h].age > is[h].right -> is[h].right = D - is[h].age
-	:: else
-	fi;
+	extend_right(h);
 #ifdef MUTANT_4
 	is[h].grants = true;
 #endif
@@ -613,21 +630,21 @@ inline acknowledged(h) {
 #endif
 		is[h].hold[part] = HELD
 	:: is[h].kind == TAKE_UNCLEAN -> wait_out(h, part)
-	:: is[h].kind == GIVE || is[h].kind == LEAVE -> is[h].hold[part] = NONE
+	:: is[h].kind == GIVE || is[h].kind == LEAVE ->
+		is[h].hold[part] = NONE;
+		is[h].unmarked[part] = false
 	:: is[h].kind == BARRIER -> look(h)
 	:: else
 	fi;
 	forget_request(h)
 }
 
-/* All is as it was. */
+/* All is as it was; what was to be given back still is. */
 inline refused(h) {
 	is[h].state = READY;
 	part = is[h].part;
 	if
 	:: is[h].kind == TAKE_CLEAN || is[h].kind == TAKE_UNCLEAN -> is[h].hold[part] = NONE
-	:: is[h].kind == GIVE -> is[h].hold[part] = HELD
-	:: is[h].kind == LEAVE -> is[h].hold[part] = WAITING; is[h].wait[part] = Q
 	:: is[h].kind == BARRIER -> is[h].state = UNSURE
 	:: else
 	fi;
@@ -662,24 +679,71 @@ inline silence(h) {
 		is[h].hold[is[h].part] = (lease[is[h].part] == CUR(h) -> HELD : NONE)
 #endif
 	:: is[h].kind == RENEW || is[h].kind == BARRIER -> skip
-	:: else -> is[h].hold[is[h].part] = IN_DOUBT
+	:: else -> is[h].hold[is[h].part] = IN_DOUBT; is[h].unmarked[is[h].part] = false
 	fi;
 	forget_request(h);
 	settle(h)
 }
 
-/* Restarted: everything is in doubt. */
+/* Whether a give-back of that partition is under way. */
+#define SENDS(h, p) ((is[h].kind == GIVE || is[h].kind == LEAVE) && is[h].part == p)
+
+/* Killed; the successor knows what was kept. What was under way is in doubt. */
 inline resume(h) {
-	printf("host %d: restarts in its session\n", h);
+	printf("host %d: is killed, its successor goes on\n", h);
 	disconnect(h);
 	for (i : ALL_PARTS) {
-		is[h].hold[i] = IN_DOUBT;
-		is[h].wait[i] = 0
+		if
+		:: is[h].hold[i] == TAKING || (is[h].hold[i] == DRAINING && SENDS(h, i)) ->
+#ifdef MUTANT_KEPT_UNSENT
+			if
+			:: is[h].hold[i] == DRAINING -> skip
+			:: else -> is[h].hold[i] = IN_DOUBT
+			fi
+#else
+			is[h].hold[i] = IN_DOUBT;
+			is[h].unmarked[i] = false
+#endif
+#ifdef MUTANT_KEPT_WAITING
+		:: is[h].hold[i] == WAITING -> is[h].hold[i] = HELD; is[h].wait[i] = 0
+#endif
+#ifdef MUTANT_KEPT_UNMARKED
+		:: is[h].hold[i] == DRAINING && !SENDS(h, i) -> is[h].unmarked[i] = false
+#endif
+		:: else
+		fi
 	}
+#ifdef REACH_SUCCESSOR
+	assert(!ENTITLED(h, 0));
+#endif
+#ifdef MUTANT_KEPT_LOOK
+	for (i : ALL_PARTS) {
+		is[h].mine[i] = (lease[i] == CUR(h))
+	}
+	look(h);
+	is[h].state = READY;
+#else
 	is[h].state = UNSURE;
+#endif
 	forget_request(h);
 	settle(h)
 }
+
+/* Killed within a step: the right of what was acknowledged is kept, the lease is not. */
+inline resume_acknowledged(h) {
+	extend_right(h);
+	resume(h)
+}
+
+#ifdef MUTANT_KEPT_LATE
+/* Killed within a step: a give-back is sent, and what is kept does not say so yet. */
+inline resume_sent(h, p) {
+	ask(h, GIVE, p);
+	disconnect(h);
+	is[h].state = UNSURE;
+	forget_request(h)
+}
+#endif
 
 #ifdef PROMPT
 inline at_once(h) {
@@ -719,7 +783,11 @@ end:	do
 	:: d_step { is[h].state != CLOSED && !at[CUR(h)].alive -> drop_all(h); tidy() }
 #else
 	:: d_step { is[h].state != CLOSED -> drop_all(h); tidy() }
-	:: d_step { is[h].state != CLOSED -> resume(h); tidy() }
+#endif
+#ifndef NO_KILLS
+	:: d_step { is[h].state != CLOSED -> resume(h); promise(); tidy() }
+	:: d_step { is[h].state == ASKED && is[h].stage == ACKED && EXTENDS(is[h].kind) ->
+		resume_acknowledged(h); promise(); tidy() }
 #endif
 #ifdef MUTANT_4
 	/* The end of the right is noticed when there is time for it. */
@@ -737,6 +805,18 @@ end:	do
 	od
 }
 
+/* What is to be given back is sent at once or any time later. */
+#ifdef PROMPT
+#define NO_HURRY(h) (is[h].state == READY)
+inline send_draining(h, p) {
+	ask(h, (is[h].unmarked[p] -> LEAVE : GIVE), p);
+	at_once(h)
+}
+#else
+#define NO_HURRY(h) true
+inline send_draining(h, p) { skip }
+#endif
+
 proctype demand(byte h; byte p)
 {
 end:	do
@@ -746,22 +826,27 @@ end:	do
 	:: d_step { is[h].state == READY && WANTS(h, p) ->
 		is[h].hold[p] = TAKING;
 		ask(h, TAKE_UNCLEAN, p); at_once(h); tidy() }
+#ifdef MUTANT_8_LATE
 	:: d_step { is[h].state == READY && is[h].hold[p] == HELD ->
-		/* Rule 8: use stops first. */
-#ifndef MUTANT_8_LATE
-		is[h].hold[p] = DRAINING;
-#endif
 		ask(h, GIVE, p); at_once(h); tidy() }
-	:: d_step { is[h].state == READY && is[h].hold[p] == WAITING ->
-		/* Rule 8: who waits cannot say that it is clean. */
+#else
+	/* Rule 8: use stops first. */
+	:: d_step { is[h].hold[p] == HELD && NO_HURRY(h) ->
+		is[h].hold[p] = DRAINING; send_draining(h, p); tidy() }
+#endif
+	/* Rule 8: who waits cannot say that it is clean. */
+	:: d_step { is[h].hold[p] == WAITING && NO_HURRY(h) ->
 		is[h].hold[p] = DRAINING;
 		is[h].wait[p] = 0;
-#ifdef MUTANT_8_WAITING
-		ask(h, GIVE, p);
-#else
-		ask(h, LEAVE, p);
+#ifndef MUTANT_8_WAITING
+		is[h].unmarked[p] = true;
 #endif
-		at_once(h); tidy() }
+		send_draining(h, p); tidy() }
+	:: d_step { is[h].state == READY && is[h].hold[p] == DRAINING ->
+		ask(h, (is[h].unmarked[p] -> LEAVE : GIVE), p); at_once(h); tidy() }
+#ifdef MUTANT_KEPT_LATE
+	:: d_step { is[h].state == READY && is[h].hold[p] == HELD -> resume_sent(h, p); tidy() }
+#endif
 #ifdef MUTANT_7_VANISHED
 	:: d_step { is[h].gone[p] == 0 && lease[p] == NOBODY && !marker[p] ->
 		printf("host %d: sees no lease and no marker\n", h);

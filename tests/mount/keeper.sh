@@ -64,7 +64,7 @@ case_signals_reach_who_waited_before_and_after() {
 	reader orders/take/7
 	waiting orders 1
 	kill -STOP "$daemon"
-	kill -9 "$(server)"
+	death_by_kill "$(server)"
 	kill -KILL "$reader"
 	kill -CONT "$daemon"
 	gone "$reader" 10 || :
@@ -193,7 +193,7 @@ case_a_reader_killed_with_its_server_leaves_nothing_saved_up() {
 	sleep 0.5
 	cat "$m/orders/stat" > /dev/null
 	kill -STOP "$daemon"
-	kill -9 "$(server)"
+	death_by_kill "$(server)"
 	kill -9 "$reader"
 	kill -CONT "$daemon"
 	gone "$reader" 10 || :
@@ -233,7 +233,7 @@ case_a_slot_closed_while_there_is_no_server_is_free_in_the_next() {
 	holder first
 	has_slot first
 	kill -STOP "$daemon"
-	kill -9 "$(server)"
+	death_by_kill "$(server)"
 	kill -9 "$holder"
 	kill -CONT "$daemon"
 	eventually 10 has orders slots_used 0 || fail "slots_used $(counter orders slots_used)"
@@ -401,6 +401,7 @@ case_nobody_gets_an_error_or_a_token_too_many_whenever_it_is_killed() {
 	echo 3 > "$m/load/concurrency"
 	limiter polled 20/s 1
 	empty queue
+	death '[0-9]+ signal 9'
 	python3 "$(dirname "${BASH_SOURCE[0]}")/keeper.py" "$m" "${KILLS:-200}" "$([ -n "${SOURCE-}" ] && echo 15 || echo 35)"
 	eventually 10 has load slots_used 0 || fail "slots_used $(counter load slots_used)"
 	counts load waiting 0

@@ -103,7 +103,7 @@ successor() {
 	must_outlive
 	keeper=$daemon
 	before=$(server)
-	kill -9 "$before"
+	death_by_kill "$before"
 	eventually 20 eval "daemon=\$(server); [ \$daemon != $before ]" || fail 'no other server'
 }
 
@@ -240,7 +240,7 @@ case_the_server_of_an_ordinary_user_has_a_successor() {
 	mounted_by_nobody
 	as_nobody mkdir "$m/orders"
 	before=$(as_nobody awk '$1 == "server" { print $2 }' "$m/status")
-	kill -9 "$before"
+	death_by_kill "$before"
 	is token "$(as_nobody cat "$m/orders/token")" 1
 	after=$(as_nobody awk '$1 == "server" { print $2 }' "$m/status")
 	[ "$after" != "$before" ] || fail "it is still $before"

@@ -24,6 +24,7 @@ case_another_server_is_started_from_the_program_now_on_disk() {
 	before=$(server)
 	mv "$d/new" "$d/ratefs"
 	local status=0
+	death '[0-9]+ status 1'
 	"$RATEFS.right" --reload "$m" 2> "$d/said" || status=$?
 	is 'exit status' $status 1
 	like said "$(cat "$d/said")" 'back to the program that ran before'
@@ -73,7 +74,7 @@ case_what_is_damaged_at_any_byte_is_kept_aside() {
 		sleep 0.12 # or it would seem not to stay up
 		kill -STOP "$before"
 		where=$(memory "$([ $((i % 3)) = 0 ] && echo flip || echo cut)")
-		kill -9 "$before"
+		death_by_kill "$before"
 		eventually 20 eval "[ \"\$(server)\" != $before ]" || fail 'no other server'
 		[[ $where = levels* ]] || [ "$(grep -c 'is damaged' "$d/log")" -gt "$told" ] || fail "not found: $where"
 		if [ "$(grep -c 'is damaged' "$d/log" || :)" -gt "$told" ]; then
@@ -95,6 +96,7 @@ case_a_program_that_cannot_read_it_leaves_it_to_the_one_before() {
 	before=$(server)
 	kill -STOP "$before"
 	kill -HUP "$daemon"
+	death '[0-9]+ status 1'
 	memory version 65535
 	kill -CONT "$before"
 	eventually 10 grep -q 'back to the program that ran before' "$d/log" || fail 'it does not say why'
@@ -118,6 +120,7 @@ case_a_server_that_cannot_stay_up_ends_the_mount() {
 	reader orders/token
 	waiting orders 1
 	local status=0 each
+	death '[0-9]+ signal 9'
 	for ((;;)); do
 		# By its argument: the leak sanitizer has the keeper end with a child of another kind.
 		each=$(pgrep -P "$daemon" -f -- ' --server=' || :)
@@ -139,7 +142,7 @@ case_the_end_comes_while_there_is_no_server() {
 	reader orders/token
 	waiting orders 1
 	kill -STOP "$daemon"
-	kill -9 "$(server)"
+	death_by_kill "$(server)"
 	kill -TERM "$daemon"
 	kill -CONT "$daemon"
 	ended
@@ -151,7 +154,7 @@ case_the_end_comes_while_the_next_server_starts() {
 	local i
 	for i in 0 0.002 0.004 0.007 0.01 0.02 0.05 0.1; do
 		outlives
-		kill -9 "$(server)"
+		death_by_kill "$(server)"
 		sleep $i
 		kill -TERM "$daemon"
 		ended
@@ -177,7 +180,7 @@ case_the_end_comes_while_the_first_server_starts() {
 case_umount_while_there_is_no_server_ends_the_keeper() {
 	outlives
 	kill -STOP "$daemon"
-	kill -9 "$(server)"
+	death_by_kill "$(server)"
 	umount --no-canonicalize --internal-only "$m"
 	kill -CONT "$daemon"
 	ended
@@ -193,7 +196,8 @@ case_a_directory_that_was_moved_is_not_made_anew() {
 	outlives "local:$d/kept"
 	limiter orders
 	mv "$d/kept" "$d/moved"
-	kill -9 "$(server)"
+	death '[0-9]+ status 1'
+	death_by_kill "$(server)"
 	gone "$daemon" 20 || status=$?
 	daemon=
 	is 'exit status' $status 1

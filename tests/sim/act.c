@@ -1,4 +1,5 @@
 /* act - runs the commands of a trace as the mount would, see sim.h. */
+#include "expect.h"
 #include "memory.h"
 #include "sim.h"
 
@@ -365,7 +366,11 @@ void act(struct sim *sim, const struct command *command)
 {
 	struct host *host = &sim->hosts[command->host];
 
-	if (command->kind == COMMAND_CANCEL)
+	if (command->kind == COMMAND_EXPECT)
+		expect_check(sim, command);
+	else if (command->kind == COMMAND_COUNT)
+		expect_count(sim);
+	else if (command->kind == COMMAND_CANCEL)
 		act_cancel(sim, command);
 	else if (command->kind == COMMAND_CLOSE)
 		slot_close(sim, command->text);

@@ -79,6 +79,7 @@ static void act_stop(struct sim *sim, struct host *host, const struct command *c
 static void act_drift(struct sim *sim, struct host *host, const struct command *command)
 {
 	clock_drift(&host->clock, command->ppm, sim->now_ns);
+	clock_drift(&host->waiter_clock, command->waiter_ppm, sim->now_ns);
 	if (command->ppm > sim->fastest.ppm)
 		clock_drift(&sim->fastest, command->ppm, sim->now_ns);
 	if (host->state != HOST_DOWN && !host->paused)
@@ -87,7 +88,7 @@ static void act_drift(struct sim *sim, struct host *host, const struct command *
 
 static void act_latency(struct sim *sim, struct host *host, const struct command *command)
 {
-	struct latency latency = {command->span_ns, command->jitter_ns};
+	struct latency latency = {command->span_ns, command->jitter_ns, command->answers_ns};
 
 	if (command->has_host) {
 		if (host->link)
@@ -128,6 +129,43 @@ static void act_znode(struct sim *sim, struct host *host, const struct command *
 		act_refused(sim, NULL, command->line, -EINVAL, "it cannot be done");
 }
 
+static void act_expire(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)sim;
+	(void)command;
+	link_expire(host->link);
+}
+
+static void act_when(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)sim;
+	link_ambush(host->link, &command->ambush);
+}
+
+static void act_hasty(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)host;
+	sim->zookeeper.hasty = command->on;
+}
+
+static void act_deny(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)host;
+	snprintf(sim->zookeeper.denied, sizeof(sim->zookeeper.denied), "%s", command->text);
+}
+
+/* A foreign hand deletes a node of those that begin so. */
+static void act_meddle(struct sim *sim, struct host *host, const struct command *command)
+{
+	const char *path = znodes_any(&sim->zookeeper.znodes, command->text, command->count);
+
+	(void)host;
+	if (!path)
+		return;
+	sim_print(sim, NULL, "meddle %s", path);
+	zookeeper_operate(&sim->zookeeper, OPERATION_DELETE, path, NULL);
+}
+
 /* The table: and whether a host may be down, or up, for it. */
 static const struct {
 	enum command_kind kind;
@@ -141,12 +179,19 @@ static const struct {
 	{COMMAND_DRIFT, true, true, act_drift},	     {COMMAND_LATENCY, true, true, act_latency},
 	{COMMAND_ELECT, true, true, act_elect},	     {COMMAND_LOSE, true, true, act_lose},
 	{COMMAND_LAG, true, true, act_lag},	     {COMMAND_ZNODE, true, true, act_znode},
+	{COMMAND_EXPIRE, true, true, act_expire},    {COMMAND_WHEN, false, true, act_when},
+	{COMMAND_HASTY, true, true, act_hasty},	     {COMMAND_DENY, true, true, act_deny},
+	{COMMAND_MEDDLE, true, true, act_meddle},
 };
 
 static void act_on(struct sim *sim, struct host *host, const struct command *command, size_t row)
 {
 	bool down = host->state == HOST_DOWN;
 
+	/* Who is mended is not waited for any more. */
+	if (command->kind == COMMAND_HEAL || command->kind == COMMAND_RESUME ||
+	    command->kind == COMMAND_START || command->kind == COMMAND_SUCCEED)
+		host->link->ambush.armed = false;
 	if (down ? !COMMANDS[row].down : !COMMANDS[row].up)
 		act_refused(sim, host, command->line, -EINVAL,
 			    down ? "it is not running" : "it is running");

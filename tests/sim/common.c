@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RULE_LEASE = 1, RULE_RATE = 2 };
-
 /* Time as the fastest clock has it: what a host may grant, it may grant a little sooner. */
 static uint64_t fast_now(const struct sim *sim)
 {
@@ -82,7 +80,7 @@ static double rate_of(const struct common *common)
 	return least;
 }
 
-static void measure(struct common *common, const struct sim *sim)
+void common_measure(struct common *common, const struct sim *sim)
 {
 	if (common->waiting)
 		common->could += rate_of(common) *
@@ -128,7 +126,7 @@ void common_follow(struct place *place)
 	place->exempt = exempt;
 	if (!holding)
 		return;
-	measure(common, sim);
+	common_measure(common, sim);
 	fleet_check_follow(&common->rate, &settings, holding->generation + 1,
 			   fleet_constants(place->host->fleet)->quarantine_ns, fast_now(sim));
 }
@@ -139,7 +137,7 @@ void common_waits(struct place *place, uint64_t tokens)
 
 	if (!common)
 		return;
-	measure(common, place->host->sim);
+	common_measure(common, place->host->sim);
 	common->waiting++;
 	rate_check_waits(&common->rate.rate, tokens);
 	fleet_check_asks(&common->rate, tokens, &place->largest, &place->largest_since);
@@ -157,7 +155,7 @@ void common_leaves(struct place *place)
 
 	if (!common || !common->waiting)
 		return;
-	measure(common, place->host->sim);
+	common_measure(common, place->host->sim);
 	common->waiting--;
 	rate_check_leaves(&common->rate.rate);
 }
@@ -199,7 +197,7 @@ void common_grants(struct place *place, uint64_t tokens, bool waited)
 		return;
 	if (!fleet_check_grant(&common->rate, tokens, &place->largest, &place->largest_since,
 			       fast_now(sim), why)) {
-		sim_fail(sim, RULE_RATE, place, why);
+		sim_fail(sim, INVARIANT_RATE, place, why);
 		print_places(sim, common);
 	}
 }
@@ -251,14 +249,14 @@ void common_check_leases(struct host *host)
 	if (right_ns)
 		end_ns = clock_when(&host->clock, host_now(host) + right_ns);
 	if (!lease_check_right(&host->holder, end_ns, sim->now_ns, why))
-		sim_fail(sim, RULE_LEASE, NULL, why);
+		sim_fail(sim, INVARIANT_PIECE, NULL, why);
 	for (size_t i = 0; i < host->change_count; i++) {
 		const struct lease_change *change = &host->changes[i];
 
 		if (change->to != LEASE_HELD)
 			lease_check_ends(change->partition, &host->holder);
 		else if (!lease_check_begins(change->partition, &host->holder, sim->now_ns, why))
-			sim_fail(sim, RULE_LEASE, NULL, why);
+			sim_fail(sim, INVARIANT_PIECE, NULL, why);
 	}
 	host->change_count = 0;
 }

@@ -47,6 +47,9 @@ void common_leaves(struct place *place);
 /* The host of @place was paused and goes on. */
 void common_late(struct place *place);
 
+/* Counts until now what could have been granted. */
+void common_measure(struct common *common, const struct sim *sim);
+
 /* Tokens are granted to one who waited, or not. */
 void common_grants(struct place *place, uint64_t tokens, bool waited);
 

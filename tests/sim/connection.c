@@ -146,7 +146,8 @@ void connection_put_up(struct connection *connection, struct message *message)
 void connection_put_down(struct connection *connection, struct message *message)
 {
 	pipe_append(&connection->down, message,
-		    link_now(connection->link) + travel_ns(connection->link));
+		    link_now(connection->link) + travel_ns(connection->link) +
+			    connection->link->latency.answers_ns);
 	connection_schedule_down(connection);
 }
 

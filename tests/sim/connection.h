@@ -80,6 +80,9 @@ void server_hears(struct zookeeper *zookeeper, struct session *session);
 /* Registers @watch, of a library that has connected again, or fires it. */
 void server_watches(struct connection *connection, struct watch *watch);
 
+/* ambush.c: @request of @link's host is at @point. */
+void ambush_sees(struct link *link, enum ambush_point point, const struct request *request);
+
 /* link.c, the host's side. */
 
 /* The server has closed @connection, or will not answer on it any more. */

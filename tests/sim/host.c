@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RULE_EMPTY = 5 };
-
 /* The two clocks of a host begin somewhere else than its engine's. */
 #define HOLDER_BEGAN_NS UINT64_C(1000000000000)
 #define WAITER_BEGAN_NS UINT64_C(5000000000000)
@@ -118,9 +116,41 @@ static void on_answered(struct client *client, struct request *request)
 
 static void on_clocks(struct client *client, struct clocks *clocks)
 {
-	uint64_t now_ns = host_now(host_of_client(client));
+	struct host *host = host_of_client(client);
+	uint64_t waiter_ns = clock_read(&host->waiter_clock, host->sim->now_ns);
 
-	*clocks = (struct clocks){HOLDER_BEGAN_NS + now_ns, WAITER_BEGAN_NS + now_ns};
+	*clocks = (struct clocks){HOLDER_BEGAN_NS + host_now(host), WAITER_BEGAN_NS + waiter_ns};
+}
+
+static void befall(struct host *host)
+{
+	host->is_ambushed = false;
+	if (host->state == HOST_DOWN || host->paused)
+		return;
+	if (host->deed == AMBUSH_PAUSE) {
+		host_pause(host);
+		return;
+	}
+	host_kill(host);
+	/* It was killed when it had sent: what it wrote later was never written. */
+	if (host->as_sent)
+		memcpy(host->options.kept, host->as_sent, sizeof(*host->as_sent));
+}
+
+static void on_ambushed(struct client *client, enum ambush_deed deed, bool step)
+{
+	struct host *host = host_of_client(client);
+
+	free(host->as_sent);
+	host->as_sent = NULL;
+	host->deed = deed;
+	if (!step) {
+		befall(host);
+		return;
+	}
+	host->is_ambushed = true;
+	if (deed == AMBUSH_KILL)
+		host->as_sent = memory_copy(host->options.kept, sizeof(*host->as_sent));
 }
 
 /* What the fleet tells. */
@@ -257,7 +287,7 @@ static void end_leaving(struct host *host)
 		fleet_free(host->fleet);
 		host_leave(before);
 		if (!empty_check_memory(0, host->memory.count, why))
-			sim_fail(sim, RULE_EMPTY, NULL, why);
+			sim_fail(sim, INVARIANT_EMPTY, NULL, why);
 	}
 	sim_print(sim, host, "stopped");
 	host->former.count = 0;
@@ -291,6 +321,8 @@ void host_settle(struct host *host)
 	host_schedule(host);
 	if (host->state == HOST_LEAVING && fleet_has_left(host->fleet) && !host->sim->failed)
 		end_leaving(host);
+	if (host->is_ambushed && !host->sim->failed)
+		befall(host);
 }
 
 void host_step(struct host *host)
@@ -305,8 +337,8 @@ static void start_fleet(struct host *host, bool succeeds)
 	struct sim *sim = host->sim;
 	struct memory *before;
 
-	host->client = (struct client){on_connected, on_disconnected, on_expired,
-				       on_changed,   on_answered,     on_clocks};
+	host->client = (struct client){on_connected, on_disconnected, on_expired, on_changed,
+				       on_answered,  on_clocks,	      on_ambushed};
 	host->listener = (struct fleet_listener){
 		.event = heard_event, .lease = heard_lease, .applied = heard_applied};
 	host->options.host = host->name;

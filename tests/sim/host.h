@@ -35,8 +35,9 @@ struct host {
 	char name[16];
 	enum host_state state;
 	bool paused;
-	unsigned int life; /* counts processes */
-	struct clock clock;
+	unsigned int life;  /* counts processes */
+	struct clock clock; /* the engine's, and the holder's */
+	struct clock waiter_clock;
 	struct engine engine;
 	struct source source; /* without a fleet */
 	struct memory memory;
@@ -48,6 +49,9 @@ struct host {
 	struct fleet_listener listener;
 	struct fleet_options options; /* what is kept is owned */
 	struct former former;	      /* for a successor */
+	struct fleet_kept *as_sent;   /* owned: what was kept when its process was to be killed */
+	bool is_ambushed;	      /* at the end of this step ... */
+	enum ambush_deed deed;	      /* ... this befalls it */
 	bool applied;		      /* something of the tree changed in this step */
 	bool reshared;		      /* what it may use did */
 	struct lease_change *changes; /* owned */

@@ -2,9 +2,6 @@
 #include "common.h"
 #include "sim.h"
 
-/* Numbers of the rules in the report of a broken one: see sim_fail(). */
-enum { RULE_RATE = 2, RULE_QUEUE = 3, RULE_ACCOUNT = 4 };
-
 static void enter(struct sim *sim, enum happening happening, const struct place *place,
 		  uint64_t number, uint64_t tokens)
 {
@@ -18,7 +15,7 @@ void ledger_waits(struct sim *sim, struct reader *reader)
 
 	enter(sim, WAITS, reader->place, reader->check.number, reader->check.tokens);
 	if (!queue_check_waits(&reader->place->queue, &reader->check, why))
-		sim_fail(sim, RULE_QUEUE, reader->place, why);
+		sim_fail(sim, INVARIANT_QUEUE, reader->place, why);
 	for (struct place *p = reader->place; p; p = p->parent) {
 		rate_check_waits(&p->rate, reader->check.tokens);
 		common_waits(p, reader->check.tokens);
@@ -60,15 +57,14 @@ void ledger_granted(struct sim *sim, struct reader *reader)
 	enter(sim, GRANTED, reader->place, reader->check.number, tokens);
 	leaves(reader);
 	if (!queue_check_granted(&reader->place->queue, &reader->check, why))
-		sim_fail(sim, RULE_QUEUE, reader->place, why);
+		sim_fail(sim, INVARIANT_QUEUE, reader->place, why);
 	for (struct place *p = reader->place; p; p = p->parent) {
 		p->granted += tokens;
+		windows_add(&p->windows, sim->now_ns, tokens);
 		if (sim->fleet) {
 			common_grants(p, tokens, waited);
-		} else {
-			windows_add(&p->windows, sim->now_ns, tokens);
-			if (!rate_check_grant(&p->rate, tokens, sim->now_ns, why))
-				sim_fail(sim, RULE_RATE, p, why);
+		} else if (!rate_check_grant(&p->rate, tokens, sim->now_ns, why)) {
+			sim_fail(sim, INVARIANT_RATE, p, why);
 		}
 		if (mode_of(p) == MODE_SHADOW)
 			p->shadowing += tokens;
@@ -84,7 +80,7 @@ void ledger_left(struct sim *sim, struct reader *reader)
 	enter(sim, LEFT, reader->place, reader->check.number, reader->check.tokens);
 	leaves(reader);
 	if (!queue_check_left(&reader->place->queue, &reader->check, why))
-		sim_fail(sim, RULE_QUEUE, reader->place, why);
+		sim_fail(sim, INVARIANT_QUEUE, reader->place, why);
 }
 
 static bool follows(const struct place *place, const struct place *tuned)
@@ -121,7 +117,7 @@ void ledger_tuned(struct sim *sim, struct place *place)
 
 			/* A limit that was not there before has no account yet. */
 			if (bucket->account && !account_check_tuned(&p->accounts[i], bucket, why))
-				sim_fail(sim, RULE_ACCOUNT, p, why);
+				sim_fail(sim, INVARIANT_ACCOUNT, p, why);
 		}
 	}
 }
@@ -199,11 +195,11 @@ static void check_place(struct sim *sim, struct place *place)
 		if (place->followed)
 			place->accounts[i].taken = place->accounts[i].account.taken;
 		if (!check_account(place, &place->accounts[i], bucket, reshared, why))
-			sim_fail(sim, RULE_ACCOUNT, place, why);
+			sim_fail(sim, INVARIANT_ACCOUNT, place, why);
 	}
 	place->followed = false;
 	if (!queue_check_length(&place->queue, place->limiter, why))
-		sim_fail(sim, RULE_QUEUE, place, why);
+		sim_fail(sim, INVARIANT_QUEUE, place, why);
 	if (place->queue.oldest &&
 	    (!top->oldest || place->queue.oldest->number < top->oldest->number)) {
 		top->oldest = place->queue.oldest;
@@ -228,6 +224,6 @@ void ledger_check(struct host *host)
 	for (struct place *p = host->places; p && !sim->failed; p = p->next) {
 		if (p->oldest &&
 		    !queue_check_oldest(p->oldest, p->oldest_at->limiter, next_ns, now_ns, why))
-			sim_fail(sim, RULE_QUEUE, p->oldest_at, why);
+			sim_fail(sim, INVARIANT_QUEUE, p->oldest_at, why);
 	}
 }

@@ -50,6 +50,14 @@ static void disconnect(struct link *link)
 
 static void arrive_down(struct moment *moment);
 
+/* Longer each time, up to what the library waits for. */
+static uint64_t attempt_ns(const struct link *link)
+{
+	uint64_t most_ns = link->timeout_ns / 3 * 2, ns = CONNECTING_NS << (link->tries ? 1 : 0);
+
+	return ns < most_ns || most_ns < CONNECTING_NS ? ns : most_ns;
+}
+
 static void attempt(struct moment *moment)
 {
 	struct link *link = (struct link *)((char *)moment - offsetof(struct link, attempt));
@@ -75,7 +83,8 @@ static void attempt(struct moment *moment)
 	link->connections = connection;
 	link->connection = connection;
 	connection_put_up(connection, message_new(MESSAGE_CONNECT));
-	moment_at(zookeeper, &link->attempt, link_now(link) + CONNECTING_NS);
+	moment_at(zookeeper, &link->attempt, link_now(link) + attempt_ns(link));
+	link->tries++;
 }
 
 static void silent(struct moment *moment)
@@ -130,6 +139,8 @@ static void answer(struct link *link, struct message *message)
 	*result = (struct request){0};
 	if (message->view_ns > link->seen_ns)
 		link->seen_ns = message->view_ns;
+	if (request->answer == ANSWER_OK)
+		ambush_sees(link, AMBUSH_HEARS, request);
 	link->client->answered(link->client, request);
 }
 
@@ -146,7 +157,9 @@ static void connected(struct link *link)
 {
 	link->state = LINK_CONNECTED;
 	link->session = link->connection->session;
+	link->last_session = link->session;
 	link->attempts = 0;
+	link->tries = 0;
 	moment_never(link->zookeeper, &link->attempt);
 	if (link->cut_up || link->connection->abandoned)
 		expect_silence(link);
@@ -283,6 +296,7 @@ static void send(struct coordinator *coordinator, struct request *request)
 	message->request = request;
 	if (link->state == LINK_CONNECTED) {
 		connection_put_up(link->connection, message);
+		ambush_sees(link, AMBUSH_SENDS, request);
 	} else {
 		link_say_unknown(link, message);
 		message_free(message);
@@ -395,6 +409,7 @@ void link_kill(struct link *link)
 	link_give_up(link, any_fate(link));
 	forget_session(link);
 	moment_never(link->zookeeper, &link->saying);
+	moment_never(link->zookeeper, &link->springs);
 	while (link->local) {
 		struct message *next = link->local->next;
 

@@ -156,6 +156,7 @@ static int run(const struct options *options, const char *text)
 		print_as_comment(text);
 	sim_open(&sim, &trace.fleet, options->seed, options->quiet);
 	sim.terse = options->terse;
+	sim.expects = trace.expects;
 	went = sim_run(&sim, &trace);
 	kept = sim_close(&sim);
 	trace_free(&trace);
@@ -189,7 +190,7 @@ int main(int argc, char **argv)
 	status = run(&options, text);
 	free(text);
 	if (!status && !empty_check_memory(blocks, memory_blocks(), why)) {
-		fprintf(stderr, "invariant 5 broken: %s\n", why);
+		fprintf(stderr, "invariant I%d: %s\n", INVARIANT_EMPTY, why);
 		status = STATUS_BROKEN;
 	}
 	return status;

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RULE_EMPTY = 5 };
-
 /* So many steps at one instant are a loop without end. */
 enum { STEPS_AT_ONCE_MAX = 1000000 };
 
@@ -78,7 +76,7 @@ static void print_log(const struct sim *sim)
 	}
 }
 
-void sim_fail(struct sim *sim, int number, const struct place *place, const char *why)
+void sim_fail(struct sim *sim, enum invariant invariant, const struct place *place, const char *why)
 {
 	char time[QUANTITY_TEXT];
 
@@ -87,8 +85,8 @@ void sim_fail(struct sim *sim, int number, const struct place *place, const char
 	sim->failed = true;
 	fflush(stdout);
 	seconds_print(sim->now_ns, 9, time);
-	fprintf(stderr, "%s invariant %d broken at %s: %s\n", time, number,
-		place ? place->path : "-", why);
+	fprintf(stderr, "invariant I%d: %s at %s s: %s\n", (int)invariant,
+		place ? place->path : "the fleet", time, why);
 	print_log(sim);
 }
 
@@ -266,7 +264,7 @@ static void remove_limiters(struct host *host)
 		engine_change(&host->engine, &change, sim->now_ns);
 		engine_changed(&host->engine);
 		if (change.outcome) {
-			sim_fail(sim, RULE_EMPTY, last, change.error);
+			sim_fail(sim, INVARIANT_EMPTY, last, change.error);
 			return;
 		}
 		place_forget_removed(host);
@@ -282,11 +280,11 @@ static void check_empty(struct host *host)
 		return;
 	for (struct place *p = host->places; p; p = p->next) {
 		if (p->limiter && !empty_check_limiter(p->limiter, why))
-			sim_fail(sim, RULE_EMPTY, p, why);
+			sim_fail(sim, INVARIANT_EMPTY, p, why);
 	}
 	/* Changes of a fleet may be under way for ever. */
 	if (!host->writings && !empty_check_engine(&host->engine, why))
-		sim_fail(sim, RULE_EMPTY, NULL, why);
+		sim_fail(sim, INVARIANT_EMPTY, NULL, why);
 }
 
 /* Those who can leave do, in good order: their memory must be empty then. The others die. */
@@ -320,6 +318,7 @@ static void free_host(struct host *host)
 	free(host->changes);
 	free(host->commands);
 	free(host->options.kept);
+	free(host->as_sent);
 	former_free(&host->former);
 }
 
@@ -347,7 +346,8 @@ bool sim_close(struct sim *sim)
 	/* What has failed is not safe to take apart: the program ends with it. */
 	if (sim->failed)
 		return false;
-	summary_print(sim);
+	if (!sim->expects || !sim->quiet)
+		summary_print(sim);
 	send_readers_away(sim);
 	for (unsigned int i = 0; i < sim->host_count && !sim->failed; i++) {
 		if (sim->hosts[i].state != HOST_DOWN)
@@ -361,5 +361,5 @@ bool sim_close(struct sim *sim)
 	if (sim->failed)
 		return false;
 	free_all(sim);
-	return true;
+	return !sim->missed;
 }

@@ -21,6 +21,19 @@
 
 struct sim;
 
+/* What must hold whatever happens, by the number that is printed. */
+enum invariant {
+	INVARIANT_PIECE = 1, /* no piece of a limiter is used by two hosts */
+	INVARIANT_RATE,	     /* over every window at most rate * w + burst is granted of a name */
+	INVARIANT_USABLE,    /* when faults are over, capacity is granted again in time */
+	INVARIANT_TRAFFIC,   /* hosts ask the coordinator so often at most */
+	INVARIANT_USE,	     /* where readers wait, the rate is used */
+	INVARIANT_FAIR,	     /* equal hosts get equal shares */
+	INVARIANT_QUEUE,     /* readers are served in order, and no change or slot is lost */
+	INVARIANT_ACCOUNT,   /* each token of a bucket is accounted for */
+	INVARIANT_EMPTY,     /* memory returns to empty */
+};
+
 /* Something that the simulator does at a later time. */
 struct occurrence {
 	struct heap_node node; /* first */
@@ -109,10 +122,13 @@ struct sim {
 	struct clock fastest;		      /* as fast as any host's clock ever was */
 	uint64_t now_ns;
 	bool quiet;
-	bool terse;  /* grants are not printed */
-	bool ending; /* the trace is over: readers leave */
-	bool failed; /* an invariant did */
-	bool stuck;  /* something goes on for ever at one instant */
+	bool terse;		       /* grants are not printed */
+	bool ending;		       /* the trace is over: readers leave */
+	bool failed;		       /* an invariant did */
+	bool stuck;		       /* something goes on for ever at one instant */
+	bool missed;		       /* what the trace expects */
+	bool expects;		       /* it expects something: with --quiet there is no summary */
+	uint64_t counted[COUNT_KINDS]; /* by the coordinator, at the last `count` */
 
 	struct retry *retries, *last_retry; /* owned */
 	struct heap pending;
@@ -139,14 +155,16 @@ void sim_later(struct sim *sim, struct host *host, struct occurrence *occurrence
 void sim_print(const struct sim *sim, const struct host *host, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Rule @number is broken at @place (may be NULL): prints it and what led to it. */
-void sim_fail(struct sim *sim, int number, const struct place *place, const char *why);
+/* @invariant is broken at @place (may be NULL): prints `invariant I1: ...` and what led to it. */
+void sim_fail(struct sim *sim, enum invariant invariant, const struct place *place,
+	      const char *why);
 
 /* EAGAIN and so on; @err is negative. */
 const char *error_symbol(int err);
 
 /* summary.c */
 void summary_print(const struct sim *sim);
+const char *summary_count_name(int kind);
 
 /* place.c: a limiter by its path, NULL; one of its partitions, NULL if there is none. */
 struct place *place_at(const struct host *host, const char *path);

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RULE_QUEUE = 3 };
-
 struct opener {
 	struct reader reader; /* first */
 	struct slot slot;
@@ -158,7 +156,7 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 	}
 	if (opener->slot.limiter->slots->queue.first &&
 	    opener->slot.limiter->slots->queue.first->ticket < reader->waiter.ticket)
-		sim_fail(sim, RULE_QUEUE, reader->place, "a slot went to one who came later");
+		sim_fail(sim, INVARIANT_QUEUE, reader->place, "a slot went to one who came later");
 	link_held(opener);
 	if (!sim->terse)
 		sim_print(sim, host, "granted %s slot", reader->name);
@@ -283,7 +281,7 @@ static void check_sum(struct sim *sim, const struct place *place)
 		}
 	}
 	if (sum > most)
-		sim_fail(sim, RULE_QUEUE, place,
+		sim_fail(sim, INVARIANT_QUEUE, place,
 			 "over the fleet more slots may be opened than are set");
 }
 
@@ -299,10 +297,11 @@ void slots_check(struct host *host)
 		for (const struct opener *o = host->openers; o; o = o->next)
 			held += is_in(o->reader.place, p);
 		if (held != slots_used(p->limiter))
-			sim_fail(sim, RULE_QUEUE, p, "not as many slots are in use as are held");
+			sim_fail(sim, INVARIANT_QUEUE, p,
+				 "not as many slots are in use as are held");
 		if (slots_waiting(p->limiter) && !host->engine.schedule.stopped &&
 		    could_have_one(p->limiter))
-			sim_fail(sim, RULE_QUEUE, p, "one waits for a slot that is free");
+			sim_fail(sim, INVARIANT_QUEUE, p, "one waits for a slot that is free");
 		if (host->fleet && p->common && p->slots != slots_limit(p->limiter))
 			check_sum(sim, p);
 		p->slots_sum += (double)p->slots * (double)(sim->now_ns - p->slots_ns);

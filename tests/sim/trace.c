@@ -1,5 +1,6 @@
 /* trace - the simulator's language, see trace.h. */
 #include "trace.h"
+#include "expect.h"
 #include "memory.h"
 
 #include <ctype.h>
@@ -307,10 +308,11 @@ static const struct {
 	{"workers", COMMAND_WORKERS, parse_workers}, {"service", COMMAND_SERVICE, parse_service},
 	{"retry", COMMAND_RETRY, parse_retry},	     {"tally", COMMAND_TALLY, parse_path},
 	{"open", COMMAND_OPEN, parse_open},	     {"close", COMMAND_CLOSE, parse_cancel},
-	{"slots", COMMAND_SLOTS, parse_path},	     {"end", COMMAND_END, parse_nothing},
+	{"slots", COMMAND_SLOTS, parse_path},	     {"expect", COMMAND_EXPECT, expect_parse},
+	{"count", COMMAND_COUNT, parse_nothing},     {"end", COMMAND_END, parse_nothing},
 };
 
-enum { COMMAND_COUNT = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
+enum { ROWS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
 
 static int parse_command(struct line *line, const char *word)
 {
@@ -332,7 +334,7 @@ static int parse_command(struct line *line, const char *word)
 		word = line_word(line);
 		return word ? line_refuse(line, "'%.100s' is too much", word) : 0;
 	}
-	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+	for (size_t i = 0; i < ROWS; i++) {
 		if (strcmp(COMMANDS[i].name, word) != 0)
 			continue;
 		line->command->kind = COMMANDS[i].kind;

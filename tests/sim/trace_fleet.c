@@ -103,22 +103,35 @@ static int parse_cut(struct line *line)
 					    : 0;
 }
 
-static int parse_drift(struct line *line)
+static int read_drift(struct line *line, int32_t *drift)
 {
-	char *word, *end;
+	char *word = line_word(line), *end;
 	long ppm;
 
-	if (parse_host(line))
-		return -1;
-	word = line_word(line);
 	if (!word)
 		return line_refuse(line, "a drift is missing");
 	ppm = strtol(word, &end, 10);
 	if (end == word || *end || ppm < -DRIFT_LIMIT_PPM || ppm > DRIFT_LIMIT_PPM)
 		return line_refuse(line, "'%.100s' is no drift: millionths, up to %d either way",
 				   word, DRIFT_LIMIT_PPM);
-	line->command->ppm = (int32_t)ppm;
+	*drift = (int32_t)ppm;
 	return 0;
+}
+
+/* drift HOST PPM [waiter PPM] */
+static int parse_drift(struct line *line)
+{
+	char *word;
+
+	if (parse_host(line) || read_drift(line, &line->command->ppm))
+		return -1;
+	line->command->waiter_ppm = line->command->ppm;
+	word = line_word(line);
+	if (!word)
+		return 0;
+	if (strcmp(word, "waiter") != 0)
+		return line_refuse(line, "'%.100s' is not understood here", word);
+	return read_drift(line, &line->command->waiter_ppm);
 }
 
 static int parse_span(struct line *line)
@@ -135,18 +148,99 @@ static int parse_lose(struct line *line)
 	return 0;
 }
 
+/* latency D [jitter D] [answers D] */
 static int parse_latency(struct line *line)
 {
+	struct command *command = line->command;
 	char *word;
 
 	if (parse_span(line))
 		return -1;
+	while ((word = line_word(line))) {
+		int err = -1;
+
+		if (!strcmp(word, "jitter"))
+			err = line_duration(line, line_word(line), &command->jitter_ns);
+		else if (!strcmp(word, "answers"))
+			err = line_duration(line, line_word(line), &command->answers_ns);
+		else
+			line_refuse(line, "'%.100s' is not understood here", word);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* The index of @word among @count words; @count: it is none of them. */
+static size_t word_among(const char *word, const char *const *words, size_t count)
+{
+	size_t i = 0;
+
+	while (i < count && strcmp(words[i], word) != 0)
+		i++;
+	return i;
+}
+
+/* when HOST sends|commits|hears [take|give|change|claim] cut|answers|expire|strike|kill|pause|lose */
+static int parse_when(struct line *line)
+{
+	static const char *const points[] = {"sends", "commits", "hears"};
+	static const char *const whats[] = {"any", "take", "give", "change", "claim"};
+	static const char *const deeds[] = {"cut",  "answers", "expire", "strike",
+					    "kill", "pause",   "lose"};
+	struct ambush *ambush = &line->command->ambush;
+	char *point, *word;
+	size_t deed;
+
+	if (parse_host(line))
+		return -1;
+	point = line_word(line);
 	word = line_word(line);
-	if (!word)
-		return 0;
-	if (strcmp(word, "jitter") != 0)
-		return line_refuse(line, "'%.100s' is not understood here", word);
-	return line_duration(line, line_word(line), &line->command->jitter_ns);
+	if (!point || !word || word_among(point, points, 3) == 3)
+		return line_refuse(line, "when HOST sends, commits or hears, and what then");
+	ambush->point = (enum ambush_point)word_among(point, points, 3);
+	if (word_among(word, whats, 5) < 5) {
+		ambush->what = (enum ambush_what)word_among(word, whats, 5);
+		word = line_word(line);
+	}
+	deed = word ? word_among(word, deeds, 7) : 7;
+	if (deed == 7)
+		return line_refuse(line, "cut, answers, expire, strike, kill, pause or lose");
+	ambush->deed = (enum ambush_deed)deed;
+	return 0;
+}
+
+/* hasty on|off */
+static int parse_hasty(struct line *line)
+{
+	char *word = line_word(line);
+
+	if (!word || (strcmp(word, "on") != 0 && strcmp(word, "off") != 0))
+		return line_refuse(line, "hasty on, or hasty off");
+	line->command->on = !strcmp(word, "on");
+	return 0;
+}
+
+/* deny /PREFIX, deny none */
+static int parse_deny(struct line *line)
+{
+	char *word = line_word(line);
+
+	if (!word || (*word != '/' && strcmp(word, "none") != 0) || strlen(word) >= NODE_PATH_MAX)
+		return line_refuse(line, "deny /PREFIX, or deny none");
+	line->command->text = memory_text(word, *word == '/' ? strlen(word) : 0);
+	return 0;
+}
+
+/* meddle /PREFIX N */
+static int parse_meddle(struct line *line)
+{
+	char *word = line_word(line);
+
+	if (!word || *word != '/')
+		return line_refuse(line, "meddle /PREFIX N");
+	line->command->text = memory_text(word, strlen(word));
+	return line_tokens(line, line_word(line), &line->command->count);
 }
 
 /* znode delete PATH, znode set PATH [TEXT], znode create PATH [TEXT] */
@@ -184,6 +278,9 @@ static const struct {
 	{"drift", COMMAND_DRIFT, parse_drift},	  {"elect", COMMAND_ELECT, parse_span},
 	{"lose", COMMAND_LOSE, parse_lose},	  {"latency", COMMAND_LATENCY, parse_latency},
 	{"lag", COMMAND_LAG, parse_span},	  {"znode", COMMAND_ZNODE, parse_znode},
+	{"expire", COMMAND_EXPIRE, parse_host},	  {"when", COMMAND_WHEN, parse_when},
+	{"hasty", COMMAND_HASTY, parse_hasty},	  {"deny", COMMAND_DENY, parse_deny},
+	{"meddle", COMMAND_MEDDLE, parse_meddle},
 };
 
 int fleet_parse_command(struct line *line, const char *word)

@@ -73,7 +73,7 @@ static int begin_alone(struct host *host, struct change *change, const struct co
 {
 	engine_change(&host->engine, change, host_now(host));
 	if (engine_changed(&host->engine) != change) {
-		sim_fail(host->sim, 0, NULL, "a change got lost");
+		sim_fail(host->sim, INVARIANT_QUEUE, NULL, "a change got lost");
 		return -EIO;
 	}
 	if (change->outcome)

@@ -407,6 +407,30 @@ void znodes_end_session(struct znodes *znodes, struct session *session, uint64_t
 	session->closed = true;
 }
 
+static bool is_leaf(const struct znode *node, const char *prefix)
+{
+	return node->newest && node->newest->there && !node->newest->children &&
+	       !strncmp(node->path, prefix, strlen(prefix));
+}
+
+const char *znodes_any(const struct znodes *znodes, const char *prefix, uint64_t number)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 0; i < znodes->size; i++) {
+		for (const struct znode *n = znodes->by_path[i]; n; n = n->next_by_path)
+			count += is_leaf(n, prefix);
+	}
+	number = count ? number % count : 0;
+	for (uint32_t i = 0; i < znodes->size && count; i++) {
+		for (const struct znode *n = znodes->by_path[i]; n; n = n->next_by_path) {
+			if (is_leaf(n, prefix) && !number--)
+				return n->path;
+		}
+	}
+	return NULL;
+}
+
 const struct znode_state *znode_at(const struct znode *node, uint64_t at_ns)
 {
 	const struct znode_state *state = node->newest;

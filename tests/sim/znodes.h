@@ -117,6 +117,9 @@ void znodes_end_session(struct znodes *znodes, struct session *session, uint64_t
 /* The node at @path, though it may not be there (any more); NULL if it never was. */
 struct znode *znodes_find(const struct znodes *znodes, const char *path);
 
+/* The path of the @number-th (over and over) leaf that begins with @prefix; NULL: there is none. */
+const char *znodes_any(const struct znodes *znodes, const char *prefix, uint64_t number);
+
 /* What @node was at @at_ns, when all commits of that instant had been made; NULL: not there yet. */
 const struct znode_state *znode_at(const struct znode *node, uint64_t at_ns);
 

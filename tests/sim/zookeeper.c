@@ -60,6 +60,8 @@ static void tell_watchers(struct zookeeper *zookeeper)
 				fire(watch, commit->at_ns);
 		}
 	}
+	if (zookeeper->observe)
+		zookeeper->observe(zookeeper, commit);
 	if (zookeeper->now_ns > ZOOKEEPER_PAST_NS)
 		znodes_forget(&zookeeper->znodes, zookeeper->now_ns - ZOOKEEPER_PAST_NS);
 }
@@ -73,16 +75,27 @@ static void end_session(struct session *session)
 	tell_watchers(zookeeper);
 }
 
-static void expire(struct moment *moment)
+static void expire_session(struct session *session)
 {
-	struct session *session =
-		(struct session *)((char *)moment - offsetof(struct session, expiry));
 	struct connection *connection = session->connection;
 
 	session->zookeeper->counts[COUNT_EXPIRED]++;
 	end_session(session);
 	if (connection)
 		connection_abandon(connection, true);
+}
+
+static void expire(struct moment *moment)
+{
+	expire_session((struct session *)((char *)moment - offsetof(struct session, expiry)));
+}
+
+void link_expire(struct link *link)
+{
+	struct session *session = link->last_session;
+
+	if (session && !session->closed && !link->zookeeper->electing)
+		expire_session(session);
 }
 
 static bool is_heard(const struct zookeeper *zookeeper, const struct session *session)
@@ -105,6 +118,12 @@ void server_hears(struct zookeeper *zookeeper, struct session *session)
 	}
 	if (heap_holds(&session->expiry.node))
 		return;
+	if (zookeeper->hasty) {
+		moment_at(zookeeper, &session->expiry,
+			  zookeeper->now_ns +
+				  random_below(&zookeeper->random, session->timeout_ns));
+		return;
+	}
 	/* The last ping was a while ago. */
 	contact_ns = random_below(&zookeeper->random, session->timeout_ns / 3);
 	contact_ns = zookeeper->now_ns > contact_ns ? zookeeper->now_ns - contact_ns : 0;
@@ -177,6 +196,19 @@ static void count_operations(struct zookeeper *zookeeper, const struct request *
 		zookeeper->counts[counts[request->operations[i].kind]]++;
 }
 
+/* The first operation that access rights do not allow; the count: all are allowed. */
+static uint32_t find_denied(const struct zookeeper *zookeeper, const struct request *request)
+{
+	size_t length = strlen(zookeeper->denied);
+	uint32_t i = 0;
+
+	while (i < request->operation_count &&
+	       (!length || request->operations[i].kind == OPERATION_CHECK ||
+		strncmp(request->operations[i].path, zookeeper->denied, length) != 0))
+		i++;
+	return i;
+}
+
 static void transact(struct connection *connection, struct message *message)
 {
 	struct zookeeper *zookeeper = connection->link->zookeeper;
@@ -184,13 +216,21 @@ static void transact(struct connection *connection, struct message *message)
 
 	count_operations(zookeeper, request);
 	result->zxid = next_zxid(zookeeper);
+	message->executed = true;
+	result->failed = find_denied(zookeeper, request);
+	if (result->failed < request->operation_count) {
+		result->answer = ANSWER_DENIED;
+		zookeeper->counts[COUNT_REFUSED]++;
+		return;
+	}
 	result->answer = znodes_apply(&zookeeper->znodes, connection->session, request->operations,
 				      request->operation_count, result->zxid, zookeeper->now_ns,
 				      &result->failed);
 	if (result->answer != ANSWER_OK)
 		zookeeper->counts[COUNT_REFUSED]++;
-	message->executed = true;
 	tell_watchers(zookeeper);
+	if (result->answer == ANSWER_OK && !connection->given_up)
+		ambush_sees(connection->link, AMBUSH_COMMITS, request);
 }
 
 void server_receives(struct connection *connection, struct message *message)
@@ -352,6 +392,7 @@ static bool changes_settings(const struct commit *commit)
 static void lose_commits(struct zookeeper *zookeeper)
 {
 	struct znodes *znodes = &zookeeper->znodes;
+	bool loses = zookeeper->lose;
 
 	for (; zookeeper->lose && znodes->newest; zookeeper->lose--) {
 		struct session *opened = znodes->newest->opened, *closed = znodes->newest->closed;
@@ -364,6 +405,8 @@ static void lose_commits(struct zookeeper *zookeeper)
 			closed->closed = false;
 	}
 	zookeeper->lose = 0;
+	if (loses && zookeeper->observe)
+		zookeeper->observe(zookeeper, NULL);
 }
 
 static void elected(struct moment *moment)

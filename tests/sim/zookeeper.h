@@ -11,6 +11,10 @@
  *  - A pipe that is cut holds what is in it until it is healed, or the connection is given up.
  *  - When a connection is given up, what is on its way may be lost, may arrive in time, or may arrive
  *    much later, when the host long has another connection.
+ *  - A session ends when the servers say so: `hasty` ones end any session that they do not hear of
+ *    at any moment, and link_expire() ends one that they do hear of. What is safe does not rest on
+ *    the session's timeout.
+ *  - An ambush befalls a host at one point of a transaction: when it is sent, executed, or answered.
  *  - An election: no server answers; connections close, or are silent; a new epoch begins, in which
  *    sessions have their whole time again. The last writes may be lost in it (a broken disk).
  */
@@ -46,10 +50,34 @@ enum count {
 	COUNT_KINDS
 };
 
-/* How far, how unsteady. */
+/* How far, how unsteady; and how much farther for answers. */
 struct latency {
 	uint64_t delay_ns;
 	uint64_t jitter_ns;
+	uint64_t answers_ns;
+};
+
+/* At which point of a transaction of which kind a host is waited for, and what befalls it there. */
+enum ambush_point { AMBUSH_SENDS, AMBUSH_COMMITS, AMBUSH_HEARS };
+enum ambush_what { AMBUSH_ANY, AMBUSH_TAKE, AMBUSH_GIVE, AMBUSH_CHANGE, AMBUSH_CLAIM };
+enum ambush_deed {
+	AMBUSH_CUT,
+	AMBUSH_CUT_ANSWERS,
+	AMBUSH_EXPIRE,
+	AMBUSH_STRIKE, /* cut, and the session expires at once */
+	AMBUSH_KILL,   /* the process */
+	AMBUSH_PAUSE,
+	AMBUSH_LOSE, /* cut, and an election loses the last writes */
+};
+
+enum { AMBUSH_LOSES = 3 }; /* writes */
+#define AMBUSH_ELECTS_NS UINT64_C(300000000)
+
+struct ambush {
+	bool armed;
+	enum ambush_point point;
+	enum ambush_what what;
+	enum ambush_deed deed;
 };
 
 struct zookeeper {
@@ -62,12 +90,16 @@ struct zookeeper {
 	uint64_t last_session;
 	bool electing;
 	struct moment elected;
-	uint32_t lose;		  /* commits, at the next election */
-	bool lost_settings;	  /* some of the commits that were lost changed /g or /c */
-	struct session *sessions; /* owned */
-	struct link *links;	  /* all of them */
-	struct latency latency;	  /* of links to be made */
-	uint64_t lag_ns;	  /* the most that a server lags */
+	uint32_t lose;		    /* commits, at the next election */
+	bool lost_settings;	    /* some of the commits that were lost changed /g or /c */
+	struct session *sessions;   /* owned */
+	struct link *links;	    /* all of them */
+	struct latency latency;	    /* of links to be made */
+	uint64_t lag_ns;	    /* the most that a server lags */
+	bool hasty;		    /* a session that is not heard of ends at any moment */
+	char denied[NODE_PATH_MAX]; /* nobody may write to what begins so; "": all is allowed */
+	/* Told of each commit when it was made; of NULL when some were lost. May be NULL. */
+	void (*observe)(struct zookeeper *zookeeper, const struct commit *commit);
 	uint64_t counts[COUNT_KINDS];
 };
 
@@ -79,6 +111,8 @@ struct client {
 	void (*changed)(struct client *client, const char *path);
 	void (*answered)(struct client *client, struct request *request);
 	void (*clocks)(struct client *client, struct clocks *clocks);
+	/* The process is to be killed or paused: at the end of its @step, or now. */
+	void (*ambushed)(struct client *client, enum ambush_deed deed, bool step);
 };
 
 enum link_state { LINK_CLOSED, LINK_CONNECTING, LINK_CONNECTED };
@@ -97,8 +131,11 @@ struct link {
 	bool cut_up, cut_down;
 	bool paused;
 	uint64_t paused_ns;
-	bool dead;			    /* its host is gone */
-	struct session *session;	    /* NULL: to be opened */
+	bool dead;		      /* its host is gone */
+	struct session *session;      /* NULL: to be opened */
+	struct session *last_session; /* also when the library has forgotten it */
+	struct ambush ambush;
+	struct moment springs;
 	struct connection *connection;	    /* current, NULL */
 	struct connection *connections;	    /* all of them, those that were given up too */
 	struct watch *watches;		    /* that await another connection */
@@ -107,6 +144,7 @@ struct link {
 	struct moment attempt;
 	struct moment silence; /* when it notices that nobody answers */
 	unsigned int attempts; /* since it was connected last */
+	unsigned int tries;    /* of those, that reached a server */
 };
 
 void zookeeper_open(struct zookeeper *zookeeper, uint64_t seed);
@@ -140,6 +178,12 @@ void link_resume(struct link *link);
 
 /* Its process is gone, with all its memory; what is on its way to the servers may arrive. */
 void link_kill(struct link *link);
+
+/* The servers end its session now, whether it was heard of or not. */
+void link_expire(struct link *link);
+
+/* @ambush waits for its host, until it came to pass or ambush.armed is cleared. */
+void link_ambush(struct link *link, const struct ambush *ambush);
 
 /* Whether the library holds no request. */
 bool link_is_idle(const struct link *link);
