@@ -24,6 +24,7 @@
 #include "feedback.h"
 #include "chain.h"
 #include "heap.h"
+#include "parking.h"
 #include "queue.h"
 #include "settings.h"
 #include "stat.h"
@@ -44,9 +45,10 @@ struct schedule {
 	struct heap deadlines; /* limiters, by when the one whose turn it is can be served */
 	struct heap expiries;  /* of waiters that have one */
 	struct queue done;     /* waiters that were granted or refused, for the caller to collect */
-	bool stopped;	       /* nobody is granted any more */
-	struct watcher *fired; /* watchers whose time has come */
-	struct heap forgets;   /* keys of limiters, by when some of them can be forgotten */
+	struct parking parking; /* places of waiters that were interrupted */
+	bool stopped;		/* nobody is granted any more */
+	struct watcher *fired;	/* watchers whose time has come */
+	struct heap forgets;	/* keys of limiters, by when some of them can be forgotten */
 	struct chains keys_by_id;
 	uint64_t last_key;
 	uint64_t key_seed[2];
@@ -152,12 +154,19 @@ void limiter_empty(struct schedule *schedule, struct limiter *limiter);
 
 /*
  * Asks for waiter->tokens of waiter->limiter. True: granted, at once. False: it waits, and comes
- * back through schedule->done, at @expiry_ns at the latest if it has an expiry.
+ * back through schedule->done, at @expiry_ns at the latest if it has an expiry. A waiter that has
+ * taken its place again waits there, not at the end.
  */
 bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expiry_ns);
 
 /* Takes @tokens if they can be had now without overtaking anybody. */
 bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
+
+/* Puts @waiter into @queue: at its place if it has taken one again, at the end otherwise. */
+void queue_join(struct schedule *schedule, struct queue *queue, struct waiter *waiter);
+
+/* Puts @waiter, which has left its queue, on schedule->done. Its place, if it has one, is free. */
+void limiter_answer(struct schedule *schedule, struct waiter *waiter, int outcome);
 
 /* Ends the waiting of @waiter: it counts as cancelled, or as refused if its time is up. */
 void limiter_cancel(struct schedule *schedule, struct waiter *waiter);

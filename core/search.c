@@ -30,7 +30,7 @@ static void hasten(struct fleet *fleet, struct limiter *limiter)
 {
 	if (!limiter->wanted)
 		return;
-	if (limiter->queue.first && !fleet->source.may_come(&fleet->source, limiter))
+	if (limiter->queue.length && !fleet->source.may_come(&fleet->source, limiter))
 		limiter_hasten(&fleet->engine->schedule, limiter);
 	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
 		hasten(fleet, l);

@@ -142,6 +142,12 @@ void handle_notify(struct daemon *daemon, struct handle *handle)
 		fuse_lowlevel_notify_poll(handle->poll);
 }
 
+struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid, uint64_t unique)
+{
+	return (struct asker){
+		.thread = pid, .uid = uid, .file = handle ? handle->number : 0, .number = unique};
+}
+
 void handle_granted(struct handle *handle, size_t size)
 {
 	handle->granted = true;

@@ -65,6 +65,12 @@ void handle_close(struct daemon *daemon, struct handle *handle);
 /* Tells who polls @handle that something may have changed. Under the lock. */
 void handle_notify(struct daemon *daemon, struct handle *handle);
 
+/*
+ * Tells by whom @handle is read in the request @unique: by thread @pid of @uid. NULL: a slot is opened; threads that
+ * are unknown are one and the same then.
+ */
+struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid, uint64_t unique);
+
 /* A read of @size bytes is about to be answered with what it asked for. Under the lock. */
 void handle_granted(struct handle *handle, size_t size);
 

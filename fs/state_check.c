@@ -146,16 +146,30 @@ static bool fleet_is_sound(const struct state *state)
 	       memchr(zookeeper->credentials, '\0', sizeof(zookeeper->credentials));
 }
 
+static bool places_are_sound(const struct state *state)
+{
+	uint32_t count = state->header->place_count;
+
+	if (count > PARKING_PLACES_MAX)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct parked_place *place = &state->places[i];
+
+		if (place->state > PLACE_TAKEN || place->tokens > TOKENS_MAX ||
+		    place->partition > PARTITIONS_MAX)
+			return false;
+	}
+	return true;
+}
+
 bool state_is_sound(const struct state *state)
 {
 	const struct {
 		bool (*is_sound)(const struct state *state);
 		const char *what;
-	} parts[] = {{log_is_sound, "limiters"},
-		     {units_are_sound, "buckets"},
-		     {handles_are_sound, "open files"},
-		     {parameters_are_sound, "names"},
-		     {fleet_is_sound, "the fleet"}};
+	} parts[] = {{log_is_sound, "limiters"},	{units_are_sound, "buckets"},
+		     {handles_are_sound, "open files"}, {parameters_are_sound, "names"},
+		     {places_are_sound, "places"},	{fleet_is_sound, "the fleet"}};
 	const char *damaged = rows_are_sound(state->header) ? NULL : "rows";
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && !damaged; i++) {

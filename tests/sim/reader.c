@@ -128,7 +128,7 @@ void reader_try(struct sim *sim, struct reader *reader)
 
 void reader_done(struct sim *sim, struct reader *reader, int err)
 {
-	if (reader->waiter.slot) {
+	if (reader->waiter.is_opener) {
 		slot_done(sim, reader, err);
 		return;
 	}
@@ -160,7 +160,7 @@ void reader_cancel(struct sim *sim, struct reader *reader)
 	engine_cancel(&host->engine, &reader->waiter);
 	host_leave(before);
 	reader_leave_line(reader);
-	if (!reader->waiter.slot)
+	if (!reader->waiter.is_opener)
 		ledger_left(sim, reader);
 	if (!sim->ending)
 		sim_print(sim, host, "cancelled %s", reader->name);
@@ -172,7 +172,7 @@ void reader_cancel(struct sim *sim, struct reader *reader)
 void reader_vanish(struct sim *sim, struct reader *reader)
 {
 	reader_leave_line(reader);
-	if (!reader->waiter.slot)
+	if (!reader->waiter.is_opener)
 		ledger_left(sim, reader);
 	if (reader->inside)
 		reader->place->readers--;

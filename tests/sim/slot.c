@@ -90,7 +90,8 @@ static void ask(struct sim *sim, struct opener *opener)
 	int err = -ENOENT;
 
 	opener->reader.check = (struct reader_check){.number = ++sim->asked};
-	*waiter = (struct waiter){.limiter = opener->reader.place->limiter, .slot = &opener->slot};
+	*waiter = (struct waiter){
+		.limiter = opener->reader.place->limiter, .slot = &opener->slot, .is_opener = true};
 	if (waiter->limiter) {
 		struct memory *before = host_enter(host);
 
@@ -144,6 +145,7 @@ static void end_work(struct sim *sim, struct occurrence *turn)
 void slot_done(struct sim *sim, struct reader *reader, int err)
 {
 	struct opener *opener = (struct opener *)reader;
+	const struct waiter *first;
 	const struct host *host = reader->place->host;
 
 	if (reader->check.state == READER_WAITS)
@@ -154,8 +156,8 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 		reader_free(reader);
 		return;
 	}
-	if (opener->slot.limiter->slots->queue.first &&
-	    opener->slot.limiter->slots->queue.first->ticket < reader->waiter.ticket)
+	first = queue_first(&opener->slot.limiter->slots->queue);
+	if (first && first->ticket < reader->waiter.ticket)
 		sim_fail(sim, INVARIANT_QUEUE, reader->place, "a slot went to one who came later");
 	link_held(opener);
 	if (!sim->terse)
