@@ -72,6 +72,7 @@ void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct le
 	}
 	if (from == LEASE_NONE) {
 		fleet->leases++;
+		room_count_lease(fleet, holding, true);
 		holding_keep(holding);
 	}
 	if (to == LEASE_HELD || to == LEASE_WAITING) {
@@ -83,6 +84,7 @@ void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct le
 		fleet->listener->lease(fleet->listener, holding, index, from, to);
 	if (to == LEASE_NONE) {
 		fleet->leases--;
+		room_count_lease(fleet, holding, false);
 		holding_let_go(holding);
 	}
 }

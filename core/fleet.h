@@ -123,12 +123,20 @@
 #include "record.h"
 
 enum {
-	FLEET_LEASES_MAX = 10000, /* of one host: their paths must fit a closing transaction */
+	/*
+	 * Of one host, in all limiters: the closing transaction of its session holds the paths of all its
+	 * ephemeral nodes, and a session that goes to another server sets all its watches in one request.
+	 * Each path counts with PATH and 4 bytes for its length. Both bounds on bytes together are half of
+	 * what a ZooKeeper server takes in one request by default, 1,048,575. A host that has reached one
+	 * takes and claims no more, and goes on with what it has.
+	 */
+	FLEET_LEASES_MAX = 10000,
+	FLEET_OWN_BYTES_MAX = 262144,	 /* paths of its leases, its claims and its host node */
+	FLEET_LEARNT_BYTES_MAX = 262144, /* of the /f/LID that it watches; the others it reads */
 };
 
-#define FLEET_ANSWER_NS \
-	UINT64_C(700000000) /* rule 13: an answer is waited for so long, or longer */
-#define FLEET_HANDLE_NS	 UINT64_C(60000000000) /* so long nothing was acknowledged: a new session */
+#define FLEET_ANSWER_NS	 UINT64_C(700000000)   /* rule 13: so long at least */
+#define FLEET_HANDLE_NS	 UINT64_C(60000000000) /* nothing acknowledged: a new session */
 #define FLEET_RENEWAL_NS UINT64_C(1500000000)  /* R, unless the fleet has another */
 #define FLEET_RIGHT_NS	 UINT64_C(8000000000)  /* D, likewise */
 #define FLEET_SESSION_NS UINT64_C(6000000000)  /* T, likewise */
@@ -164,10 +172,11 @@ struct fleet_counters {
 	uint64_t lapses;      /* of the right */
 	uint64_t unknown;     /* outcomes */
 	uint64_t late_grants; /* that were on their way when the right ended */
+	uint64_t left_out;    /* takes and claims that there was no room for */
 };
 
 /* The table of them: names, in order. */
-enum { FLEET_COUNTER_COUNT = 12 };
+enum { FLEET_COUNTER_COUNT = 13 };
 const char *fleet_counter_name(size_t index);
 uint64_t fleet_counter(const struct fleet_counters *counters, size_t index);
 
@@ -257,6 +266,8 @@ const struct fleet_constants *fleet_constants(const struct fleet *fleet);
 const char *fleet_hid(const struct fleet *fleet); /* "" without a session */
 uint64_t fleet_session(const struct fleet *fleet);
 uint32_t fleet_leases(const struct fleet *fleet); /* held, of all limiters */
+/* Bytes of the paths of all its nodes that end with the session: at most FLEET_OWN_BYTES_MAX. */
+uint32_t fleet_own_bytes(const struct fleet *fleet);
 /* Seconds of right left, 0 if it has run out; whether the coordinator is out of reach. */
 uint64_t fleet_right_ns(const struct fleet *fleet);
 /* Whether settings are as all hosts have them, as far as it was told. */

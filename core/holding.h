@@ -2,7 +2,8 @@
  * holding - what one host of a fleet holds of one limiter, and what it may use of it.
  *
  * A host has one bucket for all that it holds of a limiter: the summed rate, and room for its share
- * of the burst, at least one token. Over the fleet the burst is therefore max(burst, count).
+ * of the burst, at least one token. Over the fleet the burst is therefore max(burst, count), and one
+ * token more for each host of the reserve, which may hold nothing else.
  *
  * Of each key's rate and burst it has the same share. What keys had does not go with a partition: a key
  * begins empty where nothing was held before, and one token at most is left of it where nothing is held
@@ -88,6 +89,8 @@ struct holding {
 	uint32_t claimed;	 /* N of our /w node, 0: there is none */
 	char *claim;		 /* owned: its name, NULL */
 	bool claim_unknown;	 /* a predecessor may have left one */
+	bool claim_counted;	 /* in the fleet's own_bytes */
+	bool learnt_watched;	 /* what was learnt; in its learnt_bytes */
 	uint32_t claim_kept;	 /* its place in struct fleet_kept, and 1; 0: none */
 	bool unmet;		 /* the last search did not find enough */
 	bool lacking;		 /* nor enough of any kind: the reserve, partitions that are read */

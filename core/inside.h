@@ -23,6 +23,7 @@
  *	survey.c	what is known of the others
  *	report.c	what it says of itself
  *	sweep.c		nodes of limiters that are gone
+ *	room.c		how many nodes and watches this host may have
  */
 #ifndef RATEFS_CORE_INSIDE_H
 #define RATEFS_CORE_INSIDE_H
@@ -208,6 +209,12 @@ struct fleet {
 	struct holding *work, *work_last;
 	uint64_t next_tick_ns; /* of demand; NEVER_NS: nobody is active */
 	uint32_t leases;       /* in any state but NONE */
+
+	/* What fits a request of the coordinator: see room.c. */
+	uint32_t own_bytes;	 /* of the paths of leases and claims */
+	uint32_t learnt_bytes;	 /* of those of /f/LID that are watched */
+	bool full;		 /* that there is no room for more was told */
+	uint64_t claims_from_ns; /* after there was no room for one: not before */
 
 	/* Whether there are other hosts. */
 	bool alone;
@@ -415,6 +422,22 @@ void search_taken(struct fleet *fleet, struct search *search, enum answer answer
 /* survey.c */
 void survey_forget(struct fleet *fleet);
 void survey_free(struct fleet *fleet);
+
+/* room.c */
+uint32_t room_own_bytes(const struct fleet *fleet);
+/* How many more leases of @holding there may be; whether there may be a claim for it. */
+uint32_t room_for_leases(const struct fleet *fleet, const struct holding *holding);
+bool room_for_claim(const struct fleet *fleet, const struct holding *holding);
+/* Whether half of the room is used: then nothing is kept that is not wanted. */
+bool room_is_scarce(const struct fleet *fleet);
+/* Something was left out for want of room: counts it, and tells it the first time. */
+void room_was_missing(struct fleet *fleet);
+/* There is a lease or a claim now, as far as it is known, or there is none any more. */
+void room_count_lease(struct fleet *fleet, const struct holding *holding, bool there);
+void room_count_claim(struct fleet *fleet, struct holding *holding, bool there);
+/* Whether /f/LID may be watched, and is from now on; it is not any more. */
+bool room_watch_learnt(struct fleet *fleet, struct holding *holding);
+void room_unwatch_learnt(struct fleet *fleet, struct holding *holding);
 
 /* sweep.c */
 void sweep_add(struct fleet *fleet, uint64_t id);

@@ -94,6 +94,7 @@ void fleet_keep_claim(struct fleet *fleet, struct holding *holding, bool claim)
 {
 	uint32_t *at = &holding->claim_kept;
 
+	room_count_claim(fleet, holding, claim);
 	if (!fleet->kept || claim == (*at != 0))
 		return;
 	if (claim)
@@ -170,6 +171,7 @@ static int resume_place(struct fleet *fleet, struct kept_place *place)
 	if (place->index == KEPT_CLAIM) {
 		holding->claim_kept = (uint32_t)(place - fleet->options->kept->places) + 1;
 		holding->claim_unknown = true;
+		room_count_claim(fleet, holding, true);
 		return 0;
 	}
 	if (place->index < PARTITIONS_MAX && holding_grow(holding, place->index + 1))

@@ -342,6 +342,7 @@ bool publish_send(struct fleet *fleet)
 void holding_gone(struct fleet *fleet, struct holding *holding)
 {
 	drain_all(fleet, holding);
+	room_unwatch_learnt(fleet, holding);
 	holding_unname(fleet, holding);
 }
 

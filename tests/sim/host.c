@@ -255,11 +255,8 @@ static void end_process(struct host *host)
 		reader_vanish(sim, host->readers);
 	slots_vanish(host);
 	writing_vanish(host);
-	for (struct place *p = host->places; p; p = p->next) {
+	for (struct place *p = host->places; p; p = p->next)
 		p->limiter = NULL;
-		if (p->exempt)
-			common_follow(p);
-	}
 	if (host->id_room)
 		memset(host->by_id, 0, host->id_room * sizeof(*host->by_id));
 	lease_check_ends_all(&host->holder);
@@ -313,10 +310,6 @@ static void follow(struct host *host)
 		place_follow(host);
 	}
 	common_check_leases(host);
-	for (struct place *p = host->places; p; p = p->next) {
-		if (p->limiter && !p->exempt)
-			common_follow(p);
-	}
 }
 
 void host_settle(struct host *host)
@@ -407,8 +400,10 @@ void host_resume(struct host *host)
 	size_t count = host->command_count;
 
 	host->paused = false;
-	for (struct common *c = sim->commons; c; c = c->next)
-		c->rate.rate.late_ns = ENGINE_CATCH_UP_NS;
+	for (struct common *c = sim->commons; c; c = c->next) {
+		if (c->rate)
+			c->rate->rate.late_ns = ENGINE_CATCH_UP_NS;
+	}
 	host->postponed = NULL;
 	host->command_count = 0;
 	link_resume(host->link);

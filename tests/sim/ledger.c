@@ -181,8 +181,8 @@ static void check_place(struct sim *sim, struct place *place)
 	if (holding) {
 		reshared = reshared || holding->usable != place->usable;
 		place->usable = holding->usable;
-		common_follow(place);
 	}
+	place->exempt = common_exempts(place);
 	settle_shadow(place);
 	/* What a fleet's host takes in mode shadow while it holds nothing is told nowhere. */
 	reshared = reshared || (place->host->fleet && place->limiter->mode == MODE_SHADOW);

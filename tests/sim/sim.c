@@ -199,6 +199,7 @@ void sim_open(struct sim *sim, const struct fleet_command *fleet, uint64_t seed,
 	sim->hosts = memory_get(sim->host_count * sizeof(*sim->hosts));
 	if (sim->fleet)
 		zookeeper_open(&sim->zookeeper, seed);
+	sim->zookeeper.observe = truth_observe;
 	for (unsigned int i = 0; i < sim->host_count; i++) {
 		struct host *host = &sim->hosts[i];
 
@@ -337,6 +338,7 @@ static void free_all(struct sim *sim)
 	}
 	if (sim->fleet)
 		zookeeper_close(&sim->zookeeper);
+	truth_free(sim);
 	retry_free(sim);
 	free(sim->hosts);
 }

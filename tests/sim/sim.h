@@ -17,6 +17,7 @@
 #include "invariant_fleet.h"
 #include "invariant_queue.h"
 #include "trace.h"
+#include "truth.h"
 #include "windows.h"
 
 struct sim;
@@ -78,7 +79,7 @@ struct place {
 
 	/* In a fleet. */
 	uint32_t usable;  /* partitions, after the last step */
-	bool exempt;	  /* degraded to something that I2 is not for */
+	bool exempt;	  /* it keeps no rate by leases: see common_exempts() */
 	uint64_t largest; /* take of this host since @largest_since */
 	uint64_t largest_since;
 };
@@ -129,6 +130,8 @@ struct sim {
 	struct zookeeper zookeeper;	      /* if so */
 	struct heap due;		      /* hosts, by when there must be a step */
 	struct common *commons, *last_common; /* owned */
+	struct truth *truths;		      /* owned */
+	struct name *names;		      /* owned */
 	struct clock fastest;		      /* as fast as any host's clock ever was */
 	uint64_t now_ns;
 	bool quiet;

@@ -124,9 +124,11 @@ void summary_print(const struct sim *sim)
 {
 	if (!sim->fleet)
 		print_host(sim);
-	for (const struct common *c = sim->commons; c; c = c->next) {
-		if (!c->is_key)
-			print_common(sim, c);
+	for (struct common *c = sim->commons; c; c = c->next) {
+		if (c->is_key)
+			continue;
+		common_measure(c, sim);
+		print_common(sim, c);
 	}
 	for (const struct common *c = sim->commons; c; c = c->next)
 		service_print(c->service, c->path);
