@@ -234,6 +234,7 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 void fleet_free(struct fleet *fleet)
 {
 	sweep_free(fleet);
+	names_free(fleet);
 	survey_free(fleet);
 	/* What is still out comes back no more. */
 	while (fleet->outstanding) {

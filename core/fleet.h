@@ -10,7 +10,8 @@
  *	/v			layout version
  *	/g			constants, the last limiter's id, the last changes; its version counts
  *				changes of settings, and is the one node that every host watches
- *	/c/LID			a limiter: name, parent, generation, settings, and what they were
+ *	/c/LID			a limiter: name, parent, generation, settings, and what they were; or,
+ *				for Q at least, a name that limiter `removed` had
  *	/h/HID			ephemeral, one a session; its version counts this host's transactions
  *	/l/LID/P		ephemeral: partition P is leased, by the host in its data
  *	/f/LID			its data: the rate that the hosts have learnt of the service (adapt.h)
@@ -69,6 +70,14 @@
  *     generation 1: nothing was taken, and each brings its share of the burst that the limits begin with.
  * 15. Leaving: use stops, the host's claims are deleted, everything is given back, the session is
  *     closed. What a transaction that is under way takes is given back next.
+ * 16. A limiter that is made within Q of another one's having its path, or a path above it, is made
+ *     without markers; a limiter that is there is not renamed to such a path. The record of a limiter
+ *     that is removed stays until its nodes are swept and says so, and a rename leaves such a record
+ *     under an id of its own, so that all hosts know the paths, also those that come later. A successor
+ *     does not know them, and for Q makes no markers at all. Reason: a host that is cut off does not
+ *     hear of it and grants by the old limiter until its right ends. It has a right only from before,
+ *     so Q from hearing of it is enough, and a take without a marker waits as long (7). A path that no
+ *     limiter had does not wait.
  *
  * WHY IT IS SAFE
  *

@@ -13,6 +13,7 @@
  *	follow.c	settings as other hosts made them
  *	apply.c		... take effect
  *	publish.c	changes of this host's
+ *	names.c		names that were given up a moment ago
  *	demand.c	how many partitions are wanted
  *	choose.c	which ones are given back, and when it is time to look for more
  *	search.c	which ones could be taken
@@ -110,6 +111,8 @@ struct swept {
 	uint32_t name_count;
 	bool ready;
 	bool partly; /* more than fit one transaction */
+	bool named;  /* its record is there, and says that it is gone */
+	bool bare;   /* ... and nothing else is */
 };
 
 /* A node that was read while following. */
@@ -195,7 +198,8 @@ struct fleet {
 	struct change *change; /* the engine's first, NULL */
 	uint64_t change_since_ns;
 	uint64_t change_id;
-	uint32_t change_tries;		   /* in which others were first */
+	uint64_t change_given; /* the id that it gives to a limiter, or to a name that is left; 0 */
+	uint32_t change_tries; /* in which others were first */
 	uint64_t change_next_ns;	   /* not before */
 	const struct change *change_tried; /* the one that the tries are of */
 	uint64_t used_id;		   /* the largest that some limiter had */
@@ -226,6 +230,8 @@ struct fleet {
 
 	struct swept *swept;
 	struct swept *sweeping;
+	struct left_name *left_names; /* see names.c */
+	uint64_t names_known_ns;      /* by the waiter's clock: until then some may not be there */
 
 	/* What was seen of the fleet: see survey.h. */
 	struct survey *surveys;
@@ -346,6 +352,17 @@ void holding_unname(struct fleet *fleet, struct holding *holding);
 void holding_gone(struct fleet *fleet, struct holding *holding);
 void holding_restrict(struct fleet *fleet, struct holding *holding, const struct settings *before,
 		      uint32_t count);
+
+/* names.c */
+/* @path was that of limiter @id until now. */
+void names_leave(struct fleet *fleet, uint64_t id, const char *path);
+/* Other names may have been left in the last Q that are not known here. */
+void names_lose(struct fleet *fleet);
+/* The path that limiter @id had; NULL: not known. */
+const char *names_of(const struct fleet *fleet, uint64_t id);
+/* Whether no host can still know a limiter other than @id by @path, or have one above it. */
+bool names_are_free(struct fleet *fleet, const char *path, uint64_t id);
+void names_free(struct fleet *fleet);
 
 /* demand.c */
 /* Something may have to be done for @holding; @asked: somebody asked for tokens. */

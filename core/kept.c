@@ -214,7 +214,8 @@ int fleet_resume(struct fleet *fleet, uint64_t now_ns)
 	fleet->degraded = kept->degraded;
 	fleet->right = fleet->clocks.holder_ns < fleet->right_end_ns;
 	fleet->transaction.kind = TRANSACTION_RENEW; /* but for its items nothing is in doubt */
-	fleet->kept = NULL;			     /* it says what it shall say in the end */
+	names_lose(fleet);
+	fleet->kept = NULL; /* it says what it shall say in the end */
 	for (uint32_t i = 0; i < KEPT_MAX && !err; i++) {
 		if (kept->places[i].state != LEASE_NONE)
 			err = resume_place(fleet, &kept->places[i]);
