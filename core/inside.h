@@ -383,7 +383,7 @@ uint32_t choose_limit(const struct holding *holding);
 /* Partitions whose own tokens are read and that are not held. */
 bool holding_misses(const struct holding *holding, uint32_t index);
 uint32_t holding_missing(const struct holding *holding);
-/* Whether it has less than it could use now, of any kind. */
+/* Whether it has fewer partitions than it could use now. */
 bool holding_lacks(const struct holding *holding);
 bool holding_wants_reserve(const struct holding *holding);
 bool choose_send(struct fleet *fleet, struct holding *holding);
