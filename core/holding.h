@@ -94,7 +94,7 @@ struct holding {
 	uint32_t claim_kept;	       /* its place in struct fleet_kept, and 1; 0: none */
 	bool unmet;		       /* the last search did not find enough */
 	bool lacking;		       /* nor those whose own tokens are read */
-	bool seeks_reserve;	       /* it wants one of the reserve, and has looked for one ... */
+	bool seeks_reserve;	       /* wants one of the reserve: a search was due at once ... */
 	bool reserves_gone;	       /* ... and the last search found that all are leased */
 	bool contended;		       /* all together want more than there is */
 	bool reclaim;		       /* go to the end of the line ... */
