@@ -127,10 +127,10 @@ void search_next(struct fleet *fleet, struct search *search)
 	if (holding_wants_reserve(holding) && room && !fleet->leaving)
 		add_reserve(fleet, search);
 	room -= search->item_count;
-	if (need > room && search->clean_count + search->unclean_count > room) {
+	if (need && !room && search->clean_count + search->unclean_count)
 		room_was_missing(fleet);
+	if (need > room)
 		need = room;
-	}
 	while (need && search->clean_count && search->item_count < search->batch) {
 		add_item(search, search->clean[--search->clean_count], false, true);
 		need--;

@@ -236,6 +236,7 @@ static void note_event(struct fleet_listener *listener, const char *text)
 	struct scene *scene = (struct scene *)((char *)listener - offsetof(struct scene, listener));
 
 	snprintf(scene->event, sizeof(scene->event), "%s", text);
+	scene->told_full += !strncmp(text, "full: ", strlen("full: "));
 }
 
 static void begin_process(struct scene *scene)
@@ -253,7 +254,7 @@ void scene_prepare(struct scene *scene)
 {
 	*scene = (struct scene){
 		.coordinator = {open_session, resume_session, close_session, send_request, hang_up,
-				clocks, draw},
+				clocks, draw, 0},
 		.options = {.host = "host", .weight = 1},
 		.listener = {.event = note_event},
 		.now_ns = 1000 * SEC,

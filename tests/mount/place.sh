@@ -348,11 +348,8 @@ case_a_reader_in_a_process_namespace_of_its_own_keeps_its_place() {
 
 # The daemon is in a process namespace of its own, and sees no thread of those outside.
 case_where_threads_are_not_seen_the_open_file_counts() {
-	cat > "$d/apart" <<- EOF
-		#!/bin/sh
-		exec unshare --pid --fork --kill-child --mount-proc '$RATEFS' "\$@"
-	EOF
-	chmod +x "$d/apart"
+	# Nor does it see its own threads, which the search for leaks would have to.
+	ASAN_OPTIONS+=:detect_leaks=0
 	unshare --pid --fork --kill-child "$RATEFS" -f local "$m" >> "$d/log" 2>&1 &
 	eventually 20 mountpoint -q "$m"
 	minor=$(mountpoint -d "$m" | cut -d: -f2)
@@ -362,4 +359,75 @@ case_where_threads_are_not_seen_the_open_file_counts() {
 	interrupted 5
 	served_first
 	umount "$m"
+}
+
+# The server's thread that stores settings is stopped meanwhile: a change takes its time.
+case_a_change_is_not_interrupted() {
+	start "local:$d/kept"
+	limiter orders 5/s
+	python3 - "$m" "$(server)" <<- 'EOF'
+		import ctypes, os, signal, sys, threading, time
+		SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
+		libc = ctypes.CDLL(None, use_errno=True)
+		libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+		mount, server = sys.argv[1], int(sys.argv[2])
+		orders = mount + "/orders"
+		storing = [int(task) for task in os.listdir("/proc/%d/task" % server) if int(task) != server]
+		assert len(storing) == 1, storing
+		def ptrace(request):
+		    assert libc.ptrace(request, storing[0], None, None) == 0, os.strerror(ctypes.get_errno())
+		signals = []
+		signal.signal(signal.SIGALRM, lambda *_: signals.append(1))
+		signal.siginterrupt(signal.SIGALRM, True)
+		def write(path, text):
+		    fd = os.open(path, os.O_WRONLY)
+		    return libc.write(fd, text, len(text))
+		changes = {
+		    "write": lambda: write(orders + "/rate", b"7/s") == 3,
+		    "mkdir": lambda: libc.mkdir((mount + "/more").encode(), 0o755) == 0,
+		    "rename": lambda: libc.rename((mount + "/more").encode(), (mount + "/less").encode()) == 0,
+		    "chmod": lambda: libc.chmod((mount + "/less").encode(), 0o700) == 0,
+		    "rmdir": lambda: libc.rmdir((mount + "/less").encode()) == 0,
+		}
+		for name, change in changes.items():
+		    signals.clear()
+		    # The tracer has to be the thread that goes on, so the change has a process of its own.
+		    pid = os.fork()
+		    if not pid:
+		        time.sleep(0.2)
+		        signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+		        done = change()
+		        error = os.strerror(ctypes.get_errno())
+		        signal.setitimer(signal.ITIMER_REAL, 0)
+		        if not done:
+		            print(name, error, file=sys.stderr)
+		        os._exit(0 if done and signals else 1 + bool(signals))
+		    ptrace(SEIZE)
+		    ptrace(INTERRUPT)
+		    os.waitpid(storing[0], 0x40000000)
+		    time.sleep(1)
+		    ptrace(DETACH)
+		    assert os.waitpid(pid, 0)[1] == 0, name
+	EOF
+	is rate "$(cat "$m/orders/rate")" 7/s
+	is 'last error' "$(cat "$m/last_error")" ''
+}
+
+# As with the sysctl set, which would be so for all mounts of the machine: the daemon believes this file.
+case_readers_near_the_limit_of_the_kernel_on_requests_keep_their_places() {
+	echo 4 > "$d/limit"
+	mount --bind "$d/limit" /proc/sys/fs/fuse/default_request_timeout || skip 'a kernel without that sysctl'
+	start
+	umount /proc/sys/fs/fuse/default_request_timeout
+	is 'the limit' "$(status_of request_timeout_seconds)" 4
+	empty orders 2
+	first python3 -c 'import sys; print(open(sys.argv[1]).read().strip())' "$m/orders/token"
+	kill "$reader"
+	waiting orders 1
+	sleep 0.7
+	python3 -c 'import sys; print(open(sys.argv[1]).read().strip())' "$m/orders/token" > "$d/got" &
+	reader=$!
+	interrupted 5
+	[ "$(counter orders cancelled)" -lt 20 ] || fail 'interrupted again and again'
+	served_first
 }
