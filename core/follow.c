@@ -282,12 +282,17 @@ static void globals_read(void *pointer, struct request *request)
 		repair(fleet, request->version);
 		return;
 	}
-	/* In a new session a server may lag; what a restored backup does not know it will not know later. */
-	if (request->version < fleet->applied && ++fleet->follow_behind < BEHIND_MAX) {
+	/*
+	 * In a new session a server may lag; what a restored backup does not know it will not know later.
+	 * A node that was made anew begins at version 0.
+	 */
+	if (request->made_zxid == fleet->globals_zxid && request->version < fleet->applied &&
+	    ++fleet->follow_behind < BEHIND_MAX) {
 		fail(fleet);
 		return;
 	}
 	fleet->follow_behind = 0;
+	fleet->globals_zxid = request->made_zxid;
 	fleet->follow_version = request->version;
 	if (fleet->follow_all || !changed_since(fleet, recent, &count)) {
 		list_all(fleet);
