@@ -96,7 +96,7 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 	}
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		const struct limit *limit = &settings->limits[i];
-		uint64_t burst = limit->burst ? limit->burst : settings->burst;
+		uint64_t burst = settings_burst(settings, i);
 
 		if (i < limiter->bucket_count) {
 			buckets[i] = old[i];

@@ -19,9 +19,10 @@
 #include <stdint.h>
 
 enum {
-	OPERATIONS_MAX = 100,  /* of one transaction */
-	NODE_DATA_MAX = 65536, /* bytes of a node that are read; more is ANSWER_REFUSED */
-	NODE_PATH_MAX = 256,   /* bytes of a path, with the zero at its end */
+	OPERATIONS_MAX = 100, /* of one transaction */
+	NODE_DATA_MAX =
+		65536, /* bytes of a node that are read; more is ANSWER_REFUSED, without data */
+	NODE_PATH_MAX = 256, /* bytes of a path, with the zero at its end */
 	NODE_VERSION_ANY = -1,
 };
 
@@ -118,6 +119,8 @@ struct coordinator {
 	void (*clocks)(struct coordinator *coordinator, struct clocks *clocks);
 	/* 64 bits nobody can guess, and no two hosts share. */
 	uint64_t (*random)(struct coordinator *coordinator);
+	/* Bytes that it puts before each path: those of PATH. */
+	uint32_t prefix_bytes;
 };
 
 #endif

@@ -10,26 +10,29 @@ uint32_t holding_kept(const struct holding *holding)
 	return holding->leased - holding->draining;
 }
 
-/* What goes with one partition of those that the buckets know of. */
-static struct bucket_part *split(struct fleet *fleet, const struct holding *holding)
+/* What goes with one partition of those that the buckets know of, by the settings as they are. */
+static struct marker *split(struct fleet *fleet, const struct holding *holding)
 {
 	struct limiter *limiter = holding->limiter;
 	uint32_t count = settings_partition_count(&holding->settings);
 	uint32_t shares = holding->usable + holding->reserve_usable;
-	struct bucket_part *parts;
+	struct marker *marker;
 
 	if (!shares || limiter->removed || !limiter->bucket_count || holding->degraded)
 		return NULL;
-	parts = calloc(LIMITS_MAX, sizeof(*parts));
-	for (uint32_t i = 0; parts && i < limiter->bucket_count; i++) {
-		const struct limit *limit = &holding->settings.limits[i];
-		uint64_t burst = limit->burst ? limit->burst : holding->settings.burst;
+	marker = calloc(1, sizeof(*marker));
+	if (!marker)
+		return NULL;
+	marker->saved = holding->saved;
+	marker->count = limiter->bucket_count;
+	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
+		uint64_t burst = settings_burst(&holding->settings, i);
 
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
-		parts[i] = bucket_split(&limiter->buckets[i], shares,
-					burst / count ? burst / count : 1);
+		marker->parts[i] = bucket_split(&limiter->buckets[i], shares,
+						burst / count ? burst / count : 1);
 	}
-	return parts;
+	return marker;
 }
 
 void drain(struct fleet *fleet, struct holding *holding, struct lease *lease)
@@ -39,7 +42,7 @@ void drain(struct fleet *fleet, struct holding *holding, struct lease *lease)
 	if (!held && lease->state != LEASE_WAITING)
 		return;
 	if (held && fleet->right)
-		lease->parts = split(fleet, holding);
+		lease->marker = split(fleet, holding);
 	lease->unmarked = !held;
 	fleet_lease_becomes(fleet, holding, lease, LEASE_DRAINING);
 	if (held)
@@ -59,8 +62,8 @@ static bool add(struct fleet *fleet, struct request *request, struct holding *ho
 {
 	struct transaction *t = &fleet->transaction;
 	struct item *item = &t->items[t->item_count++];
-	const struct settings *settings = &holding->settings;
-	struct bucket_part none[LIMITS_MAX] = {0};
+	const struct marker empty = {.saved = holding->saved,
+				     .count = holding->settings.limit_count};
 	char path[PATH_ROOM], text[MARKER_TEXT];
 	struct lease *lease;
 	bool added;
@@ -77,7 +80,7 @@ static bool add(struct fleet *fleet, struct request *request, struct holding *ho
 	if (!added || holding->limiter->removed || lease->unmarked)
 		return added;
 	path[1] = 'f';
-	marker_print(lease->parts ? lease->parts : none, settings->limit_count, text);
+	marker_print(lease->marker ? lease->marker : &empty, text);
 	return request_add(request, OPERATION_CREATE, path, text, 0, 0);
 }
 

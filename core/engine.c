@@ -38,6 +38,7 @@ void engine_free(struct engine *engine)
 	keys_free(&engine->schedule);
 	tree_free(&engine->tree);
 	users_free(&engine->users);
+	parking_free(&engine->schedule.parking);
 }
 
 static struct waiter *waiter_of_expiry(struct heap_node *node)
@@ -125,11 +126,14 @@ static bool may_come(const struct engine *engine, const struct limiter *limiter)
 	return engine->source->may_come && engine->source->may_come(engine->source, limiter);
 }
 
-/* One whose time is short waits for partitions that are being looked for, but no longer. */
+/*
+ * Until when a waiter that asked at @asked_ns waits: if its time is short it waits for partitions that are being
+ * looked for, but no longer.
+ */
 static uint64_t patient_until_ns(const struct engine *engine, const struct limiter *limiter,
-				 uint64_t expiry_ns)
+				 uint64_t asked_ns, uint64_t expiry_ns)
 {
-	uint64_t patient_ns = engine->schedule.now_ns + ENGINE_PATIENCE_NS;
+	uint64_t patient_ns = asked_ns + ENGINE_PATIENCE_NS;
 
 	return expiry_ns < patient_ns && may_come(engine, limiter) ? patient_ns : expiry_ns;
 }
@@ -143,28 +147,38 @@ static bool is_news(const struct limiter *limiter)
 	return holding && !holding->active;
 }
 
-int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns)
+/* Whether @waiter, as things stand, gets nothing until @expiry_ns. */
+static bool is_too_late(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
+{
+	/* A waiter with a place was let in before, and those who came after it are not ahead. */
+	uint64_t at_ns = waiter->place
+				 ? engine->schedule.now_ns
+				 : limiter_when(&engine->schedule, waiter->limiter, waiter->tokens);
+
+	return at_ns > expiry_ns && !may_come(engine, waiter->limiter);
+}
+
+static int ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
 {
 	struct schedule *schedule = &engine->schedule;
 	struct limiter *limiter = waiter->limiter;
+	uint64_t asked_ns = waiter->place ? waiter->asked_ns : schedule->now_ns;
 	uint64_t expiry_ns = NEVER_NS;
 
-	engine_run(engine, now_ns);
 	if (limiter->removed)
 		return -ENODEV;
 	if (engine->waiting >= ENGINE_WAITERS_MAX)
 		return -ENOSPC;
 	if (waiter->expiry) {
-		if (within_ns < NEVER_NS - schedule->now_ns)
-			expiry_ns = schedule->now_ns + within_ns;
-		if (limiter_when(schedule, limiter, waiter->tokens) > expiry_ns &&
-		    !may_come(engine, limiter)) {
+		if (within_ns < NEVER_NS - asked_ns)
+			expiry_ns = asked_ns + within_ns;
+		if (is_too_late(engine, waiter, expiry_ns)) {
 			limiter->counters[COUNTER_REFUSED]++;
 			rouse(engine, limiter);
 			return -EAGAIN;
 		}
 		waiter->expiry->at_ns = expiry_ns;
-		expiry_ns = patient_until_ns(engine, limiter, expiry_ns);
+		expiry_ns = patient_until_ns(engine, limiter, asked_ns, expiry_ns);
 	}
 	if (limiter_ask(schedule, waiter, expiry_ns)) {
 		if (is_news(limiter))
@@ -174,6 +188,20 @@ int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns,
 	engine->waiting++;
 	rouse(engine, limiter);
 	return -EINPROGRESS;
+}
+
+/* Ends the asking of @waiter unless it waits. */
+static int asked(struct engine *engine, struct waiter *waiter, int err)
+{
+	if (waiter->place && err != -EINPROGRESS)
+		parking_free_place(&engine->schedule.parking, waiter);
+	return err;
+}
+
+int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	return asked(engine, waiter, ask(engine, waiter, within_ns));
 }
 
 int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
@@ -205,18 +233,17 @@ bool engine_may_come(struct engine *engine, struct limiter *limiter, uint64_t no
 	return !limiter->removed && may_come(engine, limiter);
 }
 
-bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t now_ns)
+bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 {
 	engine_run(engine, now_ns);
-	return limiter->removed ||
-	       limiter_when(&engine->schedule, limiter, 1) <= engine->schedule.now_ns;
+	return limiter->removed || !limiter_can_hold(limiter, tokens) ||
+	       limiter_when(&engine->schedule, limiter, tokens) <= engine->schedule.now_ns;
 }
 
-int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_ns)
+static int ask_for_slot(struct engine *engine, struct waiter *waiter)
 {
 	int err;
 
-	engine_run(engine, now_ns);
 	if (waiter->limiter->removed)
 		return -ENODEV;
 	if (engine->waiting >= ENGINE_WAITERS_MAX)
@@ -227,6 +254,12 @@ int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_
 	if (!err || err == -EINPROGRESS)
 		rouse_for_slots(engine, waiter->limiter);
 	return err;
+}
+
+int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	return asked(engine, waiter, ask_for_slot(engine, waiter));
 }
 
 int engine_slot_try(struct engine *engine, struct limiter *limiter, struct slot *slot,
@@ -253,16 +286,36 @@ void engine_stop(struct engine *engine)
 	engine->schedule.stopped = true;
 }
 
-void engine_cancel(struct engine *engine, struct waiter *waiter)
+static void cancel(struct engine *engine, struct waiter *waiter)
 {
 	/* It may be the turn of another one then. */
 	if (engine->source->before)
 		engine->source->before(engine->source, engine->schedule.now_ns);
-	if (waiter->slot)
+	if (waiter->is_opener)
 		slots_cancel(&engine->schedule, waiter);
 	else
 		limiter_cancel(&engine->schedule, waiter);
 	engine->waiting--;
+}
+
+void engine_cancel(struct engine *engine, struct waiter *waiter)
+{
+	cancel(engine, waiter);
+	if (waiter->place)
+		parking_free_place(&engine->schedule.parking, waiter);
+}
+
+void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct asker *asker,
+		      uint64_t now_ns)
+{
+	cancel(engine, waiter);
+	(void)parking_park(&engine->schedule.parking, waiter, asker, now_ns);
+}
+
+bool engine_return(struct engine *engine, struct waiter *waiter, const struct asker *asker,
+		   uint64_t within_ns, uint64_t now_ns)
+{
+	return parking_take(&engine->schedule.parking, waiter, asker, within_ns, now_ns);
 }
 
 void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)

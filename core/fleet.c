@@ -72,6 +72,7 @@ void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct le
 	}
 	if (from == LEASE_NONE) {
 		fleet->leases++;
+		room_count_lease(fleet, holding, true);
 		holding_keep(holding);
 	}
 	if (to == LEASE_HELD || to == LEASE_WAITING) {
@@ -83,6 +84,7 @@ void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct le
 		fleet->listener->lease(fleet->listener, holding, index, from, to);
 	if (to == LEASE_NONE) {
 		fleet->leases--;
+		room_count_lease(fleet, holding, false);
 		holding_let_go(holding);
 	}
 }
@@ -104,6 +106,7 @@ static void run(struct fleet *fleet)
 	}
 	if (fleet->connected)
 		fleet_wake_at(fleet, fleet->retry_ns);
+	doubt_watch(fleet);
 	publish_expire(fleet);
 	demand_look_for_hosts(fleet);
 	if (fleet->now_ns >= fleet->next_tick_ns)
@@ -150,6 +153,7 @@ void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_n
 	struct request **at = &fleet->outstanding, *last = NULL;
 
 	fleet->now_ns = now_ns;
+	fleet_note_answer(fleet, request);
 	while (*at != request) {
 		last = *at;
 		at = &last->next;
@@ -222,6 +226,10 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 	fleet->applied = -1;
 	fleet->root_version = -1;
 	fleet->trouble_ns = NEVER_NS;
+	fleet->doubt_ns = NEVER_NS;
+	/* Nothing is known yet of how long answers take, and no right is at stake. */
+	fleet->reads.vain = 1;
+	fleet->writes.vain = 1;
 	fleet->retry_ns = NEVER_NS;
 	fleet->next_tick_ns = NEVER_NS;
 	fleet->next_ns = NEVER_NS;
@@ -231,6 +239,7 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 void fleet_free(struct fleet *fleet)
 {
 	sweep_free(fleet);
+	names_free(fleet);
 	survey_free(fleet);
 	/* What is still out comes back no more. */
 	while (fleet->outstanding) {
@@ -253,7 +262,8 @@ void fleet_start(struct fleet *fleet, uint64_t now_ns)
 {
 	fleet->now_ns = now_ns;
 	fleet->coordinator->clocks(fleet->coordinator, &fleet->clocks);
-	fleet->down_since_ns = now_ns;
+	fleet->vain_since_ns = now_ns;
+	fleet->open_ns = NEVER_NS;
 	fleet->trouble_ns = fleet->clocks.holder_ns;
 	fleet->next_ns = 0;
 	fleet->opened_ns = fleet->constants.session_ns;

@@ -91,3 +91,18 @@ void heap_remove(struct heap *heap, struct heap_node *node)
 	node->next = NULL;
 	node->back = NULL;
 }
+
+struct heap_node *heap_next(const struct heap_node *node)
+{
+	if (node->child)
+		return node->child;
+	while (!node->next) {
+		/* From the last sibling back to the first, and up. */
+		while (node->back != node && node->back->child != node)
+			node = node->back;
+		if (node->back == node)
+			return NULL;
+		node = node->back;
+	}
+	return node->next;
+}

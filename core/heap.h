@@ -34,6 +34,9 @@ void heap_insert(struct heap *heap, struct heap_node *node, uint64_t key);
 /* Removing a node that is in no heap does nothing. */
 void heap_remove(struct heap *heap, struct heap_node *node);
 
+/* All nodes one by one, in no particular order: the one after @node, NULL after the last. */
+struct heap_node *heap_next(const struct heap_node *node);
+
 /* Gives @node the key @key, whether it was in the heap or not. */
 static inline void heap_place(struct heap *heap, struct heap_node *node, uint64_t key)
 {

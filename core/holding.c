@@ -26,8 +26,8 @@ void holding_free(struct holding *holding)
 	if (holding->next)
 		holding->next->back = holding->back;
 	for (uint32_t i = 0; i < holding->slots; i++)
-		free(holding->leases[i].parts);
-	free(holding->reserve.parts);
+		free(holding->leases[i].marker);
+	free(holding->reserve.marker);
 	free(holding->leases);
 	free(holding->claim);
 	free(holding->claimants);
@@ -79,6 +79,8 @@ static void restrict_limits(const struct holding *holding, uint32_t partitions,
 	for (uint32_t i = 0; i < share->limit_count && i < old.limit_count; i++) {
 		if (rate_compare(&old.limits[i].rate, &share->limits[i].rate) < 0)
 			share->limits[i].rate = old.limits[i].rate;
+		if (settings_burst(&old, i) < settings_burst(share, i))
+			share->limits[i].burst = settings_burst(&old, i);
 	}
 	if (rate_compare(&old.key_rate, &share->key_rate) < 0)
 		share->key_rate = old.key_rate;

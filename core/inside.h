@@ -13,6 +13,7 @@
  *	follow.c	settings as other hosts made them
  *	apply.c		... take effect
  *	publish.c	changes of this host's
+ *	names.c		names that were given up a moment ago
  *	demand.c	how many partitions are wanted
  *	choose.c	which ones are given back, and when it is time to look for more
  *	search.c	which ones could be taken
@@ -23,6 +24,7 @@
  *	survey.c	what is known of the others
  *	report.c	what it says of itself
  *	sweep.c		nodes of limiters that are gone
+ *	room.c		how many nodes and watches this host may have
  */
 #ifndef RATEFS_CORE_INSIDE_H
 #define RATEFS_CORE_INSIDE_H
@@ -57,10 +59,10 @@ struct item {
 	uint32_t index;		 /* of a partition; count and above are not used for the reserve */
 	bool reserve;
 	bool clean;
-	uint64_t made_zxid; /* of the marker */
-	uint32_t part_count;
-	struct bucket_part parts[LIMITS_MAX]; /* what was in the marker */
-	uint32_t operation;		      /* its first in the transaction */
+	uint64_t made_zxid; /* of the marker ... */
+	struct marker marker;
+	bool old;	    /* ... which was read too long ago to say what is left */
+	uint32_t operation; /* its first in the transaction */
 };
 
 /* The one under way; or what is in doubt after it. */
@@ -109,6 +111,8 @@ struct swept {
 	uint32_t name_count;
 	bool ready;
 	bool partly; /* more than fit one transaction */
+	bool named;  /* its record is there, and says that it is gone */
+	bool bare;   /* ... and nothing else is */
 };
 
 /* A node that was read while following. */
@@ -141,9 +145,17 @@ struct fleet {
 	/* The session. */
 	bool connected;
 	uint64_t session;
-	char hid[HID_TEXT];	/* "" until it has joined */
-	int32_t host_version;	/* of /h/HID */
-	uint64_t down_since_ns; /* NEVER_NS: there is a connection */
+	char hid[HID_TEXT];   /* "" until it has joined */
+	int32_t host_version; /* of /h/HID */
+	uint64_t
+		vain_since_ns; /* nothing is acknowledged since then; NEVER_NS: there is no trouble */
+	uint32_t fruitless;    /* sessions in a row in which the host never joined */
+	uint64_t open_ns;      /* when the next session is opened; NEVER_NS: it is */
+	/* How long answers take: rule 13. */
+	struct pace {
+		uint64_t slow_ns; /* of late */
+		uint32_t vain;	  /* connections that were given up since the last answer */
+	} reads, writes;
 	uint64_t
 		trouble_ns; /* by the holder's clock: since when nothing is acknowledged; NEVER_NS */
 	uint64_t retry_ns;  /* when to look at the layout again; NEVER_NS */
@@ -158,6 +170,7 @@ struct fleet {
 
 	struct transaction transaction;
 	enum transaction_kind doubted; /* while the barrier is under way */
+	uint64_t doubt_ns;	       /* when it begins anew; NEVER_NS */
 	bool resuming;		       /* the barrier goes first: see kept.h */
 	bool resumed;		       /* and no right of its own since */
 	bool stale;		       /* /g has another version than the one applied */
@@ -186,7 +199,8 @@ struct fleet {
 	struct change *change; /* the engine's first, NULL */
 	uint64_t change_since_ns;
 	uint64_t change_id;
-	uint32_t change_tries;		   /* in which others were first */
+	uint64_t change_given; /* the id that it gives to a limiter, or to a name that is left; 0 */
+	uint32_t change_tries; /* in which others were first */
 	uint64_t change_next_ns;	   /* not before */
 	const struct change *change_tried; /* the one that the tries are of */
 	uint64_t used_id;		   /* the largest that some limiter had */
@@ -201,6 +215,12 @@ struct fleet {
 	uint64_t next_tick_ns; /* of demand; NEVER_NS: nobody is active */
 	uint32_t leases;       /* in any state but NONE */
 
+	/* What fits a request of the coordinator: see room.c. */
+	uint32_t own_bytes;	 /* of the paths of leases and claims */
+	uint32_t learnt_bytes;	 /* of those of /f/LID that are watched */
+	bool full;		 /* that there is no room for more was told */
+	uint64_t claims_from_ns; /* after there was no room for one: not before */
+
 	/* Whether there are other hosts. */
 	bool alone;
 	bool hosts_watched;
@@ -211,6 +231,8 @@ struct fleet {
 
 	struct swept *swept;
 	struct swept *sweeping;
+	struct left_name *left_names; /* see names.c */
+	uint64_t names_known_ns;      /* by the waiter's clock: until then some may not be there */
 
 	/* What was seen of the fleet: see survey.h. */
 	struct survey *surveys;
@@ -243,8 +265,10 @@ void holding_let_go(struct holding *holding);
 
 /* session.c */
 void fleet_drop_session(struct fleet *fleet, const char *why);
-/* Rule 13, and the watchdog over a connection that never comes. */
+/* Rule 13: connections that do not answer, sessions that come to nothing. */
 void fleet_watch_connection(struct fleet *fleet);
+/* @request was answered: how long that took, and what it shows. */
+void fleet_note_answer(struct fleet *fleet, const struct request *request);
 void fleet_watch_leaving(struct fleet *fleet);
 
 /* right.c */
@@ -287,6 +311,8 @@ void fleet_lease_changed(struct fleet *fleet, const char *path);
 
 /* doubt.c */
 void doubt_begin(struct fleet *fleet);
+/* Begins anew when it is time to. */
+void doubt_watch(struct fleet *fleet);
 void doubt_barrier_answered(struct fleet *fleet, const struct request *request);
 
 /* kept.c */
@@ -317,6 +343,8 @@ bool publish_send(struct fleet *fleet);
 void publish_answered(struct fleet *fleet, const struct request *request);
 /* The record of fleet->change's limiter as read after a barrier; NULL: there is none. */
 void publish_resolved(struct fleet *fleet, const struct record *record, int32_t version);
+/* It was read and is not understood: nobody can say. */
+void publish_unresolved(struct fleet *fleet);
 void publish_expire(struct fleet *fleet);
 void publish_finish(struct fleet *fleet, int err);
 struct holding *holding_of_id(const struct fleet *fleet, uint64_t id);
@@ -329,6 +357,17 @@ void holding_unname(struct fleet *fleet, struct holding *holding);
 void holding_gone(struct fleet *fleet, struct holding *holding);
 void holding_restrict(struct fleet *fleet, struct holding *holding, const struct settings *before,
 		      uint32_t count);
+
+/* names.c */
+/* @path was that of limiter @id until now. */
+void names_leave(struct fleet *fleet, uint64_t id, const char *path);
+/* Other names may have been left in the last Q that are not known here. */
+void names_lose(struct fleet *fleet);
+/* The path that limiter @id had; NULL: not known. */
+const char *names_of(const struct fleet *fleet, uint64_t id);
+/* Whether no host can still know a limiter other than @id by @path, or have one above it. */
+bool names_are_free(struct fleet *fleet, const char *path, uint64_t id);
+void names_free(struct fleet *fleet);
 
 /* demand.c */
 /* Something may have to be done for @holding; @asked: somebody asked for tokens. */
@@ -349,7 +388,7 @@ uint32_t choose_limit(const struct holding *holding);
 /* Partitions whose own tokens are read and that are not held. */
 bool holding_misses(const struct holding *holding, uint32_t index);
 uint32_t holding_missing(const struct holding *holding);
-/* Whether it has less than it could use now, of any kind. */
+/* Whether it has fewer partitions than it could use now. */
 bool holding_lacks(const struct holding *holding);
 bool holding_wants_reserve(const struct holding *holding);
 bool choose_send(struct fleet *fleet, struct holding *holding);
@@ -405,6 +444,22 @@ void search_taken(struct fleet *fleet, struct search *search, enum answer answer
 /* survey.c */
 void survey_forget(struct fleet *fleet);
 void survey_free(struct fleet *fleet);
+
+/* room.c */
+uint32_t room_own_bytes(const struct fleet *fleet);
+/* How many more leases of @holding there may be; whether there may be a claim for it. */
+uint32_t room_for_leases(const struct fleet *fleet, const struct holding *holding);
+bool room_for_claim(const struct fleet *fleet, const struct holding *holding);
+/* Whether half of the room is used: then nothing is kept that is not wanted. */
+bool room_is_scarce(const struct fleet *fleet);
+/* Something was left out for want of room: counts it, and tells it the first time. */
+void room_was_missing(struct fleet *fleet);
+/* There is a lease or a claim now, as far as it is known, or there is none any more. */
+void room_count_lease(struct fleet *fleet, const struct holding *holding, bool there);
+void room_count_claim(struct fleet *fleet, struct holding *holding, bool there);
+/* Whether /f/LID may be watched, and is from now on; it is not any more. */
+bool room_watch_learnt(struct fleet *fleet, struct holding *holding);
+void room_unwatch_learnt(struct fleet *fleet, struct holding *holding);
 
 /* sweep.c */
 void sweep_add(struct fleet *fleet, uint64_t id);

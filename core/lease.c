@@ -35,8 +35,8 @@ void lease_become(struct lease *lease, enum lease_state to)
 	if (to == LEASE_NONE || to == LEASE_TAKING)
 		lease->watched = false;
 	if (to != LEASE_DRAINING) {
-		free(lease->parts);
-		lease->parts = NULL;
+		free(lease->marker);
+		lease->marker = NULL;
 	}
 }
 

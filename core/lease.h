@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct bucket_part;
+struct marker;
 
 enum lease_state {
 	LEASE_NONE,
@@ -41,7 +41,7 @@ struct lease {
 	uint64_t since_ns;  /* HELD: since when, by the engine's clock */
 	uint64_t usable_ns; /* WAITING: until when, by the waiter's clock */
 	uint64_t granted;   /* HELD: what the limiter had granted when it came */
-	struct bucket_part *parts; /* DRAINING: owned, what goes with it, one a limit; or NULL */
+	struct marker *marker; /* DRAINING: owned, what goes with it; or NULL */
 };
 
 /* Whether a lease may go from @from to @to; a step that may not is a broken promise of our own. */

@@ -67,6 +67,14 @@ static void leave(struct schedule *schedule, struct waiter *waiter)
 		heap_remove(&schedule->expiries, &waiter->expiry->node);
 }
 
+void limiter_answer(struct schedule *schedule, struct waiter *waiter, int outcome)
+{
+	if (waiter->place)
+		parking_free_place(&schedule->parking, waiter);
+	waiter->outcome = outcome;
+	queue_append(&schedule->done, waiter);
+}
+
 static void grant(struct schedule *schedule, struct waiter *waiter)
 {
 	struct limiter *limiter = waiter->limiter;
@@ -79,14 +87,13 @@ static void grant(struct schedule *schedule, struct waiter *waiter)
 		if (l->holding)
 			l->holding->delayed_ns += schedule->now_ns - waiter->asked_ns;
 	}
-	waiter->outcome = 0;
-	queue_append(&schedule->done, waiter);
+	limiter_answer(schedule, waiter, 0);
 }
 
 /* The earliest of those who wait here and those whom the children put forward. */
 static struct waiter *earliest(const struct limiter *limiter)
 {
-	struct waiter *own = limiter->queue.first;
+	struct waiter *own = queue_first(&limiter->queue);
 	struct heap_node *turn = limiter->ready.root;
 
 	if (turn && (!own || turn->key < own->ticket))
@@ -105,12 +112,8 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 	if (limiter->current) {
 		if (!ready && !schedule->stopped)
 			at_ns = own_when(limiter, limiter->current->tokens, schedule->now_ns);
-	} else if (limiter->watchers) {
-		at_ns = limiter_when(schedule, limiter, 1);
-		if (at_ns <= schedule->now_ns) {
-			limiter_fire(schedule, limiter);
-			at_ns = NEVER_NS;
-		}
+	} else {
+		at_ns = limiter_fire_due(schedule, limiter);
 	}
 	/* What is learnt may make it sooner; a look that was due has been had by now. */
 	learning_ns = learning_next_ns(limiter);
@@ -178,23 +181,32 @@ bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t to
 	return true;
 }
 
+void queue_join(struct schedule *schedule, struct queue *queue, struct waiter *waiter)
+{
+	waiter->outcome = -EINPROGRESS;
+	if (waiter->place) {
+		queue_return(queue, waiter);
+		return;
+	}
+	waiter->ticket = ++schedule->tickets;
+	waiter->asked_ns = schedule->now_ns;
+	queue_append(queue, waiter);
+}
+
 bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expiry_ns)
 {
 	struct limiter *limiter = waiter->limiter;
 
 	if (limiter_try(schedule, limiter, waiter->tokens))
 		return true;
-	waiter->ticket = ++schedule->tickets;
-	waiter->asked_ns = schedule->now_ns;
-	waiter->outcome = -EINPROGRESS;
-	queue_append(&limiter->queue, waiter);
+	queue_join(schedule, &limiter->queue, waiter);
 	want(limiter, waiter->tokens, 0);
 	if (waiter->expiry) {
 		*waiter->expiry = (struct expiry){.waiter = waiter, .at_ns = waiter->expiry->at_ns};
 		heap_insert(&schedule->expiries, &waiter->expiry->node, expiry_ns);
 	}
 	/* One who comes behind others changes nothing for them. */
-	if (limiter->queue.first == waiter)
+	if (queue_first(&limiter->queue) == waiter)
 		limiter_settle(schedule, limiter);
 	return false;
 }
@@ -207,20 +219,29 @@ void limiter_cancel(struct schedule *schedule, struct waiter *waiter)
 		limiter_settle(schedule, waiter->limiter);
 }
 
+static void hasten(struct schedule *schedule, const struct waiter *waiter)
+{
+	struct expiry *expiry = waiter->expiry;
+
+	if (expiry && expiry->node.key > expiry->at_ns)
+		heap_place(&schedule->expiries, &expiry->node, expiry->at_ns);
+}
+
 void limiter_hasten(struct schedule *schedule, struct limiter *limiter)
 {
-	for (struct waiter *w = limiter->queue.first; w; w = w->next) {
-		if (w->expiry && w->expiry->node.key > w->expiry->at_ns)
-			heap_place(&schedule->expiries, &w->expiry->node, w->expiry->at_ns);
-	}
+	struct heap_node *turn = limiter->queue.returned.root;
+
+	for (const struct waiter *w = limiter->queue.first; w; w = w->next)
+		hasten(schedule, w);
+	for (; turn; turn = heap_next(turn))
+		hasten(schedule, waiter_of_turn(turn));
 }
 
 void limiter_expire(struct schedule *schedule, struct waiter *waiter)
 {
 	leave(schedule, waiter);
 	waiter->limiter->counters[COUNTER_REFUSED]++;
-	waiter->outcome = -EAGAIN;
-	queue_append(&schedule->done, waiter);
+	limiter_answer(schedule, waiter, -EAGAIN);
 	limiter_settle(schedule, waiter->limiter);
 }
 
@@ -247,7 +268,8 @@ void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t
 
 bool limiter_owes(const struct limiter *limiter, uint64_t tokens)
 {
-	for (; limiter; limiter = limiter->parent) {
+	/* Of the root no counters are kept for a successor. */
+	for (; limiter && !limiter_is_root(limiter); limiter = limiter->parent) {
 		uint64_t taken = limiter->counters[COUNTER_GRANTED] +
 				 limiter->counters[COUNTER_CHARGED];
 
@@ -298,12 +320,11 @@ void limiter_adopt(struct schedule *schedule, struct limiter *limiter,
 
 void limiter_evict(struct schedule *schedule, struct limiter *limiter)
 {
-	while (limiter->queue.first) {
-		struct waiter *waiter = limiter->queue.first;
+	struct waiter *waiter;
 
+	while ((waiter = queue_first(&limiter->queue))) {
 		leave(schedule, waiter);
-		waiter->outcome = -ENODEV;
-		queue_append(&schedule->done, waiter);
+		limiter_answer(schedule, waiter, -ENODEV);
 	}
 	limiter_settle(schedule, limiter);
 	limiter_fire(schedule, limiter);

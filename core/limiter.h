@@ -24,17 +24,19 @@
 #include "feedback.h"
 #include "chain.h"
 #include "heap.h"
+#include "parking.h"
 #include "queue.h"
 #include "settings.h"
 #include "stat.h"
 #include "users.h"
 
-/* One who wants to know when a token could be had (poll). The memory is the caller's. */
+/* A poller, to be told when tokens could be had. The memory is the caller's. */
 struct watcher {
-	struct watcher *next;
+	struct watcher *next; /* of its limiter: one that wants as many, or more */
 	struct watcher *previous;
 	struct limiter *limiter; /* NULL: not watching */
-	bool fired;		 /* its time has come, and it is about to be told */
+	uint64_t tokens : 63;	 /* to be had at once, up to TOKENS_MAX; set by the caller */
+	uint64_t fired : 1;	 /* its time has come, and it is about to be told */
 };
 
 /* What all limiters of one engine share: the time of the step, deadlines, and who is done. */
@@ -44,9 +46,10 @@ struct schedule {
 	struct heap deadlines; /* limiters, by when the one whose turn it is can be served */
 	struct heap expiries;  /* of waiters that have one */
 	struct queue done;     /* waiters that were granted or refused, for the caller to collect */
-	bool stopped;	       /* nobody is granted any more */
-	struct watcher *fired; /* watchers whose time has come */
-	struct heap forgets;   /* keys of limiters, by when some of them can be forgotten */
+	struct parking parking; /* places of waiters that were interrupted */
+	bool stopped;		/* nobody is granted any more */
+	struct watcher *fired;	/* watchers whose time has come */
+	struct heap forgets;	/* keys of limiters, by when some of them can be forgotten */
 	struct chains keys_by_id;
 	uint64_t last_key;
 	uint64_t key_seed[2];
@@ -152,12 +155,19 @@ void limiter_empty(struct schedule *schedule, struct limiter *limiter);
 
 /*
  * Asks for waiter->tokens of waiter->limiter. True: granted, at once. False: it waits, and comes
- * back through schedule->done, at @expiry_ns at the latest if it has an expiry.
+ * back through schedule->done, at @expiry_ns at the latest if it has an expiry. A waiter that has
+ * taken its place again waits there, not at the end.
  */
 bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expiry_ns);
 
 /* Takes @tokens if they can be had now without overtaking anybody. */
 bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
+
+/* Puts @waiter into @queue: at its place if it has taken one again, at the end otherwise. */
+void queue_join(struct schedule *schedule, struct queue *queue, struct waiter *waiter);
+
+/* Puts @waiter, which has left its queue, on schedule->done. Its place, if it has one, is free. */
+void limiter_answer(struct schedule *schedule, struct waiter *waiter, int outcome);
 
 /* Ends the waiting of @waiter: it counts as cancelled, or as refused if its time is up. */
 void limiter_cancel(struct schedule *schedule, struct waiter *waiter);
@@ -194,12 +204,24 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter);
 /* What those who watch @limiter (or NULL) or below it watch for may come sooner now. */
 void limiter_wake(struct schedule *schedule, struct limiter *limiter);
 
-/* Puts @watcher on schedule->fired as soon as a token could be had, once. */
+/*
+ * Puts @watcher on schedule->fired as soon as its tokens could be had at once, one time. A watcher that wants more than
+ * limiter_can_hold() is never told.
+ */
 void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher);
 void limiter_unwatch(struct watcher *watcher);
 
-/* Puts all who watch @limiter itself on schedule->fired. */
+/* Puts all watchers of @limiter itself on schedule->fired. */
 void limiter_fire(struct schedule *schedule, struct limiter *limiter);
+
+/* Likewise, those whose tokens could be had now. When the first of the others can be told, or NEVER_NS. */
+uint64_t limiter_fire_due(struct schedule *schedule, struct limiter *limiter);
+
+/*
+ * Whether @limiter and those above it can have @tokens at once while nobody waits: as much as idle ones save up, in a
+ * fleet with all partitions. A larger take is saved up only for a reader that waits.
+ */
+bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens);
 
 /* Ends everything in @limiter, which is about to go: readers get -ENODEV, watchers fire. */
 void limiter_evict(struct schedule *schedule, struct limiter *limiter);

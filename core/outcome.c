@@ -26,23 +26,30 @@ static void take_item(struct fleet *fleet, const struct item *item, uint64_t zxi
 	fleet_lease_becomes(fleet, item->holding, lease, LEASE_WAITING);
 }
 
-/* Rule 12: what came with the markers. */
+/* Rule 12: what came with the marker for limit @i; a debt is one whenever the marker was written. */
+static struct bucket_part part_of(const struct item *item, uint32_t i)
+{
+	const struct settings *settings = &item->holding->settings;
+	const struct marker *marker = &item->marker;
+	bool counts = !item->old && marker->saved == item->holding->saved;
+
+	if (i < marker->count && (counts || marker->parts[i].tokens < 0))
+		return marker->parts[i];
+	if (i < marker->count || !counts || item->reserve)
+		return (struct bucket_part){0};
+	return marker_full(settings_burst(settings, i), settings_partition_count(settings));
+}
+
 static void join_parts(struct fleet *fleet, const struct item *item)
 {
 	struct limiter *limiter = item->holding->limiter;
-	const struct settings *settings = &item->holding->settings;
-	uint32_t count = settings_partition_count(settings);
+	uint32_t count = item->holding->settings.limit_count;
 
 	if (item_lease(item)->state != LEASE_HELD || limiter->removed || !fleet->right)
 		return;
-	for (uint32_t i = 0; i < limiter->bucket_count && i < settings->limit_count; i++) {
-		const struct limit *limit = &settings->limits[i];
-		struct bucket_part part = item->parts[i];
+	for (uint32_t i = 0; i < limiter->bucket_count && i < count; i++) {
+		struct bucket_part part = part_of(item, i);
 
-		if (i >= item->part_count && item->reserve)
-			continue;
-		if (i >= item->part_count)
-			part = marker_full(limit->burst ? limit->burst : settings->burst, count);
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
 		bucket_join(&limiter->buckets[i], &part);
 	}

@@ -178,8 +178,10 @@ void record_print(const struct record *record, char text[RECORD_TEXT])
 	text[0] = '\0';
 	append(text, "name=%s\nparent=%" PRIu64 "\ngeneration=%" PRIu64 "\nwriter=%s\n",
 	       record->name, record->parent, record->generation, record->writer);
-	append(text, "owner=%" PRIu32 " %" PRIu32 " %o\n", record->owner.uid, record->owner.gid,
-	       (unsigned int)record->owner.access);
+	append(text, "owner=%" PRIu32 " %" PRIu32 " %o\nsaved=%" PRIu64 "\n", record->owner.uid,
+	       record->owner.gid, (unsigned int)record->owner.access, record->saved);
+	if (record->removed)
+		append(text, "removed=%" PRIu64 "\n", record->removed);
 	if (record->has_before) {
 		setting_print(SETTING_RATE, &record->before, value);
 		append(text, "before.rate=%s\n", value);
@@ -188,6 +190,12 @@ void record_print(const struct record *record, char text[RECORD_TEXT])
 		append(text, "before.reserve=%s\n", value);
 		setting_print(SETTING_CONCURRENCY, &record->before, value);
 		append(text, "before.concurrency=%s\n", value);
+		setting_print(SETTING_BURST, &record->before, value);
+		append(text, "before.burst=%s\n", value);
+		setting_print(SETTING_KEY_RATE, &record->before, value);
+		append(text, "before.key_rate=%s\n", value);
+		setting_print(SETTING_KEY_BURST, &record->before, value);
+		append(text, "before.key_burst=%s\n", value);
 		append(text, "before.first=%" PRIu32 "\n", record->before_count);
 	}
 	append(text, "settings:\n");
@@ -204,6 +212,9 @@ static int parse_before(const char *text, struct record *record, char error[ERRO
 		{"before.count", SETTING_PARTITIONS_COUNT},
 		{"before.reserve", SETTING_PARTITIONS_RESERVE},
 		{"before.concurrency", SETTING_CONCURRENCY},
+		{"before.burst", SETTING_BURST},
+		{"before.key_rate", SETTING_KEY_RATE},
+		{"before.key_burst", SETTING_KEY_BURST},
 	};
 	char value[SETTING_TEXT];
 	size_t found = 0, count = sizeof(lines) / sizeof(lines[0]);
@@ -254,6 +265,11 @@ static bool parse_head(const char *text, struct record *record)
 	if (*end || access > 07777)
 		return false;
 	record->owner = (struct owner){(uint32_t)uid, (uint32_t)gid, (uint16_t)access};
+	if (!find_number(text, "removed", INT64_MAX, &record->removed))
+		record->removed = 0;
+	/* Where it is not said, no older marker counts. */
+	if (!find_number(text, "saved", INT64_MAX, &record->saved) || !record->saved)
+		record->saved = record->generation;
 	return true;
 }
 
@@ -301,15 +317,13 @@ int host_record_parse(const char *text, struct host_record *host)
 	return 0;
 }
 
-void marker_print(const struct bucket_part *parts, uint32_t count, char text[MARKER_TEXT])
+void marker_print(const struct marker *marker, char text[MARKER_TEXT])
 {
-	size_t used = 0;
+	size_t used = (size_t)snprintf(text, MARKER_TEXT, "%" PRIu64, marker->saved);
 
-	text[0] = '\0';
-	for (uint32_t i = 0; i < count; i++)
-		used += (size_t)snprintf(text + used, MARKER_TEXT - used,
-					 "%s%" PRId64 ".%09" PRIu32, i ? " " : "", parts[i].tokens,
-					 parts[i].nano);
+	for (uint32_t i = 0; i < marker->count; i++)
+		used += (size_t)snprintf(text + used, MARKER_TEXT - used, " %" PRId64 ".%09" PRIu32,
+					 marker->parts[i].tokens, marker->parts[i].nano);
 }
 
 static bool scan_part(const char **text, struct bucket_part *part)
@@ -328,21 +342,20 @@ static bool scan_part(const char **text, struct bucket_part *part)
 	return true;
 }
 
-uint32_t marker_parse(const char *text, struct bucket_part parts[LIMITS_MAX])
+void marker_parse(const char *text, struct marker *marker)
 {
-	uint32_t count = 0;
 	bool good = true;
 
+	*marker = (struct marker){.saved = 1};
+	if (*text)
+		good = digits_parse(&text, INT64_MAX, &marker->saved);
 	while (*text && good) {
-		good = count < LIMITS_MAX && scan_part(&text, &parts[count]);
-		count += good;
-		/* A space stands between two of them. */
-		good = good && (!*text || (scan_mark(&text, ' ') && *text));
+		good = marker->count < LIMITS_MAX && scan_mark(&text, ' ') &&
+		       scan_part(&text, &marker->parts[marker->count]);
+		marker->count += good;
 	}
-	if (good)
-		return count;
-	memset(parts, 0, LIMITS_MAX * sizeof(*parts));
-	return LIMITS_MAX;
+	if (!good)
+		*marker = (struct marker){.count = LIMITS_MAX};
 }
 
 struct bucket_part marker_full(uint64_t burst, uint32_t count)

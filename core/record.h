@@ -22,8 +22,8 @@ struct fleet_constants {
 enum {
 	RECENT_MAX = 32, /* changes that are remembered */
 	HID_TEXT = 14,	 /* 13 base32 characters and the zero at the end */
-	RECORD_TEXT = 2 * NAME_BYTES_MAX + (SETTING_COUNT + 8) * 2 * SETTING_TEXT,
-	MARKER_TEXT = LIMITS_MAX * 32,
+	RECORD_TEXT = 2 * NAME_BYTES_MAX + (SETTING_COUNT + 12) * 2 * SETTING_TEXT,
+	MARKER_TEXT = (LIMITS_MAX + 1) * 32,
 };
 
 /* /g */
@@ -42,7 +42,11 @@ struct record {
 	char name[NAME_BYTES_MAX + 1];
 	uint64_t parent;
 	uint64_t generation;
+	uint64_t
+		saved; /* markers count that were written since this generation: rule 12 of fleet.h */
 	char writer[HID_TEXT];
+	uint64_t
+		removed; /* id of the limiter that had this name and has it no more; 0: it has it */
 	struct owner owner;
 	struct settings settings;
 	/*
@@ -88,13 +92,19 @@ enum { LEARNT_TEXT = 256 };
 void learnt_print(const struct adapt_state *state, enum adapt_kind kind, char text[LEARNT_TEXT]);
 int learnt_parse(const char *text, enum adapt_kind kind, struct adapt_state *state);
 
-/* What is left of each of @count limits. */
-void marker_print(const struct bucket_part *parts, uint32_t count, char text[MARKER_TEXT]);
 /*
- * How many limits there were; 0 in the marker of a new limiter. Of a limit that is not in it nothing
- * was taken yet. What is not understood reads as LIMITS_MAX of which nothing is left.
+ * /f/LID/P. Of a limit that is not in a marker nothing was taken yet. The marker of a new limiter is
+ * empty: of generation 1, without limits.
  */
-uint32_t marker_parse(const char *text, struct bucket_part parts[LIMITS_MAX]);
+struct marker {
+	uint64_t saved;			      /* as in the record when it was written */
+	uint32_t count;			      /* limits that there were */
+	struct bucket_part parts[LIMITS_MAX]; /* what was left of each */
+};
+
+void marker_print(const struct marker *marker, char text[MARKER_TEXT]);
+/* What is not understood reads as generation 0, which no record has, with nothing left of any limit. */
+void marker_parse(const char *text, struct marker *marker);
 
 /* What a limit of @burst has in each of @count partitions when nothing was taken. */
 struct bucket_part marker_full(uint64_t burst, uint32_t count);

@@ -26,6 +26,7 @@ static const struct {
 	{"lapses", offsetof(struct fleet_counters, lapses)},
 	{"unknown_outcomes", offsetof(struct fleet_counters, unknown)},
 	{"late_grants", offsetof(struct fleet_counters, late_grants)},
+	{"left_out", offsetof(struct fleet_counters, left_out)},
 };
 
 const char *fleet_counter_name(size_t index)
@@ -85,6 +86,11 @@ uint32_t fleet_leases(const struct fleet *fleet)
 	return fleet->leases;
 }
 
+uint32_t fleet_own_bytes(const struct fleet *fleet)
+{
+	return room_own_bytes(fleet);
+}
+
 uint64_t fleet_right_ns(const struct fleet *fleet)
 {
 	return fleet->right ? fleet->right_end_ns - fleet->clocks.holder_ns : 0;
@@ -103,6 +109,13 @@ bool fleet_knows_hosts(const struct fleet *fleet)
 bool fleet_is_connected(const struct fleet *fleet)
 {
 	return fleet->connected;
+}
+
+bool fleet_is_joining(const struct fleet *fleet)
+{
+	return fleet->connected && fleet->vain_since_ns == NEVER_NS &&
+	       (fleet->state != FLEET_READY || !fleet->hosts_known) &&
+	       fleet->state != FLEET_REFUSED;
 }
 
 bool fleet_is_degraded(const struct fleet *fleet)

@@ -5,6 +5,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+	SLOW_TIMES = 2,	 /* an answer may take so many times what the last ones took */
+	SLOW_PARTS = 8,	 /* a quick answer takes off so much of the difference */
+	VAIN_MAX = 8,	 /* give-ups that are counted, here and below ... */
+	VAIN_SHIFT = 2,	 /* ... each makes the time four times as long */
+	PAUSES_FROM = 2, /* so many sessions come to nothing before there is a pause */
+};
+
+#define NSEC_PER_MSEC UINT64_C(1000000)
+
+static const uint64_t PAUSE_NS = NSEC_PER_SEC; /* before the next one; doubled each time ... */
+static const uint64_t PAUSE_MAX_NS = 60 * NSEC_PER_SEC;
+
+/* Opens the next session, after a pause if the last ones came to nothing. */
+static void open_next(struct fleet *fleet)
+{
+	uint32_t vain = fleet->fruitless < VAIN_MAX ? fleet->fruitless : VAIN_MAX;
+	uint64_t pause_ns = vain < PAUSES_FROM ? 0 : PAUSE_NS << (vain - PAUSES_FROM);
+
+	if (pause_ns > PAUSE_MAX_NS)
+		pause_ns = PAUSE_MAX_NS;
+	fleet->fruitless++;
+	fleet->open_ns = fleet->now_ns;
+	if (pause_ns)
+		fleet->open_ns += fleet_jitter(fleet, pause_ns);
+	fleet->vain_since_ns = fleet->open_ns;
+}
+
+static void open_session(struct fleet *fleet)
+{
+	fleet->open_ns = NEVER_NS;
+	fleet->opened_ns = fleet->constants.session_ns;
+	fleet->coordinator->open(fleet->coordinator, fleet->opened_ns);
+}
+
 /* Rule 1: whatever comes next, nothing of this session is used. */
 void fleet_drop_session(struct fleet *fleet, const char *why)
 {
@@ -40,6 +75,8 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 		h->given_up = 0;
 		h->looking = false;
 		h->claim_unknown = false;
+		room_count_claim(fleet, h, false);
+		room_unwatch_learnt(fleet, h);
 		h->claim_kept = 0;
 		h->target = UINT32_MAX;
 		h->next_search_ns = 0;
@@ -55,7 +92,6 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 	fleet->session = 0;
 	fleet->hung_up = false;
 	fleet->retry_ns = NEVER_NS;
-	fleet->down_since_ns = fleet->now_ns;
 	if (fleet->trouble_ns == NEVER_NS)
 		fleet->trouble_ns = fleet->clocks.holder_ns;
 	fleet->connected = false;
@@ -69,8 +105,9 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 		fleet->left = true;
 		return;
 	}
-	fleet->opened_ns = fleet->constants.session_ns;
-	fleet->coordinator->open(fleet->coordinator, fleet->opened_ns);
+	open_next(fleet);
+	if (fleet->open_ns <= fleet->now_ns)
+		open_session(fleet);
 	fleet_wake_at(fleet, 0);
 }
 
@@ -87,7 +124,6 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 	}
 	fleet->connected = true;
 	fleet->hung_up = false;
-	fleet->down_since_ns = NEVER_NS;
 	fleet->session = session;
 	fleet_wake_at(fleet, 0);
 	if (!resumed)
@@ -104,6 +140,13 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 	}
 }
 
+/* From now on nothing is acknowledged, if it was until now. */
+static void note_trouble(struct fleet *fleet, uint64_t now_ns)
+{
+	if (fleet->vain_since_ns == NEVER_NS)
+		fleet->vain_since_ns = now_ns;
+}
+
 void fleet_disconnected(struct fleet *fleet, uint64_t now_ns)
 {
 	fleet->now_ns = now_ns;
@@ -111,7 +154,7 @@ void fleet_disconnected(struct fleet *fleet, uint64_t now_ns)
 		return;
 	fleet->connected = false;
 	fleet->hung_up = false;
-	fleet->down_since_ns = now_ns;
+	note_trouble(fleet, now_ns);
 	if (fleet->trouble_ns == NEVER_NS)
 		fleet->trouble_ns = fleet->clocks.holder_ns;
 	fleet_wake_at(fleet, 0);
@@ -142,27 +185,111 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 	}
 }
 
+/* The longest that an answer is waited for: until the right, renewed by it, could not be renewed again. */
+static uint64_t longest_answer_ns(const struct fleet *fleet)
+{
+	const struct fleet_constants *constants = &fleet->constants;
+	uint64_t between_ns = constants->renewal_ns / 4 * 5, most_ns = constants->session_ns / 2;
+
+	if (constants->right_ns <= between_ns)
+		return FLEET_ANSWER_NS;
+	if (most_ns > (constants->right_ns - between_ns) / 2)
+		most_ns = (constants->right_ns - between_ns) / 2;
+	return most_ns > FLEET_ANSWER_NS ? most_ns : FLEET_ANSWER_NS;
+}
+
+static uint64_t answer_within_ns(const struct fleet *fleet, const struct pace *pace)
+{
+	uint64_t ns = SLOW_TIMES * pace->slow_ns, most_ns = longest_answer_ns(fleet);
+
+	if (ns < FLEET_ANSWER_NS)
+		ns = FLEET_ANSWER_NS;
+	ns <<= VAIN_SHIFT * pace->vain;
+	return ns < most_ns ? ns : most_ns;
+}
+
+static struct pace *pace_of(struct fleet *fleet, const struct request *request)
+{
+	return request->kind == REQUEST_TRANSACTION ? &fleet->writes : &fleet->reads;
+}
+
+/* How long @request is waited for. A read may have been behind a write. */
+static uint64_t patience_ns(struct fleet *fleet, const struct request *request)
+{
+	uint64_t reads_ns = answer_within_ns(fleet, &fleet->reads);
+	uint64_t writes_ns = answer_within_ns(fleet, &fleet->writes);
+
+	if (request->kind == REQUEST_TRANSACTION || writes_ns > reads_ns)
+		return writes_ns;
+	return reads_ns;
+}
+
+void fleet_note_answer(struct fleet *fleet, const struct request *request)
+{
+	struct pace *pace = pace_of(fleet, request);
+	uint64_t took_ns = fleet->clocks.holder_ns - request->sent_ns;
+	bool is_write = request->kind == REQUEST_TRANSACTION;
+
+	if (request->answer == ANSWER_UNKNOWN)
+		return;
+	pace->vain = 0;
+	if (took_ns > pace->slow_ns)
+		pace->slow_ns = took_ns;
+	else
+		pace->slow_ns -= (pace->slow_ns - took_ns) / SLOW_PARTS;
+	/* Only an answer to a write shows that there is a quorum; before it joins a host may have none. */
+	if (is_write || fleet->state < FLEET_JOINING || fleet->state == FLEET_REFUSED)
+		fleet->vain_since_ns = NEVER_NS;
+	if (is_write && request->answer == ANSWER_OK && *fleet->hid)
+		fleet->fruitless = 0;
+}
+
+/* Gives up a session that has come to nothing for a minute, and opens the next one when it is time. */
+static void watch_session(struct fleet *fleet)
+{
+	if (fleet->open_ns != NEVER_NS) {
+		if (fleet->open_ns <= fleet->now_ns)
+			open_session(fleet);
+		else
+			fleet_wake_at(fleet, fleet->open_ns);
+	}
+	if (fleet->vain_since_ns == NEVER_NS)
+		return;
+	if (fleet->now_ns >= fleet->vain_since_ns + FLEET_HANDLE_NS)
+		fleet_drop_session(fleet, fleet->connected ? "nothing acknowledged for a minute"
+							   : "no connection for a minute");
+	fleet_wake_at(fleet, fleet->vain_since_ns + FLEET_HANDLE_NS);
+}
+
+static void give_up(struct pace *pace)
+{
+	if (pace->vain < VAIN_MAX)
+		pace->vain++;
+}
+
 void fleet_watch_connection(struct fleet *fleet)
 {
-	uint64_t now_ns = fleet->now_ns, waited_ns;
+	uint64_t now_ns = fleet->now_ns, waited_ns, within_ns;
+	struct request *oldest;
 
-	if (!fleet->connected) {
-		if (now_ns - fleet->down_since_ns >= FLEET_HANDLE_NS)
-			fleet_drop_session(fleet, "no connection for a minute");
-		fleet_wake_at(fleet, fleet->down_since_ns + FLEET_HANDLE_NS);
+	watch_session(fleet);
+	oldest = fleet->outstanding;
+	if (!fleet->connected || !oldest || fleet->hung_up)
 		return;
-	}
-	if (!fleet->outstanding || fleet->hung_up)
-		return;
-	waited_ns = fleet->clocks.holder_ns - fleet->outstanding->sent_ns;
-	if (waited_ns < FLEET_ANSWER_NS) {
-		fleet_wake_at(fleet, now_ns + FLEET_ANSWER_NS - waited_ns);
+	waited_ns = fleet->clocks.holder_ns - oldest->sent_ns;
+	within_ns = patience_ns(fleet, oldest);
+	if (waited_ns < within_ns) {
+		fleet_wake_at(fleet, now_ns + within_ns - waited_ns);
 		return;
 	}
 	fleet->hung_up = true;
+	note_trouble(fleet, now_ns);
 	if (fleet->trouble_ns == NEVER_NS)
-		fleet->trouble_ns = fleet->outstanding->sent_ns;
-	fleet_event(fleet, "no answer for 700 ms: the connection is given up");
+		fleet->trouble_ns = oldest->sent_ns;
+	give_up(&fleet->reads);
+	give_up(&fleet->writes);
+	fleet_event(fleet, "no answer for %u ms: the connection is given up",
+		    (unsigned int)(within_ns / NSEC_PER_MSEC));
 	fleet->coordinator->hang_up(fleet->coordinator);
 }
 

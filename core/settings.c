@@ -134,6 +134,11 @@ bool settings_limit(const struct settings *settings)
 	return settings->limit_count || !rate_is_unlimited(&settings->key_rate);
 }
 
+uint64_t settings_burst(const struct settings *settings, uint32_t i)
+{
+	return settings->limits[i].burst ? settings->limits[i].burst : settings->burst;
+}
+
 /* As many as get a token of @rate each in @lease_ns, up to @most. */
 static u128 count_for(const struct rate *rate, uint64_t lease_ns, u128 most)
 {

@@ -137,6 +137,9 @@ size_t settings_print(const struct settings *settings, char *text, size_t size);
 /* Whether there is a limit of any kind, on the whole or on each key. */
 bool settings_limit(const struct settings *settings);
 
+/* The burst of limit @i: its own, or the limiter's. */
+uint64_t settings_burst(const struct settings *settings, uint32_t i);
+
 /* How many partitions there are: what is set, or what `auto` comes to. */
 uint32_t settings_partition_count(const struct settings *settings);
 

@@ -99,13 +99,12 @@ static void grant(struct schedule *schedule, struct waiter *waiter)
 	queue_remove(&waiter->limiter->slots->queue, waiter);
 	want(waiter->limiter, 0, 1);
 	open_path(waiter->limiter, waiter->slot, schedule->now_ns);
-	waiter->outcome = 0;
-	queue_append(&schedule->done, waiter);
+	limiter_answer(schedule, waiter, 0);
 }
 
 static struct waiter *earliest(const struct slots *slots)
 {
-	struct waiter *own = slots->queue.first;
+	struct waiter *own = queue_first(&slots->queue);
 	struct heap_node *turn = slots->ready.root;
 
 	if (turn && (!own || turn->key < own->ticket))
@@ -170,17 +169,14 @@ int slots_open(struct schedule *schedule, struct waiter *waiter)
 {
 	struct limiter *limiter = waiter->limiter;
 
-	assert(waiter->slot && !waiter->expiry);
+	assert(waiter->is_opener && waiter->slot);
 	if (get_path(limiter))
 		return -ENOMEM;
 	if (take(schedule, limiter, waiter->slot))
 		return 0;
-	waiter->ticket = ++schedule->tickets;
-	waiter->asked_ns = schedule->now_ns;
-	waiter->outcome = -EINPROGRESS;
-	queue_append(&limiter->slots->queue, waiter);
+	queue_join(schedule, &limiter->slots->queue, waiter);
 	want(limiter, 1, 0);
-	if (limiter->slots->queue.first == waiter)
+	if (queue_first(&limiter->slots->queue) == waiter)
 		slots_settle(schedule, limiter);
 	return -EINPROGRESS;
 }
@@ -237,8 +233,7 @@ void slots_evict(struct schedule *schedule, struct limiter *limiter)
 
 	while (slots && (waiter = queue_shift(&slots->queue))) {
 		want(limiter, 0, 1);
-		waiter->outcome = -ENODEV;
-		queue_append(&schedule->done, waiter);
+		limiter_answer(schedule, waiter, -ENODEV);
 	}
 	slots_settle(schedule, limiter);
 }

@@ -76,7 +76,10 @@ static void marker_read(void *fleet, struct request *request)
 	}
 	if (request->answer == ANSWER_OK) {
 		search->items[i].made_zxid = request->made_zxid;
-		search->items[i].part_count = marker_parse(request->data, search->items[i].parts);
+		marker_parse(request->data, &search->items[i].marker);
+	} else if (request->answer == ANSWER_REFUSED) {
+		search->items[i].made_zxid = request->made_zxid;
+		search->items[i].marker = (struct marker){.count = LIMITS_MAX};
 	} else if (request->answer == ANSWER_NO_NODE) {
 		search->items[i] = search->items[--search->item_count];
 	} else {
@@ -113,16 +116,21 @@ void search_next(struct fleet *fleet, struct search *search)
 	struct holding *holding = search->holding;
 	uint32_t kept = holding_kept(holding), limit = choose_limit(holding);
 	uint32_t need = limit > kept ? limit - kept : 0;
-	uint32_t missing = holding_missing(holding);
+	uint32_t missing = holding_missing(holding), room = room_for_leases(fleet, holding);
 
 	search->item_count = 0;
 	search->ready = false;
 	if (need < missing)
 		need = missing;
-	if (fleet->leases >= FLEET_LEASES_MAX || fleet->leaving)
+	if (fleet->leaving)
 		need = 0;
-	if (holding_wants_reserve(holding) && !fleet->leaving)
+	if (holding_wants_reserve(holding) && room && !fleet->leaving)
 		add_reserve(fleet, search);
+	room -= search->item_count;
+	if (need && !room && search->clean_count + search->unclean_count)
+		room_was_missing(fleet);
+	if (need > room)
+		need = room;
 	while (need && search->clean_count && search->item_count < search->batch) {
 		add_item(search, search->clean[--search->clean_count], false, true);
 		need--;
@@ -161,10 +169,15 @@ bool search_send(struct fleet *fleet, struct search *search)
 	struct request *request;
 	bool added = true;
 
+	uint32_t room = room_for_leases(fleet, holding);
+
 	search->ready = false;
+	/* Other searches may have taken the room meanwhile. */
+	if (search->item_count > room)
+		search->item_count = room;
 	/* The settings may be others by now. */
 	if (fleet->leaving || holding->limiter->removed || !holding_needs_leases(holding) ||
-	    search->count != holding_count(holding)) {
+	    search->count != holding_count(holding) || !search->item_count) {
 		search_end(fleet, search);
 		return false;
 	}
@@ -178,13 +191,7 @@ bool search_send(struct fleet *fleet, struct search *search)
 
 		*item = search->items[i];
 		/* What was left a while ago may have been used by another since. */
-		if (fleet->now_ns - search->ready_ns > MARKER_FRESH_NS) {
-			item->part_count = LIMITS_MAX;
-			for (uint32_t j = 0; j < LIMITS_MAX; j++) {
-				if (item->parts[j].tokens >= 0)
-					item->parts[j] = (struct bucket_part){0};
-			}
-		}
+		item->old = fleet->now_ns - search->ready_ns > MARKER_FRESH_NS;
 		holding_keep(holding);
 		if (item->reserve)
 			holding->reserve_index = item->index;

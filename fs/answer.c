@@ -41,9 +41,9 @@ static void collect_readers(struct daemon *daemon, struct outbox *outbox)
 		struct reader *reader = reader_of(waiter);
 
 		pending_remove(&daemon->pending, &reader->pending);
-		if (!waiter->outcome && !waiter->slot)
+		if (!waiter->outcome && !waiter->is_opener)
 			handle_granted(reader->handle, reader->size);
-		if (!waiter->slot)
+		if (!waiter->is_opener)
 			state_taken(daemon->state, daemon, waiter->limiter);
 		outbox_add(outbox, &reader->pending);
 	}

@@ -124,6 +124,19 @@ static void abandon_writer(struct daemon *daemon, struct writer *writer, int err
 		free(writer);
 }
 
+/* Takes @reader, which waits, out of its queue. Interrupted it may come back to its place. */
+static void leave_queue(struct daemon *daemon, struct reader *reader, int err)
+{
+	const struct pending *pending = &reader->pending;
+	const struct handle *handle = reader->waiter.is_opener ? NULL : reader->handle;
+	struct asker asker = handle_asker(handle, reader->pid, pending->uid, pending->unique);
+
+	if (err == EINTR)
+		engine_interrupt(&daemon->engine, &reader->waiter, &asker, clock_ns());
+	else
+		engine_cancel(&daemon->engine, &reader->waiter);
+}
+
 /* Ends whatever waits, with -@err. Under the lock. */
 static void abandon(struct daemon *daemon, struct pending *pending, int err)
 {
@@ -135,13 +148,13 @@ static void abandon(struct daemon *daemon, struct pending *pending, int err)
 	case PENDING_READER:
 		if (reader->waiter.outcome != -EINPROGRESS)
 			return; /* done in this very step: about to be answered */
-		engine_cancel(&daemon->engine, &reader->waiter);
+		leave_queue(daemon, reader, err);
 		state_taken(daemon->state, daemon, reader->handle->limiter);
 		break;
 	case PENDING_OPENER:
 		if (reader->waiter.outcome != -EINPROGRESS)
 			return;
-		engine_cancel(&daemon->engine, &reader->waiter);
+		leave_queue(daemon, reader, err);
 		handle_close(daemon, reader->handle);
 		break;
 	case PENDING_FOLLOWER:
@@ -170,17 +183,19 @@ void daemon_interrupt(struct daemon *daemon, uint64_t unique)
 
 	daemon_lock(daemon);
 	pending = pending_find(&daemon->pending, unique);
-	if (pending)
+	/* A change is bounded in time, and interrupted it would leave the writer not knowing whether it was made. */
+	if (pending && pending->kind != PENDING_WRITER)
 		abandon(daemon, pending, EINTR);
 	daemon_unlock(daemon);
 }
 
-static uint64_t waiting_since_ns(const struct pending *pending)
+static uint64_t waiting_since_ns(const struct daemon *daemon, const struct pending *pending)
 {
 	switch ((enum pending_kind)pending->kind) {
 	case PENDING_READER:
 	case PENDING_OPENER:
-		return ((const struct reader *)pending)->waiter.asked_ns;
+		return parking_since_ns(&daemon->engine.schedule.parking,
+					&((const struct reader *)pending)->waiter);
 	case PENDING_FOLLOWER:
 		return ((const struct follower *)pending)->asked_ns;
 	case PENDING_WRITER:
@@ -204,8 +219,8 @@ static void sweep(struct daemon *daemon, uint64_t now_ns)
 
 		for (; pending; pending = next) {
 			next = pending->next;
-			if (waiting_since_ns(pending) < now_ns &&
-			    now_ns - waiting_since_ns(pending) >= half_ns)
+			if (waiting_since_ns(daemon, pending) < now_ns &&
+			    now_ns - waiting_since_ns(daemon, pending) >= half_ns)
 				abandon(daemon, pending, EINTR);
 		}
 	}

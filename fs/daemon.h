@@ -80,7 +80,7 @@ void daemon_run(struct daemon *daemon);
 /* When daemon_run() has something to do, or NEVER_NS. */
 uint64_t daemon_due_ns(struct daemon *daemon);
 
-/* Answers request @unique with EINTR, if it waits. */
+/* Answers request @unique with EINTR, if it waits for anything but a change. */
 void daemon_interrupt(struct daemon *daemon, uint64_t unique);
 
 /* Answers every waiting reader with ESHUTDOWN, now and from now on. */

@@ -65,6 +65,12 @@ void handle_close(struct daemon *daemon, struct handle *handle);
 /* Tells who polls @handle that something may have changed. Under the lock. */
 void handle_notify(struct daemon *daemon, struct handle *handle);
 
+/*
+ * Tells by whom @handle is read in the request @unique: by thread @pid of @uid. NULL: a slot is opened; threads that
+ * are unknown are one and the same then.
+ */
+struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid, uint64_t unique);
+
 /* A read of @size bytes is about to be answered with what it asked for. Under the lock. */
 void handle_granted(struct handle *handle, size_t size);
 
@@ -75,6 +81,8 @@ struct handle *handle_of_watcher(struct watcher *watcher);
 
 /* What `read`, `poll` and `write` of the table's rows are. */
 void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+/* Answers with at most @size bytes of the @length bytes of @text, from @offset on. */
+void reply_text(fuse_req_t request, const char *text, size_t length, off_t offset, size_t size);
 /* Answers with the text of a file as it is now, from @offset on. Without the lock. */
 void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, off_t offset,
 	       size_t size);

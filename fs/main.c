@@ -57,6 +57,8 @@ static int begin(struct server *server)
 {
 	struct daemon *daemon = &server->daemon;
 	struct keeper_mount mount;
+	struct parked_place *places;
+	uint32_t *used;
 	int devices[KEEPER_DEVICES];
 	int count, err;
 
@@ -72,7 +74,10 @@ static int begin(struct server *server)
 	if (session_adopt(daemon, &mount, devices, (unsigned int)count))
 		return -1;
 	err = server->sources.local ? source_local_start(server->sources.local) : 0;
-	if (!err && server->hello.starts)
+	places = state_places(server->state, &used);
+	if (!server->hello.starts)
+		parking_init(&daemon->engine.schedule.parking, places, PARKING_PLACES_MAX, used);
+	else if (!err)
 		err = takeover(daemon);
 	if (!err)
 		return 0;

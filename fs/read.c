@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void reply_text(fuse_req_t request, const char *text, size_t length, off_t offset,
-		       size_t size)
+void reply_text(fuse_req_t request, const char *text, size_t length, off_t offset, size_t size)
 {
 	size_t start = (uint64_t)offset < length ? (size_t)offset : length;
 	size_t rest = length - start;
@@ -144,9 +143,13 @@ static void watch_again(struct daemon *daemon, struct handle *handle)
 		engine_watch(&daemon->engine, handle->limiter, &handle->watcher, clock_ns());
 }
 
-/* Puts a reader in the queue, for at most @within_ns. -EINPROGRESS, or why not. Under the lock. */
+/*
+ * Puts @waiter, or a copy of it, in the queue for at most @within_ns. -EINPROGRESS, or why not; 0: it was granted.
+ * Under the lock.
+ */
 static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
-			   const struct read_request *read, uint64_t within_ns)
+			   const struct read_request *read, const struct waiter *waiter,
+			   uint64_t within_ns)
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(read->request);
 	bool expires = within_ns != NEVER_NS;
@@ -162,7 +165,7 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 		.handle = handle,
 		.size = read->size < TOKEN_TEXT ? (uint32_t)read->size : TOKEN_TEXT,
 		.pid = (uint32_t)caller->pid,
-		.waiter = {.limiter = handle->limiter, .tokens = handle->tokens},
+		.waiter = *waiter,
 	};
 	if (expires)
 		reader->waiter.expiry = &((struct timed_reader *)reader)->expiry;
@@ -176,23 +179,43 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 	return err;
 }
 
+/* Gives @waiter the place of a reader of @handle that was interrupted and asks again. */
+static bool take_place(struct daemon *daemon, struct handle *handle,
+		       const struct read_request *read, struct waiter *waiter, bool wait)
+{
+	struct asker asker = handle_asker(handle, (uint32_t)fuse_req_ctx(read->request)->pid,
+					  received.uid, received.unique);
+
+	return engine_return(&daemon->engine, waiter, &asker, wait ? handle->within_ns : 0,
+			     received.at_ns);
+}
+
 /* Takes what @handle asks for: now or, if the reader may wait, later. */
 static void take(struct daemon *daemon, struct handle *handle, const struct read_request *read,
 		 bool wait)
 {
+	struct waiter waiter = {.limiter = handle->limiter, .tokens = handle->tokens};
 	struct engine *engine = &daemon->engine;
 	int err;
 
 	daemon_lock(daemon);
 	if (daemon->stopping)
 		err = -ESHUTDOWN;
+	else if (engine_may_return(engine) && take_place(daemon, handle, read, &waiter, wait))
+		err = -EAGAIN;
 	else
 		err = engine_take(engine, handle->limiter, handle->tokens, received.at_ns);
-	/* Who would not wait does while the host finds out what there is to be had. */
+	if (err == -EAGAIN && !wait && !limiter_can_hold(handle->limiter, handle->tokens)) {
+		daemon_refused(daemon,
+			       "a take larger than the burst is saved up for a reader that waits: "
+			       "it cannot be had with O_NONBLOCK");
+		err = -EINVAL;
+	}
+	/* A reader that would not wait does while the host finds out what there is to be had. */
 	if (err == -EAGAIN && !wait && engine_may_come(engine, handle->limiter, received.at_ns))
-		err = wait_for_tokens(daemon, handle, read, 0);
+		err = wait_for_tokens(daemon, handle, read, &waiter, 0);
 	else if (err == -EAGAIN && wait)
-		err = wait_for_tokens(daemon, handle, read, handle->within_ns);
+		err = wait_for_tokens(daemon, handle, read, &waiter, handle->within_ns);
 	else if (err == -EAGAIN)
 		err = engine_try(engine, handle->limiter, handle->tokens, received.at_ns);
 	if (err == -EAGAIN && !wait)

@@ -225,6 +225,17 @@ void servers_look_up(struct servers *servers, int wake)
 	pthread_mutex_unlock(&servers->mutex);
 }
 
+uint32_t servers_count(struct servers *servers)
+{
+	uint32_t count = 0;
+
+	pthread_mutex_lock(&servers->mutex);
+	for (uint32_t i = 0; i < servers->count; i++)
+		count += servers->list[i].address_count;
+	pthread_mutex_unlock(&servers->mutex);
+	return count;
+}
+
 bool servers_address(struct servers *servers, uint32_t turn, char address[SERVER_ADDRESS_TEXT])
 {
 	const char *known[SERVERS_MAX * SERVER_ADDRESSES_MAX];

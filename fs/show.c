@@ -7,6 +7,7 @@
 #include "core/survey.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -65,6 +66,7 @@ static void show_fleet(FILE *out, const struct daemon *daemon)
 	fprintf(out, "host_id %s\n", *fleet_hid(fleet) ? fleet_hid(fleet) : "none");
 	fprintf(out, "weight %" PRIu32 "\n", daemon->options->weight);
 	fprintf(out, "leases %" PRIu32 "\n", fleet_leases(fleet));
+	fprintf(out, "path_bytes %" PRIu32 "\n", fleet_own_bytes(fleet));
 	show_ns(out, "right_seconds", fleet_right_ns(fleet));
 	show_ns(out, "renewal_seconds", constants->renewal_ns);
 	show_ns(out, "lease_right_seconds", constants->right_ns);
@@ -191,22 +193,52 @@ void show_stat(FILE *out, struct daemon *daemon, const struct node *node)
 /* So long a text is made in some milliseconds, for which all others wait. */
 enum { WAITERS_SHOWN = 10000 };
 
+static int by_ticket(const void *a, const void *b)
+{
+	const struct waiter *one = *(struct waiter *const *)a, *other = *(struct waiter *const *)b;
+
+	return one->ticket < other->ticket ? -1 : one->ticket > other->ticket;
+}
+
+/* Those of @queue that took their places again, by ticket, and NULL; from malloc. NULL: no memory. */
+static const struct waiter **returned(const struct queue *queue)
+{
+	struct heap_node *turn = queue->returned.root;
+	size_t count = 0;
+	const struct waiter **waiters = malloc((queue->length + 1) * sizeof(*waiters));
+
+	if (!waiters)
+		return NULL;
+	for (; turn; turn = heap_next(turn))
+		waiters[count++] = waiter_of_turn(turn);
+	qsort(waiters, count, sizeof(*waiters), by_ticket);
+	waiters[count] = NULL;
+	return waiters;
+}
+
 /* One queue's waiters, as long as there is @room; each has to wait for those before it. */
 static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *limiter,
 		       const struct queue *queue, uint32_t *room)
 {
 	uint64_t ahead = 0;
 	char waited[QUANTITY_TEXT], left[QUANTITY_TEXT];
+	static const struct waiter *const none = NULL;
+	const struct waiter **sorted = queue->returned.root ? returned(queue) : NULL;
+	const struct waiter *const *back = sorted ? sorted : &none;
+	const struct waiter *once = queue->first;
 
-	for (const struct waiter *w = queue->first; w && *room; w = w->next, --*room) {
+	for (; (once || *back) && *room; --*room) {
+		bool is_back = *back && (!once || (*back)->ticket < once->ticket);
+		const struct waiter *w = is_back ? *back++ : once;
 		const struct reader *reader =
 			(const struct reader *)((const char *)w - offsetof(struct reader, waiter));
 		uint64_t now_ns = daemon->engine.schedule.now_ns, at_ns;
 
+		once = is_back ? once : w->next;
 		ahead += w->tokens;
 		at_ns = limiter_when_ahead(limiter, ahead, now_ns);
 		seconds_print(now_ns - w->asked_ns, 3, waited);
-		if (w->slot) {
+		if (w->is_opener) {
 			fprintf(out, "%" PRIu32 " %" PRIu32 " slot %s -\n", reader->pid,
 				reader->pending.uid, waited);
 			continue;
@@ -215,6 +247,7 @@ static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *l
 		fprintf(out, "%" PRIu32 " %" PRIu32 " %" PRIu64 " %s %s\n", reader->pid,
 			reader->pending.uid, w->tokens, waited, left);
 	}
+	free(sorted);
 }
 
 void show_waiters(FILE *out, struct daemon *daemon, const struct node *node)

@@ -5,11 +5,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-/* Puts an opener in the queue. -EINPROGRESS, 0: it has the slot already, or why not. Under the lock. */
+/* Puts an opener in the queue, at its place if it was interrupted and asks again. -EINPROGRESS, 0: it has the slot already, or why not. Under the lock. */
 static int wait_for_slot(struct daemon *daemon, struct handle *handle, fuse_req_t request)
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(request);
 	struct reader *opener = malloc(sizeof(*opener));
+	struct asker asker;
 	int err;
 
 	if (!opener)
@@ -17,8 +18,12 @@ static int wait_for_slot(struct daemon *daemon, struct handle *handle, fuse_req_
 	*opener = (struct reader){
 		.handle = handle,
 		.pid = (uint32_t)caller->pid,
-		.waiter = {.limiter = handle->limiter, .slot = &handle->slot},
+		.waiter = {.limiter = handle->limiter, .slot = &handle->slot, .is_opener = true},
 	};
+	asker = handle_asker(NULL, opener->pid, received.uid, received.unique);
+	if (engine_may_return(&daemon->engine))
+		(void)engine_return(&daemon->engine, &opener->waiter, &asker, NEVER_NS,
+				    received.at_ns);
 	pending_insert(&daemon->pending, &opener->pending, request, PENDING_OPENER);
 	err = engine_slot_open(&daemon->engine, &opener->waiter, received.at_ns);
 	if (err != -EINPROGRESS) {

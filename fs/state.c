@@ -18,7 +18,8 @@ static uint64_t all_bytes(void)
 	return STATE_HEADER_BYTES + 2 * STATE_LOG_BYTES +
 	       (uint64_t)UNITS_MAX * (sizeof(struct unit) + sizeof(struct learnt)) +
 	       (uint64_t)STATE_HANDLES_MAX * (sizeof(struct state_handle) + KEY_NAME_BYTES) +
-	       (uint64_t)PARAMETERS_MAX * sizeof(struct parameter) + sizeof(struct state_fleet);
+	       (uint64_t)PARAMETERS_MAX * sizeof(struct parameter) + sizeof(struct state_fleet) +
+	       (uint64_t)PARKING_PLACES_MAX * sizeof(struct parked_place);
 }
 
 struct state *state_open(int descriptor, uint32_t servers)
@@ -52,6 +53,7 @@ struct state *state_open(int descriptor, uint32_t servers)
 	state->parameters =
 		(struct parameter *)(state->key_names + (size_t)STATE_HANDLES_MAX * KEY_NAME_BYTES);
 	state->fleet = (struct state_fleet *)(state->parameters + PARAMETERS_MAX);
+	state->places = (struct parked_place *)(state->fleet + 1);
 	return state;
 }
 
@@ -64,6 +66,12 @@ struct parameter *state_parameters(struct state *state, uint32_t **used)
 {
 	*used = &state->header->parameter_count;
 	return state->parameters;
+}
+
+struct parked_place *state_places(struct state *state, uint32_t **used)
+{
+	*used = &state->header->place_count;
+	return state->places;
 }
 
 void state_close(struct state *state)

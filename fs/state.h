@@ -8,6 +8,7 @@
  *   of a limiter counts. What has become too long is written anew in the other of two places.
  * - what is in their buckets as of the last token, exact: the successor lets flow in what is due since.
  *   A token that was taken and not delivered is spent.
+ * - places of readers that were interrupted (parking.h).
  * - open files by their handles' numbers (handle.h): whose they are, and what was read.
  * - in a fleet, what core/kept.h and zookeeper_kept.h say.
  *
@@ -27,7 +28,7 @@
 
 struct state;
 
-enum { STATE_VERSION = 3 };
+enum { STATE_VERSION = 5 };
 
 /* A handle, at the index that is its number. */
 struct state_handle {
@@ -76,7 +77,7 @@ int state_continue(struct state *state, struct daemon *daemon);
 
 /* In a fleet: what is as in the limiter's struct holding. It is part of a record of four-byte words. */
 struct __attribute__((packed, aligned(4))) state_holding {
-	uint64_t lid, generation;
+	uint64_t lid, generation, saved;
 	uint64_t restricted_ns; /* 0: it was not */
 	int32_t version;
 	uint32_t before_count;
@@ -130,6 +131,9 @@ bool state_was_done(const struct state *state, uint64_t unique);
 
 /* Places of a table of parameters (parameter.h), and how many were ever used. */
 struct parameter *state_parameters(struct state *state, uint32_t **used);
+
+/* Memory for PARKING_PLACES_MAX places of interrupted readers (parking.h), and how many were ever used. */
+struct parked_place *state_places(struct state *state, uint32_t **used);
 
 /* What a host of a fleet keeps itself. */
 struct state_fleet {

@@ -38,6 +38,7 @@ struct header {
 	uint32_t unit_count; /* that were ever used; the first is not */
 	uint32_t handle_count;
 	uint32_t parameter_count;
+	uint32_t place_count;
 	uint32_t row_count;
 	char rows[NODE_ROWS_MAX][NODE_PATH_TEXT]; /* their paths, by number */
 };
@@ -96,6 +97,7 @@ struct state {
 	char *key_names;
 	struct parameter *parameters;
 	struct state_fleet *fleet;
+	struct parked_place *places;
 	uint64_t live_bytes;  /* of the log when it was last written anew */
 	uint32_t free_units;  /* the first */
 	uint32_t units_until; /* so many are used before those that are free are looked for */

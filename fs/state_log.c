@@ -44,6 +44,7 @@ static struct state_holding holding_of(const struct holding *holding)
 	return (struct state_holding){
 		.lid = holding->id,
 		.generation = holding->generation,
+		.saved = holding->saved,
 		.restricted_ns = holding->restricted ? holding->restricted_ns : 0,
 		.version = holding->version,
 		.before_count = holding->before_count,

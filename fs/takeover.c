@@ -2,7 +2,8 @@
  * takeover - going on where a predecessor ended, see takeover.h.
  *
  * The kernel sends again by hash chains, not in the order of arrival; so everything is received before
- * anything is done.
+ * anything is done. A reader that was interrupted and asked again has its place by its first asking, and a
+ * place that is parked is between those of the requests before and after.
  */
 #include "fs/takeover.h"
 #include "fs/channel.h"
@@ -27,7 +28,8 @@ static const uint64_t RESEND = UINT64_C(1) << 63;
 
 struct message {
 	uint64_t unique;
-	void *bytes; /* owned */
+	uint64_t order; /* its number without RESEND, or that of the first asking of its place */
+	void *bytes;	/* owned */
 	size_t size;
 	uint8_t channel;
 };
@@ -126,15 +128,112 @@ static bool was_asked(const void *what, uint64_t unique)
 	       bsearch(&unique, messages->at, messages->again, sizeof(*messages->at), by_unique);
 }
 
-static void process(struct daemon *daemon, const struct messages *messages)
+static int by_asking(const void *key, const void *element)
 {
+	uint64_t number = ((const struct parked_place *)key)->asker.number;
+	uint64_t other = ((const struct message *)element)->unique & ~RESEND;
+
+	return number < other ? -1 : number > other;
+}
+
+static int by_order(const void *a, const void *b)
+{
+	const struct message *one = a, *other = b;
+
+	return one->order < other->order ? -1 : one->order > other->order;
+}
+
+static int by_first(const void *a, const void *b)
+{
+	const struct parked_place *one = a, *other = b;
+
+	return one->first < other->first ? -1 : one->first > other->first;
+}
+
+/* Moves what the predecessor knew of places to @places, from malloc. How many there are, or -ENOMEM. */
+static ssize_t move_places(struct daemon *daemon, struct parked_place **places)
+{
+	uint32_t *used;
+	struct parked_place *kept = state_places(daemon->state, &used);
+	uint32_t count = *used;
+
+	*places = malloc((count + 1) * sizeof(**places));
+	if (!*places)
+		return -ENOMEM;
+	memcpy(*places, kept, count * sizeof(*kept));
+	*used = 0;
+	parking_init(&daemon->engine.schedule.parking, kept, PARKING_PLACES_MAX, used);
+	return count;
+}
+
+/*
+ * Drops those of @count @places that are nobody's any more, sorts the others by their first asking, and gives
+ * @messages, sorted by number, theirs. How many are left.
+ */
+static size_t match_places(struct messages *messages, struct parked_place *places, size_t count,
+			   uint64_t now_ns)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		bool was_asked = messages->again &&
+				 bsearch(&places[i], messages->at, messages->again,
+					 sizeof(*messages->at), by_asking);
+		/* While there was no server the askers could not come back. */
+		bool may_come = places[i].state == PLACE_PARKED &&
+				places[i].at_ns + PARKING_NS > now_ns;
+
+		if (places[i].state != PLACE_FREE && (was_asked || may_come))
+			places[left++] = places[i];
+	}
+	qsort(places, left, sizeof(*places), by_first);
+	for (size_t i = 0; i < messages->count; i++)
+		messages->at[i].order = messages->at[i].unique & ~RESEND;
+	for (size_t i = 0; i < left; i++) {
+		struct message *message = messages->again
+						  ? bsearch(&places[i], messages->at,
+							    messages->again, sizeof(*messages->at),
+							    by_asking)
+						  : NULL;
+
+		if (message)
+			message->order = places[i].first;
+	}
+	if (messages->again)
+		qsort(messages->at, messages->again, sizeof(*messages->at), by_order);
+	return left;
+}
+
+/* Parks @places as they come before the asking @until, from *@next on. */
+static void restore_places(struct daemon *daemon, const struct parked_place *places, size_t count,
+			   size_t *next, uint64_t until)
+{
+	struct schedule *schedule = &daemon->engine.schedule;
+
+	for (; *next < count && places[*next].first <= until; ++*next)
+		parking_restore(&schedule->parking, &places[*next], ++schedule->tickets,
+				clock_ns() + PARKING_NS);
+}
+
+static void process(struct daemon *daemon, const struct messages *messages,
+		    const struct parked_place *places, size_t place_count)
+{
+	size_t next = 0;
+
 	for (size_t i = 0; i < messages->count; i++) {
 		struct message *message = &messages->at[i];
 		struct fuse_buf buffer = {.mem = message->bytes, .size = message->size};
 
+		daemon_lock(daemon);
+		restore_places(daemon, places, place_count, &next,
+			       i < messages->again ? message->order : UINT64_MAX);
+		daemon_unlock(daemon);
 		channel_reply_to(message->channel);
 		session_process(daemon, &buffer, clock_ns());
 	}
+	daemon_lock(daemon);
+	restore_places(daemon, places, place_count, &next, UINT64_MAX);
+	daemon_unlock(daemon);
 }
 
 /* Nobody's turn is saved up for any more who did not ask again. */
@@ -152,9 +251,11 @@ int takeover(struct daemon *daemon)
 {
 	struct fuse_out_header resend = {.len = sizeof(resend), .error = NOTIFY_RESEND};
 	struct messages messages = {0};
-	int err = 0;
+	struct parked_place *places = NULL;
+	ssize_t count = move_places(daemon, &places);
+	int err = count < 0 ? (int)count : 0;
 
-	if (write(fuse_session_fd(daemon->session), &resend, sizeof(resend)) < 0)
+	if (!err && write(fuse_session_fd(daemon->session), &resend, sizeof(resend)) < 0)
 		err = errno == ENODEV ? 0 : -errno;
 	if (!err)
 		err = receive(daemon, &messages);
@@ -165,7 +266,8 @@ int takeover(struct daemon *daemon)
 	}
 	if (!err) {
 		handle_wake_all(daemon);
-		process(daemon, &messages);
+		count = (ssize_t)match_places(&messages, places, (size_t)count, clock_ns());
+		process(daemon, &messages, places, (size_t)count);
 		daemon_lock(daemon);
 		forget_awaited(daemon->engine.tree.root);
 		daemon_unlock(daemon);
@@ -174,5 +276,6 @@ int takeover(struct daemon *daemon)
 	for (size_t i = 0; i < messages.count; i++)
 		free(messages.at[i].bytes);
 	free(messages.at);
+	free(places);
 	return err;
 }

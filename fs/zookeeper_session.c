@@ -13,6 +13,8 @@
 enum {
 	FAILURES_MAX = 5,		    /* that are counted */
 	FAILURES_LOUD = 3,		    /* from which on they are worth a message */
+	ROUNDS_MAX = 2,			    /* each of which doubles the time for an attempt */
+	HOPE_SESSIONS = 10,		    /* session timeouts */
 	ANSWERS_MAX = ZOOKEEPER_EVENTS_MAX, /* read before others have their turn */
 };
 
@@ -21,16 +23,23 @@ enum {
 
 static const uint64_t REST_NS = 50 * NSEC_PER_MSEC; /* doubled with each failure ... */
 static const uint64_t REST_MAX_NS = NSEC_PER_SEC;   /* ... up to this */
-/* Who does not answer in that time is of no use, see FLEET_ANSWER_NS; the next may be. */
+/* A server has so long to take the session: then it is the turn of the next one. */
 static const uint64_t ATTEMPT_NS = NSEC_PER_SEC;
-static const uint64_t STEADY_NS = NSEC_PER_SEC; /* a connection that lasts is no failure */
-static const uint64_t HOPE_NS = 60 * NSEC_PER_SEC;
+static const uint64_t STEADY_NS = NSEC_PER_SEC;	   /* a connection that lasts is no failure */
+static const uint64_t HOPE_NS = 60 * NSEC_PER_SEC; /* or HOPE_SESSIONS, if that is less */
 static const uint64_t LOOK_UP_NS = 10 * NSEC_PER_SEC;
 
-/* Twice as long once all have failed for a while. */
+/* Twice as long when all servers had their turn, as long as the library waits for a server. */
 static uint64_t attempt_ns(const struct zookeeper_session *session)
 {
-	return ATTEMPT_NS << (session->failures == FAILURES_MAX);
+	uint32_t servers = servers_count(session->servers);
+	uint32_t rounds = session->silent / (servers ? servers : 1);
+	uint64_t ns = ATTEMPT_NS << (rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX);
+	uint64_t most_ns = session->timeout_ns / 3 * 2;
+
+	if (most_ns < ATTEMPT_NS)
+		most_ns = ATTEMPT_NS;
+	return ns < most_ns ? ns : most_ns;
 }
 
 uint64_t zookeeper_now_ns(void)
@@ -56,8 +65,17 @@ static uint64_t jittered(uint64_t ns)
 	return ns / 2 + ns / 2 * random / UINT32_MAX;
 }
 
+/* From now on nothing is answered, if it was until now. */
+static void begin_wait(struct zookeeper_session *session)
+{
+	if (session->waiting_ns == NEVER_NS)
+		session->waiting_ns = zookeeper_now_ns();
+}
+
 static void on_answered(struct calls *calls, struct request *request)
 {
+	if (request->answer != ANSWER_UNKNOWN)
+		session_of(calls)->waiting_ns = NEVER_NS;
 	zookeeper_events_add(&session_of(calls)->events, ZOOKEEPER_ANSWERED)->request = request;
 }
 
@@ -103,6 +121,7 @@ static void lose(struct zookeeper_session *session)
 	else
 		count_failure(session);
 	session->since_ns = now_ns;
+	begin_wait(session);
 	rest(session);
 	calls_give_up(&session->calls);
 }
@@ -176,6 +195,8 @@ void zookeeper_session_open(struct zookeeper_session *session, uint32_t opening,
 	session->resumes = resumes;
 	session->timeout_ns = timeout_ns;
 	session->complained = false;
+	session->waiting_ns = NEVER_NS;
+	session->silent = 0;
 	session->look_up_ns = 0;
 	session->turn = (uint32_t)jittered(UINT32_MAX);
 	if (timeout_ns)
@@ -201,6 +222,8 @@ static void on_prepared(struct calls *calls, int code)
 		return;
 	if (answer != ANSWER_OK)
 		log_error("cannot make %s in ZooKeeper: %s", session->path, zerror(code));
+	if (!session->prepared)
+		session->waiting_ns = NEVER_NS;
 	session->prepared = true;
 	session->phase = PHASE_CONNECTED;
 	zookeeper_events_add(&session->events, ZOOKEEPER_CONNECTED)->session =
@@ -248,6 +271,8 @@ static void greet(struct zookeeper_session *session)
 	session->established = true;
 	session->complained = false;
 	session->since_ns = zookeeper_now_ns();
+	if (session->since_ns < session->began_ns + ATTEMPT_NS / 2)
+		session->silent = 0;
 	session->attempt_ns = session->since_ns + attempt_ns(session);
 	session->phase = PHASE_PREPARING;
 	if (session->prepared)
@@ -279,6 +304,7 @@ static bool aim(struct zookeeper_session *session, uint64_t now_ns)
 static void begin_attempt(struct zookeeper_session *session, uint64_t now_ns)
 {
 	session->phase = PHASE_CONNECTING;
+	session->began_ns = now_ns;
 	session->attempt_ns = now_ns + attempt_ns(session);
 	if (session->stale)
 		zookeeper_handle_discard(session->calls.handle);
@@ -307,11 +333,15 @@ static uint64_t ask(struct zookeeper_session *session, uint64_t now_ns, struct p
 	       (uint64_t)wait.tv_usec * NSEC_PER_USEC;
 }
 
+/* Connections may come and go: what counts is that a request was answered. */
 static bool is_hopeless(const struct zookeeper_session *session, uint64_t now_ns)
 {
-	return session->established &&
-	       (session->phase == PHASE_RESTING || session->phase == PHASE_CONNECTING) &&
-	       now_ns >= session->since_ns + HOPE_NS;
+	uint64_t hope_ns = HOPE_SESSIONS * session->timeout_ns;
+
+	if (hope_ns > HOPE_NS)
+		hope_ns = HOPE_NS;
+	return session->established && session->waiting_ns != NEVER_NS &&
+	       now_ns >= session->waiting_ns + hope_ns;
 }
 
 static bool is_attempting(const struct zookeeper_session *session)
@@ -326,11 +356,13 @@ uint64_t zookeeper_session_tend(struct zookeeper_session *session, struct pollfd
 	if (session->over)
 		expire(session, session->over);
 	else if (is_hopeless(session, now_ns))
-		expire(session, "no server takes it");
+		expire(session, "no request of it was answered for too long");
 	if (session->phase == PHASE_RESTING && session->rest_ns <= now_ns)
 		begin_attempt(session, now_ns);
-	if (is_attempting(session) && session->attempt_ns <= now_ns)
+	if (is_attempting(session) && session->attempt_ns <= now_ns) {
+		session->silent++;
 		drop(session, "a server does not answer");
+	}
 	if (session->phase == PHASE_CLOSED)
 		return NEVER_NS;
 	if (session->phase == PHASE_RESTING)
@@ -365,6 +397,7 @@ void zookeeper_session_send(struct zookeeper_session *session, struct request *r
 		on_answered(&session->calls, request);
 		return;
 	}
+	begin_wait(session);
 	calls_send(&session->calls, request);
 	look(session);
 }

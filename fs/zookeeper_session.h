@@ -3,8 +3,9 @@
  *
  * The library keeps a session over many connections. Here is decided when to connect again
  * (jittered, 50 ms growing to 1 s), how long to try one server (1 s, growing), and when the session
- * is beyond hope (60 s without a connection: servers restored from a backup refuse for ever a client
- * that has seen more than they have). After each call the library's state is looked at, which changes
+ * is beyond hope (60 s, or 10 session timeouts, without an answer to any request: servers restored from
+ * a backup refuse for ever a client that has seen more than they have, and a server that is sent more
+ * watches again than it takes in one request hangs up after each handshake). After each call the library's state is looked at, which changes
  * without a word after a send that failed; then what the library still has queued is dropped, before
  * it connects again.
  */
@@ -45,9 +46,12 @@ struct zookeeper_session {
 	bool complained;	     /* about this outage */
 	int fd;			     /* of the library, while it has a socket */
 	uint32_t failures;	     /* in a row */
+	uint32_t silent;	     /* attempts in a row that took their whole time */
 	uint64_t rest_ns;	     /* when to connect again */
-	uint64_t attempt_ns;	     /* when to give up an attempt */
+	uint64_t began_ns;	     /* of the attempt ... */
+	uint64_t attempt_ns;	     /* ... and when to give it up */
 	uint64_t since_ns;	     /* of being connected, or not */
+	uint64_t waiting_ns;	     /* no request was answered since, and one should; NEVER_NS */
 	uint64_t look_up_ns;	     /* when names are looked up again */
 	uint32_t turn;		     /* of which server */
 	const char *why;	     /* a connection is given up, or NULL */

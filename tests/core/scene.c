@@ -209,6 +209,11 @@ static void send_request(struct coordinator *coordinator, struct request *reques
 
 	if (request->kind == REQUEST_TRANSACTION)
 		check_transaction(scene, request);
+	if (request->kind == REQUEST_GET && !strncmp(request->path, "/f/", 3) &&
+	    !strchr(request->path + 3, '/')) {
+		scene->learnt_read++;
+		scene->learnt_watched += request->watch;
+	}
 	assert_true(scene->sent_count < SENT_MAX);
 	scene->sent[scene->sent_count++] = request;
 }
@@ -236,6 +241,7 @@ static void note_event(struct fleet_listener *listener, const char *text)
 	struct scene *scene = (struct scene *)((char *)listener - offsetof(struct scene, listener));
 
 	snprintf(scene->event, sizeof(scene->event), "%s", text);
+	scene->told_full += !strncmp(text, "full: ", strlen("full: "));
 }
 
 static void begin_process(struct scene *scene)
@@ -253,7 +259,7 @@ void scene_prepare(struct scene *scene)
 {
 	*scene = (struct scene){
 		.coordinator = {open_session, resume_session, close_session, send_request, hang_up,
-				clocks, draw},
+				clocks, draw, 0},
 		.options = {.host = "host", .weight = 1},
 		.listener = {.event = note_event},
 		.now_ns = 1000 * SEC,
@@ -279,8 +285,8 @@ struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter)
 	static size_t count;
 	const struct holding *holding = limiter->holding;
 	struct owner owner = {limiter->uid, limiter->gid, limiter->access};
-	struct former_holding former = {holding->id, holding->generation, holding->version, 0, 0,
-					NULL};
+	struct former_holding former = {
+		holding->id, holding->generation, holding->saved, holding->version, 0, 0, NULL};
 	struct settings settings;
 	struct limiter *restored;
 

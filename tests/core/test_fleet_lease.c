@@ -158,11 +158,109 @@ static void test_a_clean_take_brings_what_was_left(void **state)
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", "rate=1/h\nburst=10\npartitions.count=1");
-	scene_set(&scene, "/f/1/0", "3.500000000");
+	scene_set(&scene, "/f/1/0", "1 3.500000000");
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	assert_int_equal(guest.waiter.outcome, 0);
 	assert_int_equal(a->buckets[0].level, 2);
 	scene_close(&scene);
+}
+
+/* Sets @a to @config; outcome 0. */
+static void set(struct scene *scene, struct limiter *a, const char *config)
+{
+	struct change change = {
+		.kind = CHANGE_SETTINGS, .limiter = a, .setting = CHANGE_CONFIG, .text = config};
+
+	assert_int_equal(scene_change(scene, &change), 0);
+}
+
+/* What a take of partition 0 finds in the bucket, when one reader has got a token of it. */
+static void assert_left(struct scene *scene, struct limiter *a, int64_t level)
+{
+	struct guest guest;
+
+	assert_int_equal(scene_ask(scene, &guest, a), WAITING);
+	scene_run(scene, SEC);
+	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
+	assert_int_equal(a->buckets[0].level, level);
+	if (guest.waiter.outcome == WAITING)
+		engine_cancel(&scene->engine, &guest.waiter);
+}
+
+static void test_a_new_limiter_is_full_by_the_burst_that_its_rate_begins_with(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "partitions.count=2");
+	set(&scene, a, "burst=20");
+	set(&scene, a, "rate=1/h");
+	assert_left(&scene, a, 19);
+	scene_close(&scene);
+}
+
+static void test_a_burst_that_is_raised_later_is_not_saved_up_yet(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=1/h\nburst=2\npartitions.count=1");
+	set(&scene, a, "burst=20");
+	assert_left(&scene, a, 0);
+	scene_close(&scene);
+}
+
+static void test_partitions_that_come_into_the_count_later_are_empty(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "mode=enforce");
+	set(&scene, a, "burst=20\nrate=1/h\npartitions.count=1");
+	set(&scene, a, "partitions.count=2");
+	assert_left(&scene, a, 0);
+	scene_close(&scene);
+}
+
+static void test_what_is_left_counts_on_when_the_rate_alone_is_another(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=1/h\nburst=20\npartitions.count=1");
+	scene_set(&scene, "/f/1/0", "1 3.500000000");
+	set(&scene, a, "rate=2/h");
+	assert_left(&scene, a, 2);
+	scene_close(&scene);
+}
+
+static void test_what_was_left_by_another_burst_or_count_is_lost_but_for_a_debt(void **state)
+{
+	static const char *const left[] = {"1 3.000000000 3.000000000",
+					   "1 3.000000000 -7.000000000"};
+	static const int64_t levels[] = {0, -7};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct scene scene;
+		struct limiter *a;
+
+		scene_open(&scene);
+		a = scene_make(&scene, "a", "rate=1/h 2/h\nburst=20\npartitions.count=1");
+		scene_set(&scene, "/f/1/0", left[i]);
+		set(&scene, a, "burst=30");
+		assert_left(&scene, a, 0);
+		assert_int_equal(a->buckets[1].level, levels[i]);
+		scene_close(&scene);
+	}
 }
 
 static void test_an_unclean_take_brings_nothing(void **state)
@@ -391,6 +489,33 @@ static void test_who_was_idle_gets_a_partition_at_once(void **state)
 	scene_close(&scene);
 }
 
+static void test_a_host_beyond_the_reserve_looks_for_one_seldom_while_it_is_idle(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+	uint64_t lists;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "partitions.count=2\nrate=100/s");
+	scene_set(&scene, "/l/1/r0", "otherotherothe");
+	set(&scene, a, "partitions.reserve=10/s hosts=1");
+	scene_run(&scene, 10 * SEC);
+	lists = fleet_counters(scene.fleet)->lists;
+	scene_run(&scene, 600 * SEC);
+	/* Three in a round, once a minute or oftener by a quarter; and hosts are looked for. */
+	assert_in_range(fleet_counters(scene.fleet)->lists - lists, 24, 100);
+	/* Demand is met at once as ever. */
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, 100 * MS);
+	assert_int_equal(guest.waiter.outcome, 0);
+	scene_delete(&scene, "/l/1/r0");
+	scene_run(&scene, 90 * SEC);
+	assert_int_equal(a->holding->reserve.state, LEASE_HELD);
+	scene_close(&scene);
+}
+
 static void test_use_stops_before_the_give_back_is_sent(void **state)
 {
 	struct scene scene;
@@ -413,11 +538,11 @@ static void test_use_stops_before_the_give_back_is_sent(void **state)
 	assert_non_null(strstr(scene.transaction, "; delete /l/1/0; create /f/1/0"));
 	assert_int_equal(scene_try(&scene, a), -EAGAIN);
 	/* What was in the bucket goes with it. */
-	assert_string_equal(scene.sent[0]->operations[3].data, "20.000000000");
+	assert_string_equal(scene.sent[0]->operations[3].data, "1 20.000000000");
 	scene_run(&scene, 100 * MS);
 	assert_int_equal(scene_try(&scene, a), -EAGAIN);
 	scene_answer(&scene);
-	assert_string_equal(scene_node(&scene, "/f/1/0")->data, "20.000000000");
+	assert_string_equal(scene_node(&scene, "/f/1/0")->data, "1 20.000000000");
 	scene_close(&scene);
 }
 
@@ -539,6 +664,12 @@ int main(void)
 		cmocka_unit_test(test_q_counts_by_the_clock_for_waiting),
 		cmocka_unit_test(test_a_marker_of_before_an_election_saves_no_wait),
 		cmocka_unit_test(test_a_clean_take_brings_what_was_left),
+		cmocka_unit_test(test_a_new_limiter_is_full_by_the_burst_that_its_rate_begins_with),
+		cmocka_unit_test(test_a_burst_that_is_raised_later_is_not_saved_up_yet),
+		cmocka_unit_test(test_partitions_that_come_into_the_count_later_are_empty),
+		cmocka_unit_test(test_what_is_left_counts_on_when_the_rate_alone_is_another),
+		cmocka_unit_test(
+			test_what_was_left_by_another_burst_or_count_is_lost_but_for_a_debt),
 		cmocka_unit_test(test_an_unclean_take_brings_nothing),
 		cmocka_unit_test(test_clean_partitions_are_taken_before_unclean_ones),
 		cmocka_unit_test(test_a_partition_that_another_took_first_is_not_held),
@@ -548,6 +679,8 @@ int main(void)
 		cmocka_unit_test(test_a_token_every_few_seconds_moves_no_lease),
 		cmocka_unit_test(test_what_is_wanted_now_and_then_is_kept),
 		cmocka_unit_test(test_who_was_idle_gets_a_partition_at_once),
+		cmocka_unit_test(
+			test_a_host_beyond_the_reserve_looks_for_one_seldom_while_it_is_idle),
 		cmocka_unit_test(test_use_stops_before_the_give_back_is_sent),
 		cmocka_unit_test(
 			test_a_partition_whose_wait_is_not_over_is_given_back_without_a_marker),

@@ -292,6 +292,152 @@ static void test_without_an_answer_for_700_ms_the_connection_is_given_up(void **
 	scene_close(&scene);
 }
 
+/* How long the oldest request is waited for, from now, until the connection is given up. */
+static uint64_t waited_until_given_up(struct scene *scene, struct limiter *limiter)
+{
+	unsigned int before = scene->hung_up;
+	uint64_t sent_ns;
+
+	scene->held_up = true;
+	while (!scene->sent_count)
+		keep_asking(scene, limiter, 1 * MS);
+	sent_ns = scene->sent[0]->sent_ns;
+	for (int i = 0; i < 10000 && scene->hung_up == before; i++)
+		scene_run(scene, 1 * MS);
+	assert_int_equal(scene->hung_up, before + 1);
+	return scene->now_ns - sent_ns;
+}
+
+static void reconnect(struct scene *scene)
+{
+	scene_disconnect(scene);
+	scene_connect(scene);
+}
+
+static void test_each_connection_given_up_makes_the_next_answer_be_waited_for_longer(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = hold(&scene, ONE);
+	assert_in_range(waited_until_given_up(&scene, a), 700 * MS, 701 * MS);
+	reconnect(&scene);
+	assert_in_range(waited_until_given_up(&scene, a), 2800 * MS, 2801 * MS);
+	/* An answer of more than T/2 could not renew the right in time. */
+	for (int i = 0; i < 10; i++) {
+		reconnect(&scene);
+		assert_in_range(waited_until_given_up(&scene, a), 3000 * MS, 3001 * MS);
+	}
+	scene_close(&scene);
+}
+
+static void test_after_quick_answers_a_dead_link_is_noticed_after_700_ms_again(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = hold(&scene, ONE);
+	for (int i = 0; i < 3; i++) {
+		waited_until_given_up(&scene, a);
+		reconnect(&scene);
+	}
+	scene.held_up = false;
+	keep_asking(&scene, a, 5 * SEC);
+	assert_in_range(waited_until_given_up(&scene, a), 700 * MS, 701 * MS);
+	scene_close(&scene);
+}
+
+static void test_a_coordinator_that_is_slow_at_times_is_waited_for_twice_as_long(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = hold(&scene, ONE);
+	scene.held_up = true;
+	while (!scene.sent_count)
+		keep_asking(&scene, a, 1 * MS);
+	scene_run(&scene, 500 * MS);
+	scene_answer_all(&scene);
+	assert_in_range(waited_until_given_up(&scene, a), 1000 * MS, 1200 * MS);
+	scene_close(&scene);
+}
+
+/* The coordinator takes every connection and reads, but executes nothing. */
+static void answer_reads_alone(struct scene *scene)
+{
+	for (int i = 0; i < 1000 && scene->sent_count; i++) {
+		if (scene->sent[0]->kind == REQUEST_TRANSACTION)
+			break;
+		scene_answer(scene);
+	}
+}
+
+static void
+test_a_minute_in_which_connections_come_and_nothing_is_done_ends_the_session(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	uint64_t began_ns;
+
+	(void)state;
+	scene_open(&scene);
+	a = hold(&scene, ONE);
+	waited_until_given_up(&scene, a);
+	began_ns = scene.now_ns;
+	while (scene.opened == 1 && scene.now_ns < began_ns + 2 * FLEET_HANDLE_NS) {
+		unsigned int before = scene.hung_up;
+
+		scene_disconnect(&scene);
+		scene_connect(&scene);
+		for (int i = 0; i < 1000 && scene.hung_up == before && scene.opened == 1; i++) {
+			answer_reads_alone(&scene);
+			scene_run(&scene, 10 * MS);
+		}
+	}
+	assert_int_equal(scene.opened, 2);
+	assert_in_range(scene.now_ns - began_ns, FLEET_HANDLE_NS - SEC, FLEET_HANDLE_NS + SEC);
+	assert_non_null(strstr(scene.event, "nothing acknowledged for a minute"));
+	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
+	scene.held_up = false;
+	scene_close(&scene);
+}
+
+static void test_sessions_that_come_to_nothing_are_begun_at_growing_pauses(void **state)
+{
+	struct scene scene;
+	uint64_t opened_ns[8] = {0}, last_ns = 0;
+
+	(void)state;
+	scene_open(&scene);
+	scene_disconnect(&scene);
+	for (unsigned int i = 0; i < 8; i++) {
+		engine_run(&scene.engine, scene.now_ns);
+		fleet_expired(scene.fleet, scene.now_ns);
+		last_ns = scene.now_ns;
+		while (scene.opened < i + 2 && scene.now_ns < last_ns + 100 * SEC)
+			scene_run(&scene, 1 * MS);
+		opened_ns[i] = scene.now_ns - last_ns;
+	}
+	/* The first had done something; the next one may have had bad luck. */
+	assert_int_equal(opened_ns[0], 0);
+	assert_int_equal(opened_ns[1], 0);
+	for (unsigned int i = 2; i < 8; i++)
+		assert_in_range(opened_ns[i], (SEC << (i - 2)) / 4 * 3,
+				(SEC << (i - 2)) / 4 * 5 + MS);
+	scene.session = 78;
+	scene_connect(&scene);
+	assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
+	fleet_expired(scene.fleet, scene.now_ns);
+	assert_int_equal(scene.opened, 10);
+	scene_close(&scene);
+}
+
 static void test_a_minute_without_a_connection_ends_the_session(void **state)
 {
 	struct scene scene;
@@ -406,6 +552,15 @@ int main(void)
 		cmocka_unit_test(
 			test_a_session_that_has_expired_is_followed_by_another_under_another_id),
 		cmocka_unit_test(test_without_an_answer_for_700_ms_the_connection_is_given_up),
+		cmocka_unit_test(
+			test_each_connection_given_up_makes_the_next_answer_be_waited_for_longer),
+		cmocka_unit_test(
+			test_after_quick_answers_a_dead_link_is_noticed_after_700_ms_again),
+		cmocka_unit_test(
+			test_a_coordinator_that_is_slow_at_times_is_waited_for_twice_as_long),
+		cmocka_unit_test(
+			test_a_minute_in_which_connections_come_and_nothing_is_done_ends_the_session),
+		cmocka_unit_test(test_sessions_that_come_to_nothing_are_begun_at_growing_pauses),
 		cmocka_unit_test(test_a_minute_without_a_connection_ends_the_session),
 		cmocka_unit_test(test_a_connection_that_comes_back_in_time_costs_nothing),
 		cmocka_unit_test(test_out_of_reach_for_longer_than_d_a_host_does_what_it_was_told),

@@ -238,6 +238,24 @@ static void test_random_steps_agree_with_a_plain_array(void **state)
 	}
 }
 
+static void test_each_node_is_passed_once(void **state)
+{
+	struct model model = {.random = 5};
+
+	(void)state;
+	for (size_t step = 0; step < STEPS / 10; step++) {
+		bool seen[NODES] = {false};
+		struct heap_node *node;
+
+		random_step(&model, 1000);
+		for (node = model.heap.root; node; node = heap_next(node)) {
+			assert_false(seen[node - model.nodes]);
+			seen[node - model.nodes] = true;
+		}
+		assert_memory_equal(seen, model.held, sizeof(seen));
+	}
+}
+
 static void test_two_heaps_do_not_know_of_each_other(void **state)
 {
 	struct model deadlines = {0}, turns = {0};
@@ -264,6 +282,7 @@ int main(void)
 		cmocka_unit_test(test_any_node_can_be_removed_from_any_place),
 		cmocka_unit_test(test_placing_a_node_moves_it_whether_it_was_there_or_not),
 		cmocka_unit_test(test_random_steps_agree_with_a_plain_array),
+		cmocka_unit_test(test_each_node_is_passed_once),
 		cmocka_unit_test(test_two_heaps_do_not_know_of_each_other),
 	};
 

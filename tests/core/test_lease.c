@@ -1,6 +1,6 @@
 /* Tests of lease: which steps a lease may take, and what it leaves behind. */
-#include "core/bucket.h"
 #include "core/lease.h"
+#include "core/record.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,12 +76,12 @@ static void test_what_goes_with_a_partition_is_kept_until_it_has_gone(void **sta
 	for (size_t i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
 		struct lease lease = {.state = LEASE_HELD};
 
-		lease.parts = calloc(1, sizeof(*lease.parts));
-		assert_non_null(lease.parts);
+		lease.marker = calloc(1, sizeof(*lease.marker));
+		assert_non_null(lease.marker);
 		lease_become(&lease, LEASE_DRAINING);
-		assert_non_null(lease.parts);
+		assert_non_null(lease.marker);
 		lease_become(&lease, after[i]);
-		assert_null(lease.parts);
+		assert_null(lease.marker);
 	}
 }
 

@@ -158,6 +158,8 @@ static struct record full_record(void)
 		.name = "a b=c:\xc3\xa4",
 		.parent = 3,
 		.generation = 12,
+		.saved = 7,
+		.removed = 5,
 		.writer = "abcdefghijk27",
 		.owner = {1000, 4294967294, 01755},
 		.settings = SETTINGS_DEFAULT,
@@ -171,10 +173,11 @@ static struct record full_record(void)
 					"partitions.reserve=1/s hosts=3\ndegraded=share:4\n",
 					&record.settings, error),
 			 0);
-	assert_int_equal(settings_parse("rate=400/s:20 900/90s\npartitions.count=10\n"
-					"partitions.reserve=2/s hosts=4\n",
-					&record.before, error),
-			 0);
+	assert_int_equal(
+		settings_parse("rate=400/s:20 900/90s\nburst=30\npartitions.count=10\n"
+			       "partitions.reserve=2/s hosts=4\nkey_rate=3/s\nkey_burst=5\n",
+			       &record.before, error),
+		0);
 	return record;
 }
 
@@ -196,6 +199,8 @@ static void assert_reads_back(const struct record *record)
 	assert_string_equal(again.name, record->name);
 	assert_int_equal(again.parent, record->parent);
 	assert_int_equal(again.generation, record->generation);
+	assert_int_equal(again.saved, record->saved);
+	assert_int_equal(again.removed, record->removed);
 	assert_string_equal(again.writer, record->writer);
 	assert_int_equal(again.owner.uid, record->owner.uid);
 	assert_int_equal(again.owner.gid, record->owner.gid);
@@ -214,6 +219,7 @@ static void test_a_limiter_reads_back_as_written(void **state)
 	(void)state;
 	assert_reads_back(&record);
 	record.has_before = false;
+	record.removed = 0;
 	assert_reads_back(&record);
 	record.writer[0] = '\0';
 	record.parent = 0;
@@ -230,6 +236,8 @@ static void test_the_largest_record_reads_back_as_written(void **state)
 	memset(record.name, 'n', NAME_BYTES_MAX);
 	record.parent = INT64_MAX;
 	record.generation = INT64_MAX;
+	record.saved = INT64_MAX;
+	record.removed = INT64_MAX;
 	record.owner = (struct owner){UINT32_MAX, UINT32_MAX, 07777};
 	record.before_count = PARTITIONS_MAX;
 	for (int i = 0; i < LIMITS_MAX; i++)
@@ -271,7 +279,25 @@ static void test_a_limiter_with_a_line_missing_is_refused(void **state)
 	assert_refused("before.rate=", "before.rat=");
 	assert_refused("before.count=10\n", "");
 	assert_refused("before.reserve=", "before.reserves=");
+	assert_refused("before.burst=30\n", "");
+	assert_refused("before.key_rate=3/s\n", "");
+	assert_refused("before.key_burst=5\n", "");
 	assert_refused("before.first=9\n", "");
+}
+
+static void test_in_a_limiter_that_does_not_say_since_when_no_older_marker_counts(void **state)
+{
+	const struct record record = full_record();
+	struct record parsed;
+	char text[RECORD_TEXT], changed[RECORD_TEXT], error[ERROR_TEXT];
+
+	(void)state;
+	record_print(&record, text);
+	assert_int_equal(record_parse(with(changed, text, "saved=7\n", ""), &parsed, error), 0);
+	assert_int_equal(parsed.saved, 12);
+	assert_int_equal(record_parse(with(changed, text, "saved=7", "saved=0"), &parsed, error),
+			 0);
+	assert_int_equal(parsed.saved, 12);
 }
 
 static void test_a_limiter_with_a_value_out_of_range_is_refused(void **state)
@@ -377,76 +403,88 @@ static void test_the_name_of_a_host_is_one_word_when_it_is_shown(void **state)
 	assert_string_equal(host.name, "a?b?c?");
 }
 
-static void assert_marker(const char *text, uint32_t count, const struct bucket_part *expected)
+static void assert_marker(const char *text, const struct marker *expected)
 {
-	struct bucket_part parts[LIMITS_MAX];
-	uint32_t found = marker_parse(text, parts);
+	struct marker marker;
 
-	if (found != count)
-		fail_msg("'%s': %u limits, not %u", text, found, count);
-	for (uint32_t i = 0; i < count; i++) {
-		assert_int_equal(parts[i].tokens, expected ? expected[i].tokens : 0);
-		assert_int_equal(parts[i].nano, expected ? expected[i].nano : 0);
+	marker_parse(text, &marker);
+	if (marker.count != expected->count || marker.saved != expected->saved)
+		fail_msg("'%s': %u limits of %llu", text, marker.count,
+			 (unsigned long long)marker.saved);
+	for (uint32_t i = 0; i < expected->count; i++) {
+		assert_int_equal(marker.parts[i].tokens, expected->parts[i].tokens);
+		assert_int_equal(marker.parts[i].nano, expected->parts[i].nano);
 	}
 }
 
 static void test_what_is_left_of_several_limits_reads_back_as_written(void **state)
 {
-	static const struct bucket_part parts[LIMITS_MAX] = {
-		{0, 0},
-		{1, 1},
-		{20, 999999999},
-		{-7, 500000000},
-		{-1, 250000},
-		{INT64_C(1) << 60, 100},
-		{-(INT64_C(1) << 60), 1000},
-		{10000000000000, 1},
-	};
+	struct marker marker = {.saved = INT64_MAX,
+				.parts = {
+					{0, 0},
+					{1, 1},
+					{20, 999999999},
+					{-7, 500000000},
+					{-1, 250000},
+					{INT64_C(1) << 60, 100},
+					{-(INT64_C(1) << 60), 1000},
+					{10000000000000, 1},
+				}};
 	char text[MARKER_TEXT];
 
 	(void)state;
-	for (uint32_t count = 0; count <= LIMITS_MAX; count++) {
-		marker_print(parts, count, text);
+	for (marker.count = 0; marker.count <= LIMITS_MAX; marker.count++) {
+		marker_print(&marker, text);
 		assert_true(strlen(text) < MARKER_TEXT - 1);
-		assert_marker(text, count, parts);
+		assert_marker(text, &marker);
 	}
-	marker_print(parts, 3, text);
-	assert_string_equal(text, "0.000000000 1.000000001 20.999999999");
+	marker.count = 3;
+	marker.saved = 12;
+	marker_print(&marker, text);
+	assert_string_equal(text, "12 0.000000000 1.000000001 20.999999999");
 }
 
 static void test_an_empty_marker_is_that_of_a_new_limiter(void **state)
 {
 	(void)state;
-	assert_marker("", 0, NULL);
+	assert_marker("", &(struct marker){.saved = 1});
 }
 
 static void test_a_marker_that_is_not_understood_leaves_nothing(void **state)
 {
 	static const char *const garbage[] = {
 		"garbage",
-		"1",
 		"1.",
-		"1.5x",
-		"1.000000000 x",
-		"1.000000000,2.000000000",
-		"1.0000000000",
+		"1 ",
+		"1 1",
+		"1.000000000",
+		"1.000000000 2.000000000",
+		"1 1.",
+		"1 1.5x",
+		"1 1.000000000 x",
+		"1 1.000000000,2.000000000",
+		"1 1.000000000 ",
+		"1 1.0000000000",
 		"\n",
-		"1.000000000\n",
-		"1.0 1.0 1.0 1.0 1.0 1.0 1.0 1.0 1.0",
-		"0x1.000000000",
+		"1 1.000000000\n",
+		("1 1.000000000 1.000000000 1.000000000 1.000000000 1.000000000 1.000000000 "
+		 "1.000000000 1.000000000 1.000000000"),
+		"1 0x1.000000000",
+		"-1 1.000000000",
+		"9223372036854775808 1.000000000",
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++)
-		assert_marker(garbage[i], LIMITS_MAX, NULL);
+		assert_marker(garbage[i], &(struct marker){.count = LIMITS_MAX});
 }
 
 static void test_a_marker_whose_fraction_is_none_leaves_nothing(void **state)
 {
 	(void)state;
-	assert_marker("0.-1", LIMITS_MAX, NULL);
-	assert_marker("0.-99999999", LIMITS_MAX, NULL);
-	assert_marker("99999999999999999999999.0", LIMITS_MAX, NULL);
+	assert_marker("1 0.-1", &(struct marker){.count = LIMITS_MAX});
+	assert_marker("1 0.-99999999", &(struct marker){.count = LIMITS_MAX});
+	assert_marker("1 99999999999999999999999.0", &(struct marker){.count = LIMITS_MAX});
 }
 
 static void test_the_full_parts_of_a_burst_add_up_to_it(void **state)
@@ -482,6 +520,8 @@ int main(void)
 		cmocka_unit_test(test_the_largest_record_reads_back_as_written),
 		cmocka_unit_test(test_a_limiter_with_a_line_missing_is_refused),
 		cmocka_unit_test(test_a_limiter_with_a_value_out_of_range_is_refused),
+		cmocka_unit_test(
+			test_in_a_limiter_that_does_not_say_since_when_no_older_marker_counts),
 		cmocka_unit_test(test_an_owner_out_of_range_is_refused),
 		cmocka_unit_test(test_a_limiter_with_wrong_settings_is_refused),
 		cmocka_unit_test(test_a_record_of_nothing_is_refused),

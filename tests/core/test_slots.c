@@ -9,9 +9,10 @@ struct opener {
 
 static int ask(struct stage *stage, struct opener *opener, struct limiter *limiter, uint64_t now_ns)
 {
-	*opener = (struct opener){
-		.guest = {
-			.waiter = {.limiter = limiter, .slot = &opener->slot, .outcome = WAITING}}};
+	*opener = (struct opener){.guest = {.waiter = {.limiter = limiter,
+						       .slot = &opener->slot,
+						       .is_opener = true,
+						       .outcome = WAITING}}};
 	return engine_slot_open(&stage->engine, &opener->guest.waiter, now_ns);
 }
 

@@ -13,6 +13,7 @@ import random
 import re
 import resource
 import signal
+import subprocess
 import threading
 import time
 
@@ -31,7 +32,7 @@ ANSWER_READ_S, ANSWER_WRITE_S = 0.5, 2.5
 CHURN_S = int(os.environ.get("FLEET_CHURN_S", 25))
 
 
-def scenario(beside, limit_s=80):
+def scenario(beside, limit_s=240):
     def mark(function):
         SCENARIOS.append((function, beside, limit_s))
         return function
@@ -302,6 +303,64 @@ def a_limiter_made_renamed_protected_and_removed_is_seen_on_other_hosts(scene):
     eventually(3, lambda: not two.there("a/c"), "h2 sees that a/c is gone")
     expect(two.ask("rmdir", "a").ok, "rmdir a")
     eventually(3, lambda: not one.there("a"), "h1 sees that a is gone")
+
+
+@beside
+def a_key_is_held_to_its_rate_over_all_hosts_and_holds_up_no_other(scene):
+    fleet = scene.fleet(2)
+    rate, key_rate, count = 200, 20, 10
+    fleet.limiter(rate, count, more=[("key_rate", f"{key_rate}/s")])
+    for key in ("greedy", "small"):
+        # The larger of key_burst and the number of partitions, and a token more for each host.
+        fleet.bounds[f"l/keys/{key}"] = checker.Bound(key_rate, count + len(fleet.hosts),
+                                                      fleet.quarantine_s)
+    fleet.load(files=["l/keys/greedy/token"] * 4)
+    fleet.load(files=["l/keys/small/token"], work_us=500_000)
+    fleet.await_rate(key_rate, 20, limiter="l/keys/greedy", share=0.8)
+    eventually(20, lambda: fleet.rate(seconds=5, limiter="l/keys/small") > 2,
+               lambda: f"small has {fleet.rate(seconds=5, limiter='l/keys/small')}/s of the 4 it asks for")
+
+
+@beside
+def slots_are_divided_over_the_hosts_and_freed_by_the_death_of_their_holders(scene):
+    fleet, slots = scene.fleet(2), 4
+    fleet.limiter(100, slots, more=[("concurrency", f"{slots}")])
+    holders = []
+
+    def hold(host):
+        holders.append(subprocess.Popen(
+            ["sh", "-c", 'exec 3< "$0" && echo held && exec sleep 1000',
+             f"{host.mount}/l/slot"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE))
+        os.set_blocking(holders[-1].stdout.fileno(), False)
+        holders[-1].held = False
+
+    def held():
+        for holder in holders:
+            holder.held = holder.held or bool(holder.stdout.read())
+        return sum(holder.held for holder in holders)
+
+    def end(holder):
+        holders.remove(holder)
+        holder.kill()
+        holder.wait()
+
+    def settled(what):
+        eventually(20, lambda: held() == slots, lambda: f"{what}: {held()} of {slots} slots")
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            expect(held() <= slots, f"{what}: {held()} of {slots} slots are open")
+            time.sleep(0.05)
+
+    scene.ends.append(lambda: [holder.kill() for holder in holders])
+    for host in fleet.hosts:
+        for _ in range(slots):
+            hold(host)
+    settled("at first")
+    for holder in [holder for holder in holders if holder.held][:2]:
+        end(holder)
+    settled("after two holders were killed")
+    for holder in list(holders):
+        end(holder)
 
 
 @beside
@@ -652,7 +711,9 @@ def cut_off(scene, **ways):
     expect(host.status()["coordinator"] != state, f"status says '{state}', cut off or not")
     with open(events) as file:
         told = file.read()
-    expect(re.search("lapse|degraded|right", told), f"events say nothing of it: {told[-300:]}")
+    for event in ("right lapsed", "degraded: the coordinator is out of reach",
+                  "the coordinator is back"):
+        expect(f" fleet {event}\n" in told, f"events do not say '{event}': {told[-600:]}")
 
 
 @beside
@@ -731,6 +792,31 @@ def answers_that_come_late_cost_no_capacity(scene):
     tokens = fleet.granted(since=begun)
     expect(tokens > 600, f"{tokens} tokens in 8 s of 100/s")
     expect(fleet.rate([fleet.hosts[0]]) > 20, "the slow host has its share")
+
+
+@beside
+def a_coordinator_whose_answers_take_800_ms_costs_no_capacity(scene):
+    fleet = scene.fleet(options=[])
+    proxy = scene.proxy(scene.ensemble.servers[1])
+    slow = fleet.host(source=f"zk://{CENTRE}:{proxy.address[1]}{fleet.path}")
+    fleet.host()
+    fleet.limiter(100, 10)
+    fleet.load()
+    fleet.await_rate(100, 20)
+    eventually(20, lambda: len(slow.held()) in (4, 5, 6), fleet.where)
+    proxy.delay_s = 0.4  # each way
+    begun = time.monotonic()
+    time.sleep(18)
+    tokens = fleet.granted(since=begun)
+    expect(tokens > 0.85 * 18 * 100, f"{tokens} tokens in 18 s of 100/s")
+    expect(fleet.rate([slow], 5) > 20, f"the slow host has its share: {fleet.where()}")
+    given_up = slow.said().count("the connection is given up")
+    expect(1 <= given_up <= 3, f"{given_up} connections were given up")
+    slow.end_readers()
+    slow.stop()
+    slow.start()
+    fleet.load(slow)
+    eventually(20, lambda: fleet.rate([slow]) > 20, "it starts, too")
 
 
 @beside
@@ -979,7 +1065,7 @@ def served_without_a_death(host):
     expect(host.status()["servers_before"] == "0", f"a server of {host.name} died: {host.said()[-2000:]}")
 
 
-@scenario(beside=True, limit_s=CHURN_S + 60)
+@scenario(beside=True, limit_s=CHURN_S + 240)
 def hosts_that_lose_sessions_while_both_make_and_remove_the_same_limiters_go_on(scene):
     fleet = scene.fleet(2)
     churns = [Churn(host, ("x", "y", "z")) for host in fleet.hosts]
@@ -1006,7 +1092,7 @@ def hosts_that_lose_sessions_while_both_make_and_remove_the_same_limiters_go_on(
         served_without_a_death(host)
 
 
-@scenario(beside=True, limit_s=150)
+@scenario(beside=True, limit_s=360)
 def servers_restored_from_an_older_backup_are_joined_again(scene):
     single = Ensemble(scene.folder, count=1, first=241)
     scene.ends.append(single.remove)
@@ -1025,6 +1111,88 @@ def servers_restored_from_an_older_backup_are_joined_again(scene):
     server.start()
     single.await_quorum()
     fleet.await_rate(100, 100)
+
+
+# Leases and watches that fit.
+
+LIMITERS, PARTITIONS = 3, 4096  # more than any host may hold
+NAMES_BYTES = 262144  # FLEET_OWN_BYTES_MAX of core/fleet.h
+
+
+def filled(scene, first, path_bytes):
+    """A server of its own, and a host that holds as much as it may, below a path of so many bytes."""
+    single = Ensemble(scene.folder, count=1, first=first)
+    scene.ends.append(single.remove)
+    single.servers[0].start()
+    single.await_quorum()
+    fleet = scene.fleet(1, single, path="/" + "p" * (path_bytes - 1))
+    files = []
+    for index in range(LIMITERS):
+        fleet.limiter(PARTITIONS, PARTITIONS, name=f"l{index}")
+        files.append(f"l{index}/token")
+    fleet.load(files=files, work_us=100_000)
+    await_full(fleet.hosts[0])
+    return single, fleet, files
+
+
+def await_full(host):
+    """It takes no more, and has as many as there is room for."""
+    seen = []
+
+    def settled():
+        seen.append(int(host.status()["leases"]))
+        time.sleep(1)
+        return seen[-1] > 0 and seen[-4:] == [seen[-1]] * 4
+    eventually(40, settled, lambda: f"{host.name} takes no more leases: {seen}")
+    status = host.status()
+    most = (NAMES_BYTES - 300) // (len(host.fleet.path) + 4 + len("/l/1/r9999"))
+    expect(most - 1 <= seen[-1] <= 1.2 * most, f"{seen[-1]} leases where {most} fit")
+    expect(NAMES_BYTES * 0.9 < int(status["path_bytes"]) <= NAMES_BYTES, f"path_bytes: {status}")
+    expect(int(status["left_out"]) > 0 and host.said().count("fleet: full: ") == 1,
+           f"it says once that there is no more room: {host.said()[-400:]}")
+
+
+@scenario(beside=True, limit_s=360)
+def a_host_that_holds_all_it_may_goes_on_when_its_server_is_started_again(scene):
+    single, fleet, _ = filled(scene, 221, path_bytes=110)
+    host = fleet.hosts[0]
+    session, leases = host.status()["session"], host.status()["leases"]
+    single.servers[0].kill()
+    time.sleep(1)
+    single.servers[0].start()
+    single.await_quorum()
+    begun = int(host.status()["transactions"])
+    time.sleep(3 * RIGHT_S)
+    status = host.status()
+    expect((status["session"], status["leases"]) == (session, leases),
+           f"session {session}, {leases} leases: {fleet.where()}")
+    expect(int(status["transactions"]) > begun + 5 and float(status["right_seconds"]) > 1,
+           f"the right is not renewed: {status}")
+    expect(host.said().count("connection to ZooKeeper lost") < 4, host.said()[-600:])
+    host.end_readers()
+    host.stop()
+    with single.client() as client:
+        left = sum(len(client.children(f"{fleet.path}/l/{n + 1}")) for n in range(LIMITERS))
+    expect(left == 0, f"{left} leases are not released")
+
+
+@scenario(beside=True, limit_s=360)
+def servers_start_again_after_a_host_that_held_all_it_may_has_died(scene):
+    single, fleet, files = filled(scene, 231, path_bytes=255)
+    server = single.servers[0]
+    fleet.hosts[0].kill()
+    fleet.hosts[0].end_readers()
+
+    def leases():
+        with single.client() as client:
+            return sum(len(client.children(f"{fleet.path}/l/{n + 1}")) for n in range(LIMITERS))
+    eventually(SESSION_S + 5 * TICK_S, lambda: leases() == 0, "the session of the dead host is closed")
+    server.kill()
+    server.start()
+    single.await_quorum()
+    other = fleet.host("other")
+    fleet.load(other, files=files, work_us=100_000)
+    await_full(other)
 
 
 # Servers.
@@ -1117,7 +1285,7 @@ def a_rolling_restart_is_not_noticed(scene):
         fleet.await_rate(100, 20)
 
 
-@scenario(beside=False, limit_s=120)
+@scenario(beside=False, limit_s=360)
 def with_all_servers_killed_files_answer_and_readers_can_be_interrupted_until_they_are_back(scene):
     fleet = scene.loaded(3)
     fleet.hosts[2].loop("l/stream")
@@ -1158,7 +1326,7 @@ def with_all_servers_killed_files_answer_and_readers_can_be_interrupted_until_th
            "a refused write has changed something")
 
 
-@scenario(beside=False, limit_s=120)
+@scenario(beside=False, limit_s=360)
 def settings_survive_when_hosts_and_servers_all_are_killed(scene):
     fleet = scene.loaded(2)
     config = fleet.hosts[0].read("l/config")

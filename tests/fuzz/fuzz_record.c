@@ -62,7 +62,8 @@ static void try_record(const char *text)
 	check_printed(printed, sizeof(printed));
 	FUZZ_CHECK(record_parse(printed, &again, error) == 0);
 	FUZZ_CHECK(!strcmp(again.name, record.name) && !strcmp(again.writer, record.writer));
-	FUZZ_CHECK(again.parent == record.parent && again.generation == record.generation);
+	FUZZ_CHECK(again.parent == record.parent && again.generation == record.generation &&
+		   again.saved == record.saved && again.removed == record.removed);
 	check_owner(&again.owner, &record.owner);
 	check_same(&again.settings, &record.settings);
 	FUZZ_CHECK(again.has_before == record.has_before);
@@ -107,21 +108,22 @@ static void check_joined(const struct bucket_part *part)
 
 static void try_marker(const char *text)
 {
-	struct bucket_part parts[LIMITS_MAX], again[LIMITS_MAX];
-	uint32_t count = marker_parse(text, parts);
+	struct marker marker, again;
 	char printed[MARKER_TEXT];
 
-	FUZZ_CHECK(count <= LIMITS_MAX);
-	FUZZ_CHECK(count || !*text);
-	for (uint32_t i = 0; i < count; i++) {
-		FUZZ_CHECK(parts[i].nano < NSEC_PER_SEC);
-		check_joined(&parts[i]);
+	marker_parse(text, &marker);
+	FUZZ_CHECK(marker.count <= LIMITS_MAX);
+	for (uint32_t i = 0; i < marker.count; i++) {
+		FUZZ_CHECK(marker.parts[i].nano < NSEC_PER_SEC);
+		check_joined(&marker.parts[i]);
 	}
-	marker_print(parts, count, printed);
+	marker_print(&marker, printed);
 	check_printed(printed, sizeof(printed));
-	FUZZ_CHECK(marker_parse(printed, again) == count);
-	for (uint32_t i = 0; i < count; i++)
-		FUZZ_CHECK(again[i].tokens == parts[i].tokens && again[i].nano == parts[i].nano);
+	marker_parse(printed, &again);
+	FUZZ_CHECK(again.count == marker.count && again.saved == marker.saved);
+	for (uint32_t i = 0; i < marker.count; i++)
+		FUZZ_CHECK(again.parts[i].tokens == marker.parts[i].tokens &&
+			   again.parts[i].nano == marker.parts[i].nano);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Time as the fastest clock has it: what a host may grant, it may grant a little sooner. */
-static uint64_t fast_now(const struct sim *sim)
+uint64_t common_now(const struct sim *sim)
 {
 	return clock_read(&sim->fastest, sim->now_ns);
 }
@@ -25,9 +24,12 @@ static struct common *find(const struct sim *sim, uint64_t id)
 static struct common *add(struct sim *sim, uint64_t id, const char *path)
 {
 	struct common *common = memory_get(sizeof(*common));
+	const struct truth *truth = truth_of(sim, id);
 
 	common->id = id;
 	common->path = memory_text(path, strlen(path));
+	if (truth && truth->name)
+		common->rate = &truth->name->rate;
 	if (sim->last_common)
 		sim->last_common->next = common;
 	else
@@ -46,28 +48,12 @@ void common_join(struct place *place)
 	place->common = find(sim, holding->id);
 	if (!place->common)
 		place->common = add(sim, holding->id, place->path);
-	common_follow(place);
-}
-
-void common_join_key(struct place *place)
-{
-	struct common *whole = place->parent->common, *common;
-	struct sim *sim = place->host->sim;
-
-	if (place->common || !whole)
-		return;
-	for (common = sim->commons; common; common = common->next) {
-		if (common->is_key && common->id == whole->id && !strcmp(common->path, place->path))
-			break;
-	}
-	place->common = common ? common : add(sim, whole->id, place->path);
-	place->common->is_key = true;
 }
 
 /* Tokens a second; 0 if there is no limit to be measured by. */
 static double rate_of(const struct common *common)
 {
-	const struct settings *settings = fleet_check_settings(&common->rate);
+	const struct settings *settings = common->rate ? fleet_check_settings(common->rate) : NULL;
 	double least = (double)INFINITY;
 
 	if (!settings || settings->mode != MODE_ENFORCE || !settings->limit_count)
@@ -80,7 +66,7 @@ static double rate_of(const struct common *common)
 	return least;
 }
 
-static void measure(struct common *common, const struct sim *sim)
+void common_measure(struct common *common, const struct sim *sim)
 {
 	if (common->waiting)
 		common->could += rate_of(common) *
@@ -104,31 +90,76 @@ static struct settings settings_of_key(const struct sim *sim, const struct setti
 	return settings;
 }
 
-void common_follow(struct place *place)
+/* A key's has all that may be in force of its limiter. */
+static struct common *add_key(struct sim *sim, const struct common *whole, const char *path)
+{
+	struct common *common = add(sim, whole->id, path);
+
+	common->is_key = true;
+	for (uint32_t i = 0; common->rate && i < common->rate->count; i++) {
+		const struct version *version = &common->rate->versions[i];
+		struct settings settings = settings_of_key(sim, &version->settings);
+
+		fleet_check_follow(&common->own, version->id, &settings, 0, common_now(sim));
+		common->own.versions[common->own.count - 1].until_ns = version->until_ns;
+	}
+	common->rate = &common->own;
+	return common;
+}
+
+void common_join_key(struct place *place)
+{
+	struct common *whole = place->parent->common, *common;
+	struct sim *sim = place->host->sim;
+
+	if (place->common || !whole)
+		return;
+	for (common = sim->commons; common; common = common->next) {
+		if (common->is_key && common->id == whole->id && !strcmp(common->path, place->path))
+			break;
+	}
+	place->common = common ? common : add_key(sim, whole, place->path);
+}
+
+void common_tuning(struct sim *sim, uint64_t id)
+{
+	for (struct common *c = sim->commons; c; c = c->next) {
+		if (c->id == id)
+			common_measure(c, sim);
+	}
+}
+
+void common_tuned(struct sim *sim, uint64_t id, const struct settings *settings,
+		  uint64_t quarantine_ns)
+{
+	struct settings of_key = settings_of_key(sim, settings);
+
+	for (struct common *c = sim->commons; c; c = c->next) {
+		if (c->is_key && c->id == id)
+			fleet_check_follow(&c->own, id, &of_key, quarantine_ns, common_now(sim));
+	}
+}
+
+void common_goes(struct sim *sim, uint64_t id, uint64_t quarantine_ns)
+{
+	for (struct common *c = sim->commons; c; c = c->next) {
+		if (c->is_key && c->id == id)
+			fleet_check_goes(&c->own, id, quarantine_ns, common_now(sim));
+	}
+}
+
+bool common_exempts(const struct place *place)
 {
 	const struct limiter *limiter = place->is_key ? place->parent->limiter : place->limiter;
 	const struct holding *holding = limiter ? limiter->holding : NULL;
-	struct common *common = place->common;
-	struct sim *sim = place->host->sim;
 	struct settings settings;
-	bool exempt;
 
-	if (!common)
-		return;
-	/* One who has not heard yet that the mode is not open any more leaves it open. */
-	if (holding)
-		settings = place->is_key ? settings_of_key(sim, &holding->settings)
-					 : holding->settings;
-	exempt = holding && (fleet_check_is_free(&settings) ||
-			     (holding->degraded && holding->settings.degraded != DEGRADED_BLOCK));
-	if (exempt != place->exempt)
-		fleet_check_exempt(&common->rate, exempt, fast_now(sim));
-	place->exempt = exempt;
 	if (!holding)
-		return;
-	measure(common, sim);
-	fleet_check_follow(&common->rate, &settings, holding->generation + 1,
-			   fleet_constants(place->host->fleet)->quarantine_ns, fast_now(sim));
+		return true;
+	settings = place->is_key ? settings_of_key(place->host->sim, &holding->settings)
+				 : holding->settings;
+	return fleet_check_is_free(&settings) ||
+	       (holding->degraded && holding->settings.degraded != DEGRADED_BLOCK);
 }
 
 void common_waits(struct place *place, uint64_t tokens)
@@ -137,16 +168,18 @@ void common_waits(struct place *place, uint64_t tokens)
 
 	if (!common)
 		return;
-	measure(common, place->host->sim);
+	common_measure(common, place->host->sim);
 	common->waiting++;
-	rate_check_waits(&common->rate.rate, tokens);
-	fleet_check_asks(&common->rate, tokens, &place->largest, &place->largest_since);
+	if (!common->rate)
+		return;
+	rate_check_waits(&common->rate->rate, tokens);
+	fleet_check_asks(common->rate, tokens, &place->largest, &place->largest_since);
 }
 
 void common_late(struct place *place)
 {
-	if (place->common)
-		fleet_check_late(&place->common->rate, ENGINE_CATCH_UP_NS);
+	if (place->common && place->common->rate)
+		fleet_check_late(place->common->rate, ENGINE_CATCH_UP_NS);
 }
 
 void common_leaves(struct place *place)
@@ -155,9 +188,10 @@ void common_leaves(struct place *place)
 
 	if (!common || !common->waiting)
 		return;
-	measure(common, place->host->sim);
+	common_measure(common, place->host->sim);
 	common->waiting--;
-	rate_check_leaves(&common->rate.rate);
+	if (common->rate)
+		rate_check_leaves(&common->rate->rate);
 }
 
 /* What each host has of it, for those who look into a failure. */
@@ -192,11 +226,13 @@ void common_grants(struct place *place, uint64_t tokens, bool waited)
 	if (waited || common->waiting)
 		common->did += tokens;
 	windows_add(&common->windows, sim->now_ns, tokens);
-	/* Settings that were lost have no order any more by which they could be told apart. */
-	if (sim->zookeeper.lost_settings)
+	/* It may have been exempt when the grant was decided, in this step. */
+	if (!common->rate || place->exempt || common_exempts(place))
 		return;
-	if (!fleet_check_grant(&common->rate, tokens, &place->largest, &place->largest_since,
-			       fast_now(sim), why)) {
+	if (!common->is_key && !lease_check_grants(&place->host->holder, common, sim->now_ns, why))
+		sim_fail(sim, INVARIANT_PIECE, place, why);
+	if (!fleet_check_grant(common->rate, tokens, &place->largest, &place->largest_since,
+			       common_now(sim), why)) {
 		sim_fail(sim, INVARIANT_RATE, place, why);
 		print_places(sim, common);
 	}
@@ -204,8 +240,8 @@ void common_grants(struct place *place, uint64_t tokens, bool waited)
 
 void common_returns(struct place *place, uint64_t tokens)
 {
-	if (place->common)
-		rate_check_return(&place->common->rate.rate, tokens, fast_now(place->host->sim));
+	if (place->common && place->common->rate)
+		rate_check_return(&place->common->rate->rate, tokens, common_now(place->host->sim));
 }
 
 static struct partition_check *partition_at(struct common *common, uint32_t at)
@@ -223,6 +259,7 @@ static struct partition_check *partition_at(struct common *common, uint32_t at)
 	if (!common->partitions[at]) {
 		common->partitions[at] = memory_get(sizeof(struct partition_check));
 		common->partitions[at]->index = at;
+		common->partitions[at]->limiter = common;
 	}
 	return common->partitions[at];
 }

@@ -17,8 +17,9 @@ struct common {
 	struct common *next;
 	uint64_t id; /* LID; a key's is its limiter's */
 	bool is_key;
-	char *path; /* owned */
-	struct fleet_check rate;
+	char *path;		  /* owned */
+	struct fleet_check *rate; /* that of its name, or its own; NULL: it is not known yet */
+	struct fleet_check own;	  /* a key's */
 	struct windows windows;
 	struct service *service;	     /* owned, or NULL */
 	struct partition_check **partitions; /* owned, @room of them: by index, then reserves */
@@ -38,14 +39,29 @@ void common_join(struct place *place);
 /* As which all hosts know the key @place. */
 void common_join_key(struct place *place);
 
-/* @place has settings that may be new. */
-void common_follow(struct place *place);
+/* Time as the fastest clock has it: what a host may grant, it may grant a little sooner. */
+uint64_t common_now(const struct sim *sim);
+
+/* Limiter @id is about to have other settings, or to go; has them; has gone. */
+void common_tuning(struct sim *sim, uint64_t id);
+void common_tuned(struct sim *sim, uint64_t id, const struct settings *settings,
+		  uint64_t quarantine_ns);
+void common_goes(struct sim *sim, uint64_t id, uint64_t quarantine_ns);
+
+/*
+ * Whether the host of @place keeps no rate by leases there now: by the settings that it has, or because it
+ * is degraded to share or open.
+ */
+bool common_exempts(const struct place *place);
 
 /* A reader of @place begins to wait, or leaves. */
 void common_waits(struct place *place, uint64_t tokens);
 void common_leaves(struct place *place);
 /* The host of @place was paused and goes on. */
 void common_late(struct place *place);
+
+/* Counts until now what could have been granted. */
+void common_measure(struct common *common, const struct sim *sim);
 
 /* Tokens are granted to one who waited, or not. */
 void common_grants(struct place *place, uint64_t tokens, bool waited);

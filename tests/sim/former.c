@@ -43,7 +43,7 @@ static void keep(struct former *former, const struct limiter *limiter, size_t pa
 		.parent = parent,
 		.before = holding->before,
 		.owner = {limiter->uid, limiter->gid, limiter->access},
-		.holding = {holding->id, holding->generation, holding->version,
+		.holding = {holding->id, holding->generation, holding->saved, holding->version,
 			    holding->restricted ? holding->restricted_ns : 0, holding->before_count,
 			    NULL},
 		.bucket_count = limiter->bucket_count,

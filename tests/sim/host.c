@@ -227,6 +227,13 @@ void host_collect(struct host *host)
 		reader_done(host->sim, (struct reader *)waiter, waiter->outcome);
 }
 
+static void let_park(struct host *host)
+{
+	host->parked_used = 0;
+	parking_init(&host->engine.schedule.parking, host->parked, PLACES_PARKED,
+		     &host->parked_used);
+}
+
 void host_schedule(struct host *host)
 {
 	uint64_t at_ns = NEVER_NS;
@@ -248,11 +255,8 @@ static void end_process(struct host *host)
 		reader_vanish(sim, host->readers);
 	slots_vanish(host);
 	writing_vanish(host);
-	for (struct place *p = host->places; p; p = p->next) {
+	for (struct place *p = host->places; p; p = p->next)
 		p->limiter = NULL;
-		if (p->exempt)
-			common_follow(p);
-	}
 	if (host->id_room)
 		memset(host->by_id, 0, host->id_room * sizeof(*host->by_id));
 	lease_check_ends_all(&host->holder);
@@ -306,10 +310,6 @@ static void follow(struct host *host)
 		place_follow(host);
 	}
 	common_check_leases(host);
-	for (struct place *p = host->places; p; p = p->next) {
-		if (p->limiter && !p->exempt)
-			common_follow(p);
-	}
 }
 
 void host_settle(struct host *host)
@@ -351,6 +351,7 @@ static void start_fleet(struct host *host, bool succeeds)
 	if (!host->fleet ||
 	    engine_init(&host->engine, fleet_source(host->fleet), &ROOT, host_now(host)))
 		no_memory();
+	let_park(host);
 	if (succeeds) {
 		former_restore(host);
 		if (fleet_resume(host->fleet, host_now(host)))
@@ -382,6 +383,7 @@ void host_start(struct host *host)
 	host->source.store = store;
 	if (engine_init(&host->engine, &host->source, &ROOT, 0))
 		no_memory();
+	let_park(host);
 }
 
 void host_pause(struct host *host)
@@ -398,8 +400,10 @@ void host_resume(struct host *host)
 	size_t count = host->command_count;
 
 	host->paused = false;
-	for (struct common *c = sim->commons; c; c = c->next)
-		c->rate.rate.late_ns = ENGINE_CATCH_UP_NS;
+	for (struct common *c = sim->commons; c; c = c->next) {
+		if (c->rate)
+			c->rate->rate.late_ns = ENGINE_CATCH_UP_NS;
+	}
 	host->postponed = NULL;
 	host->command_count = 0;
 	link_resume(host->link);

@@ -11,7 +11,7 @@ static bool refuse(const char *what, char why[WHY_TEXT])
 
 bool empty_check_limiter(const struct limiter *limiter, char why[WHY_TEXT])
 {
-	if (limiter->queue.first || limiter->queue.last || limiter->queue.length)
+	if (queue_first(&limiter->queue) || limiter->queue.last || limiter->queue.length)
 		return refuse("a queue is not empty", why);
 	if (limiter->current)
 		return refuse("it is somebody's turn", why);

@@ -1,6 +1,7 @@
 /* invariant_fleet - the rate over all hosts, see invariant_fleet.h. */
 #include "invariant_fleet.h"
 
+#include <stdio.h>
 #include <string.h>
 
 bool fleet_check_is_free(const struct settings *settings)
@@ -17,10 +18,6 @@ static uint64_t burst_of(const struct settings *settings, uint32_t i)
 /* @sum becomes the looser of the two. */
 static void loosen(struct settings *sum, const struct settings *other)
 {
-	if (fleet_check_is_free(sum) || fleet_check_is_free(other)) {
-		sum->mode = MODE_OPEN;
-		return;
-	}
 	if (other->mode == MODE_ENFORCE)
 		sum->mode = MODE_ENFORCE;
 	if (other->limit_count < sum->limit_count)
@@ -40,19 +37,26 @@ static void loosen(struct settings *sum, const struct settings *other)
 
 static void tune(struct fleet_check *check, uint64_t now_ns)
 {
-	struct settings sum = check->versions[check->count - 1].settings;
-	uint64_t parts = 0;
+	struct settings sum = {.mode = MODE_OPEN};
+	uint64_t parts = 0, reserves = 0;
+	bool any = false;
 
-	for (uint32_t i = 0; i < check->count; i++) {
+	for (uint32_t i = check->count; i--;) {
 		const struct settings *one = &check->versions[i].settings;
-		uint64_t count = settings_partition_count(one) + one->reserve_hosts;
+		uint64_t count = settings_partition_count(one);
 
+		if (fleet_check_is_free(one))
+			continue;
 		parts = count > parts ? count : parts;
-		loosen(&sum, one);
+		reserves = one->reserve_hosts > reserves ? one->reserve_hosts : reserves;
+		if (any)
+			loosen(&sum, one);
+		else
+			sum = *one;
+		any = true;
 	}
-	if (check->exempt)
-		sum.mode = MODE_OPEN;
-	check->rate.parts = parts;
+	check->rate.parts = parts ? parts : 1;
+	check->rate.reserves = reserves;
 	rate_check_tune(&check->rate, &sum, now_ns);
 }
 
@@ -71,30 +75,37 @@ static void forget(struct fleet_check *check, uint64_t now_ns)
 	tune(check, now_ns);
 }
 
-void fleet_check_follow(struct fleet_check *check, const struct settings *settings,
-			uint64_t generation, uint64_t quarantine_ns, uint64_t now_ns)
+void fleet_check_goes(struct fleet_check *check, uint64_t id, uint64_t quarantine_ns,
+		      uint64_t now_ns)
 {
-	struct version *last = check->count ? &check->versions[check->count - 1] : NULL;
+	for (uint32_t i = 0; i < check->count; i++) {
+		struct version *version = &check->versions[i];
 
-	if (last && last->generation >= generation)
-		return;
-	if (last)
-		last->until_ns = now_ns + quarantine_ns;
+		if (version->id == id && version->until_ns == NEVER_NS)
+			version->until_ns = now_ns + quarantine_ns;
+	}
+}
+
+void fleet_check_follow(struct fleet_check *check, uint64_t id, const struct settings *settings,
+			uint64_t quarantine_ns, uint64_t now_ns)
+{
+	fleet_check_goes(check, id, quarantine_ns, now_ns);
+	forget(check, now_ns);
 	if (check->count == VERSIONS_MAX) {
 		/* More changes than are worth to be told apart: the oldest two become one. */
-		loosen(&check->versions[1].settings, &check->versions[0].settings);
+		if (fleet_check_is_free(&check->versions[1].settings))
+			check->versions[1].settings = check->versions[0].settings;
+		else if (!fleet_check_is_free(&check->versions[0].settings))
+			loosen(&check->versions[1].settings, &check->versions[0].settings);
 		memmove(&check->versions[0], &check->versions[1],
 			--check->count * sizeof(check->versions[0]));
 	}
-	check->versions[check->count++] = (struct version){*settings, generation, NEVER_NS};
+	check->versions[check->count++] = (struct version){*settings, id, NEVER_NS};
+	if (id != check->limited && !fleet_check_is_free(settings)) {
+		check->limited = id;
+		memset(check->rate.limits, 0, sizeof(check->rate.limits));
+	}
 	tune(check, now_ns);
-}
-
-void fleet_check_exempt(struct fleet_check *check, bool exempt, uint64_t now_ns)
-{
-	check->exempt = exempt ? check->exempt + 1 : check->exempt - 1;
-	if (check->count)
-		tune(check, now_ns);
 }
 
 void fleet_check_late(struct fleet_check *check, uint64_t late_ns)
@@ -130,6 +141,10 @@ bool fleet_check_grant(struct fleet_check *check, uint64_t tokens, uint64_t *lar
 	bool kept;
 
 	forget(check, now_ns);
+	if (!check->count) {
+		snprintf(why, WHY_TEXT, "granted of what is not there any more, Q later");
+		return false;
+	}
 	rate_check_flow(&check->rate, now_ns);
 	/* The one who is granted waits until it is. */
 	rate_check_waits(&check->rate, tokens);
@@ -141,5 +156,9 @@ bool fleet_check_grant(struct fleet_check *check, uint64_t tokens, uint64_t *lar
 
 const struct settings *fleet_check_settings(const struct fleet_check *check)
 {
-	return check->count ? &check->versions[check->count - 1].settings : NULL;
+	for (uint32_t i = check->count; i--;) {
+		if (check->versions[i].until_ns == NEVER_NS)
+			return &check->versions[i].settings;
+	}
+	return NULL;
 }

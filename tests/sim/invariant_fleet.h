@@ -1,16 +1,18 @@
 /*
- * invariant_fleet - what the hosts of a fleet grant together keeps the limiter's rate.
+ * invariant_fleet - what the hosts of a fleet grant together by one name keeps its rate.
  *
  * invariant_rate.h is fed with the grants of all hosts, and with the settings that may be in force
- * somewhere. After a change some hosts use what was set before it, until their right ends or they
- * have seen it: for Q after the first host has applied it, the larger of the old and the new rates
- * and bursts counts. Settings have an order, the limiter's generations: a host that learns of an old
- * one late changes nothing.
+ * somewhere. A host uses what was set before a change until its right ends, or until it has seen it:
+ * for Q after the change was committed, the larger of the old and the new rates and bursts counts. For
+ * as long the settings of a limiter that was removed count, with those of one that was made with its
+ * name; it begins with a burst, so windows begin with it.
  *
- * A host whose settings keep no rate, or that is degraded to what keeps none, is exempt, and the
- * limiter with it as long as there is one: no right bounds what such a host does.
+ * Settings that keep no rate (max; open, shadow) make no room for those that do: a host that has no
+ * others yet is not judged, the grants of the others are. So it is with a host that is degraded to what
+ * no right bounds.
  *
- * In place of the burst stands max(burst, partitions): each host has room for a token at least. A
+ * In place of the burst stands max(burst, partitions), and one token for each host that the reserve is
+ * set aside for: each host has room for a token at least. A
  * take larger than one makes room for itself on its host. With an interval every host releases
  * batches of its own, each rounded up.
  */
@@ -21,24 +23,27 @@
 
 enum { VERSIONS_MAX = 16 };
 
-/* Settings, and until when they may be in force somewhere. */
+/* Settings of a limiter, and until when they may be in force somewhere. */
 struct version {
 	struct settings settings;
-	uint64_t generation;
-	uint64_t until_ns; /* NEVER_NS for the newest */
+	uint64_t id;
+	uint64_t until_ns; /* NEVER_NS for the newest of a limiter that is there */
 };
 
 struct fleet_check {
 	struct rate_check rate;
 	struct version versions[VERSIONS_MAX]; /* the newest is the last */
 	uint32_t count;
-	uint32_t exempt;  /* hosts that are degraded to what the rate is not kept by */
-	uint64_t started; /* counts the times at which there was no surplus */
+	uint64_t limited; /* the last limiter whose settings keep a rate */
 };
 
-/* A host has settings of @generation, from now on. */
-void fleet_check_follow(struct fleet_check *check, const struct settings *settings,
-			uint64_t generation, uint64_t quarantine_ns, uint64_t now_ns);
+/* Limiter @id has @settings from now on. */
+void fleet_check_follow(struct fleet_check *check, uint64_t id, const struct settings *settings,
+			uint64_t quarantine_ns, uint64_t now_ns);
+
+/* It was removed. */
+void fleet_check_goes(struct fleet_check *check, uint64_t id, uint64_t quarantine_ns,
+		      uint64_t now_ns);
 
 /* Whether @settings keep no rate at all. */
 bool fleet_check_is_free(const struct settings *settings);
@@ -49,9 +54,6 @@ bool fleet_check_is_free(const struct settings *settings);
  */
 void fleet_check_late(struct fleet_check *check, uint64_t late_ns);
 
-/* A host begins, or ceases, to be exempt. */
-void fleet_check_exempt(struct fleet_check *check, bool exempt, uint64_t now_ns);
-
 /*
  * Tokens are granted; @largest and @largest_since are that host's. False, and @why, if they must
  * not be. fleet_check_asks(): a reader waits for them.
@@ -61,7 +63,7 @@ bool fleet_check_grant(struct fleet_check *check, uint64_t tokens, uint64_t *lar
 void fleet_check_asks(struct fleet_check *check, uint64_t tokens, uint64_t *largest,
 		      uint64_t *largest_since);
 
-/* The newest settings; NULL before there are any. */
+/* The newest settings of a limiter that is there; NULL: there is none. */
 const struct settings *fleet_check_settings(const struct fleet_check *check);
 
 #endif

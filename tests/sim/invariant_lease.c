@@ -78,6 +78,41 @@ void lease_check_ends_all(struct holder *holder)
 		end(holder->first);
 }
 
+/* Whether nobody else has used it since @held was used first. */
+static bool uses(struct held *held, uint64_t now_ns, char why[WHY_TEXT])
+{
+	struct partition_check *partition = held->partition;
+	const struct use *other;
+
+	if (partition->last.holder != held->holder)
+		partition->last_by_another = partition->last;
+	partition->last = (struct use){held->holder, now_ns};
+	other = &partition->last_by_another;
+	if (!held->is_used)
+		held->first_use_ns = now_ns;
+	held->is_used = true;
+	if (!other->holder || other->at_ns <= held->first_use_ns)
+		return true;
+	snprintf(
+		why, WHY_TEXT,
+		"partition %u: %s granted from it %.9f s ago, and %s does, by the lease that it used "
+		"%.9f s ago",
+		partition->index, other->holder->name,
+		(double)(now_ns - other->at_ns) / (double)NSEC_PER_SEC, held->holder->name,
+		(double)(now_ns - held->first_use_ns) / (double)NSEC_PER_SEC);
+	return false;
+}
+
+bool lease_check_grants(struct holder *holder, const void *limiter, uint64_t now_ns,
+			char why[WHY_TEXT])
+{
+	for (struct held *h = holder->first; h; h = h->next) {
+		if (h->partition->limiter == limiter && !uses(h, now_ns, why))
+			return false;
+	}
+	return true;
+}
+
 bool lease_check_right(struct holder *holder, uint64_t end_ns, uint64_t now_ns, char why[WHY_TEXT])
 {
 	bool begins = holder->end_ns <= now_ns && end_ns > now_ns;

@@ -37,8 +37,8 @@ static uint64_t capacity(const struct rate_check *check, const struct limit_chec
 
 	if (check->parts) {
 		burst = burst > check->parts ? burst : check->parts;
-		saved = limit->batch ? limit->batch + 3 * check->parts : 0;
-		return (saved > burst ? saved : burst) + check->extra;
+		saved = limit->batch ? limit->batch + 3 * (check->parts + check->reserves) : 0;
+		return (saved > burst ? saved : burst) + check->reserves + check->extra;
 	}
 
 	return saved > limit->burst ? saved : limit->burst;

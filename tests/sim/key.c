@@ -65,10 +65,8 @@ int key_enter(struct place *place)
 		return -ENOMEM;
 	place->limiter = inflated;
 	place->readers++;
-	if (host->fleet) {
+	if (host->fleet)
 		common_join_key(place);
-		common_follow(place);
-	}
 	return 0;
 }
 

@@ -60,12 +60,11 @@ void ledger_granted(struct sim *sim, struct reader *reader)
 		sim_fail(sim, INVARIANT_QUEUE, reader->place, why);
 	for (struct place *p = reader->place; p; p = p->parent) {
 		p->granted += tokens;
+		windows_add(&p->windows, sim->now_ns, tokens);
 		if (sim->fleet) {
 			common_grants(p, tokens, waited);
-		} else {
-			windows_add(&p->windows, sim->now_ns, tokens);
-			if (!rate_check_grant(&p->rate, tokens, sim->now_ns, why))
-				sim_fail(sim, INVARIANT_RATE, p, why);
+		} else if (!rate_check_grant(&p->rate, tokens, sim->now_ns, why)) {
+			sim_fail(sim, INVARIANT_RATE, p, why);
 		}
 		if (mode_of(p) == MODE_SHADOW)
 			p->shadowing += tokens;
@@ -182,8 +181,8 @@ static void check_place(struct sim *sim, struct place *place)
 	if (holding) {
 		reshared = reshared || holding->usable != place->usable;
 		place->usable = holding->usable;
-		common_follow(place);
 	}
+	place->exempt = common_exempts(place);
 	settle_shadow(place);
 	/* What a fleet's host takes in mode shadow while it holds nothing is told nowhere. */
 	reshared = reshared || (place->host->fleet && place->limiter->mode == MODE_SHADOW);

@@ -50,6 +50,14 @@ static void disconnect(struct link *link)
 
 static void arrive_down(struct moment *moment);
 
+/* Longer each time, up to what the library waits for. */
+static uint64_t attempt_ns(const struct link *link)
+{
+	uint64_t most_ns = link->timeout_ns / 3 * 2, ns = CONNECTING_NS << (link->tries ? 1 : 0);
+
+	return ns < most_ns || most_ns < CONNECTING_NS ? ns : most_ns;
+}
+
 static void attempt(struct moment *moment)
 {
 	struct link *link = (struct link *)((char *)moment - offsetof(struct link, attempt));
@@ -75,7 +83,8 @@ static void attempt(struct moment *moment)
 	link->connections = connection;
 	link->connection = connection;
 	connection_put_up(connection, message_new(MESSAGE_CONNECT));
-	moment_at(zookeeper, &link->attempt, link_now(link) + CONNECTING_NS);
+	moment_at(zookeeper, &link->attempt, link_now(link) + attempt_ns(link));
+	link->tries++;
 }
 
 static void silent(struct moment *moment)
@@ -150,6 +159,7 @@ static void connected(struct link *link)
 	link->session = link->connection->session;
 	link->last_session = link->session;
 	link->attempts = 0;
+	link->tries = 0;
 	moment_never(link->zookeeper, &link->attempt);
 	if (link->cut_up || link->connection->abandoned)
 		expect_silence(link);

@@ -156,6 +156,7 @@ static int run(const struct options *options, const char *text)
 		print_as_comment(text);
 	sim_open(&sim, &trace.fleet, options->seed, options->quiet);
 	sim.terse = options->terse;
+	sim.expects = trace.expects;
 	went = sim_run(&sim, &trace);
 	kept = sim_close(&sim);
 	trace_free(&trace);

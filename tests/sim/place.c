@@ -91,8 +91,6 @@ void place_forget_removed(struct host *host)
 			continue;
 		limiter_drop(place->limiter);
 		place->limiter = NULL;
-		if (place->exempt)
-			common_follow(place);
 	}
 }
 
@@ -102,8 +100,6 @@ void place_forget_all(struct host *host)
 		if (place->limiter && !place->is_key)
 			limiter_drop(place->limiter);
 		place->limiter = NULL;
-		if (place->exempt)
-			common_follow(place);
 	}
 }
 
@@ -121,7 +117,6 @@ static void follow(struct host *host, struct place *parent, const struct limiter
 		}
 		limiter_settings(l, &place->settings);
 		common_join(place);
-		common_follow(place);
 		follow(host, place, l);
 	}
 }

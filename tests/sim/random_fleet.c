@@ -5,7 +5,7 @@
  * are cut right after an acknowledgement, sessions end at any moment, processes stop, die and come
  * back in the middle of a transaction, clocks disagree, answers take long, servers elect. One seed in
  * eight loses writes, one has a foreign hand that deletes nodes, one denies access now and then.
- * For the last part of the time nothing goes wrong any more, and all hosts have the same work.
+ * For the last three tenths of the time nothing goes wrong any more, and all hosts have the same work.
  */
 #include "random.h"
 
@@ -26,8 +26,7 @@ enum {
 enum kind { KIND_LOSES, KIND_MEDDLES, KIND_DENIES };
 
 #define SETTLE_NS UINT64_C(3000000000)
-#define SHIFT_NS  UINT64_C(25000000000)	 /* so often load comes */
-#define CALM_NS	  UINT64_C(180000000000) /* so long nothing goes wrong, of ten minutes */
+#define SHIFT_NS  UINT64_C(25000000000) /* so often load comes */
 
 struct maker {
 	struct random random;
@@ -229,6 +228,9 @@ static void make_read(struct maker *maker)
 		add(maker, "close n%" PRIu64, 1 + below(maker, maker->names));
 	if (!below(maker, 6))
 		add(maker, "cancel n%" PRIu64, 1 + below(maker, maker->names));
+	if (!below(maker, 6))
+		add(maker, "interrupt n%" PRIu64 " for %" PRIu64 "ms",
+		    1 + below(maker, maker->names), below(maker, 2) * below(maker, 1500));
 }
 
 static void make_load(struct maker *maker)
@@ -554,7 +556,7 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 {
 	struct maker maker = {
 		.random = {seed}, .hosts = hosts, .for_ns = for_ns, .kind = seed % KINDS};
-	uint64_t calm_ns = for_ns > 3 * CALM_NS ? for_ns - CALM_NS : for_ns;
+	uint64_t calm_ns = for_ns / 10 * 7;
 	uint64_t gap_ns = calm_ns / ACTS + 1;
 
 	maker.down = memory_get(hosts * sizeof(bool));
@@ -569,8 +571,7 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 			break;
 		make_one(&maker);
 	}
-	if (calm_ns < for_ns)
-		make_calm(&maker);
+	make_calm(&maker);
 	if (maker.now_ns < for_ns)
 		maker.now_ns = for_ns;
 	add(&maker, "end");

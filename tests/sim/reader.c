@@ -82,12 +82,14 @@ void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_
 
 	begin(sim, reader, tokens);
 	*waiter = (struct waiter){.tokens = tokens};
+	reader->absence.within_ns = within_ns;
 	if (within_ns != NEVER_NS)
 		waiter->expiry = &reader->expiry;
 	waiter->limiter = reader->place->limiter;
 	if (!err) {
 		struct memory *before = host_enter(host);
 
+		absence_end(sim, reader, within_ns);
 		err = engine_ask(&host->engine, waiter, within_ns, host_now(host));
 		host_leave(before);
 	}
@@ -128,7 +130,7 @@ void reader_try(struct sim *sim, struct reader *reader)
 
 void reader_done(struct sim *sim, struct reader *reader, int err)
 {
-	if (reader->waiter.slot) {
+	if (reader->waiter.is_opener) {
 		slot_done(sim, reader, err);
 		return;
 	}
@@ -152,6 +154,15 @@ void reader_done(struct sim *sim, struct reader *reader, int err)
 		reader_free(reader);
 }
 
+void reader_interrupt(struct sim *sim, struct reader *reader, uint64_t away_ns)
+{
+	reader_leave_line(reader);
+	if (!reader->waiter.is_opener)
+		ledger_left(sim, reader);
+	absence_begin(sim, reader, away_ns);
+	leave(reader);
+}
+
 void reader_cancel(struct sim *sim, struct reader *reader)
 {
 	struct host *host = reader->place->host;
@@ -160,7 +171,7 @@ void reader_cancel(struct sim *sim, struct reader *reader)
 	engine_cancel(&host->engine, &reader->waiter);
 	host_leave(before);
 	reader_leave_line(reader);
-	if (!reader->waiter.slot)
+	if (!reader->waiter.is_opener)
 		ledger_left(sim, reader);
 	if (!sim->ending)
 		sim_print(sim, host, "cancelled %s", reader->name);
@@ -172,7 +183,7 @@ void reader_cancel(struct sim *sim, struct reader *reader)
 void reader_vanish(struct sim *sim, struct reader *reader)
 {
 	reader_leave_line(reader);
-	if (!reader->waiter.slot)
+	if (!reader->waiter.is_opener)
 		ledger_left(sim, reader);
 	if (reader->inside)
 		reader->place->readers--;

@@ -199,6 +199,7 @@ void sim_open(struct sim *sim, const struct fleet_command *fleet, uint64_t seed,
 	sim->hosts = memory_get(sim->host_count * sizeof(*sim->hosts));
 	if (sim->fleet)
 		zookeeper_open(&sim->zookeeper, seed);
+	sim->zookeeper.observe = truth_observe;
 	for (unsigned int i = 0; i < sim->host_count; i++) {
 		struct host *host = &sim->hosts[i];
 
@@ -337,6 +338,7 @@ static void free_all(struct sim *sim)
 	}
 	if (sim->fleet)
 		zookeeper_close(&sim->zookeeper);
+	truth_free(sim);
 	retry_free(sim);
 	free(sim->hosts);
 }
@@ -346,7 +348,8 @@ bool sim_close(struct sim *sim)
 	/* What has failed is not safe to take apart: the program ends with it. */
 	if (sim->failed)
 		return false;
-	summary_print(sim);
+	if (!sim->expects || !sim->quiet)
+		summary_print(sim);
 	send_readers_away(sim);
 	for (unsigned int i = 0; i < sim->host_count && !sim->failed; i++) {
 		if (sim->hosts[i].state != HOST_DOWN)
@@ -360,5 +363,5 @@ bool sim_close(struct sim *sim)
 	if (sim->failed)
 		return false;
 	free_all(sim);
-	return true;
+	return !sim->missed;
 }

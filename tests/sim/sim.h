@@ -17,6 +17,7 @@
 #include "invariant_fleet.h"
 #include "invariant_queue.h"
 #include "trace.h"
+#include "truth.h"
 #include "windows.h"
 
 struct sim;
@@ -78,9 +79,18 @@ struct place {
 
 	/* In a fleet. */
 	uint32_t usable;  /* partitions, after the last step */
-	bool exempt;	  /* degraded to something that I2 is not for */
+	bool exempt;	  /* it keeps no rate by leases: see common_exempts() */
 	uint64_t largest; /* take of this host since @largest_since */
 	uint64_t largest_since;
+};
+
+/* What is known of a reader that was interrupted, see absence.c. */
+struct absence {
+	struct occurrence back;
+	uint64_t left_ns;   /* by its host's clock; 0: it is not away */
+	uint64_t number;    /* of its asking */
+	uint64_t within_ns; /* that it asked for */
+	uint32_t thread;    /* 0: it was never away */
 };
 
 /* One who reads. */
@@ -88,6 +98,7 @@ struct reader {
 	struct waiter waiter; /* first: the engine's */
 	struct expiry expiry;
 	struct reader_check check;
+	struct absence absence;
 	struct reader *next, *previous; /* all who wait on its host */
 	struct place *place;
 	char *name;	    /* owned */
@@ -119,17 +130,23 @@ struct sim {
 	struct zookeeper zookeeper;	      /* if so */
 	struct heap due;		      /* hosts, by when there must be a step */
 	struct common *commons, *last_common; /* owned */
+	struct truth *truths;		      /* owned */
+	struct name *names;		      /* owned */
 	struct clock fastest;		      /* as fast as any host's clock ever was */
 	uint64_t now_ns;
 	bool quiet;
-	bool terse;  /* grants are not printed */
-	bool ending; /* the trace is over: readers leave */
-	bool failed; /* an invariant did */
-	bool stuck;  /* something goes on for ever at one instant */
+	bool terse;		       /* grants are not printed */
+	bool ending;		       /* the trace is over: readers leave */
+	bool failed;		       /* an invariant did */
+	bool stuck;		       /* something goes on for ever at one instant */
+	bool missed;		       /* what the trace expects */
+	bool expects;		       /* it expects something: with --quiet there is no summary */
+	uint64_t counted[COUNT_KINDS]; /* by the coordinator, at the last `count` */
 
 	struct retry *retries, *last_retry; /* owned */
 	struct heap pending;
 	uint64_t asked;	   /* readings so far */
+	uint32_t threads;  /* that were interrupted */
 	uint64_t arrivals; /* by loads */
 	uint64_t workers;
 	uint64_t records;
@@ -161,6 +178,7 @@ const char *error_symbol(int err);
 
 /* summary.c */
 void summary_print(const struct sim *sim);
+const char *summary_count_name(int kind);
 
 /* place.c: a limiter by its path, NULL; one of its partitions, NULL if there is none. */
 struct place *place_at(const struct host *host, const char *path);
@@ -201,9 +219,15 @@ void reader_done(struct sim *sim, struct reader *reader, int err);
 void reader_line_up(struct reader *reader);
 void reader_leave_line(struct reader *reader);
 void reader_cancel(struct sim *sim, struct reader *reader);
+/* It is interrupted, and asks again after @away_ns. */
+void reader_interrupt(struct sim *sim, struct reader *reader, uint64_t away_ns);
 /* It goes with the process that it asked. */
 void reader_vanish(struct sim *sim, struct reader *reader);
 struct reader *reader_named(const struct sim *sim, const char *name);
+
+/* absence.c: a reader, out of its queue, is away; or is back, and about to ask for at most @within_ns. */
+void absence_begin(struct sim *sim, struct reader *reader, uint64_t away_ns);
+void absence_end(struct sim *sim, struct reader *reader, uint64_t within_ns);
 
 /* act.c: runs a command. */
 void act(struct sim *sim, const struct command *command);
@@ -227,6 +251,7 @@ void act_fleet(struct sim *sim, const struct command *command);
 
 /* slot.c */
 void slot_open(struct sim *sim, struct place *place, const char *name);
+void slot_ask(struct sim *sim, struct reader *reader);
 void slot_close(struct sim *sim, const char *name);
 void slot_worker(struct sim *sim, struct place *place, char *name, const struct command *command);
 /* One who waited for a slot, or did not have to. */

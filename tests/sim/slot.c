@@ -83,17 +83,20 @@ static void drop_worker(struct occurrence *turn)
 	reader_free(&opener->reader);
 }
 
-static void ask(struct sim *sim, struct opener *opener)
+void slot_ask(struct sim *sim, struct reader *reader)
 {
+	struct opener *opener = (struct opener *)reader;
 	struct host *host = opener->reader.place->host;
 	struct waiter *waiter = &opener->reader.waiter;
 	int err = -ENOENT;
 
 	opener->reader.check = (struct reader_check){.number = ++sim->asked};
-	*waiter = (struct waiter){.limiter = opener->reader.place->limiter, .slot = &opener->slot};
+	*waiter = (struct waiter){
+		.limiter = opener->reader.place->limiter, .slot = &opener->slot, .is_opener = true};
 	if (waiter->limiter) {
 		struct memory *before = host_enter(host);
 
+		absence_end(sim, reader, NEVER_NS);
 		err = engine_slot_open(&host->engine, waiter, host_now(host));
 		host_leave(before);
 	}
@@ -135,7 +138,7 @@ static void end_work(struct sim *sim, struct occurrence *turn)
 
 	close_slot(opener);
 	if (sim->now_ns < opener->until_ns)
-		ask(sim, opener);
+		slot_ask(sim, &opener->reader);
 	else
 		reader_free(&opener->reader);
 	host_collect(host);
@@ -144,6 +147,7 @@ static void end_work(struct sim *sim, struct occurrence *turn)
 void slot_done(struct sim *sim, struct reader *reader, int err)
 {
 	struct opener *opener = (struct opener *)reader;
+	const struct waiter *first;
 	const struct host *host = reader->place->host;
 
 	if (reader->check.state == READER_WAITS)
@@ -154,8 +158,8 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 		reader_free(reader);
 		return;
 	}
-	if (opener->slot.limiter->slots->queue.first &&
-	    opener->slot.limiter->slots->queue.first->ticket < reader->waiter.ticket)
+	first = queue_first(&opener->slot.limiter->slots->queue);
+	if (first && first->ticket < reader->waiter.ticket)
 		sim_fail(sim, INVARIANT_QUEUE, reader->place, "a slot went to one who came later");
 	link_held(opener);
 	if (!sim->terse)
@@ -171,7 +175,7 @@ static struct opener *opener_new(struct sim *sim, struct place *place, char *nam
 
 void slot_open(struct sim *sim, struct place *place, const char *name)
 {
-	ask(sim, opener_new(sim, place, memory_text(name, strlen(name))));
+	slot_ask(sim, &opener_new(sim, place, memory_text(name, strlen(name)))->reader);
 }
 
 void slot_worker(struct sim *sim, struct place *place, char *name, const struct command *command)

@@ -92,7 +92,7 @@ static void print_common(const struct sim *sim, const struct common *common)
 		       100 * (double)common->did / could);
 }
 
-static void print_coordinator(const struct sim *sim)
+const char *summary_count_name(int kind)
 {
 	static const char *const names[COUNT_KINDS] = {
 		[COUNT_TRANSACTIONS] = "transactions",
@@ -109,9 +109,14 @@ static void print_coordinator(const struct sim *sim)
 		[COUNT_STRAYS] = "strays",
 	};
 
+	return names[kind];
+}
+
+static void print_coordinator(const struct sim *sim)
+{
 	printf("summary coordinator");
 	for (int i = 0; i < COUNT_KINDS; i++)
-		printf(" %s %" PRIu64, names[i], sim->zookeeper.counts[i]);
+		printf(" %s %" PRIu64, summary_count_name(i), sim->zookeeper.counts[i]);
 	putchar('\n');
 }
 
@@ -119,9 +124,11 @@ void summary_print(const struct sim *sim)
 {
 	if (!sim->fleet)
 		print_host(sim);
-	for (const struct common *c = sim->commons; c; c = c->next) {
-		if (!c->is_key)
-			print_common(sim, c);
+	for (struct common *c = sim->commons; c; c = c->next) {
+		if (c->is_key)
+			continue;
+		common_measure(c, sim);
+		print_common(sim, c);
 	}
 	for (const struct common *c = sim->commons; c; c = c->next)
 		service_print(c->service, c->path);

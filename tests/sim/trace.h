@@ -53,11 +53,14 @@ enum command_kind {
 	COMMAND_CLOSE,
 	COMMAND_SLOTS,
 	COMMAND_CANCEL,
+	COMMAND_INTERRUPT,
 	COMMAND_LOAD,
 	COMMAND_WORKERS,
 	COMMAND_SERVICE,
 	COMMAND_RETRY,
 	COMMAND_TALLY,
+	COMMAND_EXPECT,
+	COMMAND_COUNT,
 	COMMAND_END,
 	/* In a fleet. */
 	COMMAND_CUT,
@@ -89,6 +92,26 @@ struct fleet_command {
 	struct fleet_constants constants;
 };
 
+/* `expect`, see expect.h. */
+enum expected {
+	EXPECT_GRANTED,
+	EXPECT_USED,
+	EXPECT_SHARE,
+	EXPECT_SLOTS,
+	EXPECT_COORDINATOR,
+	EXPECT_STAT,
+	EXPECT_SETTING, /* the command's file; its text is what was written */
+};
+
+enum { FIELD_TEXT = 32 };
+
+struct expectation {
+	enum expected expected;
+	char field[FIELD_TEXT]; /* of `stat`, of the coordinator's counts */
+	uint64_t span_ns;	/* of the window; 0: all */
+	double least, most;
+};
+
 struct command {
 	struct command *next;
 	uint64_t at_ns;
@@ -108,20 +131,22 @@ struct command {
 	uint64_t jitter_percent; /* service */
 	bool slot;		 /* workers: they hold a slot while they work */
 	bool gated;
-	bool answers;		       /* cut */
-	int32_t ppm;		       /* drift */
-	int32_t waiter_ppm;	       /* drift, of the waiter's clock */
-	uint64_t jitter_ns;	       /* latency */
-	uint64_t answers_ns;	       /* latency */
-	struct ambush ambush;	       /* when */
-	bool on;		       /* hasty */
-	enum operation_kind operation; /* znode; the path is @text */
-	char *written;		       /* owned: znode, or NULL */
+	bool answers;			/* cut */
+	int32_t ppm;			/* drift */
+	int32_t waiter_ppm;		/* drift, of the waiter's clock */
+	uint64_t jitter_ns;		/* latency */
+	uint64_t answers_ns;		/* latency */
+	struct ambush ambush;		/* when */
+	bool on;			/* hasty */
+	enum operation_kind operation;	/* znode; the path is @text */
+	char *written;			/* owned: znode, expect, or NULL */
+	struct expectation expectation; /* expect */
 };
 
 struct trace {
 	struct fleet_command fleet;
 	struct command *first, *last; /* owned */
+	bool expects;		      /* something */
 	char problem[PROBLEM_TEXT];   /* why it was refused: starts with the number of the line */
 };
 

@@ -58,3 +58,9 @@ void windows_add(struct windows *windows, uint64_t at_ns, uint64_t tokens)
 			windows->most[w] = windows->sums[w];
 	}
 }
+
+void windows_count(struct windows *windows)
+{
+	for (size_t w = 0; w < WINDOW_COUNT; w++)
+		windows->most[w] = 0;
+}

@@ -36,4 +36,7 @@ void windows_free(struct windows *windows);
 /* Time does not go back. */
 void windows_add(struct windows *windows, uint64_t at_ns, uint64_t tokens);
 
+/* The largest sums are those from here on. */
+void windows_count(struct windows *windows);
+
 #endif

@@ -377,17 +377,6 @@ void server_sends(struct connection *connection, struct message *message)
 						       : state->children_zxid);
 }
 
-static bool changes_settings(const struct commit *commit)
-{
-	for (const struct znode_state *s = commit->touched; s; s = s->next_touched) {
-		const char *path = s->node->path;
-
-		if (!strcmp(path, "/g") || !strncmp(path, "/c/", 3))
-			return true;
-	}
-	return false;
-}
-
 /* The last commits are lost; what they had opened was never there, what they had closed still is. */
 static void lose_commits(struct zookeeper *zookeeper)
 {
@@ -397,7 +386,6 @@ static void lose_commits(struct zookeeper *zookeeper)
 	for (; zookeeper->lose && znodes->newest; zookeeper->lose--) {
 		struct session *opened = znodes->newest->opened, *closed = znodes->newest->closed;
 
-		zookeeper->lost_settings |= changes_settings(znodes->newest);
 		znodes_undo(znodes);
 		if (opened)
 			opened->closed = true;

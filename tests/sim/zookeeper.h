@@ -91,7 +91,6 @@ struct zookeeper {
 	bool electing;
 	struct moment elected;
 	uint32_t lose;		    /* commits, at the next election */
-	bool lost_settings;	    /* some of the commits that were lost changed /g or /c */
 	struct session *sessions;   /* owned */
 	struct link *links;	    /* all of them */
 	struct latency latency;	    /* of links to be made */
@@ -144,6 +143,7 @@ struct link {
 	struct moment attempt;
 	struct moment silence; /* when it notices that nobody answers */
 	unsigned int attempts; /* since it was connected last */
+	unsigned int tries;    /* of those, that reached a server */
 };
 
 void zookeeper_open(struct zookeeper *zookeeper, uint64_t seed);

@@ -15,6 +15,7 @@ enum { PAIRS_MAX = 32, TICK_MS = 2, BUFFER = 65536 };
 
 struct pair {
 	int client, server;
+	bool greeted; /* something came from the server */
 };
 
 struct proxy {
@@ -55,7 +56,7 @@ static void accept_pair(struct proxy *proxy)
 		close(server);
 		return;
 	}
-	proxy->pairs[proxy->count++] = (struct pair){client, server};
+	proxy->pairs[proxy->count++] = (struct pair){.client = client, .server = server};
 }
 
 /* Moves what is there from one to the other; false at the end. */
@@ -69,17 +70,27 @@ static bool move(int from, int to)
 	return send(to, buffer, (size_t)got, MSG_NOSIGNAL) == got;
 }
 
+static bool is_there(int from)
+{
+	char byte;
+
+	return recv(from, &byte, 1, MSG_DONTWAIT | MSG_PEEK) > 0;
+}
+
 static void move_all(struct proxy *proxy)
 {
 	int mode = atomic_load(&proxy->mode);
 
 	for (int i = proxy->count - 1; i >= 0; i--) {
-		struct pair pair = proxy->pairs[i];
+		struct pair *pair = &proxy->pairs[i];
+		bool answers = mode == PROXY_FLOW || (mode == PROXY_GREET && !pair->greeted);
 
 		if (mode >= PROXY_STALL)
 			continue;
-		if (!move(pair.client, pair.server) ||
-		    (mode == PROXY_FLOW && !move(pair.server, pair.client)))
+		if (answers && is_there(pair->server))
+			pair->greeted = true;
+		if (!move(pair->client, pair->server) ||
+		    (answers && !move(pair->server, pair->client)))
 			close_pair(proxy, i);
 	}
 }

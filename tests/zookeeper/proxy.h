@@ -7,8 +7,9 @@
 enum proxy_mode {
 	PROXY_FLOW,
 	PROXY_HOLD_ANSWERS, /* requests get through, answers do not */
-	PROXY_STALL,	    /* nothing gets through, new connections are accepted */
-	PROXY_REFUSE,	    /* as stall, and new connections are closed at once */
+	PROXY_GREET,  /* of answers the first of each connection gets through: the handshake's */
+	PROXY_STALL,  /* nothing gets through, new connections are accepted */
+	PROXY_REFUSE, /* as stall, and new connections are closed at once */
 };
 
 struct proxy;

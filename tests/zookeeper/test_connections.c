@@ -297,6 +297,30 @@ static void test_expiry(void)
 	proxy_stop(proxy);
 }
 
+/* As a server does that cannot take the watches that are set again: it hangs up after the handshake. */
+static void test_handshakes_alone(void)
+{
+	enum { HOPE_MS = 10 * SESSION_MS, LATE_MS = 5000 };
+	struct proxy *proxy = proxy_start(server_port);
+	struct host *host = start(proxy, "/alone");
+	uint64_t session = host_session(host), began_ms = now_ms();
+
+	proxy_set(proxy, PROXY_GREET);
+	proxy_cut(proxy);
+	while (!host_count(host, TOLD_EXPIRED) && now_ms() - began_ms < HOPE_MS + LATE_MS)
+		CHECK_IS(host_get(host, "/"), ANSWER_UNKNOWN);
+	CHECK(host_count(host, TOLD_CONNECTED) > 3);
+	CHECK_IS(host_count(host, TOLD_EXPIRED), 1);
+	CHECK(now_ms() - began_ms > HOPE_MS - LATE_MS);
+	proxy_set(proxy, PROXY_FLOW);
+	host_open(host);
+	CHECK(host_wait_ms(host, TOLD_CONNECTED, host_count(host, TOLD_CONNECTED) + 1, WAIT_MS));
+	CHECK(host_session(host) != session);
+	CHECK_IS(host_get(host, "/"), ANSWER_OK);
+	host_stop(host);
+	proxy_stop(proxy);
+}
+
 static void test_watch_stays(void)
 {
 	struct proxy *proxy = proxy_start(server_port);
@@ -397,6 +421,7 @@ const struct test_case connection_cases[] = {
 	{"a server that says nothing beside one that does costs little", test_silent_server},
 	{"a server that is started again resumes the session", test_restart},
 	{"a session that expired is told, and another can be opened", test_expiry},
+	{"a session whose handshakes alone are answered is given up", test_handshakes_alone},
 	{"a watch outlives its connection", test_watch_stays},
 	{"closing ends the session and answers what is under way", test_close},
 	{"stopping takes less than 5 s and answers everything", test_stop},

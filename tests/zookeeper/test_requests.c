@@ -148,6 +148,34 @@ static void test_refusals(void)
 	host_stop(host);
 }
 
+/* One transaction that sets @count nodes of @length bytes each. */
+static enum answer set_all(struct host *host, int count, size_t length)
+{
+	static char data[NODE_DATA_MAX + 1];
+	struct request *request = transaction();
+	enum answer answer;
+
+	memset(data, 'x', length);
+	data[length] = '\0';
+	for (int i = 0; i < count; i++)
+		add(request, OPERATION_SET, "/n", data, NODE_VERSION_ANY);
+	answer = host_ask(host, request);
+	forget(request);
+	return answer;
+}
+
+static void test_long_transaction(void)
+{
+	struct host *host = start("/long");
+
+	CHECK_IS(host_create(host, "/n", "", 0), ANSWER_OK);
+	CHECK_IS(set_all(host, 17, 61000), ANSWER_OK);
+	CHECK_IS(set_all(host, 18, 61000), ANSWER_REFUSED);
+	CHECK_IS(host_count(host, TOLD_DISCONNECTED), 0);
+	CHECK_IS(host_get(host, "/n"), ANSWER_OK);
+	host_stop(host);
+}
+
 static void test_failed(void)
 {
 	struct host *host = start("/failed");
@@ -252,6 +280,31 @@ static void test_list(void)
 	host_stop(host);
 }
 
+/* ZooKeeper bounds requests, not answers. */
+static void test_long_list(void)
+{
+	enum { COUNT = 28000, BATCH = 100, NAME = 45 };
+	struct host *host = start("/names");
+	struct request *names = list("/", false);
+	char path[NAME + 2];
+
+	for (int i = 0; i < COUNT; i += BATCH) {
+		struct request *request = transaction();
+
+		for (int k = i; k < i + BATCH; k++) {
+			snprintf(path, sizeof(path), "/%0*d", NAME, k);
+			add(request, OPERATION_CREATE, path, NULL, 0);
+		}
+		CHECK_IS(host_ask(host, request), ANSWER_OK);
+		forget(request);
+	}
+	CHECK_IS(host_ask(host, names), ANSWER_OK);
+	CHECK_IS(names->name_count, COUNT);
+	CHECK_IS(host_count(host, TOLD_DISCONNECTED), 0);
+	forget(names);
+	host_stop(host);
+}
+
 static void test_watch(void)
 {
 	struct host *host = start("/watch"), *other = start("/watch");
@@ -304,11 +357,14 @@ const struct test_case request_cases[] = {
 	{"data over the limit are refused, both ways", test_size},
 	{"each refusal of the server has its answer", test_answers},
 	{"what the server would not understand is refused before it is sent", test_refusals},
+	{"a transaction longer than a server takes is refused before it is sent",
+	 test_long_transaction},
 	{"a transaction that is refused says which operation, and nothing is done", test_failed},
 	{"a transaction has the place in the order that its nodes have", test_zxid},
 	{"the path of a sequential node comes back", test_sequential},
 	{"ephemeral nodes go with the session, others stay", test_ephemeral},
 	{"all names of a node's children are listed", test_list},
+	{"names that are longer together than a request may be are listed", test_long_list},
 	{"a watch tells of one change", test_watch},
 	{"requests are executed and answered in the order in which they are sent", test_order},
 	{NULL, NULL},

@@ -1,0 +1,166 @@
+/* truth - limiters as the coordinator has them, see truth.h. */
+#include "truth.h"
+#include "common.h"
+#include "sim.h"
+
+#include "core/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char FOLDER[] = "/c/";
+
+static struct truth *find(const struct sim *sim, uint64_t id)
+{
+	struct truth *truth = sim->truths;
+
+	while (truth && truth->id != id)
+		truth = truth->next;
+	return truth;
+}
+
+const struct truth *truth_of(const struct sim *sim, uint64_t id)
+{
+	return find(sim, id);
+}
+
+static struct truth *add(struct sim *sim, uint64_t id)
+{
+	struct truth *truth = memory_get(sizeof(*truth));
+
+	truth->id = id;
+	truth->next = sim->truths;
+	sim->truths = truth;
+	return truth;
+}
+
+/* False: what it is in is not known. */
+static bool print_path(const struct sim *sim, const struct truth *truth, char path[PATH_TEXT])
+{
+	const struct truth *parent = truth->parent ? find(sim, truth->parent) : NULL;
+	size_t used = 0;
+
+	*path = '\0';
+	if (truth->parent && (!parent || !print_path(sim, parent, path)))
+		return false;
+	used = strlen(path);
+	if (used + strlen(truth->label) + 2 > PATH_TEXT)
+		return false;
+	snprintf(path + used, PATH_TEXT - used, "%s%s", used ? "/" : "", truth->label);
+	return true;
+}
+
+static struct name *name_of(struct sim *sim, const char *path)
+{
+	struct name *name = sim->names;
+
+	while (name && strcmp(name->path, path) != 0)
+		name = name->next;
+	if (name)
+		return name;
+	name = memory_get(sizeof(*name));
+	name->path = memory_text(path, strlen(path));
+	name->next = sim->names;
+	sim->names = name;
+	return name;
+}
+
+static uint64_t quarantine_ns(const struct sim *sim)
+{
+	return sim->hosts[0].options.constants.quarantine_ns;
+}
+
+static void go(struct sim *sim, struct truth *truth)
+{
+	if (truth->there && truth->name) {
+		common_tuning(sim, truth->id);
+		fleet_check_goes(&truth->name->rate, truth->id, quarantine_ns(sim),
+				 common_now(sim));
+		common_goes(sim, truth->id, quarantine_ns(sim));
+	}
+	truth->there = false;
+}
+
+static void come(struct sim *sim, struct truth *truth, const struct record *record)
+{
+	char path[PATH_TEXT];
+
+	if (truth->label && strcmp(truth->label, record->name) != 0)
+		go(sim, truth);
+	free(truth->label);
+	truth->label = memory_text(record->name, strlen(record->name));
+	truth->parent = record->parent;
+	truth->settings = record->settings;
+	truth->there = true;
+	if (!print_path(sim, truth, path))
+		return;
+	truth->name = name_of(sim, path);
+	common_tuning(sim, truth->id);
+	fleet_check_follow(&truth->name->rate, truth->id, &record->settings, quarantine_ns(sim),
+			   common_now(sim));
+	common_tuned(sim, truth->id, &record->settings, quarantine_ns(sim));
+}
+
+/* The node of limiter @id is @state. */
+static void look(struct sim *sim, uint64_t id, const struct znode_state *state)
+{
+	struct truth *truth = find(sim, id);
+	struct record record;
+	char error[ERROR_TEXT];
+
+	if (!id)
+		return; /* the root */
+	if (!state || !state->there) {
+		if (truth)
+			go(sim, truth);
+		return;
+	}
+	/* What is not understood changes nothing for those who read it. */
+	if (!state->data || record_parse(state->data->text, &record, error))
+		return;
+	come(sim, truth ? truth : add(sim, id), &record);
+}
+
+static void look_at(struct sim *sim, const struct znode *node, const struct znode_state *state)
+{
+	if (!strncmp(node->path, FOLDER, strlen(FOLDER)))
+		look(sim, strtoull(node->path + strlen(FOLDER), NULL, 10), state);
+}
+
+void truth_observe(struct zookeeper *zookeeper, const struct commit *commit)
+{
+	struct sim *sim = (struct sim *)((char *)zookeeper - offsetof(struct sim, zookeeper));
+	struct memory *before = memory_enter(NULL);
+
+	for (struct znode_state *s = commit ? commit->touched : NULL; s; s = s->next_touched)
+		look_at(sim, s->node, s);
+	/* Some were lost: all are looked at. */
+	for (struct truth *t = commit ? NULL : sim->truths; t; t = t->next) {
+		const struct znode *node;
+		char path[NODE_PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s%llu", FOLDER, (unsigned long long)t->id);
+		node = znodes_find(&zookeeper->znodes, path);
+		look(sim, t->id, node ? node->newest : NULL);
+	}
+	memory_enter(before);
+}
+
+void truth_free(struct sim *sim)
+{
+	while (sim->truths) {
+		struct truth *next = sim->truths->next;
+
+		free(sim->truths->label);
+		free(sim->truths);
+		sim->truths = next;
+	}
+	while (sim->names) {
+		struct name *next = sim->names->next;
+
+		free(sim->names->path);
+		free(sim->names);
+		sim->names = next;
+	}
+}

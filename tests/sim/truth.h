@@ -1,0 +1,43 @@
+/*
+ * truth - limiters as the coordinator has them: their names and settings, commit by commit.
+ *
+ * Hosts use what they were told, which may be old. What they may grant together follows from what was
+ * committed: settings that were replaced are in force somewhere for Q, since a right ends that was
+ * acknowledged before. A user sees names: a limiter that is removed and one that is made with its name
+ * share a rate.
+ */
+#ifndef RATEFS_SIM_TRUTH_H
+#define RATEFS_SIM_TRUTH_H
+
+#include "invariant_fleet.h"
+#include "zookeeper.h"
+
+struct sim;
+
+/* What is granted by a name. */
+struct name {
+	struct name *next;
+	char *path; /* owned */
+	struct fleet_check rate;
+};
+
+/* A limiter, also one that was removed. */
+struct truth {
+	struct truth *next;
+	uint64_t id;
+	uint64_t parent;
+	bool there;
+	char *label; /* owned: the last part of its path */
+	struct settings settings;
+	struct name *name; /* NULL as long as what it is in is not known */
+};
+
+/* zookeeper->observe of a simulator's coordinator. */
+void truth_observe(struct zookeeper *zookeeper, const struct commit *commit);
+
+/* Limiter @id; NULL: there never was one. */
+const struct truth *truth_of(const struct sim *sim, uint64_t id);
+
+void truth_free(struct sim *sim);
+
+#endif
