@@ -31,14 +31,23 @@ static void changed(struct fleet *fleet, struct limiter *limiter, bool removed)
 static void remove_limiter(struct fleet *fleet, struct holding *holding)
 {
 	struct limiter *limiter = holding->limiter;
+	char path[PATH_TEXT];
 
 	/* Its children are gone too, or somebody deleted nodes by hand. */
 	while (limiter->first_child)
 		remove_limiter(fleet, limiter->first_child->holding);
+	tree_path(limiter, path);
+	names_leave(fleet, holding->id, path);
 	tell(fleet, limiter, "removed");
 	changed(fleet, limiter, true);
 	holding_gone(fleet, holding);
 	engine_removed(fleet->engine, limiter);
+}
+
+/* A limiter, and not the name of one that is gone. */
+static bool is_there(const struct found *found)
+{
+	return found->there && (found->bad || !found->record.removed);
 }
 
 static bool is_found(const struct fleet *fleet, uint64_t id)
@@ -47,7 +56,31 @@ static bool is_found(const struct fleet *fleet, uint64_t id)
 	const struct found *found = bsearch(&key, fleet->found, fleet->found_count, sizeof(key),
 					    by_id);
 
-	return found && found->there;
+	return found && is_there(found);
+}
+
+/* A name that was left, of a limiter that may never have been known here. */
+static void note_left(struct fleet *fleet, const struct found *found)
+{
+	const struct record *record = &found->record;
+	const struct holding *parent = record->parent ? holding_of_id(fleet, record->parent) : NULL;
+	const char *gone = record->parent && !parent ? names_of(fleet, record->parent) : NULL;
+	char path[2 * PATH_TEXT];
+	size_t length;
+
+	path[0] = '\0';
+	if (parent)
+		tree_path(parent->limiter, path);
+	else if (gone)
+		snprintf(path, PATH_TEXT, "%s", gone);
+	else if (record->parent)
+		names_lose(fleet);
+	length = strlen(path);
+	snprintf(path + length, NAME_BYTES_MAX + 2, "%s%s", length ? "/" : "", record->name);
+	names_leave(fleet, record->removed, path);
+	/* As a host comes: the one that removed it may have died since. */
+	if (fleet->state == FLEET_LOADING)
+		sweep_add(fleet, found->id);
 }
 
 static void apply_removals(struct fleet *fleet)
@@ -57,7 +90,7 @@ static void apply_removals(struct fleet *fleet)
 	for (uint32_t i = 0; i < fleet->found_count && !fleet->follow_all; i++) {
 		struct holding *holding = holding_of_id(fleet, fleet->found[i].id);
 
-		if (holding && !fleet->found[i].there)
+		if (holding && !is_there(&fleet->found[i]))
 			remove_limiter(fleet, holding);
 	}
 	if (!fleet->follow_all)
@@ -91,11 +124,15 @@ static void apply_names(struct fleet *fleet)
 			const struct found *found = &fleet->found[i];
 			struct holding *holding = holding_of_id(fleet, found->id);
 
-			if (!holding || !found->there || found->bad ||
+			if (!holding || !is_there(found) || found->bad ||
 			    !strcmp(holding->limiter->name, found->record.name))
 				continue;
 			snprintf(name, sizeof(name), "%s", found->record.name);
 			if (!pass) {
+				char path[PATH_TEXT];
+
+				tree_path(holding->limiter, path);
+				names_leave(fleet, holding->id, path);
 				tell_renamed(fleet, holding->limiter, name);
 				snprintf(name, sizeof(name), "\001%llu",
 					 (unsigned long long)found->id);
@@ -228,6 +265,8 @@ void apply_found(struct fleet *fleet)
 			continue;
 		if (!found->id)
 			apply_root(fleet, found);
+		else if (found->there && found->record.removed)
+			note_left(fleet, found);
 		else if (found->there && holding)
 			tune(fleet, holding, found);
 		else if (found->there)

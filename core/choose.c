@@ -184,7 +184,7 @@ static uint32_t to_keep(const struct fleet *fleet, const struct holding *holding
 	uint32_t wanted = holding->wanted, kept = holding_kept(holding);
 	bool over = fleet->now_ns >= holding->spare_until_ns;
 
-	if (holding->claimant_count || fleet->leases >= FLEET_LEASES_MAX / 2)
+	if (holding->claimant_count || room_is_scarce(fleet))
 		return wanted;
 	if (is_scarce(holding))
 		return wanted || over ? wanted : 1;

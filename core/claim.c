@@ -246,6 +246,8 @@ bool claim_is_due(const struct fleet *fleet, const struct holding *holding)
 	if (fleet->leaving || holding->search || holding->claim_unknown ||
 	    (fleet->now_ns < holding->next_claim_ns && now))
 		return false;
+	if (wanted && !now && fleet->now_ns < fleet->claims_from_ns)
+		return false;
 	if (!wanted || !now)
 		return wanted != now;
 	return holding->reclaim || (changes_share(holding, wanted) &&
@@ -290,6 +292,10 @@ bool claim_send(struct fleet *fleet, struct holding *holding)
 
 	if (!claim_is_due(fleet, holding))
 		return false;
+	if (wanted && !room_for_claim(fleet, holding)) {
+		room_was_missing(fleet);
+		return false;
+	}
 	request = transaction_begin(fleet, TRANSACTION_CLAIM);
 	if (!request)
 		return false;

@@ -118,6 +118,8 @@ struct coordinator {
 	void (*clocks)(struct coordinator *coordinator, struct clocks *clocks);
 	/* 64 bits nobody can guess, and no two hosts share. */
 	uint64_t (*random)(struct coordinator *coordinator);
+	/* Bytes that it puts before each path: those of PATH. */
+	uint32_t prefix_bytes;
 };
 
 #endif

@@ -110,8 +110,6 @@ static void ask(struct fleet *fleet, enum request_kind kind, const char *path, v
 
 	fleet->transaction.left++;
 	if (request)
-		request->watch = done == lease_read; /* it may be ours: see watch_lease() */
-	if (request)
 		fleet_send(fleet, request);
 	else
 		fleet_drop_session(fleet, "no memory");

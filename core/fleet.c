@@ -72,6 +72,7 @@ void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct le
 	}
 	if (from == LEASE_NONE) {
 		fleet->leases++;
+		room_count_lease(fleet, holding, true);
 		holding_keep(holding);
 	}
 	if (to == LEASE_HELD || to == LEASE_WAITING) {
@@ -83,6 +84,7 @@ void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct le
 		fleet->listener->lease(fleet->listener, holding, index, from, to);
 	if (to == LEASE_NONE) {
 		fleet->leases--;
+		room_count_lease(fleet, holding, false);
 		holding_let_go(holding);
 	}
 }
@@ -232,6 +234,7 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 void fleet_free(struct fleet *fleet)
 {
 	sweep_free(fleet);
+	names_free(fleet);
 	survey_free(fleet);
 	/* What is still out comes back no more. */
 	while (fleet->outstanding) {

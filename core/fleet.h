@@ -10,7 +10,8 @@
  *	/v			layout version
  *	/g			constants, the last limiter's id, the last changes; its version counts
  *				changes of settings, and is the one node that every host watches
- *	/c/LID			a limiter: name, parent, generation, settings, and what they were
+ *	/c/LID			a limiter: name, parent, generation, settings, and what they were; or,
+ *				for Q at least, a name that limiter `removed` had
  *	/h/HID			ephemeral, one a session; its version counts this host's transactions
  *	/l/LID/P		ephemeral: partition P is leased, by the host in its data
  *	/f/LID			its data: the rate that the hosts have learnt of the service (adapt.h)
@@ -69,6 +70,14 @@
  *     generation 1: nothing was taken, and each brings its share of the burst that the limits begin with.
  * 15. Leaving: use stops, the host's claims are deleted, everything is given back, the session is
  *     closed. What a transaction that is under way takes is given back next.
+ * 16. A limiter that is made within Q of another one's having its path, or a path above it, is made
+ *     without markers; a limiter that is there is not renamed to such a path. The record of a limiter
+ *     that is removed stays until its nodes are swept and says so, and a rename leaves such a record
+ *     under an id of its own, so that all hosts know the paths, also those that come later. A successor
+ *     does not know them, and for Q makes no markers at all. Reason: a host that is cut off does not
+ *     hear of it and grants by the old limiter until its right ends. It has a right only from before,
+ *     so Q from hearing of it is enough, and a take without a marker waits as long (7). A path that no
+ *     limiter had does not wait.
  *
  * WHY IT IS SAFE
  *
@@ -123,12 +132,20 @@
 #include "record.h"
 
 enum {
-	FLEET_LEASES_MAX = 10000, /* of one host: their paths must fit a closing transaction */
+	/*
+	 * Of one host, in all limiters: the closing transaction of its session holds the paths of all its
+	 * ephemeral nodes, and a session that goes to another server sets all its watches in one request.
+	 * Each path counts with PATH and 4 bytes for its length. Both bounds on bytes together are half of
+	 * what a ZooKeeper server takes in one request by default, 1,048,575. A host that has reached one
+	 * takes and claims no more, and goes on with what it has.
+	 */
+	FLEET_LEASES_MAX = 10000,
+	FLEET_OWN_BYTES_MAX = 262144,	 /* paths of its leases, its claims and its host node */
+	FLEET_LEARNT_BYTES_MAX = 262144, /* of the /f/LID that it watches; the others it reads */
 };
 
-#define FLEET_ANSWER_NS \
-	UINT64_C(700000000) /* rule 13: an answer is waited for so long, or longer */
-#define FLEET_HANDLE_NS	 UINT64_C(60000000000) /* so long nothing was acknowledged: a new session */
+#define FLEET_ANSWER_NS	 UINT64_C(700000000)   /* rule 13: so long at least */
+#define FLEET_HANDLE_NS	 UINT64_C(60000000000) /* nothing acknowledged: a new session */
 #define FLEET_RENEWAL_NS UINT64_C(1500000000)  /* R, unless the fleet has another */
 #define FLEET_RIGHT_NS	 UINT64_C(8000000000)  /* D, likewise */
 #define FLEET_SESSION_NS UINT64_C(6000000000)  /* T, likewise */
@@ -164,10 +181,11 @@ struct fleet_counters {
 	uint64_t lapses;      /* of the right */
 	uint64_t unknown;     /* outcomes */
 	uint64_t late_grants; /* that were on their way when the right ended */
+	uint64_t left_out;    /* takes and claims that there was no room for */
 };
 
 /* The table of them: names, in order. */
-enum { FLEET_COUNTER_COUNT = 12 };
+enum { FLEET_COUNTER_COUNT = 13 };
 const char *fleet_counter_name(size_t index);
 uint64_t fleet_counter(const struct fleet_counters *counters, size_t index);
 
@@ -257,6 +275,8 @@ const struct fleet_constants *fleet_constants(const struct fleet *fleet);
 const char *fleet_hid(const struct fleet *fleet); /* "" without a session */
 uint64_t fleet_session(const struct fleet *fleet);
 uint32_t fleet_leases(const struct fleet *fleet); /* held, of all limiters */
+/* Bytes of the paths of all its nodes that end with the session: at most FLEET_OWN_BYTES_MAX. */
+uint32_t fleet_own_bytes(const struct fleet *fleet);
 /* Seconds of right left, 0 if it has run out; whether the coordinator is out of reach. */
 uint64_t fleet_right_ns(const struct fleet *fleet);
 /* Whether settings are as all hosts have them, as far as it was told. */

@@ -12,7 +12,11 @@
 #include <string.h>
 
 /* Reads that are under way at once, and bounds on what is believed. */
-enum { READS_MAX = 128, LIMITERS_MAX = ENGINE_LIMITERS_MAX };
+enum {
+	READS_MAX = 128,
+	LIMITERS_MAX = 2 * ENGINE_LIMITERS_MAX, /* with names that were left */
+	CHANGED_MAX = 2 * RECENT_MAX,
+};
 
 static const uint64_t RETRY_NS = NSEC_PER_SEC;
 
@@ -185,26 +189,38 @@ static void list_all(struct fleet *fleet)
 		fail(fleet);
 }
 
-/* The limiters that the versions after the applied one changed; false if that is not known. */
-static bool changed_since(struct fleet *fleet, uint64_t ids[RECENT_MAX], uint32_t *count)
+/* Adds @id to those that are to be read. */
+static void add_id(uint64_t ids[CHANGED_MAX], uint32_t *count, uint64_t id)
+{
+	for (uint32_t i = 0; i < *count; i++) {
+		if (ids[i] == id)
+			return;
+	}
+	ids[(*count)++] = id;
+}
+
+/*
+ * The limiters that the versions after the applied one changed, and the ids that they gave to names
+ * that were left; false if that is not known.
+ */
+static bool changed_since(struct fleet *fleet, uint64_t ids[CHANGED_MAX], uint32_t *count)
 {
 	const struct globals *globals = &fleet->follow_globals;
 	int64_t missing = (int64_t)fleet->follow_version - fleet->applied;
 
+	uint64_t last_id = fleet->globals.last_id;
+
 	*count = 0;
-	if (fleet->applied < 0 || missing < 0)
+	if (fleet->applied < 0 || missing < 0 || globals->last_id > last_id + RECENT_MAX)
 		return false;
 	for (uint32_t i = 0; i < globals->recent_count; i++) {
-		bool known = false;
-
 		if (globals->recent[i].version <= fleet->applied)
 			continue;
 		missing--;
-		for (uint32_t j = 0; j < *count; j++)
-			known |= ids[j] == globals->recent[i].id;
-		if (!known)
-			ids[(*count)++] = globals->recent[i].id;
+		add_id(ids, count, globals->recent[i].id);
 	}
+	for (uint64_t id = last_id + 1; id <= globals->last_id; id++)
+		add_id(ids, count, id);
 	return !missing;
 }
 
@@ -243,7 +259,7 @@ static void repair(struct fleet *fleet, int32_t version)
 static void globals_read(void *pointer, struct request *request)
 {
 	struct fleet *fleet = pointer;
-	uint64_t recent[RECENT_MAX], *ids;
+	uint64_t recent[CHANGED_MAX], *ids;
 	uint32_t count;
 
 	if (request->answer == ANSWER_NO_NODE) {

@@ -89,6 +89,8 @@ struct holding {
 	uint32_t claimed;	 /* N of our /w node, 0: there is none */
 	char *claim;		 /* owned: its name, NULL */
 	bool claim_unknown;	 /* a predecessor may have left one */
+	bool claim_counted;	 /* in the fleet's own_bytes */
+	bool learnt_watched;	 /* what was learnt; in its learnt_bytes */
 	uint32_t claim_kept;	 /* its place in struct fleet_kept, and 1; 0: none */
 	bool unmet;		 /* the last search did not find enough */
 	bool lacking;		 /* nor enough of any kind: the reserve, partitions that are read */

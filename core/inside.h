@@ -13,6 +13,7 @@
  *	follow.c	settings as other hosts made them
  *	apply.c		... take effect
  *	publish.c	changes of this host's
+ *	names.c		names that were given up a moment ago
  *	demand.c	how many partitions are wanted
  *	choose.c	which ones are given back, and when it is time to look for more
  *	search.c	which ones could be taken
@@ -23,6 +24,7 @@
  *	survey.c	what is known of the others
  *	report.c	what it says of itself
  *	sweep.c		nodes of limiters that are gone
+ *	room.c		how many nodes and watches this host may have
  */
 #ifndef RATEFS_CORE_INSIDE_H
 #define RATEFS_CORE_INSIDE_H
@@ -109,6 +111,8 @@ struct swept {
 	uint32_t name_count;
 	bool ready;
 	bool partly; /* more than fit one transaction */
+	bool named;  /* its record is there, and says that it is gone */
+	bool bare;   /* ... and nothing else is */
 };
 
 /* A node that was read while following. */
@@ -194,7 +198,8 @@ struct fleet {
 	struct change *change; /* the engine's first, NULL */
 	uint64_t change_since_ns;
 	uint64_t change_id;
-	uint32_t change_tries;		   /* in which others were first */
+	uint64_t change_given; /* the id that it gives to a limiter, or to a name that is left; 0 */
+	uint32_t change_tries; /* in which others were first */
 	uint64_t change_next_ns;	   /* not before */
 	const struct change *change_tried; /* the one that the tries are of */
 	uint64_t used_id;		   /* the largest that some limiter had */
@@ -209,6 +214,12 @@ struct fleet {
 	uint64_t next_tick_ns; /* of demand; NEVER_NS: nobody is active */
 	uint32_t leases;       /* in any state but NONE */
 
+	/* What fits a request of the coordinator: see room.c. */
+	uint32_t own_bytes;	 /* of the paths of leases and claims */
+	uint32_t learnt_bytes;	 /* of those of /f/LID that are watched */
+	bool full;		 /* that there is no room for more was told */
+	uint64_t claims_from_ns; /* after there was no room for one: not before */
+
 	/* Whether there are other hosts. */
 	bool alone;
 	bool hosts_watched;
@@ -219,6 +230,8 @@ struct fleet {
 
 	struct swept *swept;
 	struct swept *sweeping;
+	struct left_name *left_names; /* see names.c */
+	uint64_t names_known_ns;      /* by the waiter's clock: until then some may not be there */
 
 	/* What was seen of the fleet: see survey.h. */
 	struct survey *surveys;
@@ -340,6 +353,17 @@ void holding_gone(struct fleet *fleet, struct holding *holding);
 void holding_restrict(struct fleet *fleet, struct holding *holding, const struct settings *before,
 		      uint32_t count);
 
+/* names.c */
+/* @path was that of limiter @id until now. */
+void names_leave(struct fleet *fleet, uint64_t id, const char *path);
+/* Other names may have been left in the last Q that are not known here. */
+void names_lose(struct fleet *fleet);
+/* The path that limiter @id had; NULL: not known. */
+const char *names_of(const struct fleet *fleet, uint64_t id);
+/* Whether no host can still know a limiter other than @id by @path, or have one above it. */
+bool names_are_free(struct fleet *fleet, const char *path, uint64_t id);
+void names_free(struct fleet *fleet);
+
 /* demand.c */
 /* Something may have to be done for @holding; @asked: somebody asked for tokens. */
 void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked);
@@ -415,6 +439,22 @@ void search_taken(struct fleet *fleet, struct search *search, enum answer answer
 /* survey.c */
 void survey_forget(struct fleet *fleet);
 void survey_free(struct fleet *fleet);
+
+/* room.c */
+uint32_t room_own_bytes(const struct fleet *fleet);
+/* How many more leases of @holding there may be; whether there may be a claim for it. */
+uint32_t room_for_leases(const struct fleet *fleet, const struct holding *holding);
+bool room_for_claim(const struct fleet *fleet, const struct holding *holding);
+/* Whether half of the room is used: then nothing is kept that is not wanted. */
+bool room_is_scarce(const struct fleet *fleet);
+/* Something was left out for want of room: counts it, and tells it the first time. */
+void room_was_missing(struct fleet *fleet);
+/* There is a lease or a claim now, as far as it is known, or there is none any more. */
+void room_count_lease(struct fleet *fleet, const struct holding *holding, bool there);
+void room_count_claim(struct fleet *fleet, struct holding *holding, bool there);
+/* Whether /f/LID may be watched, and is from now on; it is not any more. */
+bool room_watch_learnt(struct fleet *fleet, struct holding *holding);
+void room_unwatch_learnt(struct fleet *fleet, struct holding *holding);
 
 /* sweep.c */
 void sweep_add(struct fleet *fleet, uint64_t id);

@@ -94,6 +94,7 @@ void fleet_keep_claim(struct fleet *fleet, struct holding *holding, bool claim)
 {
 	uint32_t *at = &holding->claim_kept;
 
+	room_count_claim(fleet, holding, claim);
 	if (!fleet->kept || claim == (*at != 0))
 		return;
 	if (claim)
@@ -170,6 +171,7 @@ static int resume_place(struct fleet *fleet, struct kept_place *place)
 	if (place->index == KEPT_CLAIM) {
 		holding->claim_kept = (uint32_t)(place - fleet->options->kept->places) + 1;
 		holding->claim_unknown = true;
+		room_count_claim(fleet, holding, true);
 		return 0;
 	}
 	if (place->index < PARTITIONS_MAX && holding_grow(holding, place->index + 1))
@@ -212,7 +214,8 @@ int fleet_resume(struct fleet *fleet, uint64_t now_ns)
 	fleet->degraded = kept->degraded;
 	fleet->right = fleet->clocks.holder_ns < fleet->right_end_ns;
 	fleet->transaction.kind = TRANSACTION_RENEW; /* but for its items nothing is in doubt */
-	fleet->kept = NULL;			     /* it says what it shall say in the end */
+	names_lose(fleet);
+	fleet->kept = NULL; /* it says what it shall say in the end */
 	for (uint32_t i = 0; i < KEPT_MAX && !err; i++) {
 		if (kept->places[i].state != LEASE_NONE)
 			err = resume_place(fleet, &kept->places[i]);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 static const uint64_t SPACING_NS = NSEC_PER_SEC;
+static const uint64_t UNWATCHED_NS = 5 * NSEC_PER_SEC; /* what is not watched is read so often */
 
 static void node_path(const struct holding *holding, char path[PATH_ROOM])
 {
@@ -61,6 +62,8 @@ static void node_read(void *pointer, struct request *request)
 	struct learning *learning = finish(holding);
 	struct adapt_state found;
 
+	if (holding && request->answer != ANSWER_OK)
+		room_unwatch_learnt(fleet, holding);
 	if (!learning || request->answer != ANSWER_OK)
 		return;
 	found = learning->adapted;
@@ -85,7 +88,7 @@ static void read_node(struct fleet *fleet, struct holding *holding)
 	request = request_new(REQUEST_GET, path, NULL, node_read);
 	if (!request)
 		return;
-	request->watch = true;
+	request->watch = room_watch_learnt(fleet, holding);
 	holding->limiter->learning->asking = true;
 	fleet_send(fleet, request);
 }
@@ -144,7 +147,8 @@ void learnt_tick(struct fleet *fleet, struct holding *holding)
 	learning->shared = ready && !fleet->alone;
 	if (!ready || learning->asking)
 		return;
-	if (!learning->known || learning->session != fleet->counters.sessions) {
+	if (!learning->known || learning->session != fleet->counters.sessions ||
+	    (!holding->learnt_watched && fleet->now_ns - learning->told_ns >= UNWATCHED_NS)) {
 		read_node(fleet, holding);
 		return;
 	}
@@ -163,6 +167,8 @@ void learnt_changed(struct fleet *fleet, const char *path)
 	struct holding *holding = holding_at(fleet, path);
 	struct learning *learning = holding ? holding->limiter->learning : NULL;
 
+	if (holding)
+		room_unwatch_learnt(fleet, holding);
 	if (!learning)
 		return;
 	learning->known = false;

@@ -272,7 +272,8 @@ void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t
 
 bool limiter_owes(const struct limiter *limiter, uint64_t tokens)
 {
-	for (; limiter; limiter = limiter->parent) {
+	/* Of the root no counters are kept for a successor. */
+	for (; limiter && !limiter_is_root(limiter); limiter = limiter->parent) {
 		uint64_t taken = limiter->counters[COUNTER_GRANTED] +
 				 limiter->counters[COUNTER_CHARGED];
 

@@ -109,7 +109,7 @@ static bool has_no_more_slots(const struct settings *a, const struct settings *b
 	return true;
 }
 
-/* Whether a partition has no more of @burst in @a than of @other in @b: at least a token in either. */
+/* Whether a partition has no more of @burst in @a than of @other in @b; it has a token at least. */
 static bool is_burst_below(const struct settings *a, uint64_t burst, const struct settings *b,
 			   uint64_t other)
 {
@@ -162,8 +162,8 @@ static bool restricts(const struct settings *old, const struct settings *new)
 }
 
 /*
- * Whether what markers say was left, and that nothing was taken, is as true in @new: rule 12. Where nothing
- * was limited nothing was taken from limits, whatever they will be.
+ * Whether what markers say was left, and that nothing was taken, is as true in @new: rule 12. Where
+ * nothing was limited nothing was taken from limits, whatever they will be.
  */
 static bool keeps_savings(const struct settings *old, const struct settings *new)
 {
@@ -210,6 +210,18 @@ static int name_before(const struct holding *holding, struct record *record)
 	return 0;
 }
 
+/* That @limiter has its name no more: rule 16. */
+static void record_left(struct record *record, const struct limiter *limiter)
+{
+	snprintf(record->name, sizeof(record->name), "%s", limiter->name);
+	record->parent = id_of(limiter->parent);
+	record->generation = 1;
+	record->saved = 1;
+	record->removed = id_of(limiter);
+	record->owner = (struct owner){limiter->uid, limiter->gid, limiter->access};
+	record->settings = SETTINGS_DEFAULT;
+}
+
 static int fill_record(struct fleet *fleet, struct record *record)
 {
 	const struct change *change = fleet->change;
@@ -223,6 +235,11 @@ static int fill_record(struct fleet *fleet, struct record *record)
 		record->generation = 1;
 		record->saved = 1;
 		record->owner = change->owner;
+		return 0;
+	}
+	if (change->kind == CHANGE_REMOVE) {
+		record_left(record, limiter);
+		record->generation = limiter->holding->generation + 1;
 		return 0;
 	}
 	snprintf(record->name, sizeof(record->name), "%s",
@@ -244,7 +261,7 @@ static int fill_record(struct fleet *fleet, struct record *record)
 	return name_before(limiter->holding, record);
 }
 
-/* Rule 14: its markers are made with it; empty ones, which says that nothing was taken yet. */
+/* Rule 14. */
 static bool add_markers(struct request *request, const struct settings *settings, uint64_t id)
 {
 	uint32_t count = settings_partition_count(settings);
@@ -258,11 +275,24 @@ static bool add_markers(struct request *request, const struct settings *settings
 	return added;
 }
 
-static bool add_making(struct request *request, const struct change *change, uint64_t id,
-		       const char *text)
+/* The path that @change gives to a limiter. */
+static void path_of(const struct change *change, char path[PATH_TEXT + NAME_BYTES_MAX + 2])
+{
+	const struct limiter *parent = change->kind == CHANGE_MAKE ? change->limiter
+								   : change->limiter->parent;
+	size_t length;
+
+	tree_path(parent, path);
+	length = strlen(path);
+	snprintf(path + length, NAME_BYTES_MAX + 2, "%s%s", length ? "/" : "", change->name);
+}
+
+static bool add_making(struct fleet *fleet, struct request *request, const char *text)
 {
 	static const char *const folders[] = {"l", "f", "w"};
-	char path[PATH_ROOM];
+	const struct change *change = fleet->change;
+	uint64_t id = fleet->change_id;
+	char path[PATH_ROOM], name[PATH_TEXT + NAME_BYTES_MAX + 2];
 	bool added;
 
 	snprintf(path, sizeof(path), "/c/%llu", (unsigned long long)id);
@@ -271,7 +301,24 @@ static bool add_making(struct request *request, const struct change *change, uin
 		snprintf(path, sizeof(path), "/%s/%llu", folders[i], (unsigned long long)id);
 		added = request_add(request, OPERATION_CREATE, path, NULL, 0, 0);
 	}
+	path_of(change, name);
+	/* Rule 16: as if they had been used by a host that is gone. */
+	if (!names_are_free(fleet, name, id))
+		return added;
 	return added && add_markers(request, &change->settings, id);
+}
+
+/* Rule 16: a node says what was renamed, for hosts that come later. */
+static bool add_left_name(struct fleet *fleet, struct request *request)
+{
+	char path[PATH_ROOM], text[RECORD_TEXT];
+	struct record record = {0};
+
+	record_left(&record, fleet->change->limiter);
+	snprintf(record.writer, sizeof(record.writer), "%s", fleet->hid);
+	record_print(&record, text);
+	snprintf(path, sizeof(path), "/c/%llu", (unsigned long long)fleet->change_given);
+	return request_add(request, OPERATION_CREATE, path, text, 0, 0);
 }
 
 static bool add_change(struct fleet *fleet, struct request *request)
@@ -285,24 +332,39 @@ static bool add_change(struct fleet *fleet, struct request *request)
 	record_print(fleet->change_record, text);
 	snprintf(path, sizeof(path), "/c/%llu", (unsigned long long)fleet->change_id);
 	if (change->kind == CHANGE_MAKE)
-		added = add_making(request, change, fleet->change_id, text);
-	else if (change->kind == CHANGE_REMOVE)
-		added = request_add(request, OPERATION_DELETE, path, NULL, holding->version, 0);
+		added = add_making(fleet, request, text);
 	else if (!holding && fleet->root_version < 0)
 		added = request_add(request, OPERATION_CREATE, path, text, 0, 0);
 	else
 		added = request_add(request, OPERATION_SET, path, text,
 				    holding ? holding->version : fleet->root_version, 0);
+	if (change->kind == CHANGE_RENAME)
+		added = added && add_left_name(fleet, request);
 	globals_add(&globals, fleet->applied, fleet->change_id);
-	if (fleet->change_id > globals.last_id)
-		globals.last_id = fleet->change_id;
+	if (fleet->change_given > globals.last_id)
+		globals.last_id = fleet->change_given;
 	globals_print(&globals, text);
 	return added && request_add(request, OPERATION_SET, "/g", text, fleet->applied, 0);
+}
+
+/* Rule 16: the limiter has its partitions, and cannot wait as a new one does. */
+static bool may_rename(struct fleet *fleet, struct change *change)
+{
+	char path[PATH_TEXT + NAME_BYTES_MAX + 2];
+
+	path_of(change, path);
+	if (names_are_free(fleet, path, id_of(change->limiter)))
+		return true;
+	snprintf(change->error, sizeof(change->error),
+		 "'%.200s' was another limiter's name a moment ago: try again in some seconds",
+		 change->name);
+	return false;
 }
 
 bool publish_send(struct fleet *fleet)
 {
 	struct request *request;
+	bool gives;
 
 	if (fleet->change_sent || fleet->change_again)
 		return false;
@@ -318,8 +380,14 @@ bool publish_send(struct fleet *fleet)
 	}
 	if (fleet->used_id < fleet->globals.last_id)
 		fleet->used_id = fleet->globals.last_id;
-	fleet->change_id = fleet->change->kind == CHANGE_MAKE ? fleet->used_id + 1
+	gives = fleet->change->kind == CHANGE_MAKE || fleet->change->kind == CHANGE_RENAME;
+	fleet->change_given = gives ? fleet->used_id + 1 : 0;
+	fleet->change_id = fleet->change->kind == CHANGE_MAKE ? fleet->change_given
 							      : id_of(fleet->change->limiter);
+	if (fleet->change->kind == CHANGE_RENAME && !may_rename(fleet, fleet->change)) {
+		publish_finish(fleet, -EBUSY);
+		return false;
+	}
 	if (fill_record(fleet, fleet->change_record)) {
 		publish_finish(fleet, -EBUSY);
 		return false;
@@ -342,6 +410,7 @@ bool publish_send(struct fleet *fleet)
 void holding_gone(struct fleet *fleet, struct holding *holding)
 {
 	drain_all(fleet, holding);
+	room_unwatch_learnt(fleet, holding);
 	holding_unname(fleet, holding);
 }
 
@@ -351,7 +420,8 @@ static void apply(struct fleet *fleet, int32_t version)
 	struct change *change = fleet->change;
 	struct limiter *limiter = change->limiter;
 	struct holding *holding = limiter->holding;
-	uint64_t id = fleet->change_id;
+	uint64_t id = fleet->change_id, given = fleet->change_given;
+	bool removes = change->kind == CHANGE_REMOVE, renames = change->kind == CHANGE_RENAME;
 	bool learns_anew = change->kind == CHANGE_SETTINGS && holding &&
 			   holding->settings.adapt.kind != change->settings.adapt.kind;
 
@@ -367,7 +437,13 @@ static void apply(struct fleet *fleet, int32_t version)
 	}
 	if (change->kind == CHANGE_MAKE)
 		holding_enter(fleet, holding, id);
-	if (change->kind == CHANGE_REMOVE)
+	if (removes || renames) {
+		char path[PATH_TEXT];
+
+		tree_path(limiter, path);
+		names_leave(fleet, id, path);
+	}
+	if (removes)
 		holding_gone(fleet, holding);
 	if (fleet->change_record->has_before)
 		holding_restrict(fleet, holding, &fleet->change_record->before,
@@ -380,8 +456,10 @@ static void apply(struct fleet *fleet, int32_t version)
 		fleet_reshare(fleet, holding);
 		demand_rouse(fleet, holding, false);
 	}
-	if (change->kind == CHANGE_REMOVE)
+	if (removes)
 		sweep_add(fleet, id);
+	else if (renames)
+		sweep_add(fleet, given);
 	limiter_drop(limiter);
 }
 
@@ -394,8 +472,8 @@ void publish_answered(struct fleet *fleet, const struct request *request)
 	fleet->change_sent = false;
 	if (request->answer == ANSWER_OK) {
 		globals_add(&fleet->globals, fleet->applied, fleet->change_id);
-		if (fleet->change_id > fleet->globals.last_id)
-			fleet->globals.last_id = fleet->change_id;
+		if (fleet->change_given > fleet->globals.last_id)
+			fleet->globals.last_id = fleet->change_given;
 		fleet->applied++;
 		apply(fleet, change->kind == CHANGE_MAKE ? 0 : version);
 	} else if (request->answer == ANSWER_DENIED) {
@@ -412,8 +490,8 @@ void publish_answered(struct fleet *fleet, const struct request *request)
 		/* Others were first; if not with /g, somebody changed nodes by hand. */
 		if (request->failed)
 			fleet->follow_all = true;
-		if (request->answer == ANSWER_EXISTS && fleet->change_id > fleet->used_id)
-			fleet->used_id = fleet->change_id;
+		if (request->answer == ANSWER_EXISTS && fleet->change_given > fleet->used_id)
+			fleet->used_id = fleet->change_given;
 		fleet->change_again = true;
 		fleet->stale = true;
 	}
@@ -431,7 +509,7 @@ void publish_resolved(struct fleet *fleet, const struct record *record, int32_t 
 	kind = fleet->change->kind;
 	same = record && record->generation == ours->generation &&
 	       !strcmp(record->writer, ours->writer);
-	if (kind == CHANGE_REMOVE ? !record : same)
+	if (same || (kind == CHANGE_REMOVE && !record))
 		apply(fleet, version);
 	else if (record && record->generation > ours->generation)
 		publish_finish(fleet, -ETIMEDOUT); /* it may have been ours before */

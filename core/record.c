@@ -180,6 +180,8 @@ void record_print(const struct record *record, char text[RECORD_TEXT])
 	       record->name, record->parent, record->generation, record->writer);
 	append(text, "owner=%" PRIu32 " %" PRIu32 " %o\nsaved=%" PRIu64 "\n", record->owner.uid,
 	       record->owner.gid, (unsigned int)record->owner.access, record->saved);
+	if (record->removed)
+		append(text, "removed=%" PRIu64 "\n", record->removed);
 	if (record->has_before) {
 		setting_print(SETTING_RATE, &record->before, value);
 		append(text, "before.rate=%s\n", value);
@@ -263,6 +265,8 @@ static bool parse_head(const char *text, struct record *record)
 	if (*end || access > 07777)
 		return false;
 	record->owner = (struct owner){(uint32_t)uid, (uint32_t)gid, (uint16_t)access};
+	if (!find_number(text, "removed", INT64_MAX, &record->removed))
+		record->removed = 0;
 	/* Where it is not said, no older marker counts. */
 	if (!find_number(text, "saved", INT64_MAX, &record->saved) || !record->saved)
 		record->saved = record->generation;

@@ -45,6 +45,8 @@ struct record {
 	uint64_t
 		saved; /* markers count that were written since this generation: rule 12 of fleet.h */
 	char writer[HID_TEXT];
+	uint64_t
+		removed; /* id of the limiter that had this name and has it no more; 0: it has it */
 	struct owner owner;
 	struct settings settings;
 	/*

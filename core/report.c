@@ -26,6 +26,7 @@ static const struct {
 	{"lapses", offsetof(struct fleet_counters, lapses)},
 	{"unknown_outcomes", offsetof(struct fleet_counters, unknown)},
 	{"late_grants", offsetof(struct fleet_counters, late_grants)},
+	{"left_out", offsetof(struct fleet_counters, left_out)},
 };
 
 const char *fleet_counter_name(size_t index)
@@ -83,6 +84,11 @@ uint64_t fleet_session(const struct fleet *fleet)
 uint32_t fleet_leases(const struct fleet *fleet)
 {
 	return fleet->leases;
+}
+
+uint32_t fleet_own_bytes(const struct fleet *fleet)
+{
+	return room_own_bytes(fleet);
 }
 
 uint64_t fleet_right_ns(const struct fleet *fleet)

@@ -75,6 +75,8 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 		h->given_up = 0;
 		h->looking = false;
 		h->claim_unknown = false;
+		room_count_claim(fleet, h, false);
+		room_unwatch_learnt(fleet, h);
 		h->claim_kept = 0;
 		h->target = UINT32_MAX;
 		h->next_search_ns = 0;

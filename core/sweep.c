@@ -1,6 +1,6 @@
 /*
- * sweep - nodes of limiters that are gone. They go no earlier than Q after the limiter: until then a
- * host that has not heard of it may hold leases of it.
+ * sweep - nodes of limiters that are gone, and of names that were left. They go no earlier than Q
+ * after the limiter: until then a host that has not heard of it may hold leases of it, and use its name.
  */
 #include "inside.h"
 
@@ -85,7 +85,9 @@ static void markers_listed(void *pointer, struct request *request)
 
 	if (!swept)
 		return;
-	if (request->answer != ANSWER_OK) {
+	/* A name that was left by a rename has no nodes but its own. */
+	swept->bare = request->answer == ANSWER_NO_NODE && swept->named;
+	if (request->answer != ANSWER_OK && !swept->bare) {
 		give_up(fleet);
 		return;
 	}
@@ -101,17 +103,20 @@ static void markers_listed(void *pointer, struct request *request)
 static void looked_up(void *pointer, struct request *request)
 {
 	struct fleet *fleet = pointer;
-	char path[PATH_ROOM];
+	struct swept *swept = fleet->sweeping;
+	char path[PATH_ROOM], error[ERROR_TEXT];
 	struct request *list;
+	struct record record;
 
-	if (!fleet->sweeping)
+	if (!swept)
 		return;
-	if (request->answer == ANSWER_OK) {
-		forget(fleet, fleet->sweeping);
+	swept->named = request->answer == ANSWER_OK;
+	if (swept->named && (record_parse(request->data, &record, error) || !record.removed)) {
+		forget(fleet, swept);
 		return;
 	}
-	snprintf(path, sizeof(path), "/f/%llu", (unsigned long long)fleet->sweeping->id);
-	list = request->answer == ANSWER_NO_NODE
+	snprintf(path, sizeof(path), "/f/%llu", (unsigned long long)swept->id);
+	list = swept->named || request->answer == ANSWER_NO_NODE
 		       ? request_new(REQUEST_LIST, path, NULL, markers_listed)
 		       : NULL;
 	if (list)
@@ -122,17 +127,17 @@ static void looked_up(void *pointer, struct request *request)
 
 static bool add_deletes(struct fleet *fleet, struct request *request)
 {
-	static const char *const folders[] = {"f", "l", "w"};
+	static const char *const folders[] = {"f", "l", "w", "c"};
 	struct swept *swept = fleet->sweeping;
 	char path[PATH_ROOM];
-	bool added = true;
+	bool added = true, last = swept->name_count <= DELETES_MAX;
 
 	for (uint32_t i = 0; i < swept->name_count && i < DELETES_MAX && added; i++) {
 		snprintf(path, sizeof(path), "/f/%llu/%.40s", (unsigned long long)swept->id,
 			 swept->names[i]);
 		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
 	}
-	for (int i = 0; i < 3 && added && swept->name_count <= DELETES_MAX; i++) {
+	for (int i = swept->bare ? 3 : 0; i < 3 + swept->named && added && last; i++) {
 		snprintf(path, sizeof(path), "/%s/%llu", folders[i], (unsigned long long)swept->id);
 		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
 	}

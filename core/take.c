@@ -113,16 +113,21 @@ void search_next(struct fleet *fleet, struct search *search)
 	struct holding *holding = search->holding;
 	uint32_t kept = holding_kept(holding), limit = choose_limit(holding);
 	uint32_t need = limit > kept ? limit - kept : 0;
-	uint32_t missing = holding_missing(holding);
+	uint32_t missing = holding_missing(holding), room = room_for_leases(fleet, holding);
 
 	search->item_count = 0;
 	search->ready = false;
 	if (need < missing)
 		need = missing;
-	if (fleet->leases >= FLEET_LEASES_MAX || fleet->leaving)
+	if (fleet->leaving)
 		need = 0;
-	if (holding_wants_reserve(holding) && !fleet->leaving)
+	if (holding_wants_reserve(holding) && room && !fleet->leaving)
 		add_reserve(fleet, search);
+	room -= search->item_count;
+	if (need && !room && search->clean_count + search->unclean_count)
+		room_was_missing(fleet);
+	if (need > room)
+		need = room;
 	while (need && search->clean_count && search->item_count < search->batch) {
 		add_item(search, search->clean[--search->clean_count], false, true);
 		need--;
@@ -161,10 +166,15 @@ bool search_send(struct fleet *fleet, struct search *search)
 	struct request *request;
 	bool added = true;
 
+	uint32_t room = room_for_leases(fleet, holding);
+
 	search->ready = false;
+	/* Other searches may have taken the room meanwhile. */
+	if (search->item_count > room)
+		search->item_count = room;
 	/* The settings may be others by now. */
 	if (fleet->leaving || holding->limiter->removed || !holding_needs_leases(holding) ||
-	    search->count != holding_count(holding)) {
+	    search->count != holding_count(holding) || !search->item_count) {
 		search_end(fleet, search);
 		return false;
 	}

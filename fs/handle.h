@@ -81,6 +81,8 @@ struct handle *handle_of_watcher(struct watcher *watcher);
 
 /* What `read`, `poll` and `write` of the table's rows are. */
 void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+/* Answers with at most @size bytes of the @length bytes of @text, from @offset on. */
+void reply_text(fuse_req_t request, const char *text, size_t length, off_t offset, size_t size);
 /* Answers with the text of a file as it is now, from @offset on. Without the lock. */
 void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, off_t offset,
 	       size_t size);

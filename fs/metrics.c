@@ -23,6 +23,7 @@ struct page {
 	struct pending pending; /* first; its request is NULL once it was interrupted */
 	struct daemon *daemon;
 	struct handle *handle; /* borrowed as long as the request is not answered */
+	off_t offset;
 	size_t size;
 };
 
@@ -300,7 +301,7 @@ static void *make_page_aside(void *argument)
 	/* Under the lock: another read of the same open file may replace the text. */
 	if (request && text) {
 		handle_keep_text(page->handle, text, length);
-		fuse_reply_buf(request, text, length < page->size ? length : page->size);
+		reply_text(request, text, length, page->offset, page->size);
 	} else {
 		free(text);
 		if (request)
@@ -322,7 +323,8 @@ static int start_page(struct daemon *daemon, struct handle *handle, const struct
 
 	if (!page)
 		return -ENOMEM;
-	*page = (struct page){.daemon = daemon, .handle = handle, .size = read->size};
+	*page = (struct page){
+		.daemon = daemon, .handle = handle, .offset = read->offset, .size = read->size};
 	daemon_lock(daemon);
 	pending_insert(&daemon->pending, &page->pending, read->request, PENDING_PAGE);
 	daemon->pages++;
@@ -344,16 +346,18 @@ void read_metrics(struct daemon *daemon, struct handle *handle, const struct rea
 {
 	size_t length = 0;
 	char *text;
-	bool many, full;
+	bool many, full, goes_on;
 
-	if (read->offset) {
-		read_text(daemon, handle, read);
-		return;
-	}
 	daemon_lock(daemon);
+	/* A reader that begins in the middle, or went on reading under another server, has none yet. */
+	goes_on = read->offset && handle->text;
+	if (goes_on)
+		reply_text(read->request, handle->text, handle->length, read->offset, read->size);
 	many = daemon->engine.tree.count > LIMITERS_AT_ONCE;
 	full = daemon->pages >= PAGES_MAX;
 	daemon_unlock(daemon);
+	if (goes_on)
+		return;
 	if (many && full) {
 		fuse_reply_err(read->request, EAGAIN);
 		return;
@@ -367,7 +371,7 @@ void read_metrics(struct daemon *daemon, struct handle *handle, const struct rea
 	}
 	daemon_lock(daemon);
 	handle_keep_text(handle, text, length);
-	fuse_reply_buf(read->request, text, length < read->size ? length : read->size);
+	reply_text(read->request, text, length, read->offset, read->size);
 	daemon_unlock(daemon);
 }
 

@@ -156,7 +156,7 @@ static void op_read(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offse
 	 * A read that fills the page cache has no owner: of sendfile, splice or mmap. What is read is
 	 * not there to be kept; who gets an error from sendfile reads.
 	 */
-	if (!handle)
+	if (!handle || !handle->row->read) /* a file as a predecessor that ran wild left it */
 		fuse_reply_err(request, ENODEV);
 	else if (file->lock_owner)
 		handle->row->read(daemon_of(request), handle, &read);
@@ -177,7 +177,7 @@ static void op_write(fuse_req_t request, fuse_ino_t ino, const char *bytes, size
 
 	(void)ino;
 	(void)offset;
-	if (!handle) {
+	if (!handle || !row->write) {
 		err = ENODEV;
 	} else if (size > most) {
 		err = E2BIG;

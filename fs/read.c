@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void reply_text(fuse_req_t request, const char *text, size_t length, off_t offset,
-		       size_t size)
+void reply_text(fuse_req_t request, const char *text, size_t length, off_t offset, size_t size)
 {
 	size_t start = (uint64_t)offset < length ? (size_t)offset : length;
 	size_t rest = length - start;

@@ -66,6 +66,7 @@ static void show_fleet(FILE *out, const struct daemon *daemon)
 	fprintf(out, "host_id %s\n", *fleet_hid(fleet) ? fleet_hid(fleet) : "none");
 	fprintf(out, "weight %" PRIu32 "\n", daemon->options->weight);
 	fprintf(out, "leases %" PRIu32 "\n", fleet_leases(fleet));
+	fprintf(out, "path_bytes %" PRIu32 "\n", fleet_own_bytes(fleet));
 	show_ns(out, "right_seconds", fleet_right_ns(fleet));
 	show_ns(out, "renewal_seconds", constants->renewal_ns);
 	show_ns(out, "lease_right_seconds", constants->right_ns);

@@ -251,9 +251,9 @@ static struct source_zookeeper *make_source(struct servers *servers, const char 
 		servers_free(servers);
 		return NULL;
 	}
-	source->interface = (struct coordinator){open_session, resume_session, close_session,
-						 send_request, hang_up,	       read_clocks,
-						 random_bits};
+	source->interface = (struct coordinator){
+		open_session, resume_session, close_session, send_request,
+		hang_up,      read_clocks,    random_bits,   (uint32_t)strlen(path)};
 	source->receiver.receive = receive;
 	source->kept = kept;
 	if (kept && kept->looks[kept->current].last_ns[0])

@@ -13,6 +13,15 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Whether the byte at @flag is one that a bool can have. */
+static bool flag_is_sound(const bool *flag)
+{
+	unsigned char byte;
+
+	memcpy(&byte, flag, sizeof(byte));
+	return byte <= 1;
+}
+
 static bool rows_are_sound(const struct header *header)
 {
 	if (header->row_count > NODE_ROWS_MAX)
@@ -32,7 +41,7 @@ static bool record_is_sound(const struct log_record *record, uint64_t left, uint
 	const char *bytes = (const char *)record;
 
 	if (left < text || record->bytes < text || record->bytes > left || record->bytes % 8 ||
-	    record->sum != state_sum(record))
+	    record->sum != state_sum(record) || !flag_is_sound(&record->removed))
 		return false;
 	if (record->removed)
 		return true;
@@ -96,6 +105,9 @@ static bool handles_are_sound(const struct state *state)
 			return false;
 		if (!(handle->life & LIFE_USED))
 			continue;
+		if (!flag_is_sound(&handle->granted) || !flag_is_sound(&handle->half) ||
+		    !flag_is_sound(&handle->polls))
+			return false;
 		if (handle->row >= state->header->row_count || handle->tokens > TOKENS_MAX ||
 		    handle->partition > PARTITIONS_MAX ||
 		    (handle->key && (!*key || !memchr(key, '\0', KEY_NAME_BYTES))))

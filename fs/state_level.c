@@ -186,11 +186,13 @@ static void read_unit(struct state *state, const struct schedule *schedule, uint
 {
 	const struct unit *unit = &state->units[i];
 	const struct level_copy *copy = &unit->copies[unit->current];
-	struct bucket *bucket = &limiter->buckets[unit->limit];
+	struct bucket *bucket = NULL;
 
-	if (unit->limit < limiter->bucket_count && is_rate_of(unit, bucket))
+	if (unit->limit < limiter->bucket_count)
+		bucket = &limiter->buckets[unit->limit];
+	if (bucket && is_rate_of(unit, bucket))
 		read_level(copy, bucket);
-	else if (unit->limit < limiter->bucket_count && copy->level < bucket->level)
+	else if (bucket && copy->level < bucket->level)
 		bucket->level = copy->level; /* another rate, or no right to it: a debt is one */
 	if (unit->limit)
 		return;

@@ -4,7 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEQUENCE_DIGITS = 10 };
+enum {
+	SEQUENCE_DIGITS = 10,
+	REQUEST_BYTES_MAX = 1048575, /* default of jute.maxbuffer: a server hangs up on more */
+	HEAD_BYTES = 32,	     /* of a request, at most ... */
+	OPERATION_BYTES = 80,	     /* ... and of an operation, without its path and its data */
+};
 
 /* The first operation that was refused: those before it have no error, those after it this one. */
 static uint32_t find_failed(const struct call *call, uint32_t count)
@@ -97,10 +102,10 @@ static char *write_operation(struct call *call, uint32_t i, const struct operati
 	return text;
 }
 
-/* Bytes of text that the operations of @request need; 0 if one of them cannot be sent. */
+/* Bytes of text that the operations of @request need; 0 if they cannot be sent. */
 static size_t transaction_size(const struct calls *calls, const struct request *request)
 {
-	size_t size = 0;
+	size_t size = 0, sent = HEAD_BYTES;
 
 	if (!request->operation_count || request->operation_count > OPERATIONS_MAX)
 		return 0;
@@ -112,8 +117,10 @@ static size_t transaction_size(const struct calls *calls, const struct request *
 		    (data && strlen(data) > NODE_DATA_MAX))
 			return 0;
 		size += 2 * call_path_size(calls, operation->path) + SEQUENCE_DIGITS;
+		sent += OPERATION_BYTES + call_path_size(calls, operation->path) +
+			(data ? strlen(data) : 0);
 	}
-	return size;
+	return sent <= REQUEST_BYTES_MAX ? size : 0;
 }
 
 int call_send_transaction(struct calls *calls, struct request *request)

@@ -236,6 +236,7 @@ static void note_event(struct fleet_listener *listener, const char *text)
 	struct scene *scene = (struct scene *)((char *)listener - offsetof(struct scene, listener));
 
 	snprintf(scene->event, sizeof(scene->event), "%s", text);
+	scene->told_full += !strncmp(text, "full: ", strlen("full: "));
 }
 
 static void begin_process(struct scene *scene)

@@ -41,6 +41,7 @@ struct scene {
 	char transaction[4096];	 /* the last that was sent */
 	uint64_t transaction_ns; /* and when */
 	char event[ERROR_TEXT];	 /* the last */
+	unsigned int told_full;	 /* events that begin so */
 
 	struct node nodes[NODES_MAX];
 	uint32_t node_count;

@@ -284,6 +284,26 @@ static void test_it_stays_within_its_bounds(void **state)
 	assert_true(s->concurrency.number >= 3);
 }
 
+static void test_few_in_flight_that_take_longer_leave_the_least_number(void **state)
+{
+	static const struct slot_limit setting = {SLOTS_AUTO, 0, 4, 200, 500000000};
+	uint64_t now_ns = 1, took_ns = 1000000000;
+	struct concurrency c;
+
+	(void)state;
+	concurrency_init(&c, &setting, now_ns);
+	/* One at a time, and after some rounds each takes ten times as long. */
+	for (int i = 0; i < 40; i++) {
+		if (i == 20)
+			took_ns *= 10;
+		concurrency_opened(&c, 1, now_ns);
+		concurrency_closed(&c, now_ns, 0, now_ns + took_ns);
+		now_ns += took_ns;
+		assert_in_range(c.number, 4, 200);
+		assert_in_range(c.limit, 4, 200);
+	}
+}
+
 static void test_what_was_opened_before_a_change_decides_nothing(void **state)
 {
 	static const struct slot_limit setting = {SLOTS_AUTO, 0, 2, 10, 900000000};
@@ -312,6 +332,7 @@ int main(void)
 		cmocka_unit_test(test_throttlings_within_a_round_trip_count_once),
 		cmocka_unit_test(test_throttling_in_a_look_opens_no_more),
 		cmocka_unit_test(test_it_stays_within_its_bounds),
+		cmocka_unit_test(test_few_in_flight_that_take_longer_leave_the_least_number),
 		cmocka_unit_test(test_what_was_opened_before_a_change_decides_nothing),
 	};
 

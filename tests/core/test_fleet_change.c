@@ -132,7 +132,7 @@ static void test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later(void
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	change = (struct change){.kind = CHANGE_REMOVE, .limiter = a};
 	begin(&scene, &change);
-	scene_assert_next(&scene, "check /g 1; set /h/HID 2; delete /c/1; set /g 1");
+	scene_assert_next(&scene, "check /g 1; set /h/HID 2; set /c/1 0; set /g 1");
 	assert_int_equal(end(&scene, &change, SEC), 0);
 	assert_null(find(&scene, "a"));
 	assert_null(scene_node(&scene, "/l/1/0"));
@@ -140,6 +140,7 @@ static void test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later(void
 	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) - 2 * SEC);
 	assert_non_null(scene_node(&scene, "/l/1"));
 	scene_run(&scene, 10 * SEC);
+	assert_null(scene_node(&scene, "/c/1"));
 	assert_null(scene_node(&scene, "/l/1"));
 	assert_null(scene_node(&scene, "/f/1"));
 	assert_null(scene_node(&scene, "/w/1"));
@@ -458,6 +459,224 @@ static void test_after_a_change_of_the_count_the_less_counts_for_q(void **state)
 	scene_close(&scene);
 }
 
+/* Removes @limiter, or renames it to @name; the outcome. */
+static int leave_name(struct scene *scene, struct limiter *limiter, const char *name)
+{
+	struct change change = {.kind = name ? CHANGE_RENAME : CHANGE_REMOVE, .limiter = limiter};
+
+	if (name)
+		strcpy(change.name, name);
+	return scene_change(scene, &change);
+}
+
+/* Makes @name below @parent; whether it begins with a marker, so that its partition is usable at once. */
+static bool begins_clean(struct scene *scene, struct limiter *parent, const char *name)
+{
+	struct change change = {.kind = CHANGE_MAKE, .limiter = parent, .text = ONE};
+	char path[64];
+
+	strcpy(change.name, name);
+	assert_int_equal(scene_change(scene, &change), 0);
+	snprintf(path, sizeof(path), "/f/%llu/0", (unsigned long long)change.made->holding->id);
+	return scene_node(scene, path);
+}
+
+static void test_a_limiter_made_under_a_name_that_was_removed_waits_q(void **state)
+{
+	struct scene scene;
+	struct limiter *root, *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	root = scene.engine.tree.root;
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(leave_name(&scene, a, NULL), 0);
+	assert_false(begins_clean(&scene, root, "a"));
+	assert_true(begins_clean(&scene, root, "b"));
+	a = find(&scene, "a");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) - MS);
+	assert_int_equal(guest.waiter.outcome, WAITING);
+	scene_run(&scene, SEC);
+	assert_int_equal(guest.waiter.outcome, 0);
+	scene_close(&scene);
+}
+
+static void test_a_name_is_as_any_other_q_after_its_limiter_was_removed(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(leave_name(&scene, a, NULL), 0);
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + MS);
+	assert_true(begins_clean(&scene, scene.engine.tree.root, "a"));
+	scene_close(&scene);
+}
+
+static void test_what_is_made_below_a_name_that_was_removed_waits_too(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(leave_name(&scene, a, NULL), 0);
+	a = scene_make(&scene, "a", ONE);
+	assert_false(begins_clean(&scene, a, "b"));
+	a = scene_make(&scene, "ab", ONE);
+	assert_true(begins_clean(&scene, a, "b"));
+	scene_close(&scene);
+}
+
+static void test_the_old_name_of_a_renamed_limiter_waits_q(void **state)
+{
+	struct scene scene;
+	struct limiter *root, *a;
+
+	(void)state;
+	scene_open(&scene);
+	root = scene.engine.tree.root;
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(leave_name(&scene, a, "b"), 0);
+	assert_false(begins_clean(&scene, root, "a"));
+	scene_run(&scene, 2 * quarantine_of(FLEET_RIGHT_NS));
+	/* Its node goes as that of a limiter does, and the limiter's own stays. */
+	assert_null(scene_node(&scene, "/c/2"));
+	assert_non_null(scene_node(&scene, "/c/1"));
+	assert_int_equal(leave_name(&scene, a, "c"), 0);
+	assert_true(begins_clean(&scene, root, "d"));
+	assert_int_equal(leave_name(&scene, a, "b"), 0);
+	scene_close(&scene);
+}
+
+static void test_a_limiter_is_not_renamed_to_what_another_was_called_a_moment_ago(void **state)
+{
+	struct scene scene;
+	struct limiter *a, *b;
+	struct change change = {.kind = CHANGE_RENAME};
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	b = scene_make(&scene, "b", ONE);
+	assert_int_equal(leave_name(&scene, a, "c"), 0);
+	change.limiter = b;
+	strcpy(change.name, "a");
+	assert_int_equal(scene_change(&scene, &change), -EBUSY);
+	assert_non_null(strstr(change.error, "another limiter's name a moment ago"));
+	assert_int_equal(leave_name(&scene, a, "a"), 0);
+	assert_int_equal(leave_name(&scene, b, "c"), -EBUSY);
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + MS);
+	assert_int_equal(leave_name(&scene, b, "c"), 0);
+	scene_close(&scene);
+}
+
+/* As another host leaves the node of a limiter @id that is gone, or of a name that was left. */
+static void foreign_removal(struct scene *scene, unsigned int id, const char *name,
+			    unsigned int removed)
+{
+	char path[32], line[64], text[RECORD_TEXT];
+
+	foreign_change(scene, id, name, 9, "rate=10/s\npartitions.count=1\n");
+	snprintf(path, sizeof(path), "/c/%u", id);
+	snprintf(line, sizeof(line), "removed=%u\n", removed);
+	snprintf(text, sizeof(text), "%s%s", line, scene_node(scene, path)->data);
+	scene_set(scene, path, text);
+}
+
+static void test_a_name_that_another_host_removed_or_renamed_waits_q_here(void **state)
+{
+	struct scene scene;
+	struct limiter *root;
+
+	(void)state;
+	scene_open(&scene);
+	root = scene.engine.tree.root;
+	scene_make(&scene, "a", ONE);
+	scene_make(&scene, "b", ONE);
+	foreign_removal(&scene, 1, "a", 1);
+	foreign_change(&scene, 2, "c", 2, ONE);
+	tell(&scene);
+	assert_null(find(&scene, "a"));
+	assert_null(find(&scene, "b"));
+	assert_false(begins_clean(&scene, root, "a"));
+	assert_false(begins_clean(&scene, root, "b"));
+	scene_close(&scene);
+}
+
+static void test_a_name_that_was_made_and_left_while_a_host_was_away_waits_q_here(void **state)
+{
+	struct scene scene;
+	struct limiter *root;
+
+	(void)state;
+	scene_open(&scene);
+	root = scene.engine.tree.root;
+	scene_make(&scene, "a", ONE);
+	foreign_removal(&scene, 2, "b", 2);
+	/* One that was renamed: its first name has a node that no change names. */
+	foreign_removal(&scene, 4, "c", 3);
+	foreign_change(&scene, 3, "d", 2, ONE);
+	tell(&scene);
+	assert_null(find(&scene, "b"));
+	assert_non_null(find(&scene, "d"));
+	assert_false(begins_clean(&scene, root, "b"));
+	assert_false(begins_clean(&scene, root, "c"));
+	assert_true(begins_clean(&scene, root, "e"));
+	scene_close(&scene);
+}
+
+static void test_a_host_that_joins_knows_the_names_that_were_left(void **state)
+{
+	struct scene scene;
+	struct limiter *root, *a;
+
+	(void)state;
+	scene_open(&scene);
+	root = scene.engine.tree.root;
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(leave_name(&scene, a, NULL), 0);
+	a = scene_make(&scene, "b", ONE);
+	assert_int_equal(leave_name(&scene, a, "c"), 0);
+	/* Q later this process knows neither any more, and the nodes are as if nobody had swept them. */
+	scene.held_up = true;
+	scene_disconnect(&scene);
+	fleet_expired(scene.fleet, scene.now_ns);
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + SEC);
+	scene.held_up = false;
+	scene.session = 78;
+	scene_connect(&scene);
+	assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
+	assert_false(begins_clean(&scene, root, "a"));
+	assert_false(begins_clean(&scene, root, "b"));
+	assert_true(begins_clean(&scene, root, "d"));
+	scene_run(&scene, 2 * quarantine_of(FLEET_RIGHT_NS));
+	assert_null(scene_node(&scene, "/c/1"));
+	assert_null(scene_node(&scene, "/c/3"));
+	scene_close(&scene);
+}
+
+static void test_a_successor_does_not_know_which_names_were_left_and_waits_q_with_all(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	scene_succeed(&scene, a);
+	scene_connect(&scene);
+	assert_false(begins_clean(&scene, scene.engine.tree.root, "b"));
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + MS);
+	assert_true(begins_clean(&scene, scene.engine.tree.root, "c"));
+	scene_close(&scene);
+}
+
 /* What one partition of @a is worth to this host now: its burst. */
 static uint64_t burst_of_one(struct limiter *a)
 {
@@ -540,6 +759,18 @@ int main(void)
 		cmocka_unit_test(test_after_a_change_of_the_count_the_less_counts_for_q),
 		cmocka_unit_test(test_after_a_change_of_the_count_the_smaller_burst_counts_for_q),
 		cmocka_unit_test(test_another_host_learns_what_burst_there_was_before),
+		cmocka_unit_test(test_a_limiter_made_under_a_name_that_was_removed_waits_q),
+		cmocka_unit_test(test_a_name_is_as_any_other_q_after_its_limiter_was_removed),
+		cmocka_unit_test(test_what_is_made_below_a_name_that_was_removed_waits_too),
+		cmocka_unit_test(test_the_old_name_of_a_renamed_limiter_waits_q),
+		cmocka_unit_test(
+			test_a_limiter_is_not_renamed_to_what_another_was_called_a_moment_ago),
+		cmocka_unit_test(test_a_name_that_another_host_removed_or_renamed_waits_q_here),
+		cmocka_unit_test(
+			test_a_name_that_was_made_and_left_while_a_host_was_away_waits_q_here),
+		cmocka_unit_test(test_a_host_that_joins_knows_the_names_that_were_left),
+		cmocka_unit_test(
+			test_a_successor_does_not_know_which_names_were_left_and_waits_q_with_all),
 	};
 
 	return cmocka_run_group_tests_name("fleet_change", tests, NULL, NULL);

@@ -159,6 +159,7 @@ static struct record full_record(void)
 		.parent = 3,
 		.generation = 12,
 		.saved = 7,
+		.removed = 5,
 		.writer = "abcdefghijk27",
 		.owner = {1000, 4294967294, 01755},
 		.settings = SETTINGS_DEFAULT,
@@ -199,6 +200,7 @@ static void assert_reads_back(const struct record *record)
 	assert_int_equal(again.parent, record->parent);
 	assert_int_equal(again.generation, record->generation);
 	assert_int_equal(again.saved, record->saved);
+	assert_int_equal(again.removed, record->removed);
 	assert_string_equal(again.writer, record->writer);
 	assert_int_equal(again.owner.uid, record->owner.uid);
 	assert_int_equal(again.owner.gid, record->owner.gid);
@@ -217,6 +219,7 @@ static void test_a_limiter_reads_back_as_written(void **state)
 	(void)state;
 	assert_reads_back(&record);
 	record.has_before = false;
+	record.removed = 0;
 	assert_reads_back(&record);
 	record.writer[0] = '\0';
 	record.parent = 0;
@@ -234,6 +237,7 @@ static void test_the_largest_record_reads_back_as_written(void **state)
 	record.parent = INT64_MAX;
 	record.generation = INT64_MAX;
 	record.saved = INT64_MAX;
+	record.removed = INT64_MAX;
 	record.owner = (struct owner){UINT32_MAX, UINT32_MAX, 07777};
 	record.before_count = PARTITIONS_MAX;
 	for (int i = 0; i < LIMITS_MAX; i++)
@@ -463,8 +467,8 @@ static void test_a_marker_that_is_not_understood_leaves_nothing(void **state)
 		"1 1.0000000000",
 		"\n",
 		"1 1.000000000\n",
-		"1 1.000000000 1.000000000 1.000000000 1.000000000 1.000000000 1.000000000 "
-		"1.000000000 1.000000000 1.000000000",
+		("1 1.000000000 1.000000000 1.000000000 1.000000000 1.000000000 1.000000000 "
+		 "1.000000000 1.000000000 1.000000000"),
 		"1 0x1.000000000",
 		"-1 1.000000000",
 		"9223372036854775808 1.000000000",

@@ -1052,6 +1052,88 @@ def servers_restored_from_an_older_backup_are_joined_again(scene):
     fleet.await_rate(100, 100)
 
 
+# Leases and watches that fit.
+
+LIMITERS, PARTITIONS = 3, 4096  # more than any host may hold
+NAMES_BYTES = 262144  # FLEET_OWN_BYTES_MAX of core/fleet.h
+
+
+def filled(scene, first, path_bytes):
+    """A server of its own, and a host that holds as much as it may, below a path of so many bytes."""
+    single = Ensemble(scene.folder, count=1, first=first)
+    scene.ends.append(single.remove)
+    single.servers[0].start()
+    single.await_quorum()
+    fleet = scene.fleet(1, single, path="/" + "p" * (path_bytes - 1))
+    files = []
+    for index in range(LIMITERS):
+        fleet.limiter(PARTITIONS, PARTITIONS, name=f"l{index}")
+        files.append(f"l{index}/token")
+    fleet.load(files=files, work_us=100_000)
+    await_full(fleet.hosts[0])
+    return single, fleet, files
+
+
+def await_full(host):
+    """It takes no more, and has as many as there is room for."""
+    seen = []
+
+    def settled():
+        seen.append(int(host.status()["leases"]))
+        time.sleep(1)
+        return seen[-1] > 0 and seen[-4:] == [seen[-1]] * 4
+    eventually(40, settled, lambda: f"{host.name} takes no more leases: {seen}")
+    status = host.status()
+    most = (NAMES_BYTES - 300) // (len(host.fleet.path) + 4 + len("/l/1/r9999"))
+    expect(most - 1 <= seen[-1] <= 1.2 * most, f"{seen[-1]} leases where {most} fit")
+    expect(NAMES_BYTES * 0.9 < int(status["path_bytes"]) <= NAMES_BYTES, f"path_bytes: {status}")
+    expect(int(status["left_out"]) > 0 and host.said().count("fleet: full: ") == 1,
+           f"it says once that there is no more room: {host.said()[-400:]}")
+
+
+@scenario(beside=True, limit_s=120)
+def a_host_that_holds_all_it_may_goes_on_when_its_server_is_started_again(scene):
+    single, fleet, _ = filled(scene, 221, path_bytes=110)
+    host = fleet.hosts[0]
+    session, leases = host.status()["session"], host.status()["leases"]
+    single.servers[0].kill()
+    time.sleep(1)
+    single.servers[0].start()
+    single.await_quorum()
+    begun = int(host.status()["transactions"])
+    time.sleep(3 * RIGHT_S)
+    status = host.status()
+    expect((status["session"], status["leases"]) == (session, leases),
+           f"session {session}, {leases} leases: {fleet.where()}")
+    expect(int(status["transactions"]) > begun + 5 and float(status["right_seconds"]) > 1,
+           f"the right is not renewed: {status}")
+    expect(host.said().count("connection to ZooKeeper lost") < 4, host.said()[-600:])
+    host.end_readers()
+    host.stop()
+    with single.client() as client:
+        left = sum(len(client.children(f"{fleet.path}/l/{n + 1}")) for n in range(LIMITERS))
+    expect(left == 0, f"{left} leases are not released")
+
+
+@scenario(beside=True, limit_s=120)
+def servers_start_again_after_a_host_that_held_all_it_may_has_died(scene):
+    single, fleet, files = filled(scene, 231, path_bytes=255)
+    server = single.servers[0]
+    fleet.hosts[0].kill()
+    fleet.hosts[0].end_readers()
+
+    def leases():
+        with single.client() as client:
+            return sum(len(client.children(f"{fleet.path}/l/{n + 1}")) for n in range(LIMITERS))
+    eventually(SESSION_S + 5 * TICK_S, lambda: leases() == 0, "the session of the dead host is closed")
+    server.kill()
+    server.start()
+    single.await_quorum()
+    other = fleet.host("other")
+    fleet.load(other, files=files, work_us=100_000)
+    await_full(other)
+
+
 # Servers.
 
 def pinned(scene, *groups):

@@ -176,6 +176,28 @@ case_hosts_has_one_line_for_this_host() {
 	is lines "$(grep -c thishost "$m/hosts")" 1
 }
 
+case_a_read_that_begins_in_the_middle_of_any_file_gets_what_is_there() {
+	start
+	limiter orders 5/s 1000
+	find "$m" -type f ! -name token ! -name stream ! -name slot ! -name events > "$d/files"
+	python3 - "$d/files" <<- 'EOF'
+		import errno, os, sys
+		for path in open(sys.argv[1]).read().splitlines():
+		    try:
+		        file = os.open(path, os.O_RDONLY)
+		    except PermissionError:
+		        continue
+		    whole, part = os.pread(file, 1 << 20, 0), os.pread(file, 1 << 20, 3)
+		    assert part == whole[3:], (path, whole, part)
+		    again = os.open(path, os.O_RDONLY)
+		    os.pread(again, 10, 5)
+		    assert os.pread(again, 10, 1 << 20) == b"", path
+	EOF
+	local i
+	for i in {1..70}; do mkdir "$m/l$i"; done
+	is 'a long page from the middle on' "$(dd if="$m/metrics" bs=4096 skip=1 count=1 status=none | wc -c)" 4096
+}
+
 case_pages_of_metrics_come_whole_to_many_readers_at_once() {
 	start
 	for i in {1..100}; do mkdir "$m/limiter$i"; done

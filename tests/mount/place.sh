@@ -1,12 +1,14 @@
 # shellcheck shell=bash
 # A reader keeps its place: what interrupts it and does not end it costs it nothing but the way.
 
-# first COMMAND…: it waits for a token of orders, its pid in $first; another reader waits behind it.
+file=token
+
+# first COMMAND…: it waits for what $file of orders gives, its pid in $first; another reader waits behind it.
 first() {
 	env --default-signal "$@" > "$d/first" 2> "$d/complaints" &
 	first=$!
 	waiting orders 1
-	reader orders/token
+	reader "orders/$file"
 	waiting orders 2
 }
 
@@ -14,6 +16,7 @@ first() {
 interrupted() {
 	eventually 20 eval "[ \"\$(counter orders cancelled)\" -ge $1 ]" ||
 		fail "interrupted only $(counter orders cancelled) times"
+	sleep 0.2 # until the last signal
 	waiting orders 2
 }
 
@@ -87,31 +90,344 @@ case_a_traced_reader_keeps_its_place() {
 	served_first
 }
 
-# program TEXT: the first one is a program of python, with read(FD), which tells of EINTR, and interrupts(SECONDS).
+# program TEXT: the first one is a program of python; path is what it reads. It has read(FD), which tells of EINTR,
+# interrupts(SECONDS), and disturbed(), which interrupts it for a second.
 program() {
 	cat - <(echo "$1") > "$d/first.py" <<- 'EOF'
 		import ctypes, errno, os, signal, sys, threading, time
 		libc = ctypes.CDLL(None, use_errno=True)
-		limiter = sys.argv[1]
+		limiter, path = sys.argv[1:]
 		def read(fd):
 		    text = ctypes.create_string_buffer(16)
 		    got = libc.read(fd, text, 16)
 		    return text.value.decode().strip() if got >= 0 else errno.errorcode[ctypes.get_errno()]
 		def interrupts(seconds):
 		    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+		def disturbed():
+		    interrupts(0.1)
+		    threading.Timer(1, interrupts, [0]).start()
 		signal.signal(signal.SIGALRM, lambda *_: None)
 		signal.siginterrupt(signal.SIGALRM, True)
 	EOF
-	first python3 -u "$d/first.py" "$m/orders"
+	first python3 -u "$d/first.py" "$m/orders" "$m/orders/$file"
 }
 
 case_a_python_program_with_a_handler_keeps_its_place() {
 	start
 	empty orders 2
-	program '
-interrupts(0.1)
-threading.Timer(1, interrupts, [0]).start()
-print(open(limiter + "/token").read().strip())'
+	program 'disturbed(); print(open(path).read().strip())'
 	interrupted 5
+	served_first
+}
+
+case_a_reader_of_stream_keeps_its_place() {
+	start
+	empty orders 2
+	file=stream
+	program 'disturbed(); print(os.read(os.open(path, os.O_RDONLY), 1).decode())'
+	interrupted 5
+	served_first
+}
+
+case_a_reader_of_several_tokens_keeps_its_place() {
+	start
+	empty orders 4
+	file=take/2
+	program 'disturbed(); print(open(path).read().strip())'
+	interrupted 5
+	give 2
+	gone "$first" 20
+	is 'what came first' "$(cat "$d/first")" 2
+	counts orders waiting 1
+}
+
+# in_order: a reader of $file that is disturbed is served before one that came later, once COMMAND… gives a token a second.
+in_order() {
+	program '
+signals = []
+signal.signal(signal.SIGALRM, lambda *_: signals.append(1))
+interrupts(0.1)
+open(path).read()
+now = time.monotonic()
+interrupts(0)
+assert len(signals) >= 5
+print(now)'
+	kill "$reader"
+	waiting orders 1
+	python3 -c 'import sys, time; open(sys.argv[1]).read(); print(time.monotonic())' "$m/orders/$file" > "$d/got" &
+	reader=$!
+	sleep 1
+	waiting orders 2
+	"$@"
+	gone "$first" 20
+	gone "$reader" 20
+	python3 -c 'import sys; first, second = map(float, sys.argv[1:]); assert first + 0.3 < second, (first, second)' \
+		"$(cat "$d/first")" "$(cat "$d/got")"
+}
+
+case_a_reader_in_a_key_keeps_its_place() {
+	start
+	limiter orders
+	echo 1 > "$m/orders/key_burst"
+	echo 1/d > "$m/orders/key_rate"
+	is 'a token of the key' "$(cat "$m/orders/keys/ann/token")" 1
+	file=keys/ann/token
+	raise() { echo 1/s > "$m/orders/key_rate"; }
+	in_order raise
+}
+
+case_a_reader_in_a_partition_keeps_its_place() {
+	start
+	limiter orders 4/d 4
+	echo 4 > "$m/orders/partitions/count"
+	file=partitions/2/token
+	while [ "$("$CLIENT" peek "$m/orders/$file")" = 1 ]; do :; done
+	raise() { echo 4/s > "$m/orders/rate"; }
+	in_order raise
+}
+
+case_an_opener_of_a_slot_keeps_its_place() {
+	start
+	limiter orders
+	echo 1 > "$m/orders/concurrency"
+	exec 3< "$m/orders/slot"
+	env --default-signal bash -c "$(ending_jobs) exec 4< '$m/orders/slot'; echo first > '$d/first'; sleep 100" 3<&- &
+	first=$!
+	waiting orders 1
+	env --default-signal bash -c "exec 4< '$m/orders/slot'; echo second > '$d/second'; sleep 100" 3<&- &
+	interrupted 3
+	exec 3<&-
+	eventually 20 [ -e "$d/first" ] || fail 'the first one has no slot'
+	[ ! -e "$d/second" ] || fail 'two slots of one'
+	counts orders waiting 1
+}
+
+# What a program does that is interrupted once, at 0.3 s, before it asks again.
+once='
+interrupts(0.3)
+fd = os.open(path, os.O_RDONLY)
+assert read(fd) == "EINTR"
+interrupts(0)
+'
+
+case_through_another_open_file_the_place_is_the_same_and_one_only() {
+	start
+	empty orders 3
+	program "$once"'
+again = os.open(path, os.O_RDONLY)
+also = threading.Thread(target=lambda: (time.sleep(0.3), read(fd)))
+also.start()
+print(read(again), flush=True)
+also.join()'
+	waiting orders 3
+	give
+	eventually 20 [ -s "$d/first" ] || fail 'the first one has no token'
+	is 'what came second' "$(cat "$d/got")" ''
+	give
+	gone "$reader" 20
+	counts orders waiting 1
+	give
+	gone "$first" 20
+}
+
+case_an_absent_reader_holds_nobody_up_and_has_its_place_for_a_second() {
+	start
+	empty orders 3
+	program "$once"'
+open(limiter + "/charge", "w").write("-1")
+time.sleep(0.2)
+print(read(fd))'
+	gone "$reader" 20
+	is 'what came second' "$(cat "$d/got")" 1
+	waiting orders 1
+	reader orders/token
+	waiting orders 2
+	served_first
+}
+
+case_a_place_is_gone_after_a_second() {
+	start
+	empty orders 3
+	program "$once"'
+time.sleep(1.2)
+print(read(fd))'
+	waiting orders 1
+	waiting orders 2
+	give
+	gone "$reader" 20
+	counts orders waiting 1
+	is 'what came first' "$(cat "$d/first")" ''
+	give
+	gone "$first" 20
+}
+
+case_a_killed_reader_gets_nothing_and_holds_nobody_up() {
+	start
+	empty orders 2
+	first cat "$m/orders/token"
+	kill -9 "$first"
+	waiting orders 1
+	give
+	gone "$reader" 20
+	is 'what came second' "$(cat "$d/got")" 1
+	counts orders granted 3
+}
+
+case_a_limit_on_the_time_ends_for_one_that_is_interrupted_again_and_again() {
+	start
+	empty orders 2
+	# As things stand it would be refused at once; then a lower rate makes it wait in vain.
+	echo 2/s > "$m/orders/rate"
+	python3 - "$m/orders" <<- 'EOF'
+		import os, signal, sys, time
+		limiter = sys.argv[1]
+		def lower(*_):
+		    with open(limiter + "/rate", "w") as rate:
+		        rate.write("1/d")
+		signal.signal(signal.SIGALRM, lower)
+		signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+		began = time.monotonic()
+		fd = os.open(limiter + "/take/1,within=2s", os.O_RDONLY)
+		try:
+		    assert not os.read(fd, 16), "a token out of nothing"
+		except BlockingIOError:
+		    assert time.monotonic() - began > 1.9
+	EOF
+	[ "$(counter orders cancelled)" -ge 3 ] || fail "interrupted only $(counter orders cancelled) times"
+	counts orders refused 1
+}
+
+case_the_waiting_of_one_that_came_back_is_listed_in_order_and_from_its_beginning() {
+	start
+	empty orders 2
+	first cat "$m/orders/token"
+	sleep 1
+	kill -STOP "$first"
+	eventually 10 grep -q '^State:.*T' "/proc/$first/status"
+	kill -CONT "$first"
+	interrupted 1
+	is 'who waits' "$(awk '{ printf "%s ", $1 }' "$m/orders/waiters")" "$first $reader "
+	awk -v pid="$first" '$1 == pid && $4 < 1 { exit 1 }' "$m/orders/waiters" || fail "$(cat "$m/orders/waiters")"
+	served_first
+	is 'delayed of a second and more' "$(counter orders delayed_seconds | awk '{ print ($1 >= 2) }')" 1
+}
+
+case_the_next_server_knows_who_came_back() {
+	outlives
+	empty orders 2
+	program 'disturbed(); print(open(path).read().strip())'
+	interrupted 5
+	killed
+	waiting orders 2
+	like waiters "$(awk '{ printf "%s ", $1 }' "$m/orders/waiters")" " $reader "'$'
+	killed
+	waiting orders 2
+	served_first
+}
+
+case_the_next_server_knows_who_is_about_to_come_back() {
+	outlives
+	empty orders 2
+	first cat "$m/orders/token"
+	kill -STOP "$first"
+	eventually 10 grep -q '^State:.*T' "/proc/$first/status"
+	waiting orders 1
+	killed
+	kill -CONT "$first"
+	interrupted 1
+	served_first
+}
+
+case_a_reader_in_a_process_namespace_of_its_own_keeps_its_place() {
+	start
+	empty orders 2
+	first unshare --pid --fork --kill-child bash -c "$(ending_jobs) read -r got < '$m/orders/token'; echo \$got"
+	interrupted 3
+	served_first
+}
+
+# The daemon is in a process namespace of its own, and sees no thread of those outside.
+case_where_threads_are_not_seen_the_open_file_counts() {
+	# Nor does it see its own threads, which the search for leaks would have to.
+	ASAN_OPTIONS+=:detect_leaks=0
+	unshare --pid --fork --kill-child "$RATEFS" -f local "$m" >> "$d/log" 2>&1 &
+	eventually 20 mountpoint -q "$m"
+	minor=$(mountpoint -d "$m" | cut -d: -f2)
+	empty orders 3
+	program 'disturbed(); print(open(path).read().strip())'
+	is 'the thread as seen by the daemon' "$(awk '{ print $1; exit }' "$m/orders/waiters")" 0
+	interrupted 5
+	served_first
+	umount "$m"
+}
+
+# The server's thread that stores settings is stopped meanwhile: a change takes its time.
+case_a_change_is_not_interrupted() {
+	start "local:$d/kept"
+	limiter orders 5/s
+	python3 - "$m" "$(server)" <<- 'EOF'
+		import ctypes, os, signal, sys, threading, time
+		SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
+		libc = ctypes.CDLL(None, use_errno=True)
+		libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+		mount, server = sys.argv[1], int(sys.argv[2])
+		orders = mount + "/orders"
+		storing = [int(task) for task in os.listdir("/proc/%d/task" % server) if int(task) != server]
+		assert len(storing) == 1, storing
+		def ptrace(request):
+		    assert libc.ptrace(request, storing[0], None, None) == 0, os.strerror(ctypes.get_errno())
+		signals = []
+		signal.signal(signal.SIGALRM, lambda *_: signals.append(1))
+		signal.siginterrupt(signal.SIGALRM, True)
+		def write(path, text):
+		    fd = os.open(path, os.O_WRONLY)
+		    return libc.write(fd, text, len(text))
+		changes = {
+		    "write": lambda: write(orders + "/rate", b"7/s") == 3,
+		    "mkdir": lambda: libc.mkdir((mount + "/more").encode(), 0o755) == 0,
+		    "rename": lambda: libc.rename((mount + "/more").encode(), (mount + "/less").encode()) == 0,
+		    "chmod": lambda: libc.chmod((mount + "/less").encode(), 0o700) == 0,
+		    "rmdir": lambda: libc.rmdir((mount + "/less").encode()) == 0,
+		}
+		for name, change in changes.items():
+		    signals.clear()
+		    # The tracer has to be the thread that goes on, so the change has a process of its own.
+		    pid = os.fork()
+		    if not pid:
+		        time.sleep(0.2)
+		        signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+		        done = change()
+		        error = os.strerror(ctypes.get_errno())
+		        signal.setitimer(signal.ITIMER_REAL, 0)
+		        if not done:
+		            print(name, error, file=sys.stderr)
+		        os._exit(0 if done and signals else 1 + bool(signals))
+		    ptrace(SEIZE)
+		    ptrace(INTERRUPT)
+		    os.waitpid(storing[0], 0x40000000)
+		    time.sleep(1)
+		    ptrace(DETACH)
+		    assert os.waitpid(pid, 0)[1] == 0, name
+	EOF
+	is rate "$(cat "$m/orders/rate")" 7/s
+	is 'last error' "$(cat "$m/last_error")" ''
+}
+
+# As with the sysctl set, which would be so for all mounts of the machine: the daemon believes this file.
+case_readers_near_the_limit_of_the_kernel_on_requests_keep_their_places() {
+	echo 4 > "$d/limit"
+	mount --bind "$d/limit" /proc/sys/fs/fuse/default_request_timeout || skip 'a kernel without that sysctl'
+	start
+	umount /proc/sys/fs/fuse/default_request_timeout
+	is 'the limit' "$(status_of request_timeout_seconds)" 4
+	empty orders 2
+	first python3 -c 'import sys; print(open(sys.argv[1]).read().strip())' "$m/orders/token"
+	kill "$reader"
+	waiting orders 1
+	sleep 0.7
+	python3 -c 'import sys; print(open(sys.argv[1]).read().strip())' "$m/orders/token" > "$d/got" &
+	reader=$!
+	interrupted 5
+	[ "$(counter orders cancelled)" -lt 20 ] || fail 'interrupted again and again'
 	served_first
 }

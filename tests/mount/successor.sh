@@ -36,6 +36,15 @@ case_another_server_is_started_from_the_program_now_on_disk() {
 	is token "$(cat "$d/got")" 1
 }
 
+case_what_was_taken_before_can_be_given_back_to_the_next_server() {
+	outlives
+	empty orders 2
+	killed
+	echo -2 > "$m/orders/charge"
+	denied ERANGE write "$m/orders/charge" -1
+	is tokens "$(cat "$m/orders/take/2,within=0s")" 2
+}
+
 # memory version N|cut|flip: what the server has written for the next one is damaged, see state.py.
 memory() { python3 "$(dirname "${BASH_SOURCE[0]}")/state.py" "$daemon" "$@"; }
 

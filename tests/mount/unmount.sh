@@ -131,3 +131,39 @@ case_an_abort_while_many_are_granted_ends_it_cleanly() {
 	echo 40000/s > "$m/orders/rate" || :
 	ended
 }
+
+case_a_signal_that_comes_while_the_timer_is_set_ends_the_daemon() {
+	cat > "$d/late.c" <<- 'EOF'
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		#include <signal.h>
+		#include <stdlib.h>
+		#include <time.h>
+		#include <unistd.h>
+
+		/* As the timer is about to be stopped, and where LATE is there, SIGTERM comes. */
+		int timer_settime(timer_t timer, int flags, const struct itimerspec *when, struct itimerspec *before)
+		{
+			int (*settime)(timer_t, int, const struct itimerspec *, struct itimerspec *) =
+				dlsym(RTLD_NEXT, "timer_settime");
+
+			if (!when->it_value.tv_sec && !when->it_value.tv_nsec && !unlink(getenv("LATE")))
+				raise(SIGTERM);
+			return settime(timer, flags, when, before);
+		}
+	EOF
+	cc -shared -fPIC -o "$d/late.so" "$d/late.c" -ldl
+	export LATE=$d/late
+	ASAN_OPTIONS+=:verify_asan_link_order=0 LD_PRELOAD=$d/late.so start
+	limiter orders 5/s 1
+	cat "$m/orders/token" > "$d/got"
+	# It sends nothing after the token that would wake the daemon.
+	python3 -c 'import os, sys, time
+file = os.open(sys.argv[1], os.O_RDONLY)
+open(sys.argv[2], "w").close()
+print(os.read(file, 2).decode(), flush=True)
+time.sleep(100)' "$m/orders/token" "$LATE" > "$d/got" &
+	eventually 20 [ -s "$d/got" ] || fail 'no token'
+	[ ! -e "$LATE" ] || fail 'the timer was not stopped'
+	ended
+}

@@ -276,6 +276,7 @@ static void act_open(struct sim *sim, struct place *place, const struct command 
 	slot_open(sim, place, command->text);
 }
 
+/* Also `interrupt`. */
 static void act_cancel(struct sim *sim, const struct command *command)
 {
 	struct reader *reader = reader_named(sim, command->text);
@@ -286,7 +287,9 @@ static void act_cancel(struct sim *sim, const struct command *command)
 	host_step(reader->place->host);
 	reader = reader_named(sim, command->text);
 	/* One who has been served meanwhile cannot be interrupted any more. */
-	if (reader)
+	if (reader && command->kind == COMMAND_INTERRUPT)
+		reader_interrupt(sim, reader, command->span_ns);
+	else if (reader)
 		reader_cancel(sim, reader);
 }
 
@@ -370,7 +373,7 @@ void act(struct sim *sim, const struct command *command)
 		expect_check(sim, command);
 	else if (command->kind == COMMAND_COUNT)
 		expect_count(sim);
-	else if (command->kind == COMMAND_CANCEL)
+	else if (command->kind == COMMAND_CANCEL || command->kind == COMMAND_INTERRUPT)
 		act_cancel(sim, command);
 	else if (command->kind == COMMAND_CLOSE)
 		slot_close(sim, command->text);

@@ -228,6 +228,13 @@ void host_collect(struct host *host)
 		reader_done(host->sim, (struct reader *)waiter, waiter->outcome);
 }
 
+static void let_park(struct host *host)
+{
+	host->parked_used = 0;
+	parking_init(&host->engine.schedule.parking, host->parked, PLACES_PARKED,
+		     &host->parked_used);
+}
+
 void host_schedule(struct host *host)
 {
 	uint64_t at_ns = NEVER_NS;
@@ -345,6 +352,7 @@ static void start_fleet(struct host *host, bool succeeds)
 	if (!host->fleet ||
 	    engine_init(&host->engine, fleet_source(host->fleet), &ROOT, host_now(host)))
 		no_memory();
+	let_park(host);
 	if (succeeds) {
 		former_restore(host);
 		if (fleet_resume(host->fleet, host_now(host)))
@@ -376,6 +384,7 @@ void host_start(struct host *host)
 	host->source.store = store;
 	if (engine_init(&host->engine, &host->source, &ROOT, 0))
 		no_memory();
+	let_park(host);
 }
 
 void host_pause(struct host *host)

@@ -21,6 +21,9 @@
 enum host_state { HOST_DOWN, HOST_UP, HOST_LEAVING };
 
 struct sim;
+
+/* More places are never parked at a time: traces interrupt one reader at a time. */
+enum { PLACES_PARKED = 256 };
 struct common;
 struct command;
 
@@ -41,6 +44,8 @@ struct host {
 	struct clock waiter_clock;
 	struct engine engine;
 	struct source source; /* without a fleet */
+	struct parked_place parked[PLACES_PARKED];
+	uint32_t parked_used;
 	struct memory memory;
 
 	/* In a fleet. */

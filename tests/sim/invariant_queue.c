@@ -22,19 +22,27 @@ static void unlink_reader(struct queue_check *check, struct reader_check *reader
 
 bool queue_check_waits(struct queue_check *check, struct reader_check *reader, char why[WHY_TEXT])
 {
+	struct reader_check *older = check->newest;
+
 	if (reader->state != READER_NEW) {
 		snprintf(why, WHY_TEXT, "reader %llu waits again",
 			 (unsigned long long)reader->number);
 		return false;
 	}
+	/* One that came back to its place stands among the others by its number. */
+	while (older && older->number > reader->number)
+		older = older->older;
 	reader->state = READER_WAITS;
-	reader->newer = NULL;
-	reader->older = check->newest;
-	if (check->newest)
-		check->newest->newer = reader;
+	reader->older = older;
+	reader->newer = older ? older->newer : check->oldest;
+	if (older)
+		older->newer = reader;
 	else
 		check->oldest = reader;
-	check->newest = reader;
+	if (reader->newer)
+		reader->newer->older = reader;
+	else
+		check->newest = reader;
 	check->length++;
 	return true;
 }

@@ -247,6 +247,28 @@ static void make_load(struct maker *maker)
 	    maker->now_ns + (1 + arrivals / 4) * gap_ns);
 }
 
+/* Of one reader: one of @count that are called @kind and a number. */
+static void make_leave(struct maker *maker, char kind, uint64_t count)
+{
+	uint64_t number = 1 + below(maker, count);
+
+	switch (below(maker, 4)) {
+	case 0:
+		add(maker, "cancel %c%" PRIu64, kind, number);
+		break;
+	case 1:
+		add(maker, "close %c%" PRIu64, kind, number);
+		break;
+	case 2:
+		add(maker, "interrupt %c%" PRIu64, kind, number);
+		break;
+	default:
+		add(maker, "interrupt %c%" PRIu64 " for %" PRIu64 "ns", kind, number,
+		    below(maker, UINT64_C(1) << (1 + below(maker, 31))));
+		break;
+	}
+}
+
 static void make_one(struct maker *maker)
 {
 	const char *path = PICK(maker, PATHS);
@@ -269,12 +291,10 @@ static void make_one(struct maker *maker)
 	case 2:
 	case 3:
 		if (maker->names)
-			add(maker, "%s n%" PRIu64, below(maker, 2) ? "close" : "cancel",
-			    1 + below(maker, maker->names));
+			make_leave(maker, 'n', maker->names);
 		break;
 	case 4:
-		add(maker, "cancel %c%" PRIu64, below(maker, 2) ? 'l' : 'w',
-		    1 + below(maker, 10000));
+		make_leave(maker, below(maker, 2) ? 'l' : 'w', 10000);
 		break;
 	case 5:
 		add(maker, "write %s/charge %s%" PRIu64, path, below(maker, 2) ? "-" : "",

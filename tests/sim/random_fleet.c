@@ -228,6 +228,9 @@ static void make_read(struct maker *maker)
 		add(maker, "close n%" PRIu64, 1 + below(maker, maker->names));
 	if (!below(maker, 6))
 		add(maker, "cancel n%" PRIu64, 1 + below(maker, maker->names));
+	if (!below(maker, 6))
+		add(maker, "interrupt n%" PRIu64 " for %" PRIu64 "ms",
+		    1 + below(maker, maker->names), below(maker, 2) * below(maker, 1500));
 }
 
 static void make_load(struct maker *maker)

@@ -82,12 +82,14 @@ void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_
 
 	begin(sim, reader, tokens);
 	*waiter = (struct waiter){.tokens = tokens};
+	reader->absence.within_ns = within_ns;
 	if (within_ns != NEVER_NS)
 		waiter->expiry = &reader->expiry;
 	waiter->limiter = reader->place->limiter;
 	if (!err) {
 		struct memory *before = host_enter(host);
 
+		absence_end(sim, reader, within_ns);
 		err = engine_ask(&host->engine, waiter, within_ns, host_now(host));
 		host_leave(before);
 	}
@@ -150,6 +152,15 @@ void reader_done(struct sim *sim, struct reader *reader, int err)
 		reader->done(sim, reader, err);
 	else
 		reader_free(reader);
+}
+
+void reader_interrupt(struct sim *sim, struct reader *reader, uint64_t away_ns)
+{
+	reader_leave_line(reader);
+	if (!reader->waiter.is_opener)
+		ledger_left(sim, reader);
+	absence_begin(sim, reader, away_ns);
+	leave(reader);
 }
 
 void reader_cancel(struct sim *sim, struct reader *reader)

@@ -86,11 +86,21 @@ struct place {
 	uint64_t largest_since;
 };
 
+/* What is known of a reader that was interrupted, see absence.c. */
+struct absence {
+	struct occurrence back;
+	uint64_t left_ns;   /* by its host's clock; 0: it is not away */
+	uint64_t number;    /* of its asking */
+	uint64_t within_ns; /* that it asked for */
+	uint32_t thread;    /* 0: it was never away */
+};
+
 /* One who reads. */
 struct reader {
 	struct waiter waiter; /* first: the engine's */
 	struct expiry expiry;
 	struct reader_check check;
+	struct absence absence;
 	struct reader *next, *previous; /* all who wait on its host */
 	struct place *place;
 	char *name;	    /* owned */
@@ -143,6 +153,7 @@ struct sim {
 	struct retry *retries, *last_retry; /* owned */
 	struct heap pending;
 	uint64_t asked;	   /* readings so far */
+	uint32_t threads;  /* that were interrupted */
 	uint64_t arrivals; /* by loads */
 	uint64_t workers;
 	uint64_t records;
@@ -215,9 +226,15 @@ void reader_done(struct sim *sim, struct reader *reader, int err);
 void reader_line_up(struct reader *reader);
 void reader_leave_line(struct reader *reader);
 void reader_cancel(struct sim *sim, struct reader *reader);
+/* It is interrupted, and asks again after @away_ns. */
+void reader_interrupt(struct sim *sim, struct reader *reader, uint64_t away_ns);
 /* It goes with the process that it asked. */
 void reader_vanish(struct sim *sim, struct reader *reader);
 struct reader *reader_named(const struct sim *sim, const char *name);
+
+/* absence.c: a reader, out of its queue, is away; or is back, and about to ask for at most @within_ns. */
+void absence_begin(struct sim *sim, struct reader *reader, uint64_t away_ns);
+void absence_end(struct sim *sim, struct reader *reader, uint64_t within_ns);
 
 /* act.c: runs a command. */
 void act(struct sim *sim, const struct command *command);
@@ -244,6 +261,7 @@ void act_fleet(struct sim *sim, const struct command *command);
 
 /* slot.c */
 void slot_open(struct sim *sim, struct place *place, const char *name);
+void slot_ask(struct sim *sim, struct reader *reader);
 void slot_close(struct sim *sim, const char *name);
 void slot_worker(struct sim *sim, struct place *place, char *name, const struct command *command);
 /* One who waited for a slot, or did not have to. */

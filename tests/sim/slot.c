@@ -83,8 +83,9 @@ static void drop_worker(struct occurrence *turn)
 	reader_free(&opener->reader);
 }
 
-static void ask(struct sim *sim, struct opener *opener)
+void slot_ask(struct sim *sim, struct reader *reader)
 {
+	struct opener *opener = (struct opener *)reader;
 	struct host *host = opener->reader.place->host;
 	struct waiter *waiter = &opener->reader.waiter;
 	int err = -ENOENT;
@@ -95,6 +96,7 @@ static void ask(struct sim *sim, struct opener *opener)
 	if (waiter->limiter) {
 		struct memory *before = host_enter(host);
 
+		absence_end(sim, reader, NEVER_NS);
 		err = engine_slot_open(&host->engine, waiter, host_now(host));
 		host_leave(before);
 	}
@@ -136,7 +138,7 @@ static void end_work(struct sim *sim, struct occurrence *turn)
 
 	close_slot(opener);
 	if (sim->now_ns < opener->until_ns)
-		ask(sim, opener);
+		slot_ask(sim, &opener->reader);
 	else
 		reader_free(&opener->reader);
 	host_collect(host);
@@ -173,7 +175,7 @@ static struct opener *opener_new(struct sim *sim, struct place *place, char *nam
 
 void slot_open(struct sim *sim, struct place *place, const char *name)
 {
-	ask(sim, opener_new(sim, place, memory_text(name, strlen(name))));
+	slot_ask(sim, &opener_new(sim, place, memory_text(name, strlen(name)))->reader);
 }
 
 void slot_worker(struct sim *sim, struct place *place, char *name, const struct command *command)

@@ -112,7 +112,7 @@ static void run_for(uint64_t ns)
 static void join(struct host *host)
 {
 	*host = (struct host){.client = {on_connected, on_disconnected, on_expired, on_changed,
-					 on_answered, on_clocks}};
+					 on_answered, on_clocks, NULL}};
 	host->link = link_new(&zookeeper, &host->client);
 	host->link->coordinator.open(&host->link->coordinator, T);
 	run_for(10 * MS);

@@ -201,6 +201,21 @@ static int parse_cancel(struct line *line)
 	return line_refuse(line, "nobody is called '%.100s'", name);
 }
 
+/* `interrupt NAME [for DURATION]` */
+static int parse_interrupt(struct line *line)
+{
+	char *word;
+
+	if (parse_cancel(line))
+		return -1;
+	word = line_word(line);
+	if (!word)
+		return 0;
+	if (strcmp(word, "for") != 0)
+		return line_refuse(line, "interrupt NAME [for DURATION]");
+	return line_duration(line, line_word(line), &line->command->span_ns);
+}
+
 /*
  * [take N] [until TIME] [work D] [slot] [burst N] [latency D] [knee N] [jitter PERCENT]: those in
  * @allowed, in any order.
@@ -302,14 +317,23 @@ static const struct {
 	enum command_kind kind;
 	int (*parse)(struct line *line);
 } COMMANDS[] = {
-	{"mkdir", COMMAND_MKDIR, parse_path},	     {"rmdir", COMMAND_RMDIR, parse_path},
-	{"write", COMMAND_WRITE, parse_write},	     {"read", COMMAND_READ, parse_read},
-	{"cancel", COMMAND_CANCEL, parse_cancel},    {"load", COMMAND_LOAD, parse_load},
-	{"workers", COMMAND_WORKERS, parse_workers}, {"service", COMMAND_SERVICE, parse_service},
-	{"retry", COMMAND_RETRY, parse_retry},	     {"tally", COMMAND_TALLY, parse_path},
-	{"open", COMMAND_OPEN, parse_open},	     {"close", COMMAND_CLOSE, parse_cancel},
-	{"slots", COMMAND_SLOTS, parse_path},	     {"expect", COMMAND_EXPECT, expect_parse},
-	{"count", COMMAND_COUNT, parse_nothing},     {"end", COMMAND_END, parse_nothing},
+	{"mkdir", COMMAND_MKDIR, parse_path},
+	{"rmdir", COMMAND_RMDIR, parse_path},
+	{"write", COMMAND_WRITE, parse_write},
+	{"read", COMMAND_READ, parse_read},
+	{"interrupt", COMMAND_INTERRUPT, parse_interrupt},
+	{"cancel", COMMAND_CANCEL, parse_cancel},
+	{"load", COMMAND_LOAD, parse_load},
+	{"workers", COMMAND_WORKERS, parse_workers},
+	{"service", COMMAND_SERVICE, parse_service},
+	{"retry", COMMAND_RETRY, parse_retry},
+	{"tally", COMMAND_TALLY, parse_path},
+	{"open", COMMAND_OPEN, parse_open},
+	{"close", COMMAND_CLOSE, parse_cancel},
+	{"slots", COMMAND_SLOTS, parse_path},
+	{"expect", COMMAND_EXPECT, expect_parse},
+	{"count", COMMAND_COUNT, parse_nothing},
+	{"end", COMMAND_END, parse_nothing},
 };
 
 enum { ROWS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };

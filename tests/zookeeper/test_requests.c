@@ -148,6 +148,34 @@ static void test_refusals(void)
 	host_stop(host);
 }
 
+/* One transaction that sets @count nodes of @length bytes each. */
+static enum answer set_all(struct host *host, int count, size_t length)
+{
+	static char data[NODE_DATA_MAX + 1];
+	struct request *request = transaction();
+	enum answer answer;
+
+	memset(data, 'x', length);
+	data[length] = '\0';
+	for (int i = 0; i < count; i++)
+		add(request, OPERATION_SET, "/n", data, NODE_VERSION_ANY);
+	answer = host_ask(host, request);
+	forget(request);
+	return answer;
+}
+
+static void test_long_transaction(void)
+{
+	struct host *host = start("/long");
+
+	CHECK_IS(host_create(host, "/n", "", 0), ANSWER_OK);
+	CHECK_IS(set_all(host, 17, 61000), ANSWER_OK);
+	CHECK_IS(set_all(host, 18, 61000), ANSWER_REFUSED);
+	CHECK_IS(host_count(host, TOLD_DISCONNECTED), 0);
+	CHECK_IS(host_get(host, "/n"), ANSWER_OK);
+	host_stop(host);
+}
+
 static void test_failed(void)
 {
 	struct host *host = start("/failed");
@@ -304,6 +332,8 @@ const struct test_case request_cases[] = {
 	{"data over the limit are refused, both ways", test_size},
 	{"each refusal of the server has its answer", test_answers},
 	{"what the server would not understand is refused before it is sent", test_refusals},
+	{"a transaction longer than a server takes is refused before it is sent",
+	 test_long_transaction},
 	{"a transaction that is refused says which operation, and nothing is done", test_failed},
 	{"a transaction has the place in the order that its nodes have", test_zxid},
 	{"the path of a sequential node comes back", test_sequential},
