@@ -280,6 +280,11 @@ void fleet_watch_reach(struct fleet *fleet);
 void fleet_reshare(struct fleet *fleet, struct holding *holding);
 /* What was saved up is not used: rule 12. */
 void fleet_empty(struct fleet *fleet, struct holding *holding);
+/*
+ * Likewise all that is usable, before any of it is reshared: the first that is may serve readers of others
+ * that it is in, or that are in it.
+ */
+void fleet_empty_usable(struct fleet *fleet);
 
 /* transact.c */
 struct request *request_new(enum request_kind kind, const char *path, void *purpose,
