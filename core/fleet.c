@@ -225,6 +225,9 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 	fleet->applied = -1;
 	fleet->root_version = -1;
 	fleet->trouble_ns = NEVER_NS;
+	/* Nothing is known yet of how long answers take, and no right is at stake. */
+	fleet->reads.vain = 1;
+	fleet->writes.vain = 1;
 	fleet->retry_ns = NEVER_NS;
 	fleet->next_tick_ns = NEVER_NS;
 	fleet->next_ns = NEVER_NS;

@@ -1,5 +1,6 @@
 """What the rows are made of: contestants, interleaved rounds, ratios, figures."""
 import contextlib
+import itertools
 import os
 import random
 import statistics
@@ -7,54 +8,66 @@ import subprocess
 import tempfile
 import time
 
-from daemons import Daemon, Mount, Unmeasured, place, running
+from daemons import Daemon, Mount, Unmeasured, cpu_ns, place, running
 
 FORMS = ("single", "multi", "clone", "look")  # of null_fs, to answer at once
+TIMER_FORMS = ("timer", "early")  # of null_fs, to answer by a timer
 MOUNT_OPTIONS = "default_permissions"  # what ratefs always has
+# A rate that is never reached, and a burst: each token goes through the arithmetic of the bucket.
+# redis_client has the same.
+RATE, BURST = "10M/s", 10000
+LIMITS = " ".join(f"{10 + 10 * n}M/s:{BURST * (n + 1)}" for n in range(8))
+LEVELS = 4
+DEEP = "/".join(f"l{level}" for level in range(LEVELS))
+GRANTED_LIMITERS = ("x", "eight", DEEP)
 
 
 class Settings:
-    """How much is measured: set by --quick."""
+    """How much is measured. --quick shows that each row runs; its figures say little."""
 
     def __init__(self, quick):
-        self.rounds = 3 if quick else 8
-        self.reads = 2000 if quick else 10000
-        self.opens = 1000 if quick else 4000
-        self.starts = 2 if quick else 3  # clients per round where their place is left to chance
-        self.throughput_s = 0.3 if quick else 1
-        self.paced_s = 0.5 if quick else 2
-        self.ideal_s = 5 if quick else 60
-        self.crowds = (2000,) if quick else (20000, 100000)
-        self.kills = 100 if quick else 400
-        self.limiters = 10000 if quick else 100000
-        self.keys = 50000 if quick else 1000000
-        self.finds = 1000 if quick else 5000
-        self.shell_loops = 200 if quick else 1000
+        self.quick = quick
+        self.rounds = 2 if quick else 6
+        self.reads = 300 if quick else 8000
+        self.opens = 200 if quick else 4000
+        self.starts = 1 if quick else 3  # clients per round where their place is left to chance
+        self.throughput_s = 0.1 if quick else 1
+        self.paced_rounds = 1 if quick else 4
+        self.paced = {100: 40, 1000: 200} if quick else {100: 500, 1000: 2000}
+        self.ideal_s = 2 if quick else 60
+        self.crowd = 1000 if quick else 20000
+        self.crowd_goes = 1 if quick else 3
+        self.cancels = 3 if quick else 20
+        self.kills = 20 if quick else 300
+        self.limiters = 2000 if quick else 100000
+        self.kept_limiters = 2000 if quick else 100000
+        self.starts_kept = 1 if quick else 3
+        self.keys = 2000 if quick else 1000000
+        self.finds = 400 if quick else 6000
+        self.shell_loops = 30 if quick else 1000
         self.idle_s = 2 if quick else 10
-        self.cpu_s = 2 if quick else 5
+        self.server_kills = 2 if quick else 30
+        self.successor_crowd = 500 if quick else 10000
+        self.reloads = 5 if quick else 1000
         # Of fleets.
-        self.lease_goes = 1 if quick else 3  # times as many rounds where 2 % count
-        self.transactions = 10 if quick else 30
-        self.first_tokens = 2 if quick else 5
-        self.lease_s = 6 if quick else 15
-        self.departures = 1 if quick else 4
-        self.waited_s = 2 if quick else 4
-        self.retunes = 10 if quick else 200
-        self.fleet_limiters = 100 if quick else 1000
-        self.settle_s = 3 if quick else 20
-        self.steady_s = 15 if quick else 60
-        self.simulated_hosts = (30, 100) if quick else (100, 1000)
-        self.simulated_s = 300 if quick else 3600
-        self.restarts = 1 if quick else 3
-        self.restarted_s = 15 if quick else 30
-
-
-def print_figure(figure):
-    spread = ("" if figure["min"] is None else
-              f"{figure['min']:.4g}..{figure['max']:.4g}")
-    met = {True: "met", False: "NOT MET", None: "-"}[figure["met"]]
-    print(f"{figure['row']:>3}  {figure['what']:<48} {figure['target']:<13} "
-          f"{figure['measured']:<13} {spread:<15} {met:<8} {figure['floor']}", flush=True)
+        self.lease_goes = 1 if quick else 3  # times as many rounds where 5 % count
+        self.first_tokens = 1 if quick else 5
+        self.lease_s = 2 if quick else 15
+        self.shared_s = 5 if quick else 60
+        self.departures = 1 if quick else 3
+        self.waited_s = 1 if quick else 4
+        self.retunes = 5 if quick else 200
+        self.hosts = 4 if quick else 20
+        self.fleet_limiters = 20 if quick else 1000
+        self.settle_s = 1 if quick else 20
+        self.steady_s = 3 if quick else 60
+        # Of row 28: pairs of (hosts, limiters, limiters that each host uses), small and large.
+        self.simulated_fleets = ((((5, 1, 1), (10, 1, 1)),) if quick else
+                                 (((100, 1, 1), (1000, 1, 1)), ((20, 20, 10), (50, 50, 10))))
+        self.simulated_s = 120 if quick else 3600
+        self.seeds = 2 if quick else 6
+        self.restarts = 1 if quick else 2
+        self.restarted_s = 6 if quick else 30
 
 
 def median_of(results, key):
@@ -66,51 +79,59 @@ def quotients(results, others, key):
     return [one[key] / other[key] for one, other in zip(results, others)]
 
 
+def ways(better):
+    """(how the better of two is found, the sign of a limit)."""
+    return (min, "<=") if better == "low" else (max, ">=")
+
+
 class Bench:
-    """One run: its settings, its mounts, its figures."""
+    """One row's run: its settings, its mounts, its figures."""
 
-    def __init__(self, arguments, build, folder):
+    def __init__(self, quick, ratefs, build, folder, ensemble=None):
         self.build = build
-        self.settings = Settings(arguments.quick)
-        self.ratefs_path = arguments.ratefs
+        self.settings = Settings(quick)
+        self.ratefs_path = ratefs
         self.folder = folder
-        self.log = open(os.path.join(folder, "log"), "w")
+        self.log = open(os.path.join(folder, "log"), "a")
         self.figures = []
+        self.deaths = []  # of servers that no row has killed
         self.mounts = []
-        self.best_timer = "early"  # of null_fs; row 5 finds out
-        self.ensemble = None  # of ZooKeeper servers, from the first row that needs it
+        self.ensemble = ensemble  # of ZooKeeper servers, where a row needs it
+        self.numbers_used = itertools.count(1)
 
-    def close(self):
-        if self.ensemble:
-            self.ensemble.remove()
-        self.log.close()
+    def is_known(self, error):
+        return isinstance(error, Unmeasured)
 
     def program(self, name):
         return os.path.join(self.build, "tests", "bench", name)
 
     @contextlib.contextmanager
-    def mount(self, *command):
-        mount = Mount(self.folder, self.log, command)
+    def served(self, mount):
+        """@mount until the end of the block; a death of its server is the row's."""
         self.mounts.append(mount)
         try:
             yield mount
         finally:
             self.mounts.remove(mount)
             mount.stop()
+            self.deaths += mount.deaths()
 
-    def ratefs(self):
-        return self.mount(self.ratefs_path, "-f", "local", "MOUNT")
+    def mount(self, *command):
+        return self.served(Mount(self.folder, command))
+
+    def ratefs(self, source="local"):
+        return self.mount(self.ratefs_path, "-f", source, "MOUNT")
 
     def null(self, form, rate=0, options=MOUNT_OPTIONS):
         return self.mount(self.program("null_fs"), form, "MOUNT", str(rate), options)
 
     @contextlib.contextmanager
-    def contestants(self):
-        """ratefs with a limiter x of rate max, and every form of the null file system."""
+    def contestants(self, forms=FORMS):
+        """ratefs with limiters x, eight and of four levels, and the null file system's @forms."""
         with contextlib.ExitStack() as stack:
             mounts = {"ratefs": stack.enter_context(self.ratefs())}
-            mounts["ratefs"].limiter("x")
-            for form in FORMS:
+            make_limiters(mounts["ratefs"])
+            for form in forms:
                 mounts[form] = stack.enter_context(self.null(form))
             yield mounts
 
@@ -120,6 +141,8 @@ class Bench:
         socket = os.path.join(folder, "s")
         command = ["redis-server", "--port", "0", "--unixsocket", socket, "--dir", folder,
                    "--save", "", "--appendonly", "no", "--daemonize", "no"]
+        if not os.path.exists(self.program("redis_client")):
+            raise Unmeasured("redis_client was not built: no hiredis")
         with running(Daemon(command, stdout=self.log, stderr=self.log)) as daemon:
             for _ in range(500):
                 if os.path.exists(socket):
@@ -128,7 +151,7 @@ class Bench:
             daemon.socket = socket
             yield daemon
 
-    def run(self, command, placement="free", limit_s=180, **options):
+    def run(self, command, placement="free", limit_s=300, **options):
         """Runs a program of a client's place; gives its standard output."""
         where = place(placement)[1]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -157,21 +180,24 @@ class Bench:
     def client(self, *command, **options):
         return self.numbers("client", *command, **options)
 
-    def figure(self, row, what, target, measured, met, spread=None, floor="", note=""):
-        self.figures.append({"row": row, "what": what, "target": target, "measured": measured,
+    def figure(self, row, what, target, measured, met, spread=None, floor="", note="",
+               value=None):
+        self.figures.append({"row": str(row), "what": what, "target": target,
+                             "measured": measured, "value": value,
                              "min": spread[0] if spread else None,
                              "max": spread[1] if spread else None,
                              "floor": floor, "met": met, "note": note})
-        print_figure(self.figures[-1])
 
-    def ratio(self, row, what, ratios, sign, limit, floor, note=""):
-        """A figure that is the median of @ratios; @sign is <= or >=."""
-        ratio = statistics.median(ratios)
-        met = ratio <= limit if sign == "<=" else ratio >= limit
-        self.figure(row, what, f"{sign} {limit} x", f"{ratio:.{2 if limit < 10 else 0}f} x", met,
-                    (min(ratios), max(ratios)), floor, note)
+    def ratio(self, row, what, mine, others, key, sign, limit, floor, note=""):
+        """A figure: the ratio of the medians of @key; its spread is that of the rounds' ratios."""
+        value = median_of(mine, key) / median_of(others, key)
+        ratios = quotients(mine, others, key)
+        met = value <= limit if sign == "<=" else value >= limit
+        digits = 2 if limit < 10 else 0
+        self.figure(row, what, f"{sign} {limit:.{digits}f} x", f"{value:.{digits}f} x", met,
+                    (min(ratios), max(ratios)), floor, note, value)
 
-    def rounds(self, measures, placement="free", starts=None):
+    def rounds(self, measures, placement="free", starts=None, rounds=None):
         """
         Calls each of @measures (name: function giving a dictionary) once a round, in an order that
         changes; gives {name: [dictionary of each round]}. Where clients are placed freely, each
@@ -179,30 +205,39 @@ class Bench:
         """
         results = {name: [] for name in measures}
         starts = starts or (self.settings.starts if placement == "free" else 1)
-        for _ in range(self.settings.rounds):
-            order = list(measures)
-            random.shuffle(order)
+        for _ in range(rounds or self.settings.rounds):
             gathered = {name: [] for name in measures}
             for _ in range(starts):
-                for name in order:
+                for name in random.sample(list(measures), len(measures)):
                     gathered[name].append(measures[name]())
             for name, many in gathered.items():
                 results[name].append({key: statistics.median(one[key] for one in many)
                                       for key in many[0]})
         return results
 
-    def compare(self, row, what, key, results, better, limit, unit="us"):
-        """A figure: ratefs against the best form of the null file system, round by round."""
-        def median(name):
-            return statistics.median(one[key] for one in results[name])
-
-        forms = [name for name in results if name != "ratefs"]
-        low = better == "low"
-        rank = "p50_us" if key.endswith("_us") and "p50_us" in results["ratefs"][0] else key
-        best = (min if low else max)(
-            forms, key=lambda name: statistics.median(one[rank] for one in results[name]))
-        everyone = ", ".join(f"{name} {median(name):.4g}" for name in forms)
-        self.ratio(row, what, quotients(results["ratefs"], results[best], key),
-                   "<=" if low else ">=", limit, f"{best} {median(best):.4g} {unit}",
-                   f"ratefs {median('ratefs'):.4g}; {everyone}")
+    def compare(self, row, what, key, results, mine, floors, better, limit, unit="us", note=""):
+        """A figure: @mine against that of @floors which is best in @key itself."""
+        choose, sign = ways(better)
+        medians = {name: median_of(results[name], key) for name in results}
+        best = choose(floors, key=medians.get)
+        everyone = ", ".join(f"{name} {medians[name]:.4g}" for name in (mine, *floors))
+        self.ratio(row, what, results[mine], results[best], key, sign, limit,
+                   f"null {best} {medians[best]:.4g} {unit}", f"{everyone} {unit}" +
+                   (f"; {note}" if note else ""))
         return best
+
+
+def make_limiters(mount):
+    """One rate, eight of them, and four levels with a rate each."""
+    mount.limiter("x", rate=RATE, burst=BURST)
+    mount.limiter("eight", rate=LIMITS)
+    for level in range(LEVELS):
+        mount.limiter("/".join(f"l{n}" for n in range(level + 1)), rate=RATE, burst=BURST)
+
+
+def with_cpu(pids, tokens, measure):
+    """A measure with the CPU of @pids a token, if it took so many @tokens (a function of it)."""
+    before = cpu_ns(pids)
+    result = measure()
+    result["cpu_us"] = (cpu_ns(pids) - before) / 1e3 / tokens(result)
+    return result

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +23,6 @@
 
 enum {
 	WARM_UP = 300,
-	BURST = 100, /* what a paced limiter has saved up and must lose first */
-	READERS_MAX = 1024,
 	TEXT_MAX = 64,
 };
 
@@ -42,8 +41,7 @@ int open_file(const char *path)
 	return fd;
 }
 
-/* Reads a token file from its start and gives the number it says. */
-static long read_number(int fd, const char *path)
+long read_number(int fd, const char *path)
 {
 	char text[TEXT_MAX];
 	ssize_t size = pread(fd, text, sizeof(text) - 1, 0);
@@ -93,7 +91,6 @@ struct reader {
 	const char *path;
 	int64_t start_ns, end_ns;
 	long tokens;
-	struct sample sample; /* when each token came, if there is room */
 };
 
 static void *read_until_end(void *argument)
@@ -105,19 +102,15 @@ static void *read_until_end(void *argument)
 		long tokens = read_number(fd, reader->path);
 		int64_t now = now_ns();
 
-		if (now < reader->start_ns || now >= reader->end_ns)
-			continue;
-		reader->tokens += tokens;
-		if (reader->sample.count < reader->sample.max)
-			sample_add(&reader->sample, now);
+		if (now >= reader->start_ns && now < reader->end_ns)
+			reader->tokens += tokens;
 	}
 	close(fd);
 	return NULL;
 }
 
 /* Runs @count readers for @seconds, after a tenth of a second to settle; gives their tokens. */
-static long run_readers(struct reader *readers, int count, const char *path, double seconds,
-			long samples)
+static long run_readers(struct reader *readers, int count, const char *path, double seconds)
 {
 	int64_t start_ns = now_ns() + NS_PER_S / 10;
 	long tokens = 0;
@@ -127,7 +120,6 @@ static long run_readers(struct reader *readers, int count, const char *path, dou
 			.path = path,
 			.start_ns = start_ns,
 			.end_ns = start_ns + (int64_t)(seconds * NS_PER_S),
-			.sample = sample_make(samples),
 		};
 		if (pthread_create(&readers[i].thread, NULL, read_until_end, &readers[i]))
 			fail("pthread_create");
@@ -139,7 +131,7 @@ static long run_readers(struct reader *readers, int count, const char *path, dou
 	return tokens;
 }
 
-static int reader_count(const char *text)
+int reader_count(const char *text)
 {
 	int count = atoi(text);
 
@@ -155,75 +147,44 @@ static void command_readers(char **argv)
 {
 	static struct reader readers[READERS_MAX];
 	double seconds = atof(argv[2]);
-	long tokens = run_readers(readers, reader_count(argv[1]), argv[0], seconds, 0);
+	long tokens = run_readers(readers, reader_count(argv[1]), argv[0], seconds);
 
 	printf("tokens_per_s %.1f\n", (double)tokens / seconds);
 }
 
-/*
- * ideal FILE READERS SECONDS RATE: tokens granted against RATE x time, and by how many tokens any
- * window of 10 ms or more holds more than RATE x its length.
- */
+/* ideal FILE READERS SECONDS RATE: tokens granted against RATE x time. */
 static void command_ideal(char **argv)
 {
 	static struct reader readers[READERS_MAX];
-	int count = reader_count(argv[1]);
 	double seconds = atof(argv[2]), rate = atof(argv[3]);
-	long tokens = run_readers(readers, count, argv[0], seconds, (long)(seconds * rate * 2));
-	struct sample all = sample_make((long)(seconds * rate * 2) * count);
-	double excess = 0, least = 0;
-	long from = 0;
+	long tokens = run_readers(readers, reader_count(argv[1]), argv[0], seconds);
 
-	for (int i = 0; i < count; i++)
-		sample_join(&all, &readers[i].sample);
-	sample_sort(&all);
-	/* Token i came at t_i: the windows that end there hold i - j + 1, for each earlier j. */
-	for (long i = 0; i < all.count; i++) {
-		const double window_ns = 1e7;
-		double end = (double)(all.ns[i] - all.ns[0]);
-
-		for (; (double)(all.ns[from] - all.ns[0]) <= end - window_ns; from++) {
-			double owed = (double)from -
-				      rate * (double)(all.ns[from] - all.ns[0]) / NS_PER_S;
-
-			if (from == 0 || owed < least)
-				least = owed;
-		}
-		if (from > 0 && (double)i + 1 - rate * end / NS_PER_S - least > excess)
-			excess = (double)i + 1 - rate * end / NS_PER_S - least;
-	}
-	printf("granted %ld\nfraction %.6f\nexcess %.3f\n", tokens,
-	       (double)tokens / (rate * seconds), excess);
+	printf("granted %ld\nfraction %.6f\n", tokens, (double)tokens / (rate * seconds));
 }
 
 /*
- * paced FILE RATE COUNT: how late each token of a steady rate reaches its reader. When they were
- * due is not known here, only that they are evenly spaced: the most punctual one counts as 0. The
- * null file system says when, so there it is also known (due_).
+ * paced FILE FIRST RATE COUNT: how late each token of a steady rate reaches its reader. Reading
+ * FIRST empties the bucket, so token i is due i periods after the daemon saw that read. The clock
+ * starts when the read is sent, as if the daemon saw it at once: first_us, the time it took, bounds
+ * what this adds to each lateness.
  */
 static void command_paced(char **argv)
 {
-	double period_ns = NS_PER_S / atof(argv[1]);
-	struct sample sample = sample_make(atol(argv[2]));
-	struct sample known = sample_make(sample.max);
-	int fd = open_file(argv[0]);
+	double period_ns = NS_PER_S / atof(argv[2]);
+	struct sample sample = sample_make(atol(argv[3]));
+	int first_fd = open_file(argv[1]), fd = open_file(argv[0]);
+	int64_t start_ns = now_ns();
 
-	for (int i = 0; i < BURST; i++)
+	read_number(first_fd, argv[1]);
+	printf("first_us %.3f\n", (double)(now_ns() - start_ns) / NS_PER_US);
+	for (long i = 1; i <= sample.max; i++) {
 		read_number(fd, argv[0]);
-	for (long i = 0; i < sample.max; i++) {
-		long due_ns = read_number(fd, argv[0]);
-		int64_t now = now_ns();
-
-		sample_add(&sample, now - (int64_t)((double)i * period_ns));
-		if (due_ns > 1)
-			sample_add(&known, now - due_ns);
+		sample_add(&sample, now_ns() - start_ns - (int64_t)((double)i * period_ns));
 	}
-	sample_from_least(&sample);
 	sample_print(&sample, "");
-	sample_print(&known, "due_");
 }
 
-/* sleep RATE COUNT: how late a program is that paces itself, and that from its most punctual. */
+/* sleep RATE COUNT: how late a program is that paces itself. */
 static void command_sleep(char **argv)
 {
 	double period_ns = NS_PER_S / atof(argv[0]);
@@ -238,41 +199,37 @@ static void command_sleep(char **argv)
 		sample_add(&sample, now_ns() - due_ns);
 	}
 	sample_print(&sample, "");
-	sample_from_least(&sample);
-	sample_print(&sample, "relative_");
 }
 
-/* mkdir DIR FIRST COUNT: makes DIR/nFIRST and on; rmdir DIR FIRST COUNT removes them. */
-static void each_name(char **argv, int (*make)(const char *path))
+static void write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		fail(path);
+	close(fd);
+}
+
+/* make DIR FIRST COUNT RATE: makes DIR/nFIRST and on, timed, each with RATE unless that is `none`. */
+static void command_make(char **argv)
 {
 	long first = atol(argv[1]);
 	struct sample sample = sample_make(atol(argv[2]));
-	char path[4096];
+	bool is_limiter = strcmp(argv[3], "none") != 0;
+	char path[PATH_MAX];
 
 	for (long i = 0; i < sample.max; i++) {
 		int64_t start_ns = now_ns();
 
 		snprintf(path, sizeof(path), "%s/n%ld", argv[0], first + i);
-		if (make(path) < 0)
+		if (mkdir(path, 0755) < 0)
 			fail(path);
 		sample_add(&sample, now_ns() - start_ns);
+		snprintf(path, sizeof(path), "%s/n%ld/rate", argv[0], first + i);
+		if (is_limiter)
+			write_text(path, argv[3]);
 	}
 	sample_print(&sample, "");
-}
-
-static int make_directory(const char *path)
-{
-	return mkdir(path, 0755);
-}
-
-static void command_mkdir(char **argv)
-{
-	each_name(argv, make_directory);
-}
-
-static void command_rmdir(char **argv)
-{
-	each_name(argv, rmdir);
 }
 
 /*
@@ -303,23 +260,40 @@ static void command_find(char **argv)
 	sample_print(&sample, "");
 }
 
-/* keys DIR FIRST COUNT: a token of each of so many keys, by open, read and close. */
+/* Takes a token of key @number of @directory, by open, read and close; how long that takes. */
+static int64_t take_of_key(const char *directory, long number)
+{
+	char path[PATH_MAX];
+	int64_t start_ns = now_ns();
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%08ld/token", directory, number);
+	fd = open_file(path);
+	read_number(fd, path);
+	close(fd);
+	return now_ns() - start_ns;
+}
+
+/* keys DIR FIRST COUNT: a token of each of so many keys. */
 static void command_keys(char **argv)
 {
 	long first = atol(argv[1]);
 	struct sample sample = sample_make(atol(argv[2]));
-	char path[PATH_MAX];
 
-	for (long i = 0; i < sample.max; i++) {
-		int64_t start_ns = now_ns();
-		int fd;
+	for (long i = 0; i < sample.max; i++)
+		sample_add(&sample, take_of_key(argv[0], first + i));
+	sample_print(&sample, "");
+}
 
-		snprintf(path, sizeof(path), "%s/%08ld/token", argv[0], first + i);
-		fd = open_file(path);
-		read_number(fd, path);
-		close(fd);
-		sample_add(&sample, now_ns() - start_ns);
-	}
+/* randomkeys DIR KEYS COUNT SEED: tokens of COUNT random ones of so many keys. */
+static void command_randomkeys(char **argv)
+{
+	long keys = atol(argv[1]);
+	struct sample sample = sample_make(atol(argv[2]));
+
+	srand48(atol(argv[3]));
+	for (long i = 0; i < sample.max; i++)
+		sample_add(&sample, take_of_key(argv[0], lrand48() % keys));
 	sample_print(&sample, "");
 }
 
@@ -332,13 +306,17 @@ static const struct command {
 	{"open", "FILE COUNT", 2, command_open},
 	{"readers", "FILE READERS SECONDS", 3, command_readers},
 	{"ideal", "FILE READERS SECONDS RATE", 4, command_ideal},
-	{"paced", "FILE RATE COUNT", 3, command_paced},
+	{"watch", "STAT SECONDS RATE", 3, command_watch},
+	{"paced", "FILE FIRST RATE COUNT", 4, command_paced},
 	{"sleep", "RATE COUNT", 2, command_sleep},
-	{"mkdir", "DIR FIRST COUNT", 3, command_mkdir},
-	{"rmdir", "DIR FIRST COUNT", 3, command_rmdir},
+	{"make", "DIR FIRST COUNT RATE", 4, command_make},
 	{"find", "DIR COUNT SAMPLES", 3, command_find},
 	{"keys", "DIR FIRST COUNT", 3, command_keys},
-	{"crowd", "FILE READERS", 2, command_crowd},
+	{"randomkeys", "DIR KEYS COUNT SEED", 4, command_randomkeys},
+	{"work", "FILE CLIENTS WORK_US SECONDS", 4, command_work},
+	{"trickle", "FILE RATE", 2, command_trickle},
+	{"gaps", "FILE READERS", 2, command_gaps},
+	{"crowd", "FILE STAT READERS", 3, command_crowd},
 	{"slot", "FILE COUNT", 2, command_slot},
 };
 

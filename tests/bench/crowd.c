@@ -31,10 +31,9 @@ enum {
 
 /* What the blocked readers of all processes share. */
 struct crowd {
-	_Atomic long started, answered;
+	_Atomic long started, answered, failed;
 	_Atomic int64_t cancelled_ns;
 	const char *path;
-	int fd;
 };
 
 static struct crowd *crowd;
@@ -42,11 +41,14 @@ static struct crowd *crowd;
 static void *read_once(void *argument)
 {
 	char text[TEXT_MAX];
+	int fd = open_file(crowd->path);
 
 	(void)argument;
 	atomic_fetch_add(&crowd->started, 1);
-	if (pread(crowd->fd, text, sizeof(text), 0) > 0)
+	if (pread(fd, text, sizeof(text), 0) > 0)
 		atomic_fetch_add(&crowd->answered, 1);
+	else
+		atomic_fetch_add(&crowd->failed, 1);
 	for (;;)
 		pause();
 	return NULL;
@@ -55,14 +57,16 @@ static void *read_once(void *argument)
 static void *read_until_cancelled(void *argument)
 {
 	char text[TEXT_MAX];
+	int fd = open_file(crowd->path);
 	ssize_t size;
 
 	(void)argument;
-	size = pread(crowd->fd, text, sizeof(text), 0);
+	size = pread(fd, text, sizeof(text), 0);
 	if (size < 0 && errno == EINTR)
 		crowd->cancelled_ns = now_ns();
 	else
 		fprintf(stderr, "client: the newest reader was not cancelled\n");
+	close(fd);
 	return NULL;
 }
 
@@ -106,19 +110,23 @@ static void sleep_ns(long ns)
 	nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
 }
 
-/* cancel: a newer reader queues, is given time to settle, and is interrupted. */
-static void crowd_cancel(void)
+/* cancel: a newer reader queues, and is interrupted when it waits. */
+static void crowd_cancel(int stat_fd, const char *stat_path)
 {
+	double waiting = read_stat(stat_fd, stat_path, "waiting");
 	pthread_t newest = start_thread(read_until_cancelled);
 	int64_t start_ns;
 
+	while (read_stat(stat_fd, stat_path, "waiting") <= waiting)
+		sleep_ns(POLL_NS);
 	sleep_ns(SETTLE_NS);
 	crowd->cancelled_ns = 0;
 	start_ns = now_ns();
 	pthread_kill(newest, SIGUSR1);
 	pthread_join(newest, NULL);
-	if (crowd->cancelled_ns)
-		printf("cancel_us %.1f\n", (double)(crowd->cancelled_ns - start_ns) / NS_PER_US);
+	if (!crowd->cancelled_ns)
+		fail("the newest reader was not cancelled");
+	printf("cancel_us %.1f\n", (double)(crowd->cancelled_ns - start_ns) / NS_PER_US);
 }
 
 /* grant FILE TEXT: writes TEXT to FILE; how fast the readers are answered from then on. */
@@ -132,7 +140,7 @@ static void crowd_grant(const char *path, const char *text)
 	close(fd);
 	while (crowd->answered < crowd->started && now_ns() < wait_until_ns)
 		sleep_ns(POLL_NS);
-	printf("answered %ld\ngrant_per_s %.0f\n", crowd->answered,
+	printf("answered %ld grant_per_s %.0f\n", crowd->answered,
 	       (double)crowd->answered * NS_PER_S / (double)(now_ns() - start_ns));
 }
 
@@ -150,7 +158,8 @@ static void crowd_kill(const pid_t *pids, long count)
 void command_crowd(char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal};
-	long readers = atol(argv[1]);
+	long readers = atol(argv[2]);
+	int stat_fd = open_file(argv[1]);
 	long processes = (readers + THREADS_PER_PROCESS - 1) / THREADS_PER_PROCESS;
 	pid_t *pids = calloc((size_t)processes, sizeof(*pids));
 	char line[4096], file[2048], text[1024];
@@ -160,7 +169,6 @@ void command_crowd(char **argv)
 	if (!pids || crowd == MAP_FAILED)
 		fail("memory");
 	crowd->path = argv[0];
-	crowd->fd = open_file(argv[0]);
 	sigaction(SIGUSR1, &action, NULL);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (long i = 0, left = readers; i < processes; i++, left -= THREADS_PER_PROCESS)
@@ -175,9 +183,11 @@ void command_crowd(char **argv)
 	printf("started %ld\n", crowd->started);
 	while (fgets(line, sizeof(line), stdin)) {
 		if (strcmp(line, "cancel\n") == 0)
-			crowd_cancel();
+			crowd_cancel(stat_fd, argv[1]);
 		else if (sscanf(line, "grant %2047s %1023s", file, text) == 2)
 			crowd_grant(file, text);
+		else if (strcmp(line, "count\n") == 0)
+			printf("answered %ld failed %ld\n", crowd->answered, crowd->failed);
 		else if (strcmp(line, "kill\n") == 0)
 			crowd_kill(pids, processes);
 	}

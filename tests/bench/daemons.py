@@ -1,14 +1,20 @@
 """The daemons that are measured: started, placed on cores, weighed and stopped."""
 import contextlib
 import os
+import re
 import resource
 import signal
 import subprocess
 import tempfile
 import time
 
+ENDING_S = 10  # after which a process is killed
 PLACEMENTS = ("free", "one", "two")
 PIDS_SPARE = 1500  # left to the rest of the machine
+CPUCLOCK_SCHED = 2  # of the clock of a process, see clock_getcpuclockid(3)
+BLOCK_BYTES = 512  # of st_blocks
+DEATH = re.compile(r"the server (was|ended)|the new server|AddressSanitizer|runtime error|"
+                   r"Assertion|the keeper is gone")
 
 
 class Unmeasured(Exception):
@@ -59,24 +65,29 @@ def pin(pids, where):
 
 
 def cpu_ns(pids):
-    total = 0
-    for pid, task in tasks(pids):
-        with contextlib.suppress(OSError):
-            with open(f"/proc/{pid}/task/{task}/schedstat") as file:
-                total += int(file.read().split()[0])
-    return total
+    """What the processes have used, with all their threads, those that have ended among them."""
+    return sum(time.clock_gettime_ns((~pid << 3) | CPUCLOCK_SCHED) for pid in pids)
 
 
 def memory_bytes(pids):
-    """What the processes have allocated; the keeper's pages that the server shares count once."""
-    total = 0
+    """
+    All that the processes have allocated: anonymous memory, and the files in memory in which a
+    keeper keeps the state for a successor, each once.
+    """
+    total, files = 0, {}
     for pid in pids:
-        with contextlib.suppress(OSError):
-            with open(f"/proc/{pid}/smaps_rollup") as file:
-                for line in file:
-                    if line.startswith("Pss_Anon:"):
-                        total += int(line.split()[1]) * 1024
-    return total
+        with open(f"/proc/{pid}/smaps_rollup") as file:
+            total += sum(int(line.split()[1]) * 1024 for line in file
+                         if line.startswith(("Pss_Anon:", "Swap:")))
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            path = f"/proc/{pid}/fd/{name}"
+            with contextlib.suppress(OSError):
+                if os.readlink(path).startswith("/memfd:"):
+                    found = os.stat(path)
+                    files[found.st_dev, found.st_ino] = found.st_blocks * BLOCK_BYTES
+    if not files:
+        raise Unmeasured("there is no state for a successor to be counted")
+    return total + sum(files.values())
 
 
 def pids_allowed():
@@ -97,8 +108,12 @@ def pids_allowed():
 class Daemon:
     """A process started here, with the cores it may use."""
 
-    def __init__(self, command, **options):
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, **options)
+    def __init__(self, command, pipes=False, **options):
+        """With @pipes it is talked to by standard input and output."""
+        if pipes:
+            options.update(stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE if pipes else subprocess.DEVNULL, **options)
 
     def pids(self):
         return process_tree(self.process.pid)
@@ -110,7 +125,7 @@ class Daemon:
         if self.process.poll() is None:
             self.process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(5)
+                self.process.wait(ENDING_S)
         if self.process.poll() is None:
             for pid in self.pids():
                 with contextlib.suppress(OSError):
@@ -130,16 +145,38 @@ def running(daemon):
 class Mount(Daemon):
     """A FUSE daemon that stays in front."""
 
-    def __init__(self, folder, log, command, wait_s=5):
+    def __init__(self, folder, command, wait_s=20):
         self.path = tempfile.mkdtemp(prefix="m", dir=folder)
-        super().__init__([self.path if word == "MOUNT" else word for word in command], stderr=log)
+        self.log_path = f"{self.path}.log"
+        self.may_die = False  # set by a row that kills it
+        with open(self.log_path, "w") as log:
+            super().__init__([self.path if word == "MOUNT" else word for word in command],
+                             stderr=log)
         self.connection = None
         end = time.monotonic() + wait_s
         while time.monotonic() < end and not self.mounted() and self.process.poll() is None:
             time.sleep(0.01)
         if not self.mounted():
             self.stop()
-            raise Unmeasured(f"{os.path.basename(command[0])} did not mount")
+            raise Unmeasured(f"{os.path.basename(command[0])} did not mount: {self.said()}")
+
+    def said(self):
+        with open(self.log_path, errors="replace") as file:
+            return file.read().strip()[-300:]
+
+    def deaths(self):
+        """What was said of servers that died: the keeper hides them from all others."""
+        if self.may_die:
+            return []
+        with open(self.log_path, errors="replace") as file:
+            said = [line.strip()[:200] for line in file if DEATH.search(line)]
+        status = self.process.poll()
+        return said + ([f"{self.process.args[0]} ended with status {status}"] if status else [])
+
+    def server(self):
+        """The process that serves, by the tree's own word."""
+        with open(self.file("status")) as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("server "))
 
     def mounted(self):
         with open("/proc/self/mountinfo") as file:
@@ -180,11 +217,13 @@ class Mount(Daemon):
         if self.connection and self.process.poll() is None:
             self.process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(5)
+                self.process.wait(ENDING_S)
             if self.process.poll() is None:
                 self.abort()
         if self.connection and self.mounted():
             subprocess.run(["umount", "-l", self.path], stderr=subprocess.DEVNULL)
         super().stop()
+        if self.mounted():
+            subprocess.run(["umount", "-l", self.path], stderr=subprocess.DEVNULL)
         with contextlib.suppress(OSError):
             os.rmdir(self.path)

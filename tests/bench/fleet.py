@@ -7,21 +7,30 @@ import signal
 import subprocess
 import time
 
-from daemons import Daemon, Mount, process_tree
-from servers import Ensemble
+from daemons import Daemon, Mount, Unmeasured, process_tree
 
-MOUNT_S = 20  # a daemon gives up after half of that
+MOUNT_S = 30  # a daemon gives up after 10
 STEP_S = 0.002
+FOREVER_S = 1000000
 # As the daemon has them by default, seconds: renewal, right, session; and the servers' tick.
 R_S, D_S, T_S, TICK_S = 1.5, 8, 6, 1
-Q_S = D_S * 1.01 + 0.25
+FULL = 0.95  # of a rate: it counts as granted
 numbers = itertools.count(1)
 
 
+def quarantine_s(right_s=D_S):
+    return right_s * 1.01 + 0.25
+
+
+def renewal_s(right_s=D_S):
+    return min(R_S, right_s / 4)
+
+
 class Host(Mount):
-    def __init__(self, bench, source, name):
-        super().__init__(bench.folder, bench.log, [bench.ratefs_path, "-f", "-o", f"host={name}",
-                                                   source, "MOUNT"], wait_s=MOUNT_S)
+    def __init__(self, bench, source, name, options=()):
+        super().__init__(bench.folder, [bench.ratefs_path, "-f", "-o",
+                                        ",".join((f"host={name}", *options)), source, "MOUNT"],
+                         wait_s=MOUNT_S)
         self.name = name
 
     def read(self, name):
@@ -45,6 +54,7 @@ class Host(Mount):
 
     def kill(self):
         """As a loss of power: no word to anybody."""
+        self.may_die = True
         for pid in process_tree(self.process.pid):
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -52,12 +62,13 @@ class Host(Mount):
 
 
 class Readers(Daemon):
-    """Greedy readers of a host, in a process of their own, until they are stopped."""
+    """Readers of a host, in a process of their own, until they are stopped."""
 
-    def __init__(self, bench, host, file, count):
+    def __init__(self, bench, host, command, file, *arguments):
         self.host = host
-        super().__init__([bench.program("client"), "readers", host.file(file), str(count),
-                          "1000000"], stdout=subprocess.DEVNULL, stderr=bench.log)
+        super().__init__([bench.program("client"), command, host.file(file),
+                          *(str(argument) for argument in arguments)], stdout=subprocess.DEVNULL,
+                         stderr=bench.log)
 
     def stop(self):
         self.process.kill()
@@ -69,35 +80,46 @@ class Readers(Daemon):
 
 
 @contextlib.contextmanager
-def fleet(bench, count):
-    """So many hosts, the first one called h1, in a fleet of their own."""
-    if bench.ensemble is None:
-        bench.ensemble = Ensemble(bench.log)
-    path = f"/bench{next(numbers)}"
-    hosts = []
-    try:
-        for n in range(count):
-            hosts.append(Host(bench, f"zk://{bench.ensemble.names}{path}", f"h{n + 1}"))
-            bench.mounts.append(hosts[-1])
-        yield hosts
-    finally:
-        for host in hosts:
-            if host.process.poll() is None:
-                host.process.terminate()
-        for host in hosts:
-            bench.mounts.remove(host)
-            host.stop()
+def fleet(bench, count, options=(), names=None, ensemble=None):
+    """
+    So many hosts, the first one called h1, in a fleet of their own; @names are those of the servers,
+    if hosts are not to ask them directly.
+    """
+    ensemble = ensemble or bench.ensemble
+    if ensemble is None:
+        raise Unmeasured("there are no ZooKeeper servers")
+    source = f"zk://{names or ensemble.names}/bench{os.getpid()}-{next(numbers)}"
+    with contextlib.ExitStack() as stack:
+        hosts = []
+        # Told to end together, so that the end takes as long as that of one.
+        stack.callback(lambda: [host.process.terminate() for host in hosts
+                                if host.process.poll() is None])
+        with contextlib.ExitStack() as mounts:
+            for n in range(count):
+                hosts.append(mounts.enter_context(
+                    bench.served(Host(bench, source, f"h{n + 1}", options))))
+            ends = mounts.pop_all()
+        with ends, stack:
+            yield hosts
 
 
 @contextlib.contextmanager
-def greedy(bench, hosts, file, count=4):
-    """Readers on all of @hosts."""
+def reading(bench, hosts, command, file, *arguments):
+    """Readers on all of @hosts; it is a fault if one of them ends by itself."""
     with contextlib.ExitStack() as stack:
         readers = []
         for host in hosts:
-            readers.append(Readers(bench, host, file, count))
+            readers.append(Readers(bench, host, command, file, *arguments))
             stack.callback(readers[-1].stop)
         yield readers
+        for one in readers:
+            if one.process.poll() is not None and one.host.process.poll() is None:
+                raise Unmeasured(f"a reader on {one.host.name} has ended")
+
+
+def greedy(bench, hosts, file, count=4):
+    """Readers that take all they get."""
+    return reading(bench, hosts, "readers", file, count, FOREVER_S)
 
 
 def until(holds, limit_s, begun=None, step_s=STEP_S):
@@ -122,6 +144,27 @@ def know(hosts, limiter, rate):
 
 def granted(hosts, limiter):
     return sum(host.stat(limiter, "granted") for host in hosts)
+
+
+def granting_s(hosts, limiter, rate, begun, span_s, limit_s):
+    """
+    Seconds from @begun until @hosts together grant at @rate: begins the first span, and then a
+    second one, in which they do. Infinity if that is not within @limit_s.
+    """
+    looks, at = [], 0
+    while time.monotonic() - begun < limit_s + 2 * span_s:
+        looks.append((time.monotonic(), granted(hosts, limiter)))
+        for at in range(at, len(looks)):
+            ends = [next((look for look in looks[at:] if look[0] >= looks[at][0] + n * span_s), None)
+                    for n in (1, 2)]
+            if ends[1] is None:
+                break
+            points = [looks[at], *ends]
+            if all(after[1] - before[1] >= FULL * rate * (after[0] - before[0])
+                   for before, after in zip(points, points[1:])):
+                return max(0, looks[at][0] - begun)
+        time.sleep(STEP_S)
+    return math.inf
 
 
 class Watch:

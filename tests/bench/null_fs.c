@@ -5,8 +5,8 @@
  *	null_fs FORM MOUNTPOINT [RATE [MOUNT-OPTIONS]]
  *
  * It stays in front and serves a tree as deep as that of ratefs: x/token is answered at once,
- * x/timer by a timer, RATE times a second, with when that was due in nanoseconds. mkdir in the
- * root succeeds and is forgotten. FORM is how requests are received, a row of the table at the end.
+ * x/timer by a timer, RATE times a second. mkdir in the root makes the next of n0, n1, ..., which
+ * lookups find from then on. FORM is how requests are received, a row of the table at the end.
  */
 #define FUSE_USE_VERSION 35
 
@@ -65,7 +65,7 @@ static struct {
 	int64_t period_ns, due_ns, early_ns;
 } pace = {.fd = -1};
 
-static fuse_ino_t last_made = INO_MADE;
+static _Atomic fuse_ino_t made; /* directories n0, n1, ... of the root */
 
 static int64_t now_ns(void)
 {
@@ -102,8 +102,23 @@ static void null_init(void *userdata, struct fuse_conn_info *connection)
 	connection->want &= ~(unsigned int)FUSE_CAP_ASYNC_DIO;
 }
 
+/* Finds nN of the root; its inode, or 0. */
+static fuse_ino_t find_made(const char *name)
+{
+	char *end;
+	unsigned long number = strtoul(name + 1, &end, 10);
+
+	return *name == 'n' && name[1] && !*end && number < made ? INO_MADE + number : 0;
+}
+
 static void null_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
+	fuse_ino_t ino = parent == INO_ROOT ? find_made(name) : 0;
+
+	if (ino) {
+		reply_entry(req, ino);
+		return;
+	}
 	for (size_t i = 1; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
 		if (nodes[i].parent == parent && strcmp(nodes[i].name, name) == 0) {
 			reply_entry(req, nodes[i].ino);
@@ -126,7 +141,7 @@ static void null_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode
 	(void)parent;
 	(void)name;
 	(void)mode;
-	reply_entry(req, last_made++);
+	reply_entry(req, INO_MADE + made++);
 }
 
 static void null_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file)
@@ -166,16 +181,13 @@ static void pace_hold(fuse_req_t req)
 static void pace_answer(void)
 {
 	uint64_t expirations;
-	char due[32];
-	int size;
 
 	if (read(pace.fd, &expirations, sizeof(expirations)) < 0)
 		return;
 	while (pace.count && pace.due_ns <= now_ns() + pace.early_ns) {
 		while (now_ns() < pace.due_ns)
 			;
-		size = snprintf(due, sizeof(due), "%lld\n", (long long)pace.due_ns);
-		fuse_reply_buf(pace.held[pace.first], due, (size_t)size);
+		fuse_reply_buf(pace.held[pace.first], text, text_size);
 		pace.first = (pace.first + 1) % HELD_MAX;
 		pace.count--;
 		pace.due_ns += pace.period_ns;

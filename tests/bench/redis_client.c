@@ -6,7 +6,7 @@
  *	redis_client SOCKET pipeline DEPTH SECONDS	one client that keeps DEPTH requests under way
  *	redis_client SOCKET script			prints the digest of the script, now loaded
  *
- * The bucket never runs dry: what is timed is the way there and back, as with rate max.
+ * The limiter limits: the script computes with a rate that is never reached, and a burst.
  */
 #include <hiredis/hiredis.h>
 #include <pthread.h>
@@ -18,21 +18,24 @@
 
 enum { WARM_UP = 300, CLIENTS_MAX = 256, DIGEST_SIZE = 41 };
 
-/* Refills by the server's clock, takes one token if there is one. */
+/* The same as RATE of bench.py. */
+#define RATE_AND_BURST "10000000 10000"
+
+/*
+ * GCRA: a token is granted unless the theoretical arrival time, of the tokens so far, is more than
+ * the burst ahead of the server's clock. Microseconds, from a day on that keeps doubles exact.
+ */
 static const char script[] =
-	"local rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2])\n"
+	"local interval = 1000000 / tonumber(ARGV[1])\n"
+	"local ahead = interval * tonumber(ARGV[2])\n"
 	"local time = redis.call('TIME')\n"
-	"local now = tonumber(time[1]) + tonumber(time[2]) / 1000000\n"
-	"local bucket = redis.call('HMGET', KEYS[1], 'tokens', 'at')\n"
-	"local at = tonumber(bucket[2]) or now\n"
-	"local tokens = math.min(burst, (tonumber(bucket[1]) or burst) + (now - at) * rate)\n"
-	"local granted = 0\n"
-	"if tokens >= 1 then\n"
-	"\ttokens = tokens - 1\n"
-	"\tgranted = 1\n"
+	"local now = (tonumber(time[1]) - 1700000000) * 1000000 + tonumber(time[2])\n"
+	"local arrival = math.max(tonumber(redis.call('GET', KEYS[1])) or now, now) + interval\n"
+	"if arrival - now > ahead then\n"
+	"\treturn 0\n"
 	"end\n"
-	"redis.call('HSET', KEYS[1], 'tokens', tokens, 'at', now)\n"
-	"return granted\n";
+	"redis.call('SET', KEYS[1], string.format('%.3f', arrival))\n"
+	"return 1\n";
 
 static const char *socket_path;
 static char digest[DIGEST_SIZE];
@@ -64,8 +67,7 @@ static void load_script(redisContext *redis)
 
 static void send_take(redisContext *redis)
 {
-	if (redisAppendCommand(redis, "EVALSHA %s 1 bench 1000000000 1000000000", digest) !=
-	    REDIS_OK)
+	if (redisAppendCommand(redis, "EVALSHA %s 1 bench " RATE_AND_BURST, digest) != REDIS_OK)
 		fail(redis->errstr);
 }
 

@@ -33,12 +33,6 @@ void sample_add(struct sample *sample, int64_t ns)
 	sample->ns[sample->count++] = ns;
 }
 
-void sample_join(struct sample *sample, const struct sample *other)
-{
-	for (long i = 0; i < other->count; i++)
-		sample_add(sample, other->ns[i]);
-}
-
 static int compare_ns(const void *a, const void *b)
 {
 	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
@@ -46,21 +40,10 @@ static int compare_ns(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-void sample_sort(struct sample *sample)
+static void sample_sort(struct sample *sample)
 {
 	if (sample->count)
 		qsort(sample->ns, (size_t)sample->count, sizeof(*sample->ns), compare_ns);
-}
-
-void sample_from_least(struct sample *sample)
-{
-	int64_t least = INT64_MAX;
-
-	for (long i = 0; i < sample->count; i++)
-		if (sample->ns[i] < least)
-			least = sample->ns[i];
-	for (long i = 0; i < sample->count; i++)
-		sample->ns[i] -= least;
 }
 
 void sample_print(struct sample *sample, const char *prefix)

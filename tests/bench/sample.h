@@ -22,14 +22,6 @@ struct sample sample_make(long max);
 /* There must be room. */
 void sample_add(struct sample *sample, int64_t ns);
 
-/* Adds all of @other; there must be room. */
-void sample_join(struct sample *sample, const struct sample *other);
-
-void sample_sort(struct sample *sample);
-
-/* Subtracts the least time from all. */
-void sample_from_least(struct sample *sample);
-
 /* Sorts and prints lines p50_us, p99_us, max_us, mean_us, each name after @prefix. */
 void sample_print(struct sample *sample, const char *prefix);
 

@@ -1,7 +1,6 @@
 """Three ZooKeeper servers on loopback, for the rows about a fleet."""
 import contextlib
 import os
-import re
 import shutil
 import socket
 import struct
@@ -19,7 +18,6 @@ JAR = "/usr/share/java/zookeeper.jar"
 SERVERS = 3
 READY_S = 60
 MULTI, CHECK = 14, 13  # of ZooKeeper's requests, beside those in zk
-EPOCH_BIT = 32  # of a transaction's number: above it the epoch, below it a count
 CONFIG = """tickTime=1000
 initLimit=10
 syncLimit=4
@@ -83,6 +81,10 @@ class Ensemble:
                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", self.config(n)],
                 stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
 
+    def serve_all(self):
+        return (all(process.poll() is None for process in self.processes.values()) and
+                all(serves(address) for address in self.addresses))
+
     def kill(self):
         for process in self.processes.values():
             process.kill()
@@ -102,14 +104,6 @@ class Ensemble:
                     return time.monotonic()
             time.sleep(0.02)
         raise Unmeasured("the ZooKeeper servers found no quorum")
-
-    def writes(self):
-        """Of all that wrote, ever, in this epoch: the count in the newest transaction's number."""
-        newest = 0
-        for address in self.addresses:
-            found = re.search(r"Zxid: 0x([0-9a-f]+)", zk.word(address, "srvr"))
-            newest = max(newest, int(found.group(1), 16) if found else 0)
-        return newest & ((1 << EPOCH_BIT) - 1)
 
     def remove(self):
         self.kill()

@@ -254,7 +254,7 @@ void scene_prepare(struct scene *scene)
 {
 	*scene = (struct scene){
 		.coordinator = {open_session, resume_session, close_session, send_request, hang_up,
-				clocks, draw},
+				clocks, draw, 0},
 		.options = {.host = "host", .weight = 1},
 		.listener = {.event = note_event},
 		.now_ns = 1000 * SEC,

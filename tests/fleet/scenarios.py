@@ -13,6 +13,7 @@ import random
 import re
 import resource
 import signal
+import subprocess
 import threading
 import time
 
@@ -302,6 +303,64 @@ def a_limiter_made_renamed_protected_and_removed_is_seen_on_other_hosts(scene):
     eventually(3, lambda: not two.there("a/c"), "h2 sees that a/c is gone")
     expect(two.ask("rmdir", "a").ok, "rmdir a")
     eventually(3, lambda: not one.there("a"), "h1 sees that a is gone")
+
+
+@beside
+def a_key_is_held_to_its_rate_over_all_hosts_and_holds_up_no_other(scene):
+    fleet = scene.fleet(2)
+    rate, key_rate, count = 200, 20, 10
+    fleet.limiter(rate, count, more=[("key_rate", f"{key_rate}/s")])
+    for key in ("greedy", "small"):
+        # The larger of key_burst and the number of partitions, and a token more for each host.
+        fleet.bounds[f"l/keys/{key}"] = checker.Bound(key_rate, count + len(fleet.hosts),
+                                                      fleet.quarantine_s)
+    fleet.load(files=["l/keys/greedy/token"] * 4)
+    fleet.load(files=["l/keys/small/token"], work_us=500_000)
+    fleet.await_rate(key_rate, 20, limiter="l/keys/greedy", share=0.8)
+    eventually(20, lambda: fleet.rate(seconds=5, limiter="l/keys/small") > 2,
+               lambda: f"small has {fleet.rate(seconds=5, limiter='l/keys/small')}/s of the 4 it asks for")
+
+
+@beside
+def slots_are_divided_over_the_hosts_and_freed_by_the_death_of_their_holders(scene):
+    fleet, slots = scene.fleet(2), 4
+    fleet.limiter(100, slots, more=[("concurrency", f"{slots}")])
+    holders = []
+
+    def hold(host):
+        holders.append(subprocess.Popen(
+            ["sh", "-c", 'exec 3< "$0" && echo held && exec sleep 1000',
+             f"{host.mount}/l/slot"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE))
+        os.set_blocking(holders[-1].stdout.fileno(), False)
+        holders[-1].held = False
+
+    def held():
+        for holder in holders:
+            holder.held = holder.held or bool(holder.stdout.read())
+        return sum(holder.held for holder in holders)
+
+    def end(holder):
+        holders.remove(holder)
+        holder.kill()
+        holder.wait()
+
+    def settled(what):
+        eventually(20, lambda: held() == slots, lambda: f"{what}: {held()} of {slots} slots")
+        until = time.monotonic() + 2
+        while time.monotonic() < until:
+            expect(held() <= slots, f"{what}: {held()} of {slots} slots are open")
+            time.sleep(0.05)
+
+    scene.ends.append(lambda: [holder.kill() for holder in holders])
+    for host in fleet.hosts:
+        for _ in range(slots):
+            hold(host)
+    settled("at first")
+    for holder in [holder for holder in holders if holder.held][:2]:
+        end(holder)
+    settled("after two holders were killed")
+    for holder in list(holders):
+        end(holder)
 
 
 @beside
@@ -652,7 +711,9 @@ def cut_off(scene, **ways):
     expect(host.status()["coordinator"] != state, f"status says '{state}', cut off or not")
     with open(events) as file:
         told = file.read()
-    expect(re.search("lapse|degraded|right", told), f"events say nothing of it: {told[-300:]}")
+    for event in ("right lapsed", "degraded: the coordinator is out of reach",
+                  "the coordinator is back"):
+        expect(f" fleet {event}\n" in told, f"events do not say '{event}': {told[-600:]}")
 
 
 @beside
