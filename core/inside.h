@@ -167,6 +167,7 @@ struct fleet {
 	bool degraded;	       /* out of reach for longer than D */
 	uint64_t right_end_ns; /* by the holder's clock */
 	uint64_t next_renewal_ns;
+	uint64_t denied_until_ns; /* until then nothing is taken, given back or claimed */
 
 	struct transaction transaction;
 	enum transaction_kind doubted; /* while the barrier is under way */
