@@ -66,16 +66,21 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Those who wait, here and below, wait for so many tokens; what was charged is waited for first. */
-static uint64_t tokens_before(const struct host *host, const struct place *top)
+/* What readers of @host wait for, by place. */
+static void count_waiting(struct host *host)
 {
-	uint64_t most = top->common->charged;
-
-	for (const struct reader *r = host->readers; r; r = r->next) {
-		if (r->place->top == top && most < top->common->charged + r->check.tokens)
-			most = top->common->charged + r->check.tokens;
+	for (struct place *p = host->places; p; p = p->next) {
+		p->waits = false;
+		p->looked_at = false;
+		p->most_tokens = 0;
 	}
-	return most;
+	for (const struct reader *r = host->readers; r; r = r->next) {
+		struct place *top = r->place->top;
+
+		r->place->waits = r->place->waits || (!r->waiter.slot && r->check.tokens == 1);
+		if (top->most_tokens < r->check.tokens)
+			top->most_tokens = r->check.tokens;
+	}
 }
 
 /* I3: someone is granted what @reader waits for, or what is around it. */
@@ -83,16 +88,18 @@ static void check_reader(struct sim *sim, const struct reader *reader)
 {
 	const struct place *place = reader->place, *top = place->top;
 	const struct settings *settings;
-	uint64_t since_ns, wait_ns = 0;
+	uint64_t since_ns, tokens, wait_ns = 0;
 	char why[WHY_TEXT];
 
 	if (reader->waiter.slot || place->partition || place->is_key || !place->common ||
 	    !steady(sim, place))
 		return;
+	/* What was charged is waited for first. */
+	tokens = top->most_tokens + top->common->charged;
 	for (const struct place *p = place; p; p = p->parent) {
 		settings = &truth_of(sim, p->common->id)->settings;
-		wait_ns = later(wait_ns, calm_wait_ns(settings, &sim->hosts[0].options.constants,
-						      tokens_before(place->host, top)));
+		wait_ns = later(wait_ns,
+				calm_wait_ns(settings, &sim->hosts[0].options.constants, tokens));
 	}
 	since_ns = later(later(sim->disturbed_ns, reader->since_ns), top->common->granted_ns);
 	if (sim->now_ns - since_ns <= wait_ns)
@@ -106,13 +113,15 @@ static void check_reader(struct sim *sim, const struct reader *reader)
 	sim_fail(sim, INVARIANT_USABLE, place, why);
 }
 
-static bool waits_at(const struct place *place)
+/* The oldest reader of each place. */
+static void check_readers(struct sim *sim, struct host *host)
 {
-	for (const struct reader *r = place->host->readers; r; r = r->next) {
-		if (r->place == place && !r->waiter.slot && r->check.tokens == 1)
-			return true;
+	count_waiting(host);
+	for (const struct reader *r = host->readers; r && !sim->failed; r = r->next) {
+		if (!r->place->looked_at)
+			check_reader(sim, r);
+		r->place->looked_at = true;
 	}
-	return false;
 }
 
 /* What each host asked for so far. */
@@ -140,7 +149,7 @@ static void begin_window(struct sim *sim)
 	for (unsigned int i = 0; i < sim->host_count; i++) {
 		for (struct place *p = sim->hosts[i].places; p; p = p->next) {
 			p->granted_before = p->granted;
-			p->always_waits = p->limiter && waits_at(p);
+			p->always_waits = p->limiter && p->waits;
 		}
 	}
 }
@@ -149,7 +158,7 @@ static void watch_window(struct sim *sim)
 {
 	for (unsigned int i = 0; i < sim->host_count; i++) {
 		for (struct place *p = sim->hosts[i].places; p; p = p->next)
-			p->always_waits = p->always_waits && waits_at(p);
+			p->always_waits = p->always_waits && p->waits;
 	}
 }
 
@@ -261,10 +270,8 @@ void calm_look(struct sim *sim)
 	watch_traffic(sim);
 	if (is_troubled(sim))
 		sim->disturbed_ns = sim->now_ns;
-	for (unsigned int i = 0; i < sim->host_count; i++) {
-		for (const struct reader *r = sim->hosts[i].readers; r && !sim->failed; r = r->next)
-			check_reader(sim, r);
-	}
+	for (unsigned int i = 0; i < sim->host_count; i++)
+		check_readers(sim, &sim->hosts[i]);
 	if (sim->now_ns < sim->disturbed_ns + settles_ns(sim)) {
 		sim->window_ns = 0;
 		return;

@@ -79,6 +79,8 @@ struct place {
 
 	/* In a fleet. */
 	uint64_t granted_before; /* when the window of calm.c began, and */
+	bool waits, looked_at;	 /* in the last look of calm.c */
+	uint64_t most_tokens;	 /* of a top: that a reader waits for in it, then */
 	bool always_waits;	 /* since then a reader has waited here */
 	uint32_t usable;	 /* partitions, after the last step */
 	bool exempt;		 /* it keeps no rate by leases: see common_exempts() */
