@@ -116,6 +116,8 @@
  * not, it is kept for a third of `lease`, at most 5 s, and then what was wanted meanwhile stays: demand
  * that comes and goes costs no writes. The last partition is kept so also where little is free, and
  * meanwhile the host looks for claims every R.
+ * A host that found all of a reserve leased, and wants nothing else, looks again when it sees that a
+ * host has gone, and once a minute.
  * Who gives back what others claim lists the /w nodes and sets the newest of those that have a share,
  * one for each partition, which wakes their hosts; where there are more hosts than partitions it goes
  * to the end of the line first, and keeps its last one for an eighth of `lease` longer while somebody

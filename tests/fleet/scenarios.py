@@ -32,7 +32,7 @@ ANSWER_READ_S, ANSWER_WRITE_S = 0.5, 2.5
 CHURN_S = int(os.environ.get("FLEET_CHURN_S", 25))
 
 
-def scenario(beside, limit_s=80):
+def scenario(beside, limit_s=240):
     def mark(function):
         SCENARIOS.append((function, beside, limit_s))
         return function
@@ -1065,7 +1065,7 @@ def served_without_a_death(host):
     expect(host.status()["servers_before"] == "0", f"a server of {host.name} died: {host.said()[-2000:]}")
 
 
-@scenario(beside=True, limit_s=CHURN_S + 60)
+@scenario(beside=True, limit_s=CHURN_S + 240)
 def hosts_that_lose_sessions_while_both_make_and_remove_the_same_limiters_go_on(scene):
     fleet = scene.fleet(2)
     churns = [Churn(host, ("x", "y", "z")) for host in fleet.hosts]
@@ -1092,7 +1092,7 @@ def hosts_that_lose_sessions_while_both_make_and_remove_the_same_limiters_go_on(
         served_without_a_death(host)
 
 
-@scenario(beside=True, limit_s=150)
+@scenario(beside=True, limit_s=360)
 def servers_restored_from_an_older_backup_are_joined_again(scene):
     single = Ensemble(scene.folder, count=1, first=241)
     scene.ends.append(single.remove)
@@ -1152,7 +1152,7 @@ def await_full(host):
            f"it says once that there is no more room: {host.said()[-400:]}")
 
 
-@scenario(beside=True, limit_s=120)
+@scenario(beside=True, limit_s=360)
 def a_host_that_holds_all_it_may_goes_on_when_its_server_is_started_again(scene):
     single, fleet, _ = filled(scene, 221, path_bytes=110)
     host = fleet.hosts[0]
@@ -1176,7 +1176,7 @@ def a_host_that_holds_all_it_may_goes_on_when_its_server_is_started_again(scene)
     expect(left == 0, f"{left} leases are not released")
 
 
-@scenario(beside=True, limit_s=120)
+@scenario(beside=True, limit_s=360)
 def servers_start_again_after_a_host_that_held_all_it_may_has_died(scene):
     single, fleet, files = filled(scene, 231, path_bytes=255)
     server = single.servers[0]
@@ -1285,7 +1285,7 @@ def a_rolling_restart_is_not_noticed(scene):
         fleet.await_rate(100, 20)
 
 
-@scenario(beside=False, limit_s=120)
+@scenario(beside=False, limit_s=360)
 def with_all_servers_killed_files_answer_and_readers_can_be_interrupted_until_they_are_back(scene):
     fleet = scene.loaded(3)
     fleet.hosts[2].loop("l/stream")
@@ -1326,7 +1326,7 @@ def with_all_servers_killed_files_answer_and_readers_can_be_interrupted_until_th
            "a refused write has changed something")
 
 
-@scenario(beside=False, limit_s=120)
+@scenario(beside=False, limit_s=360)
 def settings_survive_when_hosts_and_servers_all_are_killed(scene):
     fleet = scene.loaded(2)
     config = fleet.hosts[0].read("l/config")
