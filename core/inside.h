@@ -188,7 +188,9 @@ struct fleet {
 	int32_t follow_version;
 	struct globals follow_globals;
 	bool follow_all;
-	uint64_t follow_ns; /* not before */
+	uint64_t follow_ns;	/* not before */
+	uint64_t globals_zxid;	/* of the write that made /g */
+	uint32_t follow_behind; /* reads in which /g was older than the one applied */
 	uint32_t layout_pending, layout_tries;
 	uint64_t opened_ns;   /* timeout that the session was opened with */
 	uint64_t *follow_ids; /* owned: what is still to be read */

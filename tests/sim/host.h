@@ -69,6 +69,7 @@ struct host {
 	const struct command **commands;	       /* owned: likewise */
 	size_t command_count;
 	struct writing *writings; /* owned: changes under way */
+	uint32_t refused;	  /* commands, since they were last counted */
 
 	struct place *places, *last_place; /* owned */
 	struct place **by_id;		   /* owned, @id_room: by limiter->id */

@@ -291,7 +291,10 @@ uint64_t outcome_of_call(struct sim *sim, struct reader *reader);
 void service_set(struct sim *sim, struct place *place, const struct command *command);
 bool service_call(struct service *service, uint64_t tokens, uint64_t now_ns);
 uint64_t service_latency_ns(const struct service *service);
-/* What it answered since the last tally. */
+/* What it answered since it was last counted, see expect.h. NULL is none. */
+double service_measure(const struct service *service, const char *field, uint64_t now_ns);
+void service_count(struct service *service, uint64_t now_ns);
+/* Tells it, and counts anew. */
 void service_tally(struct sim *sim, struct place *place, const struct command *command);
 /* A call by one who holds a slot: how long the answer takes. service_leave() when it is there. */
 uint64_t service_work(struct service *service, uint64_t now_ns, bool *ok);
