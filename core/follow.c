@@ -16,6 +16,7 @@ enum {
 	READS_MAX = 128,
 	LIMITERS_MAX = 2 * ENGINE_LIMITERS_MAX, /* with names that were left */
 	CHANGED_MAX = 2 * RECENT_MAX,
+	BEHIND_MAX = 5, /* reads of a /g that is older than the one applied: then it is believed */
 };
 
 static const uint64_t RETRY_NS = NSEC_PER_SEC;
@@ -92,8 +93,10 @@ static void record_read(void *pointer, struct request *request)
 	fleet->follow_pending--;
 	*found = (struct found){.version = request->version};
 	found->id = strtoull(request->path + strlen("/c/"), NULL, 10);
-	if (request->answer == ANSWER_OK) {
-		found->there = !record_parse(request->data, &found->record, error);
+	if (request->answer == ANSWER_OK || request->answer == ANSWER_REFUSED) {
+		snprintf(error, sizeof(error), "it is too large");
+		found->there = request->answer == ANSWER_OK &&
+			       !record_parse(request->data, &found->record, error);
 		if (found->there && found->id && tree_check_name(found->record.name, error))
 			found->there = false;
 		/* A bad one changes nothing: what was known stays. */
@@ -270,14 +273,26 @@ static void globals_read(void *pointer, struct request *request)
 			layout_look(fleet);
 		return;
 	}
-	if (request->answer != ANSWER_OK) {
+	if (request->answer != ANSWER_OK && request->answer != ANSWER_REFUSED) {
 		fail(fleet);
 		return;
 	}
-	if (globals_parse(request->data, &fleet->follow_globals)) {
+	if (request->answer == ANSWER_REFUSED ||
+	    globals_parse(request->data, &fleet->follow_globals)) {
 		repair(fleet, request->version);
 		return;
 	}
+	/*
+	 * In a new session a server may lag; what a restored backup does not know it will not know later.
+	 * A node that was made anew begins at version 0.
+	 */
+	if (request->made_zxid == fleet->globals_zxid && request->version < fleet->applied &&
+	    ++fleet->follow_behind < BEHIND_MAX) {
+		fail(fleet);
+		return;
+	}
+	fleet->follow_behind = 0;
+	fleet->globals_zxid = request->made_zxid;
 	fleet->follow_version = request->version;
 	if (fleet->follow_all || !changed_since(fleet, recent, &count)) {
 		list_all(fleet);

@@ -167,9 +167,11 @@ struct fleet {
 	bool degraded;	       /* out of reach for longer than D */
 	uint64_t right_end_ns; /* by the holder's clock */
 	uint64_t next_renewal_ns;
+	uint64_t denied_until_ns; /* until then nothing is taken, given back or claimed */
 
 	struct transaction transaction;
 	enum transaction_kind doubted; /* while the barrier is under way */
+	uint64_t doubt_ns;	       /* when it begins anew; NEVER_NS */
 	bool resuming;		       /* the barrier goes first: see kept.h */
 	bool resumed;		       /* and no right of its own since */
 	bool stale;		       /* /g has another version than the one applied */
@@ -186,7 +188,9 @@ struct fleet {
 	int32_t follow_version;
 	struct globals follow_globals;
 	bool follow_all;
-	uint64_t follow_ns; /* not before */
+	uint64_t follow_ns;	/* not before */
+	uint64_t globals_zxid;	/* of the write that made /g */
+	uint32_t follow_behind; /* reads in which /g was older than the one applied */
 	uint32_t layout_pending, layout_tries;
 	uint64_t opened_ns;   /* timeout that the session was opened with */
 	uint64_t *follow_ids; /* owned: what is still to be read */
@@ -280,6 +284,11 @@ void fleet_watch_reach(struct fleet *fleet);
 void fleet_reshare(struct fleet *fleet, struct holding *holding);
 /* What was saved up is not used: rule 12. */
 void fleet_empty(struct fleet *fleet, struct holding *holding);
+/*
+ * Likewise all that is usable, before any of it is reshared: the first that is may serve readers of others
+ * that it is in, or that are in it.
+ */
+void fleet_empty_usable(struct fleet *fleet);
 
 /* transact.c */
 struct request *request_new(enum request_kind kind, const char *path, void *purpose,
@@ -310,6 +319,8 @@ void fleet_lease_changed(struct fleet *fleet, const char *path);
 
 /* doubt.c */
 void doubt_begin(struct fleet *fleet);
+/* Begins anew when it is time to. */
+void doubt_watch(struct fleet *fleet);
 void doubt_barrier_answered(struct fleet *fleet, const struct request *request);
 
 /* kept.c */
@@ -340,6 +351,8 @@ bool publish_send(struct fleet *fleet);
 void publish_answered(struct fleet *fleet, const struct request *request);
 /* The record of fleet->change's limiter as read after a barrier; NULL: there is none. */
 void publish_resolved(struct fleet *fleet, const struct record *record, int32_t version);
+/* It was read and is not understood: nobody can say. */
+void publish_unresolved(struct fleet *fleet);
 void publish_expire(struct fleet *fleet);
 void publish_finish(struct fleet *fleet, int err);
 struct holding *holding_of_id(const struct fleet *fleet, uint64_t id);
@@ -383,7 +396,7 @@ uint32_t choose_limit(const struct holding *holding);
 /* Partitions whose own tokens are read and that are not held. */
 bool holding_misses(const struct holding *holding, uint32_t index);
 uint32_t holding_missing(const struct holding *holding);
-/* Whether it has less than it could use now, of any kind. */
+/* Whether it has fewer partitions than it could use now. */
 bool holding_lacks(const struct holding *holding);
 bool holding_wants_reserve(const struct holding *holding);
 bool choose_send(struct fleet *fleet, struct holding *holding);
