@@ -62,7 +62,7 @@
  *     late, and than ANSWER_NS, and four times that for each connection given up since the last answer.
  *     So a dead link is noticed soon where the coordinator was quick, and a slow coordinator is used
  *     all the same. The wait is never longer than T/2, nor than (D - 1.25 R) / 2: a renewal that takes
- *     longer ends after the right does that the one before it gave. A session is given up
+ *     longer ends after the right does that the one before it gave; nor than 10 s. A session is given up
  *     after a minute in which no transaction was acknowledged and the host had something to write,
  *     whether there were connections or not: what keeps requests from being answered may be the
  *     session's. After two sessions in which the host could not join there is a pause that grows.
@@ -182,7 +182,7 @@ struct fleet_counters {
 	uint64_t sessions;
 	uint64_t lapses;      /* of the right */
 	uint64_t unknown;     /* outcomes */
-	uint64_t late_grants; /* that were on their way when the right ended */
+	uint64_t late_grants; /* that were on their way when the right ended: of one step at most */
 	uint64_t left_out;    /* takes and claims that there was no room for */
 };
 

@@ -216,6 +216,37 @@ static void test_one_who_waits_gets_nothing_when_the_right_has_run_out(void **st
 	scene_close(&scene);
 }
 
+static void test_no_limiter_grants_what_it_has_saved_while_another_loses_its_right(void **state)
+{
+	struct scene scene;
+	struct limiter *a, *c;
+	struct guest holds, older, newer;
+	struct change change = {
+		.kind = CHANGE_MAKE, .name = "c", .text = "rate=10/s\nburst=7\npartitions.count=1"};
+
+	(void)state;
+	scene_open(&scene);
+	a = hold(&scene, "rate=1/s\nburst=5\npartitions.count=1");
+	change.limiter = a;
+	assert_int_equal(scene_change(&scene, &change), 0);
+	c = change.made;
+	assert_int_equal(scene_ask(&scene, &holds, c), WAITING);
+	scene_run(&scene, SEC);
+	assert_int_equal(holds.waiter.outcome, 0);
+	scene.held_up = true;
+	/* A take of 7 saves up; when its own limiter has nothing any more, the next in line could have it. */
+	older = (struct guest){.waiter = {.tokens = 7, .limiter = c, .outcome = WAITING}};
+	assert_int_equal(engine_ask(&scene.engine, &older.waiter, NEVER_NS, scene.now_ns), WAITING);
+	assert_int_equal(scene_ask(&scene, &newer, a), WAITING);
+	scene.holder_ns += FLEET_RIGHT_NS;
+	scene_run(&scene, SEC);
+	assert_int_equal(fleet_counters(scene.fleet)->lapses, 1);
+	assert_int_equal(newer.waiter.outcome, WAITING);
+	engine_cancel(&scene.engine, &newer.waiter);
+	engine_cancel(&scene.engine, &older.waiter);
+	scene_close(&scene);
+}
+
 static void test_a_right_that_lapsed_revives_and_the_bucket_is_empty_then(void **state)
 {
 	struct scene scene;
@@ -302,7 +333,7 @@ static uint64_t waited_until_given_up(struct scene *scene, struct limiter *limit
 	while (!scene->sent_count)
 		keep_asking(scene, limiter, 1 * MS);
 	sent_ns = scene->sent[0]->sent_ns;
-	for (int i = 0; i < 10000 && scene->hung_up == before; i++)
+	for (int i = 0; i < 20000 && scene->hung_up == before; i++)
 		scene_run(scene, 1 * MS);
 	assert_int_equal(scene->hung_up, before + 1);
 	return scene->now_ns - sent_ns;
@@ -330,6 +361,32 @@ static void test_each_connection_given_up_makes_the_next_answer_be_waited_for_lo
 		reconnect(&scene);
 		assert_in_range(waited_until_given_up(&scene, a), 3000 * MS, 3001 * MS);
 	}
+	scene_close(&scene);
+}
+
+static void test_no_answer_is_waited_for_longer_than_10_s_however_long_a_right_lasts(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_prepare(&scene);
+	scene_set(&scene, "/v", "ratefs 1\n");
+	scene_set(&scene, "/g",
+		  "renewal=1.5s\nright=600s\nquarantine=607s\nsession=300s\nlast=0\nrecent=\n");
+	for (const char *folder = "chlfw"; *folder; folder++)
+		scene_set(&scene, (char[]){'/', *folder, '\0'}, NULL);
+	scene_begin(&scene);
+	/* Sessions are the fleet's from now on. */
+	scene.session = 78;
+	scene_connect(&scene);
+	assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
+	a = hold(&scene, ONE);
+	for (int i = 0; i < 3; i++) {
+		waited_until_given_up(&scene, a);
+		reconnect(&scene);
+	}
+	assert_in_range(waited_until_given_up(&scene, a), 10 * SEC, 10 * SEC + MS);
 	scene_close(&scene);
 }
 
@@ -548,12 +605,16 @@ int main(void)
 		cmocka_unit_test(test_the_right_ends_d_after_the_sending_not_after_the_answer),
 		cmocka_unit_test(test_nothing_is_granted_when_the_right_has_run_out),
 		cmocka_unit_test(test_one_who_waits_gets_nothing_when_the_right_has_run_out),
+		cmocka_unit_test(
+			test_no_limiter_grants_what_it_has_saved_while_another_loses_its_right),
 		cmocka_unit_test(test_a_right_that_lapsed_revives_and_the_bucket_is_empty_then),
 		cmocka_unit_test(
 			test_a_session_that_has_expired_is_followed_by_another_under_another_id),
 		cmocka_unit_test(test_without_an_answer_for_700_ms_the_connection_is_given_up),
 		cmocka_unit_test(
 			test_each_connection_given_up_makes_the_next_answer_be_waited_for_longer),
+		cmocka_unit_test(
+			test_no_answer_is_waited_for_longer_than_10_s_however_long_a_right_lasts),
 		cmocka_unit_test(
 			test_after_quick_answers_a_dead_link_is_noticed_after_700_ms_again),
 		cmocka_unit_test(
