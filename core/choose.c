@@ -12,6 +12,9 @@ enum { VAIN_DOUBLINGS_MAX = 5 }; /* ... and later each time */
 /* What is not wanted is kept for a third of a lease where nobody claims it, but not for longer than this. */
 static const uint64_t SPARE_MAX_NS = 5 * NSEC_PER_SEC;
 
+/* Where all of a reserve are leased, a host that wants nothing else looks so often, unless one has gone. */
+static const uint64_t RESERVE_NS = 60 * NSEC_PER_SEC;
+
 enum { SAVING_PARTS = 8, YOUNG_PARTS = 3, EXCESS_PARTS = 4 };
 
 /* Somebody reads the token of this very partition. */
@@ -301,11 +304,15 @@ static void give_contended(struct fleet *fleet, struct holding *holding)
 
 void choose_next_search(struct fleet *fleet, struct holding *holding)
 {
-	uint64_t every_ns = holding->lacking || holding->contended || holding->claim ||
-					    keeps_last(holding)
-				    ? fleet->constants.renewal_ns
-				    : holding->settings.lease_ns / YOUNG_PARTS;
+	bool soon = holding->lacking || holding->contended || holding->claim ||
+		    keeps_last(holding) ||
+		    (holding_wants_reserve(holding) && !holding->reserves_gone);
+	uint64_t every_ns = RESERVE_NS;
 
+	if (soon)
+		every_ns = fleet->constants.renewal_ns;
+	else if (holding->leased || holding->claim_unknown)
+		every_ns = holding->settings.lease_ns / YOUNG_PARTS;
 	holding->next_search_ns = fleet->now_ns + fleet_jitter(fleet, every_ns);
 }
 
@@ -322,8 +329,7 @@ bool holding_wants_reserve(const struct holding *holding)
 
 bool holding_lacks(const struct holding *holding)
 {
-	return holding_kept(holding) < holding->wanted || holding_wants_reserve(holding) ||
-	       holding_missing(holding);
+	return holding_kept(holding) < holding->wanted || holding_missing(holding);
 }
 
 bool choose_has_work(const struct fleet *fleet, const struct holding *holding)
@@ -344,7 +350,7 @@ bool choose_send(struct fleet *fleet, struct holding *holding)
 void choose(struct fleet *fleet, struct holding *holding)
 {
 	uint32_t kept;
-	bool lacks;
+	bool lacks, wants_reserve = holding_wants_reserve(holding);
 
 	keep_up(fleet, holding);
 	/* Without a connection nothing can go back, and what is wanted shows afterwards. */
@@ -367,9 +373,12 @@ void choose(struct fleet *fleet, struct holding *holding)
 		holding->lacking = false;
 	else if (!holding->lacking && !holding->contended)
 		holding->next_search_ns = 0;
+	if (wants_reserve && !holding->seeks_reserve)
+		holding->next_search_ns = 0;
+	holding->seeks_reserve = wants_reserve;
 	if (!holding->search && fleet->now_ns >= holding->next_search_ns &&
 	    !holding->limiter->removed && holding_needs_leases(holding) &&
-	    (lacks || holding->leased || holding->claim || holding->claim_unknown))
+	    (lacks || wants_reserve || holding->leased || holding->claim || holding->claim_unknown))
 		search_begin(fleet, holding);
 	if (choose_has_work(fleet, holding))
 		fleet_add_work(fleet, holding);

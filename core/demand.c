@@ -365,6 +365,15 @@ static void become_alone(struct fleet *fleet, bool alone)
 	}
 }
 
+/* A host has gone, and what it had of reserves may be free. */
+static void seek_reserves(struct fleet *fleet)
+{
+	for (struct holding *h = fleet->holdings; h; h = h->next) {
+		if (h->reserves_gone)
+			h->seeks_reserve = false;
+	}
+}
+
 static void ask_for_hosts(struct fleet *fleet, bool watch);
 
 static void hosts_listed(void *pointer, struct request *request)
@@ -375,6 +384,8 @@ static void hosts_listed(void *pointer, struct request *request)
 	fleet->hosts_ns = fleet->now_ns + fleet_jitter(fleet, HOSTS_NS);
 	if (request->answer != ANSWER_OK)
 		return;
+	if (request->name_count < fleet->host_count)
+		seek_reserves(fleet);
 	fleet->host_count = request->name_count;
 	fleet->hosts_watched = request->watch;
 	fleet->hosts_known = request->name_count > 1 || request->watch;

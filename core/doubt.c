@@ -27,11 +27,24 @@ static void leave_doubt(struct fleet *fleet)
 	fleet->stale = true;
 }
 
-/* A read came to nothing: the connection is gone, or will be. It begins anew with the next one. */
+/* Begins anew in a while: what is denied now may be granted then. */
+static void begin_later(struct fleet *fleet)
+{
+	fleet_event(fleet, "access denied by the coordinator");
+	fleet->doubt_ns = fleet->now_ns + fleet->constants.renewal_ns;
+	fleet_wake_at(fleet, fleet->doubt_ns);
+}
+
+/*
+ * A read came to nothing: it is denied, or the connection is gone, or will be, and the next one begins
+ * anew. What is too large to be read is there, and is nothing that this host wrote.
+ */
 static bool lost(struct fleet *fleet, const struct request *request)
 {
-	if (request->answer == ANSWER_OK || request->answer == ANSWER_NO_NODE)
-		return false;
+	if (request->answer == ANSWER_DENIED)
+		begin_later(fleet);
+	if (request->answer != ANSWER_UNKNOWN)
+		return request->answer == ANSWER_DENIED;
 	if (fleet->connected && !fleet->hung_up) {
 		fleet->hung_up = true;
 		fleet->coordinator->hang_up(fleet->coordinator);
@@ -93,13 +106,16 @@ static void change_read(void *pointer, struct request *request)
 	struct fleet *fleet = pointer;
 	struct record record;
 	char error[ERROR_TEXT];
-	bool there;
+	bool understood;
 
 	if (fleet->state != FLEET_IN_DOUBT || lost(fleet, request))
 		return;
-	there = request->answer == ANSWER_OK && !record_parse(request->data, &record, error);
+	understood = request->answer == ANSWER_OK && !record_parse(request->data, &record, error);
 	fleet->transaction.left--;
-	publish_resolved(fleet, there ? &record : NULL, request->version);
+	if (understood || request->answer == ANSWER_NO_NODE)
+		publish_resolved(fleet, understood ? &record : NULL, request->version);
+	else
+		publish_unresolved(fleet);
 	leave_doubt(fleet);
 }
 
@@ -153,8 +169,10 @@ void doubt_barrier_answered(struct fleet *fleet, const struct request *request)
 		fleet->counters.unknown++; /* again with the next connection */
 	else if (request->answer == ANSWER_NO_NODE)
 		fleet_drop_session(fleet, "the host's node is gone");
-	else
+	else if (request->answer == ANSWER_BAD_VERSION)
 		doubt_begin(fleet); /* an older one was executed in between */
+	else
+		begin_later(fleet);
 }
 
 static void send_barrier(struct fleet *fleet)
@@ -183,8 +201,8 @@ static void host_read(void *pointer, struct request *request)
 	if (lost(fleet, request))
 		return;
 	/* One request of ours was on its way: any other version is a history that was lost. */
-	if (request->version != fleet->host_version &&
-	    request->version != fleet->host_version + 1) {
+	if (request->answer != ANSWER_OK || (request->version != fleet->host_version &&
+					     request->version != fleet->host_version + 1)) {
 		fleet_drop_session(fleet, "lost history, or a foreign hand");
 		return;
 	}
@@ -197,6 +215,7 @@ void doubt_begin(struct fleet *fleet)
 	struct request *request;
 	char path[PATH_ROOM];
 
+	fleet->doubt_ns = NEVER_NS;
 	if (fleet->resuming) {
 		send_barrier(fleet);
 		return;
@@ -207,4 +226,14 @@ void doubt_begin(struct fleet *fleet)
 		fleet_send(fleet, request);
 	else
 		fleet_drop_session(fleet, "no memory");
+}
+
+void doubt_watch(struct fleet *fleet)
+{
+	if (fleet->state != FLEET_IN_DOUBT || !fleet->connected)
+		return;
+	if (fleet->now_ns >= fleet->doubt_ns)
+		doubt_begin(fleet);
+	else
+		fleet_wake_at(fleet, fleet->doubt_ns);
 }

@@ -233,11 +233,11 @@ bool engine_may_come(struct engine *engine, struct limiter *limiter, uint64_t no
 	return !limiter->removed && may_come(engine, limiter);
 }
 
-bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t now_ns)
+bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 {
 	engine_run(engine, now_ns);
-	return limiter->removed ||
-	       limiter_when(&engine->schedule, limiter, 1) <= engine->schedule.now_ns;
+	return limiter->removed || !limiter_can_hold(limiter, tokens) ||
+	       limiter_when(&engine->schedule, limiter, tokens) <= engine->schedule.now_ns;
 }
 
 static int ask_for_slot(struct engine *engine, struct waiter *waiter)

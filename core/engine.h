@@ -130,8 +130,11 @@ bool engine_may_come(struct engine *engine, struct limiter *limiter, uint64_t no
 /* As engine_try(), but counts no refusal: for one who will wait if it must. */
 int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
 
-/* Whether a token could be had now; counts nothing. A removed limiter is ready: with an error. */
-bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t now_ns);
+/*
+ * Whether a reader that would not wait for @tokens is answered now: they could be had, or never at once (limiter_can_hold()),
+ * or the limiter is removed. Counts nothing.
+ */
+bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
 
 /*
  * Asks for waiter->slot of waiter->limiter. 0: it is open. -EINPROGRESS: it waits, and engine_done()
@@ -194,7 +197,7 @@ int engine_feedback(struct engine *engine, struct limiter *limiter, const struct
 uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tokens,
 		    uint64_t now_ns);
 
-/* engine_fired() returns @watcher once a token of @limiter could be had, or it is removed. */
+/* engine_fired() returns @watcher once its tokens could be had from @limiter, or that is removed. */
 void engine_watch(struct engine *engine, struct limiter *limiter, struct watcher *watcher,
 		  uint64_t now_ns);
 

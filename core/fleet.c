@@ -106,6 +106,7 @@ static void run(struct fleet *fleet)
 	}
 	if (fleet->connected)
 		fleet_wake_at(fleet, fleet->retry_ns);
+	doubt_watch(fleet);
 	publish_expire(fleet);
 	demand_look_for_hosts(fleet);
 	if (fleet->now_ns >= fleet->next_tick_ns)
@@ -225,6 +226,10 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 	fleet->applied = -1;
 	fleet->root_version = -1;
 	fleet->trouble_ns = NEVER_NS;
+	fleet->doubt_ns = NEVER_NS;
+	/* Nothing is known yet of how long answers take, and no right is at stake. */
+	fleet->reads.vain = 1;
+	fleet->writes.vain = 1;
 	fleet->retry_ns = NEVER_NS;
 	fleet->next_tick_ns = NEVER_NS;
 	fleet->next_ns = NEVER_NS;

@@ -62,7 +62,7 @@
  *     late, and than ANSWER_NS, and four times that for each connection given up since the last answer.
  *     So a dead link is noticed soon where the coordinator was quick, and a slow coordinator is used
  *     all the same. The wait is never longer than T/2, nor than (D - 1.25 R) / 2: a renewal that takes
- *     longer ends after the right does that the one before it gave. A session is given up
+ *     longer ends after the right does that the one before it gave; nor than 10 s. A session is given up
  *     after a minute in which no transaction was acknowledged and the host had something to write,
  *     whether there were connections or not: what keeps requests from being answered may be the
  *     session's. After two sessions in which the host could not join there is a pause that grows.
@@ -116,6 +116,8 @@
  * not, it is kept for a third of `lease`, at most 5 s, and then what was wanted meanwhile stays: demand
  * that comes and goes costs no writes. The last partition is kept so also where little is free, and
  * meanwhile the host looks for claims every R.
+ * A host that found all of a reserve leased, and wants nothing else, looks again when it sees that a
+ * host has gone, and once a minute.
  * Who gives back what others claim lists the /w nodes and sets the newest of those that have a share,
  * one for each partition, which wakes their hosts; where there are more hosts than partitions it goes
  * to the end of the line first, and keeps its last one for an eighth of `lease` longer while somebody
@@ -284,6 +286,8 @@ bool fleet_is_up_to_date(const struct fleet *fleet);
 /* Whether it is known if there are other hosts: the first look has been. */
 bool fleet_knows_hosts(const struct fleet *fleet);
 bool fleet_is_connected(const struct fleet *fleet);
+/* Whether the coordinator answers and the host is on its way to join. */
+bool fleet_is_joining(const struct fleet *fleet);
 bool fleet_is_degraded(const struct fleet *fleet);
 
 /*

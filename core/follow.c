@@ -92,8 +92,10 @@ static void record_read(void *pointer, struct request *request)
 	fleet->follow_pending--;
 	*found = (struct found){.version = request->version};
 	found->id = strtoull(request->path + strlen("/c/"), NULL, 10);
-	if (request->answer == ANSWER_OK) {
-		found->there = !record_parse(request->data, &found->record, error);
+	if (request->answer == ANSWER_OK || request->answer == ANSWER_REFUSED) {
+		snprintf(error, sizeof(error), "it is too large");
+		found->there = request->answer == ANSWER_OK &&
+			       !record_parse(request->data, &found->record, error);
 		if (found->there && found->id && tree_check_name(found->record.name, error))
 			found->there = false;
 		/* A bad one changes nothing: what was known stays. */
@@ -270,11 +272,12 @@ static void globals_read(void *pointer, struct request *request)
 			layout_look(fleet);
 		return;
 	}
-	if (request->answer != ANSWER_OK) {
+	if (request->answer != ANSWER_OK && request->answer != ANSWER_REFUSED) {
 		fail(fleet);
 		return;
 	}
-	if (globals_parse(request->data, &fleet->follow_globals)) {
+	if (request->answer == ANSWER_REFUSED ||
+	    globals_parse(request->data, &fleet->follow_globals)) {
 		repair(fleet, request->version);
 		return;
 	}

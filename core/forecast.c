@@ -77,3 +77,26 @@ uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *li
 	}
 	return at_ns;
 }
+
+/* The burst of limit @i of @limiter, in a fleet that of all hosts together. */
+static uint64_t whole_burst(const struct limiter *limiter, uint32_t i)
+{
+	const struct holding *holding = limiter->holding;
+
+	if (holding && i < holding->settings.limit_count)
+		return settings_burst(&holding->settings, i);
+	return limiter->buckets[i].burst;
+}
+
+bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens)
+{
+	for (; limiter; limiter = limiter->parent) {
+		if (limiter->mode != MODE_ENFORCE)
+			continue;
+		for (uint32_t i = 0; i < limiter->bucket_count; i++) {
+			if (tokens > whole_burst(limiter, i) && tokens > limiter->buckets[i].batch)
+				return false;
+		}
+	}
+	return true;
+}

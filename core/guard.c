@@ -48,7 +48,8 @@ static void lease_seen(void *pointer, struct request *request)
 		return;
 	if (request->answer == ANSWER_OK && !strcmp(request->data, fleet->hid))
 		lease->watched = true;
-	else if (request->answer == ANSWER_OK || request->answer == ANSWER_NO_NODE)
+	else if (request->answer == ANSWER_OK || request->answer == ANSWER_NO_NODE ||
+		 request->answer == ANSWER_REFUSED)
 		fleet_drop_session(fleet, "a lease of this host's is another's: a foreign hand");
 }
 

@@ -80,24 +80,26 @@ struct holding {
 	uint32_t spare_wanted;	 /* ... in which at most so many were */
 
 	/* Search and contention: see choose.c and search.c. */
-	struct search *search;	 /* owned; under way, NULL */
-	uint64_t next_search_ns; /* not before */
-	uint32_t left_free;	 /* partitions that nobody had after the last search */
-	uint64_t next_give_ns;	 /* likewise, under contention */
-	uint64_t next_drain_ns;	 /* likewise, what was refused is given back */
-	uint64_t next_claim_ns;	 /* likewise, another number in the /w node */
-	uint32_t claimed;	 /* N of our /w node, 0: there is none */
-	char *claim;		 /* owned: its name, NULL */
-	bool claim_unknown;	 /* a predecessor may have left one */
-	bool claim_counted;	 /* in the fleet's own_bytes */
-	bool learnt_watched;	 /* what was learnt; in its learnt_bytes */
-	uint32_t claim_kept;	 /* its place in struct fleet_kept, and 1; 0: none */
-	bool unmet;		 /* the last search did not find enough */
-	bool lacking;		 /* nor enough of any kind: the reserve, partitions that are read */
-	bool contended;		 /* all together want more than there is */
-	bool reclaim;		 /* go to the end of the line ... */
-	uint32_t given_up;	 /* ... and then wake others: so many are theirs */
-	bool looking;		 /* who they are is being asked for */
+	struct search *search;	       /* owned; under way, NULL */
+	uint64_t next_search_ns;       /* not before */
+	uint32_t left_free;	       /* partitions that nobody had after the last search */
+	uint64_t next_give_ns;	       /* likewise, under contention */
+	uint64_t next_drain_ns;	       /* likewise, what was refused is given back */
+	uint64_t next_claim_ns;	       /* likewise, another number in the /w node */
+	uint32_t claimed;	       /* N of our /w node, 0: there is none */
+	char *claim;		       /* owned: its name, NULL */
+	bool claim_unknown;	       /* a predecessor may have left one */
+	bool claim_counted;	       /* in the fleet's own_bytes */
+	bool learnt_watched;	       /* what was learnt; in its learnt_bytes */
+	uint32_t claim_kept;	       /* its place in struct fleet_kept, and 1; 0: none */
+	bool unmet;		       /* the last search did not find enough */
+	bool lacking;		       /* nor those whose own tokens are read */
+	bool seeks_reserve;	       /* wants one of the reserve: a search was due at once ... */
+	bool reserves_gone;	       /* ... and the last search found that all are leased */
+	bool contended;		       /* all together want more than there is */
+	bool reclaim;		       /* go to the end of the line ... */
+	uint32_t given_up;	       /* ... and then wake others: so many are theirs */
+	bool looking;		       /* who they are is being asked for */
 	char (*claimants)[CLAIM_TEXT]; /* owned: names of claims of others, whom to wake first */
 	uint32_t claimant_count;
 	uint32_t target; /* our share under contention; UINT32_MAX: there is none */

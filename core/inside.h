@@ -170,6 +170,7 @@ struct fleet {
 
 	struct transaction transaction;
 	enum transaction_kind doubted; /* while the barrier is under way */
+	uint64_t doubt_ns;	       /* when it begins anew; NEVER_NS */
 	bool resuming;		       /* the barrier goes first: see kept.h */
 	bool resumed;		       /* and no right of its own since */
 	bool stale;		       /* /g has another version than the one applied */
@@ -310,6 +311,8 @@ void fleet_lease_changed(struct fleet *fleet, const char *path);
 
 /* doubt.c */
 void doubt_begin(struct fleet *fleet);
+/* Begins anew when it is time to. */
+void doubt_watch(struct fleet *fleet);
 void doubt_barrier_answered(struct fleet *fleet, const struct request *request);
 
 /* kept.c */
@@ -340,6 +343,8 @@ bool publish_send(struct fleet *fleet);
 void publish_answered(struct fleet *fleet, const struct request *request);
 /* The record of fleet->change's limiter as read after a barrier; NULL: there is none. */
 void publish_resolved(struct fleet *fleet, const struct record *record, int32_t version);
+/* It was read and is not understood: nobody can say. */
+void publish_unresolved(struct fleet *fleet);
 void publish_expire(struct fleet *fleet);
 void publish_finish(struct fleet *fleet, int err);
 struct holding *holding_of_id(const struct fleet *fleet, uint64_t id);
@@ -383,7 +388,7 @@ uint32_t choose_limit(const struct holding *holding);
 /* Partitions whose own tokens are read and that are not held. */
 bool holding_misses(const struct holding *holding, uint32_t index);
 uint32_t holding_missing(const struct holding *holding);
-/* Whether it has less than it could use now, of any kind. */
+/* Whether it has fewer partitions than it could use now. */
 bool holding_lacks(const struct holding *holding);
 bool holding_wants_reserve(const struct holding *holding);
 bool choose_send(struct fleet *fleet, struct holding *holding);

@@ -136,12 +136,8 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 	if (limiter->current) {
 		if (!ready && !schedule->stopped)
 			at_ns = own_when(limiter, limiter->current->tokens, schedule->now_ns);
-	} else if (limiter->watchers) {
-		at_ns = limiter_when(schedule, limiter, 1);
-		if (at_ns <= schedule->now_ns) {
-			limiter_fire(schedule, limiter);
-			at_ns = NEVER_NS;
-		}
+	} else {
+		at_ns = limiter_fire_due(schedule, limiter);
 	}
 	/* What is learnt may make it sooner; a look that was due has been had by now. */
 	learning_ns = learning_next_ns(limiter);

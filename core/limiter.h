@@ -30,12 +30,13 @@
 #include "stat.h"
 #include "users.h"
 
-/* One who wants to know when a token could be had (poll). The memory is the caller's. */
+/* A poller, to be told when tokens could be had. The memory is the caller's. */
 struct watcher {
-	struct watcher *next;
+	struct watcher *next; /* of its limiter: one that wants as many, or more */
 	struct watcher *previous;
 	struct limiter *limiter; /* NULL: not watching */
-	bool fired;		 /* its time has come, and it is about to be told */
+	uint64_t tokens : 63;	 /* to be had at once, up to TOKENS_MAX; set by the caller */
+	uint64_t fired : 1;	 /* its time has come, and it is about to be told */
 };
 
 /* What all limiters of one engine share: the time of the step, deadlines, and who is done. */
@@ -205,12 +206,24 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter);
 /* What those who watch @limiter (or NULL) or below it watch for may come sooner now. */
 void limiter_wake(struct schedule *schedule, struct limiter *limiter);
 
-/* Puts @watcher on schedule->fired as soon as a token could be had, once. */
+/*
+ * Puts @watcher on schedule->fired as soon as its tokens could be had at once, one time. A watcher that wants more than
+ * limiter_can_hold() is never told.
+ */
 void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher);
 void limiter_unwatch(struct watcher *watcher);
 
-/* Puts all who watch @limiter itself on schedule->fired. */
+/* Puts all watchers of @limiter itself on schedule->fired. */
 void limiter_fire(struct schedule *schedule, struct limiter *limiter);
+
+/* Likewise, those whose tokens could be had now. When the first of the others can be told, or NEVER_NS. */
+uint64_t limiter_fire_due(struct schedule *schedule, struct limiter *limiter);
+
+/*
+ * Whether @limiter and those above it can have @tokens at once while nobody waits: as much as idle ones save up, in a
+ * fleet with all partitions. A larger take is saved up only for a reader that waits.
+ */
+bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens);
 
 /* Ends everything in @limiter, which is about to go: readers get -ENODEV, watchers fire. */
 void limiter_evict(struct schedule *schedule, struct limiter *limiter);

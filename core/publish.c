@@ -517,6 +517,12 @@ void publish_resolved(struct fleet *fleet, const struct record *record, int32_t 
 		fleet->change_again = true;
 }
 
+void publish_unresolved(struct fleet *fleet)
+{
+	if (fleet->change)
+		publish_finish(fleet, -ETIMEDOUT);
+}
+
 void publish_expire(struct fleet *fleet)
 {
 	struct change *change = fleet->change;

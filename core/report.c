@@ -111,6 +111,13 @@ bool fleet_is_connected(const struct fleet *fleet)
 	return fleet->connected;
 }
 
+bool fleet_is_joining(const struct fleet *fleet)
+{
+	return fleet->connected && fleet->vain_since_ns == NEVER_NS &&
+	       (fleet->state != FLEET_READY || !fleet->hosts_known) &&
+	       fleet->state != FLEET_REFUSED;
+}
+
 bool fleet_is_degraded(const struct fleet *fleet)
 {
 	return fleet->degraded;

@@ -36,6 +36,16 @@ static void hasten(struct fleet *fleet, struct limiter *limiter)
 		hasten(fleet, l);
 }
 
+/* All of the reserve are leased, or were a moment ago when this host tried to take them. */
+static bool reserves_are_gone(const struct search *search)
+{
+	for (uint32_t i = 0; i < search->reserve_count && search->reserve_leased; i++) {
+		if (!search->reserve_leased[i])
+			return false;
+	}
+	return search->reserve_leased;
+}
+
 /* The round is over. */
 void search_end(struct fleet *fleet, struct search *search)
 {
@@ -44,6 +54,7 @@ void search_end(struct fleet *fleet, struct search *search)
 
 	holding_keep(holding);
 	holding->left_free = search->clean_count + search->unclean_count;
+	holding->reserves_gone = reserves_are_gone(search);
 	holding->search = NULL;
 	search_free(search);
 	holding->unmet = holding_kept(holding) < holding->wanted;

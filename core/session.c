@@ -15,6 +15,8 @@ enum {
 
 #define NSEC_PER_MSEC UINT64_C(1000000)
 
+/* Several connections are tried before the session is given up. */
+static const uint64_t ANSWER_MAX_NS = FLEET_HANDLE_NS / 6;
 static const uint64_t PAUSE_NS = NSEC_PER_SEC; /* before the next one; doubled each time ... */
 static const uint64_t PAUSE_MAX_NS = 60 * NSEC_PER_SEC;
 
@@ -185,7 +187,7 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 	}
 }
 
-/* The longest that an answer is waited for: until the right, renewed by it, could not be renewed again. */
+/* The longest that an answer is waited for: then it is too late to renew the right a second time. */
 static uint64_t longest_answer_ns(const struct fleet *fleet)
 {
 	const struct fleet_constants *constants = &fleet->constants;
@@ -193,6 +195,8 @@ static uint64_t longest_answer_ns(const struct fleet *fleet)
 
 	if (constants->right_ns <= between_ns)
 		return FLEET_ANSWER_NS;
+	if (most_ns > ANSWER_MAX_NS)
+		most_ns = ANSWER_MAX_NS;
 	if (most_ns > (constants->right_ns - between_ns) / 2)
 		most_ns = (constants->right_ns - between_ns) / 2;
 	return most_ns > FLEET_ANSWER_NS ? most_ns : FLEET_ANSWER_NS;

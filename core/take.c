@@ -77,6 +77,9 @@ static void marker_read(void *fleet, struct request *request)
 	if (request->answer == ANSWER_OK) {
 		search->items[i].made_zxid = request->made_zxid;
 		marker_parse(request->data, &search->items[i].marker);
+	} else if (request->answer == ANSWER_REFUSED) {
+		search->items[i].made_zxid = request->made_zxid;
+		search->items[i].marker = (struct marker){.count = LIMITS_MAX};
 	} else if (request->answer == ANSWER_NO_NODE) {
 		search->items[i] = search->items[--search->item_count];
 	} else {

@@ -1,4 +1,4 @@
-/* watch - those who want to know when a token could be had; see limiter.h. */
+/* watch - pollers, which are told when tokens could be had; see limiter.h. */
 #include "limiter.h"
 
 #include <assert.h>
@@ -35,16 +35,50 @@ static void uncount_watched(struct limiter *limiter)
 	}
 }
 
+static void fire(struct schedule *schedule, struct watcher *watcher)
+{
+	limiter_unwatch(watcher);
+	watcher->fired = true;
+	watcher->next = schedule->fired;
+	schedule->fired = watcher;
+}
+
 void limiter_fire(struct schedule *schedule, struct limiter *limiter)
 {
-	while (limiter->watchers) {
-		struct watcher *watcher = limiter->watchers;
+	while (limiter->watchers)
+		fire(schedule, limiter->watchers);
+}
 
-		limiter_unwatch(watcher);
-		watcher->fired = true;
-		watcher->next = schedule->fired;
-		schedule->fired = watcher;
+uint64_t limiter_fire_due(struct schedule *schedule, struct limiter *limiter)
+{
+	uint64_t could = 0, at_ns;
+
+	while (limiter->watchers) {
+		struct watcher *least = limiter->watchers;
+
+		if (least->tokens > could) {
+			at_ns = limiter_when(schedule, limiter, least->tokens);
+			if (at_ns > schedule->now_ns)
+				return at_ns;
+			could = least->tokens;
+		}
+		fire(schedule, least);
 	}
+	return NEVER_NS;
+}
+
+/* Puts @watcher before those of @limiter that want as many tokens, or more. */
+static void line_up(struct limiter *limiter, struct watcher *watcher)
+{
+	struct watcher **at = &limiter->watchers;
+
+	watcher->previous = NULL;
+	for (; *at && (*at)->tokens < watcher->tokens; at = &(*at)->next)
+		watcher->previous = *at;
+	watcher->next = *at;
+	if (watcher->next)
+		watcher->next->previous = watcher;
+	*at = watcher;
 }
 
 void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher)
@@ -53,11 +87,7 @@ void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct wa
 	if (watcher->fired)
 		return;
 	watcher->limiter = limiter;
-	watcher->previous = NULL;
-	watcher->next = limiter->watchers;
-	if (watcher->next)
-		watcher->next->previous = watcher;
-	limiter->watchers = watcher;
+	line_up(limiter, watcher);
 	count_watched(limiter);
 	limiter_settle(schedule, limiter);
 }

@@ -53,6 +53,7 @@ static struct handle *new_handle(struct daemon *daemon, const struct node *node,
 	handle->limiter = limiter;
 	handle->partition = node->partition;
 	handle->tokens = node->tokens;
+	handle->watcher.tokens = node->tokens & INT64_MAX; /* at most TOKENS_MAX */
 	handle->within_ns = node->within_ns;
 	handle->uid = uid;
 	users_add(&daemon->engine.users, handle->uid, BOUND_FILES);
@@ -203,7 +204,7 @@ bool poll_tokens(struct daemon *daemon, struct handle *handle)
 	uint64_t now_ns = clock_ns();
 
 	if (daemon->stopping || handle->half ||
-	    engine_ready(&daemon->engine, handle->limiter, now_ns))
+	    engine_ready(&daemon->engine, handle->limiter, handle->tokens, now_ns))
 		return true;
 	if (!handle->watcher.limiter)
 		engine_watch(&daemon->engine, handle->limiter, &handle->watcher, now_ns);

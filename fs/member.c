@@ -13,6 +13,7 @@
 #include <string.h>
 
 static const uint64_t JOIN_NS = 10 * NSEC_PER_SEC;
+static const uint64_t JOIN_SLOW_NS = 20 * NSEC_PER_SEC; /* more, if it answers */
 static const uint64_t MOMENT_NS = NSEC_PER_SEC / 4;
 static const uint64_t LEAVE_NS = 3 * NSEC_PER_SEC;
 static const struct timespec STEP = {.tv_nsec = 2000000};
@@ -165,6 +166,16 @@ static bool has_joined(const void *fleet)
 	return fleet_state(fleet) == FLEET_READY && fleet_knows_hosts(fleet);
 }
 
+static bool is_joining(struct daemon *daemon, const struct fleet *fleet)
+{
+	bool joining;
+
+	daemon_lock(daemon);
+	joining = fleet_is_joining(fleet);
+	daemon_unlock(daemon);
+	return joining;
+}
+
 static bool is_up_to_date(const void *fleet)
 {
 	return fleet_is_up_to_date(fleet);
@@ -249,6 +260,9 @@ int member_join(struct member *member)
 	/* Even who does not wait knows more a moment later. */
 	joined = run_until(daemon, has_joined, member->fleet,
 			   member->options->no_wait ? MOMENT_NS : JOIN_NS, true);
+	/* Slow, not away. */
+	if (!joined && !member->options->no_wait && is_joining(daemon, member->fleet))
+		joined = run_until(daemon, has_joined, member->fleet, JOIN_SLOW_NS, true);
 	if (joined || member->options->no_wait)
 		return 0;
 	if (loop_is_ending()) {

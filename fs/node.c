@@ -17,7 +17,7 @@ const struct node_row NODES[] = {
 	[NODE_TAKE] = {.name = "take", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY},
 	[NODE_TAKE_N] = {
 		.label = "N[,within=DURATION]", .place = NODE_TAKE, .access = ACCESS_USE,
-		.read = read_tokens,
+		.read = read_tokens, .poll = poll_tokens,
 		.help = "blocks until N tokens are granted together; with within=, EAGAIN "
 			"at once if they cannot be had in time"},
 	[NODE_ETA] = {.name = "eta", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY},
@@ -38,7 +38,7 @@ const struct node_row NODES[] = {
 	[NODE_KEY_TAKE] = {.name = "take", .place = NODE_KEY, .access = ACCESS_DIRECTORY},
 	[NODE_KEY_TAKE_N] = {
 		.label = "N[,within=DURATION]", .place = NODE_KEY_TAKE, .access = ACCESS_USE,
-		.read = read_tokens,
+		.read = read_tokens, .poll = poll_tokens,
 		.help = "as take/N, of the key and of the limiter"},
 	[NODE_KEY_ETA] = {.name = "eta", .place = NODE_KEY, .access = ACCESS_DIRECTORY},
 	[NODE_KEY_ETA_N] = {

@@ -205,7 +205,13 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 		err = -EAGAIN;
 	else
 		err = engine_take(engine, handle->limiter, handle->tokens, received.at_ns);
-	/* Who would not wait does while the host finds out what there is to be had. */
+	if (err == -EAGAIN && !wait && !limiter_can_hold(handle->limiter, handle->tokens)) {
+		daemon_refused(daemon,
+			       "a take larger than the burst is saved up for a reader that waits: "
+			       "it cannot be had with O_NONBLOCK");
+		err = -EINVAL;
+	}
+	/* A reader that would not wait does while the host finds out what there is to be had. */
 	if (err == -EAGAIN && !wait && engine_may_come(engine, handle->limiter, received.at_ns))
 		err = wait_for_tokens(daemon, handle, read, &waiter, 0);
 	else if (err == -EAGAIN && wait)

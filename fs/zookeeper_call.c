@@ -109,6 +109,10 @@ static enum answer take_data(struct request *request, const char *data, int leng
 {
 	if (length < 0)
 		length = 0; /* no data at all */
+	request->zxid = (uint64_t)stat->mzxid;
+	request->made_zxid = (uint64_t)stat->czxid;
+	request->changed_ms = stat->mtime;
+	request->version = stat->version;
 	if (length > NODE_DATA_MAX)
 		return ANSWER_REFUSED;
 	request->data = malloc((size_t)length + 1);
@@ -118,10 +122,6 @@ static enum answer take_data(struct request *request, const char *data, int leng
 		memcpy(request->data, data, (size_t)length);
 	request->data[length] = '\0';
 	request->length = (size_t)length;
-	request->zxid = (uint64_t)stat->mzxid;
-	request->made_zxid = (uint64_t)stat->czxid;
-	request->changed_ms = stat->mtime;
-	request->version = stat->version;
 	return ANSWER_OK;
 }
 

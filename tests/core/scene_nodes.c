@@ -106,8 +106,11 @@ void nodes_look(struct scene *scene, struct request *request)
 	if (!node)
 		return;
 	if (request->kind == REQUEST_GET) {
-		request->data = strdup(node->data);
 		request->length = strlen(node->data);
+		if (request->length > NODE_DATA_MAX)
+			request->answer = ANSWER_REFUSED;
+		else
+			request->data = strdup(node->data);
 		request->version = node->version;
 		request->zxid = node->zxid;
 		request->made_zxid = node->made_zxid;

@@ -386,6 +386,121 @@ static void test_another_version_of_the_settings_is_read_before_it_is_tried_agai
 	scene_close(&scene);
 }
 
+static void test_a_barrier_that_is_denied_is_tried_again_after_r_and_not_at_once(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	unsigned int before;
+
+	(void)state;
+	scene_open(&scene);
+	a = hold(&scene);
+	begin_renewal(&scene, a);
+	scene_lose(&scene, false);
+	before = scene.transactions;
+	for (int i = 0; i < 1000; i++) {
+		if (scene.sent_count && scene.sent[0]->kind == REQUEST_TRANSACTION)
+			scene_refuse(&scene, ANSWER_DENIED, 0);
+		else if (scene.sent_count)
+			scene_answer(&scene);
+		scene_run(&scene, 10 * MS);
+	}
+	assert_in_range(scene.transactions - before, 10 * SEC / FLEET_RENEWAL_NS - 1,
+			10 * SEC / FLEET_RENEWAL_NS + 1);
+	assert_non_null(strstr(scene.event, "access denied"));
+	scene.held_up = false;
+	scene_run(&scene, 2 * SEC);
+	assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
+	scene_close(&scene);
+}
+
+static void test_a_read_in_doubt_that_is_denied_does_not_cost_the_connection(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = begin_take(&scene, &guest);
+	scene_lose(&scene, true);
+	pass_barrier(&scene);
+	scene_assert_next(&scene, "read /l/1/0");
+	scene_refuse(&scene, ANSWER_DENIED, 0);
+	assert_int_equal(scene.hung_up, 0);
+	scene.held_up = false;
+	scene_run(&scene, 2 * SEC);
+	assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
+	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
+	scene_run(&scene, 10 * SEC);
+	assert_int_equal(guest.waiter.outcome, 0);
+	scene_close(&scene);
+}
+
+/* More than is read of a node. */
+static const char *too_large(void)
+{
+	static char text[NODE_DATA_MAX + 2];
+
+	memset(text, 'x', sizeof(text) - 1);
+	return text;
+}
+
+static void test_a_change_in_doubt_of_a_record_that_is_too_large_is_not_known_for_ever(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct change change = {
+		.kind = CHANGE_SETTINGS, .setting = CHANGE_CONFIG, .text = "rate=20/s"};
+
+	(void)state;
+	scene_open(&scene);
+	a = hold(&scene);
+	change.limiter = a;
+	scene.held_up = true;
+	assert_int_equal(scene_change(&scene, &change), WAITING);
+	scene_answer_until(&scene, "/c/1");
+	scene_lose(&scene, true);
+	scene_set(&scene, "/c/1", too_large());
+	scene.held_up = false;
+	scene_run(&scene, 2 * SEC);
+	assert_int_equal(scene.hung_up, 0);
+	assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
+	assert_ptr_equal(engine_changed(&scene.engine), &change);
+	assert_int_equal(change.outcome, -ETIMEDOUT);
+	scene_close(&scene);
+}
+
+static void test_nodes_that_are_too_large_are_as_garbage_and_rights_go_on(void **state)
+{
+	static const char *const paths[] = {"/c/1", "/g", "/f/1/1"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct scene scene;
+		struct limiter *a;
+		struct guest guest;
+
+		scene_open(&scene);
+		a = scene_make(&scene, "a", "rate=10/s\npartitions.count=2\n");
+		(void)scene_make(&scene, "b", ONE);
+		scene_set(&scene, paths[i], too_large());
+		/* As if another host had changed settings, too. */
+		if (i == 0)
+			scene_set(&scene, "/g", scene_node(&scene, "/g")->data);
+		engine_run(&scene.engine, scene.now_ns);
+		fleet_changed(scene.fleet, "/g", scene.now_ns);
+		assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+		scene_run(&scene, 30 * SEC);
+		assert_int_equal(guest.waiter.outcome, 0);
+		assert_int_equal(fleet_counters(scene.fleet)->lapses, 0);
+		assert_int_equal(scene.hung_up, 0);
+		assert_int_equal(scene.opened, 1);
+		assert_true(fleet_is_up_to_date(scene.fleet));
+		scene_close(&scene);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -395,6 +510,12 @@ int main(void)
 		cmocka_unit_test(test_a_partition_that_is_anothers_after_all_is_not_held),
 		cmocka_unit_test(test_a_connection_that_is_lost_leaves_the_outcome_unknown),
 		cmocka_unit_test(test_a_barrier_that_an_older_request_overtook_begins_again),
+		cmocka_unit_test(
+			test_a_barrier_that_is_denied_is_tried_again_after_r_and_not_at_once),
+		cmocka_unit_test(test_a_read_in_doubt_that_is_denied_does_not_cost_the_connection),
+		cmocka_unit_test(
+			test_a_change_in_doubt_of_a_record_that_is_too_large_is_not_known_for_ever),
+		cmocka_unit_test(test_nodes_that_are_too_large_are_as_garbage_and_rights_go_on),
 		cmocka_unit_test(test_a_barrier_that_is_lost_begins_again_with_the_next_connection),
 		cmocka_unit_test(test_a_give_back_that_is_in_doubt_is_not_used),
 		cmocka_unit_test(test_a_renewal_that_is_in_doubt_takes_nothing_away),

@@ -489,6 +489,33 @@ static void test_who_was_idle_gets_a_partition_at_once(void **state)
 	scene_close(&scene);
 }
 
+static void test_a_host_beyond_the_reserve_looks_for_one_seldom_while_it_is_idle(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+	uint64_t lists;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "partitions.count=2\nrate=100/s");
+	scene_set(&scene, "/l/1/r0", "otherotherothe");
+	set(&scene, a, "partitions.reserve=10/s hosts=1");
+	scene_run(&scene, 10 * SEC);
+	lists = fleet_counters(scene.fleet)->lists;
+	scene_run(&scene, 600 * SEC);
+	/* Three in a round, once a minute or oftener by a quarter; and hosts are looked for. */
+	assert_in_range(fleet_counters(scene.fleet)->lists - lists, 24, 100);
+	/* Demand is met at once as ever. */
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, 100 * MS);
+	assert_int_equal(guest.waiter.outcome, 0);
+	scene_delete(&scene, "/l/1/r0");
+	scene_run(&scene, 90 * SEC);
+	assert_int_equal(a->holding->reserve.state, LEASE_HELD);
+	scene_close(&scene);
+}
+
 static void test_use_stops_before_the_give_back_is_sent(void **state)
 {
 	struct scene scene;
@@ -652,6 +679,8 @@ int main(void)
 		cmocka_unit_test(test_a_token_every_few_seconds_moves_no_lease),
 		cmocka_unit_test(test_what_is_wanted_now_and_then_is_kept),
 		cmocka_unit_test(test_who_was_idle_gets_a_partition_at_once),
+		cmocka_unit_test(
+			test_a_host_beyond_the_reserve_looks_for_one_seldom_while_it_is_idle),
 		cmocka_unit_test(test_use_stops_before_the_give_back_is_sent),
 		cmocka_unit_test(
 			test_a_partition_whose_wait_is_not_over_is_given_back_without_a_marker),

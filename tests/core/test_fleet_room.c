@@ -35,6 +35,18 @@ static uint32_t count_nodes(const struct scene *scene, const char *folder)
 	return count;
 }
 
+/* What the paths of its ephemeral nodes really have. */
+static uint32_t count_bytes(const struct scene *scene)
+{
+	uint32_t bytes = 0;
+
+	for (uint32_t i = 0; i < scene->node_count; i++) {
+		if (scene->nodes[i].session)
+			bytes += 4 + PREFIX_BYTES + (uint32_t)strlen(scene->nodes[i].path);
+	}
+	return bytes;
+}
+
 static void test_leases_end_where_their_paths_have_no_more_room(void **state)
 {
 	struct scene scene;
@@ -46,8 +58,7 @@ static void test_leases_end_where_their_paths_have_no_more_room(void **state)
 	keep_asking(&scene, a, 20 * SEC);
 	assert_int_equal(count_nodes(&scene, "/l/"), NODES_THAT_FIT);
 	assert_int_equal(fleet_leases(scene.fleet), NODES_THAT_FIT);
-	assert_in_range(fleet_own_bytes(scene.fleet), HOST_BYTES + NODES_THAT_FIT * PREFIX_BYTES,
-			FLEET_OWN_BYTES_MAX);
+	assert_in_range(fleet_own_bytes(scene.fleet), count_bytes(&scene), FLEET_OWN_BYTES_MAX);
 	assert_int_equal(scene_try(&scene, a), 0);
 	scene_close(&scene);
 }
@@ -157,13 +168,56 @@ static void test_claims_end_where_their_paths_have_no_more_room(void **state)
 	scene_run(&scene, 10 * SEC);
 	assert_int_equal(count_nodes(&scene, "/w/"), NODES_THAT_FIT);
 	assert_memory_equal(scene.event, "full: 0 leases, ", strlen("full: 0 leases, "));
-	assert_in_range(fleet_own_bytes(scene.fleet), HOST_BYTES + NODES_THAT_FIT * PREFIX_BYTES,
-			FLEET_OWN_BYTES_MAX);
+	assert_in_range(fleet_own_bytes(scene.fleet), count_bytes(&scene), FLEET_OWN_BYTES_MAX);
 	for (int i = 0; i < COUNT; i++)
 		engine_cancel(&scene.engine, &guests[i].waiter);
 	scene_run(&scene, 20 * SEC);
 	assert_int_equal(count_nodes(&scene, "/w/"), 0);
 	assert_int_equal(fleet_own_bytes(scene.fleet), HOST_BYTES);
+	scene_close(&scene);
+}
+
+/* All limiters are in use for so long. */
+static void keep_asking_all(struct scene *scene, struct limiter *limiters[], int count, uint64_t ns)
+{
+	for (uint64_t end_ns = scene->now_ns + ns; scene->now_ns < end_ns;) {
+		for (int i = 0; i < count; i++)
+			(void)scene_try(scene, limiters[i]);
+		scene_run(scene, 100 * MS);
+	}
+}
+
+static void test_what_was_learnt_is_read_where_watches_have_no_more_room(void **state)
+{
+	enum { COUNT = 4, THAT_FIT = 2 };
+	struct scene scene;
+	struct limiter *limiters[COUNT];
+	char name[16];
+	int watched = 0;
+
+	(void)state;
+	scene_open(&scene);
+	scene.coordinator.prefix_bytes = FLEET_LEARNT_BYTES_MAX / (THAT_FIT + 1) + 1;
+	for (int i = 0; i < COUNT; i++) {
+		snprintf(name, sizeof(name), "a%d", i);
+		limiters[i] = scene_make(&scene, name,
+					 "rate=100/s\npartitions.count=1\nadapt=aimd");
+	}
+	keep_asking_all(&scene, limiters, COUNT, SEC);
+	assert_int_equal(scene.learnt_watched, THAT_FIT);
+	assert_int_equal(scene.learnt_read, COUNT);
+	keep_asking_all(&scene, limiters, COUNT, 20 * SEC);
+	assert_int_equal(scene.learnt_watched, THAT_FIT);
+	/* Every 5 seconds. */
+	assert_in_range(scene.learnt_read, COUNT + 3 * (COUNT - THAT_FIT),
+			COUNT + 4 * (COUNT - THAT_FIT));
+	/* A watch that has told of a change is set again. */
+	while (!limiters[watched]->holding->learnt_watched)
+		watched++;
+	snprintf(name, sizeof(name), "/f/%d", watched + 1);
+	fleet_changed(scene.fleet, name, scene.now_ns);
+	scene_run(&scene, 0);
+	assert_int_equal(scene.learnt_watched, THAT_FIT + 1);
 	scene_close(&scene);
 }
 
@@ -176,6 +230,7 @@ int main(void)
 		cmocka_unit_test(test_a_session_that_is_over_leaves_all_the_room),
 		cmocka_unit_test(test_a_successor_has_no_more_room_than_its_predecessor),
 		cmocka_unit_test(test_claims_end_where_their_paths_have_no_more_room),
+		cmocka_unit_test(test_what_was_learnt_is_read_where_watches_have_no_more_room),
 	};
 
 	return cmocka_run_group_tests_name("fleet_room", tests, NULL, NULL);

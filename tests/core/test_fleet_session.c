@@ -302,7 +302,7 @@ static uint64_t waited_until_given_up(struct scene *scene, struct limiter *limit
 	while (!scene->sent_count)
 		keep_asking(scene, limiter, 1 * MS);
 	sent_ns = scene->sent[0]->sent_ns;
-	for (int i = 0; i < 10000 && scene->hung_up == before; i++)
+	for (int i = 0; i < 20000 && scene->hung_up == before; i++)
 		scene_run(scene, 1 * MS);
 	assert_int_equal(scene->hung_up, before + 1);
 	return scene->now_ns - sent_ns;
@@ -330,6 +330,32 @@ static void test_each_connection_given_up_makes_the_next_answer_be_waited_for_lo
 		reconnect(&scene);
 		assert_in_range(waited_until_given_up(&scene, a), 3000 * MS, 3001 * MS);
 	}
+	scene_close(&scene);
+}
+
+static void test_no_answer_is_waited_for_longer_than_10_s_however_long_a_right_lasts(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_prepare(&scene);
+	scene_set(&scene, "/v", "ratefs 1\n");
+	scene_set(&scene, "/g",
+		  "renewal=1.5s\nright=600s\nquarantine=607s\nsession=300s\nlast=0\nrecent=\n");
+	for (const char *folder = "chlfw"; *folder; folder++)
+		scene_set(&scene, (char[]){'/', *folder, '\0'}, NULL);
+	scene_begin(&scene);
+	/* Sessions are the fleet's from now on. */
+	scene.session = 78;
+	scene_connect(&scene);
+	assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
+	a = hold(&scene, ONE);
+	for (int i = 0; i < 3; i++) {
+		waited_until_given_up(&scene, a);
+		reconnect(&scene);
+	}
+	assert_in_range(waited_until_given_up(&scene, a), 10 * SEC, 10 * SEC + MS);
 	scene_close(&scene);
 }
 
@@ -554,6 +580,8 @@ int main(void)
 		cmocka_unit_test(test_without_an_answer_for_700_ms_the_connection_is_given_up),
 		cmocka_unit_test(
 			test_each_connection_given_up_makes_the_next_answer_be_waited_for_longer),
+		cmocka_unit_test(
+			test_no_answer_is_waited_for_longer_than_10_s_however_long_a_right_lasts),
 		cmocka_unit_test(
 			test_after_quick_answers_a_dead_link_is_noticed_after_700_ms_again),
 		cmocka_unit_test(

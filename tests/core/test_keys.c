@@ -647,7 +647,7 @@ static void test_a_grant_that_was_not_delivered_goes_back_to_the_key(void **stat
 static void test_who_watches_a_key_is_told_when_it_has_a_token(void **state)
 {
 	struct limiter *a, *key;
-	struct watcher watcher = {0};
+	struct watcher watcher = {.tokens = 1};
 	struct stage stage;
 
 	(void)state;
@@ -655,7 +655,7 @@ static void test_who_watches_a_key_is_told_when_it_has_a_token(void **state)
 	a = stage_make(&stage, NULL, "a", "rate=1000/s\nkey_rate=1/s");
 	key = open_key(&stage, a, "x", 0);
 	assert_int_equal(stage_try(&stage, key, 1, 0), 0);
-	assert_false(engine_ready(&stage.engine, key, 0));
+	assert_false(engine_ready(&stage.engine, key, 1, 0));
 	engine_watch(&stage.engine, key, &watcher, 0);
 	stage_run(&stage, SEC - 1);
 	assert_null(engine_fired(&stage.engine));

@@ -229,7 +229,7 @@ static void test_a_pause_above_holds_those_below_in_order(void **state)
 
 static void test_watchers_are_told_when_a_pause_is_over(void **state)
 {
-	struct watcher watcher = {0};
+	struct watcher watcher = {.tokens = 1};
 	struct stage stage;
 	struct limiter *a, *b;
 
@@ -238,20 +238,20 @@ static void test_watchers_are_told_when_a_pause_is_over(void **state)
 	a = stage_make(&stage, NULL, "a", "backoff=linear initial=3s");
 	b = stage_make(&stage, a, "b", NULL);
 	throttle(&stage, b, 0);
-	assert_false(engine_ready(&stage.engine, b, 0));
+	assert_false(engine_ready(&stage.engine, b, 1, 0));
 	engine_watch(&stage.engine, b, &watcher, 0);
 	engine_run(&stage.engine, 2 * SEC);
 	assert_null(engine_fired(&stage.engine));
 	assert_int_equal(engine_next_ns(&stage.engine), 3 * SEC);
 	engine_run(&stage.engine, 3 * SEC);
 	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
-	assert_true(engine_ready(&stage.engine, b, 3 * SEC));
+	assert_true(engine_ready(&stage.engine, b, 1, 3 * SEC));
 	stage_close(&stage);
 }
 
 static void test_watchers_are_told_at_once_when_backoff_is_none(void **state)
 {
-	struct watcher watcher = {0};
+	struct watcher watcher = {.tokens = 1};
 	struct stage stage;
 	struct limiter *a, *b;
 
@@ -268,7 +268,7 @@ static void test_watchers_are_told_at_once_when_backoff_is_none(void **state)
 
 static void test_a_watcher_below_a_closed_limiter_sees_it_opened(void **state)
 {
-	struct watcher watcher = {0};
+	struct watcher watcher = {.tokens = 1};
 	struct stage stage;
 	struct limiter *a, *b;
 

@@ -95,7 +95,7 @@ static void test_who_waits_in_a_child_is_not_ahead_of_who_needs_not_wait(void **
 	assert_int_equal(stage_ask(&stage, &first, slow, 1000, 0), WAITING);
 	/* What try can have, within=0s can have too, eta says so, and so does poll. */
 	assert_int_equal(engine_eta(&stage.engine, quick, 4, 0), 0);
-	assert_true(engine_ready(&stage.engine, quick, 0));
+	assert_true(engine_ready(&stage.engine, quick, 1, 0));
 	assert_int_equal(stage_ask_within(&stage, &second, quick, 4, 0, 0), 0);
 	assert_int_equal(engine_eta(&stage.engine, quick, 4, 0), 300 * MS);
 	assert_int_equal(stage_try(&stage, quick, 1, 0), 0);
@@ -352,7 +352,7 @@ static void test_a_time_that_does_not_fit_is_never(void **state)
 static void watch(struct stage *stage, struct limiter *limiter, struct watcher *watcher,
 		  uint64_t now_ns)
 {
-	*watcher = (struct watcher){0};
+	*watcher = (struct watcher){.tokens = 1};
 	engine_watch(&stage->engine, limiter, watcher, now_ns);
 }
 
@@ -376,6 +376,54 @@ static void test_a_watcher_fires_once_when_a_token_could_be_had(void **state)
 	engine_run(&stage.engine, 100 * MS);
 	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
 	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);
+	stage_close(&stage);
+}
+
+static void test_watchers_of_several_tokens_fire_when_each_could_be_had(void **state)
+{
+	struct watcher watchers[] = {{.tokens = 4}, {.tokens = 1}, {.tokens = 3}, {.tokens = 1}};
+	struct stage stage;
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=4");
+	assert_int_equal(stage_try(&stage, a, 4, 0), 0);
+	for (size_t i = 0; i < 4; i++)
+		engine_watch(&stage.engine, a, &watchers[i], 0);
+	engine_run(&stage.engine, 100 * MS);
+	assert_ptr_equal(engine_fired(&stage.engine), &watchers[1]);
+	assert_ptr_equal(engine_fired(&stage.engine), &watchers[3]);
+	assert_null(engine_fired(&stage.engine));
+	/* One of the first is taken meanwhile: the others count from what is there. */
+	assert_int_equal(stage_try(&stage, a, 1, 100 * MS), 0);
+	engine_run(&stage.engine, 300 * MS);
+	assert_null(engine_fired(&stage.engine));
+	assert_int_equal(engine_next_ns(&stage.engine), 400 * MS);
+	limiter_unwatch(&watchers[2]);
+	engine_run(&stage.engine, 400 * MS);
+	assert_null(engine_fired(&stage.engine));
+	engine_run(&stage.engine, 500 * MS);
+	assert_ptr_equal(engine_fired(&stage.engine), &watchers[0]);
+	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);
+	stage_close(&stage);
+}
+
+static void test_a_take_larger_than_the_burst_is_never_there_at_once(void **state)
+{
+	struct stage stage;
+	struct limiter *a, *b;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=5");
+	b = stage_make(&stage, a, "b", "rate=10/s\nburst=9");
+	assert_true(limiter_can_hold(b, 5));
+	assert_false(limiter_can_hold(b, 6));
+	/* A reader that would not wait is told so at once. */
+	assert_true(engine_ready(&stage.engine, b, 6, 0));
+	assert_int_equal(stage_try(&stage, b, 5, 0), 0);
+	assert_false(engine_ready(&stage.engine, b, 5, 0));
 	stage_close(&stage);
 }
 
@@ -539,6 +587,8 @@ int main(void)
 		cmocka_unit_test(test_the_deepest_debt_and_a_long_queue_overflow_nothing),
 		cmocka_unit_test(test_a_time_that_does_not_fit_is_never),
 		cmocka_unit_test(test_a_watcher_fires_once_when_a_token_could_be_had),
+		cmocka_unit_test(test_watchers_of_several_tokens_fire_when_each_could_be_had),
+		cmocka_unit_test(test_a_take_larger_than_the_burst_is_never_there_at_once),
 		cmocka_unit_test(test_a_watcher_waits_for_those_in_the_queue),
 		cmocka_unit_test(test_a_watcher_fires_when_the_queue_of_an_ancestor_empties),
 		cmocka_unit_test(test_a_watcher_fires_when_tokens_come_back_to_an_ancestor),

@@ -352,7 +352,7 @@ static void test_who_waits_in_a_partition_that_goes_gets_ENODEV(void **state)
 	struct stage stage;
 	struct limiter *a, *stays, *goes;
 	struct guest kept, gone[3];
-	struct watcher watcher = {0};
+	struct watcher watcher = {.tokens = 1};
 
 	(void)state;
 	stage_open(&stage);
@@ -411,7 +411,7 @@ static void test_a_partition_that_is_held_lives_on_as_removed(void **state)
 	assert_true(partition->removed);
 	assert_int_equal(stage_ask(&stage, &guest, partition, 1, 0), -ENODEV);
 	assert_int_equal(stage_try(&stage, partition, 1, 0), -ENODEV);
-	assert_true(engine_ready(&stage.engine, partition, 0));
+	assert_true(engine_ready(&stage.engine, partition, 1, 0));
 	/* Cut again, there is another one in its place. */
 	stage_write(&stage, a, "partitions.count=2", 0);
 	assert_ptr_not_equal(get(&stage, a, 1), partition);
@@ -423,7 +423,7 @@ static void test_a_limiter_that_goes_takes_its_partitions_along(void **state)
 {
 	struct stage stage;
 	struct limiter *a, *partition;
-	struct watcher watcher = {0};
+	struct watcher watcher = {.tokens = 1};
 
 	(void)state;
 	stage_open(&stage);

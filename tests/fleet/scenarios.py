@@ -32,7 +32,7 @@ ANSWER_READ_S, ANSWER_WRITE_S = 0.5, 2.5
 CHURN_S = int(os.environ.get("FLEET_CHURN_S", 25))
 
 
-def scenario(beside, limit_s=80):
+def scenario(beside, limit_s=240):
     def mark(function):
         SCENARIOS.append((function, beside, limit_s))
         return function
@@ -1065,7 +1065,7 @@ def served_without_a_death(host):
     expect(host.status()["servers_before"] == "0", f"a server of {host.name} died: {host.said()[-2000:]}")
 
 
-@scenario(beside=True, limit_s=CHURN_S + 60)
+@scenario(beside=True, limit_s=CHURN_S + 240)
 def hosts_that_lose_sessions_while_both_make_and_remove_the_same_limiters_go_on(scene):
     fleet = scene.fleet(2)
     churns = [Churn(host, ("x", "y", "z")) for host in fleet.hosts]
@@ -1092,7 +1092,7 @@ def hosts_that_lose_sessions_while_both_make_and_remove_the_same_limiters_go_on(
         served_without_a_death(host)
 
 
-@scenario(beside=True, limit_s=150)
+@scenario(beside=True, limit_s=360)
 def servers_restored_from_an_older_backup_are_joined_again(scene):
     single = Ensemble(scene.folder, count=1, first=241)
     scene.ends.append(single.remove)
@@ -1119,20 +1119,50 @@ LIMITERS, PARTITIONS = 3, 4096  # more than any host may hold
 NAMES_BYTES = 262144  # FLEET_OWN_BYTES_MAX of core/fleet.h
 
 
-def filled(scene, first, path_bytes):
-    """A server of its own, and a host that holds as much as it may, below a path of so many bytes."""
+def single_server(scene, first):
     single = Ensemble(scene.folder, count=1, first=first)
     scene.ends.append(single.remove)
     single.servers[0].start()
     single.await_quorum()
-    fleet = scene.fleet(1, single, path="/" + "p" * (path_bytes - 1))
+    return single
+
+
+def filled(scene, ensemble, path_bytes, known=None):
+    """A host that holds as much as it may, below a path of so many bytes; what it reads. @known: its servers."""
+    fleet = scene.fleet(0, ensemble, path="/" + "p" * (path_bytes - 1))
+    names = ",".join(f"{server.place.address}:2181" for server in known or ensemble)
+    fleet.host(source=f"zk://{names}{fleet.path}")
     files = []
     for index in range(LIMITERS):
         fleet.limiter(PARTITIONS, PARTITIONS, name=f"l{index}")
         files.append(f"l{index}/token")
     fleet.load(files=files, work_us=100_000)
     await_full(fleet.hosts[0])
-    return single, fleet, files
+    return fleet, files
+
+
+def held_by_all(ensemble, fleet):
+    with ensemble.client() as client:
+        return sum(len(client.children(f"{fleet.path}/l/{n + 1}")) for n in range(LIMITERS))
+
+
+def goes_on(fleet, ensemble, disturb):
+    """Whatever @disturb does to its server, it keeps its session and all that it holds."""
+    host = fleet.hosts[0]
+    session, leases = host.status()["session"], host.status()["leases"]
+    disturb()
+    begun = int(host.status()["transactions"])
+    time.sleep(3 * RIGHT_S)
+    status = host.status()
+    expect((status["session"], status["leases"]) == (session, leases),
+           f"session {session}, {leases} leases: {fleet.where()}")
+    expect(int(status["transactions"]) > begun + 5 and float(status["right_seconds"]) > 1,
+           f"the right is not renewed: {status}")
+    expect(host.said().count("connection to ZooKeeper lost") < 4, host.said()[-600:])
+    host.end_readers()
+    host.stop()
+    left = held_by_all(ensemble, fleet)
+    expect(left == 0, f"{left} leases are not released")
 
 
 def await_full(host):
@@ -1152,41 +1182,39 @@ def await_full(host):
            f"it says once that there is no more room: {host.said()[-400:]}")
 
 
-@scenario(beside=True, limit_s=120)
+@scenario(beside=True, limit_s=360)
 def a_host_that_holds_all_it_may_goes_on_when_its_server_is_started_again(scene):
-    single, fleet, _ = filled(scene, 221, path_bytes=110)
-    host = fleet.hosts[0]
-    session, leases = host.status()["session"], host.status()["leases"]
-    single.servers[0].kill()
-    time.sleep(1)
-    single.servers[0].start()
-    single.await_quorum()
-    begun = int(host.status()["transactions"])
-    time.sleep(3 * RIGHT_S)
-    status = host.status()
-    expect((status["session"], status["leases"]) == (session, leases),
-           f"session {session}, {leases} leases: {fleet.where()}")
-    expect(int(status["transactions"]) > begun + 5 and float(status["right_seconds"]) > 1,
-           f"the right is not renewed: {status}")
-    expect(host.said().count("connection to ZooKeeper lost") < 4, host.said()[-600:])
-    host.end_readers()
-    host.stop()
-    with single.client() as client:
-        left = sum(len(client.children(f"{fleet.path}/l/{n + 1}")) for n in range(LIMITERS))
-    expect(left == 0, f"{left} leases are not released")
+    single = single_server(scene, 221)
+    fleet, _ = filled(scene, single, path_bytes=110)
+
+    def restart():
+        single.servers[0].kill()
+        time.sleep(1)
+        single.servers[0].start()
+        single.await_quorum()
+    goes_on(fleet, single, restart)
 
 
-@scenario(beside=True, limit_s=120)
+@scenario(beside=False, limit_s=120)
+def a_host_that_holds_all_it_may_goes_to_another_server_when_its_own_hangs(scene):
+    fleet, _ = filled(scene, scene.ensemble, path_bytes=110, known=scene.ensemble.followers())
+
+    def hang():
+        address = re.findall(r"connected to ZooKeeper at ([\d.]+):", fleet.hosts[0].said())[-1]
+        next(s for s in scene.ensemble if s.place.address == address).freeze()
+        time.sleep(RENEWAL_S)
+    goes_on(fleet, scene.ensemble, hang)
+
+
+@scenario(beside=True, limit_s=360)
 def servers_start_again_after_a_host_that_held_all_it_may_has_died(scene):
-    single, fleet, files = filled(scene, 231, path_bytes=255)
+    single = single_server(scene, 231)
+    fleet, files = filled(scene, single, path_bytes=255)
     server = single.servers[0]
     fleet.hosts[0].kill()
     fleet.hosts[0].end_readers()
-
-    def leases():
-        with single.client() as client:
-            return sum(len(client.children(f"{fleet.path}/l/{n + 1}")) for n in range(LIMITERS))
-    eventually(SESSION_S + 5 * TICK_S, lambda: leases() == 0, "the session of the dead host is closed")
+    eventually(SESSION_S + 5 * TICK_S, lambda: held_by_all(single, fleet) == 0,
+               "the session of the dead host is closed")
     server.kill()
     server.start()
     single.await_quorum()
@@ -1285,7 +1313,7 @@ def a_rolling_restart_is_not_noticed(scene):
         fleet.await_rate(100, 20)
 
 
-@scenario(beside=False, limit_s=120)
+@scenario(beside=False, limit_s=360)
 def with_all_servers_killed_files_answer_and_readers_can_be_interrupted_until_they_are_back(scene):
     fleet = scene.loaded(3)
     fleet.hosts[2].loop("l/stream")
@@ -1326,7 +1354,7 @@ def with_all_servers_killed_files_answer_and_readers_can_be_interrupted_until_th
            "a refused write has changed something")
 
 
-@scenario(beside=False, limit_s=120)
+@scenario(beside=False, limit_s=360)
 def settings_survive_when_hosts_and_servers_all_are_killed(scene):
     fleet = scene.loaded(2)
     config = fleet.hosts[0].read("l/config")

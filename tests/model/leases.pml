@@ -15,9 +15,9 @@
  *  - A host believes at any time that its session is gone, rightly or not, and opens another. What
  *    is left of the old one (leases, a stray) stays until the coordinator closes it; before that
  *    there is no third one.
- *  - A process is killed at any time, also between the two stores of one step, and its successor goes on
- *    in its session with what was kept (core/kept.h). Between two steps that is what the process knew;
- *    within a step the order of stores and sends is what matters.
+ *  - A process is killed at any time, also between two stores of one step, and its successor goes on in
+ *    its session with what was kept (core/kept.h). Between two steps that is what the process knew.
+ *    Within a step the order of stores and sends is what matters.
  *  - Nothing is read before a take: clean and unclean ones are tried at any time, so listings are
  *    as stale as they like. What is read after a barrier is as old as it can be.
  *  - Clocks tick in turn. Over any interval two of them differ by up to a tick, either way, which
@@ -26,12 +26,13 @@
  * Versions of /h are not counted. Of a session's requests those that are not executed yet and still
  * can be have its present version, and executing one of them spoils the others: that is all there
  * is to it. Strays that would only raise the version are left out: they forbid, as a request does
- * that is lost. So the read before a barrier is its sending: with an old version, or with the one that
- * a successor knows, the barrier is refused at worst, and the next one has another.
+ * that is lost. The read before a barrier is left out likewise: with the version of an old read, or
+ * with the one that a successor knows, the barrier is refused at worst, and is sent again.
  *
  * Variants, by -D:
  *	HOSTS, PARTS, D	sizes
- *	LEAN		hosts are not restarted, and none leaves a session that is not closed
+ *	LEAN		none leaves a session that is not closed
+ *	NO_KILLS	no process is killed
  *	PROMPT		takes and give-backs are executed and answered in one step
  *	LOSS		one election brings back any state since the last close of a session;
  *			LEAN
@@ -41,8 +42,15 @@
  *	REACH_...	claims that something is never reached that must be
  *	SHORT		for a breadth-first search, which finds a shortest counterexample
  *
- * Left out: the bucket (12), back-off (13), the making and removal of limiters (14), leaving (15),
- * foreign hands, changes of D.
+ * Left out:
+ *  - what leases are worth, which is in tokens.pml: levels (12), changes of rate and burst, the making and
+ *    removal of limiters (14, 16);
+ *  - when a connection or a session is given up (13): any moment is searched here;
+ *  - leaving (15), whose give-backs are as others;
+ *  - several partitions in one transaction;
+ *  - claims, the reserve, slots;
+ *  - foreign hands, and the watch over the nodes of one's own leases (10);
+ *  - changes of D, a second election, clocks that go wrong by more than 0.5 %.
  */
 #ifdef LOSS
 #define LEAN

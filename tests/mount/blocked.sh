@@ -160,6 +160,70 @@ case_select_tells_when_a_token_is_there() { polled select; }
 case_poll_tells_when_a_token_is_there() { polled poll; }
 case_epoll_tells_when_a_token_is_there() { polled epoll; }
 
+case_a_poll_of_a_take_waits_until_all_its_tokens_are_there() {
+	start
+	limiter orders 1/d 10
+	cat "$m/orders/take/10" > /dev/null
+	python3 - "$m/orders" <<- 'EOF'
+		import errno, os, select, sys
+		limiter = sys.argv[1]
+		def charge(text):
+		    with open(limiter + "/charge", "w") as f:
+		        f.write(text)
+		fd = os.open(limiter + "/take/5", os.O_RDONLY | os.O_NONBLOCK)
+		poll = select.poll()
+		poll.register(fd, select.POLLIN)
+		charge("-4")
+		assert not poll.poll(200), "four are there"
+		charge("-1")
+		assert poll.poll(20000), "five are there"
+		assert os.pread(fd, 16, 0) == b"5\n"
+		assert not poll.poll(200), "none is there"
+		larger = os.open(limiter + "/take/11", os.O_RDONLY | os.O_NONBLOCK)
+		poll = select.poll()
+		poll.register(larger, select.POLLIN)
+		assert poll.poll(20000), "it is refused at once"
+		try:
+		    os.pread(larger, 16, 0)
+		    assert False, "eleven out of nothing"
+		except OSError as error:
+		    assert error.errno == errno.EINVAL, error
+	EOF
+	like 'last error' "$(cat "$m/last_error")" 'larger than the burst'
+	counts orders granted 15
+}
+
+# Go makes every file that can be polled one that does not block, and waits for it by epoll.
+case_go_reads_a_take_whole() {
+	start
+	limiter orders 1/d 10
+	cat "$m/orders/take/10" > /dev/null
+	cat > "$d/take.go" <<- 'EOF'
+		package main
+
+		import (
+			"fmt"
+			"os"
+		)
+
+		func main() {
+			for _, name := range os.Args[1:] {
+				text, err := os.ReadFile(name)
+				fmt.Printf("%q %v\n", text, err != nil)
+			}
+		}
+	EOF
+	HOME=$d go build -o "$d/take" "$d/take.go"
+	"$d/take" "$m/orders/take/3" "$m/orders/take/11" > "$d/got" &
+	local reader=$!
+	sleep 0.2
+	echo -3 > "$m/orders/charge"
+	gone $reader 20
+	is 'what Go read' "$(cat "$d/got")" '"3\n" false
+"" true'
+	counts orders granted 13
+}
+
 case_a_waiting_poll_is_woken_when_a_token_comes() {
 	start
 	empty orders

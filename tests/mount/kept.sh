@@ -17,6 +17,15 @@ case_settings_outlive_the_daemon() {
 	is limiters "$(find "$m" -name waiters | wc -l)" 3
 }
 
+case_what_is_left_in_the_buckets_outlives_the_daemon() {
+	start "local:$d/kept"
+	limiter orders 1/h 10
+	is taken "$(cat "$m/orders/take/4")" 4
+	stop
+	start "local:$d/kept"
+	is left "$(tokens orders)" 6
+}
+
 case_owners_and_modes_outlive_the_daemon() {
 	start "local:$d/kept"
 	limiter orders

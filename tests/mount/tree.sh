@@ -231,7 +231,9 @@ case_a_partition_of_a_slow_limiter_is_one() {
 case_a_partition_gives_tokens_of_its_own() {
 	start
 	limiter orders
-	printf 'rate=1/h\nburst=8\npartitions.count=4\n' > "$m/orders/config"
+	echo 4 > "$m/orders/partitions/count"
+	echo 8 > "$m/orders/burst"
+	echo 1/h > "$m/orders/rate"
 	is token "$(cat "$m/orders/partitions/2/token")" 1
 	counts orders granted 1
 }

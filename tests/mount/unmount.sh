@@ -132,6 +132,26 @@ case_an_abort_while_many_are_granted_ends_it_cleanly() {
 	ended
 }
 
+# The server is stopped while tokens come due and the connection ends: what it grants then has nobody to go to.
+case_what_was_granted_as_the_mount_ended_is_not_spent() {
+	start "local:$d/kept"
+	limiter orders 5/s 5
+	is taken "$(cat "$m/orders/take/5")" 5
+	cat "$m/orders/take/5" > "$d/reader" 2>&1 &
+	eventually 20 has orders waiting 1
+	local server
+	server=$(server)
+	kill -STOP "$server"
+	sleep 1.2
+	echo 1 > "/sys/fs/fuse/connections/$minor/abort"
+	kill -CONT "$server"
+	eventually 20 eval '! alive $daemon' || fail 'the daemon is still there'
+	umount -l "$m" 2> /dev/null || :
+	ended
+	start "local:$d/kept"
+	is left "$(tokens orders)" 5
+}
+
 case_a_signal_that_comes_while_the_timer_is_set_ends_the_daemon() {
 	cat > "$d/late.c" <<- 'EOF'
 		#define _GNU_SOURCE

@@ -280,6 +280,31 @@ static void test_list(void)
 	host_stop(host);
 }
 
+/* ZooKeeper bounds requests, not answers. */
+static void test_long_list(void)
+{
+	enum { COUNT = 28000, BATCH = 100, NAME = 45 };
+	struct host *host = start("/names");
+	struct request *names = list("/", false);
+	char path[NAME + 2];
+
+	for (int i = 0; i < COUNT; i += BATCH) {
+		struct request *request = transaction();
+
+		for (int k = i; k < i + BATCH; k++) {
+			snprintf(path, sizeof(path), "/%0*d", NAME, k);
+			add(request, OPERATION_CREATE, path, NULL, 0);
+		}
+		CHECK_IS(host_ask(host, request), ANSWER_OK);
+		forget(request);
+	}
+	CHECK_IS(host_ask(host, names), ANSWER_OK);
+	CHECK_IS(names->name_count, COUNT);
+	CHECK_IS(host_count(host, TOLD_DISCONNECTED), 0);
+	forget(names);
+	host_stop(host);
+}
+
 static void test_watch(void)
 {
 	struct host *host = start("/watch"), *other = start("/watch");
@@ -339,6 +364,7 @@ const struct test_case request_cases[] = {
 	{"the path of a sequential node comes back", test_sequential},
 	{"ephemeral nodes go with the session, others stay", test_ephemeral},
 	{"all names of a node's children are listed", test_list},
+	{"names that are longer together than a request may be are listed", test_long_list},
 	{"a watch tells of one change", test_watch},
 	{"requests are executed and answered in the order in which they are sent", test_order},
 	{NULL, NULL},
