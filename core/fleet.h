@@ -182,7 +182,7 @@ struct fleet_counters {
 	uint64_t sessions;
 	uint64_t lapses;      /* of the right */
 	uint64_t unknown;     /* outcomes */
-	uint64_t late_grants; /* that were on their way when the right ended */
+	uint64_t late_grants; /* that were on their way when the right ended: of one step at most */
 	uint64_t left_out;    /* takes and claims that there was no room for */
 };
 

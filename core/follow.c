@@ -16,6 +16,7 @@ enum {
 	READS_MAX = 128,
 	LIMITERS_MAX = 2 * ENGINE_LIMITERS_MAX, /* with names that were left */
 	CHANGED_MAX = 2 * RECENT_MAX,
+	BEHIND_MAX = 5, /* reads of a /g that is older than the one applied: then it is believed */
 };
 
 static const uint64_t RETRY_NS = NSEC_PER_SEC;
@@ -281,6 +282,17 @@ static void globals_read(void *pointer, struct request *request)
 		repair(fleet, request->version);
 		return;
 	}
+	/*
+	 * In a new session a server may lag; what a restored backup does not know it will not know later.
+	 * A node that was made anew begins at version 0.
+	 */
+	if (request->made_zxid == fleet->globals_zxid && request->version < fleet->applied &&
+	    ++fleet->follow_behind < BEHIND_MAX) {
+		fail(fleet);
+		return;
+	}
+	fleet->follow_behind = 0;
+	fleet->globals_zxid = request->made_zxid;
 	fleet->follow_version = request->version;
 	if (fleet->follow_all || !changed_since(fleet, recent, &count)) {
 		list_all(fleet);

@@ -15,6 +15,8 @@ enum { CONFIG_ROOM = 4096 };
 void act_refused(struct sim *sim, const struct host *host, unsigned int line, int err,
 		 const char *sentence)
 {
+	if (host)
+		sim->hosts[host - sim->hosts].refused++;
 	sim_print(sim, host, "error %u %s %s", line, error_symbol(err), sentence);
 }
 

@@ -116,6 +116,26 @@ static double count_of_coordinator(const struct sim *sim, const struct command *
 	return NAN;
 }
 
+static double refused(const struct sim *sim, const struct command *command)
+{
+	const struct host *only = only_host(sim, command);
+	double sum = 0;
+
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		if (!only || only == &sim->hosts[i])
+			sum += sim->hosts[i].refused;
+	}
+	return sum;
+}
+
+static double of_service(const struct sim *sim, const struct command *command)
+{
+	const struct place *place = place_at(&sim->hosts[command->host], command->path);
+	const struct service *service = place ? place_service(place) : NULL;
+
+	return service ? service_measure(service, command->expectation.field, sim->now_ns) : NAN;
+}
+
 static double in_stat(const struct sim *sim, const struct command *command)
 {
 	struct host *host = &sim->hosts[command->host];
@@ -144,6 +164,8 @@ static double (*const MEASURES[])(const struct sim *sim, const struct command *c
 	[EXPECT_SHARE] = share,
 	[EXPECT_SLOTS] = slots,
 	[EXPECT_COORDINATOR] = count_of_coordinator,
+	[EXPECT_REFUSED] = refused,
+	[EXPECT_SERVICE] = of_service,
 	[EXPECT_STAT] = in_stat,
 };
 
@@ -195,14 +217,17 @@ void expect_count(struct sim *sim)
 		c->did = 0;
 		c->granted = 0;
 		windows_count(&c->windows);
+		service_count(c->service, sim->now_ns);
 	}
 	for (unsigned int i = 0; i < sim->host_count; i++) {
 		slots_check(&sim->hosts[i]);
+		sim->hosts[i].refused = 0;
 		for (struct place *p = sim->hosts[i].places; p; p = p->next) {
 			p->granted = 0;
 			p->slots_sum = 0;
 			p->slots_since_ns = sim->now_ns;
 			windows_count(&p->windows);
+			service_count(p->service, sim->now_ns);
 		}
 	}
 	if (sim->fleet)

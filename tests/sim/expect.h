@@ -7,9 +7,12 @@
  *	TIME expect share PATH by HOST OP N %			of what all hosts were granted
  *	TIME expect slots PATH [by HOST] OP N			open ones, the mean over time
  *	TIME expect coordinator COUNT OP N			by its name in the summary
+ *	TIME expect refused [by HOST] OP N			commands that were not done
+ *	TIME expect service PATH FIELD OP N			ok and throttled calls; used_percent of its
+ *								rate, throttled_percent of the calls
  *	TIME expect stat PATH FIELD [by HOST] OP N		in `stat`, at this time
  *	TIME expect PATH/SETTING [by HOST] is TEXT		at this time
- *	TIME count						the first five count from here on
+ *	TIME count						the first seven count from here on
  *
  * OP is >=, <= or =; `= LEAST..MOST` is a range. Without HOST it is the whole fleet's, but for `stat`
  * and settings, which are a host's. At one instant all that is due comes before.

@@ -27,8 +27,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char NO_SERVICE[] = "there is no service behind it";
 enum { REFUSED_SOONER = 50 };
@@ -153,27 +155,50 @@ uint64_t service_latency_ns(const struct service *service)
 	return service->latency_ns;
 }
 
+void service_count(struct service *service, uint64_t now_ns)
+{
+	if (!service)
+		return;
+	service->tallied_ns = now_ns;
+	service->tallied_ok = service->ok;
+	service->tallied_throttled = service->throttled;
+}
+
+static double percent(double part, double whole)
+{
+	return whole > 0 ? 100 * part / whole : 0;
+}
+
+double service_measure(const struct service *service, const char *field, uint64_t now_ns)
+{
+	double ok = (double)(service->ok - service->tallied_ok);
+	double throttled = (double)(service->throttled - service->tallied_throttled);
+	double most = (double)service->flow.num / (double)service->flow.den *
+		      (double)(now_ns - service->tallied_ns);
+
+	if (!strcmp(field, "ok"))
+		return ok;
+	if (!strcmp(field, "throttled"))
+		return throttled;
+	if (!strcmp(field, "used_percent"))
+		return percent(ok, most);
+	return !strcmp(field, "throttled_percent") ? percent(throttled, ok + throttled) : NAN;
+}
+
 void service_tally(struct sim *sim, struct place *place, const struct command *command)
 {
 	struct service *service = place_service(place);
-	uint64_t ok, throttled;
-	double most;
 
 	if (!service) {
 		act_refused(sim, place->host, command->line, -EINVAL, NO_SERVICE);
 		return;
 	}
-	ok = service->ok - service->tallied_ok;
-	throttled = service->throttled - service->tallied_throttled;
-	most = (double)service->flow.num / (double)service->flow.den *
-	       (double)(sim->now_ns - service->tallied_ns);
-	sim_print(sim, place->host,
-		  "tally %s ok %" PRIu64 " throttled %" PRIu64 " used %.1f%% throttled %.1f%%",
-		  place->path, ok, throttled, most > 0 ? 100 * (double)ok / most : 0,
-		  ok + throttled ? 100 * (double)throttled / (double)(ok + throttled) : 0);
-	service->tallied_ns = sim->now_ns;
-	service->tallied_ok = service->ok;
-	service->tallied_throttled = service->throttled;
+	sim_print(sim, place->host, "tally %s ok %.0f throttled %.0f used %.1f%% throttled %.1f%%",
+		  place->path, service_measure(service, "ok", sim->now_ns),
+		  service_measure(service, "throttled", sim->now_ns),
+		  service_measure(service, "used_percent", sim->now_ns),
+		  service_measure(service, "throttled_percent", sim->now_ns));
+	service_count(service, sim->now_ns);
 }
 
 static void accept_record(struct retry *retry, uint64_t at_ns)

@@ -99,6 +99,8 @@ enum expected {
 	EXPECT_SHARE,
 	EXPECT_SLOTS,
 	EXPECT_COORDINATOR,
+	EXPECT_SERVICE,
+	EXPECT_REFUSED,
 	EXPECT_STAT,
 	EXPECT_SETTING, /* the command's file; its text is what was written */
 };
