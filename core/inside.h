@@ -167,6 +167,7 @@ struct fleet {
 	bool degraded;	       /* out of reach for longer than D */
 	uint64_t right_end_ns; /* by the holder's clock */
 	uint64_t next_renewal_ns;
+	uint64_t denied_until_ns; /* until then nothing is taken, given back or claimed */
 
 	struct transaction transaction;
 	enum transaction_kind doubted; /* while the barrier is under way */
@@ -283,6 +284,11 @@ void fleet_watch_reach(struct fleet *fleet);
 void fleet_reshare(struct fleet *fleet, struct holding *holding);
 /* What was saved up is not used: rule 12. */
 void fleet_empty(struct fleet *fleet, struct holding *holding);
+/*
+ * Likewise all that is usable, before any of it is reshared: the first that is may serve readers of others
+ * that it is in, or that are in it.
+ */
+void fleet_empty_usable(struct fleet *fleet);
 
 /* transact.c */
 struct request *request_new(enum request_kind kind, const char *path, void *purpose,

@@ -281,8 +281,10 @@ void transaction_answered(void *pointer, struct request *request)
 		}
 		if (request->failed == OPERATION_GLOBALS && request->answer != ANSWER_DENIED)
 			fleet->stale = true;
-		if (request->answer == ANSWER_DENIED)
+		if (request->answer == ANSWER_DENIED) {
 			fleet_event(fleet, "access denied by the coordinator");
+			fleet->denied_until_ns = fleet->now_ns + fleet->constants.renewal_ns;
+		}
 	}
 	finish(fleet, request);
 }

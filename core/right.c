@@ -60,6 +60,14 @@ void fleet_empty(struct fleet *fleet, struct holding *holding)
 	}
 }
 
+void fleet_empty_usable(struct fleet *fleet)
+{
+	for (struct holding *h = fleet->holdings; h; h = h->next) {
+		if (h->usable || h->reserve_usable)
+			fleet_empty(fleet, h);
+	}
+}
+
 /* The right has run out: nothing that is held is used from here on. */
 static void lapse(struct fleet *fleet)
 {
@@ -68,11 +76,10 @@ static void lapse(struct fleet *fleet)
 		return;
 	fleet->counters.lapses++;
 	fleet_event(fleet, "right lapsed");
+	fleet_empty_usable(fleet);
 	for (struct holding *h = fleet->holdings; h; h = h->next) {
-		if (!h->usable && !h->reserve_usable)
-			continue;
-		fleet_empty(fleet, h);
-		fleet_reshare(fleet, h);
+		if (h->usable || h->reserve_usable)
+			fleet_reshare(fleet, h);
 	}
 }
 

@@ -55,11 +55,10 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 	for (struct request *r = fleet->outstanding; r; r = r->next)
 		r->done = NULL;
 	transaction_end(fleet);
+	fleet_empty_usable(fleet);
 	for (struct holding *h = fleet->holdings, *next; h; h = next) {
 		next = h->next;
 		holding_keep(h);
-		if (h->usable || h->reserve_usable)
-			fleet_empty(fleet, h);
 		for (uint32_t i = 0; i < h->slots; i++) {
 			if (h->leases[i].state != LEASE_NONE)
 				fleet_lease_becomes(fleet, h, &h->leases[i], LEASE_NONE);

@@ -243,6 +243,10 @@ void fleet_pump(struct fleet *fleet)
 		return;
 	if (fleet->transaction.kind || fleet->following || fleet->state != FLEET_READY)
 		return;
+	if (fleet->now_ns < fleet->denied_until_ns) {
+		fleet_wake_at(fleet, fleet->denied_until_ns);
+		return;
+	}
 	if (send_work(fleet))
 		return;
 	if (!fleet->leaving)

@@ -399,6 +399,33 @@ static void test_what_is_not_wanted_is_given_back_a_third_of_a_lease_later(void 
  * It looks every renewal whether they do, since there is nothing else that they could take; what was
  * granted counts for a second, and what was wanted for another.
  */
+static void test_what_is_denied_is_tried_again_every_r(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+	uint64_t before, until_ns;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=10/s\npartitions.count=1");
+	scene.held_up = true;
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	before = fleet_counters(scene.fleet)->transactions;
+	until_ns = scene.now_ns + 4 * FLEET_RENEWAL_NS;
+	while (scene.now_ns < until_ns) {
+		while (scene.sent_count && scene.sent[0]->kind != REQUEST_TRANSACTION)
+			scene_answer(&scene);
+		if (scene.sent_count)
+			scene_refuse(&scene, ANSWER_DENIED, 1);
+		scene_run(&scene, 10 * MS);
+	}
+	assert_in_range(fleet_counters(scene.fleet)->transactions - before, 2, 10);
+	engine_cancel(&scene.engine, &guest.waiter);
+	scene_answer_all(&scene);
+	scene_close(&scene);
+}
+
 static void test_what_is_not_wanted_and_others_claim_is_given_back_at_once(void **state)
 {
 	struct scene scene;
@@ -675,6 +702,7 @@ int main(void)
 		cmocka_unit_test(test_a_partition_that_another_took_first_is_not_held),
 		cmocka_unit_test(test_only_one_transaction_is_under_way_whatever_is_asked_for),
 		cmocka_unit_test(test_what_is_not_wanted_is_given_back_a_third_of_a_lease_later),
+		cmocka_unit_test(test_what_is_denied_is_tried_again_every_r),
 		cmocka_unit_test(test_what_is_not_wanted_and_others_claim_is_given_back_at_once),
 		cmocka_unit_test(test_a_token_every_few_seconds_moves_no_lease),
 		cmocka_unit_test(test_what_is_wanted_now_and_then_is_kept),

@@ -216,6 +216,37 @@ static void test_one_who_waits_gets_nothing_when_the_right_has_run_out(void **st
 	scene_close(&scene);
 }
 
+static void test_no_limiter_grants_what_it_has_saved_while_another_loses_its_right(void **state)
+{
+	struct scene scene;
+	struct limiter *a, *c;
+	struct guest holds, older, newer;
+	struct change change = {
+		.kind = CHANGE_MAKE, .name = "c", .text = "rate=10/s\nburst=7\npartitions.count=1"};
+
+	(void)state;
+	scene_open(&scene);
+	a = hold(&scene, "rate=1/s\nburst=5\npartitions.count=1");
+	change.limiter = a;
+	assert_int_equal(scene_change(&scene, &change), 0);
+	c = change.made;
+	assert_int_equal(scene_ask(&scene, &holds, c), WAITING);
+	scene_run(&scene, SEC);
+	assert_int_equal(holds.waiter.outcome, 0);
+	scene.held_up = true;
+	/* A take of 7 saves up; when its own limiter has nothing any more, the next in line could have it. */
+	older = (struct guest){.waiter = {.tokens = 7, .limiter = c, .outcome = WAITING}};
+	assert_int_equal(engine_ask(&scene.engine, &older.waiter, NEVER_NS, scene.now_ns), WAITING);
+	assert_int_equal(scene_ask(&scene, &newer, a), WAITING);
+	scene.holder_ns += FLEET_RIGHT_NS;
+	scene_run(&scene, SEC);
+	assert_int_equal(fleet_counters(scene.fleet)->lapses, 1);
+	assert_int_equal(newer.waiter.outcome, WAITING);
+	engine_cancel(&scene.engine, &newer.waiter);
+	engine_cancel(&scene.engine, &older.waiter);
+	scene_close(&scene);
+}
+
 static void test_a_right_that_lapsed_revives_and_the_bucket_is_empty_then(void **state)
 {
 	struct scene scene;
@@ -574,6 +605,8 @@ int main(void)
 		cmocka_unit_test(test_the_right_ends_d_after_the_sending_not_after_the_answer),
 		cmocka_unit_test(test_nothing_is_granted_when_the_right_has_run_out),
 		cmocka_unit_test(test_one_who_waits_gets_nothing_when_the_right_has_run_out),
+		cmocka_unit_test(
+			test_no_limiter_grants_what_it_has_saved_while_another_loses_its_right),
 		cmocka_unit_test(test_a_right_that_lapsed_revives_and_the_bucket_is_empty_then),
 		cmocka_unit_test(
 			test_a_session_that_has_expired_is_followed_by_another_under_another_id),

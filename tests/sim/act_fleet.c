@@ -116,7 +116,7 @@ static void act_lose(struct sim *sim, struct host *host, const struct command *c
 static void act_lag(struct sim *sim, struct host *host, const struct command *command)
 {
 	(void)host;
-	sim->zookeeper.lag_ns = command->span_ns;
+	zookeeper_lag(&sim->zookeeper, command->span_ns);
 }
 
 static void act_znode(struct sim *sim, struct host *host, const struct command *command)
@@ -188,6 +188,7 @@ static void act_on(struct sim *sim, struct host *host, const struct command *com
 {
 	bool down = host->state == HOST_DOWN;
 
+	sim->disturbed_ns = sim->now_ns;
 	/* Who is mended is not waited for any more. */
 	if (command->kind == COMMAND_HEAL || command->kind == COMMAND_RESUME ||
 	    command->kind == COMMAND_START || command->kind == COMMAND_SUCCEED)

@@ -223,13 +223,15 @@ void common_grants(struct place *place, uint64_t tokens, bool waited)
 	if (!common)
 		return;
 	common->granted += tokens;
+	common->granted_ns = sim->now_ns;
 	if (waited || common->waiting)
 		common->did += tokens;
 	windows_add(&common->windows, sim->now_ns, tokens);
 	/* It may have been exempt when the grant was decided, in this step. */
 	if (!common->rate || place->exempt || common_exempts(place))
 		return;
-	if (!common->is_key && !lease_check_grants(&place->host->holder, common, sim->now_ns, why))
+	if (!common->is_key && tokens &&
+	    !lease_check_grants(&place->host->holder, common, sim->now_ns, why))
 		sim_fail(sim, INVARIANT_PIECE, place, why);
 	if (!fleet_check_grant(common->rate, tokens, &place->largest, &place->largest_since,
 			       common_now(sim), why)) {

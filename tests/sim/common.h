@@ -31,6 +31,12 @@ struct common {
 	uint64_t since_ns;
 	double could;
 	uint64_t did;
+
+	/* See calm.c. */
+	uint64_t granted_ns; /* the last time */
+	uint64_t charged;    /* tokens, ever */
+	double could_before; /* when the window began */
+	uint64_t did_before;
 };
 
 /* The limiter of @place, if it is known what it is by now. */

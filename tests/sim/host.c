@@ -125,6 +125,7 @@ static void on_clocks(struct client *client, struct clocks *clocks)
 static void befall(struct host *host)
 {
 	host->is_ambushed = false;
+	host->sim->disturbed_ns = host->sim->now_ns;
 	if (host->state == HOST_DOWN || host->paused)
 		return;
 	if (host->deed == AMBUSH_PAUSE) {

@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "former.h"
+#include "invariant_calm.h"
 #include "invariant_lease.h"
 #include "memory.h"
 #include "zookeeper.h"
@@ -61,6 +62,8 @@ struct host {
 	bool reshared;		      /* what it may use did */
 	struct lease_change *changes; /* owned */
 	size_t change_count, change_room;
+	struct traffic traffic_before; /* when the window of calm.c began */
+	unsigned int life_before;
 	struct holder holder;			       /* what it is entitled to */
 	struct occurrence *postponed, *last_postponed; /* while it is paused */
 	const struct command **commands;	       /* owned: likewise */

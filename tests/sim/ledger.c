@@ -14,6 +14,7 @@ void ledger_waits(struct sim *sim, struct reader *reader)
 	char why[WHY_TEXT];
 
 	enter(sim, WAITS, reader->place, reader->check.number, reader->check.tokens);
+	reader->since_ns = sim->now_ns;
 	if (!queue_check_waits(&reader->place->queue, &reader->check, why))
 		sim_fail(sim, INVARIANT_QUEUE, reader->place, why);
 	for (struct place *p = reader->place; p; p = p->parent) {
@@ -130,6 +131,8 @@ void ledger_charged(struct sim *sim, struct place *place, int64_t tokens)
 	for (struct place *p = place; p; p = p->parent) {
 		if (tokens > 0) {
 			take(p, size);
+			if (p->common)
+				p->common->charged += size;
 			continue;
 		}
 		if (sim->fleet)

@@ -294,6 +294,12 @@ static void send(struct coordinator *coordinator, struct request *request)
 	struct message *message = message_new(MESSAGE_REQUEST);
 
 	message->request = request;
+	if (request->kind == REQUEST_TRANSACTION)
+		link->sent.transactions++;
+	else if (request->kind == REQUEST_LIST)
+		link->sent.lists++;
+	else
+		link->sent.reads++;
 	if (link->state == LINK_CONNECTED) {
 		connection_put_up(link->connection, message);
 		ambush_sees(link, AMBUSH_SENDS, request);

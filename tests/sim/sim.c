@@ -165,6 +165,8 @@ static void advance(struct sim *sim, uint64_t at_ns)
 	sim->now_ns = at_ns > sim->now_ns ? at_ns : sim->now_ns;
 	sim->zookeeper.now_ns = sim->now_ns;
 	run_instant(sim);
+	if (!sim->failed)
+		calm_look(sim);
 }
 
 bool sim_run(struct sim *sim, const struct trace *trace)

@@ -78,9 +78,13 @@ struct place {
 	uint64_t slots_ns, slots_since_ns;
 
 	/* In a fleet. */
-	uint32_t usable;  /* partitions, after the last step */
-	bool exempt;	  /* it keeps no rate by leases: see common_exempts() */
-	uint64_t largest; /* take of this host since @largest_since */
+	uint64_t granted_before; /* when the window of calm.c began, and */
+	bool waits, looked_at;	 /* in the last look of calm.c */
+	uint64_t most_tokens;	 /* of a top: that a reader waits for in it, then */
+	bool always_waits;	 /* since then a reader has waited here */
+	uint32_t usable;	 /* partitions, after the last step */
+	bool exempt;		 /* it keeps no rate by leases: see common_exempts() */
+	uint64_t largest;	 /* take of this host since @largest_since */
 	uint64_t largest_since;
 };
 
@@ -102,6 +106,7 @@ struct reader {
 	struct reader *next, *previous; /* all who wait on its host */
 	struct place *place;
 	char *name;	    /* owned */
+	uint64_t since_ns;  /* it waits */
 	bool inside;	    /* has its key open */
 	bool answered_ok;   /* what the services behind its limiter answered */
 	uint64_t answer_ns; /* and how long that takes */
@@ -134,6 +139,10 @@ struct sim {
 	struct name *names;		      /* owned */
 	struct clock fastest;		      /* as fast as any host's clock ever was */
 	uint64_t now_ns;
+	uint64_t disturbed_ns; /* until then something was wrong */
+	uint64_t look_ns;      /* of calm.c, the next */
+	uint64_t traffic_ns;   /* of calm.c, the beginning of the window for traffic */
+	uint64_t window_ns;    /* of calm.c, its beginning; 0: there is none */
 	bool quiet;
 	bool terse;		       /* grants are not printed */
 	bool ending;		       /* the trace is over: readers leave */
@@ -245,6 +254,9 @@ int writing_begin(struct host *host, const struct change *change, const struct c
 void writing_collect(struct host *host);
 /* All that are under way go with their host. */
 void writing_vanish(struct host *host);
+
+/* calm.c: judges what happens while nothing is wrong. */
+void calm_look(struct sim *sim);
 
 /* act_fleet.c: commands that concern hosts, links and the coordinator. */
 void act_fleet(struct sim *sim, const struct command *command);

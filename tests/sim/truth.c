@@ -124,8 +124,10 @@ static void look(struct sim *sim, uint64_t id, const struct znode_state *state)
 
 static void look_at(struct sim *sim, const struct znode *node, const struct znode_state *state)
 {
-	if (!strncmp(node->path, FOLDER, strlen(FOLDER)))
-		look(sim, strtoull(node->path + strlen(FOLDER), NULL, 10), state);
+	if (strncmp(node->path, FOLDER, strlen(FOLDER)) != 0)
+		return;
+	sim->disturbed_ns = sim->now_ns;
+	look(sim, strtoull(node->path + strlen(FOLDER), NULL, 10), state);
 }
 
 void truth_observe(struct zookeeper *zookeeper, const struct commit *commit)

@@ -425,6 +425,15 @@ void zookeeper_elect(struct zookeeper *zookeeper, uint64_t for_ns)
 	}
 }
 
+void zookeeper_lag(struct zookeeper *zookeeper, uint64_t most_ns)
+{
+	zookeeper->lag_ns = most_ns;
+	for (struct link *link = zookeeper->links; link; link = link->next) {
+		for (struct connection *c = link->connections; c; c = c->next)
+			c->lag_ns = c->lag_ns < most_ns ? c->lag_ns : most_ns;
+	}
+}
+
 void zookeeper_lose(struct zookeeper *zookeeper, uint32_t commits)
 {
 	zookeeper->lose = commits;

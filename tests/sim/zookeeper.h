@@ -22,6 +22,7 @@
 #define RATEFS_SIM_ZOOKEEPER_H
 
 #include "core/coordinator.h"
+#include "invariant_calm.h"
 #include "random.h"
 #include "znodes.h"
 
@@ -132,6 +133,7 @@ struct link {
 	uint64_t paused_ns;
 	bool dead;		      /* its host is gone */
 	struct session *session;      /* NULL: to be opened */
+	struct traffic sent;	      /* requests, ever */
 	struct session *last_session; /* also when the library has forgotten it */
 	struct ambush ambush;
 	struct moment springs;
@@ -157,6 +159,9 @@ void zookeeper_run_one(struct zookeeper *zookeeper);
 
 /* The servers answer nobody for @for_ns, and then begin a new epoch. */
 void zookeeper_elect(struct zookeeper *zookeeper, uint64_t for_ns);
+
+/* Servers lag @most_ns at most from now on; those that lag more catch up. */
+void zookeeper_lag(struct zookeeper *zookeeper, uint64_t most_ns);
 
 /* The next election will lose the last @commits writes. */
 void zookeeper_lose(struct zookeeper *zookeeper, uint32_t commits);

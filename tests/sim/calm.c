@@ -1,0 +1,286 @@
+/*
+ * calm - looks at a fleet every second, and judges what it does while nothing goes wrong: invariants
+ * I3 to I6, see invariant_calm.h and sim.h.
+ *
+ * Calm is when no fault is at work, and none was, and no settings changed, since sim->disturbed_ns. What
+ * is owed in time is owed from then on; use and shares are measured in windows that begin when
+ * everything that was owed is there. Traffic has its bound always.
+ */
+#include "common.h"
+#include "invariant_calm.h"
+#include "sim.h"
+
+#include <stdio.h>
+
+#define LOOK_NS NSEC_PER_SEC
+
+/* Slower than that is a fault: a search takes several round trips, and a right few seconds. */
+#define SLOW_NS UINT64_C(50000000)
+
+/* Two lease times, after all that is owed is there. */
+enum { SETTLED_LEASES = 2 };
+
+static bool is_slow(const struct latency *latency)
+{
+	return latency->delay_ns + latency->jitter_ns + latency->answers_ns > SLOW_NS;
+}
+
+/* Whether something is wrong now. */
+static bool is_troubled(const struct sim *sim)
+{
+	const struct zookeeper *zookeeper = &sim->zookeeper;
+
+	if (zookeeper->electing || zookeeper->hasty || *zookeeper->denied ||
+	    zookeeper->lag_ns > SLOW_NS)
+		return true;
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		const struct host *host = &sim->hosts[i];
+		const struct link *link = host->link;
+
+		if (host->state == HOST_DOWN)
+			continue;
+		if (host->paused || host->state == HOST_LEAVING || link->cut_up || link->cut_down ||
+		    link->ambush.armed || is_slow(&link->latency))
+			return true;
+	}
+	return false;
+}
+
+/* The settings of @place, if it and all that it is in are as steady as can be; NULL. */
+static const struct settings *steady(const struct sim *sim, const struct place *place)
+{
+	const struct settings *settings = NULL;
+
+	for (const struct place *p = place; p; p = p->parent) {
+		const struct truth *truth = p->common ? truth_of(sim, p->common->id) : NULL;
+
+		if (!truth || !truth->there || !calm_is_steady(&truth->settings))
+			return NULL;
+		settings = settings ? settings : &truth->settings;
+	}
+	return settings;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* What readers of @host wait for, by place. */
+static void count_waiting(struct host *host)
+{
+	for (struct place *p = host->places; p; p = p->next) {
+		p->waits = false;
+		p->looked_at = false;
+		p->most_tokens = 0;
+	}
+	for (const struct reader *r = host->readers; r; r = r->next) {
+		struct place *top = r->place->top;
+
+		r->place->waits = r->place->waits || (!r->waiter.slot && r->check.tokens == 1);
+		if (top->most_tokens < r->check.tokens)
+			top->most_tokens = r->check.tokens;
+	}
+}
+
+/* I3: someone is granted what @reader waits for, or what is around it. */
+static void check_reader(struct sim *sim, const struct reader *reader)
+{
+	const struct place *place = reader->place, *top = place->top;
+	const struct settings *settings;
+	uint64_t since_ns, tokens, wait_ns = 0;
+	char why[WHY_TEXT];
+
+	if (reader->waiter.slot || place->partition || place->is_key || !place->common ||
+	    !steady(sim, place))
+		return;
+	/* What was charged is waited for first. */
+	tokens = top->most_tokens + top->common->charged;
+	for (const struct place *p = place; p; p = p->parent) {
+		settings = &truth_of(sim, p->common->id)->settings;
+		wait_ns = later(wait_ns,
+				calm_wait_ns(settings, &sim->hosts[0].options.constants, tokens));
+	}
+	since_ns = later(later(sim->disturbed_ns, reader->since_ns), top->common->granted_ns);
+	if (sim->now_ns - since_ns <= wait_ns)
+		return;
+	snprintf(
+		why, sizeof(why),
+		"nothing was granted for %.1f s, though %s waits on %s and nothing is wrong: %.1f s "
+		"at most",
+		(double)(sim->now_ns - since_ns) / (double)NSEC_PER_SEC, reader->name,
+		place->host->name, (double)wait_ns / (double)NSEC_PER_SEC);
+	sim_fail(sim, INVARIANT_USABLE, place, why);
+}
+
+/* The oldest reader of each place. */
+static void check_readers(struct sim *sim, struct host *host)
+{
+	count_waiting(host);
+	for (const struct reader *r = host->readers; r && !sim->failed; r = r->next) {
+		if (!r->place->looked_at)
+			check_reader(sim, r);
+		r->place->looked_at = true;
+	}
+}
+
+/* What each host asked for so far. */
+static void begin_traffic(struct sim *sim)
+{
+	sim->traffic_ns = sim->now_ns;
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		struct host *host = &sim->hosts[i];
+
+		if (host->link)
+			host->traffic_before = host->link->sent;
+		host->life_before = host->life;
+	}
+}
+
+/* A window begins. */
+static void begin_window(struct sim *sim)
+{
+	sim->window_ns = sim->now_ns;
+	for (struct common *c = sim->commons; c; c = c->next) {
+		common_measure(c, sim);
+		c->could_before = c->could;
+		c->did_before = c->did;
+	}
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		for (struct place *p = sim->hosts[i].places; p; p = p->next) {
+			p->granted_before = p->granted;
+			p->always_waits = p->limiter && p->waits;
+		}
+	}
+}
+
+static void watch_window(struct sim *sim)
+{
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		for (struct place *p = sim->hosts[i].places; p; p = p->next)
+			p->always_waits = p->always_waits && p->waits;
+	}
+}
+
+static bool has_children(const struct place *place)
+{
+	return place->limiter && place->limiter->first_child;
+}
+
+/* I5 and I6, of a limiter that is in no other and has none in it. */
+static void check_common(struct sim *sim, struct common *common)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+	uint32_t hosts = 0, up = 0, weight = 0;
+	const struct place *place = NULL;
+	const struct settings *settings;
+	bool equal = true;
+	char why[WHY_TEXT];
+
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		const struct host *host = &sim->hosts[i];
+		const struct place *p = host->places;
+
+		up += host->state == HOST_UP;
+		while (p && (p->common != common || p->is_key || !p->limiter))
+			p = p->next;
+		if (!p || !p->always_waits || has_children(p) || p->parent)
+			continue;
+		place = p;
+		equal = equal && (!hosts || host->options.weight == weight);
+		weight = host->options.weight;
+		hosts++;
+		least = p->granted - p->granted_before < least ? p->granted - p->granted_before
+							       : least;
+		most = later(most, p->granted - p->granted_before);
+	}
+	settings = place ? steady(sim, place) : NULL;
+	if (!settings)
+		return;
+	common_measure(common, sim);
+	if (!calm_check_use(common->could - common->could_before,
+			    (double)(common->did - common->did_before), why))
+		sim_fail(sim, INVARIANT_USE, place, why);
+	if (hosts == up && equal && !calm_check_shares(settings, hosts, least, most, why))
+		sim_fail(sim, INVARIANT_FAIR, place, why);
+}
+
+/* I4. */
+static void check_traffic(struct sim *sim, const struct host *host)
+{
+	struct traffic traffic;
+	uint32_t limiters = 0;
+	char why[WHY_TEXT], whole[WHY_TEXT + sizeof(host->name) + 2];
+
+	if (host->state != HOST_UP || host->life != host->life_before)
+		return;
+	for (const struct place *p = host->places; p; p = p->next)
+		limiters += p->limiter && p->common && !p->is_key;
+	traffic = (struct traffic){
+		host->link->sent.transactions - host->traffic_before.transactions,
+		host->link->sent.reads - host->traffic_before.reads,
+		host->link->sent.lists - host->traffic_before.lists,
+	};
+	if (calm_check_traffic(&traffic, limiters, &host->options.constants, why))
+		return;
+	snprintf(whole, sizeof(whole), "%s: %s", host->name, why);
+	sim_fail(sim, INVARIANT_TRAFFIC, NULL, whole);
+}
+
+static void end_window(struct sim *sim)
+{
+	for (struct common *c = sim->commons; c && !sim->failed; c = c->next) {
+		if (!c->is_key)
+			check_common(sim, c);
+	}
+}
+
+static void watch_traffic(struct sim *sim)
+{
+	if (sim->now_ns - sim->traffic_ns < CALM_WINDOW_NS)
+		return;
+	/* Events are rare: the window would be longer than it says. */
+	if (sim->now_ns - sim->traffic_ns < CALM_WINDOW_NS + 2 * LOOK_NS) {
+		for (unsigned int i = 0; i < sim->host_count && !sim->failed; i++)
+			check_traffic(sim, &sim->hosts[i]);
+	}
+	begin_traffic(sim);
+}
+
+/* So long after the last disturbance everything that is owed is there. */
+static uint64_t settles_ns(const struct sim *sim)
+{
+	const struct fleet_constants *constants = &sim->hosts[0].options.constants;
+	uint64_t most_ns = calm_settle_ns(constants);
+
+	for (const struct truth *t = sim->truths; t; t = t->next) {
+		uint64_t wait_ns = calm_wait_ns(&t->settings, constants, 1);
+
+		if (t->there && wait_ns != NEVER_NS)
+			most_ns = later(most_ns, wait_ns + SETTLED_LEASES * t->settings.lease_ns);
+	}
+	return most_ns;
+}
+
+void calm_look(struct sim *sim)
+{
+	if (!sim->fleet || sim->ending || sim->now_ns < sim->look_ns)
+		return;
+	sim->look_ns = sim->now_ns + LOOK_NS;
+	watch_traffic(sim);
+	if (is_troubled(sim))
+		sim->disturbed_ns = sim->now_ns;
+	for (unsigned int i = 0; i < sim->host_count; i++)
+		check_readers(sim, &sim->hosts[i]);
+	if (sim->now_ns < sim->disturbed_ns + settles_ns(sim)) {
+		sim->window_ns = 0;
+		return;
+	}
+	watch_window(sim);
+	if (sim->window_ns && sim->now_ns - sim->window_ns < CALM_WINDOW_NS)
+		return;
+	/* Events are rare: the window would be longer than it says. */
+	if (sim->window_ns && sim->now_ns - sim->window_ns < CALM_WINDOW_NS + 2 * LOOK_NS)
+		end_window(sim);
+	begin_window(sim);
+}
