@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from daemons import Daemon, Mount, Unmeasured, cpu_ns, place, running
+from daemons import MOUNT_S, Daemon, Mount, Unmeasured, cpu_ns, place, running
 
 FORMS = ("single", "multi", "clone", "look")  # of null_fs, to answer at once
 TIMER_FORMS = ("timer", "early")  # of null_fs, to answer by a timer
@@ -119,8 +119,8 @@ class Bench:
     def mount(self, *command):
         return self.served(Mount(self.folder, command))
 
-    def ratefs(self, source="local"):
-        return self.mount(self.ratefs_path, "-f", source, "MOUNT")
+    def ratefs(self, source="local", wait_s=MOUNT_S):
+        return self.served(Mount(self.folder, (self.ratefs_path, "-f", source, "MOUNT"), wait_s))
 
     def null(self, form, rate=0, options=MOUNT_OPTIONS):
         return self.mount(self.program("null_fs"), form, "MOUNT", str(rate), options)

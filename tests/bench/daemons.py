@@ -8,7 +8,8 @@ import subprocess
 import tempfile
 import time
 
-ENDING_S = 10  # after which a process is killed
+MOUNT_S = 20  # after which a mount that is not there is given up
+ENDING_S = 30  # after which a process is killed
 PLACEMENTS = ("free", "one", "two")
 PIDS_SPARE = 1500  # left to the rest of the machine
 CPUCLOCK_SCHED = 2  # of the clock of a process, see clock_getcpuclockid(3)
@@ -145,7 +146,7 @@ def running(daemon):
 class Mount(Daemon):
     """A FUSE daemon that stays in front."""
 
-    def __init__(self, folder, command, wait_s=20):
+    def __init__(self, folder, command, wait_s=MOUNT_S):
         self.path = tempfile.mkdtemp(prefix="m", dir=folder)
         self.log_path = f"{self.path}.log"
         self.may_die = False  # set by a row that kills it

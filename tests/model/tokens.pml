@@ -30,10 +30,14 @@
  *	REACH_...	claims that something is never reached that must be
  *	SHORT		for a breadth-first search, which finds a shortest counterexample
  *
- * Left out: debts, the reserve, keys, slots, buckets of single partitions, `degraded`, takes larger than
- * the burst, intervals, several limits of one limiter, rates of `max`; that clocks differ; what a
- * successor finds in the buckets; and that a host that can use nothing keeps up to a token, which a change
- * to a smaller burst does not take away.
+ * Left out:
+ *  - debts, intervals, takes larger than the burst, several limits of one limiter, rates of `max`;
+ *  - the reserve, keys, slots, buckets of single partitions, `degraded`;
+ *  - renames, and paths below one that was given up, which rule 16 treats like removals;
+ *  - a successor: what it finds in the buckets, and that it makes no markers for Q;
+ *  - transactions without an answer, and clocks that differ: see leases.pml;
+ *  - that a host which can use nothing keeps up to a token in its bucket, so that a change to a smaller
+ *    burst leaves one token more for each such host.
  */
 #ifdef ANEW
 #define CHANGES 2
@@ -226,7 +230,14 @@ inline promise() {
 	larger();
 	room = SMALLER(room, most);
 	part = USABLE(0) * RATE_FOR(0) + USABLE(1) * RATE_FOR(1);
-	assert(part <= sum)
+	assert(part <= sum);
+#ifdef REACH_BETWEEN
+	assert(!USABLE(0) || !USABLE(1) || is[0].g == is[1].g);
+#endif
+#ifdef REACH_ANEW
+	assert(now <= REMOVED || !USABLE(0));
+#endif
+	skip
 }
 
 inline clip(h) {
@@ -266,6 +277,9 @@ inline join_part(h, p) {
 	:: else
 	fi;
 	is[h].level = is[h].level + part;
+#ifdef REACH_LEFT
+	assert(!part || READ(h, p).level == FULL);
+#endif
 #ifdef STALE
 	forget(is[h].read[p])
 #endif
