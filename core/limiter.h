@@ -47,6 +47,7 @@ struct schedule {
 	struct heap expiries;  /* of waiters that have one */
 	struct queue done;     /* waiters that were granted or refused, for the caller to collect */
 	struct parking parking; /* places of waiters that were interrupted */
+	uint64_t parks;		/* ticket of the waiter that is being interrupted, or 0 */
 	bool stopped;		/* nobody is granted any more */
 	struct watcher *fired;	/* watchers whose time has come */
 	struct heap forgets;	/* keys of limiters, by when some of them can be forgotten */
@@ -111,6 +112,7 @@ struct limiter {
 	struct heap_node turn;	/* in the parent's ready */
 	struct heap_node due;	/* in the schedule's deadlines */
 	struct waiter *current; /* whose turn it is, or NULL */
+	uint64_t aside; /* ticket of the waiter whose tokens the buckets have set aside, or 0 */
 	struct watcher *watchers;
 	struct limiter *first_watched;			 /* children with watched > 0 */
 	struct limiter *next_watched, *previous_watched; /* in the parent's list of them */
