@@ -1,6 +1,8 @@
 /* Tests of fleet: taking partitions and giving them back. */
 #include "scene.h"
 
+#include "core/partition.h"
+
 #include <stdio.h>
 
 static const char ONE[] = "rate=10/s\npartitions.count=1\n";
@@ -681,6 +683,38 @@ static void test_who_has_more_than_his_share_gives_back_under_contention(void **
 	scene_close(&scene);
 }
 
+static void test_for_the_reader_of_a_partition_no_other_one_is_taken(void **state)
+{
+	struct guest guest, reader;
+	struct limiter *a, *partition;
+	struct scene scene;
+	uint64_t taken;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=100/s\nburst=10\npartitions.count=10");
+	scene_delete(&scene, "/f/1/3");
+	scene_set(&scene, "/l/1/3", "bbbbbbbbbbbbb");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, SEC);
+	assert_int_equal(guest.waiter.outcome, 0);
+	taken = fleet_counters(scene.fleet)->taken_clean;
+	assert_int_equal(taken, 1);
+	partition = partition_get(&scene.engine.schedule, a, 3);
+	assert_non_null(partition);
+	assert_int_equal(scene_ask(&scene, &reader, partition), WAITING);
+	scene_run(&scene, 10 * SEC);
+	assert_int_equal(fleet_counters(scene.fleet)->taken_clean, taken);
+	/* It is taken as soon as it is free, where others are free too and no more is wanted. */
+	scene_delete(&scene, "/l/1/3");
+	scene_set(&scene, "/f/1/3", NULL);
+	scene_run(&scene, 3 * SEC);
+	assert_int_equal(scene_lease(a, 3), LEASE_HELD);
+	assert_int_equal(reader.waiter.outcome, 0);
+	assert_int_equal(fleet_counters(scene.fleet)->taken_clean, taken + 1);
+	scene_close(&scene);
+}
+
 static void test_a_poller_of_more_than_a_host_can_hold_costs_no_time(void **state)
 {
 	struct watcher watcher = {.tokens = 50};
@@ -737,6 +771,7 @@ int main(void)
 		cmocka_unit_test(test_a_lease_of_this_host_that_is_gone_ends_the_session),
 		cmocka_unit_test(test_who_does_not_find_enough_says_how_many_he_wants),
 		cmocka_unit_test(test_who_has_more_than_his_share_gives_back_under_contention),
+		cmocka_unit_test(test_for_the_reader_of_a_partition_no_other_one_is_taken),
 		cmocka_unit_test(test_a_poller_of_more_than_a_host_can_hold_costs_no_time),
 	};
 
