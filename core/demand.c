@@ -365,7 +365,9 @@ static void become_alone(struct fleet *fleet, bool alone)
 	}
 }
 
-/* A host has gone, and what it had of reserves may be free. */
+/*
+ * Lets the next search for a reserve begin at once: a host has gone, and its reserves may be free.
+ */
 static void seek_reserves(struct fleet *fleet)
 {
 	for (struct holding *h = fleet->holdings; h; h = h->next) {
