@@ -117,7 +117,8 @@ struct limiter {
 	struct limiter *first_watched;			 /* children with watched > 0 */
 	struct limiter *next_watched, *previous_watched; /* in the parent's list of them */
 	uint32_t watched; /* watchers of this limiter and its descendants */
-	uint64_t wanted;  /* tokens that readers of this limiter and its descendants wait for */
+	uint64_t polled; /* most tokens that one of them wants, or wanted while there was another */
+	uint64_t wanted; /* tokens that readers of this limiter and its descendants wait for */
 
 	uint64_t counters[COUNTER_COUNT];
 };

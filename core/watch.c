@@ -3,12 +3,17 @@
 
 #include <assert.h>
 
-/* One more watches in @limiter: it and those above it know which children to look at. */
-static void count_watched(struct limiter *limiter)
+/*
+ * Counts a watcher of @tokens in @limiter and in those above it: they know which children to look at, and how
+ * many tokens are wanted at once.
+ */
+static void count_watched(struct limiter *limiter, uint64_t tokens)
 {
 	for (; limiter; limiter = limiter->parent) {
 		struct limiter *parent = limiter->parent;
 
+		if (!limiter->watched || tokens > limiter->polled)
+			limiter->polled = tokens;
 		if (limiter->watched++ || !parent)
 			continue;
 		limiter->previous_watched = NULL;
@@ -103,7 +108,7 @@ void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct wa
 		return;
 	watcher->limiter = limiter;
 	line_up(limiter, watcher);
-	count_watched(limiter);
+	count_watched(limiter, watcher->tokens);
 	limiter_settle(schedule, limiter);
 }
 
