@@ -207,8 +207,8 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter);
 void limiter_wake(struct schedule *schedule, struct limiter *limiter);
 
 /*
- * Puts @watcher on schedule->fired as soon as its tokens could be had at once, one time. A watcher that wants more than
- * limiter_can_hold() is never told.
+ * Puts @watcher on schedule->fired as soon as its tokens could be had at once, one time, or as it is the first of its
+ * limiter and they are more than limiter_can_hold(): then a reader is refused.
  */
 void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher);
 void limiter_unwatch(struct watcher *watcher);

@@ -3,8 +3,11 @@
 
 #include <stdio.h>
 
-/* A reconnection: twice the longest pause between attempts, and a handshake. */
-#define RECONNECT_NS UINT64_C(5000000000)
+/*
+ * A reconnection: an attempt that comes to nothing takes 2 s, the pause after it 1 s, and that twice; then
+ * a session that is gone is noticed, and the next one has settings to read: 2 s.
+ */
+#define RECONNECT_NS UINT64_C(8000000000)
 
 /* So much of the rate is used, whatever partitions are on their way from one host to another. */
 static const double USED_LEAST = 0.8;
