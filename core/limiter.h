@@ -117,7 +117,8 @@ struct limiter {
 	struct limiter *first_watched;			 /* children with watched > 0 */
 	struct limiter *next_watched, *previous_watched; /* in the parent's list of them */
 	uint32_t watched; /* watchers of this limiter and its descendants */
-	uint64_t wanted;  /* tokens that readers of this limiter and its descendants wait for */
+	uint64_t polled; /* most tokens that one of them wants, or wanted while there was another */
+	uint64_t wanted; /* tokens that readers of this limiter and its descendants wait for */
 
 	uint64_t counters[COUNTER_COUNT];
 };
@@ -207,8 +208,9 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter);
 void limiter_wake(struct schedule *schedule, struct limiter *limiter);
 
 /*
- * Puts @watcher on schedule->fired as soon as its tokens could be had at once, one time. A watcher
- * that wants more than limiter_can_hold() is never told.
+ * Puts @watcher on schedule->fired, one time, as soon as its tokens could be had at once. A watcher
+ * of more than limiter_can_hold() is put there as it is the first of its limiter: a reader of so
+ * many is refused.
  */
 void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher);
 void limiter_unwatch(struct watcher *watcher);
