@@ -233,8 +233,9 @@ struct fleet {
 
 	struct swept *swept;
 	struct swept *sweeping;
-	struct left_name *left_names; /* see names.c */
-	uint64_t names_known_ns;      /* by the waiter's clock: until then some may not be there */
+	struct left_name *left_names; /* the first: see names.c */
+	struct left_name *last_left;
+	uint64_t names_known_ns; /* by the waiter's clock: until then some may not be there */
 
 	/* What was seen of the fleet: see survey.h. */
 	struct survey *surveys;
