@@ -80,7 +80,7 @@ uint64_t limiter_fire_due(struct schedule *schedule, struct limiter *limiter)
 
 		if (least->tokens > could && limiter_can_hold(limiter, least->tokens)) {
 			at_ns = limiter_when(schedule, limiter, least->tokens);
-			/* More partitions have larger buckets, and then limiter_wake() is called. */
+			/* More partitions have larger buckets; limiter_wake() is called then. */
 			if (at_ns > schedule->now_ns)
 				return comes_at_all(limiter, least->tokens) ? at_ns : NEVER_NS;
 			could = least->tokens;

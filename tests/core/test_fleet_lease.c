@@ -174,7 +174,10 @@ static void set(struct scene *scene, struct limiter *a, const char *config)
 	assert_int_equal(scene_change(scene, &change), 0);
 }
 
-/* What a take of partition 0 finds in the bucket, when one reader has got a token of it. */
+/*
+ * Asserts that a take of partition 0 leaves @level in the bucket, when one reader has got a token
+ * of it.
+ */
 static void assert_left(struct scene *scene, struct limiter *a, int64_t level)
 {
 	struct guest guest;
