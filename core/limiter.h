@@ -205,8 +205,8 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter);
 void limiter_wake(struct schedule *schedule, struct limiter *limiter);
 
 /*
- * Puts @watcher on schedule->fired as soon as its tokens could be had at once, one time. A watcher that wants more than
- * limiter_can_hold() is never told.
+ * Puts @watcher on schedule->fired as soon as its tokens could be had at once, one time. A watcher
+ * that wants more than limiter_can_hold() is not told here, see limiter_fire_hopeless().
  */
 void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher);
 void limiter_unwatch(struct watcher *watcher);
@@ -216,6 +216,12 @@ void limiter_fire(struct schedule *schedule, struct limiter *limiter);
 
 /* Likewise, those whose tokens could be had now. When the first of the others can be told, or NEVER_NS. */
 uint64_t limiter_fire_due(struct schedule *schedule, struct limiter *limiter);
+
+/*
+ * Likewise, those of @limiter and below that want more than limiter_can_hold(). It is called when
+ * settings of @limiter have changed.
+ */
+void limiter_fire_hopeless(struct schedule *schedule, struct limiter *limiter);
 
 /*
  * Whether @limiter and those above it can have @tokens at once while nobody waits: as much as idle ones save up, in a
