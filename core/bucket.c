@@ -19,7 +19,7 @@ static uint64_t capacity_now(const struct bucket *bucket)
 
 	if (awaited)
 		awaited += bucket->batch;
-	return awaited > capacity ? awaited : capacity;
+	return (awaited > capacity ? awaited : capacity) + bucket->aside;
 }
 
 /*
@@ -67,6 +67,15 @@ static void spill(struct bucket *bucket)
 	bucket->part = 0;
 	if (bucket->released > bucket->level)
 		bucket->released = bucket->level;
+}
+
+static void spill_aside(struct bucket *bucket)
+{
+	if (bucket->account)
+		bucket->account->spilled += units_of(bucket, bucket->aside);
+	bucket->level -= (int64_t)bucket->aside;
+	bucket->released -= (int64_t)bucket->aside;
+	bucket->aside = 0;
 }
 
 static void flow_in(struct bucket *bucket, uint64_t until_ns)
@@ -133,6 +142,7 @@ void bucket_fill(struct bucket *bucket)
 	bucket->level = (int64_t)bucket_capacity(bucket);
 	bucket->part = 0;
 	bucket->released = bucket->level;
+	bucket->aside = 0;
 	assert(!bucket->account);
 }
 
@@ -154,6 +164,7 @@ void bucket_retune(struct bucket *bucket, const struct rate *rate, uint64_t burs
 	struct bucket old;
 
 	bucket_refill(bucket, now_ns);
+	spill_aside(bucket);
 	old = *bucket;
 	bucket_init(bucket, rate, burst, interval_ns, now_ns);
 	bucket->awaited = old.awaited;
@@ -169,13 +180,30 @@ void bucket_retune(struct bucket *bucket, const struct rate *rate, uint64_t burs
 
 void bucket_await(struct bucket *bucket, uint64_t tokens)
 {
+	if (tokens > bucket_capacity(bucket))
+		spill_aside(bucket);
 	bucket->awaited = tokens;
 	spill(bucket);
 }
 
+void bucket_set_aside(struct bucket *bucket)
+{
+	int64_t capacity = (int64_t)bucket_capacity(bucket);
+
+	spill_aside(bucket);
+	if (bucket->level > capacity)
+		bucket->aside = (uint64_t)(bucket->level - capacity);
+}
+
+void bucket_take_back(struct bucket *bucket, uint64_t tokens)
+{
+	bucket->aside = 0;
+	bucket_await(bucket, tokens);
+}
+
 static int64_t takeable(const struct bucket *bucket)
 {
-	return bucket->interval_ns ? bucket->released : bucket->level;
+	return (bucket->interval_ns ? bucket->released : bucket->level) - (int64_t)bucket->aside;
 }
 
 bool bucket_has(const struct bucket *bucket, uint64_t tokens)
@@ -211,6 +239,7 @@ uint64_t bucket_when(const struct bucket *bucket, uint64_t tokens, uint64_t now_
 		return NEVER_NS;
 	if (bucket_has(bucket, tokens))
 		return now_ns;
+	tokens += bucket->aside;
 	if (bucket->level < (int64_t)tokens) {
 		need = units_of(bucket, (uint64_t)((int64_t)tokens - bucket->level)) - bucket->part;
 		wait_ns = (need + bucket->flow.num - 1) / bucket->flow.num;
@@ -249,6 +278,7 @@ struct bucket_part bucket_split(struct bucket *bucket, uint32_t shares, uint64_t
 	u128 units, share;
 
 	assert(shares);
+	spill_aside(bucket);
 	if (bucket->level < 0) {
 		if (shares > 1)
 			return part;
@@ -280,6 +310,7 @@ void bucket_join(struct bucket *bucket, const struct bucket_part *part)
 
 	if (part->tokens < -TOKENS_LIMIT || part->tokens > TOKENS_LIMIT)
 		return;
+	spill_aside(bucket);
 	if (bucket->account && units >= 0)
 		bucket->account->put += (u128)units;
 	else if (bucket->account)
@@ -292,6 +323,7 @@ void bucket_leave(struct bucket *bucket, uint64_t tokens)
 {
 	u128 units;
 
+	spill_aside(bucket);
 	if (bucket->level < 0 || (uint64_t)bucket->level < tokens)
 		return;
 	units = units_of(bucket, (uint64_t)bucket->level - tokens) + bucket->part;

@@ -19,6 +19,10 @@
  * multiples of the interval since the bucket was made.
  *
  * A debt (charge) is a negative level.
+ *
+ * What a reader has saved up beyond the capacity can be set aside when it is interrupted: nobody else can
+ * take it, and the rest goes on as a bucket of its own. It is there again when the reader is back; if it never
+ * is, it makes no difference to others, and goes when something else is set aside or the bucket changes.
  */
 #ifndef RATEFS_CORE_BUCKET_H
 #define RATEFS_CORE_BUCKET_H
@@ -56,6 +60,7 @@ struct bucket {
 	int64_t released;     /* with an interval: tokens of the level that may be taken */
 	uint64_t grid_ns;     /* with an interval: the last release */
 	uint64_t filled_ns;   /* level and part are as of this time */
+	uint64_t aside;	      /* tokens of the level that are set aside */
 	struct bucket_account *account; /* borrowed; NULL but in the simulator and tests */
 };
 
@@ -102,6 +107,15 @@ void bucket_refill(struct bucket *bucket, uint64_t now_ns);
 
 /* Tells that the reader whose turn it is wants @tokens, 0 when nobody waits. Refill first. */
 void bucket_await(struct bucket *bucket, uint64_t tokens);
+
+/*
+ * The reader whose turn it is was interrupted, and may be back: sets aside what is above the capacity. A take of
+ * more than the capacity by another reader spills that. Refill first.
+ */
+void bucket_set_aside(struct bucket *bucket);
+
+/* The reader is back, and it is its turn: as bucket_await() of @tokens, with what was set aside. */
+void bucket_take_back(struct bucket *bucket, uint64_t tokens);
 
 /* Whether @tokens may be taken. Refill first. */
 bool bucket_has(const struct bucket *bucket, uint64_t tokens);

@@ -313,7 +313,9 @@ void engine_cancel(struct engine *engine, struct waiter *waiter)
 void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct asker *asker,
 		      uint64_t now_ns)
 {
+	engine->schedule.parks = waiter->ticket;
 	cancel(engine, waiter);
+	engine->schedule.parks = 0;
 	(void)parking_park(&engine->schedule.parking, waiter, asker, now_ns);
 }
 

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char LAYOUT_VERSION[] = "ratefs 1\n";
+/* Another one where a host of one version would misread what a host of the other wrote. */
+static const char LAYOUT_VERSION[] = "ratefs 2\n";
 static const uint64_t RETRY_NS = 5 * NSEC_PER_SEC;
 
 enum { TRIES_MAX = 3 };

@@ -18,10 +18,32 @@ struct limiter *limiter_of_due(struct heap_node *node)
 }
 
 /*
+ * What was saved up for a waiter that is being interrupted is set aside where it was its turn; when it is its turn
+ * again, it is there again.
+ */
+static void move_aside(const struct schedule *schedule, struct limiter *limiter,
+		       const struct waiter *current)
+{
+	const struct waiter *before = limiter->current;
+	struct bucket *bucket;
+
+	if (limiter->aside && current && current->ticket == limiter->aside) {
+		for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
+			bucket_take_back(bucket, current->tokens);
+		limiter->aside = 0;
+	} else if (schedule->parks && before && before->ticket == schedule->parks) {
+		for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
+			bucket_set_aside(bucket);
+		limiter->aside = before->ticket;
+	}
+}
+
+/*
  * Makes it the turn of @current (NULL: nobody's). Where an earlier reader comes in between, what was
  * saved up for the one whose turn it was stays: spilled each time, it might never be enough.
  */
-static void give_turn(struct limiter *limiter, struct waiter *current)
+static void give_turn(const struct schedule *schedule, struct limiter *limiter,
+		      struct waiter *current)
 {
 	const struct waiter *before = limiter->current;
 	bool keep = before && current && current->ticket <= before->ticket;
@@ -29,6 +51,8 @@ static void give_turn(struct limiter *limiter, struct waiter *current)
 
 	struct bucket *bucket;
 
+	if (limiter->aside || schedule->parks)
+		move_aside(schedule, limiter, current);
 	limiter->current = current;
 	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
 		if (!keep || tokens > bucket->awaited)
@@ -148,7 +172,7 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 		bool emptied = limiter->current && !current, ready;
 
 		own_grow(schedule, limiter);
-		give_turn(limiter, current);
+		give_turn(schedule, limiter, current);
 		ready = current && !schedule->stopped &&
 			own_has(limiter, current->tokens, schedule->now_ns);
 		if (ready && limiter_is_root(limiter)) {

@@ -47,6 +47,7 @@ struct schedule {
 	struct heap expiries;  /* of waiters that have one */
 	struct queue done;     /* waiters that were granted or refused, for the caller to collect */
 	struct parking parking; /* places of waiters that were interrupted */
+	uint64_t parks;		/* ticket of the waiter that is being interrupted, or 0 */
 	bool stopped;		/* nobody is granted any more */
 	struct watcher *fired;	/* watchers whose time has come */
 	struct heap forgets;	/* keys of limiters, by when some of them can be forgotten */
@@ -111,11 +112,13 @@ struct limiter {
 	struct heap_node turn;	/* in the parent's ready */
 	struct heap_node due;	/* in the schedule's deadlines */
 	struct waiter *current; /* whose turn it is, or NULL */
+	uint64_t aside; /* ticket of the waiter whose tokens the buckets have set aside, or 0 */
 	struct watcher *watchers;
 	struct limiter *first_watched;			 /* children with watched > 0 */
 	struct limiter *next_watched, *previous_watched; /* in the parent's list of them */
 	uint32_t watched; /* watchers of this limiter and its descendants */
-	uint64_t wanted;  /* tokens that readers of this limiter and its descendants wait for */
+	uint64_t polled; /* most tokens that one of them wants, or wanted while there was another */
+	uint64_t wanted; /* tokens that readers of this limiter and its descendants wait for */
 
 	uint64_t counters[COUNTER_COUNT];
 };
@@ -205,8 +208,8 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter);
 void limiter_wake(struct schedule *schedule, struct limiter *limiter);
 
 /*
- * Puts @watcher on schedule->fired as soon as its tokens could be had at once, one time. A watcher
- * that wants more than limiter_can_hold() is not told here, see limiter_fire_hopeless().
+ * Puts @watcher on schedule->fired as soon as its tokens could be had at once, one time, or as it is the first of its
+ * limiter and they are more than limiter_can_hold(): then a reader is refused.
  */
 void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher);
 void limiter_unwatch(struct watcher *watcher);

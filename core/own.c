@@ -111,7 +111,7 @@ double limiter_tokens(const struct limiter *limiter)
 	const struct bucket *bucket;
 
 	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
-		double level = (double)bucket->level +
+		double level = (double)bucket->level - (double)bucket->aside +
 			       (double)bucket->part / (double)bucket->flow.den;
 
 		least = level < least ? level : least;

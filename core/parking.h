@@ -8,7 +8,8 @@
  *   place again: it stands where its ticket says, and its time counts on from its first asking. Asking
  *   for the same with another limit on the time gives the place up.
  * - A parked place holds up no other waiter, and nothing is granted to it. Waiters behind it that are due
- *   pass it; what was saved up for a take larger than the burst is spilled, as when a waiter gives up.
+ *   pass it. What was saved up for a take larger than the burst is set aside meanwhile (bucket.h), of one waiter
+ *   in each limiter; in a fleet it is spilled when what this host holds changes.
  * - A thread has at most one parked place: a second one replaces it. Each asking has at most one place,
  *   parked or taken again, and ends with its answer.
  * - There are at most as many places as the caller has given memory for. Without room an interrupted

@@ -3,12 +3,17 @@
 
 #include <assert.h>
 
-/* One more watches in @limiter: it and those above it know which children to look at. */
-static void count_watched(struct limiter *limiter)
+/*
+ * Counts a watcher of @tokens in @limiter and in those above it: they know which children to look at, and how
+ * many tokens are wanted at once.
+ */
+static void count_watched(struct limiter *limiter, uint64_t tokens)
 {
 	for (; limiter; limiter = limiter->parent) {
 		struct limiter *parent = limiter->parent;
 
+		if (!limiter->watched || tokens > limiter->polled)
+			limiter->polled = tokens;
 		if (limiter->watched++ || !parent)
 			continue;
 		limiter->previous_watched = NULL;
@@ -49,6 +54,20 @@ void limiter_fire(struct schedule *schedule, struct limiter *limiter)
 		fire(schedule, limiter->watchers);
 }
 
+/* Whether buckets of this burst, those above included, ever have @tokens while nobody waits. */
+static bool comes_at_all(const struct limiter *limiter, uint64_t tokens)
+{
+	for (; limiter; limiter = limiter->parent) {
+		if (limiter->mode != MODE_ENFORCE)
+			continue;
+		for (uint32_t i = 0; i < limiter->bucket_count; i++) {
+			if (tokens > bucket_capacity(&limiter->buckets[i]))
+				return false;
+		}
+	}
+	return true;
+}
+
 uint64_t limiter_fire_due(struct schedule *schedule, struct limiter *limiter)
 {
 	uint64_t could = 0, at_ns;
@@ -56,10 +75,11 @@ uint64_t limiter_fire_due(struct schedule *schedule, struct limiter *limiter)
 	while (limiter->watchers) {
 		struct watcher *least = limiter->watchers;
 
-		if (least->tokens > could) {
+		if (least->tokens > could && limiter_can_hold(limiter, least->tokens)) {
 			at_ns = limiter_when(schedule, limiter, least->tokens);
+			/* More partitions have larger buckets, and then limiter_wake() is called. */
 			if (at_ns > schedule->now_ns)
-				return at_ns;
+				return comes_at_all(limiter, least->tokens) ? at_ns : NEVER_NS;
 			could = least->tokens;
 		}
 		fire(schedule, least);
@@ -103,7 +123,7 @@ void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct wa
 		return;
 	watcher->limiter = limiter;
 	line_up(limiter, watcher);
-	count_watched(limiter);
+	count_watched(limiter, watcher->tokens);
 	limiter_settle(schedule, limiter);
 }
 

@@ -11,7 +11,9 @@
 
 /* The memory is sparse: what was never written does not cost anything. */
 #define STATE_HEADER_BYTES (UINT64_C(64) << 10)
-#define STATE_LOG_BYTES	   (UINT64_C(1) << 30)
+#ifndef STATE_LOG_BYTES /* a test has less */
+#define STATE_LOG_BYTES (UINT64_C(1) << 30)
+#endif
 
 enum {
 	BASE_BITS = 16,
@@ -22,9 +24,12 @@ enum {
 	STATE_COUNTERS = 16
 };
 
+/* In the place of the version: the log had no room, so that what is kept is old. */
+#define STATE_LOST UINT32_MAX
+
 struct header {
 	char magic[8];
-	uint32_t version;
+	_Atomic uint32_t version;  /* written last, so that all the rest is there */
 	uint32_t generation;	   /* servers before this one */
 	uint32_t setting_count[2]; /* in the records of each log */
 	_Atomic uint32_t log;	   /* which of the two counts */

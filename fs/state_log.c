@@ -113,40 +113,51 @@ int state_rewrite(struct state *state, const struct daemon *daemon)
 			(off_t)STATE_LOG_BYTES);
 	return 0;
 }
+
+/* What is kept is not what is: a successor finds it strange, and begins anew from the source. */
+static void lose(struct state *state)
+{
+	log_error(
+		"no room to keep limiters for a successor: it will begin anew, with empty buckets");
+	state->header->version = STATE_LOST;
+}
+
 void state_limiter_changed(struct state *state, struct daemon *daemon, struct limiter *limiter)
 {
 	struct header *header = state->header;
 	uint32_t which = header->log;
-	int err = 0;
+	int err = -ENOMEM;
 
-	if (!state->kept || limiter->removed)
+	if (!state->kept || limiter->removed || header->version == STATE_LOST)
 		return;
 	header->last_id = daemon->engine.tree.last_id;
 	if (header->log_end[which] <= 2 * state->live_bytes + SLACK_BYTES)
 		err = append(state, which, limiter);
-	else
+	if (err)
 		err = state_rewrite(state, daemon);
 	if (err)
-		log_error("no room to keep limiters for a successor");
+		lose(state);
 	state_taken(state, daemon, limiter);
 }
 
 void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t id)
 {
-	uint32_t which = state->header->log;
+	struct header *header = state->header;
 	struct log_record *record;
 
-	(void)daemon;
-	if (!state->kept)
+	if (!state->kept || header->version == STATE_LOST)
 		return;
-	record = room(state, which, sizeof(*record));
+	record = room(state, header->log, sizeof(*record));
+	/* It may be in the tree still. */
+	if (!record && !state_rewrite(state, daemon))
+		record = room(state, header->log, sizeof(*record));
 	if (!record) {
-		log_error("no room to keep limiters for a successor");
+		lose(state);
 		return;
 	}
 	*record = (struct log_record){
 		.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
-	finish(state, which, record);
+	finish(state, header->log, record);
 }
 
 /* By number; of one limiter the last one last. */

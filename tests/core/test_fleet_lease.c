@@ -681,6 +681,44 @@ static void test_who_has_more_than_his_share_gives_back_under_contention(void **
 	scene_close(&scene);
 }
 
+static void test_a_poller_of_more_than_a_host_can_hold_costs_no_time(void **state)
+{
+	struct watcher watcher = {.tokens = 50};
+	struct scene scene;
+	struct guest guest;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=1000000/s\nburst=100\npartitions.count=10");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, 100 * MS);
+	assert_int_equal(guest.waiter.outcome, 0);
+	assert_in_range(a->buckets[0].burst, 1, 49);
+	engine_watch(&scene.engine, a, &watcher, scene.now_ns);
+	assert_null(engine_fired(&scene.engine));
+	/* Its deadline would come again and again, every 40 us. */
+	assert_false(heap_holds(&a->due));
+	limiter_unwatch(&watcher);
+	scene_close(&scene);
+}
+
+static void test_a_poller_of_several_tokens_wants_partitions_that_can_hold_them(void **state)
+{
+	struct watcher watcher = {.tokens = 50};
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=1000/s\nburst=100\npartitions.count=10");
+	engine_watch(&scene.engine, a, &watcher, scene.now_ns);
+	scene_run(&scene, SEC);
+	assert_ptr_equal(engine_fired(&scene.engine), &watcher);
+	assert_in_range(a->holding->leased, 5, 6);
+	scene_close(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -715,6 +753,9 @@ int main(void)
 		cmocka_unit_test(test_a_lease_of_this_host_that_is_gone_ends_the_session),
 		cmocka_unit_test(test_who_does_not_find_enough_says_how_many_he_wants),
 		cmocka_unit_test(test_who_has_more_than_his_share_gives_back_under_contention),
+		cmocka_unit_test(test_a_poller_of_more_than_a_host_can_hold_costs_no_time),
+		cmocka_unit_test(
+			test_a_poller_of_several_tokens_wants_partitions_that_can_hold_them),
 	};
 
 	return cmocka_run_group_tests_name("fleet_lease", tests, NULL, NULL);

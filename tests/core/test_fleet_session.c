@@ -63,7 +63,7 @@ static void test_the_constants_of_the_fleet_count_not_those_of_the_host(void **s
 
 	(void)state;
 	scene_prepare(&scene);
-	scene_set(&scene, "/v", "ratefs 1\n");
+	scene_set(&scene, "/v", "ratefs 2\n");
 	scene_set(&scene, "/g",
 		  "renewal=2s\nright=20s\nquarantine=21s\nsession=6s\nlast=0\nrecent=\n");
 	for (const char *folder = "chlfw"; *folder; folder++)
@@ -75,13 +75,12 @@ static void test_the_constants_of_the_fleet_count_not_those_of_the_host(void **s
 	scene_close(&scene);
 }
 
-static void test_the_layout_of_another_version_is_refused(void **state)
+static void refuse_layout(const char *version)
 {
 	struct scene scene;
 
-	(void)state;
 	scene_prepare(&scene);
-	scene_set(&scene, "/v", "ratefs 2\n");
+	scene_set(&scene, "/v", version);
 	scene_begin(&scene);
 	assert_int_equal(fleet_state(scene.fleet), FLEET_REFUSED);
 	assert_non_null(strstr(scene.event, "version"));
@@ -89,6 +88,19 @@ static void test_the_layout_of_another_version_is_refused(void **state)
 	scene_run(&scene, 60 * SEC);
 	assert_int_equal(scene.transactions, 0);
 	scene_close(&scene);
+}
+
+static void test_the_layout_of_another_version_is_refused(void **state)
+{
+	(void)state;
+	refuse_layout("ratefs 3\n");
+}
+
+/* A host of version 1 takes the record of a removed limiter for a limiter that is there. */
+static void test_the_layout_without_records_of_removed_limiters_is_refused(void **state)
+{
+	(void)state;
+	refuse_layout("ratefs 1\n");
 }
 
 static void test_a_host_without_authority_is_refused(void **state)
@@ -371,7 +383,7 @@ static void test_no_answer_is_waited_for_longer_than_10_s_however_long_a_right_l
 
 	(void)state;
 	scene_prepare(&scene);
-	scene_set(&scene, "/v", "ratefs 1\n");
+	scene_set(&scene, "/v", "ratefs 2\n");
 	scene_set(&scene, "/g",
 		  "renewal=1.5s\nright=600s\nquarantine=607s\nsession=300s\nlast=0\nrecent=\n");
 	for (const char *folder = "chlfw"; *folder; folder++)
@@ -598,6 +610,7 @@ int main(void)
 		cmocka_unit_test(test_a_host_joins_in_one_transaction_that_checks_the_settings),
 		cmocka_unit_test(test_the_constants_of_the_fleet_count_not_those_of_the_host),
 		cmocka_unit_test(test_the_layout_of_another_version_is_refused),
+		cmocka_unit_test(test_the_layout_without_records_of_removed_limiters_is_refused),
 		cmocka_unit_test(test_a_host_without_authority_is_refused),
 		cmocka_unit_test(test_who_holds_nothing_writes_nothing),
 		cmocka_unit_test(

@@ -428,7 +428,7 @@ static void test_a_watcher_is_told_when_the_burst_becomes_too_small_for_it(void 
 	assert_ptr_equal(engine_fired(&stage.engine), &watchers[2]);
 	assert_ptr_equal(engine_fired(&stage.engine), &watchers[1]);
 	assert_null(engine_fired(&stage.engine));
-	engine_run(&stage.engine, 3 * 3600 * SEC);
+	engine_run(&stage.engine, 5 * 3600 * SEC);
 	assert_ptr_equal(engine_fired(&stage.engine), &watchers[0]);
 	stage_close(&stage);
 }
@@ -448,6 +448,26 @@ static void test_a_take_larger_than_the_burst_is_never_there_at_once(void **stat
 	assert_true(engine_ready(&stage.engine, b, 6, 0));
 	assert_int_equal(stage_try(&stage, b, 5, 0), 0);
 	assert_false(engine_ready(&stage.engine, b, 5, 0));
+	stage_close(&stage);
+}
+
+static void test_a_watcher_is_told_when_a_change_makes_its_tokens_more_than_the_burst(void **state)
+{
+	struct watcher watcher = {.tokens = 8};
+	struct stage stage;
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=8");
+	assert_int_equal(stage_try(&stage, a, 8, 0), 0);
+	engine_watch(&stage.engine, a, &watcher, 0);
+	stage_run(&stage, 100 * MS);
+	assert_null(engine_fired(&stage.engine));
+	stage_write(&stage, a, "burst=5", 100 * MS);
+	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
+	assert_true(engine_ready(&stage.engine, a, 8, 100 * MS));
+	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);
 	stage_close(&stage);
 }
 
@@ -614,6 +634,8 @@ int main(void)
 		cmocka_unit_test(test_watchers_of_several_tokens_fire_when_each_could_be_had),
 		cmocka_unit_test(test_a_watcher_is_told_when_the_burst_becomes_too_small_for_it),
 		cmocka_unit_test(test_a_take_larger_than_the_burst_is_never_there_at_once),
+		cmocka_unit_test(
+			test_a_watcher_is_told_when_a_change_makes_its_tokens_more_than_the_burst),
 		cmocka_unit_test(test_a_watcher_waits_for_those_in_the_queue),
 		cmocka_unit_test(test_a_watcher_fires_when_the_queue_of_an_ancestor_empties),
 		cmocka_unit_test(test_a_watcher_fires_when_tokens_come_back_to_an_ancestor),

@@ -387,6 +387,103 @@ static void test_a_waiter_in_a_partition_keeps_its_place_there(void **state)
 	stage_close(&yard.stage);
 }
 
+/* Ann wants 10 of a burst of 1, has saved up 5, and is interrupted at 500 ms; she would be served at 1 s. */
+static void interrupt_a_large_take(struct yard *yard, struct guest *ann)
+{
+	yard_open_empty(yard);
+	assert_int_equal(stage_ask(&yard->stage, ann, yard->l, 10, 0), WAITING);
+	engine_run(&yard->stage.engine, 500 * MS);
+	interrupt(yard, ann, &ANN, 500 * MS);
+}
+
+static int take_again(struct yard *yard, struct guest *ann, uint64_t now_ns)
+{
+	return ask_again(yard, ann, &ANN, yard->l, 10, NEVER_NS, now_ns);
+}
+
+static void test_what_was_saved_up_is_there_when_its_waiter_is_back(void **state)
+{
+	struct guest ann;
+	struct yard yard;
+
+	(void)state;
+	interrupt_a_large_take(&yard, &ann);
+	for (unsigned int i = 0; i < 5; i++) {
+		uint64_t now_ns = 510 * MS + i * 10 * MS;
+
+		assert_int_equal(take_again(&yard, &ann, now_ns), WAITING);
+		interrupt(&yard, &ann, &ANN, now_ns);
+	}
+	assert_int_equal(take_again(&yard, &ann, 600 * MS), WAITING);
+	stage_run(&yard.stage, 2 * SEC);
+	/* Nobody else was there, so what came in beyond one token while she was away is all that is lost. */
+	assert_in_range(ann.done_ns, SEC, SEC + 100 * MS);
+	stage_close(&yard.stage);
+}
+
+static void test_others_have_of_a_bucket_what_is_not_set_aside(void **state)
+{
+	struct guest ann, bob, cyd;
+	struct yard yard;
+
+	(void)state;
+	interrupt_a_large_take(&yard, &ann);
+	assert_int_equal(stage_ask(&yard.stage, &bob, yard.l, 1, 500 * MS), 0);
+	assert_int_equal(stage_ask(&yard.stage, &cyd, yard.l, 1, 501 * MS), WAITING);
+	stage_run(&yard.stage, 650 * MS);
+	assert_int_equal(cyd.done_ns, 600 * MS);
+	/* 4 are hers, and a half has come in since. */
+	assert_int_equal(take_again(&yard, &ann, 650 * MS), WAITING);
+	stage_run(&yard.stage, 2 * SEC);
+	assert_int_equal(ann.done_ns, 1200 * MS);
+	stage_close(&yard.stage);
+}
+
+static void test_what_is_set_aside_is_gone_with_the_place(void **state)
+{
+	struct guest ann;
+	struct yard yard;
+
+	(void)state;
+	interrupt_a_large_take(&yard, &ann);
+	engine_run(&yard.stage.engine, 1500 * MS);
+	assert_int_equal(stage_try(&yard.stage, yard.l, 1, 1500 * MS), 0);
+	assert_int_equal(take_again(&yard, &ann, 1500 * MS), WAITING);
+	stage_run(&yard.stage, 3 * SEC);
+	assert_int_equal(ann.done_ns, 2500 * MS);
+	stage_close(&yard.stage);
+}
+
+static void test_a_larger_take_of_another_waiter_spills_what_is_set_aside(void **state)
+{
+	struct guest ann, bob;
+	struct yard yard;
+
+	(void)state;
+	interrupt_a_large_take(&yard, &ann);
+	assert_int_equal(stage_ask(&yard.stage, &bob, yard.l, 2, 500 * MS), WAITING);
+	assert_int_equal(take_again(&yard, &ann, 550 * MS), WAITING);
+	stage_run(&yard.stage, 3 * SEC);
+	/* 1 was left at 500 ms. */
+	assert_int_equal(ann.done_ns, 1400 * MS);
+	assert_int_equal(bob.done_ns, 1600 * MS);
+	stage_close(&yard.stage);
+}
+
+static void test_a_new_rate_spills_what_is_set_aside(void **state)
+{
+	struct guest ann;
+	struct yard yard;
+
+	(void)state;
+	interrupt_a_large_take(&yard, &ann);
+	stage_write(&yard.stage, yard.l, "rate=20/s", 500 * MS);
+	assert_int_equal(take_again(&yard, &ann, 500 * MS), WAITING);
+	stage_run(&yard.stage, 3 * SEC);
+	assert_int_equal(ann.done_ns, 950 * MS);
+	stage_close(&yard.stage);
+}
+
 static void test_without_room_a_waiter_asks_at_the_end(void **state)
 {
 	struct guest ann, bob, cyd;
@@ -555,6 +652,11 @@ int main(void)
 		cmocka_unit_test(test_an_opener_keeps_its_place_and_a_reader_does_not_have_it),
 		cmocka_unit_test(test_a_waiter_in_a_key_keeps_its_place_there),
 		cmocka_unit_test(test_a_waiter_in_a_partition_keeps_its_place_there),
+		cmocka_unit_test(test_what_was_saved_up_is_there_when_its_waiter_is_back),
+		cmocka_unit_test(test_others_have_of_a_bucket_what_is_not_set_aside),
+		cmocka_unit_test(test_what_is_set_aside_is_gone_with_the_place),
+		cmocka_unit_test(test_a_larger_take_of_another_waiter_spills_what_is_set_aside),
+		cmocka_unit_test(test_a_new_rate_spills_what_is_set_aside),
 		cmocka_unit_test(test_without_room_a_waiter_asks_at_the_end),
 		cmocka_unit_test(test_without_memory_nothing_is_parked),
 		cmocka_unit_test(test_a_limiter_that_is_gone_is_ENODEV_for_those_who_come_back),

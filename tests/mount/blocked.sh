@@ -203,6 +203,11 @@ case_a_poll_of_a_take_is_told_when_the_burst_becomes_too_small_for_it() {
 		def lower():
 		    with open(limiter + "/burst", "w") as burst:
 		        burst.write("5")
+		# A poller that wants less, and has to wait for it, comes first.
+		token = os.open(limiter + "/token", os.O_RDONLY | os.O_NONBLOCK)
+		others = select.epoll()
+		others.register(token, select.EPOLLIN)
+		assert not others.poll(0)
 		for name in "take/6", "express/take/6":
 		    fd = os.open(limiter + "/" + name, os.O_RDONLY | os.O_NONBLOCK)
 		    epoll = select.epoll()
@@ -291,7 +296,9 @@ case_a_read_that_would_block_is_refused_with_o_nonblock() {
 	is 'a line that is there' "$("$CLIENT" peek "$m/orders/stream")" 1
 	denied EAGAIN peek "$m/orders/token"
 	denied EAGAIN peek "$m/orders/stream"
-	denied EAGAIN peek "$m/orders/take/3"
+	denied EAGAIN peek "$m/orders/take/2"
+	# More than the burst is never there.
+	denied EINVAL peek "$m/orders/take/3"
 	counts orders granted 2
 	counts orders refused 3
 	counts orders waiting 0

@@ -5,7 +5,7 @@
  *								10ms, 100ms, 1s or 10s
  *	TIME expect used PATH OP N %				of the rate while readers waited
  *	TIME expect share PATH by HOST OP N %			of what all hosts were granted
- *	TIME expect slots PATH [by HOST] OP N			open ones, the mean over time
+ *	TIME expect slots PATH [by HOST] OP N			that may be open, the mean over time
  *	TIME expect coordinator COUNT OP N			by its name in the summary
  *	TIME expect refused [by HOST] OP N			commands that were not done
  *	TIME expect service PATH FIELD OP N			ok and throttled calls; used_percent of its

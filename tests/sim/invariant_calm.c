@@ -3,18 +3,28 @@
 
 #include <stdio.h>
 
-/* A reconnection: twice the longest pause between attempts, and a handshake. */
-#define RECONNECT_NS UINT64_C(5000000000)
+/*
+ * A reconnection: an attempt that comes to nothing takes 2 s, the pause after it 1 s, and that twice; then
+ * a session that is gone is noticed, and the next one has settings to read: 2 s.
+ */
+#define RECONNECT_NS UINT64_C(8000000000)
 
 /* So much of the rate is used, whatever partitions are on their way from one host to another. */
 static const double USED_LEAST = 0.8;
 
 /*
- * In a window a host renews every R and is refused as often. Of each limiter it takes, gives back and
- * claims, each at most every 1.2 s; it lists what is free, what is claimed and who is there in every R
- * for each of two reasons; it reads the markers of what it takes, and what it watches.
+ * In a window a host renews every R and is refused as often. Of each limiter it takes partitions, most of
+ * them one by one, gives back and claims, five in all in each R; it lists what is free, what is claimed
+ * and who is there in every R for each of two reasons; it reads the markers of what it takes, and what
+ * it watches.
  */
-enum { TRANSACTIONS_EACH = 75, LISTS_EACH = 6, LISTS_MORE = 30, READS_EACH = 150, READS_MORE = 60 };
+enum {
+	TRANSACTIONS_EACH = 110,
+	LISTS_EACH = 6,
+	LISTS_MORE = 60,
+	READS_EACH = 300,
+	READS_MORE = 60
+};
 
 bool calm_is_steady(const struct settings *settings)
 {
