@@ -1,6 +1,7 @@
 /*
  * sweep - nodes of limiters that are gone, and of names that were left. They go no earlier than Q
- * after the limiter: until then a host that has not heard of it may hold leases of it, and use its name.
+ * after the limiter: until then a host that has not heard of it may hold leases of it, and use its
+ * name.
  */
 #include "inside.h"
 
