@@ -124,8 +124,9 @@ static uint32_t fair_share(const struct fleet *fleet, const struct holding *hold
 }
 
 /*
- * Partitions whose buckets together hold what a poller wants at once. A host's bucket holds a token in any
- * case, and more than the whole burst is held by none.
+ * Returns the number of partitions whose buckets together hold @tokens, which a poller wants at
+ * once. A host's bucket holds a token in any case, and no host's bucket holds more than the whole
+ * burst.
  */
 static uint32_t partitions_to_hold(const struct holding *holding, uint64_t tokens)
 {
@@ -386,7 +387,9 @@ static void become_alone(struct fleet *fleet, bool alone)
 	}
 }
 
-/* A host has gone, and what it had of reserves may be free. */
+/*
+ * Lets the next search for a reserve begin at once: a host has gone, and its reserves may be free.
+ */
 static void seek_reserves(struct fleet *fleet)
 {
 	for (struct holding *h = fleet->holdings; h; h = h->next) {

@@ -127,8 +127,8 @@ static bool may_come(const struct engine *engine, const struct limiter *limiter)
 }
 
 /*
- * Until when a waiter that asked at @asked_ns waits: if its time is short it waits for partitions that are being
- * looked for, but no longer.
+ * Returns until when a waiter that asked at @asked_ns waits. A waiter whose time is short waits for
+ * partitions that are being looked for, but no longer.
  */
 static uint64_t patient_until_ns(const struct engine *engine, const struct limiter *limiter,
 				 uint64_t asked_ns, uint64_t expiry_ns)
@@ -150,7 +150,7 @@ static bool is_news(const struct limiter *limiter)
 /* Whether @waiter, as things stand, gets nothing until @expiry_ns. */
 static bool is_too_late(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
 {
-	/* A waiter with a place was let in before, and those who came after it are not ahead. */
+	/* A waiter with a place was let in before, and waiters that came after it are not ahead. */
 	uint64_t at_ns = waiter->place
 				 ? engine->schedule.now_ns
 				 : limiter_when(&engine->schedule, waiter->limiter, waiter->tokens);

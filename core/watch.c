@@ -4,8 +4,8 @@
 #include <assert.h>
 
 /*
- * Counts a watcher of @tokens in @limiter and in those above it: they know which children to look at, and how
- * many tokens are wanted at once.
+ * Counts a watcher of @tokens in @limiter and in those above it: they know which children to look
+ * at, and how many tokens are wanted at once.
  */
 static void count_watched(struct limiter *limiter, uint64_t tokens)
 {
@@ -54,7 +54,10 @@ void limiter_fire(struct schedule *schedule, struct limiter *limiter)
 		fire(schedule, limiter->watchers);
 }
 
-/* Whether buckets of this burst, those above included, ever have @tokens while nobody waits. */
+/*
+ * Tells whether buckets of this burst, those above included, ever have @tokens while no reader
+ * waits.
+ */
 static bool comes_at_all(const struct limiter *limiter, uint64_t tokens)
 {
 	for (; limiter; limiter = limiter->parent) {

@@ -213,7 +213,7 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 			       "it cannot be had with O_NONBLOCK");
 		err = -EINVAL;
 	}
-	/* A reader that would not wait does while the host finds out what there is to be had. */
+	/* A reader that would not wait does while the host finds out which tokens can be had. */
 	if (err == -EAGAIN && !wait && engine_may_come(engine, handle->limiter, received.at_ns))
 		err = wait_for_tokens(daemon, handle, read, &waiter, 0);
 	else if (err == -EAGAIN && wait)
