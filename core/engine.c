@@ -190,11 +190,17 @@ static int ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
 	return -EINPROGRESS;
 }
 
+void engine_give_up(struct engine *engine, struct waiter *waiter)
+{
+	if (waiter->place)
+		parking_free_place(&engine->schedule.parking, waiter);
+}
+
 /* Ends the asking of @waiter unless it waits. */
 static int asked(struct engine *engine, struct waiter *waiter, int err)
 {
-	if (waiter->place && err != -EINPROGRESS)
-		parking_free_place(&engine->schedule.parking, waiter);
+	if (err != -EINPROGRESS)
+		engine_give_up(engine, waiter);
 	return err;
 }
 
@@ -301,8 +307,7 @@ static void cancel(struct engine *engine, struct waiter *waiter)
 void engine_cancel(struct engine *engine, struct waiter *waiter)
 {
 	cancel(engine, waiter);
-	if (waiter->place)
-		parking_free_place(&engine->schedule.parking, waiter);
+	engine_give_up(engine, waiter);
 }
 
 void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct asker *asker,

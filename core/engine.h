@@ -168,10 +168,13 @@ void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct
 /*
  * Gives @waiter, filled in and about to ask for at most @within_ns (NEVER_NS: for any time), the
  * place that was parked for @asker. Then it is asked with engine_ask() or engine_slot_open(), which
- * frees the place unless the waiter waits. Only while engine_may_return().
+ * frees the place unless the waiter waits, or it gives up. Only while engine_may_return().
  */
 bool engine_return(struct engine *engine, struct waiter *waiter, const struct asker *asker,
 		   uint64_t within_ns, uint64_t now_ns);
+
+/* Frees the place of @waiter, if it has one: it does not ask after all. */
+void engine_give_up(struct engine *engine, struct waiter *waiter);
 
 /* Whether an asker may have a parked place. */
 static inline bool engine_may_return(const struct engine *engine)

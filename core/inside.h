@@ -29,6 +29,7 @@
 #ifndef RATEFS_CORE_INSIDE_H
 #define RATEFS_CORE_INSIDE_H
 
+#include "chain.h"
 #include "fleet.h"
 #include "share.h"
 
@@ -103,6 +104,7 @@ struct search {
 
 /* A limiter that is gone, whose nodes are to go too. */
 struct swept {
+	struct chain_link link; /* by id */
 	struct swept *next;
 	uint64_t id;
 	uint64_t not_before_ns; /* by the waiter's clock */
@@ -232,6 +234,7 @@ struct fleet {
 	uint64_t hosts_ns;   /* when to look again */
 
 	struct swept *swept;
+	struct chains swept_by_id; /* the same */
 	struct swept *sweeping;
 	struct left_name *left_names; /* the first: see names.c */
 	struct left_name *last_left;

@@ -225,6 +225,12 @@ void limiter_fire(struct schedule *schedule, struct limiter *limiter);
 uint64_t limiter_fire_due(struct schedule *schedule, struct limiter *limiter);
 
 /*
+ * Likewise, those of @limiter and below that want more than limiter_can_hold(). It is called when
+ * settings of @limiter have changed.
+ */
+void limiter_fire_hopeless(struct schedule *schedule, struct limiter *limiter);
+
+/*
  * Tells whether @limiter and those above it can have @tokens at once while no reader waits: as much
  * as idle ones save up, in a fleet with all partitions. A larger take is saved up only for a reader
  * that waits.

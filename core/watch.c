@@ -90,6 +90,21 @@ uint64_t limiter_fire_due(struct schedule *schedule, struct limiter *limiter)
 	return NEVER_NS;
 }
 
+void limiter_fire_hopeless(struct schedule *schedule, struct limiter *limiter)
+{
+	struct watcher *next;
+
+	if (!limiter->watched)
+		return;
+	for (struct watcher *w = limiter->watchers; w; w = next) {
+		next = w->next;
+		if (!limiter_can_hold(limiter, w->tokens))
+			fire(schedule, w);
+	}
+	for (struct limiter *l = limiter->first_watched; l; l = l->next_watched)
+		limiter_fire_hopeless(schedule, l);
+}
+
 /* Puts @watcher before those of @limiter that want as many tokens, or more. */
 static void line_up(struct limiter *limiter, struct watcher *watcher)
 {
