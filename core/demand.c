@@ -123,6 +123,25 @@ static uint32_t fair_share(const struct fleet *fleet, const struct holding *hold
 	return (holding_count(holding) + hosts - 1) / hosts;
 }
 
+/*
+ * Returns the number of partitions whose buckets together hold @tokens, which a poller wants at
+ * once. A host's bucket holds a token in any case, and no host's bucket holds more than the whole
+ * burst.
+ */
+static uint32_t partitions_to_hold(const struct holding *holding, uint64_t tokens)
+{
+	const struct settings *settings = &holding->settings;
+	uint64_t most = 0, count = settings_partition_count(settings), wanted;
+
+	for (uint32_t i = 0; i < settings->limit_count && tokens > 1; i++) {
+		uint64_t burst = settings_burst(settings, i);
+
+		wanted = tokens <= burst ? (tokens * count + burst - 1) / burst : 0;
+		most = wanted > most ? wanted : most;
+	}
+	return (uint32_t)most;
+}
+
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
@@ -156,6 +175,9 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		wanted = fair_share(fleet, holding);
 	if (is_short(holding) && wanted < holding->usable)
 		wanted = holding->usable;
+	if (limiter->watched && wanted < partitions_to_hold(holding, limiter->polled) &&
+	    partitions_for(holding, 1))
+		wanted = partitions_to_hold(holding, limiter->polled);
 	if (is_saturated(fleet, holding)) {
 		if (kept < holding_count(holding))
 			holding->grown_ns = fleet->now_ns;
@@ -365,7 +387,9 @@ static void become_alone(struct fleet *fleet, bool alone)
 	}
 }
 
-/* A host has gone, and what it had of reserves may be free. */
+/*
+ * Lets the next search for a reserve begin at once: a host has gone, and its reserves may be free.
+ */
 static void seek_reserves(struct fleet *fleet)
 {
 	for (struct holding *h = fleet->holdings; h; h = h->next) {

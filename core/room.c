@@ -10,7 +10,7 @@
 
 enum {
 	LENGTH_BYTES = 4, /* before each path */
-	/* What follows PATH; an index of the reserve begins with an r. */
+	/* Bytes after PATH; an index of the reserve begins with an r. */
 	HOST_BYTES = LENGTH_BYTES + 3 + HID_TEXT - 1,
 	LEASE_BYTES = LENGTH_BYTES + 3 + 1 + 5,
 	CLAIM_BYTES = LENGTH_BYTES + 3 + 1 + HID_TEXT - 1 + 5 + 5 + 11,

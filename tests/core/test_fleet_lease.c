@@ -176,7 +176,10 @@ static void set(struct scene *scene, struct limiter *a, const char *config)
 	assert_int_equal(scene_change(scene, &change), 0);
 }
 
-/* What a take of partition 0 finds in the bucket, when one reader has got a token of it. */
+/*
+ * Asserts that a take of partition 0 leaves @level in the bucket, when one reader has got a token
+ * of it.
+ */
 static void assert_left(struct scene *scene, struct limiter *a, int64_t level)
 {
 	struct guest guest;
@@ -737,6 +740,22 @@ static void test_a_poller_of_more_than_a_host_can_hold_costs_no_time(void **stat
 	scene_close(&scene);
 }
 
+static void test_a_poller_of_several_tokens_wants_partitions_that_can_hold_them(void **state)
+{
+	struct watcher watcher = {.tokens = 50};
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=1000/s\nburst=100\npartitions.count=10");
+	engine_watch(&scene.engine, a, &watcher, scene.now_ns);
+	scene_run(&scene, SEC);
+	assert_ptr_equal(engine_fired(&scene.engine), &watcher);
+	assert_in_range(a->holding->leased, 5, 6);
+	scene_close(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -773,6 +792,8 @@ int main(void)
 		cmocka_unit_test(test_who_has_more_than_his_share_gives_back_under_contention),
 		cmocka_unit_test(test_for_the_reader_of_a_partition_no_other_one_is_taken),
 		cmocka_unit_test(test_a_poller_of_more_than_a_host_can_hold_costs_no_time),
+		cmocka_unit_test(
+			test_a_poller_of_several_tokens_wants_partitions_that_can_hold_them),
 	};
 
 	return cmocka_run_group_tests_name("fleet_lease", tests, NULL, NULL);
