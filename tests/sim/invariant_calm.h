@@ -20,7 +20,7 @@ struct traffic {
 	uint64_t transactions, reads, lists;
 };
 
-/* Whether settings of a limiter keep a rate that every host can have a part of. */
+/* Tells whether settings of a limiter keep a rate that every host can have a part of. */
 bool calm_is_steady(const struct settings *settings);
 
 /* So long after the last fault every host is back, and the partitions of dead ones are free. */
