@@ -111,7 +111,10 @@ static void read_markers(struct fleet *fleet, struct search *search)
 	items_ready(fleet, search);
 }
 
-/* Takes those whose own token is read, whatever else is wanted: no other partition is of use to that reader. */
+/*
+ * Takes the partitions whose own tokens are read, whatever else is wanted: no other partition is of
+ * use to such a reader.
+ */
 static void add_read(struct search *search, uint32_t *indices, uint32_t *count, bool clean,
 		     uint32_t most)
 {

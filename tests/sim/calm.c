@@ -1,10 +1,10 @@
 /*
- * calm - looks at a fleet every second, and judges what it does while nothing goes wrong: invariants
- * I3 to I6, see invariant_calm.h and sim.h.
+ * calm - looks at a fleet every second, and judges it while nothing goes wrong: invariants I3 to
+ * I6, see invariant_calm.h and sim.h.
  *
- * Calm is when no fault is at work, and none was, and no settings changed, since sim->disturbed_ns. What
- * is owed in time is owed from then on; use and shares are measured in windows that begin when
- * everything that was owed is there. Traffic has its bound always.
+ * Calm is when no fault is at work, and none was, and no settings changed, since sim->disturbed_ns.
+ * Debts with a time count from then on; use and shares are measured in windows that begin when all
+ * those debts are paid. Traffic has its bound always.
  */
 #include "common.h"
 #include "invariant_calm.h"
@@ -66,7 +66,10 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* What readers of @host wait for, by place. */
+/*
+ * Notes whether readers of one token wait at each place of @host, and the most tokens that a reader
+ * waits for in each limiter at the top.
+ */
 static void count_waiting(struct host *host)
 {
 	for (struct place *p = host->places; p; p = p->next) {
@@ -83,7 +86,10 @@ static void count_waiting(struct host *host)
 	}
 }
 
-/* I3: someone is granted what @reader waits for, or what is around it. */
+/*
+ * Checks I3: in time a token is granted by the limiter that @reader waits on, or by one in the same
+ * limiter at the top.
+ */
 static void check_reader(struct sim *sim, const struct reader *reader)
 {
 	const struct place *place = reader->place, *top = place->top;
@@ -94,7 +100,7 @@ static void check_reader(struct sim *sim, const struct reader *reader)
 	if (reader->waiter.slot || place->partition || place->is_key || !place->common ||
 	    !steady(sim, place))
 		return;
-	/* What was charged is waited for first. */
+	/* Charged tokens are waited for first. */
 	tokens = top->most_tokens + top->common->charged;
 	for (const struct place *p = place; p; p = p->parent) {
 		settings = &truth_of(sim, p->common->id)->settings;
@@ -124,7 +130,7 @@ static void check_readers(struct sim *sim, struct host *host)
 	}
 }
 
-/* What each host asked for so far. */
+/* Begins to count the requests of each host. */
 static void begin_traffic(struct sim *sim)
 {
 	sim->traffic_ns = sim->now_ns;

@@ -1,4 +1,4 @@
-/* Tests that what a fleet must keep is noticed when it does not: invariants of several hosts. */
+/* Tests that invariants of several hosts notice a fleet that breaks them. */
 #include "invariant_calm.h"
 #include "invariant_fleet.h"
 #include "invariant_lease.h"
@@ -213,7 +213,10 @@ static void test_nothing_is_waited_for_longer_than_it_can_take(void **state)
 
 	(void)state;
 	settings.lease_ns = 6 * SEC;
-	/* 8 to reconnect, T and a tick, Q, the lease, 4 R, and two tokens at a twentieth of the rate. */
+	/*
+	 * 8 to reconnect, T and a tick, Q, the lease, 4 R, and two tokens at a twentieth of the
+	 * rate.
+	 */
 	assert_int_equal(calm_wait_ns(&settings, &constants, 1), (8 + 3 + 1 + 5 + 6 + 4 + 4) * SEC);
 	settings.mode = MODE_CLOSED;
 	assert_true(calm_wait_ns(&settings, &constants, 1) == NEVER_NS);
