@@ -10,6 +10,7 @@
  */
 #include "inside.h"
 #include "learning.h"
+#include "partition.h"
 #include "slots.h"
 
 #include <math.h>
@@ -142,6 +143,20 @@ static uint32_t partitions_to_hold(const struct holding *holding, uint64_t token
 	return (uint32_t)most;
 }
 
+/*
+ * Readers wait below, and all of them for tokens of the limiters that they are in. Hosts that keep from
+ * others what they cannot use yet may each keep what the next one waits for: so where others claim, a host
+ * takes what is needed from below upwards, and gives back what it has above.
+ */
+static bool is_held_up_below(const struct holding *holding)
+{
+	const struct limiter *limiter = holding->limiter;
+
+	return holding->claimant_count && limiter->wanted && !limiter->current &&
+	       !limiter->watched && !holding->asked && !partition_waiting(limiter) &&
+	       rate_is_unlimited(&holding->settings.key_rate);
+}
+
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
@@ -152,6 +167,8 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 
 	/* What was counted since then was so in all slots but one. */
 	tokens = tokens * DEMAND_SLOTS / (DEMAND_SLOTS - 1);
+	if (!tokens && is_held_up_below(holding))
+		return 0;
 	if (!holding->usable)
 		tokens += bounded(limiter->wanted) * FIRST_PER_S;
 	else if (has_waited(fleet, limiter))

@@ -718,6 +718,46 @@ static void test_for_the_reader_of_a_partition_no_other_one_is_taken(void **stat
 	scene_close(&scene);
 }
 
+static struct limiter *make_in(struct scene *scene, struct limiter *parent, const char *name,
+			       const char *config)
+{
+	struct change change = {.kind = CHANGE_MAKE, .limiter = parent, .text = config};
+
+	strcpy(change.name, name);
+	assert_int_equal(scene_change(scene, &change), 0);
+	return change.made;
+}
+
+static void test_what_others_claim_is_left_to_them_until_it_can_be_used(void **state)
+{
+	struct scene scene;
+	struct limiter *a, *c;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	c = make_in(&scene, a, "c", ONE);
+	/* Another host has a/c, and may be waiting for a. */
+	scene_delete(&scene, "/f/2/0");
+	scene_set(&scene, "/l/2/0", "bbbbbbbbbbbbb");
+	assert_int_equal(scene_ask(&scene, &guest, c), WAITING);
+	scene_run(&scene, 10 * SEC);
+	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
+	scene_set(&scene, "/w/1/bbbbbbbbbbbbb-1-1-0000009999", NULL);
+	scene_run(&scene, 10 * SEC);
+	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
+	assert_non_null(scene_node(&scene, "/f/1/0"));
+	assert_int_equal(fleet_counters(scene.fleet)->given_back, 1);
+	/* What is needed below is there: now it can be used. */
+	scene_delete(&scene, "/l/2/0");
+	scene_set(&scene, "/f/2/0", NULL);
+	scene_run(&scene, 3 * SEC);
+	assert_int_equal(scene_lease(c, 0), LEASE_HELD);
+	assert_int_equal(guest.waiter.outcome, 0);
+	scene_close(&scene);
+}
+
 static void test_a_poller_of_more_than_a_host_can_hold_costs_no_time(void **state)
 {
 	struct watcher watcher = {.tokens = 50};
@@ -791,6 +831,7 @@ int main(void)
 		cmocka_unit_test(test_who_does_not_find_enough_says_how_many_he_wants),
 		cmocka_unit_test(test_who_has_more_than_his_share_gives_back_under_contention),
 		cmocka_unit_test(test_for_the_reader_of_a_partition_no_other_one_is_taken),
+		cmocka_unit_test(test_what_others_claim_is_left_to_them_until_it_can_be_used),
 		cmocka_unit_test(test_a_poller_of_more_than_a_host_can_hold_costs_no_time),
 		cmocka_unit_test(
 			test_a_poller_of_several_tokens_wants_partitions_that_can_hold_them),

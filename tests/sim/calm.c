@@ -25,7 +25,7 @@ static bool is_slow(const struct latency *latency)
 	return latency->delay_ns + latency->jitter_ns + latency->answers_ns > SLOW_NS;
 }
 
-/* Whether something is wrong now. */
+/* Tells whether something is wrong now. */
 static bool is_troubled(const struct sim *sim)
 {
 	const struct zookeeper *zookeeper = &sim->zookeeper;
@@ -177,7 +177,7 @@ static bool has_children(const struct place *place)
 static void check_common(struct sim *sim, struct common *common)
 {
 	uint64_t least = UINT64_MAX, most = 0;
-	uint32_t hosts = 0, up = 0, weight = 0;
+	uint32_t hosts = 0, idle = 0, up = 0, weight = 0;
 	const struct place *place = NULL;
 	const struct settings *settings;
 	bool equal = true;
@@ -190,7 +190,10 @@ static void check_common(struct sim *sim, struct common *common)
 		up += host->state == HOST_UP;
 		while (p && (p->common != common || p->is_key || !p->limiter))
 			p = p->next;
-		if (!p || !p->always_waits || has_children(p) || p->parent)
+		if (!p || has_children(p) || p->parent)
+			continue;
+		idle += !p->always_waits && p->granted > p->granted_before;
+		if (!p->always_waits)
 			continue;
 		place = p;
 		equal = equal && (!hosts || host->options.weight == weight);
@@ -204,7 +207,7 @@ static void check_common(struct sim *sim, struct common *common)
 	if (!settings)
 		return;
 	common_measure(common, sim);
-	if (!calm_check_use(common->could - common->could_before,
+	if (!calm_check_use(settings, idle, common->could - common->could_before,
 			    (double)(common->did - common->did_before), why))
 		sim_fail(sim, INVARIANT_USE, place, why);
 	if (hosts == up && equal && !calm_check_shares(settings, hosts, least, most, why))

@@ -79,8 +79,17 @@ uint64_t calm_wait_ns(const struct settings *settings, const struct fleet_consta
 	       (uint64_t)earns_ns;
 }
 
-bool calm_check_use(double could, double did, char why[WHY_TEXT])
+/*
+ * A partition is not divided: a host whose readers do not use all of one keeps it for what they use. So of
+ * one partition each such host owes nothing.
+ */
+bool calm_check_use(const struct settings *settings, uint32_t idle, double could, double did,
+		    char why[WHY_TEXT])
 {
+	uint32_t count = settings_partition_count(settings);
+	uint32_t owed = idle < count ? count - idle : 0;
+
+	could = could * owed / count;
 	if (did >= could * USED_LEAST)
 		return true;
 	snprintf(why, WHY_TEXT, "readers waited all the time, and %.0f of %.0f tokens were granted",

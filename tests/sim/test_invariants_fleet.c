@@ -142,7 +142,7 @@ static void follow(struct fleet_of *fleet, uint64_t id, const char *rate, uint64
 	fleet_check_follow(&fleet->check, id, &settings, Q, at_ns);
 }
 
-/* How many single tokens may be granted at once. */
+/* Returns how many single tokens may be granted at once. */
 static uint64_t count_grants(struct fleet_of *fleet, uint64_t at_ns)
 {
 	uint64_t count = 0;
@@ -224,9 +224,15 @@ static void test_nothing_is_waited_for_longer_than_it_can_take(void **state)
 
 static void test_a_rate_that_is_not_used_is_found(void **state)
 {
+	struct settings settings = settings_of("100/s", 1, 10);
+
 	(void)state;
-	assert_true(calm_check_use(100, 80, why));
-	assert_false(calm_check_use(100, 79, why));
+	assert_true(calm_check_use(&settings, 0, 100, 80, why));
+	assert_false(calm_check_use(&settings, 0, 100, 79, why));
+	/* Three of ten partitions are of hosts that do not use all of one. */
+	assert_true(calm_check_use(&settings, 3, 100, 56, why));
+	assert_false(calm_check_use(&settings, 3, 100, 55, why));
+	assert_true(calm_check_use(&settings, 11, 100, 0, why));
 }
 
 static void test_equal_hosts_with_unequal_shares_are_found(void **state)
