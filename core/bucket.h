@@ -23,9 +23,10 @@
  *
  * A debt (charge) is a negative level.
  *
- * What a reader has saved up beyond the capacity can be set aside when it is interrupted: nobody else can
- * take it, and the rest goes on as a bucket of its own. It is there again when the reader is back; if it never
- * is, it makes no difference to others, and goes when something else is set aside or the bucket changes.
+ * An interrupted reader may have saved up more than the capacity. The bucket can set those tokens
+ * aside: no other reader can take them, and the rest goes on as a bucket of its own. They are there
+ * again when the reader is back. If the reader never is, they make no difference to others; they go
+ * when other tokens are set aside or the bucket changes.
  */
 #ifndef RATEFS_CORE_BUCKET_H
 #define RATEFS_CORE_BUCKET_H
@@ -112,12 +113,15 @@ void bucket_refill(struct bucket *bucket, uint64_t now_ns);
 void bucket_await(struct bucket *bucket, uint64_t tokens);
 
 /*
- * The reader whose turn it is was interrupted, and may be back: sets aside what is above the capacity. A take of
- * more than the capacity by another reader spills that. Refill first.
+ * Sets aside what is above the capacity: the reader whose turn it is was interrupted, and may be
+ * back. A take of more than the capacity by another reader spills that. Refill first.
  */
 void bucket_set_aside(struct bucket *bucket);
 
-/* The reader is back, and it is its turn: as bucket_await() of @tokens, with what was set aside. */
+/*
+ * Takes back what was set aside, and then awaits @tokens as bucket_await(): the reader is back, and
+ * it is its turn.
+ */
 void bucket_take_back(struct bucket *bucket, uint64_t tokens);
 
 /* Whether @tokens may be taken. Refill first. */
