@@ -749,7 +749,7 @@ static void test_what_others_claim_is_left_to_them_until_it_can_be_used(void **s
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
 	assert_non_null(scene_node(&scene, "/f/1/0"));
 	assert_int_equal(fleet_counters(scene.fleet)->given_back, 1);
-	/* What is needed below is there: now it can be used. */
+	/* The partition needed below is free: now that above can be used. */
 	scene_delete(&scene, "/l/2/0");
 	scene_set(&scene, "/f/2/0", NULL);
 	scene_run(&scene, 3 * SEC);
