@@ -147,7 +147,7 @@ static bool is_news(const struct limiter *limiter)
 	return holding && !holding->active;
 }
 
-/* Whether @waiter, as things stand, gets nothing until @expiry_ns. */
+/* Tells whether @waiter, as things stand, gets nothing until @expiry_ns. */
 static bool is_too_late(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
 {
 	/* A waiter with a place was let in before, and waiters that came after it are not ahead. */

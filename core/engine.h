@@ -176,7 +176,7 @@ bool engine_return(struct engine *engine, struct waiter *waiter, const struct as
 /* Frees the place of @waiter, if it has one: it does not ask after all. */
 void engine_give_up(struct engine *engine, struct waiter *waiter);
 
-/* Whether an asker may have a parked place. */
+/* Tells whether an asker may have a parked place. */
 static inline bool engine_may_return(const struct engine *engine)
 {
 	return parking_has_any(&engine->schedule.parking);

@@ -294,7 +294,7 @@ bool fleet_is_up_to_date(const struct fleet *fleet);
 /* Whether it is known if there are other hosts: the first look has been. */
 bool fleet_knows_hosts(const struct fleet *fleet);
 bool fleet_is_connected(const struct fleet *fleet);
-/* Whether the coordinator answers and the host is on its way to join. */
+/* Tells whether the coordinator answers and the host is on its way to join. */
 bool fleet_is_joining(const struct fleet *fleet);
 bool fleet_is_degraded(const struct fleet *fleet);
 

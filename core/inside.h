@@ -376,7 +376,7 @@ void names_leave(struct fleet *fleet, uint64_t id, const char *path);
 void names_lose(struct fleet *fleet);
 /* The path that limiter @id had; NULL: not known. */
 const char *names_of(const struct fleet *fleet, uint64_t id);
-/* Whether no host can still know a limiter other than @id by @path, or have one above it. */
+/* Tells whether no host can still know a limiter other than @id by @path, or have one above it. */
 bool names_are_free(struct fleet *fleet, const char *path, uint64_t id);
 void names_free(struct fleet *fleet);
 
@@ -399,7 +399,7 @@ uint32_t choose_limit(const struct holding *holding);
 /* Partitions whose own tokens are read and that are not held. */
 bool holding_misses(const struct holding *holding, uint32_t index);
 uint32_t holding_missing(const struct holding *holding);
-/* Whether it has fewer partitions than it could use now. */
+/* Tells whether it has fewer partitions than it could use now. */
 bool holding_lacks(const struct holding *holding);
 bool holding_wants_reserve(const struct holding *holding);
 bool choose_send(struct fleet *fleet, struct holding *holding);
@@ -458,17 +458,17 @@ void survey_free(struct fleet *fleet);
 
 /* room.c */
 uint32_t room_own_bytes(const struct fleet *fleet);
-/* How many more leases of @holding there may be; whether there may be a claim for it. */
+/* Returns how many more leases of @holding there may be; tells whether it may have a claim. */
 uint32_t room_for_leases(const struct fleet *fleet, const struct holding *holding);
 bool room_for_claim(const struct fleet *fleet, const struct holding *holding);
-/* Whether half of the room is used: then nothing is kept that is not wanted. */
+/* Tells whether half of the room is used: then nothing is kept that is not wanted. */
 bool room_is_scarce(const struct fleet *fleet);
-/* Something was left out for want of room: counts it, and tells it the first time. */
+/* Counts a take or a claim that was left out for want of room, and tells of it the first time. */
 void room_was_missing(struct fleet *fleet);
 /* There is a lease or a claim now, as far as it is known, or there is none any more. */
 void room_count_lease(struct fleet *fleet, const struct holding *holding, bool there);
 void room_count_claim(struct fleet *fleet, struct holding *holding, bool there);
-/* Whether /f/LID may be watched, and is from now on; it is not any more. */
+/* Gives /f/LID room to be watched. False: there is none. Then: takes the room back. */
 bool room_watch_learnt(struct fleet *fleet, struct holding *holding);
 void room_unwatch_learnt(struct fleet *fleet, struct holding *holding);
 

@@ -209,8 +209,8 @@ void limiter_wake(struct schedule *schedule, struct limiter *limiter);
 
 /*
  * Puts @watcher on schedule->fired, one time, as soon as its tokens could be had at once. A watcher
- * of more than limiter_can_hold() is put there as it is the first of its limiter: a reader of so
- * many is refused.
+ * of more than limiter_can_hold() is put there, too, at the latest as it is the first of its
+ * limiter: a reader of so many is refused.
  */
 void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher);
 void limiter_unwatch(struct watcher *watcher);
@@ -219,14 +219,15 @@ void limiter_unwatch(struct watcher *watcher);
 void limiter_fire(struct schedule *schedule, struct limiter *limiter);
 
 /*
- * Puts watchers of @limiter itself on schedule->fired whose tokens could be had now. Returns when
- * the first of the others can be told, or NEVER_NS.
+ * Puts watchers of @limiter itself on schedule->fired, from the first on, whose tokens could be had
+ * now or are more than limiter_can_hold(). Returns when the first of the others can be told, or
+ * NEVER_NS.
  */
 uint64_t limiter_fire_due(struct schedule *schedule, struct limiter *limiter);
 
 /*
- * Likewise, those of @limiter and below that want more than limiter_can_hold(). It is called when
- * settings of @limiter have changed.
+ * Puts watchers of @limiter and below on schedule->fired that want more than limiter_can_hold(). It
+ * is called when settings of @limiter have changed.
  */
 void limiter_fire_hopeless(struct schedule *schedule, struct limiter *limiter);
 

@@ -80,7 +80,7 @@ void parking_init(struct parking *parking, struct parked_place *places, uint32_t
 /* Frees what @parking owns. */
 void parking_free(struct parking *parking);
 
-/* Whether a place is parked, or was not long ago: then askers may have one. */
+/* Tells whether a place is parked, or was not long ago: then askers may have one. */
 static inline bool parking_has_any(const struct parking *parking)
 {
 	return parking->oldest;

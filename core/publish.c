@@ -109,7 +109,10 @@ static bool has_no_more_slots(const struct settings *a, const struct settings *b
 	return true;
 }
 
-/* Whether a partition has no more of @burst in @a than of @other in @b; it has a token at least. */
+/*
+ * Tells whether a partition has no more of @burst in @a than of @other in @b; it has a token at
+ * least.
+ */
 static bool is_burst_below(const struct settings *a, uint64_t burst, const struct settings *b,
 			   uint64_t other)
 {

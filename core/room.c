@@ -42,7 +42,7 @@ uint32_t room_own_bytes(const struct fleet *fleet)
 	return *fleet->hid ? fleet->own_bytes + host_bytes(fleet) : 0;
 }
 
-/* How many nodes of @bytes each there is room for. */
+/* Returns how many nodes of @bytes each there is room for. */
 static uint32_t room_for(const struct fleet *fleet, uint32_t bytes)
 {
 	uint32_t used = fleet->own_bytes + host_bytes(fleet);

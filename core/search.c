@@ -36,7 +36,10 @@ static void hasten(struct fleet *fleet, struct limiter *limiter)
 		hasten(fleet, l);
 }
 
-/* All of the reserve are leased, or were a moment ago when this host tried to take them. */
+/*
+ * Tells whether all of the reserve are leased, or were a moment ago when this host tried to take
+ * them.
+ */
 static bool reserves_are_gone(const struct search *search)
 {
 	for (uint32_t i = 0; i < search->reserve_count && search->reserve_leased; i++) {

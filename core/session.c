@@ -219,7 +219,7 @@ static struct pace *pace_of(struct fleet *fleet, const struct request *request)
 	return request->kind == REQUEST_TRANSACTION ? &fleet->writes : &fleet->reads;
 }
 
-/* How long @request is waited for. A read may have been behind a write. */
+/* Returns how long @request is waited for. A read may have been behind a write. */
 static uint64_t patience_ns(struct fleet *fleet, const struct request *request)
 {
 	uint64_t reads_ns = answer_within_ns(fleet, &fleet->reads);

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Whether the byte at @flag is one that a bool can have. */
+/* Tells whether the byte at @flag is one that a bool can have. */
 static bool flag_is_sound(const bool *flag)
 {
 	unsigned char byte;

@@ -338,7 +338,7 @@ static void test_without_an_answer_for_700_ms_the_connection_is_given_up(void **
 	scene_close(&scene);
 }
 
-/* How long the oldest request is waited for, from now, until the connection is given up. */
+/* Returns how long the oldest request is waited for, from now, until the connection is given up. */
 static uint64_t waited_until_given_up(struct scene *scene, struct limiter *limiter)
 {
 	unsigned int before = scene->hung_up;

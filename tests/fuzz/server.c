@@ -189,7 +189,7 @@ static void bound_body(struct server *server, const struct kind *kind, uint8_t f
 	}
 }
 
-/* Whether a kernel would send a request of @kind about @file. */
+/* Tells whether a kernel would send a request of @kind about @file. */
 static bool is_possible(const struct kind *kind, const struct server_file *file)
 {
 	uint32_t access = file->flags & O_ACCMODE;

@@ -25,7 +25,7 @@ static bool is_slow(const struct latency *latency)
 	return latency->delay_ns + latency->jitter_ns + latency->answers_ns > SLOW_NS;
 }
 
-/* Whether something is wrong now. */
+/* Tells whether something is wrong now. */
 static bool is_troubled(const struct sim *sim)
 {
 	const struct zookeeper *zookeeper = &sim->zookeeper;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether @place is the limiter that @command speaks of, on its host if it names one. */
+/* Tells whether @place is the limiter that @command speaks of, on its host if it names one. */
 static bool is_meant(const struct command *command, const struct place *place)
 {
 	return !place->partition && !place->is_key && !strcmp(place->path, command->path);

@@ -142,7 +142,7 @@ static void follow(struct fleet_of *fleet, uint64_t id, const char *rate, uint64
 	fleet_check_follow(&fleet->check, id, &settings, Q, at_ns);
 }
 
-/* How many single tokens may be granted at once. */
+/* Returns how many single tokens may be granted at once. */
 static uint64_t count_grants(struct fleet_of *fleet, uint64_t at_ns)
 {
 	uint64_t count = 0;
