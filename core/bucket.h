@@ -11,6 +11,9 @@
  *			larger than the burst gets its share; and a batch on top of that, so that a
  *			take that does not divide the batches loses nothing.
  *
+ * A burst of 0 is that of a host of a fleet which holds nothing of a limiter: the bucket is empty, and
+ * has room only for what was saved up for such a take beyond its first token.
+ *
  * While somebody waits the level may pass the capacity by what flows in during one nanosecond: a
  * deadline is rounded up to whole nanoseconds, and what comes in by that is not lost. So the bound
  * over any window w is rate * (w + 1 ns) + the capacity.
@@ -52,7 +55,7 @@ void bucket_account_open(struct bucket *bucket, struct bucket_account *account);
 struct bucket {
 	struct rate rate;     /* not `max`; 0 lets nothing pass */
 	struct fraction flow; /* the same, to calculate with */
-	uint64_t burst;	      /* 1 to TOKENS_MAX */
+	uint64_t burst;	      /* 0 to TOKENS_MAX; 0: nothing is held */
 	uint64_t interval_ns; /* 0: tokens are released one by one */
 	uint64_t batch;	      /* least capacity that an interval needs, 0 without one */
 	uint64_t awaited;     /* tokens asked for by the one whose turn it is, 0 if nobody's */
@@ -66,7 +69,7 @@ struct bucket {
 };
 
 /*
- * An empty bucket of @rate (not `max`), @burst 1 to TOKENS_MAX; @interval_ns is 0 or so that an
+ * An empty bucket of @rate (not `max`), @burst 0 to TOKENS_MAX; @interval_ns is 0 or so that an
  * interval's tokens are at most TOKENS_MAX.
  */
 void bucket_init(struct bucket *bucket, const struct rate *rate, uint64_t burst,

@@ -144,9 +144,10 @@ static uint32_t partitions_to_hold(const struct holding *holding, uint64_t token
 }
 
 /*
- * Readers wait below, and all of them for tokens of the limiters that they are in. Hosts that keep from
- * others what they cannot use yet may each keep what the next one waits for: so where others claim, a host
- * takes what is needed from below upwards, and gives back what it has above.
+ * Tells whether readers wait below and cannot use tokens of this limiter yet, while other hosts
+ * claim it. A reader needs tokens of each limiter that it is in. Hosts that keep partitions which
+ * they cannot use yet may each keep the ones that the next host waits for: so where others claim, a
+ * host takes partitions from below upwards, and gives back those above.
  */
 static bool is_held_up_below(const struct holding *holding)
 {

@@ -643,6 +643,53 @@ static void test_who_does_not_find_enough_says_how_many_he_wants(void **state)
 	scene_close(&scene);
 }
 
+static bool has_claim(const struct scene *scene)
+{
+	for (uint32_t i = 0; i < scene->node_count; i++) {
+		if (scene->nodes[i].session && !strncmp(scene->nodes[i].path, "/w/1/", 5))
+			return true;
+	}
+	return false;
+}
+
+static void test_a_claim_whose_end_is_denied_ends_later(void **state)
+{
+	struct scene scene;
+	struct guest guest;
+	struct limiter *a;
+	bool denied = false;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	scene_delete(&scene, "/f/1/0");
+	scene_set(&scene, "/l/1/0", "otherotherothe");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, 3 * SEC);
+	assert_true(has_claim(&scene));
+	engine_cancel(&scene.engine, &guest.waiter);
+	scene.held_up = true;
+	for (int i = 0; i < 500 && !denied; i++) {
+		scene_run(&scene, 10 * MS);
+		while (scene.sent_count && !denied) {
+			const struct request *request = scene.sent[0];
+
+			denied = request->operation_count == 3 &&
+				 !strncmp(request->operations[2].path, "/w/1/", 5);
+			if (denied)
+				scene_refuse(&scene, ANSWER_DENIED, 2);
+			else
+				scene_answer(&scene);
+		}
+	}
+	assert_true(denied);
+	assert_true(has_claim(&scene));
+	scene.held_up = false;
+	scene_run(&scene, 5 * SEC);
+	assert_false(has_claim(&scene));
+	scene_close(&scene);
+}
+
 static void test_who_has_more_than_his_share_gives_back_under_contention(void **state)
 {
 	struct scene scene;
@@ -749,7 +796,7 @@ static void test_what_others_claim_is_left_to_them_until_it_can_be_used(void **s
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
 	assert_non_null(scene_node(&scene, "/f/1/0"));
 	assert_int_equal(fleet_counters(scene.fleet)->given_back, 1);
-	/* What is needed below is there: now it can be used. */
+	/* The partition needed below is free: now that above can be used. */
 	scene_delete(&scene, "/l/2/0");
 	scene_set(&scene, "/f/2/0", NULL);
 	scene_run(&scene, 3 * SEC);
@@ -796,6 +843,46 @@ static void test_a_poller_of_several_tokens_wants_partitions_that_can_hold_them(
 	scene_close(&scene);
 }
 
+static void test_what_comes_back_where_nothing_is_held_is_no_token(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=10/s\nburst=5\npartitions.count=1");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, 20 * SEC);
+	assert_int_equal(guest.waiter.outcome, 0);
+	assert_int_equal(a->holding->usable, 0);
+	/* The partition went back full: the token would be one more than the burst. */
+	assert_int_equal(engine_charge(&scene.engine, a, -1, scene.now_ns), 0);
+	assert_int_equal(a->buckets[0].level, 0);
+	/* A debt is owed, and what comes back pays it. */
+	assert_int_equal(engine_charge(&scene.engine, a, 3, scene.now_ns), 0);
+	assert_int_equal(engine_charge(&scene.engine, a, -2, scene.now_ns), 0);
+	assert_int_equal(a->buckets[0].level, -1);
+	scene_close(&scene);
+}
+
+static void test_what_was_saved_up_without_a_limit_is_gone_where_nothing_is_held(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=10/s\nburst=5\nmode=open\npartitions.count=1");
+	scene_run(&scene, 10 * SEC);
+	set(&scene, a, "mode=enforce");
+	assert_int_equal(a->mode, MODE_ENFORCE);
+	assert_int_equal(a->holding->usable, 0);
+	assert_int_equal(a->buckets[0].level, 0);
+	assert_int_equal(a->buckets[0].part, 0);
+	scene_close(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -829,12 +916,16 @@ int main(void)
 			test_a_partition_whose_wait_is_not_over_is_given_back_without_a_marker),
 		cmocka_unit_test(test_a_lease_of_this_host_that_is_gone_ends_the_session),
 		cmocka_unit_test(test_who_does_not_find_enough_says_how_many_he_wants),
+		cmocka_unit_test(test_a_claim_whose_end_is_denied_ends_later),
 		cmocka_unit_test(test_who_has_more_than_his_share_gives_back_under_contention),
 		cmocka_unit_test(test_for_the_reader_of_a_partition_no_other_one_is_taken),
 		cmocka_unit_test(test_what_others_claim_is_left_to_them_until_it_can_be_used),
 		cmocka_unit_test(test_a_poller_of_more_than_a_host_can_hold_costs_no_time),
 		cmocka_unit_test(
 			test_a_poller_of_several_tokens_wants_partitions_that_can_hold_them),
+		cmocka_unit_test(test_what_comes_back_where_nothing_is_held_is_no_token),
+		cmocka_unit_test(
+			test_what_was_saved_up_without_a_limit_is_gone_where_nothing_is_held),
 	};
 
 	return cmocka_run_group_tests_name("fleet_lease", tests, NULL, NULL);

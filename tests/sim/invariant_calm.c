@@ -80,8 +80,8 @@ uint64_t calm_wait_ns(const struct settings *settings, const struct fleet_consta
 }
 
 /*
- * A partition is not divided: a host whose readers do not use all of one keeps it for what they use. So of
- * one partition each such host owes nothing.
+ * A partition is not divided: a host whose readers do not use all of one keeps it for the part that
+ * they use. So of one partition each such host owes nothing.
  */
 bool calm_check_use(const struct settings *settings, uint32_t idle, double could, double did,
 		    char why[WHY_TEXT])

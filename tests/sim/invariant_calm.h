@@ -34,8 +34,8 @@ uint64_t calm_wait_ns(const struct settings *settings, const struct fleet_consta
 		      uint64_t tokens);
 
 /*
- * Readers waited for @could tokens all the time, and were granted @did. On @idle hosts that were granted
- * some of them readers did not always wait. False, and @why.
+ * Checks use: readers waited for @could tokens all the time, and were granted @did. On @idle hosts
+ * that were granted some of them readers did not always wait. False, and @why.
  */
 bool calm_check_use(const struct settings *settings, uint32_t idle, double could, double did,
 		    char why[WHY_TEXT]);

@@ -11,12 +11,10 @@
  * others yet is not judged, the grants of the others are. So it is with a host that is degraded to
  * what no right bounds.
  *
- * A host that holds nothing any more may have a token that was given back to it, or that it began
- * with: for each there is one token of room. That is more than is promised.
- *
  * In place of the burst stands max(burst, partitions), and one token for each host that the reserve
- * is set aside for: each host has room for a token at least. A take larger than one makes room for
- * itself on its host. With an interval every host releases batches of its own, each rounded up.
+ * is set aside for: each host that holds something has room for a token at least. A take larger than
+ * one makes room for itself on its host. With an interval every host releases batches of its own,
+ * each rounded up.
  */
 #ifndef RATEFS_SIM_INVARIANT_FLEET_H
 #define RATEFS_SIM_INVARIANT_FLEET_H
@@ -36,7 +34,6 @@ struct fleet_check {
 	struct rate_check rate;
 	struct version versions[VERSIONS_MAX]; /* the newest is the last */
 	uint32_t count;
-	uint64_t hosts;	  /* that may have a token over; set by the caller */
 	uint64_t limited; /* the last limiter whose settings keep a rate */
 };
 
