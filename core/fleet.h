@@ -67,10 +67,11 @@
  *     answer. So a dead link is noticed soon where the coordinator was quick, and a slow
  *     coordinator is used all the same. The wait is never longer than T/2, nor than
  *     (D - 1.25 R) / 2: a renewal that takes longer ends after the right does that the one before
- *     it gave; nor than 10 s. A session is given up after a minute in which no transaction was
- *     acknowledged and the host had something to write, whether there were connections or not: the
- *     session itself may be the reason why requests are not answered. After two sessions in which
- *     the host could not join there is a pause that grows.
+ *     it gave; nor than 10 s; and where these are less than ANSWER_NS, it is ANSWER_NS. A session
+ *     is given up after a minute in which no transaction was acknowledged and the host had something
+ *     to write, whether there were connections or not: the session itself may be the reason why
+ *     requests are not answered. After two sessions in which the host could not join there is a
+ *     pause that grows.
  * 14. A limiter's id is never used again, so its markers are made with it. They are empty and of
  *     generation 1: nothing was taken, and each brings its share of the burst that the limits begin
  *     with.
