@@ -51,7 +51,8 @@
  * 11. A clean take skips the wait only if the marker was made in the epoch of the transaction that
  *     takes it: what was written before an election may have been lost in it.
  * 12. What is left in the bucket goes with a partition that is given back, and comes with one that is
- *     taken cleanly. After an unclean take and after a lapse the bucket is empty. The marker is read
+ *     taken cleanly. After an unclean take and after a lapse the bucket is empty, and where nothing is
+ *     held it has no room, since all of the burst may be with others. The marker is read
  *     before the take, up to 1 s: who takes the partition, uses what came with it, and gives it back in
  *     between, leaves the same again to the next. That is at most the partition's share of the burst,
  *     and says nothing of who may use it.
