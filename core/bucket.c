@@ -19,6 +19,9 @@ static uint64_t capacity_now(const struct bucket *bucket)
 
 	if (awaited)
 		awaited += bucket->batch;
+	/* Where nothing is held another host has room for the first token. */
+	if (awaited && !bucket->burst)
+		awaited--;
 	return (awaited > capacity ? awaited : capacity) + bucket->aside;
 }
 
@@ -124,7 +127,7 @@ void bucket_init(struct bucket *bucket, const struct rate *rate, uint64_t burst,
 		 uint64_t interval_ns, uint64_t now_ns)
 {
 	assert(!rate_is_unlimited(rate));
-	assert(burst >= 1 && burst <= TOKENS_MAX);
+	assert(burst <= TOKENS_MAX);
 	*bucket = (struct bucket){
 		.rate = *rate,
 		.flow = rate_fraction(rate),
@@ -180,7 +183,7 @@ void bucket_retune(struct bucket *bucket, const struct rate *rate, uint64_t burs
 
 void bucket_await(struct bucket *bucket, uint64_t tokens)
 {
-	if (tokens > bucket_capacity(bucket))
+	if (tokens > bucket_capacity(bucket) + !bucket->burst)
 		spill_aside(bucket);
 	bucket->awaited = tokens;
 	spill(bucket);

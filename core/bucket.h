@@ -11,6 +11,9 @@
  *			larger than the burst gets its share; and a batch on top of that, so that a
  *			take that does not divide the batches loses nothing.
  *
+ * A burst of 0 is that of a host of a fleet which holds nothing of a limiter: the bucket is empty, and
+ * has room only for what was saved up for such a take beyond its first token.
+ *
  * While somebody waits the level may pass the capacity by what flows in during one nanosecond: a
  * deadline is rounded up to whole nanoseconds, and what comes in by that is not lost. So the bound
  * over any window w is rate * (w + 1 ns) + the capacity.
@@ -20,9 +23,10 @@
  *
  * A debt (charge) is a negative level.
  *
- * What a reader has saved up beyond the capacity can be set aside when it is interrupted: nobody else can
- * take it, and the rest goes on as a bucket of its own. It is there again when the reader is back; if it never
- * is, it makes no difference to others, and goes when something else is set aside or the bucket changes.
+ * An interrupted reader may have saved up more than the capacity. The bucket can set those tokens
+ * aside: no other reader can take them, and the rest goes on as a bucket of its own. They are there
+ * again when the reader is back. If the reader never is, they make no difference to others; they go
+ * when other tokens are set aside or the bucket changes.
  */
 #ifndef RATEFS_CORE_BUCKET_H
 #define RATEFS_CORE_BUCKET_H
@@ -51,7 +55,7 @@ void bucket_account_open(struct bucket *bucket, struct bucket_account *account);
 struct bucket {
 	struct rate rate;     /* not `max`; 0 lets nothing pass */
 	struct fraction flow; /* the same, to calculate with */
-	uint64_t burst;	      /* 1 to TOKENS_MAX */
+	uint64_t burst;	      /* 0 to TOKENS_MAX; 0: nothing is held */
 	uint64_t interval_ns; /* 0: tokens are released one by one */
 	uint64_t batch;	      /* least capacity that an interval needs, 0 without one */
 	uint64_t awaited;     /* tokens asked for by the one whose turn it is, 0 if nobody's */
@@ -65,7 +69,7 @@ struct bucket {
 };
 
 /*
- * An empty bucket of @rate (not `max`), @burst 1 to TOKENS_MAX; @interval_ns is 0 or so that an
+ * An empty bucket of @rate (not `max`), @burst 0 to TOKENS_MAX; @interval_ns is 0 or so that an
  * interval's tokens are at most TOKENS_MAX.
  */
 void bucket_init(struct bucket *bucket, const struct rate *rate, uint64_t burst,
@@ -109,12 +113,15 @@ void bucket_refill(struct bucket *bucket, uint64_t now_ns);
 void bucket_await(struct bucket *bucket, uint64_t tokens);
 
 /*
- * The reader whose turn it is was interrupted, and may be back: sets aside what is above the capacity. A take of
- * more than the capacity by another reader spills that. Refill first.
+ * Sets aside what is above the capacity: the reader whose turn it is was interrupted, and may be
+ * back. A take of more than the capacity by another reader spills that. Refill first.
  */
 void bucket_set_aside(struct bucket *bucket);
 
-/* The reader is back, and it is its turn: as bucket_await() of @tokens, with what was set aside. */
+/*
+ * Takes back what was set aside, and then awaits @tokens as bucket_await(): the reader is back, and
+ * it is its turn.
+ */
 void bucket_take_back(struct bucket *bucket, uint64_t tokens);
 
 /* Whether @tokens may be taken. Refill first. */

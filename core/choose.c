@@ -12,7 +12,10 @@ enum { VAIN_DOUBLINGS_MAX = 5 }; /* ... and later each time */
 /* What is not wanted is kept for a third of a lease where nobody claims it, but not for longer than this. */
 static const uint64_t SPARE_MAX_NS = 5 * NSEC_PER_SEC;
 
-/* Where all of a reserve are leased, a host that wants nothing else looks so often, unless one has gone. */
+/*
+ * Where all of a reserve are leased, a host that wants nothing else looks so often, unless one has
+ * gone.
+ */
 static const uint64_t RESERVE_NS = 60 * NSEC_PER_SEC;
 
 enum { SAVING_PARTS = 8, YOUNG_PARTS = 3, EXCESS_PARTS = 4 };

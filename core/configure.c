@@ -128,6 +128,7 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 	keys_follow(schedule, limiter, full);
 	limiter_settle(schedule, limiter);
 	limiter_wake(schedule, limiter);
+	limiter_fire_hopeless(schedule, limiter);
 	slots_configure(schedule, limiter, &settings->slots);
 }
 

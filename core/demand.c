@@ -10,6 +10,7 @@
  */
 #include "inside.h"
 #include "learning.h"
+#include "partition.h"
 #include "slots.h"
 
 #include <math.h>
@@ -123,6 +124,40 @@ static uint32_t fair_share(const struct fleet *fleet, const struct holding *hold
 	return (holding_count(holding) + hosts - 1) / hosts;
 }
 
+/*
+ * Returns the number of partitions whose buckets together hold @tokens, which a poller wants at
+ * once. A host's bucket holds a token in any case, and no host's bucket holds more than the whole
+ * burst.
+ */
+static uint32_t partitions_to_hold(const struct holding *holding, uint64_t tokens)
+{
+	const struct settings *settings = &holding->settings;
+	uint64_t most = 0, count = settings_partition_count(settings), wanted;
+
+	for (uint32_t i = 0; i < settings->limit_count && tokens > 1; i++) {
+		uint64_t burst = settings_burst(settings, i);
+
+		wanted = tokens <= burst ? (tokens * count + burst - 1) / burst : 0;
+		most = wanted > most ? wanted : most;
+	}
+	return (uint32_t)most;
+}
+
+/*
+ * Tells whether readers wait below and cannot use tokens of this limiter yet, while other hosts
+ * claim it. A reader needs tokens of each limiter that it is in. Hosts that keep partitions which
+ * they cannot use yet may each keep the ones that the next host waits for: so where others claim, a
+ * host takes partitions from below upwards, and gives back those above.
+ */
+static bool is_held_up_below(const struct holding *holding)
+{
+	const struct limiter *limiter = holding->limiter;
+
+	return holding->claimant_count && limiter->wanted && !limiter->current &&
+	       !limiter->watched && !holding->asked && !partition_waiting(limiter) &&
+	       rate_is_unlimited(&holding->settings.key_rate);
+}
+
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
@@ -133,6 +168,8 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 
 	/* What was counted since then was so in all slots but one. */
 	tokens = tokens * DEMAND_SLOTS / (DEMAND_SLOTS - 1);
+	if (!tokens && is_held_up_below(holding))
+		return 0;
 	if (!holding->usable)
 		tokens += bounded(limiter->wanted) * FIRST_PER_S;
 	else if (has_waited(fleet, limiter))
@@ -156,6 +193,9 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		wanted = fair_share(fleet, holding);
 	if (is_short(holding) && wanted < holding->usable)
 		wanted = holding->usable;
+	if (limiter->watched && wanted < partitions_to_hold(holding, limiter->polled) &&
+	    partitions_for(holding, 1))
+		wanted = partitions_to_hold(holding, limiter->polled);
 	if (is_saturated(fleet, holding)) {
 		if (kept < holding_count(holding))
 			holding->grown_ns = fleet->now_ns;
@@ -365,7 +405,9 @@ static void become_alone(struct fleet *fleet, bool alone)
 	}
 }
 
-/* A host has gone, and what it had of reserves may be free. */
+/*
+ * Lets the next search for a reserve begin at once: a host has gone, and its reserves may be free.
+ */
 static void seek_reserves(struct fleet *fleet)
 {
 	for (struct holding *h = fleet->holdings; h; h = h->next) {

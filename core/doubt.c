@@ -27,7 +27,7 @@ static void leave_doubt(struct fleet *fleet)
 	fleet->stale = true;
 }
 
-/* Begins anew in a while: what is denied now may be granted then. */
+/* Begins anew in a while: the coordinator may then grant access that it denies now. */
 static void begin_later(struct fleet *fleet)
 {
 	fleet_event(fleet, "access denied by the coordinator");
@@ -36,8 +36,9 @@ static void begin_later(struct fleet *fleet)
 }
 
 /*
- * A read came to nothing: it is denied, or the connection is gone, or will be, and the next one begins
- * anew. What is too large to be read is there, and is nothing that this host wrote.
+ * Tells whether a read came to nothing, and sees to it that the next one begins anew: access is
+ * denied, or the connection is gone, or will be. A node that is too large to be read is there, and
+ * this host did not write it.
  */
 static bool lost(struct fleet *fleet, const struct request *request)
 {

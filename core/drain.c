@@ -10,7 +10,10 @@ uint32_t holding_kept(const struct holding *holding)
 	return holding->leased - holding->draining;
 }
 
-/* What goes with one partition of those that the buckets know of, by the settings as they are. */
+/*
+ * Splits the share of one partition off the buckets, by the settings as they are, into a marker
+ * from calloc. NULL: no tokens go with the partition.
+ */
 static struct marker *split(struct fleet *fleet, const struct holding *holding)
 {
 	struct limiter *limiter = holding->limiter;

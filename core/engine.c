@@ -127,8 +127,8 @@ static bool may_come(const struct engine *engine, const struct limiter *limiter)
 }
 
 /*
- * Until when a waiter that asked at @asked_ns waits: if its time is short it waits for partitions that are being
- * looked for, but no longer.
+ * Returns until when a waiter that asked at @asked_ns waits. A waiter whose time is short waits for
+ * partitions that are being looked for, but no longer.
  */
 static uint64_t patient_until_ns(const struct engine *engine, const struct limiter *limiter,
 				 uint64_t asked_ns, uint64_t expiry_ns)
@@ -147,10 +147,10 @@ static bool is_news(const struct limiter *limiter)
 	return holding && !holding->active;
 }
 
-/* Whether @waiter, as things stand, gets nothing until @expiry_ns. */
+/* Tells whether @waiter, as things stand, gets nothing until @expiry_ns. */
 static bool is_too_late(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
 {
-	/* A waiter with a place was let in before, and those who came after it are not ahead. */
+	/* A waiter with a place was let in before, and waiters that came after it are not ahead. */
 	uint64_t at_ns = waiter->place
 				 ? engine->schedule.now_ns
 				 : limiter_when(&engine->schedule, waiter->limiter, waiter->tokens);
@@ -190,11 +190,17 @@ static int ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
 	return -EINPROGRESS;
 }
 
+void engine_give_up(struct engine *engine, struct waiter *waiter)
+{
+	if (waiter->place)
+		parking_free_place(&engine->schedule.parking, waiter);
+}
+
 /* Ends the asking of @waiter unless it waits. */
 static int asked(struct engine *engine, struct waiter *waiter, int err)
 {
-	if (waiter->place && err != -EINPROGRESS)
-		parking_free_place(&engine->schedule.parking, waiter);
+	if (err != -EINPROGRESS)
+		engine_give_up(engine, waiter);
 	return err;
 }
 
@@ -301,8 +307,7 @@ static void cancel(struct engine *engine, struct waiter *waiter)
 void engine_cancel(struct engine *engine, struct waiter *waiter)
 {
 	cancel(engine, waiter);
-	if (waiter->place)
-		parking_free_place(&engine->schedule.parking, waiter);
+	engine_give_up(engine, waiter);
 }
 
 void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct asker *asker,

@@ -114,10 +114,10 @@ void engine_run(struct engine *engine, uint64_t now_ns);
 /*
  * Asks for waiter->tokens (0 to TOKENS_MAX) of waiter->limiter.
  *
- * 0: granted. -EINPROGRESS: it waits, and engine_done() will return it with its outcome.
- * -EAGAIN: the waiter has an expiry and the tokens cannot be had in @within_ns (which counts for
- * such waiters only). -ENODEV: the limiter is gone. -ENOSPC: too many wait. The time of a waiter with a place
- * counts from its first asking.
+ * 0: granted. -EINPROGRESS: it waits, and engine_done() will return it with its outcome. -EAGAIN:
+ * the waiter has an expiry and the tokens cannot be had in @within_ns (which counts for such
+ * waiters only). -ENODEV: the limiter is gone. -ENOSPC: too many wait. The time of a waiter with a
+ * place counts from its first asking.
  */
 int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns);
 
@@ -131,8 +131,8 @@ bool engine_may_come(struct engine *engine, struct limiter *limiter, uint64_t no
 int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
 
 /*
- * Whether a reader that would not wait for @tokens is answered now: they could be had, or never at once (limiter_can_hold()),
- * or the limiter is removed. Counts nothing.
+ * Tells whether a reader that would not wait for @tokens is answered now: they could be had, or
+ * never at once (limiter_can_hold()), or the limiter is removed. Counts nothing.
  */
 bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
 
@@ -159,21 +159,24 @@ void engine_stop(struct engine *engine);
 void engine_cancel(struct engine *engine, struct waiter *waiter);
 
 /*
- * As engine_cancel(), of a waiter of @asker that may only have been interrupted: its place is parked, see
- * parking.h, if schedule.parking was given memory.
+ * Cancels as engine_cancel() does, for a waiter of @asker that may only have been interrupted: its
+ * place is parked, see parking.h, if schedule.parking was given memory.
  */
 void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct asker *asker,
 		      uint64_t now_ns);
 
 /*
- * Gives @waiter, filled in and about to ask for at most @within_ns (NEVER_NS: for any time), the place that
- * was parked for @asker. Then it is asked with engine_ask() or engine_slot_open(), which frees the place
- * unless the waiter waits. Only while engine_may_return().
+ * Gives @waiter, filled in and about to ask for at most @within_ns (NEVER_NS: for any time), the
+ * place that was parked for @asker. Then it is asked with engine_ask() or engine_slot_open(), which
+ * frees the place unless the waiter waits, or it gives up. Only while engine_may_return().
  */
 bool engine_return(struct engine *engine, struct waiter *waiter, const struct asker *asker,
 		   uint64_t within_ns, uint64_t now_ns);
 
-/* Whether an asker may have a parked place. */
+/* Frees the place of @waiter, if it has one: it does not ask after all. */
+void engine_give_up(struct engine *engine, struct waiter *waiter);
+
+/* Tells whether an asker may have a parked place. */
 static inline bool engine_may_return(const struct engine *engine)
 {
 	return parking_has_any(&engine->schedule.parking);
@@ -197,7 +200,9 @@ int engine_feedback(struct engine *engine, struct limiter *limiter, const struct
 uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tokens,
 		    uint64_t now_ns);
 
-/* engine_fired() returns @watcher once its tokens could be had from @limiter, or that is removed. */
+/*
+ * engine_fired() returns @watcher once its tokens could be had from @limiter, or that is removed.
+ */
 void engine_watch(struct engine *engine, struct limiter *limiter, struct watcher *watcher,
 		  uint64_t now_ns);
 

@@ -10,8 +10,8 @@
  *	/v			layout version
  *	/g			constants, the last limiter's id, the last changes; its version counts
  *				changes of settings, and is the one node that every host watches
- *	/c/LID			a limiter: name, parent, generation, settings, and what they were; or,
- *				for Q at least, a name that limiter `removed` had
+ *	/c/LID			a limiter: name, parent, generation, settings, and the settings
+ *				before; or, for Q at least, a name that limiter `removed` had
  *	/h/HID			ephemeral, one a session; its version counts this host's transactions
  *	/l/LID/P		ephemeral: partition P is leased, by the host in its data
  *	/f/LID			its data: the rate that the hosts have learnt of the service (adapt.h)
@@ -52,33 +52,36 @@
  *     before the take, up to 1 s: who takes the partition, uses what came with it, and gives it back in
  *     between, leaves the same again to the next. That is at most the partition's share of the burst,
  *     and says nothing of who may use it.
- *     What a marker says counts as long as the number of partitions, the limits and their bursts are
- *     those that it was written under; after that only a debt does. The record's `saved` is the
- *     generation since which they are so, and each marker repeats it. Reason: all markers of one such
- *     time and the buckets together hold at most the burst. A marker of another time was not emptied
- *     when the burst was spent, above all that of a partition that was not in the count. A rate alone
- *     changes no burst, and where nothing was limited nothing was spent: neither begins a new time.
- * 13. A connection is given up when an answer takes too long: longer than twice what answers took of
- *     late, and than ANSWER_NS, and four times that for each connection given up since the last answer.
- *     So a dead link is noticed soon where the coordinator was quick, and a slow coordinator is used
- *     all the same. The wait is never longer than T/2, nor than (D - 1.25 R) / 2: a renewal that takes
- *     longer ends after the right does that the one before it gave; nor than 10 s. A session is given up
- *     after a minute in which no transaction was acknowledged and the host had something to write,
- *     whether there were connections or not: what keeps requests from being answered may be the
- *     session's. After two sessions in which the host could not join there is a pause that grows.
+ *     The contents of a marker count as long as the number of partitions, the limits and their
+ *     bursts are those that it was written under; after that only a debt does. The record's `saved`
+ *     is the generation since which they are so, and each marker repeats it. Reason: all markers of
+ *     one such time and the buckets together hold at most the burst. A marker of another time was
+ *     not emptied when the burst was spent, above all that of a partition that was not in the
+ *     count. A rate alone changes no burst, and where nothing was limited nothing was spent:
+ *     neither begins a new time.
+ * 13. A connection is given up when an answer takes too long: longer than twice what answers took
+ *     of late, and than ANSWER_NS, and four times that for each connection given up since the last
+ *     answer. So a dead link is noticed soon where the coordinator was quick, and a slow
+ *     coordinator is used all the same. The wait is never longer than T/2, nor than
+ *     (D - 1.25 R) / 2: a renewal that takes longer ends after the right does that the one before
+ *     it gave; nor than 10 s. A session is given up after a minute in which no transaction was
+ *     acknowledged and the host had something to write, whether there were connections or not: the
+ *     session itself may be the reason why requests are not answered. After two sessions in which
+ *     the host could not join there is a pause that grows.
  * 14. A limiter's id is never used again, so its markers are made with it. They are empty and of
- *     generation 1: nothing was taken, and each brings its share of the burst that the limits begin with.
+ *     generation 1: nothing was taken, and each brings its share of the burst that the limits begin
+ *     with.
  * 15. Leaving: use stops, the host's claims are deleted, everything is given back, the session is
  *     closed. What a transaction that is under way takes is given back next.
  * 16. A limiter that is made within Q of another one's having its path, or a path above it, is made
- *     without markers; a limiter that is there is not renamed to such a path. The record of a limiter
- *     that is removed stays until its nodes are swept and says so, and a rename leaves such a record
- *     under an id of its own, so that all hosts know the paths, also those that come later. A limiter
- *     whose nodes were deleted by hand leaves no record: the hosts that had it know its path, their
- *     successors do not, and a successor makes no markers at all for Q. Reason: a host that is cut off
- *     does not hear of it and grants by the old limiter until its right ends. It has a right only from
- *     before, so Q from hearing of it is enough, and a take without a marker waits as long (7). A path
- *     that no limiter had does not wait.
+ *     without markers; a limiter that is there is not renamed to such a path. The record of a
+ *     limiter that is removed stays until its nodes are swept and says so, and a rename leaves such
+ *     a record under an id of its own, so that all hosts know the paths, also those that come
+ *     later. A limiter whose nodes were deleted by hand leaves no record: the hosts that had it
+ *     know its path, their successors do not, and a successor makes no markers at all for Q.
+ *     Reason: a host that is cut off does not hear of it and grants by the old limiter until its
+ *     right ends. It has a right only from before, so Q from hearing of it is enough, and a take
+ *     without a marker waits as long (7). A path that no limiter had does not wait.
  *
  * WHY IT IS SAFE
  *
@@ -96,11 +99,11 @@
  * thing they do not cover: an election that takes back the very close of a session (servers that lose
  * acknowledged writes, a restored backup) while the host that was closed lives on.
  *
- * Settings: while a change of the count or the reserve is on its way, hosts under the old settings and
- * under the new ones may use partitions at once. For Q a host uses no partition that is not in both,
- * and none for more than it is worth in both, by rate or by burst, unless one of the two settings has
- * no more partitions than the other and each worth no more: then the sum stays within the larger rate
- * and the larger burst by itself.
+ * Settings: while a change of the count or the reserve is on its way, hosts under the old settings
+ * and under the new ones may use partitions at once. For Q a host uses no partition that is not in
+ * both, and none for more than it is worth in both, by rate or by burst, unless one of the two
+ * settings has no more partitions than the other and each worth no more: then the sum stays within
+ * the larger rate and the larger burst by itself.
  *
  * Nodes of other hosts are set only to wake them (their claims), who leaves deletes its own claims, and
  * folders that were deleted by hand are made again: those transactions have no head, and nothing rests
@@ -117,8 +120,8 @@
  * not, it is kept for a third of `lease`, at most 5 s, and then what was wanted meanwhile stays: demand
  * that comes and goes costs no writes. The last partition is kept so also where little is free, and
  * meanwhile the host looks for claims every R.
- * A host that found all of a reserve leased, and wants nothing else, looks again when it sees that a
- * host has gone, and once a minute.
+ * A host that found all of a reserve leased, and wants nothing else, looks again when it sees that
+ * a host has gone, and once a minute.
  * Who gives back what others claim lists the /w nodes and sets the newest of those that have a share,
  * one for each partition, which wakes their hosts; where there are more hosts than partitions it goes
  * to the end of the line first, and keeps its last one for an eighth of `lease` longer while somebody
@@ -136,11 +139,12 @@
 
 enum {
 	/*
-	 * Of one host, in all limiters: the closing transaction of its session holds the paths of all its
-	 * ephemeral nodes, and a session that goes to another server sets all its watches in one request.
-	 * Each path counts with PATH and 4 bytes for its length. Both bounds on bytes together are half of
-	 * what a ZooKeeper server takes in one request by default, 1,048,575. A host that has reached one
-	 * takes and claims no more, and goes on with what it has.
+	 * Of one host, in all limiters: the closing transaction of its session holds the paths of
+	 * all its ephemeral nodes, and a session that goes to another server sets all its watches
+	 * in one request. Each path counts with PATH and 4 bytes for its length. Both bounds on
+	 * bytes together are half of what a ZooKeeper server takes in one request by default,
+	 * 1,048,575. A host that has reached one takes and claims no more, and goes on with what it
+	 * has.
 	 */
 	FLEET_LEASES_MAX = 10000,
 	FLEET_OWN_BYTES_MAX = 262144,	 /* paths of its leases, its claims and its host node */
@@ -211,8 +215,9 @@ struct fleet_listener {
 };
 
 /*
- * A fleet for @engine, which is given fleet_source() by engine_init() only then; no session yet. @coordinator,
- * @options and @listener are borrowed. NULL when there is no memory. Q of the options is computed.
+ * Makes a fleet for @engine, which is given fleet_source() by engine_init() only then; no session
+ * yet. @coordinator, @options and @listener are borrowed. NULL when there is no memory. Q of the
+ * options is computed.
  */
 struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 			const struct fleet_options *options, struct fleet_listener *listener);
@@ -287,7 +292,7 @@ bool fleet_is_up_to_date(const struct fleet *fleet);
 /* Whether it is known if there are other hosts: the first look has been. */
 bool fleet_knows_hosts(const struct fleet *fleet);
 bool fleet_is_connected(const struct fleet *fleet);
-/* Whether the coordinator answers and the host is on its way to join. */
+/* Tells whether the coordinator answers and the host is on its way to join. */
 bool fleet_is_joining(const struct fleet *fleet);
 bool fleet_is_degraded(const struct fleet *fleet);
 

@@ -283,8 +283,8 @@ static void globals_read(void *pointer, struct request *request)
 		return;
 	}
 	/*
-	 * In a new session a server may lag; what a restored backup does not know it will not know later.
-	 * A node that was made anew begins at version 0.
+	 * In a new session a server may lag, and catches up; a restored backup does not. A node
+	 * that was made anew begins at version 0.
 	 */
 	if (request->made_zxid == fleet->globals_zxid && request->version < fleet->applied &&
 	    ++fleet->follow_behind < BEHIND_MAX) {

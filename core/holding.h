@@ -2,8 +2,11 @@
  * holding - what one host of a fleet holds of one limiter, and what it may use of it.
  *
  * A host has one bucket for all that it holds of a limiter: the summed rate, and room for its share
- * of the burst, at least one token. Over the fleet the burst is therefore max(burst, count), and one
- * token more for each host of the reserve, which may hold nothing else.
+ * of the burst, at least one token. Over the fleet the burst is therefore max(burst, count), and
+ * one token more for each host of the reserve, which may hold nothing else. A take larger than that
+ * room has its own, and so comes on top by all but its first token.
+ * Where nothing is held the bucket has no room: what comes back pays a debt and is lost beyond that.
+ * Of what a waiter saved up for a larger take only the first token goes.
  *
  * Of each key's rate and burst it has the same share. What keys had does not go with a partition: a key
  * begins empty where nothing was held before, and one token at most is left of it where nothing is held

@@ -29,6 +29,7 @@
 #ifndef RATEFS_CORE_INSIDE_H
 #define RATEFS_CORE_INSIDE_H
 
+#include "chain.h"
 #include "fleet.h"
 #include "share.h"
 
@@ -103,6 +104,7 @@ struct search {
 
 /* A limiter that is gone, whose nodes are to go too. */
 struct swept {
+	struct chain_link link; /* by id */
 	struct swept *next;
 	uint64_t id;
 	uint64_t not_before_ns; /* by the waiter's clock */
@@ -145,12 +147,11 @@ struct fleet {
 	/* The session. */
 	bool connected;
 	uint64_t session;
-	char hid[HID_TEXT];   /* "" until it has joined */
-	int32_t host_version; /* of /h/HID */
-	uint64_t
-		vain_since_ns; /* nothing is acknowledged since then; NEVER_NS: there is no trouble */
-	uint32_t fruitless;    /* sessions in a row in which the host never joined */
-	uint64_t open_ns;      /* when the next session is opened; NEVER_NS: it is */
+	char hid[HID_TEXT];	/* "" until it has joined */
+	int32_t host_version;	/* of /h/HID */
+	uint64_t vain_since_ns; /* nothing is acknowledged since then; NEVER_NS: no trouble */
+	uint32_t fruitless;	/* sessions in a row in which the host never joined */
+	uint64_t open_ns;	/* when the next session is opened; NEVER_NS: it is */
 	/* How long answers take: rule 13. */
 	struct pace {
 		uint64_t slow_ns; /* of late */
@@ -218,7 +219,7 @@ struct fleet {
 	uint64_t next_tick_ns; /* of demand; NEVER_NS: nobody is active */
 	uint32_t leases;       /* in any state but NONE */
 
-	/* What fits a request of the coordinator: see room.c. */
+	/* Bytes that have to fit a request of the coordinator: see room.c. */
 	uint32_t own_bytes;	 /* of the paths of leases and claims */
 	uint32_t learnt_bytes;	 /* of those of /f/LID that are watched */
 	bool full;		 /* that there is no room for more was told */
@@ -233,9 +234,11 @@ struct fleet {
 	uint64_t hosts_ns;   /* when to look again */
 
 	struct swept *swept;
+	struct chains swept_by_id; /* the same */
 	struct swept *sweeping;
-	struct left_name *left_names; /* see names.c */
-	uint64_t names_known_ns;      /* by the waiter's clock: until then some may not be there */
+	struct left_name *left_names; /* the first: see names.c */
+	struct left_name *last_left;
+	uint64_t names_known_ns; /* by the waiter's clock: until then some may not be there */
 
 	/* What was seen of the fleet: see survey.h. */
 	struct survey *surveys;
@@ -270,7 +273,7 @@ void holding_let_go(struct holding *holding);
 void fleet_drop_session(struct fleet *fleet, const char *why);
 /* Rule 13: connections that do not answer, sessions that come to nothing. */
 void fleet_watch_connection(struct fleet *fleet);
-/* @request was answered: how long that took, and what it shows. */
+/* Notes the answer to @request: how long it took, and which trouble it ends. */
 void fleet_note_answer(struct fleet *fleet, const struct request *request);
 void fleet_watch_leaving(struct fleet *fleet);
 
@@ -285,8 +288,8 @@ void fleet_reshare(struct fleet *fleet, struct holding *holding);
 /* What was saved up is not used: rule 12. */
 void fleet_empty(struct fleet *fleet, struct holding *holding);
 /*
- * Likewise all that is usable, before any of it is reshared: the first that is may serve readers of others
- * that it is in, or that are in it.
+ * Likewise empties all that is usable, before any of it is reshared: the first limiter that is
+ * reshared may serve readers of limiters above or below it.
  */
 void fleet_empty_usable(struct fleet *fleet);
 
@@ -351,13 +354,13 @@ bool publish_send(struct fleet *fleet);
 void publish_answered(struct fleet *fleet, const struct request *request);
 /* The record of fleet->change's limiter as read after a barrier; NULL: there is none. */
 void publish_resolved(struct fleet *fleet, const struct record *record, int32_t version);
-/* It was read and is not understood: nobody can say. */
+/* Ends the change with -ETIMEDOUT: its record was read and is not understood. */
 void publish_unresolved(struct fleet *fleet);
 void publish_expire(struct fleet *fleet);
 void publish_finish(struct fleet *fleet, int err);
 struct holding *holding_of_id(const struct fleet *fleet, uint64_t id);
 /*
- * The limiter is there, as limiter @id of the fleet: from here on @fleet knows @holding. A limiter that
+ * Enters @holding in @fleet: from here on its limiter is limiter @id of the fleet. A limiter that
  * is still being made may be freed at any time, and is in no list.
  */
 void holding_enter(struct fleet *fleet, struct holding *holding, uint64_t id);
@@ -373,7 +376,7 @@ void names_leave(struct fleet *fleet, uint64_t id, const char *path);
 void names_lose(struct fleet *fleet);
 /* The path that limiter @id had; NULL: not known. */
 const char *names_of(const struct fleet *fleet, uint64_t id);
-/* Whether no host can still know a limiter other than @id by @path, or have one above it. */
+/* Tells whether no host can still know a limiter other than @id by @path, or have one above it. */
 bool names_are_free(struct fleet *fleet, const char *path, uint64_t id);
 void names_free(struct fleet *fleet);
 
@@ -396,7 +399,7 @@ uint32_t choose_limit(const struct holding *holding);
 /* Partitions whose own tokens are read and that are not held. */
 bool holding_misses(const struct holding *holding, uint32_t index);
 uint32_t holding_missing(const struct holding *holding);
-/* Whether it has fewer partitions than it could use now. */
+/* Tells whether it has fewer partitions than it could use now. */
 bool holding_lacks(const struct holding *holding);
 bool holding_wants_reserve(const struct holding *holding);
 bool choose_send(struct fleet *fleet, struct holding *holding);
@@ -455,17 +458,17 @@ void survey_free(struct fleet *fleet);
 
 /* room.c */
 uint32_t room_own_bytes(const struct fleet *fleet);
-/* How many more leases of @holding there may be; whether there may be a claim for it. */
+/* Returns how many more leases of @holding there may be; tells whether it may have a claim. */
 uint32_t room_for_leases(const struct fleet *fleet, const struct holding *holding);
 bool room_for_claim(const struct fleet *fleet, const struct holding *holding);
-/* Whether half of the room is used: then nothing is kept that is not wanted. */
+/* Tells whether half of the room is used: then nothing is kept that is not wanted. */
 bool room_is_scarce(const struct fleet *fleet);
-/* Something was left out for want of room: counts it, and tells it the first time. */
+/* Counts a take or a claim that was left out for want of room, and tells of it the first time. */
 void room_was_missing(struct fleet *fleet);
 /* There is a lease or a claim now, as far as it is known, or there is none any more. */
 void room_count_lease(struct fleet *fleet, const struct holding *holding, bool there);
 void room_count_claim(struct fleet *fleet, struct holding *holding, bool there);
-/* Whether /f/LID may be watched, and is from now on; it is not any more. */
+/* Gives /f/LID room to be watched. False: there is none. Then: takes the room back. */
 bool room_watch_learnt(struct fleet *fleet, struct holding *holding);
 void room_unwatch_learnt(struct fleet *fleet, struct holding *holding);
 

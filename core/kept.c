@@ -215,7 +215,7 @@ int fleet_resume(struct fleet *fleet, uint64_t now_ns)
 	fleet->right = fleet->clocks.holder_ns < fleet->right_end_ns;
 	fleet->transaction.kind = TRANSACTION_RENEW; /* but for its items nothing is in doubt */
 	names_lose(fleet);
-	fleet->kept = NULL; /* it says what it shall say in the end */
+	fleet->kept = NULL; /* the block has its final contents already */
 	for (uint32_t i = 0; i < KEPT_MAX && !err; i++) {
 		if (kept->places[i].state != LEASE_NONE)
 			err = resume_place(fleet, &kept->places[i]);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Another one where a host of one version would misread what a host of the other wrote. */
+/* Differs wherever a host of one version would misread the nodes that a host of the other wrote. */
 static const char LAYOUT_VERSION[] = "ratefs 2\n";
 static const uint64_t RETRY_NS = 5 * NSEC_PER_SEC;
 

@@ -80,7 +80,7 @@ static void follow(const struct schedule *schedule, struct limiter *limiter, dou
 	struct learning *learning = limiter->learning;
 	double rate = learning->adapted.rate * share;
 	struct rate written = {.period_ns = NSEC_PER_SEC};
-	uint64_t burst = limiter->burst;
+	uint64_t burst = limiter->burst ? limiter->burst : 1;
 	bool was = learning->limited;
 	u128 num;
 

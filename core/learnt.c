@@ -16,7 +16,7 @@
 #include <string.h>
 
 static const uint64_t SPACING_NS = NSEC_PER_SEC;
-static const uint64_t UNWATCHED_NS = 5 * NSEC_PER_SEC; /* what is not watched is read so often */
+static const uint64_t UNWATCHED_NS = 5 * NSEC_PER_SEC; /* unwatched nodes are read so often */
 
 static void node_path(const struct holding *holding, char path[PATH_ROOM])
 {

@@ -18,8 +18,8 @@ struct limiter *limiter_of_due(struct heap_node *node)
 }
 
 /*
- * What was saved up for a waiter that is being interrupted is set aside where it was its turn; when it is its turn
- * again, it is there again.
+ * Sets aside the tokens saved up for the waiter that is being interrupted, where it was its turn.
+ * Takes them back when it is its turn again.
  */
 static void move_aside(const struct schedule *schedule, struct limiter *limiter,
 		       const struct waiter *current)

@@ -117,7 +117,8 @@ struct limiter {
 	struct limiter *first_watched;			 /* children with watched > 0 */
 	struct limiter *next_watched, *previous_watched; /* in the parent's list of them */
 	uint32_t watched; /* watchers of this limiter and its descendants */
-	uint64_t wanted;  /* tokens that readers of this limiter and its descendants wait for */
+	uint64_t polled; /* most tokens that one of them wants, or wanted while there was another */
+	uint64_t wanted; /* tokens that readers of this limiter and its descendants wait for */
 
 	uint64_t counters[COUNTER_COUNT];
 };
@@ -207,8 +208,9 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter);
 void limiter_wake(struct schedule *schedule, struct limiter *limiter);
 
 /*
- * Puts @watcher on schedule->fired as soon as its tokens could be had at once, one time, or as it is the first of its
- * limiter and they are more than limiter_can_hold(): then a reader is refused.
+ * Puts @watcher on schedule->fired, one time, as soon as its tokens could be had at once. A watcher
+ * of more than limiter_can_hold() is put there, too, at the latest as it is the first of its
+ * limiter: a reader of so many is refused.
  */
 void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher);
 void limiter_unwatch(struct watcher *watcher);
@@ -216,12 +218,23 @@ void limiter_unwatch(struct watcher *watcher);
 /* Puts all watchers of @limiter itself on schedule->fired. */
 void limiter_fire(struct schedule *schedule, struct limiter *limiter);
 
-/* Likewise, those whose tokens could be had now. When the first of the others can be told, or NEVER_NS. */
+/*
+ * Puts watchers of @limiter itself on schedule->fired, from the first on, whose tokens could be had
+ * now or are more than limiter_can_hold(). Returns when the first of the others can be told, or
+ * NEVER_NS.
+ */
 uint64_t limiter_fire_due(struct schedule *schedule, struct limiter *limiter);
 
 /*
- * Whether @limiter and those above it can have @tokens at once while nobody waits: as much as idle ones save up, in a
- * fleet with all partitions. A larger take is saved up only for a reader that waits.
+ * Puts watchers of @limiter and below on schedule->fired that want more than limiter_can_hold(). It
+ * is called when settings of @limiter have changed.
+ */
+void limiter_fire_hopeless(struct schedule *schedule, struct limiter *limiter);
+
+/*
+ * Tells whether @limiter and those above it can have @tokens at once while no reader waits: as much
+ * as idle ones save up, in a fleet with all partitions. A larger take is saved up only for a reader
+ * that waits.
  */
 bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens);
 

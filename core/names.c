@@ -15,19 +15,13 @@ struct left_name {
 	char path[];
 };
 
-/* Forgets the names that all hosts have given up by now. */
+/* Forgets the names that all hosts have given up by now. They are in the order of their leaving. */
 static void forget_old(struct fleet *fleet)
 {
-	struct left_name **at = &fleet->left_names;
+	struct left_name *name;
 
-	while (*at) {
-		struct left_name *name = *at;
-
-		if (name->until_ns > fleet->clocks.waiter_ns) {
-			at = &name->next;
-			continue;
-		}
-		*at = name->next;
+	while ((name = fleet->left_names) && name->until_ns <= fleet->clocks.waiter_ns) {
+		fleet->left_names = name->next;
 		free(name);
 	}
 }
@@ -50,8 +44,12 @@ void names_leave(struct fleet *fleet, uint64_t id, const char *path)
 	name->id = id;
 	name->until_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
 	memcpy(name->path, path, bytes);
-	name->next = fleet->left_names;
-	fleet->left_names = name;
+	name->next = NULL;
+	if (fleet->left_names)
+		fleet->last_left->next = name;
+	else
+		fleet->left_names = name;
+	fleet->last_left = name;
 }
 
 const char *names_of(const struct fleet *fleet, uint64_t id)

@@ -26,7 +26,10 @@ static void take_item(struct fleet *fleet, const struct item *item, uint64_t zxi
 	fleet_lease_becomes(fleet, item->holding, lease, LEASE_WAITING);
 }
 
-/* Rule 12: what came with the marker for limit @i; a debt is one whenever the marker was written. */
+/*
+ * Returns the tokens that came with the marker for limit @i, by rule 12. A debt counts whenever the
+ * marker was written.
+ */
 static struct bucket_part part_of(const struct item *item, uint32_t i)
 {
 	const struct settings *settings = &item->holding->settings;

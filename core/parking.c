@@ -110,7 +110,7 @@ static void set_limiter(struct parked_place *place, const struct limiter *limite
 	place->key = limiter->is_key ? limiter->key->id : 0;
 }
 
-/* Whether @waiter asks for what @place was parked for, however long it would wait. */
+/* Tells whether @waiter asks for the same as the waiter of @place, however long it would wait. */
 static bool is_for(const struct parked_place *place, const struct waiter *waiter)
 {
 	struct parked_place other;
@@ -123,7 +123,7 @@ static bool is_for(const struct parked_place *place, const struct waiter *waiter
 	       place->is_opener == waiter->is_opener;
 }
 
-/* A place of @asker, for what @waiter asks for (NULL: for anything). */
+/* Finds a place of @asker that is for the request of @waiter (NULL: for any request). */
 static struct parked_place *find(const struct parking *parking, const struct asker *asker,
 				 const struct waiter *waiter)
 {

@@ -1,19 +1,21 @@
 /*
  * parking - places in the order of arrival that interrupted waiters may take again.
  *
- * A signal that does not end a reader costs it its request, and it asks again at once. So an interrupted
- * waiter leaves its queue and its place is parked: its ticket and the time at which it began to wait.
+ * A signal that does not end a reader costs it its request, and it asks again at once. So an
+ * interrupted waiter leaves its queue and its place is parked: its ticket and the time at which it
+ * began to wait.
  *
- * - An asker that asks within PARKING_NS for as many tokens, or a slot, of the same limiter takes its
- *   place again: it stands where its ticket says, and its time counts on from its first asking. Asking
- *   for the same with another limit on the time gives the place up.
- * - A parked place holds up no other waiter, and nothing is granted to it. Waiters behind it that are due
- *   pass it. What was saved up for a take larger than the burst is set aside meanwhile (bucket.h), of one waiter
- *   in each limiter; in a fleet it is spilled when what this host holds changes.
- * - A thread has at most one parked place: a second one replaces it. Each asking has at most one place,
- *   parked or taken again, and ends with its answer.
- * - There are at most as many places as the caller has given memory for. Without room an interrupted
- *   waiter has none.
+ * - An asker that asks within PARKING_NS for as many tokens, or a slot, of the same limiter takes
+ *   its place again: it stands where its ticket says, and its time counts on from its first asking.
+ *   Asking for the same with another limit on the time gives the place up.
+ * - A parked place holds up no other waiter, and nothing is granted to it. Waiters behind it that
+ *   are due pass it. Tokens saved up for a take larger than the burst are set aside meanwhile
+ *   (bucket.h), of one waiter in each limiter; in a fleet they are spilled when the holding of
+ *   this host changes.
+ * - A thread has at most one parked place: a second one replaces it. Each asking has at most one
+ *   place, parked or taken again, and ends with its answer.
+ * - There are at most as many places as the caller has given memory for. Without room an
+ *   interrupted waiter has none.
  */
 #ifndef RATEFS_CORE_PARKING_H
 #define RATEFS_CORE_PARKING_H
@@ -30,13 +32,14 @@ struct waiter;
 
 enum { PARKING_PLACES_MAX = 1 << 20 };
 
-/* Tells askers apart. Where the thread is unknown the file does; there may be several of one then. */
+/*
+ * Tells askers apart. Where the thread is unknown the file does; there may be several of one then.
+ */
 struct asker {
 	uint32_t thread; /* 0: unknown */
 	uint32_t uid;
-	uint64_t file; /* any number that an open file is known by */
-	uint64_t
-		number; /* of this asking, ascending; tells nobody apart, and is kept for the caller */
+	uint64_t file;	 /* any number that an open file is known by */
+	uint64_t number; /* of this asking, ascending; kept for the caller, not compared */
 };
 
 enum place_state { PLACE_FREE, PLACE_PARKED, PLACE_TAKEN };
@@ -67,29 +70,32 @@ struct parking {
 	struct chains by_asker;		      /* parked */
 };
 
-/* Gives @parking @size free @places (up to PARKING_PLACES_MAX); *@used is 0. Without that there is no room. */
+/*
+ * Gives @parking @size free @places (up to PARKING_PLACES_MAX); *@used is 0. Without that there is
+ * no room.
+ */
 void parking_init(struct parking *parking, struct parked_place *places, uint32_t size,
 		  uint32_t *used);
 
 /* Frees what @parking owns. */
 void parking_free(struct parking *parking);
 
-/* Whether a place is parked, or was not long ago: then askers may have one. */
+/* Tells whether a place is parked, or was not long ago: then askers may have one. */
 static inline bool parking_has_any(const struct parking *parking)
 {
 	return parking->oldest;
 }
 
 /*
- * Parks the place of @waiter, which has left its queue, for @asker. False: there is no room, or the waiter does
- * not wait but for what a fleet finds out.
+ * Parks the place of @waiter, which has left its queue, for @asker. False: there is no room, or the
+ * waiter waits only until a fleet has looked for partitions.
  */
 bool parking_park(struct parking *parking, struct waiter *waiter, const struct asker *asker,
 		  uint64_t now_ns);
 
 /*
- * Gives @waiter, which @asker is about to have ask for at most @within_ns, the place parked for that, with its
- * ticket and the time of the first asking. False: there is none.
+ * Gives @waiter, which @asker is about to have ask for at most @within_ns, the place parked for
+ * that, with its ticket and the time of the first asking. False: there is none.
  */
 bool parking_take(struct parking *parking, struct waiter *waiter, const struct asker *asker,
 		  uint64_t within_ns, uint64_t now_ns);
@@ -100,7 +106,10 @@ uint64_t parking_since_ns(const struct parking *parking, const struct waiter *wa
 /* Frees the place of @waiter, which is in no queue. */
 void parking_free_place(struct parking *parking, struct waiter *waiter);
 
-/* Parks a copy of @place, which a predecessor of the caller had, as @ticket until @until_ns, if there is room. */
+/*
+ * Parks a copy of @place, which a predecessor of the caller had, as @ticket until @until_ns, if
+ * there is room.
+ */
 void parking_restore(struct parking *parking, const struct parked_place *place, uint64_t ticket,
 		     uint64_t until_ns);
 

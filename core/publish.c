@@ -109,7 +109,10 @@ static bool has_no_more_slots(const struct settings *a, const struct settings *b
 	return true;
 }
 
-/* Whether a partition has no more of @burst in @a than of @other in @b; it has a token at least. */
+/*
+ * Tells whether a partition has no more of @burst in @a than of @other in @b; it has a token at
+ * least.
+ */
 static bool is_burst_below(const struct settings *a, uint64_t burst, const struct settings *b,
 			   uint64_t other)
 {
@@ -162,8 +165,9 @@ static bool restricts(const struct settings *old, const struct settings *new)
 }
 
 /*
- * Whether what markers say was left, and that nothing was taken, is as true in @new: rule 12. Where
- * nothing was limited nothing was taken from limits, whatever they will be.
+ * Tells whether markers written under @old are as true under @new, both in the tokens that were
+ * left and in the limits from which nothing was taken: rule 12. Where nothing was limited nothing
+ * was taken from limits, whatever they will be.
  */
 static bool keeps_savings(const struct settings *old, const struct settings *new)
 {
@@ -308,7 +312,7 @@ static bool add_making(struct fleet *fleet, struct request *request, const char 
 	return added && add_markers(request, &change->settings, id);
 }
 
-/* Rule 16: a node says what was renamed, for hosts that come later. */
+/* Adds a node with the name that a rename leaves, for hosts that come later: rule 16. */
 static bool add_left_name(struct fleet *fleet, struct request *request)
 {
 	char path[PATH_ROOM], text[RECORD_TEXT];

@@ -17,8 +17,9 @@ struct limiter;
 struct slot;
 
 /*
- * A reader that asks for tokens, or an opener that wants a slot. The memory is the caller's. The caller
- * fills in @limiter, and @tokens and @expiry or @is_opener and @slot, and leaves it alone while it waits.
+ * A reader that asks for tokens, or an opener that wants a slot. The memory is the caller's. The
+ * caller fills in @limiter, and @tokens and @expiry or @is_opener and @slot, and leaves it alone
+ * while it waits.
  */
 struct waiter {
 	union {

@@ -42,8 +42,7 @@ struct record {
 	char name[NAME_BYTES_MAX + 1];
 	uint64_t parent;
 	uint64_t generation;
-	uint64_t
-		saved; /* markers count that were written since this generation: rule 12 of fleet.h */
+	uint64_t saved; /* markers count that were written since this generation: rule 12 */
 	char writer[HID_TEXT];
 	uint64_t
 		removed; /* id of the limiter that had this name and has it no more; 0: it has it */
@@ -93,8 +92,8 @@ void learnt_print(const struct adapt_state *state, enum adapt_kind kind, char te
 int learnt_parse(const char *text, enum adapt_kind kind, struct adapt_state *state);
 
 /*
- * /f/LID/P. Of a limit that is not in a marker nothing was taken yet. The marker of a new limiter is
- * empty: of generation 1, without limits.
+ * /f/LID/P. Of a limit that is not in a marker nothing was taken yet. The marker of a new limiter
+ * is empty: of generation 1, without limits.
  */
 struct marker {
 	uint64_t saved;			      /* as in the record when it was written */
@@ -103,7 +102,10 @@ struct marker {
 };
 
 void marker_print(const struct marker *marker, char text[MARKER_TEXT]);
-/* What is not understood reads as generation 0, which no record has, with nothing left of any limit. */
+/*
+ * Reads @text as a marker. Text that is not understood reads as generation 0, which no record has,
+ * with nothing left of any limit.
+ */
 void marker_parse(const char *text, struct marker *marker);
 
 /* What a limit of @burst has in each of @count partitions when nothing was taken. */

@@ -10,7 +10,7 @@
 
 enum {
 	LENGTH_BYTES = 4, /* before each path */
-	/* What follows PATH; an index of the reserve begins with an r. */
+	/* Bytes after PATH; an index of the reserve begins with an r. */
 	HOST_BYTES = LENGTH_BYTES + 3 + HID_TEXT - 1,
 	LEASE_BYTES = LENGTH_BYTES + 3 + 1 + 5,
 	CLAIM_BYTES = LENGTH_BYTES + 3 + 1 + HID_TEXT - 1 + 5 + 5 + 11,
@@ -42,7 +42,7 @@ uint32_t room_own_bytes(const struct fleet *fleet)
 	return *fleet->hid ? fleet->own_bytes + host_bytes(fleet) : 0;
 }
 
-/* How many nodes of @bytes each there is room for. */
+/* Returns how many nodes of @bytes each there is room for. */
 static uint32_t room_for(const struct fleet *fleet, uint32_t bytes)
 {
 	uint32_t used = fleet->own_bytes + host_bytes(fleet);

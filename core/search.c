@@ -36,7 +36,10 @@ static void hasten(struct fleet *fleet, struct limiter *limiter)
 		hasten(fleet, l);
 }
 
-/* All of the reserve are leased, or were a moment ago when this host tried to take them. */
+/*
+ * Tells whether all of the reserve are leased, or were a moment ago when this host tried to take
+ * them.
+ */
 static bool reserves_are_gone(const struct search *search)
 {
 	for (uint32_t i = 0; i < search->reserve_count && search->reserve_leased; i++) {
@@ -157,21 +160,6 @@ static void shuffle(struct fleet *fleet, uint32_t *indices, uint32_t count)
 	}
 }
 
-/* Those whose own token is read go to the end, which is tried first. */
-static void prefer_read(const struct search *search, uint32_t *indices, uint32_t count)
-{
-	uint32_t last = count;
-
-	for (uint32_t i = count; i-- > 0;) {
-		uint32_t index = indices[i];
-
-		if (!holding_misses(search->holding, index))
-			continue;
-		indices[i] = indices[--last];
-		indices[last] = index;
-	}
-}
-
 /* Sorts what is free; @marked says which have markers. */
 static void sort_free(struct fleet *fleet, struct search *search, const bool *marked)
 {
@@ -191,8 +179,6 @@ static void sort_free(struct fleet *fleet, struct search *search, const bool *ma
 		fleet->hosts_ns = 0;
 	shuffle(fleet, search->clean, search->clean_count);
 	shuffle(fleet, search->unclean, search->unclean_count);
-	prefer_read(search, search->clean, search->clean_count);
-	prefer_read(search, search->unclean, search->unclean_count);
 }
 
 /* All three lists are there. */

@@ -186,7 +186,10 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 	}
 }
 
-/* The longest that an answer is waited for: then it is too late to renew the right a second time. */
+/*
+ * Returns the longest time that an answer is waited for: then it is too late to renew the right a
+ * second time.
+ */
 static uint64_t longest_answer_ns(const struct fleet *fleet)
 {
 	const struct fleet_constants *constants = &fleet->constants;
@@ -216,7 +219,7 @@ static struct pace *pace_of(struct fleet *fleet, const struct request *request)
 	return request->kind == REQUEST_TRANSACTION ? &fleet->writes : &fleet->reads;
 }
 
-/* How long @request is waited for. A read may have been behind a write. */
+/* Returns how long @request is waited for. A read may have been behind a write. */
 static uint64_t patience_ns(struct fleet *fleet, const struct request *request)
 {
 	uint64_t reads_ns = answer_within_ns(fleet, &fleet->reads);
@@ -240,14 +243,19 @@ void fleet_note_answer(struct fleet *fleet, const struct request *request)
 		pace->slow_ns = took_ns;
 	else
 		pace->slow_ns -= (pace->slow_ns - took_ns) / SLOW_PARTS;
-	/* Only an answer to a write shows that there is a quorum; before it joins a host may have none. */
+	/*
+	 * Only an answer to a write shows that there is a quorum; before it joins a host may have
+	 * none.
+	 */
 	if (is_write || fleet->state < FLEET_JOINING || fleet->state == FLEET_REFUSED)
 		fleet->vain_since_ns = NEVER_NS;
 	if (is_write && request->answer == ANSWER_OK && *fleet->hid)
 		fleet->fruitless = 0;
 }
 
-/* Gives up a session that has come to nothing for a minute, and opens the next one when it is time. */
+/*
+ * Gives up a session that has come to nothing for a minute, and opens the next one when it is time.
+ */
 static void watch_session(struct fleet *fleet)
 {
 	if (fleet->open_ns != NEVER_NS) {

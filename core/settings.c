@@ -212,6 +212,7 @@ static struct rate rate_times(const struct rate *rate, uint32_t count, uint32_t 
 	return rate_below((u128)flow.num * partitions, (u128)flow.den * count);
 }
 
+/* At least one token. */
 static uint64_t burst_of_host(uint64_t burst, uint32_t count, uint32_t partitions)
 {
 	u128 share = (u128)burst * partitions / count;
@@ -223,9 +224,10 @@ void settings_of_host(const struct settings *settings, uint32_t partitions, bool
 		      struct settings *share)
 {
 	uint32_t count = settings_partition_count(settings);
+	bool any = partitions || reserve;
 
 	*share = *settings;
-	share->burst = burst_of_host(settings->burst, count, partitions);
+	share->burst = any ? burst_of_host(settings->burst, count, partitions) : 0;
 	share->key_burst = burst_of_host(settings->key_burst, count, partitions);
 	if (!rate_is_unlimited(&settings->key_rate))
 		share->key_rate = rate_times(&settings->key_rate, count, partitions);
@@ -233,7 +235,7 @@ void settings_of_host(const struct settings *settings, uint32_t partitions, bool
 		struct limit *limit = &share->limits[i];
 
 		if (limit->burst)
-			limit->burst = burst_of_host(limit->burst, count, partitions);
+			limit->burst = any ? burst_of_host(limit->burst, count, partitions) : 0;
 		limit->rate = rate_of_host(settings, i, count, partitions, reserve);
 	}
 }

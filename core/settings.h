@@ -149,7 +149,7 @@ uint32_t settings_slots_of_partition(const struct settings *settings, uint32_t i
 /*
  * What a host may use that has @partitions of the @count partitions of @settings, and if @reserve one
  * of the reserve: the sum of the rates, rounded down where it is no rate that can be written, and the
- * share of each burst, at least one token.
+ * share of each burst, at least one token of it, or 0 where it has nothing. A key's burst is one token then.
  */
 void settings_of_host(const struct settings *settings, uint32_t partitions, bool reserve,
 		      struct settings *share);

@@ -46,8 +46,8 @@ void slots_configure(struct schedule *schedule, struct limiter *limiter,
 		     const struct slot_limit *setting);
 
 /*
- * Asks for a slot of waiter->limiter, for waiter->slot; waiter->is_opener is set. 0: it is open. -EINPROGRESS: it waits and
- * comes back through schedule->done. -ENOMEM.
+ * Asks for a slot of waiter->limiter, for waiter->slot; waiter->is_opener is set. 0: it is open.
+ * -EINPROGRESS: it waits and comes back through schedule->done. -ENOMEM.
  */
 int slots_open(struct schedule *schedule, struct waiter *waiter);
 

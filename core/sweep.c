@@ -1,6 +1,7 @@
 /*
  * sweep - nodes of limiters that are gone, and of names that were left. They go no earlier than Q
- * after the limiter: until then a host that has not heard of it may hold leases of it, and use its name.
+ * after the limiter: until then a host that has not heard of it may hold leases of it, and use its
+ * name.
  */
 #include "inside.h"
 
@@ -16,19 +17,43 @@ static void later(struct fleet *fleet, struct swept *swept)
 	fleet_wake_at(fleet, fleet->now_ns + fleet->constants.quarantine_ns);
 }
 
+static uint64_t hash_id(uint64_t id)
+{
+	/* Fibonacci hashing (Knuth, 6.4): numbers given one after the other are spread. */
+	return (id * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+}
+
+static uint64_t hash_link(const struct chain_link *link, const void *seed)
+{
+	(void)seed;
+	return hash_id(((const struct swept *)link)->id);
+}
+
+static bool is_known(const struct fleet *fleet, uint64_t id)
+{
+	struct chain_link *link = chains_find(&fleet->swept_by_id, hash_id(id));
+
+	while (link && ((struct swept *)link)->id != id)
+		link = link->next;
+	return link;
+}
+
 void sweep_add(struct fleet *fleet, uint64_t id)
 {
 	struct swept *swept;
 
-	for (swept = fleet->swept; swept; swept = swept->next) {
-		if (swept->id == id)
-			return;
-	}
+	if (is_known(fleet, id))
+		return;
 	swept = calloc(1, sizeof(*swept));
 	/* Without memory it is left to the next host that starts. */
 	if (!swept)
 		return;
 	swept->id = id;
+	fleet->swept_by_id.hash = hash_link;
+	if (chains_insert(&fleet->swept_by_id, &swept->link)) {
+		free(swept);
+		return;
+	}
 	swept->next = fleet->swept;
 	fleet->swept = swept;
 	later(fleet, swept);
@@ -63,6 +88,7 @@ static void forget(struct fleet *fleet, struct swept *swept)
 	while (*at != swept)
 		at = &(*at)->next;
 	*at = swept->next;
+	chains_remove(&fleet->swept_by_id, &swept->link);
 	free(swept);
 	fleet->sweeping = NULL;
 }
@@ -224,6 +250,7 @@ void sweep_free(struct fleet *fleet)
 	while (fleet->swept) {
 		struct swept *next = fleet->swept->next;
 
+		chains_remove(&fleet->swept_by_id, &fleet->swept->link);
 		free(fleet->swept);
 		fleet->swept = next;
 	}

@@ -111,34 +111,61 @@ static void read_markers(struct fleet *fleet, struct search *search)
 	items_ready(fleet, search);
 }
 
-void search_next(struct fleet *fleet, struct search *search)
+/*
+ * Takes the partitions whose own tokens are read, whatever else is wanted: no other partition is of
+ * use to such a reader.
+ */
+static void add_read(struct search *search, uint32_t *indices, uint32_t *count, bool clean,
+		     uint32_t most)
+{
+	const struct holding *holding = search->holding;
+
+	for (uint32_t i = holding->limiter->partition_slots ? *count : 0;
+	     i-- > 0 && search->item_count < most;) {
+		uint32_t index = indices[i];
+
+		if (!holding_misses(holding, index))
+			continue;
+		indices[i] = indices[--*count];
+		add_item(search, index, false, clean);
+	}
+}
+
+static void add_any(struct search *search, uint32_t *indices, uint32_t *count, bool clean,
+		    uint32_t most)
+{
+	while (*count && search->item_count < most)
+		add_item(search, indices[--*count], false, clean);
+}
+
+static void add_shares(struct fleet *fleet, struct search *search, uint32_t room)
 {
 	struct holding *holding = search->holding;
 	uint32_t kept = holding_kept(holding), limit = choose_limit(holding);
-	uint32_t need = limit > kept ? limit - kept : 0;
-	uint32_t missing = holding_missing(holding), room = room_for_leases(fleet, holding);
+	uint32_t enough = search->item_count + (limit > kept ? limit - kept : 0);
+	uint32_t most = search->batch < room ? search->batch : room;
+
+	if (room == search->item_count && (limit > kept || holding_missing(holding)) &&
+	    search->clean_count + search->unclean_count)
+		room_was_missing(fleet);
+	add_read(search, search->clean, &search->clean_count, true, most);
+	add_read(search, search->unclean, &search->unclean_count, false, most);
+	most = enough < most ? enough : most;
+	add_any(search, search->clean, &search->clean_count, true, most);
+	/* Unclean ones only when the clean ones have run out. */
+	add_any(search, search->unclean, &search->unclean_count, false, most);
+}
+
+void search_next(struct fleet *fleet, struct search *search)
+{
+	uint32_t room = room_for_leases(fleet, search->holding);
 
 	search->item_count = 0;
 	search->ready = false;
-	if (need < missing)
-		need = missing;
-	if (fleet->leaving)
-		need = 0;
-	if (holding_wants_reserve(holding) && room && !fleet->leaving)
-		add_reserve(fleet, search);
-	room -= search->item_count;
-	if (need && !room && search->clean_count + search->unclean_count)
-		room_was_missing(fleet);
-	if (need > room)
-		need = room;
-	while (need && search->clean_count && search->item_count < search->batch) {
-		add_item(search, search->clean[--search->clean_count], false, true);
-		need--;
-	}
-	/* Unclean ones only when the clean ones have run out. */
-	while (need && search->unclean_count && search->item_count < search->batch) {
-		add_item(search, search->unclean[--search->unclean_count], false, false);
-		need--;
+	if (!fleet->leaving) {
+		if (holding_wants_reserve(search->holding) && room)
+			add_reserve(fleet, search);
+		add_shares(fleet, search, room);
 	}
 	if (search->item_count)
 		read_markers(fleet, search);

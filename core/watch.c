@@ -3,12 +3,17 @@
 
 #include <assert.h>
 
-/* One more watches in @limiter: it and those above it know which children to look at. */
-static void count_watched(struct limiter *limiter)
+/*
+ * Counts a watcher of @tokens in @limiter and in those above it: they know which children to look
+ * at, and how many tokens are wanted at once.
+ */
+static void count_watched(struct limiter *limiter, uint64_t tokens)
 {
 	for (; limiter; limiter = limiter->parent) {
 		struct limiter *parent = limiter->parent;
 
+		if (!limiter->watched || tokens > limiter->polled)
+			limiter->polled = tokens;
 		if (limiter->watched++ || !parent)
 			continue;
 		limiter->previous_watched = NULL;
@@ -49,7 +54,10 @@ void limiter_fire(struct schedule *schedule, struct limiter *limiter)
 		fire(schedule, limiter->watchers);
 }
 
-/* Whether buckets of this burst, those above included, ever have @tokens while nobody waits. */
+/*
+ * Tells whether buckets of this burst, those above included, ever have @tokens while no reader
+ * waits.
+ */
 static bool comes_at_all(const struct limiter *limiter, uint64_t tokens)
 {
 	for (; limiter; limiter = limiter->parent) {
@@ -72,7 +80,7 @@ uint64_t limiter_fire_due(struct schedule *schedule, struct limiter *limiter)
 
 		if (least->tokens > could && limiter_can_hold(limiter, least->tokens)) {
 			at_ns = limiter_when(schedule, limiter, least->tokens);
-			/* More partitions have larger buckets, and then limiter_wake() is called. */
+			/* More partitions have larger buckets; limiter_wake() is called then. */
 			if (at_ns > schedule->now_ns)
 				return comes_at_all(limiter, least->tokens) ? at_ns : NEVER_NS;
 			could = least->tokens;
@@ -80,6 +88,21 @@ uint64_t limiter_fire_due(struct schedule *schedule, struct limiter *limiter)
 		fire(schedule, least);
 	}
 	return NEVER_NS;
+}
+
+void limiter_fire_hopeless(struct schedule *schedule, struct limiter *limiter)
+{
+	struct watcher *next;
+
+	if (!limiter->watched)
+		return;
+	for (struct watcher *w = limiter->watchers; w; w = next) {
+		next = w->next;
+		if (!limiter_can_hold(limiter, w->tokens))
+			fire(schedule, w);
+	}
+	for (struct limiter *l = limiter->first_watched; l; l = l->next_watched)
+		limiter_fire_hopeless(schedule, l);
 }
 
 /* Puts @watcher before those of @limiter that want as many tokens, or more. */
@@ -103,7 +126,7 @@ void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct wa
 		return;
 	watcher->limiter = limiter;
 	line_up(limiter, watcher);
-	count_watched(limiter);
+	count_watched(limiter, watcher->tokens);
 	limiter_settle(schedule, limiter);
 }
 

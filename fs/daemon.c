@@ -183,7 +183,10 @@ void daemon_interrupt(struct daemon *daemon, uint64_t unique)
 
 	daemon_lock(daemon);
 	pending = pending_find(&daemon->pending, unique);
-	/* A change is bounded in time, and interrupted it would leave the writer not knowing whether it was made. */
+	/*
+	 * A change is bounded in time, and interrupted it would leave the writer not knowing
+	 * whether it was made.
+	 */
 	if (pending && pending->kind != PENDING_WRITER)
 		abandon(daemon, pending, EINTR);
 	daemon_unlock(daemon);

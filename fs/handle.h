@@ -66,8 +66,8 @@ void handle_close(struct daemon *daemon, struct handle *handle);
 void handle_notify(struct daemon *daemon, struct handle *handle);
 
 /*
- * Tells by whom @handle is read in the request @unique: by thread @pid of @uid. NULL: a slot is opened; threads that
- * are unknown are one and the same then.
+ * Identifies the asker of the request @unique: thread @pid of @uid, which reads @handle. NULL: it
+ * opens a slot; threads that are unknown are one and the same then.
  */
 struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid, uint64_t unique);
 

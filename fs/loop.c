@@ -129,7 +129,10 @@ void loop_wake_at(uint64_t at_ns)
 	if (at_ns != NEVER_NS && at_ns > loop.last_ns + EARLY_REST_NS)
 		at_ns -= EARLY_NS;
 	set_timer(at_ns);
-	/* on_end() may have set it in between, or before: it goes off until the loop has seen the signal. */
+	/*
+	 * on_end() may have set it in between, or before: it goes off until the loop has seen the
+	 * signal.
+	 */
 	if (loop.ending)
 		set_timer(0);
 }

@@ -349,7 +349,10 @@ void read_metrics(struct daemon *daemon, struct handle *handle, const struct rea
 	bool many, full, goes_on;
 
 	daemon_lock(daemon);
-	/* A reader that begins in the middle, or went on reading under another server, has none yet. */
+	/*
+	 * A reader that begins in the middle, or went on reading under another server, has none
+	 * yet.
+	 */
 	goes_on = read->offset && handle->text;
 	if (goes_on)
 		reply_text(read->request, handle->text, handle->length, read->offset, read->size);

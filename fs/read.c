@@ -144,11 +144,11 @@ static void watch_again(struct daemon *daemon, struct handle *handle)
 }
 
 /*
- * Puts @waiter, or a copy of it, in the queue for at most @within_ns. -EINPROGRESS, or why not; 0: it was granted.
- * Under the lock.
+ * Puts a copy of @waiter, with its place, in the queue for at most @within_ns. -EINPROGRESS, or why
+ * not; 0: it was granted. Under the lock.
  */
 static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
-			   const struct read_request *read, const struct waiter *waiter,
+			   const struct read_request *read, struct waiter *waiter,
 			   uint64_t within_ns)
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(read->request);
@@ -156,11 +156,13 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 	struct reader *reader;
 	int err;
 
-	if (daemon_has_room(daemon, BOUND_READERS))
-		return -EAGAIN;
 	reader = malloc(expires ? sizeof(struct timed_reader) : sizeof(struct reader));
-	if (!reader)
-		return -ENOMEM;
+	err = reader ? -EAGAIN : -ENOMEM;
+	if (!reader || daemon_has_room(daemon, BOUND_READERS)) {
+		free(reader);
+		engine_give_up(&daemon->engine, waiter);
+		return err;
+	}
 	*reader = (struct reader){
 		.handle = handle,
 		.size = read->size < TOKEN_TEXT ? (uint32_t)read->size : TOKEN_TEXT,
@@ -211,7 +213,7 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 			       "it cannot be had with O_NONBLOCK");
 		err = -EINVAL;
 	}
-	/* A reader that would not wait does while the host finds out what there is to be had. */
+	/* A reader that would not wait does while the host finds out which tokens can be had. */
 	if (err == -EAGAIN && !wait && engine_may_come(engine, handle->limiter, received.at_ns))
 		err = wait_for_tokens(daemon, handle, read, &waiter, 0);
 	else if (err == -EAGAIN && wait)

@@ -38,7 +38,7 @@ void servers_look_up(struct servers *servers, int wake);
  */
 bool servers_address(struct servers *servers, uint32_t turn, char address[SERVER_ADDRESS_TEXT]);
 
-/* How many addresses are known. */
+/* Returns how many addresses are known. */
 uint32_t servers_count(struct servers *servers);
 
 #endif

@@ -200,7 +200,10 @@ static int by_ticket(const void *a, const void *b)
 	return one->ticket < other->ticket ? -1 : one->ticket > other->ticket;
 }
 
-/* Those of @queue that took their places again, by ticket, and NULL; from malloc. NULL: no memory. */
+/*
+ * Lists the waiters of @queue that took their places again, by ticket, and then NULL; from malloc.
+ * NULL: no memory.
+ */
 static const struct waiter **returned(const struct queue *queue)
 {
 	struct heap_node *turn = queue->returned.root;

@@ -5,7 +5,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-/* Puts an opener in the queue, at its place if it was interrupted and asks again. -EINPROGRESS, 0: it has the slot already, or why not. Under the lock. */
+/*
+ * Puts an opener in the queue, at its place if it was interrupted and asks again. -EINPROGRESS, 0:
+ * it has the slot already, or why not. Under the lock.
+ */
 static int wait_for_slot(struct daemon *daemon, struct handle *handle, fuse_req_t request)
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(request);

@@ -132,7 +132,10 @@ bool state_was_done(const struct state *state, uint64_t unique);
 /* Places of a table of parameters (parameter.h), and how many were ever used. */
 struct parameter *state_parameters(struct state *state, uint32_t **used);
 
-/* Memory for PARKING_PLACES_MAX places of interrupted readers (parking.h), and how many were ever used. */
+/*
+ * Returns memory for PARKING_PLACES_MAX places of interrupted readers (parking.h), and in *@used
+ * how many of them were ever used.
+ */
 struct parked_place *state_places(struct state *state, uint32_t **used);
 
 /* What a host of a fleet keeps itself. */

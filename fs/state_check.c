@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Whether the byte at @flag is one that a bool can have. */
+/* Tells whether the byte at @flag is one that a bool can have. */
 static bool flag_is_sound(const bool *flag)
 {
 	unsigned char byte;
@@ -156,7 +156,7 @@ static bool places_are_sound(const struct state *state)
 		const struct parked_place *place = &state->places[i];
 
 		if (place->state > PLACE_TAKEN || place->tokens > TOKENS_MAX ||
-		    place->partition > PARTITIONS_MAX)
+		    place->partition > PARTITIONS_MAX || !flag_is_sound(&place->is_opener))
 			return false;
 	}
 	return true;

@@ -24,7 +24,7 @@ enum {
 	STATE_COUNTERS = 16
 };
 
-/* In the place of the version: the log had no room, so that what is kept is old. */
+/* In the place of the version: the log had no room, so that the kept limiters are old. */
 #define STATE_LOST UINT32_MAX
 
 struct header {

@@ -114,7 +114,7 @@ int state_rewrite(struct state *state, const struct daemon *daemon)
 	return 0;
 }
 
-/* What is kept is not what is: a successor finds it strange, and begins anew from the source. */
+/* Marks the state as lost: a successor finds it strange, and begins anew from the source. */
 static void lose(struct state *state)
 {
 	log_error(

@@ -1,9 +1,9 @@
 /*
  * takeover - going on where a predecessor ended, see takeover.h.
  *
- * The kernel sends again by hash chains, not in the order of arrival; so everything is received before
- * anything is done. A reader that was interrupted and asked again has its place by its first asking, and a
- * place that is parked is between those of the requests before and after.
+ * The kernel sends again by hash chains, not in the order of arrival; so everything is received
+ * before anything is done. A reader that was interrupted and asked again has its place by its first
+ * asking, and a place that is parked is between those of the requests before and after.
  */
 #include "fs/takeover.h"
 #include "fs/channel.h"
@@ -150,7 +150,10 @@ static int by_first(const void *a, const void *b)
 	return one->first < other->first ? -1 : one->first > other->first;
 }
 
-/* Moves what the predecessor knew of places to @places, from malloc. How many there are, or -ENOMEM. */
+/*
+ * Moves the places that the predecessor knew of to @places, from malloc. Returns how many there
+ * are, or -ENOMEM.
+ */
 static ssize_t move_places(struct daemon *daemon, struct parked_place **places)
 {
 	uint32_t *used;
@@ -167,8 +170,9 @@ static ssize_t move_places(struct daemon *daemon, struct parked_place **places)
 }
 
 /*
- * Drops those of @count @places that are nobody's any more, sorts the others by their first asking, and gives
- * @messages, sorted by number, theirs. How many are left.
+ * Drops those of @count @places that no asker can take any more, and sorts the others by their
+ * first asking. Then orders @messages, sorted by number before, so that a message with a place
+ * comes by its first asking. Returns how many places are left.
  */
 static size_t match_places(struct messages *messages, struct parked_place *places, size_t count,
 			   uint64_t now_ns)

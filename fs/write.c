@@ -67,7 +67,10 @@ void write_config(struct daemon *daemon, struct handle *handle, fuse_req_t reque
 	change_settings(daemon, handle, request, text, size, CHANGE_CONFIG);
 }
 
-/* Refuses a report on a limiter that is gone, whatever the report says: 0 or -ENODEV. Under the lock. */
+/*
+ * Refuses a report on a limiter that is gone, whatever the report says: 0 or -ENODEV. Under the
+ * lock.
+ */
 static int check_limiter(struct daemon *daemon, const struct handle *handle)
 {
 	if (!handle->limiter->removed)

@@ -333,7 +333,7 @@ static uint64_t ask(struct zookeeper_session *session, uint64_t now_ns, struct p
 	       (uint64_t)wait.tv_usec * NSEC_PER_USEC;
 }
 
-/* Connections may come and go: what counts is that a request was answered. */
+/* Tells whether requests have gone unanswered for too long, whatever connections did meanwhile. */
 static bool is_hopeless(const struct zookeeper_session *session, uint64_t now_ns)
 {
 	uint64_t hope_ns = HOPE_SESSIONS * session->timeout_ns;

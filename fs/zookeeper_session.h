@@ -3,11 +3,11 @@
  *
  * The library keeps a session over many connections. Here is decided when to connect again
  * (jittered, 50 ms growing to 1 s), how long to try one server (1 s, growing), and when the session
- * is beyond hope (60 s, or 10 session timeouts, without an answer to any request: servers restored from
- * a backup refuse for ever a client that has seen more than they have, and a server that is sent more
- * watches again than it takes in one request hangs up after each handshake). After each call the library's state is looked at, which changes
- * without a word after a send that failed; then what the library still has queued is dropped, before
- * it connects again.
+ * is beyond hope (60 s, or 10 session timeouts, without an answer to any request: servers restored
+ * from a backup refuse for ever a client that has seen more than they have, and a server that is
+ * sent more watches again than it takes in one request hangs up after each handshake). After each
+ * call the library's state is looked at, which changes without a word after a send that failed;
+ * then what the library still has queued is dropped, before it connects again.
  */
 #ifndef RATEFS_FS_ZOOKEEPER_SESSION_H
 #define RATEFS_FS_ZOOKEEPER_SESSION_H

@@ -166,7 +166,7 @@ static void command_ideal(char **argv)
  * paced FILE FIRST RATE COUNT: how late each token of a steady rate reaches its reader. Reading
  * FIRST empties the bucket, so token i is due i periods after the daemon saw that read. The clock
  * starts when the read is sent, as if the daemon saw it at once: first_us, the time it took, bounds
- * what this adds to each lateness.
+ * the error that this adds to each lateness.
  */
 static void command_paced(char **argv)
 {
@@ -210,7 +210,9 @@ static void write_text(const char *path, const char *text)
 	close(fd);
 }
 
-/* make DIR FIRST COUNT RATE: makes DIR/nFIRST and on, timed, each with RATE unless that is `none`. */
+/*
+ * make DIR FIRST COUNT RATE: makes DIR/nFIRST and on, timed, each with RATE unless that is `none`.
+ */
 static void command_make(char **argv)
 {
 	long first = atol(argv[1]);

@@ -23,8 +23,8 @@ double read_stat(int fd, const char *path, const char *name);
 
 /*
  * crowd FILE STAT READERS: that many readers, each with an open file of its own, threads of as few
- * processes as are needed; STAT is the limiter's. Prints `started N` and obeys the lines of standard input, answering each:
- * `cancel`, `grant FILE TEXT`, `count`, `kill`.
+ * processes as are needed; STAT is the limiter's. Prints `started N` and obeys the lines of
+ * standard input, answering each: `cancel`, `grant FILE TEXT`, `count`, `kill`.
  */
 void command_crowd(char **argv);
 

@@ -105,7 +105,7 @@ void command_trickle(char **argv)
 	}
 }
 
-/* What the readers of `gaps` share. */
+/* Shared by the readers of `gaps`. */
 static struct {
 	pthread_mutex_t lock;
 	const char *path;
@@ -176,8 +176,8 @@ double read_stat(int fd, const char *path, const char *name)
 }
 
 /*
- * A look that began at b and ended at a saw the grants of some moment between. So a window from look
- * i to look j certainly holds g_j - g_i tokens, and is certainly no longer than a_j - b_i.
+ * A look that began at b and ended at a saw the grants of some moment between. So a window from
+ * look i to look j certainly holds g_j - g_i tokens, and is certainly no longer than a_j - b_i.
  */
 void command_watch(char **argv)
 {

@@ -900,6 +900,32 @@ static void test_leaving_nothing_takes_a_part_of_a_token_too(void **state)
 	assert_true(has_after(&bucket, 13 * NSEC_PER_SEC, 1));
 }
 
+static void test_a_burst_of_0_has_room_for_all_but_a_token_of_a_take(void **state)
+{
+	struct bucket bucket = empty_bucket("10/s", 1, 0);
+	struct rate none = rate_of("0");
+
+	(void)state;
+	bucket_await(&bucket, 40);
+	bucket_put(&bucket, 40);
+	bucket_retune(&bucket, &none, 0, 0, BEGINNING);
+	assert_int_equal(bucket.level, 39);
+	/* The waiter is away, and another is there for a token. */
+	bucket_set_aside(&bucket);
+	bucket_await(&bucket, 1);
+	bucket_put(&bucket, 1);
+	assert_int_equal(bucket.level, 39);
+	bucket_take_back(&bucket, 40);
+	assert_int_equal(bucket.level, 39);
+	bucket_await(&bucket, 1);
+	assert_int_equal(bucket.level, 0);
+	bucket_put(&bucket, 1);
+	assert_int_equal(bucket.level, 0);
+	bucket_take(&bucket, 3);
+	bucket_put(&bucket, 5);
+	assert_int_equal(bucket.level, 0);
+}
+
 static void test_with_an_interval_what_is_split_off_cannot_be_taken_here(void **state)
 {
 	struct bucket bucket = full_bucket("10/s", 20, NSEC_PER_SEC);
@@ -1020,6 +1046,7 @@ int main(void)
 		cmocka_unit_test(test_a_part_that_makes_no_sense_is_not_joined),
 		cmocka_unit_test(test_leaving_takes_all_that_is_more_and_no_debt),
 		cmocka_unit_test(test_leaving_nothing_takes_a_part_of_a_token_too),
+		cmocka_unit_test(test_a_burst_of_0_has_room_for_all_but_a_token_of_a_take),
 		cmocka_unit_test(test_with_an_interval_what_is_split_off_cannot_be_taken_here),
 		cmocka_unit_test(
 			test_moving_creates_nothing_and_loses_less_than_a_billionth_a_part),

@@ -330,7 +330,10 @@ static void test_a_limiter_that_another_host_made_first_is_there_already(void **
 	scene_close(&scene);
 }
 
-/* As a session of the host's ends, @change makes `a`; it is not sent before the host has joined again. */
+/*
+ * Ends a session of the host while @change makes `a`; the change is not sent before the host has
+ * joined again.
+ */
 static void make_while_joining(struct scene *scene, struct change *change)
 {
 	engine_run(&scene->engine, scene->now_ns);
@@ -487,7 +490,10 @@ static void test_a_server_that_lags_behind_what_a_host_knows_is_not_believed_at_
 		}
 		scene_run(&scene, 10 * SEC);
 		assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
-		/* Servers that were restored from a backup stay behind, and are believed in the end. */
+		/*
+		 * Servers that were restored from a backup stay behind, and are believed in the
+		 * end.
+		 */
 		assert_ptr_equal(find(&scene, "a"), restored ? NULL : a);
 		scene_close(&scene);
 	}
@@ -503,7 +509,10 @@ static int leave_name(struct scene *scene, struct limiter *limiter, const char *
 	return scene_change(scene, &change);
 }
 
-/* Makes @name below @parent; whether it begins with a marker, so that its partition is usable at once. */
+/*
+ * Makes @name below @parent. Tells whether it begins with a marker, so that its partition is usable
+ * at once.
+ */
 static bool begins_clean(struct scene *scene, struct limiter *parent, const char *name)
 {
 	struct change change = {.kind = CHANGE_MAKE, .limiter = parent, .text = ONE};
@@ -677,7 +686,10 @@ static void test_a_host_that_joins_knows_the_names_that_were_left(void **state)
 	assert_int_equal(leave_name(&scene, a, NULL), 0);
 	a = scene_make(&scene, "b", ONE);
 	assert_int_equal(leave_name(&scene, a, "c"), 0);
-	/* Q later this process knows neither any more, and the nodes are as if nobody had swept them. */
+	/*
+	 * Q later this process knows neither any more, and the nodes are as if no host had swept
+	 * them.
+	 */
 	scene.held_up = true;
 	scene_disconnect(&scene);
 	fleet_expired(scene.fleet, scene.now_ns);
@@ -711,7 +723,7 @@ static void test_a_successor_does_not_know_which_names_were_left_and_waits_q_wit
 	scene_close(&scene);
 }
 
-/* What one partition of @a is worth to this host now: its burst. */
+/* Returns the burst that one partition of @a is worth to this host now. */
 static uint64_t burst_of_one(struct limiter *a)
 {
 	struct settings share;

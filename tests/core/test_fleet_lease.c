@@ -1,6 +1,8 @@
 /* Tests of fleet: taking partitions and giving them back. */
 #include "scene.h"
 
+#include "core/partition.h"
+
 #include <stdio.h>
 
 static const char ONE[] = "rate=10/s\npartitions.count=1\n";
@@ -174,7 +176,10 @@ static void set(struct scene *scene, struct limiter *a, const char *config)
 	assert_int_equal(scene_change(scene, &change), 0);
 }
 
-/* What a take of partition 0 finds in the bucket, when one reader has got a token of it. */
+/*
+ * Asserts that a take of partition 0 leaves @level in the bucket, when one reader has got a token
+ * of it.
+ */
 static void assert_left(struct scene *scene, struct limiter *a, int64_t level)
 {
 	struct guest guest;
@@ -681,6 +686,78 @@ static void test_who_has_more_than_his_share_gives_back_under_contention(void **
 	scene_close(&scene);
 }
 
+static void test_for_the_reader_of_a_partition_no_other_one_is_taken(void **state)
+{
+	struct guest guest, reader;
+	struct limiter *a, *partition;
+	struct scene scene;
+	uint64_t taken;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=100/s\nburst=10\npartitions.count=10");
+	scene_delete(&scene, "/f/1/3");
+	scene_set(&scene, "/l/1/3", "bbbbbbbbbbbbb");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, SEC);
+	assert_int_equal(guest.waiter.outcome, 0);
+	taken = fleet_counters(scene.fleet)->taken_clean;
+	assert_int_equal(taken, 1);
+	partition = partition_get(&scene.engine.schedule, a, 3);
+	assert_non_null(partition);
+	assert_int_equal(scene_ask(&scene, &reader, partition), WAITING);
+	scene_run(&scene, 10 * SEC);
+	assert_int_equal(fleet_counters(scene.fleet)->taken_clean, taken);
+	/* It is taken as soon as it is free, where others are free too and no more is wanted. */
+	scene_delete(&scene, "/l/1/3");
+	scene_set(&scene, "/f/1/3", NULL);
+	scene_run(&scene, 3 * SEC);
+	assert_int_equal(scene_lease(a, 3), LEASE_HELD);
+	assert_int_equal(reader.waiter.outcome, 0);
+	assert_int_equal(fleet_counters(scene.fleet)->taken_clean, taken + 1);
+	scene_close(&scene);
+}
+
+static struct limiter *make_in(struct scene *scene, struct limiter *parent, const char *name,
+			       const char *config)
+{
+	struct change change = {.kind = CHANGE_MAKE, .limiter = parent, .text = config};
+
+	strcpy(change.name, name);
+	assert_int_equal(scene_change(scene, &change), 0);
+	return change.made;
+}
+
+static void test_what_others_claim_is_left_to_them_until_it_can_be_used(void **state)
+{
+	struct scene scene;
+	struct limiter *a, *c;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	c = make_in(&scene, a, "c", ONE);
+	/* Another host has a/c, and may be waiting for a. */
+	scene_delete(&scene, "/f/2/0");
+	scene_set(&scene, "/l/2/0", "bbbbbbbbbbbbb");
+	assert_int_equal(scene_ask(&scene, &guest, c), WAITING);
+	scene_run(&scene, 10 * SEC);
+	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
+	scene_set(&scene, "/w/1/bbbbbbbbbbbbb-1-1-0000009999", NULL);
+	scene_run(&scene, 10 * SEC);
+	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
+	assert_non_null(scene_node(&scene, "/f/1/0"));
+	assert_int_equal(fleet_counters(scene.fleet)->given_back, 1);
+	/* The partition needed below is free: now that above can be used. */
+	scene_delete(&scene, "/l/2/0");
+	scene_set(&scene, "/f/2/0", NULL);
+	scene_run(&scene, 3 * SEC);
+	assert_int_equal(scene_lease(c, 0), LEASE_HELD);
+	assert_int_equal(guest.waiter.outcome, 0);
+	scene_close(&scene);
+}
+
 static void test_a_poller_of_more_than_a_host_can_hold_costs_no_time(void **state)
 {
 	struct watcher watcher = {.tokens = 50};
@@ -700,6 +777,62 @@ static void test_a_poller_of_more_than_a_host_can_hold_costs_no_time(void **stat
 	/* Its deadline would come again and again, every 40 us. */
 	assert_false(heap_holds(&a->due));
 	limiter_unwatch(&watcher);
+	scene_close(&scene);
+}
+
+static void test_a_poller_of_several_tokens_wants_partitions_that_can_hold_them(void **state)
+{
+	struct watcher watcher = {.tokens = 50};
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=1000/s\nburst=100\npartitions.count=10");
+	engine_watch(&scene.engine, a, &watcher, scene.now_ns);
+	scene_run(&scene, SEC);
+	assert_ptr_equal(engine_fired(&scene.engine), &watcher);
+	assert_in_range(a->holding->leased, 5, 6);
+	scene_close(&scene);
+}
+
+static void test_what_comes_back_where_nothing_is_held_is_no_token(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=10/s\nburst=5\npartitions.count=1");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, 20 * SEC);
+	assert_int_equal(guest.waiter.outcome, 0);
+	assert_int_equal(a->holding->usable, 0);
+	/* The partition went back full: the token would be one more than the burst. */
+	assert_int_equal(engine_charge(&scene.engine, a, -1, scene.now_ns), 0);
+	assert_int_equal(a->buckets[0].level, 0);
+	/* A debt is owed, and what comes back pays it. */
+	assert_int_equal(engine_charge(&scene.engine, a, 3, scene.now_ns), 0);
+	assert_int_equal(engine_charge(&scene.engine, a, -2, scene.now_ns), 0);
+	assert_int_equal(a->buckets[0].level, -1);
+	scene_close(&scene);
+}
+
+static void test_what_was_saved_up_without_a_limit_is_gone_where_nothing_is_held(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=10/s\nburst=5\nmode=open\npartitions.count=1");
+	scene_run(&scene, 10 * SEC);
+	set(&scene, a, "mode=enforce");
+	assert_int_equal(a->mode, MODE_ENFORCE);
+	assert_int_equal(a->holding->usable, 0);
+	assert_int_equal(a->buckets[0].level, 0);
+	assert_int_equal(a->buckets[0].part, 0);
 	scene_close(&scene);
 }
 
@@ -737,7 +870,14 @@ int main(void)
 		cmocka_unit_test(test_a_lease_of_this_host_that_is_gone_ends_the_session),
 		cmocka_unit_test(test_who_does_not_find_enough_says_how_many_he_wants),
 		cmocka_unit_test(test_who_has_more_than_his_share_gives_back_under_contention),
+		cmocka_unit_test(test_for_the_reader_of_a_partition_no_other_one_is_taken),
+		cmocka_unit_test(test_what_others_claim_is_left_to_them_until_it_can_be_used),
 		cmocka_unit_test(test_a_poller_of_more_than_a_host_can_hold_costs_no_time),
+		cmocka_unit_test(
+			test_a_poller_of_several_tokens_wants_partitions_that_can_hold_them),
+		cmocka_unit_test(test_what_comes_back_where_nothing_is_held_is_no_token),
+		cmocka_unit_test(
+			test_what_was_saved_up_without_a_limit_is_gone_where_nothing_is_held),
 	};
 
 	return cmocka_run_group_tests_name("fleet_lease", tests, NULL, NULL);

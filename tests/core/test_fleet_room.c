@@ -35,7 +35,7 @@ static uint32_t count_nodes(const struct scene *scene, const char *folder)
 	return count;
 }
 
-/* What the paths of its ephemeral nodes really have. */
+/* Counts the bytes that the paths of its ephemeral nodes really have. */
 static uint32_t count_bytes(const struct scene *scene)
 {
 	uint32_t bytes = 0;

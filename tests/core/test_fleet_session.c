@@ -246,7 +246,10 @@ static void test_no_limiter_grants_what_it_has_saved_while_another_loses_its_rig
 	scene_run(&scene, SEC);
 	assert_int_equal(holds.waiter.outcome, 0);
 	scene.held_up = true;
-	/* A take of 7 saves up; when its own limiter has nothing any more, the next in line could have it. */
+	/*
+	 * A take of 7 saves up; when its own limiter has no tokens any more, the next in line could
+	 * have them.
+	 */
 	older = (struct guest){.waiter = {.tokens = 7, .limiter = c, .outcome = WAITING}};
 	assert_int_equal(engine_ask(&scene.engine, &older.waiter, NEVER_NS, scene.now_ns), WAITING);
 	assert_int_equal(scene_ask(&scene, &newer, a), WAITING);
@@ -335,7 +338,7 @@ static void test_without_an_answer_for_700_ms_the_connection_is_given_up(void **
 	scene_close(&scene);
 }
 
-/* How long the oldest request is waited for, from now, until the connection is given up. */
+/* Returns how long the oldest request is waited for, from now, until the connection is given up. */
 static uint64_t waited_until_given_up(struct scene *scene, struct limiter *limiter)
 {
 	unsigned int before = scene->hung_up;

@@ -81,7 +81,7 @@ static void test_a_host_may_use_the_sum_of_its_partitions(void **state)
 	struct holding *h = holding_of("rate=10/s\nburst=20\npartitions.count=4");
 
 	(void)state;
-	assert_share(h, 0, false, "0", 1);
+	assert_share(h, 0, false, "0", 0);
 	assert_share(h, 1, false, "2.5/s", 5);
 	assert_share(h, 2, false, "5/s", 10);
 	assert_share(h, 3, false, "7.5/s", 15);
@@ -95,7 +95,7 @@ static void test_the_reserve_of_a_host_comes_on_top_and_off_the_total(void **sta
 				       "partitions.reserve=10/s hosts=6");
 
 	(void)state;
-	assert_share(h, 0, false, "0", 1);
+	assert_share(h, 0, false, "0", 0);
 	assert_share(h, 0, true, "10/s", 1);
 	assert_share(h, 1, false, "10/s", 1);
 	assert_share(h, 3, true, "40/s", 1);
@@ -249,7 +249,7 @@ static void test_a_reserve_is_not_used_while_a_change_is_not_everywhere(void **s
 
 	(void)state;
 	before_was(h, "rate=100/s\npartitions.count=4", 4);
-	assert_share(h, 0, true, "0", 1);
+	assert_share(h, 0, true, "0", 0);
 	assert_share(h, 2, true, "20/s", 1);
 	h->restricted = false;
 	assert_share(h, 2, true, "30/s", 1);
@@ -262,7 +262,7 @@ static void test_out_of_reach_a_host_blocks_unless_it_is_told_otherwise(void **s
 
 	(void)state;
 	h->degraded = true;
-	assert_share(h, 0, false, "0", 1);
+	assert_share(h, 0, false, "0", 0);
 	forget(h);
 }
 
@@ -273,7 +273,7 @@ static void test_out_of_reach_a_host_may_be_left_its_share_of_the_whole(void **s
 	struct settings share;
 
 	(void)state;
-	assert_share(h, 0, false, "0", 1);
+	assert_share(h, 0, false, "0", 0);
 	h->degraded = true;
 	assert_share(h, 0, false, "1.25/s", 2);
 	holding_share(h, &share);

@@ -409,6 +409,31 @@ static void test_watchers_of_several_tokens_fire_when_each_could_be_had(void **s
 	stage_close(&stage);
 }
 
+static void test_a_watcher_is_told_when_the_burst_becomes_too_small_for_it(void **state)
+{
+	struct watcher watchers[] = {{.tokens = 2}, {.tokens = 4}, {.tokens = 4}};
+	struct stage stage;
+	struct limiter *a, *b;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=1/h\nburst=4");
+	b = stage_make(&stage, a, "b", "rate=max");
+	assert_int_equal(stage_try(&stage, a, 4, 0), 0);
+	engine_watch(&stage.engine, a, &watchers[0], 0);
+	engine_watch(&stage.engine, a, &watchers[1], 0);
+	engine_watch(&stage.engine, b, &watchers[2], 0);
+	assert_null(engine_fired(&stage.engine));
+	stage_write(&stage, a, "rate=1/h\nburst=3", 0);
+	assert_true(watchers[1].fired && watchers[2].fired);
+	assert_non_null(engine_fired(&stage.engine));
+	assert_non_null(engine_fired(&stage.engine));
+	assert_null(engine_fired(&stage.engine));
+	engine_run(&stage.engine, 5 * 3600 * SEC);
+	assert_ptr_equal(engine_fired(&stage.engine), &watchers[0]);
+	stage_close(&stage);
+}
+
 static void test_a_take_larger_than_the_burst_is_never_there_at_once(void **state)
 {
 	struct stage stage;
@@ -608,6 +633,7 @@ int main(void)
 		cmocka_unit_test(test_a_time_that_does_not_fit_is_never),
 		cmocka_unit_test(test_a_watcher_fires_once_when_a_token_could_be_had),
 		cmocka_unit_test(test_watchers_of_several_tokens_fire_when_each_could_be_had),
+		cmocka_unit_test(test_a_watcher_is_told_when_the_burst_becomes_too_small_for_it),
 		cmocka_unit_test(test_a_take_larger_than_the_burst_is_never_there_at_once),
 		cmocka_unit_test(
 			test_a_watcher_is_told_when_a_change_makes_its_tokens_more_than_the_burst),

@@ -387,7 +387,10 @@ static void test_a_waiter_in_a_partition_keeps_its_place_there(void **state)
 	stage_close(&yard.stage);
 }
 
-/* Ann wants 10 of a burst of 1, has saved up 5, and is interrupted at 500 ms; she would be served at 1 s. */
+/*
+ * Interrupts Ann at 500 ms. She wants 10 of a burst of 1, has saved up 5, and would be served at 1
+ * s.
+ */
 static void interrupt_a_large_take(struct yard *yard, struct guest *ann)
 {
 	yard_open_empty(yard);
@@ -416,7 +419,10 @@ static void test_what_was_saved_up_is_there_when_its_waiter_is_back(void **state
 	}
 	assert_int_equal(take_again(&yard, &ann, 600 * MS), WAITING);
 	stage_run(&yard.stage, 2 * SEC);
-	/* Nobody else was there, so what came in beyond one token while she was away is all that is lost. */
+	/*
+	 * No other reader was there, so all that is lost is the tokens beyond one that came in
+	 * while she was away.
+	 */
 	assert_in_range(ann.done_ns, SEC, SEC + 100 * MS);
 	stage_close(&yard.stage);
 }
@@ -560,7 +566,10 @@ static void test_those_who_came_back_are_evicted_with_the_others(void **state)
 	stage_close(&yard.stage);
 }
 
-/* Many are interrupted and come back in a random order, again and again: the order of the first asking holds. */
+/*
+ * Many are interrupted and come back in a random order, again and again: the order of the first
+ * asking holds.
+ */
 static void test_a_crowd_that_is_frozen_and_thawed_keeps_its_order(void **state)
 {
 	enum { CROWD = PLACES, ROUNDS = 20 };

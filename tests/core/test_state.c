@@ -1,4 +1,7 @@
-/* Tests of fs/state_log: limiters are kept for a successor, also where there is hardly room for them. */
+/*
+ * Tests of fs/state_log: limiters are kept for a successor, also where there is hardly room for
+ * them.
+ */
 #include "stage.h"
 
 #include "fs/state_inside.h"
@@ -21,7 +24,10 @@ uint64_t clock_ns(void)
 	return 0;
 }
 
-/* What a successor finds: the settings of the limiter that is called @name, and how many there are. */
+/*
+ * Limiters as a successor finds them: the settings of the one that is called @name, and how many
+ * there are.
+ */
 struct finding {
 	const char *name;
 	char settings[SETTING_COUNT * SETTING_TEXT];
@@ -186,7 +192,7 @@ static void test_what_cannot_be_kept_is_not_kept_as_it_was(void **unused)
 	}
 	write_rate(&server, a, 2);
 	assert_false(finds(&server, &finding, "a"));
-	/* What this server does after that is as before. */
+	/* This server goes on after that as before. */
 	write_rate(&server, a, 3);
 	state_limiter_removed(server.state, &server.daemon, a->id);
 	assert_false(finds(&server, &finding, "a"));

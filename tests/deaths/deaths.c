@@ -1,13 +1,14 @@
 /*
- * deaths - a library that is preloaded into ratefs: appends a line to the file DEATHS for each death of a
- * server that its keeper hides by starting the next one.
+ * deaths - a library that is preloaded into ratefs: appends a line to the file DEATHS for each
+ * death of a server that its keeper hides by starting the next one.
  *
  *	PID signal N	the server was killed by that signal
  *	PID status N	it ended with that status, which is none of those that the keeper expects
  *
  * SIGTERM and SIGINT are no deaths: the end of the mount reaches a server so that starts just then.
- * A server is what the keeper starts by fexecve(), which nothing else in ratefs calls. Only raw system calls
- * here: sanitizers are not ready yet when begin() runs, and the keeper may have become another user.
+ * The keeper starts a server by fexecve(), which nothing else in ratefs calls. Only raw system
+ * calls here: sanitizers are not ready yet when begin() runs, and the keeper may have become
+ * another user.
  */
 #include <fcntl.h>
 #include <signal.h>

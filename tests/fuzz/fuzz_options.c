@@ -1,6 +1,7 @@
 /*
- * fuzz_options - any command line, a word a line: it is refused with a status, or what it says is within bounds and can
- * be freed. The first word chooses between ratefs and the mount helper.
+ * fuzz_options - any command line, a word a line: it is refused with a status, or the options it
+ * sets are within bounds and can be freed. The first word chooses between ratefs and the mount
+ * helper.
  */
 #include "fuzz.h"
 

@@ -1,6 +1,7 @@
 /*
- * fuzz_request - any requests that a kernel can send, one after the other, about nodes and files that it was told of:
- * each is answered once, with an error that is one, and nothing is left at the end.
+ * fuzz_request - any requests that a kernel can send, one after the other, about nodes and files
+ * that it was told of: each is answered once, with an error that is one, and nothing is left at the
+ * end.
  */
 #include "fuzz.h"
 #include "server.h"

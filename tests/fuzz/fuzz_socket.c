@@ -1,6 +1,6 @@
 /*
- * fuzz_socket - any messages with descriptors on the socket between keeper and server, as the server hears them: taken
- * whole or refused, and no descriptor is left open.
+ * fuzz_socket - any messages with descriptors on the socket between keeper and server, as the
+ * server hears them: taken whole or refused, and no descriptor is left open.
  */
 #include "fuzz.h"
 
@@ -24,7 +24,10 @@ static int lowest(void)
 	return descriptor;
 }
 
-/* Sends what @input says: a byte for the number of descriptors, two for the size, and the bytes. */
+/*
+ * Sends a message as told by @input: a byte for the number of descriptors, two for the size, and
+ * the bytes.
+ */
 static size_t say(int control, const uint8_t *input, size_t size)
 {
 	static uint8_t bytes[UINT16_MAX];

@@ -1,10 +1,11 @@
 /*
- * fuzz_state - what a server that runs wild may leave to its successor: the state of a server with limiters, open files,
- * a slot, keys and a reader that waits, in which some bytes are others. The successor refuses it and moves it aside, or
- * goes on with it, answers what the kernel sends again, and does what it is asked.
+ * fuzz_state - the state that a server that runs wild may leave to its successor: that of a server
+ * with limiters, open files, a slot, keys and a reader that waits, in which some bytes are others.
+ * The successor refuses it and moves it aside, or goes on with it, answers the requests that the
+ * kernel sends again, and does as it is asked.
  *
- * An input is a byte for how many places are others and whether sums are made right; for each place four bytes for where
- * it is, one for its length, and its bytes; then a script as of fuzz_request.
+ * An input is a byte for how many places are others and whether sums are made right; for each place
+ * four bytes for where it is, one for its length, and its bytes; then a script as of fuzz_request.
  */
 #include "fuzz.h"
 #include "server.h"
@@ -18,7 +19,7 @@
 
 enum { EXTENTS_MAX = 64, PLACES_MASK = 7, SUMS_RIGHT = 8, AFTERWARDS = 32, RESENT_MAX = 4096 };
 
-/* What is in the memory of the state, where there is something. */
+/* The parts of the state's memory that hold anything. */
 static struct extent {
 	off_t at;
 	size_t size;
@@ -133,7 +134,7 @@ static void make_original(void)
 	close(copy);
 }
 
-/* Writes @bytes at @place of what is there. */
+/* Writes @bytes at @place, counted over the extents. */
 static void spoil(int descriptor, uint32_t place, const uint8_t *bytes, size_t size)
 {
 	size_t at = place % bytes_count;

@@ -26,7 +26,7 @@ enum {
 /* The text of one argument after the fixed part of a request. */
 enum tail { TAIL_NONE, TAIL_NAME, TAIL_TWO_NAMES, TAIL_DATA };
 
-/* What the kernel sends: the table of requests that a script can name. */
+/* Requests of the kernel that a script can name. */
 static const struct kind {
 	uint32_t opcode;
 	uint8_t fixed; /* bytes of the fixed part */
@@ -72,7 +72,10 @@ int server_memory(void)
 	return descriptor;
 }
 
-/* Reads what the server has said so far: each request is answered once, with an error that is one. */
+/*
+ * Reads the answers that the server has sent so far: each request is answered once, with an error
+ * that is one.
+ */
 static void hear(struct server *server)
 {
 	static char bytes[SOCKET_BYTES];
@@ -162,7 +165,7 @@ static size_t take_name(const uint8_t *script, size_t size, char *body, size_t *
 	return used < size ? used + 1 : used;
 }
 
-/* Puts in what the kernel vouches for. */
+/* Bounds the parts of @body for which the kernel vouches. */
 static void bound_body(struct server *server, const struct kind *kind, uint8_t file, char *body,
 		       size_t size)
 {
@@ -186,7 +189,7 @@ static void bound_body(struct server *server, const struct kind *kind, uint8_t f
 	}
 }
 
-/* Whether a kernel would send a request of @kind about @file. */
+/* Tells whether a kernel would send a request of @kind about @file. */
 static bool is_possible(const struct kind *kind, const struct server_file *file)
 {
 	uint32_t access = file->flags & O_ACCMODE;
@@ -241,7 +244,7 @@ void server_play(struct server *server, const uint8_t *script, size_t size, unsi
 	}
 }
 
-/* What the kernel says first. */
+/* Fills in the first request of the kernel. */
 static void fill_mount(struct keeper_mount *mount)
 {
 	struct fuse_in_header header = {.opcode = FUSE_INIT, .unique = 1};
@@ -254,7 +257,7 @@ static void fill_mount(struct keeper_mount *mount)
 	memcpy(mount->init + sizeof(header), &init, sizeof(init));
 }
 
-/* Gives the server its end of the device, with what the kernel sends again in it. */
+/* Gives the server its end of the device, with the requests that the kernel sends again in it. */
 static void mount_server(struct server *server, const char *resent, size_t size)
 {
 	struct keeper_mount mount = {.outlives = true};

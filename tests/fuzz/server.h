@@ -1,6 +1,6 @@
 /*
- * server - the file system without a kernel: a socket in the place of the FUSE device, for targets that play the
- * kernel's part.
+ * server - the file system without a kernel: a socket in the place of the FUSE device, for targets
+ * that play the kernel's part.
  */
 #ifndef RATEFS_TESTS_FUZZ_SERVER_H
 #define RATEFS_TESTS_FUZZ_SERVER_H
@@ -38,15 +38,16 @@ struct server {
 };
 
 /*
- * Starts a server whose state is the memory behind @descriptor, taken over, as the successor of @starts servers. False:
- * it refused the state. With @resent, @size bytes of requests, one after the other, are what the kernel sends again.
+ * Starts a server whose state is the memory behind @descriptor, taken over, as the successor of
+ * @starts servers. False: it refused the state. @resent has @size bytes of requests, one after the
+ * other, that the kernel sends again; NULL: none.
  */
 bool server_start(struct server *server, int descriptor, uint32_t starts, const void *resent,
 		  size_t size);
 
 /*
- * Has the server do a request with @opcode about @node, with @body as it comes from the kernel, and reads what it
- * answers. A request of an opcode that is never answered counts as done.
+ * Has the server do a request with @opcode about @node, with @body as it comes from the kernel, and
+ * reads its answer. A request of an opcode that is never answered counts as done.
  */
 void server_ask(struct server *server, uint32_t opcode, uint64_t node, const void *body,
 		size_t size);
@@ -58,8 +59,8 @@ void server_stop(struct server *server);
 int server_memory(void);
 
 /*
- * Plays a script: a byte for the kind of request, one for the node, one for the open file, one for the length of what
- * follows, and so on until the end or for @most requests.
+ * Plays a script: a byte for the kind of request, one for the node, one for the open file, one for
+ * the length of the bytes that follow, those bytes, and so on until the end or for @most requests.
  */
 void server_play(struct server *server, const uint8_t *script, size_t size, unsigned int most);
 

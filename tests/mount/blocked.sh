@@ -193,6 +193,33 @@ case_a_poll_of_a_take_waits_until_all_its_tokens_are_there() {
 	counts orders granted 15
 }
 
+case_a_poll_of_a_take_is_told_when_the_burst_becomes_too_small_for_it() {
+	start
+	empty orders 10
+	limiter orders/express
+	python3 - "$m/orders" <<- 'EOF'
+		import os, select, sys, threading
+		limiter = sys.argv[1]
+		def lower():
+		    with open(limiter + "/burst", "w") as burst:
+		        burst.write("5")
+		# A poller that wants less, and has to wait for it, comes first.
+		token = os.open(limiter + "/token", os.O_RDONLY | os.O_NONBLOCK)
+		others = select.epoll()
+		others.register(token, select.EPOLLIN)
+		assert not others.poll(0)
+		for name in "take/6", "express/take/6":
+		    fd = os.open(limiter + "/" + name, os.O_RDONLY | os.O_NONBLOCK)
+		    epoll = select.epoll()
+		    epoll.register(fd, select.EPOLLIN)
+		    assert not epoll.poll(0), name
+		    threading.Timer(0.2, lower).start()
+		    assert epoll.poll(20), name
+		    with open(limiter + "/burst", "w") as burst:
+		        burst.write("10")
+	EOF
+}
+
 # Go makes every file that can be polled one that does not block, and waits for it by epoll.
 case_go_reads_a_take_whole() {
 	start

@@ -81,6 +81,55 @@ case_so_many_readers_of_a_user_wait_and_the_next_are_told_to_come_again() {
 	is 'now' "$(as nobody "$CLIENT" read "$m/orders/token")" 1
 }
 
+# memory_blocks: what the server keeps for the next one, in blocks of 512 bytes.
+memory_blocks() {
+	local file
+	for file in "/proc/$daemon/fd/"*; do
+		[[ $(readlink "$file") != *ratefs-state* ]] || stat -L -c %b "$file"
+	done
+}
+
+case_a_reader_that_comes_back_and_finds_no_room_leaves_no_place_behind() {
+	local before grown
+	bound user_readers_max=1
+	empty orders
+	# A reader of events, which has no place, takes the room whenever this one is interrupted.
+	cat > "$d/rounds.py" <<- 'EOF'
+		import ctypes, errno, os, signal, sys
+		limiter = sys.argv[1]
+		libc = ctypes.CDLL(None, use_errno=True)
+		def read(fd):
+		    assert libc.read(fd, ctypes.create_string_buffer(16), 16) < 0, "a token out of nothing"
+		    return errno.errorcode[ctypes.get_errno()]
+		def waiting():
+		    with open(limiter + "/../status") as status:
+		        return "\nreaders 1\n" in status.read()
+		def interrupts(seconds):
+		    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+		signal.signal(signal.SIGALRM, lambda *_: None)
+		signal.siginterrupt(signal.SIGALRM, True)
+		fd = os.open(limiter + "/token", os.O_RDONLY)
+		for _ in range(int(sys.argv[2])):
+		    interrupts(0.002)
+		    assert read(fd) == "EINTR"
+		    interrupts(0)
+		    other = os.fork()
+		    if not other:
+		        read(os.open(limiter + "/../events", os.O_RDONLY))
+		        os._exit(1)
+		    while not waiting():
+		        assert not os.waitpid(other, os.WNOHANG)[0], "the other one does not wait"
+		    assert read(fd) == "EAGAIN"
+		    os.kill(other, signal.SIGKILL)
+		    os.waitpid(other, 0)
+	EOF
+	as nobody python3 - "$m/orders" 1 < "$d/rounds.py"
+	before=$(memory_blocks)
+	as nobody python3 - "$m/orders" 300 < "$d/rounds.py"
+	grown=$(($(memory_blocks) - before))
+	[ $grown -lt 36 ] || fail "what is kept has grown by $grown blocks"
+}
+
 case_so_many_readers_of_all_users_wait() {
 	bound readers_max=2
 	empty orders

@@ -1,9 +1,9 @@
 /*
  * absence - readers and openers that are interrupted and ask again, see sim.h.
  *
- * `interrupt NAME [for DURATION]`: it leaves its queue, and asks again for the same after that time (0: at once),
- * as a thread does that a signal has interrupted. Whether it then has its old place is decided here, by the time that
- * it was away, and the core has to agree.
+ * `interrupt NAME [for DURATION]`: it leaves its queue, and asks again for the same after that time
+ * (0: at once), as a thread does that a signal has interrupted. Whether it then has its old place
+ * is decided here, by the time that it was away, and the core has to agree.
  */
 #include "memory.h"
 #include "sim.h"
@@ -24,7 +24,7 @@ static void come_back(struct sim *sim, struct occurrence *occurrence)
 {
 	struct reader *reader = reader_of(occurrence);
 
-	/* What was granted until now was granted before it came back. */
+	/* Tokens granted until now were granted before it came back. */
 	host_step(reader->place->host);
 	if (reader->waiter.is_opener)
 		slot_ask(sim, reader);

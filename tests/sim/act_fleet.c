@@ -189,7 +189,7 @@ static void act_on(struct sim *sim, struct host *host, const struct command *com
 	bool down = host->state == HOST_DOWN;
 
 	sim->disturbed_ns = sim->now_ns;
-	/* Who is mended is not waited for any more. */
+	/* A mended host is not waited for any more. */
 	if (command->kind == COMMAND_HEAL || command->kind == COMMAND_RESUME ||
 	    command->kind == COMMAND_START || command->kind == COMMAND_SUCCEED)
 		host->link->ambush.armed = false;

@@ -1,4 +1,6 @@
-/* ambush - what waits for a host at one point of one of its transactions, see zookeeper.h. */
+/*
+ * ambush - a fault that waits for a host at one point of one of its transactions, see zookeeper.h.
+ */
 #include "connection.h"
 
 #include <string.h>
@@ -39,7 +41,9 @@ static bool is_of_process(enum ambush_deed deed)
 	return deed == AMBUSH_KILL || deed == AMBUSH_PAUSE;
 }
 
-/* What befalls the process at the server's doing, and what befalls the link, comes between steps. */
+/*
+ * Does the deed between steps, where it befalls the process at the doing of a server, or the link.
+ */
 static void spring(struct moment *moment)
 {
 	struct link *link = (struct link *)((char *)moment - offsetof(struct link, springs));

@@ -1,10 +1,10 @@
 /*
- * calm - looks at a fleet every second, and judges what it does while nothing goes wrong: invariants
- * I3 to I6, see invariant_calm.h and sim.h.
+ * calm - looks at a fleet every second, and judges it while nothing goes wrong: invariants I3 to
+ * I6, see invariant_calm.h and sim.h.
  *
- * Calm is when no fault is at work, and none was, and no settings changed, since sim->disturbed_ns. What
- * is owed in time is owed from then on; use and shares are measured in windows that begin when
- * everything that was owed is there. Traffic has its bound always.
+ * Calm is when no fault is at work, and none was, and no settings changed, since sim->disturbed_ns.
+ * Debts with a time count from then on; use and shares are measured in windows that begin when all
+ * those debts are paid. Traffic has its bound always.
  */
 #include "common.h"
 #include "invariant_calm.h"
@@ -25,7 +25,7 @@ static bool is_slow(const struct latency *latency)
 	return latency->delay_ns + latency->jitter_ns + latency->answers_ns > SLOW_NS;
 }
 
-/* Whether something is wrong now. */
+/* Tells whether something is wrong now. */
 static bool is_troubled(const struct sim *sim)
 {
 	const struct zookeeper *zookeeper = &sim->zookeeper;
@@ -66,7 +66,10 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* What readers of @host wait for, by place. */
+/*
+ * Notes whether readers of one token wait at each place of @host, and the most tokens that a reader
+ * waits for in each limiter at the top.
+ */
 static void count_waiting(struct host *host)
 {
 	for (struct place *p = host->places; p; p = p->next) {
@@ -83,7 +86,10 @@ static void count_waiting(struct host *host)
 	}
 }
 
-/* I3: someone is granted what @reader waits for, or what is around it. */
+/*
+ * Checks I3: in time a token is granted by the limiter that @reader waits on, or by one in the same
+ * limiter at the top.
+ */
 static void check_reader(struct sim *sim, const struct reader *reader)
 {
 	const struct place *place = reader->place, *top = place->top;
@@ -94,7 +100,7 @@ static void check_reader(struct sim *sim, const struct reader *reader)
 	if (reader->waiter.slot || place->partition || place->is_key || !place->common ||
 	    !steady(sim, place))
 		return;
-	/* What was charged is waited for first. */
+	/* Charged tokens are waited for first. */
 	tokens = top->most_tokens + top->common->charged;
 	for (const struct place *p = place; p; p = p->parent) {
 		settings = &truth_of(sim, p->common->id)->settings;
@@ -124,7 +130,7 @@ static void check_readers(struct sim *sim, struct host *host)
 	}
 }
 
-/* What each host asked for so far. */
+/* Begins to count the requests of each host. */
 static void begin_traffic(struct sim *sim)
 {
 	sim->traffic_ns = sim->now_ns;
@@ -171,7 +177,7 @@ static bool has_children(const struct place *place)
 static void check_common(struct sim *sim, struct common *common)
 {
 	uint64_t least = UINT64_MAX, most = 0;
-	uint32_t hosts = 0, up = 0, weight = 0;
+	uint32_t hosts = 0, idle = 0, up = 0, weight = 0;
 	const struct place *place = NULL;
 	const struct settings *settings;
 	bool equal = true;
@@ -184,7 +190,10 @@ static void check_common(struct sim *sim, struct common *common)
 		up += host->state == HOST_UP;
 		while (p && (p->common != common || p->is_key || !p->limiter))
 			p = p->next;
-		if (!p || !p->always_waits || has_children(p) || p->parent)
+		if (!p || has_children(p) || p->parent)
+			continue;
+		idle += !p->always_waits && p->granted > p->granted_before;
+		if (!p->always_waits)
 			continue;
 		place = p;
 		equal = equal && (!hosts || host->options.weight == weight);
@@ -198,7 +207,7 @@ static void check_common(struct sim *sim, struct common *common)
 	if (!settings)
 		return;
 	common_measure(common, sim);
-	if (!calm_check_use(common->could - common->could_before,
+	if (!calm_check_use(settings, idle, common->could - common->could_before,
 			    (double)(common->did - common->did_before), why))
 		sim_fail(sim, INVARIANT_USE, place, why);
 	if (hosts == up && equal && !calm_check_shares(settings, hosts, least, most, why))

@@ -45,7 +45,7 @@ void common_join(struct place *place);
 /* As which all hosts know the key @place. */
 void common_join_key(struct place *place);
 
-/* Time as the fastest clock has it: what a host may grant, it may grant a little sooner. */
+/* Time as the fastest clock has it: a host may grant its tokens a little sooner. */
 uint64_t common_now(const struct sim *sim);
 
 /* Limiter @id is about to have other settings, or to go; has them; has gone. */
@@ -55,8 +55,8 @@ void common_tuned(struct sim *sim, uint64_t id, const struct settings *settings,
 void common_goes(struct sim *sim, uint64_t id, uint64_t quarantine_ns);
 
 /*
- * Whether the host of @place keeps no rate by leases there now: by the settings that it has, or because it
- * is degraded to share or open.
+ * Tells whether the host of @place keeps no rate by leases there now: by the settings that it has,
+ * or because it is degraded to share or open.
  */
 bool common_exempts(const struct place *place);
 
@@ -66,7 +66,7 @@ void common_leaves(struct place *place);
 /* The host of @place was paused and goes on. */
 void common_late(struct place *place);
 
-/* Counts until now what could have been granted. */
+/* Counts until now the tokens that could have been granted. */
 void common_measure(struct common *common, const struct sim *sim);
 
 /* Tokens are granted to one who waited, or not. */

@@ -1,4 +1,4 @@
-/* expect - what a trace says about itself, see expect.h. */
+/* expect - statements of a trace about itself, see expect.h. */
 #include "expect.h"
 #include "common.h"
 #include "sim.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether @place is the limiter that @command speaks of, on its host if it names one. */
+/* Tells whether @place is the limiter that @command speaks of, on its host if it names one. */
 static bool is_meant(const struct command *command, const struct place *place)
 {
 	return !place->partition && !place->is_key && !strcmp(place->path, command->path);
@@ -157,7 +157,7 @@ static double in_stat(const struct sim *sim, const struct command *command)
 	return value;
 }
 
-/* The table: what is measured how. */
+/* The table of measures. */
 static double (*const MEASURES[])(const struct sim *sim, const struct command *command) = {
 	[EXPECT_GRANTED] = granted,
 	[EXPECT_USED] = used,
@@ -204,7 +204,7 @@ void expect_check(struct sim *sim, const struct command *command)
 	value = MEASURES[expectation->expected](sim, command);
 	if (!isnan(value))
 		snprintf(text, sizeof(text), "%.9g", value);
-	/* What is not known is within no bounds. */
+	/* A value that is not known is within no bounds. */
 	if (!(value >= expectation->least && value <= expectation->most))
 		miss(sim, command, text);
 }

@@ -133,7 +133,7 @@ static void befall(struct host *host)
 		return;
 	}
 	host_kill(host);
-	/* It was killed when it had sent: what it wrote later was never written. */
+	/* It was killed when it had sent: the kept block is as it was then. */
 	if (host->as_sent)
 		memcpy(host->options.kept, host->as_sent, sizeof(*host->as_sent));
 }

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 /*
- * A reconnection: an attempt that comes to nothing takes 2 s, the pause after it 1 s, and that twice; then
- * a session that is gone is noticed, and the next one has settings to read: 2 s.
+ * A reconnection: an attempt that comes to nothing takes 2 s, the pause after it 1 s, and that
+ * twice; then a session that is gone is noticed, and the next one has settings to read: 2 s.
  */
 #define RECONNECT_NS UINT64_C(8000000000)
 
@@ -13,10 +13,10 @@
 static const double USED_LEAST = 0.8;
 
 /*
- * In a window a host renews every R and is refused as often. Of each limiter it takes partitions, most of
- * them one by one, gives back and claims, five in all in each R; it lists what is free, what is claimed
- * and who is there in every R for each of two reasons; it reads the markers of what it takes, and what
- * it watches.
+ * In a window a host renews every R and is refused as often. Of each limiter it takes partitions,
+ * most of them one by one, gives back and claims, five in all in each R. It lists the free
+ * partitions, the claims and the hosts in every R for each of two reasons. It reads the markers of
+ * the partitions that it takes, and the nodes that it watches.
  */
 enum {
 	TRANSACTIONS_EACH = 110,
@@ -52,16 +52,19 @@ static double slowest(const struct settings *settings)
 	return least;
 }
 
-/* A host that died is given up after T and a tick; what it held has no marker, and is waited for. */
+/*
+ * A host that died is given up after T and a tick. Its partitions have no markers, and are waited
+ * for.
+ */
 uint64_t calm_settle_ns(const struct fleet_constants *constants)
 {
 	return RECONNECT_NS + constants->session_ns + NSEC_PER_SEC + constants->quarantine_ns;
 }
 
 /*
- * Whoever has more than its share keeps it for `lease`, and gives a quarter of the excess every R: after
- * 4 R there is something for everybody who waits. A single partition then earns the tokens at its part
- * of the rate.
+ * A host with more than its share keeps it for `lease`, and gives a quarter of the excess every R:
+ * after 4 R there is something for every reader that waits. A single partition then earns the
+ * tokens at its part of the rate.
  */
 uint64_t calm_wait_ns(const struct settings *settings, const struct fleet_constants *constants,
 		      uint64_t tokens)
@@ -76,8 +79,17 @@ uint64_t calm_wait_ns(const struct settings *settings, const struct fleet_consta
 	       (uint64_t)earns_ns;
 }
 
-bool calm_check_use(double could, double did, char why[WHY_TEXT])
+/*
+ * A partition is not divided: a host whose readers do not use all of one keeps it for the part that
+ * they use. So of one partition each such host owes nothing.
+ */
+bool calm_check_use(const struct settings *settings, uint32_t idle, double could, double did,
+		    char why[WHY_TEXT])
 {
+	uint32_t count = settings_partition_count(settings);
+	uint32_t owed = idle < count ? count - idle : 0;
+
+	could = could * owed / count;
 	if (did >= could * USED_LEAST)
 		return true;
 	snprintf(why, WHY_TEXT, "readers waited all the time, and %.0f of %.0f tokens were granted",
@@ -86,8 +98,8 @@ bool calm_check_use(double could, double did, char why[WHY_TEXT])
 }
 
 /*
- * Shares of equal hosts differ by a partition at most, and while they are rebalanced by another. What
- * was saved up comes on top.
+ * Shares of equal hosts differ by a partition at most, and while they are rebalanced by another.
+ * Tokens that were saved up come on top.
  */
 bool calm_check_shares(const struct settings *settings, uint32_t hosts, uint64_t least,
 		       uint64_t most, char why[WHY_TEXT])

@@ -56,7 +56,7 @@ static void tune(struct fleet_check *check, uint64_t now_ns)
 		any = true;
 	}
 	check->rate.parts = parts ? parts : 1;
-	check->rate.reserves = reserves + check->hosts;
+	check->rate.reserves = reserves;
 	rate_check_tune(&check->rate, &sum, now_ns);
 }
 

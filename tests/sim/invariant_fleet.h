@@ -1,23 +1,20 @@
 /*
- * invariant_fleet - what the hosts of a fleet grant together by one name keeps its rate.
+ * invariant_fleet - the hosts of a fleet keep the rate of a name in their grants together.
  *
  * invariant_rate.h is fed with the grants of all hosts, and with the settings that may be in force
- * somewhere. A host uses what was set before a change until its right ends, or until it has seen it:
- * for Q after the change was committed, the larger of the old and the new rates and bursts counts. For
- * as long the settings of a limiter that was removed count, with those of one that was made with its
- * name; it begins with a burst, so windows begin with it.
+ * somewhere. A host uses the settings before a change until its right ends, or until it has seen
+ * the change: for Q after the change was committed, the larger of the old and the new rates and
+ * bursts counts. For as long the settings of a limiter that was removed count, with those of one
+ * that was made with its name; it begins with a burst, so windows begin with it.
  *
  * Settings that keep no rate (max; open, shadow) make no room for those that do: a host that has no
- * others yet is not judged, the grants of the others are. So it is with a host that is degraded to what
- * no right bounds.
+ * others yet is not judged, the grants of the others are. So it is with a host that is degraded to
+ * what no right bounds.
  *
- * A host that holds nothing any more may have a token that was given back to it, or that it began with:
- * for each there is one token of room. That is more than is promised.
- *
- * In place of the burst stands max(burst, partitions), and one token for each host that the reserve is
- * set aside for: each host has room for a token at least. A
- * take larger than one makes room for itself on its host. With an interval every host releases
- * batches of its own, each rounded up.
+ * In place of the burst stands max(burst, partitions), and one token for each host that the reserve
+ * is set aside for: each host that holds something has room for a token at least. A take larger than
+ * one makes room for itself on its host. With an interval every host releases batches of its own,
+ * each rounded up.
  */
 #ifndef RATEFS_SIM_INVARIANT_FLEET_H
 #define RATEFS_SIM_INVARIANT_FLEET_H
@@ -37,7 +34,6 @@ struct fleet_check {
 	struct rate_check rate;
 	struct version versions[VERSIONS_MAX]; /* the newest is the last */
 	uint32_t count;
-	uint64_t hosts;	  /* that may have a token over; set by the caller */
 	uint64_t limited; /* the last limiter whose settings keep a rate */
 };
 

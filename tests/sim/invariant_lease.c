@@ -78,7 +78,7 @@ void lease_check_ends_all(struct holder *holder)
 		end(holder->first);
 }
 
-/* Whether nobody else has used it since @held was used first. */
+/* Tells whether no other host has used it since @held was used first. */
 static bool uses(struct held *held, uint64_t now_ns, char why[WHY_TEXT])
 {
 	struct partition_check *partition = held->partition;

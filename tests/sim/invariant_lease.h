@@ -5,9 +5,9 @@
  * which it gave it up, or until its right ends, which needs no step. So it suffices to look when an
  * entitlement begins: when a lease becomes usable, and when a right that had ended is there again.
  *
- * That is what hosts say of their rights. What they do is judged, too: a grant uses every partition that
- * its host then holds of the limiter. If another host has used one of them since this host first did
- * with this lease, then both have it.
+ * Hosts tell when they are entitled. Their grants are judged, too: a grant uses every partition
+ * that its host then holds of the limiter. If another host has used one of them since this host
+ * first did with this lease, then both have it.
  *
  * Fed with what happened, in true time; knows nothing of the core.
  */
@@ -54,7 +54,10 @@ bool lease_check_begins(struct partition_check *partition, struct holder *holder
 void lease_check_ends(struct partition_check *partition, struct holder *holder);
 void lease_check_ends_all(struct holder *holder);
 
-/* @holder has granted tokens of @limiter. False, and @why, if another uses a partition of it, too. */
+/*
+ * Checks a grant of tokens of @limiter by @holder. False, and @why, if another uses a partition of
+ * it, too.
+ */
 bool lease_check_grants(struct holder *holder, const void *limiter, uint64_t now_ns,
 			char why[WHY_TEXT]);
 

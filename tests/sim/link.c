@@ -50,7 +50,10 @@ static void disconnect(struct link *link)
 
 static void arrive_down(struct moment *moment);
 
-/* Longer each time, up to what the library waits for. */
+/*
+ * Returns how long an attempt takes: longer after the first one, up to the time that the library
+ * gives it.
+ */
 static uint64_t attempt_ns(const struct link *link)
 {
 	uint64_t most_ns = link->timeout_ns / 3 * 2, ns = CONNECTING_NS << (link->tries ? 1 : 0);

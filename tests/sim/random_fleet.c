@@ -1,11 +1,12 @@
 /*
  * random_fleet - a trace of a fleet made up from a seed, see random.h.
  *
- * Some limiters are made, tuned, removed and loaded by all hosts, and everything is against them: links
- * are cut right after an acknowledgement, sessions end at any moment, processes stop, die and come
- * back in the middle of a transaction, clocks disagree, answers take long, servers elect. One seed in
- * eight loses writes, and one has a foreign hand that deletes nodes.
- * For the last three tenths of the time nothing goes wrong any more, and all hosts have the same work.
+ * Some limiters are made, tuned, removed and loaded by all hosts, and everything is against them:
+ * links are cut right after an acknowledgement, sessions end at any moment, processes stop, die and
+ * come back in the middle of a transaction, clocks disagree, answers take long, servers elect. One
+ * seed in eight loses writes, and one has a foreign hand that deletes nodes.
+ * For the last three tenths of the time nothing goes wrong any more, and all hosts have the same
+ * work.
  */
 #include "random.h"
 
@@ -108,7 +109,7 @@ static const char *any_rate(struct maker *maker)
 	return below(maker, 6) ? PICK(maker, RATES) : PICK(maker, SLOW_RATES);
 }
 
-/* What hosts may together use depends on these. */
+/* Makes a change of settings, on which the bound of all hosts together depends. */
 static void make_change(struct maker *maker, unsigned int host, const char *path)
 {
 	switch (below(maker, 7)) {
@@ -334,7 +335,10 @@ static void make_ambush(struct maker *maker, unsigned int host)
 	else
 		add(maker, "when h%u %s %s%s", host + 1, PICK(maker, POINTS), PICK(maker, WHATS),
 		    deed);
-	/* What it came to shows when it is mended: too much of it is refused. */
+	/*
+	 * The outcome of the ambush shows when the host is mended: commands that mend too much are
+	 * refused.
+	 */
 	maker->cut[host] = true;
 	wait(maker, 2 * SETTLE_NS);
 	if (below(maker, 3))
@@ -398,7 +402,7 @@ static void make_drift(struct maker *maker)
 		    (int)below(maker, 2 * DRIFT_PPM + 1) - DRIFT_PPM);
 }
 
-/* What only some seeds have. */
+/* Makes a fault that only seeds of its kind have, or an election. */
 static void make_special(struct maker *maker)
 {
 	switch (maker->kind) {
@@ -528,7 +532,7 @@ static void make_calm(struct maker *maker)
 		add(maker, "resume h%u", host);
 		add(maker, "heal h%u", host);
 	}
-	/* What could not be begun yet. */
+	/* Time for changes that could not be begun yet. */
 	maker->now_ns += 10 * SETTLE_NS;
 	for (size_t i = 0; i < sizeof(PATHS) / sizeof(PATHS[0]); i++) {
 		add(maker, "h1: mkdir %s", PATHS[i]);

@@ -22,7 +22,7 @@
 
 struct sim;
 
-/* What must hold whatever happens, by the number that is printed. */
+/* Invariants, which hold whatever happens, by the number that is printed. */
 enum invariant {
 	INVARIANT_PIECE = 1, /* no piece of a limiter is used by two hosts */
 	INVARIANT_RATE,	     /* over every window at most rate * w + burst is granted of a name */
@@ -88,7 +88,7 @@ struct place {
 	uint64_t largest_since;
 };
 
-/* What is known of a reader that was interrupted, see absence.c. */
+/* The absence of a reader that was interrupted, see absence.c. */
 struct absence {
 	struct occurrence back;
 	uint64_t left_ns;   /* by its host's clock; 0: it is not away */
@@ -234,7 +234,10 @@ void reader_interrupt(struct sim *sim, struct reader *reader, uint64_t away_ns);
 void reader_vanish(struct sim *sim, struct reader *reader);
 struct reader *reader_named(const struct sim *sim, const char *name);
 
-/* absence.c: a reader, out of its queue, is away; or is back, and about to ask for at most @within_ns. */
+/*
+ * absence.c: a reader, out of its queue, is away; or is back, and about to ask for at most
+ * @within_ns.
+ */
 void absence_begin(struct sim *sim, struct reader *reader, uint64_t away_ns);
 void absence_end(struct sim *sim, struct reader *reader, uint64_t within_ns);
 
@@ -291,7 +294,7 @@ uint64_t outcome_of_call(struct sim *sim, struct reader *reader);
 void service_set(struct sim *sim, struct place *place, const struct command *command);
 bool service_call(struct service *service, uint64_t tokens, uint64_t now_ns);
 uint64_t service_latency_ns(const struct service *service);
-/* What it answered since it was last counted, see expect.h. NULL is none. */
+/* Returns @field of the answers since it was last counted, see expect.h. NAN: it has none such. */
 double service_measure(const struct service *service, const char *field, uint64_t now_ns);
 void service_count(struct service *service, uint64_t now_ns);
 /* Tells it, and counts anew. */

@@ -1,4 +1,4 @@
-/* Tests that what a fleet must keep is noticed when it does not: invariants of several hosts. */
+/* Tests that invariants of several hosts notice a fleet that breaks them. */
 #include "invariant_calm.h"
 #include "invariant_fleet.h"
 #include "invariant_lease.h"
@@ -142,7 +142,7 @@ static void follow(struct fleet_of *fleet, uint64_t id, const char *rate, uint64
 	fleet_check_follow(&fleet->check, id, &settings, Q, at_ns);
 }
 
-/* How many single tokens may be granted at once. */
+/* Returns how many single tokens may be granted at once. */
 static uint64_t count_grants(struct fleet_of *fleet, uint64_t at_ns)
 {
 	uint64_t count = 0;
@@ -213,7 +213,10 @@ static void test_nothing_is_waited_for_longer_than_it_can_take(void **state)
 
 	(void)state;
 	settings.lease_ns = 6 * SEC;
-	/* 8 to reconnect, T and a tick, Q, the lease, 4 R, and two tokens at a twentieth of the rate. */
+	/*
+	 * 8 to reconnect, T and a tick, Q, the lease, 4 R, and two tokens at a twentieth of the
+	 * rate.
+	 */
 	assert_int_equal(calm_wait_ns(&settings, &constants, 1), (8 + 3 + 1 + 5 + 6 + 4 + 4) * SEC);
 	settings.mode = MODE_CLOSED;
 	assert_true(calm_wait_ns(&settings, &constants, 1) == NEVER_NS);
@@ -221,9 +224,15 @@ static void test_nothing_is_waited_for_longer_than_it_can_take(void **state)
 
 static void test_a_rate_that_is_not_used_is_found(void **state)
 {
+	struct settings settings = settings_of("100/s", 1, 10);
+
 	(void)state;
-	assert_true(calm_check_use(100, 80, why));
-	assert_false(calm_check_use(100, 79, why));
+	assert_true(calm_check_use(&settings, 0, 100, 80, why));
+	assert_false(calm_check_use(&settings, 0, 100, 79, why));
+	/* Three of ten partitions are of hosts that do not use all of one. */
+	assert_true(calm_check_use(&settings, 3, 100, 56, why));
+	assert_false(calm_check_use(&settings, 3, 100, 55, why));
+	assert_true(calm_check_use(&settings, 11, 100, 0, why));
 }
 
 static void test_equal_hosts_with_unequal_shares_are_found(void **state)

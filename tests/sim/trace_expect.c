@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What follows the name of a subject. */
+/* The words that follow the name of a subject. */
 static const struct subject {
 	const char *name;
 	enum expected expected;

@@ -181,7 +181,9 @@ static size_t word_among(const char *word, const char *const *words, size_t coun
 	return i;
 }
 
-/* when HOST sends|commits|hears [take|give|change|claim] cut|answers|expire|strike|kill|pause|lose */
+/*
+ * when HOST sends|commits|hears [take|give|change|claim] cut|answers|expire|strike|kill|pause|lose
+ */
 static int parse_when(struct line *line)
 {
 	static const char *const points[] = {"sends", "commits", "hears"};

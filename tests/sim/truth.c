@@ -35,7 +35,9 @@ static struct truth *add(struct sim *sim, uint64_t id)
 	return truth;
 }
 
-/* False: what it is in is not known. */
+/*
+ * Prints the path of @truth. False: a limiter that it is in is not known, or the path is too long.
+ */
 static bool print_path(const struct sim *sim, const struct truth *truth, char path[PATH_TEXT])
 {
 	const struct truth *parent = truth->parent ? find(sim, truth->parent) : NULL;
@@ -61,7 +63,6 @@ static struct name *name_of(struct sim *sim, const char *path)
 		return name;
 	name = memory_get(sizeof(*name));
 	name->path = memory_text(path, strlen(path));
-	name->rate.hosts = sim->host_count;
 	name->next = sim->names;
 	sim->names = name;
 	return name;
@@ -117,7 +118,7 @@ static void look(struct sim *sim, uint64_t id, const struct znode_state *state)
 			go(sim, truth);
 		return;
 	}
-	/* What is not understood changes nothing for those who read it. */
+	/* A record that is not understood changes nothing for hosts that read it. */
 	if (!state->data || record_parse(state->data->text, &record, error))
 		return;
 	come(sim, truth ? truth : add(sim, id), &record);

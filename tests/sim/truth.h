@@ -1,10 +1,10 @@
 /*
  * truth - limiters as the coordinator has them: their names and settings, commit by commit.
  *
- * Hosts use what they were told, which may be old. What they may grant together follows from what was
- * committed: settings that were replaced are in force somewhere for Q, since a right ends that was
- * acknowledged before. A user sees names: a limiter that is removed and one that is made with its name
- * share a rate.
+ * Hosts use the settings that they were told, which may be old. The bound of their grants together
+ * follows from the commits: settings that were replaced are in force somewhere for Q, since a right
+ * ends that was acknowledged before. A user sees names: a limiter that is removed and one that is
+ * made with its name share a rate.
  */
 #ifndef RATEFS_SIM_TRUTH_H
 #define RATEFS_SIM_TRUTH_H
@@ -14,7 +14,7 @@
 
 struct sim;
 
-/* What is granted by a name. */
+/* A name, with the check of all grants by it. */
 struct name {
 	struct name *next;
 	char *path; /* owned */
@@ -29,7 +29,7 @@ struct truth {
 	bool there;
 	char *label; /* owned: the last part of its path */
 	struct settings settings;
-	struct name *name; /* NULL as long as what it is in is not known */
+	struct name *name; /* NULL as long as its path is not known */
 };
 
 /* zookeeper->observe of a simulator's coordinator. */

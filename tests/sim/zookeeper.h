@@ -12,9 +12,10 @@
  *  - When a connection is given up, what is on its way may be lost, may arrive in time, or may arrive
  *    much later, when the host long has another connection.
  *  - A session ends when the servers say so: `hasty` ones end any session that they do not hear of
- *    at any moment, and link_expire() ends one that they do hear of. What is safe does not rest on
+ *    at any moment, and link_expire() ends one that they do hear of. Safety does not rest on
  *    the session's timeout.
- *  - An ambush befalls a host at one point of a transaction: when it is sent, executed, or answered.
+ *  - An ambush befalls a host at one point of a transaction: when it is sent, executed, or
+ *    answered.
  *  - An election: no server answers; connections close, or are silent; a new epoch begins, in which
  *    sessions have their whole time again. The last writes may be lost in it (a broken disk).
  */
@@ -58,7 +59,7 @@ struct latency {
 	uint64_t answers_ns;
 };
 
-/* At which point of a transaction of which kind a host is waited for, and what befalls it there. */
+/* An ambush waits for a host at a point of a transaction of a kind, and does a deed. */
 enum ambush_point { AMBUSH_SENDS, AMBUSH_COMMITS, AMBUSH_HEARS };
 enum ambush_what { AMBUSH_ANY, AMBUSH_TAKE, AMBUSH_GIVE, AMBUSH_CHANGE, AMBUSH_CLAIM };
 enum ambush_deed {

@@ -297,7 +297,10 @@ static void test_expiry(void)
 	proxy_stop(proxy);
 }
 
-/* As a server does that cannot take the watches that are set again: it hangs up after the handshake. */
+/*
+ * The server hangs up after each handshake, as one does that cannot take the watches that are set
+ * again.
+ */
 static void test_handshakes_alone(void)
 {
 	enum { HOPE_MS = 10 * SESSION_MS, LATE_MS = 5000 };
