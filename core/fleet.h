@@ -120,6 +120,9 @@
  * not, it is kept for a third of `lease`, at most 5 s, and then what was wanted meanwhile stays: demand
  * that comes and goes costs no writes. The last partition is kept so also where little is free, and
  * meanwhile the host looks for claims every R.
+ * A reader needs tokens of its limiter and of all that this one is in. A host looks for all of them at
+ * once. Where others claim, it wants partitions of a limiter only when a reader needs nothing more from
+ * below: two hosts would else keep what each other's readers wait for.
  * A host that found all of a reserve leased, and wants nothing else, looks again when it sees that
  * a host has gone, and once a minute.
  * Who gives back what others claim lists the /w nodes and sets the newest of those that have a share,

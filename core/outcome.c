@@ -143,7 +143,10 @@ static void claim_answered(struct fleet *fleet, struct request *request)
 	struct holding *holding = t->holding;
 	struct operation *last = &request->operations[request->operation_count - 1];
 
-	if (request->answer == ANSWER_OK || request->failed >= HEAD_LENGTH) {
+	if (request->answer == ANSWER_DENIED) {
+		/* The one that was to be replaced is still there. */
+		fleet_keep_claim(fleet, holding, holding->claim);
+	} else if (request->answer == ANSWER_OK || request->failed >= HEAD_LENGTH) {
 		free(holding->claim);
 		holding->claim = NULL;
 		holding->claimed = 0;

@@ -37,6 +37,12 @@ int keeper_socket_send(int control, const void *bytes, size_t size, const int *d
 	return sent < 0 ? -errno : 0;
 }
 
+static void close_all(const int *descriptors, unsigned int count)
+{
+	while (count)
+		close(descriptors[--count]);
+}
+
 int keeper_socket_receive(int control, void *bytes, size_t size, int *descriptors,
 			  unsigned int most)
 {
@@ -49,22 +55,28 @@ int keeper_socket_receive(int control, void *bytes, size_t size, int *descriptor
 				 .msg_iovlen = 1,
 				 .msg_control = room.bytes,
 				 .msg_controllen = sizeof(room)};
+	int received[KEEPER_DEVICES];
 	struct cmsghdr *header;
-	unsigned int count = 0;
+	unsigned int count = 0, kept;
 	ssize_t got;
 
 	do
 		got = recvmsg(control, &message, MSG_CMSG_CLOEXEC);
 	while (got < 0 && errno == EINTR);
-	if (got <= 0)
-		return got ? -errno : -EPIPE;
+	if (got < 0)
+		return -errno;
 	header = CMSG_FIRSTHDR(&message);
 	if (header && header->cmsg_type == SCM_RIGHTS) {
 		count = (unsigned int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		count = count < most ? count : most;
-		memcpy(descriptors, CMSG_DATA(header), sizeof(int) * count);
+		memcpy(received, CMSG_DATA(header), sizeof(int) * count);
 	}
-	return (size_t)got == size ? (int)count : -EPROTO;
+	kept = (size_t)got != size ? 0 : count < most ? count : most;
+	if (kept)
+		memcpy(descriptors, received, sizeof(int) * kept);
+	close_all(received + kept, count - kept);
+	if (!got)
+		return -EPIPE;
+	return (size_t)got == size ? (int)kept : -EPROTO;
 }
 
 static int broken(int err)
@@ -77,9 +89,11 @@ int keeper_hear(int control, struct keeper_hello *hello, int *state)
 {
 	int got = keeper_socket_receive(control, hello, sizeof(*hello), state, 1);
 
-	if (got >= 0 && (hello->kind != KEEPER_HELLO || hello->version != KEEPER_VERSION))
-		got = -EPROTO;
-	return got == 1 ? 0 : broken(got < 0 ? got : -EPROTO);
+	if (got == 1 && hello->kind == KEEPER_HELLO && hello->version == KEEPER_VERSION)
+		return 0;
+	if (got == 1)
+		close(*state);
+	return broken(got < 0 ? got : -EPROTO);
 }
 
 int keeper_tell(int control, enum keeper_message message)
@@ -105,5 +119,9 @@ int keeper_ask_mount(int control, struct keeper_mount *mount, int devices[KEEPER
 		return -1;
 	/* No answer: the keeper has said why it cannot mount. */
 	count = keeper_socket_receive(control, mount, sizeof(*mount), devices, KEEPER_DEVICES);
-	return count > 0 && mount->kind == KEEPER_MOUNT ? count : -1;
+	if (count > 0 && mount->kind == KEEPER_MOUNT && mount->init_bytes <= KEEPER_INIT_MAX)
+		return count;
+	if (count > 0)
+		close_all(devices, (unsigned int)count);
+	return -1;
 }

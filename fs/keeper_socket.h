@@ -10,7 +10,10 @@
 int keeper_socket_send(int control, const void *bytes, size_t size, const int *descriptors,
 		       unsigned int count);
 
-/* Descriptors received (close on exec), or -errno: -EPIPE for the end, -EPROTO for another size. */
+/*
+ * Descriptors received (close on exec), at most @most; more are closed. Or -errno, with none: -EPIPE for the end,
+ * -EPROTO for another size.
+ */
 int keeper_socket_receive(int control, void *bytes, size_t size, int *descriptors,
 			  unsigned int most);
 

@@ -643,6 +643,53 @@ static void test_who_does_not_find_enough_says_how_many_he_wants(void **state)
 	scene_close(&scene);
 }
 
+static bool has_claim(const struct scene *scene)
+{
+	for (uint32_t i = 0; i < scene->node_count; i++) {
+		if (scene->nodes[i].session && !strncmp(scene->nodes[i].path, "/w/1/", 5))
+			return true;
+	}
+	return false;
+}
+
+static void test_a_claim_whose_end_is_denied_ends_later(void **state)
+{
+	struct scene scene;
+	struct guest guest;
+	struct limiter *a;
+	bool denied = false;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	scene_delete(&scene, "/f/1/0");
+	scene_set(&scene, "/l/1/0", "otherotherothe");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, 3 * SEC);
+	assert_true(has_claim(&scene));
+	engine_cancel(&scene.engine, &guest.waiter);
+	scene.held_up = true;
+	for (int i = 0; i < 500 && !denied; i++) {
+		scene_run(&scene, 10 * MS);
+		while (scene.sent_count && !denied) {
+			const struct request *request = scene.sent[0];
+
+			denied = request->operation_count == 3 &&
+				 !strncmp(request->operations[2].path, "/w/1/", 5);
+			if (denied)
+				scene_refuse(&scene, ANSWER_DENIED, 2);
+			else
+				scene_answer(&scene);
+		}
+	}
+	assert_true(denied);
+	assert_true(has_claim(&scene));
+	scene.held_up = false;
+	scene_run(&scene, 5 * SEC);
+	assert_false(has_claim(&scene));
+	scene_close(&scene);
+}
+
 static void test_who_has_more_than_his_share_gives_back_under_contention(void **state)
 {
 	struct scene scene;
@@ -869,6 +916,7 @@ int main(void)
 			test_a_partition_whose_wait_is_not_over_is_given_back_without_a_marker),
 		cmocka_unit_test(test_a_lease_of_this_host_that_is_gone_ends_the_session),
 		cmocka_unit_test(test_who_does_not_find_enough_says_how_many_he_wants),
+		cmocka_unit_test(test_a_claim_whose_end_is_denied_ends_later),
 		cmocka_unit_test(test_who_has_more_than_his_share_gives_back_under_contention),
 		cmocka_unit_test(test_for_the_reader_of_a_partition_no_other_one_is_taken),
 		cmocka_unit_test(test_what_others_claim_is_left_to_them_until_it_can_be_used),

@@ -4,7 +4,8 @@
  * Some limiters are made, tuned, removed and loaded by all hosts, and everything is against them:
  * links are cut right after an acknowledgement, sessions end at any moment, processes stop, die and
  * come back in the middle of a transaction, clocks disagree, answers take long, servers elect. One
- * seed in eight loses writes, and one has a foreign hand that deletes nodes.
+ * seed in eight loses writes, one has a foreign hand that deletes nodes, and one has access rights that
+ * are taken away and given back.
  * For the last three tenths of the time nothing goes wrong any more, and all hosts have the same
  * work.
  */
@@ -24,7 +25,7 @@ enum {
 	WORKERS = 3,
 };
 
-enum kind { KIND_LOSES, KIND_MEDDLES };
+enum kind { KIND_LOSES, KIND_MEDDLES, KIND_DENIES };
 
 #define SETTLE_NS UINT64_C(3000000000)
 #define SHIFT_NS  UINT64_C(25000000000) /* so often load comes */
@@ -75,6 +76,7 @@ static const char *const WHATS[] = {"", "", "take ", "take ", "give ", "change "
 static const char *const DEEDS[] = {"cut",    "answers", "expire", "strike",
 				    "strike", "kill",	 "kill",   "pause"};
 static const char *const FOLDERS[] = {"/l/", "/l/", "/l/", "/f/", "/w/", "/h/"};
+static const char *const DENIED[] = {"/l", "/h", "/w", "/f", "/c", "/g"};
 
 #define PICK(maker, texts) \
 	((texts)[random_below(&(maker)->random, sizeof(texts) / sizeof((texts)[0]))])
@@ -413,6 +415,12 @@ static void make_special(struct maker *maker)
 	case KIND_MEDDLES:
 		add(maker, "meddle %s %" PRIu64, PICK(maker, FOLDERS), below(maker, 1000));
 		break;
+	case KIND_DENIES:
+		if (below(maker, 2))
+			add(maker, "deny %s", PICK(maker, DENIED));
+		else
+			add(maker, "deny none");
+		break;
 	default:
 		add(maker, "elect %" PRIu64 "ms", below(maker, below(maker, 2) ? 2000 : 20000));
 		break;
@@ -525,6 +533,7 @@ static void make_first(struct maker *maker)
 static void make_calm(struct maker *maker)
 {
 	add(maker, "hasty off");
+	add(maker, "deny none");
 	add(maker, "latency 1ms");
 	add(maker, "lag 0");
 	for (unsigned int host = 1; host <= maker->hosts; host++) {
