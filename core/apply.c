@@ -50,13 +50,26 @@ static bool is_there(const struct found *found)
 	return found->there && (found->bad || !found->record.removed);
 }
 
-static bool is_found(const struct fleet *fleet, uint64_t id)
+/*
+ * Tells whether @found is the limiter of @holding: where an election took back its making, its id was
+ * given again. A node that was made anew with its name is its own.
+ */
+static bool is_same(const struct holding *holding, const struct found *found)
 {
-	struct found key = {.id = id};
+	const struct holding *above = holding->limiter->parent->holding;
+
+	return found->bad || !holding->made_zxid || holding->made_zxid == found->made_zxid ||
+	       (found->record.parent == (above ? above->id : 0) &&
+		!strcmp(found->record.name, holding->limiter->name));
+}
+
+static bool is_found(const struct fleet *fleet, const struct holding *holding)
+{
+	struct found key = {.id = holding->id};
 	const struct found *found = bsearch(&key, fleet->found, fleet->found_count, sizeof(key),
 					    by_id);
 
-	return found && is_there(found);
+	return found && is_there(found) && is_same(holding, found);
 }
 
 /* A name that was left, of a limiter that may never have been known here. */
@@ -98,7 +111,7 @@ static void apply_removals(struct fleet *fleet)
 	/* With one its children may go, so that it begins anew after each. */
 	for (struct holding *h = fleet->holdings; h; h = next) {
 		next = h->next;
-		if (h->limiter->removed || is_found(fleet, h->id))
+		if (h->limiter->removed || is_found(fleet, h))
 			continue;
 		remove_limiter(fleet, h);
 		next = fleet->holdings;
@@ -146,6 +159,19 @@ static void apply_names(struct fleet *fleet)
 	}
 }
 
+static void note_node(struct holding *holding, const struct found *found)
+{
+	holding->version = found->version;
+	holding->made_zxid = found->made_zxid;
+	holding->changed_zxid = found->changed_zxid;
+}
+
+/* Tells whether another write than the one that is known made the node of @holding as it is. */
+static bool is_rewritten(const struct holding *holding, const struct found *found)
+{
+	return holding->changed_zxid && holding->changed_zxid != found->changed_zxid;
+}
+
 static void tune(struct fleet *fleet, struct holding *holding, const struct found *found)
 {
 	const struct owner *owner = &found->record.owner;
@@ -153,8 +179,11 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 	uint32_t altered = 0;
 	char line[NAME_BYTES_MAX + SETTING_TEXT];
 
-	if (holding->version == found->version && holding->generation == found->record.generation)
+	if (holding->version == found->version && holding->generation == found->record.generation &&
+	    !is_rewritten(holding, found)) {
+		note_node(holding, found);
 		return;
+	}
 	if (found->record.has_before)
 		holding_restrict(fleet, holding, &found->record.before, found->record.before_count);
 	if (engine_tuned(fleet->engine, limiter, &found->record.settings, &altered)) {
@@ -179,7 +208,7 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 		snprintf(line, sizeof(line), "%s %s", setting_name((enum setting_id)id), value);
 		tell(fleet, limiter, line);
 	}
-	holding->version = found->version;
+	note_node(holding, found);
 	holding->generation = found->record.generation;
 	holding->saved = found->record.saved;
 	changed(fleet, limiter, false);
@@ -203,7 +232,7 @@ static void make(struct fleet *fleet, const struct found *found)
 		return;
 	}
 	holding_enter(fleet, made->holding, found->id);
-	made->holding->version = found->version;
+	note_node(made->holding, found);
 	made->holding->generation = record->generation;
 	made->holding->saved = record->saved;
 	if (record->has_before)

@@ -114,7 +114,8 @@ static void change_read(void *pointer, struct request *request)
 	understood = request->answer == ANSWER_OK && !record_parse(request->data, &record, error);
 	fleet->transaction.left--;
 	if (understood || request->answer == ANSWER_NO_NODE)
-		publish_resolved(fleet, understood ? &record : NULL, request->version);
+		publish_resolved(fleet, understood ? &record : NULL, request->version,
+				 request->zxid);
 	else
 		publish_unresolved(fleet);
 	leave_doubt(fleet);

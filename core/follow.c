@@ -60,6 +60,7 @@ static void apply(struct fleet *fleet)
 	}
 	fleet->globals = fleet->follow_globals;
 	fleet->applied = fleet->follow_version;
+	fleet->applied_zxid = fleet->follow_zxid;
 	fleet->stale = false;
 	fleet->follow_all = false;
 	follow_forget(fleet);
@@ -91,7 +92,9 @@ static void record_read(void *pointer, struct request *request)
 	char error[ERROR_TEXT];
 
 	fleet->follow_pending--;
-	*found = (struct found){.version = request->version};
+	*found = (struct found){.version = request->version,
+				.made_zxid = request->made_zxid,
+				.changed_zxid = request->zxid};
 	found->id = strtoull(request->path + strlen("/c/"), NULL, 10);
 	if (request->answer == ANSWER_OK || request->answer == ANSWER_REFUSED) {
 		snprintf(error, sizeof(error), "it is too large");
@@ -294,6 +297,10 @@ static void globals_read(void *pointer, struct request *request)
 	fleet->follow_behind = 0;
 	fleet->globals_zxid = request->made_zxid;
 	fleet->follow_version = request->version;
+	fleet->follow_zxid = request->zxid;
+	/* Rule 10: an election may have taken back what was applied, and versions were given again. */
+	if (fleet->follow_zxid >> 32 != fleet->applied_zxid >> 32)
+		fleet->follow_all = true;
 	if (fleet->follow_all || !changed_since(fleet, recent, &count)) {
 		list_all(fleet);
 		return;

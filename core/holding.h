@@ -48,6 +48,8 @@ struct holding {
 	uint64_t generation;	/* counts changes */
 	uint64_t saved;		/* as in its record */
 	int32_t version;	/* of its node */
+	uint64_t made_zxid;	/* of the write that made its node; 0: not known */
+	uint64_t changed_zxid;	/* of the write that made it as it is; 0: not known */
 
 	/* Leases: partitions 0 to slots-1, and at most one of the reserve. */
 	struct lease *leases; /* owned; NULL until there is one */

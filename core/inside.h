@@ -123,6 +123,7 @@ struct found {
 	bool there;
 	bool bad; /* not understood */
 	int32_t version;
+	uint64_t made_zxid, changed_zxid; /* of its node, as in struct holding */
 	struct record record;
 };
 
@@ -181,12 +182,14 @@ struct fleet {
 	struct globals globals;
 	int32_t root_version; /* of /c/0, which says who owns the top; -1: there is none */
 	uint64_t root_generation;
-	int32_t applied; /* version of /g; -1: none */
+	int32_t applied;       /* version of /g; -1: none */
+	uint64_t applied_zxid; /* of the write that made that version */
 	bool following;
 	bool follow_again;
 	uint32_t follow_pending;
 	bool follow_failed;
 	int32_t follow_version;
+	uint64_t follow_zxid;
 	struct globals follow_globals;
 	bool follow_all;
 	uint64_t follow_ns;	/* not before */
@@ -353,7 +356,8 @@ void publish_store(struct source *source, struct change *change);
 bool publish_send(struct fleet *fleet);
 void publish_answered(struct fleet *fleet, const struct request *request);
 /* The record of fleet->change's limiter as read after a barrier; NULL: there is none. */
-void publish_resolved(struct fleet *fleet, const struct record *record, int32_t version);
+void publish_resolved(struct fleet *fleet, const struct record *record, int32_t version,
+		      uint64_t zxid);
 /* Ends the change with -ETIMEDOUT: its record was read and is not understood. */
 void publish_unresolved(struct fleet *fleet);
 void publish_expire(struct fleet *fleet);

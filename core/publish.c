@@ -418,8 +418,8 @@ void holding_gone(struct fleet *fleet, struct holding *holding)
 	holding_unname(fleet, holding);
 }
 
-/* It is done, and the node has @version now. */
-static void apply(struct fleet *fleet, int32_t version)
+/* It is done, and the node has @version now, by write @zxid. */
+static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 {
 	struct change *change = fleet->change;
 	struct limiter *limiter = change->limiter;
@@ -435,12 +435,15 @@ static void apply(struct fleet *fleet, int32_t version)
 		holding->generation = fleet->change_record->generation;
 		holding->saved = fleet->change_record->saved;
 		holding->version = version;
+		holding->changed_zxid = zxid;
 	} else {
 		fleet->root_generation = fleet->change_record->generation;
 		fleet->root_version = version;
 	}
-	if (change->kind == CHANGE_MAKE)
+	if (change->kind == CHANGE_MAKE) {
+		holding->made_zxid = zxid;
 		holding_enter(fleet, holding, id);
+	}
 	if (removes || renames) {
 		char path[PATH_TEXT];
 
@@ -479,7 +482,8 @@ void publish_answered(struct fleet *fleet, const struct request *request)
 		if (fleet->change_given > fleet->globals.last_id)
 			fleet->globals.last_id = fleet->change_given;
 		fleet->applied++;
-		apply(fleet, change->kind == CHANGE_MAKE ? 0 : version);
+		fleet->applied_zxid = request->zxid;
+		apply(fleet, change->kind == CHANGE_MAKE ? 0 : version, request->zxid);
 	} else if (request->answer == ANSWER_DENIED) {
 		publish_finish(fleet, -EACCES);
 	} else if (request->answer == ANSWER_REFUSED) {
@@ -501,7 +505,8 @@ void publish_answered(struct fleet *fleet, const struct request *request)
 	}
 }
 
-void publish_resolved(struct fleet *fleet, const struct record *record, int32_t version)
+void publish_resolved(struct fleet *fleet, const struct record *record, int32_t version,
+		      uint64_t zxid)
 {
 	const struct record *ours = fleet->change_record;
 	enum change_kind kind;
@@ -514,7 +519,7 @@ void publish_resolved(struct fleet *fleet, const struct record *record, int32_t 
 	same = record && record->generation == ours->generation &&
 	       !strcmp(record->writer, ours->writer);
 	if (same || (kind == CHANGE_REMOVE && !record))
-		apply(fleet, version);
+		apply(fleet, version, zxid);
 	else if (record && record->generation > ours->generation)
 		publish_finish(fleet, -ETIMEDOUT); /* it may have been ours before */
 	else

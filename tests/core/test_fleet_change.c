@@ -499,6 +499,70 @@ static void test_a_server_that_lags_behind_what_a_host_knows_is_not_believed_at_
 	}
 }
 
+/* An election takes back the last change of node @path, which was @data before it. */
+static void take_back(struct scene *scene, const char *path, const char *data)
+{
+	struct node *node = (struct node *)scene_node(scene, path);
+	int32_t version = node->version;
+
+	scene_set(scene, path, data);
+	node->version = version - 1;
+}
+
+static void test_a_change_that_an_election_took_back_is_not_taken_for_the_next(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	const char *globals, *record;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	globals = scene_node(&scene, "/g")->data;
+	record = scene_node(&scene, "/c/1")->data;
+	foreign_change(&scene, 1, "a", 2, "rate=20/s\npartitions.count=1\n");
+	tell(&scene);
+	assert_rate(a, "20/s");
+	scene.epoch++;
+	take_back(&scene, "/g", globals);
+	take_back(&scene, "/c/1", record);
+	/* It has the versions and the generation of the one that is lost. */
+	foreign_change(&scene, 1, "a", 2, "rate=30/s\npartitions.count=1\n");
+	tell(&scene);
+	assert_rate(a, "30/s");
+	scene_close(&scene);
+}
+
+static void test_an_id_that_was_given_again_after_an_election_is_another_limiter(void **state)
+{
+	struct scene scene;
+	struct limiter *a, *b;
+	const char *globals;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	globals = scene_node(&scene, "/g")->data;
+	foreign_change(&scene, 2, "b", 1, ONE);
+	tell(&scene);
+	b = find(&scene, "b");
+	assert_non_null(b);
+	limiter_hold(b);
+	scene.epoch++;
+	take_back(&scene, "/g", globals);
+	scene_delete(&scene, "/c/2");
+	foreign_change(&scene, 2, "c", 1, "rate=30/s\n");
+	tell(&scene);
+	assert_true(b->removed);
+	assert_null(find(&scene, "b"));
+	assert_non_null(find(&scene, "c"));
+	assert_rate(find(&scene, "c"), "30/s");
+	/* What was made before the election is as it was. */
+	assert_ptr_equal(find(&scene, "a"), a);
+	limiter_drop(b);
+	scene_close(&scene);
+}
+
 /* Removes @limiter, or renames it to @name; the outcome. */
 static int leave_name(struct scene *scene, struct limiter *limiter, const char *name)
 {
@@ -807,6 +871,10 @@ int main(void)
 		cmocka_unit_test(test_another_host_learns_what_burst_there_was_before),
 		cmocka_unit_test(
 			test_a_server_that_lags_behind_what_a_host_knows_is_not_believed_at_once),
+		cmocka_unit_test(
+			test_a_change_that_an_election_took_back_is_not_taken_for_the_next),
+		cmocka_unit_test(
+			test_an_id_that_was_given_again_after_an_election_is_another_limiter),
 		cmocka_unit_test(test_a_limiter_made_under_a_name_that_was_removed_waits_q),
 		cmocka_unit_test(test_a_name_is_as_any_other_q_after_its_limiter_was_removed),
 		cmocka_unit_test(test_what_is_made_below_a_name_that_was_removed_waits_too),

@@ -12,11 +12,12 @@ uint64_t common_now(const struct sim *sim)
 	return clock_read(&sim->fastest, sim->now_ns);
 }
 
-static struct common *find(const struct sim *sim, uint64_t id)
+/* Finds a limiter by its id and path: where an election took back its making, its id is given again. */
+static struct common *find(const struct sim *sim, uint64_t id, const char *path)
 {
 	struct common *common = sim->commons;
 
-	while (common && (common->is_key || common->id != id))
+	while (common && (common->is_key || common->id != id || strcmp(common->path, path) != 0))
 		common = common->next;
 	return common;
 }
@@ -45,7 +46,7 @@ void common_join(struct place *place)
 
 	if (place->common || place->partition || !holding || !holding->id)
 		return;
-	place->common = find(sim, holding->id);
+	place->common = find(sim, holding->id, place->path);
 	if (!place->common)
 		place->common = add(sim, holding->id, place->path);
 }
@@ -96,6 +97,7 @@ static struct common *add_key(struct sim *sim, const struct common *whole, const
 	struct common *common = add(sim, whole->id, path);
 
 	common->is_key = true;
+	common->above = whole->rate;
 	for (uint32_t i = 0; common->rate && i < common->rate->count; i++) {
 		const struct version *version = &common->rate->versions[i];
 		struct settings settings = settings_of_key(sim, &version->settings);
@@ -129,13 +131,22 @@ void common_tuning(struct sim *sim, uint64_t id)
 	}
 }
 
+/* Tells whether @common is a key of limiter @id by its name of now. */
+static bool is_key_of(const struct sim *sim, const struct common *common, uint64_t id)
+{
+	const struct truth *truth = truth_of(sim, id);
+
+	return common->is_key && common->id == id && truth && truth->name &&
+	       common->above == &truth->name->rate;
+}
+
 void common_tuned(struct sim *sim, uint64_t id, const struct settings *settings,
 		  uint64_t quarantine_ns)
 {
 	struct settings of_key = settings_of_key(sim, settings);
 
 	for (struct common *c = sim->commons; c; c = c->next) {
-		if (c->is_key && c->id == id)
+		if (is_key_of(sim, c, id))
 			fleet_check_follow(&c->own, id, &of_key, quarantine_ns, common_now(sim));
 	}
 }
@@ -143,7 +154,7 @@ void common_tuned(struct sim *sim, uint64_t id, const struct settings *settings,
 void common_goes(struct sim *sim, uint64_t id, uint64_t quarantine_ns)
 {
 	for (struct common *c = sim->commons; c; c = c->next) {
-		if (c->is_key && c->id == id)
+		if (is_key_of(sim, c, id))
 			fleet_check_goes(&c->own, id, quarantine_ns, common_now(sim));
 	}
 }
@@ -269,13 +280,13 @@ static struct partition_check *partition_at(struct common *common, uint32_t at)
 struct partition_check *common_partition(struct sim *sim, const struct holding *holding,
 					 uint32_t index)
 {
-	struct common *common = find(sim, holding->id);
+	struct common *common;
 	char path[PATH_TEXT];
 
-	if (!common) {
-		tree_path(holding->limiter, path);
+	tree_path(holding->limiter, path);
+	common = find(sim, holding->id, path);
+	if (!common)
 		common = add(sim, holding->id, path);
-	}
 	return partition_at(common, index);
 }
 

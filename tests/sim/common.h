@@ -20,6 +20,7 @@ struct common {
 	char *path;		  /* owned */
 	struct fleet_check *rate; /* that of its name, or its own; NULL: it is not known yet */
 	struct fleet_check own;	  /* a key's */
+	const struct fleet_check *above; /* a key's: that of its limiter's name */
 	struct windows windows;
 	struct service *service;	     /* owned, or NULL */
 	struct partition_check **partitions; /* owned, @room of them: by index, then reserves */

@@ -121,6 +121,12 @@ static void look(struct sim *sim, uint64_t id, const struct znode_state *state)
 	/* A record that is not understood changes nothing for hosts that read it. */
 	if (!state->data || record_parse(state->data->text, &record, error))
 		return;
+	/* The name of a limiter that is gone, or was renamed. */
+	if (record.removed) {
+		if (truth)
+			go(sim, truth);
+		return;
+	}
 	come(sim, truth ? truth : add(sim, id), &record);
 }
 
