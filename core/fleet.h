@@ -81,10 +81,11 @@
  *     without markers; a limiter that is there is not renamed to such a path. The record of a
  *     limiter that is removed stays until its nodes are swept and says so, and a rename leaves such
  *     a record under an id of its own, so that all hosts know the paths, also those that come
- *     later. A successor does not know them, and for Q makes no markers at all. Reason: a host that
- *     is cut off does not hear of it and grants by the old limiter until its right ends. It has a
- *     right only from before, so Q from hearing of it is enough, and a take without a marker waits
- *     as long (7). A path that no limiter had does not wait.
+ *     later. A limiter whose nodes were deleted by hand leaves no record: the hosts that had it
+ *     know its path, their successors do not, and a successor makes no markers at all for Q.
+ *     Reason: a host that is cut off does not hear of it and grants by the old limiter until its
+ *     right ends. It has a right only from before, so Q from hearing of it is enough, and a take
+ *     without a marker waits as long (7). A path that no limiter had does not wait.
  *
  * WHY IT IS SAFE
  *

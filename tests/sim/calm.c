@@ -236,6 +236,17 @@ static void check_traffic(struct sim *sim, const struct host *host)
 	sim_fail(sim, INVARIANT_TRAFFIC, NULL, whole);
 }
 
+/* Checks I4: a wait that has begun goes on. Another host would begin it anew. */
+static void check_waits(struct sim *sim, const struct host *host)
+{
+	char why[WHY_TEXT];
+
+	if (sim->failed || !host->gave_waiting)
+		return;
+	snprintf(why, sizeof(why), "%s gave a partition back before its wait was over", host->name);
+	sim_fail(sim, INVARIANT_TRAFFIC, NULL, why);
+}
+
 static void end_window(struct sim *sim)
 {
 	for (struct common *c = sim->commons; c && !sim->failed; c = c->next) {
@@ -273,6 +284,8 @@ static uint64_t settles_ns(const struct sim *sim)
 
 void calm_look(struct sim *sim)
 {
+	bool is_calm;
+
 	if (!sim->fleet || sim->ending || sim->now_ns < sim->look_ns)
 		return;
 	sim->look_ns = sim->now_ns + LOOK_NS;
@@ -281,7 +294,13 @@ void calm_look(struct sim *sim)
 		sim->disturbed_ns = sim->now_ns;
 	for (unsigned int i = 0; i < sim->host_count; i++)
 		check_readers(sim, &sim->hosts[i]);
-	if (sim->now_ns < sim->disturbed_ns + settles_ns(sim)) {
+	is_calm = sim->now_ns >= sim->disturbed_ns + settles_ns(sim);
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		if (is_calm)
+			check_waits(sim, &sim->hosts[i]);
+		sim->hosts[i].gave_waiting = false;
+	}
+	if (!is_calm) {
 		sim->window_ns = 0;
 		return;
 	}
