@@ -51,7 +51,8 @@
  * 11. A clean take skips the wait only if the marker was made in the epoch of the transaction that
  *     takes it: what was written before an election may have been lost in it.
  * 12. What is left in the bucket goes with a partition that is given back, and comes with one that is
- *     taken cleanly. After an unclean take and after a lapse the bucket is empty. The marker is read
+ *     taken cleanly. After an unclean take and after a lapse the bucket is empty, and where nothing is
+ *     held it has no room, since all of the burst may be with others. The marker is read
  *     before the take, up to 1 s: who takes the partition, uses what came with it, and gives it back in
  *     between, leaves the same again to the next. That is at most the partition's share of the burst,
  *     and says nothing of who may use it.
@@ -80,10 +81,11 @@
  *     without markers; a limiter that is there is not renamed to such a path. The record of a
  *     limiter that is removed stays until its nodes are swept and says so, and a rename leaves such
  *     a record under an id of its own, so that all hosts know the paths, also those that come
- *     later. A successor does not know them, and for Q makes no markers at all. Reason: a host that
- *     is cut off does not hear of it and grants by the old limiter until its right ends. It has a
- *     right only from before, so Q from hearing of it is enough, and a take without a marker waits
- *     as long (7). A path that no limiter had does not wait.
+ *     later. A limiter whose nodes were deleted by hand leaves no record: the hosts that had it
+ *     know its path, their successors do not, and a successor makes no markers at all for Q.
+ *     Reason: a host that is cut off does not hear of it and grants by the old limiter until its
+ *     right ends. It has a right only from before, so Q from hearing of it is enough, and a take
+ *     without a marker waits as long (7). A path that no limiter had does not wait.
  *
  * WHY IT IS SAFE
  *
