@@ -124,6 +124,7 @@
  * not, it is kept for a third of `lease`, at most 5 s, and then what was wanted meanwhile stays: demand
  * that comes and goes costs no writes. The last partition is kept so also where little is free, and
  * meanwhile the host looks for claims every R.
+ * A wait for Q goes on though its partition is not wanted any more: the next host would begin it anew.
  * A reader needs tokens of its limiter and of all that this one is in. A host looks for all of them at
  * once. Where others claim, it wants partitions of a limiter only when a reader needs nothing more from
  * below: two hosts would else keep what each other's readers wait for.
