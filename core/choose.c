@@ -89,12 +89,11 @@ static struct lease *next_to_give(const struct fleet *fleet, struct holding *hol
 	for (uint32_t i = 0; i < holding->slots; i++) {
 		struct lease *lease = &holding->leases[i];
 
-		if ((lease->state != LEASE_HELD && lease->state != LEASE_WAITING) ||
-		    is_read(holding, i) || is_in_use(holding, lease))
+		/* What waits is of use to no host before its wait is over, and another would begin anew. */
+		if (lease->state != LEASE_HELD || is_read(holding, i) || is_in_use(holding, lease))
 			continue;
 		/* Under contention only what is old enough and has been of use. */
-		if (oldest && (lease->state != LEASE_HELD || use == lease->granted ||
-			       fleet->now_ns - lease->since_ns < age_ns))
+		if (oldest && (use == lease->granted || fleet->now_ns - lease->since_ns < age_ns))
 			continue;
 		if (!best ||
 		    (oldest ? lease->since_ns < best->since_ns : lease->since_ns >= best->since_ns))
@@ -218,8 +217,8 @@ static void give_unwanted(struct fleet *fleet, struct holding *holding)
 	if (!holding->wanted && is_saving(fleet, holding))
 		return;
 	keep = to_keep(fleet, holding);
-	if (keep < kept)
-		give(fleet, holding, kept - keep, false, 0);
+	if (keep < holding->held)
+		give(fleet, holding, holding->held - keep, false, 0);
 	if (fleet->now_ns >= holding->spare_until_ns)
 		begin_spare(fleet, holding);
 }

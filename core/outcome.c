@@ -142,6 +142,7 @@ static void claim_answered(struct fleet *fleet, struct request *request)
 	struct transaction *t = &fleet->transaction;
 	struct holding *holding = t->holding;
 	struct operation *last = &request->operations[request->operation_count - 1];
+	bool had_claim = holding->claim;
 
 	if (request->answer == ANSWER_DENIED) {
 		/* The one that was to be replaced is still there. */
@@ -152,8 +153,14 @@ static void claim_answered(struct fleet *fleet, struct request *request)
 		holding->claimed = 0;
 		fleet_keep_claim(fleet, holding, request->answer == ANSWER_OK && t->claimed);
 	}
-	if (request->answer != ANSWER_OK)
+	if (request->answer != ANSWER_OK) {
+		/* The folder is gone: the next search makes it again. */
+		if (request->failed >= HEAD_LENGTH && !had_claim) {
+			holding->unmet = false;
+			holding->contended = false;
+		}
 		return;
+	}
 	if (holding->given_up)
 		claims_look(fleet, holding);
 	if (!t->claimed || !last->made)

@@ -598,6 +598,57 @@ static void test_a_partition_whose_wait_is_not_over_is_given_back_without_a_mark
 	scene_close(&scene);
 }
 
+static void test_a_wait_that_has_begun_goes_on_though_no_reader_needs_it(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = make_unclean(&scene, ONE);
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
+	engine_cancel(&scene.engine, &guest.waiter);
+	scene_run(&scene, 7 * SEC);
+	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
+	scene_run(&scene, 8 * SEC);
+	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
+	/* The next host need not wait. */
+	assert_non_null(scene_node(&scene, "/f/1/0"));
+	scene_close(&scene);
+}
+
+static void test_a_claim_without_a_folder_is_not_tried_without_end(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+	uint64_t before;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	scene_delete(&scene, "/f/1/0");
+	scene_set(&scene, "/l/1/0", "otherotherothe");
+	scene.held_up = true;
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	before = fleet_counters(scene.fleet)->transactions;
+	for (uint64_t until_ns = scene.now_ns + SEC; scene.now_ns < until_ns;) {
+		while (scene.sent_count && scene.sent[0]->kind != REQUEST_TRANSACTION)
+			scene_answer(&scene);
+		if (scene.sent_count && scene.sent[0]->operation_count == 3)
+			scene_refuse(&scene, ANSWER_NO_NODE, 2);
+		else if (scene.sent_count)
+			scene_answer(&scene);
+		scene_run(&scene, 10 * MS);
+	}
+	assert_in_range(fleet_counters(scene.fleet)->transactions - before, 1, 3);
+	engine_cancel(&scene.engine, &guest.waiter);
+	scene_answer_all(&scene);
+	scene_close(&scene);
+}
+
 static void test_a_lease_of_this_host_that_is_gone_ends_the_session(void **state)
 {
 	struct scene scene;
@@ -914,6 +965,8 @@ int main(void)
 		cmocka_unit_test(test_use_stops_before_the_give_back_is_sent),
 		cmocka_unit_test(
 			test_a_partition_whose_wait_is_not_over_is_given_back_without_a_marker),
+		cmocka_unit_test(test_a_wait_that_has_begun_goes_on_though_no_reader_needs_it),
+		cmocka_unit_test(test_a_claim_without_a_folder_is_not_tried_without_end),
 		cmocka_unit_test(test_a_lease_of_this_host_that_is_gone_ends_the_session),
 		cmocka_unit_test(test_who_does_not_find_enough_says_how_many_he_wants),
 		cmocka_unit_test(test_a_claim_whose_end_is_denied_ends_later),
