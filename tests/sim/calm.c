@@ -238,7 +238,8 @@ static void check_traffic(struct sim *sim, const struct host *host)
 		host->link->sent.reads - host->traffic_before.reads,
 		host->link->sent.lists - host->traffic_before.lists,
 	};
-	if (calm_check_traffic(&traffic, host->limiters, &host->options.constants, why))
+	if (calm_check_traffic(&traffic, host->limiters, sim->host_count, &host->options.constants,
+			       why))
 		return;
 	snprintf(whole, sizeof(whole), "%s: %s", host->name, why);
 	sim_fail(sim, INVARIANT_TRAFFIC, NULL, whole);

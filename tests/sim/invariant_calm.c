@@ -14,9 +14,10 @@ static const double USED_LEAST = 0.8;
 
 /*
  * In a window a host renews every R and is refused as often. Of each limiter it takes partitions,
- * most of them one by one, gives back and claims, five in all in each R. It lists the free
- * partitions, the claims and the hosts in every R for each of two reasons. It reads the markers of
- * the partitions that it takes, and the nodes that it watches.
+ * most of them one by one, gives back and claims, five in all in each R; and each other host may be
+ * faster once to take what it wants. It lists the free partitions, the claims and the hosts in every
+ * R for each of two reasons. It reads the markers of the partitions that it takes, and the nodes
+ * that it watches.
  *
  * The rules allow more: what was wanted counts for a second, so where demand comes and goes and others
  * claim, a host may take and give back each partition every second. These bounds are for demand as the
@@ -26,8 +27,8 @@ enum {
 	TRANSACTIONS_EACH = 110,
 	LISTS_EACH = 6,
 	LISTS_MORE = 60,
-	READS_EACH = 300,
-	READS_MORE = 60
+	MARKERS_MOST = 32, /* read before a transaction that takes partitions */
+	READS_MORE = 120   /* of nodes that are watched, and by a round that comes to nothing */
 };
 
 bool calm_is_steady(const struct settings *settings)
@@ -120,15 +121,15 @@ bool calm_check_shares(const struct settings *settings, uint32_t hosts, uint64_t
 	return false;
 }
 
-bool calm_check_traffic(const struct traffic *traffic, uint32_t limiters,
+bool calm_check_traffic(const struct traffic *traffic, uint32_t limiters, uint32_t hosts,
 			const struct fleet_constants *constants, char why[WHY_TEXT])
 {
 	uint64_t renewals = CALM_WINDOW_NS / constants->renewal_ns + 1;
 	uint64_t each = limiters ? limiters : 1;
 
-	if (traffic->transactions <= 2 * renewals + TRANSACTIONS_EACH * each &&
+	if (traffic->transactions <= 2 * renewals + (TRANSACTIONS_EACH + hosts) * each &&
 	    traffic->lists <= renewals * (1 + LISTS_EACH * each) + LISTS_MORE &&
-	    traffic->reads <= READS_MORE + READS_EACH * each)
+	    traffic->reads <= READS_MORE * each + MARKERS_MOST * traffic->transactions)
 		return true;
 	snprintf(why, WHY_TEXT,
 		 "a host sent %llu transactions, %llu reads and %llu lists in %llu s, with "

@@ -51,7 +51,7 @@ bool calm_check_shares(const struct settings *settings, uint32_t hosts, uint64_t
  * Checks the requests of one host during CALM_WINDOW_NS, with @limiters limiters at most. False,
  * and @why.
  */
-bool calm_check_traffic(const struct traffic *traffic, uint32_t limiters,
+bool calm_check_traffic(const struct traffic *traffic, uint32_t limiters, uint32_t hosts,
 			const struct fleet_constants *constants, char why[WHY_TEXT]);
 
 #endif

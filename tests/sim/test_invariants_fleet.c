@@ -253,13 +253,13 @@ static void test_a_host_that_asks_without_end_is_found(void **state)
 	struct traffic traffic = {.transactions = 100, .reads = 100, .lists = 100};
 
 	(void)state;
-	assert_true(calm_check_traffic(&traffic, 1, &constants, why));
+	assert_true(calm_check_traffic(&traffic, 1, 8, &constants, why));
 	traffic.transactions = 1000;
-	assert_false(calm_check_traffic(&traffic, 1, &constants, why));
+	assert_false(calm_check_traffic(&traffic, 1, 8, &constants, why));
 	traffic = (struct traffic){.lists = 1000};
-	assert_false(calm_check_traffic(&traffic, 1, &constants, why));
+	assert_false(calm_check_traffic(&traffic, 1, 8, &constants, why));
 	traffic = (struct traffic){.reads = 1000};
-	assert_false(calm_check_traffic(&traffic, 1, &constants, why));
+	assert_false(calm_check_traffic(&traffic, 1, 8, &constants, why));
 }
 
 int main(void)
