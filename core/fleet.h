@@ -51,7 +51,8 @@
  * 11. A clean take skips the wait only if the marker was made in the epoch of the transaction that
  *     takes it: what was written before an election may have been lost in it.
  * 12. What is left in the bucket goes with a partition that is given back, and comes with one that is
- *     taken cleanly. After an unclean take and after a lapse the bucket is empty. The marker is read
+ *     taken cleanly. After an unclean take and after a lapse the bucket is empty, and where nothing is
+ *     held it has no room, since all of the burst may be with others. The marker is read
  *     before the take, up to 1 s: who takes the partition, uses what came with it, and gives it back in
  *     between, leaves the same again to the next. That is at most the partition's share of the burst,
  *     and says nothing of who may use it.
@@ -123,6 +124,7 @@
  * not, it is kept for a third of `lease`, at most 5 s, and then what was wanted meanwhile stays: demand
  * that comes and goes costs no writes. The last partition is kept so also where little is free, and
  * meanwhile the host looks for claims every R.
+ * A wait for Q goes on though its partition is not wanted any more: the next host would begin it anew.
  * A reader needs tokens of its limiter and of all that this one is in. A host looks for all of them at
  * once. Where others claim, it wants partitions of a limiter only when a reader needs nothing more from
  * below: two hosts would else keep what each other's readers wait for.

@@ -64,6 +64,7 @@ struct host {
 	size_t change_count, change_room;
 	struct traffic traffic_before; /* when the window of calm.c began */
 	unsigned int life_before;
+	uint32_t limiters; /* the most that there were in that window at once */
 	bool gave_waiting; /* a partition before its wait was over, since the last look of calm.c */
 	struct holder holder;			       /* what it is entitled to */
 	struct occurrence *postponed, *last_postponed; /* while it is paused */

@@ -17,6 +17,10 @@ static const double USED_LEAST = 0.8;
  * most of them one by one, gives back and claims, five in all in each R. It lists the free
  * partitions, the claims and the hosts in every R for each of two reasons. It reads the markers of
  * the partitions that it takes, and the nodes that it watches.
+ *
+ * The rules allow more: what was wanted counts for a second, so where demand comes and goes and others
+ * claim, a host may take and give back each partition every second. These bounds are for demand as the
+ * traces make it. They find what goes on without a reason.
  */
 enum {
 	TRANSACTIONS_EACH = 110,
