@@ -113,10 +113,11 @@ case_control_z_and_fg_at_a_terminal_give_one_token() {
 # polled WAY: token and stream are readable when a token is there, not before.
 polled() {
 	start
-	empty orders
-	python3 - "$m/orders" "$1" <<- 'EOF'
+	empty tokens
+	empty streams
+	python3 - "$m" "$1" <<- 'EOF'
 		import os, select, sys
-		limiter, way = sys.argv[1:]
+		mount, way = sys.argv[1:]
 		def readable(fd, seconds):
 		    if way == "select":
 		        return bool(select.select([fd], [], [], seconds)[0])
@@ -130,6 +131,7 @@ polled() {
 		        f.write(value)
 		epolls = {}
 		for name in "token", "stream":
+		    limiter = "%s/%ss" % (mount, name)
 		    fd = os.open(limiter + "/" + name, os.O_RDONLY | os.O_NONBLOCK)
 		    if way == "epoll":
 		        epolls[fd] = select.epoll()

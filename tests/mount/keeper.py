@@ -103,8 +103,9 @@ def tune(share):
         with open(name + "/rate", "w") as file:
             file.write("%d/s" % turn)
         assert read(name + "/rate") == b"%d/s\n" % turn
-        os.rename(name, name + "x")
-        os.rmdir(name + "x")
+        # In a fleet a name that was given up is not given to another limiter at once.
+        os.rename(name, "%s-%d" % (name, turn))
+        os.rmdir("%s-%d" % (name, turn))
         time.sleep(0.001)
     return 0, 0
 

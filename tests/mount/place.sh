@@ -280,7 +280,7 @@ case_a_killed_reader_gets_nothing_and_holds_nobody_up() {
 }
 
 case_a_limit_on_the_time_ends_for_one_that_is_interrupted_again_and_again() {
-	start
+	start local
 	empty orders 2
 	# As things stand it would be refused at once; then a lower rate makes it wait in vain.
 	echo 2/s > "$m/orders/rate"

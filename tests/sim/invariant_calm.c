@@ -103,8 +103,9 @@ bool calm_check_use(const struct settings *settings, uint32_t idle, double could
 }
 
 /*
- * Shares of equal hosts differ by a partition at most, and while they are rebalanced by another.
- * Tokens that were saved up come on top.
+ * Shares of equal hosts differ by a partition at most, and while they are rebalanced by another; a
+ * partition that goes from one host to another in the window counts for both. Tokens that were saved
+ * up come on top.
  */
 bool calm_check_shares(const struct settings *settings, uint32_t hosts, uint64_t least,
 		       uint64_t most, char why[WHY_TEXT])
@@ -113,7 +114,7 @@ bool calm_check_shares(const struct settings *settings, uint32_t hosts, uint64_t
 	double piece = slowest(settings) / count * ((double)CALM_WINDOW_NS / (double)NSEC_PER_SEC);
 	double burst = (double)settings->burst / hosts + 1;
 
-	if (count < hosts || (double)(most - least) <= 2 * piece + burst)
+	if (count < hosts || (double)(most - least) <= 3 * piece + burst)
 		return true;
 	snprintf(why, WHY_TEXT,
 		 "of %u equal hosts one was granted %llu, another %llu: a partition is worth %.1f",

@@ -4,6 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * The promise has a nanosecond on top of a window. Clocks of hosts that are not as fast as one another
+ * are read in whole nanoseconds: one more for the reading at either end.
+ */
+enum { CLOCKS_NS = 3 };
+
 bool fleet_check_is_free(const struct settings *settings)
 {
 	return settings->mode == MODE_OPEN || settings->mode == MODE_SHADOW ||
@@ -56,6 +62,8 @@ static void tune(struct fleet_check *check, uint64_t now_ns)
 		any = true;
 	}
 	check->rate.parts = parts ? parts : 1;
+	if (!check->rate.late_ns)
+		check->rate.late_ns = CLOCKS_NS;
 	check->rate.reserves = reserves;
 	rate_check_tune(&check->rate, &sum, now_ns);
 }

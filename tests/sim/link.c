@@ -290,6 +290,16 @@ static void close(struct coordinator *coordinator)
 	memory_enter(memory);
 }
 
+static void count_sent(struct link *link, const struct request *request)
+{
+	if (request->kind == REQUEST_TRANSACTION)
+		link->sent.transactions++;
+	else if (request->kind == REQUEST_LIST)
+		link->sent.lists++;
+	else
+		link->sent.reads++;
+}
+
 static void send(struct coordinator *coordinator, struct request *request)
 {
 	struct link *link = link_of(coordinator);
@@ -297,13 +307,8 @@ static void send(struct coordinator *coordinator, struct request *request)
 	struct message *message = message_new(MESSAGE_REQUEST);
 
 	message->request = request;
-	if (request->kind == REQUEST_TRANSACTION)
-		link->sent.transactions++;
-	else if (request->kind == REQUEST_LIST)
-		link->sent.lists++;
-	else
-		link->sent.reads++;
 	if (link->state == LINK_CONNECTED) {
+		count_sent(link, request);
 		connection_put_up(link->connection, message);
 		ambush_sees(link, AMBUSH_SENDS, request);
 	} else {

@@ -241,8 +241,8 @@ static void test_equal_hosts_with_unequal_shares_are_found(void **state)
 
 	(void)state;
 	/* A partition is worth 30 in 30 s; three hosts can save up a token each, and one more. */
-	assert_true(calm_check_shares(&settings, 3, 70, 132, why));
-	assert_false(calm_check_shares(&settings, 3, 70, 133, why));
+	assert_true(calm_check_shares(&settings, 3, 70, 162, why));
+	assert_false(calm_check_shares(&settings, 3, 70, 163, why));
 	/* More hosts than partitions take turns. */
 	assert_true(calm_check_shares(&settings, 11, 0, 300, why));
 }

@@ -8,10 +8,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PAIRS_MAX = 32, TICK_MS = 2, BUFFER = 65536 };
+enum { PAIRS_MAX = 32, TICK_MS = 2, GREETING_MAX = 256, BUFFER = 65536 };
 
 struct pair {
 	int client, server;
@@ -70,11 +71,24 @@ static bool move(int from, int to)
 	return send(to, buffer, (size_t)got, MSG_NOSIGNAL) == got;
 }
 
-static bool is_there(int from)
+/* Moves the server's first message, once it is there as a whole, and nothing behind it; false at the end. */
+static bool greet(struct pair *pair)
 {
-	char byte;
+	char buffer[GREETING_MAX];
+	uint32_t length;
+	ssize_t got = recv(pair->server, buffer, sizeof(buffer), MSG_DONTWAIT | MSG_PEEK);
 
-	return recv(from, &byte, 1, MSG_DONTWAIT | MSG_PEEK) > 0;
+	if (got < (ssize_t)sizeof(length))
+		return got != 0;
+	memcpy(&length, buffer, sizeof(length));
+	length = ntohl(length) + (uint32_t)sizeof(length);
+	if (length > sizeof(buffer))
+		return false;
+	if (got < (ssize_t)length)
+		return true;
+	pair->greeted = true;
+	return recv(pair->server, buffer, length, 0) == (ssize_t)length &&
+	       send(pair->client, buffer, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
 static void move_all(struct proxy *proxy)
@@ -83,14 +97,13 @@ static void move_all(struct proxy *proxy)
 
 	for (int i = proxy->count - 1; i >= 0; i--) {
 		struct pair *pair = &proxy->pairs[i];
-		bool answers = mode == PROXY_FLOW || (mode == PROXY_GREET && !pair->greeted);
+		bool greets = mode == PROXY_GREET && !pair->greeted;
 
 		if (mode >= PROXY_STALL)
 			continue;
-		if (answers && is_there(pair->server))
-			pair->greeted = true;
 		if (!move(pair->client, pair->server) ||
-		    (answers && !move(pair->server, pair->client)))
+		    (mode == PROXY_FLOW && !move(pair->server, pair->client)) ||
+		    (greets && !greet(pair)))
 			close_pair(proxy, i);
 	}
 }
