@@ -1161,8 +1161,9 @@ def goes_on(fleet, ensemble, disturb):
     expect(host.said().count("connection to ZooKeeper lost") < 4, host.said()[-600:])
     host.end_readers()
     host.stop()
-    left = held_by_all(ensemble, fleet)
-    expect(left == 0, f"{left} leases are not released")
+    # A host that has no time to give back so many leaves them to the end of its session.
+    eventually(SESSION_S + 5 * TICK_S, lambda: held_by_all(ensemble, fleet) == 0,
+               lambda: f"{held_by_all(ensemble, fleet)} leases are not released")
 
 
 def await_full(host):
