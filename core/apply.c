@@ -51,8 +51,8 @@ static bool is_there(const struct found *found)
 }
 
 /*
- * Tells whether @found is the limiter of @holding: where an election took back its making, its id was
- * given again. A node that was made anew with its name is its own.
+ * Tells whether @found is the limiter of @holding: where an election took back its making, its id
+ * was given again. A node that was made anew with its name is its own.
  */
 static bool is_same(const struct holding *holding, const struct found *found)
 {

@@ -11,8 +11,8 @@
  *			larger than the burst gets its share; and a batch on top of that, so that a
  *			take that does not divide the batches loses nothing.
  *
- * A burst of 0 is that of a host of a fleet which holds nothing of a limiter: the bucket is empty, and
- * has room only for what was saved up for such a take beyond its first token.
+ * A burst of 0 is that of a host of a fleet which holds nothing of a limiter: the bucket is empty,
+ * and has room only for what was saved up for such a take beyond its first token.
  *
  * While somebody waits the level may pass the capacity by what flows in during one nanosecond: a
  * deadline is rounded up to whole nanoseconds, and what comes in by that is not lost. So the bound

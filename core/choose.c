@@ -89,7 +89,7 @@ static struct lease *next_to_give(const struct fleet *fleet, struct holding *hol
 	for (uint32_t i = 0; i < holding->slots; i++) {
 		struct lease *lease = &holding->leases[i];
 
-		/* What waits is of use to no host before its wait is over, and another would begin anew. */
+		/* A partition that waits is of use to no host yet; the next one would begin anew. */
 		if (lease->state != LEASE_HELD || is_read(holding, i) || is_in_use(holding, lease))
 			continue;
 		/* Under contention only what is old enough and has been of use. */

@@ -45,8 +45,9 @@
  *     history that was lost, or a foreign hand; so is a lease of one's own that was changed, which
  *     its holder watches: everything is dropped, and a new session begun. Another version of /g: the
  *     new settings are applied, then it is tried again. A /g that was written in another epoch than
- *     the one applied: all limiters are read, and each whose node another write made as it is counts
- *     as changed; one whose node was made by another write and has another name is another limiter.
+ *     the one applied: all limiters are read, and each whose node another write made as it is
+ *     counts as changed; one whose node was made by another write and has another name is another
+ *     limiter.
  *     Reason: an election may take back changes, and later ones get the same versions and ids.
  * 11. A clean take skips the wait only if the marker was made in the epoch of the transaction that
  *     takes it: what was written before an election may have been lost in it.

@@ -557,7 +557,7 @@ static void test_an_id_that_was_given_again_after_an_election_is_another_limiter
 	assert_null(find(&scene, "b"));
 	assert_non_null(find(&scene, "c"));
 	assert_rate(find(&scene, "c"), "30/s");
-	/* What was made before the election is as it was. */
+	/* A limiter that was made before the election is as it was. */
 	assert_ptr_equal(find(&scene, "a"), a);
 	limiter_drop(b);
 	scene_close(&scene);
