@@ -53,13 +53,16 @@ TOP_FILES = ["status", "metrics", "events", "hosts", "last_error", "README"]
 mount = sys.argv[1]
 
 
+may_interrupt = False
+
+
 class Interrupted(Exception):
     pass
 
 
 def on_alarm(number, frame):
     # A handler that returns has the read asked again, as by a program that was told to.
-    if random.random() < 2 / 3:
+    if may_interrupt and random.random() < 2 / 3:
         raise Interrupted
 
 
@@ -153,23 +156,36 @@ def hurry(files):
 OPERATIONS = {make: 6, remove: 3, rename: 3, retune: 12, own: 1, open_file: 25, close: 12, read: 25, poll: 5, look: 3, hurry: 2}
 
 
-def work(seed, stop, failures):
+def attempt(operation, files):
+    global may_interrupt
+    try:
+        may_interrupt = True
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE_S, PATIENCE_S)
+        operation(files)
+    finally:
+        may_interrupt = False
+
+
+def work(seed, stop, failures, figures):
+    global may_interrupt
     random.seed(seed)
     signal.signal(signal.SIGALRM, on_alarm)
-    files = []
+    files, done, refused, interrupted = [], 0, 0, 0
     while not stop.is_set():
         operation = random.choices(list(OPERATIONS), OPERATIONS.values())[0]
         try:
-            signal.setitimer(signal.ITIMER_REAL, PATIENCE_S, PATIENCE_S)
-            operation(files)
+            attempt(operation, files)
+            done += 1
         except Interrupted:
-            pass
+            may_interrupt = False  # it came as late as it could
+            interrupted += 1
         except OSError as error:
+            refused += 1
             if error.errno in BEYOND_REPAIR:
                 failures.put("%s: %r" % (operation.__name__, error))
                 break
-        with contextlib.suppress(Interrupted):
-            signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    figures.put((done, refused, interrupted))
 
 
 def status(name):
@@ -214,8 +230,8 @@ def replace(keeper, snapshot):
 
 def main():
     log, keep, seconds, seed = sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5])
-    stop, failures = multiprocessing.Event(), multiprocessing.Queue()
-    workers = [multiprocessing.Process(target=work, args=(seed * WORKERS + i, stop, failures)) for i in range(WORKERS)]
+    stop, failures, figures = multiprocessing.Event(), multiprocessing.Queue(), multiprocessing.Queue()
+    workers = [multiprocessing.Process(target=work, args=(seed * WORKERS + i, stop, failures, figures)) for i in range(WORKERS)]
     keeper, replaced, why = status("keeper"), 0, None
     snapshot = keep + "/state-%d" % seed
     for worker in workers:
@@ -237,10 +253,12 @@ def main():
     for worker in hanging:
         worker.kill()
     why = why or ("%d processes hang" % len(hanging) if hanging else None)
+    why = why or ("a process ended early" if any(worker.exitcode for worker in workers) else None)
     if why:
         sys.exit("seed %d, after %d servers: %s" % (seed, replaced, why))
     os.unlink(snapshot)
-    print("# seed %d: %d servers replaced" % (seed, replaced))
+    print("# seed %d: %d servers replaced during %d operations, %d that were refused and %d interrupted"
+          % ((seed, replaced) + tuple(map(sum, zip(*(figures.get() for _ in workers))))))
 
 
 if __name__ == "__main__":
