@@ -149,6 +149,14 @@ struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t ui
 		.thread = pid, .uid = uid, .file = handle ? handle->number : 0, .number = unique};
 }
 
+bool handle_is_too_late(struct daemon *daemon, const struct handle *handle, uint64_t now_ns)
+{
+	struct engine *engine = &daemon->engine;
+
+	return handle->within_ns != NEVER_NS && !engine_may_come(engine, handle->limiter, now_ns) &&
+	       engine_eta(engine, handle->limiter, handle->tokens, now_ns) > handle->within_ns;
+}
+
 void handle_granted(struct handle *handle, size_t size)
 {
 	handle->granted = true;
@@ -204,7 +212,8 @@ bool poll_tokens(struct daemon *daemon, struct handle *handle)
 	uint64_t now_ns = clock_ns();
 
 	if (daemon->stopping || handle->half ||
-	    engine_ready(&daemon->engine, handle->limiter, handle->tokens, now_ns))
+	    engine_ready(&daemon->engine, handle->limiter, handle->tokens, now_ns) ||
+	    handle_is_too_late(daemon, handle, now_ns))
 		return true;
 	if (!handle->watcher.limiter)
 		engine_watch(&daemon->engine, handle->limiter, &handle->watcher, now_ns);

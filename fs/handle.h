@@ -71,6 +71,9 @@ void handle_notify(struct daemon *daemon, struct handle *handle);
  */
 struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid, uint64_t unique);
 
+/* Tells whether `within`, as things stand, is too short for what @handle asks for. Under the lock. */
+bool handle_is_too_late(struct daemon *daemon, const struct handle *handle, uint64_t now_ns);
+
 /* A read of @size bytes is about to be answered with what it asked for. Under the lock. */
 void handle_granted(struct handle *handle, size_t size);
 
