@@ -87,6 +87,7 @@ struct handle *handle_reopen(struct daemon *daemon, const struct node *node, uin
 	handle->number = (kept->life >> LIFE_BITS) << 32 | index;
 	handle->granted = kept->granted;
 	handle->half = kept->half;
+	handle->begun = true;
 	if ((kept->slot_ns && slots_restore(&daemon->engine.schedule, handle->limiter,
 					    &handle->slot, kept->slot_ns)) ||
 	    (node->row->open == open_view &&
@@ -235,7 +236,8 @@ void open_view(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 
 bool poll_events(struct daemon *daemon, struct handle *handle)
 {
-	if (daemon->stopping || events_wait_for(&daemon->events, handle->viewer, &handle->position))
+	if (daemon->stopping || !handle->begun ||
+	    events_wait_for(&daemon->events, handle->viewer, &handle->position))
 		return true;
 	if (!handle->following) {
 		handle->following = true;

@@ -20,6 +20,7 @@ struct handle {
 	uint64_t within_ns;
 	_Atomic bool granted;  /* token text is there to be read on; read without the lock */
 	bool half;	       /* stream: a token was read without its newline */
+	bool begun;	       /* events: its head was read */
 	uint32_t uid;	       /* who opened it */
 	struct viewer *viewer; /* owned; metrics, events: what it may know; NULL: everything */
 	uint64_t position;     /* events: what was read */

@@ -300,6 +300,7 @@ void read_stream(struct daemon *daemon, struct handle *handle, const struct read
 	take(daemon, handle, read);
 }
 
+/* The head is served by offset; what comes after it, whatever the offset, is the next line. */
 void read_events(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
 	char text[EVENT_READ_MAX];
@@ -308,6 +309,12 @@ void read_events(struct daemon *daemon, struct handle *handle, const struct read
 	int err = 0;
 
 	daemon_lock(daemon);
+	handle->begun = true;
+	if (read->offset < EVENTS_HEAD_BYTES) {
+		daemon_unlock(daemon);
+		reply_text(read->request, EVENTS_HEAD, EVENTS_HEAD_BYTES, read->offset, read->size);
+		return;
+	}
 	if (daemon->stopping)
 		err = ESHUTDOWN;
 	else

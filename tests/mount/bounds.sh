@@ -115,7 +115,9 @@ case_a_reader_that_comes_back_and_finds_no_room_leaves_no_place_behind() {
 		    interrupts(0)
 		    other = os.fork()
 		    if not other:
-		        read(os.open(limiter + "/../events", os.O_RDONLY))
+		        events = os.open(limiter + "/../events", os.O_RDONLY)
+		        os.read(events, 128)
+		        read(events)
 		        os._exit(1)
 		    while not waiting():
 		        assert not os.waitpid(other, os.WNOHANG)[0], "the other one does not wait"

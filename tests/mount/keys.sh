@@ -28,7 +28,7 @@ case_keys_are_used_from_shells_and_scripts() {
 	is 'of another' "$(of_key bob granted)" 0
 	counts orders granted 9
 	is 'what is listed' "$(find "$m/orders/keys" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' ')" 'alice bob '
-	is 'files of a key' "$(LC_ALL=C ls -m "$m/orders/keys/alice")" 'eta, stat, stream, take, token, try'
+	is 'files of a key' "$(LC_ALL=C ls -m "$m/orders/keys/alice")" 'eta, stat, take, token, try'
 }
 
 case_each_key_has_its_own_rate_and_the_limiter_its_own() {
