@@ -32,7 +32,10 @@ void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
 	      "    read -r _ < orders/token && work         wait for a turn, then work\n"
 	      "    cat orders/take/250                      wait for 250 units at once\n"
 	      "    cat orders/stat                          see how it went\n"
-	      "    cat last_error                           why a write was refused\n\n",
+	      "    cat last_error                           why a write was refused\n\n"
+	      "Whatever reads token and try takes tokens: so do backups, grep -r and indexers, which\n"
+	      "better leave out what is of the type fuse.ratefs. config and stat are safe to read.\n"
+	      "No listing shows stream and events, whose reading never ends: they are found by name.\n\n",
 	      out);
 	/* First the files at the top, then those of a limiter. */
 	for (unsigned int i = 2 * NODE_ROOT; i < 2 * NODE_COUNT; i++) {
