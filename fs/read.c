@@ -309,7 +309,9 @@ void read_events(struct daemon *daemon, struct handle *handle, const struct read
 	int err = 0;
 
 	daemon_lock(daemon);
-	handle->begun = true;
+	/* Not yet with a part of the head: busybox polls before it reads each byte. */
+	handle->begun = read->offset >= EVENTS_HEAD_BYTES ||
+			read->size >= (size_t)(EVENTS_HEAD_BYTES - read->offset);
 	if (read->offset < EVENTS_HEAD_BYTES) {
 		daemon_unlock(daemon);
 		reply_text(read->request, EVENTS_HEAD, EVENTS_HEAD_BYTES, read->offset, read->size);

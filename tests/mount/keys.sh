@@ -172,7 +172,7 @@ case_a_stale_key_is_never_another_one() {
 	start
 	keyed keys_max=1 key_burst=30
 	python3 - "$m/orders/keys" <<- 'END'
-		import os, sys
+		import errno, os, sys
 		keys = sys.argv[1]
 		a = os.open(keys + "/a", os.O_RDONLY | os.O_DIRECTORY)
 		def take(path, dir_fd=None):
