@@ -67,6 +67,7 @@ case_without_tokens_in_time_nothing_is_run() {
 	empty orders
 	run 124 "$m/orders" --within 1s -- touch "$d/ran"
 	says 'orders.*1s'
+	run 124 "$m/orders" --within 1 -- touch "$d/ran"
 	run 124 "$m/orders" -n 5 --within 0s -- touch "$d/ran"
 	[ ! -e "$d/ran" ] || fail 'it ran'
 	counts orders granted 1
@@ -444,7 +445,7 @@ case_wrong_arguments_are_refused() {
 	run 2 "$(head -c 5000 /dev/zero | tr '\0' x)" -- true
 	says 'too long'
 	for text in 0 -1 x '' 11T; do run 2 "$f" -n "$text" -- true && says "'$text'"; done
-	for text in 5 x '' -1s; do run 2 "$f" --within "$text" -- true && says "'$text'"; done
+	for text in 5m x '' -1s; do run 2 "$f" --within "$text" -- true && says "'$text'"; done
 	for text in -1 x '' 1000001 max; do run 2 "$f" --retry "$text" -- true && says "'$text'"; done
 	for text in 0 256 x '' -1; do run 2 "$f" --throttled "$text" -- true && says "'$text'"; done
 	reported ''
