@@ -6,6 +6,7 @@
 #include "fs/loop.h"
 #include "fs/member.h"
 #include "fs/metrics.h"
+#include "fs/mountpoint.h"
 #include "fs/privilege.h"
 #include "fs/session.h"
 #include "fs/settings_file.h"
@@ -375,6 +376,11 @@ int main(int argc, char *argv[])
 	if (!stat(options.mountpoint, &mountpoint) && !S_ISDIR(mountpoint.st_mode)) {
 		log_error("mount point '%s': not a directory", options.mountpoint);
 		goto out;
+	}
+	if (!options.fake) {
+		if (mountpoint_check(options.mountpoint))
+			goto out;
+		mountpoint_warn(options.mountpoint);
 	}
 	if (options.directory && !mkdir(options.directory, 0700)) {
 		if (privilege_give(options.directory))

@@ -64,6 +64,21 @@ case_every_block_has_a_case() {
 		/^```[a-z]/ { print title ", " ++n }' "$page" | sort -u)"
 }
 
+case_script() {
+	local status=0
+	mount -t tmpfs none /mnt
+	m=/mnt/rate
+	mkdir $m
+	(recipe 'Limiters from a script') 2> "$d/said" || status=$?
+	is 'exit status before the mount' $status 1
+	is 'what it said' "$(cat "$d/said")" 'nothing is mounted on /mnt/rate'
+	is 'left in the directory' "$(ls -A $m)" ''
+	start
+	recipe 'Limiters from a script'
+	recipe 'Limiters from a script'
+	is 'rate of mail' "$(cat $m/mail/rate)" 20/min
+}
+
 case_xargs() {
 	tree
 	recipe 'xargs -P'
