@@ -381,8 +381,9 @@ case_it_waits_as_long_as_the_service_says() {
 	[ $(($(milliseconds) - began)) -ge 1500 ] || fail 'it did not wait'
 }
 
-case_curl_is_repeated_as_a_service_asks() {
-	fake
+# service: on localhost:$port; it answers the first two requests with 429, the first of them with Retry-After, and all others
+# with 200.
+service() {
 	cat > "$d/service" << 'END'
 import http.server, sys
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -400,11 +401,33 @@ server.serve_forever()
 END
 	python3 "$d/service" "$d/port" &
 	eventually 20 [ -s "$d/port" ]
+	port=$(cat "$d/port")
+}
+
+case_curl_is_repeated_as_a_service_asks() {
+	fake
+	service
 	run 0 "$f" --retry 20 --output -- \
-		curl -s -o "$d/answer" -w '%{http_code} retry-after=%header{retry-after}\n' "http://127.0.0.1:$(cat "$d/port")/"
+		curl -s -o "$d/answer" -w '%{http_code} retry-after=%header{retry-after}\n' "http://127.0.0.1:$port/"
 	is output "$(cat "$d/out")" '200 retry-after='
 	is answer "$(cat "$d/answer")" 'try 3'
 	reported $'throttled retry-after=1s\nthrottled\nok'
+}
+
+case_below_xargs_a_refusal_is_no_success() {
+	local status=0
+	fake
+	service
+	seq 3 | xargs -I {} "$RATEFS" run "$f" --output -- \
+		curl -s -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$port/{}" > "$d/out" 2> "$d/err" || status=$?
+	is 'exit status of xargs' $status 123
+	silent
+	is output "$(cat "$d/out")" $'429\n429\n200'
+	reported $'throttled\nthrottled\nok'
+	# What the page warns of: the percent sign is gone, and run says that it does not know.
+	: > "$f/feedback"
+	seq 1 | xargs -I % "$RATEFS" run "$f" --output -- curl -s -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$port/" > "$d/out" 2> "$d/err"
+	says 'the output does not begin with how it went'
 }
 
 case_the_terminal_interrupts_the_command_once() {
