@@ -44,7 +44,7 @@ static void list_mount(FILE *list, const struct mntent *mount)
 	fprintf(list, "  (%s)", shown);
 }
 
-/* Finds the only tree that is mounted. 0, or -1 after a message, which lists them if there are several. */
+/* Finds the only tree that is mounted. 0, or -1 after a message, which lists several. */
 static int find_mountpoint(struct top *top)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re"), *list;
