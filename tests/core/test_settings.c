@@ -682,7 +682,7 @@ static void test_settings_are_equal_when_they_read_the_same(void **state)
 	assert_false(setting_equal(SETTING_RATE, &a, &b));
 	assert_true(setting_equal(SETTING_BURST, &a, &b));
 	/* What is left over of an earlier value does not count. */
-	set(&a, SETTING_RATE, "1 2 3");
+	set(&a, SETTING_RATE, "1/s 2/s 3/s");
 	set(&a, SETTING_RATE, "max");
 	set(&b, SETTING_RATE, "max");
 	set(&a, SETTING_PARTITIONS_RESERVE, "1/s hosts=3");
