@@ -53,10 +53,11 @@ struct rate_check {
 	/* So late may be granted what was due: 0 is 1 ns; once a process was stopped, all that is made up for. */
 	uint64_t late_ns;
 	/* Of several hosts together, see invariant_fleet.h. */
-	uint64_t parts;	   /* hosts at most, each with a bucket; 0 is one host alone */
-	uint64_t reserved; /* what the hosts that the reserve is set aside for may save up beside those */
-	uint64_t extra;	   /* what their largest takes need above one token */
-	uint64_t emptied;  /* counts the times at which there was no surplus and nobody waiting */
+	uint64_t parts; /* hosts at most, each with a bucket; 0 is one host alone */
+	uint64_t
+		reserved; /* what the hosts that the reserve is set aside for may save up beside those */
+	uint64_t extra;	  /* what their largest takes need above one token */
+	uint64_t emptied; /* counts the times at which there was no surplus and nobody waiting */
 };
 
 /* What one interval may release of @flow, and so what a bucket has room for: see bucket.h. */
