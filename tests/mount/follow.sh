@@ -175,16 +175,17 @@ case_tail_of_events_says_at_once_how_they_are_followed() {
 
 case_a_shell_that_reads_events_line_by_line_gets_each() {
 	start
-	local i shell
+	local i shell told
 	for shell in bash dash zsh 'busybox sh'; do
+		told=$d/${shell% *}
 		# shellcheck disable=SC2016
-		events=$m/events $shell -c 'while read -r line; do echo "$line"; sleep 0.1; done < "$events"' > "$d/told" &
+		events=$m/events $shell -c 'while read -r line; do echo "$line"; sleep 0.1; done < "$events"' > "$told" &
 		local pid=$!
-		eventually 20 grep -q '^#' "$d/told" || fail "$shell: no head"
+		eventually 20 eval 'grep -qs "^#" "$told"' || fail "$shell: no head"
 		for i in 1 2 3 4 5; do mkdir "$m/l$i"; done
 		for i in 1 2 3 4 5; do rmdir "$m/l$i"; done
-		eventually 20 grep -q 'l5 removed' "$d/told" || fail "$shell: $(cat "$d/told")"
-		is "$shell" "$(grep -c ' l[1-5] ' "$d/told")" 10
+		eventually 20 grep -q 'l5 removed' "$told" || fail "$shell: $(cat "$told")"
+		is "$shell" "$(grep -c ' l[1-5] ' "$told")" 10
 		kill $pid
 		wait $pid 2> /dev/null || :
 	done
