@@ -107,21 +107,21 @@ const struct node_row NODES[] = {
 		.read = read_text, .show = show_setting, .write = write_setting,
 		.help = "tokens that an idle limiter may save up"},
 	{
-		.name = "interval", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_INTERVAL,
+		.name = "release_interval", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_RELEASE_INTERVAL,
 		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "release tokens in even batches, one each interval; 0s: one by one"},
+		.help = "release tokens in even batches, so far apart; 0s: one by one"},
 	{
-		.name = "mode", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_MODE,
+		.name = "enforcement", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_ENFORCEMENT,
 		.read = read_text, .show = show_setting, .write = write_setting,
 		.help = "enforce; shadow grants at once and counts; open grants at once; "
 			"closed grants none"},
 	{
-		.name = "degraded", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_DEGRADED,
+		.name = "offline", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_OFFLINE,
 		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "fleets, without a coordinator: block, open, or share:N, the rate divided by N"},
+		.help = "in a fleet, without ZooKeeper: block, open, or share:N, the rate divided by N"},
 	{
 		.name = "adapt", .place = NODE_LIMITER, .access = ACCESS_TUNE,
 		.setting = SETTING_ADAPT,

@@ -81,12 +81,12 @@ case_events_follow_what_is_done() {
 	sleep 0.3
 	mkdir "$m/orders"
 	echo 500/s > "$m/orders/rate"
-	echo closed > "$m/orders/mode"
+	echo closed > "$m/orders/enforcement"
 	mv "$m/orders" "$m/bookings"
 	rmdir "$m/bookings"
 	eventually 10 eval '[ "$(grep -c -E "orders|bookings" "$d/events")" -ge 5 ]' || fail "events: $(cat "$d/events")"
 	like rate "$(cat "$d/events")" 'rate[^a-z].*500/s'
-	like mode "$(cat "$d/events")" 'mode[^a-z].*closed'
+	like enforcement "$(cat "$d/events")" 'enforcement[^a-z].*closed'
 	sed 's/^/# /' "$d/events"
 	kill $pid
 	wait $pid 2> /dev/null || :

@@ -12,8 +12,8 @@ enum { CLOCKS_NS = 3 };
 
 bool fleet_check_is_free(const struct settings *settings)
 {
-	return settings->mode == MODE_OPEN || settings->mode == MODE_SHADOW ||
-	       !settings->limit_count;
+	return settings->enforcement == ENFORCEMENT_OPEN ||
+	       settings->enforcement == ENFORCEMENT_SHADOW || !settings->limit_count;
 }
 
 static uint64_t burst_of(const struct settings *settings, uint32_t i)
@@ -24,8 +24,8 @@ static uint64_t burst_of(const struct settings *settings, uint32_t i)
 /* @sum becomes the looser of the two. */
 static void loosen(struct settings *sum, const struct settings *other)
 {
-	if (other->mode == MODE_ENFORCE)
-		sum->mode = MODE_ENFORCE;
+	if (other->enforcement == ENFORCEMENT_ENFORCE)
+		sum->enforcement = ENFORCEMENT_ENFORCE;
 	if (other->limit_count < sum->limit_count)
 		sum->limit_count = other->limit_count;
 	for (uint32_t i = 0; i < sum->limit_count; i++) {
@@ -37,13 +37,13 @@ static void loosen(struct settings *sum, const struct settings *other)
 		if (rate_compare(&other->limits[i].rate, &limit->rate) > 0)
 			limit->rate = other->limits[i].rate;
 	}
-	if (other->interval_ns > sum->interval_ns)
-		sum->interval_ns = other->interval_ns;
+	if (other->release_interval_ns > sum->release_interval_ns)
+		sum->release_interval_ns = other->release_interval_ns;
 }
 
 static void tune(struct fleet_check *check, uint64_t now_ns)
 {
-	struct settings sum = {.mode = MODE_OPEN};
+	struct settings sum = {.enforcement = ENFORCEMENT_OPEN};
 	uint64_t parts = 0, reserves = 0;
 	bool any = false;
 
