@@ -416,15 +416,6 @@ static void list_keys(const struct daemon *daemon, const struct node *node, uint
 	}
 }
 
-/*
- * Tells whether reading the file of @row never ends. It is found by name, as take/N is, and not
- * listed: what reads all that it finds would take tokens for ever.
- */
-static bool is_endless(const struct node_row *row)
-{
-	return row->read == read_stream || row->read == read_events;
-}
-
 void node_list(struct daemon *daemon, const struct node *node, uint64_t position,
 	       int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type, uint64_t next),
 	       void *list)
@@ -434,8 +425,9 @@ void node_list(struct daemon *daemon, const struct node *node, uint64_t position
 	for (; position < NODE_COUNT; position++) {
 		struct node member;
 
+		/* What reads all that it finds would read for ever. */
 		if (!NODES[position].name || NODES[position].place != place ||
-		    is_endless(&NODES[position]))
+		    NODES[position].cost == COST_ENDLESS)
 			continue;
 		member = node_of(&NODES[position], node->limiter, node->partition);
 		member.key = node->key;
