@@ -42,11 +42,14 @@ enum { CHANGE_CONFIG = SETTING_COUNT };
 /* What of an owner a change leaves alone. */
 enum { OWNER_UID = 1, OWNER_GID = 2, OWNER_ACCESS = 4 };
 
+/* What access bits a limiter can have, and that by which its children inherit its group. */
+enum { ACCESS_SETGID = 02000, ACCESS_BITS = 03777 };
+
 /* Who may use a limiter and who may tune it. */
 struct owner {
 	uint32_t uid;
 	uint32_t gid;
-	uint16_t access; /* permission bits */
+	uint16_t access; /* of ACCESS_BITS */
 };
 
 /*
@@ -60,7 +63,8 @@ struct change {
 	unsigned int setting;	       /* SETTINGS: enum setting_id, or CHANGE_CONFIG */
 	const char *text;	       /* SETTINGS, and MAKE (may be NULL): borrowed */
 	unsigned int kept;	       /* OWNER: OWNER_UID | ...: what stays as it is then */
-	struct owner owner;	       /* MAKE and OWNER: as it shall be */
+	struct owner owner; /* MAKE and OWNER: as it shall be; a child of a limiter with
+			       ACCESS_SETGID gets its group and that bit */
 
 	/* Filled in by the engine, read by the source. */
 	struct settings settings; /* as they shall be */
