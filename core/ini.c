@@ -90,7 +90,6 @@ int ini_next(struct ini *ini, struct ini_section *section, char error[ERROR_TEXT
 		return err;
 	section->line = ini->line;
 	section->body = ini->at;
-	section->empty = true;
 	for (;;) {
 		struct ini before = *ini;
 
@@ -100,8 +99,6 @@ int ini_next(struct ini *ini, struct ini_section *section, char error[ERROR_TEXT
 			*ini = before;
 			break;
 		}
-		if (!is_blank(start, length))
-			section->empty = false;
 	}
 	section->length = (size_t)(ini->at - section->body);
 	return 1;

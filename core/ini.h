@@ -27,7 +27,6 @@ struct ini_section {
 	const char *body;     /* borrowed, not terminated: lines for settings_parse() */
 	size_t length;
 	unsigned int line; /* of the header */
-	bool empty;	   /* no line is given */
 };
 
 /* Room for the name of a user or group. */
