@@ -35,14 +35,14 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 	connection->max_write = CONFIG_TEXT * 2;
 }
 
-static void op_getattr(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)
+/* Answers with what @ino is, which the kernel may rely on for @seconds. */
+static void reply_attributes(fuse_req_t request, fuse_ino_t ino, double seconds)
 {
 	struct daemon *daemon = daemon_of(request);
 	struct stat attributes;
 	struct node node;
 	int err;
 
-	(void)file;
 	daemon_lock(daemon);
 	err = node_decode(daemon, ino, &node);
 	if (!err)
@@ -51,7 +51,13 @@ static void op_getattr(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info
 	if (err)
 		fuse_reply_err(request, -err);
 	else
-		fuse_reply_attr(request, &attributes, ATTRIBUTES_S);
+		fuse_reply_attr(request, &attributes, seconds);
+}
+
+static void op_getattr(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)
+{
+	(void)file;
+	reply_attributes(request, ino, ATTRIBUTES_S);
 }
 
 /*
@@ -115,7 +121,7 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 	if (err)
 		fuse_reply_err(request, -err);
 	else
-		op_getattr(request, ino, file);
+		reply_attributes(request, ino, 0); /* what is true now is about to change */
 }
 
 static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)
