@@ -4,6 +4,7 @@
 #include "fs/daemon.h"
 #include "fs/keeper_socket.h"
 #include "fs/log.h"
+#include "fs/mountpoint.h"
 #include "fs/notify.h"
 #include "fs/privilege.h"
 #include "fs/session.h"
@@ -128,8 +129,12 @@ static int make_mount(struct keeper *keeper)
 		(const struct fuse_init_in *)(mount->init + sizeof(struct fuse_in_header));
 	char buffer[FUSE_MIN_READ_BUFFER];
 	ssize_t got;
-	int status = session_new(&keeper->session, keeper->options, NULL);
+	int status;
 
+	/* Another one may have mounted while the first server was loading. */
+	if (mountpoint_check(keeper->options->mountpoint))
+		return EXIT_FAILURE;
+	status = session_new(&keeper->session, keeper->options, NULL);
 	if (status)
 		return status;
 	if (fuse_session_mount(keeper->session, keeper->options->mountpoint)) {

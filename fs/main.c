@@ -6,6 +6,7 @@
 #include "fs/loop.h"
 #include "fs/member.h"
 #include "fs/metrics.h"
+#include "fs/mountpoint.h"
 #include "fs/privilege.h"
 #include "fs/session.h"
 #include "fs/settings_file.h"
@@ -341,10 +342,28 @@ static int take_server_option(int *argc, char *argv[])
 	return control;
 }
 
+/* Makes the mount point absolute, and refuses what is none. 0, or -1 after a message. */
+static int look_at_mountpoint(struct options *options)
+{
+	struct stat mountpoint;
+
+	if (make_absolute(&options->mountpoint, "mount point"))
+		return -1;
+	/* First of all: a tree that hangs would not answer the stat(2). */
+	if (!options->fake && mountpoint_check(options->mountpoint))
+		return -1;
+	if (!stat(options->mountpoint, &mountpoint) && !S_ISDIR(mountpoint.st_mode)) {
+		log_error("mount point '%s': not a directory", options->mountpoint);
+		return -1;
+	}
+	if (!options->fake)
+		mountpoint_warn(options->mountpoint);
+	return 0;
+}
+
 int main(int argc, char *argv[])
 {
 	struct options options;
-	struct stat mountpoint;
 	int status, control = take_server_option(&argc, argv);
 
 	if (control >= 0)
@@ -370,12 +389,8 @@ int main(int argc, char *argv[])
 	if (status)
 		goto out;
 	status = EXIT_FAILURE;
-	if (make_absolute(&options.mountpoint, "mount point"))
+	if (look_at_mountpoint(&options))
 		goto out;
-	if (!stat(options.mountpoint, &mountpoint) && !S_ISDIR(mountpoint.st_mode)) {
-		log_error("mount point '%s': not a directory", options.mountpoint);
-		goto out;
-	}
 	if (options.directory && !mkdir(options.directory, 0700)) {
 		if (privilege_give(options.directory))
 			goto out;

@@ -114,8 +114,29 @@ int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 	return 0;
 }
 
+/* Refuses @name in take or eta, and tells @why in last_error. */
+static int refuse_parameter(struct daemon *daemon, int err, const char *name, const char *why)
+{
+	daemon_refused(daemon, "'%.200s': %s", name, why);
+	return err == -ERANGE ? err : -ENOENT;
+}
+
+/* What refuses the number of tokens, and the time. */
+static const char *why_not_tokens(int err)
+{
+	return err == -ERANGE ? "out of bounds: tokens are a whole number from 0 to 10T"
+			      : "not a number of tokens: such as 250 or 64Ki";
+}
+
+static const char *why_not_within(int err)
+{
+	return err == -ERANGE ? "out of bounds: a time is whole nanoseconds, up to 3650d"
+			      : DURATION_WHY;
+}
+
 /* `N` or, for take, `N,within=DURATION`. */
-static int find_parameter(const struct node *parent, const char *name, struct node *node)
+static int find_parameter(struct daemon *daemon, const struct node *parent, const char *name,
+			  struct node *node)
 {
 	static const char within[] = ",within=";
 	static const enum node_id rows[2][2] = {{NODE_ETA_N, NODE_TAKE_N},
@@ -128,18 +149,22 @@ static int find_parameter(const struct node *parent, const char *name, struct no
 
 	*node = node_of_key(&NODES[rows[parent->key != NULL][take]], parent->limiter, parent->key);
 	if (length >= sizeof(number))
-		return -ENOENT;
+		return refuse_parameter(daemon, -EINVAL, name, why_not_tokens(-EINVAL));
 	memcpy(number, name, length);
 	number[length] = '\0';
 	err = tokens_parse(number, &node->tokens);
 	if (err)
-		return err == -ERANGE ? err : -ENOENT;
+		return refuse_parameter(daemon, err, name, why_not_tokens(err));
 	if (!comma)
 		return 0;
-	if (!take || strncmp(comma, within, strlen(within)) != 0)
-		return -ENOENT;
+	if (!take)
+		return refuse_parameter(daemon, -EINVAL, name, "eta has nothing after the number");
+	if (strncmp(comma, within, strlen(within)) != 0)
+		return refuse_parameter(daemon, -EINVAL, name,
+					"only ,within=DURATION may come after the number, such as "
+					"5,within=2s");
 	err = duration_parse(comma + strlen(within), &node->within_ns);
-	return err == -EINVAL ? -ENOENT : err;
+	return err ? refuse_parameter(daemon, err, name, why_not_within(err)) : 0;
 }
 
 static int find_partition(const struct node *parent, const char *name, struct node *node)
@@ -199,7 +224,7 @@ int node_find(struct daemon *daemon, const struct node *parent, const char *name
 	}
 	if (place == NODE_TAKE || place == NODE_ETA || place == NODE_KEY_TAKE ||
 	    place == NODE_KEY_ETA)
-		return find_parameter(parent, name, node);
+		return find_parameter(daemon, parent, name, node);
 	if (place == NODE_KEYS)
 		return find_key(daemon, parent, name, node);
 	if (place == NODE_PARTITIONS)

@@ -97,7 +97,7 @@ static void test_constants_that_are_missing_or_nonsense_are_refused(void **state
 	assert_globals_refused("1500ms", "soon");
 	assert_globals_refused("1500ms", "0s");
 	assert_globals_refused("right=8s", "right=0s");
-	assert_globals_refused("right=8s", "right=8");
+	assert_globals_refused("right=8s", "right=8x");
 	assert_globals_refused("session=6s", "session=0s");
 	assert_globals_refused("session=6s", "session=-6s");
 	assert_globals_refused("last=7", "last=-7");

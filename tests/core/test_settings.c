@@ -146,6 +146,8 @@ static void test_every_setting_reads_back_what_can_be_written_back(void **state)
 	assert_reads_back(SETTING_INTERVAL, "0s", "0s");
 	assert_reads_back(SETTING_INTERVAL, "0.2s", "200ms");
 	assert_reads_back(SETTING_INTERVAL, "1000us", "1ms");
+	assert_reads_back(SETTING_INTERVAL, "0.2", "200ms");
+	assert_reads_back(SETTING_INTERVAL, "0", "0s");
 	assert_reads_back(SETTING_MODE, "enforce", "enforce");
 	assert_reads_back(SETTING_MODE, "shadow", "shadow");
 	assert_reads_back(SETTING_MODE, "open", "open");
@@ -156,6 +158,11 @@ static void test_every_setting_reads_back_what_can_be_written_back(void **state)
 	assert_reads_back(SETTING_PARTITIONS_LEASE, "15s", "15s");
 	assert_reads_back(SETTING_PARTITIONS_LEASE, "60s", "1min");
 	assert_reads_back(SETTING_PARTITIONS_LEASE, "1000ms", "1s");
+	assert_reads_back(SETTING_PARTITIONS_LEASE, "20", "20s");
+	assert_reads_back(SETTING_ADAPT, "aimd period=2",
+			  "aimd min=1/s decrease=0.5 increase=1% period=2s scope=fleet");
+	assert_reads_back(SETTING_BACKOFF, "linear initial=2 step=0.5 max=60",
+			  "linear initial=2s step=500ms max=1min after=10");
 	assert_reads_back(SETTING_PARTITIONS_RESERVE, "none", "none");
 	assert_reads_back(SETTING_PARTITIONS_RESERVE, "10/s hosts=8", "10/s hosts=8");
 	assert_reads_back(SETTING_PARTITIONS_RESERVE, "10 \t hosts=08", "10/s hosts=8");
@@ -170,8 +177,9 @@ static void test_several_limits_can_hold_together(void **state)
 	assert_reads_back(SETTING_RATE, "10/s 5000/h", "10/s 5000/h");
 	assert_reads_back(SETTING_RATE, "10/s:20 5000/h:100", "10/s:20 5000/h:100");
 	assert_reads_back(SETTING_RATE, "10/s\t  5000/60min:1k", "10/s 5000/h:1000");
-	assert_reads_back(SETTING_RATE, "0 10/s", "0 10/s");
-	assert_reads_back(SETTING_RATE, "1 2 3 4 5 6 7 8", "1/s 2/s 3/s 4/s 5/s 6/s 7/s 8/s");
+	assert_reads_back(SETTING_RATE, "500:20", "500/s:20");
+	assert_reads_back(SETTING_RATE, "1/s 2/s 3/s 4/s 5/s 6/s 7/s 8/s",
+			  "1/s 2/s 3/s 4/s 5/s 6/s 7/s 8/s");
 
 	set(&settings, SETTING_RATE, "10/s:20 5000/h");
 	assert_int_equal(settings.limit_count, 2);
@@ -233,21 +241,75 @@ static void test_a_text_that_is_too_long_is_refused_for_every_setting(void **sta
 	}
 }
 
+static void test_of_several_rates_each_has_a_period(void **state)
+{
+	static const char *const texts[] = {"500/s 20", "20 500/s",   "5 0/s",	  "10 per s",
+					    "1 2",	"10/s 5:100", "10/s 1k/", "10 / s"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(texts); i++)
+		assert_setting_refused(SETTING_RATE, texts[i], -EINVAL, texts[i]);
+	assert_setting_refused(
+		SETTING_RATE, "500/s 20", -EINVAL,
+		"'500/s 20': '20' has no /PERIOD: of several rates each has its own, "
+		"such as 10/s 5000/h, and a burst comes after a colon, such as "
+		"10/s:20");
+	assert_setting_refused(SETTING_RATE, "5 0/s", -EINVAL, "'5' has no /PERIOD");
+	assert_setting_refused(SETTING_RATE, "10/s 5:100", -EINVAL, "'5:100' has no /PERIOD");
+}
+
+static void test_a_rate_of_0_and_max_stand_alone(void **state)
+{
+	(void)state;
+	assert_setting_refused(SETTING_RATE, "0 10/s", -EINVAL, "0 stands alone");
+	assert_setting_refused(SETTING_RATE, "10/s 0/s", -EINVAL, "0 stands alone");
+	assert_setting_refused(SETTING_RATE, "10/s 0/min:5", -EINVAL, "0 stands alone");
+	assert_setting_refused(SETTING_RATE, "max 10/s", -EINVAL, "max stands alone");
+	assert_setting_refused(SETTING_RATE, "10/s max", -EINVAL, "max stands alone");
+	assert_setting_refused(SETTING_RATE, "max max", -EINVAL, "max stands alone");
+}
+
+static void test_what_refuses_a_rate_or_a_duration_names_every_period(void **state)
+{
+	(void)state;
+	assert_setting_refused(SETTING_RATE, "500/m", -EINVAL, "ns us ms s min h d");
+	assert_setting_refused(SETTING_RATE, "10/s 500/m", -EINVAL, "ns us ms s min h d");
+	assert_setting_refused(SETTING_KEY_RATE, "500/month", -EINVAL, "ns us ms s min h d");
+	assert_setting_refused(SETTING_PARTITIONS_RESERVE, "5/m hosts=3", -EINVAL,
+			       "ns us ms s min h d");
+	assert_setting_refused(SETTING_ADAPT, "aimd min=5/m", -EINVAL, "ns us ms s min h d");
+	assert_setting_refused(SETTING_ADAPT, "aimd increase=5/m", -EINVAL, "ns us ms s min h d");
+	assert_setting_refused(SETTING_INTERVAL, "5m", -EINVAL, "ns us ms s min h d");
+	assert_setting_refused(SETTING_BACKOFF, "linear step=5m", -EINVAL, "ns us ms s min h d");
+}
+
+static void test_what_refuses_one_of_several_words_quotes_them_all(void **state)
+{
+	(void)state;
+	assert_setting_refused(SETTING_RATE, "10/s 500/m", -EINVAL,
+			       "'10/s 500/m': '500/m' is not a rate: ");
+	assert_setting_refused(SETTING_RATE, "10/s 2T/s", -ERANGE,
+			       "'10/s 2T/s': '2T/s' is out of bounds, or too fine");
+	assert_setting_refused(SETTING_RATE, "10/s 5/s:x", -EINVAL,
+			       "'10/s 5/s:x': 'x' is not a burst: ");
+	assert_setting_refused(SETTING_RATE, "10/s 5/s:0", -ERANGE,
+			       "'10/s 5/s:0': '0' is out of bounds: a burst is 1 to 1e13");
+	assert_setting_refused(SETTING_PARTITIONS_RESERVE, "5/m hosts=3", -EINVAL,
+			       "'5/m hosts=3': not a reserve");
+	assert_setting_refused(SETTING_PARTITIONS_RESERVE, "5/s hosts=0", -ERANGE,
+			       "'5/s hosts=0': out of bounds");
+}
+
 static void test_wrong_rates_are_refused(void **state)
 {
 	(void)state;
-	assert_setting_refused(SETTING_RATE, "500/m", -EINVAL, "'500/m'");
-	assert_setting_refused(SETTING_RATE, "10/s 500/m", -EINVAL, "'500/m'");
+	assert_setting_refused(SETTING_RATE, "500/m", -EINVAL, "'500/m': not a rate: ");
 	assert_setting_refused(SETTING_RATE, "10/s,20/s", -EINVAL, "not a rate");
 	assert_setting_refused(SETTING_RATE, "none", -EINVAL, "not a rate");
-	assert_setting_refused(SETTING_RATE, "10 / s", -EINVAL, "not a rate");
-	assert_setting_refused(SETTING_RATE, "10/s :20", -EINVAL, "not a rate");
+	assert_setting_refused(SETTING_RATE, "10/s :20", -EINVAL, "':20' is not a rate");
 	assert_setting_refused(SETTING_RATE, "2T/s", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_RATE, "1/3650d", -ERANGE, "out of bounds");
-	assert_setting_refused(SETTING_RATE, "max 10/s", -EINVAL, "max");
-	assert_setting_refused(SETTING_RATE, "10/s max", -EINVAL, "max");
-	assert_setting_refused(SETTING_RATE, "max max", -EINVAL, "max");
-	assert_setting_refused(SETTING_RATE, "max:5", -EINVAL, "max");
+	assert_setting_refused(SETTING_RATE, "max:5", -EINVAL, "max has no burst");
 	assert_setting_refused(SETTING_RATE, "1 2 3 4 5 6 7 8 9", -ERANGE, "8 limits");
 }
 
@@ -290,14 +352,15 @@ static void test_wrong_bursts_are_refused(void **state)
 static void test_wrong_durations_are_refused(void **state)
 {
 	(void)state;
-	assert_setting_refused(SETTING_INTERVAL, "200", -EINVAL, "not a duration");
+	assert_setting_refused(SETTING_INTERVAL, "200m", -EINVAL, "not a duration");
+	assert_setting_refused(SETTING_INTERVAL, "3601", -ERANGE, "0s or 1ms to 1h");
 	assert_setting_refused(SETTING_INTERVAL, "1ns", -ERANGE, "1ms");
 	assert_setting_refused(SETTING_INTERVAL, "999us", -ERANGE, "1ms");
 	assert_setting_refused(SETTING_INTERVAL, "3650d", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_INTERVAL, "9999999d", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_PARTITIONS_LEASE, "0s", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_PARTITIONS_LEASE, "3650d", -ERANGE, "out of bounds");
-	assert_setting_refused(SETTING_PARTITIONS_LEASE, "15", -EINVAL, "not a duration");
+	assert_setting_refused(SETTING_PARTITIONS_LEASE, "15m", -EINVAL, "not a duration");
 }
 
 static void test_wrong_modes_and_counts_are_refused(void **state)
@@ -619,7 +682,7 @@ static void test_settings_are_equal_when_they_read_the_same(void **state)
 	assert_false(setting_equal(SETTING_RATE, &a, &b));
 	assert_true(setting_equal(SETTING_BURST, &a, &b));
 	/* What is left over of an earlier value does not count. */
-	set(&a, SETTING_RATE, "1 2 3");
+	set(&a, SETTING_RATE, "1/s 2/s 3/s");
 	set(&a, SETTING_RATE, "max");
 	set(&b, SETTING_RATE, "max");
 	set(&a, SETTING_PARTITIONS_RESERVE, "1/s hosts=3");
@@ -679,6 +742,10 @@ int main(void)
 		cmocka_unit_test(test_an_empty_write_is_refused_for_every_setting),
 		cmocka_unit_test(test_nonsense_is_refused_for_every_setting_and_named),
 		cmocka_unit_test(test_a_text_that_is_too_long_is_refused_for_every_setting),
+		cmocka_unit_test(test_of_several_rates_each_has_a_period),
+		cmocka_unit_test(test_a_rate_of_0_and_max_stand_alone),
+		cmocka_unit_test(test_what_refuses_a_rate_or_a_duration_names_every_period),
+		cmocka_unit_test(test_what_refuses_one_of_several_words_quotes_them_all),
 		cmocka_unit_test(test_wrong_rates_are_refused),
 		cmocka_unit_test(test_the_bounds_that_a_refusal_names_are_the_bounds),
 		cmocka_unit_test(test_wrong_bursts_are_refused),

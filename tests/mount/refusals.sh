@@ -15,7 +15,7 @@ keeps() {
 case_a_rate_that_is_not_understood_is_refused() {
 	start
 	limiter orders 500/s
-	keeps rate EINVAL x 5/ /s 5/x 5//s 5s '5 /s x' -5/s 5/-1s 1e 0x5/s 5,5/s '5/s max' 5/s/s nan inf none $'5/s\n6/x' 5/s: 5/s:x
+	keeps rate EINVAL x 5/ /s 5/x 5//s 5s '5 /s x' -5/s 5/-1s 1e 0x5/s 5,5/s '5/s max' 5/s/s nan inf none $'5/s\n6/x' 5/s: 5/s:x '500/s 20' '5 0/s' '0 5/s' '5 / s'
 }
 
 case_a_rate_out_of_bounds_is_refused() {
@@ -40,7 +40,7 @@ case_a_burst_out_of_bounds_is_refused() {
 case_an_interval_that_is_not_understood_is_refused() {
 	start
 	limiter orders 500/s
-	keeps interval EINVAL x 5 -1s '1s 2s' 1x none max
+	keeps interval EINVAL x 5m -1s '1s 2s' 1x none max
 }
 
 case_an_interval_out_of_bounds_is_refused() {
@@ -65,7 +65,7 @@ case_a_count_of_partitions_that_cannot_be_is_refused() {
 case_a_lease_that_cannot_be_is_refused() {
 	start
 	limiter orders 500/s
-	keeps partitions/lease EINVAL x 5 -1s '1s 2s' none
+	keeps partitions/lease EINVAL x 5m -1s '1s 2s' none
 	keeps partitions/lease ERANGE 0s 99999999999999999d
 }
 

@@ -41,10 +41,23 @@ static void loosen(struct settings *sum, const struct settings *other)
 		sum->interval_ns = other->interval_ns;
 }
 
+/* What the hosts that the reserve is set aside for may save up, all together: a token each, or a batch. */
+static uint64_t reserved_by(const struct settings *settings, uint64_t interval_ns)
+{
+	struct fraction flow;
+	uint64_t each;
+
+	if (!settings->reserve_hosts)
+		return 0;
+	flow = rate_fraction(&settings->reserve_rate);
+	each = rate_check_batch(&flow, interval_ns);
+	return settings->reserve_hosts * (each > 1 ? each : 1);
+}
+
 static void tune(struct fleet_check *check, uint64_t now_ns)
 {
 	struct settings sum = {.mode = MODE_OPEN};
-	uint64_t parts = 0, reserves = 0;
+	uint64_t parts = 0, reserved = 0;
 	bool any = false;
 
 	for (uint32_t i = check->count; i--;) {
@@ -54,7 +67,6 @@ static void tune(struct fleet_check *check, uint64_t now_ns)
 		if (fleet_check_is_free(one))
 			continue;
 		parts = count > parts ? count : parts;
-		reserves = one->reserve_hosts > reserves ? one->reserve_hosts : reserves;
 		if (any)
 			loosen(&sum, one);
 		else
@@ -64,7 +76,13 @@ static void tune(struct fleet_check *check, uint64_t now_ns)
 	check->rate.parts = parts ? parts : 1;
 	if (!check->rate.late_ns)
 		check->rate.late_ns = CLOCKS_NS;
-	check->rate.reserves = reserves;
+	for (uint32_t i = 0; i < check->count; i++) {
+		uint64_t one = reserved_by(&check->versions[i].settings, sum.interval_ns);
+
+		if (!fleet_check_is_free(&check->versions[i].settings) && one > reserved)
+			reserved = one;
+	}
+	check->rate.reserved = reserved;
 	rate_check_tune(&check->rate, &sum, now_ns);
 }
 

@@ -37,15 +37,14 @@ static uint64_t capacity(const struct rate_check *check, const struct limit_chec
 
 	if (check->parts) {
 		burst = burst > check->parts ? burst : check->parts;
-		saved = limit->batch ? limit->batch + 3 * (check->parts + check->reserves) : 0;
-		return (saved > burst ? saved : burst) + check->reserves + check->extra;
+		saved = limit->batch ? limit->batch + 3 * check->parts : 0;
+		return (saved > burst ? saved : burst) + check->reserved + check->extra;
 	}
 
 	return saved > limit->burst ? saved : limit->burst;
 }
 
-/* What one interval may release: see bucket.h. */
-static uint64_t batch(const struct fraction *flow, uint64_t interval_ns)
+uint64_t rate_check_batch(const struct fraction *flow, uint64_t interval_ns)
 {
 	u128 units = (u128)flow->num * interval_ns;
 
@@ -79,7 +78,7 @@ void rate_check_tune(struct rate_check *check, const struct settings *settings, 
 		limit->flow = rate_fraction(&set->rate);
 		limit->burst = set->burst ? set->burst : settings->burst;
 		if (settings->interval_ns)
-			limit->batch = batch(&limit->flow, settings->interval_ns);
+			limit->batch = rate_check_batch(&limit->flow, settings->interval_ns);
 		limit->tuned.at_ns = now_ns;
 		limit->through.at_ns = now_ns;
 		if (before) {
