@@ -204,7 +204,7 @@ struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, st
 	l->parent = limiter;
 	l->is_key = true;
 	l->key = key;
-	l->mode = limiter->mode;
+	l->enforcement = limiter->enforcement;
 	l->burst = limiter->extra->key_burst;
 	l->extra = &LIMITER_PLAIN;
 	l->buckets = &inflated->bucket;
@@ -304,7 +304,7 @@ static void follow(struct schedule *schedule, const struct limiter *limiter, str
 {
 	struct settings settings = SETTINGS_DEFAULT;
 
-	settings.mode = (enum limiter_mode)limiter->mode;
+	settings.enforcement = (enum enforcement)limiter->enforcement;
 	settings.burst = limiter->extra->key_burst;
 	settings.limit_count = !rate_is_unlimited(&limiter->extra->key_rate);
 	settings.limits[0].rate = limiter->extra->key_rate;
@@ -347,7 +347,7 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 				      limiter->extra->key_burst, 0, schedule->now_ns);
 			bucket_fill(&k->inflated->buckets[0]);
 		}
-		if (tuned || k->inflated->mode != limiter->mode)
+		if (tuned || k->inflated->enforcement != limiter->enforcement)
 			follow(schedule, limiter, k->inflated, full);
 	}
 	keys_plan(schedule, keys, 0);

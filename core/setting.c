@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEASE_MIN_NS	NSEC_PER_SEC
-#define LEASE_MAX_NS	(3600 * NSEC_PER_SEC)
-#define INTERVAL_MIN_NS (NSEC_PER_SEC / 1000)
-#define INTERVAL_MAX_NS (3600 * NSEC_PER_SEC)
+#define LEASE_MIN_NS		NSEC_PER_SEC
+#define LEASE_MAX_NS		(3600 * NSEC_PER_SEC)
+#define RELEASE_INTERVAL_MIN_NS (NSEC_PER_SEC / 1000)
+#define RELEASE_INTERVAL_MAX_NS (3600 * NSEC_PER_SEC)
 
 const struct settings SETTINGS_DEFAULT = {
 	.burst = 1,
@@ -18,11 +18,11 @@ const struct settings SETTINGS_DEFAULT = {
 	.keys_max = KEYS_MAX_DEFAULT,
 };
 
-static const char *const MODE_NAMES[MODE_COUNT] = {
-	[MODE_ENFORCE] = "enforce",
-	[MODE_SHADOW] = "shadow",
-	[MODE_OPEN] = "open",
-	[MODE_CLOSED] = "closed",
+static const char *const ENFORCEMENT_NAMES[ENFORCEMENT_COUNT] = {
+	[ENFORCEMENT_ENFORCE] = "enforce",
+	[ENFORCEMENT_SHADOW] = "shadow",
+	[ENFORCEMENT_OPEN] = "open",
+	[ENFORCEMENT_CLOSED] = "closed",
 };
 
 static const char SPACE[] = " \t\n\r\v\f";
@@ -219,31 +219,33 @@ static int parse_duration(const char *text, uint64_t min_ns, uint64_t max_ns, bo
 	return 0;
 }
 
-static int parse_interval(const char *text, struct settings *settings, char error[ERROR_TEXT])
+static int parse_release_interval(const char *text, struct settings *settings,
+				  char error[ERROR_TEXT])
 {
-	return parse_duration(text, INTERVAL_MIN_NS, INTERVAL_MAX_NS, true, &settings->interval_ns,
-			      error);
+	return parse_duration(text, RELEASE_INTERVAL_MIN_NS, RELEASE_INTERVAL_MAX_NS, true,
+			      &settings->release_interval_ns, error);
 }
 
-static void print_interval(const struct settings *settings, char text[SETTING_TEXT])
+static void print_release_interval(const struct settings *settings, char text[SETTING_TEXT])
 {
-	duration_print(settings->interval_ns, text);
+	duration_print(settings->release_interval_ns, text);
 }
 
-static int parse_mode(const char *text, struct settings *settings, char error[ERROR_TEXT])
+static int parse_enforcement(const char *text, struct settings *settings, char error[ERROR_TEXT])
 {
-	for (int mode = 0; mode < MODE_COUNT; mode++) {
-		if (!strcmp(text, MODE_NAMES[mode])) {
-			settings->mode = (enum limiter_mode)mode;
+	for (int value = 0; value < ENFORCEMENT_COUNT; value++) {
+		if (!strcmp(text, ENFORCEMENT_NAMES[value])) {
+			settings->enforcement = (enum enforcement)value;
 			return 0;
 		}
 	}
-	return setting_refuse(-EINVAL, error, text, "not a mode: enforce, shadow, open or closed");
+	return setting_refuse(-EINVAL, error, text,
+			      "not understood: enforce, shadow, open or closed");
 }
 
-static void print_mode(const struct settings *settings, char text[SETTING_TEXT])
+static void print_enforcement(const struct settings *settings, char text[SETTING_TEXT])
 {
-	snprintf(text, SETTING_TEXT, "%s", MODE_NAMES[settings->mode]);
+	snprintf(text, SETTING_TEXT, "%s", ENFORCEMENT_NAMES[settings->enforcement]);
 }
 
 static int parse_partitions(const char *text, struct settings *settings, char error[ERROR_TEXT])
@@ -333,18 +335,18 @@ static void print_reserve(const struct settings *settings, char text[SETTING_TEX
 	snprintf(text, SETTING_TEXT, "%s hosts=%u", rate, settings->reserve_hosts);
 }
 
-static int parse_degraded(const char *text, struct settings *settings, char error[ERROR_TEXT])
+static int parse_offline(const char *text, struct settings *settings, char error[ERROR_TEXT])
 {
 	static const char share[] = "share:";
 	uint64_t hosts;
 	int err = -EINVAL;
 
 	if (!strcmp(text, "block")) {
-		settings->degraded = DEGRADED_BLOCK;
+		settings->offline = OFFLINE_BLOCK;
 		return 0;
 	}
 	if (!strcmp(text, "open")) {
-		settings->degraded = DEGRADED_OPEN;
+		settings->offline = OFFLINE_OPEN;
 		return 0;
 	}
 	if (!strncmp(text, share, strlen(share)))
@@ -353,21 +355,21 @@ static int parse_degraded(const char *text, struct settings *settings, char erro
 		return setting_refuse(
 			err, error, text,
 			"not understood: block, open, or share:N for the rate divided by N");
-	if (err || hosts < 1 || hosts > DEGRADED_HOSTS_MAX)
+	if (err || hosts < 1 || hosts > OFFLINE_HOSTS_MAX)
 		return setting_refuse(-ERANGE, error, text,
 				      "out of bounds: share:1 to share:1000000");
-	settings->degraded = (uint32_t)hosts;
+	settings->offline = (uint32_t)hosts;
 	return 0;
 }
 
-static void print_degraded(const struct settings *settings, char text[SETTING_TEXT])
+static void print_offline(const struct settings *settings, char text[SETTING_TEXT])
 {
-	if (settings->degraded == DEGRADED_BLOCK)
+	if (settings->offline == OFFLINE_BLOCK)
 		snprintf(text, SETTING_TEXT, "block");
-	else if (settings->degraded == DEGRADED_OPEN)
+	else if (settings->offline == OFFLINE_OPEN)
 		snprintf(text, SETTING_TEXT, "open");
 	else
-		snprintf(text, SETTING_TEXT, "share:%u", settings->degraded);
+		snprintf(text, SETTING_TEXT, "share:%u", settings->offline);
 }
 
 static int parse_adapt(const char *text, struct settings *settings, char error[ERROR_TEXT])
@@ -450,12 +452,13 @@ static const struct {
 } SETTINGS[SETTING_COUNT] = {
 	[SETTING_RATE] = {"rate", parse_rate, print_rate},
 	[SETTING_BURST] = {"burst", parse_burst, print_burst},
-	[SETTING_INTERVAL] = {"interval", parse_interval, print_interval},
-	[SETTING_MODE] = {"mode", parse_mode, print_mode},
+	[SETTING_RELEASE_INTERVAL] = {"release_interval", parse_release_interval,
+				      print_release_interval},
+	[SETTING_ENFORCEMENT] = {"enforcement", parse_enforcement, print_enforcement},
 	[SETTING_PARTITIONS_COUNT] = {"partitions.count", parse_partitions, print_partitions},
 	[SETTING_PARTITIONS_LEASE] = {"partitions.lease", parse_lease, print_lease},
 	[SETTING_PARTITIONS_RESERVE] = {"partitions.reserve", parse_reserve, print_reserve},
-	[SETTING_DEGRADED] = {"degraded", parse_degraded, print_degraded},
+	[SETTING_OFFLINE] = {"offline", parse_offline, print_offline},
 	[SETTING_ADAPT] = {"adapt", parse_adapt, print_adapt},
 	[SETTING_BACKOFF] = {"backoff", parse_backoff, print_backoff},
 	[SETTING_CONCURRENCY] = {"concurrency", parse_concurrency, print_concurrency},

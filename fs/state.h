@@ -28,7 +28,7 @@
 
 struct state;
 
-enum { STATE_VERSION = 5 };
+enum { STATE_VERSION = 6 };
 
 /* A handle, at the index that is its number. */
 struct state_handle {

@@ -541,18 +541,18 @@ static void test_the_mode_of_the_limiter_is_that_of_its_keys(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=1/h\nkey_rate=1/h\nmode=open");
+	a = stage_make(&stage, NULL, "a", "rate=1/h\nkey_rate=1/h\nenforcement=open");
 	key = open_key(&stage, a, "x", 0);
 	assert_int_equal(stage_try(&stage, key, 1000, 0), 0);
-	stage_write(&stage, a, "mode=shadow", 0);
+	stage_write(&stage, a, "enforcement=shadow", 0);
 	assert_int_equal(stage_try(&stage, key, 1000, 0), 0);
 	assert_int_equal(a->counters[COUNTER_SHADOWED], 1000);
 	assert_int_equal(key->counters[COUNTER_SHADOWED], 1000);
-	stage_write(&stage, a, "mode=closed", 0);
+	stage_write(&stage, a, "enforcement=closed", 0);
 	assert_int_equal(stage_ask(&stage, &guest, key, 1, 0), WAITING);
 	stage_run(&stage, 10000 * SEC);
 	assert_int_equal(guest.waiter.outcome, WAITING);
-	stage_write(&stage, a, "mode=enforce", 10000 * SEC);
+	stage_write(&stage, a, "enforcement=enforce", 10000 * SEC);
 	assert_int_equal(guest.waiter.outcome, 0);
 	shut(&stage, key);
 	stage_remove(&stage, a);

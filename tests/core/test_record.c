@@ -170,7 +170,7 @@ static struct record full_record(void)
 	char error[ERROR_TEXT];
 
 	assert_int_equal(settings_parse("rate=500/s:20 1000/90s\nburst=7\npartitions.count=12\n"
-					"partitions.reserve=1/s hosts=3\ndegraded=share:4\n",
+					"partitions.reserve=1/s hosts=3\noffline=share:4\n",
 					&record.settings, error),
 			 0);
 	assert_int_equal(

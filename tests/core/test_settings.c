@@ -95,12 +95,12 @@ static void test_a_new_limiter_gates_nothing(void **state)
 	settings_print(&SETTINGS_DEFAULT, config, sizeof(config));
 	assert_string_equal(config, "rate=max\n"
 				    "burst=1\n"
-				    "interval=0s\n"
-				    "mode=enforce\n"
+				    "release_interval=0s\n"
+				    "enforcement=enforce\n"
 				    "partitions.count=auto\n"
 				    "partitions.lease=15s\n"
 				    "partitions.reserve=none\n"
-				    "degraded=block\n"
+				    "offline=block\n"
 				    "adapt=none\n"
 				    "backoff=none\n"
 				    "concurrency=max\n"
@@ -143,15 +143,15 @@ static void test_every_setting_reads_back_what_can_be_written_back(void **state)
 	assert_reads_back(SETTING_RATE, "2GiB/min", "2Gi/min");
 	assert_reads_back(SETTING_BURST, "1", "1");
 	assert_reads_back(SETTING_BURST, "4Ki", "4096");
-	assert_reads_back(SETTING_INTERVAL, "0s", "0s");
-	assert_reads_back(SETTING_INTERVAL, "0.2s", "200ms");
-	assert_reads_back(SETTING_INTERVAL, "1000us", "1ms");
-	assert_reads_back(SETTING_INTERVAL, "0.2", "200ms");
-	assert_reads_back(SETTING_INTERVAL, "0", "0s");
-	assert_reads_back(SETTING_MODE, "enforce", "enforce");
-	assert_reads_back(SETTING_MODE, "shadow", "shadow");
-	assert_reads_back(SETTING_MODE, "open", "open");
-	assert_reads_back(SETTING_MODE, "closed", "closed");
+	assert_reads_back(SETTING_RELEASE_INTERVAL, "0s", "0s");
+	assert_reads_back(SETTING_RELEASE_INTERVAL, "0.2s", "200ms");
+	assert_reads_back(SETTING_RELEASE_INTERVAL, "1000us", "1ms");
+	assert_reads_back(SETTING_RELEASE_INTERVAL, "0.2", "200ms");
+	assert_reads_back(SETTING_RELEASE_INTERVAL, "0", "0s");
+	assert_reads_back(SETTING_ENFORCEMENT, "enforce", "enforce");
+	assert_reads_back(SETTING_ENFORCEMENT, "shadow", "shadow");
+	assert_reads_back(SETTING_ENFORCEMENT, "open", "open");
+	assert_reads_back(SETTING_ENFORCEMENT, "closed", "closed");
 	assert_reads_back(SETTING_PARTITIONS_COUNT, "auto", "auto");
 	assert_reads_back(SETTING_PARTITIONS_COUNT, "1", "1");
 	assert_reads_back(SETTING_PARTITIONS_COUNT, "4096", "4096");
@@ -207,7 +207,7 @@ static void test_white_space_at_either_end_is_ignored(void **state)
 	(void)state;
 	assert_reads_back(SETTING_RATE, "500/s\n", "500/s");
 	assert_reads_back(SETTING_RATE, " \t500/s \r\n\n", "500/s");
-	assert_reads_back(SETTING_MODE, "\nshadow\n", "shadow");
+	assert_reads_back(SETTING_ENFORCEMENT, "\nshadow\n", "shadow");
 	assert_reads_back(SETTING_PARTITIONS_RESERVE, " none ", "none");
 }
 
@@ -279,7 +279,7 @@ static void test_what_refuses_a_rate_or_a_duration_names_every_period(void **sta
 			       "ns us ms s min h d");
 	assert_setting_refused(SETTING_ADAPT, "aimd min=5/m", -EINVAL, "ns us ms s min h d");
 	assert_setting_refused(SETTING_ADAPT, "aimd increase=5/m", -EINVAL, "ns us ms s min h d");
-	assert_setting_refused(SETTING_INTERVAL, "5m", -EINVAL, "ns us ms s min h d");
+	assert_setting_refused(SETTING_RELEASE_INTERVAL, "5m", -EINVAL, "ns us ms s min h d");
 	assert_setting_refused(SETTING_BACKOFF, "linear step=5m", -EINVAL, "ns us ms s min h d");
 }
 
@@ -352,12 +352,12 @@ static void test_wrong_bursts_are_refused(void **state)
 static void test_wrong_durations_are_refused(void **state)
 {
 	(void)state;
-	assert_setting_refused(SETTING_INTERVAL, "200m", -EINVAL, "not a duration");
-	assert_setting_refused(SETTING_INTERVAL, "3601", -ERANGE, "0s or 1ms to 1h");
-	assert_setting_refused(SETTING_INTERVAL, "1ns", -ERANGE, "1ms");
-	assert_setting_refused(SETTING_INTERVAL, "999us", -ERANGE, "1ms");
-	assert_setting_refused(SETTING_INTERVAL, "3650d", -ERANGE, "out of bounds");
-	assert_setting_refused(SETTING_INTERVAL, "9999999d", -ERANGE, "out of bounds");
+	assert_setting_refused(SETTING_RELEASE_INTERVAL, "200m", -EINVAL, "not a duration");
+	assert_setting_refused(SETTING_RELEASE_INTERVAL, "3601", -ERANGE, "0s or 1ms to 1h");
+	assert_setting_refused(SETTING_RELEASE_INTERVAL, "1ns", -ERANGE, "1ms");
+	assert_setting_refused(SETTING_RELEASE_INTERVAL, "999us", -ERANGE, "1ms");
+	assert_setting_refused(SETTING_RELEASE_INTERVAL, "3650d", -ERANGE, "out of bounds");
+	assert_setting_refused(SETTING_RELEASE_INTERVAL, "9999999d", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_PARTITIONS_LEASE, "0s", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_PARTITIONS_LEASE, "3650d", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_PARTITIONS_LEASE, "15m", -EINVAL, "not a duration");
@@ -366,8 +366,8 @@ static void test_wrong_durations_are_refused(void **state)
 static void test_wrong_modes_and_counts_are_refused(void **state)
 {
 	(void)state;
-	assert_setting_refused(SETTING_MODE, "Enforce", -EINVAL, "not a mode");
-	assert_setting_refused(SETTING_MODE, "open closed", -EINVAL, "not a mode");
+	assert_setting_refused(SETTING_ENFORCEMENT, "Enforce", -EINVAL, "not understood");
+	assert_setting_refused(SETTING_ENFORCEMENT, "open closed", -EINVAL, "not understood");
 	assert_setting_refused(SETTING_PARTITIONS_COUNT, "0", -ERANGE, "4096");
 	assert_setting_refused(SETTING_PARTITIONS_COUNT, "4097", -ERANGE, "4096");
 	assert_setting_refused(SETTING_PARTITIONS_COUNT, "max", -ERANGE, "4096");
@@ -396,13 +396,13 @@ static void test_wrong_reserves_are_refused(void **state)
 
 static void test_a_config_sets_what_it_names_and_leaves_the_rest(void **state)
 {
-	struct settings settings = settings_of("rate=10/s\nburst=3\nmode=shadow\n");
+	struct settings settings = settings_of("rate=10/s\nburst=3\nenforcement=shadow\n");
 	char error[ERROR_TEXT], text[SETTING_TEXT];
 
 	(void)state;
 	assert_int_equal(settings_parse("burst=7\n", &settings, error), 0);
 	assert_int_equal(settings.burst, 7);
-	assert_int_equal(settings.mode, MODE_SHADOW);
+	assert_int_equal(settings.enforcement, ENFORCEMENT_SHADOW);
 	setting_print(SETTING_RATE, &settings, text);
 	assert_string_equal(text, "10/s");
 }
@@ -411,8 +411,8 @@ static void test_a_config_that_was_read_can_be_written_back(void **state)
 {
 	struct settings settings = settings_of("rate=100/s:20 5000000/h\n"
 					       "burst=7\n"
-					       "interval=200ms\n"
-					       "mode=closed\n"
+					       "release_interval=200ms\n"
+					       "enforcement=closed\n"
 					       "partitions.count=7\n"
 					       "partitions.lease=1min\n"
 					       "partitions.reserve=0.5/s hosts=3\n");
@@ -456,11 +456,13 @@ static void test_a_config_takes_effect_whole_or_not_at_all(void **state)
 	(void)state;
 	assert_config_refused("burst=7\nrate=bogus\n", -EINVAL, "line 2");
 	assert_config_refused("burst=7\nrate=bogus\n", -EINVAL, "'bogus'");
-	assert_config_refused("burst=7\nmode=open\nburst=0\n", -ERANGE, "line 3");
+	assert_config_refused("burst=7\nenforcement=open\nburst=0\n", -ERANGE, "line 3");
 	assert_config_refused("burst=7\n\n# rate\nrat=5/s\n", -EINVAL, "line 4");
 	assert_config_refused("burst=7\nrate\n", -EINVAL, "name=value");
 	assert_config_refused("burst=7\n=5\n", -EINVAL, "no such setting");
-	assert_config_refused("burst=7\nRATE=5/s\n", -EINVAL, "no such setting");
+	assert_config_refused(
+		"burst=7\nRATE=5/s\n", -EINVAL,
+		"'RATE': no such setting: rate, burst, release_interval, enforcement,");
 	assert_config_refused("burst=7\npartitions=5\n", -EINVAL, "no such setting");
 	assert_config_refused("burst=7\nrate=\n", -EINVAL, "no value");
 	assert_config_refused("burst=7\nrate==5/s\n", -EINVAL, "not a rate");
@@ -533,9 +535,10 @@ static void test_the_reserves_of_all_hosts_must_fit_in_every_limit(void **state)
 static void test_an_interval_must_not_release_more_than_can_be_counted(void **state)
 {
 	(void)state;
-	settings_of("rate=1000000000000/s\ninterval=1s\n");
-	assert_config_refused("rate=1000000000000/s\ninterval=1h\n", -ERANGE, "interval");
-	assert_config_refused("rate=1/s 1000000000000/s\ninterval=1h\n", -ERANGE, "interval");
+	settings_of("rate=1000000000000/s\nrelease_interval=1s\n");
+	assert_config_refused("rate=1000000000000/s\nrelease_interval=1h\n", -ERANGE, "interval");
+	assert_config_refused("rate=1/s 1000000000000/s\nrelease_interval=1h\n", -ERANGE,
+			      "interval");
 }
 
 static void test_slots_of_all_partitions_are_the_slots_that_are_set(void **state)
@@ -642,8 +645,8 @@ static void test_a_partition_is_a_simple_limiter_with_its_share(void **state)
 {
 	struct settings settings = settings_of("rate=500/s:40 20000/min\n"
 					       "burst=100\n"
-					       "interval=200ms\n"
-					       "mode=shadow\n"
+					       "release_interval=200ms\n"
+					       "enforcement=shadow\n"
 					       "partitions.count=20\n"
 					       "partitions.reserve=none\n");
 	struct settings share = settings_of_partition(&settings, 3);
@@ -653,8 +656,8 @@ static void test_a_partition_is_a_simple_limiter_with_its_share(void **state)
 	setting_print(SETTING_RATE, &share, text);
 	assert_string_equal(text, "25/s:2 1000/min");
 	assert_int_equal(share.burst, 5);
-	assert_int_equal(share.interval_ns, settings.interval_ns);
-	assert_int_equal(share.mode, settings.mode);
+	assert_int_equal(share.release_interval_ns, settings.release_interval_ns);
+	assert_int_equal(share.enforcement, settings.enforcement);
 	assert_int_equal(share.reserve_hosts, 0);
 	assert_int_equal(settings_partition_count(&share), 1);
 }

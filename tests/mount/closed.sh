@@ -26,7 +26,7 @@ case_what_is_closed_can_neither_be_used_nor_tuned_nor_seen() {
 		is "reading $file" "$(as nobody "$CLIENT" read "$m/secret/$file")" EACCES
 		is "reading $file below" "$(as nobody "$CLIENT" read "$m/secret/inner/$file")" EACCES
 	done
-	for file in rate config charge feedback mode partitions/count key_rate; do
+	for file in rate config charge feedback enforcement partitions/count key_rate; do
 		is "writing $file" "$(as nobody "$CLIENT" write "$m/secret/$file" 1)" EACCES
 		is "writing $file below" "$(as nobody "$CLIENT" write "$m/secret/inner/$file" 1)" EACCES
 	done
@@ -153,7 +153,7 @@ case_events_that_are_closed_wake_nobody() {
 case_last_error_is_one_line_whatever_was_written() {
 	start
 	limiter orders
-	refused EINVAL write "$m/orders/mode" $'open\nand\e[2Jmore'
+	refused EINVAL write "$m/orders/enforcement" $'open\nand\e[2Jmore'
 	is 'lines of it' "$(wc -l < "$m/last_error")" 1
 	like 'last error' "$(cat "$m/last_error")" '^.open[?]and[?]\[2Jmore.: '
 }

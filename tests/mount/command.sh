@@ -272,20 +272,20 @@ case_limiters_come_from_a_config_file() {
 
 		[orders/eu]
 		rate=10/s:20 5000/h:100
-		mode = shadow
+		enforcement = shadow
 		[orders/eu/paris]
 		[bookings]
 		partitions.count=4
-		interval = 200ms
+		release_interval = 200ms
 	EOF
 	start -o "config=$d/ini"
 	is rate "$(cat "$m/orders/rate")" 500/s
 	is burst "$(cat "$m/orders/burst")" 10
 	is rate "$(cat "$m/orders/eu/rate")" '10/s:20 5000/h:100'
-	is mode "$(cat "$m/orders/eu/mode")" shadow
+	is enforcement "$(cat "$m/orders/eu/enforcement")" shadow
 	is rate "$(cat "$m/orders/eu/paris/rate")" max
 	is count "$(cat "$m/bookings/partitions/count")" 4
-	is interval "$(cat "$m/bookings/interval")" 200ms
+	is release_interval "$(cat "$m/bookings/release_interval")" 200ms
 	is limiters "$(find "$m" -name token -path '*/token' -not -path '*/partitions/*' | wc -l)" 4
 }
 

@@ -11,6 +11,42 @@ case_the_readme_names_every_file() {
 	[ "$(wc -l < "$m/README")" -gt 20 ] || fail 'README is short'
 }
 
+# listed HEADING: the files below that heading of README, as paths of the limiter orders, its partition 0 and its key one.
+listed() {
+	awk -v heading="$1" '
+		/^[^ ].*:$/ { on = index($0, heading) == 1; next }
+		on && $2 ~ /^(r|w|rw)$/ { print $1 }' "$m/README" |
+		sed -E 's,^LIMITER/,orders/,; s,/P/,/0/,; s,/KEY/,/one/,; s,/N(\[.*)?$,/1,'
+}
+
+case_the_readme_sorts_files_by_what_reading_them_costs() {
+	start
+	empty orders
+	local path status
+	is 'headings' "$(grep -c '^[^ ].*[a-z)]:$' "$m/README")" 4
+	is 'files under a heading' "$(listed Reading | wc -l) $(listed For | wc -l)" \
+		"$(awk '$2 ~ /^(r|rw)$/' "$m/README" | wc -l) $(awk '$2 == "w"' "$m/README" | wc -l)"
+	for path in $(listed 'Reading costs nothing'); do
+		timeout 10 cat "$m/$path" > "$d/said" || fail "reading $path does not end"
+	done
+	counts orders granted 1
+	echo 1 > "$m/orders/concurrency"
+	exec 9< "$m/orders/slot"
+	for path in $(listed 'Reading takes tokens'); do
+		denied 'EAGAIN|EBUSY' peek "$m/$path"
+	done
+	exec 9<&-
+	echo max > "$m/orders/rate"
+	for path in $(listed 'Reading never ends'); do
+		status=0
+		timeout 0.5 cat "$m/$path" > /dev/null || status=$?
+		is "status of cat $path after half a second" $status 124
+	done
+	for path in $(listed 'For writing'); do
+		denied 'EACCES|EPERM' read "$m/$path"
+	done
+}
+
 case_status_tells_of_the_daemon() {
 	start -o host=thishost
 	limiter orders
@@ -81,12 +117,12 @@ case_events_follow_what_is_done() {
 	sleep 0.3
 	mkdir "$m/orders"
 	echo 500/s > "$m/orders/rate"
-	echo closed > "$m/orders/mode"
+	echo closed > "$m/orders/enforcement"
 	mv "$m/orders" "$m/bookings"
 	rmdir "$m/bookings"
 	eventually 10 eval '[ "$(grep -c -E "orders|bookings" "$d/events")" -ge 5 ]' || fail "events: $(cat "$d/events")"
 	like rate "$(cat "$d/events")" 'rate[^a-z].*500/s'
-	like mode "$(cat "$d/events")" 'mode[^a-z].*closed'
+	like enforcement "$(cat "$d/events")" 'enforcement[^a-z].*closed'
 	sed 's/^/# /' "$d/events"
 	kill $pid
 	wait $pid 2> /dev/null || :

@@ -98,8 +98,8 @@ case_a_time_without_a_unit_is_seconds() {
 	is 'take/2,within=5' "$(cat "$m/orders/take/2,within=5")" 2
 	is 'take/3,within=0' "$(cat "$m/orders/take/3,within=0")" 3
 	denied 'EAGAIN|EBUSY' read "$m/orders/take/1,within=1.5"
-	echo 2 > "$m/orders/interval"
-	is interval "$(cat "$m/orders/interval")" 2s
+	echo 2 > "$m/orders/release_interval"
+	is release_interval "$(cat "$m/orders/release_interval")" 2s
 	echo 'linear initial=3' > "$m/orders/backoff"
 	like backoff "$(cat "$m/orders/backoff")" 'initial=3s'
 	counts orders granted 5

@@ -12,8 +12,8 @@ enum { CLOCKS_NS = 3 };
 
 bool fleet_check_is_free(const struct settings *settings)
 {
-	return settings->mode == MODE_OPEN || settings->mode == MODE_SHADOW ||
-	       !settings->limit_count;
+	return settings->enforcement == ENFORCEMENT_OPEN ||
+	       settings->enforcement == ENFORCEMENT_SHADOW || !settings->limit_count;
 }
 
 static uint64_t burst_of(const struct settings *settings, uint32_t i)
@@ -24,8 +24,8 @@ static uint64_t burst_of(const struct settings *settings, uint32_t i)
 /* @sum becomes the looser of the two. */
 static void loosen(struct settings *sum, const struct settings *other)
 {
-	if (other->mode == MODE_ENFORCE)
-		sum->mode = MODE_ENFORCE;
+	if (other->enforcement == ENFORCEMENT_ENFORCE)
+		sum->enforcement = ENFORCEMENT_ENFORCE;
 	if (other->limit_count < sum->limit_count)
 		sum->limit_count = other->limit_count;
 	for (uint32_t i = 0; i < sum->limit_count; i++) {
@@ -37,8 +37,8 @@ static void loosen(struct settings *sum, const struct settings *other)
 		if (rate_compare(&other->limits[i].rate, &limit->rate) > 0)
 			limit->rate = other->limits[i].rate;
 	}
-	if (other->interval_ns > sum->interval_ns)
-		sum->interval_ns = other->interval_ns;
+	if (other->release_interval_ns > sum->release_interval_ns)
+		sum->release_interval_ns = other->release_interval_ns;
 }
 
 /* What the hosts that the reserve is set aside for may save up, all together: a token each, or a batch. */
@@ -56,7 +56,7 @@ static uint64_t reserved_by(const struct settings *settings, uint64_t interval_n
 
 static void tune(struct fleet_check *check, uint64_t now_ns)
 {
-	struct settings sum = {.mode = MODE_OPEN};
+	struct settings sum = {.enforcement = ENFORCEMENT_OPEN};
 	uint64_t parts = 0, reserved = 0;
 	bool any = false;
 
@@ -77,7 +77,7 @@ static void tune(struct fleet_check *check, uint64_t now_ns)
 	if (!check->rate.late_ns)
 		check->rate.late_ns = CLOCKS_NS;
 	for (uint32_t i = 0; i < check->count; i++) {
-		uint64_t one = reserved_by(&check->versions[i].settings, sum.interval_ns);
+		uint64_t one = reserved_by(&check->versions[i].settings, sum.release_interval_ns);
 
 		if (!fleet_check_is_free(&check->versions[i].settings) && one > reserved)
 			reserved = one;

@@ -61,10 +61,11 @@ static u128 convert(u128 units, uint64_t from, uint64_t to)
 
 void rate_check_tune(struct rate_check *check, const struct settings *settings, uint64_t now_ns)
 {
-	bool in_force = settings->mode == MODE_ENFORCE || settings->mode == MODE_CLOSED;
+	bool in_force = settings->enforcement == ENFORCEMENT_ENFORCE ||
+			settings->enforcement == ENFORCEMENT_CLOSED;
 
 	rate_check_flow(check, now_ns);
-	check->closed = settings->mode == MODE_CLOSED;
+	check->closed = settings->enforcement == ENFORCEMENT_CLOSED;
 	for (uint32_t i = 0; i < LIMITS_MAX; i++) {
 		const struct limit *set = &settings->limits[i];
 		struct limit_check *limit = &check->limits[i];
@@ -77,8 +78,9 @@ void rate_check_tune(struct rate_check *check, const struct settings *settings, 
 			continue;
 		limit->flow = rate_fraction(&set->rate);
 		limit->burst = set->burst ? set->burst : settings->burst;
-		if (settings->interval_ns)
-			limit->batch = rate_check_batch(&limit->flow, settings->interval_ns);
+		if (settings->release_interval_ns)
+			limit->batch = rate_check_batch(&limit->flow,
+							settings->release_interval_ns);
 		limit->tuned.at_ns = now_ns;
 		limit->through.at_ns = now_ns;
 		if (before) {
@@ -120,7 +122,7 @@ bool rate_check_grant(struct rate_check *check, uint64_t tokens, uint64_t now_ns
 		      char why[WHY_TEXT])
 {
 	if (check->closed) {
-		snprintf(why, WHY_TEXT, "granted while the mode is closed");
+		snprintf(why, WHY_TEXT, "granted while enforcement is closed");
 		return false;
 	}
 	rate_check_flow(check, now_ns);
