@@ -1,7 +1,7 @@
 /*
- * apply - makes a mounted tree what a file of limiters says: makes what is missing, sets what differs,
- * and with --prune removes what is not in the file. Nothing is changed unless the whole file is right;
- * from then on each change that is refused is reported, and the others are made.
+ * apply - makes a mounted tree what a file of limiters says: makes what is missing, sets what
+ * differs, and with --prune removes what is not in the file. Nothing is changed unless the whole
+ * file is right; from then on each change that is refused is reported, and the others are made.
  */
 #include "companions/companion.h"
 #include "companions/inspect.h"
@@ -71,8 +71,8 @@ static void fail(struct apply *apply, int err, const char *what)
 	if (is_explained(err))
 		(void)store_read(apply->top, "last_error", text, sizeof(text));
 	text[strcspn(text, "\n")] = '\0';
-	warnx("%s: %s: %s%s%s", mounted_called(apply->path), what, strerror(err),
-	      *text ? ": " : "", text);
+	warnx("%s: %s: %s%s%s", mounted_called(apply->path), what, strerror(err), *text ? ": " : "",
+	      text);
 	apply->trouble = true;
 }
 
@@ -137,8 +137,8 @@ static int write_config(int directory, const char *text, size_t length)
 }
 
 /*
- * Sets what differs in the limiter whose directory @directory is, or is to be. A limiter that was just
- * @made is told of before its settings are. 0, or -errno after a message.
+ * Sets what differs in the limiter whose directory @directory is, or is to be. A limiter that was
+ * just @made is told of before its settings are. 0, or -errno after a message.
  */
 static int set(struct apply *apply, int directory, const struct settings *now,
 	       const struct settings *wanted, bool made)
@@ -190,7 +190,9 @@ static void tell_access(struct apply *apply, const struct owner *now, const stru
 		     (unsigned int)now->access);
 }
 
-/* Gives @directory the mode @access. 0 or -errno: the kernel leaves setgid out without saying so. */
+/*
+ * Gives @directory the mode @access. 0 or -errno: the kernel leaves setgid out without saying so.
+ */
 static int set_access(int directory, mode_t access)
 {
 	struct stat attributes;
@@ -274,8 +276,9 @@ static int complete(struct apply *apply, int directory, const struct wanted *wan
 }
 
 /*
- * Makes limiter @name in @directory. Until it is what is wanted it is closed to other users, and one
- * that cannot have its settings is removed. A descriptor; or -errno after a message, in a dry run -ENOENT.
+ * Makes limiter @name in @directory. Until it is what is wanted it is closed to other users, and
+ * one that cannot have its settings is removed. A descriptor; or -errno after a message, in a dry
+ * run -ENOENT.
  */
 static int make(struct apply *apply, int directory, const char *name, const struct wanted *wanted)
 {
@@ -433,7 +436,9 @@ static void prune(struct apply *apply, int directory)
 	mounted_names_free(&names);
 }
 
-/* Reads the file, and says all that is wrong in it. Its text, from malloc, or NULL after a message. */
+/*
+ * Reads the file, and says all that is wrong in it. Its text, from malloc, or NULL after a message.
+ */
 static char *read_file(struct apply *apply, const char *file)
 {
 	char *text = malloc(SETTINGS_FILE_BYTES);
@@ -490,9 +495,9 @@ static void print_usage(void)
 {
 	printf("usage: ratefs apply [options] FILE MOUNTPOINT\n"
 	       "\n"
-	       "Makes the tree at MOUNTPOINT what FILE says, limiters as ratefs save writes them, and\n"
-	       "prints each change. The exit status is 0 if nothing was to be changed, 1 if something\n"
-	       "was, and 2 if something is wrong.\n"
+	       "Makes the tree at MOUNTPOINT what FILE says, limiters as ratefs save writes\n"
+	       "them, and prints each change. The exit status is 0 if nothing was to be changed,\n"
+	       "1 if something was, and 2 if something is wrong.\n"
 	       "\n"
 	       "options:\n"
 	       "    -n, --dry-run       change nothing, and print what would be changed\n"

@@ -21,8 +21,8 @@ void inspection_complain(struct inspection *inspection, unsigned int line, const
 }
 
 /*
- * Checks line @number, @line, by itself; what is wrong becomes blank, and so does what is no setting.
- * Whether it is a setting.
+ * Checks line @number, @line, by itself; what is wrong becomes blank, and so does what is no
+ * setting. Whether it is a setting.
  */
 static bool check_line(struct inspection *inspection, unsigned int number, char *line, bool top)
 {
@@ -46,8 +46,8 @@ static bool check_line(struct inspection *inspection, unsigned int number, char 
 }
 
 /*
- * Checks the settings in @text, the lines after line @line. Each line is parsed by itself, so that a
- * mistake hides none after it; then those that are right are parsed together. @text is spoilt.
+ * Checks the settings in @text, the lines after line @line. Each line is parsed by itself, so that
+ * a mistake hides none after it; then those that are right are parsed together. @text is spoilt.
  */
 static void check_settings(struct inspection *inspection, unsigned int line, char *text, bool top)
 {

@@ -29,8 +29,7 @@ static bool is_tree(int directory)
 	char text[CONFIG_TEXT];
 
 	return !store_read(directory, "status", text, sizeof(text)) &&
-	       !strncmp(text, first, strlen(first)) &&
-	       !faccessat(directory, "last_error", F_OK, 0);
+	       !strncmp(text, first, strlen(first)) && !faccessat(directory, "last_error", F_OK, 0);
 }
 
 int mounted_open(const char *mountpoint)

@@ -19,8 +19,8 @@ int mounted_open(const char *mountpoint);
 int mounted_enter(int directory, const char *name);
 
 /*
- * Reads the limiter whose directory @directory is. 0 or -errno; -EINVAL with a reason in @error where
- * its settings are not understood, which is otherwise "".
+ * Reads the limiter whose directory @directory is. 0 or -errno; -EINVAL with a reason in @error
+ * where its settings are not understood, which is otherwise "".
  */
 int mounted_read(int directory, bool top, struct mounted *mounted, char error[ERROR_TEXT]);
 
@@ -35,8 +35,8 @@ int mounted_list(int directory, struct mounted_names *names);
 void mounted_names_free(struct mounted_names *names);
 
 /*
- * Appends @name to @path, with a slash between them. The length that @path had, at which it can be cut
- * again; or -ENAMETOOLONG.
+ * Appends @name to @path, with a slash between them. The length that @path had, at which it can be
+ * cut again; or -ENAMETOOLONG.
  */
 int mounted_append(char path[PATH_TEXT], const char *name);
 

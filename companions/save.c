@@ -1,6 +1,6 @@
 /*
- * save - writes a file of limiters that says what a mounted tree is: every limiter with its owner, mode
- * and the settings that are not the defaults. `ratefs apply` makes a tree of it again.
+ * save - writes a file of limiters that says what a mounted tree is: every limiter with its owner,
+ * mode and the settings that are not the defaults. `ratefs apply` makes a tree of it again.
  */
 #include "companions/companion.h"
 #include "companions/mounted.h"
@@ -106,9 +106,9 @@ int save_main(int argc, char *argv[])
 	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
 		printf("usage: ratefs save MOUNTPOINT\n"
 		       "\n"
-		       "Writes what the tree at MOUNTPOINT is, a section for each limiter, as ratefs apply and\n"
-		       "ratefs -o config=FILE take it: owner, group, mode, and all settings that are not the\n"
-		       "defaults.\n"
+		       "Writes what the tree at MOUNTPOINT is, a section for each limiter, as\n"
+		       "ratefs apply and ratefs -o config=FILE take it: owner, group, mode, and all\n"
+		       "settings that are not the defaults.\n"
 		       "\n"
 		       "options:\n"
 		       "    -h, --help          print this\n");

@@ -45,7 +45,10 @@ enum { OWNER_UID = 1, OWNER_GID = 2, OWNER_ACCESS = 4 };
 /* What access bits a limiter can have, and that by which its children inherit its group. */
 enum { ACCESS_SETGID = 02000, ACCESS_BITS = 03777 };
 
-/* Who may use a limiter and who may tune it. */
+/*
+ * Who may use a limiter and who may tune it. What is made in a limiter with ACCESS_SETGID gets its
+ * group and that bit, whatever the change says.
+ */
 struct owner {
 	uint32_t uid;
 	uint32_t gid;
@@ -63,8 +66,7 @@ struct change {
 	unsigned int setting;	       /* SETTINGS: enum setting_id, or CHANGE_CONFIG */
 	const char *text;	       /* SETTINGS, and MAKE (may be NULL): borrowed */
 	unsigned int kept;	       /* OWNER: OWNER_UID | ...: what stays as it is then */
-	struct owner owner; /* MAKE and OWNER: as it shall be; a child of a limiter with
-			       ACCESS_SETGID gets its group and that bit */
+	struct owner owner;	       /* MAKE and OWNER: as it shall be */
 
 	/* Filled in by the engine, read by the source. */
 	struct settings settings; /* as they shall be */

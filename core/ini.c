@@ -165,8 +165,8 @@ int ini_take_owner(char *text, struct ini_owner *owner, char error[ERROR_TEXT])
 
 		number++;
 		/* What is too long is no owner. */
-		if (!text_copy(text, length, line, sizeof(line)) &&
-		    !is_blank(line, strlen(line)) && parse_owner_line(line, owner, &err, why)) {
+		if (!text_copy(text, length, line, sizeof(line)) && !is_blank(line, strlen(line)) &&
+		    parse_owner_line(line, owner, &err, why)) {
 			if (err) {
 				snprintf(error, ERROR_TEXT, "line %u: %.480s", number, why);
 				return err;

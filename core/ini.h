@@ -9,8 +9,8 @@
  *	[orders/batch]
  *	rate=50/s
  *
- * Blank lines and lines that start with # or ; are skipped. The section [/] is of the top of the tree,
- * which has an owner and no settings.
+ * Blank lines and lines that start with # or ; are skipped. The section [/] is of the top of the
+ * tree, which has an owner and no settings.
  */
 #ifndef RATEFS_CORE_INI_H
 #define RATEFS_CORE_INI_H
@@ -23,8 +23,9 @@ struct ini {
 };
 
 struct ini_section {
-	char path[PATH_TEXT]; /* without slashes at its ends; each name can be a limiter's; "": top */
-	const char *body;     /* borrowed, not terminated: lines for settings_parse() */
+	/* Without slashes at its ends; each name can be a limiter's. "": the top. */
+	char path[PATH_TEXT];
+	const char *body; /* borrowed, not terminated: lines for settings_parse() */
 	size_t length;
 	unsigned int line; /* of the header */
 };
@@ -44,8 +45,8 @@ struct ini_owner {
 int ini_next(struct ini *ini, struct ini_section *section, char error[ERROR_TEXT]);
 
 /*
- * Takes the lines of @owner out of @text, the body of a section: they become blank, and the lines after
- * them keep their numbers. 0, or -EINVAL and -ERANGE with the line and a reason.
+ * Takes the lines of @owner out of @text, the body of a section: they become blank, and the lines
+ * after them keep their numbers. 0, or -EINVAL and -ERANGE with the line and a reason.
  */
 int ini_take_owner(char *text, struct ini_owner *owner, char error[ERROR_TEXT]);
 
@@ -56,9 +57,9 @@ int ini_take_owner(char *text, struct ini_owner *owner, char error[ERROR_TEXT]);
 bool ini_is_blank(const char *text);
 
 /*
- * Parses @text, the body of a section, which is spoilt: its settings, of which those that are not given
- * stay as they are, and its owner. 0, or -EINVAL and -ERANGE with the line, unless it is a matter of
- * several settings, and a reason.
+ * Parses @text, the body of a section, which is spoilt: its owner, and its settings, of which those
+ * that are not given stay as they are. 0, or -EINVAL and -ERANGE with a reason, and with the line
+ * unless it is a matter of several settings.
  */
 int ini_parse(char *text, struct settings *settings, struct ini_owner *owner,
 	      char error[ERROR_TEXT]);

@@ -61,9 +61,9 @@ static void op_getattr(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info
 }
 
 /*
- * Tells whether a chmod of @node, which is no limiter, to @mode leaves it as it is: each bit is as the
- * file or the limiter's directory has it. A recursive chmod changes the directory first, so whatever
- * it makes of a file is that; another mode than the limiter's is not.
+ * Tells whether a chmod of @node, which is no limiter, to @mode leaves it as it is: each bit is as
+ * the file or the limiter's directory has it. A recursive chmod changes the directory first, so
+ * whatever it makes of a file is that; another mode than the limiter's is not.
  */
 static bool mode_follows(struct daemon *daemon, const struct node *node, mode_t mode)
 {
@@ -74,8 +74,8 @@ static bool mode_follows(struct daemon *daemon, const struct node *node, mode_t 
 }
 
 /*
- * Files are cut to nothing (`>`) and touched without effect. Owner and mode are the limiter's. A chown
- * of a file changes nothing and succeeds, since a recursive one comes to the directory last.
+ * Files are cut to nothing (`>`) and touched without effect. Owner and mode are the limiter's. A
+ * chown of a file changes nothing and succeeds, since a recursive one comes to the directory last.
  */
 static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, int which,
 		       struct fuse_file_info *file)
@@ -99,7 +99,8 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 	daemon_lock(daemon);
 	err = node_decode(daemon, ino, &node);
 	follows = !err && node.row->access != ACCESS_LIMITER;
-	if (follows && which & FUSE_SET_ATTR_MODE && !mode_follows(daemon, &node, wanted->st_mode)) {
+	if (follows && which & FUSE_SET_ATTR_MODE &&
+	    !mode_follows(daemon, &node, wanted->st_mode)) {
 		daemon_refused(daemon, "the mode of a file is the limiter's: change its directory");
 		err = -EPERM;
 	}

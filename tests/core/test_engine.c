@@ -700,8 +700,7 @@ int main(void)
 		cmocka_unit_test(test_a_change_can_be_withdrawn_until_it_is_stored),
 		cmocka_unit_test(test_a_renamed_limiter_keeps_its_readers_and_its_level),
 		cmocka_unit_test(test_an_owner_is_changed_and_the_settings_stay),
-		cmocka_unit_test(
-			test_what_is_made_in_a_setgid_limiter_has_its_group_and_is_setgid),
+		cmocka_unit_test(test_what_is_made_in_a_setgid_limiter_has_its_group_and_is_setgid),
 		cmocka_unit_test(test_what_was_changed_when_is_known_for_each_setting),
 		cmocka_unit_test(test_a_restored_limiter_has_what_is_known_to_be_left_else_nothing),
 		cmocka_unit_test(test_restoring_is_refused_as_making_is),

@@ -389,8 +389,7 @@ int main(void)
 		cmocka_unit_test(test_owner_group_and_mode_stand_among_the_settings),
 		cmocka_unit_test(test_what_is_not_given_of_an_owner_is_not_there),
 		cmocka_unit_test(test_a_wrong_owner_is_refused_with_its_line),
-		cmocka_unit_test(
-			test_the_longest_name_of_a_user_is_taken_and_a_longer_one_refused),
+		cmocka_unit_test(test_the_longest_name_of_a_user_is_taken_and_a_longer_one_refused),
 		cmocka_unit_test(test_a_mistake_in_a_setting_keeps_its_line_behind_an_owner),
 		cmocka_unit_test(test_the_last_line_needs_no_newline),
 		cmocka_unit_test(
