@@ -106,8 +106,8 @@ static int check_among_others(const char *text, const char *word, const struct r
 	if (strchr(word, '/'))
 		return 0;
 	snprintf(why, sizeof(why),
-		 "'%.80s' has no /PERIOD: of several rates each has its own, such as "
-		 "10/s 5000/h, and a burst comes after a colon, such as 10/s:20",
+		 "'%.80s' has no /PERIOD: a blank separates rates, and each has its own, such as "
+		 "10/s 5000/h; a burst comes after a colon, such as 10/s:20",
 		 word);
 	return setting_refuse(-EINVAL, error, text, why);
 }
@@ -408,6 +408,9 @@ static int parse_key_rate(const char *text, struct settings *settings, char erro
 
 	if (!err)
 		return 0;
+	if (err == -EINVAL && strpbrk(text, ": \t\n"))
+		return setting_refuse(err, error, text,
+				      "a key has one rate, such as 10/s; its burst is key_burst");
 	return setting_refuse(err, error, text, err == -ERANGE ? RATE_BOUNDS : RATE_WHY);
 }
 

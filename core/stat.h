@@ -14,7 +14,7 @@ struct limiter;
 enum counter {
 	COUNTER_GRANTED,   /* tokens, also of children */
 	COUNTER_SERVED,	   /* reads answered with tokens */
-	COUNTER_REFUSED,   /* EAGAIN from try, within and O_NONBLOCK */
+	COUNTER_REFUSED,   /* reads that got none: of try, within and O_NONBLOCK */
 	COUNTER_CANCELLED, /* readers that gave up waiting */
 	COUNTER_DELAYED,   /* ns that served readers waited */
 	COUNTER_SHADOWED,  /* tokens that would have waited if enforced */

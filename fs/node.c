@@ -19,7 +19,7 @@ const struct node_row NODES[] = {
 		.label = "N[,within=DURATION]", .place = NODE_TAKE, .access = ACCESS_USE,
 		.cost = COST_TOKENS,
 		.read = read_tokens, .poll = poll_tokens,
-		.help = "blocks until N tokens are granted together; with within=, EAGAIN "
+		.help = "blocks until N tokens are granted together; with within=, EBUSY "
 			"at once if they cannot be had in time"},
 	[NODE_ETA] = {.name = "eta", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY},
 	[NODE_ETA_N] = {
@@ -83,7 +83,7 @@ const struct node_row NODES[] = {
 		.name = "try", .place = NODE_LIMITER, .access = ACCESS_USE,
 		.cost = COST_TOKENS,
 		.read = read_try,
-		.help = "one token now, or EAGAIN"},
+		.help = "one token now, or EBUSY"},
 	{
 		.name = "stream", .place = NODE_LIMITER, .access = ACCESS_USE,
 		.cost = COST_ENDLESS,

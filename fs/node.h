@@ -145,8 +145,8 @@ void node_owner_changed(struct daemon *daemon, const struct limiter *limiter);
 bool node_name_is_taken(const char *name);
 
 /*
- * Entry number @position of directory @node and those that follow, until @add says stop with a
- * value other than 0. @next is the position to go on from.
+ * Entry number @position of directory @node and those that follow, but for files whose reading never
+ * ends, until @add says stop with a value other than 0. @next is the position to go on from.
  */
 void node_list(struct daemon *daemon, const struct node *node, uint64_t position,
 	       int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type, uint64_t next),

@@ -19,7 +19,6 @@ static_assert(NODE_ROWS_MAX == 1 << ROW_BITS, "a row fits its bits");
 static_assert(PARTITIONS_MAX + RESERVE_HOSTS_MAX < 1 << PARTITION_BITS, "a partition fits, too");
 
 enum { TEXT_SIZE = 4096 };
-static const off_t ENDLESS_SIZE = INT64_C(1) << 40;
 
 /* Directory positions: rows first, then limiters by id or partitions by index. */
 static const uint64_t FIRST_MEMBER = UINT64_C(1) << 32;
@@ -259,8 +258,12 @@ static mode_t mode_of(const struct node *node)
 
 /*
  * With size 0 the kernel would tell sendfile, splice and asynchronous reads, without asking, that a
- * file is empty: `busybox cat token` would succeed without a token. What tokens give is known, a text
- * has the size that sysfs gives all of its own, and what goes on for ever has a large one.
+ * file is empty: `busybox cat token` would succeed without a token. What tokens give is known, and a
+ * text has the size that sysfs gives all of its own.
+ *
+ * A file without an end has the size of its first line. tar and zip take that much, and end. Java
+ * hands out a line at once, since it reads on only while the size says that there is more. Of a large
+ * file tar would fill the disk, and Java its buffer first; of an empty one `tail` would read for ever.
  */
 static off_t size_of(const struct node *node)
 {
@@ -268,9 +271,10 @@ static off_t size_of(const struct node *node)
 
 	if (!node->row->read)
 		return 0;
-	if (node->row->read == read_stream || node->row->read == read_events)
-		return ENDLESS_SIZE;
-	if (node->row->read == read_tokens || node->row->read == read_try)
+	if (node->row->read == read_events)
+		return EVENTS_HEAD_BYTES;
+	if (node->row->read == read_tokens || node->row->read == read_try ||
+	    node->row->read == read_stream)
 		return (off_t)token_text(node->tokens, 0, sizeof(text), text);
 	return TEXT_SIZE;
 }
@@ -421,7 +425,9 @@ void node_list(struct daemon *daemon, const struct node *node, uint64_t position
 	for (; position < NODE_COUNT; position++) {
 		struct node member;
 
-		if (!NODES[position].name || NODES[position].place != place)
+		/* What reads all that it finds would read for ever. */
+		if (!NODES[position].name || NODES[position].place != place ||
+		    NODES[position].cost == COST_ENDLESS)
 			continue;
 		member = node_of(&NODES[position], node->limiter, node->partition);
 		member.key = node->key;

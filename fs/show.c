@@ -17,7 +17,7 @@ static const char *const COSTS[COST_COUNT] = {
 	[COST_NOTHING] = "Reading costs nothing; a write (rw) is in force when it returns:",
 	[COST_TOKENS] =
 		"Reading takes tokens, opening slot a slot, and waits until they are there:",
-	[COST_ENDLESS] = "Reading never ends:",
+	[COST_ENDLESS] = "Reading never ends; no listing shows these, they are found by name:",
 	[COST_WRITE] = "For writing alone:",
 };
 
@@ -55,7 +55,9 @@ void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
 	      "    read -r _ < orders/token && work         wait for a turn, then work\n"
 	      "    cat orders/take/250                      wait for 250 units at once\n"
 	      "    cat orders/stat                          see how it went\n"
-	      "    cat last_error                           why a write was refused\n",
+	      "    cat last_error                           why a write was refused\n\n"
+	      "Backups, grep -r and indexers read all that is listed, and so take tokens: let them\n"
+	      "leave out what is of the type fuse.ratefs.\n",
 	      out);
 	for (enum node_cost cost = 0; cost < COST_COUNT; cost++) {
 		fprintf(out, "\n%s\n", COSTS[cost]);

@@ -251,9 +251,8 @@ static void test_of_several_rates_each_has_a_period(void **state)
 		assert_setting_refused(SETTING_RATE, texts[i], -EINVAL, texts[i]);
 	assert_setting_refused(
 		SETTING_RATE, "500/s 20", -EINVAL,
-		"'500/s 20': '20' has no /PERIOD: of several rates each has its own, "
-		"such as 10/s 5000/h, and a burst comes after a colon, such as "
-		"10/s:20");
+		"'500/s 20': '20' has no /PERIOD: a blank separates rates, and each has its own, "
+		"such as 10/s 5000/h; a burst comes after a colon, such as 10/s:20");
 	assert_setting_refused(SETTING_RATE, "5 0/s", -EINVAL, "'5' has no /PERIOD");
 	assert_setting_refused(SETTING_RATE, "10/s 5:100", -EINVAL, "'5:100' has no /PERIOD");
 }
@@ -333,8 +332,8 @@ static void test_wrong_bursts_are_refused(void **state)
 	assert_setting_refused(SETTING_RATE, "10/s:max", -EINVAL, "burst");
 	assert_setting_refused(SETTING_RATE, "10/s:0", -ERANGE, "burst");
 	assert_setting_refused(SETTING_RATE, "10/s:10000T", -ERANGE, "burst");
-	assert_setting_refused(SETTING_KEY_RATE, "1/s 2/s", -EINVAL, "not a rate");
-	assert_setting_refused(SETTING_KEY_RATE, "1/s:2", -EINVAL, "not a rate");
+	assert_setting_refused(SETTING_KEY_RATE, "1/s 2/s", -EINVAL, "a key has one rate");
+	assert_setting_refused(SETTING_KEY_RATE, "1/s:2", -EINVAL, "its burst is key_burst");
 	assert_setting_refused(SETTING_KEY_RATE, "1/27d", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_KEY_BURST, "0", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_KEY_BURST, "max", -EINVAL, "not a burst");

@@ -178,7 +178,7 @@ static void test_time_that_readers_waited_is_summed_once_they_are_served(void **
 	stage_close(&stage);
 }
 
-static void test_every_EAGAIN_is_refused(void **state)
+static void test_every_refusal_is_counted(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -462,7 +462,7 @@ int main(void)
 		cmocka_unit_test(test_every_entry_has_a_name_and_help_and_says_what_it_is),
 		cmocka_unit_test(test_what_is_granted_at_once_is_granted_and_served),
 		cmocka_unit_test(test_time_that_readers_waited_is_summed_once_they_are_served),
-		cmocka_unit_test(test_every_EAGAIN_is_refused),
+		cmocka_unit_test(test_every_refusal_is_counted),
 		cmocka_unit_test(test_one_who_gives_up_is_cancelled_and_adds_no_delay),
 		cmocka_unit_test(test_one_whose_partition_goes_is_counted_nowhere),
 		cmocka_unit_test(test_shadow_counts_what_would_have_waited),

@@ -252,6 +252,18 @@ case_it_can_be_called_as_a_mount_helper() {
 	eventually 20 none_left || fail 'the daemon is still there'
 }
 
+case_durations_of_options_may_be_seconds() {
+	local status option
+	ln -s "$RATEFS" "$d/mount.fuse.ratefs"
+	"$d/mount.fuse.ratefs" zk://127.0.0.1:1/x "$m" -f -o right=9,session=7.5
+	for option in right=1 right=601 right=9m session=1.9 session=; do
+		status=0
+		"$d/mount.fuse.ratefs" zk://127.0.0.1:1/x "$m" -f -o $option 2> "$d/err" || status=$?
+		is "exit status with $option" $status 2
+		like "what it says of $option" "$(cat "$d/err")" "not a ${option%=*} .*'${option#*=}'"
+	done
+}
+
 case_mount_mounts_it() {
 	[ -x /sbin/mount.fuse3 ] || skip 'no /sbin/mount.fuse3'
 	mount -t tmpfs none /usr/local/bin

@@ -100,7 +100,7 @@ case_no_more_can_be_given_back_than_was_taken() {
 	echo -6 > "$m/orders/charge"
 	refused ERANGE write "$m/orders/charge" -1
 	is 'all of it' "$(cat "$m/orders/take/10,within=0s")" 10
-	denied EAGAIN read "$m/orders/try"
+	denied EBUSY read "$m/orders/try"
 }
 
 case_an_empty_write_is_refused() {

@@ -49,10 +49,10 @@ case_several_limits_all_hold() {
 	start
 	limiter orders '10/s:3 5/h:5'
 	is three "$(cat "$m/orders/take/3")" 3
-	denied EAGAIN read "$m/orders/try"
+	denied EBUSY read "$m/orders/try"
 	is 'the fourth and fifth' "$(cat "$m/orders/take/2")" 2
 	sleep 0.3
-	denied EAGAIN read "$m/orders/try"
+	denied EBUSY read "$m/orders/try"
 	counts orders granted 5
 }
 
@@ -61,12 +61,12 @@ case_raising_burst_adds_no_tokens_and_lowering_it_spills() {
 	limiter orders 1/h 10
 	: "$(cat "$m/orders/take/8")"
 	echo 1000 > "$m/orders/burst"
-	denied EAGAIN read "$m/orders/take/3,within=0s"
+	denied EBUSY read "$m/orders/take/3,within=0s"
 	is two "$(cat "$m/orders/take/2,within=0s")" 2
 	echo -10 > "$m/orders/charge"
 	echo 4 > "$m/orders/burst"
 	echo 1000 > "$m/orders/burst"
-	denied EAGAIN read "$m/orders/take/5,within=0s"
+	denied EBUSY read "$m/orders/take/5,within=0s"
 	is four "$(cat "$m/orders/take/4,within=0s")" 4
 }
 
@@ -98,7 +98,7 @@ case_a_closed_limiter_grants_nothing_until_it_opens() {
 	start
 	limiter orders
 	echo closed > "$m/orders/enforcement"
-	denied EAGAIN read "$m/orders/try"
+	denied EBUSY read "$m/orders/try"
 	reader orders/token
 	waiting orders 1
 	echo 1000/s > "$m/orders/rate"
@@ -136,8 +136,8 @@ case_a_rate_of_zero_lets_nothing_pass() {
 	start
 	limiter orders 5/h 5
 	echo 0 > "$m/orders/rate"
-	denied EAGAIN read "$m/orders/try"
-	denied EAGAIN read "$m/orders/take/1,within=1000d"
+	denied EBUSY read "$m/orders/try"
+	denied EBUSY read "$m/orders/take/1,within=1000d"
 	is eta "$(cat "$m/orders/eta/1")" inf
 	reader orders/token
 	waiting orders 1
