@@ -88,8 +88,9 @@ struct handle *handle_reopen(struct daemon *daemon, const struct node *node, uin
 	handle->granted = kept->granted;
 	handle->half = kept->half;
 	handle->begun = true;
-	if ((kept->slot_ns && slots_restore(&daemon->engine.schedule, handle->limiter,
-					    &handle->slot, kept->slot_ns)) ||
+	if ((node->row->open == open_slot && kept->slot_ns &&
+	     slots_restore(&daemon->engine.schedule, handle->limiter, &handle->slot,
+			   kept->slot_ns)) ||
 	    (node->row->open == open_view &&
 	     viewer_of(daemon, kept->uid, kept->gid, &handle->viewer))) {
 		handle_close(daemon, handle);
