@@ -4,7 +4,7 @@
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 busy='resource busy|file busy|EBUSY'
-hang_s=60 # a program that still runs then hangs
+hang_s=30 # a program that still runs then hangs
 
 # read_table: frames of the clients; and by numbers from 1 on, the client of each row, its columns, its way and its text.
 declare -A frame
@@ -105,7 +105,9 @@ spent() {
 	before=$(counter full granted)
 	run "full/$2"
 	after=$(counter full granted)
-	if [ $status != 0 ] || [ "$(cat "$d/got")" != "$(yes 1 | head -n "$1")" ]; then
+	if [ "$1" = 3 ] && [ "$status $(cat "$d/got")" = '0 1' ]; then
+		echo short
+	elif [ $status != 0 ] || [ "$(cat "$d/got")" != "$(yes 1 | head -n "$1")" ]; then
 		echo "status-$status-printed-'$(tr '\n' ' ' < "$d/got")'"
 		cat "$d/said" >&2
 	elif [ "$1" = 3 ] && [ $((after - before)) -gt 3 ]; then
@@ -163,13 +165,13 @@ opens_a_slot() {
 		eventually $hang_s has full slots_used 0 && echo ok
 }
 
-# shows_events: `ok` if three changes are three lines of its output at once.
+# shows_events: `ok` if the first line and two changes are in its output at once.
 shows_events() {
 	local i
 	begin events
 	eventually $hang_s eval '[ "$(status_of readers)" = 1 ]' || :
-	for i in 1 2 3; do echo "$i$number" > "$m/told/burst"; done
-	! eventually $hang_s eval '[ "$(grep -c " told burst " "$d/got")" = 3 ]' || echo ok
+	for i in 1 2; do echo "$i$number" > "$m/told/burst"; done
+	! eventually $hang_s eval '[ "$(grep -cE "^#| told burst " "$d/got")" = 3 ]' || echo ok
 	end_job KILL
 	wait $job 2> /dev/null || :
 	eventually $hang_s eval '[ "$(status_of readers)" = 0 ]' || echo but-still-follows
@@ -208,10 +210,10 @@ observed() {
 	tokens=$(spent 1 token)
 	[ "$(opens_a_slot)" = ok ] || tokens+=-without-slots
 	refused=$(refusal try)
-	ends=$(end empty/token "$5")
+	ends=$(end empty/token "${5%/*}")
 	if [ "$kind" = read ]; then
 		refused=$(both "$refused" "$(refusal take/1,within=1ms)")
-		ends=$(both "$ends" "$(end taken/slot "$5")")
+		ends=$(both "$ends" "$(end taken/slot "${5#*/}")")
 	fi
 	echo "$kind $tokens $refused $ends"
 }
