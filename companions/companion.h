@@ -25,7 +25,7 @@ int top_main(int argc, char *argv[]);
 /* Where to look after wrong arguments: STATUS_USAGE after a line on standard error. */
 int companion_usage(void);
 
-/* A duration, or a NUMBER of seconds, between the bounds. 0, or -EINVAL, -ERANGE. */
+/* Parses a duration between the bounds. 0, or -EINVAL, -ERANGE. */
 int companion_duration(const char *text, uint64_t min_ns, uint64_t max_ns, uint64_t *ns);
 
 /* Of a clock that steps of the time of day do not move. */

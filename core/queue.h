@@ -42,7 +42,7 @@ struct waiter {
 	uint32_t is_opener : 1; /* it wants a slot, not tokens */
 };
 
-/* When a waiter gives up, with -EAGAIN. */
+/* When a waiter gives up, with -EAGAIN: the caller says what its reader is told. */
 struct expiry {
 	struct heap_node node;
 	struct waiter *waiter;

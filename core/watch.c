@@ -61,7 +61,7 @@ void limiter_fire(struct schedule *schedule, struct limiter *limiter)
 static bool comes_at_all(const struct limiter *limiter, uint64_t tokens)
 {
 	for (; limiter; limiter = limiter->parent) {
-		if (limiter->mode != MODE_ENFORCE)
+		if (limiter->enforcement != ENFORCEMENT_ENFORCE)
 			continue;
 		for (uint32_t i = 0; i < limiter->bucket_count; i++) {
 			if (tokens > bucket_capacity(&limiter->buckets[i]))

@@ -230,7 +230,9 @@ static int check_source(struct options *options)
 		if (!strncmp(options->source, kinds[i].prefix, length))
 			return kinds[i].check(options, options->source + length);
 	}
-	return wrong("not a source (local, local:DIR or zk://HOST:PORT/PATH)", options->source);
+	return wrong("not a source (local, local:DIR or zk://HOST:PORT/PATH) or command (check, "
+		     "plot, run or top)",
+		     options->source);
 }
 
 static int check_weight(struct options *options)

@@ -114,6 +114,12 @@ static int load_section(const char *file, struct daemon *daemon, const struct in
 	return err;
 }
 
+/* Tells whether the coordinator could not make a limiter now, or in time, with nothing wrong. */
+static bool may_come_later(int err)
+{
+	return err == -EHOSTUNREACH || err == -EBUSY || err == -ETIMEDOUT;
+}
+
 int settings_file_load(const char *file, struct daemon *daemon)
 {
 	char *text = malloc(SETTINGS_FILE_BYTES), error[ERROR_TEXT];
@@ -128,7 +134,7 @@ int settings_file_load(const char *file, struct daemon *daemon)
 	while ((err = ini_next(&ini, &section, error)) > 0) {
 		/* The error of a section names the line within it. */
 		err = load_section(file, daemon, &section);
-		if (daemon->options->no_wait && (err == -EAGAIN || err == -ETIMEDOUT)) {
+		if (daemon->options->no_wait && may_come_later(err)) {
 			log_warning("%s: mounted without the limiters from [%s] on", file,
 				    section.path);
 			err = 0;

@@ -110,7 +110,7 @@ spent() {
 	elif [ $status != 0 ] || [ "$(cat "$d/got")" != "$(yes 1 | head -n "$1")" ]; then
 		echo "status-$status-printed-'$(tr '\n' ' ' < "$d/got")'"
 		cat "$d/said" >&2
-	elif [ "$1" = 3 ] && [ $((after - before)) -gt 3 ]; then
+	elif [ $((after - before)) -gt 9 ]; then
 		echo ahead
 	else
 		echo $((after - before))
@@ -199,7 +199,7 @@ observed() {
 	command_of "$number"
 	if [ "$kind" = lines ]; then
 		tokens=$(spent 3 stream)
-		[ "$tokens" != 3 ] || [ "$(shows_events)" = ok ] || tokens+=-without-events
+		[[ $tokens != [1-9] ]] || [ "$(shows_events)" = ok ] || tokens+=-without-events
 		echo "$kind $tokens - $(end empty/stream "$5")"
 		return
 	fi
@@ -209,12 +209,9 @@ observed() {
 	fi
 	tokens=$(spent 1 token)
 	[ "$(opens_a_slot)" = ok ] || tokens+=-without-slots
-	refused=$(refusal try)
+	refused=$(both "$(refusal try)" "$(refusal take/1,within=1ms)")
 	ends=$(end empty/token "${5%/*}")
-	if [ "$kind" = read ]; then
-		refused=$(both "$refused" "$(refusal take/1,within=1ms)")
-		ends=$(both "$ends" "$(end taken/slot "${5#*/}")")
-	fi
+	[ "$kind" = poll ] || ends=$(both "$ends" "$(end taken/slot "${5#*/}")")
 	echo "$kind $tokens $refused $ends"
 }
 

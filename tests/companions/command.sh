@@ -24,6 +24,16 @@ case_other_words_are_sources() {
 	like 'what it says' "$said" "'tops'"
 }
 
+case_a_word_that_is_no_command_is_told_which_there_are() {
+	local status=0 said word
+	said=$("$RATEFS" tpo 2>&1) || status=$?
+	is 'exit status' $status 2
+	like 'what it says' "$said" "'tpo'"
+	for word in $("$RATEFS" --help | sed -nE 's/^    ratefs ([a-z]+) .*/\1/p'); do
+		like 'what it says' "$said" "command \(.*\<$word\>.*\)"
+	done
+}
+
 # offers WORDS… OFFERED: what is offered for the last of the words.
 offers() {
 	local offered=${*: -1}

@@ -134,12 +134,12 @@ static void test_a_refused_write_changes_nothing_and_says_why(void **state)
 		{SETTING_RATE, "fast", -EINVAL},
 		{SETTING_RATE, "", -EINVAL},
 		{SETTING_BURST, "0", -ERANGE},
-		{SETTING_INTERVAL, "1ns", -ERANGE},
-		{SETTING_MODE, "ajar", -EINVAL},
+		{SETTING_RELEASE_INTERVAL, "1ns", -ERANGE},
+		{SETTING_ENFORCEMENT, "ajar", -EINVAL},
 		{SETTING_PARTITIONS_COUNT, "5000", -ERANGE},
 		{SETTING_PARTITIONS_LEASE, "0s", -ERANGE},
 		{SETTING_PARTITIONS_RESERVE, "11/s hosts=1", -ERANGE},
-		{CHANGE_CONFIG, "burst=7\nmode=ajar\n", -EINVAL},
+		{CHANGE_CONFIG, "burst=7\nenforcement=ajar\n", -EINVAL},
 		{CHANGE_CONFIG, "\n", -EINVAL},
 	};
 	struct stage stage;
@@ -367,7 +367,7 @@ static void test_what_was_changed_when_is_known_for_each_setting(void **state)
 	assert_int_equal(a->made_s, 5);
 	assert_int_equal(a->changed_s[SETTING_RATE], 9);
 	assert_int_equal(a->changed_s[SETTING_BURST], 12);
-	assert_int_equal(a->changed_s[SETTING_MODE], 5);
+	assert_int_equal(a->changed_s[SETTING_ENFORCEMENT], 5);
 	stage_close(&stage);
 }
 

@@ -306,6 +306,24 @@ case_a_read_that_would_block_is_refused_with_o_nonblock() {
 	counts orders waiting 0
 }
 
+case_what_the_file_itself_refuses_is_ebusy_with_o_nonblock_too() {
+	start
+	limiter orders 1/d 2
+	echo 1/d > "$m/orders/key_rate"
+	: "$(cat "$m/orders/take/2")"
+	denied EBUSY read "$m/orders/try"
+	denied EBUSY peek "$m/orders/try"
+	denied EBUSY peek "$m/orders/keys/alice/try"
+	denied EBUSY read "$m/orders/take/2,within=1h"
+	denied EBUSY peek "$m/orders/take/2,within=1h"
+	counts orders granted 2
+	counts orders refused 4
+	# It would be granted in time, if it could wait.
+	denied EAGAIN peek "$m/orders/take/2,within=30d"
+	denied EBUSY peek "$m/orders/take/3,within=1h"
+	denied EINVAL peek "$m/orders/take/3,within=30d"
+}
+
 case_o_nonblock_does_not_overtake_those_who_wait() {
 	start
 	empty orders 5
@@ -313,8 +331,8 @@ case_o_nonblock_does_not_overtake_those_who_wait() {
 	waiting orders 1
 	echo -3 > "$m/orders/charge"
 	denied EAGAIN peek "$m/orders/token"
-	denied EAGAIN read "$m/orders/try"
-	denied EAGAIN read "$m/orders/take/1,within=1s"
+	denied EBUSY read "$m/orders/try"
+	denied EBUSY read "$m/orders/take/1,within=1s"
 	echo -2 > "$m/orders/charge"
 	gone $reader 20
 	is read "$(cat "$d/got")" 5

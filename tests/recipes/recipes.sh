@@ -64,6 +64,21 @@ case_every_block_has_a_case() {
 		/^```[a-z]/ { print title ", " ++n }' "$page" | sort -u)"
 }
 
+case_script() {
+	local status=0
+	mount -t tmpfs none /mnt
+	m=/mnt/rate
+	mkdir $m
+	(recipe 'Limiters from a script') 2> "$d/said" || status=$?
+	is 'exit status before the mount' $status 1
+	is 'what it said' "$(cat "$d/said")" 'nothing is mounted on /mnt/rate'
+	is 'left in the directory' "$(ls -A $m)" ''
+	start
+	recipe 'Limiters from a script'
+	recipe 'Limiters from a script'
+	is 'rate of mail' "$(cat $m/mail/rate)" 20/min
+}
+
 case_xargs() {
 	tree
 	recipe 'xargs -P'
@@ -197,10 +212,19 @@ case_container() {
 }
 
 case_users() {
+	local user
 	tree
 	recipe 'Each user' > answers
-	is answers "$(cat answers)" $'200 hello alice\n200 hello alice\n429 alice\n200 hello bob\n429 alice'
+	is answers "$(cat answers)" $'200 hello alice\n200 hello alice\n429 alice\n200 hello bob\n429 alice\n400'
 	counts web granted 3
+	# Nothing else passes by the key either, and a name that only looks odd is a key.
+	sed '/^mkdir\|^echo\|^for/d' "$d/code" > "$d/answer"
+	for user in '' . .. ../.. /.. x/.. x/../bob ./bob bob/ bob/../.. bob/try .bob $'..\n'; do
+		is "answer to '$user'" "$(bash -euc '. "$1"; answer "$2"' bash "$d/answer" "$user")" 400
+	done
+	counts web granted 3
+	is 'answer to carol..' "$(bash -euc '. "$1"; answer "$2"' bash "$d/answer" carol..)" '200 hello carol..'
+	counts web granted 4
 }
 
 # 300,000 bytes are four pieces of 64 KiB and some.
