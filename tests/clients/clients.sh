@@ -1,12 +1,13 @@
 # shellcheck shell=bash disable=SC2154,SC2164
-# Runs the programs of `table`, and compares what they do with its rows. A row is observed as it is written there, so a case that
-# fails shows what the row should say.
+# Runs the programs of `table`, and compares what they do with its rows. A row is observed as it is
+# written there, so a case that fails shows what the row should say.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 busy='resource busy|file busy|EBUSY'
-hang_s=30 # a program that still runs then hangs
+hang_s=60 # a program that still runs then hangs
 
-# read_table: frames of the clients; and by numbers from 1 on, the client of each row, its columns, its way and its text.
+# read_table: frames of the clients; and by numbers from 1 on, the client of each row, its columns,
+# its way and its text.
 declare -A frame
 clients=() columns=() ways=() texts=()
 read_table() {
@@ -32,7 +33,12 @@ read_table() {
 }
 
 # framed CLIENT TEXT: that frame around it.
-framed() { while IFS= read -r line; do [[ $line =~ ^[[:blank:]]*@$ ]] && printf '%s' "$2" || printf '%s\n' "$line"; done <<< "${frame[$1]}"; }
+framed() {
+	local line
+	while IFS= read -r line; do
+		if [[ $line =~ ^[[:blank:]]*@$ ]]; then printf %s "$2"; else printf '%s\n' "$line"; fi
+	done <<< "${frame[$1]}"
+}
 
 # arms CLIENT: the texts of all of its rows, each as what is done for its number.
 arms() {
@@ -47,14 +53,15 @@ arms() {
 	done
 }
 
-# prepare CLIENT: compiles its programs, if that is how it is run.
+# prepare CLIENT: compiles its programs as one, if it is a compiler.
 prepare() {
-	local source=$d/Client
+	local source=$d/Client.${1,,}
+	framed "$1" "$(arms "$1")"$'\n' > "$source"
 	case $1 in
-	C) framed C "$(arms C)"$'\n' > "$source.c" && cc -std=gnu11 -o "$d/client" "$source.c" ;;
-	Java) framed Java "$(arms Java)"$'\n' > "$source.java" && javac -J-XX:-UsePerfData -d "$d" "$source.java" ;;
-	Go) framed Go "$(arms Go)"$'\n' > "$source.go" && go build -o "$d/client" "$source.go" ;;
-	Rust) framed Rust "$(arms Rust)"$'\n' > "$source.rs" && rustc -o "$d/client" "$source.rs" ;;
+	C) cc -std=gnu11 -o "$d/client" "$source" ;;
+	Java) javac -J-XX:-UsePerfData -d "$d" "$source" ;;
+	Go) go build -o "$d/client" "$source" ;;
+	Rust) rustc -o "$d/client" "$source" ;;
 	esac
 }
 
@@ -74,22 +81,26 @@ command_of() {
 	PHP) command=(php -n -d display_errors=stderr "$d/program") ;;
 	Lua) command=(lua5.4 "$d/program") ;;
 	Tcl) command=(tclsh "$d/program") ;;
-	# Without figures in /tmp, where a JVM in another process namespace may have the same number.
+	# Without figures in /tmp, where a JVM in another process namespace may have its number.
 	Java) command=(java -XX:-UsePerfData -XX:TieredStopAtLevel=1 -cp "$d" Client) ;;
 	C | Go | Rust) command=("$d/client") ;;
 	*) fail "nothing runs $client" ;;
 	esac
 }
 
-# run FILE: the row in $number on that file of the mount, to its end: $status, what it printed in $d/got, and messages in $d/said.
+# run FILE: the row in $number on that file of the mount, to its end: $status, what it printed in
+# $d/got, and messages in $d/said.
 run() {
 	status=0
-	file=$m/$1 way=$number timeout -k 5 $hang_s "${command[@]}" < /dev/null > "$d/got" 2> "$d/said" || status=$?
+	file=$m/$1 way=$number timeout -k 5 $hang_s "${command[@]}" \
+		< /dev/null > "$d/got" 2> "$d/said" || status=$?
 }
 
-# begin FILE: the same in the background as a job of a terminal is, in a process group of its own: $job.
+# begin FILE: the same in the background as a job of a terminal is, in a process group of its own:
+# $job.
 begin() {
-	file=$m/$1 way=$number setsid env --default-signal "${command[@]}" < /dev/null > "$d/got" 2> "$d/said" &
+	file=$m/$1 way=$number setsid env --default-signal "${command[@]}" \
+		< /dev/null > "$d/got" 2> "$d/said" &
 	job=$!
 }
 
@@ -135,10 +146,12 @@ refusal() {
 
 # A process has that file open, or waits in its limiter: for a slot, which is open only in the end.
 arrived() {
-	[[ $1 != */slot && -n $(find /proc/[0-9]*/fd -lname "$m/$1" -print -quit 2> /dev/null) ]] || has "${1%/*}" waiting 1
+	[[ $1 != */slot && -n $(find /proc/[0-9]*/fd -lname "$m/$1" -print -quit 2> /dev/null) ]] ||
+		has "${1%/*}" waiting 1
 }
 
-# end FILE WANTED: the first signal that ends a wait there. The one that is wanted has all the time it needs.
+# end FILE WANTED: the first signal that ends a wait there. The one that is wanted has all the time
+# it needs.
 end() {
 	local signal limit
 	begin "$1"
@@ -177,14 +190,16 @@ shows_events() {
 	eventually $hang_s eval '[ "$(status_of readers)" = 0 ]' || echo but-still-follows
 }
 
-# given_up WANTED: whether a wait that its program gives up ends, by itself or with the program, or goes on after that.
+# given_up WANTED: whether a wait that its program gives up ends, by itself or with the program, or
+# goes on after that.
 given_up() {
 	local seen=waits
 	begin empty/token
 	if [ "$1" = waits ]; then
 		eventually $hang_s arrived empty/token || echo -n does-not-wait-
 		! eventually 3 has empty waiting 0 || seen=ends
-	elif job_ended $hang_s && eventually $hang_s has empty waiting 0 && grep -q 'given up' "$d/got"; then
+	elif job_ended $hang_s && eventually $hang_s has empty waiting 0 &&
+		grep -q 'given up' "$d/got"; then
 		seen=ends
 	fi
 	echo $seen
@@ -238,7 +253,8 @@ holds() {
 	done
 	exec 9<&-
 	[ -n "$wanted" ] || fail "no row of $1"
-	diff -U 0 --label table --label 'what is seen' <(echo "$wanted") <(echo "$got") || fail 'the table says something else'
+	diff -U 0 --label table --label 'what is seen' <(echo "$wanted") <(echo "$got") ||
+		fail 'the table says something else'
 	counts empty granted "$granted"
 }
 
@@ -264,10 +280,12 @@ case_Go_is_as_the_table_says() { holds Go; }
 case_Rust_is_as_the_table_says() { holds Rust; }
 
 case_each_client_of_the_table_has_a_case() {
-	is clients "$(sed -nE 's/.*\{ holds ([^ ]+); \}$/\1/p' "${BASH_SOURCE[0]}" | sort)" "$(sed -n 's/^= //p' "$here/table" | sort)"
+	is clients "$(sed -nE 's/.*\{ holds ([^ ]+); \}$/\1/p' "${BASH_SOURCE[0]}" | sort)" \
+		"$(sed -n 's/^= //p' "$here/table" | sort)"
 }
 
-# listed KIND…: the rows of these kinds as those of a list in ratefs(5), which has the columns that say something.
+# listed KIND…: the rows of these kinds as those of a list in ratefs(5), which has the columns that
+# say something.
 listed() {
 	local number kind tokens refusal end way row
 	for number in "${!clients[@]}"; do
@@ -283,5 +301,7 @@ listed() {
 case_ratefs_5_prints_the_table() {
 	local page=$here/../../fs/ratefs.5
 	read_table
-	diff -U 0 <(grep '^\.It .* Ta Ql ' "$page") <(listed read poll && listed lines && listed inside) || fail 'ratefs(5) has another table'
+	diff -U 0 <(grep '^\.It .* Ta Ql ' "$page") \
+		<(listed read poll && listed lines && listed inside) ||
+		fail 'ratefs(5) has another table'
 }
