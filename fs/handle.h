@@ -41,7 +41,10 @@ struct handle {
  */
 struct handle *handle_open(struct daemon *daemon, const struct node *node);
 
-/* The handle with @number; NULL: its limiter was gone when a predecessor's files were taken over. */
+/*
+ * Finds the handle with @number. NULL: a predecessor's, whose limiter or partition was gone when
+ * files were taken over, or which was given up.
+ */
 struct handle *handle_find(const struct daemon *daemon, uint64_t number);
 
 /* What handle_find() does not find was closed. Under the lock. */

@@ -215,12 +215,16 @@ static void hear(struct keeper *keeper)
 	}
 }
 
-/* A server ended by itself or was killed: starts the next, or gives up. */
-static void replace(struct keeper *keeper, const char *why)
+/*
+ * Starts the next server after one that died, or gives up. SIGKILL (@killed) comes from outside,
+ * and is no sign that the server died of what it restored.
+ */
+static void replace(struct keeper *keeper, const char *why, bool killed)
 {
 	bool served = keeper->ready_ns && clock_ns() - keeper->ready_ns >= KEEPER_LIFE_NS;
 
 	keeper->failures = served ? 0 : keeper->failures + 1;
+	keeper->hello.deaths = served ? 0 : keeper->hello.deaths + (killed ? 0 : 1);
 	if (!keeper->mount.outlives) {
 		log_error("the server %s, and the mount ends with it", why);
 		end(keeper, EXIT_FAILURE);
@@ -238,6 +242,7 @@ static void replace(struct keeper *keeper, const char *why)
 		close(keeper->program);
 		keeper->program = keeper->before;
 		keeper->before = -1;
+		keeper->hello.deaths = 0;
 	} else {
 		log_error("the server %s: the next one goes on", why);
 	}
@@ -278,7 +283,7 @@ static void bury(struct keeper *keeper)
 	} else if (replaced) {
 		keeper->start_ns = 0;
 	} else {
-		replace(keeper, why);
+		replace(keeper, why, WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	}
 }
 

@@ -755,6 +755,30 @@ static void test_an_idle_key_costs_at_most_128_bytes_beyond_its_name(void **stat
 	assert_true(offsetof(struct key, name) + 1 + 8 + 15 + 2 * 4 <= 128);
 }
 
+/* As an open file of a key is found by a successor, with a lower keys_max by then. */
+static void test_a_key_that_was_open_is_restored_with_its_number_beyond_every_bound(void **state)
+{
+	struct key *first, *second, *again;
+	struct limiter *a, *open;
+	struct stage stage;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "keys_max=1");
+	assert_int_equal(keys_restore(&stage.engine.schedule, a, "first", 7, 42, &first), 0);
+	open = keys_open(&stage.engine.schedule, a, first);
+	assert_non_null(open);
+	assert_int_equal(keys_restore(&stage.engine.schedule, a, "second", 7, 3, &second), 0);
+	assert_int_equal(keys_restore(&stage.engine.schedule, a, "first", 7, 42, &again), 0);
+	assert_ptr_equal(first, again);
+	assert_ptr_equal(keys_find(&stage.engine.schedule, 42), first);
+	assert_ptr_equal(keys_find(&stage.engine.schedule, 3), second);
+	assert_int_equal(keys_count(a), 2);
+	shut(&stage, open);
+	stage_remove(&stage, a);
+	stage_close(&stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -793,6 +817,8 @@ int main(void)
 		cmocka_unit_test(test_a_listing_has_each_key_once_while_others_come_and_go),
 		cmocka_unit_test(test_a_restored_limiter_does_not_know_what_its_keys_had),
 		cmocka_unit_test(test_an_idle_key_costs_at_most_128_bytes_beyond_its_name),
+		cmocka_unit_test(
+			test_a_key_that_was_open_is_restored_with_its_number_beyond_every_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
