@@ -10,6 +10,12 @@
 
 struct state_handle;
 
+/* The poller of an open file, however many poll it. */
+struct polling {
+	struct poller poller; /* first */
+	struct handle *handle;
+};
+
 struct handle {
 	uint64_t number;	   /* by which the kernel knows it: generation << 32 | index */
 	struct state_handle *kept; /* borrowed: for a successor */
@@ -27,7 +33,7 @@ struct handle {
 	size_t length;
 	struct slot slot; /* slot: held while this is open */
 	bool lost;	  /* slot: nobody ever worked with it */
-	struct watcher watcher;
+	struct polling *polling;	/* owned; NULL: tokens of it were never polled for */
 	struct fuse_pollhandle *poll;	/* owned; who wants to know */
 	struct handle *next, *previous; /* all open files */
 	bool following;			/* events: in the list of those who poll */
@@ -76,8 +82,6 @@ void handle_granted(struct handle *handle, size_t size);
 
 /* Keeps @text (from malloc) for reads at other offsets. Under the lock. */
 void handle_keep_text(struct handle *handle, char *text, size_t length);
-
-struct handle *handle_of_watcher(struct watcher *watcher);
 
 /* What `read`, `poll` and `write` of the table's rows are. */
 void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read);
