@@ -134,9 +134,8 @@ static bool is_held_up_below(const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 
-	return holding->claimant_count && limiter->wanted && !limiter->current &&
-	       !holding->asked && !partition_waiting(limiter) &&
-	       rate_is_unlimited(&holding->settings.key_rate);
+	return holding->claimant_count && limiter->wanted && !limiter->current && !holding->asked &&
+	       !partition_waiting(limiter) && rate_is_unlimited(&holding->settings.key_rate);
 }
 
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)

@@ -104,7 +104,7 @@ struct limiter {
 	struct heap_node turn;	/* in the parent's ready */
 	struct heap_node due;	/* in the schedule's deadlines */
 	struct waiter *current; /* whose turn it is, or NULL */
-	uint64_t aside; /* ticket of the waiter whose tokens the buckets have set aside, or 0 */
+	uint64_t aside;	  /* ticket of the waiter whose tokens the buckets have set aside, or 0 */
 	uint64_t wanted;  /* tokens that waiters of this limiter and its descendants wait for */
 	uint32_t pollers; /* in the queues of this limiter and its descendants */
 

@@ -31,8 +31,8 @@ struct handle {
 	uint64_t position;     /* events: what was read */
 	char *text;	       /* owned; what a read at offset 0 found */
 	size_t length;
-	struct slot slot; /* slot: held while this is open */
-	bool lost;	  /* slot: nobody ever worked with it */
+	struct slot slot;		/* slot: held while this is open */
+	bool lost;			/* slot: nobody ever worked with it */
 	struct polling *polling;	/* owned; NULL: tokens of it were never polled for */
 	struct fuse_pollhandle *poll;	/* owned; who wants to know */
 	struct handle *next, *previous; /* all open files */

@@ -30,6 +30,8 @@ static void test_a_poller_has_its_turn_in_order_of_arrival(void **state)
 	assert_int_equal(stage_ask(&stage, &before, a, 1, 0), WAITING);
 	assert_false(stage_poll(&stage, &poller, a, 1, 0));
 	assert_int_equal(stage_ask(&stage, &after, a, 1, 0), WAITING);
+	/* Polling again, it stands where it stood. */
+	assert_false(engine_poll(&stage.engine, &poller, 0));
 	assert_int_equal(engine_eta(&stage.engine, a, 1, 0), 400 * MS);
 	stage_run(&stage, 100 * MS);
 	assert_int_equal(before.waiter.outcome, 0);

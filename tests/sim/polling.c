@@ -170,8 +170,9 @@ static int read_at_once(struct polling *polling, bool *kept)
 	if (!*kept)
 		err = engine_take(&host->engine, limiter, polling->reader.tokens, now_ns);
 	host_leave(before);
-	return err == -EAGAIN && !limiter_can_hold(limiter, polling->reader.tokens) ? -EINVAL
-										    : err;
+	if (err == -EAGAIN && !limiter_can_hold(limiter, polling->reader.tokens))
+		err = -EINVAL;
+	return err;
 }
 
 static void read_now(struct sim *sim, struct occurrence *occurrence)
