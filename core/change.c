@@ -56,6 +56,15 @@ static int get_memory(const struct engine *engine, struct change *change, struct
 	return refuse(change, -ENOMEM, "no memory for the settings");
 }
 
+/* As in any directory that is setgid. */
+static void inherit_group(const struct limiter *parent, struct owner *owner)
+{
+	if (!(parent->access & ACCESS_SETGID))
+		return;
+	owner->gid = parent->gid;
+	owner->access = (uint16_t)(owner->access | ACCESS_SETGID);
+}
+
 static int prepare_make(struct engine *engine, struct change *change)
 {
 	struct limiter *parent = change->limiter;
@@ -74,6 +83,7 @@ static int prepare_make(struct engine *engine, struct change *change)
 	if (tree_depth(parent) >= DEPTH_MAX)
 		return refuse(change, -ENOSPC, "limiters are nested %d deep, the most they can be",
 			      DEPTH_MAX);
+	inherit_group(parent, &change->owner);
 	change->settings = SETTINGS_DEFAULT;
 	if (change->text) {
 		err = settings_parse(change->text, &change->settings, change->error);

@@ -42,11 +42,17 @@ enum { CHANGE_CONFIG = SETTING_COUNT };
 /* What of an owner a change leaves alone. */
 enum { OWNER_UID = 1, OWNER_GID = 2, OWNER_ACCESS = 4 };
 
-/* Who may use a limiter and who may tune it. */
+/* What access bits a limiter can have, and that by which its children inherit its group. */
+enum { ACCESS_SETGID = 02000, ACCESS_BITS = 03777 };
+
+/*
+ * Who may use a limiter and who may tune it. What is made in a limiter with ACCESS_SETGID gets its
+ * group and that bit, whatever the change says.
+ */
 struct owner {
 	uint32_t uid;
 	uint32_t gid;
-	uint16_t access; /* permission bits */
+	uint16_t access; /* of ACCESS_BITS */
 };
 
 /*

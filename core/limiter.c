@@ -69,7 +69,8 @@ static void take_path(const struct schedule *schedule, struct limiter *limiter, 
 	for (; limiter; limiter = limiter->parent) {
 		own_refill(schedule, limiter);
 		limiter->counters[COUNTER_GRANTED] += tokens;
-		if (limiter->mode == MODE_SHADOW && !own_allows(limiter, tokens, schedule->now_ns))
+		if (limiter->enforcement == ENFORCEMENT_SHADOW &&
+		    !own_allows(limiter, tokens, schedule->now_ns))
 			limiter->counters[COUNTER_SHADOWED] += tokens;
 		else
 			own_take(limiter, tokens);

@@ -82,13 +82,13 @@ struct limiter {
 	bool is_key;	   /* of the parent, see keys.h: it is freed there */
 
 	/* Settings; the limits are in the buckets. */
-	uint8_t mode;	      /* enum limiter_mode */
+	uint8_t enforcement;  /* enum enforcement */
 	uint8_t bucket_count; /* 0: rate `max` */
 	uint8_t own_bursts;   /* bit i: limit i has a burst of its own */
 	uint16_t partition_setting;
-	uint32_t degraded;
+	uint32_t offline;
 	uint64_t burst;
-	uint64_t interval_ns;
+	uint64_t release_interval_ns;
 	uint64_t lease_ns;
 	struct limiter_extra *extra; /* owned, but for LIMITER_PLAIN */
 	struct bucket *buckets;	     /* owned */

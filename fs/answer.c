@@ -209,7 +209,9 @@ static void answer_reader(struct daemon *daemon, struct reader *reader)
 {
 	fuse_req_t request = reader->pending.request;
 
-	if (reader->waiter.outcome) {
+	if (reader->waiter.outcome == -EAGAIN) {
+		fuse_reply_err(request, ((struct timed_reader *)reader)->refusal);
+	} else if (reader->waiter.outcome) {
 		fuse_reply_err(request, -reader->waiter.outcome);
 	} else if (reply_tokens(request, reader->waiter.tokens, 0, reader->size) == -ENOENT) {
 		pthread_mutex_lock(&daemon->lock);

@@ -81,6 +81,7 @@ struct handle *handle_reopen(struct daemon *daemon, const struct node *node, uin
 	handle->number = (kept->life >> LIFE_BITS) << 32 | index;
 	handle->granted = kept->granted;
 	handle->half = kept->half;
+	handle->begun = true;
 	if ((kept->slot_ns && slots_restore(&daemon->engine.schedule, handle->limiter,
 					    &handle->slot, kept->slot_ns)) ||
 	    (node->row->open == open_view &&
@@ -145,6 +146,21 @@ struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t ui
 		.thread = pid, .uid = uid, .file = handle ? handle->number : 0, .number = unique};
 }
 
+bool handle_waits_in_queue(const struct handle *handle)
+{
+	return handle->polling && handle->polling->poller.state == POLLER_WAITS;
+}
+
+bool handle_is_too_late(struct daemon *daemon, const struct handle *handle, uint64_t now_ns)
+{
+	struct engine *engine = &daemon->engine;
+
+	if (handle->within_ns == NEVER_NS || handle_waits_in_queue(handle))
+		return false;
+	return !engine_may_come(engine, handle->limiter, now_ns) &&
+	       engine_eta(engine, handle->limiter, handle->tokens, now_ns) > handle->within_ns;
+}
+
 void handle_granted(struct handle *handle, size_t size)
 {
 	handle->granted = true;
@@ -205,7 +221,7 @@ bool poll_tokens(struct daemon *daemon, struct handle *handle)
 		handle->polling->handle = handle;
 		poller_init(&handle->polling->poller, handle->limiter, handle->tokens);
 	}
-	return daemon->stopping || handle->half ||
+	return daemon->stopping || handle->half || handle_is_too_late(daemon, handle, clock_ns()) ||
 	       engine_poll(&daemon->engine, &handle->polling->poller, clock_ns());
 }
 
@@ -224,7 +240,8 @@ void open_view(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 
 bool poll_events(struct daemon *daemon, struct handle *handle)
 {
-	if (daemon->stopping || events_wait_for(&daemon->events, handle->viewer, &handle->position))
+	if (daemon->stopping || !handle->begun ||
+	    events_wait_for(&daemon->events, handle->viewer, &handle->position))
 		return true;
 	if (!handle->following) {
 		handle->following = true;

@@ -26,6 +26,7 @@ struct handle {
 	uint64_t within_ns;
 	_Atomic bool granted;  /* token text is there to be read on; read without the lock */
 	bool half;	       /* stream: a token was read without its newline */
+	bool begun;	       /* events: its head was read */
 	uint32_t uid;	       /* who opened it */
 	struct viewer *viewer; /* owned; metrics, events: what it may know; NULL: everything */
 	uint64_t position;     /* events: what was read */
@@ -46,7 +47,10 @@ struct handle {
  */
 struct handle *handle_open(struct daemon *daemon, const struct node *node);
 
-/* The handle with @number; NULL: its limiter was gone when a predecessor's files were taken over. */
+/*
+ * Finds the handle with @number. NULL: a predecessor's, whose limiter or partition was gone when
+ * files were taken over, or which was given up.
+ */
 struct handle *handle_find(const struct daemon *daemon, uint64_t number);
 
 /* What handle_find() does not find was closed. Under the lock. */
@@ -76,6 +80,15 @@ void handle_notify(struct daemon *daemon, struct handle *handle);
  * opens a slot; threads that are unknown are one and the same then.
  */
 struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid, uint64_t unique);
+
+/* Tells whether @handle was polled and stands in the queue. Under the lock. */
+bool handle_waits_in_queue(const struct handle *handle);
+
+/*
+ * Tells whether `within`, as things stand, is too short for what @handle asks for. It is not while
+ * the handle stands in the queue. Under the lock.
+ */
+bool handle_is_too_late(struct daemon *daemon, const struct handle *handle, uint64_t now_ns);
 
 /* A read of @size bytes is about to be answered with what it asked for. Under the lock. */
 void handle_granted(struct handle *handle, size_t size);

@@ -37,6 +37,15 @@ enum node_access {
 	ACCESS_TUNE,	  /* read by who may use, written by who may tune */
 };
 
+/* What reading a file costs; README in the mount sorts the files by it. */
+enum node_cost {
+	COST_NOTHING, /* it ends, and takes nothing */
+	COST_TOKENS,  /* it takes tokens, or a slot for as long as the file is open */
+	COST_ENDLESS, /* it never ends */
+	COST_WRITE,   /* it cannot be read, but written */
+	COST_COUNT
+};
+
 /* The rows that others refer to; the others are known by their place in the table alone. */
 enum node_id {
 	NODE_NONE,
@@ -70,6 +79,7 @@ struct node_row {
 	const char *label; /* what documents call it then */
 	enum node_id place;
 	enum node_access access;
+	enum node_cost cost;
 	enum setting_id setting; /* of a settings file */
 	/* Writes the text of the file. Under the lock. */
 	void (*show)(FILE *out, struct daemon *daemon, const struct node *node);
@@ -135,8 +145,8 @@ void node_owner_changed(struct daemon *daemon, const struct limiter *limiter);
 bool node_name_is_taken(const char *name);
 
 /*
- * Entry number @position of directory @node and those that follow, until @add says stop with a
- * value other than 0. @next is the position to go on from.
+ * Entry number @position of directory @node and those that follow, but for files whose reading never
+ * ends, until @add says stop with a value other than 0. @next is the position to go on from.
  */
 void node_list(struct daemon *daemon, const struct node *node, uint64_t position,
 	       int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type, uint64_t next),

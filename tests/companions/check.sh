@@ -28,18 +28,18 @@ case_every_wrong_line_is_named() {
 		speed=5
 		# rate=nothing
 		burst=3
-		 mode = loud
+		 enforcement = loud
 		[orders
 		rate=1/s
 		burst=0
 		[token]
 		[.hidden]
 		[a//b]
-		interval=2h
+		release_interval=2h
 	EOF
 	check 1 "$d/ini"
 	is lines "$(lines)" '1 3 4 7 8 10 11 12 13 14'
-	grep -qx "$d/ini:4: 'speed': no such setting" "$d/out" || fail "$(cat "$d/out")"
+	grep -qE "^$d/ini:4: 'speed': no such setting: .*\\bburst, release_interval, enforcement, " "$d/out" || fail "$(cat "$d/out")"
 	grep -qE "^$d/ini:11: 'token' is the name of a control file" "$d/out" || fail "$(cat "$d/out")"
 }
 
@@ -70,8 +70,8 @@ case_it_refuses_what_a_mount_refuses_and_nothing_else() {
 		'[a]\n[b]' "[$name]" "[${name}n]" '[1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16]' \
 		'[1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17]' '[a]\n[' ']' '[]' '[/a]' '[a/]' '[a]x' '[rate]' '[a/keys]' '[feedback]' \
 		'[README]' '[status]' '[a]\nname' '[a]\n=5' '[a]\nrate=' '[a]\nrate=5/0s' '[a]\nrate=1/27d' '[a]\nburst=10T\n[b]\nburst=11T' \
-		'[a]\nconfig=x' '[a]\npartitions.count=4097' '[a]\ndegraded=share:0' '[a]\nmode=open\nmode=shut' \
-		'[a]\nrate=1T/s\ninterval=1h' '[a]\ninterval=1h\nrate=1T/s' '[a]\nrate=5/s#'; do
+		'[a]\nconfig=x' '[a]\npartitions.count=4097' '[a]\noffline=share:0' '[a]\nenforcement=open\nenforcement=shut' \
+		'[a]\nrate=1T/s\nrelease_interval=1h' '[a]\nrelease_interval=1h\nrate=1T/s' '[a]\nrate=5/s#'; do
 		printf "$text" > "$d/ini"
 		status=0 mounted=0
 		"$RATEFS" check "$d/ini" > "$d/out" || status=$?

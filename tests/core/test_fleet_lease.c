@@ -226,7 +226,7 @@ static void test_partitions_that_come_into_the_count_later_are_empty(void **stat
 
 	(void)state;
 	scene_open(&scene);
-	a = scene_make(&scene, "a", "mode=enforce");
+	a = scene_make(&scene, "a", "enforcement=enforce");
 	set(&scene, a, "burst=20\nrate=1/h\npartitions.count=1");
 	set(&scene, a, "partitions.count=2");
 	assert_left(&scene, a, 0);
@@ -924,10 +924,10 @@ static void test_what_was_saved_up_without_a_limit_is_gone_where_nothing_is_held
 
 	(void)state;
 	scene_open(&scene);
-	a = scene_make(&scene, "a", "rate=10/s\nburst=5\nmode=open\npartitions.count=1");
+	a = scene_make(&scene, "a", "rate=10/s\nburst=5\nenforcement=open\npartitions.count=1");
 	scene_run(&scene, 10 * SEC);
-	set(&scene, a, "mode=enforce");
-	assert_int_equal(a->mode, MODE_ENFORCE);
+	set(&scene, a, "enforcement=enforce");
+	assert_int_equal(a->enforcement, ENFORCEMENT_ENFORCE);
 	assert_int_equal(a->holding->usable, 0);
 	assert_int_equal(a->buckets[0].level, 0);
 	assert_int_equal(a->buckets[0].part, 0);

@@ -272,13 +272,13 @@ static void test_a_poller_below_a_closed_limiter_sees_it_opened(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "mode=closed");
+	a = stage_make(&stage, NULL, "a", "enforcement=closed");
 	b = stage_make(&stage, a, "b", "rate=10/s\nadapt=aimd");
 	throttle(&stage, b, 0);
 	assert_int_equal(engine_charge(&stage.engine, b, 1000, 0), 0);
 	assert_false(stage_poll(&stage, &poller, b, 1, 0));
 	/* A look at whether to grow was due meanwhile. */
-	stage_write(&stage, a, "mode=enforce", 10 * SEC);
+	stage_write(&stage, a, "enforcement=enforce", 10 * SEC);
 	assert_int_equal(poller.state, POLLER_WAITS);
 	stage_run(&stage, 1000 * SEC);
 	assert_int_equal(b->counters[COUNTER_GRANTED], 1);
@@ -465,7 +465,8 @@ static void test_with_an_interval_what_is_learnt_comes_in_batches(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=20/s\ninterval=1s\nadapt=aimd increase=1/d");
+	a = stage_make(&stage, NULL, "a",
+		       "rate=20/s\nrelease_interval=1s\nadapt=aimd increase=1/d");
 	throttle(&stage, a, 0);
 	assert_rate(a, 10);
 	for (int i = 0; i < 25; i++)
@@ -545,7 +546,7 @@ static void test_modes_that_grant_at_once_count_what_would_have_paused(void **st
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "mode=shadow\nbackoff=linear initial=3s");
+	a = stage_make(&stage, NULL, "a", "enforcement=shadow\nbackoff=linear initial=3s");
 	throttle(&stage, a, 0);
 	assert_int_equal(stage_try(&stage, a, 5, SEC), 0);
 	assert_int_equal(a->counters[COUNTER_SHADOWED], 5);
@@ -556,11 +557,11 @@ static void test_modes_that_grant_at_once_count_what_would_have_paused(void **st
 	throttle(&stage, a, 4 * SEC);
 	assert_int_equal(stage_try(&stage, a, 1, 4 * SEC), 0);
 	assert_int_equal(a->counters[COUNTER_SHADOWED], 6);
-	stage_write(&stage, a, "mode=open", 4 * SEC);
+	stage_write(&stage, a, "enforcement=open", 4 * SEC);
 	assert_int_equal(stage_try(&stage, a, 100, 4 * SEC), 0);
-	stage_write(&stage, a, "mode=closed", 5 * SEC);
+	stage_write(&stage, a, "enforcement=closed", 5 * SEC);
 	assert_int_equal(stage_try(&stage, a, 0, 100 * SEC), -EAGAIN);
-	stage_write(&stage, a, "mode=enforce", 100 * SEC);
+	stage_write(&stage, a, "enforcement=enforce", 100 * SEC);
 	assert_int_equal(stage_try(&stage, a, 1, 101 * SEC), 0);
 	stage_close(&stage);
 }

@@ -91,7 +91,7 @@ static void test_who_waits_in_a_child_is_not_ahead_of_who_needs_not_wait(void **
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=5");
-	slow = stage_make(&stage, a, "slow", "mode=closed");
+	slow = stage_make(&stage, a, "slow", "enforcement=closed");
 	quick = stage_make(&stage, a, "quick", NULL);
 	assert_int_equal(stage_ask(&stage, &first, slow, 1000, 0), WAITING);
 	/* What try can have, within=0s can have too, eta says so, and so does poll. */
@@ -184,7 +184,7 @@ static void test_an_interval_loses_nothing_of_takes_that_do_not_divide_a_batch(v
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "interval=200ms\nrate=100/s");
+	a = stage_make(&stage, NULL, "a", "release_interval=200ms\nrate=100/s");
 	assert_int_equal(engine_charge(&stage.engine, a, 20, 0), 0);
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(stage_ask(&stage, &guests[i], a, 3, 0), WAITING);
@@ -247,15 +247,15 @@ static void test_modes_change_who_waits_at_once(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=1/h\nmode=closed");
+	a = stage_make(&stage, NULL, "a", "rate=1/h\nenforcement=closed");
 	assert_int_equal(stage_try(&stage, a, 1, 0), -EAGAIN);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(stage_ask(&stage, &guests[i], a, 1, 0), WAITING);
 	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);
-	stage_write(&stage, a, "mode=enforce", SEC);
+	stage_write(&stage, a, "enforcement=enforce", SEC);
 	assert_int_equal(guests[0].waiter.outcome, 0);
 	assert_int_equal(guests[1].waiter.outcome, WAITING);
-	stage_write(&stage, a, "mode=shadow", 2 * SEC);
+	stage_write(&stage, a, "enforcement=shadow", 2 * SEC);
 	assert_int_equal(guests[3].waiter.outcome, 0);
 	assert_int_equal(a->counters[COUNTER_SHADOWED], 3);
 	assert_int_equal(a->buckets[0].level, 0);
@@ -322,7 +322,7 @@ static void test_the_deepest_debt_and_a_long_queue_overflow_nothing(void **state
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=1/s\ninterval=1h");
+	a = stage_make(&stage, NULL, "a", "rate=1/s\nrelease_interval=1h");
 	for (int i = 0; i < CHARGES; i++)
 		assert_int_equal(engine_charge(&stage.engine, a, (int64_t)TOKENS_MAX, 0), 0);
 	assert_true(a->buckets[0].level <= -(INT64_C(1) << 62) + (int64_t)TOKENS_MAX);
@@ -343,7 +343,7 @@ static void test_a_time_that_does_not_fit_is_never(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=1/s\ninterval=1h");
+	a = stage_make(&stage, NULL, "a", "rate=1/s\nrelease_interval=1h");
 	/* 2^64 ns are 18446744073.7 s. 3600 tokens are there, and a release is up to 3600 s later. */
 	for (uint64_t tokens = 18446744073 - 3600; tokens < 18446744073 + 7200; tokens += 60)
 		assert_true(engine_eta(&stage.engine, a, tokens, 0) >= (tokens - 3600) * SEC);

@@ -220,11 +220,11 @@ static void test_a_partition_waits_for_its_limiter(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=1/s\npartitions.count=1\nmode=closed");
+	a = stage_make(&stage, NULL, "a", "rate=1/s\npartitions.count=1\nenforcement=closed");
 	partition = get(&stage, a, 0);
 	assert_int_equal(stage_ask(&stage, &guest, partition, 1, 0), WAITING);
 	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);
-	stage_write(&stage, a, "mode=open", SEC);
+	stage_write(&stage, a, "enforcement=open", SEC);
 	assert_int_equal(guest.waiter.outcome, 0);
 	stage_close(&stage);
 }
@@ -240,11 +240,11 @@ static void test_partitions_follow_a_new_rate_burst_and_interval(void **state)
 	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=20\npartitions.count=4");
 	partition = get(&stage, a, 1);
 	assert_rate(partition, "2.5/s");
-	stage_write(&stage, a, "rate=40/s 7000/h:100\ninterval=1s", 0);
+	stage_write(&stage, a, "rate=40/s 7000/h:100\nrelease_interval=1s", 0);
 	assert_rate(partition, "10/s 1750/h:25");
 	limiter_settings(partition, &settings);
 	assert_int_equal(settings.burst, 5);
-	assert_int_equal(settings.interval_ns, SEC);
+	assert_int_equal(settings.release_interval_ns, SEC);
 	/* The level of the limit that was there stays; a new limit starts full. */
 	assert_int_equal(partition->buckets[0].level, 5);
 	assert_int_equal(partition->buckets[1].level, 25);

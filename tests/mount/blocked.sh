@@ -239,6 +239,30 @@ case_a_poller_has_one_place_and_makes_way_when_it_closes() {
 	EOF
 }
 
+case_a_poller_within_a_time_is_not_refused_for_its_own_place() {
+	start
+	limiter orders 1/10s
+	cat "$m/orders/token" > /dev/null
+	python3 - "$m/orders" <<- 'EOF'
+		import os, select, sys
+		limiter = sys.argv[1]
+		fd = os.open(limiter + "/take/1,within=15s", os.O_RDONLY | os.O_NONBLOCK)
+		poll = select.poll()
+		poll.register(fd, select.POLLIN)
+		for turn in range(3):
+		    assert not poll.poll(10)
+		try:
+		    os.pread(fd, 16, 0)
+		    assert False, "a token out of nothing"
+		except BlockingIOError:
+		    pass
+		with open(limiter + "/charge", "w") as charge:
+		    charge.write("-1")
+		assert poll.poll(20000)
+		assert os.pread(fd, 16, 0) == b"1\n"
+	EOF
+}
+
 case_a_limiter_that_is_polled_can_be_removed() {
 	start
 	empty orders
@@ -402,6 +426,24 @@ case_a_read_that_would_block_is_refused_with_o_nonblock() {
 	counts orders waiting 0
 }
 
+case_what_the_file_itself_refuses_is_ebusy_with_o_nonblock_too() {
+	start
+	limiter orders 1/d 2
+	echo 1/d > "$m/orders/key_rate"
+	: "$(cat "$m/orders/take/2")"
+	denied EBUSY read "$m/orders/try"
+	denied EBUSY peek "$m/orders/try"
+	denied EBUSY peek "$m/orders/keys/alice/try"
+	denied EBUSY read "$m/orders/take/2,within=1h"
+	denied EBUSY peek "$m/orders/take/2,within=1h"
+	counts orders granted 2
+	counts orders refused 4
+	# It would be granted in time, if it could wait.
+	denied EAGAIN peek "$m/orders/take/2,within=30d"
+	denied EBUSY peek "$m/orders/take/3,within=1h"
+	denied EINVAL peek "$m/orders/take/3,within=30d"
+}
+
 case_o_nonblock_does_not_overtake_those_who_wait() {
 	start
 	empty orders 5
@@ -409,8 +451,8 @@ case_o_nonblock_does_not_overtake_those_who_wait() {
 	waiting orders 1
 	echo -3 > "$m/orders/charge"
 	denied EAGAIN peek "$m/orders/token"
-	denied EAGAIN read "$m/orders/try"
-	denied EAGAIN read "$m/orders/take/1,within=1s"
+	denied EBUSY read "$m/orders/try"
+	denied EBUSY read "$m/orders/take/1,within=1s"
 	echo -2 > "$m/orders/charge"
 	gone $reader 20
 	is read "$(cat "$d/got")" 5

@@ -67,7 +67,7 @@ struct place {
 	struct queue_check queue;
 	struct account_check accounts[LIMITS_MAX];
 	bool followed;		       /* a partition that was tuned in this step */
-	uint64_t shadowing;	       /* tokens granted in mode shadow in this step */
+	uint64_t shadowing;	       /* tokens granted in shadow in this step */
 	uint64_t shadowed;	       /* the counter, before */
 	struct reader_check *oldest;   /* of a top: the oldest reader in it */
 	const struct place *oldest_at; /* and where it waits */

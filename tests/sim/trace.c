@@ -63,10 +63,7 @@ int line_duration(struct line *line, const char *word, uint64_t *ns)
 {
 	if (!word)
 		return line_refuse(line, "a time is missing");
-	/* A bare 0 is a time too. */
-	if (!strcmp(word, "0"))
-		*ns = 0;
-	else if (duration_parse(word, ns))
+	if (duration_parse(word, ns))
 		return line_refuse(line, "'%.100s' is no time: such as 0, 250ms or 1h", word);
 	return 0;
 }
