@@ -36,6 +36,7 @@ SETTINGS = {
     "key_rate": ["max", "1/h", "100/s", "5000000/s"],
     "key_burst": ["1", "20"],
     "keys_max": ["1", "3", "1000"],
+    "offline": ["block", "open", "share:3"],
     "partitions/count": ["auto", "1", "5", "20", "4096"],
     "partitions/reserve": ["none", "1/s hosts=3", "1/d hosts=8", "1/h hosts=4096"],
     "partitions/lease": ["1s", "10s", "1min"],
@@ -233,6 +234,10 @@ def main():
     stop, failures, figures = multiprocessing.Event(), multiprocessing.Queue(), multiprocessing.Queue()
     workers = [multiprocessing.Process(target=work, args=(seed * WORKERS + i, stop, failures, figures)) for i in range(WORKERS)]
     keeper, replaced, why = status("keeper"), 0, None
+    os.mkdir(mount + "/a")
+    for name in [*SETTINGS, *FILES]:
+        if not re.search("r[0-9]+/|/(15|19|4095)/", name):
+            os.stat("%s/a/%s" % (mount, name))
     snapshot = keep + "/state-%d" % seed
     for worker in workers:
         worker.start()
