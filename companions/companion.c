@@ -15,9 +15,11 @@ static const struct {
 	char *title; /* what messages begin with */
 	int (*main)(int argc, char *argv[]);
 } COMPANIONS[] = {
+	{"apply", (char[]){"ratefs apply"}, apply_main},
 	{"check", (char[]){"ratefs check"}, check_main},
 	{"plot", (char[]){"ratefs plot"}, plot_main},
 	{"run", (char[]){"ratefs run"}, run_main},
+	{"save", (char[]){"ratefs save"}, save_main},
 	{"top", (char[]){"ratefs top"}, top_main},
 };
 

@@ -177,7 +177,7 @@ void state_taken(struct state *state, struct daemon *daemon, struct limiter *lim
 	if (!state->kept || (limiter->removed && (limiter->is_key || limiter->partition)))
 		return;
 	for (; limiter->parent; limiter = limiter->parent) {
-		if (!limiter->is_key && !limiter->partition)
+		if (!limiter->is_key && !limiter->partition && !limiter->removed)
 			write_limiter(state, &daemon->engine.tree, limiter);
 	}
 }

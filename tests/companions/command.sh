@@ -3,7 +3,7 @@
 
 case_the_daemon_names_its_companions() {
 	local name
-	for name in check plot run top; do
+	for name in apply check plot run save top; do
 		"$RATEFS" --help | grep -qE "^    ratefs $name " || fail "$name is not in the help"
 		"$RATEFS" $name --help | grep -q "^usage: ratefs $name " || fail "$name is not reached"
 	done
@@ -70,10 +70,15 @@ case_words_are_completed() {
 	offers ratefs top -s w waiting
 	offers ratefs plot orders -o orders. orders.ini
 	offers ratefs check o 'orders orders.ini'
+	offers ratefs apply o 'orders orders.ini'
+	offers ratefs apply --d --dry-run
+	offers ratefs apply -n orders.ini o 'orders orders.ini'
+	offers ratefs save o orders
+	offers ratefs sa save
 }
 
 # options COMMAND…: those in its help.
-options() { "$RATEFS" "$@" --help | sed -nE 's/^    (-[^ ,]*),? ?(--[a-z]+)?.*/\1 \2/p' | tr ' ' '\n' | sort -u | sed '/^$/d'; }
+options() { "$RATEFS" "$@" --help | sed -nE 's/^    (-[^ ,]*),? ?(--[a-z-]+)?.*/\1 \2/p' | tr ' ' '\n' | sort -u | sed '/^$/d'; }
 
 case_the_options_that_are_completed_are_those_of_the_help() {
 	# shellcheck disable=SC1091
@@ -82,7 +87,7 @@ case_the_options_that_are_completed_are_those_of_the_help() {
 	is 'options of the daemon' "$(tr ' ' '\n' <<< "${_ratefs_options[daemon]}" | sort)" "$(options)"
 	is 'mount options' "$(tr ' ' '\n' <<< "$_ratefs_mount_options" | sort)" \
 		"$("$RATEFS" --help | sed -nE 's/^    -o ([a-z_]+=?).*/\1/p' | sort)"
-	for name in check plot run top; do
+	for name in apply check plot run save top; do
 		is "options of $name" "$(tr ' ' '\n' <<< "${_ratefs_options[$name]}" | sort)" "$(options $name)"
 	done
 }

@@ -291,9 +291,13 @@ def a_limiter_made_renamed_protected_and_removed_is_seen_on_other_hosts(scene):
     eventually(3, lambda: two.there("a/rate"), "h2 sees a")
     two.mkdir("a/b")
     eventually(3, lambda: one.there("a/b/rate"), "h1 sees a/b")
-    expect(one.ask("chmod", "a/b", "750").ok, "chmod a/b")
-    eventually(3, lambda: os.stat(f"{two.mount}/a/b").st_mode & 0o777 == 0o750,
+    expect(one.ask("chmod", "a/b", "3770").ok, "chmod a/b")
+    eventually(3, lambda: os.stat(f"{two.mount}/a/b").st_mode & 0o7777 == 0o3770,
                "h2 sees the mode of a/b")
+    two.mkdir("a/b/of-the-group")
+    eventually(3, lambda: one.there("a/b/of-the-group/rate"), "h1 sees a/b/of-the-group")
+    expect(os.stat(f"{one.mount}/a/b/of-the-group").st_mode & 0o2000, "it inherits setgid")
+    expect(one.ask("rmdir", "a/b/of-the-group").ok, "rmdir a/b/of-the-group")
     renamed = two.ask("rename", "a/b", f"{two.mount}/a/c")
     expect(renamed.ok, f"mv a/b a/c: {renamed.result}")
     eventually(3, lambda: one.there("a/c/rate") and not one.there("a/b"),

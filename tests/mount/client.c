@@ -4,7 +4,7 @@
  *
  *	client read|peek FILE		read once; peek: with O_NONBLOCK
  *	client write FILE TEXT		one write of TEXT; "-": of standard input
- *	client mkdir|rmdir|unlink|create|fifo|symlink PATH, client rename|link FROM TO
+ *	client mkdir|rmdir|unlink|create|fifo|symlink PATH, client rename|link FROM TO, client chmod PATH MODE
  *	client held FILE COMMAND	open FILE, run COMMAND, then read or write the open file
  *	client crowd N FILE		N threads read FILE once each; prints how each kind ended
  *	client probe N DIRECTORY	look for N names that are not there; prints how many were
@@ -367,6 +367,11 @@ static int command_turns(char **arg)
 	return turns(atoi(arg[0]), arg[1]);
 }
 
+static int command_chmod(char **arg)
+{
+	return ended(chmod(arg[0], (mode_t)strtoul(arg[1], NULL, 8)));
+}
+
 static int command_aio(char **arg)
 {
 	return aio(atoi(arg[0]), arg[1]);
@@ -388,7 +393,7 @@ static const struct {
 	{"rename", 2, command_rename}, {"link", 2, command_link},   {"held", 2, command_held},
 	{"crowd", 2, command_crowd},   {"aio", 2, command_aio},	    {"uring", 2, command_uring},
 	{"probe", 2, command_probe},   {"names", 2, command_names}, {"polls", 2, command_polls},
-	{"turns", 2, command_turns},
+	{"turns", 2, command_turns},   {"chmod", 2, command_chmod},
 };
 
 int main(int argc, char **argv)

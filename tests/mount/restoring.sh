@@ -158,6 +158,20 @@ case_buckets_that_servers_die_of_start_empty() {
 	exec 5<&- 6<&-
 }
 
+case_with_servers_a_host_whose_servers_die_of_its_leases_goes_on_as_a_new_one() {
+	outlives_dying -o session=3s,right=3s
+	limiter orders 1000/s
+	in_use
+	exec 5< "$m/orders/rate"
+	dying 2 aa
+	has_log 'what was in the buckets could not be restored: they start empty'
+	is 'through a file that was open' "$(read_of 5)" 1000/s
+	reader orders/token
+	gone "$reader" 60
+	is 'what the reader got' "$(cat "$d/got")" 1
+	exec 5<&-
+}
+
 case_all_that_servers_die_of_is_kept_aside() {
 	outlives_dying "local:$d/kept"
 	limiter orders 1/d 100

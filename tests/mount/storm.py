@@ -28,18 +28,19 @@ KEYS = ["anna", "bob", "k" * 255, "é"]
 SETTINGS = {
     "rate": ["max", "1/h", "7/s", "1000/s", "1000000/s", "50/s 1000/h:30", "0.5/s", "9/s 9/min 9/h 9/d"],
     "burst": ["1", "10", "5000"],
-    "interval": ["0s", "10ms", "1s"],
-    "mode": ["enforce", "enforce", "shadow", "open", "closed"],
+    "release_interval": ["0s", "10ms", "1s"],
+    "enforcement": ["enforce", "enforce", "shadow", "open", "closed"],
     "adapt": ["none", "aimd", "cubic"],
     "backoff": ["none", "exponential", "linear initial=10ms"],
     "concurrency": ["max", "1", "3", "auto", "5000"],
     "key_rate": ["max", "1/h", "100/s", "5000000/s"],
     "key_burst": ["1", "20"],
     "keys_max": ["1", "3", "1000"],
+    "offline": ["block", "open", "share:3"],
     "partitions/count": ["auto", "1", "5", "20", "4096"],
     "partitions/reserve": ["none", "1/s hosts=3", "1/d hosts=8", "1/h hosts=4096"],
     "partitions/lease": ["1s", "10s", "1min"],
-    "config": ["rate=9/s\nburst=3\n", "rate=max\nmode=open\n", "no=such\n"],
+    "config": ["rate=9/s\nburst=3\n", "rate=max\nenforcement=open\n", "no=such\n"],
     "charge": ["5", "-3", "1000"],
     "feedback": ["ok", "throttled", "error 3", "ok\nok\n503\n"],
 }
@@ -233,6 +234,10 @@ def main():
     stop, failures, figures = multiprocessing.Event(), multiprocessing.Queue(), multiprocessing.Queue()
     workers = [multiprocessing.Process(target=work, args=(seed * WORKERS + i, stop, failures, figures)) for i in range(WORKERS)]
     keeper, replaced, why = status("keeper"), 0, None
+    os.mkdir(mount + "/a")
+    for name in [*SETTINGS, *FILES]:
+        if not re.search("r[0-9]+/|/(15|19|4095)/", name):
+            os.stat("%s/a/%s" % (mount, name))
     snapshot = keep + "/state-%d" % seed
     for worker in workers:
         worker.start()

@@ -187,7 +187,7 @@ case_owner_and_mode_of_the_files_are_those_of_the_limiter() {
 	chmod 700 "$m/orders"
 	is token "$(stat -c %a "$m/orders/token")" 400
 	is rate "$(stat -c %a "$m/orders/rate")" 600
-	chmod 600 "$m/orders/token" 2> "$d/said" && fail 'a file of its own mode'
+	chmod 640 "$m/orders/token" 2> "$d/said" && fail 'a file of its own mode'
 	like said "$(cat "$d/said")" 'not permitted'
 	is token "$(stat -c %a "$m/orders/token")" 400
 }
