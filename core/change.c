@@ -100,7 +100,8 @@ static int prepare_make(struct engine *engine, struct change *change)
 static int prepare_remove(struct change *change)
 {
 	uint32_t waiting = change->limiter->queue.length + partition_waiting(change->limiter) +
-			   slots_waiting(change->limiter) + keys_waiting(change->limiter);
+			   slots_waiting(change->limiter) + keys_waiting(change->limiter) -
+			   change->limiter->pollers;
 
 	if (change->limiter->first_child)
 		return refuse(change, -EBUSY, "'%s' has limiters below it", change->limiter->name);
