@@ -100,16 +100,19 @@ static int prepare_make(struct engine *engine, struct change *change)
 static int prepare_remove(struct change *change)
 {
 	uint32_t waiting = change->limiter->queue.length + partition_waiting(change->limiter) +
-			   slots_waiting(change->limiter) + keys_waiting(change->limiter);
+			   slots_waiting(change->limiter) + keys_waiting(change->limiter) -
+			   change->limiter->pollers;
+	uint32_t open = slots_used(change->limiter);
 
 	if (change->limiter->first_child)
 		return refuse(change, -EBUSY, "'%s' has limiters below it", change->limiter->name);
 	if (waiting)
-		return refuse(change, -EBUSY, "%u readers wait in '%s'", waiting,
-			      change->limiter->name);
-	if (slots_used(change->limiter))
-		return refuse(change, -EBUSY, "%u slots of '%s' are open",
-			      slots_used(change->limiter), change->limiter->name);
+		return refuse(change, -EBUSY, "%u reader%s in '%s'", waiting,
+			      waiting == 1 ? " waits" : "s wait", change->limiter->name);
+	if (open)
+		return refuse(change, -EBUSY, "%u slot%s of '%s' %s open", open,
+			      open == 1 ? "" : "s", change->limiter->name,
+			      open == 1 ? "is" : "are");
 	return 0;
 }
 

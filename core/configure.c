@@ -127,8 +127,7 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 	learning_configure(schedule, limiter, settings);
 	keys_follow(schedule, limiter, full);
 	limiter_settle(schedule, limiter);
-	limiter_wake(schedule, limiter);
-	limiter_fire_hopeless(schedule, limiter);
+	poller_end_hopeless(schedule, limiter);
 	slots_configure(schedule, limiter, &settings->slots);
 }
 

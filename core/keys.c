@@ -245,7 +245,7 @@ static void deflate(struct schedule *schedule, struct keys *keys, struct key *ke
 {
 	struct limiter *l = key->inflated;
 
-	assert(!l->queue.length && !l->watchers && !heap_holds(&l->turn));
+	assert(!l->queue.length && !heap_holds(&l->turn));
 	heap_remove(&schedule->deadlines, &l->due);
 	keys_unlist(keys, key);
 	if (l->bucket_count)

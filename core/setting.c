@@ -51,7 +51,7 @@ int setting_refuse(int err, char error[ERROR_TEXT], const char *text, const char
 static const char RATE_BOUNDS[] =
 	"out of bounds, or too fine: a rate is 0, max, or 1/26d to 1000000000000/s";
 static const char BURST_WHY[] = "not a burst: a whole number such as 20";
-static const char BURST_BOUNDS[] = "out of bounds: a burst is 1 to 1e13";
+static const char BURST_BOUNDS[] = "out of bounds: a burst is a whole number, 1 to 1e13";
 
 /* Refuses @text, and names the @part of it that is wrong. */
 static int refuse_part(int err, char error[ERROR_TEXT], const char *text, const char *part,

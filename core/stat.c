@@ -149,7 +149,7 @@ static const struct {
 	{"backoff_pauses", "Pauses of backoff", .count = pauses_of},
 	{"backoff_paused_seconds", "Time in pauses of backoff", .count = paused_of,
 	 .is_time = true},
-	{"waiting", "Readers blocked now", .gauge = waiting_of, .of_key = true},
+	{"waiting", "Readers blocked now, and pollers", .gauge = waiting_of, .of_key = true},
 	{"rate", "Tokens a second that are set", .gauge = rate_of, .of_key = true},
 	{"effective_rate", "Tokens a second that are in force", .gauge = effective_rate_of,
 	 .of_key = true},

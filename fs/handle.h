@@ -10,6 +10,13 @@
 
 struct state_handle;
 
+/* The poller of an open file, however many poll it. */
+struct polling {
+	struct poller poller; /* first */
+	struct expiry expiry; /* of take/N,within= */
+	struct handle *handle;
+};
+
 struct handle {
 	uint64_t number;	   /* by which the kernel knows it: generation << 32 | index */
 	struct state_handle *kept; /* borrowed: for a successor */
@@ -21,14 +28,15 @@ struct handle {
 	_Atomic bool granted;  /* token text is there to be read on; read without the lock */
 	bool half;	       /* stream: a token was read without its newline */
 	bool begun;	       /* events: its head was read */
+	bool late;	       /* a poller waited as long as `within` allows: a read is refused */
 	uint32_t uid;	       /* who opened it */
 	struct viewer *viewer; /* owned; metrics, events: what it may know; NULL: everything */
 	uint64_t position;     /* events: what was read */
 	char *text;	       /* owned; what a read at offset 0 found */
 	size_t length;
-	struct slot slot; /* slot: held while this is open */
-	bool lost;	  /* slot: nobody ever worked with it */
-	struct watcher watcher;
+	struct slot slot;		/* slot: held while this is open */
+	bool lost;			/* slot: nobody ever worked with it */
+	struct polling *polling;	/* owned; NULL: tokens of it were never polled for */
 	struct fuse_pollhandle *poll;	/* owned; who wants to know */
 	struct handle *next, *previous; /* all open files */
 	bool following;			/* events: in the list of those who poll */
@@ -75,7 +83,13 @@ void handle_notify(struct daemon *daemon, struct handle *handle);
  */
 struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid, uint64_t unique);
 
-/* Tells whether `within`, as things stand, is too short for what @handle asks for. Under the lock. */
+/* Tells whether @handle was polled and stands in the queue. Under the lock. */
+bool handle_waits_in_queue(const struct handle *handle);
+
+/*
+ * Tells whether `within`, as things stand, is too short for what @handle asks for. It is not while
+ * the handle stands in the queue. Under the lock.
+ */
 bool handle_is_too_late(struct daemon *daemon, const struct handle *handle, uint64_t now_ns);
 
 /* A read of @size bytes is about to be answered with what it asked for. Under the lock. */
@@ -83,8 +97,6 @@ void handle_granted(struct handle *handle, size_t size);
 
 /* Keeps @text (from malloc) for reads at other offsets. Under the lock. */
 void handle_keep_text(struct handle *handle, char *text, size_t length);
-
-struct handle *handle_of_watcher(struct watcher *watcher);
 
 /* What `read`, `poll` and `write` of the table's rows are. */
 void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read);

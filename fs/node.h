@@ -90,7 +90,7 @@ struct node_row {
 	/* Answers a write, now or later. Without the lock; @text is NUL-terminated. */
 	void (*write)(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 		      const char *text, size_t size);
-	/* Whether a read would not block; arms @handle's watcher if it would. Under the lock. */
+	/* Tells whether a read would not block. If it would, @handle is told later. Under the lock. */
 	bool (*poll)(struct daemon *daemon, struct handle *handle);
 	size_t write_max; /* 0: 4095 bytes */
 	bool survey;	  /* in a fleet the coordinator is asked before it is shown */

@@ -261,9 +261,9 @@ static mode_t mode_of(const struct node *node)
  * file is empty: `busybox cat token` would succeed without a token. What tokens give is known, and a
  * text has the size that sysfs gives all of its own.
  *
- * A file without an end has the size of its first line. tar and zip take that much, and end. Java
- * hands out a line at once, since it reads on only while the size says that there is more. Of a large
- * file tar would fill the disk, and Java its buffer first; of an empty one `tail` would read for ever.
+ * A file without an end has the size of its first line. tar, rsync, tail and wc -c take that much, and
+ * end. Java hands out a line at once, since it reads on only while the size says that there is more. Of
+ * a large file tar would fill the disk, and Java its buffer first; with 0, tail and wc -c never end.
  */
 static off_t size_of(const struct node *node)
 {

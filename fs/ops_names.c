@@ -192,26 +192,33 @@ void op_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino
 	}
 }
 
-/* Nothing else can be made, linked or removed. */
-void op_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
+static void refuse_name(fuse_req_t request, const char *name, const char *why)
 {
 	struct daemon *daemon = daemon_of(request);
 
-	(void)parent;
-	(void)mode;
-	(void)device;
 	daemon_lock(daemon);
-	daemon_refused(daemon, "'%.200s': only limiters can be made or removed, by mkdir and rmdir",
-		       name);
+	daemon_refused(daemon, "'%.200s': %s", name, why);
 	daemon_unlock(daemon);
 	fuse_reply_err(request, EPERM);
 }
 
+/* Nothing else can be made, linked or removed. */
+void op_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
+{
+	(void)parent;
+	(void)mode;
+	(void)device;
+	refuse_name(request, name, "only limiters can be made or removed, by mkdir and rmdir");
+}
+
+/* It is called for a name that is not there: most often a control file was meant. */
 void op_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode,
 	       struct fuse_file_info *file)
 {
+	(void)parent;
+	(void)mode;
 	(void)file;
-	op_mknod(request, parent, name, mode, 0);
+	refuse_name(request, name, "there is no such file, and only limiters can be made");
 }
 
 void op_symlink(fuse_req_t request, const char *target, fuse_ino_t parent, const char *name)

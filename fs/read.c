@@ -136,11 +136,31 @@ static void deliver(struct daemon *daemon, struct handle *handle, const struct r
 	daemon_unlock(daemon);
 }
 
-/* Has @handle's poll told when there is a token again: it may not be asked once more before. */
-static void watch_again(struct daemon *daemon, struct handle *handle)
+/*
+ * Has the poll of @handle told when there is a token again: it may not be asked once more before, as
+ * with EPOLLET.
+ */
+static void poll_again(struct daemon *daemon, struct handle *handle)
 {
-	if (handle->poll && !handle->watcher.limiter)
-		engine_watch(&daemon->engine, handle->limiter, &handle->watcher, clock_ns());
+	if (handle->poll && poll_tokens(daemon, handle))
+		handle_notify(daemon, handle);
+}
+
+/* Takes the tokens that are kept for the poller of @handle. Under the lock. */
+static bool fetch(struct daemon *daemon, struct handle *handle)
+{
+	return handle->polling &&
+	       engine_fetch(&daemon->engine, &handle->polling->poller, received.at_ns);
+}
+
+/*
+ * Tells whether a reader of @handle that would not wait does, while the host finds out which tokens
+ * can be had. Its own poller would have the first of them.
+ */
+static bool waits_for_partitions(struct daemon *daemon, struct handle *handle)
+{
+	return !handle_waits_in_queue(handle) &&
+	       engine_may_come(&daemon->engine, handle->limiter, received.at_ns);
 }
 
 /*
@@ -215,20 +235,25 @@ static int take_or_refuse(struct daemon *daemon, struct handle *handle,
 	int refusal = refusal_of(daemon, handle);
 	int err;
 
+	/* That was counted when the time was up. */
+	if (handle->late) {
+		handle->late = false;
+		return -EBUSY;
+	}
 	if (refusal == EAGAIN && !limiter_can_hold(handle->limiter, handle->tokens)) {
 		daemon_refused(daemon,
 			       "a take larger than the burst is saved up for a reader that waits: "
 			       "it cannot be had with O_NONBLOCK");
 		return -EINVAL;
 	}
-	/* A reader that would not wait does while the host finds out which tokens can be had. */
-	if (engine_may_come(engine, handle->limiter, received.at_ns))
+	if (waits_for_partitions(daemon, handle))
 		err = wait_for_tokens(daemon, handle, read, waiter, 0, refusal);
 	else
 		err = engine_try(engine, handle->limiter, handle->tokens, received.at_ns);
 	if (err != -EAGAIN)
 		return err;
-	watch_again(daemon, handle);
+	if (refusal == EAGAIN)
+		poll_again(daemon, handle);
 	return -refusal;
 }
 
@@ -243,6 +268,8 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 	daemon_lock(daemon);
 	if (daemon->stopping)
 		err = -ESHUTDOWN;
+	else if (fetch(daemon, handle))
+		err = 0;
 	else if (engine_may_return(engine) && take_place(daemon, handle, read, &waiter, wait))
 		err = -EAGAIN;
 	else

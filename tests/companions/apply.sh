@@ -271,9 +271,9 @@ case_what_cannot_be_removed_is_named_and_the_rest_goes() {
 	apply 2 --prune "$d/ini" "$m"
 	says "busy/child: removed
 zoo: removed"
-	is 'what it says' "$(cat "$d/err")" "ratefs apply: above/waited: rmdir: Device or resource busy: 1 readers wait in 'waited'
+	is 'what it says' "$(cat "$d/err")" "ratefs apply: above/waited: rmdir: Device or resource busy: 1 reader waits in 'waited'
 ratefs apply: above: rmdir: Device or resource busy: 'above' has limiters below it
-ratefs apply: busy: rmdir: Device or resource busy: 1 readers wait in 'busy'"
+ratefs apply: busy: rmdir: Device or resource busy: 1 reader waits in 'busy'"
 	is 'what is left' "$(ls -d "$m"/*/ | xargs -n 1 basename | tr '\n' ' ')" 'above busy '
 }
 

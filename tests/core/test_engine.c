@@ -96,19 +96,16 @@ static void test_everything_about_a_removed_limiter_is_ENODEV(void **state)
 	struct stage stage;
 	struct limiter *a;
 	struct guest guest;
-	struct watcher watcher = {.tokens = 1};
+	struct poller poller;
 
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=0");
 	limiter_hold(a);
-	engine_watch(&stage.engine, a, &watcher, 0);
-	assert_false(engine_ready(&stage.engine, a, 1, 0));
+	assert_false(stage_poll(&stage, &poller, a, 1, 0));
 	stage_remove(&stage, a);
-	/* A watcher is told, once. */
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
-	assert_null(engine_fired(&stage.engine));
-	assert_true(engine_ready(&stage.engine, a, 1, 0));
+	assert_int_equal(poller.waiter.outcome, -ENODEV);
+	assert_true(engine_poll(&stage.engine, &poller, 0));
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 0), -ENODEV);
 	assert_int_equal(stage_ask_within(&stage, &guest, a, 1, SEC, 0), -ENODEV);
 	assert_int_equal(stage_try(&stage, a, 1, 0), -ENODEV);

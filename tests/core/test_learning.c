@@ -227,9 +227,9 @@ static void test_a_pause_above_holds_those_below_in_order(void **state)
 	stage_close(&stage);
 }
 
-static void test_watchers_are_told_when_a_pause_is_over(void **state)
+static void test_pollers_are_called_when_a_pause_is_over(void **state)
 {
-	struct watcher watcher = {.tokens = 1};
+	struct poller poller;
 	struct stage stage;
 	struct limiter *a, *b;
 
@@ -238,20 +238,18 @@ static void test_watchers_are_told_when_a_pause_is_over(void **state)
 	a = stage_make(&stage, NULL, "a", "backoff=linear initial=3s");
 	b = stage_make(&stage, a, "b", NULL);
 	throttle(&stage, b, 0);
-	assert_false(engine_ready(&stage.engine, b, 1, 0));
-	engine_watch(&stage.engine, b, &watcher, 0);
+	assert_false(stage_poll(&stage, &poller, b, 1, 0));
 	engine_run(&stage.engine, 2 * SEC);
-	assert_null(engine_fired(&stage.engine));
+	assert_int_equal(poller.state, POLLER_WAITS);
 	assert_int_equal(engine_next_ns(&stage.engine), 3 * SEC);
-	engine_run(&stage.engine, 3 * SEC);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
-	assert_true(engine_ready(&stage.engine, b, 1, 3 * SEC));
+	stage_run(&stage, 3 * SEC);
+	assert_true(engine_fetch(&stage.engine, &poller, 3 * SEC));
 	stage_close(&stage);
 }
 
-static void test_watchers_are_told_at_once_when_backoff_is_none(void **state)
+static void test_pollers_are_called_at_once_when_backoff_is_none(void **state)
 {
-	struct watcher watcher = {.tokens = 1};
+	struct poller poller;
 	struct stage stage;
 	struct limiter *a, *b;
 
@@ -260,15 +258,15 @@ static void test_watchers_are_told_at_once_when_backoff_is_none(void **state)
 	a = stage_make(&stage, NULL, "a", "backoff=linear initial=1min");
 	b = stage_make(&stage, a, "b", NULL);
 	throttle(&stage, a, 0);
-	engine_watch(&stage.engine, b, &watcher, 0);
+	assert_false(stage_poll(&stage, &poller, b, 1, 0));
 	stage_write(&stage, a, "backoff=none", SEC);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
+	assert_true(engine_fetch(&stage.engine, &poller, SEC));
 	stage_close(&stage);
 }
 
-static void test_a_watcher_below_a_closed_limiter_sees_it_opened(void **state)
+static void test_a_poller_below_a_closed_limiter_sees_it_opened(void **state)
 {
-	struct watcher watcher = {.tokens = 1};
+	struct poller poller;
 	struct stage stage;
 	struct limiter *a, *b;
 
@@ -278,12 +276,13 @@ static void test_a_watcher_below_a_closed_limiter_sees_it_opened(void **state)
 	b = stage_make(&stage, a, "b", "rate=10/s\nadapt=aimd");
 	throttle(&stage, b, 0);
 	assert_int_equal(engine_charge(&stage.engine, b, 1000, 0), 0);
-	engine_watch(&stage.engine, b, &watcher, 0);
+	assert_false(stage_poll(&stage, &poller, b, 1, 0));
 	/* A look at whether to grow was due meanwhile. */
 	stage_write(&stage, a, "enforcement=enforce", 10 * SEC);
-	assert_null(engine_fired(&stage.engine));
+	assert_int_equal(poller.state, POLLER_WAITS);
 	stage_run(&stage, 1000 * SEC);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
+	assert_int_equal(b->counters[COUNTER_GRANTED], 1);
+	assert_int_equal(poller.state, POLLER_AWAY);
 	stage_close(&stage);
 }
 
@@ -747,9 +746,9 @@ int main(void)
 		cmocka_unit_test(test_a_very_long_retry_after_lasts_until_max),
 		cmocka_unit_test(test_a_pause_is_over_when_backoff_is_none_or_shorter),
 		cmocka_unit_test(test_a_pause_above_holds_those_below_in_order),
-		cmocka_unit_test(test_watchers_are_told_when_a_pause_is_over),
-		cmocka_unit_test(test_watchers_are_told_at_once_when_backoff_is_none),
-		cmocka_unit_test(test_a_watcher_below_a_closed_limiter_sees_it_opened),
+		cmocka_unit_test(test_pollers_are_called_when_a_pause_is_over),
+		cmocka_unit_test(test_pollers_are_called_at_once_when_backoff_is_none),
+		cmocka_unit_test(test_a_poller_below_a_closed_limiter_sees_it_opened),
 		cmocka_unit_test(test_readers_who_wait_feel_the_rate_fall_and_grow),
 		cmocka_unit_test(test_one_large_take_is_woken_by_growth),
 		cmocka_unit_test(test_a_burst_of_throttlings_counts_once_a_period),

@@ -352,7 +352,7 @@ static void test_who_waits_in_a_partition_that_goes_gets_ENODEV(void **state)
 	struct stage stage;
 	struct limiter *a, *stays, *goes;
 	struct guest kept, gone[3];
-	struct watcher watcher = {.tokens = 1};
+	struct poller poller;
 
 	(void)state;
 	stage_open(&stage);
@@ -364,16 +364,18 @@ static void test_who_waits_in_a_partition_that_goes_gets_ENODEV(void **state)
 	assert_int_equal(stage_ask(&stage, &gone[0], goes, 1, 0), WAITING);
 	assert_int_equal(stage_ask_within(&stage, &gone[1], goes, 1, NEVER_NS - 1, 0), WAITING);
 	assert_int_equal(stage_ask(&stage, &gone[2], get(&stage, a, 5), 1, 0), WAITING);
-	engine_watch(&stage.engine, goes, &watcher, 0);
+	limiter_hold(goes);
+	assert_false(stage_poll(&stage, &poller, goes, 1, 0));
 	stage_write(&stage, a, "partitions.count=3", 0);
 	for (size_t i = 0; i < COUNT(gone); i++)
 		assert_int_equal(gone[i].waiter.outcome, -ENODEV);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
+	assert_int_equal(poller.waiter.outcome, -ENODEV);
+	limiter_drop(goes);
 	assert_int_equal(kept.waiter.outcome, WAITING);
 	assert_int_equal(partition_waiting(a), 1);
 	assert_int_equal(a->wanted, 1);
 	assert_int_equal(stage.engine.waiting, 1);
-	assert_int_equal(a->watched, 0);
+	assert_int_equal(a->pollers, 0);
 	engine_cancel(&stage.engine, &kept.waiter);
 	stage_close(&stage);
 }
@@ -400,6 +402,7 @@ static void test_a_partition_that_is_held_lives_on_as_removed(void **state)
 {
 	struct stage stage;
 	struct limiter *a, *partition;
+	struct poller poller;
 	struct guest guest;
 
 	(void)state;
@@ -411,7 +414,7 @@ static void test_a_partition_that_is_held_lives_on_as_removed(void **state)
 	assert_true(partition->removed);
 	assert_int_equal(stage_ask(&stage, &guest, partition, 1, 0), -ENODEV);
 	assert_int_equal(stage_try(&stage, partition, 1, 0), -ENODEV);
-	assert_true(engine_ready(&stage.engine, partition, 1, 0));
+	assert_true(stage_poll(&stage, &poller, partition, 1, 0));
 	/* Cut again, there is another one in its place. */
 	stage_write(&stage, a, "partitions.count=2", 0);
 	assert_ptr_not_equal(get(&stage, a, 1), partition);
@@ -423,16 +426,16 @@ static void test_a_limiter_that_goes_takes_its_partitions_along(void **state)
 {
 	struct stage stage;
 	struct limiter *a, *partition;
-	struct watcher watcher = {.tokens = 1};
+	struct poller poller;
 
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=0\npartitions.count=4");
 	partition = get(&stage, a, 1);
 	limiter_hold(partition);
-	engine_watch(&stage.engine, partition, &watcher, 0);
+	assert_false(stage_poll(&stage, &poller, partition, 1, 0));
 	stage_remove(&stage, a);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
+	assert_int_equal(poller.waiter.outcome, -ENODEV);
 	assert_true(partition->removed);
 	assert_int_equal(engine_charge(&stage.engine, partition, 1, 0), -ENODEV);
 	limiter_drop(partition);

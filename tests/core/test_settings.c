@@ -291,8 +291,9 @@ static void test_what_refuses_one_of_several_words_quotes_them_all(void **state)
 			       "'10/s 2T/s': '2T/s' is out of bounds, or too fine");
 	assert_setting_refused(SETTING_RATE, "10/s 5/s:x", -EINVAL,
 			       "'10/s 5/s:x': 'x' is not a burst: ");
-	assert_setting_refused(SETTING_RATE, "10/s 5/s:0", -ERANGE,
-			       "'10/s 5/s:0': '0' is out of bounds: a burst is 1 to 1e13");
+	assert_setting_refused(
+		SETTING_RATE, "10/s 5/s:0", -ERANGE,
+		"'10/s 5/s:0': '0' is out of bounds: a burst is a whole number, 1 to 1e13");
 	assert_setting_refused(SETTING_PARTITIONS_RESERVE, "5/m hosts=3", -EINVAL,
 			       "'5/m hosts=3': not a reserve");
 	assert_setting_refused(SETTING_PARTITIONS_RESERVE, "5/s hosts=0", -ERANGE,

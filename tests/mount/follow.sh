@@ -114,7 +114,7 @@ case_events_follow_what_is_done() {
 	start
 	cat "$m/events" > "$d/events" &
 	local pid=$!
-	sleep 0.3
+	eventually 20 eval 'grep -qs "^#" "$d/events"' || fail 'no head'
 	mkdir "$m/orders"
 	echo 500/s > "$m/orders/rate"
 	echo closed > "$m/orders/enforcement"
@@ -134,8 +134,8 @@ case_every_reader_of_events_gets_every_event() {
 	for i in 1 2 3; do
 		cat "$m/events" > "$d/events$i" &
 		pids+=($!)
+		eventually 20 eval 'grep -qs "^#" "$d/events$i"' || fail 'no head'
 	done
-	sleep 0.3
 	mkdir "$m/first" "$m/second"
 	for i in 1 2 3; do
 		eventually 10 grep -q second "$d/events$i" || fail "reader $i: $(cat "$d/events$i")"
@@ -202,7 +202,7 @@ case_tail_of_events_says_at_once_how_they_are_followed() {
 	start
 	tail -f "$m/events" > "$d/told" &
 	local pid=$!
-	eventually 20 grep -q '^# .*cat follows them, tail -f does not$' "$d/told" || fail 'it says nothing'
+	eventually 20 grep -qs '^# .*cat follows them, tail -f does not$' "$d/told" || fail 'it says nothing'
 	alive $pid || fail 'tail has ended'
 	kill $pid
 	wait $pid 2> /dev/null || :

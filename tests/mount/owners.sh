@@ -269,9 +269,9 @@ case_a_file_of_limiters_with_a_wrong_owner_mounts_nothing() {
 	for line in owner=no-such-user group=no-such-group mode=rwx mode=4755; do
 		printf '[orders]\nrate=5/s\n%s\n' "$line" > "$d/ini"
 		said=$("$RATEFS" -f -o "config=$d/ini" local "$m" 2>&1) && fail "$line was taken"
-		like "what is said of $line" "$said" "section \[orders\] from line 1 on: .*'${line#*=}'"
+		like "what is said of $line" "$said" "ini:[13]: '${line#*=}'"
 	done
 	printf '[/]\nrate=5/s\n' > "$d/ini"
 	said=$("$RATEFS" -f -o "config=$d/ini" local "$m" 2>&1) && fail 'the top has a rate'
-	like 'what is said' "$said" 'section \[/\] from line 1 on: the top has an owner'
+	like 'what is said' "$said" 'ini:1: the top has an owner'
 }

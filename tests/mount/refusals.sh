@@ -158,6 +158,8 @@ case_the_sentence_names_what_was_wrong() {
 	like last_error "$(cat "$m/last_error")" 'plenty|rate'
 	refused EINVAL write "$m/orders/enforcement" sometimes
 	like last_error "$(cat "$m/last_error")" 'sometimes|enforce'
+	refused EPERM create "$m/orders/rat"
+	like last_error "$(cat "$m/last_error")" "'rat': there is no such file"
 	is lines "$(wc -l < "$m/last_error")" 1
 }
 

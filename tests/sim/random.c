@@ -171,7 +171,11 @@ static void make_read_of_key(struct maker *maker)
 	unsigned int key = (unsigned int)below(maker, 5), name = ++maker->names;
 	uint64_t tokens = below(maker, 4) ? below(maker, 4) : below(maker, 100);
 
-	switch (below(maker, 6)) {
+	switch (below(maker, 7)) {
+	case 6:
+		add(maker, "poll %s/keys/k%u/token as n%u after %" PRIu64 "ms", path, key, name,
+		    below(maker, 2) * below(maker, 2000));
+		break;
 	case 0:
 		add(maker, "read %s/keys/k%u/try as n%u", path, key, name);
 		break;
@@ -197,7 +201,15 @@ static void make_read(struct maker *maker)
 	unsigned int name = ++maker->names;
 	uint64_t tokens = below(maker, 4) ? below(maker, 6) : below(maker, 3000);
 
-	switch (below(maker, 12)) {
+	switch (below(maker, 14)) {
+	case 12:
+		add(maker, "poll %s/token as n%u after %" PRIu64 "ms", path, name,
+		    below(maker, 2) * below(maker, 2000));
+		break;
+	case 13:
+		add(maker, "poll %s/take/%" PRIu64 " as n%u after %" PRIu64 "ms", path, tokens,
+		    name, below(maker, 2) * below(maker, 2000));
+		break;
 	case 10:
 	case 11:
 		add(maker, "open %s/slot as n%u", path, name);

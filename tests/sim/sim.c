@@ -242,6 +242,8 @@ static void send_readers_away(struct sim *sim)
 		}
 		while (host->readers && !sim->failed)
 			reader_cancel(sim, host->readers);
+		while (host->pollings && !sim->failed)
+			polling_end(sim, host->pollings);
 		slots_close_all(host);
 	}
 }

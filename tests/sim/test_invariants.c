@@ -490,7 +490,7 @@ static void test_what_is_left_in_the_engine_is_found(void **state)
 	struct engine engine = {.tree.root = &root};
 	struct heap_node node = {0};
 	struct waiter waiter = {0};
-	struct watcher watcher = {0};
+	struct poller poller = {0};
 	struct change change = {0};
 
 	(void)state;
@@ -507,9 +507,9 @@ static void test_what_is_left_in_the_engine_is_found(void **state)
 	queue_append(&engine.schedule.done, &waiter);
 	assert_false(empty_check_engine(&engine, why));
 	queue_shift(&engine.schedule.done);
-	engine.schedule.fired = &watcher;
+	engine.schedule.called.oldest = &poller;
 	assert_false(empty_check_engine(&engine, why));
-	engine.schedule.fired = NULL;
+	engine.schedule.called.oldest = NULL;
 	engine.line = &change;
 	assert_false(empty_check_engine(&engine, why));
 	engine.line = NULL;

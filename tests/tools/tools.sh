@@ -108,6 +108,24 @@ passes() {
 	case_tail_takes_two_tokens_of_each() { passes 'tail *' 2 'waits for a token' 'tail $(find . -type f)'; }
 }
 
+case_tools_that_go_by_the_size_end_on_files_without_an_end() {
+	local file command before
+	tree max
+	for file in events orders/stream; do
+		# shellcheck disable=SC2016
+		for command in 'tar cf "$out/tar"' 'rsync -t' 'tail' 'wc -c'; do
+			before=$(granted)
+			begin "$command $file $([[ $command != rsync* ]] || echo '"$out/copy"')"
+			has_ended max
+			[ $(($(granted) - before)) -le 2 ] || fail "$command $file took $(($(granted) - before)) tokens"
+		done
+	done
+	is 'in the archive' "$(tar xOf "$d/out/tar" orders/stream)" 1
+	# With size 0 sendfile(2) would tell of an end.
+	is 'of a stream' "$(timeout $limit_s busybox cat "$m/orders/stream" | head -n 3 | wc -l)" 3
+	untree
+}
+
 case_a_mount_that_is_pruned_is_in_no_database_of_names() {
 	tree max
 	updatedb -l 0 -U "$d" -o "$d/out/all" --prunefs '' --prunepaths ''
