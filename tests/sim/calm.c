@@ -211,27 +211,26 @@ static bool has_children(const struct place *place)
 static void check_common(struct sim *sim, struct common *common)
 {
 	uint64_t least = UINT64_MAX, most = 0;
-	uint32_t hosts = 0, idle = 0, up = 0, weight = 0;
+	struct calm_hosts up = {.equal = true};
+	uint32_t hosts = 0, weight = sim->hosts[0].options.weight;
 	const struct place *place = NULL;
 	const struct settings *settings;
-	bool equal = true;
 	char why[WHY_TEXT];
 
 	for (unsigned int i = 0; i < sim->host_count; i++) {
 		const struct host *host = &sim->hosts[i];
 		const struct place *p = host->places;
 
-		up += host->state == HOST_UP;
+		up.count += host->state == HOST_UP;
+		up.equal = up.equal && host->options.weight == weight;
 		while (p && (p->common != common || p->is_key || !p->limiter))
 			p = p->next;
 		if (!p || has_children(p) || p->parent)
 			continue;
-		idle += !p->always_waits && p->granted > p->granted_before;
+		up.idle += !p->always_waits && p->granted > p->granted_before;
 		if (!p->always_waits)
 			continue;
 		place = p;
-		equal = equal && (!hosts || host->options.weight == weight);
-		weight = host->options.weight;
 		hosts++;
 		least = p->granted - p->granted_before < least ? p->granted - p->granted_before
 							       : least;
@@ -241,10 +240,11 @@ static void check_common(struct sim *sim, struct common *common)
 	if (!settings)
 		return;
 	common_measure(common, sim);
-	if (!calm_check_use(settings, idle, common->could - common->could_before,
+	if (!calm_check_use(settings, &sim->hosts[0].options.constants, &up,
+			    common->could - common->could_before,
 			    (double)(common->did - common->did_before), why))
 		sim_fail(sim, INVARIANT_USE, place, why);
-	if (hosts == up && equal && !calm_check_shares(settings, hosts, least, most, why))
+	if (hosts == up.count && up.equal && !calm_check_shares(settings, hosts, least, most, why))
 		sim_fail(sim, INVARIANT_FAIR, place, why);
 }
 
@@ -260,9 +260,10 @@ static void check_traffic(struct sim *sim, const struct host *host)
 		host->link->sent.transactions - host->traffic_before.transactions,
 		host->link->sent.reads - host->traffic_before.reads,
 		host->link->sent.lists - host->traffic_before.lists,
+		host->link->sent.refused - host->traffic_before.refused,
+		host->link->sent.leases - host->traffic_before.leases,
 	};
-	if (calm_check_traffic(&traffic, host->limiters, sim->host_count, &host->options.constants,
-			       why))
+	if (calm_check_traffic(&traffic, host->limiters, &host->options.constants, why))
 		return;
 	snprintf(whole, sizeof(whole), "%s: %s", host->name, why);
 	sim_fail(sim, INVARIANT_TRAFFIC, NULL, whole);
