@@ -15,9 +15,11 @@ static const struct {
 	char *title; /* what messages begin with */
 	int (*main)(int argc, char *argv[]);
 } COMPANIONS[] = {
+	{"apply", (char[]){"ratefs apply"}, apply_main},
 	{"check", (char[]){"ratefs check"}, check_main},
 	{"plot", (char[]){"ratefs plot"}, plot_main},
 	{"run", (char[]){"ratefs run"}, run_main},
+	{"save", (char[]){"ratefs save"}, save_main},
 	{"top", (char[]){"ratefs top"}, top_main},
 };
 
@@ -45,16 +47,9 @@ int companion_usage(void)
 
 int companion_duration(const char *text, uint64_t min_ns, uint64_t max_ns, uint64_t *ns)
 {
-	char seconds[QUANTITY_TEXT];
 	uint64_t value;
 	int err = duration_parse(text, &value);
 
-	/* A number alone. */
-	if (err == -EINVAL && *text && !text[strspn(text, "0123456789.")] &&
-	    strlen(text) < sizeof(seconds) - 1) {
-		snprintf(seconds, sizeof(seconds), "%ss", text);
-		err = duration_parse(seconds, &value);
-	}
 	if (!err && (value < min_ns || value > max_ns))
 		err = -ERANGE;
 	if (!err)

@@ -13,19 +13,24 @@
 /* Wrong arguments; the daemon's own command line has the same. */
 enum { STATUS_USAGE = 2 };
 
+/* Of apply and save, as of diff(1): something to change, and something that could not be done. */
+enum { STATUS_CHANGED = 1, STATUS_TROUBLE = 2 };
+
 /* Runs the companion that the arguments name, if they do: then true, and its exit status. */
 bool companion_run(int argc, char *argv[], int *status);
 
 /* A companion: the arguments from its name on; the exit status. */
+int apply_main(int argc, char *argv[]);
 int check_main(int argc, char *argv[]);
 int plot_main(int argc, char *argv[]);
 int run_main(int argc, char *argv[]);
+int save_main(int argc, char *argv[]);
 int top_main(int argc, char *argv[]);
 
 /* Where to look after wrong arguments: STATUS_USAGE after a line on standard error. */
 int companion_usage(void);
 
-/* A duration, or a NUMBER of seconds, between the bounds. 0, or -EINVAL, -ERANGE. */
+/* Parses a duration between the bounds. 0, or -EINVAL, -ERANGE. */
 int companion_duration(const char *text, uint64_t min_ns, uint64_t max_ns, uint64_t *ns);
 
 /* Of a clock that steps of the time of day do not move. */

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -76,6 +77,21 @@ static const char *terminal_of(const char *file)
 	return NULL;
 }
 
+/* Says why @path gives no sample: @err. */
+static void complain(const char *path, int err)
+{
+	char file[PATH_MAX];
+
+	snprintf(file, sizeof(file), "%.*s/metrics", PATH_MAX - 16, path);
+	if (err != -ENOENT || access(path, F_OK))
+		warnx("%s: %s", path, strerror(-err));
+	else if (access(file, F_OK))
+		warnx("%s: not a limiter: it has no file stat", path);
+	else
+		warnx("%s: not a limiter but the tree: name a limiter, which is a directory in it",
+		      path);
+}
+
 /* One sample of each limiter. 0, or -1 after a message. */
 static int record_round(struct plot *plot, uint64_t began_ns)
 {
@@ -86,7 +102,7 @@ static int record_round(struct plot *plot, uint64_t began_ns)
 		int err = sample_read(plot->limiters[i], &round[i]);
 
 		if (err) {
-			warnx("%s: %s", plot->limiters[i], strerror(-err));
+			complain(plot->limiters[i], err);
 			return -1;
 		}
 		if (isnan(round[i].values[STAT_GRANTED])) {

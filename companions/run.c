@@ -97,7 +97,7 @@ static int take_tokens(const struct job *job)
 	close(file);
 	if (got > 0)
 		return 0;
-	if (got < 0 && error == EAGAIN && job->within) {
+	if (got < 0 && error == EBUSY && job->within) {
 		warnx("%s: no tokens within %s", job->limiter, job->within);
 		return STATUS_LATE;
 	}

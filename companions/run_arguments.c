@@ -48,7 +48,7 @@ static int take_option(struct job *job, int option)
 	case 'w':
 		job->within = optarg;
 		if (duration_parse(optarg, &value))
-			return wrong("not a duration (such as 500ms or 2s)", optarg);
+			return wrong(DURATION_WHY, optarg);
 		return 0;
 	case 'r':
 		if (count_parse(optarg, &job->retries) || job->retries > RETRIES_MAX)

@@ -33,24 +33,45 @@ struct top {
 	char mountpoint[PATH_MAX]; /* the one that was found */
 };
 
-/* The one tree that is mounted. 0, or -1 after a message. */
+/* Writes a line for @mount: where it is, and its source. */
+static void list_mount(FILE *list, const struct mntent *mount)
+{
+	char shown[2 * PATH_MAX];
+
+	terminal_cut(mount->mnt_dir, UINT_MAX, shown, sizeof(shown));
+	fprintf(list, "\n    %s", shown);
+	terminal_cut(mount->mnt_fsname, UINT_MAX, shown, sizeof(shown));
+	fprintf(list, "  (%s)", shown);
+}
+
+/* Finds the only tree that is mounted. 0, or -1 after a message, which lists several. */
 static int find_mountpoint(struct top *top)
 {
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	FILE *mounts = setmntent("/proc/self/mounts", "re"), *list;
 	unsigned int found = 0;
 	struct mntent *mount;
+	char *listed = NULL;
+	size_t length;
 
-	while (mounts && (mount = getmntent(mounts))) {
-		if (!strcmp(mount->mnt_type, TYPE) && !found++)
+	list = open_memstream(&listed, &length);
+	while (mounts && list && (mount = getmntent(mounts))) {
+		if (strcmp(mount->mnt_type, TYPE) != 0)
+			continue;
+		if (!found++)
 			snprintf(top->mountpoint, sizeof(top->mountpoint), "%s", mount->mnt_dir);
+		list_mount(list, mount);
 	}
 	if (mounts)
 		endmntent(mounts);
+	if (list)
+		fclose(list);
+	if (!found)
+		warnx("no tree is mounted");
+	else if (found > 1)
+		warnx("more than one tree is mounted: name a MOUNTPOINT, one of%s", listed);
+	free(listed);
 	top->view.mountpoint = top->mountpoint;
-	if (found == 1)
-		return 0;
-	warnx(found ? "more than one tree is mounted: which MOUNTPOINT?" : "no tree is mounted");
-	return -1;
+	return found == 1 ? 0 : -1;
 }
 
 /* What there is now, and what there was becomes what was before. 0, or -1 with errno. */
@@ -277,9 +298,9 @@ int top_main(int argc, char *argv[])
 	if (optind + 1 < argc)
 		return wrong("an argument too many", argv[optind + 1]);
 	top.view.mountpoint = argv[optind];
+	setlocale(LC_CTYPE, "");
 	if (optind == argc && find_mountpoint(&top))
 		return EXIT_FAILURE;
-	setlocale(LC_CTYPE, "");
 	status = plain ? run_plain(&top) : run_on_terminal(&top);
 	view_free(&top.view);
 	return status;

@@ -43,9 +43,10 @@ static const struct adapt CUBIC = {
 
 static const char *const SCOPES[] = {[ADAPT_FLEET] = "fleet", [ADAPT_HOST] = "host", NULL};
 
-static const char MIN_WHY[] = "not a least rate: 0.001/s or more, not max";
-static const char INCREASE_WHY[] =
-	"not an increase: a rate such as 5/s, or a part such as 1%, above 0";
+static const char MIN_WHY[] = "not a least rate: 0.001/s or more, not max (periods: " PERIOD_NAMES
+			      ")";
+static const char INCREASE_WHY[] = "not an increase: a rate such as 5/s (periods: " PERIOD_NAMES
+				   "), or a part such as 1%, above 0";
 
 static int parse_min(const char *text, void *value)
 {

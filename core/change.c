@@ -56,6 +56,15 @@ static int get_memory(const struct engine *engine, struct change *change, struct
 	return refuse(change, -ENOMEM, "no memory for the settings");
 }
 
+/* As in any directory that is setgid. */
+static void inherit_group(const struct limiter *parent, struct owner *owner)
+{
+	if (!(parent->access & ACCESS_SETGID))
+		return;
+	owner->gid = parent->gid;
+	owner->access = (uint16_t)(owner->access | ACCESS_SETGID);
+}
+
 static int prepare_make(struct engine *engine, struct change *change)
 {
 	struct limiter *parent = change->limiter;
@@ -74,6 +83,7 @@ static int prepare_make(struct engine *engine, struct change *change)
 	if (tree_depth(parent) >= DEPTH_MAX)
 		return refuse(change, -ENOSPC, "limiters are nested %d deep, the most they can be",
 			      DEPTH_MAX);
+	inherit_group(parent, &change->owner);
 	change->settings = SETTINGS_DEFAULT;
 	if (change->text) {
 		err = settings_parse(change->text, &change->settings, change->error);
@@ -90,16 +100,19 @@ static int prepare_make(struct engine *engine, struct change *change)
 static int prepare_remove(struct change *change)
 {
 	uint32_t waiting = change->limiter->queue.length + partition_waiting(change->limiter) +
-			   slots_waiting(change->limiter) + keys_waiting(change->limiter);
+			   slots_waiting(change->limiter) + keys_waiting(change->limiter) -
+			   change->limiter->pollers;
+	uint32_t open = slots_used(change->limiter);
 
 	if (change->limiter->first_child)
 		return refuse(change, -EBUSY, "'%s' has limiters below it", change->limiter->name);
 	if (waiting)
-		return refuse(change, -EBUSY, "%u readers wait in '%s'", waiting,
-			      change->limiter->name);
-	if (slots_used(change->limiter))
-		return refuse(change, -EBUSY, "%u slots of '%s' are open",
-			      slots_used(change->limiter), change->limiter->name);
+		return refuse(change, -EBUSY, "%u reader%s in '%s'", waiting,
+			      waiting == 1 ? " waits" : "s wait", change->limiter->name);
+	if (open)
+		return refuse(change, -EBUSY, "%u slot%s of '%s' %s open", open,
+			      open == 1 ? "" : "s", change->limiter->name,
+			      open == 1 ? "is" : "are");
 	return 0;
 }
 

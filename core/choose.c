@@ -28,7 +28,7 @@ static bool is_read(const struct holding *holding, uint32_t index)
 						  ? limiter->partitions[index]
 						  : NULL;
 
-	return partition && (partition->queue.length || partition->watchers);
+	return partition && partition->queue.length;
 }
 
 bool holding_misses(const struct holding *holding, uint32_t index)

@@ -24,12 +24,12 @@ void limiter_settings(const struct limiter *limiter, struct settings *settings)
 		.limit_count = limiter->bucket_count,
 		.partitions = limiter->partition_setting,
 		.burst = limiter->burst,
-		.interval_ns = limiter->interval_ns,
+		.release_interval_ns = limiter->release_interval_ns,
 		.lease_ns = limiter->lease_ns,
 		.reserve_rate = limiter->extra->reserve_rate,
 		.reserve_hosts = limiter->extra->reserve_hosts,
-		.mode = (enum limiter_mode)limiter->mode,
-		.degraded = limiter->degraded,
+		.enforcement = (enum enforcement)limiter->enforcement,
+		.offline = limiter->offline,
 		.key_rate = limiter->extra->key_rate,
 		.key_burst = limiter->extra->key_burst,
 		.keys_max = limiter->extra->keys_max,
@@ -100,11 +100,11 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 
 		if (i < limiter->bucket_count) {
 			buckets[i] = old[i];
-			bucket_retune(&buckets[i], &limit->rate, burst, settings->interval_ns,
-				      schedule->now_ns);
+			bucket_retune(&buckets[i], &limit->rate, burst,
+				      settings->release_interval_ns, schedule->now_ns);
 			continue;
 		}
-		bucket_init(&buckets[i], &limit->rate, burst, settings->interval_ns,
+		bucket_init(&buckets[i], &limit->rate, burst, settings->release_interval_ns,
 			    schedule->now_ns);
 		if (full)
 			bucket_fill(&buckets[i]);
@@ -114,11 +114,11 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		limiter->own_bursts |= (uint8_t)((settings->limits[i].burst != 0) << i);
 	limiter->buckets = buckets;
 	limiter->bucket_count = (uint8_t)settings->limit_count;
-	limiter->mode = (uint8_t)settings->mode;
-	limiter->degraded = settings->degraded;
+	limiter->enforcement = (uint8_t)settings->enforcement;
+	limiter->offline = settings->offline;
 	limiter->partition_setting = (uint16_t)settings->partitions;
 	limiter->burst = settings->burst;
-	limiter->interval_ns = settings->interval_ns;
+	limiter->release_interval_ns = settings->release_interval_ns;
 	limiter->lease_ns = settings->lease_ns;
 	if (limiter->extra != &LIMITER_PLAIN)
 		*limiter->extra = extra_of(settings);
@@ -127,8 +127,7 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 	learning_configure(schedule, limiter, settings);
 	keys_follow(schedule, limiter, full);
 	limiter_settle(schedule, limiter);
-	limiter_wake(schedule, limiter);
-	limiter_fire_hopeless(schedule, limiter);
+	poller_end_hopeless(schedule, limiter);
 	slots_configure(schedule, limiter, &settings->slots);
 }
 

@@ -125,25 +125,6 @@ static uint32_t fair_share(const struct fleet *fleet, const struct holding *hold
 }
 
 /*
- * Returns the number of partitions whose buckets together hold @tokens, which a poller wants at
- * once. A host's bucket holds a token in any case, and no host's bucket holds more than the whole
- * burst.
- */
-static uint32_t partitions_to_hold(const struct holding *holding, uint64_t tokens)
-{
-	const struct settings *settings = &holding->settings;
-	uint64_t most = 0, count = settings_partition_count(settings), wanted;
-
-	for (uint32_t i = 0; i < settings->limit_count && tokens > 1; i++) {
-		uint64_t burst = settings_burst(settings, i);
-
-		wanted = tokens <= burst ? (tokens * count + burst - 1) / burst : 0;
-		most = wanted > most ? wanted : most;
-	}
-	return (uint32_t)most;
-}
-
-/*
  * Tells whether readers wait below and cannot use tokens of this limiter yet, while other hosts
  * claim it. A reader needs tokens of each limiter that it is in. Hosts that keep partitions which
  * they cannot use yet may each keep the ones that the next host waits for: so where others claim, a
@@ -153,9 +134,8 @@ static bool is_held_up_below(const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 
-	return holding->claimant_count && limiter->wanted && !limiter->current &&
-	       !limiter->watched && !holding->asked && !partition_waiting(limiter) &&
-	       rate_is_unlimited(&holding->settings.key_rate);
+	return holding->claimant_count && limiter->wanted && !limiter->current && !holding->asked &&
+	       !partition_waiting(limiter) && rate_is_unlimited(&holding->settings.key_rate);
 }
 
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)
@@ -174,7 +154,7 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		tokens += bounded(limiter->wanted) * FIRST_PER_S;
 	else if (has_waited(fleet, limiter))
 		tokens += bounded(limiter->wanted) * WAITING_PER_S;
-	if (!tokens && (limiter->watched || limiter->wanted || holding->asked))
+	if (!tokens && (limiter->wanted || holding->asked))
 		tokens = 1;
 	if (!tokens)
 		return 0;
@@ -193,9 +173,6 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		wanted = fair_share(fleet, holding);
 	if (is_short(holding) && wanted < holding->usable)
 		wanted = holding->usable;
-	if (limiter->watched && wanted < partitions_to_hold(holding, limiter->polled) &&
-	    partitions_for(holding, 1))
-		wanted = partitions_to_hold(holding, limiter->polled);
 	if (is_saturated(fleet, holding)) {
 		if (kept < holding_count(holding))
 			holding->grown_ns = fleet->now_ns;
@@ -288,8 +265,7 @@ static bool is_idle(const struct holding *holding)
 		return false;
 	return limiter->removed ||
 	       (!holding->claim_unknown && !holding->wanted && !holding->restricted &&
-		!holding->settings.reserve_hosts && !limiter->wanted && !limiter->watched &&
-		!slots_demanded(holding));
+		!holding->settings.reserve_hosts && !limiter->wanted && !slots_demanded(holding));
 }
 
 void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked)

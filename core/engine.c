@@ -50,8 +50,11 @@ static uint64_t next_due_ns(const struct engine *engine)
 {
 	const struct heap_node *deadline = engine->schedule.deadlines.root;
 	const struct heap_node *expiry = engine->schedule.expiries.root;
+	const struct poller *called = engine->schedule.called.oldest;
 	uint64_t next_ns = deadline ? deadline->key : NEVER_NS;
 
+	if (called && called->until_ns < next_ns)
+		next_ns = called->until_ns;
 	return expiry && expiry->key < next_ns ? expiry->key : next_ns;
 }
 
@@ -101,6 +104,7 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 		engine->source->before(engine->source, now_ns);
 	while ((next_ns = next_due_ns(engine)) <= now_ns && next_ns != NEVER_NS) {
 		struct heap_node *deadline = schedule->deadlines.root;
+		const struct poller *called = schedule->called.oldest;
 		uint64_t at_ns = next_ns > earliest_ns ? next_ns : earliest_ns;
 
 		if (at_ns > schedule->now_ns)
@@ -109,6 +113,8 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 		if (deadline && deadline->key == next_ns) {
 			heap_remove(&schedule->deadlines, deadline);
 			limiter_settle(schedule, limiter_of_due(deadline));
+		} else if (called && called->until_ns == next_ns) {
+			poller_expire(schedule);
 		} else {
 			limiter_expire(schedule, waiter_of_expiry(schedule->expiries.root));
 		}
@@ -239,11 +245,38 @@ bool engine_may_come(struct engine *engine, struct limiter *limiter, uint64_t no
 	return !limiter->removed && may_come(engine, limiter);
 }
 
-bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns)
+{
+	struct schedule *schedule = &engine->schedule;
+	struct limiter *limiter = poller->waiter.limiter;
+	uint64_t tokens = poller->waiter.tokens;
+
+	engine_run(engine, now_ns);
+	if (poller->state == POLLER_WAITS)
+		return false;
+	if (poller->state == POLLER_CALLED || poller->answered || limiter->removed ||
+	    !limiter_can_hold(limiter, tokens) ||
+	    limiter_when(schedule, limiter, tokens) <= schedule->now_ns)
+		return true;
+	poller_wait(schedule, poller);
+	rouse(engine, limiter);
+	return poller->state == POLLER_CALLED;
+}
+
+bool engine_fetch(struct engine *engine, struct poller *poller, uint64_t now_ns)
 {
 	engine_run(engine, now_ns);
-	return limiter->removed || !limiter_can_hold(limiter, tokens) ||
-	       limiter_when(&engine->schedule, limiter, tokens) <= engine->schedule.now_ns;
+	return !poller->waiter.limiter->removed && poller_fetch(&engine->schedule, poller);
+}
+
+void engine_unpoll(struct engine *engine, struct poller *poller)
+{
+	if (poller->state == POLLER_AWAY && !poller->answered)
+		return;
+	/* It may be the turn of another waiter then. */
+	if (engine->source->before)
+		engine->source->before(engine->source, engine->schedule.now_ns);
+	poller_leave(&engine->schedule, poller);
 }
 
 static int ask_for_slot(struct engine *engine, struct waiter *waiter)
@@ -367,15 +400,6 @@ uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tok
 	return at_ns == NEVER_NS ? NEVER_NS : at_ns - engine->schedule.now_ns;
 }
 
-void engine_watch(struct engine *engine, struct limiter *limiter, struct watcher *watcher,
-		  uint64_t now_ns)
-{
-	engine_run(engine, now_ns);
-	assert(!limiter->removed);
-	limiter_watch(&engine->schedule, limiter, watcher);
-	rouse(engine, limiter);
-}
-
 void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now_ns)
 {
 	engine_run(engine, now_ns);
@@ -395,18 +419,9 @@ struct waiter *engine_done(struct engine *engine)
 {
 	struct waiter *waiter = queue_shift(&engine->schedule.done);
 
-	if (waiter)
+	if (waiter && waiter->is_poller)
+		poller_of(waiter)->answered = false;
+	else if (waiter)
 		engine->waiting--;
 	return waiter;
-}
-
-struct watcher *engine_fired(struct engine *engine)
-{
-	struct watcher *watcher = engine->schedule.fired;
-
-	if (watcher) {
-		engine->schedule.fired = watcher->next;
-		watcher->fired = false;
-	}
-	return watcher;
 }

@@ -3,8 +3,8 @@
  *
  * Every function is one step. It is told the time (ns of a clock that does not go back), first
  * serves those who were due until then, each at the time at which it was due, and then does its
- * work. What comes of it waits for the caller in three lists, to be collected before the next step:
- * engine_done() readers, engine_fired() watchers, engine_changed() changes.
+ * work. What comes of it waits for the caller in two lists, to be collected before the next step:
+ * engine_done() waiters, engine_changed() changes.
  *
  * A daemon that was held up serves late readers as of the time they were due, so that being woken
  * late costs no capacity; but at most ENGINE_CATCH_UP_NS back, so that one that was stopped for long
@@ -42,11 +42,17 @@ enum { CHANGE_CONFIG = SETTING_COUNT };
 /* What of an owner a change leaves alone. */
 enum { OWNER_UID = 1, OWNER_GID = 2, OWNER_ACCESS = 4 };
 
-/* Who may use a limiter and who may tune it. */
+/* What access bits a limiter can have, and that by which its children inherit its group. */
+enum { ACCESS_SETGID = 02000, ACCESS_BITS = 03777 };
+
+/*
+ * Who may use a limiter and who may tune it. What is made in a limiter with ACCESS_SETGID gets its
+ * group and that bit, whatever the change says.
+ */
 struct owner {
 	uint32_t uid;
 	uint32_t gid;
-	uint16_t access; /* permission bits */
+	uint16_t access; /* of ACCESS_BITS */
 };
 
 /*
@@ -131,10 +137,20 @@ bool engine_may_come(struct engine *engine, struct limiter *limiter, uint64_t no
 int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
 
 /*
- * Tells whether a reader that would not wait for @tokens is answered now: they could be had, or
- * never at once (limiter_can_hold()), or the limiter is removed. Counts nothing.
+ * Tells whether a read by @poller is answered now: its tokens are kept for it or could be had, or
+ * never at once (limiter_can_hold()), or the limiter is removed. If not, the poller has a place in
+ * the queue from now on, and engine_done() returns its waiter when it is to poll again: with outcome
+ * 0 it is called, see poller.h.
  */
-bool engine_ready(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
+bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns);
+
+/* Tells whether tokens are kept for @poller. Then they are the caller's. */
+bool engine_fetch(struct engine *engine, struct poller *poller, uint64_t now_ns);
+
+/*
+ * Ends the place of @poller, if it has one, as of the last step; its memory is the caller's again.
+ */
+void engine_unpoll(struct engine *engine, struct poller *poller);
 
 /*
  * Asks for waiter->slot of waiter->limiter. 0: it is open. -EINPROGRESS: it waits, and engine_done()
@@ -200,12 +216,6 @@ int engine_feedback(struct engine *engine, struct limiter *limiter, const struct
 uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tokens,
 		    uint64_t now_ns);
 
-/*
- * engine_fired() returns @watcher once its tokens could be had from @limiter, or that is removed.
- */
-void engine_watch(struct engine *engine, struct limiter *limiter, struct watcher *watcher,
-		  uint64_t now_ns);
-
 /* Brings the gauges of @limiter up to @now_ns. */
 void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now_ns);
 
@@ -252,7 +262,6 @@ int engine_key(struct engine *engine, struct limiter *limiter, const char *name,
 
 /* What has come of the steps so far, one by one; NULL when there is no more. */
 struct waiter *engine_done(struct engine *engine);
-struct watcher *engine_fired(struct engine *engine);
 struct change *engine_changed(struct engine *engine);
 
 #endif

@@ -39,17 +39,8 @@ static char *next_word(char **rest)
 
 static int parse_retry_after(const char *value, uint64_t *ns)
 {
-	uint64_t seconds;
-
 	*ns = 0;
-	if (!*value)
-		return 0;
-	if (value[strspn(value, DIGITS)])
-		return duration_parse(value, ns);
-	if (count_parse(value, &seconds) || seconds > DURATION_MAX_NS / NSEC_PER_SEC)
-		return -ERANGE;
-	*ns = seconds * NSEC_PER_SEC;
-	return 0;
+	return *value ? duration_parse(value, ns) : 0;
 }
 
 /* Whether it begins as `retry-after=Wed, 21 Oct ...`. */

@@ -44,7 +44,7 @@ static uint64_t when_whole(const struct settings *settings, uint64_t tokens, uin
 		uint64_t own_ns;
 
 		bucket_init(&bucket, &limit->rate, limit->burst ? limit->burst : settings->burst,
-			    settings->interval_ns, now_ns);
+			    settings->release_interval_ns, now_ns);
 		bucket_fill(&bucket);
 		own_ns = bucket_when(&bucket, tokens, now_ns);
 		at_ns = own_ns > at_ns ? own_ns : at_ns;
@@ -69,7 +69,7 @@ uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *li
 		uint64_t own_ns;
 
 		ahead = limiter->wanted < TOKENS_MAX ? limiter->wanted : TOKENS_MAX;
-		if (is_without(limiter) && limiter->mode == MODE_ENFORCE)
+		if (is_without(limiter) && limiter->enforcement == ENFORCEMENT_ENFORCE)
 			own_ns = when_whole(&limiter->holding->settings, ahead + tokens, now_ns);
 		else
 			own_ns = own_when(limiter, ahead + tokens, now_ns);
@@ -91,7 +91,7 @@ static uint64_t whole_burst(const struct limiter *limiter, uint32_t i)
 bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens)
 {
 	for (; limiter; limiter = limiter->parent) {
-		if (limiter->mode != MODE_ENFORCE)
+		if (limiter->enforcement != ENFORCEMENT_ENFORCE)
 			continue;
 		for (uint32_t i = 0; i < limiter->bucket_count; i++) {
 			if (tokens > whole_burst(limiter, i) && tokens > limiter->buckets[i].batch)

@@ -55,7 +55,8 @@ bool holding_needs_leases(const struct holding *holding)
 	const struct settings *settings = &holding->settings;
 
 	return (settings_limit(settings) || settings->slots.kind == SLOTS_COUNT) &&
-	       (settings->mode == MODE_ENFORCE || settings->mode == MODE_SHADOW);
+	       (settings->enforcement == ENFORCEMENT_ENFORCE ||
+		settings->enforcement == ENFORCEMENT_SHADOW);
 }
 
 uint32_t holding_count(const struct holding *holding)
@@ -144,8 +145,8 @@ void holding_share(const struct holding *holding, struct settings *share)
 	*share = *whole;
 	if (!holding_needs_leases(holding))
 		return;
-	if (holding->degraded && whole->degraded != DEGRADED_BLOCK) {
-		settings_degrade(share);
+	if (holding->degraded && whole->offline != OFFLINE_BLOCK) {
+		settings_apply_offline(share);
 		return;
 	}
 	/* While it is restricted another host may have what the reserve is made of. */
@@ -172,7 +173,7 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 		lease = index < holding->slots ? &holding->leases[index] : NULL;
 	if (index < count)
 		usable = holding->usable && lease && lease->state == LEASE_HELD;
-	if (holding->degraded && whole->degraded != DEGRADED_BLOCK)
+	if (holding->degraded && whole->offline != OFFLINE_BLOCK)
 		usable = true; /* its limiter alone limits then */
 	for (uint32_t i = 0; i < share->limit_count && !usable; i++)
 		share->limits[i].rate = (struct rate){.period_ns = NSEC_PER_SEC};

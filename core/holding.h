@@ -12,8 +12,8 @@
  * begins empty where nothing was held before, and one token at most is left of it where nothing is held
  * any more. So over the fleet a key gets at most key_rate * w + max(key_burst, count) + 1 for each host.
  *
- * Without limits (rate and key_rate `max`) and a number of slots, and in the modes open and closed,
- * nothing is leased.
+ * Without limits (rate and key_rate `max`) and a number of slots, and where enforcement is open or
+ * closed, nothing is leased.
  */
 #ifndef RATEFS_CORE_HOLDING_H
 #define RATEFS_CORE_HOLDING_H
@@ -64,7 +64,7 @@ struct holding {
 	uint32_t usable;
 	bool reserve_usable;
 	bool alone;    /* no other host is seen: single partitions begin full */
-	bool degraded; /* its setting for that is in force */
+	bool degraded; /* `offline` of the settings is in force */
 
 	/* Demand: see demand.c. */
 	uint32_t wanted; /* partitions: the most in the last slots */

@@ -111,7 +111,7 @@ static bool has_room(struct schedule *schedule, struct keys *keys, uint32_t uid)
 }
 
 static int make(struct schedule *schedule, struct keys *keys, const char *name, uint32_t uid,
-		struct key **made)
+		uint64_t id, struct key **made)
 {
 	size_t length = strlen(name);
 	/* Not sizeof: names begin where it would be padded. */
@@ -123,7 +123,7 @@ static int make(struct schedule *schedule, struct keys *keys, const char *name, 
 	key->level = keys->unknown;
 	key->uid = uid;
 	key->name_bytes = (uint8_t)length;
-	key->id = ++schedule->last_key;
+	key->id = id;
 	memcpy(key->name, name, length + 1);
 	if (chains_insert(&keys->by_name, &key->by_name)) {
 		free(key);
@@ -141,19 +141,30 @@ static int make(struct schedule *schedule, struct keys *keys, const char *name, 
 	return 0;
 }
 
+/* Finds @name in *@keys of @limiter. 0 or -ENOMEM; *@key is NULL if there is no such key. */
+static int look_up(struct schedule *schedule, struct limiter *limiter, const char *name,
+		   struct keys **keys, struct key **key)
+{
+	size_t length = strlen(name);
+
+	assert(length && length <= UINT8_MAX);
+	*keys = limiter->keys;
+	if (!*keys)
+		*keys = begin(schedule, limiter, !limiter->holding || limiter->holding->alone);
+	if (!*keys)
+		return -ENOMEM;
+	*key = find_name(*keys, name, length);
+	return 0;
+}
+
 int keys_get(struct schedule *schedule, struct limiter *limiter, const char *name, uint32_t uid,
 	     struct key **key)
 {
-	struct keys *keys = limiter->keys;
-	size_t length = strlen(name);
-	int err;
+	struct keys *keys;
+	int err = look_up(schedule, limiter, name, &keys, key);
 
-	assert(length && length <= UINT8_MAX);
-	if (!keys)
-		keys = begin(schedule, limiter, !limiter->holding || limiter->holding->alone);
-	if (!keys)
-		return -ENOMEM;
-	*key = find_name(keys, name, length);
+	if (err)
+		return err;
 	if (*key) {
 		if ((*key)->list != KEYS_OPEN)
 			touch(schedule, keys, *key);
@@ -167,10 +178,19 @@ int keys_get(struct schedule *schedule, struct limiter *limiter, const char *nam
 		return -ENOSPC;
 	if (!has_room(schedule, keys, uid))
 		return -ENOSPC;
-	err = make(schedule, keys, name, uid, key);
+	err = make(schedule, keys, name, uid, ++schedule->last_key, key);
 	if (!heap_holds(&keys->due))
 		keys_plan(schedule, keys, 0);
 	return err;
+}
+
+int keys_restore(struct schedule *schedule, struct limiter *limiter, const char *name, uint32_t uid,
+		 uint64_t id, struct key **key)
+{
+	struct keys *keys;
+	int err = look_up(schedule, limiter, name, &keys, key);
+
+	return err || *key ? err : make(schedule, keys, name, uid, id, key);
 }
 
 struct key *keys_find(const struct schedule *schedule, uint64_t id)
@@ -204,7 +224,7 @@ struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, st
 	l->parent = limiter;
 	l->is_key = true;
 	l->key = key;
-	l->mode = limiter->mode;
+	l->enforcement = limiter->enforcement;
 	l->burst = limiter->extra->key_burst;
 	l->extra = &LIMITER_PLAIN;
 	l->buckets = &inflated->bucket;
@@ -225,7 +245,7 @@ static void deflate(struct schedule *schedule, struct keys *keys, struct key *ke
 {
 	struct limiter *l = key->inflated;
 
-	assert(!l->queue.length && !l->watchers && !heap_holds(&l->turn));
+	assert(!l->queue.length && !heap_holds(&l->turn));
 	heap_remove(&schedule->deadlines, &l->due);
 	keys_unlist(keys, key);
 	if (l->bucket_count)
@@ -304,7 +324,7 @@ static void follow(struct schedule *schedule, const struct limiter *limiter, str
 {
 	struct settings settings = SETTINGS_DEFAULT;
 
-	settings.mode = (enum limiter_mode)limiter->mode;
+	settings.enforcement = (enum enforcement)limiter->enforcement;
 	settings.burst = limiter->extra->key_burst;
 	settings.limit_count = !rate_is_unlimited(&limiter->extra->key_rate);
 	settings.limits[0].rate = limiter->extra->key_rate;
@@ -347,7 +367,7 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 				      limiter->extra->key_burst, 0, schedule->now_ns);
 			bucket_fill(&k->inflated->buckets[0]);
 		}
-		if (tuned || k->inflated->mode != limiter->mode)
+		if (tuned || k->inflated->enforcement != limiter->enforcement)
 			follow(schedule, limiter, k->inflated, full);
 	}
 	keys_plan(schedule, keys, 0);

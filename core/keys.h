@@ -80,6 +80,14 @@ void keys_seed(struct schedule *schedule, const uint64_t seed[2]);
 int keys_get(struct schedule *schedule, struct limiter *limiter, const char *name, uint32_t uid,
 	     struct key **key);
 
+/*
+ * Finds or makes the key called @name (1 to 255 bytes) of @limiter, which had number @id in a
+ * predecessor of the caller and was made there for @uid. It was there, so no bound applies; the
+ * caller opens it before the next step. 0 or -ENOMEM.
+ */
+int keys_restore(struct schedule *schedule, struct limiter *limiter, const char *name, uint32_t uid,
+		 uint64_t id, struct key **key);
+
 /* NULL: forgotten. */
 struct key *keys_find(const struct schedule *schedule, uint64_t id);
 

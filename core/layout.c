@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Differs wherever a host of one version would misread the nodes that a host of the other wrote. */
-static const char LAYOUT_VERSION[] = "ratefs 2\n";
+static const char LAYOUT_VERSION[] = "ratefs 3\n";
 static const uint64_t RETRY_NS = 5 * NSEC_PER_SEC;
 
 enum { TRIES_MAX = 3 };

@@ -96,12 +96,13 @@ static void follow(const struct schedule *schedule, struct limiter *limiter, dou
 			burst = limiter->buckets[i].burst;
 	}
 	if (was) {
-		bucket_retune(&learning->bucket, &written, burst, limiter->interval_ns,
+		bucket_retune(&learning->bucket, &written, burst, limiter->release_interval_ns,
 			      schedule->now_ns);
 		return;
 	}
 	/* What was saved up was saved up at a rate that the service does not give. */
-	bucket_init(&learning->bucket, &written, burst, limiter->interval_ns, schedule->now_ns);
+	bucket_init(&learning->bucket, &written, burst, limiter->release_interval_ns,
+		    schedule->now_ns);
 	if (limiter->bucket_count)
 		learning->bucket.grid_ns = limiter->buckets[0].grid_ns;
 	if (limiter->current)

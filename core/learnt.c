@@ -64,6 +64,8 @@ static void node_read(void *pointer, struct request *request)
 
 	if (holding && request->answer != ANSWER_OK)
 		room_unwatch_learnt(fleet, holding);
+	if (learning)
+		learning->retry_ns = request->answer == ANSWER_OK ? 0 : fleet->now_ns + SPACING_NS;
 	if (!learning || request->answer != ANSWER_OK)
 		return;
 	found = learning->adapted;
@@ -149,7 +151,8 @@ void learnt_tick(struct fleet *fleet, struct holding *holding)
 		return;
 	if (!learning->known || learning->session != fleet->counters.sessions ||
 	    (!holding->learnt_watched && fleet->now_ns - learning->told_ns >= UNWATCHED_NS)) {
-		read_node(fleet, holding);
+		if (fleet->now_ns >= learning->retry_ns)
+			read_node(fleet, holding);
 		return;
 	}
 	if (fleet->now_ns - learning->told_ns < SPACING_NS)
@@ -197,4 +200,5 @@ void learnt_forget(struct holding *holding)
 		return;
 	learning->asking = false;
 	learning->known = false;
+	learning->retry_ns = 0;
 }

@@ -69,7 +69,8 @@ static void take_path(const struct schedule *schedule, struct limiter *limiter, 
 	for (; limiter; limiter = limiter->parent) {
 		own_refill(schedule, limiter);
 		limiter->counters[COUNTER_GRANTED] += tokens;
-		if (limiter->mode == MODE_SHADOW && !own_allows(limiter, tokens, schedule->now_ns))
+		if (limiter->enforcement == ENFORCEMENT_SHADOW &&
+		    !own_allows(limiter, tokens, schedule->now_ns))
 			limiter->counters[COUNTER_SHADOWED] += tokens;
 		else
 			own_take(limiter, tokens);
@@ -82,8 +83,7 @@ static void want(struct limiter *limiter, uint64_t more, uint64_t less)
 		limiter->wanted += more - less;
 }
 
-/* Takes @waiter out of its queue, whatever the reason. */
-static void leave(struct schedule *schedule, struct waiter *waiter)
+void limiter_leave(struct schedule *schedule, struct waiter *waiter)
 {
 	queue_remove(&waiter->limiter->queue, waiter);
 	want(waiter->limiter, 0, waiter->tokens);
@@ -93,6 +93,10 @@ static void leave(struct schedule *schedule, struct waiter *waiter)
 
 void limiter_answer(struct schedule *schedule, struct waiter *waiter, int outcome)
 {
+	if (waiter->is_poller) {
+		poller_answer(schedule, poller_of(waiter), outcome);
+		return;
+	}
 	if (waiter->place)
 		parking_free_place(&schedule->parking, waiter);
 	waiter->outcome = outcome;
@@ -103,7 +107,7 @@ static void grant(struct schedule *schedule, struct waiter *waiter)
 {
 	struct limiter *limiter = waiter->limiter;
 
-	leave(schedule, waiter);
+	limiter_leave(schedule, waiter);
 	take_path(schedule, limiter, waiter->tokens);
 	limiter->counters[COUNTER_SERVED]++;
 	limiter->counters[COUNTER_DELAYED] += schedule->now_ns - waiter->asked_ns;
@@ -125,20 +129,13 @@ static struct waiter *earliest(const struct limiter *limiter)
 	return own;
 }
 
-/*
- * Sets or clears the time at which @limiter must be settled again. A watcher's holds while nothing
- * changes above. See limiter_wake().
- */
+/* Sets or clears the time at which @limiter must be settled again. */
 static void set_deadline(struct schedule *schedule, struct limiter *limiter, bool ready)
 {
 	uint64_t at_ns = NEVER_NS, learning_ns;
 
-	if (limiter->current) {
-		if (!ready && !schedule->stopped)
-			at_ns = own_when(limiter, limiter->current->tokens, schedule->now_ns);
-	} else {
-		at_ns = limiter_fire_due(schedule, limiter);
-	}
+	if (limiter->current && !ready && !schedule->stopped)
+		at_ns = own_when(limiter, limiter->current->tokens, schedule->now_ns);
 	/* What is learnt may make it sooner; a look that was due has been had by now. */
 	learning_ns = learning_next_ns(limiter);
 	if (at_ns != NEVER_NS && learning_ns < at_ns)
@@ -150,26 +147,16 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 		heap_place(&schedule->deadlines, &limiter->due, at_ns);
 }
 
-void limiter_wake(struct schedule *schedule, struct limiter *limiter)
-{
-	if (!limiter || !limiter->watched)
-		return;
-	if (limiter->watchers && !limiter->current)
-		set_deadline(schedule, limiter, false);
-	for (struct limiter *l = limiter->first_watched; l; l = l->next_watched)
-		limiter_wake(schedule, l);
-}
-
 /*
  * Walks from @limiter to the root. What changes in a limiter changes nothing in its siblings and
- * children but for those who watch, so the path is all that needs a look. The root limits nothing:
- * whoever comes first there is granted, and the walk begins again where that reader waited.
+ * children, so the path is all that needs a look. The root limits nothing: whoever comes first there
+ * is granted, and the walk begins again where that reader waited.
  */
 void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 {
 	while (limiter) {
 		struct waiter *current = earliest(limiter);
-		bool emptied = limiter->current && !current, ready;
+		bool ready;
 
 		own_grow(schedule, limiter);
 		give_turn(schedule, limiter, current);
@@ -185,8 +172,6 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 		else if (limiter->parent)
 			heap_remove(&limiter->parent->ready, &limiter->turn);
 		set_deadline(schedule, limiter, ready);
-		if (emptied && !limiter_is_root(limiter))
-			limiter_wake(schedule, limiter);
 		limiter = limiter->parent;
 	}
 }
@@ -237,9 +222,9 @@ bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expi
 
 void limiter_cancel(struct schedule *schedule, struct waiter *waiter)
 {
-	leave(schedule, waiter);
+	limiter_leave(schedule, waiter);
 	waiter->limiter->counters[COUNTER_CANCELLED]++;
-	if (waiter->limiter->current == waiter || waiter->limiter->watchers)
+	if (waiter->limiter->current == waiter)
 		limiter_settle(schedule, waiter->limiter);
 }
 
@@ -263,19 +248,10 @@ void limiter_hasten(struct schedule *schedule, struct limiter *limiter)
 
 void limiter_expire(struct schedule *schedule, struct waiter *waiter)
 {
-	leave(schedule, waiter);
+	limiter_leave(schedule, waiter);
 	waiter->limiter->counters[COUNTER_REFUSED]++;
 	limiter_answer(schedule, waiter, -EAGAIN);
 	limiter_settle(schedule, waiter->limiter);
-}
-
-/* Tokens were put back into @limiter and all above it. */
-static void wake_path(struct schedule *schedule, struct limiter *limiter)
-{
-	while (limiter->parent && !limiter_is_root(limiter->parent))
-		limiter = limiter->parent;
-	if (!limiter_is_root(limiter))
-		limiter_wake(schedule, limiter);
 }
 
 void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
@@ -287,7 +263,6 @@ void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t
 		own_put(l, tokens);
 	}
 	limiter_settle(schedule, limiter);
-	wake_path(schedule, limiter);
 }
 
 bool limiter_owes(const struct limiter *limiter, uint64_t tokens)
@@ -317,8 +292,6 @@ void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t 
 			own_take(l, size);
 	}
 	limiter_settle(schedule, limiter);
-	if (tokens < 0)
-		wake_path(schedule, limiter);
 }
 
 void limiter_hear(struct schedule *schedule, struct limiter *limiter, const struct outcome *outcome)
@@ -339,7 +312,6 @@ void limiter_adopt(struct schedule *schedule, struct limiter *limiter,
 	own_refill(schedule, limiter);
 	learning_adopt(schedule, limiter, other);
 	limiter_settle(schedule, limiter);
-	limiter_wake(schedule, limiter);
 }
 
 void limiter_evict(struct schedule *schedule, struct limiter *limiter)
@@ -347,11 +319,10 @@ void limiter_evict(struct schedule *schedule, struct limiter *limiter)
 	struct waiter *waiter;
 
 	while ((waiter = queue_first(&limiter->queue))) {
-		leave(schedule, waiter);
+		limiter_leave(schedule, waiter);
 		limiter_answer(schedule, waiter, -ENODEV);
 	}
 	limiter_settle(schedule, limiter);
-	limiter_fire(schedule, limiter);
 	heap_remove(&schedule->deadlines, &limiter->due);
 	slots_evict(schedule, limiter);
 }

@@ -25,19 +25,11 @@
 #include "chain.h"
 #include "heap.h"
 #include "parking.h"
+#include "poller.h"
 #include "queue.h"
 #include "settings.h"
 #include "stat.h"
 #include "users.h"
-
-/* A poller, to be told when tokens could be had. The memory is the caller's. */
-struct watcher {
-	struct watcher *next; /* of its limiter: one that wants as many, or more */
-	struct watcher *previous;
-	struct limiter *limiter; /* NULL: not watching */
-	uint64_t tokens : 63;	 /* to be had at once, up to TOKENS_MAX; set by the caller */
-	uint64_t fired : 1;	 /* its time has come, and it is about to be told */
-};
 
 /* What all limiters of one engine share: the time of the step, deadlines, and who is done. */
 struct schedule {
@@ -46,10 +38,10 @@ struct schedule {
 	struct heap deadlines; /* limiters, by when the one whose turn it is can be served */
 	struct heap expiries;  /* of waiters that have one */
 	struct queue done;     /* waiters that were granted or refused, for the caller to collect */
+	struct called called;  /* pollers whose tokens are kept for them */
 	struct parking parking; /* places of waiters that were interrupted */
 	uint64_t parks;		/* ticket of the waiter that is being interrupted, or 0 */
 	bool stopped;		/* nobody is granted any more */
-	struct watcher *fired;	/* watchers whose time has come */
 	struct heap forgets;	/* keys of limiters, by when some of them can be forgotten */
 	struct chains keys_by_id;
 	uint64_t last_key;
@@ -90,13 +82,13 @@ struct limiter {
 	bool is_key;	   /* of the parent, see keys.h: it is freed there */
 
 	/* Settings; the limits are in the buckets. */
-	uint8_t mode;	      /* enum limiter_mode */
+	uint8_t enforcement;  /* enum enforcement */
 	uint8_t bucket_count; /* 0: rate `max` */
 	uint8_t own_bursts;   /* bit i: limit i has a burst of its own */
 	uint16_t partition_setting;
-	uint32_t degraded;
+	uint32_t offline;
 	uint64_t burst;
-	uint64_t interval_ns;
+	uint64_t release_interval_ns;
 	uint64_t lease_ns;
 	struct limiter_extra *extra; /* owned, but for LIMITER_PLAIN */
 	struct bucket *buckets;	     /* owned */
@@ -112,13 +104,9 @@ struct limiter {
 	struct heap_node turn;	/* in the parent's ready */
 	struct heap_node due;	/* in the schedule's deadlines */
 	struct waiter *current; /* whose turn it is, or NULL */
-	uint64_t aside; /* ticket of the waiter whose tokens the buckets have set aside, or 0 */
-	struct watcher *watchers;
-	struct limiter *first_watched;			 /* children with watched > 0 */
-	struct limiter *next_watched, *previous_watched; /* in the parent's list of them */
-	uint32_t watched; /* watchers of this limiter and its descendants */
-	uint64_t polled; /* most tokens that one of them wants, or wanted while there was another */
-	uint64_t wanted; /* tokens that readers of this limiter and its descendants wait for */
+	uint64_t aside;	  /* ticket of the waiter whose tokens the buckets have set aside, or 0 */
+	uint64_t wanted;  /* tokens that waiters of this limiter and its descendants wait for */
+	uint32_t pollers; /* in the queues of this limiter and its descendants */
 
 	uint64_t counters[COUNTER_COUNT];
 };
@@ -169,6 +157,9 @@ bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t to
 /* Puts @waiter into @queue: at its place if it has taken one again, at the end otherwise. */
 void queue_join(struct schedule *schedule, struct queue *queue, struct waiter *waiter);
 
+/* Takes @waiter, which waits for tokens, out of its queue. Then the limiter is to be settled. */
+void limiter_leave(struct schedule *schedule, struct waiter *waiter);
+
 /* Puts @waiter, which has left its queue, on schedule->done. Its place, if it has one, is free. */
 void limiter_answer(struct schedule *schedule, struct waiter *waiter, int outcome);
 
@@ -204,33 +195,6 @@ uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *li
 /* Serves whoever can be served at schedule->now_ns, and sets the deadlines of the others. */
 void limiter_settle(struct schedule *schedule, struct limiter *limiter);
 
-/* What those who watch @limiter (or NULL) or below it watch for may come sooner now. */
-void limiter_wake(struct schedule *schedule, struct limiter *limiter);
-
-/*
- * Puts @watcher on schedule->fired, one time, as soon as its tokens could be had at once. A watcher
- * of more than limiter_can_hold() is put there, too, at the latest as it is the first of its
- * limiter: a reader of so many is refused.
- */
-void limiter_watch(struct schedule *schedule, struct limiter *limiter, struct watcher *watcher);
-void limiter_unwatch(struct watcher *watcher);
-
-/* Puts all watchers of @limiter itself on schedule->fired. */
-void limiter_fire(struct schedule *schedule, struct limiter *limiter);
-
-/*
- * Puts watchers of @limiter itself on schedule->fired, from the first on, whose tokens could be had
- * now or are more than limiter_can_hold(). Returns when the first of the others can be told, or
- * NEVER_NS.
- */
-uint64_t limiter_fire_due(struct schedule *schedule, struct limiter *limiter);
-
-/*
- * Puts watchers of @limiter and below on schedule->fired that want more than limiter_can_hold(). It
- * is called when settings of @limiter have changed.
- */
-void limiter_fire_hopeless(struct schedule *schedule, struct limiter *limiter);
-
 /*
  * Tells whether @limiter and those above it can have @tokens at once while no reader waits: as much
  * as idle ones save up, in a fleet with all partitions. A larger take is saved up only for a reader
@@ -238,7 +202,7 @@ void limiter_fire_hopeless(struct schedule *schedule, struct limiter *limiter);
  */
 bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens);
 
-/* Ends everything in @limiter, which is about to go: readers get -ENODEV, watchers fire. */
+/* Ends everything in @limiter, which is about to go: waiters are answered with -ENODEV. */
 void limiter_evict(struct schedule *schedule, struct limiter *limiter);
 
 /* Tokens in the bucket now: of the fullest-needed limit, rounded down; for gauges. */

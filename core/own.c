@@ -43,14 +43,14 @@ bool own_allows(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 
 bool own_has(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 {
-	switch ((enum limiter_mode)limiter->mode) {
-	case MODE_ENFORCE:
+	switch ((enum enforcement)limiter->enforcement) {
+	case ENFORCEMENT_ENFORCE:
 		return own_allows(limiter, tokens, now_ns);
-	case MODE_SHADOW:
-	case MODE_OPEN:
+	case ENFORCEMENT_SHADOW:
+	case ENFORCEMENT_OPEN:
 		return true;
-	case MODE_CLOSED:
-	case MODE_COUNT:
+	case ENFORCEMENT_CLOSED:
+	case ENFORCEMENT_COUNT:
 		break;
 	}
 	return false;
@@ -61,9 +61,9 @@ uint64_t own_when(const struct limiter *limiter, uint64_t tokens, uint64_t now_n
 	uint64_t at_ns = now_ns;
 	const struct bucket *bucket;
 
-	if (limiter->mode == MODE_CLOSED)
+	if (limiter->enforcement == ENFORCEMENT_CLOSED)
 		return NEVER_NS;
-	if (limiter->mode != MODE_ENFORCE)
+	if (limiter->enforcement != ENFORCEMENT_ENFORCE)
 		return now_ns;
 	if (limiter->learning && limiter->learning->pause.until_ns > now_ns)
 		at_ns = limiter->learning->pause.until_ns;
@@ -79,7 +79,7 @@ void own_take(struct limiter *limiter, uint64_t tokens)
 {
 	struct bucket *bucket;
 
-	if (limiter->mode == MODE_OPEN)
+	if (limiter->enforcement == ENFORCEMENT_OPEN)
 		return;
 	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
 		bucket_take(bucket, tokens);
@@ -89,7 +89,7 @@ void own_put(struct limiter *limiter, uint64_t tokens)
 {
 	struct bucket *bucket;
 
-	if (limiter->mode == MODE_OPEN)
+	if (limiter->enforcement == ENFORCEMENT_OPEN)
 		return;
 	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
 		bucket_put(bucket, tokens);

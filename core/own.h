@@ -1,6 +1,7 @@
 /*
  * own - what one limiter itself has, regardless of its ancestors: its buckets, that of what was
- * learnt, its mode and its pause. For the parts of the limiter (limiter.c, configure.c, forecast.c).
+ * learnt, its enforcement and its pause. For the parts of the limiter: limiter.c, configure.c,
+ * forecast.c.
  */
 #ifndef RATEFS_CORE_OWN_H
 #define RATEFS_CORE_OWN_H

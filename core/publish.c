@@ -73,7 +73,7 @@ void publish_finish(struct fleet *fleet, int err)
 	} words[] = {
 		{-EBUSY,
 		 "partitions, reserve and limits changed a moment ago: try again in some seconds"},
-		{-EAGAIN, "no coordinator, or no quorum, just now: nothing has changed"},
+		{-EHOSTUNREACH, "no coordinator, or no quorum, just now: nothing has changed"},
 		{-ETIMEDOUT, "sent, but not acknowledged: read it back"},
 		{-EACCES, "the coordinator denies access"},
 		{-E2BIG, "the coordinator refuses it: too large"},
@@ -552,7 +552,7 @@ void publish_expire(struct fleet *fleet)
 		snprintf(
 			change->error, sizeof(change->error), "%s",
 			"other hosts changed settings first, again and again: nothing has changed");
-	publish_finish(fleet, -EAGAIN);
+	publish_finish(fleet, races ? -EBUSY : -EHOSTUNREACH);
 }
 
 void publish_store(struct source *source, struct change *change)
@@ -570,12 +570,12 @@ void publish_store(struct source *source, struct change *change)
 	fleet->change_again = false;
 	/* Who has waited for long knows that it is in vain. */
 	if (fleet->leaving || fleet->state == FLEET_CLOSED) {
-		publish_finish(fleet, -EAGAIN);
+		publish_finish(fleet, -EHOSTUNREACH);
 		return;
 	}
 	if ((fleet->state != FLEET_READY || !fleet->connected) && fleet->trouble_ns != NEVER_NS &&
 	    fleet->clocks.holder_ns - fleet->trouble_ns > PATIENCE_NS) {
-		publish_finish(fleet, -EAGAIN);
+		publish_finish(fleet, -EHOSTUNREACH);
 		return;
 	}
 	fleet_wake_at(fleet, 0);

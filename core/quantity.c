@@ -368,11 +368,14 @@ double rate_per_second(const struct rate *rate)
 int duration_parse(const char *text, uint64_t *ns)
 {
 	struct number number = {.mantissa = 1, .fits = true};
+	bool has_number = is_digit(*text);
 
-	if (is_digit(*text))
+	if (has_number)
 		text = number_read(text, &number);
 	if (!text)
 		return -EINVAL;
+	if (has_number && !*text)
+		return number_scale(&number, NSEC_PER_SEC, DURATION_MAX_NS, ns);
 	for (size_t i = 0; i < PERIODS_COUNT; i++) {
 		if (strcmp(text, PERIODS[i].name) == 0)
 			return number_scale(&number, PERIODS[i].ns, DURATION_MAX_NS, ns);

@@ -24,6 +24,14 @@ enum { QUANTITY_TEXT = 64 };
 
 #define NSEC_PER_SEC UINT64_C(1000000000)
 
+/* What a refusal says of a text that is not understood. */
+#define PERIOD_NAMES "ns us ms s min h d"
+#define RATE_WHY                                                               \
+	"not a rate: NUMBER[UNIT]/PERIOD such as 500/s, 2GiB/min or 1000/90s " \
+	"(PERIOD: " PERIOD_NAMES "), or max, or 0"
+#define DURATION_WHY \
+	"not a duration: such as 200ms, 15s or 1h (" PERIOD_NAMES "), or a number of seconds"
+
 /* A time or duration that never comes. */
 #define NEVER_NS UINT64_MAX
 
@@ -85,7 +93,10 @@ int rate_compare(const struct rate *a, const struct rate *b);
 /* Tokens a second, rounded; infinity for `max`. For gauges, never for decisions. */
 double rate_per_second(const struct rate *rate);
 
-/* NUMBER(ns us ms s min h d), `s` alone is 1 s, 0 to DURATION_MAX_NS, whole nanoseconds. */
+/*
+ * NUMBER and one of PERIOD_NAMES, or one of these alone, which is 1 of it, or a NUMBER of seconds:
+ * 0 to DURATION_MAX_NS, whole nanoseconds.
+ */
 int duration_parse(const char *text, uint64_t *ns);
 void duration_print(uint64_t ns, char text[QUANTITY_TEXT]);
 

@@ -38,11 +38,12 @@ struct waiter {
 		struct slot *slot;     /* the caller's: to be opened */
 	};
 	int outcome;		/* -EINPROGRESS while it waits; then 0, or -errno */
-	uint32_t place : 31;	/* that it has taken again, see parking.h; 0: it came once */
+	uint32_t place : 30;	/* that it has taken again, see parking.h; 0: it came once */
 	uint32_t is_opener : 1; /* it wants a slot, not tokens */
+	uint32_t is_poller : 1; /* of a struct poller, see poller.h */
 };
 
-/* When a waiter gives up, with -EAGAIN. */
+/* When a waiter gives up, with -EAGAIN: the caller says what its reader is told. */
 struct expiry {
 	struct heap_node node;
 	struct waiter *waiter;

@@ -39,9 +39,9 @@ void fleet_extend_right(struct fleet *fleet, uint64_t sent_ns)
 		fleet_event(fleet, "the coordinator is back");
 	if (was == fleet->right && !degraded)
 		return;
-	/* Who has no leases has nothing but what `degraded` gave. */
+	/* A host without leases has nothing but what `offline` gave. */
 	for (struct holding *h = fleet->holdings; h; h = h->next) {
-		/* What `degraded` let it save up is nobody's share. */
+		/* What `offline` let it save up is no share of any host. */
 		if (degraded)
 			fleet_empty(fleet, h);
 		if (degraded || h->held || h->reserve.state == LEASE_HELD)

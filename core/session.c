@@ -99,7 +99,7 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 	fleet->state = fleet->leaving ? FLEET_CLOSED : FLEET_CONNECTING;
 	/* With the session went the way to find out what became of a change. */
 	while (fleet->change && (fleet->change_sent || fleet->leaving))
-		publish_finish(fleet, fleet->change_sent ? -ETIMEDOUT : -EAGAIN);
+		publish_finish(fleet, fleet->change_sent ? -ETIMEDOUT : -EHOSTUNREACH);
 	fleet->coordinator->close(fleet->coordinator);
 	if (fleet->leaving) {
 		demand_forget(fleet);

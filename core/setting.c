@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEASE_MIN_NS	NSEC_PER_SEC
-#define LEASE_MAX_NS	(3600 * NSEC_PER_SEC)
-#define INTERVAL_MIN_NS (NSEC_PER_SEC / 1000)
-#define INTERVAL_MAX_NS (3600 * NSEC_PER_SEC)
+#define LEASE_MIN_NS		NSEC_PER_SEC
+#define LEASE_MAX_NS		(3600 * NSEC_PER_SEC)
+#define RELEASE_INTERVAL_MIN_NS (NSEC_PER_SEC / 1000)
+#define RELEASE_INTERVAL_MAX_NS (3600 * NSEC_PER_SEC)
 
 const struct settings SETTINGS_DEFAULT = {
 	.burst = 1,
@@ -18,11 +18,11 @@ const struct settings SETTINGS_DEFAULT = {
 	.keys_max = KEYS_MAX_DEFAULT,
 };
 
-static const char *const MODE_NAMES[MODE_COUNT] = {
-	[MODE_ENFORCE] = "enforce",
-	[MODE_SHADOW] = "shadow",
-	[MODE_OPEN] = "open",
-	[MODE_CLOSED] = "closed",
+static const char *const ENFORCEMENT_NAMES[ENFORCEMENT_COUNT] = {
+	[ENFORCEMENT_ENFORCE] = "enforce",
+	[ENFORCEMENT_SHADOW] = "shadow",
+	[ENFORCEMENT_OPEN] = "open",
+	[ENFORCEMENT_CLOSED] = "closed",
 };
 
 static const char SPACE[] = " \t\n\r\v\f";
@@ -48,67 +48,108 @@ int setting_refuse(int err, char error[ERROR_TEXT], const char *text, const char
 	return err;
 }
 
-static const char RATE_GRAMMAR[] =
-	"not a rate: NUMBER[UNIT]/PERIOD such as 500/s, 2GiB/min or 1000/90s, or max, or 0";
 static const char RATE_BOUNDS[] =
 	"out of bounds, or too fine: a rate is 0, max, or 1/26d to 1000000000000/s";
+static const char BURST_WHY[] = "not a burst: a whole number such as 20";
+static const char BURST_BOUNDS[] = "out of bounds: a burst is a whole number, 1 to 1e13";
 
-static int parse_limit(char *word, struct limit *limit, char error[ERROR_TEXT])
+/* Refuses @text, and names the @part of it that is wrong. */
+static int refuse_part(int err, char error[ERROR_TEXT], const char *text, const char *part,
+		       const char *why)
 {
-	char *colon = strchr(word, ':');
+	char sentence[ERROR_TEXT / 2];
+
+	if (!strcmp(text, part))
+		return setting_refuse(err, error, text, why);
+	snprintf(sentence, sizeof(sentence), "'%.80s' is %.160s", part, why);
+	return setting_refuse(err, error, text, sentence);
+}
+
+/* Parses @word of the list @text: a rate and, after a colon, a burst of its own. */
+static int parse_limit(const char *text, const char *word, struct limit *limit,
+		       char error[ERROR_TEXT])
+{
+	const char *colon = strchr(word, ':');
+	char rate[SETTING_TEXT];
 	int err;
 
-	if (colon)
-		*colon = '\0';
-	err = rate_parse(word, &limit->rate);
+	snprintf(rate, sizeof(rate), "%.*s", colon ? (int)(colon - word) : SETTING_TEXT - 1, word);
+	err = rate_parse(rate, &limit->rate);
 	if (err)
-		return setting_refuse(err, error, word,
-				      err == -ERANGE ? RATE_BOUNDS : RATE_GRAMMAR);
+		return refuse_part(err, error, text, word, err == -ERANGE ? RATE_BOUNDS : RATE_WHY);
 	limit->burst = 0;
 	if (!colon)
 		return 0;
 	if (rate_is_unlimited(&limit->rate))
-		return setting_refuse(-EINVAL, error, colon + 1, "max has no burst");
+		return setting_refuse(-EINVAL, error, text, "max has no burst");
 	err = tokens_parse(colon + 1, &limit->burst);
 	if (err == -EINVAL)
-		return setting_refuse(err, error, colon + 1,
-				      "not a burst: a whole number such as 20");
+		return refuse_part(err, error, text, colon + 1, BURST_WHY);
 	if (err || !limit->burst)
-		return setting_refuse(-ERANGE, error, colon + 1,
-				      "out of bounds: a burst is 1 to 1e13");
+		return refuse_part(-ERANGE, error, text, colon + 1, BURST_BOUNDS);
 	return 0;
+}
+
+/*
+ * Checks that @word, which is @rate, may be one of several rates in @text. A word without a period is
+ * more likely a burst, or half of a rate with a blank in it.
+ */
+static int check_among_others(const char *text, const char *word, const struct rate *rate,
+			      char error[ERROR_TEXT])
+{
+	char why[ERROR_TEXT / 2];
+
+	if (rate_is_unlimited(rate))
+		return setting_refuse(-EINVAL, error, text, "max stands alone");
+	if (!rate->amount)
+		return setting_refuse(-EINVAL, error, text, "0 stands alone: nothing would pass");
+	if (strchr(word, '/'))
+		return 0;
+	snprintf(why, sizeof(why),
+		 "'%.80s' has no /PERIOD: a blank separates rates, and each has its own, such as "
+		 "10/s 5000/h; a burst comes after a colon, such as 10/s:20",
+		 word);
+	return setting_refuse(-EINVAL, error, text, why);
+}
+
+/* Cuts @text into @words and returns their number; LIMITS_MAX + 1 says that there are more. */
+static uint32_t split(char *text, char *words[LIMITS_MAX])
+{
+	uint32_t count = 0;
+
+	while (*(text += strspn(text, SPACE))) {
+		if (count == LIMITS_MAX)
+			return LIMITS_MAX + 1;
+		words[count++] = text;
+		text += strcspn(text, SPACE);
+		if (*text)
+			*text++ = '\0';
+	}
+	return count;
 }
 
 static int parse_rate(const char *text, struct settings *settings, char error[ERROR_TEXT])
 {
+	char copy[SETTING_TEXT], *words[LIMITS_MAX];
 	struct limit limits[LIMITS_MAX];
-	uint32_t count = 0, words = 0;
-	char copy[SETTING_TEXT], *rest = copy, *word;
-	bool unlimited = false;
+	uint32_t count;
 	int err;
 
 	if (strlen(text) >= sizeof(copy))
 		return setting_refuse(-EINVAL, error, text, "too long for a rate");
 	memcpy(copy, text, strlen(text) + 1);
-	while (*(rest += strspn(rest, SPACE))) {
-		word = rest;
-		rest += strcspn(rest, SPACE);
-		if (*rest)
-			*rest++ = '\0';
-		if (words++ == LIMITS_MAX)
-			return setting_refuse(-ERANGE, error, text, "more than 8 limits");
-		err = parse_limit(word, &limits[count], error);
+	count = split(copy, words);
+	if (count > LIMITS_MAX)
+		return setting_refuse(-ERANGE, error, text, "more than 8 limits");
+	for (uint32_t i = 0; i < count; i++) {
+		err = parse_limit(text, words[i], &limits[i], error);
+		if (!err && count > 1)
+			err = check_among_others(text, words[i], &limits[i].rate, error);
 		if (err)
 			return err;
-		if (rate_is_unlimited(&limits[count].rate))
-			unlimited = true;
-		else
-			count++;
 	}
-	if (unlimited && words > 1)
-		return setting_refuse(-EINVAL, error, text, "max stands alone");
-	if (!words)
-		return setting_refuse(-EINVAL, error, text, RATE_GRAMMAR);
+	if (count == 1 && rate_is_unlimited(&limits[0].rate))
+		count = 0;
 	memcpy(settings->limits, limits, count * sizeof(*limits));
 	settings->limit_count = count;
 	return 0;
@@ -141,9 +182,9 @@ static int parse_burst_of(const char *text, uint64_t *result, char error[ERROR_T
 	int err = tokens_parse(text, &burst);
 
 	if (err == -EINVAL)
-		return setting_refuse(err, error, text, "not a burst: a whole number such as 20");
+		return setting_refuse(err, error, text, BURST_WHY);
 	if (err || !burst)
-		return setting_refuse(-ERANGE, error, text, "out of bounds: a burst is 1 to 1e13");
+		return setting_refuse(-ERANGE, error, text, BURST_BOUNDS);
 	*result = burst;
 	return 0;
 }
@@ -166,8 +207,7 @@ static int parse_duration(const char *text, uint64_t min_ns, uint64_t max_ns, bo
 	char least[QUANTITY_TEXT], most[QUANTITY_TEXT], why[4 * QUANTITY_TEXT];
 
 	if (err == -EINVAL)
-		return setting_refuse(err, error, text,
-				      "not a duration: such as 200ms, 15s, 1min or 1h");
+		return setting_refuse(err, error, text, DURATION_WHY);
 	if (err || ((value < min_ns || value > max_ns) && !(zero && !value))) {
 		duration_print(min_ns, least);
 		duration_print(max_ns, most);
@@ -179,31 +219,33 @@ static int parse_duration(const char *text, uint64_t min_ns, uint64_t max_ns, bo
 	return 0;
 }
 
-static int parse_interval(const char *text, struct settings *settings, char error[ERROR_TEXT])
+static int parse_release_interval(const char *text, struct settings *settings,
+				  char error[ERROR_TEXT])
 {
-	return parse_duration(text, INTERVAL_MIN_NS, INTERVAL_MAX_NS, true, &settings->interval_ns,
-			      error);
+	return parse_duration(text, RELEASE_INTERVAL_MIN_NS, RELEASE_INTERVAL_MAX_NS, true,
+			      &settings->release_interval_ns, error);
 }
 
-static void print_interval(const struct settings *settings, char text[SETTING_TEXT])
+static void print_release_interval(const struct settings *settings, char text[SETTING_TEXT])
 {
-	duration_print(settings->interval_ns, text);
+	duration_print(settings->release_interval_ns, text);
 }
 
-static int parse_mode(const char *text, struct settings *settings, char error[ERROR_TEXT])
+static int parse_enforcement(const char *text, struct settings *settings, char error[ERROR_TEXT])
 {
-	for (int mode = 0; mode < MODE_COUNT; mode++) {
-		if (!strcmp(text, MODE_NAMES[mode])) {
-			settings->mode = (enum limiter_mode)mode;
+	for (int value = 0; value < ENFORCEMENT_COUNT; value++) {
+		if (!strcmp(text, ENFORCEMENT_NAMES[value])) {
+			settings->enforcement = (enum enforcement)value;
 			return 0;
 		}
 	}
-	return setting_refuse(-EINVAL, error, text, "not a mode: enforce, shadow, open or closed");
+	return setting_refuse(-EINVAL, error, text,
+			      "not understood: enforce, shadow, open or closed");
 }
 
-static void print_mode(const struct settings *settings, char text[SETTING_TEXT])
+static void print_enforcement(const struct settings *settings, char text[SETTING_TEXT])
 {
-	snprintf(text, SETTING_TEXT, "%s", MODE_NAMES[settings->mode]);
+	snprintf(text, SETTING_TEXT, "%s", ENFORCEMENT_NAMES[settings->enforcement]);
 }
 
 static int parse_partitions(const char *text, struct settings *settings, char error[ERROR_TEXT])
@@ -244,8 +286,10 @@ static void print_lease(const struct settings *settings, char text[SETTING_TEXT]
 
 static int parse_reserve(const char *text, struct settings *settings, char error[ERROR_TEXT])
 {
-	static const char grammar[] = "not a reserve: none, or RATE hosts=N such as 10/s hosts=8";
+	static const char grammar[] = "not a reserve: none, or RATE hosts=N such as 10/s hosts=8 "
+				      "(periods: " PERIOD_NAMES ")";
 	static const char hosts_word[] = "hosts=";
+	const char *rest;
 	char copy[SETTING_TEXT];
 	struct rate rate;
 	uint64_t hosts;
@@ -260,19 +304,19 @@ static int parse_reserve(const char *text, struct settings *settings, char error
 		return setting_refuse(-EINVAL, error, text, grammar);
 	memcpy(copy, text, strlen(text) + 1);
 	length = strcspn(copy, SPACE);
-	text += length + strspn(text + length, SPACE);
+	rest = text + length + strspn(text + length, SPACE);
 	copy[length] = '\0';
-	if (strncmp(text, hosts_word, strlen(hosts_word)) != 0)
-		return setting_refuse(-EINVAL, error, copy, grammar);
+	if (strncmp(rest, hosts_word, strlen(hosts_word)) != 0)
+		return setting_refuse(-EINVAL, error, text, grammar);
 	err = rate_parse(copy, &rate);
 	if (!err)
-		err = count_parse(text + strlen(hosts_word), &hosts);
+		err = count_parse(rest + strlen(hosts_word), &hosts);
 	if (err == -EINVAL)
-		return setting_refuse(err, error, copy, grammar);
+		return setting_refuse(err, error, text, grammar);
 	if (err || rate_is_unlimited(&rate) || !rate.amount || hosts < 1 ||
 	    hosts > RESERVE_HOSTS_MAX)
 		return setting_refuse(
-			-ERANGE, error, copy,
+			-ERANGE, error, text,
 			"out of bounds: a finite rate above 0, and hosts=1 to hosts=4096");
 	settings->reserve_rate = rate;
 	settings->reserve_hosts = (uint32_t)hosts;
@@ -291,18 +335,18 @@ static void print_reserve(const struct settings *settings, char text[SETTING_TEX
 	snprintf(text, SETTING_TEXT, "%s hosts=%u", rate, settings->reserve_hosts);
 }
 
-static int parse_degraded(const char *text, struct settings *settings, char error[ERROR_TEXT])
+static int parse_offline(const char *text, struct settings *settings, char error[ERROR_TEXT])
 {
 	static const char share[] = "share:";
 	uint64_t hosts;
 	int err = -EINVAL;
 
 	if (!strcmp(text, "block")) {
-		settings->degraded = DEGRADED_BLOCK;
+		settings->offline = OFFLINE_BLOCK;
 		return 0;
 	}
 	if (!strcmp(text, "open")) {
-		settings->degraded = DEGRADED_OPEN;
+		settings->offline = OFFLINE_OPEN;
 		return 0;
 	}
 	if (!strncmp(text, share, strlen(share)))
@@ -311,21 +355,21 @@ static int parse_degraded(const char *text, struct settings *settings, char erro
 		return setting_refuse(
 			err, error, text,
 			"not understood: block, open, or share:N for the rate divided by N");
-	if (err || hosts < 1 || hosts > DEGRADED_HOSTS_MAX)
+	if (err || hosts < 1 || hosts > OFFLINE_HOSTS_MAX)
 		return setting_refuse(-ERANGE, error, text,
 				      "out of bounds: share:1 to share:1000000");
-	settings->degraded = (uint32_t)hosts;
+	settings->offline = (uint32_t)hosts;
 	return 0;
 }
 
-static void print_degraded(const struct settings *settings, char text[SETTING_TEXT])
+static void print_offline(const struct settings *settings, char text[SETTING_TEXT])
 {
-	if (settings->degraded == DEGRADED_BLOCK)
+	if (settings->offline == OFFLINE_BLOCK)
 		snprintf(text, SETTING_TEXT, "block");
-	else if (settings->degraded == DEGRADED_OPEN)
+	else if (settings->offline == OFFLINE_OPEN)
 		snprintf(text, SETTING_TEXT, "open");
 	else
-		snprintf(text, SETTING_TEXT, "share:%u", settings->degraded);
+		snprintf(text, SETTING_TEXT, "share:%u", settings->offline);
 }
 
 static int parse_adapt(const char *text, struct settings *settings, char error[ERROR_TEXT])
@@ -364,7 +408,10 @@ static int parse_key_rate(const char *text, struct settings *settings, char erro
 
 	if (!err)
 		return 0;
-	return setting_refuse(err, error, text, err == -ERANGE ? RATE_BOUNDS : RATE_GRAMMAR);
+	if (err == -EINVAL && strpbrk(text, ": \t\n"))
+		return setting_refuse(err, error, text,
+				      "a key has one rate, such as 10/s; its burst is key_burst");
+	return setting_refuse(err, error, text, err == -ERANGE ? RATE_BOUNDS : RATE_WHY);
 }
 
 static void print_key_rate(const struct settings *settings, char text[SETTING_TEXT])
@@ -408,12 +455,13 @@ static const struct {
 } SETTINGS[SETTING_COUNT] = {
 	[SETTING_RATE] = {"rate", parse_rate, print_rate},
 	[SETTING_BURST] = {"burst", parse_burst, print_burst},
-	[SETTING_INTERVAL] = {"interval", parse_interval, print_interval},
-	[SETTING_MODE] = {"mode", parse_mode, print_mode},
+	[SETTING_RELEASE_INTERVAL] = {"release_interval", parse_release_interval,
+				      print_release_interval},
+	[SETTING_ENFORCEMENT] = {"enforcement", parse_enforcement, print_enforcement},
 	[SETTING_PARTITIONS_COUNT] = {"partitions.count", parse_partitions, print_partitions},
 	[SETTING_PARTITIONS_LEASE] = {"partitions.lease", parse_lease, print_lease},
 	[SETTING_PARTITIONS_RESERVE] = {"partitions.reserve", parse_reserve, print_reserve},
-	[SETTING_DEGRADED] = {"degraded", parse_degraded, print_degraded},
+	[SETTING_OFFLINE] = {"offline", parse_offline, print_offline},
 	[SETTING_ADAPT] = {"adapt", parse_adapt, print_adapt},
 	[SETTING_BACKOFF] = {"backoff", parse_backoff, print_backoff},
 	[SETTING_CONCURRENCY] = {"concurrency", parse_concurrency, print_concurrency},

@@ -49,9 +49,9 @@ int settings_check(const struct settings *settings, char error[ERROR_TEXT])
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		struct fraction flow = rate_fraction(&settings->limits[i].rate);
 
-		if ((u128)flow.num * settings->interval_ns / flow.den >= TOKENS_MAX) {
+		if ((u128)flow.num * settings->release_interval_ns / flow.den >= TOKENS_MAX) {
 			snprintf(error, ERROR_TEXT,
-				 "an interval would release more than 1e13 tokens");
+				 "a release_interval would bring more than 1e13 tokens");
 			return -ERANGE;
 		}
 		if (settings->reserve_hosts && share_beside_reserve(settings, i, count, &share)) {
@@ -64,6 +64,18 @@ int settings_check(const struct settings *settings, char error[ERROR_TEXT])
 		}
 	}
 	return 0;
+}
+
+/* Says which settings there are. */
+static int refuse_name(const char *name, char error[ERROR_TEXT])
+{
+	char why[ERROR_TEXT];
+	size_t used = (size_t)snprintf(why, sizeof(why), "no such setting");
+
+	for (int id = 0; id < SETTING_COUNT && used < sizeof(why); id++)
+		used += (size_t)snprintf(why + used, sizeof(why) - used, "%s%s", id ? ", " : ": ",
+					 setting_name((enum setting_id)id));
+	return setting_refuse(-EINVAL, error, name, why);
 }
 
 static int parse_line(const char *line, struct settings *settings, char error[ERROR_TEXT])
@@ -79,7 +91,7 @@ static int parse_line(const char *line, struct settings *settings, char error[ER
 		if (!strcmp(name, setting_name((enum setting_id)id)))
 			return setting_parse((enum setting_id)id, equals + 1, settings, error);
 	}
-	return setting_refuse(-EINVAL, error, name, "no such setting");
+	return refuse_name(name, error);
 }
 
 int settings_parse(const char *text, struct settings *settings, char error[ERROR_TEXT])
@@ -240,13 +252,13 @@ void settings_of_host(const struct settings *settings, uint32_t partitions, bool
 	}
 }
 
-void settings_degrade(struct settings *settings)
+void settings_apply_offline(struct settings *settings)
 {
-	uint32_t hosts = settings->degraded;
+	uint32_t hosts = settings->offline;
 
-	if (hosts == DEGRADED_OPEN)
-		settings->mode = MODE_OPEN;
-	if (hosts == DEGRADED_OPEN || hosts == DEGRADED_BLOCK)
+	if (hosts == OFFLINE_OPEN)
+		settings->enforcement = ENFORCEMENT_OPEN;
+	if (hosts == OFFLINE_OPEN || hosts == OFFLINE_BLOCK)
 		return;
 	if (settings->slots.kind == SLOTS_COUNT)
 		settings->slots.count /= hosts;

@@ -39,7 +39,13 @@ struct slot_limit {
 	uint32_t decrease;	   /* AUTO: billionths, above 0 and below one */
 };
 
-enum limiter_mode { MODE_ENFORCE, MODE_SHADOW, MODE_OPEN, MODE_CLOSED, MODE_COUNT };
+enum enforcement {
+	ENFORCEMENT_ENFORCE,
+	ENFORCEMENT_SHADOW,
+	ENFORCEMENT_OPEN,
+	ENFORCEMENT_CLOSED,
+	ENFORCEMENT_COUNT
+};
 
 /* One limit of `rate`: `10/s` or, with a burst of its own, `10/s:20`. */
 struct limit {
@@ -52,33 +58,33 @@ struct settings {
 	uint32_t limit_count; /* 0 is `max` */
 	uint32_t partitions;  /* 0 is auto */
 	uint64_t burst;
-	uint64_t interval_ns;
+	uint64_t release_interval_ns;
 	uint64_t lease_ns;
 	struct rate reserve_rate;
 	uint32_t reserve_hosts; /* 0 is none */
-	enum limiter_mode mode;
+	enum enforcement enforcement;
 	struct slot_limit slots;
 	struct rate key_rate; /* of each key */
 	uint64_t key_burst;
 	uint32_t keys_max;
-	uint32_t degraded; /* DEGRADED_BLOCK, DEGRADED_OPEN, or N: the rate divided by N */
+	uint32_t offline; /* OFFLINE_BLOCK, OFFLINE_OPEN, or N: the rate divided by N */
 	struct adapt adapt;
 	struct backoff backoff;
 };
 
 /* What a host of a fleet does when its right has run out and the coordinator is out of reach. */
-enum { DEGRADED_BLOCK = 0, DEGRADED_HOSTS_MAX = 1000000 };
-#define DEGRADED_OPEN UINT32_MAX
+enum { OFFLINE_BLOCK = 0, OFFLINE_HOSTS_MAX = 1000000 };
+#define OFFLINE_OPEN UINT32_MAX
 
 enum setting_id {
 	SETTING_RATE,
 	SETTING_BURST,
-	SETTING_INTERVAL,
-	SETTING_MODE,
+	SETTING_RELEASE_INTERVAL,
+	SETTING_ENFORCEMENT,
 	SETTING_PARTITIONS_COUNT,
 	SETTING_PARTITIONS_LEASE,
 	SETTING_PARTITIONS_RESERVE,
-	SETTING_DEGRADED,
+	SETTING_OFFLINE,
 	SETTING_ADAPT,
 	SETTING_BACKOFF,
 	SETTING_CONCURRENCY,
@@ -154,8 +160,8 @@ uint32_t settings_slots_of_partition(const struct settings *settings, uint32_t i
 void settings_of_host(const struct settings *settings, uint32_t partitions, bool reserve,
 		      struct settings *share);
 
-/* What a host does by itself while the coordinator is out of reach, unless it is to block. */
-void settings_degrade(struct settings *settings);
+/* Puts what `offline` says, unless it is block, in place of rates, bursts, slots, or enforcement. */
+void settings_apply_offline(struct settings *settings);
 
 /*
  * The settings of partition @index: its share of each limit and of each burst. Partitions 0 to

@@ -59,14 +59,14 @@ uint32_t slots_waiting(const struct limiter *limiter)
 
 static bool has_free(const struct limiter *limiter)
 {
-	switch ((enum limiter_mode)limiter->mode) {
-	case MODE_ENFORCE:
+	switch ((enum enforcement)limiter->enforcement) {
+	case ENFORCEMENT_ENFORCE:
 		return limiter->slots->used < slots_limit(limiter);
-	case MODE_SHADOW:
-	case MODE_OPEN:
+	case ENFORCEMENT_SHADOW:
+	case ENFORCEMENT_OPEN:
 		return true;
-	case MODE_CLOSED:
-	case MODE_COUNT:
+	case ENFORCEMENT_CLOSED:
+	case ENFORCEMENT_COUNT:
 		break;
 	}
 	return false;
@@ -79,7 +79,8 @@ static void open_path(struct limiter *limiter, struct slot *slot, uint64_t now_n
 	for (; limiter; limiter = limiter->parent) {
 		struct slots *slots = limiter->slots;
 
-		if (limiter->mode == MODE_SHADOW && slots->used >= slots_limit(limiter))
+		if (limiter->enforcement == ENFORCEMENT_SHADOW &&
+		    slots->used >= slots_limit(limiter))
 			slots->shadowed++;
 		slots->used++;
 		slots->opened++;

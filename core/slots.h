@@ -28,7 +28,7 @@ struct slots {
 	uint32_t wanted;		/* who waits, likewise */
 	uint64_t opened;		/* likewise, ever */
 	uint64_t refused;		/* of those who would not wait */
-	uint64_t shadowed;		/* would have waited but for mode shadow */
+	uint64_t shadowed;		/* would have waited if enforced */
 
 	struct queue queue;
 	struct heap ready;     /* children that put one forward, by its ticket */

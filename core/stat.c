@@ -39,14 +39,14 @@ static double share_of(const struct limiter *limiter)
 
 static double effective_rate_of(const struct limiter *limiter)
 {
-	switch ((enum limiter_mode)limiter->mode) {
-	case MODE_ENFORCE:
+	switch ((enum enforcement)limiter->enforcement) {
+	case ENFORCEMENT_ENFORCE:
 		return share_of(limiter);
-	case MODE_CLOSED:
+	case ENFORCEMENT_CLOSED:
 		return 0;
-	case MODE_SHADOW:
-	case MODE_OPEN:
-	case MODE_COUNT:
+	case ENFORCEMENT_SHADOW:
+	case ENFORCEMENT_OPEN:
+	case ENFORCEMENT_COUNT:
 		break;
 	}
 	return (double)INFINITY;
@@ -132,12 +132,12 @@ static const struct {
 	{"granted", "Tokens granted, those of children included", .counter = COUNTER_GRANTED,
 	 .of_key = true},
 	{"served", "Reads answered with tokens", .counter = COUNTER_SERVED, .of_key = true},
-	{"refused", "Reads refused with EAGAIN", .count = refused_of, .of_key = true},
+	{"refused", "Reads refused: of try, with within or with O_NONBLOCK", .count = refused_of,
+	 .of_key = true},
 	{"cancelled", "Readers that gave up waiting", .counter = COUNTER_CANCELLED},
 	{"delayed_seconds", "Time that served readers waited", .counter = COUNTER_DELAYED,
 	 .is_time = true},
-	{"shadowed", "Tokens and slots that would have waited but for mode shadow",
-	 .count = shadowed_of},
+	{"shadowed", "Tokens and slots that would have waited if enforced", .count = shadowed_of},
 	{"charged", "Tokens charged afterwards", .counter = COUNTER_CHARGED},
 	{"returned", "Tokens given back unused", .counter = COUNTER_RETURNED},
 	{"slots_opened", "Slots opened, those of children included", .count = slots_opened_of},
@@ -149,7 +149,7 @@ static const struct {
 	{"backoff_pauses", "Pauses of backoff", .count = pauses_of},
 	{"backoff_paused_seconds", "Time in pauses of backoff", .count = paused_of,
 	 .is_time = true},
-	{"waiting", "Readers blocked now", .gauge = waiting_of, .of_key = true},
+	{"waiting", "Readers blocked now, and pollers", .gauge = waiting_of, .of_key = true},
 	{"rate", "Tokens a second that are set", .gauge = rate_of, .of_key = true},
 	{"effective_rate", "Tokens a second that are in force", .gauge = effective_rate_of,
 	 .of_key = true},

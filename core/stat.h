@@ -14,10 +14,10 @@ struct limiter;
 enum counter {
 	COUNTER_GRANTED,   /* tokens, also of children */
 	COUNTER_SERVED,	   /* reads answered with tokens */
-	COUNTER_REFUSED,   /* EAGAIN from try, within and O_NONBLOCK */
+	COUNTER_REFUSED,   /* reads that got none: of try, within and O_NONBLOCK */
 	COUNTER_CANCELLED, /* readers that gave up waiting */
 	COUNTER_DELAYED,   /* ns that served readers waited */
-	COUNTER_SHADOWED,  /* tokens that would have waited but for mode shadow */
+	COUNTER_SHADOWED,  /* tokens that would have waited if enforced */
 	COUNTER_CHARGED,   /* tokens charged afterwards */
 	COUNTER_RETURNED,  /* tokens given back unused */
 	COUNTER_OK,	   /* pieces of work that went through, as was reported */

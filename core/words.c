@@ -51,8 +51,7 @@ static const struct {
 	void (*print)(uint64_t value, char text[QUANTITY_TEXT]);
 } NUMBERS[] = {
 	[WORD_COUNT] = {"not a whole number", count_parse, count_print},
-	[WORD_DURATION] = {"not a duration: such as 200ms, 15s, 1min or 1h", duration_parse,
-			   duration_print},
+	[WORD_DURATION] = {DURATION_WHY, duration_parse, duration_print},
 	[WORD_DECIMAL] = {"not a number: such as 0.9", decimal_parse, decimal_print},
 };
 

@@ -33,13 +33,26 @@ static struct writer *writer_of(struct change *change)
 	return (struct writer *)((char *)change - offsetof(struct writer, change));
 }
 
-static void collect_readers(struct daemon *daemon, struct outbox *outbox)
+static void collect_poller(struct daemon *daemon, struct waiter *waiter)
+{
+	struct polling *polling = (struct polling *)poller_of(waiter);
+
+	if (!waiter->outcome)
+		state_taken(daemon->state, daemon, waiter->limiter);
+	handle_notify(daemon, polling->handle);
+}
+
+static void collect_waiters(struct daemon *daemon, struct outbox *outbox)
 {
 	struct waiter *waiter;
 
 	while ((waiter = engine_done(&daemon->engine))) {
 		struct reader *reader = reader_of(waiter);
 
+		if (waiter->is_poller) {
+			collect_poller(daemon, waiter);
+			continue;
+		}
 		pending_remove(&daemon->pending, &reader->pending);
 		if (!waiter->outcome && !waiter->is_opener)
 			handle_granted(reader->handle, reader->size);
@@ -47,14 +60,6 @@ static void collect_readers(struct daemon *daemon, struct outbox *outbox)
 			state_taken(daemon->state, daemon, waiter->limiter);
 		outbox_add(outbox, &reader->pending);
 	}
-}
-
-static void collect_watchers(struct daemon *daemon)
-{
-	struct watcher *watcher;
-
-	while ((watcher = engine_fired(&daemon->engine)))
-		handle_notify(daemon, handle_of_watcher(watcher));
 }
 
 /* A line of `events` for a change that was made. */
@@ -204,7 +209,9 @@ static void answer_reader(struct daemon *daemon, struct reader *reader)
 {
 	fuse_req_t request = reader->pending.request;
 
-	if (reader->waiter.outcome) {
+	if (reader->waiter.outcome == -EAGAIN) {
+		fuse_reply_err(request, ((struct timed_reader *)reader)->refusal);
+	} else if (reader->waiter.outcome) {
 		fuse_reply_err(request, -reader->waiter.outcome);
 	} else if (reply_tokens(request, reader->waiter.tokens, 0, reader->size) == -ENOENT) {
 		pthread_mutex_lock(&daemon->lock);
@@ -314,9 +321,8 @@ struct pending *answers_collect(struct daemon *daemon)
 {
 	struct outbox outbox = {NULL, &outbox.first};
 
-	collect_readers(daemon, &outbox);
+	collect_waiters(daemon, &outbox);
 	collect_changes(daemon, &outbox);
-	collect_watchers(daemon);
 	collect_followers(daemon, &outbox);
 	collect_lookers(daemon, &outbox);
 	return outbox.first;

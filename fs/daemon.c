@@ -332,8 +332,10 @@ void daemon_free(struct daemon *daemon)
 {
 	/* A mount that was aborted leaves its open files behind. */
 	while (daemon->open) {
-		daemon->open->slot.limiter =
-			NULL; /* its source is closed: the engine takes no step */
+		/* Its source is closed: the engine takes no step. */
+		daemon->open->slot.limiter = NULL;
+		if (daemon->open->polling)
+			poller_leave(&daemon->engine.schedule, &daemon->open->polling->poller);
 		handle_close(daemon, daemon->open);
 	}
 	free(daemon->handles.at);

@@ -111,14 +111,14 @@ size_t events_read(const struct events *events, const struct viewer *viewer, uin
 		*position = start;
 		if (length <= size) {
 			memcpy(text, line, length);
-			used = length;
+			return length;
 		}
 	}
 	skip(events, viewer, position);
 	while (used < size && *position < events->end) {
 		text[used] = byte_at(events, (*position)++);
 		if (text[used++] == '\n')
-			skip(events, viewer, position);
+			break;
 	}
 	return used;
 }

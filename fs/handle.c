@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct handle *handle_of_watcher(struct watcher *watcher)
-{
-	return (struct handle *)((char *)watcher - offsetof(struct handle, watcher));
-}
-
 /* A predecessor may have taken what is in it: then it begins empty. */
 static struct limiter *get_partition(struct daemon *daemon, struct limiter *limiter, uint32_t index)
 {
@@ -53,7 +48,6 @@ static struct handle *new_handle(struct daemon *daemon, const struct node *node,
 	handle->limiter = limiter;
 	handle->partition = node->partition;
 	handle->tokens = node->tokens;
-	handle->watcher.tokens = node->tokens & INT64_MAX; /* at most TOKENS_MAX */
 	handle->within_ns = node->within_ns;
 	handle->uid = uid;
 	users_add(&daemon->engine.users, handle->uid, BOUND_FILES);
@@ -87,6 +81,7 @@ struct handle *handle_reopen(struct daemon *daemon, const struct node *node, uin
 	handle->number = (kept->life >> LIFE_BITS) << 32 | index;
 	handle->granted = kept->granted;
 	handle->half = kept->half;
+	handle->begun = true;
 	if ((kept->slot_ns && slots_restore(&daemon->engine.schedule, handle->limiter,
 					    &handle->slot, kept->slot_ns)) ||
 	    (node->row->open == open_view &&
@@ -121,7 +116,9 @@ void handle_close(struct daemon *daemon, struct handle *handle)
 	stop_following(daemon, handle);
 	if (handle->slot.limiter)
 		engine_slot_close(&daemon->engine, &handle->slot, !handle->lost, clock_ns());
-	limiter_unwatch(&handle->watcher);
+	if (handle->polling)
+		engine_unpoll(&daemon->engine, &handle->polling->poller);
+	free(handle->polling);
 	if (handle->limiter->is_key)
 		keys_close(&daemon->engine.schedule, handle->limiter);
 	else
@@ -147,6 +144,21 @@ struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t ui
 {
 	return (struct asker){
 		.thread = pid, .uid = uid, .file = handle ? handle->number : 0, .number = unique};
+}
+
+bool handle_waits_in_queue(const struct handle *handle)
+{
+	return handle->polling && handle->polling->poller.state == POLLER_WAITS;
+}
+
+bool handle_is_too_late(struct daemon *daemon, const struct handle *handle, uint64_t now_ns)
+{
+	struct engine *engine = &daemon->engine;
+
+	if (handle->within_ns == NEVER_NS || handle_waits_in_queue(handle))
+		return false;
+	return !engine_may_come(engine, handle->limiter, now_ns) &&
+	       engine_eta(engine, handle->limiter, handle->tokens, now_ns) > handle->within_ns;
 }
 
 void handle_granted(struct handle *handle, size_t size)
@@ -199,16 +211,18 @@ void answer_open(struct daemon *daemon, struct handle *handle, fuse_req_t reques
 	daemon_unlock(daemon);
 }
 
+/* Without memory a poll is told that a read is answered at once. */
 bool poll_tokens(struct daemon *daemon, struct handle *handle)
 {
-	uint64_t now_ns = clock_ns();
-
-	if (daemon->stopping || handle->half ||
-	    engine_ready(&daemon->engine, handle->limiter, handle->tokens, now_ns))
-		return true;
-	if (!handle->watcher.limiter)
-		engine_watch(&daemon->engine, handle->limiter, &handle->watcher, now_ns);
-	return false;
+	if (!handle->polling) {
+		handle->polling = malloc(sizeof(*handle->polling));
+		if (!handle->polling)
+			return true;
+		handle->polling->handle = handle;
+		poller_init(&handle->polling->poller, handle->limiter, handle->tokens);
+	}
+	return daemon->stopping || handle->half || handle_is_too_late(daemon, handle, clock_ns()) ||
+	       engine_poll(&daemon->engine, &handle->polling->poller, clock_ns());
 }
 
 void open_view(struct daemon *daemon, struct handle *handle, fuse_req_t request, int flags)
@@ -226,7 +240,8 @@ void open_view(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 
 bool poll_events(struct daemon *daemon, struct handle *handle)
 {
-	if (daemon->stopping || events_wait_for(&daemon->events, handle->viewer, &handle->position))
+	if (daemon->stopping || !handle->begun ||
+	    events_wait_for(&daemon->events, handle->viewer, &handle->position))
 		return true;
 	if (!handle->following) {
 		handle->following = true;

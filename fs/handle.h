@@ -10,6 +10,12 @@
 
 struct state_handle;
 
+/* The poller of an open file, however many poll it. */
+struct polling {
+	struct poller poller; /* first */
+	struct handle *handle;
+};
+
 struct handle {
 	uint64_t number;	   /* by which the kernel knows it: generation << 32 | index */
 	struct state_handle *kept; /* borrowed: for a successor */
@@ -20,14 +26,15 @@ struct handle {
 	uint64_t within_ns;
 	_Atomic bool granted;  /* token text is there to be read on; read without the lock */
 	bool half;	       /* stream: a token was read without its newline */
+	bool begun;	       /* events: its head was read */
 	uint32_t uid;	       /* who opened it */
 	struct viewer *viewer; /* owned; metrics, events: what it may know; NULL: everything */
 	uint64_t position;     /* events: what was read */
 	char *text;	       /* owned; what a read at offset 0 found */
 	size_t length;
-	struct slot slot; /* slot: held while this is open */
-	bool lost;	  /* slot: nobody ever worked with it */
-	struct watcher watcher;
+	struct slot slot;		/* slot: held while this is open */
+	bool lost;			/* slot: nobody ever worked with it */
+	struct polling *polling;	/* owned; NULL: tokens of it were never polled for */
 	struct fuse_pollhandle *poll;	/* owned; who wants to know */
 	struct handle *next, *previous; /* all open files */
 	bool following;			/* events: in the list of those who poll */
@@ -40,7 +47,10 @@ struct handle {
  */
 struct handle *handle_open(struct daemon *daemon, const struct node *node);
 
-/* The handle with @number; NULL: its limiter was gone when a predecessor's files were taken over. */
+/*
+ * Finds the handle with @number. NULL: a predecessor's, whose limiter or partition was gone when
+ * files were taken over, or which was given up.
+ */
 struct handle *handle_find(const struct daemon *daemon, uint64_t number);
 
 /* What handle_find() does not find was closed. Under the lock. */
@@ -71,13 +81,20 @@ void handle_notify(struct daemon *daemon, struct handle *handle);
  */
 struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid, uint64_t unique);
 
+/* Tells whether @handle was polled and stands in the queue. Under the lock. */
+bool handle_waits_in_queue(const struct handle *handle);
+
+/*
+ * Tells whether `within`, as things stand, is too short for what @handle asks for. It is not while
+ * the handle stands in the queue. Under the lock.
+ */
+bool handle_is_too_late(struct daemon *daemon, const struct handle *handle, uint64_t now_ns);
+
 /* A read of @size bytes is about to be answered with what it asked for. Under the lock. */
 void handle_granted(struct handle *handle, size_t size);
 
 /* Keeps @text (from malloc) for reads at other offsets. Under the lock. */
 void handle_keep_text(struct handle *handle, char *text, size_t length);
-
-struct handle *handle_of_watcher(struct watcher *watcher);
 
 /* What `read`, `poll` and `write` of the table's rows are. */
 void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read);

@@ -2,6 +2,8 @@
 #include "fs/handle_table.h"
 #include "fs/log.h"
 
+#include "core/partition.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <linux/fuse.h>
@@ -115,18 +117,18 @@ static bool is_open(const struct state_handle *kept, uint8_t row,
 	return !was_asked(what, kept->opener) && (!NODES[row].open || kept->slot_ns);
 }
 
-/* The key has the number that it had. */
-static int reopen_key(struct daemon *daemon, const char *name, const struct state_handle *kept,
-		      struct node *node)
+/*
+ * Tells whether reads of @node, which was open, get ENODEV for ever: its limiter is gone, or the
+ * count of partitions was lowered. Other files of such a partition look at the count with each
+ * read.
+ */
+static bool is_gone(const struct node *node)
 {
-	struct schedule *schedule = &daemon->engine.schedule;
-	uint64_t last = schedule->last_key;
-	int err;
+	uint32_t shares;
 
-	schedule->last_key = kept->key - 1;
-	err = keys_get(schedule, node->limiter, name, kept->key_uid, &node->key);
-	schedule->last_key = last;
-	return err;
+	return node->row == &NODES[NODE_NONE] || !node->limiter ||
+	       (node->row->read == read_tokens &&
+		node->partition > partition_count(node->limiter, &shares));
 }
 
 static int reopen(struct daemon *daemon, uint32_t index, struct state_handle *kept, uint8_t row)
@@ -138,10 +140,12 @@ static int reopen(struct daemon *daemon, uint32_t index, struct state_handle *ke
 			    .within_ns = kept->within_ns};
 	struct handle *handle;
 
-	if (!row || !node.limiter)
-		return 0; /* it is gone: whoever has it open finds that out */
-	if (kept->key && reopen_key(daemon, state_key_name(daemon->state, index), kept, &node))
-		return 0;
+	if (is_gone(&node))
+		return 0; /* reads get ENODEV */
+	if (kept->key &&
+	    keys_restore(&daemon->engine.schedule, node.limiter,
+			 state_key_name(daemon->state, index), kept->key_uid, kept->key, &node.key))
+		return -ENOMEM;
 	handle = handle_reopen(daemon, &node, index, kept);
 	if (!handle)
 		return -ENOMEM;

@@ -4,6 +4,7 @@
 #include "fs/daemon.h"
 #include "fs/keeper_socket.h"
 #include "fs/log.h"
+#include "fs/mountpoint.h"
 #include "fs/notify.h"
 #include "fs/privilege.h"
 #include "fs/session.h"
@@ -128,8 +129,12 @@ static int make_mount(struct keeper *keeper)
 		(const struct fuse_init_in *)(mount->init + sizeof(struct fuse_in_header));
 	char buffer[FUSE_MIN_READ_BUFFER];
 	ssize_t got;
-	int status = session_new(&keeper->session, keeper->options, NULL);
+	int status;
 
+	/* Another one may have mounted while the first server was loading. */
+	if (mountpoint_check(keeper->options->mountpoint))
+		return EXIT_FAILURE;
+	status = session_new(&keeper->session, keeper->options, NULL);
 	if (status)
 		return status;
 	if (fuse_session_mount(keeper->session, keeper->options->mountpoint)) {
@@ -210,12 +215,16 @@ static void hear(struct keeper *keeper)
 	}
 }
 
-/* A server ended by itself or was killed: starts the next, or gives up. */
-static void replace(struct keeper *keeper, const char *why)
+/*
+ * Starts the next server after one that died, or gives up. SIGKILL (@killed) comes from outside,
+ * and is no sign that the server died of what it restored.
+ */
+static void replace(struct keeper *keeper, const char *why, bool killed)
 {
 	bool served = keeper->ready_ns && clock_ns() - keeper->ready_ns >= KEEPER_LIFE_NS;
 
 	keeper->failures = served ? 0 : keeper->failures + 1;
+	keeper->hello.deaths = served ? 0 : keeper->hello.deaths + (killed ? 0 : 1);
 	if (!keeper->mount.outlives) {
 		log_error("the server %s, and the mount ends with it", why);
 		end(keeper, EXIT_FAILURE);
@@ -233,6 +242,7 @@ static void replace(struct keeper *keeper, const char *why)
 		close(keeper->program);
 		keeper->program = keeper->before;
 		keeper->before = -1;
+		keeper->hello.deaths = 0;
 	} else {
 		log_error("the server %s: the next one goes on", why);
 	}
@@ -273,7 +283,7 @@ static void bury(struct keeper *keeper)
 	} else if (replaced) {
 		keeper->start_ns = 0;
 	} else {
-		replace(keeper, why);
+		replace(keeper, why, WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	}
 }
 

@@ -15,6 +15,9 @@
  * A server that dies is started again, from the same program file, at once if it had served for a while,
  * else after a pause that doubles; one that cannot stay up ends the mount. The successor restores the
  * state, has the kernel send again what was not answered (FUSE_NOTIFY_RESEND, Linux 6.9), and goes on.
+ * Nothing that a server left keeps every successor from starting. Each notes what it restores
+ * (state.h), and what KEEPER_DEATHS of them in a row die of is given up: open files first, then
+ * levels, then all.
  * On SIGHUP the keeper opens the program that is now on disk, and has the server end without a word to
  * anybody; what cannot start is replaced by what ran before. If the keeper dies, the server is sent
  * SIGTERM by the kernel and unmounts.
@@ -33,10 +36,11 @@
 #include <sys/types.h>
 
 enum {
-	KEEPER_VERSION = 1,
+	KEEPER_VERSION = 2,
 	KEEPER_DEVICES = 16, /* descriptors of the FUSE device, at most */
 	KEEPER_INIT_MAX = 256,
 	KEEPER_FAILURES = 10, /* starts in a row that came to nothing */
+	KEEPER_DEATHS = 2,    /* deaths for each part of the state that is given up */
 	EXIT_REPLACE = 75,    /* of a server: another one is to be started */
 };
 
@@ -52,6 +56,7 @@ struct keeper_hello {
 	uint32_t version;
 	int32_t pid;	   /* the keeper's */
 	uint32_t starts;   /* servers before this one */
+	uint32_t deaths;   /* servers in a row that died, not by SIGKILL, before KEEPER_LIFE_NS */
 	uint32_t uid, gid; /* who mounts */
 	bool background;   /* messages go to syslog */
 	bool may_refuse;   /* if it cannot read the state, another program can */

@@ -6,6 +6,7 @@
 #include "fs/loop.h"
 #include "fs/member.h"
 #include "fs/metrics.h"
+#include "fs/mountpoint.h"
 #include "fs/privilege.h"
 #include "fs/session.h"
 #include "fs/settings_file.h"
@@ -73,6 +74,7 @@ static int begin(struct server *server)
 	daemon->outlives = mount.outlives;
 	if (session_adopt(daemon, &mount, devices, (unsigned int)count))
 		return -1;
+	state_restoring(server->state, STATE_HANDLES);
 	err = server->sources.local ? source_local_start(server->sources.local) : 0;
 	places = state_places(server->state, &used);
 	if (!server->hello.starts)
@@ -190,8 +192,11 @@ static int run(struct server *server, struct options *options)
 	struct source *source;
 	int status = EXIT_FAILURE, err;
 
+	/* What fails here says nothing of the state. */
+	state_restoring(server->state, STATE_NOTHING);
 	if (open_source(sources, options, daemon, server->state))
 		return EXIT_FAILURE;
+	state_restoring(server->state, STATE_ALL);
 	source = sources->member ? member_source(sources->member)
 				 : source_local_interface(sources->local);
 	err = loop_init();
@@ -230,24 +235,54 @@ static int replace_path(char **path, const char *told)
 	return *path ? 0 : -1;
 }
 
-/* What a predecessor has left can be read, or is out of the way. 0 or -1 after a message. */
-static int read_state(struct server *server)
+/*
+ * Tells which part of the state has to be given up: the part that the last of several servers was
+ * restoring when it died, or a later part if giving up an earlier one was not enough.
+ */
+static enum state_part part_to_give_up(const struct server *server)
 {
-	int err;
+	enum state_part last = state_restored_last(server->state);
+	uint32_t least = server->hello.deaths / KEEPER_DEATHS;
 
-	if (!state_is_strange(server->state))
-		return 0;
-	if (server->hello.may_refuse) {
-		log_error("what the server before knew is of another version or damaged");
-		return -1;
-	}
-	err = state_set_aside(server->state);
+	if (!last || !least)
+		return STATE_NOTHING;
+	least = least < STATE_ALL ? least : STATE_ALL;
+	return last > least ? last : (enum state_part)least;
+}
+
+/* Moves all of the state out of the way, which @why tells. 0 or -1 after a message. */
+static int set_aside(struct server *server, const char *why)
+{
+	int err = state_set_aside(server->state);
+
 	if (err)
 		log_error("what the server before knew cannot be set aside: %s", strerror(-err));
 	else
-		log_error("what the server before knew is of another version or damaged: kept "
-			  "aside, buckets start empty");
+		log_error("what the server before knew %s: kept aside, buckets start empty", why);
 	return err;
+}
+
+/* What a predecessor has left can be read, or is out of the way. 0 or -1 after a message. */
+static int read_state(struct server *server)
+{
+	enum state_part part = part_to_give_up(server);
+
+	state_restoring(server->state, STATE_ALL);
+	if (part == STATE_ALL)
+		return set_aside(server, "could not be restored");
+	if (state_is_strange(server->state)) {
+		if (!server->hello.may_refuse)
+			return set_aside(server, "is of another version or damaged");
+		log_error("what the server before knew is of another version or damaged");
+		return -1;
+	}
+	state_give_up(server->state, part);
+	if (part == STATE_HANDLES)
+		log_error("open files could not be taken over: they are given up, and reads of "
+			  "them get ENODEV");
+	else if (part == STATE_LEVELS)
+		log_error("what was in the buckets could not be restored: they start empty");
+	return 0;
 }
 
 /* A server of the keeper at the other end of @control; the exit status. */
@@ -341,10 +376,28 @@ static int take_server_option(int *argc, char *argv[])
 	return control;
 }
 
+/* Makes the mount point absolute, and refuses what is none. 0, or -1 after a message. */
+static int look_at_mountpoint(struct options *options)
+{
+	struct stat mountpoint;
+
+	if (make_absolute(&options->mountpoint, "mount point"))
+		return -1;
+	/* First of all: a tree that hangs would not answer the stat(2). */
+	if (!options->fake && mountpoint_check(options->mountpoint))
+		return -1;
+	if (!stat(options->mountpoint, &mountpoint) && !S_ISDIR(mountpoint.st_mode)) {
+		log_error("mount point '%s': not a directory", options->mountpoint);
+		return -1;
+	}
+	if (!options->fake)
+		mountpoint_warn(options->mountpoint);
+	return 0;
+}
+
 int main(int argc, char *argv[])
 {
 	struct options options;
-	struct stat mountpoint;
 	int status, control = take_server_option(&argc, argv);
 
 	if (control >= 0)
@@ -370,12 +423,8 @@ int main(int argc, char *argv[])
 	if (status)
 		goto out;
 	status = EXIT_FAILURE;
-	if (make_absolute(&options.mountpoint, "mount point"))
+	if (look_at_mountpoint(&options))
 		goto out;
-	if (!stat(options.mountpoint, &mountpoint) && !S_ISDIR(mountpoint.st_mode)) {
-		log_error("mount point '%s': not a directory", options.mountpoint);
-		goto out;
-	}
 	if (options.directory && !mkdir(options.directory, 0700)) {
 		if (privilege_give(options.directory))
 			goto out;

@@ -227,8 +227,10 @@ int member_resume(struct member *member)
 	daemon_lock(daemon);
 	member->succeeds = true;
 	err = state_limiters(daemon->state, restore, member);
-	if (!err)
+	if (!err) {
+		state_restoring(daemon->state, STATE_LEVELS);
 		err = fleet_resume(member->fleet, clock_ns());
+	}
 	if (!err)
 		state_restore(daemon->state, daemon);
 	daemon_unlock(daemon);

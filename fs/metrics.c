@@ -357,12 +357,14 @@ void read_metrics(struct daemon *daemon, struct handle *handle, const struct rea
 	if (goes_on)
 		reply_text(read->request, handle->text, handle->length, read->offset, read->size);
 	many = daemon->engine.tree.count > LIMITERS_AT_ONCE;
-	full = daemon->pages >= PAGES_MAX;
+	full = !goes_on && many && daemon->pages >= PAGES_MAX;
+	if (full)
+		daemon_refused(daemon, "%d pages of metrics are being made for others", PAGES_MAX);
 	daemon_unlock(daemon);
 	if (goes_on)
 		return;
-	if (many && full) {
-		fuse_reply_err(read->request, EAGAIN);
+	if (full) {
+		fuse_reply_err(read->request, EBUSY);
 		return;
 	}
 	if (many && !start_page(daemon, handle, read))

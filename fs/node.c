@@ -17,8 +17,9 @@ const struct node_row NODES[] = {
 	[NODE_TAKE] = {.name = "take", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY},
 	[NODE_TAKE_N] = {
 		.label = "N[,within=DURATION]", .place = NODE_TAKE, .access = ACCESS_USE,
+		.cost = COST_TOKENS,
 		.read = read_tokens, .poll = poll_tokens,
-		.help = "blocks until N tokens are granted together; with within=, EAGAIN "
+		.help = "blocks until N tokens are granted together; with within=, EBUSY "
 			"at once if they cannot be had in time"},
 	[NODE_ETA] = {.name = "eta", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY},
 	[NODE_ETA_N] = {
@@ -38,6 +39,7 @@ const struct node_row NODES[] = {
 	[NODE_KEY_TAKE] = {.name = "take", .place = NODE_KEY, .access = ACCESS_DIRECTORY},
 	[NODE_KEY_TAKE_N] = {
 		.label = "N[,within=DURATION]", .place = NODE_KEY_TAKE, .access = ACCESS_USE,
+		.cost = COST_TOKENS,
 		.read = read_tokens, .poll = poll_tokens,
 		.help = "as take/N, of the key and of the limiter"},
 	[NODE_KEY_ETA] = {.name = "eta", .place = NODE_KEY, .access = ACCESS_DIRECTORY},
@@ -49,7 +51,7 @@ const struct node_row NODES[] = {
 	{
 		.name = "README", .place = NODE_ROOT, .access = ACCESS_USE,
 		.read = read_text, .show = show_readme,
-		.help = "how to use the tree; every file, one line each"},
+		.help = "how to use the tree; every file, by what reading it costs"},
 	{
 		.name = "status", .place = NODE_ROOT, .access = ACCESS_USE,
 		.read = read_text, .show = show_status,
@@ -64,6 +66,7 @@ const struct node_row NODES[] = {
 		.help = "the hosts: name, weight, partitions held, seconds since last heard of"},
 	{
 		.name = "events", .place = NODE_ROOT, .access = ACCESS_USE,
+		.cost = COST_ENDLESS,
 		.open = open_view, .read = read_events, .poll = poll_events,
 		.help = "state changes from now on, a line each, as they happen"},
 	{
@@ -73,27 +76,33 @@ const struct node_row NODES[] = {
 
 	{
 		.name = "token", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.cost = COST_TOKENS,
 		.read = read_tokens, .poll = poll_tokens,
 		.help = "blocks until one token is granted"},
 	{
 		.name = "try", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.cost = COST_TOKENS,
 		.read = read_try,
-		.help = "one token now, or EAGAIN"},
+		.help = "one token now, or EBUSY"},
 	{
 		.name = "stream", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.cost = COST_ENDLESS,
 		.read = read_stream, .poll = poll_tokens,
 		.help = "endless: every line read is one token"},
 	{
 		.name = "slot", .place = NODE_LIMITER, .access = ACCESS_USE,
+		.cost = COST_TOKENS,
 		.open = open_slot, .read = read_slot,
 		.help = "open blocks until one of `concurrency` slots is free; close, or death, "
 			"frees it"},
 	{
 		.name = "charge", .place = NODE_LIMITER, .access = ACCESS_REPORT,
+		.cost = COST_WRITE,
 		.write = write_charge,
 		.help = "`12`: it cost 12 more than was taken; `-5`: 5 came back unused"},
 	{
 		.name = "feedback", .place = NODE_LIMITER, .access = ACCESS_REPORT,
+		.cost = COST_WRITE,
 		.write = write_feedback,
 		.help = "how the work went: ok, throttled or error, or a HTTP status, one a line"},
 	{
@@ -107,21 +116,21 @@ const struct node_row NODES[] = {
 		.read = read_text, .show = show_setting, .write = write_setting,
 		.help = "tokens that an idle limiter may save up"},
 	{
-		.name = "interval", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_INTERVAL,
+		.name = "release_interval", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_RELEASE_INTERVAL,
 		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "release tokens in even batches, one each interval; 0s: one by one"},
+		.help = "release tokens in even batches, so far apart; 0s: one by one"},
 	{
-		.name = "mode", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_MODE,
+		.name = "enforcement", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_ENFORCEMENT,
 		.read = read_text, .show = show_setting, .write = write_setting,
 		.help = "enforce; shadow grants at once and counts; open grants at once; "
 			"closed grants none"},
 	{
-		.name = "degraded", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_DEGRADED,
+		.name = "offline", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_OFFLINE,
 		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "fleets, without a coordinator: block, open, or share:N, the rate divided by N"},
+		.help = "in a fleet, without ZooKeeper: block, open, or share:N, the rate divided by N"},
 	{
 		.name = "adapt", .place = NODE_LIMITER, .access = ACCESS_TUNE,
 		.setting = SETTING_ADAPT,
@@ -190,6 +199,7 @@ const struct node_row NODES[] = {
 
 	{
 		.name = "token", .place = NODE_PARTITION, .access = ACCESS_USE,
+		.cost = COST_TOKENS,
 		.read = read_tokens, .poll = poll_tokens,
 		.help = "as token, from this partition alone"},
 	{
@@ -211,14 +221,17 @@ const struct node_row NODES[] = {
 
 	{
 		.name = "token", .place = NODE_KEY, .access = ACCESS_USE,
+		.cost = COST_TOKENS,
 		.read = read_tokens, .poll = poll_tokens,
 		.help = "as token, of the key and of the limiter"},
 	{
 		.name = "try", .place = NODE_KEY, .access = ACCESS_USE,
+		.cost = COST_TOKENS,
 		.read = read_try,
 		.help = "as try, of the key and of the limiter"},
 	{
 		.name = "stream", .place = NODE_KEY, .access = ACCESS_USE,
+		.cost = COST_ENDLESS,
 		.read = read_stream, .poll = poll_tokens,
 		.help = "as stream, of the key and of the limiter"},
 	{

@@ -19,7 +19,6 @@ static_assert(NODE_ROWS_MAX == 1 << ROW_BITS, "a row fits its bits");
 static_assert(PARTITIONS_MAX + RESERVE_HOSTS_MAX < 1 << PARTITION_BITS, "a partition fits, too");
 
 enum { TEXT_SIZE = 4096 };
-static const off_t ENDLESS_SIZE = INT64_C(1) << 40;
 
 /* Directory positions: rows first, then limiters by id or partitions by index. */
 static const uint64_t FIRST_MEMBER = UINT64_C(1) << 32;
@@ -114,8 +113,29 @@ int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 	return 0;
 }
 
+/* Refuses @name in take or eta, and tells @why in last_error. */
+static int refuse_parameter(struct daemon *daemon, int err, const char *name, const char *why)
+{
+	daemon_refused(daemon, "'%.200s': %s", name, why);
+	return err == -ERANGE ? err : -ENOENT;
+}
+
+/* What refuses the number of tokens, and the time. */
+static const char *why_not_tokens(int err)
+{
+	return err == -ERANGE ? "out of bounds: tokens are a whole number from 0 to 10T"
+			      : "not a number of tokens: such as 250 or 64Ki";
+}
+
+static const char *why_not_within(int err)
+{
+	return err == -ERANGE ? "out of bounds: a time is whole nanoseconds, up to 3650d"
+			      : DURATION_WHY;
+}
+
 /* `N` or, for take, `N,within=DURATION`. */
-static int find_parameter(const struct node *parent, const char *name, struct node *node)
+static int find_parameter(struct daemon *daemon, const struct node *parent, const char *name,
+			  struct node *node)
 {
 	static const char within[] = ",within=";
 	static const enum node_id rows[2][2] = {{NODE_ETA_N, NODE_TAKE_N},
@@ -128,18 +148,22 @@ static int find_parameter(const struct node *parent, const char *name, struct no
 
 	*node = node_of_key(&NODES[rows[parent->key != NULL][take]], parent->limiter, parent->key);
 	if (length >= sizeof(number))
-		return -ENOENT;
+		return refuse_parameter(daemon, -EINVAL, name, why_not_tokens(-EINVAL));
 	memcpy(number, name, length);
 	number[length] = '\0';
 	err = tokens_parse(number, &node->tokens);
 	if (err)
-		return err == -ERANGE ? err : -ENOENT;
+		return refuse_parameter(daemon, err, name, why_not_tokens(err));
 	if (!comma)
 		return 0;
-	if (!take || strncmp(comma, within, strlen(within)) != 0)
-		return -ENOENT;
+	if (!take)
+		return refuse_parameter(daemon, -EINVAL, name, "eta has nothing after the number");
+	if (strncmp(comma, within, strlen(within)) != 0)
+		return refuse_parameter(daemon, -EINVAL, name,
+					"only ,within=DURATION may come after the number, such as "
+					"5,within=2s");
 	err = duration_parse(comma + strlen(within), &node->within_ns);
-	return err == -EINVAL ? -ENOENT : err;
+	return err ? refuse_parameter(daemon, err, name, why_not_within(err)) : 0;
 }
 
 static int find_partition(const struct node *parent, const char *name, struct node *node)
@@ -199,7 +223,7 @@ int node_find(struct daemon *daemon, const struct node *parent, const char *name
 	}
 	if (place == NODE_TAKE || place == NODE_ETA || place == NODE_KEY_TAKE ||
 	    place == NODE_KEY_ETA)
-		return find_parameter(parent, name, node);
+		return find_parameter(daemon, parent, name, node);
 	if (place == NODE_KEYS)
 		return find_key(daemon, parent, name, node);
 	if (place == NODE_PARTITIONS)
@@ -234,8 +258,12 @@ static mode_t mode_of(const struct node *node)
 
 /*
  * With size 0 the kernel would tell sendfile, splice and asynchronous reads, without asking, that a
- * file is empty: `busybox cat token` would succeed without a token. What tokens give is known, a text
- * has the size that sysfs gives all of its own, and what goes on for ever has a large one.
+ * file is empty: `busybox cat token` would succeed without a token. What tokens give is known, and a
+ * text has the size that sysfs gives all of its own.
+ *
+ * A file without an end has the size of its first line. tar, rsync, tail and wc -c take that much, and
+ * end. Java hands out a line at once, since it reads on only while the size says that there is more. Of
+ * a large file tar would fill the disk, and Java its buffer first; with 0, tail and wc -c never end.
  */
 static off_t size_of(const struct node *node)
 {
@@ -243,9 +271,10 @@ static off_t size_of(const struct node *node)
 
 	if (!node->row->read)
 		return 0;
-	if (node->row->read == read_stream || node->row->read == read_events)
-		return ENDLESS_SIZE;
-	if (node->row->read == read_tokens || node->row->read == read_try)
+	if (node->row->read == read_events)
+		return EVENTS_HEAD_BYTES;
+	if (node->row->read == read_tokens || node->row->read == read_try ||
+	    node->row->read == read_stream)
 		return (off_t)token_text(node->tokens, 0, sizeof(text), text);
 	return TEXT_SIZE;
 }
@@ -396,7 +425,9 @@ void node_list(struct daemon *daemon, const struct node *node, uint64_t position
 	for (; position < NODE_COUNT; position++) {
 		struct node member;
 
-		if (!NODES[position].name || NODES[position].place != place)
+		/* What reads all that it finds would read for ever. */
+		if (!NODES[position].name || NODES[position].place != place ||
+		    NODES[position].cost == COST_ENDLESS)
 			continue;
 		member = node_of(&NODES[position], node->limiter, node->partition);
 		member.key = node->key;

@@ -35,14 +35,14 @@ static void op_init(void *userdata, struct fuse_conn_info *connection)
 	connection->max_write = CONFIG_TEXT * 2;
 }
 
-static void op_getattr(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)
+/* Answers with what @ino is, which the kernel may rely on for @seconds. */
+static void reply_attributes(fuse_req_t request, fuse_ino_t ino, double seconds)
 {
 	struct daemon *daemon = daemon_of(request);
 	struct stat attributes;
 	struct node node;
 	int err;
 
-	(void)file;
 	daemon_lock(daemon);
 	err = node_decode(daemon, ino, &node);
 	if (!err)
@@ -51,10 +51,32 @@ static void op_getattr(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info
 	if (err)
 		fuse_reply_err(request, -err);
 	else
-		fuse_reply_attr(request, &attributes, ATTRIBUTES_S);
+		fuse_reply_attr(request, &attributes, seconds);
 }
 
-/* Files are cut to nothing (`>`) and touched without effect; owners are the limiter's. */
+static void op_getattr(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)
+{
+	(void)file;
+	reply_attributes(request, ino, ATTRIBUTES_S);
+}
+
+/*
+ * Tells whether a chmod of @node, which is no limiter, to @mode leaves it as it is: each bit is as
+ * the file or the limiter's directory has it. A recursive chmod changes the directory first, so
+ * whatever it makes of a file is that; another mode than the limiter's is not.
+ */
+static bool mode_follows(struct daemon *daemon, const struct node *node, mode_t mode)
+{
+	struct stat now;
+
+	node_attributes(daemon, node, &now);
+	return !((mode ^ now.st_mode) & (mode ^ node->limiter->access) & ALLPERMS);
+}
+
+/*
+ * Files are cut to nothing (`>`) and touched without effect. Owner and mode are the limiter's. A
+ * chown of a file changes nothing and succeeds, since a recursive one comes to the directory last.
+ */
 static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, int which,
 		       struct fuse_file_info *file)
 {
@@ -62,6 +84,7 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 	struct daemon *daemon = daemon_of(request);
 	struct writer *writer;
 	struct node node;
+	bool follows; /* no limiter: owner and mode are those of its directory */
 	int err;
 
 	if (!(which & ownership)) {
@@ -75,11 +98,13 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 	}
 	daemon_lock(daemon);
 	err = node_decode(daemon, ino, &node);
-	if (!err && node.row->access != ACCESS_LIMITER) {
-		daemon_refused(daemon, "owner and mode are the limiter's: change its directory");
+	follows = !err && node.row->access != ACCESS_LIMITER;
+	if (follows && which & FUSE_SET_ATTR_MODE &&
+	    !mode_follows(daemon, &node, wanted->st_mode)) {
+		daemon_refused(daemon, "the mode of a file is the limiter's: change its directory");
 		err = -EPERM;
 	}
-	if (!err) {
+	if (!err && !follows) {
 		writer->ino = ino;
 		writer->change.kind = CHANGE_OWNER;
 		writer->change.limiter = node.limiter;
@@ -91,10 +116,13 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 		writer_submit(daemon, writer, request);
 	}
 	daemon_unlock(daemon);
-	if (err) {
-		free(writer);
+	if (!err && !follows)
+		return;
+	free(writer);
+	if (err)
 		fuse_reply_err(request, -err);
-	}
+	else
+		reply_attributes(request, ino, 0); /* what is true now is about to change */
 }
 
 static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)

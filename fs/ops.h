@@ -9,8 +9,6 @@
 /* The operations; the session's user data is the struct daemon. */
 extern const struct fuse_lowlevel_ops OPS;
 
-enum { ACCESS_BITS = 01777 }; /* of a limiter's directory */
-
 static inline struct daemon *daemon_of(fuse_req_t request)
 {
 	return fuse_req_userdata(request);

@@ -97,6 +97,18 @@ void op_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mo
 	}
 }
 
+/* Says what removes @name in @directory, which is no limiter: rm -r tries it with each file. */
+static void refuse_file(struct daemon *daemon, const struct node *directory, const char *name)
+{
+	if (limiter_is_root(directory->limiter))
+		daemon_refused(daemon, "'%.200s' is part of the tree and stays where it is", name);
+	else
+		daemon_refused(daemon,
+			       "'%.200s' is part of the limiter '%.200s': rmdir removes that, with "
+			       "all its files",
+			       name, directory->limiter->name);
+}
+
 /* The limiter called @name in directory @parent. 0, -ENOENT, or -EPERM for other things. */
 static int find_limiter(struct daemon *daemon, fuse_ino_t parent, const char *name,
 			struct limiter **limiter)
@@ -107,7 +119,7 @@ static int find_limiter(struct daemon *daemon, fuse_ino_t parent, const char *na
 	if (!err)
 		err = node_find(daemon, &directory, name, &node);
 	if (!err && node.row->access != ACCESS_LIMITER) {
-		daemon_refused(daemon, "'%.200s': only limiters can be removed or renamed", name);
+		refuse_file(daemon, &directory, name);
 		err = -EPERM;
 	}
 	if (!err)
@@ -180,26 +192,33 @@ void op_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino
 	}
 }
 
-/* Nothing else can be made, linked or removed. */
-void op_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
+static void refuse_name(fuse_req_t request, const char *name, const char *why)
 {
 	struct daemon *daemon = daemon_of(request);
 
-	(void)parent;
-	(void)mode;
-	(void)device;
 	daemon_lock(daemon);
-	daemon_refused(daemon, "'%.200s': only limiters can be made or removed, by mkdir and rmdir",
-		       name);
+	daemon_refused(daemon, "'%.200s': %s", name, why);
 	daemon_unlock(daemon);
 	fuse_reply_err(request, EPERM);
 }
 
+/* Nothing else can be made, linked or removed. */
+void op_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
+{
+	(void)parent;
+	(void)mode;
+	(void)device;
+	refuse_name(request, name, "only limiters can be made or removed, by mkdir and rmdir");
+}
+
+/* It is called for a name that is not there: most often a control file was meant. */
 void op_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode,
 	       struct fuse_file_info *file)
 {
+	(void)parent;
+	(void)mode;
 	(void)file;
-	op_mknod(request, parent, name, mode, 0);
+	refuse_name(request, name, "there is no such file, and only limiters can be made");
 }
 
 void op_symlink(fuse_req_t request, const char *target, fuse_ino_t parent, const char *name)
@@ -216,7 +235,16 @@ void op_link(fuse_req_t request, fuse_ino_t ino, fuse_ino_t parent, const char *
 
 void op_unlink(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
-	op_mknod(request, parent, name, 0, 0);
+	struct daemon *daemon = daemon_of(request);
+	struct node directory;
+	int err;
+
+	daemon_lock(daemon);
+	err = node_decode(daemon, parent, &directory);
+	if (!err)
+		refuse_file(daemon, &directory, name);
+	daemon_unlock(daemon);
+	fuse_reply_err(request, err ? -err : EPERM);
 }
 
 /* A page of directory entries. */

@@ -86,6 +86,8 @@ void options_usage(const char *program)
 	       "    ratefs top [MOUNTPOINT]          what the limiters do, live\n"
 	       "    ratefs plot LIMITER -o FILE      the same over time, drawn by gnuplot\n"
 	       "    ratefs check FILE                what is wrong in a file for config=FILE\n"
+	       "    ratefs save MOUNTPOINT           what all limiters are set to, as such a file\n"
+	       "    ratefs apply FILE MOUNTPOINT     make them what such a file says\n"
 	       "\n"
 	       "options:\n"
 	       "    -f                  stay in front\n"
@@ -230,7 +232,9 @@ static int check_source(struct options *options)
 		if (!strncmp(options->source, kinds[i].prefix, length))
 			return kinds[i].check(options, options->source + length);
 	}
-	return wrong("not a source (local, local:DIR or zk://HOST:PORT/PATH)", options->source);
+	return wrong("not a source (local, local:DIR or zk://HOST:PORT/PATH) or command (apply, "
+		     "check, plot, run, save or top)",
+		     options->source);
 }
 
 static int check_weight(struct options *options)

@@ -48,6 +48,7 @@ struct reader {
 struct timed_reader {
 	struct reader reader;
 	struct expiry expiry;
+	int refusal; /* errno when the time is up */
 };
 
 /* A reader of events. */

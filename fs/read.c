@@ -136,20 +136,41 @@ static void deliver(struct daemon *daemon, struct handle *handle, const struct r
 	daemon_unlock(daemon);
 }
 
-/* Has @handle's poll told when there is a token again: it may not be asked once more before. */
-static void watch_again(struct daemon *daemon, struct handle *handle)
+/*
+ * Has the poll of @handle told when there is a token again: it may not be asked once more before, as
+ * with EPOLLET.
+ */
+static void poll_again(struct daemon *daemon, struct handle *handle)
 {
-	if (handle->poll && !handle->watcher.limiter)
-		engine_watch(&daemon->engine, handle->limiter, &handle->watcher, clock_ns());
+	if (handle->poll && poll_tokens(daemon, handle))
+		handle_notify(daemon, handle);
+}
+
+/* Takes the tokens that are kept for the poller of @handle. Under the lock. */
+static bool fetch(struct daemon *daemon, struct handle *handle)
+{
+	return handle->polling &&
+	       engine_fetch(&daemon->engine, &handle->polling->poller, received.at_ns);
 }
 
 /*
- * Puts a copy of @waiter, with its place, in the queue for at most @within_ns. -EINPROGRESS, or why
- * not; 0: it was granted. Under the lock.
+ * Tells whether a reader of @handle that would not wait does, while the host finds out which tokens
+ * can be had. Its own poller would have the first of them.
+ */
+static bool waits_for_partitions(struct daemon *daemon, struct handle *handle)
+{
+	return !handle_waits_in_queue(handle) &&
+	       engine_may_come(&daemon->engine, handle->limiter, received.at_ns);
+}
+
+/*
+ * Puts a copy of @waiter, with its place, in the queue for at most @within_ns, after which the read
+ * fails with @refusal. -EINPROGRESS, or why not: -EBUSY when too many wait, -EAGAIN when the time is
+ * too short; 0: it was granted. Under the lock.
  */
 static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 			   const struct read_request *read, struct waiter *waiter,
-			   uint64_t within_ns)
+			   uint64_t within_ns, int refusal)
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(read->request);
 	bool expires = within_ns != NEVER_NS;
@@ -157,7 +178,7 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 	int err;
 
 	reader = malloc(expires ? sizeof(struct timed_reader) : sizeof(struct reader));
-	err = reader ? -EAGAIN : -ENOMEM;
+	err = reader ? -EBUSY : -ENOMEM;
 	if (!reader || daemon_has_room(daemon, BOUND_READERS)) {
 		free(reader);
 		engine_give_up(&daemon->engine, waiter);
@@ -169,8 +190,10 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 		.pid = (uint32_t)caller->pid,
 		.waiter = *waiter,
 	};
-	if (expires)
+	if (expires) {
 		reader->waiter.expiry = &((struct timed_reader *)reader)->expiry;
+		((struct timed_reader *)reader)->refusal = refusal;
+	}
 	pending_insert(&daemon->pending, &reader->pending, read->request, PENDING_READER);
 	err = engine_ask(&daemon->engine, &reader->waiter, within_ns, received.at_ns);
 	state_taken(daemon->state, daemon, handle->limiter);
@@ -192,36 +215,66 @@ static bool take_place(struct daemon *daemon, struct handle *handle,
 			     received.at_ns);
 }
 
+/*
+ * The errno of a read of @handle that gets no tokens and may not wait. EAGAIN means that O_NONBLOCK
+ * alone forbids the wait, as POSIX has it: runtimes hide it, and poll or read again. A refusal by
+ * the file itself is EBUSY, which they report.
+ */
+static int refusal_of(struct daemon *daemon, const struct handle *handle)
+{
+	if (handle->row->read == read_try || handle_is_too_late(daemon, handle, received.at_ns))
+		return EBUSY;
+	return EAGAIN;
+}
+
+/* Tries once more for a reader that may not wait, counts its refusal and returns it, negative. */
+static int take_or_refuse(struct daemon *daemon, struct handle *handle,
+			  const struct read_request *read, struct waiter *waiter)
+{
+	struct engine *engine = &daemon->engine;
+	int refusal = refusal_of(daemon, handle);
+	int err;
+
+	if (refusal == EAGAIN && !limiter_can_hold(handle->limiter, handle->tokens)) {
+		daemon_refused(daemon,
+			       "a take larger than the burst is saved up for a reader that waits: "
+			       "it cannot be had with O_NONBLOCK");
+		return -EINVAL;
+	}
+	if (waits_for_partitions(daemon, handle))
+		err = wait_for_tokens(daemon, handle, read, waiter, 0, refusal);
+	else
+		err = engine_try(engine, handle->limiter, handle->tokens, received.at_ns);
+	if (err != -EAGAIN)
+		return err;
+	if (refusal == EAGAIN)
+		poll_again(daemon, handle);
+	return -refusal;
+}
+
 /* Takes what @handle asks for: now or, if the reader may wait, later. */
-static void take(struct daemon *daemon, struct handle *handle, const struct read_request *read,
-		 bool wait)
+static void take(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
 	struct waiter waiter = {.limiter = handle->limiter, .tokens = handle->tokens};
+	bool wait = !read->nonblocking && handle->row->read != read_try;
 	struct engine *engine = &daemon->engine;
 	int err;
 
 	daemon_lock(daemon);
 	if (daemon->stopping)
 		err = -ESHUTDOWN;
+	else if (fetch(daemon, handle))
+		err = 0;
 	else if (engine_may_return(engine) && take_place(daemon, handle, read, &waiter, wait))
 		err = -EAGAIN;
 	else
 		err = engine_take(engine, handle->limiter, handle->tokens, received.at_ns);
-	if (err == -EAGAIN && !wait && !limiter_can_hold(handle->limiter, handle->tokens)) {
-		daemon_refused(daemon,
-			       "a take larger than the burst is saved up for a reader that waits: "
-			       "it cannot be had with O_NONBLOCK");
-		err = -EINVAL;
-	}
-	/* A reader that would not wait does while the host finds out which tokens can be had. */
-	if (err == -EAGAIN && !wait && engine_may_come(engine, handle->limiter, received.at_ns))
-		err = wait_for_tokens(daemon, handle, read, &waiter, 0);
-	else if (err == -EAGAIN && wait)
-		err = wait_for_tokens(daemon, handle, read, &waiter, handle->within_ns);
-	else if (err == -EAGAIN)
-		err = engine_try(engine, handle->limiter, handle->tokens, received.at_ns);
 	if (err == -EAGAIN && !wait)
-		watch_again(daemon, handle);
+		err = take_or_refuse(daemon, handle, read, &waiter);
+	else if (err == -EAGAIN)
+		err = wait_for_tokens(daemon, handle, read, &waiter, handle->within_ns, EBUSY);
+	if (err == -EAGAIN && wait)
+		err = -EBUSY;
 	if (!err) {
 		handle_granted(handle, read->size);
 		state_taken(daemon->state, daemon, handle->limiter);
@@ -247,7 +300,7 @@ void read_tokens(struct daemon *daemon, struct handle *handle, const struct read
 	if (read->offset)
 		drain(handle, read);
 	else
-		take(daemon, handle, read, !read->nonblocking);
+		take(daemon, handle, read);
 }
 
 void read_try(struct daemon *daemon, struct handle *handle, const struct read_request *read)
@@ -255,7 +308,7 @@ void read_try(struct daemon *daemon, struct handle *handle, const struct read_re
 	if (read->offset)
 		drain(handle, read);
 	else
-		take(daemon, handle, read, false);
+		take(daemon, handle, read);
 }
 
 /* An even offset asks for a token, an odd one gives its newline. */
@@ -266,9 +319,10 @@ void read_stream(struct daemon *daemon, struct handle *handle, const struct read
 		reply_tokens(read->request, 1, 1, read->size);
 		return;
 	}
-	take(daemon, handle, read, !read->nonblocking);
+	take(daemon, handle, read);
 }
 
+/* The head is served by offset; what comes after it, whatever the offset, is the next line. */
 void read_events(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
 	char text[EVENT_READ_MAX];
@@ -277,16 +331,26 @@ void read_events(struct daemon *daemon, struct handle *handle, const struct read
 	int err = 0;
 
 	daemon_lock(daemon);
+	/* Not yet with a part of the head: busybox polls before it reads each byte. */
+	handle->begun = read->offset >= EVENTS_HEAD_BYTES ||
+			read->size >= (size_t)(EVENTS_HEAD_BYTES - read->offset);
+	if (read->offset < EVENTS_HEAD_BYTES) {
+		daemon_unlock(daemon);
+		reply_text(read->request, EVENTS_HEAD, EVENTS_HEAD_BYTES, read->offset, read->size);
+		return;
+	}
 	if (daemon->stopping)
 		err = ESHUTDOWN;
 	else
 		length = events_read(&daemon->events, handle->viewer, &handle->position, text,
 				     size);
-	if (!err && !length) {
-		err = read->nonblocking || daemon_has_room(daemon, BOUND_READERS) ? EAGAIN : ENOMEM;
-		follower = err == EAGAIN ? NULL : malloc(sizeof(*follower));
-		if (read->nonblocking && handle->poll)
+	if (!err && !length && read->nonblocking) {
+		err = EAGAIN;
+		if (handle->poll)
 			poll_events(daemon, handle);
+	} else if (!err && !length) {
+		err = daemon_has_room(daemon, BOUND_READERS) ? EBUSY : ENOMEM;
+		follower = err == EBUSY ? NULL : malloc(sizeof(*follower));
 	}
 	if (follower) {
 		*follower = (struct follower){

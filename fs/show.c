@@ -11,12 +11,23 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { PATH_COLUMNS = 41 }; /* as many as the longest path in README has */
+
+static const char *const COSTS[COST_COUNT] = {
+	[COST_NOTHING] = "Reading costs nothing; a write (rw) is in force when it returns:",
+	[COST_TOKENS] =
+		"Reading takes tokens, opening slot a slot, and waits until they are there:",
+	[COST_ENDLESS] = "Reading never ends; no listing shows these, they are found by name:",
+	[COST_WRITE] = "For writing alone:",
+};
+
 static bool is_at_top(const struct node_row *row)
 {
 	return row->place == NODE_ROOT && row->access == ACCESS_USE;
 }
 
-void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
+/* Writes a line for each file of @cost: first those at the top, then those of a limiter. */
+static void show_rows(FILE *out, enum node_cost cost)
 {
 	static const char *const access[] = {
 		[ACCESS_DIRECTORY] = "-", [ACCESS_LIMITER] = "-", [ACCESS_USE] = "r",
@@ -24,6 +35,18 @@ void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
 	};
 	char path[NODE_PATH_TEXT];
 
+	for (unsigned int i = 2 * NODE_ROOT; i < 2 * NODE_COUNT; i++) {
+		const struct node_row *row = &NODES[i % NODE_COUNT];
+
+		if (!row->help || row->cost != cost || is_at_top(row) != (i < NODE_COUNT))
+			continue;
+		node_path(row, path);
+		fprintf(out, "%-*s %-2s  %s\n", PATH_COLUMNS, path, access[row->access], row->help);
+	}
+}
+
+void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
+{
 	(void)daemon;
 	(void)node;
 	fputs("Every rate limiter is a directory: gate work by reading, tune by writing.\n\n"
@@ -32,16 +55,13 @@ void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
 	      "    read -r _ < orders/token && work         wait for a turn, then work\n"
 	      "    cat orders/take/250                      wait for 250 units at once\n"
 	      "    cat orders/stat                          see how it went\n"
-	      "    cat last_error                           why a write was refused\n\n",
+	      "    cat last_error                           why a write was refused\n\n"
+	      "Backups, grep -r and indexers read all that is listed, and so take tokens: let them\n"
+	      "leave out what is of the type fuse.ratefs.\n",
 	      out);
-	/* First the files at the top, then those of a limiter. */
-	for (unsigned int i = 2 * NODE_ROOT; i < 2 * NODE_COUNT; i++) {
-		const struct node_row *row = &NODES[i % NODE_COUNT];
-
-		if (!row->help || is_at_top(row) != (i < NODE_COUNT))
-			continue;
-		node_path(row, path);
-		fprintf(out, "%-36s %-2s  %s\n", path, access[row->access], row->help);
+	for (enum node_cost cost = 0; cost < COST_COUNT; cost++) {
+		fprintf(out, "\n%s\n", COSTS[cost]);
+		show_rows(out, cost);
 	}
 }
 

@@ -55,8 +55,10 @@ void open_slot(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 	else
 		err = engine_slot_try(&daemon->engine, handle->limiter, &handle->slot,
 				      received.at_ns);
-	if (err == -EAGAIN && !(flags & O_NONBLOCK))
+	if (err == -EAGAIN && !(flags & O_NONBLOCK)) {
 		(void)daemon_has_room(daemon, BOUND_READERS); /* which says why */
+		err = -EBUSY;
+	}
 	if (err && err != -EINPROGRESS)
 		handle_close(daemon, handle);
 	daemon_unlock(daemon);

@@ -227,11 +227,13 @@ static int load_former(struct source_local *source, struct daemon *daemon)
 {
 	int err = state_limiters(daemon->state, restore_former, source);
 
-	if (err)
+	if (err) {
 		log_error("cannot go on with the limiters there were: %s", strerror(-err));
-	else
-		state_restore(daemon->state, daemon);
-	return err;
+		return err;
+	}
+	state_restoring(daemon->state, STATE_LEVELS);
+	state_restore(daemon->state, daemon);
+	return 0;
 }
 
 int source_local_load(struct source_local *source, struct daemon *daemon)

@@ -95,7 +95,8 @@ bool state_is_strange(const struct state *state)
 	return state->header->version && !(state_is_there(state) && state_is_sound(state));
 }
 
-int state_set_aside(struct state *state)
+/* Copies all that was ever written behind it. 0 or -errno. */
+static int copy_aside(const struct state *state)
 {
 	off_t all = (off_t)all_bytes(), from = 0, until;
 	int descriptor = state->descriptor;
@@ -112,9 +113,71 @@ int state_set_aside(struct state *state)
 				return done ? -errno : -EIO;
 		}
 	}
-	if (fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, all))
-		return -errno;
 	return 0;
+}
+
+/* Credentials of this version stay: a server that is another user by now cannot read them again. */
+int state_set_aside(struct state *state)
+{
+	char *kept = state->fleet->zookeeper.credentials, credentials[CREDENTIALS_MAX + 1] = "";
+	int err = copy_aside(state);
+
+	if (!err && state_is_there(state))
+		memcpy(credentials, kept, CREDENTIALS_MAX);
+	if (!err && fallocate(state->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			      (off_t)all_bytes()))
+		err = -errno;
+	if (!err && *credentials)
+		strcpy(kept, credentials);
+	explicit_bzero(credentials, sizeof(credentials));
+	return err;
+}
+
+void state_restoring(struct state *state, enum state_part part)
+{
+	if (state_is_there(state))
+		state->header->restoring = part;
+}
+
+enum state_part state_restored_last(const struct state *state)
+{
+	uint32_t part = state->header->restoring;
+
+	if (!state_is_there(state))
+		return STATE_NOTHING;
+	return part < STATE_ALL ? (enum state_part)part : STATE_ALL;
+}
+
+/*
+ * Open files stay known, as files of limiters that are gone: reads get ENODEV, pollers are woken.
+ */
+static void give_up_handles(struct state *state)
+{
+	for (uint32_t i = 0; i < state->header->handle_count; i++)
+		state->handles[i].row = NODE_NONE;
+	state->header->place_count = 0;
+}
+
+/* The credentials stay, as above. */
+static void give_up_levels(struct state *state)
+{
+	struct zookeeper_kept *zookeeper = &state->fleet->zookeeper;
+	uint32_t count = state->header->unit_count;
+
+	memset(state->units, 0, count * sizeof(*state->units));
+	memset(state->learnt, 0, count * sizeof(*state->learnt));
+	state->header->unit_count = 1;
+	memset(&state->fleet->fleet, 0, sizeof(state->fleet->fleet));
+	zookeeper->session = 0;
+	memset(zookeeper->password, 0, sizeof(zookeeper->password));
+}
+
+void state_give_up(struct state *state, enum state_part part)
+{
+	if (part == STATE_HANDLES)
+		give_up_handles(state);
+	else if (part == STATE_LEVELS)
+		give_up_levels(state);
 }
 
 uint32_t state_base(const struct state *state)

@@ -28,7 +28,7 @@
 
 struct state;
 
-enum { STATE_VERSION = 5 };
+enum { STATE_VERSION = 6 };
 
 /* A handle, at the index that is its number. */
 struct state_handle {
@@ -63,8 +63,34 @@ void state_close(struct state *state);
 bool state_is_there(const struct state *state);
 bool state_is_strange(const struct state *state);
 
-/* What cannot be read is moved out of the way, in the same memory behind what this server will write. 0 or -errno. */
+/*
+ * Moves what cannot be restored out of the way, in the same memory behind what this server will
+ * write. Credentials stay if they can be found. 0 or -errno.
+ */
 int state_set_aside(struct state *state);
+
+/*
+ * The parts that a successor restores, in the order in which they are given up. A server that
+ * serves still restores STATE_HANDLES: it may die a moment later of what it has restored.
+ */
+enum state_part {
+	STATE_NOTHING,
+	STATE_HANDLES, /* open files, and the places of interrupted readers */
+	STATE_LEVELS,  /* buckets, counters, what was learnt; session and leases of a fleet */
+	STATE_ALL,     /* with the limiters */
+};
+
+/*
+ * Notes that this server restores @part from now on; nothing if there is no state of this
+ * version.
+ */
+void state_restoring(struct state *state, enum state_part part);
+
+/* Returns the part that the server before noted last. */
+enum state_part state_restored_last(const struct state *state);
+
+/* Gives up @part (not STATE_ALL, see state_set_aside()): a successor does not find it any more. */
+void state_give_up(struct state *state, enum state_part part);
 
 /* What numbers begin with that the kernel may know of a time before. */
 uint32_t state_base(const struct state *state);

@@ -109,7 +109,7 @@ static bool handles_are_sound(const struct state *state)
 		    !flag_is_sound(&handle->polls))
 			return false;
 		if (handle->row >= state->header->row_count || handle->tokens > TOKENS_MAX ||
-		    handle->partition > PARTITIONS_MAX ||
+		    handle->partition > PARTITIONS_MAX + RESERVE_HOSTS_MAX ||
 		    (handle->key && (!*key || !memchr(key, '\0', KEY_NAME_BYTES))))
 			return false;
 	}
@@ -156,7 +156,8 @@ static bool places_are_sound(const struct state *state)
 		const struct parked_place *place = &state->places[i];
 
 		if (place->state > PLACE_TAKEN || place->tokens > TOKENS_MAX ||
-		    place->partition > PARTITIONS_MAX || !flag_is_sound(&place->is_opener))
+		    place->partition > PARTITIONS_MAX + RESERVE_HOSTS_MAX ||
+		    !flag_is_sound(&place->is_opener))
 			return false;
 	}
 	return true;

@@ -29,10 +29,11 @@ enum {
 
 struct header {
 	char magic[8];
-	_Atomic uint32_t version;  /* written last, so that all the rest is there */
-	uint32_t generation;	   /* servers before this one */
-	uint32_t setting_count[2]; /* in the records of each log */
-	_Atomic uint32_t log;	   /* which of the two counts */
+	_Atomic uint32_t version;   /* written last, so that all the rest is there */
+	uint32_t generation;	    /* servers before this one */
+	uint32_t setting_count[2];  /* in the records of each log */
+	_Atomic uint32_t log;	    /* which of the two counts */
+	_Atomic uint32_t restoring; /* enum state_part: what the last server restored last */
 	_Atomic uint64_t log_end[2];
 	uint64_t done;
 	int64_t began_s;

@@ -173,10 +173,11 @@ void state_write_levels(struct state *state, const struct tree *tree, struct lim
 }
 void state_taken(struct state *state, struct daemon *daemon, struct limiter *limiter)
 {
-	if (!state->kept)
+	/* A key or a partition that is gone does not keep its limiter: that may be gone, too. */
+	if (!state->kept || (limiter->removed && (limiter->is_key || limiter->partition)))
 		return;
 	for (; limiter->parent; limiter = limiter->parent) {
-		if (!limiter->is_key && !limiter->partition)
+		if (!limiter->is_key && !limiter->partition && !limiter->removed)
 			write_limiter(state, &daemon->engine.tree, limiter);
 	}
 }

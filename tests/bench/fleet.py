@@ -26,6 +26,28 @@ def renewal_s(right_s=D_S):
     return min(R_S, right_s / 4)
 
 
+def insist(change):
+    """A change is refused while the coordinator does not answer, which many hosts on few cores bring about."""
+    end = time.monotonic() + MOUNT_S
+    while True:
+        try:
+            return change()
+        except (BlockingIOError, TimeoutError):
+            if time.monotonic() > end:
+                raise
+            time.sleep(STEP_S)
+
+
+def make_directory(path):
+    with contextlib.suppress(FileExistsError):  # it was made, and the answer was lost
+        os.mkdir(path)
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
 class Host(Mount):
     def __init__(self, bench, source, name, options=()):
         super().__init__(bench.folder, [bench.ratefs_path, "-f", "-o",
@@ -46,11 +68,10 @@ class Host(Mount):
 
     def make(self, name, **settings):
         """With the partitions' settings by count, lease and reserve, in one write."""
-        os.mkdir(self.file(name))
         lines = [f"{'partitions.' * (key in ('count', 'lease'))}{key}={value}\n"
                  for key, value in settings.items()]
-        with open(self.file(f"{name}/config"), "w") as file:
-            file.write("".join(lines))
+        insist(lambda: make_directory(self.file(name)))
+        insist(lambda: write(self.file(f"{name}/config"), "".join(lines)))
 
     def kill(self):
         """As a loss of power: no word to anybody."""

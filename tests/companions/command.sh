@@ -3,7 +3,7 @@
 
 case_the_daemon_names_its_companions() {
 	local name
-	for name in check plot run top; do
+	for name in apply check plot run save top; do
 		"$RATEFS" --help | grep -qE "^    ratefs $name " || fail "$name is not in the help"
 		"$RATEFS" $name --help | grep -q "^usage: ratefs $name " || fail "$name is not reached"
 	done
@@ -22,6 +22,16 @@ case_other_words_are_sources() {
 	said=$("$RATEFS" tops "$m" 2>&1) || status=$?
 	is 'exit status' $status 2
 	like 'what it says' "$said" "'tops'"
+}
+
+case_a_word_that_is_no_command_is_told_which_there_are() {
+	local status=0 said word
+	said=$("$RATEFS" tpo 2>&1) || status=$?
+	is 'exit status' $status 2
+	like 'what it says' "$said" "'tpo'"
+	for word in $("$RATEFS" --help | sed -nE 's/^    ratefs ([a-z]+) .*/\1/p'); do
+		like 'what it says' "$said" "command \(.*\<$word\>.*\)"
+	done
 }
 
 # offers WORDS… OFFERED: what is offered for the last of the words.
@@ -60,10 +70,15 @@ case_words_are_completed() {
 	offers ratefs top -s w waiting
 	offers ratefs plot orders -o orders. orders.ini
 	offers ratefs check o 'orders orders.ini'
+	offers ratefs apply o 'orders orders.ini'
+	offers ratefs apply --d --dry-run
+	offers ratefs apply -n orders.ini o 'orders orders.ini'
+	offers ratefs save o orders
+	offers ratefs sa save
 }
 
 # options COMMAND…: those in its help.
-options() { "$RATEFS" "$@" --help | sed -nE 's/^    (-[^ ,]*),? ?(--[a-z]+)?.*/\1 \2/p' | tr ' ' '\n' | sort -u | sed '/^$/d'; }
+options() { "$RATEFS" "$@" --help | sed -nE 's/^    (-[^ ,]*),? ?(--[a-z-]+)?.*/\1 \2/p' | tr ' ' '\n' | sort -u | sed '/^$/d'; }
 
 case_the_options_that_are_completed_are_those_of_the_help() {
 	# shellcheck disable=SC1091
@@ -72,7 +87,7 @@ case_the_options_that_are_completed_are_those_of_the_help() {
 	is 'options of the daemon' "$(tr ' ' '\n' <<< "${_ratefs_options[daemon]}" | sort)" "$(options)"
 	is 'mount options' "$(tr ' ' '\n' <<< "$_ratefs_mount_options" | sort)" \
 		"$("$RATEFS" --help | sed -nE 's/^    -o ([a-z_]+=?).*/\1/p' | sort)"
-	for name in check plot run top; do
+	for name in apply check plot run save top; do
 		is "options of $name" "$(tr ' ' '\n' <<< "${_ratefs_options[$name]}" | sort)" "$(options $name)"
 	done
 }

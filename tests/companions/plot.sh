@@ -89,11 +89,23 @@ case_what_is_no_limiter_is_refused() {
 	fake
 	plot 1 "$d/nowhere" --data -t 1h
 	says 'nowhere: No such file'
+	plot 1 "$d" --data -t 1h
+	says "$d: not a limiter: it has no file stat"
 	: > "$f/stat"
 	plot 1 "$f" --data -t 1h
 	says 'not a limiter'
 	plot 1 "$f" --data -t 1h -o "$d/nowhere/samples"
 	says 'nowhere/samples: No such file'
+}
+
+case_a_mount_point_is_no_limiter() {
+	start
+	limiter orders
+	plot 1 "$m" --data -t 1h
+	says "$m: not a limiter but the tree"
+	plot 1 "$m/" -t 1h -o "$d/image.svg"
+	says 'not a limiter but the tree'
+	[ ! -e "$d/image.svg" ] || fail 'an empty file is left'
 }
 
 case_a_limiter_that_goes_away_ends_it() {

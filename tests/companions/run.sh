@@ -67,6 +67,7 @@ case_without_tokens_in_time_nothing_is_run() {
 	empty orders
 	run 124 "$m/orders" --within 1s -- touch "$d/ran"
 	says 'orders.*1s'
+	run 124 "$m/orders" --within 1 -- touch "$d/ran"
 	run 124 "$m/orders" -n 5 --within 0s -- touch "$d/ran"
 	[ ! -e "$d/ran" ] || fail 'it ran'
 	counts orders granted 1
@@ -380,8 +381,9 @@ case_it_waits_as_long_as_the_service_says() {
 	[ $(($(milliseconds) - began)) -ge 1500 ] || fail 'it did not wait'
 }
 
-case_curl_is_repeated_as_a_service_asks() {
-	fake
+# service: on localhost:$port; it answers the first two requests with 429, the first of them with Retry-After, and all others
+# with 200.
+service() {
 	cat > "$d/service" << 'END'
 import http.server, sys
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -399,11 +401,33 @@ server.serve_forever()
 END
 	python3 "$d/service" "$d/port" &
 	eventually 20 [ -s "$d/port" ]
+	port=$(cat "$d/port")
+}
+
+case_curl_is_repeated_as_a_service_asks() {
+	fake
+	service
 	run 0 "$f" --retry 20 --output -- \
-		curl -s -o "$d/answer" -w '%{http_code} retry-after=%header{retry-after}\n' "http://127.0.0.1:$(cat "$d/port")/"
+		curl -s -o "$d/answer" -w '%{http_code} retry-after=%header{retry-after}\n' "http://127.0.0.1:$port/"
 	is output "$(cat "$d/out")" '200 retry-after='
 	is answer "$(cat "$d/answer")" 'try 3'
 	reported $'throttled retry-after=1s\nthrottled\nok'
+}
+
+case_below_xargs_a_refusal_is_no_success() {
+	local status=0
+	fake
+	service
+	seq 3 | xargs -I {} "$RATEFS" run "$f" --output -- \
+		curl -s -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$port/{}" > "$d/out" 2> "$d/err" || status=$?
+	is 'exit status of xargs' $status 123
+	silent
+	is output "$(cat "$d/out")" $'429\n429\n200'
+	reported $'throttled\nthrottled\nok'
+	# What the page warns of: the percent sign is gone, and run says that it does not know.
+	: > "$f/feedback"
+	seq 1 | xargs -I % "$RATEFS" run "$f" --output -- curl -s -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$port/" > "$d/out" 2> "$d/err"
+	says 'the output does not begin with how it went'
 }
 
 case_the_terminal_interrupts_the_command_once() {
@@ -444,7 +468,7 @@ case_wrong_arguments_are_refused() {
 	run 2 "$(head -c 5000 /dev/zero | tr '\0' x)" -- true
 	says 'too long'
 	for text in 0 -1 x '' 11T; do run 2 "$f" -n "$text" -- true && says "'$text'"; done
-	for text in 5 x '' -1s; do run 2 "$f" --within "$text" -- true && says "'$text'"; done
+	for text in 5m x '' -1s; do run 2 "$f" --within "$text" -- true && says "'$text'"; done
 	for text in -1 x '' 1000001 max; do run 2 "$f" --retry "$text" -- true && says "'$text'"; done
 	for text in 0 256 x '' -1; do run 2 "$f" --throttled "$text" -- true && says "'$text'"; done
 	reported ''

@@ -171,10 +171,24 @@ case_the_only_mount_needs_no_name() {
 	start -o host=here
 	top 0
 	like 'first line' "$(head -n 1 "$d/out")" 'host here'
-	"$RATEFS" local "$d/other"
+}
+
+case_without_a_name_several_trees_are_listed() {
+	local other
+	start -o fsname=first
+	for other in 'another tree' $'l\e[2Jne'; do
+		mkdir "$d/$other"
+		"$RATEFS" -o fsname=second local "$d/$other"
+	done
 	top 1
-	says 'more than one tree'
-	fusermount3 -u "$d/other"
+	says 'more than one tree is mounted: name a MOUNTPOINT, one of'
+	grep -qxF "    $m  (first)" "$d/err" || fail "$(cat "$d/err")"
+	grep -qxF "    $d/another tree  (second)" "$d/err" || fail "$(cat "$d/err")"
+	grep -qxF "    $d/l?[2Jne  (second)" "$d/err" || fail "$(cat "$d/err")"
+	for other in 'another tree' $'l\e[2Jne'; do
+		top 0 "$d/$other"
+		fusermount3 -u "$d/$other"
+	done
 }
 
 case_what_is_no_tree_is_refused() {

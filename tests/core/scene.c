@@ -9,8 +9,10 @@ static void collect(struct scene *scene)
 {
 	struct waiter *waiter;
 
-	while ((waiter = engine_done(&scene->engine)))
-		((struct guest *)waiter)->done_ns = scene->now_ns;
+	while ((waiter = engine_done(&scene->engine))) {
+		if (!waiter->is_poller)
+			((struct guest *)waiter)->done_ns = scene->now_ns;
+	}
 }
 
 /* The oldest request is answered with what is in it. */

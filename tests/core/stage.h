@@ -63,7 +63,7 @@ static inline void stage_close(struct stage *stage)
 	assert_null(stage->engine.schedule.deadlines.root);
 	assert_null(stage->engine.schedule.expiries.root);
 	assert_null(engine_done(&stage->engine));
-	assert_null(engine_fired(&stage->engine));
+	assert_null(stage->engine.schedule.called.oldest);
 	assert_null(engine_changed(&stage->engine));
 	engine_free(&stage->engine);
 }
@@ -77,6 +77,8 @@ static inline unsigned int stage_collect(struct stage *stage)
 	while ((waiter = engine_done(&stage->engine))) {
 		struct guest *guest = (struct guest *)waiter;
 
+		if (waiter->is_poller)
+			continue;
 		guest->done_ns = stage->engine.schedule.now_ns;
 		guest->place = ++count;
 	}
@@ -157,6 +159,14 @@ static inline int stage_ask_within(struct stage *stage, struct guest *guest,
 	guest->waiter.outcome = WAITING;
 	guest->waiter.expiry = &guest->expiry;
 	return engine_ask(&stage->engine, &guest->waiter, within_ns, now_ns);
+}
+
+/* Tells whether a read by @poller, polling for the first time, is answered now. */
+static inline bool stage_poll(struct stage *stage, struct poller *poller, struct limiter *limiter,
+			      uint64_t tokens, uint64_t now_ns)
+{
+	poller_init(poller, limiter, tokens);
+	return engine_poll(&stage->engine, poller, now_ns);
 }
 
 static inline int stage_try(struct stage *stage, struct limiter *limiter, uint64_t tokens,

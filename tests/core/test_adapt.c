@@ -112,7 +112,7 @@ static void test_what_is_not_understood_is_refused_and_named(void **state)
 	assert_refused("aimd increase=%", -EINVAL, "not an increase");
 	assert_refused("aimd increase=", -EINVAL, "not an increase");
 	assert_refused("aimd decrease=half", -EINVAL, "not a number");
-	assert_refused("aimd period=1", -EINVAL, "not a duration");
+	assert_refused("aimd period=1m", -EINVAL, "not a duration");
 	assert_refused("aimd scope=world", -EINVAL, "fleet host");
 	/* An increase that has no end. */
 	assert_refused("aimd increase=0000000000000000000000000000000000000000000000000000000000000"

@@ -133,7 +133,7 @@ static void test_what_is_not_understood_is_refused_and_named(void **state)
 	assert_refused("exponential up=-2", -EINVAL, "not a number");
 	assert_refused("exponential up=", -EINVAL, "not a number");
 	assert_refused("exponential after=1.5", -EINVAL, "not a whole number");
-	assert_refused("exponential initial=5", -EINVAL, "not a duration");
+	assert_refused("exponential initial=5m", -EINVAL, "not a duration");
 	assert_refused("exponential initial = 5s", -EINVAL, "'initial'");
 }
 

@@ -96,19 +96,16 @@ static void test_everything_about_a_removed_limiter_is_ENODEV(void **state)
 	struct stage stage;
 	struct limiter *a;
 	struct guest guest;
-	struct watcher watcher = {.tokens = 1};
+	struct poller poller;
 
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=0");
 	limiter_hold(a);
-	engine_watch(&stage.engine, a, &watcher, 0);
-	assert_false(engine_ready(&stage.engine, a, 1, 0));
+	assert_false(stage_poll(&stage, &poller, a, 1, 0));
 	stage_remove(&stage, a);
-	/* A watcher is told, once. */
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
-	assert_null(engine_fired(&stage.engine));
-	assert_true(engine_ready(&stage.engine, a, 1, 0));
+	assert_int_equal(poller.waiter.outcome, -ENODEV);
+	assert_true(engine_poll(&stage.engine, &poller, 0));
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 0), -ENODEV);
 	assert_int_equal(stage_ask_within(&stage, &guest, a, 1, SEC, 0), -ENODEV);
 	assert_int_equal(stage_try(&stage, a, 1, 0), -ENODEV);
@@ -134,12 +131,12 @@ static void test_a_refused_write_changes_nothing_and_says_why(void **state)
 		{SETTING_RATE, "fast", -EINVAL},
 		{SETTING_RATE, "", -EINVAL},
 		{SETTING_BURST, "0", -ERANGE},
-		{SETTING_INTERVAL, "1ns", -ERANGE},
-		{SETTING_MODE, "ajar", -EINVAL},
+		{SETTING_RELEASE_INTERVAL, "1ns", -ERANGE},
+		{SETTING_ENFORCEMENT, "ajar", -EINVAL},
 		{SETTING_PARTITIONS_COUNT, "5000", -ERANGE},
 		{SETTING_PARTITIONS_LEASE, "0s", -ERANGE},
 		{SETTING_PARTITIONS_RESERVE, "11/s hosts=1", -ERANGE},
-		{CHANGE_CONFIG, "burst=7\nmode=ajar\n", -EINVAL},
+		{CHANGE_CONFIG, "burst=7\nenforcement=ajar\n", -EINVAL},
 		{CHANGE_CONFIG, "\n", -EINVAL},
 	};
 	struct stage stage;
@@ -353,6 +350,43 @@ static void test_an_owner_is_changed_and_the_settings_stay(void **state)
 	stage_close(&stage);
 }
 
+/* A limiter made by user 5 of group 6 in @parent. */
+static const struct limiter *make_of_5_6(struct stage *stage, struct limiter *parent,
+					 const char *name)
+{
+	struct change change = {.kind = CHANGE_MAKE, .owner = {5, 6, 0750}};
+
+	change.limiter = parent;
+	strcpy(change.name, name);
+	engine_change(&stage->engine, &change, 0);
+	assert_ptr_equal(engine_changed(&stage->engine), &change);
+	assert_int_equal(change.outcome, 0);
+	assert_int_equal(change.made->uid, 5);
+	return change.made;
+}
+
+static void test_what_is_made_in_a_setgid_limiter_has_its_group_and_is_setgid(void **state)
+{
+	struct stage stage;
+	struct limiter *a;
+	const struct limiter *child;
+	struct change change = {.kind = CHANGE_OWNER, .owner = {7, 8, ACCESS_SETGID | 0770}};
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=10/s");
+	child = make_of_5_6(&stage, a, "before");
+	assert_int_equal(child->gid, 6);
+	assert_int_equal(child->access, 0750);
+	change.limiter = a;
+	engine_change(&stage.engine, &change, 0);
+	assert_ptr_equal(engine_changed(&stage.engine), &change);
+	child = make_of_5_6(&stage, a, "after");
+	assert_int_equal(child->gid, 8);
+	assert_int_equal(child->access, ACCESS_SETGID | 0750);
+	stage_close(&stage);
+}
+
 static void test_what_was_changed_when_is_known_for_each_setting(void **state)
 {
 	struct stage stage;
@@ -367,7 +401,7 @@ static void test_what_was_changed_when_is_known_for_each_setting(void **state)
 	assert_int_equal(a->made_s, 5);
 	assert_int_equal(a->changed_s[SETTING_RATE], 9);
 	assert_int_equal(a->changed_s[SETTING_BURST], 12);
-	assert_int_equal(a->changed_s[SETTING_MODE], 5);
+	assert_int_equal(a->changed_s[SETTING_ENFORCEMENT], 5);
 	stage_close(&stage);
 }
 
@@ -663,6 +697,7 @@ int main(void)
 		cmocka_unit_test(test_a_change_can_be_withdrawn_until_it_is_stored),
 		cmocka_unit_test(test_a_renamed_limiter_keeps_its_readers_and_its_level),
 		cmocka_unit_test(test_an_owner_is_changed_and_the_settings_stay),
+		cmocka_unit_test(test_what_is_made_in_a_setgid_limiter_has_its_group_and_is_setgid),
 		cmocka_unit_test(test_what_was_changed_when_is_known_for_each_setting),
 		cmocka_unit_test(test_a_restored_limiter_has_what_is_known_to_be_left_else_nothing),
 		cmocka_unit_test(test_restoring_is_refused_as_making_is),

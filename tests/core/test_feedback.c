@@ -80,6 +80,7 @@ static void test_retry_after_is_a_duration_or_seconds_or_nothing(void **state)
 	assert_outcome("429 retry-after=1.5min", OUTCOME_THROTTLED, 1, 90 * SEC);
 	assert_outcome("429 retry-after=120", OUTCOME_THROTTLED, 1, 120 * SEC);
 	assert_outcome("429 retry-after=0", OUTCOME_THROTTLED, 1, 0);
+	assert_outcome("429 retry-after=0.5", OUTCOME_THROTTLED, 1, SEC / 2);
 	/* As curl prints '%{http_code} retry-after=%header{retry-after}' without such a header. */
 	assert_outcome("429 retry-after=", OUTCOME_THROTTLED, 1, 0);
 	assert_outcome("200 retry-after=", OUTCOME_OK, 1, 0);

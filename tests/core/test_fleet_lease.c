@@ -226,7 +226,7 @@ static void test_partitions_that_come_into_the_count_later_are_empty(void **stat
 
 	(void)state;
 	scene_open(&scene);
-	a = scene_make(&scene, "a", "mode=enforce");
+	a = scene_make(&scene, "a", "enforcement=enforce");
 	set(&scene, a, "burst=20\nrate=1/h\npartitions.count=1");
 	set(&scene, a, "partitions.count=2");
 	assert_left(&scene, a, 0);
@@ -856,40 +856,40 @@ static void test_what_others_claim_is_left_to_them_until_it_can_be_used(void **s
 	scene_close(&scene);
 }
 
-static void test_a_poller_of_more_than_a_host_can_hold_costs_no_time(void **state)
+static void test_tokens_are_saved_up_for_a_poller_of_more_than_a_host_can_hold(void **state)
 {
-	struct watcher watcher = {.tokens = 50};
+	struct poller poller;
 	struct scene scene;
 	struct guest guest;
 	struct limiter *a;
 
 	(void)state;
 	scene_open(&scene);
-	a = scene_make(&scene, "a", "rate=1000000/s\nburst=100\npartitions.count=10");
+	a = scene_make(&scene, "a", "rate=1000/s\nburst=100\npartitions.count=10");
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	scene_run(&scene, 100 * MS);
 	assert_int_equal(guest.waiter.outcome, 0);
 	assert_in_range(a->buckets[0].burst, 1, 49);
-	engine_watch(&scene.engine, a, &watcher, scene.now_ns);
-	assert_null(engine_fired(&scene.engine));
-	/* Its deadline would come again and again, every 40 us. */
-	assert_false(heap_holds(&a->due));
-	limiter_unwatch(&watcher);
+	poller_init(&poller, a, 50);
+	assert_false(engine_poll(&scene.engine, &poller, scene.now_ns));
+	scene_run(&scene, SEC);
+	assert_true(engine_fetch(&scene.engine, &poller, scene.now_ns));
 	scene_close(&scene);
 }
 
-static void test_a_poller_of_several_tokens_wants_partitions_that_can_hold_them(void **state)
+static void test_a_poller_where_nothing_is_held_gets_partitions(void **state)
 {
-	struct watcher watcher = {.tokens = 50};
+	struct poller poller;
 	struct scene scene;
 	struct limiter *a;
 
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", "rate=1000/s\nburst=100\npartitions.count=10");
-	engine_watch(&scene.engine, a, &watcher, scene.now_ns);
-	scene_run(&scene, SEC);
-	assert_ptr_equal(engine_fired(&scene.engine), &watcher);
+	poller_init(&poller, a, 50);
+	assert_false(engine_poll(&scene.engine, &poller, scene.now_ns));
+	scene_run(&scene, 500 * MS);
+	assert_true(engine_fetch(&scene.engine, &poller, scene.now_ns));
 	assert_in_range(a->holding->leased, 5, 6);
 	scene_close(&scene);
 }
@@ -924,10 +924,10 @@ static void test_what_was_saved_up_without_a_limit_is_gone_where_nothing_is_held
 
 	(void)state;
 	scene_open(&scene);
-	a = scene_make(&scene, "a", "rate=10/s\nburst=5\nmode=open\npartitions.count=1");
+	a = scene_make(&scene, "a", "rate=10/s\nburst=5\nenforcement=open\npartitions.count=1");
 	scene_run(&scene, 10 * SEC);
-	set(&scene, a, "mode=enforce");
-	assert_int_equal(a->mode, MODE_ENFORCE);
+	set(&scene, a, "enforcement=enforce");
+	assert_int_equal(a->enforcement, ENFORCEMENT_ENFORCE);
 	assert_int_equal(a->holding->usable, 0);
 	assert_int_equal(a->buckets[0].level, 0);
 	assert_int_equal(a->buckets[0].part, 0);
@@ -973,9 +973,9 @@ int main(void)
 		cmocka_unit_test(test_who_has_more_than_his_share_gives_back_under_contention),
 		cmocka_unit_test(test_for_the_reader_of_a_partition_no_other_one_is_taken),
 		cmocka_unit_test(test_what_others_claim_is_left_to_them_until_it_can_be_used),
-		cmocka_unit_test(test_a_poller_of_more_than_a_host_can_hold_costs_no_time),
 		cmocka_unit_test(
-			test_a_poller_of_several_tokens_wants_partitions_that_can_hold_them),
+			test_tokens_are_saved_up_for_a_poller_of_more_than_a_host_can_hold),
+		cmocka_unit_test(test_a_poller_where_nothing_is_held_gets_partitions),
 		cmocka_unit_test(test_what_comes_back_where_nothing_is_held_is_no_token),
 		cmocka_unit_test(
 			test_what_was_saved_up_without_a_limit_is_gone_where_nothing_is_held),

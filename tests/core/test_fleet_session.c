@@ -63,7 +63,7 @@ static void test_the_constants_of_the_fleet_count_not_those_of_the_host(void **s
 
 	(void)state;
 	scene_prepare(&scene);
-	scene_set(&scene, "/v", "ratefs 2\n");
+	scene_set(&scene, "/v", "ratefs 3\n");
 	scene_set(&scene, "/g",
 		  "renewal=2s\nright=20s\nquarantine=21s\nsession=6s\nlast=0\nrecent=\n");
 	for (const char *folder = "chlfw"; *folder; folder++)
@@ -93,7 +93,14 @@ static void refuse_layout(const char *version)
 static void test_the_layout_of_another_version_is_refused(void **state)
 {
 	(void)state;
-	refuse_layout("ratefs 3\n");
+	refuse_layout("ratefs 4\n");
+}
+
+/* A host of version 2 knows none of the settings that have other names now. */
+static void test_the_layout_with_other_names_of_settings_is_refused(void **state)
+{
+	(void)state;
+	refuse_layout("ratefs 2\n");
 }
 
 /* A host of version 1 takes the record of a removed limiter for a limiter that is there. */
@@ -386,7 +393,7 @@ static void test_no_answer_is_waited_for_longer_than_10_s_however_long_a_right_l
 
 	(void)state;
 	scene_prepare(&scene);
-	scene_set(&scene, "/v", "ratefs 2\n");
+	scene_set(&scene, "/v", "ratefs 3\n");
 	scene_set(&scene, "/g",
 		  "renewal=1.5s\nright=600s\nquarantine=607s\nsession=300s\nlast=0\nrecent=\n");
 	for (const char *folder = "chlfw"; *folder; folder++)
@@ -553,7 +560,7 @@ static void test_out_of_reach_for_longer_than_d_a_host_does_what_it_was_told(voi
 	(void)state;
 	scene_open(&scene);
 	blocks = scene_make(&scene, "blocks", ONE);
-	shares = scene_make(&scene, "shares", "rate=10/s\npartitions.count=1\ndegraded=share:2");
+	shares = scene_make(&scene, "shares", "rate=10/s\npartitions.count=1\noffline=share:2");
 	scene_disconnect(&scene);
 	scene_run(&scene, FLEET_RIGHT_NS - SEC);
 	assert_int_equal(scene_try(&scene, shares), -EAGAIN);
@@ -613,6 +620,7 @@ int main(void)
 		cmocka_unit_test(test_a_host_joins_in_one_transaction_that_checks_the_settings),
 		cmocka_unit_test(test_the_constants_of_the_fleet_count_not_those_of_the_host),
 		cmocka_unit_test(test_the_layout_of_another_version_is_refused),
+		cmocka_unit_test(test_the_layout_with_other_names_of_settings_is_refused),
 		cmocka_unit_test(test_the_layout_without_records_of_removed_limiters_is_refused),
 		cmocka_unit_test(test_a_host_without_authority_is_refused),
 		cmocka_unit_test(test_who_holds_nothing_writes_nothing),

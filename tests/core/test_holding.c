@@ -73,7 +73,7 @@ static void assert_share(struct holding *holding, uint32_t usable, bool reserve,
 	holding_share(holding, &share);
 	assert_rate(&share.limits[0].rate, rate);
 	assert_int_equal(share.burst, burst);
-	assert_int_equal(share.mode, MODE_ENFORCE);
+	assert_int_equal(share.enforcement, ENFORCEMENT_ENFORCE);
 }
 
 static void test_a_host_may_use_the_sum_of_its_partitions(void **state)
@@ -170,7 +170,7 @@ static void test_a_host_opens_the_slots_of_its_partitions(void **state)
 
 static void test_slots_cut_off_are_divided_rounded_down(void **state)
 {
-	struct holding *h = holding_of("concurrency=10\ndegraded=share:4");
+	struct holding *h = holding_of("concurrency=10\noffline=share:4");
 
 	(void)state;
 	h->degraded = true;
@@ -180,10 +180,10 @@ static void test_slots_cut_off_are_divided_rounded_down(void **state)
 
 static void test_without_limits_and_in_modes_that_need_none_nothing_is_leased(void **state)
 {
-	static const char *const without[] = {"rate=max", "rate=10/s\nmode=open",
-					      "rate=10/s\nmode=closed", "concurrency=auto",
-					      "concurrency=5\nmode=open"};
-	static const char *const with[] = {"rate=10/s", "rate=0", "rate=10/s\nmode=shadow",
+	static const char *const without[] = {"rate=max", "rate=10/s\nenforcement=open",
+					      "rate=10/s\nenforcement=closed", "concurrency=auto",
+					      "concurrency=5\nenforcement=open"};
+	static const char *const with[] = {"rate=10/s", "rate=0", "rate=10/s\nenforcement=shadow",
 					   "concurrency=5"};
 	struct settings share;
 
@@ -269,7 +269,7 @@ static void test_out_of_reach_a_host_blocks_unless_it_is_told_otherwise(void **s
 static void test_out_of_reach_a_host_may_be_left_its_share_of_the_whole(void **state)
 {
 	struct holding *h = holding_of("rate=10/s 600/min:60\nburst=20\npartitions.count=4\n"
-				       "degraded=share:8");
+				       "offline=share:8");
 	struct settings share;
 
 	(void)state;
@@ -286,16 +286,16 @@ static void test_out_of_reach_a_host_may_be_left_its_share_of_the_whole(void **s
 
 static void test_out_of_reach_a_host_may_be_left_open(void **state)
 {
-	struct holding *h = holding_of("rate=10/s\ndegraded=open");
+	struct holding *h = holding_of("rate=10/s\noffline=open");
 	struct settings share;
 
 	(void)state;
 	holding_share(h, &share);
-	assert_int_equal(share.mode, MODE_ENFORCE);
+	assert_int_equal(share.enforcement, ENFORCEMENT_ENFORCE);
 	h->degraded = true;
 	holding_share(h, &share);
-	assert_int_equal(share.mode, MODE_OPEN);
-	assert_int_equal(h->settings.mode, MODE_ENFORCE);
+	assert_int_equal(share.enforcement, ENFORCEMENT_OPEN);
+	assert_int_equal(h->settings.enforcement, ENFORCEMENT_ENFORCE);
 	forget(h);
 }
 
@@ -478,7 +478,7 @@ static void test_keys_have_the_same_share_as_their_limiter(void **state)
 	before_was(h, "key_rate=4/s\nkey_burst=12\npartitions.count=4", 4);
 	assert_key_share(h, 2, "2/s", 4);
 	h->restricted = false;
-	h->settings.degraded = 5;
+	h->settings.offline = 5;
 	h->degraded = true;
 	assert_key_share(h, 0, "2/s", 1);
 	h->settings.key_rate = RATE_UNLIMITED;

@@ -83,12 +83,10 @@ static void test_each_section_has_its_path_its_lines_and_the_line_of_its_header(
 	assert_string_equal(section.path, "orders");
 	assert_body(&section, "rate=500/s\nburst=7\n\n");
 	assert_int_equal(section.line, 2);
-	assert_false(section.empty);
 	section = next_section(&ini);
 	assert_string_equal(section.path, "orders/batch");
 	assert_body(&section, "rate=50/s\n");
 	assert_int_equal(section.line, 6);
-	assert_false(section.empty);
 	assert_ends(&ini);
 }
 
@@ -109,18 +107,117 @@ static void test_the_lines_of_a_section_are_settings_as_they_stand(void **state)
 	assert_int_equal(settings.burst, 9);
 }
 
-static void test_a_section_without_a_setting_is_empty(void **state)
+static void test_what_has_only_comments_is_blank(void **state)
 {
-	struct ini ini = {.at = "[a]\n[b]\n\n# rate=1/s\n ; burst=2\n[c]\nx\n[d]"};
+	(void)state;
+	assert_true(ini_is_blank(""));
+	assert_true(ini_is_blank("\n \t\r\n# rate=1/s\n ; burst=2"));
+	assert_false(ini_is_blank("\n# rate=1/s\nx\n"));
+	assert_false(ini_is_blank("burst=2"));
+}
+
+static void test_the_top_of_the_tree_is_a_section(void **state)
+{
+	struct ini ini = {.at = "[/]\nmode=2775\n[a]\n"};
+	struct ini_section section = next_section(&ini);
 
 	(void)state;
-	for (const char *name = "abcd"; *name; name++) {
-		struct ini_section section = next_section(&ini);
-
-		assert_int_equal(section.path[0], *name);
-		assert_int_equal(section.empty, *name != 'c');
-	}
+	assert_string_equal(section.path, "");
+	assert_body(&section, "mode=2775\n");
+	section = next_section(&ini);
+	assert_string_equal(section.path, "a");
 	assert_ends(&ini);
+}
+
+static void test_owner_group_and_mode_stand_among_the_settings(void **state)
+{
+	char text[] = "rate=5/s\n owner = some one \r\n# group=x\nmode=3775\ngroup=100\nburst=9";
+	struct settings settings = SETTINGS_DEFAULT;
+	struct ini_owner owner;
+	char error[ERROR_TEXT], rate[SETTING_TEXT];
+
+	(void)state;
+	assert_int_equal(ini_parse(text, &settings, &owner, error), 0);
+	assert_string_equal(owner.user, "some one");
+	assert_string_equal(owner.group, "100");
+	assert_true(owner.has_access);
+	assert_int_equal(owner.access, 03775);
+	setting_print(SETTING_RATE, &settings, rate);
+	assert_string_equal(rate, "5/s");
+	assert_int_equal(settings.burst, 9);
+}
+
+static void test_what_is_not_given_of_an_owner_is_not_there(void **state)
+{
+	char text[] = "mode=0\n", none[] = "# nothing\n";
+	struct settings settings = SETTINGS_DEFAULT;
+	struct ini_owner owner;
+	char error[ERROR_TEXT];
+
+	(void)state;
+	assert_int_equal(ini_parse(text, &settings, &owner, error), 0);
+	assert_string_equal(owner.user, "");
+	assert_string_equal(owner.group, "");
+	assert_true(owner.has_access);
+	assert_int_equal(owner.access, 0);
+	assert_int_equal(ini_parse(none, &settings, &owner, error), 0);
+	assert_false(owner.has_access);
+}
+
+static void test_a_wrong_owner_is_refused_with_its_line(void **state)
+{
+	static const struct {
+		const char *text;
+		int err;
+		const char *error;
+	} wrong[] = {
+		{"owner=", -EINVAL, "line 1: '': no value is given"},
+		{"\n\ngroup = \n", -EINVAL, "line 3: '': no value is given"},
+		{"burst=2\nmode=rwx", -EINVAL, "line 2: 'rwx': not a mode: such as 0755 or 2775"},
+		{"mode=", -EINVAL, "line 1: '': not a mode: such as 0755 or 2775"},
+		{"mode=0789", -EINVAL, "line 1: '0789': not a mode: such as 0755 or 2775"},
+		{"mode=4755", -ERANGE, "line 1: '4755': out of bounds: a mode is 0 to 3777"},
+		{"mode=777777777777777777777777", -ERANGE,
+		 "line 1: '777777777777777777777777': out of bounds: a mode is 0 to 3777"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(wrong); i++) {
+		struct settings settings = SETTINGS_DEFAULT;
+		struct ini_owner owner;
+		char text[64], error[ERROR_TEXT] = "";
+
+		snprintf(text, sizeof(text), "%s", wrong[i].text);
+		assert_int_equal(ini_parse(text, &settings, &owner, error), wrong[i].err);
+		assert_string_equal(error, wrong[i].error);
+	}
+}
+
+static void test_the_longest_name_of_a_user_is_taken_and_a_longer_one_refused(void **state)
+{
+	struct settings settings = SETTINGS_DEFAULT;
+	struct ini_owner owner;
+	char text[INI_ACCOUNT_TEXT + 16], error[ERROR_TEXT];
+
+	(void)state;
+	snprintf(text, sizeof(text), "owner=%0*d", INI_ACCOUNT_TEXT - 1, 7);
+	assert_int_equal(ini_parse(text, &settings, &owner, error), 0);
+	assert_int_equal(strlen(owner.user), INI_ACCOUNT_TEXT - 1);
+	snprintf(text, sizeof(text), "owner=%0*d", INI_ACCOUNT_TEXT, 7);
+	assert_int_equal(ini_parse(text, &settings, &owner, error), -EINVAL);
+	assert_non_null(strstr(error, "too long"));
+}
+
+static void test_a_mistake_in_a_setting_keeps_its_line_behind_an_owner(void **state)
+{
+	char text[] = "owner=root\nmode=0755\nrate=plenty\n";
+	struct settings settings = SETTINGS_DEFAULT;
+	struct ini_owner owner;
+	char error[ERROR_TEXT];
+
+	(void)state;
+	assert_int_equal(ini_parse(text, &settings, &owner, error), -EINVAL);
+	assert_memory_equal(error, "line 3: 'plenty': ", strlen("line 3: 'plenty': "));
 }
 
 static void test_the_last_line_needs_no_newline(void **state)
@@ -152,7 +249,6 @@ static void test_white_space_around_a_header_and_carriage_returns_do_not_matter(
 	section = next_section(&ini);
 	assert_string_equal(section.path, "b/c");
 	assert_int_equal(section.line, 4);
-	assert_true(section.empty);
 	assert_ends(&ini);
 }
 
@@ -202,7 +298,7 @@ static void test_a_name_that_no_limiter_can_have_is_refused(void **state)
 		const char *text;
 		const char *error;
 	} wrong[] = {
-		{"[/]", "line 1: '': a name has at least one byte"},
+		{"[//]", "line 1: '': a name has at least one byte"},
 		{"[/a]", "line 1: '': a name has at least one byte"},
 		{"[a]\n[a/]", "line 2: '': a name has at least one byte"},
 		{"[a//b]", "line 1: '': a name has at least one byte"},
@@ -288,7 +384,13 @@ int main(void)
 		cmocka_unit_test(
 			test_each_section_has_its_path_its_lines_and_the_line_of_its_header),
 		cmocka_unit_test(test_the_lines_of_a_section_are_settings_as_they_stand),
-		cmocka_unit_test(test_a_section_without_a_setting_is_empty),
+		cmocka_unit_test(test_what_has_only_comments_is_blank),
+		cmocka_unit_test(test_the_top_of_the_tree_is_a_section),
+		cmocka_unit_test(test_owner_group_and_mode_stand_among_the_settings),
+		cmocka_unit_test(test_what_is_not_given_of_an_owner_is_not_there),
+		cmocka_unit_test(test_a_wrong_owner_is_refused_with_its_line),
+		cmocka_unit_test(test_the_longest_name_of_a_user_is_taken_and_a_longer_one_refused),
+		cmocka_unit_test(test_a_mistake_in_a_setting_keeps_its_line_behind_an_owner),
 		cmocka_unit_test(test_the_last_line_needs_no_newline),
 		cmocka_unit_test(
 			test_white_space_around_a_header_and_carriage_returns_do_not_matter),

@@ -541,18 +541,18 @@ static void test_the_mode_of_the_limiter_is_that_of_its_keys(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=1/h\nkey_rate=1/h\nmode=open");
+	a = stage_make(&stage, NULL, "a", "rate=1/h\nkey_rate=1/h\nenforcement=open");
 	key = open_key(&stage, a, "x", 0);
 	assert_int_equal(stage_try(&stage, key, 1000, 0), 0);
-	stage_write(&stage, a, "mode=shadow", 0);
+	stage_write(&stage, a, "enforcement=shadow", 0);
 	assert_int_equal(stage_try(&stage, key, 1000, 0), 0);
 	assert_int_equal(a->counters[COUNTER_SHADOWED], 1000);
 	assert_int_equal(key->counters[COUNTER_SHADOWED], 1000);
-	stage_write(&stage, a, "mode=closed", 0);
+	stage_write(&stage, a, "enforcement=closed", 0);
 	assert_int_equal(stage_ask(&stage, &guest, key, 1, 0), WAITING);
 	stage_run(&stage, 10000 * SEC);
 	assert_int_equal(guest.waiter.outcome, WAITING);
-	stage_write(&stage, a, "mode=enforce", 10000 * SEC);
+	stage_write(&stage, a, "enforcement=enforce", 10000 * SEC);
 	assert_int_equal(guest.waiter.outcome, 0);
 	shut(&stage, key);
 	stage_remove(&stage, a);
@@ -644,10 +644,10 @@ static void test_a_grant_that_was_not_delivered_goes_back_to_the_key(void **stat
 	stage_close(&stage);
 }
 
-static void test_who_watches_a_key_is_told_when_it_has_a_token(void **state)
+static void test_a_poller_of_a_key_is_called_when_it_has_a_token(void **state)
 {
 	struct limiter *a, *key;
-	struct watcher watcher = {.tokens = 1};
+	struct poller poller;
 	struct stage stage;
 
 	(void)state;
@@ -655,21 +655,17 @@ static void test_who_watches_a_key_is_told_when_it_has_a_token(void **state)
 	a = stage_make(&stage, NULL, "a", "rate=1000/s\nkey_rate=1/s");
 	key = open_key(&stage, a, "x", 0);
 	assert_int_equal(stage_try(&stage, key, 1, 0), 0);
-	assert_false(engine_ready(&stage.engine, key, 1, 0));
-	engine_watch(&stage.engine, key, &watcher, 0);
+	assert_false(stage_poll(&stage, &poller, key, 1, 0));
 	stage_run(&stage, SEC - 1);
-	assert_null(engine_fired(&stage.engine));
+	assert_int_equal(poller.state, POLLER_WAITS);
 	stage_run(&stage, SEC);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
-	engine_watch(&stage.engine, key, &watcher, SEC);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
-	assert_int_equal(stage_try(&stage, key, 1, SEC), 0);
-	/* Closed while it watches. */
-	engine_watch(&stage.engine, key, &watcher, SEC);
-	limiter_unwatch(&watcher);
+	assert_true(engine_fetch(&stage.engine, &poller, SEC));
+	assert_int_equal(stage_try(&stage, key, 1, SEC), -EAGAIN);
+	/* Closed while it polls. */
+	assert_false(engine_poll(&stage.engine, &poller, SEC));
+	engine_unpoll(&stage.engine, &poller);
 	shut(&stage, key);
 	stage_run(&stage, 10 * SEC);
-	assert_null(engine_fired(&stage.engine));
 	stage_remove(&stage, a);
 	stage_close(&stage);
 }
@@ -755,6 +751,30 @@ static void test_an_idle_key_costs_at_most_128_bytes_beyond_its_name(void **stat
 	assert_true(offsetof(struct key, name) + 1 + 8 + 15 + 2 * 4 <= 128);
 }
 
+/* As an open file of a key is found by a successor, with a lower keys_max by then. */
+static void test_a_key_that_was_open_is_restored_with_its_number_beyond_every_bound(void **state)
+{
+	struct key *first, *second, *again;
+	struct limiter *a, *open;
+	struct stage stage;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "keys_max=1");
+	assert_int_equal(keys_restore(&stage.engine.schedule, a, "first", 7, 42, &first), 0);
+	open = keys_open(&stage.engine.schedule, a, first);
+	assert_non_null(open);
+	assert_int_equal(keys_restore(&stage.engine.schedule, a, "second", 7, 3, &second), 0);
+	assert_int_equal(keys_restore(&stage.engine.schedule, a, "first", 7, 42, &again), 0);
+	assert_ptr_equal(first, again);
+	assert_ptr_equal(keys_find(&stage.engine.schedule, 42), first);
+	assert_ptr_equal(keys_find(&stage.engine.schedule, 3), second);
+	assert_int_equal(keys_count(a), 2);
+	shut(&stage, open);
+	stage_remove(&stage, a);
+	stage_close(&stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -789,10 +809,12 @@ int main(void)
 		cmocka_unit_test(test_keys_of_a_removed_limiter_go_bit_by_bit),
 		cmocka_unit_test(test_a_renamed_limiter_keeps_its_keys),
 		cmocka_unit_test(test_a_grant_that_was_not_delivered_goes_back_to_the_key),
-		cmocka_unit_test(test_who_watches_a_key_is_told_when_it_has_a_token),
+		cmocka_unit_test(test_a_poller_of_a_key_is_called_when_it_has_a_token),
 		cmocka_unit_test(test_a_listing_has_each_key_once_while_others_come_and_go),
 		cmocka_unit_test(test_a_restored_limiter_does_not_know_what_its_keys_had),
 		cmocka_unit_test(test_an_idle_key_costs_at_most_128_bytes_beyond_its_name),
+		cmocka_unit_test(
+			test_a_key_that_was_open_is_restored_with_its_number_beyond_every_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,9 +227,9 @@ static void test_a_pause_above_holds_those_below_in_order(void **state)
 	stage_close(&stage);
 }
 
-static void test_watchers_are_told_when_a_pause_is_over(void **state)
+static void test_pollers_are_called_when_a_pause_is_over(void **state)
 {
-	struct watcher watcher = {.tokens = 1};
+	struct poller poller;
 	struct stage stage;
 	struct limiter *a, *b;
 
@@ -238,20 +238,18 @@ static void test_watchers_are_told_when_a_pause_is_over(void **state)
 	a = stage_make(&stage, NULL, "a", "backoff=linear initial=3s");
 	b = stage_make(&stage, a, "b", NULL);
 	throttle(&stage, b, 0);
-	assert_false(engine_ready(&stage.engine, b, 1, 0));
-	engine_watch(&stage.engine, b, &watcher, 0);
+	assert_false(stage_poll(&stage, &poller, b, 1, 0));
 	engine_run(&stage.engine, 2 * SEC);
-	assert_null(engine_fired(&stage.engine));
+	assert_int_equal(poller.state, POLLER_WAITS);
 	assert_int_equal(engine_next_ns(&stage.engine), 3 * SEC);
-	engine_run(&stage.engine, 3 * SEC);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
-	assert_true(engine_ready(&stage.engine, b, 1, 3 * SEC));
+	stage_run(&stage, 3 * SEC);
+	assert_true(engine_fetch(&stage.engine, &poller, 3 * SEC));
 	stage_close(&stage);
 }
 
-static void test_watchers_are_told_at_once_when_backoff_is_none(void **state)
+static void test_pollers_are_called_at_once_when_backoff_is_none(void **state)
 {
-	struct watcher watcher = {.tokens = 1};
+	struct poller poller;
 	struct stage stage;
 	struct limiter *a, *b;
 
@@ -260,30 +258,31 @@ static void test_watchers_are_told_at_once_when_backoff_is_none(void **state)
 	a = stage_make(&stage, NULL, "a", "backoff=linear initial=1min");
 	b = stage_make(&stage, a, "b", NULL);
 	throttle(&stage, a, 0);
-	engine_watch(&stage.engine, b, &watcher, 0);
+	assert_false(stage_poll(&stage, &poller, b, 1, 0));
 	stage_write(&stage, a, "backoff=none", SEC);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
+	assert_true(engine_fetch(&stage.engine, &poller, SEC));
 	stage_close(&stage);
 }
 
-static void test_a_watcher_below_a_closed_limiter_sees_it_opened(void **state)
+static void test_a_poller_below_a_closed_limiter_sees_it_opened(void **state)
 {
-	struct watcher watcher = {.tokens = 1};
+	struct poller poller;
 	struct stage stage;
 	struct limiter *a, *b;
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "mode=closed");
+	a = stage_make(&stage, NULL, "a", "enforcement=closed");
 	b = stage_make(&stage, a, "b", "rate=10/s\nadapt=aimd");
 	throttle(&stage, b, 0);
 	assert_int_equal(engine_charge(&stage.engine, b, 1000, 0), 0);
-	engine_watch(&stage.engine, b, &watcher, 0);
+	assert_false(stage_poll(&stage, &poller, b, 1, 0));
 	/* A look at whether to grow was due meanwhile. */
-	stage_write(&stage, a, "mode=enforce", 10 * SEC);
-	assert_null(engine_fired(&stage.engine));
+	stage_write(&stage, a, "enforcement=enforce", 10 * SEC);
+	assert_int_equal(poller.state, POLLER_WAITS);
 	stage_run(&stage, 1000 * SEC);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
+	assert_int_equal(b->counters[COUNTER_GRANTED], 1);
+	assert_int_equal(poller.state, POLLER_AWAY);
 	stage_close(&stage);
 }
 
@@ -466,7 +465,8 @@ static void test_with_an_interval_what_is_learnt_comes_in_batches(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=20/s\ninterval=1s\nadapt=aimd increase=1/d");
+	a = stage_make(&stage, NULL, "a",
+		       "rate=20/s\nrelease_interval=1s\nadapt=aimd increase=1/d");
 	throttle(&stage, a, 0);
 	assert_rate(a, 10);
 	for (int i = 0; i < 25; i++)
@@ -546,7 +546,7 @@ static void test_modes_that_grant_at_once_count_what_would_have_paused(void **st
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "mode=shadow\nbackoff=linear initial=3s");
+	a = stage_make(&stage, NULL, "a", "enforcement=shadow\nbackoff=linear initial=3s");
 	throttle(&stage, a, 0);
 	assert_int_equal(stage_try(&stage, a, 5, SEC), 0);
 	assert_int_equal(a->counters[COUNTER_SHADOWED], 5);
@@ -557,11 +557,11 @@ static void test_modes_that_grant_at_once_count_what_would_have_paused(void **st
 	throttle(&stage, a, 4 * SEC);
 	assert_int_equal(stage_try(&stage, a, 1, 4 * SEC), 0);
 	assert_int_equal(a->counters[COUNTER_SHADOWED], 6);
-	stage_write(&stage, a, "mode=open", 4 * SEC);
+	stage_write(&stage, a, "enforcement=open", 4 * SEC);
 	assert_int_equal(stage_try(&stage, a, 100, 4 * SEC), 0);
-	stage_write(&stage, a, "mode=closed", 5 * SEC);
+	stage_write(&stage, a, "enforcement=closed", 5 * SEC);
 	assert_int_equal(stage_try(&stage, a, 0, 100 * SEC), -EAGAIN);
-	stage_write(&stage, a, "mode=enforce", 100 * SEC);
+	stage_write(&stage, a, "enforcement=enforce", 100 * SEC);
 	assert_int_equal(stage_try(&stage, a, 1, 101 * SEC), 0);
 	stage_close(&stage);
 }
@@ -746,9 +746,9 @@ int main(void)
 		cmocka_unit_test(test_a_very_long_retry_after_lasts_until_max),
 		cmocka_unit_test(test_a_pause_is_over_when_backoff_is_none_or_shorter),
 		cmocka_unit_test(test_a_pause_above_holds_those_below_in_order),
-		cmocka_unit_test(test_watchers_are_told_when_a_pause_is_over),
-		cmocka_unit_test(test_watchers_are_told_at_once_when_backoff_is_none),
-		cmocka_unit_test(test_a_watcher_below_a_closed_limiter_sees_it_opened),
+		cmocka_unit_test(test_pollers_are_called_when_a_pause_is_over),
+		cmocka_unit_test(test_pollers_are_called_at_once_when_backoff_is_none),
+		cmocka_unit_test(test_a_poller_below_a_closed_limiter_sees_it_opened),
 		cmocka_unit_test(test_readers_who_wait_feel_the_rate_fall_and_grow),
 		cmocka_unit_test(test_one_large_take_is_woken_by_growth),
 		cmocka_unit_test(test_a_burst_of_throttlings_counts_once_a_period),

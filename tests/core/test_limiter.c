@@ -86,16 +86,17 @@ static void test_who_waits_in_a_child_is_not_ahead_of_who_needs_not_wait(void **
 	struct stage stage;
 	struct limiter *a, *slow, *quick;
 	struct guest first, second;
+	struct poller poller;
 
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=5");
-	slow = stage_make(&stage, a, "slow", "mode=closed");
+	slow = stage_make(&stage, a, "slow", "enforcement=closed");
 	quick = stage_make(&stage, a, "quick", NULL);
 	assert_int_equal(stage_ask(&stage, &first, slow, 1000, 0), WAITING);
 	/* What try can have, within=0s can have too, eta says so, and so does poll. */
 	assert_int_equal(engine_eta(&stage.engine, quick, 4, 0), 0);
-	assert_true(engine_ready(&stage.engine, quick, 1, 0));
+	assert_true(stage_poll(&stage, &poller, quick, 1, 0));
 	assert_int_equal(stage_ask_within(&stage, &second, quick, 4, 0, 0), 0);
 	assert_int_equal(engine_eta(&stage.engine, quick, 4, 0), 300 * MS);
 	assert_int_equal(stage_try(&stage, quick, 1, 0), 0);
@@ -183,7 +184,7 @@ static void test_an_interval_loses_nothing_of_takes_that_do_not_divide_a_batch(v
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "interval=200ms\nrate=100/s");
+	a = stage_make(&stage, NULL, "a", "release_interval=200ms\nrate=100/s");
 	assert_int_equal(engine_charge(&stage.engine, a, 20, 0), 0);
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(stage_ask(&stage, &guests[i], a, 3, 0), WAITING);
@@ -246,15 +247,15 @@ static void test_modes_change_who_waits_at_once(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=1/h\nmode=closed");
+	a = stage_make(&stage, NULL, "a", "rate=1/h\nenforcement=closed");
 	assert_int_equal(stage_try(&stage, a, 1, 0), -EAGAIN);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(stage_ask(&stage, &guests[i], a, 1, 0), WAITING);
 	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);
-	stage_write(&stage, a, "mode=enforce", SEC);
+	stage_write(&stage, a, "enforcement=enforce", SEC);
 	assert_int_equal(guests[0].waiter.outcome, 0);
 	assert_int_equal(guests[1].waiter.outcome, WAITING);
-	stage_write(&stage, a, "mode=shadow", 2 * SEC);
+	stage_write(&stage, a, "enforcement=shadow", 2 * SEC);
 	assert_int_equal(guests[3].waiter.outcome, 0);
 	assert_int_equal(a->counters[COUNTER_SHADOWED], 3);
 	assert_int_equal(a->buckets[0].level, 0);
@@ -321,7 +322,7 @@ static void test_the_deepest_debt_and_a_long_queue_overflow_nothing(void **state
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=1/s\ninterval=1h");
+	a = stage_make(&stage, NULL, "a", "rate=1/s\nrelease_interval=1h");
 	for (int i = 0; i < CHARGES; i++)
 		assert_int_equal(engine_charge(&stage.engine, a, (int64_t)TOKENS_MAX, 0), 0);
 	assert_true(a->buckets[0].level <= -(INT64_C(1) << 62) + (int64_t)TOKENS_MAX);
@@ -342,95 +343,10 @@ static void test_a_time_that_does_not_fit_is_never(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=1/s\ninterval=1h");
+	a = stage_make(&stage, NULL, "a", "rate=1/s\nrelease_interval=1h");
 	/* 2^64 ns are 18446744073.7 s. 3600 tokens are there, and a release is up to 3600 s later. */
 	for (uint64_t tokens = 18446744073 - 3600; tokens < 18446744073 + 7200; tokens += 60)
 		assert_true(engine_eta(&stage.engine, a, tokens, 0) >= (tokens - 3600) * SEC);
-	stage_close(&stage);
-}
-
-static void watch(struct stage *stage, struct limiter *limiter, struct watcher *watcher,
-		  uint64_t now_ns)
-{
-	*watcher = (struct watcher){.tokens = 1};
-	engine_watch(&stage->engine, limiter, watcher, now_ns);
-}
-
-static void test_a_watcher_fires_once_when_a_token_could_be_had(void **state)
-{
-	struct stage stage;
-	struct limiter *a;
-	struct watcher watcher;
-
-	(void)state;
-	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=10/s");
-	watch(&stage, a, &watcher, 0);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
-	assert_null(engine_fired(&stage.engine));
-	assert_null(watcher.limiter);
-	assert_int_equal(stage_try(&stage, a, 1, 0), 0);
-	watch(&stage, a, &watcher, 0);
-	assert_null(engine_fired(&stage.engine));
-	assert_int_equal(engine_next_ns(&stage.engine), 100 * MS);
-	engine_run(&stage.engine, 100 * MS);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
-	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);
-	stage_close(&stage);
-}
-
-static void test_watchers_of_several_tokens_fire_when_each_could_be_had(void **state)
-{
-	struct watcher watchers[] = {{.tokens = 4}, {.tokens = 1}, {.tokens = 3}, {.tokens = 1}};
-	struct stage stage;
-	struct limiter *a;
-
-	(void)state;
-	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=4");
-	assert_int_equal(stage_try(&stage, a, 4, 0), 0);
-	for (size_t i = 0; i < 4; i++)
-		engine_watch(&stage.engine, a, &watchers[i], 0);
-	engine_run(&stage.engine, 100 * MS);
-	assert_ptr_equal(engine_fired(&stage.engine), &watchers[1]);
-	assert_ptr_equal(engine_fired(&stage.engine), &watchers[3]);
-	assert_null(engine_fired(&stage.engine));
-	/* One of the first is taken meanwhile: the others count from what is there. */
-	assert_int_equal(stage_try(&stage, a, 1, 100 * MS), 0);
-	engine_run(&stage.engine, 300 * MS);
-	assert_null(engine_fired(&stage.engine));
-	assert_int_equal(engine_next_ns(&stage.engine), 400 * MS);
-	limiter_unwatch(&watchers[2]);
-	engine_run(&stage.engine, 400 * MS);
-	assert_null(engine_fired(&stage.engine));
-	engine_run(&stage.engine, 500 * MS);
-	assert_ptr_equal(engine_fired(&stage.engine), &watchers[0]);
-	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);
-	stage_close(&stage);
-}
-
-static void test_a_watcher_is_told_when_the_burst_becomes_too_small_for_it(void **state)
-{
-	struct watcher watchers[] = {{.tokens = 2}, {.tokens = 4}, {.tokens = 4}};
-	struct stage stage;
-	struct limiter *a, *b;
-
-	(void)state;
-	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=1/h\nburst=4");
-	b = stage_make(&stage, a, "b", "rate=max");
-	assert_int_equal(stage_try(&stage, a, 4, 0), 0);
-	engine_watch(&stage.engine, a, &watchers[0], 0);
-	engine_watch(&stage.engine, a, &watchers[1], 0);
-	engine_watch(&stage.engine, b, &watchers[2], 0);
-	assert_null(engine_fired(&stage.engine));
-	stage_write(&stage, a, "rate=1/h\nburst=3", 0);
-	assert_true(watchers[1].fired && watchers[2].fired);
-	assert_non_null(engine_fired(&stage.engine));
-	assert_non_null(engine_fired(&stage.engine));
-	assert_null(engine_fired(&stage.engine));
-	engine_run(&stage.engine, 5 * 3600 * SEC);
-	assert_ptr_equal(engine_fired(&stage.engine), &watchers[0]);
 	stage_close(&stage);
 }
 
@@ -438,6 +354,7 @@ static void test_a_take_larger_than_the_burst_is_never_there_at_once(void **stat
 {
 	struct stage stage;
 	struct limiter *a, *b;
+	struct poller poller;
 
 	(void)state;
 	stage_open(&stage);
@@ -446,174 +363,16 @@ static void test_a_take_larger_than_the_burst_is_never_there_at_once(void **stat
 	assert_true(limiter_can_hold(b, 5));
 	assert_false(limiter_can_hold(b, 6));
 	/* A reader that would not wait is told so at once. */
-	assert_true(engine_ready(&stage.engine, b, 6, 0));
+	assert_true(stage_poll(&stage, &poller, b, 6, 0));
 	assert_int_equal(stage_try(&stage, b, 5, 0), 0);
-	assert_false(engine_ready(&stage.engine, b, 5, 0));
-	stage_close(&stage);
-}
-
-static void test_a_watcher_is_told_when_a_change_makes_its_tokens_more_than_the_burst(void **state)
-{
-	struct watcher watcher = {.tokens = 8};
-	struct stage stage;
-	struct limiter *a;
-
-	(void)state;
-	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=8");
-	assert_int_equal(stage_try(&stage, a, 8, 0), 0);
-	engine_watch(&stage.engine, a, &watcher, 0);
-	stage_run(&stage, 100 * MS);
-	assert_null(engine_fired(&stage.engine));
-	stage_write(&stage, a, "burst=5", 100 * MS);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
-	assert_true(engine_ready(&stage.engine, a, 8, 100 * MS));
-	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);
-	stage_close(&stage);
-}
-
-static void test_a_watcher_waits_for_those_in_the_queue(void **state)
-{
-	struct stage stage;
-	struct limiter *a;
-	struct watcher watcher;
-	struct guest guest;
-
-	(void)state;
-	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=10/s");
-	assert_int_equal(stage_ask(&stage, &guest, a, 3, 0), WAITING);
-	watch(&stage, a, &watcher, 0);
-	stage_run(&stage, 200 * MS);
-	assert_int_equal(guest.waiter.outcome, 0);
-	assert_null(engine_fired(&stage.engine));
-	stage_run(&stage, 300 * MS);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
-	stage_close(&stage);
-}
-
-static void test_a_watcher_fires_when_the_queue_of_an_ancestor_empties(void **state)
-{
-	struct stage stage;
-	struct limiter *a, *b, *c, *partition;
-	struct watcher watcher, other;
-	struct guest guest;
-
-	(void)state;
-	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "burst=5\nrate=1/s");
-	b = stage_make(&stage, a, "b", NULL);
-	c = stage_make(&stage, a, "c", "rate=100/s");
-	partition = partition_get(&stage.engine.schedule, c, 1);
-	assert_int_equal(stage_ask(&stage, &guest, b, 1000, 0), WAITING);
-	watch(&stage, c, &watcher, 0);
-	watch(&stage, partition, &other, 0);
-	assert_null(engine_fired(&stage.engine));
-	assert_int_equal(a->watched, 2);
-	engine_cancel(&stage.engine, &guest.waiter);
-	assert_non_null(engine_fired(&stage.engine));
-	assert_non_null(engine_fired(&stage.engine));
-	assert_int_equal(a->watched, 0);
-	stage_run(&stage, 1000 * SEC);
-	stage_close(&stage);
-}
-
-static void test_a_watcher_fires_when_tokens_come_back_to_an_ancestor(void **state)
-{
-	struct stage stage;
-	struct limiter *a, *b, *c;
-	struct watcher watcher;
-
-	(void)state;
-	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=1/h");
-	b = stage_make(&stage, a, "b", NULL);
-	c = stage_make(&stage, a, "c", NULL);
-	assert_int_equal(stage_try(&stage, b, 1, 0), 0);
-	watch(&stage, c, &watcher, 0);
-	assert_null(engine_fired(&stage.engine));
-	engine_refund(&stage.engine, b, 1, SEC);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
-	assert_int_equal(stage_try(&stage, c, 1, SEC), 0);
-	watch(&stage, c, &watcher, SEC);
-	assert_int_equal(engine_charge(&stage.engine, a, -1, SEC), 0);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
-	stage_run(&stage, 10000 * SEC);
-	stage_close(&stage);
-}
-
-static void test_a_watcher_fires_when_an_ancestor_is_tuned(void **state)
-{
-	struct stage stage;
-	struct limiter *a, *b, *c, *partition;
-	struct watcher watcher, other;
-
-	(void)state;
-	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=0");
-	b = stage_make(&stage, a, "b", NULL);
-	c = stage_make(&stage, b, "c", "rate=100/s");
-	partition = partition_get(&stage.engine.schedule, c, 0);
-	watch(&stage, c, &watcher, 0);
-	watch(&stage, partition, &other, 0);
-	stage_run(&stage, SEC);
-	assert_null(engine_fired(&stage.engine));
-	stage_write(&stage, a, "rate=max", SEC);
-	assert_non_null(engine_fired(&stage.engine));
-	assert_non_null(engine_fired(&stage.engine));
-	stage_close(&stage);
-}
-
-static void test_one_who_stopped_watching_is_not_told(void **state)
-{
-	struct stage stage;
-	struct limiter *a;
-	struct watcher watchers[3];
-
-	(void)state;
-	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=10/s");
-	assert_int_equal(stage_try(&stage, a, 1, 0), 0);
-	for (int i = 0; i < 3; i++)
-		watch(&stage, a, &watchers[i], 0);
-	limiter_unwatch(&watchers[1]);
-	limiter_unwatch(&watchers[1]);
-	engine_run(&stage.engine, 100 * MS);
-	for (int i = 0; i < 2; i++)
-		assert_ptr_not_equal(engine_fired(&stage.engine), &watchers[1]);
-	assert_null(engine_fired(&stage.engine));
-	stage_close(&stage);
-}
-
-static void test_a_watcher_that_fired_is_told_before_it_watches_again(void **state)
-{
-	struct stage stage;
-	struct watcher first = {0}, second = {0}, *told[3];
-	struct limiter *a;
-
-	(void)state;
-	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=10/s");
-	assert_int_equal(stage_try(&stage, a, 1, 0), 0);
-	watch(&stage, a, &first, 0);
-	watch(&stage, a, &second, 0);
-	/* Both fire, and before they are told one asks again, the token being gone. */
-	assert_int_equal(engine_try(&stage.engine, a, 1, 100 * MS), 0);
-	engine_watch(&stage.engine, a, &first, 100 * MS);
-	engine_watch(&stage.engine, a, &second, 100 * MS);
-	for (int i = 0; i < 3; i++)
-		told[i] = engine_fired(&stage.engine);
-	assert_true((told[0] == &first && told[1] == &second) ||
-		    (told[0] == &second && told[1] == &first));
-	assert_null(told[2]);
-	assert_null(a->watchers);
+	assert_false(stage_poll(&stage, &poller, b, 5, 0));
+	engine_unpoll(&stage.engine, &poller);
 	stage_close(&stage);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_watcher_that_fired_is_told_before_it_watches_again),
 		cmocka_unit_test(test_readers_are_served_in_the_order_they_came),
 		cmocka_unit_test(test_try_overtakes_nobody),
 		cmocka_unit_test(test_one_who_gives_up_frees_those_behind_it_and_spends_nothing),
@@ -631,17 +390,7 @@ int main(void)
 		cmocka_unit_test(test_a_charge_delays_and_giving_back_wakes_up_to_the_burst),
 		cmocka_unit_test(test_the_deepest_debt_and_a_long_queue_overflow_nothing),
 		cmocka_unit_test(test_a_time_that_does_not_fit_is_never),
-		cmocka_unit_test(test_a_watcher_fires_once_when_a_token_could_be_had),
-		cmocka_unit_test(test_watchers_of_several_tokens_fire_when_each_could_be_had),
-		cmocka_unit_test(test_a_watcher_is_told_when_the_burst_becomes_too_small_for_it),
 		cmocka_unit_test(test_a_take_larger_than_the_burst_is_never_there_at_once),
-		cmocka_unit_test(
-			test_a_watcher_is_told_when_a_change_makes_its_tokens_more_than_the_burst),
-		cmocka_unit_test(test_a_watcher_waits_for_those_in_the_queue),
-		cmocka_unit_test(test_a_watcher_fires_when_the_queue_of_an_ancestor_empties),
-		cmocka_unit_test(test_a_watcher_fires_when_tokens_come_back_to_an_ancestor),
-		cmocka_unit_test(test_a_watcher_fires_when_an_ancestor_is_tuned),
-		cmocka_unit_test(test_one_who_stopped_watching_is_not_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

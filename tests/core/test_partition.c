@@ -220,11 +220,11 @@ static void test_a_partition_waits_for_its_limiter(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=1/s\npartitions.count=1\nmode=closed");
+	a = stage_make(&stage, NULL, "a", "rate=1/s\npartitions.count=1\nenforcement=closed");
 	partition = get(&stage, a, 0);
 	assert_int_equal(stage_ask(&stage, &guest, partition, 1, 0), WAITING);
 	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);
-	stage_write(&stage, a, "mode=open", SEC);
+	stage_write(&stage, a, "enforcement=open", SEC);
 	assert_int_equal(guest.waiter.outcome, 0);
 	stage_close(&stage);
 }
@@ -240,11 +240,11 @@ static void test_partitions_follow_a_new_rate_burst_and_interval(void **state)
 	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=20\npartitions.count=4");
 	partition = get(&stage, a, 1);
 	assert_rate(partition, "2.5/s");
-	stage_write(&stage, a, "rate=40/s 7000/h:100\ninterval=1s", 0);
+	stage_write(&stage, a, "rate=40/s 7000/h:100\nrelease_interval=1s", 0);
 	assert_rate(partition, "10/s 1750/h:25");
 	limiter_settings(partition, &settings);
 	assert_int_equal(settings.burst, 5);
-	assert_int_equal(settings.interval_ns, SEC);
+	assert_int_equal(settings.release_interval_ns, SEC);
 	/* The level of the limit that was there stays; a new limit starts full. */
 	assert_int_equal(partition->buckets[0].level, 5);
 	assert_int_equal(partition->buckets[1].level, 25);
@@ -352,7 +352,7 @@ static void test_who_waits_in_a_partition_that_goes_gets_ENODEV(void **state)
 	struct stage stage;
 	struct limiter *a, *stays, *goes;
 	struct guest kept, gone[3];
-	struct watcher watcher = {.tokens = 1};
+	struct poller poller;
 
 	(void)state;
 	stage_open(&stage);
@@ -364,16 +364,18 @@ static void test_who_waits_in_a_partition_that_goes_gets_ENODEV(void **state)
 	assert_int_equal(stage_ask(&stage, &gone[0], goes, 1, 0), WAITING);
 	assert_int_equal(stage_ask_within(&stage, &gone[1], goes, 1, NEVER_NS - 1, 0), WAITING);
 	assert_int_equal(stage_ask(&stage, &gone[2], get(&stage, a, 5), 1, 0), WAITING);
-	engine_watch(&stage.engine, goes, &watcher, 0);
+	limiter_hold(goes);
+	assert_false(stage_poll(&stage, &poller, goes, 1, 0));
 	stage_write(&stage, a, "partitions.count=3", 0);
 	for (size_t i = 0; i < COUNT(gone); i++)
 		assert_int_equal(gone[i].waiter.outcome, -ENODEV);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
+	assert_int_equal(poller.waiter.outcome, -ENODEV);
+	limiter_drop(goes);
 	assert_int_equal(kept.waiter.outcome, WAITING);
 	assert_int_equal(partition_waiting(a), 1);
 	assert_int_equal(a->wanted, 1);
 	assert_int_equal(stage.engine.waiting, 1);
-	assert_int_equal(a->watched, 0);
+	assert_int_equal(a->pollers, 0);
 	engine_cancel(&stage.engine, &kept.waiter);
 	stage_close(&stage);
 }
@@ -400,6 +402,7 @@ static void test_a_partition_that_is_held_lives_on_as_removed(void **state)
 {
 	struct stage stage;
 	struct limiter *a, *partition;
+	struct poller poller;
 	struct guest guest;
 
 	(void)state;
@@ -411,7 +414,7 @@ static void test_a_partition_that_is_held_lives_on_as_removed(void **state)
 	assert_true(partition->removed);
 	assert_int_equal(stage_ask(&stage, &guest, partition, 1, 0), -ENODEV);
 	assert_int_equal(stage_try(&stage, partition, 1, 0), -ENODEV);
-	assert_true(engine_ready(&stage.engine, partition, 1, 0));
+	assert_true(stage_poll(&stage, &poller, partition, 1, 0));
 	/* Cut again, there is another one in its place. */
 	stage_write(&stage, a, "partitions.count=2", 0);
 	assert_ptr_not_equal(get(&stage, a, 1), partition);
@@ -423,16 +426,16 @@ static void test_a_limiter_that_goes_takes_its_partitions_along(void **state)
 {
 	struct stage stage;
 	struct limiter *a, *partition;
-	struct watcher watcher = {.tokens = 1};
+	struct poller poller;
 
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=0\npartitions.count=4");
 	partition = get(&stage, a, 1);
 	limiter_hold(partition);
-	engine_watch(&stage.engine, partition, &watcher, 0);
+	assert_false(stage_poll(&stage, &poller, partition, 1, 0));
 	stage_remove(&stage, a);
-	assert_ptr_equal(engine_fired(&stage.engine), &watcher);
+	assert_int_equal(poller.waiter.outcome, -ENODEV);
 	assert_true(partition->removed);
 	assert_int_equal(engine_charge(&stage.engine, partition, 1, 0), -ENODEV);
 	limiter_drop(partition);

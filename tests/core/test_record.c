@@ -97,7 +97,7 @@ static void test_constants_that_are_missing_or_nonsense_are_refused(void **state
 	assert_globals_refused("1500ms", "soon");
 	assert_globals_refused("1500ms", "0s");
 	assert_globals_refused("right=8s", "right=0s");
-	assert_globals_refused("right=8s", "right=8");
+	assert_globals_refused("right=8s", "right=8x");
 	assert_globals_refused("session=6s", "session=0s");
 	assert_globals_refused("session=6s", "session=-6s");
 	assert_globals_refused("last=7", "last=-7");
@@ -170,7 +170,7 @@ static struct record full_record(void)
 	char error[ERROR_TEXT];
 
 	assert_int_equal(settings_parse("rate=500/s:20 1000/90s\nburst=7\npartitions.count=12\n"
-					"partitions.reserve=1/s hosts=3\ndegraded=share:4\n",
+					"partitions.reserve=1/s hosts=3\noffline=share:4\n",
 					&record.settings, error),
 			 0);
 	assert_int_equal(

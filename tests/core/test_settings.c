@@ -95,12 +95,12 @@ static void test_a_new_limiter_gates_nothing(void **state)
 	settings_print(&SETTINGS_DEFAULT, config, sizeof(config));
 	assert_string_equal(config, "rate=max\n"
 				    "burst=1\n"
-				    "interval=0s\n"
-				    "mode=enforce\n"
+				    "release_interval=0s\n"
+				    "enforcement=enforce\n"
 				    "partitions.count=auto\n"
 				    "partitions.lease=15s\n"
 				    "partitions.reserve=none\n"
-				    "degraded=block\n"
+				    "offline=block\n"
 				    "adapt=none\n"
 				    "backoff=none\n"
 				    "concurrency=max\n"
@@ -143,19 +143,26 @@ static void test_every_setting_reads_back_what_can_be_written_back(void **state)
 	assert_reads_back(SETTING_RATE, "2GiB/min", "2Gi/min");
 	assert_reads_back(SETTING_BURST, "1", "1");
 	assert_reads_back(SETTING_BURST, "4Ki", "4096");
-	assert_reads_back(SETTING_INTERVAL, "0s", "0s");
-	assert_reads_back(SETTING_INTERVAL, "0.2s", "200ms");
-	assert_reads_back(SETTING_INTERVAL, "1000us", "1ms");
-	assert_reads_back(SETTING_MODE, "enforce", "enforce");
-	assert_reads_back(SETTING_MODE, "shadow", "shadow");
-	assert_reads_back(SETTING_MODE, "open", "open");
-	assert_reads_back(SETTING_MODE, "closed", "closed");
+	assert_reads_back(SETTING_RELEASE_INTERVAL, "0s", "0s");
+	assert_reads_back(SETTING_RELEASE_INTERVAL, "0.2s", "200ms");
+	assert_reads_back(SETTING_RELEASE_INTERVAL, "1000us", "1ms");
+	assert_reads_back(SETTING_RELEASE_INTERVAL, "0.2", "200ms");
+	assert_reads_back(SETTING_RELEASE_INTERVAL, "0", "0s");
+	assert_reads_back(SETTING_ENFORCEMENT, "enforce", "enforce");
+	assert_reads_back(SETTING_ENFORCEMENT, "shadow", "shadow");
+	assert_reads_back(SETTING_ENFORCEMENT, "open", "open");
+	assert_reads_back(SETTING_ENFORCEMENT, "closed", "closed");
 	assert_reads_back(SETTING_PARTITIONS_COUNT, "auto", "auto");
 	assert_reads_back(SETTING_PARTITIONS_COUNT, "1", "1");
 	assert_reads_back(SETTING_PARTITIONS_COUNT, "4096", "4096");
 	assert_reads_back(SETTING_PARTITIONS_LEASE, "15s", "15s");
 	assert_reads_back(SETTING_PARTITIONS_LEASE, "60s", "1min");
 	assert_reads_back(SETTING_PARTITIONS_LEASE, "1000ms", "1s");
+	assert_reads_back(SETTING_PARTITIONS_LEASE, "20", "20s");
+	assert_reads_back(SETTING_ADAPT, "aimd period=2",
+			  "aimd min=1/s decrease=0.5 increase=1% period=2s scope=fleet");
+	assert_reads_back(SETTING_BACKOFF, "linear initial=2 step=0.5 max=60",
+			  "linear initial=2s step=500ms max=1min after=10");
 	assert_reads_back(SETTING_PARTITIONS_RESERVE, "none", "none");
 	assert_reads_back(SETTING_PARTITIONS_RESERVE, "10/s hosts=8", "10/s hosts=8");
 	assert_reads_back(SETTING_PARTITIONS_RESERVE, "10 \t hosts=08", "10/s hosts=8");
@@ -170,8 +177,9 @@ static void test_several_limits_can_hold_together(void **state)
 	assert_reads_back(SETTING_RATE, "10/s 5000/h", "10/s 5000/h");
 	assert_reads_back(SETTING_RATE, "10/s:20 5000/h:100", "10/s:20 5000/h:100");
 	assert_reads_back(SETTING_RATE, "10/s\t  5000/60min:1k", "10/s 5000/h:1000");
-	assert_reads_back(SETTING_RATE, "0 10/s", "0 10/s");
-	assert_reads_back(SETTING_RATE, "1 2 3 4 5 6 7 8", "1/s 2/s 3/s 4/s 5/s 6/s 7/s 8/s");
+	assert_reads_back(SETTING_RATE, "500:20", "500/s:20");
+	assert_reads_back(SETTING_RATE, "1/s 2/s 3/s 4/s 5/s 6/s 7/s 8/s",
+			  "1/s 2/s 3/s 4/s 5/s 6/s 7/s 8/s");
 
 	set(&settings, SETTING_RATE, "10/s:20 5000/h");
 	assert_int_equal(settings.limit_count, 2);
@@ -199,7 +207,7 @@ static void test_white_space_at_either_end_is_ignored(void **state)
 	(void)state;
 	assert_reads_back(SETTING_RATE, "500/s\n", "500/s");
 	assert_reads_back(SETTING_RATE, " \t500/s \r\n\n", "500/s");
-	assert_reads_back(SETTING_MODE, "\nshadow\n", "shadow");
+	assert_reads_back(SETTING_ENFORCEMENT, "\nshadow\n", "shadow");
 	assert_reads_back(SETTING_PARTITIONS_RESERVE, " none ", "none");
 }
 
@@ -233,21 +241,75 @@ static void test_a_text_that_is_too_long_is_refused_for_every_setting(void **sta
 	}
 }
 
+static void test_of_several_rates_each_has_a_period(void **state)
+{
+	static const char *const texts[] = {"500/s 20", "20 500/s",   "5 0/s",	  "10 per s",
+					    "1 2",	"10/s 5:100", "10/s 1k/", "10 / s"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(texts); i++)
+		assert_setting_refused(SETTING_RATE, texts[i], -EINVAL, texts[i]);
+	assert_setting_refused(
+		SETTING_RATE, "500/s 20", -EINVAL,
+		"'500/s 20': '20' has no /PERIOD: a blank separates rates, and each has its own, "
+		"such as 10/s 5000/h; a burst comes after a colon, such as 10/s:20");
+	assert_setting_refused(SETTING_RATE, "5 0/s", -EINVAL, "'5' has no /PERIOD");
+	assert_setting_refused(SETTING_RATE, "10/s 5:100", -EINVAL, "'5:100' has no /PERIOD");
+}
+
+static void test_a_rate_of_0_and_max_stand_alone(void **state)
+{
+	(void)state;
+	assert_setting_refused(SETTING_RATE, "0 10/s", -EINVAL, "0 stands alone");
+	assert_setting_refused(SETTING_RATE, "10/s 0/s", -EINVAL, "0 stands alone");
+	assert_setting_refused(SETTING_RATE, "10/s 0/min:5", -EINVAL, "0 stands alone");
+	assert_setting_refused(SETTING_RATE, "max 10/s", -EINVAL, "max stands alone");
+	assert_setting_refused(SETTING_RATE, "10/s max", -EINVAL, "max stands alone");
+	assert_setting_refused(SETTING_RATE, "max max", -EINVAL, "max stands alone");
+}
+
+static void test_what_refuses_a_rate_or_a_duration_names_every_period(void **state)
+{
+	(void)state;
+	assert_setting_refused(SETTING_RATE, "500/m", -EINVAL, "ns us ms s min h d");
+	assert_setting_refused(SETTING_RATE, "10/s 500/m", -EINVAL, "ns us ms s min h d");
+	assert_setting_refused(SETTING_KEY_RATE, "500/month", -EINVAL, "ns us ms s min h d");
+	assert_setting_refused(SETTING_PARTITIONS_RESERVE, "5/m hosts=3", -EINVAL,
+			       "ns us ms s min h d");
+	assert_setting_refused(SETTING_ADAPT, "aimd min=5/m", -EINVAL, "ns us ms s min h d");
+	assert_setting_refused(SETTING_ADAPT, "aimd increase=5/m", -EINVAL, "ns us ms s min h d");
+	assert_setting_refused(SETTING_RELEASE_INTERVAL, "5m", -EINVAL, "ns us ms s min h d");
+	assert_setting_refused(SETTING_BACKOFF, "linear step=5m", -EINVAL, "ns us ms s min h d");
+}
+
+static void test_what_refuses_one_of_several_words_quotes_them_all(void **state)
+{
+	(void)state;
+	assert_setting_refused(SETTING_RATE, "10/s 500/m", -EINVAL,
+			       "'10/s 500/m': '500/m' is not a rate: ");
+	assert_setting_refused(SETTING_RATE, "10/s 2T/s", -ERANGE,
+			       "'10/s 2T/s': '2T/s' is out of bounds, or too fine");
+	assert_setting_refused(SETTING_RATE, "10/s 5/s:x", -EINVAL,
+			       "'10/s 5/s:x': 'x' is not a burst: ");
+	assert_setting_refused(
+		SETTING_RATE, "10/s 5/s:0", -ERANGE,
+		"'10/s 5/s:0': '0' is out of bounds: a burst is a whole number, 1 to 1e13");
+	assert_setting_refused(SETTING_PARTITIONS_RESERVE, "5/m hosts=3", -EINVAL,
+			       "'5/m hosts=3': not a reserve");
+	assert_setting_refused(SETTING_PARTITIONS_RESERVE, "5/s hosts=0", -ERANGE,
+			       "'5/s hosts=0': out of bounds");
+}
+
 static void test_wrong_rates_are_refused(void **state)
 {
 	(void)state;
-	assert_setting_refused(SETTING_RATE, "500/m", -EINVAL, "'500/m'");
-	assert_setting_refused(SETTING_RATE, "10/s 500/m", -EINVAL, "'500/m'");
+	assert_setting_refused(SETTING_RATE, "500/m", -EINVAL, "'500/m': not a rate: ");
 	assert_setting_refused(SETTING_RATE, "10/s,20/s", -EINVAL, "not a rate");
 	assert_setting_refused(SETTING_RATE, "none", -EINVAL, "not a rate");
-	assert_setting_refused(SETTING_RATE, "10 / s", -EINVAL, "not a rate");
-	assert_setting_refused(SETTING_RATE, "10/s :20", -EINVAL, "not a rate");
+	assert_setting_refused(SETTING_RATE, "10/s :20", -EINVAL, "':20' is not a rate");
 	assert_setting_refused(SETTING_RATE, "2T/s", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_RATE, "1/3650d", -ERANGE, "out of bounds");
-	assert_setting_refused(SETTING_RATE, "max 10/s", -EINVAL, "max");
-	assert_setting_refused(SETTING_RATE, "10/s max", -EINVAL, "max");
-	assert_setting_refused(SETTING_RATE, "max max", -EINVAL, "max");
-	assert_setting_refused(SETTING_RATE, "max:5", -EINVAL, "max");
+	assert_setting_refused(SETTING_RATE, "max:5", -EINVAL, "max has no burst");
 	assert_setting_refused(SETTING_RATE, "1 2 3 4 5 6 7 8 9", -ERANGE, "8 limits");
 }
 
@@ -271,8 +333,8 @@ static void test_wrong_bursts_are_refused(void **state)
 	assert_setting_refused(SETTING_RATE, "10/s:max", -EINVAL, "burst");
 	assert_setting_refused(SETTING_RATE, "10/s:0", -ERANGE, "burst");
 	assert_setting_refused(SETTING_RATE, "10/s:10000T", -ERANGE, "burst");
-	assert_setting_refused(SETTING_KEY_RATE, "1/s 2/s", -EINVAL, "not a rate");
-	assert_setting_refused(SETTING_KEY_RATE, "1/s:2", -EINVAL, "not a rate");
+	assert_setting_refused(SETTING_KEY_RATE, "1/s 2/s", -EINVAL, "a key has one rate");
+	assert_setting_refused(SETTING_KEY_RATE, "1/s:2", -EINVAL, "its burst is key_burst");
 	assert_setting_refused(SETTING_KEY_RATE, "1/27d", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_KEY_BURST, "0", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_KEY_BURST, "max", -EINVAL, "not a burst");
@@ -290,21 +352,22 @@ static void test_wrong_bursts_are_refused(void **state)
 static void test_wrong_durations_are_refused(void **state)
 {
 	(void)state;
-	assert_setting_refused(SETTING_INTERVAL, "200", -EINVAL, "not a duration");
-	assert_setting_refused(SETTING_INTERVAL, "1ns", -ERANGE, "1ms");
-	assert_setting_refused(SETTING_INTERVAL, "999us", -ERANGE, "1ms");
-	assert_setting_refused(SETTING_INTERVAL, "3650d", -ERANGE, "out of bounds");
-	assert_setting_refused(SETTING_INTERVAL, "9999999d", -ERANGE, "out of bounds");
+	assert_setting_refused(SETTING_RELEASE_INTERVAL, "200m", -EINVAL, "not a duration");
+	assert_setting_refused(SETTING_RELEASE_INTERVAL, "3601", -ERANGE, "0s or 1ms to 1h");
+	assert_setting_refused(SETTING_RELEASE_INTERVAL, "1ns", -ERANGE, "1ms");
+	assert_setting_refused(SETTING_RELEASE_INTERVAL, "999us", -ERANGE, "1ms");
+	assert_setting_refused(SETTING_RELEASE_INTERVAL, "3650d", -ERANGE, "out of bounds");
+	assert_setting_refused(SETTING_RELEASE_INTERVAL, "9999999d", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_PARTITIONS_LEASE, "0s", -ERANGE, "out of bounds");
 	assert_setting_refused(SETTING_PARTITIONS_LEASE, "3650d", -ERANGE, "out of bounds");
-	assert_setting_refused(SETTING_PARTITIONS_LEASE, "15", -EINVAL, "not a duration");
+	assert_setting_refused(SETTING_PARTITIONS_LEASE, "15m", -EINVAL, "not a duration");
 }
 
 static void test_wrong_modes_and_counts_are_refused(void **state)
 {
 	(void)state;
-	assert_setting_refused(SETTING_MODE, "Enforce", -EINVAL, "not a mode");
-	assert_setting_refused(SETTING_MODE, "open closed", -EINVAL, "not a mode");
+	assert_setting_refused(SETTING_ENFORCEMENT, "Enforce", -EINVAL, "not understood");
+	assert_setting_refused(SETTING_ENFORCEMENT, "open closed", -EINVAL, "not understood");
 	assert_setting_refused(SETTING_PARTITIONS_COUNT, "0", -ERANGE, "4096");
 	assert_setting_refused(SETTING_PARTITIONS_COUNT, "4097", -ERANGE, "4096");
 	assert_setting_refused(SETTING_PARTITIONS_COUNT, "max", -ERANGE, "4096");
@@ -333,13 +396,13 @@ static void test_wrong_reserves_are_refused(void **state)
 
 static void test_a_config_sets_what_it_names_and_leaves_the_rest(void **state)
 {
-	struct settings settings = settings_of("rate=10/s\nburst=3\nmode=shadow\n");
+	struct settings settings = settings_of("rate=10/s\nburst=3\nenforcement=shadow\n");
 	char error[ERROR_TEXT], text[SETTING_TEXT];
 
 	(void)state;
 	assert_int_equal(settings_parse("burst=7\n", &settings, error), 0);
 	assert_int_equal(settings.burst, 7);
-	assert_int_equal(settings.mode, MODE_SHADOW);
+	assert_int_equal(settings.enforcement, ENFORCEMENT_SHADOW);
 	setting_print(SETTING_RATE, &settings, text);
 	assert_string_equal(text, "10/s");
 }
@@ -348,8 +411,8 @@ static void test_a_config_that_was_read_can_be_written_back(void **state)
 {
 	struct settings settings = settings_of("rate=100/s:20 5000000/h\n"
 					       "burst=7\n"
-					       "interval=200ms\n"
-					       "mode=closed\n"
+					       "release_interval=200ms\n"
+					       "enforcement=closed\n"
 					       "partitions.count=7\n"
 					       "partitions.lease=1min\n"
 					       "partitions.reserve=0.5/s hosts=3\n");
@@ -393,11 +456,13 @@ static void test_a_config_takes_effect_whole_or_not_at_all(void **state)
 	(void)state;
 	assert_config_refused("burst=7\nrate=bogus\n", -EINVAL, "line 2");
 	assert_config_refused("burst=7\nrate=bogus\n", -EINVAL, "'bogus'");
-	assert_config_refused("burst=7\nmode=open\nburst=0\n", -ERANGE, "line 3");
+	assert_config_refused("burst=7\nenforcement=open\nburst=0\n", -ERANGE, "line 3");
 	assert_config_refused("burst=7\n\n# rate\nrat=5/s\n", -EINVAL, "line 4");
 	assert_config_refused("burst=7\nrate\n", -EINVAL, "name=value");
 	assert_config_refused("burst=7\n=5\n", -EINVAL, "no such setting");
-	assert_config_refused("burst=7\nRATE=5/s\n", -EINVAL, "no such setting");
+	assert_config_refused(
+		"burst=7\nRATE=5/s\n", -EINVAL,
+		"'RATE': no such setting: rate, burst, release_interval, enforcement,");
 	assert_config_refused("burst=7\npartitions=5\n", -EINVAL, "no such setting");
 	assert_config_refused("burst=7\nrate=\n", -EINVAL, "no value");
 	assert_config_refused("burst=7\nrate==5/s\n", -EINVAL, "not a rate");
@@ -470,9 +535,10 @@ static void test_the_reserves_of_all_hosts_must_fit_in_every_limit(void **state)
 static void test_an_interval_must_not_release_more_than_can_be_counted(void **state)
 {
 	(void)state;
-	settings_of("rate=1000000000000/s\ninterval=1s\n");
-	assert_config_refused("rate=1000000000000/s\ninterval=1h\n", -ERANGE, "interval");
-	assert_config_refused("rate=1/s 1000000000000/s\ninterval=1h\n", -ERANGE, "interval");
+	settings_of("rate=1000000000000/s\nrelease_interval=1s\n");
+	assert_config_refused("rate=1000000000000/s\nrelease_interval=1h\n", -ERANGE, "interval");
+	assert_config_refused("rate=1/s 1000000000000/s\nrelease_interval=1h\n", -ERANGE,
+			      "interval");
 }
 
 static void test_slots_of_all_partitions_are_the_slots_that_are_set(void **state)
@@ -579,8 +645,8 @@ static void test_a_partition_is_a_simple_limiter_with_its_share(void **state)
 {
 	struct settings settings = settings_of("rate=500/s:40 20000/min\n"
 					       "burst=100\n"
-					       "interval=200ms\n"
-					       "mode=shadow\n"
+					       "release_interval=200ms\n"
+					       "enforcement=shadow\n"
 					       "partitions.count=20\n"
 					       "partitions.reserve=none\n");
 	struct settings share = settings_of_partition(&settings, 3);
@@ -590,8 +656,8 @@ static void test_a_partition_is_a_simple_limiter_with_its_share(void **state)
 	setting_print(SETTING_RATE, &share, text);
 	assert_string_equal(text, "25/s:2 1000/min");
 	assert_int_equal(share.burst, 5);
-	assert_int_equal(share.interval_ns, settings.interval_ns);
-	assert_int_equal(share.mode, settings.mode);
+	assert_int_equal(share.release_interval_ns, settings.release_interval_ns);
+	assert_int_equal(share.enforcement, settings.enforcement);
 	assert_int_equal(share.reserve_hosts, 0);
 	assert_int_equal(settings_partition_count(&share), 1);
 }
@@ -619,7 +685,7 @@ static void test_settings_are_equal_when_they_read_the_same(void **state)
 	assert_false(setting_equal(SETTING_RATE, &a, &b));
 	assert_true(setting_equal(SETTING_BURST, &a, &b));
 	/* What is left over of an earlier value does not count. */
-	set(&a, SETTING_RATE, "1 2 3");
+	set(&a, SETTING_RATE, "1/s 2/s 3/s");
 	set(&a, SETTING_RATE, "max");
 	set(&b, SETTING_RATE, "max");
 	set(&a, SETTING_PARTITIONS_RESERVE, "1/s hosts=3");
@@ -679,6 +745,10 @@ int main(void)
 		cmocka_unit_test(test_an_empty_write_is_refused_for_every_setting),
 		cmocka_unit_test(test_nonsense_is_refused_for_every_setting_and_named),
 		cmocka_unit_test(test_a_text_that_is_too_long_is_refused_for_every_setting),
+		cmocka_unit_test(test_of_several_rates_each_has_a_period),
+		cmocka_unit_test(test_a_rate_of_0_and_max_stand_alone),
+		cmocka_unit_test(test_what_refuses_a_rate_or_a_duration_names_every_period),
+		cmocka_unit_test(test_what_refuses_one_of_several_words_quotes_them_all),
 		cmocka_unit_test(test_wrong_rates_are_refused),
 		cmocka_unit_test(test_the_bounds_that_a_refusal_names_are_the_bounds),
 		cmocka_unit_test(test_wrong_bursts_are_refused),

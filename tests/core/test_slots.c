@@ -234,15 +234,15 @@ static void test_closed_grants_none_and_open_and_shadow_grant_all(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	l = stage_make(&stage, NULL, "l", "concurrency=1\nmode=closed");
+	l = stage_make(&stage, NULL, "l", "concurrency=1\nenforcement=closed");
 	assert_int_equal(ask(&stage, &a, l, 0), WAITING);
-	stage_write(&stage, l, "mode=enforce", 0);
+	stage_write(&stage, l, "enforcement=enforce", 0);
 	assert_true(holds(&a));
 	assert_int_equal(ask(&stage, &b, l, 0), WAITING);
-	stage_write(&stage, l, "mode=shadow", 0);
+	stage_write(&stage, l, "enforcement=shadow", 0);
 	assert_true(holds(&b));
 	assert_int_equal(l->slots->shadowed, 1);
-	stage_write(&stage, l, "mode=open", 0);
+	stage_write(&stage, l, "enforcement=open", 0);
 	assert_int_equal(ask(&stage, &c, l, 0), 0);
 	assert_int_equal(l->slots->shadowed, 1);
 	assert_int_equal(slots_used(l), 3);

@@ -178,7 +178,7 @@ static void test_time_that_readers_waited_is_summed_once_they_are_served(void **
 	stage_close(&stage);
 }
 
-static void test_every_EAGAIN_is_refused(void **state)
+static void test_every_refusal_is_counted(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -246,7 +246,7 @@ static void test_shadow_counts_what_would_have_waited(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=5\nmode=shadow");
+	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=5\nenforcement=shadow");
 	assert_int_equal(stage_try(&stage, a, 4, 0), 0);
 	assert_counters(&stage, a, "granted=4 served=1");
 	assert_int_equal(stage_try(&stage, a, 2, 0), 0);
@@ -255,7 +255,7 @@ static void test_shadow_counts_what_would_have_waited(void **state)
 	assert_stat(&stage, a, "tokens", "1");
 	assert_int_equal(stage_try(&stage, a, 1, 0), 0);
 	assert_counters(&stage, a, "granted=7 served=3 shadowed=2");
-	stage_write(&stage, a, "mode=open", 0);
+	stage_write(&stage, a, "enforcement=open", 0);
 	assert_int_equal(stage_try(&stage, a, 9, 0), 0);
 	assert_counters(&stage, a, "granted=16 served=4 shadowed=2");
 	stage_close(&stage);
@@ -356,13 +356,13 @@ static void test_the_rate_is_the_least_of_the_limits_a_second(void **state)
 static void test_the_effective_rate_is_nothing_when_closed_and_max_when_open(void **state)
 {
 	static const struct {
-		const char *mode;
+		const char *setting;
 		const char *rate;
-	} modes[] = {
-		{"mode=closed", "0"},
-		{"mode=open", "max"},
-		{"mode=shadow", "max"},
-		{"mode=enforce", "10"},
+	} rows[] = {
+		{"enforcement=closed", "0"},
+		{"enforcement=open", "max"},
+		{"enforcement=shadow", "max"},
+		{"enforcement=enforce", "10"},
 	};
 	struct stage stage;
 	struct limiter *a;
@@ -370,10 +370,10 @@ static void test_the_effective_rate_is_nothing_when_closed_and_max_when_open(voi
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=10/s");
-	for (size_t i = 0; i < COUNT(modes); i++) {
-		stage_write(&stage, a, modes[i].mode, 0);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		stage_write(&stage, a, rows[i].setting, 0);
 		assert_stat(&stage, a, "rate", "10");
-		assert_stat(&stage, a, "effective_rate", modes[i].rate);
+		assert_stat(&stage, a, "effective_rate", rows[i].rate);
 	}
 	stage_close(&stage);
 }
@@ -424,7 +424,7 @@ static void test_values_of_an_entry_are_numbers_for_metrics(void **state)
 
 	(void)state;
 	stage_open(&stage);
-	a = stage_make(&stage, NULL, "a", "rate=1/4s\nmode=open");
+	a = stage_make(&stage, NULL, "a", "rate=1/4s\nenforcement=open");
 	a->counters[COUNTER_DELAYED] = 2500 * MS;
 	a->counters[COUNTER_REFUSED] = UINT64_MAX;
 	assert_true(stat_entry(a, 2).count == UINT64_MAX);
@@ -462,7 +462,7 @@ int main(void)
 		cmocka_unit_test(test_every_entry_has_a_name_and_help_and_says_what_it_is),
 		cmocka_unit_test(test_what_is_granted_at_once_is_granted_and_served),
 		cmocka_unit_test(test_time_that_readers_waited_is_summed_once_they_are_served),
-		cmocka_unit_test(test_every_EAGAIN_is_refused),
+		cmocka_unit_test(test_every_refusal_is_counted),
 		cmocka_unit_test(test_one_who_gives_up_is_cancelled_and_adds_no_delay),
 		cmocka_unit_test(test_one_whose_partition_goes_is_counted_nowhere),
 		cmocka_unit_test(test_shadow_counts_what_would_have_waited),

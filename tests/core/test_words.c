@@ -95,6 +95,7 @@ static void test_values_read_back_in_their_shortest_form(void **state)
 	(void)state;
 	assert_reads_back("kind n=007 span=0.25s part=0.250",
 			  "kind n=7 span=250ms part=0.25 side=right other=x");
+	assert_reads_back("kind span=1", "kind n=3 span=1s part=0.5 side=right other=x");
 	assert_reads_back("kind part=1.0", "kind n=3 span=1s part=1 side=right other=x");
 	assert_reads_back("kind part=0.000000001",
 			  "kind n=3 span=1s part=0.000000001 side=right other=x");
@@ -112,8 +113,8 @@ static void test_what_is_refused_is_refused_in_a_sentence(void **state)
 	assert_refused("kind n=1.5", -EINVAL, "'n=1.5': not a whole number");
 	assert_refused("kind n=11", -ERANGE, "'n=11': out of bounds: 1 to 10");
 	assert_refused("kind n=max", -ERANGE, "'n=max': out of bounds: 1 to 10");
-	assert_refused("kind span=2", -EINVAL,
-		       "'span=2': not a duration: such as 200ms, 15s, 1min or 1h");
+	assert_refused("kind span=2m", -EINVAL, "'span=2m': " DURATION_WHY);
+	assert_refused("kind span=2", -ERANGE, "'span=2': out of bounds: 1ms to 1s");
 	assert_refused("kind span=1h", -ERANGE, "'span=1h': out of bounds: 1ms to 1s");
 	assert_refused("kind part=.5", -EINVAL, "'part=.5': not a number: such as 0.9");
 	assert_refused("kind part=1.", -EINVAL, "'part=1.': not a number: such as 0.9");

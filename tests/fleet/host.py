@@ -259,7 +259,7 @@ class Host:
             if answer.ok or (unknown and answer.result == "EEXIST"):
                 return
             unknown = unknown or answer.result == "ETIMEDOUT"
-            if answer.result not in ("EAGAIN", "ETIMEDOUT") or time.monotonic() > until:
+            if answer.result not in ("EHOSTUNREACH", "ETIMEDOUT") or time.monotonic() > until:
                 why = self.ask("read", "last_error").text.strip()
                 raise Failed(f"{self.name}: {' '.join(words)}: {answer.result} {why}")
             time.sleep(0.1)

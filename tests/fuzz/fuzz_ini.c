@@ -17,13 +17,15 @@ static unsigned int lines_until(const char *text, const char *end)
 	return count;
 }
 
-/* Each name of the path can be a limiter's. */
+/* Each name of the path can be a limiter's; or it is the top. */
 static void check_path(const char *path)
 {
 	char copy[PATH_TEXT], error[ERROR_TEXT], *rest = copy, *name;
 	unsigned int depth = 0;
 
 	FUZZ_CHECK(memchr(path, '\0', PATH_TEXT));
+	if (!*path)
+		return;
 	memcpy(copy, path, strlen(path) + 1);
 	while ((name = strsep(&rest, "/"))) {
 		FUZZ_CHECK(tree_check_name(name, error) == 0);
@@ -45,18 +47,26 @@ static void check_body(const char *text, const struct ini *ini, const struct ini
 	FUZZ_CHECK(!*end || end[-1] == '\n');
 }
 
-/* `empty` is what the parser of settings makes of it. */
+/* What was taken out is gone, and no line with it. */
 static void check_settings(const struct ini_section *section)
 {
 	char *body = strndup(section->body, section->length), error[ERROR_TEXT];
 	struct settings settings = SETTINGS_DEFAULT;
+	struct ini_owner owner, none;
 	int err;
 
 	if (!body)
 		return;
-	err = settings_parse(body, &settings, error);
+	err = ini_parse(body, &settings, &owner, error);
 	FUZZ_CHECK(err == 0 || err == -EINVAL || err == -ERANGE);
-	FUZZ_CHECK(err || !section->empty);
+	FUZZ_CHECK(strlen(body) == section->length);
+	if (!err) {
+		FUZZ_CHECK(memchr(owner.user, '\0', sizeof(owner.user)));
+		FUZZ_CHECK(memchr(owner.group, '\0', sizeof(owner.group)));
+		FUZZ_CHECK(owner.access <= ACCESS_BITS && (owner.has_access || !owner.access));
+		FUZZ_CHECK(!ini_take_owner(body, &none, error));
+		FUZZ_CHECK(!*none.user && !*none.group && !none.has_access);
+	}
 	free(body);
 }
 

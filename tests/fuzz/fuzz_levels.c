@@ -161,7 +161,7 @@ static void try_lines(struct engine *engine, const struct levels *levels, const 
 			continue;
 		*path = '\0';
 		settings.burst = i % 2 ? 1 : 50;
-		settings.interval_ns = i % 3 ? 0 : NSEC_PER_SEC;
+		settings.release_interval_ns = i % 3 ? 0 : NSEC_PER_SEC;
 		if (setting_parse(SETTING_RATE, limits + 1, &settings, error) == 0 &&
 		    settings_check(&settings, error) == 0)
 			try_path(engine, levels, file, path + 1, &settings);
@@ -176,7 +176,7 @@ static void try_known(struct engine *engine, const struct levels *levels, const 
 		const char *config;
 	} known[] = {
 		{"orders", "rate=500/s\nburst=20"},
-		{"batch", "rate=10/s 5000/h:100\ninterval=200ms"},
+		{"batch", "rate=10/s 5000/h:100\nrelease_interval=200ms"},
 		{"third", "rate=1/3s"},
 		{"none", "rate=0"},
 		{"free", "rate=max"},

@@ -87,7 +87,7 @@ static void try_setting(enum setting_id id, const char *text, const struct setti
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 {
-	static const char tuned[] = "rate=500/s:20 1000/90s\nburst=7\ninterval=200ms\n"
+	static const char tuned[] = "rate=500/s:20 1000/90s\nburst=7\nrelease_interval=200ms\n"
 				    "partitions.count=7\npartitions.reserve=1/s hosts=3\n";
 	struct settings settings = SETTINGS_DEFAULT;
 	char error[ERROR_TEXT], *text = malloc(size + 1);

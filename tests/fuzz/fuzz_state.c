@@ -1,6 +1,6 @@
 /*
  * fuzz_state - the state that a server that runs wild may leave to its successor: that of a server
- * with limiters, open files, a slot, keys and a reader that waits, in which some bytes are others.
+ * with limiters, open files, partitions, a slot, keys and a reader that waits, in which some bytes are others.
  * The successor refuses it and moves it aside, or goes on with it, answers the requests that the
  * kernel sends again, and does as it is asked.
  *
@@ -84,12 +84,29 @@ static void read_file(struct server *server, uint64_t node)
 						 .nodeid = node};
 }
 
+/* Opens files of partitions and of the reserve, some of which are gone then. */
+static void share(struct server *server, uint64_t limiter)
+{
+	uint64_t partitions = look_up(server, limiter, "partitions");
+
+	set(server, partitions, "count", "4096");
+	set(server, partitions, "reserve", "1/d hosts=8");
+	open_file(server, look_up(server, look_up(server, partitions, "r2"), "token"), O_RDONLY);
+	set(server, partitions, "reserve", "none");
+	set(server, partitions, "count", "20");
+	open_file(server, look_up(server, look_up(server, partitions, "3"), "token"), O_RDONLY);
+	open_file(server, look_up(server, look_up(server, partitions, "15"), "token"), O_RDONLY);
+	open_file(server, look_up(server, look_up(server, partitions, "15"), "rate"), O_RDONLY);
+	set(server, partitions, "count", "5");
+}
+
 static void live(struct server *server)
 {
 	uint64_t orders = make(server, FUSE_ROOT_ID, "orders");
 	uint64_t child = make(server, orders, "eu");
 	uint64_t take, keys;
 
+	share(server, make(server, FUSE_ROOT_ID, "shared"));
 	set(server, orders, "rate", "3/d 5000/d:9");
 	set(server, orders, "adapt", "aimd");
 	set(server, orders, "feedback", "throttled");

@@ -32,7 +32,7 @@
  *
  * Left out:
  *  - debts, intervals, takes larger than the burst, several limits of one limiter, rates of `max`;
- *  - the reserve, keys, slots, buckets of single partitions, `degraded`;
+ *  - the reserve, keys, slots, buckets of single partitions, `offline`;
  *  - renames, and paths below one that was given up, which rule 16 treats like removals;
  *  - a successor: what it finds in the buckets, and that it makes no markers for Q;
  *  - transactions without an answer, and clocks that differ: see leases.pml;

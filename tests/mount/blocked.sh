@@ -162,6 +162,126 @@ case_select_tells_when_a_token_is_there() { polled select; }
 case_poll_tells_when_a_token_is_there() { polled poll; }
 case_epoll_tells_when_a_token_is_there() { polled epoll; }
 
+case_a_poller_has_its_turn_beside_readers_that_keep_the_queue_full() {
+	start
+	limiter orders 50/s
+	local reader readers=()
+	for reader in 1 2 3 4; do
+		cat "$m/orders/stream" > "$d/reader$reader" &
+		readers+=($!)
+	done
+	eventually 20 has orders waiting 4 || fail 'the queue is not full'
+	python3 - "$m/orders/token" <<- 'EOF'
+		import asyncio, os, select, sys
+		def blocks(wait, fd):
+		    # A program that comes more than a second late has to wait again.
+		    while wait():
+		        try:
+		            return os.pread(fd, 16, 0)
+		        except BlockingIOError:
+		            pass
+		fd = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
+		poll, level, edge = select.poll(), select.epoll(), select.epoll()
+		poll.register(fd, select.POLLIN)
+		level.register(fd, select.EPOLLIN)
+		ways = {
+		    "select": lambda: select.select([fd], [], [], 20)[0],
+		    "poll": lambda: poll.poll(20000),
+		    "epoll": lambda: level.poll(20),
+		}
+		for way, wait in ways.items():
+		    for turn in range(10):
+		        assert blocks(wait, fd) == b"1\n", (way, turn)
+		level.close()
+		# Told of changes alone: it reads until it is refused.
+		edge.register(fd, select.EPOLLIN | select.EPOLLET)
+		for turn in range(10):
+		    try:
+		        while True:
+		            os.pread(fd, 16, 0)
+		    except BlockingIOError:
+		        assert edge.poll(20), ("edge", turn)
+		async def take():
+		    loop, taken = asyncio.get_running_loop(), asyncio.Queue()
+		    def readable():
+		        try:
+		            taken.put_nowait(os.pread(fd, 16, 0))
+		        except BlockingIOError:
+		            pass
+		    loop.add_reader(fd, readable)
+		    for turn in range(10):
+		        assert await asyncio.wait_for(taken.get(), 20) == b"1\n", ("asyncio", turn)
+		edge.close()
+		asyncio.run(take())
+	EOF
+	kill "${readers[@]}"
+	wait "${readers[@]}" 2> /dev/null || :
+	eventually 20 has orders waiting 0 || fail "waiting $(counter orders waiting)"
+}
+
+case_a_poller_has_one_place_and_makes_way_when_it_closes() {
+	start
+	empty orders
+	python3 - "$m/orders" <<- 'EOF'
+		import os, select, sys
+		limiter = sys.argv[1]
+		def waiting():
+		    with open(limiter + "/stat") as stat:
+		        return dict(line.split() for line in stat)["waiting"]
+		fd = os.open(limiter + "/token", os.O_RDONLY | os.O_NONBLOCK)
+		poll = select.poll()
+		poll.register(fd, select.POLLIN)
+		for turn in range(3):
+		    assert not poll.poll(10)
+		    assert waiting() == "1", waiting()
+		os.close(fd)
+		assert waiting() == "0", waiting()
+	EOF
+}
+
+case_a_poller_within_a_time_is_not_refused_for_its_own_place() {
+	start
+	limiter orders 1/10s
+	cat "$m/orders/token" > /dev/null
+	python3 - "$m/orders" <<- 'EOF'
+		import os, select, sys
+		limiter = sys.argv[1]
+		fd = os.open(limiter + "/take/1,within=15s", os.O_RDONLY | os.O_NONBLOCK)
+		poll = select.poll()
+		poll.register(fd, select.POLLIN)
+		for turn in range(3):
+		    assert not poll.poll(10)
+		try:
+		    os.pread(fd, 16, 0)
+		    assert False, "a token out of nothing"
+		except BlockingIOError:
+		    pass
+		with open(limiter + "/charge", "w") as charge:
+		    charge.write("-1")
+		assert poll.poll(20000)
+		assert os.pread(fd, 16, 0) == b"1\n"
+	EOF
+}
+
+case_a_limiter_that_is_polled_can_be_removed() {
+	start
+	empty orders
+	python3 - "$m/orders" <<- 'EOF'
+		import errno, os, select, sys
+		fd = os.open(sys.argv[1] + "/token", os.O_RDONLY | os.O_NONBLOCK)
+		poll = select.epoll()
+		poll.register(fd, select.EPOLLIN)
+		assert not poll.poll(0)
+		os.rmdir(sys.argv[1])
+		assert poll.poll(20), "not told"
+		try:
+		    os.pread(fd, 16, 0)
+		    assert False, "a token of nothing"
+		except OSError as error:
+		    assert error.errno == errno.ENODEV, error
+	EOF
+}
+
 case_a_poll_of_a_take_waits_until_all_its_tokens_are_there() {
 	start
 	limiter orders 1/d 10
@@ -306,6 +426,24 @@ case_a_read_that_would_block_is_refused_with_o_nonblock() {
 	counts orders waiting 0
 }
 
+case_what_the_file_itself_refuses_is_ebusy_with_o_nonblock_too() {
+	start
+	limiter orders 1/d 2
+	echo 1/d > "$m/orders/key_rate"
+	: "$(cat "$m/orders/take/2")"
+	denied EBUSY read "$m/orders/try"
+	denied EBUSY peek "$m/orders/try"
+	denied EBUSY peek "$m/orders/keys/alice/try"
+	denied EBUSY read "$m/orders/take/2,within=1h"
+	denied EBUSY peek "$m/orders/take/2,within=1h"
+	counts orders granted 2
+	counts orders refused 4
+	# It would be granted in time, if it could wait.
+	denied EAGAIN peek "$m/orders/take/2,within=30d"
+	denied EBUSY peek "$m/orders/take/3,within=1h"
+	denied EINVAL peek "$m/orders/take/3,within=30d"
+}
+
 case_o_nonblock_does_not_overtake_those_who_wait() {
 	start
 	empty orders 5
@@ -313,8 +451,8 @@ case_o_nonblock_does_not_overtake_those_who_wait() {
 	waiting orders 1
 	echo -3 > "$m/orders/charge"
 	denied EAGAIN peek "$m/orders/token"
-	denied EAGAIN read "$m/orders/try"
-	denied EAGAIN read "$m/orders/take/1,within=1s"
+	denied EBUSY read "$m/orders/try"
+	denied EBUSY read "$m/orders/take/1,within=1s"
 	echo -2 > "$m/orders/charge"
 	gone $reader 20
 	is read "$(cat "$d/got")" 5

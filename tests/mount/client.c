@@ -4,7 +4,7 @@
  *
  *	client read|peek FILE		read once; peek: with O_NONBLOCK
  *	client write FILE TEXT		one write of TEXT; "-": of standard input
- *	client mkdir|rmdir|unlink|create|fifo|symlink PATH, client rename|link FROM TO
+ *	client mkdir|rmdir|unlink|create|fifo|symlink PATH, client rename|link FROM TO, client chmod PATH MODE
  *	client held FILE COMMAND	open FILE, run COMMAND, then read or write the open file
  *	client crowd N FILE		N threads read FILE once each; prints how each kind ended
  *	client probe N DIRECTORY	look for N names that are not there; prints how many were
@@ -45,9 +45,23 @@ static int ended(int result)
 	return 0;
 }
 
-static int read_once(const char *path, int flags)
+/* Opens @path for reading. The head of `events`, which is there at once, is read. */
+static int open_to_read(const char *path, int flags)
 {
 	int fd = open(path, O_RDONLY | flags);
+	const char *name = strrchr(path, '/');
+	char head[128];
+
+	if (fd >= 0 && name && strcmp(name, "/events") == 0 && read(fd, head, sizeof(head)) <= 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int read_once(const char *path, int flags)
+{
+	int fd = open_to_read(path, flags);
 	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof(text));
 
 	if (size > 0)
@@ -91,7 +105,7 @@ static void *crowd_member(void *arg)
 {
 	struct crowd *crowd = arg;
 	char got[16];
-	int fd = open(crowd->path, O_RDONLY);
+	int fd = open_to_read(crowd->path, 0);
 
 	if (fd >= 0 && read(fd, got, sizeof(got)) > 0)
 		atomic_fetch_add(&crowd->granted, 1);
@@ -171,7 +185,7 @@ static int names(int count, const char *directory)
 static int polls(int count, const char *path)
 {
 	for (int i = 0; i < count; i++) {
-		struct pollfd polled = {.fd = open(path, O_RDONLY), .events = POLLIN};
+		struct pollfd polled = {.fd = open_to_read(path, 0), .events = POLLIN};
 
 		if (polled.fd < 0 || poll(&polled, 1, 0) < 0)
 			return ended(-1);
@@ -353,6 +367,11 @@ static int command_turns(char **arg)
 	return turns(atoi(arg[0]), arg[1]);
 }
 
+static int command_chmod(char **arg)
+{
+	return ended(chmod(arg[0], (mode_t)strtoul(arg[1], NULL, 8)));
+}
+
 static int command_aio(char **arg)
 {
 	return aio(atoi(arg[0]), arg[1]);
@@ -374,7 +393,7 @@ static const struct {
 	{"rename", 2, command_rename}, {"link", 2, command_link},   {"held", 2, command_held},
 	{"crowd", 2, command_crowd},   {"aio", 2, command_aio},	    {"uring", 2, command_uring},
 	{"probe", 2, command_probe},   {"names", 2, command_names}, {"polls", 2, command_polls},
-	{"turns", 2, command_turns},
+	{"turns", 2, command_turns},   {"chmod", 2, command_chmod},
 };
 
 int main(int argc, char **argv)

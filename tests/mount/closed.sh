@@ -26,7 +26,7 @@ case_what_is_closed_can_neither_be_used_nor_tuned_nor_seen() {
 		is "reading $file" "$(as nobody "$CLIENT" read "$m/secret/$file")" EACCES
 		is "reading $file below" "$(as nobody "$CLIENT" read "$m/secret/inner/$file")" EACCES
 	done
-	for file in rate config charge feedback mode partitions/count key_rate; do
+	for file in rate config charge feedback enforcement partitions/count key_rate; do
 		is "writing $file" "$(as nobody "$CLIENT" write "$m/secret/$file" 1)" EACCES
 		is "writing $file below" "$(as nobody "$CLIENT" write "$m/secret/inner/$file" 1)" EACCES
 	done
@@ -88,7 +88,7 @@ case_metrics_that_were_opened_by_root_tell_all() {
 }
 
 # lines FILE: what events told, without the times.
-lines() { sed 's/^[0-9.]* //' "$1"; }
+lines() { sed '/^#/d; s/^[0-9.]* //' "$1"; }
 
 case_events_leave_out_what_is_closed() {
 	secrets
@@ -133,12 +133,13 @@ case_events_that_are_closed_wake_nobody() {
 		fd = os.open(m + "/events", os.O_RDONLY | os.O_NONBLOCK)
 		p = select.poll()
 		p.register(fd, select.POLLIN)
+		assert p.poll(0) and os.read(fd, 128).startswith(b"#")
 		assert not p.poll(0)
 		print("polls", flush=True)
 		assert p.poll(20000)
 		got = b""
 		while True:
-		    try: got += os.pread(fd, 7, 0)
+		    try: got += os.read(fd, 7)
 		    except BlockingIOError: break
 		assert got.endswith(b"public rate 9/s\n") and b"secret" not in got, got
 		assert not p.poll(0)
@@ -153,7 +154,7 @@ case_events_that_are_closed_wake_nobody() {
 case_last_error_is_one_line_whatever_was_written() {
 	start
 	limiter orders
-	refused EINVAL write "$m/orders/mode" $'open\nand\e[2Jmore'
+	refused EINVAL write "$m/orders/enforcement" $'open\nand\e[2Jmore'
 	is 'lines of it' "$(wc -l < "$m/last_error")" 1
 	like 'last error' "$(cat "$m/last_error")" '^.open[?]and[?]\[2Jmore.: '
 }

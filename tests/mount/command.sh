@@ -64,13 +64,19 @@ case_two_mounts_at_once_have_nothing_in_common() {
 	eventually 20 none_left || fail 'a daemon is still there'
 }
 
-# cannot STATUS SAYS ARGUMENTS…: it fails so, and says why.
-cannot() {
+# fails STATUS SAYS ARGUMENTS…: it exits so, and says why.
+fails() {
 	local wanted=$1 regex=$2 status=0 said
 	shift 2
 	said=$(timeout 20 "$RATEFS" "$@" 2>&1 < /dev/null) || status=$?
 	is "exit status of ratefs $* ($said)" "$status" "$wanted"
 	like "what ratefs $* says" "$said" "$regex"
+}
+
+# cannot STATUS SAYS ARGUMENTS…: likewise, and nothing is mounted.
+cannot() {
+	fails "$@"
+	shift 2
 	! mountpoint -q "$m" || fail "ratefs $* has mounted"
 	none_left || fail "ratefs $* left a daemon"
 }
@@ -82,6 +88,105 @@ case_a_mount_that_cannot_be_made_says_why() {
 	cannot 1 'nowhere.*(No such file|not exist)' -f local "$d/nowhere"
 	cannot 1 'file' "local:$d/file" "$m"
 	cannot 1 'missing' -o "config=$d/missing" local "$m"
+}
+
+# trees: how many trees are mounted at $m or in it.
+trees() { awk -v m="$m" '$5 == m || index($5, m "/") == 1' /proc/self/mountinfo | wc -l; }
+
+case_a_mount_point_that_is_a_ratefs_already_is_refused() {
+	"$RATEFS" local "$m"
+	mkdir "$m/orders"
+	fails 1 "'$m' is a ratefs already" local "$m"
+	fails 1 "'$m' is a ratefs already" -f local "$m"
+	fails 1 "'$m' is a ratefs already" "local:$d/kept" "$m/"
+	[ ! -e "$d/kept" ] || fail 'the directory of the source is made'
+	# Not after ten seconds of looking for servers.
+	fails 1 "'$m' is a ratefs already" zk://127.0.0.1:1/x "$m/orders/.."
+	mkdir "$d/bound"
+	mount --bind "$m" "$d/bound"
+	fails 1 "'$d/bound' is a ratefs already" local "$d/bound"
+	umount "$d/bound"
+	is trees "$(trees)" 1
+	is token "$(cat "$m/orders/token")" 1
+	leave "$m"
+	"$RATEFS" local "$m"
+	leave "$m"
+}
+
+case_a_mount_point_in_a_ratefs_is_refused() {
+	"$RATEFS" local "$m"
+	mkdir "$m/orders"
+	fails 1 "'$m/orders' is in a ratefs" local "$m/orders"
+	fails 1 "'$m/orders/keys/alice' is in a ratefs" local "$m/orders/keys/alice"
+	is trees "$(trees)" 1
+	leave "$m"
+}
+
+case_a_ratefs_that_does_not_answer_is_seen_too() {
+	start
+	kill -STOP "$(server)"
+	fails 1 "'$m' is a ratefs already" local "$m"
+	kill -CONT "$(pgrep -P "$daemon")"
+	crash
+	fails 1 "'$m' is a ratefs already" local "$m"
+	umount -l "$m"
+}
+
+case_mount_refuses_a_second_one() {
+	local status=0
+	[ -x /sbin/mount.fuse3 ] || skip 'no /sbin/mount.fuse3'
+	mount -t tmpfs none /usr/local/bin
+	ln -s "$RATEFS" /usr/local/bin/ratefs
+	mount -t fuse.ratefs local "$m"
+	mount -t fuse.ratefs local "$m" 2> "$d/err" || status=$?
+	[ $status != 0 ] || fail 'the second mount is made'
+	like 'what it says' "$(cat "$d/err")" "'$m' is a ratefs already"
+	# A line of fstab that is mounted already is left alone.
+	echo "local $m fuse.ratefs defaults 0 0" > "$d/fstab"
+	mount -a -T "$d/fstab"
+	is trees "$(trees)" 1
+	umount "$m"
+	eventually 20 none_left || fail 'the daemon is still there'
+}
+
+# The one without servers waits a moment for them, in which the other one is quicker.
+case_of_two_that_mount_at_once_one_is_refused() {
+	local first done=0
+	"$RATEFS" -o nowait zk://127.0.0.1:1/x "$m" 2> "$d/first" & first=$!
+	! "$RATEFS" local "$m" 2> "$d/second" || done=$((done + 1))
+	! wait $first || done=$((done + 1))
+	is "mounts made ($(cat "$d/first" "$d/second"))" $done 1
+	is trees "$(trees)" 1
+	leave "$m"
+	eventually 20 none_left || fail 'a daemon is still there'
+}
+
+case_another_file_system_can_be_mounted_over() {
+	mount -t tmpfs none "$m"
+	is 'what it said' "$("$RATEFS" local "$m" 2>&1)" ''
+	[ -e "$m/status" ] || fail 'it has not mounted'
+	leave_one
+	umount "$m"
+}
+
+# leave_one: unmounts the upper one of two.
+leave_one() {
+	fusermount3 -u "$m"
+	eventually 20 none_left || fail 'the daemon is still there'
+}
+
+case_a_mount_over_files_says_that_they_are_hidden() {
+	local said
+	mkdir "$m/orders"
+	said=$("$RATEFS" local "$m" 2>&1)
+	is 'what it said' "$said" "ratefs: mount point '$m' is not empty: what is in it is hidden until it is unmounted"
+	[ ! -e "$m/orders" ] || fail 'what was there is not hidden'
+	leave_one
+	[ -d "$m/orders" ] || fail 'what was there is gone'
+	said=$("$RATEFS" -o loglevel=error local "$m" 2>&1)
+	is 'what it said' "$said" ''
+	leave_one
+	rmdir "$m/orders"
 }
 
 case_wrong_arguments_are_named() {
@@ -147,6 +252,18 @@ case_it_can_be_called_as_a_mount_helper() {
 	eventually 20 none_left || fail 'the daemon is still there'
 }
 
+case_durations_of_options_may_be_seconds() {
+	local status option
+	ln -s "$RATEFS" "$d/mount.fuse.ratefs"
+	"$d/mount.fuse.ratefs" zk://127.0.0.1:1/x "$m" -f -o right=9,session=7.5
+	for option in right=1 right=601 right=9m session=1.9 session=; do
+		status=0
+		"$d/mount.fuse.ratefs" zk://127.0.0.1:1/x "$m" -f -o $option 2> "$d/err" || status=$?
+		is "exit status with $option" $status 2
+		like "what it says of $option" "$(cat "$d/err")" "not a ${option%=*} .*'${option#*=}'"
+	done
+}
+
 case_mount_mounts_it() {
 	[ -x /sbin/mount.fuse3 ] || skip 'no /sbin/mount.fuse3'
 	mount -t tmpfs none /usr/local/bin
@@ -167,20 +284,20 @@ case_limiters_come_from_a_config_file() {
 
 		[orders/eu]
 		rate=10/s:20 5000/h:100
-		mode = shadow
+		enforcement = shadow
 		[orders/eu/paris]
 		[bookings]
 		partitions.count=4
-		interval = 200ms
+		release_interval = 200ms
 	EOF
 	start -o "config=$d/ini"
 	is rate "$(cat "$m/orders/rate")" 500/s
 	is burst "$(cat "$m/orders/burst")" 10
 	is rate "$(cat "$m/orders/eu/rate")" '10/s:20 5000/h:100'
-	is mode "$(cat "$m/orders/eu/mode")" shadow
+	is enforcement "$(cat "$m/orders/eu/enforcement")" shadow
 	is rate "$(cat "$m/orders/eu/paris/rate")" max
 	is count "$(cat "$m/bookings/partitions/count")" 4
-	is interval "$(cat "$m/bookings/interval")" 200ms
+	is release_interval "$(cat "$m/bookings/release_interval")" 200ms
 	is limiters "$(find "$m" -name token -path '*/token' -not -path '*/partitions/*' | wc -l)" 4
 }
 
@@ -191,7 +308,8 @@ case_a_wrong_config_file_is_named_with_its_line() {
 		local status=0 said
 		said=$(timeout 20 "$RATEFS" -o "config=$d/ini" local "$m" 2>&1 < /dev/null) || status=$?
 		like "exit status with $text ($said)" "$status" '^[12]$'
-		like "what it says of $text" "$said" 'ini.*[0-9]'
+		like "what it says of $text" "$said" 'ini:[1-3]: '
+		is "what ratefs check says of $text" "$("$RATEFS" check "$d/ini" | head -n 1)" "${said#ratefs: }"
 		! mountpoint -q "$m" || fail "mounted with $text"
 	done
 }

@@ -140,8 +140,8 @@ case_a_pause_ends_when_backoff_is_switched_off() {
 	limiter orders
 	echo 'linear initial=15min' > "$m/orders/backoff"
 	echo 429 > "$m/orders/feedback"
-	denied EAGAIN read "$m/orders/try"
-	denied EAGAIN read "$m/orders/take/1,within=1min"
+	denied EBUSY read "$m/orders/try"
+	denied EBUSY read "$m/orders/take/1,within=1min"
 	reader orders/token
 	waiting orders 1
 	like 'seconds to go' "$(cat "$m/orders/waiters")" ' [89][0-9][0-9]\.[0-9]+$'
@@ -204,7 +204,7 @@ case_feedback_of_a_child_counts_for_all_above() {
 	echo throttled > "$m/orders/eu/feedback"
 	counts orders throttled 1
 	counts orders/us throttled 0
-	denied EAGAIN read "$m/orders/us/try"
+	denied EBUSY read "$m/orders/us/try"
 	echo none > "$m/orders/backoff"
 	is 'a token of the other child' "$(cat "$m/orders/us/try")" 1
 }

@@ -11,6 +11,42 @@ case_the_readme_names_every_file() {
 	[ "$(wc -l < "$m/README")" -gt 20 ] || fail 'README is short'
 }
 
+# listed HEADING: the files below that heading of README, as paths of the limiter orders, its partition 0 and its key one.
+listed() {
+	awk -v heading="$1" '
+		/^[^ ].*:$/ { on = index($0, heading) == 1; next }
+		on && $2 ~ /^(r|w|rw)$/ { print $1 }' "$m/README" |
+		sed -E 's,^LIMITER/,orders/,; s,/P/,/0/,; s,/KEY/,/one/,; s,/N(\[.*)?$,/1,'
+}
+
+case_the_readme_sorts_files_by_what_reading_them_costs() {
+	start
+	empty orders
+	local path status
+	is 'headings' "$(grep -c '^[^ ].*[a-z)]:$' "$m/README")" 4
+	is 'files under a heading' "$(listed Reading | wc -l) $(listed For | wc -l)" \
+		"$(awk '$2 ~ /^(r|rw)$/' "$m/README" | wc -l) $(awk '$2 == "w"' "$m/README" | wc -l)"
+	for path in $(listed 'Reading costs nothing'); do
+		timeout 10 cat "$m/$path" > "$d/said" || fail "reading $path does not end"
+	done
+	counts orders granted 1
+	echo 1 > "$m/orders/concurrency"
+	exec 9< "$m/orders/slot"
+	for path in $(listed 'Reading takes tokens'); do
+		denied 'EAGAIN|EBUSY' peek "$m/$path"
+	done
+	exec 9<&-
+	echo max > "$m/orders/rate"
+	for path in $(listed 'Reading never ends'); do
+		status=0
+		timeout 0.5 cat "$m/$path" > /dev/null || status=$?
+		is "status of cat $path after half a second" $status 124
+	done
+	for path in $(listed 'For writing'); do
+		denied 'EACCES|EPERM' read "$m/$path"
+	done
+}
+
 case_status_tells_of_the_daemon() {
 	start -o host=thishost
 	limiter orders
@@ -38,7 +74,7 @@ case_metrics_are_prometheus_text() {
 	limiter orders/eu
 	mkdir "$m/quote\"d" "$m/back\\slash" "$m/é €"
 	: "$(cat "$m/orders/take/5")"
-	denied EAGAIN read "$m/orders/try"
+	denied EBUSY read "$m/orders/try"
 	cp "$m/metrics" "$d/metrics"
 	python3 - "$d/metrics" <<- 'EOF'
 		import re, sys
@@ -78,15 +114,15 @@ case_events_follow_what_is_done() {
 	start
 	cat "$m/events" > "$d/events" &
 	local pid=$!
-	sleep 0.3
+	eventually 20 eval 'grep -qs "^#" "$d/events"' || fail 'no head'
 	mkdir "$m/orders"
 	echo 500/s > "$m/orders/rate"
-	echo closed > "$m/orders/mode"
+	echo closed > "$m/orders/enforcement"
 	mv "$m/orders" "$m/bookings"
 	rmdir "$m/bookings"
 	eventually 10 eval '[ "$(grep -c -E "orders|bookings" "$d/events")" -ge 5 ]' || fail "events: $(cat "$d/events")"
 	like rate "$(cat "$d/events")" 'rate[^a-z].*500/s'
-	like mode "$(cat "$d/events")" 'mode[^a-z].*closed'
+	like enforcement "$(cat "$d/events")" 'enforcement[^a-z].*closed'
 	sed 's/^/# /' "$d/events"
 	kill $pid
 	wait $pid 2> /dev/null || :
@@ -98,8 +134,8 @@ case_every_reader_of_events_gets_every_event() {
 	for i in 1 2 3; do
 		cat "$m/events" > "$d/events$i" &
 		pids+=($!)
+		eventually 20 eval 'grep -qs "^#" "$d/events$i"' || fail 'no head'
 	done
-	sleep 0.3
 	mkdir "$m/first" "$m/second"
 	for i in 1 2 3; do
 		eventually 10 grep -q second "$d/events$i" || fail "reader $i: $(cat "$d/events$i")"
@@ -118,6 +154,8 @@ case_events_can_be_polled_and_read_without_blocking() {
 		poll, epoll = select.poll(), select.epoll()
 		poll.register(fd, select.POLLIN)
 		epoll.register(fd, select.EPOLLIN)
+		assert poll.poll(0) and epoll.poll(0), "the head is there"
+		assert os.read(fd, 10) + os.read(fd, 4096) == b"# seconds path change, from here on; cat follows them, tail -f does not\n"
 		assert not poll.poll(100) and not epoll.poll(0)
 		try:
 		    os.read(fd, 4096)
@@ -139,6 +177,7 @@ case_events_from_before_it_was_opened_are_not_told() {
 		import os, sys
 		fd = os.open(sys.argv[1] + "/events", os.O_RDONLY | os.O_NONBLOCK)
 		os.mkdir(sys.argv[1] + "/after")
+		assert os.read(fd, 65536).startswith(b"#")
 		said = os.read(fd, 65536)
 		assert b"after" in said and b"before" not in said, said
 	EOF
@@ -153,9 +192,39 @@ case_a_reader_of_events_who_never_reads_is_no_burden() {
 		echo "$i/s" > "$m/orders/rate"
 	done
 	is rate "$(cat "$m/orders/rate")" 3000/s
-	dd bs=65536 count=1 status=none <&9 > "$d/events"
+	# The head, how much was lost, and a line.
+	dd bs=65536 count=3 status=none <&9 > "$d/events"
 	grep -q '/s' "$d/events" || fail 'nothing of it was told'
 	exec 9<&-
+}
+
+case_tail_of_events_says_at_once_how_they_are_followed() {
+	start
+	tail -f "$m/events" > "$d/told" &
+	local pid=$!
+	eventually 20 grep -qs '^# .*cat follows them, tail -f does not$' "$d/told" || fail 'it says nothing'
+	alive $pid || fail 'tail has ended'
+	kill $pid
+	wait $pid 2> /dev/null || :
+	is 'tail of it' "$(timeout 20 tail -n 3 "$m/events")" "$(cat "$d/told")"
+}
+
+case_a_shell_that_reads_events_line_by_line_gets_each() {
+	start
+	local i shell told
+	for shell in bash dash zsh 'busybox sh'; do
+		told=$d/${shell% *}
+		# shellcheck disable=SC2016
+		events=$m/events $shell -c 'while read -r line; do echo "$line"; sleep 0.1; done < "$events"' > "$told" &
+		local pid=$!
+		eventually 20 eval 'grep -qs "^#" "$told"' || fail "$shell: no head"
+		for i in 1 2 3 4 5; do mkdir "$m/l$i"; done
+		for i in 1 2 3 4 5; do rmdir "$m/l$i"; done
+		eventually 20 grep -q 'l5 removed' "$told" || fail "$shell: $(cat "$told")"
+		is "$shell" "$(grep -c ' l[1-5] ' "$told")" 10
+		kill $pid
+		wait $pid 2> /dev/null || :
+	done
 }
 
 case_a_blocked_reader_of_events_can_be_killed() {
@@ -171,6 +240,17 @@ case_a_blocked_reader_of_events_can_be_killed() {
 	done
 }
 
+case_a_listing_leaves_out_what_never_ends() {
+	start
+	limiter orders
+	: "$(cat "$m/orders/keys/alice/token")"
+	is 'what is listed' "$(find "$m" -name events -o -name stream)" ''
+	is 'by their names' "$(ls "$m/events" "$m/orders/stream" "$m/orders/keys/alice/stream" | wc -l)" 3
+	is 'of a stream' "$(head -n 3 "$m/orders/stream" | wc -l)" 3
+	is sizes "$(stat -c %s "$m/orders/stream" "$m/orders/token" | tr '\n' ' ')" '2 2 '
+	is 'size of events' "$(stat -c %s "$m/events")" "$(head -n 1 "$m/events" | wc -c)"
+}
+
 case_hosts_has_one_line_for_this_host() {
 	start -o host=thishost
 	is lines "$(grep -c thishost "$m/hosts")" 1
@@ -179,7 +259,7 @@ case_hosts_has_one_line_for_this_host() {
 case_a_read_that_begins_in_the_middle_of_any_file_gets_what_is_there() {
 	start
 	limiter orders 5/s 1000
-	find "$m" -type f ! -name token ! -name stream ! -name slot ! -name events > "$d/files"
+	find "$m" -type f ! -name token ! -name slot > "$d/files"
 	python3 - "$d/files" <<- 'EOF'
 		import errno, os, sys
 		for path in open(sys.argv[1]).read().splitlines():
@@ -202,14 +282,16 @@ case_pages_of_metrics_come_whole_to_many_readers_at_once() {
 	start
 	for i in {1..100}; do mkdir "$m/limiter$i"; done
 	python3 - "$m/metrics" <<- 'EOF'
-		import os, sys, threading
+		import errno, os, sys, threading
 		fd = os.open(sys.argv[1], os.O_RDONLY)
 		wrong = []
 		def read():
 		    for i in range(50):
 		        try:
 		            text = os.pread(fd, 131072, 0)
-		        except BlockingIOError:  # two pages are in the making
+		        except OSError as error:  # two pages are in the making
+		            if error.errno != errno.EBUSY:
+		                wrong.append(error)
 		            continue
 		        if not text.startswith(b"# HELP ratefs_build_info") or not text.endswith(b"\n"):
 		            wrong.append(text[:100])

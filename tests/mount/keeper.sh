@@ -114,7 +114,7 @@ case_what_is_left_in_a_bucket_is_left() {
 	is 'tokens of orders' "$(tokens orders)" 20
 	like 'tokens of debt' "$(tokens debt)" '^-(49[89]|500)$'
 	"$CLIENT" read "$m/orders/take/20" > /dev/null
-	is 'one more' "$("$CLIENT" read "$m/orders/try" || :)" EAGAIN
+	is 'one more' "$("$CLIENT" read "$m/orders/try" || :)" EBUSY
 	counts orders granted 50
 	echo -5 > "$m/orders/charge"
 	killed
@@ -143,7 +143,7 @@ case_what_was_learnt_and_counted_is_known_to_the_next() {
 	killed
 	is 'of orders' "$(known orders)" "$orders"
 	is 'of paused' "$(known paused | grep -v effective_rate)" "$paused"
-	is 'in the pause' "$("$CLIENT" read "$m/paused/try" || :)" EAGAIN
+	is 'in the pause' "$("$CLIENT" read "$m/paused/try" || :)" EBUSY
 	killed
 	is 'of orders' "$(known orders)" "$orders"
 	is 'of paused' "$(known paused | grep -v effective_rate)" "$paused"
@@ -324,7 +324,7 @@ case_what_a_user_has_counts_for_it_in_the_next() {
 	kill $holder
 	wait $holder 2> /dev/null || :
 	eventually 20 eval '[ "$(as nobody "$CLIENT" read "$m/orders/rate")" != ENOSPC ]' || fail 'a file that was closed counts'
-	is 'readers' "$(as nobody "$CLIENT" read "$m/idle/token")" EAGAIN
+	is 'readers' "$(as nobody "$CLIENT" read "$m/idle/token")" EBUSY
 	kill $reader
 	wait $reader 2> /dev/null || :
 }

@@ -6,9 +6,9 @@ case_settings_outlive_the_daemon() {
 	limiter orders '10/s:20 5000/h:100' 7
 	limiter orders/eu 5/s
 	limiter bookings
-	echo shadow > "$m/orders/mode"
+	echo shadow > "$m/orders/enforcement"
 	echo 4 > "$m/orders/partitions/count"
-	echo 200ms > "$m/orders/interval"
+	echo 200ms > "$m/orders/release_interval"
 	local before
 	before=$(cat "$m/orders/config" "$m/orders/eu/config" "$m/bookings/config")
 	stop

@@ -28,18 +28,18 @@ case_keys_are_used_from_shells_and_scripts() {
 	is 'of another' "$(of_key bob granted)" 0
 	counts orders granted 9
 	is 'what is listed' "$(find "$m/orders/keys" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' ')" 'alice bob '
-	is 'files of a key' "$(LC_ALL=C ls -m "$m/orders/keys/alice")" 'eta, stat, stream, take, token, try'
+	is 'files of a key' "$(LC_ALL=C ls -m "$m/orders/keys/alice")" 'eta, stat, take, token, try'
 }
 
 case_each_key_has_its_own_rate_and_the_limiter_its_own() {
 	start
 	keyed rate=1/d burst=3
 	is first "$(cat "$m/orders/keys/a/try")" 1
-	denied EAGAIN read "$m/orders/keys/a/try"
-	denied EAGAIN read "$m/orders/keys/a/take/1,within=1min"
+	denied EBUSY read "$m/orders/keys/a/try"
+	denied EBUSY read "$m/orders/keys/a/take/1,within=1min"
 	is second "$(cat "$m/orders/keys/b/take/1,within=0s")" 1
 	is third "$(cat "$m/orders/try")" 1
-	denied EAGAIN read "$m/orders/keys/c/try"
+	denied EBUSY read "$m/orders/keys/c/try"
 	like 'eta of a key' "$(cat "$m/orders/keys/a/eta/1")" '^86[0-9]{3}\.[0-9]{3}$'
 	is 'refused of a' "$(of_key a refused)" 2
 	is 'refused of c' "$(of_key c refused)" 1
@@ -71,7 +71,7 @@ case_two_openings_of_a_key_share_its_bucket() {
 	is one "$(cat <&5)" 1
 	is two "$(cat <&6)" 1
 	exec 5<&- 6<&-
-	denied EAGAIN read "$m/orders/keys/a/try"
+	denied EBUSY read "$m/orders/keys/a/try"
 }
 
 case_settings_of_keys_read_back_and_are_bounded() {
@@ -117,7 +117,7 @@ case_hostile_names_are_names_like_others() {
 	start
 	keyed
 	python3 - "$m/orders/keys" <<- 'END'
-		import os, sys
+		import errno, os, sys
 		keys = sys.argv[1].encode()
 		names = [bytes([b]) for b in range(1, 256) if b not in b"/."]
 		names += [b"\xff" * 255, b"a" * 254 + b"\n", b"-rf", b"* ?", b"token", b"stat", b"%s%n", b"\x1b[2J", b"n.", b"\xc3("]
@@ -126,8 +126,8 @@ case_hostile_names_are_names_like_others() {
 		        fd = os.open(keys + b"/" + name + b"/try", os.O_RDONLY)
 		        try:
 		            assert os.read(fd, 64) == b"1\n" and not last, name
-		        except BlockingIOError:
-		            assert last, name
+		        except OSError as error:
+		            assert last and error.errno == errno.EBUSY, name
 		        os.close(fd)
 		listed = os.listdir(keys)
 		assert len(listed) == len(set(listed)) == len(set(names)) and set(listed) == set(names), set(listed) ^ set(names)
@@ -152,7 +152,7 @@ case_one_key_too_many_has_the_oldest_forgotten_and_gives_nobody_more() {
 	for key in a b c; do : "$(cat "$m/orders/keys/$key/try" 2> /dev/null || :)"; done
 	counts orders keys 2
 	is 'what is left' "$(find "$m/orders/keys" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' ')" 'b c '
-	denied EAGAIN read "$m/orders/keys/a/try"
+	denied EBUSY read "$m/orders/keys/a/try"
 }
 
 case_when_all_keys_are_open_there_is_no_room_for_another() {
@@ -200,13 +200,14 @@ case_a_hundred_thousand_keys() {
 	start
 	keyed
 	python3 - "$m/orders/keys" <<- 'END'
-		import os, sys
+		import errno, os, sys
 		keys, count = sys.argv[1], 100000
 		def take(i):
 		    fd = os.open(f"{keys}/user-{i:06}/try", os.O_RDONLY)
 		    try:
 		        return os.read(fd, 64)
-		    except BlockingIOError:
+		    except OSError as error:
+		        assert error.errno == errno.EBUSY
 		        return None
 		    finally:
 		        os.close(fd)
@@ -234,7 +235,7 @@ case_names_that_are_only_looked_at_push_out_no_key() {
 		    os.path.exists(f"{sys.argv[1]}/guess-{i}")
 	END
 	[ "$(counter orders keys)" -le 100 ] || fail "$(counter orders keys) keys"
-	denied EAGAIN read "$m/orders/keys/user/try"
+	denied EBUSY read "$m/orders/keys/user/try"
 }
 
 case_open_files_of_keys_find_their_limiter_gone() {
@@ -254,7 +255,7 @@ case_a_renamed_limiter_keeps_its_keys_and_owners_are_the_limiters() {
 	keyed
 	: "$(cat "$m/orders/keys/a/try")"
 	mv "$m/orders" "$m/sales"
-	denied EAGAIN read "$m/sales/keys/a/try"
+	denied EBUSY read "$m/sales/keys/a/try"
 	is 'of all' "$(stat -c %a "$m/sales/keys" "$m/sales/keys/a" "$m/sales/keys/a/token" | tr '\n' ' ')" '555 555 444 '
 	chmod 750 "$m/sales"
 	sleep 1.1

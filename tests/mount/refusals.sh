@@ -15,7 +15,7 @@ keeps() {
 case_a_rate_that_is_not_understood_is_refused() {
 	start
 	limiter orders 500/s
-	keeps rate EINVAL x 5/ /s 5/x 5//s 5s '5 /s x' -5/s 5/-1s 1e 0x5/s 5,5/s '5/s max' 5/s/s nan inf none $'5/s\n6/x' 5/s: 5/s:x
+	keeps rate EINVAL x 5/ /s 5/x 5//s 5s '5 /s x' -5/s 5/-1s 1e 0x5/s 5,5/s '5/s max' 5/s/s nan inf none $'5/s\n6/x' 5/s: 5/s:x '500/s 20' '5 0/s' '0 5/s' '5 / s'
 }
 
 case_a_rate_out_of_bounds_is_refused() {
@@ -37,22 +37,22 @@ case_a_burst_out_of_bounds_is_refused() {
 	keeps burst ERANGE 0 99999999999999999999999999
 }
 
-case_an_interval_that_is_not_understood_is_refused() {
+case_a_release_interval_that_is_not_understood_is_refused() {
 	start
 	limiter orders 500/s
-	keeps interval EINVAL x 5 -1s '1s 2s' 1x none max
+	keeps release_interval EINVAL x 5m -1s '1s 2s' 1x none max
 }
 
-case_an_interval_out_of_bounds_is_refused() {
+case_a_release_interval_out_of_bounds_is_refused() {
 	start
 	limiter orders 500/s
-	keeps interval ERANGE 99999999999999999d 1us 100d
+	keeps release_interval ERANGE 99999999999999999d 1us 100d
 }
 
-case_a_mode_that_does_not_exist_is_refused() {
+case_an_enforcement_that_does_not_exist_is_refused() {
 	start
 	limiter orders 500/s
-	keeps mode EINVAL x Enforce 'open closed' 1 none
+	keeps enforcement EINVAL x Enforce 'open closed' 1 none
 }
 
 case_a_count_of_partitions_that_cannot_be_is_refused() {
@@ -65,7 +65,7 @@ case_a_count_of_partitions_that_cannot_be_is_refused() {
 case_a_lease_that_cannot_be_is_refused() {
 	start
 	limiter orders 500/s
-	keeps partitions/lease EINVAL x 5 -1s '1s 2s' none
+	keeps partitions/lease EINVAL x 5m -1s '1s 2s' none
 	keeps partitions/lease ERANGE 0s 99999999999999999d
 }
 
@@ -100,14 +100,14 @@ case_no_more_can_be_given_back_than_was_taken() {
 	echo -6 > "$m/orders/charge"
 	refused ERANGE write "$m/orders/charge" -1
 	is 'all of it' "$(cat "$m/orders/take/10,within=0s")" 10
-	denied EAGAIN read "$m/orders/try"
+	denied EBUSY read "$m/orders/try"
 }
 
 case_an_empty_write_is_refused() {
 	start
 	limiter orders 500/s 5
 	local file
-	for file in rate burst interval mode partitions/count partitions/lease partitions/reserve config; do
+	for file in rate burst release_interval enforcement partitions/count partitions/lease partitions/reserve config; do
 		keeps $file EINVAL $'\n' ' ' $' \t\n'
 	done
 	refused EINVAL write "$m/orders/charge" ' '
@@ -126,7 +126,7 @@ case_too_long_a_write_is_refused() {
 	start
 	limiter orders 500/s 5
 	local file before size
-	for file in rate burst interval mode charge partitions/count; do
+	for file in rate burst release_interval enforcement charge partitions/count; do
 		before=$(cat "$m/orders/config")
 		for size in 4096 5000 65536 100000; do
 			is "errno of $size bytes to $file" "$(head -c $size /dev/zero | tr '\0' ' ' | "$CLIENT" write "$m/orders/$file" -)" E2BIG
@@ -156,8 +156,10 @@ case_the_sentence_names_what_was_wrong() {
 	limiter orders 500/s
 	refused EINVAL write "$m/orders/rate" plenty
 	like last_error "$(cat "$m/last_error")" 'plenty|rate'
-	refused EINVAL write "$m/orders/mode" sometimes
-	like last_error "$(cat "$m/last_error")" 'sometimes|mode'
+	refused EINVAL write "$m/orders/enforcement" sometimes
+	like last_error "$(cat "$m/last_error")" 'sometimes|enforce'
+	refused EPERM create "$m/orders/rat"
+	like last_error "$(cat "$m/last_error")" "'rat': there is no such file"
 	is lines "$(wc -l < "$m/last_error")" 1
 }
 
@@ -236,7 +238,7 @@ case_names_that_are_taken_or_not_allowed_are_refused() {
 	start
 	limiter orders
 	local name
-	for name in token try stream take eta charge rate burst interval mode config stat waiters partitions slot feedback degraded \
+	for name in token try stream take eta charge rate burst release_interval enforcement config stat waiters partitions slot feedback offline \
 		concurrency adapt backoff key_rate key_burst keys_max keys; do
 		denied EEXIST mkdir "$m/orders/$name"
 	done

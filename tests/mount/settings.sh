@@ -6,8 +6,8 @@ case_a_new_limiter_gates_nothing() {
 	limiter orders
 	is rate "$(cat "$m/orders/rate")" max
 	is burst "$(cat "$m/orders/burst")" 1
-	is interval "$(cat "$m/orders/interval")" 0s
-	is mode "$(cat "$m/orders/mode")" enforce
+	is release_interval "$(cat "$m/orders/release_interval")" 0s
+	is enforcement "$(cat "$m/orders/enforcement")" enforce
 	is take "$(cat "$m/orders/take/1000000")" 1000000
 }
 
@@ -49,10 +49,10 @@ case_several_limits_all_hold() {
 	start
 	limiter orders '10/s:3 5/h:5'
 	is three "$(cat "$m/orders/take/3")" 3
-	denied EAGAIN read "$m/orders/try"
+	denied EBUSY read "$m/orders/try"
 	is 'the fourth and fifth' "$(cat "$m/orders/take/2")" 2
 	sleep 0.3
-	denied EAGAIN read "$m/orders/try"
+	denied EBUSY read "$m/orders/try"
 	counts orders granted 5
 }
 
@@ -61,19 +61,19 @@ case_raising_burst_adds_no_tokens_and_lowering_it_spills() {
 	limiter orders 1/h 10
 	: "$(cat "$m/orders/take/8")"
 	echo 1000 > "$m/orders/burst"
-	denied EAGAIN read "$m/orders/take/3,within=0s"
+	denied EBUSY read "$m/orders/take/3,within=0s"
 	is two "$(cat "$m/orders/take/2,within=0s")" 2
 	echo -10 > "$m/orders/charge"
 	echo 4 > "$m/orders/burst"
 	echo 1000 > "$m/orders/burst"
-	denied EAGAIN read "$m/orders/take/5,within=0s"
+	denied EBUSY read "$m/orders/take/5,within=0s"
 	is four "$(cat "$m/orders/take/4,within=0s")" 4
 }
 
 case_a_shadow_limiter_grants_and_counts_what_would_have_waited() {
 	start
 	limiter orders 1/h 2
-	echo shadow > "$m/orders/mode"
+	echo shadow > "$m/orders/enforcement"
 	local i
 	for i in 1 2 3 4 5; do
 		is "token $i" "$(cat "$m/orders/token")" 1
@@ -88,7 +88,7 @@ case_an_open_limiter_grants_at_once() {
 	empty orders 1
 	reader orders/token
 	waiting orders 1
-	echo open > "$m/orders/mode"
+	echo open > "$m/orders/enforcement"
 	gone $reader 20
 	is token "$(cat "$m/orders/take/1000")" 1000
 	counts orders shadowed 0
@@ -97,21 +97,21 @@ case_an_open_limiter_grants_at_once() {
 case_a_closed_limiter_grants_nothing_until_it_opens() {
 	start
 	limiter orders
-	echo closed > "$m/orders/mode"
-	denied EAGAIN read "$m/orders/try"
+	echo closed > "$m/orders/enforcement"
+	denied EBUSY read "$m/orders/try"
 	reader orders/token
 	waiting orders 1
 	echo 1000/s > "$m/orders/rate"
 	counts orders waiting 1
-	echo enforce > "$m/orders/mode"
+	echo enforce > "$m/orders/enforcement"
 	gone $reader 20
 	counts orders granted 1
 }
 
-case_an_interval_releases_tokens_in_even_batches() {
+case_a_release_interval_releases_tokens_in_even_batches() {
 	start
 	limiter orders 8/s
-	echo 500ms > "$m/orders/interval"
+	echo 500ms > "$m/orders/release_interval"
 	"$CLIENT" crowd 16 "$m/orders/token" > /dev/null &
 	python3 - "$m/orders/stat" <<- 'EOF'
 		import sys, time
@@ -136,8 +136,8 @@ case_a_rate_of_zero_lets_nothing_pass() {
 	start
 	limiter orders 5/h 5
 	echo 0 > "$m/orders/rate"
-	denied EAGAIN read "$m/orders/try"
-	denied EAGAIN read "$m/orders/take/1,within=1000d"
+	denied EBUSY read "$m/orders/try"
+	denied EBUSY read "$m/orders/take/1,within=1000d"
 	is eta "$(cat "$m/orders/eta/1")" inf
 	reader orders/token
 	waiting orders 1
@@ -165,7 +165,7 @@ case_config_shows_every_setting_and_writes_back() {
 	start
 	limiter orders '10/s:20 5000/h:100' 7
 	local name before
-	for name in rate burst interval mode partitions.count partitions.lease partitions.reserve; do
+	for name in rate burst release_interval enforcement partitions.count partitions.lease partitions.reserve; do
 		is "$name in config" "$(sed -n "s/^$name=//p" "$m/orders/config")" "$(cat "$m/orders/${name/.//}")"
 	done
 	before=$(cat "$m/orders/config")
@@ -180,9 +180,9 @@ case_config_shows_every_setting_and_writes_back() {
 case_config_takes_some_settings_and_leaves_the_others() {
 	start
 	limiter orders 10/s 7
-	"$CLIENT" write "$m/orders/config" $'rate=20/s\nmode=shadow\n'
+	"$CLIENT" write "$m/orders/config" $'rate=20/s\nenforcement=shadow\n'
 	is rate "$(cat "$m/orders/rate")" 20/s
-	is mode "$(cat "$m/orders/mode")" shadow
+	is enforcement "$(cat "$m/orders/enforcement")" shadow
 	is burst "$(cat "$m/orders/burst")" 7
 }
 
@@ -191,10 +191,10 @@ case_config_applies_all_or_nothing() {
 	limiter orders 10/s 7
 	local before bad
 	before=$(cat "$m/orders/config")
-	for bad in 'burst=x' 'nonsense=1' 'burst' '=5' 'burst=8 9' 'mode=sometimes' 'partitions.count=0' 'granted=5'; do
+	for bad in 'burst=x' 'nonsense=1' 'burst' '=5' 'burst=8 9' 'enforcement=sometimes' 'partitions.count=0' 'granted=5'; do
 		denied 'EINVAL|ERANGE' write "$m/orders/config" "rate=20/s
 $bad
-interval=1s"
+release_interval=1s"
 		is "config after $bad" "$(cat "$m/orders/config")" "$before"
 	done
 }
@@ -203,7 +203,7 @@ case_every_setting_can_be_written_back() {
 	start
 	limiter orders '10/s:20 5000/h:100' 7
 	local file value
-	for file in rate burst interval mode partitions/count partitions/lease partitions/reserve config; do
+	for file in rate burst release_interval enforcement partitions/count partitions/lease partitions/reserve config; do
 		value=$(cat "$m/orders/$file")
 		cat "$m/orders/$file" > "$d/value"
 		cat "$d/value" > "$m/orders/$file"

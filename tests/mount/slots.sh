@@ -200,16 +200,16 @@ case_a_limiter_with_open_slots_is_not_removed() {
 case_closed_keeps_openers_waiting_and_open_lets_them_in() {
 	start
 	limiter orders
-	echo closed > "$m/orders/mode"
+	echo closed > "$m/orders/enforcement"
 	holder first
 	waiting orders 1
-	echo open > "$m/orders/mode"
+	echo open > "$m/orders/enforcement"
 	has_slot first
 	kill $holder
 	eventually 20 has orders slots_used 0
 	echo 1 > "$m/orders/concurrency"
 	exec 3< "$m/orders/slot"
-	echo shadow > "$m/orders/mode"
+	echo shadow > "$m/orders/enforcement"
 	exec 4< "$m/orders/slot"
 	counts orders slots_used 2
 	counts orders shadowed 1

@@ -6,7 +6,7 @@ case_try_takes_one_now_or_fails() {
 	limiter orders 1/h 2
 	is first "$(cat "$m/orders/try")" 1
 	is second "$(cat "$m/orders/try")" 1
-	denied EAGAIN read "$m/orders/try"
+	denied EBUSY read "$m/orders/try"
 	counts orders granted 2
 	counts orders refused 1
 }
@@ -19,7 +19,7 @@ case_take_gives_many_tokens_together() {
 	counts orders served 1
 	is text "$(cat "$m/orders/take/40")" 40
 	counts orders granted 100
-	denied EAGAIN read "$m/orders/try"
+	denied EBUSY read "$m/orders/try"
 }
 
 case_take_larger_than_burst_waits_until_enough_have_accrued() {
@@ -38,8 +38,8 @@ case_take_within_is_refused_at_once_if_it_cannot_be_had_in_time() {
 	start
 	limiter orders 1/h 5
 	: "$(cat "$m/orders/take/5,within=1s")"
-	denied EAGAIN read "$m/orders/take/1,within=1s"
-	denied EAGAIN read "$m/orders/take/3,within=2h"
+	denied EBUSY read "$m/orders/take/1,within=1s"
+	denied EBUSY read "$m/orders/take/3,within=2h"
 	counts orders granted 5
 	counts orders refused 2
 	counts orders waiting 0
@@ -63,6 +63,46 @@ case_take_of_what_is_no_number_does_not_exist() {
 		[ ! -e "$m/orders/eta/$name" ] || fail "eta/$name exists"
 	done
 	counts orders granted 0
+}
+
+# names_mistake FILE ERRNO SAYS: opening it fails so, and last_error quotes its name and says what is wrong in it.
+names_mistake() {
+	refused "$2" read "$m/orders/$1"
+	is "last_error after $1" "$(cat "$m/last_error")" "'${1#*/}': $3"
+}
+
+case_last_error_says_what_is_wrong_in_a_name_in_take_or_eta() {
+	start
+	limiter orders
+	local directory periods='(ns us ms s min h d), or a number of seconds'
+	for directory in take eta keys/alice/take keys/alice/eta; do
+		refused ENOENT read "$m/orders/$directory/5x"
+		is "last_error" "$(cat "$m/last_error")" "'5x': not a number of tokens: such as 250 or 64Ki"
+	done
+	names_mistake take/-5 ENOENT 'not a number of tokens: such as 250 or 64Ki'
+	names_mistake take/,within=5s ENOENT 'not a number of tokens: such as 250 or 64Ki'
+	names_mistake eta/1.5 ERANGE 'out of bounds: tokens are a whole number from 0 to 10T'
+	names_mistake take/11T ERANGE 'out of bounds: tokens are a whole number from 0 to 10T'
+	names_mistake take/5,withn=2s ENOENT 'only ,within=DURATION may come after the number, such as 5,within=2s'
+	names_mistake take/5,2s ENOENT 'only ,within=DURATION may come after the number, such as 5,within=2s'
+	names_mistake take/5,within=2m ENOENT "not a duration: such as 200ms, 15s or 1h $periods"
+	names_mistake take/5,within= ENOENT "not a duration: such as 200ms, 15s or 1h $periods"
+	names_mistake take/5,within=3651d ERANGE 'out of bounds: a time is whole nanoseconds, up to 3650d'
+	names_mistake eta/5,within=2s ENOENT 'eta has nothing after the number'
+	counts orders granted 0
+}
+
+case_a_time_without_a_unit_is_seconds() {
+	start
+	limiter orders 1/h 5
+	is 'take/2,within=5' "$(cat "$m/orders/take/2,within=5")" 2
+	is 'take/3,within=0' "$(cat "$m/orders/take/3,within=0")" 3
+	denied EBUSY read "$m/orders/take/1,within=1.5"
+	echo 2 > "$m/orders/release_interval"
+	is release_interval "$(cat "$m/orders/release_interval")" 2s
+	echo 'linear initial=3' > "$m/orders/backoff"
+	like backoff "$(cat "$m/orders/backoff")" 'initial=3s'
+	counts orders granted 5
 }
 
 case_eta_tells_seconds_and_takes_nothing() {
@@ -198,7 +238,7 @@ case_a_charge_is_paid_by_those_who_come_after() {
 	echo 29 > "$m/orders/charge"
 	like 'tokens in debt' "$(counter orders tokens)" '^-'
 	like 'seconds until one is there' "$(cat "$m/orders/eta/1")" '^(2[01]|1[0-9])\.'
-	denied EAGAIN read "$m/orders/try"
+	denied EBUSY read "$m/orders/try"
 	echo -29 > "$m/orders/charge"
 	is 'after giving back' "$(cat "$m/orders/try")" 1
 }
@@ -230,7 +270,7 @@ case_a_large_take_is_not_overtaken() {
 	waiting orders 2
 	echo -5 > "$m/orders/charge"
 	counts orders waiting 2
-	denied EAGAIN read "$m/orders/try"
+	denied EBUSY read "$m/orders/try"
 	echo -5 > "$m/orders/charge"
 	gone "$large" 20
 	counts orders waiting 1

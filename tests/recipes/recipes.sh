@@ -64,6 +64,75 @@ case_every_block_has_a_case() {
 		/^```[a-z]/ { print title ", " ++n }' "$page" | sort -u)"
 }
 
+case_script() {
+	local status=0
+	mount -t tmpfs none /mnt
+	m=/mnt/rate
+	mkdir $m
+	(recipe 'Limiters from a script') 2> "$d/said" || status=$?
+	is 'exit status before the mount' $status 1
+	is 'what it said' "$(cat "$d/said")" 'nothing is mounted on /mnt/rate'
+	is 'left in the directory' "$(ls -A $m)" ''
+	start
+	recipe 'Limiters from a script'
+	recipe 'Limiters from a script'
+	is 'rate of mail' "$(cat $m/mail/rate)" 20/min
+}
+
+case_git() {
+	tree
+	ratefs_is_found
+	export HOME=$d GIT_AUTHOR_NAME=test GIT_AUTHOR_EMAIL=test@localhost GIT_COMMITTER_NAME=test GIT_COMMITTER_EMAIL=test@localhost
+	recipe 'Limiters from git' > "$d/out"
+	is 'what apply prints' "$(cat "$d/out")" 'api: rate=80/s, was 50/s'
+	is rate "$(cat $m/api/rate)" 80/s
+	is commits "$(git -C limits log --format=%s | tr '\n' ' ')" 'api: 80/s as it is '
+	echo 90/s > $m/api/rate
+	is 'what was changed by hand' "$(ratefs save $m | diff limits/limiters.ini - | grep -c '^>')" 1
+}
+
+# ratefs_is_found: the commands of a recipe are those of a host on which it is installed.
+ratefs_is_found() { [ -e "$d/bin/ratefs" ] || ln -s "$RATEFS" "$d/bin/ratefs"; }
+
+# play: ansible-playbook on this host, with the recipe.
+play() {
+	block 'Limiters from Ansible' 1 > play.yml
+	HOME=$d LC_ALL=C.UTF-8 ANSIBLE_NOCOLOR=1 ansible-playbook -i localhost, -c local -e ansible_python_interpreter=/usr/bin/python3 play.yml > "$d/out" 2>&1
+}
+
+case_ansible() {
+	tree
+	ratefs_is_found
+	mount -t tmpfs none /etc/ratefs 2> /dev/null || { mkdir -p /etc/ratefs && mount -t tmpfs none /etc/ratefs; }
+	mkdir $m/old
+	printf '[api]\nrate=80/s\n' > limiters.ini
+	play || fail "$(cat "$d/out")"
+	like 'the recap' "$(grep localhost "$d/out" | tail -n 1)" 'changed=2 .*failed=0'
+	is 'rate and limiters' "$(cat $m/api/rate) $(status_of limiters)" '80/s 1'
+	play || fail "$(cat "$d/out")"
+	like 'the recap of the second time' "$(grep localhost "$d/out" | tail -n 1)" 'changed=0 .*failed=0'
+	printf '[api]\nrate=plenty\n' > limiters.ini
+	play && fail 'a file with a mistake is taken'
+	is 'the file' "$(cat /etc/ratefs/limiters.ini)" $'[api]\nrate=80/s'
+	is rate "$(cat $m/api/rate)" 80/s
+}
+
+case_many_removed() {
+	tree
+	mkdir -p $m/old/deep/deeper "$m/old/a b" $m/older
+	empty old/busy
+	reader old/busy/token
+	waiting old/busy 1
+	: "$(cat $m/old/keys/config/stat)"
+	{ recipe 'Many limiters removed'; } 2> "$d/said" && fail 'it does not say that one is left'
+	is 'what it says' "$(grep -c 'failed to remove' "$d/said")" 2
+	is 'what is left' "$(cd $m && find . -name config -type f | sort | tr '\n' ' ')" './api/config ./old/busy/config ./old/config ./older/config '
+	kill $reader
+	waiting old/busy 0
+	recipe 'Many limiters removed'
+	is 'what is left' "$(ls -d $m/*/ | xargs -n 1 basename | tr '\n' ' ')" 'api older '
+}
+
 case_xargs() {
 	tree
 	recipe 'xargs -P'
@@ -176,10 +245,19 @@ case_container() {
 }
 
 case_users() {
+	local user
 	tree
 	recipe 'Each user' > answers
-	is answers "$(cat answers)" $'200 hello alice\n200 hello alice\n429 alice\n200 hello bob\n429 alice'
+	is answers "$(cat answers)" $'200 hello alice\n200 hello alice\n429 alice\n200 hello bob\n429 alice\n400'
 	counts web granted 3
+	# Nothing else passes by the key either, and a name that only looks odd is a key.
+	sed '/^mkdir\|^echo\|^for/d' "$d/code" > "$d/answer"
+	for user in '' . .. ../.. /.. x/.. x/../bob ./bob bob/ bob/../.. bob/try .bob $'..\n'; do
+		is "answer to '$user'" "$(bash -euc '. "$1"; answer "$2"' bash "$d/answer" "$user")" 400
+	done
+	counts web granted 3
+	is 'answer to carol..' "$(bash -euc '. "$1"; answer "$2"' bash "$d/answer" carol..)" '200 hello carol..'
+	counts web granted 4
 }
 
 # 300,000 bytes are four pieces of 64 KiB and some.

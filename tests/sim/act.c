@@ -288,6 +288,19 @@ static void act_read(struct sim *sim, struct place *place, const struct command 
 	}
 }
 
+static void act_poll(struct sim *sim, struct place *place, const struct command *command)
+{
+	if (*command->file.key)
+		place = place_key(place, command->file.key);
+	else if (command->file.kind == FILE_PARTITION_TOKEN)
+		place = place_partition(place, command->file.index);
+	if (place)
+		polling_start(sim, place, command);
+	else
+		sim_print(sim, &sim->hosts[command->host], "refused %s %s", command->text,
+			  error_symbol(-ENOENT));
+}
+
 static void act_open(struct sim *sim, struct place *place, const struct command *command)
 {
 	slot_open(sim, place, command->text);
@@ -297,7 +310,10 @@ static void act_open(struct sim *sim, struct place *place, const struct command 
 static void act_cancel(struct sim *sim, const struct command *command)
 {
 	struct reader *reader = reader_named(sim, command->text);
+	struct polling *polling = polling_named(sim, command->text);
 
+	if (polling && command->kind == COMMAND_CANCEL)
+		polling_end(sim, polling);
 	if (!reader || reader->place->host->paused)
 		return;
 	/* Who is due until now is served first. */
@@ -341,7 +357,7 @@ static const struct {
 	{COMMAND_LOAD, load_start},	{COMMAND_WORKERS, workers_start},
 	{COMMAND_SERVICE, service_set}, {COMMAND_RETRY, act_retry},
 	{COMMAND_TALLY, service_tally}, {COMMAND_OPEN, act_open},
-	{COMMAND_SLOTS, slots_print},
+	{COMMAND_SLOTS, slots_print},	{COMMAND_POLL, act_poll},
 };
 
 static void act_on_path(struct sim *sim, struct place *place, const struct command *command)

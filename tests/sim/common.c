@@ -100,7 +100,7 @@ static double rate_of(const struct common *common)
 	const struct settings *settings = common->rate ? fleet_check_settings(common->rate) : NULL;
 	double least = (double)INFINITY;
 
-	if (!settings || settings->mode != MODE_ENFORCE || !settings->limit_count)
+	if (!settings || settings->enforcement != ENFORCEMENT_ENFORCE || !settings->limit_count)
 		return 0;
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		double rate = rate_per_second(&settings->limits[i].rate);
@@ -126,7 +126,7 @@ static struct settings settings_of_key(const struct sim *sim, const struct setti
 {
 	struct settings settings = SETTINGS_DEFAULT;
 
-	settings.mode = whole->mode;
+	settings.enforcement = whole->enforcement;
 	settings.partitions = settings_partition_count(whole) + sim->host_count;
 	settings.burst = whole->key_burst + sim->host_count;
 	settings.limit_count = !rate_is_unlimited(&whole->key_rate);
@@ -213,7 +213,7 @@ bool common_exempts(const struct place *place)
 	settings = place->is_key ? settings_of_key(place->host->sim, &holding->settings)
 				 : holding->settings;
 	return fleet_check_is_free(&settings) ||
-	       (holding->degraded && holding->settings.degraded != DEGRADED_BLOCK);
+	       (holding->degraded && holding->settings.offline != OFFLINE_BLOCK);
 }
 
 void common_waits(struct place *place, uint64_t tokens)

@@ -235,8 +235,13 @@ void host_collect(struct host *host)
 {
 	struct waiter *waiter;
 
-	while ((waiter = engine_done(&host->engine)))
-		reader_done(host->sim, (struct reader *)waiter, waiter->outcome);
+	polling_check_returns(host);
+	while ((waiter = engine_done(&host->engine))) {
+		if (waiter->is_poller)
+			polling_answered(host->sim, waiter);
+		else
+			reader_done(host->sim, (struct reader *)waiter, waiter->outcome);
+	}
 }
 
 static void let_park(struct host *host)
@@ -265,6 +270,7 @@ static void end_process(struct host *host)
 
 	while (host->readers)
 		reader_vanish(sim, host->readers);
+	polling_vanish(host);
 	slots_vanish(host);
 	writing_vanish(host);
 	for (struct place *p = host->places; p; p = p->next)
@@ -456,6 +462,8 @@ void host_stop(struct host *host)
 	engine_stop(&host->engine);
 	while (host->readers)
 		reader_cancel(sim, host->readers);
+	while (host->pollings)
+		polling_end(sim, host->pollings);
 	slots_close_all(host);
 	host->state = HOST_LEAVING;
 	before = begin_step(host);

@@ -82,6 +82,7 @@ struct host {
 	uint32_t last_id;		      /* of the limiters that have places */
 	struct reader *readers, *last_reader; /* who waits, in order of asking */
 	struct opener *openers;		      /* who holds a slot */
+	struct polling *pollings;	      /* owned: programs that poll */
 };
 
 /* The host's time now. */

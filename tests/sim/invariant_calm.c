@@ -28,9 +28,9 @@ enum {
 
 bool calm_is_steady(const struct settings *settings)
 {
-	if (settings->mode != MODE_ENFORCE || !settings->limit_count || settings->reserve_hosts ||
-	    settings->interval_ns || settings->adapt.kind || settings->backoff.kind ||
-	    settings->slots.kind)
+	if (settings->enforcement != ENFORCEMENT_ENFORCE || !settings->limit_count ||
+	    settings->reserve_hosts || settings->release_interval_ns || settings->adapt.kind ||
+	    settings->backoff.kind || settings->slots.kind)
 		return false;
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		if (!settings->limits[i].rate.amount)

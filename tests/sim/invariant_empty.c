@@ -41,7 +41,9 @@ bool empty_check_engine(const struct engine *engine, char why[WHY_TEXT])
 		return refuse("readers are counted", why);
 	if (schedule->deadlines.root || schedule->expiries.root)
 		return refuse("something is due", why);
-	if (schedule->done.first || schedule->fired || engine->changed || engine->line)
+	if (schedule->called.oldest)
+		return refuse("tokens are kept for a poller", why);
+	if (schedule->done.first || engine->changed || engine->line)
 		return refuse("something is left to be collected", why);
 	return empty_check_limiter(engine->tree.root, why);
 }

@@ -12,8 +12,8 @@ enum { CLOCKS_NS = 3 };
 
 bool fleet_check_is_free(const struct settings *settings)
 {
-	return settings->mode == MODE_OPEN || settings->mode == MODE_SHADOW ||
-	       !settings->limit_count;
+	return settings->enforcement == ENFORCEMENT_OPEN ||
+	       settings->enforcement == ENFORCEMENT_SHADOW || !settings->limit_count;
 }
 
 static uint64_t burst_of(const struct settings *settings, uint32_t i)
@@ -24,8 +24,8 @@ static uint64_t burst_of(const struct settings *settings, uint32_t i)
 /* @sum becomes the looser of the two. */
 static void loosen(struct settings *sum, const struct settings *other)
 {
-	if (other->mode == MODE_ENFORCE)
-		sum->mode = MODE_ENFORCE;
+	if (other->enforcement == ENFORCEMENT_ENFORCE)
+		sum->enforcement = ENFORCEMENT_ENFORCE;
 	if (other->limit_count < sum->limit_count)
 		sum->limit_count = other->limit_count;
 	for (uint32_t i = 0; i < sum->limit_count; i++) {
@@ -37,14 +37,27 @@ static void loosen(struct settings *sum, const struct settings *other)
 		if (rate_compare(&other->limits[i].rate, &limit->rate) > 0)
 			limit->rate = other->limits[i].rate;
 	}
-	if (other->interval_ns > sum->interval_ns)
-		sum->interval_ns = other->interval_ns;
+	if (other->release_interval_ns > sum->release_interval_ns)
+		sum->release_interval_ns = other->release_interval_ns;
+}
+
+/* What the hosts that the reserve is set aside for may save up, all together: a token each, or a batch. */
+static uint64_t reserved_by(const struct settings *settings, uint64_t interval_ns)
+{
+	struct fraction flow;
+	uint64_t each;
+
+	if (!settings->reserve_hosts)
+		return 0;
+	flow = rate_fraction(&settings->reserve_rate);
+	each = rate_check_batch(&flow, interval_ns);
+	return settings->reserve_hosts * (each > 1 ? each : 1);
 }
 
 static void tune(struct fleet_check *check, uint64_t now_ns)
 {
-	struct settings sum = {.mode = MODE_OPEN};
-	uint64_t parts = 0, reserves = 0;
+	struct settings sum = {.enforcement = ENFORCEMENT_OPEN};
+	uint64_t parts = 0, reserved = 0;
 	bool any = false;
 
 	for (uint32_t i = check->count; i--;) {
@@ -54,7 +67,6 @@ static void tune(struct fleet_check *check, uint64_t now_ns)
 		if (fleet_check_is_free(one))
 			continue;
 		parts = count > parts ? count : parts;
-		reserves = one->reserve_hosts > reserves ? one->reserve_hosts : reserves;
 		if (any)
 			loosen(&sum, one);
 		else
@@ -64,7 +76,13 @@ static void tune(struct fleet_check *check, uint64_t now_ns)
 	check->rate.parts = parts ? parts : 1;
 	if (!check->rate.late_ns)
 		check->rate.late_ns = CLOCKS_NS;
-	check->rate.reserves = reserves;
+	for (uint32_t i = 0; i < check->count; i++) {
+		uint64_t one = reserved_by(&check->versions[i].settings, sum.release_interval_ns);
+
+		if (!fleet_check_is_free(&check->versions[i].settings) && one > reserved)
+			reserved = one;
+	}
+	check->rate.reserved = reserved;
 	rate_check_tune(&check->rate, &sum, now_ns);
 }
 

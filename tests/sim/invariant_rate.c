@@ -37,15 +37,14 @@ static uint64_t capacity(const struct rate_check *check, const struct limit_chec
 
 	if (check->parts) {
 		burst = burst > check->parts ? burst : check->parts;
-		saved = limit->batch ? limit->batch + 3 * (check->parts + check->reserves) : 0;
-		return (saved > burst ? saved : burst) + check->reserves + check->extra;
+		saved = limit->batch ? limit->batch + 3 * check->parts : 0;
+		return (saved > burst ? saved : burst) + check->reserved + check->extra;
 	}
 
 	return saved > limit->burst ? saved : limit->burst;
 }
 
-/* What one interval may release: see bucket.h. */
-static uint64_t batch(const struct fraction *flow, uint64_t interval_ns)
+uint64_t rate_check_batch(const struct fraction *flow, uint64_t interval_ns)
 {
 	u128 units = (u128)flow->num * interval_ns;
 
@@ -62,10 +61,11 @@ static u128 convert(u128 units, uint64_t from, uint64_t to)
 
 void rate_check_tune(struct rate_check *check, const struct settings *settings, uint64_t now_ns)
 {
-	bool in_force = settings->mode == MODE_ENFORCE || settings->mode == MODE_CLOSED;
+	bool in_force = settings->enforcement == ENFORCEMENT_ENFORCE ||
+			settings->enforcement == ENFORCEMENT_CLOSED;
 
 	rate_check_flow(check, now_ns);
-	check->closed = settings->mode == MODE_CLOSED;
+	check->closed = settings->enforcement == ENFORCEMENT_CLOSED;
 	for (uint32_t i = 0; i < LIMITS_MAX; i++) {
 		const struct limit *set = &settings->limits[i];
 		struct limit_check *limit = &check->limits[i];
@@ -78,8 +78,9 @@ void rate_check_tune(struct rate_check *check, const struct settings *settings, 
 			continue;
 		limit->flow = rate_fraction(&set->rate);
 		limit->burst = set->burst ? set->burst : settings->burst;
-		if (settings->interval_ns)
-			limit->batch = batch(&limit->flow, settings->interval_ns);
+		if (settings->release_interval_ns)
+			limit->batch = rate_check_batch(&limit->flow,
+							settings->release_interval_ns);
 		limit->tuned.at_ns = now_ns;
 		limit->through.at_ns = now_ns;
 		if (before) {
@@ -121,7 +122,7 @@ bool rate_check_grant(struct rate_check *check, uint64_t tokens, uint64_t now_ns
 		      char why[WHY_TEXT])
 {
 	if (check->closed) {
-		snprintf(why, WHY_TEXT, "granted while the mode is closed");
+		snprintf(why, WHY_TEXT, "granted while enforcement is closed");
 		return false;
 	}
 	rate_check_flow(check, now_ns);

@@ -53,11 +53,15 @@ struct rate_check {
 	/* So late may be granted what was due: 0 is 1 ns; once a process was stopped, all that is made up for. */
 	uint64_t late_ns;
 	/* Of several hosts together, see invariant_fleet.h. */
-	uint64_t parts;	   /* hosts at most, each with a bucket; 0 is one host alone */
-	uint64_t reserves; /* hosts that may have a bucket beside those, for a token each */
-	uint64_t extra;	   /* what their largest takes need above one token */
-	uint64_t emptied;  /* counts the times at which there was no surplus and nobody waiting */
+	uint64_t parts; /* hosts at most, each with a bucket; 0 is one host alone */
+	uint64_t
+		reserved; /* what the hosts that the reserve is set aside for may save up beside those */
+	uint64_t extra;	  /* what their largest takes need above one token */
+	uint64_t emptied; /* counts the times at which there was no surplus and nobody waiting */
 };
+
+/* What one interval may release of @flow, and so what a bucket has room for: see bucket.h. */
+uint64_t rate_check_batch(const struct fraction *flow, uint64_t interval_ns);
 
 /* The limiter has these settings from @now_ns on. */
 void rate_check_tune(struct rate_check *check, const struct settings *settings, uint64_t now_ns);

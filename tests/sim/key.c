@@ -13,7 +13,7 @@ void key_follow(struct place *key, uint64_t now_ns)
 	const struct settings *whole = &key->parent->settings;
 
 	key->settings = SETTINGS_DEFAULT;
-	key->settings.mode = whole->mode;
+	key->settings.enforcement = whole->enforcement;
 	key->settings.burst = whole->key_burst;
 	key->settings.limit_count = !rate_is_unlimited(&whole->key_rate);
 	key->settings.limits[0].rate = whole->key_rate;

@@ -34,16 +34,16 @@ static void leaves(struct reader *reader)
 }
 
 /* What it does now: a host that is degraded may do something else than is set. */
-static enum limiter_mode mode_of(const struct place *place)
+static enum enforcement enforcement_of(const struct place *place)
 {
-	return place->host->fleet && place->limiter ? (enum limiter_mode)place->limiter->mode
-						    : place->settings.mode;
+	return place->host->fleet && place->limiter ? (enum enforcement)place->limiter->enforcement
+						    : place->settings.enforcement;
 }
 
-/* Tokens leave the buckets of @place, if its mode is one in which they do. */
+/* Tokens leave the buckets of @place, if its enforcement is one in which they do. */
 static void take(struct place *place, uint64_t tokens)
 {
-	if (mode_of(place) == MODE_OPEN || !place->limiter || place->is_key)
+	if (enforcement_of(place) == ENFORCEMENT_OPEN || !place->limiter || place->is_key)
 		return;
 	for (uint32_t i = 0; i < place->limiter->bucket_count; i++)
 		account_check_take(&place->accounts[i], &place->limiter->buckets[i], tokens);
@@ -67,7 +67,7 @@ void ledger_granted(struct sim *sim, struct reader *reader)
 		} else if (!rate_check_grant(&p->rate, tokens, sim->now_ns, why)) {
 			sim_fail(sim, INVARIANT_RATE, p, why);
 		}
-		if (mode_of(p) == MODE_SHADOW)
+		if (enforcement_of(p) == ENFORCEMENT_SHADOW)
 			p->shadowing += tokens;
 		else
 			take(p, tokens);
@@ -140,13 +140,13 @@ void ledger_charged(struct sim *sim, struct place *place, int64_t tokens)
 		else
 			rate_check_return(&p->rate, size, sim->now_ns);
 		for (uint32_t i = 0; i < p->limiter->bucket_count; i++) {
-			if (mode_of(p) != MODE_OPEN)
+			if (enforcement_of(p) != ENFORCEMENT_OPEN)
 				account_check_put(&p->accounts[i], &p->limiter->buckets[i], size);
 		}
 	}
 }
 
-/* In mode shadow tokens are taken as far as they are there; the counter says how many were not. */
+/* In shadow, tokens are taken as far as they are there; the counter says how many were not. */
 static void settle_shadow(struct place *place)
 {
 	uint64_t counter = place->limiter->counters[COUNTER_SHADOWED];
@@ -187,8 +187,9 @@ static void check_place(struct sim *sim, struct place *place)
 	}
 	place->exempt = common_exempts(place);
 	settle_shadow(place);
-	/* What a fleet's host takes in mode shadow while it holds nothing is told nowhere. */
-	reshared = reshared || (place->host->fleet && place->limiter->mode == MODE_SHADOW);
+	/* Tokens that a host takes in shadow while it holds nothing are told nowhere. */
+	reshared = reshared ||
+		   (place->host->fleet && place->limiter->enforcement == ENFORCEMENT_SHADOW);
 	/* The bucket of a key comes and goes: it is held to its rate alone. */
 	for (uint32_t i = 0; i < place->limiter->bucket_count && !place->is_key; i++) {
 		struct bucket *bucket = &place->limiter->buckets[i];

@@ -37,8 +37,10 @@ static const char *const RATES[] = {
 	"99999/7min",	 "500/s 400/s 300/s:9",
 };
 static const char *const BURSTS[] = {"1", "2", "3", "5", "10", "100", "1000"};
-static const char *const INTERVALS[] = {"0s", "0s", "0s", "200ms", "1s", "10ms", "33ms", "7s"};
-static const char *const MODES[] = {"enforce", "enforce", "enforce", "shadow", "open", "closed"};
+static const char *const RELEASE_INTERVALS[] = {"0s", "0s",   "0s",   "200ms",
+						"1s", "10ms", "33ms", "7s"};
+static const char *const ENFORCEMENTS[] = {"enforce", "enforce", "enforce",
+					   "shadow",  "open",	 "closed"};
 static const char *const COUNTS[] = {"auto", "1", "3", "4", "20"};
 static const char *const RESERVES[] = {"none", "1/s hosts=2", "1/min hosts=1"};
 static const char *const ADAPTS[] = {
@@ -67,10 +69,10 @@ static const char *const OUTCOMES[] = {
 	"ok 1000000000",
 };
 static const char *const CONFIGS[] = {
-	"rate=50/s\\nburst=5\\nmode=enforce",
-	"interval=100ms\\nrate=30/s",
+	"rate=50/s\\nburst=5\\nenforcement=enforce",
+	"release_interval=100ms\\nrate=30/s",
 	"burst=4\\nrate=nonsense",
-	"rate=3/s 90/min\\ninterval=0s\\nmode=enforce",
+	"rate=3/s 90/min\\nrelease_interval=0s\\nenforcement=enforce",
 };
 static const char *const SERVICES[] = {"10/s", "100/s", "1000/s", "1/s", "7/3s"};
 static const char *const KEY_SETTINGS[] = {
@@ -81,8 +83,8 @@ static const char *const WRONG[] = {
 	"rate fast",
 	"rate 5/fortnight",
 	"burst 0",
-	"mode ajar",
-	"interval 1ns",
+	"enforcement ajar",
+	"release_interval 1ns",
 	"charge none",
 	"partitions/count 5000",
 	"adapt aimd min=0",
@@ -145,11 +147,11 @@ static void make_write(struct maker *maker)
 		add(maker, "write %s/burst %s", path, PICK(maker, BURSTS));
 		break;
 	case 6:
-		add(maker, "write %s/interval %s", path, PICK(maker, INTERVALS));
+		add(maker, "write %s/release_interval %s", path, PICK(maker, RELEASE_INTERVALS));
 		break;
 	case 7:
 	case 8:
-		add(maker, "write %s/mode %s", path, PICK(maker, MODES));
+		add(maker, "write %s/enforcement %s", path, PICK(maker, ENFORCEMENTS));
 		break;
 	case 9:
 		add(maker, "write %s/partitions/count %s", path, PICK(maker, COUNTS));
@@ -169,7 +171,11 @@ static void make_read_of_key(struct maker *maker)
 	unsigned int key = (unsigned int)below(maker, 5), name = ++maker->names;
 	uint64_t tokens = below(maker, 4) ? below(maker, 4) : below(maker, 100);
 
-	switch (below(maker, 6)) {
+	switch (below(maker, 7)) {
+	case 6:
+		add(maker, "poll %s/keys/k%u/token as n%u after %" PRIu64 "ms", path, key, name,
+		    below(maker, 2) * below(maker, 2000));
+		break;
 	case 0:
 		add(maker, "read %s/keys/k%u/try as n%u", path, key, name);
 		break;
@@ -195,7 +201,15 @@ static void make_read(struct maker *maker)
 	unsigned int name = ++maker->names;
 	uint64_t tokens = below(maker, 4) ? below(maker, 6) : below(maker, 3000);
 
-	switch (below(maker, 12)) {
+	switch (below(maker, 14)) {
+	case 12:
+		add(maker, "poll %s/token as n%u after %" PRIu64 "ms", path, name,
+		    below(maker, 2) * below(maker, 2000));
+		break;
+	case 13:
+		add(maker, "poll %s/take/%" PRIu64 " as n%u after %" PRIu64 "ms", path, tokens,
+		    name, below(maker, 2) * below(maker, 2000));
+		break;
 	case 10:
 	case 11:
 		add(maker, "open %s/slot as n%u", path, name);

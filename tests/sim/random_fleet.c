@@ -68,10 +68,11 @@ static const char *const SLOW_RATES[] = {"3/s", "1/s", "7/3s", "1/10s", "max", "
 static const char *const BURSTS[] = {"1", "2", "5", "10", "30", "1000"};
 static const char *const COUNTS[] = {"auto", "1", "2", "4", "10", "20"};
 static const char *const LEASES[] = {"3s", "15s", "5s", "3s"};
-static const char *const MODES[] = {"enforce", "enforce", "enforce", "shadow", "closed", "open"};
-static const char *const INTERVALS[] = {"0s", "0s", "200ms", "1s"};
+static const char *const ENFORCEMENTS[] = {"enforce", "enforce", "enforce",
+					   "shadow",  "closed",	 "open"};
+static const char *const RELEASE_INTERVALS[] = {"0s", "0s", "200ms", "1s"};
 static const char *const RESERVES[] = {"none", "1/s hosts=2", "60/min hosts=8", "5/s hosts=1"};
-static const char *const DEGRADED[] = {"block", "block", "share:4", "open"};
+static const char *const OFFLINES[] = {"block", "block", "share:4", "open"};
 static const char *const ADAPTS[] = {
 	"none", "none", "aimd", "cubic", "aimd period=100ms increase=5/s", "cubic scope=host",
 };
@@ -170,17 +171,18 @@ static void make_write(struct maker *maker)
 		add(maker, "h%u: write %s/partitions/lease %s", host, path, PICK(maker, LEASES));
 		break;
 	case 3:
-		add(maker, "h%u: write %s/mode %s", host, path, PICK(maker, MODES));
+		add(maker, "h%u: write %s/enforcement %s", host, path, PICK(maker, ENFORCEMENTS));
 		break;
 	case 4:
-		add(maker, "h%u: write %s/interval %s", host, path, PICK(maker, INTERVALS));
+		add(maker, "h%u: write %s/release_interval %s", host, path,
+		    PICK(maker, RELEASE_INTERVALS));
 		break;
 	case 5:
 		add(maker, "h%u: write %s/charge %s%" PRIu64, host, path,
 		    below(maker, 2) ? "-" : "", 1 + below(maker, 20));
 		break;
 	case 6:
-		add(maker, "h%u: write %s/config degraded=%s", host, path, PICK(maker, DEGRADED));
+		add(maker, "h%u: write %s/config offline=%s", host, path, PICK(maker, OFFLINES));
 		break;
 	case 7:
 		add(maker, "h%u: write %s/adapt %s", host, path, PICK(maker, ADAPTS));
@@ -662,7 +664,8 @@ static void make_calm(struct maker *maker)
 	for (size_t i = 0; i < sizeof(PATHS) / sizeof(PATHS[0]); i++) {
 		add(maker, "h1: mkdir %s", PATHS[i]);
 		maker->now_ns += SETTLE_NS / 10;
-		add(maker, "h1: write %s/config rate=%s\\nmode=enforce\\nadapt=none\\nbackoff=none",
+		add(maker,
+		    "h1: write %s/config rate=%s\\nenforcement=enforce\\nadapt=none\\nbackoff=none",
 		    PATHS[i], PICK(maker, RATES));
 		maker->now_ns += SETTLE_NS / 10;
 	}

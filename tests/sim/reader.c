@@ -62,8 +62,7 @@ static void begin(struct sim *sim, struct reader *reader, uint64_t tokens)
 	reader->check = (struct reader_check){.number = ++sim->asked, .tokens = tokens};
 }
 
-/* Opens what it reads. */
-static int enter(struct reader *reader)
+int reader_enter(struct reader *reader)
 {
 	int err;
 
@@ -74,7 +73,7 @@ static int enter(struct reader *reader)
 	return err;
 }
 
-static void leave(struct reader *reader)
+void reader_leave(struct reader *reader)
 {
 	if (reader->inside)
 		key_leave(reader->place);
@@ -85,7 +84,7 @@ void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_
 {
 	struct waiter *waiter = &reader->waiter;
 	struct host *host = reader->place->host;
-	int err = enter(reader);
+	int err = reader_enter(reader);
 
 	begin(sim, reader, tokens);
 	*waiter = (struct waiter){.tokens = tokens};
@@ -114,7 +113,7 @@ void reader_try(struct sim *sim, struct reader *reader)
 	struct host *host = reader->place->host;
 	struct memory *before;
 	struct limiter *limiter;
-	int err = enter(reader);
+	int err = reader_enter(reader);
 
 	begin(sim, reader, 1);
 	if (err) {
@@ -126,7 +125,7 @@ void reader_try(struct sim *sim, struct reader *reader)
 	/* As the mount does: where more may come one waits for it a little. */
 	if (sim->fleet && engine_may_come(&host->engine, limiter, host_now(host))) {
 		host_leave(before);
-		leave(reader);
+		reader_leave(reader);
 		reader_ask(sim, reader, 1, 0);
 		return;
 	}
@@ -147,7 +146,7 @@ static void tell(struct sim *sim, struct reader *reader, int err)
 				  (unsigned long long)reader->tokens);
 		reader->answer_ns = outcome_of_call(sim, reader);
 	}
-	leave(reader);
+	reader_leave(reader);
 	if (reader->done && !sim->ending)
 		reader->done(sim, reader, err);
 	else
@@ -183,7 +182,7 @@ static void drop(struct occurrence *arrives)
 	if (reader->inside && arrives->life != arrives->host->life)
 		reader->place->readers--;
 	else
-		leave(reader);
+		reader_leave(reader);
 	reader_free(reader);
 }
 
@@ -228,7 +227,7 @@ void reader_interrupt(struct sim *sim, struct reader *reader, uint64_t away_ns)
 	if (!reader->waiter.is_opener)
 		ledger_left(sim, reader);
 	absence_begin(sim, reader, away_ns);
-	leave(reader);
+	reader_leave(reader);
 }
 
 void reader_cancel(struct sim *sim, struct reader *reader)
@@ -243,7 +242,7 @@ void reader_cancel(struct sim *sim, struct reader *reader)
 		ledger_left(sim, reader);
 	if (!sim->ending)
 		sim_print(sim, host, "cancelled %s", reader->name);
-	leave(reader);
+	reader_leave(reader);
 	reader_free(reader);
 	host_collect(host);
 }

@@ -26,7 +26,7 @@ const char *error_symbol(int err)
 		{EBUSY, "EBUSY"},   {EEXIST, "EEXIST"},	      {EINVAL, "EINVAL"},
 		{ERANGE, "ERANGE"}, {E2BIG, "E2BIG"},	      {ENOSPC, "ENOSPC"},
 		{ENOMEM, "ENOMEM"}, {ENOTCONN, "ENOTCONN"},   {ETIMEDOUT, "ETIMEDOUT"},
-		{EACCES, "EACCES"}, {ESHUTDOWN, "ESHUTDOWN"},
+		{EACCES, "EACCES"}, {ESHUTDOWN, "ESHUTDOWN"}, {EHOSTUNREACH, "EHOSTUNREACH"},
 	};
 
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
@@ -243,6 +243,8 @@ static void send_readers_away(struct sim *sim)
 		}
 		while (host->readers && !sim->failed)
 			reader_cancel(sim, host->readers);
+		while (host->pollings && !sim->failed)
+			polling_end(sim, host->pollings);
 		slots_close_all(host);
 	}
 }

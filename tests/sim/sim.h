@@ -67,7 +67,7 @@ struct place {
 	struct queue_check queue;
 	struct account_check accounts[LIMITS_MAX];
 	bool followed;		       /* a partition that was tuned in this step */
-	uint64_t shadowing;	       /* tokens granted in mode shadow in this step */
+	uint64_t shadowing;	       /* tokens granted in shadow in this step */
 	uint64_t shadowed;	       /* the counter, before */
 	struct reader_check *oldest;   /* of a top: the oldest reader in it */
 	const struct place *oldest_at; /* and where it waits */
@@ -233,6 +233,9 @@ void ledger_check(struct host *host);
 
 /* reader.c */
 struct reader *reader_new(struct sim *sim, struct place *place, char *name, size_t size);
+/* It opens what it reads; 0 or -errno. It closes that. */
+int reader_enter(struct reader *reader);
+void reader_leave(struct reader *reader);
 void reader_free(struct reader *reader);
 void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_t within_ns);
 void reader_try(struct sim *sim, struct reader *reader);
@@ -252,6 +255,18 @@ struct reader *reader_named(const struct sim *sim, const char *name);
  */
 void absence_begin(struct sim *sim, struct reader *reader, uint64_t away_ns);
 void absence_end(struct sim *sim, struct reader *reader, uint64_t within_ns);
+
+/* polling.c: a program that polls a token file begins. */
+void polling_start(struct sim *sim, struct place *place, const struct command *command);
+struct polling *polling_named(const struct sim *sim, const char *name);
+/* Ends it; it closes its file. */
+void polling_end(struct sim *sim, struct polling *polling);
+/* Its waiter was answered. */
+void polling_answered(struct sim *sim, struct waiter *waiter);
+/* Notes the tokens of called pollers that went back in this step. */
+void polling_check_returns(struct host *host);
+/* All of a host go with its process. */
+void polling_vanish(struct host *host);
 
 /* act.c: runs a command. */
 void act(struct sim *sim, const struct command *command);

@@ -234,9 +234,10 @@ void slots_vanish(struct host *host)
 
 static bool is_free(const struct limiter *limiter)
 {
-	if (limiter->mode == MODE_CLOSED)
+	if (limiter->enforcement == ENFORCEMENT_CLOSED)
 		return false;
-	return limiter->mode != MODE_ENFORCE || slots_used(limiter) < slots_limit(limiter);
+	return limiter->enforcement != ENFORCEMENT_ENFORCE ||
+	       slots_used(limiter) < slots_limit(limiter);
 }
 
 static bool could_have_one(const struct limiter *limiter)
@@ -278,7 +279,7 @@ static void check_sum(struct sim *sim, const struct place *place)
 				continue;
 			holding = p->limiter->holding;
 			if (holding->settings.slots.kind != SLOTS_COUNT ||
-			    p->limiter->mode != MODE_ENFORCE || holding->degraded)
+			    p->limiter->enforcement != ENFORCEMENT_ENFORCE || holding->degraded)
 				return;
 			sum += slots_limit(p->limiter);
 			most = holding->settings.slots.count > most ? holding->settings.slots.count

@@ -160,7 +160,7 @@ static void test_nothing_passes_at_rate_0_or_when_closed(void **state)
 	(void)state;
 	tune(&check, "rate=0", 0);
 	assert_false(grant(&check, 1, 1000 * MS));
-	tune(&check, "mode=closed", 1000 * MS);
+	tune(&check, "enforcement=closed", 1000 * MS);
 	assert_false(grant(&check, 0, 2000 * MS));
 	assert_non_null(strstr(why, "closed"));
 }
@@ -170,9 +170,9 @@ static void test_open_shadow_and_max_let_everything_pass(void **state)
 	struct rate_check check = {0};
 
 	(void)state;
-	tune(&check, "rate=1/s\nmode=open", 0);
+	tune(&check, "rate=1/s\nenforcement=open", 0);
 	assert_true(grant(&check, 1000000, 0));
-	tune(&check, "rate=1/s\nmode=shadow", 0);
+	tune(&check, "rate=1/s\nenforcement=shadow", 0);
 	assert_true(grant(&check, 1000000, 0));
 	tune(&check, "rate=max", 0);
 	assert_true(grant(&check, 1000000, 0));
@@ -186,7 +186,7 @@ static void test_an_interval_may_release_a_batch_and_no_more(void **state)
 	struct rate_check check = {0};
 
 	(void)state;
-	tune(&check, "rate=500/s\ninterval=200ms", 0);
+	tune(&check, "rate=500/s\nrelease_interval=200ms", 0);
 	for (uint64_t i = 0; i < 100; i++)
 		assert_true(grant(&check, 1, 0));
 	assert_true(grant(&check, 1, 0));
@@ -326,10 +326,10 @@ static void test_a_reader_that_could_be_served_and_sleeps_is_found(void **state)
 	assert_false(queue_check_oldest(&reader, &child, 200 * MS + 1, 100 * MS, why));
 	assert_false(queue_check_oldest(&reader, &child, NEVER_NS, 100 * MS, why));
 	assert_false(queue_check_oldest(&reader, &child, 300 * MS, 200 * MS, why));
-	parent.mode = MODE_CLOSED;
+	parent.enforcement = ENFORCEMENT_CLOSED;
 	assert_true(queue_check_oldest(&reader, &child, NEVER_NS, 200 * MS, why));
-	parent.mode = MODE_SHADOW;
-	child.mode = MODE_OPEN;
+	parent.enforcement = ENFORCEMENT_SHADOW;
+	child.enforcement = ENFORCEMENT_OPEN;
 	assert_false(queue_check_oldest(&reader, &child, NEVER_NS, 0, why));
 }
 
@@ -490,7 +490,7 @@ static void test_what_is_left_in_the_engine_is_found(void **state)
 	struct engine engine = {.tree.root = &root};
 	struct heap_node node = {0};
 	struct waiter waiter = {0};
-	struct watcher watcher = {0};
+	struct poller poller = {0};
 	struct change change = {0};
 
 	(void)state;
@@ -507,9 +507,9 @@ static void test_what_is_left_in_the_engine_is_found(void **state)
 	queue_append(&engine.schedule.done, &waiter);
 	assert_false(empty_check_engine(&engine, why));
 	queue_shift(&engine.schedule.done);
-	engine.schedule.fired = &watcher;
+	engine.schedule.called.oldest = &poller;
 	assert_false(empty_check_engine(&engine, why));
-	engine.schedule.fired = NULL;
+	engine.schedule.called.oldest = NULL;
 	engine.line = &change;
 	assert_false(empty_check_engine(&engine, why));
 	engine.line = NULL;

@@ -218,7 +218,7 @@ static void test_nothing_is_waited_for_longer_than_it_can_take(void **state)
 	 * rate.
 	 */
 	assert_int_equal(calm_wait_ns(&settings, &constants, 1), (8 + 3 + 1 + 5 + 6 + 4 + 4) * SEC);
-	settings.mode = MODE_CLOSED;
+	settings.enforcement = ENFORCEMENT_CLOSED;
 	assert_true(calm_wait_ns(&settings, &constants, 1) == NEVER_NS);
 }
 

@@ -63,10 +63,7 @@ int line_duration(struct line *line, const char *word, uint64_t *ns)
 {
 	if (!word)
 		return line_refuse(line, "a time is missing");
-	/* A bare 0 is a time too. */
-	if (!strcmp(word, "0"))
-		*ns = 0;
-	else if (duration_parse(word, ns))
+	if (duration_parse(word, ns))
 		return line_refuse(line, "'%.100s' is no time: such as 0, 250ms or 1h", word);
 	return 0;
 }
@@ -165,6 +162,32 @@ static int parse_read(struct line *line)
 	return parse_name(line);
 }
 
+/* `poll PATH/FILE as NAME [after DURATION]` */
+static int parse_poll(struct line *line)
+{
+	enum file_kind kind;
+	char *word;
+
+	if (read_file(line))
+		return -1;
+	kind = line->command->file.kind;
+	if ((kind != FILE_TOKEN && kind != FILE_STREAM && kind != FILE_TAKE &&
+	     kind != FILE_PARTITION_TOKEN) ||
+	    (kind == FILE_TAKE && line->command->file.within_ns != NEVER_NS))
+		return line_refuse(line, "that file cannot be polled");
+	word = line_word(line);
+	if (!word || strcmp(word, "as") != 0)
+		return line_refuse(line, "poll PATH/FILE as NAME [after DURATION]");
+	if (parse_name(line))
+		return -1;
+	word = line_word(line);
+	if (!word)
+		return 0;
+	if (strcmp(word, "after") != 0)
+		return line_refuse(line, "poll PATH/FILE as NAME [after DURATION]");
+	return line_duration(line, line_word(line), &line->command->span_ns);
+}
+
 static int parse_open(struct line *line)
 {
 	char *as;
@@ -195,7 +218,9 @@ static int parse_cancel(struct line *line)
 	if (is_made_name(name))
 		return 0;
 	for (const struct command *c = line->trace->first; c; c = c->next) {
-		if ((c->kind == COMMAND_READ || c->kind == COMMAND_OPEN) && !strcmp(c->text, name))
+		if ((c->kind == COMMAND_READ || c->kind == COMMAND_POLL ||
+		     c->kind == COMMAND_OPEN) &&
+		    !strcmp(c->text, name))
 			return 0;
 	}
 	return line_refuse(line, "nobody is called '%.100s'", name);
@@ -328,6 +353,7 @@ static const struct {
 	{"mv", COMMAND_MV, parse_mv},
 	{"write", COMMAND_WRITE, parse_write},
 	{"read", COMMAND_READ, parse_read},
+	{"poll", COMMAND_POLL, parse_poll},
 	{"interrupt", COMMAND_INTERRUPT, parse_interrupt},
 	{"cancel", COMMAND_CANCEL, parse_cancel},
 	{"load", COMMAND_LOAD, parse_load},
@@ -453,8 +479,8 @@ static int check_end(struct trace *trace)
 		if ((c->kind == COMMAND_LOAD || c->kind == COMMAND_WORKERS) &&
 		    c->until_ns == NEVER_NS && !endless)
 			endless = c->line;
-		if (c->kind == COMMAND_READ && c->file.kind == FILE_STREAM && !endless &&
-		    !is_cancelled(c))
+		if ((c->kind == COMMAND_READ || c->kind == COMMAND_POLL) &&
+		    c->file.kind == FILE_STREAM && !endless && !is_cancelled(c))
 			endless = c->line;
 	}
 	if (trace->fleet.hosts) {

@@ -50,6 +50,7 @@ enum command_kind {
 	COMMAND_MV,
 	COMMAND_WRITE,
 	COMMAND_READ,
+	COMMAND_POLL,
 	COMMAND_OPEN,
 	COMMAND_CLOSE,
 	COMMAND_SLOTS,
@@ -134,7 +135,7 @@ struct command {
 	uint64_t count;	  /* workers, retry: how many; load: keys, or 0 */
 	uint64_t tokens;  /* that each takes; service: its burst, 0 for one second's worth */
 	uint64_t until_ns;
-	uint64_t span_ns;	 /* workers: work; service: latency */
+	uint64_t span_ns;	 /* workers: work; service: latency; poll: until the read */
 	uint64_t knee;		 /* service: 0 for none */
 	uint64_t jitter_percent; /* service */
 	bool slot;		 /* workers: they hold a slot while they work */

@@ -1,0 +1,542 @@
+/*
+ * apply - makes a mounted tree what a file of limiters says: makes what is missing, sets what
+ * differs, and with --prune removes what is not in the file. Nothing is changed unless the whole
+ * file is right; from then on each change that is refused is reported, and the others are made.
+ */
+#include "companions/companion.h"
+#include "companions/inspect.h"
+#include "companions/mounted.h"
+
+#include "fs/account.h"
+#include "fs/settings_file.h"
+#include "fs/store.h"
+
+#include <assert.h>
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct apply {
+	struct inspection inspection; /* of the file */
+	int top;		      /* descriptor of the top of the tree */
+	mode_t access;		      /* of limiters that are made, unless the file says it */
+	bool dry_run, prune;
+	bool changed, trouble;
+	char path[PATH_TEXT]; /* of the limiter that is worked on */
+};
+
+/* What the file says of a limiter, or what goes for those that it only names on the way. */
+struct wanted {
+	struct settings settings;
+	struct ini_owner owner;
+};
+
+/* Prints a line for what was changed, or would be. */
+__attribute__((format(printf, 2, 3))) static void tell(struct apply *apply, const char *format, ...)
+{
+	va_list arguments;
+
+	apply->changed = true;
+	printf("%s: ", mounted_called(apply->path));
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	putchar('\n');
+}
+
+/* Of what the daemon refused itself it also has a sentence. */
+static bool is_explained(int err)
+{
+	static const int explained[] = {EINVAL, ERANGE, EBUSY,	   EEXIST,
+					ENOSPC, EAGAIN, ETIMEDOUT, EHOSTUNREACH};
+
+	for (size_t i = 0; i < sizeof(explained) / sizeof(explained[0]); i++) {
+		if (explained[i] == err)
+			return true;
+	}
+	return false;
+}
+
+/* Reports that @what could not be done, with @err, an errno. */
+static void fail(struct apply *apply, int err, const char *what)
+{
+	char text[CONFIG_TEXT] = "";
+
+	if (is_explained(err))
+		(void)store_read(apply->top, "last_error", text, sizeof(text));
+	text[strcspn(text, "\n")] = '\0';
+	warnx("%s: %s: %s%s%s", mounted_called(apply->path), what, strerror(err), *text ? ": " : "",
+	      text);
+	apply->trouble = true;
+}
+
+/* Calls @each for every setting in which @now and @wanted differ. */
+static void for_each_change(const struct settings *now, const struct settings *wanted,
+			    void (*each)(void *argument, enum setting_id id), void *argument)
+{
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		if (!setting_equal((enum setting_id)id, now, wanted))
+			each(argument, (enum setting_id)id);
+	}
+}
+
+/* A change of settings, and the lines that make it. */
+struct change_of_settings {
+	struct apply *apply;
+	const struct settings *now, *wanted;
+	bool made; /* the limiter is new */
+	size_t length;
+	char lines[CONFIG_TEXT];
+};
+
+static_assert(CONFIG_TEXT > SETTING_COUNT * 2 * SETTING_TEXT, "all settings fit");
+
+static void add_line(void *argument, enum setting_id id)
+{
+	struct change_of_settings *change = argument;
+	char value[SETTING_TEXT];
+
+	setting_print(id, change->wanted, value);
+	change->length += (size_t)snprintf(change->lines + change->length,
+					   sizeof(change->lines) - change->length, "%s=%s\n",
+					   setting_name(id), value);
+}
+
+static void tell_setting(void *argument, enum setting_id id)
+{
+	struct change_of_settings *change = argument;
+	char value[SETTING_TEXT], before[SETTING_TEXT];
+
+	setting_print(id, change->wanted, value);
+	setting_print(id, change->now, before);
+	if (change->made)
+		tell(change->apply, "%s=%s", setting_name(id), value);
+	else
+		tell(change->apply, "%s=%s, was %s", setting_name(id), value, before);
+}
+
+/* One write, so that all settings hold or none. 0 or -errno. */
+static int write_config(int directory, const char *text, size_t length)
+{
+	int file = openat(directory, "config", O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t put;
+	int err;
+
+	if (file < 0)
+		return -errno;
+	put = write(file, text, length);
+	err = put < 0 ? -errno : (size_t)put < length ? -EIO : 0;
+	close(file);
+	return err;
+}
+
+/*
+ * Sets what differs in the limiter whose directory @directory is, or is to be. A limiter that was
+ * just @made is told of before its settings are. 0, or -errno after a message.
+ */
+static int set(struct apply *apply, int directory, const struct settings *now,
+	       const struct settings *wanted, bool made)
+{
+	struct change_of_settings change = {
+		.apply = apply, .now = now, .wanted = wanted, .made = made};
+	int err = 0;
+
+	for_each_change(now, wanted, add_line, &change);
+	if (change.length && !apply->dry_run)
+		err = write_config(directory, change.lines, change.length);
+	if (err) {
+		fail(apply, -err, "settings");
+		return err;
+	}
+	if (made)
+		tell(apply, "created");
+	for_each_change(now, wanted, tell_setting, &change);
+	return 0;
+}
+
+/* Of a limiter that was just made all is told that the file says, of others what differs. */
+static void tell_owner(struct apply *apply, const struct owner *now, const struct owner *wanted,
+		       const struct ini_owner *given, bool made)
+{
+	char value[INI_ACCOUNT_TEXT], before[INI_ACCOUNT_TEXT];
+
+	account_print_user(wanted->uid, value);
+	account_print_user(now->uid, before);
+	if (made && *given->user)
+		tell(apply, "owner=%s", value);
+	else if (!made && wanted->uid != now->uid)
+		tell(apply, "owner=%s, was %s", value, before);
+	account_print_group(wanted->gid, value);
+	account_print_group(now->gid, before);
+	if (made && *given->group)
+		tell(apply, "group=%s", value);
+	else if (!made && wanted->gid != now->gid)
+		tell(apply, "group=%s, was %s", value, before);
+}
+
+static void tell_access(struct apply *apply, const struct owner *now, const struct owner *wanted,
+			const struct ini_owner *given, bool made)
+{
+	if (made && given->has_access)
+		tell(apply, "mode=%04o", (unsigned int)wanted->access);
+	else if (!made && wanted->access != now->access)
+		tell(apply, "mode=%04o, was %04o", (unsigned int)wanted->access,
+		     (unsigned int)now->access);
+}
+
+/*
+ * Gives @directory the mode @access. 0 or -errno: the kernel leaves setgid out without saying so.
+ */
+static int set_access(int directory, mode_t access)
+{
+	struct stat attributes;
+
+	if (fchmod(directory, access) || fstat(directory, &attributes))
+		return -errno;
+	return (attributes.st_mode & ACCESS_BITS) == access ? 0 : -EPERM;
+}
+
+/* Makes owner, group and mode of the limiter at @directory, which are @now, what is @wanted. */
+static void own(struct apply *apply, int directory, const struct owner *now,
+		const struct owner *wanted, const struct ini_owner *given, bool made)
+{
+	bool uid = wanted->uid != now->uid, gid = wanted->gid != now->gid;
+	int err = 0;
+
+	if ((uid || gid) && !apply->dry_run &&
+	    fchown(directory, uid ? wanted->uid : (uid_t)-1, gid ? wanted->gid : (gid_t)-1))
+		fail(apply, errno, "owner and group");
+	else
+		tell_owner(apply, now, wanted, given, made);
+	if (wanted->access != now->access && !apply->dry_run)
+		err = set_access(directory, wanted->access);
+	if (err)
+		fail(apply, -err, "mode");
+	else
+		tell_access(apply, now, wanted, given, made);
+}
+
+/* The owner that a limiter is to have that has @now; names were found before. */
+static struct owner owner_wanted(struct apply *apply, const struct ini_owner *given,
+				 struct owner now)
+{
+	char error[ERROR_TEXT];
+
+	if (account_find(given, &now, error)) {
+		warnx("%s: %s", mounted_called(apply->path), error);
+		apply->trouble = true;
+	}
+	return now;
+}
+
+/* Makes a limiter that is there what is wanted. */
+static void update(struct apply *apply, int directory, const struct wanted *wanted)
+{
+	struct mounted now;
+	struct owner owner;
+	char error[ERROR_TEXT];
+	int err = mounted_read(directory, !*apply->path, &now, error);
+
+	if (err) {
+		fail(apply, -err, *error ? error : "config");
+		return;
+	}
+	if (*apply->path && set(apply, directory, &now.settings, &wanted->settings, false))
+		return;
+	owner = owner_wanted(apply, &wanted->owner, now.owner);
+	own(apply, directory, &now.owner, &owner, &wanted->owner, false);
+}
+
+/* Makes a limiter that was just made what is wanted. 0, or -errno after a message. */
+static int complete(struct apply *apply, int directory, const struct wanted *wanted)
+{
+	struct mounted now = {.settings = SETTINGS_DEFAULT};
+	struct owner owner;
+	char error[ERROR_TEXT];
+	int err = apply->dry_run ? 0 : mounted_read(directory, false, &now, error);
+
+	if (err) {
+		fail(apply, -err, *error ? error : "config");
+		return err;
+	}
+	err = set(apply, directory, &now.settings, &wanted->settings, true);
+	if (err)
+		return err;
+	owner = now.owner;
+	owner.access = (uint16_t)(apply->access | (now.owner.access & ACCESS_SETGID));
+	owner = owner_wanted(apply, &wanted->owner, owner);
+	own(apply, directory, &now.owner, &owner, &wanted->owner, true);
+	return 0;
+}
+
+/*
+ * Makes limiter @name in @directory. Until it is what is wanted it is closed to other users, and
+ * one that cannot have its settings is removed. A descriptor; or -errno after a message, in a dry
+ * run -ENOENT.
+ */
+static int make(struct apply *apply, int directory, const char *name, const struct wanted *wanted)
+{
+	struct named *named = inspection_find(&apply->inspection, apply->path);
+	int made, err;
+
+	assert(named);
+	if (apply->dry_run) {
+		if (!named->told)
+			(void)complete(apply, -1, wanted);
+		named->told = true;
+		return -ENOENT;
+	}
+	if (mkdirat(directory, name, S_IRWXU)) {
+		err = errno;
+		fail(apply, err, "mkdir");
+		return -err;
+	}
+	made = mounted_enter(directory, name);
+	if (made < 0) {
+		fail(apply, -made, "open");
+		return made;
+	}
+	err = complete(apply, made, wanted);
+	if (!err)
+		return made;
+	close(made);
+	(void)unlinkat(directory, name, AT_REMOVEDIR);
+	return err;
+}
+
+/* Makes the tree what the file says of the limiter @path, and of those above it. */
+static void apply_path(struct apply *apply, const char *path, const struct wanted *wanted)
+{
+	static const struct wanted implied = {.owner = {.has_access = false}};
+	struct wanted above = implied;
+	char copy[PATH_TEXT], *rest = *path ? copy : NULL, *name;
+	int at = fcntl(apply->top, F_DUPFD_CLOEXEC, 0), next = at;
+	bool made = false;
+
+	above.settings = SETTINGS_DEFAULT;
+	memcpy(copy, path, strlen(path) + 1);
+	apply->path[0] = '\0';
+	while ((name = strsep(&rest, "/"))) {
+		if (mounted_append(apply->path, name) < 0)
+			break; /* never: it was a path before */
+		next = at < 0 ? -ENOENT : mounted_enter(at, name);
+		made = next == -ENOENT;
+		if (made)
+			next = make(apply, at, name, rest ? &above : wanted);
+		else if (next < 0)
+			fail(apply, -next, "open");
+		if (at >= 0)
+			close(at);
+		at = next;
+		if (at < 0 && (at != -ENOENT || !apply->dry_run))
+			return;
+	}
+	if (at < 0)
+		return;
+	if (!made)
+		update(apply, at, wanted);
+	close(at);
+}
+
+/* Parses @section, which was found right. 0, or -errno with a reason. */
+static int parse(const struct ini_section *section, struct wanted *wanted, char error[ERROR_TEXT])
+{
+	char *text = strndup(section->body, section->length);
+	int err;
+
+	snprintf(error, ERROR_TEXT, "no memory");
+	if (!text)
+		return -ENOMEM;
+	wanted->settings = SETTINGS_DEFAULT;
+	err = ini_parse(text, &wanted->settings, &wanted->owner, error);
+	free(text);
+	return err;
+}
+
+/* Calls @each for every section of @text. */
+static void for_each_section(struct apply *apply, const char *text,
+			     void (*each)(struct apply *apply, const struct ini_section *section,
+					  const struct wanted *wanted))
+{
+	struct ini ini = {.at = text};
+	struct ini_section section;
+	struct wanted wanted;
+	char error[ERROR_TEXT];
+
+	while (ini_next(&ini, &section, error) > 0) {
+		if (parse(&section, &wanted, error))
+			inspection_complain(&apply->inspection, section.line, error);
+		else
+			each(apply, &section, &wanted);
+	}
+}
+
+static void check_accounts(struct apply *apply, const struct ini_section *section,
+			   const struct wanted *wanted)
+{
+	struct owner owner = {.uid = 0};
+	char error[ERROR_TEXT];
+
+	if (account_find(&wanted->owner, &owner, error))
+		inspection_complain(&apply->inspection, section->line, error);
+}
+
+static void apply_section(struct apply *apply, const struct ini_section *section,
+			  const struct wanted *wanted)
+{
+	apply_path(apply, section->path, wanted);
+}
+
+static void remove_limiter(struct apply *apply, int directory, const char *name)
+{
+	if (!apply->dry_run && unlinkat(directory, name, AT_REMOVEDIR))
+		fail(apply, errno, "rmdir");
+	else
+		tell(apply, "removed");
+}
+
+static void prune(struct apply *apply, int directory);
+
+/* Removes the limiter @name, and those below it, as far as the file does not name them. */
+static void prune_child(struct apply *apply, int directory, const char *name)
+{
+	int length = mounted_append(apply->path, name), child;
+
+	if (length < 0) {
+		fail(apply, -length, name);
+		return;
+	}
+	child = mounted_enter(directory, name);
+	if (child >= 0) {
+		prune(apply, child);
+		close(child);
+	}
+	if (child < 0 && child != -ENOENT)
+		fail(apply, -child, "open");
+	else if (child >= 0 && !inspection_find(&apply->inspection, apply->path))
+		remove_limiter(apply, directory, name);
+	apply->path[length] = '\0';
+}
+
+static void prune(struct apply *apply, int directory)
+{
+	struct mounted_names names;
+	int err = mounted_list(directory, &names);
+
+	if (err)
+		fail(apply, -err, "list");
+	for (size_t i = 0; i < names.count; i++)
+		prune_child(apply, directory, names.all[i]);
+	mounted_names_free(&names);
+}
+
+/*
+ * Reads the file, and says all that is wrong in it. Its text, from malloc, or NULL after a message.
+ */
+static char *read_file(struct apply *apply, const char *file)
+{
+	char *text = malloc(SETTINGS_FILE_BYTES);
+	int err = text ? store_read(AT_FDCWD, file, text, SETTINGS_FILE_BYTES) : -ENOMEM;
+
+	apply->inspection = (struct inspection){.file = file, .out = stderr};
+	if (err == -EINVAL)
+		inspection_complain(&apply->inspection, 0, "not a text: it has a zero byte");
+	else if (!err)
+		err = inspect(&apply->inspection, text);
+	if (!err && !apply->inspection.wrong)
+		for_each_section(apply, text, check_accounts);
+	if (!err && apply->prune && !apply->inspection.named)
+		inspection_complain(&apply->inspection, 0,
+				    "no section: --prune would remove every limiter");
+	if (err && !apply->inspection.wrong)
+		warnx("%s: %s", file, strerror(-err));
+	if (!err && !apply->inspection.wrong)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static int run(struct apply *apply, const char *file, const char *mountpoint)
+{
+	char *text = read_file(apply, file);
+	mode_t mask = umask(0);
+
+	umask(mask);
+	apply->access = ACCESSPERMS & ~mask;
+	apply->top = text ? mounted_open(mountpoint) : -1;
+	if (apply->top >= 0) {
+		setlinebuf(stdout);
+		for_each_section(apply, text, apply_section);
+		apply->path[0] = '\0';
+		if (apply->prune)
+			prune(apply, apply->top);
+		close(apply->top);
+	}
+	if (apply->top < 0 || apply->inspection.wrong)
+		apply->trouble = true;
+	free(text);
+	inspection_free(&apply->inspection);
+	if (fflush(stdout) || ferror(stdout)) {
+		warn("standard output");
+		apply->trouble = true;
+	}
+	if (apply->trouble)
+		return STATUS_TROUBLE;
+	return apply->changed ? STATUS_CHANGED : EXIT_SUCCESS;
+}
+
+static void print_usage(void)
+{
+	printf("usage: ratefs apply [options] FILE MOUNTPOINT\n"
+	       "\n"
+	       "Makes the tree at MOUNTPOINT what FILE says, limiters as ratefs save writes\n"
+	       "them, and prints each change. The exit status is 0 if nothing was to be changed,\n"
+	       "1 if something was, and 2 if something is wrong.\n"
+	       "\n"
+	       "options:\n"
+	       "    -n, --dry-run       change nothing, and print what would be changed\n"
+	       "    --prune             remove the limiters that FILE does not name\n"
+	       "    -h, --help          print this\n");
+}
+
+int apply_main(int argc, char *argv[])
+{
+	static const struct option options[] = {
+		{"dry-run", no_argument, NULL, 'n'},
+		{"prune", no_argument, NULL, 'p'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct apply apply = {.top = -1};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "nh", options, NULL)) >= 0) {
+		switch (option) {
+		case 'n':
+			apply.dry_run = true;
+			break;
+		case 'p':
+			apply.prune = true;
+			break;
+		case 'h':
+			print_usage();
+			return EXIT_SUCCESS;
+		default:
+			return companion_usage();
+		}
+	}
+	if (argc - optind == 2 && *argv[optind] && *argv[optind + 1])
+		return run(&apply, argv[optind], argv[optind + 1]);
+	if (argc - optind > 2)
+		warnx("an argument too many: '%s'", argv[optind + 2]);
+	else
+		warnx("no %s given", argc - optind == 1 ? "mount point" : "file");
+	return companion_usage();
+}

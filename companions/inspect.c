@@ -1,0 +1,193 @@
+/* inspect - what is wrong in a file of limiters, see inspect.h. */
+#include "companions/inspect.h"
+
+#include "core/ini.h"
+#include "fs/node.h"
+
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char SPACE[] = " \t\r\v\f";
+
+void inspection_complain(struct inspection *inspection, unsigned int line, const char *why)
+{
+	inspection->wrong++;
+	if (line)
+		fprintf(inspection->out, "%s:%u: %s\n", inspection->file, line, why);
+	else
+		fprintf(inspection->out, "%s: %s\n", inspection->file, why);
+}
+
+/*
+ * Checks line @number, @line, by itself; what is wrong becomes blank, and so does what is no
+ * setting. Whether it is a setting.
+ */
+static bool check_line(struct inspection *inspection, unsigned int number, char *line, bool top)
+{
+	static const char first[] = "line 1: ";
+	struct settings settings = SETTINGS_DEFAULT;
+	struct ini_owner owner;
+	char why[ERROR_TEXT];
+
+	/* Without the number of a line it is a matter of several settings. */
+	if (ini_parse(line, &settings, &owner, why) && !strncmp(why, first, strlen(first))) {
+		inspection_complain(inspection, number, why + strlen(first));
+		memset(line, ' ', strlen(line));
+	}
+	if (ini_is_blank(line))
+		return false;
+	if (!top)
+		return true;
+	inspection_complain(inspection, number, INI_TOP_HAS_NO_SETTINGS);
+	memset(line, ' ', strlen(line));
+	return false;
+}
+
+/*
+ * Checks the settings in @text, the lines after line @line. Each line is parsed by itself, so that
+ * a mistake hides none after it; then those that are right are parsed together. @text is spoilt.
+ */
+static void check_settings(struct inspection *inspection, unsigned int line, char *text, bool top)
+{
+	struct settings settings = SETTINGS_DEFAULT;
+	unsigned int number = line, right = 0;
+	char why[ERROR_TEXT], *next;
+
+	for (char *at = text; at; at = next) {
+		next = strchr(at, '\n');
+		if (next)
+			*next = '\0';
+		right += check_line(inspection, ++number, at, top);
+		if (next)
+			*next++ = '\n';
+	}
+	if (right && settings_parse(text, &settings, why))
+		inspection_complain(inspection, line, why);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const struct named *)a)->path, ((const struct named *)b)->path);
+}
+
+/* The limiter @path, named now unless an earlier section did; NULL without memory. */
+static struct named *add_named(struct inspection *inspection, const char *path, size_t length,
+			       unsigned int line)
+{
+	struct named *named = malloc(sizeof(*named) + length + 1), **found;
+	char *copy = (char *)(named + 1);
+
+	if (!named)
+		return NULL;
+	memcpy(copy, path, length);
+	copy[length] = '\0';
+	*named = (struct named){.line = line, .path = copy};
+	found = tsearch(named, &inspection->named, compare);
+	if (!found || *found != named)
+		free(named);
+	return found ? *found : NULL;
+}
+
+struct named *inspection_find(const struct inspection *inspection, const char *path)
+{
+	const struct named key = {.path = path};
+	struct named **found = tfind(&key, &inspection->named, compare);
+
+	return found ? *found : NULL;
+}
+
+void inspection_free(struct inspection *inspection)
+{
+	tdestroy(inspection->named, free);
+	inspection->named = NULL;
+}
+
+/* The limiters on the way to the section's, and its own, which must not be named yet. */
+static int check_path(struct inspection *inspection, const struct ini_section *section)
+{
+	const char *at = section->path;
+	char part[NAME_BYTES_MAX + 1], why[ERROR_TEXT];
+
+	for (;;) {
+		size_t length = strcspn(at, "/"), whole = (size_t)(at - section->path) + length;
+		struct named *named = add_named(inspection, section->path, whole, section->line);
+
+		if (!named)
+			return -ENOMEM;
+		memcpy(part, at, length);
+		part[length] = '\0';
+		if (node_name_is_taken(part)) {
+			snprintf(why, sizeof(why), "'%.200s' is the name of a control file", part);
+			inspection_complain(inspection, section->line, why);
+			return 0;
+		}
+		if (at[length]) {
+			at += length + 1;
+			continue;
+		}
+		if (named->line != section->line) {
+			snprintf(why, sizeof(why), "no effect: '%.200s' is made by %s, line %u",
+				 *section->path ? section->path : "/",
+				 named->itself ? "an earlier section" : "a section below it",
+				 named->line);
+			inspection_complain(inspection, section->line, why);
+		}
+		named->itself = true;
+		return 0;
+	}
+}
+
+/* The settings after a header that is no path: up to the next header. */
+static char *lines_of_bad_section(struct ini *ini)
+{
+	const char *body = ini->at;
+
+	while (*ini->at) {
+		const char *start = ini->at + strspn(ini->at, SPACE);
+
+		if (*start == '[')
+			break;
+		ini->at += strcspn(ini->at, "\n");
+		ini->at += *ini->at == '\n';
+		ini->line++;
+	}
+	return strndup(body, (size_t)(ini->at - body));
+}
+
+/* One section, or what cannot be one. 1, 0 at the end, -ENOMEM. */
+static int check_next(struct inspection *inspection, struct ini *ini)
+{
+	struct ini_section section;
+	char why[ERROR_TEXT], *text;
+	unsigned int line;
+	int found = ini_next(ini, &section, why), err = 0;
+
+	if (!found)
+		return 0;
+	line = found < 0 ? ini->line : section.line;
+	if (found > 0)
+		err = check_path(inspection, &section);
+	else
+		inspection_complain(inspection, line, strchr(why, ':') + 2); /* "line N: WHY" */
+	if (err)
+		return err;
+	text = found > 0 ? strndup(section.body, section.length) : lines_of_bad_section(ini);
+	if (!text)
+		return -ENOMEM;
+	check_settings(inspection, line, text, found > 0 && !*section.path);
+	free(text);
+	return 1;
+}
+
+int inspect(struct inspection *inspection, const char *text)
+{
+	struct ini ini = {.at = text};
+	int more;
+
+	do {
+		more = check_next(inspection, &ini);
+	} while (more > 0);
+	return more;
+}

@@ -1,0 +1,40 @@
+/*
+ * inspect - what is wrong in a file of limiters, and which limiters it names.
+ */
+#ifndef RATEFS_COMPANIONS_INSPECT_H
+#define RATEFS_COMPANIONS_INSPECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* A limiter that the file names. */
+struct named {
+	unsigned int line; /* of the section that does */
+	bool itself;	   /* by a section of its own, not on the way to one below */
+	bool told;	   /* for whoever goes through the file */
+	const char *path;  /* "" is the top; behind the struct */
+};
+
+struct inspection {
+	const char *file;   /* as messages call it */
+	FILE *out;	    /* where they go */
+	unsigned int wrong; /* how many there were */
+	void *named;	    /* owned: tree of struct named, by path */
+};
+
+/*
+ * Says what is wrong in @text, with file and line; @inspection has its first two members set. What
+ * it names stays there until inspection_free(). 0 or -ENOMEM.
+ */
+int inspect(struct inspection *inspection, const char *text);
+
+/* Says one more thing; with line 0 of the file as a whole. */
+void inspection_complain(struct inspection *inspection, unsigned int line, const char *why);
+
+/* The limiter @path; NULL: it is not named. */
+struct named *inspection_find(const struct inspection *inspection, const char *path);
+
+void inspection_free(struct inspection *inspection);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * mounted - the limiters of a mounted tree, as its files have them.
+ */
+#ifndef RATEFS_COMPANIONS_MOUNTED_H
+#define RATEFS_COMPANIONS_MOUNTED_H
+
+#include "core/engine.h"
+
+/* What a limiter is now. */
+struct mounted {
+	struct owner owner;
+	struct settings settings; /* of the top: the defaults */
+};
+
+/* Opens the top of the tree at @mountpoint: a descriptor, or -1 after a message. */
+int mounted_open(const char *mountpoint);
+
+/* Opens directory @name in @directory: a descriptor or -errno. */
+int mounted_enter(int directory, const char *name);
+
+/*
+ * Reads the limiter whose directory @directory is. 0 or -errno; -EINVAL with a reason in @error
+ * where its settings are not understood, which is otherwise "".
+ */
+int mounted_read(int directory, bool top, struct mounted *mounted, char error[ERROR_TEXT]);
+
+/* The names of limiters in a directory, sorted; owned. */
+struct mounted_names {
+	char **all;
+	size_t count;
+};
+
+/* 0 or -errno; then there are none. */
+int mounted_list(int directory, struct mounted_names *names);
+void mounted_names_free(struct mounted_names *names);
+
+/*
+ * Appends @name to @path, with a slash between them. The length that @path had, at which it can be
+ * cut again; or -ENAMETOOLONG.
+ */
+int mounted_append(char path[PATH_TEXT], const char *name);
+
+/* The path of a limiter as messages have it: `/` for the top. */
+const char *mounted_called(const char *path);
+
+#endif

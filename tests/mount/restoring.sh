@@ -1,0 +1,219 @@
+# shellcheck shell=bash
+# What the next server restores of files that were gone already, and what it gives up when servers die of it.
+
+# read_of DESCRIPTOR: what a read of that open file at its beginning gives, or the name of the errno.
+read_of() {
+	timeout 20 python3 -c '
+import errno, os, sys
+try: print(os.pread(int(sys.argv[1]), 64, 0).decode().strip())
+except OSError as error: print(errno.errorcode[error.errno])' "$1"
+}
+
+# reloaded: replaces the server by one of the program on disk.
+reloaded() {
+	local before
+	before=$(server)
+	"$RATEFS" --reload "$m"
+	[ "$before" != "$(server)" ] || fail 'the same server'
+}
+
+# all_is_restored: no server found anything that it had to leave behind.
+all_is_restored() { ! grep -E 'damaged|kept aside|given up|could not be' "$d/log" || fail 'something was left behind'; }
+
+# partition_goes PARTITION COMMAND…: its token is open when COMMAND has it go; reads of that get ENODEV from every server.
+partition_goes() {
+	exec 7< "$m/orders/partitions/$1/token"
+	shift
+	"$@"
+	is 'in the server before' "$(read_of 7)" ENODEV
+	killed
+	is 'in the next server' "$(read_of 7)" ENODEV
+	reloaded
+	is 'in the one after a reload' "$(read_of 7)" ENODEV
+	exec 7<&-
+	all_is_restored
+	echo 1000/s > "$m/orders/rate"
+	is 'a new read' "$(cat "$m/orders/token")" 1
+}
+
+# orders FILE TEXT: writes that.
+orders() { echo "$2" > "$m/orders/$1"; }
+
+case_a_file_of_a_partition_above_a_lowered_count_is_gone_in_the_next_server() {
+	outlives
+	limiter orders 1000/s
+	orders partitions/count 20
+	partition_goes 15 orders partitions/count 5
+}
+
+case_a_file_of_a_partition_that_auto_does_not_make_any_more_is_gone_in_the_next_server() {
+	outlives
+	limiter orders 1000/s
+	orders partitions/count auto
+	partition_goes 19 orders rate 1/h
+}
+
+case_a_file_of_a_reserve_that_was_taken_back_is_gone_in_the_next_server() {
+	outlives
+	limiter orders 1000/s
+	orders partitions/reserve '10/s hosts=8'
+	partition_goes r2 orders partitions/reserve none
+}
+
+case_a_file_of_the_reserve_beyond_4096_partitions_is_open_in_the_next_server() {
+	outlives
+	limiter orders 1000000/s
+	orders partitions/reserve '10/s hosts=8'
+	orders partitions/count 4096
+	exec 7< "$m/orders/partitions/r2/rate" 8< "$m/orders/partitions/r2/token"
+	killed
+	is 'its rate' "$(read_of 7)" 10/s
+	exec 7<&- 8<&-
+	all_is_restored
+}
+
+case_keys_that_are_open_are_restored_whatever_keys_max_is_by_now() {
+	outlives
+	limiter orders 1000/s
+	exec 7< "$m/orders/keys/anna/token" 8< "$m/orders/keys/bob/token"
+	orders keys_max 1
+	is 'in the server before' "$(read_of 7)$(read_of 8)" 11
+	killed
+	is 'in the next server' "$(read_of 7)$(read_of 8)" 11
+	exec 7<&- 8<&-
+}
+
+# outlives_dying [OPTIONS…] [SOURCE]: as outlives; servers die when $DYING says so, see dying.c.
+outlives_dying() {
+	cc -std=gnu11 -D_GNU_SOURCE -O1 -w -fPIC -shared -o "$d/dying.so" "$(dirname "${BASH_SOURCE[0]}")/dying.c"
+	export DYING=$d/dying
+	LD_PRELOAD="$LD_PRELOAD $d/dying.so" outlives "$@"
+}
+
+# dying PART DEATHS: the server is killed, and the next ones die as they restore that part: 1 open files, 2 buckets, 3 all. By
+# SIGABRT for each `a` in DEATHS, and SIGKILL for each `k`, from the last on.
+dying() {
+	local before
+	before=$(server)
+	sleep 0.12 # or it would seem not to stay up
+	kill -STOP "$before"
+	[[ $2 != *a* ]] || death '[0-9]+ signal 6'
+	[[ $2 != *k* ]] || death '[0-9]+ signal 9'
+	echo -n "$1$2" > "$DYING"
+	death_by_kill "$before"
+	eventually 20 eval "[ \"\$(server)\" != $before ]" || fail 'no other server'
+	is 'deaths that are to come yet' "$(cat "$DYING")" "$1"
+}
+
+has_log() { grep -qF -- "$1" "$d/log" || fail "no line '$1' in the log"; }
+
+case_open_files_that_servers_die_of_are_given_up() {
+	outlives_dying
+	limiter orders 1/d 100
+	cat "$m/orders/take/30" > "$d/taken"
+	exec 5< "$m/orders/token" 6< "$m/orders/slot"
+	reader orders/take/90
+	waiting orders 1
+	python3 -c '
+import select, sys
+with open(sys.argv[1]) as file:
+    poll = select.poll()
+    poll.register(file, select.POLLIN)
+    assert poll.poll(0) == []
+    print("polls", flush=True)
+    print(poll.poll(20000)[0][1] == select.POLLERR)' "$m/orders/token" > "$d/polled" &
+	local poller=$!
+	eventually 10 grep -q polls "$d/polled" || fail 'it does not poll'
+	dying 1 aa
+	has_log 'open files could not be taken over: they are given up, and reads of them get ENODEV'
+	gone "$reader" 20 || :
+	is 'what the reader got' "$(cat "$d/got")" ENODEV
+	gone $poller 20 || fail "$(cat "$d/polled")"
+	is 'it was told of an error' "$(tail -n 1 "$d/polled")" True
+	is 'through a file that was open' "$(read_of 5)" ENODEV
+	counts orders slots_used 0
+	is 'tokens of orders' "$(tokens orders)" 70
+	killed
+	is 'in the server after' "$(read_of 5)" ENODEV
+	is 'a new read' "$(cat "$m/orders/take/10")" 10
+	is 'tokens of orders' "$(tokens orders)" 60
+	exec 5<&- 6<&-
+}
+
+case_buckets_that_servers_die_of_start_empty() {
+	outlives_dying "local:$d/kept"
+	limiter orders 1/d 100
+	exec 5< "$m/orders/rate" 6< "$m/orders/slot"
+	reader orders/take/200
+	waiting orders 1
+	dying 2 aa
+	has_log 'what was in the buckets could not be restored: they start empty'
+	is 'through a file that was open' "$(read_of 5)" 1/d
+	counts orders slots_used 1
+	waiting orders 1
+	[ "$(tokens orders)" -le 0 ] || fail "tokens $(tokens orders)"
+	echo 100000/s > "$m/orders/rate"
+	gone "$reader" 20
+	is 'what the reader got' "$(cat "$d/got")" 200
+	exec 5<&- 6<&-
+}
+
+case_with_servers_a_host_whose_servers_die_of_its_leases_goes_on_as_a_new_one() {
+	outlives_dying -o session=3s,right=3s
+	limiter orders 1000/s
+	in_use
+	exec 5< "$m/orders/rate"
+	dying 2 aa
+	has_log 'what was in the buckets could not be restored: they start empty'
+	is 'through a file that was open' "$(read_of 5)" 1000/s
+	reader orders/token
+	gone "$reader" 60
+	is 'what the reader got' "$(cat "$d/got")" 1
+	exec 5<&-
+}
+
+case_all_that_servers_die_of_is_kept_aside() {
+	outlives_dying "local:$d/kept"
+	limiter orders 1/d 100
+	exec 5< "$m/orders/rate"
+	reader orders/take/200
+	waiting orders 1
+	dying 3 aa
+	has_log 'what the server before knew could not be restored: kept aside, buckets start empty'
+	is 'through a file that was open' "$(read_of 5)" ENODEV
+	gone "$reader" 20 || :
+	is 'what the reader got' "$(cat "$d/got")" ENODEV
+	is 'tokens of orders' "$(tokens orders)" 0
+	echo 1000/s > "$m/orders/rate"
+	is 'a new read' "$(cat "$m/orders/token")" 1
+	killed
+	is rate "$(cat "$m/orders/rate")" 1000/s
+	exec 5<&-
+}
+
+case_more_is_given_up_as_long_as_servers_die() {
+	outlives_dying "local:$d/kept"
+	limiter orders 1/d 100
+	dying 1 aaaaaa
+	has_log 'open files could not be taken over'
+	has_log 'what was in the buckets could not be restored'
+	has_log 'what the server before knew could not be restored'
+	eventually 20 mkdir -p "$m/again" || fail 'no limiter can be made'
+	echo 1000/s > "$m/again/rate"
+	is 'a new read' "$(cat "$m/again/token")" 1
+}
+
+case_one_death_and_any_number_of_kills_give_up_nothing() {
+	outlives_dying "local:$d/kept"
+	limiter orders 1/d 100
+	exec 5< "$m/orders/rate"
+	local part
+	for part in 1 2 3; do
+		dying $part a
+		dying $part kkkkkk
+	done
+	all_is_restored
+	is 'through a file that was open' "$(read_of 5)" 1/d
+	is 'tokens of orders' "$(tokens orders)" 100
+	exec 5<&-
+}
