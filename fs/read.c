@@ -235,6 +235,11 @@ static int take_or_refuse(struct daemon *daemon, struct handle *handle,
 	int refusal = refusal_of(daemon, handle);
 	int err;
 
+	/* That was counted when the time was up. */
+	if (handle->late) {
+		handle->late = false;
+		return -EBUSY;
+	}
 	if (refusal == EAGAIN && !limiter_can_hold(handle->limiter, handle->tokens)) {
 		daemon_refused(daemon,
 			       "a take larger than the burst is saved up for a reader that waits: "
