@@ -39,6 +39,7 @@ static void collect_poller(struct daemon *daemon, struct waiter *waiter)
 
 	if (!waiter->outcome)
 		state_taken(daemon->state, daemon, waiter->limiter);
+	polling->handle->late = waiter->outcome == -EAGAIN;
 	handle_notify(daemon, polling->handle);
 }
 

@@ -230,6 +230,27 @@ case_go() {
 	counts api granted 48
 }
 
+# all_say WHAT: each way of giving up.
+all_say() {
+	is sh "$(recipe 'Giving up' 1)" "$1"
+	is Python "$(recipe 'Giving up' 2)" "$1"
+	is Go "$(recipe 'Giving up' 3)" "$1"
+	is Node.js "$(recipe 'Giving up' 4)" "$1"
+	is Java "$(recipe 'Giving up' 5)" "$1"
+}
+
+# While there are tokens, each of them is one turn; when there is none, none is spent.
+case_giving_up() {
+	tree
+	all_say work
+	counts api granted 5
+	rmdir $m/api
+	empty api
+	all_say 'too long'
+	eventually 20 has api waiting 0
+	counts api granted 1
+}
+
 # The stand-in has a root of its own, with nothing of /mnt but what is bound in.
 case_container() {
 	tree
