@@ -21,7 +21,7 @@ PATIENCE_S = 0.03  # so long a read may block until a signal comes; a third of t
 PAUSE_S = 0.12  # a server that has not served for so long would count as one that cannot stay up
 REPLACE_S = 60  # for hangs
 BEYOND_REPAIR = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.EBADF, errno.ENOSYS}
-LEFT_BEHIND = re.compile("damaged|kept aside|given up|could not be|cannot go on|cannot start")
+LEFT_BEHIND = re.compile("is damaged|kept aside|could not be (taken over|restored)|cannot go on with|cannot start:")
 
 NAMES = ["a", "b", "c", "d"]
 KEYS = ["anna", "bob", "k" * 255, "é"]
