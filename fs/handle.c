@@ -164,10 +164,12 @@ bool handle_is_too_late(struct daemon *daemon, const struct handle *handle, uint
 
 void handle_granted(struct handle *handle, size_t size)
 {
+	char text[TOKEN_TEXT];
+
 	handle->granted = true;
 	handle->late = false;
 	handle->kept->granted = true;
-	handle_set_half(handle, handle->row->read == read_stream && size < 2);
+	handle_set_half(handle, token_text(handle->tokens, 0, TOKEN_TEXT, text) > size);
 }
 
 void handle_set_half(struct handle *handle, bool half)

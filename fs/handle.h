@@ -26,7 +26,7 @@ struct handle {
 	uint64_t tokens;
 	uint64_t within_ns;
 	_Atomic bool granted;  /* token text is there to be read on; read without the lock */
-	bool half;	       /* stream: a token was read without its newline */
+	bool half;	       /* the end of a token's text was not read yet: a poll is told so */
 	bool begun;	       /* events: its head was read */
 	bool late;	       /* a poller waited as long as `within` allows: a read is refused */
 	uint32_t uid;	       /* who opened it */

@@ -520,7 +520,7 @@ case_ten_thousand_blocked_readers_are_granted() {
 	echo max > "$m/orders/rate"
 	gone $crowd 40
 	echo "# granted after $(($(milliseconds) - began)) ms"
-	is ended "$(cat "$d/got")" 'granted 10000 interrupted 0 again 0 other 0'
+	is ended "$(cat "$d/got")" 'granted 10000 interrupted 0 refused 0 other 0'
 	counts orders granted 10001
 	counts orders waiting 0
 	counts orders cancelled 0
