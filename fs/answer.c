@@ -37,9 +37,9 @@ static void collect_poller(struct daemon *daemon, struct waiter *waiter)
 {
 	struct polling *polling = (struct polling *)poller_of(waiter);
 
-	if (!waiter->outcome)
-		state_taken(daemon->state, daemon, waiter->limiter);
-	handle_notify(daemon, polling->handle);
+	state_taken(daemon->state, daemon, waiter->limiter);
+	if (waiter->outcome != -ETIMEDOUT)
+		handle_notify(daemon, polling->handle);
 }
 
 static void collect_waiters(struct daemon *daemon, struct outbox *outbox)

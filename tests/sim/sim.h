@@ -251,8 +251,6 @@ struct polling *polling_named(const struct sim *sim, const char *name);
 void polling_end(struct sim *sim, struct polling *polling);
 /* Its waiter was answered. */
 void polling_answered(struct sim *sim, struct waiter *waiter);
-/* Notes the tokens of called pollers that went back in this step. */
-void polling_check_returns(struct host *host);
 /* All of a host go with its process. */
 void polling_vanish(struct host *host);
 
