@@ -54,8 +54,8 @@ __attribute__((format(printf, 2, 3))) static void tell(struct apply *apply, cons
 /* Of what the daemon refused itself it also has a sentence. */
 static bool is_explained(int err)
 {
-	static const int explained[] = {EINVAL, ERANGE, EBUSY,	   EEXIST,
-					ENOSPC, EAGAIN, ETIMEDOUT, EHOSTUNREACH};
+	static const int explained[] = {EINVAL, ERANGE,	   EBUSY,	EEXIST,
+					ENOSPC, ETIMEDOUT, EHOSTUNREACH};
 
 	for (size_t i = 0; i < sizeof(explained) / sizeof(explained[0]); i++) {
 		if (explained[i] == err)

@@ -248,6 +248,20 @@ bool engine_may_come(struct engine *engine, struct limiter *limiter, uint64_t no
 	return !limiter->removed && may_come(engine, limiter);
 }
 
+/* Returns until when @poller, which asks now, waits. */
+static uint64_t poller_until_ns(const struct engine *engine, struct poller *poller)
+{
+	uint64_t now_ns = engine->schedule.now_ns, expiry_ns = NEVER_NS;
+	struct expiry *expiry = poller->waiter.expiry;
+
+	if (!expiry)
+		return NEVER_NS;
+	if (poller->within_ns < NEVER_NS - now_ns)
+		expiry_ns = now_ns + poller->within_ns;
+	expiry->at_ns = expiry_ns;
+	return patient_until_ns(engine, poller->waiter.limiter, now_ns, expiry_ns);
+}
+
 bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns)
 {
 	struct schedule *schedule = &engine->schedule;
@@ -261,7 +275,7 @@ bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns)
 	    !limiter_can_hold(limiter, tokens) ||
 	    limiter_when(schedule, limiter, tokens) <= schedule->now_ns)
 		return true;
-	poller_wait(schedule, poller);
+	poller_wait(schedule, poller, poller_until_ns(engine, poller));
 	rouse(engine, limiter);
 	return poller->state == POLLER_CALLED;
 }

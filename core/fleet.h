@@ -80,11 +80,12 @@
  * 15. Leaving: use stops, the host's claims are deleted, everything is given back, the session is
  *     closed. What a transaction that is under way takes is given back next.
  * 16. A limiter that is made within Q of another one's having its path, or a path above it, is made
- *     without markers; a limiter that is there is not renamed to such a path. The record of a
- *     limiter that is removed stays until its nodes are swept and says so, and a rename leaves such
- *     a record under an id of its own, so that all hosts know the paths, also those that come
- *     later. A limiter whose nodes were deleted by hand leaves no record: the hosts that had it
- *     know its path, their successors do not, and a successor makes no markers at all for Q.
+ *     without markers; a limiter that is there is not renamed to such a path, nor back to its own
+ *     with limiters in it, whose paths others may have had. The record of a limiter that is removed
+ *     stays until its nodes are swept and says so, and a rename leaves such a record under an id of
+ *     its own, so that all hosts know the paths, also those that come later. A limiter whose nodes
+ *     were deleted by hand leaves no record: the hosts that had it know its path, their successors
+ *     do not, and a successor makes no markers at all for Q.
  *     Reason: a host that is cut off does not hear of it and grants by the old limiter until its
  *     right ends. It has a right only from before, so Q from hearing of it is enough, and a take
  *     without a marker waits as long (7). A path that no limiter had does not wait.

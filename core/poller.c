@@ -67,12 +67,18 @@ void poller_answer(struct schedule *schedule, struct poller *poller, int outcome
 	tell(schedule, poller, outcome);
 }
 
-void poller_wait(struct schedule *schedule, struct poller *poller)
+void poller_limit(struct poller *poller, struct expiry *expiry, uint64_t within_ns)
+{
+	poller->waiter.expiry = expiry;
+	poller->within_ns = within_ns;
+}
+
+void poller_wait(struct schedule *schedule, struct poller *poller, uint64_t expiry_ns)
 {
 	assert(poller->state == POLLER_AWAY && !poller->answered);
 	poller->state = POLLER_WAITS;
 	count(poller->waiter.limiter, 1, 0);
-	if (limiter_ask(schedule, &poller->waiter, NEVER_NS))
+	if (limiter_ask(schedule, &poller->waiter, expiry_ns))
 		poller_answer(schedule, poller, 0);
 }
 

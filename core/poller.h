@@ -41,6 +41,7 @@ struct poller {
 	struct waiter waiter; /* its limiter is borrowed, and held as long as the poller is there */
 	struct poller *older, *newer; /* called: by time */
 	uint64_t until_ns;	      /* called: so long its tokens are kept */
+	uint64_t within_ns;	      /* so long it waits at most, if it has an expiry */
 	uint8_t state;		      /* enum poller_state */
 	bool answered;		      /* in schedule->done, to be collected */
 };
@@ -59,8 +60,14 @@ static inline struct poller *poller_of(struct waiter *waiter)
 /* A poller of @tokens (up to TOKENS_MAX) of @limiter, without a place. */
 void poller_init(struct poller *poller, struct limiter *limiter, uint64_t tokens);
 
-/* Puts @poller, which is away, into the queue. It may be called at once. */
-void poller_wait(struct schedule *schedule, struct poller *poller);
+/* Has @poller, which is away, wait for @within_ns at most. @expiry is the caller's memory for that. */
+void poller_limit(struct poller *poller, struct expiry *expiry, uint64_t within_ns);
+
+/*
+ * Puts @poller, which is away, into the queue. It may be called at once. With an expiry it is answered
+ * with -EAGAIN at @expiry_ns.
+ */
+void poller_wait(struct schedule *schedule, struct poller *poller, uint64_t expiry_ns);
 
 /* Tells whether @poller is called: then its tokens are the caller's, and it is away. */
 bool poller_fetch(struct schedule *schedule, struct poller *poller);

@@ -351,16 +351,20 @@ static bool add_change(struct fleet *fleet, struct request *request)
 	return added && request_add(request, OPERATION_SET, "/g", text, fleet->applied, 0);
 }
 
-/* Rule 16: the limiter has its partitions, and cannot wait as a new one does. */
+/*
+ * Rule 16: the limiter has its partitions, and cannot wait as a new one does. Its own former name is
+ * free for it, unless limiters are in it: others may have had their paths.
+ */
 static bool may_rename(struct fleet *fleet, struct change *change)
 {
+	uint64_t own = change->limiter->first_child ? 0 : id_of(change->limiter);
 	char path[PATH_TEXT + NAME_BYTES_MAX + 2];
 
 	path_of(change, path);
-	if (names_are_free(fleet, path, id_of(change->limiter)))
+	if (names_are_free(fleet, path, own))
 		return true;
 	snprintf(change->error, sizeof(change->error),
-		 "'%.200s' was another limiter's name a moment ago: try again in some seconds",
+		 "'%.200s' was a limiter's name a moment ago: try again in some seconds",
 		 change->name);
 	return false;
 }

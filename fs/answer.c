@@ -38,8 +38,11 @@ static void collect_poller(struct daemon *daemon, struct waiter *waiter)
 	struct polling *polling = (struct polling *)poller_of(waiter);
 
 	state_taken(daemon->state, daemon, waiter->limiter);
-	if (waiter->outcome != -ETIMEDOUT)
-		handle_notify(daemon, polling->handle);
+	/* Tokens that went back are nothing to tell of. */
+	if (waiter->outcome == -ETIMEDOUT)
+		return;
+	polling->handle->late = waiter->outcome == -EAGAIN;
+	handle_notify(daemon, polling->handle);
 }
 
 static void collect_waiters(struct daemon *daemon, struct outbox *outbox)

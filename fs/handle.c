@@ -82,8 +82,9 @@ struct handle *handle_reopen(struct daemon *daemon, const struct node *node, uin
 	handle->granted = kept->granted;
 	handle->half = kept->half;
 	handle->begun = true;
-	if ((kept->slot_ns && slots_restore(&daemon->engine.schedule, handle->limiter,
-					    &handle->slot, kept->slot_ns)) ||
+	if ((node->row->open == open_slot && kept->slot_ns &&
+	     slots_restore(&daemon->engine.schedule, handle->limiter, &handle->slot,
+			   kept->slot_ns)) ||
 	    (node->row->open == open_view &&
 	     viewer_of(daemon, kept->uid, kept->gid, &handle->viewer))) {
 		handle_close(daemon, handle);
@@ -163,9 +164,12 @@ bool handle_is_too_late(struct daemon *daemon, const struct handle *handle, uint
 
 void handle_granted(struct handle *handle, size_t size)
 {
+	char text[TOKEN_TEXT];
+
 	handle->granted = true;
+	handle->late = false;
 	handle->kept->granted = true;
-	handle_set_half(handle, handle->row->read == read_stream && size < 2);
+	handle_set_half(handle, token_text(handle->tokens, 0, TOKEN_TEXT, text) > size);
 }
 
 void handle_set_half(struct handle *handle, bool half)
@@ -220,8 +224,12 @@ bool poll_tokens(struct daemon *daemon, struct handle *handle)
 			return true;
 		handle->polling->handle = handle;
 		poller_init(&handle->polling->poller, handle->limiter, handle->tokens);
+		if (handle->within_ns != NEVER_NS)
+			poller_limit(&handle->polling->poller, &handle->polling->expiry,
+				     handle->within_ns);
 	}
-	return daemon->stopping || handle->half || handle_is_too_late(daemon, handle, clock_ns()) ||
+	return daemon->stopping || handle->half || handle->late ||
+	       handle_is_too_late(daemon, handle, clock_ns()) ||
 	       engine_poll(&daemon->engine, &handle->polling->poller, clock_ns());
 }
 

@@ -13,6 +13,7 @@ struct state_handle;
 /* The poller of an open file, however many poll it. */
 struct polling {
 	struct poller poller; /* first */
+	struct expiry expiry; /* of take/N,within= */
 	struct handle *handle;
 };
 
@@ -25,8 +26,9 @@ struct handle {
 	uint64_t tokens;
 	uint64_t within_ns;
 	_Atomic bool granted;  /* token text is there to be read on; read without the lock */
-	bool half;	       /* stream: a token was read without its newline */
+	bool half;	       /* the end of a token's text was not read yet: a poll is told so */
 	bool begun;	       /* events: its head was read */
+	bool late;	       /* a poller waited as long as `within` allows: a read is refused */
 	uint32_t uid;	       /* who opened it */
 	struct viewer *viewer; /* owned; metrics, events: what it may know; NULL: everything */
 	uint64_t position;     /* events: what was read */

@@ -131,6 +131,16 @@ static bool is_gone(const struct node *node)
 		node->partition > partition_count(node->limiter, &shares));
 }
 
+/* Tells whether a file of @row is one of a partition or a key where @kept is. */
+static bool is_possible(const struct node_row *row, const struct state_handle *kept)
+{
+	bool of_key = row->place == NODE_KEY || row->place == NODE_KEY_TAKE ||
+		      row->place == NODE_KEY_ETA;
+
+	return (row->place == NODE_PARTITION) == (kept->partition != 0) &&
+	       of_key == (kept->key != 0);
+}
+
 static int reopen(struct daemon *daemon, uint32_t index, struct state_handle *kept, uint8_t row)
 {
 	struct node node = {.row = &NODES[row],
@@ -140,7 +150,7 @@ static int reopen(struct daemon *daemon, uint32_t index, struct state_handle *ke
 			    .within_ns = kept->within_ns};
 	struct handle *handle;
 
-	if (is_gone(&node))
+	if (is_gone(&node) || !is_possible(node.row, kept))
 		return 0; /* reads get ENODEV */
 	if (kept->key &&
 	    keys_restore(&daemon->engine.schedule, node.limiter,

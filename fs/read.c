@@ -235,6 +235,11 @@ static int take_or_refuse(struct daemon *daemon, struct handle *handle,
 	int refusal = refusal_of(daemon, handle);
 	int err;
 
+	/* That was counted when the time was up. */
+	if (handle->late) {
+		handle->late = false;
+		return -EBUSY;
+	}
 	if (refusal == EAGAIN && !limiter_can_hold(handle->limiter, handle->tokens)) {
 		daemon_refused(daemon,
 			       "a take larger than the burst is saved up for a reader that waits: "
@@ -289,10 +294,14 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 /* What is left of a token's text; nothing when none was granted through this handle. */
 static void drain(struct handle *handle, const struct read_request *read)
 {
-	if (handle->granted)
-		reply_tokens(read->request, handle->tokens, (uint64_t)read->offset, read->size);
-	else
-		fuse_reply_buf(read->request, NULL, 0);
+	char text[TOKEN_TEXT];
+	size_t rest = token_text(handle->tokens, (uint64_t)read->offset, TOKEN_TEXT, text);
+
+	if (!handle->granted)
+		rest = 0;
+	else if (rest <= read->size)
+		handle_set_half(handle, false);
+	fuse_reply_buf(read->request, text, rest < read->size ? rest : read->size);
 }
 
 void read_tokens(struct daemon *daemon, struct handle *handle, const struct read_request *read)

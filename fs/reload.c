@@ -29,7 +29,11 @@ static int read_status(const char *mountpoint, struct mount_status *status)
 	snprintf(path, sizeof(path), "%s/status", mountpoint);
 	file = fopen(path, "re");
 	if (!file) {
-		fprintf(stderr, "ratefs: %s: %s\n", path, strerror(errno));
+		if (errno == ENOENT)
+			fprintf(stderr, "ratefs: %s: not a mount of ratefs: no file status\n",
+				mountpoint);
+		else
+			fprintf(stderr, "ratefs: %s: %s\n", path, strerror(errno));
 		return -1;
 	}
 	while (fgets(line, sizeof(line), file)) {

@@ -187,14 +187,27 @@ static int load_text(struct daemon *daemon, const struct ini_section *section, c
 	return err ? err : give_top(daemon, &owner, error);
 }
 
+/*
+ * Tells that @file is wrong, as compilers do: FILE:LINE: WHY. @error may name a line, counted from
+ * the line @before on.
+ */
+static void tell_wrong(const char *file, unsigned int before, const char *error)
+{
+	unsigned int line = 0;
+	int named = 0;
+
+	if (sscanf(error, "line %u: %n", &line, &named) != 1 || !named)
+		line = 0;
+	log_error("%s:%u: %s", file, before + line, line ? error + named : error);
+}
+
 static int load_section(const char *file, struct daemon *daemon, const struct ini_section *section)
 {
 	char *text = strndup(section->body, section->length), error[ERROR_TEXT] = "no memory";
 	int err = text ? load_text(daemon, section, text, error) : -ENOMEM;
 
 	if (err)
-		log_error("%s: section [%s] from line %u on: %s", file,
-			  *section->path ? section->path : "/", section->line, error);
+		tell_wrong(file, section->line, error);
 	free(text);
 	return err;
 }
@@ -217,7 +230,6 @@ int settings_file_load(const char *file, struct daemon *daemon)
 		goto out;
 	}
 	while ((err = ini_next(&ini, &section, error)) > 0) {
-		/* The error of a section names the line within it. */
 		err = load_section(file, daemon, &section);
 		if (daemon->options->no_wait && may_come_later(err)) {
 			log_warning("%s: mounted without the limiters from [%s] on", file,
@@ -229,7 +241,7 @@ int settings_file_load(const char *file, struct daemon *daemon)
 			goto out;
 	}
 	if (err)
-		log_error("%s: %s", file, error);
+		tell_wrong(file, 0, error);
 out:
 	free(text);
 	return err;

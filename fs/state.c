@@ -162,10 +162,11 @@ static void give_up_handles(struct state *state)
 static void give_up_levels(struct state *state)
 {
 	struct zookeeper_kept *zookeeper = &state->fleet->zookeeper;
-	uint32_t count = state->header->unit_count;
+	const char *units = (const char *)state->units, *end = (const char *)state->handles;
 
-	memset(state->units, 0, count * sizeof(*state->units));
-	memset(state->learnt, 0, count * sizeof(*state->learnt));
+	/* With what was learnt, which follows. */
+	(void)fallocate(state->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			units - state->bytes, end - units);
 	state->header->unit_count = 1;
 	memset(&state->fleet->fleet, 0, sizeof(state->fleet->fleet));
 	zookeeper->session = 0;

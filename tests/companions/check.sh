@@ -20,6 +20,16 @@ case_nothing_is_said_of_what_is_right() {
 	check 0 "$d/ini"
 }
 
+case_owners_of_limiters_and_of_the_top_are_right() {
+	printf '[/]\nmode=1777\n[orders]\nowner=someone-elsewhere\ngroup=100\nmode=2775\nrate=5/s\n[mail]\nmode = 0\n' > "$d/ini"
+	check 0 "$d/ini"
+	is 'what it says' "$(cat "$d/out" "$d/err")" ''
+	printf '[/]\nrate=5/s\nowner=root\n[a]\nmode=rwx\nowner=\nmode=7777\nrate=5/s\n[/]\n' > "$d/ini"
+	check 1 "$d/ini"
+	is lines "$(lines)" '2 5 6 7 9'
+	grep -qx "$d/ini:2: the top has an owner, a group and a mode, and no settings" "$d/out" || fail "$(cat "$d/out")"
+}
+
 case_every_wrong_line_is_named() {
 	cat > "$d/ini" <<- 'EOF'
 		rate=1/s
@@ -71,7 +81,8 @@ case_it_refuses_what_a_mount_refuses_and_nothing_else() {
 		'[1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17]' '[a]\n[' ']' '[]' '[/a]' '[a/]' '[a]x' '[rate]' '[a/keys]' '[feedback]' \
 		'[README]' '[status]' '[a]\nname' '[a]\n=5' '[a]\nrate=' '[a]\nrate=5/0s' '[a]\nrate=1/27d' '[a]\nburst=10T\n[b]\nburst=11T' \
 		'[a]\nconfig=x' '[a]\npartitions.count=4097' '[a]\noffline=share:0' '[a]\nenforcement=open\nenforcement=shut' \
-		'[a]\nrate=1T/s\nrelease_interval=1h' '[a]\nrelease_interval=1h\nrate=1T/s' '[a]\nrate=5/s#'; do
+		'[a]\nrate=1T/s\nrelease_interval=1h' '[a]\nrelease_interval=1h\nrate=1T/s' '[a]\nrate=5/s#' \
+		'[/]' '[/]\nmode=1777' '[/]\nrate=5/s' '[a]\nmode=0750\nowner=root' '[a]\nmode=8' '[a]\nmode=4755' '[a]\ngroup=' '[//]'; do
 		printf "$text" > "$d/ini"
 		status=0 mounted=0
 		"$RATEFS" check "$d/ini" > "$d/out" || status=$?

@@ -675,11 +675,30 @@ static void test_a_limiter_is_not_renamed_to_what_another_was_called_a_moment_ag
 	change.limiter = b;
 	strcpy(change.name, "a");
 	assert_int_equal(scene_change(&scene, &change), -EBUSY);
-	assert_non_null(strstr(change.error, "another limiter's name a moment ago"));
+	assert_non_null(strstr(change.error, "was a limiter's name a moment ago"));
 	assert_int_equal(leave_name(&scene, a, "a"), 0);
 	assert_int_equal(leave_name(&scene, b, "c"), -EBUSY);
 	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + MS);
 	assert_int_equal(leave_name(&scene, b, "c"), 0);
+	scene_close(&scene);
+}
+
+static void test_a_limiter_with_others_in_it_is_not_renamed_back_for_q(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct change change = {.kind = CHANGE_MAKE, .owner = {.access = 0755}};
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(leave_name(&scene, a, "b"), 0);
+	change.limiter = a;
+	strcpy(change.name, "c");
+	assert_int_equal(scene_change(&scene, &change), 0);
+	assert_int_equal(leave_name(&scene, a, "a"), -EBUSY);
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + MS);
+	assert_int_equal(leave_name(&scene, a, "a"), 0);
 	scene_close(&scene);
 }
 
@@ -881,6 +900,7 @@ int main(void)
 		cmocka_unit_test(test_the_old_name_of_a_renamed_limiter_waits_q),
 		cmocka_unit_test(
 			test_a_limiter_is_not_renamed_to_what_another_was_called_a_moment_ago),
+		cmocka_unit_test(test_a_limiter_with_others_in_it_is_not_renamed_back_for_q),
 		cmocka_unit_test(test_a_name_that_another_host_removed_or_renamed_waits_q_here),
 		cmocka_unit_test(
 			test_a_name_that_was_made_and_left_while_a_host_was_away_waits_q_here),

@@ -292,6 +292,41 @@ static void test_pollers_do_not_keep_a_limiter(void **state)
 	stage_close(&stage);
 }
 
+static void test_a_poller_with_a_time_is_told_when_it_is_up(void **state)
+{
+	struct poller poller;
+	struct expiry expiry;
+	struct stage stage;
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	a = make_empty(&stage, "", 1);
+	assert_int_equal(stage_try(&stage, a, 1, 0), -EAGAIN);
+	poller_init(&poller, a, 1);
+	poller_limit(&poller, &expiry, 99 * MS);
+	assert_false(engine_poll(&stage.engine, &poller, 0));
+	assert_int_equal(engine_next_ns(&stage.engine), 99 * MS);
+	engine_run(&stage.engine, 99 * MS);
+	assert_ptr_equal(engine_done(&stage.engine), &poller.waiter);
+	assert_int_equal(poller.waiter.outcome, -EAGAIN);
+	assert_int_equal(poller.state, POLLER_AWAY);
+	/* Its tokens are there to be had. */
+	assert_int_equal(stage_try(&stage, a, 1, 100 * MS), 0);
+	/* One that leaves, or is called, before its time is up is not told again. */
+	poller_limit(&poller, &expiry, 100 * MS);
+	assert_false(engine_poll(&stage.engine, &poller, 100 * MS));
+	engine_unpoll(&stage.engine, &poller);
+	assert_false(engine_poll(&stage.engine, &poller, 110 * MS));
+	engine_run(&stage.engine, 200 * MS);
+	assert_ptr_equal(engine_done(&stage.engine), &poller.waiter);
+	assert_int_equal(poller.waiter.outcome, 0);
+	engine_run(&stage.engine, 300 * MS);
+	assert_null(engine_done(&stage.engine));
+	engine_unpoll(&stage.engine, &poller);
+	stage_close(&stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +340,7 @@ int main(void)
 		cmocka_unit_test(
 			test_a_poller_is_told_when_a_change_makes_its_tokens_more_than_the_burst),
 		cmocka_unit_test(test_pollers_do_not_keep_a_limiter),
+		cmocka_unit_test(test_a_poller_with_a_time_is_told_when_it_is_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,9 @@
  * The successor refuses it and moves it aside, or goes on with it, answers the requests that the
  * kernel sends again, and does as it is asked.
  *
- * An input is a byte for how many places are others and whether sums are made right; for each place
- * four bytes for where it is, one for its length, and its bytes; then a script as of fuzz_request.
+ * An input is a byte for how many places are others, whether sums are made right, and which part is
+ * given up; for each place four bytes for where it is, one for its length, and its bytes; then a
+ * script as of fuzz_request.
  */
 #include "fuzz.h"
 #include "server.h"
@@ -17,7 +18,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { EXTENTS_MAX = 64, PLACES_MASK = 7, SUMS_RIGHT = 8, AFTERWARDS = 32, RESENT_MAX = 4096 };
+enum {
+	EXTENTS_MAX = 64,
+	PLACES_MASK = 7,
+	SUMS_RIGHT = 8,
+	PART_BITS = 4,
+	AFTERWARDS = 32,
+	RESENT_MAX = 4096
+};
 
 /* The parts of the state's memory that hold anything. */
 static struct extent {
@@ -189,6 +197,17 @@ static void make_sums_right(int descriptor)
 	}
 }
 
+/* Gives up a part of the state behind @descriptor, as a server does that can read it. */
+static void give_up(int descriptor, enum state_part part)
+{
+	struct state *state = state_open(dup(descriptor), 1);
+
+	FUZZ_CHECK(state);
+	if (!state_is_strange(state))
+		state_give_up(state, part);
+	state_close(state);
+}
+
 static int copy_original(void)
 {
 	int descriptor = server_memory();
@@ -228,6 +247,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	}
 	if (head & SUMS_RIGHT)
 		make_sums_right(descriptor);
+	give_up(descriptor, (enum state_part)((head >> PART_BITS) % (STATE_ALL + 1)));
 	if (server_start(&server, descriptor, 1, &waiting, sizeof(waiting))) {
 		server_play(&server, input, size, AFTERWARDS);
 		server_stop(&server);

@@ -444,6 +444,33 @@ case_what_the_file_itself_refuses_is_ebusy_with_o_nonblock_too() {
 	denied EINVAL peek "$m/orders/take/3,within=30d"
 }
 
+case_a_poll_ends_with_the_time_that_within_gives() {
+	start local
+	empty orders
+	echo 1/s > "$m/orders/rate"
+	python3 - "$m/orders" <<- 'EOF'
+		import errno, os, select, sys
+		limiter = sys.argv[1]
+		fd = os.open(limiter + "/take/1,within=3s", os.O_RDONLY | os.O_NONBLOCK)
+		poll = select.poll()
+		poll.register(fd, select.POLLIN)
+		assert not poll.poll(0)
+		# As things stand it would be granted in time; then a lower rate makes it wait in vain.
+		with open(limiter + "/rate", "w") as rate:
+		    rate.write("1/d")
+		assert not poll.poll(0)
+		assert poll.poll(60000), "it goes on polling"
+		for _ in range(2):
+		    try:
+		        os.read(fd, 16)
+		        sys.exit("a token out of nothing")
+		    except OSError as error:
+		        assert error.errno == errno.EBUSY, error
+	EOF
+	counts orders refused 2
+	counts orders waiting 0
+}
+
 case_o_nonblock_does_not_overtake_those_who_wait() {
 	start
 	empty orders 5
@@ -493,7 +520,7 @@ case_ten_thousand_blocked_readers_are_granted() {
 	echo max > "$m/orders/rate"
 	gone $crowd 40
 	echo "# granted after $(($(milliseconds) - began)) ms"
-	is ended "$(cat "$d/got")" 'granted 10000 interrupted 0 again 0 other 0'
+	is ended "$(cat "$d/got")" 'granted 10000 interrupted 0 refused 0 other 0'
 	counts orders granted 10001
 	counts orders waiting 0
 	counts orders cancelled 0

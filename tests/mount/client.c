@@ -98,7 +98,7 @@ static int held(const char *path, const char *command)
 
 struct crowd {
 	const char *path;
-	atomic_int granted, interrupted, again, other;
+	atomic_int granted, interrupted, refused, other;
 };
 
 static void *crowd_member(void *arg)
@@ -111,8 +111,8 @@ static void *crowd_member(void *arg)
 		atomic_fetch_add(&crowd->granted, 1);
 	else if (errno == EINTR)
 		atomic_fetch_add(&crowd->interrupted, 1);
-	else if (errno == EAGAIN)
-		atomic_fetch_add(&crowd->again, 1);
+	else if (errno == EBUSY)
+		atomic_fetch_add(&crowd->refused, 1);
 	else
 		atomic_fetch_add(&crowd->other, 1);
 	if (fd >= 0)
@@ -136,8 +136,8 @@ static int crowd(int count, const char *path)
 	for (int i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
 	free(threads);
-	printf("granted %d interrupted %d again %d other %d\n", all.granted, all.interrupted,
-	       all.again, all.other);
+	printf("granted %d interrupted %d refused %d other %d\n", all.granted, all.interrupted,
+	       all.refused, all.other);
 	return 0;
 }
 

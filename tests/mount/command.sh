@@ -308,7 +308,8 @@ case_a_wrong_config_file_is_named_with_its_line() {
 		local status=0 said
 		said=$(timeout 20 "$RATEFS" -o "config=$d/ini" local "$m" 2>&1 < /dev/null) || status=$?
 		like "exit status with $text ($said)" "$status" '^[12]$'
-		like "what it says of $text" "$said" 'ini.*[0-9]'
+		like "what it says of $text" "$said" 'ini:[1-3]: '
+		is "what ratefs check says of $text" "$("$RATEFS" check "$d/ini" | head -n 1)" "${said#ratefs: }"
 		! mountpoint -q "$m" || fail "mounted with $text"
 	done
 }

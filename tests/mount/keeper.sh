@@ -389,7 +389,7 @@ case_ten_thousand_blocked_readers_get_their_tokens_from_the_next_server() {
 	waiting orders 10000
 	echo '100000/s' > "$m/orders/rate"
 	gone $crowd 40
-	is 'the crowd' "$(cat "$d/got")" 'granted 10000 interrupted 0 again 0 other 0'
+	is 'the crowd' "$(cat "$d/got")" 'granted 10000 interrupted 0 refused 0 other 0'
 	counts orders granted 10001
 	echo "# all waited again $ms ms after the kill"
 }

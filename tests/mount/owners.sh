@@ -1,7 +1,8 @@
 # shellcheck shell=bash
-# Owner, group and mode of limiters: what recursive tools make of them, groups that are inherited, and what rm -r is told.
+# Owner, group and mode of limiters: what recursive tools make of them, groups that are inherited,
+# and what rm -r is told.
 
-# team: a limiter with all kinds of files in it, and one below it, in a tree that is open to other users.
+# team: a limiter with all kinds of files in it, and one below it, in a tree that is open to others.
 team() {
 	start -o allow_other "$@"
 	chmod 711 "$d" "$(dirname "$d")" "$(dirname "$CLIENT")"
@@ -17,6 +18,12 @@ as() {
 	shift
 	setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups "$@"
 }
+
+# denials COMMAND…: how often nobody is told that it may not.
+denials() { as nobody "$@" 2>&1 | grep -c 'not permitted'; }
+
+# everything: how many files and directories there are in orders.
+everything() { find "$m/orders" | wc -l; }
 
 # silent COMMAND…: it succeeds and says nothing.
 silent() {
@@ -56,10 +63,10 @@ for directory, directories, files in os.walk(sys.argv[1]):
 case_an_owner_gives_its_group_another_one_of_its_own_recursively() {
 	team
 	chown -R nobody:nogroup "$m/orders"
-	silent setpriv --reuid=nobody --regid=nogroup --groups=nogroup,games chgrp -R games "$m/orders"
+	silent setpriv --reuid=nobody --regid=nogroup --groups=nogroup,games \
+		chgrp -R games "$m/orders"
 	whose "$(id -u nobody):$(getent group games | cut -d : -f 3)"
-	is 'a group that is not its own' "$(as nobody chgrp -R mail "$m/orders" 2>&1 | grep -c 'not permitted')" \
-		"$(find "$m/orders" | wc -l)"
+	is 'a group that is not its own' "$(denials chgrp -R mail "$m/orders")" "$(everything)"
 }
 
 case_a_recursive_chmod_says_nothing_and_the_files_follow() {
@@ -67,16 +74,19 @@ case_a_recursive_chmod_says_nothing_and_the_files_follow() {
 	team
 	: "$(cat "$m/orders/keys/one/stat")"
 	for tool in '' busybox; do
-		for mode in 750 0700 g+w o= a+rX go-w g=u u=rwX,go=rX 2775 g-s,o-rx +t ug+rw,o-w 1777 a-w u+w a=rx 755; do
+		for mode in 750 0700 g+w o= a+rX go-w g=u u=rwX,go=rX 2775 g-s,o-rx +t ug+rw,o-w 1777 \
+			a-w u+w a=rx 755; do
 			silent $tool chmod -R "$mode" "$m/orders"
 		done
 	done
 	is 'the limiter' "$(stat -c %a "$m/orders")" 755
 	# stat asks the daemon for what the kernel has known for a second.
-	eventually 5 eval '[ "$(find "$m/orders" -type d ! -perm 755 ! -perm 555)" = "" ]' || fail "$(find "$m/orders" -type d -printf '%m %P\n')"
+	eventually 5 eval '[ "$(find "$m/orders" -type d ! -perm 755 ! -perm 555)" = "" ]' ||
+		fail "$(find "$m/orders" -type d -printf '%m %P\n')"
 	silent chmod -R 2770 "$m/orders"
 	is 'limiters' "$(stat -c %a "$m/orders" "$m/orders/batch" | tr '\n' ' ')" '2770 2770 '
-	is 'files' "$(cd "$m/orders/batch" && stat -c %a token rate config charge take | tr '\n' ' ')" '440 660 660 220 550 '
+	is 'files' "$(cd "$m/orders/batch" && stat -c %a token rate config charge take | tr '\n' ' ')" \
+		'440 660 660 220 550 '
 }
 
 case_a_chmod_of_a_file_that_is_to_differ_from_its_directory_is_refused() {
@@ -95,7 +105,8 @@ case_a_chmod_of_a_file_that_is_to_differ_from_its_directory_is_refused() {
 		keys 777
 		partitions/0 1555
 	EOF
-	is 'the files' "$(cd "$m/orders" && stat -c %a token rate charge take/5 keys | tr '\n' ' ')" '440 640 220 440 550 '
+	is 'the files' "$(cd "$m/orders" && stat -c %a token rate charge take/5 keys | tr '\n' ' ')" \
+		'440 640 220 440 550 '
 }
 
 case_a_chmod_or_chown_that_changes_nothing_succeeds() {
@@ -103,7 +114,8 @@ case_a_chmod_or_chown_that_changes_nothing_succeeds() {
 	team
 	chown 12:34 "$m/orders"
 	chmod 2750 "$m/orders"
-	for file in "" token rate config charge take eta/5 partitions partitions/0/rate keys keys/one keys/one/stat; do
+	for file in "" token rate config charge take eta/5 partitions partitions/0/rate keys keys/one \
+		keys/one/stat; do
 		silent chmod "$(stat -c %a "$m/orders/$file")" "$m/orders/$file"
 		silent chown 12:34 "$m/orders/$file"
 		silent chown -h 12 "$m/orders/$file"
@@ -117,14 +129,14 @@ case_a_chown_of_a_file_gives_nothing_away() {
 	team
 	chown nobody "$m/orders/token" "$m/orders/rate" "$m/orders/take"
 	is 'owner of the limiter' "$(stat -c %u "$m/orders")" 0
-	is 'owner of the files' "$(stat -c %u "$m/orders/token" "$m/orders/rate" "$m/orders/take" | tr '\n' ' ')" '0 0 0 '
+	is 'owner of the files' "$(cd "$m/orders" && stat -c %u token rate take | tr '\n' ' ')" '0 0 0 '
 	is 'nobody, tuning' "$(as nobody "$CLIENT" write "$m/orders/rate" 9/s)" EACCES
 }
 
 case_what_is_closed_cannot_be_changed_by_others() {
 	team
-	is chmod "$(as nobody chmod -R 777 "$m/orders" 2>&1 | grep -c 'not permitted')" "$(find "$m/orders" | wc -l)"
-	is chown "$(as nobody chown -R nobody "$m/orders" 2>&1 | grep -c 'not permitted')" "$(find "$m/orders" | wc -l)"
+	is chmod "$(denials chmod -R 777 "$m/orders")" "$(everything)"
+	is chown "$(denials chown -R nobody "$m/orders")" "$(everything)"
 	whose 0:0
 }
 
@@ -146,14 +158,13 @@ case_a_team_tunes_what_its_members_make_in_a_setgid_limiter() {
 	team
 	group_limiter
 	member nobody mkdir -p "$m/shared/one/deep"
-	is 'group and mode' "$(stat -c '%U:%G %a' "$m/shared/one" "$m/shared/one/deep" | tr '\n' ' ')" \
+	is 'group and mode' "$(cd "$m/shared" && stat -c '%U:%G %a' one one/deep | tr '\n' ' ')" \
 		'nobody:games 2775 nobody:games 2775 '
 	is 'another member, tuning' "$(member daemon "$CLIENT" write "$m/shared/one/deep/rate" 9/s)" ''
 	is rate "$(cat "$m/shared/one/deep/rate")" 9/s
 	is 'a member, removing' "$(member daemon "$CLIENT" rmdir "$m/shared/one/deep")" ''
 	is 'one who is none' "$(as daemon "$CLIENT" write "$m/shared/one/rate" 9/s)" EACCES
 	# As everywhere: what the umask takes away is not there.
-	as nobody true
 	setpriv --reuid=nobody --regid=nogroup --groups=games mkdir -m 755 "$m/shared/mine"
 	is 'group and mode of what is closed' "$(stat -c '%G %a' "$m/shared/mine")" 'games 2755'
 	chmod g-s "$m/shared"
@@ -179,7 +190,8 @@ case_setgid_and_sticky_outlive_the_daemon() {
 	member nobody mkdir "$m/shared/one"
 	stop
 	start -o allow_other "local:$d/kept"
-	is 'modes' "$(stat -c '%G %a' "$m/shared" "$m/shared/one" | tr '\n' ' ')" 'games 3775 games 2775 '
+	is 'modes' "$(cd "$m" && stat -c '%G %a' shared shared/one | tr '\n' ' ')" \
+		'games 3775 games 2775 '
 	is 'of the top' "$(stat -c %a "$m")" 1777
 	member daemon mkdir "$m/shared/two"
 	is 'group of another' "$(stat -c '%G %a' "$m/shared/two")" 'games 2775'
@@ -225,9 +237,11 @@ case_rm_of_a_limiter_removes_nothing_and_is_told_of_rmdir() {
 	team
 	rm -r "$m/orders/batch" 2> "$d/said" < /dev/null && fail 'rm removes a limiter'
 	like 'what it says' "$(head -n 1 "$d/said")" 'Operation not permitted'
-	like 'last error' "$(cat "$m/last_error")" "^'[a-z_]+' is part of the limiter 'batch': rmdir removes that"
+	like 'last error' "$(cat "$m/last_error")" \
+		"^'[a-z_]+' is part of the limiter 'batch': rmdir removes that"
 	refused EPERM unlink "$m/orders/batch/token"
-	is 'last error' "$(cat "$m/last_error")" "'token' is part of the limiter 'batch': rmdir removes that, with all its files"
+	is 'last error' "$(cat "$m/last_error")" \
+		"'token' is part of the limiter 'batch': rmdir removes that, with all its files"
 	refused EPERM rmdir "$m/orders/batch/take"
 	like 'last error' "$(cat "$m/last_error")" "'take' is part of the limiter 'batch'"
 	refused EPERM unlink "$m/README"
@@ -252,7 +266,7 @@ case_a_file_of_limiters_gives_them_away_at_mount() {
 	chmod 711 "$d" "$(dirname "$d")"
 	start -o "allow_other,config=$d/ini" "local:$d/kept"
 	is 'the top' "$(stat -c '%U:%G %a' "$m")" 'root:games 2775'
-	is 'the limiters' "$(cd "$m" && stat -c '%U:%G %a' orders orders/batch mail | tr '\n' ' ')" \
+	is limiters "$(cd "$m" && stat -c '%U:%G %a' orders orders/batch mail | tr '\n' ' ')" \
 		'daemon:games 750 root:root 755 root:UNKNOWN 2755 '
 	is group "$(stat -c %g "$m/mail")" 12345
 	chmod 01777 "$m"
@@ -269,9 +283,9 @@ case_a_file_of_limiters_with_a_wrong_owner_mounts_nothing() {
 	for line in owner=no-such-user group=no-such-group mode=rwx mode=4755; do
 		printf '[orders]\nrate=5/s\n%s\n' "$line" > "$d/ini"
 		said=$("$RATEFS" -f -o "config=$d/ini" local "$m" 2>&1) && fail "$line was taken"
-		like "what is said of $line" "$said" "section \[orders\] from line 1 on: .*'${line#*=}'"
+		like "what is said of $line" "$said" "ini:[13]: '${line#*=}'"
 	done
 	printf '[/]\nrate=5/s\n' > "$d/ini"
 	said=$("$RATEFS" -f -o "config=$d/ini" local "$m" 2>&1) && fail 'the top has a rate'
-	like 'what is said' "$said" 'section \[/\] from line 1 on: the top has an owner'
+	like 'what is said' "$said" 'ini:1: the top has an owner'
 }

@@ -156,7 +156,7 @@ case_a_new_rate_is_felt_by_readers_already_blocked() {
 	waiting orders 50
 	echo 1000/s > "$m/orders/rate"
 	gone $crowd 30
-	is ended "$(cat "$d/got")" 'granted 50 interrupted 0 again 0 other 0'
+	is ended "$(cat "$d/got")" 'granted 50 interrupted 0 refused 0 other 0'
 	counts orders granted 51
 	counts orders waiting 0
 }

@@ -187,3 +187,16 @@ time.sleep(100)' "$m/orders/token" "$LATE" > "$d/got" &
 	[ ! -e "$LATE" ] || fail 'the timer was not stopped'
 	ended
 }
+
+case_a_copy_in_another_mount_namespace_keeps_the_daemon_until_a_signal_comes() {
+	start
+	unshare --mount --propagation private sleep 100 &
+	local holder=$! own
+	own=$(readlink /proc/self/ns/mnt)
+	eventually 10 eval "[ \"\$(readlink /proc/$holder/ns/mnt)\" != '$own' ]" || fail 'no other namespace'
+	umount "$m"
+	grep -qx 'limiters 0' "/proc/$holder/root$m/status" || fail 'the copy is not served'
+	stop
+	is 'status of the copy' "$(cat "/proc/$holder/root$m/status" 2>&1 | grep -c 'not connected')" 1
+	kill $holder
+}

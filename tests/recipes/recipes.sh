@@ -82,13 +82,14 @@ case_script() {
 case_git() {
 	tree
 	ratefs_is_found
-	export HOME=$d GIT_AUTHOR_NAME=test GIT_AUTHOR_EMAIL=test@localhost GIT_COMMITTER_NAME=test GIT_COMMITTER_EMAIL=test@localhost
+	export HOME=$d
+	git config --global user.name test && git config --global user.email test@localhost
 	recipe 'Limiters from git' > "$d/out"
 	is 'what apply prints' "$(cat "$d/out")" 'api: rate=80/s, was 50/s'
 	is rate "$(cat $m/api/rate)" 80/s
 	is commits "$(git -C limits log --format=%s | tr '\n' ' ')" 'api: 80/s as it is '
 	echo 90/s > $m/api/rate
-	is 'what was changed by hand' "$(ratefs save $m | diff limits/limiters.ini - | grep -c '^>')" 1
+	is 'changed by hand' "$(ratefs save $m | diff limits/limiters.ini - | grep -c '^>')" 1
 }
 
 # ratefs_is_found: the commands of a recipe are those of a host on which it is installed.
@@ -97,20 +98,22 @@ ratefs_is_found() { [ -e "$d/bin/ratefs" ] || ln -s "$RATEFS" "$d/bin/ratefs"; }
 # play: ansible-playbook on this host, with the recipe.
 play() {
 	block 'Limiters from Ansible' 1 > play.yml
-	HOME=$d LC_ALL=C.UTF-8 ANSIBLE_NOCOLOR=1 ansible-playbook -i localhost, -c local -e ansible_python_interpreter=/usr/bin/python3 play.yml > "$d/out" 2>&1
+	HOME=$d LC_ALL=C.UTF-8 ANSIBLE_NOCOLOR=1 ansible-playbook -i localhost, -c local \
+		-e ansible_python_interpreter=/usr/bin/python3 play.yml > "$d/out" 2>&1
 }
 
 case_ansible() {
 	tree
 	ratefs_is_found
-	mount -t tmpfs none /etc/ratefs 2> /dev/null || { mkdir -p /etc/ratefs && mount -t tmpfs none /etc/ratefs; }
+	# An /etc of its own: what the recipe writes there is gone with the case.
+	cp -a /etc "$d/etc" && mount --bind "$d/etc" /etc && mkdir -p /etc/ratefs
 	mkdir $m/old
 	printf '[api]\nrate=80/s\n' > limiters.ini
 	play || fail "$(cat "$d/out")"
 	like 'the recap' "$(grep localhost "$d/out" | tail -n 1)" 'changed=2 .*failed=0'
 	is 'rate and limiters' "$(cat $m/api/rate) $(status_of limiters)" '80/s 1'
 	play || fail "$(cat "$d/out")"
-	like 'the recap of the second time' "$(grep localhost "$d/out" | tail -n 1)" 'changed=0 .*failed=0'
+	like 'the second recap' "$(grep localhost "$d/out" | tail -n 1)" 'changed=0 .*failed=0'
 	printf '[api]\nrate=plenty\n' > limiters.ini
 	play && fail 'a file with a mistake is taken'
 	is 'the file' "$(cat /etc/ratefs/limiters.ini)" $'[api]\nrate=80/s'
@@ -126,7 +129,8 @@ case_many_removed() {
 	: "$(cat $m/old/keys/config/stat)"
 	{ recipe 'Many limiters removed'; } 2> "$d/said" && fail 'it does not say that one is left'
 	is 'what it says' "$(grep -c 'failed to remove' "$d/said")" 2
-	is 'what is left' "$(cd $m && find . -name config -type f | sort | tr '\n' ' ')" './api/config ./old/busy/config ./old/config ./older/config '
+	is 'what is left' "$(cd $m && find . -name config -type f -printf '%h\n' | sort | tr '\n' ' ')" \
+		'./api ./old ./old/busy ./older '
 	kill $reader
 	waiting old/busy 0
 	recipe 'Many limiters removed'
@@ -224,6 +228,27 @@ case_go() {
 	sed 's,api/token,api/take/3,' "$d/code" > "$d/take.go"
 	is 'answers of 200' "$(HOME=$d go run "$d/take.go")" 12
 	counts api granted 48
+}
+
+# all_say WHAT: each way of giving up.
+all_say() {
+	is sh "$(recipe 'Giving up' 1)" "$1"
+	is Python "$(recipe 'Giving up' 2)" "$1"
+	is Go "$(recipe 'Giving up' 3)" "$1"
+	is Node.js "$(recipe 'Giving up' 4)" "$1"
+	is Java "$(recipe 'Giving up' 5)" "$1"
+}
+
+# While there are tokens, each of them is one turn; when there is none, none is spent.
+case_giving_up() {
+	tree
+	all_say work
+	counts api granted 5
+	rmdir $m/api
+	empty api
+	all_say 'too long'
+	eventually 20 has api waiting 0
+	counts api granted 1
 }
 
 # The stand-in has a root of its own, with nothing of /mnt but what is bound in.

@@ -68,6 +68,21 @@ static void act_rmdir(struct sim *sim, struct place *place, const struct command
 	place_forget_removed(host);
 }
 
+/* Renames a limiter among its siblings. */
+static void act_mv(struct sim *sim, struct place *place, const struct command *command)
+{
+	struct change change = {.kind = CHANGE_RENAME, .limiter = place->limiter};
+
+	if (file_has_name(command->text)) {
+		act_refused(sim, place->host, command->line, -EEXIST,
+			    "a control file has that name");
+		return;
+	}
+	snprintf(change.name, sizeof(change.name), "%s", command->text);
+	if (!writing_begin(place->host, &change, command))
+		place_follow_name(place);
+}
+
 static void act_charge(struct sim *sim, struct place *place, const struct command *command)
 {
 	struct host *host = place->host;
@@ -337,12 +352,12 @@ static const struct {
 	enum command_kind kind;
 	void (*act)(struct sim *sim, struct place *place, const struct command *command);
 } ON_PATH[] = {
-	{COMMAND_RMDIR, act_rmdir},	  {COMMAND_WRITE, act_write},
-	{COMMAND_READ, act_read},	  {COMMAND_LOAD, load_start},
-	{COMMAND_WORKERS, workers_start}, {COMMAND_SERVICE, service_set},
-	{COMMAND_RETRY, act_retry},	  {COMMAND_TALLY, service_tally},
-	{COMMAND_OPEN, act_open},	  {COMMAND_SLOTS, slots_print},
-	{COMMAND_POLL, act_poll},
+	{COMMAND_RMDIR, act_rmdir},	{COMMAND_MV, act_mv},
+	{COMMAND_WRITE, act_write},	{COMMAND_READ, act_read},
+	{COMMAND_LOAD, load_start},	{COMMAND_WORKERS, workers_start},
+	{COMMAND_SERVICE, service_set}, {COMMAND_RETRY, act_retry},
+	{COMMAND_TALLY, service_tally}, {COMMAND_OPEN, act_open},
+	{COMMAND_SLOTS, slots_print},	{COMMAND_POLL, act_poll},
 };
 
 static void act_on_path(struct sim *sim, struct place *place, const struct command *command)

@@ -28,6 +28,14 @@ static void act_pause(struct sim *sim, struct host *host, const struct command *
 		host_pause(host);
 }
 
+/* Its process is stopped once a grant was decided, which reaches its reader when it goes on. */
+static void act_stall(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)sim;
+	(void)command;
+	host->stalls = !host->paused;
+}
+
 static void act_resume(struct sim *sim, struct host *host, const struct command *command)
 {
 	(void)sim;
@@ -172,16 +180,16 @@ static const struct {
 	bool down, up;
 	void (*act)(struct sim *sim, struct host *host, const struct command *command);
 } COMMANDS[] = {
-	{COMMAND_CUT, true, true, act_cut},	     {COMMAND_HEAL, true, true, act_heal},
-	{COMMAND_PAUSE, false, true, act_pause},     {COMMAND_RESUME, false, true, act_resume},
-	{COMMAND_KILL, false, true, act_kill},	     {COMMAND_START, true, false, act_start},
-	{COMMAND_SUCCEED, true, false, act_succeed}, {COMMAND_STOP, false, true, act_stop},
-	{COMMAND_DRIFT, true, true, act_drift},	     {COMMAND_LATENCY, true, true, act_latency},
-	{COMMAND_ELECT, true, true, act_elect},	     {COMMAND_LOSE, true, true, act_lose},
-	{COMMAND_LAG, true, true, act_lag},	     {COMMAND_ZNODE, true, true, act_znode},
-	{COMMAND_EXPIRE, true, true, act_expire},    {COMMAND_WHEN, false, true, act_when},
-	{COMMAND_HASTY, true, true, act_hasty},	     {COMMAND_DENY, true, true, act_deny},
-	{COMMAND_MEDDLE, true, true, act_meddle},
+	{COMMAND_CUT, true, true, act_cut},	    {COMMAND_HEAL, true, true, act_heal},
+	{COMMAND_PAUSE, false, true, act_pause},    {COMMAND_STALL, false, true, act_stall},
+	{COMMAND_RESUME, false, true, act_resume},  {COMMAND_KILL, false, true, act_kill},
+	{COMMAND_START, true, false, act_start},    {COMMAND_SUCCEED, true, false, act_succeed},
+	{COMMAND_STOP, false, true, act_stop},	    {COMMAND_DRIFT, true, true, act_drift},
+	{COMMAND_LATENCY, true, true, act_latency}, {COMMAND_ELECT, true, true, act_elect},
+	{COMMAND_LOSE, true, true, act_lose},	    {COMMAND_LAG, true, true, act_lag},
+	{COMMAND_ZNODE, true, true, act_znode},	    {COMMAND_EXPIRE, true, true, act_expire},
+	{COMMAND_WHEN, false, true, act_when},	    {COMMAND_HASTY, true, true, act_hasty},
+	{COMMAND_DENY, true, true, act_deny},	    {COMMAND_MEDDLE, true, true, act_meddle},
 };
 
 static void act_on(struct sim *sim, struct host *host, const struct command *command, size_t row)
@@ -191,8 +199,10 @@ static void act_on(struct sim *sim, struct host *host, const struct command *com
 	sim->disturbed_ns = sim->now_ns;
 	/* A mended host is not waited for any more. */
 	if (command->kind == COMMAND_HEAL || command->kind == COMMAND_RESUME ||
-	    command->kind == COMMAND_START || command->kind == COMMAND_SUCCEED)
+	    command->kind == COMMAND_START || command->kind == COMMAND_SUCCEED) {
 		host->link->ambush.armed = false;
+		host->stalls = false;
+	}
 	if (down ? !COMMANDS[row].down : !COMMANDS[row].up)
 		act_refused(sim, host, command->line, -EINVAL,
 			    down ? "it is not running" : "it is running");

@@ -11,11 +11,15 @@
 #include "sim.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define LOOK_NS NSEC_PER_SEC
 
 /* Slower than that is a fault: a search takes several round trips, and a right few seconds. */
 #define SLOW_NS UINT64_C(50000000)
+
+/* Before each path in a request. */
+enum { LENGTH_BYTES = 4 };
 
 /* Two lease times, after all that is owed is there. */
 enum { SETTLED_LEASES = 2 };
@@ -40,10 +44,28 @@ static bool is_troubled(const struct sim *sim)
 		if (host->state == HOST_DOWN)
 			continue;
 		if (host->paused || host->state == HOST_LEAVING || link->cut_up || link->cut_down ||
-		    link->ambush.armed || is_slow(&link->latency))
+		    host->stalls || link->ambush.armed || is_slow(&link->latency))
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Tells whether a host has had no room for a lease or a claim since the last look: it goes on with
+ * what it has, and owes no more.
+ */
+static bool lacks_room(struct sim *sim)
+{
+	bool lacks = false;
+
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		struct host *host = &sim->hosts[i];
+		uint64_t left_out = host->fleet ? fleet_counters(host->fleet)->left_out : 0;
+
+		lacks = lacks || left_out > host->left_out;
+		host->left_out = left_out;
+	}
+	return lacks;
 }
 
 /* The settings of @place, if it and all that it is in are as steady as can be; NULL. */
@@ -101,13 +123,14 @@ static void check_reader(struct sim *sim, const struct reader *reader)
 	    !steady(sim, place))
 		return;
 	/* Charged tokens are waited for first. */
-	tokens = top->most_tokens + top->common->charged;
+	tokens = top->most_tokens + top->common->first->charged;
 	for (const struct place *p = place; p; p = p->parent) {
 		settings = &truth_of(sim, p->common->id)->settings;
 		wait_ns = later(wait_ns,
 				calm_wait_ns(settings, &sim->hosts[0].options.constants, tokens));
 	}
-	since_ns = later(later(sim->disturbed_ns, reader->since_ns), top->common->granted_ns);
+	since_ns = later(later(sim->disturbed_ns, reader->since_ns),
+			 top->common->first->granted_ns);
 	if (sim->now_ns - since_ns <= wait_ns)
 		return;
 	snprintf(
@@ -140,18 +163,23 @@ static void begin_traffic(struct sim *sim)
 		if (host->link)
 			host->traffic_before = host->link->sent;
 		host->life_before = host->life;
-		host->limiters = 0;
+		host->limiters = (struct calm_limiters){0};
 	}
 }
 
 /* Notes how many limiters there are: those that are removed before the window ends have cost requests, too. */
 static void count_limiters(struct host *host)
 {
-	uint32_t limiters = 0;
+	struct calm_limiters *most = &host->limiters, now = {0};
 
-	for (const struct place *p = host->places; p; p = p->next)
-		limiters += p->limiter && p->common && !p->is_key;
-	host->limiters = limiters > host->limiters ? limiters : host->limiters;
+	for (const struct place *p = host->places; p; p = p->next) {
+		if (!p->limiter || !p->common || p->is_key)
+			continue;
+		now.count++;
+		now.partitions += settings_partition_count(&p->settings);
+	}
+	most->count = now.count > most->count ? now.count : most->count;
+	most->partitions = now.partitions > most->partitions ? now.partitions : most->partitions;
 }
 
 /* A window begins. */
@@ -188,27 +216,26 @@ static bool has_children(const struct place *place)
 static void check_common(struct sim *sim, struct common *common)
 {
 	uint64_t least = UINT64_MAX, most = 0;
-	uint32_t hosts = 0, idle = 0, up = 0, weight = 0;
+	struct calm_hosts up = {.equal = true};
+	uint32_t hosts = 0, weight = sim->hosts[0].options.weight;
 	const struct place *place = NULL;
 	const struct settings *settings;
-	bool equal = true;
 	char why[WHY_TEXT];
 
 	for (unsigned int i = 0; i < sim->host_count; i++) {
 		const struct host *host = &sim->hosts[i];
 		const struct place *p = host->places;
 
-		up += host->state == HOST_UP;
+		up.count += host->state == HOST_UP;
+		up.equal = up.equal && host->options.weight == weight;
 		while (p && (p->common != common || p->is_key || !p->limiter))
 			p = p->next;
 		if (!p || has_children(p) || p->parent)
 			continue;
-		idle += !p->always_waits && p->granted > p->granted_before;
+		up.idle += !p->always_waits && p->granted > p->granted_before;
 		if (!p->always_waits)
 			continue;
 		place = p;
-		equal = equal && (!hosts || host->options.weight == weight);
-		weight = host->options.weight;
 		hosts++;
 		least = p->granted - p->granted_before < least ? p->granted - p->granted_before
 							       : least;
@@ -218,10 +245,11 @@ static void check_common(struct sim *sim, struct common *common)
 	if (!settings)
 		return;
 	common_measure(common, sim);
-	if (!calm_check_use(settings, idle, common->could - common->could_before,
+	if (!calm_check_use(settings, &sim->hosts[0].options.constants, &up,
+			    common->could - common->could_before,
 			    (double)(common->did - common->did_before), why))
 		sim_fail(sim, INVARIANT_USE, place, why);
-	if (hosts == up && equal && !calm_check_shares(settings, hosts, least, most, why))
+	if (hosts == up.count && up.equal && !calm_check_shares(settings, hosts, least, most, why))
 		sim_fail(sim, INVARIANT_FAIR, place, why);
 }
 
@@ -237,9 +265,10 @@ static void check_traffic(struct sim *sim, const struct host *host)
 		host->link->sent.transactions - host->traffic_before.transactions,
 		host->link->sent.reads - host->traffic_before.reads,
 		host->link->sent.lists - host->traffic_before.lists,
+		host->link->sent.refused - host->traffic_before.refused,
+		host->link->sent.leases - host->traffic_before.leases,
 	};
-	if (calm_check_traffic(&traffic, host->limiters, sim->host_count, &host->options.constants,
-			       why))
+	if (calm_check_traffic(&traffic, &host->limiters, &host->options.constants, why))
 		return;
 	snprintf(whole, sizeof(whole), "%s: %s", host->name, why);
 	sim_fail(sim, INVARIANT_TRAFFIC, NULL, whole);
@@ -276,6 +305,27 @@ static void watch_traffic(struct sim *sim)
 	begin_traffic(sim);
 }
 
+/*
+ * Checks I4: one transaction closes a session, with the paths of all its nodes. Each path counts with
+ * PATH and 4 bytes for its length, see FLEET_OWN_BYTES_MAX.
+ */
+static void check_room(struct sim *sim)
+{
+	char why[WHY_TEXT];
+
+	for (const struct session *s = sim->zookeeper.sessions; s && !sim->failed; s = s->next) {
+		uint64_t bytes = 0;
+
+		for (const struct znode *n = s->owned; n; n = n->next_owned)
+			bytes += LENGTH_BYTES + sim->prefix_bytes + strlen(n->path);
+		if (bytes <= FLEET_OWN_BYTES_MAX)
+			continue;
+		snprintf(why, sizeof(why), "the paths of a session's nodes have %llu bytes",
+			 (unsigned long long)bytes);
+		sim_fail(sim, INVARIANT_TRAFFIC, NULL, why);
+	}
+}
+
 /* So long after the last disturbance everything that is owed is there. */
 static uint64_t settles_ns(const struct sim *sim)
 {
@@ -299,9 +349,10 @@ void calm_look(struct sim *sim)
 		return;
 	sim->look_ns = sim->now_ns + LOOK_NS;
 	watch_traffic(sim);
+	check_room(sim);
 	for (unsigned int i = 0; i < sim->host_count; i++)
 		count_limiters(&sim->hosts[i]);
-	if (is_troubled(sim))
+	if (lacks_room(sim) || is_troubled(sim))
 		sim->disturbed_ns = sim->now_ns;
 	for (unsigned int i = 0; i < sim->host_count; i++)
 		check_readers(sim, &sim->hosts[i]);

@@ -17,7 +17,8 @@ static struct common *find(const struct sim *sim, uint64_t id, const char *path)
 {
 	struct common *common = sim->commons;
 
-	while (common && (common->is_key || common->id != id || strcmp(common->path, path) != 0))
+	while (common && (common->is_key || common->is_lost || common->id != id ||
+			  strcmp(common->path, path) != 0))
 		common = common->next;
 	return common;
 }
@@ -25,12 +26,11 @@ static struct common *find(const struct sim *sim, uint64_t id, const char *path)
 static struct common *add(struct sim *sim, uint64_t id, const char *path)
 {
 	struct common *common = memory_get(sizeof(*common));
-	const struct truth *truth = truth_of(sim, id);
 
 	common->id = id;
+	common->first = common;
 	common->path = memory_text(path, strlen(path));
-	if (truth && truth->name)
-		common->rate = &truth->name->rate;
+	common->rate = truth_rate(sim, path);
 	if (sim->last_common)
 		sim->last_common->next = common;
 	else
@@ -49,6 +49,49 @@ void common_join(struct place *place)
 	place->common = find(sim, holding->id, place->path);
 	if (!place->common)
 		place->common = add(sim, holding->id, place->path);
+}
+
+static bool waits_in(const struct reader *reader, const struct place *in)
+{
+	const struct place *place = reader->place;
+
+	while (place && place != in)
+		place = place->parent;
+	return place && !reader->waiter.is_opener && reader->check.state == READER_WAITS;
+}
+
+void common_rejoin(struct place *place)
+{
+	const struct reader *readers = place->host->readers;
+
+	for (const struct reader *r = readers; r; r = r->next) {
+		if (waits_in(r, place))
+			common_leaves(place);
+	}
+	place->common = NULL;
+	place->largest = 1; /* of what is counted by the new path */
+	if (place->is_key)
+		common_join_key(place);
+	else
+		common_join(place);
+	for (const struct reader *r = readers; r; r = r->next) {
+		if (waits_in(r, place))
+			common_waits(place, r->check.tokens);
+	}
+}
+
+void common_renamed(struct sim *sim, uint64_t id, const char *from, const char *to)
+{
+	struct common *before = find(sim, id, from), *after = find(sim, id, to);
+
+	if (!before)
+		before = add(sim, id, from);
+	/* It may have its former name again. */
+	if (after && after->first == before->first)
+		return;
+	if (after)
+		after->is_lost = true;
+	add(sim, id, to)->first = before->first;
 }
 
 /* Tokens a second; 0 if there is no limit to be measured by. */
@@ -98,8 +141,8 @@ static struct common *add_key(struct sim *sim, const struct common *whole, const
 
 	common->is_key = true;
 	common->above = whole->rate;
-	for (uint32_t i = 0; common->rate && i < common->rate->count; i++) {
-		const struct version *version = &common->rate->versions[i];
+	for (uint32_t i = 0; whole->rate && i < whole->rate->count; i++) {
+		const struct version *version = &whole->rate->versions[i];
 		struct settings settings = settings_of_key(sim, &version->settings);
 
 		fleet_check_follow(&common->own, version->id, &settings, 0, common_now(sim));
@@ -234,7 +277,7 @@ void common_grants(struct place *place, uint64_t tokens, bool waited)
 	if (!common)
 		return;
 	common->granted += tokens;
-	common->granted_ns = sim->now_ns;
+	common->first->granted_ns = sim->now_ns;
 	if (waited || common->waiting)
 		common->did += tokens;
 	windows_add(&common->windows, sim->now_ns, tokens);
@@ -242,7 +285,7 @@ void common_grants(struct place *place, uint64_t tokens, bool waited)
 	if (!common->rate || place->exempt || common_exempts(place))
 		return;
 	if (!common->is_key && tokens &&
-	    !lease_check_grants(&place->host->holder, common, sim->now_ns, why))
+	    !lease_check_grants(&place->host->holder, common->first, sim->now_ns, why))
 		sim_fail(sim, INVARIANT_PIECE, place, why);
 	if (!fleet_check_grant(common->rate, tokens, &place->largest, &place->largest_since,
 			       common_now(sim), why)) {
@@ -287,7 +330,7 @@ struct partition_check *common_partition(struct sim *sim, const struct holding *
 	common = find(sim, holding->id, path);
 	if (!common)
 		common = add(sim, holding->id, path);
-	return partition_at(common, index);
+	return partition_at(common->first, index);
 }
 
 void common_check_leases(struct host *host)

@@ -1,5 +1,8 @@
 /*
  * common - a limiter as the whole fleet has it: what all hosts' places of one limiter add up to.
+ *
+ * A limiter that is renamed has one for each of its names, since a user sees names: hosts that have
+ * not heard of it yet grant by the old one. Its partitions are the same ones under all of them.
  */
 #ifndef RATEFS_SIM_COMMON_H
 #define RATEFS_SIM_COMMON_H
@@ -17,14 +20,20 @@ struct common {
 	struct common *next;
 	uint64_t id; /* LID; a key's is its limiter's */
 	bool is_key;
+	bool is_lost;		  /* an election took it back: its id and name are another's */
+	struct common *first;	  /* the same limiter by its first name; itself, if that is it */
 	char *path;		  /* owned */
 	struct fleet_check *rate; /* that of its name, or its own; NULL: it is not known yet */
 	struct fleet_check own;	  /* a key's */
 	const struct fleet_check *above; /* a key's: that of its limiter's name */
 	struct windows windows;
+	/* Of the first alone. */
 	struct service *service;	     /* owned, or NULL */
 	struct partition_check **partitions; /* owned, @room of them: by index, then reserves */
 	uint32_t room;
+	uint64_t granted_ns; /* the last time */
+	uint64_t charged;    /* tokens, ever */
+
 	uint64_t granted;
 
 	/* What could have been granted while somebody waited, and what was. */
@@ -33,10 +42,7 @@ struct common {
 	double could;
 	uint64_t did;
 
-	/* See calm.c. */
-	uint64_t granted_ns; /* the last time */
-	uint64_t charged;    /* tokens, ever */
-	double could_before; /* when the window began */
+	double could_before; /* when the window of calm.c began */
 	uint64_t did_before;
 };
 
@@ -48,6 +54,12 @@ void common_join_key(struct place *place);
 
 /* Time as the fastest clock has it: a host may grant its tokens a little sooner. */
 uint64_t common_now(const struct sim *sim);
+
+/* The path of @place is another: its readers are counted by that. */
+void common_rejoin(struct place *place);
+
+/* Limiter @id, which was @from, is @to from now on. */
+void common_renamed(struct sim *sim, uint64_t id, const char *from, const char *to);
 
 /* Limiter @id is about to have other settings, or to go; has them; has gone. */
 void common_tuning(struct sim *sim, uint64_t id);

@@ -138,6 +138,16 @@ static void befall(struct host *host)
 		memcpy(host->options.kept, host->as_sent, sizeof(*host->as_sent));
 }
 
+/* Stops the process, with grants on their way: see reader.c. */
+static void stall(struct host *host)
+{
+	host->stalls = false;
+	host->stalled = false;
+	host->sim->disturbed_ns = host->sim->now_ns;
+	if (host->state == HOST_UP && !host->paused)
+		host_pause(host);
+}
+
 static void on_ambushed(struct client *client, enum ambush_deed deed, bool step)
 {
 	struct host *host = host_of_client(client);
@@ -274,6 +284,8 @@ static void end_process(struct host *host)
 	host->fleet = NULL;
 	host->state = HOST_DOWN;
 	host->paused = false;
+	host->stalls = false;
+	host->stalled = false;
 	host->command_count = 0;
 	while (host->postponed) {
 		struct occurrence *next = host->postponed->next;
@@ -330,6 +342,8 @@ void host_settle(struct host *host)
 		end_leaving(host);
 	if (host->is_ambushed && !host->sim->failed)
 		befall(host);
+	if (host->stalled && !host->sim->failed)
+		stall(host);
 }
 
 void host_step(struct host *host)
@@ -351,6 +365,7 @@ static void start_fleet(struct host *host, bool succeeds)
 	host->options.host = host->name;
 	host->holder.name = host->name;
 	host->link = link_new(&sim->zookeeper, &host->client);
+	host->link->coordinator.prefix_bytes = sim->prefix_bytes;
 	host->link->memory = &host->memory;
 	before = memory_enter(&host->memory);
 	host->fleet = fleet_new(&host->engine, &host->link->coordinator, &host->options,

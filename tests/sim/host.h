@@ -56,6 +56,8 @@ struct host {
 	struct fleet_options options; /* what is kept is owned */
 	struct former former;	      /* for a successor */
 	struct fleet_kept *as_sent;   /* owned: what was kept when its process was to be killed */
+	bool stalls;		      /* its process stops when a grant was decided: */
+	bool stalled;		      /* in this step one was */
 	bool is_ambushed;	      /* at the end of this step ... */
 	enum ambush_deed deed;	      /* ... this befalls it */
 	bool applied;		      /* something of the tree changed in this step */
@@ -64,7 +66,8 @@ struct host {
 	size_t change_count, change_room;
 	struct traffic traffic_before; /* when the window of calm.c began */
 	unsigned int life_before;
-	uint32_t limiters; /* the most that there were in that window at once */
+	struct calm_limiters limiters; /* the most that there were in that window at once */
+	uint64_t left_out;	       /* fleet_counters.left_out, at the last look of calm.c */
 	bool gave_waiting; /* a partition before its wait was over, since the last look of calm.c */
 	struct holder holder;			       /* what it is entitled to */
 	struct occurrence *postponed, *last_postponed; /* while it is paused */

@@ -9,26 +9,22 @@
  */
 #define RECONNECT_NS UINT64_C(8000000000)
 
-/* So much of the rate is used, whatever partitions are on their way from one host to another. */
-static const double USED_LEAST = 0.8;
+/* See invariant_calm.h for all of these. */
+static const double USED_LEAST = 0.95;
+static const double LOOK_RENEWALS = 1.25; /* a host looks again within so many R */
+static const double CLOCKS_DIFFER = 0.01; /* two at 0.5 % either way */
 
-/*
- * In a window a host renews every R and is refused as often. Of each limiter it takes partitions,
- * most of them one by one, gives back and claims, five in all in each R; and each other host may be
- * faster once to take what it wants. It lists the free partitions, the claims and the hosts in every
- * R for each of two reasons. It reads the markers of the partitions that it takes, and the nodes
- * that it watches.
- *
- * The rules allow more: what was wanted counts for a second, so where demand comes and goes and others
- * claim, a host may take and give back each partition every second. These bounds are for demand as the
- * traces make it. They find what goes on without a reason.
- */
+enum { PIECES_MOST = 2 };
+
 enum {
-	TRANSACTIONS_EACH = 110,
-	LISTS_EACH = 6,
+	LEASES_EACH = 60,
+	DONE_EACH = 25,	    /* transactions in a window, of one limiter, beside renewals */
+	LISTS_OF_ROUND = 3, /* of what is free, leased and claimed */
+	REFUSED_OF_ROUND = 7,
+	LISTS_EACH = 6, /* in an R, of one limiter */
 	LISTS_MORE = 60,
-	MARKERS_MOST = 32, /* read before a transaction that takes partitions */
-	READS_MORE = 120   /* of nodes that are watched, and by a round that comes to nothing */
+	READS_OF_LEASE = 2, /* its marker, and its node to be watched */
+	READS_EACH = 120,
 };
 
 bool calm_is_steady(const struct settings *settings)
@@ -84,37 +80,39 @@ uint64_t calm_wait_ns(const struct settings *settings, const struct fleet_consta
 	       (uint64_t)earns_ns;
 }
 
-/*
- * A partition is not divided: a host whose readers do not use all of one keeps it for the part that
- * they use. So of one partition each such host owes nothing.
- */
-bool calm_check_use(const struct settings *settings, uint32_t idle, double could, double did,
-		    char why[WHY_TEXT])
+/* The part of its time for which a partition is held by a host that uses it. */
+static double held_part(const struct settings *settings, const struct fleet_constants *constants,
+			const struct calm_hosts *hosts)
+{
+	double lease_ns = (double)settings->lease_ns;
+
+	if (hosts->equal || hosts->count <= settings_partition_count(settings))
+		return 1;
+	return lease_ns / (lease_ns + LOOK_RENEWALS * (double)constants->renewal_ns);
+}
+
+bool calm_check_use(const struct settings *settings, const struct fleet_constants *constants,
+		    const struct calm_hosts *hosts, double could, double did, char why[WHY_TEXT])
 {
 	uint32_t count = settings_partition_count(settings);
-	uint32_t owed = idle < count ? count - idle : 0;
+	uint32_t owed = hosts->idle < count ? count - hosts->idle : 0;
 
 	could = could * owed / count;
-	if (did >= could * USED_LEAST)
+	if (did + hosts->count >= could * USED_LEAST * held_part(settings, constants, hosts))
 		return true;
 	snprintf(why, WHY_TEXT, "readers waited all the time, and %.0f of %.0f tokens were granted",
 		 did, could);
 	return false;
 }
 
-/*
- * Shares of equal hosts differ by a partition at most, and while they are rebalanced by another; a
- * partition that goes from one host to another in the window counts for both. Tokens that were saved
- * up come on top.
- */
 bool calm_check_shares(const struct settings *settings, uint32_t hosts, uint64_t least,
 		       uint64_t most, char why[WHY_TEXT])
 {
 	uint32_t count = settings_partition_count(settings);
 	double piece = slowest(settings) / count * ((double)CALM_WINDOW_NS / (double)NSEC_PER_SEC);
-	double burst = (double)settings->burst / hosts + 1;
+	double more = (double)settings->burst / hosts + 1 + CLOCKS_DIFFER * (double)most;
 
-	if (count < hosts || (double)(most - least) <= 3 * piece + burst)
+	if (count < hosts || (double)(most - least) <= PIECES_MOST * piece + more)
 		return true;
 	snprintf(why, WHY_TEXT,
 		 "of %u equal hosts one was granted %llu, another %llu: a partition is worth %.1f",
@@ -122,21 +120,27 @@ bool calm_check_shares(const struct settings *settings, uint32_t hosts, uint64_t
 	return false;
 }
 
-bool calm_check_traffic(const struct traffic *traffic, uint32_t limiters, uint32_t hosts,
+bool calm_check_traffic(const struct traffic *traffic, const struct calm_limiters *limiters,
 			const struct fleet_constants *constants, char why[WHY_TEXT])
 {
 	uint64_t renewals = CALM_WINDOW_NS / constants->renewal_ns + 1;
-	uint64_t each = limiters ? limiters : 1;
+	uint64_t each = limiters->count ? limiters->count : 1, lists = traffic->lists;
+	uint64_t rounds = (lists + LISTS_OF_ROUND - 1) / LISTS_OF_ROUND;
 
-	if (traffic->transactions <= 2 * renewals + (TRANSACTIONS_EACH + hosts) * each &&
-	    traffic->lists <= renewals * (1 + LISTS_EACH * each) + LISTS_MORE &&
-	    traffic->reads <= READS_MORE * each + MARKERS_MOST * traffic->transactions)
+	if (traffic->transactions <=
+		    2 * renewals + DONE_EACH * each + traffic->refused + traffic->leases &&
+	    traffic->leases <= LEASES_EACH * each + limiters->partitions &&
+	    traffic->refused <= 2 * renewals + REFUSED_OF_ROUND * rounds &&
+	    lists <= renewals * (1 + LISTS_EACH * each) + LISTS_MORE &&
+	    traffic->reads <= READS_EACH * each + traffic->transactions +
+				      READS_OF_LEASE * traffic->leases + limiters->partitions)
 		return true;
 	snprintf(why, WHY_TEXT,
-		 "a host sent %llu transactions, %llu reads and %llu lists in %llu s, with "
-		 "%u limiters",
-		 (unsigned long long)traffic->transactions, (unsigned long long)traffic->reads,
-		 (unsigned long long)traffic->lists,
-		 (unsigned long long)(CALM_WINDOW_NS / NSEC_PER_SEC), limiters);
+		 "a host sent %llu transactions (%llu refused, for %llu leases), %llu reads and "
+		 "%llu lists in %llu s, with %u limiters",
+		 (unsigned long long)traffic->transactions, (unsigned long long)traffic->refused,
+		 (unsigned long long)traffic->leases, (unsigned long long)traffic->reads,
+		 (unsigned long long)lists, (unsigned long long)(CALM_WINDOW_NS / NSEC_PER_SEC),
+		 limiters->count);
 	return false;
 }

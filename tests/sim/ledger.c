@@ -132,7 +132,7 @@ void ledger_charged(struct sim *sim, struct place *place, int64_t tokens)
 		if (tokens > 0) {
 			take(p, size);
 			if (p->common)
-				p->common->charged += size;
+				p->common->first->charged += size;
 			continue;
 		}
 		if (sim->fleet)

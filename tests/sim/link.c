@@ -290,10 +290,21 @@ static void close(struct coordinator *coordinator)
 	memory_enter(memory);
 }
 
+static void count_transaction(struct traffic *sent, const struct request *request)
+{
+	sent->transactions++;
+	for (uint32_t i = 0; i < request->operation_count; i++) {
+		const struct operation *operation = &request->operations[i];
+
+		sent->leases += operation->kind == OPERATION_CREATE &&
+				!strncmp(operation->path, "/l/", strlen("/l/"));
+	}
+}
+
 static void count_sent(struct link *link, const struct request *request)
 {
 	if (request->kind == REQUEST_TRANSACTION)
-		link->sent.transactions++;
+		count_transaction(&link->sent, request);
 	else if (request->kind == REQUEST_LIST)
 		link->sent.lists++;
 	else

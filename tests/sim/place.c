@@ -103,6 +103,35 @@ void place_forget_all(struct host *host)
 	}
 }
 
+static void set_path(struct place *place, const char *path)
+{
+	free(place->path);
+	place->path = memory_text(path, strlen(path));
+	if (place->common)
+		common_rejoin(place);
+}
+
+void place_follow_name(struct place *place)
+{
+	size_t length = strlen(place->path);
+	char path[PATH_TEXT], longer[PATH_TEXT + KEY_TEXT + QUANTITY_TEXT];
+
+	tree_path(place->limiter, path);
+	if (!strcmp(path, place->path))
+		return;
+	set_path(place, path);
+	for (struct place *p = place->host->places; p; p = p->next) {
+		if (p->parent != place)
+			continue;
+		if (p->is_key || p->partition) {
+			snprintf(longer, sizeof(longer), "%s%s", path, p->path + length);
+			set_path(p, longer);
+		} else if (p->limiter) {
+			place_follow_name(p);
+		}
+	}
+}
+
 /* Limiters below @limiter, those above first. */
 static void follow(struct host *host, struct place *parent, const struct limiter *limiter)
 {
@@ -114,6 +143,8 @@ static void follow(struct host *host, struct place *parent, const struct limiter
 
 			tree_path(l, path);
 			place = place_add(host, parent, l, path);
+		} else {
+			place_follow_name(place);
 		}
 		limiter_settings(l, &place->settings);
 		common_join(place);
@@ -129,7 +160,7 @@ void place_follow(struct host *host)
 
 struct service *place_service(const struct place *place)
 {
-	return place->common ? place->common->service : place->service;
+	return place->common ? place->common->first->service : place->service;
 }
 
 void place_free(struct place *place)

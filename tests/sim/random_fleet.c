@@ -1,11 +1,12 @@
 /*
  * random_fleet - a trace of a fleet made up from a seed, see random.h.
  *
- * Some limiters are made, tuned, removed and loaded by all hosts, and everything is against them:
- * links are cut right after an acknowledgement, sessions end at any moment, processes stop, die and
- * come back in the middle of a transaction, clocks disagree, answers take long, servers elect. One
- * seed in eight loses writes, one has a foreign hand that deletes nodes, and one has access rights that
- * are taken away and given back.
+ * Some limiters are made, tuned, renamed, removed and loaded by all hosts, and everything is against
+ * them: links are cut right after an acknowledgement, sessions end at any moment, processes stop, die
+ * and come back in the middle of a transaction or with grants on their way, clocks disagree, answers
+ * take long, servers elect, names are given up and taken while a host does not hear of it. One seed in
+ * eight loses writes, one has a foreign hand that deletes nodes, and one has access rights that are
+ * taken away and given back. In some fleets PATH is so long that a host has room for few leases.
  * For the last three tenths of the time nothing goes wrong any more, and all hosts have the same
  * work.
  */
@@ -43,6 +44,23 @@ struct maker {
 };
 
 static const char *const PATHS[] = {"a", "b", "a/c"};
+/* To which those of PATHS are renamed, and back. */
+static const struct {
+	const char *path, *name, *other_path, *other_name;
+} SIBLINGS[] = {{"a", "a", "d", "d"}, {"b", "b", "f", "f"}, {"a/c", "c", "a/e", "e"}};
+/* These are loaded, and their names go to others while a host is cut off. */
+enum { LOADED_HEIRS = 2, STEPS_MAX = 4 };
+static const char *const HEIRS[LOADED_HEIRS] = {"g", "g/c"};
+static const char *const STEPS[][STEPS_MAX] = {
+	{"mv g k"},
+	{"mv g k"},
+	{"mv k g"},
+	{"mv g/c h"},
+	{"rmdir g/c", "rmdir g"},
+	{"rmdir g/c", "rmdir g", "mkdir k", "mv k g"},
+	{"rmdir g/c", "mv g k", "mkdir k/c", "mv k g"},
+	{"rmdir k/c", "rmdir k"},
+};
 static const char *const RATES[] = {
 	"10/s", "100/s", "50/s", "200/s", "20/s", "30/s", "600/min", "70/3s", "100/s 3000/min",
 };
@@ -71,6 +89,7 @@ static const char *const CONSTANTS[] = {
 	" renewal 500ms right 3s session 2s",
 	" renewal 3s right 16s session 12s",
 	" weights 1,2,3",
+	" prefix 20000",
 };
 static const char *const POINTS[] = {"sends", "commits", "hears"};
 static const char *const WHATS[] = {"", "", "take ", "take ", "give ", "change ", "claim "};
@@ -128,7 +147,7 @@ static void make_change(struct maker *maker, unsigned int host, const char *path
 		add(maker, "h%u: write %s/partitions/count %s", host, path, PICK(maker, COUNTS));
 		break;
 	case 5:
-		add(maker, "h%u: write %s/config count=%s\\nrate=%s", host, path,
+		add(maker, "h%u: write %s/config partitions.count=%s\\nrate=%s", host, path,
 		    PICK(maker, COUNTS), PICK(maker, RATES));
 		break;
 	default:
@@ -190,11 +209,27 @@ static void make_write(struct maker *maker)
 /* The same names come and go, by several hosts at once. */
 static void make_names(struct maker *maker)
 {
-	const char *path = PICK(maker, PATHS);
+	size_t number = below(maker, sizeof(PATHS) / sizeof(PATHS[0]));
+	const char *path = PATHS[number];
 
 	for (uint64_t i = 1 + below(maker, 4); i; i--) {
-		add(maker, "h%u: %s %s", any_host(maker) + 1, below(maker, 2) ? "rmdir" : "mkdir",
-		    path);
+		unsigned int host = any_host(maker) + 1;
+
+		switch (below(maker, 4)) {
+		case 0:
+			add(maker, "h%u: rmdir %s", host, path);
+			break;
+		case 1:
+			add(maker, "h%u: mkdir %s", host, path);
+			break;
+		case 2:
+			add(maker, "h%u: mv %s %s", host, path, SIBLINGS[number].other_name);
+			break;
+		default:
+			add(maker, "h%u: mv %s %s", host, SIBLINGS[number].other_path,
+			    SIBLINGS[number].name);
+			break;
+		}
 		if (below(maker, 2))
 			wait(maker, NSEC_PER_SEC / 5);
 	}
@@ -202,6 +237,84 @@ static void make_names(struct maker *maker)
 	wait(maker, SETTLE_NS / 2);
 	add(maker, "h%u: write %s/config rate=%s\\nburst=%s", any_host(maker) + 1, path,
 	    PICK(maker, RATES), PICK(maker, BURSTS));
+}
+
+static unsigned int another_host(struct maker *maker, unsigned int host)
+{
+	return (host + 1 + (unsigned int)below(maker, maker->hosts - 1)) % maker->hosts;
+}
+
+/* Makes the heirs that are loaded, as far as they are not there, and loads them by @host. */
+static void make_loaded(struct maker *maker, unsigned int maker_host, unsigned int host)
+{
+	for (size_t i = 0; i < LOADED_HEIRS; i++) {
+		add(maker, "h%u: mkdir %s", maker_host + 1, HEIRS[i]);
+		wait(maker, NSEC_PER_SEC / 5);
+	}
+	for (size_t i = 0; i < LOADED_HEIRS; i++) {
+		/* The one above lets all through now and then. */
+		const char *rate = i || below(maker, 2) ? PICK(maker, RATES) : "max";
+
+		add(maker, "h%u: write %s/config rate=%s\\npartitions.count=%s", maker_host + 1,
+		    HEIRS[i], rate, PICK(maker, COUNTS));
+	}
+	wait(maker, NSEC_PER_SEC);
+	for (size_t i = 0; i < LOADED_HEIRS; i++)
+		add(maker, "h%u: workers %s 4 work 20ms until %" PRIu64 "ns", host + 1, HEIRS[i],
+		    maker->now_ns + 5 * SETTLE_NS);
+}
+
+/* What was broken of @host is mended. */
+static void mend(struct maker *maker, unsigned int host)
+{
+	add(maker, "start h%u", host + 1);
+	add(maker, "resume h%u", host + 1);
+	add(maker, "heal h%u", host + 1);
+	maker->down[host] = false;
+	maker->paused[host] = false;
+	maker->cut[host] = false;
+}
+
+static void make_step_of_heirs(struct maker *maker, unsigned int host)
+{
+	const char *const *steps = STEPS[below(maker, sizeof(STEPS) / sizeof(STEPS[0]))];
+
+	for (size_t i = 0; i < STEPS_MAX && steps[i]; i++) {
+		add(maker, "h%u: %s", host + 1, steps[i]);
+		wait(maker, NSEC_PER_SEC / 4);
+	}
+}
+
+/*
+ * Limiters are renamed, removed and made while a host does not hear of it, which goes on granting by
+ * the names that they had: another limiter must not begin with such a name before the right of that
+ * host is over.
+ */
+static void make_heirs(struct maker *maker, unsigned int host)
+{
+	unsigned int other = another_host(maker, host), heir = another_host(maker, host);
+
+	mend(maker, host);
+	mend(maker, other);
+	mend(maker, heir);
+	add(maker, "latency 1ms");
+	wait(maker, 2 * SETTLE_NS);
+	make_loaded(maker, other, host);
+	maker->now_ns += SETTLE_NS / 2;
+	wait(maker, SETTLE_NS);
+	add(maker, below(maker, 2) ? "when h%u hears cut" : "cut h%u", host + 1);
+	maker->cut[host] = true;
+	wait(maker, SETTLE_NS / 2);
+	for (uint64_t i = 1 + below(maker, 3); i; i--)
+		make_step_of_heirs(maker, below(maker, 2) ? other : heir);
+	if (!below(maker, 3)) {
+		add(maker, "kill h%u", heir + 1);
+		add(maker, "%s h%u", below(maker, 2) ? "start" : "succeed", heir + 1);
+		wait(maker, SETTLE_NS / 2);
+	}
+	wait(maker, below(maker, 2) * 2 * SETTLE_NS);
+	make_loaded(maker, heir, heir);
+	wait(maker, 2 * SETTLE_NS);
 }
 
 static void make_read(struct maker *maker)
@@ -295,9 +408,11 @@ static void make_cut(struct maker *maker, unsigned int host)
 
 static void make_pause(struct maker *maker, unsigned int host)
 {
+	const char *deed = below(maker, 2) ? "pause" : "stall";
+
 	if (maker->down[host])
 		return;
-	add(maker, "%s h%u", maker->paused[host] ? "resume" : "pause", host + 1);
+	add(maker, "%s h%u", maker->paused[host] ? "resume" : deed, host + 1);
 	maker->paused[host] = !maker->paused[host];
 	if (maker->paused[host] && below(maker, 2))
 		add(maker, "expire h%u", host + 1);
@@ -357,8 +472,7 @@ static void make_ambush(struct maker *maker, unsigned int host)
 /* Settings change while a host does not hear of it. */
 static void make_secret(struct maker *maker, unsigned int host)
 {
-	unsigned int other = (host + 1 + (unsigned int)below(maker, maker->hosts - 1)) %
-			     maker->hosts;
+	unsigned int other = another_host(maker, host);
 	const char *path = PICK(maker, PATHS);
 
 	if (maker->cut[host])
@@ -490,7 +604,7 @@ static void make_repair(struct maker *maker)
 
 static void make_one(struct maker *maker)
 {
-	uint64_t kind = below(maker, 20);
+	uint64_t kind = below(maker, 21);
 
 	if (kind < 2)
 		make_load(maker);
@@ -500,7 +614,9 @@ static void make_one(struct maker *maker)
 		make_write(maker);
 	else if (kind < 8)
 		make_names(maker);
-	else if (kind < 14)
+	else if (kind < 9)
+		make_heirs(maker, any_host(maker));
+	else if (kind < 15)
 		make_fault(maker);
 	else
 		make_repair(maker);

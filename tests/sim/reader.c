@@ -1,4 +1,11 @@
-/* reader - those who read token files, see sim.h. */
+/*
+ * reader - those who read token files, see sim.h.
+ *
+ * A grant counts from its decision on: the invariants are told of it then. It reaches its reader at
+ * once, unless its host stalls: then that process is stopped before it answers, and answers when it
+ * goes on. What was decided while the right lasted may so come after its end; the host has to know
+ * and to count it (late_grants), as fs/daemon.c does.
+ */
 #include "memory.h"
 #include "sim.h"
 
@@ -127,20 +134,13 @@ void reader_try(struct sim *sim, struct reader *reader)
 	reader_done(sim, reader, err);
 }
 
-void reader_done(struct sim *sim, struct reader *reader, int err)
+/* Tells @reader its outcome. */
+static void tell(struct sim *sim, struct reader *reader, int err)
 {
-	if (reader->waiter.is_opener) {
-		slot_done(sim, reader, err);
-		return;
-	}
-	if (reader->check.state == READER_WAITS)
-		reader_leave_line(reader);
 	if (err) {
-		ledger_left(sim, reader);
 		sim_print(sim, reader->place->host, "refused %s %s", reader->name,
 			  error_symbol(err));
 	} else {
-		ledger_granted(sim, reader);
 		if (!sim->terse)
 			sim_print(sim, reader->place->host, "granted %s %llu", reader->name,
 				  (unsigned long long)reader->tokens);
@@ -151,6 +151,74 @@ void reader_done(struct sim *sim, struct reader *reader, int err)
 		reader->done(sim, reader, err);
 	else
 		reader_free(reader);
+}
+
+static struct reader *reader_of_delivery(struct occurrence *arrives)
+{
+	return (struct reader *)((char *)arrives - offsetof(struct reader, delivery.arrives));
+}
+
+/* A grant arrives whose process was stopped on the way. */
+static void arrive(struct sim *sim, struct occurrence *arrives)
+{
+	struct reader *reader = reader_of_delivery(arrives);
+	const struct delivery *delivery = &reader->delivery;
+	struct host *host = reader->place->host;
+	bool is_late = host_now(host) > delivery->use_until_ns;
+
+	if (is_late)
+		fleet_was_late(host->fleet);
+	else if (host_now(host) > delivery->right_until_ns)
+		sim_fail(sim, INVARIANT_PIECE, reader->place,
+			 "a grant arrived after the end of its right, and its host does not know");
+	tell(sim, reader, 0);
+}
+
+static void drop(struct occurrence *arrives)
+{
+	struct reader *reader = reader_of_delivery(arrives);
+
+	/* A key that was open in a process that is gone has gone with it. */
+	if (reader->inside && arrives->life != arrives->host->life)
+		reader->place->readers--;
+	else
+		reader_leave(reader);
+	reader_free(reader);
+}
+
+/* The grant of @reader was decided, and its process is about to be stopped. */
+static void deliver_later(struct sim *sim, struct reader *reader)
+{
+	struct host *host = reader->place->host;
+	uint64_t now_ns = host_now(host), right_ns = fleet_right_ns(host->fleet);
+
+	host->stalled = true;
+	reader->delivery = (struct delivery){
+		.arrives = {.happens = arrive, .dropped = drop},
+		.right_until_ns = right_ns ? now_ns + right_ns : NEVER_NS,
+		.use_until_ns = fleet_use_until_ns(host->fleet),
+	};
+	sim_later(sim, host, &reader->delivery.arrives, sim->now_ns);
+}
+
+void reader_done(struct sim *sim, struct reader *reader, int err)
+{
+	const struct host *host = reader->place->host;
+
+	if (reader->waiter.is_opener) {
+		slot_done(sim, reader, err);
+		return;
+	}
+	if (reader->check.state == READER_WAITS)
+		reader_leave_line(reader);
+	if (err)
+		ledger_left(sim, reader);
+	else
+		ledger_granted(sim, reader);
+	if (!err && host->stalls && host->state == HOST_UP && !sim->ending)
+		deliver_later(sim, reader);
+	else
+		tell(sim, reader, err);
 }
 
 void reader_interrupt(struct sim *sim, struct reader *reader, uint64_t away_ns)

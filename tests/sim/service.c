@@ -77,7 +77,7 @@ struct pushed {
 void service_set(struct sim *sim, struct place *place, const struct command *command)
 {
 	/* In a fleet it is behind the limiter of all hosts. */
-	struct service **slot = place->common ? &place->common->service : &place->service;
+	struct service **slot = place->common ? &place->common->first->service : &place->service;
 	struct service *service = *slot ? *slot : memory_get(sizeof(*service));
 	bool known = *slot != NULL;
 	u128 second;

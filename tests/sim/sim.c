@@ -196,7 +196,8 @@ bool sim_run(struct sim *sim, const struct trace *trace)
 
 void sim_open(struct sim *sim, const struct fleet_command *fleet, uint64_t seed, bool quiet)
 {
-	*sim = (struct sim){.quiet = quiet, .fleet = fleet->hosts != 0};
+	*sim = (struct sim){
+		.quiet = quiet, .fleet = fleet->hosts != 0, .prefix_bytes = fleet->prefix_bytes};
 	sim->host_count = sim->fleet ? fleet->hosts : 1;
 	sim->hosts = memory_get(sim->host_count * sizeof(*sim->hosts));
 	if (sim->fleet)

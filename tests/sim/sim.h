@@ -97,12 +97,21 @@ struct absence {
 	uint32_t thread;    /* 0: it was never away */
 };
 
+/* A grant that is on its way to its reader while the process is stopped, see reader.c. */
+struct delivery {
+	struct occurrence arrives;
+	uint64_t
+		right_until_ns; /* by its host's clock: the right of then ended; NEVER_NS: there was none */
+	uint64_t use_until_ns; /* fleet_use_until_ns() of then */
+};
+
 /* One who reads. */
 struct reader {
 	struct waiter waiter; /* first: the engine's */
 	struct expiry expiry;
 	struct reader_check check;
 	struct absence absence;
+	struct delivery delivery;
 	struct reader *next, *previous; /* all who wait on its host */
 	struct place *place;
 	char *name;	    /* owned */
@@ -132,6 +141,7 @@ struct sim {
 	struct host *hosts; /* owned */
 	unsigned int host_count;
 	bool fleet;
+	uint32_t prefix_bytes;		      /* of PATH, before the path of each node */
 	struct zookeeper zookeeper;	      /* if so */
 	struct heap due;		      /* hosts, by when there must be a step */
 	struct common *commons, *last_common; /* owned */
@@ -192,6 +202,8 @@ const char *summary_count_name(int kind);
 /* place.c: a limiter by its path, NULL; one of its partitions, NULL if there is none. */
 struct place *place_at(const struct host *host, const char *path);
 struct place *place_partition(struct place *place, uint32_t index);
+/* Its limiter may have been renamed, with all that is in it. */
+void place_follow_name(struct place *place);
 struct place *place_add(struct host *host, struct place *parent, struct limiter *limiter,
 			const char *path);
 /* Limiters that have come get places; those that have gone lose theirs. Of a fleet. */

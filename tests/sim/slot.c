@@ -6,6 +6,7 @@
  *
  * After each step as many slots are in use as are held, and nobody waits who could have one.
  */
+#include "common.h"
 #include "memory.h"
 #include "sim.h"
 
@@ -274,7 +275,7 @@ static void check_sum(struct sim *sim, const struct place *place)
 		for (const struct place *p = host->places; p; p = p->next) {
 			const struct holding *holding;
 
-			if (p->common != place->common || !p->limiter)
+			if (!p->limiter || !p->common || p->common->first != place->common->first)
 				continue;
 			holding = p->limiter->holding;
 			if (holding->settings.slots.kind != SLOTS_COUNT ||

@@ -224,15 +224,37 @@ static void test_nothing_is_waited_for_longer_than_it_can_take(void **state)
 
 static void test_a_rate_that_is_not_used_is_found(void **state)
 {
+	struct fleet_constants constants = {.renewal_ns = 1500 * MS};
 	struct settings settings = settings_of("100/s", 1, 10);
+	struct calm_hosts hosts = {.count = 4};
 
 	(void)state;
-	assert_true(calm_check_use(&settings, 0, 100, 80, why));
-	assert_false(calm_check_use(&settings, 0, 100, 79, why));
+	/* A token is on its way on each host. */
+	assert_true(calm_check_use(&settings, &constants, &hosts, 1000, 946, why));
+	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 945, why));
 	/* Three of ten partitions are of hosts that do not use all of one. */
-	assert_true(calm_check_use(&settings, 3, 100, 56, why));
-	assert_false(calm_check_use(&settings, 3, 100, 55, why));
-	assert_true(calm_check_use(&settings, 11, 100, 0, why));
+	hosts.idle = 3;
+	assert_true(calm_check_use(&settings, &constants, &hosts, 1000, 661, why));
+	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 660, why));
+	hosts.idle = 11;
+	assert_true(calm_check_use(&settings, &constants, &hosts, 1000, 0, why));
+}
+
+static void test_hosts_that_take_turns_by_weight_look_for_them(void **state)
+{
+	struct fleet_constants constants = {.renewal_ns = 4 * SEC};
+	struct settings settings = settings_of("100/s", 1, 2);
+	struct calm_hosts hosts = {.count = 4, .equal = true};
+
+	(void)state;
+	settings.lease_ns = 15 * SEC;
+	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 945, why));
+	/* 5 s in 20 a partition may be free. */
+	hosts.equal = false;
+	assert_true(calm_check_use(&settings, &constants, &hosts, 1000, 709, why));
+	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 708, why));
+	hosts.count = 2;
+	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 947, why));
 }
 
 static void test_equal_hosts_with_unequal_shares_are_found(void **state)
@@ -240,9 +262,9 @@ static void test_equal_hosts_with_unequal_shares_are_found(void **state)
 	struct settings settings = settings_of("10/s", 3, 10);
 
 	(void)state;
-	/* A partition is worth 30 in 30 s; three hosts can save up a token each, and one more. */
-	assert_true(calm_check_shares(&settings, 3, 70, 162, why));
-	assert_false(calm_check_shares(&settings, 3, 70, 163, why));
+	/* A partition is worth 30 in 30 s; three hosts can save up a token each, and one more; 1 %. */
+	assert_true(calm_check_shares(&settings, 3, 70, 133, why));
+	assert_false(calm_check_shares(&settings, 3, 70, 134, why));
 	/* More hosts than partitions take turns. */
 	assert_true(calm_check_shares(&settings, 11, 0, 300, why));
 }
@@ -250,16 +272,30 @@ static void test_equal_hosts_with_unequal_shares_are_found(void **state)
 static void test_a_host_that_asks_without_end_is_found(void **state)
 {
 	struct fleet_constants constants = {.renewal_ns = 1500 * MS};
-	struct traffic traffic = {.transactions = 100, .reads = 100, .lists = 100};
+	struct calm_limiters limiters = {.count = 1, .partitions = 20};
+	struct traffic traffic;
 
 	(void)state;
-	assert_true(calm_check_traffic(&traffic, 1, 8, &constants, why));
-	traffic.transactions = 1000;
-	assert_false(calm_check_traffic(&traffic, 1, 8, &constants, why));
-	traffic = (struct traffic){.lists = 1000};
-	assert_false(calm_check_traffic(&traffic, 1, 8, &constants, why));
-	traffic = (struct traffic){.reads = 1000};
-	assert_false(calm_check_traffic(&traffic, 1, 8, &constants, why));
+	/* W / R + 1 is 21. */
+	traffic = (struct traffic){.transactions = 67};
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.transactions = 68;
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic = (struct traffic){.transactions = 147, .leases = 80};
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.leases = 81;
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+	/* Two rounds. */
+	traffic = (struct traffic){.transactions = 56, .refused = 56, .lists = 6};
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic = (struct traffic){.transactions = 57, .refused = 57, .lists = 6};
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic = (struct traffic){.lists = 208};
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic = (struct traffic){.transactions = 10, .leases = 20, .reads = 190};
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.reads = 191;
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
 }
 
 int main(void)
@@ -281,6 +317,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_granted_q_after_a_limiter_was_removed_is_found),
 		cmocka_unit_test(test_nothing_is_waited_for_longer_than_it_can_take),
 		cmocka_unit_test(test_a_rate_that_is_not_used_is_found),
+		cmocka_unit_test(test_hosts_that_take_turns_by_weight_look_for_them),
 		cmocka_unit_test(test_equal_hosts_with_unequal_shares_are_found),
 		cmocka_unit_test(test_a_host_that_asks_without_end_is_found),
 	};

@@ -336,6 +336,12 @@ static int parse_nothing(struct line *line)
 	return 0;
 }
 
+/* `mv PATH NAME`: its siblings are above NAME, too. */
+static int parse_mv(struct line *line)
+{
+	return read_path(line) ? -1 : parse_name(line);
+}
+
 /* The table: one row per command. */
 static const struct {
 	const char *name;
@@ -344,6 +350,7 @@ static const struct {
 } COMMANDS[] = {
 	{"mkdir", COMMAND_MKDIR, parse_path},
 	{"rmdir", COMMAND_RMDIR, parse_path},
+	{"mv", COMMAND_MV, parse_mv},
 	{"write", COMMAND_WRITE, parse_write},
 	{"read", COMMAND_READ, parse_read},
 	{"poll", COMMAND_POLL, parse_poll},

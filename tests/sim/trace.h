@@ -47,6 +47,7 @@ struct file {
 enum command_kind {
 	COMMAND_MKDIR,
 	COMMAND_RMDIR,
+	COMMAND_MV,
 	COMMAND_WRITE,
 	COMMAND_READ,
 	COMMAND_POLL,
@@ -67,6 +68,7 @@ enum command_kind {
 	COMMAND_CUT,
 	COMMAND_HEAL,
 	COMMAND_PAUSE,
+	COMMAND_STALL,
 	COMMAND_RESUME,
 	COMMAND_KILL,
 	COMMAND_SUCCEED,
@@ -85,12 +87,16 @@ enum command_kind {
 	COMMAND_MEDDLE,
 };
 
-/* `fleet N [weights W,W...] [renewal D] [right D] [session D]`, the line before all others. */
+/*
+ * `fleet N [weights W,W...] [renewal D] [right D] [session D] [prefix BYTES]`, the line before all
+ * others.
+ */
 struct fleet_command {
 	unsigned int hosts;		     /* 0: one host on a local source */
 	uint32_t weights[FLEET_WEIGHTS_MAX]; /* of the hosts, over and over */
 	uint32_t weight_count;
 	struct fleet_constants constants;
+	uint32_t prefix_bytes; /* of PATH, before the path of each node */
 };
 
 /* `expect`, see expect.h. */
@@ -123,7 +129,7 @@ struct command {
 	unsigned int host; /* by its number, from 0 */
 	bool has_host;	   /* it was named */
 	char *path;	   /* owned: of the limiter, or NULL */
-	char *text;	   /* owned: what is written, or NAME, or NULL */
+	char *text;	   /* owned: what is written, or NAME, also of `mv`, or NULL */
 	struct file file;
 	struct rate rate; /* load, service */
 	uint64_t count;	  /* workers, retry: how many; load: keys, or 0 */

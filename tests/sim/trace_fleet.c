@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WEIGHT_MAX = 1000, DRIFT_LIMIT_PPM = 100000, LOSE_MAX = 10000 };
+enum { WEIGHT_MAX = 1000, DRIFT_LIMIT_PPM = 100000, LOSE_MAX = 10000, PREFIX_MAX = 100000 };
 
 static int parse_weights(struct line *line, struct fleet_command *fleet)
 {
@@ -25,6 +25,18 @@ static int parse_weights(struct line *line, struct fleet_command *fleet)
 		fleet->weights[fleet->weight_count++] = (uint32_t)weight;
 	}
 	return fleet->weight_count ? 0 : line_refuse(line, "weights W,W,...");
+}
+
+static int parse_prefix(struct line *line, struct fleet_command *fleet)
+{
+	uint64_t bytes;
+
+	if (line_tokens(line, line_word(line), &bytes))
+		return -1;
+	if (bytes > PREFIX_MAX)
+		return line_refuse(line, "a prefix has at most %d bytes", PREFIX_MAX);
+	fleet->prefix_bytes = (uint32_t)bytes;
+	return 0;
 }
 
 int fleet_parse(struct line *line, struct fleet_command *fleet)
@@ -56,6 +68,8 @@ int fleet_parse(struct line *line, struct fleet_command *fleet)
 			err = line_duration(line, line_word(line), &constants->right_ns);
 		else if (!strcmp(word, "session"))
 			err = line_duration(line, line_word(line), &constants->session_ns);
+		else if (!strcmp(word, "prefix"))
+			err = parse_prefix(line, fleet);
 		else
 			line_refuse(line, "'%.100s' is not understood here", word);
 		if (err)
@@ -273,15 +287,25 @@ static const struct {
 	enum command_kind kind;
 	int (*parse)(struct line *line);
 } COMMANDS[] = {
-	{"cut", COMMAND_CUT, parse_cut},	  {"heal", COMMAND_HEAL, parse_host},
-	{"pause", COMMAND_PAUSE, parse_host},	  {"resume", COMMAND_RESUME, parse_host},
-	{"kill", COMMAND_KILL, parse_host},	  {"start", COMMAND_START, parse_host},
-	{"succeed", COMMAND_SUCCEED, parse_host}, {"stop", COMMAND_STOP, parse_host},
-	{"drift", COMMAND_DRIFT, parse_drift},	  {"elect", COMMAND_ELECT, parse_span},
-	{"lose", COMMAND_LOSE, parse_lose},	  {"latency", COMMAND_LATENCY, parse_latency},
-	{"lag", COMMAND_LAG, parse_span},	  {"znode", COMMAND_ZNODE, parse_znode},
-	{"expire", COMMAND_EXPIRE, parse_host},	  {"when", COMMAND_WHEN, parse_when},
-	{"hasty", COMMAND_HASTY, parse_hasty},	  {"deny", COMMAND_DENY, parse_deny},
+	{"cut", COMMAND_CUT, parse_cut},
+	{"heal", COMMAND_HEAL, parse_host},
+	{"pause", COMMAND_PAUSE, parse_host},
+	{"stall", COMMAND_STALL, parse_host},
+	{"resume", COMMAND_RESUME, parse_host},
+	{"kill", COMMAND_KILL, parse_host},
+	{"start", COMMAND_START, parse_host},
+	{"succeed", COMMAND_SUCCEED, parse_host},
+	{"stop", COMMAND_STOP, parse_host},
+	{"drift", COMMAND_DRIFT, parse_drift},
+	{"elect", COMMAND_ELECT, parse_span},
+	{"lose", COMMAND_LOSE, parse_lose},
+	{"latency", COMMAND_LATENCY, parse_latency},
+	{"lag", COMMAND_LAG, parse_span},
+	{"znode", COMMAND_ZNODE, parse_znode},
+	{"expire", COMMAND_EXPIRE, parse_host},
+	{"when", COMMAND_WHEN, parse_when},
+	{"hasty", COMMAND_HASTY, parse_hasty},
+	{"deny", COMMAND_DENY, parse_deny},
 	{"meddle", COMMAND_MEDDLE, parse_meddle},
 };
 

@@ -25,6 +25,15 @@ const struct truth *truth_of(const struct sim *sim, uint64_t id)
 	return find(sim, id);
 }
 
+struct fleet_check *truth_rate(const struct sim *sim, const char *path)
+{
+	struct name *name = sim->names;
+
+	while (name && strcmp(name->path, path) != 0)
+		name = name->next;
+	return name ? &name->rate : NULL;
+}
+
 static struct truth *add(struct sim *sim, uint64_t id)
 {
 	struct truth *truth = memory_get(sizeof(*truth));
@@ -84,24 +93,53 @@ static void go(struct sim *sim, struct truth *truth)
 	truth->there = false;
 }
 
-static void come(struct sim *sim, struct truth *truth, const struct record *record)
+/* Settings of @truth are in force, under its path of now. */
+static void enter(struct sim *sim, struct truth *truth)
 {
 	char path[PATH_TEXT];
 
-	if (truth->label && strcmp(truth->label, record->name) != 0)
-		go(sim, truth);
-	free(truth->label);
-	truth->label = memory_text(record->name, strlen(record->name));
-	truth->parent = record->parent;
-	truth->settings = record->settings;
 	truth->there = true;
 	if (!print_path(sim, truth, path))
 		return;
 	truth->name = name_of(sim, path);
 	common_tuning(sim, truth->id);
-	fleet_check_follow(&truth->name->rate, truth->id, &record->settings, quarantine_ns(sim),
+	fleet_check_follow(&truth->name->rate, truth->id, &truth->settings, quarantine_ns(sim),
 			   common_now(sim));
-	common_tuned(sim, truth->id, &record->settings, quarantine_ns(sim));
+	common_tuned(sim, truth->id, &truth->settings, quarantine_ns(sim));
+}
+
+/* The path of @truth is another one, and so are those of all that is in it. */
+static void move(struct sim *sim, struct truth *truth)
+{
+	const struct name *before = truth->name;
+
+	go(sim, truth);
+	enter(sim, truth);
+	if (before && truth->name != before)
+		common_renamed(sim, truth->id, before->path, truth->name->path);
+	for (struct truth *t = sim->truths; t; t = t->next) {
+		if (t->there && t->parent == truth->id)
+			move(sim, t);
+	}
+}
+
+static void come(struct sim *sim, struct truth *truth, const struct record *record,
+		 uint64_t made_zxid)
+{
+	bool is_same = truth->there && truth->made_zxid == made_zxid;
+	bool is_renamed = truth->label && strcmp(truth->label, record->name) != 0;
+
+	if (is_renamed && !is_same)
+		go(sim, truth);
+	free(truth->label);
+	truth->label = memory_text(record->name, strlen(record->name));
+	truth->parent = record->parent;
+	truth->settings = record->settings;
+	truth->made_zxid = made_zxid;
+	if (is_renamed && is_same)
+		move(sim, truth);
+	else
+		enter(sim, truth);
 }
 
 /* The node of limiter @id is @state. */
@@ -127,7 +165,7 @@ static void look(struct sim *sim, uint64_t id, const struct znode_state *state)
 			go(sim, truth);
 		return;
 	}
-	come(sim, truth ? truth : add(sim, id), &record);
+	come(sim, truth ? truth : add(sim, id), &record, state->made_zxid);
 }
 
 static void look_at(struct sim *sim, const struct znode *node, const struct znode_state *state)

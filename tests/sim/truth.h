@@ -3,8 +3,8 @@
  *
  * Hosts use the settings that they were told, which may be old. The bound of their grants together
  * follows from the commits: settings that were replaced are in force somewhere for Q, since a right
- * ends that was acknowledged before. A user sees names: a limiter that is removed and one that is
- * made with its name share a rate.
+ * ends that was acknowledged before. A user sees names: a limiter that is removed or renamed and one
+ * that has its name then share a rate. A limiter below one that is renamed is renamed with it.
  */
 #ifndef RATEFS_SIM_TRUTH_H
 #define RATEFS_SIM_TRUTH_H
@@ -26,6 +26,7 @@ struct truth {
 	struct truth *next;
 	uint64_t id;
 	uint64_t parent;
+	uint64_t made_zxid;
 	bool there;
 	char *label; /* owned: the last part of its path */
 	struct settings settings;
@@ -34,6 +35,9 @@ struct truth {
 
 /* zookeeper->observe of a simulator's coordinator. */
 void truth_observe(struct zookeeper *zookeeper, const struct commit *commit);
+
+/* The check of all grants by the name @path; NULL: there never was one of that name. */
+struct fleet_check *truth_rate(const struct sim *sim, const char *path);
 
 /* Limiter @id; NULL: there never was one. */
 const struct truth *truth_of(const struct sim *sim, uint64_t id);

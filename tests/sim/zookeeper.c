@@ -209,6 +209,12 @@ static uint32_t find_denied(const struct zookeeper *zookeeper, const struct requ
 	return i;
 }
 
+static void count_refused(struct connection *connection)
+{
+	connection->link->zookeeper->counts[COUNT_REFUSED]++;
+	connection->link->sent.refused++;
+}
+
 static void transact(struct connection *connection, struct message *message)
 {
 	struct zookeeper *zookeeper = connection->link->zookeeper;
@@ -220,14 +226,14 @@ static void transact(struct connection *connection, struct message *message)
 	result->failed = find_denied(zookeeper, request);
 	if (result->failed < request->operation_count) {
 		result->answer = ANSWER_DENIED;
-		zookeeper->counts[COUNT_REFUSED]++;
+		count_refused(connection);
 		return;
 	}
 	result->answer = znodes_apply(&zookeeper->znodes, connection->session, request->operations,
 				      request->operation_count, result->zxid, zookeeper->now_ns,
 				      &result->failed);
 	if (result->answer != ANSWER_OK)
-		zookeeper->counts[COUNT_REFUSED]++;
+		count_refused(connection);
 	tell_watchers(zookeeper);
 	if (result->answer == ANSWER_OK && !connection->given_up)
 		ambush_sees(connection->link, AMBUSH_COMMITS, request);
