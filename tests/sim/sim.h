@@ -265,8 +265,6 @@ void polling_end(struct sim *sim, struct polling *polling);
 const struct reader *polling_after(const struct host *host, const struct reader *reader);
 /* Its waiter was answered. */
 void polling_answered(struct sim *sim, struct waiter *waiter);
-/* Notes the tokens of called pollers that went back in this step. */
-void polling_check_returns(struct host *host);
 /* All of a host go with its process. */
 void polling_vanish(struct host *host);
 
