@@ -109,12 +109,15 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 
 		if (at_ns > schedule->now_ns)
 			schedule->now_ns = at_ns;
-		/* One who is served at the very end of the time it allowed is served. */
-		if (deadline && deadline->key == next_ns) {
+		/*
+		 * What goes back comes first: there is room for it beside what flows in, or it is
+		 * spilled. One who is served at the very end of the time it allowed is served.
+		 */
+		if (called && called->until_ns == next_ns) {
+			poller_expire(schedule);
+		} else if (deadline && deadline->key == next_ns) {
 			heap_remove(&schedule->deadlines, deadline);
 			limiter_settle(schedule, limiter_of_due(deadline));
-		} else if (called && called->until_ns == next_ns) {
-			poller_expire(schedule);
 		} else {
 			limiter_expire(schedule, waiter_of_expiry(schedule->expiries.root));
 		}

@@ -49,17 +49,22 @@ static void end_call(struct schedule *schedule, struct poller *poller)
 	poller->state = POLLER_AWAY;
 }
 
+static void tell(struct schedule *schedule, struct poller *poller, int outcome)
+{
+	poller->waiter.outcome = outcome;
+	poller->answered = true;
+	queue_append(&schedule->done, &poller->waiter);
+}
+
 void poller_answer(struct schedule *schedule, struct poller *poller, int outcome)
 {
 	assert(poller->state == POLLER_WAITS && !poller->answered);
 	count(poller->waiter.limiter, 0, 1);
-	poller->waiter.outcome = outcome;
 	if (outcome)
 		poller->state = POLLER_AWAY;
 	else
 		call(schedule, poller);
-	poller->answered = true;
-	queue_append(&schedule->done, &poller->waiter);
+	tell(schedule, poller, outcome);
 }
 
 void poller_limit(struct poller *poller, struct expiry *expiry, uint64_t within_ns)
@@ -96,7 +101,12 @@ static void give_back(struct schedule *schedule, struct poller *poller)
 
 void poller_expire(struct schedule *schedule)
 {
-	give_back(schedule, schedule->called.oldest);
+	struct poller *poller = schedule->called.oldest;
+
+	/* Before the waiters that have its tokens now. */
+	if (!poller->answered)
+		tell(schedule, poller, -ETIMEDOUT);
+	give_back(schedule, poller);
 }
 
 void poller_leave(struct schedule *schedule, struct poller *poller)

@@ -81,7 +81,7 @@ void poller_leave(struct schedule *schedule, struct poller *poller);
  */
 void poller_answer(struct schedule *schedule, struct poller *poller, int outcome);
 
-/* Gives back the tokens of the poller that was called first. */
+/* Gives back the tokens of the poller that was called first: it is on schedule->done, -ETIMEDOUT. */
 void poller_expire(struct schedule *schedule);
 
 /*

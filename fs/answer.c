@@ -37,8 +37,10 @@ static void collect_poller(struct daemon *daemon, struct waiter *waiter)
 {
 	struct polling *polling = (struct polling *)poller_of(waiter);
 
-	if (!waiter->outcome)
-		state_taken(daemon->state, daemon, waiter->limiter);
+	state_taken(daemon->state, daemon, waiter->limiter);
+	/* Tokens that went back are nothing to tell of. */
+	if (waiter->outcome == -ETIMEDOUT)
+		return;
 	polling->handle->late = waiter->outcome == -EAGAIN;
 	handle_notify(daemon, polling->handle);
 }

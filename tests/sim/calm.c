@@ -163,18 +163,23 @@ static void begin_traffic(struct sim *sim)
 		if (host->link)
 			host->traffic_before = host->link->sent;
 		host->life_before = host->life;
-		host->limiters = 0;
+		host->limiters = (struct calm_limiters){0};
 	}
 }
 
 /* Notes how many limiters there are: those that are removed before the window ends have cost requests, too. */
 static void count_limiters(struct host *host)
 {
-	uint32_t limiters = 0;
+	struct calm_limiters *most = &host->limiters, now = {0};
 
-	for (const struct place *p = host->places; p; p = p->next)
-		limiters += p->limiter && p->common && !p->is_key;
-	host->limiters = limiters > host->limiters ? limiters : host->limiters;
+	for (const struct place *p = host->places; p; p = p->next) {
+		if (!p->limiter || !p->common || p->is_key)
+			continue;
+		now.count++;
+		now.partitions += settings_partition_count(&p->settings);
+	}
+	most->count = now.count > most->count ? now.count : most->count;
+	most->partitions = now.partitions > most->partitions ? now.partitions : most->partitions;
 }
 
 /* A window begins. */
@@ -263,7 +268,7 @@ static void check_traffic(struct sim *sim, const struct host *host)
 		host->link->sent.refused - host->traffic_before.refused,
 		host->link->sent.leases - host->traffic_before.leases,
 	};
-	if (calm_check_traffic(&traffic, host->limiters, &host->options.constants, why))
+	if (calm_check_traffic(&traffic, &host->limiters, &host->options.constants, why))
 		return;
 	snprintf(whole, sizeof(whole), "%s: %s", host->name, why);
 	sim_fail(sim, INVARIANT_TRAFFIC, NULL, whole);

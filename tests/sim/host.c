@@ -235,7 +235,6 @@ void host_collect(struct host *host)
 {
 	struct waiter *waiter;
 
-	polling_check_returns(host);
 	while ((waiter = engine_done(&host->engine))) {
 		if (waiter->is_poller)
 			polling_answered(host->sim, waiter);

@@ -66,8 +66,8 @@ struct host {
 	size_t change_count, change_room;
 	struct traffic traffic_before; /* when the window of calm.c began */
 	unsigned int life_before;
-	uint32_t limiters; /* the most that there were in that window at once */
-	uint64_t left_out; /* fleet_counters.left_out, at the last look of calm.c */
+	struct calm_limiters limiters; /* the most that there were in that window at once */
+	uint64_t left_out;	       /* fleet_counters.left_out, at the last look of calm.c */
 	bool gave_waiting; /* a partition before its wait was over, since the last look of calm.c */
 	struct holder holder;			       /* what it is entitled to */
 	struct occurrence *postponed, *last_postponed; /* while it is paused */

@@ -17,7 +17,8 @@ static const double CLOCKS_DIFFER = 0.01; /* two at 0.5 % either way */
 enum { PIECES_MOST = 2 };
 
 enum {
-	DONE_EACH = 50,	    /* transactions in a window, of one limiter, beside renewals */
+	LEASES_EACH = 60,
+	DONE_EACH = 25,	    /* transactions in a window, of one limiter, beside renewals */
 	LISTS_OF_ROUND = 3, /* of what is free, leased and claimed */
 	REFUSED_OF_ROUND = 7,
 	LISTS_EACH = 6, /* in an R, of one limiter */
@@ -119,18 +120,20 @@ bool calm_check_shares(const struct settings *settings, uint32_t hosts, uint64_t
 	return false;
 }
 
-bool calm_check_traffic(const struct traffic *traffic, uint32_t limiters,
+bool calm_check_traffic(const struct traffic *traffic, const struct calm_limiters *limiters,
 			const struct fleet_constants *constants, char why[WHY_TEXT])
 {
 	uint64_t renewals = CALM_WINDOW_NS / constants->renewal_ns + 1;
-	uint64_t each = limiters ? limiters : 1, lists = traffic->lists;
+	uint64_t each = limiters->count ? limiters->count : 1, lists = traffic->lists;
 	uint64_t rounds = (lists + LISTS_OF_ROUND - 1) / LISTS_OF_ROUND;
 
-	if (traffic->transactions <= 2 * renewals + DONE_EACH * each + traffic->refused &&
+	if (traffic->transactions <=
+		    2 * renewals + DONE_EACH * each + traffic->refused + traffic->leases &&
+	    traffic->leases <= LEASES_EACH * each + limiters->partitions &&
 	    traffic->refused <= 2 * renewals + REFUSED_OF_ROUND * rounds &&
 	    lists <= renewals * (1 + LISTS_EACH * each) + LISTS_MORE &&
-	    traffic->reads <=
-		    READS_EACH * each + traffic->transactions + READS_OF_LEASE * traffic->leases)
+	    traffic->reads <= READS_EACH * each + traffic->transactions +
+				      READS_OF_LEASE * traffic->leases + limiters->partitions)
 		return true;
 	snprintf(why, WHY_TEXT,
 		 "a host sent %llu transactions (%llu refused, for %llu leases), %llu reads and "
@@ -138,6 +141,6 @@ bool calm_check_traffic(const struct traffic *traffic, uint32_t limiters,
 		 (unsigned long long)traffic->transactions, (unsigned long long)traffic->refused,
 		 (unsigned long long)traffic->leases, (unsigned long long)traffic->reads,
 		 (unsigned long long)lists, (unsigned long long)(CALM_WINDOW_NS / NSEC_PER_SEC),
-		 limiters);
+		 limiters->count);
 	return false;
 }

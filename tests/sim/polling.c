@@ -53,6 +53,14 @@ static void line_up(struct polling *polling)
 	host->pollings = polling;
 }
 
+const struct reader *polling_after(const struct host *host, const struct reader *reader)
+{
+	const struct polling *polling = reader ? ((const struct polling *)reader)->next
+					       : host->pollings;
+
+	return polling ? &polling->reader : NULL;
+}
+
 static void vanish(struct polling *polling)
 {
 	leave_line(polling);
@@ -248,6 +256,11 @@ void polling_answered(struct sim *sim, struct waiter *waiter)
 	struct polling *polling =
 		(struct polling *)((char *)poller_of(waiter) - offsetof(struct polling, poller));
 
+	if (waiter->outcome == -ETIMEDOUT) {
+		check_kept(sim, polling, false);
+		note_return(sim, polling);
+		return;
+	}
 	if (waiter->outcome) {
 		ledger_left(sim, &polling->reader);
 		sim_print(sim, polling->reader.place->host, "refused %s %s", polling->reader.name,
@@ -259,16 +272,6 @@ void polling_answered(struct sim *sim, struct waiter *waiter)
 	polling->called = true;
 	polling->called_ns = polling->poller.until_ns - POLLER_NS;
 	read_later(sim, polling);
-}
-
-void polling_check_returns(struct host *host)
-{
-	for (struct polling *p = host->pollings; p; p = p->next) {
-		if (!p->called || p->poller.state != POLLER_AWAY)
-			continue;
-		check_kept(host->sim, p, false);
-		note_return(host->sim, p);
-	}
 }
 
 void polling_vanish(struct host *host)

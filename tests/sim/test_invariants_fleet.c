@@ -272,25 +272,30 @@ static void test_equal_hosts_with_unequal_shares_are_found(void **state)
 static void test_a_host_that_asks_without_end_is_found(void **state)
 {
 	struct fleet_constants constants = {.renewal_ns = 1500 * MS};
+	struct calm_limiters limiters = {.count = 1, .partitions = 20};
 	struct traffic traffic;
 
 	(void)state;
 	/* W / R + 1 is 21. */
-	traffic = (struct traffic){.transactions = 92};
-	assert_true(calm_check_traffic(&traffic, 1, &constants, why));
-	traffic.transactions = 93;
-	assert_false(calm_check_traffic(&traffic, 1, &constants, why));
+	traffic = (struct traffic){.transactions = 67};
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.transactions = 68;
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic = (struct traffic){.transactions = 147, .leases = 80};
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.leases = 81;
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
 	/* Two rounds. */
 	traffic = (struct traffic){.transactions = 56, .refused = 56, .lists = 6};
-	assert_true(calm_check_traffic(&traffic, 1, &constants, why));
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
 	traffic = (struct traffic){.transactions = 57, .refused = 57, .lists = 6};
-	assert_false(calm_check_traffic(&traffic, 1, &constants, why));
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
 	traffic = (struct traffic){.lists = 208};
-	assert_false(calm_check_traffic(&traffic, 1, &constants, why));
-	traffic = (struct traffic){.transactions = 10, .leases = 20, .reads = 170};
-	assert_true(calm_check_traffic(&traffic, 1, &constants, why));
-	traffic.reads = 171;
-	assert_false(calm_check_traffic(&traffic, 1, &constants, why));
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic = (struct traffic){.transactions = 10, .leases = 20, .reads = 190};
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.reads = 191;
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
 }
 
 int main(void)
