@@ -60,24 +60,37 @@ static bool waits_in(const struct reader *reader, const struct place *in)
 	return place && !reader->waiter.is_opener && reader->check.state == READER_WAITS;
 }
 
+/* @reader, if it waits in @place, leaves the common of that, or waits in it. */
+static void move_reader(struct place *place, const struct reader *reader, bool leaves)
+{
+	if (!waits_in(reader, place))
+		return;
+	if (leaves)
+		common_leaves(place);
+	else
+		common_waits(place, reader->check.tokens);
+}
+
+static void move_readers(struct place *place, bool leaves)
+{
+	const struct host *host = place->host;
+
+	for (const struct reader *r = host->readers; r; r = r->next)
+		move_reader(place, r, leaves);
+	for (const struct reader *r = polling_after(host, NULL); r; r = polling_after(host, r))
+		move_reader(place, r, leaves);
+}
+
 void common_rejoin(struct place *place)
 {
-	const struct reader *readers = place->host->readers;
-
-	for (const struct reader *r = readers; r; r = r->next) {
-		if (waits_in(r, place))
-			common_leaves(place);
-	}
+	move_readers(place, true);
 	place->common = NULL;
 	place->largest = 1; /* of what is counted by the new path */
 	if (place->is_key)
 		common_join_key(place);
 	else
 		common_join(place);
-	for (const struct reader *r = readers; r; r = r->next) {
-		if (waits_in(r, place))
-			common_waits(place, r->check.tokens);
-	}
+	move_readers(place, false);
 }
 
 void common_renamed(struct sim *sim, uint64_t id, const char *from, const char *to)

@@ -53,6 +53,14 @@ static void line_up(struct polling *polling)
 	host->pollings = polling;
 }
 
+const struct reader *polling_after(const struct host *host, const struct reader *reader)
+{
+	const struct polling *polling = reader ? ((const struct polling *)reader)->next
+					       : host->pollings;
+
+	return polling ? &polling->reader : NULL;
+}
+
 static void vanish(struct polling *polling)
 {
 	leave_line(polling);

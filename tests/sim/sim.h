@@ -261,6 +261,8 @@ void polling_start(struct sim *sim, struct place *place, const struct command *c
 struct polling *polling_named(const struct sim *sim, const char *name);
 /* Ends it; it closes its file. */
 void polling_end(struct sim *sim, struct polling *polling);
+/* The next of those that poll on @host, after @reader (NULL: the first); NULL: there is none. */
+const struct reader *polling_after(const struct host *host, const struct reader *reader);
 /* Its waiter was answered. */
 void polling_answered(struct sim *sim, struct waiter *waiter);
 /* All of a host go with its process. */
