@@ -460,6 +460,7 @@ case_a_poll_ends_with_the_time_that_within_gives() {
 		rate("1/2900ms")
 		assert not poll.poll(0)
 		rate("1/d")
+		assert not poll.poll(0)
 		assert poll.poll(60000), "it goes on polling"
 		for _ in range(2):
 		    try:
