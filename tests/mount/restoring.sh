@@ -18,7 +18,7 @@ reloaded() {
 }
 
 # all_is_restored: no server found anything that it had to leave behind.
-all_is_restored() { ! grep -E 'damaged|kept aside|given up|could not be' "$d/log" || fail 'something was left behind'; }
+all_is_restored() { ! grep -E 'is damaged|kept aside|could not be (taken over|restored)' "$d/log" || fail 'something was left behind'; }
 
 # partition_goes PARTITION COMMAND…: its token is open when COMMAND has it go; reads of that get ENODEV from every server.
 partition_goes() {
