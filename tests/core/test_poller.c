@@ -121,6 +121,32 @@ static void test_tokens_of_an_absent_poller_are_the_next_waiters(void **state)
 	stage_close(&stage);
 }
 
+static void test_tokens_that_go_back_never_exceed_the_burst(void **state)
+{
+	struct guest readers[READERS];
+	struct poller poller;
+	struct stage stage;
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	a = make_empty(&stage, "", 1);
+	assert_false(stage_poll(&stage, &poller, a, 1, 0));
+	stage_run(&stage, POLLER_NS);
+	assert_int_equal(poller.state, POLLER_CALLED);
+	/* The bucket is full: what goes back, just as a token is due, finds no room. */
+	assert_int_equal(stage_try(&stage, a, 1, POLLER_NS), 0);
+	for (int i = 0; i < READERS; i++)
+		assert_int_equal(stage_ask(&stage, &readers[i], a, 1, POLLER_NS), WAITING);
+	stage_run(&stage, 100 * MS + POLLER_NS);
+	assert_int_equal(poller.state, POLLER_AWAY);
+	assert_int_equal(readers[0].waiter.outcome, 0);
+	assert_int_equal(readers[1].waiter.outcome, WAITING);
+	stage_run(&stage, 300 * MS + POLLER_NS);
+	assert_int_equal(readers[2].waiter.outcome, 0);
+	stage_close(&stage);
+}
+
 static void test_polling_again_gives_no_second_place(void **state)
 {
 	struct poller poller;
@@ -333,6 +359,7 @@ int main(void)
 		cmocka_unit_test(test_a_poller_has_its_turn_in_order_of_arrival),
 		cmocka_unit_test(test_beside_three_readers_a_poller_gets_a_quarter),
 		cmocka_unit_test(test_tokens_of_an_absent_poller_are_the_next_waiters),
+		cmocka_unit_test(test_tokens_that_go_back_never_exceed_the_burst),
 		cmocka_unit_test(test_polling_again_gives_no_second_place),
 		cmocka_unit_test(test_a_poller_that_leaves_makes_way_and_gives_back),
 		cmocka_unit_test(test_a_try_does_not_overtake_pollers),

@@ -19,7 +19,7 @@ import state
 WORKERS, FILES_MOST = 6, 60
 PATIENCE_S = 0.03  # so long a read may block until a signal comes; a third of those that do ask again
 PAUSE_S = 0.12  # a server that has not served for so long would count as one that cannot stay up
-REPLACE_S = 60  # for hangs
+REPLACE_S, AGAIN_S = 60, 2  # for hangs; a reload is asked for again
 BEYOND_REPAIR = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.EBADF, errno.ENOSYS}
 LEFT_BEHIND = re.compile("is damaged|kept aside|could not be (taken over|restored)|cannot go on with|cannot start:")
 
@@ -208,7 +208,8 @@ def replace(keeper, snapshot):
     """Kills the server, or has it replaced, and waits for the next one. What that is given is in @snapshot."""
     before = status("server")
     time.sleep(PAUSE_S + random.random() / 10)
-    if random.random() < 0.25:
+    reload = random.random() < 0.25
+    if reload:
         os.kill(keeper, signal.SIGHUP)
     else:
         os.kill(before, signal.SIGSTOP)
@@ -221,10 +222,14 @@ def replace(keeper, snapshot):
             for child in children(keeper):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child, signal.SIGKILL)
-    until = time.monotonic() + REPLACE_S
+    until, again = time.monotonic() + REPLACE_S, time.monotonic() + AGAIN_S
     while status("server") == before:
         if time.monotonic() > until:
             return "no other server within %d s" % REPLACE_S
+        # A keeper that has not heard yet that this server is ready does not replace it.
+        if reload and time.monotonic() > again:
+            os.kill(keeper, signal.SIGHUP)
+            again += AGAIN_S
         time.sleep(0.002)
     return None
 
