@@ -23,7 +23,8 @@ enum {
 	REFUSED_OF_ROUND = 7,
 	LISTS_EACH = 6, /* in an R, of one limiter */
 	LISTS_MORE = 60,
-	READS_OF_LEASE = 2, /* its marker, and its node to be watched */
+	READS_OF_LEASE = 2,    /* its marker, and its node to be watched */
+	READS_OF_REFUSAL = 16, /* all settings, with names that were left */
 	READS_EACH = 120,
 };
 
@@ -133,7 +134,8 @@ bool calm_check_traffic(const struct traffic *traffic, const struct calm_limiter
 	    traffic->refused <= 2 * renewals + REFUSED_OF_ROUND * rounds &&
 	    lists <= renewals * (1 + LISTS_EACH * each) + LISTS_MORE &&
 	    traffic->reads <= READS_EACH * each + traffic->transactions +
-				      READS_OF_LEASE * traffic->leases + limiters->partitions)
+				      READS_OF_LEASE * traffic->leases + limiters->partitions +
+				      READS_OF_REFUSAL * traffic->refused)
 		return true;
 	snprintf(why, WHY_TEXT,
 		 "a host sent %llu transactions (%llu refused, for %llu leases), %llu reads and "

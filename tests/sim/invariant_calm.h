@@ -22,6 +22,7 @@
  *   - transactions that were done, beside the renewals and one for each of those leases: 12 for each
  *     limiter; the bound is 25;
  *   - lists: 4.9 for each limiter and R; the bound is 6, and 60 for rounds that were woken;
+ *   - reads of all settings anew, after a transaction that was refused: 10; the bound is 16;
  *   - reads beside the derived ones: 53 for each limiter, where a host is denied access and reads all
  *     settings anew; and 366 of markers that others had taken meanwhile, in that hour. The bound is
  *     120, and one for each partition.
