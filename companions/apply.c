@@ -443,7 +443,7 @@ static void prune(struct apply *apply, int directory)
 static char *read_file(struct apply *apply, const char *file)
 {
 	char *text = malloc(SETTINGS_FILE_BYTES);
-	int err = text ? store_read(AT_FDCWD, file, text, SETTINGS_FILE_BYTES) : -ENOMEM;
+	int err = text ? store_read_given(file, text, SETTINGS_FILE_BYTES) : -ENOMEM;
 
 	apply->inspection = (struct inspection){.file = file, .out = stderr};
 	if (err == -EINVAL)

@@ -10,7 +10,6 @@
 
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,7 @@ static int check_file(const char *file)
 {
 	struct inspection inspection = {.file = file, .out = stdout};
 	char *text = malloc(SETTINGS_FILE_BYTES);
-	int err = text ? store_read(AT_FDCWD, file, text, SETTINGS_FILE_BYTES) : -ENOMEM;
+	int err = text ? store_read_given(file, text, SETTINGS_FILE_BYTES) : -ENOMEM;
 
 	if (err == -EINVAL) {
 		inspection_complain(&inspection, 0, "not a text: it has a zero byte");

@@ -223,7 +223,7 @@ int settings_file_load(const char *file, struct daemon *daemon)
 	char *text = malloc(SETTINGS_FILE_BYTES), error[ERROR_TEXT];
 	struct ini ini = {.at = text};
 	struct ini_section section;
-	int err = text ? store_read(AT_FDCWD, file, text, SETTINGS_FILE_BYTES) : -ENOMEM;
+	int err = text ? store_read_given(file, text, SETTINGS_FILE_BYTES) : -ENOMEM;
 
 	if (err) {
 		log_error("%s: %s", file, strerror(-err));

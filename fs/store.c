@@ -105,15 +105,13 @@ int store_open(int root, const char *path)
 	return at < 0 ? -errno : at;
 }
 
-int store_read(int directory, const char *name, char *text, size_t size)
+/* Reads @file to its end, and closes it. 0 or -errno, as store_read(). */
+static int read_all(int file, char *text, size_t size)
 {
-	int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	size_t used = 0;
 	ssize_t got;
 	int err = 0;
 
-	if (file < 0)
-		return -errno;
 	do {
 		got = read(file, text + used, size - used);
 		if (got > 0)
@@ -129,6 +127,20 @@ int store_read(int directory, const char *name, char *text, size_t size)
 	if (!err && strlen(text) != used)
 		err = -EINVAL;
 	return err;
+}
+
+int store_read(int directory, const char *name, char *text, size_t size)
+{
+	int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	return file < 0 ? -errno : read_all(file, text, size);
+}
+
+int store_read_given(const char *path, char *text, size_t size)
+{
+	int file = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	return file < 0 ? -errno : read_all(file, text, size);
 }
 
 static int write_all(int file, const char *text, size_t length)

@@ -30,6 +30,12 @@ int store_open(int root, const char *path);
 /* Reads file @name of @directory into @text (NUL-terminated). 0, -ENOENT, -EFBIG, … */
 int store_read(int directory, const char *name, char *text, size_t size);
 
+/*
+ * Reads the file @path, which the user gives and which may be a link or a pipe. As store_read(); it
+ * waits for the end of a pipe.
+ */
+int store_read_given(const char *path, char *text, size_t size);
+
 /* Replaces file @name of @directory, and syncs both. */
 int store_replace(int directory, const char *name, const char *text, size_t length);
 

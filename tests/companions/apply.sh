@@ -419,6 +419,16 @@ case_an_owner_whose_settings_are_refused_has_its_mode_and_then_the_settings() {
 	says 'mine: rate=6/s, was max'
 }
 
+case_what_save_writes_into_a_pipe_apply_reads_from_it() {
+	start
+	second
+	limiter orders 5/s
+	"$RATEFS" save "$m" | timeout 60 "$RATEFS" apply /dev/stdin "$d/second" > "$d/out" || :
+	grep -qx 'orders: rate=5/s' "$d/out" || fail "$(cat "$d/out")"
+	is rate "$(cat "$d/second/orders/rate")" 5/s
+	umount "$d/second"
+}
+
 case_what_is_made_is_as_mkdir_makes_it() {
 	start
 	mkdir "$m/team"

@@ -20,6 +20,17 @@ case_nothing_is_said_of_what_is_right() {
 	check 0 "$d/ini"
 }
 
+case_the_file_may_be_a_link_or_a_pipe() {
+	local status=0
+	printf '[orders]\nrate=plenty\n' > "$d/ini"
+	ln -s ini "$d/link"
+	check 1 "$d/link"
+	is lines "$(lines)" 2
+	timeout 20 "$RATEFS" check /dev/stdin < <(cat "$d/ini") > "$d/out" || status=$?
+	is 'exit status' $status 1
+	is lines "$(lines)" 2
+}
+
 case_owners_of_limiters_and_of_the_top_are_right() {
 	printf '[/]\nmode=1777\n[orders]\nowner=someone-elsewhere\ngroup=100\nmode=2775\nrate=5/s\n[mail]\nmode = 0\n' > "$d/ini"
 	check 0 "$d/ini"
