@@ -248,8 +248,8 @@ static void update(struct apply *apply, int directory, const struct wanted *want
 		fail(apply, -err, *error ? error : "config");
 		return;
 	}
-	if (*apply->path && set(apply, directory, &now.settings, &wanted->settings, false))
-		return;
+	if (*apply->path)
+		(void)set(apply, directory, &now.settings, &wanted->settings, false);
 	owner = owner_wanted(apply, &wanted->owner, now.owner);
 	own(apply, directory, &now.owner, &owner, &wanted->owner, false);
 }

@@ -224,12 +224,22 @@ void bucket_take(struct bucket *bucket, uint64_t tokens)
 	bucket->released -= (int64_t)tokens;
 }
 
-void bucket_put(struct bucket *bucket, uint64_t tokens)
+void bucket_put(struct bucket *bucket, uint64_t tokens, uint64_t kept)
 {
-	if (bucket->account)
+	i128 room = (i128)capacity_now(bucket) - (i128)kept - (i128)bucket->level;
+	uint64_t fits = tokens;
+
+	/* A part of a token needs room, too. */
+	if (bucket->part)
+		room--;
+	if (kept && room < (i128)tokens)
+		fits = room > 0 ? (uint64_t)room : 0;
+	if (bucket->account) {
 		bucket->account->put += units_of(bucket, tokens);
-	bucket->level += (int64_t)tokens;
-	bucket->released += (int64_t)tokens;
+		bucket->account->spilled += units_of(bucket, tokens - fits);
+	}
+	bucket->level += (int64_t)fits;
+	bucket->released += (int64_t)fits;
 	spill(bucket);
 }
 

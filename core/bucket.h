@@ -130,8 +130,11 @@ bool bucket_has(const struct bucket *bucket, uint64_t tokens);
 /* Takes @tokens; the level may become negative, down to -2^62, where it stays. Refill first. */
 void bucket_take(struct bucket *bucket, uint64_t tokens);
 
-/* Puts @tokens back, at most up to the capacity. Refill first. */
-void bucket_put(struct bucket *bucket, uint64_t tokens);
+/*
+ * Puts @tokens back as far as the capacity has room for them beside @kept, which were taken and may
+ * come back; the others are spilled. Refill first.
+ */
+void bucket_put(struct bucket *bucket, uint64_t tokens, uint64_t kept);
 
 /* The first time, not before @now_ns, at which @tokens may be taken, or NEVER_NS. Refill first. */
 uint64_t bucket_when(const struct bucket *bucket, uint64_t tokens, uint64_t now_ns);

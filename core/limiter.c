@@ -260,7 +260,7 @@ void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		l->counters[COUNTER_GRANTED] -= tokens;
 		own_refill(schedule, l);
-		own_put(l, tokens);
+		own_put(l, tokens, 0);
 	}
 	limiter_settle(schedule, limiter);
 }
@@ -287,9 +287,19 @@ void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t 
 		l->counters[counter] += size;
 		own_refill(schedule, l);
 		if (tokens < 0)
-			own_put(l, size);
+			own_put(l, size, 0);
 		else
 			own_take(l, size);
+	}
+	limiter_settle(schedule, limiter);
+}
+
+void limiter_return(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
+{
+	for (struct limiter *l = limiter; l; l = l->parent) {
+		l->counters[COUNTER_RETURNED] += tokens;
+		own_refill(schedule, l);
+		own_put(l, tokens, l->polled);
 	}
 	limiter_settle(schedule, limiter);
 }
@@ -323,6 +333,7 @@ void limiter_evict(struct schedule *schedule, struct limiter *limiter)
 		limiter_answer(schedule, waiter, -ENODEV);
 	}
 	limiter_settle(schedule, limiter);
+	poller_forget(limiter);
 	heap_remove(&schedule->deadlines, &limiter->due);
 	slots_evict(schedule, limiter);
 }

@@ -106,6 +106,7 @@ struct limiter {
 	struct waiter *current; /* whose turn it is, or NULL */
 	uint64_t aside;	  /* ticket of the waiter whose tokens the buckets have set aside, or 0 */
 	uint64_t wanted;  /* tokens that waiters of this limiter and its descendants wait for */
+	uint64_t polled;  /* tokens kept for pollers of this limiter and its descendants */
 	uint32_t pollers; /* in the queues of this limiter and its descendants */
 
 	uint64_t counters[COUNTER_COUNT];
@@ -159,6 +160,12 @@ void queue_join(struct schedule *schedule, struct queue *queue, struct waiter *w
 
 /* Takes @waiter, which waits for tokens, out of its queue. Then the limiter is to be settled. */
 void limiter_leave(struct schedule *schedule, struct waiter *waiter);
+
+/*
+ * Puts back @tokens that were kept for a poller of @limiter and are no longer counted in `polled`, as
+ * far as each burst has room for them beside what is kept.
+ */
+void limiter_return(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
 
 /* Puts @waiter, which has left its queue, on schedule->done. Its place, if it has one, is free. */
 void limiter_answer(struct schedule *schedule, struct waiter *waiter, int outcome);

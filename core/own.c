@@ -85,14 +85,14 @@ void own_take(struct limiter *limiter, uint64_t tokens)
 		bucket_take(bucket, tokens);
 }
 
-void own_put(struct limiter *limiter, uint64_t tokens)
+void own_put(struct limiter *limiter, uint64_t tokens, uint64_t kept)
 {
 	struct bucket *bucket;
 
 	if (limiter->enforcement == ENFORCEMENT_OPEN)
 		return;
 	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
-		bucket_put(bucket, tokens);
+		bucket_put(bucket, tokens, kept);
 }
 
 void limiter_empty(struct schedule *schedule, struct limiter *limiter)

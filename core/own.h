@@ -26,8 +26,11 @@ bool own_has(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
 /* When it has @tokens; NEVER_NS if never. */
 uint64_t own_when(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
 
-/* Takes @tokens, or puts them back; nothing if it is open. */
+/*
+ * Takes @tokens, or puts them back as far as there is room beside @kept others; nothing if it is
+ * open.
+ */
 void own_take(struct limiter *limiter, uint64_t tokens);
-void own_put(struct limiter *limiter, uint64_t tokens);
+void own_put(struct limiter *limiter, uint64_t tokens, uint64_t kept);
 
 #endif

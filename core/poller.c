@@ -18,10 +18,23 @@ static void count(struct limiter *limiter, uint32_t more, uint32_t less)
 		limiter->pollers += more - less;
 }
 
+/* Counts tokens that are kept for a poller of @limiter, or are no longer, there and in those above. */
+static void keep(struct limiter *limiter, uint64_t more, uint64_t less)
+{
+	for (; limiter; limiter = limiter->parent)
+		limiter->polled += more - less;
+}
+
+void poller_forget(struct limiter *limiter)
+{
+	keep(limiter, 0, limiter->polled);
+}
+
 static void call(struct schedule *schedule, struct poller *poller)
 {
 	struct called *called = &schedule->called;
 
+	keep(poller->waiter.limiter, poller->waiter.tokens, 0);
 	poller->state = POLLER_CALLED;
 	poller->until_ns = schedule->now_ns + POLLER_NS;
 	poller->newer = NULL;
@@ -46,6 +59,8 @@ static void end_call(struct schedule *schedule, struct poller *poller)
 		poller->newer->older = poller->older;
 	else
 		called->newest = poller->older;
+	if (!poller->waiter.limiter->removed)
+		keep(poller->waiter.limiter, 0, poller->waiter.tokens);
 	poller->state = POLLER_AWAY;
 }
 
@@ -96,7 +111,7 @@ static void give_back(struct schedule *schedule, struct poller *poller)
 
 	end_call(schedule, poller);
 	if (!limiter->removed)
-		limiter_charge(schedule, limiter, -(int64_t)poller->waiter.tokens);
+		limiter_return(schedule, limiter, poller->waiter.tokens);
 }
 
 void poller_expire(struct schedule *schedule)

@@ -9,9 +9,11 @@
  *   whatever was granted to others meanwhile. No other waiter is held up by that. They count as
  *   granted when the poller is called.
  * - A poller that does not read in that time has no place any more. Its tokens go back as a charge
- *   of so many fewer, as far as the burst has room for them: they are the next waiter's, a second
- *   late. So a poller that is absent costs others no more than a reader does that takes them, and
- *   no token where the burst has room.
+ *   of so many fewer, as far as the burst has room for them beside the tokens that are kept for
+ *   others: they are the next waiter's, a second late. So a poller that is absent costs others no
+ *   more than a reader does that takes them, and no token where the burst has room.
+ * - Tokens that go back make room for no more than the burst. So over any window of length w no more
+ *   than rate * (w + POLLER_NS) + burst tokens are read, however many pollers come late.
  * - No tokens are saved up for a poller that wants more than limiter_can_hold(): it has no place,
  *   and is told at once that a read is answered now, with a refusal.
  * - A poller is told, too, when it cannot be called any more: its limiter goes, or a change makes
@@ -68,6 +70,9 @@ void poller_limit(struct poller *poller, struct expiry *expiry, uint64_t within_
  * with -EAGAIN at @expiry_ns.
  */
 void poller_wait(struct schedule *schedule, struct poller *poller, uint64_t expiry_ns);
+
+/* No longer counts the tokens that are kept for pollers of @limiter, which is about to go. */
+void poller_forget(struct limiter *limiter);
 
 /* Tells whether @poller is called: then its tokens are the caller's, and it is away. */
 bool poller_fetch(struct schedule *schedule, struct poller *poller);

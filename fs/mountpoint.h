@@ -6,9 +6,9 @@
 
 /*
  * Refuses a mount on a ratefs or in one: both would grant, and the lower one would be out of sight.
- * 0, or -1 after a message. @mountpoint is absolute, without links. Sends no request to what is mounted
- * there, so a tree that hangs, is dead or belongs to another user is seen as well. Without /proc nothing
- * is refused.
+ * 0, or -1 after a message. @mountpoint is absolute, without links. Sends no request to what is
+ * mounted there, so a tree that hangs, is dead or belongs to another user is seen as well. Without
+ * /proc nothing is refused.
  */
 int mountpoint_check(const char *mountpoint);
 

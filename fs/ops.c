@@ -63,14 +63,15 @@ static void op_getattr(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info
 /*
  * Tells whether a chmod of @node, which is no limiter, to @mode leaves it as it is: each bit is as
  * the file or the limiter's directory has it. A recursive chmod changes the directory first, so
- * whatever it makes of a file is that; another mode than the limiter's is not.
+ * whatever it makes of a file is that; another mode than the limiter's is not. Setuid is ignored, as
+ * of a directory.
  */
 static bool mode_follows(struct daemon *daemon, const struct node *node, mode_t mode)
 {
 	struct stat now;
 
 	node_attributes(daemon, node, &now);
-	return !((mode ^ now.st_mode) & (mode ^ node->limiter->access) & ALLPERMS);
+	return !((mode ^ now.st_mode) & (mode ^ node->limiter->access) & ACCESS_BITS);
 }
 
 /*

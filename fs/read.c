@@ -137,8 +137,8 @@ static void deliver(struct daemon *daemon, struct handle *handle, const struct r
 }
 
 /*
- * Has the poll of @handle told when there is a token again: it may not be asked once more before, as
- * with EPOLLET.
+ * Has the poll of @handle told when there is a token again: it may not be asked once more before,
+ * as with EPOLLET.
  */
 static void poll_again(struct daemon *daemon, struct handle *handle)
 {
@@ -165,8 +165,8 @@ static bool waits_for_partitions(struct daemon *daemon, struct handle *handle)
 
 /*
  * Puts a copy of @waiter, with its place, in the queue for at most @within_ns, after which the read
- * fails with @refusal. -EINPROGRESS, or why not: -EBUSY when too many wait, -EAGAIN when the time is
- * too short; 0: it was granted. Under the lock.
+ * fails with @refusal. -EINPROGRESS, or why not: -EBUSY when too many wait, -EAGAIN when the time
+ * is too short; 0: it was granted. Under the lock.
  */
 static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 			   const struct read_request *read, struct waiter *waiter,
@@ -235,11 +235,6 @@ static int take_or_refuse(struct daemon *daemon, struct handle *handle,
 	int refusal = refusal_of(daemon, handle);
 	int err;
 
-	/* That was counted when the time was up. */
-	if (handle->late) {
-		handle->late = false;
-		return -EBUSY;
-	}
 	if (refusal == EAGAIN && !limiter_can_hold(handle->limiter, handle->tokens)) {
 		daemon_refused(daemon,
 			       "a take larger than the burst is saved up for a reader that waits: "
@@ -255,6 +250,17 @@ static int take_or_refuse(struct daemon *daemon, struct handle *handle,
 	if (refusal == EAGAIN)
 		poll_again(daemon, handle);
 	return -refusal;
+}
+
+/*
+ * Refuses a read of @handle, which was polled for as long as `within` allows. It was counted when the
+ * time was up.
+ */
+static int refuse_late(struct daemon *daemon, struct handle *handle, struct waiter *waiter)
+{
+	handle->late = false;
+	engine_give_up(&daemon->engine, waiter);
+	return -EBUSY;
 }
 
 /* Takes what @handle asks for: now or, if the reader may wait, later. */
@@ -274,7 +280,9 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 		err = -EAGAIN;
 	else
 		err = engine_take(engine, handle->limiter, handle->tokens, received.at_ns);
-	if (err == -EAGAIN && !wait)
+	if (err == -EAGAIN && handle->late)
+		err = refuse_late(daemon, handle, &waiter);
+	else if (err == -EAGAIN && !wait)
 		err = take_or_refuse(daemon, handle, read, &waiter);
 	else if (err == -EAGAIN)
 		err = wait_for_tokens(daemon, handle, read, &waiter, handle->within_ns, EBUSY);

@@ -399,6 +399,26 @@ ratefs apply: mine/child: owner and group: Operation not permitted"
 	is 'what it saves' "$(grep -c '^\[' "$d/out")" 3
 }
 
+case_an_owner_whose_settings_are_refused_has_its_mode_and_then_the_settings() {
+	local status=0
+	start -o allow_other
+	chmod 711 "$d" "$(dirname "$d")" "$(dirname "$RATEFS")"
+	mkdir "$m/mine"
+	chown nobody:nogroup "$m/mine"
+	chmod 555 "$m/mine"
+	printf '[mine]\nmode=0755\nrate=6/s\n' > "$d/ini"
+	chmod 644 "$d/ini"
+	cp "$RATEFS" "$d/ratefs" && chmod 755 "$d/ratefs"
+	as_nobody "$d/ratefs" apply "$d/ini" "$m" > "$d/out" 2> "$d/err" || status=$?
+	is 'exit status' $status 2
+	is 'what it says' "$(cat "$d/err")" 'ratefs apply: mine: settings: Permission denied'
+	says 'mine: mode=0755, was 0555'
+	status=0
+	as_nobody "$d/ratefs" apply "$d/ini" "$m" > "$d/out" 2> "$d/err" || status=$?
+	is 'exit status of the second run' $status 1
+	says 'mine: rate=6/s, was max'
+}
+
 case_what_is_made_is_as_mkdir_makes_it() {
 	start
 	mkdir "$m/team"

@@ -399,15 +399,39 @@ static void test_what_is_put_back_can_be_taken_again_up_to_the_burst(void **stat
 
 	(void)state;
 	bucket_take(&bucket, 4);
-	bucket_put(&bucket, 2);
+	bucket_put(&bucket, 2, 0);
 	assert_true(bucket_has(&bucket, 3));
 	assert_false(bucket_has(&bucket, 4));
-	bucket_put(&bucket, 100);
+	bucket_put(&bucket, 100, 0);
 	assert_true(bucket_has(&bucket, 5));
 	assert_false(bucket_has(&bucket, 6));
 	bucket_take(&bucket, 25);
-	bucket_put(&bucket, 5);
+	bucket_put(&bucket, 5, 0);
 	assert_int_equal(bucket.level, -15);
+}
+
+static void test_what_is_put_back_leaves_room_for_what_is_kept(void **state)
+{
+	struct bucket bucket = full_bucket("10/s", 5, 0);
+
+	(void)state;
+	bucket_take(&bucket, 5);
+	bucket_put(&bucket, 2, 5);
+	assert_int_equal(bucket.level, 0);
+	bucket_put(&bucket, 2, 4);
+	assert_int_equal(bucket.level, 1);
+	/* A part of a token needs room, too. */
+	bucket_refill(&bucket, BEGINNING + 50 * MS);
+	bucket_put(&bucket, 4, 1);
+	assert_int_equal(bucket.level, 3);
+	bucket_put(&bucket, 1, 1);
+	assert_int_equal(bucket.level, 3);
+	/* A debt is paid first. */
+	bucket_take(&bucket, 13);
+	bucket_put(&bucket, 100, 2 * TOKENS_MAX);
+	assert_int_equal(bucket.level, -10);
+	bucket_put(&bucket, 100, 3);
+	assert_int_equal(bucket.level, 1);
 }
 
 static void test_an_interval_releases_even_batches(void **state)
@@ -518,7 +542,7 @@ static void test_putting_back_between_two_releases_gives_back_at_once(void **sta
 	bucket_take(&bucket, 100);
 	bucket_refill(&bucket, BEGINNING + 50 * MS);
 	assert_false(bucket_has(&bucket, 1));
-	bucket_put(&bucket, 1);
+	bucket_put(&bucket, 1, 0);
 	assert_true(bucket_has(&bucket, 1));
 	assert_false(bucket_has(&bucket, 2));
 }
@@ -649,7 +673,7 @@ static void random_step(struct bucket *bucket, uint64_t *now_ns)
 		bucket_retune(bucket, &rate, 1 + draw(50), intervals_ns[draw(5)], *now_ns);
 		break;
 	case 1:
-		bucket_put(bucket, tokens);
+		bucket_put(bucket, tokens, 0);
 		break;
 	case 2:
 		bucket_take(bucket, tokens);
@@ -907,22 +931,22 @@ static void test_a_burst_of_0_has_room_for_all_but_a_token_of_a_take(void **stat
 
 	(void)state;
 	bucket_await(&bucket, 40);
-	bucket_put(&bucket, 40);
+	bucket_put(&bucket, 40, 0);
 	bucket_retune(&bucket, &none, 0, 0, BEGINNING);
 	assert_int_equal(bucket.level, 39);
 	/* The waiter is away, and another is there for a token. */
 	bucket_set_aside(&bucket);
 	bucket_await(&bucket, 1);
-	bucket_put(&bucket, 1);
+	bucket_put(&bucket, 1, 0);
 	assert_int_equal(bucket.level, 39);
 	bucket_take_back(&bucket, 40);
 	assert_int_equal(bucket.level, 39);
 	bucket_await(&bucket, 1);
 	assert_int_equal(bucket.level, 0);
-	bucket_put(&bucket, 1);
+	bucket_put(&bucket, 1, 0);
 	assert_int_equal(bucket.level, 0);
 	bucket_take(&bucket, 3);
-	bucket_put(&bucket, 5);
+	bucket_put(&bucket, 5, 0);
 	assert_int_equal(bucket.level, 0);
 }
 
@@ -1019,6 +1043,7 @@ int main(void)
 		cmocka_unit_test(test_a_debt_is_paid_before_anybody_is_served),
 		cmocka_unit_test(test_a_debt_has_a_floor),
 		cmocka_unit_test(test_what_is_put_back_can_be_taken_again_up_to_the_burst),
+		cmocka_unit_test(test_what_is_put_back_leaves_room_for_what_is_kept),
 		cmocka_unit_test(test_an_interval_releases_even_batches),
 		cmocka_unit_test(test_an_interval_that_nobody_used_does_not_add_to_the_next),
 		cmocka_unit_test(

@@ -147,6 +147,34 @@ static void test_tokens_that_go_back_never_exceed_the_burst(void **state)
 	stage_close(&stage);
 }
 
+static void test_pollers_that_never_read_save_up_no_more_than_a_second_brings(void **state)
+{
+	enum { MANY = 60 };
+	struct poller pollers[MANY];
+	struct stage stage;
+	struct limiter *a;
+	unsigned int fetched = 0;
+
+	(void)state;
+	stage_open(&stage);
+	a = make_empty(&stage, "burst=3", 3);
+	for (int i = 0; i < MANY; i++)
+		assert_false(stage_poll(&stage, &pollers[i], a, 1, 0));
+	for (uint64_t now_ns = 50 * MS; now_ns <= 4 * SEC; now_ns += 50 * MS) {
+		stage_run(&stage, now_ns);
+		for (int i = 0; i < MANY; i++)
+			(void)engine_poll(&stage.engine, &pollers[i], now_ns);
+	}
+	for (int i = 0; i < MANY; i++)
+		fetched += engine_fetch(&stage.engine, &pollers[i], 4 * SEC);
+	/* What a second brings, and the burst. */
+	assert_in_range(fetched, 10, 13);
+	assert_int_equal(a->polled, 0);
+	for (int i = 0; i < MANY; i++)
+		engine_unpoll(&stage.engine, &pollers[i]);
+	stage_close(&stage);
+}
+
 static void test_polling_again_gives_no_second_place(void **state)
 {
 	struct poller poller;
@@ -360,6 +388,7 @@ int main(void)
 		cmocka_unit_test(test_beside_three_readers_a_poller_gets_a_quarter),
 		cmocka_unit_test(test_tokens_of_an_absent_poller_are_the_next_waiters),
 		cmocka_unit_test(test_tokens_that_go_back_never_exceed_the_burst),
+		cmocka_unit_test(test_pollers_that_never_read_save_up_no_more_than_a_second_brings),
 		cmocka_unit_test(test_polling_again_gives_no_second_place),
 		cmocka_unit_test(test_a_poller_that_leaves_makes_way_and_gives_back),
 		cmocka_unit_test(test_a_try_does_not_overtake_pollers),

@@ -74,7 +74,7 @@ case_a_recursive_chmod_says_nothing_and_the_files_follow() {
 	team
 	: "$(cat "$m/orders/keys/one/stat")"
 	for tool in '' busybox; do
-		for mode in 750 0700 g+w o= a+rX go-w g=u u=rwX,go=rX 2775 g-s,o-rx +t ug+rw,o-w 1777 \
+		for mode in 750 0700 g+w o= a+rX go-w g=u u=rwX,go=rX 2775 u+s 6775 g-s,o-rx +t ug+rw,o-w 1777 \
 			a-w u+w a=rx 755; do
 			silent $tool chmod -R "$mode" "$m/orders"
 		done
@@ -99,7 +99,7 @@ case_a_chmod_of_a_file_that_is_to_differ_from_its_directory_is_refused() {
 	done <<- 'EOF'
 		token 644
 		rate 666
-		rate 4640
+		rate 2640
 		charge 222
 		take/5 447
 		keys 777

@@ -21,6 +21,8 @@ bool empty_check_limiter(const struct limiter *limiter, char why[WHY_TEXT])
 		return refuse("a deadline is set", why);
 	if (limiter->wanted)
 		return refuse("tokens are wanted", why);
+	if (limiter->pollers || limiter->polled)
+		return refuse("pollers are counted", why);
 	if (slots_used(limiter) || slots_waiting(limiter))
 		return refuse("slots are in use or waited for", why);
 	if (limiter->slots && (limiter->slots->current || limiter->slots->ready.root ||

@@ -365,7 +365,7 @@ static void test_books_balance_after_taking_and_putting_and_spilling(void **stat
 	(void)state;
 	open_books(&books);
 	assert_true(balances(&books));
-	bucket_put(&books.bucket, 7);
+	bucket_put(&books.bucket, 7, 0);
 	account_check_put(&books.check, &books.bucket, 7);
 	assert_true(balances(&books));
 	bucket_refill(&books.bucket, 1234567891);
@@ -414,7 +414,7 @@ static void test_tokens_put_back_by_nobody_or_not_at_all_are_found(void **state)
 
 	(void)state;
 	open_books(&books);
-	bucket_put(&books.bucket, 1);
+	bucket_put(&books.bucket, 1, 0);
 	assert_false(balances(&books));
 	open_books(&books);
 	account_check_put(&books.check, &books.bucket, 1);
