@@ -574,6 +574,27 @@ static void test_the_last_writes_may_be_lost_in_an_election(void **state)
 	assert_int_equal(get(&b, "/e"), ANSWER_NO_NODE);
 }
 
+static void test_a_folder_whose_making_was_lost_has_its_children_again(void **state)
+{
+	(void)state;
+	create(&b, "/d", NULL, 0);
+	create(&b, "/d/x", NULL, 0);
+	run_for(3 * MS);
+	read_node(&a, REQUEST_GET, "/d/x", true);
+	run_for(3 * MS);
+	link_pause(a.link); /* so its watch stays */
+	zookeeper_lose(&zookeeper, 2);
+	zookeeper_elect(&zookeeper, NSEC_PER_SEC);
+	run_for(5 * NSEC_PER_SEC);
+	assert_int_equal(get(&b, "/d"), ANSWER_NO_NODE);
+	create(&b, "/d", NULL, 0);
+	create(&b, "/d/x", NULL, 0);
+	run_for(3 * MS);
+	read_node(&b, REQUEST_LIST, "/d", false);
+	run_for(3 * MS);
+	assert_int_equal(b.name_count, 1);
+}
+
 static void test_a_host_that_is_paused_is_told_nothing_until_it_goes_on(void **state)
 {
 	(void)state;
@@ -672,6 +693,7 @@ int main(void)
 		TEST(test_a_session_reads_its_own_writes_whatever_its_server_lags),
 		TEST(test_an_election_answers_nobody_and_gives_sessions_their_time_anew),
 		TEST(test_the_last_writes_may_be_lost_in_an_election),
+		TEST(test_a_folder_whose_making_was_lost_has_its_children_again),
 		TEST(test_a_host_that_is_paused_is_told_nothing_until_it_goes_on),
 		TEST(test_a_host_that_is_killed_keeps_its_session_until_it_expires),
 		TEST(test_requests_without_a_connection_come_back_unknown_and_later),

@@ -223,7 +223,7 @@ static void revert(struct znodes *znodes)
 		set_newest(node, state->older);
 		state->older = NULL;
 		free_states(state);
-		if (!node->newest && !node->watches)
+		if (!node->newest && !node->watches && !node->first_child)
 			forget_node(znodes, node);
 	}
 }
