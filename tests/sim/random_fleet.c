@@ -10,10 +10,7 @@
  * For the last three tenths of the time nothing goes wrong any more, and all hosts have the same
  * work.
  */
-#include "random.h"
-
-#include "core/quantity.h"
-#include "lines.h"
+#include "maker.h"
 #include "memory.h"
 
 #include <inttypes.h>
@@ -28,45 +25,9 @@ enum {
 
 enum kind { KIND_LOSES, KIND_MEDDLES, KIND_DENIES };
 
-#define SETTLE_NS UINT64_C(3000000000)
-#define SHIFT_NS  UINT64_C(25000000000) /* so often load comes */
+#define SHIFT_NS UINT64_C(25000000000) /* so often load comes */
 
-struct maker {
-	struct random random;
-	uint64_t now_ns;
-	uint64_t for_ns;
-	uint64_t shift_ns; /* of the next load */
-	unsigned int hosts;
-	unsigned int names;
-	struct lines lines;
-	uint64_t kind;
-	bool *down, *paused, *cut; /* owned, by host: as far as it is known */
-};
-
-static const char *const PATHS[] = {"a", "b", "a/c"};
-/* To which those of PATHS are renamed, and back. */
-static const struct {
-	const char *path, *name, *other_path, *other_name;
-} SIBLINGS[] = {{"a", "a", "d", "d"}, {"b", "b", "f", "f"}, {"a/c", "c", "a/e", "e"}};
-/* These are loaded, and their names go to others while a host is cut off. */
-enum { LOADED_HEIRS = 2, STEPS_MAX = 4 };
-static const char *const HEIRS[LOADED_HEIRS] = {"g", "g/c"};
-static const char *const STEPS[][STEPS_MAX] = {
-	{"mv g k"},
-	{"mv g k"},
-	{"mv k g"},
-	{"mv g/c h"},
-	{"rmdir g/c", "rmdir g"},
-	{"rmdir g/c", "rmdir g", "mkdir k", "mv k g"},
-	{"rmdir g/c", "mv g k", "mkdir k/c", "mv k g"},
-	{"rmdir k/c", "rmdir k"},
-};
-static const char *const RATES[] = {
-	"10/s", "100/s", "50/s", "200/s", "20/s", "30/s", "600/min", "70/3s", "100/s 3000/min",
-};
 static const char *const SLOW_RATES[] = {"3/s", "1/s", "7/3s", "1/10s", "max", "0"};
-static const char *const BURSTS[] = {"1", "2", "5", "10", "30", "1000"};
-static const char *const COUNTS[] = {"auto", "1", "2", "4", "10", "20"};
 static const char *const LEASES[] = {"3s", "15s", "5s", "3s"};
 static const char *const ENFORCEMENTS[] = {"enforce", "enforce", "enforce",
 					   "shadow",  "closed",	 "open"};
@@ -97,34 +58,6 @@ static const char *const DEEDS[] = {"cut",    "answers", "expire", "strike",
 				    "strike", "kill",	 "kill",   "pause"};
 static const char *const FOLDERS[] = {"/l/", "/l/", "/l/", "/f/", "/w/", "/h/"};
 static const char *const DENIED[] = {"/l", "/h", "/w", "/f", "/c", "/g"};
-
-#define PICK(maker, texts) \
-	((texts)[random_below(&(maker)->random, sizeof(texts) / sizeof((texts)[0]))])
-
-static uint64_t below(struct maker *maker, uint64_t most)
-{
-	return random_below(&maker->random, most);
-}
-
-__attribute__((format(printf, 2, 3))) static void add(struct maker *maker, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	/* The first line says what fleet it is. */
-	lines_add(&maker->lines, maker->lines.used ? maker->now_ns : NEVER_NS, format, arguments);
-	va_end(arguments);
-}
-
-static unsigned int any_host(struct maker *maker)
-{
-	return (unsigned int)below(maker, maker->hosts);
-}
-
-static void wait(struct maker *maker, uint64_t most_ns)
-{
-	maker->now_ns += below(maker, most_ns + 1);
-}
 
 static const char *any_rate(struct maker *maker)
 {
@@ -204,117 +137,6 @@ static void make_write(struct maker *maker)
 		make_change(maker, host, path);
 		break;
 	}
-}
-
-/* The same names come and go, by several hosts at once. */
-static void make_names(struct maker *maker)
-{
-	size_t number = below(maker, sizeof(PATHS) / sizeof(PATHS[0]));
-	const char *path = PATHS[number];
-
-	for (uint64_t i = 1 + below(maker, 4); i; i--) {
-		unsigned int host = any_host(maker) + 1;
-
-		switch (below(maker, 4)) {
-		case 0:
-			add(maker, "h%u: rmdir %s", host, path);
-			break;
-		case 1:
-			add(maker, "h%u: mkdir %s", host, path);
-			break;
-		case 2:
-			add(maker, "h%u: mv %s %s", host, path, SIBLINGS[number].other_name);
-			break;
-		default:
-			add(maker, "h%u: mv %s %s", host, SIBLINGS[number].other_path,
-			    SIBLINGS[number].name);
-			break;
-		}
-		if (below(maker, 2))
-			wait(maker, NSEC_PER_SEC / 5);
-	}
-	add(maker, "h%u: mkdir %s", any_host(maker) + 1, path);
-	wait(maker, SETTLE_NS / 2);
-	add(maker, "h%u: write %s/config rate=%s\\nburst=%s", any_host(maker) + 1, path,
-	    PICK(maker, RATES), PICK(maker, BURSTS));
-}
-
-static unsigned int another_host(struct maker *maker, unsigned int host)
-{
-	return (host + 1 + (unsigned int)below(maker, maker->hosts - 1)) % maker->hosts;
-}
-
-/* Makes the heirs that are loaded, as far as they are not there, and loads them by @host. */
-static void make_loaded(struct maker *maker, unsigned int maker_host, unsigned int host)
-{
-	for (size_t i = 0; i < LOADED_HEIRS; i++) {
-		add(maker, "h%u: mkdir %s", maker_host + 1, HEIRS[i]);
-		wait(maker, NSEC_PER_SEC / 5);
-	}
-	for (size_t i = 0; i < LOADED_HEIRS; i++) {
-		/* The one above lets all through now and then. */
-		const char *rate = i || below(maker, 2) ? PICK(maker, RATES) : "max";
-
-		add(maker, "h%u: write %s/config rate=%s\\npartitions.count=%s", maker_host + 1,
-		    HEIRS[i], rate, PICK(maker, COUNTS));
-	}
-	wait(maker, NSEC_PER_SEC);
-	for (size_t i = 0; i < LOADED_HEIRS; i++)
-		add(maker, "h%u: workers %s 4 work 20ms until %" PRIu64 "ns", host + 1, HEIRS[i],
-		    maker->now_ns + 5 * SETTLE_NS);
-}
-
-/* What was broken of @host is mended. */
-static void mend(struct maker *maker, unsigned int host)
-{
-	add(maker, "start h%u", host + 1);
-	add(maker, "resume h%u", host + 1);
-	add(maker, "heal h%u", host + 1);
-	maker->down[host] = false;
-	maker->paused[host] = false;
-	maker->cut[host] = false;
-}
-
-static void make_step_of_heirs(struct maker *maker, unsigned int host)
-{
-	const char *const *steps = STEPS[below(maker, sizeof(STEPS) / sizeof(STEPS[0]))];
-
-	for (size_t i = 0; i < STEPS_MAX && steps[i]; i++) {
-		add(maker, "h%u: %s", host + 1, steps[i]);
-		wait(maker, NSEC_PER_SEC / 4);
-	}
-}
-
-/*
- * Limiters are renamed, removed and made while a host does not hear of it, which goes on granting by
- * the names that they had: another limiter must not begin with such a name before the right of that
- * host is over.
- */
-static void make_heirs(struct maker *maker, unsigned int host)
-{
-	unsigned int other = another_host(maker, host), heir = another_host(maker, host);
-
-	mend(maker, host);
-	mend(maker, other);
-	mend(maker, heir);
-	add(maker, "latency 1ms");
-	wait(maker, 2 * SETTLE_NS);
-	make_loaded(maker, other, host);
-	maker->now_ns += SETTLE_NS / 2;
-	wait(maker, SETTLE_NS);
-	add(maker, below(maker, 2) ? "when h%u hears cut" : "cut h%u", host + 1);
-	maker->cut[host] = true;
-	wait(maker, SETTLE_NS / 2);
-	for (uint64_t i = 1 + below(maker, 3); i; i--)
-		make_step_of_heirs(maker, below(maker, 2) ? other : heir);
-	if (!below(maker, 3)) {
-		add(maker, "kill h%u", heir + 1);
-		add(maker, "%s h%u", below(maker, 2) ? "start" : "succeed", heir + 1);
-		wait(maker, SETTLE_NS / 2);
-	}
-	wait(maker, below(maker, 2) * 2 * SETTLE_NS);
-	make_loaded(maker, heir, heir);
-	wait(maker, 2 * SETTLE_NS);
 }
 
 static void make_read(struct maker *maker)
