@@ -333,14 +333,13 @@ static int make(struct apply *apply, int directory, const char *name, const stru
 		return -err;
 	}
 	made = mounted_enter(directory, name);
-	if (made < 0) {
+	if (made < 0)
 		fail(apply, -made, "open");
-		return made;
-	}
-	err = complete(apply, made, wanted);
+	err = made < 0 ? made : complete(apply, made, wanted);
 	if (!err)
 		return made;
-	close(made);
+	if (made >= 0)
+		close(made);
 	(void)unlinkat(directory, name, AT_REMOVEDIR);
 	return err;
 }

@@ -464,6 +464,32 @@ case_a_umask_that_closes_limiters_to_their_owner_closes_them_when_all_are_made()
 	is rate "$(cat "$m/a/b/c/rate")" 5/s
 }
 
+case_a_limiter_that_cannot_be_opened_is_removed_again() {
+	local status=0
+	# No file can be opened once a directory was made.
+	cc -std=gnu11 -D_GNU_SOURCE -w -fPIC -shared -x c -o "$d/closing.so" - <<- 'EOF'
+		#include <sys/resource.h>
+		#include <sys/stat.h>
+		#include <sys/syscall.h>
+		#include <unistd.h>
+
+		int mkdirat(int directory, const char *name, mode_t mode)
+		{
+			int result = syscall(SYS_mkdirat, directory, name, mode);
+
+			setrlimit(RLIMIT_NOFILE, &(struct rlimit){.rlim_cur = 0});
+			return result;
+		}
+	EOF
+	start
+	printf '[orders]\nrate=5/s\n' > "$d/ini"
+	LD_PRELOAD="${LD_PRELOAD-} $d/closing.so" "$RATEFS" apply "$d/ini" "$m" > "$d/out" 2> "$d/err" || status=$?
+	is 'exit status' $status 2
+	is 'what it says' "$(cat "$d/err")" 'ratefs apply: orders: open: Too many open files'
+	[ ! -e "$m/orders" ] || fail 'the limiter is still there'
+	apply 1 "$d/ini" "$m"
+}
+
 case_what_save_writes_into_a_pipe_apply_reads_from_it() {
 	start
 	second
