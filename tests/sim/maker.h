@@ -1,4 +1,4 @@
-/* maker - makes up a trace of a fleet: what random_fleet.c and random_names.c share. */
+/* maker - makes up a trace of a fleet: shared by random_fleet.c and random_names.c. */
 #ifndef RATEFS_SIM_MAKER_H
 #define RATEFS_SIM_MAKER_H
 
