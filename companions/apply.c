@@ -27,6 +27,7 @@ struct apply {
 	struct inspection inspection; /* of the file */
 	int top;		      /* descriptor of the top of the tree */
 	mode_t access;		      /* of limiters that are made, unless the file says it */
+	struct named *later;	      /* limiters that get their modes at last, newest first */
 	bool dry_run, prune;
 	bool changed, trouble;
 	char path[PATH_TEXT]; /* of the limiter that is worked on */
@@ -203,6 +204,38 @@ static int set_access(int directory, mode_t access)
 	return (attributes.st_mode & ACCESS_BITS) == access ? 0 : -EPERM;
 }
 
+/*
+ * Gives the limiter that was just made at @directory the mode @access, but keeps it open to its owner
+ * until all limiters are made: some may come below it. 0 or -errno.
+ */
+static int set_first_access(struct apply *apply, int directory, mode_t access)
+{
+	struct named *named = inspection_find(&apply->inspection, apply->path);
+	int err = set_access(directory, access | S_IRWXU);
+
+	if (err || (access & S_IRWXU) == S_IRWXU)
+		return err;
+	named->access = access;
+	named->later = apply->later;
+	apply->later = named;
+	return 0;
+}
+
+/* Gives new limiters the modes that close them to their owners, each before the one above it. */
+static void set_last_accesses(struct apply *apply)
+{
+	for (const struct named *named = apply->later; named; named = named->later) {
+		int directory = mounted_enter(apply->top, named->path);
+		int err = directory < 0 ? directory : set_access(directory, named->access);
+
+		strcpy(apply->path, named->path);
+		if (err)
+			fail(apply, -err, "mode");
+		if (directory >= 0)
+			close(directory);
+	}
+}
+
 /* Makes owner, group and mode of the limiter at @directory, which are @now, what is @wanted. */
 static void own(struct apply *apply, int directory, const struct owner *now,
 		const struct owner *wanted, const struct ini_owner *given, bool made)
@@ -216,7 +249,8 @@ static void own(struct apply *apply, int directory, const struct owner *now,
 	else
 		tell_owner(apply, now, wanted, given, made);
 	if (wanted->access != now->access && !apply->dry_run)
-		err = set_access(directory, wanted->access);
+		err = made ? set_first_access(apply, directory, wanted->access)
+			   : set_access(directory, wanted->access);
 	if (err)
 		fail(apply, -err, "mode");
 	else
@@ -299,14 +333,13 @@ static int make(struct apply *apply, int directory, const char *name, const stru
 		return -err;
 	}
 	made = mounted_enter(directory, name);
-	if (made < 0) {
+	if (made < 0)
 		fail(apply, -made, "open");
-		return made;
-	}
-	err = complete(apply, made, wanted);
+	err = made < 0 ? made : complete(apply, made, wanted);
 	if (!err)
 		return made;
-	close(made);
+	if (made >= 0)
+		close(made);
 	(void)unlinkat(directory, name, AT_REMOVEDIR);
 	return err;
 }
@@ -466,10 +499,8 @@ static char *read_file(struct apply *apply, const char *file)
 static int run(struct apply *apply, const char *file, const char *mountpoint)
 {
 	char *text = read_file(apply, file);
-	mode_t mask = umask(0);
 
-	umask(mask);
-	apply->access = ACCESSPERMS & ~mask;
+	apply->access = ACCESSPERMS & ~umask(0);
 	apply->top = text ? mounted_open(mountpoint) : -1;
 	if (apply->top >= 0) {
 		setlinebuf(stdout);
@@ -477,6 +508,7 @@ static int run(struct apply *apply, const char *file, const char *mountpoint)
 		apply->path[0] = '\0';
 		if (apply->prune)
 			prune(apply, apply->top);
+		set_last_accesses(apply);
 		close(apply->top);
 	}
 	if (apply->top < 0 || apply->inspection.wrong)

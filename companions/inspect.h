@@ -7,13 +7,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /* A limiter that the file names. */
 struct named {
 	unsigned int line; /* of the section that does */
 	bool itself;	   /* by a section of its own, not on the way to one below */
-	bool told;	   /* for whoever goes through the file */
 	const char *path;  /* "" is the top; behind the struct */
+	/* For apply: */
+	bool told;	     /* in a dry run */
+	mode_t access;	     /* that it is to have at last */
+	struct named *later; /* another that is to have its mode at last, and was made before */
 };
 
 struct inspection {

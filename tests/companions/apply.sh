@@ -419,6 +419,77 @@ case_an_owner_whose_settings_are_refused_has_its_mode_and_then_the_settings() {
 	says 'mine: rate=6/s, was max'
 }
 
+# nobodys: the top is nobody's, and so is what apply_as_nobody makes in it.
+nobodys() {
+	start -o allow_other
+	chmod 711 "$d" "$(dirname "$d")"
+	chown nobody:nogroup "$m"
+	cp "$RATEFS" "$d/ratefs" && chmod 755 "$d/ratefs"
+}
+
+# apply_as_nobody STATUS ARGUMENTS…
+apply_as_nobody() {
+	local status=0
+	as_nobody "$d/ratefs" apply "${@:2}" > "$d/out" 2> "$d/err" < "$d/ini" || status=$?
+	is "exit status ($(cat "$d/out" "$d/err"))" $status "$1"
+}
+
+case_an_owner_makes_limiters_below_one_that_it_may_not_write() {
+	nobodys
+	cat > "$d/ini" <<- 'EOF'
+		[a]
+		mode=0555
+		[a/b]
+		mode=0000
+		rate=5/s
+		[a/b/c]
+		[a/d]
+		mode=0511
+		[a/d/e/f]
+	EOF
+	apply_as_nobody 1 /dev/stdin "$m"
+	is 'what it says' "$(cat "$d/err")" ''
+	is modes "$(cd "$m" && stat -c '%n %a' a a/b a/b/c a/d a/d/e a/d/e/f | tr '\n' ' ')" \
+		'a 555 a/b 0 a/b/c 755 a/d 511 a/d/e 755 a/d/e/f 755 '
+	is rate "$(cat "$m/a/b/rate")" 5/s
+	# Root sees that nothing is left to do.
+	apply 0 --prune "$d/ini" "$m"
+}
+
+case_a_umask_that_closes_limiters_to_their_owner_closes_them_when_all_are_made() {
+	nobodys
+	printf '[a/b/c]\nrate=5/s\n' > "$d/ini"
+	(umask 0333 && apply_as_nobody 1 --prune /dev/stdin "$m")
+	is modes "$(cd "$m" && stat -c '%a' a a/b a/b/c | tr '\n' ' ')" '444 444 444 '
+	is rate "$(cat "$m/a/b/c/rate")" 5/s
+}
+
+case_a_limiter_that_cannot_be_opened_is_removed_again() {
+	local status=0
+	# No file can be opened once a directory was made.
+	cc -std=gnu11 -D_GNU_SOURCE -w -fPIC -shared -x c -o "$d/closing.so" - <<- 'EOF'
+		#include <sys/resource.h>
+		#include <sys/stat.h>
+		#include <sys/syscall.h>
+		#include <unistd.h>
+
+		int mkdirat(int directory, const char *name, mode_t mode)
+		{
+			int result = syscall(SYS_mkdirat, directory, name, mode);
+
+			setrlimit(RLIMIT_NOFILE, &(struct rlimit){.rlim_cur = 0});
+			return result;
+		}
+	EOF
+	start
+	printf '[orders]\nrate=5/s\n' > "$d/ini"
+	LD_PRELOAD="${LD_PRELOAD-} $d/closing.so" "$RATEFS" apply "$d/ini" "$m" > "$d/out" 2> "$d/err" || status=$?
+	is 'exit status' $status 2
+	is 'what it says' "$(cat "$d/err")" 'ratefs apply: orders: open: Too many open files'
+	[ ! -e "$m/orders" ] || fail 'the limiter is still there'
+	apply 1 "$d/ini" "$m"
+}
+
 case_what_save_writes_into_a_pipe_apply_reads_from_it() {
 	start
 	second

@@ -69,11 +69,13 @@ static void vanish(struct polling *polling)
 		reader_free(&polling->reader);
 }
 
-/* Closes the file of @polling, whose place in the queue is gone. */
+/* Closes the file of @polling. Tokens of a removed limiter are still kept for it. */
 static void finish(struct polling *polling)
 {
-	struct memory *before = host_enter(polling->reader.place->host);
+	struct host *host = polling->reader.place->host;
+	struct memory *before = host_enter(host);
 
+	engine_unpoll(&host->engine, &polling->poller);
 	if (!polling->reader.place->is_key)
 		limiter_drop(polling->poller.waiter.limiter);
 	host_leave(before);
