@@ -1,4 +1,4 @@
-/* inspect - what is wrong in a file of limiters, see inspect.h. */
+/* inspect - finds the mistakes in a file of limiters, see inspect.h. */
 #include "companions/inspect.h"
 
 #include "core/ini.h"
@@ -21,8 +21,8 @@ void inspection_complain(struct inspection *inspection, unsigned int line, const
 }
 
 /*
- * Checks line @number, @line, by itself; what is wrong becomes blank, and so does what is no
- * setting. Whether it is a setting.
+ * Checks line @number, @line, by itself; a wrong line becomes blank, and so does one that is no
+ * setting. Tells whether it is a setting.
  */
 static bool check_line(struct inspection *inspection, unsigned int number, char *line, bool top)
 {
@@ -72,7 +72,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(((const struct named *)a)->path, ((const struct named *)b)->path);
 }
 
-/* The limiter @path, named now unless an earlier section did; NULL without memory. */
+/* Returns limiter @path, named now unless an earlier section did; NULL without memory. */
 static struct named *add_named(struct inspection *inspection, const char *path, size_t length,
 			       unsigned int line)
 {
@@ -104,7 +104,7 @@ void inspection_free(struct inspection *inspection)
 	inspection->named = NULL;
 }
 
-/* The limiters on the way to the section's, and its own, which must not be named yet. */
+/* Names the limiters on the way to the section's, and its own, which must not be named yet. */
 static int check_path(struct inspection *inspection, const struct ini_section *section)
 {
 	const char *at = section->path;
@@ -139,7 +139,7 @@ static int check_path(struct inspection *inspection, const struct ini_section *s
 	}
 }
 
-/* The settings after a header that is no path: up to the next header. */
+/* Returns the settings after a header that is no path: up to the next header. */
 static char *lines_of_bad_section(struct ini *ini)
 {
 	const char *body = ini->at;
@@ -156,7 +156,7 @@ static char *lines_of_bad_section(struct ini *ini)
 	return strndup(body, (size_t)(ini->at - body));
 }
 
-/* One section, or what cannot be one. 1, 0 at the end, -ENOMEM. */
+/* Checks one section, or a header that cannot be one. 1, 0 at the end, -ENOMEM. */
 static int check_next(struct inspection *inspection, struct ini *ini)
 {
 	struct ini_section section;

@@ -28,8 +28,8 @@ struct inspection {
 };
 
 /*
- * Says what is wrong in @text, with file and line; @inspection has its first two members set. What
- * it names stays there until inspection_free(). 0 or -ENOMEM.
+ * Says what is wrong in @text, with file and line; @inspection has its first two members set. The
+ * limiters that it names stay there until inspection_free(). 0 or -ENOMEM.
  */
 int inspect(struct inspection *inspection, const char *text);
 

@@ -6,7 +6,7 @@
 
 #include "core/engine.h"
 
-/* What a limiter is now. */
+/* A limiter as it is now. */
 struct mounted {
 	struct owner owner;
 	struct settings settings; /* of the top: the defaults */

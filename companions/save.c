@@ -62,7 +62,7 @@ static void save_child(struct save *save, int directory, const char *name)
 		close(child);
 }
 
-/* The limiter, and then those in it. At most DEPTH_MAX deep, as the tree is. */
+/* Writes the limiter, and then those in it. At most DEPTH_MAX deep, as the tree is. */
 static void save_limiter(struct save *save, int directory)
 {
 	struct mounted_names names;
@@ -107,7 +107,8 @@ int save_main(int argc, char *argv[])
 		printf("usage: ratefs save MOUNTPOINT\n"
 		       "\n"
 		       "Writes what the tree at MOUNTPOINT is, a section for each limiter, as\n"
-		       "ratefs apply and ratefs -o config=FILE take it: owner, group, mode, and all\n"
+		       "ratefs apply and ratefs -o config=FILE take it: owner, group, mode,"
+		       " and all\n"
 		       "settings that are not the defaults.\n"
 		       "\n"
 		       "options:\n"

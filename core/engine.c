@@ -110,8 +110,9 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 		if (at_ns > schedule->now_ns)
 			schedule->now_ns = at_ns;
 		/*
-		 * What goes back comes first: there is room for it beside what flows in, or it is
-		 * spilled. One who is served at the very end of the time it allowed is served.
+		 * Tokens that go back come first: there is room for them beside those that flow in,
+		 * or they are spilled. A reader that is served at the very end of the time it
+		 * allowed is served.
 		 */
 		if (called && called->until_ns == next_ns) {
 			poller_expire(schedule);

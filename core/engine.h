@@ -3,7 +3,7 @@
  *
  * Every function is one step. It is told the time (ns of a clock that does not go back), first
  * serves those who were due until then, each at the time at which it was due, and then does its
- * work. What comes of it waits for the caller in two lists, to be collected before the next step:
+ * work. Its results wait for the caller in two lists, to be collected before the next step:
  * engine_done() waiters, engine_changed() changes.
  *
  * A daemon that was held up serves late readers as of the time they were due, so that being woken
@@ -42,12 +42,12 @@ enum { CHANGE_CONFIG = SETTING_COUNT };
 /* What of an owner a change leaves alone. */
 enum { OWNER_UID = 1, OWNER_GID = 2, OWNER_ACCESS = 4 };
 
-/* What access bits a limiter can have, and that by which its children inherit its group. */
+/* The access bits that a limiter can have, and that by which its children inherit its group. */
 enum { ACCESS_SETGID = 02000, ACCESS_BITS = 03777 };
 
 /*
- * Who may use a limiter and who may tune it. What is made in a limiter with ACCESS_SETGID gets its
- * group and that bit, whatever the change says.
+ * Tells which users may use a limiter and which may tune it. A limiter that is made in one with
+ * ACCESS_SETGID gets its group and that bit, whatever the change says.
  */
 struct owner {
 	uint32_t uid;
@@ -139,9 +139,9 @@ int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens,
 /*
  * Tells whether a read by @poller is answered now: its tokens are kept for it or could be had, or
  * never at once (limiter_can_hold()), or the limiter is removed. If not, the poller has a place in
- * the queue from now on, and engine_done() returns its waiter when it is to poll again: with outcome
- * 0 it is called, see poller.h. Then it returns the waiter once more if the tokens go back, with
- * -ETIMEDOUT.
+ * the queue from now on, and engine_done() returns its waiter when it is to poll again: with
+ * outcome 0 it is called, see poller.h. Then it returns the waiter once more, with -ETIMEDOUT, if the
+ * tokens go back.
  */
 bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns);
 

@@ -7,8 +7,8 @@
  *	STATUS [retry-after=DURATION]		a HTTP status of three digits: 2xx and 3xx are ok, 429
  *						and 503 throttled, all others errors
  *
- * As curl prints it, retry-after may be nothing, and counts only if the status says throttled; 000 is
- * an error. Behind a status a date of HTTP counts as nothing, with all that follows it.
+ * As curl prints it, retry-after may be nothing, and counts only if the status says throttled; 000
+ * is an error. Behind a status a date of HTTP counts as nothing, with all that follows it.
  */
 #ifndef RATEFS_CORE_FEEDBACK_H
 #define RATEFS_CORE_FEEDBACK_H

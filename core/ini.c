@@ -164,7 +164,7 @@ int ini_take_owner(char *text, struct ini_owner *owner, char error[ERROR_TEXT])
 		int err = 0;
 
 		number++;
-		/* What is too long is no owner. */
+		/* A line that is too long is no owner. */
 		if (!text_copy(text, length, line, sizeof(line)) && !is_blank(line, strlen(line)) &&
 		    parse_owner_line(line, owner, &err, why)) {
 			if (err) {

@@ -33,7 +33,7 @@ struct ini_section {
 /* Room for the name of a user or group. */
 enum { INI_ACCOUNT_TEXT = 256 };
 
-/* What a section says of its limiter beside the settings: `owner=`, `group=` and `mode=`. */
+/* The keys of a section beside the settings of its limiter: `owner=`, `group=` and `mode=`. */
 struct ini_owner {
 	char user[INI_ACCOUNT_TEXT];  /* a name or a number; "": not given */
 	char group[INI_ACCOUNT_TEXT]; /* likewise */
@@ -50,7 +50,7 @@ int ini_next(struct ini *ini, struct ini_section *section, char error[ERROR_TEXT
  */
 int ini_take_owner(char *text, struct ini_owner *owner, char error[ERROR_TEXT]);
 
-/* Why a setting in the section [/] is refused. */
+/* Says why a setting in the section [/] is refused. */
 #define INI_TOP_HAS_NO_SETTINGS "the top has an owner, a group and a mode, and no settings"
 
 /* Whether @text has only blank lines and comments. */

@@ -27,15 +27,15 @@ struct learning {
 	bool shared;   /* other hosts live by it too */
 	bool proposes; /* what this host would make of it: */
 	struct adapt_state proposal;
-	bool lowered;	   /* what this host has made of it is to be told */
+	bool lowered;	   /* this host is to tell what it has made of it */
 	bool asking;	   /* a request is under way */
-	bool known;	   /* what the others made of it is ... */
+	bool known;	   /* this host knows what the others made of it ... */
 	int32_t version;   /* ... as of this version of the node, ... */
 	uint64_t session;  /* ... watched in this session, ... */
 	uint64_t told_ns;  /* ... since this time */
 	uint64_t retry_ns; /* the node could not be read: not again before this time; 0 */
 	double told_rate;  /* the rate in it */
-	double sent_rate;  /* what is under way */
+	double sent_rate;  /* the rate that is under way */
 };
 
 /* NULL: no memory. @seed makes one host's jitter differ from another's. */

@@ -148,9 +148,9 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 }
 
 /*
- * Walks from @limiter to the root. What changes in a limiter changes nothing in its siblings and
- * children, so the path is all that needs a look. The root limits nothing: whoever comes first there
- * is granted, and the walk begins again where that reader waited.
+ * Walks from @limiter to the root. A change in a limiter changes nothing in its siblings and
+ * children, so only the path needs a look. The root limits nothing: the reader that comes first
+ * there is granted, and the walk begins again where that reader waited.
  */
 void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 {

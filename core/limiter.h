@@ -162,8 +162,8 @@ void queue_join(struct schedule *schedule, struct queue *queue, struct waiter *w
 void limiter_leave(struct schedule *schedule, struct waiter *waiter);
 
 /*
- * Puts back @tokens that were kept for a poller of @limiter and are no longer counted in `polled`, as
- * far as each burst has room for them beside what is kept.
+ * Puts back @tokens that were kept for a poller of @limiter and are no longer counted in `polled`,
+ * as far as each burst has room for them beside what is kept.
  */
 void limiter_return(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
 

@@ -18,7 +18,9 @@ static void count(struct limiter *limiter, uint32_t more, uint32_t less)
 		limiter->pollers += more - less;
 }
 
-/* Counts tokens that are kept for a poller of @limiter, or are no longer, there and in those above. */
+/*
+ * Counts tokens that are kept for a poller of @limiter, or are no longer, there and in those above.
+ */
 static void keep(struct limiter *limiter, uint64_t more, uint64_t less)
 {
 	for (; limiter; limiter = limiter->parent)

@@ -1,8 +1,8 @@
 /*
  * poller - a program that waits for tokens by poll(2), and has its turn as a blocked reader has.
  *
- * - A poller that finds no tokens takes a place at the end of the queue of its limiter: it wants its
- *   tokens, and other waiters stand behind it. It has one place however often it polls.
+ * - A poller that finds no tokens takes a place at the end of the queue of its limiter: it wants
+ *   its tokens, and other waiters stand behind it. It has one place however often it polls.
  * - When its turn comes, the poller is granted its tokens as a reader is, and is called: the caller
  *   tells the program. So beside N blocked readers a poller gets one token in N + 1.
  * - The tokens of a called poller are kept for it for POLLER_NS: a read in that time has them,
@@ -12,8 +12,8 @@
  *   of so many fewer, as far as the burst has room for them beside the tokens that are kept for
  *   others: they are the next waiter's, a second late. So a poller that is absent costs others no
  *   more than a reader does that takes them, and no token where the burst has room.
- * - Tokens that go back make room for no more than the burst. So over any window of length w no more
- *   than rate * (w + POLLER_NS) + burst tokens are read, however many pollers come late.
+ * - Tokens that go back make room for no more than the burst. So over any window of length w no
+ *   more than rate * (w + POLLER_NS) + burst tokens are read, however many pollers come late.
  * - No tokens are saved up for a poller that wants more than limiter_can_hold(): it has no place,
  *   and is told at once that a read is answered now, with a refusal.
  * - A poller is told, too, when it cannot be called any more: its limiter goes, or a change makes
@@ -62,12 +62,14 @@ static inline struct poller *poller_of(struct waiter *waiter)
 /* A poller of @tokens (up to TOKENS_MAX) of @limiter, without a place. */
 void poller_init(struct poller *poller, struct limiter *limiter, uint64_t tokens);
 
-/* Has @poller, which is away, wait for @within_ns at most. @expiry is the caller's memory for that. */
+/*
+ * Has @poller, which is away, wait for @within_ns at most. @expiry is the caller's memory for that.
+ */
 void poller_limit(struct poller *poller, struct expiry *expiry, uint64_t within_ns);
 
 /*
- * Puts @poller, which is away, into the queue. It may be called at once. With an expiry it is answered
- * with -EAGAIN at @expiry_ns.
+ * Puts @poller, which is away, into the queue. It may be called at once. With an expiry it is
+ * answered with -EAGAIN at @expiry_ns.
  */
 void poller_wait(struct schedule *schedule, struct poller *poller, uint64_t expiry_ns);
 
@@ -86,7 +88,9 @@ void poller_leave(struct schedule *schedule, struct poller *poller);
  */
 void poller_answer(struct schedule *schedule, struct poller *poller, int outcome);
 
-/* Gives back the tokens of the poller that was called first: it is on schedule->done, -ETIMEDOUT. */
+/*
+ * Gives back the tokens of the poller that was called first: it is on schedule->done, -ETIMEDOUT.
+ */
 void poller_expire(struct schedule *schedule);
 
 /*

@@ -352,8 +352,8 @@ static bool add_change(struct fleet *fleet, struct request *request)
 }
 
 /*
- * Rule 16: the limiter has its partitions, and cannot wait as a new one does. Its own former name is
- * free for it, unless limiters are in it: others may have had their paths.
+ * Rule 16: the limiter has its partitions, and cannot wait as a new one does. Its own former name
+ * is free for it, unless limiters are in it: others may have had their paths.
  */
 static bool may_rename(struct fleet *fleet, struct change *change)
 {

@@ -24,7 +24,7 @@ enum { QUANTITY_TEXT = 64 };
 
 #define NSEC_PER_SEC UINT64_C(1000000000)
 
-/* What a refusal says of a text that is not understood. */
+/* Texts of refusals of a word that is not understood. */
 #define PERIOD_NAMES "ns us ms s min h d"
 #define RATE_WHY                                                               \
 	"not a rate: NUMBER[UNIT]/PERIOD such as 500/s, 2GiB/min or 1000/90s " \

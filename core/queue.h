@@ -43,7 +43,7 @@ struct waiter {
 	uint32_t is_poller : 1; /* of a struct poller, see poller.h */
 };
 
-/* When a waiter gives up, with -EAGAIN: the caller says what its reader is told. */
+/* The time at which a waiter gives up, with -EAGAIN: the caller says what its reader is told. */
 struct expiry {
 	struct heap_node node;
 	struct waiter *waiter;

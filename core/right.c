@@ -41,7 +41,7 @@ void fleet_extend_right(struct fleet *fleet, uint64_t sent_ns)
 		return;
 	/* A host without leases has nothing but what `offline` gave. */
 	for (struct holding *h = fleet->holdings; h; h = h->next) {
-		/* What `offline` let it save up is no share of any host. */
+		/* Tokens that `offline` let it save up are no share of any host. */
 		if (degraded)
 			fleet_empty(fleet, h);
 		if (degraded || h->held || h->reserve.state == LEASE_HELD)

@@ -91,8 +91,8 @@ static int parse_limit(const char *text, const char *word, struct limit *limit,
 }
 
 /*
- * Checks that @word, which is @rate, may be one of several rates in @text. A word without a period is
- * more likely a burst, or half of a rate with a blank in it.
+ * Checks that @word, which is @rate, may be one of several rates in @text. A word without a period
+ * is more likely a burst, or half of a rate with a blank in it.
  */
 static int check_among_others(const char *text, const char *word, const struct rate *rate,
 			      char error[ERROR_TEXT])

@@ -160,7 +160,9 @@ uint32_t settings_slots_of_partition(const struct settings *settings, uint32_t i
 void settings_of_host(const struct settings *settings, uint32_t partitions, bool reserve,
 		      struct settings *share);
 
-/* Puts what `offline` says, unless it is block, in place of rates, bursts, slots, or enforcement. */
+/*
+ * Puts what `offline` says, unless it is block, in place of rates, bursts, slots, or enforcement.
+ */
 void settings_apply_offline(struct settings *settings);
 
 /*

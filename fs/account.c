@@ -15,7 +15,7 @@ static bool is_number(const char *text)
 	return *text && !text[strspn(text, "0123456789")];
 }
 
-/* All but the largest, which stands for none in chown(2). 0 or -ENOENT. */
+/* Parses every number but the largest, which stands for none in chown(2). 0 or -ENOENT. */
 static int parse_number(const char *text, uint32_t *number)
 {
 	enum { DECIMAL = 10 };

@@ -20,8 +20,8 @@ void account_print_user(uint32_t uid, char text[INI_ACCOUNT_TEXT]);
 void account_print_group(uint32_t gid, char text[INI_ACCOUNT_TEXT]);
 
 /*
- * Finds the numbers of @given; what is not given stays as it is in @owner. 0, or -ENOENT with a
- * reason; then @owner is as before.
+ * Finds the numbers of @given; a member that is not given stays as it is in @owner. 0, or -ENOENT
+ * with a reason; then @owner is as before.
  */
 int account_find(const struct ini_owner *given, struct owner *owner, char error[ERROR_TEXT]);
 

@@ -16,9 +16,10 @@
 enum { EVENTS_BYTES = 65536, EVENTS_LINES = 4096 };
 
 /*
- * The first line of `events`, at offset 0, and all that its size tells of: what looks at a file before
- * it follows it finds this, and its end. tail(1) cannot follow, since it reads no more of a file than
- * its size has grown, and no size is right for all who have it open.
+ * The first line of `events`, at offset 0, and all that its size tells of: a program that looks at
+ * a file before it follows it finds this line, and its end. tail(1) cannot follow, since it reads
+ * no more of a file than its size has grown, and no size is right for all programs that have it
+ * open.
  */
 #define EVENTS_HEAD "# seconds path change, from here on; cat follows them, tail -f does not\n"
 enum { EVENTS_HEAD_BYTES = sizeof(EVENTS_HEAD) - 1 };
@@ -45,8 +46,9 @@ void events_add(struct events *events, struct subject subject, const char *forma
 bool events_wait_for(const struct events *events, const struct viewer *viewer, uint64_t *position);
 
 /*
- * Copies what follows *position for @viewer, at most @size bytes and to the end of a line, and moves
- * *position. 0: nothing yet. A shell that has read more than a line seeks back, and would lose the rest.
+ * Copies what follows *position for @viewer, at most @size bytes and to the end of a line, and
+ * moves *position. 0: nothing yet. A shell that has read more than a line seeks back, and would lose
+ * the rest.
  */
 size_t events_read(const struct events *events, const struct viewer *viewer, uint64_t *position,
 		   char *text, size_t size);

@@ -35,7 +35,7 @@ struct handle {
 	char *text;	       /* owned; what a read at offset 0 found */
 	size_t length;
 	struct slot slot;		/* slot: held while this is open */
-	bool lost;			/* slot: nobody ever worked with it */
+	bool lost;			/* slot: no program ever worked with it */
 	struct polling *polling;	/* owned; NULL: tokens of it were never polled for */
 	struct fuse_pollhandle *poll;	/* owned; who wants to know */
 	struct handle *next, *previous; /* all open files */

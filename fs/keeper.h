@@ -15,12 +15,12 @@
  * A server that dies is started again, from the same program file, at once if it had served for a while,
  * else after a pause that doubles; one that cannot stay up ends the mount. The successor restores the
  * state, has the kernel send again what was not answered (FUSE_NOTIFY_RESEND, Linux 6.9), and goes on.
- * Nothing that a server left keeps every successor from starting. Each notes what it restores
- * (state.h), and what KEEPER_DEATHS of them in a row die of is given up: open files first, then
- * levels, then all.
+ * Nothing that a server left keeps every successor from starting. Each notes the part that it
+ * restores (state.h), and a part that KEEPER_DEATHS of them in a row die of is given up: open files
+ * first, then levels, then all.
  * On SIGHUP the keeper opens the program that is now on disk, and has the server end without a word to
- * anybody; what cannot start is replaced by what ran before. If the keeper dies, the server is sent
- * SIGTERM by the kernel and unmounts.
+ * anybody; a program that cannot start is replaced by the one that ran before. If the keeper dies,
+ * the server is sent SIGTERM by the kernel and unmounts.
  *
  * Where the kernel cannot resend, the mount ends with its server.
  */

@@ -192,7 +192,7 @@ static int run(struct server *server, struct options *options)
 	struct source *source;
 	int status = EXIT_FAILURE, err;
 
-	/* What fails here says nothing of the state. */
+	/* A failure here says nothing of the state. */
 	state_restoring(server->state, STATE_NOTHING);
 	if (open_source(sources, options, daemon, server->state))
 		return EXIT_FAILURE;
@@ -256,13 +256,17 @@ static int set_aside(struct server *server, const char *why)
 	int err = state_set_aside(server->state);
 
 	if (err)
-		log_error("what the server before knew cannot be set aside: %s", strerror(-err));
+		log_error("the state of the server before cannot be set aside: %s", strerror(-err));
 	else
-		log_error("what the server before knew %s: kept aside, buckets start empty", why);
+		log_error("the state of the server before %s: kept aside, buckets start empty",
+			  why);
 	return err;
 }
 
-/* What a predecessor has left can be read, or is out of the way. 0 or -1 after a message. */
+/*
+ * Makes sure that the state of a predecessor can be read, or is out of the way. 0 or -1 after a
+ * message.
+ */
 static int read_state(struct server *server)
 {
 	enum state_part part = part_to_give_up(server);
@@ -273,7 +277,7 @@ static int read_state(struct server *server)
 	if (state_is_strange(server->state)) {
 		if (!server->hello.may_refuse)
 			return set_aside(server, "is of another version or damaged");
-		log_error("what the server before knew is of another version or damaged");
+		log_error("the state of the server before is of another version or damaged");
 		return -1;
 	}
 	state_give_up(server->state, part);
@@ -281,7 +285,7 @@ static int read_state(struct server *server)
 		log_error("open files could not be taken over: they are given up, and reads of "
 			  "them get ENODEV");
 	else if (part == STATE_LEVELS)
-		log_error("what was in the buckets could not be restored: they start empty");
+		log_error("the levels of the buckets could not be restored: they start empty");
 	return 0;
 }
 

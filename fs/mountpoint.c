@@ -79,7 +79,7 @@ void mountpoint_warn(const char *mountpoint)
 	while (entry && (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")));
 	closedir(directory);
 	if (entry)
-		log_warning("mount point '%s' is not empty: what is in it is hidden until it is "
+		log_warning("mount point '%s' is not empty: its content is hidden until it is "
 			    "unmounted",
 			    mountpoint);
 }

@@ -37,7 +37,7 @@ enum node_access {
 	ACCESS_TUNE,	  /* read by who may use, written by who may tune */
 };
 
-/* What reading a file costs; README in the mount sorts the files by it. */
+/* The cost of reading a file; README in the mount sorts the files by it. */
 enum node_cost {
 	COST_NOTHING, /* it ends, and takes nothing */
 	COST_TOKENS,  /* it takes tokens, or a slot for as long as the file is open */
@@ -90,7 +90,9 @@ struct node_row {
 	/* Answers a write, now or later. Without the lock; @text is NUL-terminated. */
 	void (*write)(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 		      const char *text, size_t size);
-	/* Tells whether a read would not block. If it would, @handle is told later. Under the lock. */
+	/*
+	 * Tells whether a read would not block. If it would, @handle is told later. Under the lock.
+	 */
 	bool (*poll)(struct daemon *daemon, struct handle *handle);
 	size_t write_max; /* 0: 4095 bytes */
 	bool survey;	  /* in a fleet the coordinator is asked before it is shown */
@@ -145,8 +147,8 @@ void node_owner_changed(struct daemon *daemon, const struct limiter *limiter);
 bool node_name_is_taken(const char *name);
 
 /*
- * Entry number @position of directory @node and those that follow, but for files whose reading never
- * ends, until @add says stop with a value other than 0. @next is the position to go on from.
+ * Entry number @position of directory @node and those that follow, but for files whose reading
+ * never ends, until @add says stop with a value other than 0. @next is the position to go on from.
  */
 void node_list(struct daemon *daemon, const struct node *node, uint64_t position,
 	       int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type, uint64_t next),

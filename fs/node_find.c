@@ -120,7 +120,7 @@ static int refuse_parameter(struct daemon *daemon, int err, const char *name, co
 	return err == -ERANGE ? err : -ENOENT;
 }
 
-/* What refuses the number of tokens, and the time. */
+/* Says why the number of tokens, or the time, is refused. */
 static const char *why_not_tokens(int err)
 {
 	return err == -ERANGE ? "out of bounds: tokens are a whole number from 0 to 10T"
@@ -258,12 +258,13 @@ static mode_t mode_of(const struct node *node)
 
 /*
  * With size 0 the kernel would tell sendfile, splice and asynchronous reads, without asking, that a
- * file is empty: `busybox cat token` would succeed without a token. What tokens give is known, and a
- * text has the size that sysfs gives all of its own.
+ * file is empty: `busybox cat token` would succeed without a token. The text of tokens is known,
+ * and a text has the size that sysfs gives all of its own.
  *
- * A file without an end has the size of its first line. tar, rsync, tail and wc -c take that much, and
- * end. Java hands out a line at once, since it reads on only while the size says that there is more. Of
- * a large file tar would fill the disk, and Java its buffer first; with 0, tail and wc -c never end.
+ * A file without an end has the size of its first line. tar, rsync, tail and wc -c take that much,
+ * and end. Java hands out a line at once, since it reads on only while the size says that there is
+ * more. Of a large file tar would fill the disk, and Java its buffer first; with 0, tail and wc -c
+ * never end.
  */
 static off_t size_of(const struct node *node)
 {
@@ -425,7 +426,7 @@ void node_list(struct daemon *daemon, const struct node *node, uint64_t position
 	for (; position < NODE_COUNT; position++) {
 		struct node member;
 
-		/* What reads all that it finds would read for ever. */
+		/* A program that reads all that it finds would read for ever. */
 		if (!NODES[position].name || NODES[position].place != place ||
 		    NODES[position].cost == COST_ENDLESS)
 			continue;

@@ -63,8 +63,8 @@ static void op_getattr(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info
 /*
  * Tells whether a chmod of @node, which is no limiter, to @mode leaves it as it is: each bit is as
  * the file or the limiter's directory has it. A recursive chmod changes the directory first, so
- * whatever it makes of a file is that; another mode than the limiter's is not. Setuid is ignored, as
- * of a directory.
+ * the mode that it gives a file is that of the limiter; any other mode is not. Setuid is ignored,
+ * as of a directory.
  */
 static bool mode_follows(struct daemon *daemon, const struct node *node, mode_t mode)
 {
@@ -123,7 +123,7 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 	if (err)
 		fuse_reply_err(request, -err);
 	else
-		reply_attributes(request, ino, 0); /* what is true now is about to change */
+		reply_attributes(request, ino, 0); /* these are about to change */
 }
 
 static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)

@@ -253,8 +253,8 @@ static int take_or_refuse(struct daemon *daemon, struct handle *handle,
 }
 
 /*
- * Refuses a read of @handle, which was polled for as long as `within` allows. It was counted when the
- * time was up.
+ * Refuses a read of @handle, which was polled for as long as `within` allows. It was counted when
+ * the time was up.
  */
 static int refuse_late(struct daemon *daemon, struct handle *handle, struct waiter *waiter)
 {
@@ -339,7 +339,7 @@ void read_stream(struct daemon *daemon, struct handle *handle, const struct read
 	take(daemon, handle, read);
 }
 
-/* The head is served by offset; what comes after it, whatever the offset, is the next line. */
+/* The head is served by offset; the text after it, whatever the offset, is the next line. */
 void read_events(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
 	char text[EVENT_READ_MAX];

@@ -178,6 +178,6 @@ bool state_is_sound(const struct state *state)
 			damaged = parts[i].what;
 	}
 	if (damaged)
-		log_error("what the server before knew of %s is damaged", damaged);
+		log_error("the state of the server before is damaged: %s", damaged);
 	return !damaged;
 }

@@ -33,7 +33,7 @@ struct header {
 	uint32_t generation;	    /* servers before this one */
 	uint32_t setting_count[2];  /* in the records of each log */
 	_Atomic uint32_t log;	    /* which of the two counts */
-	_Atomic uint32_t restoring; /* enum state_part: what the last server restored last */
+	_Atomic uint32_t restoring; /* enum state_part: the last that the last server restored */
 	_Atomic uint64_t log_end[2];
 	uint64_t done;
 	int64_t began_s;

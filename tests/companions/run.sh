@@ -394,8 +394,8 @@ case_it_waits_as_long_as_the_service_says() {
 	[ $(($(milliseconds) - began)) -ge 1500 ] || fail 'it did not wait'
 }
 
-# service: on localhost:$port; it answers the first two requests with 429, the first of them with Retry-After, and all others
-# with 200.
+# service: on localhost:$port; it answers the first two requests with 429, the first of them with
+# Retry-After, and all others with 200.
 service() {
 	cat > "$d/service" << 'END'
 import http.server, sys

@@ -134,7 +134,7 @@ static void test_tokens_that_go_back_never_exceed_the_burst(void **state)
 	assert_false(stage_poll(&stage, &poller, a, 1, 0));
 	stage_run(&stage, POLLER_NS);
 	assert_int_equal(poller.state, POLLER_CALLED);
-	/* The bucket is full: what goes back, just as a token is due, finds no room. */
+	/* The bucket is full: tokens that go back just as one is due find no room. */
 	assert_int_equal(stage_try(&stage, a, 1, POLLER_NS), 0);
 	for (int i = 0; i < READERS; i++)
 		assert_int_equal(stage_ask(&stage, &readers[i], a, 1, POLLER_NS), WAITING);
@@ -167,7 +167,7 @@ static void test_pollers_that_never_read_save_up_no_more_than_a_second_brings(vo
 	}
 	for (int i = 0; i < MANY; i++)
 		fetched += engine_fetch(&stage.engine, &pollers[i], 4 * SEC);
-	/* What a second brings, and the burst. */
+	/* The tokens of a second, and the burst. */
 	assert_in_range(fetched, 10, 13);
 	assert_int_equal(a->polled, 0);
 	for (int i = 0; i < MANY; i++)
@@ -245,7 +245,9 @@ static void test_a_try_does_not_overtake_pollers(void **state)
 	assert_false(stage_poll(&stage, &poller, a, 3, 0));
 	stage_run(&stage, 200 * MS);
 	assert_int_equal(stage_try(&stage, a, 1, 200 * MS), -EAGAIN);
-	/* What could be had at once is not kept for a poller, and a reader may be faster. */
+	/*
+	 * A token that could be had at once is not kept for a poller, and a reader may be faster.
+	 */
 	engine_unpoll(&stage.engine, &poller);
 	assert_true(stage_poll(&stage, &other, a, 1, 200 * MS));
 	assert_int_equal(other.state, POLLER_AWAY);

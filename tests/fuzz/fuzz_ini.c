@@ -47,7 +47,7 @@ static void check_body(const char *text, const struct ini *ini, const struct ini
 	FUZZ_CHECK(!*end || end[-1] == '\n');
 }
 
-/* What was taken out is gone, and no line with it. */
+/* Checks that the text taken out is gone, and no line with it. */
 static void check_settings(const struct ini_section *section)
 {
 	char *body = strndup(section->body, section->length), error[ERROR_TEXT];

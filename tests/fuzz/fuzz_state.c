@@ -1,8 +1,8 @@
 /*
  * fuzz_state - the state that a server that runs wild may leave to its successor: that of a server
- * with limiters, open files, partitions, a slot, keys and a reader that waits, in which some bytes are others.
- * The successor refuses it and moves it aside, or goes on with it, answers the requests that the
- * kernel sends again, and does as it is asked.
+ * with limiters, open files, partitions, a slot, keys and a reader that waits, in which some bytes
+ * are others. The successor refuses it and moves it aside, or goes on with it, answers the requests
+ * that the kernel sends again, and does as it is asked.
  *
  * An input is a byte for how many places are others, whether sums are made right, and which part is
  * given up; for each place four bytes for where it is, one for its length, and its bytes; then a

@@ -457,7 +457,8 @@ case_a_poll_ends_with_the_time_that_within_gives() {
 		fd = os.open(limiter + "/take/1,within=3s", os.O_RDONLY | os.O_NONBLOCK)
 		poll = select.poll()
 		poll.register(fd, select.POLLIN)
-		# As things stand it would be granted in time; then a lower rate makes it wait in vain.
+		# As things stand it would be granted in time; then a lower rate makes it wait in
+		# vain.
 		rate("1/2900ms")
 		assert not poll.poll(0)
 		rate("1/d")

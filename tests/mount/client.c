@@ -4,7 +4,8 @@
  *
  *	client read|peek FILE		read once; peek: with O_NONBLOCK
  *	client write FILE TEXT		one write of TEXT; "-": of standard input
- *	client mkdir|rmdir|unlink|create|fifo|symlink PATH, client rename|link FROM TO, client chmod PATH MODE
+ *	client mkdir|rmdir|unlink|create|fifo|symlink PATH
+ *	client rename|link FROM TO, client chmod PATH MODE
  *	client held FILE COMMAND	open FILE, run COMMAND, then read or write the open file
  *	client crowd N FILE		N threads read FILE once each; prints how each kind ended
  *	client probe N DIRECTORY	look for N names that are not there; prints how many were

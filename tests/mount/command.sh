@@ -179,7 +179,7 @@ case_a_mount_over_files_says_that_they_are_hidden() {
 	local said
 	mkdir "$m/orders"
 	said=$("$RATEFS" local "$m" 2>&1)
-	is 'what it said' "$said" "ratefs: mount point '$m' is not empty: what is in it is hidden until it is unmounted"
+	is 'what it said' "$said" "ratefs: mount point '$m' is not empty: its content is hidden until it is unmounted"
 	[ ! -e "$m/orders" ] || fail 'what was there is not hidden'
 	leave_one
 	[ -d "$m/orders" ] || fail 'what was there is gone'

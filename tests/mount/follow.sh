@@ -11,7 +11,8 @@ case_the_readme_names_every_file() {
 	[ "$(wc -l < "$m/README")" -gt 20 ] || fail 'README is short'
 }
 
-# listed HEADING: the files below that heading of README, as paths of the limiter orders, its partition 0 and its key one.
+# listed HEADING: the files below that heading of README, as paths of the limiter orders, its
+# partition 0 and its key one.
 listed() {
 	awk -v heading="$1" '
 		/^[^ ].*:$/ { on = index($0, heading) == 1; next }

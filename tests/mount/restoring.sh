@@ -1,7 +1,9 @@
 # shellcheck shell=bash
-# What the next server restores of files that were gone already, and what it gives up when servers die of it.
+# What the next server restores of files that were gone already, and what it gives up when servers
+# die of it.
 
-# read_of DESCRIPTOR: what a read of that open file at its beginning gives, or the name of the errno.
+# read_of DESCRIPTOR: what a read of that open file at its beginning gives, or the name of the
+# errno.
 read_of() {
 	timeout 20 python3 -c '
 import errno, os, sys
@@ -20,7 +22,8 @@ reloaded() {
 # all_is_restored: no server found anything that it had to leave behind.
 all_is_restored() { ! grep -E 'is damaged|kept aside|could not be (taken over|restored)' "$d/log" || fail 'something was left behind'; }
 
-# partition_goes PARTITION COMMAND…: its token is open when COMMAND has it go; reads of that get ENODEV from every server.
+# partition_goes PARTITION COMMAND…: its token is open when COMMAND has it go; reads of that get
+# ENODEV from every server.
 partition_goes() {
 	exec 7< "$m/orders/partitions/$1/token"
 	shift
@@ -90,8 +93,9 @@ outlives_dying() {
 	LD_PRELOAD="$LD_PRELOAD $d/dying.so" outlives "$@"
 }
 
-# dying PART DEATHS: the server is killed, and the next ones die as they restore that part: 1 open files, 2 buckets, 3 all. By
-# SIGABRT for each `a` in DEATHS, and SIGKILL for each `k`, from the last on.
+# dying PART DEATHS: the server is killed, and the next ones die as they restore that part: 1 open
+# files, 2 buckets, 3 all. By SIGABRT for each `a` in DEATHS, and SIGKILL for each `k`, from the
+# last on.
 dying() {
 	local before
 	before=$(server)
@@ -147,7 +151,7 @@ case_buckets_that_servers_die_of_start_empty() {
 	reader orders/take/200
 	waiting orders 1
 	dying 2 aa
-	has_log 'what was in the buckets could not be restored: they start empty'
+	has_log 'the levels of the buckets could not be restored: they start empty'
 	is 'through a file that was open' "$(read_of 5)" 1/d
 	counts orders slots_used 1
 	waiting orders 1
@@ -164,7 +168,7 @@ case_with_servers_a_host_whose_servers_die_of_its_leases_goes_on_as_a_new_one() 
 	in_use
 	exec 5< "$m/orders/rate"
 	dying 2 aa
-	has_log 'what was in the buckets could not be restored: they start empty'
+	has_log 'the levels of the buckets could not be restored: they start empty'
 	is 'through a file that was open' "$(read_of 5)" 1000/s
 	reader orders/token
 	gone "$reader" 60
@@ -179,7 +183,7 @@ case_all_that_servers_die_of_is_kept_aside() {
 	reader orders/take/200
 	waiting orders 1
 	dying 3 aa
-	has_log 'what the server before knew could not be restored: kept aside, buckets start empty'
+	has_log 'the state of the server before could not be restored: kept aside, buckets start empty'
 	is 'through a file that was open' "$(read_of 5)" ENODEV
 	gone "$reader" 20 || :
 	is 'what the reader got' "$(cat "$d/got")" ENODEV
@@ -196,8 +200,8 @@ case_more_is_given_up_as_long_as_servers_die() {
 	limiter orders 1/d 100
 	dying 1 aaaaaa
 	has_log 'open files could not be taken over'
-	has_log 'what was in the buckets could not be restored'
-	has_log 'what the server before knew could not be restored'
+	has_log 'the levels of the buckets could not be restored'
+	has_log 'the state of the server before could not be restored'
 	eventually 20 mkdir -p "$m/again" || fail 'no limiter can be made'
 	echo 1000/s > "$m/again/rate"
 	is 'a new read' "$(cat "$m/again/token")" 1

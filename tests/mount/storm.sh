@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# Storms of all operations while servers are killed and reloaded. STORM_S=N: for so many seconds; STORM_SEED=N: with that seed.
-# The state that a server could not restore is kept in the folder `storms` beside the program.
+# Storms of all operations while servers are killed and reloaded. STORM_S=N: for so many seconds;
+# STORM_SEED=N: with that seed. The state that a server could not restore is kept in the folder
+# `storms` beside the program.
 
 storm() {
 	local keep seed=${STORM_SEED:-$RANDOM}

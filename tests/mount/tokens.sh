@@ -65,7 +65,8 @@ case_take_of_what_is_no_number_does_not_exist() {
 	counts orders granted 0
 }
 
-# names_mistake FILE ERRNO SAYS: opening it fails so, and last_error quotes its name and says what is wrong in it.
+# names_mistake FILE ERRNO SAYS: opening it fails so, and last_error quotes its name and says what
+# is wrong in it.
 names_mistake() {
 	refused "$2" read "$m/orders/$1"
 	is "last_error after $1" "$(cat "$m/last_error")" "'${1#*/}': $3"

@@ -306,8 +306,8 @@ static void watch_traffic(struct sim *sim)
 }
 
 /*
- * Checks I4: one transaction closes a session, with the paths of all its nodes. Each path counts with
- * PATH and 4 bytes for its length, see FLEET_OWN_BYTES_MAX.
+ * Checks I4: one transaction closes a session, with the paths of all its nodes. Each path counts
+ * with PATH and 4 bytes for its length, see FLEET_OWN_BYTES_MAX.
  */
 static void check_room(struct sim *sim)
 {

@@ -8,38 +8,40 @@
  * I3, time to the first grant: derived, beside calm_settle_ns() and calm_wait_ns().
  *
  * I4, requests of one host in W, in calm and in trouble. Derived is what the rules bound:
- *   - a renewal in each R (rule 5), and as many transactions that settings refuse (rule 2): 2 (W/R + 1);
+ *   - a renewal in each R (rule 5), and as many transactions that settings refuse (rule 2):
+ *     2 (W/R + 1);
  *   - a refused take ends after REFUSALS_MAX = 6 others in its round (take.c), and a round begins
  *     with three lists: so 7 refusals for three lists, and one for each renewal;
  *   - before a take the marker of each of its leases is read (rule 12), and after it the lease is
- *     watched (rule 10): 2 reads for each lease that was asked for. A claim that was made is watched,
- *     and read again when it wakes its host: one read for each transaction.
- *   The rest follows from demand, and the rules allow more of it than is ever seen: what was wanted
- *   counts for a second, so where demand comes and goes a host may take and give back each partition
- *   every second. It is measured, in 19,149 windows of 250 fleets of 2 to 8 hosts with faults:
- *   - leases that were asked for: 41 for each limiter, of 20 partitions at most; in an hour of 1,000
- *     hosts 348 of 2,000 partitions. The bound is 60, and one for each partition;
- *   - transactions that were done, beside the renewals and one for each of those leases: 12 for each
- *     limiter; the bound is 25;
+ *     watched (rule 10): 2 reads for each lease that was asked for. A claim that was made is
+ *     watched, and read again when it wakes its host: one read for each transaction.
+ *   The rest follows from demand, and the rules allow more of it than is ever seen: demand
+ *   counts for a second, so where demand comes and goes a host may take and give back each
+ *   partition every second. It is measured, in 19,149 windows of 250 fleets of 2 to 8 hosts with
+ *   faults:
+ *   - leases that were asked for: 41 for each limiter, of 20 partitions at most; in an hour of
+ *     1,000 hosts 348 of 2,000 partitions. The bound is 60, and one for each partition;
+ *   - transactions that were done, beside the renewals and one for each of those leases: 12 for
+ *     each limiter; the bound is 25;
  *   - lists: 4.9 for each limiter and R; the bound is 6, and 60 for rounds that were woken;
  *   - reads of all settings anew, after a transaction that was refused: 10; the bound is 16;
- *   - reads beside the derived ones: 53 for each limiter, where a host is denied access and reads all
- *     settings anew; and 366 of markers that others had taken meanwhile, in that hour. The bound is
- *     120, and one for each partition.
+ *   - reads beside the derived ones: 53 for each limiter, where a host is denied access and reads
+ *     all settings anew; and 366 of markers that others had taken meanwhile, in that hour. The
+ *     bound is 120, and one for each partition.
  *
  * I5, use of the rate in W:
  *   - More use than 95 % of what a host holds makes it want another partition (demand.c), so where
  *     readers always wait at most 5 % is left. A token may be on its way in each host's bucket.
  *     Measured: 99.3 % at least, in 296 windows of those fleets.
- *   - With more hosts than partitions each partition changes hands once in `lease`, and hosts of equal
- *     weight are woken for it. Of unequal ones it may be the turn of the same host again, which is not
- *     woken: it looks every R, 1.25 R at most. So lease / (lease + 1.25 R) of that remains. Measured:
- *     75 %, where 58 % are owed.
+ *   - With more hosts than partitions each partition changes hands once in `lease`, and hosts of
+ *     equal weight are woken for it. Of unequal ones it may be the turn of the same host again,
+ *     which is not woken: it looks every R, 1.25 R at most. So lease / (lease + 1.25 R) of that
+ *     remains. Measured: 75 %, where 58 % are owed.
  *   - A partition is not divided: a host whose readers do not use all of one keeps it for the part
  *     that they use. So of one partition each such host owes nothing.
  *
- * I6, shares of equal hosts in W: what they hold differs by one partition (share.h: remainders go one
- * by one), their clocks by 1 %, and tokens that were saved up, and one on its way, come on top.
+ * I6, shares of equal hosts in W: their holdings differ by one partition (share.h: remainders go
+ * one by one), their clocks by 1 %, and tokens that were saved up, and one on its way, come on top.
  * When a claim is replaced the remainder goes to another host, and each host sees that at its own
  * next look: another partition for that. Measured: 1.02 partitions at most, in 223 windows.
  */
@@ -81,7 +83,8 @@ struct calm_hosts {
 };
 
 /*
- * Checks use: readers waited for @could tokens all the time, and were granted @did. False, and @why.
+ * Checks use: readers waited for @could tokens all the time, and were granted @did. False, and
+ * @why.
  */
 bool calm_check_use(const struct settings *settings, const struct fleet_constants *constants,
 		    const struct calm_hosts *hosts, double could, double did, char why[WHY_TEXT]);

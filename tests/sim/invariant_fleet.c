@@ -41,7 +41,10 @@ static void loosen(struct settings *sum, const struct settings *other)
 		sum->release_interval_ns = other->release_interval_ns;
 }
 
-/* What the hosts that the reserve is set aside for may save up, all together: a token each, or a batch. */
+/*
+ * Returns the tokens that the hosts that the reserve is set aside for may save up, all together:
+ * one each, or a batch.
+ */
 static uint64_t reserved_by(const struct settings *settings, uint64_t interval_ns)
 {
 	struct fraction flow;

@@ -53,14 +53,13 @@ struct rate_check {
 	/* So late may be granted what was due: 0 is 1 ns; once a process was stopped, all that is made up for. */
 	uint64_t late_ns;
 	/* Of several hosts together, see invariant_fleet.h. */
-	uint64_t parts; /* hosts at most, each with a bucket; 0 is one host alone */
-	uint64_t
-		reserved; /* what the hosts that the reserve is set aside for may save up beside those */
-	uint64_t extra;	  /* what their largest takes need above one token */
-	uint64_t emptied; /* counts the times at which there was no surplus and nobody waiting */
+	uint64_t parts;	   /* hosts at most, each with a bucket; 0 is one host alone */
+	uint64_t reserved; /* saved up at most by the hosts of the reserve, beside those */
+	uint64_t extra;	   /* tokens above one that their largest takes need */
+	uint64_t emptied;  /* counts the times at which there was no surplus and nobody waiting */
 };
 
-/* What one interval may release of @flow, and so what a bucket has room for: see bucket.h. */
+/* Returns the tokens of @flow in one interval, and so the room of a bucket: see bucket.h. */
 uint64_t rate_check_batch(const struct fraction *flow, uint64_t interval_ns);
 
 /* The limiter has these settings from @now_ns on. */

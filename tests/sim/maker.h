@@ -1,4 +1,4 @@
-/* maker - makes up a trace of a fleet: what random_fleet.c and random_names.c share. */
+/* maker - makes up a trace of a fleet: shared by random_fleet.c and random_names.c. */
 #ifndef RATEFS_SIM_MAKER_H
 #define RATEFS_SIM_MAKER_H
 
@@ -13,6 +13,8 @@
 
 struct maker {
 	struct random random;
+	struct random polls;  /* draws polls alone: they change nothing else of a seed's trace */
+	unsigned int pollers; /* have begun: p1, p2 and so on */
 	uint64_t now_ns;
 	uint64_t for_ns;
 	uint64_t shift_ns; /* of the next load */
@@ -32,8 +34,8 @@ static const char *const BURSTS[] = {"1", "2", "5", "10", "30", "1000"};
 static const char *const COUNTS[] = {"auto", "1", "2", "4", "10", "20"};
 
 /* One of the strings of @texts, an array. */
-#define PICK(maker, texts) \
-	((texts)[random_below(&(maker)->random, sizeof(texts) / sizeof((texts)[0]))])
+#define DRAW(random, texts) ((texts)[random_below(random, sizeof(texts) / sizeof((texts)[0]))])
+#define PICK(maker, texts)  DRAW(&(maker)->random, texts)
 
 /* Draws a number from 0 to @most - 1. */
 static inline uint64_t below(struct maker *maker, uint64_t most)

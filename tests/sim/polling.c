@@ -1,10 +1,10 @@
 /*
  * polling - programs that poll token files and read with O_NONBLOCK, see sim.h.
  *
- * `poll PATH/FILE as NAME [after DURATION]`: opens the file and polls it until a read can be answered, and reads
- * that time later (0: at once) by its host's clock. If the read is not answered it polls again. With `stream` it
- * begins anew after each token. A program that is called and reads within POLLER_NS must have its tokens; a later
- * one must not.
+ * `poll PATH/FILE as NAME [after DURATION]`: opens the file and polls it until a read can be
+ * answered, and reads that time later (0: at once) by its host's clock. If the read is not answered
+ * it polls again. With `stream` it begins anew after each token. A program that is called and reads
+ * within POLLER_NS must have its tokens; a later one must not.
  */
 #include "memory.h"
 #include "sim.h"
@@ -69,11 +69,13 @@ static void vanish(struct polling *polling)
 		reader_free(&polling->reader);
 }
 
-/* Closes the file of @polling, whose place in the queue is gone. */
+/* Closes the file of @polling. Tokens of a removed limiter are still kept for it. */
 static void finish(struct polling *polling)
 {
-	struct memory *before = host_enter(polling->reader.place->host);
+	struct host *host = polling->reader.place->host;
+	struct memory *before = host_enter(host);
 
+	engine_unpoll(&host->engine, &polling->poller);
 	if (!polling->reader.place->is_key)
 		limiter_drop(polling->poller.waiter.limiter);
 	host_leave(before);

@@ -7,6 +7,7 @@
  * take long, servers elect, names are given up and taken while a host does not hear of it. One seed in
  * eight loses writes, one has a foreign hand that deletes nodes, and one has access rights that are
  * taken away and given back. In some fleets PATH is so long that a host has room for few leases.
+ * Programs poll meanwhile, and tokens are kept for them.
  * For the last three tenths of the time nothing goes wrong any more, and all hosts have the same
  * work.
  */
@@ -21,6 +22,7 @@ enum {
 	KINDS = 8,  /* of seeds */
 	DRIFT_PPM = 5000,
 	WORKERS = 3,
+	POLL_ACTS = 8, /* polls begin after one of so many */
 };
 
 enum kind { KIND_LOSES, KIND_MEDDLES, KIND_DENIES };
@@ -170,6 +172,38 @@ static void make_read(struct maker *maker)
 	if (!below(maker, 6))
 		add(maker, "interrupt n%" PRIu64 " for %" PRIu64 "ms",
 		    1 + below(maker, maker->names), below(maker, 2) * below(maker, 1500));
+}
+
+/* Lets some programs poll now and then: they read almost at once, in time, or late. */
+static void make_poll(struct maker *maker)
+{
+	static const char *const paths[] = {"a", "a", "b", "a/c", "d", "f", "a/e", "g", "g/c", "k"};
+	static const char *const files[] = {
+		"token",
+		"token",
+		"stream",
+		"take/0",
+		"take/3",
+		"take/40",
+		"partitions/1/token",
+		"keys/k1/token",
+		"keys/k2/take/2",
+	};
+	struct random *random = &maker->polls;
+
+	if (random_below(random, POLL_ACTS))
+		return;
+	for (uint64_t i = 1 + random_below(random, 4); i; i--) {
+		unsigned int host = (unsigned int)random_below(random, maker->hosts) + 1;
+		const char *path = DRAW(random, paths), *file = DRAW(random, files);
+		/* At least 1: a stream of a limiter without a limit would let no time pass. */
+		uint64_t after_ms = 1 + random_below(random, 3) * random_below(random, 1000);
+
+		add(maker, "h%u: poll %s/%s as p%u after %" PRIu64 "ms", host, path, file,
+		    ++maker->pollers, after_ms);
+	}
+	if (random_below(random, 2))
+		add(maker, "cancel p%" PRIu64, 1 + random_below(random, maker->pollers));
 }
 
 static void make_load(struct maker *maker)
@@ -481,6 +515,8 @@ static void make_calm(struct maker *maker)
 		add(maker, "resume h%u", host);
 		add(maker, "heal h%u", host);
 	}
+	for (unsigned int number = 1; number <= maker->pollers; number++)
+		add(maker, "cancel p%u", number);
 	/* Time for changes that could not be begun yet. */
 	maker->now_ns += 10 * SETTLE_NS;
 	for (size_t i = 0; i < sizeof(PATHS) / sizeof(PATHS[0]); i++) {
@@ -500,8 +536,11 @@ static void make_calm(struct maker *maker)
 
 char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 {
-	struct maker maker = {
-		.random = {seed}, .hosts = hosts, .for_ns = for_ns, .kind = seed % KINDS};
+	struct maker maker = {.random = {seed},
+			      .polls = {~seed},
+			      .hosts = hosts,
+			      .for_ns = for_ns,
+			      .kind = seed % KINDS};
 	uint64_t calm_ns = for_ns / 10 * 7;
 	uint64_t gap_ns = calm_ns / ACTS + 1;
 
@@ -516,6 +555,7 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 		if (maker.now_ns >= calm_ns)
 			break;
 		make_one(&maker);
+		make_poll(&maker);
 	}
 	make_calm(&maker);
 	if (maker.now_ns < for_ns)

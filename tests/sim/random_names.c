@@ -78,7 +78,7 @@ static void make_loaded(struct maker *maker, unsigned int maker_host, unsigned i
 		    maker->now_ns + 5 * SETTLE_NS);
 }
 
-/* What was broken of @host is mended. */
+/* Mends all that was broken of @host. */
 static void mend(struct maker *maker, unsigned int host)
 {
 	add(maker, "start h%u", host + 1);

@@ -1,10 +1,10 @@
 /*
- * reader - those who read token files, see sim.h.
+ * reader - programs that read token files, see sim.h.
  *
  * A grant counts from its decision on: the invariants are told of it then. It reaches its reader at
  * once, unless its host stalls: then that process is stopped before it answers, and answers when it
- * goes on. What was decided while the right lasted may so come after its end; the host has to know
- * and to count it (late_grants), as fs/daemon.c does.
+ * goes on. A grant that was decided while the right lasted may so come after its end; the host
+ * has to know and to count it (late_grants), as fs/daemon.c does.
  */
 #include "memory.h"
 #include "sim.h"

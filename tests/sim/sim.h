@@ -100,9 +100,8 @@ struct absence {
 /* A grant that is on its way to its reader while the process is stopped, see reader.c. */
 struct delivery {
 	struct occurrence arrives;
-	uint64_t
-		right_until_ns; /* by its host's clock: the right of then ended; NEVER_NS: there was none */
-	uint64_t use_until_ns; /* fleet_use_until_ns() of then */
+	uint64_t right_until_ns; /* its host's clock: end of the right of then; NEVER_NS: none */
+	uint64_t use_until_ns;	 /* fleet_use_until_ns() of then */
 };
 
 /* One who reads. */

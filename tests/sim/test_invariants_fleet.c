@@ -262,7 +262,9 @@ static void test_equal_hosts_with_unequal_shares_are_found(void **state)
 	struct settings settings = settings_of("10/s", 3, 10);
 
 	(void)state;
-	/* A partition is worth 30 in 30 s; three hosts can save up a token each, and one more; 1 %. */
+	/*
+	 * A partition is worth 30 in 30 s; three hosts can save up a token each, and one more; 1 %.
+	 */
 	assert_true(calm_check_shares(&settings, 3, 70, 133, why));
 	assert_false(calm_check_shares(&settings, 3, 70, 134, why));
 	/* More hosts than partitions take turns. */

@@ -129,7 +129,7 @@ struct command {
 	unsigned int host; /* by its number, from 0 */
 	bool has_host;	   /* it was named */
 	char *path;	   /* owned: of the limiter, or NULL */
-	char *text;	   /* owned: what is written, or NAME, also of `mv`, or NULL */
+	char *text;	   /* owned: the text to write, or NAME, also of `mv`, or NULL */
 	struct file file;
 	struct rate rate; /* load, service */
 	uint64_t count;	  /* workers, retry: how many; load: keys, or 0 */

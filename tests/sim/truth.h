@@ -3,8 +3,8 @@
  *
  * Hosts use the settings that they were told, which may be old. The bound of their grants together
  * follows from the commits: settings that were replaced are in force somewhere for Q, since a right
- * ends that was acknowledged before. A user sees names: a limiter that is removed or renamed and one
- * that has its name then share a rate. A limiter below one that is renamed is renamed with it.
+ * ends that was acknowledged before. A user sees names: a limiter that is removed or renamed and
+ * one that has its name then share a rate. A limiter below one that is renamed is renamed with it.
  */
 #ifndef RATEFS_SIM_TRUTH_H
 #define RATEFS_SIM_TRUTH_H

@@ -1,11 +1,12 @@
 # shellcheck shell=bash
-# Tools that read all they find: each ends, fills no disk, and takes a token or two, or file(1) three, of each file that gives some. ratefs(5) prints
-# this table; tests/docs compares them.
+# Tools that read all they find: each ends, fills no disk, and takes a token or two, or file(1)
+# three, of each file that gives some. ratefs(5) prints this table; tests/docs compares them.
 
 limit_s=120 # for hangs
 room_mib=8  # for what a tool writes; the tree has some 400 files of 4 KiB
 
-# tree RATE: a mount with three limiters of it, that have no tokens left, and room for what a tool writes.
+# tree RATE: a mount with three limiters of it, that have no tokens left, and room for what a tool
+# writes.
 tree() {
 	local limiter
 	start local
@@ -33,7 +34,8 @@ begin() {
 	tool=$!
 }
 
-# has_ended RATE: by itself, whatever it says of files that it may not read or that are shorter than their size.
+# has_ended RATE: by itself, whatever it says of files that it may not read or that are shorter than
+# their size.
 has_ended() {
 	local status=0
 	gone $tool $((limit_s + 10)) || status=$?
@@ -42,7 +44,8 @@ has_ended() {
 	[ "$(df --output=avail -k "$d/out" | tail -n 1)" -ge $((room_mib * 256)) ] || fail "at $1 it wrote $(du -sk "$d/out")"
 }
 
-# takes_at RATE TOKENS COMMAND: it ends at that rate, with so many tokens of each file that gives some, or fewer.
+# takes_at RATE TOKENS COMMAND: it ends at that rate, with so many tokens of each file that gives
+# some, or fewer.
 takes_at() {
 	local files before taken
 	tree "$1"
@@ -58,7 +61,8 @@ takes_at() {
 	untree
 }
 
-# waits_at_token COMMAND: with no tokens left it waits for one, and for nothing else: with tokens it goes on, and ends.
+# waits_at_token COMMAND: with no tokens left it waits for one, and for nothing else: with tokens it
+# goes on, and ends.
 waits_at_token() {
 	local limiter line thread file files
 	tree 1/h
@@ -75,7 +79,8 @@ waits_at_token() {
 	untree
 }
 
-# passes TOOL TOKENS 'ends'|'waits for a token' COMMAND: a row of the table, and what the tool does where no token is left.
+# passes TOOL TOKENS 'ends'|'waits for a token' COMMAND: a row of the table, and what the tool does
+# where no token is left.
 passes() {
 	takes_at 100/s "$2" "$4"
 	takes_at max "$2" "$4"
