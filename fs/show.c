@@ -239,6 +239,19 @@ static const struct waiter **returned(const struct queue *queue)
 	return waiters;
 }
 
+/* Writes who @waiter is: the thread, or `-` for an open file that is polled, and the user. */
+static void show_asker(FILE *out, const struct waiter *waiter)
+{
+	const struct reader *reader;
+
+	if (waiter->is_poller) {
+		fprintf(out, "- %" PRIu32, polling_of(waiter)->handle->uid);
+		return;
+	}
+	reader = (const struct reader *)((const char *)waiter - offsetof(struct reader, waiter));
+	fprintf(out, "%" PRIu32 " %" PRIu32, reader->pid, reader->pending.uid);
+}
+
 /* One queue's waiters, as long as there is @room; each has to wait for those before it. */
 static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *limiter,
 		       const struct queue *queue, uint32_t *room)
@@ -253,22 +266,19 @@ static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *l
 	for (; (once || *back) && *room; --*room) {
 		bool is_back = *back && (!once || (*back)->ticket < once->ticket);
 		const struct waiter *w = is_back ? *back++ : once;
-		const struct reader *reader =
-			(const struct reader *)((const char *)w - offsetof(struct reader, waiter));
 		uint64_t now_ns = daemon->engine.schedule.now_ns, at_ns;
 
 		once = is_back ? once : w->next;
 		ahead += w->tokens;
 		at_ns = limiter_when_ahead(limiter, ahead, now_ns);
 		seconds_print(now_ns - w->asked_ns, 3, waited);
+		show_asker(out, w);
 		if (w->is_opener) {
-			fprintf(out, "%" PRIu32 " %" PRIu32 " slot %s -\n", reader->pid,
-				reader->pending.uid, waited);
+			fprintf(out, " slot %s -\n", waited);
 			continue;
 		}
 		seconds_print(at_ns == NEVER_NS ? NEVER_NS : at_ns - now_ns, 3, left);
-		fprintf(out, "%" PRIu32 " %" PRIu32 " %" PRIu64 " %s %s\n", reader->pid,
-			reader->pending.uid, w->tokens, waited, left);
+		fprintf(out, " %" PRIu64 " %s %s\n", w->tokens, waited, left);
 	}
 	free(sorted);
 }

@@ -239,6 +239,22 @@ case_a_poller_has_one_place_and_makes_way_when_it_closes() {
 	EOF
 }
 
+case_waiters_tells_of_a_poller_and_its_user() {
+	start
+	empty orders
+	python3 - "$m/orders" <<- 'EOF'
+		import os, select, sys
+		limiter = sys.argv[1]
+		fd = os.open(limiter + "/take/1", os.O_RDONLY | os.O_NONBLOCK)
+		poll = select.poll()
+		poll.register(fd, select.POLLIN)
+		assert not poll.poll(10)
+		with open(limiter + "/waiters") as waiters:
+		    lines = [line.split() for line in waiters]
+		assert len(lines) == 1 and lines[0][:3] == ["-", str(os.getuid()), "1"], lines
+	EOF
+}
+
 case_a_poller_within_a_time_is_not_refused_for_its_own_place() {
 	start
 	limiter orders 1/10s

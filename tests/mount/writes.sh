@@ -133,11 +133,11 @@ case_listing_shows_every_file_and_writes_none() {
 	limiter orders 500/s
 	limiter orders/eu
 	local name
-	for name in token try stream take eta charge rate burst release_interval enforcement config stat waiters partitions eu; do
+	for name in token try take eta charge rate burst release_interval enforcement config stat waiters partitions eu; do
 		[ -e "$m/orders/$name" ] || fail "no $name"
 		grep -qx "$name" <(ls "$m/orders") || fail "$name is not listed"
 	done
-	for name in README status metrics hosts events last_error orders; do
+	for name in README status metrics hosts last_error orders; do
 		grep -qx "$name" <(ls "$m") || fail "$name is not listed"
 	done
 	find "$m" -ls > /dev/null
