@@ -33,7 +33,7 @@ struct apply {
 	char path[PATH_TEXT]; /* of the limiter that is worked on */
 };
 
-/* What the file says of a limiter, or what goes for those that it only names on the way. */
+/* The section of a limiter, or the values for one that the file only names on the way. */
 struct wanted {
 	struct settings settings;
 	struct ini_owner owner;
@@ -52,7 +52,7 @@ __attribute__((format(printf, 2, 3))) static void tell(struct apply *apply, cons
 	putchar('\n');
 }
 
-/* Of what the daemon refused itself it also has a sentence. */
+/* Tells whether the daemon refused with @err itself, and so has a sentence about it. */
 static bool is_explained(int err)
 {
 	static const int explained[] = {EINVAL, ERANGE,	   EBUSY,	EEXIST,
@@ -123,7 +123,7 @@ static void tell_setting(void *argument, enum setting_id id)
 		tell(change->apply, "%s=%s, was %s", setting_name(id), value, before);
 }
 
-/* One write, so that all settings hold or none. 0 or -errno. */
+/* Writes all settings at once, so that all of them hold or none. 0 or -errno. */
 static int write_config(int directory, const char *text, size_t length)
 {
 	int file = openat(directory, "config", O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -162,7 +162,7 @@ static int set(struct apply *apply, int directory, const struct settings *now,
 	return 0;
 }
 
-/* Of a limiter that was just made all is told that the file says, of others what differs. */
+/* Tells all that the file says of a limiter that was just made, and of others what differs. */
 static void tell_owner(struct apply *apply, const struct owner *now, const struct owner *wanted,
 		       const struct ini_owner *given, bool made)
 {
@@ -205,8 +205,8 @@ static int set_access(int directory, mode_t access)
 }
 
 /*
- * Gives the limiter that was just made at @directory the mode @access, but keeps it open to its owner
- * until all limiters are made: some may come below it. 0 or -errno.
+ * Gives the limiter that was just made at @directory the mode @access, but keeps it open to its
+ * owner until all limiters are made: some may come below it. 0 or -errno.
  */
 static int set_first_access(struct apply *apply, int directory, mode_t access)
 {
@@ -257,7 +257,7 @@ static void own(struct apply *apply, int directory, const struct owner *now,
 		tell_access(apply, now, wanted, given, made);
 }
 
-/* The owner that a limiter is to have that has @now; names were found before. */
+/* Returns the owner that a limiter with @now is to have; names were found before. */
 static struct owner owner_wanted(struct apply *apply, const struct ini_owner *given,
 				 struct owner now)
 {

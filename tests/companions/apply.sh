@@ -11,7 +11,8 @@ apply() {
 
 # saved FILE [MOUNTPOINT]: what ratefs save writes, without a message.
 saved() {
-	timeout 60 "$RATEFS" save "${2-$m}" > "$1" 2> "$d/err" < /dev/null || fail "save: $(cat "$d/err")"
+	timeout 60 "$RATEFS" save "${2-$m}" > "$1" 2> "$d/err" < /dev/null ||
+		fail "save: $(cat "$d/err")"
 	is 'what save says' "$(cat "$d/err")" ''
 }
 
@@ -186,7 +187,7 @@ new/child: mode=0700"
 	is 'not named' "$(cat "$m/other/rate")" 9/s
 	apply 0 "$d/ini" "$m"
 	says ''
-	# What is not given has its default; owner and mode stay.
+	# A setting that is not given has its default; owner and mode stay.
 	chmod 750 "$m/orders"
 	printf '[orders]\n' > "$d/ini"
 	apply 1 "$d/ini" "$m"
