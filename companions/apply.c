@@ -52,11 +52,17 @@ __attribute__((format(printf, 2, 3))) static void tell(struct apply *apply, cons
 	putchar('\n');
 }
 
-/* Tells whether the daemon refused with @err itself, and so has a sentence about it. */
+/* Reports that @what could not be done, with @err, an errno. */
+static void fail(struct apply *apply, int err, const char *what)
+{
+	warnx("%s: %s: %s", mounted_called(apply->path), what, strerror(err));
+	apply->trouble = true;
+}
+
+/* Tells whether the daemon has a sentence for a change that it refuses with @err, an errno. */
 static bool is_explained(int err)
 {
-	static const int explained[] = {EINVAL, ERANGE,	   EBUSY,	EEXIST,
-					ENOSPC, ETIMEDOUT, EHOSTUNREACH};
+	static const int explained[] = {EINVAL, ERANGE, EBUSY, ENOSPC, ETIMEDOUT, EHOSTUNREACH};
 
 	for (size_t i = 0; i < sizeof(explained) / sizeof(explained[0]); i++) {
 		if (explained[i] == err)
@@ -65,8 +71,8 @@ static bool is_explained(int err)
 	return false;
 }
 
-/* Reports that @what could not be done, with @err, an errno. */
-static void fail(struct apply *apply, int err, const char *what)
+/* Reports that the change @what was refused with @err, an errno, and why if the daemon says it. */
+static void refused(struct apply *apply, int err, const char *what)
 {
 	char text[CONFIG_TEXT] = "";
 
@@ -153,7 +159,7 @@ static int set(struct apply *apply, int directory, const struct settings *now,
 	if (change.length && !apply->dry_run)
 		err = write_config(directory, change.lines, change.length);
 	if (err) {
-		fail(apply, -err, "settings");
+		refused(apply, -err, "settings");
 		return err;
 	}
 	if (made)
@@ -230,7 +236,7 @@ static void set_last_accesses(struct apply *apply)
 
 		strcpy(apply->path, named->path);
 		if (err)
-			fail(apply, -err, "mode");
+			refused(apply, -err, "mode");
 		if (directory >= 0)
 			close(directory);
 	}
@@ -245,14 +251,14 @@ static void own(struct apply *apply, int directory, const struct owner *now,
 
 	if ((uid || gid) && !apply->dry_run &&
 	    fchown(directory, uid ? wanted->uid : (uid_t)-1, gid ? wanted->gid : (gid_t)-1))
-		fail(apply, errno, "owner and group");
+		refused(apply, errno, "owner and group");
 	else
 		tell_owner(apply, now, wanted, given, made);
 	if (wanted->access != now->access && !apply->dry_run)
 		err = made ? set_first_access(apply, directory, wanted->access)
 			   : set_access(directory, wanted->access);
 	if (err)
-		fail(apply, -err, "mode");
+		refused(apply, -err, "mode");
 	else
 		tell_access(apply, now, wanted, given, made);
 }
@@ -329,7 +335,7 @@ static int make(struct apply *apply, int directory, const char *name, const stru
 	}
 	if (mkdirat(directory, name, S_IRWXU)) {
 		err = errno;
-		fail(apply, err, "mkdir");
+		refused(apply, err, "mkdir");
 		return -err;
 	}
 	made = mounted_enter(directory, name);
@@ -430,7 +436,7 @@ static void apply_section(struct apply *apply, const struct ini_section *section
 static void remove_limiter(struct apply *apply, int directory, const char *name)
 {
 	if (!apply->dry_run && unlinkat(directory, name, AT_REMOVEDIR))
-		fail(apply, errno, "rmdir");
+		refused(apply, errno, "rmdir");
 	else
 		tell(apply, "removed");
 }

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 enum {
-	STATUS_LATE = 124,	 /* no tokens within the time */
+	STATUS_LATE = 124,	 /* no tokens within the time, or no room for one more that waits */
 	STATUS_FAILED = 125,	 /* our own failure */
 	STATUS_CANNOT_RUN = 126, /* as shells, env(1) and timeout(1) have it */
 	STATUS_NOT_FOUND = 127,
@@ -98,7 +98,8 @@ static int take_tokens(const struct job *job)
 	if (got > 0)
 		return 0;
 	if (got < 0 && error == EBUSY && job->within) {
-		warnx("%s: no tokens within %s", job->limiter, job->within);
+		duration_print(job->within_ns, text);
+		warnx("%s: no tokens within %s", job->limiter, text);
 		return STATUS_LATE;
 	}
 	warnx("%s: %s", job->source, got < 0 ? strerror(error) : "gives no token");

@@ -18,7 +18,8 @@ struct job {
 	const char *tokens;  /* likewise; what follows are borrowed from the arguments, too */
 	const char *within;  /* NULL: as long as it takes */
 	char **command;
-	uint64_t count; /* what @tokens comes to */
+	uint64_t count;	    /* what @tokens comes to */
+	uint64_t within_ns; /* likewise, of @within */
 	uint64_t retries;
 	int throttled; /* exit status */
 	bool by_output, must_report, with_slot;

@@ -47,7 +47,7 @@ static int take_option(struct job *job, int option)
 		return 0;
 	case 'w':
 		job->within = optarg;
-		if (duration_parse(optarg, &value))
+		if (duration_parse(optarg, &job->within_ns))
 			return wrong(DURATION_WHY, optarg);
 		return 0;
 	case 'r':

@@ -491,6 +491,21 @@ case_a_limiter_that_cannot_be_opened_is_removed_again() {
 	apply 1 "$d/ini" "$m"
 }
 
+case_what_is_mounted_on_a_limiter_is_left_alone_and_no_older_refusal_is_told() {
+	start
+	limiter orders
+	mount -t tmpfs none "$m/orders"
+	mkdir "$m/orders/precious"
+	mkdir "$m/other"
+	refused EINVAL write "$m/other/rate" plenty
+	printf '[other]\n' > "$d/ini"
+	apply 2 --prune "$d/ini" "$m"
+	says ''
+	is 'what it says' "$(cat "$d/err")" 'ratefs apply: orders: open: Invalid cross-device link'
+	[ -d "$m/orders/precious" ] || fail 'a directory of another mount was removed'
+	umount "$m/orders"
+}
+
 case_what_save_writes_into_a_pipe_apply_reads_from_it() {
 	start
 	second

@@ -66,11 +66,24 @@ case_without_tokens_in_time_nothing_is_run() {
 	start
 	empty orders
 	run 124 "$m/orders" --within 1s -- touch "$d/ran"
-	says 'orders.*1s'
+	says 'orders: no tokens within 1s$'
 	run 124 "$m/orders" --within 1 -- touch "$d/ran"
+	says 'orders: no tokens within 1s$'
+	run 124 "$m/orders" --within 0.1 -- touch "$d/ran"
+	says 'orders: no tokens within 100ms$'
 	run 124 "$m/orders" -n 5 --within 0s -- touch "$d/ran"
 	[ ! -e "$d/ran" ] || fail 'it ran'
 	counts orders granted 1
+}
+
+case_where_too_many_wait_for_tokens_in_time_nothing_is_run() {
+	start -o readers_max=1
+	empty orders
+	reader orders/token
+	waiting orders 1
+	run 124 "$m/orders" -n 1 --within 3d -- touch "$d/ran"
+	[ ! -e "$d/ran" ] || fail 'it ran'
+	like last_error "$(cat "$m/last_error")" 'readers? that wait'
 }
 
 case_it_waits_for_its_turn() {
