@@ -33,7 +33,7 @@ struct apply {
 	char path[PATH_TEXT]; /* of the limiter that is worked on */
 };
 
-/* What the file says of a limiter, or what goes for those that it only names on the way. */
+/* The section of a limiter, or the values for one that the file only names on the way. */
 struct wanted {
 	struct settings settings;
 	struct ini_owner owner;
@@ -52,11 +52,17 @@ __attribute__((format(printf, 2, 3))) static void tell(struct apply *apply, cons
 	putchar('\n');
 }
 
-/* Of what the daemon refused itself it also has a sentence. */
+/* Reports that @what could not be done, with @err, an errno. */
+static void fail(struct apply *apply, int err, const char *what)
+{
+	warnx("%s: %s: %s", mounted_called(apply->path), what, strerror(err));
+	apply->trouble = true;
+}
+
+/* Tells whether the daemon has a sentence for a change that it refuses with @err, an errno. */
 static bool is_explained(int err)
 {
-	static const int explained[] = {EINVAL, ERANGE,	   EBUSY,	EEXIST,
-					ENOSPC, ETIMEDOUT, EHOSTUNREACH};
+	static const int explained[] = {EINVAL, ERANGE, EBUSY, ENOSPC, ETIMEDOUT, EHOSTUNREACH};
 
 	for (size_t i = 0; i < sizeof(explained) / sizeof(explained[0]); i++) {
 		if (explained[i] == err)
@@ -65,8 +71,8 @@ static bool is_explained(int err)
 	return false;
 }
 
-/* Reports that @what could not be done, with @err, an errno. */
-static void fail(struct apply *apply, int err, const char *what)
+/* Reports that the change @what was refused with @err, an errno, and why if the daemon says it. */
+static void refused(struct apply *apply, int err, const char *what)
 {
 	char text[CONFIG_TEXT] = "";
 
@@ -123,7 +129,7 @@ static void tell_setting(void *argument, enum setting_id id)
 		tell(change->apply, "%s=%s, was %s", setting_name(id), value, before);
 }
 
-/* One write, so that all settings hold or none. 0 or -errno. */
+/* Writes all settings at once, so that all of them hold or none. 0 or -errno. */
 static int write_config(int directory, const char *text, size_t length)
 {
 	int file = openat(directory, "config", O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -153,7 +159,7 @@ static int set(struct apply *apply, int directory, const struct settings *now,
 	if (change.length && !apply->dry_run)
 		err = write_config(directory, change.lines, change.length);
 	if (err) {
-		fail(apply, -err, "settings");
+		refused(apply, -err, "settings");
 		return err;
 	}
 	if (made)
@@ -162,7 +168,7 @@ static int set(struct apply *apply, int directory, const struct settings *now,
 	return 0;
 }
 
-/* Of a limiter that was just made all is told that the file says, of others what differs. */
+/* Tells all that the file says of a limiter that was just made, and of others what differs. */
 static void tell_owner(struct apply *apply, const struct owner *now, const struct owner *wanted,
 		       const struct ini_owner *given, bool made)
 {
@@ -205,8 +211,8 @@ static int set_access(int directory, mode_t access)
 }
 
 /*
- * Gives the limiter that was just made at @directory the mode @access, but keeps it open to its owner
- * until all limiters are made: some may come below it. 0 or -errno.
+ * Gives the limiter that was just made at @directory the mode @access, but keeps it open to its
+ * owner until all limiters are made: some may come below it. 0 or -errno.
  */
 static int set_first_access(struct apply *apply, int directory, mode_t access)
 {
@@ -230,7 +236,7 @@ static void set_last_accesses(struct apply *apply)
 
 		strcpy(apply->path, named->path);
 		if (err)
-			fail(apply, -err, "mode");
+			refused(apply, -err, "mode");
 		if (directory >= 0)
 			close(directory);
 	}
@@ -245,19 +251,19 @@ static void own(struct apply *apply, int directory, const struct owner *now,
 
 	if ((uid || gid) && !apply->dry_run &&
 	    fchown(directory, uid ? wanted->uid : (uid_t)-1, gid ? wanted->gid : (gid_t)-1))
-		fail(apply, errno, "owner and group");
+		refused(apply, errno, "owner and group");
 	else
 		tell_owner(apply, now, wanted, given, made);
 	if (wanted->access != now->access && !apply->dry_run)
 		err = made ? set_first_access(apply, directory, wanted->access)
 			   : set_access(directory, wanted->access);
 	if (err)
-		fail(apply, -err, "mode");
+		refused(apply, -err, "mode");
 	else
 		tell_access(apply, now, wanted, given, made);
 }
 
-/* The owner that a limiter is to have that has @now; names were found before. */
+/* Returns the owner that a limiter with @now is to have; names were found before. */
 static struct owner owner_wanted(struct apply *apply, const struct ini_owner *given,
 				 struct owner now)
 {
@@ -329,7 +335,7 @@ static int make(struct apply *apply, int directory, const char *name, const stru
 	}
 	if (mkdirat(directory, name, S_IRWXU)) {
 		err = errno;
-		fail(apply, err, "mkdir");
+		refused(apply, err, "mkdir");
 		return -err;
 	}
 	made = mounted_enter(directory, name);
@@ -430,7 +436,7 @@ static void apply_section(struct apply *apply, const struct ini_section *section
 static void remove_limiter(struct apply *apply, int directory, const char *name)
 {
 	if (!apply->dry_run && unlinkat(directory, name, AT_REMOVEDIR))
-		fail(apply, errno, "rmdir");
+		refused(apply, errno, "rmdir");
 	else
 		tell(apply, "removed");
 }

@@ -15,11 +15,26 @@
 
 enum { NAMES_AT_ONCE = 64 };
 
+/* Tells whether directories @a and @b are of one mount; no server is asked. */
+static bool are_together(int a, int b)
+{
+	struct statx of_a, of_b;
+
+	return !statx(a, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &of_a) &&
+	       !statx(b, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &of_b) &&
+	       of_a.stx_dev_major == of_b.stx_dev_major && of_a.stx_dev_minor == of_b.stx_dev_minor;
+}
+
 int mounted_enter(int directory, const char *name)
 {
 	int opened = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	return opened < 0 ? -errno : opened;
+	if (opened < 0)
+		return -errno;
+	if (are_together(directory, opened))
+		return opened;
+	close(opened);
+	return -EXDEV;
 }
 
 /* Whether the top of a tree is at @directory: it has a status that begins with a version. */

@@ -15,7 +15,10 @@ struct mounted {
 /* Opens the top of the tree at @mountpoint: a descriptor, or -1 after a message. */
 int mounted_open(const char *mountpoint);
 
-/* Opens directory @name in @directory: a descriptor or -errno. */
+/*
+ * Opens directory @name in @directory: a descriptor or -errno; -EXDEV where something else is mounted
+ * on it.
+ */
 int mounted_enter(int directory, const char *name);
 
 /*

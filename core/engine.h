@@ -140,8 +140,8 @@ int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens,
  * Tells whether a read by @poller is answered now: its tokens are kept for it or could be had, or
  * never at once (limiter_can_hold()), or the limiter is removed. If not, the poller has a place in
  * the queue from now on, and engine_done() returns its waiter when it is to poll again: with
- * outcome 0 it is called, see poller.h. Then it returns the waiter once more, with -ETIMEDOUT, if the
- * tokens go back.
+ * outcome 0 it is called, see poller.h. Then it returns the waiter once more, with -ETIMEDOUT, if
+ * the tokens go back.
  */
 bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns);
 

@@ -47,8 +47,8 @@ bool events_wait_for(const struct events *events, const struct viewer *viewer, u
 
 /*
  * Copies what follows *position for @viewer, at most @size bytes and to the end of a line, and
- * moves *position. 0: nothing yet. A shell that has read more than a line seeks back, and would lose
- * the rest.
+ * moves *position. 0: nothing yet. A shell that has read more than a line seeks back, and would
+ * lose the rest.
  */
 size_t events_read(const struct events *events, const struct viewer *viewer, uint64_t *position,
 		   char *text, size_t size);

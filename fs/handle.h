@@ -23,12 +23,6 @@ static inline const struct polling *polling_of(const struct waiter *waiter)
 	return (const struct polling *)((const char *)waiter - offsetof(struct poller, waiter));
 }
 
-/* The polled file of @waiter, which is a poller's (waiter->is_poller). */
-static inline const struct polling *polling_of(const struct waiter *waiter)
-{
-	return (const struct polling *)((const char *)waiter - offsetof(struct poller, waiter));
-}
-
 struct handle {
 	uint64_t number;	   /* by which the kernel knows it: generation << 32 | index */
 	struct state_handle *kept; /* borrowed: for a successor */

@@ -1,5 +1,6 @@
 /* show - the texts of files, see show.h. */
 #include "fs/show.h"
+#include "fs/handle.h"
 #include "fs/state.h"
 
 #include "core/keys.h"

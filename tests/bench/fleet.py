@@ -27,7 +27,7 @@ def renewal_s(right_s=D_S):
 
 
 def insist(change):
-    """A change is refused while the coordinator does not answer, which many hosts on few cores bring about."""
+    """A change is refused while the coordinator does not answer, as with many hosts on few cores."""
     end = time.monotonic() + MOUNT_S
     while True:
         try:

@@ -36,7 +36,11 @@ read_table() {
 framed() {
 	local line
 	while IFS= read -r line; do
-		if [[ $line =~ ^[[:blank:]]*@$ ]]; then printf %s "$2"; else printf '%s\n' "$line"; fi
+		if [[ $line =~ ^[[:blank:]]*@$ ]]; then
+			printf %s "$2"
+		else
+			printf '%s\n' "$line"
+		fi
 	done <<< "${frame[$1]}"
 }
 
@@ -297,7 +301,7 @@ listed() {
 	done
 }
 
-# What diff adds is what it has to be.
+# The lines that diff adds are those that the page has to have.
 case_ratefs_5_prints_the_table() {
 	local page=$here/../../fs/ratefs.5
 	read_table

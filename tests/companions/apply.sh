@@ -11,7 +11,8 @@ apply() {
 
 # saved FILE [MOUNTPOINT]: what ratefs save writes, without a message.
 saved() {
-	timeout 60 "$RATEFS" save "${2-$m}" > "$1" 2> "$d/err" < /dev/null || fail "save: $(cat "$d/err")"
+	timeout 60 "$RATEFS" save "${2-$m}" > "$1" 2> "$d/err" < /dev/null ||
+		fail "save: $(cat "$d/err")"
 	is 'what save says' "$(cat "$d/err")" ''
 }
 
@@ -186,7 +187,7 @@ new/child: mode=0700"
 	is 'not named' "$(cat "$m/other/rate")" 9/s
 	apply 0 "$d/ini" "$m"
 	says ''
-	# What is not given has its default; owner and mode stay.
+	# A setting that is not given has its default; owner and mode stay.
 	chmod 750 "$m/orders"
 	printf '[orders]\n' > "$d/ini"
 	apply 1 "$d/ini" "$m"
@@ -488,6 +489,21 @@ case_a_limiter_that_cannot_be_opened_is_removed_again() {
 	is 'what it says' "$(cat "$d/err")" 'ratefs apply: orders: open: Too many open files'
 	[ ! -e "$m/orders" ] || fail 'the limiter is still there'
 	apply 1 "$d/ini" "$m"
+}
+
+case_what_is_mounted_on_a_limiter_is_left_alone_and_no_older_refusal_is_told() {
+	start
+	limiter orders
+	mount -t tmpfs none "$m/orders"
+	mkdir "$m/orders/precious"
+	mkdir "$m/other"
+	refused EINVAL write "$m/other/rate" plenty
+	printf '[other]\n' > "$d/ini"
+	apply 2 --prune "$d/ini" "$m"
+	says ''
+	is 'what it says' "$(cat "$d/err")" 'ratefs apply: orders: open: Invalid cross-device link'
+	[ -d "$m/orders/precious" ] || fail 'a directory of another mount was removed'
+	umount "$m/orders"
 }
 
 case_what_save_writes_into_a_pipe_apply_reads_from_it() {

@@ -437,7 +437,7 @@ case_below_xargs_a_refusal_is_no_success() {
 	silent
 	is output "$(cat "$d/out")" $'429\n429\n200'
 	reported $'throttled\nthrottled\nok'
-	# What the page warns of: the percent sign is gone, and run says that it does not know.
+	# The page warns of this: the percent sign is gone, and run says that it does not know.
 	: > "$f/feedback"
 	seq 1 | xargs -I % "$RATEFS" run "$f" --output -- curl -s -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$port/" > "$d/out" 2> "$d/err"
 	says 'the output does not begin with how it went'

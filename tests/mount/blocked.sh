@@ -513,7 +513,7 @@ case_a_blocking_read_is_refused_when_its_polls_took_the_time_that_within_gives()
 		    os.read(fd, 16) # on a busy machine a token may be there by then
 		except OSError as error:
 		    assert error.errno == errno.EBUSY, error
-		    # Once is enough: what a poll tells of from here on is a token, which is there.
+		    # Once is enough: from here on a poll tells of a token, which is there.
 		    if poll.poll(0):
 		        os.read(fd, 16)
 	EOF

@@ -74,7 +74,8 @@ case_a_recursive_chmod_says_nothing_and_the_files_follow() {
 	team
 	: "$(cat "$m/orders/keys/one/stat")"
 	for tool in '' busybox; do
-		for mode in 750 0700 g+w o= a+rX go-w g=u u=rwX,go=rX 2775 u+s 6775 g-s,o-rx +t ug+rw,o-w 1777 \
+		for mode in 750 0700 g+w o= a+rX go-w g=u u=rwX,go=rX 2775 u+s 6775 g-s,o-rx \
+			+t ug+rw,o-w 1777 \
 			a-w u+w a=rx 755; do
 			silent $tool chmod -R "$mode" "$m/orders"
 		done
@@ -85,7 +86,8 @@ case_a_recursive_chmod_says_nothing_and_the_files_follow() {
 		fail "$(find "$m/orders" -type d -printf '%m %P\n')"
 	silent chmod -R 2770 "$m/orders"
 	is 'limiters' "$(stat -c %a "$m/orders" "$m/orders/batch" | tr '\n' ' ')" '2770 2770 '
-	is 'files' "$(cd "$m/orders/batch" && stat -c %a token rate config charge take | tr '\n' ' ')" \
+	is 'files' "$(cd "$m/orders/batch" && stat -c %a token rate config charge take |
+		tr '\n' ' ')" \
 		'440 660 660 220 550 '
 }
 
@@ -105,7 +107,8 @@ case_a_chmod_of_a_file_that_is_to_differ_from_its_directory_is_refused() {
 		keys 777
 		partitions/0 1555
 	EOF
-	is 'the files' "$(cd "$m/orders" && stat -c %a token rate charge take/5 keys | tr '\n' ' ')" \
+	is 'the files' "$(cd "$m/orders" && stat -c %a token rate charge take/5 keys |
+		tr '\n' ' ')" \
 		'440 640 220 440 550 '
 }
 
@@ -114,7 +117,8 @@ case_a_chmod_or_chown_that_changes_nothing_succeeds() {
 	team
 	chown 12:34 "$m/orders"
 	chmod 2750 "$m/orders"
-	for file in "" token rate config charge take eta/5 partitions partitions/0/rate keys keys/one \
+	for file in "" token rate config charge take eta/5 partitions partitions/0/rate \
+		keys keys/one \
 		keys/one/stat; do
 		silent chmod "$(stat -c %a "$m/orders/$file")" "$m/orders/$file"
 		silent chown 12:34 "$m/orders/$file"
@@ -129,7 +133,8 @@ case_a_chown_of_a_file_gives_nothing_away() {
 	team
 	chown nobody "$m/orders/token" "$m/orders/rate" "$m/orders/take"
 	is 'owner of the limiter' "$(stat -c %u "$m/orders")" 0
-	is 'owner of the files' "$(cd "$m/orders" && stat -c %u token rate take | tr '\n' ' ')" '0 0 0 '
+	is 'owner of the files' "$(cd "$m/orders" && stat -c %u token rate take | tr '\n' ' ')" \
+		'0 0 0 '
 	is 'nobody, tuning' "$(as nobody "$CLIENT" write "$m/orders/rate" 9/s)" EACCES
 }
 
@@ -160,11 +165,12 @@ case_a_team_tunes_what_its_members_make_in_a_setgid_limiter() {
 	member nobody mkdir -p "$m/shared/one/deep"
 	is 'group and mode' "$(cd "$m/shared" && stat -c '%U:%G %a' one one/deep | tr '\n' ' ')" \
 		'nobody:games 2775 nobody:games 2775 '
-	is 'another member, tuning' "$(member daemon "$CLIENT" write "$m/shared/one/deep/rate" 9/s)" ''
+	is 'another member, tuning' \
+		"$(member daemon "$CLIENT" write "$m/shared/one/deep/rate" 9/s)" ''
 	is rate "$(cat "$m/shared/one/deep/rate")" 9/s
 	is 'a member, removing' "$(member daemon "$CLIENT" rmdir "$m/shared/one/deep")" ''
 	is 'one who is none' "$(as daemon "$CLIENT" write "$m/shared/one/rate" 9/s)" EACCES
-	# As everywhere: what the umask takes away is not there.
+	# As everywhere: bits that the umask takes away are not there.
 	setpriv --reuid=nobody --regid=nogroup --groups=games mkdir -m 755 "$m/shared/mine"
 	is 'group and mode of what is closed' "$(stat -c '%G %a' "$m/shared/mine")" 'games 2755'
 	chmod g-s "$m/shared"
@@ -227,7 +233,8 @@ case_whoever_may_use_a_limiter_reports_to_it_and_nobody_else() {
 	is feedback "$(as nobody "$CLIENT" write "$m/orders/feedback" ok)" ''
 	is 'tuning' "$(as nobody "$CLIENT" write "$m/orders/rate" 5/s)" EACCES
 	chmod o-r "$m/orders"
-	is 'charge of one who may not use it' "$(as nobody "$CLIENT" write "$m/orders/charge" 5)" EACCES
+	is 'charge of one who may not use it' \
+		"$(as nobody "$CLIENT" write "$m/orders/charge" 5)" EACCES
 	is 'feedback' "$(as nobody "$CLIENT" write "$m/orders/feedback" ok)" EACCES
 	is token "$(as nobody "$CLIENT" read "$m/orders/token")" EACCES
 	is modes "$(cd "$m/orders" && stat -c %a charge feedback | tr '\n' ' ')" '220 220 '
@@ -245,7 +252,8 @@ case_rm_of_a_limiter_removes_nothing_and_is_told_of_rmdir() {
 	refused EPERM rmdir "$m/orders/batch/take"
 	like 'last error' "$(cat "$m/last_error")" "'take' is part of the limiter 'batch'"
 	refused EPERM unlink "$m/README"
-	is 'last error' "$(cat "$m/last_error")" "'README' is part of the tree and stays where it is"
+	is 'last error' "$(cat "$m/last_error")" \
+		"'README' is part of the tree and stays where it is"
 	is rate "$(cat "$m/orders/batch/rate")" 50/s
 	rmdir "$m/orders/batch" "$m/orders"
 }
@@ -272,7 +280,7 @@ case_a_file_of_limiters_gives_them_away_at_mount() {
 	chmod 01777 "$m"
 	chmod 700 "$m/orders"
 	stop
-	# What is kept stays.
+	# Limiters that are kept stay as they are.
 	start -o "allow_other,config=$d/ini" "local:$d/kept"
 	is 'the top' "$(stat -c '%U:%G %a' "$m")" 'root:games 1777'
 	is 'the limiter' "$(stat -c '%U:%G %a' "$m/orders")" 'daemon:games 700'

@@ -1,7 +1,8 @@
-"""storm.py MOUNT LOG KEEP SECONDS SEED: all operations on MOUNT at once, from several processes, while its server is killed
-and reloaded at random moments. Fails if a line of LOG tells that a server could not restore all of what the one before knew,
-if a server dies by anything but these kills, or if the mount ends; then KEEP has the state that the last server was given, to
-be tried again with state.py. The choices of the processes follow from SEED, the moments do not."""
+"""storm.py MOUNT LOG KEEP SECONDS SEED: all operations on MOUNT at once, from several processes,
+while its server is killed and reloaded at random moments. Fails if a line of LOG tells that a
+server could not restore all of the state of the one before, if a server dies by anything but these
+kills, or if the mount ends; then KEEP has the state that the last server was given, to be tried
+again with state.py. The choices of the processes follow from SEED, the moments do not."""
 import contextlib
 import errno
 import multiprocessing
@@ -17,16 +18,18 @@ import time
 import state
 
 WORKERS, FILES_MOST = 6, 60
-PATIENCE_S = 0.03  # so long a read may block until a signal comes; a third of those that do ask again
+PATIENCE_S = 0.03  # so long a read may block until a signal comes; a third of them ask again
 PAUSE_S = 0.12  # a server that has not served for so long would count as one that cannot stay up
 REPLACE_S, AGAIN_S = 60, 2  # for hangs; a reload is asked for again
 BEYOND_REPAIR = {errno.ENOTCONN, errno.ECONNABORTED, errno.EIO, errno.EBADF, errno.ENOSYS}
-LEFT_BEHIND = re.compile("is damaged|kept aside|could not be (taken over|restored)|cannot go on with|cannot start:")
+LEFT_BEHIND = re.compile("is damaged|kept aside|could not be (taken over|restored)|"
+                         "cannot go on with|cannot start:")
 
 NAMES = ["a", "b", "c", "d"]
 KEYS = ["anna", "bob", "k" * 255, "é"]
 SETTINGS = {
-    "rate": ["max", "1/h", "7/s", "1000/s", "1000000/s", "50/s 1000/h:30", "0.5/s", "9/s 9/min 9/h 9/d"],
+    "rate": ["max", "1/h", "7/s", "1000/s", "1000000/s", "50/s 1000/h:30", "0.5/s",
+             "9/s 9/min 9/h 9/d"],
     "burst": ["1", "10", "5000"],
     "release_interval": ["0s", "10ms", "1s"],
     "enforcement": ["enforce", "enforce", "shadow", "open", "closed"],
@@ -44,11 +47,14 @@ SETTINGS = {
     "charge": ["5", "-3", "1000"],
     "feedback": ["ok", "throttled", "error 3", "ok\nok\n503\n"],
 }
-FILES = ["token", "try", "stream", "slot", "take/1", "take/3", "take/5000", "take/2,within=5ms", "take/9,within=1h", "eta/3",
-         "rate", "config", "stat", "waiters", "partitions/count", "partitions/held"]
-FILES += ["partitions/%s/%s" % (partition, name) for partition in ["0", "1", "4", "15", "19", "4095", "r0", "r2", "r7", "r4095"]
+PARTITIONS = ["0", "1", "4", "15", "19", "4095", "r0", "r2", "r7", "r4095"]
+FILES = ["token", "try", "stream", "slot", "take/1", "take/3", "take/5000", "take/2,within=5ms",
+         "take/9,within=1h", "eta/3", "rate", "config", "stat", "waiters", "partitions/count",
+         "partitions/held"]
+FILES += ["partitions/%s/%s" % (partition, name) for partition in PARTITIONS
           for name in ["token", "token", "rate", "state", "holder", "expires"]]
-FILES += ["keys/%s/%s" % (key, name) for key in KEYS for name in ["token", "try", "stream", "stat", "take/2", "eta/1"]]
+FILES += ["keys/%s/%s" % (key, name) for key in KEYS
+          for name in ["token", "try", "stream", "stat", "take/2", "eta/1"]]
 TOP_FILES = ["status", "metrics", "events", "hosts", "last_error", "README"]
 
 mount = sys.argv[1]
@@ -105,7 +111,7 @@ def own(files):
 
 def open_file(files):
     top = random.random() < 0.1
-    path = "%s/%s" % (mount, random.choice(TOP_FILES)) if top else "%s/%s" % (limiter(), random.choice(FILES))
+    path = mount + "/" + random.choice(TOP_FILES) if top else limiter() + "/" + random.choice(FILES)
     files.append(os.open(path, os.O_RDONLY | random.choice([0, os.O_NONBLOCK, os.O_NONBLOCK])))
     if len(files) > FILES_MOST:
         close(files)
@@ -133,14 +139,16 @@ def poll(files):
 
 
 def look(files):
-    path = limiter() + random.choice(["", "/keys", "/partitions", "/take", "/keys/%s" % random.choice(KEYS)])
+    key = random.choice(KEYS)
+    path = limiter() + random.choice(["", "/keys", "/partitions", "/take", "/keys/" + key])
     os.listdir(path)
     os.stat(path)
 
 
 def hurry(files):
     """A child takes a token, and is killed at any moment."""
-    path = "%s/%s" % (limiter(), random.choice(["token", "slot", "take/7", "keys/anna/token", "partitions/0/token", "stream"]))
+    names = ["token", "slot", "take/7", "keys/anna/token", "partitions/0/token", "stream"]
+    path = "%s/%s" % (limiter(), random.choice(names))
     child = os.fork()
     if not child:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -154,7 +162,8 @@ def hurry(files):
         os.waitpid(child, 0)
 
 
-OPERATIONS = {make: 6, remove: 3, rename: 3, retune: 12, own: 1, open_file: 25, close: 12, read: 25, poll: 5, look: 3, hurry: 2}
+OPERATIONS = {make: 6, remove: 3, rename: 3, retune: 12, own: 1, open_file: 25, close: 12, read: 25,
+              poll: 5, look: 3, hurry: 2}
 
 
 def attempt(operation, files):
@@ -205,7 +214,10 @@ def children(keeper):
 
 
 def replace(keeper, snapshot):
-    """Kills the server, or has it replaced, and waits for the next one. What that is given is in @snapshot."""
+    """Kills the server, or has it replaced, and waits for the next one.
+
+    @snapshot has the state that the next one is given.
+    """
     before = status("server")
     time.sleep(PAUSE_S + random.random() / 10)
     reload = random.random() < 0.25
@@ -236,8 +248,10 @@ def replace(keeper, snapshot):
 
 def main():
     log, keep, seconds, seed = sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5])
-    stop, failures, figures = multiprocessing.Event(), multiprocessing.Queue(), multiprocessing.Queue()
-    workers = [multiprocessing.Process(target=work, args=(seed * WORKERS + i, stop, failures, figures)) for i in range(WORKERS)]
+    stop = multiprocessing.Event()
+    failures, figures = multiprocessing.Queue(), multiprocessing.Queue()
+    workers = [multiprocessing.Process(target=work, args=(number, stop, failures, figures))
+               for number in range(seed * WORKERS, (seed + 1) * WORKERS)]
     keeper, replaced, why = status("keeper"), 0, None
     os.mkdir(mount + "/a")
     for name in [*SETTINGS, *FILES]:
@@ -267,7 +281,8 @@ def main():
     if why:
         sys.exit("seed %d, after %d servers: %s" % (seed, replaced, why))
     os.unlink(snapshot)
-    print("# seed %d: %d servers replaced during %d operations, %d that were refused and %d interrupted"
+    print("# seed %d: %d servers replaced during %d operations, "
+          "%d that were refused and %d interrupted"
           % ((seed, replaced) + tuple(map(sum, zip(*(figures.get() for _ in workers))))))
 
 

@@ -106,7 +106,7 @@ play() {
 case_ansible() {
 	tree
 	ratefs_is_found
-	# An /etc of its own: what the recipe writes there is gone with the case.
+	# An /etc of its own: the files of the recipe there are gone with the case.
 	cp -a /etc "$d/etc" && mount --bind "$d/etc" /etc && mkdir -p /etc/ratefs
 	mkdir $m/old
 	printf '[api]\nrate=80/s\n' > limiters.ini

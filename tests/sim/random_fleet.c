@@ -1,13 +1,13 @@
 /*
  * random_fleet - a trace of a fleet made up from a seed, see random.h.
  *
- * Some limiters are made, tuned, renamed, removed and loaded by all hosts, and everything is against
- * them: links are cut right after an acknowledgement, sessions end at any moment, processes stop, die
- * and come back in the middle of a transaction or with grants on their way, clocks disagree, answers
- * take long, servers elect, names are given up and taken while a host does not hear of it. One seed in
- * eight loses writes, one has a foreign hand that deletes nodes, and one has access rights that are
- * taken away and given back. In some fleets PATH is so long that a host has room for few leases.
- * Programs poll meanwhile, and tokens are kept for them.
+ * Some limiters are made, tuned, renamed, removed and loaded by all hosts, and everything is
+ * against them: links are cut right after an acknowledgement, sessions end at any moment, processes
+ * stop, die and come back in the middle of a transaction or with grants on their way, clocks
+ * disagree, answers take long, servers elect, names are given up and taken while a host does not
+ * hear of it. One seed in eight loses writes, one has a foreign hand that deletes nodes, and one
+ * has access rights that are taken away and given back. In some fleets PATH is so long that a host
+ * has room for few leases. Programs poll meanwhile, and tokens are kept for them.
  * For the last three tenths of the time nothing goes wrong any more, and all hosts have the same
  * work.
  */

@@ -30,7 +30,8 @@ granted() { awk '$1 == "granted" { sum += $2 } END { print sum }' "$m"/*/stat; }
 # begin COMMAND: a tool in the background, as a user would type it in the mount; its pid in $tool.
 begin() {
 	: > "$d/said"
-	(cd "$m" && exec env --default-signal out="$d/out" timeout -k 5 $limit_s bash -c "$1") < /dev/null > /dev/null 2> "$d/said" &
+	(cd "$m" && exec env --default-signal out="$d/out" timeout -k 5 $limit_s bash -c "$1") \
+		< /dev/null > /dev/null 2> "$d/said" &
 	tool=$!
 }
 
@@ -41,7 +42,8 @@ has_ended() {
 	gone $tool $((limit_s + 10)) || status=$?
 	[ $status -lt 124 ] || fail "at $1 it did not end: status $status, $(tail -n 3 "$d/said")"
 	! grep -i 'no space left' "$d/said" || fail "at $1 it fills the disk"
-	[ "$(df --output=avail -k "$d/out" | tail -n 1)" -ge $((room_mib * 256)) ] || fail "at $1 it wrote $(du -sk "$d/out")"
+	[ "$(df --output=avail -k "$d/out" | tail -n 1)" -ge $((room_mib * 256)) ] ||
+		fail "at $1 it wrote $(du -sk "$d/out")"
 }
 
 # takes_at RATE TOKENS COMMAND: it ends at that rate, with so many tokens of each file that gives
@@ -57,7 +59,8 @@ takes_at() {
 	taken=$(($(granted) - before))
 	echo "# at $1: $taken tokens of $files files"
 	[ $taken -le $(($2 * files)) ] || fail "at $1 it took $taken tokens of $files files"
-	[ "$2" = 0 ] || [ "$1" != max ] || [ $taken -gt 0 ] || fail 'it took no token: what did it read?'
+	[ "$2" = 0 ] || [ "$1" != max ] || [ $taken -gt 0 ] ||
+		fail 'it took no token: what did it read?'
 	untree
 }
 
@@ -67,12 +70,14 @@ waits_at_token() {
 	local limiter line thread file files
 	tree 1/h
 	begin "$1"
-	eventually 60 eval '[ "$(status_of waiters)" = 1 ] || ! alive $tool' || fail 'it waits, and not for a token'
+	eventually 60 eval '[ "$(status_of waiters)" = 1 ] || ! alive $tool' ||
+		fail 'it waits, and not for a token'
 	alive $tool || fail "it ended without a token: $(tail -n 3 "$d/said")"
 	line=$(cat "$m"/*/waiters)
 	like 'who waits' "$line" '^[0-9]+ 0 1 [0-9.]+ [0-9.]+$'
 	thread=${line%% *}
-	files=$(for file in "/proc/$thread/fd/"*; do [ ! -f "$file" ] || readlink "$file"; done | grep -F "$m/") || fail 'it reads no file'
+	files=$(for file in "/proc/$thread/fd/"*; do [ ! -f "$file" ] || readlink "$file"; done |
+		grep -F "$m/") || fail 'it reads no file'
 	is 'what else it reads' "$(grep -v '/token$' <<< "$files" || :)" ''
 	for limiter in "$m"/*/; do echo max > "$limiter/rate"; done
 	has_ended 1/h
@@ -122,7 +127,8 @@ case_tools_that_go_by_the_size_end_on_files_without_an_end() {
 			before=$(granted)
 			begin "$command $file $([[ $command != rsync* ]] || echo '"$out/copy"')"
 			has_ended max
-			[ $(($(granted) - before)) -le 2 ] || fail "$command $file took $(($(granted) - before)) tokens"
+			[ $(($(granted) - before)) -le 2 ] ||
+				fail "$command $file took $(($(granted) - before)) tokens"
 		done
 	done
 	is 'in the archive' "$(tar xOf "$d/out/tar" orders/stream)" 1
