@@ -186,6 +186,8 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 	}
 	if (found->record.has_before)
 		holding_restrict(fleet, holding, &found->record.before, found->record.before_count);
+	else
+		holding_alter(fleet, holding, &found->record.settings);
 	if (engine_tuned(fleet->engine, limiter, &found->record.settings, &altered)) {
 		fleet_event(fleet, "no memory for the settings of limiter %llu",
 			    (unsigned long long)found->id);

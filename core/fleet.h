@@ -111,6 +111,12 @@
  * both, and none for more than it is worth in both, by rate or by burst, unless one of the two
  * settings has no more partitions than the other and each worth no more: then the sum stays within
  * the larger rate and the larger burst by itself.
+ * Changes within Q of one another count as one from each settings before: a host that is cut off
+ * may be at the first while the others are at the last, and a change that restricts nothing by
+ * itself (another rate, `max` for a moment) may lie between. So every host keeps, for Q, the least
+ * of the settings that it has left, and a change that they restrict names them. Where none is the
+ * least the change is refused (EBUSY). A host that joined, or took over, within Q knows none but
+ * those that a record names.
  *
  * Nodes of other hosts are set only to wake them (their claims), who leaves deletes its own claims, and
  * folders that were deleted by hand are made again: those transactions have no head, and nothing rests

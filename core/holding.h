@@ -40,16 +40,22 @@ struct holding {
 	bool has_work;
 
 	struct settings settings; /* as set, for the whole fleet */
-	struct settings before; /* if @restricted: a partition is worth no more than in these ... */
-	uint32_t before_count;	/* ... and only so many there are */
-	bool restricted; /* until @restricted_ns: a change of the count is not everywhere yet */
-	uint64_t restricted_ns; /* by the waiter's clock */
-	uint64_t id;		/* LID */
-	uint64_t generation;	/* counts changes */
-	uint64_t saved;		/* as in its record */
-	int32_t version;	/* of its node */
-	uint64_t made_zxid;	/* of the write that made its node; 0: not known */
-	uint64_t changed_zxid;	/* of the write that made it as it is; 0: not known */
+	/*
+	 * Until @restricted_ns by the waiter's clock other hosts may still use it as in @before. If
+	 * @restricted a partition is worth no more than in these, and there are only @before_count.
+	 */
+	struct settings before;
+	uint32_t before_count;
+	bool restricted;
+	bool altered; /* there was a change that restricts nothing: @before is as it was */
+	bool unclear; /* there were several, and none of them is the least */
+	uint64_t restricted_ns;
+	uint64_t id;	       /* LID */
+	uint64_t generation;   /* counts changes */
+	uint64_t saved;	       /* as in its record */
+	int32_t version;       /* of its node */
+	uint64_t made_zxid;    /* of the write that made its node; 0: not known */
+	uint64_t changed_zxid; /* of the write that made it as it is; 0: not known */
 
 	/* Leases: partitions 0 to slots-1, and at most one of the reserve. */
 	struct lease *leases; /* owned; NULL until there is one */

@@ -373,6 +373,12 @@ void holding_gone(struct fleet *fleet, struct holding *holding);
 void holding_restrict(struct fleet *fleet, struct holding *holding, const struct settings *before,
 		      uint32_t count);
 
+/*
+ * Notes that @holding is about to have @settings, which restrict nothing: until Q from now other hosts
+ * may use it as it is, and as it was before that.
+ */
+void holding_alter(struct fleet *fleet, struct holding *holding, const struct settings *settings);
+
 /* names.c */
 /* @path was that of limiter @id until now. */
 void names_leave(struct fleet *fleet, uint64_t id, const char *path);

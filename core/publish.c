@@ -61,6 +61,7 @@ void holding_restrict(struct fleet *fleet, struct holding *holding, const struct
 	holding->before_count = count;
 	holding->before.partitions = settings_partition_count(before);
 	holding->restricted = true;
+	holding->altered = false;
 	holding->restricted_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
 }
 
@@ -183,33 +184,105 @@ static bool keeps_savings(const struct settings *old, const struct settings *new
 	return true;
 }
 
-/*
- * What others may use while they do not know of the change: as things are. If they may also be as they
- * were before that, what is less in either: then hosts under any two of the settings together stay
- * within the larger rate. -EBUSY if neither is less.
- */
-static int name_before(const struct holding *holding, struct record *record)
+/* Tells whether hosts under @settings use partitions for anything. */
+static bool uses_partitions(const struct settings *settings)
 {
-	const struct settings *now = &holding->settings, *old = &holding->before;
-	uint32_t count = settings_partition_count(now);
+	return settings_limit(settings) || settings->slots.kind == SLOTS_COUNT;
+}
+
+/* The one of @a and @b in which a partition is worth no more; NULL: neither is. */
+static const struct settings *lesser(const struct settings *a, const struct settings *b)
+{
+	if (!uses_partitions(a))
+		return b;
+	if (!uses_partitions(b))
+		return a;
+	/* Slots that only one of them counts cannot be told from the other. */
+	if ((a->slots.kind == SLOTS_COUNT) != (b->slots.kind == SLOTS_COUNT))
+		return NULL;
+	if (is_below(a, b))
+		return a;
+	return is_below(b, a) ? b : NULL;
+}
+
+static bool is_altered(const struct fleet *fleet, const struct holding *holding)
+{
+	return holding->altered && holding->restricted_ns > fleet->clocks.waiter_ns;
+}
+
+/* Tells whether the use that hosts make of partitions differs between @a and @b. */
+static bool is_used_alike(const struct settings *a, const struct settings *b)
+{
+	static const enum setting_id ids[] = {
+		SETTING_RATE,	    SETTING_BURST,     SETTING_PARTITIONS_COUNT,
+		SETTING_KEY_RATE,   SETTING_KEY_BURST, SETTING_PARTITIONS_RESERVE,
+		SETTING_CONCURRENCY};
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		if (!setting_equal(ids[i], a, b))
+			return false;
+	}
+	return settings_partition_count(a) == settings_partition_count(b);
+}
+
+static uint32_t fewer(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+void holding_alter(struct fleet *fleet, struct holding *holding, const struct settings *settings)
+{
+	struct settings now = holding->settings;
+	const struct settings *least = &now;
+
+	if (holding->restricted || is_used_alike(&now, settings) ||
+	    (!uses_partitions(&now) && !is_altered(fleet, holding)))
+		return;
+	now.partitions = settings_partition_count(&now);
+	if (is_altered(fleet, holding)) {
+		least = lesser(&holding->before, &now);
+		holding->unclear = holding->unclear || !least;
+		holding->before_count = fewer(holding->before_count, now.partitions);
+	} else {
+		holding->unclear = false;
+		holding->before_count = now.partitions;
+	}
+	if (least && least != &holding->before)
+		holding->before = *least;
+	holding->altered = true;
+	holding->restricted_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
+}
+
+/*
+ * Names what others may use while they do not know of the change: the settings as they are. If others
+ * may also be as they were before that, it is what is less in either: then hosts under any two of the
+ * settings together stay within the larger rate. -EBUSY if neither is less.
+ */
+static int name_before(const struct fleet *fleet, const struct holding *holding,
+		       struct record *record)
+{
+	const struct settings *now = &holding->settings, *old = &holding->before, *least = now;
+	bool lately = holding->restricted || is_altered(fleet, holding);
 	bool changes = restricts(now, &record->settings);
 
+	if (lately && !holding->restricted)
+		changes = changes || holding->unclear || restricts(old, &record->settings);
 	if (!changes && !holding->restricted)
 		return 0;
+	if (lately && !holding->restricted && holding->unclear &&
+	    is_used_alike(now, &record->settings))
+		return 0;
+	if (lately)
+		least = changes ? lesser(now, old) : old;
+	if (!least || (lately && !holding->restricted && holding->unclear))
+		return -EBUSY;
 	record->has_before = true;
-	record->before = holding->restricted ? *old : *now;
-	record->before_count = holding->restricted ? holding->before_count : count;
-	if (changes && holding->restricted) {
-		/* Slots that only one of them counts cannot be told from the other. */
-		if ((now->slots.kind == SLOTS_COUNT) != (old->slots.kind == SLOTS_COUNT))
-			return -EBUSY;
-		if (is_below(now, old))
-			record->before = *now;
-		else if (!is_below(old, now))
-			return -EBUSY;
-		if (count < record->before_count)
-			record->before_count = count;
-	}
+	record->before = *least;
+	record->before_count = settings_partition_count(now);
+	if (lately && changes && uses_partitions(now))
+		record->before_count = fewer(holding->before_count, record->before_count);
+	else if (lately)
+		record->before_count = holding->before_count;
 	record->before.partitions = settings_partition_count(&record->before);
 	return 0;
 }
@@ -262,7 +335,7 @@ static int fill_record(struct fleet *fleet, struct record *record)
 	record->saved = keeps_savings(&limiter->holding->settings, &record->settings)
 				? limiter->holding->saved
 				: record->generation;
-	return name_before(limiter->holding, record);
+	return name_before(fleet, limiter->holding, record);
 }
 
 /* Rule 14. */
@@ -459,6 +532,8 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	if (fleet->change_record->has_before)
 		holding_restrict(fleet, holding, &fleet->change_record->before,
 				 fleet->change_record->before_count);
+	else if (change->kind == CHANGE_SETTINGS && holding)
+		holding_alter(fleet, holding, &fleet->change_record->settings);
 	limiter_hold(limiter);
 	publish_finish(fleet, 0);
 	if (learns_anew)

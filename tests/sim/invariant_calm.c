@@ -18,8 +18,9 @@ enum { PIECES_MOST = 2 };
 
 enum {
 	LEASES_EACH = 60,
-	DONE_EACH = 25,	    /* transactions in a window, of one limiter, beside renewals */
-	LISTS_OF_ROUND = 3, /* of what is free, leased and claimed */
+	LEASES_OF_REFUSAL = 32, /* as many as one transaction asks for */
+	DONE_EACH = 25,		/* transactions in a window, of one limiter, beside renewals */
+	LISTS_OF_ROUND = 3,	/* of what is free, leased and claimed */
 	REFUSED_OF_ROUND = 7,
 	LISTS_EACH = 6, /* in an R, of one limiter */
 	LISTS_MORE = 60,
@@ -130,7 +131,8 @@ bool calm_check_traffic(const struct traffic *traffic, const struct calm_limiter
 
 	if (traffic->transactions <=
 		    2 * renewals + DONE_EACH * each + traffic->refused + traffic->leases &&
-	    traffic->leases <= LEASES_EACH * each + limiters->partitions &&
+	    traffic->leases <= LEASES_EACH * each + limiters->partitions +
+				       LEASES_OF_REFUSAL * traffic->refused &&
 	    traffic->refused <= 2 * renewals + REFUSED_OF_ROUND * rounds &&
 	    lists <= renewals * (1 + LISTS_EACH * each) + LISTS_MORE &&
 	    traffic->reads <= READS_EACH * each + traffic->transactions +
