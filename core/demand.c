@@ -134,8 +134,9 @@ static bool is_held_up_below(const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 
-	return holding->claimant_count && limiter->wanted && !limiter->current && !holding->asked &&
-	       !partition_waiting(limiter) && rate_is_unlimited(&holding->settings.key_rate);
+	return holding->claimant_count && limiter_demand(limiter) && !limiter->current &&
+	       !holding->asked && !partition_waiting(limiter) &&
+	       rate_is_unlimited(&holding->settings.key_rate);
 }
 
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)
@@ -151,10 +152,10 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 	if (!tokens && is_held_up_below(holding))
 		return 0;
 	if (!holding->usable)
-		tokens += bounded(limiter->wanted) * FIRST_PER_S;
+		tokens += bounded(limiter_demand(limiter)) * FIRST_PER_S;
 	else if (has_waited(fleet, limiter))
-		tokens += bounded(limiter->wanted) * WAITING_PER_S;
-	if (!tokens && (limiter->wanted || holding->asked))
+		tokens += bounded(limiter_demand(limiter)) * WAITING_PER_S;
+	if (!tokens && (limiter_demand(limiter) || holding->asked))
 		tokens = 1;
 	if (!tokens)
 		return 0;
@@ -163,8 +164,8 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		return holding_count(holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
 	/* Nobody who waits for one token needs more than one partition, however slow. */
-	if (!holding->usable && wanted > bounded(limiter->wanted))
-		wanted = limiter->wanted ? (uint32_t)bounded(limiter->wanted) : 1;
+	if (!holding->usable && wanted > bounded(limiter_demand(limiter)))
+		wanted = limiter_demand(limiter) ? (uint32_t)bounded(limiter_demand(limiter)) : 1;
 	/* What was lost with a session, all hosts want back at once: it takes its time as it is. */
 	if (!holding->usable && wanted < holding->had)
 		wanted = holding->had;
@@ -263,9 +264,9 @@ static bool is_idle(const struct holding *holding)
 	if (holding->leased || holding->reserve.state != LEASE_NONE || holding->search ||
 	    holding->claim)
 		return false;
-	return limiter->removed ||
-	       (!holding->claim_unknown && !holding->wanted && !holding->restricted &&
-		!holding->settings.reserve_hosts && !limiter->wanted && !slots_demanded(holding));
+	return limiter->removed || (!holding->claim_unknown && !holding->wanted &&
+				    !holding->restricted && !holding->settings.reserve_hosts &&
+				    !limiter_demand(limiter) && !slots_demanded(holding));
 }
 
 void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked)

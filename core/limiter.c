@@ -77,16 +77,22 @@ static void take_path(const struct schedule *schedule, struct limiter *limiter, 
 	}
 }
 
-static void want(struct limiter *limiter, uint64_t more, uint64_t less)
+/* Counts @waiter as one that joins, or as one that leaves, in its limiter and those above. */
+static void want(const struct waiter *waiter, bool joins)
 {
-	for (; limiter; limiter = limiter->parent)
-		limiter->wanted += more - less;
+	uint64_t tokens = joins ? waiter->tokens : -waiter->tokens;
+	uint32_t one = joins ? 1 : -1U;
+
+	for (struct limiter *limiter = waiter->limiter; limiter; limiter = limiter->parent) {
+		limiter->wanted += tokens;
+		limiter->wanting_none += waiter->tokens ? 0 : one;
+	}
 }
 
 void limiter_leave(struct schedule *schedule, struct waiter *waiter)
 {
 	queue_remove(&waiter->limiter->queue, waiter);
-	want(waiter->limiter, 0, waiter->tokens);
+	want(waiter, false);
 	if (waiter->expiry)
 		heap_remove(&schedule->expiries, &waiter->expiry->node);
 }
@@ -209,7 +215,7 @@ bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expi
 	if (limiter_try(schedule, limiter, waiter->tokens))
 		return true;
 	queue_join(schedule, &limiter->queue, waiter);
-	want(limiter, waiter->tokens, 0);
+	want(waiter, true);
 	if (waiter->expiry) {
 		*waiter->expiry = (struct expiry){.waiter = waiter, .at_ns = waiter->expiry->at_ns};
 		heap_insert(&schedule->expiries, &waiter->expiry->node, expiry_ns);

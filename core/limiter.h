@@ -108,9 +108,16 @@ struct limiter {
 	uint64_t wanted;  /* tokens that waiters of this limiter and its descendants wait for */
 	uint64_t polled;  /* tokens kept for pollers of this limiter and its descendants */
 	uint32_t pollers; /* in the queues of this limiter and its descendants */
+	uint32_t wanting_none; /* waiters of them that want 0 tokens: they wait for a debt */
 
 	uint64_t counters[COUNTER_COUNT];
 };
+
+/* Tokens that are wanted here and below; a waiter that wants none counts as one. */
+static inline uint64_t limiter_demand(const struct limiter *limiter)
+{
+	return limiter->wanted + limiter->wanting_none;
+}
 
 static inline bool limiter_is_root(const struct limiter *limiter)
 {

@@ -28,7 +28,7 @@ void search_free(struct search *search)
 /* Who waits for nothing but the outcome of searches, here and below, has waited enough. */
 static void hasten(struct fleet *fleet, struct limiter *limiter)
 {
-	if (!limiter->wanted)
+	if (!limiter_demand(limiter))
 		return;
 	if (limiter->queue.length && !fleet->source.may_come(&fleet->source, limiter))
 		limiter_hasten(&fleet->engine->schedule, limiter);
