@@ -287,13 +287,12 @@ bool engine_fetch(struct engine *engine, struct poller *poller, uint64_t now_ns)
 	return !poller->waiter.limiter->removed && poller_fetch(&engine->schedule, poller);
 }
 
-void engine_unpoll(struct engine *engine, struct poller *poller)
+void engine_unpoll(struct engine *engine, struct poller *poller, uint64_t now_ns)
 {
 	if (poller->state == POLLER_AWAY && !poller->answered)
 		return;
-	/* It may be the turn of another waiter then. */
-	if (engine->source->before)
-		engine->source->before(engine->source, engine->schedule.now_ns);
+	/* Tokens that were kept for it go back as of now, and may be the next waiter's. */
+	engine_run(engine, now_ns);
 	poller_leave(&engine->schedule, poller);
 }
 

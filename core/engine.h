@@ -149,9 +149,9 @@ bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns);
 bool engine_fetch(struct engine *engine, struct poller *poller, uint64_t now_ns);
 
 /*
- * Ends the place of @poller, if it has one, as of the last step; its memory is the caller's again.
+ * Ends the place of @poller, if it has one; its memory is the caller's again.
  */
-void engine_unpoll(struct engine *engine, struct poller *poller);
+void engine_unpoll(struct engine *engine, struct poller *poller, uint64_t now_ns);
 
 /*
  * Asks for waiter->slot of waiter->limiter. 0: it is open. -EINPROGRESS: it waits, and engine_done()

@@ -118,7 +118,7 @@ void handle_close(struct daemon *daemon, struct handle *handle)
 	if (handle->slot.limiter)
 		engine_slot_close(&daemon->engine, &handle->slot, !handle->lost, clock_ns());
 	if (handle->polling)
-		engine_unpoll(&daemon->engine, &handle->polling->poller);
+		engine_unpoll(&daemon->engine, &handle->polling->poller, clock_ns());
 	free(handle->polling);
 	if (handle->limiter->is_key)
 		keys_close(&daemon->engine.schedule, handle->limiter);

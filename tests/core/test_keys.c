@@ -663,7 +663,7 @@ static void test_a_poller_of_a_key_is_called_when_it_has_a_token(void **state)
 	assert_int_equal(stage_try(&stage, key, 1, SEC), -EAGAIN);
 	/* Closed while it polls. */
 	assert_false(engine_poll(&stage.engine, &poller, SEC));
-	engine_unpoll(&stage.engine, &poller);
+	engine_unpoll(&stage.engine, &poller, stage.engine.schedule.now_ns);
 	shut(&stage, key);
 	stage_run(&stage, 10 * SEC);
 	stage_remove(&stage, a);

@@ -366,7 +366,7 @@ static void test_a_take_larger_than_the_burst_is_never_there_at_once(void **stat
 	assert_true(stage_poll(&stage, &poller, b, 6, 0));
 	assert_int_equal(stage_try(&stage, b, 5, 0), 0);
 	assert_false(stage_poll(&stage, &poller, b, 5, 0));
-	engine_unpoll(&stage.engine, &poller);
+	engine_unpoll(&stage.engine, &poller, stage.engine.schedule.now_ns);
 	stage_close(&stage);
 }
 

@@ -77,7 +77,7 @@ static void test_beside_three_readers_a_poller_gets_a_quarter(void **state)
 	}
 	assert_int_equal(polled, 10);
 	assert_int_equal(read, 30);
-	engine_unpoll(&stage.engine, &poller);
+	engine_unpoll(&stage.engine, &poller, stage.engine.schedule.now_ns);
 	for (int i = 0; i < READERS; i++)
 		engine_cancel(&stage.engine, &readers[i].waiter);
 	stage_close(&stage);
@@ -171,7 +171,7 @@ static void test_pollers_that_never_read_save_up_no_more_than_a_second_brings(vo
 	assert_in_range(fetched, 10, 13);
 	assert_int_equal(a->polled, 0);
 	for (int i = 0; i < MANY; i++)
-		engine_unpoll(&stage.engine, &pollers[i]);
+		engine_unpoll(&stage.engine, &pollers[i], stage.engine.schedule.now_ns);
 	stage_close(&stage);
 }
 
@@ -198,7 +198,7 @@ static void test_polling_again_gives_no_second_place(void **state)
 	assert_int_equal(a->queue.length, 0);
 	assert_int_equal(stage_collect(&stage), 0);
 	assert_false(engine_poll(&stage.engine, &poller, 100 * MS));
-	engine_unpoll(&stage.engine, &poller);
+	engine_unpoll(&stage.engine, &poller, stage.engine.schedule.now_ns);
 	assert_int_equal(a->pollers, 0);
 	stage_close(&stage);
 }
@@ -217,7 +217,7 @@ static void test_a_poller_that_leaves_makes_way_and_gives_back(void **state)
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 0), WAITING);
 	stage_run(&stage, 250 * MS);
 	assert_int_equal(guest.waiter.outcome, WAITING);
-	engine_unpoll(&stage.engine, &poller);
+	engine_unpoll(&stage.engine, &poller, stage.engine.schedule.now_ns);
 	stage_collect(&stage);
 	assert_int_equal(guest.waiter.outcome, 0);
 	/* Called, but not told: 1.5 tokens are there. */
@@ -225,8 +225,8 @@ static void test_a_poller_that_leaves_makes_way_and_gives_back(void **state)
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 250 * MS), WAITING);
 	engine_run(&stage.engine, 400 * MS);
 	assert_int_equal(poller.state, POLLER_CALLED);
-	engine_unpoll(&stage.engine, &poller);
-	engine_unpoll(&stage.engine, &poller);
+	engine_unpoll(&stage.engine, &poller, stage.engine.schedule.now_ns);
+	engine_unpoll(&stage.engine, &poller, stage.engine.schedule.now_ns);
 	assert_ptr_equal(engine_done(&stage.engine), &guest.waiter);
 	assert_int_equal(guest.waiter.outcome, 0);
 	assert_int_equal(stage_try(&stage, a, 2, 400 * MS), 0);
@@ -248,13 +248,13 @@ static void test_a_try_does_not_overtake_pollers(void **state)
 	/*
 	 * A token that could be had at once is not kept for a poller, and a reader may be faster.
 	 */
-	engine_unpoll(&stage.engine, &poller);
+	engine_unpoll(&stage.engine, &poller, stage.engine.schedule.now_ns);
 	assert_true(stage_poll(&stage, &other, a, 1, 200 * MS));
 	assert_int_equal(other.state, POLLER_AWAY);
 	assert_int_equal(stage_try(&stage, a, 2, 200 * MS), 0);
 	assert_false(engine_fetch(&stage.engine, &other, 200 * MS));
 	assert_false(engine_poll(&stage.engine, &other, 200 * MS));
-	engine_unpoll(&stage.engine, &other);
+	engine_unpoll(&stage.engine, &other, stage.engine.schedule.now_ns);
 	stage_close(&stage);
 }
 
@@ -372,14 +372,35 @@ static void test_a_poller_with_a_time_is_told_when_it_is_up(void **state)
 	/* One that leaves, or is called, before its time is up is not told again. */
 	poller_limit(&poller, &expiry, 100 * MS);
 	assert_false(engine_poll(&stage.engine, &poller, 100 * MS));
-	engine_unpoll(&stage.engine, &poller);
+	engine_unpoll(&stage.engine, &poller, stage.engine.schedule.now_ns);
 	assert_false(engine_poll(&stage.engine, &poller, 110 * MS));
 	engine_run(&stage.engine, 200 * MS);
 	assert_ptr_equal(engine_done(&stage.engine), &poller.waiter);
 	assert_int_equal(poller.waiter.outcome, 0);
 	engine_run(&stage.engine, 300 * MS);
 	assert_null(engine_done(&stage.engine));
-	engine_unpoll(&stage.engine, &poller);
+	engine_unpoll(&stage.engine, &poller, stage.engine.schedule.now_ns);
+	stage_close(&stage);
+}
+
+static void test_tokens_of_a_poller_that_leaves_go_back_as_of_then(void **state)
+{
+	struct guest guest;
+	struct poller poller;
+	struct stage stage;
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	a = make_empty(&stage, "", 1);
+	assert_false(stage_poll(&stage, &poller, a, 1, 0));
+	stage_run(&stage, 100 * MS); /* it is called */
+	assert_int_equal(stage_ask(&stage, &guest, a, 1, 110 * MS), WAITING);
+	engine_unpoll(&stage.engine, &poller, 150 * MS);
+	/* The bucket has room for one token: what had flowed in since the last step is lost. */
+	stage_run(&stage, 150 * MS);
+	assert_int_equal(guest.done_ns, 150 * MS);
+	assert_int_equal(engine_eta(&stage.engine, a, 1, 150 * MS), 100 * MS);
 	stage_close(&stage);
 }
 
@@ -399,6 +420,7 @@ int main(void)
 			test_a_poller_is_told_when_a_change_makes_its_tokens_more_than_the_burst),
 		cmocka_unit_test(test_pollers_do_not_keep_a_limiter),
 		cmocka_unit_test(test_a_poller_with_a_time_is_told_when_it_is_up),
+		cmocka_unit_test(test_tokens_of_a_poller_that_leaves_go_back_as_of_then),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

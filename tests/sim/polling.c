@@ -75,7 +75,7 @@ static void finish(struct polling *polling)
 	struct host *host = polling->reader.place->host;
 	struct memory *before = host_enter(host);
 
-	engine_unpoll(&host->engine, &polling->poller);
+	engine_unpoll(&host->engine, &polling->poller, host_now(host));
 	if (!polling->reader.place->is_key)
 		limiter_drop(polling->poller.waiter.limiter);
 	host_leave(before);
@@ -100,7 +100,7 @@ void polling_end(struct sim *sim, struct polling *polling)
 	struct host *host = polling->reader.place->host;
 	struct memory *before = host_enter(host);
 
-	engine_unpoll(&host->engine, &polling->poller);
+	engine_unpoll(&host->engine, &polling->poller, host_now(host));
 	host_leave(before);
 	if (polling->called)
 		note_return(sim, polling);
