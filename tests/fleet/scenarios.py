@@ -824,7 +824,8 @@ def a_coordinator_whose_answers_take_800_ms_costs_no_capacity(scene):
     slow.stop()
     slow.start()
     fleet.load(slow)
-    eventually(20, lambda: fleet.rate([slow]) > 20, "it starts, too")
+    # Joining and getting a share take some twenty answers one after the other, of 0.8 s each.
+    eventually(80, lambda: fleet.rate([slow]) > 20, "it starts, too")
 
 
 @beside
