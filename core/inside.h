@@ -480,6 +480,8 @@ void room_was_missing(struct fleet *fleet);
 /* There is a lease or a claim now, as far as it is known, or there is none any more. */
 void room_count_lease(struct fleet *fleet, const struct holding *holding, bool there);
 void room_count_claim(struct fleet *fleet, struct holding *holding, bool there);
+/* A predecessor left a lease or a claim of limiter @id, which is gone: it goes with the session. */
+void room_count_left(struct fleet *fleet, uint64_t id, bool claim);
 /* Gives /f/LID room to be watched. False: there is none. Then: takes the room back. */
 bool room_watch_learnt(struct fleet *fleet, struct holding *holding);
 void room_unwatch_learnt(struct fleet *fleet, struct holding *holding);

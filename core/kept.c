@@ -165,6 +165,7 @@ static int resume_place(struct fleet *fleet, struct kept_place *place)
 
 	/* The limiter was about to go; its nodes go with the session. */
 	if (!holding) {
+		room_count_left(fleet, place->id, place->index == KEPT_CLAIM);
 		set_state(place, LEASE_NONE);
 		return 0;
 	}

@@ -88,6 +88,12 @@ void room_count_claim(struct fleet *fleet, struct holding *holding, bool there)
 	fleet->own_bytes = there ? fleet->own_bytes + bytes : fleet->own_bytes - bytes;
 }
 
+void room_count_left(struct fleet *fleet, uint64_t id, bool claim)
+{
+	fleet->own_bytes += fleet->coordinator->prefix_bytes + digits_of(id) +
+			    (claim ? CLAIM_BYTES : LEASE_BYTES);
+}
+
 bool room_watch_learnt(struct fleet *fleet, struct holding *holding)
 {
 	uint32_t bytes = path_bytes(fleet, holding, LEARNT_BYTES);

@@ -84,6 +84,7 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 		next = h->next;
 		holding_let_go(h);
 	}
+	fleet->own_bytes = 0;
 	follow_forget(fleet);
 	sweep_forget(fleet);
 	survey_forget(fleet);
