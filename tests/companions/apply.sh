@@ -484,7 +484,9 @@ case_a_limiter_that_cannot_be_opened_is_removed_again() {
 	EOF
 	start
 	printf '[orders]\nrate=5/s\n' > "$d/ini"
-	LD_PRELOAD="${LD_PRELOAD-} $d/closing.so" "$RATEFS" apply "$d/ini" "$m" > "$d/out" 2> "$d/err" || status=$?
+	# Without a file to open, the search for leaks waits for ever.
+	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 LD_PRELOAD="${LD_PRELOAD-} $d/closing.so" \
+		"$RATEFS" apply "$d/ini" "$m" > "$d/out" 2> "$d/err" || status=$?
 	is 'exit status' $status 2
 	is 'what it says' "$(cat "$d/err")" 'ratefs apply: orders: open: Too many open files'
 	[ ! -e "$m/orders" ] || fail 'the limiter is still there'
