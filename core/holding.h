@@ -49,6 +49,7 @@ struct holding {
 	bool restricted;
 	bool altered; /* there was a change that restricts nothing: @before is as it was */
 	bool unclear; /* there were several, and none of them is the least */
+	bool recut;   /* ... or not all have the same partitions */
 	uint64_t restricted_ns;
 	uint64_t id;	       /* LID */
 	uint64_t generation;   /* counts changes */

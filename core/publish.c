@@ -149,6 +149,13 @@ static bool is_within(const struct settings *a, const struct settings *b)
 	return settings_partition_count(a) <= settings_partition_count(b) && is_below(a, b);
 }
 
+/* Tells whether a limiter is cut into the same partitions in both: no piece is used twice then. */
+static bool is_cut_alike(const struct settings *a, const struct settings *b)
+{
+	return settings_partition_count(a) == settings_partition_count(b) &&
+	       setting_equal(SETTING_PARTITIONS_RESERVE, a, b);
+}
+
 /*
  * Whether hosts under the old settings and under the new ones might together use too much. A partition
  * is used by one of them, so it is worth at most what it is in either; if that is the same settings
@@ -159,8 +166,7 @@ static bool restricts(const struct settings *old, const struct settings *new)
 	bool shared = (settings_limit(old) && settings_limit(new)) ||
 		      (old->slots.kind == SLOTS_COUNT && new->slots.kind == SLOTS_COUNT);
 
-	if (!shared || (settings_partition_count(old) == settings_partition_count(new) &&
-			setting_equal(SETTING_PARTITIONS_RESERVE, old, new)))
+	if (!shared || is_cut_alike(old, new))
 		return false;
 	return !is_within(old, new) && !is_within(new, old);
 }
@@ -245,8 +251,10 @@ void holding_alter(struct fleet *fleet, struct holding *holding, const struct se
 		holding->before_count = fewer(holding->before_count, now.partitions);
 	} else {
 		holding->unclear = false;
+		holding->recut = false;
 		holding->before_count = now.partitions;
 	}
+	holding->recut = holding->recut || !is_cut_alike(&now, settings);
 	if (least && least != &holding->before)
 		holding->before = *least;
 	holding->altered = true;
@@ -263,18 +271,20 @@ static int name_before(const struct fleet *fleet, const struct holding *holding,
 {
 	const struct settings *now = &holding->settings, *old = &holding->before, *least = now;
 	bool lately = holding->restricted || is_altered(fleet, holding);
+	bool unclear = lately && !holding->restricted && holding->unclear;
 	bool changes = restricts(now, &record->settings);
 
-	if (lately && !holding->restricted)
-		changes = changes || holding->unclear || restricts(old, &record->settings);
+	/* Where all are cut alike it does not matter which is the least. */
+	if (unclear)
+		changes = !is_used_alike(now, &record->settings) &&
+			  (holding->recut || !is_cut_alike(now, &record->settings));
+	else if (lately && !holding->restricted)
+		changes = changes || restricts(old, &record->settings);
 	if (!changes && !holding->restricted)
-		return 0;
-	if (lately && !holding->restricted && holding->unclear &&
-	    is_used_alike(now, &record->settings))
 		return 0;
 	if (lately)
 		least = changes ? lesser(now, old) : old;
-	if (!least || (lately && !holding->restricted && holding->unclear))
+	if (!least || unclear)
 		return -EBUSY;
 	record->has_before = true;
 	record->before = *least;
