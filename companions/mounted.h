@@ -16,8 +16,8 @@ struct mounted {
 int mounted_open(const char *mountpoint);
 
 /*
- * Opens directory @name in @directory: a descriptor or -errno; -EXDEV where something else is mounted
- * on it.
+ * Opens directory @name in @directory: a descriptor or -errno; -EXDEV where another file system is
+ * mounted on it.
  */
 int mounted_enter(int directory, const char *name);
 

@@ -374,8 +374,8 @@ void holding_restrict(struct fleet *fleet, struct holding *holding, const struct
 		      uint32_t count);
 
 /*
- * Notes that @holding is about to have @settings, which restrict nothing: until Q from now other hosts
- * may use it as it is, and as it was before that.
+ * Notes that @holding is about to have @settings, which restrict nothing: until Q from now other
+ * hosts may use it as it is, and as it was before that.
  */
 void holding_alter(struct fleet *fleet, struct holding *holding, const struct settings *settings);
 

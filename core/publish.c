@@ -262,9 +262,9 @@ void holding_alter(struct fleet *fleet, struct holding *holding, const struct se
 }
 
 /*
- * Names what others may use while they do not know of the change: the settings as they are. If others
- * may also be as they were before that, it is what is less in either: then hosts under any two of the
- * settings together stay within the larger rate. -EBUSY if neither is less.
+ * Names what others may use while they do not know of the change: the settings as they are. If
+ * others may also be as they were before that, it is what is less in either: then hosts under any
+ * two of the settings together stay within the larger rate. -EBUSY if neither is less.
  */
 static int name_before(const struct fleet *fleet, const struct holding *holding,
 		       struct record *record)
