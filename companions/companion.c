@@ -1,7 +1,7 @@
 /* companion - the table of companions, and what they share; see companion.h. */
 #include "companions/companion.h"
 
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 
 #include <err.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* inspect - finds the mistakes in a file of limiters, see inspect.h. */
 #include "companions/inspect.h"
 
-#include "core/ini.h"
+#include "core/values/ini.h"
 #include "fs/node.h"
 
 #include <errno.h>

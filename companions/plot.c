@@ -8,7 +8,7 @@
 #include "companions/companion.h"
 #include "companions/sample.h"
 
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 
 #include <err.h>
 #include <errno.h>

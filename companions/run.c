@@ -9,7 +9,7 @@
 #include "companions/companion.h"
 #include "companions/run.h"
 
-#include "core/feedback.h"
+#include "core/limiter/feedback.h"
 
 #include <err.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "companions/companion.h"
 #include "companions/run.h"
 
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 
 #include <err.h>
 #include <getopt.h>

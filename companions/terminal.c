@@ -2,7 +2,7 @@
 #include "companions/terminal.h"
 #include "companions/companion.h"
 
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -5,7 +5,7 @@
 #include "companions/terminal.h"
 #include "companions/view.h"
 
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 
 #include <err.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "companions/holders.h"
 #include "companions/terminal.h"
 
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 
 #include <limits.h>
 #include <math.h>

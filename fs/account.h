@@ -4,7 +4,8 @@
 #ifndef RATEFS_FS_ACCOUNT_H
 #define RATEFS_FS_ACCOUNT_H
 
-#include "core/ini.h"
+#include "core/limiter/engine.h"
+#include "core/values/ini.h"
 
 /*
  * The number of the user, or group, that @text names; digits are the number itself. 0 or -ENOENT.

@@ -4,7 +4,7 @@
 #include "fs/handle.h"
 #include "fs/state.h"
 
-#include "core/survey.h"
+#include "core/fleet/survey.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "fs/loop.h"
 #include "fs/state.h"
 
-#include "core/fleet.h"
+#include "core/fleet/fleet.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 #ifndef RATEFS_FS_DAEMON_H
 #define RATEFS_FS_DAEMON_H
 
-#include "core/engine.h"
+#include "core/limiter/engine.h"
 #include "fs/event.h"
 #include "fs/options.h"
 #include "fs/pending.h"

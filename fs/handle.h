@@ -6,7 +6,7 @@
 
 #include "fs/node.h"
 
-#include "core/slots.h"
+#include "core/limiter/slots.h"
 
 struct state_handle;
 

@@ -2,7 +2,7 @@
 #include "fs/handle_table.h"
 #include "fs/log.h"
 
-#include "core/partition.h"
+#include "core/limiter/partition.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
 #ifndef RATEFS_FS_LEVELS_H
 #define RATEFS_FS_LEVELS_H
 
-#include "core/engine.h"
+#include "core/limiter/engine.h"
 
 struct levels;
 

@@ -5,7 +5,7 @@
 #ifndef RATEFS_FS_MEMBER_H
 #define RATEFS_FS_MEMBER_H
 
-#include "core/survey.h"
+#include "core/fleet/survey.h"
 #include "fs/daemon.h"
 
 struct member;

@@ -2,7 +2,7 @@
 #include "fs/metrics.h"
 #include "fs/channel.h"
 
-#include "core/fleet.h"
+#include "core/fleet/fleet.h"
 
 #include "fs/loop.h"
 

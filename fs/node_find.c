@@ -5,8 +5,8 @@
 #include "fs/show.h"
 #include "fs/state.h"
 
-#include "core/keys.h"
-#include "core/partition.h"
+#include "core/limiter/keys.h"
+#include "core/limiter/partition.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* options - the command line, see options.h. */
 #include "fs/options.h"
-#include "core/fleet.h"
+#include "core/fleet/fleet.h"
 #include "fs/servers.h"
 
 #include <errno.h>

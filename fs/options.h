@@ -4,7 +4,7 @@
 #ifndef RATEFS_FS_OPTIONS_H
 #define RATEFS_FS_OPTIONS_H
 
-#include "core/users.h"
+#include "core/limiter/users.h"
 
 #include <fuse_opt.h>
 #include <stdbool.h>

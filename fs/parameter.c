@@ -1,7 +1,7 @@
 /* parameter - nodes with a number in their name, see parameter.h. */
 #include "fs/parameter.h"
 
-#include "core/siphash.h"
+#include "core/base/siphash.h"
 
 #include <errno.h>
 #include <stdlib.h>

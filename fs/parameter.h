@@ -6,7 +6,7 @@
 #ifndef RATEFS_FS_PARAMETER_H
 #define RATEFS_FS_PARAMETER_H
 
-#include "core/users.h"
+#include "core/limiter/users.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #ifndef RATEFS_FS_PENDING_H
 #define RATEFS_FS_PENDING_H
 
-#include "core/engine.h"
+#include "core/limiter/engine.h"
 #include "fs/viewer.h"
 
 #include <fuse_lowlevel.h>

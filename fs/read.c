@@ -2,8 +2,8 @@
 #include "fs/handle.h"
 #include "fs/state.h"
 
-#include "core/partition.h"
-#include "core/survey.h"
+#include "core/limiter/partition.h"
+#include "core/fleet/survey.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #ifndef RATEFS_FS_SERVERS_H
 #define RATEFS_FS_SERVERS_H
 
-#include "core/settings.h"
+#include "core/values/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>

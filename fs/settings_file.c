@@ -8,7 +8,7 @@
 #include "fs/node.h"
 #include "fs/store.h"
 
-#include "core/ini.h"
+#include "core/values/ini.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
 #include "fs/handle.h"
 #include "fs/state.h"
 
-#include "core/keys.h"
-#include "core/partition.h"
-#include "core/survey.h"
+#include "core/limiter/keys.h"
+#include "core/limiter/partition.h"
+#include "core/fleet/survey.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

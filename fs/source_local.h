@@ -16,7 +16,7 @@
 #ifndef RATEFS_FS_SOURCE_LOCAL_H
 #define RATEFS_FS_SOURCE_LOCAL_H
 
-#include "core/source.h"
+#include "core/limiter/source.h"
 
 struct daemon;
 struct source_local;

@@ -1,6 +1,6 @@
 /* source_zookeeper - between the client and the fleet, see source_zookeeper.h. */
 #include "fs/source_zookeeper.h"
-#include "core/fleet.h"
+#include "core/fleet/fleet.h"
 #include "fs/daemon.h"
 #include "fs/log.h"
 #include "fs/servers.h"

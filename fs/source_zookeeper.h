@@ -7,7 +7,7 @@
 #ifndef RATEFS_FS_SOURCE_ZOOKEEPER_H
 #define RATEFS_FS_SOURCE_ZOOKEEPER_H
 
-#include "core/coordinator.h"
+#include "core/fleet/coordinator.h"
 
 /* The waiter's clock may be so much behind. */
 #define CLOCK_LOOK_NS UINT64_C(5000000)

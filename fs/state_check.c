@@ -8,7 +8,7 @@
 #include "fs/parameter.h"
 #include "fs/state_inside.h"
 
-#include "core/lease.h"
+#include "core/limiter/lease.h"
 
 #include <stddef.h>
 #include <string.h>

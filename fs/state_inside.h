@@ -7,7 +7,7 @@
 
 #include "fs/state.h"
 
-#include "core/learning.h"
+#include "core/limiter/learning.h"
 
 /* The memory is sparse: what was never written does not cost anything. */
 #define STATE_HEADER_BYTES (UINT64_C(64) << 10)

@@ -2,8 +2,8 @@
 #include "fs/log.h"
 #include "fs/state_inside.h"
 
-#include "core/holding.h"
-#include "core/siphash.h"
+#include "core/limiter/holding.h"
+#include "core/base/siphash.h"
 
 #include <errno.h>
 #include <fcntl.h>

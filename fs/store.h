@@ -4,7 +4,7 @@
 #ifndef RATEFS_FS_STORE_H
 #define RATEFS_FS_STORE_H
 
-#include "core/engine.h"
+#include "core/limiter/engine.h"
 
 /* Text of a settings file, and back. */
 enum { STORE_TEXT = 8192 };

@@ -13,7 +13,7 @@
 #include "fs/session.h"
 #include "fs/state.h"
 
-#include "core/learning.h"
+#include "core/limiter/learning.h"
 
 #include <errno.h>
 #include <linux/fuse.h>

@@ -8,7 +8,7 @@
 #ifndef RATEFS_FS_VIEWER_H
 #define RATEFS_FS_VIEWER_H
 
-#include "core/limiter.h"
+#include "core/limiter/limiter.h"
 
 #include <fuse_lowlevel.h>
 

@@ -7,7 +7,7 @@
 #ifndef RATEFS_FS_ZOOKEEPER_CALL_H
 #define RATEFS_FS_ZOOKEEPER_CALL_H
 
-#include "core/coordinator.h"
+#include "core/fleet/coordinator.h"
 
 #include <stdbool.h>
 #include <zookeeper/zookeeper.h>

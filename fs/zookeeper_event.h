@@ -4,7 +4,7 @@
 #ifndef RATEFS_FS_ZOOKEEPER_EVENT_H
 #define RATEFS_FS_ZOOKEEPER_EVENT_H
 
-#include "core/coordinator.h"
+#include "core/fleet/coordinator.h"
 
 #include <stdint.h>
 

@@ -1,11 +1,11 @@
 /*
  * zookeeper_kept - what a successor has to know of the connection to ZooKeeper, in memory that outlives
- * this server: beside core/kept.h, which says if there is a session to go on with.
+ * this server: beside core/fleet/kept.h, which says if there is a session to go on with.
  */
 #ifndef RATEFS_FS_ZOOKEEPER_KEPT_H
 #define RATEFS_FS_ZOOKEEPER_KEPT_H
 
-#include "core/coordinator.h"
+#include "core/fleet/coordinator.h"
 
 enum { CREDENTIALS_MAX = 1024, CLOCKS = 3 };
 

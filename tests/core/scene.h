@@ -2,15 +2,15 @@
  * scene - a host of a fleet before a coordinator that does what the test says: it keeps nodes in a
  * table, and answers at once, one by one, or wrongly.
  *
- * With every transaction that is sent it checks rule 2 of core/fleet.h.
+ * With every transaction that is sent it checks rule 2 of core/fleet/fleet.h.
  */
 #ifndef RATEFS_TESTS_SCENE_H
 #define RATEFS_TESTS_SCENE_H
 
 #include "stage.h"
 
-#include "core/fleet.h"
-#include "core/holding.h"
+#include "core/fleet/fleet.h"
+#include "core/limiter/holding.h"
 
 enum { NODES_MAX = 256, SENT_MAX = 256, STRINGS_MAX = 4096 };
 

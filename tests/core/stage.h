@@ -4,8 +4,8 @@
 #ifndef RATEFS_TESTS_STAGE_H
 #define RATEFS_TESTS_STAGE_H
 
-#include "core/engine.h"
-#include "core/partition.h"
+#include "core/limiter/engine.h"
+#include "core/limiter/partition.h"
 
 #include <errno.h>
 #include <setjmp.h>

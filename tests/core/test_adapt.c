@@ -1,7 +1,7 @@
 /* Tests of adapt: what can be said, the cubic curve as it is published, and each step by itself. */
-#include "core/adapt.h"
-#include "core/settings.h"
-#include "core/words.h"
+#include "core/values/adapt.h"
+#include "core/values/settings.h"
+#include "core/values/words.h"
 
 #include <errno.h>
 #include <math.h>

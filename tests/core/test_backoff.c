@@ -1,6 +1,6 @@
 /* Tests of backoff: what can be said, and the pauses that follow from what goes wrong. */
-#include "core/backoff.h"
-#include "core/settings.h"
+#include "core/values/backoff.h"
+#include "core/values/settings.h"
 
 #include <errno.h>
 #include <setjmp.h>

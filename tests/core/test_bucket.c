@@ -1,5 +1,5 @@
 /* Tests of bucket: not a token too many, not a token lost. */
-#include "core/bucket.h"
+#include "core/limiter/bucket.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

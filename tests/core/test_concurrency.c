@@ -2,7 +2,7 @@
  * Tests of concurrency: how many slots it finds. A service takes as long as it takes for up to `knee`
  * requests in flight, and longer in proportion beyond; there is always somebody who waits.
  */
-#include "core/concurrency.h"
+#include "core/limiter/concurrency.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Tests of feedback: which lines are outcomes, and what is refused with which words. */
-#include "core/feedback.h"
+#include "core/limiter/feedback.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Tests of fleet: taking partitions and giving them back. */
 #include "scene.h"
 
-#include "core/partition.h"
+#include "core/limiter/partition.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Tests of fleet: how many nodes and watches a host may have, see core/room.c. */
+/* Tests of fleet: how many nodes and watches a host may have, see core/fleet/room.c. */
 #include "scene.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Tests of heap, against a plain array that knows the answer. */
-#include "core/heap.h"
+#include "core/base/heap.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Tests of holding: what a host may use of what it holds. */
-#include "core/holding.h"
-#include "core/tree.h"
+#include "core/limiter/holding.h"
+#include "core/limiter/tree.h"
 
 #include <errno.h>
 #include <setjmp.h>

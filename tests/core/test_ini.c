@@ -1,5 +1,5 @@
 /* Tests of ini: which limiters a file names, and what is refused, with its line. */
-#include "core/ini.h"
+#include "core/values/ini.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Tests of learning: what feedback does to a limiter, its readers and its ancestors, on virtual time. */
 #include "stage.h"
 
-#include "core/learning.h"
+#include "core/limiter/learning.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Tests of lease: which steps a lease may take, and what it leaves behind. */
-#include "core/lease.h"
-#include "core/record.h"
+#include "core/limiter/lease.h"
+#include "core/fleet/record.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Tests of fs/parameter: names with a number in them are remembered no longer than what they are of. */
 #include "fs/parameter.h"
 
-#include "core/users.h"
+#include "core/limiter/users.h"
 
 #include <errno.h>
 #include <setjmp.h>

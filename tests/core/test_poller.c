@@ -1,7 +1,7 @@
 /* Pollers: they have their turn as blocked readers have, and their tokens are kept for a second. */
 #include "stage.h"
 
-#include "core/keys.h"
+#include "core/limiter/keys.h"
 
 enum { READERS = 3 };
 

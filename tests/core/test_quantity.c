@@ -1,5 +1,5 @@
 /* Tests of quantity: what is understood, what is refused, and that nothing is rounded. */
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 
 #include <errno.h>
 #include <inttypes.h>

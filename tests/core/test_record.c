@@ -1,5 +1,5 @@
 /* Tests of record: what nodes hold reads back as it was written, and what is wrong is refused. */
-#include "core/record.h"
+#include "core/fleet/record.h"
 
 #include <errno.h>
 #include <setjmp.h>

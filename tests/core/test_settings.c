@@ -1,5 +1,5 @@
 /* Tests of settings: what can be said to a limiter, and what is refused with which words. */
-#include "core/settings.h"
+#include "core/values/settings.h"
 
 #include <errno.h>
 #include <setjmp.h>

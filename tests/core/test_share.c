@@ -1,5 +1,5 @@
 /* Tests of share: who wants little gets it, and the others share the rest by weight. */
-#include "core/share.h"
+#include "core/fleet/share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

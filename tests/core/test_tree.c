@@ -18,7 +18,7 @@ static void assert_name(const char *name, int wanted)
 {
 	char error[ERROR_TEXT] = "";
 
-	assert_int_equal(tree_check_name(name, error), wanted);
+	assert_int_equal(name_check(name, error), wanted);
 	assert_int_equal(wanted != 0, error[0] != '\0');
 }
 

@@ -1,5 +1,5 @@
 /* Tests of words: a kind, and parameters by name. */
-#include "core/words.h"
+#include "core/values/words.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1126,7 +1126,7 @@ def servers_restored_from_an_older_backup_are_joined_again(scene):
 # Leases and watches that fit.
 
 LIMITERS, PARTITIONS = 3, 4096  # more than any host may hold
-NAMES_BYTES = 262144  # FLEET_OWN_BYTES_MAX of core/fleet.h
+NAMES_BYTES = 262144  # FLEET_OWN_BYTES_MAX of core/fleet/fleet.h
 
 
 def single_server(scene, first):

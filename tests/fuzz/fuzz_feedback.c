@@ -1,9 +1,9 @@
 /* fuzz_feedback - any text as feedback, and what limiters make of it; and as adapt and backoff. */
 #include "fuzz.h"
 
-#include "core/adapt.h"
-#include "core/backoff.h"
-#include "core/feedback.h"
+#include "core/values/adapt.h"
+#include "core/values/backoff.h"
+#include "core/limiter/feedback.h"
 
 #include <errno.h>
 #include <string.h>

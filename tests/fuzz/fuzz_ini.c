@@ -1,7 +1,7 @@
 /* fuzz_ini - any text as a file of limiters, and what must hold for its sections. */
 #include "fuzz.h"
 
-#include "core/ini.h"
+#include "core/values/ini.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -28,7 +28,7 @@ static void check_path(const char *path)
 		return;
 	memcpy(copy, path, strlen(path) + 1);
 	while ((name = strsep(&rest, "/"))) {
-		FUZZ_CHECK(tree_check_name(name, error) == 0);
+		FUZZ_CHECK(name_check(name, error) == 0);
 		depth++;
 	}
 	FUZZ_CHECK(depth >= 1 && depth <= DEPTH_MAX);

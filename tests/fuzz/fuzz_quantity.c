@@ -1,7 +1,7 @@
 /* fuzz_quantity - every parser of values on any text, and what must hold for what it takes. */
 #include "fuzz.h"
 
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "fuzz.h"
 
-#include "core/record.h"
+#include "core/fleet/record.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* fuzz_settings - any text as a config and as each setting, and what must hold for the result. */
 #include "fuzz.h"
 
-#include "core/settings.h"
+#include "core/values/settings.h"
 
 #include <errno.h>
 #include <string.h>

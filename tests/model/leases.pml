@@ -1,5 +1,5 @@
 /*
- * leases - a model of the lease protocol of core/fleet.h, for Spin. Rules have their numbers there.
+ * leases - a model of the lease protocol of core/fleet/fleet.h, for Spin. Rules have their numbers there.
  *
  * THE PROMISE: no two hosts are ever entitled to one partition; with SETTINGS, nor to more than the
  * rate.
@@ -16,7 +16,7 @@
  *    is left of the old one (leases, a stray) stays until the coordinator closes it; before that
  *    there is no third one.
  *  - A process is killed at any time, also between two stores of one step, and its successor goes on in
- *    its session with what was kept (core/kept.h). Between two steps that is what the process knew.
+ *    its session with what was kept (core/fleet/kept.h). Between two steps that is what the process knew.
  *    Within a step the order of stores and sends is what matters.
  *  - Nothing is read before a take: clean and unclean ones are tried at any time, so listings are
  *    as stale as they like. What is read after a barrier is as old as it can be.
@@ -81,7 +81,7 @@
 
 /* A host: has no session; has nothing under way; awaits an answer; needs a barrier (rule 9). */
 mtype = { CLOSED, READY, ASKED, UNSURE };
-/* A partition on a host, as in core/lease.h. */
+/* A partition on a host, as in core/limiter/lease.h. */
 mtype = { NONE, TAKING, WAITING, HELD, DRAINING, IN_DOUBT };
 /* Transactions. LEAVE gives back without a marker. */
 mtype = { NOTHING, RENEW, BARRIER, TAKE_CLEAN, TAKE_UNCLEAN, GIVE, LEAVE };

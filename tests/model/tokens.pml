@@ -1,5 +1,5 @@
 /*
- * tokens - a model of what leases are worth in core/fleet.h, for Spin: levels in markers (rule 12), and
+ * tokens - a model of what leases are worth in core/fleet/fleet.h, for Spin: levels in markers (rule 12), and
  * changes of rate, burst and count.
  *
  * THE PROMISE: in any window all hosts together are granted no more than the burst and what flows in at
@@ -65,7 +65,7 @@
 #define ALL_PARTS 0 .. PARTS - 1
 #define NOBODY 255
 
-/* A partition on a host, as in core/lease.h; what is under way is executed. */
+/* A partition on a host, as in core/limiter/lease.h; what is under way is executed. */
 mtype = { NONE, WAITING, HELD, DRAINING };
 
 #ifdef SHORT
@@ -89,7 +89,7 @@ byte now;		   /* the version of /g */
 #define RATE(g) (RATE_OF_ALL(g) / COUNT(g))
 #define BURST(g) (BURST_OF_ALL(g) / COUNT(g))
 
-/* As in core/publish.c. */
+/* As in core/fleet/publish.c. */
 #ifdef MUTANT_BURST
 #define IS_BELOW(a, b) (RATE(a) <= RATE(b))
 #else
@@ -165,7 +165,7 @@ host is[HOSTS];
 
 #define SMALLER(a, b) ((a) < (b) -> (a) : (b))
 
-/* As in core/holding.c. */
+/* As in core/limiter/holding.c. */
 #ifdef MUTANT_COUNT
 #define COUNT_FOR(h) COUNT(is[h].g)
 #else
@@ -436,7 +436,7 @@ inline change(h) {
 	settle()
 }
 #else
-/* As in name_before() of core/publish.c. */
+/* As in name_before() of core/fleet/publish.c. */
 #define NEXT (now + 1)
 #define CHANGES_COUNT RESTRICTS(now, now + 1)
 #ifdef MUTANT_CHAIN

@@ -3,7 +3,7 @@
 #include "memory.h"
 #include "sim.h"
 
-#include "core/partition.h"
+#include "core/limiter/partition.h"
 
 #include <errno.h>
 #include <stdio.h>

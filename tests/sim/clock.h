@@ -6,7 +6,7 @@
 #ifndef RATEFS_SIM_CLOCK_H
 #define RATEFS_SIM_CLOCK_H
 
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 
 enum { DRIFT_MAX_PPM = 100000 };
 

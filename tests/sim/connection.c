@@ -2,7 +2,7 @@
 #include "connection.h"
 #include "memory.h"
 
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 
 #include <stdlib.h>
 

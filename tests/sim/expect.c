@@ -3,7 +3,7 @@
 #include "common.h"
 #include "sim.h"
 
-#include "core/stat.h"
+#include "core/limiter/stat.h"
 
 #include <math.h>
 #include <stdio.h>

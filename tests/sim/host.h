@@ -15,8 +15,8 @@
 #include "memory.h"
 #include "zookeeper.h"
 
-#include "core/engine.h"
-#include "core/fleet.h"
+#include "core/limiter/engine.h"
+#include "core/fleet/fleet.h"
 
 enum host_state { HOST_DOWN, HOST_UP, HOST_LEAVING };
 

@@ -8,7 +8,7 @@
 #ifndef RATEFS_SIM_INVARIANT_ACCOUNT_H
 #define RATEFS_SIM_INVARIANT_ACCOUNT_H
 
-#include "core/bucket.h"
+#include "core/limiter/bucket.h"
 #include "invariant_rate.h"
 
 struct account_check {

@@ -51,7 +51,7 @@
 
 #include "invariant_rate.h"
 
-#include "core/record.h"
+#include "core/fleet/record.h"
 
 /* Windows in which use, fairness and traffic are measured. */
 #define CALM_WINDOW_NS UINT64_C(30000000000)

@@ -4,7 +4,7 @@
 #ifndef RATEFS_SIM_INVARIANT_EMPTY_H
 #define RATEFS_SIM_INVARIANT_EMPTY_H
 
-#include "core/engine.h"
+#include "core/limiter/engine.h"
 #include "invariant_rate.h"
 
 /* Nobody waits for anything in @limiter. */

@@ -1,7 +1,7 @@
 /* invariant_queue - first come, first served, and nobody lost: see invariant_queue.h. */
 #include "invariant_queue.h"
 
-#include "core/learning.h"
+#include "core/limiter/learning.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #ifndef RATEFS_SIM_INVARIANT_QUEUE_H
 #define RATEFS_SIM_INVARIANT_QUEUE_H
 
-#include "core/limiter.h"
+#include "core/limiter/limiter.h"
 #include "invariant_rate.h"
 
 enum reader_state { READER_NEW, READER_WAITS, READER_GONE };

@@ -25,7 +25,7 @@
 #ifndef RATEFS_SIM_INVARIANT_RATE_H
 #define RATEFS_SIM_INVARIANT_RATE_H
 
-#include "core/settings.h"
+#include "core/values/settings.h"
 
 enum { WHY_TEXT = 512 };
 

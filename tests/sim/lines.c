@@ -1,6 +1,6 @@
 /* lines - a trace that is being made up, see lines.h. */
 #include "lines.h"
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 #include "memory.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "memory.h"
 #include "zookeeper.h"
 
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 
 #include <stdlib.h>
 #include <string.h>

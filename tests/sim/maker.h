@@ -2,7 +2,7 @@
 #ifndef RATEFS_SIM_MAKER_H
 #define RATEFS_SIM_MAKER_H
 
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 #include "lines.h"
 #include "random.h"
 

@@ -2,7 +2,7 @@
 #include "common.h"
 #include "sim.h"
 
-#include "core/partition.h"
+#include "core/limiter/partition.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * order, some of it refused. Times are often equal or nanoseconds apart, rates span nine decades.
  */
 #include "random.h"
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 #include "lines.h"
 
 #include <inttypes.h>

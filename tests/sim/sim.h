@@ -11,7 +11,7 @@
 #ifndef RATEFS_SIM_SIM_H
 #define RATEFS_SIM_SIM_H
 
-#include "core/engine.h"
+#include "core/limiter/engine.h"
 #include "host.h"
 #include "invariant_account.h"
 #include "invariant_fleet.h"

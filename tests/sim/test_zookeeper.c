@@ -2,7 +2,7 @@
 #include "memory.h"
 #include "zookeeper.h"
 
-#include "core/quantity.h"
+#include "core/values/quantity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

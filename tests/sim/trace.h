@@ -8,9 +8,9 @@
 #ifndef RATEFS_SIM_TRACE_H
 #define RATEFS_SIM_TRACE_H
 
-#include "core/coordinator.h"
-#include "core/record.h"
-#include "core/settings.h"
+#include "core/fleet/coordinator.h"
+#include "core/fleet/record.h"
+#include "core/values/settings.h"
 #include "zookeeper.h"
 
 enum { PROBLEM_TEXT = 256, FLEET_HOSTS_MAX = 10000, FLEET_WEIGHTS_MAX = 64 };

@@ -2,7 +2,7 @@
 #include "memory.h"
 #include "trace.h"
 
-#include "core/fleet.h"
+#include "core/fleet/fleet.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "common.h"
 #include "sim.h"
 
-#include "core/record.h"
+#include "core/fleet/record.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #ifndef RATEFS_SIM_ZNODES_H
 #define RATEFS_SIM_ZNODES_H
 
-#include "core/coordinator.h"
-#include "core/heap.h"
+#include "core/fleet/coordinator.h"
+#include "core/base/heap.h"
 
 /* Something that happens at a time. */
 struct moment {

@@ -22,7 +22,7 @@
 #ifndef RATEFS_SIM_ZOOKEEPER_H
 #define RATEFS_SIM_ZOOKEEPER_H
 
-#include "core/coordinator.h"
+#include "core/fleet/coordinator.h"
 #include "invariant_calm.h"
 #include "random.h"
 #include "znodes.h"

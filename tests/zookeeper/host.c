@@ -1,6 +1,6 @@
 /* host - see host.h. */
 #include "host.h"
-#include "core/fleet.h"
+#include "core/fleet/fleet.h"
 #include "fs/daemon.h"
 #include "fs/loop.h"
 

@@ -5,7 +5,7 @@
 #ifndef RATEFS_TESTS_HOST_H
 #define RATEFS_TESTS_HOST_H
 
-#include "core/coordinator.h"
+#include "core/fleet/coordinator.h"
 #include "fs/source_zookeeper.h"
 
 #include <stdbool.h>

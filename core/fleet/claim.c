@@ -1,0 +1,326 @@
+/* claim - how much others want: the /w nodes of a limiter, and what they come to. */
+#include "core/fleet/inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HYSTERESIS_PERCENT = 20 };
+
+/* What may be in names. */
+enum { WEIGHT_MAX = 1000 };
+static const uint64_t SEQUENCE_MAX = UINT64_C(9999999999999999);
+
+/* HID-N-W-SEQ; false: a name that is none of ours. */
+static bool parse_claim(const char *name, struct claim *claim)
+{
+	const char *whole = name;
+	uint64_t wanted, weight, sequence;
+
+	for (int i = 0; i < HID_TEXT - 1; i++, name++) {
+		if ((*name < 'a' || *name > 'z') && (*name < '2' || *name > '7'))
+			return false;
+	}
+	if (*name++ != '-' || !digits_parse(&name, PARTITIONS_MAX, &wanted) || !wanted ||
+	    *name++ != '-' || !digits_parse(&name, WEIGHT_MAX, &weight) || !weight ||
+	    *name++ != '-' || !digits_parse(&name, SEQUENCE_MAX, &sequence) || *name)
+		return false;
+	*claim = (struct claim){
+		.wanted = (uint32_t)wanted,
+		.weight = (uint32_t)weight,
+		.sequence = sequence,
+		.name = whole,
+	};
+	return true;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct claim *x = a, *y = b;
+
+	return x->sequence < y->sequence ? 1 : x->sequence > y->sequence ? -1 : 0;
+}
+
+static bool is_own(const struct fleet *fleet, const struct claim *claim)
+{
+	return !memcmp(claim->name, fleet->hid, HID_TEXT - 1);
+}
+
+/*
+ * Whom to wake when something is given back: who then has a share, the newest first. Those who claimed
+ * earlier have more of theirs by now, and who gives something up goes to the end of the line.
+ */
+static void remember_claimants(const struct fleet *fleet, struct holding *holding,
+			       const struct claim *claims, uint32_t count)
+{
+	struct claim *others = calloc(count + 1, sizeof(*others));
+	uint32_t other_count = 0;
+
+	holding->claimant_count = 0;
+	for (uint32_t i = 0; others && i < count; i++) {
+		if (!is_own(fleet, &claims[i]))
+			others[other_count++] = claims[i];
+	}
+	if (other_count && !holding->claimants)
+		holding->claimants = calloc(CLAIMANTS_MAX, CLAIM_TEXT);
+	if (other_count && holding->claimants) {
+		share_divide(others, other_count, holding_count(holding));
+		qsort(others, other_count, sizeof(*others), newest_first);
+	}
+	for (uint32_t i = 0; holding->claimants && i < other_count; i++) {
+		if (others[i].gets && holding->claimant_count < CLAIMANTS_MAX)
+			snprintf(holding->claimants[holding->claimant_count++], CLAIM_TEXT, "%s",
+				 others[i].name);
+	}
+	free(others);
+}
+
+/* The claims that @request lists, owned by the caller, their names by it; NULL when there is no memory. */
+static struct claim *parse(const struct request *request, uint32_t *count)
+{
+	struct claim *claims = calloc(request->name_count + 1, sizeof(*claims));
+
+	*count = 0;
+	for (uint32_t i = 0; claims && i < request->name_count; i++) {
+		if (parse_claim(request->names[i], &claims[*count]))
+			++*count;
+	}
+	return claims;
+}
+
+/* The claim that a predecessor left. */
+static void adopt_claim(struct fleet *fleet, struct holding *holding, const char *name,
+			uint32_t wanted)
+{
+	char path[PATH_ROOM];
+
+	holding->claim = strdup(name);
+	if (!holding->claim)
+		return;
+	holding->claimed = wanted;
+	snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id, name);
+	claim_watch(fleet, path);
+}
+
+static void adopt_no_more(struct fleet *fleet, struct holding *holding)
+{
+	if (!holding->claim_unknown)
+		return;
+	holding->claim_unknown = false;
+	fleet_keep_claim(fleet, holding, holding->claim);
+}
+
+void claims_parse(struct fleet *fleet, struct search *search, const struct request *request)
+{
+	struct holding *holding = search->holding;
+
+	search->own_claim = UINT64_MAX;
+	search->claims = parse(request, &search->claim_count);
+	if (!search->claims) {
+		search->failed = true;
+		return;
+	}
+	for (uint32_t i = 0; i < search->claim_count; i++) {
+		const struct claim *claim = &search->claims[i];
+
+		if (!is_own(fleet, claim))
+			continue;
+		search->own_claim = claim->sequence;
+		if (holding->claim_unknown && !holding->claim)
+			adopt_claim(fleet, holding, claim->name, claim->wanted);
+	}
+	adopt_no_more(fleet, holding);
+	remember_claimants(fleet, holding, search->claims, search->claim_count);
+}
+
+static void listed(void *pointer, struct request *request)
+{
+	struct fleet *fleet = pointer;
+	struct holding *holding = holding_of_id(fleet,
+						strtoull(request->path + strlen("/w/"), NULL, 10));
+	struct claim *claims;
+	uint32_t count;
+
+	if (!holding)
+		return;
+	holding->looking = false;
+	claims = request->answer == ANSWER_OK ? parse(request, &count) : NULL;
+	if (claims)
+		remember_claimants(fleet, holding, claims, count);
+	free(claims);
+	drain_wake(fleet, holding);
+}
+
+void claims_look(struct fleet *fleet, struct holding *holding)
+{
+	struct request *request;
+	char path[PATH_ROOM];
+
+	if (holding->looking)
+		return;
+	snprintf(path, sizeof(path), "/w/%llu", (unsigned long long)holding->id);
+	request = request_new(REQUEST_LIST, path, NULL, listed);
+	if (!request)
+		return;
+	holding->looking = true;
+	fleet_send(fleet, request);
+}
+
+/* Nothing depends on the answer. */
+static void answered(void *fleet, struct request *request)
+{
+	(void)fleet;
+	(void)request;
+}
+
+void claim_withdraw(struct fleet *fleet, struct holding *holding)
+{
+	struct request *request;
+	char path[PATH_ROOM];
+
+	if (!holding->claim)
+		return;
+	request = request_new(REQUEST_TRANSACTION, NULL, NULL, answered);
+	if (!request)
+		return;
+	snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id,
+		 holding->claim);
+	if (request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0))
+		fleet_send(fleet, request);
+	else
+		request_free(request);
+	free(holding->claim);
+	holding->claim = NULL;
+	holding->claimed = 0;
+}
+
+void claims_weigh(struct search *search)
+{
+	struct holding *holding = search->holding;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < search->claim_count; i++)
+		sum += search->claims[i].wanted;
+	holding->target = UINT32_MAX;
+	holding->starving = false;
+	if (search->own_claim == UINT64_MAX) {
+		/* Who holds something that others claim joins the claimants. */
+		holding->contended = search->claim_count &&
+				     sum + holding->wanted > holding_count(holding);
+		return;
+	}
+	holding->contended = search->claim_count > 1 && sum > holding_count(holding);
+	if (!holding->contended)
+		return;
+	share_divide(search->claims, search->claim_count, holding_count(holding));
+	for (uint32_t i = 0; i < search->claim_count; i++) {
+		if (search->claims[i].sequence == search->own_claim)
+			holding->target = search->claims[i].gets;
+		holding->starving |= !search->claims[i].gets;
+	}
+}
+
+/* N of the /w node that there should be; 0: none. */
+static uint32_t claim_for(const struct holding *holding)
+{
+	if (holding->limiter->removed || !holding->wanted ||
+	    (!holding->unmet && !holding->contended))
+		return 0;
+	return holding->wanted;
+}
+
+/* Whether another claim of @wanted could; if not, it would lose its place in the line for nothing. */
+static bool changes_share(const struct holding *holding, uint32_t wanted)
+{
+	uint32_t less = wanted < holding->claimed ? wanted : holding->claimed;
+
+	/* Where not all have one, who has none or one would not have more. */
+	return holding->target >= less && !(holding->starving && holding->target <= 1);
+}
+
+bool claim_is_due(const struct fleet *fleet, const struct holding *holding)
+{
+	uint32_t now = holding->claimed, wanted = claim_for(holding);
+	uint32_t more = wanted > now ? wanted - now : now - wanted;
+
+	if (fleet->leaving || holding->search || holding->claim_unknown ||
+	    (fleet->now_ns < holding->next_claim_ns && now))
+		return false;
+	if (wanted && !now && fleet->now_ns < fleet->claims_from_ns)
+		return false;
+	if (!wanted || !now)
+		return wanted != now;
+	return holding->reclaim || (changes_share(holding, wanted) &&
+				    (uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT);
+}
+
+void claim_watch(struct fleet *fleet, const char *claim)
+{
+	struct request *request = request_new(REQUEST_GET, claim, NULL, answered);
+
+	if (!request)
+		return;
+	request->watch = true;
+	fleet_send(fleet, request);
+}
+
+/* Something was given back of the limiter that claim @path is for: it is looked for at once. */
+void claim_woken(struct fleet *fleet, const char *path)
+{
+	struct holding *holding = holding_of_id(fleet, strtoull(path + strlen("/w/"), NULL, 10));
+	const char *name = strrchr(path, '/') + 1;
+
+	if (!holding || !holding->claim || strcmp(holding->claim, name) != 0)
+		return;
+	/* It is being replaced: that was us. */
+	if (fleet->transaction.kind == TRANSACTION_CLAIM && fleet->transaction.holding == holding)
+		return;
+	claim_watch(fleet, path);
+	if (holding->search)
+		holding->search->again = true;
+	holding->next_search_ns = 0;
+	choose(fleet, holding);
+}
+
+bool claim_send(struct fleet *fleet, struct holding *holding)
+{
+	struct transaction *t = &fleet->transaction;
+	uint32_t wanted = claim_for(holding);
+	char path[PATH_ROOM];
+	struct request *request;
+	bool added = true;
+
+	if (!claim_is_due(fleet, holding))
+		return false;
+	if (wanted && !room_for_claim(fleet, holding)) {
+		room_was_missing(fleet);
+		return false;
+	}
+	request = transaction_begin(fleet, TRANSACTION_CLAIM);
+	if (!request)
+		return false;
+	t->holding = holding;
+	t->claimed = wanted;
+	holding_keep(holding);
+	if (holding->claim) {
+		snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id,
+			 holding->claim);
+		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
+	}
+	if (wanted) {
+		snprintf(path, sizeof(path), "/w/%llu/%s-%u-%u-", (unsigned long long)holding->id,
+			 fleet->hid, wanted, fleet->options->weight);
+		added = added && request_add(request, OPERATION_CREATE, path, NULL, 0,
+					     NODE_EPHEMERAL | NODE_SEQUENTIAL);
+	}
+	if (!added) {
+		transaction_end(fleet);
+		request_free(request);
+		return false;
+	}
+	fleet_keep_claim(fleet, holding, true);
+	holding->reclaim = false;
+	holding->next_claim_ns = fleet->now_ns + fleet->constants.renewal_ns;
+	transaction_send(fleet, request);
+	return true;
+}

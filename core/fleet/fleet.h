@@ -1,0 +1,322 @@
+/*
+ * fleet - the lease protocol of one host.
+ *
+ * A fleet's hosts share each limiter's capacity by leasing its partitions from one another through a
+ * coordinator (coordinator.h). No two hosts are ever entitled to one partition, whatever happens to
+ * processes, clocks, links and servers.
+ *
+ * NODES
+ *
+ *	/v			layout version
+ *	/g			constants, the last limiter's id, the last changes; its version counts
+ *				changes of settings, and is the one node that every host watches
+ *	/c/LID			a limiter: name, parent, generation, settings, and the settings
+ *				before; or, for Q at least, a name that limiter `removed` had
+ *	/h/HID			ephemeral, one a session; its version counts this host's transactions
+ *	/l/LID/P		ephemeral: partition P is leased, by the host in its data
+ *	/f/LID			its data: the rate that the hosts have learnt of the service (adapt.h)
+ *	/f/LID/P		partition P is free and was given back cleanly; what was left in it
+ *	/w/LID/HID-N-W-SEQ	ephemeral: a host of weight W wants N partitions
+ *
+ * RULES
+ *
+ *  1. One session a host. With a new session, or when its /h node is gone, a host drops everything
+ *     first and then gives itself a new HID.
+ *  2. Every change is one transaction: check /g at the version applied, set /h/HID at the version
+ *     known, and then what it is for. One is under way at a time. The time is taken before it is sent.
+ *  3. Only an acknowledged transaction extends the right: right_end = max(right_end, sent + D). It is
+ *     for everything that is held.
+ *  4. A partition is used only while it is held and now < right_end, checked in each step before
+ *     anything is granted.
+ *  5. A transaction with nothing else renews the right every R while anything is held. A right that
+ *     has lapsed may revive in the same session.
+ *  6. Taking a clean partition: delete /f/P, create /l/P. Usable at the acknowledgement.
+ *  7. Taking an unclean one, without a marker: create /f/P, delete /f/P, create /l/P, which asserts
+ *     that there is none. Usable Q after the acknowledgement was received.
+ *  8. Giving back: it is not used any more; then delete /l/P, create /f/P. What was not usable yet is
+ *     given back without the marker: whoever had it before may still be using it.
+ *  9. After an unknown outcome what it was about is not usable, and nothing else is sent before a
+ *     barrier: the version of /h is read, and a transaction with it acknowledged, which extends no
+ *     right, since it does not check /g. No older request can be executed then. Partitions in doubt are
+ *     looked at: if the lease is this host's, it is usable Q later; else it is not held. A successor,
+ *     to whom nothing was answered, begins so (kept.h): a process that was killed and the one that goes on
+ *     in its place are one host, whose every unanswered transaction is an unknown outcome.
+ * 10. A version of /h that is neither the one known nor, after an unknown outcome, the next is a
+ *     history that was lost, or a foreign hand; so is a lease of one's own that was changed, which
+ *     its holder watches: everything is dropped, and a new session begun. Another version of /g: the
+ *     new settings are applied, then it is tried again. A /g that was written in another epoch than
+ *     the one applied: all limiters are read, and each whose node another write made as it is
+ *     counts as changed; one whose node was made by another write and has another name is another
+ *     limiter.
+ *     Reason: an election may take back changes, and later ones get the same versions and ids.
+ * 11. A clean take skips the wait only if the marker was made in the epoch of the transaction that
+ *     takes it: what was written before an election may have been lost in it.
+ * 12. What is left in the bucket goes with a partition that is given back, and comes with one that is
+ *     taken cleanly. After an unclean take and after a lapse the bucket is empty, and where nothing is
+ *     held it has no room, since all of the burst may be with others. The marker is read
+ *     before the take, up to 1 s: who takes the partition, uses what came with it, and gives it back in
+ *     between, leaves the same again to the next. That is at most the partition's share of the burst,
+ *     and says nothing of who may use it.
+ *     The contents of a marker count as long as the number of partitions, the limits and their
+ *     bursts are those that it was written under; after that only a debt does. The record's `saved`
+ *     is the generation since which they are so, and each marker repeats it. Reason: all markers of
+ *     one such time and the buckets together hold at most the burst. A marker of another time was
+ *     not emptied when the burst was spent, above all that of a partition that was not in the
+ *     count. A rate alone changes no burst, and where nothing was limited nothing was spent:
+ *     neither begins a new time.
+ * 13. A connection is given up when an answer takes too long: longer than twice what answers took
+ *     of late, and than ANSWER_NS, and four times that for each connection given up since the last
+ *     answer. So a dead link is noticed soon where the coordinator was quick, and a slow
+ *     coordinator is used all the same. The wait is never longer than T/2, nor than
+ *     (D - 1.25 R) / 2: a renewal that takes longer ends after the right does that the one before
+ *     it gave; nor than 10 s; and where these are less than ANSWER_NS, it is ANSWER_NS. A session
+ *     is given up after a minute in which no transaction was acknowledged and the host had something
+ *     to write, whether there were connections or not: the session itself may be the reason why
+ *     requests are not answered. After two sessions in which the host could not join there is a
+ *     pause that grows.
+ * 14. A limiter's id is never used again, so its markers are made with it. They are empty and of
+ *     generation 1: nothing was taken, and each brings its share of the burst that the limits begin
+ *     with.
+ * 15. Leaving: use stops, the host's claims are deleted, everything is given back, the session is
+ *     closed. What a transaction that is under way takes is given back next.
+ * 16. A limiter that is made within Q of another one's having its path, or a path above it, is made
+ *     without markers; a limiter that is there is not renamed to such a path, nor back to its own
+ *     with limiters in it, whose paths others may have had. The record of a limiter that is removed
+ *     stays until its nodes are swept and says so, and a rename leaves such a record under an id of
+ *     its own, so that all hosts know the paths, also those that come later. A limiter whose nodes
+ *     were deleted by hand leaves no record: the hosts that had it know its path, their successors
+ *     do not, and a successor makes no markers at all for Q.
+ *     Reason: a host that is cut off does not hear of it and grants by the old limiter until its
+ *     right ends. It has a right only from before, so Q from hearing of it is enough, and a take
+ *     without a marker waits as long (7). A path that no limiter had does not wait.
+ *
+ * WHY IT IS SAFE
+ *
+ * Let A have used partition P, and B be entitled to it next. A's last right for P came from an
+ * acknowledged transaction; it wrote a node of A's session (/h), so it was committed before that
+ * session was closed, and before a give-back by A, since A sends one after the other. /l/P disappears
+ * only in the close or in the give-back, and B's create of it succeeds only after that. If A gave it
+ * back, it had stopped before (8), and B may begin at once, if that give-back is not one that an
+ * election took back (11). If not, B's acknowledgement is received later, in true time, than A's last
+ * acknowledged transaction was sent. A stops D after that sending by its holder's clock, and B begins
+ * Q = 1.01 D + 0.25 s after that receiving by its waiter's clock: with clocks within 0.5 % of true
+ * time, A is first. A missing marker only ever causes a wait.
+ *
+ * The rules, and what follows from leaving one out, are searched state by state in tests/model. One
+ * thing they do not cover: an election that takes back the very close of a session (servers that lose
+ * acknowledged writes, a restored backup) while the host that was closed lives on.
+ *
+ * Settings: while a change of the count or the reserve is on its way, hosts under the old settings
+ * and under the new ones may use partitions at once. For Q a host uses no partition that is not in
+ * both, and none for more than it is worth in both, by rate or by burst, unless one of the two
+ * settings has no more partitions than the other and each worth no more: then the sum stays within
+ * the larger rate and the larger burst by itself.
+ * Changes within Q of one another count as one from each settings before: a host that is cut off
+ * may be at the first while the others are at the last, and a change that restricts nothing by
+ * itself (another rate, `max` for a moment) may lie between. So every host keeps, for Q, the least
+ * of the settings that it has left, and a change that they restrict names them. Where none is the
+ * least the change is refused (EBUSY). A host that joined, or took over, within Q knows none but
+ * those that a record names.
+ *
+ * Nodes of other hosts are set only to wake them (their claims), who leaves deletes its own claims, and
+ * folders that were deleted by hand are made again: those transactions have no head, and nothing rests
+ * on them.
+ *
+ * CHOOSING
+ *
+ * Demand is what readers wait for and were granted of late (demand.c). A host that wants more than it
+ * has lists what is free, and takes partitions at random, several in a transaction. If there are not
+ * enough, it makes a /w node. All who see the same /w nodes compute the same shares (share.h), and
+ * hosts above theirs give back, oldest first, a quarter of the excess every R, none younger than a
+ * third of `lease`. A host that has what it wants looks for /w nodes of others every third of `lease`.
+ * What was not wanted for a second is given back at once if others claim some or little is free. If
+ * not, it is kept for a third of `lease`, at most 5 s, and then what was wanted meanwhile stays: demand
+ * that comes and goes costs no writes. The last partition is kept so also where little is free, and
+ * meanwhile the host looks for claims every R.
+ * A wait for Q goes on though its partition is not wanted any more: the next host would begin it anew.
+ * A reader needs tokens of its limiter and of all that this one is in. A host looks for all of them at
+ * once. Where others claim, it wants partitions of a limiter only when a reader needs nothing more from
+ * below: two hosts would else keep what each other's readers wait for.
+ * A host that found all of a reserve leased, and wants nothing else, looks again when it sees that
+ * a host has gone, and once a minute.
+ * Who gives back what others claim lists the /w nodes and sets the newest of those that have a share,
+ * one for each partition, which wakes their hosts; where there are more hosts than partitions it goes
+ * to the end of the line first, and keeps its last one for an eighth of `lease` longer while somebody
+ * saves up for a take. Another N in a claim costs its place in the line, so a claim is left as
+ * it is where that would change no share. A host that is alone takes all.
+ */
+#ifndef RATEFS_CORE_FLEET_H
+#define RATEFS_CORE_FLEET_H
+
+#include "core/fleet/coordinator.h"
+#include "core/limiter/engine.h"
+#include "core/limiter/holding.h"
+#include "core/fleet/kept.h"
+#include "core/fleet/record.h"
+
+enum {
+	/*
+	 * Of one host, in all limiters: the closing transaction of its session holds the paths of
+	 * all its ephemeral nodes, and a session that goes to another server sets all its watches
+	 * in one request. Each path counts with PATH and 4 bytes for its length. Both bounds on
+	 * bytes together are half of what a ZooKeeper server takes in one request by default,
+	 * 1,048,575. A host that has reached one takes and claims no more, and goes on with what it
+	 * has.
+	 */
+	FLEET_LEASES_MAX = 10000,
+	FLEET_OWN_BYTES_MAX = 262144,	 /* paths of its leases, its claims and its host node */
+	FLEET_LEARNT_BYTES_MAX = 262144, /* of the /f/LID that it watches; the others it reads */
+};
+
+#define FLEET_ANSWER_NS	 UINT64_C(700000000)   /* rule 13: so long at least */
+#define FLEET_HANDLE_NS	 UINT64_C(60000000000) /* nothing acknowledged: a new session */
+#define FLEET_RENEWAL_NS UINT64_C(1500000000)  /* R, unless the fleet has another */
+#define FLEET_RIGHT_NS	 UINT64_C(8000000000)  /* D, likewise */
+#define FLEET_SESSION_NS UINT64_C(6000000000)  /* T, likewise */
+
+/* What this host was told. */
+struct fleet_options {
+	const char *host;		  /* borrowed */
+	uint32_t weight;		  /* 1 to 1000 */
+	struct fleet_constants constants; /* for a fleet that is made now */
+	struct fleet_kept *kept;	  /* borrowed: for a successor; NULL: there will be none */
+};
+
+enum fleet_state {
+	FLEET_CLOSED,	  /* no session */
+	FLEET_CONNECTING, /* a session is being opened */
+	FLEET_PREPARING,  /* the layout is looked at, or made */
+	FLEET_LOADING,	  /* settings are read */
+	FLEET_JOINING,	  /* the host's node is being made */
+	FLEET_READY,	  /* leases can be taken */
+	FLEET_IN_DOUBT,	  /* a barrier is under way after an unknown outcome */
+	FLEET_REFUSED,	  /* the layout is another version's, or access is denied */
+	FLEET_STATE_COUNT
+};
+
+/* Counted since the start; for status, metrics and the simulator. */
+struct fleet_counters {
+	uint64_t transactions;
+	uint64_t reads;
+	uint64_t lists;
+	uint64_t renewals;
+	uint64_t taken_clean, taken_unclean, given_back, conflicts;
+	uint64_t sessions;
+	uint64_t lapses;      /* of the right */
+	uint64_t unknown;     /* outcomes */
+	uint64_t late_grants; /* that were on their way when the right ended: of one step at most */
+	uint64_t left_out;    /* takes and claims that there was no room for */
+};
+
+/* The table of them: names, in order. */
+enum { FLEET_COUNTER_COUNT = 13 };
+const char *fleet_counter_name(size_t index);
+uint64_t fleet_counter(const struct fleet_counters *counters, size_t index);
+
+struct fleet;
+
+/* What the fleet tells those who look: a line of words. Must not call back. */
+struct fleet_listener {
+	void (*event)(struct fleet_listener *listener, const char *text);
+	/* A change of state of a lease; @index from PARTITIONS_MAX on is the reserve's. May be NULL. */
+	void (*lease)(struct fleet_listener *listener, const struct holding *holding,
+		      uint32_t index, enum lease_state from, enum lease_state to);
+	/* A limiter was made, tuned, renamed or removed by another host. May be NULL. */
+	void (*applied)(struct fleet_listener *listener, struct limiter *limiter, const char *text);
+	/*
+	 * For a successor: what is in the buckets of @limiter changed, or what flows into them; or the
+	 * limiter itself, see fleet_restored(), by another host; or it is about to go. May be NULL.
+	 */
+	void (*reshared)(struct fleet_listener *listener, struct limiter *limiter);
+	void (*changed)(struct fleet_listener *listener, struct limiter *limiter, bool removed);
+};
+
+/*
+ * Makes a fleet for @engine, which is given fleet_source() by engine_init() only then; no session
+ * yet. @coordinator, @options and @listener are borrowed. NULL when there is no memory. Q of the
+ * options is computed.
+ */
+struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
+			const struct fleet_options *options, struct fleet_listener *listener);
+
+/* Frees it; the coordinator has none of its requests any more, the engine no readers and changes. */
+void fleet_free(struct fleet *fleet);
+
+/* The engine's source. */
+struct source *fleet_source(struct fleet *fleet);
+
+/*
+ * Goes on where a predecessor was, as the options' @kept has it. First fleet_restored() is told of each
+ * limiter that was there, in the order of their making: it is in the engine, without tokens, and as in
+ * @former was its holding. Then fleet_resume(), after which the buckets may be filled; then
+ * fleet_start(). 0 or -ENOMEM.
+ */
+struct former_holding {
+	uint64_t id, generation, saved;
+	int32_t version;
+	uint64_t restricted_ns; /* 0: it was not */
+	uint32_t before_count;
+	const struct settings *before;
+};
+void fleet_restored(struct fleet *fleet, struct limiter *limiter,
+		    const struct former_holding *former);
+int fleet_resume(struct fleet *fleet, uint64_t now_ns);
+
+/* Opens the first session, or goes on with that of the predecessor. */
+void fleet_start(struct fleet *fleet, uint64_t now_ns);
+
+/*
+ * Leaves: gives back and closes the session, as far as that is possible; fleet_has_left() then.
+ * Engine_stop() first.
+ */
+void fleet_leave(struct fleet *fleet, uint64_t now_ns);
+bool fleet_has_left(const struct fleet *fleet);
+
+/*
+ * What comes from the coordinator; each after engine_run(). fleet_connected(): also after a
+ * connection was lost, in the same session. fleet_expired(): the session is gone and all its nodes
+ * may be others' by now. fleet_changed(): a node that was watched changed.
+ */
+void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns);
+void fleet_disconnected(struct fleet *fleet, uint64_t now_ns);
+void fleet_expired(struct fleet *fleet, uint64_t now_ns);
+void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns);
+void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_ns);
+
+/*
+ * A grant was delivered: counts it if the right ended since the step that decided it, which the caller
+ * saw by @until_ns of fleet_use_until_ns() having passed.
+ */
+void fleet_was_late(struct fleet *fleet);
+
+/* Until when, by the engine's clock, what was granted in the last step may be delivered; NEVER_NS. */
+uint64_t fleet_use_until_ns(const struct fleet *fleet);
+
+/* For those who look. */
+enum fleet_state fleet_state(const struct fleet *fleet);
+const char *fleet_state_name(enum fleet_state state);
+const struct fleet_counters *fleet_counters(const struct fleet *fleet);
+const struct fleet_constants *fleet_constants(const struct fleet *fleet);
+const char *fleet_hid(const struct fleet *fleet); /* "" without a session */
+uint64_t fleet_session(const struct fleet *fleet);
+uint32_t fleet_leases(const struct fleet *fleet); /* held, of all limiters */
+/* Bytes of the paths of all its nodes that end with the session: at most FLEET_OWN_BYTES_MAX. */
+uint32_t fleet_own_bytes(const struct fleet *fleet);
+/* Seconds of right left, 0 if it has run out; whether the coordinator is out of reach. */
+uint64_t fleet_right_ns(const struct fleet *fleet);
+/* Whether settings are as all hosts have them, as far as it was told. */
+bool fleet_is_up_to_date(const struct fleet *fleet);
+/* Whether it is known if there are other hosts: the first look has been. */
+bool fleet_knows_hosts(const struct fleet *fleet);
+bool fleet_is_connected(const struct fleet *fleet);
+/* Tells whether the coordinator answers and the host is on its way to join. */
+bool fleet_is_joining(const struct fleet *fleet);
+bool fleet_is_degraded(const struct fleet *fleet);
+
+/*
+ * Whether this host may use partition @index of @holding now (from PARTITIONS_MAX on: of the reserve), as of the last step: for the
+ * simulator's check that no two hosts may.
+ */
+bool fleet_is_entitled(const struct fleet *fleet, const struct holding *holding, uint32_t index);
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * learnt - what was learnt of a limiter's service, shared among the hosts: `scope=fleet` of `adapt`.
+ *
+ * It is the data of node /f/LID, at most one write a second and limiter over all hosts: who writes has
+ * seen the node unchanged for that long, and names the version it has seen. Every host that uses the
+ * limiter watches it. A lower rate counts on the host that was throttled at once and is told when it
+ * may be; a higher one counts once it was written. Nothing of the protocol rests on it, so that these
+ * transactions have no head.
+ */
+#include "core/fleet/inside.h"
+#include "core/limiter/learning.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t SPACING_NS = NSEC_PER_SEC;
+static const uint64_t UNWATCHED_NS = 5 * NSEC_PER_SEC; /* unwatched nodes are read so often */
+
+static void node_path(const struct holding *holding, char path[PATH_ROOM])
+{
+	snprintf(path, PATH_ROOM, "/f/%llu", (unsigned long long)holding->id);
+}
+
+/*
+ * The limiter's, while it is there and its `adapt` is as it was; NULL. Of a limiter without limits no host
+ * knows which part of it is its own: what it learns is the rate of its own work, and nobody else's.
+ */
+static struct learning *learning_of(const struct holding *holding)
+{
+	struct learning *learning = holding->limiter->learning;
+
+	return !holding->limiter->removed && learning && learning->adapt.kind != ADAPT_NONE &&
+			       learning->adapt.scope == ADAPT_FLEET && holding->settings.limit_count
+		       ? learning
+		       : NULL;
+}
+
+/* Whose the node at @path is, NULL if that limiter is gone. */
+static struct holding *holding_at(const struct fleet *fleet, const char *path)
+{
+	char *end;
+	uint64_t id = strtoull(path + strlen("/f/"), &end, 10);
+
+	return *end ? NULL : holding_of_id(fleet, id);
+}
+
+/* What the answered request was about, if that is still of interest. */
+static struct learning *finish(const struct holding *holding)
+{
+	if (!holding || !holding->limiter->learning)
+		return NULL;
+	holding->limiter->learning->asking = false;
+	return learning_of(holding);
+}
+
+static void node_read(void *pointer, struct request *request)
+{
+	struct fleet *fleet = pointer;
+	struct holding *holding = holding_at(fleet, request->path);
+	struct learning *learning = finish(holding);
+	struct adapt_state found;
+
+	if (holding && request->answer != ANSWER_OK)
+		room_unwatch_learnt(fleet, holding);
+	if (learning)
+		learning->retry_ns = request->answer == ANSWER_OK ? 0 : fleet->now_ns + SPACING_NS;
+	if (!learning || request->answer != ANSWER_OK)
+		return;
+	found = learning->adapted;
+	learning->known = true;
+	learning->version = request->version;
+	learning->session = fleet->counters.sessions;
+	learning->told_ns = fleet->now_ns;
+	learning->proposes = false;
+	if (learnt_parse(request->data, learning->adapt.kind, &found))
+		return;
+	learning->told_rate = found.rate;
+	if (!learning->lowered || found.rate < learning->adapted.rate)
+		limiter_adopt(&fleet->engine->schedule, holding->limiter, &found);
+}
+
+static void read_node(struct fleet *fleet, struct holding *holding)
+{
+	char path[PATH_ROOM];
+	struct request *request;
+
+	node_path(holding, path);
+	request = request_new(REQUEST_GET, path, NULL, node_read);
+	if (!request)
+		return;
+	request->watch = room_watch_learnt(fleet, holding);
+	holding->limiter->learning->asking = true;
+	fleet_send(fleet, request);
+}
+
+static void node_written(void *pointer, struct request *request)
+{
+	struct fleet *fleet = pointer;
+	struct holding *holding = holding_at(fleet, request->operations[0].path);
+	struct learning *learning = finish(holding);
+
+	if (!learning)
+		return;
+	if (request->answer != ANSWER_OK) {
+		learning->known = false;
+		return;
+	}
+	learning->version++;
+	learning->told_ns = fleet->now_ns;
+	learning->told_rate = learning->sent_rate;
+	/* Throttled once more meanwhile: that is still to be told. */
+	if (learning->lowered)
+		learning->lowered = learning->adapted.rate < learning->sent_rate;
+	else if (learning->proposes)
+		limiter_adopt(&fleet->engine->schedule, holding->limiter, &learning->proposal);
+	learning->proposes = false;
+}
+
+static void write_node(struct fleet *fleet, struct holding *holding, struct learning *learning,
+		       const struct adapt_state *state)
+{
+	char path[PATH_ROOM], text[LEARNT_TEXT];
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, node_written);
+
+	node_path(holding, path);
+	learnt_print(state, learning->adapt.kind, text);
+	if (request && request_add(request, OPERATION_SET, path, text, learning->version, 0)) {
+		learning->sent_rate = state->rate;
+		learning->asking = true;
+		fleet_send(fleet, request);
+	} else if (request) {
+		request_free(request);
+	}
+}
+
+void learnt_tick(struct fleet *fleet, struct holding *holding)
+{
+	struct learning *learning = learning_of(holding);
+	bool ready = fleet->state == FLEET_READY && holding->id && holding_needs_leases(holding);
+	bool told;
+
+	if (!learning) {
+		if (holding->limiter->learning)
+			holding->limiter->learning->shared = false;
+		return;
+	}
+	learning->shared = ready && !fleet->alone;
+	if (!ready || learning->asking)
+		return;
+	if (!learning->known || learning->session != fleet->counters.sessions ||
+	    (!holding->learnt_watched && fleet->now_ns - learning->told_ns >= UNWATCHED_NS)) {
+		if (fleet->now_ns >= learning->retry_ns)
+			read_node(fleet, holding);
+		return;
+	}
+	if (fleet->now_ns - learning->told_ns < SPACING_NS)
+		return;
+	told = learning->told_rate == learning->adapted.rate ||
+	       (isinf(learning->told_rate) && isinf(learning->adapted.rate));
+	if (learning->lowered || (!learning->shared && !told))
+		write_node(fleet, holding, learning, &learning->adapted);
+	else if (learning->shared && learning->proposes)
+		write_node(fleet, holding, learning, &learning->proposal);
+}
+
+void learnt_changed(struct fleet *fleet, const char *path)
+{
+	struct holding *holding = holding_at(fleet, path);
+	struct learning *learning = holding ? holding->limiter->learning : NULL;
+
+	if (holding)
+		room_unwatch_learnt(fleet, holding);
+	if (!learning)
+		return;
+	learning->known = false;
+	if (learning_of(holding) && holding->active && !learning->asking &&
+	    fleet->state == FLEET_READY)
+		read_node(fleet, holding);
+}
+
+void learnt_void(struct fleet *fleet, const struct holding *holding)
+{
+	char path[PATH_ROOM];
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, NULL);
+
+	node_path(holding, path);
+	if (request && request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0))
+		fleet_send(fleet, request);
+	else if (request)
+		request_free(request);
+}
+
+void learnt_forget(struct holding *holding)
+{
+	struct learning *learning = holding->limiter->learning;
+
+	if (!learning)
+		return;
+	learning->asking = false;
+	learning->known = false;
+	learning->retry_ns = 0;
+}

@@ -1,0 +1,423 @@
+/* record - what the nodes of a fleet hold, as text, see record.h. */
+#include "core/fleet/record.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bounds of what is believed of the constants. */
+static const uint64_t CONSTANT_MAX_NS = 3600 * NSEC_PER_SEC;
+static const uint64_t RENEWAL_MIN_NS = 10000000;
+
+/* More is never in a bucket, nor owed. */
+static const uint64_t MARKER_MOST = UINT64_C(1) << 61;
+
+/* Appends to @text, which has room for RECORD_TEXT. */
+__attribute__((format(printf, 2, 3))) static void append(char *text, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text + used, RECORD_TEXT - used, format, arguments);
+	va_end(arguments);
+}
+
+/*
+ * The value of line `NAME=...` of @text, as it stands, in @value. False: there is none, or it is too
+ * long.
+ */
+static bool find_line(const char *text, const char *name, char *value, size_t size)
+{
+	size_t length = strlen(name), line;
+
+	for (; *text; text += line + (text[line] == '\n')) {
+		line = strcspn(text, "\n");
+		if (line <= length || strncmp(text, name, length) != 0 || text[length] != '=')
+			continue;
+		if (line - length > size)
+			return false;
+		memcpy(value, text + length + 1, line - length - 1);
+		value[line - length - 1] = '\0';
+		return true;
+	}
+	return false;
+}
+
+bool digits_parse(const char **text, uint64_t most, uint64_t *number)
+{
+	char *end;
+
+	if (**text < '0' || **text > '9')
+		return false;
+	errno = 0;
+	*number = strtoull(*text, &end, 10);
+	*text = end;
+	return !errno && *number <= most;
+}
+
+static bool parse_number(const char *text, uint64_t most, uint64_t *number)
+{
+	return digits_parse(&text, most, number) && !*text;
+}
+
+/* Moves *@text behind @mark, if it begins with it. */
+static bool scan_mark(const char **text, char mark)
+{
+	if (**text != mark)
+		return false;
+	++*text;
+	return true;
+}
+
+static bool find_number(const char *text, const char *name, uint64_t most, uint64_t *number)
+{
+	char value[QUANTITY_TEXT];
+
+	return find_line(text, name, value, sizeof(value)) && parse_number(value, most, number);
+}
+
+static bool find_duration(const char *text, const char *name, uint64_t *ns)
+{
+	char value[QUANTITY_TEXT];
+
+	return find_line(text, name, value, sizeof(value)) && !duration_parse(value, ns) && *ns;
+}
+
+uint64_t quarantine_of(uint64_t right_ns)
+{
+	return right_ns + right_ns / 100 + NSEC_PER_SEC / 4;
+}
+
+void globals_print(const struct globals *globals, char text[RECORD_TEXT])
+{
+	const struct {
+		const char *name;
+		uint64_t ns;
+	} durations[] = {
+		{"renewal", globals->constants.renewal_ns},
+		{"right", globals->constants.right_ns},
+		{"quarantine", globals->constants.quarantine_ns},
+		{"session", globals->constants.session_ns},
+	};
+
+	text[0] = '\0';
+	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++) {
+		char value[QUANTITY_TEXT];
+
+		duration_print(durations[i].ns, value);
+		append(text, "%s=%s\n", durations[i].name, value);
+	}
+	append(text, "last=%" PRIu64 "\nrecent=", globals->last_id);
+	for (uint32_t i = 0; i < globals->recent_count; i++)
+		append(text, "%s%" PRId32 ":%" PRIu64, i ? " " : "", globals->recent[i].version,
+		       globals->recent[i].id);
+	append(text, "\n");
+}
+
+void globals_add(struct globals *globals, int32_t version, uint64_t id)
+{
+	if (globals->recent_count == RECENT_MAX)
+		memmove(globals->recent, globals->recent + 1,
+			--globals->recent_count * sizeof(globals->recent[0]));
+	globals->recent[globals->recent_count].version = version + 1;
+	globals->recent[globals->recent_count++].id = id;
+}
+
+static int parse_recent(const char *text, struct globals *globals)
+{
+	uint64_t version, id;
+
+	while (*text) {
+		if (globals->recent_count == RECENT_MAX ||
+		    !digits_parse(&text, INT32_MAX, &version) || !scan_mark(&text, ':') ||
+		    !digits_parse(&text, INT64_MAX, &id))
+			return -EINVAL;
+		globals->recent[globals->recent_count].version = (int32_t)version;
+		globals->recent[globals->recent_count++].id = id;
+		text += strspn(text, " ");
+	}
+	return 0;
+}
+
+int globals_parse(const char *text, struct globals *globals)
+{
+	struct fleet_constants *constants = &globals->constants;
+	char recent[RECENT_MAX * 34];
+
+	*globals = (struct globals){0};
+	if (!find_duration(text, "renewal", &constants->renewal_ns) ||
+	    !find_duration(text, "right", &constants->right_ns) ||
+	    !find_duration(text, "quarantine", &constants->quarantine_ns) ||
+	    !find_duration(text, "session", &constants->session_ns) ||
+	    !find_number(text, "last", INT64_MAX, &globals->last_id) ||
+	    !find_line(text, "recent", recent, sizeof(recent)))
+		return -EINVAL;
+	/* Whoever wrote it, what follows is what safety rests on. */
+	if (constants->right_ns > CONSTANT_MAX_NS || constants->session_ns > CONSTANT_MAX_NS ||
+	    constants->renewal_ns < RENEWAL_MIN_NS ||
+	    constants->quarantine_ns < quarantine_of(constants->right_ns) ||
+	    constants->renewal_ns >= constants->right_ns)
+		return -EINVAL;
+	return parse_recent(recent, globals);
+}
+
+static uint64_t count_of(const struct settings *settings)
+{
+	return settings_partition_count(settings);
+}
+
+void record_print(const struct record *record, char text[RECORD_TEXT])
+{
+	char value[SETTING_TEXT];
+
+	text[0] = '\0';
+	append(text, "name=%s\nparent=%" PRIu64 "\ngeneration=%" PRIu64 "\nwriter=%s\n",
+	       record->name, record->parent, record->generation, record->writer);
+	append(text, "owner=%" PRIu32 " %" PRIu32 " %o\nsaved=%" PRIu64 "\n", record->owner.uid,
+	       record->owner.gid, (unsigned int)record->owner.access, record->saved);
+	if (record->removed)
+		append(text, "removed=%" PRIu64 "\n", record->removed);
+	if (record->has_before) {
+		setting_print(SETTING_RATE, &record->before, value);
+		append(text, "before.rate=%s\n", value);
+		append(text, "before.count=%" PRIu64 "\n", count_of(&record->before));
+		setting_print(SETTING_PARTITIONS_RESERVE, &record->before, value);
+		append(text, "before.reserve=%s\n", value);
+		setting_print(SETTING_CONCURRENCY, &record->before, value);
+		append(text, "before.concurrency=%s\n", value);
+		setting_print(SETTING_BURST, &record->before, value);
+		append(text, "before.burst=%s\n", value);
+		setting_print(SETTING_KEY_RATE, &record->before, value);
+		append(text, "before.key_rate=%s\n", value);
+		setting_print(SETTING_KEY_BURST, &record->before, value);
+		append(text, "before.key_burst=%s\n", value);
+		append(text, "before.first=%" PRIu32 "\n", record->before_count);
+	}
+	append(text, "settings:\n");
+	settings_print(&record->settings, text + strlen(text), RECORD_TEXT - strlen(text));
+}
+
+static int parse_before(const char *text, struct record *record, char error[ERROR_TEXT])
+{
+	static const struct {
+		const char *name;
+		enum setting_id id;
+	} lines[] = {
+		{"before.rate", SETTING_RATE},
+		{"before.count", SETTING_PARTITIONS_COUNT},
+		{"before.reserve", SETTING_PARTITIONS_RESERVE},
+		{"before.concurrency", SETTING_CONCURRENCY},
+		{"before.burst", SETTING_BURST},
+		{"before.key_rate", SETTING_KEY_RATE},
+		{"before.key_burst", SETTING_KEY_BURST},
+	};
+	char value[SETTING_TEXT];
+	size_t found = 0, count = sizeof(lines) / sizeof(lines[0]);
+	uint64_t first;
+
+	record->before = SETTINGS_DEFAULT;
+	for (size_t i = 0; i < count; i++) {
+		if (!find_line(text, lines[i].name, value, sizeof(value)))
+			continue;
+		found++;
+		if (setting_parse(lines[i].id, value, &record->before, error))
+			return -EINVAL;
+	}
+	if (found && found < count) {
+		snprintf(error, ERROR_TEXT, "what it was before is not all there");
+		return -EINVAL;
+	}
+	record->has_before = found;
+	if (!found)
+		return 0;
+	if (!find_number(text, "before.first", PARTITIONS_MAX, &first) || !first) {
+		snprintf(error, ERROR_TEXT, "before.first is missing");
+		return -EINVAL;
+	}
+	record->before_count = (uint32_t)first;
+	return settings_check(&record->before, error) ? -EINVAL : 0;
+}
+
+static bool parse_head(const char *text, struct record *record)
+{
+	char owner[QUANTITY_TEXT];
+	const char *text_left = owner;
+	uint64_t uid, gid;
+	unsigned long access;
+	char *end;
+
+	if (!find_line(text, "name", record->name, sizeof(record->name)) ||
+	    !find_number(text, "parent", INT64_MAX, &record->parent) ||
+	    !find_number(text, "generation", INT64_MAX, &record->generation) ||
+	    !find_line(text, "writer", record->writer, sizeof(record->writer)) ||
+	    !find_line(text, "owner", owner, sizeof(owner)))
+		return false;
+	if (!digits_parse(&text_left, UINT32_MAX, &uid) || !scan_mark(&text_left, ' ') ||
+	    !digits_parse(&text_left, UINT32_MAX, &gid) || !scan_mark(&text_left, ' ') ||
+	    *text_left < '0' || *text_left > '7')
+		return false;
+	access = strtoul(text_left, &end, 8);
+	if (*end || access > 07777)
+		return false;
+	record->owner = (struct owner){(uint32_t)uid, (uint32_t)gid, (uint16_t)access};
+	if (!find_number(text, "removed", INT64_MAX, &record->removed))
+		record->removed = 0;
+	/* Where it is not said, no older marker counts. */
+	if (!find_number(text, "saved", INT64_MAX, &record->saved) || !record->saved)
+		record->saved = record->generation;
+	return true;
+}
+
+int record_parse(const char *text, struct record *record, char error[ERROR_TEXT])
+{
+	static const char divider[] = "\nsettings:\n";
+	const char *settings = strstr(text, divider);
+
+	*record = (struct record){.settings = SETTINGS_DEFAULT};
+	if (!settings) {
+		snprintf(error, ERROR_TEXT, "no settings in it");
+		return -EINVAL;
+	}
+	if (!parse_head(text, record)) {
+		snprintf(error, ERROR_TEXT, "name, parent, generation, writer or owner is missing");
+		return -EINVAL;
+	}
+	if (parse_before(text, record, error))
+		return -EINVAL;
+	return settings_parse(settings + strlen(divider), &record->settings, error) ? -EINVAL : 0;
+}
+
+void host_record_print(const struct host_record *host, char text[RECORD_TEXT])
+{
+	text[0] = '\0';
+	append(text, "name=%s\nweight=%" PRIu32 "\nheld=%" PRIu32 "\n", host->name, host->weight,
+	       host->held);
+}
+
+int host_record_parse(const char *text, struct host_record *host)
+{
+	uint64_t weight, held;
+
+	*host = (struct host_record){0};
+	if (!find_line(text, "name", host->name, sizeof(host->name)) ||
+	    !find_number(text, "weight", UINT32_MAX, &weight) ||
+	    !find_number(text, "held", UINT32_MAX, &held))
+		return -EINVAL;
+	for (char *c = host->name; *c; c++) {
+		if ((unsigned char)*c <= ' ' || *c == 0x7f)
+			*c = '?'; /* it is shown in lines of words */
+	}
+	host->weight = (uint32_t)weight;
+	host->held = (uint32_t)held;
+	return 0;
+}
+
+void marker_print(const struct marker *marker, char text[MARKER_TEXT])
+{
+	size_t used = (size_t)snprintf(text, MARKER_TEXT, "%" PRIu64, marker->saved);
+
+	for (uint32_t i = 0; i < marker->count; i++)
+		used += (size_t)snprintf(text + used, MARKER_TEXT - used, " %" PRId64 ".%09" PRIu32,
+					 marker->parts[i].tokens, marker->parts[i].nano);
+}
+
+static bool scan_part(const char **text, struct bucket_part *part)
+{
+	bool debt = scan_mark(text, '-');
+	const char *digits;
+	uint64_t tokens, nano;
+
+	if (!digits_parse(text, MARKER_MOST, &tokens) || !scan_mark(text, '.'))
+		return false;
+	digits = *text;
+	if (!digits_parse(text, 999999999, &nano) || *text - digits != 9)
+		return false;
+	part->tokens = debt ? -(int64_t)tokens : (int64_t)tokens;
+	part->nano = (uint32_t)nano;
+	return true;
+}
+
+void marker_parse(const char *text, struct marker *marker)
+{
+	bool good = true;
+
+	*marker = (struct marker){.saved = 1};
+	if (*text)
+		good = digits_parse(&text, INT64_MAX, &marker->saved);
+	while (*text && good) {
+		good = marker->count < LIMITS_MAX && scan_mark(&text, ' ') &&
+		       scan_part(&text, &marker->parts[marker->count]);
+		marker->count += good;
+	}
+	if (!good)
+		*marker = (struct marker){.count = LIMITS_MAX};
+}
+
+struct bucket_part marker_full(uint64_t burst, uint32_t count)
+{
+	return (struct bucket_part){
+		.tokens = (int64_t)(burst / count),
+		.nano = (uint32_t)((u128)(burst % count) * NSEC_PER_SEC / count),
+	};
+}
+
+/* Above that nothing is learnt; below, millionths are kept. */
+static const double LEARNT_MOST = 1e12;
+enum { LEARNT_PERIODS_MAX = 1000000 };
+
+static void print_real(double value, char text[QUANTITY_TEXT])
+{
+	if (value < LEARNT_MOST)
+		snprintf(text, QUANTITY_TEXT, "%.6f", value);
+	else
+		snprintf(text, QUANTITY_TEXT, "max");
+}
+
+static bool find_real(const char *text, const char *name, double *real)
+{
+	char value[QUANTITY_TEXT], *end;
+
+	if (!find_line(text, name, value, sizeof(value)))
+		return false;
+	if (!strcmp(value, "max")) {
+		*real = (double)INFINITY;
+		return true;
+	}
+	if (value[strspn(value, "0123456789.")])
+		return false;
+	*real = strtod(value, &end);
+	return *value && !*end && *real >= 0 && *real < LEARNT_MOST;
+}
+
+void learnt_print(const struct adapt_state *state, enum adapt_kind kind, char text[LEARNT_TEXT])
+{
+	char rate[QUANTITY_TEXT], ceiling[QUANTITY_TEXT];
+
+	print_real(state->rate, rate);
+	print_real(state->ceiling, ceiling);
+	snprintf(text, LEARNT_TEXT, "kind=%d\nrate=%s\nceiling=%s\nheld=%u\nhold=%u\ngrown=%.6f\n",
+		 kind, rate, ceiling, state->held, state->hold,
+		 fmin(state->grown_s, LEARNT_MOST / 2));
+}
+
+int learnt_parse(const char *text, enum adapt_kind kind, struct adapt_state *state)
+{
+	struct adapt_state found = *state;
+	uint64_t number, held, hold;
+
+	if (!find_number(text, "kind", UINT32_MAX, &number) || number != kind ||
+	    !find_real(text, "rate", &found.rate) || !find_real(text, "ceiling", &found.ceiling) ||
+	    !find_number(text, "held", LEARNT_PERIODS_MAX, &held) ||
+	    !find_number(text, "hold", LEARNT_PERIODS_MAX, &hold) ||
+	    !find_real(text, "grown", &found.grown_s) || isinf(found.grown_s) || found.rate <= 0)
+		return -EINVAL;
+	found.held = (unsigned int)held;
+	found.hold = (unsigned int)hold;
+	*state = found;
+	return 0;
+}

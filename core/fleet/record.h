@@ -1,0 +1,114 @@
+/*
+ * record - what the nodes of a fleet hold, as text: see fleet.h for which node is for what.
+ *
+ * Lines of NAME=VALUE, so that an operator can read them. What is read comes from outside and is
+ * checked: a record is taken whole or refused.
+ */
+#ifndef RATEFS_CORE_RECORD_H
+#define RATEFS_CORE_RECORD_H
+
+#include "core/limiter/bucket.h"
+#include "core/limiter/engine.h"
+#include "core/values/settings.h"
+
+/* The same for all hosts of a fleet. */
+struct fleet_constants {
+	uint64_t renewal_ns;	/* R: a right is renewed so often */
+	uint64_t right_ns;	/* D: so long it lasts */
+	uint64_t quarantine_ns; /* Q: what was not given back is not used for so long */
+	uint64_t session_ns;	/* T: the coordinator gives up a host after that */
+};
+
+enum {
+	RECENT_MAX = 32, /* changes that are remembered */
+	HID_TEXT = 14,	 /* 13 base32 characters and the zero at the end */
+	RECORD_TEXT = 2 * NAME_BYTES_MAX + (SETTING_COUNT + 12) * 2 * SETTING_TEXT,
+	MARKER_TEXT = (LIMITS_MAX + 1) * 32,
+};
+
+/* /g */
+struct globals {
+	struct fleet_constants constants;
+	uint64_t last_id; /* the last that was given to a limiter */
+	struct {
+		int32_t version; /* of /g, that the change made */
+		uint64_t id;	 /* of the limiter that was changed */
+	} recent[RECENT_MAX];
+	uint32_t recent_count;
+};
+
+/* /c/LID */
+struct record {
+	char name[NAME_BYTES_MAX + 1];
+	uint64_t parent;
+	uint64_t generation;
+	uint64_t saved; /* markers count that were written since this generation: rule 12 */
+	char writer[HID_TEXT];
+	uint64_t
+		removed; /* id of the limiter that had this name and has it no more; 0: it has it */
+	struct owner owner;
+	struct settings settings;
+	/*
+	 * What other hosts may still use, if the count or the reserve changed: a partition is worth no
+	 * more than in these settings, and only the first @before_count there are.
+	 */
+	bool has_before;
+	struct settings before;
+	uint32_t before_count;
+};
+
+/* /h/HID */
+struct host_record {
+	char name[256];
+	uint32_t weight;
+	uint32_t held;
+};
+
+/* The number that *@text begins with, digits alone, at most @most; moves *@text behind it. */
+bool digits_parse(const char **text, uint64_t most, uint64_t *number);
+
+/* The shortest D that a Q is long enough for: with clocks that differ by 0.5 % each. */
+uint64_t quarantine_of(uint64_t right_ns);
+
+void globals_print(const struct globals *globals, char text[RECORD_TEXT]);
+/* Remembers that the version of /g after @version changed limiter @id. */
+void globals_add(struct globals *globals, int32_t version, uint64_t id);
+/* 0 or -EINVAL. */
+int globals_parse(const char *text, struct globals *globals);
+
+void record_print(const struct record *record, char text[RECORD_TEXT]);
+/* 0, or -EINVAL with a reason. */
+int record_parse(const char *text, struct record *record, char error[ERROR_TEXT]);
+
+void host_record_print(const struct host_record *host, char text[RECORD_TEXT]);
+int host_record_parse(const char *text, struct host_record *host);
+
+/*
+ * What was learnt of a limiter's service, for `adapt` of @kind. 0 or -EINVAL, also when it is of
+ * another kind; then @state is untouched. Only the part of it that adapt_adopt() takes is there.
+ */
+enum { LEARNT_TEXT = 256 };
+void learnt_print(const struct adapt_state *state, enum adapt_kind kind, char text[LEARNT_TEXT]);
+int learnt_parse(const char *text, enum adapt_kind kind, struct adapt_state *state);
+
+/*
+ * /f/LID/P. Of a limit that is not in a marker nothing was taken yet. The marker of a new limiter
+ * is empty: of generation 1, without limits.
+ */
+struct marker {
+	uint64_t saved;			      /* as in the record when it was written */
+	uint32_t count;			      /* limits that there were */
+	struct bucket_part parts[LIMITS_MAX]; /* what was left of each */
+};
+
+void marker_print(const struct marker *marker, char text[MARKER_TEXT]);
+/*
+ * Reads @text as a marker. Text that is not understood reads as generation 0, which no record has,
+ * with nothing left of any limit.
+ */
+void marker_parse(const char *text, struct marker *marker);
+
+/* What a limit of @burst has in each of @count partitions when nothing was taken. */
+struct bucket_part marker_full(uint64_t burst, uint32_t count);
+
+#endif

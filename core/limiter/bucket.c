@@ -1,0 +1,349 @@
+/* bucket - an exact token bucket, see bucket.h. */
+#include "core/limiter/bucket.h"
+
+#include <assert.h>
+
+static const int64_t LEVEL_MIN = -(INT64_C(1) << 62);
+static const int64_t TOKENS_LIMIT = INT64_C(1) << 61; /* of a part that another host left */
+
+enum { BUCKET_NANO = 1000000000 };
+
+uint64_t bucket_capacity(const struct bucket *bucket)
+{
+	return bucket->burst > bucket->batch ? bucket->burst : bucket->batch;
+}
+
+static uint64_t capacity_now(const struct bucket *bucket)
+{
+	uint64_t capacity = bucket_capacity(bucket), awaited = bucket->awaited;
+
+	if (awaited)
+		awaited += bucket->batch;
+	/* Where nothing is held another host has room for the first token. */
+	if (awaited && !bucket->burst)
+		awaited--;
+	return (awaited > capacity ? awaited : capacity) + bucket->aside;
+}
+
+/*
+ * What one interval releases, rounded up; one more when it is not whole, so that the fraction left
+ * of one interval finds room beside the next one's.
+ */
+static uint64_t batch_of(const struct bucket *bucket)
+{
+	u128 units = (u128)bucket->flow.num * bucket->interval_ns;
+	u128 whole = units / bucket->flow.den;
+
+	if (units % bucket->flow.den)
+		whole += 2;
+	return whole > TOKENS_MAX ? TOKENS_MAX : (uint64_t)whole;
+}
+
+static u128 units_of(const struct bucket *bucket, uint64_t tokens)
+{
+	return (u128)tokens * bucket->flow.den;
+}
+
+void bucket_account_open(struct bucket *bucket, struct bucket_account *account)
+{
+	*account = (struct bucket_account){
+		.opened = (i128)bucket->level * (i128)bucket->flow.den + (i128)bucket->part,
+	};
+	bucket->account = account;
+}
+
+static void spill(struct bucket *bucket)
+{
+	uint64_t capacity = capacity_now(bucket), over;
+	u128 units, allowed;
+
+	if (bucket->level < 0 || (uint64_t)bucket->level < capacity)
+		return;
+	over = (uint64_t)bucket->level - capacity;
+	units = units_of(bucket, over) + bucket->part;
+	allowed = bucket->awaited ? bucket->flow.num : 0;
+	if (units <= allowed)
+		return;
+	if (bucket->account)
+		bucket->account->spilled += units;
+	bucket->level = (int64_t)capacity;
+	bucket->part = 0;
+	if (bucket->released > bucket->level)
+		bucket->released = bucket->level;
+}
+
+static void spill_aside(struct bucket *bucket)
+{
+	if (bucket->account)
+		bucket->account->spilled += units_of(bucket, bucket->aside);
+	bucket->level -= (int64_t)bucket->aside;
+	bucket->released -= (int64_t)bucket->aside;
+	bucket->aside = 0;
+}
+
+static void flow_in(struct bucket *bucket, uint64_t until_ns)
+{
+	/* Below 2^51 * 2^64, so it fits. */
+	u128 units = (u128)bucket->flow.num * (until_ns - bucket->filled_ns);
+	u128 room = units_of(bucket, TOKENS_MAX) * 2;
+	u128 sum;
+
+	if (bucket->account)
+		bucket->account->accrued += units;
+	sum = units + bucket->part;
+	if (bucket->level < 0)
+		room += units_of(bucket, (uint64_t)-bucket->level);
+	if (sum > room) {
+		/* More than any capacity: the exact sum would be spilled, and may not fit a level. */
+		if (bucket->account)
+			bucket->account->spilled += sum - room;
+		sum = room;
+	}
+	bucket->level += (int64_t)(sum / bucket->flow.den);
+	bucket->part = (uint64_t)(sum % bucket->flow.den);
+	bucket->filled_ns = until_ns;
+	spill(bucket);
+}
+
+void bucket_refill(struct bucket *bucket, uint64_t now_ns)
+{
+	if (now_ns <= bucket->filled_ns)
+		return;
+	if (bucket->interval_ns) {
+		uint64_t ticks = (now_ns - bucket->grid_ns) / bucket->interval_ns;
+
+		if (ticks) {
+			bucket->grid_ns += ticks * bucket->interval_ns;
+			if (bucket->grid_ns > bucket->filled_ns)
+				flow_in(bucket, bucket->grid_ns);
+			bucket->released = bucket->level;
+		}
+	}
+	if (now_ns > bucket->filled_ns)
+		flow_in(bucket, now_ns);
+}
+
+void bucket_init(struct bucket *bucket, const struct rate *rate, uint64_t burst,
+		 uint64_t interval_ns, uint64_t now_ns)
+{
+	assert(!rate_is_unlimited(rate));
+	assert(burst <= TOKENS_MAX);
+	*bucket = (struct bucket){
+		.rate = *rate,
+		.flow = rate_fraction(rate),
+		.burst = burst,
+		.interval_ns = interval_ns,
+		.grid_ns = now_ns,
+		.filled_ns = now_ns,
+	};
+	if (interval_ns)
+		bucket->batch = batch_of(bucket);
+}
+
+void bucket_fill(struct bucket *bucket)
+{
+	bucket->level = (int64_t)bucket_capacity(bucket);
+	bucket->part = 0;
+	bucket->released = bucket->level;
+	bucket->aside = 0;
+	assert(!bucket->account);
+}
+
+void bucket_restore(struct bucket *bucket, int64_t level, uint64_t part)
+{
+	if (level < LEVEL_MIN || part >= bucket->flow.den)
+		return;
+	bucket->level = level;
+	bucket->part = part;
+	if (level >= (int64_t)bucket_capacity(bucket))
+		bucket_fill(bucket);
+	bucket->released = bucket->level;
+}
+
+void bucket_retune(struct bucket *bucket, const struct rate *rate, uint64_t burst,
+		   uint64_t interval_ns, uint64_t now_ns)
+{
+	struct bucket_account *account = bucket->account;
+	struct bucket old;
+
+	bucket_refill(bucket, now_ns);
+	spill_aside(bucket);
+	old = *bucket;
+	bucket_init(bucket, rate, burst, interval_ns, now_ns);
+	bucket->awaited = old.awaited;
+	bucket->level = old.level;
+	bucket->part = (uint64_t)((u128)old.part * bucket->flow.den / old.flow.den);
+	if (interval_ns == old.interval_ns)
+		bucket->grid_ns = old.grid_ns;
+	bucket->released = old.interval_ns ? old.released : old.level;
+	if (account)
+		bucket_account_open(bucket, account);
+	spill(bucket);
+}
+
+void bucket_await(struct bucket *bucket, uint64_t tokens)
+{
+	if (tokens > bucket_capacity(bucket) + !bucket->burst)
+		spill_aside(bucket);
+	bucket->awaited = tokens;
+	spill(bucket);
+}
+
+void bucket_set_aside(struct bucket *bucket)
+{
+	int64_t capacity = (int64_t)bucket_capacity(bucket);
+
+	spill_aside(bucket);
+	if (bucket->level > capacity)
+		bucket->aside = (uint64_t)(bucket->level - capacity);
+}
+
+void bucket_take_back(struct bucket *bucket, uint64_t tokens)
+{
+	bucket->aside = 0;
+	bucket_await(bucket, tokens);
+}
+
+static int64_t takeable(const struct bucket *bucket)
+{
+	return (bucket->interval_ns ? bucket->released : bucket->level) - (int64_t)bucket->aside;
+}
+
+bool bucket_has(const struct bucket *bucket, uint64_t tokens)
+{
+	return bucket->flow.num && takeable(bucket) >= (int64_t)tokens;
+}
+
+void bucket_take(struct bucket *bucket, uint64_t tokens)
+{
+	if (bucket->level < LEVEL_MIN + (int64_t)tokens)
+		return;
+	if (bucket->account)
+		bucket->account->taken += units_of(bucket, tokens);
+	bucket->level -= (int64_t)tokens;
+	bucket->released -= (int64_t)tokens;
+}
+
+void bucket_put(struct bucket *bucket, uint64_t tokens, uint64_t kept)
+{
+	i128 room = (i128)capacity_now(bucket) - (i128)kept - (i128)bucket->level;
+	uint64_t fits = tokens;
+
+	/* A part of a token needs room, too. */
+	if (bucket->part)
+		room--;
+	if (kept && room < (i128)tokens)
+		fits = room > 0 ? (uint64_t)room : 0;
+	if (bucket->account) {
+		bucket->account->put += units_of(bucket, tokens);
+		bucket->account->spilled += units_of(bucket, tokens - fits);
+	}
+	bucket->level += (int64_t)fits;
+	bucket->released += (int64_t)fits;
+	spill(bucket);
+}
+
+uint64_t bucket_when(const struct bucket *bucket, uint64_t tokens, uint64_t now_ns)
+{
+	u128 need, wait_ns;
+	uint64_t at_ns = bucket->filled_ns, ticks;
+
+	if (!bucket->flow.num)
+		return NEVER_NS;
+	if (bucket_has(bucket, tokens))
+		return now_ns;
+	tokens += bucket->aside;
+	if (bucket->level < (int64_t)tokens) {
+		need = units_of(bucket, (uint64_t)((int64_t)tokens - bucket->level)) - bucket->part;
+		wait_ns = (need + bucket->flow.num - 1) / bucket->flow.num;
+		if (wait_ns >= NEVER_NS - at_ns)
+			return NEVER_NS;
+		at_ns += (uint64_t)wait_ns;
+	}
+	if (bucket->interval_ns) {
+		ticks = (at_ns - bucket->grid_ns) / bucket->interval_ns;
+		if (!ticks || (at_ns - bucket->grid_ns) % bucket->interval_ns)
+			ticks++;
+		if (ticks > (NEVER_NS - bucket->grid_ns) / bucket->interval_ns)
+			return NEVER_NS;
+		at_ns = bucket->grid_ns + ticks * bucket->interval_ns;
+	}
+	return at_ns > now_ns ? at_ns : now_ns;
+}
+
+/* Adds @units of 1/den token, which may be negative. */
+static void add_units(struct bucket *bucket, i128 units)
+{
+	i128 den = (i128)bucket->flow.den, whole;
+
+	units += (i128)bucket->part;
+	whole = units / den;
+	if (units % den < 0)
+		whole--;
+	bucket->level += (int64_t)whole;
+	bucket->released += (int64_t)whole;
+	bucket->part = (uint64_t)(units - whole * den);
+}
+
+struct bucket_part bucket_split(struct bucket *bucket, uint32_t shares, uint64_t most)
+{
+	struct bucket_part part = {0};
+	u128 units, share;
+
+	assert(shares);
+	spill_aside(bucket);
+	if (bucket->level < 0) {
+		if (shares > 1)
+			return part;
+		part.tokens = bucket->level;
+		if (bucket->account)
+			bucket->account->put += units_of(bucket, (uint64_t)-bucket->level);
+		bucket->level = 0;
+		if (bucket->released < 0)
+			bucket->released = 0;
+		return part;
+	}
+	units = units_of(bucket, (uint64_t)bucket->level) + bucket->part;
+	share = units / shares;
+	if (share > units_of(bucket, most))
+		share = units_of(bucket, most);
+	/* Billionths, rounded down; what is smaller than one is lost with the last. */
+	part.tokens = (int64_t)(share / bucket->flow.den);
+	part.nano = (uint32_t)(share % bucket->flow.den * BUCKET_NANO / bucket->flow.den);
+	if (bucket->account)
+		bucket->account->taken += share;
+	add_units(bucket, -(i128)share);
+	return part;
+}
+
+void bucket_join(struct bucket *bucket, const struct bucket_part *part)
+{
+	i128 units = (i128)part->tokens * (i128)bucket->flow.den +
+		     (i128)((u128)part->nano * bucket->flow.den / BUCKET_NANO);
+
+	if (part->tokens < -TOKENS_LIMIT || part->tokens > TOKENS_LIMIT)
+		return;
+	spill_aside(bucket);
+	if (bucket->account && units >= 0)
+		bucket->account->put += (u128)units;
+	else if (bucket->account)
+		bucket->account->taken += (u128)-units;
+	add_units(bucket, units);
+	spill(bucket);
+}
+
+void bucket_leave(struct bucket *bucket, uint64_t tokens)
+{
+	u128 units;
+
+	spill_aside(bucket);
+	if (bucket->level < 0 || (uint64_t)bucket->level < tokens)
+		return;
+	units = units_of(bucket, (uint64_t)bucket->level - tokens) + bucket->part;
+	if (bucket->account)
+		bucket->account->spilled += units;
+	bucket->level = (int64_t)tokens;
+	bucket->part = 0;
+	if (bucket->released > bucket->level)
+		bucket->released = bucket->level;
+}

@@ -1,0 +1,449 @@
+/*
+ * change - what is to be changed: checked, handed to the source, and applied once it is kept; see
+ * engine.h.
+ *
+ * One change is at the source at a time and the others stand in line: each is checked against things
+ * as they are when its turn comes. All memory is got before the source is asked, so that what it has
+ * stored can be applied.
+ */
+#include "core/limiter/engine.h"
+#include "core/limiter/learning.h"
+#include "core/limiter/partition.h"
+#include "core/limiter/slots.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t seconds_since_start(const struct engine *engine)
+{
+	return (uint32_t)((engine->schedule.now_ns - engine->began_ns) / NSEC_PER_SEC);
+}
+
+__attribute__((format(printf, 3, 4))) static int refuse(struct change *change, int err,
+							const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(change->error, sizeof(change->error), format, arguments);
+	va_end(arguments);
+	return err;
+}
+
+/*
+ * Memory that @limiter will need for change->settings, so that nothing can fail once the source has
+ * it.
+ */
+static int get_memory(const struct engine *engine, struct change *change, struct limiter *limiter)
+{
+	uint32_t count = change->settings.limit_count;
+	int err = limiter_prepare(limiter, &change->settings);
+
+	if (!err)
+		err = slots_prepare(limiter, &change->settings);
+
+	if (count)
+		change->buckets = calloc(count, sizeof(*change->buckets));
+	if (learning_is_needed(&change->settings) && !limiter->learning)
+		change->learning = learning_new(engine->began_ns ^ engine->schedule.now_ns);
+	if (!err && (!count || change->buckets) &&
+	    (!learning_is_needed(&change->settings) || limiter->learning || change->learning))
+		return 0;
+	return refuse(change, -ENOMEM, "no memory for the settings");
+}
+
+/* As in any directory that is setgid. */
+static void inherit_group(const struct limiter *parent, struct owner *owner)
+{
+	if (!(parent->access & ACCESS_SETGID))
+		return;
+	owner->gid = parent->gid;
+	owner->access = (uint16_t)(owner->access | ACCESS_SETGID);
+}
+
+static int prepare_make(struct engine *engine, struct change *change)
+{
+	struct limiter *parent = change->limiter;
+	int err = name_check(change->name, change->error);
+
+	if (err)
+		return err;
+	if (tree_find(&engine->tree, parent, change->name))
+		return refuse(change, -EEXIST, "'%s' is there already", change->name);
+	if (engine->tree.count >= ENGINE_LIMITERS_MAX)
+		return refuse(change, -ENOSPC, "there are %d limiters, the most there can be",
+			      ENGINE_LIMITERS_MAX);
+	err = users_check(&engine->users, change->owner.uid, BOUND_LIMITERS, change->error);
+	if (err)
+		return err;
+	if (tree_depth(parent) >= DEPTH_MAX)
+		return refuse(change, -ENOSPC, "limiters are nested %d deep, the most they can be",
+			      DEPTH_MAX);
+	inherit_group(parent, &change->owner);
+	change->settings = SETTINGS_DEFAULT;
+	if (change->text) {
+		err = settings_parse(change->text, &change->settings, change->error);
+		if (err)
+			return err;
+	}
+	change->made = tree_new(change->name);
+	if (!change->made ||
+	    (engine->source->adopt && engine->source->adopt(engine->source, change->made)))
+		return refuse(change, -ENOMEM, "no memory for a limiter");
+	return get_memory(engine, change, change->made);
+}
+
+static int prepare_remove(struct change *change)
+{
+	uint32_t waiting = change->limiter->queue.length + partition_waiting(change->limiter) +
+			   slots_waiting(change->limiter) + keys_waiting(change->limiter) -
+			   change->limiter->pollers;
+	uint32_t open = slots_used(change->limiter);
+
+	if (change->limiter->first_child)
+		return refuse(change, -EBUSY, "'%s' has limiters below it", change->limiter->name);
+	if (waiting)
+		return refuse(change, -EBUSY, "%u reader%s in '%s'", waiting,
+			      waiting == 1 ? " waits" : "s wait", change->limiter->name);
+	if (open)
+		return refuse(change, -EBUSY, "%u slot%s of '%s' %s open", open,
+			      open == 1 ? "" : "s", change->limiter->name,
+			      open == 1 ? "is" : "are");
+	return 0;
+}
+
+static int prepare_rename(struct engine *engine, struct change *change)
+{
+	int err = name_check(change->name, change->error);
+
+	if (err)
+		return err;
+	if (tree_find(&engine->tree, change->limiter->parent, change->name))
+		return refuse(change, -EEXIST, "'%s' is there already", change->name);
+	change->renamed = strdup(change->name);
+	return change->renamed ? 0 : refuse(change, -ENOMEM, "no memory for a name");
+}
+
+static int prepare_settings(const struct engine *engine, struct change *change)
+{
+	int err;
+
+	limiter_settings(change->limiter, &change->settings);
+	if (change->setting < SETTING_COUNT) {
+		err = setting_parse((enum setting_id)change->setting, change->text,
+				    &change->settings, change->error);
+		if (!err)
+			err = settings_check(&change->settings, change->error);
+	} else {
+		err = settings_parse(change->text, &change->settings, change->error);
+	}
+	return err ? err : get_memory(engine, change, change->limiter);
+}
+
+/* Checks @change against things as they are now and gets the memory it needs. */
+static int prepare(struct engine *engine, struct change *change)
+{
+	if (change->limiter->removed)
+		return refuse(change, -ENODEV, "the limiter is gone");
+	tree_path(change->limiter, change->path);
+	switch (change->kind) {
+	case CHANGE_MAKE:
+		return prepare_make(engine, change);
+	case CHANGE_REMOVE:
+		return prepare_remove(change);
+	case CHANGE_RENAME:
+		return prepare_rename(engine, change);
+	case CHANGE_SETTINGS:
+		return prepare_settings(engine, change);
+	case CHANGE_OWNER:
+		limiter_settings(change->limiter, &change->settings);
+		if (change->kept & OWNER_UID)
+			change->owner.uid = change->limiter->uid;
+		if (change->kept & OWNER_GID)
+			change->owner.gid = change->limiter->gid;
+		if (change->kept & OWNER_ACCESS)
+			change->owner.access = change->limiter->access;
+		break;
+	}
+	return 0;
+}
+
+static void set_owner(struct engine *engine, struct limiter *limiter, const struct owner *owner)
+{
+	if (!limiter_is_root(limiter) && limiter->uid != owner->uid) {
+		users_drop(&engine->users, limiter->uid, BOUND_LIMITERS);
+		users_add(&engine->users, owner->uid, BOUND_LIMITERS);
+	}
+	limiter->uid = owner->uid;
+	limiter->gid = owner->gid;
+	limiter->access = owner->access;
+}
+
+static void give_memory(struct change *change, struct limiter *limiter)
+{
+	if (change->learning)
+		limiter->learning = change->learning;
+	change->learning = NULL;
+}
+
+static void apply_settings(struct engine *engine, struct change *change)
+{
+	struct limiter *limiter = change->limiter;
+	struct settings old;
+
+	limiter_settings(limiter, &old);
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		if (setting_equal((enum setting_id)id, &old, &change->settings))
+			continue;
+		change->altered |= UINT32_C(1) << id;
+		limiter->changed_s[id] = seconds_since_start(engine);
+	}
+	give_memory(change, limiter);
+	limiter_configure(&engine->schedule, limiter, &change->settings, change->buckets, true);
+	change->buckets = NULL;
+	partition_follow(&engine->schedule, limiter);
+}
+
+/* Puts @limiter, which is in no tree yet, below @parent with its settings and owner. */
+static void adopt(struct engine *engine, struct limiter *parent, struct limiter *limiter,
+		  const struct settings *settings, struct bucket *buckets,
+		  const struct owner *owner, bool full)
+{
+	tree_insert(&engine->tree, parent, limiter);
+	users_add(&engine->users, limiter->uid, BOUND_LIMITERS);
+	set_owner(engine, limiter, owner);
+	limiter->made_s = seconds_since_start(engine);
+	for (int id = 0; id < SETTING_COUNT; id++)
+		limiter->changed_s[id] = limiter->made_s;
+	limiter_configure(&engine->schedule, limiter, settings, buckets, full);
+}
+
+static void apply(struct engine *engine, struct change *change)
+{
+	switch (change->kind) {
+	case CHANGE_MAKE:
+		give_memory(change, change->made);
+		adopt(engine, change->limiter, change->made, &change->settings, change->buckets,
+		      &change->owner, true);
+		change->buckets = NULL;
+		break;
+	case CHANGE_REMOVE:
+		engine_removed(engine, change->limiter);
+		break;
+	case CHANGE_RENAME:
+		tree_rename(&engine->tree, change->limiter, change->renamed);
+		change->renamed = NULL;
+		break;
+	case CHANGE_SETTINGS:
+		apply_settings(engine, change);
+		break;
+	case CHANGE_OWNER:
+		set_owner(engine, change->limiter, &change->owner);
+		break;
+	}
+}
+
+/* Frees what was got for a change that was not applied. */
+static void unprepare(struct change *change)
+{
+	if (change->made)
+		limiter_free(change->made);
+	free(change->buckets);
+	free(change->learning);
+	free(change->renamed);
+	change->made = NULL;
+	change->buckets = NULL;
+	change->learning = NULL;
+	change->renamed = NULL;
+}
+
+/* The first in line is done: hands it to the caller. */
+static void finish(struct engine *engine, int outcome)
+{
+	struct change *change = engine->line;
+
+	change->outcome = outcome;
+	if (outcome)
+		unprepare(change);
+	free(change->buckets);
+	free(change->learning);
+	change->buckets = NULL;
+	change->learning = NULL;
+	engine->line = change->next;
+	if (!engine->line)
+		engine->line_last = NULL;
+	change->next = NULL;
+	if (engine->changed)
+		engine->changed_last->next = change;
+	else
+		engine->changed = change;
+	engine->changed_last = change;
+}
+
+/* Starts the first in line, and the next if it is done at once, until the source has one. */
+static void start_changes(struct engine *engine)
+{
+	while (engine->line && !engine->line->started) {
+		struct change *change = engine->line;
+		int err = prepare(engine, change);
+
+		if (err) {
+			finish(engine, err);
+			continue;
+		}
+		change->started = true;
+		/* May call engine_stored(), which finishes it; the loop then sees the next. */
+		engine->storing = true;
+		engine->source->store(engine->source, change);
+		engine->storing = false;
+	}
+}
+
+void engine_change(struct engine *engine, struct change *change, uint64_t now_ns)
+{
+	bool idle = !engine->line;
+
+	engine_run(engine, now_ns);
+	change->next = NULL;
+	change->started = false;
+	change->altered = 0;
+	change->made = NULL;
+	change->buckets = NULL;
+	change->learning = NULL;
+	change->renamed = NULL;
+	change->error[0] = '\0';
+	limiter_hold(change->limiter);
+	if (idle)
+		engine->line = change;
+	else
+		engine->line_last->next = change;
+	engine->line_last = change;
+	if (idle)
+		start_changes(engine);
+}
+
+bool engine_withdraw(struct engine *engine, struct change *change)
+{
+	struct change **at = &engine->line, *last = NULL;
+
+	if (change->started)
+		return false;
+	while (*at != change) {
+		last = *at;
+		at = &last->next;
+	}
+	*at = change->next;
+	if (engine->line_last == change)
+		engine->line_last = last;
+	limiter_drop(change->limiter);
+	return true;
+}
+
+void engine_stored(struct engine *engine, struct change *change, int err)
+{
+	bool inside = engine->storing;
+
+	assert(change == engine->line && change->started);
+	if (!err)
+		apply(engine, change);
+	if (err && !change->error[0])
+		refuse(change, err, "not stored: %s", strerror(-err));
+	finish(engine, err);
+	if (!inside)
+		start_changes(engine);
+}
+
+void engine_again(struct engine *engine, struct change *change)
+{
+	assert(change == engine->line && change->started);
+	unprepare(change);
+	change->error[0] = '\0';
+	change->started = false;
+	if (!engine->storing)
+		start_changes(engine);
+}
+
+int engine_tuned(struct engine *engine, struct limiter *limiter, const struct settings *settings,
+		 uint32_t *altered)
+{
+	struct change change = {.limiter = limiter, .settings = *settings};
+	int err = get_memory(engine, &change, limiter);
+
+	if (err) {
+		unprepare(&change);
+		return err;
+	}
+	apply_settings(engine, &change);
+	*altered = change.altered;
+	return 0;
+}
+
+void engine_owned(struct engine *engine, struct limiter *limiter, const struct owner *owner)
+{
+	set_owner(engine, limiter, owner);
+}
+
+int engine_renamed(struct engine *engine, struct limiter *limiter, const char *name)
+{
+	char *copy;
+
+	if (tree_find(&engine->tree, limiter->parent, name))
+		return -EEXIST;
+	copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	tree_rename(&engine->tree, limiter, copy);
+	return 0;
+}
+
+void engine_removed(struct engine *engine, struct limiter *limiter)
+{
+	partition_remove(&engine->schedule, limiter, 0);
+	keys_remove(&engine->schedule, limiter);
+	limiter_evict(&engine->schedule, limiter);
+	users_drop(&engine->users, limiter->uid, BOUND_LIMITERS);
+	tree_remove(&engine->tree, limiter);
+}
+
+int engine_restore(struct engine *engine, struct limiter *parent, const char *name,
+		   const struct settings *settings, const struct owner *owner,
+		   const struct level *levels, uint32_t level_count, struct limiter **restored)
+{
+	struct change change = {.settings = *settings};
+	struct limiter *limiter;
+	int err = name_check(name, change.error);
+
+	if (err)
+		return err;
+	if (tree_find(&engine->tree, parent, name))
+		return -EEXIST;
+	if (engine->tree.count >= ENGINE_LIMITERS_MAX || tree_depth(parent) >= DEPTH_MAX)
+		return -ENOSPC;
+	change.made = limiter = tree_new(name);
+	if (!limiter || (engine->source->adopt && engine->source->adopt(engine->source, limiter)) ||
+	    get_memory(engine, &change, limiter)) {
+		unprepare(&change);
+		return -ENOMEM;
+	}
+	give_memory(&change, limiter);
+	adopt(engine, parent, limiter, settings, change.buckets, owner, false);
+	for (uint32_t i = 0; i < level_count && i < limiter->bucket_count; i++)
+		bucket_restore(&limiter->buckets[i], levels[i].tokens, levels[i].part);
+	*restored = limiter;
+	return 0;
+}
+
+struct change *engine_changed(struct engine *engine)
+{
+	struct change *change = engine->changed;
+
+	if (change) {
+		engine->changed = change->next;
+		limiter_drop(change->limiter);
+	}
+	return change;
+}

@@ -1,0 +1,444 @@
+/* engine - THE entry: one step per event, see engine.h. */
+#include "core/limiter/engine.h"
+#include "core/limiter/holding.h"
+#include "core/limiter/partition.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+int engine_init(struct engine *engine, struct source *source, const struct owner *root,
+		uint64_t now_ns)
+{
+	*engine = (struct engine){.source = source, .began_ns = now_ns};
+	engine->schedule.now_ns = now_ns;
+	engine->schedule.users = &engine->users;
+	memcpy(engine->users.bounds, BOUNDS_DEFAULT, sizeof(BOUNDS_DEFAULT));
+	if (tree_init(&engine->tree))
+		return -ENOMEM;
+	limiter_configure(&engine->schedule, engine->tree.root, &SETTINGS_DEFAULT, NULL, true);
+	engine->tree.root->uid = root->uid;
+	engine->tree.root->gid = root->gid;
+	engine->tree.root->access = root->access;
+	return 0;
+}
+
+static void remove_all_below(struct schedule *schedule, struct limiter *limiter)
+{
+	partition_remove(schedule, limiter, 0);
+	keys_remove(schedule, limiter);
+	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
+		remove_all_below(schedule, l);
+}
+
+void engine_free(struct engine *engine)
+{
+	assert(!engine->waiting && !engine->line);
+	remove_all_below(&engine->schedule, engine->tree.root);
+	keys_free(&engine->schedule);
+	tree_free(&engine->tree);
+	users_free(&engine->users);
+	parking_free(&engine->schedule.parking);
+}
+
+static struct waiter *waiter_of_expiry(struct heap_node *node)
+{
+	return ((struct expiry *)((char *)node - offsetof(struct expiry, node)))->waiter;
+}
+
+static uint64_t next_due_ns(const struct engine *engine)
+{
+	const struct heap_node *deadline = engine->schedule.deadlines.root;
+	const struct heap_node *expiry = engine->schedule.expiries.root;
+	const struct poller *called = engine->schedule.called.oldest;
+	uint64_t next_ns = deadline ? deadline->key : NEVER_NS;
+
+	if (called && called->until_ns < next_ns)
+		next_ns = called->until_ns;
+	return expiry && expiry->key < next_ns ? expiry->key : next_ns;
+}
+
+uint64_t engine_next_ns(const struct engine *engine)
+{
+	uint64_t next_ns = next_due_ns(engine), source_ns = NEVER_NS;
+	const struct heap_node *forget = engine->schedule.forgets.root;
+
+	if (forget && forget->key < next_ns)
+		next_ns = forget->key;
+	if (engine->source->next_ns)
+		source_ns = engine->source->next_ns(engine->source);
+	return source_ns < next_ns ? source_ns : next_ns;
+}
+
+/* What was asked for of @limiter may be more than this host holds. */
+static void rouse(struct engine *engine, struct limiter *limiter)
+{
+	if (!engine->source->rouse)
+		return;
+	for (; limiter; limiter = limiter->parent) {
+		if (limiter->holding)
+			engine->source->rouse(engine->source, limiter);
+	}
+	engine->source->after(engine->source, engine->schedule.now_ns);
+}
+
+/* Likewise of slots, where their number is shared. */
+static void rouse_for_slots(struct engine *engine, struct limiter *limiter)
+{
+	if (!engine->source->rouse)
+		return;
+	for (; limiter; limiter = limiter->parent) {
+		if (limiter->holding && limiter->holding->settings.slots.kind == SLOTS_COUNT)
+			engine->source->rouse(engine->source, limiter);
+	}
+	engine->source->after(engine->source, engine->schedule.now_ns);
+}
+
+void engine_run(struct engine *engine, uint64_t now_ns)
+{
+	struct schedule *schedule = &engine->schedule;
+	uint64_t earliest_ns = now_ns > ENGINE_CATCH_UP_NS ? now_ns - ENGINE_CATCH_UP_NS : 0;
+	uint64_t next_ns;
+
+	if (engine->source->before)
+		engine->source->before(engine->source, now_ns);
+	while ((next_ns = next_due_ns(engine)) <= now_ns && next_ns != NEVER_NS) {
+		struct heap_node *deadline = schedule->deadlines.root;
+		const struct poller *called = schedule->called.oldest;
+		uint64_t at_ns = next_ns > earliest_ns ? next_ns : earliest_ns;
+
+		if (at_ns > schedule->now_ns)
+			schedule->now_ns = at_ns;
+		/*
+		 * Tokens that go back come first: there is room for them beside those that flow in,
+		 * or they are spilled. A reader that is served at the very end of the time it
+		 * allowed is served.
+		 */
+		if (called && called->until_ns == next_ns) {
+			poller_expire(schedule);
+		} else if (deadline && deadline->key == next_ns) {
+			heap_remove(&schedule->deadlines, deadline);
+			limiter_settle(schedule, limiter_of_due(deadline));
+		} else {
+			limiter_expire(schedule, waiter_of_expiry(schedule->expiries.root));
+		}
+	}
+	if (now_ns > schedule->now_ns)
+		schedule->now_ns = now_ns;
+	keys_run(schedule);
+	if (engine->source->after)
+		engine->source->after(engine->source, schedule->now_ns);
+}
+
+/* Whether partitions are being looked for that would bring more of @limiter. */
+static bool may_come(const struct engine *engine, const struct limiter *limiter)
+{
+	return engine->source->may_come && engine->source->may_come(engine->source, limiter);
+}
+
+/*
+ * Returns until when a waiter that asked at @asked_ns waits. A waiter whose time is short waits for
+ * partitions that are being looked for, but no longer.
+ */
+static uint64_t patient_until_ns(const struct engine *engine, const struct limiter *limiter,
+				 uint64_t asked_ns, uint64_t expiry_ns)
+{
+	uint64_t patient_ns = asked_ns + ENGINE_PATIENCE_NS;
+
+	return expiry_ns < patient_ns && may_come(engine, limiter) ? patient_ns : expiry_ns;
+}
+
+/* Whether what is asked for of @limiter, or of a key of it, shows for the first time that it is used. */
+static bool is_news(const struct limiter *limiter)
+{
+	const struct holding *holding = limiter->is_key ? limiter->parent->holding
+							: limiter->holding;
+
+	return holding && !holding->active;
+}
+
+/* Tells whether @waiter, as things stand, gets nothing until @expiry_ns. */
+static bool is_too_late(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
+{
+	/* A waiter with a place was let in before, and waiters that came after it are not ahead. */
+	uint64_t at_ns = waiter->place
+				 ? engine->schedule.now_ns
+				 : limiter_when(&engine->schedule, waiter->limiter, waiter->tokens);
+
+	return at_ns > expiry_ns && !may_come(engine, waiter->limiter);
+}
+
+static int ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
+{
+	struct schedule *schedule = &engine->schedule;
+	struct limiter *limiter = waiter->limiter;
+	uint64_t asked_ns = waiter->place ? waiter->asked_ns : schedule->now_ns;
+	uint64_t expiry_ns = NEVER_NS;
+
+	if (limiter->removed)
+		return -ENODEV;
+	if (engine->waiting >= ENGINE_WAITERS_MAX)
+		return -ENOSPC;
+	if (waiter->expiry) {
+		if (within_ns < NEVER_NS - asked_ns)
+			expiry_ns = asked_ns + within_ns;
+		if (is_too_late(engine, waiter, expiry_ns)) {
+			limiter->counters[COUNTER_REFUSED]++;
+			rouse(engine, limiter);
+			return -EAGAIN;
+		}
+		waiter->expiry->at_ns = expiry_ns;
+		expiry_ns = patient_until_ns(engine, limiter, asked_ns, expiry_ns);
+	}
+	if (limiter_ask(schedule, waiter, expiry_ns)) {
+		if (is_news(limiter))
+			rouse(engine, limiter);
+		return 0;
+	}
+	engine->waiting++;
+	rouse(engine, limiter);
+	return -EINPROGRESS;
+}
+
+void engine_give_up(struct engine *engine, struct waiter *waiter)
+{
+	if (waiter->place)
+		parking_free_place(&engine->schedule.parking, waiter);
+}
+
+/* Ends the asking of @waiter unless it waits. */
+static int asked(struct engine *engine, struct waiter *waiter, int err)
+{
+	if (err != -EINPROGRESS)
+		engine_give_up(engine, waiter);
+	return err;
+}
+
+int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	return asked(engine, waiter, ask(engine, waiter, within_ns));
+}
+
+int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	if (limiter->removed)
+		return -ENODEV;
+	if (!limiter_try(&engine->schedule, limiter, tokens))
+		return -EAGAIN;
+	if (is_news(limiter))
+		rouse(engine, limiter);
+	return 0;
+}
+
+int engine_try(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+{
+	int err = engine_take(engine, limiter, tokens, now_ns);
+
+	if (err != -EAGAIN)
+		return err;
+	limiter->counters[COUNTER_REFUSED]++;
+	rouse(engine, limiter);
+	return err;
+}
+
+bool engine_may_come(struct engine *engine, struct limiter *limiter, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	return !limiter->removed && may_come(engine, limiter);
+}
+
+/* Returns until when @poller, which asks now, waits. */
+static uint64_t poller_until_ns(const struct engine *engine, struct poller *poller)
+{
+	uint64_t now_ns = engine->schedule.now_ns, expiry_ns = NEVER_NS;
+	struct expiry *expiry = poller->waiter.expiry;
+
+	if (!expiry)
+		return NEVER_NS;
+	if (poller->within_ns < NEVER_NS - now_ns)
+		expiry_ns = now_ns + poller->within_ns;
+	expiry->at_ns = expiry_ns;
+	return patient_until_ns(engine, poller->waiter.limiter, now_ns, expiry_ns);
+}
+
+bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns)
+{
+	struct schedule *schedule = &engine->schedule;
+	struct limiter *limiter = poller->waiter.limiter;
+	uint64_t tokens = poller->waiter.tokens;
+
+	engine_run(engine, now_ns);
+	if (poller->state == POLLER_WAITS)
+		return false;
+	if (poller->state == POLLER_CALLED || poller->answered || limiter->removed ||
+	    !limiter_can_hold(limiter, tokens) ||
+	    limiter_when(schedule, limiter, tokens) <= schedule->now_ns)
+		return true;
+	poller_wait(schedule, poller, poller_until_ns(engine, poller));
+	rouse(engine, limiter);
+	return poller->state == POLLER_CALLED;
+}
+
+bool engine_fetch(struct engine *engine, struct poller *poller, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	return !poller->waiter.limiter->removed && poller_fetch(&engine->schedule, poller);
+}
+
+void engine_unpoll(struct engine *engine, struct poller *poller, uint64_t now_ns)
+{
+	if (poller->state == POLLER_AWAY && !poller->answered)
+		return;
+	/* Tokens that were kept for it go back as of now, and may be the next waiter's. */
+	engine_run(engine, now_ns);
+	poller_leave(&engine->schedule, poller);
+}
+
+static int ask_for_slot(struct engine *engine, struct waiter *waiter)
+{
+	int err;
+
+	if (waiter->limiter->removed)
+		return -ENODEV;
+	if (engine->waiting >= ENGINE_WAITERS_MAX)
+		return -ENOSPC;
+	err = slots_open(&engine->schedule, waiter);
+	if (err == -EINPROGRESS)
+		engine->waiting++;
+	if (!err || err == -EINPROGRESS)
+		rouse_for_slots(engine, waiter->limiter);
+	return err;
+}
+
+int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	return asked(engine, waiter, ask_for_slot(engine, waiter));
+}
+
+int engine_slot_try(struct engine *engine, struct limiter *limiter, struct slot *slot,
+		    uint64_t now_ns)
+{
+	int err;
+
+	engine_run(engine, now_ns);
+	if (limiter->removed)
+		return -ENODEV;
+	err = slots_try(&engine->schedule, limiter, slot);
+	rouse_for_slots(engine, limiter);
+	return err;
+}
+
+void engine_slot_close(struct engine *engine, struct slot *slot, bool used, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	slots_close(&engine->schedule, slot, used);
+}
+
+void engine_stop(struct engine *engine)
+{
+	engine->schedule.stopped = true;
+}
+
+static void cancel(struct engine *engine, struct waiter *waiter)
+{
+	/* It may be the turn of another one then. */
+	if (engine->source->before)
+		engine->source->before(engine->source, engine->schedule.now_ns);
+	if (waiter->is_opener)
+		slots_cancel(&engine->schedule, waiter);
+	else
+		limiter_cancel(&engine->schedule, waiter);
+	engine->waiting--;
+}
+
+void engine_cancel(struct engine *engine, struct waiter *waiter)
+{
+	cancel(engine, waiter);
+	engine_give_up(engine, waiter);
+}
+
+void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct asker *asker,
+		      uint64_t now_ns)
+{
+	engine->schedule.parks = waiter->ticket;
+	cancel(engine, waiter);
+	engine->schedule.parks = 0;
+	(void)parking_park(&engine->schedule.parking, waiter, asker, now_ns);
+}
+
+bool engine_return(struct engine *engine, struct waiter *waiter, const struct asker *asker,
+		   uint64_t within_ns, uint64_t now_ns)
+{
+	return parking_take(&engine->schedule.parking, waiter, asker, within_ns, now_ns);
+}
+
+void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	if (!limiter->removed)
+		limiter_refund(&engine->schedule, limiter, tokens);
+}
+
+int engine_charge(struct engine *engine, struct limiter *limiter, int64_t tokens, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	if (limiter->removed)
+		return -ENODEV;
+	if (tokens < 0 && !limiter_owes(limiter, (uint64_t)-tokens))
+		return -ERANGE;
+	limiter_charge(&engine->schedule, limiter, tokens);
+	return 0;
+}
+
+int engine_feedback(struct engine *engine, struct limiter *limiter, const struct outcome *outcomes,
+		    size_t count, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	if (limiter->removed)
+		return -ENODEV;
+	for (size_t i = 0; i < count; i++)
+		limiter_hear(&engine->schedule, limiter, &outcomes[i]);
+	return 0;
+}
+
+uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tokens,
+		    uint64_t now_ns)
+{
+	uint64_t at_ns;
+
+	engine_run(engine, now_ns);
+	at_ns = limiter_when(&engine->schedule, limiter, tokens);
+	/* One who comes gets partitions first, as far as there are some. */
+	if (at_ns == NEVER_NS && may_come(engine, limiter))
+		at_ns = limiter_when_leased(&engine->schedule, limiter, tokens);
+	return at_ns == NEVER_NS ? NEVER_NS : at_ns - engine->schedule.now_ns;
+}
+
+void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now_ns)
+{
+	engine_run(engine, now_ns);
+	(void)limiter_when(&engine->schedule, limiter, 0);
+}
+
+int engine_key(struct engine *engine, struct limiter *limiter, const char *name, uint32_t uid,
+	       uint64_t now_ns, struct key **key)
+{
+	engine_run(engine, now_ns);
+	if (limiter->removed)
+		return -ENODEV;
+	return keys_get(&engine->schedule, limiter, name, uid, key);
+}
+
+struct waiter *engine_done(struct engine *engine)
+{
+	struct waiter *waiter = queue_shift(&engine->schedule.done);
+
+	if (waiter && waiter->is_poller)
+		poller_of(waiter)->answered = false;
+	else if (waiter)
+		engine->waiting--;
+	return waiter;
+}

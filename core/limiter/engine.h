@@ -1,0 +1,265 @@
+/*
+ * engine - THE entry: one step per event, and the time of the next one.
+ *
+ * Every function is one step. It is told the time (ns of a clock that does not go back), first
+ * serves those who were due until then, each at the time at which it was due, and then does its
+ * work. Its results wait for the caller in two lists, to be collected before the next step:
+ * engine_done() waiters, engine_changed() changes.
+ *
+ * A daemon that was held up serves late readers as of the time they were due, so that being woken
+ * late costs no capacity; but at most ENGINE_CATCH_UP_NS back, so that one that was stopped for long
+ * does not let through at once what it missed.
+ *
+ * There are no threads in here: callers hold one lock around each step and its collection.
+ */
+#ifndef RATEFS_CORE_ENGINE_H
+#define RATEFS_CORE_ENGINE_H
+
+#include "core/limiter/keys.h"
+#include "core/limiter/limiter.h"
+#include "core/limiter/parking.h"
+#include "core/limiter/slots.h"
+#include "core/limiter/source.h"
+#include "core/limiter/tree.h"
+#include "core/limiter/users.h"
+
+#define ENGINE_CATCH_UP_NS UINT64_C(10000000)
+
+/* So long at most waits one who would not wait, while partitions are being looked for (fleets). */
+#define ENGINE_PATIENCE_NS UINT64_C(500000000)
+
+/* Limits at the door: -ENOSPC. */
+enum {
+	ENGINE_LIMITERS_MAX = 1000000,
+	ENGINE_WAITERS_MAX = 1000000,
+};
+
+enum change_kind { CHANGE_MAKE, CHANGE_REMOVE, CHANGE_RENAME, CHANGE_SETTINGS, CHANGE_OWNER };
+
+/* SETTING_COUNT and above are not settings: the whole `config`. */
+enum { CHANGE_CONFIG = SETTING_COUNT };
+
+/* What of an owner a change leaves alone. */
+enum { OWNER_UID = 1, OWNER_GID = 2, OWNER_ACCESS = 4 };
+
+/*
+ * Tells which users may use a limiter and which may tune it. A limiter that is made in one with
+ * ACCESS_SETGID gets its group and that bit, whatever the change says.
+ */
+struct owner {
+	uint32_t uid;
+	uint32_t gid;
+	uint16_t access; /* of ACCESS_BITS */
+};
+
+/*
+ * Something to be changed. The memory is the caller's until engine_changed() gives it back; the
+ * caller fills in the first part.
+ */
+struct change {
+	enum change_kind kind;
+	struct limiter *limiter;       /* the one to be changed; the parent of one to be made */
+	char name[NAME_BYTES_MAX + 1]; /* MAKE and RENAME: the new name */
+	unsigned int setting;	       /* SETTINGS: enum setting_id, or CHANGE_CONFIG */
+	const char *text;	       /* SETTINGS, and MAKE (may be NULL): borrowed */
+	unsigned int kept;	       /* OWNER: OWNER_UID | ...: what stays as it is then */
+	struct owner owner;	       /* MAKE and OWNER: as it shall be */
+
+	/* Filled in by the engine, read by the source. */
+	struct settings settings; /* as they shall be */
+	char path[PATH_TEXT];	  /* of the limiter (or parent), before the change */
+	uint32_t altered;	  /* bit for each setting that differs */
+	int outcome;		  /* once it is done: 0 or -errno */
+	char error[ERROR_TEXT];	  /* why it was refused, a sentence */
+
+	/* The engine's. */
+	struct limiter *made;	   /* MAKE: the limiter; given back as a result */
+	struct bucket *buckets;	   /* owned */
+	struct learning *learning; /* owned */
+	char *renamed;		   /* owned */
+	bool started;		   /* the source has it */
+	struct change *next;
+};
+
+/* Where a restored limiter's bucket stands. */
+struct level {
+	int64_t tokens;
+	uint64_t part; /* numerator over the denominator of the limit's rate */
+};
+
+struct engine {
+	struct schedule schedule;
+	struct tree tree;
+	struct users users;
+	struct source *source; /* borrowed */
+	struct change *line;   /* changes under way: the first is the source's */
+	struct change *line_last;
+	struct change *changed; /* done, for the caller to collect, in order */
+	struct change *changed_last;
+	bool storing; /* inside source->store() */
+	uint64_t began_ns;
+	uint32_t waiting; /* readers, in all limiters */
+};
+
+/* 0 or -ENOMEM. @root says who owns the top directory. */
+int engine_init(struct engine *engine, struct source *source, const struct owner *root,
+		uint64_t now_ns);
+
+/* Frees everything. Nobody may wait any more and no change be under way. */
+void engine_free(struct engine *engine);
+
+/* The time at which engine_run() must be called next, or NEVER_NS. */
+uint64_t engine_next_ns(const struct engine *engine);
+
+/* Serves all who are due. */
+void engine_run(struct engine *engine, uint64_t now_ns);
+
+/*
+ * Asks for waiter->tokens (0 to TOKENS_MAX) of waiter->limiter.
+ *
+ * 0: granted. -EINPROGRESS: it waits, and engine_done() will return it with its outcome. -EAGAIN:
+ * the waiter has an expiry and the tokens cannot be had in @within_ns (which counts for such
+ * waiters only). -ENODEV: the limiter is gone. -ENOSPC: too many wait. The time of a waiter with a
+ * place counts from its first asking.
+ */
+int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns);
+
+/* Takes @tokens now (0), or not: -EAGAIN, counted as refused; -ENODEV. */
+int engine_try(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
+
+/* Whether partitions are being looked for that would bring more: then asking is better than trying. */
+bool engine_may_come(struct engine *engine, struct limiter *limiter, uint64_t now_ns);
+
+/* As engine_try(), but counts no refusal: for one who will wait if it must. */
+int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
+
+/*
+ * Tells whether a read by @poller is answered now: its tokens are kept for it or could be had, or
+ * never at once (limiter_can_hold()), or the limiter is removed. If not, the poller has a place in
+ * the queue from now on, and engine_done() returns its waiter when it is to poll again: with
+ * outcome 0 it is called, see poller.h. Then it returns the waiter once more, with -ETIMEDOUT, if
+ * the tokens go back.
+ */
+bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns);
+
+/* Tells whether tokens are kept for @poller. Then they are the caller's. */
+bool engine_fetch(struct engine *engine, struct poller *poller, uint64_t now_ns);
+
+/*
+ * Ends the place of @poller, if it has one; its memory is the caller's again.
+ */
+void engine_unpoll(struct engine *engine, struct poller *poller, uint64_t now_ns);
+
+/*
+ * Asks for waiter->slot of waiter->limiter. 0: it is open. -EINPROGRESS: it waits, and engine_done()
+ * will return it with its outcome. -ENODEV, -ENOSPC, -ENOMEM.
+ */
+int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_ns);
+
+/* Opens @slot now (0), or not: -EAGAIN, counted as refused; -ENODEV, -ENOMEM. */
+int engine_slot_try(struct engine *engine, struct limiter *limiter, struct slot *slot,
+		    uint64_t now_ns);
+
+/* Closes an open slot; not @used: it never reached the one who asked for it. */
+void engine_slot_close(struct engine *engine, struct slot *slot, bool used, uint64_t now_ns);
+
+/* From now on nobody who waits is granted; they are to be cancelled. */
+void engine_stop(struct engine *engine);
+
+/*
+ * A waiter that still waits (its outcome is -EINPROGRESS) leaves; it is the caller's again. As of the
+ * last step: what came due since must not serve the one who leaves.
+ */
+void engine_cancel(struct engine *engine, struct waiter *waiter);
+
+/*
+ * Cancels as engine_cancel() does, for a waiter of @asker that may only have been interrupted: its
+ * place is parked, see parking.h, if schedule.parking was given memory.
+ */
+void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct asker *asker,
+		      uint64_t now_ns);
+
+/*
+ * Gives @waiter, filled in and about to ask for at most @within_ns (NEVER_NS: for any time), the
+ * place that was parked for @asker. Then it is asked with engine_ask() or engine_slot_open(), which
+ * frees the place unless the waiter waits, or it gives up. Only while engine_may_return().
+ */
+bool engine_return(struct engine *engine, struct waiter *waiter, const struct asker *asker,
+		   uint64_t within_ns, uint64_t now_ns);
+
+/* Frees the place of @waiter, if it has one: it does not ask after all. */
+void engine_give_up(struct engine *engine, struct waiter *waiter);
+
+/* Tells whether an asker may have a parked place. */
+static inline bool engine_may_return(const struct engine *engine)
+{
+	return parking_has_any(&engine->schedule.parking);
+}
+
+/* A grant that could not be delivered goes back. */
+void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens,
+		   uint64_t now_ns);
+
+/*
+ * Charges @tokens, or gives back if negative. 0; -ENODEV; -ERANGE: more would come back than was
+ * ever taken.
+ */
+int engine_charge(struct engine *engine, struct limiter *limiter, int64_t tokens, uint64_t now_ns);
+
+/* How work went: @count outcomes. 0; -ENODEV. */
+int engine_feedback(struct engine *engine, struct limiter *limiter, const struct outcome *outcomes,
+		    size_t count, uint64_t now_ns);
+
+/* Nanoseconds until @tokens would be granted; NEVER_NS. The limiter is not removed. */
+uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tokens,
+		    uint64_t now_ns);
+
+/* Brings the gauges of @limiter up to @now_ns. */
+void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now_ns);
+
+/* Begins a change; engine_changed() returns it when it is done or refused. */
+void engine_change(struct engine *engine, struct change *change, uint64_t now_ns);
+
+/* Takes back a change that has not started: true. False: it is under way. */
+bool engine_withdraw(struct engine *engine, struct change *change);
+
+/* The source's answer to the change it was given last; if late, after an engine_run(). */
+void engine_stored(struct engine *engine, struct change *change, int err);
+
+/*
+ * The source found things changed since the first change was prepared, and nothing done: it is
+ * checked again, and handed over again unless it is refused now.
+ */
+void engine_again(struct engine *engine, struct change *change);
+
+/*
+ * What another host has done. Each takes effect at once, whatever changes are under way here; 0,
+ * -ENOMEM, or the errno with which the change would be refused here.
+ */
+int engine_tuned(struct engine *engine, struct limiter *limiter, const struct settings *settings,
+		 uint32_t *altered);
+void engine_owned(struct engine *engine, struct limiter *limiter, const struct owner *owner);
+int engine_renamed(struct engine *engine, struct limiter *limiter, const char *name);
+void engine_removed(struct engine *engine, struct limiter *limiter);
+
+/*
+ * A limiter found in the source at the start. Its buckets hold @levels (@level_count of them, taken
+ * only as far as they make sense), and are empty without. 0, -EEXIST, -EINVAL, -ENOMEM, -ENOSPC.
+ */
+int engine_restore(struct engine *engine, struct limiter *parent, const char *name,
+		   const struct settings *settings, const struct owner *owner,
+		   const struct level *levels, uint32_t level_count, struct limiter **restored);
+
+/*
+ * The key called @name (1 to 255 bytes) of @limiter, see keys.h, made for @uid if there is none. 0,
+ * -ENOMEM, -ENODEV, or -ENOSPC: there are keys_max, all in use, or users_check() says why. It is there
+ * until the next step, or as long as it is open.
+ */
+int engine_key(struct engine *engine, struct limiter *limiter, const char *name, uint32_t uid,
+	       uint64_t now_ns, struct key **key);
+
+/* What has come of the steps so far, one by one; NULL when there is no more. */
+struct waiter *engine_done(struct engine *engine);
+struct change *engine_changed(struct engine *engine);
+
+#endif

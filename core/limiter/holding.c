@@ -1,0 +1,190 @@
+/* holding - what one host of a fleet holds of one limiter, see holding.h. */
+#include "core/limiter/holding.h"
+#include "core/limiter/slots.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct holding *holding_new(struct limiter *limiter)
+{
+	struct holding *holding = calloc(1, sizeof(*holding));
+
+	if (!holding)
+		return NULL;
+	holding->limiter = limiter;
+	holding->settings = SETTINGS_DEFAULT;
+	holding->target = UINT32_MAX;
+	holding->yields = UINT32_MAX;
+	return holding;
+}
+
+void holding_free(struct holding *holding)
+{
+	if (holding->back)
+		*holding->back = holding->next;
+	if (holding->next)
+		holding->next->back = holding->back;
+	for (uint32_t i = 0; i < holding->slots; i++)
+		free(holding->leases[i].marker);
+	free(holding->reserve.marker);
+	free(holding->leases);
+	free(holding->claim);
+	free(holding->claimants);
+	free(holding->seen);
+	free(holding);
+}
+
+int holding_grow(struct holding *holding, uint32_t count)
+{
+	struct lease *leases;
+
+	if (count <= holding->slots)
+		return 0;
+	leases = realloc(holding->leases, count * sizeof(*leases));
+	if (!leases)
+		return -ENOMEM;
+	memset(leases + holding->slots, 0, (count - holding->slots) * sizeof(*leases));
+	holding->leases = leases;
+	holding->slots = count;
+	return 0;
+}
+
+bool holding_needs_leases(const struct holding *holding)
+{
+	const struct settings *settings = &holding->settings;
+
+	return (settings_limit(settings) || settings->slots.kind == SLOTS_COUNT) &&
+	       (settings->enforcement == ENFORCEMENT_ENFORCE ||
+		settings->enforcement == ENFORCEMENT_SHADOW);
+}
+
+uint32_t holding_count(const struct holding *holding)
+{
+	uint32_t count = settings_partition_count(&holding->settings);
+
+	return holding->restricted && holding->before_count < count ? holding->before_count : count;
+}
+
+/*
+ * While a change of the count is not everywhere yet, other hosts may use partitions as they were: no
+ * partition is worth more than it was, or will be.
+ */
+static void restrict_limits(const struct holding *holding, uint32_t partitions,
+			    struct settings *share)
+{
+	uint32_t count = settings_partition_count(&holding->before);
+	struct settings old;
+
+	settings_of_host(&holding->before, partitions < count ? partitions : count, false, &old);
+	for (uint32_t i = 0; i < share->limit_count && i < old.limit_count; i++) {
+		if (rate_compare(&old.limits[i].rate, &share->limits[i].rate) < 0)
+			share->limits[i].rate = old.limits[i].rate;
+		if (settings_burst(&old, i) < settings_burst(share, i))
+			share->limits[i].burst = settings_burst(&old, i);
+	}
+	if (rate_compare(&old.key_rate, &share->key_rate) < 0)
+		share->key_rate = old.key_rate;
+	if (old.key_burst < share->key_burst)
+		share->key_burst = old.key_burst;
+}
+
+uint32_t holding_slots_of(const struct holding *holding, uint32_t index)
+{
+	const struct settings *before = &holding->before;
+	uint32_t slots = settings_slots_of_partition(&holding->settings, index), old;
+
+	if (!holding->restricted || before->slots.kind != SLOTS_COUNT)
+		return slots;
+	old = settings_slots_of_partition(before, index);
+	return old < slots ? old : slots;
+}
+
+uint32_t holding_slots(const struct holding *holding)
+{
+	uint32_t count = holding_count(holding), slots = 0;
+
+	for (uint32_t i = 0; i < count && i < holding->slots; i++) {
+		if (holding->leases[i].state == LEASE_HELD)
+			slots += holding_slots_of(holding, i);
+	}
+	return slots;
+}
+
+uint64_t holding_use(const struct holding *holding)
+{
+	const struct limiter *limiter = holding->limiter;
+
+	return limiter->counters[COUNTER_GRANTED] + (limiter->slots ? limiter->slots->opened : 0);
+}
+
+/* What may be opened now: where others are to have partitions, those come free first. */
+static uint32_t slots_to_open(const struct holding *holding)
+{
+	uint32_t slots = holding->usable ? holding_slots(holding) : 0;
+
+	if (holding->yields >= holding->usable)
+		return slots;
+	return (uint32_t)((uint64_t)slots * holding->yields / holding->usable);
+}
+
+bool holding_has_reserve(const struct holding *holding)
+{
+	/* The settings may have changed since it was taken; then it is on its way back. */
+	return holding->reserve_usable && !holding->restricted &&
+	       holding->reserve_index < holding->settings.reserve_hosts;
+}
+
+void holding_share(const struct holding *holding, struct settings *share)
+{
+	uint32_t count = holding_count(holding);
+	uint32_t usable = holding->usable < count ? holding->usable : count;
+
+	const struct settings *whole = &holding->settings;
+
+	*share = *whole;
+	if (!holding_needs_leases(holding))
+		return;
+	if (holding->degraded && whole->offline != OFFLINE_BLOCK) {
+		settings_apply_offline(share);
+		return;
+	}
+	/* While it is restricted another host may have what the reserve is made of. */
+	settings_of_host(whole, usable, holding_has_reserve(holding), share);
+	if (holding->restricted)
+		restrict_limits(holding, usable, share);
+	if (whole->slots.kind == SLOTS_COUNT)
+		share->slots.count = slots_to_open(holding);
+}
+
+void holding_partition_share(const struct holding *holding, uint32_t index, struct settings *share)
+{
+	const struct settings *whole = &holding->settings;
+	uint32_t count = settings_partition_count(whole);
+	const struct lease *lease = NULL;
+	bool usable;
+
+	*share = settings_of_partition(whole, index);
+	if (!holding_needs_leases(holding))
+		return;
+	if (index >= count)
+		usable = holding_has_reserve(holding) && holding->reserve_index == index - count;
+	else
+		lease = index < holding->slots ? &holding->leases[index] : NULL;
+	if (index < count)
+		usable = holding->usable && lease && lease->state == LEASE_HELD;
+	if (holding->degraded && whole->offline != OFFLINE_BLOCK)
+		usable = true; /* its limiter alone limits then */
+	for (uint32_t i = 0; i < share->limit_count && !usable; i++)
+		share->limits[i].rate = (struct rate){.period_ns = NSEC_PER_SEC};
+}
+
+struct lease *holding_lease(struct holding *holding, uint32_t index)
+{
+	uint32_t count = settings_partition_count(&holding->settings);
+
+	if (index >= count && holding->reserve.state != LEASE_NONE &&
+	    holding->reserve_index == index - count)
+		return &holding->reserve;
+	return index < count && index < holding->slots ? &holding->leases[index] : NULL;
+}

@@ -1,0 +1,140 @@
+/*
+ * keys - per-key buckets of a limiter: each key has a bucket of its own, with key_rate and key_burst,
+ * and its tokens are also tokens of the limiter and its ancestors.
+ *
+ * A key is made when it is first asked for. It costs a `struct key` while its bucket is not full, and
+ * is a `struct limiter` below its own only while files of it are open. One that is full and was not
+ * used for KEYS_LINGER_NS is forgotten.
+ *
+ * There are at most keys_max. When one more is asked for, the oldest of those is forgotten that
+ * nothing was taken from, or else the one that was idle longest. What may have been in the bucket of a
+ * key that is not remembered is known all the same: keys->unknown is a bucket that holds at most what
+ * any of them would hold by now, and a new key begins with that. It is full, as a new limiter's, but
+ * for a while after a key was forgotten that was not: so nobody gets more than key_rate and key_burst
+ * allow by making the daemon forget. In a fleet it begins empty, and follows this host's share.
+ *
+ * A change of key_rate or key_burst counts at once for keys in use, and for idle ones when they are
+ * next looked at, each change as of its time (tuning.h).
+ */
+#ifndef RATEFS_CORE_KEYS_H
+#define RATEFS_CORE_KEYS_H
+
+#include "core/base/chain.h"
+#include "core/limiter/limiter.h"
+#include "core/limiter/tuning.h"
+
+enum {
+	KEYS_FRESH_MAX =
+		65536,	  /* keys of a limiter that nothing was taken from, and that are idle */
+	KEYS_SWEEP = 256, /* keys that are forgotten in one go, at most */
+	KEYS_SWEEPS = 16, /* limiters of which some are, in one step */
+};
+
+/* What is found by its name is there for its number, too. */
+#define KEYS_LINGER_NS (2 * NSEC_PER_SEC)
+/* So that many are forgotten at a time; and the pause when there are more than fit. */
+#define KEYS_SLACK_NS (NSEC_PER_SEC / 10)
+#define KEYS_PAUSE_NS (NSEC_PER_SEC / 1000)
+
+enum key_list_id { KEYS_FRESH, KEYS_USED, KEYS_OPEN, KEY_LISTS };
+
+struct key {
+	struct chain_link by_name, by_id;
+	struct key *older, *newer; /* in its list */
+	struct key_level level;	   /* while it is idle; as of when it was last used */
+	uint64_t id;		   /* never used twice */
+	union {
+		uint64_t granted;	  /* idle */
+		struct limiter *inflated; /* open; owned */
+	};
+	uint32_t served, refused; /* idle */
+	uint32_t uid;		  /* for whom it was made */
+	uint8_t list;		  /* enum key_list_id */
+	uint8_t name_bytes;
+	char name[]; /* NUL-terminated */
+};
+
+struct key_list {
+	struct key *oldest, *newest;
+	uint32_t count;
+};
+
+/* All keys of a limiter. */
+struct keys {
+	struct limiter *limiter; /* borrowed; NULL once it is gone: the keys follow */
+	struct chains by_name;
+	struct key_list lists[KEY_LISTS]; /* the one that was used last is the newest */
+	struct heap_node due;		  /* in the schedule's forgets */
+	struct tunings tunings;
+	struct key_level unknown;
+};
+
+/* The number that keeps strangers from choosing names of one chain; once, before there are keys. */
+void keys_seed(struct schedule *schedule, const uint64_t seed[2]);
+
+/*
+ * The key called @name (1 to 255 bytes) of @limiter, made for @uid if there is none. 0, -ENOMEM, or -ENOSPC:
+ * there are keys_max, all in use; or users_check() says no, and the oldest idle one here is not of @uid. It
+ * may be forgotten in the next step unless it is open.
+ */
+int keys_get(struct schedule *schedule, struct limiter *limiter, const char *name, uint32_t uid,
+	     struct key **key);
+
+/*
+ * Finds or makes the key called @name (1 to 255 bytes) of @limiter, which had number @id in a
+ * predecessor of the caller and was made there for @uid. It was there, so no bound applies; the
+ * caller opens it before the next step. 0 or -ENOMEM.
+ */
+int keys_restore(struct schedule *schedule, struct limiter *limiter, const char *name, uint32_t uid,
+		 uint64_t id, struct key **key);
+
+/* NULL: forgotten. */
+struct key *keys_find(const struct schedule *schedule, uint64_t id);
+
+/* @key of @limiter as a limiter, with one reference more for keys_close(). NULL: no memory. */
+struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, struct key *key);
+void keys_close(struct schedule *schedule, struct limiter *inflated);
+
+/* Keys that are remembered; readers who wait in them. */
+uint32_t keys_count(const struct limiter *limiter);
+uint32_t keys_waiting(const struct limiter *limiter);
+
+/* Those with open files one by one: the one after @key, or the first (NULL); NULL: no more. */
+struct limiter *keys_next_open(const struct limiter *limiter, const struct limiter *key);
+
+/*
+ * The first key whose place in the listing is not below @place, and its place (below 2^62); NULL: there
+ * are no more. The next to look for is at the place after.
+ */
+struct key *keys_from(const struct limiter *limiter, uint64_t *place);
+
+/* Follows what @limiter is told now; with @full a limit that was not there before begins full. */
+void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full);
+
+/* @limiter is about to go: who waits in its keys gets -ENODEV. The memory follows in later steps. */
+void keys_remove(struct schedule *schedule, struct limiter *limiter);
+
+/* forget.c: the lists, by when a key was used last. */
+
+void keys_list(struct keys *keys, struct key *key, enum key_list_id id);
+void keys_unlist(struct keys *keys, struct key *key);
+
+/* Frees @key, which is in a list. */
+void keys_forget(struct schedule *schedule, struct keys *keys, struct key *key);
+
+/* Forgets one that is idle: false, there is none. */
+bool keys_evict(struct schedule *schedule, struct keys *keys);
+
+/* Forgets up to @most of those that are full, or too many. Whether there may be more. */
+bool keys_sweep(struct schedule *schedule, struct keys *keys, unsigned int most);
+
+/* Sets the time of the next sweep: when there is something to be forgotten, and not before @least_ns. */
+void keys_plan(struct schedule *schedule, struct keys *keys, uint64_t least_ns);
+
+/* Forgets what is due until now, as much as one step may. */
+void keys_run(struct schedule *schedule);
+
+/* Forgets all keys of limiters that are gone, at the end. */
+void keys_free(struct schedule *schedule);
+
+#endif

@@ -1,0 +1,275 @@
+/* learning - what a limiter has learnt from feedback, see learning.h. */
+#include "core/limiter/learning.h"
+#include "core/limiter/holding.h"
+#include "core/limiter/limiter.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double MICRO = 1e-6; /* learnt rates are rounded to millionths of a token a second */
+static const double RATE_MOST = 1e11;
+
+struct learning *learning_new(uint64_t seed)
+{
+	struct learning *learning = calloc(1, sizeof(*learning));
+
+	if (!learning)
+		return NULL;
+	/* xorshift needs a state that is not 0. */
+	learning->pause.random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	learning->adapted.rate = (double)INFINITY;
+	return learning;
+}
+
+bool learning_is_needed(const struct settings *settings)
+{
+	return settings->adapt.kind != ADAPT_NONE || settings->backoff.kind != BACKOFF_NONE;
+}
+
+static struct adapt_work work_of(const struct limiter *limiter)
+{
+	const uint64_t *counters = limiter->counters;
+
+	return (struct adapt_work){
+		.tokens = counters[COUNTER_GRANTED] + counters[COUNTER_CHARGED] -
+			  counters[COUNTER_RETURNED],
+		.served = counters[COUNTER_SERVED],
+		.outcomes = counters[COUNTER_OK] + counters[COUNTER_THROTTLED] +
+			    counters[COUNTER_ERROR],
+		.throttled = counters[COUNTER_THROTTLED],
+	};
+}
+
+static double least_rate(const struct limit *limits, uint32_t count)
+{
+	double least = (double)INFINITY;
+
+	for (uint32_t i = 0; i < count; i++)
+		least = fmin(least, rate_per_second(&limits[i].rate));
+	return least;
+}
+
+/* The time without pauses: what is not done in them says nothing of the rate. */
+static uint64_t working_ns(const struct learning *learning, uint64_t now_ns)
+{
+	uint64_t until_ns = learning->pause.until_ns;
+	uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+
+	return now_ns - (learning->pause.paused_ns - left_ns);
+}
+
+/* The limiter's own rate over all hosts, and the part of it that this one may use. */
+static double full_rate(const struct limiter *limiter, double *share)
+{
+	struct settings settings;
+	double full, own = (double)INFINITY;
+
+	*share = 1;
+	limiter_settings(limiter, &settings);
+	full = least_rate(settings.limits, settings.limit_count);
+	for (unsigned int i = 0; i < limiter->bucket_count; i++)
+		own = fmin(own, rate_per_second(&limiter->buckets[i].rate));
+	if (limiter->holding && !isinf(full) && full > 0 && own > 0)
+		*share = fmin(own / full, 1);
+	return full;
+}
+
+/* The bucket gets the rate that was learnt. */
+static void follow(const struct schedule *schedule, struct limiter *limiter, double share)
+{
+	struct learning *learning = limiter->learning;
+	double rate = learning->adapted.rate * share;
+	struct rate written = {.period_ns = NSEC_PER_SEC};
+	uint64_t burst = limiter->burst ? limiter->burst : 1;
+	bool was = learning->limited;
+	u128 num;
+
+	learning->limited = rate < RATE_MOST;
+	if (!learning->limited)
+		return;
+	/* 10^15 parts a nanosecond fit a rate. */
+	num = (u128)llround(fmax(rate, MICRO) / MICRO);
+	if (rate_from_fraction(num, (u128)NSEC_PER_SEC * 1000000, 1, &written))
+		written = (struct rate){(uint64_t)ceil(rate), NSEC_PER_SEC, 0, 0};
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		if (limiter->own_bursts >> i & 1 && limiter->buckets[i].burst > burst)
+			burst = limiter->buckets[i].burst;
+	}
+	if (was) {
+		bucket_retune(&learning->bucket, &written, burst, limiter->release_interval_ns,
+			      schedule->now_ns);
+		return;
+	}
+	/* What was saved up was saved up at a rate that the service does not give. */
+	bucket_init(&learning->bucket, &written, burst, limiter->release_interval_ns,
+		    schedule->now_ns);
+	if (limiter->bucket_count)
+		learning->bucket.grid_ns = limiter->buckets[0].grid_ns;
+	if (limiter->current)
+		bucket_await(&learning->bucket, limiter->current->tokens);
+}
+
+/* What is learnt stays above `min`, and is none where it reaches the limiter's own. */
+static void bound(struct learning *learning, double full)
+{
+	struct adapt_state *state = &learning->adapted;
+
+	if (learning->adapt.kind != ADAPT_NONE)
+		state->rate = fmax(state->rate, rate_per_second(&learning->adapt.min));
+	if (state->rate >= full)
+		state->rate = (double)INFINITY;
+}
+
+void learning_configure(const struct schedule *schedule, struct limiter *limiter,
+			const struct settings *settings)
+{
+	struct learning *learning = limiter->learning;
+	struct adapt_work work;
+	double share, full;
+
+	if (!learning)
+		return;
+	if (learning->adapt.kind != settings->adapt.kind) {
+		work = work_of(limiter);
+		adapt_init(&learning->adapted, &work, schedule->now_ns);
+		learning->adapted.then_ns = working_ns(learning, schedule->now_ns);
+		learning->proposes = false;
+		learning->lowered = false;
+	}
+	learning->adapt = settings->adapt;
+	learning->backoff = settings->backoff;
+	backoff_retune(&learning->pause, &learning->backoff, schedule->now_ns);
+	full = full_rate(limiter, &share);
+	bound(learning, full);
+	follow(schedule, limiter, share);
+}
+
+/* Whether somebody waits for nothing but the learnt rate. */
+static bool is_starved(const struct limiter *limiter)
+{
+	if (!limiter->current || bucket_has(&limiter->learning->bucket, limiter->current->tokens))
+		return false;
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		if (!bucket_has(&limiter->buckets[i], limiter->current->tokens))
+			return false;
+	}
+	return true;
+}
+
+void learning_refill(const struct schedule *schedule, struct limiter *limiter)
+{
+	if (limiter->learning->limited)
+		bucket_refill(&limiter->learning->bucket, schedule->now_ns);
+}
+
+void learning_run(const struct schedule *schedule, struct limiter *limiter)
+{
+	struct learning *learning = limiter->learning;
+	struct adapt_state *state = &learning->adapted;
+	uint64_t now_ns = schedule->now_ns;
+	struct adapt_state before;
+	bool grows;
+	struct adapt_work work;
+	double share, full;
+
+	learning_refill(schedule, limiter);
+	if (learning->adapt.kind == ADAPT_NONE)
+		return;
+	grows = now_ns >= adapt_next_ns(state, &learning->adapt, learning->shared);
+	if (!grows && !adapt_measures(state, working_ns(learning, now_ns)))
+		return;
+	work = work_of(limiter);
+	full = full_rate(limiter, &share);
+	adapt_measure(state, &work, share, working_ns(learning, now_ns));
+	if (!grows)
+		return;
+	before = *state;
+	if (!adapt_grow(state, &learning->adapt, &work, share, full, is_starved(limiter), now_ns))
+		return;
+	if (!learning->shared) {
+		follow(schedule, limiter, share);
+		return;
+	}
+	learning->proposal = *state;
+	learning->proposes = true;
+	state->rate = before.rate;
+}
+
+void learning_adopt(const struct schedule *schedule, struct limiter *limiter,
+		    const struct adapt_state *other)
+{
+	struct adapt_work work = work_of(limiter);
+	double share, full = full_rate(limiter, &share);
+
+	adapt_adopt(&limiter->learning->adapted, other, &work, schedule->now_ns);
+	bound(limiter->learning, full);
+	follow(schedule, limiter, share);
+}
+
+void learning_restore(const struct schedule *schedule, struct limiter *limiter,
+		      const struct adapt_state *adapted, const struct backoff_state *pause)
+{
+	struct learning *learning = limiter->learning;
+	double share, full = full_rate(limiter, &share);
+
+	learning->pause = *pause;
+	backoff_retune(&learning->pause, &learning->backoff, schedule->now_ns);
+	if (learning->adapt.kind != ADAPT_NONE)
+		learning->adapted = *adapted;
+	bound(learning, full);
+	follow(schedule, limiter, share);
+}
+
+void learning_hear(const struct schedule *schedule, struct limiter *limiter,
+		   const struct outcome *outcome)
+{
+	static const enum counter counters[OUTCOME_COUNT] = {
+		[OUTCOME_OK] = COUNTER_OK,
+		[OUTCOME_THROTTLED] = COUNTER_THROTTLED,
+		[OUTCOME_ERROR] = COUNTER_ERROR,
+	};
+	struct learning *learning = limiter->learning;
+	uint64_t now_ns = schedule->now_ns;
+	struct adapt_work work;
+	double share, full;
+
+	limiter->counters[counters[outcome->kind]] += outcome->count;
+	if (!learning || outcome->kind == OUTCOME_ERROR)
+		return;
+	learning_run(schedule, limiter);
+	if (learning->backoff.kind != BACKOFF_NONE) {
+		if (outcome->kind == OUTCOME_THROTTLED)
+			backoff_throttled(&learning->pause, &learning->backoff, outcome->count,
+					  outcome->retry_after_ns, now_ns);
+		else
+			backoff_succeeded(&learning->pause, &learning->backoff, outcome->count,
+					  now_ns);
+	}
+	if (learning->adapt.kind == ADAPT_NONE || outcome->kind != OUTCOME_THROTTLED)
+		return;
+	work = work_of(limiter);
+	full = full_rate(limiter, &share);
+	adapt_measure(&learning->adapted, &work, share, working_ns(learning, now_ns));
+	if (!adapt_throttled(&learning->adapted, &learning->adapt, full, learning->shared, now_ns))
+		return;
+	learning->lowered = true;
+	learning->proposes = false;
+	learning->adapted.looked = work;
+	follow(schedule, limiter, share);
+}
+
+uint64_t learning_next_ns(const struct limiter *limiter)
+{
+	const struct learning *learning = limiter->learning;
+
+	if (!learning || !learning->limited)
+		return NEVER_NS;
+	return adapt_next_ns(&learning->adapted, &learning->adapt, learning->shared);
+}
+
+double learning_rate(const struct limiter *limiter)
+{
+	if (!limiter->learning || !limiter->learning->limited)
+		return (double)INFINITY;
+	return rate_per_second(&limiter->learning->bucket.rate);
+}

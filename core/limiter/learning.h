@@ -1,0 +1,78 @@
+/*
+ * learning - what a limiter has learnt from feedback: a rate of its own (adapt.h) and a pause
+ * (backoff.h), kept in a bucket beside those of the limits that are set.
+ *
+ * A limiter has it when `adapt` or `backoff` was set once.
+ */
+#ifndef RATEFS_CORE_LEARNING_H
+#define RATEFS_CORE_LEARNING_H
+
+#include "core/values/adapt.h"
+#include "core/values/backoff.h"
+#include "core/limiter/bucket.h"
+#include "core/limiter/feedback.h"
+
+struct limiter;
+struct schedule;
+
+struct learning {
+	struct adapt adapt;
+	struct backoff backoff;
+	struct adapt_state adapted;
+	struct backoff_state pause;
+	struct bucket bucket; /* counts while @limited */
+	bool limited;	      /* there is a learnt rate, and it is below that of the limits */
+
+	/* In a fleet: see learnt.c. */
+	bool shared;   /* other hosts live by it too */
+	bool proposes; /* what this host would make of it: */
+	struct adapt_state proposal;
+	bool lowered;	   /* this host is to tell what it has made of it */
+	bool asking;	   /* a request is under way */
+	bool known;	   /* this host knows what the others made of it ... */
+	int32_t version;   /* ... as of this version of the node, ... */
+	uint64_t session;  /* ... watched in this session, ... */
+	uint64_t told_ns;  /* ... since this time */
+	uint64_t retry_ns; /* the node could not be read: not again before this time; 0 */
+	double told_rate;  /* the rate in it */
+	double sent_rate;  /* the rate that is under way */
+};
+
+/* NULL: no memory. @seed makes one host's jitter differ from another's. */
+struct learning *learning_new(uint64_t seed);
+
+/* Whether @settings need one. */
+bool learning_is_needed(const struct settings *settings);
+
+/* limiter->learning follows @settings and what the limiter's buckets have become. It may be NULL. */
+void learning_configure(const struct schedule *schedule, struct limiter *limiter,
+			const struct settings *settings);
+
+/* Lets flow in what is due. */
+void learning_refill(const struct schedule *schedule, struct limiter *limiter);
+
+/* Measures, and grows if it is time. Cheap if there is nothing to do. */
+void learning_run(const struct schedule *schedule, struct limiter *limiter);
+
+/* How work in @limiter went. */
+void learning_hear(const struct schedule *schedule, struct limiter *limiter,
+		   const struct outcome *outcome);
+
+/* What another host has learnt, or all have agreed on, counts from now on. */
+void learning_adopt(const struct schedule *schedule, struct limiter *limiter,
+		    const struct adapt_state *other);
+
+/*
+ * What was learnt by the server before counts on, as far as the settings allow; @limiter's counters are those of
+ * before, and its learning is not NULL.
+ */
+void learning_restore(const struct schedule *schedule, struct limiter *limiter,
+		      const struct adapt_state *adapted, const struct backoff_state *pause);
+
+/* When there is another look at whether to grow, if somebody waits; NEVER_NS. */
+uint64_t learning_next_ns(const struct limiter *limiter);
+
+/* Tokens a second that were learnt, of this host's share; infinity: no limit. */
+double learning_rate(const struct limiter *limiter);
+
+#endif

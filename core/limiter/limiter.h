@@ -1,0 +1,229 @@
+/*
+ * limiter - one rate limiter: settings, buckets, queue, counters, and its place in the tree.
+ *
+ * A token of a limiter is also a token of each of its ancestors, so a reader is served at the
+ * instant at which all of them have enough. Each limiter serves first come, first served:
+ *
+ * - A reader waits in the queue of the limiter it asked.
+ * - The one whose turn it is in a limiter is the earliest of the first reader of its own queue and
+ *   the readers that its children put forward.
+ * - A limiter whose buckets have what that reader wants puts it forward to its parent, where it
+ *   takes its turn by its ticket, the order of arrival. Tokens are not taken yet.
+ * - The reader whose turn it is at the top, with enough there too, is granted: tokens are taken all
+ *   along its path at one instant.
+ *
+ * So a child that is out of tokens never holds up its siblings, a take larger than a burst is never
+ * starved by small ones that came later, and giving up waiting costs nothing anywhere.
+ *
+ * Everything here is as of the time of the step that the engine is in; see engine.h, the entry.
+ */
+#ifndef RATEFS_CORE_LIMITER_H
+#define RATEFS_CORE_LIMITER_H
+
+#include "core/limiter/bucket.h"
+#include "core/limiter/feedback.h"
+#include "core/base/chain.h"
+#include "core/base/heap.h"
+#include "core/limiter/parking.h"
+#include "core/limiter/poller.h"
+#include "core/limiter/queue.h"
+#include "core/values/settings.h"
+#include "core/limiter/stat.h"
+#include "core/limiter/users.h"
+
+/* What all limiters of one engine share: the time of the step, deadlines, and who is done. */
+struct schedule {
+	uint64_t now_ns;
+	uint64_t tickets;      /* given out so far */
+	struct heap deadlines; /* limiters, by when the one whose turn it is can be served */
+	struct heap expiries;  /* of waiters that have one */
+	struct queue done;     /* waiters that were granted or refused, for the caller to collect */
+	struct called called;  /* pollers whose tokens are kept for them */
+	struct parking parking; /* places of waiters that were interrupted */
+	uint64_t parks;		/* ticket of the waiter that is being interrupted, or 0 */
+	bool stopped;		/* nobody is granted any more */
+	struct heap forgets;	/* keys of limiters, by when some of them can be forgotten */
+	struct chains keys_by_id;
+	uint64_t last_key;
+	uint64_t key_seed[2];
+	struct users *users; /* borrowed */
+};
+
+/* Settings that most limiters leave alone: those share one. */
+struct limiter_extra {
+	struct rate reserve_rate;
+	uint32_t reserve_hosts;
+	uint32_t keys_max;
+	struct rate key_rate;
+	uint64_t key_burst;
+};
+
+extern struct limiter_extra LIMITER_PLAIN; /* never written */
+
+struct limiter {
+	/* Place in the tree, kept by tree.c. */
+	struct limiter *parent; /* NULL for the root, which limits nothing */
+	struct limiter *first_child, *last_child;
+	struct limiter *next_sibling, *previous_sibling; /* in order of making: ids ascend */
+	struct limiter *next_by_name, *next_by_id;	 /* hash chains */
+	struct limiter **partitions; /* owned, partition_slots of them, see partition.h */
+	char *name;		     /* owned; "" for the root and for partitions */
+	uint32_t id;		     /* never used twice */
+	uint32_t partition;	     /* as partition @partition - 1 of the parent, or 0 */
+	uint32_t partition_slots;
+	uint32_t references; /* held by callers: the memory stays until they are gone */
+	uint32_t made_s;     /* seconds since the engine began */
+	uint32_t changed_s[SETTING_COUNT]; /* last change of each setting, likewise */
+	uint32_t uid, gid;
+	uint16_t access; /* permission bits of the directory */
+	bool removed;
+	bool holds_parent; /* removed, but not gone */
+	uint32_t kept;	   /* the caller's */
+	bool is_key;	   /* of the parent, see keys.h: it is freed there */
+
+	/* Settings; the limits are in the buckets. */
+	uint8_t enforcement;  /* enum enforcement */
+	uint8_t bucket_count; /* 0: rate `max` */
+	uint8_t own_bursts;   /* bit i: limit i has a burst of its own */
+	uint16_t partition_setting;
+	uint32_t offline;
+	uint64_t burst;
+	uint64_t release_interval_ns;
+	uint64_t lease_ns;
+	struct limiter_extra *extra; /* owned, but for LIMITER_PLAIN */
+	struct bucket *buckets;	     /* owned */
+	struct holding *holding;   /* owned: what this host may use of it; NULL on one host alone */
+	struct learning *learning; /* owned: what feedback has taught; NULL: it never shall */
+	struct slots *slots;	   /* owned; NULL until there is something to say of slots */
+	struct keys *keys;	   /* owned; NULL until there is one */
+	struct key *key;	   /* borrowed: which one it is, if it is a key that is there */
+
+	/* Who waits. */
+	struct queue queue;
+	struct heap ready;	/* children that put a reader forward, by its ticket */
+	struct heap_node turn;	/* in the parent's ready */
+	struct heap_node due;	/* in the schedule's deadlines */
+	struct waiter *current; /* whose turn it is, or NULL */
+	uint64_t aside;	  /* ticket of the waiter whose tokens the buckets have set aside, or 0 */
+	uint64_t wanted;  /* tokens that waiters of this limiter and its descendants wait for */
+	uint64_t polled;  /* tokens kept for pollers of this limiter and its descendants */
+	uint32_t pollers; /* in the queues of this limiter and its descendants */
+	uint32_t wanting_none; /* waiters of them that want 0 tokens: they wait for a debt */
+
+	uint64_t counters[COUNTER_COUNT];
+};
+
+/* Tokens that are wanted here and below; a waiter that wants none counts as one. */
+static inline uint64_t limiter_demand(const struct limiter *limiter)
+{
+	return limiter->wanted + limiter->wanting_none;
+}
+
+static inline bool limiter_is_root(const struct limiter *limiter)
+{
+	return !limiter->parent;
+}
+
+/* The settings as they stand. */
+void limiter_settings(const struct limiter *limiter, struct settings *settings);
+
+/*
+ * Makes @settings those of @limiter from now on. @buckets is memory for settings->limit_count of
+ * them, taken over (NULL for none). The levels of limits that were there before stay; new limits
+ * start full, or empty unless @full.
+ */
+void limiter_configure(struct schedule *schedule, struct limiter *limiter,
+		       const struct settings *settings, struct bucket *buckets, bool full);
+
+/* Memory for settings that differ from LIMITER_PLAIN, if @settings do. 0 or -ENOMEM. */
+int limiter_prepare(struct limiter *limiter, const struct settings *settings);
+
+/* How work in @limiter went, and so in all above it. */
+void limiter_hear(struct schedule *schedule, struct limiter *limiter,
+		  const struct outcome *outcome);
+
+/* What another host has learnt of the service behind @limiter counts from now on. */
+void limiter_adopt(struct schedule *schedule, struct limiter *limiter,
+		   const struct adapt_state *other);
+
+/* What may be used of @limiter, by its holding, is another from now on. */
+void limiter_reshare(struct schedule *schedule, struct limiter *limiter);
+
+/* Nothing is left in the buckets, but a debt. */
+void limiter_empty(struct schedule *schedule, struct limiter *limiter);
+
+/*
+ * Asks for waiter->tokens of waiter->limiter. True: granted, at once. False: it waits, and comes
+ * back through schedule->done, at @expiry_ns at the latest if it has an expiry. A waiter that has
+ * taken its place again waits there, not at the end.
+ */
+bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expiry_ns);
+
+/* Takes @tokens if they can be had now without overtaking anybody. */
+bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
+
+/* Puts @waiter into @queue: at its place if it has taken one again, at the end otherwise. */
+void queue_join(struct schedule *schedule, struct queue *queue, struct waiter *waiter);
+
+/* Takes @waiter, which waits for tokens, out of its queue. Then the limiter is to be settled. */
+void limiter_leave(struct schedule *schedule, struct waiter *waiter);
+
+/*
+ * Puts back @tokens that were kept for a poller of @limiter and are no longer counted in `polled`,
+ * as far as each burst has room for them beside what is kept.
+ */
+void limiter_return(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
+
+/* Puts @waiter, which has left its queue, on schedule->done. Its place, if it has one, is free. */
+void limiter_answer(struct schedule *schedule, struct waiter *waiter, int outcome);
+
+/* Ends the waiting of @waiter: it counts as cancelled, or as refused if its time is up. */
+void limiter_cancel(struct schedule *schedule, struct waiter *waiter);
+void limiter_expire(struct schedule *schedule, struct waiter *waiter);
+
+/* Who was given more time than was asked for has it no longer. */
+void limiter_hasten(struct schedule *schedule, struct limiter *limiter);
+
+/* Undoes a grant of @tokens that never reached its reader. */
+void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
+
+/* Whether @tokens can come back: so many were taken, here and all the way up, and did not come back yet. */
+bool limiter_owes(const struct limiter *limiter, uint64_t tokens);
+
+/* Takes @tokens more, whether they are there or not; puts back if negative. */
+void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t tokens);
+
+/* When @tokens asked for now would be granted, as things stand; NEVER_NS if never. */
+uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
+
+/*
+ * When @limiter, refilled, and its ancestors have granted @tokens, if nobody else took any: for who
+ * knows how many are ahead.
+ */
+uint64_t limiter_when_ahead(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
+
+/* As limiter_when(), if what this host holds nothing of were all its own. */
+uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *limiter,
+			     uint64_t tokens);
+
+/* Serves whoever can be served at schedule->now_ns, and sets the deadlines of the others. */
+void limiter_settle(struct schedule *schedule, struct limiter *limiter);
+
+/*
+ * Tells whether @limiter and those above it can have @tokens at once while no reader waits: as much
+ * as idle ones save up, in a fleet with all partitions. A larger take is saved up only for a reader
+ * that waits.
+ */
+bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens);
+
+/* Ends everything in @limiter, which is about to go: waiters are answered with -ENODEV. */
+void limiter_evict(struct schedule *schedule, struct limiter *limiter);
+
+/* Tokens in the bucket now: of the fullest-needed limit, rounded down; for gauges. */
+double limiter_tokens(const struct limiter *limiter);
+
+/* The limiter in whose `turn` or `due` a heap node is. */
+struct limiter *limiter_of_turn(struct heap_node *node);
+struct limiter *limiter_of_due(struct heap_node *node);
+
+#endif

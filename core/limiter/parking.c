@@ -1,0 +1,233 @@
+/* parking - places that interrupted waiters may take again, see parking.h. */
+#include "core/limiter/keys.h"
+#include "core/limiter/limiter.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+
+static struct parked_place *place_of_link(struct chain_link *link)
+{
+	return (struct parked_place *)((char *)link - offsetof(struct parked_place, link));
+}
+
+static uint64_t hash_asker(const struct asker *asker)
+{
+	uint64_t number = asker->thread ? asker->thread : asker->file;
+
+	/* Fibonacci hashing (Knuth, 6.4): numbers given one after the other are spread. */
+	return ((number ^ (uint64_t)asker->uid << 32) * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+}
+
+static uint64_t hash_link(const struct chain_link *link, const void *seed)
+{
+	(void)seed;
+	return hash_asker(&((const struct parked_place *)link)->asker);
+}
+
+static bool is_same(const struct asker *a, const struct asker *b)
+{
+	return a->uid == b->uid && a->thread == b->thread && (a->thread || a->file == b->file);
+}
+
+void parking_init(struct parking *parking, struct parked_place *places, uint32_t size,
+		  uint32_t *used)
+{
+	assert(size <= PARKING_PLACES_MAX && !*used);
+	*parking = (struct parking){
+		.places = places, .size = size, .used = used, .by_asker = {.hash = hash_link}};
+}
+
+static struct parked_place *new_place(struct parking *parking)
+{
+	struct parked_place *place = parking->free;
+
+	if (place)
+		parking->free = place->older;
+	else if (parking->size && *parking->used < parking->size)
+		place = &parking->places[(*parking->used)++];
+	return place;
+}
+
+static void free_place(struct parking *parking, struct parked_place *place)
+{
+	atomic_store_explicit(&place->state, PLACE_FREE, memory_order_release);
+	place->older = parking->free;
+	parking->free = place;
+}
+
+/* 0 or -ENOMEM. */
+static int list(struct parking *parking, struct parked_place *place)
+{
+	int err = chains_insert(&parking->by_asker, &place->link);
+
+	if (err)
+		return err;
+	place->newer = NULL;
+	place->older = parking->newest;
+	if (parking->newest)
+		parking->newest->newer = place;
+	else
+		parking->oldest = place;
+	parking->newest = place;
+	return 0;
+}
+
+static void unlist(struct parking *parking, struct parked_place *place)
+{
+	chains_remove(&parking->by_asker, &place->link);
+	if (place->older)
+		place->older->newer = place->newer;
+	else
+		parking->oldest = place->newer;
+	if (place->newer)
+		place->newer->older = place->older;
+	else
+		parking->newest = place->older;
+}
+
+/* Frees the places that were parked until @now_ns at the latest. */
+static void expire(struct parking *parking, uint64_t now_ns)
+{
+	struct parked_place *oldest;
+
+	while ((oldest = parking->oldest) && oldest->at_ns <= now_ns) {
+		unlist(parking, oldest);
+		free_place(parking, oldest);
+	}
+}
+
+void parking_free(struct parking *parking)
+{
+	expire(parking, UINT64_MAX);
+}
+
+static void set_limiter(struct parked_place *place, const struct limiter *limiter)
+{
+	bool is_part = limiter->is_key || limiter->partition;
+
+	place->limiter = is_part ? limiter->parent->id : limiter->id;
+	place->partition = limiter->partition;
+	place->key = limiter->is_key ? limiter->key->id : 0;
+}
+
+/* Tells whether @waiter asks for the same as the waiter of @place, however long it would wait. */
+static bool is_for(const struct parked_place *place, const struct waiter *waiter)
+{
+	struct parked_place other;
+
+	if (waiter->limiter->removed)
+		return false;
+	set_limiter(&other, waiter->limiter);
+	return place->limiter == other.limiter && place->partition == other.partition &&
+	       place->key == other.key && place->tokens == waiter->tokens &&
+	       place->is_opener == waiter->is_opener;
+}
+
+/* Finds a place of @asker that is for the request of @waiter (NULL: for any request). */
+static struct parked_place *find(const struct parking *parking, const struct asker *asker,
+				 const struct waiter *waiter)
+{
+	struct chain_link *link = chains_find(&parking->by_asker, hash_asker(asker));
+
+	for (; link; link = link->next) {
+		struct parked_place *place = place_of_link(link);
+
+		if (is_same(&place->asker, asker) && (!waiter || is_for(place, waiter)))
+			return place;
+	}
+	return NULL;
+}
+
+static uint64_t within_ns(const struct waiter *waiter)
+{
+	if (waiter->is_opener || !waiter->expiry || waiter->expiry->at_ns == NEVER_NS)
+		return NEVER_NS;
+	return waiter->expiry->at_ns - waiter->asked_ns;
+}
+
+bool parking_park(struct parking *parking, struct waiter *waiter, const struct asker *asker,
+		  uint64_t now_ns)
+{
+	struct parked_place *place = waiter->place ? &parking->places[waiter->place - 1] : NULL;
+	struct parked_place *other;
+
+	expire(parking, now_ns);
+	other = asker->thread ? find(parking, asker, NULL) : NULL;
+	if (other) {
+		unlist(parking, other);
+		free_place(parking, other);
+	}
+	if (!place && within_ns(waiter)) {
+		place = new_place(parking);
+		if (!place)
+			return false;
+		*place = (struct parked_place){.tokens = waiter->tokens,
+					       .within_ns = within_ns(waiter),
+					       .ticket = waiter->ticket,
+					       .asked_ns = waiter->asked_ns,
+					       .first = asker->number,
+					       .is_opener = waiter->is_opener};
+		set_limiter(place, waiter->limiter);
+	}
+	waiter->place = 0;
+	if (!place)
+		return false;
+	place->asker = *asker;
+	place->at_ns = now_ns + PARKING_NS;
+	if (list(parking, place)) {
+		free_place(parking, place);
+		return false;
+	}
+	atomic_store_explicit(&place->state, PLACE_PARKED, memory_order_release);
+	return true;
+}
+
+bool parking_take(struct parking *parking, struct waiter *waiter, const struct asker *asker,
+		  uint64_t within_ns, uint64_t now_ns)
+{
+	struct parked_place *place;
+
+	expire(parking, now_ns);
+	place = find(parking, asker, waiter);
+	if (!place)
+		return false;
+	unlist(parking, place);
+	if (place->at_ns <= now_ns || place->within_ns != within_ns) {
+		free_place(parking, place);
+		return false;
+	}
+	waiter->place = ((uint32_t)(place - parking->places) + 1) & (2 * PARKING_PLACES_MAX - 1);
+	waiter->ticket = place->ticket;
+	waiter->asked_ns = place->asked_ns;
+	place->asker.number = asker->number;
+	place->at_ns = now_ns;
+	atomic_store_explicit(&place->state, PLACE_TAKEN, memory_order_release);
+	return true;
+}
+
+uint64_t parking_since_ns(const struct parking *parking, const struct waiter *waiter)
+{
+	return waiter->place ? parking->places[waiter->place - 1].at_ns : waiter->asked_ns;
+}
+
+void parking_free_place(struct parking *parking, struct waiter *waiter)
+{
+	free_place(parking, &parking->places[waiter->place - 1]);
+	waiter->place = 0;
+}
+
+void parking_restore(struct parking *parking, const struct parked_place *place, uint64_t ticket,
+		     uint64_t until_ns)
+{
+	struct parked_place *copy = new_place(parking);
+
+	if (!copy)
+		return;
+	*copy = *place;
+	copy->ticket = ticket;
+	copy->at_ns = until_ns;
+	if (list(parking, copy))
+		free_place(parking, copy);
+	else
+		atomic_store_explicit(&copy->state, PLACE_PARKED, memory_order_release);
+}

@@ -1,0 +1,28 @@
+/*
+ * partition - the shares of a limiter, each as a limiter of its own.
+ *
+ * A partition's token is also its limiter's, so what is read from partitions and from the limiter
+ * together never exceeds the rate. It is made when it is first asked for and follows the limiter's
+ * settings from then on.
+ */
+#ifndef RATEFS_CORE_PARTITION_H
+#define RATEFS_CORE_PARTITION_H
+
+#include "core/limiter/limiter.h"
+
+/* How many there are in all; the first @shares share the rate, the others are the reserve's. */
+uint32_t partition_count(const struct limiter *limiter, uint32_t *shares);
+
+/* Partition @index (below the count) of @limiter; NULL when there is no memory. Its buckets begin full. */
+struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter, uint32_t index);
+
+/* Readers who wait in partitions of @limiter. */
+uint32_t partition_waiting(const struct limiter *limiter);
+
+/* Gives every partition its share of @limiter's settings; those there are no more are removed. */
+void partition_follow(struct schedule *schedule, struct limiter *limiter);
+
+/* Removes the partitions from @index on; who waits there gets -ENODEV. */
+void partition_remove(struct schedule *schedule, struct limiter *limiter, uint32_t index);
+
+#endif

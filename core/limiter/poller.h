@@ -1,0 +1,102 @@
+/*
+ * poller - a program that waits for tokens by poll(2), and has its turn as a blocked reader has.
+ *
+ * - A poller that finds no tokens takes a place at the end of the queue of its limiter: it wants
+ *   its tokens, and other waiters stand behind it. It has one place however often it polls.
+ * - When its turn comes, the poller is granted its tokens as a reader is, and is called: the caller
+ *   tells the program. So beside N blocked readers a poller gets one token in N + 1.
+ * - The tokens of a called poller are kept for it for POLLER_NS: a read in that time has them,
+ *   whatever was granted to others meanwhile. No other waiter is held up by that. They count as
+ *   granted when the poller is called.
+ * - A poller that does not read in that time has no place any more. Its tokens go back as a charge
+ *   of so many fewer, as far as the burst has room for them beside the tokens that are kept for
+ *   others: they are the next waiter's, a second late. So a poller that is absent costs others no
+ *   more than a reader does that takes them, and no token where the burst has room.
+ * - Tokens that go back make room for no more than the burst. So over any window of length w no
+ *   more than rate * (w + POLLER_NS) + burst tokens are read, however many pollers come late.
+ * - No tokens are saved up for a poller that wants more than limiter_can_hold(): it has no place,
+ *   and is told at once that a read is answered now, with a refusal.
+ * - A poller is told, too, when it cannot be called any more: its limiter goes, or a change makes
+ *   its tokens more than limiter_can_hold().
+ *
+ * A place needs no memory but the poller's own, so there is room for each.
+ */
+#ifndef RATEFS_CORE_POLLER_H
+#define RATEFS_CORE_POLLER_H
+
+#include "core/values/quantity.h"
+#include "core/limiter/queue.h"
+
+struct limiter;
+struct schedule;
+
+#define POLLER_NS NSEC_PER_SEC
+
+enum poller_state {
+	POLLER_AWAY,   /* has no place */
+	POLLER_WAITS,  /* in the queue of its limiter */
+	POLLER_CALLED, /* its tokens are kept for it */
+};
+
+/* The memory is the caller's: from poller_init() until poller_leave(). */
+struct poller {
+	struct waiter waiter; /* its limiter is borrowed, and held as long as the poller is there */
+	struct poller *older, *newer; /* called: by time */
+	uint64_t until_ns;	      /* called: so long its tokens are kept */
+	uint64_t within_ns;	      /* so long it waits at most, if it has an expiry */
+	uint8_t state;		      /* enum poller_state */
+	bool answered;		      /* in schedule->done, to be collected */
+};
+
+/* Those that are called. */
+struct called {
+	struct poller *oldest, *newest;
+};
+
+/* The poller of @waiter, which is one (waiter->is_poller). */
+static inline struct poller *poller_of(struct waiter *waiter)
+{
+	return (struct poller *)((char *)waiter - offsetof(struct poller, waiter));
+}
+
+/* A poller of @tokens (up to TOKENS_MAX) of @limiter, without a place. */
+void poller_init(struct poller *poller, struct limiter *limiter, uint64_t tokens);
+
+/*
+ * Has @poller, which is away, wait for @within_ns at most. @expiry is the caller's memory for that.
+ */
+void poller_limit(struct poller *poller, struct expiry *expiry, uint64_t within_ns);
+
+/*
+ * Puts @poller, which is away, into the queue. It may be called at once. With an expiry it is
+ * answered with -EAGAIN at @expiry_ns.
+ */
+void poller_wait(struct schedule *schedule, struct poller *poller, uint64_t expiry_ns);
+
+/* No longer counts the tokens that are kept for pollers of @limiter, which is about to go. */
+void poller_forget(struct limiter *limiter);
+
+/* Tells whether @poller is called: then its tokens are the caller's, and it is away. */
+bool poller_fetch(struct schedule *schedule, struct poller *poller);
+
+/* Ends the place of @poller, if it has one. It is in no list afterwards. */
+void poller_leave(struct schedule *schedule, struct poller *poller);
+
+/*
+ * Puts @poller, which has left its queue, on schedule->done: called if @outcome is 0, away if it is
+ * -errno.
+ */
+void poller_answer(struct schedule *schedule, struct poller *poller, int outcome);
+
+/*
+ * Gives back the tokens of the poller that was called first: it is on schedule->done, -ETIMEDOUT.
+ */
+void poller_expire(struct schedule *schedule);
+
+/*
+ * Answers pollers of @limiter and below it that want more than limiter_can_hold(), with -EINVAL. It
+ * is called when settings of @limiter have changed.
+ */
+void poller_end_hopeless(struct schedule *schedule, struct limiter *limiter);
+
+#endif

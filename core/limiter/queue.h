@@ -1,0 +1,124 @@
+/*
+ * queue - readers that wait, first come, first served.
+ *
+ * Those that came once stand in a list: joining and leaving are O(1). Those that have taken an old
+ * place again (parking.h) are in a heap beside it, by their tickets: they may belong anywhere.
+ */
+#ifndef RATEFS_CORE_QUEUE_H
+#define RATEFS_CORE_QUEUE_H
+
+#include "core/base/heap.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct limiter;
+struct slot;
+
+/*
+ * A reader that asks for tokens, or an opener that wants a slot. The memory is the caller's. The
+ * caller fills in @limiter, and @tokens and @expiry or @is_opener and @slot, and leaves it alone
+ * while it waits.
+ */
+struct waiter {
+	union {
+		struct {
+			uint64_t ticket; /* the order of arrival over all limiters */
+			struct waiter *next;
+			struct waiter *previous;
+		};
+		struct heap_node turn; /* with a @place: in queue.returned; its key is the ticket */
+	};
+	struct limiter *limiter; /* borrowed; cannot be removed while somebody waits in it */
+	uint64_t tokens;
+	uint64_t asked_ns; /* when it began to wait */
+	union {
+		struct expiry *expiry; /* the caller's; NULL: it waits as long as it takes */
+		struct slot *slot;     /* the caller's: to be opened */
+	};
+	int outcome;		/* -EINPROGRESS while it waits; then 0, or -errno */
+	uint32_t place : 30;	/* that it has taken again, see parking.h; 0: it came once */
+	uint32_t is_opener : 1; /* it wants a slot, not tokens */
+	uint32_t is_poller : 1; /* of a struct poller, see poller.h */
+};
+
+/* The time at which a waiter gives up, with -EAGAIN: the caller says what its reader is told. */
+struct expiry {
+	struct heap_node node;
+	struct waiter *waiter;
+	uint64_t at_ns; /* the caller's time; @node may have a later one, see limiter_hasten() */
+};
+
+struct queue {
+	struct waiter *first; /* of those that came once */
+	struct waiter *last;
+	struct heap returned; /* those with a place, by their tickets */
+	uint32_t length;      /* of both together */
+};
+
+static inline struct waiter *waiter_of_turn(struct heap_node *node)
+{
+	return (struct waiter *)((char *)node - offsetof(struct waiter, turn));
+}
+
+/* The one with the lowest ticket, or NULL. */
+static inline struct waiter *queue_first(const struct queue *queue)
+{
+	struct heap_node *returned = queue->returned.root;
+
+	if (returned && (!queue->first || returned->key < queue->first->ticket))
+		return waiter_of_turn(returned);
+	return queue->first;
+}
+
+static inline void queue_append(struct queue *queue, struct waiter *waiter)
+{
+	waiter->next = NULL;
+	waiter->previous = queue->last;
+	if (queue->last)
+		queue->last->next = waiter;
+	else
+		queue->first = waiter;
+	queue->last = waiter;
+	queue->length++;
+}
+
+/* Puts in @waiter, which has a place, where its ticket says. */
+static inline void queue_return(struct queue *queue, struct waiter *waiter)
+{
+	waiter->turn.back = NULL;
+	heap_insert(&queue->returned, &waiter->turn, waiter->ticket);
+	queue->length++;
+}
+
+static inline void queue_remove(struct queue *queue, struct waiter *waiter)
+{
+	if (waiter->place) {
+		heap_remove(&queue->returned, &waiter->turn);
+		queue->length--;
+		return;
+	}
+	if (waiter->previous)
+		waiter->previous->next = waiter->next;
+	else
+		queue->first = waiter->next;
+	if (waiter->next)
+		waiter->next->previous = waiter->previous;
+	else
+		queue->last = waiter->previous;
+	waiter->next = NULL;
+	waiter->previous = NULL;
+	queue->length--;
+}
+
+static inline struct waiter *queue_shift(struct queue *queue)
+{
+	struct waiter *first = queue_first(queue);
+
+	if (first)
+		queue_remove(queue, first);
+	return first;
+}
+
+#endif

@@ -1,0 +1,85 @@
+/*
+ * slots - who may work on something now, see `slot` and `concurrency`.
+ *
+ * A slot of a limiter is also a slot of each of its ancestors: one who opens it holds the whole path,
+ * or waits and holds nothing. Who is next is found as for tokens, see limiter.h: first come, first
+ * served, and a limiter without a free slot never holds up its siblings.
+ *
+ * Nothing here depends on time; what adapts is in concurrency.h.
+ */
+#ifndef RATEFS_CORE_SLOTS_H
+#define RATEFS_CORE_SLOTS_H
+
+#include "core/limiter/concurrency.h"
+#include "core/limiter/limiter.h"
+
+/* A slot that is open. The memory is the caller's; so is a hold on the limiter while it is open. */
+struct slot {
+	struct limiter *limiter; /* NULL: it is not open */
+	uint64_t opened_ns;
+};
+
+/* The slots of a limiter that has ever had one, or a setting for them. */
+struct slots {
+	struct limiter *limiter;
+	struct slot_limit setting;	/* in force on this host */
+	struct concurrency concurrency; /* of SLOTS_AUTO */
+	uint32_t used;			/* here and below */
+	uint32_t wanted;		/* who waits, likewise */
+	uint64_t opened;		/* likewise, ever */
+	uint64_t refused;		/* of those who would not wait */
+	uint64_t shadowed;		/* would have waited if enforced */
+
+	struct queue queue;
+	struct heap ready;     /* children that put one forward, by its ticket */
+	struct heap_node turn; /* in the parent's ready */
+	struct waiter *current;
+};
+
+/* Memory for what @settings say of slots. 0 or -ENOMEM. */
+int slots_prepare(struct limiter *limiter, const struct settings *settings);
+
+void slots_free(struct limiter *limiter);
+
+/* Makes @setting, prepared for, that of @limiter; wakes those who are now due. */
+void slots_configure(struct schedule *schedule, struct limiter *limiter,
+		     const struct slot_limit *setting);
+
+/*
+ * Asks for a slot of waiter->limiter, for waiter->slot; waiter->is_opener is set. 0: it is open.
+ * -EINPROGRESS: it waits and comes back through schedule->done. -ENOMEM.
+ */
+int slots_open(struct schedule *schedule, struct waiter *waiter);
+
+/* Opens @slot now (0), or not: -EAGAIN, counted as refused; -ENOMEM. */
+int slots_try(struct schedule *schedule, struct limiter *limiter, struct slot *slot);
+
+/* Opens @slot as one that was open since @opened_ns, whatever the limits are. 0 or -ENOMEM. */
+int slots_restore(struct schedule *schedule, struct limiter *limiter, struct slot *slot,
+		  uint64_t opened_ns);
+
+/* Closes a slot that is open. @used: by one who worked with it, so that the time tells something. */
+void slots_close(struct schedule *schedule, struct slot *slot, bool used);
+
+/* Ends the waiting of @waiter. */
+void slots_cancel(struct schedule *schedule, struct waiter *waiter);
+
+/* Opens slots for all who are due. */
+void slots_settle(struct schedule *schedule, struct limiter *limiter);
+
+/* Those who wait get -ENODEV. */
+void slots_evict(struct schedule *schedule, struct limiter *limiter);
+
+/*
+ * The service behind @limiter refused for being asked too much: where slots adapt there are fewer.
+ * Not for limiters whose rate answers it.
+ */
+void slots_throttled(struct schedule *schedule, struct limiter *limiter);
+
+/* How many may be open now; UINT32_MAX: any number. */
+uint32_t slots_limit(const struct limiter *limiter);
+
+uint32_t slots_used(const struct limiter *limiter);
+uint32_t slots_waiting(const struct limiter *limiter);
+
+#endif

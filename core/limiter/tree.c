@@ -1,0 +1,259 @@
+/* tree - limiters by name and by id, see tree.h. */
+#include "core/limiter/tree.h"
+#include "core/limiter/holding.h"
+#include "core/base/siphash.h"
+#include "core/limiter/slots.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_SIZE = 64 };
+
+static uint64_t hash_name(const struct tree *tree, const struct limiter *parent, const char *name)
+{
+	const uint64_t seed[2] = {tree->seed[0] ^ parent->id, tree->seed[1]};
+
+	return siphash(name, strlen(name), seed);
+}
+
+static struct limiter **name_chain(const struct tree *tree, const struct limiter *parent,
+				   const char *name)
+{
+	return &tree->by_name[hash_name(tree, parent, name) & (tree->size - 1)];
+}
+
+static struct limiter **id_chain(const struct tree *tree, uint32_t id)
+{
+	return &tree->by_id[id & (tree->size - 1)];
+}
+
+struct limiter *tree_find(const struct tree *tree, const struct limiter *parent, const char *name)
+{
+	struct limiter *l = *name_chain(tree, parent, name);
+
+	while (l && (l->parent != parent || strcmp(l->name, name) != 0))
+		l = l->next_by_name;
+	return l;
+}
+
+struct limiter *tree_find_id(const struct tree *tree, uint32_t id)
+{
+	struct limiter *l = *id_chain(tree, id);
+
+	while (l && l->id != id)
+		l = l->next_by_id;
+	return l;
+}
+
+uint32_t tree_depth(const struct limiter *limiter)
+{
+	uint32_t depth = 0;
+
+	for (; limiter->parent; limiter = limiter->parent)
+		depth++;
+	return depth;
+}
+
+/* Links every limiter into its chains; those of @tree are empty. */
+static void link_chains(struct tree *tree, struct limiter *limiter)
+{
+	struct limiter **chain = id_chain(tree, limiter->id);
+
+	limiter->next_by_id = *chain;
+	*chain = limiter;
+	if (limiter_is_root(limiter))
+		return;
+	chain = name_chain(tree, limiter->parent, limiter->name);
+	limiter->next_by_name = *chain;
+	*chain = limiter;
+}
+
+static void link_all(struct tree *tree, struct limiter *limiter)
+{
+	link_chains(tree, limiter);
+	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
+		link_all(tree, l);
+}
+
+/* Gives the tables @size chains. 0 or -ENOMEM. */
+static int resize(struct tree *tree, uint32_t size)
+{
+	struct limiter **by_name = calloc(size, sizeof(*by_name));
+	struct limiter **by_id = calloc(size, sizeof(*by_id));
+
+	if (!by_name || !by_id) {
+		free(by_name);
+		free(by_id);
+		return -ENOMEM;
+	}
+	free(tree->by_name);
+	free(tree->by_id);
+	tree->by_name = by_name;
+	tree->by_id = by_id;
+	tree->size = size;
+	link_all(tree, tree->root);
+	return 0;
+}
+
+void limiter_free(struct limiter *limiter)
+{
+	assert(!limiter->keys && !limiter->is_key);
+	if (limiter->holds_parent)
+		limiter_drop(limiter->parent);
+	for (uint32_t i = 0; i < limiter->partition_slots; i++)
+		assert(!limiter->partitions[i]);
+	if (limiter->holding)
+		holding_free(limiter->holding);
+	if (limiter->extra != &LIMITER_PLAIN)
+		free(limiter->extra);
+	free(limiter->learning);
+	slots_free(limiter);
+	free(limiter->partitions);
+	free(limiter->buckets);
+	free(limiter->name);
+	free(limiter);
+}
+
+void limiter_hold(struct limiter *limiter)
+{
+	limiter->references++;
+}
+
+void limiter_drop(struct limiter *limiter)
+{
+	assert(limiter->references);
+	if (!--limiter->references && limiter->removed)
+		limiter_free(limiter);
+}
+
+struct limiter *tree_new(const char *name)
+{
+	struct limiter *limiter = calloc(1, sizeof(*limiter));
+
+	if (limiter) {
+		limiter->extra = &LIMITER_PLAIN;
+		limiter->name = strdup(name);
+	}
+	if (limiter && !limiter->name) {
+		free(limiter);
+		limiter = NULL;
+	}
+	return limiter;
+}
+
+int tree_init(struct tree *tree)
+{
+	*tree = (struct tree){.root = tree_new("")};
+	if (!tree->root)
+		return -ENOMEM;
+	if (resize(tree, FIRST_SIZE)) {
+		limiter_free(tree->root);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void tree_free(struct tree *tree)
+{
+	struct limiter *l = tree->root, *up;
+
+	/* From the leaves up. */
+	while (l) {
+		while (l->first_child)
+			l = l->first_child;
+		up = l->parent;
+		if (up)
+			tree_remove(tree, l);
+		else
+			limiter_free(l);
+		l = up;
+	}
+	free(tree->by_name);
+	free(tree->by_id);
+	*tree = (struct tree){0};
+}
+
+void tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limiter)
+{
+	/* Without memory the chains just grow longer. */
+	if (tree->count >= tree->size && tree->size < UINT32_C(1) << 30)
+		(void)resize(tree, tree->size * 2);
+	limiter->id = ++tree->last_id;
+	limiter->parent = parent;
+	limiter->previous_sibling = parent->last_child;
+	if (parent->last_child)
+		parent->last_child->next_sibling = limiter;
+	else
+		parent->first_child = limiter;
+	parent->last_child = limiter;
+	link_chains(tree, limiter);
+	tree->count++;
+}
+
+static void unlink_name(struct tree *tree, struct limiter *limiter)
+{
+	struct limiter **at = name_chain(tree, limiter->parent, limiter->name);
+
+	while (*at != limiter)
+		at = &(*at)->next_by_name;
+	*at = limiter->next_by_name;
+}
+
+void tree_remove(struct tree *tree, struct limiter *limiter)
+{
+	struct limiter *parent = limiter->parent, **at = id_chain(tree, limiter->id);
+
+	assert(parent && !limiter->first_child && !limiter->queue.length);
+	unlink_name(tree, limiter);
+	while (*at != limiter)
+		at = &(*at)->next_by_id;
+	*at = limiter->next_by_id;
+	if (limiter->previous_sibling)
+		limiter->previous_sibling->next_sibling = limiter->next_sibling;
+	else
+		parent->first_child = limiter->next_sibling;
+	if (limiter->next_sibling)
+		limiter->next_sibling->previous_sibling = limiter->previous_sibling;
+	else
+		parent->last_child = limiter->previous_sibling;
+	tree->count--;
+	limiter->removed = true;
+	if (!limiter->references) {
+		limiter_free(limiter);
+		return;
+	}
+	/* It is still asked for its path. */
+	limiter->holds_parent = true;
+	limiter_hold(parent);
+}
+
+void tree_rename(struct tree *tree, struct limiter *limiter, char *name)
+{
+	struct limiter **chain;
+
+	unlink_name(tree, limiter);
+	free(limiter->name);
+	limiter->name = name;
+	chain = name_chain(tree, limiter->parent, name);
+	limiter->next_by_name = *chain;
+	*chain = limiter;
+}
+
+void tree_path(const struct limiter *limiter, char path[PATH_TEXT])
+{
+	const struct limiter *line[DEPTH_MAX + 1];
+	size_t used = 0;
+	uint32_t depth = 0;
+
+	if (limiter->partition || limiter->is_key)
+		limiter = limiter->parent;
+	for (; limiter->parent; limiter = limiter->parent)
+		line[depth++] = limiter;
+	path[0] = '\0';
+	while (depth--)
+		used += (size_t)snprintf(path + used, PATH_TEXT - used, "%s%s", used ? "/" : "",
+					 line[depth]->name);
+}

@@ -1,0 +1,455 @@
+/* quantity - text to and from rates, durations, counts and tokens, see quantity.h. */
+#include "core/values/quantity.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DECIMALS_MAX = 9 };
+
+#define MANTISSA_MAX UINT64_C(999999999999999999) /* 18 digits */
+
+static const struct {
+	const char *name;
+	uint64_t tokens;
+} UNITS[] = {
+	{"", 1},
+	{"k", UINT64_C(1000)},
+	{"M", UINT64_C(1000000)},
+	{"G", UINT64_C(1000000000)},
+	{"T", UINT64_C(1000000000000)},
+	{"Ki", UINT64_C(1) << 10},
+	{"Mi", UINT64_C(1) << 20},
+	{"Gi", UINT64_C(1) << 30},
+	{"Ti", UINT64_C(1) << 40},
+};
+
+enum { UNITS_COUNT = sizeof(UNITS) / sizeof(UNITS[0]) };
+
+/* Longest first, and of equals first the one that is printed. */
+static const struct {
+	const char *name;
+	uint64_t ns;
+} PERIODS[] = {
+	{"d", 86400 * NSEC_PER_SEC},
+	{"day", 86400 * NSEC_PER_SEC},
+	{"h", 3600 * NSEC_PER_SEC},
+	{"hour", 3600 * NSEC_PER_SEC},
+	{"min", 60 * NSEC_PER_SEC},
+	{"minute", 60 * NSEC_PER_SEC},
+	{"s", NSEC_PER_SEC},
+	{"sec", NSEC_PER_SEC},
+	{"second", NSEC_PER_SEC},
+	{"ms", 1000000},
+	{"us", 1000},
+	{"ns", 1},
+};
+
+enum { PERIODS_COUNT = sizeof(PERIODS) / sizeof(PERIODS[0]) };
+
+static const uint64_t POWERS_OF_TEN[DECIMALS_MAX + 1] = {
+	1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
+};
+
+/* mantissa / 10^decimals; the last of the decimals is not 0. */
+struct number {
+	uint64_t mantissa;
+	uint8_t decimals;
+	bool fits; /* false: too many digits, the rest of it means nothing */
+};
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static u128 gcd(u128 a, u128 b)
+{
+	while (b) {
+		u128 rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static void number_append(struct number *number, char digit)
+{
+	uint64_t value = (uint64_t)(digit - '0');
+
+	if (number->mantissa > (MANTISSA_MAX - value) / 10)
+		number->fits = false;
+	else
+		number->mantissa = number->mantissa * 10 + value;
+}
+
+/*
+ * Reads DIGITS[.DIGITS] and returns what comes after it, or NULL if there is no such thing.
+ * A number that is too long is read to its end, so that what is wrong after it is seen first.
+ */
+static const char *number_read(const char *text, struct number *number)
+{
+	size_t place = 0;
+
+	*number = (struct number){.fits = true};
+	if (!is_digit(*text))
+		return NULL;
+	for (; is_digit(*text); text++)
+		number_append(number, *text);
+	if (*text != '.')
+		return text;
+	text++;
+	if (!is_digit(*text))
+		return NULL;
+	for (; is_digit(*text); text++) {
+		place++;
+		if (*text == '0')
+			continue;
+		if (place > DECIMALS_MAX) {
+			number->fits = false;
+			continue;
+		}
+		while (++number->decimals < place)
+			number_append(number, '0');
+		number_append(number, *text);
+	}
+	return text;
+}
+
+/* NUMBER[UNIT][B] in the first @length bytes of @text. */
+static int amount_read(const char *text, size_t length, struct number *number, uint8_t *unit)
+{
+	const char *end = text + length, *name = number_read(text, number);
+	size_t name_length;
+
+	if (!name)
+		return -EINVAL;
+	if (end > name && end[-1] == 'B')
+		end--;
+	name_length = (size_t)(end - name);
+	for (uint8_t i = 0; i < UNITS_COUNT; i++) {
+		if (strlen(UNITS[i].name) != name_length ||
+		    memcmp(UNITS[i].name, name, name_length) != 0)
+			continue;
+		*unit = i;
+		return number->fits ? 0 : -ERANGE;
+	}
+	return -EINVAL;
+}
+
+/* number * @scale as a whole number of at most @max. */
+static int number_scale(const struct number *number, uint64_t scale, uint64_t max, uint64_t *whole)
+{
+	u128 product = (u128)number->mantissa * scale;
+	uint64_t divisor = POWERS_OF_TEN[number->decimals];
+
+	if (!number->fits || product % divisor || product / divisor > max)
+		return -ERANGE;
+	*whole = (uint64_t)(product / divisor);
+	return 0;
+}
+
+/* The exact rate in lowest terms, whatever the size of its parts. */
+static void rate_reduce(const struct rate *rate, u128 *num, u128 *den)
+{
+	u128 divisor;
+
+	assert(!rate_is_unlimited(rate));
+	assert(rate->decimals <= DECIMALS_MAX && rate->unit < UNITS_COUNT && rate->period_ns);
+	*num = (u128)rate->amount * UNITS[rate->unit].tokens;
+	*den = (u128)POWERS_OF_TEN[rate->decimals] * rate->period_ns;
+	divisor = gcd(*num, *den);
+	*num /= divisor;
+	*den /= divisor;
+}
+
+static bool rate_in_bounds(const struct rate *rate)
+{
+	u128 num, den;
+
+	rate_reduce(rate, &num, &den);
+	return num < RATE_PART_LIMIT && den < RATE_PART_LIMIT &&
+	       num * NSEC_PER_SEC <= den * RATE_MAX_PER_SEC && num * RATE_MIN_PERIOD_NS >= den;
+}
+
+int rate_parse(const char *text, struct rate *rate)
+{
+	const char *slash = strchr(text, '/');
+	size_t length = slash ? (size_t)(slash - text) : strlen(text);
+	uint64_t period_ns = NSEC_PER_SEC;
+	struct number number;
+	struct rate parsed;
+	uint8_t unit = 0;
+	int amount_error, period_error = 0;
+
+	if (strcmp(text, "max") == 0) {
+		*rate = RATE_UNLIMITED;
+		return 0;
+	}
+	amount_error = amount_read(text, length, &number, &unit);
+	if (slash)
+		period_error = duration_parse(slash + 1, &period_ns);
+	if (amount_error == -EINVAL || period_error == -EINVAL)
+		return -EINVAL;
+	if (amount_error || period_error || !period_ns)
+		return -ERANGE;
+	if (!number.mantissa) {
+		*rate = (struct rate){.period_ns = NSEC_PER_SEC};
+		return 0;
+	}
+	parsed = (struct rate){number.mantissa, period_ns, number.decimals, unit};
+	if (!rate_in_bounds(&parsed))
+		return -ERANGE;
+	*rate = parsed;
+	return 0;
+}
+
+/* In the largest unit that divides it. A number of 1 is left out if @terse. */
+static void period_print(char *text, size_t size, uint64_t ns, bool terse)
+{
+	size_t i = 0;
+
+	assert(ns);
+	while (ns % PERIODS[i].ns)
+		i++;
+	if (terse && ns == PERIODS[i].ns)
+		snprintf(text, size, "%s", PERIODS[i].name);
+	else
+		snprintf(text, size, "%" PRIu64 "%s", ns / PERIODS[i].ns, PERIODS[i].name);
+}
+
+void rate_print(const struct rate *rate, char text[QUANTITY_TEXT])
+{
+	uint64_t scale = POWERS_OF_TEN[rate->decimals];
+	char decimals[DECIMALS_MAX + 2] = "";
+	size_t length;
+
+	if (rate_is_unlimited(rate) || !rate->amount) {
+		snprintf(text, QUANTITY_TEXT, "%s", rate->amount ? "max" : "0");
+		return;
+	}
+	if (rate->decimals)
+		snprintf(decimals, sizeof(decimals), ".%0*u", (int)rate->decimals,
+			 (unsigned int)(rate->amount % scale));
+	snprintf(text, QUANTITY_TEXT, "%" PRIu64 "%s%s/", rate->amount / scale, decimals,
+		 UNITS[rate->unit].name);
+	length = strlen(text);
+	period_print(text + length, QUANTITY_TEXT - length, rate->period_ns, true);
+}
+
+struct fraction rate_fraction(const struct rate *rate)
+{
+	u128 num, den;
+
+	rate_reduce(rate, &num, &den);
+	assert(num <= INT64_MAX && den <= INT64_MAX);
+	return (struct fraction){(uint64_t)num, (uint64_t)den};
+}
+
+/* Divides the amount, with as many more decimals as it takes. False if that is too many. */
+static bool amount_divide(struct rate *rate, uint64_t count)
+{
+	uint64_t amount = rate->amount, common = (uint64_t)gcd(amount, count);
+	uint8_t decimals = rate->decimals;
+
+	amount /= common;
+	count /= common;
+	while (count > 1) {
+		if (decimals == DECIMALS_MAX || amount > MANTISSA_MAX / 10)
+			return false;
+		amount *= 10;
+		decimals++;
+		common = (uint64_t)gcd(amount, count);
+		amount /= common;
+		count /= common;
+	}
+	rate->amount = amount;
+	rate->decimals = decimals;
+	return true;
+}
+
+/* Writes the unit out in digits. False if that is too many. */
+static bool unit_expand(struct rate *rate)
+{
+	u128 amount = (u128)rate->amount * UNITS[rate->unit].tokens;
+	uint8_t decimals = rate->decimals;
+
+	while (decimals && amount % 10 == 0) {
+		amount /= 10;
+		decimals--;
+	}
+	if (amount > MANTISSA_MAX)
+		return false;
+	rate->amount = (uint64_t)amount;
+	rate->decimals = decimals;
+	rate->unit = 0;
+	return true;
+}
+
+int rate_from_fraction(u128 num, u128 den, uint32_t count, struct rate *rate)
+{
+	u128 common = gcd(num, den), per_second, seconds;
+
+	assert(num && den && count >= 1 && count <= SHARES_MAX);
+	num /= common;
+	den /= common;
+	common = gcd(num, count);
+	num /= common;
+	if (num > INT64_MAX || den > INT64_MAX / (count / common))
+		return -ERANGE;
+	den *= count / common;
+
+	common = gcd(NSEC_PER_SEC, den);
+	per_second = num * (NSEC_PER_SEC / common);
+	seconds = den / common;
+	if (per_second <= MANTISSA_MAX && seconds <= DURATION_MAX_NS / NSEC_PER_SEC) {
+		*rate = (struct rate){(uint64_t)per_second, NSEC_PER_SEC, 0, 0};
+		if (!amount_divide(rate, (uint64_t)seconds))
+			rate->period_ns *= (uint64_t)seconds;
+	} else {
+		*rate = (struct rate){(uint64_t)num, (uint64_t)den, 0, 0};
+	}
+	return 0;
+}
+
+struct rate rate_share(const struct rate *rate, uint32_t count)
+{
+	struct rate share = *rate, expanded = *rate;
+	struct fraction fraction;
+	uint64_t common;
+
+	assert(count >= 1 && count <= SHARES_MAX);
+	if (rate_is_unlimited(rate) || !rate->amount)
+		return share;
+	if (amount_divide(&share, count))
+		return share;
+	if (unit_expand(&expanded) && amount_divide(&expanded, count))
+		return expanded;
+	common = (uint64_t)gcd(rate->amount, count);
+	if (rate->period_ns <= DURATION_MAX_NS / (count / common)) {
+		share.amount /= common;
+		share.period_ns *= count / common;
+		return share;
+	}
+	fraction = rate_fraction(rate);
+	assert(fraction.num < RATE_PART_LIMIT && fraction.den < RATE_PART_LIMIT);
+	(void)rate_from_fraction(fraction.num, fraction.den, count, &share);
+	return share;
+}
+
+int rate_compare(const struct rate *a, const struct rate *b)
+{
+	struct fraction x, y;
+	u128 left, right;
+
+	if (rate_is_unlimited(a) || rate_is_unlimited(b))
+		return rate_is_unlimited(a) - rate_is_unlimited(b);
+	x = rate_fraction(a);
+	y = rate_fraction(b);
+	left = (u128)x.num * y.den;
+	right = (u128)y.num * x.den;
+	return (left > right) - (left < right);
+}
+
+double rate_per_second(const struct rate *rate)
+{
+	struct fraction fraction;
+
+	if (rate_is_unlimited(rate))
+		return INFINITY;
+	fraction = rate_fraction(rate);
+	return (double)fraction.num * (double)NSEC_PER_SEC / (double)fraction.den;
+}
+
+int duration_parse(const char *text, uint64_t *ns)
+{
+	struct number number = {.mantissa = 1, .fits = true};
+	bool has_number = is_digit(*text);
+
+	if (has_number)
+		text = number_read(text, &number);
+	if (!text)
+		return -EINVAL;
+	if (has_number && !*text)
+		return number_scale(&number, NSEC_PER_SEC, DURATION_MAX_NS, ns);
+	for (size_t i = 0; i < PERIODS_COUNT; i++) {
+		if (strcmp(text, PERIODS[i].name) == 0)
+			return number_scale(&number, PERIODS[i].ns, DURATION_MAX_NS, ns);
+	}
+	return -EINVAL;
+}
+
+void duration_print(uint64_t ns, char text[QUANTITY_TEXT])
+{
+	if (ns)
+		period_print(text, QUANTITY_TEXT, ns, false);
+	else
+		snprintf(text, QUANTITY_TEXT, "0s");
+}
+
+void seconds_print(uint64_t ns, unsigned int digits, char text[QUANTITY_TEXT])
+{
+	uint64_t scale, step, steps;
+
+	assert(digits <= DECIMALS_MAX);
+	scale = POWERS_OF_TEN[digits];
+	step = NSEC_PER_SEC / scale;
+	steps = ns / step + (ns % step != 0);
+	if (ns == NEVER_NS)
+		snprintf(text, QUANTITY_TEXT, "inf");
+	else if (digits)
+		snprintf(text, QUANTITY_TEXT, "%" PRIu64 ".%0*" PRIu64, steps / scale, (int)digits,
+			 steps % scale);
+	else
+		snprintf(text, QUANTITY_TEXT, "%" PRIu64, steps);
+}
+
+int count_parse(const char *text, uint64_t *count)
+{
+	struct number number;
+
+	if (strcmp(text, "max") == 0) {
+		*count = UINT64_MAX;
+		return 0;
+	}
+	if (strchr(text, '.') || !(text = number_read(text, &number)) || *text)
+		return -EINVAL;
+	return number_scale(&number, 1, MANTISSA_MAX, count);
+}
+
+void count_print(uint64_t count, char text[QUANTITY_TEXT])
+{
+	if (count == UINT64_MAX)
+		snprintf(text, QUANTITY_TEXT, "max");
+	else
+		snprintf(text, QUANTITY_TEXT, "%" PRIu64, count);
+}
+
+int tokens_parse(const char *text, uint64_t *tokens)
+{
+	struct number number;
+	uint8_t unit = 0;
+	int error;
+
+	error = amount_read(text, strlen(text), &number, &unit);
+	return error ? error : number_scale(&number, UNITS[unit].tokens, TOKENS_MAX, tokens);
+}
+
+int charge_parse(const char *text, int64_t *tokens)
+{
+	bool negative = *text == '-';
+	uint64_t size = 0;
+	int error;
+
+	error = tokens_parse(negative || *text == '+' ? text + 1 : text, &size);
+	if (error)
+		return error;
+	if (!size)
+		return -ERANGE;
+	*tokens = negative ? -(int64_t)size : (int64_t)size;
+	return 0;
+}

@@ -1,0 +1,502 @@
+/* setting - each single setting: its name, and its value from and to text; see settings.h. */
+#include "core/values/settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LEASE_MIN_NS		NSEC_PER_SEC
+#define LEASE_MAX_NS		(3600 * NSEC_PER_SEC)
+#define RELEASE_INTERVAL_MIN_NS (NSEC_PER_SEC / 1000)
+#define RELEASE_INTERVAL_MAX_NS (3600 * NSEC_PER_SEC)
+
+const struct settings SETTINGS_DEFAULT = {
+	.burst = 1,
+	.lease_ns = 15 * NSEC_PER_SEC,
+	.key_rate = {UINT64_MAX, NSEC_PER_SEC, 0, 0}, /* max */
+	.key_burst = 1,
+	.keys_max = KEYS_MAX_DEFAULT,
+};
+
+static const char *const ENFORCEMENT_NAMES[ENFORCEMENT_COUNT] = {
+	[ENFORCEMENT_ENFORCE] = "enforce",
+	[ENFORCEMENT_SHADOW] = "shadow",
+	[ENFORCEMENT_OPEN] = "open",
+	[ENFORCEMENT_CLOSED] = "closed",
+};
+
+static const char SPACE[] = " \t\n\r\v\f";
+
+int text_copy(const char *text, size_t length, char *copy, size_t size)
+{
+	while (length && strchr(SPACE, *text)) {
+		text++;
+		length--;
+	}
+	while (length && strchr(SPACE, text[length - 1]))
+		length--;
+	if (length >= size)
+		return -EINVAL;
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	return 0;
+}
+
+int setting_refuse(int err, char error[ERROR_TEXT], const char *text, const char *why)
+{
+	snprintf(error, ERROR_TEXT, "'%.200s': %s", text, why);
+	return err;
+}
+
+static const char RATE_BOUNDS[] =
+	"out of bounds, or too fine: a rate is 0, max, or 1/26d to 1000000000000/s";
+static const char BURST_WHY[] = "not a burst: a whole number such as 20";
+static const char BURST_BOUNDS[] = "out of bounds: a burst is a whole number, 1 to 1e13";
+
+/* Refuses @text, and names the @part of it that is wrong. */
+static int refuse_part(int err, char error[ERROR_TEXT], const char *text, const char *part,
+		       const char *why)
+{
+	char sentence[ERROR_TEXT / 2];
+
+	if (!strcmp(text, part))
+		return setting_refuse(err, error, text, why);
+	snprintf(sentence, sizeof(sentence), "'%.80s' is %.160s", part, why);
+	return setting_refuse(err, error, text, sentence);
+}
+
+/* Parses @word of the list @text: a rate and, after a colon, a burst of its own. */
+static int parse_limit(const char *text, const char *word, struct limit *limit,
+		       char error[ERROR_TEXT])
+{
+	const char *colon = strchr(word, ':');
+	char rate[SETTING_TEXT];
+	int err;
+
+	snprintf(rate, sizeof(rate), "%.*s", colon ? (int)(colon - word) : SETTING_TEXT - 1, word);
+	err = rate_parse(rate, &limit->rate);
+	if (err)
+		return refuse_part(err, error, text, word, err == -ERANGE ? RATE_BOUNDS : RATE_WHY);
+	limit->burst = 0;
+	if (!colon)
+		return 0;
+	if (rate_is_unlimited(&limit->rate))
+		return setting_refuse(-EINVAL, error, text, "max has no burst");
+	err = tokens_parse(colon + 1, &limit->burst);
+	if (err == -EINVAL)
+		return refuse_part(err, error, text, colon + 1, BURST_WHY);
+	if (err || !limit->burst)
+		return refuse_part(-ERANGE, error, text, colon + 1, BURST_BOUNDS);
+	return 0;
+}
+
+/*
+ * Checks that @word, which is @rate, may be one of several rates in @text. A word without a period
+ * is more likely a burst, or half of a rate with a blank in it.
+ */
+static int check_among_others(const char *text, const char *word, const struct rate *rate,
+			      char error[ERROR_TEXT])
+{
+	char why[ERROR_TEXT / 2];
+
+	if (rate_is_unlimited(rate))
+		return setting_refuse(-EINVAL, error, text, "max stands alone");
+	if (!rate->amount)
+		return setting_refuse(-EINVAL, error, text, "0 stands alone: nothing would pass");
+	if (strchr(word, '/'))
+		return 0;
+	snprintf(why, sizeof(why),
+		 "'%.80s' has no /PERIOD: a blank separates rates, and each has its own, such as "
+		 "10/s 5000/h; a burst comes after a colon, such as 10/s:20",
+		 word);
+	return setting_refuse(-EINVAL, error, text, why);
+}
+
+/* Cuts @text into @words and returns their number; LIMITS_MAX + 1 says that there are more. */
+static uint32_t split(char *text, char *words[LIMITS_MAX])
+{
+	uint32_t count = 0;
+
+	while (*(text += strspn(text, SPACE))) {
+		if (count == LIMITS_MAX)
+			return LIMITS_MAX + 1;
+		words[count++] = text;
+		text += strcspn(text, SPACE);
+		if (*text)
+			*text++ = '\0';
+	}
+	return count;
+}
+
+static int parse_rate(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	char copy[SETTING_TEXT], *words[LIMITS_MAX];
+	struct limit limits[LIMITS_MAX];
+	uint32_t count;
+	int err;
+
+	if (strlen(text) >= sizeof(copy))
+		return setting_refuse(-EINVAL, error, text, "too long for a rate");
+	memcpy(copy, text, strlen(text) + 1);
+	count = split(copy, words);
+	if (count > LIMITS_MAX)
+		return setting_refuse(-ERANGE, error, text, "more than 8 limits");
+	for (uint32_t i = 0; i < count; i++) {
+		err = parse_limit(text, words[i], &limits[i], error);
+		if (!err && count > 1)
+			err = check_among_others(text, words[i], &limits[i].rate, error);
+		if (err)
+			return err;
+	}
+	if (count == 1 && rate_is_unlimited(&limits[0].rate))
+		count = 0;
+	memcpy(settings->limits, limits, count * sizeof(*limits));
+	settings->limit_count = count;
+	return 0;
+}
+
+static void print_rate(const struct settings *settings, char text[SETTING_TEXT])
+{
+	size_t used = 0;
+	char rate[QUANTITY_TEXT];
+
+	if (!settings->limit_count) {
+		rate_print(&RATE_UNLIMITED, text);
+		return;
+	}
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		const struct limit *limit = &settings->limits[i];
+
+		rate_print(&limit->rate, rate);
+		used += (size_t)snprintf(text + used, SETTING_TEXT - used, "%s%s", i ? " " : "",
+					 rate);
+		if (limit->burst)
+			used += (size_t)snprintf(text + used, SETTING_TEXT - used, ":%llu",
+						 (unsigned long long)limit->burst);
+	}
+}
+
+static int parse_burst_of(const char *text, uint64_t *result, char error[ERROR_TEXT])
+{
+	uint64_t burst;
+	int err = tokens_parse(text, &burst);
+
+	if (err == -EINVAL)
+		return setting_refuse(err, error, text, BURST_WHY);
+	if (err || !burst)
+		return setting_refuse(-ERANGE, error, text, BURST_BOUNDS);
+	*result = burst;
+	return 0;
+}
+
+static int parse_burst(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	return parse_burst_of(text, &settings->burst, error);
+}
+
+static void print_burst(const struct settings *settings, char text[SETTING_TEXT])
+{
+	count_print(settings->burst, text);
+}
+
+static int parse_duration(const char *text, uint64_t min_ns, uint64_t max_ns, bool zero,
+			  uint64_t *ns, char error[ERROR_TEXT])
+{
+	uint64_t value;
+	int err = duration_parse(text, &value);
+	char least[QUANTITY_TEXT], most[QUANTITY_TEXT], why[4 * QUANTITY_TEXT];
+
+	if (err == -EINVAL)
+		return setting_refuse(err, error, text, DURATION_WHY);
+	if (err || ((value < min_ns || value > max_ns) && !(zero && !value))) {
+		duration_print(min_ns, least);
+		duration_print(max_ns, most);
+		snprintf(why, sizeof(why), "out of bounds: %s%s to %s", zero ? "0s or " : "", least,
+			 most);
+		return setting_refuse(-ERANGE, error, text, why);
+	}
+	*ns = value;
+	return 0;
+}
+
+static int parse_release_interval(const char *text, struct settings *settings,
+				  char error[ERROR_TEXT])
+{
+	return parse_duration(text, RELEASE_INTERVAL_MIN_NS, RELEASE_INTERVAL_MAX_NS, true,
+			      &settings->release_interval_ns, error);
+}
+
+static void print_release_interval(const struct settings *settings, char text[SETTING_TEXT])
+{
+	duration_print(settings->release_interval_ns, text);
+}
+
+static int parse_enforcement(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	for (int value = 0; value < ENFORCEMENT_COUNT; value++) {
+		if (!strcmp(text, ENFORCEMENT_NAMES[value])) {
+			settings->enforcement = (enum enforcement)value;
+			return 0;
+		}
+	}
+	return setting_refuse(-EINVAL, error, text,
+			      "not understood: enforce, shadow, open or closed");
+}
+
+static void print_enforcement(const struct settings *settings, char text[SETTING_TEXT])
+{
+	snprintf(text, SETTING_TEXT, "%s", ENFORCEMENT_NAMES[settings->enforcement]);
+}
+
+static int parse_partitions(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	uint64_t count;
+	int err;
+
+	if (!strcmp(text, "auto")) {
+		settings->partitions = 0;
+		return 0;
+	}
+	err = count_parse(text, &count);
+	if (err == -EINVAL)
+		return setting_refuse(err, error, text, "not a count: auto or a whole number");
+	if (err || count < 1 || count > PARTITIONS_MAX)
+		return setting_refuse(-ERANGE, error, text, "out of bounds: auto or 1 to 4096");
+	settings->partitions = (uint32_t)count;
+	return 0;
+}
+
+static void print_partitions(const struct settings *settings, char text[SETTING_TEXT])
+{
+	if (settings->partitions)
+		count_print(settings->partitions, text);
+	else
+		snprintf(text, SETTING_TEXT, "auto");
+}
+
+static int parse_lease(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	return parse_duration(text, LEASE_MIN_NS, LEASE_MAX_NS, false, &settings->lease_ns, error);
+}
+
+static void print_lease(const struct settings *settings, char text[SETTING_TEXT])
+{
+	duration_print(settings->lease_ns, text);
+}
+
+static int parse_reserve(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	static const char grammar[] = "not a reserve: none, or RATE hosts=N such as 10/s hosts=8 "
+				      "(periods: " PERIOD_NAMES ")";
+	static const char hosts_word[] = "hosts=";
+	const char *rest;
+	char copy[SETTING_TEXT];
+	struct rate rate;
+	uint64_t hosts;
+	size_t length;
+	int err;
+
+	if (!strcmp(text, "none")) {
+		settings->reserve_hosts = 0;
+		return 0;
+	}
+	if (strlen(text) >= sizeof(copy))
+		return setting_refuse(-EINVAL, error, text, grammar);
+	memcpy(copy, text, strlen(text) + 1);
+	length = strcspn(copy, SPACE);
+	rest = text + length + strspn(text + length, SPACE);
+	copy[length] = '\0';
+	if (strncmp(rest, hosts_word, strlen(hosts_word)) != 0)
+		return setting_refuse(-EINVAL, error, text, grammar);
+	err = rate_parse(copy, &rate);
+	if (!err)
+		err = count_parse(rest + strlen(hosts_word), &hosts);
+	if (err == -EINVAL)
+		return setting_refuse(err, error, text, grammar);
+	if (err || rate_is_unlimited(&rate) || !rate.amount || hosts < 1 ||
+	    hosts > RESERVE_HOSTS_MAX)
+		return setting_refuse(
+			-ERANGE, error, text,
+			"out of bounds: a finite rate above 0, and hosts=1 to hosts=4096");
+	settings->reserve_rate = rate;
+	settings->reserve_hosts = (uint32_t)hosts;
+	return 0;
+}
+
+static void print_reserve(const struct settings *settings, char text[SETTING_TEXT])
+{
+	char rate[QUANTITY_TEXT];
+
+	if (!settings->reserve_hosts) {
+		snprintf(text, SETTING_TEXT, "none");
+		return;
+	}
+	rate_print(&settings->reserve_rate, rate);
+	snprintf(text, SETTING_TEXT, "%s hosts=%u", rate, settings->reserve_hosts);
+}
+
+static int parse_offline(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	static const char share[] = "share:";
+	uint64_t hosts;
+	int err = -EINVAL;
+
+	if (!strcmp(text, "block")) {
+		settings->offline = OFFLINE_BLOCK;
+		return 0;
+	}
+	if (!strcmp(text, "open")) {
+		settings->offline = OFFLINE_OPEN;
+		return 0;
+	}
+	if (!strncmp(text, share, strlen(share)))
+		err = count_parse(text + strlen(share), &hosts);
+	if (err == -EINVAL)
+		return setting_refuse(
+			err, error, text,
+			"not understood: block, open, or share:N for the rate divided by N");
+	if (err || hosts < 1 || hosts > OFFLINE_HOSTS_MAX)
+		return setting_refuse(-ERANGE, error, text,
+				      "out of bounds: share:1 to share:1000000");
+	settings->offline = (uint32_t)hosts;
+	return 0;
+}
+
+static void print_offline(const struct settings *settings, char text[SETTING_TEXT])
+{
+	if (settings->offline == OFFLINE_BLOCK)
+		snprintf(text, SETTING_TEXT, "block");
+	else if (settings->offline == OFFLINE_OPEN)
+		snprintf(text, SETTING_TEXT, "open");
+	else
+		snprintf(text, SETTING_TEXT, "share:%u", settings->offline);
+}
+
+static int parse_adapt(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	return adapt_parse(text, &settings->adapt, error);
+}
+
+static void print_adapt(const struct settings *settings, char text[SETTING_TEXT])
+{
+	adapt_print(&settings->adapt, text);
+}
+
+static int parse_backoff(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	return backoff_parse(text, &settings->backoff, error);
+}
+
+static void print_backoff(const struct settings *settings, char text[SETTING_TEXT])
+{
+	backoff_print(&settings->backoff, text);
+}
+
+static int parse_concurrency(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	return slot_limit_parse(text, &settings->slots, error);
+}
+
+static void print_concurrency(const struct settings *settings, char text[SETTING_TEXT])
+{
+	slot_limit_print(&settings->slots, text);
+}
+
+static int parse_key_rate(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	int err = rate_parse(text, &settings->key_rate);
+
+	if (!err)
+		return 0;
+	if (err == -EINVAL && strpbrk(text, ": \t\n"))
+		return setting_refuse(err, error, text,
+				      "a key has one rate, such as 10/s; its burst is key_burst");
+	return setting_refuse(err, error, text, err == -ERANGE ? RATE_BOUNDS : RATE_WHY);
+}
+
+static void print_key_rate(const struct settings *settings, char text[SETTING_TEXT])
+{
+	rate_print(&settings->key_rate, text);
+}
+
+static int parse_key_burst(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	return parse_burst_of(text, &settings->key_burst, error);
+}
+
+static void print_key_burst(const struct settings *settings, char text[SETTING_TEXT])
+{
+	count_print(settings->key_burst, text);
+}
+
+static int parse_keys_max(const char *text, struct settings *settings, char error[ERROR_TEXT])
+{
+	uint64_t count;
+	int err = count_parse(text, &count);
+
+	if (err == -EINVAL)
+		return setting_refuse(err, error, text, "not a count: a whole number");
+	if (err || count < 1 || count > KEYS_MAX_MOST)
+		return setting_refuse(-ERANGE, error, text, "out of bounds: 1 to 10000000");
+	settings->keys_max = (uint32_t)count;
+	return 0;
+}
+
+static void print_keys_max(const struct settings *settings, char text[SETTING_TEXT])
+{
+	count_print(settings->keys_max, text);
+}
+
+/* The table: one row per setting. */
+static const struct {
+	const char *name;
+	int (*parse)(const char *text, struct settings *settings, char error[ERROR_TEXT]);
+	void (*print)(const struct settings *settings, char text[SETTING_TEXT]);
+} SETTINGS[SETTING_COUNT] = {
+	[SETTING_RATE] = {"rate", parse_rate, print_rate},
+	[SETTING_BURST] = {"burst", parse_burst, print_burst},
+	[SETTING_RELEASE_INTERVAL] = {"release_interval", parse_release_interval,
+				      print_release_interval},
+	[SETTING_ENFORCEMENT] = {"enforcement", parse_enforcement, print_enforcement},
+	[SETTING_PARTITIONS_COUNT] = {"partitions.count", parse_partitions, print_partitions},
+	[SETTING_PARTITIONS_LEASE] = {"partitions.lease", parse_lease, print_lease},
+	[SETTING_PARTITIONS_RESERVE] = {"partitions.reserve", parse_reserve, print_reserve},
+	[SETTING_OFFLINE] = {"offline", parse_offline, print_offline},
+	[SETTING_ADAPT] = {"adapt", parse_adapt, print_adapt},
+	[SETTING_BACKOFF] = {"backoff", parse_backoff, print_backoff},
+	[SETTING_CONCURRENCY] = {"concurrency", parse_concurrency, print_concurrency},
+	[SETTING_KEY_RATE] = {"key_rate", parse_key_rate, print_key_rate},
+	[SETTING_KEY_BURST] = {"key_burst", parse_key_burst, print_key_burst},
+	[SETTING_KEYS_MAX] = {"keys_max", parse_keys_max, print_keys_max},
+};
+
+const char *setting_name(enum setting_id id)
+{
+	return SETTINGS[id].name;
+}
+
+int setting_parse(enum setting_id id, const char *text, struct settings *settings,
+		  char error[ERROR_TEXT])
+{
+	char value[SETTING_TEXT];
+
+	if (text_copy(text, strlen(text), value, sizeof(value)))
+		return setting_refuse(-EINVAL, error, text, "too long");
+	if (!*value)
+		return setting_refuse(-EINVAL, error, value, "no value is given");
+	return SETTINGS[id].parse(value, settings, error);
+}
+
+void setting_print(enum setting_id id, const struct settings *settings, char text[SETTING_TEXT])
+{
+	SETTINGS[id].print(settings, text);
+}
+
+bool setting_equal(enum setting_id id, const struct settings *a, const struct settings *b)
+{
+	char text_a[SETTING_TEXT], text_b[SETTING_TEXT];
+
+	setting_print(id, a, text_a);
+	setting_print(id, b, text_b);
+	return !strcmp(text_a, text_b);
+}

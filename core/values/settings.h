@@ -1,0 +1,174 @@
+/*
+ * settings - what a limiter is told to do, and the table of settings.
+ *
+ * A setting has a name in `config` and, for most, a control file of the same name. Adding one is
+ * adding a member here and a row to the table in setting.c.
+ */
+#ifndef RATEFS_CORE_SETTINGS_H
+#define RATEFS_CORE_SETTINGS_H
+
+#include "core/values/adapt.h"
+#include "core/values/backoff.h"
+#include "core/values/quantity.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	LIMITS_MAX = 8,		  /* limits in one `rate` */
+	PARTITIONS_MAX = 4096,	  /* partitions.count */
+	KEYS_MAX_MOST = 10000000, /* keys_max */
+	PARTITIONS_AUTO = 20,	  /* most that partitions.count=auto makes */
+	RESERVE_HOSTS_MAX = 4096,
+	KEYS_MAX_DEFAULT = 1000000,
+	SETTING_TEXT = LIMITS_MAX * 2 * QUANTITY_TEXT, /* room for one setting's text */
+	CONFIG_TEXT = 65536,			       /* longest `config` that is read */
+	ERROR_TEXT = 512, /* room for a sentence that says what is wrong */
+};
+
+/* How many slots may be open. */
+enum slot_limit_kind { SLOTS_MAX, SLOTS_COUNT, SLOTS_AUTO };
+
+enum { SLOTS_COUNT_MAX = 1000000 };
+
+struct slot_limit {
+	enum slot_limit_kind kind; /* SLOTS_MAX: any number */
+	uint32_t count;		   /* COUNT: 1 to SLOTS_COUNT_MAX; of a host's share also 0 */
+	uint32_t min, max;	   /* AUTO: 1 to SLOTS_COUNT_MAX */
+	uint32_t decrease;	   /* AUTO: billionths, above 0 and below one */
+};
+
+enum enforcement {
+	ENFORCEMENT_ENFORCE,
+	ENFORCEMENT_SHADOW,
+	ENFORCEMENT_OPEN,
+	ENFORCEMENT_CLOSED,
+	ENFORCEMENT_COUNT
+};
+
+/* One limit of `rate`: `10/s` or, with a burst of its own, `10/s:20`. */
+struct limit {
+	struct rate rate;
+	uint64_t burst; /* 0: the limiter's */
+};
+
+struct settings {
+	struct limit limits[LIMITS_MAX];
+	uint32_t limit_count; /* 0 is `max` */
+	uint32_t partitions;  /* 0 is auto */
+	uint64_t burst;
+	uint64_t release_interval_ns;
+	uint64_t lease_ns;
+	struct rate reserve_rate;
+	uint32_t reserve_hosts; /* 0 is none */
+	enum enforcement enforcement;
+	struct slot_limit slots;
+	struct rate key_rate; /* of each key */
+	uint64_t key_burst;
+	uint32_t keys_max;
+	uint32_t offline; /* OFFLINE_BLOCK, OFFLINE_OPEN, or N: the rate divided by N */
+	struct adapt adapt;
+	struct backoff backoff;
+};
+
+/* What a host of a fleet does when its right has run out and the coordinator is out of reach. */
+enum { OFFLINE_BLOCK = 0, OFFLINE_HOSTS_MAX = 1000000 };
+#define OFFLINE_OPEN UINT32_MAX
+
+enum setting_id {
+	SETTING_RATE,
+	SETTING_BURST,
+	SETTING_RELEASE_INTERVAL,
+	SETTING_ENFORCEMENT,
+	SETTING_PARTITIONS_COUNT,
+	SETTING_PARTITIONS_LEASE,
+	SETTING_PARTITIONS_RESERVE,
+	SETTING_OFFLINE,
+	SETTING_ADAPT,
+	SETTING_BACKOFF,
+	SETTING_CONCURRENCY,
+	SETTING_KEY_RATE,
+	SETTING_KEY_BURST,
+	SETTING_KEYS_MAX,
+	SETTING_COUNT
+};
+
+extern const struct settings SETTINGS_DEFAULT;
+
+/* setting.c: each by itself. */
+
+/* Puts "'TEXT': WHY" into @error; returns @err. */
+int setting_refuse(int err, char error[ERROR_TEXT], const char *text, const char *why);
+
+const char *setting_name(enum setting_id id);
+
+/*
+ * Parses @text (white space at either end is ignored) as setting @id into @settings.
+ * 0, -EINVAL or -ERANGE; then nothing changed and @error says why.
+ */
+int setting_parse(enum setting_id id, const char *text, struct settings *settings,
+		  char error[ERROR_TEXT]);
+
+/* The setting's value, without a newline. */
+void setting_print(enum setting_id id, const struct settings *settings, char text[SETTING_TEXT]);
+
+/* Whether two settings have the same value of @id. */
+bool setting_equal(enum setting_id id, const struct settings *a, const struct settings *b);
+
+/*
+ * Copies @length bytes of @text, which hold no zero byte, without white space at either end, and
+ * terminates the copy. 0, or -EINVAL when it does not fit.
+ */
+int text_copy(const char *text, size_t length, char *copy, size_t size);
+
+/* slotlimit.c: the value of `concurrency`, as setting_parse() and setting_print(). */
+int slot_limit_parse(const char *text, struct slot_limit *slots, char error[ERROR_TEXT]);
+void slot_limit_print(const struct slot_limit *slots, char text[SETTING_TEXT]);
+
+/* settings.c: all together. */
+
+/* Checks what concerns several settings at once: 0, or -ERANGE with a reason. */
+int settings_check(const struct settings *settings, char error[ERROR_TEXT]);
+
+/*
+ * Parses `name=value` lines; blank lines and lines that start with # or ; are skipped. Lines not given
+ * keep their value. All or nothing, and settings_check() at the end. The error names the line.
+ */
+int settings_parse(const char *text, struct settings *settings, char error[ERROR_TEXT]);
+
+/* Every setting as `name=value` lines, each ended by a newline; returns the length. */
+size_t settings_print(const struct settings *settings, char *text, size_t size);
+
+/* Whether there is a limit of any kind, on the whole or on each key. */
+bool settings_limit(const struct settings *settings);
+
+/* The burst of limit @i: its own, or the limiter's. */
+uint64_t settings_burst(const struct settings *settings, uint32_t i);
+
+/* How many partitions there are: what is set, or what `auto` comes to. */
+uint32_t settings_partition_count(const struct settings *settings);
+
+/* Slots of partition @index (below the count) of settings with SLOTS_COUNT: over all of them the count. */
+uint32_t settings_slots_of_partition(const struct settings *settings, uint32_t index);
+
+/*
+ * What a host may use that has @partitions of the @count partitions of @settings, and if @reserve one
+ * of the reserve: the sum of the rates, rounded down where it is no rate that can be written, and the
+ * share of each burst, at least one token of it, or 0 where it has nothing. A key's burst is one token then.
+ */
+void settings_of_host(const struct settings *settings, uint32_t partitions, bool reserve,
+		      struct settings *share);
+
+/*
+ * Puts what `offline` says, unless it is block, in place of rates, bursts, slots, or enforcement.
+ */
+void settings_apply_offline(struct settings *settings);
+
+/*
+ * The settings of partition @index: its share of each limit and of each burst. Partitions 0 to
+ * count-1 share what the reserve leaves; count and above are the reserve's, one a host.
+ */
+struct settings settings_of_partition(const struct settings *settings, uint32_t index);
+
+#endif
