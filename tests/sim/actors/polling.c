@@ -299,3 +299,8 @@ struct polling *polling_named(const struct sim *sim, const char *name)
 	}
 	return NULL;
 }
+
+struct host *polling_host(const struct polling *polling)
+{
+	return polling->reader.place->host;
+}

@@ -190,21 +190,32 @@ void slot_worker(struct sim *sim, struct place *place, char *name, const struct 
 	sim_later(sim, place->host, &opener->turn, sim->now_ns);
 }
 
-void slot_close(struct sim *sim, const char *name)
+struct opener *slot_named(const struct sim *sim, const char *name)
 {
 	for (unsigned int i = 0; i < sim->host_count; i++) {
-		struct host *host = &sim->hosts[i];
+		struct opener *opener = sim->hosts[i].openers;
 
-		for (struct opener *o = host->openers; o; o = o->next) {
-			if (o->works || strcmp(o->reader.name, name) != 0)
-				continue;
-			close_slot(o);
-			sim_print(sim, host, "closed %s", name);
-			reader_free(&o->reader);
-			host_collect(host);
-			return;
+		for (; opener; opener = opener->next) {
+			if (!opener->works && !strcmp(opener->reader.name, name))
+				return opener;
 		}
 	}
+	return NULL;
+}
+
+struct host *slot_host(const struct opener *opener)
+{
+	return opener->reader.place->host;
+}
+
+void slot_close(struct sim *sim, struct opener *opener)
+{
+	struct host *host = slot_host(opener);
+
+	close_slot(opener);
+	sim_print(sim, host, "closed %s", opener->reader.name);
+	reader_free(&opener->reader);
+	host_collect(host);
 }
 
 void slots_close_all(struct host *host)

@@ -306,27 +306,7 @@ static void act_open(struct sim *sim, struct place *place, const struct command 
 	slot_open(sim, place, command->text);
 }
 
-/* Also `interrupt`. */
-static void act_cancel(struct sim *sim, const struct command *command)
-{
-	struct reader *reader = reader_named(sim, command->text);
-	struct polling *polling = polling_named(sim, command->text);
-
-	if (polling && command->kind == COMMAND_CANCEL)
-		polling_end(sim, polling);
-	if (!reader || reader->place->host->paused)
-		return;
-	/* Who is due until now is served first. */
-	host_step(reader->place->host);
-	reader = reader_named(sim, command->text);
-	/* One who has been served meanwhile cannot be interrupted any more. */
-	if (reader && command->kind == COMMAND_INTERRUPT)
-		reader_interrupt(sim, reader, command->span_ns);
-	else if (reader)
-		reader_cancel(sim, reader);
-}
-
-/* A process that is stopped answers when it goes on. */
+/* Postpones @command until @host, a process that is stopped, goes on. */
 static void postpone(struct host *host, const struct command *command)
 {
 	size_t room = host->command_count + 1;
@@ -337,6 +317,53 @@ static void postpone(struct host *host, const struct command *command)
 	larger[host->command_count++] = command;
 	free(host->commands);
 	host->commands = larger;
+}
+
+static void cancel_polling(struct sim *sim, const struct command *command)
+{
+	struct polling *polling = polling_named(sim, command->text);
+
+	if (!polling)
+		return;
+	if (polling_host(polling)->paused)
+		postpone(polling_host(polling), command);
+	else
+		polling_end(sim, polling);
+}
+
+/* Also `interrupt`. */
+static void act_cancel(struct sim *sim, const struct command *command)
+{
+	struct reader *reader = reader_named(sim, command->text);
+
+	if (command->kind == COMMAND_CANCEL)
+		cancel_polling(sim, command);
+	if (reader && reader->place->host->paused) {
+		postpone(reader->place->host, command);
+		return;
+	}
+	if (!reader)
+		return;
+	/* Readers that are due until now are served first. */
+	host_step(reader->place->host);
+	reader = reader_named(sim, command->text);
+	/* A reader that was served meanwhile cannot be interrupted any more. */
+	if (reader && command->kind == COMMAND_INTERRUPT)
+		reader_interrupt(sim, reader, command->span_ns);
+	else if (reader)
+		reader_cancel(sim, reader);
+}
+
+static void act_close(struct sim *sim, const struct command *command)
+{
+	struct opener *opener = slot_named(sim, command->text);
+
+	if (!opener)
+		return;
+	if (slot_host(opener)->paused)
+		postpone(slot_host(opener), command);
+	else
+		slot_close(sim, opener);
 }
 
 static void act_retry(struct sim *sim, struct place *place, const struct command *command)
@@ -410,7 +437,7 @@ void act(struct sim *sim, const struct command *command)
 	else if (command->kind == COMMAND_CANCEL || command->kind == COMMAND_INTERRUPT)
 		act_cancel(sim, command);
 	else if (command->kind == COMMAND_CLOSE)
-		slot_close(sim, command->text);
+		act_close(sim, command);
 	else if (command->path)
 		act_on_host(host, command);
 	else

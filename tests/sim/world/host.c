@@ -4,6 +4,7 @@
 
 #include "tests/sim/invariants/empty_check.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,6 +236,8 @@ void host_collect(struct host *host)
 {
 	struct waiter *waiter;
 
+	/* A process that is stopped answers nothing. */
+	assert(!host->paused || host->sim->ending);
 	while ((waiter = engine_done(&host->engine))) {
 		if (waiter->is_poller)
 			polling_answered(host->sim, waiter);

@@ -258,6 +258,7 @@ void absence_end(struct sim *sim, struct reader *reader, uint64_t within_ns);
 /* polling.c: a program that polls a token file begins. */
 void polling_start(struct sim *sim, struct place *place, const struct command *command);
 struct polling *polling_named(const struct sim *sim, const char *name);
+struct host *polling_host(const struct polling *polling);
 /* Ends it; it closes its file. */
 void polling_end(struct sim *sim, struct polling *polling);
 /* The next of those that poll on @host, after @reader (NULL: the first); NULL: there is none. */
@@ -293,7 +294,11 @@ void act_fleet(struct sim *sim, const struct command *command);
 /* slot.c */
 void slot_open(struct sim *sim, struct place *place, const char *name);
 void slot_ask(struct sim *sim, struct reader *reader);
-void slot_close(struct sim *sim, const char *name);
+/* Finds an opener that holds a slot, and is no worker; NULL: there is none of that name. */
+struct opener *slot_named(const struct sim *sim, const char *name);
+struct host *slot_host(const struct opener *opener);
+/* @opener closes its slot, and is freed. */
+void slot_close(struct sim *sim, struct opener *opener);
 void slot_worker(struct sim *sim, struct place *place, char *name, const struct command *command);
 /* One who waited for a slot, or did not have to. */
 void slot_done(struct sim *sim, struct reader *reader, int err);

@@ -1,5 +1,5 @@
 /*
- * choose - which leases are given back, and when it is time to look for more: see CHOOSING in
+ * rebalance - which leases are given back, and when it is time to look for more: see CHOOSING in
  * fleet.h. Called every DEMAND_SLOT_NS for each limiter that is in use.
  */
 #include "core/fleet/inside.h"

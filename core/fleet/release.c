@@ -1,4 +1,4 @@
-/* drain - giving back: rules 8, 12 and 15 of fleet.h. */
+/* release - giving back: rules 8, 12 and 15 of fleet.h. */
 #include "core/fleet/inside.h"
 
 #include <stdio.h>

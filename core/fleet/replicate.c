@@ -1,5 +1,5 @@
 /*
- * follow - settings as other hosts made them.
+ * replicate - settings as other hosts made them.
  *
  * /g is watched. Its version counts changes and it names the last of them, so that as a rule only the
  * limiters that were changed are read; all are when the host starts, was away for long, or finds

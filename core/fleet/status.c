@@ -1,4 +1,4 @@
-/* report - what a fleet says of itself to those who look, see fleet.h. */
+/* status - what a fleet says of itself to those who look, see fleet.h. */
 #include "core/fleet/inside.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* kept - what a successor has to know, written as it changes; and going on with it; see kept.h. */
+/* handover - what a successor has to know, written as it changes; and going on with it; see handover.h. */
 #include "core/fleet/inside.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * kept - what a successor of this host has to know of its session, in memory that outlives it.
+ * handover - what a successor of this host has to know of its session, in memory that outlives it.
  *
  * A host may be killed between any two stores, and another process go on in its place: the successor.
  * It is to coordinator and engine what this host would be, had it been stopped for that long, its
@@ -19,8 +19,8 @@
  *
  * What is left in the buckets is the caller's to keep, see fleet_listener.
  */
-#ifndef RATEFS_CORE_KEPT_H
-#define RATEFS_CORE_KEPT_H
+#ifndef RATEFS_CORE_HANDOVER_H
+#define RATEFS_CORE_HANDOVER_H
 
 #include "core/fleet/record.h"
 

@@ -1,5 +1,5 @@
 /*
- * sweep - nodes of limiters that are gone, and of names that were left. They go no earlier than Q
+ * garbage - nodes of limiters that are gone, and of names that were left. They go no earlier than Q
  * after the limiter: until then a host that has not heard of it may hold leases of it, and use its
  * name.
  */

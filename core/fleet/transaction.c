@@ -1,4 +1,4 @@
-/* transact - requests, and one transaction at a time: rules 2 and 5 of fleet.h. */
+/* transaction - requests, and one transaction at a time: rules 2 and 5 of fleet.h. */
 #include "core/fleet/inside.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* right - until when what is held may be used: rules 3, 4 and 12 of fleet.h. */
+/* term - until when what is held may be used: rules 3, 4 and 12 of fleet.h. */
 #include "core/fleet/inside.h"
 #include "core/limiter/partition.h"
 

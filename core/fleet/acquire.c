@@ -1,5 +1,5 @@
 /*
- * search - which partitions could be taken: those that are free and clean, at random; then those that
+ * acquire - which partitions could be taken: those that are free and clean, at random; then those that
  * nobody gave back. A round lists markers, leases and claims; take.c is its second half.
  */
 #include "core/fleet/inside.h"
