@@ -10,7 +10,7 @@
  *   A token that was taken and not delivered is spent.
  * - places of readers that were interrupted (parking.h).
  * - open files by their handles' numbers (handle.h): whose they are, and what was read.
- * - in a fleet, what core/fleet/kept.h and zookeeper_kept.h say.
+ * - in a fleet, what core/fleet/handover.h and zookeeper_kept.h say.
  *
  * Rows of the table of files are known by the numbers that the first server of a mount gave them, so that
  * the numbers of files mean the same to a successor with another table. Numbers, sizes and the order of
@@ -24,7 +24,7 @@
 #include "fs/node.h"
 #include "fs/zookeeper_kept.h"
 
-#include "core/fleet/kept.h"
+#include "core/fleet/handover.h"
 
 struct state;
 

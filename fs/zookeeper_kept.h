@@ -1,6 +1,6 @@
 /*
  * zookeeper_kept - what a successor has to know of the connection to ZooKeeper, in memory that outlives
- * this server: beside core/fleet/kept.h, which says if there is a session to go on with.
+ * this server: beside core/fleet/handover.h, which says if there is a session to go on with.
  */
 #ifndef RATEFS_FS_ZOOKEEPER_KEPT_H
 #define RATEFS_FS_ZOOKEEPER_KEPT_H
