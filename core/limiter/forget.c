@@ -106,7 +106,7 @@ bool keys_sweep(struct schedule *schedule, struct keys *keys, unsigned int most)
 {
 	uint64_t now_ns = schedule->now_ns;
 
-	for (int id = KEYS_FRESH; id <= KEYS_USED; id++) {
+	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {
 		struct key *key;
 
 		while ((key = keys_oldest(keys, id)) && full_ns(keys, key, now_ns) <= now_ns) {
@@ -127,7 +127,7 @@ bool keys_sweep(struct schedule *schedule, struct keys *keys, unsigned int most)
 /* Frees up to @most of keys whose limiter is gone, then the rest. */
 static bool dissolve(struct schedule *schedule, struct keys *keys, unsigned int most)
 {
-	for (int id = KEYS_FRESH; id <= KEYS_USED; id++) {
+	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {
 		while (keys_oldest(keys, id)) {
 			if (!most--)
 				return true;

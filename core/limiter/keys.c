@@ -308,7 +308,7 @@ static uint32_t needed(const struct keys *keys)
 {
 	uint32_t least = tunings_number(&keys->tunings);
 
-	for (int id = KEYS_FRESH; id <= KEYS_USED; id++) {
+	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {
 		const struct key *oldest = keys_oldest(keys, id);
 
 		if (oldest && oldest->level.tuning < least)
