@@ -249,7 +249,7 @@ static void show_asker(FILE *out, const struct waiter *waiter)
 		fprintf(out, "- %" PRIu32, polling_of(waiter)->handle->uid);
 		return;
 	}
-	reader = (const struct reader *)((const char *)waiter - offsetof(struct reader, waiter));
+	reader = container_of(waiter, const struct reader, waiter);
 	fprintf(out, "%" PRIu32 " %" PRIu32, reader->pid, reader->pending.uid);
 }
 
@@ -262,14 +262,14 @@ static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *l
 	static const struct waiter *const none = NULL;
 	const struct waiter **sorted = queue->returned.root ? returned(queue) : NULL;
 	const struct waiter *const *back = sorted ? sorted : &none;
-	const struct waiter *once = queue->first;
+	const struct waiter *once = list_first(&queue->once, struct waiter, once);
 
 	for (; (once || *back) && *room; --*room) {
 		bool is_back = *back && (!once || (*back)->ticket < once->ticket);
 		const struct waiter *w = is_back ? *back++ : once;
 		uint64_t now_ns = daemon->engine.schedule.now_ns, at_ns;
 
-		once = is_back ? once : w->next;
+		once = is_back ? once : list_next(w, once);
 		ahead += w->tokens;
 		at_ns = limiter_when_ahead(limiter, ahead, now_ns);
 		seconds_print(now_ns - w->asked_ns, 3, waited);
