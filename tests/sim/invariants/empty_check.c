@@ -11,7 +11,7 @@ static bool refuse(const char *what, char why[WHY_TEXT])
 
 bool empty_check_limiter(const struct limiter *limiter, char why[WHY_TEXT])
 {
-	if (queue_first(&limiter->queue) || limiter->queue.last || limiter->queue.length)
+	if (queue_first(&limiter->queue) || limiter->queue.length)
 		return refuse("a queue is not empty", why);
 	if (limiter->current)
 		return refuse("it is somebody's turn", why);
@@ -43,9 +43,9 @@ bool empty_check_engine(const struct engine *engine, char why[WHY_TEXT])
 		return refuse("readers are counted", why);
 	if (schedule->deadlines.root || schedule->expiries.root)
 		return refuse("something is due", why);
-	if (schedule->called.oldest)
+	if (schedule->called.first)
 		return refuse("tokens are kept for a poller", why);
-	if (schedule->done.first || engine->changed || engine->line)
+	if (schedule->done.length || engine->changed.first || engine->line.first)
 		return refuse("something is left to be collected", why);
 	return empty_check_limiter(engine->tree.root, why);
 }

@@ -507,12 +507,12 @@ static void test_what_is_left_in_the_engine_is_found(void **state)
 	queue_append(&engine.schedule.done, &waiter);
 	assert_false(empty_check_engine(&engine, why));
 	queue_shift(&engine.schedule.done);
-	engine.schedule.called.oldest = &poller;
+	list_append(&engine.schedule.called, &poller.called);
 	assert_false(empty_check_engine(&engine, why));
-	engine.schedule.called.oldest = NULL;
-	engine.line = &change;
+	list_remove(&engine.schedule.called, &poller.called);
+	list_append(&engine.line, &change.line);
 	assert_false(empty_check_engine(&engine, why));
-	engine.line = NULL;
+	list_remove(&engine.line, &change.line);
 	root.wanted = 1;
 	assert_false(empty_check_engine(&engine, why));
 }
