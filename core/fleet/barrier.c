@@ -30,7 +30,7 @@ static void leave_doubt(struct fleet *fleet)
 /* Begins anew in a while: the coordinator may then grant access that it denies now. */
 static void begin_later(struct fleet *fleet)
 {
-	fleet_event(fleet, "access denied by the coordinator");
+	fleet_tell(fleet, FLEET_DENIED, "access denied by the coordinator");
 	fleet->doubt_ns = fleet->now_ns + fleet->constants.renewal_ns;
 	fleet_wake_at(fleet, fleet->doubt_ns);
 }

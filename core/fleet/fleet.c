@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void fleet_event(struct fleet *fleet, const char *format, ...)
+void fleet_tell(struct fleet *fleet, enum fleet_event event, const char *format, ...)
 {
 	char text[ERROR_TEXT];
 	va_list arguments;
@@ -15,7 +15,7 @@ void fleet_event(struct fleet *fleet, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	if (fleet->listener && fleet->listener->event)
-		fleet->listener->event(fleet->listener, text);
+		fleet->listener->event(fleet->listener, event, text);
 }
 
 /* xorshift64*: for choices, which need to differ between hosts but not to be secret. */

@@ -258,8 +258,8 @@ struct fleet {
 };
 
 /* fleet.c */
-void fleet_event(struct fleet *fleet, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+void fleet_tell(struct fleet *fleet, enum fleet_event event, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct lease *lease,
 			 enum lease_state to);
 void fleet_wake_at(struct fleet *fleet, uint64_t at_ns);

@@ -13,7 +13,7 @@ enum { TRIES_MAX = 3 };
 static void refuse(struct fleet *fleet, const char *why)
 {
 	if (fleet->state != FLEET_REFUSED)
-		fleet_event(fleet, "cannot join: %s", why);
+		fleet_tell(fleet, FLEET_UNFIT, "cannot join: %s", why);
 	fleet->state = FLEET_REFUSED;
 	fleet->retry_ns = fleet->now_ns + FLEET_LAYOUT_RETRY_NS;
 }

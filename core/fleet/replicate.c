@@ -104,8 +104,9 @@ static void record_read(void *pointer, struct request *request)
 			found->there = false;
 		/* A bad one changes nothing: what was known stays. */
 		if (!found->there)
-			fleet_event(fleet, "node of limiter %llu is not understood: %.200s",
-				    (unsigned long long)found->id, error);
+			fleet_tell(fleet, FLEET_SPOILT,
+				   "node of limiter %llu is not understood: %.200s",
+				   (unsigned long long)found->id, error);
 		found->bad = !found->there;
 		found->there = true;
 		fleet->found_count++;
@@ -244,7 +245,7 @@ static void repair(struct fleet *fleet, int32_t version)
 	struct globals globals = fleet->globals;
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
 
-	fleet_event(fleet, "the fleet's constants are not understood");
+	fleet_tell(fleet, FLEET_SPOILT, "the fleet's constants are not understood");
 	if (!fleet->constants_known || fleet->applied < 0) {
 		fail(fleet);
 		return;

@@ -108,8 +108,8 @@ void room_was_missing(struct fleet *fleet)
 	if (fleet->full)
 		return;
 	fleet->full = true;
-	fleet_event(fleet,
-		    "full: %u leases, %u bytes of paths: no more is taken or claimed until some "
-		    "are given back",
-		    fleet->leases, room_own_bytes(fleet));
+	fleet_tell(fleet, FLEET_FULL,
+		   "full: %u leases, %u bytes of paths: no more is taken or claimed until some "
+		   "are given back",
+		   fleet->leases, room_own_bytes(fleet));
 }

@@ -41,7 +41,7 @@ static void open_session(struct fleet *fleet)
 void fleet_drop_session(struct fleet *fleet, const char *why)
 {
 	if (fleet->leases || *fleet->hid)
-		fleet_event(fleet, "session dropped: %s", why);
+		fleet_tell(fleet, FLEET_DROPPED, "session dropped: %s", why);
 	fleet_keep_nothing(fleet);
 	fleet->right = false;
 	fleet->right_end_ns = 0;
@@ -299,8 +299,8 @@ void fleet_watch_connection(struct fleet *fleet)
 		fleet->trouble_ns = oldest->sent_ns;
 	give_up(&fleet->reads);
 	give_up(&fleet->writes);
-	fleet_event(fleet, "no answer for %u ms: the connection is given up",
-		    (unsigned int)(within_ns / NSEC_PER_MSEC));
+	fleet_tell(fleet, FLEET_HUNG_UP, "no answer for %u ms: the connection is given up",
+		   (unsigned int)(within_ns / NSEC_PER_MSEC));
 	fleet->coordinator->hang_up(fleet->coordinator);
 }
 
