@@ -6,9 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* So long leaving waits for answers. */
-static const uint64_t LEAVE_NS = 2 * NSEC_PER_SEC;
-
 void fleet_event(struct fleet *fleet, const char *format, ...)
 {
 	char text[ERROR_TEXT];
@@ -294,7 +291,7 @@ void fleet_leave(struct fleet *fleet, uint64_t now_ns)
 		return;
 	}
 	fleet->leaving = true;
-	fleet->leave_until_ns = now_ns + LEAVE_NS;
+	fleet->leave_until_ns = now_ns + FLEET_LEAVE_NS;
 	for (struct holding *h = fleet->holdings; h; h = h->next) {
 		if (fleet->state == FLEET_READY && fleet->connected && !fleet->alone)
 			tell_others(fleet, h);

@@ -153,6 +153,7 @@
 #include "core/limiter/holding.h"
 #include "core/fleet/handover.h"
 #include "core/fleet/record.h"
+#include "core/fleet/times.h"
 
 enum {
 	/*
@@ -167,12 +168,6 @@ enum {
 	FLEET_OWN_BYTES_MAX = 262144,	 /* paths of its leases, its claims and its host node */
 	FLEET_LEARNT_BYTES_MAX = 262144, /* of the /f/LID that it watches; the others it reads */
 };
-
-#define FLEET_ANSWER_NS	 UINT64_C(700000000)   /* rule 13: so long at least */
-#define FLEET_HANDLE_NS	 UINT64_C(60000000000) /* nothing acknowledged: a new session */
-#define FLEET_RENEWAL_NS UINT64_C(1500000000)  /* R, unless the fleet has another */
-#define FLEET_RIGHT_NS	 UINT64_C(8000000000)  /* D, likewise */
-#define FLEET_SESSION_NS UINT64_C(6000000000)  /* T, likewise */
 
 /* What this host was told. */
 struct fleet_options {
