@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154,SC2164
-# Each recipe of RECIPES.md, run as it is printed there, with what it needs around it.
+# Each recipe of examples/README.md, run as it is printed there, with what it needs around it.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-page=$here/../../RECIPES.md
+page=$here/../../examples/README.md
 
 # tree: what the page takes for given, a service, and twelve urls of it; stand-ins for commands go to $d/bin.
 tree() {
