@@ -62,7 +62,7 @@ all_fetched() {
 case_every_block_has_a_case() {
 	is blocks "$(sed -nE "s/^[^#]*(recipe|block) '([^'^]+)'( ([0-9]))?.*/\2, \4/p" "${BASH_SOURCE[0]}" | sed 's/, $/, 1/' | sort -u)" "$(awk '
 		/^## / { title = substr($0, 4); n = 0 }
-		/^```[a-z]/ { print title ", " ++n }' "$page" | sort -u)"
+		/^```[a-z]/ && !/console/ { print title ", " ++n }' "$page" | sort -u)" # tests/docs runs those
 }
 
 case_script() {
