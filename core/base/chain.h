@@ -9,6 +9,8 @@
 #ifndef RATEFS_CORE_CHAIN_H
 #define RATEFS_CORE_CHAIN_H
 
+#include "core/base/container.h"
+
 #include <stdint.h>
 
 struct chain_link {

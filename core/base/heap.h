@@ -9,6 +9,8 @@
 #ifndef RATEFS_CORE_HEAP_H
 #define RATEFS_CORE_HEAP_H
 
+#include "core/base/container.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -9,6 +9,7 @@
  * The number is the most of the last second, so that a pause for a breath gives nothing back.
  */
 #include "core/fleet/inside.h"
+#include "core/limiter/keys.h"
 #include "core/limiter/learning.h"
 #include "core/limiter/partition.h"
 #include "core/limiter/slots.h"
@@ -139,6 +140,15 @@ static bool is_held_up_below(const struct holding *holding)
 	       rate_is_unlimited(&holding->settings.key_rate);
 }
 
+/*
+ * Tells whether readers use keys that have a rate each. How much a single key needs is not to be
+ * told from the sum of all: such a host wants what others leave.
+ */
+static bool has_limited_keys(const struct holding *holding)
+{
+	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings.key_rate);
+}
+
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
@@ -159,8 +169,7 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		tokens = 1;
 	if (!tokens)
 		return 0;
-	/* How much single keys need is not to be told from their sum: it takes what others leave. */
-	if (fleet->alone || !rate_is_unlimited(&holding->settings.key_rate))
+	if (fleet->alone || has_limited_keys(holding))
 		return holding_count(holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
 	/* Nobody who waits for one token needs more than one partition, however slow. */

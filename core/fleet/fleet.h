@@ -39,7 +39,7 @@
  *     barrier: the version of /h is read, and a transaction with it acknowledged, which extends no
  *     right, since it does not check /g. No older request can be executed then. Partitions in doubt are
  *     looked at: if the lease is this host's, it is usable Q later; else it is not held. A successor,
- *     to whom nothing was answered, begins so (kept.h): a process that was killed and the one that goes on
+ *     to whom nothing was answered, begins so (handover.h): a process that was killed and the one that goes on
  *     in its place are one host, whose every unanswered transaction is an unknown outcome.
  * 10. A version of /h that is neither the one known nor, after an unknown outcome, the next is a
  *     history that was lost, or a foreign hand; so is a lease of one's own that was changed, which
@@ -151,7 +151,7 @@
 #include "core/fleet/coordinator.h"
 #include "core/limiter/engine.h"
 #include "core/limiter/holding.h"
-#include "core/fleet/kept.h"
+#include "core/fleet/handover.h"
 #include "core/fleet/record.h"
 
 enum {

@@ -3,27 +3,27 @@
  *
  *	fleet.c		time, and the engine's source
  *	session.c	the session, from opening to leaving
- *	right.c		until when what is held may be used
- *	transact.c	one transaction at a time
+ *	term.c		until when what is held may be used
+ *	transaction.c	one transaction at a time
  *	outcome.c	what follows from its answer
  *	guard.c		own leases are watched
- *	doubt.c		the barrier after an unknown outcome
- *	kept.c		what a successor has to know, and going on with it
+ *	barrier.c		the barrier after an unknown outcome
+ *	handover.c		what a successor has to know, and going on with it
  *	layout.c	the nodes that must be there before the host joins
- *	follow.c	settings as other hosts made them
+ *	replicate.c	settings as other hosts made them
  *	apply.c		... take effect
  *	publish.c	changes of this host's
  *	names.c		names that were given up a moment ago
  *	demand.c	how many partitions are wanted
- *	choose.c	which ones are given back, and when it is time to look for more
- *	search.c	which ones could be taken
+ *	rebalance.c	which ones are given back, and when it is time to look for more
+ *	acquire.c	which ones could be taken
  *	claim.c		how much others want, and what this host tells them of that
  *	take.c		which ones are taken
- *	drain.c		giving back
+ *	release.c		giving back
  *	learnt.c	what was learnt of services, for all hosts
  *	survey.c	what is known of the others
- *	report.c	what it says of itself
- *	sweep.c		nodes of limiters that are gone
+ *	status.c	what it says of itself
+ *	garbage.c		nodes of limiters that are gone
  *	room.c		how many nodes and watches this host may have
  */
 #ifndef RATEFS_CORE_INSIDE_H
@@ -76,7 +76,7 @@ struct transaction {
 	uint32_t left;		 /* doubts that are not resolved yet */
 };
 
-/* A search for partitions of one limiter: see choose.c. */
+/* A search for partitions of one limiter: see rebalance.c. */
 struct search {
 	struct holding *holding; /* held */
 	uint64_t began_ns;
@@ -174,7 +174,7 @@ struct fleet {
 	struct transaction transaction;
 	enum transaction_kind doubted; /* while the barrier is under way */
 	uint64_t doubt_ns;	       /* when it begins anew; NEVER_NS */
-	bool resuming;		       /* the barrier goes first: see kept.h */
+	bool resuming;		       /* the barrier goes first: see handover.h */
 	bool resumed;		       /* and no right of its own since */
 	bool stale;		       /* /g has another version than the one applied */
 
@@ -280,7 +280,7 @@ void fleet_watch_connection(struct fleet *fleet);
 void fleet_note_answer(struct fleet *fleet, const struct request *request);
 void fleet_watch_leaving(struct fleet *fleet);
 
-/* right.c */
+/* term.c */
 void fleet_extend_right(struct fleet *fleet, uint64_t sent_ns);
 /* Before anything is granted in a step. */
 void fleet_check_right(struct fleet *fleet);
@@ -296,7 +296,7 @@ void fleet_empty(struct fleet *fleet, struct holding *holding);
  */
 void fleet_empty_usable(struct fleet *fleet);
 
-/* transact.c */
+/* transaction.c */
 struct request *request_new(enum request_kind kind, const char *path, void *purpose,
 			    void (*done)(void *fleet, struct request *request));
 void request_free(struct request *request);
@@ -323,13 +323,13 @@ void fleet_watch_lease(struct fleet *fleet, const struct holding *holding, uint3
 void fleet_watch_leases(struct fleet *fleet);
 void fleet_lease_changed(struct fleet *fleet, const char *path);
 
-/* doubt.c */
+/* barrier.c */
 void doubt_begin(struct fleet *fleet);
 /* Begins anew when it is time to. */
 void doubt_watch(struct fleet *fleet);
 void doubt_barrier_answered(struct fleet *fleet, const struct request *request);
 
-/* kept.c */
+/* handover.c */
 /* What is known of the session. */
 void fleet_keep(struct fleet *fleet);
 /* The state of @lease, of partition @index of @holding (from PARTITIONS_MAX on: of the reserve). */
@@ -343,7 +343,7 @@ void fleet_keep_nothing(struct fleet *fleet);
 /* layout.c */
 void layout_look(struct fleet *fleet);
 
-/* follow.c */
+/* replicate.c */
 void follow_begin(struct fleet *fleet);
 void follow_forget(struct fleet *fleet);
 
@@ -402,7 +402,7 @@ void demand_resume(struct fleet *fleet, struct holding *holding);
 void demand_forget(struct fleet *fleet);
 void demand_look_for_hosts(struct fleet *fleet);
 
-/* drain.c, choose.c */
+/* release.c, rebalance.c */
 void choose(struct fleet *fleet, struct holding *holding);
 bool choose_has_work(const struct fleet *fleet, const struct holding *holding);
 void choose_next_search(struct fleet *fleet, struct holding *holding);
@@ -433,7 +433,7 @@ void learnt_void(struct fleet *fleet, const struct holding *holding);
 /* The session is gone, and what was asked in it is not answered. */
 void learnt_forget(struct holding *holding);
 
-/* search.c */
+/* acquire.c */
 void search_begin(struct fleet *fleet, struct holding *holding);
 void search_free(struct search *search);
 /* The round is over. */
@@ -486,7 +486,7 @@ void room_count_left(struct fleet *fleet, uint64_t id, bool claim);
 bool room_watch_learnt(struct fleet *fleet, struct holding *holding);
 void room_unwatch_learnt(struct fleet *fleet, struct holding *holding);
 
-/* sweep.c */
+/* garbage.c */
 void sweep_add(struct fleet *fleet, uint64_t id);
 /* Looks for nodes of limiters that are gone, which nobody swept. */
 void sweep_look(struct fleet *fleet);

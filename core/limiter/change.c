@@ -261,10 +261,16 @@ static void unprepare(struct change *change)
 	change->renamed = NULL;
 }
 
+/* The change that the source has, or is to have next; NULL: there is none. */
+static struct change *first_in_line(const struct engine *engine)
+{
+	return list_first(&engine->line, struct change, line);
+}
+
 /* The first in line is done: hands it to the caller. */
 static void finish(struct engine *engine, int outcome)
 {
-	struct change *change = engine->line;
+	struct change *change = first_in_line(engine);
 
 	change->outcome = outcome;
 	if (outcome)
@@ -273,22 +279,16 @@ static void finish(struct engine *engine, int outcome)
 	free(change->learning);
 	change->buckets = NULL;
 	change->learning = NULL;
-	engine->line = change->next;
-	if (!engine->line)
-		engine->line_last = NULL;
-	change->next = NULL;
-	if (engine->changed)
-		engine->changed_last->next = change;
-	else
-		engine->changed = change;
-	engine->changed_last = change;
+	list_remove(&engine->line, &change->line);
+	list_append(&engine->changed, &change->line);
 }
 
 /* Starts the first in line, and the next if it is done at once, until the source has one. */
 static void start_changes(struct engine *engine)
 {
-	while (engine->line && !engine->line->started) {
-		struct change *change = engine->line;
+	struct change *change;
+
+	while ((change = first_in_line(engine)) && !change->started) {
 		int err = prepare(engine, change);
 
 		if (err) {
@@ -305,10 +305,9 @@ static void start_changes(struct engine *engine)
 
 void engine_change(struct engine *engine, struct change *change, uint64_t now_ns)
 {
-	bool idle = !engine->line;
+	bool idle = !engine->line.first;
 
 	engine_run(engine, now_ns);
-	change->next = NULL;
 	change->started = false;
 	change->altered = 0;
 	change->made = NULL;
@@ -317,28 +316,16 @@ void engine_change(struct engine *engine, struct change *change, uint64_t now_ns
 	change->renamed = NULL;
 	change->error[0] = '\0';
 	limiter_hold(change->limiter);
-	if (idle)
-		engine->line = change;
-	else
-		engine->line_last->next = change;
-	engine->line_last = change;
+	list_append(&engine->line, &change->line);
 	if (idle)
 		start_changes(engine);
 }
 
 bool engine_withdraw(struct engine *engine, struct change *change)
 {
-	struct change **at = &engine->line, *last = NULL;
-
 	if (change->started)
 		return false;
-	while (*at != change) {
-		last = *at;
-		at = &last->next;
-	}
-	*at = change->next;
-	if (engine->line_last == change)
-		engine->line_last = last;
+	list_remove(&engine->line, &change->line);
 	limiter_drop(change->limiter);
 	return true;
 }
@@ -347,7 +334,7 @@ void engine_stored(struct engine *engine, struct change *change, int err)
 {
 	bool inside = engine->storing;
 
-	assert(change == engine->line && change->started);
+	assert(change == first_in_line(engine) && change->started);
 	if (!err)
 		apply(engine, change);
 	if (err && !change->error[0])
@@ -359,7 +346,7 @@ void engine_stored(struct engine *engine, struct change *change, int err)
 
 void engine_again(struct engine *engine, struct change *change)
 {
-	assert(change == engine->line && change->started);
+	assert(change == first_in_line(engine) && change->started);
 	unprepare(change);
 	change->error[0] = '\0';
 	change->started = false;
@@ -439,10 +426,10 @@ int engine_restore(struct engine *engine, struct limiter *parent, const char *na
 
 struct change *engine_changed(struct engine *engine)
 {
-	struct change *change = engine->changed;
+	struct change *change = list_first(&engine->changed, struct change, line);
 
 	if (change) {
-		engine->changed = change->next;
+		list_remove(&engine->changed, &change->line);
 		limiter_drop(change->limiter);
 	}
 	return change;

@@ -33,7 +33,7 @@ static void remove_all_below(struct schedule *schedule, struct limiter *limiter)
 
 void engine_free(struct engine *engine)
 {
-	assert(!engine->waiting && !engine->line);
+	assert(!engine->waiting && !engine->line.first);
 	remove_all_below(&engine->schedule, engine->tree.root);
 	keys_free(&engine->schedule);
 	tree_free(&engine->tree);
@@ -43,14 +43,14 @@ void engine_free(struct engine *engine)
 
 static struct waiter *waiter_of_expiry(struct heap_node *node)
 {
-	return ((struct expiry *)((char *)node - offsetof(struct expiry, node)))->waiter;
+	return container_of(node, struct expiry, node)->waiter;
 }
 
 static uint64_t next_due_ns(const struct engine *engine)
 {
 	const struct heap_node *deadline = engine->schedule.deadlines.root;
 	const struct heap_node *expiry = engine->schedule.expiries.root;
-	const struct poller *called = engine->schedule.called.oldest;
+	const struct poller *called = list_first(&engine->schedule.called, struct poller, called);
 	uint64_t next_ns = deadline ? deadline->key : NEVER_NS;
 
 	if (called && called->until_ns < next_ns)
@@ -104,7 +104,7 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 		engine->source->before(engine->source, now_ns);
 	while ((next_ns = next_due_ns(engine)) <= now_ns && next_ns != NEVER_NS) {
 		struct heap_node *deadline = schedule->deadlines.root;
-		const struct poller *called = schedule->called.oldest;
+		const struct poller *called = list_first(&schedule->called, struct poller, called);
 		uint64_t at_ns = next_ns > earliest_ns ? next_ns : earliest_ns;
 
 		if (at_ns > schedule->now_ns)

@@ -78,7 +78,7 @@ struct change {
 	struct learning *learning; /* owned */
 	char *renamed;		   /* owned */
 	bool started;		   /* the source has it */
-	struct change *next;
+	struct list_link line;	   /* in engine.line, then in engine.changed */
 };
 
 /* Where a restored limiter's bucket stands. */
@@ -92,11 +92,9 @@ struct engine {
 	struct tree tree;
 	struct users users;
 	struct source *source; /* borrowed */
-	struct change *line;   /* changes under way: the first is the source's */
-	struct change *line_last;
-	struct change *changed; /* done, for the caller to collect, in order */
-	struct change *changed_last;
-	bool storing; /* inside source->store() */
+	struct list line;      /* changes under way: the first is the source's */
+	struct list changed;   /* done, for the caller to collect, in order */
+	bool storing;	       /* inside source->store() */
 	uint64_t began_ns;
 	uint32_t waiting; /* readers, in all limiters */
 };

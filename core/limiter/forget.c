@@ -6,21 +6,14 @@
 
 static struct keys *keys_of_due(struct heap_node *node)
 {
-	return (struct keys *)((char *)node - offsetof(struct keys, due));
+	return container_of(node, struct keys, due);
 }
 
 void keys_unlist(struct keys *keys, struct key *key)
 {
 	struct key_list *list = &keys->lists[key->list];
 
-	if (key->older)
-		key->older->newer = key->newer;
-	else
-		list->oldest = key->newer;
-	if (key->newer)
-		key->newer->older = key->older;
-	else
-		list->newest = key->older;
+	list_remove(&list->keys, &key->by_use);
 	list->count--;
 }
 
@@ -29,13 +22,7 @@ void keys_list(struct keys *keys, struct key *key, enum key_list_id id)
 	struct key_list *list = &keys->lists[id];
 
 	key->list = (uint8_t)id;
-	key->newer = NULL;
-	key->older = list->newest;
-	if (list->newest)
-		list->newest->newer = key;
-	else
-		list->oldest = key;
-	list->newest = key;
+	list_append(&list->keys, &key->by_use);
 	list->count++;
 }
 
@@ -67,8 +54,8 @@ static uint64_t full_ns(const struct keys *keys, const struct key *key, uint64_t
  */
 void keys_plan(struct schedule *schedule, struct keys *keys, uint64_t least_ns)
 {
-	const struct key *fresh = keys->lists[KEYS_FRESH].oldest;
-	const struct key *used = keys->lists[KEYS_USED].oldest;
+	const struct key *fresh = keys_oldest(keys, KEYS_FRESH);
+	const struct key *used = keys_oldest(keys, KEYS_USED);
 	uint64_t at_ns = NEVER_NS, used_ns = NEVER_NS;
 
 	if (fresh)
@@ -95,14 +82,14 @@ static bool is_above(const struct bucket *a, const struct bucket *b)
 /* Room for one more, or a key less: of those that lose nothing by it if there are some. */
 bool keys_evict(struct schedule *schedule, struct keys *keys)
 {
-	struct key *key = keys->lists[KEYS_FRESH].oldest;
+	struct key *key = keys_oldest(keys, KEYS_FRESH);
 	struct bucket its, unknown;
 
 	if (key) {
 		keys_forget(schedule, keys, key);
 		return true;
 	}
-	key = keys->lists[KEYS_USED].oldest;
+	key = keys_oldest(keys, KEYS_USED);
 	if (!key)
 		return false;
 	if (tunings_bucket(&keys->tunings, &key->level, schedule->now_ns, &its)) {
@@ -119,10 +106,10 @@ bool keys_sweep(struct schedule *schedule, struct keys *keys, unsigned int most)
 {
 	uint64_t now_ns = schedule->now_ns;
 
-	for (int id = KEYS_FRESH; id <= KEYS_USED; id++) {
+	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {
 		struct key *key;
 
-		while ((key = keys->lists[id].oldest) && full_ns(keys, key, now_ns) <= now_ns) {
+		while ((key = keys_oldest(keys, id)) && full_ns(keys, key, now_ns) <= now_ns) {
 			if (!most--)
 				return true;
 			keys_forget(schedule, keys, key);
@@ -140,11 +127,11 @@ bool keys_sweep(struct schedule *schedule, struct keys *keys, unsigned int most)
 /* Frees up to @most of keys whose limiter is gone, then the rest. */
 static bool dissolve(struct schedule *schedule, struct keys *keys, unsigned int most)
 {
-	for (int id = KEYS_FRESH; id <= KEYS_USED; id++) {
-		while (keys->lists[id].oldest) {
+	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {
+		while (keys_oldest(keys, id)) {
 			if (!most--)
 				return true;
-			keys_forget(schedule, keys, keys->lists[id].oldest);
+			keys_forget(schedule, keys, keys_oldest(keys, id));
 		}
 	}
 	assert(!keys->by_name.count);

@@ -91,7 +91,7 @@ struct holding {
 	uint64_t spare_until_ns; /* ... and may be until then ... */
 	uint32_t spare_wanted;	 /* ... in which at most so many were */
 
-	/* Search and contention: see choose.c and search.c. */
+	/* Search and contention: see rebalance.c and acquire.c. */
 	struct search *search;	       /* owned; under way, NULL */
 	uint64_t next_search_ns;       /* not before */
 	uint32_t left_free;	       /* partitions that nobody had after the last search */

@@ -16,18 +16,17 @@ struct inflated {
 
 static struct key *key_of_name(struct chain_link *link)
 {
-	return (struct key *)((char *)link - offsetof(struct key, by_name));
+	return container_of(link, struct key, by_name);
 }
 
 static struct key *key_of_id(struct chain_link *link)
 {
-	return (struct key *)((char *)link - offsetof(struct key, by_id));
+	return container_of(link, struct key, by_id);
 }
 
 static uint64_t hash_name(const struct chain_link *link, const void *seed)
 {
-	const struct key *key =
-		(const struct key *)((const char *)link - offsetof(struct key, by_name));
+	const struct key *key = container_of(link, const struct key, by_name);
 
 	return siphash(key->name, key->name_bytes, seed);
 }
@@ -36,7 +35,7 @@ static uint64_t hash_name(const struct chain_link *link, const void *seed)
 static uint64_t hash_id(const struct chain_link *link, const void *seed)
 {
 	(void)seed;
-	return ((const struct key *)((const char *)link - offsetof(struct key, by_id)))->id;
+	return container_of(link, const struct key, by_id)->id;
 }
 
 void keys_seed(struct schedule *schedule, const uint64_t seed[2])
@@ -104,9 +103,9 @@ static bool has_room(struct schedule *schedule, struct keys *keys, uint32_t uid)
 
 	if (!users_check(schedule->users, uid, BOUND_KEYS, NULL))
 		return true;
-	oldest = keys->lists[KEYS_FRESH].oldest;
+	oldest = keys_oldest(keys, KEYS_FRESH);
 	if (!oldest)
-		oldest = keys->lists[KEYS_USED].oldest;
+		oldest = keys_oldest(keys, KEYS_USED);
 	return oldest && oldest->uid == uid && keys_evict(schedule, keys);
 }
 
@@ -292,7 +291,7 @@ struct limiter *keys_next_open(const struct limiter *limiter, const struct limit
 
 	if (!limiter->keys)
 		return NULL;
-	next = key ? key->key->newer : limiter->keys->lists[KEYS_OPEN].oldest;
+	next = key ? list_next(key->key, by_use) : keys_oldest(limiter->keys, KEYS_OPEN);
 	return next ? next->inflated : NULL;
 }
 
@@ -309,8 +308,8 @@ static uint32_t needed(const struct keys *keys)
 {
 	uint32_t least = tunings_number(&keys->tunings);
 
-	for (int id = KEYS_FRESH; id <= KEYS_USED; id++) {
-		const struct key *oldest = keys->lists[id].oldest;
+	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {
+		const struct key *oldest = keys_oldest(keys, id);
 
 		if (oldest && oldest->level.tuning < least)
 			least = oldest->level.tuning;
@@ -359,7 +358,7 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 		tunings_rest(&keys->tunings, limited ? &bucket : NULL, schedule->now_ns,
 			     &keys->unknown);
 	}
-	for (struct key *k = keys->lists[KEYS_OPEN].oldest; k; k = k->newer) {
+	for (struct key *k = keys_oldest(keys, KEYS_OPEN); k; k = list_next(k, by_use)) {
 		/* Before it may be taken from. */
 		if (first && tuned && k->inflated->bucket_count &&
 		    !rate_is_unlimited(&limiter->extra->key_rate)) {
@@ -380,7 +379,7 @@ void keys_remove(struct schedule *schedule, struct limiter *limiter)
 
 	if (!keys)
 		return;
-	while ((key = keys->lists[KEYS_OPEN].oldest)) {
+	while ((key = keys_oldest(keys, KEYS_OPEN))) {
 		struct limiter *l = key->inflated;
 
 		limiter_evict(schedule, l);

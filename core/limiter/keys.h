@@ -40,9 +40,9 @@ enum key_list_id { KEYS_FRESH, KEYS_USED, KEYS_OPEN, KEY_LISTS };
 
 struct key {
 	struct chain_link by_name, by_id;
-	struct key *older, *newer; /* in its list */
-	struct key_level level;	   /* while it is idle; as of when it was last used */
-	uint64_t id;		   /* never used twice */
+	struct list_link by_use; /* in its list */
+	struct key_level level;	 /* while it is idle; as of when it was last used */
+	uint64_t id;		 /* never used twice */
 	union {
 		uint64_t granted;	  /* idle */
 		struct limiter *inflated; /* open; owned */
@@ -55,7 +55,7 @@ struct key {
 };
 
 struct key_list {
-	struct key *oldest, *newest;
+	struct list keys; /* the one that was used last is the last */
 	uint32_t count;
 };
 
@@ -63,8 +63,8 @@ struct key_list {
 struct keys {
 	struct limiter *limiter; /* borrowed; NULL once it is gone: the keys follow */
 	struct chains by_name;
-	struct key_list lists[KEY_LISTS]; /* the one that was used last is the newest */
-	struct heap_node due;		  /* in the schedule's forgets */
+	struct key_list lists[KEY_LISTS];
+	struct heap_node due; /* in the schedule's forgets */
 	struct tunings tunings;
 	struct key_level unknown;
 };
@@ -115,6 +115,12 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full);
 void keys_remove(struct schedule *schedule, struct limiter *limiter);
 
 /* forget.c: the lists, by when a key was used last. */
+
+/* The one that was used first of a list, or NULL. */
+static inline struct key *keys_oldest(const struct keys *keys, enum key_list_id id)
+{
+	return list_first(&keys->lists[id].keys, struct key, by_use);
+}
 
 void keys_list(struct keys *keys, struct key *key, enum key_list_id id);
 void keys_unlist(struct keys *keys, struct key *key);

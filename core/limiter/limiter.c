@@ -9,12 +9,12 @@
 
 struct limiter *limiter_of_turn(struct heap_node *node)
 {
-	return (struct limiter *)((char *)node - offsetof(struct limiter, turn));
+	return container_of(node, struct limiter, turn);
 }
 
 struct limiter *limiter_of_due(struct heap_node *node)
 {
-	return (struct limiter *)((char *)node - offsetof(struct limiter, due));
+	return container_of(node, struct limiter, due);
 }
 
 /*
@@ -246,7 +246,8 @@ void limiter_hasten(struct schedule *schedule, struct limiter *limiter)
 {
 	struct heap_node *turn = limiter->queue.returned.root;
 
-	for (const struct waiter *w = limiter->queue.first; w; w = w->next)
+	for (const struct waiter *w = list_first(&limiter->queue.once, struct waiter, once); w;
+	     w = list_next(w, once))
 		hasten(schedule, w);
 	for (; turn; turn = heap_next(turn))
 		hasten(schedule, waiter_of_turn(turn));

@@ -38,7 +38,7 @@ struct schedule {
 	struct heap deadlines; /* limiters, by when the one whose turn it is can be served */
 	struct heap expiries;  /* of waiters that have one */
 	struct queue done;     /* waiters that were granted or refused, for the caller to collect */
-	struct called called;  /* pollers whose tokens are kept for them */
+	struct list called;    /* pollers whose tokens are kept for them, by time */
 	struct parking parking; /* places of waiters that were interrupted */
 	uint64_t parks;		/* ticket of the waiter that is being interrupted, or 0 */
 	bool stopped;		/* nobody is granted any more */

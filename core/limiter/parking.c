@@ -7,7 +7,7 @@
 
 static struct parked_place *place_of_link(struct chain_link *link)
 {
-	return (struct parked_place *)((char *)link - offsetof(struct parked_place, link));
+	return container_of(link, struct parked_place, by_asker);
 }
 
 static uint64_t hash_asker(const struct asker *asker)
@@ -21,7 +21,7 @@ static uint64_t hash_asker(const struct asker *asker)
 static uint64_t hash_link(const struct chain_link *link, const void *seed)
 {
 	(void)seed;
-	return hash_asker(&((const struct parked_place *)link)->asker);
+	return hash_asker(&container_of(link, const struct parked_place, by_asker)->asker);
 }
 
 static bool is_same(const struct asker *a, const struct asker *b)
@@ -39,10 +39,10 @@ void parking_init(struct parking *parking, struct parked_place *places, uint32_t
 
 static struct parked_place *new_place(struct parking *parking)
 {
-	struct parked_place *place = parking->free;
+	struct parked_place *place = list_first(&parking->free, struct parked_place, by_time);
 
 	if (place)
-		parking->free = place->older;
+		list_remove(&parking->free, &place->by_time);
 	else if (parking->size && *parking->used < parking->size)
 		place = &parking->places[(*parking->used)++];
 	return place;
@@ -51,38 +51,23 @@ static struct parked_place *new_place(struct parking *parking)
 static void free_place(struct parking *parking, struct parked_place *place)
 {
 	atomic_store_explicit(&place->state, PLACE_FREE, memory_order_release);
-	place->older = parking->free;
-	parking->free = place;
+	list_prepend(&parking->free, &place->by_time);
 }
 
 /* 0 or -ENOMEM. */
 static int list(struct parking *parking, struct parked_place *place)
 {
-	int err = chains_insert(&parking->by_asker, &place->link);
+	int err = chains_insert(&parking->by_asker, &place->by_asker);
 
-	if (err)
-		return err;
-	place->newer = NULL;
-	place->older = parking->newest;
-	if (parking->newest)
-		parking->newest->newer = place;
-	else
-		parking->oldest = place;
-	parking->newest = place;
-	return 0;
+	if (!err)
+		list_append(&parking->parked, &place->by_time);
+	return err;
 }
 
 static void unlist(struct parking *parking, struct parked_place *place)
 {
-	chains_remove(&parking->by_asker, &place->link);
-	if (place->older)
-		place->older->newer = place->newer;
-	else
-		parking->oldest = place->newer;
-	if (place->newer)
-		place->newer->older = place->older;
-	else
-		parking->newest = place->older;
+	chains_remove(&parking->by_asker, &place->by_asker);
+	list_remove(&parking->parked, &place->by_time);
 }
 
 /* Frees the places that were parked until @now_ns at the latest. */
@@ -90,7 +75,8 @@ static void expire(struct parking *parking, uint64_t now_ns)
 {
 	struct parked_place *oldest;
 
-	while ((oldest = parking->oldest) && oldest->at_ns <= now_ns) {
+	while ((oldest = list_first(&parking->parked, struct parked_place, by_time)) &&
+	       oldest->at_ns <= now_ns) {
 		unlist(parking, oldest);
 		free_place(parking, oldest);
 	}

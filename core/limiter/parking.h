@@ -21,6 +21,7 @@
 #define RATEFS_CORE_PARKING_H
 
 #include "core/base/chain.h"
+#include "core/base/list.h"
 #include "core/values/quantity.h"
 
 #include <stdbool.h>
@@ -45,8 +46,8 @@ struct asker {
 enum place_state { PLACE_FREE, PLACE_PARKED, PLACE_TAKEN };
 
 struct parked_place {
-	struct chain_link link;		    /* parked: by asker */
-	struct parked_place *older, *newer; /* parked: by time. Free: @older is the next one */
+	struct chain_link by_asker; /* parked */
+	struct list_link by_time;   /* parked: in parking.parked; free: in parking.free */
 	struct asker asker;
 	uint64_t key;	    /* with the next two: the limiter, 0 if it is no key */
 	uint32_t limiter;   /* id, of the parent of a key or partition */
@@ -65,9 +66,9 @@ struct parking {
 	struct parked_place *places; /* borrowed */
 	uint32_t size;
 	uint32_t *used; /* borrowed: so many of @places were ever used */
-	struct parked_place *free;
-	struct parked_place *oldest, *newest; /* parked */
-	struct chains by_asker;		      /* parked */
+	struct list free;
+	struct list parked;	/* by time */
+	struct chains by_asker; /* parked */
 };
 
 /*
@@ -83,7 +84,7 @@ void parking_free(struct parking *parking);
 /* Tells whether a place is parked, or was not long ago: then askers may have one. */
 static inline bool parking_has_any(const struct parking *parking)
 {
-	return parking->oldest;
+	return parking->parked.first;
 }
 
 /*

@@ -34,33 +34,16 @@ void poller_forget(struct limiter *limiter)
 
 static void call(struct schedule *schedule, struct poller *poller)
 {
-	struct called *called = &schedule->called;
-
 	keep(poller->waiter.limiter, poller->waiter.tokens, 0);
 	poller->state = POLLER_CALLED;
 	poller->until_ns = schedule->now_ns + POLLER_NS;
-	poller->newer = NULL;
-	poller->older = called->newest;
-	if (called->newest)
-		called->newest->newer = poller;
-	else
-		called->oldest = poller;
-	called->newest = poller;
+	list_append(&schedule->called, &poller->called);
 }
 
 /* Ends the call of @poller: its tokens are no longer kept. */
 static void end_call(struct schedule *schedule, struct poller *poller)
 {
-	struct called *called = &schedule->called;
-
-	if (poller->older)
-		poller->older->newer = poller->newer;
-	else
-		called->oldest = poller->newer;
-	if (poller->newer)
-		poller->newer->older = poller->older;
-	else
-		called->newest = poller->older;
+	list_remove(&schedule->called, &poller->called);
 	if (!poller->waiter.limiter->removed)
 		keep(poller->waiter.limiter, 0, poller->waiter.tokens);
 	poller->state = POLLER_AWAY;
@@ -118,7 +101,7 @@ static void give_back(struct schedule *schedule, struct poller *poller)
 
 void poller_expire(struct schedule *schedule)
 {
-	struct poller *poller = schedule->called.oldest;
+	struct poller *poller = list_first(&schedule->called, struct poller, called);
 
 	/* Before the waiters that have its tokens now. */
 	if (!poller->answered)
@@ -149,8 +132,9 @@ static void end_own(struct schedule *schedule, struct limiter *limiter)
 	struct waiter *next;
 	bool any = false;
 
-	for (struct waiter *w = limiter->queue.first; w; w = next) {
-		next = w->next;
+	for (struct waiter *w = list_first(&limiter->queue.once, struct waiter, once); w;
+	     w = next) {
+		next = list_next(w, once);
 		if (!w->is_poller || limiter_can_hold(limiter, w->tokens))
 			continue;
 		limiter_leave(schedule, w);

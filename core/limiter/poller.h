@@ -41,22 +41,17 @@ enum poller_state {
 /* The memory is the caller's: from poller_init() until poller_leave(). */
 struct poller {
 	struct waiter waiter; /* its limiter is borrowed, and held as long as the poller is there */
-	struct poller *older, *newer; /* called: by time */
-	uint64_t until_ns;	      /* called: so long its tokens are kept */
-	uint64_t within_ns;	      /* so long it waits at most, if it has an expiry */
-	uint8_t state;		      /* enum poller_state */
-	bool answered;		      /* in schedule->done, to be collected */
-};
-
-/* Those that are called. */
-struct called {
-	struct poller *oldest, *newest;
+	struct list_link called; /* called: in schedule->called */
+	uint64_t until_ns;	 /* called: so long its tokens are kept */
+	uint64_t within_ns;	 /* so long it waits at most, if it has an expiry */
+	uint8_t state;		 /* enum poller_state */
+	bool answered;		 /* in schedule->done, to be collected */
 };
 
 /* The poller of @waiter, which is one (waiter->is_poller). */
 static inline struct poller *poller_of(struct waiter *waiter)
 {
-	return (struct poller *)((char *)waiter - offsetof(struct poller, waiter));
+	return container_of(waiter, struct poller, waiter);
 }
 
 /* A poller of @tokens (up to TOKENS_MAX) of @limiter, without a place. */

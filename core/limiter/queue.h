@@ -8,9 +8,9 @@
 #define RATEFS_CORE_QUEUE_H
 
 #include "core/base/heap.h"
+#include "core/base/list.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct limiter;
@@ -24,9 +24,8 @@ struct slot;
 struct waiter {
 	union {
 		struct {
-			uint64_t ticket; /* the order of arrival over all limiters */
-			struct waiter *next;
-			struct waiter *previous;
+			uint64_t ticket;       /* the order of arrival over all limiters */
+			struct list_link once; /* without a @place: in queue.once */
 		};
 		struct heap_node turn; /* with a @place: in queue.returned; its key is the ticket */
 	};
@@ -51,36 +50,29 @@ struct expiry {
 };
 
 struct queue {
-	struct waiter *first; /* of those that came once */
-	struct waiter *last;
-	struct heap returned; /* those with a place, by their tickets */
+	struct list once;     /* waiters that came once */
+	struct heap returned; /* waiters with a place, by their tickets */
 	uint32_t length;      /* of both together */
 };
 
 static inline struct waiter *waiter_of_turn(struct heap_node *node)
 {
-	return (struct waiter *)((char *)node - offsetof(struct waiter, turn));
+	return container_of(node, struct waiter, turn);
 }
 
 /* The one with the lowest ticket, or NULL. */
 static inline struct waiter *queue_first(const struct queue *queue)
 {
 	struct heap_node *returned = queue->returned.root;
+	struct waiter *once = list_first(&queue->once, struct waiter, once);
 
-	if (returned && (!queue->first || returned->key < queue->first->ticket))
-		return waiter_of_turn(returned);
-	return queue->first;
+	return returned && (!once || returned->key < once->ticket) ? waiter_of_turn(returned)
+								   : once;
 }
 
 static inline void queue_append(struct queue *queue, struct waiter *waiter)
 {
-	waiter->next = NULL;
-	waiter->previous = queue->last;
-	if (queue->last)
-		queue->last->next = waiter;
-	else
-		queue->first = waiter;
-	queue->last = waiter;
+	list_append(&queue->once, &waiter->once);
 	queue->length++;
 }
 
@@ -94,21 +86,10 @@ static inline void queue_return(struct queue *queue, struct waiter *waiter)
 
 static inline void queue_remove(struct queue *queue, struct waiter *waiter)
 {
-	if (waiter->place) {
+	if (waiter->place)
 		heap_remove(&queue->returned, &waiter->turn);
-		queue->length--;
-		return;
-	}
-	if (waiter->previous)
-		waiter->previous->next = waiter->next;
 	else
-		queue->first = waiter->next;
-	if (waiter->next)
-		waiter->next->previous = waiter->previous;
-	else
-		queue->last = waiter->previous;
-	waiter->next = NULL;
-	waiter->previous = NULL;
+		list_remove(&queue->once, &waiter->once);
 	queue->length--;
 }
 

@@ -109,7 +109,7 @@ static struct waiter *earliest(const struct slots *slots)
 	struct heap_node *turn = slots->ready.root;
 
 	if (turn && (!own || turn->key < own->ticket))
-		return ((struct slots *)((char *)turn - offsetof(struct slots, turn)))->current;
+		return container_of(turn, struct slots, turn)->current;
 	return own;
 }
 

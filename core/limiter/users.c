@@ -9,7 +9,7 @@
 enum { KEPT = 64 };
 
 struct user {
-	struct chain_link link; /* first */
+	struct chain_link link;
 	uint32_t uid;
 	uint32_t used[BOUND_COUNT];
 };
@@ -44,16 +44,16 @@ const char *bound_name(enum bound_id id)
 static uint64_t hash_uid(const struct chain_link *link, const void *seed)
 {
 	(void)seed;
-	return ((const struct user *)link)->uid;
+	return container_of(link, const struct user, link)->uid;
 }
 
 static struct user *find(const struct users *users, uint32_t uid)
 {
 	struct chain_link *link = chains_find(&users->by_uid, uid);
 
-	while (link && ((struct user *)link)->uid != uid)
+	while (link && hash_uid(link, NULL) != uid)
 		link = link->next;
-	return (struct user *)link;
+	return link ? container_of(link, struct user, link) : NULL;
 }
 
 static struct user *get(struct users *users, uint32_t uid)
@@ -131,6 +131,6 @@ void users_free(struct users *users)
 
 	while ((link = chains_from(&users->by_uid, &place))) {
 		chains_remove(&users->by_uid, link);
-		free(link);
+		free(container_of(link, struct user, link));
 	}
 }

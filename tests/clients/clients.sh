@@ -148,11 +148,9 @@ refusal() {
 	fi
 }
 
-# A process has that file open, or waits in its limiter: for a slot, which is open only in the end.
-arrived() {
-	[[ $1 != */slot && -n $(find /proc/[0-9]*/fd -lname "$m/$1" -print -quit 2> /dev/null) ]] ||
-		has "${1%/*}" waiting 1
-}
+# A reader, a poller or an opener waits in its limiter. That a process has the file open says less:
+# a signal between its open and its read is no signal to a wait.
+arrived() { has "${1%/*}" waiting 1; }
 
 # end FILE WANTED: the first signal that ends a wait there. The one that is wanted has all the time
 # it needs.

@@ -63,7 +63,7 @@ static inline void stage_close(struct stage *stage)
 	assert_null(stage->engine.schedule.deadlines.root);
 	assert_null(stage->engine.schedule.expiries.root);
 	assert_null(engine_done(&stage->engine));
-	assert_null(stage->engine.schedule.called.oldest);
+	assert_null(stage->engine.schedule.called.first);
 	assert_null(engine_changed(&stage->engine));
 	engine_free(&stage->engine);
 }

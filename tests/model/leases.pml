@@ -16,7 +16,7 @@
  *    is left of the old one (leases, a stray) stays until the coordinator closes it; before that
  *    there is no third one.
  *  - A process is killed at any time, also between two stores of one step, and its successor goes on in
- *    its session with what was kept (core/fleet/kept.h). Between two steps that is what the process knew.
+ *    its session with what was kept (core/fleet/handover.h). Between two steps that is what the process knew.
  *    Within a step the order of stores and sends is what matters.
  *  - Nothing is read before a take: clean and unclean ones are tried at any time, so listings are
  *    as stale as they like. What is read after a barrier is as old as it can be.

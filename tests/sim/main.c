@@ -11,10 +11,10 @@
  * Exit status: 0, 1 when an invariant does not hold, 2 when the command line or the trace is not
  * understood or gets nowhere.
  */
-#include "invariant_empty.h"
-#include "memory.h"
-#include "random.h"
-#include "sim.h"
+#include "tests/sim/invariants/empty_check.h"
+#include "tests/sim/base/memory.h"
+#include "tests/sim/base/random.h"
+#include "tests/sim/world/sim.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,0 +1,53 @@
+/*
+ * handover - what a successor of this host has to know of its session, in memory that outlives it.
+ *
+ * A host may be killed between any two stores, and another process go on in its place: the successor.
+ * It is to coordinator and engine what this host would be, had it been stopped for that long, its
+ * connection lost, and no answer come to what was under way; the rules of fleet.h hold for both
+ * together. So these are written before anything rests on them:
+ *
+ * - the version of /h, before a transaction is sent with it. One is under way at a time, so the node has
+ *   that version or the next;
+ * - the end of the right, when a transaction was acknowledged. The successor has the same clocks;
+ * - each lease, whenever its state changes: before a take or a give-back is sent, and before what was
+ *   taken is used. What was under way is in doubt.
+ *
+ * The successor begins with rule 9's barrier, and without the read before it, since a server that has not
+ * caught up would answer with a version of before: it sets /h at the version known, and only if
+ * that is refused it reads. Meanwhile it uses what was held, for as long as the right goes. Without a
+ * session it begins as any host does, with a session of its own.
+ *
+ * What is left in the buckets is the caller's to keep, see fleet_listener.
+ */
+#ifndef RATEFS_CORE_HANDOVER_H
+#define RATEFS_CORE_HANDOVER_H
+
+#include "core/fleet/record.h"
+
+enum {
+	KEPT_MAX = 16384,	/* places: more than leases; the rest is for claims */
+	KEPT_CLAIM = INT32_MAX, /* an index */
+};
+
+/* A lease, or that the host may have a claim. */
+struct kept_place {
+	uint64_t id;	    /* LID */
+	uint64_t usable_ns; /* as in struct lease, like the rest */
+	uint32_t index; /* of the partition; from PARTITIONS_MAX on of the reserve; or KEPT_CLAIM */
+	uint8_t state;	/* NONE: the place is free */
+	bool sent;
+	bool unmarked;
+};
+
+/* All zero: there is nothing to go on with. Times are those of struct clocks. */
+struct fleet_kept {
+	uint64_t session; /* 0: none that it has joined with */
+	uint64_t right_end_ns;
+	struct fleet_constants constants;
+	int32_t host_version;
+	bool degraded;
+	char hid[HID_TEXT];
+	struct kept_place places[KEPT_MAX];
+};
+
+#endif

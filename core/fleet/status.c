@@ -1,0 +1,135 @@
+/* status - what a fleet says of itself to those who look, see fleet.h. */
+#include "core/fleet/inside.h"
+
+#include <stddef.h>
+
+static const char *const STATE_NAMES[FLEET_STATE_COUNT] = {
+	[FLEET_CLOSED] = "closed",	 [FLEET_CONNECTING] = "connecting",
+	[FLEET_PREPARING] = "preparing", [FLEET_LOADING] = "loading",
+	[FLEET_JOINING] = "joining",	 [FLEET_READY] = "ready",
+	[FLEET_IN_DOUBT] = "in_doubt",	 [FLEET_REFUSED] = "refused",
+};
+
+static const struct {
+	const char *name;
+	size_t offset;
+} COUNTERS[FLEET_COUNTER_COUNT] = {
+	{"transactions", offsetof(struct fleet_counters, transactions)},
+	{"reads", offsetof(struct fleet_counters, reads)},
+	{"lists", offsetof(struct fleet_counters, lists)},
+	{"renewals", offsetof(struct fleet_counters, renewals)},
+	{"taken_clean", offsetof(struct fleet_counters, taken_clean)},
+	{"taken_unclean", offsetof(struct fleet_counters, taken_unclean)},
+	{"given_back", offsetof(struct fleet_counters, given_back)},
+	{"conflicts", offsetof(struct fleet_counters, conflicts)},
+	{"sessions", offsetof(struct fleet_counters, sessions)},
+	{"lapses", offsetof(struct fleet_counters, lapses)},
+	{"unknown_outcomes", offsetof(struct fleet_counters, unknown)},
+	{"late_grants", offsetof(struct fleet_counters, late_grants)},
+	{"left_out", offsetof(struct fleet_counters, left_out)},
+};
+
+const char *fleet_counter_name(size_t index)
+{
+	return COUNTERS[index].name;
+}
+
+uint64_t fleet_counter(const struct fleet_counters *counters, size_t index)
+{
+	return *(const uint64_t *)(const void *)((const char *)counters + COUNTERS[index].offset);
+}
+
+void fleet_was_late(struct fleet *fleet)
+{
+	fleet->counters.late_grants++;
+}
+
+uint64_t fleet_use_until_ns(const struct fleet *fleet)
+{
+	if (!fleet->right)
+		return NEVER_NS;
+	return fleet->engine->schedule.now_ns + fleet->right_end_ns - fleet->clocks.holder_ns;
+}
+
+enum fleet_state fleet_state(const struct fleet *fleet)
+{
+	return fleet->state;
+}
+
+const char *fleet_state_name(enum fleet_state state)
+{
+	return STATE_NAMES[state];
+}
+
+const struct fleet_counters *fleet_counters(const struct fleet *fleet)
+{
+	return &fleet->counters;
+}
+
+const struct fleet_constants *fleet_constants(const struct fleet *fleet)
+{
+	return &fleet->constants;
+}
+
+const char *fleet_hid(const struct fleet *fleet)
+{
+	return fleet->hid;
+}
+
+uint64_t fleet_session(const struct fleet *fleet)
+{
+	return fleet->session;
+}
+
+uint32_t fleet_leases(const struct fleet *fleet)
+{
+	return fleet->leases;
+}
+
+uint32_t fleet_own_bytes(const struct fleet *fleet)
+{
+	return room_own_bytes(fleet);
+}
+
+uint64_t fleet_right_ns(const struct fleet *fleet)
+{
+	return fleet->right ? fleet->right_end_ns - fleet->clocks.holder_ns : 0;
+}
+
+bool fleet_is_up_to_date(const struct fleet *fleet)
+{
+	return fleet->state == FLEET_READY && !fleet->stale && !fleet->following;
+}
+
+bool fleet_knows_hosts(const struct fleet *fleet)
+{
+	return fleet->hosts_known;
+}
+
+bool fleet_is_connected(const struct fleet *fleet)
+{
+	return fleet->connected;
+}
+
+bool fleet_is_joining(const struct fleet *fleet)
+{
+	return fleet->connected && fleet->vain_since_ns == NEVER_NS &&
+	       (fleet->state != FLEET_READY || !fleet->hosts_known) &&
+	       fleet->state != FLEET_REFUSED;
+}
+
+bool fleet_is_degraded(const struct fleet *fleet)
+{
+	return fleet->degraded;
+}
+
+bool fleet_is_entitled(const struct fleet *fleet, const struct holding *holding, uint32_t index)
+{
+	if (!fleet->right)
+		return false;
+	if (index >= PARTITIONS_MAX)
+		return holding_has_reserve(holding) &&
+		       holding->reserve_index == index - PARTITIONS_MAX;
+	return index < holding->slots && index < holding_count(holding) &&
+	       holding->leases[index].state == LEASE_HELD;
+}

@@ -1,0 +1,254 @@
+/* transaction - requests, and one transaction at a time: rules 2 and 5 of fleet.h. */
+#include "core/fleet/inside.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct request *request_new(enum request_kind kind, const char *path, void *purpose,
+			    void (*done)(void *fleet, struct request *request))
+{
+	struct request *request = calloc(1, sizeof(*request));
+
+	if (!request)
+		return NULL;
+	request->kind = kind;
+	request->purpose = purpose;
+	request->done = done;
+	if (kind == REQUEST_TRANSACTION)
+		request->operations = calloc(OPERATIONS_MAX, sizeof(*request->operations));
+	else
+		request->path = strdup(path);
+	if (request->operations || request->path)
+		return request;
+	free(request);
+	return NULL;
+}
+
+void request_free(struct request *request)
+{
+	for (uint32_t i = 0; i < request->operation_count; i++) {
+		free(request->operations[i].path);
+		free(request->operations[i].data);
+		free(request->operations[i].made);
+	}
+	free(request->names);
+	free(request->operations);
+	free(request->path);
+	free(request->data);
+	free(request);
+}
+
+bool request_add(struct request *request, enum operation_kind kind, const char *path,
+		 const char *data, int32_t version, unsigned int flags)
+{
+	struct operation *operation = &request->operations[request->operation_count];
+
+	assert(request->operation_count < OPERATIONS_MAX);
+	*operation = (struct operation){.kind = kind, .version = version, .flags = flags};
+	operation->path = strdup(path);
+	operation->data = data ? strdup(data) : NULL;
+	request->operation_count++;
+	return operation->path && (!data || operation->data);
+}
+
+void fleet_send(struct fleet *fleet, struct request *request)
+{
+	if (request->kind == REQUEST_TRANSACTION)
+		fleet->counters.transactions++;
+	else if (request->kind == REQUEST_LIST)
+		fleet->counters.lists++;
+	else
+		fleet->counters.reads++;
+	request->sent_ns = fleet->clocks.holder_ns;
+	request->next = NULL;
+	if (fleet->outstanding)
+		fleet->outstanding_last->next = request;
+	else
+		fleet->outstanding = request;
+	fleet->outstanding_last = request;
+	fleet_wake_at(fleet, 0);
+	fleet->coordinator->send(fleet->coordinator, request);
+}
+
+void fleet_add_work(struct fleet *fleet, struct holding *holding)
+{
+	if (holding->has_work)
+		return;
+	holding->has_work = true;
+	holding->next_work = NULL;
+	holding_keep(holding);
+	if (fleet->work)
+		fleet->work_last->next_work = holding;
+	else
+		fleet->work = holding;
+	fleet->work_last = holding;
+	fleet_wake_at(fleet, 0);
+}
+
+static struct holding *next_work(struct fleet *fleet)
+{
+	struct holding *holding = fleet->work;
+
+	fleet->work = holding->next_work;
+	holding->has_work = false;
+	return holding;
+}
+
+struct lease *item_lease(const struct item *item)
+{
+	return item->reserve ? &item->holding->reserve : &item->holding->leases[item->index];
+}
+
+uint32_t item_index(const struct item *item)
+{
+	return item->reserve ? PARTITIONS_MAX + item->index : item->index;
+}
+
+static void host_path(const struct fleet *fleet, char path[PATH_ROOM])
+{
+	snprintf(path, PATH_ROOM, "/h/%s", fleet->hid);
+}
+
+static bool add_host(const struct fleet *fleet, struct request *request, enum operation_kind kind,
+		     unsigned int flags)
+{
+	struct host_record host = {.weight = fleet->options->weight, .held = fleet->leases};
+	char path[PATH_ROOM], text[RECORD_TEXT];
+
+	snprintf(host.name, sizeof(host.name), "%s", fleet->options->host);
+	host_record_print(&host, text);
+	host_path(fleet, path);
+	return request_add(request, kind, path, text, fleet->host_version, flags);
+}
+
+struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kind)
+{
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, fleet,
+					      transaction_answered);
+	bool done = request;
+
+	assert(fleet->transaction.kind == TRANSACTION_NONE);
+	fleet_keep(fleet);
+	/* The barrier must come through whatever happened to the settings. */
+	if (done && kind != TRANSACTION_BARRIER)
+		done = request_add(request, OPERATION_CHECK, "/g", NULL, fleet->applied, 0);
+	if (done)
+		done = kind == TRANSACTION_JOIN
+			       ? add_host(fleet, request, OPERATION_CREATE, NODE_EPHEMERAL)
+			       : add_host(fleet, request, OPERATION_SET, 0);
+	if (done) {
+		fleet->transaction.kind = kind;
+		return request;
+	}
+	if (request)
+		request_free(request);
+	return NULL;
+}
+
+void transaction_send(struct fleet *fleet, struct request *request)
+{
+	fleet_send(fleet, request);
+}
+
+/* Nothing is under way any more. */
+void transaction_end(struct fleet *fleet)
+{
+	struct transaction *t = &fleet->transaction;
+	struct holding *holding = t->holding;
+	uint32_t count = t->item_count;
+
+	t->kind = TRANSACTION_NONE;
+	t->holding = NULL;
+	t->item_count = 0;
+	for (uint32_t i = 0; i < count; i++)
+		holding_let_go(t->items[i].holding);
+	if (holding)
+		holding_let_go(holding);
+}
+
+static void renew(struct fleet *fleet)
+{
+	struct request *request = transaction_begin(fleet, TRANSACTION_RENEW);
+
+	fleet->next_renewal_ns = fleet->now_ns + fleet->constants.renewal_ns;
+	if (!request)
+		return;
+	fleet->counters.renewals++;
+	transaction_send(fleet, request);
+}
+
+void fleet_join(struct fleet *fleet)
+{
+	static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
+	uint64_t high = fleet->coordinator->random(fleet->coordinator);
+	uint64_t low = fleet->coordinator->random(fleet->coordinator);
+	struct request *request;
+
+	for (int i = 0; i < HID_TEXT - 1; i++) {
+		uint64_t *bits = i < 6 ? &high : &low;
+
+		fleet->hid[i] = digits[*bits & 31];
+		*bits >>= 5;
+	}
+	fleet->hid[HID_TEXT - 1] = '\0';
+	fleet->host_version = 0;
+	fleet->state = FLEET_JOINING;
+	request = transaction_begin(fleet, TRANSACTION_JOIN);
+	if (request)
+		transaction_send(fleet, request);
+	else
+		fleet->retry_ns = fleet->now_ns + NSEC_PER_SEC;
+}
+
+/* One holding after the other, each once. */
+static bool send_work(struct fleet *fleet)
+{
+	const struct holding *last = fleet->work_last, *holding = NULL;
+	bool sent = false;
+
+	while (fleet->work && !sent && holding != last) {
+		struct holding *next = next_work(fleet);
+
+		holding = next;
+		sent = choose_send(fleet, next);
+		if (choose_has_work(fleet, next))
+			fleet_add_work(fleet, next);
+		holding_let_go(next);
+	}
+	return sent;
+}
+
+void fleet_pump(struct fleet *fleet)
+{
+	if (fleet->state != FLEET_READY || !fleet->connected || fleet->transaction.kind ||
+	    fleet->following)
+		return;
+	if (fleet->stale) {
+		follow_begin(fleet);
+		return;
+	}
+	/*
+	 * Many searches must not keep a right from being renewed in time. After trouble only an
+	 * acknowledged write shows that there is a quorum again.
+	 */
+	if ((fleet->leases || fleet->trouble_ns != NEVER_NS) &&
+	    fleet->now_ns >= fleet->next_renewal_ns) {
+		renew(fleet);
+		return;
+	}
+	/* One that is refused lets in the next, which may be sent from in there. */
+	if (fleet->change && publish_send(fleet))
+		return;
+	if (fleet->transaction.kind || fleet->following || fleet->state != FLEET_READY)
+		return;
+	if (fleet->now_ns < fleet->denied_until_ns) {
+		fleet_wake_at(fleet, fleet->denied_until_ns);
+		return;
+	}
+	if (send_work(fleet))
+		return;
+	if (!fleet->leaving)
+		sweep_send(fleet);
+}

@@ -1,0 +1,913 @@
+/* Tests of fleet: limiters and settings, changed here and by other hosts. */
+#include "tests/core/fleet/scene.h"
+
+#include <stdio.h>
+
+static const char ONE[] = "rate=10/s\npartitions.count=1\n";
+
+static struct change making(struct scene *scene, const char *name, const char *config)
+{
+	struct change change = {.kind = CHANGE_MAKE, .text = config};
+
+	change.limiter = scene->engine.tree.root;
+	strcpy(change.name, name);
+	return change;
+}
+
+static struct change writing(struct limiter *limiter, const char *config)
+{
+	return (struct change){.kind = CHANGE_SETTINGS,
+			       .limiter = limiter,
+			       .setting = CHANGE_CONFIG,
+			       .text = config};
+}
+
+/* It is under way, and nothing has been answered. */
+static void begin(struct scene *scene, struct change *change)
+{
+	scene->held_up = true;
+	assert_int_equal(scene_change(scene, change), WAITING);
+	while (scene->sent_count && scene->sent[0]->kind != REQUEST_TRANSACTION)
+		scene_answer(scene);
+}
+
+/* Everything that is sent is answered for @ns; then the change is done. */
+static int end(struct scene *scene, struct change *change, uint64_t ns)
+{
+	scene->held_up = false;
+	scene_run(scene, ns);
+	assert_ptr_equal(engine_changed(&scene->engine), change);
+	assert_int_equal(change->outcome != 0, change->error[0] != '\0');
+	return change->outcome;
+}
+
+static struct limiter *find(struct scene *scene, const char *name)
+{
+	return tree_find(&scene->engine.tree, scene->engine.tree.root, name);
+}
+
+/* /g and /c/@id as another host leaves them. */
+static void foreign_change(struct scene *scene, unsigned int id, const char *name,
+			   unsigned int generation, const char *settings)
+{
+	char text[RECORD_TEXT], path[32];
+	struct globals globals;
+
+	assert_int_equal(globals_parse(scene_node(scene, "/g")->data, &globals), 0);
+	globals_add(&globals, scene_node(scene, "/g")->version, id);
+	globals.last_id = id > globals.last_id ? id : globals.last_id;
+	globals_print(&globals, text);
+	scene_set(scene, "/g", text);
+	snprintf(path, sizeof(path), "/c/%u", id);
+	snprintf(text, sizeof(text),
+		 "name=%s\nparent=0\ngeneration=%u\nwriter=bbbbbbbbbbbbb\nowner=0 0 755\n"
+		 "settings:\n%s",
+		 name, generation, settings);
+	scene_set(scene, path, text);
+}
+
+static void tell(struct scene *scene)
+{
+	engine_run(&scene->engine, scene->now_ns);
+	fleet_changed(scene->fleet, "/g", scene->now_ns);
+	scene_run(scene, 0);
+}
+
+static void assert_rate(const struct limiter *limiter, const char *expected)
+{
+	struct settings settings;
+	char text[SETTING_TEXT];
+
+	limiter_settings(limiter, &settings);
+	setting_print(SETTING_RATE, &settings, text);
+	assert_string_equal(text, expected);
+}
+
+static void test_making_a_limiter_is_one_transaction_with_its_markers(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	change = making(&scene, "a", "rate=10/s\npartitions.count=2");
+	begin(&scene, &change);
+	scene_assert_next(&scene, "check /g 0; set /h/HID 0; create /c/1; create /l/1; "
+				  "create /f/1; create /w/1; create /f/1/0; create /f/1/1; "
+				  "set /g 0");
+	assert_null(find(&scene, "a"));
+	assert_int_equal(end(&scene, &change, 0), 0);
+	assert_ptr_equal(find(&scene, "a"), change.made);
+	scene_close(&scene);
+}
+
+static void test_a_setting_is_one_transaction_of_its_limiter_and_g(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	change = writing(a, "rate=20/s");
+	begin(&scene, &change);
+	scene_assert_next(&scene, "check /g 1; set /h/HID 1; set /c/1 0; set /g 1");
+	assert_rate(a, "10/s");
+	assert_int_equal(end(&scene, &change, 0), 0);
+	assert_rate(a, "20/s");
+	scene_close(&scene);
+}
+
+static void test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	change = (struct change){.kind = CHANGE_REMOVE, .limiter = a};
+	begin(&scene, &change);
+	scene_assert_next(&scene, "check /g 1; set /h/HID 2; set /c/1 0; set /g 1");
+	assert_int_equal(end(&scene, &change, SEC), 0);
+	assert_null(find(&scene, "a"));
+	assert_null(scene_node(&scene, "/l/1/0"));
+	assert_non_null(scene_node(&scene, "/l/1"));
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) - 2 * SEC);
+	assert_non_null(scene_node(&scene, "/l/1"));
+	scene_run(&scene, 10 * SEC);
+	assert_null(scene_node(&scene, "/c/1"));
+	assert_null(scene_node(&scene, "/l/1"));
+	assert_null(scene_node(&scene, "/f/1"));
+	assert_null(scene_node(&scene, "/w/1"));
+	scene_close(&scene);
+}
+
+static void test_without_a_connection_a_change_is_refused_in_time(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	scene_make(&scene, "a", ONE);
+	scene_disconnect(&scene);
+	/* In a session that may come back it is not known yet that it is in vain. */
+	engine_run(&scene.engine, scene.now_ns);
+	fleet_expired(scene.fleet, scene.now_ns);
+	change = making(&scene, "b", ONE);
+	assert_int_equal(scene_change(&scene, &change), WAITING);
+	scene_run(&scene, 1400 * MS);
+	assert_null(engine_changed(&scene.engine));
+	assert_int_equal(end(&scene, &change, 200 * MS), -EHOSTUNREACH);
+	assert_null(find(&scene, "b"));
+	/* Who comes later is told at once. */
+	assert_int_equal(scene_change(&scene, &change), -EHOSTUNREACH);
+	scene_close(&scene);
+}
+
+static void test_a_connection_that_is_lost_refuses_a_change_in_time_too(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	scene_disconnect(&scene);
+	change = making(&scene, "b", ONE);
+	assert_int_equal(scene_change(&scene, &change), WAITING);
+	assert_int_equal(end(&scene, &change, 3 * SEC), -EHOSTUNREACH);
+	scene_close(&scene);
+}
+
+static void test_what_another_host_made_and_tuned_appears_here(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_open(&scene);
+	foreign_change(&scene, 1, "a", 1, "rate=10/s\n");
+	tell(&scene);
+	assert_rate(find(&scene, "a"), "10/s");
+	foreign_change(&scene, 1, "a", 2, "rate=30/s\n");
+	tell(&scene);
+	assert_rate(find(&scene, "a"), "30/s");
+	foreign_change(&scene, 1, "renamed", 3, "rate=30/s\n");
+	tell(&scene);
+	assert_null(find(&scene, "a"));
+	assert_rate(find(&scene, "renamed"), "30/s");
+	foreign_change(&scene, 1, "renamed", 4, "rate=30/s\n");
+	scene_delete(&scene, "/c/1");
+	tell(&scene);
+	assert_null(find(&scene, "renamed"));
+	scene_close(&scene);
+}
+
+static void test_only_what_has_changed_is_read_again(void **state)
+{
+	struct scene scene;
+	uint64_t reads, lists;
+
+	(void)state;
+	scene_open(&scene);
+	for (char name[2] = "a"; name[0] <= 'j'; name[0]++)
+		scene_make(&scene, name, ONE);
+	foreign_change(&scene, 4, "d", 2, "rate=30/s\n");
+	reads = fleet_counters(scene.fleet)->reads;
+	lists = fleet_counters(scene.fleet)->lists;
+	tell(&scene);
+	assert_rate(find(&scene, "d"), "30/s");
+	assert_int_equal(fleet_counters(scene.fleet)->reads, reads + 2);
+	assert_int_equal(fleet_counters(scene.fleet)->lists, lists);
+	scene_close(&scene);
+}
+
+static void test_a_record_that_is_not_understood_changes_nothing(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	foreign_change(&scene, 1, "a", 2, "rate=nonsense\n");
+	tell(&scene);
+	assert_rate(a, "10/s");
+	assert_non_null(strstr(scene.event, "not understood"));
+	assert_ptr_equal(find(&scene, "a"), a);
+	scene_close(&scene);
+}
+
+static void test_constants_that_were_overwritten_are_said_again(void **state)
+{
+	struct scene scene;
+	struct globals globals;
+
+	(void)state;
+	scene_open(&scene);
+	scene_make(&scene, "a", ONE);
+	scene_set(&scene, "/g", "garbage");
+	scene.held_up = true;
+	engine_run(&scene.engine, scene.now_ns);
+	fleet_changed(scene.fleet, "/g", scene.now_ns);
+	scene_answer(&scene);
+	while (scene.sent_count)
+		scene_answer(&scene);
+	assert_int_equal(globals_parse(scene_node(&scene, "/g")->data, &globals), 0);
+	assert_int_equal(globals.last_id, 1);
+	scene.held_up = false;
+	scene_run(&scene, 3 * SEC);
+	assert_non_null(find(&scene, "a"));
+	scene_close(&scene);
+}
+
+static void test_a_change_that_another_host_was_before_is_tried_again(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	change = writing(a, "burst=5");
+	begin(&scene, &change);
+	foreign_change(&scene, 1, "a", 2, "rate=30/s\npartitions.count=1\n");
+	assert_int_equal(end(&scene, &change, 5 * SEC), 0);
+	assert_rate(a, "30/s");
+	assert_int_equal(a->holding->settings.burst, 5);
+	scene_close(&scene);
+}
+
+static void test_a_change_that_others_are_always_before_says_so_in_the_end(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct change change;
+	unsigned int generation = 1, before;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	change = writing(a, "burst=5");
+	before = scene.transactions;
+	begin(&scene, &change);
+	for (int i = 0; i < 480; i++) {
+		foreign_change(&scene, 1, "a", ++generation, "rate=30/s\npartitions.count=1\n");
+		scene_answer_all(&scene);
+		scene_run(&scene, 10 * MS);
+	}
+	assert_null(engine_changed(&scene.engine));
+	/* The more often it was in vain, the less often it is tried. */
+	assert_in_range(scene.transactions - before, 10, 200);
+	scene_answer_all(&scene);
+	for (int i = 0; i < 40; i++) {
+		foreign_change(&scene, 1, "a", ++generation, "rate=30/s\npartitions.count=1\n");
+		scene_answer_all(&scene);
+		scene_run(&scene, 10 * MS);
+	}
+	assert_int_equal(end(&scene, &change, 0), -EBUSY);
+	assert_non_null(strstr(change.error, "other hosts changed settings first"));
+	scene_close(&scene);
+}
+
+static void test_a_limiter_that_another_host_made_first_is_there_already(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	change = making(&scene, "a", ONE);
+	begin(&scene, &change);
+	foreign_change(&scene, 1, "a", 1, "rate=30/s\n");
+	assert_int_equal(end(&scene, &change, 5 * SEC), -EEXIST);
+	assert_rate(find(&scene, "a"), "30/s");
+	scene_close(&scene);
+}
+
+/*
+ * Ends a session of the host while @change makes `a`; the change is not sent before the host has
+ * joined again.
+ */
+static void make_while_joining(struct scene *scene, struct change *change)
+{
+	engine_run(&scene->engine, scene->now_ns);
+	fleet_expired(scene->fleet, scene->now_ns);
+	scene->session = 78;
+	scene->held_up = true;
+	*change = making(scene, "a", ONE);
+	assert_int_equal(scene_change(scene, change), WAITING);
+	scene_connect(scene);
+	scene_answer_until(scene, fleet_hid(scene->fleet));
+	scene_answer(scene);
+	assert_int_equal(fleet_state(scene->fleet), FLEET_READY);
+}
+
+static void test_a_limiter_that_is_refused_while_the_host_joins_is_in_no_list(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	make_while_joining(&scene, &change);
+	assert_false(change.made->holding->active);
+	foreign_change(&scene, 1, "a", 1, "rate=30/s\n");
+	assert_int_equal(end(&scene, &change, 5 * SEC), -EEXIST);
+	assert_rate(find(&scene, "a"), "30/s");
+	scene_close(&scene);
+}
+
+static void test_a_limiter_that_is_made_while_the_host_joins_can_be_used(void **state)
+{
+	struct scene scene;
+	struct guest guest;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	make_while_joining(&scene, &change);
+	assert_int_equal(end(&scene, &change, SEC), 0);
+	assert_int_equal(scene_ask(&scene, &guest, find(&scene, "a")), WAITING);
+	scene_run(&scene, SEC);
+	assert_int_equal(guest.waiter.outcome, 0);
+	scene_close(&scene);
+}
+
+static void test_a_change_without_authority_is_refused(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	change = making(&scene, "a", ONE);
+	begin(&scene, &change);
+	scene_refuse(&scene, ANSWER_DENIED, 2);
+	assert_int_equal(end(&scene, &change, 0), -EACCES);
+	change = making(&scene, "a", ONE);
+	begin(&scene, &change);
+	scene_refuse(&scene, ANSWER_REFUSED, 2);
+	assert_int_equal(end(&scene, &change, 0), -E2BIG);
+	scene_close(&scene);
+}
+
+static void test_a_change_in_doubt_is_looked_up_and_made_once(void **state)
+{
+	for (int done = 0; done < 2; done++) {
+		struct scene scene;
+		struct limiter *a;
+		struct change change;
+
+		(void)state;
+		scene_open(&scene);
+		a = scene_make(&scene, "a", ONE);
+		change = writing(a, "rate=20/s");
+		begin(&scene, &change);
+		scene_lose(&scene, done);
+		assert_null(engine_changed(&scene.engine));
+		scene_assert_next(&scene, "read /h/HID");
+		assert_int_equal(end(&scene, &change, 3 * SEC), 0);
+		assert_rate(a, "20/s");
+		assert_int_equal(scene_node(&scene, "/c/1")->version, 1);
+		scene_close(&scene);
+	}
+}
+
+static void test_a_change_in_doubt_when_the_session_goes_says_so(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	change = making(&scene, "a", ONE);
+	begin(&scene, &change);
+	scene_lose(&scene, true);
+	engine_run(&scene.engine, scene.now_ns);
+	fleet_expired(scene.fleet, scene.now_ns);
+	while (scene.sent_count)
+		scene_lose(&scene, false);
+	assert_int_equal(end(&scene, &change, 0), -ETIMEDOUT);
+	scene_close(&scene);
+}
+
+static void test_after_a_change_of_the_count_the_less_counts_for_q(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct change change;
+	struct settings share;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=100/s\npartitions.count=10");
+	change = writing(a, "partitions.count=5");
+	assert_int_equal(scene_change(&scene, &change), 0);
+	assert_int_equal(holding_count(a->holding), 5);
+	a->holding->usable = 1;
+	holding_share(a->holding, &share);
+	a->holding->usable = 0;
+	assert_int_equal(share.limits[0].rate.amount, 10);
+	assert_true(a->holding->restricted);
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) - 1);
+	assert_true(a->holding->restricted);
+	scene_run(&scene, SEC);
+	assert_false(a->holding->restricted);
+	scene_close(&scene);
+}
+
+static void test_a_server_that_lags_behind_what_a_host_knows_is_not_believed_at_once(void **state)
+{
+	(void)state;
+	for (int restored = 0; restored < 2; restored++) {
+		struct scene scene;
+		struct limiter *a;
+		const char *record;
+		int32_t version;
+
+		scene_open(&scene);
+		a = scene_make(&scene, "a", ONE);
+		record = scene_node(&scene, "/c/1")->data;
+		version = scene_node(&scene, "/g")->version;
+		engine_run(&scene.engine, scene.now_ns);
+		fleet_expired(scene.fleet, scene.now_ns);
+		scene_delete(&scene, "/c/1");
+		((struct node *)scene_node(&scene, "/g"))->version = 0;
+		scene.session = 78;
+		scene_connect(&scene);
+		scene_run(&scene, 1500 * MS);
+		assert_ptr_equal(find(&scene, "a"), a);
+		assert_int_not_equal(fleet_state(scene.fleet), FLEET_READY);
+		if (!restored) {
+			((struct node *)scene_node(&scene, "/g"))->version = version;
+			scene_set(&scene, "/c/1", record);
+		}
+		scene_run(&scene, 10 * SEC);
+		assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
+		/*
+		 * Servers that were restored from a backup stay behind, and are believed in the
+		 * end.
+		 */
+		assert_ptr_equal(find(&scene, "a"), restored ? NULL : a);
+		scene_close(&scene);
+	}
+}
+
+/* An election takes back the last change of node @path, which was @data before it. */
+static void take_back(struct scene *scene, const char *path, const char *data)
+{
+	struct node *node = (struct node *)scene_node(scene, path);
+	int32_t version = node->version;
+
+	scene_set(scene, path, data);
+	node->version = version - 1;
+}
+
+static void test_a_change_that_an_election_took_back_is_not_taken_for_the_next(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	const char *globals, *record;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	globals = scene_node(&scene, "/g")->data;
+	record = scene_node(&scene, "/c/1")->data;
+	foreign_change(&scene, 1, "a", 2, "rate=20/s\npartitions.count=1\n");
+	tell(&scene);
+	assert_rate(a, "20/s");
+	scene.epoch++;
+	take_back(&scene, "/g", globals);
+	take_back(&scene, "/c/1", record);
+	/* It has the versions and the generation of the one that is lost. */
+	foreign_change(&scene, 1, "a", 2, "rate=30/s\npartitions.count=1\n");
+	tell(&scene);
+	assert_rate(a, "30/s");
+	scene_close(&scene);
+}
+
+static void test_an_id_that_was_given_again_after_an_election_is_another_limiter(void **state)
+{
+	struct scene scene;
+	struct limiter *a, *b;
+	const char *globals;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	globals = scene_node(&scene, "/g")->data;
+	foreign_change(&scene, 2, "b", 1, ONE);
+	tell(&scene);
+	b = find(&scene, "b");
+	assert_non_null(b);
+	limiter_hold(b);
+	scene.epoch++;
+	take_back(&scene, "/g", globals);
+	scene_delete(&scene, "/c/2");
+	foreign_change(&scene, 2, "c", 1, "rate=30/s\n");
+	tell(&scene);
+	assert_true(b->removed);
+	assert_null(find(&scene, "b"));
+	assert_non_null(find(&scene, "c"));
+	assert_rate(find(&scene, "c"), "30/s");
+	/* A limiter that was made before the election is as it was. */
+	assert_ptr_equal(find(&scene, "a"), a);
+	limiter_drop(b);
+	scene_close(&scene);
+}
+
+/* Removes @limiter, or renames it to @name; the outcome. */
+static int leave_name(struct scene *scene, struct limiter *limiter, const char *name)
+{
+	struct change change = {.kind = name ? CHANGE_RENAME : CHANGE_REMOVE, .limiter = limiter};
+
+	if (name)
+		strcpy(change.name, name);
+	return scene_change(scene, &change);
+}
+
+/*
+ * Makes @name below @parent. Tells whether it begins with a marker, so that its partition is usable
+ * at once.
+ */
+static bool begins_clean(struct scene *scene, struct limiter *parent, const char *name)
+{
+	struct change change = {.kind = CHANGE_MAKE, .limiter = parent, .text = ONE};
+	char path[64];
+
+	strcpy(change.name, name);
+	assert_int_equal(scene_change(scene, &change), 0);
+	snprintf(path, sizeof(path), "/f/%llu/0", (unsigned long long)change.made->holding->id);
+	return scene_node(scene, path);
+}
+
+static void test_a_limiter_made_under_a_name_that_was_removed_waits_q(void **state)
+{
+	struct scene scene;
+	struct limiter *root, *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	root = scene.engine.tree.root;
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(leave_name(&scene, a, NULL), 0);
+	assert_false(begins_clean(&scene, root, "a"));
+	assert_true(begins_clean(&scene, root, "b"));
+	a = find(&scene, "a");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) - MS);
+	assert_int_equal(guest.waiter.outcome, WAITING);
+	scene_run(&scene, SEC);
+	assert_int_equal(guest.waiter.outcome, 0);
+	scene_close(&scene);
+}
+
+static void test_a_name_is_as_any_other_q_after_its_limiter_was_removed(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(leave_name(&scene, a, NULL), 0);
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + MS);
+	assert_true(begins_clean(&scene, scene.engine.tree.root, "a"));
+	scene_close(&scene);
+}
+
+static void test_what_is_made_below_a_name_that_was_removed_waits_too(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(leave_name(&scene, a, NULL), 0);
+	a = scene_make(&scene, "a", ONE);
+	assert_false(begins_clean(&scene, a, "b"));
+	a = scene_make(&scene, "ab", ONE);
+	assert_true(begins_clean(&scene, a, "b"));
+	scene_close(&scene);
+}
+
+static void test_the_old_name_of_a_renamed_limiter_waits_q(void **state)
+{
+	struct scene scene;
+	struct limiter *root, *a;
+
+	(void)state;
+	scene_open(&scene);
+	root = scene.engine.tree.root;
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(leave_name(&scene, a, "b"), 0);
+	assert_false(begins_clean(&scene, root, "a"));
+	scene_run(&scene, 2 * quarantine_of(FLEET_RIGHT_NS));
+	/* Its node goes as that of a limiter does, and the limiter's own stays. */
+	assert_null(scene_node(&scene, "/c/2"));
+	assert_non_null(scene_node(&scene, "/c/1"));
+	assert_int_equal(leave_name(&scene, a, "c"), 0);
+	assert_true(begins_clean(&scene, root, "d"));
+	assert_int_equal(leave_name(&scene, a, "b"), 0);
+	scene_close(&scene);
+}
+
+static void test_a_limiter_is_not_renamed_to_what_another_was_called_a_moment_ago(void **state)
+{
+	struct scene scene;
+	struct limiter *a, *b;
+	struct change change = {.kind = CHANGE_RENAME};
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	b = scene_make(&scene, "b", ONE);
+	assert_int_equal(leave_name(&scene, a, "c"), 0);
+	change.limiter = b;
+	strcpy(change.name, "a");
+	assert_int_equal(scene_change(&scene, &change), -EBUSY);
+	assert_non_null(strstr(change.error, "was a limiter's name a moment ago"));
+	assert_int_equal(leave_name(&scene, a, "a"), 0);
+	assert_int_equal(leave_name(&scene, b, "c"), -EBUSY);
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + MS);
+	assert_int_equal(leave_name(&scene, b, "c"), 0);
+	scene_close(&scene);
+}
+
+static void test_a_limiter_with_others_in_it_is_not_renamed_back_for_q(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct change change = {.kind = CHANGE_MAKE, .owner = {.access = 0755}};
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(leave_name(&scene, a, "b"), 0);
+	change.limiter = a;
+	strcpy(change.name, "c");
+	assert_int_equal(scene_change(&scene, &change), 0);
+	assert_int_equal(leave_name(&scene, a, "a"), -EBUSY);
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + MS);
+	assert_int_equal(leave_name(&scene, a, "a"), 0);
+	scene_close(&scene);
+}
+
+/* As another host leaves the node of a limiter @id that is gone, or of a name that was left. */
+static void foreign_removal(struct scene *scene, unsigned int id, const char *name,
+			    unsigned int removed)
+{
+	char path[32], line[64], text[RECORD_TEXT];
+
+	foreign_change(scene, id, name, 9, "rate=10/s\npartitions.count=1\n");
+	snprintf(path, sizeof(path), "/c/%u", id);
+	snprintf(line, sizeof(line), "removed=%u\n", removed);
+	snprintf(text, sizeof(text), "%s%s", line, scene_node(scene, path)->data);
+	scene_set(scene, path, text);
+}
+
+static void test_a_name_that_another_host_removed_or_renamed_waits_q_here(void **state)
+{
+	struct scene scene;
+	struct limiter *root;
+
+	(void)state;
+	scene_open(&scene);
+	root = scene.engine.tree.root;
+	scene_make(&scene, "a", ONE);
+	scene_make(&scene, "b", ONE);
+	foreign_removal(&scene, 1, "a", 1);
+	foreign_change(&scene, 2, "c", 2, ONE);
+	tell(&scene);
+	assert_null(find(&scene, "a"));
+	assert_null(find(&scene, "b"));
+	assert_false(begins_clean(&scene, root, "a"));
+	assert_false(begins_clean(&scene, root, "b"));
+	scene_close(&scene);
+}
+
+static void test_a_name_that_was_made_and_left_while_a_host_was_away_waits_q_here(void **state)
+{
+	struct scene scene;
+	struct limiter *root;
+
+	(void)state;
+	scene_open(&scene);
+	root = scene.engine.tree.root;
+	scene_make(&scene, "a", ONE);
+	foreign_removal(&scene, 2, "b", 2);
+	/* One that was renamed: its first name has a node that no change names. */
+	foreign_removal(&scene, 4, "c", 3);
+	foreign_change(&scene, 3, "d", 2, ONE);
+	tell(&scene);
+	assert_null(find(&scene, "b"));
+	assert_non_null(find(&scene, "d"));
+	assert_false(begins_clean(&scene, root, "b"));
+	assert_false(begins_clean(&scene, root, "c"));
+	assert_true(begins_clean(&scene, root, "e"));
+	scene_close(&scene);
+}
+
+static void test_a_host_that_joins_knows_the_names_that_were_left(void **state)
+{
+	struct scene scene;
+	struct limiter *root, *a;
+
+	(void)state;
+	scene_open(&scene);
+	root = scene.engine.tree.root;
+	a = scene_make(&scene, "a", ONE);
+	assert_int_equal(leave_name(&scene, a, NULL), 0);
+	a = scene_make(&scene, "b", ONE);
+	assert_int_equal(leave_name(&scene, a, "c"), 0);
+	/*
+	 * Q later this process knows neither any more, and the nodes are as if no host had swept
+	 * them.
+	 */
+	scene.held_up = true;
+	scene_disconnect(&scene);
+	fleet_expired(scene.fleet, scene.now_ns);
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + SEC);
+	scene.held_up = false;
+	scene.session = 78;
+	scene_connect(&scene);
+	assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
+	assert_false(begins_clean(&scene, root, "a"));
+	assert_false(begins_clean(&scene, root, "b"));
+	assert_true(begins_clean(&scene, root, "d"));
+	scene_run(&scene, 2 * quarantine_of(FLEET_RIGHT_NS));
+	assert_null(scene_node(&scene, "/c/1"));
+	assert_null(scene_node(&scene, "/c/3"));
+	scene_close(&scene);
+}
+
+static void test_a_successor_does_not_know_which_names_were_left_and_waits_q_with_all(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	scene_succeed(&scene, a);
+	scene_connect(&scene);
+	assert_false(begins_clean(&scene, scene.engine.tree.root, "b"));
+	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + MS);
+	assert_true(begins_clean(&scene, scene.engine.tree.root, "c"));
+	scene_close(&scene);
+}
+
+/* Returns the burst that one partition of @a is worth to this host now. */
+static uint64_t burst_of_one(struct limiter *a)
+{
+	struct settings share;
+
+	a->holding->usable = 1;
+	holding_share(a->holding, &share);
+	a->holding->usable = 0;
+	return settings_burst(&share, 0);
+}
+
+static void test_after_a_change_of_the_count_the_smaller_burst_counts_for_q(void **state)
+{
+	static const char *const lines[] = {"rate=100/s\nburst=200\npartitions.count=20",
+					    "rate=100/s:200\npartitions.count=20"};
+	/* With the second a partition is worth less by its rate, and more by its burst. */
+	static const char *const counts[] = {"partitions.count=5",
+					     "rate=20/s:200\npartitions.count=5"};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct scene scene;
+		struct limiter *a;
+		struct change change;
+
+		scene_open(&scene);
+		a = scene_make(&scene, "a", lines[i]);
+		change = writing(a, counts[i]);
+		assert_int_equal(scene_change(&scene, &change), 0);
+		assert_true(a->holding->restricted);
+		assert_int_equal(burst_of_one(a), 10);
+		scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + SEC);
+		assert_int_equal(burst_of_one(a), 40);
+		scene_close(&scene);
+	}
+}
+
+static void test_another_host_learns_what_burst_there_was_before(void **state)
+{
+	static const char settings[] = "rate=100/s\nburst=200\npartitions.count=5\n";
+	struct scene scene;
+	struct record record;
+	char text[RECORD_TEXT], error[ERROR_TEXT];
+
+	(void)state;
+	scene_open(&scene);
+	foreign_change(&scene, 1, "a", 1, settings);
+	assert_int_equal(record_parse(scene_node(&scene, "/c/1")->data, &record, error), 0);
+	record.has_before = true;
+	record.before = record.settings;
+	record.before.partitions = 20;
+	record.before_count = 5;
+	record_print(&record, text);
+	scene_set(&scene, "/c/1", text);
+	tell(&scene);
+	assert_int_equal(burst_of_one(find(&scene, "a")), 10);
+	scene_close(&scene);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_making_a_limiter_is_one_transaction_with_its_markers),
+		cmocka_unit_test(test_a_setting_is_one_transaction_of_its_limiter_and_g),
+		cmocka_unit_test(test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later),
+		cmocka_unit_test(test_without_a_connection_a_change_is_refused_in_time),
+		cmocka_unit_test(test_a_connection_that_is_lost_refuses_a_change_in_time_too),
+		cmocka_unit_test(test_what_another_host_made_and_tuned_appears_here),
+		cmocka_unit_test(test_only_what_has_changed_is_read_again),
+		cmocka_unit_test(test_a_record_that_is_not_understood_changes_nothing),
+		cmocka_unit_test(test_constants_that_were_overwritten_are_said_again),
+		cmocka_unit_test(test_a_change_that_another_host_was_before_is_tried_again),
+		cmocka_unit_test(test_a_change_that_others_are_always_before_says_so_in_the_end),
+		cmocka_unit_test(test_a_limiter_that_another_host_made_first_is_there_already),
+		cmocka_unit_test(test_a_limiter_that_is_refused_while_the_host_joins_is_in_no_list),
+		cmocka_unit_test(test_a_limiter_that_is_made_while_the_host_joins_can_be_used),
+		cmocka_unit_test(test_a_change_without_authority_is_refused),
+		cmocka_unit_test(test_a_change_in_doubt_is_looked_up_and_made_once),
+		cmocka_unit_test(test_a_change_in_doubt_when_the_session_goes_says_so),
+		cmocka_unit_test(test_after_a_change_of_the_count_the_less_counts_for_q),
+		cmocka_unit_test(test_after_a_change_of_the_count_the_smaller_burst_counts_for_q),
+		cmocka_unit_test(test_another_host_learns_what_burst_there_was_before),
+		cmocka_unit_test(
+			test_a_server_that_lags_behind_what_a_host_knows_is_not_believed_at_once),
+		cmocka_unit_test(
+			test_a_change_that_an_election_took_back_is_not_taken_for_the_next),
+		cmocka_unit_test(
+			test_an_id_that_was_given_again_after_an_election_is_another_limiter),
+		cmocka_unit_test(test_a_limiter_made_under_a_name_that_was_removed_waits_q),
+		cmocka_unit_test(test_a_name_is_as_any_other_q_after_its_limiter_was_removed),
+		cmocka_unit_test(test_what_is_made_below_a_name_that_was_removed_waits_too),
+		cmocka_unit_test(test_the_old_name_of_a_renamed_limiter_waits_q),
+		cmocka_unit_test(
+			test_a_limiter_is_not_renamed_to_what_another_was_called_a_moment_ago),
+		cmocka_unit_test(test_a_limiter_with_others_in_it_is_not_renamed_back_for_q),
+		cmocka_unit_test(test_a_name_that_another_host_removed_or_renamed_waits_q_here),
+		cmocka_unit_test(
+			test_a_name_that_was_made_and_left_while_a_host_was_away_waits_q_here),
+		cmocka_unit_test(test_a_host_that_joins_knows_the_names_that_were_left),
+		cmocka_unit_test(
+			test_a_successor_does_not_know_which_names_were_left_and_waits_q_with_all),
+	};
+
+	return cmocka_run_group_tests_name("fleet_change", tests, NULL, NULL);
+}

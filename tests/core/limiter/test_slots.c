@@ -1,0 +1,374 @@
+/* Tests of slots: who may work now, in which order, along the path to the root. */
+#include "tests/core/stage.h"
+
+/* One who wants a slot. */
+struct opener {
+	struct guest guest; /* first */
+	struct slot slot;
+};
+
+static int ask(struct stage *stage, struct opener *opener, struct limiter *limiter, uint64_t now_ns)
+{
+	*opener = (struct opener){.guest = {.waiter = {.limiter = limiter,
+						       .slot = &opener->slot,
+						       .is_opener = true,
+						       .outcome = WAITING}}};
+	return engine_slot_open(&stage->engine, &opener->guest.waiter, now_ns);
+}
+
+static void leave(struct stage *stage, struct opener *opener, uint64_t now_ns)
+{
+	assert_non_null(opener->slot.limiter);
+	engine_slot_close(&stage->engine, &opener->slot, true, now_ns);
+	stage_collect(stage);
+}
+
+static int try(struct stage *stage, struct limiter *limiter, struct slot *slot)
+{
+	return engine_slot_try(&stage->engine, limiter, slot, stage->engine.schedule.now_ns);
+}
+
+static bool holds(const struct opener *opener)
+{
+	return opener->slot.limiter;
+}
+
+static void test_there_are_as_many_as_are_set_and_the_next_waits(void **state)
+{
+	struct opener a, b, c;
+	struct stage stage;
+	struct limiter *l;
+
+	(void)state;
+	stage_open(&stage);
+	l = stage_make(&stage, NULL, "l", "concurrency=2");
+	assert_int_equal(ask(&stage, &a, l, 0), 0);
+	assert_int_equal(ask(&stage, &b, l, 0), 0);
+	assert_int_equal(ask(&stage, &c, l, 0), WAITING);
+	assert_int_equal(slots_used(l), 2);
+	leave(&stage, &a, 7 * MS);
+	assert_true(holds(&c));
+	assert_int_equal(c.guest.waiter.outcome, 0);
+	assert_int_equal(c.slot.opened_ns, 7 * MS);
+	leave(&stage, &b, 8 * MS);
+	leave(&stage, &c, 8 * MS);
+	assert_int_equal(slots_used(l), 0);
+	assert_int_equal(l->counters[COUNTER_GRANTED], 0);
+	stage_close(&stage);
+}
+
+static void test_without_a_setting_there_is_no_end_of_them(void **state)
+{
+	struct opener openers[100];
+	struct stage stage;
+	struct limiter *l;
+
+	(void)state;
+	stage_open(&stage);
+	l = stage_make(&stage, NULL, "l", NULL);
+	assert_int_equal(slots_limit(l), UINT32_MAX);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(ask(&stage, &openers[i], l, 0), 0);
+	assert_int_equal(slots_used(l), 100);
+	for (int i = 0; i < 100; i++)
+		leave(&stage, &openers[i], 0);
+	stage_close(&stage);
+}
+
+static void test_who_waits_is_served_first_come_first_served(void **state)
+{
+	struct opener holder, waits[4];
+	struct stage stage;
+	struct limiter *l;
+
+	(void)state;
+	stage_open(&stage);
+	l = stage_make(&stage, NULL, "l", "concurrency=1");
+	assert_int_equal(ask(&stage, &holder, l, 0), 0);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(ask(&stage, &waits[i], l, 0), WAITING);
+	engine_cancel(&stage.engine, &waits[1].guest.waiter);
+	leave(&stage, &holder, 0);
+	assert_true(holds(&waits[0]) && !holds(&waits[2]));
+	leave(&stage, &waits[0], 0);
+	assert_true(holds(&waits[2]) && !holds(&waits[3]));
+	leave(&stage, &waits[2], 0);
+	leave(&stage, &waits[3], 0);
+	assert_false(holds(&waits[1]));
+	assert_int_equal(l->counters[COUNTER_CANCELLED], 1);
+	stage_close(&stage);
+}
+
+static void test_who_would_not_wait_overtakes_nobody(void **state)
+{
+	struct opener holder, waits;
+	struct slot slot = {0};
+	struct stage stage;
+	struct limiter *all, *l;
+
+	(void)state;
+	stage_open(&stage);
+	all = stage_make(&stage, NULL, "all", "concurrency=2");
+	l = stage_make(&stage, all, "l", "concurrency=1");
+	assert_int_equal(try(&stage, l, &slot), 0);
+	engine_slot_close(&stage.engine, &slot, true, 0);
+	assert_int_equal(ask(&stage, &holder, l, 0), 0);
+	assert_int_equal(try(&stage, l, &slot), -EAGAIN);
+	assert_int_equal(ask(&stage, &waits, l, 0), WAITING);
+	/* The one who waits below holds nobody up there. */
+	assert_int_equal(try(&stage, all, &slot), 0);
+	leave(&stage, &holder, 0);
+	assert_int_equal(try(&stage, all, &slot), -EAGAIN);
+	assert_int_equal(l->slots->refused, 1);
+	slot.limiter = all;
+	engine_slot_close(&stage.engine, &slot, true, 0);
+	leave(&stage, &waits, 0);
+	stage_close(&stage);
+}
+
+static void test_a_smaller_number_takes_none_away_and_a_larger_one_wakes(void **state)
+{
+	struct opener holders[3], waits[3];
+	struct stage stage;
+	struct limiter *l;
+
+	(void)state;
+	stage_open(&stage);
+	l = stage_make(&stage, NULL, "l", "concurrency=3");
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ask(&stage, &holders[i], l, 0), 0);
+	stage_write(&stage, l, "concurrency=1", 0);
+	assert_int_equal(slots_used(l), 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ask(&stage, &waits[i], l, 0), WAITING);
+	leave(&stage, &holders[0], 0);
+	leave(&stage, &holders[1], 0);
+	assert_false(holds(&waits[0]));
+	stage_write(&stage, l, "concurrency=3", 0);
+	stage_collect(&stage);
+	assert_true(holds(&waits[0]) && holds(&waits[1]) && !holds(&waits[2]));
+	stage_write(&stage, l, "concurrency=max", 0);
+	assert_true(holds(&waits[2]));
+	leave(&stage, &holders[2], 0);
+	for (int i = 0; i < 3; i++)
+		leave(&stage, &waits[i], 0);
+	stage_close(&stage);
+}
+
+static void test_a_slot_of_a_child_is_one_of_every_ancestor(void **state)
+{
+	struct opener a, b, c;
+	struct stage stage;
+	struct limiter *top, *left, *right;
+
+	(void)state;
+	stage_open(&stage);
+	top = stage_make(&stage, NULL, "top", "concurrency=2");
+	left = stage_make(&stage, top, "left", "concurrency=1");
+	right = stage_make(&stage, top, "right", NULL);
+	assert_int_equal(ask(&stage, &a, left, 0), 0);
+	assert_int_equal(ask(&stage, &b, right, 0), 0);
+	assert_int_equal(ask(&stage, &c, right, 0), WAITING);
+	assert_int_equal(slots_used(top), 2);
+	assert_int_equal(slots_used(right), 1);
+	leave(&stage, &a, 0);
+	assert_true(holds(&c));
+	assert_int_equal(slots_used(left), 0);
+	leave(&stage, &b, 0);
+	leave(&stage, &c, 0);
+	assert_int_equal(slots_used(top), 0);
+	stage_close(&stage);
+}
+
+static void test_a_child_out_of_slots_does_not_hold_up_its_siblings(void **state)
+{
+	struct opener a, first, second;
+	struct stage stage;
+	struct limiter *top, *left, *right;
+
+	(void)state;
+	stage_open(&stage);
+	top = stage_make(&stage, NULL, "top", "concurrency=2");
+	left = stage_make(&stage, top, "left", "concurrency=1");
+	right = stage_make(&stage, top, "right", NULL);
+	assert_int_equal(ask(&stage, &a, left, 0), 0);
+	assert_int_equal(ask(&stage, &first, left, 0), WAITING);
+	assert_int_equal(ask(&stage, &second, right, 0), 0);
+	/* Both limits are in the way now. */
+	leave(&stage, &second, 0);
+	assert_false(holds(&first));
+	leave(&stage, &a, 0);
+	assert_true(holds(&first));
+	leave(&stage, &first, 0);
+	stage_close(&stage);
+}
+
+static void test_over_siblings_the_first_to_come_is_the_first_served(void **state)
+{
+	struct opener holder, waits[4];
+	struct stage stage;
+	struct limiter *top, *sides[2];
+
+	(void)state;
+	stage_open(&stage);
+	top = stage_make(&stage, NULL, "top", "concurrency=1");
+	sides[0] = stage_make(&stage, top, "left", NULL);
+	sides[1] = stage_make(&stage, top, "right", NULL);
+	assert_int_equal(ask(&stage, &holder, sides[0], 0), 0);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(ask(&stage, &waits[i], sides[i % 2], 0), WAITING);
+	leave(&stage, &holder, 0);
+	for (int i = 0; i < 4; i++) {
+		assert_true(holds(&waits[i]));
+		assert_false(i < 3 && holds(&waits[i + 1]));
+		leave(&stage, &waits[i], 0);
+	}
+	stage_close(&stage);
+}
+
+static void test_closed_grants_none_and_open_and_shadow_grant_all(void **state)
+{
+	struct opener a, b, c;
+	struct stage stage;
+	struct limiter *l;
+
+	(void)state;
+	stage_open(&stage);
+	l = stage_make(&stage, NULL, "l", "concurrency=1\nenforcement=closed");
+	assert_int_equal(ask(&stage, &a, l, 0), WAITING);
+	stage_write(&stage, l, "enforcement=enforce", 0);
+	assert_true(holds(&a));
+	assert_int_equal(ask(&stage, &b, l, 0), WAITING);
+	stage_write(&stage, l, "enforcement=shadow", 0);
+	assert_true(holds(&b));
+	assert_int_equal(l->slots->shadowed, 1);
+	stage_write(&stage, l, "enforcement=open", 0);
+	assert_int_equal(ask(&stage, &c, l, 0), 0);
+	assert_int_equal(l->slots->shadowed, 1);
+	assert_int_equal(slots_used(l), 3);
+	leave(&stage, &a, 0);
+	leave(&stage, &b, 0);
+	leave(&stage, &c, 0);
+	stage_close(&stage);
+}
+
+static void test_a_limiter_with_open_slots_or_openers_is_not_removed(void **state)
+{
+	struct opener a, b;
+	struct stage stage;
+	struct limiter *l;
+
+	(void)state;
+	stage_open(&stage);
+	l = stage_make(&stage, NULL, "l", "concurrency=1");
+	assert_int_equal(ask(&stage, &a, l, 0), 0);
+	assert_int_equal(stage_change(&stage, l, CHANGE_REMOVE, NULL, 0), -EBUSY);
+	assert_int_equal(ask(&stage, &b, l, 0), WAITING);
+	leave(&stage, &a, 0);
+	assert_int_equal(stage_change(&stage, l, CHANGE_REMOVE, NULL, 0), -EBUSY);
+	leave(&stage, &b, 0);
+	stage_remove(&stage, l);
+	stage_close(&stage);
+}
+
+static void test_what_another_host_removes_leaves_its_slots_to_be_closed(void **state)
+{
+	struct opener a, b, outside;
+	struct stage stage;
+	struct limiter *top, *l;
+
+	(void)state;
+	stage_open(&stage);
+	top = stage_make(&stage, NULL, "top", "concurrency=1");
+	l = stage_make(&stage, top, "l", NULL);
+	limiter_hold(l);
+	assert_int_equal(ask(&stage, &a, l, 0), 0);
+	assert_int_equal(ask(&stage, &b, l, 0), WAITING);
+	assert_int_equal(ask(&stage, &outside, top, 0), WAITING);
+	engine_removed(&stage.engine, l);
+	stage_collect(&stage);
+	assert_int_equal(b.guest.waiter.outcome, -ENODEV);
+	assert_int_equal(ask(&stage, &b, l, 0), -ENODEV);
+	assert_int_equal(slots_used(top), 1);
+	leave(&stage, &a, 0);
+	assert_true(holds(&outside));
+	limiter_drop(l);
+	leave(&stage, &outside, 0);
+	stage_close(&stage);
+}
+
+static void test_a_slot_that_nobody_got_was_never_opened(void **state)
+{
+	struct opener a;
+	struct stage stage;
+	struct limiter *l;
+
+	(void)state;
+	stage_open(&stage);
+	l = stage_make(&stage, NULL, "l", "concurrency=auto");
+	assert_int_equal(ask(&stage, &a, l, 0), 0);
+	engine_slot_close(&stage.engine, &a.slot, false, 9 * SEC);
+	assert_int_equal(l->slots->opened, 0);
+	assert_int_equal(l->slots->concurrency.count, 0);
+	assert_int_equal(slots_used(l), 0);
+	stage_close(&stage);
+}
+
+static void test_one_that_stops_grants_none(void **state)
+{
+	struct opener a, b;
+	struct stage stage;
+	struct limiter *l;
+
+	(void)state;
+	stage_open(&stage);
+	l = stage_make(&stage, NULL, "l", "concurrency=1");
+	assert_int_equal(ask(&stage, &a, l, 0), 0);
+	assert_int_equal(ask(&stage, &b, l, 0), WAITING);
+	engine_stop(&stage.engine);
+	leave(&stage, &a, 0);
+	assert_false(holds(&b));
+	engine_cancel(&stage.engine, &b.guest.waiter);
+	stage_close(&stage);
+}
+
+static void test_throttling_shrinks_what_adapts_and_nothing_else(void **state)
+{
+	struct stage stage;
+	struct limiter *fixed, *adapts;
+
+	(void)state;
+	stage_open(&stage);
+	fixed = stage_make(&stage, NULL, "fixed", "concurrency=10");
+	adapts = stage_make(&stage, NULL, "adapts", "concurrency=auto min=2 max=50");
+	stage_write(&stage, adapts, "concurrency=auto min=20 max=50", 0);
+	stage_write(&stage, adapts, "concurrency=auto min=2 max=50", 0);
+	assert_int_equal(slots_limit(adapts), 20);
+	slots_throttled(&stage.engine.schedule, fixed);
+	slots_throttled(&stage.engine.schedule, adapts);
+	assert_int_equal(slots_limit(fixed), 10);
+	assert_int_equal(slots_limit(adapts), 18);
+	stage_close(&stage);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_there_are_as_many_as_are_set_and_the_next_waits),
+		cmocka_unit_test(test_without_a_setting_there_is_no_end_of_them),
+		cmocka_unit_test(test_who_waits_is_served_first_come_first_served),
+		cmocka_unit_test(test_who_would_not_wait_overtakes_nobody),
+		cmocka_unit_test(test_a_smaller_number_takes_none_away_and_a_larger_one_wakes),
+		cmocka_unit_test(test_a_slot_of_a_child_is_one_of_every_ancestor),
+		cmocka_unit_test(test_a_child_out_of_slots_does_not_hold_up_its_siblings),
+		cmocka_unit_test(test_over_siblings_the_first_to_come_is_the_first_served),
+		cmocka_unit_test(test_closed_grants_none_and_open_and_shadow_grant_all),
+		cmocka_unit_test(test_a_limiter_with_open_slots_or_openers_is_not_removed),
+		cmocka_unit_test(test_what_another_host_removes_leaves_its_slots_to_be_closed),
+		cmocka_unit_test(test_a_slot_that_nobody_got_was_never_opened),
+		cmocka_unit_test(test_one_that_stops_grants_none),
+		cmocka_unit_test(test_throttling_shrinks_what_adapts_and_nothing_else),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,174 @@
+/*
+ * load - readers that come by themselves: arrivals at a steady rate, and workers in a loop.
+ *
+ * Reader k (0, 1, ...) of a load arrives at its start + k / RATE, rounded up to a nanosecond, if that
+ * is before its end. A worker works until the service has answered, and for `work` at least. It stops asking at its end; what it waits for then it still gets. Either
+ * also ends when its limiter is removed.
+ */
+#include "tests/sim/base/memory.h"
+#include "tests/sim/world/sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct load {
+	struct occurrence arrival; /* first */
+	struct place *place;
+	struct fraction flow;
+	uint64_t tokens;
+	uint64_t began_ns;
+	uint64_t until_ns;
+	uint64_t arrived;
+	struct place **keys; /* owned; the reader of each arrival reads the next one */
+	uint64_t key_count;
+};
+
+struct worker {
+	struct reader reader; /* first */
+	struct occurrence turn;
+	uint64_t tokens; /* each time */
+	uint64_t work_ns;
+	uint64_t until_ns;
+};
+
+static char *make_name(char kind, uint64_t number)
+{
+	char name[QUANTITY_TEXT];
+	int length = snprintf(name, sizeof(name), "%c%llu", kind, (unsigned long long)number);
+
+	return memory_text(name, (size_t)length);
+}
+
+static void drop_load(struct occurrence *occurrence)
+{
+	free(((struct load *)occurrence)->keys);
+	free(occurrence);
+}
+
+/* Where the next one reads. */
+static struct place *place_of(const struct load *load)
+{
+	return load->keys ? load->keys[load->arrived % load->key_count] : load->place;
+}
+
+static void find_keys(struct load *load, uint64_t count)
+{
+	load->keys = memory_get(count * sizeof(struct place *));
+	load->key_count = count;
+	for (uint64_t i = 0; i < count; i++) {
+		char name[QUANTITY_TEXT];
+
+		snprintf(name, sizeof(name), "k%llu", (unsigned long long)i + 1);
+		load->keys[i] = place_key(load->place, name);
+		load->keys[i]->is_counted = true;
+	}
+}
+
+static uint64_t arrival_ns(const struct load *load)
+{
+	u128 span = (u128)load->arrived * load->flow.den;
+
+	span = span / load->flow.num + (span % load->flow.num != 0);
+	return span < NEVER_NS - load->began_ns ? load->began_ns + (uint64_t)span : NEVER_NS;
+}
+
+static void arrive(struct sim *sim, struct occurrence *occurrence)
+{
+	struct load *load = (struct load *)occurrence;
+	struct place *place = load->place;
+	struct reader *reader;
+	uint64_t next_ns;
+
+	if (!place->limiter) {
+		drop_load(occurrence);
+		return;
+	}
+	reader = reader_new(sim, place_of(load), make_name('l', ++sim->arrivals), sizeof(*reader));
+	load->arrived++;
+	next_ns = arrival_ns(load);
+	if (next_ns < load->until_ns)
+		sim_later(sim, place->host, &load->arrival, next_ns);
+	reader_ask(sim, reader, load->tokens, NEVER_NS);
+	if (next_ns >= load->until_ns)
+		drop_load(occurrence);
+}
+
+void load_start(struct sim *sim, struct place *place, const struct command *command)
+{
+	struct load *load = memory_get(sizeof(*load));
+
+	load->arrival = (struct occurrence){.happens = arrive, .dropped = drop_load};
+	load->place = place;
+	load->flow = rate_fraction(&command->rate);
+	load->tokens = command->tokens;
+	load->began_ns = sim->now_ns;
+	load->until_ns = command->until_ns;
+	if (command->count)
+		find_keys(load, command->count);
+	if (load->began_ns < load->until_ns)
+		sim_later(sim, place->host, &load->arrival, load->began_ns);
+	else
+		drop_load(&load->arrival);
+}
+
+static struct worker *worker_of(struct occurrence *turn)
+{
+	return (struct worker *)((char *)turn - offsetof(struct worker, turn));
+}
+
+static void drop_worker(struct occurrence *turn)
+{
+	reader_free(&worker_of(turn)->reader);
+}
+
+static void take_turn(struct sim *sim, struct occurrence *turn)
+{
+	struct worker *worker = worker_of(turn);
+
+	if (sim->now_ns >= worker->until_ns ||
+	    (!worker->reader.place->limiter && !worker->reader.place->is_key))
+		drop_worker(turn);
+	else
+		reader_ask(sim, &worker->reader, worker->tokens, NEVER_NS);
+}
+
+static void worked(struct sim *sim, struct reader *reader, int err)
+{
+	struct worker *worker = (struct worker *)reader;
+
+	if (err)
+		reader_free(reader);
+	else
+		sim_later(sim, reader->place->host, &worker->turn,
+			  sim->now_ns + (worker->work_ns > reader->answer_ns ? worker->work_ns
+									     : reader->answer_ns));
+}
+
+static void worker_start(struct sim *sim, struct place *place, char *name, uint64_t tokens,
+			 uint64_t work_ns, uint64_t until_ns)
+{
+	struct reader *reader = reader_new(sim, place, name, sizeof(struct worker));
+	struct worker *worker = (struct worker *)reader;
+
+	reader->done = worked;
+	worker->turn = (struct occurrence){.happens = take_turn, .dropped = drop_worker};
+	worker->tokens = tokens;
+	worker->work_ns = work_ns;
+	worker->until_ns = until_ns;
+	sim_later(sim, place->host, &worker->turn, sim->now_ns);
+}
+
+void workers_start(struct sim *sim, struct place *place, const struct command *command)
+{
+	for (uint64_t i = 0; i < command->count && command->slot; i++)
+		slot_worker(sim, place, make_name('w', ++sim->workers), command);
+	for (uint64_t i = 0; i < command->count && !command->slot; i++)
+		worker_start(sim, place, make_name('w', ++sim->workers), command->tokens,
+			     command->span_ns, command->until_ns);
+}
+
+void stream_start(struct sim *sim, struct place *place, const char *name)
+{
+	worker_start(sim, place, memory_text(name, strlen(name)), 1, 0, NEVER_NS);
+}

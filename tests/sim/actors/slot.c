@@ -1,0 +1,342 @@
+/*
+ * slot - those who open slots, see sim.h.
+ *
+ * `open PATH/slot as NAME` and `close NAME`; and workers who hold a slot while they work, and open
+ * the next: for as long as they work, and as the service behind the limiter takes, if there is one.
+ *
+ * After each step as many slots are in use as are held, and nobody waits who could have one.
+ */
+#include "tests/sim/books/common.h"
+#include "tests/sim/base/memory.h"
+#include "tests/sim/world/sim.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct opener {
+	struct reader reader; /* first */
+	struct slot slot;
+	struct opener *next, *previous; /* all of its host that hold one */
+
+	/* A worker's. */
+	struct occurrence turn;
+	bool works;
+	bool called; /* the service has its request */
+	uint64_t work_ns;
+	uint64_t until_ns;
+};
+
+static struct opener *opener_of(struct occurrence *turn)
+{
+	return (struct opener *)((char *)turn - offsetof(struct opener, turn));
+}
+
+static void link_held(struct opener *opener)
+{
+	struct host *host = opener->reader.place->host;
+
+	limiter_hold(opener->slot.limiter);
+	opener->previous = NULL;
+	opener->next = host->openers;
+	if (opener->next)
+		opener->next->previous = opener;
+	host->openers = opener;
+}
+
+static void unlink_held(struct opener *opener)
+{
+	if (opener->previous)
+		opener->previous->next = opener->next;
+	else
+		opener->reader.place->host->openers = opener->next;
+	if (opener->next)
+		opener->next->previous = opener->previous;
+	opener->slot.limiter = NULL;
+}
+
+static void close_slot(struct opener *opener)
+{
+	struct host *host = opener->reader.place->host;
+	struct limiter *limiter = opener->slot.limiter;
+	struct service *service = place_service(opener->reader.place);
+	struct memory *before;
+
+	if (!limiter)
+		return;
+	if (opener->called && service)
+		service_leave(service);
+	opener->called = false;
+	unlink_held(opener);
+	opener->slot.limiter = limiter;
+	before = host_enter(host);
+	engine_slot_close(&host->engine, &opener->slot, true, host_now(host));
+	limiter_drop(limiter);
+	host_leave(before);
+}
+
+static void drop_worker(struct occurrence *turn)
+{
+	struct opener *opener = opener_of(turn);
+
+	close_slot(opener);
+	reader_free(&opener->reader);
+}
+
+void slot_ask(struct sim *sim, struct reader *reader)
+{
+	struct opener *opener = (struct opener *)reader;
+	struct host *host = opener->reader.place->host;
+	struct waiter *waiter = &opener->reader.waiter;
+	int err = -ENOENT;
+
+	opener->reader.check = (struct reader_check){.number = ++sim->asked};
+	*waiter = (struct waiter){
+		.limiter = opener->reader.place->limiter, .slot = &opener->slot, .is_opener = true};
+	if (waiter->limiter) {
+		struct memory *before = host_enter(host);
+
+		absence_end(sim, reader, NEVER_NS);
+		err = engine_slot_open(&host->engine, waiter, host_now(host));
+		host_leave(before);
+	}
+	if (err != -EINPROGRESS) {
+		slot_done(sim, &opener->reader, err);
+	} else {
+		opener->reader.check.state = READER_WAITS;
+		reader_line_up(&opener->reader);
+	}
+	host_collect(host);
+}
+
+/* The slot is there: calls the service, and comes back when the work is done. */
+static void begin_work(struct sim *sim, struct opener *opener)
+{
+	struct place *place = opener->reader.place;
+	struct service *service = place_service(place);
+	uint64_t span_ns = opener->work_ns;
+	struct memory *before;
+
+	if (service) {
+		bool ok;
+
+		opener->called = true;
+		span_ns += service_work(service, sim->now_ns, &ok);
+		if (!ok) {
+			before = host_enter(place->host);
+			slots_throttled(&place->host->engine.schedule, opener->slot.limiter);
+			host_leave(before);
+		}
+	}
+	sim_later(sim, place->host, &opener->turn, sim->now_ns + span_ns);
+}
+
+static void end_work(struct sim *sim, struct occurrence *turn)
+{
+	struct opener *opener = opener_of(turn);
+	struct host *host = opener->reader.place->host;
+
+	close_slot(opener);
+	if (sim->now_ns < opener->until_ns)
+		slot_ask(sim, &opener->reader);
+	else
+		reader_free(&opener->reader);
+	host_collect(host);
+}
+
+void slot_done(struct sim *sim, struct reader *reader, int err)
+{
+	struct opener *opener = (struct opener *)reader;
+	const struct waiter *first;
+	const struct host *host = reader->place->host;
+
+	if (reader->check.state == READER_WAITS)
+		reader_leave_line(reader);
+	reader->check.state = READER_GONE;
+	if (err) {
+		sim_print(sim, host, "refused %s %s", reader->name, error_symbol(err));
+		reader_free(reader);
+		return;
+	}
+	first = queue_first(&opener->slot.limiter->slots->queue);
+	if (first && first->ticket < reader->waiter.ticket)
+		sim_fail(sim, INVARIANT_QUEUE, reader->place, "a slot went to one who came later");
+	link_held(opener);
+	if (!sim->terse)
+		sim_print(sim, host, "granted %s slot", reader->name);
+	if (opener->works)
+		begin_work(sim, opener);
+}
+
+static struct opener *opener_new(struct sim *sim, struct place *place, char *name)
+{
+	return (struct opener *)reader_new(sim, place, name, sizeof(struct opener));
+}
+
+void slot_open(struct sim *sim, struct place *place, const char *name)
+{
+	slot_ask(sim, &opener_new(sim, place, memory_text(name, strlen(name)))->reader);
+}
+
+void slot_worker(struct sim *sim, struct place *place, char *name, const struct command *command)
+{
+	struct opener *opener = opener_new(sim, place, name);
+
+	opener->works = true;
+	opener->work_ns = command->span_ns;
+	opener->until_ns = command->until_ns;
+	opener->turn = (struct occurrence){.happens = end_work, .dropped = drop_worker};
+	sim_later(sim, place->host, &opener->turn, sim->now_ns);
+}
+
+struct opener *slot_named(const struct sim *sim, const char *name)
+{
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		struct opener *opener = sim->hosts[i].openers;
+
+		for (; opener; opener = opener->next) {
+			if (!opener->works && !strcmp(opener->reader.name, name))
+				return opener;
+		}
+	}
+	return NULL;
+}
+
+struct host *slot_host(const struct opener *opener)
+{
+	return opener->reader.place->host;
+}
+
+void slot_close(struct sim *sim, struct opener *opener)
+{
+	struct host *host = slot_host(opener);
+
+	close_slot(opener);
+	sim_print(sim, host, "closed %s", opener->reader.name);
+	reader_free(&opener->reader);
+	host_collect(host);
+}
+
+void slots_close_all(struct host *host)
+{
+	while (host->openers) {
+		struct opener *opener = host->openers;
+
+		close_slot(opener);
+		if (!opener->works)
+			reader_free(&opener->reader);
+	}
+}
+
+void slots_vanish(struct host *host)
+{
+	while (host->openers) {
+		struct opener *opener = host->openers;
+		struct service *service = place_service(opener->reader.place);
+
+		if (opener->called && service)
+			service_leave(service);
+		unlink_held(opener);
+		if (!opener->works)
+			reader_free(&opener->reader);
+	}
+}
+
+static bool is_free(const struct limiter *limiter)
+{
+	if (limiter->enforcement == ENFORCEMENT_CLOSED)
+		return false;
+	return limiter->enforcement != ENFORCEMENT_ENFORCE ||
+	       slots_used(limiter) < slots_limit(limiter);
+}
+
+static bool could_have_one(const struct limiter *limiter)
+{
+	for (; limiter; limiter = limiter->parent) {
+		if (!is_free(limiter))
+			return false;
+	}
+	return true;
+}
+
+static bool is_in(const struct place *place, const struct place *in)
+{
+	for (; place; place = place->parent) {
+		if (place == in)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * In a fleet the slots that hosts may open come to no more than are set; while a change is on its way,
+ * than the most of what is set anywhere. A host that is paused opens none.
+ */
+static void check_sum(struct sim *sim, const struct place *place)
+{
+	uint32_t most = 0;
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		const struct host *host = &sim->hosts[i];
+
+		if (host->state == HOST_DOWN || host->paused)
+			continue;
+		for (const struct place *p = host->places; p; p = p->next) {
+			const struct holding *holding;
+
+			if (!p->limiter || !p->common || p->common->first != place->common->first)
+				continue;
+			holding = p->limiter->holding;
+			if (holding->settings.slots.kind != SLOTS_COUNT ||
+			    p->limiter->enforcement != ENFORCEMENT_ENFORCE || holding->degraded)
+				return;
+			sum += slots_limit(p->limiter);
+			most = holding->settings.slots.count > most ? holding->settings.slots.count
+								    : most;
+		}
+	}
+	if (sum > most)
+		sim_fail(sim, INVARIANT_QUEUE, place,
+			 "over the fleet more slots may be opened than are set");
+}
+
+void slots_check(struct host *host)
+{
+	struct sim *sim = host->sim;
+
+	for (struct place *p = host->places; p && !sim->failed; p = p->next) {
+		uint32_t held = 0;
+
+		if (!p->limiter || !p->limiter->slots)
+			continue;
+		for (const struct opener *o = host->openers; o; o = o->next)
+			held += is_in(o->reader.place, p);
+		if (held != slots_used(p->limiter))
+			sim_fail(sim, INVARIANT_QUEUE, p,
+				 "not as many slots are in use as are held");
+		if (slots_waiting(p->limiter) && !host->engine.schedule.stopped &&
+		    could_have_one(p->limiter))
+			sim_fail(sim, INVARIANT_QUEUE, p, "one waits for a slot that is free");
+		if (host->fleet && p->common && p->slots != slots_limit(p->limiter))
+			check_sum(sim, p);
+		p->slots_sum += (double)p->slots * (double)(sim->now_ns - p->slots_ns);
+		p->slots_ns = sim->now_ns;
+		p->slots = slots_limit(p->limiter);
+		if (p->slots == UINT32_MAX)
+			p->slots = 0; /* not set yet */
+	}
+}
+
+void slots_print(struct sim *sim, struct place *place, const struct command *command)
+{
+	uint64_t span_ns = sim->now_ns - place->slots_since_ns;
+
+	(void)command;
+	slots_check(place->host);
+	sim_print(sim, place->host, "slots %s mean %.2f", place->path,
+		  span_ns ? place->slots_sum / (double)span_ns : 0);
+	place->slots_sum = 0;
+	place->slots_since_ns = sim->now_ns;
+}

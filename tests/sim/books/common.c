@@ -1,0 +1,379 @@
+/* common - a limiter as the whole fleet has it, see common.h. */
+#include "tests/sim/books/common.h"
+#include "tests/sim/world/sim.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t common_now(const struct sim *sim)
+{
+	return clock_read(&sim->fastest, sim->now_ns);
+}
+
+/* Finds a limiter by its id and path: where an election took back its making, its id is given again. */
+static struct common *find(const struct sim *sim, uint64_t id, const char *path)
+{
+	struct common *common = sim->commons;
+
+	while (common && (common->is_key || common->is_lost || common->id != id ||
+			  strcmp(common->path, path) != 0))
+		common = common->next;
+	return common;
+}
+
+static struct common *add(struct sim *sim, uint64_t id, const char *path)
+{
+	struct common *common = memory_get(sizeof(*common));
+
+	common->id = id;
+	common->first = common;
+	common->path = memory_text(path, strlen(path));
+	common->rate = truth_rate(sim, path);
+	if (sim->last_common)
+		sim->last_common->next = common;
+	else
+		sim->commons = common;
+	sim->last_common = common;
+	return common;
+}
+
+void common_join(struct place *place)
+{
+	const struct holding *holding = place->limiter->holding;
+	struct sim *sim = place->host->sim;
+
+	if (place->common || place->partition || !holding || !holding->id)
+		return;
+	place->common = find(sim, holding->id, place->path);
+	if (!place->common)
+		place->common = add(sim, holding->id, place->path);
+}
+
+static bool waits_in(const struct reader *reader, const struct place *in)
+{
+	const struct place *place = reader->place;
+
+	while (place && place != in)
+		place = place->parent;
+	return place && !reader->waiter.is_opener && reader->check.state == READER_WAITS;
+}
+
+/* @reader, if it waits in @place, leaves the common of that, or waits in it. */
+static void move_reader(struct place *place, const struct reader *reader, bool leaves)
+{
+	if (!waits_in(reader, place))
+		return;
+	if (leaves)
+		common_leaves(place);
+	else
+		common_waits(place, reader->check.tokens);
+}
+
+static void move_readers(struct place *place, bool leaves)
+{
+	const struct host *host = place->host;
+
+	for (const struct reader *r = host->readers; r; r = r->next)
+		move_reader(place, r, leaves);
+	for (const struct reader *r = polling_after(host, NULL); r; r = polling_after(host, r))
+		move_reader(place, r, leaves);
+}
+
+void common_rejoin(struct place *place)
+{
+	move_readers(place, true);
+	place->common = NULL;
+	place->largest = 1; /* of what is counted by the new path */
+	if (place->is_key)
+		common_join_key(place);
+	else
+		common_join(place);
+	move_readers(place, false);
+}
+
+void common_renamed(struct sim *sim, uint64_t id, const char *from, const char *to)
+{
+	struct common *before = find(sim, id, from), *after = find(sim, id, to);
+
+	if (!before)
+		before = add(sim, id, from);
+	/* It may have its former name again. */
+	if (after && after->first == before->first)
+		return;
+	if (after)
+		after->is_lost = true;
+	add(sim, id, to)->first = before->first;
+}
+
+/* Tokens a second; 0 if there is no limit to be measured by. */
+static double rate_of(const struct common *common)
+{
+	const struct settings *settings = common->rate ? fleet_check_settings(common->rate) : NULL;
+	double least = (double)INFINITY;
+
+	if (!settings || settings->enforcement != ENFORCEMENT_ENFORCE || !settings->limit_count)
+		return 0;
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		double rate = rate_per_second(&settings->limits[i].rate);
+
+		least = rate < least ? rate : least;
+	}
+	return least;
+}
+
+void common_measure(struct common *common, const struct sim *sim)
+{
+	if (common->waiting)
+		common->could += rate_of(common) *
+				 ((double)(sim->now_ns - common->since_ns) / (double)NSEC_PER_SEC);
+	common->since_ns = sim->now_ns;
+}
+
+/*
+ * What must be kept by a key: the rate of each, and a burst for each partition, and one token more
+ * where nothing is held any more.
+ */
+static struct settings settings_of_key(const struct sim *sim, const struct settings *whole)
+{
+	struct settings settings = SETTINGS_DEFAULT;
+
+	settings.enforcement = whole->enforcement;
+	settings.partitions = settings_partition_count(whole) + sim->host_count;
+	settings.burst = whole->key_burst + sim->host_count;
+	settings.limit_count = !rate_is_unlimited(&whole->key_rate);
+	settings.limits[0].rate = whole->key_rate;
+	return settings;
+}
+
+/* A key's has all that may be in force of its limiter. */
+static struct common *add_key(struct sim *sim, const struct common *whole, const char *path)
+{
+	struct common *common = add(sim, whole->id, path);
+
+	common->is_key = true;
+	common->above = whole->rate;
+	for (uint32_t i = 0; whole->rate && i < whole->rate->count; i++) {
+		const struct version *version = &whole->rate->versions[i];
+		struct settings settings = settings_of_key(sim, &version->settings);
+
+		fleet_check_follow(&common->own, version->id, &settings, 0, common_now(sim));
+		common->own.versions[common->own.count - 1].until_ns = version->until_ns;
+	}
+	common->rate = &common->own;
+	return common;
+}
+
+void common_join_key(struct place *place)
+{
+	struct common *whole = place->parent->common, *common;
+	struct sim *sim = place->host->sim;
+
+	if (place->common || !whole)
+		return;
+	for (common = sim->commons; common; common = common->next) {
+		if (common->is_key && common->id == whole->id && !strcmp(common->path, place->path))
+			break;
+	}
+	place->common = common ? common : add_key(sim, whole, place->path);
+}
+
+void common_tuning(struct sim *sim, uint64_t id)
+{
+	for (struct common *c = sim->commons; c; c = c->next) {
+		if (c->id == id)
+			common_measure(c, sim);
+	}
+}
+
+/* Tells whether @common is a key of limiter @id by its name of now. */
+static bool is_key_of(const struct sim *sim, const struct common *common, uint64_t id)
+{
+	const struct truth *truth = truth_of(sim, id);
+
+	return common->is_key && common->id == id && truth && truth->name &&
+	       common->above == &truth->name->rate;
+}
+
+void common_tuned(struct sim *sim, uint64_t id, const struct settings *settings,
+		  uint64_t quarantine_ns)
+{
+	struct settings of_key = settings_of_key(sim, settings);
+
+	for (struct common *c = sim->commons; c; c = c->next) {
+		if (is_key_of(sim, c, id))
+			fleet_check_follow(&c->own, id, &of_key, quarantine_ns, common_now(sim));
+	}
+}
+
+void common_goes(struct sim *sim, uint64_t id, uint64_t quarantine_ns)
+{
+	for (struct common *c = sim->commons; c; c = c->next) {
+		if (is_key_of(sim, c, id))
+			fleet_check_goes(&c->own, id, quarantine_ns, common_now(sim));
+	}
+}
+
+bool common_exempts(const struct place *place)
+{
+	const struct limiter *limiter = place->is_key ? place->parent->limiter : place->limiter;
+	const struct holding *holding = limiter ? limiter->holding : NULL;
+	struct settings settings;
+
+	if (!holding)
+		return true;
+	settings = place->is_key ? settings_of_key(place->host->sim, &holding->settings)
+				 : holding->settings;
+	return fleet_check_is_free(&settings) ||
+	       (holding->degraded && holding->settings.offline != OFFLINE_BLOCK);
+}
+
+void common_waits(struct place *place, uint64_t tokens)
+{
+	struct common *common = place->common;
+
+	if (!common)
+		return;
+	common_measure(common, place->host->sim);
+	common->waiting++;
+	if (!common->rate)
+		return;
+	rate_check_waits(&common->rate->rate, tokens);
+	fleet_check_asks(common->rate, tokens, &place->largest, &place->largest_since);
+}
+
+void common_late(struct place *place)
+{
+	if (place->common && place->common->rate)
+		fleet_check_late(place->common->rate, ENGINE_CATCH_UP_NS);
+}
+
+void common_leaves(struct place *place)
+{
+	struct common *common = place->common;
+
+	if (!common || !common->waiting)
+		return;
+	common_measure(common, place->host->sim);
+	common->waiting--;
+	if (common->rate)
+		rate_check_leaves(&common->rate->rate);
+}
+
+/* What each host has of it, for those who look into a failure. */
+static void print_places(const struct sim *sim, const struct common *common)
+{
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		for (const struct place *p = sim->hosts[i].places; p; p = p->next) {
+			if (p->common != common || p->is_key || !p->limiter ||
+			    !p->limiter->bucket_count)
+				continue;
+			fprintf(stderr,
+				"  %s holds %u: rate %.9g level %lld burst %llu largest take %llu%s\n",
+				sim->hosts[i].name, p->limiter->holding->usable,
+				rate_per_second(&p->limiter->buckets[0].rate),
+				(long long)p->limiter->buckets[0].level,
+				(unsigned long long)p->limiter->buckets[0].burst,
+				(unsigned long long)p->largest,
+				sim->hosts[i].paused ? ", paused" : "");
+		}
+	}
+}
+
+void common_grants(struct place *place, uint64_t tokens, bool waited)
+{
+	struct common *common = place->common;
+	struct sim *sim = place->host->sim;
+	char why[WHY_TEXT];
+
+	if (!common)
+		return;
+	common->granted += tokens;
+	common->first->granted_ns = sim->now_ns;
+	if (waited || common->waiting)
+		common->did += tokens;
+	windows_add(&common->windows, sim->now_ns, tokens);
+	/* It may have been exempt when the grant was decided, in this step. */
+	if (!common->rate || place->exempt || common_exempts(place))
+		return;
+	if (!common->is_key && tokens &&
+	    !lease_check_grants(&place->host->holder, common->first, sim->now_ns, why))
+		sim_fail(sim, INVARIANT_PIECE, place, why);
+	if (!fleet_check_grant(common->rate, tokens, &place->largest, &place->largest_since,
+			       common_now(sim), why)) {
+		sim_fail(sim, INVARIANT_RATE, place, why);
+		print_places(sim, common);
+	}
+}
+
+void common_returns(struct place *place, uint64_t tokens)
+{
+	if (place->common && place->common->rate)
+		rate_check_return(&place->common->rate->rate, tokens, common_now(place->host->sim));
+}
+
+static struct partition_check *partition_at(struct common *common, uint32_t at)
+{
+	if (at >= common->room) {
+		uint32_t room = at + at / 2 + 16;
+		struct partition_check **larger = memory_get(room * sizeof(*larger));
+
+		if (common->room)
+			memcpy(larger, common->partitions, common->room * sizeof(*larger));
+		free(common->partitions);
+		common->partitions = larger;
+		common->room = room;
+	}
+	if (!common->partitions[at]) {
+		common->partitions[at] = memory_get(sizeof(struct partition_check));
+		common->partitions[at]->index = at;
+		common->partitions[at]->limiter = common;
+	}
+	return common->partitions[at];
+}
+
+struct partition_check *common_partition(struct sim *sim, const struct holding *holding,
+					 uint32_t index)
+{
+	struct common *common;
+	char path[PATH_TEXT];
+
+	tree_path(holding->limiter, path);
+	common = find(sim, holding->id, path);
+	if (!common)
+		common = add(sim, holding->id, path);
+	return partition_at(common->first, index);
+}
+
+void common_check_leases(struct host *host)
+{
+	struct sim *sim = host->sim;
+	uint64_t right_ns = fleet_right_ns(host->fleet), end_ns = 0;
+	char why[WHY_TEXT];
+
+	if (right_ns)
+		end_ns = clock_when(&host->clock, host_now(host) + right_ns);
+	if (!lease_check_right(&host->holder, end_ns, sim->now_ns, why))
+		sim_fail(sim, INVARIANT_PIECE, NULL, why);
+	for (size_t i = 0; i < host->change_count; i++) {
+		const struct lease_change *change = &host->changes[i];
+
+		if (change->to != LEASE_HELD)
+			lease_check_ends(change->partition, &host->holder);
+		else if (!lease_check_begins(change->partition, &host->holder, sim->now_ns, why))
+			sim_fail(sim, INVARIANT_PIECE, NULL, why);
+	}
+	host->change_count = 0;
+}
+
+void common_free(struct common *common)
+{
+	for (uint32_t i = 0; i < common->room; i++)
+		free(common->partitions[i]);
+	free(common->partitions);
+	free(common->service);
+	free(common->path);
+	windows_free(&common->windows);
+	free(common);
+}

@@ -1,0 +1,100 @@
+/*
+ * common - a limiter as the whole fleet has it: what all hosts' places of one limiter add up to.
+ *
+ * A limiter that is renamed has one for each of its names, since a user sees names: hosts that have
+ * not heard of it yet grant by the old one. Its partitions are the same ones under all of them.
+ */
+#ifndef RATEFS_SIM_COMMON_H
+#define RATEFS_SIM_COMMON_H
+
+#include "tests/sim/invariants/fleet_check.h"
+#include "tests/sim/invariants/lease_check.h"
+#include "tests/sim/base/windows.h"
+
+struct host;
+struct holding;
+struct place;
+struct sim;
+
+struct common {
+	struct common *next;
+	uint64_t id; /* LID; a key's is its limiter's */
+	bool is_key;
+	bool is_lost;		  /* an election took it back: its id and name are another's */
+	struct common *first;	  /* the same limiter by its first name; itself, if that is it */
+	char *path;		  /* owned */
+	struct fleet_check *rate; /* that of its name, or its own; NULL: it is not known yet */
+	struct fleet_check own;	  /* a key's */
+	const struct fleet_check *above; /* a key's: that of its limiter's name */
+	struct windows windows;
+	/* Of the first alone. */
+	struct service *service;	     /* owned, or NULL */
+	struct partition_check **partitions; /* owned, @room of them: by index, then reserves */
+	uint32_t room;
+	uint64_t granted_ns; /* the last time */
+	uint64_t charged;    /* tokens, ever */
+
+	uint64_t granted;
+
+	/* What could have been granted while somebody waited, and what was. */
+	uint64_t waiting; /* readers, on all hosts */
+	uint64_t since_ns;
+	double could;
+	uint64_t did;
+
+	double could_before; /* when the window of calm.c began */
+	uint64_t did_before;
+};
+
+/* The limiter of @place, if it is known what it is by now. */
+void common_join(struct place *place);
+
+/* As which all hosts know the key @place. */
+void common_join_key(struct place *place);
+
+/* Time as the fastest clock has it: a host may grant its tokens a little sooner. */
+uint64_t common_now(const struct sim *sim);
+
+/* The path of @place is another: its readers are counted by that. */
+void common_rejoin(struct place *place);
+
+/* Limiter @id, which was @from, is @to from now on. */
+void common_renamed(struct sim *sim, uint64_t id, const char *from, const char *to);
+
+/* Limiter @id is about to have other settings, or to go; has them; has gone. */
+void common_tuning(struct sim *sim, uint64_t id);
+void common_tuned(struct sim *sim, uint64_t id, const struct settings *settings,
+		  uint64_t quarantine_ns);
+void common_goes(struct sim *sim, uint64_t id, uint64_t quarantine_ns);
+
+/*
+ * Tells whether the host of @place keeps no rate by leases there now: by the settings that it has,
+ * or because it is degraded to share or open.
+ */
+bool common_exempts(const struct place *place);
+
+/* A reader of @place begins to wait, or leaves. */
+void common_waits(struct place *place, uint64_t tokens);
+void common_leaves(struct place *place);
+/* The host of @place was paused and goes on. */
+void common_late(struct place *place);
+
+/* Counts until now the tokens that could have been granted. */
+void common_measure(struct common *common, const struct sim *sim);
+
+/* Tokens are granted to one who waited, or not. */
+void common_grants(struct place *place, uint64_t tokens, bool waited);
+
+/* Tokens are given back. */
+void common_returns(struct place *place, uint64_t tokens);
+
+/* Partition @index, as fleet_listener.lease() has it. */
+struct partition_check *common_partition(struct sim *sim, const struct holding *holding,
+					 uint32_t index);
+
+/* After a step of @host: what it is entitled to now. */
+void common_check_leases(struct host *host);
+
+void common_free(struct common *common);
+
+#endif

@@ -1,0 +1,235 @@
+/* expect - statements of a trace about itself, see expect.h. */
+#include "tests/sim/language/expect.h"
+#include "tests/sim/books/common.h"
+#include "tests/sim/world/sim.h"
+
+#include "core/limiter/stat.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Tells whether @place is the limiter that @command speaks of, on its host if it names one. */
+static bool is_meant(const struct command *command, const struct place *place)
+{
+	return !place->partition && !place->is_key && !strcmp(place->path, command->path);
+}
+
+static const struct host *only_host(const struct sim *sim, const struct command *command)
+{
+	return command->has_host || !sim->fleet ? &sim->hosts[command->host] : NULL;
+}
+
+static double in_window(const struct windows *windows, uint64_t span_ns)
+{
+	for (size_t w = 0; w < WINDOW_COUNT; w++) {
+		if (WINDOWS[w].ns == span_ns)
+			return (double)windows->most[w];
+	}
+	return 0;
+}
+
+static double granted_by(const struct host *host, const struct command *command)
+{
+	uint64_t span_ns = command->expectation.span_ns;
+	double sum = 0, most = 0;
+
+	for (const struct place *p = host->places; p; p = p->next) {
+		double one = span_ns ? in_window(&p->windows, span_ns) : (double)p->granted;
+
+		if (!is_meant(command, p))
+			continue;
+		sum += one;
+		most = one > most ? one : most;
+	}
+	return span_ns ? most : sum;
+}
+
+static double granted_by_all(const struct sim *sim, const struct command *command)
+{
+	uint64_t span_ns = command->expectation.span_ns;
+	double sum = 0, most = 0;
+
+	for (const struct common *c = sim->commons; c; c = c->next) {
+		double one = span_ns ? in_window(&c->windows, span_ns) : (double)c->granted;
+
+		if (c->is_key || strcmp(c->path, command->path) != 0)
+			continue;
+		sum += one;
+		most = one > most ? one : most;
+	}
+	return span_ns ? most : sum;
+}
+
+static double granted(const struct sim *sim, const struct command *command)
+{
+	const struct host *host = only_host(sim, command);
+
+	return host ? granted_by(host, command) : granted_by_all(sim, command);
+}
+
+static double used(const struct sim *sim, const struct command *command)
+{
+	double could = 0, did = 0;
+
+	for (struct common *c = sim->commons; c; c = c->next) {
+		if (c->is_key || strcmp(c->path, command->path) != 0)
+			continue;
+		common_measure(c, sim);
+		could += c->could;
+		did += (double)c->did;
+	}
+	return could > 0 ? 100 * did / could : NAN;
+}
+
+static double share(const struct sim *sim, const struct command *command)
+{
+	double all = granted_by_all(sim, command);
+
+	return all > 0 ? 100 * granted_by(&sim->hosts[command->host], command) / all : NAN;
+}
+
+static double slots(const struct sim *sim, const struct command *command)
+{
+	const struct host *only = only_host(sim, command);
+	double sum = 0;
+
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		struct host *host = &sim->hosts[i];
+
+		slots_check(host);
+		for (const struct place *p = host->places; p && (!only || only == host);
+		     p = p->next) {
+			if (is_meant(command, p) && sim->now_ns > p->slots_since_ns)
+				sum += p->slots_sum / (double)(sim->now_ns - p->slots_since_ns);
+		}
+	}
+	return sum;
+}
+
+static double count_of_coordinator(const struct sim *sim, const struct command *command)
+{
+	for (int i = 0; i < COUNT_KINDS; i++) {
+		if (!strcmp(summary_count_name(i), command->expectation.field))
+			return (double)(sim->zookeeper.counts[i] - sim->counted[i]);
+	}
+	return NAN;
+}
+
+static double refused(const struct sim *sim, const struct command *command)
+{
+	const struct host *only = only_host(sim, command);
+	double sum = 0;
+
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		if (!only || only == &sim->hosts[i])
+			sum += sim->hosts[i].refused;
+	}
+	return sum;
+}
+
+static double of_service(const struct sim *sim, const struct command *command)
+{
+	const struct place *place = place_at(&sim->hosts[command->host], command->path);
+	const struct service *service = place ? place_service(place) : NULL;
+
+	return service ? service_measure(service, command->expectation.field, sim->now_ns) : NAN;
+}
+
+static double in_stat(const struct sim *sim, const struct command *command)
+{
+	struct host *host = &sim->hosts[command->host];
+	const struct place *place = place_at(host, command->path);
+	struct memory *before;
+	double value = NAN;
+
+	if (!place)
+		return NAN;
+	before = host_enter(host);
+	engine_refresh(&host->engine, place->limiter, host_now(host));
+	host_leave(before);
+	for (size_t i = 0; i < stat_count(); i++) {
+		struct stat_entry entry = stat_entry(place->limiter, i);
+
+		if (!strcmp(entry.name, command->expectation.field))
+			value = entry.is_whole ? (double)entry.count : entry.value;
+	}
+	return value;
+}
+
+/* The table of measures. */
+static double (*const MEASURES[])(const struct sim *sim, const struct command *command) = {
+	[EXPECT_GRANTED] = granted,
+	[EXPECT_USED] = used,
+	[EXPECT_SHARE] = share,
+	[EXPECT_SLOTS] = slots,
+	[EXPECT_COORDINATOR] = count_of_coordinator,
+	[EXPECT_REFUSED] = refused,
+	[EXPECT_SERVICE] = of_service,
+	[EXPECT_STAT] = in_stat,
+};
+
+static void miss(struct sim *sim, const struct command *command, const char *is)
+{
+	char time[QUANTITY_TEXT];
+
+	sim->missed = true;
+	fflush(stdout);
+	seconds_print(sim->now_ns, 9, time);
+	fprintf(stderr, "invariant EXPECT: line %u at %s s: %s: it is %s\n", command->line, time,
+		command->text, is);
+}
+
+static void check_setting(struct sim *sim, const struct command *command)
+{
+	const struct place *place = place_at(&sim->hosts[command->host], command->path);
+	char text[SETTING_TEXT] = "not there";
+
+	if (place)
+		setting_print(command->file.setting, &place->settings, text);
+	if (strcmp(text, command->written) != 0)
+		miss(sim, command, text);
+}
+
+void expect_check(struct sim *sim, const struct command *command)
+{
+	const struct expectation *expectation = &command->expectation;
+	char text[FIELD_TEXT] = "not known";
+	double value;
+
+	if (expectation->expected == EXPECT_SETTING) {
+		check_setting(sim, command);
+		return;
+	}
+	value = MEASURES[expectation->expected](sim, command);
+	if (!isnan(value))
+		snprintf(text, sizeof(text), "%.9g", value);
+	/* A value that is not known is within no bounds. */
+	if (!(value >= expectation->least && value <= expectation->most))
+		miss(sim, command, text);
+}
+
+void expect_count(struct sim *sim)
+{
+	for (struct common *c = sim->commons; c; c = c->next) {
+		common_measure(c, sim);
+		c->could = 0;
+		c->did = 0;
+		c->granted = 0;
+		windows_count(&c->windows);
+		service_count(c->service, sim->now_ns);
+	}
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		slots_check(&sim->hosts[i]);
+		sim->hosts[i].refused = 0;
+		for (struct place *p = sim->hosts[i].places; p; p = p->next) {
+			p->granted = 0;
+			p->slots_sum = 0;
+			p->slots_since_ns = sim->now_ns;
+			windows_count(&p->windows);
+			service_count(p->service, sim->now_ns);
+		}
+	}
+	if (sim->fleet)
+		memcpy(sim->counted, sim->zookeeper.counts, sizeof(sim->counted));
+}

@@ -1,0 +1,214 @@
+/* truth - limiters as the coordinator has them, see truth.h. */
+#include "tests/sim/books/truth.h"
+#include "tests/sim/books/common.h"
+#include "tests/sim/world/sim.h"
+
+#include "core/fleet/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char FOLDER[] = "/c/";
+
+static struct truth *find(const struct sim *sim, uint64_t id)
+{
+	struct truth *truth = sim->truths;
+
+	while (truth && truth->id != id)
+		truth = truth->next;
+	return truth;
+}
+
+const struct truth *truth_of(const struct sim *sim, uint64_t id)
+{
+	return find(sim, id);
+}
+
+struct fleet_check *truth_rate(const struct sim *sim, const char *path)
+{
+	struct name *name = sim->names;
+
+	while (name && strcmp(name->path, path) != 0)
+		name = name->next;
+	return name ? &name->rate : NULL;
+}
+
+static struct truth *add(struct sim *sim, uint64_t id)
+{
+	struct truth *truth = memory_get(sizeof(*truth));
+
+	truth->id = id;
+	truth->next = sim->truths;
+	sim->truths = truth;
+	return truth;
+}
+
+/*
+ * Prints the path of @truth. False: a limiter that it is in is not known, or the path is too long.
+ */
+static bool print_path(const struct sim *sim, const struct truth *truth, char path[PATH_TEXT])
+{
+	const struct truth *parent = truth->parent ? find(sim, truth->parent) : NULL;
+	size_t used = 0;
+
+	*path = '\0';
+	if (truth->parent && (!parent || !print_path(sim, parent, path)))
+		return false;
+	used = strlen(path);
+	if (used + strlen(truth->label) + 2 > PATH_TEXT)
+		return false;
+	snprintf(path + used, PATH_TEXT - used, "%s%s", used ? "/" : "", truth->label);
+	return true;
+}
+
+static struct name *name_of(struct sim *sim, const char *path)
+{
+	struct name *name = sim->names;
+
+	while (name && strcmp(name->path, path) != 0)
+		name = name->next;
+	if (name)
+		return name;
+	name = memory_get(sizeof(*name));
+	name->path = memory_text(path, strlen(path));
+	name->next = sim->names;
+	sim->names = name;
+	return name;
+}
+
+static uint64_t quarantine_ns(const struct sim *sim)
+{
+	return sim->hosts[0].options.constants.quarantine_ns;
+}
+
+static void go(struct sim *sim, struct truth *truth)
+{
+	if (truth->there && truth->name) {
+		common_tuning(sim, truth->id);
+		fleet_check_goes(&truth->name->rate, truth->id, quarantine_ns(sim),
+				 common_now(sim));
+		common_goes(sim, truth->id, quarantine_ns(sim));
+	}
+	truth->there = false;
+}
+
+/* Settings of @truth are in force, under its path of now. */
+static void enter(struct sim *sim, struct truth *truth)
+{
+	char path[PATH_TEXT];
+
+	truth->there = true;
+	if (!print_path(sim, truth, path))
+		return;
+	truth->name = name_of(sim, path);
+	common_tuning(sim, truth->id);
+	fleet_check_follow(&truth->name->rate, truth->id, &truth->settings, quarantine_ns(sim),
+			   common_now(sim));
+	common_tuned(sim, truth->id, &truth->settings, quarantine_ns(sim));
+}
+
+/* The path of @truth is another one, and so are those of all that is in it. */
+static void move(struct sim *sim, struct truth *truth)
+{
+	const struct name *before = truth->name;
+
+	go(sim, truth);
+	enter(sim, truth);
+	if (before && truth->name != before)
+		common_renamed(sim, truth->id, before->path, truth->name->path);
+	for (struct truth *t = sim->truths; t; t = t->next) {
+		if (t->there && t->parent == truth->id)
+			move(sim, t);
+	}
+}
+
+static void come(struct sim *sim, struct truth *truth, const struct record *record,
+		 uint64_t made_zxid)
+{
+	bool is_same = truth->there && truth->made_zxid == made_zxid;
+	bool is_renamed = truth->label && strcmp(truth->label, record->name) != 0;
+
+	if (is_renamed && !is_same)
+		go(sim, truth);
+	free(truth->label);
+	truth->label = memory_text(record->name, strlen(record->name));
+	truth->parent = record->parent;
+	truth->settings = record->settings;
+	truth->made_zxid = made_zxid;
+	if (is_renamed && is_same)
+		move(sim, truth);
+	else
+		enter(sim, truth);
+}
+
+/* The node of limiter @id is @state. */
+static void look(struct sim *sim, uint64_t id, const struct znode_state *state)
+{
+	struct truth *truth = find(sim, id);
+	struct record record;
+	char error[ERROR_TEXT];
+
+	if (!id)
+		return; /* the root */
+	if (!state || !state->there) {
+		if (truth)
+			go(sim, truth);
+		return;
+	}
+	/* A record that is not understood changes nothing for hosts that read it. */
+	if (!state->data || record_parse(state->data->text, &record, error))
+		return;
+	/* The name of a limiter that is gone, or was renamed. */
+	if (record.removed) {
+		if (truth)
+			go(sim, truth);
+		return;
+	}
+	come(sim, truth ? truth : add(sim, id), &record, state->made_zxid);
+}
+
+static void look_at(struct sim *sim, const struct znode *node, const struct znode_state *state)
+{
+	if (strncmp(node->path, FOLDER, strlen(FOLDER)) != 0)
+		return;
+	sim->disturbed_ns = sim->now_ns;
+	look(sim, strtoull(node->path + strlen(FOLDER), NULL, 10), state);
+}
+
+void truth_observe(struct zookeeper *zookeeper, const struct commit *commit)
+{
+	struct sim *sim = (struct sim *)((char *)zookeeper - offsetof(struct sim, zookeeper));
+	struct memory *before = memory_enter(NULL);
+
+	for (struct znode_state *s = commit ? commit->touched : NULL; s; s = s->next_touched)
+		look_at(sim, s->node, s);
+	/* Some were lost: all are looked at. */
+	for (struct truth *t = commit ? NULL : sim->truths; t; t = t->next) {
+		const struct znode *node;
+		char path[NODE_PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s%llu", FOLDER, (unsigned long long)t->id);
+		node = znodes_find(&zookeeper->znodes, path);
+		look(sim, t->id, node ? node->newest : NULL);
+	}
+	memory_enter(before);
+}
+
+void truth_free(struct sim *sim)
+{
+	while (sim->truths) {
+		struct truth *next = sim->truths->next;
+
+		free(sim->truths->label);
+		free(sim->truths);
+		sim->truths = next;
+	}
+	while (sim->names) {
+		struct name *next = sim->names->next;
+
+		free(sim->names->path);
+		free(sim->names);
+		sim->names = next;
+	}
+}

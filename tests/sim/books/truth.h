@@ -1,0 +1,47 @@
+/*
+ * truth - limiters as the coordinator has them: their names and settings, commit by commit.
+ *
+ * Hosts use the settings that they were told, which may be old. The bound of their grants together
+ * follows from the commits: settings that were replaced are in force somewhere for Q, since a right
+ * ends that was acknowledged before. A user sees names: a limiter that is removed or renamed and
+ * one that has its name then share a rate. A limiter below one that is renamed is renamed with it.
+ */
+#ifndef RATEFS_SIM_TRUTH_H
+#define RATEFS_SIM_TRUTH_H
+
+#include "tests/sim/invariants/fleet_check.h"
+#include "tests/sim/coordinator/zookeeper.h"
+
+struct sim;
+
+/* A name, with the check of all grants by it. */
+struct name {
+	struct name *next;
+	char *path; /* owned */
+	struct fleet_check rate;
+};
+
+/* A limiter, also one that was removed. */
+struct truth {
+	struct truth *next;
+	uint64_t id;
+	uint64_t parent;
+	uint64_t made_zxid;
+	bool there;
+	char *label; /* owned: the last part of its path */
+	struct settings settings;
+	struct name *name; /* NULL as long as its path is not known */
+};
+
+/* zookeeper->observe of a simulator's coordinator. */
+void truth_observe(struct zookeeper *zookeeper, const struct commit *commit);
+
+/* The check of all grants by the name @path; NULL: there never was one of that name. */
+struct fleet_check *truth_rate(const struct sim *sim, const char *path);
+
+/* Limiter @id; NULL: there never was one. */
+const struct truth *truth_of(const struct sim *sim, uint64_t id);
+
+void truth_free(struct sim *sim);
+
+#endif

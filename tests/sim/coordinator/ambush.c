@@ -1,0 +1,84 @@
+/*
+ * ambush - a fault that waits for a host at one point of one of its transactions, see zookeeper.h.
+ */
+#include "tests/sim/coordinator/connection.h"
+
+#include <string.h>
+
+static bool touches(const struct request *request, enum operation_kind kind, const char *prefix)
+{
+	for (uint32_t i = 0; i < request->operation_count; i++) {
+		const struct operation *operation = &request->operations[i];
+
+		if (operation->kind == kind && !strncmp(operation->path, prefix, strlen(prefix)))
+			return true;
+	}
+	return false;
+}
+
+static bool is_what(const struct request *request, enum ambush_what what)
+{
+	if (request->kind != REQUEST_TRANSACTION)
+		return false;
+	switch (what) {
+	case AMBUSH_TAKE:
+		return touches(request, OPERATION_CREATE, "/l/");
+	case AMBUSH_GIVE:
+		return touches(request, OPERATION_DELETE, "/l/");
+	case AMBUSH_CHANGE:
+		return touches(request, OPERATION_SET, "/g");
+	case AMBUSH_CLAIM:
+		return touches(request, OPERATION_CREATE, "/w/") ||
+		       touches(request, OPERATION_DELETE, "/w/");
+	case AMBUSH_ANY:
+		break;
+	}
+	return true;
+}
+
+static bool is_of_process(enum ambush_deed deed)
+{
+	return deed == AMBUSH_KILL || deed == AMBUSH_PAUSE;
+}
+
+/*
+ * Does the deed between steps, where it befalls the process at the doing of a server, or the link.
+ */
+static void spring(struct moment *moment)
+{
+	struct link *link = (struct link *)((char *)moment - offsetof(struct link, springs));
+
+	if (is_of_process(link->ambush.deed)) {
+		link->client->ambushed(link->client, link->ambush.deed, false);
+		return;
+	}
+	if (link->ambush.deed != AMBUSH_EXPIRE)
+		link_cut(link, link->ambush.deed == AMBUSH_CUT_ANSWERS);
+	if (link->ambush.deed == AMBUSH_LOSE && !link->zookeeper->electing) {
+		zookeeper_lose(link->zookeeper, AMBUSH_LOSES);
+		zookeeper_elect(link->zookeeper, AMBUSH_ELECTS_NS);
+	}
+	if (link->ambush.deed == AMBUSH_EXPIRE || link->ambush.deed == AMBUSH_STRIKE)
+		link_expire(link);
+}
+
+void link_ambush(struct link *link, const struct ambush *ambush)
+{
+	link->ambush = *ambush;
+	link->ambush.armed = true;
+	link->springs.comes = spring;
+}
+
+void ambush_sees(struct link *link, enum ambush_point point, const struct request *request)
+{
+	struct ambush *ambush = &link->ambush;
+
+	if (!ambush->armed || ambush->point != point || link->dead ||
+	    !is_what(request, ambush->what))
+		return;
+	ambush->armed = false;
+	if (is_of_process(ambush->deed) && point != AMBUSH_COMMITS)
+		link->client->ambushed(link->client, ambush->deed, true);
+	else
+		moment_at(link->zookeeper, &link->springs, link_now(link));
+}

@@ -1,0 +1,224 @@
+/* connection - messages on their way between a link and its server, see connection.h. */
+#include "tests/sim/coordinator/connection.h"
+#include "tests/sim/base/memory.h"
+
+#include "core/values/quantity.h"
+
+#include <stdlib.h>
+
+struct message *message_new(enum message_kind kind)
+{
+	struct message *message = memory_get(sizeof(*message));
+
+	message->kind = kind;
+	return message;
+}
+
+static void free_request(struct request *request)
+{
+	for (uint32_t i = 0; i < request->operation_count; i++) {
+		free(request->operations[i].path);
+		free(request->operations[i].data);
+		free(request->operations[i].made);
+	}
+	free(request->operations);
+	free(request);
+}
+
+void message_free(struct message *message)
+{
+	if (message->stray)
+		free_request(message->stray);
+	free(message->result.data);
+	free(message->result.names);
+	free(message);
+}
+
+void watch_link(struct watch *watch, struct watch **list)
+{
+	if (watch->back) {
+		*watch->back = watch->next;
+		if (watch->next)
+			watch->next->back = watch->back;
+	}
+	watch->next = *list;
+	watch->back = list;
+	if (*list)
+		(*list)->back = &watch->next;
+	*list = watch;
+}
+
+void watch_unregister(struct watch *watch)
+{
+	if (!watch->node)
+		return;
+	*watch->back_of_node = watch->next_of_node;
+	if (watch->next_of_node)
+		watch->next_of_node->back_of_node = watch->back_of_node;
+	watch->node = NULL;
+}
+
+void watch_free(struct watch *watch)
+{
+	watch_unregister(watch);
+	*watch->back = watch->next;
+	if (watch->next)
+		watch->next->back = watch->back;
+	free(watch);
+}
+
+uint64_t link_now(const struct link *link)
+{
+	return link->zookeeper->now_ns;
+}
+
+uint64_t link_below(struct link *link, uint64_t most)
+{
+	return random_below(&link->zookeeper->random, most);
+}
+
+static uint64_t travel_ns(struct link *link)
+{
+	uint64_t jitter_ns = link->latency.jitter_ns;
+
+	return link->latency.delay_ns + (jitter_ns ? link_below(link, jitter_ns + 1) : 0);
+}
+
+/* When the next message in @pipe arrives, if nothing is in its way. */
+static void schedule(struct link *link, struct pipe *pipe, bool blocked)
+{
+	uint64_t at_ns = pipe->first ? pipe->first->at_ns : NEVER_NS;
+
+	if (blocked || at_ns == NEVER_NS)
+		moment_never(link->zookeeper, &pipe->moment);
+	else
+		moment_at(link->zookeeper, &pipe->moment,
+			  at_ns > link_now(link) ? at_ns : link_now(link));
+}
+
+void connection_schedule_up(struct connection *connection)
+{
+	struct link *link = connection->link;
+
+	schedule(link, &connection->up, link->cut_up || connection->abandoned);
+}
+
+void connection_schedule_out(struct connection *connection)
+{
+	schedule(connection->link, &connection->out, connection->abandoned);
+}
+
+void connection_schedule_down(struct connection *connection)
+{
+	struct link *link = connection->link;
+
+	schedule(link, &connection->down, link->cut_down || link->paused);
+}
+
+void pipe_append(struct pipe *pipe, struct message *message, uint64_t at_ns)
+{
+	message->next = NULL;
+	message->at_ns = at_ns > pipe->last_ns ? at_ns : pipe->last_ns;
+	pipe->last_ns = message->at_ns;
+	if (pipe->first)
+		pipe->last->next = message;
+	else
+		pipe->first = message;
+	pipe->last = message;
+}
+
+struct message *pipe_shift(struct pipe *pipe)
+{
+	struct message *message = pipe->first;
+
+	pipe->first = message->next;
+	message->next = NULL;
+	return message;
+}
+
+void connection_put_up(struct connection *connection, struct message *message)
+{
+	pipe_append(&connection->up, message,
+		    link_now(connection->link) + travel_ns(connection->link));
+	connection_schedule_up(connection);
+}
+
+void connection_put_down(struct connection *connection, struct message *message)
+{
+	pipe_append(&connection->down, message,
+		    link_now(connection->link) + travel_ns(connection->link) +
+			    connection->link->latency.answers_ns);
+	connection_schedule_down(connection);
+}
+
+/* An event may have to go before answers that wait for a server that lags. */
+void connection_put_out(struct connection *connection, struct message *message, uint64_t at_ns)
+{
+	struct pipe *out = &connection->out;
+	struct message **at = &out->first;
+
+	if (message->kind != MESSAGE_EVENT || !out->first || at_ns >= out->last_ns) {
+		pipe_append(out, message, at_ns);
+	} else {
+		while (*at && (*at)->at_ns <= at_ns)
+			at = &(*at)->next;
+		message->at_ns = at_ns;
+		message->next = *at;
+		*at = message;
+		if (!message->next)
+			out->last = message;
+	}
+	connection_schedule_out(connection);
+}
+
+void connection_sends_out(struct moment *moment)
+{
+	struct connection *connection =
+		(struct connection *)((char *)moment - offsetof(struct connection, out.moment));
+	struct message *message = pipe_shift(&connection->out);
+
+	connection_schedule_out(connection);
+	server_sends(connection, message);
+	connection_put_down(connection, message);
+}
+
+void connection_arrives_up(struct moment *moment)
+{
+	struct connection *connection =
+		(struct connection *)((char *)moment - offsetof(struct connection, up.moment));
+	struct zookeeper *zookeeper = connection->link->zookeeper;
+
+	/* What nobody waits for any more may be taken up by those who are elected. */
+	if (zookeeper->electing) {
+		moment_at(zookeeper, moment,
+			  zookeeper->elected.node.key +
+				  link_below(connection->link, CONNECTING_NS));
+		return;
+	}
+	server_receives(connection, pipe_shift(&connection->up));
+	if (connection->given_up && !connection->up.first)
+		connection_free(connection);
+	else
+		connection_schedule_up(connection);
+}
+
+void connection_free(struct connection *connection)
+{
+	struct link *link = connection->link;
+	struct pipe *pipes[] = {&connection->up, &connection->out, &connection->down};
+	struct connection **at = &link->connections;
+
+	for (size_t i = 0; i < sizeof(pipes) / sizeof(pipes[0]); i++) {
+		moment_never(link->zookeeper, &pipes[i]->moment);
+		while (pipes[i]->first)
+			message_free(pipe_shift(pipes[i]));
+	}
+	while (connection->watches)
+		watch_free(connection->watches);
+	while (*at != connection)
+		at = &(*at)->next;
+	*at = connection->next;
+	if (connection->session && connection->session->connection == connection)
+		connection->session->connection = NULL;
+	free(connection);
+}

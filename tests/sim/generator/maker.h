@@ -1,0 +1,84 @@
+/* maker - makes up a trace of a fleet: shared by random_fleet.c and random_names.c. */
+#ifndef RATEFS_SIM_MAKER_H
+#define RATEFS_SIM_MAKER_H
+
+#include "core/values/quantity.h"
+#include "tests/sim/generator/lines.h"
+#include "tests/sim/base/random.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+
+#define SETTLE_NS UINT64_C(3000000000)
+
+struct maker {
+	struct random random;
+	struct random polls;  /* draws polls alone: they change nothing else of a seed's trace */
+	unsigned int pollers; /* have begun: p1, p2 and so on */
+	uint64_t now_ns;
+	uint64_t for_ns;
+	uint64_t shift_ns; /* of the next load */
+	unsigned int hosts;
+	unsigned int names;
+	struct lines lines;
+	uint64_t kind;
+	bool *down, *paused, *cut; /* owned, by host: as far as it is known */
+};
+
+/* Those that are there from the start. */
+static const char *const PATHS[] = {"a", "b", "a/c"};
+static const char *const RATES[] = {
+	"10/s", "100/s", "50/s", "200/s", "20/s", "30/s", "600/min", "70/3s", "100/s 3000/min",
+};
+static const char *const BURSTS[] = {"1", "2", "5", "10", "30", "1000"};
+static const char *const COUNTS[] = {"auto", "1", "2", "4", "10", "20"};
+
+/* One of the strings of @texts, an array. */
+#define DRAW(random, texts) ((texts)[random_below(random, sizeof(texts) / sizeof((texts)[0]))])
+#define PICK(maker, texts)  DRAW(&(maker)->random, texts)
+
+/* Draws a number from 0 to @most - 1. */
+static inline uint64_t below(struct maker *maker, uint64_t most)
+{
+	return random_below(&maker->random, most);
+}
+
+/* Adds a line of what happens now. */
+__attribute__((format(printf, 2, 3))) static inline void add(struct maker *maker,
+							     const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	/* The first line says what fleet it is. */
+	lines_add(&maker->lines, maker->lines.used ? maker->now_ns : NEVER_NS, format, arguments);
+	va_end(arguments);
+}
+
+static inline unsigned int any_host(struct maker *maker)
+{
+	return (unsigned int)below(maker, maker->hosts);
+}
+
+/* Lets up to @most_ns pass. */
+static inline void wait(struct maker *maker, uint64_t most_ns)
+{
+	maker->now_ns += below(maker, most_ns + 1);
+}
+
+static inline unsigned int another_host(struct maker *maker, unsigned int host)
+{
+	return (host + 1 + (unsigned int)below(maker, maker->hosts - 1)) % maker->hosts;
+}
+
+/* random_names.c: limiters are made, renamed and removed by several hosts at once. */
+void make_names(struct maker *maker);
+
+/*
+ * Limiters are renamed, removed and made while @host does not hear of it, which goes on granting by
+ * the names that they had: another limiter must not begin with such a name before the right of that
+ * host is over.
+ */
+void make_heirs(struct maker *maker, unsigned int host);
+
+#endif

@@ -1,0 +1,150 @@
+/* calm_check - bounds on a fleet at peace, see calm_check.h. */
+#include "tests/sim/invariants/calm_check.h"
+
+#include <stdio.h>
+
+/*
+ * A reconnection: an attempt that comes to nothing takes 2 s, the pause after it 1 s, and that
+ * twice; then a session that is gone is noticed, and the next one has settings to read: 2 s.
+ */
+#define RECONNECT_NS UINT64_C(8000000000)
+
+/* See calm_check.h for all of these. */
+static const double USED_LEAST = 0.95;
+static const double LOOK_RENEWALS = 1.25; /* a host looks again within so many R */
+static const double CLOCKS_DIFFER = 0.01; /* two at 0.5 % either way */
+
+enum { PIECES_MOST = 2 };
+
+enum {
+	LEASES_EACH = 60,
+	LEASES_OF_REFUSAL = 32, /* as many as one transaction asks for */
+	DONE_EACH = 25,		/* transactions in a window, of one limiter, beside renewals */
+	LISTS_OF_ROUND = 3,	/* of what is free, leased and claimed */
+	REFUSED_OF_ROUND = 7,
+	LISTS_EACH = 6, /* in an R, of one limiter */
+	LISTS_MORE = 60,
+	READS_OF_LEASE = 2,    /* its marker, and its node to be watched */
+	READS_OF_REFUSAL = 16, /* all settings, with names that were left */
+	READS_EACH = 120,
+};
+
+bool calm_is_steady(const struct settings *settings)
+{
+	if (settings->enforcement != ENFORCEMENT_ENFORCE || !settings->limit_count ||
+	    settings->reserve_hosts || settings->release_interval_ns || settings->adapt.kind ||
+	    settings->backoff.kind || settings->slots.kind)
+		return false;
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		if (!settings->limits[i].rate.amount)
+			return false;
+	}
+	return true;
+}
+
+/* Tokens a second of the slowest limit. */
+static double slowest(const struct settings *settings)
+{
+	double least = rate_per_second(&settings->limits[0].rate);
+
+	for (uint32_t i = 1; i < settings->limit_count; i++) {
+		double rate = rate_per_second(&settings->limits[i].rate);
+
+		least = rate < least ? rate : least;
+	}
+	return least;
+}
+
+/*
+ * A host that died is given up after T and a tick. Its partitions have no markers, and are waited
+ * for.
+ */
+uint64_t calm_settle_ns(const struct fleet_constants *constants)
+{
+	return RECONNECT_NS + constants->session_ns + NSEC_PER_SEC + constants->quarantine_ns;
+}
+
+/*
+ * A host with more than its share keeps it for `lease`, and gives a quarter of the excess every R:
+ * after 4 R there is something for every reader that waits. A single partition then earns the
+ * tokens at its part of the rate.
+ */
+uint64_t calm_wait_ns(const struct settings *settings, const struct fleet_constants *constants,
+		      uint64_t tokens)
+{
+	uint32_t count = settings_partition_count(settings);
+	double earns_ns;
+
+	if (!calm_is_steady(settings))
+		return NEVER_NS;
+	earns_ns = (double)(tokens + 1) * count / slowest(settings) * (double)NSEC_PER_SEC;
+	return calm_settle_ns(constants) + settings->lease_ns + 4 * constants->renewal_ns +
+	       (uint64_t)earns_ns;
+}
+
+/* The part of its time for which a partition is held by a host that uses it. */
+static double held_part(const struct settings *settings, const struct fleet_constants *constants,
+			const struct calm_hosts *hosts)
+{
+	double lease_ns = (double)settings->lease_ns;
+
+	if (hosts->equal || hosts->count <= settings_partition_count(settings))
+		return 1;
+	return lease_ns / (lease_ns + LOOK_RENEWALS * (double)constants->renewal_ns);
+}
+
+bool calm_check_use(const struct settings *settings, const struct fleet_constants *constants,
+		    const struct calm_hosts *hosts, double could, double did, char why[WHY_TEXT])
+{
+	uint32_t count = settings_partition_count(settings);
+	uint32_t owed = hosts->idle < count ? count - hosts->idle : 0;
+
+	could = could * owed / count;
+	if (did + hosts->count >= could * USED_LEAST * held_part(settings, constants, hosts))
+		return true;
+	snprintf(why, WHY_TEXT, "readers waited all the time, and %.0f of %.0f tokens were granted",
+		 did, could);
+	return false;
+}
+
+bool calm_check_shares(const struct settings *settings, uint32_t hosts, uint64_t least,
+		       uint64_t most, char why[WHY_TEXT])
+{
+	uint32_t count = settings_partition_count(settings);
+	double piece = slowest(settings) / count * ((double)CALM_WINDOW_NS / (double)NSEC_PER_SEC);
+	double more = (double)settings->burst / hosts + 1 + CLOCKS_DIFFER * (double)most;
+
+	if (count < hosts || (double)(most - least) <= PIECES_MOST * piece + more)
+		return true;
+	snprintf(why, WHY_TEXT,
+		 "of %u equal hosts one was granted %llu, another %llu: a partition is worth %.1f",
+		 hosts, (unsigned long long)least, (unsigned long long)most, piece);
+	return false;
+}
+
+bool calm_check_traffic(const struct traffic *traffic, const struct calm_limiters *limiters,
+			const struct fleet_constants *constants, char why[WHY_TEXT])
+{
+	uint64_t renewals = CALM_WINDOW_NS / constants->renewal_ns + 1;
+	uint64_t each = limiters->count ? limiters->count : 1, lists = traffic->lists;
+	uint64_t rounds = (lists + LISTS_OF_ROUND - 1) / LISTS_OF_ROUND;
+
+	if (traffic->transactions <=
+		    2 * renewals + DONE_EACH * each + traffic->refused + traffic->leases &&
+	    traffic->leases <= LEASES_EACH * each + limiters->partitions +
+				       LEASES_OF_REFUSAL * traffic->refused &&
+	    traffic->refused <= 2 * renewals + REFUSED_OF_ROUND * rounds &&
+	    lists <= renewals * (1 + LISTS_EACH * each) + LISTS_MORE &&
+	    traffic->reads <= READS_EACH * each + traffic->transactions +
+				      READS_OF_LEASE * traffic->leases + limiters->partitions +
+				      READS_OF_REFUSAL * traffic->refused)
+		return true;
+	snprintf(why, WHY_TEXT,
+		 "a host sent %llu transactions (%llu refused, for %llu leases), %llu reads and "
+		 "%llu lists in %llu s, with %u limiters",
+		 (unsigned long long)traffic->transactions, (unsigned long long)traffic->refused,
+		 (unsigned long long)traffic->leases, (unsigned long long)traffic->reads,
+		 (unsigned long long)lists, (unsigned long long)(CALM_WINDOW_NS / NSEC_PER_SEC),
+		 limiters->count);
+	return false;
+}

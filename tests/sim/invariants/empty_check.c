@@ -1,0 +1,59 @@
+/* empty_check - all returns to empty, see empty_check.h. */
+#include "tests/sim/invariants/empty_check.h"
+
+#include <stdio.h>
+
+static bool refuse(const char *what, char why[WHY_TEXT])
+{
+	snprintf(why, WHY_TEXT, "every reader has gone, but %s", what);
+	return false;
+}
+
+bool empty_check_limiter(const struct limiter *limiter, char why[WHY_TEXT])
+{
+	if (queue_first(&limiter->queue) || limiter->queue.length)
+		return refuse("a queue is not empty", why);
+	if (limiter->current)
+		return refuse("it is somebody's turn", why);
+	if (limiter->ready.root || heap_holds(&limiter->turn))
+		return refuse("somebody is put forward", why);
+	if (heap_holds(&limiter->due))
+		return refuse("a deadline is set", why);
+	if (limiter->wanted)
+		return refuse("tokens are wanted", why);
+	if (limiter->pollers || limiter->polled)
+		return refuse("pollers are counted", why);
+	if (slots_used(limiter) || slots_waiting(limiter))
+		return refuse("slots are in use or waited for", why);
+	if (limiter->slots && (limiter->slots->current || limiter->slots->ready.root ||
+			       heap_holds(&limiter->slots->turn)))
+		return refuse("somebody is put forward for a slot", why);
+	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
+		if (limiter->buckets[i].awaited)
+			return refuse("a bucket is waited for", why);
+	}
+	return true;
+}
+
+bool empty_check_engine(const struct engine *engine, char why[WHY_TEXT])
+{
+	const struct schedule *schedule = &engine->schedule;
+
+	if (engine->waiting)
+		return refuse("readers are counted", why);
+	if (schedule->deadlines.root || schedule->expiries.root)
+		return refuse("something is due", why);
+	if (schedule->called.first)
+		return refuse("tokens are kept for a poller", why);
+	if (schedule->done.length || engine->changed.first || engine->line.first)
+		return refuse("something is left to be collected", why);
+	return empty_check_limiter(engine->tree.root, why);
+}
+
+bool empty_check_memory(long before, long after, char why[WHY_TEXT])
+{
+	if (before == after)
+		return true;
+	snprintf(why, WHY_TEXT, "%ld blocks of memory are left", after - before);
+	return false;
+}

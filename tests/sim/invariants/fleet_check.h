@@ -1,0 +1,69 @@
+/*
+ * fleet_check - the hosts of a fleet keep the rate of a name in their grants together.
+ *
+ * rate_check.h is fed with the grants of all hosts, and with the settings that may be in force
+ * somewhere. A host uses the settings before a change until its right ends, or until it has seen
+ * the change: for Q after the change was committed, the larger of the old and the new rates and
+ * bursts counts. For as long the settings of a limiter that was removed count, with those of one
+ * that was made with its name; it begins with a burst, so windows begin with it.
+ *
+ * Settings that keep no rate (max; open, shadow) make no room for those that do: a host that has no
+ * others yet is not judged, the grants of the others are. So it is with a host that is degraded to
+ * what no right bounds.
+ *
+ * In place of the burst stands max(burst, partitions), and one token for each host that the reserve
+ * is set aside for: each host that holds something has room for a token at least. A take larger than
+ * one makes room for itself on its host. With an interval every host releases batches of its own,
+ * each rounded up, and a host of the reserve has room for a batch of the reserve's rate.
+ */
+#ifndef RATEFS_SIM_FLEET_CHECK_H
+#define RATEFS_SIM_FLEET_CHECK_H
+
+#include "tests/sim/invariants/rate_check.h"
+
+enum { VERSIONS_MAX = 16 };
+
+/* Settings of a limiter, and until when they may be in force somewhere. */
+struct version {
+	struct settings settings;
+	uint64_t id;
+	uint64_t until_ns; /* NEVER_NS for the newest of a limiter that is there */
+};
+
+struct fleet_check {
+	struct rate_check rate;
+	struct version versions[VERSIONS_MAX]; /* the newest is the last */
+	uint32_t count;
+	uint64_t limited; /* the last limiter whose settings keep a rate */
+};
+
+/* Limiter @id has @settings from now on. */
+void fleet_check_follow(struct fleet_check *check, uint64_t id, const struct settings *settings,
+			uint64_t quarantine_ns, uint64_t now_ns);
+
+/* It was removed. */
+void fleet_check_goes(struct fleet_check *check, uint64_t id, uint64_t quarantine_ns,
+		      uint64_t now_ns);
+
+/* Whether @settings keep no rate at all. */
+bool fleet_check_is_free(const struct settings *settings);
+
+/*
+ * A host was paused and goes on: what came due meanwhile is accounted as of then, but at most @late_ns
+ * back, so that so much more may be granted at once.
+ */
+void fleet_check_late(struct fleet_check *check, uint64_t late_ns);
+
+/*
+ * Tokens are granted; @largest and @largest_since are that host's. False, and @why, if they must
+ * not be. fleet_check_asks(): a reader waits for them.
+ */
+bool fleet_check_grant(struct fleet_check *check, uint64_t tokens, uint64_t *largest,
+		       uint64_t *largest_since, uint64_t now_ns, char why[WHY_TEXT]);
+void fleet_check_asks(struct fleet_check *check, uint64_t tokens, uint64_t *largest,
+		      uint64_t *largest_since);
+
+/* The newest settings of a limiter that is there; NULL: there is none. */
+const struct settings *fleet_check_settings(const struct fleet_check *check);
+
+#endif

@@ -1,0 +1,328 @@
+/* Tests that invariants of several hosts notice a fleet that breaks them. */
+#include "tests/sim/invariants/calm_check.h"
+#include "tests/sim/invariants/fleet_check.h"
+#include "tests/sim/invariants/lease_check.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MS  UINT64_C(1000000)
+#define SEC (1000 * MS)
+#define Q   (8 * SEC)
+
+static char why[WHY_TEXT];
+
+static struct settings settings_of(const char *rate, uint64_t burst, uint32_t count)
+{
+	struct settings settings = SETTINGS_DEFAULT;
+
+	assert_int_equal(rate_parse(rate, &settings.limits[0].rate), 0);
+	settings.limit_count = !rate_is_unlimited(&settings.limits[0].rate);
+	settings.burst = burst;
+	settings.partitions = count;
+	return settings;
+}
+
+struct two {
+	struct holder a, b;
+	struct partition_check partition;
+};
+
+static void hold(struct two *two)
+{
+	*two = (struct two){.a = {.name = "a"}, .b = {.name = "b"}, .partition.limiter = two};
+	assert_true(lease_check_begins(&two->partition, &two->a, 0, why));
+	assert_true(lease_check_begins(&two->partition, &two->b, 0, why));
+}
+
+static void let_go(struct two *two)
+{
+	lease_check_ends_all(&two->a);
+	lease_check_ends_all(&two->b);
+}
+
+static bool grants(struct two *two, struct holder *holder, uint64_t at_ns)
+{
+	return lease_check_grants(holder, two, at_ns, why);
+}
+
+static void test_two_that_may_use_one_partition_are_found_whether_they_do_or_not(void **state)
+{
+	struct two two;
+
+	(void)state;
+	hold(&two);
+	assert_true(lease_check_right(&two.a, 5 * SEC, 0, why));
+	assert_false(lease_check_right(&two.b, 8 * SEC, 5 * SEC - 1, why));
+	let_go(&two);
+	hold(&two);
+	assert_true(lease_check_right(&two.a, 5 * SEC, 0, why));
+	assert_true(lease_check_right(&two.b, 8 * SEC, 5 * SEC, why));
+	let_go(&two);
+}
+
+static void
+test_two_that_grant_from_one_partition_in_turns_are_found_whatever_they_say(void **state)
+{
+	struct two two;
+
+	(void)state;
+	hold(&two);
+	assert_true(grants(&two, &two.a, 1));
+	assert_true(grants(&two, &two.b, 2));
+	assert_true(grants(&two, &two.b, 3));
+	assert_false(grants(&two, &two.a, 4));
+	let_go(&two);
+}
+
+static void test_a_partition_that_goes_from_one_to_another_and_back_is_no_breach(void **state)
+{
+	struct two two;
+
+	(void)state;
+	hold(&two);
+	assert_true(grants(&two, &two.a, 1));
+	lease_check_ends(&two.partition, &two.a);
+	assert_true(grants(&two, &two.b, 2));
+	lease_check_ends(&two.partition, &two.b);
+	assert_true(lease_check_begins(&two.partition, &two.a, 3, why));
+	assert_true(grants(&two, &two.a, 4));
+	/* The other goes on with the lease that it had. */
+	assert_true(lease_check_begins(&two.partition, &two.b, 5, why));
+	assert_true(grants(&two, &two.b, 6));
+	assert_false(grants(&two, &two.a, 7));
+	let_go(&two);
+}
+
+static void test_a_use_by_a_lease_that_has_ended_counts(void **state)
+{
+	struct two two;
+
+	(void)state;
+	hold(&two);
+	assert_true(grants(&two, &two.a, 1));
+	assert_true(grants(&two, &two.b, 2));
+	lease_check_ends(&two.partition, &two.b);
+	assert_false(grants(&two, &two.a, 3));
+	let_go(&two);
+}
+
+static void test_grants_of_another_limiter_use_no_partition_of_this_one(void **state)
+{
+	struct two two;
+
+	(void)state;
+	hold(&two);
+	assert_true(grants(&two, &two.a, 1));
+	assert_true(grants(&two, &two.b, 2));
+	assert_true(lease_check_grants(&two.a, &state, 3, why));
+	let_go(&two);
+}
+
+struct fleet_of {
+	struct fleet_check check;
+	uint64_t largest, largest_since;
+};
+
+static bool granted(struct fleet_of *fleet, uint64_t tokens, uint64_t at_ns)
+{
+	return fleet_check_grant(&fleet->check, tokens, &fleet->largest, &fleet->largest_since,
+				 at_ns, why);
+}
+
+static void follow(struct fleet_of *fleet, uint64_t id, const char *rate, uint64_t burst,
+		   uint64_t at_ns)
+{
+	struct settings settings = settings_of(rate, burst, 1);
+
+	fleet_check_follow(&fleet->check, id, &settings, Q, at_ns);
+}
+
+/* Returns how many single tokens may be granted at once. */
+static uint64_t count_grants(struct fleet_of *fleet, uint64_t at_ns)
+{
+	uint64_t count = 0;
+
+	while (count < 10000 && granted(fleet, 1, at_ns))
+		count++;
+	return count;
+}
+
+static void test_the_first_rate_counts_at_once(void **state)
+{
+	struct fleet_of fleet = {0};
+
+	(void)state;
+	follow(&fleet, 1, "max", 1, 0);
+	follow(&fleet, 1, "10/s", 5, SEC);
+	assert_int_equal(count_grants(&fleet, SEC + MS), 5);
+}
+
+static void test_for_q_after_a_change_the_larger_rate_counts_and_then_the_new_one(void **state)
+{
+	struct fleet_of fleet = {0};
+	uint64_t at_ns = 10 * SEC;
+
+	(void)state;
+	follow(&fleet, 1, "10/s", 1, 0);
+	follow(&fleet, 1, "5/s", 1, at_ns);
+	for (; at_ns < 10 * SEC + Q - 100 * MS; at_ns += 100 * MS)
+		assert_true(granted(&fleet, 1, at_ns));
+	at_ns = 10 * SEC + Q + SEC;
+	assert_true(granted(&fleet, 1, at_ns));
+	assert_false(granted(&fleet, 1, at_ns + 100 * MS));
+}
+
+static void test_a_limiter_made_with_a_name_shares_its_rate_with_the_one_before(void **state)
+{
+	struct fleet_of fleet = {0};
+
+	(void)state;
+	follow(&fleet, 1, "10/s", 1, 0);
+	fleet_check_goes(&fleet.check, 1, Q, 10 * SEC);
+	follow(&fleet, 2, "10/s", 1, 10 * SEC);
+	for (uint64_t at_ns = 10 * SEC; at_ns < 11 * SEC; at_ns += 100 * MS)
+		assert_true(granted(&fleet, 1, at_ns));
+	/* Another host has another limiter of that name. */
+	assert_true(granted(&fleet, 1, 11 * SEC));
+	assert_false(granted(&fleet, 1, 11 * SEC));
+}
+
+static void test_what_is_granted_q_after_a_limiter_was_removed_is_found(void **state)
+{
+	struct fleet_of fleet = {0};
+
+	(void)state;
+	follow(&fleet, 1, "10/s", 1, 0);
+	fleet_check_goes(&fleet.check, 1, Q, 10 * SEC);
+	assert_true(granted(&fleet, 1, 10 * SEC + Q - 1));
+	assert_false(granted(&fleet, 1, 10 * SEC + Q));
+}
+
+static void test_nothing_is_waited_for_longer_than_it_can_take(void **state)
+{
+	struct fleet_constants constants = {.renewal_ns = SEC,
+					    .right_ns = 4 * SEC,
+					    .quarantine_ns = 5 * SEC,
+					    .session_ns = 3 * SEC};
+	struct settings settings = settings_of("10/s", 1, 20);
+
+	(void)state;
+	settings.lease_ns = 6 * SEC;
+	/*
+	 * 8 to reconnect, T and a tick, Q, the lease, 4 R, and two tokens at a twentieth of the
+	 * rate.
+	 */
+	assert_int_equal(calm_wait_ns(&settings, &constants, 1), (8 + 3 + 1 + 5 + 6 + 4 + 4) * SEC);
+	settings.enforcement = ENFORCEMENT_CLOSED;
+	assert_true(calm_wait_ns(&settings, &constants, 1) == NEVER_NS);
+}
+
+static void test_a_rate_that_is_not_used_is_found(void **state)
+{
+	struct fleet_constants constants = {.renewal_ns = 1500 * MS};
+	struct settings settings = settings_of("100/s", 1, 10);
+	struct calm_hosts hosts = {.count = 4};
+
+	(void)state;
+	/* A token is on its way on each host. */
+	assert_true(calm_check_use(&settings, &constants, &hosts, 1000, 946, why));
+	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 945, why));
+	/* Three of ten partitions are of hosts that do not use all of one. */
+	hosts.idle = 3;
+	assert_true(calm_check_use(&settings, &constants, &hosts, 1000, 661, why));
+	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 660, why));
+	hosts.idle = 11;
+	assert_true(calm_check_use(&settings, &constants, &hosts, 1000, 0, why));
+}
+
+static void test_hosts_that_take_turns_by_weight_look_for_them(void **state)
+{
+	struct fleet_constants constants = {.renewal_ns = 4 * SEC};
+	struct settings settings = settings_of("100/s", 1, 2);
+	struct calm_hosts hosts = {.count = 4, .equal = true};
+
+	(void)state;
+	settings.lease_ns = 15 * SEC;
+	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 945, why));
+	/* 5 s in 20 a partition may be free. */
+	hosts.equal = false;
+	assert_true(calm_check_use(&settings, &constants, &hosts, 1000, 709, why));
+	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 708, why));
+	hosts.count = 2;
+	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 947, why));
+}
+
+static void test_equal_hosts_with_unequal_shares_are_found(void **state)
+{
+	struct settings settings = settings_of("10/s", 3, 10);
+
+	(void)state;
+	/*
+	 * A partition is worth 30 in 30 s; three hosts can save up a token each, and one more; 1 %.
+	 */
+	assert_true(calm_check_shares(&settings, 3, 70, 133, why));
+	assert_false(calm_check_shares(&settings, 3, 70, 134, why));
+	/* More hosts than partitions take turns. */
+	assert_true(calm_check_shares(&settings, 11, 0, 300, why));
+}
+
+static void test_a_host_that_asks_without_end_is_found(void **state)
+{
+	struct fleet_constants constants = {.renewal_ns = 1500 * MS};
+	struct calm_limiters limiters = {.count = 1, .partitions = 20};
+	struct traffic traffic;
+
+	(void)state;
+	/* W / R + 1 is 21. */
+	traffic = (struct traffic){.transactions = 67};
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.transactions = 68;
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic = (struct traffic){.transactions = 147, .leases = 80};
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.leases = 81;
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+	/* Two rounds. */
+	traffic = (struct traffic){.transactions = 56, .refused = 56, .lists = 6};
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic = (struct traffic){.transactions = 57, .refused = 57, .lists = 6};
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic = (struct traffic){.lists = 208};
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic = (struct traffic){.transactions = 10, .leases = 20, .reads = 190};
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.reads = 191;
+	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			test_two_that_may_use_one_partition_are_found_whether_they_do_or_not),
+		cmocka_unit_test(
+			test_two_that_grant_from_one_partition_in_turns_are_found_whatever_they_say),
+		cmocka_unit_test(
+			test_a_partition_that_goes_from_one_to_another_and_back_is_no_breach),
+		cmocka_unit_test(test_a_use_by_a_lease_that_has_ended_counts),
+		cmocka_unit_test(test_grants_of_another_limiter_use_no_partition_of_this_one),
+		cmocka_unit_test(test_the_first_rate_counts_at_once),
+		cmocka_unit_test(
+			test_for_q_after_a_change_the_larger_rate_counts_and_then_the_new_one),
+		cmocka_unit_test(
+			test_a_limiter_made_with_a_name_shares_its_rate_with_the_one_before),
+		cmocka_unit_test(test_what_is_granted_q_after_a_limiter_was_removed_is_found),
+		cmocka_unit_test(test_nothing_is_waited_for_longer_than_it_can_take),
+		cmocka_unit_test(test_a_rate_that_is_not_used_is_found),
+		cmocka_unit_test(test_hosts_that_take_turns_by_weight_look_for_them),
+		cmocka_unit_test(test_equal_hosts_with_unequal_shares_are_found),
+		cmocka_unit_test(test_a_host_that_asks_without_end_is_found),
+	};
+
+	return cmocka_run_group_tests_name("fleet_invariants", tests, NULL, NULL);
+}

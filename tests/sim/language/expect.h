@@ -1,0 +1,40 @@
+/*
+ * expect - statements of a trace about itself.
+ *
+ *	TIME expect granted PATH [by HOST] [in SPAN] OP N	tokens; with SPAN the most in any
+ *								window of 10ms, 100ms, 1s or 10s
+ *	TIME expect used PATH OP N %				of the rate while readers waited
+ *	TIME expect share PATH by HOST OP N %			of the grants of all hosts
+ *	TIME expect slots PATH [by HOST] OP N			that may be open, the mean over time
+ *	TIME expect coordinator COUNT OP N			by its name in the summary
+ *	TIME expect refused [by HOST] OP N			commands that were not done
+ *	TIME expect service PATH FIELD OP N			ok and throttled calls; used_percent
+ *								of its rate, throttled_percent of
+ *								the calls
+ *	TIME expect stat PATH FIELD [by HOST] OP N		in `stat`, at this time
+ *	TIME expect PATH/SETTING [by HOST] is TEXT		at this time
+ *	TIME count						the first seven count from here on
+ *
+ * OP is >=, <= or =; `= LEAST..MOST` is a range. Without HOST it is the whole fleet's, but for
+ * `stat` and settings, which are a host's. At one instant all that is due comes before.
+ *
+ * A statement that does not hold is told, with its line, and makes the exit status 1; the run goes
+ * on. With --quiet a trace that expects something prints nothing else.
+ */
+#ifndef RATEFS_SIM_EXPECT_H
+#define RATEFS_SIM_EXPECT_H
+
+#include "tests/sim/language/trace.h"
+
+struct sim;
+
+/* The rest of an `expect` line. 0 or -1. */
+int expect_parse(struct line *line);
+
+/* Looks whether it holds now; sim->missed if it does not. */
+void expect_check(struct sim *sim, const struct command *command);
+
+/* Counts from here on. */
+void expect_count(struct sim *sim);
+
+#endif

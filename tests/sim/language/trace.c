@@ -1,0 +1,528 @@
+/* trace - the simulator's language, see trace.h. */
+#include "tests/sim/language/trace.h"
+#include "tests/sim/language/expect.h"
+#include "tests/sim/base/memory.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char SPACE[] = " \t\r";
+
+int line_refuse(struct line *line, const char *format, ...)
+{
+	char *problem = line->trace->problem;
+	int used = snprintf(problem, PROBLEM_TEXT, "%u: ", line->command->line);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(problem + used, PROBLEM_TEXT - (size_t)used, format, arguments);
+	va_end(arguments);
+	return -1;
+}
+
+/* The next word, cut out of the line; NULL at its end. */
+char *line_word(struct line *line)
+{
+	char *word = line->rest + strspn(line->rest, SPACE);
+
+	if (!*word)
+		return NULL;
+	line->rest = word + strcspn(word, SPACE);
+	if (*line->rest)
+		*line->rest++ = '\0';
+	return word;
+}
+
+static int read_path(struct line *line)
+{
+	char *word = line_word(line);
+
+	if (!word)
+		return line_refuse(line, "a path is missing");
+	line->command->path = memory_text(word, strlen(word));
+	return 0;
+}
+
+static int read_file(struct line *line)
+{
+	char *word = line_word(line);
+	size_t length;
+
+	if (!word)
+		return line_refuse(line, "PATH/FILE is missing");
+	if (file_parse(word, &length, &line->command->file))
+		return line_refuse(line, "'%.100s' is no file of a limiter", word);
+	line->command->path = memory_text(word, length);
+	return 0;
+}
+
+int line_duration(struct line *line, const char *word, uint64_t *ns)
+{
+	if (!word)
+		return line_refuse(line, "a time is missing");
+	if (duration_parse(word, ns))
+		return line_refuse(line, "'%.100s' is no time: such as 0, 250ms or 1h", word);
+	return 0;
+}
+
+static int read_rate(struct line *line)
+{
+	char *word = line_word(line);
+
+	if (!word)
+		return line_refuse(line, "a rate is missing");
+	if (rate_parse(word, &line->command->rate))
+		return line_refuse(line, "'%.100s' is no rate: such as 500/s", word);
+	if (rate_is_unlimited(&line->command->rate) || !line->command->rate.amount)
+		return line_refuse(line, "the rate here is above 0 and not max");
+	return 0;
+}
+
+int line_tokens(struct line *line, const char *word, uint64_t *tokens)
+{
+	if (!word)
+		return line_refuse(line, "a number is missing");
+	if (tokens_parse(word, tokens))
+		return line_refuse(line, "'%.100s' is no whole number", word);
+	return 0;
+}
+
+static int parse_path(struct line *line)
+{
+	return read_path(line);
+}
+
+/* `\n` is a newline. */
+static char *written(const char *text)
+{
+	char *copy = memory_text(text, strlen(text)), *to = copy;
+
+	for (const char *c = text; *c; c++) {
+		bool newline = c[0] == '\\' && c[1] == 'n';
+
+		*to++ = newline ? '\n' : *c;
+		c += newline;
+	}
+	*to = '\0';
+	return copy;
+}
+
+static int parse_write(struct line *line)
+{
+	if (read_file(line))
+		return -1;
+	switch (line->command->file.kind) {
+	case FILE_SETTING:
+	case FILE_CONFIG:
+	case FILE_CHARGE:
+	case FILE_FEEDBACK:
+		break;
+	case FILE_TOKEN:
+	case FILE_TRY:
+	case FILE_STREAM:
+	case FILE_TAKE:
+	case FILE_ETA:
+	case FILE_STAT:
+	case FILE_SLOT:
+	case FILE_HELD:
+	case FILE_PARTITION_TOKEN:
+	case FILE_PARTITION_RATE:
+		return line_refuse(line, "that file cannot be written");
+	}
+	line->command->text = written(line->rest + strspn(line->rest, SPACE));
+	line->rest += strlen(line->rest);
+	return 0;
+}
+
+static int parse_name(struct line *line)
+{
+	char *word = line_word(line);
+
+	if (!word)
+		return line_refuse(line, "a name is missing");
+	line->command->text = memory_text(word, strlen(word));
+	return 0;
+}
+
+static int parse_read(struct line *line)
+{
+	char *as;
+
+	if (read_file(line))
+		return -1;
+	if (line->command->file.kind == FILE_CHARGE || line->command->file.kind == FILE_FEEDBACK ||
+	    line->command->file.kind == FILE_SLOT)
+		return line_refuse(line, "that file cannot be read");
+	as = line_word(line);
+	if (!as || strcmp(as, "as") != 0)
+		return line_refuse(line, "read PATH/FILE as NAME");
+	return parse_name(line);
+}
+
+/* `poll PATH/FILE as NAME [after DURATION]` */
+static int parse_poll(struct line *line)
+{
+	enum file_kind kind;
+	char *word;
+
+	if (read_file(line))
+		return -1;
+	kind = line->command->file.kind;
+	if ((kind != FILE_TOKEN && kind != FILE_STREAM && kind != FILE_TAKE &&
+	     kind != FILE_PARTITION_TOKEN) ||
+	    (kind == FILE_TAKE && line->command->file.within_ns != NEVER_NS))
+		return line_refuse(line, "that file cannot be polled");
+	word = line_word(line);
+	if (!word || strcmp(word, "as") != 0)
+		return line_refuse(line, "poll PATH/FILE as NAME [after DURATION]");
+	if (parse_name(line))
+		return -1;
+	word = line_word(line);
+	if (!word)
+		return 0;
+	if (strcmp(word, "after") != 0)
+		return line_refuse(line, "poll PATH/FILE as NAME [after DURATION]");
+	return line_duration(line, line_word(line), &line->command->span_ns);
+}
+
+static int parse_open(struct line *line)
+{
+	char *as;
+
+	if (read_file(line))
+		return -1;
+	as = line_word(line);
+	if (line->command->file.kind != FILE_SLOT || !as || strcmp(as, "as") != 0)
+		return line_refuse(line, "open PATH/slot as NAME");
+	return parse_name(line);
+}
+
+/* Whether one of the readers that a load, workers or retry makes could have this name. */
+static bool is_made_name(const char *name)
+{
+	return strchr("lwr", name[0]) && name[1] &&
+	       strspn(name + 1, "0123456789") == strlen(name + 1);
+}
+
+/* Also of `close`: of workers nobody else closes what they hold. */
+static int parse_cancel(struct line *line)
+{
+	const char *name;
+
+	if (parse_name(line))
+		return -1;
+	name = line->command->text;
+	if (is_made_name(name))
+		return 0;
+	for (const struct command *c = line->trace->first; c; c = c->next) {
+		if ((c->kind == COMMAND_READ || c->kind == COMMAND_POLL ||
+		     c->kind == COMMAND_OPEN) &&
+		    !strcmp(c->text, name))
+			return 0;
+	}
+	return line_refuse(line, "nobody is called '%.100s'", name);
+}
+
+/* `interrupt NAME [for DURATION]` */
+static int parse_interrupt(struct line *line)
+{
+	char *word;
+
+	if (parse_cancel(line))
+		return -1;
+	word = line_word(line);
+	if (!word)
+		return 0;
+	if (strcmp(word, "for") != 0)
+		return line_refuse(line, "interrupt NAME [for DURATION]");
+	return line_duration(line, line_word(line), &line->command->span_ns);
+}
+
+/*
+ * [take N] [until TIME] [work D] [slot] [burst N] [latency D] [knee N] [jitter PERCENT]: those in
+ * @allowed, in any order.
+ */
+static int read_options(struct line *line, const char *allowed)
+{
+	struct command *command = line->command;
+	char *word, spaced[QUANTITY_TEXT];
+
+	while ((word = line_word(line))) {
+		int err;
+
+		snprintf(spaced, sizeof(spaced), " %.50s ", word);
+		if (!strstr(allowed, spaced))
+			return line_refuse(line, "'%.100s' is not understood here", word);
+		if (!strcmp(word, "take") || !strcmp(word, "burst"))
+			err = line_tokens(line, line_word(line), &command->tokens);
+		else if (!strcmp(word, "knee"))
+			err = line_tokens(line, line_word(line), &command->knee);
+		else if (!strcmp(word, "jitter"))
+			err = line_tokens(line, line_word(line), &command->jitter_percent);
+		else if (!strcmp(word, "slot"))
+			err = 0, command->slot = true;
+		else if (!strcmp(word, "until"))
+			err = line_duration(line, line_word(line), &command->until_ns);
+		else
+			err = line_duration(line, line_word(line), &command->span_ns);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int read_count(struct line *line, uint64_t most)
+{
+	if (line_tokens(line, line_word(line), &line->command->count))
+		return -1;
+	if (!line->command->count || line->command->count > most)
+		return line_refuse(line, "there are 1 to %llu of them", (unsigned long long)most);
+	return 0;
+}
+
+static int parse_load(struct line *line)
+{
+	static const char keys[] = "keys ";
+
+	line->command->tokens = 1;
+	if (read_path(line))
+		return -1;
+	line->rest += strspn(line->rest, SPACE);
+	if (!strncmp(line->rest, keys, strlen(keys))) {
+		(void)line_word(line);
+		if (read_count(line, 10000))
+			return -1;
+	}
+	if (read_rate(line))
+		return -1;
+	return read_options(line, " take until ");
+}
+
+static int parse_workers(struct line *line)
+{
+	line->command->tokens = 1;
+	if (read_path(line) || read_count(line, 100000))
+		return -1;
+	return read_options(line, " take slot work until ");
+}
+
+static int parse_service(struct line *line)
+{
+	if (read_path(line) || read_rate(line))
+		return -1;
+	return read_options(line, " burst latency knee jitter ");
+}
+
+static int parse_retry(struct line *line)
+{
+	char *how;
+
+	line->command->tokens = 1;
+	if (read_path(line) || read_count(line, 1000000))
+		return -1;
+	how = line_word(line);
+	if (!how || (strcmp(how, "naive") != 0 && strcmp(how, "gated") != 0))
+		return line_refuse(line, "retry PATH N naive, or retry PATH N gated");
+	line->command->gated = !strcmp(how, "gated");
+	return read_options(line, " take ");
+}
+
+static int parse_nothing(struct line *line)
+{
+	(void)line;
+	return 0;
+}
+
+/* `mv PATH NAME`: its siblings are above NAME, too. */
+static int parse_mv(struct line *line)
+{
+	return read_path(line) ? -1 : parse_name(line);
+}
+
+/* The table: one row per command. */
+static const struct {
+	const char *name;
+	enum command_kind kind;
+	int (*parse)(struct line *line);
+} COMMANDS[] = {
+	{"mkdir", COMMAND_MKDIR, parse_path},
+	{"rmdir", COMMAND_RMDIR, parse_path},
+	{"mv", COMMAND_MV, parse_mv},
+	{"write", COMMAND_WRITE, parse_write},
+	{"read", COMMAND_READ, parse_read},
+	{"poll", COMMAND_POLL, parse_poll},
+	{"interrupt", COMMAND_INTERRUPT, parse_interrupt},
+	{"cancel", COMMAND_CANCEL, parse_cancel},
+	{"load", COMMAND_LOAD, parse_load},
+	{"workers", COMMAND_WORKERS, parse_workers},
+	{"service", COMMAND_SERVICE, parse_service},
+	{"retry", COMMAND_RETRY, parse_retry},
+	{"tally", COMMAND_TALLY, parse_path},
+	{"open", COMMAND_OPEN, parse_open},
+	{"close", COMMAND_CLOSE, parse_cancel},
+	{"slots", COMMAND_SLOTS, parse_path},
+	{"expect", COMMAND_EXPECT, expect_parse},
+	{"count", COMMAND_COUNT, parse_nothing},
+	{"end", COMMAND_END, parse_nothing},
+};
+
+enum { ROWS = sizeof(COMMANDS) / sizeof(COMMANDS[0]) };
+
+static int parse_command(struct line *line, const char *word)
+{
+	size_t length = strlen(word);
+	int err;
+
+	if (length > 1 && word[length - 1] == ':') {
+		if (fleet_parse_host(line, word, &line->command->host))
+			return -1;
+		line->command->has_host = true;
+		word = line_word(line);
+	}
+	if (!word)
+		return line_refuse(line, "a command is missing");
+	err = fleet_parse_command(line, word);
+	if (err < 0)
+		return err;
+	if (!err) {
+		word = line_word(line);
+		return word ? line_refuse(line, "'%.100s' is too much", word) : 0;
+	}
+	for (size_t i = 0; i < ROWS; i++) {
+		if (strcmp(COMMANDS[i].name, word) != 0)
+			continue;
+		line->command->kind = COMMANDS[i].kind;
+		if (COMMANDS[i].parse(line))
+			return -1;
+		word = line_word(line);
+		return word ? line_refuse(line, "'%.100s' is too much", word) : 0;
+	}
+	return line_refuse(line, "unknown command '%.100s'", word);
+}
+
+static int parse_line(struct trace *trace, char *text, unsigned int number)
+{
+	struct command command = {.line = number, .until_ns = NEVER_NS};
+	struct line line = {trace, &command, text};
+	uint64_t before_ns = trace->last ? trace->last->at_ns : 0;
+	char *time, *word;
+	int err;
+
+	text[strcspn(text, "#")] = '\0';
+	time = line_word(&line);
+	if (!time)
+		return 0;
+	if (!strcmp(time, "fleet"))
+		return fleet_parse(&line, &trace->fleet);
+	if (!isdigit((unsigned char)*time))
+		return line_refuse(&line, "unknown command '%.100s'", time);
+	if (line_duration(&line, time, &command.at_ns))
+		return -1;
+	if (command.at_ns < before_ns)
+		return line_refuse(&line, "time goes back");
+	word = line_word(&line);
+	err = word ? parse_command(&line, word) : line_refuse(&line, "a command is missing");
+	if (err) {
+		free(command.path);
+		free(command.text);
+		free(command.written);
+		return err;
+	}
+	if (trace->last)
+		trace->last = trace->last->next = memory_get(sizeof(command));
+	else
+		trace->first = trace->last = memory_get(sizeof(command));
+	*trace->last = command;
+	return 0;
+}
+
+/* `TIME all: ...` is a line for each host. */
+static int parse_for_each(struct trace *trace, char *text, unsigned int number)
+{
+	char *all = strstr(text, " all: ");
+	int err = 0;
+
+	if (!all || !trace->fleet.hosts || (size_t)(all - text) > strcspn(text, "#"))
+		return parse_line(trace, text, number);
+	*all = '\0';
+	for (unsigned int i = 1; i <= trace->fleet.hosts && !err; i++) {
+		size_t room = strlen(text) + strlen(all + 6) + 32;
+		char *one = memory_get(room);
+
+		snprintf(one, room, "%s h%u: %s", text, i, all + 6);
+		err = parse_line(trace, one, number);
+		free(one);
+	}
+	return err;
+}
+
+static bool is_cancelled(const struct command *reading)
+{
+	for (const struct command *c = reading->next; c; c = c->next) {
+		if (c->kind == COMMAND_CANCEL && !strcmp(c->text, reading->text))
+			return true;
+	}
+	return false;
+}
+
+/* What goes on for ever needs an `end`. */
+static int check_end(struct trace *trace)
+{
+	unsigned int endless = 0;
+
+	for (const struct command *c = trace->first; c; c = c->next) {
+		if (c->kind == COMMAND_END)
+			return 0;
+		if ((c->kind == COMMAND_LOAD || c->kind == COMMAND_WORKERS) &&
+		    c->until_ns == NEVER_NS && !endless)
+			endless = c->line;
+		if ((c->kind == COMMAND_READ || c->kind == COMMAND_POLL) &&
+		    c->file.kind == FILE_STREAM && !endless && !is_cancelled(c))
+			endless = c->line;
+	}
+	if (trace->fleet.hosts) {
+		snprintf(trace->problem, PROBLEM_TEXT,
+			 "a fleet has no end, so the trace needs one: TIME end");
+		return -1;
+	}
+	if (!endless)
+		return 0;
+	snprintf(trace->problem, PROBLEM_TEXT, "%u: has no end, so the trace needs one: TIME end",
+		 endless);
+	return -1;
+}
+
+int trace_parse(struct trace *trace, const char *text, unsigned int hosts)
+{
+	unsigned int number = 0;
+
+	*trace = (struct trace){.fleet = {.hosts = hosts}};
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+		char *line = memory_text(text, length);
+		int err = parse_for_each(trace, line, ++number);
+
+		free(line);
+		if (err)
+			return err;
+		text += length + (text[length] == '\n');
+	}
+	return check_end(trace);
+}
+
+void trace_free(struct trace *trace)
+{
+	while (trace->first) {
+		struct command *next = trace->first->next;
+
+		free(trace->first->path);
+		free(trace->first->text);
+		free(trace->first->written);
+		free(trace->first);
+		trace->first = next;
+	}
+	trace->last = NULL;
+}

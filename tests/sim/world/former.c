@@ -1,0 +1,121 @@
+/* former - limiters for a successor, see former.h. */
+#include "tests/sim/world/former.h"
+#include "tests/sim/world/sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct former_limiter {
+	char name[NAME_BYTES_MAX + 1];
+	size_t parent; /* its index and 1; 0: the root */
+	struct settings settings, before;
+	struct owner owner;
+	struct former_holding holding;
+	struct bucket buckets[LIMITS_MAX];
+	uint32_t bucket_count;
+	uint64_t granted;
+	struct limiter *restored;
+};
+
+static struct former_limiter *add(struct former *former)
+{
+	if (former->count == former->room) {
+		size_t room = former->room * 2 + 16;
+		struct former_limiter *larger = memory_get(room * sizeof(*larger));
+
+		if (former->count)
+			memcpy(larger, former->limiters, former->count * sizeof(*larger));
+		free(former->limiters);
+		former->limiters = larger;
+		former->room = room;
+	}
+	return &former->limiters[former->count++];
+}
+
+static void keep(struct former *former, const struct limiter *limiter, size_t parent)
+{
+	const struct holding *holding = limiter->holding;
+	struct former_limiter *kept = add(former);
+	size_t index = former->count;
+
+	*kept = (struct former_limiter){
+		.parent = parent,
+		.before = holding->before,
+		.owner = {limiter->uid, limiter->gid, limiter->access},
+		.holding = {holding->id, holding->generation, holding->saved, holding->version,
+			    holding->restricted ? holding->restricted_ns : 0, holding->before_count,
+			    NULL},
+		.bucket_count = limiter->bucket_count,
+		.granted = limiter->counters[COUNTER_GRANTED],
+	};
+	snprintf(kept->name, sizeof(kept->name), "%s", limiter->name);
+	limiter_settings(limiter, &kept->settings);
+	if (limiter->bucket_count)
+		memcpy(kept->buckets, limiter->buckets,
+		       limiter->bucket_count * sizeof(*limiter->buckets));
+	for (const struct limiter *l = limiter->first_child; l; l = l->next_sibling)
+		keep(former, l, index);
+}
+
+void former_keep(struct host *host)
+{
+	const struct limiter *root = host->engine.tree.root;
+	struct memory *before = memory_enter(NULL);
+
+	host->former.count = 0;
+	for (const struct limiter *l = root->first_child; l; l = l->next_sibling)
+		keep(&host->former, l, 0);
+	memory_enter(before);
+}
+
+void former_restore(struct host *host)
+{
+	struct former *former = &host->former;
+
+	for (size_t i = 0; i < former->count; i++) {
+		struct former_limiter *kept = &former->limiters[i];
+		struct limiter *parent = kept->parent ? former->limiters[kept->parent - 1].restored
+						      : host->engine.tree.root;
+
+		if (engine_restore(&host->engine, parent, kept->name, &kept->settings, &kept->owner,
+				   NULL, 0, &kept->restored)) {
+			fprintf(stderr, "simulate: a limiter is not restored\n");
+			exit(2);
+		}
+		kept->holding.before = &kept->before;
+		fleet_restored(host->fleet, kept->restored, &kept->holding);
+	}
+}
+
+static void fill(struct bucket *bucket, const struct bucket *kept)
+{
+	if (rate_compare(&bucket->rate, &kept->rate)) {
+		bucket->level = kept->level < 0 ? kept->level : bucket->level;
+		return;
+	}
+	bucket->level = kept->level;
+	bucket->part = kept->part;
+	bucket->released = kept->released;
+	bucket->grid_ns = kept->grid_ns;
+	bucket->filled_ns = kept->filled_ns;
+	bucket_await(bucket, 0);
+}
+
+void former_fill(struct host *host)
+{
+	for (size_t i = 0; i < host->former.count; i++) {
+		const struct former_limiter *kept = &host->former.limiters[i];
+		struct limiter *limiter = kept->restored;
+
+		for (uint32_t j = 0; j < kept->bucket_count && j < limiter->bucket_count; j++)
+			fill(&limiter->buckets[j], &kept->buckets[j]);
+		limiter->counters[COUNTER_GRANTED] = kept->granted;
+	}
+}
+
+void former_free(struct former *former)
+{
+	free(former->limiters);
+	*former = (struct former){0};
+}

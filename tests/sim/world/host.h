@@ -1,0 +1,119 @@
+/*
+ * host - one machine with its daemon: an engine, and in a fleet a link to the coordinator and a clock
+ * of its own.
+ *
+ * The engine is told local time; everything else in the simulator is in true time. In a fleet all
+ * memory that the core gets is the host's, so that a process can die without a word.
+ */
+#ifndef RATEFS_SIM_HOST_H
+#define RATEFS_SIM_HOST_H
+
+#include "tests/sim/base/clock.h"
+#include "tests/sim/world/former.h"
+#include "tests/sim/invariants/calm_check.h"
+#include "tests/sim/invariants/lease_check.h"
+#include "tests/sim/base/memory.h"
+#include "tests/sim/coordinator/zookeeper.h"
+
+#include "core/limiter/engine.h"
+#include "core/fleet/fleet.h"
+
+enum host_state { HOST_DOWN, HOST_UP, HOST_LEAVING };
+
+struct sim;
+
+/* More places are never parked at a time: traces interrupt one reader at a time. */
+enum { PLACES_PARKED = 256 };
+struct common;
+struct command;
+
+/* A lease that changed in this step. */
+struct lease_change {
+	struct partition_check *partition;
+	enum lease_state to;
+};
+
+struct host {
+	struct heap_node due; /* first; in sim->due */
+	struct sim *sim;
+	char name[16];
+	enum host_state state;
+	bool paused;
+	unsigned int life;  /* counts processes */
+	struct clock clock; /* the engine's, and the holder's */
+	struct clock waiter_clock;
+	struct engine engine;
+	struct source source; /* without a fleet */
+	struct parked_place parked[PLACES_PARKED];
+	uint32_t parked_used;
+	struct memory memory;
+
+	/* In a fleet. */
+	struct fleet *fleet; /* owned */
+	struct link *link;
+	struct client client;
+	struct fleet_listener listener;
+	struct fleet_options options; /* what is kept is owned */
+	struct former former;	      /* for a successor */
+	struct fleet_kept *as_sent;   /* owned: what was kept when its process was to be killed */
+	bool stalls;		      /* its process stops when a grant was decided: */
+	bool stalled;		      /* in this step one was */
+	bool is_ambushed;	      /* at the end of this step ... */
+	enum ambush_deed deed;	      /* ... this befalls it */
+	bool applied;		      /* something of the tree changed in this step */
+	bool reshared;		      /* what it may use did */
+	struct lease_change *changes; /* owned */
+	size_t change_count, change_room;
+	struct traffic traffic_before; /* when the window of calm.c began */
+	unsigned int life_before;
+	struct calm_limiters limiters; /* the most that there were in that window at once */
+	uint64_t left_out;	       /* fleet_counters.left_out, at the last look of calm.c */
+	bool gave_waiting; /* a partition before its wait was over, since the last look of calm.c */
+	struct holder holder;			       /* what it is entitled to */
+	struct occurrence *postponed, *last_postponed; /* while it is paused */
+	const struct command **commands;	       /* owned: likewise */
+	size_t command_count;
+	struct writing *writings; /* owned: changes under way */
+	uint32_t refused;	  /* commands, since they were last counted */
+
+	struct place *places, *last_place; /* owned */
+	struct place **by_id;		   /* owned, @id_room: by limiter->id */
+	uint32_t id_room;
+	uint32_t last_id;		      /* of the limiters that have places */
+	struct reader *readers, *last_reader; /* who waits, in order of asking */
+	struct opener *openers;		      /* who holds a slot */
+	struct polling *pollings;	      /* owned: programs that poll */
+};
+
+/* The host's time now. */
+uint64_t host_now(const struct host *host);
+
+/* Around what the core does for @host: memory is its own. */
+struct memory *host_enter(struct host *host);
+void host_leave(struct memory *before);
+
+/* A process begins, without a fleet or in one. */
+void host_start(struct host *host);
+
+/* A process goes on where the one before was killed. */
+void host_succeed(struct host *host);
+
+/* Serves who is due, collects, checks, and sets when to come back. */
+void host_step(struct host *host);
+
+/* What follows each step: collects, checks, sets when to come back. */
+void host_settle(struct host *host);
+
+/* Collects readers whose outcome is there. */
+void host_collect(struct host *host);
+
+/* When its clock has changed, or it was paused. */
+void host_schedule(struct host *host);
+
+void host_pause(struct host *host);
+void host_resume(struct host *host);
+void host_kill(struct host *host);
+/* Leaves cleanly; the process is gone when it has. */
+void host_stop(struct host *host);
+
+#endif
