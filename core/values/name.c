@@ -1,4 +1,4 @@
-/* Checks names of limiters and keys. */
+/* Checks names of limiters. */
 #include "core/values/name.h"
 
 #include <errno.h>
