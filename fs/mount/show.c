@@ -186,7 +186,7 @@ void show_setting(FILE *out, struct daemon *daemon, const struct node *node)
 	char text[SETTING_TEXT];
 
 	(void)daemon;
-	limiter_settings(node->limiter, &settings);
+	settings = *limiter_settings(node->limiter);
 	setting_print(node->row->setting, &settings, text);
 	fprintf(out, "%s\n", text);
 }
@@ -197,7 +197,7 @@ void show_config(FILE *out, struct daemon *daemon, const struct node *node)
 	char text[SETTING_COUNT * 2 * SETTING_TEXT];
 
 	(void)daemon;
-	limiter_settings(node->limiter, &settings);
+	settings = *limiter_settings(node->limiter);
 	settings_print(&settings, text, sizeof(text));
 	fputs(text, out);
 }
@@ -332,7 +332,7 @@ void show_partition_rate(FILE *out, struct daemon *daemon, const struct node *no
 	char text[SETTING_TEXT];
 
 	(void)daemon;
-	limiter_settings(node->limiter, &settings);
+	settings = *limiter_settings(node->limiter);
 	share = settings_of_partition(&settings, node->partition - 1);
 	setting_print(SETTING_RATE, &share, text);
 	fprintf(out, "%s\n", text);
