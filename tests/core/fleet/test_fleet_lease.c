@@ -401,8 +401,8 @@ static void test_what_is_not_wanted_is_given_back_a_third_of_a_lease_later(void 
 }
 
 /*
- * It looks every renewal whether they do, since there is nothing else that they could take; what was
- * granted counts for a second, and what was wanted for another.
+ * It looks every renewal whether they do, since there is nothing else that they could take; what
+ * was granted counts for a second, and what was wanted for another.
  */
 static void test_what_is_denied_is_tried_again_every_r(void **state)
 {

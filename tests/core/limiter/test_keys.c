@@ -1,4 +1,7 @@
-/* Tests of keys: buckets of their own below a limiter, remembered while there is something to remember. */
+/*
+ * Tests of keys: buckets of their own below a limiter, remembered while there is something to
+ * remember.
+ */
 #include "tests/core/stage.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* Tests of learning: what feedback does to a limiter, its readers and its ancestors, on virtual time. */
+/*
+ * Tests of learning: what feedback does to a limiter, its readers and its ancestors, on virtual
+ * time.
+ */
 #include "tests/core/stage.h"
 
 #include "core/limiter/learning.h"
@@ -33,7 +36,9 @@ static void assert_rate(const struct limiter *limiter, double expected)
 		fail_msg("%.9g a second, not %.9g", rate_of(limiter), expected);
 }
 
-/* Takes every token there is, at once, and says that it went well; until @until_ns. Their number. */
+/*
+ * Takes every token there is, at once, and says that it went well; until @until_ns. Their number.
+ */
 static uint64_t work(struct stage *stage, struct limiter *limiter, uint64_t until_ns)
 {
 	struct engine *engine = &stage->engine;

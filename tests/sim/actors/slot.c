@@ -270,8 +270,8 @@ static bool is_in(const struct place *place, const struct place *in)
 }
 
 /*
- * In a fleet the slots that hosts may open come to no more than are set; while a change is on its way,
- * than the most of what is set anywhere. A host that is paused opens none.
+ * In a fleet the slots that hosts may open come to no more than are set; while a change is on its
+ * way, than the most of what is set anywhere. A host that is paused opens none.
  */
 static void check_sum(struct sim *sim, const struct place *place)
 {

@@ -169,7 +169,10 @@ static void begin_traffic(struct sim *sim)
 	}
 }
 
-/* Notes how many limiters there are: those that are removed before the window ends have cost requests, too. */
+/*
+ * Notes how many limiters there are: those that are removed before the window ends have cost
+ * requests, too.
+ */
 static void count_limiters(struct host *host)
 {
 	struct calm_limiters *most = &host->limiters, now = {0};

@@ -159,8 +159,8 @@ static void settle_shadow(struct place *place)
 }
 
 /*
- * In a fleet a bucket's rate comes and goes with leases within a step, and tokens with them. In such
- * a step it must only be true to itself; between two of them to the clock and the log too.
+ * In a fleet a bucket's rate comes and goes with leases within a step, and tokens with them. In
+ * such a step it must only be true to itself; between two of them to the clock and the log too.
  */
 static bool check_account(struct place *place, struct account_check *check, struct bucket *bucket,
 			  bool reshared, char why[WHY_TEXT])
