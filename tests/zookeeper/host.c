@@ -74,7 +74,7 @@ void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_n
 	(void)now_ns;
 	assert(request->sent_ns == SENT);
 	request->sent_ns = ANSWERED;
-	request->purpose = (void *)(uintptr_t)++fleet->answers;
+	request->of.number = ++fleet->answers;
 	pthread_cond_broadcast(&fleet->news);
 }
 
