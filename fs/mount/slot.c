@@ -24,9 +24,7 @@ static int wait_for_slot(struct daemon *daemon, struct handle *handle, fuse_req_
 		.waiter = {.limiter = handle->limiter, .slot = &handle->slot, .is_opener = true},
 	};
 	asker = handle_asker(NULL, opener->pid, received.uid, received.unique);
-	if (engine_may_return(&daemon->engine))
-		(void)engine_return(&daemon->engine, &opener->waiter, &asker, NEVER_NS,
-				    received.at_ns);
+	(void)engine_return(&daemon->engine, &opener->waiter, &asker, NEVER_NS, received.at_ns);
 	pending_insert(&daemon->pending, &opener->pending, request, PENDING_OPENER);
 	err = engine_slot_open(&daemon->engine, &opener->waiter, received.at_ns);
 	if (err != -EINPROGRESS) {
