@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t HOSTS_NS = 15 * NSEC_PER_SEC; /* how often to look who else is there */
-
 enum { WATCHING_HOSTS = 2 };
 
 enum {
@@ -409,7 +407,7 @@ static void hosts_listed(void *pointer, struct request *request)
 	struct fleet *fleet = pointer;
 
 	fleet->hosts_asked = false;
-	fleet->hosts_ns = fleet->now_ns + fleet_jitter(fleet, HOSTS_NS);
+	fleet->hosts_ns = fleet->now_ns + fleet_jitter(fleet, FLEET_HOSTS_NS);
 	if (request->answer != ANSWER_OK)
 		return;
 	if (request->name_count < fleet->host_count)
@@ -427,8 +425,11 @@ static void hosts_listed(void *pointer, struct request *request)
 
 static void ask_for_hosts(struct fleet *fleet, bool watch)
 {
-	struct request *request = request_new(REQUEST_LIST, "/h", fleet, hosts_listed);
+	struct request *request;
+	char path[ZNODE_TEXT];
 
+	znode_path(ZNODE_HOSTS, 0, path);
+	request = request_new(REQUEST_LIST, path, fleet, hosts_listed);
 	if (!request)
 		return;
 	request->watch = watch;

@@ -122,7 +122,7 @@ static void fill_entry(struct daemon *daemon, struct writer *writer)
 
 	if (writer->change.kind == CHANGE_MAKE) {
 		node = node_of_limiter(writer->change.made);
-		(void)node_entry(daemon, &node, &writer->entry);
+		(void)node_entry(daemon, &node, writer->pending.uid, &writer->entry);
 	} else if (writer->change.kind == CHANGE_OWNER &&
 		   !node_decode(daemon, writer->ino, &node)) {
 		node_attributes(daemon, &node, &writer->entry.attr);
@@ -266,7 +266,8 @@ static void answer_follower(struct daemon *daemon, struct follower *follower)
 
 static void answer_looker(struct daemon *daemon, struct looker *looker)
 {
-	show_text(daemon, looker->handle, looker->pending.request, 0, looker->size);
+	show_text(daemon, looker->handle, looker->pending.request, looker->pending.uid, 0,
+		  looker->size);
 	free(looker);
 }
 

@@ -24,7 +24,7 @@ uint64_t clock_ns(void)
 	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
-void daemon_refused(struct daemon *daemon, const char *format, ...)
+void daemon_refused(struct daemon *daemon, uint32_t uid, const char *format, ...)
 {
 	char text[ERROR_TEXT];
 	va_list arguments;
@@ -32,16 +32,16 @@ void daemon_refused(struct daemon *daemon, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	refusals_add(&daemon->refusals, received.uid, text);
+	refusals_add(&daemon->refusals, uid, text);
 }
 
-int daemon_has_room(struct daemon *daemon, enum bound_id id)
+int daemon_has_room(struct daemon *daemon, uint32_t uid, enum bound_id id)
 {
 	char error[ERROR_TEXT];
-	int err = users_check(&daemon->engine.users, received.uid, id, error);
+	int err = users_check(&daemon->engine.users, uid, id, error);
 
 	if (err)
-		daemon_refused(daemon, "%s", error);
+		daemon_refused(daemon, uid, "%s", error);
 	return err;
 }
 

@@ -35,6 +35,7 @@ struct handle_table {
 struct daemon {
 	struct options *options;      /* borrowed */
 	struct fuse_session *session; /* set before the loop runs */
+	struct caller caller;	      /* of the request that the loop received last */
 
 	pthread_mutex_t lock;
 	struct engine engine;
@@ -89,11 +90,11 @@ void daemon_stop(struct daemon *daemon);
 /* A grant was delivered: counts it if that was too late. Without the lock. */
 void daemon_delivered(struct daemon *daemon);
 
-/* Remembers why the request of this thread was refused, for its user's last_error. Under the lock. */
-void daemon_refused(struct daemon *daemon, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+/* Remembers why a request of user @uid was refused, for its last_error. Under the lock. */
+void daemon_refused(struct daemon *daemon, uint32_t uid, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
-/* Whether the user of this thread's request may have one more: 0, or -ENOSPC, which is remembered. */
-int daemon_has_room(struct daemon *daemon, enum bound_id id);
+/* Tells whether user @uid may have one more: 0, or -ENOSPC, which its last_error explains. */
+int daemon_has_room(struct daemon *daemon, uint32_t uid, enum bound_id id);
 
 #endif

@@ -59,11 +59,12 @@ static struct handle *new_handle(struct daemon *daemon, const struct node *node,
 	return handle;
 }
 
-struct handle *handle_open(struct daemon *daemon, const struct node *node)
+struct handle *handle_open(struct daemon *daemon, const struct node *node,
+			   const struct caller *caller)
 {
-	struct handle *handle = new_handle(daemon, node, received.uid);
+	struct handle *handle = new_handle(daemon, node, caller->uid);
 
-	if (handle && handle_number(daemon, handle, node)) {
+	if (handle && handle_number(daemon, handle, node, caller)) {
 		handle_close(daemon, handle);
 		handle = NULL;
 	}
@@ -86,7 +87,7 @@ struct handle *handle_reopen(struct daemon *daemon, const struct node *node, uin
 	     slots_restore(&daemon->engine.schedule, handle->limiter, &handle->slot,
 			   kept->slot_ns)) ||
 	    (node->row->open == open_view &&
-	     viewer_of(daemon, kept->uid, kept->gid, &handle->viewer))) {
+	     viewer_of(&daemon->engine.tree, kept->uid, kept->gid, &handle->viewer))) {
 		handle_close(daemon, handle);
 		return NULL;
 	}
@@ -218,17 +219,17 @@ bool poll_tokens(struct daemon *daemon, struct handle *handle)
 	       engine_poll(&daemon->engine, &handle->polling->poller, clock_ns());
 }
 
-void open_view(struct daemon *daemon, struct handle *handle, fuse_req_t request, int flags)
+void open_view(struct daemon *daemon, struct handle *handle, const struct caller *caller, int flags)
 {
 	(void)flags;
-	if (!viewer_new(daemon, request, &handle->viewer)) {
-		answer_open(daemon, handle, request);
+	if (!viewer_new(&daemon->engine.tree, caller, &handle->viewer)) {
+		answer_open(daemon, handle, caller->request);
 		return;
 	}
 	daemon_lock(daemon);
 	handle_close(daemon, handle);
 	daemon_unlock(daemon);
-	fuse_reply_err(request, ENOMEM);
+	fuse_reply_err(caller->request, ENOMEM);
 }
 
 bool poll_events(struct daemon *daemon, struct handle *handle)

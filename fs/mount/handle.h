@@ -49,10 +49,11 @@ struct handle {
 };
 
 /*
- * A handle for @node, with a reference to its limiter, opened by the request that this thread has received.
- * NULL: no memory, or too many. Under the lock.
+ * Opens @node for @caller: a handle with a reference to its limiter. NULL: no memory, or too many.
+ * Under the lock.
  */
-struct handle *handle_open(struct daemon *daemon, const struct node *node);
+struct handle *handle_open(struct daemon *daemon, const struct node *node,
+			   const struct caller *caller);
 
 /*
  * Finds the handle with @number. NULL: a predecessor's, whose limiter or partition was gone when
@@ -98,16 +99,18 @@ void handle_keep_text(struct handle *handle, char *text, size_t length);
 void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 /* Answers with at most @size bytes of the @length bytes of @text, from @offset on. */
 void reply_text(fuse_req_t request, const char *text, size_t length, off_t offset, size_t size);
-/* Answers with the text of a file as it is now, from @offset on. Without the lock. */
-void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, off_t offset,
-	       size_t size);
+/* Answers user @uid with the text of a file as it is now, from @offset on. Without the lock. */
+void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, uint32_t uid,
+	       off_t offset, size_t size);
 void read_tokens(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 void read_try(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 void read_stream(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 void read_events(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 /* Of files that tell of all limiters. */
-void open_view(struct daemon *daemon, struct handle *handle, fuse_req_t request, int flags);
-void open_slot(struct daemon *daemon, struct handle *handle, fuse_req_t request, int flags);
+void open_view(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+	       int flags);
+void open_slot(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+	       int flags);
 void read_slot(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 /* False: nobody is there any more to have what was opened; it is to be closed. */
 bool reply_open(struct handle *handle, fuse_req_t request);
@@ -119,13 +122,13 @@ void handle_set_half(struct handle *handle, bool half);
 void answer_open(struct daemon *daemon, struct handle *handle, fuse_req_t request);
 bool poll_tokens(struct daemon *daemon, struct handle *handle);
 bool poll_events(struct daemon *daemon, struct handle *handle);
-void write_setting(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+void write_setting(struct daemon *daemon, struct handle *handle, const struct caller *caller,
 		   const char *text, size_t size);
-void write_config(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+void write_config(struct daemon *daemon, struct handle *handle, const struct caller *caller,
 		  const char *text, size_t size);
-void write_feedback(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+void write_feedback(struct daemon *daemon, struct handle *handle, const struct caller *caller,
 		    const char *text, size_t size);
-void write_charge(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+void write_charge(struct daemon *daemon, struct handle *handle, const struct caller *caller,
 		  const char *text, size_t size);
 
 /* Token text for @tokens from @offset on: the length, at most @size, written to @text. */
@@ -136,6 +139,6 @@ int reply_tokens(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t si
 
 /* Begins @change, filled in up to its text, on behalf of @request. Without the lock. */
 struct writer *writer_new(const char *text, size_t size);
-void writer_submit(struct daemon *daemon, struct writer *writer, fuse_req_t request);
+void writer_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller);
 
 #endif

@@ -34,7 +34,8 @@ static int grow(struct handle_table *table, uint32_t index)
 	return 0;
 }
 
-int handle_number(struct daemon *daemon, struct handle *handle, const struct node *node)
+int handle_number(struct daemon *daemon, struct handle *handle, const struct node *node,
+		  const struct caller *caller)
 {
 	struct handle_table *table = &daemon->handles;
 	uint32_t index = table->free_count ? table->free[table->free_count - 1]
@@ -50,7 +51,7 @@ int handle_number(struct daemon *daemon, struct handle *handle, const struct nod
 		table->free_count--;
 	kept = state_handle(daemon->state, index);
 	generation = (kept->life ? kept->life >> LIFE_BITS : state_base(daemon->state)) + 1;
-	kept->opener = received.unique;
+	kept->opener = caller->unique;
 	kept->tokens = node->tokens;
 	kept->within_ns = node->within_ns;
 	kept->slot_ns = 0;
@@ -60,8 +61,8 @@ int handle_number(struct daemon *daemon, struct handle *handle, const struct nod
 	kept->granted = false;
 	kept->half = false;
 	kept->polls = false;
-	kept->uid = received.uid;
-	kept->gid = received.gid;
+	kept->uid = caller->uid;
+	kept->gid = caller->gid;
 	kept->key_uid = node->key ? node->key->uid : 0;
 	kept->key = node->key ? node->key->id : 0;
 	if (node->key)

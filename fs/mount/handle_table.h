@@ -7,8 +7,9 @@
 #include "fs/mount/handle.h"
 #include "fs/state/state.h"
 
-/* Gives @handle of @node, which is being opened, a number. 0, -ENOMEM or -ENFILE. Under the lock. */
-int handle_number(struct daemon *daemon, struct handle *handle, const struct node *node);
+/* Gives @handle of @node, which @caller opens, a number. 0, -ENOMEM or -ENFILE. Under the lock. */
+int handle_number(struct daemon *daemon, struct handle *handle, const struct node *node,
+		  const struct caller *caller);
 
 /* A handle as @kept at @index was of a predecessor's. NULL: no memory. Under the lock. */
 struct handle *handle_reopen(struct daemon *daemon, const struct node *node, uint32_t index,

@@ -326,7 +326,7 @@ static int start_page(struct daemon *daemon, struct handle *handle, const struct
 	*page = (struct page){
 		.daemon = daemon, .handle = handle, .offset = read->offset, .size = read->size};
 	daemon_lock(daemon);
-	pending_insert(&daemon->pending, &page->pending, read->request, PENDING_PAGE);
+	pending_insert(&daemon->pending, &page->pending, read->caller, PENDING_PAGE);
 	daemon->pages++;
 	loop_block_signals(true);
 	err = pthread_create(&thread, NULL, make_page_aside, page);
@@ -355,28 +355,30 @@ void read_metrics(struct daemon *daemon, struct handle *handle, const struct rea
 	 */
 	goes_on = read->offset && handle->text;
 	if (goes_on)
-		reply_text(read->request, handle->text, handle->length, read->offset, read->size);
+		reply_text(read->caller->request, handle->text, handle->length, read->offset,
+			   read->size);
 	many = daemon->engine.tree.count > LIMITERS_AT_ONCE;
 	full = !goes_on && many && daemon->pages >= PAGES_MAX;
 	if (full)
-		daemon_refused(daemon, "%d pages of metrics are being made for others", PAGES_MAX);
+		daemon_refused(daemon, read->caller->uid,
+			       "%d pages of metrics are being made for others", PAGES_MAX);
 	daemon_unlock(daemon);
 	if (goes_on)
 		return;
 	if (full) {
-		fuse_reply_err(read->request, EBUSY);
+		fuse_reply_err(read->caller->request, EBUSY);
 		return;
 	}
 	if (many && !start_page(daemon, handle, read))
 		return;
 	text = make_page(daemon, NULL, handle, &length);
 	if (!text) {
-		fuse_reply_err(read->request, ENOMEM);
+		fuse_reply_err(read->caller->request, ENOMEM);
 		return;
 	}
 	daemon_lock(daemon);
 	handle_keep_text(handle, text, length);
-	reply_text(read->request, text, length, read->offset, read->size);
+	reply_text(read->caller->request, text, length, read->offset, read->size);
 	daemon_unlock(daemon);
 }
 

@@ -99,12 +99,15 @@ void session_process(struct daemon *daemon, const struct fuse_buf *buffer, uint6
 			daemon_interrupt(daemon, interrupt->unique & ~RESEND);
 		return;
 	}
-	received.unique = header->unique & ~RESEND;
-	received.again = header->unique & RESEND;
-	received.at_ns = now_ns;
-	received.uid = header->uid;
-	received.gid = header->gid;
+	daemon->caller = (struct caller){
+		.unique = header->unique & ~RESEND,
+		.at_ns = now_ns,
+		.uid = header->uid,
+		.gid = header->gid,
+		.pid = header->pid,
+		.again = header->unique & RESEND,
+	};
 	if (header->opcode == FUSE_POLL && buffer->size >= sizeof(*header) + sizeof(*poll_in))
-		received.poll = poll_in->kh;
+		daemon->caller.poll = poll_in->kh;
 	fuse_session_process_buf(daemon->session, buffer);
 }

@@ -68,7 +68,7 @@ enum node_id {
 
 /* Something that waits for an answer to a read. */
 struct read_request {
-	fuse_req_t request;
+	const struct caller *caller;
 	size_t size;
 	off_t offset;
 	bool nonblocking;
@@ -81,14 +81,15 @@ struct node_row {
 	enum node_access access;
 	enum node_cost cost;
 	enum setting_id setting; /* of a settings file */
-	/* Writes the text of the file. Under the lock. */
-	void (*show)(FILE *out, struct daemon *daemon, const struct node *node);
+	/* Writes the text of the file as user @uid reads it. Under the lock. */
+	void (*show)(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
 	/* Answers an open, now or later; NULL: at once. Without the lock. */
-	void (*open)(struct daemon *daemon, struct handle *handle, fuse_req_t request, int flags);
+	void (*open)(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+		     int flags);
 	/* Answers a read, now or later. Without the lock. */
 	void (*read)(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 	/* Answers a write, now or later. Without the lock; @text is NUL-terminated. */
-	void (*write)(struct daemon *daemon, struct handle *handle, fuse_req_t request,
+	void (*write)(struct daemon *daemon, struct handle *handle, const struct caller *caller,
 		      const char *text, size_t size);
 	/*
 	 * Tells whether a read would not block. If it would, @handle is told later. Under the lock.
@@ -122,17 +123,18 @@ int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node);
 struct node node_of_limiter(struct limiter *limiter);
 
 /*
- * The node called @name in @parent. 0, -ENOENT, -ENAMETOOLONG, -ERANGE for too large a number, or
+ * Finds the node called @name in @parent for user @uid. 0, -ENOENT, -ENAMETOOLONG, -ERANGE for too large a number, or
  * -ENOSPC and -ENOMEM for a key that is new.
  */
-int node_find(struct daemon *daemon, const struct node *parent, const char *name,
+int node_find(struct daemon *daemon, const struct node *parent, const char *name, uint32_t uid,
 	      struct node *node);
 
 /*
- * Fills in @entry for a node that the kernel will know. With it the kernel holds one reference
- * more; node_forget() gives @lookups of them back. 0, -ENOSPC or -ENOMEM.
+ * Fills in @entry for a node that the kernel will know, asked for by user @uid. With it the kernel
+ * holds one reference more; node_forget() gives @lookups of them back. 0, -ENOSPC or -ENOMEM.
  */
-int node_entry(struct daemon *daemon, const struct node *node, struct fuse_entry_param *entry);
+int node_entry(struct daemon *daemon, const struct node *node, uint32_t uid,
+	       struct fuse_entry_param *entry);
 void node_forget(struct daemon *daemon, fuse_ino_t ino, uint64_t lookups);
 
 void node_attributes(struct daemon *daemon, const struct node *node, struct stat *attributes);

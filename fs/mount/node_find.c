@@ -114,9 +114,10 @@ int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 }
 
 /* Refuses @name in take or eta, and tells @why in last_error. */
-static int refuse_parameter(struct daemon *daemon, int err, const char *name, const char *why)
+static int refuse_parameter(struct daemon *daemon, uint32_t uid, int err, const char *name,
+			    const char *why)
 {
-	daemon_refused(daemon, "'%.200s': %s", name, why);
+	daemon_refused(daemon, uid, "'%.200s': %s", name, why);
 	return err == -ERANGE ? err : -ENOENT;
 }
 
@@ -135,7 +136,7 @@ static const char *why_not_within(int err)
 
 /* `N` or, for take, `N,within=DURATION`. */
 static int find_parameter(struct daemon *daemon, const struct node *parent, const char *name,
-			  struct node *node)
+			  uint32_t uid, struct node *node)
 {
 	static const char within[] = ",within=";
 	static const enum node_id rows[2][2] = {{NODE_ETA_N, NODE_TAKE_N},
@@ -148,22 +149,23 @@ static int find_parameter(struct daemon *daemon, const struct node *parent, cons
 
 	*node = node_of_key(&NODES[rows[parent->key != NULL][take]], parent->limiter, parent->key);
 	if (length >= sizeof(number))
-		return refuse_parameter(daemon, -EINVAL, name, why_not_tokens(-EINVAL));
+		return refuse_parameter(daemon, uid, -EINVAL, name, why_not_tokens(-EINVAL));
 	memcpy(number, name, length);
 	number[length] = '\0';
 	err = tokens_parse(number, &node->tokens);
 	if (err)
-		return refuse_parameter(daemon, err, name, why_not_tokens(err));
+		return refuse_parameter(daemon, uid, err, name, why_not_tokens(err));
 	if (!comma)
 		return 0;
 	if (!take)
-		return refuse_parameter(daemon, -EINVAL, name, "eta has nothing after the number");
+		return refuse_parameter(daemon, uid, -EINVAL, name,
+					"eta has nothing after the number");
 	if (strncmp(comma, within, strlen(within)) != 0)
-		return refuse_parameter(daemon, -EINVAL, name,
+		return refuse_parameter(daemon, uid, -EINVAL, name,
 					"only ,within=DURATION may come after the number, such as "
 					"5,within=2s");
 	err = duration_parse(comma + strlen(within), &node->within_ns);
-	return err ? refuse_parameter(daemon, err, name, why_not_within(err)) : 0;
+	return err ? refuse_parameter(daemon, uid, err, name, why_not_within(err)) : 0;
 }
 
 static int find_partition(const struct node *parent, const char *name, struct node *node)
@@ -185,7 +187,7 @@ static int find_partition(const struct node *parent, const char *name, struct no
 }
 
 static int find_key(struct daemon *daemon, const struct node *parent, const char *name,
-		    struct node *node)
+		    uint32_t uid, struct node *node)
 {
 	struct key *key;
 	int err;
@@ -194,20 +196,21 @@ static int find_key(struct daemon *daemon, const struct node *parent, const char
 		return -ENOENT;
 	/* What is due until now may be that it is removed. */
 	limiter_hold(parent->limiter);
-	err = engine_key(&daemon->engine, parent->limiter, name, received.uid, clock_ns(), &key);
+	err = engine_key(&daemon->engine, parent->limiter, name, uid, clock_ns(), &key);
 	limiter_drop(parent->limiter);
 	state_keys(daemon->state, daemon);
 	if (err == -ENODEV)
 		return -ESTALE;
-	if (err == -ENOSPC && !daemon_has_room(daemon, BOUND_KEYS))
-		daemon_refused(daemon, "'%.200s': keys_max keys are in use, and none is idle",
+	if (err == -ENOSPC && !daemon_has_room(daemon, uid, BOUND_KEYS))
+		daemon_refused(daemon, uid, "'%.200s': keys_max keys are in use, and none is idle",
 			       name);
 	if (!err)
 		*node = node_of_key(&NODES[NODE_KEY], parent->limiter, key);
 	return err;
 }
 
-int node_find(struct daemon *daemon, const struct node *parent, const char *name, struct node *node)
+int node_find(struct daemon *daemon, const struct node *parent, const char *name, uint32_t uid,
+	      struct node *node)
 {
 	enum node_id place = (enum node_id)(parent->row - NODES);
 	struct limiter *limiter;
@@ -223,9 +226,9 @@ int node_find(struct daemon *daemon, const struct node *parent, const char *name
 	}
 	if (place == NODE_TAKE || place == NODE_ETA || place == NODE_KEY_TAKE ||
 	    place == NODE_KEY_ETA)
-		return find_parameter(daemon, parent, name, node);
+		return find_parameter(daemon, parent, name, uid, node);
 	if (place == NODE_KEYS)
-		return find_key(daemon, parent, name, node);
+		return find_key(daemon, parent, name, uid, node);
 	if (place == NODE_PARTITIONS)
 		return find_partition(parent, name, node);
 	if (place != NODE_ROOT && place != NODE_LIMITER)
@@ -320,7 +323,8 @@ static bool is_gone(void *daemon, uint64_t plain)
 	return node_decode(daemon, plain, &node) != 0;
 }
 
-int node_entry(struct daemon *daemon, const struct node *node, struct fuse_entry_param *entry)
+int node_entry(struct daemon *daemon, const struct node *node, uint32_t uid,
+	       struct fuse_entry_param *entry)
 {
 	int err;
 
@@ -330,10 +334,10 @@ int node_entry(struct daemon *daemon, const struct node *node, struct fuse_entry
 		parameter_sweep(daemon->parameters, 2, is_gone, daemon);
 		if (!parameter_known(daemon->parameters, encode(daemon, node), node->tokens,
 				     node->within_ns) &&
-		    daemon_has_room(daemon, BOUND_NAMES))
+		    daemon_has_room(daemon, uid, BOUND_NAMES))
 			return -ENOSPC;
 		err = parameter_get(daemon->parameters, encode(daemon, node), node->tokens,
-				    node->within_ns, received.uid);
+				    node->within_ns, uid);
 		if (err)
 			return err;
 	}

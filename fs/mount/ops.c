@@ -102,7 +102,8 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 	follows = !err && node.row->access != ACCESS_LIMITER;
 	if (follows && which & FUSE_SET_ATTR_MODE &&
 	    !mode_follows(daemon, &node, wanted->st_mode)) {
-		daemon_refused(daemon, "the mode of a file is the limiter's: change its directory");
+		daemon_refused(daemon, caller_of(request)->uid,
+			       "the mode of a file is the limiter's: change its directory");
 		err = -EPERM;
 	}
 	if (!err && !follows) {
@@ -114,7 +115,7 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 				      (which & FUSE_SET_ATTR_MODE ? 0 : OWNER_ACCESS);
 		writer->change.owner = (struct owner){wanted->st_uid, wanted->st_gid,
 						      wanted->st_mode & ACCESS_BITS};
-		writer_submit(daemon, writer, request);
+		writer_submit(daemon, writer, caller_of(request));
 	}
 	daemon_unlock(daemon);
 	if (!err && !follows)
@@ -128,6 +129,7 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 
 static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)
 {
+	const struct caller *caller = caller_of(request);
 	struct daemon *daemon = daemon_of(request);
 	enum { READ = 1, WRITE = 2 };
 	int accesses = (file->flags & O_ACCMODE) + 1; /* as the kernel counts them */
@@ -142,9 +144,9 @@ static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 	    ((accesses & WRITE && !node.row->write) || (accesses & READ && !node.row->read)))
 		err = -EACCES;
 	if (!err)
-		err = daemon_has_room(daemon, BOUND_FILES);
+		err = daemon_has_room(daemon, caller->uid, BOUND_FILES);
 	if (!err) {
-		handle = handle_open(daemon, &node);
+		handle = handle_open(daemon, &node, caller);
 		err = handle ? 0 : -ENOMEM;
 	}
 	daemon_unlock(daemon);
@@ -153,7 +155,7 @@ static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 		return;
 	}
 	if (handle->row->open)
-		handle->row->open(daemon, handle, request, file->flags);
+		handle->row->open(daemon, handle, caller, file->flags);
 	else
 		answer_open(daemon, handle, request);
 }
@@ -178,7 +180,7 @@ static void op_read(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offse
 		    struct fuse_file_info *file)
 {
 	struct handle *handle = handle_find(daemon_of(request), file->fh);
-	struct read_request read = {request, size, offset, file->flags & O_NONBLOCK};
+	struct read_request read = {caller_of(request), size, offset, file->flags & O_NONBLOCK};
 
 	(void)ino;
 	/*
@@ -220,13 +222,13 @@ static void op_write(fuse_req_t request, fuse_ino_t ino, const char *bytes, size
 	}
 	if (why) {
 		daemon_lock(daemon);
-		daemon_refused(daemon, "%s", why);
+		daemon_refused(daemon, caller_of(request)->uid, "%s", why);
 		daemon_unlock(daemon);
 	}
 	if (err)
 		fuse_reply_err(request, err);
 	else
-		row->write(daemon, handle, request, text, size);
+		row->write(daemon, handle, caller_of(request), text, size);
 	free(text);
 }
 
@@ -249,7 +251,7 @@ static void op_poll(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 		if (handle->poll)
 			fuse_pollhandle_destroy(handle->poll);
 		handle->poll = poll;
-		handle_polled(handle, received.poll);
+		handle_polled(handle, caller_of(request)->poll);
 	}
 	if (!handle->row->poll || handle->row->poll(daemon, handle))
 		events |= POLLIN | POLLRDNORM;

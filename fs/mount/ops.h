@@ -14,6 +14,15 @@ static inline struct daemon *daemon_of(fuse_req_t request)
 	return fuse_req_userdata(request);
 }
 
+/* Finds the caller of @request, which the loop received last. */
+static inline const struct caller *caller_of(fuse_req_t request)
+{
+	struct caller *caller = &daemon_of(request)->caller;
+
+	caller->request = request;
+	return caller;
+}
+
 /* ops_names.c */
 void op_lookup(fuse_req_t request, fuse_ino_t parent, const char *name);
 void op_forget(fuse_req_t request, fuse_ino_t ino, uint64_t lookups);

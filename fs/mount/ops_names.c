@@ -9,6 +9,7 @@
 void op_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
 	struct daemon *daemon = daemon_of(request);
+	uint32_t uid = caller_of(request)->uid;
 	struct fuse_entry_param entry;
 	struct node directory, node;
 	int err;
@@ -16,9 +17,9 @@ void op_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 	daemon_lock(daemon);
 	err = node_decode(daemon, parent, &directory);
 	if (!err)
-		err = node_find(daemon, &directory, name, &node);
+		err = node_find(daemon, &directory, name, uid, &node);
 	if (!err)
-		err = node_entry(daemon, &node, &entry);
+		err = node_entry(daemon, &node, uid, &entry);
 	daemon_unlock(daemon);
 	if (err) {
 		fuse_reply_err(request, -err);
@@ -55,7 +56,7 @@ void op_forget_multi(fuse_req_t request, size_t count, struct fuse_forget_data *
 void op_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode)
 {
 	struct daemon *daemon = daemon_of(request);
-	const struct fuse_ctx *caller = fuse_req_ctx(request);
+	const struct caller *caller = caller_of(request);
 	struct writer *writer = writer_new(NULL, 0);
 	struct node directory;
 	int err;
@@ -66,21 +67,21 @@ void op_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mo
 	}
 	daemon_lock(daemon);
 	err = node_decode(daemon, parent, &directory);
-	if (!err && received.again && tree_find(&daemon->engine.tree, directory.limiter, name)) {
+	if (!err && caller->again && tree_find(&daemon->engine.tree, directory.limiter, name)) {
 		daemon_unlock(daemon);
 		free(writer);
 		op_lookup(request, parent, name); /* a predecessor has made it */
 		return;
 	}
 	if (!err && directory.row->access != ACCESS_LIMITER) {
-		daemon_refused(daemon, "'%.200s': limiters are made at the top or in a limiter",
-			       name);
+		daemon_refused(daemon, caller->uid,
+			       "'%.200s': limiters are made at the top or in a limiter", name);
 		err = -EPERM;
 	}
 	if (!err && strlen(name) > NAME_BYTES_MAX)
 		err = -ENAMETOOLONG;
 	if (!err && node_name_is_taken(name)) {
-		daemon_refused(daemon, "'%.200s' is the name of a control file", name);
+		daemon_refused(daemon, caller->uid, "'%.200s' is the name of a control file", name);
 		err = -EEXIST;
 	}
 	if (!err) {
@@ -88,7 +89,7 @@ void op_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mo
 		writer->change.limiter = directory.limiter;
 		writer->change.owner = (struct owner){caller->uid, caller->gid, mode & ACCESS_BITS};
 		strcpy(writer->change.name, name);
-		writer_submit(daemon, writer, request);
+		writer_submit(daemon, writer, caller);
 	}
 	daemon_unlock(daemon);
 	if (err) {
@@ -98,28 +99,30 @@ void op_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mo
 }
 
 /* Says what removes @name in @directory, which is no limiter: rm -r tries it with each file. */
-static void refuse_file(struct daemon *daemon, const struct node *directory, const char *name)
+static void refuse_file(struct daemon *daemon, const struct node *directory, const char *name,
+			uint32_t uid)
 {
 	if (limiter_is_root(directory->limiter))
-		daemon_refused(daemon, "'%.200s' is part of the tree and stays where it is", name);
+		daemon_refused(daemon, uid, "'%.200s' is part of the tree and stays where it is",
+			       name);
 	else
-		daemon_refused(daemon,
+		daemon_refused(daemon, uid,
 			       "'%.200s' is part of the limiter '%.200s': rmdir removes that, with "
 			       "all its files",
 			       name, directory->limiter->name);
 }
 
 /* The limiter called @name in directory @parent. 0, -ENOENT, or -EPERM for other things. */
-static int find_limiter(struct daemon *daemon, fuse_ino_t parent, const char *name,
+static int find_limiter(struct daemon *daemon, fuse_ino_t parent, const char *name, uint32_t uid,
 			struct limiter **limiter)
 {
 	struct node directory, node;
 	int err = node_decode(daemon, parent, &directory);
 
 	if (!err)
-		err = node_find(daemon, &directory, name, &node);
+		err = node_find(daemon, &directory, name, uid, &node);
 	if (!err && node.row->access != ACCESS_LIMITER) {
-		refuse_file(daemon, &directory, name);
+		refuse_file(daemon, &directory, name, uid);
 		err = -EPERM;
 	}
 	if (!err)
@@ -129,6 +132,7 @@ static int find_limiter(struct daemon *daemon, fuse_ino_t parent, const char *na
 
 void op_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
+	const struct caller *caller = caller_of(request);
 	struct daemon *daemon = daemon_of(request);
 	struct writer *writer = writer_new(NULL, 0);
 	int err;
@@ -139,22 +143,23 @@ void op_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
 	}
 	daemon_lock(daemon);
 	writer->change.kind = CHANGE_REMOVE;
-	err = find_limiter(daemon, parent, name, &writer->change.limiter);
+	err = find_limiter(daemon, parent, name, caller->uid, &writer->change.limiter);
 	if (!err) {
 		writer->ino = writer->change.limiter->id;
-		writer_submit(daemon, writer, request);
+		writer_submit(daemon, writer, caller);
 	}
 	daemon_unlock(daemon);
 	if (err) {
 		free(writer);
 		/* A predecessor may have removed it. */
-		fuse_reply_err(request, received.again && err == -ENOENT ? 0 : -err);
+		fuse_reply_err(request, caller->again && err == -ENOENT ? 0 : -err);
 	}
 }
 
 void op_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
 	       const char *new_name, unsigned int flags)
 {
+	const struct caller *caller = caller_of(request);
 	struct daemon *daemon = daemon_of(request);
 	struct writer *writer = writer_new(NULL, 0);
 	bool renamed; /* by a predecessor */
@@ -167,23 +172,24 @@ void op_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino
 	}
 	daemon_lock(daemon);
 	writer->change.kind = CHANGE_RENAME;
-	err = find_limiter(daemon, parent, name, &writer->change.limiter);
-	renamed = err == -ENOENT && received.again && new_parent == parent &&
-		  !find_limiter(daemon, parent, new_name, &writer->change.limiter);
+	err = find_limiter(daemon, parent, name, caller->uid, &writer->change.limiter);
+	renamed = err == -ENOENT && caller->again && new_parent == parent &&
+		  !find_limiter(daemon, parent, new_name, caller->uid, &writer->change.limiter);
 	if (!err && new_parent != parent) {
-		daemon_refused(daemon, "'%.200s': a limiter stays where it is: among its siblings",
-			       name);
+		daemon_refused(daemon, caller->uid,
+			       "'%.200s': a limiter stays where it is: among its siblings", name);
 		err = -EPERM;
 	}
 	if (!err && strlen(new_name) > NAME_BYTES_MAX)
 		err = -ENAMETOOLONG;
 	if (!err && node_name_is_taken(new_name)) {
-		daemon_refused(daemon, "'%.200s' is the name of a control file", new_name);
+		daemon_refused(daemon, caller->uid, "'%.200s' is the name of a control file",
+			       new_name);
 		err = -EEXIST;
 	}
 	if (!err) {
 		strcpy(writer->change.name, new_name);
-		writer_submit(daemon, writer, request);
+		writer_submit(daemon, writer, caller);
 	}
 	daemon_unlock(daemon);
 	if (err) {
@@ -197,7 +203,7 @@ static void refuse_name(fuse_req_t request, const char *name, const char *why)
 	struct daemon *daemon = daemon_of(request);
 
 	daemon_lock(daemon);
-	daemon_refused(daemon, "'%.200s': %s", name, why);
+	daemon_refused(daemon, caller_of(request)->uid, "'%.200s': %s", name, why);
 	daemon_unlock(daemon);
 	fuse_reply_err(request, EPERM);
 }
@@ -242,7 +248,7 @@ void op_unlink(fuse_req_t request, fuse_ino_t parent, const char *name)
 	daemon_lock(daemon);
 	err = node_decode(daemon, parent, &directory);
 	if (!err)
-		refuse_file(daemon, &directory, name);
+		refuse_file(daemon, &directory, name, caller_of(request)->uid);
 	daemon_unlock(daemon);
 	fuse_reply_err(request, err ? -err : EPERM);
 }

@@ -7,8 +7,6 @@
 
 enum { FIRST_CHAINS = 1024 };
 
-_Thread_local struct received received;
-
 int pending_init(struct pending_table *table, struct users *users)
 {
 	*table = (struct pending_table){.size = FIRST_CHAINS, .users = users};
@@ -50,18 +48,18 @@ static void grow(struct pending_table *table)
 	free(old);
 }
 
-void pending_insert(struct pending_table *table, struct pending *pending, fuse_req_t request,
-		    enum pending_kind kind)
+void pending_insert(struct pending_table *table, struct pending *pending,
+		    const struct caller *caller, enum pending_kind kind)
 {
 	struct pending **chain;
 
 	if (table->count >= table->size)
 		grow(table);
-	pending->unique = received.unique;
-	pending->request = request;
+	pending->unique = caller->unique;
+	pending->request = caller->request;
 	pending->kind = (uint8_t)kind;
 	pending->channel = channel_current();
-	pending->uid = received.uid;
+	pending->uid = caller->uid;
 	users_add(table->users, pending->uid, BOUND_READERS);
 	chain = chain_of(table, pending->unique);
 	pending->next = *chain;

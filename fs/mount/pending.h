@@ -9,6 +9,7 @@
 #define RATEFS_FS_MOUNT_PENDING_H
 
 #include "core/limiter/engine.h"
+#include "fs/mount/caller.h"
 #include "fs/mount/viewer.h"
 
 #include <fuse_lowlevel.h>
@@ -106,20 +107,9 @@ void writer_leave(struct pending_table *table, struct writer *writer);
 int pending_init(struct pending_table *table, struct users *users);
 void pending_free(struct pending_table *table);
 
-/* The request that this thread is about: its number, when it came, and whose it is. */
-struct received {
-	uint64_t unique; /* without FUSE_UNIQUE_RESEND */
-	uint64_t at_ns;
-	uint32_t uid, gid;
-	uint64_t poll; /* of a poll: the kernel's number of who polls */
-	bool again;    /* a predecessor had it, and did not answer */
-};
-
-extern _Thread_local struct received received;
-
-/* @request is what this thread is receiving. */
-void pending_insert(struct pending_table *table, struct pending *pending, fuse_req_t request,
-		    enum pending_kind kind);
+/* Remembers the request of @caller as one that is not answered yet. */
+void pending_insert(struct pending_table *table, struct pending *pending,
+		    const struct caller *caller, enum pending_kind kind);
 void pending_remove(struct pending_table *table, struct pending *pending);
 
 /* NULL when it is not, or no longer, waiting. */

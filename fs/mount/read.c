@@ -18,8 +18,8 @@ void reply_text(fuse_req_t request, const char *text, size_t length, off_t offse
 	fuse_reply_buf(request, text + start, rest < size ? rest : size);
 }
 
-void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, off_t offset,
-	       size_t size)
+void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, uint32_t uid,
+	       off_t offset, size_t size)
 {
 	struct node node = {handle->row,    handle->limiter,   handle->partition,
 			    handle->tokens, handle->within_ns, NULL};
@@ -37,7 +37,7 @@ void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request,
 	gone = handle->limiter->removed ||
 	       handle->partition > partition_count(handle->limiter, &shares);
 	if (!gone)
-		handle->row->show(out, daemon, &node);
+		handle->row->show(out, daemon, &node, uid);
 	pthread_mutex_unlock(&daemon->lock);
 	if (fclose(out) || gone) {
 		free(text);
@@ -76,7 +76,7 @@ static bool look(struct daemon *daemon, struct handle *handle, const struct read
 				  .asked_ns = now_ns,
 				  .until_ns = now_ns + FLEET_ANSWER_NS};
 	looker_append(&daemon->pending, looker);
-	pending_insert(&daemon->pending, &looker->pending, read->request, PENDING_LOOKER);
+	pending_insert(&daemon->pending, &looker->pending, read->caller, PENDING_LOOKER);
 	return true;
 }
 
@@ -88,11 +88,13 @@ void read_text(struct daemon *daemon, struct handle *handle, const struct read_r
 	daemon_lock(daemon);
 	/* A page of metrics in the making may replace the text. */
 	if (read->offset && handle->text)
-		reply_text(read->request, handle->text, handle->length, read->offset, read->size);
+		reply_text(read->caller->request, handle->text, handle->length, read->offset,
+			   read->size);
 	waits = (read->offset && handle->text) || (!read->offset && look(daemon, handle, read));
 	daemon_unlock(daemon);
 	if (!waits)
-		show_text(daemon, handle, read->request, read->offset, read->size);
+		show_text(daemon, handle, read->caller->request, read->caller->uid, read->offset,
+			  read->size);
 }
 
 size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT])
@@ -126,7 +128,7 @@ int reply_tokens(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t si
  */
 static void deliver(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
-	if (reply_tokens(read->request, handle->tokens, 0, read->size) != -ENOENT) {
+	if (reply_tokens(read->caller->request, handle->tokens, 0, read->size) != -ENOENT) {
 		daemon_delivered(daemon);
 		return;
 	}
@@ -153,14 +155,14 @@ static void poll_again(struct daemon *daemon, struct handle *handle)
 static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 			   const struct read_request *read, struct read_wait *wait)
 {
-	const struct fuse_ctx *caller = fuse_req_ctx(read->request);
+	const struct caller *caller = read->caller;
 	bool expires = wait->within_ns != NEVER_NS;
 	struct reader *reader;
 	int err;
 
 	reader = malloc(expires ? sizeof(struct timed_reader) : sizeof(struct reader));
 	err = reader ? -EBUSY : -ENOMEM;
-	if (!reader || daemon_has_room(daemon, BOUND_READERS)) {
+	if (!reader || daemon_has_room(daemon, caller->uid, BOUND_READERS)) {
 		free(reader);
 		engine_give_up(&daemon->engine, &wait->waiter);
 		return err;
@@ -168,15 +170,15 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 	*reader = (struct reader){
 		.handle = handle,
 		.size = read->size < TOKEN_TEXT ? (uint32_t)read->size : TOKEN_TEXT,
-		.pid = (uint32_t)caller->pid,
+		.pid = caller->pid,
 		.waiter = wait->waiter,
 	};
 	if (expires) {
 		reader->waiter.expiry = &((struct timed_reader *)reader)->expiry;
 		((struct timed_reader *)reader)->refusal = -wait->refusal;
 	}
-	pending_insert(&daemon->pending, &reader->pending, read->request, PENDING_READER);
-	err = engine_ask(&daemon->engine, &reader->waiter, wait->within_ns, received.at_ns);
+	pending_insert(&daemon->pending, &reader->pending, caller, PENDING_READER);
+	err = engine_ask(&daemon->engine, &reader->waiter, wait->within_ns, caller->at_ns);
 	state_taken(daemon->state, daemon, handle->limiter);
 	if (err != -EINPROGRESS) {
 		pending_remove(&daemon->pending, &reader->pending);
@@ -195,8 +197,8 @@ static enum read_manner manner_of(const struct handle *handle, const struct read
 /* Takes what @handle asks for: now or, if the reader may wait, later. */
 static void take(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
-	struct asker asker = handle_asker(handle, (uint32_t)fuse_req_ctx(read->request)->pid,
-					  received.uid, received.unique);
+	const struct caller *caller = read->caller;
+	struct asker asker = handle_asker(handle, caller->pid, caller->uid, caller->unique);
 	struct token_read tokens = {
 		.limiter = handle->limiter,
 		.tokens = handle->tokens,
@@ -211,7 +213,7 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 	if (handle->polling)
 		tokens.poller = &handle->polling->poller;
 	if (!daemon->stopping)
-		err = engine_read(&daemon->engine, &tokens, &wait, received.at_ns);
+		err = engine_read(&daemon->engine, &tokens, &wait, caller->at_ns);
 	if (err == -EINPROGRESS)
 		err = wait_for_tokens(daemon, handle, read, &wait);
 	if (!err) {
@@ -220,7 +222,7 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 	} else if (err == -EAGAIN) {
 		poll_again(daemon, handle);
 	} else if (err == -EINVAL) {
-		daemon_refused(daemon,
+		daemon_refused(daemon, caller->uid,
 			       "a take larger than the burst is saved up for a reader that waits: "
 			       "it cannot be had with O_NONBLOCK");
 	}
@@ -228,7 +230,7 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 	if (!err)
 		deliver(daemon, handle, read);
 	else if (err != -EINPROGRESS)
-		fuse_reply_err(read->request, -err);
+		fuse_reply_err(read->caller->request, -err);
 }
 
 /* What is left of a token's text; nothing when none was granted through this handle. */
@@ -241,7 +243,7 @@ static void drain(struct handle *handle, const struct read_request *read)
 		rest = 0;
 	else if (rest <= read->size)
 		handle_set_half(handle, false);
-	fuse_reply_buf(read->request, text, rest < read->size ? rest : read->size);
+	fuse_reply_buf(read->caller->request, text, rest < read->size ? rest : read->size);
 }
 
 void read_tokens(struct daemon *daemon, struct handle *handle, const struct read_request *read)
@@ -265,7 +267,7 @@ void read_stream(struct daemon *daemon, struct handle *handle, const struct read
 {
 	if (read->offset & 1) {
 		handle_set_half(handle, false);
-		reply_tokens(read->request, 1, 1, read->size);
+		reply_tokens(read->caller->request, 1, 1, read->size);
 		return;
 	}
 	take(daemon, handle, read);
@@ -285,7 +287,8 @@ void read_events(struct daemon *daemon, struct handle *handle, const struct read
 			read->size >= (size_t)(EVENTS_HEAD_BYTES - read->offset);
 	if (read->offset < EVENTS_HEAD_BYTES) {
 		daemon_unlock(daemon);
-		reply_text(read->request, EVENTS_HEAD, EVENTS_HEAD_BYTES, read->offset, read->size);
+		reply_text(read->caller->request, EVENTS_HEAD, EVENTS_HEAD_BYTES, read->offset,
+			   read->size);
 		return;
 	}
 	if (daemon->stopping)
@@ -298,21 +301,21 @@ void read_events(struct daemon *daemon, struct handle *handle, const struct read
 		if (handle->poll)
 			poll_events(daemon, handle);
 	} else if (!err && !length) {
-		err = daemon_has_room(daemon, BOUND_READERS) ? EBUSY : ENOMEM;
+		err = daemon_has_room(daemon, read->caller->uid, BOUND_READERS) ? EBUSY : ENOMEM;
 		follower = err == EBUSY ? NULL : malloc(sizeof(*follower));
 	}
 	if (follower) {
 		*follower = (struct follower){
 			.handle = handle, .size = (uint32_t)size, .asked_ns = clock_ns()};
 		follower_append(&daemon->pending, follower);
-		pending_insert(&daemon->pending, &follower->pending, read->request,
+		pending_insert(&daemon->pending, &follower->pending, read->caller,
 			       PENDING_FOLLOWER);
 	}
 	daemon_unlock(daemon);
 	if (follower)
 		return;
 	if (err)
-		fuse_reply_err(read->request, err);
+		fuse_reply_err(read->caller->request, err);
 	else
-		fuse_reply_buf(read->request, text, length);
+		fuse_reply_buf(read->caller->request, text, length);
 }

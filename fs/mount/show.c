@@ -46,10 +46,11 @@ static void show_rows(FILE *out, enum node_cost cost)
 	}
 }
 
-void show_readme(FILE *out, struct daemon *daemon, const struct node *node)
+void show_readme(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	(void)daemon;
 	(void)node;
+	(void)uid;
 	fputs("Every rate limiter is a directory: gate work by reading, tune by writing.\n\n"
 	      "    mkdir orders                             make a limiter\n"
 	      "    echo 500/s > orders/rate                 tune it, now\n"
@@ -109,11 +110,12 @@ static void show_bounds(FILE *out, const struct users *users)
 	}
 }
 
-void show_status(FILE *out, struct daemon *daemon, const struct node *node)
+void show_status(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	uint64_t up_ns = daemon->engine.schedule.now_ns - daemon->engine.began_ns;
 
 	(void)node;
+	(void)uid;
 	fprintf(out, "version %s\n", RATEFS_VERSION);
 	fprintf(out, "host %s\n", daemon->options->host);
 	fprintf(out, "source %s\n", daemon->options->source);
@@ -144,10 +146,11 @@ static uint64_t count_partitions(const struct limiter *limiter)
 	return count;
 }
 
-void show_hosts(FILE *out, struct daemon *daemon, const struct node *node)
+void show_hosts(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	const struct seen_host *host;
 
+	(void)uid;
 	if (!daemon->fleet) {
 		fprintf(out, "%s 1 %" PRIu64 " 0\n", daemon->options->host,
 			count_partitions(node->limiter));
@@ -162,50 +165,50 @@ void show_hosts(FILE *out, struct daemon *daemon, const struct node *node)
 	}
 }
 
-void show_last_error(FILE *out, struct daemon *daemon, const struct node *node)
+void show_last_error(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
-	const char *text = refusals_last(&daemon->refusals, received.uid);
+	const char *text = refusals_last(&daemon->refusals, uid);
 
 	(void)node;
 	if (text)
 		fprintf(out, "%s\n", text);
 }
 
-void show_eta(FILE *out, struct daemon *daemon, const struct node *node)
+void show_eta(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	char text[QUANTITY_TEXT];
 
+	(void)uid;
 	seconds_print(engine_eta(&daemon->engine, node->limiter, node->tokens, clock_ns()), 3,
 		      text);
 	fprintf(out, "%s\n", text);
 }
 
-void show_setting(FILE *out, struct daemon *daemon, const struct node *node)
+void show_setting(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
-	struct settings settings;
 	char text[SETTING_TEXT];
 
 	(void)daemon;
-	limiter_settings(node->limiter, &settings);
-	setting_print(node->row->setting, &settings, text);
+	(void)uid;
+	setting_print(node->row->setting, limiter_settings(node->limiter), text);
 	fprintf(out, "%s\n", text);
 }
 
-void show_config(FILE *out, struct daemon *daemon, const struct node *node)
+void show_config(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
-	struct settings settings;
 	char text[SETTING_COUNT * 2 * SETTING_TEXT];
 
 	(void)daemon;
-	limiter_settings(node->limiter, &settings);
-	settings_print(&settings, text, sizeof(text));
+	(void)uid;
+	settings_print(limiter_settings(node->limiter), text, sizeof(text));
 	fputs(text, out);
 }
 
-void show_stat(FILE *out, struct daemon *daemon, const struct node *node)
+void show_stat(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	char text[STAT_TEXT];
 
+	(void)uid;
 	engine_refresh(&daemon->engine, node->limiter, clock_ns());
 	stat_print(node->limiter, text);
 	fputs(text, out);
@@ -284,10 +287,11 @@ static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *l
 	free(sorted);
 }
 
-void show_waiters(FILE *out, struct daemon *daemon, const struct node *node)
+void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	uint32_t room = WAITERS_SHOWN;
 
+	(void)uid;
 	engine_refresh(&daemon->engine, node->limiter, clock_ns());
 	show_queue(out, daemon, node->limiter, &node->limiter->queue, &room);
 	if (node->limiter->slots)
@@ -314,10 +318,11 @@ static bool is_held(const struct daemon *daemon, struct limiter *limiter, uint32
 	return lease && (lease->state == LEASE_HELD || lease->state == LEASE_WAITING);
 }
 
-void show_held(FILE *out, struct daemon *daemon, const struct node *node)
+void show_held(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	uint32_t shares, count = partition_count(node->limiter, &shares), shown = 0;
 
+	(void)uid;
 	for (uint32_t i = 0; i < count; i++) {
 		if (is_held(daemon, node->limiter, i))
 			fprintf(out, "%s%s%" PRIu32, shown++ ? " " : "", i < shares ? "" : "r",
@@ -326,25 +331,26 @@ void show_held(FILE *out, struct daemon *daemon, const struct node *node)
 	fputs("\n", out);
 }
 
-void show_partition_rate(FILE *out, struct daemon *daemon, const struct node *node)
+void show_partition_rate(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
-	struct settings settings, share;
+	struct settings share;
 	char text[SETTING_TEXT];
 
 	(void)daemon;
-	limiter_settings(node->limiter, &settings);
-	share = settings_of_partition(&settings, node->partition - 1);
+	(void)uid;
+	share = settings_of_partition(limiter_settings(node->limiter), node->partition - 1);
 	setting_print(SETTING_RATE, &share, text);
 	fprintf(out, "%s\n", text);
 }
 
-void show_partition_state(FILE *out, struct daemon *daemon, const struct node *node)
+void show_partition_state(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	uint32_t shares, index = node->partition - 1;
 	struct holding *holding = node->limiter->holding;
 	const struct lease *lease = daemon->fleet ? holding_lease(holding, index) : NULL;
 	bool held = is_held(daemon, node->limiter, index);
 
+	(void)uid;
 	partition_count(node->limiter, &shares);
 	if (lease && lease->state != LEASE_NONE && lease->state != LEASE_HELD)
 		fprintf(out, "%s\n", lease_state_name((enum lease_state)lease->state));
@@ -354,10 +360,11 @@ void show_partition_state(FILE *out, struct daemon *daemon, const struct node *n
 		fputs(index < shares ? "held\n" : "reserved\n", out);
 }
 
-void show_partition_holder(FILE *out, struct daemon *daemon, const struct node *node)
+void show_partition_holder(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	const struct seen_host *host = NULL;
 
+	(void)uid;
 	if (daemon->fleet)
 		host = survey_holder(daemon->fleet, node->limiter->holding, node->partition - 1);
 	if (is_held(daemon, node->limiter, node->partition - 1))
@@ -366,11 +373,12 @@ void show_partition_holder(FILE *out, struct daemon *daemon, const struct node *
 		fprintf(out, "%s\n", host ? host->record.name : "");
 }
 
-void show_partition_expires(FILE *out, struct daemon *daemon, const struct node *node)
+void show_partition_expires(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	char text[QUANTITY_TEXT];
 	bool held = is_held(daemon, node->limiter, node->partition - 1);
 
+	(void)uid;
 	if (!daemon->fleet) {
 		fputs("max\n", out);
 		return;

@@ -6,19 +6,20 @@
 
 #include "fs/mount/node.h"
 
-void show_readme(FILE *out, struct daemon *daemon, const struct node *node);
-void show_status(FILE *out, struct daemon *daemon, const struct node *node);
-void show_hosts(FILE *out, struct daemon *daemon, const struct node *node);
-void show_last_error(FILE *out, struct daemon *daemon, const struct node *node);
-void show_eta(FILE *out, struct daemon *daemon, const struct node *node);
-void show_setting(FILE *out, struct daemon *daemon, const struct node *node);
-void show_config(FILE *out, struct daemon *daemon, const struct node *node);
-void show_stat(FILE *out, struct daemon *daemon, const struct node *node);
-void show_waiters(FILE *out, struct daemon *daemon, const struct node *node);
-void show_held(FILE *out, struct daemon *daemon, const struct node *node);
-void show_partition_rate(FILE *out, struct daemon *daemon, const struct node *node);
-void show_partition_state(FILE *out, struct daemon *daemon, const struct node *node);
-void show_partition_holder(FILE *out, struct daemon *daemon, const struct node *node);
-void show_partition_expires(FILE *out, struct daemon *daemon, const struct node *node);
+void show_readme(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+void show_status(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+void show_hosts(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+void show_last_error(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+void show_eta(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+void show_setting(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+void show_config(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+void show_stat(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+void show_held(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+void show_partition_rate(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+void show_partition_state(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+void show_partition_holder(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+void show_partition_expires(FILE *out, struct daemon *daemon, const struct node *node,
+			    uint32_t uid);
 
 #endif

@@ -9,9 +9,8 @@
  * Puts an opener in the queue, at its place if it was interrupted and asks again. -EINPROGRESS, 0:
  * it has the slot already, or why not. Under the lock.
  */
-static int wait_for_slot(struct daemon *daemon, struct handle *handle, fuse_req_t request)
+static int wait_for_slot(struct daemon *daemon, struct handle *handle, const struct caller *caller)
 {
-	const struct fuse_ctx *caller = fuse_req_ctx(request);
 	struct reader *opener = malloc(sizeof(*opener));
 	struct asker asker;
 	int err;
@@ -20,13 +19,13 @@ static int wait_for_slot(struct daemon *daemon, struct handle *handle, fuse_req_
 		return -ENOMEM;
 	*opener = (struct reader){
 		.handle = handle,
-		.pid = (uint32_t)caller->pid,
+		.pid = caller->pid,
 		.waiter = {.limiter = handle->limiter, .slot = &handle->slot, .is_opener = true},
 	};
-	asker = handle_asker(NULL, opener->pid, received.uid, received.unique);
-	(void)engine_return(&daemon->engine, &opener->waiter, &asker, NEVER_NS, received.at_ns);
-	pending_insert(&daemon->pending, &opener->pending, request, PENDING_OPENER);
-	err = engine_slot_open(&daemon->engine, &opener->waiter, received.at_ns);
+	asker = handle_asker(NULL, opener->pid, caller->uid, caller->unique);
+	(void)engine_return(&daemon->engine, &opener->waiter, &asker, NEVER_NS, caller->at_ns);
+	pending_insert(&daemon->pending, &opener->pending, caller, PENDING_OPENER);
+	err = engine_slot_open(&daemon->engine, &opener->waiter, caller->at_ns);
 	if (err != -EINPROGRESS) {
 		pending_remove(&daemon->pending, &opener->pending);
 		free(opener);
@@ -35,35 +34,35 @@ static int wait_for_slot(struct daemon *daemon, struct handle *handle, fuse_req_
 }
 
 /* Whether one who finds no slot may wait for it. */
-static bool may_wait(const struct daemon *daemon, int flags)
+static bool may_wait(const struct daemon *daemon, const struct caller *caller, int flags)
 {
 	return !(flags & O_NONBLOCK) &&
-	       !users_check(&daemon->engine.users, received.uid, BOUND_READERS, NULL);
+	       !users_check(&daemon->engine.users, caller->uid, BOUND_READERS, NULL);
 }
 
-void open_slot(struct daemon *daemon, struct handle *handle, fuse_req_t request, int flags)
+void open_slot(struct daemon *daemon, struct handle *handle, const struct caller *caller, int flags)
 {
 	int err;
 
 	daemon_lock(daemon);
 	if (daemon->stopping)
 		err = -ESHUTDOWN;
-	else if (may_wait(daemon, flags))
-		err = wait_for_slot(daemon, handle, request);
+	else if (may_wait(daemon, caller, flags))
+		err = wait_for_slot(daemon, handle, caller);
 	else
 		err = engine_slot_try(&daemon->engine, handle->limiter, &handle->slot,
-				      received.at_ns);
+				      caller->at_ns);
 	if (err == -EAGAIN && !(flags & O_NONBLOCK)) {
-		(void)daemon_has_room(daemon, BOUND_READERS); /* which says why */
+		(void)daemon_has_room(daemon, caller->uid, BOUND_READERS); /* which says why */
 		err = -EBUSY;
 	}
 	if (err && err != -EINPROGRESS)
 		handle_close(daemon, handle);
 	daemon_unlock(daemon);
 	if (!err)
-		answer_open(daemon, handle, request);
+		answer_open(daemon, handle, caller->request);
 	else if (err != -EINPROGRESS)
-		fuse_reply_err(request, -err);
+		fuse_reply_err(caller->request, -err);
 }
 
 /* A slot is held by being open: reading takes nothing. */
@@ -71,5 +70,5 @@ void read_slot(struct daemon *daemon, struct handle *handle, const struct read_r
 {
 	(void)daemon;
 	(void)handle;
-	reply_tokens(read->request, 1, (uint64_t)read->offset, read->size);
+	reply_tokens(read->caller->request, 1, (uint64_t)read->offset, read->size);
 }

@@ -1,6 +1,5 @@
 /* viewer - what the one who opened a file may know of limiters, see viewer.h. */
 #include "fs/mount/viewer.h"
-#include "fs/mount/daemon.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 enum { GROUPS_FIRST = 64, GROUPS_MAX = 65536, READ = 4, ENTER = 1 };
 
 struct viewer {
-	const struct daemon *daemon;
+	const struct tree *tree; /* borrowed */
 	uint32_t uid, gid;
 	int group_count;
 	gid_t groups[];
@@ -18,9 +17,8 @@ struct viewer {
  * The kernel tells the first group only; the others are in /proc, if the process is of this process
  * namespace. Without them it sees less.
  */
-int viewer_new(struct daemon *daemon, fuse_req_t request, struct viewer **viewer)
+int viewer_new(const struct tree *tree, const struct caller *caller, struct viewer **viewer)
 {
-	const struct fuse_ctx *caller = fuse_req_ctx(request);
 	int room = GROUPS_FIRST, count = 0;
 
 	*viewer = NULL;
@@ -35,19 +33,19 @@ int viewer_new(struct daemon *daemon, fuse_req_t request, struct viewer **viewer
 			return -ENOMEM;
 		}
 		*viewer = v;
-		count = caller->pid ? fuse_req_getgroups(request, room, v->groups) : 0;
+		count = caller->pid ? fuse_req_getgroups(caller->request, room, v->groups) : 0;
 		if (count <= room)
 			break;
 		room = count;
 	} while (room <= GROUPS_MAX);
-	(*viewer)->daemon = daemon;
+	(*viewer)->tree = tree;
 	(*viewer)->uid = caller->uid;
 	(*viewer)->gid = caller->gid;
 	(*viewer)->group_count = count > 0 && count <= room ? count : 0;
 	return 0;
 }
 
-int viewer_of(struct daemon *daemon, uint32_t uid, uint32_t gid, struct viewer **viewer)
+int viewer_of(const struct tree *tree, uint32_t uid, uint32_t gid, struct viewer **viewer)
 {
 	*viewer = NULL;
 	if (!uid)
@@ -55,7 +53,7 @@ int viewer_of(struct daemon *daemon, uint32_t uid, uint32_t gid, struct viewer *
 	*viewer = calloc(1, sizeof(**viewer));
 	if (!*viewer)
 		return -ENOMEM;
-	**viewer = (struct viewer){.daemon = daemon, .uid = uid, .gid = gid};
+	**viewer = (struct viewer){.tree = tree, .uid = uid, .gid = gid};
 	return 0;
 }
 
@@ -113,10 +111,10 @@ bool viewer_hears(const struct viewer *viewer, const struct subject *subject)
 
 	if (!viewer || subject->public)
 		return true;
-	limiter = tree_find_id(&viewer->daemon->engine.tree, subject->id);
+	limiter = tree_find_id(viewer->tree, subject->id);
 	if (limiter)
 		return viewer_sees(viewer, limiter);
-	limiter = tree_find_id(&viewer->daemon->engine.tree, subject->parent);
+	limiter = tree_find_id(viewer->tree, subject->parent);
 	return limiter && may_enter(viewer, limiter) &&
 	       may(viewer, subject->uid, subject->gid, subject->access, READ | ENTER);
 }

@@ -8,24 +8,22 @@
 #ifndef RATEFS_FS_MOUNT_VIEWER_H
 #define RATEFS_FS_MOUNT_VIEWER_H
 
-#include "core/limiter/limiter.h"
+#include "core/limiter/tree.h"
+#include "fs/mount/caller.h"
 
-#include <fuse_lowlevel.h>
-
-struct daemon;
 struct viewer;
 
 /*
- * The one who sends @request; the memory is the caller's. NULL in @viewer: it may know everything. 0 or
- * -ENOMEM.
+ * Makes *@viewer, from malloc, of @caller with all its groups. NULL in it: the caller may know
+ * everything. @tree is borrowed. 0 or -ENOMEM.
  */
-int viewer_new(struct daemon *daemon, fuse_req_t request, struct viewer **viewer);
+int viewer_new(const struct tree *tree, const struct caller *caller, struct viewer **viewer);
 
 /*
  * Likewise one of whom only user and group are known any more, not what other groups it is in: it may know
  * less.
  */
-int viewer_of(struct daemon *daemon, uint32_t uid, uint32_t gid, struct viewer **viewer);
+int viewer_of(const struct tree *tree, uint32_t uid, uint32_t gid, struct viewer **viewer);
 
 /* Whether it may read the files of @limiter, which is in the tree. Under the lock. */
 bool viewer_sees(const struct viewer *viewer, const struct limiter *limiter);

@@ -30,12 +30,12 @@ struct member {
 	char last_event[ERROR_TEXT];
 };
 
-static void on_event(struct fleet_listener *listener, const char *text)
+static void on_event(struct fleet_listener *listener, enum fleet_event event, const char *text)
 {
 	struct member *member = (struct member *)listener;
 
 	/* The first is why; that it is out of reach follows from it. */
-	if (strncmp(text, "degraded", 8) != 0)
+	if (event != FLEET_DEGRADED)
 		snprintf(member->last_event, sizeof(member->last_event), "%s", text);
 	events_add(&member->daemon->events, viewer_subject(NULL), "fleet %s", text);
 	log_info("fleet: %s", text);
@@ -64,14 +64,15 @@ static void on_lease(struct fleet_listener *listener, const struct holding *hold
 		   path, name, lease_state_name(to));
 }
 
-static void on_applied(struct fleet_listener *listener, struct limiter *limiter, const char *text)
+static void on_applied(struct fleet_listener *listener, struct limiter *limiter,
+		       enum fleet_applied applied, const char *text)
 {
 	struct member *member = (struct member *)listener;
 	char path[PATH_TEXT];
 
 	tree_path(limiter, path);
 	events_add(&member->daemon->events, viewer_subject(limiter), "%s %s", path, text);
-	if (!strncmp(text, "uid ", 4) && member->daemon->session)
+	if (applied == FLEET_OWNED && member->daemon->session)
 		node_owner_changed(member->daemon, limiter);
 }
 

@@ -162,8 +162,8 @@ static void close_session(struct coordinator *coordinator)
 
 /*
  * What needs no more than itself: setting the claim of another host wakes it, deleting its own is
- * leaving, and nothing depends on either; a /g that somebody overwrote is written again at the version
- * that was not understood.
+ * leaving, and nothing depends on either; a /g that somebody overwrote is written again at the
+ * version that was not understood.
  */
 static bool stands_alone(const struct request *request)
 {
@@ -238,12 +238,12 @@ static uint64_t draw(struct coordinator *coordinator)
 	return ++scene_of(coordinator)->drawn * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static void note_event(struct fleet_listener *listener, const char *text)
+static void note_event(struct fleet_listener *listener, enum fleet_event event, const char *text)
 {
 	struct scene *scene = (struct scene *)((char *)listener - offsetof(struct scene, listener));
 
 	snprintf(scene->event, sizeof(scene->event), "%s", text);
-	scene->told_full += !strncmp(text, "full: ", strlen("full: "));
+	scene->told_full += event == FLEET_FULL;
 }
 
 static void begin_process(struct scene *scene)
@@ -295,7 +295,7 @@ struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter)
 	assert_true(count < sizeof(killed) / sizeof(killed[0]));
 	killed[count].engine = scene->engine;
 	killed[count++].fleet = scene->fleet;
-	limiter_settings(limiter, &settings);
+	settings = *limiter_settings(limiter);
 	scene->sent_count = 0;
 	scene->connected = false;
 	begin_process(scene);
