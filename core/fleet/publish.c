@@ -1,5 +1,6 @@
 /* publish - changes of this host's: each is one transaction of the limiter's node and /g. */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <errno.h>
 #include <stdio.h>
