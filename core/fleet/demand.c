@@ -9,6 +9,7 @@
  * The number is the most of the last second, so that a pause for a breath gives nothing back.
  */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 #include "core/limiter/keys.h"
 #include "core/limiter/learning.h"
 #include "core/limiter/partition.h"
@@ -402,9 +403,8 @@ static void seek_reserves(struct fleet *fleet)
 
 static void ask_for_hosts(struct fleet *fleet, bool watch);
 
-static void hosts_listed(void *pointer, struct request *request)
+static void hosts_listed(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 
 	fleet->hosts_asked = false;
 	fleet->hosts_ns = fleet->now_ns + fleet_jitter(fleet, FLEET_HOSTS_NS);
@@ -429,12 +429,12 @@ static void ask_for_hosts(struct fleet *fleet, bool watch)
 	char path[ZNODE_TEXT];
 
 	znode_path(ZNODE_HOSTS, 0, path);
-	request = request_new(REQUEST_LIST, path, fleet, hosts_listed);
+	request = request_new(REQUEST_LIST, path, hosts_listed);
 	if (!request)
 		return;
 	request->watch = watch;
 	fleet->hosts_asked = true;
-	fleet_send(fleet, request);
+	request_send(fleet, request);
 }
 
 /*

@@ -262,9 +262,8 @@ static void finish(struct fleet *fleet, struct request *request)
 	transaction_end(fleet);
 }
 
-void transaction_answered(void *pointer, struct request *request)
+void transaction_answered(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 	struct transaction *t = &fleet->transaction;
 
 	if (request->answer == ANSWER_OK && t->kind != TRANSACTION_JOIN) {

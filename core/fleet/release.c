@@ -1,5 +1,6 @@
 /* release - giving back: rules 8, 12 and 15 of fleet.h. */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,12 +107,6 @@ static bool add_all(struct fleet *fleet, struct request *request, struct holding
 	return added;
 }
 
-static void woken(void *fleet, struct request *request)
-{
-	(void)fleet;
-	(void)request;
-}
-
 /*
  * Those who wait for partitions of @holding look every R; setting the data of their claims wakes them
  * at once. As many are woken as there was something given up, and nothing depends on it.
@@ -125,13 +120,13 @@ void drain_wake(struct fleet *fleet, struct holding *holding)
 		return;
 	holding->given_up = 0;
 	for (uint32_t i = 0; i < count && i < holding->claimant_count; i++) {
-		struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, woken);
+		struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
 
 		if (!request)
 			return;
 		znode_path_named(ZNODE_CLAIM, holding->id, holding->claimants[i], path);
 		if (request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0))
-			fleet_send(fleet, request);
+			request_send(fleet, request);
 		else
 			request_free(request);
 	}

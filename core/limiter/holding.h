@@ -40,6 +40,7 @@ struct holding {
 	bool has_work;
 
 	struct settings settings; /* as set, for the whole fleet */
+	struct settings share;	  /* of them, what this host may use: the limiter's settings */
 	/*
 	 * Until @restricted_ns by the waiter's clock other hosts may still use it as in @before. If
 	 * @restricted a partition is worth no more than in these, and there are only @before_count.

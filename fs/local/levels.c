@@ -1,9 +1,10 @@
 /* levels - what is left in the buckets, see levels.h. */
 #include "fs/local/levels.h"
+#include "fs/base/clock.h"
 #include "fs/local/store.h"
-#include "fs/mount/daemon.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +120,7 @@ static void print(FILE *out, struct engine *engine, struct limiter *limiter)
 	for (uint32_t i = 0; i < limiter->bucket_count; i++)
 		fprintf(out, "%s%" PRId64 ":%" PRIu64, i ? " " : "", limiter->buckets[i].level,
 			limiter->buckets[i].part);
-	limiter_settings(limiter, &settings);
+	settings = *limiter_settings(limiter);
 	setting_print(SETTING_RATE, &settings, limits);
 	tree_path(limiter, path);
 	fprintf(out, "\t%s\t%s\n", limits, path);

@@ -134,7 +134,7 @@ static void deliver(struct daemon *daemon, struct handle *handle, const struct r
 	}
 	daemon_lock(daemon);
 	engine_refund(&daemon->engine, handle->limiter, handle->tokens, clock_ns());
-	state_taken(daemon->state, daemon, handle->limiter);
+	state_taken(daemon->state, handle->limiter);
 	daemon_unlock(daemon);
 }
 
@@ -197,7 +197,7 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 	}
 	pending_insert(&daemon->pending, &reader->pending, caller, PENDING_READER);
 	err = engine_ask(&daemon->engine, &reader->waiter, within_ns, caller->at_ns);
-	state_taken(daemon->state, daemon, handle->limiter);
+	state_taken(daemon->state, handle->limiter);
 	if (err != -EINPROGRESS) {
 		pending_remove(&daemon->pending, &reader->pending);
 		free(reader);
@@ -292,7 +292,7 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 		err = -EBUSY;
 	if (!err) {
 		handle_granted(handle, read->size);
-		state_taken(daemon->state, daemon, handle->limiter);
+		state_taken(daemon->state, handle->limiter);
 	}
 	daemon_unlock(daemon);
 	if (!err)

@@ -4,8 +4,8 @@
  */
 #include "fuzz.h"
 
+#include "fs/base/clock.h"
 #include "fs/local/levels.h"
-#include "fs/mount/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -206,7 +206,7 @@ static void check_written(struct engine *engine)
 		struct level found[LIMITS_MAX];
 		struct settings settings;
 
-		limiter_settings(l, &settings);
+		settings = *limiter_settings(l);
 		FUZZ_CHECK(levels_find(levels, l->name, &settings, found) == l->bucket_count);
 		for (uint32_t i = 0; i < l->bucket_count; i++) {
 			FUZZ_CHECK(found[i].tokens == l->buckets[i].level);

@@ -295,7 +295,7 @@ struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter)
 	assert_true(count < sizeof(killed) / sizeof(killed[0]));
 	killed[count].engine = scene->engine;
 	killed[count++].fleet = scene->fleet;
-	limiter_settings(limiter, &settings);
+	settings = *limiter_settings(limiter);
 	scene->sent_count = 0;
 	scene->connected = false;
 	begin_process(scene);
