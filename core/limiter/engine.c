@@ -88,7 +88,7 @@ static void rouse_for_slots(struct engine *engine, struct limiter *limiter)
 	if (!engine->source->rouse)
 		return;
 	for (; limiter; limiter = limiter->parent) {
-		if (limiter->holding && limiter->holding->settings.slots.kind == SLOTS_COUNT)
+		if (limiter->holding && limiter->holding->settings->slots.kind == SLOTS_COUNT)
 			engine->source->rouse(engine->source, limiter);
 	}
 	engine->source->after(engine->source, engine->schedule.now_ns);

@@ -545,7 +545,7 @@ uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *li
 
 		ahead = limiter->wanted < TOKENS_MAX ? limiter->wanted : TOKENS_MAX;
 		if (is_without(limiter) && limiter->settings->enforcement == ENFORCEMENT_ENFORCE)
-			own_ns = when_whole(&limiter->holding->settings, ahead + tokens, now_ns);
+			own_ns = when_whole(limiter->holding->settings, ahead + tokens, now_ns);
 		else
 			own_ns = own_when_ns(limiter, ahead + tokens, now_ns);
 		at_ns = own_ns > at_ns ? own_ns : at_ns;
@@ -558,8 +558,8 @@ static uint64_t whole_burst(const struct limiter *limiter, uint32_t i)
 {
 	const struct holding *holding = limiter->holding;
 
-	if (holding && i < holding->settings.limit_count)
-		return settings_burst(&holding->settings, i);
+	if (holding && i < holding->settings->limit_count)
+		return settings_burst(holding->settings, i);
 	return limiter->buckets[i].burst;
 }
 

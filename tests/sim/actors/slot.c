@@ -293,13 +293,14 @@ static void check_sum(struct sim *sim, const struct place *place)
 			if (!p->limiter || !p->common || p->common->first != place->common->first)
 				continue;
 			holding = p->limiter->holding;
-			if (holding->settings.slots.kind != SLOTS_COUNT ||
+			if (holding->settings->slots.kind != SLOTS_COUNT ||
 			    p->limiter->settings->enforcement != ENFORCEMENT_ENFORCE ||
 			    holding->degraded)
 				return;
 			sum += slots_limit(p->limiter);
-			most = holding->settings.slots.count > most ? holding->settings.slots.count
-								    : most;
+			most = holding->settings->slots.count > most
+				       ? holding->settings->slots.count
+				       : most;
 		}
 	}
 	if (sum > most)
