@@ -242,7 +242,7 @@ static bool list(struct fleet *fleet, struct search *search, enum znode_kind kin
 void search_begin(struct fleet *fleet, struct holding *holding)
 {
 	struct search *search = calloc(1, sizeof(*search));
-	uint32_t hosts = holding->settings.reserve_hosts;
+	uint32_t hosts = holding->settings->reserve_hosts;
 
 	if (!search)
 		return;

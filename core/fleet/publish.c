@@ -231,7 +231,7 @@ static uint32_t fewer(uint32_t a, uint32_t b)
 
 void holding_alter(struct fleet *fleet, struct holding *holding, const struct settings *settings)
 {
-	struct settings now = holding->settings;
+	struct settings now = *holding->settings;
 	const struct settings *least = &now;
 
 	if (holding->restricted || is_used_alike(&now, settings) ||
@@ -262,7 +262,7 @@ void holding_alter(struct fleet *fleet, struct holding *holding, const struct se
 static int name_before(const struct fleet *fleet, const struct holding *holding,
 		       struct record *record)
 {
-	const struct settings *now = &holding->settings, *old = &holding->before, *least = now;
+	const struct settings *now = holding->settings, *old = &holding->before, *least = now;
 	bool lately = holding->restricted || is_altered(fleet, holding);
 	bool unclear = lately && !holding->restricted && holding->unclear;
 	bool changes = restricts(now, &record->settings);
@@ -335,7 +335,7 @@ static int fill_record(struct fleet *fleet, struct record *record)
 	record->settings = *limiter_settings(limiter);
 	if (change->kind == CHANGE_SETTINGS)
 		record->settings = change->settings;
-	record->saved = keeps_savings(&limiter->holding->settings, &record->settings)
+	record->saved = keeps_savings(limiter->holding->settings, &record->settings)
 				? limiter->holding->saved
 				: record->generation;
 	return name_before(fleet, limiter->holding, record);
@@ -508,7 +508,7 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	uint64_t id = fleet->change_id, given = fleet->change_given;
 	bool removes = change->kind == CHANGE_REMOVE, renames = change->kind == CHANGE_RENAME;
 	bool learns_anew = change->kind == CHANGE_SETTINGS && holding &&
-			   holding->settings.adapt.kind != change->settings.adapt.kind;
+			   holding->settings->adapt.kind != change->settings.adapt.kind;
 
 	if (change->kind == CHANGE_MAKE)
 		holding = change->made->holding;

@@ -39,8 +39,8 @@ struct holding {
 	bool active;
 	bool has_work;
 
-	struct settings settings; /* as set, for the whole fleet */
-	struct settings share;	  /* of them, what this host may use: the limiter's settings */
+	const struct settings *settings; /* as set, for the whole fleet: a pool's reference */
+	struct settings share; /* of them, what this host may use: the limiter's settings */
 	/*
 	 * Until @restricted_ns by the waiter's clock other hosts may still use it as in @before. If
 	 * @restricted a partition is worth no more than in these, and there are only @before_count.
