@@ -210,9 +210,9 @@ static int restore(void *argument, const struct state_limiter *former)
 			     &limiter);
 	if (err)
 		return err;
-	limiter->made_s = former->made_s;
-	if (former->changed_s)
-		memcpy(limiter->changed_s, former->changed_s, sizeof(limiter->changed_s));
+	err = limiter_set_times(limiter, former->made_s, former->changed_s);
+	if (err)
+		return err;
 	fleet_restored(member->fleet, limiter,
 		       &(struct former_holding){holding->lid, holding->generation, holding->saved,
 						holding->version, holding->restricted_ns,
