@@ -7,9 +7,9 @@
 #include "companions/inspect.h"
 #include "companions/mounted.h"
 
-#include "fs/account.h"
-#include "fs/settings_file.h"
-#include "fs/store.h"
+#include "fs/base/account.h"
+#include "fs/local/settings_file.h"
+#include "fs/local/store.h"
 
 #include <assert.h>
 #include <err.h>

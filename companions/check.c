@@ -5,8 +5,8 @@
 #include "companions/companion.h"
 #include "companions/inspect.h"
 
-#include "fs/settings_file.h"
-#include "fs/store.h"
+#include "fs/local/settings_file.h"
+#include "fs/local/store.h"
 
 #include <err.h>
 #include <errno.h>

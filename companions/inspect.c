@@ -2,7 +2,7 @@
 #include "companions/inspect.h"
 
 #include "core/values/ini.h"
-#include "fs/node.h"
+#include "fs/mount/node.h"
 
 #include <errno.h>
 #include <search.h>

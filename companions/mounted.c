@@ -1,8 +1,8 @@
 /* mounted - the limiters of a mounted tree, see mounted.h. */
 #include "companions/mounted.h"
 
-#include "fs/node.h"
-#include "fs/store.h"
+#include "fs/local/store.h"
+#include "fs/mount/node.h"
 
 #include <dirent.h>
 #include <err.h>

@@ -5,7 +5,7 @@
 #include "companions/companion.h"
 #include "companions/mounted.h"
 
-#include "fs/account.h"
+#include "fs/base/account.h"
 
 #include <err.h>
 #include <errno.h>

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INDEX_MAX = 9999 };
-
 void search_free(struct search *search)
 {
 	if (!search)
@@ -90,19 +88,6 @@ static void make_folder(struct fleet *fleet, const char *path)
 		request_free(request);
 }
 
-/* A partition's index, or a reserve's with @reserve; false: a name that is none of ours. */
-bool index_parse(const char *name, uint32_t *index, bool *reserve)
-{
-	uint64_t number;
-
-	*reserve = *name == 'r';
-	name += *reserve;
-	if ((*name == '0' && name[1]) || !digits_parse(&name, INDEX_MAX, &number) || *name)
-		return false;
-	*index = (uint32_t)number;
-	return true;
-}
-
 /* Puts a list of names into bitmaps. */
 static void mark(const struct search *search, const struct request *request, bool *shares,
 		 bool *reserves)
@@ -111,7 +96,7 @@ static void mark(const struct search *search, const struct request *request, boo
 		uint32_t index;
 		bool reserve;
 
-		if (!index_parse(request->names[i], &index, &reserve))
+		if (!znode_partition_parse(request->names[i], &index, &reserve))
 			continue;
 		if (!reserve && index < search->count)
 			shares[index] = true;
@@ -244,13 +229,13 @@ static void claims_listed(void *fleet, struct request *request)
 }
 
 /* A session that was dropped in between took the search with it. */
-static bool list(struct fleet *fleet, struct search *search, char folder,
+static bool list(struct fleet *fleet, struct search *search, enum znode_kind kind,
 		 void (*done)(void *fleet, struct request *request))
 {
 	struct request *request;
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 
-	snprintf(path, sizeof(path), "/%c/%llu", folder, (unsigned long long)search->holding->id);
+	znode_path(kind, search->holding->id, path);
 	request = request_new(REQUEST_LIST, path, search, done);
 	if (!request)
 		return false;
@@ -281,8 +266,9 @@ void search_begin(struct fleet *fleet, struct holding *holding)
 		search_end(fleet, search);
 		return;
 	}
-	if (!list(fleet, search, 'f', markers_listed) || !list(fleet, search, 'l', leases_listed) ||
-	    !list(fleet, search, 'w', claims_listed))
+	if (!list(fleet, search, ZNODE_FREE, markers_listed) ||
+	    !list(fleet, search, ZNODE_LEASES, leases_listed) ||
+	    !list(fleet, search, ZNODE_CLAIMS, claims_listed))
 		search->failed = true;
 	if (!search->pending)
 		search_end(fleet, search);

@@ -16,10 +16,11 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static void tell(struct fleet *fleet, struct limiter *limiter, const char *text)
+static void tell(struct fleet *fleet, struct limiter *limiter, enum fleet_applied applied,
+		 const char *text)
 {
 	if (fleet->listener && fleet->listener->applied)
-		fleet->listener->applied(fleet->listener, limiter, text);
+		fleet->listener->applied(fleet->listener, limiter, applied, text);
 }
 
 static void changed(struct fleet *fleet, struct limiter *limiter, bool removed)
@@ -38,7 +39,7 @@ static void remove_limiter(struct fleet *fleet, struct holding *holding)
 		remove_limiter(fleet, limiter->first_child->holding);
 	tree_path(limiter, path);
 	names_leave(fleet, holding->id, path);
-	tell(fleet, limiter, "removed");
+	tell(fleet, limiter, FLEET_REMOVED, "removed");
 	changed(fleet, limiter, true);
 	holding_gone(fleet, holding);
 	engine_removed(fleet->engine, limiter);
@@ -124,7 +125,7 @@ static void tell_renamed(struct fleet *fleet, struct limiter *limiter, const cha
 
 	tree_path(limiter->parent, path);
 	snprintf(line, sizeof(line), "renamed %s%s%s", path, *path ? "/" : "", name);
-	tell(fleet, limiter, line);
+	tell(fleet, limiter, FLEET_RENAMED, line);
 }
 
 /* First names that nobody has, so that they can change places. */
@@ -151,8 +152,9 @@ static void apply_names(struct fleet *fleet)
 					 (unsigned long long)found->id);
 			}
 			if (engine_renamed(fleet->engine, holding->limiter, name))
-				fleet_event(fleet, "limiter %llu cannot be named '%.100s'",
-					    (unsigned long long)found->id, name);
+				fleet_tell(fleet, FLEET_SPOILT,
+					   "limiter %llu cannot be named '%.100s'",
+					   (unsigned long long)found->id, name);
 			if (pass)
 				changed(fleet, holding->limiter, false);
 		}
@@ -189,8 +191,8 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 	else
 		holding_alter(fleet, holding, &found->record.settings);
 	if (engine_tuned(fleet->engine, limiter, &found->record.settings, &altered)) {
-		fleet_event(fleet, "no memory for the settings of limiter %llu",
-			    (unsigned long long)found->id);
+		fleet_tell(fleet, FLEET_SPOILT, "no memory for the settings of limiter %llu",
+			   (unsigned long long)found->id);
 		fleet->follow_failed = true;
 		return;
 	}
@@ -199,7 +201,7 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 		engine_owned(fleet->engine, limiter, owner);
 		snprintf(line, sizeof(line), "uid %u gid %u access %o", owner->uid, owner->gid,
 			 (unsigned int)owner->access);
-		tell(fleet, limiter, line);
+		tell(fleet, limiter, FLEET_OWNED, line);
 	}
 	for (int id = 0; id < SETTING_COUNT; id++) {
 		char value[SETTING_TEXT];
@@ -208,7 +210,7 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 			continue;
 		setting_print((enum setting_id)id, &found->record.settings, value);
 		snprintf(line, sizeof(line), "%s %s", setting_name((enum setting_id)id), value);
-		tell(fleet, limiter, line);
+		tell(fleet, limiter, FLEET_SET, line);
 	}
 	note_node(holding, found);
 	holding->generation = found->record.generation;
@@ -229,8 +231,8 @@ static void make(struct fleet *fleet, const struct found *found)
 		err = engine_restore(fleet->engine, parent, record->name, &record->settings,
 				     &record->owner, NULL, 0, &made);
 	if (err) {
-		fleet_event(fleet, "limiter %llu '%.100s' refused: %s",
-			    (unsigned long long)found->id, record->name, strerror(-err));
+		fleet_tell(fleet, FLEET_SPOILT, "limiter %llu '%.100s' refused: %s",
+			   (unsigned long long)found->id, record->name, strerror(-err));
 		return;
 	}
 	holding_enter(fleet, made->holding, found->id);
@@ -242,7 +244,7 @@ static void make(struct fleet *fleet, const struct found *found)
 	changed(fleet, made, false);
 	fleet_reshare(fleet, made->holding);
 	if (fleet->state == FLEET_READY)
-		tell(fleet, made, "created");
+		tell(fleet, made, FLEET_MADE, "created");
 	demand_rouse(fleet, made->holding, false);
 }
 

@@ -30,7 +30,7 @@ static void leave_doubt(struct fleet *fleet)
 /* Begins anew in a while: the coordinator may then grant access that it denies now. */
 static void begin_later(struct fleet *fleet)
 {
-	fleet_event(fleet, "access denied by the coordinator");
+	fleet_tell(fleet, FLEET_DENIED, "access denied by the coordinator");
 	fleet->doubt_ns = fleet->now_ns + fleet->constants.renewal_ns;
 	fleet_wake_at(fleet, fleet->doubt_ns);
 }
@@ -74,8 +74,8 @@ static void claims_listed(void *pointer, struct request *request)
 {
 	struct fleet *fleet = pointer;
 	struct holding *holding = fleet->transaction.holding;
-	char path[PATH_ROOM];
-	unsigned int wanted;
+	char path[ZNODE_TEXT];
+	struct claim claim;
 
 	if (fleet->state != FLEET_IN_DOUBT || lost(fleet, request))
 		return;
@@ -85,17 +85,15 @@ static void claims_listed(void *pointer, struct request *request)
 	for (uint32_t i = 0; i < request->name_count; i++) {
 		const char *name = request->names[i];
 
-		if (strncmp(name, fleet->hid, HID_TEXT - 1) != 0 ||
-		    sscanf(name + HID_TEXT - 1, "-%u-", &wanted) != 1)
+		if (!znode_claim_parse(name, &claim) || !znode_claim_is_of(name, fleet->hid))
 			continue;
 		free(holding->claim);
 		holding->claim = strdup(name);
-		holding->claimed = holding->claim ? wanted : 0;
+		holding->claimed = holding->claim ? claim.wanted : 0;
 	}
 	fleet_keep_claim(fleet, holding, holding->claim);
 	if (holding->claim) {
-		snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id,
-			 holding->claim);
+		znode_path_named(ZNODE_CLAIM, holding->id, holding->claim, path);
 		claim_watch(fleet, path);
 	}
 	fleet->transaction.left--;
@@ -137,7 +135,7 @@ static void ask(struct fleet *fleet, enum request_kind kind, const char *path, v
 static void look(struct fleet *fleet)
 {
 	struct transaction *t = &fleet->transaction;
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 
 	t->left = 0;
 	for (uint32_t i = 0; i < t->item_count; i++) {
@@ -145,16 +143,15 @@ static void look(struct fleet *fleet)
 
 		if (item_lease(item)->state != LEASE_IN_DOUBT)
 			continue;
-		snprintf(path, sizeof(path), "/l/%llu/%s%u", (unsigned long long)item->holding->id,
-			 item->reserve ? "r" : "", item->index);
+		item_path(item, ZNODE_LEASE, path);
 		ask(fleet, REQUEST_GET, path, item, lease_read);
 	}
 	if (t->kind == TRANSACTION_CLAIM) {
-		snprintf(path, sizeof(path), "/w/%llu", (unsigned long long)t->holding->id);
+		znode_path(ZNODE_CLAIMS, t->holding->id, path);
 		ask(fleet, REQUEST_LIST, path, NULL, claims_listed);
 	}
 	if (t->kind == TRANSACTION_CHANGE) {
-		snprintf(path, sizeof(path), "/c/%llu", (unsigned long long)fleet->change_id);
+		znode_path(ZNODE_RECORD, fleet->change_id, path);
 		ask(fleet, REQUEST_GET, path, NULL, change_read);
 	}
 	leave_doubt(fleet);
@@ -215,14 +212,14 @@ static void host_read(void *pointer, struct request *request)
 void doubt_begin(struct fleet *fleet)
 {
 	struct request *request;
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 
 	fleet->doubt_ns = NEVER_NS;
 	if (fleet->resuming) {
 		send_barrier(fleet);
 		return;
 	}
-	snprintf(path, sizeof(path), "/h/%s", fleet->hid);
+	znode_path_named(ZNODE_HOST, 0, fleet->hid, path);
 	request = request_new(REQUEST_GET, path, NULL, host_read);
 	if (request)
 		fleet_send(fleet, request);

@@ -7,33 +7,6 @@
 
 enum { HYSTERESIS_PERCENT = 20 };
 
-/* What may be in names. */
-enum { WEIGHT_MAX = 1000 };
-static const uint64_t SEQUENCE_MAX = UINT64_C(9999999999999999);
-
-/* HID-N-W-SEQ; false: a name that is none of ours. */
-static bool parse_claim(const char *name, struct claim *claim)
-{
-	const char *whole = name;
-	uint64_t wanted, weight, sequence;
-
-	for (int i = 0; i < HID_TEXT - 1; i++, name++) {
-		if ((*name < 'a' || *name > 'z') && (*name < '2' || *name > '7'))
-			return false;
-	}
-	if (*name++ != '-' || !digits_parse(&name, PARTITIONS_MAX, &wanted) || !wanted ||
-	    *name++ != '-' || !digits_parse(&name, WEIGHT_MAX, &weight) || !weight ||
-	    *name++ != '-' || !digits_parse(&name, SEQUENCE_MAX, &sequence) || *name)
-		return false;
-	*claim = (struct claim){
-		.wanted = (uint32_t)wanted,
-		.weight = (uint32_t)weight,
-		.sequence = sequence,
-		.name = whole,
-	};
-	return true;
-}
-
 static int newest_first(const void *a, const void *b)
 {
 	const struct claim *x = a, *y = b;
@@ -43,7 +16,7 @@ static int newest_first(const void *a, const void *b)
 
 static bool is_own(const struct fleet *fleet, const struct claim *claim)
 {
-	return !memcmp(claim->name, fleet->hid, HID_TEXT - 1);
+	return znode_claim_is_of(claim->name, fleet->hid);
 }
 
 /*
@@ -82,7 +55,7 @@ static struct claim *parse(const struct request *request, uint32_t *count)
 
 	*count = 0;
 	for (uint32_t i = 0; claims && i < request->name_count; i++) {
-		if (parse_claim(request->names[i], &claims[*count]))
+		if (znode_claim_parse(request->names[i], &claims[*count]))
 			++*count;
 	}
 	return claims;
@@ -92,13 +65,13 @@ static struct claim *parse(const struct request *request, uint32_t *count)
 static void adopt_claim(struct fleet *fleet, struct holding *holding, const char *name,
 			uint32_t wanted)
 {
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 
 	holding->claim = strdup(name);
 	if (!holding->claim)
 		return;
 	holding->claimed = wanted;
-	snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id, name);
+	znode_path_named(ZNODE_CLAIM, holding->id, name, path);
 	claim_watch(fleet, path);
 }
 
@@ -136,11 +109,13 @@ void claims_parse(struct fleet *fleet, struct search *search, const struct reque
 static void listed(void *pointer, struct request *request)
 {
 	struct fleet *fleet = pointer;
-	struct holding *holding = holding_of_id(fleet,
-						strtoull(request->path + strlen("/w/"), NULL, 10));
+	struct holding *holding;
 	struct claim *claims;
+	struct znode folder;
 	uint32_t count;
 
+	(void)znode_parse(request->path, &folder);
+	holding = holding_of_id(fleet, folder.id);
 	if (!holding)
 		return;
 	holding->looking = false;
@@ -154,11 +129,11 @@ static void listed(void *pointer, struct request *request)
 void claims_look(struct fleet *fleet, struct holding *holding)
 {
 	struct request *request;
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 
 	if (holding->looking)
 		return;
-	snprintf(path, sizeof(path), "/w/%llu", (unsigned long long)holding->id);
+	znode_path(ZNODE_CLAIMS, holding->id, path);
 	request = request_new(REQUEST_LIST, path, NULL, listed);
 	if (!request)
 		return;
@@ -176,15 +151,14 @@ static void answered(void *fleet, struct request *request)
 void claim_withdraw(struct fleet *fleet, struct holding *holding)
 {
 	struct request *request;
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 
 	if (!holding->claim)
 		return;
 	request = request_new(REQUEST_TRANSACTION, NULL, NULL, answered);
 	if (!request)
 		return;
-	snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id,
-		 holding->claim);
+	znode_path_named(ZNODE_CLAIM, holding->id, holding->claim, path);
 	if (request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0))
 		fleet_send(fleet, request);
 	else
@@ -265,16 +239,17 @@ void claim_watch(struct fleet *fleet, const char *claim)
 }
 
 /* Something was given back of the limiter that claim @path is for: it is looked for at once. */
-void claim_woken(struct fleet *fleet, const char *path)
+void claim_woken(struct fleet *fleet, const struct znode *znode)
 {
-	struct holding *holding = holding_of_id(fleet, strtoull(path + strlen("/w/"), NULL, 10));
-	const char *name = strrchr(path, '/') + 1;
+	struct holding *holding = holding_of_id(fleet, znode->id);
+	char path[ZNODE_TEXT];
 
-	if (!holding || !holding->claim || strcmp(holding->claim, name) != 0)
+	if (!holding || !holding->claim || strcmp(holding->claim, znode->name) != 0)
 		return;
 	/* It is being replaced: that was us. */
 	if (fleet->transaction.kind == TRANSACTION_CLAIM && fleet->transaction.holding == holding)
 		return;
+	znode_path_named(ZNODE_CLAIM, znode->id, znode->name, path);
 	claim_watch(fleet, path);
 	if (holding->search)
 		holding->search->again = true;
@@ -286,7 +261,7 @@ bool claim_send(struct fleet *fleet, struct holding *holding)
 {
 	struct transaction *t = &fleet->transaction;
 	uint32_t wanted = claim_for(holding);
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT], name[ZNODE_TEXT];
 	struct request *request;
 	bool added = true;
 
@@ -303,13 +278,12 @@ bool claim_send(struct fleet *fleet, struct holding *holding)
 	t->claimed = wanted;
 	holding_keep(holding);
 	if (holding->claim) {
-		snprintf(path, sizeof(path), "/w/%llu/%.60s", (unsigned long long)holding->id,
-			 holding->claim);
+		znode_path_named(ZNODE_CLAIM, holding->id, holding->claim, path);
 		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
 	}
 	if (wanted) {
-		snprintf(path, sizeof(path), "/w/%llu/%s-%u-%u-", (unsigned long long)holding->id,
-			 fleet->hid, wanted, fleet->options->weight);
+		znode_claim_print(fleet->hid, wanted, fleet->options->weight, name);
+		znode_path_named(ZNODE_CLAIM, holding->id, name, path);
 		added = added && request_add(request, OPERATION_CREATE, path, NULL, 0,
 					     NODE_EPHEMERAL | NODE_SEQUENTIAL);
 	}

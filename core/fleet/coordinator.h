@@ -9,7 +9,7 @@
  *
  * The fleet calls the functions below, from within a step of the engine. The coordinator answers by
  * calling fleet_connected() and its kin (fleet.h), never from within such a call but later, after an
- * engine_run(). Another coordinator is another implementation of this struct in fs/source_NAME.c.
+ * engine_run(). Another coordinator is another implementation of this struct in fs/NAME/.
  */
 #ifndef RATEFS_CORE_COORDINATOR_H
 #define RATEFS_CORE_COORDINATOR_H

@@ -9,6 +9,7 @@
  * The number is the most of the last second, so that a pause for a breath gives nothing back.
  */
 #include "core/fleet/inside.h"
+#include "core/limiter/keys.h"
 #include "core/limiter/learning.h"
 #include "core/limiter/partition.h"
 #include "core/limiter/slots.h"
@@ -16,8 +17,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const uint64_t HOSTS_NS = 15 * NSEC_PER_SEC; /* how often to look who else is there */
 
 enum { WATCHING_HOSTS = 2 };
 
@@ -139,6 +138,15 @@ static bool is_held_up_below(const struct holding *holding)
 	       rate_is_unlimited(&holding->settings.key_rate);
 }
 
+/*
+ * Tells whether readers use keys that have a rate each. How much a single key needs is not to be
+ * told from the sum of all: such a host wants what others leave.
+ */
+static bool has_limited_keys(const struct holding *holding)
+{
+	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings.key_rate);
+}
+
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
@@ -159,8 +167,7 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		tokens = 1;
 	if (!tokens)
 		return 0;
-	/* How much single keys need is not to be told from their sum: it takes what others leave. */
-	if (fleet->alone || !rate_is_unlimited(&holding->settings.key_rate))
+	if (fleet->alone || has_limited_keys(holding))
 		return holding_count(holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
 	/* Nobody who waits for one token needs more than one partition, however slow. */
@@ -400,7 +407,7 @@ static void hosts_listed(void *pointer, struct request *request)
 	struct fleet *fleet = pointer;
 
 	fleet->hosts_asked = false;
-	fleet->hosts_ns = fleet->now_ns + fleet_jitter(fleet, HOSTS_NS);
+	fleet->hosts_ns = fleet->now_ns + fleet_jitter(fleet, FLEET_HOSTS_NS);
 	if (request->answer != ANSWER_OK)
 		return;
 	if (request->name_count < fleet->host_count)
@@ -418,8 +425,11 @@ static void hosts_listed(void *pointer, struct request *request)
 
 static void ask_for_hosts(struct fleet *fleet, bool watch)
 {
-	struct request *request = request_new(REQUEST_LIST, "/h", fleet, hosts_listed);
+	struct request *request;
+	char path[ZNODE_TEXT];
 
+	znode_path(ZNODE_HOSTS, 0, path);
+	request = request_new(REQUEST_LIST, path, fleet, hosts_listed);
 	if (!request)
 		return;
 	request->watch = watch;

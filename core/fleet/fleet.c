@@ -6,10 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* So long leaving waits for answers. */
-static const uint64_t LEAVE_NS = 2 * NSEC_PER_SEC;
-
-void fleet_event(struct fleet *fleet, const char *format, ...)
+void fleet_tell(struct fleet *fleet, enum fleet_event event, const char *format, ...)
 {
 	char text[ERROR_TEXT];
 	va_list arguments;
@@ -18,7 +15,7 @@ void fleet_event(struct fleet *fleet, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	if (fleet->listener && fleet->listener->event)
-		fleet->listener->event(fleet->listener, text);
+		fleet->listener->event(fleet->listener, event, text);
 }
 
 /* xorshift64*: for choices, which need to differ between hosts but not to be secret. */
@@ -294,7 +291,7 @@ void fleet_leave(struct fleet *fleet, uint64_t now_ns)
 		return;
 	}
 	fleet->leaving = true;
-	fleet->leave_until_ns = now_ns + LEAVE_NS;
+	fleet->leave_until_ns = now_ns + FLEET_LEAVE_NS;
 	for (struct holding *h = fleet->holdings; h; h = h->next) {
 		if (fleet->state == FLEET_READY && fleet->connected && !fleet->alone)
 			tell_others(fleet, h);

@@ -153,6 +153,7 @@
 #include "core/limiter/holding.h"
 #include "core/fleet/handover.h"
 #include "core/fleet/record.h"
+#include "core/fleet/times.h"
 
 enum {
 	/*
@@ -167,12 +168,6 @@ enum {
 	FLEET_OWN_BYTES_MAX = 262144,	 /* paths of its leases, its claims and its host node */
 	FLEET_LEARNT_BYTES_MAX = 262144, /* of the /f/LID that it watches; the others it reads */
 };
-
-#define FLEET_ANSWER_NS	 UINT64_C(700000000)   /* rule 13: so long at least */
-#define FLEET_HANDLE_NS	 UINT64_C(60000000000) /* nothing acknowledged: a new session */
-#define FLEET_RENEWAL_NS UINT64_C(1500000000)  /* R, unless the fleet has another */
-#define FLEET_RIGHT_NS	 UINT64_C(8000000000)  /* D, likewise */
-#define FLEET_SESSION_NS UINT64_C(6000000000)  /* T, likewise */
 
 /* What this host was told. */
 struct fleet_options {
@@ -215,14 +210,38 @@ uint64_t fleet_counter(const struct fleet_counters *counters, size_t index);
 
 struct fleet;
 
-/* What the fleet tells those who look: a line of words. Must not call back. */
+/* What happened to the host. */
+enum fleet_event {
+	FLEET_JOINED,
+	FLEET_DROPPED,	/* the session */
+	FLEET_LAPSED,	/* the right */
+	FLEET_DEGRADED, /* out of reach of the coordinator for longer than the right went */
+	FLEET_BACK,	/* ... no longer */
+	FLEET_HUNG_UP,	/* a connection without answers was given up */
+	FLEET_DENIED,	/* the coordinator denies access */
+	FLEET_UNFIT,	/* the layout does not let it join */
+	FLEET_FULL,	/* no room for more leases */
+	FLEET_SPOILT,	/* a node of the settings cannot be used */
+};
+
+/* What another host did to a limiter. */
+enum fleet_applied {
+	FLEET_MADE,
+	FLEET_REMOVED,
+	FLEET_RENAMED,
+	FLEET_OWNED, /* owner or access */
+	FLEET_SET,   /* a setting */
+};
+
+/* Hears what happens; with each event a line of words for its reader. Must not call back. */
 struct fleet_listener {
-	void (*event)(struct fleet_listener *listener, const char *text);
+	void (*event)(struct fleet_listener *listener, enum fleet_event event, const char *text);
 	/* A change of state of a lease; @index from PARTITIONS_MAX on is the reserve's. May be NULL. */
 	void (*lease)(struct fleet_listener *listener, const struct holding *holding,
 		      uint32_t index, enum lease_state from, enum lease_state to);
-	/* A limiter was made, tuned, renamed or removed by another host. May be NULL. */
-	void (*applied)(struct fleet_listener *listener, struct limiter *limiter, const char *text);
+	/* Another host changed a limiter. May be NULL. */
+	void (*applied)(struct fleet_listener *listener, struct limiter *limiter,
+			enum fleet_applied applied, const char *text);
 	/*
 	 * For a successor: what is in the buckets of @limiter changed, or what flows into them; or the
 	 * limiter itself, see fleet_restored(), by another host; or it is about to go. May be NULL.

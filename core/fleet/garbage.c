@@ -64,19 +64,21 @@ static void folders_listed(void *pointer, struct request *request)
 	struct fleet *fleet = pointer;
 
 	for (uint32_t i = 0; i < request->name_count; i++) {
-		const char *name = request->names[i];
-		uint64_t id = strtoull(name, NULL, 10);
+		uint64_t id;
 
 		/* One that is just being made is looked for once more before anything is deleted. */
-		if (id && strspn(name, "0123456789") == strlen(name) && !holding_of_id(fleet, id))
+		if (znode_id_parse(request->names[i], &id) && id && !holding_of_id(fleet, id))
 			sweep_add(fleet, id);
 	}
 }
 
 void sweep_look(struct fleet *fleet)
 {
-	struct request *request = request_new(REQUEST_LIST, "/f", NULL, folders_listed);
+	struct request *request;
+	char path[ZNODE_TEXT];
 
+	znode_path(ZNODE_FREE_OF, 0, path);
+	request = request_new(REQUEST_LIST, path, NULL, folders_listed);
 	if (request)
 		fleet_send(fleet, request);
 }
@@ -130,7 +132,7 @@ static void looked_up(void *pointer, struct request *request)
 {
 	struct fleet *fleet = pointer;
 	struct swept *swept = fleet->sweeping;
-	char path[PATH_ROOM], error[ERROR_TEXT];
+	char path[ZNODE_TEXT], error[ERROR_TEXT];
 	struct request *list;
 	struct record record;
 
@@ -141,7 +143,7 @@ static void looked_up(void *pointer, struct request *request)
 		forget(fleet, swept);
 		return;
 	}
-	snprintf(path, sizeof(path), "/f/%llu", (unsigned long long)swept->id);
+	znode_path(ZNODE_FREE, swept->id, path);
 	list = swept->named || request->answer == ANSWER_NO_NODE
 		       ? request_new(REQUEST_LIST, path, NULL, markers_listed)
 		       : NULL;
@@ -153,18 +155,18 @@ static void looked_up(void *pointer, struct request *request)
 
 static bool add_deletes(struct fleet *fleet, struct request *request)
 {
-	static const char *const folders[] = {"f", "l", "w", "c"};
+	static const enum znode_kind kinds[] = {ZNODE_FREE, ZNODE_LEASES, ZNODE_CLAIMS,
+						ZNODE_RECORD};
 	struct swept *swept = fleet->sweeping;
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 	bool added = true, last = swept->name_count <= DELETES_MAX;
 
 	for (uint32_t i = 0; i < swept->name_count && i < DELETES_MAX && added; i++) {
-		snprintf(path, sizeof(path), "/f/%llu/%.40s", (unsigned long long)swept->id,
-			 swept->names[i]);
+		znode_path_named(ZNODE_MARKER, swept->id, swept->names[i], path);
 		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
 	}
 	for (int i = swept->bare ? 3 : 0; i < 3 + swept->named && added && last; i++) {
-		snprintf(path, sizeof(path), "/%s/%llu", folders[i], (unsigned long long)swept->id);
+		znode_path(kinds[i], swept->id, path);
 		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
 	}
 	return added;
@@ -216,7 +218,7 @@ void sweep_answered(struct fleet *fleet, const struct request *request)
 bool sweep_send(struct fleet *fleet)
 {
 	struct request *request;
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 
 	if (fleet->sweeping)
 		return fleet->sweeping->ready && send_deletes(fleet);
@@ -226,7 +228,7 @@ bool sweep_send(struct fleet *fleet)
 				      fleet->now_ns + s->not_before_ns - fleet->clocks.waiter_ns);
 			continue;
 		}
-		snprintf(path, sizeof(path), "/c/%llu", (unsigned long long)s->id);
+		znode_path(ZNODE_RECORD, s->id, path);
 		request = request_new(REQUEST_GET, path, NULL, looked_up);
 		if (!request)
 			return false;

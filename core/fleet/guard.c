@@ -11,39 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct lease *own_lease(struct holding *holding, const char *name)
+/* Returns this host's lease that has node @znode, unless it is on its way back; else NULL. */
+static struct lease *lease_of_node(struct fleet *fleet, const struct znode *znode)
 {
-	bool reserve = *name == 'r';
-	uint32_t index = (uint32_t)strtoul(name + reserve, NULL, 10);
-	struct lease *lease = &holding->reserve;
+	struct holding *holding = holding_of_id(fleet, znode->id);
+	struct lease *lease;
 
-	if (reserve && index != holding->reserve_index)
+	if (!holding || (znode->reserve ? znode->index != holding->reserve_index
+					: znode->index >= holding->slots))
 		return NULL;
-	if (!reserve && index >= holding->slots)
-		return NULL;
-	if (!reserve)
-		lease = &holding->leases[index];
+	lease = znode->reserve ? &holding->reserve : &holding->leases[znode->index];
 	return lease->state == LEASE_HELD || lease->state == LEASE_WAITING ? lease : NULL;
-}
-
-/* The lease of this host's that has the node @path, NULL: none that is not on its way back. */
-static struct lease *lease_of_node(struct fleet *fleet, const char *path)
-{
-	unsigned long long id;
-	struct holding *holding;
-	char name[16];
-
-	if (sscanf(path, "/l/%llu/%15s", &id, name) != 2)
-		return NULL;
-	holding = holding_of_id(fleet, id);
-	return holding ? own_lease(holding, name) : NULL;
 }
 
 static void lease_seen(void *pointer, struct request *request)
 {
 	struct fleet *fleet = pointer;
-	struct lease *lease = lease_of_node(fleet, request->path);
+	struct lease *lease;
+	struct znode znode;
 
+	(void)znode_parse(request->path, &znode);
+	lease = lease_of_node(fleet, &znode);
 	if (!lease)
 		return;
 	if (request->answer == ANSWER_OK && !strcmp(request->data, fleet->hid))
@@ -57,10 +45,9 @@ void fleet_watch_lease(struct fleet *fleet, const struct holding *holding, uint3
 		       bool reserve)
 {
 	struct request *request;
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 
-	snprintf(path, sizeof(path), "/l/%llu/%s%u", (unsigned long long)holding->id,
-		 reserve ? "r" : "", index);
+	znode_path_partition(ZNODE_LEASE, holding->id, index, reserve, path);
 	request = request_new(REQUEST_GET, path, NULL, lease_seen);
 	if (!request)
 		return;
@@ -84,8 +71,8 @@ void fleet_watch_leases(struct fleet *fleet)
 	}
 }
 
-void fleet_lease_changed(struct fleet *fleet, const char *path)
+void fleet_lease_changed(struct fleet *fleet, const struct znode *znode)
 {
-	if (lease_of_node(fleet, path))
+	if (lease_of_node(fleet, znode))
 		fleet_drop_session(fleet, "a lease of this host's was changed by a foreign hand");
 }

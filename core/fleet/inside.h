@@ -32,10 +32,10 @@
 #include "core/base/chain.h"
 #include "core/fleet/fleet.h"
 #include "core/fleet/share.h"
+#include "core/fleet/znode.h"
 
 enum {
 	ITEMS_MAX = 32,	     /* partitions in one transaction: each has up to three operations */
-	PATH_ROOM = 128,     /* for the path of any node */
 	FLEET_CHAINS = 4096, /* hash chains of holdings by id */
 };
 
@@ -258,8 +258,8 @@ struct fleet {
 };
 
 /* fleet.c */
-void fleet_event(struct fleet *fleet, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+void fleet_tell(struct fleet *fleet, enum fleet_event event, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct lease *lease,
 			 enum lease_state to);
 void fleet_wake_at(struct fleet *fleet, uint64_t at_ns);
@@ -269,6 +269,8 @@ uint64_t fleet_jitter(struct fleet *fleet, uint64_t ns);
 struct lease *item_lease(const struct item *item);
 /* From PARTITIONS_MAX on: of the reserve. */
 uint32_t item_index(const struct item *item);
+/* The path of its node of @kind: its lease or its marker. */
+void item_path(const struct item *item, enum znode_kind kind, char path[ZNODE_TEXT]);
 void holding_keep(struct holding *holding);
 void holding_let_go(struct holding *holding);
 
@@ -321,7 +323,7 @@ void fleet_watch_lease(struct fleet *fleet, const struct holding *holding, uint3
 		       bool reserve);
 /* Watches the nodes of leases that are not watched yet. */
 void fleet_watch_leases(struct fleet *fleet);
-void fleet_lease_changed(struct fleet *fleet, const char *path);
+void fleet_lease_changed(struct fleet *fleet, const struct znode *znode);
 
 /* barrier.c */
 void doubt_begin(struct fleet *fleet);
@@ -427,7 +429,7 @@ uint32_t holding_kept(const struct holding *holding);
 /* learnt.c */
 /* A look at whether there is something to tell or to ask. */
 void learnt_tick(struct fleet *fleet, struct holding *holding);
-void learnt_changed(struct fleet *fleet, const char *path);
+void learnt_changed(struct fleet *fleet, uint64_t id);
 /* What the hosts have learnt counts no more: another `adapt` was set. */
 void learnt_void(struct fleet *fleet, const struct holding *holding);
 /* The session is gone, and what was asked in it is not answered. */
@@ -438,8 +440,6 @@ void search_begin(struct fleet *fleet, struct holding *holding);
 void search_free(struct search *search);
 /* The round is over. */
 void search_end(struct fleet *fleet, struct search *search);
-/* A partition's index, or a reserve's with @reserve; false: a name that is none of ours. */
-bool index_parse(const char *name, uint32_t *index, bool *reserve);
 
 /* claim.c */
 void claims_parse(struct fleet *fleet, struct search *search, const struct request *request);
@@ -455,7 +455,7 @@ bool claim_send(struct fleet *fleet, struct holding *holding);
 /* Watches our own, so that who gives something back can wake us. */
 void claim_watch(struct fleet *fleet, const char *claim);
 /* Somebody has: what was given back is looked for at once. */
-void claim_woken(struct fleet *fleet, const char *path);
+void claim_woken(struct fleet *fleet, const struct znode *znode);
 
 /* take.c */
 /* The next ones to be taken, or the end of the round. */

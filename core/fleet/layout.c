@@ -7,16 +7,15 @@
 
 /* Differs wherever a host of one version would misread the nodes that a host of the other wrote. */
 static const char LAYOUT_VERSION[] = "ratefs 3\n";
-static const uint64_t RETRY_NS = 5 * NSEC_PER_SEC;
 
 enum { TRIES_MAX = 3 };
 
 static void refuse(struct fleet *fleet, const char *why)
 {
 	if (fleet->state != FLEET_REFUSED)
-		fleet_event(fleet, "cannot join: %s", why);
+		fleet_tell(fleet, FLEET_UNFIT, "cannot join: %s", why);
 	fleet->state = FLEET_REFUSED;
-	fleet->retry_ns = fleet->now_ns + RETRY_NS;
+	fleet->retry_ns = fleet->now_ns + FLEET_LAYOUT_RETRY_NS;
 }
 
 static void made(void *pointer, struct request *request)
@@ -26,17 +25,19 @@ static void made(void *pointer, struct request *request)
 	if (request->answer == ANSWER_DENIED)
 		refuse(fleet, "the coordinator denies access to its nodes");
 	else if (request->answer != ANSWER_OK && request->answer != ANSWER_EXISTS)
-		fleet->retry_ns = fleet->now_ns + NSEC_PER_SEC;
+		fleet->retry_ns = fleet->now_ns + FLEET_JOIN_RETRY_NS;
 	if (--fleet->layout_pending)
 		return;
 	if (fleet->state == FLEET_PREPARING && fleet->retry_ns == NEVER_NS)
 		layout_look(fleet);
 }
 
-static void make_node(struct fleet *fleet, const char *path, const char *data)
+static void make_node(struct fleet *fleet, enum znode_kind kind, const char *data)
 {
 	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, made);
+	char path[ZNODE_TEXT];
 
+	znode_path(kind, 0, path);
 	if (!request)
 		return;
 	if (!request_add(request, OPERATION_CREATE, path, data, 0, 0)) {
@@ -58,13 +59,13 @@ static void make(struct fleet *fleet)
 		return;
 	}
 	globals_print(&globals, text);
-	make_node(fleet, "/c", NULL);
-	make_node(fleet, "/h", NULL);
-	make_node(fleet, "/l", NULL);
-	make_node(fleet, "/f", NULL);
-	make_node(fleet, "/w", NULL);
-	make_node(fleet, "/g", text);
-	make_node(fleet, "/v", LAYOUT_VERSION);
+	make_node(fleet, ZNODE_RECORDS, NULL);
+	make_node(fleet, ZNODE_HOSTS, NULL);
+	make_node(fleet, ZNODE_LEASES_OF, NULL);
+	make_node(fleet, ZNODE_FREE_OF, NULL);
+	make_node(fleet, ZNODE_CLAIMS_OF, NULL);
+	make_node(fleet, ZNODE_GLOBALS, text);
+	make_node(fleet, ZNODE_LAYOUT, LAYOUT_VERSION);
 }
 
 static void hosts_found(void *pointer, struct request *request)
@@ -85,15 +86,18 @@ static void hosts_found(void *pointer, struct request *request)
 	}
 }
 
-static void ask_for(struct fleet *fleet, const char *path,
+static void ask_for(struct fleet *fleet, enum znode_kind kind,
 		    void (*done)(void *fleet, struct request *request))
 {
-	struct request *request = request_new(REQUEST_GET, path, NULL, done);
+	struct request *request;
+	char path[ZNODE_TEXT];
 
+	znode_path(kind, 0, path);
+	request = request_new(REQUEST_GET, path, NULL, done);
 	if (request)
 		fleet_send(fleet, request);
 	else
-		fleet->retry_ns = fleet->now_ns + RETRY_NS;
+		fleet->retry_ns = fleet->now_ns + FLEET_LAYOUT_RETRY_NS;
 }
 
 static void globals_found(void *pointer, struct request *request)
@@ -105,7 +109,7 @@ static void globals_found(void *pointer, struct request *request)
 	if (request->answer == ANSWER_NO_NODE)
 		make(fleet);
 	else if (request->answer == ANSWER_OK)
-		ask_for(fleet, "/h", hosts_found);
+		ask_for(fleet, ZNODE_HOSTS, hosts_found);
 	else if (request->answer == ANSWER_DENIED)
 		refuse(fleet, "the coordinator denies access to its nodes");
 }
@@ -123,7 +127,7 @@ static void version_read(void *pointer, struct request *request)
 	} else if (request->answer == ANSWER_OK && strcmp(request->data, LAYOUT_VERSION) != 0) {
 		refuse(fleet, "the layout below its path is another version's");
 	} else if (request->answer == ANSWER_OK) {
-		ask_for(fleet, "/g", globals_found);
+		ask_for(fleet, ZNODE_GLOBALS, globals_found);
 	} else if (request->answer != ANSWER_UNKNOWN) {
 		refuse(fleet, "the coordinator refuses to tell the version of the layout");
 	}
@@ -131,14 +135,11 @@ static void version_read(void *pointer, struct request *request)
 
 void layout_look(struct fleet *fleet)
 {
-	struct request *request = request_new(REQUEST_GET, "/v", NULL, version_read);
-
 	if (fleet->state == FLEET_CONNECTING)
 		fleet->layout_tries = 0;
 	fleet->state = FLEET_PREPARING;
 	fleet->layout_pending = 0;
 	follow_forget(fleet);
-	fleet->retry_ns = request ? NEVER_NS : fleet->now_ns + RETRY_NS;
-	if (request)
-		fleet_send(fleet, request);
+	fleet->retry_ns = NEVER_NS;
+	ask_for(fleet, ZNODE_LAYOUT, version_read);
 }

@@ -15,12 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t SPACING_NS = NSEC_PER_SEC;
-static const uint64_t UNWATCHED_NS = 5 * NSEC_PER_SEC; /* unwatched nodes are read so often */
-
-static void node_path(const struct holding *holding, char path[PATH_ROOM])
+static void node_path(const struct holding *holding, char path[ZNODE_TEXT])
 {
-	snprintf(path, PATH_ROOM, "/f/%llu", (unsigned long long)holding->id);
+	znode_path(ZNODE_FREE, holding->id, path);
 }
 
 /*
@@ -40,10 +37,10 @@ static struct learning *learning_of(const struct holding *holding)
 /* Whose the node at @path is, NULL if that limiter is gone. */
 static struct holding *holding_at(const struct fleet *fleet, const char *path)
 {
-	char *end;
-	uint64_t id = strtoull(path + strlen("/f/"), &end, 10);
+	struct znode znode;
 
-	return *end ? NULL : holding_of_id(fleet, id);
+	(void)znode_parse(path, &znode);
+	return holding_of_id(fleet, znode.id);
 }
 
 /* What the answered request was about, if that is still of interest. */
@@ -65,7 +62,9 @@ static void node_read(void *pointer, struct request *request)
 	if (holding && request->answer != ANSWER_OK)
 		room_unwatch_learnt(fleet, holding);
 	if (learning)
-		learning->retry_ns = request->answer == ANSWER_OK ? 0 : fleet->now_ns + SPACING_NS;
+		learning->retry_ns = request->answer == ANSWER_OK
+					     ? 0
+					     : fleet->now_ns + FLEET_LEARNT_SPACING_NS;
 	if (!learning || request->answer != ANSWER_OK)
 		return;
 	found = learning->adapted;
@@ -83,7 +82,7 @@ static void node_read(void *pointer, struct request *request)
 
 static void read_node(struct fleet *fleet, struct holding *holding)
 {
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 	struct request *request;
 
 	node_path(holding, path);
@@ -121,7 +120,7 @@ static void node_written(void *pointer, struct request *request)
 static void write_node(struct fleet *fleet, struct holding *holding, struct learning *learning,
 		       const struct adapt_state *state)
 {
-	char path[PATH_ROOM], text[LEARNT_TEXT];
+	char path[ZNODE_TEXT], text[LEARNT_TEXT];
 	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, node_written);
 
 	node_path(holding, path);
@@ -150,12 +149,13 @@ void learnt_tick(struct fleet *fleet, struct holding *holding)
 	if (!ready || learning->asking)
 		return;
 	if (!learning->known || learning->session != fleet->counters.sessions ||
-	    (!holding->learnt_watched && fleet->now_ns - learning->told_ns >= UNWATCHED_NS)) {
+	    (!holding->learnt_watched &&
+	     fleet->now_ns - learning->told_ns >= FLEET_LEARNT_UNWATCHED_NS)) {
 		if (fleet->now_ns >= learning->retry_ns)
 			read_node(fleet, holding);
 		return;
 	}
-	if (fleet->now_ns - learning->told_ns < SPACING_NS)
+	if (fleet->now_ns - learning->told_ns < FLEET_LEARNT_SPACING_NS)
 		return;
 	told = learning->told_rate == learning->adapted.rate ||
 	       (isinf(learning->told_rate) && isinf(learning->adapted.rate));
@@ -165,9 +165,9 @@ void learnt_tick(struct fleet *fleet, struct holding *holding)
 		write_node(fleet, holding, learning, &learning->proposal);
 }
 
-void learnt_changed(struct fleet *fleet, const char *path)
+void learnt_changed(struct fleet *fleet, uint64_t id)
 {
-	struct holding *holding = holding_at(fleet, path);
+	struct holding *holding = holding_of_id(fleet, id);
 	struct learning *learning = holding ? holding->limiter->learning : NULL;
 
 	if (holding)
@@ -182,7 +182,7 @@ void learnt_changed(struct fleet *fleet, const char *path)
 
 void learnt_void(struct fleet *fleet, const struct holding *holding)
 {
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, NULL);
 
 	node_path(holding, path);

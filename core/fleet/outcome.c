@@ -204,7 +204,7 @@ static void joined(struct fleet *fleet, const struct request *request)
 	fleet->hosts_ns = 0;
 	fleet->last_ack_ns = fleet->now_ns;
 	fleet->trouble_ns = NEVER_NS;
-	fleet_event(fleet, "joined as %s", fleet->hid);
+	fleet_tell(fleet, FLEET_JOINED, "joined as %s", fleet->hid);
 	sweep_look(fleet);
 	fleet_extend_right(fleet, request->sent_ns);
 	fleet_keep(fleet);
@@ -295,7 +295,7 @@ void transaction_answered(void *pointer, struct request *request)
 		if (request->failed == OPERATION_GLOBALS && request->answer != ANSWER_DENIED)
 			fleet->stale = true;
 		if (request->answer == ANSWER_DENIED) {
-			fleet_event(fleet, "access denied by the coordinator");
+			fleet_tell(fleet, FLEET_DENIED, "access denied by the coordinator");
 			fleet->denied_until_ns = fleet->now_ns + fleet->constants.renewal_ns;
 		}
 	}

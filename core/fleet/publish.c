@@ -6,14 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So long a change waits for a coordinator that is out of reach. */
-static const uint64_t PATIENCE_NS = 1500000000;
-
-/* ... and so long one for which others were first again and again, */
-static const uint64_t RACES_NS = 5 * NSEC_PER_SEC;
-
-/* which waits for a random time before the next try, at most this; twice as much each time. */
-static const uint64_t RACE_NS = 1000000;
 enum { RACE_DOUBLINGS_MAX = 7 };
 
 /* Markers made with a limiter; what does not fit is unclean. */
@@ -352,11 +344,11 @@ static int fill_record(struct fleet *fleet, struct record *record)
 static bool add_markers(struct request *request, const struct settings *settings, uint64_t id)
 {
 	uint32_t count = settings_partition_count(settings);
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 	bool added = true;
 
 	for (uint32_t i = 0; i < count && i < MARKERS_MAX && added; i++) {
-		snprintf(path, sizeof(path), "/f/%llu/%u", (unsigned long long)id, i);
+		znode_path_partition(ZNODE_MARKER, id, i, false, path);
 		added = request_add(request, OPERATION_CREATE, path, NULL, 0, 0);
 	}
 	return added;
@@ -376,16 +368,16 @@ static void path_of(const struct change *change, char path[PATH_TEXT + NAME_BYTE
 
 static bool add_making(struct fleet *fleet, struct request *request, const char *text)
 {
-	static const char *const folders[] = {"l", "f", "w"};
+	static const enum znode_kind folders[] = {ZNODE_LEASES, ZNODE_FREE, ZNODE_CLAIMS};
 	const struct change *change = fleet->change;
 	uint64_t id = fleet->change_id;
-	char path[PATH_ROOM], name[PATH_TEXT + NAME_BYTES_MAX + 2];
+	char path[ZNODE_TEXT], name[PATH_TEXT + NAME_BYTES_MAX + 2];
 	bool added;
 
-	snprintf(path, sizeof(path), "/c/%llu", (unsigned long long)id);
+	znode_path(ZNODE_RECORD, id, path);
 	added = request_add(request, OPERATION_CREATE, path, text, 0, 0);
 	for (int i = 0; i < 3 && added; i++) {
-		snprintf(path, sizeof(path), "/%s/%llu", folders[i], (unsigned long long)id);
+		znode_path(folders[i], id, path);
 		added = request_add(request, OPERATION_CREATE, path, NULL, 0, 0);
 	}
 	path_of(change, name);
@@ -398,13 +390,13 @@ static bool add_making(struct fleet *fleet, struct request *request, const char 
 /* Adds a node with the name that a rename leaves, for hosts that come later: rule 16. */
 static bool add_left_name(struct fleet *fleet, struct request *request)
 {
-	char path[PATH_ROOM], text[RECORD_TEXT];
+	char path[ZNODE_TEXT], text[RECORD_TEXT];
 	struct record record = {0};
 
 	record_left(&record, fleet->change->limiter);
 	snprintf(record.writer, sizeof(record.writer), "%s", fleet->hid);
 	record_print(&record, text);
-	snprintf(path, sizeof(path), "/c/%llu", (unsigned long long)fleet->change_given);
+	znode_path(ZNODE_RECORD, fleet->change_given, path);
 	return request_add(request, OPERATION_CREATE, path, text, 0, 0);
 }
 
@@ -413,11 +405,11 @@ static bool add_change(struct fleet *fleet, struct request *request)
 	const struct change *change = fleet->change;
 	const struct holding *holding = change->limiter->holding;
 	struct globals globals = fleet->globals;
-	char path[PATH_ROOM], text[RECORD_TEXT];
+	char path[ZNODE_TEXT], text[RECORD_TEXT];
 	bool added;
 
 	record_print(fleet->change_record, text);
-	snprintf(path, sizeof(path), "/c/%llu", (unsigned long long)fleet->change_id);
+	znode_path(ZNODE_RECORD, fleet->change_id, path);
 	if (change->kind == CHANGE_MAKE)
 		added = add_making(fleet, request, text);
 	else if (!holding && fleet->root_version < 0)
@@ -431,7 +423,8 @@ static bool add_change(struct fleet *fleet, struct request *request)
 	if (fleet->change_given > globals.last_id)
 		globals.last_id = fleet->change_given;
 	globals_print(&globals, text);
-	return added && request_add(request, OPERATION_SET, "/g", text, fleet->applied, 0);
+	znode_path(ZNODE_GLOBALS, 0, path);
+	return added && request_add(request, OPERATION_SET, path, text, fleet->applied, 0);
 }
 
 /*
@@ -583,7 +576,7 @@ void publish_answered(struct fleet *fleet, const struct request *request)
 
 		fleet->change_tries++;
 		fleet->change_next_ns = fleet->now_ns +
-					fleet_random(fleet) % (RACE_NS << doublings);
+					fleet_random(fleet) % (FLEET_RACE_NS << doublings);
 		/* Others were first; if not with /g, somebody changed nodes by hand. */
 		if (request->failed)
 			fleet->follow_all = true;
@@ -625,7 +618,7 @@ void publish_expire(struct fleet *fleet)
 {
 	struct change *change = fleet->change;
 	bool races = fleet->change_tries && fleet->connected && fleet->state == FLEET_READY;
-	uint64_t until_ns = fleet->change_since_ns + (races ? RACES_NS : PATIENCE_NS);
+	uint64_t until_ns = fleet->change_since_ns + (races ? FLEET_RACES_NS : FLEET_PATIENCE_NS);
 
 	if (!change || fleet->change_sent)
 		return;
@@ -659,7 +652,7 @@ void publish_store(struct source *source, struct change *change)
 		return;
 	}
 	if ((fleet->state != FLEET_READY || !fleet->connected) && fleet->trouble_ns != NEVER_NS &&
-	    fleet->clocks.holder_ns - fleet->trouble_ns > PATIENCE_NS) {
+	    fleet->clocks.holder_ns - fleet->trouble_ns > FLEET_PATIENCE_NS) {
 		publish_finish(fleet, -EHOSTUNREACH);
 		return;
 	}

@@ -5,20 +5,7 @@
 #include "core/fleet/inside.h"
 #include "core/limiter/slots.h"
 
-/* What is given back so soon after it was asked for was of no use, and is not asked for so soon again ... */
-static const uint64_t VAIN_NS = 3 * NSEC_PER_SEC;
-enum { VAIN_DOUBLINGS_MAX = 5 }; /* ... and later each time */
-
-/* What is not wanted is kept for a third of a lease where nobody claims it, but not for longer than this. */
-static const uint64_t SPARE_MAX_NS = 5 * NSEC_PER_SEC;
-
-/*
- * Where all of a reserve are leased, a host that wants nothing else looks so often, unless one has
- * gone.
- */
-static const uint64_t RESERVE_NS = 60 * NSEC_PER_SEC;
-
-enum { SAVING_PARTS = 8, YOUNG_PARTS = 3, EXCESS_PARTS = 4 };
+enum { VAIN_DOUBLINGS_MAX = 5, SAVING_PARTS = 8, YOUNG_PARTS = 3, EXCESS_PARTS = 4 };
 
 /* Somebody reads the token of this very partition. */
 static bool is_read(const struct holding *holding, uint32_t index)
@@ -154,7 +141,7 @@ static void begin_spare(struct fleet *fleet, struct holding *holding)
 	uint64_t third_ns = holding->settings.lease_ns / YOUNG_PARTS;
 
 	holding->spare_until_ns = fleet->now_ns +
-				  (third_ns < SPARE_MAX_NS ? third_ns : SPARE_MAX_NS);
+				  (third_ns < FLEET_SPARE_MAX_NS ? third_ns : FLEET_SPARE_MAX_NS);
 	holding->spare_wanted = 0;
 }
 
@@ -162,8 +149,8 @@ static void begin_spare(struct fleet *fleet, struct holding *holding)
 static void note_spare(struct fleet *fleet, struct holding *holding)
 {
 	if (!holding->spare) {
-		if (holding->wanted && fleet->now_ns - holding->grown_ns < VAIN_NS) {
-			holding->vain_until_ns = fleet->now_ns + (VAIN_NS << holding->vain);
+		if (holding->wanted && fleet->now_ns - holding->grown_ns < FLEET_VAIN_NS) {
+			holding->vain_until_ns = fleet->now_ns + (FLEET_VAIN_NS << holding->vain);
 			if (holding->vain < VAIN_DOUBLINGS_MAX)
 				holding->vain++;
 		} else {
@@ -309,7 +296,7 @@ void choose_next_search(struct fleet *fleet, struct holding *holding)
 	bool soon = holding->lacking || holding->contended || holding->claim ||
 		    keeps_last(holding) ||
 		    (holding_wants_reserve(holding) && !holding->reserves_gone);
-	uint64_t every_ns = RESERVE_NS;
+	uint64_t every_ns = FLEET_RESERVE_NS;
 
 	if (soon)
 		every_ns = fleet->constants.renewal_ns;

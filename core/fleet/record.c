@@ -1,5 +1,6 @@
 /* record - what the nodes of a fleet hold, as text, see record.h. */
 #include "core/fleet/record.h"
+#include "core/fleet/times.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,10 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Bounds of what is believed of the constants. */
-static const uint64_t CONSTANT_MAX_NS = 3600 * NSEC_PER_SEC;
-static const uint64_t RENEWAL_MIN_NS = 10000000;
 
 /* More is never in a bucket, nor owed. */
 static const uint64_t MARKER_MOST = UINT64_C(1) << 61;
@@ -158,8 +155,9 @@ int globals_parse(const char *text, struct globals *globals)
 	    !find_line(text, "recent", recent, sizeof(recent)))
 		return -EINVAL;
 	/* Whoever wrote it, what follows is what safety rests on. */
-	if (constants->right_ns > CONSTANT_MAX_NS || constants->session_ns > CONSTANT_MAX_NS ||
-	    constants->renewal_ns < RENEWAL_MIN_NS ||
+	if (constants->right_ns > FLEET_CONSTANT_MAX_NS ||
+	    constants->session_ns > FLEET_CONSTANT_MAX_NS ||
+	    constants->renewal_ns < FLEET_RENEWAL_MIN_NS ||
 	    constants->quarantine_ns < quarantine_of(constants->right_ns) ||
 	    constants->renewal_ns >= constants->right_ns)
 		return -EINVAL;

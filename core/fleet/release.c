@@ -67,7 +67,7 @@ static bool add(struct fleet *fleet, struct request *request, struct holding *ho
 	struct item *item = &t->items[t->item_count++];
 	const struct marker empty = {.saved = holding->saved,
 				     .count = holding->settings.limit_count};
-	char path[PATH_ROOM], text[MARKER_TEXT];
+	char path[ZNODE_TEXT], text[MARKER_TEXT];
 	struct lease *lease;
 	bool added;
 
@@ -77,12 +77,11 @@ static bool add(struct fleet *fleet, struct request *request, struct holding *ho
 	lease->sent = true;
 	fleet_keep_lease(fleet, holding, lease, item_index(item));
 	item->operation = request->operation_count;
-	snprintf(path, sizeof(path), "/l/%llu/%s%u", (unsigned long long)holding->id,
-		 reserve ? "r" : "", index);
+	item_path(item, ZNODE_LEASE, path);
 	added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
 	if (!added || holding->limiter->removed || lease->unmarked)
 		return added;
-	path[1] = 'f';
+	item_path(item, ZNODE_MARKER, path);
 	marker_print(lease->marker ? lease->marker : &empty, text);
 	return request_add(request, OPERATION_CREATE, path, text, 0, 0);
 }
@@ -120,7 +119,7 @@ static void woken(void *fleet, struct request *request)
 void drain_wake(struct fleet *fleet, struct holding *holding)
 {
 	uint32_t count = holding->given_up;
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 
 	if (holding->looking)
 		return;
@@ -130,8 +129,7 @@ void drain_wake(struct fleet *fleet, struct holding *holding)
 
 		if (!request)
 			return;
-		snprintf(path, sizeof(path), "/w/%llu/%.47s", (unsigned long long)holding->id,
-			 holding->claimants[i]);
+		znode_path_named(ZNODE_CLAIM, holding->id, holding->claimants[i], path);
 		if (request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0))
 			fleet_send(fleet, request);
 		else

@@ -19,8 +19,6 @@ enum {
 	BEHIND_MAX = 5, /* reads of a /g that is older than the one applied: then it is believed */
 };
 
-static const uint64_t RETRY_NS = NSEC_PER_SEC;
-
 void follow_forget(struct fleet *fleet)
 {
 	free(fleet->follow_ids);
@@ -41,7 +39,7 @@ static void fail(struct fleet *fleet)
 {
 	follow_forget(fleet);
 	fleet->stale = true;
-	fleet->follow_ns = fleet->now_ns + RETRY_NS;
+	fleet->follow_ns = fleet->now_ns + FLEET_FOLLOW_RETRY_NS;
 	if (fleet->state == FLEET_LOADING)
 		fleet->retry_ns = fleet->follow_ns;
 	fleet_wake_at(fleet, fleet->follow_ns);
@@ -90,12 +88,14 @@ static void record_read(void *pointer, struct request *request)
 	struct fleet *fleet = pointer;
 	struct found *found = &fleet->found[fleet->found_count];
 	char error[ERROR_TEXT];
+	struct znode znode;
 
+	(void)znode_parse(request->path, &znode);
 	fleet->follow_pending--;
 	*found = (struct found){.version = request->version,
 				.made_zxid = request->made_zxid,
 				.changed_zxid = request->zxid};
-	found->id = strtoull(request->path + strlen("/c/"), NULL, 10);
+	found->id = znode.id;
 	if (request->answer == ANSWER_OK || request->answer == ANSWER_REFUSED) {
 		snprintf(error, sizeof(error), "it is too large");
 		found->there = request->answer == ANSWER_OK &&
@@ -104,8 +104,9 @@ static void record_read(void *pointer, struct request *request)
 			found->there = false;
 		/* A bad one changes nothing: what was known stays. */
 		if (!found->there)
-			fleet_event(fleet, "node of limiter %llu is not understood: %.200s",
-				    (unsigned long long)found->id, error);
+			fleet_tell(fleet, FLEET_SPOILT,
+				   "node of limiter %llu is not understood: %.200s",
+				   (unsigned long long)found->id, error);
 		found->bad = !found->there;
 		found->there = true;
 		fleet->found_count++;
@@ -120,14 +121,13 @@ static void record_read(void *pointer, struct request *request)
 /* Asks for more, or is done. */
 static void ask(struct fleet *fleet)
 {
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 
 	while (fleet->follow_sent < fleet->follow_count && !fleet->follow_failed &&
 	       fleet->follow_pending < READS_MAX) {
 		struct request *request;
 
-		snprintf(path, sizeof(path), "/c/%llu",
-			 (unsigned long long)fleet->follow_ids[fleet->follow_sent]);
+		znode_path(ZNODE_RECORD, fleet->follow_ids[fleet->follow_sent], path);
 		request = request_new(REQUEST_GET, path, fleet, record_read);
 		if (!request) {
 			fleet->follow_failed = true;
@@ -175,19 +175,19 @@ static void listed(void *pointer, struct request *request)
 		return;
 	}
 	for (uint32_t i = 0; i < request->name_count; i++) {
-		const char *name = request->names[i];
-
-		/* What is not a number is none of ours. */
-		if (strlen(name) < 19 && strspn(name, "0123456789") == strlen(name))
-			ids[count++] = strtoull(name, NULL, 10);
+		if (znode_id_parse(request->names[i], &ids[count]))
+			count++;
 	}
 	ask_for(fleet, ids, count);
 }
 
 static void list_all(struct fleet *fleet)
 {
-	struct request *request = request_new(REQUEST_LIST, "/c", fleet, listed);
+	struct request *request;
+	char path[ZNODE_TEXT];
 
+	znode_path(ZNODE_RECORDS, 0, path);
+	request = request_new(REQUEST_LIST, path, fleet, listed);
 	fleet->follow_all = true;
 	if (request)
 		fleet_send(fleet, request);
@@ -243,17 +243,18 @@ static void repair(struct fleet *fleet, int32_t version)
 {
 	struct request *request;
 	struct globals globals = fleet->globals;
-	char text[RECORD_TEXT];
+	char path[ZNODE_TEXT], text[RECORD_TEXT];
 
-	fleet_event(fleet, "the fleet's constants are not understood");
+	fleet_tell(fleet, FLEET_SPOILT, "the fleet's constants are not understood");
 	if (!fleet->constants_known || fleet->applied < 0) {
 		fail(fleet);
 		return;
 	}
 	globals.recent_count = 0;
 	globals_print(&globals, text);
+	znode_path(ZNODE_GLOBALS, 0, path);
 	request = request_new(REQUEST_TRANSACTION, NULL, fleet, repaired);
-	if (request && request_add(request, OPERATION_SET, "/g", text, version, 0)) {
+	if (request && request_add(request, OPERATION_SET, path, text, version, 0)) {
 		fleet_send(fleet, request);
 		return;
 	}
@@ -317,6 +318,7 @@ static void globals_read(void *pointer, struct request *request)
 void follow_begin(struct fleet *fleet)
 {
 	struct request *request;
+	char path[ZNODE_TEXT];
 
 	if (fleet->following) {
 		fleet->follow_again = true;
@@ -332,7 +334,8 @@ void follow_begin(struct fleet *fleet)
 		fleet->stale = true;
 		return;
 	}
-	request = request_new(REQUEST_GET, "/g", fleet, globals_read);
+	znode_path(ZNODE_GLOBALS, 0, path);
+	request = request_new(REQUEST_GET, path, fleet, globals_read);
 	if (!request) {
 		fail(fleet);
 		return;

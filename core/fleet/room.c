@@ -10,31 +10,17 @@
 
 enum {
 	LENGTH_BYTES = 4, /* before each path */
-	/* Bytes after PATH; an index of the reserve begins with an r. */
-	HOST_BYTES = LENGTH_BYTES + 3 + HID_TEXT - 1,
-	LEASE_BYTES = LENGTH_BYTES + 3 + 1 + 5,
-	CLAIM_BYTES = LENGTH_BYTES + 3 + 1 + HID_TEXT - 1 + 5 + 5 + 11,
-	LEARNT_BYTES = LENGTH_BYTES + 3,
-	AGAIN_PARTS = 4, /* it is told again once a quarter was given back in between */
+	AGAIN_PARTS = 4,  /* it is told again once a quarter was given back in between */
 };
 
-static uint32_t digits_of(uint64_t id)
+static uint32_t path_bytes(const struct fleet *fleet, enum znode_kind kind, uint64_t id)
 {
-	uint32_t digits = 1;
-
-	for (; id >= 10; id /= 10)
-		digits++;
-	return digits;
-}
-
-static uint32_t path_bytes(const struct fleet *fleet, const struct holding *holding, uint32_t bytes)
-{
-	return fleet->coordinator->prefix_bytes + digits_of(holding->id) + bytes;
+	return LENGTH_BYTES + fleet->coordinator->prefix_bytes + znode_bytes(kind, id);
 }
 
 static uint32_t host_bytes(const struct fleet *fleet)
 {
-	return fleet->coordinator->prefix_bytes + HOST_BYTES;
+	return path_bytes(fleet, ZNODE_HOST, 0);
 }
 
 uint32_t room_own_bytes(const struct fleet *fleet)
@@ -52,7 +38,7 @@ static uint32_t room_for(const struct fleet *fleet, uint32_t bytes)
 
 uint32_t room_for_leases(const struct fleet *fleet, const struct holding *holding)
 {
-	uint32_t room = room_for(fleet, path_bytes(fleet, holding, LEASE_BYTES));
+	uint32_t room = room_for(fleet, path_bytes(fleet, ZNODE_LEASE, holding->id));
 	uint32_t most = fleet->leases < FLEET_LEASES_MAX ? FLEET_LEASES_MAX - fleet->leases : 0;
 
 	return room < most ? room : most;
@@ -60,7 +46,8 @@ uint32_t room_for_leases(const struct fleet *fleet, const struct holding *holdin
 
 bool room_for_claim(const struct fleet *fleet, const struct holding *holding)
 {
-	return holding->claim_counted || room_for(fleet, path_bytes(fleet, holding, CLAIM_BYTES));
+	return holding->claim_counted ||
+	       room_for(fleet, path_bytes(fleet, ZNODE_CLAIM, holding->id));
 }
 
 bool room_is_scarce(const struct fleet *fleet)
@@ -70,7 +57,7 @@ bool room_is_scarce(const struct fleet *fleet)
 
 void room_count_lease(struct fleet *fleet, const struct holding *holding, bool there)
 {
-	uint32_t bytes = path_bytes(fleet, holding, LEASE_BYTES);
+	uint32_t bytes = path_bytes(fleet, ZNODE_LEASE, holding->id);
 
 	fleet->own_bytes = there ? fleet->own_bytes + bytes : fleet->own_bytes - bytes;
 	if (fleet->own_bytes < FLEET_OWN_BYTES_MAX - FLEET_OWN_BYTES_MAX / AGAIN_PARTS &&
@@ -80,7 +67,7 @@ void room_count_lease(struct fleet *fleet, const struct holding *holding, bool t
 
 void room_count_claim(struct fleet *fleet, struct holding *holding, bool there)
 {
-	uint32_t bytes = path_bytes(fleet, holding, CLAIM_BYTES);
+	uint32_t bytes = path_bytes(fleet, ZNODE_CLAIM, holding->id);
 
 	if (there == holding->claim_counted)
 		return;
@@ -90,13 +77,12 @@ void room_count_claim(struct fleet *fleet, struct holding *holding, bool there)
 
 void room_count_left(struct fleet *fleet, uint64_t id, bool claim)
 {
-	fleet->own_bytes += fleet->coordinator->prefix_bytes + digits_of(id) +
-			    (claim ? CLAIM_BYTES : LEASE_BYTES);
+	fleet->own_bytes += path_bytes(fleet, claim ? ZNODE_CLAIM : ZNODE_LEASE, id);
 }
 
 bool room_watch_learnt(struct fleet *fleet, struct holding *holding)
 {
-	uint32_t bytes = path_bytes(fleet, holding, LEARNT_BYTES);
+	uint32_t bytes = path_bytes(fleet, ZNODE_FREE, holding->id);
 
 	if (holding->learnt_watched)
 		return true;
@@ -112,7 +98,7 @@ void room_unwatch_learnt(struct fleet *fleet, struct holding *holding)
 	if (!holding->learnt_watched)
 		return;
 	holding->learnt_watched = false;
-	fleet->learnt_bytes -= path_bytes(fleet, holding, LEARNT_BYTES);
+	fleet->learnt_bytes -= path_bytes(fleet, ZNODE_FREE, holding->id);
 }
 
 void room_was_missing(struct fleet *fleet)
@@ -122,8 +108,8 @@ void room_was_missing(struct fleet *fleet)
 	if (fleet->full)
 		return;
 	fleet->full = true;
-	fleet_event(fleet,
-		    "full: %u leases, %u bytes of paths: no more is taken or claimed until some "
-		    "are given back",
-		    fleet->leases, room_own_bytes(fleet));
+	fleet_tell(fleet, FLEET_FULL,
+		   "full: %u leases, %u bytes of paths: no more is taken or claimed until some "
+		   "are given back",
+		   fleet->leases, room_own_bytes(fleet));
 }

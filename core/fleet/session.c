@@ -15,19 +15,14 @@ enum {
 
 #define NSEC_PER_MSEC UINT64_C(1000000)
 
-/* Several connections are tried before the session is given up. */
-static const uint64_t ANSWER_MAX_NS = FLEET_HANDLE_NS / 6;
-static const uint64_t PAUSE_NS = NSEC_PER_SEC; /* before the next one; doubled each time ... */
-static const uint64_t PAUSE_MAX_NS = 60 * NSEC_PER_SEC;
-
 /* Opens the next session, after a pause if the last ones came to nothing. */
 static void open_next(struct fleet *fleet)
 {
 	uint32_t vain = fleet->fruitless < VAIN_MAX ? fleet->fruitless : VAIN_MAX;
-	uint64_t pause_ns = vain < PAUSES_FROM ? 0 : PAUSE_NS << (vain - PAUSES_FROM);
+	uint64_t pause_ns = vain < PAUSES_FROM ? 0 : FLEET_PAUSE_NS << (vain - PAUSES_FROM);
 
-	if (pause_ns > PAUSE_MAX_NS)
-		pause_ns = PAUSE_MAX_NS;
+	if (pause_ns > FLEET_PAUSE_MAX_NS)
+		pause_ns = FLEET_PAUSE_MAX_NS;
 	fleet->fruitless++;
 	fleet->open_ns = fleet->now_ns;
 	if (pause_ns)
@@ -46,7 +41,7 @@ static void open_session(struct fleet *fleet)
 void fleet_drop_session(struct fleet *fleet, const char *why)
 {
 	if (fleet->leases || *fleet->hid)
-		fleet_event(fleet, "session dropped: %s", why);
+		fleet_tell(fleet, FLEET_DROPPED, "session dropped: %s", why);
 	fleet_keep_nothing(fleet);
 	fleet->right = false;
 	fleet->right_end_ns = 0;
@@ -171,16 +166,20 @@ void fleet_expired(struct fleet *fleet, uint64_t now_ns)
 
 void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 {
+	struct znode znode;
+
 	fleet->now_ns = now_ns;
-	if (!strcmp(path, "/g") && fleet->state == FLEET_READY) {
+	if (!znode_parse(path, &znode))
+		return;
+	if (znode.kind == ZNODE_GLOBALS && fleet->state == FLEET_READY) {
 		follow_begin(fleet);
-	} else if (!strncmp(path, "/l/", 3)) {
-		fleet_lease_changed(fleet, path);
-	} else if (!strncmp(path, "/w/", 3) && fleet->state == FLEET_READY) {
-		claim_woken(fleet, path);
-	} else if (!strncmp(path, "/f/", 3)) {
-		learnt_changed(fleet, path);
-	} else if (!strcmp(path, "/h")) {
+	} else if (znode.kind == ZNODE_LEASE) {
+		fleet_lease_changed(fleet, &znode);
+	} else if (znode.kind == ZNODE_CLAIM && fleet->state == FLEET_READY) {
+		claim_woken(fleet, &znode);
+	} else if (znode.kind == ZNODE_FREE) {
+		learnt_changed(fleet, znode.id);
+	} else if (znode.kind == ZNODE_HOSTS) {
 		fleet->hosts_watched = false;
 		fleet->hosts_ns = 0;
 		fleet_wake_at(fleet, 0);
@@ -198,8 +197,8 @@ static uint64_t longest_answer_ns(const struct fleet *fleet)
 
 	if (constants->right_ns <= between_ns)
 		return FLEET_ANSWER_NS;
-	if (most_ns > ANSWER_MAX_NS)
-		most_ns = ANSWER_MAX_NS;
+	if (most_ns > FLEET_ANSWER_MAX_NS)
+		most_ns = FLEET_ANSWER_MAX_NS;
 	if (most_ns > (constants->right_ns - between_ns) / 2)
 		most_ns = (constants->right_ns - between_ns) / 2;
 	return most_ns > FLEET_ANSWER_NS ? most_ns : FLEET_ANSWER_NS;
@@ -300,8 +299,8 @@ void fleet_watch_connection(struct fleet *fleet)
 		fleet->trouble_ns = oldest->sent_ns;
 	give_up(&fleet->reads);
 	give_up(&fleet->writes);
-	fleet_event(fleet, "no answer for %u ms: the connection is given up",
-		    (unsigned int)(within_ns / NSEC_PER_MSEC));
+	fleet_tell(fleet, FLEET_HUNG_UP, "no answer for %u ms: the connection is given up",
+		   (unsigned int)(within_ns / NSEC_PER_MSEC));
 	fleet->coordinator->hang_up(fleet->coordinator);
 }
 

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was read so lately is not read again. */
-static const uint64_t FRESH_NS = NSEC_PER_SEC / 5;
-
 /* One look that is under way. */
 struct survey {
 	struct survey *next;
@@ -48,10 +45,14 @@ static void host_read(void *pointer, struct request *request)
 {
 	struct fleet *fleet = pointer;
 	struct survey *survey = request->purpose;
-	const char *hid = strrchr(request->path, '/') + 1;
-	struct seen_host *host = find(fleet, hid);
 	struct host_record record;
+	struct seen_host *host;
+	struct znode znode;
+	const char *hid;
 
+	(void)znode_parse(request->path, &znode);
+	hid = znode.name;
+	host = find(fleet, hid);
 	survey->pending--;
 	if (request->answer == ANSWER_OK && !host_record_parse(request->data, &record)) {
 		if (!host)
@@ -84,12 +85,6 @@ static void ask(struct fleet *fleet, struct survey *survey, enum request_kind ki
 	fleet_send(fleet, request);
 }
 
-static bool is_hid(const char *name)
-{
-	return strlen(name) == HID_TEXT - 1 &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyz234567") == HID_TEXT - 1;
-}
-
 static void forget_hosts(struct fleet *fleet, const struct request *request)
 {
 	struct seen_host **at = &fleet->seen_hosts;
@@ -113,7 +108,7 @@ static void hosts_listed(void *pointer, struct request *request)
 {
 	struct fleet *fleet = pointer;
 	struct survey *survey = request->purpose;
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 
 	survey->pending--;
 	if (request->answer == ANSWER_OK)
@@ -121,13 +116,13 @@ static void hosts_listed(void *pointer, struct request *request)
 	for (uint32_t i = 0; i < request->name_count; i++) {
 		const struct seen_host *host;
 
-		if (!is_hid(request->names[i]))
+		if (!znode_is_hid(request->names[i]))
 			continue;
 		/* Who looks at partitions needs but the names. */
 		host = find(fleet, request->names[i]);
 		if (host && survey->holding)
 			continue;
-		snprintf(path, sizeof(path), "/h/%s", request->names[i]);
+		znode_path_named(ZNODE_HOST, 0, request->names[i], path);
 		ask(fleet, survey, REQUEST_GET, path, host_read);
 	}
 	end(fleet, survey);
@@ -138,14 +133,16 @@ static void lease_read(void *pointer, struct request *request)
 	struct fleet *fleet = pointer;
 	struct survey *survey = request->purpose;
 	struct holding *holding = survey->holding;
-	const char *name = strrchr(request->path, '/') + 1;
 	uint32_t count = settings_partition_count(&holding->settings), index;
+	struct znode lease;
 
 	survey->pending--;
-	index = (uint32_t)strtoul(name + (*name == 'r'), NULL, 10) + (*name == 'r' ? count : 0);
+	(void)znode_parse(request->path, &lease);
+	index = lease.index + (lease.reserve ? count : 0);
 	if (request->answer == ANSWER_OK && index < holding->seen_count)
 		holding->seen[index].leased = true;
-	if (request->answer == ANSWER_OK && index < holding->seen_count && is_hid(request->data))
+	if (request->answer == ANSWER_OK && index < holding->seen_count &&
+	    znode_is_hid(request->data))
 		memcpy(holding->seen[index].hid, request->data, HID_TEXT);
 	end(fleet, survey);
 }
@@ -158,7 +155,7 @@ static void leases_listed(void *pointer, struct request *request)
 	uint32_t count = settings_partition_count(&holding->settings) +
 			 holding->settings.reserve_hosts;
 	struct seen_lease *seen;
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 
 	survey->pending--;
 	seen = request->answer == ANSWER_OK ? calloc(count, sizeof(*seen)) : NULL;
@@ -168,11 +165,12 @@ static void leases_listed(void *pointer, struct request *request)
 		holding->seen_count = count;
 	}
 	for (uint32_t i = 0; i < request->name_count && seen; i++) {
-		const char *name = request->names[i];
+		uint32_t index;
+		bool reserve;
 
-		if (strlen(name) > 5 || strspn(name, "r0123456789") != strlen(name))
+		if (!znode_partition_parse(request->names[i], &index, &reserve))
 			continue;
-		snprintf(path, sizeof(path), "/l/%llu/%.5s", (unsigned long long)holding->id, name);
+		znode_path_partition(ZNODE_LEASE, holding->id, index, reserve, path);
 		ask(fleet, survey, REQUEST_GET, path, lease_read);
 	}
 	end(fleet, survey);
@@ -191,10 +189,10 @@ void survey_begin(struct fleet *fleet, struct holding *holding)
 {
 	uint64_t seen_ns = holding ? holding->seen_ns : fleet->hosts_seen_ns;
 	struct survey *survey;
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 
 	if (!fleet->connected || fleet->state != FLEET_READY || is_under_way(fleet, holding) ||
-	    (seen_ns && fleet->now_ns - seen_ns < FRESH_NS))
+	    (seen_ns && fleet->now_ns - seen_ns < FLEET_SURVEY_FRESH_NS))
 		return;
 	survey = calloc(1, sizeof(*survey));
 	if (!survey)
@@ -205,9 +203,10 @@ void survey_begin(struct fleet *fleet, struct holding *holding)
 	if (holding)
 		holding_keep(holding);
 	survey->pending = 1; /* until all is asked for */
-	ask(fleet, survey, REQUEST_LIST, "/h", hosts_listed);
+	znode_path(ZNODE_HOSTS, 0, path);
+	ask(fleet, survey, REQUEST_LIST, path, hosts_listed);
 	if (holding) {
-		snprintf(path, sizeof(path), "/l/%llu", (unsigned long long)holding->id);
+		znode_path(ZNODE_LEASES, holding->id, path);
 		ask(fleet, survey, REQUEST_LIST, path, leases_listed);
 	}
 	survey->pending--;
@@ -241,7 +240,7 @@ bool survey_is_done(const struct fleet *fleet, const struct holding *holding, ui
 		return true;
 	if (is_under_way(fleet, holding))
 		return false;
-	return seen_ns + FRESH_NS >= asked_ns;
+	return seen_ns + FLEET_SURVEY_FRESH_NS >= asked_ns;
 }
 
 const struct seen_host *survey_hosts(const struct fleet *fleet)

@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For so long what a marker said is believed. */
-static const uint64_t MARKER_FRESH_NS = NSEC_PER_SEC;
-
 /* So many transactions of one round may be refused. */
 enum { REFUSALS_MAX = 6 };
 
@@ -64,14 +61,14 @@ static void items_ready(struct fleet *fleet, struct search *search)
 static void marker_read(void *fleet, struct request *request)
 {
 	struct search *search = request->purpose;
-	const char *name = strrchr(request->path, '/') + 1;
-	uint32_t index = 0, i;
-	bool reserve;
+	struct znode marker;
+	uint32_t i;
 
 	search->pending--;
-	(void)index_parse(name, &index, &reserve);
+	(void)znode_parse(request->path, &marker);
 	for (i = 0; i < search->item_count; i++) {
-		if (search->items[i].index == index && search->items[i].reserve == reserve)
+		if (search->items[i].index == marker.index &&
+		    search->items[i].reserve == marker.reserve)
 			break;
 	}
 	if (request->answer == ANSWER_OK) {
@@ -90,7 +87,7 @@ static void marker_read(void *fleet, struct request *request)
 
 static void read_markers(struct fleet *fleet, struct search *search)
 {
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 
 	for (uint32_t i = 0; i < search->item_count; i++) {
 		const struct item *item = &search->items[i];
@@ -98,8 +95,7 @@ static void read_markers(struct fleet *fleet, struct search *search)
 
 		if (!item->clean)
 			continue;
-		snprintf(path, sizeof(path), "/f/%llu/%s%u", (unsigned long long)item->holding->id,
-			 item->reserve ? "r" : "", item->index);
+		item_path(item, ZNODE_MARKER, path);
 		request = request_new(REQUEST_GET, path, search, marker_read);
 		if (!request) {
 			search->failed = true;
@@ -176,16 +172,15 @@ void search_next(struct fleet *fleet, struct search *search)
 /* Rules 6 and 7. */
 static bool add_take(const struct fleet *fleet, struct request *request, struct item *item)
 {
-	char path[PATH_ROOM];
+	char path[ZNODE_TEXT];
 	bool added = true;
 
 	item->operation = request->operation_count;
-	snprintf(path, sizeof(path), "/f/%llu/%s%u", (unsigned long long)item->holding->id,
-		 item->reserve ? "r" : "", item->index);
+	item_path(item, ZNODE_MARKER, path);
 	if (!item->clean)
 		added = request_add(request, OPERATION_CREATE, path, NULL, 0, 0);
 	added = added && request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
-	path[1] = 'l';
+	item_path(item, ZNODE_LEASE, path);
 	return added && request_add(request, OPERATION_CREATE, path, fleet->hid, 0, NODE_EPHEMERAL);
 }
 
@@ -218,7 +213,7 @@ bool search_send(struct fleet *fleet, struct search *search)
 
 		*item = search->items[i];
 		/* What was left a while ago may have been used by another since. */
-		item->old = fleet->now_ns - search->ready_ns > MARKER_FRESH_NS;
+		item->old = fleet->now_ns - search->ready_ns > FLEET_MARKER_FRESH_NS;
 		holding_keep(holding);
 		if (item->reserve)
 			holding->reserve_index = item->index;

@@ -36,7 +36,7 @@ void fleet_extend_right(struct fleet *fleet, uint64_t sent_ns)
 	fleet->next_renewal_ns = fleet->now_ns + fleet->constants.renewal_ns +
 				 fleet_random(fleet) % (fleet->constants.renewal_ns / 4 + 1);
 	if (degraded)
-		fleet_event(fleet, "the coordinator is back");
+		fleet_tell(fleet, FLEET_BACK, "the coordinator is back");
 	if (was == fleet->right && !degraded)
 		return;
 	/* A host without leases has nothing but what `offline` gave. */
@@ -75,7 +75,7 @@ static void lapse(struct fleet *fleet)
 	if (!fleet->leases)
 		return;
 	fleet->counters.lapses++;
-	fleet_event(fleet, "right lapsed");
+	fleet_tell(fleet, FLEET_LAPSED, "right lapsed");
 	fleet_empty_usable(fleet);
 	for (struct holding *h = fleet->holdings; h; h = h->next) {
 		if (h->usable || h->reserve_usable)
@@ -101,7 +101,7 @@ void fleet_watch_reach(struct fleet *fleet)
 	}
 	fleet->degraded = true;
 	fleet_keep(fleet);
-	fleet_event(fleet, "degraded: the coordinator is out of reach");
+	fleet_tell(fleet, FLEET_DEGRADED, "degraded: the coordinator is out of reach");
 	for (struct holding *h = fleet->holdings; h; h = h->next)
 		fleet_reshare(fleet, h);
 }

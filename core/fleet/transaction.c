@@ -106,20 +106,20 @@ uint32_t item_index(const struct item *item)
 	return item->reserve ? PARTITIONS_MAX + item->index : item->index;
 }
 
-static void host_path(const struct fleet *fleet, char path[PATH_ROOM])
+void item_path(const struct item *item, enum znode_kind kind, char path[ZNODE_TEXT])
 {
-	snprintf(path, PATH_ROOM, "/h/%s", fleet->hid);
+	znode_path_partition(kind, item->holding->id, item->index, item->reserve, path);
 }
 
 static bool add_host(const struct fleet *fleet, struct request *request, enum operation_kind kind,
 		     unsigned int flags)
 {
 	struct host_record host = {.weight = fleet->options->weight, .held = fleet->leases};
-	char path[PATH_ROOM], text[RECORD_TEXT];
+	char path[ZNODE_TEXT], text[RECORD_TEXT];
 
 	snprintf(host.name, sizeof(host.name), "%s", fleet->options->host);
 	host_record_print(&host, text);
-	host_path(fleet, path);
+	znode_path_named(ZNODE_HOST, 0, fleet->hid, path);
 	return request_add(request, kind, path, text, fleet->host_version, flags);
 }
 
@@ -128,12 +128,14 @@ struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kin
 	struct request *request = request_new(REQUEST_TRANSACTION, NULL, fleet,
 					      transaction_answered);
 	bool done = request;
+	char globals[ZNODE_TEXT];
 
 	assert(fleet->transaction.kind == TRANSACTION_NONE);
 	fleet_keep(fleet);
 	/* The barrier must come through whatever happened to the settings. */
+	znode_path(ZNODE_GLOBALS, 0, globals);
 	if (done && kind != TRANSACTION_BARRIER)
-		done = request_add(request, OPERATION_CHECK, "/g", NULL, fleet->applied, 0);
+		done = request_add(request, OPERATION_CHECK, globals, NULL, fleet->applied, 0);
 	if (done)
 		done = kind == TRANSACTION_JOIN
 			       ? add_host(fleet, request, OPERATION_CREATE, NODE_EPHEMERAL)
@@ -181,25 +183,18 @@ static void renew(struct fleet *fleet)
 
 void fleet_join(struct fleet *fleet)
 {
-	static const char digits[] = "abcdefghijklmnopqrstuvwxyz234567";
 	uint64_t high = fleet->coordinator->random(fleet->coordinator);
 	uint64_t low = fleet->coordinator->random(fleet->coordinator);
 	struct request *request;
 
-	for (int i = 0; i < HID_TEXT - 1; i++) {
-		uint64_t *bits = i < 6 ? &high : &low;
-
-		fleet->hid[i] = digits[*bits & 31];
-		*bits >>= 5;
-	}
-	fleet->hid[HID_TEXT - 1] = '\0';
+	znode_hid_print(high, low, fleet->hid);
 	fleet->host_version = 0;
 	fleet->state = FLEET_JOINING;
 	request = transaction_begin(fleet, TRANSACTION_JOIN);
 	if (request)
 		transaction_send(fleet, request);
 	else
-		fleet->retry_ns = fleet->now_ns + NSEC_PER_SEC;
+		fleet->retry_ns = fleet->now_ns + FLEET_JOIN_RETRY_NS;
 }
 
 /* One holding after the other, each once. */

@@ -3,7 +3,7 @@
  *
  * The engine hands over one change at a time, complete and checked, and goes on with everything
  * else until the answer comes. Where nothing needs to be kept the answer comes at once. Another
- * source is another implementation of this struct in fs/source_NAME.c.
+ * source is another implementation of this struct in fs/NAME/.
  *
  * The source of a fleet (fleet.h) takes part in every step too: what this host may use of a limiter
  * comes and goes with time.

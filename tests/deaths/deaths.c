@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EXIT_REPLACE = 75 }; /* as in fs/keeper.h */
+enum { EXIT_REPLACE = 75 }; /* as in fs/keeper/keeper.h */
 
 /* Shared by the keeper and its child between fork() and exec. */
 struct server {

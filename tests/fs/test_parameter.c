@@ -1,5 +1,5 @@
 /* Tests of fs/parameter: names with a number in them are remembered no longer than what they are of. */
-#include "fs/parameter.h"
+#include "fs/state/parameter.h"
 
 #include "core/limiter/users.h"
 

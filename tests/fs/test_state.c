@@ -1,10 +1,10 @@
 /*
- * Tests of fs/state_log: limiters are kept for a successor, also where there is hardly room for
+ * Tests of fs/state/limiters: limiters are kept for a successor, also where there is hardly room for
  * them.
  */
 #include "tests/core/stage.h"
 
-#include "fs/state_inside.h"
+#include "fs/state/inside.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

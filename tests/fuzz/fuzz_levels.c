@@ -4,8 +4,8 @@
  */
 #include "fuzz.h"
 
-#include "fs/daemon.h"
-#include "fs/levels.h"
+#include "fs/local/levels.h"
+#include "fs/mount/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "fs/options.h"
+#include "fs/base/options.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  */
 #include "fuzz.h"
 
-#include "fs/keeper.h"
-#include "fs/keeper_socket.h"
-#include "fs/log.h"
+#include "fs/base/log.h"
+#include "fs/keeper/keeper.h"
+#include "fs/keeper/socket.h"
 
 #include <fcntl.h>
 #include <string.h>

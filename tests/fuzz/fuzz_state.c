@@ -11,7 +11,7 @@
 #include "fuzz.h"
 #include "server.h"
 
-#include "fs/state_inside.h"
+#include "fs/state/inside.h"
 
 #include <fcntl.h>
 #include <string.h>

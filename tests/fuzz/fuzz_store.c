@@ -4,7 +4,7 @@
  */
 #include "fuzz.h"
 
-#include "fs/store.h"
+#include "fs/local/store.h"
 
 #include <errno.h>
 #include <inttypes.h>

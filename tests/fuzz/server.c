@@ -2,13 +2,13 @@
 #include "server.h"
 #include "fuzz.h"
 
-#include "fs/handle.h"
-#include "fs/keeper.h"
-#include "fs/metrics.h"
-#include "fs/session.h"
-#include "fs/source_local.h"
-#include "fs/state.h"
-#include "fs/takeover.h"
+#include "fs/keeper/keeper.h"
+#include "fs/keeper/takeover.h"
+#include "fs/local/local.h"
+#include "fs/mount/handle.h"
+#include "fs/mount/metrics.h"
+#include "fs/mount/mount.h"
+#include "fs/state/state.h"
 
 #include <fcntl.h>
 #include <string.h>

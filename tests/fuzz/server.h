@@ -5,7 +5,7 @@
 #ifndef RATEFS_TESTS_FUZZ_SERVER_H
 #define RATEFS_TESTS_FUZZ_SERVER_H
 
-#include "fs/daemon.h"
+#include "fs/mount/daemon.h"
 
 #include <linux/fuse.h>
 

@@ -2,7 +2,7 @@
  * dying - a library that is preloaded into ratefs: servers die as they restore a part of what the
  * server before knew.
  *
- * The file DYING has a digit, the part as of enum state_part in fs/state.h, and a letter for each
+ * The file DYING has a digit, the part as of enum state_part in fs/state/state.h, and a letter for each
  * death that is to come: `a` by SIGABRT, `k` by SIGKILL. A server that finds its own note that it
  * restores that part takes the last letter away, and dies. Only raw system calls here, as in
  * deaths.c.
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RESTORING_AT = 28 }; /* offset of `restoring` in struct header of fs/state_inside.h */
+enum { RESTORING_AT = 28 }; /* offset of `restoring` in struct header of fs/state/inside.h */
 
 static const char *path;
 

@@ -1,8 +1,8 @@
 /* host - see host.h. */
 #include "host.h"
 #include "core/fleet/fleet.h"
-#include "fs/daemon.h"
-#include "fs/loop.h"
+#include "fs/mount/daemon.h"
+#include "fs/mount/loop.h"
 
 #include <assert.h>
 #include <pthread.h>

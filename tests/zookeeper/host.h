@@ -6,7 +6,7 @@
 #define RATEFS_TESTS_HOST_H
 
 #include "core/fleet/coordinator.h"
-#include "fs/source_zookeeper.h"
+#include "fs/zookeeper/zookeeper.h"
 
 #include <stdbool.h>
 #include <stdint.h>

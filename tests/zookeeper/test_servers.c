@@ -1,6 +1,6 @@
 /* test_servers - where the servers are. */
 #include "check.h"
-#include "fs/servers.h"
+#include "fs/base/addresses.h"
 
 #include <poll.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_zookeeper DIRECTORY PORT [PATTERN]: cases against a server that it starts, as TAP. */
 #include "check.h"
 #include "server.h"
-#include "fs/log.h"
+#include "fs/base/log.h"
 
 #include <signal.h>
 #include <stdlib.h>

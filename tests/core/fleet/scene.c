@@ -238,12 +238,12 @@ static uint64_t draw(struct coordinator *coordinator)
 	return ++scene_of(coordinator)->drawn * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static void note_event(struct fleet_listener *listener, const char *text)
+static void note_event(struct fleet_listener *listener, enum fleet_event event, const char *text)
 {
 	struct scene *scene = (struct scene *)((char *)listener - offsetof(struct scene, listener));
 
 	snprintf(scene->event, sizeof(scene->event), "%s", text);
-	scene->told_full += !strncmp(text, "full: ", strlen("full: "));
+	scene->told_full += event == FLEET_FULL;
 }
 
 static void begin_process(struct scene *scene)

@@ -4,7 +4,7 @@
  * A grant counts from its decision on: the invariants are told of it then. It reaches its reader at
  * once, unless its host stalls: then that process is stopped before it answers, and answers when it
  * goes on. A grant that was decided while the right lasted may so come after its end; the host
- * has to know and to count it (late_grants), as fs/daemon.c does.
+ * has to know and to count it (late_grants), as fs/mount/daemon.c does.
  */
 #include "tests/sim/base/memory.h"
 #include "tests/sim/world/sim.h"

@@ -10,6 +10,8 @@
 #include "tests/sim/invariants/calm_check.h"
 #include "tests/sim/world/sim.h"
 
+#include "core/limiter/keys.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -182,6 +184,12 @@ static void count_limiters(struct host *host)
 	most->partitions = now.partitions > most->partitions ? now.partitions : most->partitions;
 }
 
+static bool has_limited_keys(const struct place *place)
+{
+	return place->limiter && !place->is_key && keys_count(place->limiter) &&
+	       !rate_is_unlimited(&place->settings.key_rate);
+}
+
 /* A window begins. */
 static void begin_window(struct sim *sim)
 {
@@ -195,6 +203,7 @@ static void begin_window(struct sim *sim)
 		for (struct place *p = sim->hosts[i].places; p; p = p->next) {
 			p->granted_before = p->granted;
 			p->always_waits = p->limiter && p->waits;
+			p->uses_keys = has_limited_keys(p);
 		}
 	}
 }
@@ -202,8 +211,10 @@ static void begin_window(struct sim *sim)
 static void watch_window(struct sim *sim)
 {
 	for (unsigned int i = 0; i < sim->host_count; i++) {
-		for (struct place *p = sim->hosts[i].places; p; p = p->next)
+		for (struct place *p = sim->hosts[i].places; p; p = p->next) {
 			p->always_waits = p->always_waits && p->waits;
+			p->uses_keys = p->uses_keys || has_limited_keys(p);
+		}
 	}
 }
 
@@ -220,6 +231,7 @@ static void check_common(struct sim *sim, struct common *common)
 	uint32_t hosts = 0, weight = sim->hosts[0].options.weight;
 	const struct place *place = NULL;
 	const struct settings *settings;
+	bool uses_keys = false;
 	char why[WHY_TEXT];
 
 	for (unsigned int i = 0; i < sim->host_count; i++) {
@@ -232,6 +244,7 @@ static void check_common(struct sim *sim, struct common *common)
 			p = p->next;
 		if (!p || has_children(p) || p->parent)
 			continue;
+		uses_keys = uses_keys || p->uses_keys;
 		up.idle += !p->always_waits && p->granted > p->granted_before;
 		if (!p->always_waits)
 			continue;
@@ -241,7 +254,7 @@ static void check_common(struct sim *sim, struct common *common)
 							       : least;
 		most = later(most, p->granted - p->granted_before);
 	}
-	settings = place ? steady(sim, place) : NULL;
+	settings = place && !uses_keys ? steady(sim, place) : NULL;
 	if (!settings)
 		return;
 	common_measure(common, sim);

@@ -1,5 +1,5 @@
 /*
- * former - what a daemon keeps of its limiters for a successor, as fs/state.h does: names, settings, and
+ * former - what a daemon keeps of its limiters for a successor, as fs/state/state.h does: names, settings, and
  * what is in the buckets. What the fleet keeps is in struct fleet_kept.
  */
 #ifndef RATEFS_SIM_FORMER_H

@@ -167,10 +167,11 @@ static void on_ambushed(struct client *client, enum ambush_deed deed, bool step)
 
 /* What the fleet tells. */
 
-static void heard_event(struct fleet_listener *listener, const char *text)
+static void heard_event(struct fleet_listener *listener, enum fleet_event event, const char *text)
 {
 	const struct host *host = host_of_listener(listener);
 
+	(void)event;
 	sim_print(host->sim, host, "event %s", text);
 }
 
@@ -225,9 +226,10 @@ static void heard_lease(struct fleet_listener *listener, const struct holding *h
 }
 
 static void heard_applied(struct fleet_listener *listener, struct limiter *limiter,
-			  const char *text)
+			  enum fleet_applied applied, const char *text)
 {
 	(void)limiter;
+	(void)applied;
 	(void)text;
 	host_of_listener(listener)->applied = true;
 }

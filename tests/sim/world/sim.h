@@ -82,6 +82,7 @@ struct place {
 	bool waits, looked_at;	 /* in the last look of calm.c */
 	uint64_t most_tokens;	 /* of a top: that a reader waits for in it, then */
 	bool always_waits;	 /* since then a reader has waited here */
+	bool uses_keys;		 /* since then it has had keys with a rate each */
 	uint32_t usable;	 /* partitions, after the last step */
 	bool exempt;		 /* it keeps no rate by leases: see common_exempts() */
 	uint64_t largest;	 /* take of this host since @largest_since */

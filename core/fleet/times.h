@@ -1,0 +1,45 @@
+/*
+ * times - the protocol's constants of time, all in one place; those of a fleet that can be set are
+ * in its struct fleet_constants. R, D, Q and T as in fleet.h.
+ */
+#ifndef RATEFS_CORE_TIMES_H
+#define RATEFS_CORE_TIMES_H
+
+#include "core/values/quantity.h"
+
+/* The fleet's constants, unless it has others; Q follows from D: quarantine_of(). */
+#define FLEET_RENEWAL_NS      UINT64_C(1500000000) /* R */
+#define FLEET_RIGHT_NS	      UINT64_C(8000000000) /* D */
+#define FLEET_SESSION_NS      UINT64_C(6000000000) /* T */
+#define FLEET_RENEWAL_MIN_NS  UINT64_C(10000000)   /* bounds of what is believed of them */
+#define FLEET_CONSTANT_MAX_NS (3600 * NSEC_PER_SEC)
+
+/* The session and its connection: rules 13 and 15. */
+#define FLEET_ANSWER_NS	      UINT64_C(700000000)   /* an answer is waited for so long at least */
+#define FLEET_HANDLE_NS	      UINT64_C(60000000000) /* nothing acknowledged: a new session */
+#define FLEET_ANSWER_MAX_NS   (FLEET_HANDLE_NS / 6) /* several connections are tried before that */
+#define FLEET_PAUSE_NS	      NSEC_PER_SEC /* before the next session; doubled each time ... */
+#define FLEET_PAUSE_MAX_NS    (60 * NSEC_PER_SEC) /* ... up to this */
+#define FLEET_LEAVE_NS	      (2 * NSEC_PER_SEC)  /* leaving waits so long for answers */
+#define FLEET_JOIN_RETRY_NS   NSEC_PER_SEC	  /* to look at the layout again, or to make it */
+#define FLEET_LAYOUT_RETRY_NS (5 * NSEC_PER_SEC)  /* likewise, after it was refused */
+
+/* Settings. */
+#define FLEET_FOLLOW_RETRY_NS NSEC_PER_SEC	   /* reading them has failed */
+#define FLEET_PATIENCE_NS     UINT64_C(1500000000) /* a change waits for a coordinator */
+#define FLEET_RACES_NS	      (5 * NSEC_PER_SEC)   /* ... or while others are first */
+#define FLEET_RACE_NS	      UINT64_C(1000000)	   /* ... at random before the next try, doubled */
+
+/* Partitions: CHOOSING. */
+#define FLEET_MARKER_FRESH_NS NSEC_PER_SEC	  /* what a marker said is believed: rule 12 */
+#define FLEET_HOSTS_NS	      (15 * NSEC_PER_SEC) /* to look who else is there */
+#define FLEET_VAIN_NS	      (3 * NSEC_PER_SEC) /* what is given back so soon was of no use; doubled */
+#define FLEET_SPARE_MAX_NS    (5 * NSEC_PER_SEC) /* what is not wanted is not kept for longer */
+#define FLEET_RESERVE_NS      (60 * NSEC_PER_SEC) /* to look again where all of a reserve are leased */
+
+/* What is shared beside leases. */
+#define FLEET_LEARNT_SPACING_NS	  NSEC_PER_SEC	     /* between two writes of what was learnt */
+#define FLEET_LEARNT_UNWATCHED_NS (5 * NSEC_PER_SEC) /* between two reads of what is not watched */
+#define FLEET_SURVEY_FRESH_NS	  (NSEC_PER_SEC / 5) /* what was read so lately is not read again */
+
+#endif

@@ -1,0 +1,178 @@
+/* znode - the coordinator's nodes, as paths and as names, see znode.h. */
+#include "core/fleet/znode.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A path is its folder's, and then at most a limiter's id and one name more. */
+static const struct {
+	const char *folder;
+	bool of_limiter;
+	enum { NAME_NONE, NAME_HID, NAME_PARTITION, NAME_CLAIM } name;
+} ZNODES[ZNODE_KIND_COUNT] = {
+	[ZNODE_LAYOUT] = {"/v", false, NAME_NONE},    [ZNODE_GLOBALS] = {"/g", false, NAME_NONE},
+	[ZNODE_RECORDS] = {"/c", false, NAME_NONE},   [ZNODE_RECORD] = {"/c", true, NAME_NONE},
+	[ZNODE_HOSTS] = {"/h", false, NAME_NONE},     [ZNODE_HOST] = {"/h", false, NAME_HID},
+	[ZNODE_LEASES_OF] = {"/l", false, NAME_NONE}, [ZNODE_LEASES] = {"/l", true, NAME_NONE},
+	[ZNODE_LEASE] = {"/l", true, NAME_PARTITION}, [ZNODE_FREE_OF] = {"/f", false, NAME_NONE},
+	[ZNODE_FREE] = {"/f", true, NAME_NONE},	      [ZNODE_MARKER] = {"/f", true, NAME_PARTITION},
+	[ZNODE_CLAIMS_OF] = {"/w", false, NAME_NONE}, [ZNODE_CLAIMS] = {"/w", true, NAME_NONE},
+	[ZNODE_CLAIM] = {"/w", true, NAME_CLAIM},
+};
+
+enum {
+	FOLDER_LENGTH = 2,
+	ID_DIGITS_MAX = 18,
+	INDEX_MAX = 9999,
+	NAME_MAX_BYTES = 60, /* of a name that was listed */
+	/* Bytes of names at most, with the slash before them. */
+	HID_BYTES = 1 + HID_TEXT - 1,
+	PARTITION_BYTES = 1 + 5,	      /* r and an index */
+	CLAIM_BYTES = HID_BYTES + 5 + 5 + 11, /* -N, -W and -SEQ */
+	CLAIM_WEIGHT_MAX = 1000,
+};
+
+static const uint64_t SEQUENCE_MAX = UINT64_C(9999999999999999);
+static const char HID_LETTERS[] = "abcdefghijklmnopqrstuvwxyz234567";
+
+void znode_path(enum znode_kind kind, uint64_t id, char path[ZNODE_TEXT])
+{
+	if (ZNODES[kind].of_limiter)
+		snprintf(path, ZNODE_TEXT, "%s/%" PRIu64, ZNODES[kind].folder, id);
+	else
+		snprintf(path, ZNODE_TEXT, "%s", ZNODES[kind].folder);
+}
+
+void znode_path_named(enum znode_kind kind, uint64_t id, const char *name, char path[ZNODE_TEXT])
+{
+	size_t used;
+
+	znode_path(kind, id, path);
+	used = strlen(path);
+	snprintf(path + used, ZNODE_TEXT - used, "/%.*s", NAME_MAX_BYTES, name);
+}
+
+void znode_path_partition(enum znode_kind kind, uint64_t id, uint32_t index, bool reserve,
+			  char path[ZNODE_TEXT])
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%s%" PRIu32, reserve ? "r" : "", index);
+	znode_path_named(kind, id, name, path);
+}
+
+/* Reads what follows the folder in @path: kinds are told apart by how much of it there is. */
+static bool parse_rest(const char *rest, struct znode *znode)
+{
+	uint64_t id = 0;
+
+	if (ZNODES[znode->kind].of_limiter) {
+		if (*rest++ != '/' || !digits_parse(&rest, UINT64_MAX, &id))
+			return false;
+		znode->id = id;
+	}
+	if (ZNODES[znode->kind].name == NAME_NONE)
+		return !*rest;
+	if (*rest++ != '/' || !*rest || strchr(rest, '/'))
+		return false;
+	znode->name = rest;
+	return ZNODES[znode->kind].name != NAME_PARTITION ||
+	       znode_partition_parse(rest, &znode->index, &znode->reserve);
+}
+
+bool znode_parse(const char *path, struct znode *znode)
+{
+	for (int kind = 0; kind < ZNODE_KIND_COUNT; kind++) {
+		*znode = (struct znode){.kind = (enum znode_kind)kind};
+		if (!strncmp(path, ZNODES[kind].folder, FOLDER_LENGTH) &&
+		    parse_rest(path + FOLDER_LENGTH, znode))
+			return true;
+	}
+	return false;
+}
+
+static uint32_t digits_of(uint64_t id)
+{
+	uint32_t digits = 1;
+
+	for (; id >= 10; id /= 10)
+		digits++;
+	return digits;
+}
+
+uint32_t znode_bytes(enum znode_kind kind, uint64_t id)
+{
+	static const uint32_t names[] = {[NAME_NONE] = 0,
+					 [NAME_HID] = HID_BYTES,
+					 [NAME_PARTITION] = PARTITION_BYTES,
+					 [NAME_CLAIM] = CLAIM_BYTES};
+
+	return FOLDER_LENGTH + (ZNODES[kind].of_limiter ? 1 + digits_of(id) : 0) +
+	       names[ZNODES[kind].name];
+}
+
+bool znode_partition_parse(const char *name, uint32_t *index, bool *reserve)
+{
+	uint64_t number;
+
+	*reserve = *name == 'r';
+	name += *reserve;
+	if ((*name == '0' && name[1]) || !digits_parse(&name, INDEX_MAX, &number) || *name)
+		return false;
+	*index = (uint32_t)number;
+	return true;
+}
+
+bool znode_id_parse(const char *name, uint64_t *id)
+{
+	return strlen(name) <= ID_DIGITS_MAX && digits_parse(&name, UINT64_MAX, id) && !*name;
+}
+
+void znode_hid_print(uint64_t high, uint64_t low, char hid[HID_TEXT])
+{
+	for (int i = 0; i < HID_TEXT - 1; i++) {
+		uint64_t *bits = i < 6 ? &high : &low;
+
+		hid[i] = HID_LETTERS[*bits & 31];
+		*bits >>= 5;
+	}
+	hid[HID_TEXT - 1] = '\0';
+}
+
+bool znode_is_hid(const char *name)
+{
+	return strlen(name) == HID_TEXT - 1 && strspn(name, HID_LETTERS) == HID_TEXT - 1;
+}
+
+void znode_claim_print(const char *hid, uint32_t wanted, uint32_t weight, char name[ZNODE_TEXT])
+{
+	snprintf(name, ZNODE_TEXT, "%s-%" PRIu32 "-%" PRIu32 "-", hid, wanted, weight);
+}
+
+bool znode_claim_parse(const char *name, struct claim *claim)
+{
+	const char *whole = name;
+	uint64_t wanted, weight, sequence;
+
+	if (strspn(name, HID_LETTERS) != HID_TEXT - 1)
+		return false;
+	name += HID_TEXT - 1;
+	if (*name++ != '-' || !digits_parse(&name, PARTITIONS_MAX, &wanted) || !wanted ||
+	    *name++ != '-' || !digits_parse(&name, CLAIM_WEIGHT_MAX, &weight) || !weight ||
+	    *name++ != '-' || !digits_parse(&name, SEQUENCE_MAX, &sequence) || *name)
+		return false;
+	*claim = (struct claim){
+		.wanted = (uint32_t)wanted,
+		.weight = (uint32_t)weight,
+		.sequence = sequence,
+		.name = whole,
+	};
+	return true;
+}
+
+bool znode_claim_is_of(const char *claim, const char *hid)
+{
+	return !memcmp(claim, hid, HID_TEXT - 1);
+}

@@ -1,0 +1,76 @@
+/*
+ * znode - THE TABLE of the coordinator's nodes, as paths and as names; see NODES in fleet.h.
+ *
+ * Every path of a fleet is printed here, and every path that comes back is parsed here.
+ */
+#ifndef RATEFS_CORE_ZNODE_H
+#define RATEFS_CORE_ZNODE_H
+
+#include "core/fleet/record.h"
+#include "core/fleet/share.h"
+
+enum { ZNODE_TEXT = 128 }; /* for any path, with the zero at its end */
+
+enum znode_kind {
+	ZNODE_LAYOUT,	 /* the layout's version */
+	ZNODE_GLOBALS,	 /* the fleet's constants, the last changes */
+	ZNODE_RECORDS,	 /* folder of the limiters' records */
+	ZNODE_RECORD,	 /* ... a limiter's */
+	ZNODE_HOSTS,	 /* folder of the hosts */
+	ZNODE_HOST,	 /* ... a host; @name is its HID */
+	ZNODE_LEASES_OF, /* folder of the limiters' leases */
+	ZNODE_LEASES,	 /* ... folder of a limiter's leases */
+	ZNODE_LEASE,	 /* ... a leased partition */
+	ZNODE_FREE_OF,	 /* folder of the limiters' markers */
+	ZNODE_FREE,	 /* ... folder of a limiter's markers; its data: what the hosts learnt */
+	ZNODE_MARKER,	 /* ... a partition that was given back */
+	ZNODE_CLAIMS_OF, /* folder of the limiters' claims */
+	ZNODE_CLAIMS,	 /* ... folder of a limiter's claims */
+	ZNODE_CLAIM,	 /* ... a claim; @name as znode_claim_print() has it, or its begin */
+	ZNODE_KIND_COUNT
+};
+
+/* A path, parsed. */
+struct znode {
+	enum znode_kind kind;
+	uint64_t id;	  /* LID, of a limiter's nodes */
+	uint32_t index;	  /* P, of a lease or a marker ... */
+	bool reserve;	  /* ... of the reserve */
+	const char *name; /* of all that have a name below their folder; lies in the path */
+};
+
+/*
+ * Prints the path of a node of @kind: that has no name below its folder; that has name @name; of
+ * partition @index, of the reserve with @reserve. @id: LID, 0 where the kind has none.
+ */
+void znode_path(enum znode_kind kind, uint64_t id, char path[ZNODE_TEXT]);
+void znode_path_named(enum znode_kind kind, uint64_t id, const char *name, char path[ZNODE_TEXT]);
+void znode_path_partition(enum znode_kind kind, uint64_t id, uint32_t index, bool reserve,
+			  char path[ZNODE_TEXT]);
+
+/* Reads @path, which an event or an answer names. False: it is none of the table's. */
+bool znode_parse(const char *path, struct znode *znode);
+
+/* Bytes of a path of @kind at most, below that of the fleet; @id: LID, where the kind has one. */
+uint32_t znode_bytes(enum znode_kind kind, uint64_t id);
+
+/* Reads a child of ZNODE_LEASES or ZNODE_FREE: P, or rP of the reserve. False: it is neither. */
+bool znode_partition_parse(const char *name, uint32_t *index, bool *reserve);
+
+/* Reads a child of ZNODE_RECORDS or ZNODE_FREE_OF: LID. False: it is none. */
+bool znode_id_parse(const char *name, uint64_t *id);
+
+/* Makes a HID of 128 random bits; tells whether @name has the form of one. */
+void znode_hid_print(uint64_t high, uint64_t low, char hid[HID_TEXT]);
+bool znode_is_hid(const char *name);
+
+/* Prints the begin of a claim's name, HID-N-W-; the coordinator adds SEQ, its place in line. */
+void znode_claim_print(const char *hid, uint32_t wanted, uint32_t weight, char name[ZNODE_TEXT]);
+
+/* Reads a child of ZNODE_CLAIMS, HID-N-W-SEQ; @claim's name is @name. False: it is none. */
+bool znode_claim_parse(const char *name, struct claim *claim);
+
+/* Tells whether @claim, a name that was parsed, is that of host @hid. */
+bool znode_claim_is_of(const char *claim, const char *hid);
+
+#endif

@@ -1,0 +1,197 @@
+/* privilege - what a daemon that root starts gives up, see privilege.h. */
+#include "fs/base/privilege.h"
+#include "fs/base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <libgen.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { GROUPS_MAX = 1024 };
+
+#define BIT(capability) (UINT64_C(1) << (capability))
+
+static struct {
+	bool is_chosen;
+	uid_t uid;
+	gid_t gid;
+	gid_t groups[GROUPS_MAX];
+	int group_count;
+} user;
+
+int privilege_choose(const struct options *options)
+{
+	const struct passwd *entry;
+
+	if (!options->user)
+		return 0;
+	if (geteuid()) {
+		log_error("user=%s: only root can become another user", options->user);
+		return EXIT_USAGE;
+	}
+	entry = getpwnam(options->user);
+	if (!entry) {
+		log_error("user=%s: there is no such user", options->user);
+		return EXIT_USAGE;
+	}
+	user.uid = entry->pw_uid;
+	user.gid = entry->pw_gid;
+	user.group_count = GROUPS_MAX;
+	if (getgrouplist(options->user, user.gid, user.groups, &user.group_count) < 0) {
+		log_error("user=%s: too many groups", options->user);
+		return EXIT_FAILURE;
+	}
+	user.is_chosen = true;
+	return 0;
+}
+
+int privilege_give(const char *directory)
+{
+	if (!user.is_chosen || !chown(directory, user.uid, user.gid))
+		return 0;
+	log_error("cannot give away '%s': %s", directory, strerror(errno));
+	return -1;
+}
+
+void privilege_files(bool as_user)
+{
+	if (!user.is_chosen)
+		return;
+	setfsgid(as_user ? user.gid : getegid());
+	setfsuid(as_user ? user.uid : geteuid());
+}
+
+/* Of this thread; the C library would do it in all, at different points of what they do. */
+static int become_user(void)
+{
+	if (syscall(SYS_setgroups, user.group_count, user.groups) ||
+	    syscall(SYS_setresgid, user.gid, user.gid, user.gid) ||
+	    syscall(SYS_setresuid, user.uid, user.uid, user.uid))
+		return -errno;
+	return 0;
+}
+
+static uint64_t permitted(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct both[2] = {0};
+
+	if (syscall(SYS_capget, &header, both))
+		return 0;
+	return both[0].permitted | (uint64_t)both[1].permitted << 32;
+}
+
+static int set_capabilities(uint64_t most, uint64_t effective)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct both[2] = {
+		{.permitted = (uint32_t)most, .effective = (uint32_t)effective},
+		{.permitted = (uint32_t)(most >> 32), .effective = (uint32_t)(effective >> 32)},
+	};
+
+	return syscall(SYS_capset, &header, both) ? -errno : 0;
+}
+
+/* What a later exec could not have either. A service manager may have seen to that, and not allow it. */
+static void bound_capabilities(uint64_t kept)
+{
+	for (int capability = 0; capability < 64; capability++) {
+		if (!(kept >> capability & 1) && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0))
+			break;
+	}
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+}
+
+/* Whether the directory above the mount point is out of reach. */
+static bool is_closed_above(const char *mountpoint)
+{
+	char *copy = strdup(mountpoint);
+	bool closed = copy && faccessat(AT_FDCWD, dirname(copy), X_OK, AT_EACCESS);
+
+	free(copy);
+	return closed;
+}
+
+/* What is kept, tried out with nothing but CAP_SYS_ADMIN. 0 or -errno after a message. */
+static int choose_capabilities(const struct options *options, uint64_t *kept)
+{
+	if (is_closed_above(options->mountpoint))
+		*kept |= BIT(CAP_DAC_READ_SEARCH);
+	if (!options->directory ||
+	    !faccessat(AT_FDCWD, options->directory, R_OK | W_OK | X_OK, AT_EACCESS))
+		return 0;
+	if (user.is_chosen) {
+		int err = -errno;
+
+		log_error("user=%s: cannot use '%s': %s", options->user, options->directory,
+			  strerror(-err));
+		return err;
+	}
+	*kept |= BIT(CAP_DAC_OVERRIDE);
+	return 0;
+}
+
+int privilege_drop(const struct options *options)
+{
+	static const uint64_t possible = BIT(CAP_SYS_ADMIN) | BIT(CAP_DAC_READ_SEARCH) |
+					 BIT(CAP_DAC_OVERRIDE);
+	uint64_t kept = BIT(CAP_SYS_ADMIN), most;
+	int err = 0;
+
+	if (geteuid() && !options->user)
+		return 0;
+	bound_capabilities(possible);
+	prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
+	if (user.is_chosen)
+		err = become_user();
+	if (err) {
+		log_error("user=%s: %s", options->user, strerror(-err));
+		return -1;
+	}
+	most = permitted() & possible;
+	err = set_capabilities(most, most & kept);
+	if (!err && choose_capabilities(options, &kept))
+		return -1;
+	if (!err)
+		err = set_capabilities(most & kept, most & kept);
+	if (!err && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		err = -errno;
+	if (err)
+		log_error("cannot give up privileges: %s", strerror(-err));
+	return err ? -1 : 0;
+}
+
+void privilege_hand_on(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct both[2] = {0};
+
+	if (!user.is_chosen || !geteuid() || syscall(SYS_capget, &header, both))
+		return;
+	both[0].inheritable = both[0].permitted;
+	both[1].inheritable = both[1].permitted;
+	if (syscall(SYS_capset, &header, both))
+		return;
+	for (int capability = 0; capability < 64; capability++) {
+		if (both[capability / 32].permitted >> capability % 32 & 1)
+			prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0);
+	}
+}
+
+void privilege_drop_all(void)
+{
+	if (geteuid())
+		return;
+	if (user.is_chosen)
+		(void)become_user();
+	(void)set_capabilities(0, 0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}

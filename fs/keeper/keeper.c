@@ -1,0 +1,433 @@
+/* keeper - the small process that mounts, and outlives the server, see keeper.h. */
+#include "fs/keeper/keeper.h"
+#include "fs/base/log.h"
+#include "fs/base/privilege.h"
+#include "fs/keeper/mountpoint.h"
+#include "fs/keeper/notify.h"
+#include "fs/keeper/socket.h"
+#include "fs/mount/channel.h"
+#include "fs/mount/daemon.h"
+#include "fs/mount/mount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Linux 6.9 says so in its first message: bit 39 of both words of flags. */
+enum { HAS_RESEND = 1 << 7 };
+
+struct keeper {
+	struct options *options;
+	char **argv;	     /* owned; of servers */
+	char path[PATH_MAX]; /* of the program on disk */
+	char server_option[32];
+	struct fuse_session *session; /* NULL: not mounted yet */
+	struct keeper_mount mount;
+	int devices[KEEPER_DEVICES];
+	unsigned int device_count;
+	struct keeper_hello hello;
+	int state;   /* descriptor of the memory */
+	int program; /* descriptor of the file that servers are started from */
+	int before;  /* that of the one before, while the next has not answered yet; -1 */
+	int signals; /* descriptor */
+	int ready;   /* pipe to who waits for the mount; -1 */
+	int control;
+	pid_t server;	   /* 0: none now */
+	uint64_t ready_ns; /* when it was; 0: it is not */
+	uint64_t start_ns; /* when the next is to be started */
+	unsigned int failures;
+	bool is_told; /* the service manager, that the mount answers */
+	bool ending;
+	int asked;  /* the signal that asked for the end, or 0 */
+	int status; /* at the end */
+};
+
+static void end(struct keeper *keeper, int status)
+{
+	if (keeper->is_told && !keeper->ending)
+		notify_stopping();
+	keeper->ending = true;
+	keeper->status = status;
+	keeper->start_ns = NEVER_NS;
+}
+
+/* What becomes the server. Nothing but exec may fail here. */
+__attribute__((noreturn)) static void become_server(struct keeper *keeper, int control,
+						    pid_t parent)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE);
+	privilege_hand_on();
+	fcntl(control, F_SETFD, 0);
+	snprintf(keeper->server_option, sizeof(keeper->server_option), "--server=%d", control);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	fexecve(keeper->program, keeper->argv, environ);
+	log_error("cannot start a server: %s", strerror(errno));
+	_exit(EXIT_FAILURE);
+}
+
+/* What a server needs is short just now: a mount that is there waits for it. */
+static void start_later(struct keeper *keeper)
+{
+	log_error("cannot start a server: %s", strerror(errno));
+	if (!keeper->session || ++keeper->failures > KEEPER_FAILURES)
+		end(keeper, EXIT_FAILURE);
+	else
+		keeper->start_ns = clock_ns() + (KEEPER_PAUSE_NS << keeper->failures);
+}
+
+static void start(struct keeper *keeper)
+{
+	int sockets[2];
+	pid_t parent = getpid();
+
+	keeper->start_ns = NEVER_NS;
+	keeper->ready_ns = 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
+		start_later(keeper);
+		return;
+	}
+	keeper->server = fork();
+	if (!keeper->server)
+		become_server(keeper, sockets[1], parent);
+	if (keeper->server < 0) {
+		start_later(keeper);
+		keeper->server = 0;
+		close(sockets[0]);
+		close(sockets[1]);
+		return;
+	}
+	close(sockets[1]);
+	keeper->control = sockets[0];
+	keeper->hello.may_refuse = keeper->before >= 0;
+	(void)keeper_socket_send(keeper->control, &keeper->hello, sizeof(keeper->hello),
+				 &keeper->state, 1);
+	keeper->hello.starts++;
+}
+
+/* Mounts, and takes the kernel's first message. 0, or the exit status after a message. */
+static int make_mount(struct keeper *keeper)
+{
+	struct keeper_mount *mount = &keeper->mount;
+	const struct fuse_init_in *init =
+		(const struct fuse_init_in *)(mount->init + sizeof(struct fuse_in_header));
+	char buffer[FUSE_MIN_READ_BUFFER];
+	ssize_t got;
+	int status;
+
+	/* Another one may have mounted while the first server was loading. */
+	if (mountpoint_check(keeper->options->mountpoint))
+		return EXIT_FAILURE;
+	status = session_new(&keeper->session, keeper->options, NULL);
+	if (status)
+		return status;
+	if (fuse_session_mount(keeper->session, keeper->options->mountpoint)) {
+		log_error("cannot mount on %s", keeper->options->mountpoint);
+		fuse_session_destroy(keeper->session);
+		keeper->session = NULL;
+		return EXIT_FAILURE;
+	}
+	keeper->device_count = channel_open(fuse_session_fd(keeper->session), keeper->devices,
+					    KEEPER_DEVICES);
+	do
+		got = read(keeper->devices[0], buffer, sizeof(buffer));
+	while (got < 0 && errno == EINTR);
+	if (got < (ssize_t)sizeof(struct fuse_in_header) || got > KEEPER_INIT_MAX ||
+	    ((const struct fuse_in_header *)buffer)->opcode != FUSE_INIT) {
+		log_error("the mount ended before it began");
+		return EXIT_FAILURE;
+	}
+	*mount = (struct keeper_mount){.kind = KEEPER_MOUNT, .init_bytes = (uint32_t)got};
+	memcpy(mount->init, buffer, (size_t)got);
+	/* The second word of flags is there since 7.36; before that the message is shorter. */
+	mount->outlives = (size_t)got >= sizeof(struct fuse_in_header) + 20 &&
+			  init->flags2 & HAS_RESEND;
+	if (chdir("/"))
+		log_warning("cannot leave the working directory: %s", strerror(errno));
+	/* Servers from now on begin with what the first one ends with. */
+	return privilege_drop(keeper->options) ? EXIT_FAILURE : 0;
+}
+
+/* At the end there is none any more: the server, told to end before, ends on that. */
+static void give_mount(struct keeper *keeper)
+{
+	int status = keeper->session || keeper->ending ? 0 : make_mount(keeper);
+
+	if (status)
+		end(keeper, status);
+	if (keeper->ending) {
+		close(keeper->control);
+		keeper->control = -1;
+		return;
+	}
+	(void)keeper_socket_send(keeper->control, &keeper->mount, sizeof(keeper->mount),
+				 keeper->devices, keeper->device_count);
+}
+
+static void server_is_ready(struct keeper *keeper)
+{
+	keeper->ready_ns = clock_ns();
+	if (keeper->before >= 0) {
+		close(keeper->before);
+		keeper->before = -1;
+	}
+	if (keeper->hello.starts > 1)
+		log_info("server %d goes on", (int)keeper->server);
+	if (keeper->ready >= 0) {
+		log_leave_terminal();
+		if (write(keeper->ready, "", 1) != 1)
+			log_warning("nobody waits for the mount");
+		close(keeper->ready);
+		keeper->ready = -1;
+	}
+	if (!keeper->is_told)
+		notify_ready();
+	keeper->is_told = true;
+}
+
+static void hear(struct keeper *keeper)
+{
+	uint32_t kind;
+
+	if (keeper_socket_receive(keeper->control, &kind, sizeof(kind), NULL, 0) < 0) {
+		close(keeper->control);
+		keeper->control = -1; /* it ends, or has ended */
+	} else if (kind == KEEPER_LOADED) {
+		give_mount(keeper);
+	} else if (kind == KEEPER_READY) {
+		server_is_ready(keeper);
+	}
+}
+
+/*
+ * Starts the next server after one that died, or gives up. SIGKILL (@killed) comes from outside,
+ * and is no sign that the server died of what it restored.
+ */
+static void replace(struct keeper *keeper, const char *why, bool killed)
+{
+	bool served = keeper->ready_ns && clock_ns() - keeper->ready_ns >= KEEPER_LIFE_NS;
+
+	keeper->failures = served ? 0 : keeper->failures + 1;
+	keeper->hello.deaths = served ? 0 : keeper->hello.deaths + (killed ? 0 : 1);
+	if (!keeper->mount.outlives) {
+		log_error("the server %s, and the mount ends with it", why);
+		end(keeper, EXIT_FAILURE);
+		return;
+	}
+	if (keeper->failures > KEEPER_FAILURES) {
+		log_error("the server %s, as it did %u times before as soon as it was started: "
+			  "the mount ends",
+			  why, keeper->failures - 1);
+		end(keeper, EXIT_FAILURE);
+		return;
+	}
+	if (keeper->before >= 0 && !keeper->ready_ns) {
+		log_error("the new server %s: back to the program that ran before", why);
+		close(keeper->program);
+		keeper->program = keeper->before;
+		keeper->before = -1;
+		keeper->hello.deaths = 0;
+	} else {
+		log_error("the server %s: the next one goes on", why);
+	}
+	keeper->start_ns = clock_ns();
+	if (keeper->failures > 1)
+		keeper->start_ns += KEEPER_PAUSE_NS << (keeper->failures - 2);
+}
+
+static void bury(struct keeper *keeper)
+{
+	char why[64];
+	bool replaced;
+	int status;
+
+	if (!keeper->server || waitpid(keeper->server, &status, WNOHANG) != keeper->server)
+		return;
+	keeper->server = 0;
+	if (keeper->control >= 0)
+		close(keeper->control);
+	keeper->control = -1;
+	if (WIFEXITED(status))
+		snprintf(why, sizeof(why), "ended with status %d", WEXITSTATUS(status));
+	else
+		snprintf(why, sizeof(why), "was killed by signal %d", WTERMSIG(status));
+	replaced = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_REPLACE && keeper->ready_ns;
+	if (keeper->status) {
+		end(keeper, keeper->status);
+	} else if (!status || (keeper->ending && replaced) ||
+		   (keeper->ending && WIFSIGNALED(status) &&
+		    (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == keeper->asked))) {
+		/* It may have been killed before the end was asked for, or asked as soon as it was started. */
+		end(keeper, EXIT_SUCCESS);
+	} else if (!keeper->session || keeper->ending) {
+		/* It has said why. */
+		if (!WIFEXITED(status))
+			log_error("the server %s", why);
+		end(keeper, WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
+	} else if (replaced) {
+		keeper->start_ns = 0;
+	} else {
+		replace(keeper, why, WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	}
+}
+
+static void reload(struct keeper *keeper)
+{
+	int program;
+
+	if (!keeper->mount.outlives || !keeper->ready_ns || !keeper->server || keeper->ending) {
+		log_warning("no other server now: %s",
+			    keeper->mount.outlives ? "this one is not there yet"
+						   : "the mount would end with this one");
+		return;
+	}
+	program = open(keeper->path, O_RDONLY | O_CLOEXEC);
+	if (program < 0) {
+		log_error("cannot open %s: %s", keeper->path, strerror(errno));
+		return;
+	}
+	if (keeper->before >= 0)
+		close(keeper->program);
+	else
+		keeper->before = keeper->program;
+	keeper->program = program;
+	log_info("another server takes over");
+	kill(keeper->server, SIGHUP);
+}
+
+static void take_signal(struct keeper *keeper)
+{
+	struct signalfd_siginfo signal;
+
+	if (read(keeper->signals, &signal, sizeof(signal)) != sizeof(signal))
+		return;
+	switch (signal.ssi_signo) {
+	case SIGCHLD:
+		bury(keeper);
+		break;
+	case SIGHUP:
+		reload(keeper);
+		break;
+	default:
+		bury(keeper); /* one that was dead before is not to blame */
+		if (keeper->server)
+			kill(keeper->server, (int)signal.ssi_signo);
+		keeper->asked = (int)signal.ssi_signo;
+		end(keeper, EXIT_SUCCESS);
+		break;
+	}
+}
+
+static int wait_ms(const struct keeper *keeper)
+{
+	int64_t left_ns = (int64_t)(keeper->start_ns - clock_ns());
+
+	if (keeper->start_ns == NEVER_NS)
+		return -1;
+	return left_ns > 0 ? (int)((left_ns + 999999) / 1000000) : 0;
+}
+
+static void keep(struct keeper *keeper)
+{
+	while (keeper->server || !keeper->ending) {
+		struct pollfd ready[2] = {{.fd = keeper->signals, .events = POLLIN},
+					  {.fd = keeper->control, .events = POLLIN}};
+
+		if (!keeper->server && keeper->start_ns <= clock_ns())
+			start(keeper);
+		else if (poll(ready, 2, wait_ms(keeper)) > 0) {
+			/* First what the server has said. */
+			if (ready[1].revents)
+				hear(keeper);
+			else if (ready[0].revents)
+				take_signal(keeper);
+		}
+	}
+}
+
+static int prepare(struct keeper *keeper, int argc, char *argv[])
+{
+	struct options *options = keeper->options;
+	ssize_t length = readlink("/proc/self/exe", keeper->path, sizeof(keeper->path) - 1);
+	struct rlimit size;
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	for (size_t i = 0; i < 4; i++)
+		sigaddset(&signals, (const int[]){SIGCHLD, SIGTERM, SIGINT, SIGHUP}[i]);
+	sigprocmask(SIG_SETMASK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	/* The memory of state.h is a file; where that is too large there is a message. */
+	signal(SIGXFSZ, SIG_IGN);
+	if (!getrlimit(RLIMIT_FSIZE, &size)) {
+		size.rlim_cur = size.rlim_max;
+		(void)setrlimit(RLIMIT_FSIZE, &size);
+	}
+	signal(SIGCHLD, SIG_DFL);
+	keeper->signals = signalfd(-1, &signals, SFD_CLOEXEC);
+	keeper->program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	keeper->state = memfd_create("ratefs-state", MFD_CLOEXEC);
+	keeper->argv = calloc((size_t)argc + 2, sizeof(*keeper->argv));
+	if (length < 0 || keeper->signals < 0 || keeper->program < 0 || keeper->state < 0 ||
+	    !keeper->argv) {
+		log_error("cannot start: %s", strerror(errno));
+		return -1;
+	}
+	keeper->argv[0] = argv[0];
+	keeper->argv[1] = keeper->server_option;
+	for (int i = 1; i < argc; i++)
+		keeper->argv[i + 1] = argv[i];
+	snprintf(keeper->hello.mountpoint, PATH_MAX, "%s", options->mountpoint);
+	if (options->directory)
+		snprintf(keeper->hello.directory, PATH_MAX, "%s", options->directory);
+	if (options->credentials && !realpath(options->credentials, keeper->hello.credentials))
+		snprintf(keeper->hello.credentials, PATH_MAX, "%s", options->credentials);
+	return 0;
+}
+
+int keeper_run(struct options *options, int argc, char *argv[], int ready)
+{
+	struct keeper keeper = {.options = options,
+				.state = -1,
+				.program = -1,
+				.before = -1,
+				.signals = -1,
+				.control = -1,
+				.ready = ready};
+
+	keeper.hello = (struct keeper_hello){.kind = KEEPER_HELLO,
+					     .version = KEEPER_VERSION,
+					     .pid = getpid(),
+					     .uid = getuid(),
+					     .gid = getgid(),
+					     .background = ready >= 0};
+	keeper.status = EXIT_FAILURE;
+	if (!prepare(&keeper, argc, argv)) {
+		keeper.status = EXIT_SUCCESS;
+		keep(&keeper);
+	}
+	for (unsigned int i = 1; i < keeper.device_count; i++)
+		close(keeper.devices[i]);
+	if (keeper.session) {
+		fuse_session_unmount(keeper.session);
+		fuse_session_destroy(keeper.session);
+	}
+	free(keeper.argv);
+	return keeper.status;
+}

@@ -1,0 +1,11 @@
+/*
+ * notify - tells a service manager how the daemon is, by the protocol of sd_notify(3).
+ */
+#ifndef RATEFS_FS_KEEPER_NOTIFY_H
+#define RATEFS_FS_KEEPER_NOTIFY_H
+
+/* The tree answers, or the end has begun. Without a service manager they do nothing. */
+void notify_ready(void);
+void notify_stopping(void);
+
+#endif

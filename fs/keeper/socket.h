@@ -1,0 +1,20 @@
+/*
+ * socket - messages with descriptors between keeper and server.
+ */
+#ifndef RATEFS_FS_KEEPER_SOCKET_H
+#define RATEFS_FS_KEEPER_SOCKET_H
+
+#include <stddef.h>
+
+/* 0 or -errno. */
+int keeper_socket_send(int control, const void *bytes, size_t size, const int *descriptors,
+		       unsigned int count);
+
+/*
+ * Descriptors received (close on exec), at most @most; more are closed. Or -errno, with none: -EPIPE for the end,
+ * -EPROTO for another size.
+ */
+int keeper_socket_receive(int control, void *bytes, size_t size, int *descriptors,
+			  unsigned int most);
+
+#endif

@@ -1,0 +1,256 @@
+/* load - reads what a directory has kept, and what a predecessor had, see local.h. */
+#include "fs/base/log.h"
+#include "fs/local/inside.h"
+#include "fs/local/levels.h"
+#include "fs/local/store.h"
+#include "fs/state/state.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DAMAGED_COPIES_MAX = 100 };
+
+static const char SETTINGS_NAME[] = ".config";
+
+/* Keeps a damaged file where nothing overwrites it. */
+static void keep_aside(struct source_local *source, int directory, const char *path,
+		       const char *why)
+{
+	char kept[64] = ".config.damaged";
+	int err = -EEXIST;
+
+	for (int i = 1; err == -EEXIST && i < DAMAGED_COPIES_MAX; i++) {
+		err = renameat2(directory, SETTINGS_NAME, directory, kept, RENAME_NOREPLACE)
+			      ? -errno
+			      : 0;
+		if (err == -EEXIST)
+			snprintf(kept, sizeof(kept), ".config.damaged.%d", i);
+	}
+	fsync(directory);
+	source->daemon->damaged++;
+	if (err)
+		log_error("damaged settings of '%s' in %s/%s/%s (%s): limiter refused", path,
+			  source->directory, path, SETTINGS_NAME, why);
+	else
+		log_error("damaged settings of '%s' (%s): limiter refused, file kept as %s/%s/%s",
+			  path, why, source->directory, path, kept);
+}
+
+/*
+ * Reads the settings of the limiter in @directory. 0; -ENOENT: it is none of ours; -EINVAL: damaged,
+ * now or before; another error: could not be read now.
+ */
+static int read_settings(struct source_local *source, int directory, const char *path,
+			 struct settings *settings, struct owner *owner)
+{
+	char text[STORE_TEXT], error[ERROR_TEXT];
+	int err = store_read(directory, SETTINGS_NAME, text, sizeof(text));
+
+	if (err == -ENOENT && !faccessat(directory, ".config.damaged", F_OK, 0)) {
+		log_error("limiter '%s' refused: its settings were damaged, see %s/%s", path,
+			  source->directory, path);
+		source->daemon->damaged++;
+		return -EINVAL;
+	}
+	if (!err)
+		err = store_parse(text, settings, owner, error);
+	else if (err == -EFBIG)
+		snprintf(error, sizeof(error), "it is too long");
+	else if (err == -EINVAL)
+		snprintf(error, sizeof(error), "it has a zero byte in it");
+	else if (err == -ELOOP)
+		snprintf(error, sizeof(error), "it is a link");
+	else
+		return err;
+	if (!err)
+		return 0;
+	keep_aside(source, directory, path, error);
+	return -EINVAL;
+}
+
+static int load_children(struct source_local *source, int directory, struct limiter *parent);
+
+/* Puts a limiter back into the tree with what was left in its buckets. */
+static int restore(struct source_local *source, struct limiter *parent, const char *name,
+		   const char *path, const struct settings *settings, const struct owner *owner)
+{
+	struct level levels[LIMITS_MAX];
+	struct limiter *limiter;
+	uint32_t count = levels_find(source->levels, path, settings, levels);
+
+	return engine_restore(&source->daemon->engine, parent, name, settings, owner, levels, count,
+			      &limiter);
+}
+
+/* Restores limiter @name of @parent, and all below it. */
+static int load_limiter(struct source_local *source, int parent_directory, struct limiter *parent,
+			const char *name)
+{
+	int directory = store_open(parent_directory, name), err;
+	struct settings settings;
+	struct owner owner;
+	struct limiter *limiter;
+	char path[PATH_TEXT + NAME_BYTES_MAX + 2];
+
+	if (directory < 0)
+		return directory == -ENOTDIR || directory == -ELOOP ? 0 : directory;
+	tree_path(parent, path);
+	snprintf(path + strlen(path), NAME_BYTES_MAX + 2, "%s%s", *path ? "/" : "", name);
+	limiter = tree_find(&source->daemon->engine.tree, parent, name);
+	if (limiter) { /* of a predecessor */
+		store_clean(directory);
+		err = load_children(source, directory, limiter);
+		close(directory);
+		return err;
+	}
+	err = read_settings(source, directory, path, &settings, &owner);
+	if (err == -ENOENT || err == -EINVAL) {
+		if (err == -ENOENT)
+			log_info("%s/%s has no settings: left alone", source->directory, path);
+		close(directory);
+		return 0;
+	}
+	store_clean(directory);
+	if (!err)
+		err = restore(source, parent, name, path, &settings, &owner);
+	if (err)
+		log_error("cannot restore '%s': %s", path, strerror(-err));
+	limiter = tree_find(&source->daemon->engine.tree, parent, name);
+	if (!err && limiter)
+		err = load_children(source, directory, limiter);
+	close(directory);
+	return err;
+}
+
+static int load_children(struct source_local *source, int directory, struct limiter *parent)
+{
+	struct dirent **entries;
+	int count = scandirat(directory, ".", &entries, NULL, alphasort), err = 0;
+
+	if (count < 0)
+		return -errno;
+	for (int i = 0; i < count; i++) {
+		if (!err && entries[i]->d_name[0] != '.')
+			err = load_limiter(source, directory, parent, entries[i]->d_name);
+		free(entries[i]);
+	}
+	free(entries);
+	return err;
+}
+
+/* The owner of the top directory is kept like a limiter's. */
+static int load_root(struct source_local *source)
+{
+	struct limiter *root = source->daemon->engine.tree.root;
+	struct settings settings;
+	struct owner owner;
+	int err;
+
+	store_clean(source->root);
+	err = read_settings(source, source->root, "", &settings, &owner);
+	if (err == -ENOENT || err == -EINVAL)
+		return 0;
+	if (err) {
+		log_error("cannot read %s: %s", source->directory, strerror(-err));
+		return err;
+	}
+	root->uid = owner.uid;
+	root->gid = owner.gid;
+	root->access = owner.access;
+	return 0;
+}
+
+/* Settings of a limiter of a predecessor: kept in the directory, or by it. As read_settings(). */
+static int former_settings(struct source_local *source, const char *path,
+			   const struct state_limiter *former, struct settings *settings,
+			   struct owner *owner)
+{
+	char error[ERROR_TEXT];
+	int directory, err;
+
+	if (!source->directory) {
+		*settings = SETTINGS_DEFAULT;
+		*owner = former->owner;
+		err = settings_parse(former->settings, settings, error);
+		if (err)
+			log_error("settings of '%s' are lost: %s", path, error);
+		return err;
+	}
+	directory = store_open(source->root, path);
+	if (directory < 0)
+		return directory;
+	err = read_settings(source, directory, path, settings, owner);
+	close(directory);
+	return err;
+}
+
+/* Puts a limiter of a predecessor back into the tree under its number. */
+static int restore_former(void *argument, const struct state_limiter *former)
+{
+	struct source_local *source = argument;
+	struct tree *tree = &source->daemon->engine.tree;
+	struct limiter *parent = tree_find_id(tree, former->parent), *limiter = tree->root;
+	char path[PATH_TEXT + NAME_BYTES_MAX + 2];
+	struct settings settings;
+	struct owner owner;
+	int err;
+
+	if (!former->id) {
+		engine_owned(&source->daemon->engine, limiter, &former->owner);
+		return 0;
+	}
+	if (!parent)
+		return 0; /* gone, as far as the directory knows */
+	tree_path(parent, path);
+	snprintf(path + strlen(path), NAME_BYTES_MAX + 2, "%s%s", *path ? "/" : "", former->name);
+	err = former_settings(source, path, former, &settings, &owner);
+	if (err)
+		return err == -ENOENT || err == -EINVAL || err == -ENOTDIR ? 0 : err;
+	tree->last_id = former->id - 1;
+	err = engine_restore(&source->daemon->engine, parent, former->name, &settings, &owner, NULL,
+			     0, &limiter);
+	if (err)
+		return err;
+	limiter->made_s = former->made_s;
+	if (former->changed_s)
+		memcpy(limiter->changed_s, former->changed_s, sizeof(limiter->changed_s));
+	return 0;
+}
+
+/* Limiters keep the numbers that they had. */
+static int load_former(struct source_local *source, struct daemon *daemon)
+{
+	int err = state_limiters(daemon->state, restore_former, source);
+
+	if (err) {
+		log_error("cannot go on with the limiters there were: %s", strerror(-err));
+		return err;
+	}
+	state_restoring(daemon->state, STATE_LEVELS);
+	state_restore(daemon->state, daemon);
+	return 0;
+}
+
+int source_local_load(struct source_local *source, struct daemon *daemon)
+{
+	int err = 0;
+
+	source->daemon = daemon;
+	if (state_is_there(daemon->state))
+		err = load_former(source, daemon);
+	if (!source->directory || err)
+		return err;
+	err = load_root(source);
+	if (err)
+		return err;
+	source->levels = levels_read(source->root);
+	err = load_children(source, source->root, daemon->engine.tree.root);
+	levels_free(source->levels);
+	source->levels = NULL;
+	return err;
+}

@@ -1,0 +1,45 @@
+/*
+ * store - settings files in a directory, and that they are there after a power loss.
+ */
+#ifndef RATEFS_FS_LOCAL_STORE_H
+#define RATEFS_FS_LOCAL_STORE_H
+
+#include "core/limiter/engine.h"
+
+/* Text of a settings file, and back. */
+enum { STORE_TEXT = 8192 };
+
+size_t store_print(const struct settings *settings, const struct owner *owner,
+		   char text[STORE_TEXT]);
+
+/* 0, or -EINVAL with a reason when the file is not whole. */
+int store_parse(const char *text, struct settings *settings, struct owner *owner,
+		char error[ERROR_TEXT]);
+
+/* All of these return 0 or -errno; @path is a limiter's, from @root on. */
+int store_make(int root, const char *path, const char *name, const struct settings *settings,
+	       const struct owner *owner);
+int store_write(int root, const char *path, const struct settings *settings,
+		const struct owner *owner);
+int store_remove(int root, const char *path);
+int store_rename(int root, const char *path, const char *name);
+
+/* Opens the directory of @path below @root: a descriptor or -errno. */
+int store_open(int root, const char *path);
+
+/* Reads file @name of @directory into @text (NUL-terminated). 0, -ENOENT, -EFBIG, … */
+int store_read(int directory, const char *name, char *text, size_t size);
+
+/*
+ * Reads the file @path, which the user gives and which may be a link or a pipe. As store_read(); it
+ * waits for the end of a pipe.
+ */
+int store_read_given(const char *path, char *text, size_t size);
+
+/* Replaces file @name of @directory, and syncs both. */
+int store_replace(int directory, const char *name, const char *text, size_t length);
+
+/* Removes what a power loss left behind in @directory. */
+void store_clean(int directory);
+
+#endif

@@ -1,0 +1,105 @@
+/* channel - the descriptors of the FUSE device, see channel.h. */
+#include "fs/mount/channel.h"
+#include "fs/base/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static struct {
+	int descriptors[CHANNELS]; /* the first is the session's */
+	unsigned int count;
+	unsigned int turn;
+} channels;
+
+static _Thread_local uint8_t current;
+
+uint8_t channel_current(void)
+{
+	return current;
+}
+
+void channel_reply_to(uint8_t channel)
+{
+	current = channel;
+}
+
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 14)
+
+static ssize_t receive(int descriptor, void *bytes, size_t size, void *userdata)
+{
+	(void)descriptor;
+	(void)userdata;
+	current = (uint8_t)(channels.turn++ % channels.count);
+	return read(channels.descriptors[current], bytes, size);
+}
+
+static ssize_t reply(int descriptor, struct iovec *parts, int count, void *userdata)
+{
+	(void)descriptor;
+	(void)userdata;
+	return writev(channels.descriptors[current], parts, count);
+}
+
+/* One more descriptor of the connection of @descriptor, or -1. */
+static int clone_descriptor(int descriptor)
+{
+	uint32_t source = (uint32_t)descriptor;
+	int clone = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (clone >= 0 && ioctl(clone, FUSE_DEV_IOC_CLONE, &source)) {
+		close(clone);
+		clone = -1;
+	}
+	return clone;
+}
+
+void channel_adopt(struct fuse_session *session, const int *descriptors, unsigned int count)
+{
+	static const struct fuse_custom_io io = {.read = receive, .writev = reply};
+
+	assert(count && count <= CHANNELS);
+	memcpy(channels.descriptors, descriptors, count * sizeof(*descriptors));
+	channels.count = count;
+	if (fuse_session_custom_io(session, &io, descriptors[0]))
+		log_warning("requests come by one descriptor: %s", strerror(errno));
+}
+
+unsigned int channel_open(int descriptor, int *descriptors, unsigned int most)
+{
+	unsigned int count = 1;
+
+	descriptors[0] = descriptor;
+	while (count < most && (descriptors[count] = clone_descriptor(descriptor)) >= 0)
+		count++;
+	return count;
+}
+
+#else
+
+void channel_adopt(struct fuse_session *session, const int *descriptors, unsigned int count)
+{
+	(void)session;
+	(void)descriptors;
+	(void)count;
+}
+
+unsigned int channel_open(int descriptor, int *descriptors, unsigned int most)
+{
+	(void)most;
+	descriptors[0] = descriptor;
+	return 1;
+}
+
+#endif
+
+void channel_close(void)
+{
+	while (channels.count > 1)
+		close(channels.descriptors[--channels.count]);
+}

@@ -1,0 +1,35 @@
+/*
+ * channel - the descriptors of the FUSE device, read in turn.
+ *
+ * For each reply the kernel looks through the requests that were read from the same descriptor and
+ * are unanswered, in 256 chains: with 20,000 readers waiting on one descriptor every other request
+ * takes twice as long. So the requests are spread over several clones of it, and each is answered on
+ * the one it came from. Needs libfuse 3.14; before that there is one descriptor.
+ */
+#ifndef RATEFS_FS_MOUNT_CHANNEL_H
+#define RATEFS_FS_MOUNT_CHANNEL_H
+
+#include <fuse_lowlevel.h>
+#include <stdint.h>
+
+enum { CHANNELS = 16 };
+
+/*
+ * Fills @descriptors, at most @most (up to CHANNELS), with @descriptor and clones of it; how many there
+ * are.
+ */
+unsigned int channel_open(int descriptor, int *descriptors, unsigned int most);
+
+/* Spreads the requests of @session, which is mounted, over @descriptors; its own is the first. */
+void channel_adopt(struct fuse_session *session, const int *descriptors, unsigned int count);
+
+/* Closes all but the first, which is the session's. */
+void channel_close(void);
+
+/* The channel of the request that this thread received last, to be kept with it. */
+uint8_t channel_current(void);
+
+/* What this thread replies from now on belongs to a request of @channel. */
+void channel_reply_to(uint8_t channel);
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * daemon - what the parts of the file system share.
+ *
+ * One thread, the loop, does everything but what takes long: a source that has to wait for a disk,
+ * and pages of metrics of many limiters, have threads of their own. What changes after the start is under one lock. A step is: daemon_lock(), an engine
+ * call, and daemon_unlock(), which collects what came of it, sets the timer, lets go of the lock and
+ * answers.
+ */
+#ifndef RATEFS_FS_MOUNT_DAEMON_H
+#define RATEFS_FS_MOUNT_DAEMON_H
+
+#include "core/limiter/engine.h"
+#include "fs/base/options.h"
+#include "fs/mount/events.h"
+#include "fs/mount/pending.h"
+#include "fs/mount/refusal.h"
+
+#include <fuse_lowlevel.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <time.h>
+
+struct parameter_table;
+struct fleet;
+struct state;
+
+/* Open files by the numbers that the kernel has for them, see handle.h. */
+struct handle_table {
+	struct handle **at; /* owned */
+	uint32_t *free;	    /* owned; indices */
+	uint32_t size;	    /* of both */
+	uint32_t free_count;
+};
+
+struct daemon {
+	struct options *options;      /* borrowed */
+	struct fuse_session *session; /* set before the loop runs */
+	struct caller caller;	      /* of the request that the loop received last */
+
+	pthread_mutex_t lock;
+	struct engine engine;
+	struct source *source;
+	struct fleet *fleet; /* borrowed; NULL on one host */
+	_Atomic uint64_t
+		use_until_ns; /* fleets: what was granted last may be delivered until then */
+	struct pending_table pending; /* requests not answered yet */
+	struct events events;
+	struct state *state; /* borrowed: what a successor has to know */
+	struct handle_table handles;
+	struct handle *open;		    /* every open file */
+	struct handle *polling_events;	    /* open `events` files whose readers poll */
+	struct parameter_table *parameters; /* nodes with a number in their name, see node.c */
+	struct refusals refusals;
+	uint32_t pages; /* of metrics that threads are making */
+	pthread_cond_t page_made;
+	uint64_t armed_ns;     /* when the timer goes off; NEVER_NS: it does not; 0: it did */
+	uint64_t sweep_ns;     /* when to look for those who waited too long for the kernel */
+	bool stopping;	       /* every reader gets ESHUTDOWN */
+	struct timespec began; /* wall clock at the start */
+
+	uint64_t request_timeout_ns; /* the kernel aborts the mount after this; 0: never */
+	int32_t keeper;		     /* its pid */
+	bool outlives;		     /* the mount outlives this server */
+	uint32_t damaged;	     /* settings files that were refused at the start */
+};
+
+/* CLOCK_BOOTTIME in nanoseconds: time passes for a service while the machine sleeps, too. */
+uint64_t clock_ns(void);
+
+void daemon_lock(struct daemon *daemon);
+void daemon_unlock(struct daemon *daemon);
+
+/* 0 or -errno; daemon_free() when nobody waits any more. @options, @source and @state stay the caller's. */
+int daemon_init(struct daemon *daemon, struct options *options, struct source *source,
+		struct state *state, const struct owner *root);
+void daemon_free(struct daemon *daemon);
+
+/* Runs what is due; from the loop. */
+void daemon_run(struct daemon *daemon);
+
+/* When daemon_run() has something to do, or NEVER_NS. */
+uint64_t daemon_due_ns(struct daemon *daemon);
+
+/* Answers request @unique with EINTR, if it waits for anything but a change. */
+void daemon_interrupt(struct daemon *daemon, uint64_t unique);
+
+/* Answers every waiting reader with ESHUTDOWN, now and from now on. */
+void daemon_stop(struct daemon *daemon);
+
+/* A grant was delivered: counts it if that was too late. Without the lock. */
+void daemon_delivered(struct daemon *daemon);
+
+/* Remembers why a request of user @uid was refused, for its last_error. Under the lock. */
+void daemon_refused(struct daemon *daemon, uint32_t uid, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Tells whether user @uid may have one more: 0, or -ENOSPC, which its last_error explains. */
+int daemon_has_room(struct daemon *daemon, uint32_t uid, enum bound_id id);
+
+#endif

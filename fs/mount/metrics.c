@@ -1,0 +1,391 @@
+/* metrics - every stat of every limiter in the Prometheus text format, see metrics.h. */
+#include "fs/mount/metrics.h"
+#include "fs/mount/channel.h"
+
+#include "core/fleet/fleet.h"
+
+#include "fs/mount/loop.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is copied of a limiter under the lock, to be printed without. */
+struct sample {
+	char *path; /* owned */
+	struct stat_entry entries[];
+};
+
+/* A page in the making, by a thread. */
+struct page {
+	struct pending pending; /* first; its request is NULL once it was interrupted */
+	struct daemon *daemon;
+	struct handle *handle; /* borrowed as long as the request is not answered */
+	off_t offset;
+	size_t size;
+};
+
+struct samples {
+	struct sample **all; /* owned */
+	uint32_t count, room;
+	size_t entry_count;
+};
+
+enum { CHAINS_PER_LOCK = 64, LIMITERS_AT_ONCE = 64, PAGES_MAX = 2 };
+
+static struct sample *sample_of(struct daemon *daemon, struct limiter *limiter, size_t entry_count)
+{
+	struct sample *sample = malloc(sizeof(*sample) + entry_count * sizeof(struct stat_entry));
+	char path[PATH_TEXT];
+
+	if (!sample)
+		return NULL;
+	tree_path(limiter, path);
+	sample->path = strdup(path);
+	if (!sample->path) {
+		free(sample);
+		return NULL;
+	}
+	engine_refresh(&daemon->engine, limiter, clock_ns());
+	for (size_t i = 0; i < entry_count; i++)
+		sample->entries[i] = stat_entry(limiter, i);
+	return sample;
+}
+
+static int add_sample(struct daemon *daemon, struct samples *samples, struct limiter *limiter)
+{
+	if (samples->count == samples->room) {
+		uint32_t room = samples->room ? samples->room * 2 : LIMITERS_AT_ONCE;
+		struct sample **more = realloc(samples->all, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		samples->all = more;
+		samples->room = room;
+	}
+	samples->all[samples->count] = sample_of(daemon, limiter, samples->entry_count);
+	if (!samples->all[samples->count])
+		return -ENOMEM;
+	samples->count++;
+	return 0;
+}
+
+/*
+ * Copies the limiters of some more of the tree's chains, from *@chain of @chains on, and moves *@chain.
+ * The tree may have grown since, by doubling: then a chain has become several. Locks.
+ */
+static int collect_some(struct daemon *daemon, const struct page *page, const struct handle *handle,
+			struct samples *samples, uint32_t *chain, uint32_t chains)
+{
+	struct tree *tree = &daemon->engine.tree;
+	uint32_t end = *chain + CHAINS_PER_LOCK < chains ? *chain + CHAINS_PER_LOCK : chains;
+	int err = 0;
+
+	daemon_lock(daemon);
+	if (page && !page->pending.request)
+		err = -EINTR; /* nobody waits for it any more */
+	for (; !err && *chain < end; ++*chain) {
+		for (uint32_t part = *chain; !err && part < tree->size; part += chains) {
+			struct limiter *l = tree->by_id[part];
+
+			for (; !err && l; l = l->next_by_id) {
+				if (!limiter_is_root(l) && viewer_sees(handle->viewer, l))
+					err = add_sample(daemon, samples, l);
+			}
+		}
+	}
+	daemon_unlock(daemon);
+	return err;
+}
+
+/* Length of the UTF-8 sequence (RFC 3629) that @text begins with, or 0 if that is none. */
+static size_t utf8_length(const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+	size_t length = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+
+	if (c[0] > 0xf4 || (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
+	    (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f))
+		return 0;
+	for (size_t i = 1; i < length; i++) {
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	return length;
+}
+
+/* Label values are UTF-8, and escape backslash and quote; a name's other bytes are written \xNN. */
+static void print_label(FILE *out, const char *value)
+{
+	while (*value) {
+		size_t length = utf8_length(value);
+
+		if (!length) {
+			fprintf(out, "\\\\x%02x", (unsigned char)*value++);
+			continue;
+		}
+		if (*value == '\\' || *value == '"')
+			fputc('\\', out);
+		fwrite(value, 1, length, out);
+		value += length;
+	}
+}
+
+static void print_value(FILE *out, const struct stat_entry *entry)
+{
+	if (entry->is_whole)
+		fprintf(out, "%" PRIu64 "\n", entry->count);
+	else if (isinf(entry->value))
+		fputs(entry->value < 0 ? "-Inf\n" : "+Inf\n", out);
+	else
+		fprintf(out, "%.15g\n", entry->value);
+}
+
+static void print_stat(FILE *out, const struct samples *samples, size_t index,
+		       const struct stat_entry *first)
+{
+	const char *suffix = first->is_counter ? "_total" : "";
+
+	fprintf(out, "# HELP ratefs_%s%s %s.\n# TYPE ratefs_%s%s %s\n", first->name, suffix,
+		first->help, first->name, suffix, first->is_counter ? "counter" : "gauge");
+	for (uint32_t i = 0; i < samples->count; i++) {
+		fprintf(out, "ratefs_%s%s{limiter=\"", first->name, suffix);
+		print_label(out, samples->all[i]->path);
+		fputs("\"} ", out);
+		print_value(out, &samples->all[i]->entries[index]);
+	}
+}
+
+/* The daemon's own. */
+static void print_daemon(FILE *out, double limiters, double waiters, double up)
+{
+	const struct {
+		const char *name;
+		const char *help;
+		double value;
+	} own[] = {
+		{"ratefs_limiters", "Limiters there are", limiters},
+		{"ratefs_waiters", "Readers blocked in all limiters", waiters},
+		{"ratefs_uptime_seconds", "Seconds since the daemon started", up},
+	};
+
+	fprintf(out,
+		"# HELP ratefs_build_info Version of the daemon.\n"
+		"# TYPE ratefs_build_info gauge\n"
+		"ratefs_build_info{version=\"%s\"} 1\n",
+		RATEFS_VERSION);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		fprintf(out, "# HELP %s %s.\n# TYPE %s gauge\n%s %.15g\n", own[i].name, own[i].help,
+			own[i].name, own[i].name, own[i].value);
+}
+
+/* What the host does in its fleet, copied under the lock. */
+struct fleet_sample {
+	bool there;
+	struct fleet_counters counters;
+	double leases, right, degraded, connected;
+};
+
+static void sample_fleet(const struct daemon *daemon, struct fleet_sample *sample)
+{
+	const struct fleet *fleet = daemon->fleet;
+
+	*sample = (struct fleet_sample){.there = fleet};
+	if (!fleet)
+		return;
+	sample->counters = *fleet_counters(fleet);
+	sample->leases = fleet_leases(fleet);
+	sample->right = (double)fleet_right_ns(fleet) / (double)NSEC_PER_SEC;
+	sample->degraded = fleet_is_degraded(fleet);
+	sample->connected = fleet_is_connected(fleet) && fleet_state(fleet) == FLEET_READY;
+}
+
+static void print_fleet(FILE *out, const struct fleet_sample *sample)
+{
+	const struct {
+		const char *name;
+		const char *help;
+		double value;
+	} gauges[] = {
+		{"leases", "Partitions that this host leases", sample->leases},
+		{"right_seconds", "Seconds that its right to them lasts", sample->right},
+		{"degraded", "1: it does without the coordinator", sample->degraded},
+		{"ready", "1: it can take leases", sample->connected},
+	};
+
+	if (!sample->there)
+		return;
+	for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
+		fprintf(out,
+			"# HELP ratefs_fleet_%s %s.\n# TYPE ratefs_fleet_%s gauge\n"
+			"ratefs_fleet_%s %.15g\n",
+			gauges[i].name, gauges[i].help, gauges[i].name, gauges[i].name,
+			gauges[i].value);
+	for (size_t i = 0; i < FLEET_COUNTER_COUNT; i++) {
+		const char *name = fleet_counter_name(i);
+
+		fprintf(out,
+			"# HELP ratefs_fleet_%s_total %s, as in status.\n"
+			"# TYPE ratefs_fleet_%s_total counter\nratefs_fleet_%s_total %" PRIu64 "\n",
+			name, name, name, name, fleet_counter(&sample->counters, i));
+	}
+}
+
+/*
+ * The whole page for @handle; @page is what it is for, NULL when nobody can go away meanwhile: @handle is
+ * there as long as its request. Locks.
+ */
+static int print_page(FILE *out, struct daemon *daemon, const struct page *page,
+		      const struct handle *handle)
+{
+	struct samples samples = {.entry_count = stat_count()};
+	double limiters, waiters, up;
+	uint32_t chain = 0, chains;
+	struct fleet_sample fleet;
+	int err = 0;
+
+	daemon_lock(daemon);
+	sample_fleet(daemon, &fleet);
+	limiters = daemon->engine.tree.count;
+	waiters = daemon->engine.waiting;
+	up = (double)(clock_ns() - daemon->engine.began_ns) / (double)NSEC_PER_SEC;
+	chains = daemon->engine.tree.size;
+	daemon_unlock(daemon);
+	while (!err && chain < chains)
+		err = collect_some(daemon, page, handle, &samples, &chain, chains);
+	print_daemon(out, limiters, waiters, up);
+	print_fleet(out, &fleet);
+	for (size_t i = 0; !err && samples.count && i < samples.entry_count; i++)
+		print_stat(out, &samples, i, &samples.all[0]->entries[i]);
+	for (uint32_t i = 0; i < samples.count; i++) {
+		free(samples.all[i]->path);
+		free(samples.all[i]);
+	}
+	free(samples.all);
+	return err;
+}
+
+/* Text of the whole page (from malloc), or NULL; locks. */
+static char *make_page(struct daemon *daemon, const struct page *page, const struct handle *handle,
+		       size_t *length)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, length);
+	int err;
+
+	if (!out)
+		return NULL;
+	err = print_page(out, daemon, page, handle);
+	if (fclose(out) || err) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static void *make_page_aside(void *argument)
+{
+	struct page *page = argument;
+	struct daemon *daemon = page->daemon;
+	size_t length = 0;
+	char *text = make_page(daemon, page, page->handle, &length);
+	fuse_req_t request;
+
+	daemon_lock(daemon);
+	request = page->pending.request;
+	channel_reply_to(page->pending.channel);
+	if (request)
+		pending_remove(&daemon->pending, &page->pending);
+	/* Under the lock: another read of the same open file may replace the text. */
+	if (request && text) {
+		handle_keep_text(page->handle, text, length);
+		reply_text(request, text, length, page->offset, page->size);
+	} else {
+		free(text);
+		if (request)
+			fuse_reply_err(request, ENOMEM);
+	}
+	free(page);
+	daemon->pages--;
+	pthread_cond_signal(&daemon->page_made);
+	daemon_unlock(daemon);
+	return NULL;
+}
+
+/* 0, or -errno when there is no thread to be had. */
+static int start_page(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	struct page *page = malloc(sizeof(*page));
+	pthread_t thread;
+	int err;
+
+	if (!page)
+		return -ENOMEM;
+	*page = (struct page){
+		.daemon = daemon, .handle = handle, .offset = read->offset, .size = read->size};
+	daemon_lock(daemon);
+	pending_insert(&daemon->pending, &page->pending, read->caller, PENDING_PAGE);
+	daemon->pages++;
+	loop_block_signals(true);
+	err = pthread_create(&thread, NULL, make_page_aside, page);
+	loop_block_signals(false);
+	if (err) {
+		pending_remove(&daemon->pending, &page->pending);
+		daemon->pages--;
+		free(page);
+	} else {
+		pthread_detach(thread);
+	}
+	daemon_unlock(daemon);
+	return -err;
+}
+
+void read_metrics(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	size_t length = 0;
+	char *text;
+	bool many, full, goes_on;
+
+	daemon_lock(daemon);
+	/*
+	 * A reader that begins in the middle, or went on reading under another server, has none
+	 * yet.
+	 */
+	goes_on = read->offset && handle->text;
+	if (goes_on)
+		reply_text(read->caller->request, handle->text, handle->length, read->offset,
+			   read->size);
+	many = daemon->engine.tree.count > LIMITERS_AT_ONCE;
+	full = !goes_on && many && daemon->pages >= PAGES_MAX;
+	if (full)
+		daemon_refused(daemon, read->caller->uid,
+			       "%d pages of metrics are being made for others", PAGES_MAX);
+	daemon_unlock(daemon);
+	if (goes_on)
+		return;
+	if (full) {
+		fuse_reply_err(read->caller->request, EBUSY);
+		return;
+	}
+	if (many && !start_page(daemon, handle, read))
+		return;
+	text = make_page(daemon, NULL, handle, &length);
+	if (!text) {
+		fuse_reply_err(read->caller->request, ENOMEM);
+		return;
+	}
+	daemon_lock(daemon);
+	handle_keep_text(handle, text, length);
+	reply_text(read->caller->request, text, length, read->offset, read->size);
+	daemon_unlock(daemon);
+}
+
+void metrics_finish(struct daemon *daemon)
+{
+	daemon_lock(daemon);
+	while (daemon->pages)
+		pthread_cond_wait(&daemon->page_made, &daemon->lock);
+	daemon_unlock(daemon);
+}

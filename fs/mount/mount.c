@@ -1,0 +1,113 @@
+/* mount - the mount, and its requests, see mount.h. */
+#include "fs/mount/mount.h"
+#include "fs/base/log.h"
+#include "fs/mount/channel.h"
+#include "fs/mount/ops.h"
+
+#include <errno.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Set in the unique number of a request that the kernel sends again. */
+static const uint64_t RESEND = UINT64_C(1) << 63;
+
+int session_new(struct fuse_session **session, struct options *options, struct daemon *daemon)
+{
+	*session = fuse_session_new(&options->fuse, &OPS, sizeof(OPS), daemon);
+	return *session ? 0 : EXIT_USAGE; /* libfuse has named the option it does not know */
+}
+
+int session_adopt(struct daemon *daemon, const struct keeper_mount *mount, const int *devices,
+		  unsigned int count)
+{
+	struct fuse_buf buffer = {.mem = (void *)(uintptr_t)mount->init, .size = mount->init_bytes};
+	char path[32];
+
+	if (session_new(&daemon->session, daemon->options, daemon))
+		return -1;
+	snprintf(path, sizeof(path), "/dev/fd/%d", devices[0]);
+	if (fuse_session_mount(daemon->session, path)) {
+		fuse_session_destroy(daemon->session);
+		daemon->session = NULL;
+		return -1;
+	}
+	channel_adopt(daemon->session, devices, count);
+	/* What was answered by a predecessor is not asked any more, and the answer is lost. */
+	session_process(daemon, &buffer, clock_ns());
+	if (!fuse_session_exited(daemon->session))
+		return 0;
+	log_error("the mount ended before it began");
+	session_end(daemon);
+	return -1;
+}
+
+/* Whether the mount is still there. */
+static bool is_connected(const struct daemon *daemon)
+{
+	struct pollfd device = {.fd = fuse_session_fd(daemon->session)};
+
+	return poll(&device, 1, 0) <= 0 || !(device.revents & POLLERR);
+}
+
+/* As libfuse does for who has mounted. */
+static void unmount(const char *mountpoint)
+{
+	pid_t child;
+
+	if (!umount2(mountpoint, MNT_DETACH) || errno != EPERM)
+		return;
+	child = fork();
+	if (!child) {
+		execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", mountpoint, NULL);
+		_exit(EXIT_FAILURE);
+	}
+	if (child > 0)
+		waitpid(child, NULL, 0);
+}
+
+void session_end(struct daemon *daemon)
+{
+	if (getppid() != daemon->keeper && is_connected(daemon)) {
+		log_error("the keeper is gone: the mount ends");
+		unmount(daemon->options->mountpoint);
+	}
+	channel_close();
+	fuse_session_destroy(daemon->session);
+	daemon->session = NULL;
+}
+
+/*
+ * Interrupts are answered here: libfuse would look through all requests for the one. What does not
+ * wait (any more) was answered, since requests are done one after the other.
+ */
+void session_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns)
+{
+	const struct fuse_in_header *header = buffer->mem;
+	const struct fuse_interrupt_in *interrupt = (const struct fuse_interrupt_in *)(header + 1);
+	const struct fuse_poll_in *poll_in = (const struct fuse_poll_in *)(header + 1);
+
+	if (buffer->size < sizeof(*header))
+		return;
+	if (header->opcode == FUSE_INTERRUPT) {
+		if (buffer->size >= sizeof(*header) + sizeof(*interrupt))
+			daemon_interrupt(daemon, interrupt->unique & ~RESEND);
+		return;
+	}
+	daemon->caller = (struct caller){
+		.unique = header->unique & ~RESEND,
+		.at_ns = now_ns,
+		.uid = header->uid,
+		.gid = header->gid,
+		.pid = header->pid,
+		.again = header->unique & RESEND,
+	};
+	if (header->opcode == FUSE_POLL && buffer->size >= sizeof(*header) + sizeof(*poll_in))
+		daemon->caller.poll = poll_in->kh;
+	fuse_session_process_buf(daemon->session, buffer);
+}

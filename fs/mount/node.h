@@ -1,0 +1,166 @@
+/*
+ * node - THE TABLE of files: one row per file or directory, and the numbers by which the kernel
+ * knows them.
+ *
+ * Adding a control file is adding a row to NODES in node.c: its name, where it is, who may use it,
+ * what a read, a write and a poll do, and its line of help, from which README in the mount and the
+ * manual's list are made.
+ *
+ * A node number is computed: limiter id << 24 | partition + 1 << 8 | row, or for keys, with a mark,
+ * key id << 8 | row. Only files with a number in their name (take/N, eta/N) are remembered while the
+ * kernel knows them. A key may be forgotten before the kernel forgets it; its number is then stale for
+ * ever, and the kernel looks its name up again.
+ */
+#ifndef RATEFS_FS_MOUNT_NODE_H
+#define RATEFS_FS_MOUNT_NODE_H
+
+#include "fs/mount/daemon.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+struct node;
+struct handle;
+
+/*
+ * Seconds for which the kernel may rely on names and attributes. Without, it would ask for the
+ * attributes of every directory on the way at each open, which more than doubles its cost; what
+ * changes through this mount is known at once either way.
+ */
+enum { ENTRY_S = 1, ATTRIBUTES_S = 1 };
+
+enum node_access {
+	ACCESS_DIRECTORY, /* may be entered and listed by who may use the limiter */
+	ACCESS_LIMITER,	  /* a directory in which who may tune can make limiters */
+	ACCESS_USE,	  /* read by who may use the limiter */
+	ACCESS_REPORT,	  /* written by who may use the limiter */
+	ACCESS_TUNE,	  /* read by who may use, written by who may tune */
+};
+
+/* The cost of reading a file; README in the mount sorts the files by it. */
+enum node_cost {
+	COST_NOTHING, /* it ends, and takes nothing */
+	COST_TOKENS,  /* it takes tokens, or a slot for as long as the file is open */
+	COST_ENDLESS, /* it never ends */
+	COST_WRITE,   /* it cannot be read, but written */
+	COST_COUNT
+};
+
+/* The rows that others refer to; the others are known by their place in the table alone. */
+enum node_id {
+	NODE_NONE,
+	NODE_ROOT = FUSE_ROOT_ID,
+	NODE_LIMITER,
+	NODE_TAKE,
+	NODE_TAKE_N,
+	NODE_ETA,
+	NODE_ETA_N,
+	NODE_PARTITIONS,
+	NODE_PARTITION,
+	NODE_KEYS,
+	NODE_KEY,
+	NODE_KEY_TAKE,
+	NODE_KEY_TAKE_N,
+	NODE_KEY_ETA,
+	NODE_KEY_ETA_N,
+	NODE_FIRST_FILE
+};
+
+/* Something that waits for an answer to a read. */
+struct read_request {
+	const struct caller *caller;
+	size_t size;
+	off_t offset;
+	bool nonblocking;
+};
+
+struct node_row {
+	const char *name;  /* NULL: the name is not fixed */
+	const char *label; /* what documents call it then */
+	enum node_id place;
+	enum node_access access;
+	enum node_cost cost;
+	enum setting_id setting; /* of a settings file */
+	/* Writes the text of the file as user @uid reads it. Under the lock. */
+	void (*show)(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
+	/* Answers an open, now or later; NULL: at once. Without the lock. */
+	void (*open)(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+		     int flags);
+	/* Answers a read, now or later. Without the lock. */
+	void (*read)(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+	/* Answers a write, now or later. Without the lock; @text is NUL-terminated. */
+	void (*write)(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+		      const char *text, size_t size);
+	/*
+	 * Tells whether a read would not block. If it would, @handle is told later. Under the lock.
+	 */
+	bool (*poll)(struct daemon *daemon, struct handle *handle);
+	size_t write_max; /* 0: 4095 bytes */
+	bool survey;	  /* in a fleet the coordinator is asked before it is shown */
+	const char *help; /* NULL: a directory that says nothing by itself */
+};
+
+/* The table; enum node_id and what follows are its indices. */
+enum { NODE_ROWS_MAX = 256 };
+extern const struct node_row NODES[];
+extern const unsigned int NODE_COUNT;
+
+/* A file or directory: the row, and whose. */
+struct node {
+	const struct node_row *row;
+	struct limiter *limiter; /* borrowed; the root's for files at the top */
+	uint32_t partition;	 /* index + 1, or 0 */
+	uint64_t tokens;	 /* of take/N, eta/N; 1 for token, try and stream */
+	uint64_t within_ns;	 /* of take/N,within=D; else NEVER_NS */
+	struct key *key;	 /* borrowed: in or below keys/KEY; else NULL */
+};
+
+/* All of these under the lock. */
+
+/* The node with number @ino. 0, or -ESTALE when it is gone. */
+int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node);
+
+struct node node_of_limiter(struct limiter *limiter);
+
+/*
+ * Finds the node called @name in @parent for user @uid. 0, -ENOENT, -ENAMETOOLONG, -ERANGE for too large a number, or
+ * -ENOSPC and -ENOMEM for a key that is new.
+ */
+int node_find(struct daemon *daemon, const struct node *parent, const char *name, uint32_t uid,
+	      struct node *node);
+
+/*
+ * Fills in @entry for a node that the kernel will know, asked for by user @uid. With it the kernel
+ * holds one reference more; node_forget() gives @lookups of them back. 0, -ENOSPC or -ENOMEM.
+ */
+int node_entry(struct daemon *daemon, const struct node *node, uint32_t uid,
+	       struct fuse_entry_param *entry);
+void node_forget(struct daemon *daemon, fuse_ino_t ino, uint64_t lookups);
+
+void node_attributes(struct daemon *daemon, const struct node *node, struct stat *attributes);
+
+/*
+ * Makes the kernel ask anew for the attributes of @limiter's files. Without pages to be dropped it
+ * waits for nothing. Files of single partitions and numbers follow within ATTRIBUTES_S.
+ */
+void node_owner_changed(struct daemon *daemon, const struct limiter *limiter);
+
+/* Whether @name is that of a control file in any directory of limiters, now or by reservation. */
+bool node_name_is_taken(const char *name);
+
+/*
+ * Entry number @position of directory @node and those that follow, but for files whose reading
+ * never ends, until @add says stop with a value other than 0. @next is the position to go on from.
+ */
+void node_list(struct daemon *daemon, const struct node *node, uint64_t position,
+	       int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type, uint64_t next),
+	       void *list);
+
+/* The row's path as documents write it, such as LIMITER/take/N. */
+enum { NODE_PATH_TEXT = 64 };
+void node_path(const struct node_row *row, char path[NODE_PATH_TEXT]);
+
+int node_init(struct daemon *daemon);
+void node_free(struct daemon *daemon);
+
+#endif

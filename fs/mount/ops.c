@@ -1,0 +1,283 @@
+/* ops - FUSE operations, see ops.h. */
+#include "fs/mount/ops.h"
+#include "fs/mount/handle.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WRITE_MAX = 4095 };
+
+/* libfuse asks for more by default than is wanted. */
+static void op_init(void *userdata, struct fuse_conn_info *connection)
+{
+	/*
+	 * With FUSE_CAP_ASYNC_DIO asynchronous reads are background requests: twelve of them that
+	 * wait keep every release of the mount from being sent, and outlive their client. With
+	 * FUSE_CAP_ATOMIC_O_TRUNC the kernel takes files opened by `>` to be empty from then on.
+	 */
+	static const unsigned int unwanted = FUSE_CAP_ASYNC_DIO | FUSE_CAP_SPLICE_READ |
+					     FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
+					     FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO |
+					     FUSE_CAP_ATOMIC_O_TRUNC;
+
+	(void)userdata;
+	for (unsigned int bit = 1; bit; bit <<= 1) {
+		if (!(unwanted & bit))
+			continue;
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+		fuse_unset_feature_flag(connection, bit);
+#else
+		connection->want &= ~bit;
+#endif
+	}
+	connection->max_write = CONFIG_TEXT * 2;
+}
+
+/* Answers with what @ino is, which the kernel may rely on for @seconds. */
+static void reply_attributes(fuse_req_t request, fuse_ino_t ino, double seconds)
+{
+	struct daemon *daemon = daemon_of(request);
+	struct stat attributes;
+	struct node node;
+	int err;
+
+	daemon_lock(daemon);
+	err = node_decode(daemon, ino, &node);
+	if (!err)
+		node_attributes(daemon, &node, &attributes);
+	daemon_unlock(daemon);
+	if (err)
+		fuse_reply_err(request, -err);
+	else
+		fuse_reply_attr(request, &attributes, seconds);
+}
+
+static void op_getattr(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)
+{
+	(void)file;
+	reply_attributes(request, ino, ATTRIBUTES_S);
+}
+
+/*
+ * Tells whether a chmod of @node, which is no limiter, to @mode leaves it as it is: each bit is as
+ * the file or the limiter's directory has it. A recursive chmod changes the directory first, so
+ * the mode that it gives a file is that of the limiter; any other mode is not. Setuid is ignored,
+ * as of a directory.
+ */
+static bool mode_follows(struct daemon *daemon, const struct node *node, mode_t mode)
+{
+	struct stat now;
+
+	node_attributes(daemon, node, &now);
+	return !((mode ^ now.st_mode) & (mode ^ node->limiter->access) & ACCESS_BITS);
+}
+
+/*
+ * Files are cut to nothing (`>`) and touched without effect. Owner and mode are the limiter's. A
+ * chown of a file changes nothing and succeeds, since a recursive one comes to the directory last.
+ */
+static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, int which,
+		       struct fuse_file_info *file)
+{
+	static const int ownership = FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID;
+	struct daemon *daemon = daemon_of(request);
+	struct writer *writer;
+	struct node node;
+	bool follows; /* no limiter: owner and mode are those of its directory */
+	int err;
+
+	if (!(which & ownership)) {
+		op_getattr(request, ino, file);
+		return;
+	}
+	writer = writer_new(NULL, 0);
+	if (!writer) {
+		fuse_reply_err(request, ENOMEM);
+		return;
+	}
+	daemon_lock(daemon);
+	err = node_decode(daemon, ino, &node);
+	follows = !err && node.row->access != ACCESS_LIMITER;
+	if (follows && which & FUSE_SET_ATTR_MODE &&
+	    !mode_follows(daemon, &node, wanted->st_mode)) {
+		daemon_refused(daemon, caller_of(request)->uid,
+			       "the mode of a file is the limiter's: change its directory");
+		err = -EPERM;
+	}
+	if (!err && !follows) {
+		writer->ino = ino;
+		writer->change.kind = CHANGE_OWNER;
+		writer->change.limiter = node.limiter;
+		writer->change.kept = (which & FUSE_SET_ATTR_UID ? 0 : OWNER_UID) |
+				      (which & FUSE_SET_ATTR_GID ? 0 : OWNER_GID) |
+				      (which & FUSE_SET_ATTR_MODE ? 0 : OWNER_ACCESS);
+		writer->change.owner = (struct owner){wanted->st_uid, wanted->st_gid,
+						      wanted->st_mode & ACCESS_BITS};
+		writer_submit(daemon, writer, caller_of(request));
+	}
+	daemon_unlock(daemon);
+	if (!err && !follows)
+		return;
+	free(writer);
+	if (err)
+		fuse_reply_err(request, -err);
+	else
+		reply_attributes(request, ino, 0); /* these are about to change */
+}
+
+static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)
+{
+	const struct caller *caller = caller_of(request);
+	struct daemon *daemon = daemon_of(request);
+	enum { READ = 1, WRITE = 2 };
+	int accesses = (file->flags & O_ACCMODE) + 1; /* as the kernel counts them */
+	struct handle *handle = NULL;
+	struct node node;
+	int err;
+
+	daemon_lock(daemon);
+	err = node_decode(daemon, ino, &node);
+	/* Whom permissions do not bind, too, finds only what is there. */
+	if (!err &&
+	    ((accesses & WRITE && !node.row->write) || (accesses & READ && !node.row->read)))
+		err = -EACCES;
+	if (!err)
+		err = daemon_has_room(daemon, caller->uid, BOUND_FILES);
+	if (!err) {
+		handle = handle_open(daemon, &node, caller);
+		err = handle ? 0 : -ENOMEM;
+	}
+	daemon_unlock(daemon);
+	if (err) {
+		fuse_reply_err(request, -err);
+		return;
+	}
+	if (handle->row->open)
+		handle->row->open(daemon, handle, caller, file->flags);
+	else
+		answer_open(daemon, handle, request);
+}
+
+static void op_release(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)
+{
+	struct daemon *daemon = daemon_of(request);
+	struct handle *handle;
+
+	(void)ino;
+	daemon_lock(daemon);
+	handle = handle_find(daemon, file->fh);
+	if (handle)
+		handle_close(daemon, handle);
+	else
+		handle_forget(daemon, file->fh);
+	daemon_unlock(daemon);
+	fuse_reply_err(request, 0);
+}
+
+static void op_read(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offset,
+		    struct fuse_file_info *file)
+{
+	struct handle *handle = handle_find(daemon_of(request), file->fh);
+	struct read_request read = {caller_of(request), size, offset, file->flags & O_NONBLOCK};
+
+	(void)ino;
+	/*
+	 * A read that fills the page cache has no owner: of sendfile, splice or mmap. What is read is
+	 * not there to be kept; who gets an error from sendfile reads.
+	 */
+	if (!handle || !handle->row->read) /* a file as a predecessor that ran wild left it */
+		fuse_reply_err(request, ENODEV);
+	else if (file->lock_owner)
+		handle->row->read(daemon_of(request), handle, &read);
+	else
+		fuse_reply_err(request, EINVAL);
+}
+
+static void op_write(fuse_req_t request, fuse_ino_t ino, const char *bytes, size_t size,
+		     off_t offset, struct fuse_file_info *file)
+{
+	struct daemon *daemon = daemon_of(request);
+	struct handle *handle = handle_find(daemon, file->fh);
+	const struct node_row *row = handle ? handle->row : &NODES[NODE_ROOT];
+	size_t most = row->write_max ? row->write_max : WRITE_MAX;
+	const char *why = NULL;
+	char *text = NULL;
+	int err = 0;
+
+	(void)ino;
+	(void)offset;
+	if (!handle || !row->write) {
+		err = ENODEV;
+	} else if (size > most) {
+		err = E2BIG;
+		why = "the write is too long";
+	} else if (memchr(bytes, '\0', size)) {
+		err = EINVAL;
+		why = "the write has a zero byte in it";
+	} else {
+		text = strndup(bytes, size);
+		err = text ? 0 : ENOMEM;
+	}
+	if (why) {
+		daemon_lock(daemon);
+		daemon_refused(daemon, caller_of(request)->uid, "%s", why);
+		daemon_unlock(daemon);
+	}
+	if (err)
+		fuse_reply_err(request, err);
+	else
+		row->write(daemon, handle, caller_of(request), text, size);
+	free(text);
+}
+
+static void op_poll(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file,
+		    struct fuse_pollhandle *poll)
+{
+	struct daemon *daemon = daemon_of(request);
+	struct handle *handle = handle_find(daemon, file->fh);
+	unsigned int events = POLLOUT | POLLWRNORM;
+
+	(void)ino;
+	if (!handle) {
+		if (poll)
+			fuse_pollhandle_destroy(poll);
+		fuse_reply_poll(request, POLLERR);
+		return;
+	}
+	daemon_lock(daemon);
+	if (poll) {
+		if (handle->poll)
+			fuse_pollhandle_destroy(handle->poll);
+		handle->poll = poll;
+		handle_polled(handle, caller_of(request)->poll);
+	}
+	if (!handle->row->poll || handle->row->poll(daemon, handle))
+		events |= POLLIN | POLLRDNORM;
+	daemon_unlock(daemon);
+	fuse_reply_poll(request, events);
+}
+
+const struct fuse_lowlevel_ops OPS = {
+	.init = op_init,
+	.lookup = op_lookup,
+	.forget = op_forget,
+	.forget_multi = op_forget_multi,
+	.getattr = op_getattr,
+	.setattr = op_setattr,
+	.mkdir = op_mkdir,
+	.rmdir = op_rmdir,
+	.rename = op_rename,
+	.mknod = op_mknod,
+	.create = op_create,
+	.symlink = op_symlink,
+	.link = op_link,
+	.unlink = op_unlink,
+	.open = op_open,
+	.read = op_read,
+	.write = op_write,
+	.release = op_release,
+	.readdir = op_readdir,
+	.poll = op_poll,
+};

@@ -1,0 +1,393 @@
+/* show - the texts of files, see show.h. */
+#include "fs/mount/show.h"
+#include "fs/mount/handle.h"
+#include "fs/state/state.h"
+
+#include "core/limiter/keys.h"
+#include "core/limiter/partition.h"
+#include "core/fleet/survey.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_COLUMNS = 41 }; /* as many as the longest path in README has */
+
+static const char *const COSTS[COST_COUNT] = {
+	[COST_NOTHING] = "Reading costs nothing; a write (rw) is in force when it returns:",
+	[COST_TOKENS] =
+		"Reading takes tokens, opening slot a slot, and waits until they are there:",
+	[COST_ENDLESS] = "Reading never ends; no listing shows these, they are found by name:",
+	[COST_WRITE] = "For writing alone:",
+};
+
+static bool is_at_top(const struct node_row *row)
+{
+	return row->place == NODE_ROOT && row->access == ACCESS_USE;
+}
+
+/* Writes a line for each file of @cost: first those at the top, then those of a limiter. */
+static void show_rows(FILE *out, enum node_cost cost)
+{
+	static const char *const access[] = {
+		[ACCESS_DIRECTORY] = "-", [ACCESS_LIMITER] = "-", [ACCESS_USE] = "r",
+		[ACCESS_REPORT] = "w",	  [ACCESS_TUNE] = "rw",
+	};
+	char path[NODE_PATH_TEXT];
+
+	for (unsigned int i = 2 * NODE_ROOT; i < 2 * NODE_COUNT; i++) {
+		const struct node_row *row = &NODES[i % NODE_COUNT];
+
+		if (!row->help || row->cost != cost || is_at_top(row) != (i < NODE_COUNT))
+			continue;
+		node_path(row, path);
+		fprintf(out, "%-*s %-2s  %s\n", PATH_COLUMNS, path, access[row->access], row->help);
+	}
+}
+
+void show_readme(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	(void)daemon;
+	(void)node;
+	(void)uid;
+	fputs("Every rate limiter is a directory: gate work by reading, tune by writing.\n\n"
+	      "    mkdir orders                             make a limiter\n"
+	      "    echo 500/s > orders/rate                 tune it, now\n"
+	      "    read -r _ < orders/token && work         wait for a turn, then work\n"
+	      "    cat orders/take/250                      wait for 250 units at once\n"
+	      "    cat orders/stat                          see how it went\n"
+	      "    cat last_error                           why a write was refused\n\n"
+	      "Backups, grep -r and indexers read all that is listed, and so take tokens: let them\n"
+	      "leave out what is of the type fuse.ratefs.\n",
+	      out);
+	for (enum node_cost cost = 0; cost < COST_COUNT; cost++) {
+		fprintf(out, "\n%s\n", COSTS[cost]);
+		show_rows(out, cost);
+	}
+}
+
+static void show_ns(FILE *out, const char *name, uint64_t ns)
+{
+	char text[QUANTITY_TEXT];
+
+	seconds_print(ns, 3, text);
+	fprintf(out, "%s %s\n", name, text);
+}
+
+static void show_fleet(FILE *out, const struct daemon *daemon)
+{
+	const struct fleet *fleet = daemon->fleet;
+	const struct fleet_constants *constants = fleet_constants(fleet);
+	const struct fleet_counters *counters = fleet_counters(fleet);
+
+	fprintf(out, "coordinator %s\n",
+		fleet_is_connected(fleet) ? fleet_state_name(fleet_state(fleet)) : "disconnected");
+	fprintf(out, "degraded %s\n", fleet_is_degraded(fleet) ? "yes" : "no");
+	fprintf(out, "session %#" PRIx64 "\n", fleet_session(fleet));
+	fprintf(out, "host_id %s\n", *fleet_hid(fleet) ? fleet_hid(fleet) : "none");
+	fprintf(out, "weight %" PRIu32 "\n", daemon->options->weight);
+	fprintf(out, "leases %" PRIu32 "\n", fleet_leases(fleet));
+	fprintf(out, "path_bytes %" PRIu32 "\n", fleet_own_bytes(fleet));
+	show_ns(out, "right_seconds", fleet_right_ns(fleet));
+	show_ns(out, "renewal_seconds", constants->renewal_ns);
+	show_ns(out, "lease_right_seconds", constants->right_ns);
+	show_ns(out, "quarantine_seconds", constants->quarantine_ns);
+	show_ns(out, "session_timeout_seconds", constants->session_ns);
+	for (size_t i = 0; i < FLEET_COUNTER_COUNT; i++)
+		fprintf(out, "%s %" PRIu64 "\n", fleet_counter_name(i), fleet_counter(counters, i));
+}
+
+static void show_bounds(FILE *out, const struct users *users)
+{
+	for (enum bound_id id = 0; id < BOUND_COUNT; id++) {
+		const char *name = bound_name(id);
+
+		if (id != BOUND_LIMITERS)
+			fprintf(out, "%s %" PRIu32 "\n", name, users->used[id]);
+		fprintf(out, "%s_max %" PRIu32 "\n", name, users->bounds[id].all);
+		fprintf(out, "user_%s_max %" PRIu32 "\n", name, users->bounds[id].each);
+	}
+}
+
+void show_status(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	uint64_t up_ns = daemon->engine.schedule.now_ns - daemon->engine.began_ns;
+
+	(void)node;
+	(void)uid;
+	fprintf(out, "version %s\n", RATEFS_VERSION);
+	fprintf(out, "host %s\n", daemon->options->host);
+	fprintf(out, "source %s\n", daemon->options->source);
+	if (daemon->fleet)
+		show_fleet(out, daemon);
+	else
+		fprintf(out, "coordinator none\n");
+	fprintf(out, "limiters %" PRIu32 "\n", daemon->engine.tree.count);
+	fprintf(out, "waiters %" PRIu32 "\n", daemon->engine.waiting);
+	show_bounds(out, &daemon->engine.users);
+	fprintf(out, "uptime_seconds %" PRIu64 "\n", up_ns / NSEC_PER_SEC);
+	fprintf(out, "damaged_settings %" PRIu32 "\n", daemon->damaged);
+	fprintf(out, "request_timeout_seconds %" PRIu64 "\n",
+		daemon->request_timeout_ns / NSEC_PER_SEC);
+	fprintf(out, "outlives_server %s\n", daemon->outlives ? "yes" : "no");
+	fprintf(out, "keeper %" PRId32 "\n", daemon->keeper);
+	fprintf(out, "server %d\n", (int)getpid());
+	fprintf(out, "servers_before %" PRIu32 "\n", state_generation(daemon->state));
+}
+
+static uint64_t count_partitions(const struct limiter *limiter)
+{
+	uint32_t shares;
+	uint64_t count = 0;
+
+	for (const struct limiter *l = limiter->first_child; l; l = l->next_sibling)
+		count += partition_count(l, &shares) + count_partitions(l);
+	return count;
+}
+
+void show_hosts(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	const struct seen_host *host;
+
+	(void)uid;
+	if (!daemon->fleet) {
+		fprintf(out, "%s 1 %" PRIu64 " 0\n", daemon->options->host,
+			count_partitions(node->limiter));
+		return;
+	}
+	for (host = survey_hosts(daemon->fleet); host; host = host->next) {
+		int64_t silent_ms = survey_now_ms(daemon->fleet) - host->changed_ms;
+
+		fprintf(out, "%s %" PRIu32 " %" PRIu32 " %" PRId64 "\n", host->record.name,
+			host->record.weight, host->record.held,
+			silent_ms > 0 ? silent_ms / 1000 : 0);
+	}
+}
+
+void show_last_error(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	const char *text = refusals_last(&daemon->refusals, uid);
+
+	(void)node;
+	if (text)
+		fprintf(out, "%s\n", text);
+}
+
+void show_eta(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	char text[QUANTITY_TEXT];
+
+	(void)uid;
+	seconds_print(engine_eta(&daemon->engine, node->limiter, node->tokens, clock_ns()), 3,
+		      text);
+	fprintf(out, "%s\n", text);
+}
+
+void show_setting(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	struct settings settings;
+	char text[SETTING_TEXT];
+
+	(void)daemon;
+	(void)uid;
+	limiter_settings(node->limiter, &settings);
+	setting_print(node->row->setting, &settings, text);
+	fprintf(out, "%s\n", text);
+}
+
+void show_config(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	struct settings settings;
+	char text[SETTING_COUNT * 2 * SETTING_TEXT];
+
+	(void)daemon;
+	(void)uid;
+	limiter_settings(node->limiter, &settings);
+	settings_print(&settings, text, sizeof(text));
+	fputs(text, out);
+}
+
+void show_stat(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	char text[STAT_TEXT];
+
+	(void)uid;
+	engine_refresh(&daemon->engine, node->limiter, clock_ns());
+	stat_print(node->limiter, text);
+	fputs(text, out);
+}
+
+/* So long a text is made in some milliseconds, for which all others wait. */
+enum { WAITERS_SHOWN = 10000 };
+
+static int by_ticket(const void *a, const void *b)
+{
+	const struct waiter *one = *(struct waiter *const *)a, *other = *(struct waiter *const *)b;
+
+	return one->ticket < other->ticket ? -1 : one->ticket > other->ticket;
+}
+
+/*
+ * Lists the waiters of @queue that took their places again, by ticket, and then NULL; from malloc.
+ * NULL: no memory.
+ */
+static const struct waiter **returned(const struct queue *queue)
+{
+	struct heap_node *turn = queue->returned.root;
+	size_t count = 0;
+	const struct waiter **waiters = malloc((queue->length + 1) * sizeof(*waiters));
+
+	if (!waiters)
+		return NULL;
+	for (; turn; turn = heap_next(turn))
+		waiters[count++] = waiter_of_turn(turn);
+	qsort(waiters, count, sizeof(*waiters), by_ticket);
+	waiters[count] = NULL;
+	return waiters;
+}
+
+/* Writes who @waiter is: the thread, or `-` for an open file that is polled, and the user. */
+static void show_asker(FILE *out, const struct waiter *waiter)
+{
+	const struct reader *reader;
+
+	if (waiter->is_poller) {
+		fprintf(out, "- %" PRIu32, polling_of(waiter)->handle->uid);
+		return;
+	}
+	reader = container_of(waiter, const struct reader, waiter);
+	fprintf(out, "%" PRIu32 " %" PRIu32, reader->pid, reader->pending.uid);
+}
+
+/* One queue's waiters, as long as there is @room; each has to wait for those before it. */
+static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *limiter,
+		       const struct queue *queue, uint32_t *room)
+{
+	uint64_t ahead = 0;
+	char waited[QUANTITY_TEXT], left[QUANTITY_TEXT];
+	static const struct waiter *const none = NULL;
+	const struct waiter **sorted = queue->returned.root ? returned(queue) : NULL;
+	const struct waiter *const *back = sorted ? sorted : &none;
+	const struct waiter *once = list_first(&queue->once, struct waiter, once);
+
+	for (; (once || *back) && *room; --*room) {
+		bool is_back = *back && (!once || (*back)->ticket < once->ticket);
+		const struct waiter *w = is_back ? *back++ : once;
+		uint64_t now_ns = daemon->engine.schedule.now_ns, at_ns;
+
+		once = is_back ? once : list_next(w, once);
+		ahead += w->tokens;
+		at_ns = limiter_when_ahead(limiter, ahead, now_ns);
+		seconds_print(now_ns - w->asked_ns, 3, waited);
+		show_asker(out, w);
+		if (w->is_opener) {
+			fprintf(out, " slot %s -\n", waited);
+			continue;
+		}
+		seconds_print(at_ns == NEVER_NS ? NEVER_NS : at_ns - now_ns, 3, left);
+		fprintf(out, " %" PRIu64 " %s %s\n", w->tokens, waited, left);
+	}
+	free(sorted);
+}
+
+void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	uint32_t room = WAITERS_SHOWN;
+
+	(void)uid;
+	engine_refresh(&daemon->engine, node->limiter, clock_ns());
+	show_queue(out, daemon, node->limiter, &node->limiter->queue, &room);
+	if (node->limiter->slots)
+		show_queue(out, daemon, node->limiter, &node->limiter->slots->queue, &room);
+	for (uint32_t i = 0; i < node->limiter->partition_slots; i++) {
+		if (node->limiter->partitions[i])
+			show_queue(out, daemon, node->limiter->partitions[i],
+				   &node->limiter->partitions[i]->queue, &room);
+	}
+	for (struct limiter *key = NULL; room && (key = keys_next_open(node->limiter, key));)
+		show_queue(out, daemon, key, &key->queue, &room);
+	if (!room)
+		fputs("...\n", out);
+}
+
+/* Whether partition @index is this host's; on one host all are, for as long as it runs. */
+static bool is_held(const struct daemon *daemon, struct limiter *limiter, uint32_t index)
+{
+	const struct lease *lease;
+
+	if (!daemon->fleet)
+		return true;
+	lease = holding_lease(limiter->holding, index);
+	return lease && (lease->state == LEASE_HELD || lease->state == LEASE_WAITING);
+}
+
+void show_held(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	uint32_t shares, count = partition_count(node->limiter, &shares), shown = 0;
+
+	(void)uid;
+	for (uint32_t i = 0; i < count; i++) {
+		if (is_held(daemon, node->limiter, i))
+			fprintf(out, "%s%s%" PRIu32, shown++ ? " " : "", i < shares ? "" : "r",
+				i < shares ? i : i - shares);
+	}
+	fputs("\n", out);
+}
+
+void show_partition_rate(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	struct settings settings, share;
+	char text[SETTING_TEXT];
+
+	(void)daemon;
+	(void)uid;
+	limiter_settings(node->limiter, &settings);
+	share = settings_of_partition(&settings, node->partition - 1);
+	setting_print(SETTING_RATE, &share, text);
+	fprintf(out, "%s\n", text);
+}
+
+void show_partition_state(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	uint32_t shares, index = node->partition - 1;
+	struct holding *holding = node->limiter->holding;
+	const struct lease *lease = daemon->fleet ? holding_lease(holding, index) : NULL;
+	bool held = is_held(daemon, node->limiter, index);
+
+	(void)uid;
+	partition_count(node->limiter, &shares);
+	if (lease && lease->state != LEASE_NONE && lease->state != LEASE_HELD)
+		fprintf(out, "%s\n", lease_state_name((enum lease_state)lease->state));
+	else if (!held && !survey_is_leased(holding, index))
+		fputs("free\n", out);
+	else
+		fputs(index < shares ? "held\n" : "reserved\n", out);
+}
+
+void show_partition_holder(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	const struct seen_host *host = NULL;
+
+	(void)uid;
+	if (daemon->fleet)
+		host = survey_holder(daemon->fleet, node->limiter->holding, node->partition - 1);
+	if (is_held(daemon, node->limiter, node->partition - 1))
+		fprintf(out, "%s\n", daemon->options->host);
+	else
+		fprintf(out, "%s\n", host ? host->record.name : "");
+}
+
+void show_partition_expires(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
+{
+	char text[QUANTITY_TEXT];
+	bool held = is_held(daemon, node->limiter, node->partition - 1);
+
+	(void)uid;
+	if (!daemon->fleet) {
+		fputs("max\n", out);
+		return;
+	}
+	seconds_print(held ? fleet_right_ns(daemon->fleet) : 0, 3, text);
+	fprintf(out, "%s\n", text);
+}

@@ -1,0 +1,131 @@
+/*
+ * inside - what the parts of state.h share: state.c, limiters.c (limiters), buckets.c (their
+ * buckets) and check.c.
+ */
+#ifndef RATEFS_FS_STATE_INSIDE_H
+#define RATEFS_FS_STATE_INSIDE_H
+
+#include "fs/state/state.h"
+
+#include "core/limiter/learning.h"
+
+/* The memory is sparse: what was never written does not cost anything. */
+#define STATE_HEADER_BYTES (UINT64_C(64) << 10)
+#ifndef STATE_LOG_BYTES /* a test has less */
+#define STATE_LOG_BYTES (UINT64_C(1) << 30)
+#endif
+
+enum {
+	BASE_BITS = 16,
+	KEY_NAME_BYTES = NAME_BYTES_MAX + 1,
+	STATE_SETTINGS_MAX = 1024, /* in a table that another server had */
+	UNITS_MAX = 1 << 22,
+	FIRST_UNITS = 4096,
+	STATE_COUNTERS = 16
+};
+
+/* In the place of the version: the log had no room, so that the kept limiters are old. */
+#define STATE_LOST UINT32_MAX
+
+struct header {
+	char magic[8];
+	_Atomic uint32_t version;   /* written last, so that all the rest is there */
+	uint32_t generation;	    /* servers before this one */
+	uint32_t setting_count[2];  /* in the records of each log */
+	_Atomic uint32_t log;	    /* which of the two counts */
+	_Atomic uint32_t restoring; /* enum state_part: the last that the last server restored */
+	_Atomic uint64_t log_end[2];
+	uint64_t done;
+	int64_t began_s;
+	uint64_t engine_began_ns;
+	uint64_t last_key;
+	uint32_t last_id;
+	uint32_t base;
+	uint32_t unit_count; /* that were ever used; the first is not */
+	uint32_t handle_count;
+	uint32_t parameter_count;
+	uint32_t place_count;
+	uint32_t row_count;
+	char rows[NODE_ROWS_MAX][NODE_PATH_TEXT]; /* their paths, by number */
+};
+
+struct log_record {
+	uint64_t sum;	/* of all that follows, see state_sum() */
+	uint32_t bytes; /* with what follows; a multiple of 8 */
+	bool removed;
+	uint8_t name_bytes; /* the name follows, the settings, and those before; each with a NUL */
+	uint16_t access;
+	uint32_t id, parent, uid, gid, made_s;
+	struct state_holding holding;
+	uint32_t changed_s[SETTING_COUNT];
+};
+
+/* A level, as of @filled_ns; fields as in struct bucket. */
+struct level_copy {
+	int64_t level;
+	uint64_t part;
+	int64_t released;
+	uint64_t grid_ns, filled_ns, awaited;
+};
+
+/* One bucket of a limiter; that of the first limit has the counters too. */
+struct unit {
+	uint32_t id;		    /* of the limiter; 0: free */
+	uint32_t limit;		    /* index */
+	uint32_t next;		    /* of the next limit; 0: none, or free: the next free one */
+	_Atomic uint32_t current;   /* which of the two counts */
+	uint64_t amount, period_ns; /* of the rate; amount is another until the level is right */
+	uint64_t decimals;
+	struct level_copy copies[2];
+	uint64_t counters[STATE_COUNTERS]; /* by enum counter */
+};
+
+/* What a limiter has learnt from feedback, at the number of its first unit. */
+struct learnt {
+	_Atomic uint32_t current; /* which of the two counts */
+	struct learnt_copy {
+		uint32_t id; /* of the limiter; 0: nothing was learnt */
+		struct adapt_state adapted;
+		struct backoff_state pause;
+		uint64_t amount, decimals; /* of the rate a second */
+		struct level_copy level;
+	} copies[2];
+};
+
+struct state {
+	int descriptor;
+	char *bytes; /* mapped */
+	struct header *header;
+	char *logs[2];
+	struct unit *units;
+	struct learnt *learnt;
+	struct state_handle *handles;
+	char *key_names;
+	struct parameter *parameters;
+	struct state_fleet *fleet;
+	struct parked_place *places;
+	uint64_t live_bytes;  /* of the log when it was last written anew */
+	uint32_t free_units;  /* the first */
+	uint32_t units_until; /* so many are used before those that are free are looked for */
+	uint8_t numbers[NODE_ROWS_MAX]; /* of our rows */
+	uint8_t rows[NODE_ROWS_MAX];	/* back */
+	uint32_t base;			/* as in the header, while there is none */
+	bool kept;			/* limiters are kept: from the beginning on */
+};
+
+/* Of @record from its length on. */
+uint64_t state_sum(const struct log_record *record);
+
+/* Whether all of it can be what a server wrote; if not, after a message. */
+bool state_is_sound(const struct state *state);
+
+/* Gives the rows of the table their numbers. */
+void state_number_rows(struct state *state);
+
+/* Writes the log anew in the other place. 0 or -ENOMEM. */
+int state_rewrite(struct state *state, const struct daemon *daemon);
+
+/* Writes the levels of @limiter and of all below it. */
+void state_write_levels(struct state *state, const struct tree *tree, struct limiter *limiter);
+
+#endif

@@ -1,0 +1,222 @@
+/* parameter - nodes with a number in their name, see parameter.h. */
+#include "fs/state/parameter.h"
+
+#include "core/base/siphash.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_PLACES = 256 };
+
+static const uint64_t MARK = UINT64_C(1) << 63;
+
+struct parameter_table {
+	struct parameter *places; /* borrowed, as the next */
+	uint32_t *used;		  /* places that were ever used */
+	uint32_t generation;	  /* of a place that is used first */
+	uint32_t *chains;	  /* owned; index + 1 of the first in each chain */
+	uint32_t size;		  /* of the chains, a power of two */
+	uint32_t free;		  /* index + 1 of the first free place among them */
+	struct users *users;	  /* borrowed */
+	uint64_t seed[2];
+	uint32_t next_sweep; /* index of the place to be looked at next */
+};
+
+/* The bits above an index in a number tell its generation, so that a stale one finds nothing. */
+static uint64_t number_of(const struct parameter_table *table, uint32_t index)
+{
+	return MARK | (uint64_t)table->places[index].generation << 32 | index;
+}
+
+bool parameter_is(uint64_t number)
+{
+	return number & MARK;
+}
+
+static uint32_t *chain_of(const struct parameter_table *table, uint64_t node, uint64_t tokens,
+			  uint64_t within_ns)
+{
+	const uint64_t name[] = {node, tokens, within_ns};
+	uint64_t hash = siphash(name, sizeof(name), table->seed);
+
+	return &table->chains[hash & (table->size - 1)];
+}
+
+/* Doubles the chains, and puts what is known into them. */
+static int grow(struct parameter_table *table)
+{
+	uint32_t size = table->size ? table->size * 2 : FIRST_PLACES;
+	uint32_t *chains = calloc(size, sizeof(*chains));
+
+	if (!chains)
+		return -ENOMEM;
+	free(table->chains);
+	table->chains = chains;
+	table->size = size;
+	for (uint32_t i = 0; i < *table->used; i++) {
+		struct parameter *parameter = &table->places[i];
+		uint32_t *chain;
+
+		if (!parameter->lookups)
+			continue;
+		chain = chain_of(table, parameter->node, parameter->tokens, parameter->within_ns);
+		parameter->next = *chain;
+		*chain = i + 1;
+	}
+	return 0;
+}
+
+struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *used,
+					    uint32_t generation, struct users *users,
+					    const uint64_t seed[2])
+{
+	struct parameter_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return NULL;
+	*table = (struct parameter_table){.places = places,
+					  .used = used,
+					  .generation = generation & INT32_MAX,
+					  .users = users,
+					  .seed = {seed[0], seed[1]}};
+	do {
+		if (grow(table)) {
+			parameter_table_free(table);
+			return NULL;
+		}
+	} while (table->size < *used);
+	for (uint32_t i = 0; i < *used; i++) {
+		if (places[i].lookups) {
+			users_add(users, places[i].uid, BOUND_NAMES);
+			continue;
+		}
+		places[i].next = table->free;
+		table->free = i + 1;
+	}
+	return table;
+}
+
+void parameter_table_free(struct parameter_table *table)
+{
+	if (!table)
+		return;
+	free(table->chains);
+	free(table);
+}
+
+const struct parameter *parameter_find(const struct parameter_table *table, uint64_t number)
+{
+	uint32_t index = (uint32_t)number;
+
+	if (index >= *table->used || !table->places[index].lookups ||
+	    number_of(table, index) != number)
+		return NULL;
+	return &table->places[index];
+}
+
+static uint32_t find(const struct parameter_table *table, uint64_t node, uint64_t tokens,
+		     uint64_t within_ns)
+{
+	uint32_t at = *chain_of(table, node, tokens, within_ns);
+
+	while (at) {
+		const struct parameter *parameter = &table->places[at - 1];
+
+		if (parameter->node == node && parameter->tokens == tokens &&
+		    parameter->within_ns == within_ns)
+			break;
+		at = parameter->next;
+	}
+	return at;
+}
+
+uint64_t parameter_known(const struct parameter_table *table, uint64_t node, uint64_t tokens,
+			 uint64_t within_ns)
+{
+	uint32_t at = find(table, node, tokens, within_ns);
+
+	return at ? number_of(table, at - 1) : 0;
+}
+
+/* @parameter is the next that was never used. */
+static void use_place(struct parameter_table *table, struct parameter *parameter)
+{
+	parameter->lookups = 0;
+	parameter->generation = table->generation;
+	++*table->used;
+}
+
+int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens, uint64_t within_ns,
+		  uint32_t uid)
+{
+	uint32_t at = find(table, node, tokens, within_ns);
+	struct parameter *parameter;
+	uint32_t *chain;
+
+	if (at) {
+		table->places[at - 1].lookups++;
+		return 0;
+	}
+	if (!table->free && *table->used == table->size) {
+		if (table->size >= PARAMETERS_MAX)
+			return -ENOSPC;
+		if (grow(table))
+			return -ENOMEM;
+	}
+	at = table->free ? table->free : *table->used + 1;
+	parameter = &table->places[at - 1];
+	if (table->free)
+		table->free = parameter->next;
+	else
+		use_place(table, parameter);
+	chain = chain_of(table, node, tokens, within_ns);
+	parameter->node = node;
+	parameter->tokens = tokens;
+	parameter->within_ns = within_ns;
+	parameter->uid = uid;
+	parameter->lookups = 1;
+	users_add(table->users, uid, BOUND_NAMES);
+	parameter->next = *chain;
+	*chain = at;
+	return 0;
+}
+
+static void forget(struct parameter_table *table, uint32_t index)
+{
+	struct parameter *parameter = &table->places[index];
+	uint32_t *at = chain_of(table, parameter->node, parameter->tokens, parameter->within_ns);
+
+	while (*at != index + 1)
+		at = &table->places[*at - 1].next;
+	*at = parameter->next;
+	users_drop(table->users, parameter->uid, BOUND_NAMES);
+	parameter->lookups = 0;
+	parameter->generation = (parameter->generation + 1) & INT32_MAX;
+	parameter->next = table->free;
+	table->free = index + 1;
+}
+
+void parameter_put(struct parameter_table *table, uint64_t number, uint64_t lookups)
+{
+	uint32_t index = (uint32_t)number;
+
+	if (!parameter_find(table, number))
+		return;
+	if (table->places[index].lookups > lookups)
+		table->places[index].lookups -= lookups;
+	else
+		forget(table, index);
+}
+
+void parameter_sweep(struct parameter_table *table, unsigned int most,
+		     bool (*is_gone)(void *context, uint64_t node), void *context)
+{
+	for (; most && *table->used; most--) {
+		uint32_t index = table->next_sweep < *table->used ? table->next_sweep : 0;
+
+		table->next_sweep = index + 1;
+		if (table->places[index].lookups && is_gone(context, table->places[index].node))
+			forget(table, index);
+	}
+}

@@ -1,0 +1,58 @@
+/*
+ * parameter - nodes with a number in their name (take/N, eta/N): a number of the kernel cannot hold
+ * all that is in such a name, so these are remembered as long as the kernel knows them and there is the
+ * node that they belong to.
+ */
+#ifndef RATEFS_FS_STATE_PARAMETER_H
+#define RATEFS_FS_STATE_PARAMETER_H
+
+#include "core/limiter/users.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PARAMETERS_MAX = 1 << 20 };
+
+struct parameter_table;
+
+struct parameter {
+	uint64_t node; /* number of the node without what is remembered here */
+	uint64_t tokens;
+	uint64_t within_ns;
+	uint64_t lookups; /* references that the kernel holds; 0: a free place */
+	uint32_t next;	  /* in its chain, or of the free places: index + 1 */
+	uint32_t generation;
+	uint32_t uid; /* who asked for it first */
+};
+
+/*
+ * A table in @places, room for PARAMETERS_MAX, of which the first *@used were ever used: by a predecessor,
+ * that is, whose numbers stay. @generation is that of places that are used first. Each counts for who asks
+ * for it first, in @users, borrowed. With the random @seed nobody can choose names of one chain. NULL: no
+ * memory.
+ */
+struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *used,
+					    uint32_t generation, struct users *users,
+					    const uint64_t seed[2]);
+void parameter_table_free(struct parameter_table *table);
+
+/* Whether @number is one of this table's. */
+bool parameter_is(uint64_t number);
+
+/* NULL when there is none. */
+const struct parameter *parameter_find(const struct parameter_table *table, uint64_t number);
+
+/* The number of what is remembered, or 0. */
+uint64_t parameter_known(const struct parameter_table *table, uint64_t node, uint64_t tokens,
+			 uint64_t within_ns);
+
+/* One reference more, of @uid's. 0, -ENOSPC (PARAMETERS_MAX are known) or -ENOMEM. */
+int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens, uint64_t within_ns,
+		  uint32_t uid);
+void parameter_put(struct parameter_table *table, uint64_t number, uint64_t lookups);
+
+/* Looks at the next @most places, in turn, and forgets those whose node is gone. */
+void parameter_sweep(struct parameter_table *table, unsigned int most,
+		     bool (*is_gone)(void *context, uint64_t node), void *context);
+
+#endif

@@ -1,0 +1,289 @@
+/* state - what a successor has to know: the memory, and what is in it as it begins; see state.h. */
+#include "fs/base/log.h"
+#include "fs/state/inside.h"
+#include "fs/state/parameter.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const char MAGIC[8] = "ratefs\n";
+
+static uint64_t all_bytes(void)
+{
+	return STATE_HEADER_BYTES + 2 * STATE_LOG_BYTES +
+	       (uint64_t)UNITS_MAX * (sizeof(struct unit) + sizeof(struct learnt)) +
+	       (uint64_t)STATE_HANDLES_MAX * (sizeof(struct state_handle) + KEY_NAME_BYTES) +
+	       (uint64_t)PARAMETERS_MAX * sizeof(struct parameter) + sizeof(struct state_fleet) +
+	       (uint64_t)PARKING_PLACES_MAX * sizeof(struct parked_place);
+}
+
+struct state *state_open(int descriptor, uint32_t servers)
+{
+	struct state *state = calloc(1, sizeof(*state));
+	void *bytes = MAP_FAILED;
+
+	static_assert(sizeof(struct header) <= 64 << 10, "the header has its room");
+	/* Behind is what was set aside. */
+	if (state && (lseek(descriptor, 0, SEEK_END) >= (off_t)all_bytes() ||
+		      !ftruncate(descriptor, (off_t)all_bytes())))
+		bytes = mmap(NULL, all_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+	if (bytes == MAP_FAILED) {
+		log_error("no memory for a successor: %s", strerror(errno));
+		free(state);
+		close(descriptor);
+		return NULL;
+	}
+	/* A core of the server would have the kernel fill it all in, and has no use for the password. */
+	(void)madvise(bytes, all_bytes(), MADV_DONTDUMP);
+	state->descriptor = descriptor;
+	state->base = servers << BASE_BITS;
+	state->bytes = bytes;
+	state->header = bytes;
+	state->logs[0] = state->bytes + STATE_HEADER_BYTES;
+	state->logs[1] = state->logs[0] + STATE_LOG_BYTES;
+	state->units = (struct unit *)(state->logs[1] + STATE_LOG_BYTES);
+	state->learnt = (struct learnt *)(state->units + UNITS_MAX);
+	state->handles = (struct state_handle *)(state->learnt + UNITS_MAX);
+	state->key_names = (char *)(state->handles + STATE_HANDLES_MAX);
+	state->parameters =
+		(struct parameter *)(state->key_names + (size_t)STATE_HANDLES_MAX * KEY_NAME_BYTES);
+	state->fleet = (struct state_fleet *)(state->parameters + PARAMETERS_MAX);
+	state->places = (struct parked_place *)(state->fleet + 1);
+	return state;
+}
+
+struct state_fleet *state_fleet(struct state *state)
+{
+	return state->fleet;
+}
+
+struct parameter *state_parameters(struct state *state, uint32_t **used)
+{
+	*used = &state->header->parameter_count;
+	return state->parameters;
+}
+
+struct parked_place *state_places(struct state *state, uint32_t **used)
+{
+	*used = &state->header->place_count;
+	return state->places;
+}
+
+void state_close(struct state *state)
+{
+	if (!state)
+		return;
+	munmap(state->bytes, all_bytes());
+	close(state->descriptor);
+	free(state);
+}
+
+bool state_is_there(const struct state *state)
+{
+	const struct header *header = state->header;
+
+	return !memcmp(header->magic, MAGIC, sizeof(MAGIC)) && header->version == STATE_VERSION;
+}
+
+bool state_is_strange(const struct state *state)
+{
+	return state->header->version && !(state_is_there(state) && state_is_sound(state));
+}
+
+/* Copies all that was ever written behind it. 0 or -errno. */
+static int copy_aside(const struct state *state)
+{
+	off_t all = (off_t)all_bytes(), from = 0, until;
+	int descriptor = state->descriptor;
+
+	if (ftruncate(descriptor, 2 * all))
+		return -errno;
+	while ((from = lseek(descriptor, from, SEEK_DATA)) >= 0 && from < all) {
+		until = lseek(descriptor, from, SEEK_HOLE);
+		until = until < all ? until : all;
+		for (ssize_t done; from < until; from += done) {
+			done = pwrite(descriptor, state->bytes + from, (size_t)(until - from),
+				      all + from);
+			if (done <= 0)
+				return done ? -errno : -EIO;
+		}
+	}
+	return 0;
+}
+
+/* Credentials of this version stay: a server that is another user by now cannot read them again. */
+int state_set_aside(struct state *state)
+{
+	char *kept = state->fleet->zookeeper.credentials, credentials[CREDENTIALS_MAX + 1] = "";
+	int err = copy_aside(state);
+
+	if (!err && state_is_there(state))
+		memcpy(credentials, kept, CREDENTIALS_MAX);
+	if (!err && fallocate(state->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			      (off_t)all_bytes()))
+		err = -errno;
+	if (!err && *credentials)
+		strcpy(kept, credentials);
+	explicit_bzero(credentials, sizeof(credentials));
+	return err;
+}
+
+void state_restoring(struct state *state, enum state_part part)
+{
+	if (state_is_there(state))
+		state->header->restoring = part;
+}
+
+enum state_part state_restored_last(const struct state *state)
+{
+	uint32_t part = state->header->restoring;
+
+	if (!state_is_there(state))
+		return STATE_NOTHING;
+	return part < STATE_ALL ? (enum state_part)part : STATE_ALL;
+}
+
+/*
+ * Open files stay known, as files of limiters that are gone: reads get ENODEV, pollers are woken.
+ */
+static void give_up_handles(struct state *state)
+{
+	for (uint32_t i = 0; i < state->header->handle_count; i++)
+		state->handles[i].row = NODE_NONE;
+	state->header->place_count = 0;
+}
+
+/* The credentials stay, as above. */
+static void give_up_levels(struct state *state)
+{
+	struct zookeeper_kept *zookeeper = &state->fleet->zookeeper;
+	const char *units = (const char *)state->units, *end = (const char *)state->handles;
+
+	/* With what was learnt, which follows. */
+	(void)fallocate(state->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			units - state->bytes, end - units);
+	state->header->unit_count = 1;
+	memset(&state->fleet->fleet, 0, sizeof(state->fleet->fleet));
+	zookeeper->session = 0;
+	memset(zookeeper->password, 0, sizeof(zookeeper->password));
+}
+
+void state_give_up(struct state *state, enum state_part part)
+{
+	if (part == STATE_HANDLES)
+		give_up_handles(state);
+	else if (part == STATE_LEVELS)
+		give_up_levels(state);
+}
+
+uint32_t state_base(const struct state *state)
+{
+	return state->header->version ? state->header->base : state->base;
+}
+
+/* Rows have the numbers that they were given first; new ones get those that follow. */
+void state_number_rows(struct state *state)
+{
+	struct header *header = state->header;
+	char path[NODE_PATH_TEXT];
+
+	if (!header->row_count)
+		header->row_count = NODE_ROOT;
+	for (unsigned int i = NODE_ROOT; i < NODE_COUNT; i++) {
+		uint32_t number = NODE_ROOT;
+
+		node_path(&NODES[i], path);
+		while (number < header->row_count && strcmp(header->rows[number], path) != 0)
+			number++;
+		if (number == header->row_count && number < NODE_ROWS_MAX) {
+			strcpy(header->rows[number], path);
+			header->row_count++;
+		}
+		if (number == NODE_ROWS_MAX)
+			continue; /* too many upgrades: it cannot be told to the kernel */
+		state->numbers[i] = (uint8_t)number;
+		state->rows[number] = (uint8_t)i;
+	}
+}
+
+uint8_t state_row_number(const struct state *state, const struct node_row *row)
+{
+	return state->numbers[row - NODES];
+}
+
+uint8_t state_row(const struct state *state, uint8_t number)
+{
+	return state->rows[number];
+}
+
+uint32_t state_generation(const struct state *state)
+{
+	return state->header->generation;
+}
+
+void state_done(struct state *state, uint64_t unique)
+{
+	state->header->done = unique;
+}
+
+bool state_was_done(const struct state *state, uint64_t unique)
+{
+	return state->header->done == unique;
+}
+
+void state_keys(struct state *state, const struct daemon *daemon)
+{
+	state->header->last_key = daemon->engine.schedule.last_key;
+}
+int state_begin(struct state *state, struct daemon *daemon)
+{
+	struct header *header = state->header;
+	int err;
+
+	state->kept = true;
+	memcpy(header->magic, MAGIC, sizeof(MAGIC));
+	header->began_s = daemon->began.tv_sec;
+	header->engine_began_ns = daemon->engine.began_ns;
+	header->unit_count = 1;
+	header->base = state->base;
+	state->units_until = FIRST_UNITS;
+	state_number_rows(state);
+	err = state_rewrite(state, daemon);
+	state_write_levels(state, &daemon->engine.tree, daemon->engine.tree.root);
+	header->last_id = daemon->engine.tree.last_id;
+	state_keys(state, daemon);
+	if (!err)
+		header->version = STATE_VERSION;
+	return err;
+}
+
+int state_continue(struct state *state, struct daemon *daemon)
+{
+	state->kept = true;
+	return state_rewrite(state, daemon);
+}
+struct state_handle *state_handle(struct state *state, uint32_t index)
+{
+	return &state->handles[index];
+}
+
+uint32_t state_handle_count(const struct state *state)
+{
+	return state->header->handle_count;
+}
+
+void state_handle_used(struct state *state, uint32_t index)
+{
+	if (index >= state->header->handle_count)
+		state->header->handle_count = index + 1;
+}
+
+char *state_key_name(struct state *state, uint32_t index)
+{
+	return state->key_names + (size_t)index * KEY_NAME_BYTES;
+}

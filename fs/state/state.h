@@ -1,0 +1,181 @@
+/*
+ * state - what a successor of this server has to know, in memory that the keeper holds.
+ *
+ * It is written by plain stores, so that it costs no system call and is there when the server is killed
+ * between any two of them. What is told to the kernel is written before it is told:
+ *
+ * - the limiters, each with its number, name, owner and settings, as records one after the other; the last
+ *   of a limiter counts. What has become too long is written anew in the other of two places.
+ * - what is in their buckets as of the last token, exact: the successor lets flow in what is due since.
+ *   A token that was taken and not delivered is spent.
+ * - places of readers that were interrupted (parking.h).
+ * - open files by their handles' numbers (handle.h): whose they are, and what was read.
+ * - in a fleet, what core/fleet/handover.h and zookeeper_kept.h say.
+ *
+ * Rows of the table of files are known by the numbers that the first server of a mount gave them, so that
+ * the numbers of files mean the same to a successor with another table. Numbers, sizes and the order of
+ * fields here are a format: what changes them changes STATE_VERSION.
+ *
+ * All under the daemon's lock.
+ */
+#ifndef RATEFS_FS_STATE_STATE_H
+#define RATEFS_FS_STATE_STATE_H
+
+#include "fs/mount/node.h"
+#include "fs/state/zookeeper_kept.h"
+
+#include "core/fleet/handover.h"
+
+struct state;
+
+enum { STATE_VERSION = 6 };
+
+/* A handle, at the index that is its number. */
+struct state_handle {
+	/* generation << 2 | whether it is used and open; 0: never used */
+	_Atomic uint64_t life;
+	uint64_t opener; /* unique number of the open */
+	uint64_t poll;	 /* the kernel's number of who polls */
+	uint64_t tokens;
+	uint64_t within_ns;
+	uint64_t slot_ns;   /* when its slot was opened; 0: it has none */
+	uint32_t limiter;   /* id */
+	uint32_t partition; /* index + 1, or 0 */
+	uint16_t row;
+	bool granted;
+	bool half;
+	bool polls;
+	uint32_t uid, gid; /* who opened it */
+	uint32_t key_uid;  /* for whom its key was made */
+	uint64_t key;	   /* id; 0: of none. Its name is in state_key_name() */
+};
+
+enum { LIFE_USED = 1, LIFE_OPEN = 2, LIFE_BITS = 2 };
+
+/*
+ * Maps the memory behind @descriptor, taken over. Where nothing is left of @servers before, numbers told to the
+ * kernel from now on differ from theirs. NULL after a message.
+ */
+struct state *state_open(int descriptor, uint32_t servers);
+void state_close(struct state *state);
+
+/* Whether a predecessor has left something; and whether it is of a format that is not ours, or damaged. */
+bool state_is_there(const struct state *state);
+bool state_is_strange(const struct state *state);
+
+/*
+ * Moves what cannot be restored out of the way, in the same memory behind what this server will
+ * write. Credentials stay if they can be found. 0 or -errno.
+ */
+int state_set_aside(struct state *state);
+
+/*
+ * The parts that a successor restores, in the order in which they are given up. A server that
+ * serves still restores STATE_HANDLES: it may die a moment later of what it has restored.
+ */
+enum state_part {
+	STATE_NOTHING,
+	STATE_HANDLES, /* open files, and the places of interrupted readers */
+	STATE_LEVELS,  /* buckets, counters, what was learnt; session and leases of a fleet */
+	STATE_ALL,     /* with the limiters */
+};
+
+/*
+ * Notes that this server restores @part from now on; nothing if there is no state of this
+ * version.
+ */
+void state_restoring(struct state *state, enum state_part part);
+
+/* Returns the part that the server before noted last. */
+enum state_part state_restored_last(const struct state *state);
+
+/* Gives up @part (not STATE_ALL, see state_set_aside()): a successor does not find it any more. */
+void state_give_up(struct state *state, enum state_part part);
+
+/* What numbers begin with that the kernel may know of a time before. */
+uint32_t state_base(const struct state *state);
+
+/* Begins anew with what the daemon has. 0 or -ENOMEM. */
+int state_begin(struct state *state, struct daemon *daemon);
+
+/* As state_begin(), in a successor once everything is restored: what was written is replaced. */
+int state_continue(struct state *state, struct daemon *daemon);
+
+/* In a fleet: what is as in the limiter's struct holding. It is part of a record of four-byte words. */
+struct __attribute__((packed, aligned(4))) state_holding {
+	uint64_t lid, generation, saved;
+	uint64_t restricted_ns; /* 0: it was not */
+	int32_t version;
+	uint32_t before_count;
+};
+
+/*
+ * Calls @restore for each limiter that was there, parents first, until it returns other than 0, and
+ * returns that. @settings is text as of settings_print().
+ */
+struct state_limiter {
+	uint32_t id, parent;
+	struct owner owner;
+	uint32_t made_s;
+	const uint32_t
+		*changed_s; /* SETTING_COUNT of them; NULL: it is another table of settings */
+	const char *name;
+	const char *settings;
+	struct state_holding holding;
+	const char *before; /* settings, if it was restricted */
+};
+int state_limiters(struct state *state,
+		   int (*restore)(void *argument, const struct state_limiter *limiter),
+		   void *argument);
+
+/* Restores what was in the buckets of every limiter of the tree, numbers, and times. */
+void state_restore(struct state *state, struct daemon *daemon);
+
+/* @limiter was made or changed. Without memory it is as it was, after a message. */
+void state_limiter_changed(struct state *state, struct daemon *daemon, struct limiter *limiter);
+void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t id);
+
+/* Something was taken from @limiter, or put back, here and above. */
+void state_taken(struct state *state, struct daemon *daemon, struct limiter *limiter);
+
+/* Keys were made. */
+void state_keys(struct state *state, const struct daemon *daemon);
+
+/* Number of a row of the table, and back (0: there is none). */
+uint8_t state_row_number(const struct state *state, const struct node_row *row);
+uint8_t state_row(const struct state *state, uint8_t number);
+
+/* Servers of this mount before this one. */
+uint32_t state_generation(const struct state *state);
+
+/*
+ * What would count twice if it were done again: the request @unique was done, about to be answered; and
+ * whether that was said of @unique by a predecessor.
+ */
+void state_done(struct state *state, uint64_t unique);
+bool state_was_done(const struct state *state, uint64_t unique);
+
+/* Places of a table of parameters (parameter.h), and how many were ever used. */
+struct parameter *state_parameters(struct state *state, uint32_t **used);
+
+/*
+ * Returns memory for PARKING_PLACES_MAX places of interrupted readers (parking.h), and in *@used
+ * how many of them were ever used.
+ */
+struct parked_place *state_places(struct state *state, uint32_t **used);
+
+/* What a host of a fleet keeps itself. */
+struct state_fleet {
+	struct zookeeper_kept zookeeper;
+	struct fleet_kept fleet;
+};
+struct state_fleet *state_fleet(struct state *state);
+
+/* Handles: @index below STATE_HANDLES_MAX. Those at state_handle_count() and above were never used. */
+enum { STATE_HANDLES_MAX = 1 << 22 };
+struct state_handle *state_handle(struct state *state, uint32_t index);
+uint32_t state_handle_count(const struct state *state);
+void state_handle_used(struct state *state, uint32_t index);
+char *state_key_name(struct state *state, uint32_t index);
+
+#endif

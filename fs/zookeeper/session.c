@@ -1,0 +1,420 @@
+/* session - connections, and the end of them, see session.h. */
+#include "fs/zookeeper/session.h"
+#include "fs/base/log.h"
+#include "fs/zookeeper/handle.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+enum {
+	FAILURES_MAX = 5,		    /* that are counted */
+	FAILURES_LOUD = 3,		    /* from which on they are worth a message */
+	ROUNDS_MAX = 2,			    /* each of which doubles the time for an attempt */
+	HOPE_SESSIONS = 10,		    /* session timeouts */
+	ANSWERS_MAX = ZOOKEEPER_EVENTS_MAX, /* read before others have their turn */
+};
+
+#define NSEC_PER_MSEC UINT64_C(1000000)
+#define NSEC_PER_USEC UINT64_C(1000)
+
+static const uint64_t REST_NS = 50 * NSEC_PER_MSEC; /* doubled with each failure ... */
+static const uint64_t REST_MAX_NS = NSEC_PER_SEC;   /* ... up to this */
+/* A server has so long to take the session: then it is the turn of the next one. */
+static const uint64_t ATTEMPT_NS = NSEC_PER_SEC;
+static const uint64_t STEADY_NS = NSEC_PER_SEC;	   /* a connection that lasts is no failure */
+static const uint64_t HOPE_NS = 60 * NSEC_PER_SEC; /* or HOPE_SESSIONS, if that is less */
+static const uint64_t LOOK_UP_NS = 10 * NSEC_PER_SEC;
+
+/* Twice as long when all servers had their turn, as long as the library waits for a server. */
+static uint64_t attempt_ns(const struct zookeeper_session *session)
+{
+	uint32_t servers = servers_count(session->servers);
+	uint32_t rounds = session->silent / (servers ? servers : 1);
+	uint64_t ns = ATTEMPT_NS << (rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX);
+	uint64_t most_ns = session->timeout_ns / 3 * 2;
+
+	if (most_ns < ATTEMPT_NS)
+		most_ns = ATTEMPT_NS;
+	return ns < most_ns ? ns : most_ns;
+}
+
+uint64_t zookeeper_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+static struct zookeeper_session *session_of(struct calls *calls)
+{
+	return (struct zookeeper_session *)calls;
+}
+
+/* Half to all of @ns. */
+static uint64_t jittered(uint64_t ns)
+{
+	uint32_t random = 0;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random = (uint32_t)zookeeper_now_ns();
+	return ns / 2 + ns / 2 * random / UINT32_MAX;
+}
+
+/* From now on nothing is answered, if it was until now. */
+static void begin_wait(struct zookeeper_session *session)
+{
+	if (session->waiting_ns == NEVER_NS)
+		session->waiting_ns = zookeeper_now_ns();
+}
+
+static void on_answered(struct calls *calls, struct request *request)
+{
+	if (request->answer != ANSWER_UNKNOWN)
+		session_of(calls)->waiting_ns = NEVER_NS;
+	zookeeper_events_add(&session_of(calls)->events, ZOOKEEPER_ANSWERED)->request = request;
+}
+
+static void on_changed(struct calls *calls, const char *path)
+{
+	struct zookeeper_event *event = zookeeper_events_add(&session_of(calls)->events,
+							     ZOOKEEPER_CHANGED);
+
+	snprintf(event->path, sizeof(event->path), "%s", path);
+}
+
+static void rest(struct zookeeper_session *session)
+{
+	uint64_t ns = REST_NS << session->failures;
+
+	session->phase = PHASE_RESTING;
+	session->rest_ns = zookeeper_now_ns() + jittered(ns < REST_MAX_NS ? ns : REST_MAX_NS);
+	session->why = NULL;
+	zookeeper_handle_message[0] = '\0';
+}
+
+static void count_failure(struct zookeeper_session *session)
+{
+	if (session->failures < FAILURES_MAX)
+		session->failures++;
+}
+
+static const char *reason(const struct zookeeper_session *session)
+{
+	return session->why ? session->why : zookeeper_handle_message;
+}
+
+/* The connection is gone; the session goes on. */
+static void lose(struct zookeeper_session *session)
+{
+	uint64_t now_ns = zookeeper_now_ns();
+
+	log_warning("connection to ZooKeeper lost: %s", reason(session));
+	if (session->phase == PHASE_CONNECTED)
+		zookeeper_events_add(&session->events, ZOOKEEPER_DISCONNECTED);
+	if (now_ns >= session->since_ns + STEADY_NS)
+		session->failures = 0;
+	else
+		count_failure(session);
+	session->since_ns = now_ns;
+	begin_wait(session);
+	rest(session);
+	calls_give_up(&session->calls);
+}
+
+static void fail(struct zookeeper_session *session)
+{
+	count_failure(session);
+	if (session->failures == FAILURES_LOUD && !session->complained) {
+		log_warning("no connection to ZooKeeper: %s", reason(session));
+		session->complained = true;
+	}
+	rest(session);
+}
+
+/* Looks at what became of the connection in a call of the library. May be called within one. */
+static void look(struct zookeeper_session *session)
+{
+	int state;
+
+	if (session->phase < PHASE_CONNECTING || zookeeper_handle_has_socket(session->calls.handle))
+		return;
+	state = zoo_state(session->calls.handle);
+	if (state == ZOO_EXPIRED_SESSION_STATE)
+		session->over = "it has expired";
+	else if (state == ZOO_AUTH_FAILED_STATE)
+		session->over = "the credentials are refused";
+	else if (state == ZOO_NOTCONNECTED_STATE && !session->why)
+		session->why = "sending failed";
+	session->stale = state == ZOO_NOTCONNECTED_STATE;
+	if (session->phase >= PHASE_PREPARING)
+		lose(session);
+	else if (state == ZOO_EXPIRED_SESSION_STATE)
+		rest(session);
+	else
+		fail(session);
+}
+
+static void on_check(struct calls *calls)
+{
+	look(session_of(calls));
+}
+
+/* Gives up the connection. Not within a call of the library. */
+static void drop(struct zookeeper_session *session, const char *why)
+{
+	session->why = why;
+	zookeeper_handle_drop(session->calls.handle, session->fd);
+	look(session);
+}
+
+void zookeeper_session_end(struct zookeeper_session *session)
+{
+	calls_give_up(&session->calls);
+	zookeeper_events_flush(&session->events); /* the next can take seconds */
+	session->phase = PHASE_CLOSED;
+	if (session->calls.handle)
+		zookeeper_close(session->calls.handle);
+	session->calls.handle = NULL;
+	calls_free(&session->calls);
+	session->established = false;
+	session->prepared = false;
+	session->stale = false;
+	session->over = NULL;
+}
+
+void zookeeper_session_open(struct zookeeper_session *session, uint32_t opening,
+			    uint64_t timeout_ns, bool resumes)
+{
+	zookeeper_session_end(session);
+	session->events.opening = opening;
+	session->resumes = resumes;
+	session->timeout_ns = timeout_ns;
+	session->complained = false;
+	session->waiting_ns = NEVER_NS;
+	session->silent = 0;
+	session->look_up_ns = 0;
+	session->turn = (uint32_t)jittered(UINT32_MAX);
+	if (timeout_ns)
+		rest(session);
+	if (resumes)
+		session->rest_ns = 0; /* its host alone: no others connect at that time */
+}
+
+static void expire(struct zookeeper_session *session, const char *why)
+{
+	log_warning("session with ZooKeeper is over: %s", why);
+	zookeeper_session_end(session);
+	zookeeper_events_add(&session->events, ZOOKEEPER_EXPIRED);
+}
+
+static void on_prepared(struct calls *calls, int code)
+{
+	struct zookeeper_session *session = session_of(calls);
+	enum answer answer = calls_answer(code);
+
+	/* Without an answer the connection is given up when its time is up, if it is there. */
+	if (session->phase != PHASE_PREPARING || answer == ANSWER_UNKNOWN)
+		return;
+	if (answer != ANSWER_OK)
+		log_error("cannot make %s in ZooKeeper: %s", session->path, zerror(code));
+	if (!session->prepared)
+		session->waiting_ns = NEVER_NS;
+	session->prepared = true;
+	session->phase = PHASE_CONNECTED;
+	zookeeper_events_add(&session->events, ZOOKEEPER_CONNECTED)->session =
+		(uint64_t)zoo_client_id(calls->handle)->client_id;
+}
+
+/* A successor goes on with it if the fleet has joined with it, and that is later. */
+static void keep(struct zookeeper_session *session)
+{
+	const clientid_t *id = zoo_client_id(session->calls.handle);
+
+	if (!session->kept)
+		return;
+	static_assert(sizeof(session->kept->password) == sizeof(id->passwd), "it is of that size");
+	session->kept->session = id->client_id;
+	memcpy(session->kept->password, id->passwd, sizeof(id->passwd));
+}
+
+static zhandle_t *open_handle(struct zookeeper_session *session, const char *address)
+{
+	clientid_t id = {0};
+
+	if (session->resumes) {
+		id.client_id = session->kept->session;
+		memcpy(id.passwd, session->kept->password, sizeof(id.passwd));
+	}
+	return zookeeper_handle_open(address, (int)(session->timeout_ns / NSEC_PER_MSEC),
+				     session->credentials, session->resumes ? &id : NULL);
+}
+
+/* The server has accepted the session. */
+static void greet(struct zookeeper_session *session)
+{
+	zhandle_t *handle = session->calls.handle;
+	uint64_t granted_ns = (uint64_t)zoo_recv_timeout(handle) * NSEC_PER_MSEC;
+
+	keep(session);
+
+	log_info("connected to ZooKeeper at %s, session 0x%llx", zoo_get_current_server(handle),
+		 (unsigned long long)zoo_client_id(handle)->client_id);
+	if (!session->established && granted_ns != session->timeout_ns)
+		log_warning("ZooKeeper grants sessions of %llu ms, not of %llu ms",
+			    (unsigned long long)(granted_ns / NSEC_PER_MSEC),
+			    (unsigned long long)(session->timeout_ns / NSEC_PER_MSEC));
+	session->established = true;
+	session->complained = false;
+	session->since_ns = zookeeper_now_ns();
+	if (session->since_ns < session->began_ns + ATTEMPT_NS / 2)
+		session->silent = 0;
+	session->attempt_ns = session->since_ns + attempt_ns(session);
+	session->phase = PHASE_PREPARING;
+	if (session->prepared)
+		on_prepared(&session->calls, ZOK);
+	else
+		calls_prepare(&session->calls);
+	look(session);
+}
+
+/* Has the library connect to the server whose turn it is; it knows no other. */
+static bool aim(struct zookeeper_session *session, uint64_t now_ns)
+{
+	char address[SERVER_ADDRESS_TEXT];
+
+	if (session->look_up_ns <= now_ns) {
+		servers_look_up(session->servers, session->wake);
+		session->look_up_ns = now_ns + LOOK_UP_NS;
+	}
+	if (!servers_address(session->servers, session->turn++, address)) {
+		session->why = "no server has an address";
+		return false;
+	}
+	if (session->calls.handle)
+		return zookeeper_handle_aim(session->calls.handle, address) == 0;
+	session->calls.handle = open_handle(session, address);
+	return session->calls.handle;
+}
+
+static void begin_attempt(struct zookeeper_session *session, uint64_t now_ns)
+{
+	session->phase = PHASE_CONNECTING;
+	session->began_ns = now_ns;
+	session->attempt_ns = now_ns + attempt_ns(session);
+	if (session->stale)
+		zookeeper_handle_discard(session->calls.handle);
+	session->stale = false;
+	if (!aim(session, now_ns))
+		fail(session);
+}
+
+/* The library's turn: what it waits for, and until when. */
+static uint64_t ask(struct zookeeper_session *session, uint64_t now_ns, struct pollfd *socket)
+{
+	struct timeval wait = {0, 0};
+	int interest = 0, code;
+
+	session->fd = -1;
+	code = zookeeper_interest(session->calls.handle, &session->fd, &interest, &wait);
+	if (code == ZOK && session->fd < 0) /* a delay of its own; there is none the next time */
+		code = zookeeper_interest(session->calls.handle, &session->fd, &interest, &wait);
+	look(session);
+	if (code != ZOK || session->phase < PHASE_CONNECTING)
+		return now_ns;
+	socket->fd = session->fd;
+	socket->events = (short)((interest & ZOOKEEPER_READ ? POLLIN : 0) |
+				 (interest & ZOOKEEPER_WRITE ? POLLOUT : 0));
+	return now_ns + (uint64_t)wait.tv_sec * NSEC_PER_SEC +
+	       (uint64_t)wait.tv_usec * NSEC_PER_USEC;
+}
+
+/* Tells whether requests have gone unanswered for too long, whatever connections did meanwhile. */
+static bool is_hopeless(const struct zookeeper_session *session, uint64_t now_ns)
+{
+	uint64_t hope_ns = HOPE_SESSIONS * session->timeout_ns;
+
+	if (hope_ns > HOPE_NS)
+		hope_ns = HOPE_NS;
+	return session->established && session->waiting_ns != NEVER_NS &&
+	       now_ns >= session->waiting_ns + hope_ns;
+}
+
+static bool is_attempting(const struct zookeeper_session *session)
+{
+	return session->phase == PHASE_CONNECTING || session->phase == PHASE_PREPARING;
+}
+
+uint64_t zookeeper_session_tend(struct zookeeper_session *session, struct pollfd *socket)
+{
+	uint64_t now_ns = zookeeper_now_ns(), until_ns;
+
+	if (session->over)
+		expire(session, session->over);
+	else if (is_hopeless(session, now_ns))
+		expire(session, "no request of it was answered for too long");
+	if (session->phase == PHASE_RESTING && session->rest_ns <= now_ns)
+		begin_attempt(session, now_ns);
+	if (is_attempting(session) && session->attempt_ns <= now_ns) {
+		session->silent++;
+		drop(session, "a server does not answer");
+	}
+	if (session->phase == PHASE_CLOSED)
+		return NEVER_NS;
+	if (session->phase == PHASE_RESTING)
+		return session->rest_ns;
+	until_ns = ask(session, now_ns, socket);
+	return is_attempting(session) && session->attempt_ns < until_ns ? session->attempt_ns
+									: until_ns;
+}
+
+void zookeeper_session_process(struct zookeeper_session *session, short events)
+{
+	int ready = (events & (POLLIN | POLLHUP | POLLERR) ? ZOOKEEPER_READ : 0) |
+		    (events & (POLLOUT | POLLERR) ? ZOOKEEPER_WRITE : 0);
+
+	for (int i = 0; i < ANSWERS_MAX && session->phase >= PHASE_CONNECTING; i++) {
+		int code = zookeeper_process(session->calls.handle, ready);
+
+		look(session);
+		if (session->phase == PHASE_CONNECTING &&
+		    zoo_state(session->calls.handle) == ZOO_CONNECTED_STATE)
+			greet(session);
+		if (code != ZOK || !(ready & ZOOKEEPER_READ))
+			break;
+		ready = ZOOKEEPER_READ;
+	}
+}
+
+void zookeeper_session_send(struct zookeeper_session *session, struct request *request)
+{
+	if (session->phase != PHASE_CONNECTED) {
+		request->answer = ANSWER_UNKNOWN;
+		on_answered(&session->calls, request);
+		return;
+	}
+	begin_wait(session);
+	calls_send(&session->calls, request);
+	look(session);
+}
+
+void zookeeper_session_hang_up(struct zookeeper_session *session)
+{
+	if (session->phase >= PHASE_PREPARING)
+		drop(session, "no answer in time");
+}
+
+void zookeeper_session_init(struct zookeeper_session *session)
+{
+	session->calls.path = session->path;
+	session->calls.acl = session->credentials ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+	session->calls.check = on_check;
+	session->calls.answered = on_answered;
+	session->calls.changed = on_changed;
+	session->calls.prepared = on_prepared;
+	calls_init(&session->calls);
+}

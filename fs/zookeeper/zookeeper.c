@@ -1,0 +1,321 @@
+/* zookeeper - between the client and the fleet, see zookeeper.h. */
+#include "fs/zookeeper/zookeeper.h"
+#include "core/fleet/fleet.h"
+#include "fs/base/addresses.h"
+#include "fs/base/log.h"
+#include "fs/mount/daemon.h"
+#include "fs/state/zookeeper_kept.h"
+#include "fs/zookeeper/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct source_zookeeper {
+	struct coordinator interface;
+	struct zookeeper_receiver receiver;
+	struct zookeeper_client *client;
+	struct daemon *daemon;	     /* borrowed; everything below is under its lock */
+	struct fleet *fleet;	     /* borrowed */
+	struct zookeeper_kept *kept; /* borrowed, or NULL */
+	struct clock_look look;
+};
+
+/* The first two run at the rate of time; the last is also set by hand. */
+static const clockid_t CLOCK_IDS[CLOCKS] = {CLOCK_BOOTTIME, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME};
+
+static struct source_zookeeper *source_of(struct coordinator *coordinator)
+{
+	return (struct source_zookeeper *)coordinator;
+}
+
+static void open_session(struct coordinator *coordinator, uint64_t session_ns)
+{
+	zookeeper_client_open(source_of(coordinator)->client, session_ns);
+}
+
+static void resume_session(struct coordinator *coordinator, uint64_t session, uint64_t session_ns)
+{
+	(void)session; /* the one that was kept last */
+	zookeeper_client_resume(source_of(coordinator)->client, session_ns);
+}
+
+static void close_session(struct coordinator *coordinator)
+{
+	zookeeper_client_close(source_of(coordinator)->client);
+}
+
+static void send_request(struct coordinator *coordinator, struct request *request)
+{
+	zookeeper_client_send(source_of(coordinator)->client, request);
+}
+
+static void hang_up(struct coordinator *coordinator)
+{
+	zookeeper_client_hang_up(source_of(coordinator)->client);
+}
+
+static uint64_t clock_read_ns(clockid_t id)
+{
+	struct timespec now;
+
+	clock_gettime(id, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* What passed on each clock since the last look at all of them; 0 on one that went back. */
+static void look_at_clocks(struct source_zookeeper *source, uint64_t passed_ns[CLOCKS])
+{
+	for (int i = 0; i < CLOCKS; i++) {
+		uint64_t now_ns = clock_read_ns(CLOCK_IDS[i]), last_ns = source->look.last_ns[i];
+
+		passed_ns[i] = now_ns > last_ns ? now_ns - last_ns : 0;
+		source->look.last_ns[i] = now_ns;
+	}
+}
+
+/* A successor's clocks go on from here. */
+static void keep_look(struct source_zookeeper *source)
+{
+	struct zookeeper_kept *kept = source->kept;
+	uint32_t other;
+
+	if (!kept)
+		return;
+	other = !kept->current;
+	kept->looks[other] = source->look;
+	atomic_store_explicit(&kept->current, other, memory_order_release);
+}
+
+/*
+ * All three are looked at every CLOCK_LOOK_NS; in between the first alone tells how much passed since, and
+ * nothing counts as waited, which Q has room for. One look costs a fraction of a token, three are
+ * felt.
+ */
+static void read_clocks(struct coordinator *coordinator, struct clocks *clocks)
+{
+	struct source_zookeeper *source = source_of(coordinator);
+	uint64_t now_ns = clock_read_ns(CLOCK_IDS[0]), last_ns = source->look.last_ns[0];
+	uint64_t passed_ns[CLOCKS], most_ns = 0;
+
+	*clocks = source->look.clocks;
+	if (now_ns >= last_ns && now_ns - last_ns < CLOCK_LOOK_NS) {
+		clocks->holder_ns += now_ns - last_ns;
+		return;
+	}
+	look_at_clocks(source, passed_ns);
+	for (int i = 0; i < CLOCKS; i++)
+		most_ns = passed_ns[i] > most_ns ? passed_ns[i] : most_ns;
+	source->look.clocks.holder_ns += most_ns;
+	source->look.clocks.waiter_ns += passed_ns[0] < passed_ns[1] ? passed_ns[0] : passed_ns[1];
+	*clocks = source->look.clocks;
+	keep_look(source);
+}
+
+static uint64_t random_bits(struct coordinator *coordinator)
+{
+	uint64_t bits;
+
+	(void)coordinator;
+	while (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
+		;
+	return bits;
+}
+
+static void tell(struct source_zookeeper *source, const struct zookeeper_event *event,
+		 uint64_t now_ns)
+{
+	struct fleet *fleet = source->fleet;
+
+	/* A session that the fleet has done with says nothing any more. */
+	if (event->kind != ZOOKEEPER_ANSWERED &&
+	    !zookeeper_client_is_current(source->client, event->opening))
+		return;
+	switch (event->kind) {
+	case ZOOKEEPER_CONNECTED:
+		fleet_connected(fleet, event->session, now_ns);
+		break;
+	case ZOOKEEPER_DISCONNECTED:
+		fleet_disconnected(fleet, now_ns);
+		break;
+	case ZOOKEEPER_EXPIRED:
+		fleet_expired(fleet, now_ns);
+		break;
+	case ZOOKEEPER_CHANGED:
+		fleet_changed(fleet, event->path, now_ns);
+		break;
+	case ZOOKEEPER_ANSWERED:
+		fleet_answered(fleet, event->request, now_ns);
+		break;
+	}
+}
+
+/* In the client's thread. */
+static void receive(struct zookeeper_receiver *receiver, const struct zookeeper_event *events,
+		    uint32_t count)
+{
+	struct source_zookeeper *source =
+		(struct source_zookeeper *)((char *)receiver -
+					    offsetof(struct source_zookeeper, receiver));
+	uint64_t now_ns;
+
+	daemon_lock(source->daemon);
+	now_ns = clock_ns();
+	engine_run(&source->daemon->engine, now_ns);
+	for (uint32_t i = 0; i < count; i++)
+		tell(source, &events[i], now_ns);
+	daemon_unlock(source->daemon);
+}
+
+static int wrong_file(const char *path, const char *why)
+{
+	log_error("credentials in %s: %s", path, why);
+	return -1;
+}
+
+/* Opens the file if only its owner may read it. The descriptor, or -1 after a message. */
+static int open_credentials(const char *path)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	const char *why = NULL;
+	struct stat status;
+
+	if (file < 0)
+		return wrong_file(path, strerror(errno));
+	if (fstat(file, &status))
+		why = strerror(errno);
+	else if (!S_ISREG(status.st_mode))
+		why = "not a regular file";
+	else if (status.st_mode & 077)
+		why = "others may read or write it: chmod 600";
+	if (!why)
+		return file;
+	close(file);
+	return wrong_file(path, why);
+}
+
+/* Cuts @text down to its first line. Why it is not USER:PASSWORD, or NULL. */
+static const char *check_credentials(char *text, size_t length)
+{
+	const char *colon;
+	size_t line = strcspn(text, "\r\n");
+
+	if (length == CREDENTIALS_MAX)
+		return "it is too long";
+	if (strlen(text) != length)
+		return "it has a zero byte in it";
+	if (text[line + strspn(text + line, "\r\n")])
+		return "it has more than one line";
+	text[line] = '\0';
+	colon = strchr(text, ':');
+	return colon && colon > text && colon[1] ? NULL : "it is not USER:PASSWORD";
+}
+
+/*
+ * Reads the first line of the file at @path, or what a predecessor read there, who was allowed to. 0, or
+ * -1 after a message.
+ */
+static int read_credentials(const char *path, const struct zookeeper_kept *kept,
+			    char text[CREDENTIALS_MAX + 1])
+{
+	ssize_t length;
+	const char *why;
+	int file;
+
+	if (kept && *kept->credentials) {
+		strcpy(text, kept->credentials);
+		return 0;
+	}
+	file = open_credentials(path);
+	if (file < 0)
+		return -1;
+	length = read(file, text, CREDENTIALS_MAX);
+	text[length > 0 ? length : 0] = '\0';
+	why = length < 0 ? strerror(errno) : check_credentials(text, (size_t)length);
+	close(file);
+	return why ? wrong_file(path, why) : 0;
+}
+
+static struct source_zookeeper *make_source(struct servers *servers, const char *path,
+					    const char *credentials, struct zookeeper_kept *kept)
+{
+	struct source_zookeeper *source = calloc(1, sizeof(*source));
+	uint64_t passed_ns[CLOCKS];
+
+	if (!source) {
+		servers_free(servers);
+		return NULL;
+	}
+	source->interface = (struct coordinator){
+		open_session, resume_session, close_session, send_request,
+		hang_up,      read_clocks,    random_bits,   (uint32_t)strlen(path)};
+	source->receiver.receive = receive;
+	source->kept = kept;
+	if (kept && kept->looks[kept->current].last_ns[0])
+		source->look = kept->looks[kept->current];
+	else
+		look_at_clocks(source, passed_ns);
+	keep_look(source);
+	source->client = zookeeper_client_new(servers, path, credentials, kept, &source->receiver);
+	if (source->client)
+		return source;
+	free(source);
+	return NULL;
+}
+
+struct source_zookeeper *source_zookeeper_open(const char *servers, const char *path,
+					       const char *credentials, struct zookeeper_kept *kept)
+{
+	char text[CREDENTIALS_MAX + 1] = "", error[ERROR_TEXT];
+	struct source_zookeeper *source = NULL;
+	struct servers *list;
+
+	if (credentials && read_credentials(credentials, kept, text))
+		goto out;
+	list = servers_new(servers, error);
+	if (!list) {
+		log_error("%s", error);
+		goto out;
+	}
+	source = make_source(list, path, credentials ? text : NULL, kept);
+	if (!source)
+		log_error("no memory, or no descriptor");
+	if (source && kept)
+		strcpy(kept->credentials, text);
+out:
+	explicit_bzero(text, sizeof(text));
+	return source;
+}
+
+struct coordinator *source_zookeeper_coordinator(struct source_zookeeper *source)
+{
+	return &source->interface;
+}
+
+void source_zookeeper_attach(struct source_zookeeper *source, struct daemon *daemon,
+			     struct fleet *fleet)
+{
+	source->daemon = daemon;
+	source->fleet = fleet;
+}
+
+int source_zookeeper_start(struct source_zookeeper *source)
+{
+	return zookeeper_client_start(source->client);
+}
+
+void source_zookeeper_stop(struct source_zookeeper *source)
+{
+	zookeeper_client_stop(source->client);
+}
+
+void source_zookeeper_free(struct source_zookeeper *source)
+{
+	zookeeper_client_free(source->client);
+	free(source);
+}
