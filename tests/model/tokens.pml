@@ -22,6 +22,7 @@
  *	SAME_RATE	the rate is always 2
  *	RATES		the burst is always 2, and no bucket has anything in it; a change may be of something
  *			else
+ *	KEEPS		nothing is given back, and no change is of something else
  *	ANEW		the limiter is removed, and one of its name is made anew, rather than changed; then the
  *			promise is for both together
  *	STALE		a marker is read a while before the partition is taken: then it counts twice if
@@ -29,6 +30,9 @@
  *	MUTANT_...	leaves out a rule, or a part of one
  *	REACH_...	claims that something is never reached that must be
  *	SHORT		for a breadth-first search, which finds a shortest counterexample
+ *
+ * Changes within Q: with two changes all of the rule is searched, with three those of hosts that give nothing
+ * back. A fourth one adds nothing to what a record says: it names the least of all, as the third does.
  *
  * Left out:
  *  - debts, intervals, takes larger than the burst, several limits of one limiter, rates of `max`;
@@ -656,8 +660,8 @@ end:	do
 	od
 }
 
-/* With RATES a change may change something else. */
-#if defined(RATES) || defined(ANEW)
+/* With RATES a change may be of something else. */
+#if (defined(RATES) && !defined(KEEPS)) || defined(ANEW)
 #define DIFFERS(i, s) true
 #else
 #define DIFFERS(i, s) (!i || setting[i - (i > 0)] != s)
