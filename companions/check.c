@@ -1,6 +1,6 @@
 /*
- * check - says what is wrong in a file of limiters, as of the daemon's option config=FILE: every line
- * and not only the first, and sections that would have no effect; see inspect.h.
+ * check - says what is wrong in a file of limiters, as of the daemon's option config=FILE: every
+ * line and not only the first, and sections that would have no effect; see inspect.h.
  */
 #include "companions/companion.h"
 #include "companions/inspect.h"

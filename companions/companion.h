@@ -1,8 +1,8 @@
 /*
  * companion - the commands beside the daemon: `ratefs NAME …`.
  *
- * A companion uses the files of a mounted tree and nothing else; one is a file of its own, with a row
- * in the table in companion.c and a man page. Messages go to standard error through warn(3).
+ * A companion uses the files of a mounted tree and nothing else; one is a file of its own, with a
+ * row in the table in companion.c and a man page. Messages go to standard error through warn(3).
  */
 #ifndef RATEFS_COMPANIONS_COMPANION_H
 #define RATEFS_COMPANIONS_COMPANION_H

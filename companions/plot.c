@@ -147,7 +147,10 @@ static void print_value(FILE *out, double value)
 		fprintf(out, "\t%.10g", value);
 }
 
-/* A line of limiter @i in round @round, from the second on: what was counted is since the one before. */
+/*
+ * A line of limiter @i in round @round, from the second on: what was counted is since the one
+ * before.
+ */
 static void print_line(const struct plot *plot, FILE *out, size_t i, size_t round)
 {
 	const struct sample *now = &plot->all[round * plot->count + i], *before = now - plot->count;

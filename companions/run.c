@@ -1,9 +1,9 @@
 /*
  * run - takes tokens, runs a command, tells how it went, and runs it again when it was throttled.
  *
- * Tokens come first and the slot second, so that a slot is held for the work alone. While the command
- * runs, signals are passed on to it; at all other times they have the action that they had before, so
- * one that ends a program ends the wait for tokens, and none is spent.
+ * Tokens come first and the slot second, so that a slot is held for the work alone. While the
+ * command runs, signals are passed on to it; at all other times they have the action that they had
+ * before, so one that ends a program ends the wait for tokens, and none is spent.
  */
 #include "companions/child.h"
 #include "companions/companion.h"
@@ -203,8 +203,8 @@ static size_t read_first_line(int from, char line[LINE_BYTES])
 }
 
 /*
- * How its first line says that it went. Of one that is understood in part, such as 429 with a date to
- * retry after, the first word counts.
+ * How its first line says that it went. Of one that is understood in part, such as 429 with a date
+ * to retry after, the first word counts.
  */
 static bool parse_outcome(const char *line, struct outcome *outcome)
 {
@@ -254,7 +254,9 @@ static struct outcome outcome_of(const struct job *job, int status)
 	return outcome;
 }
 
-/* Runs the command once: @outcome, and the exit status that goes with it. False: nothing was run. */
+/*
+ * Runs the command once: @outcome, and the exit status that goes with it. False: nothing was run.
+ */
 static bool work(const struct job *job, bool again, struct outcome *outcome, int *status)
 {
 	int output[2] = {-1, -1}, err = 0, ended;

@@ -87,7 +87,9 @@ int run_parse(struct job *job, int argc, char *argv[], bool *help)
 	};
 	int before, option, status;
 
-	/* What comes after `--` is the command's, and options may stand on either side of LIMITER. */
+	/*
+	 * What comes after `--` is the command's, and options may stand on either side of LIMITER.
+	 */
 	for (before = 1; before < argc && strcmp(argv[before], "--") != 0; before++)
 		;
 	while ((option = getopt_long(before, argv, "n:h", options, NULL)) >= 0) {

@@ -67,7 +67,9 @@ int sample_read(const char *limiter, struct sample *sample)
 	return err;
 }
 
-/* Undoes the escapes of a label's value in place, up to its closing quote; what follows, or NULL. */
+/*
+ * Undoes the escapes of a label's value in place, up to its closing quote; what follows, or NULL.
+ */
 static char *unquote(char *text)
 {
 	char *to = text;
@@ -105,8 +107,8 @@ static bool parse_line(char *line, enum stat_id *id, char **path, double *value)
 }
 
 /*
- * The sample of @path: the one after @last, since each stat lists the limiters in the same order, or a
- * new one. NULL without memory.
+ * The sample of @path: the one after @last, since each stat lists the limiters in the same order,
+ * or a new one. NULL without memory.
  */
 static struct sample *sample_of(struct page *page, size_t next, const char *path)
 {

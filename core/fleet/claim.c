@@ -20,32 +20,66 @@ static bool is_own(const struct fleet *fleet, const struct claim *claim)
 }
 
 /*
- * Whom to wake when something is given back: who then has a share, the newest first. Those who claimed
- * earlier have more of theirs by now, and who gives something up goes to the end of the line.
+ * Divides the partitions among @claims, with this host's at the beginning or the end of the line,
+ * and puts the claims of other hosts into @others, the newest first. Returns how many they are.
+ */
+static uint32_t divide_among_others(const struct fleet *fleet, const struct holding *holding,
+				    const struct claim *claims, uint32_t count, bool own_last,
+				    struct claim *others)
+{
+	uint32_t other_count = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		others[i] = claims[i];
+		others[i].sequence++;
+		if (is_own(fleet, &claims[i]))
+			others[i].sequence = own_last ? UINT64_MAX : 0;
+	}
+	share_divide(others, count, holding_count(holding));
+	for (uint32_t i = 0; i < count; i++) {
+		if (!is_own(fleet, &others[i]))
+			others[other_count++] = others[i];
+	}
+	qsort(others, other_count, sizeof(*others), newest_first);
+	return other_count;
+}
+
+static void remember_claimant(struct holding *holding, const struct claim *claim)
+{
+	if (holding->claimant_count < CLAIMANTS_MAX)
+		snprintf(holding->claimants[holding->claimant_count++], CLAIM_TEXT, "%s",
+			 claim->name);
+}
+
+/*
+ * Remembers the hosts to wake when something is given back: those whose share is larger when this
+ * host goes to the end of the line, as it does when its turn is over; then the others that have a
+ * share. The newest come first: earlier claimants have more of their shares by now.
  */
 static void remember_claimants(const struct fleet *fleet, struct holding *holding,
 			       const struct claim *claims, uint32_t count)
 {
-	struct claim *others = calloc(count + 1, sizeof(*others));
+	struct claim *before = calloc(count + 1, sizeof(*before));
+	struct claim *after = calloc(count + 1, sizeof(*after));
 	uint32_t other_count = 0;
 
 	holding->claimant_count = 0;
-	for (uint32_t i = 0; others && i < count; i++) {
-		if (!is_own(fleet, &claims[i]))
-			others[other_count++] = claims[i];
+	if (before && after) {
+		other_count = divide_among_others(fleet, holding, claims, count, false, before);
+		(void)divide_among_others(fleet, holding, claims, count, true, after);
 	}
 	if (other_count && !holding->claimants)
 		holding->claimants = calloc(CLAIMANTS_MAX, CLAIM_TEXT);
-	if (other_count && holding->claimants) {
-		share_divide(others, other_count, holding_count(holding));
-		qsort(others, other_count, sizeof(*others), newest_first);
+	for (uint32_t i = 0; holding->claimants && i < other_count; i++) {
+		if (after[i].gets > before[i].gets)
+			remember_claimant(holding, &after[i]);
 	}
 	for (uint32_t i = 0; holding->claimants && i < other_count; i++) {
-		if (others[i].gets && holding->claimant_count < CLAIMANTS_MAX)
-			snprintf(holding->claimants[holding->claimant_count++], CLAIM_TEXT, "%s",
-				 others[i].name);
+		if (after[i].gets && after[i].gets <= before[i].gets)
+			remember_claimant(holding, &after[i]);
 	}
-	free(others);
+	free(before);
+	free(after);
 }
 
 /* The claims that @request lists, owned by the caller, their names by it; NULL when there is no memory. */
@@ -168,6 +202,22 @@ void claim_withdraw(struct fleet *fleet, struct holding *holding)
 	holding->claimed = 0;
 }
 
+/* Divides the partitions with this host's claim at @sequence in the line, and returns its share. */
+static uint32_t own_share(struct search *search, uint64_t sequence)
+{
+	struct claim *own = search->claims;
+
+	while (own->sequence != search->own_claim)
+		own++;
+	own->sequence = sequence;
+	share_divide(search->claims, search->claim_count, holding_count(search->holding));
+	own = search->claims;
+	while (own->sequence != sequence)
+		own++;
+	own->sequence = search->own_claim;
+	return own->gets;
+}
+
 void claims_weigh(struct search *search)
 {
 	struct holding *holding = search->holding;
@@ -186,12 +236,10 @@ void claims_weigh(struct search *search)
 	holding->contended = search->claim_count > 1 && sum > holding_count(holding);
 	if (!holding->contended)
 		return;
-	share_divide(search->claims, search->claim_count, holding_count(holding));
-	for (uint32_t i = 0; i < search->claim_count; i++) {
-		if (search->claims[i].sequence == search->own_claim)
-			holding->target = search->claims[i].gets;
+	holding->target_behind = own_share(search, UINT64_MAX);
+	holding->target = own_share(search, search->own_claim);
+	for (uint32_t i = 0; i < search->claim_count; i++)
 		holding->starving |= !search->claims[i].gets;
-	}
 }
 
 /* N of the /w node that there should be; 0: none. */

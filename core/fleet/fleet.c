@@ -169,7 +169,10 @@ static int adopt(struct source *source, struct limiter *limiter)
 {
 	(void)source;
 	limiter->holding = holding_new(limiter);
-	return limiter->holding ? 0 : -ENOMEM;
+	if (!limiter->holding)
+		return -ENOMEM;
+	limiter->settings = &limiter->holding->share;
+	return 0;
 }
 
 static void rouse(struct source *source, struct limiter *limiter)

@@ -139,11 +139,13 @@
  * below: two hosts would else keep what each other's readers wait for.
  * A host that found all of a reserve leased, and wants nothing else, looks again when it sees that
  * a host has gone, and once a minute.
- * Who gives back what others claim lists the /w nodes and sets the newest of those that have a share,
- * one for each partition, which wakes their hosts; where there are more hosts than partitions it goes
- * to the end of the line first, and keeps its last one for an eighth of `lease` longer while somebody
- * saves up for a take. Another N in a claim costs its place in the line, so a claim is left as
- * it is where that would change no share. A host that is alone takes all.
+ * A host that gives back what others claim lists the /w nodes and sets those of hosts that gain a
+ * share by it, the newest first, one for each partition, which wakes these hosts. Where there are
+ * more hosts than partitions a host goes to the end of the line when its turn of a `lease` is over;
+ * partitions that are its share there, too, are not part of the turn and stay. The turn is an
+ * eighth of `lease` longer while a reader saves up for a take.
+ * Another N in a claim costs its place in the line, so a claim is left as it is where that would
+ * change no share. A host that is alone takes all.
  */
 #ifndef RATEFS_CORE_FLEET_H
 #define RATEFS_CORE_FLEET_H

@@ -26,11 +26,11 @@ static void node_path(const struct holding *holding, char path[ZNODE_TEXT])
  */
 static struct learning *learning_of(const struct holding *holding)
 {
-	struct learning *learning = holding->limiter->learning;
+	const struct adapt *adapt = &holding->settings.adapt;
 
-	return !holding->limiter->removed && learning && learning->adapt.kind != ADAPT_NONE &&
-			       learning->adapt.scope == ADAPT_FLEET && holding->settings.limit_count
-		       ? learning
+	return !holding->limiter->removed && adapt->kind != ADAPT_NONE &&
+			       adapt->scope == ADAPT_FLEET && holding->settings.limit_count
+		       ? holding->limiter->learning
 		       : NULL;
 }
 
@@ -73,7 +73,7 @@ static void node_read(void *pointer, struct request *request)
 	learning->session = fleet->counters.sessions;
 	learning->told_ns = fleet->now_ns;
 	learning->proposes = false;
-	if (learnt_parse(request->data, learning->adapt.kind, &found))
+	if (learnt_parse(request->data, holding->settings.adapt.kind, &found))
 		return;
 	learning->told_rate = found.rate;
 	if (!learning->lowered || found.rate < learning->adapted.rate)
@@ -124,7 +124,7 @@ static void write_node(struct fleet *fleet, struct holding *holding, struct lear
 	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, node_written);
 
 	node_path(holding, path);
-	learnt_print(state, learning->adapt.kind, text);
+	learnt_print(state, holding->settings.adapt.kind, text);
 	if (request && request_add(request, OPERATION_SET, path, text, learning->version, 0)) {
 		learning->sent_rate = state->rate;
 		learning->asking = true;

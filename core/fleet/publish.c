@@ -331,7 +331,7 @@ static int fill_record(struct fleet *fleet, struct record *record)
 	if (!limiter->holding)
 		return 0;
 	record->generation = limiter->holding->generation + 1;
-	limiter_settings(limiter, &record->settings);
+	record->settings = *limiter_settings(limiter);
 	if (change->kind == CHANGE_SETTINGS)
 		record->settings = change->settings;
 	record->saved = keeps_savings(&limiter->holding->settings, &record->settings)

@@ -257,23 +257,46 @@ static uint64_t turn_ns(const struct fleet *fleet, const struct holding *holding
 	return is_saving_up(fleet, holding) ? lease_ns + lease_ns / SAVING_PARTS : lease_ns;
 }
 
+/*
+ * Tells whether there are more hosts than partitions, and a host that went to the end of the line
+ * would have to give up one of the @kept.
+ */
+static bool takes_turns(const struct holding *holding, uint32_t kept)
+{
+	return holding->starving && kept > holding->target_behind;
+}
+
+/* Tells whether every lease is so old that the one which came with this host's turn is, too. */
+static bool is_turn_over(const struct fleet *fleet, const struct holding *holding)
+{
+	uint64_t long_ns = turn_ns(fleet, holding);
+
+	for (uint32_t i = 0; i < holding->slots; i++) {
+		const struct lease *lease = &holding->leases[i];
+
+		if (lease->state == LEASE_HELD && fleet->now_ns - lease->since_ns < long_ns)
+			return false;
+	}
+	return true;
+}
+
 /* Fairness: what is above our share goes to those who have less than theirs. */
 static void give_contended(struct fleet *fleet, struct holding *holding)
 {
 	uint32_t kept = holding_kept(holding), excess, part, given;
 	uint64_t lease_ns = holding->settings.lease_ns;
 
-	if (holding->target == UINT32_MAX || !kept ||
-	    (kept <= holding->target && !holding->starving))
+	if (holding->target == UINT32_MAX ||
+	    (kept <= holding->target && !takes_turns(holding, kept)))
 		yield(fleet, holding, UINT32_MAX);
 	if (holding->target == UINT32_MAX || fleet->now_ns < holding->next_give_ns)
 		return;
-	if (kept && (kept > holding->target || holding->starving) && is_held_up(fleet, holding))
+	if ((kept > holding->target || takes_turns(holding, kept)) && is_held_up(fleet, holding))
 		yield(fleet, holding, kept > holding->target ? holding->target : kept - 1);
 	if (kept <= holding->target) {
-		/* More hosts than partitions: whose lease is over goes to the end of the line. */
-		if (holding->starving && kept &&
-		    give(fleet, holding, 1, true, turn_ns(fleet, holding))) {
+		/* A host whose lease is over goes to the end of the line. */
+		if (takes_turns(holding, kept) && is_turn_over(fleet, holding) &&
+		    give(fleet, holding, 1, true, 0)) {
 			yield(fleet, holding, UINT32_MAX);
 			holding->reclaim = true;
 			holding->next_give_ns = fleet->now_ns + fleet->constants.renewal_ns;

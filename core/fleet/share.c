@@ -52,6 +52,10 @@ void share_divide(struct claim *claims, uint32_t count, uint32_t capacity)
 	/* Each of them wants more than its part, so that one more is not too many. */
 	if (count && rest)
 		qsort(claims, count, sizeof(*claims), by_sequence);
-	for (uint32_t i = 0; i < count && rest; i++, rest--)
+	for (uint32_t i = 0; i < count && rest; i++) {
+		if (left * claims[i].weight % weights == 0)
+			continue;
 		claims[i].gets++;
+		rest--;
+	}
 }

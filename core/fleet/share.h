@@ -1,9 +1,10 @@
 /*
  * share - who should have how many partitions: exact max-min fairness.
  *
- * Nobody gets more than he wants; what is left by those who want little goes to the others in
- * proportion to their weights; remainders go one by one in order of sequence. All hosts that see the
- * same claims compute the same shares.
+ * No claim gets more than it wants; what small claims leave goes to the others in proportion to
+ * their weights. Those parts are rounded down, and the remainders go one by one, in order of
+ * sequence, to the claims whose parts were. All hosts that see the same claims compute the same
+ * shares.
  */
 #ifndef RATEFS_CORE_SHARE_H
 #define RATEFS_CORE_SHARE_H

@@ -38,19 +38,17 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct change *change, i
  * Memory that @limiter will need for change->settings, so that nothing can fail once the source has
  * it.
  */
-static int get_memory(const struct engine *engine, struct change *change, struct limiter *limiter)
+static int get_memory(struct engine *engine, struct change *change, struct limiter *limiter)
 {
 	uint32_t count = change->settings.limit_count;
-	int err = limiter_prepare(limiter, &change->settings);
+	int err = slots_prepare(limiter, &change->settings);
 
-	if (!err)
-		err = slots_prepare(limiter, &change->settings);
-
+	change->pooled = pool_get(&engine->schedule.pool, &change->settings);
 	if (count)
 		change->buckets = calloc(count, sizeof(*change->buckets));
 	if (learning_is_needed(&change->settings) && !limiter->learning)
 		change->learning = learning_new(engine->began_ns ^ engine->schedule.now_ns);
-	if (!err && (!count || change->buckets) &&
+	if (!err && change->pooled && (!count || change->buckets) &&
 	    (!learning_is_needed(&change->settings) || limiter->learning || change->learning))
 		return 0;
 	return refuse(change, -ENOMEM, "no memory for the settings");
@@ -128,11 +126,11 @@ static int prepare_rename(struct engine *engine, struct change *change)
 	return change->renamed ? 0 : refuse(change, -ENOMEM, "no memory for a name");
 }
 
-static int prepare_settings(const struct engine *engine, struct change *change)
+static int prepare_settings(struct engine *engine, struct change *change)
 {
 	int err;
 
-	limiter_settings(change->limiter, &change->settings);
+	change->settings = *limiter_settings(change->limiter);
 	if (change->setting < SETTING_COUNT) {
 		err = setting_parse((enum setting_id)change->setting, change->text,
 				    &change->settings, change->error);
@@ -160,7 +158,7 @@ static int prepare(struct engine *engine, struct change *change)
 	case CHANGE_SETTINGS:
 		return prepare_settings(engine, change);
 	case CHANGE_OWNER:
-		limiter_settings(change->limiter, &change->settings);
+		change->settings = *limiter_settings(change->limiter);
 		if (change->kept & OWNER_UID)
 			change->owner.uid = change->limiter->uid;
 		if (change->kept & OWNER_GID)
@@ -183,35 +181,36 @@ static void set_owner(struct engine *engine, struct limiter *limiter, const stru
 	limiter->access = owner->access;
 }
 
-static void give_memory(struct change *change, struct limiter *limiter)
+/* Hands the settings and the memory of @change over to @limiter. */
+static void configure(struct engine *engine, struct change *change, struct limiter *limiter,
+		      bool full)
 {
 	if (change->learning)
 		limiter->learning = change->learning;
+	limiter_configure(&engine->schedule, limiter, change->pooled, change->buckets, full);
 	change->learning = NULL;
+	change->pooled = NULL;
+	change->buckets = NULL;
 }
 
 static void apply_settings(struct engine *engine, struct change *change)
 {
 	struct limiter *limiter = change->limiter;
-	struct settings old;
+	const struct settings *old = limiter_settings(limiter);
 
-	limiter_settings(limiter, &old);
 	for (int id = 0; id < SETTING_COUNT; id++) {
-		if (setting_equal((enum setting_id)id, &old, &change->settings))
+		if (setting_equal((enum setting_id)id, old, &change->settings))
 			continue;
 		change->altered |= UINT32_C(1) << id;
 		limiter->changed_s[id] = seconds_since_start(engine);
 	}
-	give_memory(change, limiter);
-	limiter_configure(&engine->schedule, limiter, &change->settings, change->buckets, true);
-	change->buckets = NULL;
+	configure(engine, change, limiter, true);
 	partition_follow(&engine->schedule, limiter);
 }
 
 /* Puts @limiter, which is in no tree yet, below @parent with its settings and owner. */
 static void adopt(struct engine *engine, struct limiter *parent, struct limiter *limiter,
-		  const struct settings *settings, struct bucket *buckets,
-		  const struct owner *owner, bool full)
+		  struct change *change, const struct owner *owner, bool full)
 {
 	tree_insert(&engine->tree, parent, limiter);
 	users_add(&engine->users, limiter->uid, BOUND_LIMITERS);
@@ -219,17 +218,14 @@ static void adopt(struct engine *engine, struct limiter *parent, struct limiter 
 	limiter->made_s = seconds_since_start(engine);
 	for (int id = 0; id < SETTING_COUNT; id++)
 		limiter->changed_s[id] = limiter->made_s;
-	limiter_configure(&engine->schedule, limiter, settings, buckets, full);
+	configure(engine, change, limiter, full);
 }
 
 static void apply(struct engine *engine, struct change *change)
 {
 	switch (change->kind) {
 	case CHANGE_MAKE:
-		give_memory(change, change->made);
-		adopt(engine, change->limiter, change->made, &change->settings, change->buckets,
-		      &change->owner, true);
-		change->buckets = NULL;
+		adopt(engine, change->limiter, change->made, change, &change->owner, true);
 		break;
 	case CHANGE_REMOVE:
 		engine_removed(engine, change->limiter);
@@ -255,6 +251,8 @@ static void unprepare(struct change *change)
 	free(change->buckets);
 	free(change->learning);
 	free(change->renamed);
+	pool_drop(change->pooled);
+	change->pooled = NULL;
 	change->made = NULL;
 	change->buckets = NULL;
 	change->learning = NULL;
@@ -277,8 +275,10 @@ static void finish(struct engine *engine, int outcome)
 		unprepare(change);
 	free(change->buckets);
 	free(change->learning);
+	pool_drop(change->pooled);
 	change->buckets = NULL;
 	change->learning = NULL;
+	change->pooled = NULL;
 	list_remove(&engine->line, &change->line);
 	list_append(&engine->changed, &change->line);
 }
@@ -313,6 +313,7 @@ void engine_change(struct engine *engine, struct change *change, uint64_t now_ns
 	change->made = NULL;
 	change->buckets = NULL;
 	change->learning = NULL;
+	change->pooled = NULL;
 	change->renamed = NULL;
 	change->error[0] = '\0';
 	limiter_hold(change->limiter);
@@ -416,8 +417,7 @@ int engine_restore(struct engine *engine, struct limiter *parent, const char *na
 		unprepare(&change);
 		return -ENOMEM;
 	}
-	give_memory(&change, limiter);
-	adopt(engine, parent, limiter, settings, change.buckets, owner, false);
+	adopt(engine, parent, limiter, &change, owner, false);
 	for (uint32_t i = 0; i < level_count && i < limiter->bucket_count; i++)
 		bucket_restore(&limiter->buckets[i], levels[i].tokens, levels[i].part);
 	*restored = limiter;

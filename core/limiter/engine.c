@@ -13,10 +13,10 @@ int engine_init(struct engine *engine, struct source *source, const struct owner
 	*engine = (struct engine){.source = source, .began_ns = now_ns};
 	engine->schedule.now_ns = now_ns;
 	engine->schedule.users = &engine->users;
+	pool_init(&engine->schedule.pool, engine->schedule.key_seed);
 	memcpy(engine->users.bounds, BOUNDS_DEFAULT, sizeof(BOUNDS_DEFAULT));
 	if (tree_init(&engine->tree))
 		return -ENOMEM;
-	limiter_configure(&engine->schedule, engine->tree.root, &SETTINGS_DEFAULT, NULL, true);
 	engine->tree.root->uid = root->uid;
 	engine->tree.root->gid = root->gid;
 	engine->tree.root->access = root->access;

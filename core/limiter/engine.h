@@ -73,12 +73,13 @@ struct change {
 	char error[ERROR_TEXT];	  /* why it was refused, a sentence */
 
 	/* The engine's. */
-	struct limiter *made;	   /* MAKE: the limiter; given back as a result */
-	struct bucket *buckets;	   /* owned */
-	struct learning *learning; /* owned */
-	char *renamed;		   /* owned */
-	bool started;		   /* the source has it */
-	struct list_link line;	   /* in engine.line, then in engine.changed */
+	struct limiter *made;	       /* MAKE: the limiter; given back as a result */
+	struct bucket *buckets;	       /* owned */
+	struct learning *learning;     /* owned */
+	const struct settings *pooled; /* owned: a reference of the pool's */
+	char *renamed;		       /* owned */
+	bool started;		       /* the source has it */
+	struct list_link line;	       /* in engine.line, then in engine.changed */
 };
 
 /* Where a restored limiter's bucket stands. */

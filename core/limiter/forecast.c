@@ -69,7 +69,7 @@ uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *li
 		uint64_t own_ns;
 
 		ahead = limiter->wanted < TOKENS_MAX ? limiter->wanted : TOKENS_MAX;
-		if (is_without(limiter) && limiter->enforcement == ENFORCEMENT_ENFORCE)
+		if (is_without(limiter) && limiter->settings->enforcement == ENFORCEMENT_ENFORCE)
 			own_ns = when_whole(&limiter->holding->settings, ahead + tokens, now_ns);
 		else
 			own_ns = own_when(limiter, ahead + tokens, now_ns);
@@ -91,7 +91,7 @@ static uint64_t whole_burst(const struct limiter *limiter, uint32_t i)
 bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens)
 {
 	for (; limiter; limiter = limiter->parent) {
-		if (limiter->enforcement != ENFORCEMENT_ENFORCE)
+		if (limiter->settings->enforcement != ENFORCEMENT_ENFORCE)
 			continue;
 		for (uint32_t i = 0; i < limiter->bucket_count; i++) {
 			if (tokens > whole_burst(limiter, i) && tokens > limiter->buckets[i].batch)

@@ -64,7 +64,7 @@ void keys_plan(struct schedule *schedule, struct keys *keys, uint64_t least_ns)
 		used_ns = full_ns(keys, used, schedule->now_ns);
 	if (used_ns < at_ns)
 		at_ns = used_ns;
-	if ((fresh || used) && keys->by_name.count > keys->limiter->extra->keys_max)
+	if ((fresh || used) && keys->by_name.count > keys->limiter->settings->keys_max)
 		at_ns = schedule->now_ns;
 	if (at_ns > NEVER_NS - KEYS_SLACK_NS) {
 		heap_remove(&schedule->forgets, &keys->due);
@@ -115,7 +115,7 @@ bool keys_sweep(struct schedule *schedule, struct keys *keys, unsigned int most)
 			keys_forget(schedule, keys, key);
 		}
 	}
-	while (keys->by_name.count > keys->limiter->extra->keys_max) {
+	while (keys->by_name.count > keys->limiter->settings->keys_max) {
 		if (!most--)
 			return true;
 		if (!keys_evict(schedule, keys))

@@ -14,6 +14,7 @@ struct holding *holding_new(struct limiter *limiter)
 		return NULL;
 	holding->limiter = limiter;
 	holding->settings = SETTINGS_DEFAULT;
+	holding->share = SETTINGS_DEFAULT;
 	holding->target = UINT32_MAX;
 	holding->yields = UINT32_MAX;
 	return holding;

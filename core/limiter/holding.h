@@ -40,6 +40,7 @@ struct holding {
 	bool has_work;
 
 	struct settings settings; /* as set, for the whole fleet */
+	struct settings share;	  /* of them, what this host may use: the limiter's settings */
 	/*
 	 * Until @restricted_ns by the waiter's clock other hosts may still use it as in @before. If
 	 * @restricted a partition is worth no more than in these, and there are only @before_count.
@@ -114,8 +115,9 @@ struct holding {
 	bool looking;		       /* who they are is being asked for */
 	char (*claimants)[CLAIM_TEXT]; /* owned: names of claims of others, whom to wake first */
 	uint32_t claimant_count;
-	uint32_t target; /* our share under contention; UINT32_MAX: there is none */
-	bool starving;	 /* somebody's share is 0 */
+	uint32_t target;	/* our share under contention; UINT32_MAX: there is none */
+	uint32_t target_behind; /* our share at the end of the line, if there is a target */
+	bool starving;		/* somebody's share is 0 */
 
 	uint32_t yields; /* slots of so many partitions only are opened; UINT32_MAX: of all */
 

@@ -43,6 +43,18 @@ void keys_seed(struct schedule *schedule, const uint64_t seed[2])
 	memcpy(schedule->key_seed, seed, sizeof(schedule->key_seed));
 }
 
+/* What a key of @limiter is set to. */
+static struct settings settings_of_key(const struct limiter *limiter)
+{
+	struct settings settings = SETTINGS_DEFAULT;
+
+	settings.enforcement = limiter->settings->enforcement;
+	settings.burst = limiter->settings->key_burst;
+	settings.limit_count = !rate_is_unlimited(&limiter->settings->key_rate);
+	settings.limits[0].rate = limiter->settings->key_rate;
+	return settings;
+}
+
 /* Memory for keys of @limiter; @full: so are those that are not known. NULL: there is none. */
 static struct keys *begin(struct schedule *schedule, struct limiter *limiter, bool full)
 {
@@ -52,12 +64,13 @@ static struct keys *begin(struct schedule *schedule, struct limiter *limiter, bo
 
 	if (!keys)
 		return NULL;
-	if (tunings_init(&keys->tunings, &limiter->extra->key_rate, limiter->extra->key_burst,
+	if (tunings_init(&keys->tunings, &limiter->settings->key_rate, limiter->settings->key_burst,
 			 schedule->now_ns)) {
 		free(keys);
 		return NULL;
 	}
 	keys->limiter = limiter;
+	keys->settings = settings_of_key(limiter);
 	keys->by_name.hash = hash_name;
 	keys->by_name.seed = schedule->key_seed;
 	keys->unknown.limiter = limiter->id;
@@ -173,7 +186,7 @@ int keys_get(struct schedule *schedule, struct limiter *limiter, const char *nam
 	(void)keys_sweep(schedule, keys, 2);
 	if (keys->lists[KEYS_FRESH].count >= KEYS_FRESH_MAX)
 		(void)keys_evict(schedule, keys);
-	if (keys->by_name.count >= limiter->extra->keys_max && !keys_evict(schedule, keys))
+	if (keys->by_name.count >= limiter->settings->keys_max && !keys_evict(schedule, keys))
 		return -ENOSPC;
 	if (!has_room(schedule, keys, uid))
 		return -ENOSPC;
@@ -223,9 +236,7 @@ struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, st
 	l->parent = limiter;
 	l->is_key = true;
 	l->key = key;
-	l->enforcement = limiter->enforcement;
-	l->burst = limiter->extra->key_burst;
-	l->extra = &LIMITER_PLAIN;
+	l->settings = &keys->settings;
 	l->buckets = &inflated->bucket;
 	l->bucket_count = tunings_bucket(&keys->tunings, &key->level, schedule->now_ns,
 					 &inflated->bucket);
@@ -317,23 +328,11 @@ static uint32_t needed(const struct keys *keys)
 	return least;
 }
 
-/* A key in use follows at once, so that who waits in it feels it. */
-static void follow(struct schedule *schedule, const struct limiter *limiter, struct limiter *key,
-		   bool full)
-{
-	struct settings settings = SETTINGS_DEFAULT;
-
-	settings.enforcement = (enum enforcement)limiter->enforcement;
-	settings.burst = limiter->extra->key_burst;
-	settings.limit_count = !rate_is_unlimited(&limiter->extra->key_rate);
-	settings.limits[0].rate = limiter->extra->key_rate;
-	limiter_configure(schedule, key, &settings, key->buckets, full);
-}
-
 void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 {
 	struct keys *keys = limiter->keys;
 	const struct tuning *now;
+	struct settings old;
 	struct bucket bucket;
 	bool limited, tuned, first;
 
@@ -343,17 +342,19 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 	if (limiter->holding && limiter->holding->alone)
 		full = true;
 	/* Where keys do not begin full it counts from when they did not. */
-	if (!keys && !full && !rate_is_unlimited(&limiter->extra->key_rate))
+	if (!keys && !full && !rate_is_unlimited(&limiter->settings->key_rate))
 		keys = begin(schedule, limiter, false);
 	if (!keys)
 		return;
+	old = keys->settings;
+	keys->settings = settings_of_key(limiter);
 	now = tunings_now(&keys->tunings);
 	first = full && tunings_are_new(&keys->tunings);
-	tuned = rate_compare(&now->rate, &limiter->extra->key_rate) ||
-		now->burst != limiter->extra->key_burst;
+	tuned = rate_compare(&now->rate, &limiter->settings->key_rate) ||
+		now->burst != limiter->settings->key_burst;
 	if (tuned) {
-		tunings_add(&keys->tunings, &limiter->extra->key_rate, limiter->extra->key_burst,
-			    full, needed(keys), schedule->now_ns);
+		tunings_add(&keys->tunings, &limiter->settings->key_rate,
+			    limiter->settings->key_burst, full, needed(keys), schedule->now_ns);
 		limited = tunings_bucket(&keys->tunings, &keys->unknown, schedule->now_ns, &bucket);
 		tunings_rest(&keys->tunings, limited ? &bucket : NULL, schedule->now_ns,
 			     &keys->unknown);
@@ -361,13 +362,14 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 	for (struct key *k = keys_oldest(keys, KEYS_OPEN); k; k = list_next(k, by_use)) {
 		/* Before it may be taken from. */
 		if (first && tuned && k->inflated->bucket_count &&
-		    !rate_is_unlimited(&limiter->extra->key_rate)) {
-			bucket_retune(&k->inflated->buckets[0], &limiter->extra->key_rate,
-				      limiter->extra->key_burst, 0, schedule->now_ns);
+		    !rate_is_unlimited(&limiter->settings->key_rate)) {
+			bucket_retune(&k->inflated->buckets[0], &limiter->settings->key_rate,
+				      limiter->settings->key_burst, 0, schedule->now_ns);
 			bucket_fill(&k->inflated->buckets[0]);
 		}
-		if (tuned || k->inflated->enforcement != limiter->enforcement)
-			follow(schedule, limiter, k->inflated, full);
+		/* At once, so that readers that wait in it feel it. */
+		if (tuned || old.enforcement != keys->settings.enforcement)
+			limiter_follow(schedule, k->inflated, &old, k->inflated->buckets, full);
 	}
 	keys_plan(schedule, keys, 0);
 }
@@ -384,6 +386,7 @@ void keys_remove(struct schedule *schedule, struct limiter *limiter)
 
 		limiter_evict(schedule, l);
 		l->removed = true;
+		l->settings = &SETTINGS_DEFAULT; /* the keys' own go before the last reference */
 		l->key = NULL;
 		keys_forget(schedule, keys, key);
 		if (!l->references)

@@ -66,6 +66,7 @@ struct keys {
 	struct key_list lists[KEY_LISTS];
 	struct heap_node due; /* in the schedule's forgets */
 	struct tunings tunings;
+	struct settings settings; /* of each key that is open */
 	struct key_level unknown;
 };
 

@@ -61,12 +61,11 @@ static uint64_t working_ns(const struct learning *learning, uint64_t now_ns)
 /* The limiter's own rate over all hosts, and the part of it that this one may use. */
 static double full_rate(const struct limiter *limiter, double *share)
 {
-	struct settings settings;
+	const struct settings *settings = limiter_settings(limiter);
 	double full, own = (double)INFINITY;
 
 	*share = 1;
-	limiter_settings(limiter, &settings);
-	full = least_rate(settings.limits, settings.limit_count);
+	full = least_rate(settings->limits, settings->limit_count);
 	for (unsigned int i = 0; i < limiter->bucket_count; i++)
 		own = fmin(own, rate_per_second(&limiter->buckets[i].rate));
 	if (limiter->holding && !isinf(full) && full > 0 && own > 0)
@@ -77,10 +76,11 @@ static double full_rate(const struct limiter *limiter, double *share)
 /* The bucket gets the rate that was learnt. */
 static void follow(const struct schedule *schedule, struct limiter *limiter, double share)
 {
+	const struct settings *settings = limiter->settings;
 	struct learning *learning = limiter->learning;
 	double rate = learning->adapted.rate * share;
 	struct rate written = {.period_ns = NSEC_PER_SEC};
-	uint64_t burst = limiter->burst ? limiter->burst : 1;
+	uint64_t burst = settings->burst ? settings->burst : 1;
 	bool was = learning->limited;
 	u128 num;
 
@@ -92,16 +92,16 @@ static void follow(const struct schedule *schedule, struct limiter *limiter, dou
 	if (rate_from_fraction(num, (u128)NSEC_PER_SEC * 1000000, 1, &written))
 		written = (struct rate){(uint64_t)ceil(rate), NSEC_PER_SEC, 0, 0};
 	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
-		if (limiter->own_bursts >> i & 1 && limiter->buckets[i].burst > burst)
+		if (settings->limits[i].burst && limiter->buckets[i].burst > burst)
 			burst = limiter->buckets[i].burst;
 	}
 	if (was) {
-		bucket_retune(&learning->bucket, &written, burst, limiter->release_interval_ns,
+		bucket_retune(&learning->bucket, &written, burst, settings->release_interval_ns,
 			      schedule->now_ns);
 		return;
 	}
 	/* What was saved up was saved up at a rate that the service does not give. */
-	bucket_init(&learning->bucket, &written, burst, limiter->release_interval_ns,
+	bucket_init(&learning->bucket, &written, burst, settings->release_interval_ns,
 		    schedule->now_ns);
 	if (limiter->bucket_count)
 		learning->bucket.grid_ns = limiter->buckets[0].grid_ns;
@@ -110,37 +110,37 @@ static void follow(const struct schedule *schedule, struct limiter *limiter, dou
 }
 
 /* What is learnt stays above `min`, and is none where it reaches the limiter's own. */
-static void bound(struct learning *learning, double full)
+static void bound(const struct limiter *limiter, double full)
 {
-	struct adapt_state *state = &learning->adapted;
+	const struct adapt *adapt = &limiter->settings->adapt;
+	struct adapt_state *state = &limiter->learning->adapted;
 
-	if (learning->adapt.kind != ADAPT_NONE)
-		state->rate = fmax(state->rate, rate_per_second(&learning->adapt.min));
+	if (adapt->kind != ADAPT_NONE)
+		state->rate = fmax(state->rate, rate_per_second(&adapt->min));
 	if (state->rate >= full)
 		state->rate = (double)INFINITY;
 }
 
-void learning_configure(const struct schedule *schedule, struct limiter *limiter,
-			const struct settings *settings)
+void learning_configure(const struct schedule *schedule, struct limiter *limiter)
 {
+	const struct settings *settings = limiter->settings;
 	struct learning *learning = limiter->learning;
 	struct adapt_work work;
 	double share, full;
 
 	if (!learning)
 		return;
-	if (learning->adapt.kind != settings->adapt.kind) {
+	if (learning->kind != settings->adapt.kind) {
 		work = work_of(limiter);
 		adapt_init(&learning->adapted, &work, schedule->now_ns);
 		learning->adapted.then_ns = working_ns(learning, schedule->now_ns);
 		learning->proposes = false;
 		learning->lowered = false;
 	}
-	learning->adapt = settings->adapt;
-	learning->backoff = settings->backoff;
-	backoff_retune(&learning->pause, &learning->backoff, schedule->now_ns);
+	learning->kind = settings->adapt.kind;
+	backoff_retune(&learning->pause, &settings->backoff, schedule->now_ns);
 	full = full_rate(limiter, &share);
-	bound(learning, full);
+	bound(limiter, full);
 	follow(schedule, limiter, share);
 }
 
@@ -164,6 +164,7 @@ void learning_refill(const struct schedule *schedule, struct limiter *limiter)
 
 void learning_run(const struct schedule *schedule, struct limiter *limiter)
 {
+	const struct adapt *adapt = &limiter->settings->adapt;
 	struct learning *learning = limiter->learning;
 	struct adapt_state *state = &learning->adapted;
 	uint64_t now_ns = schedule->now_ns;
@@ -173,9 +174,9 @@ void learning_run(const struct schedule *schedule, struct limiter *limiter)
 	double share, full;
 
 	learning_refill(schedule, limiter);
-	if (learning->adapt.kind == ADAPT_NONE)
+	if (adapt->kind == ADAPT_NONE)
 		return;
-	grows = now_ns >= adapt_next_ns(state, &learning->adapt, learning->shared);
+	grows = now_ns >= adapt_next_ns(state, adapt, learning->shared);
 	if (!grows && !adapt_measures(state, working_ns(learning, now_ns)))
 		return;
 	work = work_of(limiter);
@@ -184,7 +185,7 @@ void learning_run(const struct schedule *schedule, struct limiter *limiter)
 	if (!grows)
 		return;
 	before = *state;
-	if (!adapt_grow(state, &learning->adapt, &work, share, full, is_starved(limiter), now_ns))
+	if (!adapt_grow(state, adapt, &work, share, full, is_starved(limiter), now_ns))
 		return;
 	if (!learning->shared) {
 		follow(schedule, limiter, share);
@@ -202,7 +203,7 @@ void learning_adopt(const struct schedule *schedule, struct limiter *limiter,
 	double share, full = full_rate(limiter, &share);
 
 	adapt_adopt(&limiter->learning->adapted, other, &work, schedule->now_ns);
-	bound(limiter->learning, full);
+	bound(limiter, full);
 	follow(schedule, limiter, share);
 }
 
@@ -213,10 +214,10 @@ void learning_restore(const struct schedule *schedule, struct limiter *limiter,
 	double share, full = full_rate(limiter, &share);
 
 	learning->pause = *pause;
-	backoff_retune(&learning->pause, &learning->backoff, schedule->now_ns);
-	if (learning->adapt.kind != ADAPT_NONE)
+	backoff_retune(&learning->pause, &limiter->settings->backoff, schedule->now_ns);
+	if (limiter->settings->adapt.kind != ADAPT_NONE)
 		learning->adapted = *adapted;
-	bound(learning, full);
+	bound(limiter, full);
 	follow(schedule, limiter, share);
 }
 
@@ -228,6 +229,7 @@ void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 		[OUTCOME_THROTTLED] = COUNTER_THROTTLED,
 		[OUTCOME_ERROR] = COUNTER_ERROR,
 	};
+	const struct settings *settings = limiter->settings;
 	struct learning *learning = limiter->learning;
 	uint64_t now_ns = schedule->now_ns;
 	struct adapt_work work;
@@ -237,20 +239,20 @@ void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 	if (!learning || outcome->kind == OUTCOME_ERROR)
 		return;
 	learning_run(schedule, limiter);
-	if (learning->backoff.kind != BACKOFF_NONE) {
+	if (settings->backoff.kind != BACKOFF_NONE) {
 		if (outcome->kind == OUTCOME_THROTTLED)
-			backoff_throttled(&learning->pause, &learning->backoff, outcome->count,
+			backoff_throttled(&learning->pause, &settings->backoff, outcome->count,
 					  outcome->retry_after_ns, now_ns);
 		else
-			backoff_succeeded(&learning->pause, &learning->backoff, outcome->count,
+			backoff_succeeded(&learning->pause, &settings->backoff, outcome->count,
 					  now_ns);
 	}
-	if (learning->adapt.kind == ADAPT_NONE || outcome->kind != OUTCOME_THROTTLED)
+	if (settings->adapt.kind == ADAPT_NONE || outcome->kind != OUTCOME_THROTTLED)
 		return;
 	work = work_of(limiter);
 	full = full_rate(limiter, &share);
 	adapt_measure(&learning->adapted, &work, share, working_ns(learning, now_ns));
-	if (!adapt_throttled(&learning->adapted, &learning->adapt, full, learning->shared, now_ns))
+	if (!adapt_throttled(&learning->adapted, &settings->adapt, full, learning->shared, now_ns))
 		return;
 	learning->lowered = true;
 	learning->proposes = false;
@@ -264,7 +266,7 @@ uint64_t learning_next_ns(const struct limiter *limiter)
 
 	if (!learning || !learning->limited)
 		return NEVER_NS;
-	return adapt_next_ns(&learning->adapted, &learning->adapt, learning->shared);
+	return adapt_next_ns(&learning->adapted, &limiter->settings->adapt, learning->shared);
 }
 
 double learning_rate(const struct limiter *limiter)

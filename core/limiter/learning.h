@@ -16,8 +16,7 @@ struct limiter;
 struct schedule;
 
 struct learning {
-	struct adapt adapt;
-	struct backoff backoff;
+	enum adapt_kind kind; /* of `adapt` that @adapted is of */
 	struct adapt_state adapted;
 	struct backoff_state pause;
 	struct bucket bucket; /* counts while @limited */
@@ -44,9 +43,8 @@ struct learning *learning_new(uint64_t seed);
 /* Whether @settings need one. */
 bool learning_is_needed(const struct settings *settings);
 
-/* limiter->learning follows @settings and what the limiter's buckets have become. It may be NULL. */
-void learning_configure(const struct schedule *schedule, struct limiter *limiter,
-			const struct settings *settings);
+/* limiter->learning follows the settings of @limiter and its buckets. It may be NULL. */
+void learning_configure(const struct schedule *schedule, struct limiter *limiter);
 
 /* Lets flow in what is due. */
 void learning_refill(const struct schedule *schedule, struct limiter *limiter);

@@ -69,7 +69,7 @@ static void take_path(const struct schedule *schedule, struct limiter *limiter, 
 	for (; limiter; limiter = limiter->parent) {
 		own_refill(schedule, limiter);
 		limiter->counters[COUNTER_GRANTED] += tokens;
-		if (limiter->enforcement == ENFORCEMENT_SHADOW &&
+		if (limiter->settings->enforcement == ENFORCEMENT_SHADOW &&
 		    !own_allows(limiter, tokens, schedule->now_ns))
 			limiter->counters[COUNTER_SHADOWED] += tokens;
 		else
@@ -317,7 +317,7 @@ void limiter_hear(struct schedule *schedule, struct limiter *limiter, const stru
 		learning_hear(schedule, l, outcome);
 		/* Where a rate is felt for, throttling is answered by that. */
 		if (outcome->kind == OUTCOME_THROTTLED &&
-		    (!l->learning || l->learning->adapt.kind == ADAPT_NONE))
+		    (!l->learning || l->settings->adapt.kind == ADAPT_NONE))
 			slots_throttled(schedule, l);
 	}
 	limiter_settle(schedule, limiter);

@@ -27,7 +27,7 @@
 #include "core/limiter/parking.h"
 #include "core/limiter/poller.h"
 #include "core/limiter/queue.h"
-#include "core/values/settings.h"
+#include "core/values/pool.h"
 #include "core/limiter/stat.h"
 #include "core/limiter/users.h"
 
@@ -46,19 +46,9 @@ struct schedule {
 	struct chains keys_by_id;
 	uint64_t last_key;
 	uint64_t key_seed[2];
+	struct pool pool;    /* of the limiters' settings */
 	struct users *users; /* borrowed */
 };
-
-/* Settings that most limiters leave alone: those share one. */
-struct limiter_extra {
-	struct rate reserve_rate;
-	uint32_t reserve_hosts;
-	uint32_t keys_max;
-	struct rate key_rate;
-	uint64_t key_burst;
-};
-
-extern struct limiter_extra LIMITER_PLAIN; /* never written */
 
 struct limiter {
 	/* Place in the tree, kept by tree.c. */
@@ -77,21 +67,17 @@ struct limiter {
 	uint32_t uid, gid;
 	uint16_t access; /* permission bits of the directory */
 	bool removed;
-	bool holds_parent; /* removed, but not gone */
-	uint32_t kept;	   /* the caller's */
-	bool is_key;	   /* of the parent, see keys.h: it is freed there */
-
-	/* Settings; the limits are in the buckets. */
-	uint8_t enforcement;  /* enum enforcement */
+	bool holds_parent;    /* removed, but not gone */
+	uint32_t kept;	      /* the caller's */
+	bool is_key;	      /* of the parent, see keys.h: it is freed there */
 	uint8_t bucket_count; /* 0: rate `max` */
-	uint8_t own_bursts;   /* bit i: limit i has a burst of its own */
-	uint16_t partition_setting;
-	uint32_t offline;
-	uint64_t burst;
-	uint64_t release_interval_ns;
-	uint64_t lease_ns;
-	struct limiter_extra *extra; /* owned, but for LIMITER_PLAIN */
-	struct bucket *buckets;	     /* owned */
+
+	/*
+	 * The settings that count on this host: a reference of the pool's. In a fleet they are its
+	 * share, in the holding; those of a partition or a key belong to it or to the keys.
+	 */
+	const struct settings *settings;
+	struct bucket *buckets;	   /* owned: one for each limit */
 	struct holding *holding;   /* owned: what this host may use of it; NULL on one host alone */
 	struct learning *learning; /* owned: what feedback has taught; NULL: it never shall */
 	struct slots *slots;	   /* owned; NULL until there is something to say of slots */
@@ -124,19 +110,23 @@ static inline bool limiter_is_root(const struct limiter *limiter)
 	return !limiter->parent;
 }
 
-/* The settings as they stand. */
-void limiter_settings(const struct limiter *limiter, struct settings *settings);
+/* Returns the settings as they were set: in a fleet for all of its hosts together. */
+const struct settings *limiter_settings(const struct limiter *limiter);
 
 /*
- * Makes @settings those of @limiter from now on. @buckets is memory for settings->limit_count of
- * them, taken over (NULL for none). The levels of limits that were there before stay; new limits
- * start full, or empty unless @full.
+ * Makes @settings, a reference of the pool's that is taken over, those of @limiter from now on.
+ * @buckets is memory for settings->limit_count of them, taken over (NULL for none). The levels of
+ * limits that were there before stay; new limits start full, or empty unless @full.
  */
 void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		       const struct settings *settings, struct bucket *buckets, bool full);
 
-/* Memory for settings that differ from LIMITER_PLAIN, if @settings do. 0 or -ENOMEM. */
-int limiter_prepare(struct limiter *limiter, const struct settings *settings);
+/*
+ * Has the buckets, and all else, follow limiter->settings, which were @old before. @buckets and
+ * @full are as those of limiter_configure().
+ */
+void limiter_follow(struct schedule *schedule, struct limiter *limiter, const struct settings *old,
+		    struct bucket *buckets, bool full);
 
 /* How work in @limiter went, and so in all above it. */
 void limiter_hear(struct schedule *schedule, struct limiter *limiter,

@@ -43,7 +43,7 @@ bool own_allows(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 
 bool own_has(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 {
-	switch ((enum enforcement)limiter->enforcement) {
+	switch (limiter->settings->enforcement) {
 	case ENFORCEMENT_ENFORCE:
 		return own_allows(limiter, tokens, now_ns);
 	case ENFORCEMENT_SHADOW:
@@ -61,9 +61,9 @@ uint64_t own_when(const struct limiter *limiter, uint64_t tokens, uint64_t now_n
 	uint64_t at_ns = now_ns;
 	const struct bucket *bucket;
 
-	if (limiter->enforcement == ENFORCEMENT_CLOSED)
+	if (limiter->settings->enforcement == ENFORCEMENT_CLOSED)
 		return NEVER_NS;
-	if (limiter->enforcement != ENFORCEMENT_ENFORCE)
+	if (limiter->settings->enforcement != ENFORCEMENT_ENFORCE)
 		return now_ns;
 	if (limiter->learning && limiter->learning->pause.until_ns > now_ns)
 		at_ns = limiter->learning->pause.until_ns;
@@ -79,7 +79,7 @@ void own_take(struct limiter *limiter, uint64_t tokens)
 {
 	struct bucket *bucket;
 
-	if (limiter->enforcement == ENFORCEMENT_OPEN)
+	if (limiter->settings->enforcement == ENFORCEMENT_OPEN)
 		return;
 	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
 		bucket_take(bucket, tokens);
@@ -89,7 +89,7 @@ void own_put(struct limiter *limiter, uint64_t tokens, uint64_t kept)
 {
 	struct bucket *bucket;
 
-	if (limiter->enforcement == ENFORCEMENT_OPEN)
+	if (limiter->settings->enforcement == ENFORCEMENT_OPEN)
 		return;
 	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
 		bucket_put(bucket, tokens, kept);

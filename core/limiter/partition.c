@@ -1,6 +1,7 @@
 /* partition - the shares of a limiter, see partition.h. */
 #include "core/limiter/partition.h"
 #include "core/limiter/holding.h"
+#include "core/limiter/slots.h"
 #include "core/limiter/tree.h"
 
 #include <assert.h>
@@ -8,32 +9,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A partition: its limiter, with memory for all that it can ever be set to. */
+struct partition {
+	struct limiter limiter; /* first */
+	struct settings settings;
+	struct bucket buckets[LIMITS_MAX];
+};
+
 uint32_t partition_count(const struct limiter *limiter, uint32_t *shares)
 {
-	struct settings settings;
+	const struct settings *settings = limiter_settings(limiter);
 
-	limiter_settings(limiter, &settings);
-	*shares = settings_partition_count(&settings);
-	return *shares + settings.reserve_hosts;
+	*shares = settings_partition_count(settings);
+	return *shares + settings->reserve_hosts;
 }
 
-static void configure(struct schedule *schedule, struct limiter *partition)
+static void configure(struct schedule *schedule, struct limiter *limiter)
 {
-	const struct holding *holding = partition->parent->holding;
-	struct settings whole, share;
+	const struct holding *holding = limiter->parent->holding;
+	struct settings *share = &((struct partition *)limiter)->settings;
+	const struct settings old = *share;
 
-	limiter_settings(partition->parent, &whole);
 	if (holding)
-		holding_partition_share(holding, partition->partition - 1, &share);
+		holding_partition_share(holding, limiter->partition - 1, share);
 	else
-		share = settings_of_partition(&whole, partition->partition - 1);
-	limiter_configure(schedule, partition, &share, partition->buckets,
-			  !holding || holding->alone);
+		*share = settings_of_partition(limiter->parent->settings, limiter->partition - 1);
+	limiter_follow(schedule, limiter, &old, limiter->buckets, !holding || holding->alone);
 }
+
+static char no_name[] = "";
 
 struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter, uint32_t index)
 {
-	struct limiter *partition;
+	struct partition *partition;
 
 	if (index >= limiter->partition_slots) {
 		uint32_t shares, count = partition_count(limiter, &shares);
@@ -50,20 +58,24 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 	}
 	if (limiter->partitions[index])
 		return limiter->partitions[index];
-	partition = tree_new("");
+	/* Room for as many limits as there can be: following the limiter must not fail. */
+	partition = calloc(1, sizeof(*partition));
 	if (!partition)
 		return NULL;
-	/* Room for as many limits as there can be: following the limiter must not fail. */
-	partition->buckets = calloc(LIMITS_MAX, sizeof(*partition->buckets));
-	if (!partition->buckets) {
-		limiter_free(partition);
-		return NULL;
-	}
-	partition->parent = limiter;
-	partition->partition = index + 1;
-	limiter->partitions[index] = partition;
-	configure(schedule, partition);
-	return partition;
+	partition->limiter.name = no_name;
+	partition->limiter.parent = limiter;
+	partition->limiter.partition = index + 1;
+	partition->limiter.settings = &partition->settings;
+	partition->limiter.buckets = partition->buckets;
+	limiter->partitions[index] = &partition->limiter;
+	configure(schedule, &partition->limiter);
+	return &partition->limiter;
+}
+
+void partition_free(struct limiter *limiter)
+{
+	slots_free(limiter);
+	free((struct partition *)limiter);
 }
 
 uint32_t partition_waiting(const struct limiter *limiter)
@@ -99,6 +111,6 @@ void partition_remove(struct schedule *schedule, struct limiter *limiter, uint32
 		limiter->partitions[i] = NULL;
 		partition->removed = true;
 		if (!partition->references)
-			limiter_free(partition);
+			partition_free(partition);
 	}
 }

@@ -25,4 +25,7 @@ void partition_follow(struct schedule *schedule, struct limiter *limiter);
 /* Removes the partitions from @index on; who waits there gets -ENODEV. */
 void partition_remove(struct schedule *schedule, struct limiter *limiter, uint32_t index);
 
+/* Frees a partition that was removed and that nothing holds. */
+void partition_free(struct limiter *limiter);
+
 #endif

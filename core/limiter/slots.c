@@ -40,11 +40,11 @@ void slots_free(struct limiter *limiter)
 
 uint32_t slots_limit(const struct limiter *limiter)
 {
-	const struct slots *slots = limiter->slots;
+	const struct slot_limit *limit = &limiter->settings->slots;
 
-	if (!slots || slots->setting.kind == SLOTS_MAX)
+	if (!limiter->slots || limit->kind == SLOTS_MAX)
 		return UINT32_MAX;
-	return slots->setting.kind == SLOTS_AUTO ? slots->concurrency.limit : slots->setting.count;
+	return limit->kind == SLOTS_AUTO ? limiter->slots->concurrency.limit : limit->count;
 }
 
 uint32_t slots_used(const struct limiter *limiter)
@@ -59,7 +59,7 @@ uint32_t slots_waiting(const struct limiter *limiter)
 
 static bool has_free(const struct limiter *limiter)
 {
-	switch ((enum enforcement)limiter->enforcement) {
+	switch (limiter->settings->enforcement) {
 	case ENFORCEMENT_ENFORCE:
 		return limiter->slots->used < slots_limit(limiter);
 	case ENFORCEMENT_SHADOW:
@@ -79,12 +79,12 @@ static void open_path(struct limiter *limiter, struct slot *slot, uint64_t now_n
 	for (; limiter; limiter = limiter->parent) {
 		struct slots *slots = limiter->slots;
 
-		if (limiter->enforcement == ENFORCEMENT_SHADOW &&
+		if (limiter->settings->enforcement == ENFORCEMENT_SHADOW &&
 		    slots->used >= slots_limit(limiter))
 			slots->shadowed++;
 		slots->used++;
 		slots->opened++;
-		if (slots->setting.kind == SLOTS_AUTO)
+		if (limiter->settings->slots.kind == SLOTS_AUTO)
 			concurrency_opened(&slots->concurrency, slots->used, now_ns);
 	}
 }
@@ -193,7 +193,7 @@ void slots_close(struct schedule *schedule, struct slot *slot, bool used)
 		slots->used--;
 		if (!used)
 			slots->opened--;
-		else if (slots->setting.kind == SLOTS_AUTO)
+		else if (l->settings->slots.kind == SLOTS_AUTO)
 			concurrency_closed(&slots->concurrency, slot->opened_ns, slots->used,
 					   schedule->now_ns);
 	}
@@ -213,17 +213,17 @@ void slots_cancel(struct schedule *schedule, struct waiter *waiter)
 }
 
 void slots_configure(struct schedule *schedule, struct limiter *limiter,
-		     const struct slot_limit *setting)
+		     const struct slot_limit *old)
 {
+	const struct slot_limit *limit = &limiter->settings->slots;
 	struct slots *slots = limiter->slots;
 
 	if (!slots)
 		return;
-	if (setting->kind == SLOTS_AUTO && slots->setting.kind != SLOTS_AUTO)
-		concurrency_init(&slots->concurrency, setting, schedule->now_ns);
-	else if (setting->kind == SLOTS_AUTO && memcmp(setting, &slots->setting, sizeof(*setting)))
-		concurrency_tune(&slots->concurrency, setting, schedule->now_ns);
-	slots->setting = *setting;
+	if (limit->kind == SLOTS_AUTO && old->kind != SLOTS_AUTO)
+		concurrency_init(&slots->concurrency, limit, schedule->now_ns);
+	else if (limit->kind == SLOTS_AUTO && memcmp(limit, old, sizeof(*limit)))
+		concurrency_tune(&slots->concurrency, limit, schedule->now_ns);
 	slots_settle(schedule, limiter);
 }
 
@@ -243,7 +243,7 @@ void slots_throttled(struct schedule *schedule, struct limiter *limiter)
 {
 	struct slots *slots = limiter->slots;
 
-	if (!slots || slots->setting.kind != SLOTS_AUTO)
+	if (!slots || limiter->settings->slots.kind != SLOTS_AUTO)
 		return;
 	concurrency_throttled(&slots->concurrency, schedule->now_ns);
 	/* It may have ended a round in which there were fewer still. */

@@ -22,7 +22,6 @@ struct slot {
 /* The slots of a limiter that has ever had one, or a setting for them. */
 struct slots {
 	struct limiter *limiter;
-	struct slot_limit setting;	/* in force on this host */
 	struct concurrency concurrency; /* of SLOTS_AUTO */
 	uint32_t used;			/* here and below */
 	uint32_t wanted;		/* who waits, likewise */
@@ -41,9 +40,9 @@ int slots_prepare(struct limiter *limiter, const struct settings *settings);
 
 void slots_free(struct limiter *limiter);
 
-/* Makes @setting, prepared for, that of @limiter; wakes those who are now due. */
+/* Follows the settings of @limiter, of which `concurrency` was @old; wakes waiters that are due. */
 void slots_configure(struct schedule *schedule, struct limiter *limiter,
-		     const struct slot_limit *setting);
+		     const struct slot_limit *old);
 
 /*
  * Asks for a slot of waiter->limiter, for waiter->slot; waiter->is_opener is set. 0: it is open.

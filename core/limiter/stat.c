@@ -13,11 +13,10 @@
 static double rate_of(const struct limiter *limiter)
 {
 	double least = (double)INFINITY;
-	struct settings settings;
+	const struct settings *settings = limiter_settings(limiter);
 
-	limiter_settings(limiter, &settings);
-	for (unsigned int i = 0; i < settings.limit_count; i++) {
-		double rate = rate_per_second(&settings.limits[i].rate);
+	for (unsigned int i = 0; i < settings->limit_count; i++) {
+		double rate = rate_per_second(&settings->limits[i].rate);
 
 		least = rate < least ? rate : least;
 	}
@@ -39,7 +38,7 @@ static double share_of(const struct limiter *limiter)
 
 static double effective_rate_of(const struct limiter *limiter)
 {
-	switch ((enum enforcement)limiter->enforcement) {
+	switch (limiter->settings->enforcement) {
 	case ENFORCEMENT_ENFORCE:
 		return share_of(limiter);
 	case ENFORCEMENT_CLOSED:

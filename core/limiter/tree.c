@@ -2,6 +2,7 @@
 #include "core/limiter/tree.h"
 #include "core/limiter/holding.h"
 #include "core/base/siphash.h"
+#include "core/limiter/partition.h"
 #include "core/limiter/slots.h"
 
 #include <assert.h>
@@ -107,8 +108,8 @@ void limiter_free(struct limiter *limiter)
 		assert(!limiter->partitions[i]);
 	if (limiter->holding)
 		holding_free(limiter->holding);
-	if (limiter->extra != &LIMITER_PLAIN)
-		free(limiter->extra);
+	else
+		pool_drop(limiter->settings);
 	free(limiter->learning);
 	slots_free(limiter);
 	free(limiter->partitions);
@@ -125,7 +126,11 @@ void limiter_hold(struct limiter *limiter)
 void limiter_drop(struct limiter *limiter)
 {
 	assert(limiter->references);
-	if (!--limiter->references && limiter->removed)
+	if (--limiter->references || !limiter->removed)
+		return;
+	if (limiter->partition)
+		partition_free(limiter);
+	else
 		limiter_free(limiter);
 }
 
@@ -134,7 +139,7 @@ struct limiter *tree_new(const char *name)
 	struct limiter *limiter = calloc(1, sizeof(*limiter));
 
 	if (limiter) {
-		limiter->extra = &LIMITER_PLAIN;
+		limiter->settings = &SETTINGS_DEFAULT;
 		limiter->name = strdup(name);
 	}
 	if (limiter && !limiter->name) {

@@ -119,7 +119,7 @@ static void print(FILE *out, struct engine *engine, struct limiter *limiter)
 	for (uint32_t i = 0; i < limiter->bucket_count; i++)
 		fprintf(out, "%s%" PRId64 ":%" PRIu64, i ? " " : "", limiter->buckets[i].level,
 			limiter->buckets[i].part);
-	limiter_settings(limiter, &settings);
+	settings = *limiter_settings(limiter);
 	setting_print(SETTING_RATE, &settings, limits);
 	tree_path(limiter, path);
 	fprintf(out, "\t%s\t%s\n", limits, path);

@@ -186,25 +186,21 @@ void show_eta(FILE *out, struct daemon *daemon, const struct node *node, uint32_
 
 void show_setting(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
-	struct settings settings;
 	char text[SETTING_TEXT];
 
 	(void)daemon;
 	(void)uid;
-	limiter_settings(node->limiter, &settings);
-	setting_print(node->row->setting, &settings, text);
+	setting_print(node->row->setting, limiter_settings(node->limiter), text);
 	fprintf(out, "%s\n", text);
 }
 
 void show_config(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
-	struct settings settings;
 	char text[SETTING_COUNT * 2 * SETTING_TEXT];
 
 	(void)daemon;
 	(void)uid;
-	limiter_settings(node->limiter, &settings);
-	settings_print(&settings, text, sizeof(text));
+	settings_print(limiter_settings(node->limiter), text, sizeof(text));
 	fputs(text, out);
 }
 
@@ -337,13 +333,12 @@ void show_held(FILE *out, struct daemon *daemon, const struct node *node, uint32
 
 void show_partition_rate(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
-	struct settings settings, share;
+	struct settings share;
 	char text[SETTING_TEXT];
 
 	(void)daemon;
 	(void)uid;
-	limiter_settings(node->limiter, &settings);
-	share = settings_of_partition(&settings, node->partition - 1);
+	share = settings_of_partition(limiter_settings(node->limiter), node->partition - 1);
 	setting_print(SETTING_RATE, &share, text);
 	fprintf(out, "%s\n", text);
 }

@@ -64,7 +64,7 @@ static int append(struct state *state, uint32_t which, const struct limiter *lim
 	if (!record)
 		return -ENOMEM;
 	text = (char *)(record->changed_s + SETTING_COUNT) + name_bytes + 1;
-	limiter_settings(limiter, &settings);
+	settings = *limiter_settings(limiter);
 	*record = (struct log_record){.name_bytes = (uint8_t)name_bytes,
 				      .access = limiter->access,
 				      .id = limiter->id,

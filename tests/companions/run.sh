@@ -14,7 +14,8 @@ says() { like 'what it says' "$(cat "$d/err")" "$1"; }
 
 silent() { is 'what it says' "$(cat "$d/err")" ''; }
 
-# fake: a directory with the files of a limiter that always has tokens; what is reported is in $f/feedback.
+# fake: a directory with the files of a limiter that always has tokens; what is reported is in
+# $f/feedback.
 fake() {
 	f=$d/fake
 	mkdir -p "$f/take" "$f/keys/alice/take"

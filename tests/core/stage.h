@@ -66,6 +66,7 @@ static inline void stage_close(struct stage *stage)
 	assert_null(stage->engine.schedule.called.first);
 	assert_null(engine_changed(&stage->engine));
 	engine_free(&stage->engine);
+	assert_int_equal(stage->engine.schedule.pool.blocks.count, 0);
 }
 
 /* Everybody is collected at each step, and knows when. */

@@ -1,13 +1,15 @@
 # shellcheck shell=bash
-# deaths.sh: to source. A keeper starts the next server when one dies, and goes on: a test that judges the keeper's end does not
-# see a crash. These functions have each death of a server, and each report of a sanitizer, fail the test that did not ask for it.
+# deaths.sh: to source. A keeper starts the next server when one dies, and goes on: a test that
+# judges the keeper's end does not see a crash. These functions have each death of a server, and
+# each report of a sanitizer, fail the test that did not ask for it.
 
 # deaths_library FILE: makes what is preloaded, see deaths.c. Every user has to be able to read it.
 deaths_library() {
 	cc -std=gnu11 -D_GNU_SOURCE -O1 -fPIC -shared -o "$1" "$(dirname "${BASH_SOURCE[0]}")/deaths.c"
 }
 
-# deaths_watch LIBRARY DIRECTORY: from now on, for all that is started. Makes DIRECTORY, for servers of every user.
+# deaths_watch LIBRARY DIRECTORY: from now on, for all that is started. Makes DIRECTORY, for servers
+# of every user.
 deaths_watch() {
 	mkdir -m 1777 "$2" && : > "$2/deaths" && chmod 666 "$2/deaths" || return
 	export DEATHS=$2/deaths LD_PRELOAD=$1
@@ -25,7 +27,8 @@ death_by_kill() {
 	kill -9 "$1"
 }
 
-# deaths_verdict: prints each death that was not asked for, each that did not come, and the reports; fails if there are any.
+# deaths_verdict: prints each death that was not asked for, each that did not come, and the reports;
+# fails if there are any.
 deaths_verdict() {
 	local line report status=0
 	touch "$DEATHS.asked"

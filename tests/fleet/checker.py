@@ -95,8 +95,9 @@ def worst(grants, bound):
         return None
     place = {start: index for index, start in enumerate(starts)}
     size = 1 << (len(starts) - 1).bit_length()
-    # Leaf i is the window that begins with starts[i] and ends with the read looked at: tokens of the
-    # reads inside, plus what had accrued by its begin. It counts once a read of its start returned.
+    # Leaf i is the window that begins with starts[i] and ends with the read looked at: tokens of
+    # the reads inside, plus what had accrued by its begin. It counts once a read of its start
+    # returned.
     total = [0] * (2 * size)
     best = [float("-inf")] * (2 * size)
     accrued = [bound.accrued(start) for start in starts]

@@ -6,10 +6,10 @@
  *	client mkdir|rmdir PATH, client rename FROM TO, client chmod PATH MODE
  *	client loop LOG HOST WORK_US FILE...
  *
- * RESULT is OK or the name of the errno. loop: for each FILE a thread reads it again and again, works
- * for WORK_US after each grant, and appends a line "ISSUED RETURNED HOST FILE TOKENS" to LOG, with both
- * stamps of CLOCK_MONOTONIC in nanoseconds. What fails is tried again; the name of the errno stands in
- * the place of TOKENS, once until it succeeds or fails otherwise.
+ * RESULT is OK or the name of the errno. loop: for each FILE a thread reads it again and again,
+ * works for WORK_US after each grant, and appends a line "ISSUED RETURNED HOST FILE TOKENS" to LOG,
+ * with both stamps of CLOCK_MONOTONIC in nanoseconds. What fails is tried again; the name of the
+ * errno stands in the place of TOKENS, once until it succeeds or fails otherwise.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -12,7 +12,8 @@ import checker
 import deaths
 from links import Place, command
 
-# Short, so that a fault is over soon; a right longer than a session, so that safety needs all rules.
+# Short, so that a fault is over soon; a right longer than a session, so that safety needs all
+# rules.
 RIGHT_S, SESSION_S = 5.0, 3.0
 RENEWAL_S, TICK_S = 1.5, 1.0
 DEFAULT_RIGHT_S = 8.0

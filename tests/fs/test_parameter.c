@@ -1,4 +1,7 @@
-/* Tests of fs/parameter: names with a number in them are remembered no longer than what they are of. */
+/*
+ * Tests of fs/parameter: names with a number in them are remembered no longer than what they are
+ * of.
+ */
 #include "fs/state/parameter.h"
 
 #include "core/limiter/users.h"

@@ -1,6 +1,6 @@
 /*
- * Tests of fs/state/limiters: limiters are kept for a successor, also where there is hardly room for
- * them.
+ * Tests of fs/state/limiters: limiters are kept for a successor, also where there is hardly room
+ * for them.
  */
 #include "tests/core/stage.h"
 

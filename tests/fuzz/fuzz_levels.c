@@ -206,7 +206,7 @@ static void check_written(struct engine *engine)
 		struct level found[LIMITS_MAX];
 		struct settings settings;
 
-		limiter_settings(l, &settings);
+		settings = *limiter_settings(l);
 		FUZZ_CHECK(levels_find(levels, l->name, &settings, found) == l->bucket_count);
 		for (uint32_t i = 0; i < l->bucket_count; i++) {
 			FUZZ_CHECK(found[i].tokens == l->buckets[i].level);

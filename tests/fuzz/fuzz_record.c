@@ -1,6 +1,6 @@
 /*
- * fuzz_record - any text as what each kind of node of a fleet holds: it is taken whole or refused, and
- * what was taken is printed so that it reads back the same.
+ * fuzz_record - any text as what each kind of node of a fleet holds: it is taken whole or refused,
+ * and what was taken is printed so that it reads back the same.
  */
 #include "fuzz.h"
 

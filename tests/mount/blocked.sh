@@ -599,8 +599,8 @@ case_ten_thousand_blocked_readers_end_with_the_daemon() {
 	like ended "$(cat "$d/got")" '^granted 0 .* other 10000$'
 }
 
-# asynchronous KIND: many reads from one client that is then killed. The kernel may let one wait at a time, or wait by
-# poll, or answer with nothing at all.
+# asynchronous KIND: many reads from one client that is then killed. The kernel may let one wait at
+# a time, or wait by poll, or answer with nothing at all.
 asynchronous() {
 	start
 	empty orders
@@ -632,7 +632,8 @@ asynchronous() {
 case_a_client_with_asynchronous_reads_leaves_nothing_waiting_when_killed() { asynchronous aio; }
 case_a_client_with_io_uring_leaves_nothing_waiting_when_killed() { asynchronous uring; }
 
-# io_uring asks again after a short read, and for FUSE files at the same place: a larger buffer gets two tokens.
+# io_uring asks again after a short read, and for FUSE files at the same place: a larger buffer gets
+# two tokens.
 case_asynchronous_reads_spend_what_they_get() {
 	start
 	limiter orders 1/h 1000

@@ -8,7 +8,8 @@ as() {
 	setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups "$@"
 }
 
-# secrets [SOURCE]: a limiter that is daemon's alone, with one below it that is open to all by its mode; and one for everybody.
+# secrets [SOURCE]: a limiter that is daemon's alone, with one below it that is open to all by its
+# mode; and one for everybody.
 secrets() {
 	start -o allow_other "$@"
 	chmod 711 "$d" "$(dirname "$d")" "$(dirname "$CLIENT")"

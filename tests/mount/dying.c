@@ -2,9 +2,9 @@
  * dying - a library that is preloaded into ratefs: servers die as they restore a part of what the
  * server before knew.
  *
- * The file DYING has a digit, the part as of enum state_part in fs/state/state.h, and a letter for each
- * death that is to come: `a` by SIGABRT, `k` by SIGKILL. A server that finds its own note that it
- * restores that part takes the last letter away, and dies. Only raw system calls here, as in
+ * The file DYING has a digit, the part as of enum state_part in fs/state/state.h, and a letter for
+ * each death that is to come: `a` by SIGABRT, `k` by SIGKILL. A server that finds its own note that
+ * it restores that part takes the last letter away, and dies. Only raw system calls here, as in
  * deaths.c.
  */
 #include <fcntl.h>

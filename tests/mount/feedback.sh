@@ -15,7 +15,8 @@ case_bash_dash_and_python_say_how_it_went() {
 	is 'last error' "$(cat "$m/last_error")" ''
 }
 
-# '%{http_code}' and '%header{retry-after}' of a response, without a newline, with one, and of no response at all.
+# '%{http_code}' and '%header{retry-after}' of a response, without a newline, with one, and of no
+# response at all.
 case_what_curl_prints_is_understood() {
 	start
 	limiter orders

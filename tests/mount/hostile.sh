@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# What one user does to the daemon must not reach another, nor its memory. Times are compared with those from before, generously.
+# What one user does to the daemon must not reach another, nor its memory. Times are compared with
+# those from before, generously.
 
 as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"; }
 

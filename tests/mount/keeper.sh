@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # The mount outlives its server: nobody who waits or has a file open notices that it was killed.
 
-# holder NAME: opens slot of orders in the background and keeps it; its pid in $holder, and $d/NAME is there once it has it.
+# holder NAME: opens slot of orders in the background and keeps it; its pid in $holder, and $d/NAME
+# is there once it has it.
 holder() {
 	env --default-signal bash -c "exec 3< '$m/orders/slot'; : > '$d/$1'; exec sleep 100" 3<&- 4<&- 5<&- &
 	holder=$!

@@ -3,7 +3,8 @@
 
 file=token
 
-# first COMMAND…: it waits for what $file of orders gives, its pid in $first; another reader waits behind it.
+# first COMMAND…: it waits for what $file of orders gives, its pid in $first; another reader waits
+# behind it.
 first() {
 	env --default-signal "$@" > "$d/first" 2> "$d/complaints" &
 	first=$!
@@ -33,7 +34,8 @@ calmed() {
 # give [N]: tokens for those whose turn it is.
 give() { echo "-${1-1}" > "$m/orders/charge"; }
 
-# served_first [WHAT]: the next token is that of the one that came first, and the one after that of the other.
+# served_first [WHAT]: the next token is that of the one that came first, and the one after that of
+# the other.
 served_first() {
 	give
 	gone "$first" 20 || fail "the first one failed: $(cat "$d/complaints")"
@@ -100,8 +102,8 @@ case_a_traced_reader_keeps_its_place() {
 	served_first
 }
 
-# program TEXT: the first one is a program of python; path is what it reads. It has read(FD), which tells of EINTR,
-# interrupts(SECONDS), and disturbed(), which interrupts it for a second.
+# program TEXT: the first one is a program of python; path is what it reads. It has read(FD), which
+# tells of EINTR, interrupts(SECONDS), and disturbed(), which interrupts it for a second.
 program() {
 	cat - <(echo "$1") > "$d/first.py" <<- 'EOF'
 		import ctypes, errno, os, signal, sys, threading, time
@@ -154,8 +156,8 @@ case_a_reader_of_several_tokens_keeps_its_place() {
 	counts orders waiting 1
 }
 
-# in_order: a reader of $file that is disturbed stands before one that came later, and both are served, once COMMAND…
-# gives a token a second.
+# in_order: a reader of $file that is disturbed stands before one that came later, and both are
+# served, once COMMAND… gives a token a second.
 in_order() {
 	program 'disturbed(4); open(path).read()'
 	kill "$reader"
@@ -399,7 +401,8 @@ case_a_change_is_not_interrupted() {
 		}
 		for name, change in changes.items():
 		    signals.clear()
-		    # The tracer has to be the thread that goes on, so the change has a process of its own.
+		    # The tracer has to be the thread that goes on, so the change has a process of
+		    # its own.
 		    pid = os.fork()
 		    if not pid:
 		        time.sleep(0.2)
@@ -422,7 +425,8 @@ case_a_change_is_not_interrupted() {
 	is 'last error' "$(cat "$m/last_error")" ''
 }
 
-# As with the sysctl set, which would be so for all mounts of the machine: the daemon believes this file.
+# As with the sysctl set, which would be so for all mounts of the machine: the daemon believes this
+# file.
 case_readers_near_the_limit_of_the_kernel_on_requests_keep_their_places() {
 	echo 4 > "$d/limit"
 	mount --bind "$d/limit" /proc/sys/fs/fuse/default_request_timeout || skip 'a kernel without that sysctl'

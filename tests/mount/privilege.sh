@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Who the daemon is: one that root starts gives up what it does not need, and ordinary users mount by fusermount3.
+# Who the daemon is: one that root starts gives up what it does not need, and ordinary users mount
+# by fusermount3.
 
 # open_up: other users find their way to the mount point and to the client.
 open_up() {
@@ -185,7 +186,8 @@ case_a_directory_that_the_user_may_only_read_is_refused() {
 	cannot 1 'Permission denied' "$RATEFS" -f -o user=nobody "local:$d/kept" "$m"
 }
 
-# mounted_by_nobody [OPTIONS…]: by fusermount3, as an ordinary user. The device may be root's alone here.
+# mounted_by_nobody [OPTIONS…]: by fusermount3, as an ordinary user. The device may be root's alone
+# here.
 mounted_by_nobody() {
 	open_up
 	mknod "$d/fuse" c 10 229

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Promises of the manual that no other case looks at: what is left after a crash, a slow disk, syslog, lost events, the
-# sticky bit, and the odd ways to write options.
+# Promises of the manual that no other case looks at: what is left after a crash, a slow disk,
+# syslog, lost events, the sticky bit, and the odd ways to write options.
 
 tokens_are() { is "tokens of $1" "$(tokens "$1")" "$2"; }
 

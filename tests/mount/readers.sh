@@ -89,7 +89,8 @@ case_node_readline_spends_one_token() {
 		require("readline").createInterface({ input }).on("line", x => console.log(x))'
 }
 
-# Never the end of a file in place of a token: who would splice is told that it cannot be done, and reads.
+# Never the end of a file in place of a token: who would splice is told that it cannot be done, and
+# reads.
 case_copying_by_sendfile_is_refused_and_spends_nothing() {
 	start
 	limiter orders 1/h 10

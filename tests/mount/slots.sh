@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Slots: an open file holds one, and whoever finds none free waits in open(2).
 
-# holder NAME: opens slot of orders in the background and keeps it; its pid in $holder, and $d/NAME is there once it has it.
-# It inherits none of the slots of the case.
+# holder NAME: opens slot of orders in the background and keeps it; its pid in $holder, and $d/NAME
+# is there once it has it. It inherits none of the slots of the case.
 holder() {
 	env --default-signal bash -c "exec 3< '$m/orders/slot'; : > '$d/$1'; exec sleep 100" 3<&- 4<&- 5<&- &
 	holder=$!

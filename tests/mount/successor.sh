@@ -131,7 +131,8 @@ case_a_server_that_cannot_stay_up_ends_the_mount() {
 	local status=0 each
 	death '[0-9]+ signal 9'
 	for ((;;)); do
-		# By its argument: the leak sanitizer has the keeper end with a child of another kind.
+		# By its argument: the leak sanitizer has the keeper end with a child of another
+		# kind.
 		each=$(pgrep -P "$daemon" -f -- ' --server=' || :)
 		if [ -n "$each" ]; then kill -9 $each 2> /dev/null || :; else sleep 0.001; fi
 		alive "$daemon" || break

@@ -132,7 +132,8 @@ case_an_abort_while_many_are_granted_ends_it_cleanly() {
 	ended
 }
 
-# The server is stopped while tokens come due and the connection ends: what it grants then has nobody to go to.
+# The server is stopped while tokens come due and the connection ends: what it grants then has
+# nobody to go to.
 case_what_was_granted_as_the_mount_ended_is_not_spent() {
 	start "local:$d/kept"
 	limiter orders 5/s 5

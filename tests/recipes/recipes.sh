@@ -4,7 +4,8 @@
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 page=$here/../../RECIPES.md
 
-# tree: what the page takes for given, a service, and twelve urls of it; stand-ins for commands go to $d/bin.
+# tree: what the page takes for given, a service, and twelve urls of it; stand-ins for commands go
+# to $d/bin.
 tree() {
 	local n
 	mount -t tmpfs none /mnt
@@ -40,7 +41,8 @@ recipe() {
 	crontab) sh -c "$(cut -d ' ' -f 7- "$code")" ;; # as cron does, without the times
 	python) python3 "$code" ;;
 	js) node "$code" ;;
-	# Without figures in /tmp, where a JVM in another process namespace may have the same number.
+	# Without figures in /tmp, where a JVM in another process namespace may have the same
+	# number.
 	java) cp "$code" "$d/Fetch.java" && java -XX:-UsePerfData "$d/Fetch.java" ;;
 	go) cp "$code" "$d/fetch.go" && HOME=$d go run "$d/fetch.go" ;;
 	*) fail "nothing runs $(cat "$d/language")" ;;
@@ -303,7 +305,8 @@ case_bytes() {
 	counts net granted $((10 * 65536))
 }
 
-# The first hundred are there at once, the others take two seconds each: not all can be done in five.
+# The first hundred are there at once, the others take two seconds each: not all can be done in
+# five.
 case_deadline() {
 	local n loaded left
 	tree

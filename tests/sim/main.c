@@ -6,7 +6,8 @@
  *
  * Reads a trace from standard input or the file named, or makes one up and prints it as comments
  * before what happens, so that it can be cut out and edited. Prints what happened, and a summary.
- * --quiet prints the summary alone, --terse leaves out grants. A trace is of one host, unless it begins with `fleet N` or --hosts is given.
+ * --quiet prints the summary alone, --terse leaves out grants. A trace is of one host, unless it
+ * begins with `fleet N` or --hosts is given.
  *
  * Exit status: 0, 1 when an invariant does not hold, 2 when the command line or the trace is not
  * understood or gets nowhere.

@@ -71,7 +71,10 @@ static bool move(int from, int to)
 	return send(to, buffer, (size_t)got, MSG_NOSIGNAL) == got;
 }
 
-/* Moves the server's first message, once it is there as a whole, and nothing behind it; false at the end. */
+/*
+ * Moves the server's first message, once it is there as a whole, and nothing behind it; false at
+ * the end.
+ */
 static bool greet(struct pair *pair)
 {
 	char buffer[GREETING_MAX];

@@ -66,8 +66,8 @@ static void test_without_connection(void)
 }
 
 /*
- * The library says nothing of a send that fails. The thread waits with an answer while the connection
- * is reset, and then sends before it looks at the socket.
+ * The library says nothing of a send that fails. The thread waits with an answer while the
+ * connection is reset, and then sends before it looks at the socket.
  */
 static void test_failed_send(void)
 {

@@ -162,8 +162,8 @@ static void close_session(struct coordinator *coordinator)
 
 /*
  * What needs no more than itself: setting the claim of another host wakes it, deleting its own is
- * leaving, and nothing depends on either; a /g that somebody overwrote is written again at the version
- * that was not understood.
+ * leaving, and nothing depends on either; a /g that somebody overwrote is written again at the
+ * version that was not understood.
  */
 static bool stands_alone(const struct request *request)
 {
@@ -295,7 +295,7 @@ struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter)
 	assert_true(count < sizeof(killed) / sizeof(killed[0]));
 	killed[count].engine = scene->engine;
 	killed[count++].fleet = scene->fleet;
-	limiter_settings(limiter, &settings);
+	settings = *limiter_settings(limiter);
 	scene->sent_count = 0;
 	scene->connected = false;
 	begin_process(scene);

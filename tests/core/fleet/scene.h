@@ -59,8 +59,8 @@ void scene_open(struct scene *scene);
 void scene_prepare(struct scene *scene);
 void scene_begin(struct scene *scene);
 /*
- * The host is killed, and what is under way is lost; its successor goes on, without a connection yet. What
- * is @limiter there: it has no other.
+ * The host is killed, and what is under way is lost; its successor goes on, without a connection
+ * yet. What is @limiter there: it has no other.
  */
 struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter);
 /* Frees all; nobody may wait. */

@@ -78,7 +78,7 @@ static void assert_rate(const struct limiter *limiter, const char *expected)
 	struct settings settings;
 	char text[SETTING_TEXT];
 
-	limiter_settings(limiter, &settings);
+	settings = *limiter_settings(limiter);
 	setting_print(SETTING_RATE, &settings, text);
 	assert_string_equal(text, expected);
 }

@@ -401,8 +401,8 @@ static void test_what_is_not_wanted_is_given_back_a_third_of_a_lease_later(void 
 }
 
 /*
- * It looks every renewal whether they do, since there is nothing else that they could take; what was
- * granted counts for a second, and what was wanted for another.
+ * It looks every renewal whether they do, since there is nothing else that they could take; what
+ * was granted counts for a second, and what was wanted for another.
  */
 static void test_what_is_denied_is_tried_again_every_r(void **state)
 {
@@ -927,7 +927,7 @@ static void test_what_was_saved_up_without_a_limit_is_gone_where_nothing_is_held
 	a = scene_make(&scene, "a", "rate=10/s\nburst=5\nenforcement=open\npartitions.count=1");
 	scene_run(&scene, 10 * SEC);
 	set(&scene, a, "enforcement=enforce");
-	assert_int_equal(a->enforcement, ENFORCEMENT_ENFORCE);
+	assert_int_equal(a->settings->enforcement, ENFORCEMENT_ENFORCE);
 	assert_int_equal(a->holding->usable, 0);
 	assert_int_equal(a->buckets[0].level, 0);
 	assert_int_equal(a->buckets[0].part, 0);

@@ -79,8 +79,16 @@ static void test_remainders_go_one_by_one_in_order_of_sequence(void **state)
 	(void)state;
 	assert_shares(11, 3, LIST(100, 100, 100), NULL, LIST(4, 4, 3));
 	assert_shares(10, 3, LIST(100, 100, 100), NULL, LIST(4, 3, 3));
-	/* Who has what he wants does not stand in that line. */
+	/* A claim that has all it wants does not stand in that line. */
 	assert_shares(12, 4, LIST(2, 100, 100, 100), NULL, LIST(2, 4, 3, 3));
+}
+
+static void test_a_part_that_is_whole_has_no_remainder(void **state)
+{
+	(void)state;
+	assert_shares(2, 3, LIST(2, 2, 2), LIST(3, 1, 2), LIST(1, 1, 0));
+	assert_shares(2, 3, LIST(2, 2, 2), LIST(3, 2, 1), LIST(1, 1, 0));
+	assert_shares(3, 3, LIST(9, 9, 9), LIST(2, 3, 1), LIST(1, 2, 0));
 }
 
 static void test_more_hosts_than_partitions_are_served_in_order_of_sequence(void **state)
@@ -265,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_all_get_what_they_want_when_there_is_enough),
 		cmocka_unit_test(test_weights_divide_what_is_contended),
 		cmocka_unit_test(test_remainders_go_one_by_one_in_order_of_sequence),
+		cmocka_unit_test(test_a_part_that_is_whole_has_no_remainder),
 		cmocka_unit_test(test_more_hosts_than_partitions_are_served_in_order_of_sequence),
 		cmocka_unit_test(test_of_nothing_everybody_gets_nothing),
 		cmocka_unit_test(test_the_largest_numbers_do_not_overflow),

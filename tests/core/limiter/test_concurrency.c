@@ -1,6 +1,6 @@
 /*
- * Tests of concurrency: how many slots it finds. A service takes as long as it takes for up to `knee`
- * requests in flight, and longer in proportion beyond; there is always somebody who waits.
+ * Tests of concurrency: how many slots it finds. A service takes as long as it takes for up to
+ * `knee` requests in flight, and longer in proportion beyond; there is always somebody who waits.
  */
 #include "core/limiter/concurrency.h"
 

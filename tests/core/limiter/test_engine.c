@@ -147,12 +147,12 @@ static void test_a_refused_write_changes_nothing_and_says_why(void **state)
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=10/s");
-	limiter_settings(a, &before);
+	before = *limiter_settings(a);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		assert_int_equal(settings_change(&stage, a, wrong[i].setting, wrong[i].text, error),
 				 wrong[i].err);
 		assert_true(error[0]);
-		limiter_settings(a, &after);
+		after = *limiter_settings(a);
 		for (int id = 0; id < SETTING_COUNT; id++)
 			assert_true(setting_equal((enum setting_id)id, &before, &after));
 	}
@@ -173,7 +173,7 @@ static void test_a_store_that_fails_changes_nothing(void **state)
 	a = stage_make(&stage, NULL, "a", "rate=10/s");
 	stage.answer = -EIO;
 	assert_int_equal(stage_change(&stage, a, CHANGE_SETTINGS, "rate=20/s 1/h", 0), -EIO);
-	limiter_settings(a, &settings);
+	settings = *limiter_settings(a);
 	setting_print(SETTING_RATE, &settings, text);
 	assert_string_equal(text, "10/s");
 	assert_int_equal(stage_change(&stage, root, CHANGE_MAKE, "b", 0), -EIO);
@@ -217,7 +217,7 @@ static void test_changes_are_stored_one_at_a_time_in_order(void **state)
 		engine_stored(&stage.engine, &changes[i], 0);
 		assert_ptr_equal(engine_changed(&stage.engine), &changes[i]);
 		assert_int_equal(changes[i].outcome, 0);
-		assert_int_equal(a->burst, i + 1);
+		assert_int_equal(a->settings->burst, i + 1);
 	}
 	stage_close(&stage);
 }
@@ -301,7 +301,7 @@ static void test_a_change_can_be_withdrawn_until_it_is_stored(void **state)
 	assert_ptr_equal(engine_changed(&stage.engine), &changes[0]);
 	assert_ptr_equal(engine_changed(&stage.engine), &changes[2]);
 	assert_ptr_equal(engine_changed(&stage.engine), &changes[1]);
-	assert_int_equal(a->burst, 6);
+	assert_int_equal(a->settings->burst, 6);
 	assert_int_equal(a->references, 0);
 	stage_close(&stage);
 }
@@ -343,7 +343,7 @@ static void test_an_owner_is_changed_and_the_settings_stay(void **state)
 	assert_int_equal(a->uid, 7);
 	assert_int_equal(a->gid, 8);
 	assert_int_equal(a->access, 0750);
-	limiter_settings(a, &settings);
+	settings = *limiter_settings(a);
 	for (int id = 0; id < SETTING_COUNT; id++)
 		assert_true(setting_equal((enum setting_id)id, &settings, &change.settings));
 	assert_int_equal(settings.burst, 3);
@@ -681,6 +681,43 @@ static void test_gauges_are_as_of_the_time_of_refreshing(void **state)
 	stage_close(&stage);
 }
 
+static void test_limiters_that_are_set_to_the_same_share_their_settings(void **state)
+{
+	struct stage stage;
+	struct limiter *a, *b;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=3");
+	b = stage_make(&stage, NULL, "b", NULL);
+	assert_ptr_not_equal(a->settings, b->settings);
+	assert_int_equal(stage_change(&stage, b, CHANGE_SETTINGS, "burst=3\nrate=10/s", SEC), 0);
+	assert_ptr_equal(a->settings, b->settings);
+	/* What one has taken the other still has. */
+	assert_int_equal(stage_try(&stage, a, 3, SEC), 0);
+	assert_int_equal(stage_try(&stage, b, 3, SEC), 0);
+	assert_int_equal(stage_change(&stage, b, CHANGE_SETTINGS, "burst=4", SEC), 0);
+	assert_int_equal(limiter_settings(a)->burst, 3);
+	assert_int_equal(limiter_settings(b)->burst, 4);
+	stage_close(&stage);
+}
+
+static void test_a_refused_change_leaves_no_settings_behind(void **state)
+{
+	struct stage stage;
+	struct limiter *a;
+
+	(void)state;
+	stage_open(&stage);
+	a = stage_make(&stage, NULL, "a", "rate=10/s");
+	stage.answer = -EIO;
+	assert_int_equal(stage_change(&stage, a, CHANGE_SETTINGS, "rate=11/s", SEC), -EIO);
+	assert_int_equal(stage.engine.schedule.pool.blocks.count, 1);
+	assert_int_equal(engine_tuned(&stage.engine, a, &SETTINGS_DEFAULT, &(uint32_t){0}), 0);
+	assert_int_equal(stage.engine.schedule.pool.blocks.count, 0);
+	stage_close(&stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -712,6 +749,8 @@ int main(void)
 		cmocka_unit_test(test_more_readers_than_can_wait_are_ENOSPC),
 		cmocka_unit_test(test_more_limiters_than_there_can_be_are_ENOSPC),
 		cmocka_unit_test(test_gauges_are_as_of_the_time_of_refreshing),
+		cmocka_unit_test(test_limiters_that_are_set_to_the_same_share_their_settings),
+		cmocka_unit_test(test_a_refused_change_leaves_no_settings_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -413,7 +413,9 @@ static void test_the_parts_of_all_hosts_add_up_to_the_rate_exactly(void **state)
 	}
 }
 
-/* Rates and counts of any kind: where a sum is no rate that can be written, it is less, never more. */
+/*
+ * Rates and counts of any kind: where a sum is no rate that can be written, it is less, never more.
+ */
 static void test_no_division_among_hosts_comes_to_more_than_the_rate(void **state)
 {
 	(void)state;

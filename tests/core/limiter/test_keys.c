@@ -1,4 +1,7 @@
-/* Tests of keys: buckets of their own below a limiter, remembered while there is something to remember. */
+/*
+ * Tests of keys: buckets of their own below a limiter, remembered while there is something to
+ * remember.
+ */
 #include "tests/core/stage.h"
 
 #include <stdio.h>
@@ -712,7 +715,7 @@ static void test_a_listing_has_each_key_once_while_others_come_and_go(void **sta
 	for (; (key = keys_from(a, &place)); place++) {
 		if (key->name[0] != 'g')
 			assert_int_equal(seen[atoi(key->name)]++, 0);
-		if (a->extra->keys_max > STAY)
+		if (a->settings->keys_max > STAY)
 			stage_write(&stage, a, "keys_max=3000", 0);
 		engine_run(&stage.engine, stage.engine.schedule.now_ns + 10 * MS);
 	}

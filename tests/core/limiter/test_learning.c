@@ -1,4 +1,7 @@
-/* Tests of learning: what feedback does to a limiter, its readers and its ancestors, on virtual time. */
+/*
+ * Tests of learning: what feedback does to a limiter, its readers and its ancestors, on virtual
+ * time.
+ */
 #include "tests/core/stage.h"
 
 #include "core/limiter/learning.h"
@@ -33,7 +36,9 @@ static void assert_rate(const struct limiter *limiter, double expected)
 		fail_msg("%.9g a second, not %.9g", rate_of(limiter), expected);
 }
 
-/* Takes every token there is, at once, and says that it went well; until @until_ns. Their number. */
+/*
+ * Takes every token there is, at once, and says that it went well; until @until_ns. Their number.
+ */
 static uint64_t work(struct stage *stage, struct limiter *limiter, uint64_t until_ns)
 {
 	struct engine *engine = &stage->engine;
@@ -658,13 +663,13 @@ static void test_two_refused_writes_leave_adapt_and_backoff_alone(void **state)
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=10/s\nadapt=aimd min=2/s\nbackoff=linear");
-	limiter_settings(a, &before);
+	before = *limiter_settings(a);
 	assert_int_equal(stage_change(&stage, a, CHANGE_SETTINGS, "adapt=cubic\nbackoff=loud", 0),
 			 -EINVAL);
 	assert_int_equal(
 		stage_change(&stage, a, CHANGE_SETTINGS, "backoff=none\nadapt=aimd min=0", 0),
 		-ERANGE);
-	limiter_settings(a, &after);
+	after = *limiter_settings(a);
 	for (int id = 0; id < SETTING_COUNT; id++)
 		assert_true(setting_equal((enum setting_id)id, &before, &after));
 	stage_close(&stage);

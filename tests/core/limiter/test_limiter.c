@@ -344,7 +344,9 @@ static void test_a_time_that_does_not_fit_is_never(void **state)
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=1/s\nrelease_interval=1h");
-	/* 2^64 ns are 18446744073.7 s. 3600 tokens are there, and a release is up to 3600 s later. */
+	/*
+	 * 2^64 ns are 18446744073.7 s. 3600 tokens are there, and a release is up to 3600 s later.
+	 */
 	for (uint64_t tokens = 18446744073 - 3600; tokens < 18446744073 + 7200; tokens += 60)
 		assert_true(engine_eta(&stage.engine, a, tokens, 0) >= (tokens - 3600) * SEC);
 	stage_close(&stage);

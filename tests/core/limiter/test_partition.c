@@ -26,7 +26,7 @@ static void assert_rate(const struct limiter *limiter, const char *expected)
 	struct settings settings;
 	char text[SETTING_TEXT];
 
-	limiter_settings(limiter, &settings);
+	settings = *limiter_settings(limiter);
 	setting_print(SETTING_RATE, &settings, text);
 	assert_string_equal(text, expected);
 }
@@ -242,7 +242,7 @@ static void test_partitions_follow_a_new_rate_burst_and_interval(void **state)
 	assert_rate(partition, "2.5/s");
 	stage_write(&stage, a, "rate=40/s 7000/h:100\nrelease_interval=1s", 0);
 	assert_rate(partition, "10/s 1750/h:25");
-	limiter_settings(partition, &settings);
+	settings = *limiter_settings(partition);
 	assert_int_equal(settings.burst, 5);
 	assert_int_equal(settings.release_interval_ns, SEC);
 	/* The level of the limit that was there stays; a new limit starts full. */

@@ -126,7 +126,10 @@ static void assert_near(double got, double expected)
 		fail_msg("%.17g, not %.17g", got, expected);
 }
 
-/* After the published tests of the SDKs' rate limiter: a curve from a throttling 5 s after the start. */
+/*
+ * After the published tests of the SDKs' rate limiter: a curve from a throttling 5 s after the
+ * start.
+ */
 static void test_the_cubic_curve_comes_back_to_its_ceiling_and_passes_it(void **state)
 {
 	static const double rates[] = {7.0,

@@ -1,14 +1,14 @@
 /*
  * service - a throttled service behind a limiter, and records to be pushed through it.
  *
- * The service has a budget of `burst` units (default: what its rate gives in a second, at least one)
- * that fills at its rate and begins full. A call of N units is answered ok if they are there, and
- * throttled, taking nothing, if not. Every grant of a limiter, its children and its partitions calls
- * the service behind it with the tokens granted.
+ * The service has a budget of `burst` units (default: what its rate gives in a second, at least
+ * one) that fills at its rate and begins full. A call of N units is answered ok if they are there,
+ * and throttled, taking nothing, if not. Every grant of a limiter, its children and its partitions
+ * calls the service behind it with the tokens granted.
  *
  * Those who hold a slot while they work call it once, and hold the slot until the answer is there:
- * after `latency`, up to `jitter` percent more or less, and from `knee` requests in flight on longer in
- * proportion. What it throttles it answers 50 times as soon, and the slots are told.
+ * after `latency`, up to `jitter` percent more or less, and from `knee` requests in flight on
+ * longer in proportion. What it throttles it answers 50 times as soon, and the slots are told.
  *
  * `retry PATH N naive|gated [take T]` pushes N records of T units (default 1) through the service:
  *
@@ -17,9 +17,10 @@
  *		then sent. One that is throttled waits again, once it has its answer.
  *
  * The answer comes `latency` after the call, and is fed back then, see outcome.c. A service that is
- * set again goes on with what it has counted, and an empty budget. `tally PATH` prints what it answered since the last one,
- * which part of what its rate gives was used, and which part of the calls was throttled. The summary says how many calls were sent and refused,
- * in how many rounds (naive), and the time from the start to the answer to the last record.
+ * set again goes on with what it has counted, and an empty budget. `tally PATH` prints what it
+ * answered since the last one, which part of what its rate gives was used, and which part of the
+ * calls was throttled. The summary says how many calls were sent and refused, in how many rounds
+ * (naive), and the time from the start to the answer to the last record.
  */
 #include "tests/sim/books/common.h"
 #include "tests/sim/base/memory.h"

@@ -245,9 +245,9 @@ void slots_vanish(struct host *host)
 
 static bool is_free(const struct limiter *limiter)
 {
-	if (limiter->enforcement == ENFORCEMENT_CLOSED)
+	if (limiter->settings->enforcement == ENFORCEMENT_CLOSED)
 		return false;
-	return limiter->enforcement != ENFORCEMENT_ENFORCE ||
+	return limiter->settings->enforcement != ENFORCEMENT_ENFORCE ||
 	       slots_used(limiter) < slots_limit(limiter);
 }
 
@@ -270,8 +270,8 @@ static bool is_in(const struct place *place, const struct place *in)
 }
 
 /*
- * In a fleet the slots that hosts may open come to no more than are set; while a change is on its way,
- * than the most of what is set anywhere. A host that is paused opens none.
+ * In a fleet the slots that hosts may open come to no more than are set; while a change is on its
+ * way, than the most of what is set anywhere. A host that is paused opens none.
  */
 static void check_sum(struct sim *sim, const struct place *place)
 {
@@ -290,7 +290,8 @@ static void check_sum(struct sim *sim, const struct place *place)
 				continue;
 			holding = p->limiter->holding;
 			if (holding->settings.slots.kind != SLOTS_COUNT ||
-			    p->limiter->enforcement != ENFORCEMENT_ENFORCE || holding->degraded)
+			    p->limiter->settings->enforcement != ENFORCEMENT_ENFORCE ||
+			    holding->degraded)
 				return;
 			sum += slots_limit(p->limiter);
 			most = holding->settings.slots.count > most ? holding->settings.slots.count

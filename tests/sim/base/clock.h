@@ -1,7 +1,8 @@
 /*
  * clock - the time as a host has it, fast or slow by some millionths of true time.
  *
- * It is told in local nanoseconds that do not go back; a true nanosecond may be none or two of them.
+ * It is told in local nanoseconds that do not go back; a true nanosecond may be none or two of
+ * them.
  */
 #ifndef RATEFS_SIM_CLOCK_H
 #define RATEFS_SIM_CLOCK_H

@@ -169,7 +169,10 @@ static void begin_traffic(struct sim *sim)
 	}
 }
 
-/* Notes how many limiters there are: those that are removed before the window ends have cost requests, too. */
+/*
+ * Notes how many limiters there are: those that are removed before the window ends have cost
+ * requests, too.
+ */
 static void count_limiters(struct host *host)
 {
 	struct calm_limiters *most = &host->limiters, now = {0};
@@ -227,7 +230,8 @@ static bool has_children(const struct place *place)
 static void check_common(struct sim *sim, struct common *common)
 {
 	uint64_t least = UINT64_MAX, most = 0;
-	struct calm_hosts up = {.equal = true};
+	struct calm_hosts up = {0};
+	bool equal = true;
 	uint32_t hosts = 0, weight = sim->hosts[0].options.weight;
 	const struct place *place = NULL;
 	const struct settings *settings;
@@ -239,7 +243,7 @@ static void check_common(struct sim *sim, struct common *common)
 		const struct place *p = host->places;
 
 		up.count += host->state == HOST_UP;
-		up.equal = up.equal && host->options.weight == weight;
+		equal = equal && host->options.weight == weight;
 		while (p && (p->common != common || p->is_key || !p->limiter))
 			p = p->next;
 		if (!p || has_children(p) || p->parent)
@@ -258,11 +262,10 @@ static void check_common(struct sim *sim, struct common *common)
 	if (!settings)
 		return;
 	common_measure(common, sim);
-	if (!calm_check_use(settings, &sim->hosts[0].options.constants, &up,
-			    common->could - common->could_before,
+	if (!calm_check_use(settings, &up, common->could - common->could_before,
 			    (double)(common->did - common->did_before), why))
 		sim_fail(sim, INVARIANT_USE, place, why);
-	if (hosts == up.count && up.equal && !calm_check_shares(settings, hosts, least, most, why))
+	if (hosts == up.count && equal && !calm_check_shares(settings, hosts, least, most, why))
 		sim_fail(sim, INVARIANT_FAIR, place, why);
 }
 

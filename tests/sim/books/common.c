@@ -12,7 +12,10 @@ uint64_t common_now(const struct sim *sim)
 	return clock_read(&sim->fastest, sim->now_ns);
 }
 
-/* Finds a limiter by its id and path: where an election took back its making, its id is given again. */
+/*
+ * Finds a limiter by its id and path: where an election took back its making, its id is given
+ * again.
+ */
 static struct common *find(const struct sim *sim, uint64_t id, const char *path)
 {
 	struct common *common = sim->commons;

@@ -36,7 +36,7 @@ static void leaves(struct reader *reader)
 /* What it does now: a host that is degraded may do something else than is set. */
 static enum enforcement enforcement_of(const struct place *place)
 {
-	return place->host->fleet && place->limiter ? (enum enforcement)place->limiter->enforcement
+	return place->host->fleet && place->limiter ? place->limiter->settings->enforcement
 						    : place->settings.enforcement;
 }
 
@@ -111,7 +111,7 @@ void ledger_tuned(struct sim *sim, struct place *place)
 		if (p->is_key || !follows(p, place) || p->limiter->removed)
 			continue;
 		p->followed = p != place;
-		limiter_settings(p->limiter, &p->settings);
+		p->settings = *limiter_settings(p->limiter);
 		rate_check_tune(&p->rate, &p->settings, sim->now_ns);
 		for (uint32_t i = 0; i < p->limiter->bucket_count; i++) {
 			const struct bucket *bucket = &p->limiter->buckets[i];
@@ -159,8 +159,8 @@ static void settle_shadow(struct place *place)
 }
 
 /*
- * In a fleet a bucket's rate comes and goes with leases within a step, and tokens with them. In such
- * a step it must only be true to itself; between two of them to the clock and the log too.
+ * In a fleet a bucket's rate comes and goes with leases within a step, and tokens with them. In
+ * such a step it must only be true to itself; between two of them to the clock and the log too.
  */
 static bool check_account(struct place *place, struct account_check *check, struct bucket *bucket,
 			  bool reshared, char why[WHY_TEXT])
@@ -188,8 +188,8 @@ static void check_place(struct sim *sim, struct place *place)
 	place->exempt = common_exempts(place);
 	settle_shadow(place);
 	/* Tokens that a host takes in shadow while it holds nothing are told nowhere. */
-	reshared = reshared ||
-		   (place->host->fleet && place->limiter->enforcement == ENFORCEMENT_SHADOW);
+	reshared = reshared || (place->host->fleet &&
+				place->limiter->settings->enforcement == ENFORCEMENT_SHADOW);
 	/* The bucket of a key comes and goes: it is held to its rate alone. */
 	for (uint32_t i = 0; i < place->limiter->bucket_count && !place->is_key; i++) {
 		struct bucket *bucket = &place->limiter->buckets[i];

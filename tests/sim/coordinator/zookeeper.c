@@ -1,4 +1,6 @@
-/* zookeeper - the servers: sessions, the order of writes, watches and elections, see zookeeper.h. */
+/*
+ * zookeeper - the servers: sessions, the order of writes, watches and elections, see zookeeper.h.
+ */
 #include "tests/sim/coordinator/zookeeper.h"
 #include "tests/sim/coordinator/connection.h"
 #include "tests/sim/base/memory.h"
@@ -383,7 +385,9 @@ void server_sends(struct connection *connection, struct message *message)
 						       : state->children_zxid);
 }
 
-/* The last commits are lost; what they had opened was never there, what they had closed still is. */
+/*
+ * The last commits are lost; what they had opened was never there, what they had closed still is.
+ */
 static void lose_commits(struct zookeeper *zookeeper)
 {
 	struct znodes *znodes = &zookeeper->znodes;

@@ -9,8 +9,8 @@
  *  - A server may lag: what it answers, and the events it sends, are as of a while ago. A session
  *    never goes back in time: a server that knows less than the session saw turns it away.
  *  - A pipe that is cut holds what is in it until it is healed, or the connection is given up.
- *  - When a connection is given up, what is on its way may be lost, may arrive in time, or may arrive
- *    much later, when the host long has another connection.
+ *  - When a connection is given up, what is on its way may be lost, may arrive in time, or may
+ *    arrive much later, when the host long has another connection.
  *  - A session ends when the servers say so: `hasty` ones end any session that they do not hear of
  *    at any moment, and link_expire() ends one that they do hear of. Safety does not rest on
  *    the session's timeout.

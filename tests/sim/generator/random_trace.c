@@ -1,8 +1,9 @@
 /*
  * random - a trace made up from a seed, see random.h.
  *
- * A few limiters, some inside others, are made, tuned, loaded, charged, told how it went and removed in no sensible
- * order, some of it refused. Times are often equal or nanoseconds apart, rates span nine decades.
+ * A few limiters, some inside others, are made, tuned, loaded, charged, told how it went and
+ * removed in no sensible order, some of it refused. Times are often equal or nanoseconds apart,
+ * rates span nine decades.
  */
 #include "tests/sim/base/random.h"
 #include "core/values/quantity.h"

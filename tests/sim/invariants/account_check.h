@@ -36,8 +36,8 @@ bool account_check_tuned(struct account_check *check, const struct bucket *bucke
 			 char why[WHY_TEXT]);
 
 /*
- * Whether @bucket has begun another account by itself since account_check_restart(); whether what it
- * has written adds up, whatever happened; begins anew.
+ * Whether @bucket has begun another account by itself since account_check_restart(); whether what
+ * it has written adds up, whatever happened; begins anew.
  */
 bool account_check_reopened(const struct account_check *check, const struct bucket *bucket);
 bool account_check_is_consistent(const struct account_check *check, const struct bucket *bucket,

@@ -11,7 +11,6 @@
 
 /* See calm_check.h for all of these. */
 static const double USED_LEAST = 0.95;
-static const double LOOK_RENEWALS = 1.25; /* a host looks again within so many R */
 static const double CLOCKS_DIFFER = 0.01; /* two at 0.5 % either way */
 
 enum { PIECES_MOST = 2 };
@@ -82,25 +81,14 @@ uint64_t calm_wait_ns(const struct settings *settings, const struct fleet_consta
 	       (uint64_t)earns_ns;
 }
 
-/* The part of its time for which a partition is held by a host that uses it. */
-static double held_part(const struct settings *settings, const struct fleet_constants *constants,
-			const struct calm_hosts *hosts)
-{
-	double lease_ns = (double)settings->lease_ns;
-
-	if (hosts->equal || hosts->count <= settings_partition_count(settings))
-		return 1;
-	return lease_ns / (lease_ns + LOOK_RENEWALS * (double)constants->renewal_ns);
-}
-
-bool calm_check_use(const struct settings *settings, const struct fleet_constants *constants,
-		    const struct calm_hosts *hosts, double could, double did, char why[WHY_TEXT])
+bool calm_check_use(const struct settings *settings, const struct calm_hosts *hosts, double could,
+		    double did, char why[WHY_TEXT])
 {
 	uint32_t count = settings_partition_count(settings);
 	uint32_t owed = hosts->idle < count ? count - hosts->idle : 0;
 
 	could = could * owed / count;
-	if (did + hosts->count >= could * USED_LEAST * held_part(settings, constants, hosts))
+	if (did + hosts->count >= could * USED_LEAST)
 		return true;
 	snprintf(why, WHY_TEXT, "readers waited all the time, and %.0f of %.0f tokens were granted",
 		 did, could);

@@ -34,10 +34,8 @@
  *   - More use than 95 % of what a host holds makes it want another partition (demand.c), so where
  *     readers always wait at most 5 % is left. A token may be on its way in each host's bucket.
  *     Measured: 99.3 % at least, in 296 windows of those fleets.
- *   - With more hosts than partitions each partition changes hands once in `lease`, and hosts of
- *     equal weight are woken for it. Of unequal ones it may be the turn of the same host again,
- *     which is not woken: it looks every R, 1.25 R at most. So lease / (lease + 1.25 R) of that
- *     remains. Measured: 75 %, where 58 % are owed.
+ *   - With more hosts than partitions each partition changes hands once in `lease`, 3 s at least
+ *     in random fleets, and the host whose turn comes is woken for it: a few round trips.
  *   - A host whose readers use keys with a rate each wants all that others leave, as its keys'
  *     rates are parts of what it holds, whether its readers use that or not: with such keys on any
  *     host neither use nor shares are judged.
@@ -83,15 +81,14 @@ uint64_t calm_wait_ns(const struct settings *settings, const struct fleet_consta
 struct calm_hosts {
 	uint32_t count;
 	uint32_t idle; /* readers did not always wait on them, but they were granted some */
-	bool equal;    /* their weights are */
 };
 
 /*
  * Checks use: readers waited for @could tokens all the time, and were granted @did. False, and
  * @why.
  */
-bool calm_check_use(const struct settings *settings, const struct fleet_constants *constants,
-		    const struct calm_hosts *hosts, double could, double did, char why[WHY_TEXT]);
+bool calm_check_use(const struct settings *settings, const struct calm_hosts *hosts, double could,
+		    double did, char why[WHY_TEXT]);
 
 /*
  * Checks shares: of @hosts hosts that always wanted more, the poorest was granted @least and the

@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * The promise has a nanosecond on top of a window. Clocks of hosts that are not as fast as one another
- * are read in whole nanoseconds: one more for the reading at either end.
+ * The promise has a nanosecond on top of a window. Clocks of hosts that are not as fast as one
+ * another are read in whole nanoseconds: one more for the reading at either end.
  */
 enum { CLOCKS_NS = 3 };
 

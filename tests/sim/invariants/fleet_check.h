@@ -12,9 +12,9 @@
  * what no right bounds.
  *
  * In place of the burst stands max(burst, partitions), and one token for each host that the reserve
- * is set aside for: each host that holds something has room for a token at least. A take larger than
- * one makes room for itself on its host. With an interval every host releases batches of its own,
- * each rounded up, and a host of the reserve has room for a batch of the reserve's rate.
+ * is set aside for: each host that holds something has room for a token at least. A take larger
+ * than one makes room for itself on its host. With an interval every host releases batches of its
+ * own, each rounded up, and a host of the reserve has room for a batch of the reserve's rate.
  */
 #ifndef RATEFS_SIM_FLEET_CHECK_H
 #define RATEFS_SIM_FLEET_CHECK_H
@@ -49,8 +49,8 @@ void fleet_check_goes(struct fleet_check *check, uint64_t id, uint64_t quarantin
 bool fleet_check_is_free(const struct settings *settings);
 
 /*
- * A host was paused and goes on: what came due meanwhile is accounted as of then, but at most @late_ns
- * back, so that so much more may be granted at once.
+ * A host was paused and goes on: what came due meanwhile is accounted as of then, but at most
+ * @late_ns back, so that so much more may be granted at once.
  */
 void fleet_check_late(struct fleet_check *check, uint64_t late_ns);
 

@@ -100,9 +100,9 @@ static uint64_t due_ns(const struct limiter *limiter, uint64_t tokens, uint64_t 
 	const struct learning *learning = limiter->learning;
 	uint64_t due_ns = now_ns;
 
-	if (limiter->enforcement == ENFORCEMENT_CLOSED)
+	if (limiter->settings->enforcement == ENFORCEMENT_CLOSED)
 		return NEVER_NS;
-	if (limiter->enforcement != ENFORCEMENT_ENFORCE)
+	if (limiter->settings->enforcement != ENFORCEMENT_ENFORCE)
 		return now_ns;
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
 		uint64_t at_ns = bucket_due_ns(limiter->buckets[i], tokens, now_ns);

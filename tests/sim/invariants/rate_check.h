@@ -7,8 +7,8 @@
  *	max over i of S(i, j) - rate * (t_j - t_i)
  *
  * of grant j is that of grant j - 1, less what flowed in since (not below 0), plus the tokens of
- * grant j. It must stay within what a bucket can have saved up, and the nanosecond by which bucket.h
- * allows a deadline to be rounded up:
+ * grant j. It must stay within what a bucket can have saved up, and the nanosecond by which
+ * bucket.h allows a deadline to be rounded up:
  *
  *	rate * 1 ns + max(burst, largest take)				without an interval,
  *	rate * 1 ns + max(burst, batch + largest take)			with one,
@@ -50,7 +50,10 @@ struct rate_check {
 	uint64_t waiting; /* readers that wait here and below */
 	uint64_t largest;
 	bool closed;
-	/* So late may be granted what was due: 0 is 1 ns; once a process was stopped, all that is made up for. */
+	/*
+	 * So late may be granted what was due: 0 is 1 ns; once a process was stopped, all that is
+	 * made up for.
+	 */
 	uint64_t late_ns;
 	/* Of several hosts together, see fleet_check.h. */
 	uint64_t parts;	   /* hosts at most, each with a bucket; 0 is one host alone */

@@ -312,8 +312,13 @@ static void test_a_reader_that_could_be_served_and_sleeps_is_found(void **state)
 {
 	struct reader_check reader = {.number = 1, .tokens = 2};
 	struct bucket buckets[2];
-	struct limiter parent = {.buckets = &buckets[0], .bucket_count = 1};
-	struct limiter child = {.buckets = &buckets[1], .bucket_count = 1, .parent = &parent};
+	struct settings settings[2] = {SETTINGS_DEFAULT, SETTINGS_DEFAULT};
+	struct limiter parent = {
+		.buckets = &buckets[0], .bucket_count = 1, .settings = &settings[0]};
+	struct limiter child = {.buckets = &buckets[1],
+				.bucket_count = 1,
+				.parent = &parent,
+				.settings = &settings[1]};
 	struct rate rate;
 
 	(void)state;
@@ -326,10 +331,10 @@ static void test_a_reader_that_could_be_served_and_sleeps_is_found(void **state)
 	assert_false(queue_check_oldest(&reader, &child, 200 * MS + 1, 100 * MS, why));
 	assert_false(queue_check_oldest(&reader, &child, NEVER_NS, 100 * MS, why));
 	assert_false(queue_check_oldest(&reader, &child, 300 * MS, 200 * MS, why));
-	parent.enforcement = ENFORCEMENT_CLOSED;
+	settings[0].enforcement = ENFORCEMENT_CLOSED;
 	assert_true(queue_check_oldest(&reader, &child, NEVER_NS, 200 * MS, why));
-	parent.enforcement = ENFORCEMENT_SHADOW;
-	child.enforcement = ENFORCEMENT_OPEN;
+	settings[0].enforcement = ENFORCEMENT_SHADOW;
+	settings[1].enforcement = ENFORCEMENT_OPEN;
 	assert_false(queue_check_oldest(&reader, &child, NEVER_NS, 0, why));
 }
 

@@ -1,9 +1,10 @@
 /*
  * trace - the simulator's language: text to commands.
  *
- * One command a line: `TIME [HOST:] COMMAND ...`, see COMMANDS in trace.c. A whole trace is read and
- * checked before anything is run. What a trace speaks of but is not there when it runs (a limiter,
- * a setting's value) is not the parser's: the run answers with an errno as the mount would.
+ * One command a line: `TIME [HOST:] COMMAND ...`, see COMMANDS in trace.c. A whole trace is read
+ * and checked before anything is run. What a trace speaks of but is not there when it runs (a
+ * limiter, a setting's value) is not the parser's: the run answers with an errno as the mount
+ * would.
  */
 #ifndef RATEFS_SIM_TRACE_H
 #define RATEFS_SIM_TRACE_H
@@ -160,8 +161,8 @@ struct trace {
 };
 
 /*
- * 0, or -1 with @trace->problem. Either way trace_free() is called in the end. @hosts is for a trace
- * that does not say itself that it is of a fleet; 0 for one host alone.
+ * 0, or -1 with @trace->problem. Either way trace_free() is called in the end. @hosts is for a
+ * trace that does not say itself that it is of a fleet; 0 for one host alone.
  */
 int trace_parse(struct trace *trace, const char *text, unsigned int hosts);
 

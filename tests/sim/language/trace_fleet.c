@@ -1,4 +1,6 @@
-/* trace_fleet - what a trace says of a fleet: its hosts, faults and the coordinator, see trace.h. */
+/*
+ * trace_fleet - what a trace says of a fleet: its hosts, faults and the coordinator, see trace.h.
+ */
 #include "tests/sim/base/memory.h"
 #include "tests/sim/language/trace.h"
 

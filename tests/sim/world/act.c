@@ -226,7 +226,7 @@ static void read_partition(struct sim *sim, struct place *place, const struct co
 	}
 	if (command->file.kind == FILE_PARTITION_RATE) {
 		if (sim->fleet)
-			limiter_settings(partition->limiter, &partition->settings);
+			partition->settings = *limiter_settings(partition->limiter);
 		setting_print(SETTING_RATE, &partition->settings, text);
 		print_text(place->host, command->text, text);
 		return;

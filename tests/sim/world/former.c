@@ -50,7 +50,7 @@ static void keep(struct former *former, const struct limiter *limiter, size_t pa
 		.granted = limiter->counters[COUNTER_GRANTED],
 	};
 	snprintf(kept->name, sizeof(kept->name), "%s", limiter->name);
-	limiter_settings(limiter, &kept->settings);
+	kept->settings = *limiter_settings(limiter);
 	if (limiter->bucket_count)
 		memcpy(kept->buckets, limiter->buckets,
 		       limiter->bucket_count * sizeof(*limiter->buckets));

@@ -1,6 +1,6 @@
 /*
- * host - one machine with its daemon: an engine, and in a fleet a link to the coordinator and a clock
- * of its own.
+ * host - one machine with its daemon: an engine, and in a fleet a link to the coordinator and a
+ * clock of its own.
  *
  * The engine is told local time; everything else in the simulator is in true time. In a fleet all
  * memory that the core gets is the host's, so that a process can die without a word.

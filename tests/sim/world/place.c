@@ -39,7 +39,7 @@ struct place *place_add(struct host *host, struct place *parent, struct limiter 
 	place->partition = limiter->partition;
 	place->path = memory_text(path, strlen(path));
 	limiter_hold(limiter);
-	limiter_settings(limiter, &place->settings);
+	place->settings = *limiter_settings(limiter);
 	rate_check_tune(&place->rate, &place->settings, host->sim->now_ns);
 	if (host->last_place)
 		host->last_place->next = place;
@@ -146,7 +146,7 @@ static void follow(struct host *host, struct place *parent, const struct limiter
 		} else {
 			place_follow_name(place);
 		}
-		limiter_settings(l, &place->settings);
+		place->settings = *limiter_settings(l);
 		common_join(place);
 		follow(host, place, l);
 	}

@@ -3,8 +3,8 @@
  *
  * The next thing to happen is always the earliest of: what is due in the engine of a host, what
  * comes to or from the coordinator, what the simulator itself has pending (struct occurrence), and
- * the next command of the trace; at one instant in this order. After each the invariants are checked;
- * the first that fails ends the run.
+ * the next command of the trace; at one instant in this order. After each the invariants are
+ * checked; the first that fails ends the run.
  *
  * Without `fleet` there is one host, on a local source, and no coordinator.
  */
@@ -319,7 +319,9 @@ extern const char NO_SERVICE[];
 
 /* outcome.c */
 void outcome_write(struct sim *sim, struct place *place, const struct command *command);
-/* Calls the services behind @reader's limiter for what it was granted; how long the answer takes. */
+/*
+ * Calls the services behind @reader's limiter for what it was granted; how long the answer takes.
+ */
 uint64_t outcome_of_call(struct sim *sim, struct reader *reader);
 
 /* service.c */

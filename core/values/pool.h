@@ -1,0 +1,34 @@
+/*
+ * pool - settings that are kept once: limiters that are set to the same share one block.
+ *
+ * A block is never changed. A change of a limiter takes a reference to another block and drops the
+ * one that it had. The defaults are a block of their own that takes no memory.
+ */
+#ifndef RATEFS_CORE_POOL_H
+#define RATEFS_CORE_POOL_H
+
+#include "core/base/chain.h"
+#include "core/values/settings.h"
+
+struct pool {
+	struct chains blocks; /* by their text */
+};
+
+struct pool_block {
+	struct settings settings;
+	struct chain_link link;
+	struct pool *pool; /* borrowed: it lives longer */
+	uint64_t hash;
+	uint32_t references;
+};
+
+/* Begins an empty pool. @seed, which lives longer, is that of the hash: see siphash.h. */
+void pool_init(struct pool *pool, const uint64_t seed[2]);
+
+/* Returns a reference to the block whose settings print as @settings do, or NULL: no memory. */
+const struct settings *pool_get(struct pool *pool, const struct settings *settings);
+
+/* Gives back a reference that pool_get() returned, or &SETTINGS_DEFAULT; NULL is none. */
+void pool_drop(const struct settings *settings);
+
+#endif
