@@ -9,6 +9,7 @@
 
 #include "core/limiter/bucket.h"
 #include "core/limiter/engine.h"
+#include "core/limiter/holding.h"
 #include "core/values/settings.h"
 
 /* The same for all hosts of a fleet. */

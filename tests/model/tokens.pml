@@ -20,8 +20,7 @@
  *	CHANGES		so many there are, of any host's
  *	D		ticks of a right
  *	SAME_RATE	the rate is always 2
- *	RATES		the burst is always 2, and no bucket has anything in it; a change may be of something
- *			else
+ *	RATES		no bucket has anything in it, and bursts are alike; a change may be of something else
  *	KEEPS		nothing is given back, and no change is of something else
  *	ANEW		the limiter is removed, and one of its name is made anew, rather than changed; then the
  *			promise is for both together
@@ -31,14 +30,15 @@
  *	REACH_...	claims that something is never reached that must be
  *	SHORT		for a breadth-first search, which finds a shortest counterexample
  *
- * Changes within Q: with two changes all of the rule is searched, with three those of hosts that give nothing
- * back. A fourth one adds nothing to what a record says: it names the least of all, as the third does.
+ * Two changes within Q are searched in full, three by hosts that give nothing back. The record of a fourth one says
+ * what that of a third does: the least of all, and the fewest partitions.
  *
  * Left out:
  *  - debts, intervals, takes larger than the burst, several limits of one limiter, rates of `max`;
  *  - the reserve, keys, slots, buckets of single partitions, `offline`;
  *  - renames, and paths below one that was given up, which rule 16 treats like removals;
- *  - a successor: what it finds in the buckets, and that it makes no markers for Q;
+ *  - a successor: what it finds in the buckets, that it makes no markers for Q, and that it knows the earlier
+ *    settings as its predecessor did: tests/sim/traces/fleet/successors, settings/successor_changes;
  *  - transactions without an answer, and clocks that differ: see leases.pml;
  *  - that a host which can use nothing keeps up to a token in its bucket, so that a change to a smaller
  *    burst leaves one token more for each such host.
