@@ -72,7 +72,7 @@ static int begin(struct server *server)
 	if (chdir("/"))
 		log_warning("cannot leave the working directory: %s", strerror(errno));
 	daemon->outlives = mount.outlives;
-	if (session_adopt(daemon, &mount, devices, (unsigned int)count))
+	if (session_adopt(daemon, mount.init, mount.init_bytes, devices, (unsigned int)count))
 		return -1;
 	state_restoring(server->state, STATE_HANDLES);
 	err = server->sources.local ? source_local_start(server->sources.local) : 0;
@@ -132,7 +132,7 @@ static int begin_state(struct server *server, const struct options *options)
 	int err;
 
 	daemon_lock(daemon);
-	err = state_begin(server->state, daemon);
+	err = state_begin(server->state);
 	daemon_unlock(daemon);
 	if (!err && options->config)
 		err = settings_file_load(options->config, daemon);
@@ -150,7 +150,7 @@ static int load_member(struct server *server, const struct options *options)
 	if (succeeds)
 		err = member_resume(member);
 	if (!err && succeeds)
-		err = state_continue(server->state, &server->daemon);
+		err = state_continue(server->state);
 	if (!err)
 		err = member_join(member);
 	return err || succeeds ? err : begin_state(server, options);
@@ -171,7 +171,7 @@ static int load(struct server *server, const struct options *options)
 	privilege_files(false);
 	if (err)
 		return err;
-	return state_is_there(server->state) ? state_continue(server->state, daemon)
+	return state_is_there(server->state) ? state_continue(server->state)
 					     : begin_state(server, options);
 }
 

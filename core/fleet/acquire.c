@@ -3,6 +3,7 @@
  * nobody gave back. A round lists markers, leases and claims; take.c is its second half.
  */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,19 +72,12 @@ void search_end(struct fleet *fleet, struct search *search)
 	holding_let_go(holding);
 }
 
-/* Without the folder of a limiter nothing could ever be taken: it was deleted by hand. */
-static void folder_made(void *fleet, struct request *request)
-{
-	(void)fleet;
-	(void)request;
-}
-
 static void make_folder(struct fleet *fleet, const char *path)
 {
-	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, folder_made);
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
 
 	if (request && request_add(request, OPERATION_CREATE, path, NULL, 0, 0))
-		fleet_send(fleet, request);
+		request_send(fleet, request);
 	else if (request)
 		request_free(request);
 }
@@ -199,27 +193,27 @@ static bool list_failed(struct fleet *fleet, struct search *search, const struct
 	return request->answer != ANSWER_OK;
 }
 
-static void markers_listed(void *fleet, struct request *request)
+static void markers_listed(struct fleet *fleet, struct request *request)
 {
-	struct search *search = request->purpose;
+	struct search *search = request->of.search;
 
 	if (!list_failed(fleet, search, request))
 		mark(search, request, search->marked, search->reserve_clean);
 	listed(fleet, search);
 }
 
-static void leases_listed(void *fleet, struct request *request)
+static void leases_listed(struct fleet *fleet, struct request *request)
 {
-	struct search *search = request->purpose;
+	struct search *search = request->of.search;
 
 	if (!list_failed(fleet, search, request))
 		mark(search, request, search->leased, search->reserve_leased);
 	listed(fleet, search);
 }
 
-static void claims_listed(void *fleet, struct request *request)
+static void claims_listed(struct fleet *fleet, struct request *request)
 {
-	struct search *search = request->purpose;
+	struct search *search = request->of.search;
 
 	if (!list_failed(fleet, search, request))
 		claims_parse(fleet, search, request);
@@ -230,24 +224,25 @@ static void claims_listed(void *fleet, struct request *request)
 
 /* A session that was dropped in between took the search with it. */
 static bool list(struct fleet *fleet, struct search *search, enum znode_kind kind,
-		 void (*done)(void *fleet, struct request *request))
+		 void (*done)(struct fleet *fleet, struct request *request))
 {
 	struct request *request;
 	char path[ZNODE_TEXT];
 
 	znode_path(kind, search->holding->id, path);
-	request = request_new(REQUEST_LIST, path, search, done);
+	request = request_new(REQUEST_LIST, path, done);
 	if (!request)
 		return false;
+	request->of.search = search;
 	search->pending++;
-	fleet_send(fleet, request);
+	request_send(fleet, request);
 	return true;
 }
 
 void search_begin(struct fleet *fleet, struct holding *holding)
 {
 	struct search *search = calloc(1, sizeof(*search));
-	uint32_t hosts = holding->settings.reserve_hosts;
+	uint32_t hosts = holding->settings->reserve_hosts;
 
 	if (!search)
 		return;

@@ -182,7 +182,7 @@ static void heed_before(struct fleet *fleet, struct holding *holding, const stru
 {
 	struct record own = *record;
 
-	if (fleet->follow_all && !before_is_alike(&holding->settings, &record->settings)) {
+	if (fleet->follow_all && !before_is_alike(holding->settings, &record->settings)) {
 		(void)before_name(fleet, holding, &own);
 		record = &own;
 	}

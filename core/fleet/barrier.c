@@ -6,6 +6,7 @@
  * looked at. Meanwhile fleet->transaction says what it was.
  */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,10 +55,9 @@ static bool lost(struct fleet *fleet, const struct request *request)
 }
 
 /* Whose /l/LID/P is. */
-static void lease_read(void *pointer, struct request *request)
+static void lease_read(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
-	struct item *item = request->purpose;
+	struct item *item = request->of.item;
 	struct lease *lease = item_lease(item);
 	bool ours = request->answer == ANSWER_OK && !strcmp(request->data, fleet->hid);
 
@@ -70,9 +70,8 @@ static void lease_read(void *pointer, struct request *request)
 	leave_doubt(fleet);
 }
 
-static void claims_listed(void *pointer, struct request *request)
+static void claims_listed(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 	struct holding *holding = fleet->transaction.holding;
 	char path[ZNODE_TEXT];
 	struct claim claim;
@@ -100,9 +99,8 @@ static void claims_listed(void *pointer, struct request *request)
 	leave_doubt(fleet);
 }
 
-static void change_read(void *pointer, struct request *request)
+static void change_read(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 	struct record record;
 	char error[ERROR_TEXT];
 	bool understood;
@@ -119,16 +117,18 @@ static void change_read(void *pointer, struct request *request)
 	leave_doubt(fleet);
 }
 
-static void ask(struct fleet *fleet, enum request_kind kind, const char *path, void *purpose,
-		void (*done)(void *fleet, struct request *request))
+static void ask(struct fleet *fleet, enum request_kind kind, const char *path, struct item *item,
+		void (*done)(struct fleet *fleet, struct request *request))
 {
-	struct request *request = request_new(kind, path, purpose, done);
+	struct request *request = request_new(kind, path, done);
 
 	fleet->transaction.left++;
-	if (request)
-		fleet_send(fleet, request);
-	else
+	if (!request) {
 		fleet_drop_session(fleet, "no memory");
+		return;
+	}
+	request->of.item = item;
+	request_send(fleet, request);
 }
 
 /* The barrier has passed. */
@@ -187,9 +187,8 @@ static void send_barrier(struct fleet *fleet)
 		fleet_drop_session(fleet, "no memory");
 }
 
-static void host_read(void *pointer, struct request *request)
+static void host_read(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 
 	if (fleet->state != FLEET_IN_DOUBT)
 		return;
@@ -220,9 +219,9 @@ void doubt_begin(struct fleet *fleet)
 		return;
 	}
 	znode_path_named(ZNODE_HOST, 0, fleet->hid, path);
-	request = request_new(REQUEST_GET, path, NULL, host_read);
+	request = request_new(REQUEST_GET, path, host_read);
 	if (request)
-		fleet_send(fleet, request);
+		request_send(fleet, request);
 	else
 		fleet_drop_session(fleet, "no memory");
 }

@@ -135,7 +135,7 @@ static void name_one(const struct settings *now, struct record *record)
  */
 static void name_several(const struct holding *holding, struct record *record)
 {
-	const struct settings *now = &holding->settings, *old = &holding->before;
+	const struct settings *now = holding->settings, *old = &holding->before;
 	const struct settings *least = lesser(old, now);
 	bool uses = uses_partitions(&record->settings);
 	uint32_t is = holding->before_is & ~(uint32_t)BEFORE_RESTRICTS;
@@ -156,7 +156,7 @@ static void name_several(const struct holding *holding, struct record *record)
 
 int before_name(const struct fleet *fleet, const struct holding *holding, struct record *record)
 {
-	const struct settings *now = &holding->settings;
+	const struct settings *now = holding->settings;
 	bool alike = before_is_alike(now, &record->settings);
 	bool lately = holding->before_ns > fleet->clocks.waiter_ns;
 

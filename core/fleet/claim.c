@@ -1,5 +1,6 @@
 /* claim - how much others want: the /w nodes of a limiter, and what they come to. */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,9 +141,8 @@ void claims_parse(struct fleet *fleet, struct search *search, const struct reque
 	remember_claimants(fleet, holding, search->claims, search->claim_count);
 }
 
-static void listed(void *pointer, struct request *request)
+static void listed(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 	struct holding *holding;
 	struct claim *claims;
 	struct znode folder;
@@ -168,18 +168,11 @@ void claims_look(struct fleet *fleet, struct holding *holding)
 	if (holding->looking)
 		return;
 	znode_path(ZNODE_CLAIMS, holding->id, path);
-	request = request_new(REQUEST_LIST, path, NULL, listed);
+	request = request_new(REQUEST_LIST, path, listed);
 	if (!request)
 		return;
 	holding->looking = true;
-	fleet_send(fleet, request);
-}
-
-/* Nothing depends on the answer. */
-static void answered(void *fleet, struct request *request)
-{
-	(void)fleet;
-	(void)request;
+	request_send(fleet, request);
 }
 
 void claim_withdraw(struct fleet *fleet, struct holding *holding)
@@ -189,12 +182,12 @@ void claim_withdraw(struct fleet *fleet, struct holding *holding)
 
 	if (!holding->claim)
 		return;
-	request = request_new(REQUEST_TRANSACTION, NULL, NULL, answered);
+	request = request_new(REQUEST_TRANSACTION, NULL, NULL);
 	if (!request)
 		return;
 	znode_path_named(ZNODE_CLAIM, holding->id, holding->claim, path);
 	if (request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0))
-		fleet_send(fleet, request);
+		request_send(fleet, request);
 	else
 		request_free(request);
 	free(holding->claim);
@@ -278,12 +271,12 @@ bool claim_is_due(const struct fleet *fleet, const struct holding *holding)
 
 void claim_watch(struct fleet *fleet, const char *claim)
 {
-	struct request *request = request_new(REQUEST_GET, claim, NULL, answered);
+	struct request *request = request_new(REQUEST_GET, claim, NULL);
 
 	if (!request)
 		return;
 	request->watch = true;
-	fleet_send(fleet, request);
+	request_send(fleet, request);
 }
 
 /* Something was given back of the limiter that claim @path is for: it is looked for at once. */

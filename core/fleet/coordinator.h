@@ -18,6 +18,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct fleet;
+struct item;
+struct search;
+struct survey;
+
 enum {
 	OPERATIONS_MAX = 100, /* of one transaction */
 	NODE_DATA_MAX =
@@ -86,9 +91,14 @@ struct request {
 	char **names; /* LIST: @name_count of them; the texts are in the same block of memory */
 	uint32_t name_count;
 
-	/* The fleet's: what it is for. */
-	void *purpose;
-	void (*done)(void *fleet, struct request *request);
+	/* The fleet's: what it is for, and what hears the answer; NULL: nothing does. */
+	union {
+		struct search *search;
+		struct survey *survey;
+		struct item *item;
+		uint64_t number;
+	} of;
+	void (*done)(struct fleet *fleet, struct request *request);
 	uint64_t sent_ns; /* by the holder's clock, before it was sent */
 	struct request *next;
 };

@@ -9,6 +9,7 @@
  * The number is the most of the last second, so that a pause for a breath gives nothing back.
  */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 #include "core/limiter/keys.h"
 #include "core/limiter/learning.h"
 #include "core/limiter/partition.h"
@@ -47,7 +48,7 @@ static uint32_t learnt_most(const struct holding *holding, uint64_t tokens, uint
 static uint32_t partitions_for(const struct holding *holding, uint64_t tokens)
 {
 	uint32_t most = 0, count = holding_count(holding);
-	struct settings share = settings_of_partition(&holding->settings, 0);
+	struct settings share = settings_of_partition(holding->settings, 0);
 
 	for (uint32_t i = 0; i < share.limit_count; i++) {
 		struct fraction flow = rate_fraction(&share.limits[i].rate);
@@ -73,7 +74,7 @@ static uint64_t beyond_reserve(const struct holding *holding, uint64_t tokens)
 
 	if (!holding_has_reserve(holding))
 		return tokens;
-	flow = rate_fraction(&holding->settings.reserve_rate);
+	flow = rate_fraction(&holding->settings->reserve_rate);
 	a_second = (u128)flow.num * NSEC_PER_SEC / flow.den;
 	return tokens > a_second ? tokens - (uint64_t)a_second : 0;
 }
@@ -135,7 +136,7 @@ static bool is_held_up_below(const struct holding *holding)
 
 	return holding->claimant_count && limiter_demand(limiter) && !limiter->current &&
 	       !holding->asked && !partition_waiting(limiter) &&
-	       rate_is_unlimited(&holding->settings.key_rate);
+	       rate_is_unlimited(&holding->settings->key_rate);
 }
 
 /*
@@ -144,7 +145,7 @@ static bool is_held_up_below(const struct holding *holding)
  */
 static bool has_limited_keys(const struct holding *holding)
 {
-	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings.key_rate);
+	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings->key_rate);
 }
 
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)
@@ -201,7 +202,7 @@ static uint32_t slots_demanded(const struct holding *holding)
 	const struct slots *slots = holding->limiter->slots;
 	uint32_t asked = holding->asked ? 1 : 0;
 
-	if (holding->settings.slots.kind != SLOTS_COUNT)
+	if (holding->settings->slots.kind != SLOTS_COUNT)
 		return 0;
 	return slots && slots->used + slots->wanted ? slots->used + slots->wanted : asked;
 }
@@ -224,7 +225,7 @@ static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 
 	if (holding->limiter->removed || fleet->leaving || !holding_needs_leases(holding))
 		return 0;
-	tokens = settings_limit(&holding->settings) ? wanted_for_tokens(fleet, holding) : 0;
+	tokens = settings_limit(holding->settings) ? wanted_for_tokens(fleet, holding) : 0;
 	slots = wanted_for_slots(fleet, holding);
 	return tokens > slots ? tokens : slots;
 }
@@ -272,7 +273,7 @@ static bool is_idle(const struct holding *holding)
 	    holding->claim)
 		return false;
 	return limiter->removed || (!holding->claim_unknown && !holding->wanted &&
-				    !holding->restricted && !holding->settings.reserve_hosts &&
+				    !holding->restricted && !holding->settings->reserve_hosts &&
 				    !limiter_demand(limiter) && !slots_demanded(holding));
 }
 
@@ -307,7 +308,7 @@ void demand_resume(struct fleet *fleet, struct holding *holding)
 	uint32_t kept = holding_kept(holding);
 
 	if (!holding->leased && holding->reserve.state == LEASE_NONE && !holding->claim_unknown &&
-	    !holding->restricted && !holding->settings.reserve_hosts)
+	    !holding->restricted && !holding->settings->reserve_hosts)
 		return;
 	demand_rouse(fleet, holding, false);
 	for (int i = 0; i < DEMAND_SLOTS; i++)
@@ -402,9 +403,8 @@ static void seek_reserves(struct fleet *fleet)
 
 static void ask_for_hosts(struct fleet *fleet, bool watch);
 
-static void hosts_listed(void *pointer, struct request *request)
+static void hosts_listed(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 
 	fleet->hosts_asked = false;
 	fleet->hosts_ns = fleet->now_ns + fleet_jitter(fleet, FLEET_HOSTS_NS);
@@ -429,12 +429,12 @@ static void ask_for_hosts(struct fleet *fleet, bool watch)
 	char path[ZNODE_TEXT];
 
 	znode_path(ZNODE_HOSTS, 0, path);
-	request = request_new(REQUEST_LIST, path, fleet, hosts_listed);
+	request = request_new(REQUEST_LIST, path, hosts_listed);
 	if (!request)
 		return;
 	request->watch = watch;
 	fleet->hosts_asked = true;
-	fleet_send(fleet, request);
+	request_send(fleet, request);
 }
 
 /*

@@ -1,45 +1,9 @@
 /* fleet - one host of a fleet: its time, its leases, its source; see fleet.h for the protocol. */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-
-void fleet_tell(struct fleet *fleet, enum fleet_event event, const char *format, ...)
-{
-	char text[ERROR_TEXT];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	if (fleet->listener && fleet->listener->event)
-		fleet->listener->event(fleet->listener, event, text);
-}
-
-/* xorshift64*: for choices, which need to differ between hosts but not to be secret. */
-uint64_t fleet_random(struct fleet *fleet)
-{
-	uint64_t x = fleet->random_state;
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	fleet->random_state = x;
-	return x * UINT64_C(0x2545f4914f6cdd1d);
-}
-
-uint64_t fleet_jitter(struct fleet *fleet, uint64_t ns)
-{
-	return ns - ns / 4 + fleet_random(fleet) % (ns / 2 + 1);
-}
-
-void fleet_wake_at(struct fleet *fleet, uint64_t at_ns)
-{
-	if (at_ns < fleet->next_ns)
-		fleet->next_ns = at_ns;
-}
 
 /* What a holding is about must not go away while something is under way for it. */
 void holding_keep(struct holding *holding)
@@ -147,17 +111,9 @@ static uint64_t next_ns(const struct source *source)
 
 void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_ns)
 {
-	struct request **at = &fleet->outstanding, *last = NULL;
-
 	fleet->now_ns = now_ns;
 	fleet_note_answer(fleet, request);
-	while (*at != request) {
-		last = *at;
-		at = &last->next;
-	}
-	*at = request->next;
-	if (fleet->outstanding_last == request)
-		fleet->outstanding_last = last;
+	request_returned(fleet, request);
 	if (request->done)
 		request->done(fleet, request);
 	request_free(request);
@@ -206,6 +162,10 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 
 	if (!fleet)
 		return NULL;
+	if (!requests_new(fleet)) {
+		free(fleet);
+		return NULL;
+	}
 	fleet->source = (struct source){
 		.store = publish_store,
 		.before = before,
@@ -241,13 +201,7 @@ void fleet_free(struct fleet *fleet)
 	sweep_free(fleet);
 	names_free(fleet);
 	survey_free(fleet);
-	/* What is still out comes back no more. */
-	while (fleet->outstanding) {
-		struct request *next = fleet->outstanding->next;
-
-		request_free(fleet->outstanding);
-		fleet->outstanding = next;
-	}
+	requests_free(fleet);
 	follow_forget(fleet);
 	free(fleet->change_record);
 	free(fleet);

@@ -4,6 +4,7 @@
  * name.
  */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,9 +60,8 @@ void sweep_add(struct fleet *fleet, uint64_t id)
 	later(fleet, swept);
 }
 
-static void folders_listed(void *pointer, struct request *request)
+static void folders_listed(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 
 	for (uint32_t i = 0; i < request->name_count; i++) {
 		uint64_t id;
@@ -78,9 +78,9 @@ void sweep_look(struct fleet *fleet)
 	char path[ZNODE_TEXT];
 
 	znode_path(ZNODE_FREE_OF, 0, path);
-	request = request_new(REQUEST_LIST, path, NULL, folders_listed);
+	request = request_new(REQUEST_LIST, path, folders_listed);
 	if (request)
-		fleet_send(fleet, request);
+		request_send(fleet, request);
 }
 
 static void forget(struct fleet *fleet, struct swept *swept)
@@ -106,9 +106,8 @@ static void give_up(struct fleet *fleet)
 		later(fleet, swept);
 }
 
-static void markers_listed(void *pointer, struct request *request)
+static void markers_listed(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 	struct swept *swept = fleet->sweeping;
 
 	if (!swept)
@@ -128,9 +127,8 @@ static void markers_listed(void *pointer, struct request *request)
 }
 
 /* An id is never used twice, so one that is not there any more does not come back. */
-static void looked_up(void *pointer, struct request *request)
+static void looked_up(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 	struct swept *swept = fleet->sweeping;
 	char path[ZNODE_TEXT], error[ERROR_TEXT];
 	struct request *list;
@@ -145,10 +143,10 @@ static void looked_up(void *pointer, struct request *request)
 	}
 	znode_path(ZNODE_FREE, swept->id, path);
 	list = swept->named || request->answer == ANSWER_NO_NODE
-		       ? request_new(REQUEST_LIST, path, NULL, markers_listed)
+		       ? request_new(REQUEST_LIST, path, markers_listed)
 		       : NULL;
 	if (list)
-		fleet_send(fleet, list);
+		request_send(fleet, list);
 	else
 		give_up(fleet);
 }
@@ -229,11 +227,11 @@ bool sweep_send(struct fleet *fleet)
 			continue;
 		}
 		znode_path(ZNODE_RECORD, s->id, path);
-		request = request_new(REQUEST_GET, path, NULL, looked_up);
+		request = request_new(REQUEST_GET, path, looked_up);
 		if (!request)
 			return false;
 		fleet->sweeping = s;
-		fleet_send(fleet, request);
+		request_send(fleet, request);
 		return false;
 	}
 	return false;

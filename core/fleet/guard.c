@@ -6,6 +6,7 @@
  * ends in time. A watch that was lost with a connection is set by the next one.
  */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +25,8 @@ static struct lease *lease_of_node(struct fleet *fleet, const struct znode *znod
 	return lease->state == LEASE_HELD || lease->state == LEASE_WAITING ? lease : NULL;
 }
 
-static void lease_seen(void *pointer, struct request *request)
+static void lease_seen(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 	struct lease *lease;
 	struct znode znode;
 
@@ -48,11 +48,11 @@ void fleet_watch_lease(struct fleet *fleet, const struct holding *holding, uint3
 	char path[ZNODE_TEXT];
 
 	znode_path_partition(ZNODE_LEASE, holding->id, index, reserve, path);
-	request = request_new(REQUEST_GET, path, NULL, lease_seen);
+	request = request_new(REQUEST_GET, path, lease_seen);
 	if (!request)
 		return;
 	request->watch = true;
-	fleet_send(fleet, request);
+	request_send(fleet, request);
 }
 
 void fleet_watch_leases(struct fleet *fleet)

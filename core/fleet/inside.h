@@ -164,7 +164,7 @@ struct fleet {
 		trouble_ns; /* by the holder's clock: since when nothing is acknowledged; NEVER_NS */
 	uint64_t retry_ns;  /* when to look at the layout again; NEVER_NS */
 	bool hung_up;
-	struct request *outstanding, *outstanding_last;
+	struct requests *requests;
 
 	/* The right. */
 	bool right;	       /* in force */
@@ -259,15 +259,23 @@ struct fleet {
 	bool left;
 };
 
-/* fleet.c */
+/* parts.c */
+/* Tells the listener of @event, in words. */
 void fleet_tell(struct fleet *fleet, enum fleet_event event, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Lets there be a step at @at_ns at the latest; 0: at once. */
+void fleet_wake_at(struct fleet *fleet, uint64_t at_ns);
+
+/* Draws a number: for choices, which need to differ between hosts but not to be secret. */
+uint64_t fleet_random(struct fleet *fleet);
+
+/* Returns @ns, give or take a quarter. */
+uint64_t fleet_jitter(struct fleet *fleet, uint64_t ns);
+
+/* fleet.c */
 void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct lease *lease,
 			 enum lease_state to);
-void fleet_wake_at(struct fleet *fleet, uint64_t at_ns);
-uint64_t fleet_random(struct fleet *fleet);
-/* @ns, give or take a quarter. */
-uint64_t fleet_jitter(struct fleet *fleet, uint64_t ns);
 struct lease *item_lease(const struct item *item);
 /* From PARTITIONS_MAX on: of the reserve. */
 uint32_t item_index(const struct item *item);
@@ -301,13 +309,6 @@ void fleet_empty(struct fleet *fleet, struct holding *holding);
 void fleet_empty_usable(struct fleet *fleet);
 
 /* transaction.c */
-struct request *request_new(enum request_kind kind, const char *path, void *purpose,
-			    void (*done)(void *fleet, struct request *request));
-void request_free(struct request *request);
-/* Takes @request over. NULL, for want of memory, is answered by nobody: see the callers. */
-void fleet_send(struct fleet *fleet, struct request *request);
-bool request_add(struct request *request, enum operation_kind kind, const char *path,
-		 const char *data, int32_t version, unsigned int flags);
 /* Sends the next transaction, if none is under way. */
 void fleet_pump(struct fleet *fleet);
 void fleet_add_work(struct fleet *fleet, struct holding *holding);
@@ -318,7 +319,7 @@ void transaction_end(struct fleet *fleet);
 void fleet_join(struct fleet *fleet);
 
 /* outcome.c */
-void transaction_answered(void *fleet, struct request *request);
+void transaction_answered(struct fleet *fleet, struct request *request);
 
 /* guard.c */
 void fleet_watch_lease(struct fleet *fleet, const struct holding *holding, uint32_t index,

@@ -1,5 +1,6 @@
 /* layout - the nodes that must be there before a host joins: see NODES in fleet.h. */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +19,8 @@ static void refuse(struct fleet *fleet, const char *why)
 	fleet->retry_ns = fleet->now_ns + FLEET_LAYOUT_RETRY_NS;
 }
 
-static void made(void *pointer, struct request *request)
+static void made(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 
 	if (request->answer == ANSWER_DENIED)
 		refuse(fleet, "the coordinator denies access to its nodes");
@@ -34,7 +34,7 @@ static void made(void *pointer, struct request *request)
 
 static void make_node(struct fleet *fleet, enum znode_kind kind, const char *data)
 {
-	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, made);
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, made);
 	char path[ZNODE_TEXT];
 
 	znode_path(kind, 0, path);
@@ -45,7 +45,7 @@ static void make_node(struct fleet *fleet, enum znode_kind kind, const char *dat
 		return;
 	}
 	fleet->layout_pending++;
-	fleet_send(fleet, request);
+	request_send(fleet, request);
 }
 
 /* One by one: who made the others does not matter. */
@@ -68,9 +68,8 @@ static void make(struct fleet *fleet)
 	make_node(fleet, ZNODE_LAYOUT, LAYOUT_VERSION);
 }
 
-static void hosts_found(void *pointer, struct request *request)
+static void hosts_found(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 
 	if (fleet->state != FLEET_PREPARING)
 		return;
@@ -87,22 +86,21 @@ static void hosts_found(void *pointer, struct request *request)
 }
 
 static void ask_for(struct fleet *fleet, enum znode_kind kind,
-		    void (*done)(void *fleet, struct request *request))
+		    void (*done)(struct fleet *fleet, struct request *request))
 {
 	struct request *request;
 	char path[ZNODE_TEXT];
 
 	znode_path(kind, 0, path);
-	request = request_new(REQUEST_GET, path, NULL, done);
+	request = request_new(REQUEST_GET, path, done);
 	if (request)
-		fleet_send(fleet, request);
+		request_send(fleet, request);
 	else
 		fleet->retry_ns = fleet->now_ns + FLEET_LAYOUT_RETRY_NS;
 }
 
-static void globals_found(void *pointer, struct request *request)
+static void globals_found(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 
 	if (fleet->state != FLEET_PREPARING)
 		return;
@@ -114,9 +112,8 @@ static void globals_found(void *pointer, struct request *request)
 		refuse(fleet, "the coordinator denies access to its nodes");
 }
 
-static void version_read(void *pointer, struct request *request)
+static void version_read(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 
 	if (fleet->state != FLEET_PREPARING)
 		return;

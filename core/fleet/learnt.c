@@ -8,6 +8,7 @@
  * transactions have no head.
  */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 #include "core/limiter/learning.h"
 
 #include <math.h>
@@ -26,10 +27,10 @@ static void node_path(const struct holding *holding, char path[ZNODE_TEXT])
  */
 static struct learning *learning_of(const struct holding *holding)
 {
-	const struct adapt *adapt = &holding->settings.adapt;
+	const struct adapt *adapt = &holding->settings->adapt;
 
 	return !holding->limiter->removed && adapt->kind != ADAPT_NONE &&
-			       adapt->scope == ADAPT_FLEET && holding->settings.limit_count
+			       adapt->scope == ADAPT_FLEET && holding->settings->limit_count
 		       ? holding->limiter->learning
 		       : NULL;
 }
@@ -52,9 +53,8 @@ static struct learning *finish(const struct holding *holding)
 	return learning_of(holding);
 }
 
-static void node_read(void *pointer, struct request *request)
+static void node_read(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 	struct holding *holding = holding_at(fleet, request->path);
 	struct learning *learning = finish(holding);
 	struct adapt_state found;
@@ -73,7 +73,7 @@ static void node_read(void *pointer, struct request *request)
 	learning->session = fleet->counters.sessions;
 	learning->told_ns = fleet->now_ns;
 	learning->proposes = false;
-	if (learnt_parse(request->data, holding->settings.adapt.kind, &found))
+	if (learnt_parse(request->data, holding->settings->adapt.kind, &found))
 		return;
 	learning->told_rate = found.rate;
 	if (!learning->lowered || found.rate < learning->adapted.rate)
@@ -86,17 +86,16 @@ static void read_node(struct fleet *fleet, struct holding *holding)
 	struct request *request;
 
 	node_path(holding, path);
-	request = request_new(REQUEST_GET, path, NULL, node_read);
+	request = request_new(REQUEST_GET, path, node_read);
 	if (!request)
 		return;
 	request->watch = room_watch_learnt(fleet, holding);
 	holding->limiter->learning->asking = true;
-	fleet_send(fleet, request);
+	request_send(fleet, request);
 }
 
-static void node_written(void *pointer, struct request *request)
+static void node_written(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 	struct holding *holding = holding_at(fleet, request->operations[0].path);
 	struct learning *learning = finish(holding);
 
@@ -121,14 +120,14 @@ static void write_node(struct fleet *fleet, struct holding *holding, struct lear
 		       const struct adapt_state *state)
 {
 	char path[ZNODE_TEXT], text[LEARNT_TEXT];
-	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, node_written);
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, node_written);
 
 	node_path(holding, path);
-	learnt_print(state, holding->settings.adapt.kind, text);
+	learnt_print(state, holding->settings->adapt.kind, text);
 	if (request && request_add(request, OPERATION_SET, path, text, learning->version, 0)) {
 		learning->sent_rate = state->rate;
 		learning->asking = true;
-		fleet_send(fleet, request);
+		request_send(fleet, request);
 	} else if (request) {
 		request_free(request);
 	}
@@ -183,11 +182,11 @@ void learnt_changed(struct fleet *fleet, uint64_t id)
 void learnt_void(struct fleet *fleet, const struct holding *holding)
 {
 	char path[ZNODE_TEXT];
-	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, NULL);
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
 
 	node_path(holding, path);
 	if (request && request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0))
-		fleet_send(fleet, request);
+		request_send(fleet, request);
 	else if (request)
 		request_free(request);
 }

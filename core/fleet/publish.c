@@ -1,5 +1,6 @@
 /* publish - changes of this host's: each is one transaction of the limiter's node and /g. */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -142,7 +143,7 @@ static int fill_record(struct fleet *fleet, struct record *record)
 	record->settings = *limiter_settings(limiter);
 	if (change->kind == CHANGE_SETTINGS)
 		record->settings = change->settings;
-	record->saved = keeps_savings(&limiter->holding->settings, &record->settings)
+	record->saved = keeps_savings(limiter->holding->settings, &record->settings)
 				? limiter->holding->saved
 				: record->generation;
 	return before_name(fleet, limiter->holding, record);
@@ -315,7 +316,7 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	uint64_t id = fleet->change_id, given = fleet->change_given;
 	bool removes = change->kind == CHANGE_REMOVE, renames = change->kind == CHANGE_RENAME;
 	bool learns_anew = change->kind == CHANGE_SETTINGS && holding &&
-			   holding->settings.adapt.kind != change->settings.adapt.kind;
+			   holding->settings->adapt.kind != change->settings.adapt.kind;
 
 	if (change->kind == CHANGE_MAKE)
 		holding = change->made->holding;

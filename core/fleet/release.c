@@ -1,5 +1,6 @@
 /* release - giving back: rules 8, 12 and 15 of fleet.h. */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ uint32_t holding_kept(const struct holding *holding)
 static struct marker *split(struct fleet *fleet, const struct holding *holding)
 {
 	struct limiter *limiter = holding->limiter;
-	uint32_t count = settings_partition_count(&holding->settings);
+	uint32_t count = settings_partition_count(holding->settings);
 	uint32_t shares = holding->usable + holding->reserve_usable;
 	struct marker *marker;
 
@@ -29,7 +30,7 @@ static struct marker *split(struct fleet *fleet, const struct holding *holding)
 	marker->saved = holding->saved;
 	marker->count = limiter->bucket_count;
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
-		uint64_t burst = settings_burst(&holding->settings, i);
+		uint64_t burst = settings_burst(holding->settings, i);
 
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
 		marker->parts[i] = bucket_split(&limiter->buckets[i], shares,
@@ -66,7 +67,7 @@ static bool add(struct fleet *fleet, struct request *request, struct holding *ho
 	struct transaction *t = &fleet->transaction;
 	struct item *item = &t->items[t->item_count++];
 	const struct marker empty = {.saved = holding->saved,
-				     .count = holding->settings.limit_count};
+				     .count = holding->settings->limit_count};
 	char path[ZNODE_TEXT], text[MARKER_TEXT];
 	struct lease *lease;
 	bool added;
@@ -106,12 +107,6 @@ static bool add_all(struct fleet *fleet, struct request *request, struct holding
 	return added;
 }
 
-static void woken(void *fleet, struct request *request)
-{
-	(void)fleet;
-	(void)request;
-}
-
 /*
  * Those who wait for partitions of @holding look every R; setting the data of their claims wakes them
  * at once. As many are woken as there was something given up, and nothing depends on it.
@@ -125,13 +120,13 @@ void drain_wake(struct fleet *fleet, struct holding *holding)
 		return;
 	holding->given_up = 0;
 	for (uint32_t i = 0; i < count && i < holding->claimant_count; i++) {
-		struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL, woken);
+		struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
 
 		if (!request)
 			return;
 		znode_path_named(ZNODE_CLAIM, holding->id, holding->claimants[i], path);
 		if (request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0))
-			fleet_send(fleet, request);
+			request_send(fleet, request);
 		else
 			request_free(request);
 	}

@@ -6,6 +6,7 @@
  * something changed by hand. What was read is applied together.
  */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,9 +84,8 @@ static void apply(struct fleet *fleet)
 
 static void ask(struct fleet *fleet);
 
-static void record_read(void *pointer, struct request *request)
+static void record_read(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 	struct found *found = &fleet->found[fleet->found_count];
 	char error[ERROR_TEXT];
 	struct znode znode;
@@ -128,14 +128,14 @@ static void ask(struct fleet *fleet)
 		struct request *request;
 
 		znode_path(ZNODE_RECORD, fleet->follow_ids[fleet->follow_sent], path);
-		request = request_new(REQUEST_GET, path, fleet, record_read);
+		request = request_new(REQUEST_GET, path, record_read);
 		if (!request) {
 			fleet->follow_failed = true;
 			break;
 		}
 		fleet->follow_sent++;
 		fleet->follow_pending++;
-		fleet_send(fleet, request);
+		request_send(fleet, request);
 	}
 	if (fleet->follow_pending)
 		return;
@@ -156,9 +156,8 @@ static void ask_for(struct fleet *fleet, uint64_t *ids, uint32_t count)
 		ask(fleet);
 }
 
-static void listed(void *pointer, struct request *request)
+static void listed(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 	uint64_t *ids;
 	uint32_t count = 0;
 
@@ -187,10 +186,10 @@ static void list_all(struct fleet *fleet)
 	char path[ZNODE_TEXT];
 
 	znode_path(ZNODE_RECORDS, 0, path);
-	request = request_new(REQUEST_LIST, path, fleet, listed);
+	request = request_new(REQUEST_LIST, path, listed);
 	fleet->follow_all = true;
 	if (request)
-		fleet_send(fleet, request);
+		request_send(fleet, request);
 	else
 		fail(fleet);
 }
@@ -230,9 +229,8 @@ static bool changed_since(struct fleet *fleet, uint64_t ids[CHANGED_MAX], uint32
 	return !missing;
 }
 
-static void repaired(void *pointer, struct request *request)
+static void repaired(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 
 	(void)request;
 	fail(fleet);
@@ -253,9 +251,9 @@ static void repair(struct fleet *fleet, int32_t version)
 	globals.recent_count = 0;
 	globals_print(&globals, text);
 	znode_path(ZNODE_GLOBALS, 0, path);
-	request = request_new(REQUEST_TRANSACTION, NULL, fleet, repaired);
+	request = request_new(REQUEST_TRANSACTION, NULL, repaired);
 	if (request && request_add(request, OPERATION_SET, path, text, version, 0)) {
-		fleet_send(fleet, request);
+		request_send(fleet, request);
 		return;
 	}
 	if (request)
@@ -263,9 +261,8 @@ static void repair(struct fleet *fleet, int32_t version)
 	fail(fleet);
 }
 
-static void globals_read(void *pointer, struct request *request)
+static void globals_read(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
 	uint64_t recent[CHANGED_MAX], *ids;
 	uint32_t count;
 
@@ -335,12 +332,12 @@ void follow_begin(struct fleet *fleet)
 		return;
 	}
 	znode_path(ZNODE_GLOBALS, 0, path);
-	request = request_new(REQUEST_GET, path, fleet, globals_read);
+	request = request_new(REQUEST_GET, path, globals_read);
 	if (!request) {
 		fail(fleet);
 		return;
 	}
 	request->watch = true;
 	fleet->following = true;
-	fleet_send(fleet, request);
+	request_send(fleet, request);
 }

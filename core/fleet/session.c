@@ -1,5 +1,6 @@
 /* session - the session and its connection, from opening to leaving: rules 1, 13 and 15 of fleet.h. */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -47,8 +48,7 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 	fleet->right_end_ns = 0;
 	fleet->resuming = false;
 	fleet->resumed = false;
-	for (struct request *r = fleet->outstanding; r; r = r->next)
-		r->done = NULL;
+	requests_forget(fleet);
 	transaction_end(fleet);
 	fleet_empty_usable(fleet);
 	for (struct holding *h = fleet->holdings, *next; h; h = next) {
@@ -281,10 +281,10 @@ static void give_up(struct pace *pace)
 void fleet_watch_connection(struct fleet *fleet)
 {
 	uint64_t now_ns = fleet->now_ns, waited_ns, within_ns;
-	struct request *oldest;
+	const struct request *oldest;
 
 	watch_session(fleet);
-	oldest = fleet->outstanding;
+	oldest = request_oldest(fleet);
 	if (!fleet->connected || !oldest || fleet->hung_up)
 		return;
 	waited_ns = fleet->clocks.holder_ns - oldest->sent_ns;
@@ -309,7 +309,7 @@ void fleet_watch_leaving(struct fleet *fleet)
 	if (!fleet->leaving || fleet->left)
 		return;
 	if (fleet->now_ns >= fleet->leave_until_ns || fleet->state != FLEET_READY ||
-	    (!fleet->leases && !fleet->outstanding))
+	    (!fleet->leases && !request_oldest(fleet)))
 		fleet_drop_session(fleet, "leaving");
 	else
 		fleet_wake_at(fleet, fleet->leave_until_ns);

@@ -1,5 +1,6 @@
 /* survey - what is known of who has what, see survey.h. */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 #include "core/fleet/survey.h"
 
 #include <stdio.h>
@@ -41,10 +42,9 @@ static void end(struct fleet *fleet, struct survey *survey)
 	free(survey);
 }
 
-static void host_read(void *pointer, struct request *request)
+static void host_read(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
-	struct survey *survey = request->purpose;
+	struct survey *survey = request->of.survey;
 	struct host_record record;
 	struct seen_host *host;
 	struct znode znode;
@@ -75,14 +75,15 @@ static void host_read(void *pointer, struct request *request)
 }
 
 static void ask(struct fleet *fleet, struct survey *survey, enum request_kind kind,
-		const char *path, void (*done)(void *fleet, struct request *request))
+		const char *path, void (*done)(struct fleet *fleet, struct request *request))
 {
-	struct request *request = request_new(kind, path, survey, done);
+	struct request *request = request_new(kind, path, done);
 
 	if (!request)
 		return;
+	request->of.survey = survey;
 	survey->pending++;
-	fleet_send(fleet, request);
+	request_send(fleet, request);
 }
 
 static void forget_hosts(struct fleet *fleet, const struct request *request)
@@ -104,10 +105,9 @@ static void forget_hosts(struct fleet *fleet, const struct request *request)
 	}
 }
 
-static void hosts_listed(void *pointer, struct request *request)
+static void hosts_listed(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
-	struct survey *survey = request->purpose;
+	struct survey *survey = request->of.survey;
 	char path[ZNODE_TEXT];
 
 	survey->pending--;
@@ -128,12 +128,11 @@ static void hosts_listed(void *pointer, struct request *request)
 	end(fleet, survey);
 }
 
-static void lease_read(void *pointer, struct request *request)
+static void lease_read(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
-	struct survey *survey = request->purpose;
+	struct survey *survey = request->of.survey;
 	struct holding *holding = survey->holding;
-	uint32_t count = settings_partition_count(&holding->settings), index;
+	uint32_t count = settings_partition_count(holding->settings), index;
 	struct znode lease;
 
 	survey->pending--;
@@ -147,13 +146,12 @@ static void lease_read(void *pointer, struct request *request)
 	end(fleet, survey);
 }
 
-static void leases_listed(void *pointer, struct request *request)
+static void leases_listed(struct fleet *fleet, struct request *request)
 {
-	struct fleet *fleet = pointer;
-	struct survey *survey = request->purpose;
+	struct survey *survey = request->of.survey;
 	struct holding *holding = survey->holding;
-	uint32_t count = settings_partition_count(&holding->settings) +
-			 holding->settings.reserve_hosts;
+	uint32_t count = settings_partition_count(holding->settings) +
+			 holding->settings->reserve_hosts;
 	struct seen_lease *seen;
 	char path[ZNODE_TEXT];
 

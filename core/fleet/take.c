@@ -3,6 +3,7 @@
  * took meanwhile is left out, and the rest tried again. Rules 6, 7 and 12 of fleet.h.
  */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,9 +59,9 @@ static void items_ready(struct fleet *fleet, struct search *search)
 }
 
 /* What was left in it, and when it was made. One that vanished belongs to another now. */
-static void marker_read(void *fleet, struct request *request)
+static void marker_read(struct fleet *fleet, struct request *request)
 {
-	struct search *search = request->purpose;
+	struct search *search = request->of.search;
 	struct znode marker;
 	uint32_t i;
 
@@ -96,13 +97,14 @@ static void read_markers(struct fleet *fleet, struct search *search)
 		if (!item->clean)
 			continue;
 		item_path(item, ZNODE_MARKER, path);
-		request = request_new(REQUEST_GET, path, search, marker_read);
+		request = request_new(REQUEST_GET, path, marker_read);
 		if (!request) {
 			search->failed = true;
 			break;
 		}
+		request->of.search = search;
 		search->pending++;
-		fleet_send(fleet, request);
+		request_send(fleet, request);
 	}
 	items_ready(fleet, search);
 }

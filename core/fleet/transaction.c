@@ -1,76 +1,11 @@
 /* transaction - requests, and one transaction at a time: rules 2 and 5 of fleet.h. */
 #include "core/fleet/inside.h"
+#include "core/fleet/request.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct request *request_new(enum request_kind kind, const char *path, void *purpose,
-			    void (*done)(void *fleet, struct request *request))
-{
-	struct request *request = calloc(1, sizeof(*request));
-
-	if (!request)
-		return NULL;
-	request->kind = kind;
-	request->purpose = purpose;
-	request->done = done;
-	if (kind == REQUEST_TRANSACTION)
-		request->operations = calloc(OPERATIONS_MAX, sizeof(*request->operations));
-	else
-		request->path = strdup(path);
-	if (request->operations || request->path)
-		return request;
-	free(request);
-	return NULL;
-}
-
-void request_free(struct request *request)
-{
-	for (uint32_t i = 0; i < request->operation_count; i++) {
-		free(request->operations[i].path);
-		free(request->operations[i].data);
-		free(request->operations[i].made);
-	}
-	free(request->names);
-	free(request->operations);
-	free(request->path);
-	free(request->data);
-	free(request);
-}
-
-bool request_add(struct request *request, enum operation_kind kind, const char *path,
-		 const char *data, int32_t version, unsigned int flags)
-{
-	struct operation *operation = &request->operations[request->operation_count];
-
-	assert(request->operation_count < OPERATIONS_MAX);
-	*operation = (struct operation){.kind = kind, .version = version, .flags = flags};
-	operation->path = strdup(path);
-	operation->data = data ? strdup(data) : NULL;
-	request->operation_count++;
-	return operation->path && (!data || operation->data);
-}
-
-void fleet_send(struct fleet *fleet, struct request *request)
-{
-	if (request->kind == REQUEST_TRANSACTION)
-		fleet->counters.transactions++;
-	else if (request->kind == REQUEST_LIST)
-		fleet->counters.lists++;
-	else
-		fleet->counters.reads++;
-	request->sent_ns = fleet->clocks.holder_ns;
-	request->next = NULL;
-	if (fleet->outstanding)
-		fleet->outstanding_last->next = request;
-	else
-		fleet->outstanding = request;
-	fleet->outstanding_last = request;
-	fleet_wake_at(fleet, 0);
-	fleet->coordinator->send(fleet->coordinator, request);
-}
 
 void fleet_add_work(struct fleet *fleet, struct holding *holding)
 {
@@ -125,8 +60,7 @@ static bool add_host(const struct fleet *fleet, struct request *request, enum op
 
 struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kind)
 {
-	struct request *request = request_new(REQUEST_TRANSACTION, NULL, fleet,
-					      transaction_answered);
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, transaction_answered);
 	bool done = request;
 	char globals[ZNODE_TEXT];
 
@@ -151,7 +85,7 @@ struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kin
 
 void transaction_send(struct fleet *fleet, struct request *request)
 {
-	fleet_send(fleet, request);
+	request_send(fleet, request);
 }
 
 /* Nothing is under way any more. */

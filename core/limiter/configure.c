@@ -9,7 +9,7 @@
 
 const struct settings *limiter_settings(const struct limiter *limiter)
 {
-	return limiter->holding ? &limiter->holding->settings : limiter->settings;
+	return limiter->holding ? limiter->holding->settings : limiter->settings;
 }
 
 /* Brings limits that were there before to the new rates, and begins those that are new. */
@@ -66,16 +66,15 @@ static void follow_share(struct schedule *schedule, struct limiter *limiter, str
 void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		       const struct settings *settings, struct bucket *buckets, bool full)
 {
-	const struct settings *old = limiter->settings;
+	const struct settings *old = limiter_settings(limiter);
 
 	if (limiter->holding) {
-		limiter->holding->settings = *settings;
-		pool_drop(settings);
+		limiter->holding->settings = settings;
 		follow_share(schedule, limiter, buckets, full);
-		return;
+	} else {
+		limiter->settings = settings;
+		limiter_follow(schedule, limiter, old, buckets, full);
 	}
-	limiter->settings = settings;
-	limiter_follow(schedule, limiter, old, buckets, full);
 	pool_drop(old);
 }
 

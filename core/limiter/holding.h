@@ -46,8 +46,8 @@ struct holding {
 	bool active;
 	bool has_work;
 
-	struct settings settings; /* as set, for the whole fleet */
-	struct settings share;	  /* of them, what this host may use: the limiter's settings */
+	const struct settings *settings; /* as set, for the whole fleet: a pool's reference */
+	struct settings share; /* of them, what this host may use: the limiter's settings */
 	/*
 	 * Until @before_ns by the waiter's clock other hosts may still be under earlier settings:
 	 * @before is the least of them, @before_count the fewest partitions. If @restricted a partition

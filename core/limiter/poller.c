@@ -60,6 +60,7 @@ void poller_answer(struct schedule *schedule, struct poller *poller, int outcome
 {
 	assert(poller->state == POLLER_WAITS && !poller->answered);
 	count(poller->waiter.limiter, 0, 1);
+	poller->late = outcome == -EAGAIN;
 	if (outcome)
 		poller->state = POLLER_AWAY;
 	else

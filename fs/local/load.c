@@ -232,7 +232,7 @@ static int load_former(struct source_local *source, struct daemon *daemon)
 		return err;
 	}
 	state_restoring(daemon->state, STATE_LEVELS);
-	state_restore(daemon->state, daemon);
+	state_restore(daemon->state);
 	return 0;
 }
 

@@ -25,7 +25,7 @@ static void outbox_add(struct outbox *outbox, struct pending *pending)
 
 static struct reader *reader_of(struct waiter *waiter)
 {
-	return (struct reader *)((char *)waiter - offsetof(struct reader, waiter));
+	return container_of(waiter, struct reader, waiter);
 }
 
 static struct writer *writer_of(struct change *change)
@@ -37,11 +37,10 @@ static void collect_poller(struct daemon *daemon, struct waiter *waiter)
 {
 	struct polling *polling = (struct polling *)poller_of(waiter);
 
-	state_taken(daemon->state, daemon, waiter->limiter);
+	state_taken(daemon->state, waiter->limiter);
 	/* Tokens that went back are nothing to tell of. */
 	if (waiter->outcome == -ETIMEDOUT)
 		return;
-	polling->handle->late = waiter->outcome == -EAGAIN;
 	handle_notify(daemon, polling->handle);
 }
 
@@ -60,7 +59,7 @@ static void collect_waiters(struct daemon *daemon, struct outbox *outbox)
 		if (!waiter->outcome && !waiter->is_opener)
 			handle_granted(reader->handle, reader->size);
 		if (!waiter->is_opener)
-			state_taken(daemon->state, daemon, waiter->limiter);
+			state_taken(daemon->state, waiter->limiter);
 		outbox_add(outbox, &reader->pending);
 	}
 }
@@ -109,11 +108,11 @@ static void keep(struct daemon *daemon, const struct writer *writer)
 	const struct change *change = &writer->change;
 
 	if (change->kind == CHANGE_REMOVE)
-		state_limiter_removed(daemon->state, daemon, (uint32_t)writer->ino);
+		state_limiter_removed(daemon->state, (uint32_t)writer->ino);
 	else if (change->kind == CHANGE_MAKE)
-		state_limiter_changed(daemon->state, daemon, change->made);
+		state_limiter_changed(daemon->state, change->made);
 	else
-		state_limiter_changed(daemon->state, daemon, change->limiter);
+		state_limiter_changed(daemon->state, change->limiter);
 }
 
 /* What mkdir and setattr are answered with. */
@@ -220,7 +219,7 @@ static void answer_reader(struct daemon *daemon, struct reader *reader)
 		pthread_mutex_lock(&daemon->lock);
 		engine_refund(&daemon->engine, reader->handle->limiter, reader->waiter.tokens,
 			      clock_ns());
-		state_taken(daemon->state, daemon, reader->handle->limiter);
+		state_taken(daemon->state, reader->handle->limiter);
 		pthread_mutex_unlock(&daemon->lock);
 	} else {
 		daemon_delivered(daemon);

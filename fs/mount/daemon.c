@@ -16,14 +16,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
 void daemon_refused(struct daemon *daemon, uint32_t uid, const char *format, ...)
 {
 	char text[ERROR_TEXT];
@@ -149,7 +141,7 @@ static void abandon(struct daemon *daemon, struct pending *pending, int err)
 		if (reader->waiter.outcome != -EINPROGRESS)
 			return; /* done in this very step: about to be answered */
 		leave_queue(daemon, reader, err);
-		state_taken(daemon->state, daemon, reader->handle->limiter);
+		state_taken(daemon->state, reader->handle->limiter);
 		break;
 	case PENDING_OPENER:
 		if (reader->waiter.outcome != -EINPROGRESS)
@@ -275,6 +267,11 @@ static uint64_t sysctl_seconds(const char *path)
 	return seconds;
 }
 
+static void row_path(unsigned int row, char path[STATE_ROW_TEXT])
+{
+	node_path(&NODES[row], path);
+}
+
 static uint64_t request_timeout_ns(void)
 {
 	uint64_t timeout_s = sysctl_seconds("/proc/sys/fs/fuse/default_request_timeout");
@@ -314,6 +311,8 @@ int daemon_init(struct daemon *daemon, struct options *options, struct source *s
 	err = pending_init(&daemon->pending, &daemon->engine.users);
 	if (err)
 		goto no_pending;
+	state_attach(state,
+		     &(struct state_server){&daemon->engine, &daemon->began, NODE_COUNT, row_path});
 	err = node_init(daemon);
 	if (err)
 		goto no_nodes;

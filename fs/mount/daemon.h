@@ -10,6 +10,7 @@
 #define RATEFS_FS_MOUNT_DAEMON_H
 
 #include "core/limiter/engine.h"
+#include "fs/base/clock.h"
 #include "fs/base/options.h"
 #include "fs/mount/events.h"
 #include "fs/mount/pending.h"
@@ -63,9 +64,6 @@ struct daemon {
 	bool outlives;		     /* the mount outlives this server */
 	uint32_t damaged;	     /* settings files that were refused at the start */
 };
-
-/* CLOCK_BOOTTIME in nanoseconds: time passes for a service while the machine sleeps, too. */
-uint64_t clock_ns(void);
 
 void daemon_lock(struct daemon *daemon);
 void daemon_unlock(struct daemon *daemon);

@@ -57,7 +57,7 @@ int handle_number(struct daemon *daemon, struct handle *handle, const struct nod
 	kept->slot_ns = 0;
 	kept->limiter = node->limiter->id;
 	kept->partition = node->partition;
-	kept->row = state_row_number(daemon->state, node->row);
+	kept->row = state_row_number(daemon->state, (unsigned int)(node->row - NODES));
 	kept->granted = false;
 	kept->half = false;
 	kept->polls = false;

@@ -91,6 +91,7 @@ int loop_init(void)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
 	struct sigaction action = {.sa_handler = on_timer};
+	sigset_t signals;
 
 	if (timer_create(CLOCK_BOOTTIME, &event, &loop.timer))
 		return -errno;
@@ -102,7 +103,8 @@ int loop_init(void)
 	sigaction(SIGHUP, &action, NULL);
 	action.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &action, NULL);
-	loop_block_signals(false); /* whoever started it may have blocked them */
+	loop_signals(&signals);
+	pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* a parent may have blocked them */
 	return 0;
 }
 
@@ -114,14 +116,6 @@ bool loop_is_ending(void)
 bool loop_is_replaced(void)
 {
 	return loop.ending == SIGHUP;
-}
-
-void loop_block_signals(bool block)
-{
-	sigset_t signals;
-
-	loop_signals(&signals);
-	pthread_sigmask(block ? SIG_BLOCK : SIG_UNBLOCK, &signals, NULL);
 }
 
 void loop_wake_at(uint64_t at_ns)

@@ -9,9 +9,6 @@
 /* Takes over signals and makes the timer, in the process that will run the loop. 0 or -errno. */
 int loop_init(void);
 
-/* Keeps the loop's signals away from the thread that is about to be started, or lets them in again. */
-void loop_block_signals(bool block);
-
 /* Has the loop call daemon_run() at @at_ns (CLOCK_BOOTTIME; NEVER_NS: not at all). */
 void loop_wake_at(uint64_t at_ns);
 

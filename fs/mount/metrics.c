@@ -1,10 +1,9 @@
 /* metrics - every stat of every limiter in the Prometheus text format, see metrics.h. */
 #include "fs/mount/metrics.h"
+#include "fs/base/thread.h"
 #include "fs/mount/channel.h"
 
 #include "core/fleet/fleet.h"
-
-#include "fs/mount/loop.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -328,9 +327,7 @@ static int start_page(struct daemon *daemon, struct handle *handle, const struct
 	daemon_lock(daemon);
 	pending_insert(&daemon->pending, &page->pending, read->caller, PENDING_PAGE);
 	daemon->pages++;
-	loop_block_signals(true);
-	err = pthread_create(&thread, NULL, make_page_aside, page);
-	loop_block_signals(false);
+	err = thread_start(&thread, make_page_aside, page);
 	if (err) {
 		pending_remove(&daemon->pending, &page->pending);
 		daemon->pages--;
@@ -339,7 +336,7 @@ static int start_page(struct daemon *daemon, struct handle *handle, const struct
 		pthread_detach(thread);
 	}
 	daemon_unlock(daemon);
-	return -err;
+	return err;
 }
 
 void read_metrics(struct daemon *daemon, struct handle *handle, const struct read_request *read)

@@ -23,10 +23,10 @@ int session_new(struct fuse_session **session, struct options *options, struct d
 	return *session ? 0 : EXIT_USAGE; /* libfuse has named the option it does not know */
 }
 
-int session_adopt(struct daemon *daemon, const struct keeper_mount *mount, const int *devices,
+int session_adopt(struct daemon *daemon, const void *init, size_t size, const int *devices,
 		  unsigned int count)
 {
-	struct fuse_buf buffer = {.mem = (void *)(uintptr_t)mount->init, .size = mount->init_bytes};
+	struct fuse_buf buffer = {.mem = (void *)(uintptr_t)init, .size = size};
 	char path[32];
 
 	if (session_new(&daemon->session, daemon->options, daemon))

@@ -15,6 +15,7 @@
 #define RATEFS_FS_MOUNT_NODE_H
 
 #include "fs/mount/daemon.h"
+#include "fs/state/state.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -101,7 +102,7 @@ struct node_row {
 };
 
 /* The table; enum node_id and what follows are its indices. */
-enum { NODE_ROWS_MAX = 256 };
+enum { NODE_ROWS_MAX = STATE_ROWS_MAX };
 extern const struct node_row NODES[];
 extern const unsigned int NODE_COUNT;
 
@@ -157,7 +158,7 @@ void node_list(struct daemon *daemon, const struct node *node, uint64_t position
 	       void *list);
 
 /* The row's path as documents write it, such as LIMITER/take/N. */
-enum { NODE_PATH_TEXT = 64 };
+enum { NODE_PATH_TEXT = STATE_ROW_TEXT };
 void node_path(const struct node_row *row, char path[NODE_PATH_TEXT]);
 
 int node_init(struct daemon *daemon);

@@ -43,7 +43,7 @@ struct node node_of_limiter(struct limiter *limiter)
 
 static fuse_ino_t encode(const struct daemon *daemon, const struct node *node)
 {
-	fuse_ino_t row = state_row_number(daemon->state, node->row);
+	fuse_ino_t row = state_row_number(daemon->state, (unsigned int)(node->row - NODES));
 
 	if (node->key)
 		return KEY_MARK | node->key->id << ROW_BITS | row;
@@ -198,7 +198,7 @@ static int find_key(struct daemon *daemon, const struct node *parent, const char
 	limiter_hold(parent->limiter);
 	err = engine_key(&daemon->engine, parent->limiter, name, uid, clock_ns(), &key);
 	limiter_drop(parent->limiter);
-	state_keys(daemon->state, daemon);
+	state_keys(daemon->state);
 	if (err == -ENODEV)
 		return -ESTALE;
 	if (err == -ENOSPC && !daemon_has_room(daemon, uid, BOUND_KEYS))

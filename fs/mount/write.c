@@ -106,7 +106,7 @@ void write_charge(struct daemon *daemon, struct handle *handle, const struct cal
 		if (err == -ERANGE)
 			daemon_refused(daemon, caller->uid,
 				       "'%.60s': more would come back than was taken", charge);
-		state_taken(daemon->state, daemon, handle->limiter);
+		state_taken(daemon->state, handle->limiter);
 	}
 	daemon_unlock(daemon);
 	if (err)
@@ -143,7 +143,7 @@ void write_feedback(struct daemon *daemon, struct handle *handle, const struct c
 		state_done(daemon->state, caller->unique);
 		err = engine_feedback(&daemon->engine, handle->limiter, outcomes, count,
 				      clock_ns());
-		state_taken(daemon->state, daemon, handle->limiter);
+		state_taken(daemon->state, handle->limiter);
 	}
 	daemon_unlock(daemon);
 	if (err)

@@ -24,10 +24,10 @@ static bool flag_is_sound(const bool *flag)
 
 static bool rows_are_sound(const struct header *header)
 {
-	if (header->row_count > NODE_ROWS_MAX)
+	if (header->row_count > STATE_ROWS_MAX)
 		return false;
 	for (uint32_t i = 0; i < header->row_count; i++) {
-		if (!memchr(header->rows[i], '\0', NODE_PATH_TEXT))
+		if (!memchr(header->rows[i], '\0', STATE_ROW_TEXT))
 			return false;
 	}
 	return true;

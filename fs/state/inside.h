@@ -46,7 +46,7 @@ struct header {
 	uint32_t parameter_count;
 	uint32_t place_count;
 	uint32_t row_count;
-	char rows[NODE_ROWS_MAX][NODE_PATH_TEXT]; /* their paths, by number */
+	char rows[STATE_ROWS_MAX][STATE_ROW_TEXT]; /* their paths, by number */
 };
 
 struct log_record {
@@ -93,6 +93,7 @@ struct learnt {
 };
 
 struct state {
+	struct state_server server;
 	int descriptor;
 	char *bytes; /* mapped */
 	struct header *header;
@@ -107,10 +108,10 @@ struct state {
 	uint64_t live_bytes;  /* of the log when it was last written anew */
 	uint32_t free_units;  /* the first */
 	uint32_t units_until; /* so many are used before those that are free are looked for */
-	uint8_t numbers[NODE_ROWS_MAX]; /* of our rows */
-	uint8_t rows[NODE_ROWS_MAX];	/* back */
-	uint32_t base;			/* as in the header, while there is none */
-	bool kept;			/* limiters are kept: from the beginning on */
+	uint8_t numbers[STATE_ROWS_MAX]; /* of our rows */
+	uint8_t rows[STATE_ROWS_MAX];	 /* back */
+	uint32_t base;			 /* as in the header, while there is none */
+	bool kept;			 /* limiters are kept: from the beginning on */
 };
 
 /* Of @record from its length on. */
@@ -123,9 +124,9 @@ bool state_is_sound(const struct state *state);
 void state_number_rows(struct state *state);
 
 /* Writes the log anew in the other place. 0 or -ENOMEM. */
-int state_rewrite(struct state *state, const struct daemon *daemon);
+int state_rewrite(struct state *state);
 
 /* Writes the levels of @limiter and of all below it. */
-void state_write_levels(struct state *state, const struct tree *tree, struct limiter *limiter);
+void state_write_levels(struct state *state, struct limiter *limiter);
 
 #endif

@@ -96,7 +96,7 @@ static int append_all(struct state *state, uint32_t which, const struct limiter 
 }
 
 /* Writes the log anew in the other place. */
-int state_rewrite(struct state *state, const struct daemon *daemon)
+int state_rewrite(struct state *state)
 {
 	struct header *header = state->header;
 	uint32_t old = header->log, which = !old;
@@ -104,7 +104,7 @@ int state_rewrite(struct state *state, const struct daemon *daemon)
 
 	header->log_end[which] = 0;
 	header->setting_count[which] = SETTING_COUNT;
-	err = append_all(state, which, daemon->engine.tree.root);
+	err = append_all(state, which, state->server.engine->tree.root);
 	if (err)
 		return err;
 	state->live_bytes = header->log_end[which];
@@ -123,7 +123,7 @@ static void lose(struct state *state)
 	state->header->version = STATE_LOST;
 }
 
-void state_limiter_changed(struct state *state, struct daemon *daemon, struct limiter *limiter)
+void state_limiter_changed(struct state *state, struct limiter *limiter)
 {
 	struct header *header = state->header;
 	uint32_t which = header->log;
@@ -131,17 +131,17 @@ void state_limiter_changed(struct state *state, struct daemon *daemon, struct li
 
 	if (!state->kept || limiter->removed || header->version == STATE_LOST)
 		return;
-	header->last_id = daemon->engine.tree.last_id;
+	header->last_id = state->server.engine->tree.last_id;
 	if (header->log_end[which] <= 2 * state->live_bytes + SLACK_BYTES)
 		err = append(state, which, limiter);
 	if (err)
-		err = state_rewrite(state, daemon);
+		err = state_rewrite(state);
 	if (err)
 		lose(state);
-	state_taken(state, daemon, limiter);
+	state_taken(state, limiter);
 }
 
-void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t id)
+void state_limiter_removed(struct state *state, uint32_t id)
 {
 	struct header *header = state->header;
 	struct log_record *record;
@@ -150,7 +150,7 @@ void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t 
 		return;
 	record = room(state, header->log, sizeof(*record));
 	/* It may be in the tree still. */
-	if (!record && !state_rewrite(state, daemon))
+	if (!record && !state_rewrite(state))
 		record = room(state, header->log, sizeof(*record));
 	if (!record) {
 		lose(state);

@@ -80,7 +80,7 @@ static void on_reshared(struct fleet_listener *listener, struct limiter *limiter
 {
 	struct daemon *daemon = ((struct member *)listener)->daemon;
 
-	state_taken(daemon->state, daemon, limiter);
+	state_taken(daemon->state, limiter);
 }
 
 static void on_changed(struct fleet_listener *listener, struct limiter *limiter, bool removed)
@@ -88,9 +88,9 @@ static void on_changed(struct fleet_listener *listener, struct limiter *limiter,
 	struct daemon *daemon = ((struct member *)listener)->daemon;
 
 	if (removed)
-		state_limiter_removed(daemon->state, daemon, limiter->id);
+		state_limiter_removed(daemon->state, limiter->id);
 	else
-		state_limiter_changed(daemon->state, daemon, limiter);
+		state_limiter_changed(daemon->state, limiter);
 }
 
 struct member *member_open(struct options *options, struct daemon *daemon, struct state *state)
@@ -234,7 +234,7 @@ int member_resume(struct member *member)
 		err = fleet_resume(member->fleet, clock_ns());
 	}
 	if (!err)
-		state_restore(daemon->state, daemon);
+		state_restore(daemon->state);
 	daemon_unlock(daemon);
 	if (err)
 		log_error("cannot go on with the limiters there were: %s", strerror(-err));

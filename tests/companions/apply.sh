@@ -85,7 +85,8 @@ case_names_of_all_kinds_come_back() {
 	second
 	local name deep=
 	for name in 'a b' ' leading' 'trailing ' "it's" '"quoted"' '[' ']' '[a]' 'a]b' '#hash' \
-		';semicolon' 'a=b' 'rate=5' '*' '?' '$HOME' '`x`' 'back\slash' '\n' '%s' '~' '-n' '--prune' \
+		';semicolon' 'a=b' 'rate=5' '*' '?' '$HOME' '`x`' 'back\slash' '\n' '%s' '~' '-n' \
+		'--prune' \
 		'grün' '日本' $'\xff\xfe' "$(head -c 255 /dev/zero | tr '\0' n)" \
 		"$(printf 'é%.0s' {1..127})"; do
 		mkdir -- "$m/$name"

@@ -68,8 +68,10 @@ case_counters_are_shown_as_rates() {
 	later 1010 3020
 	top 0 -d 2 "$t"
 	# At most 1000 and 3000 in 2 s, less if the machine is slow.
-	[ "$(awk '$NF == "a" { print ($1 > 20 && $1 <= 500) }' "$d/out")" = 1 ] || fail "$(cat "$d/out")"
-	[ "$(awk '$NF == "b" { print ($1 > 60 && $1 <= 1500) }' "$d/out")" = 1 ] || fail "$(cat "$d/out")"
+	[ "$(awk '$NF == "a" { print ($1 > 20 && $1 <= 500) }' "$d/out")" = 1 ] ||
+		fail "$(cat "$d/out")"
+	[ "$(awk '$NF == "b" { print ($1 > 60 && $1 <= 1500) }' "$d/out")" = 1 ] ||
+		fail "$(cat "$d/out")"
 	is 'granted and throttled' "$(column 1 a)" "$(column 4 a)"
 	is 'held by a' "$(column 5 a)" 3
 	is 'rate of a' "$(column 2 a)" 1.5
@@ -79,7 +81,8 @@ case_a_counter_that_began_anew_is_no_negative_rate() {
 	fake
 	later 5 20
 	top 0 -d 2 "$t"
-	[ "$(awk '$NF == "a" { print ($1 >= 0 && $1 <= 2.5) }' "$d/out")" = 1 ] || fail "$(cat "$d/out")"
+	[ "$(awk '$NF == "a" { print ($1 >= 0 && $1 <= 2.5) }' "$d/out")" = 1 ] ||
+		fail "$(cat "$d/out")"
 	is 'granted of b' "$(column 1 b)" 0
 }
 
@@ -114,7 +117,8 @@ case_names_are_shown_as_they_are() {
 	start
 	mkdir "$m/we\"ird\\na me" "$m/größe" "$m/"$'\xff'
 	LC_ALL=C.UTF-8 top 0 "$m"
-	grep -qF ' we"ird\na me' "$d/out" && grep -q ' größe$' "$d/out" && grep -qF ' \xff' "$d/out" || fail "$(cat "$d/out")"
+	grep -qF ' we"ird\na me' "$d/out" && grep -q ' größe$' "$d/out" &&
+		grep -qF ' \xff' "$d/out" || fail "$(cat "$d/out")"
 }
 
 case_what_could_move_the_cursor_is_not_shown() {

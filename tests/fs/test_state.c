@@ -4,20 +4,12 @@
  */
 #include "tests/core/stage.h"
 
+#include "fs/base/clock.h"
 #include "fs/state/inside.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-/* The table of files is not needed. */
-const struct node_row NODES[NODE_FIRST_FILE];
-const unsigned int NODE_COUNT = NODE_FIRST_FILE;
-
-void node_path(const struct node_row *row, char path[NODE_PATH_TEXT])
-{
-	snprintf(path, NODE_PATH_TEXT, "%td", row - NODES);
-}
 
 uint64_t clock_ns(void)
 {
@@ -36,25 +28,23 @@ struct finding {
 
 struct server {
 	struct stage stage;
-	struct daemon daemon;
+	struct timespec began;
 	struct state *state;
 	int descriptor;
 };
 
-/* A server with an engine of its own; the daemon has the same tree. */
+/* A server with an engine of its own, and no files. */
 static void server_open(struct server *server)
 {
-	static const struct options options = {.log_level = LOG_LEVEL_ERROR};
-
 	memset(server, 0, sizeof(*server));
 	stage_open(&server->stage);
-	server->daemon.options = (struct options *)(uintptr_t)&options;
-	server->daemon.engine.tree = server->stage.engine.tree;
 	server->descriptor = memfd_create("state", MFD_CLOEXEC);
 	assert_true(server->descriptor >= 0);
 	server->state = state_open(dup(server->descriptor), 0);
 	assert_non_null(server->state);
-	assert_int_equal(state_begin(server->state, &server->daemon), 0);
+	state_attach(server->state, &(struct state_server){.engine = &server->stage.engine,
+							   .began = &server->began});
+	assert_int_equal(state_begin(server->state), 0);
 }
 
 static void server_close(struct server *server)
@@ -68,8 +58,7 @@ static struct limiter *make(struct server *server, const char *name)
 {
 	struct limiter *limiter = stage_make(&server->stage, NULL, name, NULL);
 
-	server->daemon.engine.tree = server->stage.engine.tree;
-	state_limiter_changed(server->state, &server->daemon, limiter);
+	state_limiter_changed(server->state, limiter);
 	return limiter;
 }
 
@@ -79,7 +68,7 @@ static void write_rate(struct server *server, struct limiter *limiter, unsigned 
 
 	snprintf(config, sizeof(config), "rate=%u/s", rate);
 	stage_write(&server->stage, limiter, config, 0);
-	state_limiter_changed(server->state, &server->daemon, limiter);
+	state_limiter_changed(server->state, limiter);
 }
 
 static int find(void *argument, const struct state_limiter *limiter)
@@ -165,7 +154,7 @@ static void test_a_limiter_that_is_removed_when_the_log_is_full_is_gone(void **u
 			break;
 		write_rate(&server, a, rate);
 	}
-	state_limiter_removed(server.state, &server.daemon, id);
+	state_limiter_removed(server.state, id);
 	assert_true(finds(&server, &finding, "b"));
 	assert_int_equal(finding.count, 2);
 	server_close(&server);
@@ -194,7 +183,7 @@ static void test_what_cannot_be_kept_is_not_kept_as_it_was(void **unused)
 	assert_false(finds(&server, &finding, "a"));
 	/* This server goes on after that as before. */
 	write_rate(&server, a, 3);
-	state_limiter_removed(server.state, &server.daemon, a->id);
+	state_limiter_removed(server.state, a->id);
 	assert_false(finds(&server, &finding, "a"));
 	server_close(&server);
 }

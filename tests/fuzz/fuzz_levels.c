@@ -4,8 +4,8 @@
  */
 #include "fuzz.h"
 
+#include "fs/base/clock.h"
 #include "fs/local/levels.h"
-#include "fs/mount/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -282,7 +282,7 @@ static void mount_server(struct server *server, const char *resent, size_t size)
 		resent += header->len;
 		size -= header->len;
 	}
-	FUZZ_CHECK(!session_adopt(&server->daemon, &mount, device + 1, 1));
+	FUZZ_CHECK(!session_adopt(&server->daemon, mount.init, mount.init_bytes, device + 1, 1));
 	hear(server);
 }
 
@@ -325,9 +325,9 @@ bool server_start(struct server *server, int descriptor, uint32_t starts, const 
 		return false;
 	}
 	if (state_is_there(server->state))
-		err = state_continue(server->state, daemon);
+		err = state_continue(server->state);
 	else
-		err = state_begin(server->state, daemon);
+		err = state_begin(server->state);
 	FUZZ_CHECK(!err);
 	mount_server(server, resent, size);
 	if (starts)

@@ -4,7 +4,8 @@
 # holder NAME: opens slot of orders in the background and keeps it; its pid in $holder, and $d/NAME
 # is there once it has it.
 holder() {
-	env --default-signal bash -c "exec 3< '$m/orders/slot'; : > '$d/$1'; exec sleep 100" 3<&- 4<&- 5<&- &
+	env --default-signal \
+		bash -c "exec 3< '$m/orders/slot'; : > '$d/$1'; exec sleep 100" 3<&- 4<&- 5<&- &
 	holder=$!
 }
 
@@ -45,7 +46,8 @@ case_readers_are_served_in_the_order_in_which_they_came() {
 	done
 	killed
 	waiting orders 40
-	is 'tokens wanted, in turn' "$(cut -d ' ' -f 3 "$m/orders/waiters" | tr '\n' ' ')" "$(seq -s ' ' 40) "
+	is 'tokens wanted, in turn' "$(cut -d ' ' -f 3 "$m/orders/waiters" | tr '\n' ' ')" \
+		"$(seq -s ' ' 40) "
 	echo 1000/s > "$m/orders/rate"
 	for i in "${readers[@]}"; do gone "$i" 20; done
 }
@@ -123,7 +125,9 @@ case_what_is_left_in_a_bucket_is_left() {
 }
 
 # known LIMITER: what it has counted and learnt.
-known() { grep -E '^(granted|served|delayed_seconds|ok|throttled|error|effective_rate|backoff_(up|down|pauses|seconds)) ' "$m/$1/stat"; }
+known() {
+	grep -E '^(granted|served|delayed_seconds|ok|throttled|error|effective_rate|backoff_(up|down|pauses|seconds)) ' "$m/$1/stat"
+}
 
 case_what_was_learnt_and_counted_is_known_to_the_next() {
 	outlives
@@ -307,9 +311,11 @@ case_what_a_user_has_counts_for_it_in_the_next() {
 	limiter orders
 	empty idle
 	as nobody mkdir "$m/mine"
-	env --default-signal setpriv --reuid=nobody --clear-groups bash -c "exec 3< '$m/orders/keys/bob/token'; exec sleep 100" &
+	env --default-signal setpriv --reuid=nobody --clear-groups \
+		bash -c "exec 3< '$m/orders/keys/bob/token'; exec sleep 100" &
 	local holder=$!
-	eventually 20 eval '[[ $(readlink "/proc/$holder/fd/3") = */bob/token ]]' || fail 'it has not opened'
+	eventually 20 eval '[[ $(readlink "/proc/$holder/fd/3") = */bob/token ]]' ||
+		fail 'it has not opened'
 	as nobody stat "$m/orders/take/2" "$m/orders/take/3" > /dev/null
 	killed
 	is 'limiters' "$(as nobody "$CLIENT" mkdir "$m/another")" ENOSPC
@@ -324,7 +330,8 @@ case_what_a_user_has_counts_for_it_in_the_next() {
 	as daemon mkdir "$m/others"
 	kill $holder
 	wait $holder 2> /dev/null || :
-	eventually 20 eval '[ "$(as nobody "$CLIENT" read "$m/orders/rate")" != ENOSPC ]' || fail 'a file that was closed counts'
+	eventually 20 eval '[ "$(as nobody "$CLIENT" read "$m/orders/rate")" != ENOSPC ]' ||
+		fail 'a file that was closed counts'
 	is 'readers' "$(as nobody "$CLIENT" read "$m/idle/token")" EBUSY
 	kill $reader
 	wait $reader 2> /dev/null || :
@@ -380,7 +387,8 @@ case_ten_thousand_blocked_readers_get_their_tokens_from_the_next_server() {
 	empty orders
 	"$CLIENT" crowd 10000 "$m/orders/token" > "$d/got" &
 	local crowd=$! from ms
-	eventually 40 eval 'has orders waiting 10000 || ! alive $crowd' || fail "only $(counter orders waiting) wait"
+	eventually 40 eval 'has orders waiting 10000 || ! alive $crowd' ||
+		fail "only $(counter orders waiting) wait"
 	alive $crowd || skip 'no ten thousand threads here'
 	from=$(milliseconds)
 	killed
@@ -403,7 +411,8 @@ case_nobody_gets_an_error_or_a_token_too_many_whenever_it_is_killed() {
 	limiter polled 20/s 1
 	empty queue
 	death '[0-9]+ signal 9'
-	python3 "$(dirname "${BASH_SOURCE[0]}")/keeper.py" "$m" "${KILLS:-200}" "$([ -n "${SOURCE-}" ] && echo 15 || echo 35)"
+	python3 "$(dirname "${BASH_SOURCE[0]}")/keeper.py" "$m" "${KILLS:-200}" \
+		"$([ -n "${SOURCE-}" ] && echo 15 || echo 35)"
 	eventually 10 has load slots_used 0 || fail "slots_used $(counter load slots_used)"
 	counts load waiting 0
 }

@@ -20,7 +20,10 @@ reloaded() {
 }
 
 # all_is_restored: no server found anything that it had to leave behind.
-all_is_restored() { ! grep -E 'is damaged|kept aside|could not be (taken over|restored)' "$d/log" || fail 'something was left behind'; }
+all_is_restored() {
+	! grep -E 'is damaged|kept aside|could not be (taken over|restored)' "$d/log" ||
+		fail 'something was left behind'
+}
 
 # partition_goes PARTITION COMMAND…: its token is open when COMMAND has it go; reads of that get
 # ENODEV from every server.
@@ -88,7 +91,8 @@ case_keys_that_are_open_are_restored_whatever_keys_max_is_by_now() {
 
 # outlives_dying [OPTIONS…] [SOURCE]: as outlives; servers die when $DYING says so, see dying.c.
 outlives_dying() {
-	cc -std=gnu11 -D_GNU_SOURCE -O1 -w -fPIC -shared -o "$d/dying.so" "$(dirname "${BASH_SOURCE[0]}")/dying.c"
+	cc -std=gnu11 -D_GNU_SOURCE -O1 -w -fPIC -shared -o "$d/dying.so" \
+		"$(dirname "${BASH_SOURCE[0]}")/dying.c"
 	export DYING=$d/dying
 	LD_PRELOAD="$LD_PRELOAD $d/dying.so" outlives "$@"
 }

@@ -4,7 +4,8 @@
 # holder NAME: opens slot of orders in the background and keeps it; its pid in $holder, and $d/NAME
 # is there once it has it. It inherits none of the slots of the case.
 holder() {
-	env --default-signal bash -c "exec 3< '$m/orders/slot'; : > '$d/$1'; exec sleep 100" 3<&- 4<&- 5<&- &
+	env --default-signal \
+		bash -c "exec 3< '$m/orders/slot'; : > '$d/$1'; exec sleep 100" 3<&- 4<&- 5<&- &
 	holder=$!
 }
 
@@ -145,7 +146,8 @@ case_those_who_wait_are_served_in_order_and_are_in_waiters() {
 		waiting orders $i
 	done
 	is lines "$(wc -l < "$m/orders/waiters")" 3
-	like 'the first line' "$(head -n 1 "$m/orders/waiters")" "^[0-9]+ $UID slot [0-9]+\\.[0-9]{3} -\$"
+	like 'the first line' "$(head -n 1 "$m/orders/waiters")" \
+		"^[0-9]+ $UID slot [0-9]+\\.[0-9]{3} -\$"
 	exec 3<&-
 	eventually 20 eval '[ "$(wc -l < "$d/order")" = 3 ]'
 	is order "$(tr '\n' ' ' < "$d/order")" '1 2 3 '

@@ -29,7 +29,8 @@ case_another_server_is_started_from_the_program_now_on_disk() {
 	is 'exit status' $status 1
 	like said "$(cat "$d/said")" 'back to the program that ran before'
 	[ "$before" != "$(server)" ] || fail 'the same server'
-	eventually 10 grep -q 'back to the program that ran before' "$d/log" || fail 'it does not say why'
+	eventually 10 grep -q 'back to the program that ran before' "$d/log" ||
+		fail 'it does not say why'
 	waiting orders 1
 	echo 1000/s > "$m/orders/rate"
 	gone "$reader" 20
@@ -85,7 +86,8 @@ case_what_is_damaged_at_any_byte_is_kept_aside() {
 		where=$(memory "$([ $((i % 3)) = 0 ] && echo flip || echo cut)")
 		death_by_kill "$before"
 		eventually 20 eval "[ \"\$(server)\" != $before ]" || fail 'no other server'
-		[[ $where = levels* ]] || [ "$(grep -c 'is damaged' "$d/log")" -gt "$told" ] || fail "not found: $where"
+		[[ $where = levels* ]] || [ "$(grep -c 'is damaged' "$d/log")" -gt "$told" ] ||
+			fail "not found: $where"
 		if [ "$(grep -c 'is damaged' "$d/log" || :)" -gt "$told" ]; then
 			is "tokens of orders after $where" "$(tokens orders)" 0
 			is limiters "$(ls -d "$m"/other*/ | wc -l)" "$i"
@@ -108,7 +110,8 @@ case_a_program_that_cannot_read_it_leaves_it_to_the_one_before() {
 	death '[0-9]+ status 1'
 	memory version 65535
 	kill -CONT "$before"
-	eventually 10 grep -q 'back to the program that ran before' "$d/log" || fail 'it does not say why'
+	eventually 10 grep -q 'back to the program that ran before' "$d/log" ||
+		fail 'it does not say why'
 	eventually 10 grep -q 'kept aside' "$d/log" || fail 'nor that nobody could read it'
 	eventually 10 [ -r "$m/status" ]
 }

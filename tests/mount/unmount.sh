@@ -54,7 +54,8 @@ case_fusermount_is_refused_while_a_reader_waits() {
 	counts orders waiting 3
 	kill "${readers[@]}"
 	wait "${readers[@]}" 2> /dev/null || :
-	eventually 10 fusermount3 -u "$m" 2> /dev/null || fail 'not unmounted after the readers have gone'
+	eventually 10 fusermount3 -u "$m" 2> /dev/null ||
+		fail 'not unmounted after the readers have gone'
 	ended
 }
 
@@ -108,7 +109,8 @@ case_a_killed_daemon_leaves_no_reader_blocked() {
 	all_got 'ESHUTDOWN|ECONNABORTED|ENOTCONN'
 	wait "$daemon" 2> /dev/null || :
 	daemon=
-	eventually 20 eval '! mountpoint -q "$m"' || fail 'the server did not unmount without its keeper'
+	eventually 20 eval '! mountpoint -q "$m"' ||
+		fail 'the server did not unmount without its keeper'
 }
 
 case_it_mounts_again_at_the_same_place() {
@@ -194,10 +196,12 @@ case_a_copy_in_another_mount_namespace_keeps_the_daemon_until_a_signal_comes() {
 	unshare --mount --propagation private sleep 100 &
 	local holder=$! own
 	own=$(readlink /proc/self/ns/mnt)
-	eventually 10 eval "[ \"\$(readlink /proc/$holder/ns/mnt)\" != '$own' ]" || fail 'no other namespace'
+	eventually 10 eval "[ \"\$(readlink /proc/$holder/ns/mnt)\" != '$own' ]" ||
+		fail 'no other namespace'
 	umount "$m"
 	grep -qx 'limiters 0' "/proc/$holder/root$m/status" || fail 'the copy is not served'
 	stop
-	is 'status of the copy' "$(cat "/proc/$holder/root$m/status" 2>&1 | grep -c 'not connected')" 1
+	is 'status of the copy' "$(cat "/proc/$holder/root$m/status" 2>&1 |
+		grep -c 'not connected')" 1
 	kill $holder
 }

@@ -342,7 +342,7 @@ static void test_order(void)
 		host_send(host, requests[i]);
 	for (int i = 0; i < COUNT; i++) {
 		CHECK_IS(host_answer(host, requests[i]), ANSWER_OK);
-		CHECK_IS((uintptr_t)requests[i]->purpose, i + 2);
+		CHECK_IS(requests[i]->of.number, i + 2);
 	}
 	for (int i = 0; i < COUNT; i++)
 		forget(requests[i]);
