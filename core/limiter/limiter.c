@@ -1,11 +1,11 @@
 /* limiter - one rate limiter, see limiter.h. */
 #include "core/limiter/holding.h"
 #include "core/limiter/learning.h"
-#include "core/limiter/own.h"
 #include "core/limiter/slots.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 
 struct limiter *limiter_of_turn(struct heap_node *node)
 {
@@ -16,6 +16,112 @@ struct limiter *limiter_of_due(struct heap_node *node)
 {
 	return container_of(node, struct limiter, due);
 }
+
+/*
+ * What one limiter itself has, regardless of its ancestors: its buckets, that of what was learnt, its
+ * enforcement and its pause.
+ */
+
+/* Lets flow in what is due at the time of the step. */
+static void refill_own(const struct schedule *schedule, struct limiter *limiter)
+{
+	for (unsigned int i = 0; i < limiter->bucket_count; i++)
+		bucket_refill(&limiter->buckets[i], schedule->now_ns);
+	if (limiter->learning)
+		learning_refill(schedule, limiter);
+}
+
+/* Likewise, and what is learnt may grow: where deadlines are set anew after that, or there is none. */
+static void grow_own(const struct schedule *schedule, struct limiter *limiter)
+{
+	refill_own(schedule, limiter);
+	if (limiter->learning)
+		learning_run(schedule, limiter);
+}
+
+/* The buckets that count: one for each limit, and that of what was learnt. NULL: no more. */
+static struct bucket *own_bucket(const struct limiter *limiter, unsigned int i)
+{
+	if (i < limiter->bucket_count)
+		return &limiter->buckets[i];
+	if (i == limiter->bucket_count && limiter->learning && limiter->learning->limited)
+		return &limiter->learning->bucket;
+	return NULL;
+}
+
+/* Tells whether it would grant @tokens now if it enforces. */
+static bool own_allows(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+{
+	const struct bucket *bucket;
+
+	if (limiter->learning && limiter->learning->pause.until_ns > now_ns)
+		return false;
+	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
+		if (!bucket_has(bucket, tokens))
+			return false;
+	}
+	return true;
+}
+
+/* Tells whether it grants @tokens now. */
+static bool own_has(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+{
+	switch (limiter->settings->enforcement) {
+	case ENFORCEMENT_ENFORCE:
+		return own_allows(limiter, tokens, now_ns);
+	case ENFORCEMENT_SHADOW:
+	case ENFORCEMENT_OPEN:
+		return true;
+	case ENFORCEMENT_CLOSED:
+	case ENFORCEMENT_COUNT:
+		break;
+	}
+	return false;
+}
+
+/* Returns when it has @tokens; NEVER_NS if never. */
+static uint64_t own_when_ns(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+{
+	uint64_t at_ns = now_ns;
+	const struct bucket *bucket;
+
+	if (limiter->settings->enforcement == ENFORCEMENT_CLOSED)
+		return NEVER_NS;
+	if (limiter->settings->enforcement != ENFORCEMENT_ENFORCE)
+		return now_ns;
+	if (limiter->learning && limiter->learning->pause.until_ns > now_ns)
+		at_ns = limiter->learning->pause.until_ns;
+	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
+		uint64_t bucket_ns = bucket_when(bucket, tokens, now_ns);
+
+		at_ns = bucket_ns > at_ns ? bucket_ns : at_ns;
+	}
+	return at_ns;
+}
+
+/* Takes @tokens; nothing if it is open. */
+static void take_own(struct limiter *limiter, uint64_t tokens)
+{
+	struct bucket *bucket;
+
+	if (limiter->settings->enforcement == ENFORCEMENT_OPEN)
+		return;
+	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
+		bucket_take(bucket, tokens);
+}
+
+/* Puts @tokens back as far as there is room beside @kept others; nothing if it is open. */
+static void put_own(struct limiter *limiter, uint64_t tokens, uint64_t kept)
+{
+	struct bucket *bucket;
+
+	if (limiter->settings->enforcement == ENFORCEMENT_OPEN)
+		return;
+	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
+		bucket_put(bucket, tokens, kept);
+}
+
+/* Whose turn it is, and what it is granted. */
 
 /*
  * Sets aside the tokens saved up for the waiter that is being interrupted, where it was its turn.
@@ -67,13 +173,13 @@ static void give_turn(const struct schedule *schedule, struct limiter *limiter,
 static void take_path(const struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
 {
 	for (; limiter; limiter = limiter->parent) {
-		own_refill(schedule, limiter);
+		refill_own(schedule, limiter);
 		limiter->counters[COUNTER_GRANTED] += tokens;
 		if (limiter->settings->enforcement == ENFORCEMENT_SHADOW &&
 		    !own_allows(limiter, tokens, schedule->now_ns))
 			limiter->counters[COUNTER_SHADOWED] += tokens;
 		else
-			own_take(limiter, tokens);
+			take_own(limiter, tokens);
 	}
 }
 
@@ -141,7 +247,7 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 	uint64_t at_ns = NEVER_NS, learning_ns;
 
 	if (limiter->current && !ready && !schedule->stopped)
-		at_ns = own_when(limiter, limiter->current->tokens, schedule->now_ns);
+		at_ns = own_when_ns(limiter, limiter->current->tokens, schedule->now_ns);
 	/* What is learnt may make it sooner; a look that was due has been had by now. */
 	learning_ns = learning_next_ns(limiter);
 	if (at_ns != NEVER_NS && learning_ns < at_ns)
@@ -164,7 +270,7 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 		struct waiter *current = earliest(limiter);
 		bool ready;
 
-		own_grow(schedule, limiter);
+		grow_own(schedule, limiter);
 		give_turn(schedule, limiter, current);
 		ready = current && !schedule->stopped &&
 			own_has(limiter, current->tokens, schedule->now_ns);
@@ -187,7 +293,7 @@ bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t to
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		if (l->current)
 			return false;
-		own_grow(schedule, l);
+		grow_own(schedule, l);
 		if (!own_has(l, tokens, schedule->now_ns))
 			return false;
 	}
@@ -266,8 +372,8 @@ void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t
 	limiter->counters[COUNTER_SERVED]--;
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		l->counters[COUNTER_GRANTED] -= tokens;
-		own_refill(schedule, l);
-		own_put(l, tokens, 0);
+		refill_own(schedule, l);
+		put_own(l, tokens, 0);
 	}
 	limiter_settle(schedule, limiter);
 }
@@ -292,11 +398,11 @@ void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t 
 
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		l->counters[counter] += size;
-		own_refill(schedule, l);
+		refill_own(schedule, l);
 		if (tokens < 0)
-			own_put(l, size, 0);
+			put_own(l, size, 0);
 		else
-			own_take(l, size);
+			take_own(l, size);
 	}
 	limiter_settle(schedule, limiter);
 }
@@ -305,8 +411,8 @@ void limiter_return(struct schedule *schedule, struct limiter *limiter, uint64_t
 {
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		l->counters[COUNTER_RETURNED] += tokens;
-		own_refill(schedule, l);
-		own_put(l, tokens, l->polled);
+		refill_own(schedule, l);
+		put_own(l, tokens, l->polled);
 	}
 	limiter_settle(schedule, limiter);
 }
@@ -326,7 +432,7 @@ void limiter_hear(struct schedule *schedule, struct limiter *limiter, const stru
 void limiter_adopt(struct schedule *schedule, struct limiter *limiter,
 		   const struct adapt_state *other)
 {
-	own_refill(schedule, limiter);
+	refill_own(schedule, limiter);
 	learning_adopt(schedule, limiter, other);
 	limiter_settle(schedule, limiter);
 }
@@ -343,4 +449,129 @@ void limiter_evict(struct schedule *schedule, struct limiter *limiter)
 	poller_forget(limiter);
 	heap_remove(&schedule->deadlines, &limiter->due);
 	slots_evict(schedule, limiter);
+}
+
+void limiter_empty(struct schedule *schedule, struct limiter *limiter)
+{
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		struct bucket *bucket = &limiter->buckets[i];
+
+		bucket_refill(bucket, schedule->now_ns);
+		bucket_leave(bucket, 0);
+	}
+}
+
+double limiter_tokens(const struct limiter *limiter)
+{
+	double least = (double)INFINITY;
+	const struct bucket *bucket;
+
+	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
+		double level = (double)bucket->level - (double)bucket->aside +
+			       (double)bucket->part / (double)bucket->flow.den;
+
+		least = level < least ? level : least;
+	}
+	return least;
+}
+
+/* When a limiter will have how many tokens. */
+
+uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
+{
+	static const uint64_t most = UINT64_C(1) << 61; /* more, on top of a debt, does not fit */
+	uint64_t at_ns = schedule->now_ns;
+
+	for (; limiter; limiter = limiter->parent) {
+		uint64_t ahead = 0, own_ns;
+
+		/* If it is nobody's turn, those who wait below are out of tokens of their own. */
+		if (limiter->current)
+			ahead = limiter->wanted < most ? limiter->wanted : most;
+
+		refill_own(schedule, limiter);
+		own_ns = own_when_ns(limiter, ahead + tokens, schedule->now_ns);
+		at_ns = own_ns > at_ns ? own_ns : at_ns;
+	}
+	return at_ns;
+}
+
+uint64_t limiter_when_ahead(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+{
+	uint64_t at_ns = now_ns;
+
+	for (; limiter; limiter = limiter->parent) {
+		uint64_t own_ns = own_when_ns(limiter, tokens, now_ns);
+
+		at_ns = own_ns > at_ns ? own_ns : at_ns;
+	}
+	return at_ns;
+}
+
+/* When the whole limiter would have @tokens, if nothing of it was taken. */
+static uint64_t when_whole(const struct settings *settings, uint64_t tokens, uint64_t now_ns)
+{
+	uint64_t at_ns = now_ns;
+
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		const struct limit *limit = &settings->limits[i];
+		struct bucket bucket;
+		uint64_t own_ns;
+
+		bucket_init(&bucket, &limit->rate, limit->burst ? limit->burst : settings->burst,
+			    settings->release_interval_ns, now_ns);
+		bucket_fill(&bucket);
+		own_ns = bucket_when(&bucket, tokens, now_ns);
+		at_ns = own_ns > at_ns ? own_ns : at_ns;
+	}
+	return at_ns;
+}
+
+/* Whether this host of a fleet holds nothing of @limiter. */
+static bool is_without(const struct limiter *limiter)
+{
+	const struct holding *holding = limiter->holding;
+
+	return holding && !holding->usable && !holding->reserve_usable;
+}
+
+uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *limiter,
+			     uint64_t tokens)
+{
+	uint64_t at_ns = schedule->now_ns, now_ns = at_ns, ahead = 0;
+
+	for (; limiter; limiter = limiter->parent) {
+		uint64_t own_ns;
+
+		ahead = limiter->wanted < TOKENS_MAX ? limiter->wanted : TOKENS_MAX;
+		if (is_without(limiter) && limiter->settings->enforcement == ENFORCEMENT_ENFORCE)
+			own_ns = when_whole(limiter->holding->settings, ahead + tokens, now_ns);
+		else
+			own_ns = own_when_ns(limiter, ahead + tokens, now_ns);
+		at_ns = own_ns > at_ns ? own_ns : at_ns;
+	}
+	return at_ns;
+}
+
+/* The burst of limit @i of @limiter, in a fleet that of all hosts together. */
+static uint64_t whole_burst(const struct limiter *limiter, uint32_t i)
+{
+	const struct holding *holding = limiter->holding;
+
+	if (holding && i < holding->settings->limit_count)
+		return settings_burst(holding->settings, i);
+	return limiter->buckets[i].burst;
+}
+
+bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens)
+{
+	for (; limiter; limiter = limiter->parent) {
+		if (limiter->settings->enforcement != ENFORCEMENT_ENFORCE)
+			continue;
+		for (uint32_t i = 0; i < limiter->bucket_count; i++) {
+			if (tokens > whole_burst(limiter, i) && tokens > limiter->buckets[i].batch)
+				return false;
+		}
+	}
+	return true;
 }

@@ -53,7 +53,7 @@ static bool limiter_is_sound(const struct log_record *record, uint32_t settings)
 	if (!(record->parts & RECORD_HOLDING))
 		return true;
 	memcpy(&holding, record->rest, sizeof(holding));
-	return !holding.restricted_ns || text_end(record, end);
+	return !holding.before_ns || text_end(record, end);
 }
 
 /* A log as far as it was looked at. */

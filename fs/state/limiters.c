@@ -46,9 +46,10 @@ static struct state_holding holding_of(const struct holding *holding)
 		.lid = holding->id,
 		.generation = holding->generation,
 		.saved = holding->saved,
-		.restricted_ns = holding->restricted ? holding->restricted_ns : 0,
+		.before_ns = holding->before_ns,
 		.version = holding->version,
-		.before_count = holding->before_count,
+		.before_count = (uint16_t)holding->before_count,
+		.before_is = (uint16_t)holding->before_is,
 	};
 }
 
@@ -110,7 +111,7 @@ static int append(struct state *state, uint32_t which, const struct limiter *lim
 		holding = holding_of(limiter->holding);
 	record = room(state, which,
 		      sizeof(*record) + sizeof(holding) + changed_bytes + name_bytes +
-			      (holding.restricted_ns ? SETTINGS_BYTES : 0) + 8);
+			      (holding.before_ns ? SETTINGS_BYTES : 0) + 8);
 	if (settings < 0 || !record)
 		return -ENOMEM;
 	*record = (struct log_record){
@@ -133,7 +134,7 @@ static int append(struct state *state, uint32_t which, const struct limiter *lim
 		at = mempcpy(at, limiter->changed_s, changed_bytes);
 	}
 	at = mempcpy(at, limiter->name, name_bytes);
-	if (holding.restricted_ns)
+	if (holding.before_ns)
 		at += settings_print(&limiter->holding->before, at, SETTINGS_BYTES) + 1;
 	finish(state, which, record, at);
 	return 0;
@@ -279,7 +280,7 @@ static struct state_limiter limiter_of(const struct index *index, const struct l
 	if (record->parts & RECORD_CHANGED && settings == SETTING_COUNT)
 		limiter.changed_s =
 			(const uint32_t *)(limiter.name - SETTING_COUNT * sizeof(uint32_t));
-	if (limiter.holding.restricted_ns)
+	if (limiter.holding.before_ns)
 		limiter.before = limiter.name + strlen(limiter.name) + 1;
 	return limiter;
 }
