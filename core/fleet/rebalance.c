@@ -46,9 +46,10 @@ static void keep_up(struct fleet *fleet, struct holding *holding)
 		fleet_lease_becomes(fleet, holding, lease, LEASE_HELD);
 		changed = true;
 	}
-	if (holding->restricted && holding->restricted_ns <= fleet->clocks.waiter_ns) {
+	if (holding->before_ns && holding->before_ns <= fleet->clocks.waiter_ns) {
+		changed = changed || holding->restricted;
 		holding->restricted = false;
-		changed = true;
+		holding->before_ns = 0;
 	}
 	if (changed)
 		fleet_reshare(fleet, holding);

@@ -45,9 +45,10 @@ static struct state_holding holding_of(const struct holding *holding)
 		.lid = holding->id,
 		.generation = holding->generation,
 		.saved = holding->saved,
-		.restricted_ns = holding->restricted ? holding->restricted_ns : 0,
+		.before_ns = holding->before_ns,
 		.version = holding->version,
-		.before_count = holding->before_count,
+		.before_count = (uint16_t)holding->before_count,
+		.before_is = (uint16_t)holding->before_is,
 	};
 }
 
@@ -78,7 +79,7 @@ static int append(struct state *state, uint32_t which, const struct limiter *lim
 	*text = '\0';
 	if (holding)
 		record->holding = holding_of(holding);
-	if (record->holding.restricted_ns)
+	if (record->holding.before_ns)
 		text += settings_print(&holding->before, text, SETTINGS_BYTES);
 	record->bytes = (uint32_t)(text + 1 - (char *)record + 7) & ~7u;
 	finish(state, which, record);

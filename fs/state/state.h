@@ -122,9 +122,9 @@ int state_continue(struct state *state);
 /* In a fleet: what is as in the limiter's struct holding. It is part of a record of four-byte words. */
 struct __attribute__((packed, aligned(4))) state_holding {
 	uint64_t lid, generation, saved;
-	uint64_t restricted_ns; /* 0: it was not */
+	uint64_t before_ns; /* 0: nothing is known of before */
 	int32_t version;
-	uint32_t before_count;
+	uint16_t before_count, before_is;
 };
 
 /*
@@ -140,7 +140,7 @@ struct state_limiter {
 	const char *name;
 	const char *settings;
 	struct state_holding holding;
-	const char *before; /* settings, if it was restricted */
+	const char *before; /* settings, if there is @before_ns */
 };
 int state_limiters(struct state *state,
 		   int (*restore)(void *argument, const struct state_limiter *limiter),

@@ -203,7 +203,7 @@ static int restore(void *argument, const struct state_limiter *former)
 		return 0;
 	}
 	if (!parent || settings_parse(former->settings, &settings, error) ||
-	    (holding->restricted_ns && settings_parse(former->before, &before, error)))
+	    (holding->before_ns && settings_parse(former->before, &before, error)))
 		return 0; /* the fleet knows better */
 	engine->tree.last_id = former->id - 1;
 	err = engine_restore(engine, parent, former->name, &settings, &former->owner, NULL, 0,
@@ -215,8 +215,9 @@ static int restore(void *argument, const struct state_limiter *former)
 		memcpy(limiter->changed_s, former->changed_s, sizeof(limiter->changed_s));
 	fleet_restored(member->fleet, limiter,
 		       &(struct former_holding){holding->lid, holding->generation, holding->saved,
-						holding->version, holding->restricted_ns,
-						holding->before_count, &before});
+						holding->version, holding->before_ns,
+						holding->before_count, holding->before_is,
+						&before});
 	return 0;
 }
 
