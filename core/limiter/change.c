@@ -100,9 +100,9 @@ static int prepare_make(struct engine *engine, struct change *change)
 
 static int prepare_remove(struct change *change)
 {
-	uint32_t waiting = change->limiter->queue.length + partition_waiting(change->limiter) +
-			   slots_waiting(change->limiter) + keys_waiting(change->limiter) -
-			   change->limiter->pollers;
+	uint32_t waiting = change->limiter->turns.queue.length +
+			   partition_waiting(change->limiter) + slots_waiting(change->limiter) +
+			   keys_waiting(change->limiter) - change->limiter->pollers;
 	uint32_t open = slots_used(change->limiter);
 
 	if (change->limiter->first_child)
