@@ -1,4 +1,7 @@
-"""screen.py SCENARIO BINARY PATH: a companion on a pseudo-terminal, driven as by a person; fails with what was on it."""
+"""
+screen.py SCENARIO BINARY PATH: a companion on a pseudo-terminal, driven as by a person; fails with
+what was on it.
+"""
 import fcntl
 import os
 import pty

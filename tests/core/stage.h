@@ -25,8 +25,8 @@ struct stage {
 	struct engine engine;
 	struct source source;
 	bool later;	      /* the source answers when answer() is called */
-	int answer;	      /* what it answers at once */
-	struct change *asked; /* what it was given last and has not answered */
+	int answer;	      /* its answer at once */
+	struct change *asked; /* the last operation given to it and not answered */
 	unsigned int stored;  /* how many it was given */
 };
 

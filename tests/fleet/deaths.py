@@ -1,4 +1,7 @@
-"""What tests/deaths/deaths.sh is for scripts: deaths of servers that a keeper hides, and reports of sanitizers."""
+"""
+What tests/deaths/deaths.sh is for scripts: deaths of servers that a keeper hides, and reports of
+sanitizers.
+"""
 import glob
 import os
 import re

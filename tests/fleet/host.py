@@ -67,7 +67,9 @@ def gone(pid, limit_s):
 
 
 class Answer:
-    """Of one request to a mount: OK, an errno's name, or TIMEOUT without an answer; text, seconds."""
+    """
+    Of one request to a mount: OK, an errno's name, or TIMEOUT without an answer; text, seconds.
+    """
 
     def __init__(self, client, limit_s, *words):
         process = subprocess.Popen([client, *words], stdin=subprocess.DEVNULL,
@@ -322,7 +324,9 @@ class Host:
 
 
 class Fleet:
-    """Hosts that share one path of an ensemble, what their readers logged, what they may have got."""
+    """
+    Hosts that share one path of an ensemble, what their readers logged, what they may have got.
+    """
     numbers = iter(range(1, 1000))
     lock = threading.Lock()
 

@@ -77,7 +77,9 @@ class Scene:
         return proxy
 
     def finish(self):
-        """All that runs ends cleanly, no server died unasked, and no more was granted than may be."""
+        """
+        All that runs ends cleanly, no server died unasked, and no more was granted than may be.
+        """
         for fleet in self.fleets:
             for host in fleet.hosts:
                 host.end_readers()
@@ -1044,7 +1046,10 @@ def garbage_in_the_constants_grants_nothing_twice(scene):
 
 
 class Churn:
-    """Makes and removes limiters of @names in the root of @host's mount, as fast as it can, until end()."""
+    """
+    Makes and removes limiters of @names in the root of @host's mount, as fast as it can, until
+    end().
+    """
 
     def __init__(self, host, names):
         self.host, self.names, self.over = host, names, False
@@ -1070,7 +1075,9 @@ class Churn:
 
 
 def served_without_a_death(host):
-    """The first server still serves: the keeper replaces one that died, and readers hardly notice."""
+    """
+    The first server still serves: the keeper replaces one that died, and readers hardly notice.
+    """
     expect(host.status()["servers_before"] == "0", f"a server of {host.name} died: {host.said()[-2000:]}")
 
 
@@ -1138,7 +1145,10 @@ def single_server(scene, first):
 
 
 def filled(scene, ensemble, path_bytes, known=None):
-    """A host that holds as much as it may, below a path of so many bytes; what it reads. @known: its servers."""
+    """
+    A host that holds as much as it may, below a path of so many bytes; what it reads. @known: its
+    servers.
+    """
     fleet = scene.fleet(0, ensemble, path="/" + "p" * (path_bytes - 1))
     names = ",".join(f"{server.place.address}:2181" for server in known or ensemble)
     fleet.host(source=f"zk://{names}{fleet.path}")
@@ -1281,7 +1291,10 @@ def hosts_of_a_leader_that_is_cut_off_stop_and_the_others_go_on(scene):
 
 
 def used(fleet, begun, ended, share, what):
-    """Hosts go on by their rights while there is no leader, however long the servers take to elect one."""
+    """
+    Hosts go on by their rights while there is no leader, however long the servers take to elect
+    one.
+    """
     time.sleep(LOG_LATE_S)
     wanted = share * 100 * min(ended - begun, DEFAULT_RIGHT_S - RENEWAL_S)
     tokens = fleet.granted(since=begun, until=ended)

@@ -165,7 +165,7 @@ static void test_without_a_connection_a_change_is_refused_in_time(void **state)
 	assert_null(engine_changed(&scene.engine));
 	assert_int_equal(end(&scene, &change, 200 * MS), -EHOSTUNREACH);
 	assert_null(find(&scene, "b"));
-	/* Who comes later is told at once. */
+	/* A waiter that comes later is told at once. */
 	assert_int_equal(scene_change(&scene, &change), -EHOSTUNREACH);
 	scene_close(&scene);
 }

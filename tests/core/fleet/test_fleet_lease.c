@@ -7,7 +7,7 @@
 
 static const char ONE[] = "rate=10/s\npartitions.count=1\n";
 
-/* A limiter without markers: nobody has given its partitions back. */
+/* A limiter without markers: no host has given its partitions back. */
 static struct limiter *make_unclean(struct scene *scene, const char *config)
 {
 	struct limiter *limiter = scene_make(scene, "a", config);
@@ -390,7 +390,7 @@ static void test_what_is_not_wanted_is_given_back_a_third_of_a_lease_later(void 
 	a = scene_make(&scene, "a", "rate=10/s\npartitions.count=1\npartitions.lease=9s");
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	keep_asking(&scene, a, 3 * SEC);
-	scene_run(&scene, 3800 * MS); /* what was granted counts for a second, too */
+	scene_run(&scene, 3800 * MS); /* tokens granted in the last second count, too */
 	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
 	scene_run(&scene, 1500 * MS);
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
@@ -401,8 +401,8 @@ static void test_what_is_not_wanted_is_given_back_a_third_of_a_lease_later(void 
 }
 
 /*
- * It looks every renewal whether they do, since there is nothing else that they could take; what
- * was granted counts for a second, and what was wanted for another.
+ * It looks every renewal whether they do, since there is nothing else that they could take; granted
+ * tokens count for a second, and wanted tokens for another.
  */
 static void test_what_is_denied_is_tried_again_every_r(void **state)
 {
@@ -569,7 +569,7 @@ static void test_use_stops_before_the_give_back_is_sent(void **state)
 	scene_answer_until(&scene, "/l/1/0");
 	assert_non_null(strstr(scene.transaction, "; delete /l/1/0; create /f/1/0"));
 	assert_int_equal(scene_try(&scene, a), -EAGAIN);
-	/* What was in the bucket goes with it. */
+	/* The tokens in the bucket go with it. */
 	assert_string_equal(scene.sent[0]->operations[3].data, "1 20.000000000");
 	scene_run(&scene, 100 * MS);
 	assert_int_equal(scene_try(&scene, a), -EAGAIN);
@@ -763,7 +763,7 @@ static void test_who_has_more_than_his_share_gives_back_under_contention(void **
 	for (int i = 0; i < 3000 && fleet_leases(scene.fleet) > 2; i++) {
 		(void)scene_try(&scene, a);
 		scene_run(&scene, 5 * MS);
-		/* What it gives the other takes. */
+		/* The other host takes the partitions that it gives back. */
 		for (int p = 0; p < 4; p++) {
 			char path[NODE_PATH_MAX];
 

@@ -1,4 +1,4 @@
-/* Tests of record: what nodes hold reads back as it was written, and what is wrong is refused. */
+/* Tests of record: nodes read back as they were written, and wrong ones are refused. */
 #include "core/fleet/record.h"
 
 #include <errno.h>

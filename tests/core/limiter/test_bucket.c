@@ -788,13 +788,13 @@ static void test_no_window_sees_more_than_its_rate_and_one_capacity(void **state
 	assert_bounded("1000000000000/s", 1, 0);
 }
 
-/* What @part is in billionths. */
+/* Returns @part in billionths. */
 static i128 nano_of(const struct bucket_part *part)
 {
 	return (i128)part->tokens * NSEC_PER_SEC + part->nano;
 }
 
-/* What is in @bucket, in billionths of its den. */
+/* Returns the tokens in @bucket, in billionths of its den. */
 static i128 nano_units_of(const struct bucket *bucket)
 {
 	return ((i128)bucket->level * (i128)bucket->flow.den + (i128)bucket->part) *

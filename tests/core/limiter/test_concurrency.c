@@ -24,7 +24,7 @@ struct service {
 	double slower; /* a second: so much longer it takes, of what it took */
 	double rate;   /* requests a second; the others are refused at once. 0: any number */
 	int knee;
-	int demand; /* who would be in flight at most */
+	int demand; /* workers that would be in flight at most */
 
 	struct concurrency concurrency;
 	struct request requests[IN_FLIGHT_MAX];

@@ -267,7 +267,7 @@ static void test_what_comes_after_a_removal_in_line_is_ENODEV(void **state)
 	stage.later = true;
 	engine_change(&stage.engine, &removal, 0);
 	begin(&stage, &write, a, "rate=1/s");
-	/* One who began to wait while the removal was under way goes with the limiter. */
+	/* A waiter that began to wait during the removal goes with the limiter. */
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 0), WAITING);
 	engine_stored(&stage.engine, &removal, 0);
 	assert_ptr_equal(engine_changed(&stage.engine), &removal);
@@ -481,7 +481,7 @@ static void test_partitions_follow_the_settings_of_their_limiter(void **state)
 	assert_int_equal(engine_next_ns(&stage.engine), 100 * MS);
 	stage_write(&stage, a, "rate=80/s", 50 * MS);
 	assert_int_equal(engine_next_ns(&stage.engine), 75 * MS);
-	/* Fewer partitions: who waited in those that are gone is told so. */
+	/* Fewer partitions: waiters of those that are gone are told so. */
 	stage_write(&stage, a, "partitions.count=2", 50 * MS);
 	assert_int_equal(in_last.waiter.outcome, -ENODEV);
 	assert_true(last->removed);
@@ -693,7 +693,7 @@ static void test_limiters_that_are_set_to_the_same_share_their_settings(void **s
 	assert_ptr_not_equal(a->settings, b->settings);
 	assert_int_equal(stage_change(&stage, b, CHANGE_SETTINGS, "burst=3\nrate=10/s", SEC), 0);
 	assert_ptr_equal(a->settings, b->settings);
-	/* What one has taken the other still has. */
+	/* A slot taken from one partition leaves those of the other. */
 	assert_int_equal(stage_try(&stage, a, 3, SEC), 0);
 	assert_int_equal(stage_try(&stage, b, 3, SEC), 0);
 	assert_int_equal(stage_change(&stage, b, CHANGE_SETTINGS, "burst=4", SEC), 0);

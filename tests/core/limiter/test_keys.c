@@ -673,7 +673,10 @@ static void test_a_poller_of_a_key_is_called_when_it_has_a_token(void **state)
 	stage_close(&stage);
 }
 
-/* What is there from the start to the end of a listing is in it once, whatever comes and goes. */
+/*
+ * A key that is there from the start to the end of a listing is in it once, whatever comes and
+ * goes.
+ */
 static void test_a_listing_has_each_key_once_while_others_come_and_go(void **state)
 {
 	enum { STAY = 3000, GUESTS = 20000 };

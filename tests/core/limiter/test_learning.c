@@ -1,5 +1,5 @@
 /*
- * Tests of learning: what feedback does to a limiter, its readers and its ancestors, on virtual
+ * Tests of learning: effects of feedback on a limiter, its readers and its ancestors, on virtual
  * time.
  */
 #include "tests/core/stage.h"
@@ -366,7 +366,7 @@ static void test_an_idle_limiter_does_not_drift(void **state)
 		work(&stage, a, 10 * SEC);
 		throttle(&stage, a, 10 * SEC);
 		before = rate_of(a);
-		/* Nothing is done from now on; what was done before does not count. */
+		/* Nothing is done from now on; earlier work does not count. */
 		stage_run(&stage, 11 * SEC);
 		engine_refresh(&stage.engine, a, 11 * SEC);
 		assert_rate(a, before);
@@ -534,10 +534,10 @@ static void test_a_parent_learns_from_what_its_children_do(void **state)
 	c = stage_make(&stage, a, "c", "rate=40/s");
 	for (uint64_t t = 100 * MS; t <= 2 * SEC; t += 100 * MS) {
 		work(&stage, b, t);
-		/* What one burst has: 10/s. */
+		/* The settings of one burst: 10/s. */
 		work(&stage, c, t);
 	}
-	/* What was done is known within two seconds. */
+	/* Work is known within two seconds. */
 	throttle(&stage, b, 2 * SEC);
 	assert_true(rate_of(a) > 60 && rate_of(a) < 80);
 	assert_true(isinf(rate_of(b)));
@@ -557,7 +557,7 @@ static void test_modes_that_grant_at_once_count_what_would_have_paused(void **st
 	assert_int_equal(a->counters[COUNTER_SHADOWED], 5);
 	assert_int_equal(stage_try(&stage, a, 5, 3 * SEC), 0);
 	assert_int_equal(a->counters[COUNTER_SHADOWED], 5);
-	/* What is learnt is shadowed likewise. */
+	/* A learnt rate is shadowed likewise. */
 	stage_write(&stage, a, "rate=10/s\nadapt=aimd\nbackoff=none", 3 * SEC);
 	throttle(&stage, a, 4 * SEC);
 	assert_int_equal(stage_try(&stage, a, 1, 4 * SEC), 0);

@@ -1,4 +1,4 @@
-/* Tests of limiter: who is served when, in one limiter and along a path. */
+/* Tests of limiter: the order in which waiters are served, in one limiter and along a path. */
 #include "tests/core/stage.h"
 
 static void test_readers_are_served_in_the_order_they_came(void **state)
@@ -94,7 +94,7 @@ static void test_who_waits_in_a_child_is_not_ahead_of_who_needs_not_wait(void **
 	slow = stage_make(&stage, a, "slow", "enforcement=closed");
 	quick = stage_make(&stage, a, "quick", NULL);
 	assert_int_equal(stage_ask(&stage, &first, slow, 1000, 0), WAITING);
-	/* What try can have, within=0s can have too, eta says so, and so does poll. */
+	/* A take that try grants, within=0s grants too; eta says so, and so does poll. */
 	assert_int_equal(engine_eta(&stage.engine, quick, 4, 0), 0);
 	assert_true(stage_poll(&stage, &poller, quick, 1, 0));
 	assert_int_equal(stage_ask_within(&stage, &second, quick, 4, 0, 0), 0);

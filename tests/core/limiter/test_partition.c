@@ -337,7 +337,7 @@ static void test_waiting_readers_of_all_partitions_are_counted(void **state)
 	assert_int_equal(stage_ask(&stage, &guests[1], get(&stage, a, 8), 1, 0), WAITING);
 	assert_int_equal(stage_ask(&stage, &guests[2], get(&stage, a, 2), 1, 0), WAITING);
 	assert_int_equal(partition_waiting(a), 3);
-	/* Who waits in the limiter itself waits in none of them. */
+	/* A waiter of the limiter itself is in none of them. */
 	assert_int_equal(stage_ask(&stage, &own, a, 1, 0), WAITING);
 	assert_int_equal(partition_waiting(a), 3);
 	engine_cancel(&stage.engine, &guests[0].waiter);

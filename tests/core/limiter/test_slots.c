@@ -1,7 +1,7 @@
-/* Tests of slots: who may work now, in which order, along the path to the root. */
+/* Tests of slots: the order in which openers have slots, along the path to the root. */
 #include "tests/core/stage.h"
 
-/* One who wants a slot. */
+/* An opener that wants a slot. */
 struct opener {
 	struct guest guest; /* first */
 	struct slot slot;

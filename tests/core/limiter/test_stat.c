@@ -191,7 +191,7 @@ static void test_every_refusal_is_counted(void **state)
 	assert_counters(&stage, a, "refused=1");
 	assert_int_equal(stage_ask_within(&stage, &guest, a, 20, 999 * MS, 0), -EAGAIN);
 	assert_counters(&stage, a, "refused=2");
-	/* One who will wait is not refused, */
+	/* A reader that will wait is not refused, */
 	assert_int_equal(engine_take(&stage.engine, a, 11, 0), -EAGAIN);
 	assert_counters(&stage, a, "refused=2");
 	/* unless it waits in vain. */
@@ -251,7 +251,7 @@ static void test_shadow_counts_what_would_have_waited(void **state)
 	assert_counters(&stage, a, "granted=4 served=1");
 	assert_int_equal(stage_try(&stage, a, 2, 0), 0);
 	assert_counters(&stage, a, "granted=6 served=2 shadowed=2");
-	/* What would have waited takes nothing. */
+	/* A take that would have waited takes nothing. */
 	assert_stat(&stage, a, "tokens", "1");
 	assert_int_equal(stage_try(&stage, a, 1, 0), 0);
 	assert_counters(&stage, a, "granted=7 served=3 shadowed=2");
@@ -276,10 +276,10 @@ static void test_charges_and_what_came_back_are_counted_on_the_whole_path(void *
 	assert_int_equal(engine_charge(&stage.engine, b, -5, 0), 0);
 	assert_counters(&stage, b, "charged=12 returned=5");
 	assert_counters(&stage, a, "charged=12 returned=5");
-	/* What was not taken cannot come back. */
+	/* Tokens that were not taken cannot come back. */
 	assert_int_equal(engine_charge(&stage.engine, b, -8, 0), -ERANGE);
 	assert_counters(&stage, b, "charged=12 returned=5");
-	/* What is above does not concern those below. */
+	/* Limiters above do not concern those below. */
 	assert_int_equal(engine_charge(&stage.engine, a, 1, 0), 0);
 	assert_counters(&stage, b, "charged=12 returned=5");
 	assert_counters(&stage, a, "charged=13 returned=5");

@@ -1,4 +1,4 @@
-/* Tests of adapt: what can be said, the cubic curve as it is published, and each step by itself. */
+/* Tests of adapt: its texts, the cubic curve as it is published, and each step by itself. */
 #include "core/values/adapt.h"
 #include "core/values/settings.h"
 #include "core/values/words.h"
@@ -232,7 +232,7 @@ static void test_a_throttling_halves_what_was_done_or_what_was_allowed(void **st
 	struct job job;
 
 	(void)state;
-	/* Of an unlimited limiter: what was done. */
+	/* Of an unlimited limiter: the work done. */
 	job_begin(&job, "aimd");
 	job_works(&job, 100, 0);
 	assert_true(adapt_throttled(&job.state, &job.adapt, (double)INFINITY, false, job.now_ns));
@@ -325,7 +325,7 @@ static void test_growth_is_never_beyond_twice_the_work(void **state)
 
 			job_works(&job, done, 0);
 			job_grows(&job, 1e6);
-			/* What is measured is smoothed. */
+			/* Measurements are smoothed. */
 			work = isinf(job.state.rate) ? (double)INFINITY
 						     : fmax(job.state.work, (double)done);
 			assert_true(job.state.rate == before || job.state.rate <= 2 * work);

@@ -1,4 +1,4 @@
-/* Tests of backoff: what can be said, and the pauses that follow from what goes wrong. */
+/* Tests of backoff: its texts, and the pauses that follow from failures. */
 #include "core/values/backoff.h"
 #include "core/values/settings.h"
 
@@ -237,7 +237,7 @@ static void test_a_delay_never_passes_max_whatever_its_jitter(void **state)
 		shorter = shorter || learnt.delay_ns < 5 * SEC;
 	}
 	assert_true(shorter);
-	/* What is at the top does not go up any more. */
+	/* A delay at the top does not go up any more. */
 	assert_true(learnt.ups < 10);
 }
 

@@ -1,4 +1,7 @@
-/* Tests of quantity: what is understood, what is refused, and that nothing is rounded. */
+/*
+ * Tests of quantity: texts that are understood, texts that are refused, and that nothing is
+ * rounded.
+ */
 #include "core/values/quantity.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Tests of settings: what can be said to a limiter, and what is refused with which words. */
+/* Tests of settings: texts that a limiter accepts, and texts that are refused with which words. */
 #include "core/values/settings.h"
 
 #include <errno.h>
@@ -684,7 +684,7 @@ static void test_settings_are_equal_when_they_read_the_same(void **state)
 	set(&b, SETTING_RATE, "500/s:1");
 	assert_false(setting_equal(SETTING_RATE, &a, &b));
 	assert_true(setting_equal(SETTING_BURST, &a, &b));
-	/* What is left over of an earlier value does not count. */
+	/* The rest of an earlier value does not count. */
 	set(&a, SETTING_RATE, "1/s 2/s 3/s");
 	set(&a, SETTING_RATE, "max");
 	set(&b, SETTING_RATE, "max");

@@ -48,7 +48,7 @@ static void table(struct things *things, struct word words[WORDS])
 	memcpy(words, rows, sizeof(rows));
 }
 
-/* What it reads back as, or "" and @error. */
+/* Returns the text that it reads back as, or "" and @error. */
 static const char *read_back(const char *text, char error[ERROR_TEXT])
 {
 	static char back[SETTING_TEXT];
