@@ -1,6 +1,6 @@
 """
-What tests/deaths/deaths.sh is for scripts: deaths of servers that a keeper hides, and reports of
-sanitizers.
+The watch of tests/deaths/deaths.sh, for scripts: deaths of servers that a keeper hides, and
+reports of sanitizers.
 """
 import glob
 import os

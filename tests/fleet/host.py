@@ -32,7 +32,7 @@ PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
 
 
 class Failed(Exception):
-    """What should hold does not."""
+    """An expectation does not hold."""
 
 
 def expect(holds, what):
@@ -255,7 +255,10 @@ class Host:
         return answer.text.strip()
 
     def insist(self, *words):
-        """As an operator does: what was not acknowledged may have been done, and is done again."""
+        """
+        As an operator does: a change that was not acknowledged may have been done, and is
+        repeated.
+        """
         until, unknown = time.monotonic() + UNKNOWN_S, False
         while True:
             answer = self.ask(*words)
@@ -437,7 +440,7 @@ class Fleet:
                           + self.where())
 
     def where(self):
-        """Who holds what, for the report of a failure."""
+        """The holder of each partition, for the report of a failure."""
         lines = []
         for host in self.hosts:
             if host.running() and not host.frozen:

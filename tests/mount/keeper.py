@@ -129,7 +129,7 @@ def wait_in_queue(tokens):
 
 
 def queued():
-    """Who waits there, in turn."""
+    """Waiters there, in turn."""
     with open(queue + "/waiters") as file:
         return [int(line.split()[2]) for line in file]
 

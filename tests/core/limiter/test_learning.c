@@ -499,7 +499,7 @@ static void test_an_idle_limiter_saves_up_its_burst_at_the_learnt_rate(void **st
 	stage_close(&stage);
 }
 
-static void test_what_a_charge_costs_is_work_and_owed_to_the_learnt_rate(void **state)
+static void test_charge_is_work_and_owed_to_the_learnt_rate(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -632,7 +632,7 @@ static void test_a_rate_of_0_in_between_leaves_no_trace(void **state)
 	stage_close(&stage);
 }
 
-static void test_what_is_learnt_goes_with_the_limiter(void **state)
+static void test_learnt_values_go_with_the_limiter(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -694,7 +694,7 @@ static void test_a_pause_goes_on_while_other_settings_change(void **state)
 	stage_close(&stage);
 }
 
-static void test_one_who_gives_up_in_a_pause_frees_those_behind(void **state)
+static void test_waiter_that_gives_up_in_a_pause_frees_those_behind(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -764,16 +764,16 @@ int main(void)
 		cmocka_unit_test(test_a_limit_of_its_own_above_another_does_not_loosen_that),
 		cmocka_unit_test(test_with_an_interval_what_is_learnt_comes_in_batches),
 		cmocka_unit_test(test_an_idle_limiter_saves_up_its_burst_at_the_learnt_rate),
-		cmocka_unit_test(test_what_a_charge_costs_is_work_and_owed_to_the_learnt_rate),
+		cmocka_unit_test(test_charge_is_work_and_owed_to_the_learnt_rate),
 		cmocka_unit_test(test_a_parent_learns_from_what_its_children_do),
 		cmocka_unit_test(test_modes_that_grant_at_once_count_what_would_have_paused),
 		cmocka_unit_test(test_adapt_none_forgets_and_lets_go_at_once),
 		cmocka_unit_test(test_other_parameters_keep_what_was_learnt_within_their_bounds),
 		cmocka_unit_test(test_a_rate_of_0_in_between_leaves_no_trace),
-		cmocka_unit_test(test_what_is_learnt_goes_with_the_limiter),
+		cmocka_unit_test(test_learnt_values_go_with_the_limiter),
 		cmocka_unit_test(test_two_refused_writes_leave_adapt_and_backoff_alone),
 		cmocka_unit_test(test_a_pause_goes_on_while_other_settings_change),
-		cmocka_unit_test(test_one_who_gives_up_in_a_pause_frees_those_behind),
+		cmocka_unit_test(test_waiter_that_gives_up_in_a_pause_frees_those_behind),
 		cmocka_unit_test(test_stat_shows_what_was_learnt),
 	};
 

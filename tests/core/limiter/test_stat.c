@@ -126,7 +126,7 @@ static void test_every_entry_has_a_name_and_help_and_says_what_it_is(void **stat
 	stage_close(&stage);
 }
 
-static void test_what_is_granted_at_once_is_granted_and_served(void **state)
+static void test_take_granted_at_once_is_granted_and_served(void **state)
 {
 	struct stage stage;
 	struct limiter *a, *b, *partition;
@@ -203,7 +203,7 @@ static void test_every_refusal_is_counted(void **state)
 	stage_close(&stage);
 }
 
-static void test_one_who_gives_up_is_cancelled_and_adds_no_delay(void **state)
+static void test_waiter_that_gives_up_is_cancelled_and_adds_no_delay(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -460,10 +460,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_new_limiter_has_these_numbers_in_this_order),
 		cmocka_unit_test(test_every_entry_has_a_name_and_help_and_says_what_it_is),
-		cmocka_unit_test(test_what_is_granted_at_once_is_granted_and_served),
+		cmocka_unit_test(test_take_granted_at_once_is_granted_and_served),
 		cmocka_unit_test(test_time_that_readers_waited_is_summed_once_they_are_served),
 		cmocka_unit_test(test_every_refusal_is_counted),
-		cmocka_unit_test(test_one_who_gives_up_is_cancelled_and_adds_no_delay),
+		cmocka_unit_test(test_waiter_that_gives_up_is_cancelled_and_adds_no_delay),
 		cmocka_unit_test(test_one_whose_partition_goes_is_counted_nowhere),
 		cmocka_unit_test(test_shadow_counts_what_would_have_waited),
 		cmocka_unit_test(test_charges_and_what_came_back_are_counted_on_the_whole_path),
