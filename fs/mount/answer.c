@@ -25,7 +25,7 @@ static void outbox_add(struct outbox *outbox, struct pending *pending)
 
 static struct reader *reader_of(struct waiter *waiter)
 {
-	return (struct reader *)((char *)waiter - offsetof(struct reader, waiter));
+	return container_of(waiter, struct reader, waiter);
 }
 
 static struct writer *writer_of(struct change *change)
@@ -41,7 +41,6 @@ static void collect_poller(struct daemon *daemon, struct waiter *waiter)
 	/* Tokens that went back are nothing to tell of. */
 	if (waiter->outcome == -ETIMEDOUT)
 		return;
-	polling->handle->late = waiter->outcome == -EAGAIN;
 	handle_notify(daemon, polling->handle);
 }
 

@@ -148,27 +148,13 @@ struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t ui
 		.thread = pid, .uid = uid, .file = handle ? handle->number : 0, .number = unique};
 }
 
-bool handle_waits_in_queue(const struct handle *handle)
-{
-	return handle->polling && handle->polling->poller.state == POLLER_WAITS;
-}
-
-bool handle_is_too_late(struct daemon *daemon, const struct handle *handle, uint64_t now_ns)
-{
-	struct engine *engine = &daemon->engine;
-
-	if (handle->within_ns == NEVER_NS || handle_waits_in_queue(handle))
-		return false;
-	return !engine_may_come(engine, handle->limiter, now_ns) &&
-	       engine_eta(engine, handle->limiter, handle->tokens, now_ns) > handle->within_ns;
-}
-
 void handle_granted(struct handle *handle, size_t size)
 {
 	char text[TOKEN_TEXT];
 
 	handle->granted = true;
-	handle->late = false;
+	if (handle->polling)
+		handle->polling->poller.late = false;
 	handle->kept->granted = true;
 	handle_set_half(handle, token_text(handle->tokens, 0, TOKEN_TEXT, text) > size);
 }
@@ -229,8 +215,7 @@ bool poll_tokens(struct daemon *daemon, struct handle *handle)
 			poller_limit(&handle->polling->poller, &handle->polling->expiry,
 				     handle->within_ns);
 	}
-	return daemon->stopping || handle->half || handle->late ||
-	       handle_is_too_late(daemon, handle, clock_ns()) ||
+	return daemon->stopping || handle->half ||
 	       engine_poll(&daemon->engine, &handle->polling->poller, clock_ns());
 }
 

@@ -34,7 +34,6 @@ struct handle {
 	_Atomic bool granted;  /* token text is there to be read on; read without the lock */
 	bool half;	       /* the end of a token's text was not read yet: a poll is told so */
 	bool begun;	       /* events: its head was read */
-	bool late;	       /* a poller waited as long as `within` allows: a read is refused */
 	uint32_t uid;	       /* who opened it */
 	struct viewer *viewer; /* owned; metrics, events: what it may know; NULL: everything */
 	uint64_t position;     /* events: what was read */
@@ -89,15 +88,6 @@ void handle_notify(struct daemon *daemon, struct handle *handle);
  * opens a slot; threads that are unknown are one and the same then.
  */
 struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid, uint64_t unique);
-
-/* Tells whether @handle was polled and stands in the queue. Under the lock. */
-bool handle_waits_in_queue(const struct handle *handle);
-
-/*
- * Tells whether `within`, as things stand, is too short for what @handle asks for. It is not while
- * the handle stands in the queue. Under the lock.
- */
-bool handle_is_too_late(struct daemon *daemon, const struct handle *handle, uint64_t now_ns);
 
 /* A read of @size bytes is about to be answered with what it asked for. Under the lock. */
 void handle_granted(struct handle *handle, size_t size);

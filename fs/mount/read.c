@@ -148,33 +148,15 @@ static void poll_again(struct daemon *daemon, struct handle *handle)
 		handle_notify(daemon, handle);
 }
 
-/* Takes the tokens that are kept for the poller of @handle. Under the lock. */
-static bool fetch(struct daemon *daemon, struct handle *handle, uint64_t now_ns)
-{
-	return handle->polling && engine_fetch(&daemon->engine, &handle->polling->poller, now_ns);
-}
-
 /*
- * Tells whether a reader of @handle that would not wait does, while the host finds out which tokens
- * can be had. Its own poller would have the first of them.
- */
-static bool waits_for_partitions(struct daemon *daemon, struct handle *handle, uint64_t now_ns)
-{
-	return !handle_waits_in_queue(handle) &&
-	       engine_may_come(&daemon->engine, handle->limiter, now_ns);
-}
-
-/*
- * Puts a copy of @waiter, with its place, in the queue for at most @within_ns, after which the read
- * fails with @refusal. -EINPROGRESS, or why not: -EBUSY when too many wait, -EAGAIN when the time
- * is too short; 0: it was granted. Under the lock.
+ * Puts the waiter of @wait in the queue, for a read of @handle. -EINPROGRESS, 0: it was granted, or
+ * why not: -EBUSY when too many wait. Under the lock.
  */
 static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
-			   const struct read_request *read, struct waiter *waiter,
-			   uint64_t within_ns, int refusal)
+			   const struct read_request *read, struct read_wait *wait)
 {
 	const struct caller *caller = read->caller;
-	bool expires = within_ns != NEVER_NS;
+	bool expires = wait->within_ns != NEVER_NS;
 	struct reader *reader;
 	int err;
 
@@ -182,117 +164,67 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 	err = reader ? -EBUSY : -ENOMEM;
 	if (!reader || daemon_has_room(daemon, caller->uid, BOUND_READERS)) {
 		free(reader);
-		engine_give_up(&daemon->engine, waiter);
+		engine_give_up(&daemon->engine, &wait->waiter);
 		return err;
 	}
 	*reader = (struct reader){
 		.handle = handle,
 		.size = read->size < TOKEN_TEXT ? (uint32_t)read->size : TOKEN_TEXT,
 		.pid = caller->pid,
-		.waiter = *waiter,
+		.waiter = wait->waiter,
 	};
 	if (expires) {
 		reader->waiter.expiry = &((struct timed_reader *)reader)->expiry;
-		((struct timed_reader *)reader)->refusal = refusal;
+		((struct timed_reader *)reader)->refusal = -wait->refusal;
 	}
 	pending_insert(&daemon->pending, &reader->pending, caller, PENDING_READER);
-	err = engine_ask(&daemon->engine, &reader->waiter, within_ns, caller->at_ns);
+	err = engine_ask(&daemon->engine, &reader->waiter, wait->within_ns, caller->at_ns);
 	state_taken(daemon->state, handle->limiter);
 	if (err != -EINPROGRESS) {
 		pending_remove(&daemon->pending, &reader->pending);
 		free(reader);
 	}
-	return err;
+	return err == -EAGAIN ? wait->refusal : err;
 }
 
-/* Gives @waiter the place of a reader of @handle that was interrupted and asks again. */
-static bool take_place(struct daemon *daemon, struct handle *handle,
-		       const struct read_request *read, struct waiter *waiter, bool wait)
+static enum read_manner manner_of(const struct handle *handle, const struct read_request *read)
 {
-	const struct caller *caller = read->caller;
-	struct asker asker = handle_asker(handle, caller->pid, caller->uid, caller->unique);
-
-	return engine_return(&daemon->engine, waiter, &asker, wait ? handle->within_ns : 0,
-			     caller->at_ns);
-}
-
-/*
- * The errno of a read of @handle that gets no tokens and may not wait. EAGAIN means that O_NONBLOCK
- * alone forbids the wait, as POSIX has it: runtimes hide it, and poll or read again. A refusal by
- * the file itself is EBUSY, which they report.
- */
-static int refusal_of(struct daemon *daemon, const struct handle *handle, uint64_t now_ns)
-{
-	if (handle->row->read == read_try || handle_is_too_late(daemon, handle, now_ns))
-		return EBUSY;
-	return EAGAIN;
-}
-
-/* Tries once more for a reader that may not wait, counts its refusal and returns it, negative. */
-static int take_or_refuse(struct daemon *daemon, struct handle *handle,
-			  const struct read_request *read, struct waiter *waiter)
-{
-	struct engine *engine = &daemon->engine;
-	uint64_t now_ns = read->caller->at_ns;
-	int refusal = refusal_of(daemon, handle, now_ns);
-	int err;
-
-	if (refusal == EAGAIN && !limiter_can_hold(handle->limiter, handle->tokens)) {
-		daemon_refused(daemon, read->caller->uid,
-			       "a take larger than the burst is saved up for a reader that waits: "
-			       "it cannot be had with O_NONBLOCK");
-		return -EINVAL;
-	}
-	if (waits_for_partitions(daemon, handle, now_ns))
-		err = wait_for_tokens(daemon, handle, read, waiter, 0, refusal);
-	else
-		err = engine_try(engine, handle->limiter, handle->tokens, now_ns);
-	if (err != -EAGAIN)
-		return err;
-	if (refusal == EAGAIN)
-		poll_again(daemon, handle);
-	return -refusal;
-}
-
-/*
- * Refuses a read of @handle, which was polled for as long as `within` allows. It was counted when
- * the time was up.
- */
-static int refuse_late(struct daemon *daemon, struct handle *handle, struct waiter *waiter)
-{
-	handle->late = false;
-	engine_give_up(&daemon->engine, waiter);
-	return -EBUSY;
+	if (handle->row->read == read_try)
+		return READ_TRYING;
+	return read->nonblocking ? READ_NONBLOCKING : READ_BLOCKING;
 }
 
 /* Takes what @handle asks for: now or, if the reader may wait, later. */
 static void take(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
-	struct waiter waiter = {.limiter = handle->limiter, .tokens = handle->tokens};
-	bool wait = !read->nonblocking && handle->row->read != read_try;
-	struct engine *engine = &daemon->engine;
-	int err;
+	const struct caller *caller = read->caller;
+	struct asker asker = handle_asker(handle, caller->pid, caller->uid, caller->unique);
+	struct token_read tokens = {
+		.limiter = handle->limiter,
+		.tokens = handle->tokens,
+		.manner = manner_of(handle, read),
+		.within_ns = handle->within_ns,
+		.asker = &asker,
+	};
+	struct read_wait wait;
+	int err = -ESHUTDOWN;
 
 	daemon_lock(daemon);
-	if (daemon->stopping)
-		err = -ESHUTDOWN;
-	else if (fetch(daemon, handle, read->caller->at_ns))
-		err = 0;
-	else if (engine_may_return(engine) && take_place(daemon, handle, read, &waiter, wait))
-		err = -EAGAIN;
-	else
-		err = engine_take(engine, handle->limiter, handle->tokens, read->caller->at_ns);
-	if (err == -EAGAIN && handle->late)
-		err = refuse_late(daemon, handle, &waiter);
-	else if (err == -EAGAIN && !wait)
-		err = take_or_refuse(daemon, handle, read, &waiter);
-	else if (err == -EAGAIN)
-		err = wait_for_tokens(daemon, handle, read, &waiter, handle->within_ns, EBUSY);
-	if (err == -EAGAIN && wait)
-		err = -EBUSY;
+	if (handle->polling)
+		tokens.poller = &handle->polling->poller;
+	if (!daemon->stopping)
+		err = engine_read(&daemon->engine, &tokens, &wait, caller->at_ns);
+	if (err == -EINPROGRESS)
+		err = wait_for_tokens(daemon, handle, read, &wait);
 	if (!err) {
 		handle_granted(handle, read->size);
 		state_taken(daemon->state, handle->limiter);
+	} else if (err == -EAGAIN) {
+		poll_again(daemon, handle);
+	} else if (err == -EINVAL) {
+		daemon_refused(daemon, caller->uid,
+			       "a take larger than the burst is saved up for a reader that waits: "
+			       "it cannot be had with O_NONBLOCK");
 	}
 	daemon_unlock(daemon);
 	if (!err)

@@ -23,9 +23,7 @@ static int wait_for_slot(struct daemon *daemon, struct handle *handle, const str
 		.waiter = {.limiter = handle->limiter, .slot = &handle->slot, .is_opener = true},
 	};
 	asker = handle_asker(NULL, opener->pid, caller->uid, caller->unique);
-	if (engine_may_return(&daemon->engine))
-		(void)engine_return(&daemon->engine, &opener->waiter, &asker, NEVER_NS,
-				    caller->at_ns);
+	(void)engine_return(&daemon->engine, &opener->waiter, &asker, NEVER_NS, caller->at_ns);
 	pending_insert(&daemon->pending, &opener->pending, caller, PENDING_OPENER);
 	err = engine_slot_open(&daemon->engine, &opener->waiter, caller->at_ns);
 	if (err != -EINPROGRESS) {

@@ -170,6 +170,24 @@ static inline bool stage_poll(struct stage *stage, struct poller *poller, struct
 	return engine_poll(&stage->engine, poller, now_ns);
 }
 
+/* Tells whether tokens are kept for @poller; then it has them. */
+static inline bool stage_fetch(struct stage *stage, struct poller *poller, uint64_t now_ns)
+{
+	engine_run(&stage->engine, now_ns);
+	return !poller->waiter.limiter->removed && poller_fetch(&stage->engine.schedule, poller);
+}
+
+/* Returns the outcome of a read; where it would wait it gives up. */
+static inline int stage_read(struct stage *stage, struct limiter *limiter, uint64_t tokens,
+			     enum read_manner manner, uint64_t now_ns)
+{
+	struct token_read read = {
+		.limiter = limiter, .tokens = tokens, .manner = manner, .within_ns = NEVER_NS};
+	struct read_wait wait;
+
+	return engine_read(&stage->engine, &read, &wait, now_ns);
+}
+
 static inline int stage_try(struct stage *stage, struct limiter *limiter, uint64_t tokens,
 			    uint64_t now_ns)
 {

@@ -279,7 +279,7 @@ static void test_a_change_that_another_host_was_before_is_tried_again(void **sta
 	foreign_change(&scene, 1, "a", 2, "rate=30/s\npartitions.count=1\n");
 	assert_int_equal(end(&scene, &change, 5 * SEC), 0);
 	assert_rate(a, "30/s");
-	assert_int_equal(a->holding->settings.burst, 5);
+	assert_int_equal(a->holding->settings->burst, 5);
 	scene_close(&scene);
 }
 
@@ -858,6 +858,7 @@ static void test_another_host_learns_what_burst_there_was_before(void **state)
 	record.before = record.settings;
 	record.before.partitions = 20;
 	record.before_count = 5;
+	record.before_is = BEFORE_RESTRICTS;
 	record_print(&record, text);
 	scene_set(&scene, "/c/1", text);
 	tell(&scene);

@@ -873,7 +873,7 @@ static void test_tokens_are_saved_up_for_a_poller_of_more_than_a_host_can_hold(v
 	poller_init(&poller, a, 50);
 	assert_false(engine_poll(&scene.engine, &poller, scene.now_ns));
 	scene_run(&scene, SEC);
-	assert_true(engine_fetch(&scene.engine, &poller, scene.now_ns));
+	assert_true(poller_fetch(&scene.engine.schedule, &poller));
 	scene_close(&scene);
 }
 
@@ -889,7 +889,7 @@ static void test_a_poller_where_nothing_is_held_gets_partitions(void **state)
 	poller_init(&poller, a, 50);
 	assert_false(engine_poll(&scene.engine, &poller, scene.now_ns));
 	scene_run(&scene, 500 * MS);
-	assert_true(engine_fetch(&scene.engine, &poller, scene.now_ns));
+	assert_true(poller_fetch(&scene.engine.schedule, &poller));
 	assert_in_range(a->holding->leased, 5, 6);
 	scene_close(&scene);
 }

@@ -109,7 +109,7 @@ static void test_everything_about_a_removed_limiter_is_ENODEV(void **state)
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 0), -ENODEV);
 	assert_int_equal(stage_ask_within(&stage, &guest, a, 1, SEC, 0), -ENODEV);
 	assert_int_equal(stage_try(&stage, a, 1, 0), -ENODEV);
-	assert_int_equal(engine_take(&stage.engine, a, 1, 0), -ENODEV);
+	assert_int_equal(stage_read(&stage, a, 1, READ_BLOCKING, 0), -ENODEV);
 	assert_int_equal(engine_charge(&stage.engine, a, 1, 0), -ENODEV);
 	engine_refund(&stage.engine, a, 1, 0);
 	assert_int_equal(stage_change(&stage, a, CHANGE_SETTINGS, "rate=1/s", 0), -ENODEV);
@@ -399,9 +399,9 @@ static void test_time_of_the_last_change_is_known_for_each_setting(void **state)
 	stage_write(&stage, a, "rate=20/s\nburst=1", 9 * SEC);
 	stage_write(&stage, a, "burst=4", 12 * SEC);
 	assert_int_equal(a->made_s, 5);
-	assert_int_equal(a->changed_s[SETTING_RATE], 9);
-	assert_int_equal(a->changed_s[SETTING_BURST], 12);
-	assert_int_equal(a->changed_s[SETTING_ENFORCEMENT], 5);
+	assert_int_equal(limiter_changed_s(a, SETTING_RATE), 9);
+	assert_int_equal(limiter_changed_s(a, SETTING_BURST), 12);
+	assert_int_equal(limiter_changed_s(a, SETTING_ENFORCEMENT), 5);
 	stage_close(&stage);
 }
 
@@ -606,7 +606,7 @@ static void test_a_refund_undoes_a_grant(void **state)
 	stage_close(&stage);
 }
 
-static void test_take_counts_no_refusal_and_try_does(void **state)
+static void test_a_read_that_will_wait_counts_no_refusal_and_try_does(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -614,7 +614,7 @@ static void test_take_counts_no_refusal_and_try_does(void **state)
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=0");
-	assert_int_equal(engine_take(&stage.engine, a, 1, 0), -EAGAIN);
+	assert_int_equal(stage_read(&stage, a, 1, READ_BLOCKING, 0), WAITING);
 	assert_int_equal(a->counters[COUNTER_REFUSED], 0);
 	assert_int_equal(stage_try(&stage, a, 1, 0), -EAGAIN);
 	assert_int_equal(a->counters[COUNTER_REFUSED], 1);
@@ -746,7 +746,7 @@ int main(void)
 		cmocka_unit_test(
 			test_waiters_that_expired_during_a_stop_are_refused_in_order_of_time),
 		cmocka_unit_test(test_a_refund_undoes_a_grant),
-		cmocka_unit_test(test_take_counts_no_refusal_and_try_does),
+		cmocka_unit_test(test_a_read_that_will_wait_counts_no_refusal_and_try_does),
 		cmocka_unit_test(test_more_readers_than_can_wait_are_ENOSPC),
 		cmocka_unit_test(test_more_limiters_than_there_can_be_are_ENOSPC),
 		cmocka_unit_test(test_gauges_are_as_of_the_time_of_refreshing),

@@ -662,7 +662,7 @@ static void test_a_poller_of_a_key_is_called_when_it_has_a_token(void **state)
 	stage_run(&stage, SEC - 1);
 	assert_int_equal(poller.state, POLLER_WAITS);
 	stage_run(&stage, SEC);
-	assert_true(engine_fetch(&stage.engine, &poller, SEC));
+	assert_true(stage_fetch(&stage, &poller, SEC));
 	assert_int_equal(stage_try(&stage, key, 1, SEC), -EAGAIN);
 	/* Closed while it polls. */
 	assert_false(engine_poll(&stage.engine, &poller, SEC));

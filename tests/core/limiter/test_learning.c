@@ -248,7 +248,7 @@ static void test_pollers_are_called_when_a_pause_is_over(void **state)
 	assert_int_equal(poller.state, POLLER_WAITS);
 	assert_int_equal(engine_next_ns(&stage.engine), 3 * SEC);
 	stage_run(&stage, 3 * SEC);
-	assert_true(engine_fetch(&stage.engine, &poller, 3 * SEC));
+	assert_true(stage_fetch(&stage, &poller, 3 * SEC));
 	stage_close(&stage);
 }
 
@@ -265,7 +265,7 @@ static void test_pollers_are_called_at_once_when_backoff_is_none(void **state)
 	throttle(&stage, a, 0);
 	assert_false(stage_poll(&stage, &poller, b, 1, 0));
 	stage_write(&stage, a, "backoff=none", SEC);
-	assert_true(engine_fetch(&stage.engine, &poller, SEC));
+	assert_true(stage_fetch(&stage, &poller, SEC));
 	stage_close(&stage);
 }
 

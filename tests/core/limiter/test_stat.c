@@ -139,7 +139,7 @@ static void test_take_granted_at_once_is_granted_and_served(void **state)
 	assert_int_equal(stage_try(&stage, a, 3, 0), 0);
 	assert_counters(&stage, a, "granted=3 served=1");
 	assert_int_equal(stage_ask(&stage, &guest, b, 5, 0), 0);
-	assert_int_equal(engine_take(&stage.engine, b, 1, 0), 0);
+	assert_int_equal(stage_read(&stage, b, 1, READ_BLOCKING, 0), 0);
 	assert_counters(&stage, b, "granted=6 served=2");
 	/* Tokens count on the whole path, reads where they were asked. */
 	assert_counters(&stage, a, "granted=9 served=1");
@@ -191,8 +191,8 @@ static void test_every_refusal_is_counted(void **state)
 	assert_counters(&stage, a, "refused=1");
 	assert_int_equal(stage_ask_within(&stage, &guest, a, 20, 999 * MS, 0), -EAGAIN);
 	assert_counters(&stage, a, "refused=2");
-	/* A reader that will wait is not refused, */
-	assert_int_equal(engine_take(&stage.engine, a, 11, 0), -EAGAIN);
+	/* A read that will wait is not refused, */
+	assert_int_equal(stage_read(&stage, a, 11, READ_BLOCKING, 0), WAITING);
 	assert_counters(&stage, a, "refused=2");
 	/* unless it waits in vain. */
 	assert_int_equal(stage_ask_within(&stage, &guest, a, 20, SEC, 0), WAITING);

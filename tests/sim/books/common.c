@@ -226,10 +226,10 @@ bool common_exempts(const struct place *place)
 
 	if (!holding)
 		return true;
-	settings = place->is_key ? settings_of_key(place->host->sim, &holding->settings)
-				 : holding->settings;
+	settings = place->is_key ? settings_of_key(place->host->sim, holding->settings)
+				 : *holding->settings;
 	return fleet_check_is_free(&settings) ||
-	       (holding->degraded && holding->settings.offline != OFFLINE_BLOCK);
+	       (holding->degraded && holding->settings->offline != OFFLINE_BLOCK);
 }
 
 void common_waits(struct place *place, uint64_t tokens)

@@ -117,6 +117,7 @@ struct reader {
 	struct place *place;
 	char *name;	    /* owned */
 	uint64_t since_ns;  /* it waits */
+	int refusal;	    /* its answer when its time is up */
 	bool inside;	    /* has its key open */
 	bool answered_ok;   /* the outcome told by the services behind its limiter */
 	uint64_t answer_ns; /* and how long that takes */
@@ -251,11 +252,13 @@ void reader_vanish(struct sim *sim, struct reader *reader);
 struct reader *reader_named(const struct sim *sim, const char *name);
 
 /*
- * absence.c: a reader, out of its queue, is away; or is back, and about to ask for at most
- * @within_ns.
+ * absence.c: a reader, out of its queue, is away; or is back, has asked for at most @within_ns, and
+ * has its place again or not (@does).
  */
 void absence_begin(struct sim *sim, struct reader *reader, uint64_t away_ns);
-void absence_end(struct sim *sim, struct reader *reader, uint64_t within_ns);
+void absence_end(struct sim *sim, struct reader *reader, uint64_t within_ns, bool does);
+/* Fills in @asker for a reader that was interrupted; false: it was not. */
+bool absence_asker(const struct reader *reader, struct asker *asker);
 
 /* polling.c: a program that polls a token file begins. */
 void polling_start(struct sim *sim, struct place *place, const struct command *command);
