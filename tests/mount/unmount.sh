@@ -124,7 +124,7 @@ case_it_mounts_again_at_the_same_place() {
 }
 
 case_an_abort_while_many_are_granted_ends_it_cleanly() {
-	ulimit -s 1024 # what nests for each reader does not fit
+	ulimit -s 1024 # structures that nest for each reader do not fit
 	start
 	limiter orders 0
 	"$CLIENT" crowd 4000 "$m/orders/token" > "$d/crowd" 2>&1 &
@@ -134,9 +134,9 @@ case_an_abort_while_many_are_granted_ends_it_cleanly() {
 	ended
 }
 
-# The server is stopped while tokens come due and the connection ends: what it grants then has
-# nobody to go to.
-case_what_was_granted_as_the_mount_ended_is_not_spent() {
+# The server is stopped while tokens come due and the connection ends: its grants then have no
+# reader to go to.
+case_tokens_granted_as_the_mount_ended_are_not_spent() {
 	start "local:$d/kept"
 	limiter orders 5/s 5
 	is taken "$(cat "$m/orders/take/5")" 5
