@@ -15,7 +15,7 @@ static bool is_read(const struct holding *holding, uint32_t index)
 						  ? limiter->partitions[index]
 						  : NULL;
 
-	return partition && partition->queue.length;
+	return partition && partition->turns.queue.length;
 }
 
 bool holding_misses(const struct holding *holding, uint32_t index)
@@ -46,9 +46,10 @@ static void keep_up(struct fleet *fleet, struct holding *holding)
 		fleet_lease_becomes(fleet, holding, lease, LEASE_HELD);
 		changed = true;
 	}
-	if (holding->restricted && holding->restricted_ns <= fleet->clocks.waiter_ns) {
+	if (holding->before_ns && holding->before_ns <= fleet->clocks.waiter_ns) {
+		changed = changed || holding->restricted;
 		holding->restricted = false;
-		changed = true;
+		holding->before_ns = 0;
 	}
 	if (changed)
 		fleet_reshare(fleet, holding);
@@ -239,7 +240,7 @@ static bool is_saving_up(const struct fleet *fleet, const struct holding *holdin
 	const struct limiter *limiter = holding->limiter;
 	uint32_t count = settings_partition_count(settings);
 
-	for (unsigned int i = 0; limiter->wanted && i < limiter->bucket_count; i++) {
+	for (unsigned int i = 0; limiter->turns.wanted && i < limiter->bucket_count; i++) {
 		uint64_t part = settings_burst(settings, i) / count;
 
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);

@@ -409,10 +409,7 @@ static void cancel(struct engine *engine, struct waiter *waiter)
 	/* It may be the turn of another one then. */
 	if (engine->source->before)
 		engine->source->before(engine->source, engine->schedule.now_ns);
-	if (waiter->is_opener)
-		slots_cancel(&engine->schedule, waiter);
-	else
-		limiter_cancel(&engine->schedule, waiter);
+	turns_cancel(&engine->schedule, waiter);
 	engine->waiting--;
 }
 

@@ -379,7 +379,7 @@ static void deflate(struct schedule *schedule, struct keys *keys, struct key *ke
 {
 	struct limiter *l = key->inflated;
 
-	assert(!l->queue.length && !heap_holds(&l->turn));
+	assert(!l->turns.queue.length && !heap_holds(&l->turns.turn));
 	heap_remove(&schedule->deadlines, &l->due);
 	unlist_key(keys, key);
 	if (l->bucket_count)
@@ -416,7 +416,7 @@ uint32_t keys_waiting(const struct limiter *limiter)
 	uint32_t waiting = 0;
 
 	for (struct limiter *key = NULL; (key = keys_next_open(limiter, key));)
-		waiting += key->queue.length;
+		waiting += key->turns.queue.length;
 	return waiting;
 }
 

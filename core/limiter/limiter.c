@@ -7,11 +7,6 @@
 #include <errno.h>
 #include <math.h>
 
-struct limiter *limiter_of_turn(struct heap_node *node)
-{
-	return container_of(node, struct limiter, turn);
-}
-
 struct limiter *limiter_of_due(struct heap_node *node)
 {
 	return container_of(node, struct limiter, due);
@@ -130,7 +125,7 @@ static void put_own(struct limiter *limiter, uint64_t tokens, uint64_t kept)
 static void move_aside(const struct schedule *schedule, struct limiter *limiter,
 		       const struct waiter *current)
 {
-	const struct waiter *before = limiter->current;
+	const struct waiter *before = limiter->turns.current;
 	struct bucket *bucket;
 
 	if (limiter->aside && current && current->ticket == limiter->aside) {
@@ -145,21 +140,19 @@ static void move_aside(const struct schedule *schedule, struct limiter *limiter,
 }
 
 /*
- * Makes it the turn of @current (NULL: nobody's). Where an earlier reader comes in between, what was
+ * Makes room for what @current wants (NULL: it is nobody's turn). Where an earlier reader comes in between, what was
  * saved up for the one whose turn it was stays: spilled each time, it might never be enough.
  */
 static void give_turn(const struct schedule *schedule, struct limiter *limiter,
-		      struct waiter *current)
+		      const struct waiter *current)
 {
-	const struct waiter *before = limiter->current;
+	const struct waiter *before = limiter->turns.current;
 	bool keep = before && current && current->ticket <= before->ticket;
 	uint64_t tokens = current ? current->tokens : 0;
-
 	struct bucket *bucket;
 
 	if (limiter->aside || schedule->parks)
 		move_aside(schedule, limiter, current);
-	limiter->current = current;
 	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
 		if (!keep || tokens > bucket->awaited)
 			bucket_await(bucket, tokens);
@@ -183,71 +176,40 @@ static void take_path(const struct schedule *schedule, struct limiter *limiter, 
 	}
 }
 
-/* Counts @waiter as one that joins, or as one that leaves, in its limiter and those above. */
-static void want(const struct waiter *waiter, bool joins)
+static struct turns *turns_of(struct limiter *limiter)
 {
-	uint64_t tokens = joins ? waiter->tokens : -waiter->tokens;
-	uint32_t one = joins ? 1 : -1U;
-
-	for (struct limiter *limiter = waiter->limiter; limiter; limiter = limiter->parent) {
-		limiter->wanted += tokens;
-		limiter->wanting_none += waiter->tokens ? 0 : one;
-	}
+	return &limiter->turns;
 }
 
-void limiter_leave(struct schedule *schedule, struct waiter *waiter)
+static bool offer_turn(const struct schedule *schedule, struct limiter *limiter,
+		       const struct waiter *current)
 {
-	queue_remove(&waiter->limiter->queue, waiter);
-	want(waiter, false);
-	if (waiter->expiry)
-		heap_remove(&schedule->expiries, &waiter->expiry->node);
+	grow_own(schedule, limiter);
+	give_turn(schedule, limiter, current);
+	return current && own_has(limiter, current->tokens, schedule->now_ns);
 }
 
-void limiter_answer(struct schedule *schedule, struct waiter *waiter, int outcome)
-{
-	if (waiter->is_poller) {
-		poller_answer(schedule, poller_of(waiter), outcome);
-		return;
-	}
-	if (waiter->place)
-		parking_free_place(&schedule->parking, waiter);
-	waiter->outcome = outcome;
-	queue_append(&schedule->done, waiter);
-}
-
-static void grant(struct schedule *schedule, struct waiter *waiter)
+static void take_granted(const struct schedule *schedule, struct waiter *waiter)
 {
 	struct limiter *limiter = waiter->limiter;
 
-	limiter_leave(schedule, waiter);
 	take_path(schedule, limiter, waiter->tokens);
 	limiter->counters[COUNTER_SERVED]++;
 	limiter->counters[COUNTER_DELAYED] += schedule->now_ns - waiter->asked_ns;
-	for (struct limiter *l = limiter; l; l = l->parent) {
-		if (l->holding)
-			l->holding->delayed_ns += schedule->now_ns - waiter->asked_ns;
+	for (; limiter; limiter = limiter->parent) {
+		if (limiter->holding)
+			limiter->holding->delayed_ns += schedule->now_ns - waiter->asked_ns;
 	}
-	limiter_answer(schedule, waiter, 0);
-}
-
-/* The earliest of those who wait here and those whom the children put forward. */
-static struct waiter *earliest(const struct limiter *limiter)
-{
-	struct waiter *own = queue_first(&limiter->queue);
-	struct heap_node *turn = limiter->ready.root;
-
-	if (turn && (!own || turn->key < own->ticket))
-		return limiter_of_turn(turn)->current;
-	return own;
 }
 
 /* Sets or clears the time at which @limiter must be settled again. */
 static void set_deadline(struct schedule *schedule, struct limiter *limiter, bool ready)
 {
+	const struct waiter *current = limiter->turns.current;
 	uint64_t at_ns = NEVER_NS, learning_ns;
 
-	if (limiter->current && !ready && !schedule->stopped)
-		at_ns = own_when_ns(limiter, limiter->current->tokens, schedule->now_ns);
+	if (current && !ready && !schedule->stopped)
+		at_ns = own_when_ns(limiter, current->tokens, schedule->now_ns);
 	/* What is learnt may make it sooner; a look that was due has been had by now. */
 	learning_ns = learning_next_ns(limiter);
 	if (at_ns != NEVER_NS && learning_ns < at_ns)
@@ -259,39 +221,17 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 		heap_place(&schedule->deadlines, &limiter->due, at_ns);
 }
 
-/*
- * Walks from @limiter to the root. A change in a limiter changes nothing in its siblings and
- * children, so only the path needs a look. The root limits nothing: the reader that comes first
- * there is granted, and the walk begins again where that reader waited.
- */
+const struct turn_rules LIMITER_TURNS = {turns_of, offer_turn, take_granted, set_deadline};
+
 void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 {
-	while (limiter) {
-		struct waiter *current = earliest(limiter);
-		bool ready;
-
-		grow_own(schedule, limiter);
-		give_turn(schedule, limiter, current);
-		ready = current && !schedule->stopped &&
-			own_has(limiter, current->tokens, schedule->now_ns);
-		if (ready && limiter_is_root(limiter)) {
-			limiter = current->limiter;
-			grant(schedule, current);
-			continue;
-		}
-		if (ready)
-			heap_place(&limiter->parent->ready, &limiter->turn, current->ticket);
-		else if (limiter->parent)
-			heap_remove(&limiter->parent->ready, &limiter->turn);
-		set_deadline(schedule, limiter, ready);
-		limiter = limiter->parent;
-	}
+	turns_settle(schedule, limiter, &LIMITER_TURNS);
 }
 
 bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
 {
 	for (struct limiter *l = limiter; l; l = l->parent) {
-		if (l->current)
+		if (l->turns.current)
 			return false;
 		grow_own(schedule, l);
 		if (!own_has(l, tokens, schedule->now_ns))
@@ -302,42 +242,16 @@ bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t to
 	return true;
 }
 
-void queue_join(struct schedule *schedule, struct queue *queue, struct waiter *waiter)
-{
-	waiter->outcome = -EINPROGRESS;
-	if (waiter->place) {
-		queue_return(queue, waiter);
-		return;
-	}
-	waiter->ticket = ++schedule->tickets;
-	waiter->asked_ns = schedule->now_ns;
-	queue_append(queue, waiter);
-}
-
 bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expiry_ns)
 {
-	struct limiter *limiter = waiter->limiter;
-
-	if (limiter_try(schedule, limiter, waiter->tokens))
+	if (limiter_try(schedule, waiter->limiter, waiter->tokens))
 		return true;
-	queue_join(schedule, &limiter->queue, waiter);
-	want(waiter, true);
 	if (waiter->expiry) {
 		*waiter->expiry = (struct expiry){.waiter = waiter, .at_ns = waiter->expiry->at_ns};
 		heap_insert(&schedule->expiries, &waiter->expiry->node, expiry_ns);
 	}
-	/* One who comes behind others changes nothing for them. */
-	if (queue_first(&limiter->queue) == waiter)
-		limiter_settle(schedule, limiter);
+	turns_join(schedule, waiter);
 	return false;
-}
-
-void limiter_cancel(struct schedule *schedule, struct waiter *waiter)
-{
-	limiter_leave(schedule, waiter);
-	waiter->limiter->counters[COUNTER_CANCELLED]++;
-	if (waiter->limiter->current == waiter)
-		limiter_settle(schedule, waiter->limiter);
 }
 
 static void hasten(struct schedule *schedule, const struct waiter *waiter)
@@ -350,10 +264,10 @@ static void hasten(struct schedule *schedule, const struct waiter *waiter)
 
 void limiter_hasten(struct schedule *schedule, struct limiter *limiter)
 {
-	struct heap_node *turn = limiter->queue.returned.root;
+	struct heap_node *turn = limiter->turns.queue.returned.root;
 
-	for (const struct waiter *w = list_first(&limiter->queue.once, struct waiter, once); w;
-	     w = list_next(w, once))
+	for (const struct waiter *w = list_first(&limiter->turns.queue.once, struct waiter, once);
+	     w; w = list_next(w, once))
 		hasten(schedule, w);
 	for (; turn; turn = heap_next(turn))
 		hasten(schedule, waiter_of_turn(turn));
@@ -361,9 +275,9 @@ void limiter_hasten(struct schedule *schedule, struct limiter *limiter)
 
 void limiter_expire(struct schedule *schedule, struct waiter *waiter)
 {
-	limiter_leave(schedule, waiter);
+	turns_leave(schedule, waiter);
 	waiter->limiter->counters[COUNTER_REFUSED]++;
-	limiter_answer(schedule, waiter, -EAGAIN);
+	turns_answer(schedule, waiter, -EAGAIN);
 	limiter_settle(schedule, waiter->limiter);
 }
 
@@ -439,16 +353,10 @@ void limiter_adopt(struct schedule *schedule, struct limiter *limiter,
 
 void limiter_evict(struct schedule *schedule, struct limiter *limiter)
 {
-	struct waiter *waiter;
-
-	while ((waiter = queue_first(&limiter->queue))) {
-		limiter_leave(schedule, waiter);
-		limiter_answer(schedule, waiter, -ENODEV);
-	}
-	limiter_settle(schedule, limiter);
+	turns_evict(schedule, limiter, &LIMITER_TURNS);
 	poller_forget(limiter);
 	heap_remove(&schedule->deadlines, &limiter->due);
-	slots_evict(schedule, limiter);
+	turns_evict(schedule, limiter, &SLOTS_TURNS);
 }
 
 void limiter_empty(struct schedule *schedule, struct limiter *limiter)
@@ -486,8 +394,8 @@ uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64
 		uint64_t ahead = 0, own_ns;
 
 		/* If it is nobody's turn, those who wait below are out of tokens of their own. */
-		if (limiter->current)
-			ahead = limiter->wanted < most ? limiter->wanted : most;
+		if (limiter->turns.current)
+			ahead = limiter->turns.wanted < most ? limiter->turns.wanted : most;
 
 		refill_own(schedule, limiter);
 		own_ns = own_when_ns(limiter, ahead + tokens, schedule->now_ns);
@@ -543,7 +451,7 @@ uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *li
 	for (; limiter; limiter = limiter->parent) {
 		uint64_t own_ns;
 
-		ahead = limiter->wanted < TOKENS_MAX ? limiter->wanted : TOKENS_MAX;
+		ahead = limiter->turns.wanted < TOKENS_MAX ? limiter->turns.wanted : TOKENS_MAX;
 		if (is_without(limiter) && limiter->settings->enforcement == ENFORCEMENT_ENFORCE)
 			own_ns = when_whole(limiter->holding->settings, ahead + tokens, now_ns);
 		else

@@ -858,6 +858,7 @@ static void test_another_host_learns_what_burst_there_was_before(void **state)
 	record.before = record.settings;
 	record.before.partitions = 20;
 	record.before_count = 5;
+	record.before_is = BEFORE_RESTRICTS;
 	record_print(&record, text);
 	scene_set(&scene, "/c/1", text);
 	tell(&scene);

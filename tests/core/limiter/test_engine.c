@@ -399,9 +399,9 @@ static void test_what_was_changed_when_is_known_for_each_setting(void **state)
 	stage_write(&stage, a, "rate=20/s\nburst=1", 9 * SEC);
 	stage_write(&stage, a, "burst=4", 12 * SEC);
 	assert_int_equal(a->made_s, 5);
-	assert_int_equal(a->changed_s[SETTING_RATE], 9);
-	assert_int_equal(a->changed_s[SETTING_BURST], 12);
-	assert_int_equal(a->changed_s[SETTING_ENFORCEMENT], 5);
+	assert_int_equal(limiter_changed_s(a, SETTING_RATE), 9);
+	assert_int_equal(limiter_changed_s(a, SETTING_BURST), 12);
+	assert_int_equal(limiter_changed_s(a, SETTING_ENFORCEMENT), 5);
 	stage_close(&stage);
 }
 

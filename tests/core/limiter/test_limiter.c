@@ -59,7 +59,7 @@ static void test_one_who_gives_up_frees_those_behind_it_and_spends_nothing(void 
 	assert_int_equal(last.done_ns, 100 * MS);
 	assert_int_equal(a->counters[COUNTER_CANCELLED], 1);
 	assert_int_equal(a->counters[COUNTER_GRANTED], 6);
-	assert_int_equal(a->wanted, 0);
+	assert_int_equal(a->turns.wanted, 0);
 	stage_close(&stage);
 }
 
@@ -118,7 +118,7 @@ static void test_a_token_of_a_child_is_a_token_of_every_ancestor(void **state)
 	assert_int_equal(stage_ask(&stage, &guest, c, 1, 0), 0);
 	assert_int_equal(stage_try(&stage, a, 1, 0), -EAGAIN);
 	assert_int_equal(stage_ask(&stage, &guest, c, 1, 0), WAITING);
-	assert_int_equal(a->wanted, 1);
+	assert_int_equal(a->turns.wanted, 1);
 	stage_run(&stage, SEC);
 	assert_int_equal(guest.done_ns, SEC);
 	assert_int_equal(a->counters[COUNTER_GRANTED], 2);

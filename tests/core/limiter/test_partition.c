@@ -373,7 +373,7 @@ static void test_who_waits_in_a_partition_that_goes_gets_ENODEV(void **state)
 	limiter_drop(goes);
 	assert_int_equal(kept.waiter.outcome, WAITING);
 	assert_int_equal(partition_waiting(a), 1);
-	assert_int_equal(a->wanted, 1);
+	assert_int_equal(a->turns.wanted, 1);
 	assert_int_equal(stage.engine.waiting, 1);
 	assert_int_equal(a->pollers, 0);
 	engine_cancel(&stage.engine, &kept.waiter);

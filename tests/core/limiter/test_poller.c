@@ -187,15 +187,15 @@ static void test_polling_again_gives_no_second_place(void **state)
 	assert_false(stage_poll(&stage, &poller, a, 1, 0));
 	for (int i = 0; i < 3; i++)
 		assert_false(engine_poll(&stage.engine, &poller, 0));
-	assert_int_equal(a->queue.length, 1);
-	assert_int_equal(a->wanted, 1);
+	assert_int_equal(a->turns.queue.length, 1);
+	assert_int_equal(a->turns.wanted, 1);
 	assert_int_equal(a->pollers, 1);
 	/* Called, and not told yet, it does not wait once more either. */
 	engine_run(&stage.engine, 100 * MS);
 	assert_true(engine_poll(&stage.engine, &poller, 100 * MS));
 	assert_true(stage_fetch(&stage, &poller, 100 * MS));
 	assert_true(engine_poll(&stage.engine, &poller, 100 * MS));
-	assert_int_equal(a->queue.length, 0);
+	assert_int_equal(a->turns.queue.length, 0);
 	assert_int_equal(stage_collect(&stage), 0);
 	assert_false(engine_poll(&stage.engine, &poller, 100 * MS));
 	engine_unpoll(&stage.engine, &poller, stage.engine.schedule.now_ns);
@@ -363,7 +363,7 @@ static void test_a_poller_with_a_time_is_told_when_it_is_up(void **state)
 	/* A time that is too short as things stand: a read is refused now. */
 	poller_limit(&poller, &expiry, 99 * MS);
 	assert_true(engine_poll(&stage.engine, &poller, 0));
-	assert_int_equal(a->queue.length, 0);
+	assert_int_equal(a->turns.queue.length, 0);
 	poller_limit(&poller, &expiry, 100 * MS);
 	assert_false(engine_poll(&stage.engine, &poller, 0));
 	assert_int_equal(engine_charge(&stage.engine, a, 1, 0), 0);

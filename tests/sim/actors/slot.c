@@ -163,7 +163,7 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 		reader_free(reader);
 		return;
 	}
-	first = queue_first(&opener->slot.limiter->slots->queue);
+	first = queue_first(&opener->slot.limiter->slots->turns.queue);
 	if (first && first->ticket < reader->waiter.ticket)
 		sim_fail(sim, INVARIANT_QUEUE, reader->place, "a slot went to one who came later");
 	link_held(opener);

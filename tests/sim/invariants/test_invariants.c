@@ -304,7 +304,7 @@ static void test_a_reader_missing_from_the_queue_is_found(void **state)
 	(void)state;
 	queue_check_waits(&check, &a, why);
 	assert_false(queue_check_length(&check, &limiter, why));
-	queue_append(&limiter.queue, &waiter);
+	queue_append(&limiter.turns.queue, &waiter);
 	assert_true(queue_check_length(&check, &limiter, why));
 }
 
@@ -467,21 +467,21 @@ static void test_what_is_left_in_a_limiter_is_found(void **state)
 
 	(void)state;
 	assert_true(empty_check_limiter(&limiter, why));
-	queue_append(&limiter.queue, &waiter);
+	queue_append(&limiter.turns.queue, &waiter);
 	assert_false(empty_check_limiter(&limiter, why));
-	queue_shift(&limiter.queue);
-	limiter.current = &waiter;
+	queue_shift(&limiter.turns.queue);
+	limiter.turns.current = &waiter;
 	assert_false(empty_check_limiter(&limiter, why));
-	limiter.current = NULL;
-	limiter.wanted = 1;
+	limiter.turns.current = NULL;
+	limiter.turns.wanted = 1;
 	assert_false(empty_check_limiter(&limiter, why));
-	limiter.wanted = 0;
+	limiter.turns.wanted = 0;
 	heap_insert(&heap, &limiter.due, 1);
 	assert_false(empty_check_limiter(&limiter, why));
 	heap_remove(&heap, &limiter.due);
-	heap_insert(&heap, &limiter.turn, 1);
+	heap_insert(&heap, &limiter.turns.turn, 1);
 	assert_false(empty_check_limiter(&limiter, why));
-	heap_remove(&heap, &limiter.turn);
+	heap_remove(&heap, &limiter.turns.turn);
 	limiter.buckets = &bucket;
 	limiter.bucket_count = 1;
 	assert_false(empty_check_limiter(&limiter, why));
@@ -518,7 +518,7 @@ static void test_what_is_left_in_the_engine_is_found(void **state)
 	list_append(&engine.line, &change.line);
 	assert_false(empty_check_engine(&engine, why));
 	list_remove(&engine.line, &change.line);
-	root.wanted = 1;
+	root.turns.wanted = 1;
 	assert_false(empty_check_engine(&engine, why));
 }
 
