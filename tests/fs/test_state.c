@@ -223,7 +223,7 @@ static void test_a_limiter_that_is_removed_when_the_log_is_full_is_gone(void **u
 }
 
 /* More limiters than there is room for: a successor had better know none than some as they were. */
-static void test_what_cannot_be_kept_is_not_kept_as_it_was(void **unused)
+static void test_state_that_cannot_be_kept_is_not_kept_as_it_was(void **unused)
 {
 	struct server server;
 	struct finding finding;
@@ -258,7 +258,7 @@ int main(void)
 		cmocka_unit_test(test_times_of_changes_are_found),
 		cmocka_unit_test(test_a_log_that_is_full_is_written_anew),
 		cmocka_unit_test(test_a_limiter_that_is_removed_when_the_log_is_full_is_gone),
-		cmocka_unit_test(test_what_cannot_be_kept_is_not_kept_as_it_was),
+		cmocka_unit_test(test_state_that_cannot_be_kept_is_not_kept_as_it_was),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
