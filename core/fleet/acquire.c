@@ -27,9 +27,9 @@ void search_free(struct search *search)
 /* Who waits for nothing but the outcome of searches, here and below, has waited enough. */
 static void hasten(struct fleet *fleet, struct limiter *limiter)
 {
-	if (!limiter_demand(limiter))
+	if (!turns_demand(&limiter->turns))
 		return;
-	if (limiter->queue.length && !fleet->source.may_come(&fleet->source, limiter))
+	if (limiter->turns.queue.length && !fleet->source.may_come(&fleet->source, limiter))
 		limiter_hasten(&fleet->engine->schedule, limiter);
 	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
 		hasten(fleet, l);
@@ -242,7 +242,7 @@ static bool list(struct fleet *fleet, struct search *search, enum znode_kind kin
 void search_begin(struct fleet *fleet, struct holding *holding)
 {
 	struct search *search = calloc(1, sizeof(*search));
-	uint32_t hosts = holding->settings.reserve_hosts;
+	uint32_t hosts = holding->settings->reserve_hosts;
 
 	if (!search)
 		return;

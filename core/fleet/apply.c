@@ -174,6 +174,21 @@ static bool is_rewritten(const struct holding *holding, const struct found *foun
 	return holding->changed_zxid && holding->changed_zxid != found->changed_zxid;
 }
 
+/*
+ * An election may have taken back the settings that @holding has: then those that were written
+ * before it, or after it, do not name them.
+ */
+static void heed_before(struct fleet *fleet, struct holding *holding, const struct record *record)
+{
+	struct record own = *record;
+
+	if (fleet->follow_all && !before_is_alike(holding->settings, &record->settings)) {
+		(void)before_name(fleet, holding, &own);
+		record = &own;
+	}
+	before_heed(fleet, holding, record);
+}
+
 static void tune(struct fleet *fleet, struct holding *holding, const struct found *found)
 {
 	const struct owner *owner = &found->record.owner;
@@ -186,10 +201,7 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 		note_node(holding, found);
 		return;
 	}
-	if (found->record.has_before)
-		holding_restrict(fleet, holding, &found->record.before, found->record.before_count);
-	else
-		holding_alter(fleet, holding, &found->record.settings);
+	heed_before(fleet, holding, &found->record);
 	if (engine_tuned(fleet->engine, limiter, &found->record.settings, &altered)) {
 		fleet_tell(fleet, FLEET_SPOILT, "no memory for the settings of limiter %llu",
 			   (unsigned long long)found->id);
@@ -239,8 +251,7 @@ static void make(struct fleet *fleet, const struct found *found)
 	note_node(made->holding, found);
 	made->holding->generation = record->generation;
 	made->holding->saved = record->saved;
-	if (record->has_before)
-		holding_restrict(fleet, made->holding, &record->before, record->before_count);
+	before_heed(fleet, made->holding, record);
 	changed(fleet, made, false);
 	fleet_reshare(fleet, made->holding);
 	if (fleet->state == FLEET_READY)

@@ -115,10 +115,13 @@ void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 	holding->version = former->version;
 	holding->generation = former->generation;
 	holding->saved = former->saved;
-	if (!former->restricted_ns)
+	if (!former->before_ns)
 		return;
-	holding_restrict(fleet, holding, former->before, former->before_count);
-	holding->restricted_ns = former->restricted_ns;
+	holding->before = *former->before;
+	holding->before_count = former->before_count;
+	holding->before_is = former->before_is;
+	holding->before_ns = former->before_ns;
+	holding->restricted = former->before_is & BEFORE_RESTRICTS;
 }
 
 static void doubt(struct fleet *fleet, struct holding *holding, uint32_t index, bool reserve)

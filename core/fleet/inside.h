@@ -13,6 +13,7 @@
  *	replicate.c	settings as other hosts made them
  *	apply.c		... take effect
  *	publish.c	changes of this host's
+ *	before.c	settings that other hosts may still be under
  *	names.c		names that were given up a moment ago
  *	demand.c	how many partitions are wanted
  *	rebalance.c	which ones are given back, and when it is time to look for more
@@ -30,6 +31,7 @@
 #define RATEFS_CORE_INSIDE_H
 
 #include "core/base/chain.h"
+#include "core/fleet/before.h"
 #include "core/fleet/fleet.h"
 #include "core/fleet/share.h"
 #include "core/fleet/znode.h"
@@ -373,14 +375,6 @@ struct holding *holding_of_id(const struct fleet *fleet, uint64_t id);
 void holding_enter(struct fleet *fleet, struct holding *holding, uint64_t id);
 void holding_unname(struct fleet *fleet, struct holding *holding);
 void holding_gone(struct fleet *fleet, struct holding *holding);
-void holding_restrict(struct fleet *fleet, struct holding *holding, const struct settings *before,
-		      uint32_t count);
-
-/*
- * Notes that @holding is about to have @settings, which restrict nothing: until Q from now other
- * hosts may use it as it is, and as it was before that.
- */
-void holding_alter(struct fleet *fleet, struct holding *holding, const struct settings *settings);
 
 /* names.c */
 /* @path was that of limiter @id until now. */

@@ -32,7 +32,7 @@ static void take_item(struct fleet *fleet, const struct item *item, uint64_t zxi
  */
 static struct bucket_part part_of(const struct item *item, uint32_t i)
 {
-	const struct settings *settings = &item->holding->settings;
+	const struct settings *settings = item->holding->settings;
 	const struct marker *marker = &item->marker;
 	bool counts = !item->old && marker->saved == item->holding->saved;
 
@@ -46,7 +46,7 @@ static struct bucket_part part_of(const struct item *item, uint32_t i)
 static void join_parts(struct fleet *fleet, const struct item *item)
 {
 	struct limiter *limiter = item->holding->limiter;
-	uint32_t count = item->holding->settings.limit_count;
+	uint32_t count = item->holding->settings->limit_count;
 
 	if (item_lease(item)->state != LEASE_HELD || limiter->removed || !fleet->right)
 		return;

@@ -15,7 +15,7 @@ static bool is_read(const struct holding *holding, uint32_t index)
 						  ? limiter->partitions[index]
 						  : NULL;
 
-	return partition && partition->queue.length;
+	return partition && partition->turns.queue.length;
 }
 
 bool holding_misses(const struct holding *holding, uint32_t index)
@@ -46,9 +46,10 @@ static void keep_up(struct fleet *fleet, struct holding *holding)
 		fleet_lease_becomes(fleet, holding, lease, LEASE_HELD);
 		changed = true;
 	}
-	if (holding->restricted && holding->restricted_ns <= fleet->clocks.waiter_ns) {
+	if (holding->before_ns && holding->before_ns <= fleet->clocks.waiter_ns) {
+		changed = changed || holding->restricted;
 		holding->restricted = false;
-		changed = true;
+		holding->before_ns = 0;
 	}
 	if (changed)
 		fleet_reshare(fleet, holding);
@@ -59,7 +60,7 @@ static bool is_in_use(const struct holding *holding, const struct lease *lease)
 {
 	uint32_t index = (uint32_t)(lease - holding->leases), used;
 
-	if (holding->settings.slots.kind != SLOTS_COUNT || lease->state != LEASE_HELD ||
+	if (holding->settings->slots.kind != SLOTS_COUNT || lease->state != LEASE_HELD ||
 	    index >= holding_count(holding))
 		return false;
 	used = slots_used(holding->limiter);
@@ -138,7 +139,7 @@ static bool keeps_last(const struct holding *holding)
 
 static void begin_spare(struct fleet *fleet, struct holding *holding)
 {
-	uint64_t third_ns = holding->settings.lease_ns / YOUNG_PARTS;
+	uint64_t third_ns = holding->settings->lease_ns / YOUNG_PARTS;
 
 	holding->spare_until_ns = fleet->now_ns +
 				  (third_ns < FLEET_SPARE_MAX_NS ? third_ns : FLEET_SPARE_MAX_NS);
@@ -193,8 +194,8 @@ static void give_unwanted(struct fleet *fleet, struct holding *holding)
 	}
 	for (uint32_t i = count; i < holding->slots; i++)
 		drain(fleet, holding, &holding->leases[i]);
-	if (!holding->settings.reserve_hosts ||
-	    holding->reserve_index >= holding->settings.reserve_hosts)
+	if (!holding->settings->reserve_hosts ||
+	    holding->reserve_index >= holding->settings->reserve_hosts)
 		drain(fleet, holding, &holding->reserve);
 	if (kept <= holding->wanted) {
 		holding->spare = false;
@@ -226,7 +227,7 @@ static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
 		const struct lease *lease = &holding->leases[i];
 
 		if (lease->state == LEASE_HELD && is_in_use(holding, lease) &&
-		    fleet->now_ns - lease->since_ns >= holding->settings.lease_ns)
+		    fleet->now_ns - lease->since_ns >= holding->settings->lease_ns)
 			return true;
 	}
 	return false;
@@ -235,11 +236,11 @@ static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
 /* Somebody saves up for a large take, and not all of that would go with the last partition. */
 static bool is_saving_up(const struct fleet *fleet, const struct holding *holding)
 {
-	const struct settings *settings = &holding->settings;
+	const struct settings *settings = holding->settings;
 	const struct limiter *limiter = holding->limiter;
 	uint32_t count = settings_partition_count(settings);
 
-	for (unsigned int i = 0; limiter->wanted && i < limiter->bucket_count; i++) {
+	for (unsigned int i = 0; limiter->turns.wanted && i < limiter->bucket_count; i++) {
 		uint64_t part = settings_burst(settings, i) / count;
 
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
@@ -252,7 +253,7 @@ static bool is_saving_up(const struct fleet *fleet, const struct holding *holdin
 /* How old a lease is when it goes to those who have none: a take that is being saved up is let pass. */
 static uint64_t turn_ns(const struct fleet *fleet, const struct holding *holding)
 {
-	uint64_t lease_ns = holding->settings.lease_ns;
+	uint64_t lease_ns = holding->settings->lease_ns;
 
 	return is_saving_up(fleet, holding) ? lease_ns + lease_ns / SAVING_PARTS : lease_ns;
 }
@@ -284,7 +285,7 @@ static bool is_turn_over(const struct fleet *fleet, const struct holding *holdin
 static void give_contended(struct fleet *fleet, struct holding *holding)
 {
 	uint32_t kept = holding_kept(holding), excess, part, given;
-	uint64_t lease_ns = holding->settings.lease_ns;
+	uint64_t lease_ns = holding->settings->lease_ns;
 
 	if (holding->target == UINT32_MAX ||
 	    (kept <= holding->target && !takes_turns(holding, kept)))
@@ -324,7 +325,7 @@ void choose_next_search(struct fleet *fleet, struct holding *holding)
 	if (soon)
 		every_ns = fleet->constants.renewal_ns;
 	else if (holding->leased || holding->claim_unknown)
-		every_ns = holding->settings.lease_ns / YOUNG_PARTS;
+		every_ns = holding->settings->lease_ns / YOUNG_PARTS;
 	holding->next_search_ns = fleet->now_ns + fleet_jitter(fleet, every_ns);
 }
 
@@ -335,7 +336,7 @@ uint32_t choose_limit(const struct holding *holding)
 
 bool holding_wants_reserve(const struct holding *holding)
 {
-	return holding->settings.reserve_hosts && holding->reserve.state == LEASE_NONE &&
+	return holding->settings->reserve_hosts && holding->reserve.state == LEASE_NONE &&
 	       holding_needs_leases(holding);
 }
 

@@ -88,7 +88,7 @@ static void rouse_for_slots(struct engine *engine, struct limiter *limiter)
 	if (!engine->source->rouse)
 		return;
 	for (; limiter; limiter = limiter->parent) {
-		if (limiter->holding && limiter->holding->settings.slots.kind == SLOTS_COUNT)
+		if (limiter->holding && limiter->holding->settings->slots.kind == SLOTS_COUNT)
 			engine->source->rouse(engine->source, limiter);
 	}
 	engine->source->after(engine->source, engine->schedule.now_ns);
@@ -409,10 +409,7 @@ static void cancel(struct engine *engine, struct waiter *waiter)
 	/* It may be the turn of another one then. */
 	if (engine->source->before)
 		engine->source->before(engine->source, engine->schedule.now_ns);
-	if (waiter->is_opener)
-		slots_cancel(&engine->schedule, waiter);
-	else
-		limiter_cancel(&engine->schedule, waiter);
+	turns_cancel(&engine->schedule, waiter);
 	engine->waiting--;
 }
 

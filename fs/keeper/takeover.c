@@ -243,9 +243,9 @@ static void process(struct daemon *daemon, const struct messages *messages,
 /* Nobody's turn is saved up for any more who did not ask again. */
 static void forget_awaited(struct limiter *limiter)
 {
-	for (uint32_t i = 0; !limiter->current && i < limiter->bucket_count; i++)
+	for (uint32_t i = 0; !limiter->turns.current && i < limiter->bucket_count; i++)
 		bucket_await(&limiter->buckets[i], 0);
-	if (!limiter->current && limiter->learning && limiter->learning->limited)
+	if (!limiter->turns.current && limiter->learning && limiter->learning->limited)
 		bucket_await(&limiter->learning->bucket, 0);
 	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
 		forget_awaited(l);

@@ -331,7 +331,7 @@ void node_attributes(struct daemon *daemon, const struct node *node, struct stat
 		.st_blocks = TEXT_SIZE / 512, /* with none, cp would take it for a hole */
 	};
 	attributes->st_mtim = daemon->began;
-	attributes->st_mtim.tv_sec += setting ? limiter->changed_s[node->row->setting]
+	attributes->st_mtim.tv_sec += setting ? limiter_changed_s(limiter, node->row->setting)
 					      : limiter->made_s;
 	attributes->st_ctim = attributes->st_mtim;
 	attributes->st_atim = attributes->st_mtim;

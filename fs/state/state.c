@@ -13,6 +13,9 @@
 
 static const char MAGIC[8] = "ratefs\n";
 
+/* An id that no limiter has. */
+static const uint32_t NO_LIMITER = UINT32_MAX;
+
 static uint64_t all_bytes(void)
 {
 	return STATE_HEADER_BYTES + 2 * STATE_LOG_BYTES +
@@ -155,12 +158,13 @@ enum state_part state_restored_last(const struct state *state)
 }
 
 /*
- * Open files stay known, as files of limiters that are gone: reads get ENODEV, pollers are woken.
+ * Keeps open files as files of a limiter that is gone: reads get ENODEV, pollers are woken. Their
+ * rows stay, which say whether an open that was not answered may still be waiting.
  */
 static void give_up_handles(struct state *state)
 {
 	for (uint32_t i = 0; i < state->header->handle_count; i++)
-		state->handles[i].row = 0;
+		state->handles[i].limiter = NO_LIMITER;
 	state->header->place_count = 0;
 }
 

@@ -4,8 +4,9 @@
  * It is written by plain stores, so that it costs no system call and is there when the server is killed
  * between any two of them. What is told to the kernel is written before it is told:
  *
- * - the limiters, each with its number, name, owner and settings, as records one after the other; the last
- *   of a limiter counts. What has become too long is written anew in the other of two places.
+ * - the limiters, each with its number, name, owner and settings, as records one after the other.
+ *   The last of a limiter counts; settings are written once for all limiters that have them. What
+ *   has become too long is written anew in the other of two places.
  * - what is in their buckets as of the last token, exact: the successor lets flow in what is due since.
  *   A token that was taken and not delivered is spent.
  * - places of readers that were interrupted (parking.h).
@@ -31,7 +32,7 @@
 struct state;
 
 enum {
-	STATE_VERSION = 6,
+	STATE_VERSION = 7,
 	STATE_ROWS_MAX = 256,
 	STATE_ROW_TEXT = 64, /* of a row's path */
 	STATE_FIRST_ROW = 1, /* row 0 of the table of files is none */
@@ -122,9 +123,9 @@ int state_continue(struct state *state);
 /* In a fleet: what is as in the limiter's struct holding. It is part of a record of four-byte words. */
 struct __attribute__((packed, aligned(4))) state_holding {
 	uint64_t lid, generation, saved;
-	uint64_t restricted_ns; /* 0: it was not */
+	uint64_t before_ns; /* 0: nothing is known of before */
 	int32_t version;
-	uint32_t before_count;
+	uint16_t before_count, before_is;
 };
 
 /*
@@ -135,12 +136,12 @@ struct state_limiter {
 	uint32_t id, parent;
 	struct owner owner;
 	uint32_t made_s;
-	const uint32_t
-		*changed_s; /* SETTING_COUNT of them; NULL: it is another table of settings */
+	/* SETTING_COUNT of them; NULL: as it was made, or it is another table of settings. */
+	const uint32_t *changed_s;
 	const char *name;
 	const char *settings;
 	struct state_holding holding;
-	const char *before; /* settings, if it was restricted */
+	const char *before; /* settings, if there is @before_ns */
 };
 int state_limiters(struct state *state,
 		   int (*restore)(void *argument, const struct state_limiter *limiter),

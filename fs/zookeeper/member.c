@@ -203,20 +203,21 @@ static int restore(void *argument, const struct state_limiter *former)
 		return 0;
 	}
 	if (!parent || settings_parse(former->settings, &settings, error) ||
-	    (holding->restricted_ns && settings_parse(former->before, &before, error)))
+	    (holding->before_ns && settings_parse(former->before, &before, error)))
 		return 0; /* the fleet knows better */
 	engine->tree.last_id = former->id - 1;
 	err = engine_restore(engine, parent, former->name, &settings, &former->owner, NULL, 0,
 			     &limiter);
 	if (err)
 		return err;
-	limiter->made_s = former->made_s;
-	if (former->changed_s)
-		memcpy(limiter->changed_s, former->changed_s, sizeof(limiter->changed_s));
+	err = limiter_set_times(limiter, former->made_s, former->changed_s);
+	if (err)
+		return err;
 	fleet_restored(member->fleet, limiter,
 		       &(struct former_holding){holding->lid, holding->generation, holding->saved,
-						holding->version, holding->restricted_ns,
-						holding->before_count, &before});
+						holding->version, holding->before_ns,
+						holding->before_count, holding->before_is,
+						&before});
 	return 0;
 }
 

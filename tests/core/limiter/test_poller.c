@@ -187,15 +187,15 @@ static void test_polling_again_gives_no_second_place(void **state)
 	assert_false(stage_poll(&stage, &poller, a, 1, 0));
 	for (int i = 0; i < 3; i++)
 		assert_false(engine_poll(&stage.engine, &poller, 0));
-	assert_int_equal(a->queue.length, 1);
-	assert_int_equal(a->wanted, 1);
+	assert_int_equal(a->turns.queue.length, 1);
+	assert_int_equal(a->turns.wanted, 1);
 	assert_int_equal(a->pollers, 1);
 	/* Called, and not told yet, it does not wait once more either. */
 	engine_run(&stage.engine, 100 * MS);
 	assert_true(engine_poll(&stage.engine, &poller, 100 * MS));
 	assert_true(stage_fetch(&stage, &poller, 100 * MS));
 	assert_true(engine_poll(&stage.engine, &poller, 100 * MS));
-	assert_int_equal(a->queue.length, 0);
+	assert_int_equal(a->turns.queue.length, 0);
 	assert_int_equal(stage_collect(&stage), 0);
 	assert_false(engine_poll(&stage.engine, &poller, 100 * MS));
 	engine_unpoll(&stage.engine, &poller, stage.engine.schedule.now_ns);
@@ -363,7 +363,7 @@ static void test_a_poller_with_a_time_is_told_when_it_is_up(void **state)
 	/* A time that is too short as things stand: a read is refused now. */
 	poller_limit(&poller, &expiry, 99 * MS);
 	assert_true(engine_poll(&stage.engine, &poller, 0));
-	assert_int_equal(a->queue.length, 0);
+	assert_int_equal(a->turns.queue.length, 0);
 	poller_limit(&poller, &expiry, 100 * MS);
 	assert_false(engine_poll(&stage.engine, &poller, 0));
 	assert_int_equal(engine_charge(&stage.engine, a, 1, 0), 0);
@@ -404,7 +404,7 @@ static void test_tokens_of_a_poller_that_leaves_go_back_as_of_then(void **state)
 	stage_run(&stage, 100 * MS); /* it is called */
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 110 * MS), WAITING);
 	engine_unpoll(&stage.engine, &poller, 150 * MS);
-	/* The bucket has room for one token: what had flowed in since the last step is lost. */
+	/* The bucket has room for one token: tokens that flowed in since the last step are lost. */
 	stage_run(&stage, 150 * MS);
 	assert_int_equal(guest.done_ns, 150 * MS);
 	assert_int_equal(engine_eta(&stage.engine, a, 1, 150 * MS), 100 * MS);

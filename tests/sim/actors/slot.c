@@ -163,7 +163,7 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 		reader_free(reader);
 		return;
 	}
-	first = queue_first(&opener->slot.limiter->slots->queue);
+	first = queue_first(&opener->slot.limiter->slots->turns.queue);
 	if (first && first->ticket < reader->waiter.ticket)
 		sim_fail(sim, INVARIANT_QUEUE, reader->place, "a slot went to one who came later");
 	link_held(opener);
@@ -293,13 +293,14 @@ static void check_sum(struct sim *sim, const struct place *place)
 			if (!p->limiter || !p->common || p->common->first != place->common->first)
 				continue;
 			holding = p->limiter->holding;
-			if (holding->settings.slots.kind != SLOTS_COUNT ||
+			if (holding->settings->slots.kind != SLOTS_COUNT ||
 			    p->limiter->settings->enforcement != ENFORCEMENT_ENFORCE ||
 			    holding->degraded)
 				return;
 			sum += slots_limit(p->limiter);
-			most = holding->settings.slots.count > most ? holding->settings.slots.count
-								    : most;
+			most = holding->settings->slots.count > most
+				       ? holding->settings->slots.count
+				       : most;
 		}
 	}
 	if (sum > most)
