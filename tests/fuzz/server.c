@@ -317,7 +317,7 @@ bool server_start(struct server *server, int descriptor, uint32_t starts, const 
 	server->source = source_local_open(NULL);
 	FUZZ_CHECK(server->source);
 	FUZZ_CHECK(!mount_init(daemon, &server->options, source_local_interface(server->source),
-				server->state, &root));
+			       server->state, &root));
 	daemon->keeper = getppid();
 	daemon->engine.tree.last_id = state_base(server->state);
 	if (source_local_load(server->source, daemon)) {
