@@ -5,7 +5,28 @@
 #include "core/limiter/limiter.h"
 #include "core/limiter/slots.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+uint32_t limiter_changed_s(const struct limiter *limiter, enum setting_id setting)
+{
+	return limiter->changed_s ? limiter->changed_s[setting] : limiter->made_s;
+}
+
+int limiter_set_times(struct limiter *limiter, uint32_t made_s, const uint32_t *changed_s)
+{
+	size_t bytes = SETTING_COUNT * sizeof(*changed_s);
+
+	if (changed_s && !limiter->changed_s)
+		limiter->changed_s = malloc(bytes);
+	if (changed_s && !limiter->changed_s)
+		return -ENOMEM;
+	limiter->made_s = made_s;
+	if (changed_s)
+		memcpy(limiter->changed_s, changed_s, bytes);
+	return 0;
+}
 
 const struct settings *limiter_settings(const struct limiter *limiter)
 {

@@ -77,6 +77,7 @@ struct change {
 	struct bucket *buckets;	       /* owned */
 	struct learning *learning;     /* owned */
 	const struct settings *pooled; /* owned: a reference of the pool's */
+	uint32_t *changed_s;	       /* owned: for a limiter that has none yet */
 	char *renamed;		       /* owned */
 	bool started;		       /* the source has it */
 	struct list_link line;	       /* in engine.line, then in engine.changed */

@@ -53,7 +53,7 @@ struct limiter {
 	uint32_t partition_slots;
 	uint32_t references; /* held by callers: the memory stays until they are gone */
 	uint32_t made_s;     /* seconds since the engine began */
-	uint32_t changed_s[SETTING_COUNT]; /* last change of each setting, likewise */
+	uint32_t *changed_s; /* owned: last change of each setting, likewise; NULL: made so */
 	uint32_t uid, gid;
 	uint16_t access; /* permission bits of the directory */
 	bool removed;
@@ -88,6 +88,15 @@ static inline bool limiter_is_root(const struct limiter *limiter)
 {
 	return !limiter->parent;
 }
+
+/* Returns when @setting was last changed, in seconds since the engine began. */
+uint32_t limiter_changed_s(const struct limiter *limiter, enum setting_id setting);
+
+/*
+ * Sets when @limiter was made and when each setting was last changed (@changed_s; NULL: when it was
+ * made). 0 or -ENOMEM.
+ */
+int limiter_set_times(struct limiter *limiter, uint32_t made_s, const uint32_t *changed_s);
 
 /* Returns the settings as they were set: in a fleet for all of its hosts together. */
 const struct settings *limiter_settings(const struct limiter *limiter);

@@ -114,6 +114,7 @@ void limiter_free(struct limiter *limiter)
 	slots_free(limiter);
 	free(limiter->partitions);
 	free(limiter->buckets);
+	free(limiter->changed_s);
 	free(limiter->name);
 	free(limiter);
 }

@@ -4,8 +4,9 @@
  * It is written by plain stores, so that it costs no system call and is there when the server is killed
  * between any two of them. What is told to the kernel is written before it is told:
  *
- * - the limiters, each with its number, name, owner and settings, as records one after the other; the last
- *   of a limiter counts. What has become too long is written anew in the other of two places.
+ * - the limiters, each with its number, name, owner and settings, as records one after the other.
+ *   The last of a limiter counts; settings are written once for all limiters that have them. What
+ *   has become too long is written anew in the other of two places.
  * - what is in their buckets as of the last token, exact: the successor lets flow in what is due since.
  *   A token that was taken and not delivered is spent.
  * - places of readers that were interrupted (parking.h).
@@ -31,7 +32,7 @@
 struct state;
 
 enum {
-	STATE_VERSION = 6,
+	STATE_VERSION = 7,
 	STATE_ROWS_MAX = 256,
 	STATE_ROW_TEXT = 64, /* of a row's path */
 	STATE_FIRST_ROW = 1, /* row 0 of the table of files is none */
@@ -135,8 +136,8 @@ struct state_limiter {
 	uint32_t id, parent;
 	struct owner owner;
 	uint32_t made_s;
-	const uint32_t
-		*changed_s; /* SETTING_COUNT of them; NULL: it is another table of settings */
+	/* SETTING_COUNT of them; NULL: as it was made, or it is another table of settings. */
+	const uint32_t *changed_s;
 	const char *name;
 	const char *settings;
 	struct state_holding holding;

@@ -112,7 +112,7 @@ case_it_refuses_what_a_mount_refuses_and_nothing_else() {
 	done
 }
 
-case_what_cannot_be_read_is_refused() {
+case_an_unreadable_file_is_refused() {
 	check 1 "$d/nowhere"
 	like 'what it says' "$(cat "$d/err")" 'nowhere: No such file'
 	check 1 "$d"

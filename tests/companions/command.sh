@@ -35,7 +35,7 @@ case_a_word_that_is_no_command_is_told_which_there_are() {
 	done
 }
 
-# offers WORDS… OFFERED: what is offered for the last of the words.
+# offers WORDS… OFFERED: the completions of the last of the words are OFFERED.
 offers() {
 	local offered=${*: -1}
 	COMP_WORDS=("${@:1:$#-1}")

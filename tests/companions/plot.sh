@@ -90,7 +90,7 @@ case_a_gnuplot_that_fails_is_told() {
 	[ ! -e "$d/image.svg" ] || fail 'an empty file is left'
 }
 
-case_what_is_no_limiter_is_refused() {
+case_a_path_that_is_no_limiter_is_refused() {
 	fake
 	plot 1 "$d/nowhere" --data -t 1h
 	says 'nowhere: No such file'

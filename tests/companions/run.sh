@@ -10,13 +10,12 @@ run() {
 	is "exit status of run $* ($(cat "$d/err"))" "$status" "$wanted"
 }
 
-# says TEXT REGEX: what the last run said on standard error.
+# says TEXT REGEX: the last run said TEXT on standard error.
 says() { like 'what it says' "$(cat "$d/err")" "$1"; }
 
 silent() { is 'what it says' "$(cat "$d/err")" ''; }
 
-# fake: a directory with the files of a limiter that always has tokens; what is reported is in
-# $f/feedback.
+# fake: a directory with the files of a limiter that always has tokens; reports are in $f/feedback.
 fake() {
 	f=$d/fake
 	mkdir -p "$f/take" "$f/keys/alice/take"
@@ -162,7 +161,7 @@ case_a_command_that_was_told_to_end_is_not_run_again() {
 	is tries "$(wc -l < "$d/tries")" 1
 }
 
-case_what_is_ignored_stays_so_and_nothing_else_is() {
+case_an_ignored_signal_stays_so_and_no_other_is() {
 	fake
 	(trap '' HUP PIPE && "$RATEFS" run "$f" --output -- grep SigIgn /proc/self/status) \
 		> "$d/out" 2> "$d/err"
@@ -353,7 +352,7 @@ case_the_first_line_of_the_output_says_how_it_went() {
 	told '200\r\n429\n' 0 ok
 }
 
-case_what_says_nothing_is_judged_by_the_exit_status() {
+case_a_silent_command_is_judged_by_its_exit_status() {
 	local text
 	fake
 	for text in '' '\n200\n' 'okay\n' '20\n' '2000\n' 'done\n' '+20\n'; do
@@ -367,7 +366,7 @@ case_what_says_nothing_is_judged_by_the_exit_status() {
 	reported throttled
 }
 
-case_what_is_repeated_prints_nothing() {
+case_a_repeated_command_prints_nothing() {
 	fake
 	run 0 "$f" --retry 5 --output -- sh -c "echo >> $d/tries
 		[ \$(wc -l < $d/tries) = 3 ] && echo 200 && echo body || { echo 503 && echo sorry; }"
@@ -460,7 +459,7 @@ case_the_terminal_interrupts_the_command_once() {
 	python3 "$CASES/screen.py" interrupt_once "$RATEFS" "$f"
 }
 
-case_what_is_no_limiter_is_refused() {
+case_a_path_that_is_no_limiter_is_refused() {
 	fake
 	run 125 "$d/nowhere" -- true
 	says 'nowhere: No such file'

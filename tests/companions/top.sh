@@ -86,7 +86,7 @@ case_a_counter_that_began_anew_is_no_negative_rate() {
 	is 'granted of b' "$(column 1 b)" 0
 }
 
-case_what_the_tree_does_not_tell_is_a_minus() {
+case_an_unknown_value_is_a_minus() {
 	fake
 	sed -i '/throttled/d' "$t/metrics"
 	top 0 -d 100ms "$t"
@@ -121,7 +121,7 @@ case_names_are_shown_as_they_are() {
 		grep -qF ' \xff' "$d/out" || fail "$(cat "$d/out")"
 }
 
-case_what_could_move_the_cursor_is_not_shown() {
+case_a_name_that_could_move_the_cursor_is_not_shown_as_it_is() {
 	fake
 	printf 'ratefs_waiting{limiter="%s"} 1\n' $'c\xc2\x9b2J' > "$t/metrics"
 	LC_ALL=C.UTF-8 top 0 -d 100ms "$t"
@@ -134,7 +134,7 @@ case_a_tree_without_limiters_is_an_empty_table() {
 	is lines "$(wc -l < "$d/out")" 2
 }
 
-case_who_holds_which_partitions() {
+case_the_second_table_has_the_partitions_of_each_host() {
 	start -o host=here
 	limiter orders 100/s
 	limiter orders/batch 1/d
@@ -195,7 +195,7 @@ case_without_a_name_several_trees_are_listed() {
 	done
 }
 
-case_what_is_no_tree_is_refused() {
+case_a_path_that_is_no_tree_is_refused() {
 	top 1 "$d"
 	says 'not a mounted tree'
 	top 1 "$d/nowhere"

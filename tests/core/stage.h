@@ -25,8 +25,8 @@ struct stage {
 	struct engine engine;
 	struct source source;
 	bool later;	      /* the source answers when answer() is called */
-	int answer;	      /* what it answers at once */
-	struct change *asked; /* what it was given last and has not answered */
+	int answer;	      /* its answer at once */
+	struct change *asked; /* the last operation given to it and not answered */
 	unsigned int stored;  /* how many it was given */
 };
 
@@ -177,7 +177,7 @@ static inline bool stage_fetch(struct stage *stage, struct poller *poller, uint6
 	return !poller->waiter.limiter->removed && poller_fetch(&stage->engine.schedule, poller);
 }
 
-/* What comes of a read; where it would wait it gives up. */
+/* Returns the outcome of a read; where it would wait it gives up. */
 static inline int stage_read(struct stage *stage, struct limiter *limiter, uint64_t tokens,
 			     enum read_manner manner, uint64_t now_ns)
 {

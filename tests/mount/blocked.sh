@@ -443,7 +443,7 @@ case_a_read_that_would_block_is_refused_with_o_nonblock() {
 	counts orders waiting 0
 }
 
-case_what_the_file_itself_refuses_is_ebusy_with_o_nonblock_too() {
+case_a_refusal_of_the_file_itself_is_ebusy_with_o_nonblock_too() {
 	start
 	limiter orders 1/d 2
 	echo 1/d > "$m/orders/key_rate"

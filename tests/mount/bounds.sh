@@ -82,7 +82,7 @@ case_so_many_readers_of_a_user_wait_and_the_next_are_told_to_come_again() {
 	is 'now' "$(as nobody "$CLIENT" read "$m/orders/token")" 1
 }
 
-# memory_blocks: what the server keeps for the next one, in blocks of 512 bytes.
+# memory_blocks: the size of the state kept for the next server, in blocks of 512 bytes.
 memory_blocks() {
 	local file
 	for file in "/proc/$daemon/fd/"*; do

@@ -20,7 +20,7 @@ secrets() {
 	chown daemon:daemon "$m/secret/inner"
 }
 
-case_what_is_closed_can_neither_be_used_nor_tuned_nor_seen() {
+case_a_closed_limiter_can_neither_be_used_nor_tuned_nor_seen() {
 	secrets
 	local file
 	for file in token try stream slot take/5 eta/5 stat waiters rate config partitions/held \
@@ -103,7 +103,7 @@ case_metrics_that_were_opened_by_root_tell_all() {
 		-c '^ratefs_granted_total{' < "$m/metrics")" 3
 }
 
-# lines FILE: what events told, without the times.
+# lines FILE: prints the events in FILE, without the times.
 lines() { sed '/^#/d; s/^[0-9.]* //' "$1"; }
 
 case_events_leave_out_what_is_closed() {

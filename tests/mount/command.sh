@@ -321,7 +321,7 @@ case_a_wrong_config_file_is_named_with_its_line() {
 	done
 }
 
-# notified NAME: binds the socket; what comes goes to $d/notified, a line each.
+# notified NAME: binds the socket; its messages go to $d/notified, a line each.
 notified() {
 	python3 - "$1" "$d/notified" <<- 'END' &
 		import socket, sys

@@ -17,7 +17,7 @@ case_bash_dash_and_python_say_how_it_went() {
 
 # '%{http_code}' and '%header{retry-after}' of a response, without a newline, with one, and of no
 # response at all.
-case_what_curl_prints_is_understood() {
+case_the_output_of_curl_is_understood() {
 	start
 	limiter orders
 	local line
@@ -35,7 +35,7 @@ case_curl_itself_can_write_it() {
 	command -v curl > /dev/null || skip 'no curl'
 	start
 	limiter orders
-	# Nobody listens there.
+	# No program listens there.
 	curl -s -o /dev/null -w '%{http_code}\n' --max-time 5 http://127.0.0.1:1/ \
 		> "$m/orders/feedback" || :
 	counts orders error 1
@@ -65,7 +65,7 @@ case_the_largest_write_holds_1365_outcomes() {
 	counts orders ok 1365
 }
 
-case_what_is_no_outcome_is_refused() {
+case_a_word_that_is_no_outcome_is_refused() {
 	start
 	limiter orders
 	local text
@@ -114,7 +114,7 @@ case_an_adapt_or_backoff_that_cannot_be_is_refused() {
 		'linear initial=16min' 'exponential after=0'
 }
 
-case_what_is_read_of_adapt_and_backoff_can_be_written_back() {
+case_the_texts_of_adapt_and_backoff_can_be_written_back() {
 	start
 	limiter orders
 	limiter again
@@ -238,7 +238,7 @@ case_metrics_have_what_was_told() {
 	done
 }
 
-case_who_may_use_a_limiter_may_tell_and_not_tune() {
+case_a_user_of_a_limiter_may_tell_and_not_tune() {
 	start -o allow_other
 	chmod 711 "$d"
 	limiter orders

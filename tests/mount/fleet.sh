@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A source zk://: what of its options is refused, and how mount(8) and a line of fstab mount it.
+# A source zk://: refusals of its options, and how mount(8) and a line of fstab mount it.
 
 # shellcheck source=SCRIPTDIR/command.sh
 . "$(dirname "${BASH_SOURCE[0]}")/command.sh"

@@ -52,7 +52,7 @@ case_twenty_thousand_readers_of_one_user_do_not_starve_another() {
 		fail "only $(counter orders waiting) wait"
 	has orders waiting 20000 || skip 'no twenty thousand threads here'
 	served "$before"
-	# What it may read of its own readers is long.
+	# The list of its own readers that it may read is long.
 	(while :; do as_nobody cat "$m/orders/waiters" "$m/metrics" "$m/status" > /dev/null; done) &
 	local looker=$!
 	served "$before"
@@ -179,7 +179,7 @@ case_a_giant_write_is_refused_and_leaves_nothing() {
 	is rate "$(cat "$m/orders/rate")" 500/s
 }
 
-case_what_is_mapped_or_spliced_spends_nothing() {
+case_mapping_and_splicing_spend_nothing() {
 	open_to_all
 	limiter orders 1/h 10
 	python3 - "$m/orders" <<- 'EOF'

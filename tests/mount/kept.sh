@@ -17,7 +17,7 @@ case_settings_outlive_the_daemon() {
 	is limiters "$(find "$m" -name waiters | wc -l)" 3
 }
 
-case_what_is_left_in_the_buckets_outlives_the_daemon() {
+case_tokens_left_in_the_buckets_outlive_the_daemon() {
 	start "local:$d/kept"
 	limiter orders 1/h 10
 	is taken "$(cat "$m/orders/take/4")" 4
@@ -40,7 +40,7 @@ case_owners_and_modes_outlive_the_daemon() {
 		"$before"
 }
 
-case_what_was_removed_or_renamed_stays_so() {
+case_a_removed_or_renamed_limiter_stays_so() {
 	start "local:$d/kept"
 	limiter orders 5/s
 	limiter orders/eu 6/s
@@ -209,7 +209,7 @@ case_directories_of_others_are_left_alone() {
 	is rate "$(cat "$m/orders/rate")" 5/s
 }
 
-# What a crash leaves of a mkdir and of a rmdir under way.
+# A crash leaves this of a mkdir and of a rmdir under way.
 case_a_limiter_half_made_or_half_removed_is_neither() {
 	start "local:$d/kept"
 	limiter orders 5/s

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A reader keeps its place: what interrupts it and does not end it costs it nothing but the way.
+# A reader keeps its place: an interruption that does not end it costs it nothing but the way.
 
 file=token
 
@@ -213,7 +213,7 @@ case_an_opener_of_a_slot_keeps_its_place() {
 	counts orders waiting 1
 }
 
-# What a program does that is interrupted once, at 0.3 s, before it asks again.
+# A program that is interrupted once, at 0.3 s, does this before it asks again.
 once='
 interrupts(0.3)
 fd = os.open(path, os.O_RDONLY)

@@ -10,7 +10,7 @@ open_up() {
 
 as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"; }
 
-# of_threads FIELD: what /proc says of all threads of the daemon, each thing once.
+# of_threads FIELD: prints the field as /proc has it for all threads of the daemon, each value once.
 of_threads() {
 	awk -v field="$1:" '$1 == field { $1 = ""; print }' /proc/"$daemon"/task/*/status |
 		sort -u | tr -s '\t ' ' '

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Promises of the manual that no other case looks at: what is left after a crash, a slow disk,
-# syslog, lost events, the sticky bit, and the odd ways to write options.
+# Promises of the manual that no other case looks at: the state after a crash, a slow disk, syslog,
+# lost events, the sticky bit, and the odd ways to write options.
 
 tokens_are() { is "tokens of $1" "$(tokens "$1")" "$2"; }
 
-case_what_was_left_in_buckets_is_used_up_by_the_next_start() {
+case_tokens_left_in_buckets_are_used_up_by_the_next_start() {
 	start "local:$d/kept"
 	limiter orders 1/d 10
 	cat "$m/orders/take/4" > "$d/got"
@@ -24,7 +24,7 @@ case_what_was_left_in_buckets_is_used_up_by_the_next_start() {
 	tokens_are orders 0
 }
 
-# slow_disk: what follows is started with a fsync(2) that takes four seconds while $d/slow is there.
+# slow_disk: starts the next daemons with a fsync(2) that takes four seconds while $d/slow is there.
 slow_disk() {
 	cat > "$d/slow.c" <<- 'EOF'
 		#include <dlfcn.h>
@@ -110,7 +110,7 @@ case_a_reader_of_events_that_falls_behind_is_told_how_much_it_lost() {
 	wait $reader 2> /dev/null || :
 	exec 3<&-
 	like 'behind the head' "$(sed -n 2p "$d/events")" '^lost [0-9]+ bytes$'
-	# What was lost, and what is there, is what was told.
+	# Losses, and limiters that are there, are those that were told.
 	python3 - "$d/events" <<- 'EOF'
 		import re, sys
 		head, lost, *lines = open(sys.argv[1]).read().splitlines()

@@ -105,8 +105,8 @@ case_node_readline_spends_one_token() {
 		require("readline").createInterface({ input }).on("line", x => console.log(x))'
 }
 
-# Never the end of a file in place of a token: who would splice is told that it cannot be done, and
-# reads.
+# Never the end of a file in place of a token: a program that would splice is told that it cannot be
+# done, and reads.
 case_copying_by_sendfile_is_refused_and_spends_nothing() {
 	start
 	limiter orders 1/h 10
@@ -123,7 +123,7 @@ case_copying_by_sendfile_is_refused_and_spends_nothing() {
 	counts orders granted 0
 }
 
-case_what_busybox_cat_reads_is_never_empty() {
+case_a_read_of_busybox_cat_is_never_empty() {
 	start
 	limiter orders 5/s
 	is 'rate' "$(busybox cat "$m/orders/rate")" 5/s

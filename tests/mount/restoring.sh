@@ -2,8 +2,8 @@
 # What the next server restores of files that were gone already, and what it gives up when servers
 # die of it.
 
-# read_of DESCRIPTOR: what a read of that open file at its beginning gives, or the name of the
-# errno.
+# read_of DESCRIPTOR: prints the result of a read of that open file at its beginning, or the name of
+# the errno.
 read_of() {
 	timeout 20 python3 -c '
 import errno, os, sys

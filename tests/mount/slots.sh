@@ -119,7 +119,7 @@ case_a_signal_with_a_handler_interrupts_a_blocked_open() {
 	counts orders slots_used 1
 }
 
-case_one_who_is_killed_while_it_waits_gives_up_its_place() {
+case_an_opener_killed_while_it_waits_gives_up_its_place() {
 	start
 	limiter orders
 	echo 1 > "$m/orders/concurrency"
@@ -134,7 +134,7 @@ case_one_who_is_killed_while_it_waits_gives_up_its_place() {
 	[ ! -e "$d/killed" ] || fail 'one who was killed got a slot'
 }
 
-case_those_who_wait_are_served_in_order_and_are_in_waiters() {
+case_openers_are_served_in_order_and_are_in_waiters() {
 	start
 	limiter orders
 	echo 1 > "$m/orders/concurrency"
@@ -217,7 +217,7 @@ case_closed_keeps_openers_waiting_and_open_lets_them_in() {
 	counts orders shadowed 1
 }
 
-case_what_waits_for_a_slot_gets_eshutdown_when_the_daemon_ends() {
+case_an_opener_gets_eshutdown_when_the_daemon_ends() {
 	start
 	limiter orders
 	echo 1 > "$m/orders/concurrency"
@@ -234,7 +234,7 @@ case_what_waits_for_a_slot_gets_eshutdown_when_the_daemon_ends() {
 	ended
 }
 
-case_what_slot_and_concurrency_refuse() {
+case_slot_and_concurrency_refuse_other_requests() {
 	start
 	limiter orders
 	refused ERANGE write "$m/orders/concurrency" 0

@@ -37,7 +37,7 @@ case_another_server_is_started_from_the_program_now_on_disk() {
 	is token "$(cat "$d/got")" 1
 }
 
-case_what_was_taken_before_can_be_given_back_to_the_next_server() {
+case_tokens_taken_before_can_be_given_back_to_the_next_server() {
 	outlives
 	empty orders 2
 	killed
@@ -46,7 +46,8 @@ case_what_was_taken_before_can_be_given_back_to_the_next_server() {
 	is tokens "$(cat "$m/orders/take/2,within=0s")" 2
 }
 
-# memory version N|cut|flip: what the server has written for the next one is damaged, see state.py.
+# memory version N|cut|flip: the state that the server has written for the next one is damaged, see
+# state.py.
 memory() { python3 "$(dirname "${BASH_SOURCE[0]}")/state.py" "$daemon" "$@"; }
 
 kept_aside() {
@@ -69,10 +70,10 @@ except OSError as error: print(os.strerror(error.errno))')" 'No such device'
 	is rate "$(cat "$m/orders/rate")" 1000/s
 }
 
-case_what_an_older_version_kept_is_kept_aside() { kept_aside 1; }
-case_what_a_newer_version_kept_is_kept_aside() { kept_aside 65535; }
+case_the_state_of_an_older_version_is_kept_aside() { kept_aside 1; }
+case_the_state_of_a_newer_version_is_kept_aside() { kept_aside 65535; }
 
-case_what_is_damaged_at_any_byte_is_kept_aside() {
+case_a_state_damaged_at_any_byte_is_kept_aside() {
 	outlives "local:$d/kept"
 	local i where told before
 	for i in {1..21}; do
@@ -199,7 +200,7 @@ case_umount_while_there_is_no_server_ends_the_keeper() {
 	ended
 }
 
-case_what_is_kept_is_in_no_core() {
+case_the_kept_state_is_in_no_core() {
 	outlives
 	like 'flags of the memory' "$(awk '/ratefs-state/ { found = 1 } found && /VmFlags/ { print; exit }' "/proc/$(server)/smaps")" ' dd( |$)'
 }

@@ -249,7 +249,7 @@ case_a_charge_is_paid_by_those_who_come_after() {
 	is 'after giving back' "$(cat "$m/orders/try")" 1
 }
 
-case_what_is_given_back_goes_to_the_first_in_the_queue() {
+case_tokens_given_back_go_to_the_first_in_the_queue() {
 	start
 	empty orders 1
 	local i pids=()

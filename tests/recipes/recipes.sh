@@ -4,8 +4,8 @@
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 page=$here/../../examples/README.md
 
-# tree: what the page takes for given, a service, and twelve urls of it; stand-ins for commands go
-# to $d/bin.
+# tree: makes the tree that the page takes for given, a service, and twelve urls of it; stand-ins
+# for commands go to $d/bin.
 tree() {
 	local n
 	mount -t tmpfs none /mnt
@@ -231,7 +231,7 @@ case_go() {
 	tree
 	is 'answers of 200' "$(recipe 'Go')" 12
 	all_fetched
-	# What it says of take/N.
+	# The take that the page tells of.
 	sed 's,api/token,api/take/3,' "$d/code" > "$d/take.go"
 	is 'answers of 200' "$(HOME=$d go run "$d/take.go")" 12
 	counts api granted 48

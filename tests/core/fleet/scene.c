@@ -161,9 +161,9 @@ static void close_session(struct coordinator *coordinator)
 }
 
 /*
- * What needs no more than itself: setting the claim of another host wakes it, deleting its own is
- * leaving, and nothing depends on either; a /g that somebody overwrote is written again at the
- * version that was not understood.
+ * Whatever needs no more than itself: setting the claim of another host wakes it, deleting its own
+ * is leaving, and nothing depends on either; a /g overwritten by a foreign hand is written again at
+ * the version that was not understood.
  */
 static bool stands_alone(const struct request *request)
 {

@@ -1,4 +1,4 @@
-/* Tests of record: what nodes hold reads back as it was written, and what is wrong is refused. */
+/* Tests of record: nodes read back as they were written, and wrong ones are refused. */
 #include "core/fleet/record.h"
 
 #include <errno.h>
@@ -423,7 +423,7 @@ static void assert_marker(const char *text, const struct marker *expected)
 	}
 }
 
-static void test_what_is_left_of_several_limits_reads_back_as_written(void **state)
+static void test_levels_of_several_limits_read_back_as_written(void **state)
 {
 	struct marker marker = {.saved = INT64_MAX,
 				.parts = {
@@ -534,7 +534,7 @@ int main(void)
 		cmocka_unit_test(test_a_host_reads_back_as_written),
 		cmocka_unit_test(test_a_host_that_is_not_understood_is_refused),
 		cmocka_unit_test(test_the_name_of_a_host_is_one_word_when_it_is_shown),
-		cmocka_unit_test(test_what_is_left_of_several_limits_reads_back_as_written),
+		cmocka_unit_test(test_levels_of_several_limits_read_back_as_written),
 		cmocka_unit_test(test_an_empty_marker_is_that_of_a_new_limiter),
 		cmocka_unit_test(test_a_marker_that_is_not_understood_leaves_nothing),
 		cmocka_unit_test(test_a_marker_whose_fraction_is_none_leaves_nothing),

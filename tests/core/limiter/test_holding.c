@@ -1,4 +1,4 @@
-/* Tests of holding: what a host may use of what it holds. */
+/* Tests of holding: the part of its partitions that a host may use. */
 #include "core/limiter/holding.h"
 #include "core/limiter/tree.h"
 
@@ -293,7 +293,7 @@ static void test_out_of_reach_a_host_may_be_left_its_share_of_the_whole(void **s
 	holding_share(h, &share);
 	assert_rate(&share.limits[1].rate, "1.25/s");
 	assert_int_equal(share.limits[1].burst, 7);
-	/* What it still holds by lease makes no difference. */
+	/* Partitions that it still holds by lease make no difference. */
 	assert_share(h, 2, false, "1.25/s", 2);
 	forget(h);
 }
@@ -313,7 +313,7 @@ static void test_out_of_reach_a_host_may_be_left_open(void **state)
 	forget(h);
 }
 
-/* What partition @index gives on this host. */
+/* Returns the tokens a second that partition @index gives on this host. */
 static void assert_partition(struct holding *holding, uint32_t index, const char *rate)
 {
 	struct settings share;

@@ -403,7 +403,7 @@ static int take_again(struct yard *yard, struct guest *ann, uint64_t now_ns)
 	return ask_again(yard, ann, &ANN, yard->l, 10, NEVER_NS, now_ns);
 }
 
-static void test_what_was_saved_up_is_there_when_its_waiter_is_back(void **state)
+static void test_savings_are_there_when_their_waiter_is_back(void **state)
 {
 	struct guest ann;
 	struct yard yard;
@@ -444,7 +444,7 @@ static void test_others_have_of_a_bucket_what_is_not_set_aside(void **state)
 	stage_close(&yard.stage);
 }
 
-static void test_what_is_set_aside_is_gone_with_the_place(void **state)
+static void test_tokens_set_aside_are_gone_with_the_place(void **state)
 {
 	struct guest ann;
 	struct yard yard;
@@ -541,7 +541,7 @@ static void test_a_limiter_that_is_gone_is_ENODEV_for_those_who_come_back(void *
 	stage_close(&yard.stage);
 }
 
-static void test_those_who_came_back_are_evicted_with_the_others(void **state)
+static void test_waiters_that_came_back_are_evicted_with_the_others(void **state)
 {
 	struct guest ann, bob;
 	struct limiter *key_limiter;
@@ -660,15 +660,15 @@ int main(void)
 		cmocka_unit_test(test_an_opener_keeps_its_place_and_a_reader_does_not_have_it),
 		cmocka_unit_test(test_a_waiter_in_a_key_keeps_its_place_there),
 		cmocka_unit_test(test_a_waiter_in_a_partition_keeps_its_place_there),
-		cmocka_unit_test(test_what_was_saved_up_is_there_when_its_waiter_is_back),
+		cmocka_unit_test(test_savings_are_there_when_their_waiter_is_back),
 		cmocka_unit_test(test_others_have_of_a_bucket_what_is_not_set_aside),
-		cmocka_unit_test(test_what_is_set_aside_is_gone_with_the_place),
+		cmocka_unit_test(test_tokens_set_aside_are_gone_with_the_place),
 		cmocka_unit_test(test_a_larger_take_of_another_waiter_spills_what_is_set_aside),
 		cmocka_unit_test(test_a_new_rate_spills_what_is_set_aside),
 		cmocka_unit_test(test_without_room_a_waiter_asks_at_the_end),
 		cmocka_unit_test(test_without_memory_nothing_is_parked),
 		cmocka_unit_test(test_a_limiter_that_is_gone_is_ENODEV_for_those_who_come_back),
-		cmocka_unit_test(test_those_who_came_back_are_evicted_with_the_others),
+		cmocka_unit_test(test_waiters_that_came_back_are_evicted_with_the_others),
 		cmocka_unit_test(test_a_crowd_that_is_frozen_and_thawed_keeps_its_order),
 		cmocka_unit_test(test_a_successor_puts_places_between_those_that_ask),
 	};

@@ -404,7 +404,7 @@ static void test_tokens_of_a_poller_that_leaves_go_back_as_of_then(void **state)
 	stage_run(&stage, 100 * MS); /* it is called */
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 110 * MS), WAITING);
 	engine_unpoll(&stage.engine, &poller, 150 * MS);
-	/* The bucket has room for one token: what had flowed in since the last step is lost. */
+	/* The bucket has room for one token: tokens that flowed in since the last step are lost. */
 	stage_run(&stage, 150 * MS);
 	assert_int_equal(guest.done_ns, 150 * MS);
 	assert_int_equal(engine_eta(&stage.engine, a, 1, 150 * MS), 100 * MS);
