@@ -1,6 +1,18 @@
-/* publish - changes of this host's: each is one transaction of the limiter's node and /g. */
-#include "core/fleet/inside.h"
+/* publish - changes of this host's, see publish.h. */
+#include "core/fleet/publish.h"
+#include "core/fleet/apply.h"
+#include "core/fleet/baseline.h"
+#include "core/fleet/garbage.h"
+#include "core/fleet/holdings.h"
+#include "core/fleet/leases.h"
+#include "core/fleet/learnt.h"
+#include "core/fleet/names.h"
+#include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
+#include "core/fleet/restrict.h"
+#include "core/fleet/session.h"
+#include "core/fleet/transaction.h"
+#include "core/fleet/znode.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,54 +24,46 @@ enum { RACE_DOUBLINGS_MAX = 7 };
 /* Markers made with a limiter; what does not fit is unclean. */
 enum { MARKERS_MAX = 80 };
 
-struct holding *holding_of_id(const struct fleet *fleet, uint64_t id)
-{
-	struct holding *holding = fleet->by_id[id % FLEET_CHAINS];
+struct publish {
+	struct change *change; /* the engine's first, NULL */
+	uint64_t since_ns;
+	uint64_t id;
+	uint64_t given;	  /* the id that it gives to a limiter, or to a name that is left; 0 */
+	uint32_t tries;	  /* in which others were first */
+	uint64_t next_ns; /* not before */
+	const struct change *tried; /* the one that the tries are of */
+	uint64_t used_id;	    /* the largest that some limiter had */
+	bool sent;
+	bool again;	       /* to be checked anew when the settings of others are applied */
+	struct record *record; /* owned */
+};
 
-	while (holding && holding->id != id)
-		holding = holding->next_by_id;
-	return holding;
+bool publish_new(struct fleet *fleet)
+{
+	fleet->publish = calloc(1, sizeof(*fleet->publish));
+	return fleet->publish;
 }
 
-void holding_enter(struct fleet *fleet, struct holding *holding, uint64_t id)
+void publish_free(struct fleet *fleet)
 {
-	struct holding **chain = &fleet->by_id[id % FLEET_CHAINS];
-
-	holding->alone = fleet->alone;
-	holding->degraded = fleet->degraded;
-	holding->next = fleet->holdings;
-	holding->back = &fleet->holdings;
-	if (holding->next)
-		holding->next->back = &holding->next;
-	fleet->holdings = holding;
-	holding->id = id;
-	holding->next_by_id = *chain;
-	*chain = holding;
+	if (fleet->publish)
+		free(fleet->publish->record);
+	free(fleet->publish);
 }
 
-void holding_unname(struct fleet *fleet, struct holding *holding)
+static void set_sent(struct fleet *fleet, bool sent)
 {
-	struct holding **at = &fleet->by_id[holding->id % FLEET_CHAINS];
-
-	while (*at && *at != holding)
-		at = &(*at)->next_by_id;
-	if (*at)
-		*at = holding->next_by_id;
+	fleet->publish->sent = sent;
+	replicate_block(fleet, sent);
 }
 
-void holding_restrict(struct fleet *fleet, struct holding *holding, const struct settings *before,
-		      uint32_t count)
+uint64_t publish_id(const struct fleet *fleet)
 {
-	holding->before = *before;
-	holding->before_count = count;
-	holding->before.partitions = settings_partition_count(before);
-	holding->restricted = true;
-	holding->altered = false;
-	holding->restricted_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
+	return fleet->publish->id;
 }
 
 /* The change is done, or refused. */
-void publish_finish(struct fleet *fleet, int err)
+static void finish(struct fleet *fleet, int err)
 {
 	static const struct {
 		int err;
@@ -72,12 +76,12 @@ void publish_finish(struct fleet *fleet, int err)
 		{-EACCES, "the coordinator denies access"},
 		{-E2BIG, "the coordinator refuses it: too large"},
 	};
-	struct change *change = fleet->change;
+	struct change *change = fleet->publish->change;
 
-	fleet->change = NULL;
-	fleet->change_tried = NULL;
-	fleet->change_sent = false;
-	fleet->change_again = false;
+	fleet->publish->change = NULL;
+	fleet->publish->tried = NULL;
+	set_sent(fleet, false);
+	fleet->publish->again = false;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (words[i].err == err && !change->error[0])
 			snprintf(change->error, sizeof(change->error), "%s", words[i].why);
@@ -88,206 +92,6 @@ void publish_finish(struct fleet *fleet, int err)
 static uint64_t id_of(const struct limiter *limiter)
 {
 	return limiter->holding ? limiter->holding->id : 0;
-}
-
-static bool has_no_more_slots(const struct settings *a, const struct settings *b)
-{
-	uint32_t count = settings_partition_count(a), other = settings_partition_count(b);
-
-	if (a->slots.kind != SLOTS_COUNT || b->slots.kind != SLOTS_COUNT)
-		return true;
-	for (uint32_t i = 0; i < count && i < other; i++) {
-		if (settings_slots_of_partition(a, i) > settings_slots_of_partition(b, i))
-			return false;
-	}
-	return true;
-}
-
-/*
- * Tells whether a partition has no more of @burst in @a than of @other in @b; it has a token at
- * least.
- */
-static bool is_burst_below(const struct settings *a, uint64_t burst, const struct settings *b,
-			   uint64_t other)
-{
-	uint32_t count = settings_partition_count(a), other_count = settings_partition_count(b);
-	uint64_t whole = burst > count ? burst : count;
-	uint64_t other_whole = other > other_count ? other : other_count;
-
-	return (u128)whole * other_count <= (u128)other_whole * count;
-}
-
-/* Whether a partition is worth no more in @a than in @b, by any limit. */
-static bool is_below(const struct settings *a, const struct settings *b)
-{
-	struct settings x = settings_of_partition(a, 0), y = settings_of_partition(b, 0);
-
-	if (x.limit_count != y.limit_count || !has_no_more_slots(a, b))
-		return false;
-	for (uint32_t i = 0; i < x.limit_count; i++) {
-		if (rate_compare(&x.limits[i].rate, &y.limits[i].rate) > 0 ||
-		    !is_burst_below(a, settings_burst(a, i), b, settings_burst(b, i)))
-			return false;
-	}
-	return rate_compare(&x.key_rate, &y.key_rate) <= 0 &&
-	       is_burst_below(a, a->key_burst, b, b->key_burst);
-}
-
-/* Whether there are no more partitions in @a than in @b, of either kind, and each is worth no more. */
-static bool is_within(const struct settings *a, const struct settings *b)
-{
-	if (a->reserve_hosts > b->reserve_hosts ||
-	    (a->reserve_hosts && rate_compare(&a->reserve_rate, &b->reserve_rate) > 0))
-		return false;
-	return settings_partition_count(a) <= settings_partition_count(b) && is_below(a, b);
-}
-
-/* Tells whether a limiter is cut into the same partitions in both: no piece is used twice then. */
-static bool is_cut_alike(const struct settings *a, const struct settings *b)
-{
-	return settings_partition_count(a) == settings_partition_count(b) &&
-	       setting_equal(SETTING_PARTITIONS_RESERVE, a, b);
-}
-
-/*
- * Whether hosts under the old settings and under the new ones might together use too much. A partition
- * is used by one of them, so it is worth at most what it is in either; if that is the same settings
- * for all, the sum is that settings' rate.
- */
-static bool restricts(const struct settings *old, const struct settings *new)
-{
-	bool shared = (settings_limit(old) && settings_limit(new)) ||
-		      (old->slots.kind == SLOTS_COUNT && new->slots.kind == SLOTS_COUNT);
-
-	if (!shared || is_cut_alike(old, new))
-		return false;
-	return !is_within(old, new) && !is_within(new, old);
-}
-
-/*
- * Tells whether markers written under @old are as true under @new, both in the tokens that were
- * left and in the limits from which nothing was taken: rule 12. Where nothing was limited nothing
- * was taken from limits, whatever they will be.
- */
-static bool keeps_savings(const struct settings *old, const struct settings *new)
-{
-	if (!old->limit_count)
-		return true;
-	if (old->limit_count != new->limit_count ||
-	    settings_partition_count(old) != settings_partition_count(new))
-		return false;
-	for (uint32_t i = 0; i < old->limit_count; i++) {
-		if (settings_burst(old, i) != settings_burst(new, i))
-			return false;
-	}
-	return true;
-}
-
-/* Tells whether hosts under @settings use partitions for anything. */
-static bool uses_partitions(const struct settings *settings)
-{
-	return settings_limit(settings) || settings->slots.kind == SLOTS_COUNT;
-}
-
-/* The one of @a and @b in which a partition is worth no more; NULL: neither is. */
-static const struct settings *lesser(const struct settings *a, const struct settings *b)
-{
-	if (!uses_partitions(a))
-		return b;
-	if (!uses_partitions(b))
-		return a;
-	/* Slots that only one of them counts cannot be told from the other. */
-	if ((a->slots.kind == SLOTS_COUNT) != (b->slots.kind == SLOTS_COUNT))
-		return NULL;
-	if (is_below(a, b))
-		return a;
-	return is_below(b, a) ? b : NULL;
-}
-
-static bool is_altered(const struct fleet *fleet, const struct holding *holding)
-{
-	return holding->altered && holding->restricted_ns > fleet->clocks.waiter_ns;
-}
-
-/* Tells whether the use that hosts make of partitions differs between @a and @b. */
-static bool is_used_alike(const struct settings *a, const struct settings *b)
-{
-	static const enum setting_id ids[] = {
-		SETTING_RATE,	    SETTING_BURST,     SETTING_PARTITIONS_COUNT,
-		SETTING_KEY_RATE,   SETTING_KEY_BURST, SETTING_PARTITIONS_RESERVE,
-		SETTING_CONCURRENCY};
-
-	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
-		if (!setting_equal(ids[i], a, b))
-			return false;
-	}
-	return settings_partition_count(a) == settings_partition_count(b);
-}
-
-static uint32_t fewer(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-void holding_alter(struct fleet *fleet, struct holding *holding, const struct settings *settings)
-{
-	struct settings now = holding->settings;
-	const struct settings *least = &now;
-
-	if (holding->restricted || is_used_alike(&now, settings) ||
-	    (!uses_partitions(&now) && !is_altered(fleet, holding)))
-		return;
-	now.partitions = settings_partition_count(&now);
-	if (is_altered(fleet, holding)) {
-		least = lesser(&holding->before, &now);
-		holding->unclear = holding->unclear || !least;
-		holding->before_count = fewer(holding->before_count, now.partitions);
-	} else {
-		holding->unclear = false;
-		holding->recut = false;
-		holding->before_count = now.partitions;
-	}
-	holding->recut = holding->recut || !is_cut_alike(&now, settings);
-	if (least && least != &holding->before)
-		holding->before = *least;
-	holding->altered = true;
-	holding->restricted_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
-}
-
-/*
- * Names what others may use while they do not know of the change: the settings as they are. If
- * others may also be as they were before that, it is what is less in either: then hosts under any
- * two of the settings together stay within the larger rate. -EBUSY if neither is less.
- */
-static int name_before(const struct fleet *fleet, const struct holding *holding,
-		       struct record *record)
-{
-	const struct settings *now = &holding->settings, *old = &holding->before, *least = now;
-	bool lately = holding->restricted || is_altered(fleet, holding);
-	bool unclear = lately && !holding->restricted && holding->unclear;
-	bool changes = restricts(now, &record->settings);
-
-	/* Where all are cut alike it does not matter which is the least. */
-	if (unclear)
-		changes = !is_used_alike(now, &record->settings) &&
-			  (holding->recut || !is_cut_alike(now, &record->settings));
-	else if (lately && !holding->restricted)
-		changes = changes || restricts(old, &record->settings);
-	if (!changes && !holding->restricted)
-		return 0;
-	if (lately)
-		least = changes ? lesser(now, old) : old;
-	if (!least || unclear)
-		return -EBUSY;
-	record->has_before = true;
-	record->before = *least;
-	record->before_count = settings_partition_count(now);
-	if (lately && changes && uses_partitions(now))
-		record->before_count = fewer(holding->before_count, record->before_count);
-	else if (lately)
-		record->before_count = holding->before_count;
-	record->before.partitions = settings_partition_count(&record->before);
-	return 0;
 }
 
 /* That @limiter has its name no more: rule 16. */
@@ -304,11 +108,11 @@ static void record_left(struct record *record, const struct limiter *limiter)
 
 static int fill_record(struct fleet *fleet, struct record *record)
 {
-	const struct change *change = fleet->change;
+	const struct change *change = fleet->publish->change;
 	const struct limiter *limiter = change->limiter;
 
 	*record = (struct record){.settings = change->settings};
-	snprintf(record->writer, sizeof(record->writer), "%s", fleet->hid);
+	snprintf(record->writer, sizeof(record->writer), "%s", session_hid(fleet));
 	if (change->kind == CHANGE_MAKE) {
 		snprintf(record->name, sizeof(record->name), "%s", change->name);
 		record->parent = id_of(limiter);
@@ -328,17 +132,17 @@ static int fill_record(struct fleet *fleet, struct record *record)
 	record->owner = change->kind == CHANGE_OWNER
 				? change->owner
 				: (struct owner){limiter->uid, limiter->gid, limiter->access};
-	record->generation = fleet->root_generation + 1;
+	record->generation = baseline_root_generation(fleet) + 1;
 	if (!limiter->holding)
 		return 0;
 	record->generation = limiter->holding->generation + 1;
 	record->settings = *limiter_settings(limiter);
 	if (change->kind == CHANGE_SETTINGS)
 		record->settings = change->settings;
-	record->saved = keeps_savings(&limiter->holding->settings, &record->settings)
+	record->saved = restrict_keeps_savings(&limiter->holding->settings, &record->settings)
 				? limiter->holding->saved
 				: record->generation;
-	return name_before(fleet, limiter->holding, record);
+	return restrict_name_before(fleet, limiter->holding, record);
 }
 
 /* Rule 14. */
@@ -370,8 +174,8 @@ static void path_of(const struct change *change, char path[PATH_TEXT + NAME_BYTE
 static bool add_making(struct fleet *fleet, struct request *request, const char *text)
 {
 	static const enum znode_kind folders[] = {ZNODE_LEASES, ZNODE_FREE, ZNODE_CLAIMS};
-	const struct change *change = fleet->change;
-	uint64_t id = fleet->change_id;
+	const struct change *change = fleet->publish->change;
+	uint64_t id = fleet->publish->id;
 	char path[ZNODE_TEXT], name[PATH_TEXT + NAME_BYTES_MAX + 2];
 	bool added;
 
@@ -394,38 +198,38 @@ static bool add_left_name(struct fleet *fleet, struct request *request)
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
 	struct record record = {0};
 
-	record_left(&record, fleet->change->limiter);
-	snprintf(record.writer, sizeof(record.writer), "%s", fleet->hid);
+	record_left(&record, fleet->publish->change->limiter);
+	snprintf(record.writer, sizeof(record.writer), "%s", session_hid(fleet));
 	record_print(&record, text);
-	znode_path(ZNODE_RECORD, fleet->change_given, path);
+	znode_path(ZNODE_RECORD, fleet->publish->given, path);
 	return request_add(request, OPERATION_CREATE, path, text, 0, 0);
 }
 
 static bool add_change(struct fleet *fleet, struct request *request)
 {
-	const struct change *change = fleet->change;
+	const struct change *change = fleet->publish->change;
 	const struct holding *holding = change->limiter->holding;
-	struct globals globals = fleet->globals;
+	struct globals globals = *baseline_globals(fleet);
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
 	bool added;
 
-	record_print(fleet->change_record, text);
-	znode_path(ZNODE_RECORD, fleet->change_id, path);
+	record_print(fleet->publish->record, text);
+	znode_path(ZNODE_RECORD, fleet->publish->id, path);
 	if (change->kind == CHANGE_MAKE)
 		added = add_making(fleet, request, text);
-	else if (!holding && fleet->root_version < 0)
+	else if (!holding && baseline_root_version(fleet) < 0)
 		added = request_add(request, OPERATION_CREATE, path, text, 0, 0);
 	else
 		added = request_add(request, OPERATION_SET, path, text,
-				    holding ? holding->version : fleet->root_version, 0);
+				    holding ? holding->version : baseline_root_version(fleet), 0);
 	if (change->kind == CHANGE_RENAME)
 		added = added && add_left_name(fleet, request);
-	globals_add(&globals, fleet->applied, fleet->change_id);
-	if (fleet->change_given > globals.last_id)
-		globals.last_id = fleet->change_given;
+	globals_add(&globals, baseline_version(fleet), fleet->publish->id);
+	if (fleet->publish->given > globals.last_id)
+		globals.last_id = fleet->publish->given;
 	globals_print(&globals, text);
 	znode_path(ZNODE_GLOBALS, 0, path);
-	return added && request_add(request, OPERATION_SET, path, text, fleet->applied, 0);
+	return added && request_add(request, OPERATION_SET, path, text, baseline_version(fleet), 0);
 }
 
 /*
@@ -451,61 +255,54 @@ bool publish_send(struct fleet *fleet)
 	struct request *request;
 	bool gives;
 
-	if (fleet->change_sent || fleet->change_again)
+	if (!fleet->publish->change || fleet->publish->sent || fleet->publish->again)
 		return false;
-	if (fleet->now_ns < fleet->change_next_ns) {
-		fleet_wake_at(fleet, fleet->change_next_ns);
-		return false;
-	}
-	if (!fleet->change_record)
-		fleet->change_record = malloc(sizeof(*fleet->change_record));
-	if (!fleet->change_record) {
-		publish_finish(fleet, -ENOMEM);
+	if (fleet->now_ns < fleet->publish->next_ns) {
+		fleet_wake_at(fleet, fleet->publish->next_ns);
 		return false;
 	}
-	if (fleet->used_id < fleet->globals.last_id)
-		fleet->used_id = fleet->globals.last_id;
-	gives = fleet->change->kind == CHANGE_MAKE || fleet->change->kind == CHANGE_RENAME;
-	fleet->change_given = gives ? fleet->used_id + 1 : 0;
-	fleet->change_id = fleet->change->kind == CHANGE_MAKE ? fleet->change_given
-							      : id_of(fleet->change->limiter);
-	if (fleet->change->kind == CHANGE_RENAME && !may_rename(fleet, fleet->change)) {
-		publish_finish(fleet, -EBUSY);
+	if (!fleet->publish->record)
+		fleet->publish->record = malloc(sizeof(*fleet->publish->record));
+	if (!fleet->publish->record) {
+		finish(fleet, -ENOMEM);
 		return false;
 	}
-	if (fill_record(fleet, fleet->change_record)) {
-		publish_finish(fleet, -EBUSY);
+	if (fleet->publish->used_id < baseline_globals(fleet)->last_id)
+		fleet->publish->used_id = baseline_globals(fleet)->last_id;
+	gives = fleet->publish->change->kind == CHANGE_MAKE ||
+		fleet->publish->change->kind == CHANGE_RENAME;
+	fleet->publish->given = gives ? fleet->publish->used_id + 1 : 0;
+	fleet->publish->id = fleet->publish->change->kind == CHANGE_MAKE
+				     ? fleet->publish->given
+				     : id_of(fleet->publish->change->limiter);
+	if (fleet->publish->change->kind == CHANGE_RENAME &&
+	    !may_rename(fleet, fleet->publish->change)) {
+		finish(fleet, -EBUSY);
+		return false;
+	}
+	if (fill_record(fleet, fleet->publish->record)) {
+		finish(fleet, -EBUSY);
 		return false;
 	}
 	request = transaction_begin(fleet, TRANSACTION_CHANGE);
 	if (request && add_change(fleet, request)) {
-		fleet->change_sent = true;
+		set_sent(fleet, true);
 		transaction_send(fleet, request);
 		return true;
 	}
-	if (request) {
-		transaction_end(fleet);
-		request_free(request);
-	}
-	publish_finish(fleet, -ENOMEM);
+	if (request)
+		transaction_give_up(fleet, request);
+	finish(fleet, -ENOMEM);
 	return false;
-}
-
-/* The limiter is about to go: what is held of it goes back. */
-void holding_gone(struct fleet *fleet, struct holding *holding)
-{
-	drain_all(fleet, holding);
-	room_unwatch_learnt(fleet, holding);
-	holding_unname(fleet, holding);
 }
 
 /* It is done, and the node has @version now, by write @zxid. */
 static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 {
-	struct change *change = fleet->change;
+	struct change *change = fleet->publish->change;
 	struct limiter *limiter = change->limiter;
 	struct holding *holding = limiter->holding;
-	uint64_t id = fleet->change_id, given = fleet->change_given;
+	uint64_t id = fleet->publish->id, given = fleet->publish->given;
 	bool removes = change->kind == CHANGE_REMOVE, renames = change->kind == CHANGE_RENAME;
 	bool learns_anew = change->kind == CHANGE_SETTINGS && holding &&
 			   holding->settings.adapt.kind != change->settings.adapt.kind;
@@ -513,17 +310,17 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	if (change->kind == CHANGE_MAKE)
 		holding = change->made->holding;
 	if (holding) {
-		holding->generation = fleet->change_record->generation;
-		holding->saved = fleet->change_record->saved;
+		holding->generation = fleet->publish->record->generation;
+		holding->saved = fleet->publish->record->saved;
 		holding->version = version;
 		holding->changed_zxid = zxid;
 	} else {
-		fleet->root_generation = fleet->change_record->generation;
-		fleet->root_version = version;
+		baseline_set_root_generation(fleet, fleet->publish->record->generation);
+		baseline_set_root_version(fleet, version);
 	}
 	if (change->kind == CHANGE_MAKE) {
 		holding->made_zxid = zxid;
-		holding_enter(fleet, holding, id);
+		holdings_enter(fleet, holding, id);
 	}
 	if (removes || renames) {
 		char path[PATH_TEXT];
@@ -532,96 +329,95 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 		names_leave(fleet, id, path);
 	}
 	if (removes)
-		holding_gone(fleet, holding);
-	if (fleet->change_record->has_before)
-		holding_restrict(fleet, holding, &fleet->change_record->before,
-				 fleet->change_record->before_count);
+		apply_gone(fleet, holding);
+	if (fleet->publish->record->has_before)
+		restrict_to(fleet, holding, &fleet->publish->record->before,
+			    fleet->publish->record->before_count);
 	else if (change->kind == CHANGE_SETTINGS && holding)
-		holding_alter(fleet, holding, &fleet->change_record->settings);
+		restrict_alter(fleet, holding, &fleet->publish->record->settings);
 	limiter_hold(limiter);
-	publish_finish(fleet, 0);
+	finish(fleet, 0);
 	if (learns_anew)
 		learnt_void(fleet, holding);
 	if (holding && !limiter->removed) {
-		fleet_reshare(fleet, holding);
-		demand_rouse(fleet, holding, false);
+		leases_reshare(fleet, holding);
+		holdings_rouse(fleet, holding, false);
 	}
 	if (removes)
-		sweep_add(fleet, id);
+		garbage_add(fleet, id);
 	else if (renames)
-		sweep_add(fleet, given);
+		garbage_add(fleet, given);
 	limiter_drop(limiter);
 }
 
 void publish_answered(struct fleet *fleet, const struct request *request)
 {
-	const struct change *change = fleet->change;
+	const struct change *change = fleet->publish->change;
 	int32_t version = change->limiter->holding ? change->limiter->holding->version + 1
-						   : fleet->root_version + 1;
+						   : baseline_root_version(fleet) + 1;
 
-	fleet->change_sent = false;
+	set_sent(fleet, false);
 	if (request->answer == ANSWER_OK) {
-		globals_add(&fleet->globals, fleet->applied, fleet->change_id);
-		if (fleet->change_given > fleet->globals.last_id)
-			fleet->globals.last_id = fleet->change_given;
-		fleet->applied++;
-		fleet->applied_zxid = request->zxid;
+		baseline_advance(fleet, fleet->publish->id, fleet->publish->given, request->zxid);
 		apply(fleet, change->kind == CHANGE_MAKE ? 0 : version, request->zxid);
 	} else if (request->answer == ANSWER_DENIED) {
-		publish_finish(fleet, -EACCES);
+		finish(fleet, -EACCES);
 	} else if (request->answer == ANSWER_REFUSED) {
-		publish_finish(fleet, -E2BIG);
+		finish(fleet, -E2BIG);
 	} else {
-		uint32_t doublings = fleet->change_tries < RACE_DOUBLINGS_MAX ? fleet->change_tries
-									      : RACE_DOUBLINGS_MAX;
+		uint32_t doublings = fleet->publish->tries < RACE_DOUBLINGS_MAX
+					     ? fleet->publish->tries
+					     : RACE_DOUBLINGS_MAX;
 
-		fleet->change_tries++;
-		fleet->change_next_ns = fleet->now_ns +
-					fleet_random(fleet) % (FLEET_RACE_NS << doublings);
+		fleet->publish->tries++;
+		fleet->publish->next_ns = fleet->now_ns +
+					  fleet_random(fleet) % (FLEET_RACE_NS << doublings);
 		/* Others were first; if not with /g, somebody changed nodes by hand. */
 		if (request->failed)
-			fleet->follow_all = true;
-		if (request->answer == ANSWER_EXISTS && fleet->change_given > fleet->used_id)
-			fleet->used_id = fleet->change_given;
-		fleet->change_again = true;
-		fleet->stale = true;
+			baseline_note_void(fleet);
+		if (request->answer == ANSWER_EXISTS &&
+		    fleet->publish->given > fleet->publish->used_id)
+			fleet->publish->used_id = fleet->publish->given;
+		fleet->publish->again = true;
+		baseline_note_stale(fleet);
 	}
 }
 
 void publish_resolved(struct fleet *fleet, const struct record *record, int32_t version,
 		      uint64_t zxid)
 {
-	const struct record *ours = fleet->change_record;
+	const struct record *ours = fleet->publish->record;
 	enum change_kind kind;
 	bool same;
 
-	if (!fleet->change)
+	if (!fleet->publish->change)
 		return;
-	fleet->change_sent = false;
-	kind = fleet->change->kind;
+	set_sent(fleet, false);
+	kind = fleet->publish->change->kind;
 	same = record && record->generation == ours->generation &&
 	       !strcmp(record->writer, ours->writer);
 	if (same || (kind == CHANGE_REMOVE && !record))
 		apply(fleet, version, zxid);
 	else if (record && record->generation > ours->generation)
-		publish_finish(fleet, -ETIMEDOUT); /* it may have been ours before */
+		finish(fleet, -ETIMEDOUT); /* it may have been ours before */
 	else
-		fleet->change_again = true;
+		fleet->publish->again = true;
 }
 
 void publish_unresolved(struct fleet *fleet)
 {
-	if (fleet->change)
-		publish_finish(fleet, -ETIMEDOUT);
+	if (fleet->publish->change)
+		finish(fleet, -ETIMEDOUT);
 }
 
 void publish_expire(struct fleet *fleet)
 {
-	struct change *change = fleet->change;
-	bool races = fleet->change_tries && fleet->connected && fleet->state == FLEET_READY;
-	uint64_t until_ns = fleet->change_since_ns + (races ? FLEET_RACES_NS : FLEET_PATIENCE_NS);
+	struct change *change = fleet->publish->change;
+	bool races = fleet->publish->tries && session_is_connected(fleet) &&
+		     session_state(fleet) == FLEET_READY;
+	uint64_t until_ns = fleet->publish->since_ns + (races ? FLEET_RACES_NS : FLEET_PATIENCE_NS);
 
-	if (!change || fleet->change_sent)
+	if (!change || fleet->publish->sent)
 		return;
 	if (fleet->now_ns < until_ns) {
 		fleet_wake_at(fleet, until_ns);
@@ -631,32 +427,52 @@ void publish_expire(struct fleet *fleet)
 		snprintf(
 			change->error, sizeof(change->error), "%s",
 			"other hosts changed settings first, again and again: nothing has changed");
-	publish_finish(fleet, races ? -EBUSY : -EHOSTUNREACH);
+	finish(fleet, races ? -EBUSY : -EHOSTUNREACH);
 }
 
-void publish_store(struct source *source, struct change *change)
+void publish_store(struct fleet *fleet, struct change *change)
 {
-	struct fleet *fleet = (struct fleet *)source;
-
-	if (change != fleet->change_tried) {
-		fleet->change_since_ns = fleet->now_ns;
-		fleet->change_tries = 0;
-		fleet->change_next_ns = 0;
+	if (change != fleet->publish->tried) {
+		fleet->publish->since_ns = fleet->now_ns;
+		fleet->publish->tries = 0;
+		fleet->publish->next_ns = 0;
 	}
-	fleet->change = change;
-	fleet->change_tried = change;
-	fleet->change_sent = false;
-	fleet->change_again = false;
+	fleet->publish->change = change;
+	fleet->publish->tried = change;
+	set_sent(fleet, false);
+	fleet->publish->again = false;
 	/* Who has waited for long knows that it is in vain. */
-	if (fleet->leaving || fleet->state == FLEET_CLOSED) {
-		publish_finish(fleet, -EHOSTUNREACH);
+	if (session_is_leaving(fleet) || session_state(fleet) == FLEET_CLOSED) {
+		finish(fleet, -EHOSTUNREACH);
 		return;
 	}
-	if ((fleet->state != FLEET_READY || !fleet->connected) && fleet->trouble_ns != NEVER_NS &&
-	    fleet->clocks.holder_ns - fleet->trouble_ns > FLEET_PATIENCE_NS) {
-		publish_finish(fleet, -EHOSTUNREACH);
+	if ((session_state(fleet) != FLEET_READY || !session_is_connected(fleet)) &&
+	    session_trouble_ns(fleet) != NEVER_NS &&
+	    fleet->clocks.holder_ns - session_trouble_ns(fleet) > FLEET_PATIENCE_NS) {
+		finish(fleet, -EHOSTUNREACH);
 		return;
 	}
 	fleet_wake_at(fleet, 0);
-	fleet_pump(fleet);
+}
+
+void publish_recheck(struct fleet *fleet, bool changed)
+{
+	struct publish *publish = fleet->publish;
+	struct change *change = publish->change;
+
+	if ((!publish->again && !changed) || !change || publish->sent)
+		return;
+	publish->change = NULL;
+	publish->again = false;
+	engine_again(fleet->engine, change);
+	if (publish->change != change)
+		publish->tried = NULL;
+}
+
+void publish_forget(struct fleet *fleet)
+{
+	struct publish *publish = fleet->publish;
+
+	while (publish->change && (publish->sent || session_is_leaving(fleet)))
+		finish(fleet, publish->sent ? -ETIMEDOUT : -EHOSTUNREACH);
 }
