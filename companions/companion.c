@@ -12,7 +12,7 @@
 /* The table: one row a companion. */
 static const struct {
 	const char *name;
-	char *title; /* what messages begin with */
+	char *title; /* the beginning of messages */
 	int (*main)(int argc, char *argv[]);
 } COMPANIONS[] = {
 	{"apply", (char[]){"ratefs apply"}, apply_main},

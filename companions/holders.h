@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 struct holder {
-	char *name; /* owned; empty: nobody */
+	char *name; /* owned; empty: none */
 	size_t count;
 	char *partitions; /* owned; `0-4 7 r2` */
 };

@@ -40,7 +40,7 @@ struct plot {
 	size_t rounds, room; /* there are, and could be */
 };
 
-/* What is drawn: one row a panel, and a column of the data. */
+/* The panels: one row each, and a column of the data. */
 static const struct {
 	const char *name;
 	const char *title;
@@ -148,7 +148,7 @@ static void print_value(FILE *out, double value)
 }
 
 /*
- * A line of limiter @i in round @round, from the second on: what was counted is since the one
+ * A line of limiter @i in round @round, from the second on: counts are those since the round
  * before.
  */
 static void print_line(const struct plot *plot, FILE *out, size_t i, size_t round)
@@ -211,7 +211,7 @@ static void print_script(const struct plot *plot, FILE *out)
 			"set ylabel '%s'\n%splot $limiter0 using (0):(1) with dots lc bgnd notitle",
 			PANELS[p].title, p + 1 == PANEL_COUNT ? "set xlabel 'seconds'\n" : "");
 		for (size_t i = 0; i < plot->count; i++) {
-			/* What was counted is of the time before a sample. */
+			/* A count is of the time before a sample. */
 			fprintf(out, ", $limiter%zu using 1:($%zu) with %s lw 2 lt %zu title ", i,
 				p + 2, PANELS[p].counter ? "fsteps" : "steps", i + 1);
 			print_quoted(out, plot->limiters[i]);

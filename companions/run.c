@@ -50,7 +50,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
 		told_to_end = 1;
 	if (!worker)
 		missed = number;
-	else if (info->si_code != SI_KERNEL) /* what a terminal sends is sent to both */
+	else if (info->si_code != SI_KERNEL) /* the signals of a terminal are sent to both */
 		kill(worker, number);
 	errno = saved;
 }
@@ -377,7 +377,7 @@ static int find_files(struct job *job)
 	return 0;
 }
 
-/* What the job needs is looked for before a token is spent. */
+/* Files that the job needs are looked for before a token is spent. */
 static int check_files(const struct job *job)
 {
 	static const char *const names[] = {"feedback", "slot"};
@@ -408,7 +408,7 @@ int run_main(int argc, char *argv[])
 	}
 	if (find_files(&job) || check_files(&job))
 		return STATUS_FAILED;
-	/* Who reads our output may go; the command's end is waited for, and reported. */
+	/* The reader of our output may go; the command's end is waited for, and reported. */
 	if (job.by_output && signal(SIGPIPE, do_nothing) == SIG_IGN)
 		signal(SIGPIPE, SIG_IGN);
 	return run(&job);

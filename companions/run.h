@@ -15,10 +15,11 @@ enum {
 
 struct job {
 	const char *limiter; /* as given */
-	const char *tokens;  /* likewise; what follows are borrowed from the arguments, too */
-	const char *within;  /* NULL: as long as it takes */
+	/* Borrowed from the arguments, as the members below. */
+	const char *tokens;
+	const char *within; /* NULL: as long as it takes */
 	char **command;
-	uint64_t count;	    /* what @tokens comes to */
+	uint64_t count;	    /* the number that @tokens comes to */
 	uint64_t within_ns; /* likewise, of @within */
 	uint64_t retries;
 	int throttled; /* exit status */

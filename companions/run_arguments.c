@@ -88,7 +88,7 @@ int run_parse(struct job *job, int argc, char *argv[], bool *help)
 	int before, option, status;
 
 	/*
-	 * What comes after `--` is the command's, and options may stand on either side of LIMITER.
+	 * Arguments after `--` are the command's, and options may stand on either side of LIMITER.
 	 */
 	for (before = 1; before < argc && strcmp(argv[before], "--") != 0; before++)
 		;

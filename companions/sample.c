@@ -68,7 +68,8 @@ int sample_read(const char *limiter, struct sample *sample)
 }
 
 /*
- * Undoes the escapes of a label's value in place, up to its closing quote; what follows, or NULL.
+ * Undoes the escapes of a label's value in place, up to its closing quote; returns the text behind
+ * it, or NULL.
  */
 static char *unquote(char *text)
 {

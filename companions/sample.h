@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is looked at; the names are in the table in sample.c. */
+/* The counters that are looked at; the names are in the table in sample.c. */
 enum stat_id {
 	STAT_GRANTED,	/* tokens so far */
 	STAT_THROTTLED, /* pieces of work so far */

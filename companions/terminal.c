@@ -109,7 +109,7 @@ static void stop(void)
 	enter();
 }
 
-/* A key is read as a whole: what an arrow sends comes in one piece. */
+/* A key is read as a whole: the bytes of an arrow come in one piece. */
 static int read_key(void)
 {
 	static const struct {

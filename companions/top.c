@@ -74,7 +74,7 @@ static int find_mountpoint(struct top *top)
 	return found == 1 ? 0 : -1;
 }
 
-/* What there is now, and what there was becomes what was before. 0, or -1 with errno. */
+/* The current counts are taken, and the former ones become those before. 0, or -1 with errno. */
 static int refresh(struct view *view)
 {
 	struct page now;
@@ -213,7 +213,7 @@ static int run_on_terminal(struct top *top)
 		error = goes_on && refresh(&top->view) ? errno : 0;
 	} while (goes_on && (!error || error == EINTR));
 	terminal_close();
-	/* Who asked for the end is to see that it came of it. */
+	/* A user that asked for the end is to see that it came of it. */
 	if (terminal_signal())
 		raise(terminal_signal());
 	errno = error;

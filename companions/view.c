@@ -13,7 +13,7 @@
 
 enum { LINE_BYTES = 3 * PATH_MAX, CELL_BYTES = 32, HEAD_LINES = 4 };
 
-/* A limiter's line: what its columns show. */
+/* A limiter's line: the values of its columns. */
 struct row {
 	const struct sample *now;
 	const struct sample *before; /* NULL: it was not there */
@@ -89,7 +89,7 @@ static void put_title(const struct view *view, FILE *out, const char *text)
 	fprintf(out, "\033[7m%-*s\033[0m\n", (int)view->columns, cut);
 }
 
-/* What the daemon says of itself, in a line. */
+/* The daemon's own figures, in a line. */
 static void put_status(const struct view *view, FILE *out)
 {
 	static const char *const wanted[] = {"version",	 "host",     "source",	"coordinator",
@@ -205,7 +205,7 @@ static void put_column_titles(const struct view *view, FILE *out)
 	put_title(view, out, line);
 }
 
-/* What a limiter's holders have, a line each; how many lines. */
+/* The holders of a limiter, a line each; how many lines. */
 static unsigned int put_holders(const struct view *view, FILE *out, const char *path,
 				unsigned int room)
 {

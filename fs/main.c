@@ -11,6 +11,7 @@
 #include "fs/mount/loop.h"
 #include "fs/mount/metrics.h"
 #include "fs/mount/mount.h"
+#include "fs/mount/wake.h"
 #include "fs/state/state.h"
 #include "fs/zookeeper/member.h"
 
@@ -72,7 +73,7 @@ static int begin(struct server *server)
 	if (chdir("/"))
 		log_warning("cannot leave the working directory: %s", strerror(errno));
 	daemon->outlives = mount.outlives;
-	if (session_adopt(daemon, &mount, devices, (unsigned int)count))
+	if (session_adopt(daemon, mount.init, mount.init_bytes, devices, (unsigned int)count))
 		return -1;
 	state_restoring(server->state, STATE_HANDLES);
 	err = server->sources.local ? source_local_start(server->sources.local) : 0;
@@ -101,7 +102,7 @@ static int serve(struct server *server)
 	(void)keeper_tell(server->control, KEEPER_READY);
 	loop_run(daemon);
 	/* Another one takes over, and nobody is to notice. */
-	if (loop_is_replaced())
+	if (wake_is_replaced())
 		_exit(EXIT_REPLACE);
 	/* Nobody may answer once the session is gone. */
 	daemon_stop(daemon);
@@ -132,7 +133,7 @@ static int begin_state(struct server *server, const struct options *options)
 	int err;
 
 	daemon_lock(daemon);
-	err = state_begin(server->state, daemon);
+	err = state_begin(server->state);
 	daemon_unlock(daemon);
 	if (!err && options->config)
 		err = settings_file_load(options->config, daemon);
@@ -150,7 +151,7 @@ static int load_member(struct server *server, const struct options *options)
 	if (succeeds)
 		err = member_resume(member);
 	if (!err && succeeds)
-		err = state_continue(server->state, &server->daemon);
+		err = state_continue(server->state);
 	if (!err)
 		err = member_join(member);
 	return err || succeeds ? err : begin_state(server, options);
@@ -171,7 +172,7 @@ static int load(struct server *server, const struct options *options)
 	privilege_files(false);
 	if (err)
 		return err;
-	return state_is_there(server->state) ? state_continue(server->state, daemon)
+	return state_is_there(server->state) ? state_continue(server->state)
 					     : begin_state(server, options);
 }
 
@@ -199,22 +200,22 @@ static int run(struct server *server, struct options *options)
 	state_restoring(server->state, STATE_ALL);
 	source = sources->member ? member_source(sources->member)
 				 : source_local_interface(sources->local);
-	err = loop_init();
+	err = wake_init();
 	if (!err)
-		err = daemon_init(daemon, options, source, server->state, &root);
+		err = mount_init(daemon, options, source, server->state, &root);
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));
 		goto no_daemon;
 	}
 	daemon->keeper = server->hello.pid;
 	/* Who is asked to end before there is a mount gets none. */
-	if (!load(server, options) && (!serve(server) || loop_is_ending()))
+	if (!load(server, options) && (!serve(server) || wake_is_ending()))
 		status = EXIT_SUCCESS;
-	else if (server->hello.starts && loop_is_ending())
+	else if (server->hello.starts && wake_is_ending())
 		status =
 			EXIT_SUCCESS; /* the mount is to end: no matter that it was not there yet */
 	close_source(sources);
-	daemon_free(daemon);
+	mount_free(daemon);
 	if (sources->member)
 		member_free(sources->member);
 	return status;

@@ -58,7 +58,7 @@ static uint32_t missing_count(const struct holding *holding)
 
 static bool wants_reserve_now(const struct holding *holding)
 {
-	return holding->settings.reserve_hosts && holding->reserve.state == LEASE_NONE &&
+	return holding->settings->reserve_hosts && holding->reserve.state == LEASE_NONE &&
 	       holding_needs_leases(holding);
 }
 
@@ -88,7 +88,7 @@ static void look_later(struct fleet *fleet, struct holding *holding)
 	if (soon)
 		every_ns = fleet->constants.renewal_ns;
 	else if (holding->leased || holding->claim_unknown)
-		every_ns = holding->settings.lease_ns / YOUNG_PARTS;
+		every_ns = holding->settings->lease_ns / YOUNG_PARTS;
 	holding->next_search_ns = fleet->now_ns + fleet_jitter(fleet, every_ns);
 }
 
@@ -127,9 +127,9 @@ bool acquire_may_come(const struct fleet *fleet, const struct limiter *limiter)
 /* Who waits for nothing but the outcome of searches, here and below, has waited enough. */
 static void hasten(struct fleet *fleet, struct limiter *limiter)
 {
-	if (!limiter_demand(limiter))
+	if (!turns_demand(&limiter->turns))
 		return;
-	if (limiter->queue.length && !acquire_may_come(fleet, limiter))
+	if (limiter->turns.queue.length && !acquire_may_come(fleet, limiter))
 		limiter_hasten(&fleet->engine->schedule, limiter);
 	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
 		hasten(fleet, l);
@@ -352,7 +352,7 @@ static bool list(struct fleet *fleet, struct search *search, enum znode_kind kin
 static void begin_round(struct fleet *fleet, struct holding *holding)
 {
 	struct search *search = calloc(1, sizeof(*search));
-	uint32_t hosts = holding->settings.reserve_hosts;
+	uint32_t hosts = holding->settings->reserve_hosts;
 
 	if (!search)
 		return;
@@ -647,7 +647,7 @@ static void take_item(struct fleet *fleet, const struct item *item, uint64_t zxi
  */
 static struct bucket_part part_of(const struct item *item, uint32_t i)
 {
-	const struct settings *settings = &item->holding->settings;
+	const struct settings *settings = item->holding->settings;
 	const struct marker *marker = &item->marker;
 	bool counts = !item->old && marker->saved == item->holding->saved;
 
@@ -661,7 +661,7 @@ static struct bucket_part part_of(const struct item *item, uint32_t i)
 static void join_parts(struct fleet *fleet, const struct item *item)
 {
 	struct limiter *limiter = item->holding->limiter;
-	uint32_t count = item->holding->settings.limit_count;
+	uint32_t count = item->holding->settings->limit_count;
 
 	if (item_lease(item)->state != LEASE_HELD || limiter->removed || !term_runs(fleet))
 		return;

@@ -6,7 +6,7 @@
 #include "core/fleet/leases.h"
 #include "core/fleet/names.h"
 #include "core/fleet/release.h"
-#include "core/fleet/restrict.h"
+#include "core/fleet/before.h"
 #include "core/fleet/room.h"
 #include "core/fleet/session.h"
 
@@ -194,6 +194,21 @@ static bool is_rewritten(const struct holding *holding, const struct found *foun
 	return holding->changed_zxid && holding->changed_zxid != found->changed_zxid;
 }
 
+/*
+ * An election may have taken back the settings that @holding has: then those that were written
+ * before it, or after it, do not name them.
+ */
+static void heed_before(struct fleet *fleet, struct holding *holding, const struct record *record)
+{
+	struct record own = *record;
+
+	if (baseline_is_void(fleet) && !before_is_alike(holding->settings, &record->settings)) {
+		(void)before_name(fleet, holding, &own);
+		record = &own;
+	}
+	before_heed(fleet, holding, record);
+}
+
 static void tune(struct fleet *fleet, struct batch *batch, struct holding *holding,
 		 const struct found *found)
 {
@@ -207,10 +222,7 @@ static void tune(struct fleet *fleet, struct batch *batch, struct holding *holdi
 		note_node(holding, found);
 		return;
 	}
-	if (found->record.has_before)
-		restrict_to(fleet, holding, &found->record.before, found->record.before_count);
-	else
-		restrict_alter(fleet, holding, &found->record.settings);
+	heed_before(fleet, holding, &found->record);
 	if (engine_tuned(fleet->engine, limiter, &found->record.settings, &altered)) {
 		fleet_tell(fleet, FLEET_SPOILT, "no memory for the settings of limiter %llu",
 			   (unsigned long long)found->id);
@@ -260,8 +272,7 @@ static void make(struct fleet *fleet, const struct found *found)
 	note_node(made->holding, found);
 	made->holding->generation = record->generation;
 	made->holding->saved = record->saved;
-	if (record->has_before)
-		restrict_to(fleet, made->holding, &record->before, record->before_count);
+	before_heed(fleet, made->holding, record);
 	changed(fleet, made, false);
 	leases_reshare(fleet, made->holding);
 	if (session_state(fleet) == FLEET_READY)

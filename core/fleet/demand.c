@@ -40,7 +40,7 @@ static uint32_t learnt_most(const struct holding *holding, uint64_t tokens, uint
 static uint32_t partitions_for(const struct holding *holding, uint64_t tokens)
 {
 	uint32_t most = 0, count = holding_count(holding);
-	struct settings share = settings_of_partition(&holding->settings, 0);
+	struct settings share = settings_of_partition(holding->settings, 0);
 
 	for (uint32_t i = 0; i < share.limit_count; i++) {
 		struct fraction flow = rate_fraction(&share.limits[i].rate);
@@ -66,7 +66,7 @@ static uint64_t beyond_reserve(const struct holding *holding, uint64_t tokens)
 
 	if (!holding_has_reserve(holding))
 		return tokens;
-	flow = rate_fraction(&holding->settings.reserve_rate);
+	flow = rate_fraction(&holding->settings->reserve_rate);
 	a_second = (u128)flow.num * NSEC_PER_SEC / flow.den;
 	return tokens > a_second ? tokens - (uint64_t)a_second : 0;
 }
@@ -84,7 +84,8 @@ static uint64_t bounded(uint64_t tokens)
 
 static bool has_waited(const struct fleet *fleet, const struct limiter *limiter)
 {
-	return limiter->current && fleet->now_ns - limiter->current->asked_ns >= DEMAND_SLOT_NS;
+	return limiter->turns.current &&
+	       fleet->now_ns - limiter->turns.current->asked_ns >= DEMAND_SLOT_NS;
 }
 
 /* Somebody waited nearly all of the time. */
@@ -126,9 +127,9 @@ static bool is_held_up_below(const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 
-	return holding->claimant_count && limiter_demand(limiter) && !limiter->current &&
-	       !holding->asked && !partition_waiting(limiter) &&
-	       rate_is_unlimited(&holding->settings.key_rate);
+	return holding->claimant_count && turns_demand(&limiter->turns) &&
+	       !limiter->turns.current && !holding->asked && !partition_waiting(limiter) &&
+	       rate_is_unlimited(&holding->settings->key_rate);
 }
 
 /*
@@ -137,7 +138,7 @@ static bool is_held_up_below(const struct holding *holding)
  */
 static bool has_limited_keys(const struct holding *holding)
 {
-	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings.key_rate);
+	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings->key_rate);
 }
 
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)
@@ -153,10 +154,10 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 	if (!tokens && is_held_up_below(holding))
 		return 0;
 	if (!holding->usable)
-		tokens += bounded(limiter_demand(limiter)) * FIRST_PER_S;
+		tokens += bounded(turns_demand(&limiter->turns)) * FIRST_PER_S;
 	else if (has_waited(fleet, limiter))
-		tokens += bounded(limiter_demand(limiter)) * WAITING_PER_S;
-	if (!tokens && (limiter_demand(limiter) || holding->asked))
+		tokens += bounded(turns_demand(&limiter->turns)) * WAITING_PER_S;
+	if (!tokens && (turns_demand(&limiter->turns) || holding->asked))
 		tokens = 1;
 	if (!tokens)
 		return 0;
@@ -164,8 +165,10 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		return holding_count(holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
 	/* Nobody who waits for one token needs more than one partition, however slow. */
-	if (!holding->usable && wanted > bounded(limiter_demand(limiter)))
-		wanted = limiter_demand(limiter) ? (uint32_t)bounded(limiter_demand(limiter)) : 1;
+	if (!holding->usable && wanted > bounded(turns_demand(&limiter->turns)))
+		wanted = turns_demand(&limiter->turns)
+				 ? (uint32_t)bounded(turns_demand(&limiter->turns))
+				 : 1;
 	/* What was lost with a session, all hosts want back at once: it takes its time as it is. */
 	if (!holding->usable && wanted < holding->had)
 		wanted = holding->had;
@@ -192,11 +195,12 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 static uint32_t slots_demanded(const struct holding *holding)
 {
 	const struct slots *slots = holding->limiter->slots;
+	uint32_t demanded = slots ? slots->used + slots->turns.wanting_none : 0;
 	uint32_t asked = holding->asked ? 1 : 0;
 
-	if (holding->settings.slots.kind != SLOTS_COUNT)
+	if (holding->settings->slots.kind != SLOTS_COUNT)
 		return 0;
-	return slots && slots->used + slots->wanted ? slots->used + slots->wanted : asked;
+	return demanded ? demanded : asked;
 }
 
 static uint32_t wanted_for_slots(const struct fleet *fleet, const struct holding *holding)
@@ -218,7 +222,7 @@ static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 	if (holding->limiter->removed || session_is_leaving(fleet) ||
 	    !holding_needs_leases(holding))
 		return 0;
-	tokens = settings_limit(&holding->settings) ? wanted_for_tokens(fleet, holding) : 0;
+	tokens = settings_limit(holding->settings) ? wanted_for_tokens(fleet, holding) : 0;
 	slots = wanted_for_slots(fleet, holding);
 	return tokens > slots ? tokens : slots;
 }
@@ -266,8 +270,8 @@ bool demand_is_idle(const struct holding *holding)
 	    holding->claim)
 		return false;
 	return limiter->removed || (!holding->claim_unknown && !holding->wanted &&
-				    !holding->restricted && !holding->settings.reserve_hosts &&
-				    !limiter_demand(limiter) && !slots_demanded(holding));
+				    !holding->restricted && !holding->settings->reserve_hosts &&
+				    !turns_demand(&limiter->turns) && !slots_demanded(holding));
 }
 
 void demand_begin(struct fleet *fleet, struct holding *holding)
@@ -284,7 +288,7 @@ void demand_resume(struct fleet *fleet, struct holding *holding)
 	uint32_t kept = leases_kept(holding);
 
 	if (!holding->leased && holding->reserve.state == LEASE_NONE && !holding->claim_unknown &&
-	    !holding->restricted && !holding->settings.reserve_hosts)
+	    !holding->restricted && !holding->settings->reserve_hosts)
 		return;
 	holdings_rouse(fleet, holding, false);
 	holding->begins = false;
@@ -314,5 +318,5 @@ bool demand_is_read(const struct holding *holding, uint32_t index)
 						  ? limiter->partitions[index]
 						  : NULL;
 
-	return partition && partition->queue.length;
+	return partition && partition->turns.queue.length;
 }

@@ -113,10 +113,14 @@
  * the larger rate and the larger burst by itself.
  * Changes within Q of one another count as one from each settings before: a host that is cut off
  * may be at the first while the others are at the last, and a change that restricts nothing by
- * itself (another rate, `max` for a moment) may lie between. So every host keeps, for Q, the least
- * of the settings that it has left, and a change that they restrict names them. Where none is the
- * least the change is refused (EBUSY). A host that joined, or took over, within Q knows none but
- * those that a record names.
+ * itself (another rate, `max` for a moment) may lie between. So every change that makes another use
+ * of partitions names the settings that hosts may still be under, whether it restricts anything or
+ * not: the least of those that it leaves and of those that the record before named within Q, and
+ * the fewest partitions. All hosts keep them for Q from reading the record, also one that joins or
+ * takes over, and one that missed a change. If not all of these settings and the new ones have the
+ * same partitions, hosts keep to the least for Q, though the change alone would restrict nothing:
+ * three settings may use too much of which no two neighbours do. Where none is the least the change
+ * is refused (EBUSY). A host that joins cannot tell how old a record is, so it counts as new.
  *
  * Nodes of other hosts are set only to wake them (their claims), who leaves deletes its own claims, and
  * folders that were deleted by hand are made again: those transactions have no head, and nothing rests
@@ -275,8 +279,8 @@ struct source *fleet_source(struct fleet *fleet);
 struct former_holding {
 	uint64_t id, generation, saved;
 	int32_t version;
-	uint64_t restricted_ns; /* 0: it was not */
-	uint32_t before_count;
+	uint64_t before_ns; /* as in struct holding, like the rest; 0: nothing is known of before */
+	uint32_t before_count, before_is;
 	const struct settings *before;
 };
 void fleet_restored(struct fleet *fleet, struct limiter *limiter,

@@ -24,10 +24,10 @@ static void node_path(const struct holding *holding, char path[ZNODE_TEXT])
  */
 static struct learning *learning_of(const struct holding *holding)
 {
-	const struct adapt *adapt = &holding->settings.adapt;
+	const struct adapt *adapt = &holding->settings->adapt;
 
 	return !holding->limiter->removed && adapt->kind != ADAPT_NONE &&
-			       adapt->scope == ADAPT_FLEET && holding->settings.limit_count
+			       adapt->scope == ADAPT_FLEET && holding->settings->limit_count
 		       ? holding->limiter->learning
 		       : NULL;
 }
@@ -70,7 +70,7 @@ static void node_read(struct fleet *fleet, struct request *request)
 	learning->session = fleet->counters.sessions;
 	learning->told_ns = fleet->now_ns;
 	learning->proposes = false;
-	if (learnt_parse(request->data, holding->settings.adapt.kind, &found))
+	if (learnt_parse(request->data, holding->settings->adapt.kind, &found))
 		return;
 	learning->told_rate = found.rate;
 	if (!learning->lowered || found.rate < learning->adapted.rate)
@@ -120,7 +120,7 @@ static void write_node(struct fleet *fleet, struct holding *holding, struct lear
 	struct request *request = request_new(REQUEST_TRANSACTION, NULL, node_written);
 
 	node_path(holding, path);
-	learnt_print(state, holding->settings.adapt.kind, text);
+	learnt_print(state, holding->settings->adapt.kind, text);
 	if (request && request_add(request, OPERATION_SET, path, text, learning->version, 0)) {
 		learning->sent_rate = state->rate;
 		learning->asking = true;

@@ -165,9 +165,10 @@ void leases_fall_due(struct fleet *fleet, struct holding *holding)
 		leases_become(fleet, holding, lease, LEASE_HELD);
 		changed = true;
 	}
-	if (holding->restricted && holding->restricted_ns <= fleet->clocks.waiter_ns) {
+	if (holding->before_ns && holding->before_ns <= fleet->clocks.waiter_ns) {
+		changed = changed || holding->restricted;
 		holding->restricted = false;
-		changed = true;
+		holding->before_ns = 0;
 	}
 	if (changed)
 		leases_reshare(fleet, holding);

@@ -23,7 +23,7 @@
  *	release		giving back
  *	acquire		which partitions could be taken, and are
  *	garbage		nodes of limiters that are gone
- *	restrict	what of settings counts while not all hosts have them
+ *	before		the settings that other hosts may still be under
  *	apply		settings of other hosts take effect ...
  *	replicate	... as they are read
  *	publish		changes of this host's

@@ -9,7 +9,7 @@
 #include "core/fleet/names.h"
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
-#include "core/fleet/restrict.h"
+#include "core/fleet/before.h"
 #include "core/fleet/session.h"
 #include "core/fleet/transaction.h"
 #include "core/fleet/znode.h"
@@ -94,6 +94,25 @@ static uint64_t id_of(const struct limiter *limiter)
 	return limiter->holding ? limiter->holding->id : 0;
 }
 
+/*
+ * Tells whether markers written under @old are as true under @new, both in the tokens that were
+ * left and in the limits from which nothing was taken: rule 12. Where nothing was limited nothing
+ * was taken from limits, whatever they will be.
+ */
+static bool keeps_savings(const struct settings *old, const struct settings *new)
+{
+	if (!old->limit_count)
+		return true;
+	if (old->limit_count != new->limit_count ||
+	    settings_partition_count(old) != settings_partition_count(new))
+		return false;
+	for (uint32_t i = 0; i < old->limit_count; i++) {
+		if (settings_burst(old, i) != settings_burst(new, i))
+			return false;
+	}
+	return true;
+}
+
 /* That @limiter has its name no more: rule 16. */
 static void record_left(struct record *record, const struct limiter *limiter)
 {
@@ -139,10 +158,10 @@ static int fill_record(struct fleet *fleet, struct record *record)
 	record->settings = *limiter_settings(limiter);
 	if (change->kind == CHANGE_SETTINGS)
 		record->settings = change->settings;
-	record->saved = restrict_keeps_savings(&limiter->holding->settings, &record->settings)
+	record->saved = keeps_savings(limiter->holding->settings, &record->settings)
 				? limiter->holding->saved
 				: record->generation;
-	return restrict_name_before(fleet, limiter->holding, record);
+	return before_name(fleet, limiter->holding, record);
 }
 
 /* Rule 14. */
@@ -305,7 +324,7 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	uint64_t id = fleet->publish->id, given = fleet->publish->given;
 	bool removes = change->kind == CHANGE_REMOVE, renames = change->kind == CHANGE_RENAME;
 	bool learns_anew = change->kind == CHANGE_SETTINGS && holding &&
-			   holding->settings.adapt.kind != change->settings.adapt.kind;
+			   holding->settings->adapt.kind != change->settings.adapt.kind;
 
 	if (change->kind == CHANGE_MAKE)
 		holding = change->made->holding;
@@ -330,11 +349,8 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	}
 	if (removes)
 		apply_gone(fleet, holding);
-	if (fleet->publish->record->has_before)
-		restrict_to(fleet, holding, &fleet->publish->record->before,
-			    fleet->publish->record->before_count);
-	else if (change->kind == CHANGE_SETTINGS && holding)
-		restrict_alter(fleet, holding, &fleet->publish->record->settings);
+	if (holding)
+		before_heed(fleet, holding, fleet->publish->record);
 	limiter_hold(limiter);
 	finish(fleet, 0);
 	if (learns_anew)

@@ -20,7 +20,7 @@ static bool is_in_use(const struct holding *holding, const struct lease *lease)
 {
 	uint32_t index = (uint32_t)(lease - holding->leases), used;
 
-	if (holding->settings.slots.kind != SLOTS_COUNT || lease->state != LEASE_HELD ||
+	if (holding->settings->slots.kind != SLOTS_COUNT || lease->state != LEASE_HELD ||
 	    index >= holding_count(holding))
 		return false;
 	used = slots_used(holding->limiter);
@@ -88,7 +88,7 @@ static bool is_saving(const struct fleet *fleet, const struct holding *holding)
 
 static void begin_spare(struct fleet *fleet, struct holding *holding)
 {
-	uint64_t third_ns = holding->settings.lease_ns / YOUNG_PARTS;
+	uint64_t third_ns = holding->settings->lease_ns / YOUNG_PARTS;
 
 	holding->spare_until_ns = fleet->now_ns +
 				  (third_ns < FLEET_SPARE_MAX_NS ? third_ns : FLEET_SPARE_MAX_NS);
@@ -141,8 +141,8 @@ static void give_unwanted(struct fleet *fleet, struct holding *holding)
 	}
 	for (uint32_t i = count; i < holding->slots; i++)
 		release_lease(fleet, holding, &holding->leases[i]);
-	if (!holding->settings.reserve_hosts ||
-	    holding->reserve_index >= holding->settings.reserve_hosts)
+	if (!holding->settings->reserve_hosts ||
+	    holding->reserve_index >= holding->settings->reserve_hosts)
 		release_lease(fleet, holding, &holding->reserve);
 	if (kept <= holding->wanted) {
 		holding->spare = false;
@@ -174,7 +174,7 @@ static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
 		const struct lease *lease = &holding->leases[i];
 
 		if (lease->state == LEASE_HELD && is_in_use(holding, lease) &&
-		    fleet->now_ns - lease->since_ns >= holding->settings.lease_ns)
+		    fleet->now_ns - lease->since_ns >= holding->settings->lease_ns)
 			return true;
 	}
 	return false;
@@ -183,11 +183,11 @@ static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
 /* Somebody saves up for a large take, and not all of that would go with the last partition. */
 static bool is_saving_up(const struct fleet *fleet, const struct holding *holding)
 {
-	const struct settings *settings = &holding->settings;
+	const struct settings *settings = holding->settings;
 	const struct limiter *limiter = holding->limiter;
 	uint32_t count = settings_partition_count(settings);
 
-	for (unsigned int i = 0; limiter->wanted && i < limiter->bucket_count; i++) {
+	for (unsigned int i = 0; limiter->turns.wanted && i < limiter->bucket_count; i++) {
 		uint64_t part = settings_burst(settings, i) / count;
 
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
@@ -200,7 +200,7 @@ static bool is_saving_up(const struct fleet *fleet, const struct holding *holdin
 /* How old a lease is when it goes to those who have none: a take that is being saved up is let pass. */
 static uint64_t turn_ns(const struct fleet *fleet, const struct holding *holding)
 {
-	uint64_t lease_ns = holding->settings.lease_ns;
+	uint64_t lease_ns = holding->settings->lease_ns;
 
 	return is_saving_up(fleet, holding) ? lease_ns + lease_ns / SAVING_PARTS : lease_ns;
 }
@@ -232,7 +232,7 @@ static bool is_turn_over(const struct fleet *fleet, const struct holding *holdin
 static void give_contended(struct fleet *fleet, struct holding *holding)
 {
 	uint32_t kept = leases_kept(holding), excess, part, given;
-	uint64_t lease_ns = holding->settings.lease_ns;
+	uint64_t lease_ns = holding->settings->lease_ns;
 
 	if (holding->target == UINT32_MAX ||
 	    (kept <= holding->target && !takes_turns(holding, kept)))

@@ -169,6 +169,24 @@ static uint64_t count_of(const struct settings *settings)
 	return settings_partition_count(settings);
 }
 
+/* Of BEFORE_..., in the order of their bits. */
+static const char *const BEFORE_WORDS[] = {"restricts", "recut", "unclear"};
+enum { BEFORE_WORD_COUNT = sizeof(BEFORE_WORDS) / sizeof(BEFORE_WORDS[0]) };
+
+static void append_before_words(uint32_t is, char text[RECORD_TEXT])
+{
+	const char *gap = "";
+
+	append(text, "before.is=");
+	for (uint32_t i = 0; i < BEFORE_WORD_COUNT; i++) {
+		if (!(is >> i & 1))
+			continue;
+		append(text, "%s%s", gap, BEFORE_WORDS[i]);
+		gap = " ";
+	}
+	append(text, "\n");
+}
+
 void record_print(const struct record *record, char text[RECORD_TEXT])
 {
 	char value[SETTING_TEXT];
@@ -195,9 +213,27 @@ void record_print(const struct record *record, char text[RECORD_TEXT])
 		setting_print(SETTING_KEY_BURST, &record->before, value);
 		append(text, "before.key_burst=%s\n", value);
 		append(text, "before.first=%" PRIu32 "\n", record->before_count);
+		append_before_words(record->before_is, text);
 	}
 	append(text, "settings:\n");
 	settings_print(&record->settings, text + strlen(text), RECORD_TEXT - strlen(text));
+}
+
+static bool parse_before_words(const char *text, uint32_t *is)
+{
+	*is = 0;
+	for (size_t length; *text; text += length + (text[length] == ' ')) {
+		uint32_t i = 0;
+
+		length = strcspn(text, " ");
+		while (i < BEFORE_WORD_COUNT && (strlen(BEFORE_WORDS[i]) != length ||
+						 strncmp(text, BEFORE_WORDS[i], length) != 0))
+			i++;
+		if (i == BEFORE_WORD_COUNT)
+			return false;
+		*is |= UINT32_C(1) << i;
+	}
+	return true;
 }
 
 static int parse_before(const char *text, struct record *record, char error[ERROR_TEXT])
@@ -238,6 +274,11 @@ static int parse_before(const char *text, struct record *record, char error[ERRO
 		return -EINVAL;
 	}
 	record->before_count = (uint32_t)first;
+	if (!find_line(text, "before.is", value, sizeof(value)) ||
+	    !parse_before_words(value, &record->before_is)) {
+		snprintf(error, ERROR_TEXT, "before.is is missing, or has other words");
+		return -EINVAL;
+	}
 	return settings_check(&record->before, error) ? -EINVAL : 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/limiter/bucket.h"
 #include "core/limiter/engine.h"
+#include "core/limiter/holding.h"
 #include "core/values/settings.h"
 
 /* The same for all hosts of a fleet. */
@@ -49,12 +50,13 @@ struct record {
 	struct owner owner;
 	struct settings settings;
 	/*
-	 * What other hosts may still use, if the count or the reserve changed: a partition is worth no
-	 * more than in these settings, and only the first @before_count there are.
+	 * What hosts may be under that do not know of it yet: the least of the settings, the fewest
+	 * partitions, and BEFORE_..., all as in struct holding.
 	 */
 	bool has_before;
 	struct settings before;
 	uint32_t before_count;
+	uint32_t before_is;
 };
 
 /* /h/HID */

@@ -20,7 +20,7 @@
 static struct marker *split(struct fleet *fleet, const struct holding *holding)
 {
 	struct limiter *limiter = holding->limiter;
-	uint32_t count = settings_partition_count(&holding->settings);
+	uint32_t count = settings_partition_count(holding->settings);
 	uint32_t shares = holding->usable + holding->reserve_usable;
 	struct marker *marker;
 
@@ -32,7 +32,7 @@ static struct marker *split(struct fleet *fleet, const struct holding *holding)
 	marker->saved = holding->saved;
 	marker->count = limiter->bucket_count;
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
-		uint64_t burst = settings_burst(&holding->settings, i);
+		uint64_t burst = settings_burst(holding->settings, i);
 
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
 		marker->parts[i] = bucket_split(&limiter->buckets[i], shares,
@@ -69,7 +69,7 @@ static bool add(struct fleet *fleet, struct request *request, struct holding *ho
 	struct item *item = transaction_add(
 		fleet, &(struct item){.holding = holding, .index = index, .reserve = reserve});
 	const struct marker empty = {.saved = holding->saved,
-				     .count = holding->settings.limit_count};
+				     .count = holding->settings->limit_count};
 	char path[ZNODE_TEXT], text[MARKER_TEXT];
 	struct lease *lease;
 	bool added;

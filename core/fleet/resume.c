@@ -4,7 +4,7 @@
 #include "core/fleet/leases.h"
 #include "core/fleet/names.h"
 #include "core/fleet/parts.h"
-#include "core/fleet/restrict.h"
+#include "core/fleet/before.h"
 #include "core/fleet/room.h"
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
@@ -21,10 +21,13 @@ void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 	holding->version = former->version;
 	holding->generation = former->generation;
 	holding->saved = former->saved;
-	if (!former->restricted_ns)
+	if (!former->before_ns)
 		return;
-	restrict_to(fleet, holding, former->before, former->before_count);
-	holding->restricted_ns = former->restricted_ns;
+	holding->before = *former->before;
+	holding->before_count = former->before_count;
+	holding->before_is = former->before_is;
+	holding->before_ns = former->before_ns;
+	holding->restricted = former->before_is & BEFORE_RESTRICTS;
 }
 
 /* A lease of the predecessor's; rule 9 for one whose take or give-back was under way. */

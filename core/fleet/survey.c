@@ -149,7 +149,7 @@ static void lease_read(struct fleet *fleet, struct request *request)
 {
 	struct survey *survey = request->of.survey;
 	struct holding *holding = survey->holding;
-	uint32_t count = settings_partition_count(&holding->settings), index;
+	uint32_t count = settings_partition_count(holding->settings), index;
 	struct znode lease;
 
 	survey->pending--;
@@ -167,8 +167,8 @@ static void leases_listed(struct fleet *fleet, struct request *request)
 {
 	struct survey *survey = request->of.survey;
 	struct holding *holding = survey->holding;
-	uint32_t count = settings_partition_count(&holding->settings) +
-			 holding->settings.reserve_hosts;
+	uint32_t count = settings_partition_count(holding->settings) +
+			 holding->settings->reserve_hosts;
 	struct seen_lease *seen;
 	char path[ZNODE_TEXT];
 

@@ -44,11 +44,14 @@ static int get_memory(struct engine *engine, struct change *change, struct limit
 	int err = slots_prepare(limiter, &change->settings);
 
 	change->pooled = pool_get(&engine->schedule.pool, &change->settings);
+	if (!limiter->changed_s)
+		change->changed_s = calloc(SETTING_COUNT, sizeof(*change->changed_s));
 	if (count)
 		change->buckets = calloc(count, sizeof(*change->buckets));
 	if (learning_is_needed(&change->settings) && !limiter->learning)
 		change->learning = learning_new(engine->began_ns ^ engine->schedule.now_ns);
-	if (!err && change->pooled && (!count || change->buckets) &&
+	if (!err && change->pooled && (limiter->changed_s || change->changed_s) &&
+	    (!count || change->buckets) &&
 	    (!learning_is_needed(&change->settings) || limiter->learning || change->learning))
 		return 0;
 	return refuse(change, -ENOMEM, "no memory for the settings");
@@ -97,9 +100,9 @@ static int prepare_make(struct engine *engine, struct change *change)
 
 static int prepare_remove(struct change *change)
 {
-	uint32_t waiting = change->limiter->queue.length + partition_waiting(change->limiter) +
-			   slots_waiting(change->limiter) + keys_waiting(change->limiter) -
-			   change->limiter->pollers;
+	uint32_t waiting = change->limiter->turns.queue.length +
+			   partition_waiting(change->limiter) + slots_waiting(change->limiter) +
+			   keys_waiting(change->limiter) - change->limiter->pollers;
 	uint32_t open = slots_used(change->limiter);
 
 	if (change->limiter->first_child)
@@ -193,17 +196,33 @@ static void configure(struct engine *engine, struct change *change, struct limit
 	change->buckets = NULL;
 }
 
+/* Notes that settings were altered at @now_s, with memory only if they were not made so. */
+static void note_time(struct change *change, struct limiter *limiter, uint32_t now_s)
+{
+	if (!change->altered || (!limiter->changed_s && now_s == limiter->made_s))
+		return;
+	if (!limiter->changed_s) {
+		limiter->changed_s = change->changed_s;
+		change->changed_s = NULL;
+		for (int id = 0; id < SETTING_COUNT; id++)
+			limiter->changed_s[id] = limiter->made_s;
+	}
+	for (int id = 0; id < SETTING_COUNT; id++) {
+		if (change->altered >> id & 1)
+			limiter->changed_s[id] = now_s;
+	}
+}
+
 static void apply_settings(struct engine *engine, struct change *change)
 {
 	struct limiter *limiter = change->limiter;
 	const struct settings *old = limiter_settings(limiter);
 
-	for (int id = 0; id < SETTING_COUNT; id++) {
-		if (setting_equal((enum setting_id)id, old, &change->settings))
-			continue;
-		change->altered |= UINT32_C(1) << id;
-		limiter->changed_s[id] = seconds_since_start(engine);
+	for (int id = 0; id < SETTING_COUNT && old != change->pooled; id++) {
+		if (!setting_equal((enum setting_id)id, old, &change->settings))
+			change->altered |= UINT32_C(1) << id;
 	}
+	note_time(change, limiter, seconds_since_start(engine));
 	configure(engine, change, limiter, true);
 	partition_follow(&engine->schedule, limiter);
 }
@@ -216,8 +235,6 @@ static void adopt(struct engine *engine, struct limiter *parent, struct limiter 
 	users_add(&engine->users, limiter->uid, BOUND_LIMITERS);
 	set_owner(engine, limiter, owner);
 	limiter->made_s = seconds_since_start(engine);
-	for (int id = 0; id < SETTING_COUNT; id++)
-		limiter->changed_s[id] = limiter->made_s;
 	configure(engine, change, limiter, full);
 }
 
@@ -243,20 +260,28 @@ static void apply(struct engine *engine, struct change *change)
 	}
 }
 
+/* Frees what get_memory() got and no limiter has. */
+static void free_memory(struct change *change)
+{
+	free(change->buckets);
+	free(change->learning);
+	free(change->changed_s);
+	pool_drop(change->pooled);
+	change->buckets = NULL;
+	change->learning = NULL;
+	change->changed_s = NULL;
+	change->pooled = NULL;
+}
+
 /* Frees what was got for a change that was not applied. */
 static void unprepare(struct change *change)
 {
 	if (change->made)
 		limiter_free(change->made);
-	free(change->buckets);
-	free(change->learning);
 	free(change->renamed);
-	pool_drop(change->pooled);
-	change->pooled = NULL;
 	change->made = NULL;
-	change->buckets = NULL;
-	change->learning = NULL;
 	change->renamed = NULL;
+	free_memory(change);
 }
 
 /* The change that the source has, or is to have next; NULL: there is none. */
@@ -273,12 +298,7 @@ static void finish(struct engine *engine, int outcome)
 	change->outcome = outcome;
 	if (outcome)
 		unprepare(change);
-	free(change->buckets);
-	free(change->learning);
-	pool_drop(change->pooled);
-	change->buckets = NULL;
-	change->learning = NULL;
-	change->pooled = NULL;
+	free_memory(change);
 	list_remove(&engine->line, &change->line);
 	list_append(&engine->changed, &change->line);
 }
@@ -313,6 +333,7 @@ void engine_change(struct engine *engine, struct change *change, uint64_t now_ns
 	change->made = NULL;
 	change->buckets = NULL;
 	change->learning = NULL;
+	change->changed_s = NULL;
 	change->pooled = NULL;
 	change->renamed = NULL;
 	change->error[0] = '\0';
@@ -366,6 +387,7 @@ int engine_tuned(struct engine *engine, struct limiter *limiter, const struct se
 		return err;
 	}
 	apply_settings(engine, &change);
+	free_memory(&change);
 	*altered = change.altered;
 	return 0;
 }
@@ -420,6 +442,7 @@ int engine_restore(struct engine *engine, struct limiter *parent, const char *na
 	adopt(engine, parent, limiter, &change, owner, false);
 	for (uint32_t i = 0; i < level_count && i < limiter->bucket_count; i++)
 		bucket_restore(&limiter->buckets[i], levels[i].tokens, levels[i].part);
+	free_memory(&change);
 	*restored = limiter;
 	return 0;
 }

@@ -5,11 +5,32 @@
 #include "core/limiter/limiter.h"
 #include "core/limiter/slots.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+uint32_t limiter_changed_s(const struct limiter *limiter, enum setting_id setting)
+{
+	return limiter->changed_s ? limiter->changed_s[setting] : limiter->made_s;
+}
+
+int limiter_set_times(struct limiter *limiter, uint32_t made_s, const uint32_t *changed_s)
+{
+	size_t bytes = SETTING_COUNT * sizeof(*changed_s);
+
+	if (changed_s && !limiter->changed_s)
+		limiter->changed_s = malloc(bytes);
+	if (changed_s && !limiter->changed_s)
+		return -ENOMEM;
+	limiter->made_s = made_s;
+	if (changed_s)
+		memcpy(limiter->changed_s, changed_s, bytes);
+	return 0;
+}
 
 const struct settings *limiter_settings(const struct limiter *limiter)
 {
-	return limiter->holding ? &limiter->holding->settings : limiter->settings;
+	return limiter->holding ? limiter->holding->settings : limiter->settings;
 }
 
 /* Brings limits that were there before to the new rates, and begins those that are new. */
@@ -66,16 +87,15 @@ static void follow_share(struct schedule *schedule, struct limiter *limiter, str
 void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 		       const struct settings *settings, struct bucket *buckets, bool full)
 {
-	const struct settings *old = limiter->settings;
+	const struct settings *old = limiter_settings(limiter);
 
 	if (limiter->holding) {
-		limiter->holding->settings = *settings;
-		pool_drop(settings);
+		limiter->holding->settings = settings;
 		follow_share(schedule, limiter, buckets, full);
-		return;
+	} else {
+		limiter->settings = settings;
+		limiter_follow(schedule, limiter, old, buckets, full);
 	}
-	limiter->settings = settings;
-	limiter_follow(schedule, limiter, old, buckets, full);
 	pool_drop(old);
 }
 

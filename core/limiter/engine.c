@@ -88,7 +88,7 @@ static void rouse_for_slots(struct engine *engine, struct limiter *limiter)
 	if (!engine->source->rouse)
 		return;
 	for (; limiter; limiter = limiter->parent) {
-		if (limiter->holding && limiter->holding->settings.slots.kind == SLOTS_COUNT)
+		if (limiter->holding && limiter->holding->settings->slots.kind == SLOTS_COUNT)
 			engine->source->rouse(engine->source, limiter);
 	}
 	engine->source->after(engine->source, engine->schedule.now_ns);
@@ -157,6 +157,12 @@ static bool is_news(const struct limiter *limiter)
 	return holding && !holding->active;
 }
 
+/* Returns the time @within_ns after @at_ns, or NEVER_NS. */
+static uint64_t time_after(uint64_t at_ns, uint64_t within_ns)
+{
+	return within_ns < NEVER_NS - at_ns ? at_ns + within_ns : NEVER_NS;
+}
+
 /* Tells whether @waiter, as things stand, gets nothing until @expiry_ns. */
 static bool is_too_late(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
 {
@@ -180,8 +186,7 @@ static int ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
 	if (engine->waiting >= ENGINE_WAITERS_MAX)
 		return -ENOSPC;
 	if (waiter->expiry) {
-		if (within_ns < NEVER_NS - asked_ns)
-			expiry_ns = asked_ns + within_ns;
+		expiry_ns = time_after(asked_ns, within_ns);
 		if (is_too_late(engine, waiter, expiry_ns)) {
 			limiter->counters[COUNTER_REFUSED]++;
 			rouse(engine, limiter);
@@ -220,47 +225,108 @@ int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns,
 	return asked(engine, waiter, ask(engine, waiter, within_ns));
 }
 
-int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+/* Takes @tokens of @limiter, which is there, if they can be had now. */
+static bool take_now(struct engine *engine, struct limiter *limiter, uint64_t tokens)
 {
-	engine_run(engine, now_ns);
-	if (limiter->removed)
-		return -ENODEV;
 	if (!limiter_try(&engine->schedule, limiter, tokens))
-		return -EAGAIN;
+		return false;
 	if (is_news(limiter))
 		rouse(engine, limiter);
-	return 0;
+	return true;
+}
+
+/* Counts a read of @limiter that is refused. */
+static void count_refusal(struct engine *engine, struct limiter *limiter)
+{
+	limiter->counters[COUNTER_REFUSED]++;
+	rouse(engine, limiter);
 }
 
 int engine_try(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 {
-	int err = engine_take(engine, limiter, tokens, now_ns);
-
-	if (err != -EAGAIN)
-		return err;
-	limiter->counters[COUNTER_REFUSED]++;
-	rouse(engine, limiter);
-	return err;
+	engine_run(engine, now_ns);
+	if (limiter->removed)
+		return -ENODEV;
+	if (take_now(engine, limiter, tokens))
+		return 0;
+	count_refusal(engine, limiter);
+	return -EAGAIN;
 }
 
-bool engine_may_come(struct engine *engine, struct limiter *limiter, uint64_t now_ns)
+/* Gives the waiter of @read the place that is parked for its asker, if there is one. */
+static bool take_place(struct engine *engine, const struct token_read *read, struct waiter *waiter)
 {
+	return read->asker && engine_return(engine, waiter, read->asker,
+					    read->manner == READ_BLOCKING ? read->within_ns : 0,
+					    engine->schedule.now_ns);
+}
+
+/*
+ * Refuses @read, which would not wait, or has it wait a little. -EAGAIN means that O_NONBLOCK alone
+ * forbids the wait, as POSIX has it: runtimes hide it, and poll or read again. A refusal by the
+ * file itself is -EBUSY, which they report.
+ */
+static int refuse_or_wait(struct engine *engine, const struct token_read *read,
+			  struct read_wait *wait)
+{
+	/* Its own poller would have the first of the tokens that come. */
+	bool is_polled = read->poller && read->poller->state == POLLER_WAITS;
+	uint64_t until_ns = time_after(engine->schedule.now_ns, read->within_ns);
+
+	if (read->manner == READ_NONBLOCKING &&
+	    (is_polled || until_ns == NEVER_NS || !is_too_late(engine, &wait->waiter, until_ns)))
+		wait->refusal = -EAGAIN;
+	if (wait->refusal == -EAGAIN && !limiter_can_hold(read->limiter, read->tokens))
+		return -EINVAL;
+	if (!is_polled && may_come(engine, read->limiter)) {
+		wait->within_ns = 0;
+		return -EINPROGRESS;
+	}
+	count_refusal(engine, read->limiter);
+	return wait->refusal;
+}
+
+int engine_read(struct engine *engine, const struct token_read *read, struct read_wait *wait,
+		uint64_t now_ns)
+{
+	struct poller *poller = read->poller;
+
 	engine_run(engine, now_ns);
-	return !limiter->removed && may_come(engine, limiter);
+	if (read->limiter->removed)
+		return -ENODEV;
+	if (poller && poller_fetch(&engine->schedule, poller))
+		return 0;
+	*wait = (struct read_wait){
+		.waiter = {.limiter = read->limiter, .tokens = read->tokens},
+		.within_ns = read->within_ns,
+		.refusal = -EBUSY,
+	};
+	/* A waiter with a place goes back there: it overtakes no waiter before it. */
+	if (!take_place(engine, read, &wait->waiter) &&
+	    take_now(engine, read->limiter, read->tokens)) {
+		if (poller)
+			poller->late = false;
+		return 0;
+	}
+	if (poller && poller->late) {
+		/* Its refusal was counted when the time was up. */
+		poller->late = false;
+		engine_give_up(engine, &wait->waiter);
+		return -EBUSY;
+	}
+	return read->manner == READ_BLOCKING ? -EINPROGRESS : refuse_or_wait(engine, read, wait);
 }
 
 /* Returns until when @poller, which asks now, waits. */
 static uint64_t poller_until_ns(const struct engine *engine, struct poller *poller)
 {
-	uint64_t now_ns = engine->schedule.now_ns, expiry_ns = NEVER_NS;
+	uint64_t now_ns = engine->schedule.now_ns;
 	struct expiry *expiry = poller->waiter.expiry;
 
 	if (!expiry)
 		return NEVER_NS;
-	if (poller->within_ns < NEVER_NS - now_ns)
-		expiry_ns = now_ns + poller->within_ns;
-	expiry->at_ns = expiry_ns;
-	return patient_until_ns(engine, poller->waiter.limiter, now_ns, expiry_ns);
+	expiry->at_ns = time_after(now_ns, poller->within_ns);
+	return patient_until_ns(engine, poller->waiter.limiter, now_ns, expiry->at_ns);
 }
 
 bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns)
@@ -272,19 +338,15 @@ bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns)
 	engine_run(engine, now_ns);
 	if (poller->state == POLLER_WAITS)
 		return false;
-	if (poller->state == POLLER_CALLED || poller->answered || limiter->removed ||
-	    !limiter_can_hold(limiter, tokens) ||
-	    limiter_when(schedule, limiter, tokens) <= schedule->now_ns)
+	if (poller->state == POLLER_CALLED || poller->answered || poller->late ||
+	    limiter->removed || !limiter_can_hold(limiter, tokens) ||
+	    limiter_when(schedule, limiter, tokens) <= schedule->now_ns ||
+	    (poller->waiter.expiry &&
+	     is_too_late(engine, &poller->waiter, time_after(schedule->now_ns, poller->within_ns))))
 		return true;
 	poller_wait(schedule, poller, poller_until_ns(engine, poller));
 	rouse(engine, limiter);
 	return poller->state == POLLER_CALLED;
-}
-
-bool engine_fetch(struct engine *engine, struct poller *poller, uint64_t now_ns)
-{
-	engine_run(engine, now_ns);
-	return !poller->waiter.limiter->removed && poller_fetch(&engine->schedule, poller);
 }
 
 void engine_unpoll(struct engine *engine, struct poller *poller, uint64_t now_ns)
@@ -347,10 +409,7 @@ static void cancel(struct engine *engine, struct waiter *waiter)
 	/* It may be the turn of another one then. */
 	if (engine->source->before)
 		engine->source->before(engine->source, engine->schedule.now_ns);
-	if (waiter->is_opener)
-		slots_cancel(&engine->schedule, waiter);
-	else
-		limiter_cancel(&engine->schedule, waiter);
+	turns_cancel(&engine->schedule, waiter);
 	engine->waiting--;
 }
 
@@ -372,7 +431,9 @@ void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct
 bool engine_return(struct engine *engine, struct waiter *waiter, const struct asker *asker,
 		   uint64_t within_ns, uint64_t now_ns)
 {
-	return parking_take(&engine->schedule.parking, waiter, asker, within_ns, now_ns);
+	struct parking *parking = &engine->schedule.parking;
+
+	return parking_has_any(parking) && parking_take(parking, waiter, asker, within_ns, now_ns);
 }
 
 void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)

@@ -25,7 +25,7 @@
 
 #define ENGINE_CATCH_UP_NS UINT64_C(10000000)
 
-/* So long at most waits one who would not wait, while partitions are being looked for (fleets). */
+/* So long at most a read that would not wait waits while partitions are looked for (fleets). */
 #define ENGINE_PATIENCE_NS UINT64_C(500000000)
 
 /* Limits at the door: -ENOSPC. */
@@ -77,9 +77,35 @@ struct change {
 	struct bucket *buckets;	       /* owned */
 	struct learning *learning;     /* owned */
 	const struct settings *pooled; /* owned: a reference of the pool's */
+	uint32_t *changed_s;	       /* owned: for a limiter that has none yet */
 	char *renamed;		       /* owned */
 	bool started;		       /* the source has it */
 	struct list_link line;	       /* in engine.line, then in engine.changed */
+};
+
+/* What a read does where there are no tokens for it now. */
+enum read_manner {
+	READ_BLOCKING,	  /* it waits, as long as it may */
+	READ_TRYING,	  /* of `try`: it is refused */
+	READ_NONBLOCKING, /* with O_NONBLOCK: its program polls, and reads again */
+};
+
+/* A read of an open file that gives tokens: token, try, take/N or stream. */
+struct token_read {
+	struct limiter *limiter;
+	uint64_t tokens; /* 0 to TOKENS_MAX */
+	enum read_manner manner;
+	uint64_t within_ns;	   /* so long it waits at most; NEVER_NS: as long as it takes */
+	struct poller *poller;	   /* of the open file; NULL: it was never polled */
+	const struct asker *asker; /* the reader, which may have been interrupted; or NULL */
+};
+
+/* How a read waits that cannot be answered yet. */
+struct read_wait {
+	struct waiter
+		waiter; /* for engine_ask(), once the caller has copied it to memory that stays */
+	uint64_t within_ns; /* for engine_ask(): unless it is NEVER_NS the waiter needs an expiry */
+	int refusal;	    /* -errno: what the reader is told when that time is up */
 };
 
 /* Where a restored limiter's bucket stands. */
@@ -114,6 +140,21 @@ uint64_t engine_next_ns(const struct engine *engine);
 void engine_run(struct engine *engine, uint64_t now_ns);
 
 /*
+ * Takes the tokens of @read, or tells that it waits, or refuses it.
+ *
+ * 0: they are the caller's. -EINPROGRESS: it waits, as @wait says, with engine_ask(); or it gives
+ * up, with engine_give_up(). Refusals: -EBUSY, counted: of `try`, of a reader that cannot have its
+ * tokens in the time it allows, or whose poll has waited that long. -EAGAIN, counted: of
+ * READ_NONBLOCKING; a poll tells when to read again. -EINVAL: of READ_NONBLOCKING, which can never
+ * have so many at once (limiter_can_hold()). -ENODEV: the limiter is gone.
+ *
+ * A read that would not wait waits all the same, a little, while partitions are looked for that
+ * would bring more.
+ */
+int engine_read(struct engine *engine, const struct token_read *read, struct read_wait *wait,
+		uint64_t now_ns);
+
+/*
  * Asks for waiter->tokens (0 to TOKENS_MAX) of waiter->limiter.
  *
  * 0: granted. -EINPROGRESS: it waits, and engine_done() will return it with its outcome. -EAGAIN:
@@ -126,27 +167,16 @@ int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns,
 /* Takes @tokens now (0), or not: -EAGAIN, counted as refused; -ENODEV. */
 int engine_try(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
 
-/* Whether partitions are being looked for that would bring more: then asking is better than trying. */
-bool engine_may_come(struct engine *engine, struct limiter *limiter, uint64_t now_ns);
-
-/* As engine_try(), but counts no refusal: for one who will wait if it must. */
-int engine_take(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
-
 /*
  * Tells whether a read by @poller is answered now: its tokens are kept for it or could be had, or
- * never at once (limiter_can_hold()), or the limiter is removed. If not, the poller has a place in
+ * never at once (limiter_can_hold()) or in time, or the limiter is removed. If not, the poller has a place in
  * the queue from now on, and engine_done() returns its waiter when it is to poll again: with
  * outcome 0 it is called, see poller.h. Then it returns the waiter once more, with -ETIMEDOUT, if
  * the tokens go back.
  */
 bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns);
 
-/* Tells whether tokens are kept for @poller. Then they are the caller's. */
-bool engine_fetch(struct engine *engine, struct poller *poller, uint64_t now_ns);
-
-/*
- * Ends the place of @poller, if it has one; its memory is the caller's again.
- */
+/* Ends the place of @poller, if it has one; its memory is the caller's again. */
 void engine_unpoll(struct engine *engine, struct poller *poller, uint64_t now_ns);
 
 /*
@@ -180,20 +210,14 @@ void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct
 
 /*
  * Gives @waiter, filled in and about to ask for at most @within_ns (NEVER_NS: for any time), the
- * place that was parked for @asker. Then it is asked with engine_ask() or engine_slot_open(), which
- * frees the place unless the waiter waits, or it gives up. Only while engine_may_return().
+ * place that was parked for @asker. False: there is none. With it the waiter is asked with
+ * engine_ask() or engine_slot_open(), which frees the place unless the waiter waits; or it gives up.
  */
 bool engine_return(struct engine *engine, struct waiter *waiter, const struct asker *asker,
 		   uint64_t within_ns, uint64_t now_ns);
 
 /* Frees the place of @waiter, if it has one: it does not ask after all. */
 void engine_give_up(struct engine *engine, struct waiter *waiter);
-
-/* Tells whether an asker may have a parked place. */
-static inline bool engine_may_return(const struct engine *engine)
-{
-	return parking_has_any(&engine->schedule.parking);
-}
 
 /* A grant that could not be delivered goes back. */
 void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens,

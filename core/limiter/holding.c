@@ -13,7 +13,7 @@ struct holding *holding_new(struct limiter *limiter)
 	if (!holding)
 		return NULL;
 	holding->limiter = limiter;
-	holding->settings = SETTINGS_DEFAULT;
+	holding->settings = &SETTINGS_DEFAULT;
 	holding->share = SETTINGS_DEFAULT;
 	holding->target = UINT32_MAX;
 	holding->yields = UINT32_MAX;
@@ -22,6 +22,7 @@ struct holding *holding_new(struct limiter *limiter)
 
 void holding_free(struct holding *holding)
 {
+	pool_drop(holding->settings);
 	if (holding->back)
 		*holding->back = holding->next;
 	if (holding->next)
@@ -53,7 +54,7 @@ int holding_grow(struct holding *holding, uint32_t count)
 
 bool holding_needs_leases(const struct holding *holding)
 {
-	const struct settings *settings = &holding->settings;
+	const struct settings *settings = holding->settings;
 
 	return (settings_limit(settings) || settings->slots.kind == SLOTS_COUNT) &&
 	       (settings->enforcement == ENFORCEMENT_ENFORCE ||
@@ -62,7 +63,7 @@ bool holding_needs_leases(const struct holding *holding)
 
 uint32_t holding_count(const struct holding *holding)
 {
-	uint32_t count = settings_partition_count(&holding->settings);
+	uint32_t count = settings_partition_count(holding->settings);
 
 	return holding->restricted && holding->before_count < count ? holding->before_count : count;
 }
@@ -93,7 +94,7 @@ static void restrict_limits(const struct holding *holding, uint32_t partitions,
 uint32_t holding_slots_of(const struct holding *holding, uint32_t index)
 {
 	const struct settings *before = &holding->before;
-	uint32_t slots = settings_slots_of_partition(&holding->settings, index), old;
+	uint32_t slots = settings_slots_of_partition(holding->settings, index), old;
 
 	if (!holding->restricted || before->slots.kind != SLOTS_COUNT)
 		return slots;
@@ -133,7 +134,7 @@ bool holding_has_reserve(const struct holding *holding)
 {
 	/* The settings may have changed since it was taken; then it is on its way back. */
 	return holding->reserve_usable && !holding->restricted &&
-	       holding->reserve_index < holding->settings.reserve_hosts;
+	       holding->reserve_index < holding->settings->reserve_hosts;
 }
 
 void holding_share(const struct holding *holding, struct settings *share)
@@ -141,7 +142,7 @@ void holding_share(const struct holding *holding, struct settings *share)
 	uint32_t count = holding_count(holding);
 	uint32_t usable = holding->usable < count ? holding->usable : count;
 
-	const struct settings *whole = &holding->settings;
+	const struct settings *whole = holding->settings;
 
 	*share = *whole;
 	if (!holding_needs_leases(holding))
@@ -160,7 +161,7 @@ void holding_share(const struct holding *holding, struct settings *share)
 
 void holding_partition_share(const struct holding *holding, uint32_t index, struct settings *share)
 {
-	const struct settings *whole = &holding->settings;
+	const struct settings *whole = holding->settings;
 	uint32_t count = settings_partition_count(whole);
 	const struct lease *lease = NULL;
 	bool usable;
@@ -182,7 +183,7 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 
 struct lease *holding_lease(struct holding *holding, uint32_t index)
 {
-	uint32_t count = settings_partition_count(&holding->settings);
+	uint32_t count = settings_partition_count(holding->settings);
 
 	if (index >= count && holding->reserve.state != LEASE_NONE &&
 	    holding->reserve_index == index - count)

@@ -30,6 +30,13 @@ enum { CLAIMANTS_MAX = 8, CLAIM_TEXT = 48 };
 enum { DEMAND_SLOTS = 10 };
 #define DEMAND_SLOT_NS UINT64_C(100000000)
 
+/* Of settings that hosts may be under, together with those that are set now: */
+enum {
+	BEFORE_RESTRICTS = 1, /* hosts keep to the least of them */
+	BEFORE_RECUT = 2,     /* not all have the same partitions */
+	BEFORE_UNCLEAR = 4,   /* none of them is the least */
+};
+
 struct holding {
 	struct limiter *limiter;      /* borrowed: the limiter lives longer */
 	struct holding *next, **back; /* all of the fleet: where the one before points here */
@@ -43,19 +50,18 @@ struct holding {
 	bool woken;  /* another host gave something back */
 	bool has_work;
 
-	struct settings settings; /* as set, for the whole fleet */
-	struct settings share;	  /* of them, what this host may use: the limiter's settings */
+	const struct settings *settings; /* as set, for the whole fleet: a pool's reference */
+	struct settings share; /* of them, what this host may use: the limiter's settings */
 	/*
-	 * Until @restricted_ns by the waiter's clock other hosts may still use it as in @before. If
-	 * @restricted a partition is worth no more than in these, and there are only @before_count.
+	 * Until @before_ns by the waiter's clock other hosts may still be under earlier settings:
+	 * @before is the least of them, @before_count the fewest partitions. If @restricted a partition
+	 * is worth no more than in @before, and there are only @before_count.
 	 */
 	struct settings before;
 	uint32_t before_count;
+	uint32_t before_is; /* BEFORE_... */
 	bool restricted;
-	bool altered; /* there was a change that restricts nothing: @before is as it was */
-	bool unclear; /* there were several, and none of them is the least */
-	bool recut;   /* ... or not all have the same partitions */
-	uint64_t restricted_ns;
+	uint64_t before_ns;
 	uint64_t id;	       /* LID */
 	uint64_t generation;   /* counts changes */
 	uint64_t saved;	       /* as in its record */

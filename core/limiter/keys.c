@@ -98,6 +98,130 @@ static struct key *find_name(const struct keys *keys, const char *name, size_t l
 	return NULL;
 }
 
+/* Which keys are remembered, and until when. */
+
+/* Returns the key that was used first of a list, or NULL. */
+static struct key *oldest_key(const struct keys *keys, enum key_list_id id)
+{
+	return list_first(&keys->lists[id].keys, struct key, by_use);
+}
+
+static void unlist_key(struct keys *keys, struct key *key)
+{
+	struct key_list *list = &keys->lists[key->list];
+
+	list_remove(&list->keys, &key->by_use);
+	list->count--;
+}
+
+static void list_key(struct keys *keys, struct key *key, enum key_list_id id)
+{
+	struct key_list *list = &keys->lists[id];
+
+	key->list = (uint8_t)id;
+	list_append(&list->keys, &key->by_use);
+	list->count++;
+}
+
+/* Frees @key, which is in a list. */
+static void forget_key(struct schedule *schedule, struct keys *keys, struct key *key)
+{
+	unlist_key(keys, key);
+	chains_remove(&keys->by_name, &key->by_name);
+	chains_remove(&schedule->keys_by_id, &key->by_id);
+	users_drop(schedule->users, key->uid, BOUND_KEYS);
+	free(key);
+}
+
+/* When @key, which is idle, need not be remembered any more. */
+static uint64_t full_ns(const struct keys *keys, const struct key *key, uint64_t now_ns)
+{
+	uint64_t lingers_ns = key->level.filled_ns + KEYS_LINGER_NS, at_ns;
+	struct bucket bucket;
+
+	if (key->list == KEYS_FRESH ||
+	    !tunings_bucket(&keys->tunings, &key->level, now_ns, &bucket))
+		return lingers_ns;
+	at_ns = bucket_when(&bucket, bucket.burst, now_ns);
+	return at_ns > lingers_ns ? at_ns : lingers_ns;
+}
+
+/*
+ * When to look for what can be forgotten. One that waits behind the oldest is full no later than a
+ * whole burst takes after its last use.
+ */
+static void plan_sweep(struct schedule *schedule, struct keys *keys, uint64_t least_ns)
+{
+	const struct key *fresh = oldest_key(keys, KEYS_FRESH);
+	const struct key *used = oldest_key(keys, KEYS_USED);
+	uint64_t at_ns = NEVER_NS, used_ns = NEVER_NS;
+
+	if (fresh)
+		at_ns = full_ns(keys, fresh, schedule->now_ns);
+	if (used)
+		used_ns = full_ns(keys, used, schedule->now_ns);
+	if (used_ns < at_ns)
+		at_ns = used_ns;
+	if ((fresh || used) && keys->by_name.count > keys->limiter->settings->keys_max)
+		at_ns = schedule->now_ns;
+	if (at_ns > NEVER_NS - KEYS_SLACK_NS) {
+		heap_remove(&schedule->forgets, &keys->due);
+		return;
+	}
+	at_ns = at_ns < least_ns ? least_ns : at_ns + KEYS_SLACK_NS;
+	heap_place(&schedule->forgets, &keys->due, at_ns);
+}
+
+static bool is_above(const struct bucket *a, const struct bucket *b)
+{
+	return a->level > b->level || (a->level == b->level && a->part > b->part);
+}
+
+/* Room for one more, or a key less: of those that lose nothing by it if there are some. */
+static bool evict_key(struct schedule *schedule, struct keys *keys)
+{
+	struct key *key = oldest_key(keys, KEYS_FRESH);
+	struct bucket its, unknown;
+
+	if (key) {
+		forget_key(schedule, keys, key);
+		return true;
+	}
+	key = oldest_key(keys, KEYS_USED);
+	if (!key)
+		return false;
+	if (tunings_bucket(&keys->tunings, &key->level, schedule->now_ns, &its)) {
+		tunings_bucket(&keys->tunings, &keys->unknown, schedule->now_ns, &unknown);
+		tunings_rest(&keys->tunings, is_above(&unknown, &its) ? &its : &unknown,
+			     schedule->now_ns, &keys->unknown);
+	}
+	forget_key(schedule, keys, key);
+	return true;
+}
+
+/* Forgets up to @most of those that are full, or too many. Whether there may be more. */
+static bool sweep_keys(struct schedule *schedule, struct keys *keys, unsigned int most)
+{
+	uint64_t now_ns = schedule->now_ns;
+
+	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {
+		struct key *key;
+
+		while ((key = oldest_key(keys, id)) && full_ns(keys, key, now_ns) <= now_ns) {
+			if (!most--)
+				return true;
+			forget_key(schedule, keys, key);
+		}
+	}
+	while (keys->by_name.count > keys->limiter->settings->keys_max) {
+		if (!most--)
+			return true;
+		if (!evict_key(schedule, keys))
+			break;
+	}
+	return false;
+}
+
 /* @key is idle; what accrued since it was used last is counted, and it is the newest. */
 static void touch(struct schedule *schedule, struct keys *keys, struct key *key)
 {
@@ -105,8 +229,8 @@ static void touch(struct schedule *schedule, struct keys *keys, struct key *key)
 	bool limited = tunings_bucket(&keys->tunings, &key->level, schedule->now_ns, &bucket);
 
 	tunings_rest(&keys->tunings, limited ? &bucket : NULL, schedule->now_ns, &key->level);
-	keys_unlist(keys, key);
-	keys_list(keys, key, (enum key_list_id)key->list);
+	unlist_key(keys, key);
+	list_key(keys, key, (enum key_list_id)key->list);
 }
 
 /* Whether there is room for one more of @uid, or one of its own could be forgotten for it. */
@@ -116,10 +240,10 @@ static bool has_room(struct schedule *schedule, struct keys *keys, uint32_t uid)
 
 	if (!users_check(schedule->users, uid, BOUND_KEYS, NULL))
 		return true;
-	oldest = keys_oldest(keys, KEYS_FRESH);
+	oldest = oldest_key(keys, KEYS_FRESH);
 	if (!oldest)
-		oldest = keys_oldest(keys, KEYS_USED);
-	return oldest && oldest->uid == uid && keys_evict(schedule, keys);
+		oldest = oldest_key(keys, KEYS_USED);
+	return oldest && oldest->uid == uid && evict_key(schedule, keys);
 }
 
 static int make(struct schedule *schedule, struct keys *keys, const char *name, uint32_t uid,
@@ -147,7 +271,7 @@ static int make(struct schedule *schedule, struct keys *keys, const char *name, 
 		return -ENOMEM;
 	}
 	users_add(schedule->users, uid, BOUND_KEYS);
-	keys_list(keys, key, KEYS_FRESH);
+	list_key(keys, key, KEYS_FRESH);
 	touch(schedule, keys, key);
 	*made = key;
 	return 0;
@@ -183,16 +307,16 @@ int keys_get(struct schedule *schedule, struct limiter *limiter, const char *nam
 		return 0;
 	}
 	/* Two for one: where many are made, as many are forgotten. */
-	(void)keys_sweep(schedule, keys, 2);
+	(void)sweep_keys(schedule, keys, 2);
 	if (keys->lists[KEYS_FRESH].count >= KEYS_FRESH_MAX)
-		(void)keys_evict(schedule, keys);
-	if (keys->by_name.count >= limiter->settings->keys_max && !keys_evict(schedule, keys))
+		(void)evict_key(schedule, keys);
+	if (keys->by_name.count >= limiter->settings->keys_max && !evict_key(schedule, keys))
 		return -ENOSPC;
 	if (!has_room(schedule, keys, uid))
 		return -ENOSPC;
 	err = make(schedule, keys, name, uid, ++schedule->last_key, key);
 	if (!heap_holds(&keys->due))
-		keys_plan(schedule, keys, 0);
+		plan_sweep(schedule, keys, 0);
 	return err;
 }
 
@@ -244,9 +368,9 @@ struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, st
 	l->counters[COUNTER_SERVED] = key->served;
 	l->counters[COUNTER_REFUSED] = key->refused;
 	l->references = 1;
-	keys_unlist(keys, key);
+	unlist_key(keys, key);
 	key->inflated = l;
-	keys_list(keys, key, KEYS_OPEN);
+	list_key(keys, key, KEYS_OPEN);
 	return l;
 }
 
@@ -255,9 +379,9 @@ static void deflate(struct schedule *schedule, struct keys *keys, struct key *ke
 {
 	struct limiter *l = key->inflated;
 
-	assert(!l->queue.length && !heap_holds(&l->turn));
+	assert(!l->turns.queue.length && !heap_holds(&l->turns.turn));
 	heap_remove(&schedule->deadlines, &l->due);
-	keys_unlist(keys, key);
+	unlist_key(keys, key);
 	if (l->bucket_count)
 		bucket_refill(l->buckets, schedule->now_ns);
 	tunings_rest(&keys->tunings, l->bucket_count ? l->buckets : NULL, schedule->now_ns,
@@ -265,10 +389,10 @@ static void deflate(struct schedule *schedule, struct keys *keys, struct key *ke
 	key->granted = l->counters[COUNTER_GRANTED];
 	key->served = saturated(l->counters[COUNTER_SERVED]);
 	key->refused = saturated(l->counters[COUNTER_REFUSED]);
-	keys_list(keys, key, key->granted ? KEYS_USED : KEYS_FRESH);
+	list_key(keys, key, key->granted ? KEYS_USED : KEYS_FRESH);
 	free(l);
 	if (!heap_holds(&keys->due))
-		keys_plan(schedule, keys, 0);
+		plan_sweep(schedule, keys, 0);
 }
 
 void keys_close(struct schedule *schedule, struct limiter *inflated)
@@ -292,7 +416,7 @@ uint32_t keys_waiting(const struct limiter *limiter)
 	uint32_t waiting = 0;
 
 	for (struct limiter *key = NULL; (key = keys_next_open(limiter, key));)
-		waiting += key->queue.length;
+		waiting += key->turns.queue.length;
 	return waiting;
 }
 
@@ -302,7 +426,7 @@ struct limiter *keys_next_open(const struct limiter *limiter, const struct limit
 
 	if (!limiter->keys)
 		return NULL;
-	next = key ? list_next(key->key, by_use) : keys_oldest(limiter->keys, KEYS_OPEN);
+	next = key ? list_next(key->key, by_use) : oldest_key(limiter->keys, KEYS_OPEN);
 	return next ? next->inflated : NULL;
 }
 
@@ -320,7 +444,7 @@ static uint32_t needed(const struct keys *keys)
 	uint32_t least = tunings_number(&keys->tunings);
 
 	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {
-		const struct key *oldest = keys_oldest(keys, id);
+		const struct key *oldest = oldest_key(keys, id);
 
 		if (oldest && oldest->level.tuning < least)
 			least = oldest->level.tuning;
@@ -359,7 +483,7 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 		tunings_rest(&keys->tunings, limited ? &bucket : NULL, schedule->now_ns,
 			     &keys->unknown);
 	}
-	for (struct key *k = keys_oldest(keys, KEYS_OPEN); k; k = list_next(k, by_use)) {
+	for (struct key *k = oldest_key(keys, KEYS_OPEN); k; k = list_next(k, by_use)) {
 		/* Before it may be taken from. */
 		if (first && tuned && k->inflated->bucket_count &&
 		    !rate_is_unlimited(&limiter->settings->key_rate)) {
@@ -371,7 +495,7 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 		if (tuned || old.enforcement != keys->settings.enforcement)
 			limiter_follow(schedule, k->inflated, &old, k->inflated->buckets, full);
 	}
-	keys_plan(schedule, keys, 0);
+	plan_sweep(schedule, keys, 0);
 }
 
 void keys_remove(struct schedule *schedule, struct limiter *limiter)
@@ -381,18 +505,69 @@ void keys_remove(struct schedule *schedule, struct limiter *limiter)
 
 	if (!keys)
 		return;
-	while ((key = keys_oldest(keys, KEYS_OPEN))) {
+	while ((key = oldest_key(keys, KEYS_OPEN))) {
 		struct limiter *l = key->inflated;
 
 		limiter_evict(schedule, l);
 		l->removed = true;
 		l->settings = &SETTINGS_DEFAULT; /* the keys' own go before the last reference */
 		l->key = NULL;
-		keys_forget(schedule, keys, key);
+		forget_key(schedule, keys, key);
 		if (!l->references)
 			free(l);
 	}
 	keys->limiter = NULL;
 	limiter->keys = NULL;
 	heap_place(&schedule->forgets, &keys->due, schedule->now_ns);
+}
+
+static struct keys *keys_of_due(struct heap_node *node)
+{
+	return container_of(node, struct keys, due);
+}
+
+/* Frees up to @most of keys whose limiter is gone, then the rest. */
+static bool dissolve(struct schedule *schedule, struct keys *keys, unsigned int most)
+{
+	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {
+		while (oldest_key(keys, id)) {
+			if (!most--)
+				return true;
+			forget_key(schedule, keys, oldest_key(keys, id));
+		}
+	}
+	assert(!keys->by_name.count);
+	heap_remove(&schedule->forgets, &keys->due);
+	tunings_free(&keys->tunings);
+	free(keys);
+	return false;
+}
+
+void keys_run(struct schedule *schedule)
+{
+	struct heap_node *first;
+
+	for (int i = 0; i < KEYS_SWEEPS; i++) {
+		struct keys *keys;
+
+		first = schedule->forgets.root;
+		if (!first || first->key > schedule->now_ns)
+			return;
+		keys = keys_of_due(first);
+		if (keys->limiter) {
+			bool more = sweep_keys(schedule, keys, KEYS_SWEEP);
+
+			plan_sweep(schedule, keys, more ? schedule->now_ns + KEYS_PAUSE_NS : 0);
+		} else if (dissolve(schedule, keys, KEYS_SWEEP)) {
+			heap_place(&schedule->forgets, &keys->due,
+				   schedule->now_ns + KEYS_PAUSE_NS);
+		}
+	}
+}
+
+void keys_free(struct schedule *schedule)
+{
+	while (schedule->forgets.root)
+		(void)dissolve(schedule, keys_of_due(schedule->forgets.root), UINT32_MAX);
+	assert(!schedule->keys_by_id.count);
 }

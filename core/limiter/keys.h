@@ -115,29 +115,6 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full);
 /* @limiter is about to go: who waits in its keys gets -ENODEV. The memory follows in later steps. */
 void keys_remove(struct schedule *schedule, struct limiter *limiter);
 
-/* forget.c: the lists, by when a key was used last. */
-
-/* The one that was used first of a list, or NULL. */
-static inline struct key *keys_oldest(const struct keys *keys, enum key_list_id id)
-{
-	return list_first(&keys->lists[id].keys, struct key, by_use);
-}
-
-void keys_list(struct keys *keys, struct key *key, enum key_list_id id);
-void keys_unlist(struct keys *keys, struct key *key);
-
-/* Frees @key, which is in a list. */
-void keys_forget(struct schedule *schedule, struct keys *keys, struct key *key);
-
-/* Forgets one that is idle: false, there is none. */
-bool keys_evict(struct schedule *schedule, struct keys *keys);
-
-/* Forgets up to @most of those that are full, or too many. Whether there may be more. */
-bool keys_sweep(struct schedule *schedule, struct keys *keys, unsigned int most);
-
-/* Sets the time of the next sweep: when there is something to be forgotten, and not before @least_ns. */
-void keys_plan(struct schedule *schedule, struct keys *keys, uint64_t least_ns);
-
 /* Forgets what is due until now, as much as one step may. */
 void keys_run(struct schedule *schedule);
 

@@ -105,8 +105,8 @@ static void follow(const struct schedule *schedule, struct limiter *limiter, dou
 		    schedule->now_ns);
 	if (limiter->bucket_count)
 		learning->bucket.grid_ns = limiter->buckets[0].grid_ns;
-	if (limiter->current)
-		bucket_await(&learning->bucket, limiter->current->tokens);
+	if (limiter->turns.current)
+		bucket_await(&learning->bucket, limiter->turns.current->tokens);
 }
 
 /* What is learnt stays above `min`, and is none where it reaches the limiter's own. */
@@ -147,10 +147,11 @@ void learning_configure(const struct schedule *schedule, struct limiter *limiter
 /* Whether somebody waits for nothing but the learnt rate. */
 static bool is_starved(const struct limiter *limiter)
 {
-	if (!limiter->current || bucket_has(&limiter->learning->bucket, limiter->current->tokens))
+	if (!limiter->turns.current ||
+	    bucket_has(&limiter->learning->bucket, limiter->turns.current->tokens))
 		return false;
 	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
-		if (!bucket_has(&limiter->buckets[i], limiter->current->tokens))
+		if (!bucket_has(&limiter->buckets[i], limiter->turns.current->tokens))
 			return false;
 	}
 	return true;

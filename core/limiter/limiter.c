@@ -1,21 +1,122 @@
 /* limiter - one rate limiter, see limiter.h. */
 #include "core/limiter/holding.h"
 #include "core/limiter/learning.h"
-#include "core/limiter/own.h"
 #include "core/limiter/slots.h"
 
 #include <assert.h>
 #include <errno.h>
-
-struct limiter *limiter_of_turn(struct heap_node *node)
-{
-	return container_of(node, struct limiter, turn);
-}
+#include <math.h>
 
 struct limiter *limiter_of_due(struct heap_node *node)
 {
 	return container_of(node, struct limiter, due);
 }
+
+/*
+ * What one limiter itself has, regardless of its ancestors: its buckets, that of what was learnt, its
+ * enforcement and its pause.
+ */
+
+/* Lets flow in what is due at the time of the step. */
+static void refill_own(const struct schedule *schedule, struct limiter *limiter)
+{
+	for (unsigned int i = 0; i < limiter->bucket_count; i++)
+		bucket_refill(&limiter->buckets[i], schedule->now_ns);
+	if (limiter->learning)
+		learning_refill(schedule, limiter);
+}
+
+/* Likewise, and what is learnt may grow: where deadlines are set anew after that, or there is none. */
+static void grow_own(const struct schedule *schedule, struct limiter *limiter)
+{
+	refill_own(schedule, limiter);
+	if (limiter->learning)
+		learning_run(schedule, limiter);
+}
+
+/* The buckets that count: one for each limit, and that of what was learnt. NULL: no more. */
+static struct bucket *own_bucket(const struct limiter *limiter, unsigned int i)
+{
+	if (i < limiter->bucket_count)
+		return &limiter->buckets[i];
+	if (i == limiter->bucket_count && limiter->learning && limiter->learning->limited)
+		return &limiter->learning->bucket;
+	return NULL;
+}
+
+/* Tells whether it would grant @tokens now if it enforces. */
+static bool own_allows(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+{
+	const struct bucket *bucket;
+
+	if (limiter->learning && limiter->learning->pause.until_ns > now_ns)
+		return false;
+	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
+		if (!bucket_has(bucket, tokens))
+			return false;
+	}
+	return true;
+}
+
+/* Tells whether it grants @tokens now. */
+static bool own_has(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+{
+	switch (limiter->settings->enforcement) {
+	case ENFORCEMENT_ENFORCE:
+		return own_allows(limiter, tokens, now_ns);
+	case ENFORCEMENT_SHADOW:
+	case ENFORCEMENT_OPEN:
+		return true;
+	case ENFORCEMENT_CLOSED:
+	case ENFORCEMENT_COUNT:
+		break;
+	}
+	return false;
+}
+
+/* Returns when it has @tokens; NEVER_NS if never. */
+static uint64_t own_when_ns(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+{
+	uint64_t at_ns = now_ns;
+	const struct bucket *bucket;
+
+	if (limiter->settings->enforcement == ENFORCEMENT_CLOSED)
+		return NEVER_NS;
+	if (limiter->settings->enforcement != ENFORCEMENT_ENFORCE)
+		return now_ns;
+	if (limiter->learning && limiter->learning->pause.until_ns > now_ns)
+		at_ns = limiter->learning->pause.until_ns;
+	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
+		uint64_t bucket_ns = bucket_when(bucket, tokens, now_ns);
+
+		at_ns = bucket_ns > at_ns ? bucket_ns : at_ns;
+	}
+	return at_ns;
+}
+
+/* Takes @tokens; nothing if it is open. */
+static void take_own(struct limiter *limiter, uint64_t tokens)
+{
+	struct bucket *bucket;
+
+	if (limiter->settings->enforcement == ENFORCEMENT_OPEN)
+		return;
+	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
+		bucket_take(bucket, tokens);
+}
+
+/* Puts @tokens back as far as there is room beside @kept others; nothing if it is open. */
+static void put_own(struct limiter *limiter, uint64_t tokens, uint64_t kept)
+{
+	struct bucket *bucket;
+
+	if (limiter->settings->enforcement == ENFORCEMENT_OPEN)
+		return;
+	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
+		bucket_put(bucket, tokens, kept);
+}
+
+/* Whose turn it is, and what it is granted. */
 
 /*
  * Sets aside the tokens saved up for the waiter that is being interrupted, where it was its turn.
@@ -24,7 +125,7 @@ struct limiter *limiter_of_due(struct heap_node *node)
 static void move_aside(const struct schedule *schedule, struct limiter *limiter,
 		       const struct waiter *current)
 {
-	const struct waiter *before = limiter->current;
+	const struct waiter *before = limiter->turns.current;
 	struct bucket *bucket;
 
 	if (limiter->aside && current && current->ticket == limiter->aside) {
@@ -39,21 +140,19 @@ static void move_aside(const struct schedule *schedule, struct limiter *limiter,
 }
 
 /*
- * Makes it the turn of @current (NULL: nobody's). Where an earlier reader comes in between, what was
+ * Makes room for what @current wants (NULL: it is nobody's turn). Where an earlier reader comes in between, what was
  * saved up for the one whose turn it was stays: spilled each time, it might never be enough.
  */
 static void give_turn(const struct schedule *schedule, struct limiter *limiter,
-		      struct waiter *current)
+		      const struct waiter *current)
 {
-	const struct waiter *before = limiter->current;
+	const struct waiter *before = limiter->turns.current;
 	bool keep = before && current && current->ticket <= before->ticket;
 	uint64_t tokens = current ? current->tokens : 0;
-
 	struct bucket *bucket;
 
 	if (limiter->aside || schedule->parks)
 		move_aside(schedule, limiter, current);
-	limiter->current = current;
 	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
 		if (!keep || tokens > bucket->awaited)
 			bucket_await(bucket, tokens);
@@ -67,81 +166,50 @@ static void give_turn(const struct schedule *schedule, struct limiter *limiter,
 static void take_path(const struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
 {
 	for (; limiter; limiter = limiter->parent) {
-		own_refill(schedule, limiter);
+		refill_own(schedule, limiter);
 		limiter->counters[COUNTER_GRANTED] += tokens;
 		if (limiter->settings->enforcement == ENFORCEMENT_SHADOW &&
 		    !own_allows(limiter, tokens, schedule->now_ns))
 			limiter->counters[COUNTER_SHADOWED] += tokens;
 		else
-			own_take(limiter, tokens);
+			take_own(limiter, tokens);
 	}
 }
 
-/* Counts @waiter as one that joins, or as one that leaves, in its limiter and those above. */
-static void want(const struct waiter *waiter, bool joins)
+static struct turns *turns_of(struct limiter *limiter)
 {
-	uint64_t tokens = joins ? waiter->tokens : -waiter->tokens;
-	uint32_t one = joins ? 1 : -1U;
-
-	for (struct limiter *limiter = waiter->limiter; limiter; limiter = limiter->parent) {
-		limiter->wanted += tokens;
-		limiter->wanting_none += waiter->tokens ? 0 : one;
-	}
+	return &limiter->turns;
 }
 
-void limiter_leave(struct schedule *schedule, struct waiter *waiter)
+static bool offer_turn(const struct schedule *schedule, struct limiter *limiter,
+		       const struct waiter *current)
 {
-	queue_remove(&waiter->limiter->queue, waiter);
-	want(waiter, false);
-	if (waiter->expiry)
-		heap_remove(&schedule->expiries, &waiter->expiry->node);
+	grow_own(schedule, limiter);
+	give_turn(schedule, limiter, current);
+	return current && own_has(limiter, current->tokens, schedule->now_ns);
 }
 
-void limiter_answer(struct schedule *schedule, struct waiter *waiter, int outcome)
-{
-	if (waiter->is_poller) {
-		poller_answer(schedule, poller_of(waiter), outcome);
-		return;
-	}
-	if (waiter->place)
-		parking_free_place(&schedule->parking, waiter);
-	waiter->outcome = outcome;
-	queue_append(&schedule->done, waiter);
-}
-
-static void grant(struct schedule *schedule, struct waiter *waiter)
+static void take_granted(const struct schedule *schedule, struct waiter *waiter)
 {
 	struct limiter *limiter = waiter->limiter;
 
-	limiter_leave(schedule, waiter);
 	take_path(schedule, limiter, waiter->tokens);
 	limiter->counters[COUNTER_SERVED]++;
 	limiter->counters[COUNTER_DELAYED] += schedule->now_ns - waiter->asked_ns;
-	for (struct limiter *l = limiter; l; l = l->parent) {
-		if (l->holding)
-			l->holding->delayed_ns += schedule->now_ns - waiter->asked_ns;
+	for (; limiter; limiter = limiter->parent) {
+		if (limiter->holding)
+			limiter->holding->delayed_ns += schedule->now_ns - waiter->asked_ns;
 	}
-	limiter_answer(schedule, waiter, 0);
-}
-
-/* The earliest of those who wait here and those whom the children put forward. */
-static struct waiter *earliest(const struct limiter *limiter)
-{
-	struct waiter *own = queue_first(&limiter->queue);
-	struct heap_node *turn = limiter->ready.root;
-
-	if (turn && (!own || turn->key < own->ticket))
-		return limiter_of_turn(turn)->current;
-	return own;
 }
 
 /* Sets or clears the time at which @limiter must be settled again. */
 static void set_deadline(struct schedule *schedule, struct limiter *limiter, bool ready)
 {
+	const struct waiter *current = limiter->turns.current;
 	uint64_t at_ns = NEVER_NS, learning_ns;
 
-	if (limiter->current && !ready && !schedule->stopped)
-		at_ns = own_when(limiter, limiter->current->tokens, schedule->now_ns);
+	if (current && !ready && !schedule->stopped)
+		at_ns = own_when_ns(limiter, current->tokens, schedule->now_ns);
 	/* What is learnt may make it sooner; a look that was due has been had by now. */
 	learning_ns = learning_next_ns(limiter);
 	if (at_ns != NEVER_NS && learning_ns < at_ns)
@@ -153,41 +221,19 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 		heap_place(&schedule->deadlines, &limiter->due, at_ns);
 }
 
-/*
- * Walks from @limiter to the root. A change in a limiter changes nothing in its siblings and
- * children, so only the path needs a look. The root limits nothing: the reader that comes first
- * there is granted, and the walk begins again where that reader waited.
- */
+const struct turn_rules LIMITER_TURNS = {turns_of, offer_turn, take_granted, set_deadline};
+
 void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 {
-	while (limiter) {
-		struct waiter *current = earliest(limiter);
-		bool ready;
-
-		own_grow(schedule, limiter);
-		give_turn(schedule, limiter, current);
-		ready = current && !schedule->stopped &&
-			own_has(limiter, current->tokens, schedule->now_ns);
-		if (ready && limiter_is_root(limiter)) {
-			limiter = current->limiter;
-			grant(schedule, current);
-			continue;
-		}
-		if (ready)
-			heap_place(&limiter->parent->ready, &limiter->turn, current->ticket);
-		else if (limiter->parent)
-			heap_remove(&limiter->parent->ready, &limiter->turn);
-		set_deadline(schedule, limiter, ready);
-		limiter = limiter->parent;
-	}
+	turns_settle(schedule, limiter, &LIMITER_TURNS);
 }
 
 bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
 {
 	for (struct limiter *l = limiter; l; l = l->parent) {
-		if (l->current)
+		if (l->turns.current)
 			return false;
-		own_grow(schedule, l);
+		grow_own(schedule, l);
 		if (!own_has(l, tokens, schedule->now_ns))
 			return false;
 	}
@@ -196,42 +242,16 @@ bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t to
 	return true;
 }
 
-void queue_join(struct schedule *schedule, struct queue *queue, struct waiter *waiter)
-{
-	waiter->outcome = -EINPROGRESS;
-	if (waiter->place) {
-		queue_return(queue, waiter);
-		return;
-	}
-	waiter->ticket = ++schedule->tickets;
-	waiter->asked_ns = schedule->now_ns;
-	queue_append(queue, waiter);
-}
-
 bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expiry_ns)
 {
-	struct limiter *limiter = waiter->limiter;
-
-	if (limiter_try(schedule, limiter, waiter->tokens))
+	if (limiter_try(schedule, waiter->limiter, waiter->tokens))
 		return true;
-	queue_join(schedule, &limiter->queue, waiter);
-	want(waiter, true);
 	if (waiter->expiry) {
 		*waiter->expiry = (struct expiry){.waiter = waiter, .at_ns = waiter->expiry->at_ns};
 		heap_insert(&schedule->expiries, &waiter->expiry->node, expiry_ns);
 	}
-	/* One who comes behind others changes nothing for them. */
-	if (queue_first(&limiter->queue) == waiter)
-		limiter_settle(schedule, limiter);
+	turns_join(schedule, waiter);
 	return false;
-}
-
-void limiter_cancel(struct schedule *schedule, struct waiter *waiter)
-{
-	limiter_leave(schedule, waiter);
-	waiter->limiter->counters[COUNTER_CANCELLED]++;
-	if (waiter->limiter->current == waiter)
-		limiter_settle(schedule, waiter->limiter);
 }
 
 static void hasten(struct schedule *schedule, const struct waiter *waiter)
@@ -244,10 +264,10 @@ static void hasten(struct schedule *schedule, const struct waiter *waiter)
 
 void limiter_hasten(struct schedule *schedule, struct limiter *limiter)
 {
-	struct heap_node *turn = limiter->queue.returned.root;
+	struct heap_node *turn = limiter->turns.queue.returned.root;
 
-	for (const struct waiter *w = list_first(&limiter->queue.once, struct waiter, once); w;
-	     w = list_next(w, once))
+	for (const struct waiter *w = list_first(&limiter->turns.queue.once, struct waiter, once);
+	     w; w = list_next(w, once))
 		hasten(schedule, w);
 	for (; turn; turn = heap_next(turn))
 		hasten(schedule, waiter_of_turn(turn));
@@ -255,9 +275,9 @@ void limiter_hasten(struct schedule *schedule, struct limiter *limiter)
 
 void limiter_expire(struct schedule *schedule, struct waiter *waiter)
 {
-	limiter_leave(schedule, waiter);
+	turns_leave(schedule, waiter);
 	waiter->limiter->counters[COUNTER_REFUSED]++;
-	limiter_answer(schedule, waiter, -EAGAIN);
+	turns_answer(schedule, waiter, -EAGAIN);
 	limiter_settle(schedule, waiter->limiter);
 }
 
@@ -266,8 +286,8 @@ void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t
 	limiter->counters[COUNTER_SERVED]--;
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		l->counters[COUNTER_GRANTED] -= tokens;
-		own_refill(schedule, l);
-		own_put(l, tokens, 0);
+		refill_own(schedule, l);
+		put_own(l, tokens, 0);
 	}
 	limiter_settle(schedule, limiter);
 }
@@ -292,11 +312,11 @@ void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t 
 
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		l->counters[counter] += size;
-		own_refill(schedule, l);
+		refill_own(schedule, l);
 		if (tokens < 0)
-			own_put(l, size, 0);
+			put_own(l, size, 0);
 		else
-			own_take(l, size);
+			take_own(l, size);
 	}
 	limiter_settle(schedule, limiter);
 }
@@ -305,8 +325,8 @@ void limiter_return(struct schedule *schedule, struct limiter *limiter, uint64_t
 {
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		l->counters[COUNTER_RETURNED] += tokens;
-		own_refill(schedule, l);
-		own_put(l, tokens, l->polled);
+		refill_own(schedule, l);
+		put_own(l, tokens, l->polled);
 	}
 	limiter_settle(schedule, limiter);
 }
@@ -326,21 +346,140 @@ void limiter_hear(struct schedule *schedule, struct limiter *limiter, const stru
 void limiter_adopt(struct schedule *schedule, struct limiter *limiter,
 		   const struct adapt_state *other)
 {
-	own_refill(schedule, limiter);
+	refill_own(schedule, limiter);
 	learning_adopt(schedule, limiter, other);
 	limiter_settle(schedule, limiter);
 }
 
 void limiter_evict(struct schedule *schedule, struct limiter *limiter)
 {
-	struct waiter *waiter;
-
-	while ((waiter = queue_first(&limiter->queue))) {
-		limiter_leave(schedule, waiter);
-		limiter_answer(schedule, waiter, -ENODEV);
-	}
-	limiter_settle(schedule, limiter);
+	turns_evict(schedule, limiter, &LIMITER_TURNS);
 	poller_forget(limiter);
 	heap_remove(&schedule->deadlines, &limiter->due);
-	slots_evict(schedule, limiter);
+	turns_evict(schedule, limiter, &SLOTS_TURNS);
+}
+
+void limiter_empty(struct schedule *schedule, struct limiter *limiter)
+{
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		struct bucket *bucket = &limiter->buckets[i];
+
+		bucket_refill(bucket, schedule->now_ns);
+		bucket_leave(bucket, 0);
+	}
+}
+
+double limiter_tokens(const struct limiter *limiter)
+{
+	double least = (double)INFINITY;
+	const struct bucket *bucket;
+
+	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
+		double level = (double)bucket->level - (double)bucket->aside +
+			       (double)bucket->part / (double)bucket->flow.den;
+
+		least = level < least ? level : least;
+	}
+	return least;
+}
+
+/* When a limiter will have how many tokens. */
+
+uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
+{
+	static const uint64_t most = UINT64_C(1) << 61; /* more, on top of a debt, does not fit */
+	uint64_t at_ns = schedule->now_ns;
+
+	for (; limiter; limiter = limiter->parent) {
+		uint64_t ahead = 0, own_ns;
+
+		/* If it is nobody's turn, those who wait below are out of tokens of their own. */
+		if (limiter->turns.current)
+			ahead = limiter->turns.wanted < most ? limiter->turns.wanted : most;
+
+		refill_own(schedule, limiter);
+		own_ns = own_when_ns(limiter, ahead + tokens, schedule->now_ns);
+		at_ns = own_ns > at_ns ? own_ns : at_ns;
+	}
+	return at_ns;
+}
+
+uint64_t limiter_when_ahead(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
+{
+	uint64_t at_ns = now_ns;
+
+	for (; limiter; limiter = limiter->parent) {
+		uint64_t own_ns = own_when_ns(limiter, tokens, now_ns);
+
+		at_ns = own_ns > at_ns ? own_ns : at_ns;
+	}
+	return at_ns;
+}
+
+/* When the whole limiter would have @tokens, if nothing of it was taken. */
+static uint64_t when_whole(const struct settings *settings, uint64_t tokens, uint64_t now_ns)
+{
+	uint64_t at_ns = now_ns;
+
+	for (uint32_t i = 0; i < settings->limit_count; i++) {
+		const struct limit *limit = &settings->limits[i];
+		struct bucket bucket;
+		uint64_t own_ns;
+
+		bucket_init(&bucket, &limit->rate, limit->burst ? limit->burst : settings->burst,
+			    settings->release_interval_ns, now_ns);
+		bucket_fill(&bucket);
+		own_ns = bucket_when(&bucket, tokens, now_ns);
+		at_ns = own_ns > at_ns ? own_ns : at_ns;
+	}
+	return at_ns;
+}
+
+/* Whether this host of a fleet holds nothing of @limiter. */
+static bool is_without(const struct limiter *limiter)
+{
+	const struct holding *holding = limiter->holding;
+
+	return holding && !holding->usable && !holding->reserve_usable;
+}
+
+uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *limiter,
+			     uint64_t tokens)
+{
+	uint64_t at_ns = schedule->now_ns, now_ns = at_ns, ahead = 0;
+
+	for (; limiter; limiter = limiter->parent) {
+		uint64_t own_ns;
+
+		ahead = limiter->turns.wanted < TOKENS_MAX ? limiter->turns.wanted : TOKENS_MAX;
+		if (is_without(limiter) && limiter->settings->enforcement == ENFORCEMENT_ENFORCE)
+			own_ns = when_whole(limiter->holding->settings, ahead + tokens, now_ns);
+		else
+			own_ns = own_when_ns(limiter, ahead + tokens, now_ns);
+		at_ns = own_ns > at_ns ? own_ns : at_ns;
+	}
+	return at_ns;
+}
+
+/* The burst of limit @i of @limiter, in a fleet that of all hosts together. */
+static uint64_t whole_burst(const struct limiter *limiter, uint32_t i)
+{
+	const struct holding *holding = limiter->holding;
+
+	if (holding && i < holding->settings->limit_count)
+		return settings_burst(holding->settings, i);
+	return limiter->buckets[i].burst;
+}
+
+bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens)
+{
+	for (; limiter; limiter = limiter->parent) {
+		if (limiter->settings->enforcement != ENFORCEMENT_ENFORCE)
+			continue;
+		for (uint32_t i = 0; i < limiter->bucket_count; i++) {
+			if (tokens > whole_burst(limiter, i) && tokens > limiter->buckets[i].batch)
+				return false;
+		}
+	}
+	return true;
 }

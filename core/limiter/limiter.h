@@ -2,18 +2,8 @@
  * limiter - one rate limiter: settings, buckets, queue, counters, and its place in the tree.
  *
  * A token of a limiter is also a token of each of its ancestors, so a reader is served at the
- * instant at which all of them have enough. Each limiter serves first come, first served:
- *
- * - A reader waits in the queue of the limiter it asked.
- * - The one whose turn it is in a limiter is the earliest of the first reader of its own queue and
- *   the readers that its children put forward.
- * - A limiter whose buckets have what that reader wants puts it forward to its parent, where it
- *   takes its turn by its ticket, the order of arrival. Tokens are not taken yet.
- * - The reader whose turn it is at the top, with enough there too, is granted: tokens are taken all
- *   along its path at one instant.
- *
- * So a child that is out of tokens never holds up its siblings, a take larger than a burst is never
- * starved by small ones that came later, and giving up waiting costs nothing anywhere.
+ * instant at which all of them have enough. Readers have their turns in the order of arrival, see
+ * turns.h; so a take larger than a burst is never starved by small ones that came later.
  *
  * Everything here is as of the time of the step that the engine is in; see engine.h, the entry.
  */
@@ -26,7 +16,7 @@
 #include "core/base/heap.h"
 #include "core/limiter/parking.h"
 #include "core/limiter/poller.h"
-#include "core/limiter/queue.h"
+#include "core/limiter/turns.h"
 #include "core/values/pool.h"
 #include "core/limiter/stat.h"
 #include "core/limiter/users.h"
@@ -63,7 +53,7 @@ struct limiter {
 	uint32_t partition_slots;
 	uint32_t references; /* held by callers: the memory stays until they are gone */
 	uint32_t made_s;     /* seconds since the engine began */
-	uint32_t changed_s[SETTING_COUNT]; /* last change of each setting, likewise */
+	uint32_t *changed_s; /* owned: last change of each setting, likewise; NULL: made so */
 	uint32_t uid, gid;
 	uint16_t access; /* permission bits of the directory */
 	bool removed;
@@ -85,30 +75,28 @@ struct limiter {
 	struct key *key;	   /* borrowed: which one it is, if it is a key that is there */
 
 	/* Who waits. */
-	struct queue queue;
-	struct heap ready;	/* children that put a reader forward, by its ticket */
-	struct heap_node turn;	/* in the parent's ready */
-	struct heap_node due;	/* in the schedule's deadlines */
-	struct waiter *current; /* whose turn it is, or NULL */
+	struct turns turns;
+	struct heap_node due; /* in the schedule's deadlines */
 	uint64_t aside;	  /* ticket of the waiter whose tokens the buckets have set aside, or 0 */
-	uint64_t wanted;  /* tokens that waiters of this limiter and its descendants wait for */
 	uint64_t polled;  /* tokens kept for pollers of this limiter and its descendants */
 	uint32_t pollers; /* in the queues of this limiter and its descendants */
-	uint32_t wanting_none; /* waiters of them that want 0 tokens: they wait for a debt */
 
 	uint64_t counters[COUNTER_COUNT];
 };
-
-/* Tokens that are wanted here and below; a waiter that wants none counts as one. */
-static inline uint64_t limiter_demand(const struct limiter *limiter)
-{
-	return limiter->wanted + limiter->wanting_none;
-}
 
 static inline bool limiter_is_root(const struct limiter *limiter)
 {
 	return !limiter->parent;
 }
+
+/* Returns when @setting was last changed, in seconds since the engine began. */
+uint32_t limiter_changed_s(const struct limiter *limiter, enum setting_id setting);
+
+/*
+ * Sets when @limiter was made and when each setting was last changed (@changed_s; NULL: when it was
+ * made). 0 or -ENOMEM.
+ */
+int limiter_set_times(struct limiter *limiter, uint32_t made_s, const uint32_t *changed_s);
 
 /* Returns the settings as they were set: in a fleet for all of its hosts together. */
 const struct settings *limiter_settings(const struct limiter *limiter);
@@ -152,23 +140,13 @@ bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expi
 /* Takes @tokens if they can be had now without overtaking anybody. */
 bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
 
-/* Puts @waiter into @queue: at its place if it has taken one again, at the end otherwise. */
-void queue_join(struct schedule *schedule, struct queue *queue, struct waiter *waiter);
-
-/* Takes @waiter, which waits for tokens, out of its queue. Then the limiter is to be settled. */
-void limiter_leave(struct schedule *schedule, struct waiter *waiter);
-
 /*
  * Puts back @tokens that were kept for a poller of @limiter and are no longer counted in `polled`,
  * as far as each burst has room for them beside what is kept.
  */
 void limiter_return(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
 
-/* Puts @waiter, which has left its queue, on schedule->done. Its place, if it has one, is free. */
-void limiter_answer(struct schedule *schedule, struct waiter *waiter, int outcome);
-
-/* Ends the waiting of @waiter: it counts as cancelled, or as refused if its time is up. */
-void limiter_cancel(struct schedule *schedule, struct waiter *waiter);
+/* Ends the waiting of @waiter, whose time is up, and counts it as refused. */
 void limiter_expire(struct schedule *schedule, struct waiter *waiter);
 
 /* Who was given more time than was asked for has it no longer. */
@@ -212,8 +190,7 @@ void limiter_evict(struct schedule *schedule, struct limiter *limiter);
 /* Tokens in the bucket now: of the fullest-needed limit, rounded down; for gauges. */
 double limiter_tokens(const struct limiter *limiter);
 
-/* The limiter in whose `turn` or `due` a heap node is. */
-struct limiter *limiter_of_turn(struct heap_node *node);
+/* Returns the limiter in whose `due` a heap node is. */
 struct limiter *limiter_of_due(struct heap_node *node);
 
 #endif

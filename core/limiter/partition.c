@@ -84,7 +84,7 @@ uint32_t partition_waiting(const struct limiter *limiter)
 
 	for (uint32_t i = 0; i < limiter->partition_slots; i++) {
 		if (limiter->partitions[i])
-			waiting += limiter->partitions[i]->queue.length;
+			waiting += limiter->partitions[i]->turns.queue.length;
 	}
 	return waiting;
 }

@@ -60,6 +60,7 @@ void poller_answer(struct schedule *schedule, struct poller *poller, int outcome
 {
 	assert(poller->state == POLLER_WAITS && !poller->answered);
 	count(poller->waiter.limiter, 0, 1);
+	poller->late = outcome == -EAGAIN;
 	if (outcome)
 		poller->state = POLLER_AWAY;
 	else
@@ -117,7 +118,7 @@ void poller_leave(struct schedule *schedule, struct poller *poller)
 		queue_remove(&schedule->done, &poller->waiter);
 	poller->answered = false;
 	if (poller->state == POLLER_WAITS) {
-		limiter_leave(schedule, &poller->waiter);
+		turns_leave(schedule, &poller->waiter);
 		count(limiter, 0, 1);
 		poller->state = POLLER_AWAY;
 		limiter_settle(schedule, limiter);
@@ -132,12 +133,12 @@ static void end_own(struct schedule *schedule, struct limiter *limiter)
 	struct waiter *next;
 	bool any = false;
 
-	for (struct waiter *w = list_first(&limiter->queue.once, struct waiter, once); w;
+	for (struct waiter *w = list_first(&limiter->turns.queue.once, struct waiter, once); w;
 	     w = next) {
 		next = list_next(w, once);
 		if (!w->is_poller || limiter_can_hold(limiter, w->tokens))
 			continue;
-		limiter_leave(schedule, w);
+		turns_leave(schedule, w);
 		poller_answer(schedule, poller_of(w), -EINVAL);
 		any = true;
 	}

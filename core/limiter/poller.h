@@ -16,6 +16,8 @@
  *   more than rate * (w + POLLER_NS) + burst tokens are read, however many pollers come late.
  * - No tokens are saved up for a poller that wants more than limiter_can_hold(): it has no place,
  *   and is told at once that a read is answered now, with a refusal.
+ * - A poller with an expiry waits no longer than a reader would. Then it is told: the read that
+ *   comes of it is refused, unless there are tokens for it now.
  * - A poller is told, too, when it cannot be called any more: its limiter goes, or a change makes
  *   its tokens more than limiter_can_hold().
  *
@@ -46,6 +48,7 @@ struct poller {
 	uint64_t within_ns;	 /* so long it waits at most, if it has an expiry */
 	uint8_t state;		 /* enum poller_state */
 	bool answered;		 /* in schedule->done, to be collected */
+	bool late;		 /* it waited @within_ns in vain: the next read is refused */
 };
 
 /* The poller of @waiter, which is one (waiter->is_poller). */

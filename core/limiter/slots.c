@@ -54,7 +54,7 @@ uint32_t slots_used(const struct limiter *limiter)
 
 uint32_t slots_waiting(const struct limiter *limiter)
 {
-	return limiter->slots ? limiter->slots->queue.length : 0;
+	return limiter->slots ? limiter->slots->turns.queue.length : 0;
 }
 
 static bool has_free(const struct limiter *limiter)
@@ -89,57 +89,36 @@ static void open_path(struct limiter *limiter, struct slot *slot, uint64_t now_n
 	}
 }
 
-static void want(struct limiter *limiter, uint32_t more, uint32_t less)
+static struct turns *turns_of(struct limiter *limiter)
 {
-	for (; limiter; limiter = limiter->parent)
-		limiter->slots->wanted += more - less;
+	return limiter->slots ? &limiter->slots->turns : NULL;
 }
 
-static void grant(struct schedule *schedule, struct waiter *waiter)
+static bool offer_turn(const struct schedule *schedule, struct limiter *limiter,
+		       const struct waiter *current)
 {
-	queue_remove(&waiter->limiter->slots->queue, waiter);
-	want(waiter->limiter, 0, 1);
+	(void)schedule;
+	return current && has_free(limiter);
+}
+
+static void take_granted(const struct schedule *schedule, struct waiter *waiter)
+{
 	open_path(waiter->limiter, waiter->slot, schedule->now_ns);
-	limiter_answer(schedule, waiter, 0);
 }
 
-static struct waiter *earliest(const struct slots *slots)
-{
-	struct waiter *own = queue_first(&slots->queue);
-	struct heap_node *turn = slots->ready.root;
+/* A slot comes free when one is closed, and never with time. */
+const struct turn_rules SLOTS_TURNS = {turns_of, offer_turn, take_granted, NULL};
 
-	if (turn && (!own || turn->key < own->ticket))
-		return container_of(turn, struct slots, turn)->current;
-	return own;
-}
-
-/* As limiter_settle(), but that nothing is due later. */
 void slots_settle(struct schedule *schedule, struct limiter *limiter)
 {
-	while (limiter && limiter->slots) {
-		struct slots *slots = limiter->slots;
-		struct waiter *current = earliest(slots);
-		bool ready = current && !schedule->stopped && has_free(limiter);
-
-		slots->current = current;
-		if (ready && limiter_is_root(limiter)) {
-			limiter = current->limiter;
-			grant(schedule, current);
-			continue;
-		}
-		if (ready)
-			heap_place(&limiter->parent->slots->ready, &slots->turn, current->ticket);
-		else if (heap_holds(&slots->turn))
-			heap_remove(&limiter->parent->slots->ready, &slots->turn);
-		limiter = limiter->parent;
-	}
+	turns_settle(schedule, limiter, &SLOTS_TURNS);
 }
 
-/* Without overtaking anybody. */
-static bool take(struct schedule *schedule, struct limiter *limiter, struct slot *slot)
+/* Opens @slot if it can be had now without overtaking a waiter. */
+static bool open_now(struct schedule *schedule, struct limiter *limiter, struct slot *slot)
 {
 	for (struct limiter *l = limiter; l; l = l->parent) {
-		if (schedule->stopped || l->slots->current || !has_free(l))
+		if (schedule->stopped || l->slots->turns.current || !has_free(l))
 			return false;
 	}
 	open_path(limiter, slot, schedule->now_ns);
@@ -150,7 +129,7 @@ int slots_try(struct schedule *schedule, struct limiter *limiter, struct slot *s
 {
 	if (get_path(limiter))
 		return -ENOMEM;
-	if (take(schedule, limiter, slot))
+	if (open_now(schedule, limiter, slot))
 		return 0;
 	limiter->slots->refused++;
 	return -EAGAIN;
@@ -173,12 +152,9 @@ int slots_open(struct schedule *schedule, struct waiter *waiter)
 	assert(waiter->is_opener && waiter->slot);
 	if (get_path(limiter))
 		return -ENOMEM;
-	if (take(schedule, limiter, waiter->slot))
+	if (open_now(schedule, limiter, waiter->slot))
 		return 0;
-	queue_join(schedule, &limiter->slots->queue, waiter);
-	want(limiter, 1, 0);
-	if (queue_first(&limiter->slots->queue) == waiter)
-		slots_settle(schedule, limiter);
+	turns_join(schedule, waiter);
 	return -EINPROGRESS;
 }
 
@@ -201,17 +177,6 @@ void slots_close(struct schedule *schedule, struct slot *slot, bool used)
 	slots_settle(schedule, limiter);
 }
 
-void slots_cancel(struct schedule *schedule, struct waiter *waiter)
-{
-	struct limiter *limiter = waiter->limiter;
-
-	queue_remove(&limiter->slots->queue, waiter);
-	want(limiter, 0, 1);
-	limiter->counters[COUNTER_CANCELLED]++;
-	if (limiter->slots->current == waiter)
-		slots_settle(schedule, limiter);
-}
-
 void slots_configure(struct schedule *schedule, struct limiter *limiter,
 		     const struct slot_limit *old)
 {
@@ -224,18 +189,6 @@ void slots_configure(struct schedule *schedule, struct limiter *limiter,
 		concurrency_init(&slots->concurrency, limit, schedule->now_ns);
 	else if (limit->kind == SLOTS_AUTO && memcmp(limit, old, sizeof(*limit)))
 		concurrency_tune(&slots->concurrency, limit, schedule->now_ns);
-	slots_settle(schedule, limiter);
-}
-
-void slots_evict(struct schedule *schedule, struct limiter *limiter)
-{
-	struct slots *slots = limiter->slots;
-	struct waiter *waiter;
-
-	while (slots && (waiter = queue_shift(&slots->queue))) {
-		want(limiter, 0, 1);
-		limiter_answer(schedule, waiter, -ENODEV);
-	}
 	slots_settle(schedule, limiter);
 }
 

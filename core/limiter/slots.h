@@ -2,8 +2,7 @@
  * slots - who may work on something now, see `slot` and `concurrency`.
  *
  * A slot of a limiter is also a slot of each of its ancestors: one who opens it holds the whole path,
- * or waits and holds nothing. Who is next is found as for tokens, see limiter.h: first come, first
- * served, and a limiter without a free slot never holds up its siblings.
+ * or waits and holds nothing. Openers have their turns as readers have, see turns.h.
  *
  * Nothing here depends on time; what adapts is in concurrency.h.
  */
@@ -29,10 +28,7 @@ struct slots {
 	uint64_t refused;		/* of those who would not wait */
 	uint64_t shadowed;		/* would have waited if enforced */
 
-	struct queue queue;
-	struct heap ready;     /* children that put one forward, by its ticket */
-	struct heap_node turn; /* in the parent's ready */
-	struct waiter *current;
+	struct turns turns;
 };
 
 /* Memory for what @settings say of slots. 0 or -ENOMEM. */
@@ -60,14 +56,8 @@ int slots_restore(struct schedule *schedule, struct limiter *limiter, struct slo
 /* Closes a slot that is open. @used: by one who worked with it, so that the time tells something. */
 void slots_close(struct schedule *schedule, struct slot *slot, bool used);
 
-/* Ends the waiting of @waiter. */
-void slots_cancel(struct schedule *schedule, struct waiter *waiter);
-
 /* Opens slots for all who are due. */
 void slots_settle(struct schedule *schedule, struct limiter *limiter);
-
-/* Those who wait get -ENODEV. */
-void slots_evict(struct schedule *schedule, struct limiter *limiter);
 
 /*
  * The service behind @limiter refused for being asked too much: where slots adapt there are fewer.

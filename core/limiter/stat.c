@@ -53,7 +53,7 @@ static double effective_rate_of(const struct limiter *limiter)
 
 static double waiting_of(const struct limiter *limiter)
 {
-	return limiter->queue.length + partition_waiting(limiter) + keys_waiting(limiter) +
+	return limiter->turns.queue.length + partition_waiting(limiter) + keys_waiting(limiter) +
 	       slots_waiting(limiter);
 }
 

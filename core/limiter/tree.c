@@ -114,6 +114,7 @@ void limiter_free(struct limiter *limiter)
 	slots_free(limiter);
 	free(limiter->partitions);
 	free(limiter->buckets);
+	free(limiter->changed_s);
 	free(limiter->name);
 	free(limiter);
 }
@@ -211,7 +212,7 @@ void tree_remove(struct tree *tree, struct limiter *limiter)
 {
 	struct limiter *parent = limiter->parent, **at = id_chain(tree, limiter->id);
 
-	assert(parent && !limiter->first_child && !limiter->queue.length);
+	assert(parent && !limiter->first_child && !limiter->turns.queue.length);
 	unlink_name(tree, limiter);
 	while (*at != limiter)
 		at = &(*at)->next_by_id;

@@ -1,3 +1,4 @@
+/* Checks names of limiters. */
 #include "core/values/name.h"
 
 #include <errno.h>

@@ -77,6 +77,11 @@ const struct settings *pool_get(struct pool *pool, const struct settings *settin
 	return &block->settings;
 }
 
+uint64_t *pool_kept(const struct settings *settings)
+{
+	return settings == &SETTINGS_DEFAULT ? NULL : &((struct pool_block *)settings)->kept;
+}
+
 void pool_drop(const struct settings *settings)
 {
 	struct pool_block *block = (struct pool_block *)settings;

@@ -19,6 +19,7 @@ struct pool_block {
 	struct chain_link link;
 	struct pool *pool; /* borrowed: it lives longer */
 	uint64_t hash;
+	uint64_t kept; /* the caller's; begins with 0 */
 	uint32_t references;
 };
 
@@ -27,6 +28,9 @@ void pool_init(struct pool *pool, const uint64_t seed[2]);
 
 /* Returns a reference to the block whose settings print as @settings do, or NULL: no memory. */
 const struct settings *pool_get(struct pool *pool, const struct settings *settings);
+
+/* Returns the caller's number of a block that pool_get() returned; NULL: it is &SETTINGS_DEFAULT. */
+uint64_t *pool_kept(const struct settings *settings);
 
 /* Gives back a reference that pool_get() returned, or &SETTINGS_DEFAULT; NULL is none. */
 void pool_drop(const struct settings *settings);

@@ -6,7 +6,7 @@
 #ifndef RATEFS_FS_BASE_LOG_H
 #define RATEFS_FS_BASE_LOG_H
 
-#include "fs/base/options.h"
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO };
 
 void log_set_level(enum log_level level);
 void log_to_syslog(void);

@@ -5,12 +5,11 @@
 #define RATEFS_FS_BASE_OPTIONS_H
 
 #include "core/limiter/users.h"
+#include "fs/base/log.h"
 
 #include <fuse_opt.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO };
 
 enum { EXIT_USAGE = 2 };
 

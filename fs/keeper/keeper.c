@@ -1,12 +1,12 @@
 /* keeper - the small process that mounts, and outlives the server, see keeper.h. */
 #include "fs/keeper/keeper.h"
+#include "fs/base/clock.h"
 #include "fs/base/log.h"
 #include "fs/base/privilege.h"
 #include "fs/keeper/mountpoint.h"
 #include "fs/keeper/notify.h"
 #include "fs/keeper/socket.h"
 #include "fs/mount/channel.h"
-#include "fs/mount/daemon.h"
 #include "fs/mount/mount.h"
 
 #include <errno.h>

@@ -1,9 +1,10 @@
 /* levels - what is left in the buckets, see levels.h. */
 #include "fs/local/levels.h"
+#include "fs/base/clock.h"
 #include "fs/local/store.h"
-#include "fs/mount/daemon.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -216,10 +216,7 @@ static int restore_former(void *argument, const struct state_limiter *former)
 			     0, &limiter);
 	if (err)
 		return err;
-	limiter->made_s = former->made_s;
-	if (former->changed_s)
-		memcpy(limiter->changed_s, former->changed_s, sizeof(limiter->changed_s));
-	return 0;
+	return limiter_set_times(limiter, former->made_s, former->changed_s);
 }
 
 /* Limiters keep the numbers that they had. */
@@ -232,7 +229,7 @@ static int load_former(struct source_local *source, struct daemon *daemon)
 		return err;
 	}
 	state_restoring(daemon->state, STATE_LEVELS);
-	state_restore(daemon->state, daemon);
+	state_restore(daemon->state);
 	return 0;
 }
 

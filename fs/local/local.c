@@ -1,9 +1,9 @@
 /* local - settings of one host, see local.h. */
 #include "fs/base/log.h"
+#include "fs/base/thread.h"
 #include "fs/local/inside.h"
 #include "fs/local/levels.h"
 #include "fs/local/store.h"
-#include "fs/mount/loop.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -175,11 +175,9 @@ int source_local_start(struct source_local *source)
 
 	if (!source->directory)
 		return 0;
-	loop_block_signals(true);
-	err = pthread_create(&source->thread, NULL, work, source);
-	loop_block_signals(false);
+	err = thread_start(&source->thread, work, source);
 	source->started = !err;
-	return -err;
+	return err;
 }
 
 void source_local_stop(struct source_local *source)

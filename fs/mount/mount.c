@@ -2,6 +2,7 @@
 #include "fs/mount/mount.h"
 #include "fs/base/log.h"
 #include "fs/mount/channel.h"
+#include "fs/mount/handle.h"
 #include "fs/mount/ops.h"
 
 #include <errno.h>
@@ -17,16 +18,36 @@
 /* Set in the unique number of a request that the kernel sends again. */
 static const uint64_t RESEND = UINT64_C(1) << 63;
 
+int mount_init(struct daemon *daemon, struct options *options, struct source *source,
+	       struct state *state, const struct owner *root)
+{
+	int err = daemon_init(daemon, options, source, state, root);
+
+	if (err)
+		return err;
+	err = node_init(daemon);
+	if (err)
+		daemon_free(daemon);
+	return err;
+}
+
+void mount_free(struct daemon *daemon)
+{
+	handle_close_all(daemon);
+	node_free(daemon);
+	daemon_free(daemon);
+}
+
 int session_new(struct fuse_session **session, struct options *options, struct daemon *daemon)
 {
 	*session = fuse_session_new(&options->fuse, &OPS, sizeof(OPS), daemon);
 	return *session ? 0 : EXIT_USAGE; /* libfuse has named the option it does not know */
 }
 
-int session_adopt(struct daemon *daemon, const struct keeper_mount *mount, const int *devices,
+int session_adopt(struct daemon *daemon, const void *init, size_t size, const int *devices,
 		  unsigned int count)
 {
-	struct fuse_buf buffer = {.mem = (void *)(uintptr_t)mount->init, .size = mount->init_bytes};
+	struct fuse_buf buffer = {.mem = (void *)(uintptr_t)init, .size = size};
 	char path[32];
 
 	if (session_new(&daemon->session, daemon->options, daemon))

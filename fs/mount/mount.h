@@ -4,17 +4,24 @@
 #ifndef RATEFS_FS_MOUNT_MOUNT_H
 #define RATEFS_FS_MOUNT_MOUNT_H
 
-#include "fs/keeper/keeper.h"
 #include "fs/mount/daemon.h"
+
+/*
+ * Makes the daemon of a mount, which is not mounted yet; mount_free() when its session has ended.
+ * @options, @source and @state are borrowed. 0 or -errno.
+ */
+int mount_init(struct daemon *daemon, struct options *options, struct source *source,
+	       struct state *state, const struct owner *root);
+void mount_free(struct daemon *daemon);
 
 /* A session for @options that is not mounted. 0, or the exit status after a message. */
 int session_new(struct fuse_session **session, struct options *options, struct daemon *daemon);
 
 /*
- * Takes the mount of the keeper: its @count @devices, which belong to the session then, and what the
- * kernel said first. 0 or -1.
+ * Takes over a mount: its @count @devices, which belong to the session then, and the @size bytes of
+ * @init, the kernel's first message. 0 or -1.
  */
-int session_adopt(struct daemon *daemon, const struct keeper_mount *mount, const int *devices,
+int session_adopt(struct daemon *daemon, const void *init, size_t size, const int *devices,
 		  unsigned int count);
 
 /* Does what the request in @buffer, received at @now_ns, asks for. */

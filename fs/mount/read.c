@@ -1,103 +1,15 @@
-/* read - what reading a file does, see handle.h. */
-#include "fs/mount/handle.h"
-#include "fs/state/state.h"
-
-#include "core/limiter/partition.h"
-#include "core/fleet/survey.h"
+/* read - files that are read for tokens, see read.h. */
+#include "fs/mount/read.h"
+#include "fs/base/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void reply_text(fuse_req_t request, const char *text, size_t length, off_t offset, size_t size)
-{
-	size_t start = (uint64_t)offset < length ? (size_t)offset : length;
-	size_t rest = length - start;
-
-	fuse_reply_buf(request, text + start, rest < size ? rest : size);
-}
-
-void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, uint32_t uid,
-	       off_t offset, size_t size)
-{
-	struct node node = {handle->row,    handle->limiter,   handle->partition,
-			    handle->tokens, handle->within_ns, NULL};
-	char *text = NULL, *kept;
-	size_t length = 0;
-	uint32_t shares;
-	FILE *out = open_memstream(&text, &length);
-	bool gone;
-
-	if (!out) {
-		fuse_reply_err(request, ENOMEM);
-		return;
-	}
-	pthread_mutex_lock(&daemon->lock);
-	gone = handle->limiter->removed ||
-	       handle->partition > partition_count(handle->limiter, &shares);
-	if (!gone)
-		handle->row->show(out, daemon, &node, uid);
-	pthread_mutex_unlock(&daemon->lock);
-	if (fclose(out) || gone) {
-		free(text);
-		fuse_reply_err(request, gone ? ENODEV : ENOMEM);
-		return;
-	}
-	/* With the answer the file may be closed, and what it keeps is gone. */
-	kept = malloc(length + 1);
-	if (kept)
-		memcpy(kept, text, length + 1);
-	pthread_mutex_lock(&daemon->lock);
-	handle_keep_text(handle, kept, kept ? length : 0);
-	pthread_mutex_unlock(&daemon->lock);
-	reply_text(request, text, length, offset, size);
-	free(text);
-}
-
-/* Asks the coordinator what @handle's text is about. Whether the reader has to wait for it. */
-static bool look(struct daemon *daemon, struct handle *handle, const struct read_request *read)
-{
-	struct limiter *limiter = handle->limiter;
-	uint64_t now_ns = clock_ns();
-	struct looker *looker;
-
-	if (!daemon->fleet || !handle->row->survey || daemon->stopping || limiter->removed)
-		return false;
-	engine_run(&daemon->engine, now_ns);
-	survey_begin(daemon->fleet, limiter->holding);
-	if (survey_is_done(daemon->fleet, limiter->holding, now_ns))
-		return false;
-	looker = malloc(sizeof(*looker));
-	if (!looker)
-		return false;
-	*looker = (struct looker){.handle = handle,
-				  .size = read->size,
-				  .asked_ns = now_ns,
-				  .until_ns = now_ns + FLEET_ANSWER_NS};
-	looker_append(&daemon->pending, looker);
-	pending_insert(&daemon->pending, &looker->pending, read->caller, PENDING_LOOKER);
-	return true;
-}
-
-/* Rendered by the read at offset 0, then read on as it was. */
-void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read)
-{
-	bool waits;
-
-	daemon_lock(daemon);
-	/* A page of metrics in the making may replace the text. */
-	if (read->offset && handle->text)
-		reply_text(read->caller->request, handle->text, handle->length, read->offset,
-			   read->size);
-	waits = (read->offset && handle->text) || (!read->offset && look(daemon, handle, read));
-	daemon_unlock(daemon);
-	if (!waits)
-		show_text(daemon, handle, read->caller->request, read->caller->uid, read->offset,
-			  read->size);
-}
-
-size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT])
+/* Token text for @tokens from @offset on: the length, at most @size, written to @text. */
+static size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT])
 {
 	size_t length;
 
@@ -114,7 +26,7 @@ size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN
 	return length < size ? length : size;
 }
 
-int reply_tokens(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t size)
+int read_reply(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t size)
 {
 	char text[TOKEN_TEXT];
 	size_t length = token_text(tokens, offset, size, text);
@@ -122,20 +34,50 @@ int reply_tokens(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t si
 	return fuse_reply_buf(request, text, length);
 }
 
+/* A read of @size bytes is about to be answered with what it asked for. Under the lock. */
+static void note_grant(struct handle *handle, size_t size)
+{
+	char text[TOKEN_TEXT];
+
+	handle->granted = true;
+	if (handle->polling)
+		handle->polling->poller.late = false;
+	handle->kept->granted = true;
+	handle_set_half(handle, token_text(handle->tokens, 0, TOKEN_TEXT, text) > size);
+}
+
 /*
  * Answers with a token that was taken. A reply that is too late (-ENOENT: the mount was aborted)
  * puts it back; the handle is there as long as the request on it was not answered.
  */
-static void deliver(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+static void deliver_tokens(struct daemon *daemon, struct handle *handle,
+			   const struct read_request *read)
 {
-	if (reply_tokens(read->caller->request, handle->tokens, 0, read->size) != -ENOENT) {
+	if (read_reply(read->caller->request, handle->tokens, 0, read->size) != -ENOENT) {
 		daemon_delivered(daemon);
 		return;
 	}
 	daemon_lock(daemon);
 	engine_refund(&daemon->engine, handle->limiter, handle->tokens, clock_ns());
-	state_taken(daemon->state, daemon, handle->limiter);
+	state_taken(daemon->state, handle->limiter);
 	daemon_unlock(daemon);
+}
+
+/* Without memory a poll is told that a read is answered at once. */
+static bool poll_tokens(struct daemon *daemon, struct handle *handle)
+{
+	if (!handle->polling) {
+		handle->polling = malloc(sizeof(*handle->polling));
+		if (!handle->polling)
+			return true;
+		handle->polling->handle = handle;
+		poller_init(&handle->polling->poller, handle->limiter, handle->tokens);
+		if (handle->within_ns != NEVER_NS)
+			poller_limit(&handle->polling->poller, &handle->polling->expiry,
+				     handle->within_ns);
+	}
+	return daemon->stopping || handle->half ||
+	       engine_poll(&daemon->engine, &handle->polling->poller, clock_ns());
 }
 
 /*
@@ -148,33 +90,15 @@ static void poll_again(struct daemon *daemon, struct handle *handle)
 		handle_notify(daemon, handle);
 }
 
-/* Takes the tokens that are kept for the poller of @handle. Under the lock. */
-static bool fetch(struct daemon *daemon, struct handle *handle, uint64_t now_ns)
-{
-	return handle->polling && engine_fetch(&daemon->engine, &handle->polling->poller, now_ns);
-}
-
 /*
- * Tells whether a reader of @handle that would not wait does, while the host finds out which tokens
- * can be had. Its own poller would have the first of them.
- */
-static bool waits_for_partitions(struct daemon *daemon, struct handle *handle, uint64_t now_ns)
-{
-	return !handle_waits_in_queue(handle) &&
-	       engine_may_come(&daemon->engine, handle->limiter, now_ns);
-}
-
-/*
- * Puts a copy of @waiter, with its place, in the queue for at most @within_ns, after which the read
- * fails with @refusal. -EINPROGRESS, or why not: -EBUSY when too many wait, -EAGAIN when the time
- * is too short; 0: it was granted. Under the lock.
+ * Puts the waiter of @wait in the queue, for a read of @handle. -EINPROGRESS, 0: it was granted, or
+ * why not: -EBUSY when too many wait. Under the lock.
  */
 static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
-			   const struct read_request *read, struct waiter *waiter,
-			   uint64_t within_ns, int refusal)
+			   const struct read_request *read, struct read_wait *wait)
 {
 	const struct caller *caller = read->caller;
-	bool expires = within_ns != NEVER_NS;
+	bool expires = wait->within_ns != NEVER_NS;
 	struct reader *reader;
 	int err;
 
@@ -182,127 +106,78 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 	err = reader ? -EBUSY : -ENOMEM;
 	if (!reader || daemon_has_room(daemon, caller->uid, BOUND_READERS)) {
 		free(reader);
-		engine_give_up(&daemon->engine, waiter);
+		engine_give_up(&daemon->engine, &wait->waiter);
 		return err;
 	}
 	*reader = (struct reader){
 		.handle = handle,
 		.size = read->size < TOKEN_TEXT ? (uint32_t)read->size : TOKEN_TEXT,
 		.pid = caller->pid,
-		.waiter = *waiter,
+		.waiter = wait->waiter,
 	};
 	if (expires) {
 		reader->waiter.expiry = &((struct timed_reader *)reader)->expiry;
-		((struct timed_reader *)reader)->refusal = refusal;
+		((struct timed_reader *)reader)->refusal = -wait->refusal;
 	}
 	pending_insert(&daemon->pending, &reader->pending, caller, PENDING_READER);
-	err = engine_ask(&daemon->engine, &reader->waiter, within_ns, caller->at_ns);
-	state_taken(daemon->state, daemon, handle->limiter);
+	err = engine_ask(&daemon->engine, &reader->waiter, wait->within_ns, caller->at_ns);
+	state_taken(daemon->state, handle->limiter);
 	if (err != -EINPROGRESS) {
 		pending_remove(&daemon->pending, &reader->pending);
 		free(reader);
 	}
-	return err;
+	return err == -EAGAIN ? wait->refusal : err;
 }
 
-/* Gives @waiter the place of a reader of @handle that was interrupted and asks again. */
-static bool take_place(struct daemon *daemon, struct handle *handle,
-		       const struct read_request *read, struct waiter *waiter, bool wait)
+static enum read_manner manner_of(const struct handle *handle, const struct read_request *read)
 {
-	const struct caller *caller = read->caller;
-	struct asker asker = handle_asker(handle, caller->pid, caller->uid, caller->unique);
-
-	return engine_return(&daemon->engine, waiter, &asker, wait ? handle->within_ns : 0,
-			     caller->at_ns);
-}
-
-/*
- * The errno of a read of @handle that gets no tokens and may not wait. EAGAIN means that O_NONBLOCK
- * alone forbids the wait, as POSIX has it: runtimes hide it, and poll or read again. A refusal by
- * the file itself is EBUSY, which they report.
- */
-static int refusal_of(struct daemon *daemon, const struct handle *handle, uint64_t now_ns)
-{
-	if (handle->row->read == read_try || handle_is_too_late(daemon, handle, now_ns))
-		return EBUSY;
-	return EAGAIN;
-}
-
-/* Tries once more for a reader that may not wait, counts its refusal and returns it, negative. */
-static int take_or_refuse(struct daemon *daemon, struct handle *handle,
-			  const struct read_request *read, struct waiter *waiter)
-{
-	struct engine *engine = &daemon->engine;
-	uint64_t now_ns = read->caller->at_ns;
-	int refusal = refusal_of(daemon, handle, now_ns);
-	int err;
-
-	if (refusal == EAGAIN && !limiter_can_hold(handle->limiter, handle->tokens)) {
-		daemon_refused(daemon, read->caller->uid,
-			       "a take larger than the burst is saved up for a reader that waits: "
-			       "it cannot be had with O_NONBLOCK");
-		return -EINVAL;
-	}
-	if (waits_for_partitions(daemon, handle, now_ns))
-		err = wait_for_tokens(daemon, handle, read, waiter, 0, refusal);
-	else
-		err = engine_try(engine, handle->limiter, handle->tokens, now_ns);
-	if (err != -EAGAIN)
-		return err;
-	if (refusal == EAGAIN)
-		poll_again(daemon, handle);
-	return -refusal;
-}
-
-/*
- * Refuses a read of @handle, which was polled for as long as `within` allows. It was counted when
- * the time was up.
- */
-static int refuse_late(struct daemon *daemon, struct handle *handle, struct waiter *waiter)
-{
-	handle->late = false;
-	engine_give_up(&daemon->engine, waiter);
-	return -EBUSY;
+	if (handle->row->kind->tries)
+		return READ_TRYING;
+	return read->nonblocking ? READ_NONBLOCKING : READ_BLOCKING;
 }
 
 /* Takes what @handle asks for: now or, if the reader may wait, later. */
-static void take(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+static void take_tokens(struct daemon *daemon, struct handle *handle,
+			const struct read_request *read)
 {
-	struct waiter waiter = {.limiter = handle->limiter, .tokens = handle->tokens};
-	bool wait = !read->nonblocking && handle->row->read != read_try;
-	struct engine *engine = &daemon->engine;
-	int err;
+	const struct caller *caller = read->caller;
+	struct asker asker = handle_asker(handle, caller->pid, caller->uid, caller->unique);
+	struct token_read tokens = {
+		.limiter = handle->limiter,
+		.tokens = handle->tokens,
+		.manner = manner_of(handle, read),
+		.within_ns = handle->within_ns,
+		.asker = &asker,
+	};
+	struct read_wait wait;
+	int err = -ESHUTDOWN;
 
 	daemon_lock(daemon);
-	if (daemon->stopping)
-		err = -ESHUTDOWN;
-	else if (fetch(daemon, handle, read->caller->at_ns))
-		err = 0;
-	else if (engine_may_return(engine) && take_place(daemon, handle, read, &waiter, wait))
-		err = -EAGAIN;
-	else
-		err = engine_take(engine, handle->limiter, handle->tokens, read->caller->at_ns);
-	if (err == -EAGAIN && handle->late)
-		err = refuse_late(daemon, handle, &waiter);
-	else if (err == -EAGAIN && !wait)
-		err = take_or_refuse(daemon, handle, read, &waiter);
-	else if (err == -EAGAIN)
-		err = wait_for_tokens(daemon, handle, read, &waiter, handle->within_ns, EBUSY);
-	if (err == -EAGAIN && wait)
-		err = -EBUSY;
+	if (handle->polling)
+		tokens.poller = &handle->polling->poller;
+	if (!daemon->stopping)
+		err = engine_read(&daemon->engine, &tokens, &wait, caller->at_ns);
+	if (err == -EINPROGRESS)
+		err = wait_for_tokens(daemon, handle, read, &wait);
 	if (!err) {
-		handle_granted(handle, read->size);
-		state_taken(daemon->state, daemon, handle->limiter);
+		note_grant(handle, read->size);
+		state_taken(daemon->state, handle->limiter);
+	} else if (err == -EAGAIN) {
+		poll_again(daemon, handle);
+	} else if (err == -EINVAL) {
+		daemon_refused(daemon, caller->uid,
+			       "a take larger than the burst is saved up for a reader that waits: "
+			       "it cannot be had with O_NONBLOCK");
 	}
 	daemon_unlock(daemon);
 	if (!err)
-		deliver(daemon, handle, read);
+		deliver_tokens(daemon, handle, read);
 	else if (err != -EINPROGRESS)
 		fuse_reply_err(read->caller->request, -err);
 }
 
 /* What is left of a token's text; nothing when none was granted through this handle. */
-static void drain(struct handle *handle, const struct read_request *read)
+static void read_rest(struct handle *handle, const struct read_request *read)
 {
 	char text[TOKEN_TEXT];
 	size_t rest = token_text(handle->tokens, (uint64_t)read->offset, TOKEN_TEXT, text);
@@ -314,76 +189,124 @@ static void drain(struct handle *handle, const struct read_request *read)
 	fuse_reply_buf(read->caller->request, text, rest < read->size ? rest : read->size);
 }
 
-void read_tokens(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+static void read_tokens(struct daemon *daemon, struct handle *handle,
+			const struct read_request *read)
 {
 	if (read->offset)
-		drain(handle, read);
+		read_rest(handle, read);
 	else
-		take(daemon, handle, read);
-}
-
-void read_try(struct daemon *daemon, struct handle *handle, const struct read_request *read)
-{
-	if (read->offset)
-		drain(handle, read);
-	else
-		take(daemon, handle, read);
+		take_tokens(daemon, handle, read);
 }
 
 /* An even offset asks for a token, an odd one gives its newline. */
-void read_stream(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+static void read_stream(struct daemon *daemon, struct handle *handle,
+			const struct read_request *read)
 {
 	if (read->offset & 1) {
 		handle_set_half(handle, false);
-		reply_tokens(read->caller->request, 1, 1, read->size);
+		read_reply(read->caller->request, 1, 1, read->size);
 		return;
 	}
-	take(daemon, handle, read);
+	take_tokens(daemon, handle, read);
 }
 
-/* The head is served by offset; the text after it, whatever the offset, is the next line. */
-void read_events(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+/* The text of tokens is known before they are granted. */
+static off_t size_tokens(const struct node *node)
 {
-	char text[EVENT_READ_MAX];
-	size_t size = read->size < sizeof(text) ? read->size : sizeof(text), length = 0;
-	struct follower *follower = NULL;
-	int err = 0;
+	char text[TOKEN_TEXT];
 
-	daemon_lock(daemon);
-	/* Not yet with a part of the head: busybox polls before it reads each byte. */
-	handle->begun = read->offset >= EVENTS_HEAD_BYTES ||
-			read->size >= (size_t)(EVENTS_HEAD_BYTES - read->offset);
-	if (read->offset < EVENTS_HEAD_BYTES) {
-		daemon_unlock(daemon);
-		reply_text(read->caller->request, EVENTS_HEAD, EVENTS_HEAD_BYTES, read->offset,
-			   read->size);
+	return (off_t)token_text(node->tokens, 0, sizeof(text), text);
+}
+
+const struct node_kind TOKENS_FILE = {
+	.takes = true, .size = size_tokens, .read = read_tokens, .poll = poll_tokens};
+const struct node_kind TRY_FILE = {
+	.takes = true, .tries = true, .size = size_tokens, .read = read_tokens};
+const struct node_kind STREAM_FILE = {
+	.takes = true, .size = size_tokens, .read = read_stream, .poll = poll_tokens};
+
+static struct reader *reader_of(struct waiter *waiter)
+{
+	return container_of(waiter, struct reader, waiter);
+}
+
+static void collect_poller(struct daemon *daemon, struct waiter *waiter)
+{
+	struct polling *polling = (struct polling *)poller_of(waiter);
+
+	state_taken(daemon->state, waiter->limiter);
+	/* Tokens that went back are nothing to tell of. */
+	if (waiter->outcome == -ETIMEDOUT)
 		return;
+	handle_notify(daemon, polling->handle);
+}
+
+void read_collect(struct daemon *daemon, struct outbox *outbox)
+{
+	struct waiter *waiter;
+
+	while ((waiter = engine_done(&daemon->engine))) {
+		struct reader *reader = reader_of(waiter);
+
+		if (waiter->is_poller) {
+			collect_poller(daemon, waiter);
+			continue;
+		}
+		if (!waiter->outcome && !waiter->is_opener)
+			note_grant(reader->handle, reader->size);
+		if (!waiter->is_opener)
+			state_taken(daemon->state, waiter->limiter);
+		pending_decide(&daemon->pending, &reader->pending, outbox);
 	}
-	if (daemon->stopping)
-		err = ESHUTDOWN;
+}
+
+/* The lock is taken as it is: the sender of the answers collects what comes of this. */
+void read_answer(struct daemon *daemon, struct pending *pending)
+{
+	struct reader *reader = (struct reader *)pending;
+	fuse_req_t request = pending->request;
+
+	if (reader->waiter.outcome == -EAGAIN) {
+		fuse_reply_err(request, ((struct timed_reader *)reader)->refusal);
+	} else if (reader->waiter.outcome) {
+		fuse_reply_err(request, -reader->waiter.outcome);
+	} else if (read_reply(request, reader->waiter.tokens, 0, reader->size) == -ENOENT) {
+		pthread_mutex_lock(&daemon->lock);
+		engine_refund(&daemon->engine, reader->handle->limiter, reader->waiter.tokens,
+			      clock_ns());
+		state_taken(daemon->state, reader->handle->limiter);
+		pthread_mutex_unlock(&daemon->lock);
+	} else {
+		daemon_delivered(daemon);
+	}
+	free(reader);
+}
+
+void read_leave_queue(struct daemon *daemon, struct reader *reader, int err)
+{
+	const struct pending *pending = &reader->pending;
+	const struct handle *handle = reader->waiter.is_opener ? NULL : reader->handle;
+	struct asker asker = handle_asker(handle, reader->pid, pending->uid, pending->unique);
+
+	if (err == EINTR)
+		engine_interrupt(&daemon->engine, &reader->waiter, &asker, clock_ns());
 	else
-		length = events_read(&daemon->events, handle->viewer, &handle->position, text,
-				     size);
-	if (!err && !length && read->nonblocking) {
-		err = EAGAIN;
-		if (handle->poll)
-			poll_events(daemon, handle);
-	} else if (!err && !length) {
-		err = daemon_has_room(daemon, read->caller->uid, BOUND_READERS) ? EBUSY : ENOMEM;
-		follower = err == EBUSY ? NULL : malloc(sizeof(*follower));
-	}
-	if (follower) {
-		*follower = (struct follower){
-			.handle = handle, .size = (uint32_t)size, .asked_ns = clock_ns()};
-		follower_append(&daemon->pending, follower);
-		pending_insert(&daemon->pending, &follower->pending, read->caller,
-			       PENDING_FOLLOWER);
-	}
-	daemon_unlock(daemon);
-	if (follower)
-		return;
-	if (err)
-		fuse_reply_err(read->caller->request, err);
-	else
-		fuse_reply_buf(read->caller->request, text, length);
+		engine_cancel(&daemon->engine, &reader->waiter);
+}
+
+enum pending_end read_give_up(struct daemon *daemon, struct pending *pending, int err)
+{
+	struct reader *reader = (struct reader *)pending;
+
+	if (reader->waiter.outcome != -EINPROGRESS)
+		return PENDING_STAYS;
+	read_leave_queue(daemon, reader, err);
+	state_taken(daemon->state, reader->handle->limiter);
+	return PENDING_FREED;
+}
+
+uint64_t read_since_ns(const struct daemon *daemon, const struct pending *pending)
+{
+	return parking_since_ns(&daemon->engine.schedule.parking,
+				&((const struct reader *)pending)->waiter);
 }

@@ -1,6 +1,7 @@
 /* show - the texts of files, see show.h. */
 #include "fs/mount/show.h"
-#include "fs/mount/handle.h"
+#include "fs/base/clock.h"
+#include "fs/mount/read.h"
 #include "fs/state/state.h"
 
 #include "core/limiter/keys.h"
@@ -293,16 +294,16 @@ void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uin
 
 	(void)uid;
 	engine_refresh(&daemon->engine, node->limiter, clock_ns());
-	show_queue(out, daemon, node->limiter, &node->limiter->queue, &room);
+	show_queue(out, daemon, node->limiter, &node->limiter->turns.queue, &room);
 	if (node->limiter->slots)
-		show_queue(out, daemon, node->limiter, &node->limiter->slots->queue, &room);
+		show_queue(out, daemon, node->limiter, &node->limiter->slots->turns.queue, &room);
 	for (uint32_t i = 0; i < node->limiter->partition_slots; i++) {
 		if (node->limiter->partitions[i])
 			show_queue(out, daemon, node->limiter->partitions[i],
-				   &node->limiter->partitions[i]->queue, &room);
+				   &node->limiter->partitions[i]->turns.queue, &room);
 	}
 	for (struct limiter *key = NULL; room && (key = keys_next_open(node->limiter, key));)
-		show_queue(out, daemon, key, &key->queue, &room);
+		show_queue(out, daemon, key, &key->turns.queue, &room);
 	if (!room)
 		fputs("...\n", out);
 }

@@ -1,4 +1,5 @@
 /* buckets - what is in the buckets, see state.h. */
+#include "fs/base/clock.h"
 #include "fs/state/inside.h"
 
 #include <assert.h>
@@ -100,8 +101,9 @@ static void read_learnt(const struct schedule *schedule, const struct learnt *le
 }
 
 /* Frees the units of limiters that are gone. */
-static void sweep_units(struct state *state, const struct tree *tree)
+static void sweep_units(struct state *state)
 {
+	const struct tree *tree = &state->server.engine->tree;
 	struct header *header = state->header;
 	uint32_t freed = 0;
 
@@ -122,13 +124,13 @@ static void sweep_units(struct state *state, const struct tree *tree)
 }
 
 /* A unit for limit @limit of @id, or 0. */
-static uint32_t new_unit(struct state *state, const struct tree *tree, uint32_t id, uint32_t limit)
+static uint32_t new_unit(struct state *state, uint32_t id, uint32_t limit)
 {
 	struct header *header = state->header;
 	uint32_t i;
 
 	if (!state->free_units && header->unit_count >= state->units_until)
-		sweep_units(state, tree);
+		sweep_units(state);
 	i = state->free_units;
 	if (i)
 		state->free_units = state->units[i].next;
@@ -142,12 +144,12 @@ static uint32_t new_unit(struct state *state, const struct tree *tree, uint32_t 
 	return i;
 }
 
-static void write_limiter(struct state *state, const struct tree *tree, struct limiter *limiter)
+static void write_limiter(struct state *state, struct limiter *limiter)
 {
 	struct unit *unit;
 
 	if (!limiter->kept)
-		limiter->kept = new_unit(state, tree, limiter->id, 0);
+		limiter->kept = new_unit(state, limiter->id, 0);
 	if (!limiter->kept)
 		return;
 	unit = &state->units[limiter->kept];
@@ -157,28 +159,29 @@ static void write_limiter(struct state *state, const struct tree *tree, struct l
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
 		write_level(unit, &limiter->buckets[i]);
 		if (!unit->next && i + 1 < limiter->bucket_count)
-			unit->next = new_unit(state, tree, limiter->id, i + 1);
+			unit->next = new_unit(state, limiter->id, i + 1);
 		if (!unit->next)
 			return;
 		unit = &state->units[unit->next];
 	}
 }
 
-void state_write_levels(struct state *state, const struct tree *tree, struct limiter *limiter)
+void state_write_levels(struct state *state, struct limiter *limiter)
 {
 	if (limiter->bucket_count)
-		write_limiter(state, tree, limiter);
+		write_limiter(state, limiter);
 	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
-		state_write_levels(state, tree, l);
+		state_write_levels(state, l);
 }
-void state_taken(struct state *state, struct daemon *daemon, struct limiter *limiter)
+
+void state_taken(struct state *state, struct limiter *limiter)
 {
 	/* A key or a partition that is gone does not keep its limiter: that may be gone, too. */
 	if (!state->kept || (limiter->removed && (limiter->is_key || limiter->partition)))
 		return;
 	for (; limiter->parent; limiter = limiter->parent) {
 		if (!limiter->is_key && !limiter->partition && !limiter->removed)
-			write_limiter(state, &daemon->engine.tree, limiter);
+			write_limiter(state, limiter);
 	}
 }
 
@@ -203,10 +206,11 @@ static void read_unit(struct state *state, const struct schedule *schedule, uint
 	read_learnt(schedule, &state->learnt[i], limiter);
 }
 
-void state_restore(struct state *state, struct daemon *daemon)
+void state_restore(struct state *state)
 {
+	struct engine *engine = state->server.engine;
 	struct header *header = state->header;
-	struct tree *tree = &daemon->engine.tree;
+	struct tree *tree = &engine->tree;
 
 	state->units_until = header->unit_count > FIRST_UNITS ? header->unit_count : FIRST_UNITS;
 	for (uint32_t i = 1; i < header->unit_count; i++) {
@@ -215,7 +219,7 @@ void state_restore(struct state *state, struct daemon *daemon)
 						  : NULL;
 
 		if (limiter) {
-			read_unit(state, &daemon->engine.schedule, i, limiter);
+			read_unit(state, &engine->schedule, i, limiter);
 			continue;
 		}
 		state->units[i].id = 0;
@@ -226,7 +230,7 @@ void state_restore(struct state *state, struct daemon *daemon)
 	header->generation++;
 	if (tree->last_id < header->last_id)
 		tree->last_id = header->last_id;
-	daemon->engine.schedule.last_key = header->last_key;
-	daemon->engine.began_ns = header->engine_began_ns;
-	daemon->began.tv_sec = header->began_s;
+	engine->schedule.last_key = header->last_key;
+	engine->began_ns = header->engine_began_ns;
+	state->server.began->tv_sec = header->began_s;
 }

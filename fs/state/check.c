@@ -24,39 +24,61 @@ static bool flag_is_sound(const bool *flag)
 
 static bool rows_are_sound(const struct header *header)
 {
-	if (header->row_count > NODE_ROWS_MAX)
+	if (header->row_count > STATE_ROWS_MAX)
 		return false;
 	for (uint32_t i = 0; i < header->row_count; i++) {
-		if (!memchr(header->rows[i], '\0', NODE_PATH_TEXT))
+		if (!memchr(header->rows[i], '\0', STATE_ROW_TEXT))
 			return false;
 	}
 	return true;
 }
 
-/* @left bytes are there, with @settings in a table. */
-static bool record_is_sound(const struct log_record *record, uint64_t left, uint32_t settings)
+/* Returns the byte behind the text at @at of @record; 0: the text does not end within it. */
+static size_t text_end(const struct log_record *record, size_t at)
 {
-	uint64_t text = offsetof(struct log_record, changed_s) +
-			settings * sizeof(record->changed_s[0]);
-	const char *bytes = (const char *)record;
+	const char *bytes = (const char *)record, *end = NULL;
 
-	if (left < text || record->bytes < text || record->bytes > left || record->bytes % 8 ||
-	    record->sum != state_sum(record) || !flag_is_sound(&record->removed))
+	if (at < record->bytes)
+		end = memchr(bytes + at, '\0', record->bytes - at);
+	return end ? (size_t)(end - bytes) + 1 : 0;
+}
+
+static bool limiter_is_sound(const struct log_record *record, uint32_t settings)
+{
+	size_t name = state_name_at(record, settings), end = text_end(record, name);
+	struct state_holding holding;
+
+	if ((record->parts & ~RECORD_PARTS) || !end || end - name > NAME_BYTES_MAX + 1)
 		return false;
-	if (record->removed)
+	if (!(record->parts & RECORD_HOLDING))
 		return true;
-	text += record->name_bytes;
-	if (text >= record->bytes || bytes[text])
-		return false;
-	/* The settings, and those before. */
-	for (int i = 0; i < 2; i++) {
-		const char *end = memchr(bytes + text + 1, '\0', record->bytes - text - 1);
+	memcpy(&holding, record->rest, sizeof(holding));
+	return !holding.before_ns || text_end(record, end);
+}
 
-		if (!end)
-			return false;
-		text = (uint64_t)(end - bytes);
+/* A log as far as it was looked at. */
+struct walk {
+	uint64_t left;	   /* bytes */
+	uint32_t settings; /* in a table */
+	uint32_t numbers;  /* of settings that were there */
+};
+
+static bool record_is_sound(const struct log_record *record, struct walk *walk)
+{
+	if (walk->left < sizeof(*record) || record->bytes < sizeof(*record) ||
+	    record->bytes > walk->left || record->bytes % 8 || record->sum != state_sum(record))
+		return false;
+	switch ((enum record_kind)record->kind) {
+	case RECORD_LIMITER:
+		return record->settings < walk->numbers && limiter_is_sound(record, walk->settings);
+	case RECORD_REMOVED:
+		return true;
+	case RECORD_SETTINGS:
+		return record->id == walk->numbers++ && text_end(record, sizeof(*record));
+	case RECORD_KINDS:
+		break;
 	}
-	return true;
+	return false;
 }
 
 static bool log_is_sound(const struct state *state)
@@ -64,13 +86,15 @@ static bool log_is_sound(const struct state *state)
 	const struct header *header = state->header;
 	uint32_t which = header->log;
 	uint64_t end = which < 2 ? header->log_end[which] : UINT64_MAX;
+	struct walk walk = {.left = end};
 	const struct log_record *record;
 
 	if (end > STATE_LOG_BYTES || header->setting_count[which] > STATE_SETTINGS_MAX)
 		return false;
-	for (uint64_t at = 0; at < end; at += record->bytes) {
-		record = (const struct log_record *)(state->logs[which] + at);
-		if (!record_is_sound(record, end - at, header->setting_count[which]))
+	walk.settings = header->setting_count[which];
+	for (; walk.left; walk.left -= record->bytes) {
+		record = (const struct log_record *)(state->logs[which] + end - walk.left);
+		if (!record_is_sound(record, &walk))
 			return false;
 	}
 	return true;

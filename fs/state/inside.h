@@ -46,18 +46,32 @@ struct header {
 	uint32_t parameter_count;
 	uint32_t place_count;
 	uint32_t row_count;
-	char rows[NODE_ROWS_MAX][NODE_PATH_TEXT]; /* their paths, by number */
+	char rows[STATE_ROWS_MAX][STATE_ROW_TEXT]; /* their paths, by number */
 };
 
+enum record_kind { RECORD_LIMITER, RECORD_REMOVED, RECORD_SETTINGS, RECORD_KINDS };
+
+/* Parts of a limiter's record, in the order in which they follow it. The name follows them. */
+enum record_part {
+	RECORD_HOLDING = 1, /* struct state_holding; if restricted, those before follow the name */
+	RECORD_CHANGED = 2, /* changed_s: of as many settings as the log has */
+	RECORD_PARTS = RECORD_HOLDING | RECORD_CHANGED,
+};
+
+/*
+ * A record of the log. Settings are written once for all limiters that have them, before the first
+ * of those. Texts end with a NUL.
+ */
 struct log_record {
 	uint64_t sum;	/* of all that follows, see state_sum() */
 	uint32_t bytes; /* with what follows; a multiple of 8 */
-	bool removed;
-	uint8_t name_bytes; /* the name follows, the settings, and those before; each with a NUL */
+	uint8_t kind;	/* enum record_kind */
+	uint8_t parts;	/* of enum record_part */
 	uint16_t access;
-	uint32_t id, parent, uid, gid, made_s;
-	struct state_holding holding;
-	uint32_t changed_s[SETTING_COUNT];
+	uint32_t id; /* of the limiter; of settings their number, counted from 0 */
+	uint32_t parent, uid, gid, made_s;
+	uint32_t settings; /* their number */
+	char rest[];	   /* the parts, or the text of the settings */
 };
 
 /* A level, as of @filled_ns; fields as in struct bucket. */
@@ -93,6 +107,7 @@ struct learnt {
 };
 
 struct state {
+	struct state_server server;
 	int descriptor;
 	char *bytes; /* mapped */
 	struct header *header;
@@ -104,17 +119,22 @@ struct state {
 	struct parameter *parameters;
 	struct state_fleet *fleet;
 	struct parked_place *places;
-	uint64_t live_bytes;  /* of the log when it was last written anew */
-	uint32_t free_units;  /* the first */
-	uint32_t units_until; /* so many are used before those that are free are looked for */
-	uint8_t numbers[NODE_ROWS_MAX]; /* of our rows */
-	uint8_t rows[NODE_ROWS_MAX];	/* back */
-	uint32_t base;			/* as in the header, while there is none */
-	bool kept;			/* limiters are kept: from the beginning on */
+	uint64_t live_bytes;	   /* of the log when it was last written anew */
+	uint32_t logs_written;	   /* how often that was */
+	uint32_t settings_written; /* in the log that was written last */
+	uint32_t free_units;	   /* the first */
+	uint32_t units_until;	   /* so many are used before those that are free are looked for */
+	uint8_t numbers[STATE_ROWS_MAX]; /* of our rows */
+	uint8_t rows[STATE_ROWS_MAX];	 /* back */
+	uint32_t base;			 /* as in the header, while there is none */
+	bool kept;			 /* limiters are kept: from the beginning on */
 };
 
 /* Of @record from its length on. */
 uint64_t state_sum(const struct log_record *record);
+
+/* Where the name of a limiter begins in its record, in a log of @settings in a table. */
+size_t state_name_at(const struct log_record *record, uint32_t settings);
 
 /* Whether all of it can be what a server wrote; if not, after a message. */
 bool state_is_sound(const struct state *state);
@@ -123,9 +143,9 @@ bool state_is_sound(const struct state *state);
 void state_number_rows(struct state *state);
 
 /* Writes the log anew in the other place. 0 or -ENOMEM. */
-int state_rewrite(struct state *state, const struct daemon *daemon);
+int state_rewrite(struct state *state);
 
 /* Writes the levels of @limiter and of all below it. */
-void state_write_levels(struct state *state, const struct tree *tree, struct limiter *limiter);
+void state_write_levels(struct state *state, struct limiter *limiter);
 
 #endif

@@ -32,9 +32,10 @@ uint64_t state_sum(const struct log_record *record)
 	return siphash((const char *)record + from, record->bytes - from, seed);
 }
 
-/* @record is written: it counts once its length does. */
-static void finish(struct state *state, uint32_t which, struct log_record *record)
+/* @record is written until @end: it counts once its length does. */
+static void finish(struct state *state, uint32_t which, struct log_record *record, const char *end)
 {
+	record->bytes = (uint32_t)(end - (const char *)record + 7) & ~7u;
 	record->sum = state_sum(record);
 	state->header->log_end[which] += record->bytes;
 }
@@ -45,43 +46,97 @@ static struct state_holding holding_of(const struct holding *holding)
 		.lid = holding->id,
 		.generation = holding->generation,
 		.saved = holding->saved,
-		.restricted_ns = holding->restricted ? holding->restricted_ns : 0,
+		.before_ns = holding->before_ns,
 		.version = holding->version,
-		.before_count = holding->before_count,
+		.before_count = (uint16_t)holding->before_count,
+		.before_is = (uint16_t)holding->before_is,
 	};
+}
+
+size_t state_name_at(const struct log_record *record, uint32_t settings)
+{
+	size_t at = sizeof(*record);
+
+	if (record->parts & RECORD_HOLDING)
+		at += sizeof(struct state_holding);
+	if (record->parts & RECORD_CHANGED)
+		at += settings * sizeof(uint32_t);
+	return at;
+}
+
+/* Appends @settings under the next number. 0 or -ENOMEM. */
+static int append_settings(struct state *state, uint32_t which, const struct settings *settings)
+{
+	struct log_record *record = room(state, which, sizeof(*record) + SETTINGS_BYTES + 8);
+
+	if (!record)
+		return -ENOMEM;
+	*record = (struct log_record){.kind = RECORD_SETTINGS, .id = state->settings_written++};
+	finish(state, which, record,
+	       record->rest + settings_print(settings, record->rest, SETTINGS_BYTES) + 1);
+	return 0;
+}
+
+/*
+ * Returns the number of @settings in the log that was written last, which has them from now on, or
+ * -ENOMEM. The pool's block remembers it, and of which log it is. Number 0 are the defaults.
+ */
+static int64_t number_of(struct state *state, uint32_t which, const struct settings *settings)
+{
+	uint64_t *kept = pool_kept(settings);
+
+	if (!kept)
+		return 0;
+	if (*kept >> 32 != state->logs_written) {
+		uint64_t number = state->settings_written;
+
+		if (append_settings(state, which, settings))
+			return -ENOMEM;
+		*kept = (uint64_t)state->logs_written << 32 | number;
+	}
+	return (uint32_t)*kept;
 }
 
 /* Appends what @limiter is now. 0 or -ENOMEM. */
 static int append(struct state *state, uint32_t which, const struct limiter *limiter)
 {
-	size_t name_bytes = strlen(limiter->name);
-	size_t most = sizeof(struct log_record) + name_bytes + 3 + 2 * SETTINGS_BYTES + 8;
-	struct log_record *record = room(state, which, most);
-	const struct holding *holding = limiter->holding;
-	struct settings settings;
-	char *text;
+	int64_t settings = number_of(state, which, limiter_settings(limiter));
+	size_t changed_bytes = limiter->changed_s ? SETTING_COUNT * sizeof(uint32_t) : 0;
+	size_t name_bytes = strlen(limiter->name) + 1;
+	struct state_holding holding = {0};
+	struct log_record *record;
+	char *at;
 
-	if (!record)
+	if (limiter->holding)
+		holding = holding_of(limiter->holding);
+	record = room(state, which,
+		      sizeof(*record) + sizeof(holding) + changed_bytes + name_bytes +
+			      (holding.before_ns ? SETTINGS_BYTES : 0) + 8);
+	if (settings < 0 || !record)
 		return -ENOMEM;
-	text = (char *)(record->changed_s + SETTING_COUNT) + name_bytes + 1;
-	settings = *limiter_settings(limiter);
-	*record = (struct log_record){.name_bytes = (uint8_t)name_bytes,
-				      .access = limiter->access,
-				      .id = limiter->id,
-				      .parent = limiter->parent ? limiter->parent->id : 0,
-				      .uid = limiter->uid,
-				      .gid = limiter->gid,
-				      .made_s = limiter->made_s};
-	memcpy(record->changed_s, limiter->changed_s, sizeof(record->changed_s));
-	memcpy(record->changed_s + SETTING_COUNT, limiter->name, name_bytes + 1);
-	text += settings_print(&settings, text, SETTINGS_BYTES) + 1;
-	*text = '\0';
-	if (holding)
-		record->holding = holding_of(holding);
-	if (record->holding.restricted_ns)
-		text += settings_print(&holding->before, text, SETTINGS_BYTES);
-	record->bytes = (uint32_t)(text + 1 - (char *)record + 7) & ~7u;
-	finish(state, which, record);
+	*record = (struct log_record){
+		.kind = RECORD_LIMITER,
+		.access = limiter->access,
+		.id = limiter->id,
+		.parent = limiter->parent ? limiter->parent->id : 0,
+		.uid = limiter->uid,
+		.gid = limiter->gid,
+		.made_s = limiter->made_s,
+		.settings = (uint32_t)settings,
+	};
+	at = record->rest;
+	if (limiter->holding) {
+		record->parts |= RECORD_HOLDING;
+		at = mempcpy(at, &holding, sizeof(holding));
+	}
+	if (changed_bytes) {
+		record->parts |= RECORD_CHANGED;
+		at = mempcpy(at, limiter->changed_s, changed_bytes);
+	}
+	at = mempcpy(at, limiter->name, name_bytes);
+	if (holding.before_ns)
+		at += settings_print(&limiter->holding->before, at, SETTINGS_BYTES) + 1;
+	finish(state, which, record, at);
 	return 0;
 }
 
@@ -95,7 +150,7 @@ static int append_all(struct state *state, uint32_t which, const struct limiter 
 }
 
 /* Writes the log anew in the other place. */
-int state_rewrite(struct state *state, const struct daemon *daemon)
+int state_rewrite(struct state *state)
 {
 	struct header *header = state->header;
 	uint32_t old = header->log, which = !old;
@@ -103,7 +158,11 @@ int state_rewrite(struct state *state, const struct daemon *daemon)
 
 	header->log_end[which] = 0;
 	header->setting_count[which] = SETTING_COUNT;
-	err = append_all(state, which, daemon->engine.tree.root);
+	state->logs_written++;
+	state->settings_written = 0;
+	err = append_settings(state, which, &SETTINGS_DEFAULT);
+	if (!err)
+		err = append_all(state, which, state->server.engine->tree.root);
 	if (err)
 		return err;
 	state->live_bytes = header->log_end[which];
@@ -122,7 +181,7 @@ static void lose(struct state *state)
 	state->header->version = STATE_LOST;
 }
 
-void state_limiter_changed(struct state *state, struct daemon *daemon, struct limiter *limiter)
+void state_limiter_changed(struct state *state, struct limiter *limiter)
 {
 	struct header *header = state->header;
 	uint32_t which = header->log;
@@ -130,17 +189,17 @@ void state_limiter_changed(struct state *state, struct daemon *daemon, struct li
 
 	if (!state->kept || limiter->removed || header->version == STATE_LOST)
 		return;
-	header->last_id = daemon->engine.tree.last_id;
+	header->last_id = state->server.engine->tree.last_id;
 	if (header->log_end[which] <= 2 * state->live_bytes + SLACK_BYTES)
 		err = append(state, which, limiter);
 	if (err)
-		err = state_rewrite(state, daemon);
+		err = state_rewrite(state);
 	if (err)
 		lose(state);
-	state_taken(state, daemon, limiter);
+	state_taken(state, limiter);
 }
 
-void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t id)
+void state_limiter_removed(struct state *state, uint32_t id)
 {
 	struct header *header = state->header;
 	struct log_record *record;
@@ -149,15 +208,14 @@ void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t 
 		return;
 	record = room(state, header->log, sizeof(*record));
 	/* It may be in the tree still. */
-	if (!record && !state_rewrite(state, daemon))
+	if (!record && !state_rewrite(state))
 		record = room(state, header->log, sizeof(*record));
 	if (!record) {
 		lose(state);
 		return;
 	}
-	*record = (struct log_record){
-		.bytes = (sizeof(*record) + 7) & ~7u, .removed = true, .id = id};
-	finish(state, header->log, record);
+	*record = (struct log_record){.kind = RECORD_REMOVED, .id = id};
+	finish(state, header->log, record, record->rest);
 }
 
 /* By number; of one limiter the last one last. */
@@ -171,25 +229,60 @@ static int by_id(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-/* All records by id, or NULL: no memory. */
-static const struct log_record **sorted_records(struct state *state, size_t *count)
+/* The log that counts, as it is read: its limiters by id, and the texts of settings by number. */
+struct index {
+	const struct log_record **limiters; /* owned */
+	const char **settings;		    /* owned */
+	size_t limiter_count, settings_count;
+};
+
+static int index_log(struct state *state, struct index *index)
 {
 	uint32_t which = state->header->log;
 	const char *log = state->logs[which], *end = log + state->header->log_end[which];
-	const struct log_record **all;
-	const char *at;
+	const struct log_record *record;
+	size_t count = 1;
 
-	*count = 0;
-	for (at = log; at < end; at += ((const struct log_record *)at)->bytes)
-		++*count;
-	all = calloc(*count + 1, sizeof(const struct log_record *));
-	if (!all)
-		return NULL;
-	*count = 0;
-	for (at = log; at < end; at += ((const struct log_record *)at)->bytes)
-		all[(*count)++] = (const struct log_record *)at;
-	qsort(all, *count, sizeof(const struct log_record *), by_id);
-	return all;
+	for (const char *at = log; at < end; at += ((const struct log_record *)at)->bytes)
+		count++;
+	*index = (struct index){
+		.limiters = calloc(count, sizeof(const struct log_record *)),
+		.settings = calloc(count, sizeof(const char *)),
+	};
+	if (!index->limiters || !index->settings)
+		return -ENOMEM;
+	for (const char *at = log; at < end; at += record->bytes) {
+		record = (const struct log_record *)at;
+		if (record->kind == RECORD_SETTINGS)
+			index->settings[index->settings_count++] = record->rest;
+		else
+			index->limiters[index->limiter_count++] = record;
+	}
+	qsort(index->limiters, index->limiter_count, sizeof(const struct log_record *), by_id);
+	return 0;
+}
+
+/* What @record says, in a log of @settings in a table. */
+static struct state_limiter limiter_of(const struct index *index, const struct log_record *record,
+				       uint32_t settings)
+{
+	struct state_limiter limiter = {
+		.id = record->id,
+		.parent = record->parent,
+		.owner = {record->uid, record->gid, record->access},
+		.made_s = record->made_s,
+		.name = (const char *)record + state_name_at(record, settings),
+		.settings = index->settings[record->settings],
+	};
+
+	if (record->parts & RECORD_HOLDING)
+		memcpy(&limiter.holding, record->rest, sizeof(limiter.holding));
+	if (record->parts & RECORD_CHANGED && settings == SETTING_COUNT)
+		limiter.changed_s =
+			(const uint32_t *)(limiter.name - SETTING_COUNT * sizeof(uint32_t));
+	if (limiter.holding.before_ns)
+		limiter.before = limiter.name + strlen(limiter.name) + 1;
+	return limiter;
 }
 
 int state_limiters(struct state *state,
@@ -197,30 +290,20 @@ int state_limiters(struct state *state,
 		   void *argument)
 {
 	uint32_t settings = state->header->setting_count[state->header->log];
-	size_t count;
-	const struct log_record **all = sorted_records(state, &count);
-	int err = all ? 0 : -ENOMEM;
+	struct index index;
+	int err = index_log(state, &index);
 
-	for (size_t i = 0; !err && i < count; i++) {
-		const struct log_record *record = all[i];
-		const char *name = (const char *)(record->changed_s + settings);
+	for (size_t i = 0; !err && i < index.limiter_count; i++) {
+		const struct log_record *record = index.limiters[i];
 		struct state_limiter limiter;
 
-		if (record->removed || (i + 1 < count && all[i + 1]->id == record->id))
+		if (record->kind == RECORD_REMOVED ||
+		    (i + 1 < index.limiter_count && index.limiters[i + 1]->id == record->id))
 			continue;
-		limiter = (struct state_limiter){
-			.id = record->id,
-			.parent = record->parent,
-			.owner = {record->uid, record->gid, record->access},
-			.made_s = record->made_s,
-			.changed_s = settings == SETTING_COUNT ? record->changed_s : NULL,
-			.name = name,
-			.settings = name + record->name_bytes + 1,
-			.holding = record->holding,
-		};
-		limiter.before = limiter.settings + strlen(limiter.settings) + 1;
+		limiter = limiter_of(&index, record, settings);
 		err = restore(argument, &limiter);
 	}
-	free(all);
+	free(index.limiters);
+	free(index.settings);
 	return err;
 }

@@ -13,6 +13,9 @@
 
 static const char MAGIC[8] = "ratefs\n";
 
+/* An id that no limiter has. */
+static const uint32_t NO_LIMITER = UINT32_MAX;
+
 static uint64_t all_bytes(void)
 {
 	return STATE_HEADER_BYTES + 2 * STATE_LOG_BYTES +
@@ -72,6 +75,12 @@ struct parked_place *state_places(struct state *state, uint32_t **used)
 {
 	*used = &state->header->place_count;
 	return state->places;
+}
+
+void state_attach(struct state *state, const struct state_server *server)
+{
+	assert(server->row_count <= STATE_ROWS_MAX);
+	state->server = *server;
 }
 
 void state_close(struct state *state)
@@ -149,12 +158,13 @@ enum state_part state_restored_last(const struct state *state)
 }
 
 /*
- * Open files stay known, as files of limiters that are gone: reads get ENODEV, pollers are woken.
+ * Keeps open files as files of a limiter that is gone: reads get ENODEV, pollers are woken. Their
+ * rows stay, which say whether an open that was not answered may still be waiting.
  */
 static void give_up_handles(struct state *state)
 {
 	for (uint32_t i = 0; i < state->header->handle_count; i++)
-		state->handles[i].row = NODE_NONE;
+		state->handles[i].limiter = NO_LIMITER;
 	state->header->place_count = 0;
 }
 
@@ -190,30 +200,30 @@ uint32_t state_base(const struct state *state)
 void state_number_rows(struct state *state)
 {
 	struct header *header = state->header;
-	char path[NODE_PATH_TEXT];
+	char path[STATE_ROW_TEXT];
 
 	if (!header->row_count)
-		header->row_count = NODE_ROOT;
-	for (unsigned int i = NODE_ROOT; i < NODE_COUNT; i++) {
-		uint32_t number = NODE_ROOT;
+		header->row_count = STATE_FIRST_ROW;
+	for (unsigned int i = STATE_FIRST_ROW; i < state->server.row_count; i++) {
+		uint32_t number = STATE_FIRST_ROW;
 
-		node_path(&NODES[i], path);
+		state->server.row_path(i, path);
 		while (number < header->row_count && strcmp(header->rows[number], path) != 0)
 			number++;
-		if (number == header->row_count && number < NODE_ROWS_MAX) {
+		if (number == header->row_count && number < STATE_ROWS_MAX) {
 			strcpy(header->rows[number], path);
 			header->row_count++;
 		}
-		if (number == NODE_ROWS_MAX)
+		if (number == STATE_ROWS_MAX)
 			continue; /* too many upgrades: it cannot be told to the kernel */
 		state->numbers[i] = (uint8_t)number;
 		state->rows[number] = (uint8_t)i;
 	}
 }
 
-uint8_t state_row_number(const struct state *state, const struct node_row *row)
+uint8_t state_row_number(const struct state *state, unsigned int row)
 {
-	return state->numbers[row - NODES];
+	return state->numbers[row];
 }
 
 uint8_t state_row(const struct state *state, uint8_t number)
@@ -236,37 +246,40 @@ bool state_was_done(const struct state *state, uint64_t unique)
 	return state->header->done == unique;
 }
 
-void state_keys(struct state *state, const struct daemon *daemon)
+void state_keys(struct state *state)
 {
-	state->header->last_key = daemon->engine.schedule.last_key;
+	state->header->last_key = state->server.engine->schedule.last_key;
 }
-int state_begin(struct state *state, struct daemon *daemon)
+
+int state_begin(struct state *state)
 {
+	const struct engine *engine = state->server.engine;
 	struct header *header = state->header;
 	int err;
 
 	state->kept = true;
 	memcpy(header->magic, MAGIC, sizeof(MAGIC));
-	header->began_s = daemon->began.tv_sec;
-	header->engine_began_ns = daemon->engine.began_ns;
+	header->began_s = state->server.began->tv_sec;
+	header->engine_began_ns = engine->began_ns;
 	header->unit_count = 1;
 	header->base = state->base;
 	state->units_until = FIRST_UNITS;
 	state_number_rows(state);
-	err = state_rewrite(state, daemon);
-	state_write_levels(state, &daemon->engine.tree, daemon->engine.tree.root);
-	header->last_id = daemon->engine.tree.last_id;
-	state_keys(state, daemon);
+	err = state_rewrite(state);
+	state_write_levels(state, engine->tree.root);
+	header->last_id = engine->tree.last_id;
+	state_keys(state);
 	if (!err)
 		header->version = STATE_VERSION;
 	return err;
 }
 
-int state_continue(struct state *state, struct daemon *daemon)
+int state_continue(struct state *state)
 {
 	state->kept = true;
-	return state_rewrite(state, daemon);
+	return state_rewrite(state);
 }
+
 struct state_handle *state_handle(struct state *state, uint32_t index)
 {
 	return &state->handles[index];

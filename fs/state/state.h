@@ -4,8 +4,9 @@
  * It is written by plain stores, so that it costs no system call and is there when the server is killed
  * between any two of them. What is told to the kernel is written before it is told:
  *
- * - the limiters, each with its number, name, owner and settings, as records one after the other; the last
- *   of a limiter counts. What has become too long is written anew in the other of two places.
+ * - the limiters, each with its number, name, owner and settings, as records one after the other.
+ *   The last of a limiter counts; settings are written once for all limiters that have them. What
+ *   has become too long is written anew in the other of two places.
  * - what is in their buckets as of the last token, exact: the successor lets flow in what is due since.
  *   A token that was taken and not delivered is spent.
  * - places of readers that were interrupted (parking.h).
@@ -21,14 +22,29 @@
 #ifndef RATEFS_FS_STATE_STATE_H
 #define RATEFS_FS_STATE_STATE_H
 
-#include "fs/mount/node.h"
 #include "fs/state/zookeeper_kept.h"
 
+#include <time.h>
+
 #include "core/fleet/handover.h"
+#include "core/limiter/engine.h"
 
 struct state;
 
-enum { STATE_VERSION = 6 };
+enum {
+	STATE_VERSION = 7,
+	STATE_ROWS_MAX = 256,
+	STATE_ROW_TEXT = 64, /* of a row's path */
+	STATE_FIRST_ROW = 1, /* row 0 of the table of files is none */
+};
+
+/* The server whose state it is; all of it is borrowed until state_close(). */
+struct state_server {
+	struct engine *engine;
+	struct timespec *began; /* wall clock at the start */
+	unsigned int row_count; /* of the table of files */
+	void (*row_path)(unsigned int row, char path[STATE_ROW_TEXT]);
+};
 
 /* A handle, at the index that is its number. */
 struct state_handle {
@@ -58,6 +74,9 @@ enum { LIFE_USED = 1, LIFE_OPEN = 2, LIFE_BITS = 2 };
  */
 struct state *state_open(int descriptor, uint32_t servers);
 void state_close(struct state *state);
+
+/* Says whose state it is, before it is begun, continued or restored. */
+void state_attach(struct state *state, const struct state_server *server);
 
 /* Whether a predecessor has left something; and whether it is of a format that is not ours, or damaged. */
 bool state_is_there(const struct state *state);
@@ -95,18 +114,18 @@ void state_give_up(struct state *state, enum state_part part);
 /* What numbers begin with that the kernel may know of a time before. */
 uint32_t state_base(const struct state *state);
 
-/* Begins anew with what the daemon has. 0 or -ENOMEM. */
-int state_begin(struct state *state, struct daemon *daemon);
+/* Begins anew with what the server has. 0 or -ENOMEM. */
+int state_begin(struct state *state);
 
 /* As state_begin(), in a successor once everything is restored: what was written is replaced. */
-int state_continue(struct state *state, struct daemon *daemon);
+int state_continue(struct state *state);
 
 /* In a fleet: what is as in the limiter's struct holding. It is part of a record of four-byte words. */
 struct __attribute__((packed, aligned(4))) state_holding {
 	uint64_t lid, generation, saved;
-	uint64_t restricted_ns; /* 0: it was not */
+	uint64_t before_ns; /* 0: nothing is known of before */
 	int32_t version;
-	uint32_t before_count;
+	uint16_t before_count, before_is;
 };
 
 /*
@@ -117,32 +136,32 @@ struct state_limiter {
 	uint32_t id, parent;
 	struct owner owner;
 	uint32_t made_s;
-	const uint32_t
-		*changed_s; /* SETTING_COUNT of them; NULL: it is another table of settings */
+	/* SETTING_COUNT of them; NULL: as it was made, or it is another table of settings. */
+	const uint32_t *changed_s;
 	const char *name;
 	const char *settings;
 	struct state_holding holding;
-	const char *before; /* settings, if it was restricted */
+	const char *before; /* settings, if there is @before_ns */
 };
 int state_limiters(struct state *state,
 		   int (*restore)(void *argument, const struct state_limiter *limiter),
 		   void *argument);
 
 /* Restores what was in the buckets of every limiter of the tree, numbers, and times. */
-void state_restore(struct state *state, struct daemon *daemon);
+void state_restore(struct state *state);
 
 /* @limiter was made or changed. Without memory it is as it was, after a message. */
-void state_limiter_changed(struct state *state, struct daemon *daemon, struct limiter *limiter);
-void state_limiter_removed(struct state *state, struct daemon *daemon, uint32_t id);
+void state_limiter_changed(struct state *state, struct limiter *limiter);
+void state_limiter_removed(struct state *state, uint32_t id);
 
 /* Something was taken from @limiter, or put back, here and above. */
-void state_taken(struct state *state, struct daemon *daemon, struct limiter *limiter);
+void state_taken(struct state *state, struct limiter *limiter);
 
 /* Keys were made. */
-void state_keys(struct state *state, const struct daemon *daemon);
+void state_keys(struct state *state);
 
 /* Number of a row of the table, and back (0: there is none). */
-uint8_t state_row_number(const struct state *state, const struct node_row *row);
+uint8_t state_row_number(const struct state *state, unsigned int row);
 uint8_t state_row(const struct state *state, uint8_t number);
 
 /* Servers of this mount before this one. */

@@ -1,10 +1,10 @@
 /* client - the thread and its orders, see client.h. */
 #include "fs/zookeeper/client.h"
+#include "fs/base/clock.h"
 #include "fs/base/privilege.h"
-#include "fs/mount/loop.h"
+#include "fs/base/thread.h"
 #include "fs/zookeeper/session.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -75,7 +75,7 @@ static void obey(struct zookeeper_session *session, const struct orders *orders)
 /* Waits until @until_ns at the latest. */
 static void await(struct pollfd polled[2], uint64_t until_ns)
 {
-	uint64_t now_ns = zookeeper_now_ns(), wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+	uint64_t now_ns = clock_ns(), wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 	struct timespec wait = {(time_t)(wait_ns / NSEC_PER_SEC), (long)(wait_ns % NSEC_PER_SEC)};
 
 	if (ppoll(polled, 2, until_ns == NEVER_NS ? NULL : &wait, NULL) < 0)
@@ -138,13 +138,10 @@ struct zookeeper_client *zookeeper_client_new(struct servers *servers, const cha
 
 int zookeeper_client_start(struct zookeeper_client *client)
 {
-	int err;
+	int err = thread_start(&client->thread, work, client);
 
-	loop_block_signals(true);
-	err = pthread_create(&client->thread, NULL, work, client);
-	loop_block_signals(false);
 	client->started = !err;
-	return -err;
+	return err;
 }
 
 static void wake_up(struct zookeeper_client *client)

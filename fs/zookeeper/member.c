@@ -1,7 +1,7 @@
 /* member - the daemon as one host of a fleet, see member.h. */
 #include "fs/zookeeper/member.h"
 #include "fs/base/log.h"
-#include "fs/mount/loop.h"
+#include "fs/mount/wake.h"
 #include "fs/mount/node.h"
 #include "fs/state/state.h"
 #include "fs/zookeeper/zookeeper.h"
@@ -80,7 +80,7 @@ static void on_reshared(struct fleet_listener *listener, struct limiter *limiter
 {
 	struct daemon *daemon = ((struct member *)listener)->daemon;
 
-	state_taken(daemon->state, daemon, limiter);
+	state_taken(daemon->state, limiter);
 }
 
 static void on_changed(struct fleet_listener *listener, struct limiter *limiter, bool removed)
@@ -88,9 +88,9 @@ static void on_changed(struct fleet_listener *listener, struct limiter *limiter,
 	struct daemon *daemon = ((struct member *)listener)->daemon;
 
 	if (removed)
-		state_limiter_removed(daemon->state, daemon, limiter->id);
+		state_limiter_removed(daemon->state, limiter->id);
 	else
-		state_limiter_changed(daemon->state, daemon, limiter);
+		state_limiter_changed(daemon->state, limiter);
 }
 
 struct member *member_open(struct options *options, struct daemon *daemon, struct state *state)
@@ -158,7 +158,7 @@ static bool run_until(struct daemon *daemon, bool (*done)(const void *what), con
 		daemon_unlock(daemon);
 		if (!is_done)
 			nanosleep(&STEP, NULL);
-	} while (!is_done && clock_ns() < until_ns && !(joining && loop_is_ending()));
+	} while (!is_done && clock_ns() < until_ns && !(joining && wake_is_ending()));
 	return is_done;
 }
 
@@ -203,20 +203,21 @@ static int restore(void *argument, const struct state_limiter *former)
 		return 0;
 	}
 	if (!parent || settings_parse(former->settings, &settings, error) ||
-	    (holding->restricted_ns && settings_parse(former->before, &before, error)))
+	    (holding->before_ns && settings_parse(former->before, &before, error)))
 		return 0; /* the fleet knows better */
 	engine->tree.last_id = former->id - 1;
 	err = engine_restore(engine, parent, former->name, &settings, &former->owner, NULL, 0,
 			     &limiter);
 	if (err)
 		return err;
-	limiter->made_s = former->made_s;
-	if (former->changed_s)
-		memcpy(limiter->changed_s, former->changed_s, sizeof(limiter->changed_s));
+	err = limiter_set_times(limiter, former->made_s, former->changed_s);
+	if (err)
+		return err;
 	fleet_restored(member->fleet, limiter,
 		       &(struct former_holding){holding->lid, holding->generation, holding->saved,
-						holding->version, holding->restricted_ns,
-						holding->before_count, &before});
+						holding->version, holding->before_ns,
+						holding->before_count, holding->before_is,
+						&before});
 	return 0;
 }
 
@@ -233,7 +234,7 @@ int member_resume(struct member *member)
 		err = fleet_resume(member->fleet, clock_ns());
 	}
 	if (!err)
-		state_restore(daemon->state, daemon);
+		state_restore(daemon->state);
 	daemon_unlock(daemon);
 	if (err)
 		log_error("cannot go on with the limiters there were: %s", strerror(-err));
@@ -268,7 +269,7 @@ int member_join(struct member *member)
 		joined = run_until(daemon, has_joined, member->fleet, JOIN_SLOW_NS, true);
 	if (joined || member->options->no_wait)
 		return 0;
-	if (loop_is_ending()) {
+	if (wake_is_ending()) {
 		log_info("interrupted");
 		return -1;
 	}

@@ -1,5 +1,6 @@
 /* session - connections, and the end of them, see session.h. */
 #include "fs/zookeeper/session.h"
+#include "fs/base/clock.h"
 #include "fs/base/log.h"
 #include "fs/zookeeper/handle.h"
 
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 enum {
 	FAILURES_MAX = 5,		    /* that are counted */
@@ -42,14 +42,6 @@ static uint64_t attempt_ns(const struct zookeeper_session *session)
 	return ns < most_ns ? ns : most_ns;
 }
 
-uint64_t zookeeper_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
 static struct zookeeper_session *session_of(struct calls *calls)
 {
 	return (struct zookeeper_session *)calls;
@@ -61,7 +53,7 @@ static uint64_t jittered(uint64_t ns)
 	uint32_t random = 0;
 
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-		random = (uint32_t)zookeeper_now_ns();
+		random = (uint32_t)clock_ns();
 	return ns / 2 + ns / 2 * random / UINT32_MAX;
 }
 
@@ -69,7 +61,7 @@ static uint64_t jittered(uint64_t ns)
 static void begin_wait(struct zookeeper_session *session)
 {
 	if (session->waiting_ns == NEVER_NS)
-		session->waiting_ns = zookeeper_now_ns();
+		session->waiting_ns = clock_ns();
 }
 
 static void on_answered(struct calls *calls, struct request *request)
@@ -92,7 +84,7 @@ static void rest(struct zookeeper_session *session)
 	uint64_t ns = REST_NS << session->failures;
 
 	session->phase = PHASE_RESTING;
-	session->rest_ns = zookeeper_now_ns() + jittered(ns < REST_MAX_NS ? ns : REST_MAX_NS);
+	session->rest_ns = clock_ns() + jittered(ns < REST_MAX_NS ? ns : REST_MAX_NS);
 	session->why = NULL;
 	zookeeper_handle_message[0] = '\0';
 }
@@ -111,7 +103,7 @@ static const char *reason(const struct zookeeper_session *session)
 /* The connection is gone; the session goes on. */
 static void lose(struct zookeeper_session *session)
 {
-	uint64_t now_ns = zookeeper_now_ns();
+	uint64_t now_ns = clock_ns();
 
 	log_warning("connection to ZooKeeper lost: %s", reason(session));
 	if (session->phase == PHASE_CONNECTED)
@@ -270,7 +262,7 @@ static void greet(struct zookeeper_session *session)
 			    (unsigned long long)(session->timeout_ns / NSEC_PER_MSEC));
 	session->established = true;
 	session->complained = false;
-	session->since_ns = zookeeper_now_ns();
+	session->since_ns = clock_ns();
 	if (session->since_ns < session->began_ns + ATTEMPT_NS / 2)
 		session->silent = 0;
 	session->attempt_ns = session->since_ns + attempt_ns(session);
@@ -351,7 +343,7 @@ static bool is_attempting(const struct zookeeper_session *session)
 
 uint64_t zookeeper_session_tend(struct zookeeper_session *session, struct pollfd *socket)
 {
-	uint64_t now_ns = zookeeper_now_ns(), until_ns;
+	uint64_t now_ns = clock_ns(), until_ns;
 
 	if (session->over)
 		expire(session, session->over);

@@ -80,6 +80,4 @@ uint64_t zookeeper_session_tend(struct zookeeper_session *session, struct pollfd
 /* What was polled for is there. */
 void zookeeper_session_process(struct zookeeper_session *session, short events);
 
-uint64_t zookeeper_now_ns(void);
-
 #endif

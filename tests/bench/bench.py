@@ -1,4 +1,4 @@
-"""What the rows are made of: contestants, interleaved rounds, ratios, figures."""
+"""Parts of rows: contestants, interleaved rounds, ratios, figures."""
 import contextlib
 import itertools
 import os
@@ -12,7 +12,7 @@ from daemons import MOUNT_S, Daemon, Mount, Unmeasured, cpu_ns, place, running
 
 FORMS = ("single", "multi", "clone", "look")  # of null_fs, to answer at once
 TIMER_FORMS = ("timer", "early")  # of null_fs, to answer by a timer
-MOUNT_OPTIONS = "default_permissions"  # what ratefs always has
+MOUNT_OPTIONS = "default_permissions"  # as ratefs always has
 # A rate that is never reached, and a burst: each token goes through the arithmetic of the bucket.
 # redis_client has the same.
 RATE, BURST = "10M/s", 10000

@@ -29,7 +29,7 @@ enum {
 	GRANTED_WAIT_S = 120,
 };
 
-/* What the blocked readers of all processes share. */
+/* Memory shared by the blocked readers of all processes. */
 struct crowd {
 	_Atomic long started, answered, failed;
 	_Atomic int64_t cancelled_ns;

@@ -66,7 +66,7 @@ def pin(pids, where):
 
 
 def cpu_ns(pids):
-    """What the processes have used, with all their threads, those that have ended among them."""
+    """The CPU time of the processes, with all their threads, those that have ended among them."""
     return sum(time.clock_gettime_ns((~pid << 3) | CPUCLOCK_SCHED) for pid in pids)
 
 
@@ -166,7 +166,7 @@ class Mount(Daemon):
             return file.read().strip()[-300:]
 
     def deaths(self):
-        """What was said of servers that died: the keeper hides them from all others."""
+        """The messages about servers that died: the keeper hides them from all others."""
         if self.may_die:
             return []
         with open(self.log_path, errors="replace") as file:

@@ -27,7 +27,9 @@ def renewal_s(right_s=D_S):
 
 
 def insist(change):
-    """A change is refused while the coordinator does not answer, as with many hosts on few cores."""
+    """
+    A change is refused while the coordinator does not answer, as with many hosts on few cores.
+    """
     end = time.monotonic() + MOUNT_S
     while True:
         try:
@@ -96,15 +98,15 @@ class Readers(Daemon):
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
-            self.host.abort()  # who waits for a daemon that does not answer cannot be killed
+            self.host.abort()  # a process that waits for a daemon that does not answer cannot be killed
             self.process.wait()
 
 
 @contextlib.contextmanager
 def fleet(bench, count, options=(), names=None, ensemble=None):
     """
-    So many hosts, the first one called h1, in a fleet of their own; @names are those of the servers,
-    if hosts are not to ask them directly.
+    So many hosts, the first one called h1, in a fleet of their own; @names are those of the
+    servers, if hosts are not to ask them directly.
     """
     ensemble = ensemble or bench.ensemble
     if ensemble is None:
@@ -189,7 +191,9 @@ def granting_s(hosts, limiter, rate, begun, span_s, limit_s):
 
 
 class Watch:
-    """What all hosts granted together, looked at again and again: (before, after, tokens)."""
+    """
+    The tokens granted by all hosts together, looked at again and again: (before, after, tokens).
+    """
 
     def __init__(self, hosts, limiter):
         self.hosts, self.limiter, self.looks = hosts, limiter, []

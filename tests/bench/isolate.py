@@ -104,7 +104,7 @@ def clear(session, folder):
 
 
 def read_for(pipe, seconds):
-    """What comes from @pipe until its end, and whether that was in time."""
+    """Returns the bytes of @pipe until its end, and whether that was in time."""
     until, data = time.monotonic() + seconds, b""
     while time.monotonic() < until:
         if select.select([pipe], [], [], max(0, until - time.monotonic()))[0]:

@@ -1,4 +1,4 @@
-"""The row about CPU: what a token costs the daemon, and what it costs the programs beside it."""
+"""The row about CPU: the cost of a token to the daemon, and to the programs beside it."""
 import contextlib
 
 from bench import FORMS, TIMER_FORMS, median_of, with_cpu

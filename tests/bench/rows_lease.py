@@ -1,4 +1,4 @@
-"""Rows about leases: what holding, taking, sharing and giving them back costs."""
+"""Rows about leases: the costs of holding, taking, sharing and giving them back."""
 import contextlib
 import statistics
 import threading

@@ -173,7 +173,7 @@ def row_10(bench):
         bench.compare(10, "make one, p50, one", "p50_us", results, "ratefs", FORMS, "low", 2)
         found = {name: [] for name in everyone}
         for index in range(rounds):
-            time.sleep(1.2)  # what the kernel knows of names has expired
+            time.sleep(1.2)  # the kernel's knowledge of names has expired
             for name in random.sample(list(everyone), len(everyone)):
                 found[name].append(bench.client(
                     "find", everyone[name].path, total, bench.settings.finds // (rounds - index),

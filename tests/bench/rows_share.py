@@ -1,4 +1,4 @@
-"""Row 23: what a fleet grants of its capacity, and to whom."""
+"""Row 23: the part of its capacity that a fleet grants, and to which hosts."""
 import contextlib
 import statistics
 
@@ -8,13 +8,13 @@ from rows_simulated import simulated_mix
 RATE = 1000
 READERS = 8  # of a greedy host
 BURST = 20  # of a fleet: one token for each of the partitions that `auto` makes
-LEAST, MOST = 0.002, 0.02  # of the rate: what a host takes that is not greedy
+LEAST, MOST = 0.002, 0.02  # of the rate: the part of a host that is not greedy
 WITHIN = 0.01  # of the rate
 SIMULATED_HOSTS = 30
 
 
 def demands(hosts, greedy_hosts):
-    """What each of @hosts wants: infinity, or from LEAST to MOST of the rate."""
+    """The demand of each of @hosts: infinity, or from LEAST to MOST of the rate."""
     others = hosts - greedy_hosts
     return ([float("inf")] * greedy_hosts +
             [RATE * (LEAST + (MOST - LEAST) * n / max(1, others - 1)) for n in range(others)])

@@ -16,7 +16,7 @@ LEASE_S = 15  # the default
 
 
 class Run:
-    """What a run of the simulator came to: exit status, and the lines of text and summary."""
+    """The outcome of a run of the simulator: exit status, and the lines of text and summary."""
 
     def __init__(self, bench, trace):
         program = os.path.join(bench.build, "tests", "sim", "simulate")

@@ -119,8 +119,8 @@ def lines_of(path):
 
 def traced(bench, mount, seconds, awake):
     """
-    The system calls of @mount's processes in @seconds of idleness. What shows that strace works is
-    that it sees the calls of awake(), afterwards.
+    The system calls of @mount's processes in @seconds of idleness. That strace sees the calls of
+    awake(), afterwards, shows that it works.
     """
     trace = os.path.join(bench.folder, f"strace{next(bench.numbers_used)}")
     command = ["strace", "-f", "-qq", "-o", trace]

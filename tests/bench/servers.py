@@ -111,7 +111,7 @@ class Ensemble:
 
 
 class Taker(zk.Client):
-    """Sends the transaction that takes leases and nothing else: what that costs at least."""
+    """Sends the transaction that takes leases and nothing else: the least cost of that."""
 
     def __init__(self, address, path):
         super().__init__(address, session_s=30)

@@ -132,7 +132,7 @@ spent() {
 	fi
 }
 
-# refusal FILE: what is seen of one.
+# refusal FILE: prints the refusal that a language sees of a file.
 refusal() {
 	run "empty/$1"
 	if grep -q '[^[:blank:]]' "$d/got"; then

@@ -9,14 +9,14 @@ apply() {
 	is "exit status of apply $* ($(cat "$d/out" "$d/err"))" "$status" "$wanted"
 }
 
-# saved FILE [MOUNTPOINT]: what ratefs save writes, without a message.
+# saved FILE [MOUNTPOINT]: ratefs save writes FILE, without a message.
 saved() {
 	timeout 60 "$RATEFS" save "${2-$m}" > "$1" 2> "$d/err" < /dev/null ||
 		fail "save: $(cat "$d/err")"
 	is 'what save says' "$(cat "$d/err")" ''
 }
 
-# says TEXT: what apply printed.
+# says TEXT: apply printed TEXT.
 says() { is 'what it prints' "$(cat "$d/out")" "$1"; }
 
 # same A B: two files.
@@ -85,7 +85,8 @@ case_names_of_all_kinds_come_back() {
 	second
 	local name deep=
 	for name in 'a b' ' leading' 'trailing ' "it's" '"quoted"' '[' ']' '[a]' 'a]b' '#hash' \
-		';semicolon' 'a=b' 'rate=5' '*' '?' '$HOME' '`x`' 'back\slash' '\n' '%s' '~' '-n' '--prune' \
+		';semicolon' 'a=b' 'rate=5' '*' '?' '$HOME' '`x`' 'back\slash' '\n' '%s' '~' '-n' \
+		'--prune' \
 		'grün' '日本' $'\xff\xfe' "$(head -c 255 /dev/zero | tr '\0' n)" \
 		"$(printf 'é%.0s' {1..127})"; do
 		mkdir -- "$m/$name"
@@ -159,7 +160,7 @@ case_a_mount_takes_the_file_too() {
 	umount "$d/second"
 }
 
-case_what_differs_is_changed_and_told_and_nothing_else() {
+case_apply_changes_and_tells_the_differences_and_nothing_else() {
 	start
 	limiter orders 5/s 7
 	limiter other 9/s
@@ -241,7 +242,7 @@ case_a_dry_run_prints_the_same_and_changes_nothing() {
 	apply 0 -n --prune "$d/ini" "$m"
 }
 
-case_what_is_not_in_the_file_goes_with_prune_alone() {
+case_a_limiter_that_the_file_leaves_out_goes_with_prune_alone() {
 	start
 	mkdir -p "$m/old/child" "$m/keep/this" "$m/keep/that"
 	printf '[keep/this]\n' > "$d/ini"
@@ -268,7 +269,7 @@ case_an_empty_file_prunes_nothing() {
 	is 'limiters' "$(status_of limiters)" 1
 }
 
-case_what_cannot_be_removed_is_named_and_the_rest_goes() {
+case_a_limiter_that_cannot_be_removed_is_named_and_the_others_go() {
 	start
 	empty busy
 	mkdir "$m/busy/child" "$m/above" "$m/zoo"
@@ -341,7 +342,7 @@ case_a_file_that_cannot_be_read_changes_nothing() {
 	is 'limiters' "$(status_of limiters)" 1
 }
 
-case_what_is_no_tree_is_refused() {
+case_a_path_that_is_no_tree_is_refused() {
 	printf '[a]\n' > "$d/ini"
 	apply 2 --prune "$d/ini" "$m"
 	like 'what it says' "$(cat "$d/err")" 'not where a tree of ratefs is mounted'
@@ -493,7 +494,7 @@ case_a_limiter_that_cannot_be_opened_is_removed_again() {
 	apply 1 "$d/ini" "$m"
 }
 
-case_what_is_mounted_on_a_limiter_is_left_alone_and_no_older_refusal_is_told() {
+case_a_mount_on_a_limiter_is_left_alone_and_no_older_refusal_is_told() {
 	start
 	limiter orders
 	mount -t tmpfs none "$m/orders"
@@ -508,7 +509,7 @@ case_what_is_mounted_on_a_limiter_is_left_alone_and_no_older_refusal_is_told() {
 	umount "$m/orders"
 }
 
-case_what_save_writes_into_a_pipe_apply_reads_from_it() {
+case_apply_reads_from_a_pipe_the_text_that_save_writes() {
 	start
 	second
 	limiter orders 5/s
@@ -518,7 +519,7 @@ case_what_save_writes_into_a_pipe_apply_reads_from_it() {
 	umount "$d/second"
 }
 
-case_what_is_made_is_as_mkdir_makes_it() {
+case_a_limiter_made_by_apply_is_as_mkdir_makes_it() {
 	start
 	mkdir "$m/team"
 	chgrp games "$m/team"

@@ -35,10 +35,12 @@ case_owners_of_limiters_and_of_the_top_are_right() {
 	printf '[/]\nmode=1777\n[orders]\nowner=someone-elsewhere\ngroup=100\nmode=2775\nrate=5/s\n[mail]\nmode = 0\n' > "$d/ini"
 	check 0 "$d/ini"
 	is 'what it says' "$(cat "$d/out" "$d/err")" ''
-	printf '[/]\nrate=5/s\nowner=root\n[a]\nmode=rwx\nowner=\nmode=7777\nrate=5/s\n[/]\n' > "$d/ini"
+	printf '[/]\nrate=5/s\nowner=root\n[a]\nmode=rwx\nowner=\nmode=7777\nrate=5/s\n[/]\n' \
+		> "$d/ini"
 	check 1 "$d/ini"
 	is lines "$(lines)" '2 5 6 7 9'
-	grep -qx "$d/ini:2: the top has an owner, a group and a mode, and no settings" "$d/out" || fail "$(cat "$d/out")"
+	grep -qx "$d/ini:2: the top has an owner, a group and a mode, and no settings" "$d/out" ||
+		fail "$(cat "$d/out")"
 }
 
 case_every_wrong_line_is_named() {
@@ -61,7 +63,8 @@ case_every_wrong_line_is_named() {
 	check 1 "$d/ini"
 	is lines "$(lines)" '1 3 4 7 8 10 11 12 13 14'
 	grep -qE "^$d/ini:4: 'speed': no such setting: .*\\bburst, release_interval, enforcement, " "$d/out" || fail "$(cat "$d/out")"
-	grep -qE "^$d/ini:11: 'token' is the name of a control file" "$d/out" || fail "$(cat "$d/out")"
+	grep -qE "^$d/ini:11: 'token' is the name of a control file" "$d/out" ||
+		fail "$(cat "$d/out")"
 }
 
 case_settings_that_do_not_fit_together_are_named_with_their_section() {
@@ -87,13 +90,19 @@ case_sections_without_effect_are_named() {
 case_it_refuses_what_a_mount_refuses_and_nothing_else() {
 	local text status mounted name
 	name=$(head -c 255 /dev/zero | tr '\0' n)
-	for text in '' '[a]' '[a]\nrate=5' '[a]\nrate=5\nrate=6' '[a]\n\trate = max \n' '[a]\r\nrate=1/s\r\n' '[a/b/c]\nburst=5' \
+	for text in '' '[a]' '[a]\nrate=5' '[a]\nrate=5\nrate=6' '[a]\n\trate = max \n' \
+		'[a]\r\nrate=1/s\r\n' '[a/b/c]\nburst=5' \
 		'[a]\n[b]' "[$name]" "[${name}n]" '[1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16]' \
-		'[1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17]' '[a]\n[' ']' '[]' '[/a]' '[a/]' '[a]x' '[rate]' '[a/keys]' '[feedback]' \
-		'[README]' '[status]' '[a]\nname' '[a]\n=5' '[a]\nrate=' '[a]\nrate=5/0s' '[a]\nrate=1/27d' '[a]\nburst=10T\n[b]\nburst=11T' \
-		'[a]\nconfig=x' '[a]\npartitions.count=4097' '[a]\noffline=share:0' '[a]\nenforcement=open\nenforcement=shut' \
-		'[a]\nrate=1T/s\nrelease_interval=1h' '[a]\nrelease_interval=1h\nrate=1T/s' '[a]\nrate=5/s#' \
-		'[/]' '[/]\nmode=1777' '[/]\nrate=5/s' '[a]\nmode=0750\nowner=root' '[a]\nmode=8' '[a]\nmode=4755' '[a]\ngroup=' '[//]'; do
+		'[1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17]' '[a]\n[' ']' '[]' '[/a]' '[a/]' \
+		'[a]x' '[rate]' '[a/keys]' '[feedback]' \
+		'[README]' '[status]' '[a]\nname' '[a]\n=5' '[a]\nrate=' '[a]\nrate=5/0s' \
+		'[a]\nrate=1/27d' '[a]\nburst=10T\n[b]\nburst=11T' \
+		'[a]\nconfig=x' '[a]\npartitions.count=4097' '[a]\noffline=share:0' \
+		'[a]\nenforcement=open\nenforcement=shut' \
+		'[a]\nrate=1T/s\nrelease_interval=1h' '[a]\nrelease_interval=1h\nrate=1T/s' \
+		'[a]\nrate=5/s#' \
+		'[/]' '[/]\nmode=1777' '[/]\nrate=5/s' '[a]\nmode=0750\nowner=root' '[a]\nmode=8' \
+		'[a]\nmode=4755' '[a]\ngroup=' '[//]'; do
 		printf "$text" > "$d/ini"
 		status=0 mounted=0
 		"$RATEFS" check "$d/ini" > "$d/out" || status=$?
@@ -103,7 +112,7 @@ case_it_refuses_what_a_mount_refuses_and_nothing_else() {
 	done
 }
 
-case_what_cannot_be_read_is_refused() {
+case_an_unreadable_file_is_refused() {
 	check 1 "$d/nowhere"
 	like 'what it says' "$(cat "$d/err")" 'nowhere: No such file'
 	check 1 "$d"

@@ -5,7 +5,8 @@ case_the_daemon_names_its_companions() {
 	local name
 	for name in apply check plot run save top; do
 		"$RATEFS" --help | grep -qE "^    ratefs $name " || fail "$name is not in the help"
-		"$RATEFS" $name --help | grep -q "^usage: ratefs $name " || fail "$name is not reached"
+		"$RATEFS" $name --help | grep -q "^usage: ratefs $name " ||
+			fail "$name is not reached"
 	done
 }
 
@@ -34,13 +35,14 @@ case_a_word_that_is_no_command_is_told_which_there_are() {
 	done
 }
 
-# offers WORDS… OFFERED: what is offered for the last of the words.
+# offers WORDS… OFFERED: the completions of the last of the words are OFFERED.
 offers() {
 	local offered=${*: -1}
 	COMP_WORDS=("${@:1:$#-1}")
 	COMP_CWORD=$(($# - 2))
 	_ratefs
-	is "what is offered for '${COMP_WORDS[*]}'" "$(printf '%s\n' "${COMPREPLY[@]}" | sort -u | paste -s -d ' ')" "$offered"
+	is "what is offered for '${COMP_WORDS[*]}'" \
+		"$(printf '%s\n' "${COMPREPLY[@]}" | sort -u | paste -s -d ' ')" "$offered"
 }
 
 case_words_are_completed() {
@@ -78,16 +80,21 @@ case_words_are_completed() {
 }
 
 # options COMMAND…: those in its help.
-options() { "$RATEFS" "$@" --help | sed -nE 's/^    (-[^ ,]*),? ?(--[a-z-]+)?.*/\1 \2/p' | tr ' ' '\n' | sort -u | sed '/^$/d'; }
+options() {
+	"$RATEFS" "$@" --help | sed -nE 's/^    (-[^ ,]*),? ?(--[a-z-]+)?.*/\1 \2/p' | tr ' ' '\n' |
+		sort -u | sed '/^$/d'
+}
 
 case_the_options_that_are_completed_are_those_of_the_help() {
 	# shellcheck disable=SC1091
 	. "$CASES/../../companions/ratefs.bash-completion"
 	local name
-	is 'options of the daemon' "$(tr ' ' '\n' <<< "${_ratefs_options[daemon]}" | sort)" "$(options)"
+	is 'options of the daemon' "$(tr ' ' '\n' <<< "${_ratefs_options[daemon]}" | sort)" \
+		"$(options)"
 	is 'mount options' "$(tr ' ' '\n' <<< "$_ratefs_mount_options" | sort)" \
 		"$("$RATEFS" --help | sed -nE 's/^    -o ([a-z_]+=?).*/\1/p' | sort)"
 	for name in apply check plot run save top; do
-		is "options of $name" "$(tr ' ' '\n' <<< "${_ratefs_options[$name]}" | sort)" "$(options $name)"
+		is "options of $name" "$(tr ' ' '\n' <<< "${_ratefs_options[$name]}" | sort)" \
+			"$(options $name)"
 	done
 }

@@ -25,11 +25,15 @@ case_samples_are_written_as_text() {
 	reader mail/token
 	waiting mail 1
 	plot 0 "$m/orders" "$m/mail" --data -t 500ms -d 100ms
-	is names "$(head -n 1 "$d/out")" $'limiter\tseconds\tgranted_per_second\twaiting\teffective_rate\tpartitions_held'
+	is names "$(head -n 1 "$d/out")" \
+		$'limiter\tseconds\tgranted_per_second\twaiting\teffective_rate\tpartitions_held'
 	is 'columns' "$(awk -F '\t' '{ print NF }' "$d/out" | sort -u)" 6
-	is 'rate of orders' "$(awk -F '\t' -v l="$m/orders" '$1 == l { print $5 }' "$d/out" | sort -u)" 5
-	is 'waiting of mail' "$(awk -F '\t' -v l="$m/mail" '$1 == l { print $4 }' "$d/out" | sort -u)" 1
-	is 'samples of each' "$(awk 'NR > 1 { print $1 }' "$d/out" | uniq -c | awk '{ print $1 }')" $'5\n5'
+	is 'rate of orders' "$(awk -F '\t' -v l="$m/orders" '$1 == l { print $5 }' "$d/out" |
+		sort -u)" 5
+	is 'waiting of mail' "$(awk -F '\t' -v l="$m/mail" '$1 == l { print $4 }' "$d/out" |
+		sort -u)" 1
+	is 'samples of each' "$(awk 'NR > 1 { print $1 }' "$d/out" | uniq -c |
+		awk '{ print $1 }')" $'5\n5'
 }
 
 case_counters_become_rates() {
@@ -37,7 +41,8 @@ case_counters_become_rates() {
 	(sleep 0.5 && sed 's/100/1100/' "$f/stat" > "$f/new" && mv "$f/new" "$f/stat") &
 	plot 0 "$f" --data -t 4 -d 2
 	# At most 1000 in 2 s, less if the machine is slow; then nothing more.
-	[ "$(awk -F '\t' 'NR == 2 { print ($3 > 0 && $3 <= 500) }' "$d/out")" = 1 ] || fail "$(cat "$d/out")"
+	[ "$(awk -F '\t' 'NR == 2 { print ($3 > 0 && $3 <= 500) }' "$d/out")" = 1 ] ||
+		fail "$(cat "$d/out")"
 	is 'granted later' "$(awk -F '\t' 'NR == 3 { print $3 }' "$d/out")" 0
 	is 'effective rate' "$(awk -F '\t' 'NR == 3 { print $5 }' "$d/out")" max
 }
@@ -85,7 +90,7 @@ case_a_gnuplot_that_fails_is_told() {
 	[ ! -e "$d/image.svg" ] || fail 'an empty file is left'
 }
 
-case_what_is_no_limiter_is_refused() {
+case_a_path_that_is_no_limiter_is_refused() {
 	fake
 	plot 1 "$d/nowhere" --data -t 1h
 	says 'nowhere: No such file'

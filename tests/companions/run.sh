@@ -5,17 +5,17 @@
 run() {
 	local wanted=$1 status=0
 	shift
-	env --default-signal timeout 30 "$RATEFS" run "$@" > "$d/out" 2> "$d/err" < /dev/null || status=$?
+	env --default-signal timeout 30 "$RATEFS" run "$@" > "$d/out" 2> "$d/err" < /dev/null ||
+		status=$?
 	is "exit status of run $* ($(cat "$d/err"))" "$status" "$wanted"
 }
 
-# says TEXT REGEX: what the last run said on standard error.
+# says TEXT REGEX: the last run said TEXT on standard error.
 says() { like 'what it says' "$(cat "$d/err")" "$1"; }
 
 silent() { is 'what it says' "$(cat "$d/err")" ''; }
 
-# fake: a directory with the files of a limiter that always has tokens; what is reported is in
-# $f/feedback.
+# fake: a directory with the files of a limiter that always has tokens; reports are in $f/feedback.
 fake() {
 	f=$d/fake
 	mkdir -p "$f/take" "$f/keys/alice/take"
@@ -131,7 +131,8 @@ case_a_token_of_a_limiter_that_goes_away_is_a_failure() {
 # at_work COMMAND: starts it through run in the background; it makes $d/ready when it is.
 at_work() {
 	rm -f "$d/ready"
-	env --default-signal "$RATEFS" run "$f" "${with[@]}" -- bash -c "$1" > "$d/out" 2> "$d/err" &
+	env --default-signal "$RATEFS" run "$f" "${with[@]}" -- bash -c "$1" \
+		> "$d/out" 2> "$d/err" &
 	eventually 20 [ -e "$d/ready" ] || fail 'the command did not start'
 }
 
@@ -160,9 +161,10 @@ case_a_command_that_was_told_to_end_is_not_run_again() {
 	is tries "$(wc -l < "$d/tries")" 1
 }
 
-case_what_is_ignored_stays_so_and_nothing_else_is() {
+case_an_ignored_signal_stays_so_and_no_other_is() {
 	fake
-	(trap '' HUP PIPE && "$RATEFS" run "$f" --output -- grep SigIgn /proc/self/status) > "$d/out" 2> "$d/err"
+	(trap '' HUP PIPE && "$RATEFS" run "$f" --output -- grep SigIgn /proc/self/status) \
+		> "$d/out" 2> "$d/err"
 	is 'ignored HUP and PIPE' "$(cut -f 2 "$d/out")" 0000000000001001
 	run 0 "$f" --output -- grep -E 'Sig(Ign|Blk)' /proc/self/status
 	is 'blocked and ignored' "$(cut -f 2 "$d/out")" $'0000000000000000\n0000000000000000'
@@ -171,7 +173,8 @@ case_what_is_ignored_stays_so_and_nothing_else_is() {
 case_a_throttled_command_is_run_again_with_a_new_token() {
 	start
 	limiter orders 1/d 10
-	run 0 "$m/orders" --retry 5 -- sh -c "echo >> $d/tries; [ \$(wc -l < $d/tries) = 3 ] || exit 75"
+	run 0 "$m/orders" --retry 5 -- \
+		sh -c "echo >> $d/tries; [ \$(wc -l < $d/tries) = 3 ] || exit 75"
 	is tries "$(wc -l < "$d/tries")" 3
 	counts orders granted 3
 }
@@ -292,7 +295,8 @@ case_keys_of_the_tree_have_tokens_of_their_own() {
 
 case_a_slot_is_held_while_the_command_runs() {
 	fake
-	run 0 "$f" --slot -- sh -c "readlink /proc/\$PPID/fd/* | grep -c /slot; readlink /proc/\$\$/fd/* | grep -c /slot || :"
+	run 0 "$f" --slot -- \
+		sh -c "readlink /proc/\$PPID/fd/* | grep -c /slot; readlink /proc/\$\$/fd/* | grep -c /slot || :"
 	is 'held by run, and by the command' "$(cat "$d/out")" $'1\n0'
 	run 0 "$f" -- sh -c "readlink /proc/\$PPID/fd/* | grep -c /slot || :"
 	is 'held without --slot' "$(cat "$d/out")" 0
@@ -305,7 +309,8 @@ case_slots_of_the_tree_bound_the_commands_at_work() {
 	seq 8 | timeout 30 xargs -P 8 -I % "$RATEFS" run "$m/orders" --slot -- \
 		sh -c "mkdir $d/at.%; ls -d $d/at.* | wc -l; sleep 0.1; rmdir $d/at.%" > "$d/out"
 	is 'runs' "$(wc -l < "$d/out")" 8
-	[ "$(sort -n "$d/out" | tail -n 1)" -le 2 ] || fail "at work at once: $(tr '\n' ' ' < "$d/out")"
+	[ "$(sort -n "$d/out" | tail -n 1)" -le 2 ] ||
+		fail "at work at once: $(tr '\n' ' ' < "$d/out")"
 }
 
 case_a_slot_that_is_not_there_is_a_failure() {
@@ -347,7 +352,7 @@ case_the_first_line_of_the_output_says_how_it_went() {
 	told '200\r\n429\n' 0 ok
 }
 
-case_what_says_nothing_is_judged_by_the_exit_status() {
+case_a_silent_command_is_judged_by_its_exit_status() {
 	local text
 	fake
 	for text in '' '\n200\n' 'okay\n' '20\n' '2000\n' 'done\n' '+20\n'; do
@@ -361,7 +366,7 @@ case_what_says_nothing_is_judged_by_the_exit_status() {
 	reported throttled
 }
 
-case_what_is_repeated_prints_nothing() {
+case_a_repeated_command_prints_nothing() {
 	fake
 	run 0 "$f" --retry 5 --output -- sh -c "echo >> $d/tries
 		[ \$(wc -l < $d/tries) = 3 ] && echo 200 && echo body || { echo 503 && echo sorry; }"
@@ -381,7 +386,8 @@ case_output_is_passed_on_whole() {
 
 case_the_end_of_who_reads_the_output_is_not_the_end_of_the_report() {
 	fake
-	"$RATEFS" run "$f" --output -- sh -c 'echo ok; seq 300000' 2> "$d/err" | head -n 1 > "$d/out" || :
+	"$RATEFS" run "$f" --output -- sh -c 'echo ok; seq 300000' 2> "$d/err" |
+		head -n 1 > "$d/out" || :
 	is output "$(cat "$d/out")" ok
 	eventually 20 [ -s "$f/feedback" ]
 	reported ok
@@ -391,7 +397,8 @@ case_it_waits_as_long_as_the_service_says() {
 	local began
 	fake
 	began=$(milliseconds)
-	run 0 "$f" --retry 1 --output -- sh -c "mkdir $d/tried 2> /dev/null && echo 429 retry-after=1500ms || echo 200"
+	run 0 "$f" --retry 1 --output -- \
+		sh -c "mkdir $d/tried 2> /dev/null && echo 429 retry-after=1500ms || echo 200"
 	[ $(($(milliseconds) - began)) -ge 1500 ] || fail 'it did not wait'
 }
 
@@ -422,7 +429,8 @@ case_curl_is_repeated_as_a_service_asks() {
 	fake
 	service
 	run 0 "$f" --retry 20 --output -- \
-		curl -s -o "$d/answer" -w '%{http_code} retry-after=%header{retry-after}\n' "http://127.0.0.1:$port/"
+		curl -s -o "$d/answer" -w '%{http_code} retry-after=%header{retry-after}\n' \
+		"http://127.0.0.1:$port/"
 	is output "$(cat "$d/out")" '200 retry-after='
 	is answer "$(cat "$d/answer")" 'try 3'
 	reported $'throttled retry-after=1s\nthrottled\nok'
@@ -433,14 +441,16 @@ case_below_xargs_a_refusal_is_no_success() {
 	fake
 	service
 	seq 3 | xargs -I {} "$RATEFS" run "$f" --output -- \
-		curl -s -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$port/{}" > "$d/out" 2> "$d/err" || status=$?
+		curl -s -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$port/{}" \
+		> "$d/out" 2> "$d/err" || status=$?
 	is 'exit status of xargs' $status 123
 	silent
 	is output "$(cat "$d/out")" $'429\n429\n200'
 	reported $'throttled\nthrottled\nok'
 	# The page warns of this: the percent sign is gone, and run says that it does not know.
 	: > "$f/feedback"
-	seq 1 | xargs -I % "$RATEFS" run "$f" --output -- curl -s -o /dev/null -w '%{http_code}\n' "http://127.0.0.1:$port/" > "$d/out" 2> "$d/err"
+	seq 1 | xargs -I % "$RATEFS" run "$f" --output -- curl -s -o /dev/null -w '%{http_code}\n' \
+		"http://127.0.0.1:$port/" > "$d/out" 2> "$d/err"
 	says 'the output does not begin with how it went'
 }
 
@@ -449,7 +459,7 @@ case_the_terminal_interrupts_the_command_once() {
 	python3 "$CASES/screen.py" interrupt_once "$RATEFS" "$f"
 }
 
-case_what_is_no_limiter_is_refused() {
+case_a_path_that_is_no_limiter_is_refused() {
 	fake
 	run 125 "$d/nowhere" -- true
 	says 'nowhere: No such file'
@@ -483,7 +493,9 @@ case_wrong_arguments_are_refused() {
 	says 'too long'
 	for text in 0 -1 x '' 11T; do run 2 "$f" -n "$text" -- true && says "'$text'"; done
 	for text in 5m x '' -1s; do run 2 "$f" --within "$text" -- true && says "'$text'"; done
-	for text in -1 x '' 1000001 max; do run 2 "$f" --retry "$text" -- true && says "'$text'"; done
+	for text in -1 x '' 1000001 max; do
+		run 2 "$f" --retry "$text" -- true && says "'$text'"
+	done
 	for text in 0 256 x '' -1; do run 2 "$f" --throttled "$text" -- true && says "'$text'"; done
 	reported ''
 }

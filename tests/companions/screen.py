@@ -1,4 +1,7 @@
-"""screen.py SCENARIO BINARY PATH: a companion on a pseudo-terminal, driven as by a person; fails with what was on it."""
+"""
+screen.py SCENARIO BINARY PATH: a companion on a pseudo-terminal, driven as by a person; fails with
+what was on it.
+"""
 import fcntl
 import os
 import pty
@@ -32,7 +35,7 @@ class Screen:
         os.write(self.terminal, text.encode())
 
     def read(self, seconds):
-        """What comes within this time; False at the end."""
+        """Reads the output within this time; False at the end."""
         if not select.select([self.terminal], [], [], seconds)[0]:
             return True
         try:
@@ -43,7 +46,7 @@ class Screen:
         return bool(piece)
 
     def expect(self, regex):
-        """Waits until this comes on the screen; what came before is forgotten."""
+        """Waits until this comes on the screen; earlier output is forgotten."""
         until = time.monotonic() + LIMIT_S
         goes_on = True
         while not (found := re.search(regex, self.text)):

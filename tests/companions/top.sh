@@ -68,8 +68,10 @@ case_counters_are_shown_as_rates() {
 	later 1010 3020
 	top 0 -d 2 "$t"
 	# At most 1000 and 3000 in 2 s, less if the machine is slow.
-	[ "$(awk '$NF == "a" { print ($1 > 20 && $1 <= 500) }' "$d/out")" = 1 ] || fail "$(cat "$d/out")"
-	[ "$(awk '$NF == "b" { print ($1 > 60 && $1 <= 1500) }' "$d/out")" = 1 ] || fail "$(cat "$d/out")"
+	[ "$(awk '$NF == "a" { print ($1 > 20 && $1 <= 500) }' "$d/out")" = 1 ] ||
+		fail "$(cat "$d/out")"
+	[ "$(awk '$NF == "b" { print ($1 > 60 && $1 <= 1500) }' "$d/out")" = 1 ] ||
+		fail "$(cat "$d/out")"
 	is 'granted and throttled' "$(column 1 a)" "$(column 4 a)"
 	is 'held by a' "$(column 5 a)" 3
 	is 'rate of a' "$(column 2 a)" 1.5
@@ -79,11 +81,12 @@ case_a_counter_that_began_anew_is_no_negative_rate() {
 	fake
 	later 5 20
 	top 0 -d 2 "$t"
-	[ "$(awk '$NF == "a" { print ($1 >= 0 && $1 <= 2.5) }' "$d/out")" = 1 ] || fail "$(cat "$d/out")"
+	[ "$(awk '$NF == "a" { print ($1 >= 0 && $1 <= 2.5) }' "$d/out")" = 1 ] ||
+		fail "$(cat "$d/out")"
 	is 'granted of b' "$(column 1 b)" 0
 }
 
-case_what_the_tree_does_not_tell_is_a_minus() {
+case_an_unknown_value_is_a_minus() {
 	fake
 	sed -i '/throttled/d' "$t/metrics"
 	top 0 -d 100ms "$t"
@@ -114,10 +117,11 @@ case_names_are_shown_as_they_are() {
 	start
 	mkdir "$m/we\"ird\\na me" "$m/größe" "$m/"$'\xff'
 	LC_ALL=C.UTF-8 top 0 "$m"
-	grep -qF ' we"ird\na me' "$d/out" && grep -q ' größe$' "$d/out" && grep -qF ' \xff' "$d/out" || fail "$(cat "$d/out")"
+	grep -qF ' we"ird\na me' "$d/out" && grep -q ' größe$' "$d/out" &&
+		grep -qF ' \xff' "$d/out" || fail "$(cat "$d/out")"
 }
 
-case_what_could_move_the_cursor_is_not_shown() {
+case_a_name_that_could_move_the_cursor_is_not_shown_as_it_is() {
 	fake
 	printf 'ratefs_waiting{limiter="%s"} 1\n' $'c\xc2\x9b2J' > "$t/metrics"
 	LC_ALL=C.UTF-8 top 0 -d 100ms "$t"
@@ -130,7 +134,7 @@ case_a_tree_without_limiters_is_an_empty_table() {
 	is lines "$(wc -l < "$d/out")" 2
 }
 
-case_who_holds_which_partitions() {
+case_the_second_table_has_the_partitions_of_each_host() {
 	start -o host=here
 	limiter orders 100/s
 	limiter orders/batch 1/d
@@ -191,7 +195,7 @@ case_without_a_name_several_trees_are_listed() {
 	done
 }
 
-case_what_is_no_tree_is_refused() {
+case_a_path_that_is_no_tree_is_refused() {
 	top 1 "$d"
 	says 'not a mounted tree'
 	top 1 "$d/nowhere"

@@ -25,8 +25,8 @@ struct stage {
 	struct engine engine;
 	struct source source;
 	bool later;	      /* the source answers when answer() is called */
-	int answer;	      /* what it answers at once */
-	struct change *asked; /* what it was given last and has not answered */
+	int answer;	      /* its answer at once */
+	struct change *asked; /* the last operation given to it and not answered */
 	unsigned int stored;  /* how many it was given */
 };
 
@@ -168,6 +168,24 @@ static inline bool stage_poll(struct stage *stage, struct poller *poller, struct
 {
 	poller_init(poller, limiter, tokens);
 	return engine_poll(&stage->engine, poller, now_ns);
+}
+
+/* Tells whether tokens are kept for @poller; then it has them. */
+static inline bool stage_fetch(struct stage *stage, struct poller *poller, uint64_t now_ns)
+{
+	engine_run(&stage->engine, now_ns);
+	return !poller->waiter.limiter->removed && poller_fetch(&stage->engine.schedule, poller);
+}
+
+/* Returns the outcome of a read; where it would wait it gives up. */
+static inline int stage_read(struct stage *stage, struct limiter *limiter, uint64_t tokens,
+			     enum read_manner manner, uint64_t now_ns)
+{
+	struct token_read read = {
+		.limiter = limiter, .tokens = tokens, .manner = manner, .within_ns = NEVER_NS};
+	struct read_wait wait;
+
+	return engine_read(&stage->engine, &read, &wait, now_ns);
 }
 
 static inline int stage_try(struct stage *stage, struct limiter *limiter, uint64_t tokens,

@@ -5,7 +5,8 @@
 
 # deaths_library FILE: makes what is preloaded, see deaths.c. Every user has to be able to read it.
 deaths_library() {
-	cc -std=gnu11 -D_GNU_SOURCE -O1 -fPIC -shared -o "$1" "$(dirname "${BASH_SOURCE[0]}")/deaths.c"
+	cc -std=gnu11 -D_GNU_SOURCE -O1 -fPIC -shared -o "$1" \
+		"$(dirname "${BASH_SOURCE[0]}")/deaths.c"
 }
 
 # deaths_watch LIBRARY DIRECTORY: from now on, for all that is started. Makes DIRECTORY, for servers
@@ -33,10 +34,12 @@ deaths_verdict() {
 	local line report status=0
 	touch "$DEATHS.asked"
 	while read -r line; do
-		[ -z "$line" ] || { echo "a server died, which the test did not ask for: $line" && status=1; }
+		[ -z "$line" ] ||
+			{ echo "a server died, which the test did not ask for: $line" && status=1; }
 	done <<< "$(grep -vxEf "$DEATHS.asked" "$DEATHS")"
 	while read -r line; do
-		grep -qxE "$line" "$DEATHS" || { echo "the death '$line' was asked for and did not come" && status=1; }
+		grep -qxE "$line" "$DEATHS" ||
+			{ echo "the death '$line' was asked for and did not come" && status=1; }
 	done < "$DEATHS.asked"
 	for report in "${DEATHS%/*}"/report*; do
 		[ ! -e "$report" ] || { cat "$report" && status=1; }

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """
-What a fleet may grant, checked from the readers' logs alone.
+Bounds of a fleet's grants, checked from the readers' logs alone.
 
-A reader stamps before it issues a read and after the read has returned; the grant lies somewhere
-in between. A window is in violation whatever the true instants were if the reads that lie wholly
+A reader stamps before it issues a read and after the read has returned; the grant lies somewhere in
+between. A window is in violation whatever the true instants were if the reads that lie wholly
 inside it got more tokens than it allows. All windows are looked at, of any length: for unit jobs
-with release times and deadlines that is the very question whether instants exist that keep the bound.
+with release times and deadlines that is the very question whether instants exist that keep the
+bound.
 """
 import bisect
 import collections
@@ -54,9 +55,9 @@ def belongs(file, name):
 
 class Bound:
     """
-    What may be granted: a burst, and rates in force. set() is told when a write of a rate was issued
-    and when it was answered; the old rate counts until @quarantine_s after that. An answer that is
-    None never came: from then on both count.
+    Bounds of a fleet's grants: a burst, and rates in force. set() is told when a write of a rate
+    was issued and when it was answered; the old rate counts until @quarantine_s after that. An
+    answer that is None never came: from then on both count.
     """
 
     def __init__(self, rate, burst, quarantine_s=0.0):

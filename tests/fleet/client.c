@@ -1,5 +1,5 @@
 /*
- * client: what reads and writes a host's mount.
+ * client: reads and writes a host's mount.
  *
  *	client read FILE		prints "NANOSECONDS RESULT" and then what was read
  *	client write FILE TEXT		likewise
@@ -8,7 +8,7 @@
  *
  * RESULT is OK or the name of the errno. loop: for each FILE a thread reads it again and again,
  * works for WORK_US after each grant, and appends a line "ISSUED RETURNED HOST FILE TOKENS" to LOG,
- * with both stamps of CLOCK_MONOTONIC in nanoseconds. What fails is tried again; the name of the
+ * with both stamps of CLOCK_MONOTONIC in nanoseconds. A failed read is repeated; the name of the
  * errno stands in the place of TOKENS, once until it succeeds or fails otherwise.
  */
 #define _GNU_SOURCE

@@ -1,4 +1,7 @@
-"""What tests/deaths/deaths.sh is for scripts: deaths of servers that a keeper hides, and reports of sanitizers."""
+"""
+The watch of tests/deaths/deaths.sh, for scripts: deaths of servers that a keeper hides, and
+reports of sanitizers.
+"""
 import glob
 import os
 import re

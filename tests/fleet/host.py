@@ -32,7 +32,7 @@ PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
 
 
 class Failed(Exception):
-    """What should hold does not."""
+    """An expectation does not hold."""
 
 
 def expect(holds, what):
@@ -67,7 +67,9 @@ def gone(pid, limit_s):
 
 
 class Answer:
-    """Of one request to a mount: OK, an errno's name, or TIMEOUT without an answer; text, seconds."""
+    """
+    Of one request to a mount: OK, an errno's name, or TIMEOUT without an answer; text, seconds.
+    """
 
     def __init__(self, client, limit_s, *words):
         process = subprocess.Popen([client, *words], stdin=subprocess.DEVNULL,
@@ -253,7 +255,10 @@ class Host:
         return answer.text.strip()
 
     def insist(self, *words):
-        """As an operator does: what was not acknowledged may have been done, and is done again."""
+        """
+        As an operator does: a change that was not acknowledged may have been done, and is
+        repeated.
+        """
         until, unknown = time.monotonic() + UNKNOWN_S, False
         while True:
             answer = self.ask(*words)
@@ -322,7 +327,9 @@ class Host:
 
 
 class Fleet:
-    """Hosts that share one path of an ensemble, what their readers logged, what they may have got."""
+    """
+    Hosts that share one path of an ensemble, what their readers logged, what they may have got.
+    """
     numbers = iter(range(1, 1000))
     lock = threading.Lock()
 
@@ -433,7 +440,7 @@ class Fleet:
                           + self.where())
 
     def where(self):
-        """Who holds what, for the report of a failure."""
+        """The holder of each partition, for the report of a failure."""
         lines = []
         for host in self.hosts:
             if host.running() and not host.frozen:

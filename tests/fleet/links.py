@@ -1,4 +1,6 @@
-"""Namespaces of a run's own: a network whose links can be cut each way, processes that end with it."""
+"""
+Namespaces of a run's own: a network whose links can be cut each way, processes that end with it.
+"""
 import contextlib
 import os
 import select
@@ -139,8 +141,8 @@ class Place:
 
 class Proxy:
     """
-    A relay at the centre to (address, port): answers and requests each pass, come `delay_s` late, or
-    are lost; `drop()` cuts the connections that there are; `refuse` accepts no new ones.
+    A relay at the centre to (address, port): answers and requests each pass, come `delay_s` late,
+    or are lost; `drop()` cuts the connections that there are; `refuse` accepts no new ones.
     """
 
     def __init__(self, target):

@@ -1,7 +1,7 @@
 """
-What a fleet has to get through, a function each; its name is the sentence that is tested. Those
-marked `beside` leave the servers alone and run beside one another, those marked `alone` have them
-to themselves.
+Scenarios that a fleet has to get through, a function each; its name is the sentence that is tested.
+Those marked `beside` leave the servers alone and run beside one another, those marked `alone` have
+them to themselves.
 """
 import base64
 import collections
@@ -26,8 +26,9 @@ from host import (DEFAULT_RIGHT_S, Failed, Fleet, LOG_LATE_S, RENEWAL_S, REPLACE
 from links import CENTRE, NOBODY, Proxy, command
 
 SCENARIOS = []
-BACK_S = SESSION_S + RENEWAL_S + 2 * quarantine_s() + SLACK_S  # who was cut off takes part again
-CLEAN_S = 5.0  # far less than REPLACED_S: what was given back is granted elsewhere
+# A host that was cut off takes part again.
+BACK_S = SESSION_S + RENEWAL_S + 2 * quarantine_s() + SLACK_S
+CLEAN_S = 5.0  # far less than REPLACED_S: partitions given back are granted elsewhere
 ANSWER_READ_S, ANSWER_WRITE_S = 0.5, 2.5
 CHURN_S = int(os.environ.get("FLEET_CHURN_S", 25))
 
@@ -48,7 +49,7 @@ def alone(function):
 
 
 class Scene:
-    """What one scenario uses, and the end of it."""
+    """The parts of one scenario, and the end of it."""
 
     def __init__(self, folder, binary, client_program, ensemble):
         self.folder, self.binary = folder, binary
@@ -77,7 +78,9 @@ class Scene:
         return proxy
 
     def finish(self):
-        """All that runs ends cleanly, no server died unasked, and no more was granted than may be."""
+        """
+        All that runs ends cleanly, no server died unasked, and no more was granted than may be.
+        """
         for fleet in self.fleets:
             for host in fleet.hosts:
                 host.end_readers()
@@ -166,7 +169,7 @@ def three_greedy_hosts_share_one_rate(scene):
 
 
 @beside
-def who_wants_little_gets_it_and_the_others_share_the_rest(scene):
+def a_host_that_wants_little_gets_it_and_the_others_share_the_rest(scene):
     fleet = scene.fleet(3)
     fleet.limiter(120, 12)
     fleet.load(*fleet.hosts[:2])
@@ -418,7 +421,7 @@ def names_of_hosts(host):
 
 
 @beside
-def what_a_killed_host_held_is_granted_elsewhere_in_time(scene):
+def the_partitions_of_a_killed_host_are_granted_elsewhere_in_time(scene):
     fleet = scene.loaded(3)
     fleet.hosts[0].kill()
     fleet.await_rate(100, REPLACED_S, fleet.hosts[1:])
@@ -618,7 +621,7 @@ def answers_that_are_lost_when_a_server_is_killed_are_cleared_up_by_the_next(sce
         fleet.load(host)
         eventually(BACK_S, lambda: len(host.held()) > 1, fleet.where)
         host.end_readers()
-        # What is not wanted for a second goes back.
+        # A partition that is not wanted for a second goes back.
         time.sleep(random.uniform(0.5, 1))
         proxy.lose_answers = True
         with contextlib.suppress(Failed):
@@ -636,7 +639,7 @@ def answers_that_are_lost_when_a_server_is_killed_are_cleared_up_by_the_next(sce
 
 
 @beside
-def what_is_held_is_used_by_the_next_server_until_the_right_ends_without_a_coordinator(scene):
+def held_partitions_are_used_by_the_next_server_until_the_right_ends_without_a_coordinator(scene):
     fleet = scene.loaded(2)
     host = fleet.hosts[0]
     session, held = host.status()["session"], host.held()
@@ -745,7 +748,7 @@ def a_host_cut_off_grants_its_part_of_the_rate_with_offline_share(scene):
     host = fleet.hosts[0]
     host.place.cut(*servers(scene))
     fleet.bounds["l"].set(100 + 25, time.monotonic_ns(),
-                          time.monotonic_ns())  # what the operator vouches for
+                          time.monotonic_ns())  # as the operator vouches for
     time.sleep(RIGHT_S + 1)
     eventually(10, lambda: 18 <= fleet.rate([host], 3) <= 27,
                lambda: f"{fleet.rate([host], 3):.0f}/s where a quarter of 100/s is due")
@@ -1044,7 +1047,10 @@ def garbage_in_the_constants_grants_nothing_twice(scene):
 
 
 class Churn:
-    """Makes and removes limiters of @names in the root of @host's mount, as fast as it can, until end()."""
+    """
+    Makes and removes limiters of @names in the root of @host's mount, as fast as it can, until
+    end().
+    """
 
     def __init__(self, host, names):
         self.host, self.names, self.over = host, names, False
@@ -1070,7 +1076,9 @@ class Churn:
 
 
 def served_without_a_death(host):
-    """The first server still serves: the keeper replaces one that died, and readers hardly notice."""
+    """
+    The first server still serves: the keeper replaces one that died, and readers hardly notice.
+    """
     expect(host.status()["servers_before"] == "0", f"a server of {host.name} died: {host.said()[-2000:]}")
 
 
@@ -1138,7 +1146,10 @@ def single_server(scene, first):
 
 
 def filled(scene, ensemble, path_bytes, known=None):
-    """A host that holds as much as it may, below a path of so many bytes; what it reads. @known: its servers."""
+    """
+    A host that holds as much as it may, below a path of so many bytes; yields its readings. @known:
+    its servers.
+    """
     fleet = scene.fleet(0, ensemble, path="/" + "p" * (path_bytes - 1))
     names = ",".join(f"{server.place.address}:2181" for server in known or ensemble)
     fleet.host(source=f"zk://{names}{fleet.path}")
@@ -1281,7 +1292,10 @@ def hosts_of_a_leader_that_is_cut_off_stop_and_the_others_go_on(scene):
 
 
 def used(fleet, begun, ended, share, what):
-    """Hosts go on by their rights while there is no leader, however long the servers take to elect one."""
+    """
+    Hosts go on by their rights while there is no leader, however long the servers take to elect
+    one.
+    """
     time.sleep(LOG_LATE_S)
     wanted = share * 100 * min(ended - begun, DEFAULT_RIGHT_S - RENEWAL_S)
     tokens = fleet.granted(since=begun, until=ended)

@@ -177,7 +177,7 @@ class Client:
             yield from self.tree(f"{path.rstrip('/')}/{name}")
 
     def remove(self, path):
-        """@path and all below it; what others removed meanwhile is fine."""
+        """@path and all below it; nodes that others removed meanwhile are fine."""
         for node in reversed(list(self.tree(path))):
             try:
                 self.delete(node)
@@ -201,5 +201,5 @@ def word(address, command, timeout_s=3):
 
 
 def figures(address):
-    """What `mntr` tells, by name."""
+    """The values of `mntr`, by name."""
     return dict(line.split("\t", 1) for line in word(address, "mntr").splitlines() if "\t" in line)

@@ -14,7 +14,7 @@ static void check_refusal(int err, const char error[ERROR_TEXT])
 	FUZZ_CHECK(error[0] && memchr(error, '\0', ERROR_TEXT));
 }
 
-/* What there is of @backoff after any outcome. */
+/* Any state of @backoff after any outcome. */
 static void check_pause(const struct backoff_state *state, const struct backoff *backoff,
 			uint64_t now_ns)
 {
@@ -61,7 +61,7 @@ static void try_feedback(const char *text, const struct backoff *backoff)
 		check_refusal(err, error);
 }
 
-/* What is printed is read as the same. */
+/* A printed text is read as the same. */
 static void try_adapt(const char *text)
 {
 	struct adapt adapt = {.kind = ADAPT_NONE}, again = adapt;

@@ -34,7 +34,7 @@ static void check_path(const char *path)
 	FUZZ_CHECK(depth >= 1 && depth <= DEPTH_MAX);
 }
 
-/* The body is a piece of the text behind the header's line; what follows it is read next. */
+/* The body is a piece of the text behind the header's line; the text behind it is read next. */
 static void check_body(const char *text, const struct ini *ini, const struct ini_section *section)
 {
 	const char *end = section->body + section->length;

@@ -4,8 +4,8 @@
  */
 #include "fuzz.h"
 
+#include "fs/base/clock.h"
 #include "fs/local/levels.h"
-#include "fs/mount/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +80,7 @@ static void check_bucket(const struct bucket *bucket)
 	FUZZ_CHECK(bucket->released <= bucket->level);
 }
 
-/* Time that passes fills a bucket to the brim at most; who waits for what is left is granted. */
+/* Time that passes fills a bucket to the brim at most; a waiter for the rest is granted. */
 static void check_use(struct engine *engine, struct limiter *limiter)
 {
 	uint64_t wait_ns;
@@ -131,7 +131,7 @@ static bool is_said(const char *file, const char *path, const struct settings *s
 	return said;
 }
 
-/* What is known of @path is in its limiter, or nothing is. */
+/* The levels known of @path are in its limiter, or none are. */
 static void try_path(struct engine *engine, const struct levels *levels, const char *file,
 		     const char *path, const struct settings *settings)
 {

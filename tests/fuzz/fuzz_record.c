@@ -68,6 +68,7 @@ static void try_record(const char *text)
 	check_same(&again.settings, &record.settings);
 	FUZZ_CHECK(again.has_before == record.has_before);
 	FUZZ_CHECK(again.before_count == record.before_count);
+	FUZZ_CHECK(again.before_is == record.before_is);
 	/* A count that was `auto` is printed as what it came to. */
 	FUZZ_CHECK(settings_partition_count(&again.before) ==
 		   settings_partition_count(&record.before));

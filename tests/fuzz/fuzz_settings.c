@@ -32,7 +32,7 @@ static void check_partition(const struct settings *settings, uint32_t index)
 	}
 }
 
-/* What holds for settings that were accepted as a whole. */
+/* Holds for settings that were accepted as a whole. */
 static void check_settings(const struct settings *settings)
 {
 	static char config[CONFIG_TEXT];

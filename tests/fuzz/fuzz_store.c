@@ -55,7 +55,7 @@ static void check_refusal(int err, const char error[ERROR_TEXT])
 	FUZZ_CHECK(error[0] && memchr(error, '\0', ERROR_TEXT));
 }
 
-/* A text that was taken; what is made of it is printed and taken again. */
+/* A text that was taken; its limiters are printed and taken again. */
 static void check_taken(const char *text, const struct settings *settings,
 			const struct owner *owner)
 {

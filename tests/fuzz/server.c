@@ -282,14 +282,14 @@ static void mount_server(struct server *server, const char *resent, size_t size)
 		resent += header->len;
 		size -= header->len;
 	}
-	FUZZ_CHECK(!session_adopt(&server->daemon, &mount, device + 1, 1));
+	FUZZ_CHECK(!session_adopt(&server->daemon, mount.init, mount.init_bytes, device + 1, 1));
 	hear(server);
 }
 
 static void end_source(struct server *server)
 {
 	source_local_close(server->source);
-	daemon_free(&server->daemon);
+	mount_free(&server->daemon);
 	state_close(server->state);
 	options_free(&server->options);
 }
@@ -316,8 +316,8 @@ bool server_start(struct server *server, int descriptor, uint32_t starts, const 
 	}
 	server->source = source_local_open(NULL);
 	FUZZ_CHECK(server->source);
-	FUZZ_CHECK(!daemon_init(daemon, &server->options, source_local_interface(server->source),
-				server->state, &root));
+	FUZZ_CHECK(!mount_init(daemon, &server->options, source_local_interface(server->source),
+			       server->state, &root));
 	daemon->keeper = getppid();
 	daemon->engine.tree.last_id = state_base(server->state);
 	if (source_local_load(server->source, daemon)) {
@@ -325,9 +325,9 @@ bool server_start(struct server *server, int descriptor, uint32_t starts, const 
 		return false;
 	}
 	if (state_is_there(server->state))
-		err = state_continue(server->state, daemon);
+		err = state_continue(server->state);
 	else
-		err = state_begin(server->state, daemon);
+		err = state_begin(server->state);
 	FUZZ_CHECK(!err);
 	mount_server(server, resent, size);
 	if (starts)

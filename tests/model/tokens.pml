@@ -20,8 +20,8 @@
  *	CHANGES		so many there are, of any host's
  *	D		ticks of a right
  *	SAME_RATE	the rate is always 2
- *	RATES		the burst is always 2, and no bucket has anything in it; a change may be of something
- *			else
+ *	RATES		no bucket has anything in it, and bursts are alike; a change may be of something else
+ *	KEEPS		nothing is given back, and no change is of something else
  *	ANEW		the limiter is removed, and one of its name is made anew, rather than changed; then the
  *			promise is for both together
  *	STALE		a marker is read a while before the partition is taken: then it counts twice if
@@ -30,11 +30,15 @@
  *	REACH_...	claims that something is never reached that must be
  *	SHORT		for a breadth-first search, which finds a shortest counterexample
  *
+ * Two changes within Q are searched in full, three by hosts that give nothing back. The record of a fourth one says
+ * what that of a third does: the least of all, and the fewest partitions.
+ *
  * Left out:
  *  - debts, intervals, takes larger than the burst, several limits of one limiter, rates of `max`;
  *  - the reserve, keys, slots, buckets of single partitions, `offline`;
  *  - renames, and paths below one that was given up, which rule 16 treats like removals;
- *  - a successor: what it finds in the buckets, and that it makes no markers for Q;
+ *  - a successor: what it finds in the buckets, that it makes no markers for Q, and that it knows the earlier
+ *    settings as its predecessor did: tests/sim/traces/fleet/successors, settings/successor_changes;
  *  - transactions without an answer, and clocks that differ: see leases.pml;
  *  - that a host which can use nothing keeps up to a token in its bucket, so that a change to a smaller
  *    burst leaves one token more for each such host.
@@ -87,7 +91,11 @@ byte now;		   /* the version of /g */
 #define BURST_OF_ALL(g) (2 + ((setting[g] & 4) >> 1))
 /* What a partition is worth. */
 #define RATE(g) (RATE_OF_ALL(g) / COUNT(g))
+#ifdef RATES
+#define BURST(g) 0
+#else
 #define BURST(g) (BURST_OF_ALL(g) / COUNT(g))
+#endif
 
 /* As in core/fleet/publish.c. */
 #ifdef MUTANT_BURST
@@ -106,12 +114,21 @@ byte now;		   /* the version of /g */
 /* A record, of /c/LID. */
 typedef record {
 	byte saved; /* the generation since which levels in markers count */
-	bool has_before;
-	byte before; /* a generation */
-	byte first;  /* and so many partitions of it */
+	/* What hosts may still use that do not know of it yet: */
+	bool names;
+	byte before;   /* the least of the settings, a generation */
+	byte first;    /* the fewest partitions */
+	bool unclear;  /* none is the least */
+	bool recut;    /* not all have as many partitions */
+	bool restricts; /* others keep to what is less */
 };
 
-record said[GENERATIONS];
+#ifdef MUTANT_CHAIN_SKIP
+#define RECORDS (GENERATIONS + 1)
+#else
+#define RECORDS GENERATIONS
+#endif
+record said[RECORDS];
 
 /* --- The coordinator's nodes --- */
 
@@ -139,8 +156,9 @@ mark marker[PARTS];
 typedef host {
 	byte g;	     /* the generation applied */
 	byte right;  /* ticks until the right ends */
-	byte narrow; /* ticks until it is not restricted any more */
-	byte before, first;
+	byte lately; /* ticks in which others may use what it was before */
+	byte before, first; /* as in the record, like the rest */
+	bool unclear, recut, restricts;
 #ifdef ANEW
 	byte left;   /* ticks in which others may not know yet that the limiter is removed */
 #endif
@@ -166,20 +184,21 @@ host is[HOSTS];
 #define SMALLER(a, b) ((a) < (b) -> (a) : (b))
 
 /* As in core/limiter/holding.c. */
+#define IS_NARROW(h) (is[h].lately && is[h].restricts)
 #ifdef MUTANT_COUNT
 #define COUNT_FOR(h) COUNT(is[h].g)
 #else
-#define COUNT_FOR(h) (is[h].narrow -> SMALLER(is[h].first, COUNT(is[h].g)) : COUNT(is[h].g))
+#define COUNT_FOR(h) (IS_NARROW(h) -> SMALLER(is[h].first, COUNT(is[h].g)) : COUNT(is[h].g))
 #endif
 #ifdef MUTANT_RATE
 #define RATE_FOR(h) RATE(is[h].g)
 #else
-#define RATE_FOR(h) (is[h].narrow -> SMALLER(RATE(is[h].before), RATE(is[h].g)) : RATE(is[h].g))
+#define RATE_FOR(h) (IS_NARROW(h) -> SMALLER(RATE(is[h].before), RATE(is[h].g)) : RATE(is[h].g))
 #endif
 #ifdef MUTANT_BURST
 #define BURST_FOR(h) BURST(is[h].g)
 #else
-#define BURST_FOR(h) (is[h].narrow -> SMALLER(BURST(is[h].before), BURST(is[h].g)) : BURST(is[h].g))
+#define BURST_FOR(h) (IS_NARROW(h) -> SMALLER(BURST(is[h].before), BURST(is[h].g)) : BURST(is[h].g))
 #endif
 #define IS_USABLE(h, p) (is[h].hold[p] == HELD && p < COUNT_FOR(h))
 #define USABLE(h) (is[h].right -> IS_USABLE(h, 0) + IS_USABLE(h, 1) : 0)
@@ -342,15 +361,25 @@ inline leave(h, p) {
 	settle()
 }
 
-inline restrict(h) {
-	is[h].narrow = (said[is[h].g].has_before -> Q : is[h].narrow);
-	is[h].before = (said[is[h].g].has_before -> said[is[h].g].before : is[h].before);
-	is[h].first = (said[is[h].g].has_before -> said[is[h].g].first : is[h].first)
+inline forget_before(h) {
+	is[h].before = 0;
+	is[h].first = 0;
+	is[h].unclear = false;
+	is[h].recut = false;
+	is[h].restricts = false
 }
 
-inline widen(h) {
-	is[h].before = 0;
-	is[h].first = 0
+inline heed(h, record_read) {
+	if
+	:: record_read.names ->
+		is[h].lately = Q;
+		is[h].before = record_read.before;
+		is[h].first = record_read.first;
+		is[h].unclear = record_read.unclear;
+		is[h].recut = record_read.recut;
+		is[h].restricts = record_read.restricts
+	:: else
+	fi
 }
 
 inline use_nothing(h) {
@@ -362,16 +391,79 @@ inline use_nothing(h) {
 	}
 }
 
+/* As in core/fleet/before.c. */
+#ifdef MUTANT_CHAIN
+#define KNOWS_EARLIER(h) false
+#else
+#define KNOWS_EARLIER(h) is[h].lately
+#endif
+#define UNCLEAR(h, old) (is[h].unclear || (!IS_BELOW(old, is[h].before) && !IS_BELOW(is[h].before, old)))
+#define RECUT(h, old, new) (is[h].recut || COUNT(is[h].before) != COUNT(old) || COUNT(old) != COUNT(new))
+#ifdef MUTANT_CHAIN_LEAST
+#define RESTRICTS_ALL(h, old, new) (is[h].restricts || RESTRICTS(old, new) || RESTRICTS(is[h].before, new))
+#else
+#define RESTRICTS_ALL(h, old, new) RECUT(h, old, new)
+#endif
+
+/* What the record of @new says of earlier settings, when host @h makes @new of @old. */
+inline name_before(h, old, new, said_by) {
+	said_by.names = (setting[old] != setting[new] || is[h].lately);
+	if
+	:: !said_by.names -> skip
+	:: setting[old] != setting[new] && !KNOWS_EARLIER(h) ->
+		said_by.before = old;
+		said_by.first = COUNT(old);
+		said_by.unclear = false;
+		said_by.recut = (COUNT(old) != COUNT(new));
+		said_by.restricts = RESTRICTS(old, new)
+	:: setting[old] != setting[new] && KNOWS_EARLIER(h) ->
+		said_by.before = (IS_BELOW(old, is[h].before) -> old : is[h].before);
+		said_by.first = SMALLER(is[h].first, COUNT(old));
+		said_by.unclear = UNCLEAR(h, old);
+		said_by.recut = RECUT(h, old, new);
+		said_by.restricts = RESTRICTS_ALL(h, old, new)
+	:: setting[old] == setting[new] && is[h].lately ->
+		said_by.before = is[h].before;
+		said_by.first = is[h].first;
+		said_by.unclear = is[h].unclear;
+		said_by.recut = is[h].recut;
+		said_by.restricts = is[h].restricts
+	fi;
+#ifdef MUTANT_CHAIN_RENEWED
+	if
+	:: KNOWS_EARLIER(h) && is[h].restricts && !RESTRICTS(old, new) ->
+		said_by.before = is[h].before;
+		said_by.first = is[h].first
+	:: else
+	fi;
+#endif
+	skip
+}
+
 inline adopt(h) {
 	printf("host %d: applies generation %d\n", h, now);
-	is[h].g = now;
 #ifdef ANEW
 	use_nothing(h);
 	is[h].left = Q;
 #endif
-#ifndef MUTANT_ADOPT
-	restrict(h);
+#if defined(MUTANT_ADOPT)
+	skip;
+#elif defined(MUTANT_CHAIN_SKIP)
+	name_before(h, is[h].g, now, said[GENERATIONS]);
+	if
+	:: said[now].restricts -> heed(h, said[now])
+	:: else -> heed(h, said[GENERATIONS])
+	fi;
+	said[GENERATIONS].names = false;
+	said[GENERATIONS].before = 0;
+	said[GENERATIONS].first = 0;
+	said[GENERATIONS].unclear = false;
+	said[GENERATIONS].recut = false;
+	said[GENERATIONS].restricts = false;
+#else
+	heed(h, said[now]);
 #endif
+	is[h].g = now;
 	settle()
 }
 
@@ -393,13 +485,20 @@ inline begin(h) {
 	printf("host %d: begins anew, with generation %d\n", h, now);
 	drop(h);
 	is[h].g = now;
-	is[h].narrow = 0;
-	widen(h);
+	is[h].lately = 0;
+	forget_before(h);
 #ifdef ANEW
 	is[h].left = (now == REMOVED && KNOWS_NAMES -> Q : 0);
 #endif
-#ifndef MUTANT_JOIN
-	restrict(h);
+#if defined(MUTANT_JOIN)
+	skip;
+#elif defined(MUTANT_CHAIN_JOIN)
+	if
+	:: said[now].restricts -> heed(h, said[now])
+	:: else
+	fi;
+#else
+	heed(h, said[now]);
 #endif
 	settle()
 }
@@ -436,40 +535,15 @@ inline change(h) {
 	settle()
 }
 #else
-/* As in name_before() of core/fleet/publish.c. */
-#define NEXT (now + 1)
-#define CHANGES_COUNT RESTRICTS(now, now + 1)
-#ifdef MUTANT_CHAIN
-#define IS_NARROW(h) false
-#else
-#define IS_NARROW(h) is[h].narrow
-#endif
-#define BOTH(h) (CHANGES_COUNT && IS_NARROW(h))
-#define IS_BUSY(h) (BOTH(h) && !IS_BELOW(now, is[h].before) && !IS_BELOW(is[h].before, now))
+#define IS_BUSY(h) (setting[now] != setting[now + 1] && KNOWS_EARLIER(h) && RECUT(h, now, now + 1) && UNCLEAR(h, now))
 
 inline change(h) {
 	printf("host %d: changes count %d rate %d burst %d to count %d rate %d burst %d\n", h, COUNT(now),
-	       RATE_OF_ALL(now), BURST_OF_ALL(now), COUNT(NEXT), RATE_OF_ALL(NEXT), BURST_OF_ALL(NEXT));
+	       RATE_OF_ALL(now), BURST_OF_ALL(now), COUNT(now + 1), RATE_OF_ALL(now + 1), BURST_OF_ALL(now + 1));
 	extend_right(h);
-	n = NEXT;
-	said[n].saved = (KEEPS_SAVINGS(now, n) -> said[now].saved : n);
-	said[n].has_before = (CHANGES_COUNT || IS_NARROW(h));
-	if
-	:: said[n].has_before && IS_NARROW(h) ->
-		said[n].before = is[h].before;
-		said[n].first = is[h].first
-	:: said[n].has_before && !IS_NARROW(h) ->
-		said[n].before = now;
-		said[n].first = COUNT(now)
-	:: else
-	fi;
-	if
-	:: BOTH(h) ->
-		said[n].before = (IS_BELOW(now, is[h].before) -> now : is[h].before);
-		said[n].first = SMALLER(said[n].first, COUNT(now))
-	:: else
-	fi;
-	now = n;
+	now++;
+	said[now].saved = (KEEPS_SAVINGS(now - 1, now) -> said[now - 1].saved : now);
+	name_before(h, now - 1, now, said[now]);
 	settle()
 }
 #endif
@@ -512,9 +586,11 @@ end:	do
 #endif
 	:: d_step { IS_CURRENT(h) && IS_THERE && is[h].hold[p] == NONE && p < COUNT_FOR(h) && lease[p] == NOBODY &&
 		!marker[p].there -> take_unclean(h, p) }
+#ifndef KEEPS
 	:: d_step { is[h].hold[p] == HELD -> drain(h, p) }
 	:: d_step { IS_CURRENT(h) && is[h].hold[p] == DRAINING -> give(h, p) }
 	:: d_step { IS_CURRENT(h) && is[h].hold[p] == WAITING -> leave(h, p) }
+#endif
 	od
 }
 
@@ -546,8 +622,8 @@ inline tick(h) {
 	:: else
 	fi;
 	if
-	:: is[h].narrow == 1 -> is[h].narrow = 0; widen(h)
-	:: is[h].narrow > 1 -> is[h].narrow--
+	:: is[h].lately == 1 -> is[h].lately = 0; forget_before(h)
+	:: is[h].lately > 1 -> is[h].lately--
 	:: else
 	fi;
 #ifdef ANEW
@@ -584,8 +660,8 @@ end:	do
 	od
 }
 
-/* With RATES a change may change something else. */
-#if defined(RATES) || defined(ANEW)
+/* With RATES a change may be of something else. */
+#if (defined(RATES) && !defined(KEEPS)) || defined(ANEW)
 #define DIFFERS(i, s) true
 #else
 #define DIFFERS(i, s) (!i || setting[i - (i > 0)] != s)

@@ -443,7 +443,7 @@ case_a_read_that_would_block_is_refused_with_o_nonblock() {
 	counts orders waiting 0
 }
 
-case_what_the_file_itself_refuses_is_ebusy_with_o_nonblock_too() {
+case_a_refusal_of_the_file_itself_is_ebusy_with_o_nonblock_too() {
 	start
 	limiter orders 1/d 2
 	echo 1/d > "$m/orders/key_rate"
@@ -540,7 +540,8 @@ many() {
 	empty orders
 	"$CLIENT" crowd 10000 "$m/orders/token" > "$d/got" &
 	crowd=$!
-	eventually 40 eval 'has orders waiting 10000 || ! alive $crowd' || fail "only $(counter orders waiting) wait"
+	eventually 40 eval 'has orders waiting 10000 || ! alive $crowd' ||
+		fail "only $(counter orders waiting) wait"
 	if ! alive $crowd; then
 		local status=0
 		wait $crowd || status=$?
@@ -659,7 +660,8 @@ case_waiters_tells_who_is_blocked_in_order() {
 	waiting orders 2
 	echo "# $(tail -n 2 "$m/orders/waiters" | head -n 1)"
 	like waiters "$(grep '^[0-9]' "$m/orders/waiters")" \
-		"^$first +0 +2 +[0-9.]+ +[0-9.]+"$'\n'"$second +$(id -u nobody) +1 +[0-9.]+ +[0-9.]+\$"
+		"^$first +0 +2 +[0-9.]+ +[0-9.]+"$'\n'"$second +$(id \
+		-u nobody) +1 +[0-9.]+ +[0-9.]+\$"
 	kill -9 $first $second
 	waiting orders 0
 	is 'nobody left' "$(grep -c '^[0-9]' "$m/orders/waiters")" 0
@@ -673,6 +675,7 @@ case_delays_of_readers_are_summed() {
 	sleep 0.5
 	echo 1000/s > "$m/orders/rate"
 	gone $reader 20
-	awk "BEGIN { exit !($(counter orders delayed_seconds) >= 0.5) }" || fail "$(counter orders delayed_seconds) s"
+	awk "BEGIN { exit !($(counter orders delayed_seconds) >= 0.5) }" ||
+		fail "$(counter orders delayed_seconds) s"
 	counts orders served 2
 }

@@ -29,7 +29,8 @@ case_a_user_may_have_so_many_limiters_and_root_more() {
 	chown daemon "$m/a/b"
 	as nobody mkdir "$m/g" || fail 'one was given away'
 	as daemon rmdir "$m/f"
-	is 'what was given counts' "$(as daemon mkdir "$m/h" && as daemon "$CLIENT" mkdir "$m/i")" ENOSPC
+	is 'what was given counts' "$(as daemon mkdir "$m/h" && as daemon "$CLIENT" mkdir "$m/i")" \
+		ENOSPC
 	like status "$(cat "$m/status")" $'\nuser_limiters_max 2\n'
 }
 
@@ -81,7 +82,7 @@ case_so_many_readers_of_a_user_wait_and_the_next_are_told_to_come_again() {
 	is 'now' "$(as nobody "$CLIENT" read "$m/orders/token")" 1
 }
 
-# memory_blocks: what the server keeps for the next one, in blocks of 512 bytes.
+# memory_blocks: the size of the state kept for the next server, in blocks of 512 bytes.
 memory_blocks() {
 	local file
 	for file in "/proc/$daemon/fd/"*; do
@@ -175,12 +176,15 @@ case_all_users_may_have_so_many_keys() {
 case_a_user_may_have_so_many_open_files() {
 	bound user_files_max=3
 	limiter orders
-	as nobody bash -c 'exec 3< "$1" 4< "$1" 5< "$1" && "$2" read "$1"' - "$m/orders/token" "$CLIENT" > "$d/got" || :
+	as nobody bash -c 'exec 3< "$1" 4< "$1" 5< "$1" && "$2" read "$1"' - "$m/orders/token" \
+		"$CLIENT" > "$d/got" || :
 	is 'a fourth' "$(cat "$d/got")" ENOSPC
 	told nobody '^user 65534 has 3 open files, the most a user can have$'
-	like 'slots, too' "$(as nobody bash -c 'exec 3< "$1" 4< "$1" 5< "$1" && "$2" read "$1"' - "$m/orders/slot" "$CLIENT")" ENOSPC
+	like 'slots, too' "$(as nobody bash -c 'exec 3< "$1" 4< "$1" 5< "$1" && "$2" read "$1"' - \
+		"$m/orders/slot" "$CLIENT")" ENOSPC
 	counts orders slots_used 0
-	bash -c 'exec 3< "$1" 4< "$1" 5< "$1" 6< "$1"' - "$m/orders/token" || fail 'root is no such user'
+	bash -c 'exec 3< "$1" 4< "$1" 5< "$1" 6< "$1"' - "$m/orders/token" ||
+		fail 'root is no such user'
 	is 'when they are closed' "$(as nobody cat "$m/orders/token")" 1
 }
 
@@ -207,12 +211,14 @@ case_a_user_may_have_so_many_names_in_take_and_eta() {
 
 case_bounds_that_are_none_are_refused() {
 	local bound status said
-	for bound in readers_max=0 readers_max=1000001 user_readers_max=x limiters_max=-1 user_limiters_max=1.5 keys_max=max user_keys_max= \
+	for bound in readers_max=0 readers_max=1000001 user_readers_max=x limiters_max=-1 \
+		user_limiters_max=1.5 keys_max=max user_keys_max= \
 		files_max=99999999999 user_files_max=0 names_max=1048577 user_names_max=0; do
 		status=0
 		said=$(timeout 20 "$RATEFS" -f -o $bound local "$m" 2>&1) || status=$?
 		is "exit status with $bound" $status 2
-		like "what is said of $bound" "$said" "${bound%%=*}: not a bound \(1 to [0-9]+\): '${bound#*=}'"
+		like "what is said of $bound" "$said" \
+			"${bound%%=*}: not a bound \(1 to [0-9]+\): '${bound#*=}'"
 	done
 }
 

@@ -1,6 +1,6 @@
 /*
- * client: what the mount cases cannot do from a shell. Prints what it got, or the name of the
- * errno; exits 1 on an errno.
+ * client: does for the mount cases whatever a shell cannot do. Prints what it got, or the name of
+ * the errno; exits 1 on an errno.
  *
  *	client read|peek FILE		read once; peek: with O_NONBLOCK
  *	client write FILE TEXT		one write of TEXT; "-": of standard input

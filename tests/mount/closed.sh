@@ -20,16 +20,19 @@ secrets() {
 	chown daemon:daemon "$m/secret/inner"
 }
 
-case_what_is_closed_can_neither_be_used_nor_tuned_nor_seen() {
+case_a_closed_limiter_can_neither_be_used_nor_tuned_nor_seen() {
 	secrets
 	local file
-	for file in token try stream slot take/5 eta/5 stat waiters rate config partitions/held partitions/0/token keys/one/token; do
+	for file in token try stream slot take/5 eta/5 stat waiters rate config partitions/held \
+		partitions/0/token keys/one/token; do
 		is "reading $file" "$(as nobody "$CLIENT" read "$m/secret/$file")" EACCES
-		is "reading $file below" "$(as nobody "$CLIENT" read "$m/secret/inner/$file")" EACCES
+		is "reading $file below" "$(as nobody "$CLIENT" read "$m/secret/inner/$file")" \
+			EACCES
 	done
 	for file in rate config charge feedback enforcement partitions/count key_rate; do
 		is "writing $file" "$(as nobody "$CLIENT" write "$m/secret/$file" 1)" EACCES
-		is "writing $file below" "$(as nobody "$CLIENT" write "$m/secret/inner/$file" 1)" EACCES
+		is "writing $file below" "$(as nobody "$CLIENT" write "$m/secret/inner/$file" 1)" \
+			EACCES
 	done
 	is 'making one in it' "$(as nobody "$CLIENT" mkdir "$m/secret/mine")" EACCES
 	is 'removing it' "$(as nobody "$CLIENT" rmdir "$m/secret/inner")" EACCES
@@ -45,17 +48,25 @@ case_a_limiter_that_was_given_away_is_its_owners() {
 	mkdir "$m/lent"
 	chmod 750 "$m/lent"
 	chown nobody:games "$m/lent"
-	as nobody sh -c 'echo 7/s > "$1/lent/rate" && mkdir "$1/lent/child" && chmod 700 "$1/lent/child"' - "$m"
-	is 'of the group' "$(setpriv --reuid=daemon --regid=daemon --groups=games cat "$m/lent/rate")" 7/s
-	is 'of the group, tuning' "$(setpriv --reuid=daemon --regid=daemon --groups=games "$CLIENT" write "$m/lent/rate" 9/s)" EACCES
-	is 'of the group, the child' "$(setpriv --reuid=daemon --regid=daemon --groups=games "$CLIENT" read "$m/lent/child/rate")" EACCES
+	as nobody \
+		sh -c 'echo 7/s > "$1/lent/rate" && mkdir "$1/lent/child" && chmod 700 "$1/lent/child"' - "$m"
+	is 'of the group' \
+		"$(setpriv --reuid=daemon --regid=daemon --groups=games cat "$m/lent/rate")" 7/s
+	is 'of the group, tuning' "$(setpriv --reuid=daemon --regid=daemon --groups=games \
+		"$CLIENT" write "$m/lent/rate" 9/s)" EACCES
+	is 'of the group, the child' "$(setpriv --reuid=daemon --regid=daemon --groups=games \
+		"$CLIENT" read "$m/lent/child/rate")" EACCES
 	is 'another' "$(as daemon "$CLIENT" read "$m/lent/rate")" EACCES
 	as nobody chmod 770 "$m/lent"
-	is 'of the group, then' "$(setpriv --reuid=daemon --regid=daemon --groups=games "$CLIENT" write "$m/lent/rate" 9/s)" ''
+	is 'of the group, then' "$(setpriv --reuid=daemon --regid=daemon --groups=games "$CLIENT" \
+		write "$m/lent/rate" 9/s)" ''
 }
 
 # limiters USER-COMMAND…: whose metrics are shown to one who reads so.
-limiters() { "$@" cat "$m/metrics" | sed -n 's/^ratefs_granted_total{limiter="\(.*\)"}.*/\1/p' | sort | tr '\n' ' '; }
+limiters() {
+	"$@" cat "$m/metrics" | sed -n 's/^ratefs_granted_total{limiter="\(.*\)"}.*/\1/p' | sort |
+		tr '\n' ' '
+}
 
 case_metrics_leave_out_what_is_closed() {
 	secrets
@@ -68,10 +79,13 @@ case_metrics_leave_out_what_is_closed() {
 	is 'nobody, who may look only' "$(limiters as nobody)" 'public '
 	chmod 750 "$m/secret"
 	chgrp games "$m/secret"
-	is 'by its group' "$(limiters setpriv --reuid=nobody --regid=games --clear-groups)" 'public secret secret/inner '
-	is 'by one of its groups' "$(limiters setpriv --reuid=nobody --regid=nogroup --groups=mail,games)" 'public secret secret/inner '
+	is 'by its group' "$(limiters setpriv --reuid=nobody --regid=games --clear-groups)" \
+		'public secret secret/inner '
+	is 'by one of its groups' "$(limiters setpriv --reuid=nobody --regid=nogroup \
+		--groups=mail,games)" 'public secret secret/inner '
 	chmod 705 "$m/secret"
-	is 'a group that is kept out' "$(limiters setpriv --reuid=nobody --regid=games --clear-groups)" 'public '
+	is 'a group that is kept out' \
+		"$(limiters setpriv --reuid=nobody --regid=games --clear-groups)" 'public '
 	is 'the others' "$(limiters as nobody)" 'public secret secret/inner '
 }
 
@@ -85,10 +99,11 @@ case_a_long_page_of_metrics_leaves_out_what_is_closed_too() {
 
 case_metrics_that_were_opened_by_root_tell_all() {
 	secrets
-	is 'handed on' "$(setpriv --reuid=nobody --clear-groups grep -c '^ratefs_granted_total{' < "$m/metrics")" 3
+	is 'handed on' "$(setpriv --reuid=nobody --clear-groups grep \
+		-c '^ratefs_granted_total{' < "$m/metrics")" 3
 }
 
-# lines FILE: what events told, without the times.
+# lines FILE: prints the events in FILE, without the times.
 lines() { sed '/^#/d; s/^[0-9.]* //' "$1"; }
 
 case_events_leave_out_what_is_closed() {
@@ -99,7 +114,8 @@ case_events_leave_out_what_is_closed() {
 	local daemon_s=$!
 	cat "$m/events" > "$d/root" &
 	local root=$!
-	eventually 20 eval '[ "$(awk "\$1 == \"readers\" { print \$2 }" "$m/status")" = 3 ]' || fail 'nobody follows'
+	eventually 20 eval '[ "$(awk "\$1 == \"readers\" { print \$2 }" "$m/status")" = 3 ]' ||
+		fail 'nobody follows'
 	echo 5/s > "$m/secret/rate"
 	echo 6/s > "$m/secret/inner/rate"
 	mkdir "$m/secret/new"
@@ -113,7 +129,8 @@ case_events_leave_out_what_is_closed() {
 	mkdir -m 700 "$m/mine"
 	rmdir "$m/mine"
 	echo 8/s > "$m/public/rate"
-	eventually 20 grep -q 8/s "$d/nobody" && eventually 20 grep -q 8/s "$d/daemon" && eventually 20 grep -q 8/s "$d/root" || fail 'not told'
+	eventually 20 grep -q 8/s "$d/nobody" && eventually 20 grep -q 8/s "$d/daemon" &&
+		eventually 20 grep -q 8/s "$d/root" || fail 'not told'
 	is root "$(lines "$d/root" | wc -l)" 13
 	# That it was closed is told if it is open again when it is read.
 	is nobody "$(lines "$d/nobody" | grep -v 'access 700')" 'public rate 7/s

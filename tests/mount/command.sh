@@ -39,7 +39,8 @@ case_the_daemon_holds_nothing_of_its_caller() {
 		for fd in 0 1 2; do
 			is "descriptor $fd" "$(readlink "/proc/$pid/fd/$fd")" /dev/null
 		done
-		[ "$(ps -o sid= -p "$pid")" != "$(ps -o sid= -p $$)" ] || fail 'in the session of its caller'
+		[ "$(ps -o sid= -p "$pid")" != "$(ps -o sid= -p $$)" ] ||
+			fail 'in the session of its caller'
 	done
 	leave "$m"
 	eventually 20 none_left || fail 'the daemon is still there'
@@ -179,7 +180,8 @@ case_a_mount_over_files_says_that_they_are_hidden() {
 	local said
 	mkdir "$m/orders"
 	said=$("$RATEFS" local "$m" 2>&1)
-	is 'what it said' "$said" "ratefs: mount point '$m' is not empty: its content is hidden until it is unmounted"
+	is 'what it said' "$said" \
+		"ratefs: mount point '$m' is not empty: its content is hidden until it is unmounted"
 	[ ! -e "$m/orders" ] || fail 'what was there is not hidden'
 	leave_one
 	[ -d "$m/orders" ] || fail 'what was there is gone'
@@ -258,9 +260,11 @@ case_durations_of_options_may_be_seconds() {
 	"$d/mount.fuse.ratefs" zk://127.0.0.1:1/x "$m" -f -o right=9,session=7.5
 	for option in right=1 right=601 right=9m session=1.9 session=; do
 		status=0
-		"$d/mount.fuse.ratefs" zk://127.0.0.1:1/x "$m" -f -o $option 2> "$d/err" || status=$?
+		"$d/mount.fuse.ratefs" zk://127.0.0.1:1/x "$m" -f -o $option 2> "$d/err" ||
+			status=$?
 		is "exit status with $option" $status 2
-		like "what it says of $option" "$(cat "$d/err")" "not a ${option%=*} .*'${option#*=}'"
+		like "what it says of $option" "$(cat "$d/err")" \
+			"not a ${option%=*} .*'${option#*=}'"
 	done
 }
 
@@ -303,18 +307,21 @@ case_limiters_come_from_a_config_file() {
 
 case_a_wrong_config_file_is_named_with_its_line() {
 	local text
-	for text in '[orders]\nrate=plenty' '[orders]\nspeed=5' 'rate=5' '[orders' '[orders]\nrate' '[orders/eu]\nrate=5/s\n[token]' '[.x]' '[]' '[a//b]'; do
+	for text in '[orders]\nrate=plenty' '[orders]\nspeed=5' 'rate=5' '[orders' \
+		'[orders]\nrate' '[orders/eu]\nrate=5/s\n[token]' '[.x]' '[]' '[a//b]'; do
 		printf "$text\n" > "$d/ini"
 		local status=0 said
-		said=$(timeout 20 "$RATEFS" -o "config=$d/ini" local "$m" 2>&1 < /dev/null) || status=$?
+		said=$(timeout 20 "$RATEFS" -o "config=$d/ini" local "$m" 2>&1 < /dev/null) ||
+			status=$?
 		like "exit status with $text ($said)" "$status" '^[12]$'
 		like "what it says of $text" "$said" 'ini:[1-3]: '
-		is "what ratefs check says of $text" "$("$RATEFS" check "$d/ini" | head -n 1)" "${said#ratefs: }"
+		is "what ratefs check says of $text" "$("$RATEFS" check "$d/ini" | head -n 1)" \
+			"${said#ratefs: }"
 		! mountpoint -q "$m" || fail "mounted with $text"
 	done
 }
 
-# notified NAME: binds the socket; what comes goes to $d/notified, a line each.
+# notified NAME: binds the socket; its messages go to $d/notified, a line each.
 notified() {
 	python3 - "$1" "$d/notified" <<- 'END' &
 		import socket, sys
@@ -353,10 +360,12 @@ case_a_service_manager_that_does_not_listen_is_no_trouble() {
 case_lines_in_the_journal_begin_with_their_level() {
 	: > "$d/log"
 	JOURNAL_STREAM=$(stat -c %d:%i "$d/log") NOTIFY_SOCKET=$d/nowhere start
-	eventually 20 grep -q '^<4>ratefs: cannot notify' "$d/log" || fail 'no warning with its level'
+	eventually 20 grep -q '^<4>ratefs: cannot notify' "$d/log" ||
+		fail 'no warning with its level'
 	grep -q '^<6>ratefs: .* serves ' "$d/log" || fail 'no line with the level of information'
 	stop
 	: > "$d/log"
 	JOURNAL_STREAM=1:1 start
-	eventually 20 grep -q '^ratefs: .* serves ' "$d/log" || fail 'a level where there is no journal'
+	eventually 20 grep -q '^ratefs: .* serves ' "$d/log" ||
+		fail 'a level where there is no journal'
 }

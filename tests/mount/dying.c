@@ -4,8 +4,8 @@
  *
  * The file DYING has a digit, the part as of enum state_part in fs/state/state.h, and a letter for
  * each death that is to come: `a` by SIGABRT, `k` by SIGKILL. A server that finds its own note that
- * it restores that part takes the last letter away, and dies. Only raw system calls here, as in
- * deaths.c.
+ * it restores that part takes the last letter away, and dies; or it is stopped (`s`), to be killed.
+ * Only raw system calls here, as in deaths.c.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -56,6 +56,11 @@ static const char *find_state(void)
 	return (const char *)strtoul(line, NULL, 16);
 }
 
+static int signal_of(char letter)
+{
+	return letter == 'k' ? SIGKILL : letter == 's' ? SIGSTOP : SIGABRT;
+}
+
 static void look(void)
 {
 	static const char *state;
@@ -71,7 +76,7 @@ static void look(void)
 		return;
 	file = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC);
 	syscall(SYS_ftruncate, file, (long)length - 1);
-	syscall(SYS_kill, syscall(SYS_getpid), text[length - 1] == 'k' ? SIGKILL : SIGABRT);
+	syscall(SYS_kill, syscall(SYS_getpid), signal_of(text[length - 1]));
 }
 
 int clock_gettime(clockid_t id, struct timespec *now)

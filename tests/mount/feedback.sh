@@ -17,11 +17,12 @@ case_bash_dash_and_python_say_how_it_went() {
 
 # '%{http_code}' and '%header{retry-after}' of a response, without a newline, with one, and of no
 # response at all.
-case_what_curl_prints_is_understood() {
+case_the_output_of_curl_is_understood() {
 	start
 	limiter orders
 	local line
-	for line in 200 429 503 404 000 '301 retry-after=' '429 retry-after=' '503 retry-after=30' '000 retry-after='; do
+	for line in 200 429 503 404 000 '301 retry-after=' '429 retry-after=' '503 retry-after=30' \
+		'000 retry-after='; do
 		printf '%s' "$line" > "$m/orders/feedback"
 		printf '%s\n' "$line" > "$m/orders/feedback"
 	done
@@ -34,8 +35,9 @@ case_curl_itself_can_write_it() {
 	command -v curl > /dev/null || skip 'no curl'
 	start
 	limiter orders
-	# Nobody listens there.
-	curl -s -o /dev/null -w '%{http_code}\n' --max-time 5 http://127.0.0.1:1/ > "$m/orders/feedback" || :
+	# No program listens there.
+	curl -s -o /dev/null -w '%{http_code}\n' --max-time 5 http://127.0.0.1:1/ \
+		> "$m/orders/feedback" || :
 	counts orders error 1
 }
 
@@ -58,15 +60,17 @@ case_the_largest_write_holds_1365_outcomes() {
 	limiter orders
 	python3 -c 'print("ok\n" * 1365, end="")' | "$CLIENT" write "$m/orders/feedback" -
 	counts orders ok 1365
-	is 'one more' "$(python3 -c 'print("ok\n" * 1366, end="")' | "$CLIENT" write "$m/orders/feedback" -)" E2BIG
+	is 'one more' "$(python3 -c 'print("ok\n" * 1366, end="")' |
+		"$CLIENT" write "$m/orders/feedback" -)" E2BIG
 	counts orders ok 1365
 }
 
-case_what_is_no_outcome_is_refused() {
+case_a_word_that_is_no_outcome_is_refused() {
 	start
 	limiter orders
 	local text
-	for text in x OK 'ok five' 'ok 1 2' 20 2000 'ok retry-after=1s' '429 retry-after=soon' ' ' $'\n\n'; do
+	for text in x OK 'ok five' 'ok 1 2' 20 2000 'ok retry-after=1s' '429 retry-after=soon' ' ' \
+		$'\n\n'; do
 		refused EINVAL write "$m/orders/feedback" "$text"
 	done
 	for text in 'ok 0' 'throttled 1000000001' '429 retry-after=3651d'; do
@@ -95,28 +99,35 @@ case_an_adapt_or_backoff_that_cannot_be_is_refused() {
 	is adapt "$(cat "$m/orders/adapt")" none
 	is backoff "$(cat "$m/orders/backoff")" none
 	echo cubic > "$m/orders/adapt"
-	is adapt "$(cat "$m/orders/adapt")" 'cubic min=1/s decrease=0.7 scale=0.4 period=1s scope=fleet'
+	is adapt "$(cat "$m/orders/adapt")" \
+		'cubic min=1/s decrease=0.7 scale=0.4 period=1s scope=fleet'
 	echo 'exponential jitter=0' > "$m/orders/backoff"
 	is backoff "$(cat "$m/orders/backoff")" \
 		'exponential initial=500ms max=15min up=1.5 down=0.9 after=10 jitter=0 jitter-max=2min'
-	keeps_learning adapt EINVAL x AIMD 'none min=1/s' 'cubic increase=1%' 'aimd min=slow' 'aimd min=1/s min=1/s' ' '
-	keeps_learning adapt ERANGE 'aimd min=0' 'aimd decrease=1' 'aimd increase=101%' 'cubic scale=0' 'aimd period=2h'
-	keeps_learning backoff EINVAL x 'linear up=2' 'exponential step=1s' 'exponential up' 'exponential after=1.5' ' '
-	keeps_learning backoff ERANGE 'exponential up=1' 'linear initial=0s' 'linear initial=16min' 'exponential after=0'
+	keeps_learning adapt EINVAL x AIMD 'none min=1/s' 'cubic increase=1%' 'aimd min=slow' \
+		'aimd min=1/s min=1/s' ' '
+	keeps_learning adapt ERANGE 'aimd min=0' 'aimd decrease=1' 'aimd increase=101%' \
+		'cubic scale=0' 'aimd period=2h'
+	keeps_learning backoff EINVAL x 'linear up=2' 'exponential step=1s' 'exponential up' \
+		'exponential after=1.5' ' '
+	keeps_learning backoff ERANGE 'exponential up=1' 'linear initial=0s' \
+		'linear initial=16min' 'exponential after=0'
 }
 
-case_what_is_read_of_adapt_and_backoff_can_be_written_back() {
+case_the_texts_of_adapt_and_backoff_can_be_written_back() {
 	start
 	limiter orders
 	limiter again
 	local file text
-	for text in 'adapt aimd increase=5/s scope=host' 'adapt cubic scale=0.123456789' 'backoff linear step=7ms' \
+	for text in 'adapt aimd increase=5/s scope=host' 'adapt cubic scale=0.123456789' \
+		'backoff linear step=7ms' \
 		'backoff exponential max=1d' 'adapt none' 'backoff none'; do
 		file=${text%% *}
 		echo "${text#* }" > "$m/orders/$file"
 		cat "$m/orders/$file" > "$m/again/$file"
 		is "$file" "$(cat "$m/again/$file")" "$(cat "$m/orders/$file")"
-		grep -qxF "$file=$(cat "$m/orders/$file")" "$m/orders/config" || fail "config has no $file"
+		grep -qxF "$file=$(cat "$m/orders/$file")" "$m/orders/config" ||
+			fail "config has no $file"
 	done
 }
 
@@ -188,7 +199,8 @@ case_throttling_halves_the_rate_and_only_work_brings_it_back() {
 	echo 'throttled 50' > "$m/orders/feedback"
 	local rate
 	rate=$(counter orders effective_rate)
-	awk -v rate="$rate" 'BEGIN { exit !(rate > 0 && rate <= 500) }' || fail "$rate tokens a second"
+	awk -v rate="$rate" 'BEGIN { exit !(rate > 0 && rate <= 500) }' ||
+		fail "$rate tokens a second"
 	[ -n "${SOURCE-}" ] || is 'the rate that is set' "$(counter orders rate)" 1000
 	sleep 1.2
 	counts orders effective_rate "$rate"
@@ -217,21 +229,25 @@ case_metrics_have_what_was_told() {
 	printf 'ok 3\nthrottled\nerror 7\n' > "$d/told"
 	"$CLIENT" write "$m/orders/feedback" - < "$d/told"
 	local wanted
-	for wanted in 'ok_total 3' 'throttled_total 1' 'error_total 7' 'backoff_up_total 1' 'backoff_down_total 0' \
+	for wanted in 'ok_total 3' 'throttled_total 1' 'error_total 7' 'backoff_up_total 1' \
+		'backoff_down_total 0' \
 		'backoff_pauses_total 1' 'backoff_paused_seconds_total 2' 'backoff_seconds 2'; do
-		grep -qE "^ratefs_${wanted% *}\{limiter=\"orders\"\} ${wanted#* }(\.0*)?\$" "$m/metrics" ||
+		grep -qE "^ratefs_${wanted% *}\{limiter=\"orders\"\} ${wanted#* }(\.0*)?\$" \
+			"$m/metrics" ||
 			fail "no $wanted: $(grep "^ratefs_${wanted% *}{" "$m/metrics")"
 	done
 }
 
-case_who_may_use_a_limiter_may_tell_and_not_tune() {
+case_a_user_of_a_limiter_may_tell_and_not_tune() {
 	start -o allow_other
 	chmod 711 "$d"
 	limiter orders
 	chmod 755 "$m/orders"
 	chown 0:65534 "$m/orders"
-	is 'access of feedback and charge' "$(stat -c %A "$m/orders/feedback")" "$(stat -c %A "$m/orders/charge")"
-	is 'access of adapt and rate' "$(stat -c %A "$m/orders/adapt")" "$(stat -c %A "$m/orders/rate")"
+	is 'access of feedback and charge' "$(stat -c %A "$m/orders/feedback")" \
+		"$(stat -c %A "$m/orders/charge")"
+	is 'access of adapt and rate' "$(stat -c %A "$m/orders/adapt")" \
+		"$(stat -c %A "$m/orders/rate")"
 }
 
 case_feedback_to_a_limiter_that_is_gone_is_ENODEV() {

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A source zk://: what of its options is refused, and how mount(8) and a line of fstab mount it.
+# A source zk://: refusals of its options, and how mount(8) and a line of fstab mount it.
 
 # shellcheck source=SCRIPTDIR/command.sh
 . "$(dirname "${BASH_SOURCE[0]}")/command.sh"
@@ -17,7 +17,8 @@ case_constants_out_of_bounds_are_refused() {
 		cannot 2 "not a right \(2s to 10min\): '$right'" -o "right=$right" $nobody "$m"
 	done
 	for session in 1999ms 301s 0 x ''; do
-		cannot 2 "not a session \(2s to 5min\): '$session'" -o "session=$session" $nobody "$m"
+		cannot 2 "not a session \(2s to 5min\): '$session'" -o "session=$session" $nobody \
+			"$m"
 	done
 }
 
@@ -34,11 +35,13 @@ case_credentials_that_are_missing_or_open_to_others_are_refused() {
 	for mode in 604 640 620 602; do
 		echo user:password > "$d/open"
 		chmod $mode "$d/open"
-		cannot 1 "$d/open: others may read or write it: chmod 600" -o "credentials=$d/open" $nobody "$m"
+		cannot 1 "$d/open: others may read or write it: chmod 600" \
+			-o "credentials=$d/open" $nobody "$m"
 	done
 	for text in '' user user: :password $'user:password\nanother:one'; do
 		(umask 077 && echo "$text" > "$d/wrong")
-		cannot 1 "$d/wrong: it (is not USER:PASSWORD|has more than one line)" -o "credentials=$d/wrong" $nobody "$m"
+		cannot 1 "$d/wrong: it (is not USER:PASSWORD|has more than one line)" \
+			-o "credentials=$d/wrong" $nobody "$m"
 	done
 }
 
@@ -73,7 +76,8 @@ case_paths_that_cannot_be_are_refused() {
 }
 
 case_when_nobody_is_there_what_was_tried_is_named() {
-	cannot 1 'no coordinator within 10 s: tried nobody.invalid,127.0.0.1:1' zk://nobody.invalid,127.0.0.1:1/x "$m"
+	cannot 1 'no coordinator within 10 s: tried nobody.invalid,127.0.0.1:1' \
+		zk://nobody.invalid,127.0.0.1:1/x "$m"
 }
 
 # mounted HOST: it works, is a host of that name, and is unmounted.

@@ -5,7 +5,8 @@ case_the_readme_names_every_file() {
 	start
 	limiter orders 100/s
 	local name
-	for name in $(ls "$m" "$m/orders" "$m/orders/partitions" "$m/orders/partitions/0" | grep -v '[:/]' | grep -vx '[0-9]*' | grep -vx orders); do
+	for name in $(ls "$m" "$m/orders" "$m/orders/partitions" "$m/orders/partitions/0" |
+		grep -v '[:/]' | grep -vx '[0-9]*' | grep -vx orders); do
 		grep -qw -- "$name" "$m/README" || fail "README does not name $name"
 	done
 	[ "$(wc -l < "$m/README")" -gt 20 ] || fail 'README is short'
@@ -26,7 +27,8 @@ case_the_readme_sorts_files_by_what_reading_them_costs() {
 	local path status
 	is 'headings' "$(grep -c '^[^ ].*[a-z)]:$' "$m/README")" 4
 	is 'files under a heading' "$(listed Reading | wc -l) $(listed For | wc -l)" \
-		"$(awk '$2 ~ /^(r|rw)$/' "$m/README" | wc -l) $(awk '$2 == "w"' "$m/README" | wc -l)"
+		"$(awk '$2 ~ /^(r|rw)$/' "$m/README" | wc -l) $(awk '$2 == "w"' "$m/README" |
+		wc -l)"
 	for path in $(listed 'Reading costs nothing'); do
 		timeout 10 cat "$m/$path" > "$d/said" || fail "reading $path does not end"
 	done
@@ -53,10 +55,12 @@ case_status_tells_of_the_daemon() {
 	limiter orders
 	local word
 	for word in version host source limiters waiters uptime; do
-		grep -qi "^$word" "$m/status" || fail "status does not tell $word: $(cat "$m/status")"
+		grep -qi "^$word" "$m/status" ||
+			fail "status does not tell $word: $(cat "$m/status")"
 	done
 	like status "$(cat "$m/status")" "source ${SOURCE:-local}"
-	like status "$(cat "$m/status")" "$("$RATEFS" --version | grep -oE '[0-9]+(\.[0-9]+)+' | head -n 1)"
+	like status "$(cat "$m/status")" "$("$RATEFS" --version | grep -oE '[0-9]+(\.[0-9]+)+' |
+		head -n 1)"
 }
 
 case_stat_is_a_name_and_a_number_a_line() {
@@ -64,7 +68,8 @@ case_stat_is_a_name_and_a_number_a_line() {
 	limiter orders 100/s
 	local name
 	is 'other lines' "$(grep -cvE '^[a-z_]+ (-?[0-9.]+|max)$' "$m/orders/stat")" 0
-	for name in granted served refused cancelled delayed_seconds shadowed waiting rate effective_rate tokens partitions_held; do
+	for name in granted served refused cancelled delayed_seconds shadowed waiting rate \
+		effective_rate tokens partitions_held; do
 		counter orders $name > /dev/null || fail "no $name"
 	done
 }
@@ -121,7 +126,8 @@ case_events_follow_what_is_done() {
 	echo closed > "$m/orders/enforcement"
 	mv "$m/orders" "$m/bookings"
 	rmdir "$m/bookings"
-	eventually 10 eval '[ "$(grep -c -E "orders|bookings" "$d/events")" -ge 5 ]' || fail "events: $(cat "$d/events")"
+	eventually 10 eval '[ "$(grep -c -E "orders|bookings" "$d/events")" -ge 5 ]' ||
+		fail "events: $(cat "$d/events")"
 	like rate "$(cat "$d/events")" 'rate[^a-z].*500/s'
 	like enforcement "$(cat "$d/events")" 'enforcement[^a-z].*closed'
 	sed 's/^/# /' "$d/events"
@@ -203,7 +209,8 @@ case_tail_of_events_says_at_once_how_they_are_followed() {
 	start
 	tail -f "$m/events" > "$d/told" &
 	local pid=$!
-	eventually 20 grep -qs '^# .*cat follows them, tail -f does not$' "$d/told" || fail 'it says nothing'
+	eventually 20 grep -qs '^# .*cat follows them, tail -f does not$' "$d/told" ||
+		fail 'it says nothing'
 	alive $pid || fail 'tail has ended'
 	kill $pid
 	wait $pid 2> /dev/null || :
@@ -246,7 +253,8 @@ case_a_listing_leaves_out_what_never_ends() {
 	limiter orders
 	: "$(cat "$m/orders/keys/alice/token")"
 	is 'what is listed' "$(find "$m" -name events -o -name stream)" ''
-	is 'by their names' "$(ls "$m/events" "$m/orders/stream" "$m/orders/keys/alice/stream" | wc -l)" 3
+	is 'by their names' "$(ls "$m/events" "$m/orders/stream" "$m/orders/keys/alice/stream" |
+		wc -l)" 3
 	is 'of a stream' "$(head -n 3 "$m/orders/stream" | wc -l)" 3
 	is sizes "$(stat -c %s "$m/orders/stream" "$m/orders/token" | tr '\n' ' ')" '2 2 '
 	is 'size of events' "$(stat -c %s "$m/events")" "$(head -n 1 "$m/events" | wc -c)"
@@ -276,7 +284,8 @@ case_a_read_that_begins_in_the_middle_of_any_file_gets_what_is_there() {
 	EOF
 	local i
 	for i in {1..70}; do mkdir "$m/l$i"; done
-	is 'a long page from the middle on' "$(dd if="$m/metrics" bs=4096 skip=1 count=1 status=none | wc -c)" 4096
+	is 'a long page from the middle on' \
+		"$(dd if="$m/metrics" bs=4096 skip=1 count=1 status=none | wc -c)" 4096
 }
 
 case_pages_of_metrics_come_whole_to_many_readers_at_once() {

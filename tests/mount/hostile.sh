@@ -13,7 +13,10 @@ open_to_all() {
 }
 
 # Sanitizers keep what was freed for a while.
-is_sanitized() { grep -qE 'lib(a|t)san' "/proc/$daemon/maps" || [ "$(awk '/^VmSize/ { print $2 }' "/proc/$daemon/status")" -gt 1000000000 ]; }
+is_sanitized() {
+	grep -qE 'lib(a|t)san' "/proc/$daemon/maps" ||
+		[ "$(awk '/^VmSize/ { print $2 }' "/proc/$daemon/status")" -gt 1000000000 ]
+}
 
 # memory: the server's own and what it keeps for the next, in KiB.
 memory() { awk '/^Rss(Anon|Shmem)/ { sum += $2 } END { print sum }' "/proc/$(server)/status"; }
@@ -40,13 +43,16 @@ case_twenty_thousand_readers_of_one_user_do_not_starve_another() {
 	local before crowds=() i
 	before=$("$CLIENT" turns 300 "$m/other/token")
 	for i in 1 2; do
-		setpriv --reuid=nobody --regid=nogroup --clear-groups "$CLIENT" crowd 10000 "$m/orders/token" > "$d/got$i" &
+		setpriv --reuid=nobody --regid=nogroup --clear-groups "$CLIENT" crowd 10000 \
+			"$m/orders/token" > "$d/got$i" &
 		crowds+=($!)
 	done
-	eventually 50 eval 'has orders waiting 20000 || ! alive ${crowds[0]} || ! alive ${crowds[1]}' || fail "only $(counter orders waiting) wait"
+	eventually 50 eval \
+		'has orders waiting 20000 || ! alive ${crowds[0]} || ! alive ${crowds[1]}' ||
+		fail "only $(counter orders waiting) wait"
 	has orders waiting 20000 || skip 'no twenty thousand threads here'
 	served "$before"
-	# What it may read of its own readers is long.
+	# The list of its own readers that it may read is long.
 	(while :; do as_nobody cat "$m/orders/waiters" "$m/metrics" "$m/status" > /dev/null; done) &
 	local looker=$!
 	served "$before"
@@ -62,7 +68,8 @@ case_readers_that_are_stopped_and_go_on_hold_up_nobody() {
 	empty orders
 	local before
 	before=$("$CLIENT" turns 300 "$m/other/token")
-	setpriv --reuid=nobody --regid=nogroup --clear-groups env --default-signal "$CLIENT" crowd 2000 "$m/orders/token" > "$d/got" &
+	setpriv --reuid=nobody --regid=nogroup --clear-groups env --default-signal "$CLIENT" crowd \
+		2000 "$m/orders/token" > "$d/got" &
 	local crowd=$!
 	waiting orders 2000
 	kill -STOP $crowd
@@ -104,7 +111,8 @@ case_a_hundred_thousand_keys_of_any_name_stay_in_bounds() {
 	there=$(as_nobody "$CLIENT" names $count "$m/orders/keys")
 	[ "$there" -gt $((count * 9 / 10)) ] || fail "only $there names of $count are keys"
 	served "$before"
-	[ "$(counter orders keys)" -le 65536 ] || fail "$(counter orders keys) keys that nobody has used"
+	[ "$(counter orders keys)" -le 65536 ] ||
+		fail "$(counter orders keys) keys that nobody has used"
 	is token "$(cat "$m/orders/keys/mine/token")" 1
 	as_nobody ls "$m/orders/keys" > /dev/null
 	eventually 30 has orders keys 0 || fail "$(counter orders keys) keys are left"
@@ -125,7 +133,8 @@ case_polls_that_are_left_leave_nothing() {
 	mkdir "$m/new"
 	echo 1000/s > "$m/orders/rate"
 	is token "$(cat "$m/orders/token")" 1
-	eventually 10 eval '[ "$(awk "\$1 == \"files\" { print \$2 }" "$m/status")" = 1 ]' || fail 'files are open still'
+	eventually 10 eval '[ "$(awk "\$1 == \"files\" { print \$2 }" "$m/status")" = 1 ]' ||
+		fail 'files are open still'
 }
 
 case_many_who_follow_events_hold_up_nobody() {
@@ -134,7 +143,8 @@ case_many_who_follow_events_hold_up_nobody() {
 	before=$("$CLIENT" turns 300 "$m/other/token")
 	as_nobody "$CLIENT" crowd 5000 "$m/events" > "$d/got" &
 	local crowd=$!
-	eventually 40 eval '[ "$(awk "\$1 == \"readers\" { print \$2 }" "$m/status")" = 5000 ] || ! alive $crowd' || fail 'they do not wait'
+	eventually 40 \
+		eval '[ "$(awk "\$1 == \"readers\" { print \$2 }" "$m/status")" = 5000 ] || ! alive $crowd' || fail 'they do not wait'
 	alive $crowd || skip 'no five thousand threads here'
 	served "$before"
 	mkdir "$m/new"
@@ -169,7 +179,7 @@ case_a_giant_write_is_refused_and_leaves_nothing() {
 	is rate "$(cat "$m/orders/rate")" 500/s
 }
 
-case_what_is_mapped_or_spliced_spends_nothing() {
+case_mapping_and_splicing_spend_nothing() {
 	open_to_all
 	limiter orders 1/h 10
 	python3 - "$m/orders" <<- 'EOF'

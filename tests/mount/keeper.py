@@ -1,7 +1,8 @@
-"""keeper.py MOUNT KILLS SECONDS: kills the server of MOUNT at random moments, KILLS times or for SECONDS, sometimes the
-next one before it serves, or has it replaced, while clients take tokens, hold slots, tune and make limiters in limiter `load` (200/s, burst 5, 3 slots), poll `polled`
-(20/s, burst 1), and wait in `queue` (empty). Fails on an error, on a token or a slot too many, and if those who wait in
-`queue` are not in their order; prints what a kill costs."""
+"""keeper.py MOUNT KILLS SECONDS: kills the server of MOUNT at random moments, KILLS times or for
+SECONDS, sometimes the next one before it serves, or has it replaced, while clients take tokens,
+hold slots, tune and make limiters in limiter `load` (200/s, burst 5, 3 slots), poll `polled` (20/s,
+burst 1), and wait in `queue` (empty). Fails on an error, on a token or a slot too many, and if
+those who wait in `queue` are not in their order; prints what a kill costs."""
 import contextlib
 import multiprocessing
 import os
@@ -128,7 +129,7 @@ def wait_in_queue(tokens):
 
 
 def queued():
-    """Who waits there, in turn."""
+    """Waiters there, in turn."""
     with open(queue + "/waiters") as file:
         return [int(line.split()[2]) for line in file]
 

@@ -1,10 +1,11 @@
 # shellcheck shell=bash
-# The mount outlives its server: nobody who waits or has a file open notices that it was killed.
+# The mount outlives its server: no reader and no open file notices that it was killed.
 
 # holder NAME: opens slot of orders in the background and keeps it; its pid in $holder, and $d/NAME
 # is there once it has it.
 holder() {
-	env --default-signal bash -c "exec 3< '$m/orders/slot'; : > '$d/$1'; exec sleep 100" 3<&- 4<&- 5<&- &
+	env --default-signal \
+		bash -c "exec 3< '$m/orders/slot'; : > '$d/$1'; exec sleep 100" 3<&- 4<&- 5<&- &
 	holder=$!
 }
 
@@ -45,7 +46,8 @@ case_readers_are_served_in_the_order_in_which_they_came() {
 	done
 	killed
 	waiting orders 40
-	is 'tokens wanted, in turn' "$(cut -d ' ' -f 3 "$m/orders/waiters" | tr '\n' ' ')" "$(seq -s ' ' 40) "
+	is 'tokens wanted, in turn' "$(cut -d ' ' -f 3 "$m/orders/waiters" | tr '\n' ' ')" \
+		"$(seq -s ' ' 40) "
 	echo 1000/s > "$m/orders/rate"
 	for i in "${readers[@]}"; do gone "$i" 20; done
 }
@@ -104,7 +106,7 @@ case_settings_names_and_owners_are_those_of_before() {
 	exec 5>&-
 }
 
-case_what_is_left_in_a_bucket_is_left() {
+case_tokens_left_in_a_bucket_are_left() {
 	outlives
 	limiter orders '1/d:100 1/26d:50'
 	cat "$m/orders/take/30" > /dev/null
@@ -122,10 +124,12 @@ case_what_is_left_in_a_bucket_is_left() {
 	is 'tokens of orders' "$(tokens orders)" 5
 }
 
-# known LIMITER: what it has counted and learnt.
-known() { grep -E '^(granted|served|delayed_seconds|ok|throttled|error|effective_rate|backoff_(up|down|pauses|seconds)) ' "$m/$1/stat"; }
+# known LIMITER: prints its counters and learnt values.
+known() {
+	grep -E '^(granted|served|delayed_seconds|ok|throttled|error|effective_rate|backoff_(up|down|pauses|seconds)) ' "$m/$1/stat"
+}
 
-case_what_was_learnt_and_counted_is_known_to_the_next() {
+case_learnt_values_and_counters_are_known_to_the_next_server() {
 	outlives
 	limiter orders 1000/s 1000
 	limiter paused 1000/s 1000
@@ -170,7 +174,7 @@ case_a_long_take_keeps_what_it_has_saved_up() {
 	[ $from -ge 3900 ] && [ $from -lt 6500 ] || fail "it took $from ms"
 }
 
-case_what_was_saved_up_for_one_who_left_is_not_given_out() {
+case_savings_of_a_reader_that_left_are_not_given_out() {
 	outlives
 	limiter orders 100/s
 	cat "$m/orders/token" > /dev/null
@@ -240,7 +244,7 @@ case_a_slot_closed_while_there_is_no_server_is_free_in_the_next() {
 	eventually 10 has orders slots_used 0 || fail "slots_used $(counter orders slots_used)"
 }
 
-case_who_polls_is_woken_and_polls_again() {
+case_a_poller_is_woken_and_polls_again() {
 	outlives
 	empty orders
 	python3 -c '
@@ -302,14 +306,16 @@ outlives_for_all() {
 	chmod 777 "$m"
 }
 
-case_what_a_user_has_counts_for_it_in_the_next() {
+case_bounds_of_a_user_count_in_the_next_server() {
 	outlives_for_all ,user_limiters_max=1,user_files_max=2,user_names_max=2,user_keys_max=1,user_readers_max=1
 	limiter orders
 	empty idle
 	as nobody mkdir "$m/mine"
-	env --default-signal setpriv --reuid=nobody --clear-groups bash -c "exec 3< '$m/orders/keys/bob/token'; exec sleep 100" &
+	env --default-signal setpriv --reuid=nobody --clear-groups \
+		bash -c "exec 3< '$m/orders/keys/bob/token'; exec sleep 100" &
 	local holder=$!
-	eventually 20 eval '[[ $(readlink "/proc/$holder/fd/3") = */bob/token ]]' || fail 'it has not opened'
+	eventually 20 eval '[[ $(readlink "/proc/$holder/fd/3") = */bob/token ]]' ||
+		fail 'it has not opened'
 	as nobody stat "$m/orders/take/2" "$m/orders/take/3" > /dev/null
 	killed
 	is 'limiters' "$(as nobody "$CLIENT" mkdir "$m/another")" ENOSPC
@@ -324,13 +330,14 @@ case_what_a_user_has_counts_for_it_in_the_next() {
 	as daemon mkdir "$m/others"
 	kill $holder
 	wait $holder 2> /dev/null || :
-	eventually 20 eval '[ "$(as nobody "$CLIENT" read "$m/orders/rate")" != ENOSPC ]' || fail 'a file that was closed counts'
+	eventually 20 eval '[ "$(as nobody "$CLIENT" read "$m/orders/rate")" != ENOSPC ]' ||
+		fail 'a file that was closed counts'
 	is 'readers' "$(as nobody "$CLIENT" read "$m/idle/token")" EBUSY
 	kill $reader
 	wait $reader 2> /dev/null || :
 }
 
-case_who_has_events_open_hears_no_more_from_the_next() {
+case_an_open_events_file_hears_no_more_from_the_next_server() {
 	outlives_for_all ''
 	mkdir "$m/secret" "$m/public"
 	chmod 700 "$m/secret"
@@ -380,7 +387,8 @@ case_ten_thousand_blocked_readers_get_their_tokens_from_the_next_server() {
 	empty orders
 	"$CLIENT" crowd 10000 "$m/orders/token" > "$d/got" &
 	local crowd=$! from ms
-	eventually 40 eval 'has orders waiting 10000 || ! alive $crowd' || fail "only $(counter orders waiting) wait"
+	eventually 40 eval 'has orders waiting 10000 || ! alive $crowd' ||
+		fail "only $(counter orders waiting) wait"
 	alive $crowd || skip 'no ten thousand threads here'
 	from=$(milliseconds)
 	killed
@@ -396,14 +404,15 @@ case_ten_thousand_blocked_readers_get_their_tokens_from_the_next_server() {
 }
 
 # Killed at any moment, under load: see keeper.py.
-case_nobody_gets_an_error_or_a_token_too_many_whenever_it_is_killed() {
+case_no_reader_gets_an_error_or_a_token_too_many_whenever_it_is_killed() {
 	outlives
 	limiter load 200/s 5
 	echo 3 > "$m/load/concurrency"
 	limiter polled 20/s 1
 	empty queue
 	death '[0-9]+ signal 9'
-	python3 "$(dirname "${BASH_SOURCE[0]}")/keeper.py" "$m" "${KILLS:-200}" "$([ -n "${SOURCE-}" ] && echo 15 || echo 35)"
+	python3 "$(dirname "${BASH_SOURCE[0]}")/keeper.py" "$m" "${KILLS:-200}" \
+		"$([ -n "${SOURCE-}" ] && echo 15 || echo 35)"
 	eventually 10 has load slots_used 0 || fail "slots_used $(counter load slots_used)"
 	counts load waiting 0
 }

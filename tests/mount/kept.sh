@@ -17,7 +17,7 @@ case_settings_outlive_the_daemon() {
 	is limiters "$(find "$m" -name waiters | wc -l)" 3
 }
 
-case_what_is_left_in_the_buckets_outlives_the_daemon() {
+case_tokens_left_in_the_buckets_outlive_the_daemon() {
 	start "local:$d/kept"
 	limiter orders 1/h 10
 	is taken "$(cat "$m/orders/take/4")" 4
@@ -36,10 +36,11 @@ case_owners_and_modes_outlive_the_daemon() {
 	before=$(stat -c %U:%G:%a "$m/orders" "$m/orders/token" "$m/orders/rate")
 	stop
 	start "local:$d/kept"
-	is 'owner and mode' "$(stat -c %U:%G:%a "$m/orders" "$m/orders/token" "$m/orders/rate")" "$before"
+	is 'owner and mode' "$(stat -c %U:%G:%a "$m/orders" "$m/orders/token" "$m/orders/rate")" \
+		"$before"
 }
 
-case_what_was_removed_or_renamed_stays_so() {
+case_a_removed_or_renamed_limiter_stays_so() {
 	start "local:$d/kept"
 	limiter orders 5/s
 	limiter orders/eu 6/s
@@ -161,7 +162,8 @@ case_a_directory_that_cannot_be_made_is_named() {
 
 case_names_of_many_kinds_are_kept() {
 	start "local:$d/kept"
-	local name names=(a 'with space' 'quote"d' 'back\slash' '%41' '-x' 'é€😀' 1 0 '*' 'a=b' '[section]' 'semi;colon' '#x' 'x.tmp' "$(printf 'n%.0s' {1..255})")
+	local name names=(a 'with space' 'quote"d' 'back\slash' '%41' '-x' 'é€😀' 1 0 '*' 'a=b' \
+		'[section]' 'semi;colon' '#x' 'x.tmp' "$(printf 'n%.0s' {1..255})")
 	for name in "${names[@]}"; do
 		mkdir -- "$m/$name"
 		echo 5/s > "$m/$name/rate"
@@ -207,7 +209,7 @@ case_directories_of_others_are_left_alone() {
 	is rate "$(cat "$m/orders/rate")" 5/s
 }
 
-# What a crash leaves of a mkdir and of a rmdir under way.
+# A crash leaves this of a mkdir and of a rmdir under way.
 case_a_limiter_half_made_or_half_removed_is_neither() {
 	start "local:$d/kept"
 	limiter orders 5/s
@@ -217,6 +219,7 @@ case_a_limiter_half_made_or_half_removed_is_neither() {
 	cp "$d/kept/orders/.config" "$d/kept/orders/.removed/.config"
 	start "local:$d/kept"
 	is limiters "$(find "$m" -name waiters | wc -l)" 1
-	is 'left in the directory' "$(ls -A "$d/kept" "$d/kept/orders" | grep -c -e making -e removed)" 0
+	is 'left in the directory' "$(ls -A "$d/kept" "$d/kept/orders" |
+		grep -c -e making -e removed)" 0
 	rmdir "$m/orders"
 }

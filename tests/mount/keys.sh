@@ -9,7 +9,10 @@ keyed() {
 }
 
 # of_key KEY NAME: a counter of a key.
-of_key() { awk -v name="$2" '$1 == name { print $2; found = 1 } END { exit !found }' "$m/orders/keys/$1/stat"; }
+of_key() {
+	awk -v name="$2" \
+		'$1 == name { print $2; found = 1 } END { exit !found }' "$m/orders/keys/$1/stat"
+}
 
 forgotten() { has orders keys 0; }
 
@@ -27,7 +30,8 @@ case_keys_are_used_from_shells_and_scripts() {
 	is granted "$(of_key alice granted)" 9
 	is 'of another' "$(of_key bob granted)" 0
 	counts orders granted 9
-	is 'what is listed' "$(find "$m/orders/keys" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' ')" 'alice bob '
+	is 'what is listed' "$(find "$m/orders/keys" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort |
+		tr '\n' ' ')" 'alice bob '
 	is 'files of a key' "$(LC_ALL=C ls -m "$m/orders/keys/alice")" 'eta, stat, take, token, try'
 }
 
@@ -77,11 +81,13 @@ case_two_openings_of_a_key_share_its_bucket() {
 case_settings_of_keys_read_back_and_are_bounded() {
 	start
 	mkdir "$m/orders"
-	is defaults "$(cat "$m/orders/key_rate" "$m/orders/key_burst" "$m/orders/keys_max" | tr '\n' ' ')" 'max 1 1000000 '
+	is defaults "$(cat "$m/orders/key_rate" "$m/orders/key_burst" "$m/orders/keys_max" |
+		tr '\n' ' ')" 'max 1 1000000 '
 	echo 600/min > "$m/orders/key_rate"
 	echo 5 > "$m/orders/key_burst"
 	echo 1000 > "$m/orders/keys_max"
-	is config "$(grep ^key "$m/orders/config" | tr '\n' ' ')" 'key_rate=600/min key_burst=5 keys_max=1000 '
+	is config "$(grep ^key "$m/orders/config" | tr '\n' ' ')" \
+		'key_rate=600/min key_burst=5 keys_max=1000 '
 	refused EINVAL write "$m/orders/key_rate" '1/s 2/h'
 	refused EINVAL write "$m/orders/key_rate" '1/s:5'
 	refused EINVAL write "$m/orders/key_rate" fast
@@ -151,7 +157,8 @@ case_one_key_too_many_has_the_oldest_forgotten_and_gives_nobody_more() {
 	local key
 	for key in a b c; do : "$(cat "$m/orders/keys/$key/try" 2> /dev/null || :)"; done
 	counts orders keys 2
-	is 'what is left' "$(find "$m/orders/keys" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort | tr '\n' ' ')" 'b c '
+	is 'what is left' "$(find "$m/orders/keys" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort |
+		tr '\n' ' ')" 'b c '
 	denied EBUSY read "$m/orders/keys/a/try"
 }
 
@@ -256,10 +263,12 @@ case_a_renamed_limiter_keeps_its_keys_and_owners_are_the_limiters() {
 	: "$(cat "$m/orders/keys/a/try")"
 	mv "$m/orders" "$m/sales"
 	denied EBUSY read "$m/sales/keys/a/try"
-	is 'of all' "$(stat -c %a "$m/sales/keys" "$m/sales/keys/a" "$m/sales/keys/a/token" | tr '\n' ' ')" '555 555 444 '
+	is 'of all' "$(stat -c %a "$m/sales/keys" "$m/sales/keys/a" "$m/sales/keys/a/token" |
+		tr '\n' ' ')" '555 555 444 '
 	chmod 750 "$m/sales"
 	sleep 1.1
-	is 'of the group' "$(stat -c %a "$m/sales/keys" "$m/sales/keys/a" "$m/sales/keys/a/token" | tr '\n' ' ')" '550 550 440 '
+	is 'of the group' "$(stat -c %a "$m/sales/keys" "$m/sales/keys/a" "$m/sales/keys/a/token" |
+		tr '\n' ' ')" '550 550 440 '
 }
 
 case_poll_of_a_key_tells_when_it_has_a_token() {

@@ -1,6 +1,5 @@
 # shellcheck shell=bash
-# Owner, group and mode of limiters: what recursive tools make of them, groups that are inherited,
-# and what rm -r is told.
+# Owner, group and mode of limiters: recursive tools, inherited groups, and the answers to rm -r.
 
 # team: a limiter with all kinds of files in it, and one below it, in a tree that is open to others.
 team() {
@@ -138,7 +137,7 @@ case_a_chown_of_a_file_gives_nothing_away() {
 	is 'nobody, tuning' "$(as nobody "$CLIENT" write "$m/orders/rate" 9/s)" EACCES
 }
 
-case_what_is_closed_cannot_be_changed_by_others() {
+case_a_closed_limiter_cannot_be_changed_by_others() {
 	team
 	is chmod "$(denials chmod -R 777 "$m/orders")" "$(everything)"
 	is chown "$(denials chown -R nobody "$m/orders")" "$(everything)"
@@ -226,7 +225,7 @@ case_only_a_member_makes_a_limiter_setgid() {
 	is 'of a member' "$(stat -c %a "$m/orders")" 2775
 }
 
-case_whoever_may_use_a_limiter_reports_to_it_and_nobody_else() {
+case_users_of_a_limiter_report_to_it_and_no_others() {
 	team
 	is 'modes' "$(cd "$m/orders" && stat -c %a charge feedback | tr '\n' ' ')" '222 222 '
 	is charge "$(as nobody "$CLIENT" write "$m/orders/charge" 5)" ''

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# A reader keeps its place: what interrupts it and does not end it costs it nothing but the way.
+# A reader keeps its place: an interruption that does not end it costs it nothing but the way.
 
 file=token
 
@@ -167,7 +167,8 @@ in_order() {
 	waiting orders 2
 	eventually 30 test -e "$d/first.py.calm" || fail 'it is disturbed for ever'
 	waiting orders 2
-	is 'the order of those who wait' "$(awk '{ print $1 }' "$m/orders/waiters")" "$first"$'\n'"$reader"
+	is 'the order of those who wait' "$(awk '{ print $1 }' "$m/orders/waiters")" \
+		"$first"$'\n'"$reader"
 	"$@"
 	gone "$first" 20
 	gone "$reader" 20
@@ -199,10 +200,12 @@ case_an_opener_of_a_slot_keeps_its_place() {
 	limiter orders
 	echo 1 > "$m/orders/concurrency"
 	exec 3< "$m/orders/slot"
-	env --default-signal bash -c "$(ending_jobs) exec 4< '$m/orders/slot'; echo first > '$d/first'; sleep 100" 3<&- &
+	env --default-signal bash -c \
+		"$(ending_jobs) exec 4< '$m/orders/slot'; echo first > '$d/first'; sleep 100" 3<&- &
 	first=$!
 	waiting orders 1
-	env --default-signal bash -c "exec 4< '$m/orders/slot'; echo second > '$d/second'; sleep 100" 3<&- &
+	env --default-signal \
+		bash -c "exec 4< '$m/orders/slot'; echo second > '$d/second'; sleep 100" 3<&- &
 	calmed 3
 	exec 3<&-
 	eventually 20 [ -e "$d/first" ] || fail 'the first one has no slot'
@@ -210,7 +213,7 @@ case_an_opener_of_a_slot_keeps_its_place() {
 	counts orders waiting 1
 }
 
-# What a program does that is interrupted once, at 0.3 s, before it asks again.
+# A program that is interrupted once, at 0.3 s, does this before it asks again.
 once='
 interrupts(0.3)
 fd = os.open(path, os.O_RDONLY)
@@ -301,7 +304,8 @@ case_a_limit_on_the_time_ends_for_one_that_is_interrupted_again_and_again() {
 		except OSError as error:
 		    assert error.errno == errno.EBUSY and time.monotonic() - began > 1.9
 	EOF
-	[ "$(counter orders cancelled)" -ge 3 ] || fail "interrupted only $(counter orders cancelled) times"
+	[ "$(counter orders cancelled)" -ge 3 ] ||
+		fail "interrupted only $(counter orders cancelled) times"
 	counts orders refused 1
 }
 
@@ -315,9 +319,11 @@ case_the_waiting_of_one_that_came_back_is_listed_in_order_and_from_its_beginning
 	kill -CONT "$first"
 	calmed 1
 	is 'who waits' "$(awk '{ printf "%s ", $1 }' "$m/orders/waiters")" "$first $reader "
-	awk -v pid="$first" '$1 == pid && $4 < 1 { exit 1 }' "$m/orders/waiters" || fail "$(cat "$m/orders/waiters")"
+	awk -v pid="$first" '$1 == pid && $4 < 1 { exit 1 }' "$m/orders/waiters" ||
+		fail "$(cat "$m/orders/waiters")"
 	served_first
-	is 'delayed of a second and more' "$(counter orders delayed_seconds | awk '{ print ($1 >= 2) }')" 1
+	is 'delayed of a second and more' "$(counter orders delayed_seconds |
+		awk '{ print ($1 >= 2) }')" 1
 }
 
 case_the_next_server_knows_who_came_back() {
@@ -349,7 +355,8 @@ case_the_next_server_knows_who_is_about_to_come_back() {
 case_a_reader_in_a_process_namespace_of_its_own_keeps_its_place() {
 	start
 	empty orders 2
-	first unshare --pid --fork --kill-child bash -c "$(ending_jobs) read -r got < '$m/orders/token'; echo \$got"
+	first unshare --pid --fork --kill-child \
+		bash -c "$(ending_jobs) read -r got < '$m/orders/token'; echo \$got"
 	calmed 3
 	served_first
 }
@@ -429,7 +436,8 @@ case_a_change_is_not_interrupted() {
 # file.
 case_readers_near_the_limit_of_the_kernel_on_requests_keep_their_places() {
 	echo 4 > "$d/limit"
-	mount --bind "$d/limit" /proc/sys/fs/fuse/default_request_timeout || skip 'a kernel without that sysctl'
+	mount --bind "$d/limit" /proc/sys/fs/fuse/default_request_timeout ||
+		skip 'a kernel without that sysctl'
 	start
 	umount /proc/sys/fs/fuse/default_request_timeout
 	is 'the limit' "$(status_of request_timeout_seconds)" 4
@@ -438,7 +446,8 @@ case_readers_near_the_limit_of_the_kernel_on_requests_keep_their_places() {
 	kill "$reader"
 	waiting orders 1
 	sleep 0.7
-	python3 -c 'import sys; print(open(sys.argv[1]).read().strip())' "$m/orders/token" > "$d/got" &
+	python3 -c 'import sys; print(open(sys.argv[1]).read().strip())' "$m/orders/token" \
+		> "$d/got" &
 	reader=$!
 	interrupted 5
 	[ "$(counter orders cancelled)" -lt 20 ] || fail 'interrupted again and again'

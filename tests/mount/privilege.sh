@@ -10,8 +10,11 @@ open_up() {
 
 as_nobody() { setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"; }
 
-# of_threads FIELD: what /proc says of all threads of the daemon, each thing once.
-of_threads() { awk -v field="$1:" '$1 == field { $1 = ""; print }' /proc/"$daemon"/task/*/status | sort -u | tr -s '\t ' ' '; }
+# of_threads FIELD: prints the field as /proc has it for all threads of the daemon, each value once.
+of_threads() {
+	awk -v field="$1:" '$1 == field { $1 = ""; print }' /proc/"$daemon"/task/*/status |
+		sort -u | tr -s '\t ' ' '
+}
 
 # The number of each capability is its bit.
 sys_admin=$((1 << 21)) dac_read_search=$((1 << 2)) dac_override=$((1 << 1))
@@ -21,7 +24,8 @@ may_only() {
 	local field
 	for field in CapEff CapPrm; do
 		is "$field of the first thread" "$((16#$(awk -v field="$field:" '$1 == field { print $2 }' "/proc/$daemon/status")))" "$1"
-		is "$field of other threads" "$(of_threads $field | grep -vcE "^ (0+|$(printf '%016x' "$1"))\$")" 0
+		is "$field of other threads" \
+			"$(of_threads $field | grep -vcE "^ (0+|$(printf '%016x' "$1"))\$")" 0
 	done
 	is CapInh "$((16#$(of_threads CapInh | tr -d ' ')))" 0
 	is CapAmb "$((16#$(of_threads CapAmb | tr -d ' ')))" 0
@@ -72,8 +76,10 @@ case_with_user_it_is_that_user() {
 	open_up
 	start -o user=nobody,allow_other "local:$d/kept"
 	may_only $sys_admin
-	is uid "$(of_threads Uid)" " $(id -u nobody) $(id -u nobody) $(id -u nobody) $(id -u nobody)"
-	is gid "$(of_threads Gid)" " $(id -g nobody) $(id -g nobody) $(id -g nobody) $(id -g nobody)"
+	is uid "$(of_threads Uid)" \
+		" $(id -u nobody) $(id -u nobody) $(id -u nobody) $(id -u nobody)"
+	is gid "$(of_threads Gid)" \
+		" $(id -g nobody) $(id -g nobody) $(id -g nobody) $(id -g nobody)"
 	is groups "$(of_threads Groups | tr -d ' ')" "$(id -G nobody | tr -d ' ')"
 	is 'whose directory' "$(stat -c %U "$d/kept")" nobody
 	limiter orders 500/s
@@ -132,18 +138,22 @@ case_with_user_every_server_is_that_user() {
 	chmod 777 "$m"
 	local first
 	first=$(server)
-	is 'uid of the first' "$(awk '$1 == "Uid:" { print $2, $3 }' "/proc/$first/status")" "$(id -u nobody) $(id -u nobody)"
+	is 'uid of the first' "$(awk '$1 == "Uid:" { print $2, $3 }' "/proc/$first/status")" \
+		"$(id -u nobody) $(id -u nobody)"
 	successor
 	may_only $sys_admin
-	is uid "$(of_threads Uid)" " $(id -u nobody) $(id -u nobody) $(id -u nobody) $(id -u nobody)"
-	is gid "$(of_threads Gid)" " $(id -g nobody) $(id -g nobody) $(id -g nobody) $(id -g nobody)"
+	is uid "$(of_threads Uid)" \
+		" $(id -u nobody) $(id -u nobody) $(id -u nobody) $(id -u nobody)"
+	is gid "$(of_threads Gid)" \
+		" $(id -g nobody) $(id -g nobody) $(id -g nobody) $(id -g nobody)"
 	is 'whose mount' "$(stat -c %U "$m")" root
 	as_nobody mkdir "$m/new"
 	is 'who keeps it' "$(stat -c %U "$d/kept/new/.config")" nobody
 	is token "$(as_nobody cat "$m/orders/token")" 1
 	kill -9 "$keeper"
 	wait "$keeper" 2> /dev/null || :
-	eventually 20 eval '! mountpoint -q "$m"' || fail 'the server did not unmount without its keeper'
+	eventually 20 eval '! mountpoint -q "$m"' ||
+		fail 'the server did not unmount without its keeper'
 	eventually 20 eval '! alive $daemon' || fail 'still there'
 	daemon=
 	minor=
@@ -155,7 +165,8 @@ case_a_server_that_became_another_user_ends_with_its_keeper() {
 	kill -9 "$daemon"
 	wait "$daemon" 2> /dev/null || :
 	daemon=
-	eventually 20 eval '! mountpoint -q "$m"' || fail 'the server did not unmount without its keeper'
+	eventually 20 eval '! mountpoint -q "$m"' ||
+		fail 'the server did not unmount without its keeper'
 }
 
 # cannot STATUS REGEX ARGUMENT…: it does not mount, and says why.
@@ -174,9 +185,11 @@ case_a_user_that_cannot_be_is_refused() {
 	cp "$RATEFS" "$d/ratefs"
 	cannot 2 'user=nosuchuser: there is no such user' "$RATEFS" -f -o user=nosuchuser local "$m"
 	cannot 2 'user=daemon: only root can become another user' \
-		setpriv --reuid=nobody --regid=nogroup --clear-groups "$d/ratefs" -f -o user=daemon local "$m"
+		setpriv --reuid=nobody --regid=nogroup --clear-groups "$d/ratefs" \
+		-f -o user=daemon local "$m"
 	mkdir -m 700 "$d/kept"
-	cannot 1 "cannot open $d/kept: Permission denied" "$RATEFS" -f -o user=nobody "local:$d/kept" "$m"
+	cannot 1 "cannot open $d/kept: Permission denied" "$RATEFS" -f -o user=nobody \
+		"local:$d/kept" "$m"
 }
 
 case_a_directory_that_the_user_may_only_read_is_refused() {
@@ -195,10 +208,12 @@ mounted_by_nobody() {
 	mount --bind "$d/fuse" /dev/fuse
 	cp "$RATEFS" "$d/ratefs"
 	chown nobody "$m"
-	setpriv --reuid=nobody --regid=nogroup --clear-groups env --default-signal "$d/ratefs" -f "$@" local "$m" >> "$d/log" 2>&1 &
+	setpriv --reuid=nobody --regid=nogroup --clear-groups env --default-signal "$d/ratefs" \
+		-f "$@" local "$m" >> "$d/log" 2>&1 &
 	daemon=$!
 	# Not even root can look at the mount point itself.
-	eventually 10 eval 'grep -q " $m " /proc/self/mountinfo || ! alive $daemon' || fail 'not mounted'
+	eventually 10 eval 'grep -q " $m " /proc/self/mountinfo || ! alive $daemon' ||
+		fail 'not mounted'
 	alive $daemon || fail "the daemon ended before it mounted: $(cat "$d/log")"
 	minor=$(awk -v m="$m" '$5 == m { sub(".*:", "", $3); print $3 }' /proc/self/mountinfo)
 }
@@ -215,7 +230,8 @@ case_an_ordinary_user_mounts_and_unmounts() {
 	as_nobody sh -c 'echo 500/s > "$1/orders/rate"' - "$m"
 	is token "$(as_nobody cat "$m/orders/token")" 1
 	is owner "$(as_nobody stat -c %U "$m" "$m/orders" | tr '\n' ' ')" 'nobody nobody '
-	is 'another user' "$(setpriv --reuid=daemon --clear-groups "$CLIENT" read "$m/orders/token")" EACCES
+	is 'another user' \
+		"$(setpriv --reuid=daemon --clear-groups "$CLIENT" read "$m/orders/token")" EACCES
 	is root "$("$CLIENT" read "$m/orders/token")" EACCES
 	is 'tokens granted' "$(as_nobody awk '$1 == "granted" { print $2 }' "$m/orders/stat")" 1
 	as_nobody fusermount3 -u "$m"

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# Promises of the manual that no other case looks at: what is left after a crash, a slow disk,
-# syslog, lost events, the sticky bit, and the odd ways to write options.
+# Promises of the manual that no other case looks at: the state after a crash, a slow disk, syslog,
+# lost events, the sticky bit, and the odd ways to write options.
 
 tokens_are() { is "tokens of $1" "$(tokens "$1")" "$2"; }
 
-case_what_was_left_in_buckets_is_used_up_by_the_next_start() {
+case_tokens_left_in_buckets_are_used_up_by_the_next_start() {
 	start "local:$d/kept"
 	limiter orders 1/d 10
 	cat "$m/orders/take/4" > "$d/got"
@@ -24,7 +24,7 @@ case_what_was_left_in_buckets_is_used_up_by_the_next_start() {
 	tokens_are orders 0
 }
 
-# slow_disk: what follows is started with a fsync(2) that takes four seconds while $d/slow is there.
+# slow_disk: starts the next daemons with a fsync(2) that takes four seconds while $d/slow is there.
 slow_disk() {
 	cat > "$d/slow.c" <<- 'EOF'
 		#include <dlfcn.h>
@@ -58,7 +58,8 @@ case_a_disk_that_is_slow_makes_a_write_time_out_and_is_followed() {
 	is 'a token meanwhile' "$(cat "$m/orders/token")" 1
 	rm "$d/slow"
 	# It may still be kept, as it is in the end.
-	eventually 20 eval '[ "$(cat "$m/orders/rate")" = 6/s ]' || fail "rate $(cat "$m/orders/rate")"
+	eventually 20 eval '[ "$(cat "$m/orders/rate")" = 6/s ]' ||
+		fail "rate $(cat "$m/orders/rate")"
 	stop
 	start "local:$d/kept"
 	is 'the rate that was kept' "$(cat "$m/orders/rate")" 6/s
@@ -84,7 +85,8 @@ case_in_the_background_messages_go_to_syslog() {
 	eventually 20 test -S /dev/log || fail 'no /dev/log'
 	"$RATEFS" "local:$d/kept" "$m" > "$d/said" 2>&1
 	mkdir "$m/orders"
-	eventually 10 grep -q serves "$d/syslog" || fail "syslog: $(cat "$d/syslog"), standard error: $(cat "$d/said")"
+	eventually 10 grep -q serves "$d/syslog" ||
+		fail "syslog: $(cat "$d/syslog"), standard error: $(cat "$d/said")"
 	umount "$m"
 	eventually 20 grep -q 'the mount has ended' "$d/syslog" || fail "syslog: $(cat "$d/syslog")"
 	# <30> is facility daemon, priority info.
@@ -102,12 +104,13 @@ case_a_reader_of_events_that_falls_behind_is_told_how_much_it_lost() {
 	for ((i = 1; i <= 3000; i++)); do echo "$i/s" > "$m/orders/rate"; done
 	timeout 20 cat <&3 > "$d/events" &
 	local reader=$!
-	eventually 20 grep -q 'orders rate 3000/s' "$d/events" || fail "the last line: $(tail -n 1 "$d/events")"
+	eventually 20 grep -q 'orders rate 3000/s' "$d/events" ||
+		fail "the last line: $(tail -n 1 "$d/events")"
 	kill $reader
 	wait $reader 2> /dev/null || :
 	exec 3<&-
 	like 'behind the head' "$(sed -n 2p "$d/events")" '^lost [0-9]+ bytes$'
-	# What was lost, and what is there, is what was told.
+	# Losses, and limiters that are there, are those that were told.
 	python3 - "$d/events" <<- 'EOF'
 		import re, sys
 		head, lost, *lines = open(sys.argv[1]).read().splitlines()
@@ -127,7 +130,8 @@ case_with_the_sticky_bit_users_remove_and_rename_only_their_own() {
 	as nobody mkdir "$m/shared/of-nobody"
 	as daemon mkdir "$m/shared/of-daemon"
 	as daemon rmdir "$m/shared/of-nobody" 2> /dev/null && fail "another user's was removed"
-	as daemon mv "$m/shared/of-nobody" "$m/shared/mine" 2> /dev/null && fail "another user's was renamed"
+	as daemon mv "$m/shared/of-nobody" "$m/shared/mine" 2> /dev/null &&
+		fail "another user's was renamed"
 	as nobody mv "$m/shared/of-nobody" "$m/shared/mine"
 	as nobody rmdir "$m/shared/mine"
 	chmod 0777 "$m/shared"
@@ -144,18 +148,23 @@ as() {
 case_options_are_bounded_and_a_wrong_one_is_named() {
 	local option said
 	for option in weight=2 right=3s session=3s credentials=/none nowait; do
-		said=$("$RATEFS" -o "$option" local "$m" 2>&1) && fail "$option was taken by one host"
+		said=$("$RATEFS" -o "$option" local "$m" 2>&1) &&
+			fail "$option was taken by one host"
 		like "$option" "$said" "only for a fleet.*${option%%=*}"
 	done
-	for option in weight=0 weight=1001 weight=x right=1s right=11min right= session=1s session=301s; do
-		said=$("$RATEFS" -o "$option" "zk://127.0.0.1:1/x" "$m" 2>&1) && fail "$option was taken"
+	for option in weight=0 weight=1001 weight=x right=1s right=11min right= session=1s \
+		session=301s; do
+		said=$("$RATEFS" -o "$option" "zk://127.0.0.1:1/x" "$m" 2>&1) &&
+			fail "$option was taken"
 		like "$option" "$said" "${option%%=*}"
 	done
-	for option in readers_max=0 readers_max=x limiters_max=1000001 user_keys_max=-1 names_max=1048577; do
+	for option in readers_max=0 readers_max=x limiters_max=1000001 user_keys_max=-1 \
+		names_max=1048577; do
 		said=$("$RATEFS" -o "$option" local "$m" 2>&1) && fail "$option was taken"
 		like "$option" "$said" "${option%%=*}"
 	done
-	for option in zk:// zk:///x zk://h:0 zk://h:65536 zk://h:x "zk://h/$(printf 'p%.0s' {1..300})" zk://h//x zk://h/../x; do
+	for option in zk:// zk:///x zk://h:0 zk://h:65536 zk://h:x \
+		"zk://h/$(printf 'p%.0s' {1..300})" zk://h//x zk://h/../x; do
 		said=$("$RATEFS" "$option" "$m" 2>&1) && fail "$option was taken"
 		[ -n "$said" ] || fail "$option was refused without a word"
 	done

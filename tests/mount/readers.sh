@@ -25,20 +25,34 @@ needs() { command -v "$1" > /dev/null || skip "no $1"; }
 {
 	case_bash_read_spends_one_token() { one_each bash -c 'read -r x < "$token" && echo "$x"'; }
 	case_bash_substitution_spends_one_token() { one_each bash -c 'echo "$(< "$token")"'; }
-	case_bash_mapfile_spends_one_token() { one_each bash -c 'mapfile -t x < "$token"; echo "${x[@]}"'; }
+	case_bash_mapfile_spends_one_token() {
+		one_each bash -c 'mapfile -t x < "$token"; echo "${x[@]}"'
+	}
 	case_dash_read_spends_one_token() { one_each dash -c 'read -r x < "$token" && echo "$x"'; }
-	case_busybox_read_spends_one_token() { needs busybox; one_each busybox sh -c 'read -r x < "$token" && echo "$x"'; }
-	case_zsh_read_spends_one_token() { needs zsh; one_each zsh -c 'read -r x < "$token" && echo "$x"'; }
+	case_busybox_read_spends_one_token() {
+		needs busybox; one_each busybox sh -c 'read -r x < "$token" && echo "$x"'
+	}
+	case_zsh_read_spends_one_token() {
+		needs zsh; one_each zsh -c 'read -r x < "$token" && echo "$x"'
+	}
 	case_cat_spends_one_token() { one_each sh -c 'cat "$token"'; }
 	case_head_spends_one_token() { one_each sh -c 'head "$token"'; }
 	case_head_of_one_byte_spends_one_token() { one_each sh -c 'head -c 1 "$token"'; }
-	case_dd_byte_by_byte_spends_one_token() { one_each sh -c 'dd bs=1 if="$token" 2> /dev/null'; }
-	case_dd_in_one_block_spends_one_token() { one_each sh -c 'dd bs=64K if="$token" 2> /dev/null'; }
+	case_dd_byte_by_byte_spends_one_token() {
+		one_each sh -c 'dd bs=1 if="$token" 2> /dev/null'
+	}
+	case_dd_in_one_block_spends_one_token() {
+		one_each sh -c 'dd bs=64K if="$token" 2> /dev/null'
+	}
 	case_sed_spends_one_token() { one_each sh -c 'sed -n p "$token"'; }
 	case_awk_spends_one_token() { one_each sh -c 'awk "{ print }" "$token"'; }
-	case_awk_getline_spends_one_token() { one_each awk 'BEGIN { getline x < ENVIRON["token"]; print x }'; }
+	case_awk_getline_spends_one_token() {
+		one_each awk 'BEGIN { getline x < ENVIRON["token"]; print x }'
+	}
 	case_grep_spends_one_token() { one_each sh -c 'grep . "$token"'; }
-	case_cp_spends_one_token() { one_each sh -c 'cp "$token" "$TMPDIR/copy" && cat "$TMPDIR/copy"'; }
+	case_cp_spends_one_token() {
+		one_each sh -c 'cp "$token" "$TMPDIR/copy" && cat "$TMPDIR/copy"'
+	}
 	case_xargs_spends_one_token() { one_each sh -c 'xargs -a "$token" echo'; }
 }
 
@@ -61,7 +75,8 @@ for line in open(os.environ["token"]):
 }
 
 case_python_unbuffered_spends_one_token() {
-	one_each python3 -c 'import os; print(os.read(os.open(os.environ["token"], os.O_RDONLY), 1).decode())'
+	one_each python3 -c \
+		'import os; print(os.read(os.open(os.environ["token"], os.O_RDONLY), 1).decode())'
 }
 
 case_perl_spends_one_token() {
@@ -79,7 +94,8 @@ case_node_readfilesync_spends_one_token() {
 
 case_node_readfile_spends_one_token() {
 	needs node
-	one_each node -e 'require("fs").promises.readFile(process.env.token, "utf8").then(x => process.stdout.write(x))'
+	one_each node \
+		-e 'require("fs").promises.readFile(process.env.token, "utf8").then(x => process.stdout.write(x))'
 }
 
 case_node_readline_spends_one_token() {
@@ -89,8 +105,8 @@ case_node_readline_spends_one_token() {
 		require("readline").createInterface({ input }).on("line", x => console.log(x))'
 }
 
-# Never the end of a file in place of a token: who would splice is told that it cannot be done, and
-# reads.
+# Never the end of a file in place of a token: a program that would splice is told that it cannot be
+# done, and reads.
 case_copying_by_sendfile_is_refused_and_spends_nothing() {
 	start
 	limiter orders 1/h 10
@@ -107,7 +123,7 @@ case_copying_by_sendfile_is_refused_and_spends_nothing() {
 	counts orders granted 0
 }
 
-case_what_busybox_cat_reads_is_never_empty() {
+case_a_read_of_busybox_cat_is_never_empty() {
 	start
 	limiter orders 5/s
 	is 'rate' "$(busybox cat "$m/orders/rate")" 5/s

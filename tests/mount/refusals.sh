@@ -15,13 +15,15 @@ keeps() {
 case_a_rate_that_is_not_understood_is_refused() {
 	start
 	limiter orders 500/s
-	keeps rate EINVAL x 5/ /s 5/x 5//s 5s '5 /s x' -5/s 5/-1s 1e 0x5/s 5,5/s '5/s max' 5/s/s nan inf none $'5/s\n6/x' 5/s: 5/s:x '500/s 20' '5 0/s' '0 5/s' '5 / s'
+	keeps rate EINVAL x 5/ /s 5/x 5//s 5s '5 /s x' -5/s 5/-1s 1e 0x5/s 5,5/s '5/s max' 5/s/s \
+		nan inf none $'5/s\n6/x' 5/s: 5/s:x '500/s 20' '5 0/s' '0 5/s' '5 / s'
 }
 
 case_a_rate_out_of_bounds_is_refused() {
 	start
 	limiter orders 500/s
-	keeps rate ERANGE 99999999999999999999999999/s 1000T/ms 5/0s 1/100000000d 5/s:0 '1/s 2/s 3/s 4/s 5/s 6/s 7/s 8/s 9/s'
+	keeps rate ERANGE 99999999999999999999999999/s 1000T/ms 5/0s 1/100000000d 5/s:0 \
+		'1/s 2/s 3/s 4/s 5/s 6/s 7/s 8/s 9/s'
 }
 
 case_a_burst_that_is_not_understood_is_refused() {
@@ -72,7 +74,8 @@ case_a_lease_that_cannot_be_is_refused() {
 case_a_reserve_that_cannot_be_is_refused() {
 	start
 	limiter orders 500/s
-	keeps partitions/reserve EINVAL x 10/s hosts=8 '10/s hosts=x' '10/s hosts=8 more' '10/s guests=8'
+	keeps partitions/reserve EINVAL x 10/s hosts=8 '10/s hosts=x' '10/s hosts=8 more' \
+		'10/s guests=8'
 	keeps partitions/reserve ERANGE '10/s hosts=0' '100/s hosts=8' '0 hosts=8' 'max hosts=8'
 }
 
@@ -107,7 +110,8 @@ case_an_empty_write_is_refused() {
 	start
 	limiter orders 500/s 5
 	local file
-	for file in rate burst release_interval enforcement partitions/count partitions/lease partitions/reserve config; do
+	for file in rate burst release_interval enforcement partitions/count partitions/lease \
+		partitions/reserve config; do
 		keeps $file EINVAL $'\n' ' ' $' \t\n'
 	done
 	refused EINVAL write "$m/orders/charge" ' '
@@ -129,7 +133,8 @@ case_too_long_a_write_is_refused() {
 	for file in rate burst release_interval enforcement charge partitions/count; do
 		before=$(cat "$m/orders/config")
 		for size in 4096 5000 65536 100000; do
-			is "errno of $size bytes to $file" "$(head -c $size /dev/zero | tr '\0' ' ' | "$CLIENT" write "$m/orders/$file" -)" E2BIG
+			is "errno of $size bytes to $file" "$(head -c $size /dev/zero |
+				tr '\0' ' ' | "$CLIENT" write "$m/orders/$file" -)" E2BIG
 			like 'last_error' "$(cat "$m/last_error")" '^[^ ]+( [^ ]+){2,}$'
 		done
 		is 'config after it' "$(cat "$m/orders/config")" "$before"
@@ -143,7 +148,8 @@ case_too_long_a_write_is_refused() {
 case_config_tells_which_line_it_refused() {
 	start
 	limiter orders 500/s
-	keeps config EINVAL nonsense=1 rate 'rate 5/s' =5 $'rate=7/s\nburst=x' granted=5 token=1 rate=
+	keeps config EINVAL nonsense=1 rate 'rate 5/s' =5 $'rate=7/s\nburst=x' granted=5 token=1 \
+		rate=
 	keeps config ERANGE burst=0 $'rate=7/s\npartitions.count=4097'
 	refused EINVAL write "$m/orders/config" $'rate=7/s\nburst=wrong'
 	like last_error "$(cat "$m/last_error")" 'burst|wrong'
@@ -167,7 +173,8 @@ case_files_that_tell_cannot_be_written() {
 	start
 	limiter orders 500/s
 	local file
-	for file in orders/token orders/try orders/stream orders/take/5 orders/eta/5 orders/stat orders/waiters \
+	for file in orders/token orders/try orders/stream orders/take/5 orders/eta/5 orders/stat \
+		orders/waiters \
 		orders/partitions/held README status metrics hosts events last_error; do
 		denied 'EACCES|EPERM' write "$m/$file" 5
 	done
@@ -201,7 +208,8 @@ case_nothing_but_limiters_can_be_removed() {
 	start
 	limiter orders
 	local file
-	for file in rate token stat config charge take/5 eta/5 partitions/count partitions/0/rate; do
+	for file in rate token stat config charge take/5 eta/5 partitions/count \
+		partitions/0/rate; do
 		denied EPERM unlink "$m/orders/$file"
 		[ -e "$m/orders/$file" ] || fail "$file is gone"
 	done
@@ -238,7 +246,8 @@ case_names_that_are_taken_or_not_allowed_are_refused() {
 	start
 	limiter orders
 	local name
-	for name in token try stream take eta charge rate burst release_interval enforcement config stat waiters partitions slot feedback offline \
+	for name in token try stream take eta charge rate burst release_interval enforcement \
+		config stat waiters partitions slot feedback offline \
 		concurrency adapt backoff key_rate key_burst keys_max keys; do
 		denied EEXIST mkdir "$m/orders/$name"
 	done
@@ -271,7 +280,8 @@ case_names_of_many_kinds_are_taken() {
 	start
 	local name long
 	long=$(printf 'n%.0s' {1..255})
-	for name in a 'with space' 'quote"d' 'back\slash' '%41' '-x' 'é€😀' 1 0 '*' 'a=b' '[section]' 'semi;colon' '#x' "$long"; do
+	for name in a 'with space' 'quote"d' 'back\slash' '%41' '-x' 'é€😀' 1 0 '*' 'a=b' \
+		'[section]' 'semi;colon' '#x' "$long"; do
 		mkdir -- "$m/$name"
 		echo 5/s > "$m/$name/rate"
 		is "rate of $name" "$(cat "$m/$name/rate")" 5/s
@@ -331,7 +341,8 @@ case_an_open_file_of_a_removed_limiter_is_no_device() {
 			"$("$CLIENT" held "$m/gone/$file" "rmdir $m/gone" | sort -u)" ENODEV
 	done
 	limiter gone
-	is 'after it is made anew' "$("$CLIENT" held "$m/gone/token" "rmdir $m/gone && mkdir $m/gone" | sort -u)" ENODEV
+	is 'after it is made anew' "$("$CLIENT" held "$m/gone/token" \
+		"rmdir $m/gone && mkdir $m/gone" | sort -u)" ENODEV
 	counts gone granted 0
 	counts orders granted 0
 }

@@ -2,8 +2,8 @@
 # What the next server restores of files that were gone already, and what it gives up when servers
 # die of it.
 
-# read_of DESCRIPTOR: what a read of that open file at its beginning gives, or the name of the
-# errno.
+# read_of DESCRIPTOR: prints the result of a read of that open file at its beginning, or the name of
+# the errno.
 read_of() {
 	timeout 20 python3 -c '
 import errno, os, sys
@@ -20,7 +20,10 @@ reloaded() {
 }
 
 # all_is_restored: no server found anything that it had to leave behind.
-all_is_restored() { ! grep -E 'is damaged|kept aside|could not be (taken over|restored)' "$d/log" || fail 'something was left behind'; }
+all_is_restored() {
+	! grep -E 'is damaged|kept aside|could not be (taken over|restored)' "$d/log" ||
+		fail 'something was left behind'
+}
 
 # partition_goes PARTITION COMMAND…: its token is open when COMMAND has it go; reads of that get
 # ENODEV from every server.
@@ -88,7 +91,8 @@ case_keys_that_are_open_are_restored_whatever_keys_max_is_by_now() {
 
 # outlives_dying [OPTIONS…] [SOURCE]: as outlives; servers die when $DYING says so, see dying.c.
 outlives_dying() {
-	cc -std=gnu11 -D_GNU_SOURCE -O1 -w -fPIC -shared -o "$d/dying.so" "$(dirname "${BASH_SOURCE[0]}")/dying.c"
+	cc -std=gnu11 -D_GNU_SOURCE -O1 -w -fPIC -shared -o "$d/dying.so" \
+		"$(dirname "${BASH_SOURCE[0]}")/dying.c"
 	export DYING=$d/dying
 	LD_PRELOAD="$LD_PRELOAD $d/dying.so" outlives "$@"
 }
@@ -142,6 +146,55 @@ with open(sys.argv[1]) as file:
 	is 'a new read' "$(cat "$m/orders/take/10")" 10
 	is 'tokens of orders' "$(tokens orders)" 60
 	exec 5<&- 6<&-
+}
+
+# open_files: so many are known to the server, by what it has written for the next one.
+open_files() {
+	local here file flags
+	here=$(dirname "${BASH_SOURCE[0]}")
+	read -ra flags <<< "$(pkg-config --cflags fuse3)"
+	[ -x "$d/open_files" ] ||
+		cc -std=gnu11 -D_GNU_SOURCE -DFUSE_USE_VERSION=35 -I"$here/../.." "${flags[@]}" \
+			-o "$d/open_files" "$here/open_files.c"
+	file=$(find "/proc/$daemon/fd" -lname '*ratefs-state*' | head -n 1)
+	"$d/open_files" "$file"
+}
+
+# stopped_server: the pid of the server that is stopped.
+stopped_server() {
+	local child
+	for child in $(pgrep -P "$daemon"); do
+		! grep -q '^State:.*T' "/proc/$child/status" || echo "$child"
+	done
+}
+
+is_any_stopped() { [ "$(stopped_server)" ]; }
+no_file_is_open() { [ "$(open_files)" = 0 ]; }
+
+case_an_opener_that_is_killed_while_servers_die_leaves_no_open_file() {
+	outlives_dying
+	limiter orders
+	echo 1 > "$m/orders/concurrency"
+	exec 5< "$m/orders/slot"
+	env --default-signal bash -c "exec 3< '$m/orders/slot'" 5<&- &
+	local opener=$! before
+	waiting orders 1
+	is 'open files' "$(open_files)" 2
+	before=$(server)
+	sleep 0.12
+	echo -n 1aas > "$DYING"
+	death '[0-9]+ signal 6'
+	death_by_kill "$before"
+	# The kernel is about to send its request again, and takes it back.
+	eventually 20 is_any_stopped || fail 'no server restores open files'
+	kill -9 $opener
+	gone $opener 20 || :
+	death_by_kill "$(stopped_server)"
+	eventually 20 grep -q 'open files could not be taken over' "$d/log" || fail 'they are not given up'
+	is 'through a file that was open' "$(read_of 5)" ENODEV
+	exec 5<&-
+	counts orders slots_used 0
+	eventually 20 no_file_is_open || fail "$(open_files) are open still"
 }
 
 case_buckets_that_servers_die_of_start_empty() {

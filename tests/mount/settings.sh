@@ -27,8 +27,10 @@ case_a_rate_means_the_same_when_written_back() {
 	start
 	limiter orders
 	local rate first
-	for rate in 500 20000/min 2GiB/min 64KiB/s 1/day 1/d 0.5/s 1000/90s 0 0/s 1e3 60/min 3600/h 1.50/s 1G/s 1000/100ms '10/s:20 5000/h:100'; do
-		"$CLIENT" write "$m/orders/rate" "$rate" > "$d/got" || { echo "# $rate: $(cat "$d/got")"; continue; }
+	for rate in 500 20000/min 2GiB/min 64KiB/s 1/day 1/d 0.5/s 1000/90s 0 0/s 1e3 60/min \
+		3600/h 1.50/s 1G/s 1000/100ms '10/s:20 5000/h:100'; do
+		"$CLIENT" write "$m/orders/rate" "$rate" > "$d/got" ||
+			{ echo "# $rate: $(cat "$d/got")"; continue; }
 		first=$(cat "$m/orders/rate" && counter orders rate)
 		echo "$(cat "$m/orders/rate")" > "$m/orders/rate"
 		is "$rate, written back" "$(cat "$m/orders/rate" && counter orders rate)" "$first"
@@ -165,8 +167,10 @@ case_config_shows_every_setting_and_writes_back() {
 	start
 	limiter orders '10/s:20 5000/h:100' 7
 	local name before
-	for name in rate burst release_interval enforcement partitions.count partitions.lease partitions.reserve; do
-		is "$name in config" "$(sed -n "s/^$name=//p" "$m/orders/config")" "$(cat "$m/orders/${name/.//}")"
+	for name in rate burst release_interval enforcement partitions.count partitions.lease \
+		partitions.reserve; do
+		is "$name in config" "$(sed -n "s/^$name=//p" "$m/orders/config")" \
+			"$(cat "$m/orders/${name/.//}")"
 	done
 	before=$(cat "$m/orders/config")
 	cat "$m/orders/config" > "$d/config"
@@ -191,7 +195,8 @@ case_config_applies_all_or_nothing() {
 	limiter orders 10/s 7
 	local before bad
 	before=$(cat "$m/orders/config")
-	for bad in 'burst=x' 'nonsense=1' 'burst' '=5' 'burst=8 9' 'enforcement=sometimes' 'partitions.count=0' 'granted=5'; do
+	for bad in 'burst=x' 'nonsense=1' 'burst' '=5' 'burst=8 9' 'enforcement=sometimes' \
+		'partitions.count=0' 'granted=5'; do
 		denied 'EINVAL|ERANGE' write "$m/orders/config" "rate=20/s
 $bad
 release_interval=1s"
@@ -203,7 +208,8 @@ case_every_setting_can_be_written_back() {
 	start
 	limiter orders '10/s:20 5000/h:100' 7
 	local file value
-	for file in rate burst release_interval enforcement partitions/count partitions/lease partitions/reserve config; do
+	for file in rate burst release_interval enforcement partitions/count partitions/lease \
+		partitions/reserve config; do
 		value=$(cat "$m/orders/$file")
 		cat "$m/orders/$file" > "$d/value"
 		cat "$d/value" > "$m/orders/$file"

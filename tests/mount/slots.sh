@@ -4,7 +4,8 @@
 # holder NAME: opens slot of orders in the background and keeps it; its pid in $holder, and $d/NAME
 # is there once it has it. It inherits none of the slots of the case.
 holder() {
-	env --default-signal bash -c "exec 3< '$m/orders/slot'; : > '$d/$1'; exec sleep 100" 3<&- 4<&- 5<&- &
+	env --default-signal \
+		bash -c "exec 3< '$m/orders/slot'; : > '$d/$1'; exec sleep 100" 3<&- 4<&- 5<&- &
 	holder=$!
 }
 
@@ -118,7 +119,7 @@ case_a_signal_with_a_handler_interrupts_a_blocked_open() {
 	counts orders slots_used 1
 }
 
-case_one_who_is_killed_while_it_waits_gives_up_its_place() {
+case_an_opener_killed_while_it_waits_gives_up_its_place() {
 	start
 	limiter orders
 	echo 1 > "$m/orders/concurrency"
@@ -133,7 +134,7 @@ case_one_who_is_killed_while_it_waits_gives_up_its_place() {
 	[ ! -e "$d/killed" ] || fail 'one who was killed got a slot'
 }
 
-case_those_who_wait_are_served_in_order_and_are_in_waiters() {
+case_openers_are_served_in_order_and_are_in_waiters() {
 	start
 	limiter orders
 	echo 1 > "$m/orders/concurrency"
@@ -145,7 +146,8 @@ case_those_who_wait_are_served_in_order_and_are_in_waiters() {
 		waiting orders $i
 	done
 	is lines "$(wc -l < "$m/orders/waiters")" 3
-	like 'the first line' "$(head -n 1 "$m/orders/waiters")" "^[0-9]+ $UID slot [0-9]+\\.[0-9]{3} -\$"
+	like 'the first line' "$(head -n 1 "$m/orders/waiters")" \
+		"^[0-9]+ $UID slot [0-9]+\\.[0-9]{3} -\$"
 	exec 3<&-
 	eventually 20 eval '[ "$(wc -l < "$d/order")" = 3 ]'
 	is order "$(tr '\n' ' ' < "$d/order")" '1 2 3 '
@@ -215,7 +217,7 @@ case_closed_keeps_openers_waiting_and_open_lets_them_in() {
 	counts orders shadowed 1
 }
 
-case_what_waits_for_a_slot_gets_eshutdown_when_the_daemon_ends() {
+case_an_opener_gets_eshutdown_when_the_daemon_ends() {
 	start
 	limiter orders
 	echo 1 > "$m/orders/concurrency"
@@ -232,7 +234,7 @@ case_what_waits_for_a_slot_gets_eshutdown_when_the_daemon_ends() {
 	ended
 }
 
-case_what_slot_and_concurrency_refuse() {
+case_slot_and_concurrency_refuse_other_requests() {
 	start
 	limiter orders
 	refused ERANGE write "$m/orders/concurrency" 0

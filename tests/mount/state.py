@@ -1,6 +1,7 @@
-"""state.py KEEPER version|cut|flip [VERSION]: damages what the server of KEEPER has written for the next one, with the
-server stopped: another number of the version, nothing from a random byte on, or one random bit of the limiters. Prints
-`log` if it was among header and limiters, where it has to be found, else `levels`.
+"""state.py KEEPER version|cut|flip [VERSION]: damages what the server of KEEPER has written for the
+next one, with the server stopped: another number of the version, nothing from a random byte on, or
+one random bit of the limiters. Prints `log` if it was among header and limiters, where it has to be
+found, else `levels`.
 
 state.py KEEPER save|load FILE: copies all of it to FILE, or back: a state that servers
 died of can be tried again on another mount.

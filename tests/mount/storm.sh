@@ -8,7 +8,8 @@ storm() {
 	keep=$(dirname "$RATEFS")/storms
 	mkdir -p "$keep"
 	death '[0-9]+ signal 9'
-	python3 "$(dirname "${BASH_SOURCE[0]}")/storm.py" "$m" "$d/log" "$keep" "${STORM_S:-15}" "$seed" ||
+	python3 "$(dirname "${BASH_SOURCE[0]}")/storm.py" "$m" "$d/log" "$keep" "${STORM_S:-15}" \
+		"$seed" ||
 		fail "seed $seed, see $keep"
 	[ -r "$m/status" ] || fail 'the mount is gone'
 }

@@ -29,14 +29,15 @@ case_another_server_is_started_from_the_program_now_on_disk() {
 	is 'exit status' $status 1
 	like said "$(cat "$d/said")" 'back to the program that ran before'
 	[ "$before" != "$(server)" ] || fail 'the same server'
-	eventually 10 grep -q 'back to the program that ran before' "$d/log" || fail 'it does not say why'
+	eventually 10 grep -q 'back to the program that ran before' "$d/log" ||
+		fail 'it does not say why'
 	waiting orders 1
 	echo 1000/s > "$m/orders/rate"
 	gone "$reader" 20
 	is token "$(cat "$d/got")" 1
 }
 
-case_what_was_taken_before_can_be_given_back_to_the_next_server() {
+case_tokens_taken_before_can_be_given_back_to_the_next_server() {
 	outlives
 	empty orders 2
 	killed
@@ -45,7 +46,8 @@ case_what_was_taken_before_can_be_given_back_to_the_next_server() {
 	is tokens "$(cat "$m/orders/take/2,within=0s")" 2
 }
 
-# memory version N|cut|flip: what the server has written for the next one is damaged, see state.py.
+# memory version N|cut|flip: the state that the server has written for the next one is damaged, see
+# state.py.
 memory() { python3 "$(dirname "${BASH_SOURCE[0]}")/state.py" "$daemon" "$@"; }
 
 kept_aside() {
@@ -68,10 +70,10 @@ except OSError as error: print(os.strerror(error.errno))')" 'No such device'
 	is rate "$(cat "$m/orders/rate")" 1000/s
 }
 
-case_what_an_older_version_kept_is_kept_aside() { kept_aside 1; }
-case_what_a_newer_version_kept_is_kept_aside() { kept_aside 65535; }
+case_the_state_of_an_older_version_is_kept_aside() { kept_aside 1; }
+case_the_state_of_a_newer_version_is_kept_aside() { kept_aside 65535; }
 
-case_what_is_damaged_at_any_byte_is_kept_aside() {
+case_a_state_damaged_at_any_byte_is_kept_aside() {
 	outlives "local:$d/kept"
 	local i where told before
 	for i in {1..21}; do
@@ -85,7 +87,8 @@ case_what_is_damaged_at_any_byte_is_kept_aside() {
 		where=$(memory "$([ $((i % 3)) = 0 ] && echo flip || echo cut)")
 		death_by_kill "$before"
 		eventually 20 eval "[ \"\$(server)\" != $before ]" || fail 'no other server'
-		[[ $where = levels* ]] || [ "$(grep -c 'is damaged' "$d/log")" -gt "$told" ] || fail "not found: $where"
+		[[ $where = levels* ]] || [ "$(grep -c 'is damaged' "$d/log")" -gt "$told" ] ||
+			fail "not found: $where"
 		if [ "$(grep -c 'is damaged' "$d/log" || :)" -gt "$told" ]; then
 			is "tokens of orders after $where" "$(tokens orders)" 0
 			is limiters "$(ls -d "$m"/other*/ | wc -l)" "$i"
@@ -108,7 +111,8 @@ case_a_program_that_cannot_read_it_leaves_it_to_the_one_before() {
 	death '[0-9]+ status 1'
 	memory version 65535
 	kill -CONT "$before"
-	eventually 10 grep -q 'back to the program that ran before' "$d/log" || fail 'it does not say why'
+	eventually 10 grep -q 'back to the program that ran before' "$d/log" ||
+		fail 'it does not say why'
 	eventually 10 grep -q 'kept aside' "$d/log" || fail 'nor that nobody could read it'
 	eventually 10 [ -r "$m/status" ]
 }
@@ -196,7 +200,7 @@ case_umount_while_there_is_no_server_ends_the_keeper() {
 	ended
 }
 
-case_what_is_kept_is_in_no_core() {
+case_the_kept_state_is_in_no_core() {
 	outlives
 	like 'flags of the memory' "$(awk '/ratefs-state/ { found = 1 } found && /VmFlags/ { print; exit }' "/proc/$(server)/smaps")" ' dd( |$)'
 }

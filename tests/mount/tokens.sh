@@ -58,7 +58,8 @@ case_take_of_what_is_no_number_does_not_exist() {
 	start
 	limiter orders
 	local name
-	for name in x -1 1.5 0x10 '1,within' '1,within=' '1,within=soon' '1,without=1s' ' 1' 99999999999999999999999; do
+	for name in x -1 1.5 0x10 '1,within' '1,within=' '1,within=soon' '1,without=1s' ' 1' \
+		99999999999999999999999; do
 		[ ! -e "$m/orders/take/$name" ] || fail "take/$name exists"
 		[ ! -e "$m/orders/eta/$name" ] || fail "eta/$name exists"
 	done
@@ -78,17 +79,21 @@ case_last_error_says_what_is_wrong_in_a_name_in_take_or_eta() {
 	local directory periods='(ns us ms s min h d), or a number of seconds'
 	for directory in take eta keys/alice/take keys/alice/eta; do
 		refused ENOENT read "$m/orders/$directory/5x"
-		is "last_error" "$(cat "$m/last_error")" "'5x': not a number of tokens: such as 250 or 64Ki"
+		is "last_error" "$(cat "$m/last_error")" \
+			"'5x': not a number of tokens: such as 250 or 64Ki"
 	done
 	names_mistake take/-5 ENOENT 'not a number of tokens: such as 250 or 64Ki'
 	names_mistake take/,within=5s ENOENT 'not a number of tokens: such as 250 or 64Ki'
 	names_mistake eta/1.5 ERANGE 'out of bounds: tokens are a whole number from 0 to 10T'
 	names_mistake take/11T ERANGE 'out of bounds: tokens are a whole number from 0 to 10T'
-	names_mistake take/5,withn=2s ENOENT 'only ,within=DURATION may come after the number, such as 5,within=2s'
-	names_mistake take/5,2s ENOENT 'only ,within=DURATION may come after the number, such as 5,within=2s'
+	names_mistake take/5,withn=2s ENOENT \
+		'only ,within=DURATION may come after the number, such as 5,within=2s'
+	names_mistake take/5,2s ENOENT \
+		'only ,within=DURATION may come after the number, such as 5,within=2s'
 	names_mistake take/5,within=2m ENOENT "not a duration: such as 200ms, 15s or 1h $periods"
 	names_mistake take/5,within= ENOENT "not a duration: such as 200ms, 15s or 1h $periods"
-	names_mistake take/5,within=3651d ERANGE 'out of bounds: a time is whole nanoseconds, up to 3650d'
+	names_mistake take/5,within=3651d ERANGE \
+		'out of bounds: a time is whole nanoseconds, up to 3650d'
 	names_mistake eta/5,within=2s ENOENT 'eta has nothing after the number'
 	counts orders granted 0
 }
@@ -244,7 +249,7 @@ case_a_charge_is_paid_by_those_who_come_after() {
 	is 'after giving back' "$(cat "$m/orders/try")" 1
 }
 
-case_what_is_given_back_goes_to_the_first_in_the_queue() {
+case_tokens_given_back_go_to_the_first_in_the_queue() {
 	start
 	empty orders 1
 	local i pids=()

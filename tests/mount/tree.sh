@@ -174,7 +174,8 @@ case_an_owner_may_tune_and_others_may_not() {
 	as_nobody sh -c 'echo 5/s > "$1/orders/rate"' - "$m" || fail 'the owner could not tune'
 	is rate "$(cat "$m/orders/rate")" 5/s
 	is 'owner of the files' "$(stat -c %U "$m/orders/rate")" nobody
-	is 'another user' "$(setpriv --reuid=daemon --clear-groups "$CLIENT" write "$m/orders/rate" 9/s)" EACCES
+	is 'another user' "$(setpriv --reuid=daemon --clear-groups "$CLIENT" write \
+		"$m/orders/rate" 9/s)" EACCES
 	as_nobody mkdir "$m/orders/eu" || fail 'the owner could not make a child'
 	is 'owner of the child' "$(stat -c %U "$m/orders/eu")" nobody
 	is 'giving it away' "$(as_nobody chown daemon "$m/orders" 2>&1 | grep -c 'not permitted')" 1

@@ -54,7 +54,8 @@ case_fusermount_is_refused_while_a_reader_waits() {
 	counts orders waiting 3
 	kill "${readers[@]}"
 	wait "${readers[@]}" 2> /dev/null || :
-	eventually 10 fusermount3 -u "$m" 2> /dev/null || fail 'not unmounted after the readers have gone'
+	eventually 10 fusermount3 -u "$m" 2> /dev/null ||
+		fail 'not unmounted after the readers have gone'
 	ended
 }
 
@@ -108,7 +109,8 @@ case_a_killed_daemon_leaves_no_reader_blocked() {
 	all_got 'ESHUTDOWN|ECONNABORTED|ENOTCONN'
 	wait "$daemon" 2> /dev/null || :
 	daemon=
-	eventually 20 eval '! mountpoint -q "$m"' || fail 'the server did not unmount without its keeper'
+	eventually 20 eval '! mountpoint -q "$m"' ||
+		fail 'the server did not unmount without its keeper'
 }
 
 case_it_mounts_again_at_the_same_place() {
@@ -122,7 +124,7 @@ case_it_mounts_again_at_the_same_place() {
 }
 
 case_an_abort_while_many_are_granted_ends_it_cleanly() {
-	ulimit -s 1024 # what nests for each reader does not fit
+	ulimit -s 1024 # structures that nest for each reader do not fit
 	start
 	limiter orders 0
 	"$CLIENT" crowd 4000 "$m/orders/token" > "$d/crowd" 2>&1 &
@@ -132,9 +134,9 @@ case_an_abort_while_many_are_granted_ends_it_cleanly() {
 	ended
 }
 
-# The server is stopped while tokens come due and the connection ends: what it grants then has
-# nobody to go to.
-case_what_was_granted_as_the_mount_ended_is_not_spent() {
+# The server is stopped while tokens come due and the connection ends: its grants then have no
+# reader to go to.
+case_tokens_granted_as_the_mount_ended_are_not_spent() {
 	start "local:$d/kept"
 	limiter orders 5/s 5
 	is taken "$(cat "$m/orders/take/5")" 5
@@ -177,14 +179,14 @@ case_a_signal_that_comes_while_the_timer_is_set_ends_the_daemon() {
 	export LATE=$d/late
 	ASAN_OPTIONS+=:verify_asan_link_order=0 LD_PRELOAD=$d/late.so start
 	limiter orders 5/s 1
-	cat "$m/orders/token" > "$d/got"
-	# It sends nothing after the token that would wake the daemon.
+	# More than the burst waits, however late it is asked for, and the timer with it. The reader
+	# sends nothing after its tokens that would wake the daemon.
 	python3 -c 'import os, sys, time
 file = os.open(sys.argv[1], os.O_RDONLY)
 open(sys.argv[2], "w").close()
 print(os.read(file, 2).decode(), flush=True)
-time.sleep(100)' "$m/orders/token" "$LATE" > "$d/got" &
-	eventually 20 [ -s "$d/got" ] || fail 'no token'
+time.sleep(100)' "$m/orders/take/2" "$LATE" > "$d/got" &
+	eventually 20 [ -s "$d/got" ] || fail 'no tokens'
 	[ ! -e "$LATE" ] || fail 'the timer was not stopped'
 	ended
 }
@@ -194,10 +196,12 @@ case_a_copy_in_another_mount_namespace_keeps_the_daemon_until_a_signal_comes() {
 	unshare --mount --propagation private sleep 100 &
 	local holder=$! own
 	own=$(readlink /proc/self/ns/mnt)
-	eventually 10 eval "[ \"\$(readlink /proc/$holder/ns/mnt)\" != '$own' ]" || fail 'no other namespace'
+	eventually 10 eval "[ \"\$(readlink /proc/$holder/ns/mnt)\" != '$own' ]" ||
+		fail 'no other namespace'
 	umount "$m"
 	grep -qx 'limiters 0' "/proc/$holder/root$m/status" || fail 'the copy is not served'
 	stop
-	is 'status of the copy' "$(cat "/proc/$holder/root$m/status" 2>&1 | grep -c 'not connected')" 1
+	is 'status of the copy' "$(cat "/proc/$holder/root$m/status" 2>&1 |
+		grep -c 'not connected')" 1
 	kill $holder
 }

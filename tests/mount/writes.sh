@@ -22,16 +22,31 @@ sets() {
 	case_tee_sets_a_value() { sets bash -c 'echo 7/s | tee "$rate" > /dev/null'; }
 	case_tee_appending_sets_a_value() { sets bash -c 'echo 7/s | tee -a "$rate" > /dev/null'; }
 	case_dd_sets_a_value() { sets bash -c 'echo 7/s | dd of="$rate" status=none'; }
-	case_dd_at_an_offset_sets_a_value() { sets bash -c 'echo 7/s | dd of="$rate" bs=4 seek=100 conv=notrunc status=none'; }
-	case_dd_in_a_padded_block_sets_a_value() { sets bash -c 'echo 7/s | dd of="$rate" bs=4095 cbs=4095 conv=block status=none'; }
-	case_cp_sets_a_value() { sets bash -c 'echo 7/s > "$TMPDIR/new" && cp "$TMPDIR/new" "$rate"'; }
-	case_cat_sets_a_value() { sets bash -c 'echo 7/s > "$TMPDIR/new" && cat "$TMPDIR/new" > "$rate"'; }
+	case_dd_at_an_offset_sets_a_value() {
+		sets bash -c 'echo 7/s | dd of="$rate" bs=4 seek=100 conv=notrunc status=none'
+	}
+	case_dd_in_a_padded_block_sets_a_value() {
+		sets bash -c 'echo 7/s | dd of="$rate" bs=4095 cbs=4095 conv=block status=none'
+	}
+	case_cp_sets_a_value() {
+		sets bash -c 'echo 7/s > "$TMPDIR/new" && cp "$TMPDIR/new" "$rate"'
+	}
+	case_cat_sets_a_value() {
+		sets bash -c 'echo 7/s > "$TMPDIR/new" && cat "$TMPDIR/new" > "$rate"'
+	}
 	case_awk_sets_a_value() { sets awk 'BEGIN { print "7/s" > ENVIRON["rate"] }'; }
-	case_perl_sets_a_value() { sets perl -e 'open(my $f, ">", $ENV{rate}) or die; print $f "7/s\n"; close($f) or die'; }
+	case_perl_sets_a_value() {
+		sets perl \
+			-e 'open(my $f, ">", $ENV{rate}) or die; print $f "7/s\n"; close($f) or die'
+	}
 }
 
-case_python_sets_a_value() { sets python3 -c 'import os; open(os.environ["rate"], "w").write("7/s\n")'; }
-case_python_appending_sets_a_value() { sets python3 -c 'import os; open(os.environ["rate"], "a").write("7/s")'; }
+case_python_sets_a_value() {
+	sets python3 -c 'import os; open(os.environ["rate"], "w").write("7/s\n")'
+}
+case_python_appending_sets_a_value() {
+	sets python3 -c 'import os; open(os.environ["rate"], "a").write("7/s")'
+}
 
 case_node_sets_a_value() {
 	command -v node > /dev/null || skip 'no node'
@@ -106,9 +121,11 @@ case_sed_in_place_is_refused_and_leaves_nothing() {
 case_the_largest_write_is_taken() {
 	start
 	limiter orders 500/s
-	python3 -c 'print("7/s".ljust(4095), end="")' | "$CLIENT" write "$m/orders/rate" - || fail 'refused'
+	python3 -c 'print("7/s".ljust(4095), end="")' | "$CLIENT" write "$m/orders/rate" - ||
+		fail 'refused'
 	is rate "$(cat "$m/orders/rate")" 7/s
-	python3 -c 'print("rate=8/s\n".ljust(65536, "\n"), end="")' | "$CLIENT" write "$m/orders/config" - || fail 'refused'
+	python3 -c 'print("rate=8/s\n".ljust(65536, "\n"), end="")' |
+		"$CLIENT" write "$m/orders/config" - || fail 'refused'
 	is rate "$(cat "$m/orders/rate")" 8/s
 }
 
@@ -125,7 +142,8 @@ case_size_is_fixed_and_the_time_is_that_of_the_last_change() {
 	is 'read twice' "$(stat -c %i:%Y "$m/orders/rate")" "$first"
 	echo 7/s > "$m/orders/rate"
 	is inode "$(stat -c %i "$m/orders/rate")" "${first%:*}"
-	awk "BEGIN { exit !($(stat -c %.Y "$m/orders/rate") > $before) }" || fail 'mtime did not move'
+	awk "BEGIN { exit !($(stat -c %.Y "$m/orders/rate") > $before) }" ||
+		fail 'mtime did not move'
 }
 
 case_listing_shows_every_file_and_writes_none() {
@@ -133,7 +151,8 @@ case_listing_shows_every_file_and_writes_none() {
 	limiter orders 500/s
 	limiter orders/eu
 	local name
-	for name in token try take eta charge rate burst release_interval enforcement config stat waiters partitions eu; do
+	for name in token try take eta charge rate burst release_interval enforcement config stat \
+		waiters partitions eu; do
 		[ -e "$m/orders/$name" ] || fail "no $name"
 		grep -qx "$name" <(ls "$m/orders") || fail "$name is not listed"
 	done

@@ -147,7 +147,7 @@ case_a_mount_that_is_pruned_is_in_no_database_of_names() {
 	untree
 }
 
-case_what_is_safe_to_read_takes_nothing() {
+case_a_file_that_is_safe_to_read_costs_no_token() {
 	tree 1/h
 	local before limiter
 	before=$(granted)

@@ -2,7 +2,6 @@
 #include "host.h"
 #include "core/fleet/fleet.h"
 #include "fs/mount/daemon.h"
-#include "fs/mount/loop.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -32,23 +31,10 @@ void daemon_unlock(struct daemon *daemon)
 	pthread_mutex_unlock(&daemon->lock);
 }
 
-uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
 void engine_run(struct engine *engine, uint64_t now_ns)
 {
 	(void)engine;
 	(void)now_ns;
-}
-
-void loop_block_signals(bool block)
-{
-	(void)block;
 }
 
 static void tell(struct fleet *fleet, enum told kind)

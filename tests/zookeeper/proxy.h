@@ -19,7 +19,7 @@ void proxy_stop(struct proxy *proxy);
 uint16_t proxy_port(const struct proxy *proxy);
 void proxy_set(struct proxy *proxy, enum proxy_mode mode);
 
-/* Ends all connections, with a reset; returns when they are gone. What was held is lost. */
+/* Ends all connections, with a reset; returns when they are gone. Held bytes are lost. */
 void proxy_cut(struct proxy *proxy);
 
 /* Connections that were accepted so far. */

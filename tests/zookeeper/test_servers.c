@@ -72,7 +72,7 @@ static void test_look_up(void)
 	CHECK(servers_address(servers, 0, address));
 	CHECK(!strcmp(address, "127.0.0.1:8") || !strcmp(address, "::1:8"));
 	servers_look_up(servers, wake.fd);
-	servers_free(servers); /* whoever looks up goes on without it */
+	servers_free(servers); /* a look-up goes on without it */
 	close(wake.fd);
 }
 

@@ -161,9 +161,9 @@ static void close_session(struct coordinator *coordinator)
 }
 
 /*
- * What needs no more than itself: setting the claim of another host wakes it, deleting its own is
- * leaving, and nothing depends on either; a /g that somebody overwrote is written again at the
- * version that was not understood.
+ * Whatever needs no more than itself: setting the claim of another host wakes it, deleting its own
+ * is leaving, and nothing depends on either; a /g overwritten by a foreign hand is written again at
+ * the version that was not understood.
  */
 static bool stands_alone(const struct request *request)
 {
@@ -288,7 +288,7 @@ struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter)
 	const struct holding *holding = limiter->holding;
 	struct owner owner = {limiter->uid, limiter->gid, limiter->access};
 	struct former_holding former = {
-		holding->id, holding->generation, holding->saved, holding->version, 0, 0, NULL};
+		holding->id, holding->generation, holding->saved, holding->version, 0, 0, 0, NULL};
 	struct settings settings;
 	struct limiter *restored;
 

@@ -60,13 +60,13 @@ void scene_prepare(struct scene *scene);
 void scene_begin(struct scene *scene);
 /*
  * The host is killed, and what is under way is lost; its successor goes on, without a connection
- * yet. What is @limiter there: it has no other.
+ * yet. Returns the successor's @limiter: the successor has no other.
  */
 struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter);
-/* Frees all; nobody may wait. */
+/* Frees all; no reader may wait. */
 void scene_close(struct scene *scene);
 
-/* Time passes; what falls due is done, and answered unless it is held up. */
+/* Time passes; deadlines that fall due are handled, and answered unless requests are held up. */
 void scene_run(struct scene *scene, uint64_t ns);
 
 /* The oldest request: done and answered; answered so without being done; done, but not known. */
@@ -82,11 +82,11 @@ void scene_answer_until(struct scene *scene, const char *path);
 void scene_disconnect(struct scene *scene);
 void scene_connect(struct scene *scene);
 
-/* What the oldest request says: `read PATH`, `list PATH`, or operations; the host is HID. */
+/* Prints the oldest request: `read PATH`, `list PATH`, or operations; the host is HID. */
 void scene_assert_next(struct scene *scene, const char *expected);
 void scene_say(const struct scene *scene, const struct request *request, char text[4096]);
 
-/* A transaction is done or refused; what is read is filled in. */
+/* A transaction is done or refused; the results of reads are filled in. */
 void nodes_execute(struct scene *scene, struct request *request);
 void nodes_look(struct scene *scene, struct request *request);
 

@@ -165,7 +165,7 @@ static void test_without_a_connection_a_change_is_refused_in_time(void **state)
 	assert_null(engine_changed(&scene.engine));
 	assert_int_equal(end(&scene, &change, 200 * MS), -EHOSTUNREACH);
 	assert_null(find(&scene, "b"));
-	/* Who comes later is told at once. */
+	/* A waiter that comes later is told at once. */
 	assert_int_equal(scene_change(&scene, &change), -EHOSTUNREACH);
 	scene_close(&scene);
 }
@@ -184,7 +184,7 @@ static void test_a_connection_that_is_lost_refuses_a_change_in_time_too(void **s
 	scene_close(&scene);
 }
 
-static void test_what_another_host_made_and_tuned_appears_here(void **state)
+static void test_limiter_that_another_host_made_and_tuned_appears_here(void **state)
 {
 	struct scene scene;
 
@@ -279,7 +279,7 @@ static void test_a_change_that_another_host_was_before_is_tried_again(void **sta
 	foreign_change(&scene, 1, "a", 2, "rate=30/s\npartitions.count=1\n");
 	assert_int_equal(end(&scene, &change, 5 * SEC), 0);
 	assert_rate(a, "30/s");
-	assert_int_equal(a->holding->settings.burst, 5);
+	assert_int_equal(a->holding->settings->burst, 5);
 	scene_close(&scene);
 }
 
@@ -624,7 +624,7 @@ static void test_a_name_is_as_any_other_q_after_its_limiter_was_removed(void **s
 	scene_close(&scene);
 }
 
-static void test_what_is_made_below_a_name_that_was_removed_waits_too(void **state)
+static void test_limiter_made_below_a_name_that_was_removed_waits_too(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -858,6 +858,7 @@ static void test_another_host_learns_what_burst_there_was_before(void **state)
 	record.before = record.settings;
 	record.before.partitions = 20;
 	record.before_count = 5;
+	record.before_is = BEFORE_RESTRICTS;
 	record_print(&record, text);
 	scene_set(&scene, "/c/1", text);
 	tell(&scene);
@@ -873,7 +874,7 @@ int main(void)
 		cmocka_unit_test(test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later),
 		cmocka_unit_test(test_without_a_connection_a_change_is_refused_in_time),
 		cmocka_unit_test(test_a_connection_that_is_lost_refuses_a_change_in_time_too),
-		cmocka_unit_test(test_what_another_host_made_and_tuned_appears_here),
+		cmocka_unit_test(test_limiter_that_another_host_made_and_tuned_appears_here),
 		cmocka_unit_test(test_only_what_has_changed_is_read_again),
 		cmocka_unit_test(test_a_record_that_is_not_understood_changes_nothing),
 		cmocka_unit_test(test_constants_that_were_overwritten_are_said_again),
@@ -896,7 +897,7 @@ int main(void)
 			test_an_id_that_was_given_again_after_an_election_is_another_limiter),
 		cmocka_unit_test(test_a_limiter_made_under_a_name_that_was_removed_waits_q),
 		cmocka_unit_test(test_a_name_is_as_any_other_q_after_its_limiter_was_removed),
-		cmocka_unit_test(test_what_is_made_below_a_name_that_was_removed_waits_too),
+		cmocka_unit_test(test_limiter_made_below_a_name_that_was_removed_waits_too),
 		cmocka_unit_test(test_the_old_name_of_a_renamed_limiter_waits_q),
 		cmocka_unit_test(
 			test_a_limiter_is_not_renamed_to_what_another_was_called_a_moment_ago),

@@ -55,7 +55,7 @@ static void leave_under_way(struct scene *scene, bool done)
 		nodes_execute(scene, scene->sent[0]);
 }
 
-static void test_what_was_held_is_used_before_there_is_a_connection(void **state)
+static void test_held_partition_is_used_before_there_is_a_connection(void **state)
 {
 	struct scene scene;
 	struct limiter *a = hold(&scene);
@@ -238,7 +238,7 @@ static void test_a_claim_is_found_again(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_was_held_is_used_before_there_is_a_connection),
+		cmocka_unit_test(test_held_partition_is_used_before_there_is_a_connection),
 		cmocka_unit_test(test_the_barrier_comes_before_anything_is_read),
 		cmocka_unit_test(
 			test_a_transaction_that_was_done_is_found_out_by_a_barrier_that_is_refused),

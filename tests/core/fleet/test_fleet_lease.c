@@ -7,7 +7,7 @@
 
 static const char ONE[] = "rate=10/s\npartitions.count=1\n";
 
-/* A limiter without markers: nobody has given its partitions back. */
+/* A limiter without markers: no host has given its partitions back. */
 static struct limiter *make_unclean(struct scene *scene, const char *config)
 {
 	struct limiter *limiter = scene_make(scene, "a", config);
@@ -233,7 +233,7 @@ static void test_partitions_that_come_into_the_count_later_are_empty(void **stat
 	scene_close(&scene);
 }
 
-static void test_what_is_left_counts_on_when_the_rate_alone_is_another(void **state)
+static void test_level_counts_on_when_the_rate_alone_is_another(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -247,7 +247,7 @@ static void test_what_is_left_counts_on_when_the_rate_alone_is_another(void **st
 	scene_close(&scene);
 }
 
-static void test_what_was_left_by_another_burst_or_count_is_lost_but_for_a_debt(void **state)
+static void test_level_of_another_burst_or_count_is_lost_but_for_a_debt(void **state)
 {
 	static const char *const left[] = {"1 3.000000000 3.000000000",
 					   "1 3.000000000 -7.000000000"};
@@ -379,7 +379,7 @@ static void keep_asking(struct scene *scene, struct limiter *limiter, uint64_t n
 	}
 }
 
-static void test_what_is_not_wanted_is_given_back_a_third_of_a_lease_later(void **state)
+static void test_unwanted_partition_is_given_back_a_third_of_a_lease_later(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -390,7 +390,7 @@ static void test_what_is_not_wanted_is_given_back_a_third_of_a_lease_later(void 
 	a = scene_make(&scene, "a", "rate=10/s\npartitions.count=1\npartitions.lease=9s");
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	keep_asking(&scene, a, 3 * SEC);
-	scene_run(&scene, 3800 * MS); /* what was granted counts for a second, too */
+	scene_run(&scene, 3800 * MS); /* tokens granted in the last second count, too */
 	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
 	scene_run(&scene, 1500 * MS);
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
@@ -401,10 +401,10 @@ static void test_what_is_not_wanted_is_given_back_a_third_of_a_lease_later(void 
 }
 
 /*
- * It looks every renewal whether they do, since there is nothing else that they could take; what
- * was granted counts for a second, and what was wanted for another.
+ * It looks every renewal whether they do, since there is nothing else that they could take; granted
+ * tokens count for a second, and wanted tokens for another.
  */
-static void test_what_is_denied_is_tried_again_every_r(void **state)
+static void test_denied_transaction_is_tried_again_every_r(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -431,7 +431,7 @@ static void test_what_is_denied_is_tried_again_every_r(void **state)
 	scene_close(&scene);
 }
 
-static void test_what_is_not_wanted_and_others_claim_is_given_back_at_once(void **state)
+static void test_unwanted_partition_that_others_claim_is_given_back_at_once(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -479,7 +479,7 @@ static void test_a_token_every_few_seconds_moves_no_lease(void **state)
 }
 
 /* Of three seconds one wants ten a second, the others one. */
-static void test_what_is_wanted_now_and_then_is_kept(void **state)
+static void test_partition_wanted_now_and_then_is_kept(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -500,7 +500,7 @@ static void test_what_is_wanted_now_and_then_is_kept(void **state)
 }
 
 /* However long it is until the next look at what others want. */
-static void test_who_was_idle_gets_a_partition_at_once(void **state)
+static void test_host_that_was_idle_gets_a_partition_at_once(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -569,7 +569,7 @@ static void test_use_stops_before_the_give_back_is_sent(void **state)
 	scene_answer_until(&scene, "/l/1/0");
 	assert_non_null(strstr(scene.transaction, "; delete /l/1/0; create /f/1/0"));
 	assert_int_equal(scene_try(&scene, a), -EAGAIN);
-	/* What was in the bucket goes with it. */
+	/* The tokens in the bucket go with it. */
 	assert_string_equal(scene.sent[0]->operations[3].data, "1 20.000000000");
 	scene_run(&scene, 100 * MS);
 	assert_int_equal(scene_try(&scene, a), -EAGAIN);
@@ -667,7 +667,7 @@ static void test_a_lease_of_this_host_that_is_gone_ends_the_session(void **state
 	scene_close(&scene);
 }
 
-static void test_who_does_not_find_enough_says_how_many_he_wants(void **state)
+static void test_host_that_does_not_find_enough_claims_as_many_as_it_wants(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -741,7 +741,7 @@ static void test_a_claim_whose_end_is_denied_ends_later(void **state)
 	scene_close(&scene);
 }
 
-static void test_who_has_more_than_his_share_gives_back_under_contention(void **state)
+static void test_host_with_more_than_its_share_gives_back_under_contention(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -763,7 +763,7 @@ static void test_who_has_more_than_his_share_gives_back_under_contention(void **
 	for (int i = 0; i < 3000 && fleet_leases(scene.fleet) > 2; i++) {
 		(void)scene_try(&scene, a);
 		scene_run(&scene, 5 * MS);
-		/* What it gives the other takes. */
+		/* The other host takes the partitions that it gives back. */
 		for (int p = 0; p < 4; p++) {
 			char path[NODE_PATH_MAX];
 
@@ -826,7 +826,7 @@ static struct limiter *make_in(struct scene *scene, struct limiter *parent, cons
 	return change.made;
 }
 
-static void test_what_others_claim_is_left_to_them_until_it_can_be_used(void **state)
+static void test_partition_that_others_claim_is_left_to_them_until_it_can_be_used(void **state)
 {
 	struct scene scene;
 	struct limiter *a, *c;
@@ -873,7 +873,7 @@ static void test_tokens_are_saved_up_for_a_poller_of_more_than_a_host_can_hold(v
 	poller_init(&poller, a, 50);
 	assert_false(engine_poll(&scene.engine, &poller, scene.now_ns));
 	scene_run(&scene, SEC);
-	assert_true(engine_fetch(&scene.engine, &poller, scene.now_ns));
+	assert_true(poller_fetch(&scene.engine.schedule, &poller));
 	scene_close(&scene);
 }
 
@@ -889,12 +889,12 @@ static void test_a_poller_where_nothing_is_held_gets_partitions(void **state)
 	poller_init(&poller, a, 50);
 	assert_false(engine_poll(&scene.engine, &poller, scene.now_ns));
 	scene_run(&scene, 500 * MS);
-	assert_true(engine_fetch(&scene.engine, &poller, scene.now_ns));
+	assert_true(poller_fetch(&scene.engine.schedule, &poller));
 	assert_in_range(a->holding->leased, 5, 6);
 	scene_close(&scene);
 }
 
-static void test_what_comes_back_where_nothing_is_held_is_no_token(void **state)
+static void test_token_returned_where_nothing_is_held_is_none(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -917,7 +917,7 @@ static void test_what_comes_back_where_nothing_is_held_is_no_token(void **state)
 	scene_close(&scene);
 }
 
-static void test_what_was_saved_up_without_a_limit_is_gone_where_nothing_is_held(void **state)
+static void test_savings_without_a_limit_are_gone_where_nothing_is_held(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -947,19 +947,18 @@ int main(void)
 		cmocka_unit_test(test_a_new_limiter_is_full_by_the_burst_that_its_rate_begins_with),
 		cmocka_unit_test(test_a_burst_that_is_raised_later_is_not_saved_up_yet),
 		cmocka_unit_test(test_partitions_that_come_into_the_count_later_are_empty),
-		cmocka_unit_test(test_what_is_left_counts_on_when_the_rate_alone_is_another),
-		cmocka_unit_test(
-			test_what_was_left_by_another_burst_or_count_is_lost_but_for_a_debt),
+		cmocka_unit_test(test_level_counts_on_when_the_rate_alone_is_another),
+		cmocka_unit_test(test_level_of_another_burst_or_count_is_lost_but_for_a_debt),
 		cmocka_unit_test(test_an_unclean_take_brings_nothing),
 		cmocka_unit_test(test_clean_partitions_are_taken_before_unclean_ones),
 		cmocka_unit_test(test_a_partition_that_another_took_first_is_not_held),
 		cmocka_unit_test(test_only_one_transaction_is_under_way_whatever_is_asked_for),
-		cmocka_unit_test(test_what_is_not_wanted_is_given_back_a_third_of_a_lease_later),
-		cmocka_unit_test(test_what_is_denied_is_tried_again_every_r),
-		cmocka_unit_test(test_what_is_not_wanted_and_others_claim_is_given_back_at_once),
+		cmocka_unit_test(test_unwanted_partition_is_given_back_a_third_of_a_lease_later),
+		cmocka_unit_test(test_denied_transaction_is_tried_again_every_r),
+		cmocka_unit_test(test_unwanted_partition_that_others_claim_is_given_back_at_once),
 		cmocka_unit_test(test_a_token_every_few_seconds_moves_no_lease),
-		cmocka_unit_test(test_what_is_wanted_now_and_then_is_kept),
-		cmocka_unit_test(test_who_was_idle_gets_a_partition_at_once),
+		cmocka_unit_test(test_partition_wanted_now_and_then_is_kept),
+		cmocka_unit_test(test_host_that_was_idle_gets_a_partition_at_once),
 		cmocka_unit_test(
 			test_a_host_beyond_the_reserve_looks_for_one_seldom_while_it_is_idle),
 		cmocka_unit_test(test_use_stops_before_the_give_back_is_sent),
@@ -968,17 +967,17 @@ int main(void)
 		cmocka_unit_test(test_a_wait_that_has_begun_goes_on_though_no_reader_needs_it),
 		cmocka_unit_test(test_a_claim_without_a_folder_is_not_tried_without_end),
 		cmocka_unit_test(test_a_lease_of_this_host_that_is_gone_ends_the_session),
-		cmocka_unit_test(test_who_does_not_find_enough_says_how_many_he_wants),
+		cmocka_unit_test(test_host_that_does_not_find_enough_claims_as_many_as_it_wants),
 		cmocka_unit_test(test_a_claim_whose_end_is_denied_ends_later),
-		cmocka_unit_test(test_who_has_more_than_his_share_gives_back_under_contention),
+		cmocka_unit_test(test_host_with_more_than_its_share_gives_back_under_contention),
 		cmocka_unit_test(test_for_the_reader_of_a_partition_no_other_one_is_taken),
-		cmocka_unit_test(test_what_others_claim_is_left_to_them_until_it_can_be_used),
+		cmocka_unit_test(
+			test_partition_that_others_claim_is_left_to_them_until_it_can_be_used),
 		cmocka_unit_test(
 			test_tokens_are_saved_up_for_a_poller_of_more_than_a_host_can_hold),
 		cmocka_unit_test(test_a_poller_where_nothing_is_held_gets_partitions),
-		cmocka_unit_test(test_what_comes_back_where_nothing_is_held_is_no_token),
-		cmocka_unit_test(
-			test_what_was_saved_up_without_a_limit_is_gone_where_nothing_is_held),
+		cmocka_unit_test(test_token_returned_where_nothing_is_held_is_none),
+		cmocka_unit_test(test_savings_without_a_limit_are_gone_where_nothing_is_held),
 	};
 
 	return cmocka_run_group_tests_name("fleet_lease", tests, NULL, NULL);

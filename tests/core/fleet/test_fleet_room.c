@@ -83,7 +83,7 @@ static void test_that_there_is_no_more_room_is_told_once_and_counted(void **stat
 	scene_close(&scene);
 }
 
-static void test_what_is_given_back_makes_room(void **state)
+static void test_partition_given_back_makes_room(void **state)
 {
 	struct scene scene;
 	struct limiter *a, *b;
@@ -187,7 +187,7 @@ static void keep_asking_all(struct scene *scene, struct limiter *limiters[], int
 	}
 }
 
-static void test_what_was_learnt_is_read_where_watches_have_no_more_room(void **state)
+static void test_learnt_values_are_read_where_watches_have_no_more_room(void **state)
 {
 	enum { COUNT = 4, THAT_FIT = 2 };
 	struct scene scene;
@@ -226,11 +226,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_leases_end_where_their_paths_have_no_more_room),
 		cmocka_unit_test(test_that_there_is_no_more_room_is_told_once_and_counted),
-		cmocka_unit_test(test_what_is_given_back_makes_room),
+		cmocka_unit_test(test_partition_given_back_makes_room),
 		cmocka_unit_test(test_a_session_that_is_over_leaves_all_the_room),
 		cmocka_unit_test(test_a_successor_has_no_more_room_than_its_predecessor),
 		cmocka_unit_test(test_claims_end_where_their_paths_have_no_more_room),
-		cmocka_unit_test(test_what_was_learnt_is_read_where_watches_have_no_more_room),
+		cmocka_unit_test(test_learnt_values_are_read_where_watches_have_no_more_room),
 	};
 
 	return cmocka_run_group_tests_name("fleet_room", tests, NULL, NULL);

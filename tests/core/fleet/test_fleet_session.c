@@ -124,7 +124,7 @@ static void test_a_host_without_authority_is_refused(void **state)
 	scene_close(&scene);
 }
 
-static void test_who_holds_nothing_writes_nothing(void **state)
+static void test_host_that_holds_nothing_writes_nothing(void **state)
 {
 	struct scene scene;
 	unsigned int before;
@@ -216,7 +216,7 @@ static void test_nothing_is_granted_when_the_right_has_run_out(void **state)
 	scene_close(&scene);
 }
 
-static void test_one_who_waits_gets_nothing_when_the_right_has_run_out(void **state)
+static void test_waiter_gets_nothing_when_the_right_has_run_out(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -574,7 +574,7 @@ static void test_out_of_reach_for_longer_than_d_a_host_does_what_it_was_told(voi
 	scene_close(&scene);
 }
 
-static void test_who_leaves_gives_back_and_closes_the_session(void **state)
+static void test_host_that_leaves_gives_back_and_closes_the_session(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -596,7 +596,7 @@ static void test_who_leaves_gives_back_and_closes_the_session(void **state)
 	scene_close(&scene);
 }
 
-static void test_who_leaves_waits_for_answers_but_not_for_ever(void **state)
+static void test_host_that_leaves_waits_for_answers_but_not_for_ever(void **state)
 {
 	struct scene scene;
 
@@ -623,12 +623,12 @@ int main(void)
 		cmocka_unit_test(test_the_layout_with_other_names_of_settings_is_refused),
 		cmocka_unit_test(test_the_layout_without_records_of_removed_limiters_is_refused),
 		cmocka_unit_test(test_a_host_without_authority_is_refused),
-		cmocka_unit_test(test_who_holds_nothing_writes_nothing),
+		cmocka_unit_test(test_host_that_holds_nothing_writes_nothing),
 		cmocka_unit_test(
 			test_a_right_is_renewed_every_r_by_a_transaction_with_nothing_else),
 		cmocka_unit_test(test_the_right_ends_d_after_the_sending_not_after_the_answer),
 		cmocka_unit_test(test_nothing_is_granted_when_the_right_has_run_out),
-		cmocka_unit_test(test_one_who_waits_gets_nothing_when_the_right_has_run_out),
+		cmocka_unit_test(test_waiter_gets_nothing_when_the_right_has_run_out),
 		cmocka_unit_test(
 			test_no_limiter_grants_what_it_has_saved_while_another_loses_its_right),
 		cmocka_unit_test(test_a_right_that_lapsed_revives_and_the_bucket_is_empty_then),
@@ -649,8 +649,8 @@ int main(void)
 		cmocka_unit_test(test_a_minute_without_a_connection_ends_the_session),
 		cmocka_unit_test(test_a_connection_that_comes_back_in_time_costs_nothing),
 		cmocka_unit_test(test_out_of_reach_for_longer_than_d_a_host_does_what_it_was_told),
-		cmocka_unit_test(test_who_leaves_gives_back_and_closes_the_session),
-		cmocka_unit_test(test_who_leaves_waits_for_answers_but_not_for_ever),
+		cmocka_unit_test(test_host_that_leaves_gives_back_and_closes_the_session),
+		cmocka_unit_test(test_host_that_leaves_waits_for_answers_but_not_for_ever),
 	};
 
 	return cmocka_run_group_tests_name("fleet_session", tests, NULL, NULL);

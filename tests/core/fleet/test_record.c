@@ -1,4 +1,4 @@
-/* Tests of record: what nodes hold reads back as it was written, and what is wrong is refused. */
+/* Tests of record: nodes read back as they were written, and wrong ones are refused. */
 #include "core/fleet/record.h"
 
 #include <errno.h>
@@ -166,6 +166,7 @@ static struct record full_record(void)
 		.has_before = true,
 		.before = SETTINGS_DEFAULT,
 		.before_count = 9,
+		.before_is = BEFORE_RESTRICTS | BEFORE_UNCLEAR,
 	};
 	char error[ERROR_TEXT];
 
@@ -208,6 +209,7 @@ static void assert_reads_back(const struct record *record)
 	assert_same_settings(&again.settings, &record->settings);
 	assert_int_equal(again.has_before, record->has_before);
 	assert_int_equal(again.before_count, record->has_before ? record->before_count : 0);
+	assert_int_equal(again.before_is, record->has_before ? record->before_is : 0);
 	if (record->has_before)
 		assert_same_settings(&again.before, &record->before);
 }
@@ -240,6 +242,7 @@ static void test_the_largest_record_reads_back_as_written(void **state)
 	record.removed = INT64_MAX;
 	record.owner = (struct owner){UINT32_MAX, UINT32_MAX, 07777};
 	record.before_count = PARTITIONS_MAX;
+	record.before_is = BEFORE_RESTRICTS | BEFORE_RECUT | BEFORE_UNCLEAR;
 	for (int i = 0; i < LIMITS_MAX; i++)
 		strcat(config, "99999999999999999/99999999999999999ns:1000000000000 ");
 	strcat(config, "\nburst=10000000000000\npartitions.count=4096\n");
@@ -283,6 +286,7 @@ static void test_a_limiter_with_a_line_missing_is_refused(void **state)
 	assert_refused("before.key_rate=3/s\n", "");
 	assert_refused("before.key_burst=5\n", "");
 	assert_refused("before.first=9\n", "");
+	assert_refused("before.is=restricts unclear\n", "");
 }
 
 static void test_in_a_limiter_that_does_not_say_since_when_no_older_marker_counts(void **state)
@@ -321,6 +325,8 @@ static void test_a_limiter_with_a_value_out_of_range_is_refused(void **state)
 	assert_refused("1755", "1755 0");
 	assert_refused("before.first=9", "before.first=0");
 	assert_refused("before.first=9", "before.first=4097");
+	assert_refused("before.is=restricts", "before.is=restrict");
+	assert_refused("before.is=restricts", "before.is= restricts");
 	assert_refused("before.count=10", "before.count=4097");
 	assert_refused("before.rate=400/s", "before.rate=400/x");
 	assert_refused("hosts=4\n", "hosts=400\n"); /* more than the rate */
@@ -417,7 +423,7 @@ static void assert_marker(const char *text, const struct marker *expected)
 	}
 }
 
-static void test_what_is_left_of_several_limits_reads_back_as_written(void **state)
+static void test_levels_of_several_limits_read_back_as_written(void **state)
 {
 	struct marker marker = {.saved = INT64_MAX,
 				.parts = {
@@ -528,7 +534,7 @@ int main(void)
 		cmocka_unit_test(test_a_host_reads_back_as_written),
 		cmocka_unit_test(test_a_host_that_is_not_understood_is_refused),
 		cmocka_unit_test(test_the_name_of_a_host_is_one_word_when_it_is_shown),
-		cmocka_unit_test(test_what_is_left_of_several_limits_reads_back_as_written),
+		cmocka_unit_test(test_levels_of_several_limits_read_back_as_written),
 		cmocka_unit_test(test_an_empty_marker_is_that_of_a_new_limiter),
 		cmocka_unit_test(test_a_marker_that_is_not_understood_leaves_nothing),
 		cmocka_unit_test(test_a_marker_whose_fraction_is_none_leaves_nothing),

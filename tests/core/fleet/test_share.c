@@ -1,4 +1,4 @@
-/* Tests of share: who wants little gets it, and the others share the rest by weight. */
+/* Tests of share: a host that wants little gets it, and the others share the rest by weight. */
 #include "core/fleet/share.h"
 
 #include <setjmp.h>
@@ -148,7 +148,10 @@ static uint32_t draw_claims(struct claim *claims, uint32_t most_weight)
 	return count;
 }
 
-/* Whether @a, who has @a_gets, should have the next unit before @b: who has less of his weight. */
+/*
+ * Whether @a, who has @a_gets, should have the next unit before @b: the one with less of its
+ * weight.
+ */
 static bool is_before(const struct claim *a, uint32_t a_gets, const struct claim *b,
 		      uint32_t b_gets)
 {

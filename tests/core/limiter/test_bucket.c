@@ -245,7 +245,7 @@ static void test_a_take_larger_than_the_burst_waits_for_its_share(void **state)
 	assert_int_equal(bucket.level, 0);
 }
 
-static void test_what_was_kept_for_a_reader_that_left_spills_down_to_the_burst(void **state)
+static void test_tokens_kept_for_a_reader_that_left_spill_down_to_the_burst(void **state)
 {
 	struct bucket bucket = full_bucket("10/s", 5, 0);
 
@@ -393,7 +393,7 @@ static void test_a_debt_has_a_floor(void **state)
 	assert_true(bucket_when(&bucket, 1, BEGINNING + NSEC_PER_SEC) > BEGINNING + 3650 * DAY_NS);
 }
 
-static void test_what_is_put_back_can_be_taken_again_up_to_the_burst(void **state)
+static void test_tokens_put_back_can_be_taken_again_up_to_the_burst(void **state)
 {
 	struct bucket bucket = full_bucket("10/s", 5, 0);
 
@@ -410,7 +410,7 @@ static void test_what_is_put_back_can_be_taken_again_up_to_the_burst(void **stat
 	assert_int_equal(bucket.level, -15);
 }
 
-static void test_what_is_put_back_leaves_room_for_what_is_kept(void **state)
+static void test_tokens_put_back_leave_room_for_those_that_are_kept(void **state)
 {
 	struct bucket bucket = full_bucket("10/s", 5, 0);
 
@@ -788,13 +788,13 @@ static void test_no_window_sees_more_than_its_rate_and_one_capacity(void **state
 	assert_bounded("1000000000000/s", 1, 0);
 }
 
-/* What @part is in billionths. */
+/* Returns @part in billionths. */
 static i128 nano_of(const struct bucket_part *part)
 {
 	return (i128)part->tokens * NSEC_PER_SEC + part->nano;
 }
 
-/* What is in @bucket, in billionths of its den. */
+/* Returns the tokens in @bucket, in billionths of its den. */
 static i128 nano_units_of(const struct bucket *bucket)
 {
 	return ((i128)bucket->level * (i128)bucket->flow.den + (i128)bucket->part) *
@@ -841,7 +841,7 @@ static void test_no_part_is_larger_than_its_share_of_the_burst(void **state)
 	assert_int_equal(bucket.level, 4);
 }
 
-static void test_what_is_joined_can_be_taken_and_what_finds_no_room_is_spilled(void **state)
+static void test_joined_tokens_can_be_taken_and_those_without_room_are_spilled(void **state)
 {
 	struct bucket bucket = empty_bucket("1/s", 5, 0);
 	const struct bucket_part part = {3, 500000000};
@@ -1031,8 +1031,7 @@ int main(void)
 		cmocka_unit_test(test_an_idle_bucket_saves_up_its_burst_and_no_more),
 		cmocka_unit_test(test_idle_time_without_a_burst_gives_no_second_token),
 		cmocka_unit_test(test_a_take_larger_than_the_burst_waits_for_its_share),
-		cmocka_unit_test(
-			test_what_was_kept_for_a_reader_that_left_spills_down_to_the_burst),
+		cmocka_unit_test(test_tokens_kept_for_a_reader_that_left_spill_down_to_the_burst),
 		cmocka_unit_test(test_the_most_tokens_there_are_can_be_waited_for),
 		cmocka_unit_test(test_tokens_that_come_after_the_end_of_time_never_come),
 		cmocka_unit_test(test_a_release_after_the_end_of_time_never_comes),
@@ -1042,8 +1041,8 @@ int main(void)
 		cmocka_unit_test(test_a_rate_of_zero_lets_nothing_pass_not_even_what_is_there),
 		cmocka_unit_test(test_a_debt_is_paid_before_anybody_is_served),
 		cmocka_unit_test(test_a_debt_has_a_floor),
-		cmocka_unit_test(test_what_is_put_back_can_be_taken_again_up_to_the_burst),
-		cmocka_unit_test(test_what_is_put_back_leaves_room_for_what_is_kept),
+		cmocka_unit_test(test_tokens_put_back_can_be_taken_again_up_to_the_burst),
+		cmocka_unit_test(test_tokens_put_back_leave_room_for_those_that_are_kept),
 		cmocka_unit_test(test_an_interval_releases_even_batches),
 		cmocka_unit_test(test_an_interval_that_nobody_used_does_not_add_to_the_next),
 		cmocka_unit_test(
@@ -1066,7 +1065,7 @@ int main(void)
 		cmocka_unit_test(test_a_level_is_split_in_equal_parts_and_the_last_takes_the_rest),
 		cmocka_unit_test(test_no_part_is_larger_than_its_share_of_the_burst),
 		cmocka_unit_test(
-			test_what_is_joined_can_be_taken_and_what_finds_no_room_is_spilled),
+			test_joined_tokens_can_be_taken_and_those_without_room_are_spilled),
 		cmocka_unit_test(test_a_debt_stays_until_the_last_part_and_goes_with_it),
 		cmocka_unit_test(test_a_part_that_makes_no_sense_is_not_joined),
 		cmocka_unit_test(test_leaving_takes_all_that_is_more_and_no_debt),

@@ -24,7 +24,7 @@ struct service {
 	double slower; /* a second: so much longer it takes, of what it took */
 	double rate;   /* requests a second; the others are refused at once. 0: any number */
 	int knee;
-	int demand; /* who would be in flight at most */
+	int demand; /* workers that would be in flight at most */
 
 	struct concurrency concurrency;
 	struct request requests[IN_FLIGHT_MAX];
@@ -304,7 +304,7 @@ static void test_few_in_flight_that_take_longer_leave_the_least_number(void **st
 	}
 }
 
-static void test_what_was_opened_before_a_change_decides_nothing(void **state)
+static void test_slot_opened_before_a_change_decides_nothing(void **state)
 {
 	static const struct slot_limit setting = {SLOTS_AUTO, 0, 2, 10, 900000000};
 	struct concurrency c;
@@ -333,7 +333,7 @@ int main(void)
 		cmocka_unit_test(test_throttling_in_a_look_opens_no_more),
 		cmocka_unit_test(test_it_stays_within_its_bounds),
 		cmocka_unit_test(test_few_in_flight_that_take_longer_leave_the_least_number),
-		cmocka_unit_test(test_what_was_opened_before_a_change_decides_nothing),
+		cmocka_unit_test(test_slot_opened_before_a_change_decides_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

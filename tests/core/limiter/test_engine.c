@@ -109,7 +109,7 @@ static void test_everything_about_a_removed_limiter_is_ENODEV(void **state)
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 0), -ENODEV);
 	assert_int_equal(stage_ask_within(&stage, &guest, a, 1, SEC, 0), -ENODEV);
 	assert_int_equal(stage_try(&stage, a, 1, 0), -ENODEV);
-	assert_int_equal(engine_take(&stage.engine, a, 1, 0), -ENODEV);
+	assert_int_equal(stage_read(&stage, a, 1, READ_BLOCKING, 0), -ENODEV);
 	assert_int_equal(engine_charge(&stage.engine, a, 1, 0), -ENODEV);
 	engine_refund(&stage.engine, a, 1, 0);
 	assert_int_equal(stage_change(&stage, a, CHANGE_SETTINGS, "rate=1/s", 0), -ENODEV);
@@ -253,7 +253,7 @@ static void test_each_change_is_checked_against_what_those_before_it_did(void **
 	stage_close(&stage);
 }
 
-static void test_what_comes_after_a_removal_in_line_is_ENODEV(void **state)
+static void test_change_after_a_removal_in_line_is_ENODEV(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -267,7 +267,7 @@ static void test_what_comes_after_a_removal_in_line_is_ENODEV(void **state)
 	stage.later = true;
 	engine_change(&stage.engine, &removal, 0);
 	begin(&stage, &write, a, "rate=1/s");
-	/* One who began to wait while the removal was under way goes with the limiter. */
+	/* A waiter that began to wait during the removal goes with the limiter. */
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 0), WAITING);
 	engine_stored(&stage.engine, &removal, 0);
 	assert_ptr_equal(engine_changed(&stage.engine), &removal);
@@ -365,7 +365,7 @@ static const struct limiter *make_of_5_6(struct stage *stage, struct limiter *pa
 	return change.made;
 }
 
-static void test_what_is_made_in_a_setgid_limiter_has_its_group_and_is_setgid(void **state)
+static void test_limiter_made_in_a_setgid_limiter_has_its_group_and_is_setgid(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -387,7 +387,7 @@ static void test_what_is_made_in_a_setgid_limiter_has_its_group_and_is_setgid(vo
 	stage_close(&stage);
 }
 
-static void test_what_was_changed_when_is_known_for_each_setting(void **state)
+static void test_time_of_the_last_change_is_known_for_each_setting(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -399,9 +399,9 @@ static void test_what_was_changed_when_is_known_for_each_setting(void **state)
 	stage_write(&stage, a, "rate=20/s\nburst=1", 9 * SEC);
 	stage_write(&stage, a, "burst=4", 12 * SEC);
 	assert_int_equal(a->made_s, 5);
-	assert_int_equal(a->changed_s[SETTING_RATE], 9);
-	assert_int_equal(a->changed_s[SETTING_BURST], 12);
-	assert_int_equal(a->changed_s[SETTING_ENFORCEMENT], 5);
+	assert_int_equal(limiter_changed_s(a, SETTING_RATE), 9);
+	assert_int_equal(limiter_changed_s(a, SETTING_BURST), 12);
+	assert_int_equal(limiter_changed_s(a, SETTING_ENFORCEMENT), 5);
 	stage_close(&stage);
 }
 
@@ -481,7 +481,7 @@ static void test_partitions_follow_the_settings_of_their_limiter(void **state)
 	assert_int_equal(engine_next_ns(&stage.engine), 100 * MS);
 	stage_write(&stage, a, "rate=80/s", 50 * MS);
 	assert_int_equal(engine_next_ns(&stage.engine), 75 * MS);
-	/* Fewer partitions: who waited in those that are gone is told so. */
+	/* Fewer partitions: waiters of those that are gone are told so. */
 	stage_write(&stage, a, "partitions.count=2", 50 * MS);
 	assert_int_equal(in_last.waiter.outcome, -ENODEV);
 	assert_true(last->removed);
@@ -563,7 +563,7 @@ static void test_after_a_long_stop_only_what_a_short_one_missed_is_let_through(v
 	stage_close(&stage);
 }
 
-static void test_who_expired_during_a_stop_is_refused_in_order_of_time(void **state)
+static void test_waiters_that_expired_during_a_stop_are_refused_in_order_of_time(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -606,7 +606,7 @@ static void test_a_refund_undoes_a_grant(void **state)
 	stage_close(&stage);
 }
 
-static void test_take_counts_no_refusal_and_try_does(void **state)
+static void test_a_read_that_will_wait_counts_no_refusal_and_try_does(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -614,7 +614,7 @@ static void test_take_counts_no_refusal_and_try_does(void **state)
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=0");
-	assert_int_equal(engine_take(&stage.engine, a, 1, 0), -EAGAIN);
+	assert_int_equal(stage_read(&stage, a, 1, READ_BLOCKING, 0), WAITING);
 	assert_int_equal(a->counters[COUNTER_REFUSED], 0);
 	assert_int_equal(stage_try(&stage, a, 1, 0), -EAGAIN);
 	assert_int_equal(a->counters[COUNTER_REFUSED], 1);
@@ -693,7 +693,7 @@ static void test_limiters_that_are_set_to_the_same_share_their_settings(void **s
 	assert_ptr_not_equal(a->settings, b->settings);
 	assert_int_equal(stage_change(&stage, b, CHANGE_SETTINGS, "burst=3\nrate=10/s", SEC), 0);
 	assert_ptr_equal(a->settings, b->settings);
-	/* What one has taken the other still has. */
+	/* A slot taken from one partition leaves those of the other. */
 	assert_int_equal(stage_try(&stage, a, 3, SEC), 0);
 	assert_int_equal(stage_try(&stage, b, 3, SEC), 0);
 	assert_int_equal(stage_change(&stage, b, CHANGE_SETTINGS, "burst=4", SEC), 0);
@@ -730,12 +730,12 @@ int main(void)
 		cmocka_unit_test(test_a_store_that_fails_changes_nothing),
 		cmocka_unit_test(test_changes_are_stored_one_at_a_time_in_order),
 		cmocka_unit_test(test_each_change_is_checked_against_what_those_before_it_did),
-		cmocka_unit_test(test_what_comes_after_a_removal_in_line_is_ENODEV),
+		cmocka_unit_test(test_change_after_a_removal_in_line_is_ENODEV),
 		cmocka_unit_test(test_a_change_can_be_withdrawn_until_it_is_stored),
 		cmocka_unit_test(test_a_renamed_limiter_keeps_its_readers_and_its_level),
 		cmocka_unit_test(test_an_owner_is_changed_and_the_settings_stay),
-		cmocka_unit_test(test_what_is_made_in_a_setgid_limiter_has_its_group_and_is_setgid),
-		cmocka_unit_test(test_what_was_changed_when_is_known_for_each_setting),
+		cmocka_unit_test(test_limiter_made_in_a_setgid_limiter_has_its_group_and_is_setgid),
+		cmocka_unit_test(test_time_of_the_last_change_is_known_for_each_setting),
 		cmocka_unit_test(test_a_restored_limiter_has_what_is_known_to_be_left_else_nothing),
 		cmocka_unit_test(test_restoring_is_refused_as_making_is),
 		cmocka_unit_test(test_partitions_follow_the_settings_of_their_limiter),
@@ -743,9 +743,10 @@ int main(void)
 		cmocka_unit_test(test_being_woken_late_costs_no_capacity),
 		cmocka_unit_test(
 			test_after_a_long_stop_only_what_a_short_one_missed_is_let_through),
-		cmocka_unit_test(test_who_expired_during_a_stop_is_refused_in_order_of_time),
+		cmocka_unit_test(
+			test_waiters_that_expired_during_a_stop_are_refused_in_order_of_time),
 		cmocka_unit_test(test_a_refund_undoes_a_grant),
-		cmocka_unit_test(test_take_counts_no_refusal_and_try_does),
+		cmocka_unit_test(test_a_read_that_will_wait_counts_no_refusal_and_try_does),
 		cmocka_unit_test(test_more_readers_than_can_wait_are_ENOSPC),
 		cmocka_unit_test(test_more_limiters_than_there_can_be_are_ENOSPC),
 		cmocka_unit_test(test_gauges_are_as_of_the_time_of_refreshing),

@@ -138,7 +138,7 @@ static void test_nothing_is_no_outcome(void **state)
 	}
 }
 
-static void test_what_is_no_outcome_is_refused_and_named(void **state)
+static void test_word_that_is_no_outcome_is_refused_and_named(void **state)
 {
 	static const char *const lines[] = {
 		"fine",
@@ -234,7 +234,7 @@ int main(void)
 		cmocka_unit_test(test_white_space_of_any_kind_is_skipped),
 		cmocka_unit_test(test_several_lines_are_taken_one_by_one),
 		cmocka_unit_test(test_nothing_is_no_outcome),
-		cmocka_unit_test(test_what_is_no_outcome_is_refused_and_named),
+		cmocka_unit_test(test_word_that_is_no_outcome_is_refused_and_named),
 		cmocka_unit_test(test_counts_are_1_to_1e9),
 		cmocka_unit_test(test_a_wrong_retry_after_is_refused),
 		cmocka_unit_test(test_a_line_that_is_too_long_is_refused),

@@ -1,4 +1,4 @@
-/* Tests of holding: what a host may use of what it holds. */
+/* Tests of holding: the part of its partitions that a host may use. */
 #include "core/limiter/holding.h"
 #include "core/limiter/tree.h"
 
@@ -25,16 +25,30 @@ static uint64_t draw(uint64_t below)
 	return (random_state * UINT64_C(2685821657736338717) >> 11) % below;
 }
 
+static struct pool pool;
+
+/* Changes the settings of @holding. False: they are refused. */
+static bool set(struct holding *holding, const char *config)
+{
+	struct settings settings = *holding->settings;
+	char error[ERROR_TEXT];
+
+	if (settings_parse(config, &settings, error))
+		return false;
+	pool_drop(holding->settings);
+	holding->settings = pool_get(&pool, &settings);
+	assert_non_null(holding->settings);
+	return true;
+}
+
 static struct holding *holding_of(const char *config)
 {
 	struct limiter *limiter = tree_new("a");
-	char error[ERROR_TEXT];
 
 	assert_non_null(limiter);
 	limiter->holding = holding_new(limiter);
 	assert_non_null(limiter->holding);
-	if (settings_parse(config, &limiter->holding->settings, error))
-		fail_msg("%s", error);
+	assert_true(set(limiter->holding, config));
 	return limiter->holding;
 }
 
@@ -194,7 +208,7 @@ static void test_without_limits_and_in_modes_that_need_none_nothing_is_leased(vo
 		assert_false(holding_needs_leases(h));
 		holding_share(h, &share);
 		for (int id = 0; id < SETTING_COUNT; id++)
-			assert_true(setting_equal((enum setting_id)id, &share, &h->settings));
+			assert_true(setting_equal((enum setting_id)id, &share, h->settings));
 		forget(h);
 	}
 	for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++) {
@@ -279,7 +293,7 @@ static void test_out_of_reach_a_host_may_be_left_its_share_of_the_whole(void **s
 	holding_share(h, &share);
 	assert_rate(&share.limits[1].rate, "1.25/s");
 	assert_int_equal(share.limits[1].burst, 7);
-	/* What it still holds by lease makes no difference. */
+	/* Partitions that it still holds by lease make no difference. */
 	assert_share(h, 2, false, "1.25/s", 2);
 	forget(h);
 }
@@ -295,11 +309,11 @@ static void test_out_of_reach_a_host_may_be_left_open(void **state)
 	h->degraded = true;
 	holding_share(h, &share);
 	assert_int_equal(share.enforcement, ENFORCEMENT_OPEN);
-	assert_int_equal(h->settings.enforcement, ENFORCEMENT_ENFORCE);
+	assert_int_equal(h->settings->enforcement, ENFORCEMENT_ENFORCE);
 	forget(h);
 }
 
-/* What partition @index gives on this host. */
+/* Returns the tokens a second that partition @index gives on this host. */
 static void assert_partition(struct holding *holding, uint32_t index, const char *rate)
 {
 	struct settings share;
@@ -370,7 +384,7 @@ static bool is_same(const struct rate *a, const struct rate *b)
 /* @count partitions cut in any way among hosts, and the sum of what those may use. */
 static void assert_sum(struct holding *holding, uint32_t count, const char *config)
 {
-	const struct rate *whole = &holding->settings.limits[0].rate;
+	const struct rate *whole = &holding->settings->limits[0].rate;
 	struct fraction total = rate_fraction(whole);
 	uint32_t left = count;
 	u128 sum = 0;
@@ -436,7 +450,7 @@ static void test_no_division_among_hosts_comes_to_more_than_the_rate(void **stat
 			 (unsigned long long)(1 + draw(9)), (unsigned long long)(1 + draw(1000000)),
 			 1 + (unsigned int)draw(8));
 		holding = holding_of("rate=1/s");
-		if (settings_parse(config, &holding->settings, (char[ERROR_TEXT]){0})) {
+		if (!set(holding, config)) {
 			forget(holding); /* larger than the rate, or too fine: refused at the door */
 			continue;
 		}
@@ -445,10 +459,11 @@ static void test_no_division_among_hosts_comes_to_more_than_the_rate(void **stat
 			holding_share(holding, &share);
 			sum += (long double)rate_per_second(&share.limits[0].rate);
 		}
-		sum += (long double)holding->settings.reserve_hosts *
-		       (long double)rate_per_second(&holding->settings.reserve_rate);
-		assert_true(sum <= (long double)rate_per_second(&holding->settings.limits[0].rate) *
-					   (1 + 1e-12L));
+		sum += (long double)holding->settings->reserve_hosts *
+		       (long double)rate_per_second(&holding->settings->reserve_rate);
+		assert_true(sum <=
+			    (long double)rate_per_second(&holding->settings->limits[0].rate) *
+				    (1 + 1e-12L));
 		forget(holding);
 	}
 }
@@ -480,16 +495,17 @@ static void test_keys_have_the_same_share_as_their_limiter(void **state)
 	before_was(h, "key_rate=4/s\nkey_burst=12\npartitions.count=4", 4);
 	assert_key_share(h, 2, "2/s", 4);
 	h->restricted = false;
-	h->settings.offline = 5;
+	assert_true(set(h, "offline=share:5"));
 	h->degraded = true;
 	assert_key_share(h, 0, "2/s", 1);
-	h->settings.key_rate = RATE_UNLIMITED;
+	assert_true(set(h, "key_rate=max"));
 	assert_false(holding_needs_leases(h));
 	forget(h);
 }
 
 int main(void)
 {
+	static const uint64_t seed[2];
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_host_may_use_the_sum_of_its_partitions),
 		cmocka_unit_test(test_the_reserve_of_a_host_comes_on_top_and_off_the_total),
@@ -512,5 +528,6 @@ int main(void)
 		cmocka_unit_test(test_no_division_among_hosts_comes_to_more_than_the_rate),
 	};
 
+	pool_init(&pool, seed);
 	return cmocka_run_group_tests_name("holding", tests, NULL, NULL);
 }

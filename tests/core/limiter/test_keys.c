@@ -164,7 +164,7 @@ static void test_two_openings_of_a_key_share_its_bucket(void **state)
 	stage_close(&stage);
 }
 
-static void test_what_a_key_counts_stays_while_it_is_remembered(void **state)
+static void test_counters_of_a_key_stay_while_it_is_remembered(void **state)
 {
 	struct limiter *a, *key;
 	char text[STAT_TEXT];
@@ -448,7 +448,7 @@ static void test_idle_names_that_were_only_looked_at_are_few(void **state)
 	stage_close(&stage);
 }
 
-static void test_nobody_gains_by_having_keys_forgotten(void **state)
+static void test_forgetting_keys_gains_no_token(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -662,7 +662,7 @@ static void test_a_poller_of_a_key_is_called_when_it_has_a_token(void **state)
 	stage_run(&stage, SEC - 1);
 	assert_int_equal(poller.state, POLLER_WAITS);
 	stage_run(&stage, SEC);
-	assert_true(engine_fetch(&stage.engine, &poller, SEC));
+	assert_true(stage_fetch(&stage, &poller, SEC));
 	assert_int_equal(stage_try(&stage, key, 1, SEC), -EAGAIN);
 	/* Closed while it polls. */
 	assert_false(engine_poll(&stage.engine, &poller, SEC));
@@ -673,7 +673,10 @@ static void test_a_poller_of_a_key_is_called_when_it_has_a_token(void **state)
 	stage_close(&stage);
 }
 
-/* What is there from the start to the end of a listing is in it once, whatever comes and goes. */
+/*
+ * A key that is there from the start to the end of a listing is in it once, whatever comes and
+ * goes.
+ */
 static void test_a_listing_has_each_key_once_while_others_come_and_go(void **state)
 {
 	enum { STAY = 3000, GUESTS = 20000 };
@@ -787,7 +790,7 @@ int main(void)
 			test_readers_of_keys_are_served_first_come_first_served_by_the_limiter),
 		cmocka_unit_test(test_one_key_out_of_tokens_holds_up_no_other),
 		cmocka_unit_test(test_two_openings_of_a_key_share_its_bucket),
-		cmocka_unit_test(test_what_a_key_counts_stays_while_it_is_remembered),
+		cmocka_unit_test(test_counters_of_a_key_stay_while_it_is_remembered),
 		cmocka_unit_test(test_a_key_that_is_full_and_idle_is_forgotten_by_itself),
 		cmocka_unit_test(test_a_name_that_was_only_looked_at_is_forgotten_after_a_moment),
 		cmocka_unit_test(test_a_key_that_is_open_is_not_forgotten),
@@ -803,7 +806,7 @@ int main(void)
 		cmocka_unit_test(
 			test_names_that_were_only_looked_at_push_out_no_key_in_debt_to_its_rate),
 		cmocka_unit_test(test_idle_names_that_were_only_looked_at_are_few),
-		cmocka_unit_test(test_nobody_gains_by_having_keys_forgotten),
+		cmocka_unit_test(test_forgetting_keys_gains_no_token),
 		cmocka_unit_test(test_when_all_keys_are_in_use_there_is_room_for_no_other),
 		cmocka_unit_test(test_lowering_keys_max_forgets_those_that_are_too_many),
 		cmocka_unit_test(test_each_step_forgets_so_many_and_no_more),

@@ -1,5 +1,5 @@
 /*
- * Tests of learning: what feedback does to a limiter, its readers and its ancestors, on virtual
+ * Tests of learning: effects of feedback on a limiter, its readers and its ancestors, on virtual
  * time.
  */
 #include "tests/core/stage.h"
@@ -248,7 +248,7 @@ static void test_pollers_are_called_when_a_pause_is_over(void **state)
 	assert_int_equal(poller.state, POLLER_WAITS);
 	assert_int_equal(engine_next_ns(&stage.engine), 3 * SEC);
 	stage_run(&stage, 3 * SEC);
-	assert_true(engine_fetch(&stage.engine, &poller, 3 * SEC));
+	assert_true(stage_fetch(&stage, &poller, 3 * SEC));
 	stage_close(&stage);
 }
 
@@ -265,7 +265,7 @@ static void test_pollers_are_called_at_once_when_backoff_is_none(void **state)
 	throttle(&stage, a, 0);
 	assert_false(stage_poll(&stage, &poller, b, 1, 0));
 	stage_write(&stage, a, "backoff=none", SEC);
-	assert_true(engine_fetch(&stage.engine, &poller, SEC));
+	assert_true(stage_fetch(&stage, &poller, SEC));
 	stage_close(&stage);
 }
 
@@ -366,7 +366,7 @@ static void test_an_idle_limiter_does_not_drift(void **state)
 		work(&stage, a, 10 * SEC);
 		throttle(&stage, a, 10 * SEC);
 		before = rate_of(a);
-		/* Nothing is done from now on; what was done before does not count. */
+		/* Nothing is done from now on; earlier work does not count. */
 		stage_run(&stage, 11 * SEC);
 		engine_refresh(&stage.engine, a, 11 * SEC);
 		assert_rate(a, before);
@@ -499,7 +499,7 @@ static void test_an_idle_limiter_saves_up_its_burst_at_the_learnt_rate(void **st
 	stage_close(&stage);
 }
 
-static void test_what_a_charge_costs_is_work_and_owed_to_the_learnt_rate(void **state)
+static void test_charge_is_work_and_owed_to_the_learnt_rate(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -534,10 +534,10 @@ static void test_a_parent_learns_from_what_its_children_do(void **state)
 	c = stage_make(&stage, a, "c", "rate=40/s");
 	for (uint64_t t = 100 * MS; t <= 2 * SEC; t += 100 * MS) {
 		work(&stage, b, t);
-		/* What one burst has: 10/s. */
+		/* The settings of one burst: 10/s. */
 		work(&stage, c, t);
 	}
-	/* What was done is known within two seconds. */
+	/* Work is known within two seconds. */
 	throttle(&stage, b, 2 * SEC);
 	assert_true(rate_of(a) > 60 && rate_of(a) < 80);
 	assert_true(isinf(rate_of(b)));
@@ -557,7 +557,7 @@ static void test_modes_that_grant_at_once_count_what_would_have_paused(void **st
 	assert_int_equal(a->counters[COUNTER_SHADOWED], 5);
 	assert_int_equal(stage_try(&stage, a, 5, 3 * SEC), 0);
 	assert_int_equal(a->counters[COUNTER_SHADOWED], 5);
-	/* What is learnt is shadowed likewise. */
+	/* A learnt rate is shadowed likewise. */
 	stage_write(&stage, a, "rate=10/s\nadapt=aimd\nbackoff=none", 3 * SEC);
 	throttle(&stage, a, 4 * SEC);
 	assert_int_equal(stage_try(&stage, a, 1, 4 * SEC), 0);
@@ -632,7 +632,7 @@ static void test_a_rate_of_0_in_between_leaves_no_trace(void **state)
 	stage_close(&stage);
 }
 
-static void test_what_is_learnt_goes_with_the_limiter(void **state)
+static void test_learnt_values_go_with_the_limiter(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -694,7 +694,7 @@ static void test_a_pause_goes_on_while_other_settings_change(void **state)
 	stage_close(&stage);
 }
 
-static void test_one_who_gives_up_in_a_pause_frees_those_behind(void **state)
+static void test_waiter_that_gives_up_in_a_pause_frees_those_behind(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -764,16 +764,16 @@ int main(void)
 		cmocka_unit_test(test_a_limit_of_its_own_above_another_does_not_loosen_that),
 		cmocka_unit_test(test_with_an_interval_what_is_learnt_comes_in_batches),
 		cmocka_unit_test(test_an_idle_limiter_saves_up_its_burst_at_the_learnt_rate),
-		cmocka_unit_test(test_what_a_charge_costs_is_work_and_owed_to_the_learnt_rate),
+		cmocka_unit_test(test_charge_is_work_and_owed_to_the_learnt_rate),
 		cmocka_unit_test(test_a_parent_learns_from_what_its_children_do),
 		cmocka_unit_test(test_modes_that_grant_at_once_count_what_would_have_paused),
 		cmocka_unit_test(test_adapt_none_forgets_and_lets_go_at_once),
 		cmocka_unit_test(test_other_parameters_keep_what_was_learnt_within_their_bounds),
 		cmocka_unit_test(test_a_rate_of_0_in_between_leaves_no_trace),
-		cmocka_unit_test(test_what_is_learnt_goes_with_the_limiter),
+		cmocka_unit_test(test_learnt_values_go_with_the_limiter),
 		cmocka_unit_test(test_two_refused_writes_leave_adapt_and_backoff_alone),
 		cmocka_unit_test(test_a_pause_goes_on_while_other_settings_change),
-		cmocka_unit_test(test_one_who_gives_up_in_a_pause_frees_those_behind),
+		cmocka_unit_test(test_waiter_that_gives_up_in_a_pause_frees_those_behind),
 		cmocka_unit_test(test_stat_shows_what_was_learnt),
 	};
 

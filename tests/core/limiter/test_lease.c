@@ -68,7 +68,7 @@ static void test_nothing_is_held_that_was_not_taken(void **state)
 	assert_false(lease_may_become(LEASE_DRAINING, LEASE_HELD));
 }
 
-static void test_what_goes_with_a_partition_is_kept_until_it_has_gone(void **state)
+static void test_level_that_goes_with_a_partition_is_kept_until_it_has_gone(void **state)
 {
 	static const enum lease_state after[] = {LEASE_NONE, LEASE_IN_DOUBT};
 
@@ -105,7 +105,7 @@ int main(void)
 		cmocka_unit_test(test_every_pair_of_states_is_as_in_the_picture),
 		cmocka_unit_test(test_every_step_that_is_allowed_can_be_taken),
 		cmocka_unit_test(test_nothing_is_held_that_was_not_taken),
-		cmocka_unit_test(test_what_goes_with_a_partition_is_kept_until_it_has_gone),
+		cmocka_unit_test(test_level_that_goes_with_a_partition_is_kept_until_it_has_gone),
 		cmocka_unit_test(test_every_state_has_one_word_of_its_own),
 	};
 

@@ -1,4 +1,4 @@
-/* Tests of limiter: who is served when, in one limiter and along a path. */
+/* Tests of limiter: the order in which waiters are served, in one limiter and along a path. */
 #include "tests/core/stage.h"
 
 static void test_readers_are_served_in_the_order_they_came(void **state)
@@ -40,7 +40,7 @@ static void test_try_overtakes_nobody(void **state)
 	stage_close(&stage);
 }
 
-static void test_one_who_gives_up_frees_those_behind_it_and_spends_nothing(void **state)
+static void test_waiter_that_gives_up_frees_those_behind_it_and_spends_nothing(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -59,7 +59,7 @@ static void test_one_who_gives_up_frees_those_behind_it_and_spends_nothing(void 
 	assert_int_equal(last.done_ns, 100 * MS);
 	assert_int_equal(a->counters[COUNTER_CANCELLED], 1);
 	assert_int_equal(a->counters[COUNTER_GRANTED], 6);
-	assert_int_equal(a->wanted, 0);
+	assert_int_equal(a->turns.wanted, 0);
 	stage_close(&stage);
 }
 
@@ -81,7 +81,7 @@ static void test_a_child_without_tokens_does_not_hold_up_its_sibling(void **stat
 	stage_close(&stage);
 }
 
-static void test_who_waits_in_a_child_is_not_ahead_of_who_needs_not_wait(void **state)
+static void test_waiter_in_a_child_is_not_ahead_of_a_reader_that_need_not_wait(void **state)
 {
 	struct stage stage;
 	struct limiter *a, *slow, *quick;
@@ -94,7 +94,7 @@ static void test_who_waits_in_a_child_is_not_ahead_of_who_needs_not_wait(void **
 	slow = stage_make(&stage, a, "slow", "enforcement=closed");
 	quick = stage_make(&stage, a, "quick", NULL);
 	assert_int_equal(stage_ask(&stage, &first, slow, 1000, 0), WAITING);
-	/* What try can have, within=0s can have too, eta says so, and so does poll. */
+	/* A take that try grants, within=0s grants too; eta says so, and so does poll. */
 	assert_int_equal(engine_eta(&stage.engine, quick, 4, 0), 0);
 	assert_true(stage_poll(&stage, &poller, quick, 1, 0));
 	assert_int_equal(stage_ask_within(&stage, &second, quick, 4, 0, 0), 0);
@@ -118,7 +118,7 @@ static void test_a_token_of_a_child_is_a_token_of_every_ancestor(void **state)
 	assert_int_equal(stage_ask(&stage, &guest, c, 1, 0), 0);
 	assert_int_equal(stage_try(&stage, a, 1, 0), -EAGAIN);
 	assert_int_equal(stage_ask(&stage, &guest, c, 1, 0), WAITING);
-	assert_int_equal(a->wanted, 1);
+	assert_int_equal(a->turns.wanted, 1);
 	stage_run(&stage, SEC);
 	assert_int_equal(guest.done_ns, SEC);
 	assert_int_equal(a->counters[COUNTER_GRANTED], 2);
@@ -131,7 +131,7 @@ static void test_a_token_of_a_child_is_a_token_of_every_ancestor(void **state)
 }
 
 /* The level of the child while its reader waits above stops where nobody could have taken it. */
-static void test_what_found_no_room_while_its_reader_waited_above_is_spilled(void **state)
+static void test_token_without_room_while_its_reader_waited_above_is_spilled(void **state)
 {
 	struct stage stage;
 	struct limiter *a, *b;
@@ -153,7 +153,7 @@ static void test_what_found_no_room_while_its_reader_waited_above_is_spilled(voi
 	stage_close(&stage);
 }
 
-static void test_what_was_saved_for_a_big_take_survives_earlier_readers(void **state)
+static void test_savings_for_a_big_take_survive_earlier_readers(void **state)
 {
 	struct stage stage;
 	struct limiter *a, *steady, *other;
@@ -218,7 +218,7 @@ static void test_within_is_refused_at_once_or_served_by_then(void **state)
 	stage_close(&stage);
 }
 
-static void test_one_who_expires_is_refused_and_makes_way(void **state)
+static void test_waiter_that_expires_is_refused_and_makes_way(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -377,16 +377,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_readers_are_served_in_the_order_they_came),
 		cmocka_unit_test(test_try_overtakes_nobody),
-		cmocka_unit_test(test_one_who_gives_up_frees_those_behind_it_and_spends_nothing),
+		cmocka_unit_test(
+			test_waiter_that_gives_up_frees_those_behind_it_and_spends_nothing),
 		cmocka_unit_test(test_a_child_without_tokens_does_not_hold_up_its_sibling),
-		cmocka_unit_test(test_who_waits_in_a_child_is_not_ahead_of_who_needs_not_wait),
+		cmocka_unit_test(
+			test_waiter_in_a_child_is_not_ahead_of_a_reader_that_need_not_wait),
 		cmocka_unit_test(test_a_token_of_a_child_is_a_token_of_every_ancestor),
-		cmocka_unit_test(test_what_found_no_room_while_its_reader_waited_above_is_spilled),
-		cmocka_unit_test(test_what_was_saved_for_a_big_take_survives_earlier_readers),
+		cmocka_unit_test(test_token_without_room_while_its_reader_waited_above_is_spilled),
+		cmocka_unit_test(test_savings_for_a_big_take_survive_earlier_readers),
 		cmocka_unit_test(
 			test_an_interval_loses_nothing_of_takes_that_do_not_divide_a_batch),
 		cmocka_unit_test(test_within_is_refused_at_once_or_served_by_then),
-		cmocka_unit_test(test_one_who_expires_is_refused_and_makes_way),
+		cmocka_unit_test(test_waiter_that_expires_is_refused_and_makes_way),
 		cmocka_unit_test(test_modes_change_who_waits_at_once),
 		cmocka_unit_test(test_raising_the_rate_wakes_and_lowering_it_makes_wait),
 		cmocka_unit_test(test_a_charge_delays_and_giving_back_wakes_up_to_the_burst),

@@ -46,8 +46,7 @@ static int ask_again(struct yard *yard, struct guest *guest, const struct asker 
 		.waiter = {.limiter = limiter, .tokens = tokens, .outcome = WAITING}};
 	if (within_ns != NEVER_NS)
 		guest->waiter.expiry = &guest->expiry;
-	if (engine_may_return(engine))
-		engine_return(engine, &guest->waiter, asker, within_ns, now_ns);
+	engine_return(engine, &guest->waiter, asker, within_ns, now_ns);
 	err = engine_ask(engine, &guest->waiter, within_ns, now_ns);
 	stage_collect(&yard->stage);
 	return err;
@@ -64,7 +63,7 @@ static void interrupt_first(struct yard *yard, struct guest *ann, struct guest *
 	assert_int_equal(stage_ask(&yard->stage, ann, yard->l, 1, 1 * MS), WAITING);
 	assert_int_equal(stage_ask(&yard->stage, bob, yard->l, 1, 2 * MS), WAITING);
 	interrupt(yard, ann, &ANN, 10 * MS);
-	assert_int_equal(yard->l->queue.length, 1);
+	assert_int_equal(yard->l->turns.queue.length, 1);
 }
 
 static void test_a_waiter_that_comes_back_stands_where_it_stood(void **state)
@@ -76,7 +75,7 @@ static void test_a_waiter_that_comes_back_stands_where_it_stood(void **state)
 	yard_open_empty(&yard);
 	interrupt_first(&yard, &ann, &bob);
 	assert_int_equal(again(&yard, &ann, &ANN, 11 * MS), WAITING);
-	assert_int_equal(yard.l->queue.length, 2);
+	assert_int_equal(yard.l->turns.queue.length, 2);
 	stage_run(&yard.stage, SEC);
 	assert_int_equal(ann.done_ns, 100 * MS);
 	assert_int_equal(bob.done_ns, 200 * MS);
@@ -129,7 +128,7 @@ static void test_a_waiter_that_comes_back_to_a_token_gets_it_at_once(void **stat
 	stage_run(&yard.stage, 500 * MS);
 	assert_int_equal(yard.l->counters[COUNTER_GRANTED], 1);
 	assert_int_equal(again(&yard, &ann, &ANN, 600 * MS), 0);
-	assert_false(engine_may_return(&yard.stage.engine));
+	assert_false(parking_has_any(&yard.stage.engine.schedule.parking));
 	stage_close(&yard.stage);
 }
 
@@ -143,11 +142,11 @@ static void test_a_place_is_gone_after_a_second(void **state)
 	stage_try(&yard.stage, yard.l, 1, 0);
 	interrupt_first(&yard, &ann, &bob);
 	assert_int_equal(again(&yard, &ann, &ANN, 10 * MS + PARKING_NS - 1), WAITING);
-	assert_ptr_equal(queue_first(&yard.l->queue), &ann.waiter);
+	assert_ptr_equal(queue_first(&yard.l->turns.queue), &ann.waiter);
 	interrupt(&yard, &ann, &ANN, 2 * SEC);
 	assert_int_equal(again(&yard, &ann, &ANN, 2 * SEC + PARKING_NS), WAITING);
-	assert_ptr_equal(queue_first(&yard.l->queue), &bob.waiter);
-	assert_false(engine_may_return(&yard.stage.engine));
+	assert_ptr_equal(queue_first(&yard.l->turns.queue), &bob.waiter);
+	assert_false(parking_has_any(&yard.stage.engine.schedule.parking));
 	engine_cancel(&yard.stage.engine, &ann.waiter);
 	engine_cancel(&yard.stage.engine, &bob.waiter);
 	stage_close(&yard.stage);
@@ -204,9 +203,9 @@ static void test_only_the_same_asker_and_the_same_asking_have_the_place(void **s
 	assert_int_equal(again(&yard, &other[1], &stranger, 11 * MS), WAITING);
 	ask_again(&yard, &other[2], &ANN, yard.l, 2, NEVER_NS, 11 * MS);
 	ask_again(&yard, &other[3], &ANN, elsewhere, 1, NEVER_NS, 11 * MS);
-	assert_ptr_equal(queue_first(&yard.l->queue), &bob.waiter);
+	assert_ptr_equal(queue_first(&yard.l->turns.queue), &bob.waiter);
 	assert_int_equal(again(&yard, &ann, &ANN, 11 * MS), WAITING);
-	assert_ptr_equal(queue_first(&yard.l->queue), &ann.waiter);
+	assert_ptr_equal(queue_first(&yard.l->turns.queue), &ann.waiter);
 	for (int i = 0; i < 4; i++)
 		engine_cancel(&yard.stage.engine, &other[i].waiter);
 	engine_cancel(&yard.stage.engine, &ann.waiter);
@@ -289,7 +288,7 @@ static void test_a_waiter_that_comes_back_too_late_is_refused_though_there_is_a_
 	interrupt(&yard, &ann, &ANN, 50 * MS);
 	assert_int_equal(ask_again(&yard, &ann, &ANN, yard.l, 1, 200 * MS, 400 * MS), -EAGAIN);
 	assert_int_equal(yard.l->counters[COUNTER_REFUSED], 1);
-	assert_false(engine_may_return(&yard.stage.engine));
+	assert_false(parking_has_any(&yard.stage.engine.schedule.parking));
 	stage_close(&yard.stage);
 }
 
@@ -302,7 +301,7 @@ static void test_asking_with_another_limit_on_the_time_gives_the_place_up(void *
 	yard_open_empty(&yard);
 	interrupt_first(&yard, &ann, &bob);
 	assert_int_equal(ask_again(&yard, &ann, &ANN, yard.l, 1, SEC, 11 * MS), WAITING);
-	assert_false(engine_may_return(&yard.stage.engine));
+	assert_false(parking_has_any(&yard.stage.engine.schedule.parking));
 	stage_run(&yard.stage, SEC);
 	assert_int_equal(bob.done_ns, 100 * MS);
 	assert_int_equal(ann.done_ns, 200 * MS);
@@ -347,12 +346,12 @@ static void check_part(struct yard *yard, struct limiter *part)
 	assert_int_equal(stage_ask(&yard->stage, &bob, part, 1, 3), WAITING);
 	interrupt(yard, &ann, &ANN, 4);
 	ask_again(yard, &ann, &ANN, part->parent, 1, NEVER_NS, 5);
-	assert_true(engine_may_return(&yard->stage.engine));
-	if (ann.waiter.outcome == WAITING && part->parent->queue.length)
+	assert_true(parking_has_any(&yard->stage.engine.schedule.parking));
+	if (ann.waiter.outcome == WAITING && part->parent->turns.queue.length)
 		engine_cancel(&yard->stage.engine, &ann.waiter);
 	assert_int_equal(ask_again(yard, &ann, &ANN, part, 1, NEVER_NS, 6), WAITING);
-	assert_false(engine_may_return(&yard->stage.engine));
-	assert_ptr_equal(queue_first(&part->queue), &ann.waiter);
+	assert_false(parking_has_any(&yard->stage.engine.schedule.parking));
+	assert_ptr_equal(queue_first(&part->turns.queue), &ann.waiter);
 	engine_cancel(&yard->stage.engine, &ann.waiter);
 	engine_cancel(&yard->stage.engine, &bob.waiter);
 }
@@ -404,7 +403,7 @@ static int take_again(struct yard *yard, struct guest *ann, uint64_t now_ns)
 	return ask_again(yard, ann, &ANN, yard->l, 10, NEVER_NS, now_ns);
 }
 
-static void test_what_was_saved_up_is_there_when_its_waiter_is_back(void **state)
+static void test_savings_are_there_when_their_waiter_is_back(void **state)
 {
 	struct guest ann;
 	struct yard yard;
@@ -445,7 +444,7 @@ static void test_others_have_of_a_bucket_what_is_not_set_aside(void **state)
 	stage_close(&yard.stage);
 }
 
-static void test_what_is_set_aside_is_gone_with_the_place(void **state)
+static void test_tokens_set_aside_are_gone_with_the_place(void **state)
 {
 	struct guest ann;
 	struct yard yard;
@@ -521,7 +520,7 @@ static void test_without_memory_nothing_is_parked(void **state)
 	stage_try(&yard.stage, yard.l, 1, 0);
 	assert_int_equal(stage_ask(&yard.stage, &ann, yard.l, 1, 1), WAITING);
 	interrupt(&yard, &ann, &ANN, 2);
-	assert_false(engine_may_return(&yard.stage.engine));
+	assert_false(parking_has_any(&yard.stage.engine.schedule.parking));
 	stage_close(&yard.stage);
 }
 
@@ -542,7 +541,7 @@ static void test_a_limiter_that_is_gone_is_ENODEV_for_those_who_come_back(void *
 	stage_close(&yard.stage);
 }
 
-static void test_those_who_came_back_are_evicted_with_the_others(void **state)
+static void test_waiters_that_came_back_are_evicted_with_the_others(void **state)
 {
 	struct guest ann, bob;
 	struct limiter *key_limiter;
@@ -606,7 +605,7 @@ static void test_a_crowd_that_is_frozen_and_thawed_keeps_its_order(void **state)
 		stage_run(&yard.stage, now_ns);
 		assert_int_equal(crowd[i].done_ns, now_ns);
 	}
-	assert_int_equal(yard.l->queue.length, 0);
+	assert_int_equal(yard.l->turns.queue.length, 0);
 	stage_close(&yard.stage);
 }
 
@@ -661,15 +660,15 @@ int main(void)
 		cmocka_unit_test(test_an_opener_keeps_its_place_and_a_reader_does_not_have_it),
 		cmocka_unit_test(test_a_waiter_in_a_key_keeps_its_place_there),
 		cmocka_unit_test(test_a_waiter_in_a_partition_keeps_its_place_there),
-		cmocka_unit_test(test_what_was_saved_up_is_there_when_its_waiter_is_back),
+		cmocka_unit_test(test_savings_are_there_when_their_waiter_is_back),
 		cmocka_unit_test(test_others_have_of_a_bucket_what_is_not_set_aside),
-		cmocka_unit_test(test_what_is_set_aside_is_gone_with_the_place),
+		cmocka_unit_test(test_tokens_set_aside_are_gone_with_the_place),
 		cmocka_unit_test(test_a_larger_take_of_another_waiter_spills_what_is_set_aside),
 		cmocka_unit_test(test_a_new_rate_spills_what_is_set_aside),
 		cmocka_unit_test(test_without_room_a_waiter_asks_at_the_end),
 		cmocka_unit_test(test_without_memory_nothing_is_parked),
 		cmocka_unit_test(test_a_limiter_that_is_gone_is_ENODEV_for_those_who_come_back),
-		cmocka_unit_test(test_those_who_came_back_are_evicted_with_the_others),
+		cmocka_unit_test(test_waiters_that_came_back_are_evicted_with_the_others),
 		cmocka_unit_test(test_a_crowd_that_is_frozen_and_thawed_keeps_its_order),
 		cmocka_unit_test(test_a_successor_puts_places_between_those_that_ask),
 	};

@@ -302,7 +302,7 @@ static void test_auto_cuts_anew_when_the_rate_changes(void **state)
 	stage_close(&stage);
 }
 
-static void test_who_waits_in_a_partition_feels_a_new_rate_at_once(void **state)
+static void test_waiter_in_a_partition_feels_a_new_rate_at_once(void **state)
 {
 	struct stage stage;
 	struct limiter *a, *partition;
@@ -337,7 +337,7 @@ static void test_waiting_readers_of_all_partitions_are_counted(void **state)
 	assert_int_equal(stage_ask(&stage, &guests[1], get(&stage, a, 8), 1, 0), WAITING);
 	assert_int_equal(stage_ask(&stage, &guests[2], get(&stage, a, 2), 1, 0), WAITING);
 	assert_int_equal(partition_waiting(a), 3);
-	/* Who waits in the limiter itself waits in none of them. */
+	/* A waiter of the limiter itself is in none of them. */
 	assert_int_equal(stage_ask(&stage, &own, a, 1, 0), WAITING);
 	assert_int_equal(partition_waiting(a), 3);
 	engine_cancel(&stage.engine, &guests[0].waiter);
@@ -347,7 +347,7 @@ static void test_waiting_readers_of_all_partitions_are_counted(void **state)
 	stage_close(&stage);
 }
 
-static void test_who_waits_in_a_partition_that_goes_gets_ENODEV(void **state)
+static void test_waiter_in_a_partition_that_goes_gets_ENODEV(void **state)
 {
 	struct stage stage;
 	struct limiter *a, *stays, *goes;
@@ -373,7 +373,7 @@ static void test_who_waits_in_a_partition_that_goes_gets_ENODEV(void **state)
 	limiter_drop(goes);
 	assert_int_equal(kept.waiter.outcome, WAITING);
 	assert_int_equal(partition_waiting(a), 1);
-	assert_int_equal(a->wanted, 1);
+	assert_int_equal(a->turns.wanted, 1);
 	assert_int_equal(stage.engine.waiting, 1);
 	assert_int_equal(a->pollers, 0);
 	engine_cancel(&stage.engine, &kept.waiter);
@@ -458,9 +458,9 @@ int main(void)
 		cmocka_unit_test(test_partitions_follow_a_new_rate_burst_and_interval),
 		cmocka_unit_test(test_a_new_count_changes_the_shares_of_those_that_stay),
 		cmocka_unit_test(test_auto_cuts_anew_when_the_rate_changes),
-		cmocka_unit_test(test_who_waits_in_a_partition_feels_a_new_rate_at_once),
+		cmocka_unit_test(test_waiter_in_a_partition_feels_a_new_rate_at_once),
 		cmocka_unit_test(test_waiting_readers_of_all_partitions_are_counted),
-		cmocka_unit_test(test_who_waits_in_a_partition_that_goes_gets_ENODEV),
+		cmocka_unit_test(test_waiter_in_a_partition_that_goes_gets_ENODEV),
 		cmocka_unit_test(test_a_reserve_that_is_taken_back_ends_its_readers),
 		cmocka_unit_test(test_a_partition_that_is_held_lives_on_as_removed),
 		cmocka_unit_test(test_a_limiter_that_goes_takes_its_partitions_along),

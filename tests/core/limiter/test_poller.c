@@ -41,8 +41,8 @@ static void test_a_poller_has_its_turn_in_order_of_arrival(void **state)
 	assert_int_equal(poller.waiter.outcome, 0);
 	assert_int_equal(after.waiter.outcome, WAITING);
 	assert_true(engine_poll(&stage.engine, &poller, 200 * MS));
-	assert_true(engine_fetch(&stage.engine, &poller, 250 * MS));
-	assert_false(engine_fetch(&stage.engine, &poller, 250 * MS));
+	assert_true(stage_fetch(&stage, &poller, 250 * MS));
+	assert_false(stage_fetch(&stage, &poller, 250 * MS));
 	stage_run(&stage, 300 * MS);
 	assert_int_equal(after.waiter.outcome, 0);
 	stage_close(&stage);
@@ -64,7 +64,7 @@ static void test_beside_three_readers_a_poller_gets_a_quarter(void **state)
 		assert_int_equal(stage_ask(&stage, &readers[i], a, 1, 0), WAITING);
 	for (uint64_t now_ns = 100 * MS; now_ns <= 4 * SEC; now_ns += 100 * MS) {
 		stage_run(&stage, now_ns);
-		if (engine_fetch(&stage.engine, &poller, now_ns)) {
+		if (stage_fetch(&stage, &poller, now_ns)) {
 			polled++;
 			assert_false(engine_poll(&stage.engine, &poller, now_ns));
 		}
@@ -106,7 +106,7 @@ static void test_tokens_of_an_absent_poller_are_the_next_waiters(void **state)
 	assert_int_equal(served, 9);
 	stage_run(&stage, 100 * MS + POLLER_NS);
 	assert_int_equal(poller.state, POLLER_AWAY);
-	assert_false(engine_fetch(&stage.engine, &poller, 100 * MS + POLLER_NS));
+	assert_false(stage_fetch(&stage, &poller, 100 * MS + POLLER_NS));
 	for (int i = 9; i < 11; i++)
 		assert_int_equal(readers[i].waiter.outcome, 0);
 	assert_int_equal(readers[11].waiter.outcome, WAITING);
@@ -117,7 +117,7 @@ static void test_tokens_of_an_absent_poller_are_the_next_waiters(void **state)
 	assert_int_equal(readers[11].waiter.outcome, 0);
 	assert_int_equal(poller.state, POLLER_WAITS);
 	stage_run(&stage, 1300 * MS);
-	assert_true(engine_fetch(&stage.engine, &poller, 1300 * MS + POLLER_NS - 1));
+	assert_true(stage_fetch(&stage, &poller, 1300 * MS + POLLER_NS - 1));
 	stage_close(&stage);
 }
 
@@ -166,7 +166,7 @@ static void test_pollers_that_never_read_save_up_no_more_than_a_second_brings(vo
 			(void)engine_poll(&stage.engine, &pollers[i], now_ns);
 	}
 	for (int i = 0; i < MANY; i++)
-		fetched += engine_fetch(&stage.engine, &pollers[i], 4 * SEC);
+		fetched += stage_fetch(&stage, &pollers[i], 4 * SEC);
 	/* The tokens of a second, and the burst. */
 	assert_in_range(fetched, 10, 13);
 	assert_int_equal(a->polled, 0);
@@ -187,15 +187,15 @@ static void test_polling_again_gives_no_second_place(void **state)
 	assert_false(stage_poll(&stage, &poller, a, 1, 0));
 	for (int i = 0; i < 3; i++)
 		assert_false(engine_poll(&stage.engine, &poller, 0));
-	assert_int_equal(a->queue.length, 1);
-	assert_int_equal(a->wanted, 1);
+	assert_int_equal(a->turns.queue.length, 1);
+	assert_int_equal(a->turns.wanted, 1);
 	assert_int_equal(a->pollers, 1);
 	/* Called, and not told yet, it does not wait once more either. */
 	engine_run(&stage.engine, 100 * MS);
 	assert_true(engine_poll(&stage.engine, &poller, 100 * MS));
-	assert_true(engine_fetch(&stage.engine, &poller, 100 * MS));
+	assert_true(stage_fetch(&stage, &poller, 100 * MS));
 	assert_true(engine_poll(&stage.engine, &poller, 100 * MS));
-	assert_int_equal(a->queue.length, 0);
+	assert_int_equal(a->turns.queue.length, 0);
 	assert_int_equal(stage_collect(&stage), 0);
 	assert_false(engine_poll(&stage.engine, &poller, 100 * MS));
 	engine_unpoll(&stage.engine, &poller, stage.engine.schedule.now_ns);
@@ -252,7 +252,7 @@ static void test_a_try_does_not_overtake_pollers(void **state)
 	assert_true(stage_poll(&stage, &other, a, 1, 200 * MS));
 	assert_int_equal(other.state, POLLER_AWAY);
 	assert_int_equal(stage_try(&stage, a, 2, 200 * MS), 0);
-	assert_false(engine_fetch(&stage.engine, &other, 200 * MS));
+	assert_false(stage_fetch(&stage, &other, 200 * MS));
 	assert_false(engine_poll(&stage.engine, &other, 200 * MS));
 	engine_unpoll(&stage.engine, &other, stage.engine.schedule.now_ns);
 	stage_close(&stage);
@@ -276,16 +276,16 @@ static void test_a_poller_is_called_when_ancestors_have_tokens(void **state)
 	assert_int_equal(a->pollers, 2);
 	engine_refund(&stage.engine, b, 1, SEC);
 	stage_collect(&stage);
-	assert_true(engine_fetch(&stage.engine, &poller, SEC));
+	assert_true(stage_fetch(&stage, &poller, SEC));
 	assert_int_equal(other.state, POLLER_WAITS);
 	assert_int_equal(engine_charge(&stage.engine, a, -1, SEC), 0);
 	stage_collect(&stage);
-	assert_true(engine_fetch(&stage.engine, &other, SEC));
+	assert_true(stage_fetch(&stage, &other, SEC));
 	assert_false(engine_poll(&stage.engine, &poller, SEC));
 	assert_false(engine_poll(&stage.engine, &other, SEC));
 	stage_write(&stage, a, "rate=max", 2 * SEC);
-	assert_true(engine_fetch(&stage.engine, &poller, 2 * SEC));
-	assert_true(engine_fetch(&stage.engine, &other, 2 * SEC));
+	assert_true(stage_fetch(&stage, &poller, 2 * SEC));
+	assert_true(stage_fetch(&stage, &other, 2 * SEC));
 	assert_int_equal(a->pollers, 0);
 	stage_close(&stage);
 }
@@ -319,7 +319,7 @@ static void test_a_poller_is_told_when_a_change_makes_its_tokens_more_than_the_b
 	}
 	assert_int_equal(a->pollers, 1);
 	stage_run(&stage, 3 * 3600 * SEC);
-	assert_true(engine_fetch(&stage.engine, &small, 3 * 3600 * SEC));
+	assert_true(stage_fetch(&stage, &small, 3 * 3600 * SEC));
 	keys_close(&stage.engine.schedule, x);
 	stage_close(&stage);
 }
@@ -341,7 +341,7 @@ static void test_pollers_do_not_keep_a_limiter(void **state)
 	assert_int_equal(waits.waiter.outcome, -ENODEV);
 	assert_int_equal(waits.state, POLLER_AWAY);
 	assert_true(engine_poll(&stage.engine, &waits, 100 * MS));
-	assert_false(engine_fetch(&stage.engine, &called, 100 * MS));
+	assert_false(stage_fetch(&stage, &called, 100 * MS));
 	stage_run(&stage, 100 * MS + POLLER_NS);
 	assert_int_equal(called.state, POLLER_AWAY);
 	limiter_drop(a);
@@ -360,15 +360,22 @@ static void test_a_poller_with_a_time_is_told_when_it_is_up(void **state)
 	a = make_empty(&stage, "", 1);
 	assert_int_equal(stage_try(&stage, a, 1, 0), -EAGAIN);
 	poller_init(&poller, a, 1);
+	/* A time that is too short as things stand: a read is refused now. */
 	poller_limit(&poller, &expiry, 99 * MS);
+	assert_true(engine_poll(&stage.engine, &poller, 0));
+	assert_int_equal(a->turns.queue.length, 0);
+	poller_limit(&poller, &expiry, 100 * MS);
 	assert_false(engine_poll(&stage.engine, &poller, 0));
-	assert_int_equal(engine_next_ns(&stage.engine), 99 * MS);
-	engine_run(&stage.engine, 99 * MS);
+	assert_int_equal(engine_charge(&stage.engine, a, 1, 0), 0);
+	engine_run(&stage.engine, 100 * MS);
 	assert_ptr_equal(engine_done(&stage.engine), &poller.waiter);
 	assert_int_equal(poller.waiter.outcome, -EAGAIN);
 	assert_int_equal(poller.state, POLLER_AWAY);
+	assert_true(engine_poll(&stage.engine, &poller, 100 * MS));
 	/* Its tokens are there to be had. */
+	assert_int_equal(engine_charge(&stage.engine, a, -1, 100 * MS), 0);
 	assert_int_equal(stage_try(&stage, a, 1, 100 * MS), 0);
+	poller.late = false;
 	/* One that leaves, or is called, before its time is up is not told again. */
 	poller_limit(&poller, &expiry, 100 * MS);
 	assert_false(engine_poll(&stage.engine, &poller, 100 * MS));
@@ -397,7 +404,7 @@ static void test_tokens_of_a_poller_that_leaves_go_back_as_of_then(void **state)
 	stage_run(&stage, 100 * MS); /* it is called */
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 110 * MS), WAITING);
 	engine_unpoll(&stage.engine, &poller, 150 * MS);
-	/* The bucket has room for one token: what had flowed in since the last step is lost. */
+	/* The bucket has room for one token: tokens that flowed in since the last step are lost. */
 	stage_run(&stage, 150 * MS);
 	assert_int_equal(guest.done_ns, 150 * MS);
 	assert_int_equal(engine_eta(&stage.engine, a, 1, 150 * MS), 100 * MS);

@@ -1,7 +1,7 @@
-/* Tests of slots: who may work now, in which order, along the path to the root. */
+/* Tests of slots: the order in which openers have slots, along the path to the root. */
 #include "tests/core/stage.h"
 
-/* One who wants a slot. */
+/* An opener that wants a slot. */
 struct opener {
 	struct guest guest; /* first */
 	struct slot slot;
@@ -75,7 +75,7 @@ static void test_without_a_setting_there_is_no_end_of_them(void **state)
 	stage_close(&stage);
 }
 
-static void test_who_waits_is_served_first_come_first_served(void **state)
+static void test_waiters_are_served_first_come_first_served(void **state)
 {
 	struct opener holder, waits[4];
 	struct stage stage;
@@ -99,7 +99,7 @@ static void test_who_waits_is_served_first_come_first_served(void **state)
 	stage_close(&stage);
 }
 
-static void test_who_would_not_wait_overtakes_nobody(void **state)
+static void test_try_does_not_overtake_waiters(void **state)
 {
 	struct opener holder, waits;
 	struct slot slot = {0};
@@ -271,7 +271,7 @@ static void test_a_limiter_with_open_slots_or_openers_is_not_removed(void **stat
 	stage_close(&stage);
 }
 
-static void test_what_another_host_removes_leaves_its_slots_to_be_closed(void **state)
+static void test_limiter_that_another_host_removes_leaves_its_slots_to_be_closed(void **state)
 {
 	struct opener a, b, outside;
 	struct stage stage;
@@ -356,15 +356,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_there_are_as_many_as_are_set_and_the_next_waits),
 		cmocka_unit_test(test_without_a_setting_there_is_no_end_of_them),
-		cmocka_unit_test(test_who_waits_is_served_first_come_first_served),
-		cmocka_unit_test(test_who_would_not_wait_overtakes_nobody),
+		cmocka_unit_test(test_waiters_are_served_first_come_first_served),
+		cmocka_unit_test(test_try_does_not_overtake_waiters),
 		cmocka_unit_test(test_a_smaller_number_takes_none_away_and_a_larger_one_wakes),
 		cmocka_unit_test(test_a_slot_of_a_child_is_one_of_every_ancestor),
 		cmocka_unit_test(test_a_child_out_of_slots_does_not_hold_up_its_siblings),
 		cmocka_unit_test(test_over_siblings_the_first_to_come_is_the_first_served),
 		cmocka_unit_test(test_closed_grants_none_and_open_and_shadow_grant_all),
 		cmocka_unit_test(test_a_limiter_with_open_slots_or_openers_is_not_removed),
-		cmocka_unit_test(test_what_another_host_removes_leaves_its_slots_to_be_closed),
+		cmocka_unit_test(
+			test_limiter_that_another_host_removes_leaves_its_slots_to_be_closed),
 		cmocka_unit_test(test_a_slot_that_nobody_got_was_never_opened),
 		cmocka_unit_test(test_one_that_stops_grants_none),
 		cmocka_unit_test(test_throttling_shrinks_what_adapts_and_nothing_else),

@@ -126,7 +126,7 @@ static void test_every_entry_has_a_name_and_help_and_says_what_it_is(void **stat
 	stage_close(&stage);
 }
 
-static void test_what_is_granted_at_once_is_granted_and_served(void **state)
+static void test_take_granted_at_once_is_granted_and_served(void **state)
 {
 	struct stage stage;
 	struct limiter *a, *b, *partition;
@@ -139,7 +139,7 @@ static void test_what_is_granted_at_once_is_granted_and_served(void **state)
 	assert_int_equal(stage_try(&stage, a, 3, 0), 0);
 	assert_counters(&stage, a, "granted=3 served=1");
 	assert_int_equal(stage_ask(&stage, &guest, b, 5, 0), 0);
-	assert_int_equal(engine_take(&stage.engine, b, 1, 0), 0);
+	assert_int_equal(stage_read(&stage, b, 1, READ_BLOCKING, 0), 0);
 	assert_counters(&stage, b, "granted=6 served=2");
 	/* Tokens count on the whole path, reads where they were asked. */
 	assert_counters(&stage, a, "granted=9 served=1");
@@ -191,8 +191,8 @@ static void test_every_refusal_is_counted(void **state)
 	assert_counters(&stage, a, "refused=1");
 	assert_int_equal(stage_ask_within(&stage, &guest, a, 20, 999 * MS, 0), -EAGAIN);
 	assert_counters(&stage, a, "refused=2");
-	/* One who will wait is not refused, */
-	assert_int_equal(engine_take(&stage.engine, a, 11, 0), -EAGAIN);
+	/* A read that will wait is not refused, */
+	assert_int_equal(stage_read(&stage, a, 11, READ_BLOCKING, 0), WAITING);
 	assert_counters(&stage, a, "refused=2");
 	/* unless it waits in vain. */
 	assert_int_equal(stage_ask_within(&stage, &guest, a, 20, SEC, 0), WAITING);
@@ -203,7 +203,7 @@ static void test_every_refusal_is_counted(void **state)
 	stage_close(&stage);
 }
 
-static void test_one_who_gives_up_is_cancelled_and_adds_no_delay(void **state)
+static void test_waiter_that_gives_up_is_cancelled_and_adds_no_delay(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -251,7 +251,7 @@ static void test_shadow_counts_what_would_have_waited(void **state)
 	assert_counters(&stage, a, "granted=4 served=1");
 	assert_int_equal(stage_try(&stage, a, 2, 0), 0);
 	assert_counters(&stage, a, "granted=6 served=2 shadowed=2");
-	/* What would have waited takes nothing. */
+	/* A take that would have waited takes nothing. */
 	assert_stat(&stage, a, "tokens", "1");
 	assert_int_equal(stage_try(&stage, a, 1, 0), 0);
 	assert_counters(&stage, a, "granted=7 served=3 shadowed=2");
@@ -276,10 +276,10 @@ static void test_charges_and_what_came_back_are_counted_on_the_whole_path(void *
 	assert_int_equal(engine_charge(&stage.engine, b, -5, 0), 0);
 	assert_counters(&stage, b, "charged=12 returned=5");
 	assert_counters(&stage, a, "charged=12 returned=5");
-	/* What was not taken cannot come back. */
+	/* Tokens that were not taken cannot come back. */
 	assert_int_equal(engine_charge(&stage.engine, b, -8, 0), -ERANGE);
 	assert_counters(&stage, b, "charged=12 returned=5");
-	/* What is above does not concern those below. */
+	/* Limiters above do not concern those below. */
 	assert_int_equal(engine_charge(&stage.engine, a, 1, 0), 0);
 	assert_counters(&stage, b, "charged=12 returned=5");
 	assert_counters(&stage, a, "charged=13 returned=5");
@@ -460,10 +460,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_new_limiter_has_these_numbers_in_this_order),
 		cmocka_unit_test(test_every_entry_has_a_name_and_help_and_says_what_it_is),
-		cmocka_unit_test(test_what_is_granted_at_once_is_granted_and_served),
+		cmocka_unit_test(test_take_granted_at_once_is_granted_and_served),
 		cmocka_unit_test(test_time_that_readers_waited_is_summed_once_they_are_served),
 		cmocka_unit_test(test_every_refusal_is_counted),
-		cmocka_unit_test(test_one_who_gives_up_is_cancelled_and_adds_no_delay),
+		cmocka_unit_test(test_waiter_that_gives_up_is_cancelled_and_adds_no_delay),
 		cmocka_unit_test(test_one_whose_partition_goes_is_counted_nowhere),
 		cmocka_unit_test(test_shadow_counts_what_would_have_waited),
 		cmocka_unit_test(test_charges_and_what_came_back_are_counted_on_the_whole_path),

@@ -1,4 +1,4 @@
-/* Tests of adapt: what can be said, the cubic curve as it is published, and each step by itself. */
+/* Tests of adapt: its texts, the cubic curve as it is published, and each step by itself. */
 #include "core/values/adapt.h"
 #include "core/values/settings.h"
 #include "core/values/words.h"
@@ -52,7 +52,7 @@ static void assert_refused(const char *text, int err, const char *words)
 	assert_memory_equal(&adapt, &before, sizeof(before));
 }
 
-static void test_what_is_not_given_is_the_default(void **state)
+static void test_value_that_is_not_given_is_the_default(void **state)
 {
 	(void)state;
 	assert_reads_back("none", "none");
@@ -97,7 +97,7 @@ static void test_every_parameter_has_its_bounds(void **state)
 	assert_refused("aimd increase=0.00000001%", -ERANGE, "not an increase");
 }
 
-static void test_what_is_not_understood_is_refused_and_named(void **state)
+static void test_word_that_is_not_understood_is_refused_and_named(void **state)
 {
 	(void)state;
 	assert_refused("", -EINVAL, "none, aimd or cubic");
@@ -232,7 +232,7 @@ static void test_a_throttling_halves_what_was_done_or_what_was_allowed(void **st
 	struct job job;
 
 	(void)state;
-	/* Of an unlimited limiter: what was done. */
+	/* Of an unlimited limiter: the work done. */
 	job_begin(&job, "aimd");
 	job_works(&job, 100, 0);
 	assert_true(adapt_throttled(&job.state, &job.adapt, (double)INFINITY, false, job.now_ns));
@@ -325,7 +325,7 @@ static void test_growth_is_never_beyond_twice_the_work(void **state)
 
 			job_works(&job, done, 0);
 			job_grows(&job, 1e6);
-			/* What is measured is smoothed. */
+			/* Measurements are smoothed. */
 			work = isinf(job.state.rate) ? (double)INFINITY
 						     : fmax(job.state.work, (double)done);
 			assert_true(job.state.rate == before || job.state.rate <= 2 * work);
@@ -360,7 +360,7 @@ static void test_the_idle_do_not_drift(void **state)
 	}
 }
 
-static void test_what_comes_back_is_no_work(void **state)
+static void test_returned_token_is_no_work(void **state)
 {
 	struct job job;
 
@@ -407,9 +407,9 @@ static void test_both_kinds_stay_about_what_the_service_gives(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_not_given_is_the_default),
+		cmocka_unit_test(test_value_that_is_not_given_is_the_default),
 		cmocka_unit_test(test_every_parameter_has_its_bounds),
-		cmocka_unit_test(test_what_is_not_understood_is_refused_and_named),
+		cmocka_unit_test(test_word_that_is_not_understood_is_refused_and_named),
 		cmocka_unit_test(test_the_cubic_curve_comes_back_to_its_ceiling_and_passes_it),
 		cmocka_unit_test(test_the_cubic_curve_begins_anew_with_each_throttling),
 		cmocka_unit_test(test_there_is_no_limit_until_something_is_throttled),
@@ -420,7 +420,7 @@ int main(void)
 		cmocka_unit_test(test_growth_ends_at_the_limiter_s_own_rate),
 		cmocka_unit_test(test_growth_is_never_beyond_twice_the_work),
 		cmocka_unit_test(test_the_idle_do_not_drift),
-		cmocka_unit_test(test_what_comes_back_is_no_work),
+		cmocka_unit_test(test_returned_token_is_no_work),
 		cmocka_unit_test(test_both_kinds_stay_about_what_the_service_gives),
 	};
 

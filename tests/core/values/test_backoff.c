@@ -1,4 +1,4 @@
-/* Tests of backoff: what can be said, and the pauses that follow from what goes wrong. */
+/* Tests of backoff: its texts, and the pauses that follow from failures. */
 #include "core/values/backoff.h"
 #include "core/values/settings.h"
 
@@ -51,7 +51,7 @@ static void assert_refused(const char *text, int err, const char *words)
 	assert_memory_equal(&backoff, &before, sizeof(before));
 }
 
-static void test_what_is_not_given_is_the_default(void **state)
+static void test_value_that_is_not_given_is_the_default(void **state)
 {
 	(void)state;
 	assert_reads_back("none", "none");
@@ -117,7 +117,7 @@ static void test_every_parameter_has_its_bounds(void **state)
 	assert_refused("linear initial=16min", -ERANGE, "initial is above max");
 }
 
-static void test_what_is_not_understood_is_refused_and_named(void **state)
+static void test_word_that_is_not_understood_is_refused_and_named(void **state)
 {
 	(void)state;
 	assert_refused("", -EINVAL, "none, exponential or linear");
@@ -237,7 +237,7 @@ static void test_a_delay_never_passes_max_whatever_its_jitter(void **state)
 		shorter = shorter || learnt.delay_ns < 5 * SEC;
 	}
 	assert_true(shorter);
-	/* What is at the top does not go up any more. */
+	/* A delay at the top does not go up any more. */
 	assert_true(learnt.ups < 10);
 }
 
@@ -387,9 +387,9 @@ static void test_other_settings_bound_what_there_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_not_given_is_the_default),
+		cmocka_unit_test(test_value_that_is_not_given_is_the_default),
 		cmocka_unit_test(test_every_parameter_has_its_bounds),
-		cmocka_unit_test(test_what_is_not_understood_is_refused_and_named),
+		cmocka_unit_test(test_word_that_is_not_understood_is_refused_and_named),
 		cmocka_unit_test(
 			test_fifteen_failures_and_every_five_successes_give_the_published_delays),
 		cmocka_unit_test(test_5_failures_and_30_successes_make_30_pauses_of_170_us),

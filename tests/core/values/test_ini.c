@@ -107,7 +107,7 @@ static void test_the_lines_of_a_section_are_settings_as_they_stand(void **state)
 	assert_int_equal(settings.burst, 9);
 }
 
-static void test_what_has_only_comments_is_blank(void **state)
+static void test_text_with_only_comments_is_blank(void **state)
 {
 	(void)state;
 	assert_true(ini_is_blank(""));
@@ -147,7 +147,7 @@ static void test_owner_group_and_mode_stand_among_the_settings(void **state)
 	assert_int_equal(settings.burst, 9);
 }
 
-static void test_what_is_not_given_of_an_owner_is_not_there(void **state)
+static void test_part_of_an_owner_that_is_not_given_is_not_there(void **state)
 {
 	char text[] = "mode=0\n", none[] = "# nothing\n";
 	struct settings settings = SETTINGS_DEFAULT;
@@ -364,7 +364,7 @@ static void test_a_path_too_long_or_too_deep_is_refused(void **state)
 	assert_header_refused(DEPTH_MAX + 1, NAME_BYTES_MAX, "the path is too long");
 }
 
-static void test_what_is_before_a_refused_line_is_read_first(void **state)
+static void test_lines_before_a_refused_line_are_read_first(void **state)
 {
 	struct ini ini = {.at = "[a]\nrate=1/s\n[b\n"};
 	struct ini_section section = next_section(&ini);
@@ -384,10 +384,10 @@ int main(void)
 		cmocka_unit_test(
 			test_each_section_has_its_path_its_lines_and_the_line_of_its_header),
 		cmocka_unit_test(test_the_lines_of_a_section_are_settings_as_they_stand),
-		cmocka_unit_test(test_what_has_only_comments_is_blank),
+		cmocka_unit_test(test_text_with_only_comments_is_blank),
 		cmocka_unit_test(test_the_top_of_the_tree_is_a_section),
 		cmocka_unit_test(test_owner_group_and_mode_stand_among_the_settings),
-		cmocka_unit_test(test_what_is_not_given_of_an_owner_is_not_there),
+		cmocka_unit_test(test_part_of_an_owner_that_is_not_given_is_not_there),
 		cmocka_unit_test(test_a_wrong_owner_is_refused_with_its_line),
 		cmocka_unit_test(test_the_longest_name_of_a_user_is_taken_and_a_longer_one_refused),
 		cmocka_unit_test(test_a_mistake_in_a_setting_keeps_its_line_behind_an_owner),
@@ -400,7 +400,7 @@ int main(void)
 		cmocka_unit_test(test_a_name_that_no_limiter_can_have_is_refused),
 		cmocka_unit_test(test_the_longest_path_is_taken),
 		cmocka_unit_test(test_a_path_too_long_or_too_deep_is_refused),
-		cmocka_unit_test(test_what_is_before_a_refused_line_is_read_first),
+		cmocka_unit_test(test_lines_before_a_refused_line_are_read_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

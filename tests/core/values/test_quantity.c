@@ -1,4 +1,7 @@
-/* Tests of quantity: what is understood, what is refused, and that nothing is rounded. */
+/*
+ * Tests of quantity: texts that are understood, texts that are refused, and that nothing is
+ * rounded.
+ */
 #include "core/values/quantity.h"
 
 #include <errno.h>
@@ -117,7 +120,7 @@ static void test_a_rate_is_read_back_in_its_shortest_exact_form(void **state)
 	}
 }
 
-static void test_what_is_read_back_can_be_written_back(void **state)
+static void test_text_that_is_read_back_can_be_written_back(void **state)
 {
 	char text[QUANTITY_TEXT];
 
@@ -211,7 +214,7 @@ static void test_a_rate_out_of_bounds_is_refused_as_such(void **state)
 	assert_rates_refused(texts, COUNT(texts), -ERANGE);
 }
 
-static void test_what_is_not_understood_comes_before_what_is_out_of_bounds(void **state)
+static void test_unknown_text_is_refused_before_one_out_of_bounds(void **state)
 {
 	static const char *const texts[] = {
 		"99999999999999999999x/s",
@@ -717,10 +720,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_rate_is_read_back_in_its_shortest_exact_form),
-		cmocka_unit_test(test_what_is_read_back_can_be_written_back),
+		cmocka_unit_test(test_text_that_is_read_back_can_be_written_back),
 		cmocka_unit_test(test_a_text_that_is_no_rate_is_not_understood),
 		cmocka_unit_test(test_a_rate_out_of_bounds_is_refused_as_such),
-		cmocka_unit_test(test_what_is_not_understood_comes_before_what_is_out_of_bounds),
+		cmocka_unit_test(test_unknown_text_is_refused_before_one_out_of_bounds),
 		cmocka_unit_test(test_a_rate_is_an_exact_fraction_in_lowest_terms),
 		cmocka_unit_test(test_both_parts_of_a_fraction_stay_below_their_limit),
 		cmocka_unit_test(test_rates_are_compared_exactly),

@@ -1,4 +1,4 @@
-/* Tests of settings: what can be said to a limiter, and what is refused with which words. */
+/* Tests of settings: texts that a limiter accepts, and texts that are refused with which words. */
 #include "core/values/settings.h"
 
 #include <errno.h>
@@ -109,7 +109,7 @@ static void test_a_new_limiter_gates_nothing(void **state)
 				    "keys_max=1000000\n");
 }
 
-static void test_what_concurrency_refuses(void **state)
+static void test_concurrency_refuses_other_texts(void **state)
 {
 	(void)state;
 	assert_setting_refused(SETTING_CONCURRENCY, "0", -ERANGE, "max or 1 to 1000000");
@@ -268,7 +268,7 @@ static void test_a_rate_of_0_and_max_stand_alone(void **state)
 	assert_setting_refused(SETTING_RATE, "max max", -EINVAL, "max stands alone");
 }
 
-static void test_what_refuses_a_rate_or_a_duration_names_every_period(void **state)
+static void test_refusal_of_a_rate_or_a_duration_names_every_period(void **state)
 {
 	(void)state;
 	assert_setting_refused(SETTING_RATE, "500/m", -EINVAL, "ns us ms s min h d");
@@ -282,7 +282,7 @@ static void test_what_refuses_a_rate_or_a_duration_names_every_period(void **sta
 	assert_setting_refused(SETTING_BACKOFF, "linear step=5m", -EINVAL, "ns us ms s min h d");
 }
 
-static void test_what_refuses_one_of_several_words_quotes_them_all(void **state)
+static void test_refusal_of_one_of_several_words_quotes_them_all(void **state)
 {
 	(void)state;
 	assert_setting_refused(SETTING_RATE, "10/s 500/m", -EINVAL,
@@ -684,7 +684,7 @@ static void test_settings_are_equal_when_they_read_the_same(void **state)
 	set(&b, SETTING_RATE, "500/s:1");
 	assert_false(setting_equal(SETTING_RATE, &a, &b));
 	assert_true(setting_equal(SETTING_BURST, &a, &b));
-	/* What is left over of an earlier value does not count. */
+	/* The rest of an earlier value does not count. */
 	set(&a, SETTING_RATE, "1/s 2/s 3/s");
 	set(&a, SETTING_RATE, "max");
 	set(&b, SETTING_RATE, "max");
@@ -737,7 +737,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_new_limiter_gates_nothing),
-		cmocka_unit_test(test_what_concurrency_refuses),
+		cmocka_unit_test(test_concurrency_refuses_other_texts),
 		cmocka_unit_test(test_every_setting_reads_back_what_can_be_written_back),
 		cmocka_unit_test(test_several_limits_can_hold_together),
 		cmocka_unit_test(test_the_longest_limits_that_can_be_said_can_be_read_back),
@@ -747,8 +747,8 @@ int main(void)
 		cmocka_unit_test(test_a_text_that_is_too_long_is_refused_for_every_setting),
 		cmocka_unit_test(test_of_several_rates_each_has_a_period),
 		cmocka_unit_test(test_a_rate_of_0_and_max_stand_alone),
-		cmocka_unit_test(test_what_refuses_a_rate_or_a_duration_names_every_period),
-		cmocka_unit_test(test_what_refuses_one_of_several_words_quotes_them_all),
+		cmocka_unit_test(test_refusal_of_a_rate_or_a_duration_names_every_period),
+		cmocka_unit_test(test_refusal_of_one_of_several_words_quotes_them_all),
 		cmocka_unit_test(test_wrong_rates_are_refused),
 		cmocka_unit_test(test_the_bounds_that_a_refusal_names_are_the_bounds),
 		cmocka_unit_test(test_wrong_bursts_are_refused),

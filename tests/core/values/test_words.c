@@ -48,7 +48,7 @@ static void table(struct things *things, struct word words[WORDS])
 	memcpy(words, rows, sizeof(rows));
 }
 
-/* What it reads back as, or "" and @error. */
+/* Returns the text that it reads back as, or "" and @error. */
 static const char *read_back(const char *text, char error[ERROR_TEXT])
 {
 	static char back[SETTING_TEXT];
@@ -81,7 +81,7 @@ static void assert_refused(const char *text, int err, const char *sentence)
 	assert_string_equal(error, sentence);
 }
 
-static void test_what_is_not_given_stays_and_the_order_does_not_matter(void **state)
+static void test_value_that_is_not_given_stays_and_the_order_does_not_matter(void **state)
 {
 	(void)state;
 	assert_reads_back("kind", "kind n=3 span=1s part=0.5 side=right other=x");
@@ -101,7 +101,7 @@ static void test_values_read_back_in_their_shortest_form(void **state)
 			  "kind n=3 span=1s part=0.000000001 side=right other=x");
 }
 
-static void test_what_is_refused_is_refused_in_a_sentence(void **state)
+static void test_refusal_is_a_sentence(void **state)
 {
 	(void)state;
 	assert_refused("kind m=3", -EINVAL,
@@ -144,9 +144,9 @@ static void test_the_kind_is_the_first_word(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_not_given_stays_and_the_order_does_not_matter),
+		cmocka_unit_test(test_value_that_is_not_given_stays_and_the_order_does_not_matter),
 		cmocka_unit_test(test_values_read_back_in_their_shortest_form),
-		cmocka_unit_test(test_what_is_refused_is_refused_in_a_sentence),
+		cmocka_unit_test(test_refusal_is_a_sentence),
 		cmocka_unit_test(test_the_kind_is_the_first_word),
 	};
 

@@ -28,6 +28,8 @@ static void come_back(struct sim *sim, struct occurrence *occurrence)
 	host_step(reader->place->host);
 	if (reader->waiter.is_opener)
 		slot_ask(sim, reader);
+	else if (reader->manner == READ_TRYING)
+		reader_try(sim, reader);
 	else
 		reader_ask(sim, reader, reader->tokens, reader->absence.within_ns);
 }
@@ -57,19 +59,21 @@ void absence_begin(struct sim *sim, struct reader *reader, uint64_t away_ns)
 	host_collect(host);
 }
 
-void absence_end(struct sim *sim, struct reader *reader, uint64_t within_ns)
+bool absence_asker(const struct reader *reader, struct asker *asker)
+{
+	if (reader->absence.left_ns)
+		*asker = asker_of(reader);
+	return reader->absence.left_ns;
+}
+
+void absence_end(struct sim *sim, struct reader *reader, uint64_t within_ns, bool does)
 {
 	struct absence *absence = &reader->absence;
-	struct host *host = reader->place->host;
-	uint64_t now_ns = host_now(host);
-	struct asker asker;
-	bool should, does;
+	uint64_t now_ns = host_now(reader->place->host);
+	bool should = now_ns - absence->left_ns < PARKING_NS && within_ns;
 
 	if (!absence->left_ns)
 		return;
-	asker = asker_of(reader);
-	should = now_ns - absence->left_ns < PARKING_NS && within_ns;
-	does = engine_return(&host->engine, &reader->waiter, &asker, within_ns, now_ns);
 	/* A key that was forgotten meanwhile is another one. */
 	if (does != should && (does || !reader->place->is_key))
 		sim_fail(sim, INVARIANT_QUEUE, reader->place,

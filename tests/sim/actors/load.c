@@ -3,7 +3,7 @@
  *
  * Reader k (0, 1, ...) of a load arrives at its start + k / RATE, rounded up to a nanosecond, if
  * that is before its end. A worker works until the service has answered, and for `work` at least.
- * It stops asking at its end; what it waits for then it still gets. Either also ends when its
+ * It stops asking at its end; it is still served if it waits then. Either also ends when its
  * limiter is removed.
  */
 #include "tests/sim/base/memory.h"

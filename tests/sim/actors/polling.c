@@ -167,22 +167,31 @@ static void check_kept(struct sim *sim, const struct polling *polling, bool kept
 			      : "a poller that came in time does not have its tokens");
 }
 
-/* Reads as the mount does: the tokens that are kept, or tokens that can be had at once. */
+/*
+ * Reads the tokens that are kept, or tokens that can be had at once. Where a read would wait a
+ * little the program is interrupted: it polls instead.
+ */
 static int read_at_once(struct polling *polling, bool *kept)
 {
-	struct limiter *limiter = polling->poller.waiter.limiter;
 	struct host *host = polling->reader.place->host;
+	struct token_read read = {
+		.limiter = polling->poller.waiter.limiter,
+		.tokens = polling->reader.tokens,
+		.manner = READ_NONBLOCKING,
+		.within_ns = NEVER_NS,
+		.poller = &polling->poller,
+	};
 	struct memory *before = host_enter(host);
-	uint64_t now_ns = host_now(host);
-	int err = 0;
+	struct read_wait wait;
+	int err;
 
-	*kept = engine_fetch(&host->engine, &polling->poller, now_ns);
-	if (!*kept)
-		err = engine_take(&host->engine, limiter, polling->reader.tokens, now_ns);
+	*kept = polling->poller.state == POLLER_CALLED;
+	err = engine_read(&host->engine, &read, &wait, host_now(host));
+	*kept = *kept && !err && polling->poller.state == POLLER_AWAY;
+	if (err == -EINPROGRESS)
+		engine_give_up(&host->engine, &wait.waiter);
 	host_leave(before);
-	if (err == -EAGAIN && !limiter_can_hold(limiter, polling->reader.tokens))
-		err = -EINVAL;
-	return err;
+	return err == -EINPROGRESS ? -EAGAIN : err;
 }
 
 static void read_now(struct sim *sim, struct occurrence *occurrence)

@@ -80,23 +80,43 @@ void reader_leave(struct reader *reader)
 	reader->inside = false;
 }
 
-void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_t within_ns)
+/* Reads @reader's tokens as the mount does: 0, -EINPROGRESS, or what the program is told. */
+static int read_tokens(struct sim *sim, struct reader *reader, struct token_read *read)
 {
-	struct waiter *waiter = &reader->waiter;
 	struct host *host = reader->place->host;
+	uint64_t now_ns = host_now(host);
+	struct read_wait wait;
+	struct asker asker;
+	int err;
+
+	read->limiter = reader->place->limiter;
+	read->tokens = reader->tokens;
+	read->asker = absence_asker(reader, &asker) ? &asker : NULL;
+	wait.waiter.place = 0;
+	err = engine_read(&host->engine, read, &wait, now_ns);
+	absence_end(sim, reader, reader->absence.within_ns, wait.waiter.place);
+	if (err != -EINPROGRESS)
+		return err;
+	reader->waiter = wait.waiter;
+	reader->refusal = wait.refusal;
+	if (wait.within_ns != NEVER_NS)
+		reader->waiter.expiry = &reader->expiry;
+	err = engine_ask(&host->engine, &reader->waiter, wait.within_ns, now_ns);
+	return err == -EAGAIN ? wait.refusal : err;
+}
+
+static void ask(struct sim *sim, struct reader *reader, uint64_t tokens, struct token_read *read)
+{
 	int err = reader_enter(reader);
 
 	begin(sim, reader, tokens);
-	*waiter = (struct waiter){.tokens = tokens};
-	reader->absence.within_ns = within_ns;
-	if (within_ns != NEVER_NS)
-		waiter->expiry = &reader->expiry;
-	waiter->limiter = reader->place->limiter;
+	reader->manner = read->manner;
+	/* A place is kept for a reader that would wait, not for a little patience. */
+	reader->absence.within_ns = read->manner == READ_BLOCKING ? read->within_ns : 0;
 	if (!err) {
-		struct memory *before = host_enter(host);
+		struct memory *before = host_enter(reader->place->host);
 
-		absence_end(sim, reader, within_ns);
-		err = engine_ask(&host->engine, waiter, within_ns, host_now(host));
+		err = read_tokens(sim, reader, read);
 		host_leave(before);
 	}
 	if (err != -EINPROGRESS) {
@@ -105,33 +125,18 @@ void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_
 	}
 	reader_line_up(reader);
 	ledger_waits(sim, reader);
-	host_collect(host);
+	host_collect(reader->place->host);
+}
+
+void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_t within_ns)
+{
+	ask(sim, reader, tokens,
+	    &(struct token_read){.manner = READ_BLOCKING, .within_ns = within_ns});
 }
 
 void reader_try(struct sim *sim, struct reader *reader)
 {
-	struct host *host = reader->place->host;
-	struct memory *before;
-	struct limiter *limiter;
-	int err = reader_enter(reader);
-
-	begin(sim, reader, 1);
-	if (err) {
-		reader_done(sim, reader, err);
-		return;
-	}
-	limiter = reader->place->limiter;
-	before = host_enter(host);
-	/* As the mount does: where more may come one waits for it a little. */
-	if (sim->fleet && engine_may_come(&host->engine, limiter, host_now(host))) {
-		host_leave(before);
-		reader_leave(reader);
-		reader_ask(sim, reader, 1, 0);
-		return;
-	}
-	err = engine_try(&host->engine, limiter, 1, host_now(host));
-	host_leave(before);
-	reader_done(sim, reader, err);
+	ask(sim, reader, 1, &(struct token_read){.manner = READ_TRYING, .within_ns = NEVER_NS});
 }
 
 /* Tells @reader its outcome. */
@@ -211,6 +216,8 @@ void reader_done(struct sim *sim, struct reader *reader, int err)
 	}
 	if (reader->check.state == READER_WAITS)
 		reader_leave_line(reader);
+	if (err == -EAGAIN)
+		err = reader->refusal;
 	if (err)
 		ledger_left(sim, reader);
 	else

@@ -1,14 +1,14 @@
 /*
  * service - a throttled service behind a limiter, and records to be pushed through it.
  *
- * The service has a budget of `burst` units (default: what its rate gives in a second, at least
- * one) that fills at its rate and begins full. A call of N units is answered ok if they are there,
- * and throttled, taking nothing, if not. Every grant of a limiter, its children and its partitions
- * calls the service behind it with the tokens granted.
+ * The service has a budget of `burst` units (default: as much as its rate gives in a second, at
+ * least one) that fills at its rate and begins full. A call of N units is answered ok if they are
+ * there, and throttled, taking nothing, if not. Every grant of a limiter, its children and its
+ * partitions calls the service behind it with the tokens granted.
  *
- * Those who hold a slot while they work call it once, and hold the slot until the answer is there:
- * after `latency`, up to `jitter` percent more or less, and from `knee` requests in flight on
- * longer in proportion. What it throttles it answers 50 times as soon, and the slots are told.
+ * Workers that hold a slot call it once, and hold the slot until the answer is there: after
+ * `latency`, up to `jitter` percent more or less, and from `knee` requests in flight on longer in
+ * proportion. A throttled call is answered 50 times as soon, and the slots are told.
  *
  * `retry PATH N naive|gated [take T]` pushes N records of T units (default 1) through the service:
  *

@@ -89,6 +89,7 @@ void slot_ask(struct sim *sim, struct reader *reader)
 	struct opener *opener = (struct opener *)reader;
 	struct host *host = opener->reader.place->host;
 	struct waiter *waiter = &opener->reader.waiter;
+	struct asker asker;
 	int err = -ENOENT;
 
 	opener->reader.check = (struct reader_check){.number = ++sim->asked};
@@ -97,7 +98,10 @@ void slot_ask(struct sim *sim, struct reader *reader)
 	if (waiter->limiter) {
 		struct memory *before = host_enter(host);
 
-		absence_end(sim, reader, NEVER_NS);
+		if (absence_asker(reader, &asker))
+			absence_end(sim, reader, NEVER_NS,
+				    engine_return(&host->engine, waiter, &asker, NEVER_NS,
+						  host_now(host)));
 		err = engine_slot_open(&host->engine, waiter, host_now(host));
 		host_leave(before);
 	}
@@ -159,7 +163,7 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 		reader_free(reader);
 		return;
 	}
-	first = queue_first(&opener->slot.limiter->slots->queue);
+	first = queue_first(&opener->slot.limiter->slots->turns.queue);
 	if (first && first->ticket < reader->waiter.ticket)
 		sim_fail(sim, INVARIANT_QUEUE, reader->place, "a slot went to one who came later");
 	link_held(opener);
@@ -289,13 +293,14 @@ static void check_sum(struct sim *sim, const struct place *place)
 			if (!p->limiter || !p->common || p->common->first != place->common->first)
 				continue;
 			holding = p->limiter->holding;
-			if (holding->settings.slots.kind != SLOTS_COUNT ||
+			if (holding->settings->slots.kind != SLOTS_COUNT ||
 			    p->limiter->settings->enforcement != ENFORCEMENT_ENFORCE ||
 			    holding->degraded)
 				return;
 			sum += slots_limit(p->limiter);
-			most = holding->settings.slots.count > most ? holding->settings.slots.count
-								    : most;
+			most = holding->settings->slots.count > most
+				       ? holding->settings->slots.count
+				       : most;
 		}
 	}
 	if (sum > most)

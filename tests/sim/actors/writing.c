@@ -37,7 +37,7 @@ static void unlink_writing(struct writing *writing)
 	*at = writing->next;
 }
 
-/* Nobody waits for it any more, and nobody will come for it. */
+/* No program waits for it any more, and none will come for it. */
 static void free_if_over(struct writing *writing)
 {
 	if (writing->done && !writing->timing)

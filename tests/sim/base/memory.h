@@ -19,7 +19,7 @@ struct memory {
 /* Blocks that were allocated and not freed. */
 long memory_blocks(void);
 
-/* What is allocated from now on is @memory's (NULL: nobody's); returns whose it was until now. */
+/* Blocks allocated from now on are @memory's (NULL: no process's); returns the owner until now. */
 struct memory *memory_enter(struct memory *memory);
 
 /* @block is @memory's now; NULL stays NULL. Returns it. */

@@ -135,8 +135,8 @@ void common_measure(struct common *common, const struct sim *sim)
 }
 
 /*
- * What must be kept by a key: the rate of each, and a burst for each partition, and one token more
- * where nothing is held any more.
+ * The bounds of a key: the rate of each, and a burst for each partition, and one token more where
+ * nothing is held any more.
  */
 static struct settings settings_of_key(const struct sim *sim, const struct settings *whole)
 {
@@ -226,10 +226,10 @@ bool common_exempts(const struct place *place)
 
 	if (!holding)
 		return true;
-	settings = place->is_key ? settings_of_key(place->host->sim, &holding->settings)
-				 : holding->settings;
+	settings = place->is_key ? settings_of_key(place->host->sim, holding->settings)
+				 : *holding->settings;
 	return fleet_check_is_free(&settings) ||
-	       (holding->degraded && holding->settings.offline != OFFLINE_BLOCK);
+	       (holding->degraded && holding->settings->offline != OFFLINE_BLOCK);
 }
 
 void common_waits(struct place *place, uint64_t tokens)
@@ -264,7 +264,7 @@ void common_leaves(struct place *place)
 		rate_check_leaves(&common->rate->rate);
 }
 
-/* What each host has of it, for those who look into a failure. */
+/* Prints each host's part of it, for readers of a failure. */
 static void print_places(const struct sim *sim, const struct common *common)
 {
 	for (unsigned int i = 0; i < sim->host_count; i++) {

@@ -1,5 +1,5 @@
 /*
- * common - a limiter as the whole fleet has it: what all hosts' places of one limiter add up to.
+ * common - a limiter as the whole fleet has it: the sum of all hosts' places of one limiter.
  *
  * A limiter that is renamed has one for each of its names, since a user sees names: hosts that have
  * not heard of it yet grant by the old one. Its partitions are the same ones under all of them.
@@ -36,7 +36,7 @@ struct common {
 
 	uint64_t granted;
 
-	/* What could have been granted while somebody waited, and what was. */
+	/* Tokens that could have been granted while a reader waited, and tokens that were. */
 	uint64_t waiting; /* readers, on all hosts */
 	uint64_t since_ns;
 	double could;
@@ -92,7 +92,7 @@ void common_returns(struct place *place, uint64_t tokens);
 struct partition_check *common_partition(struct sim *sim, const struct holding *holding,
 					 uint32_t index);
 
-/* After a step of @host: what it is entitled to now. */
+/* After a step of @host: notes its entitlements of now. */
 void common_check_leases(struct host *host);
 
 void common_free(struct common *common);

@@ -33,7 +33,7 @@ static void leaves(struct reader *reader)
 	}
 }
 
-/* What it does now: a host that is degraded may do something else than is set. */
+/* Returns its enforcement now: a host that is degraded may do something else than is set. */
 static enum enforcement enforcement_of(const struct place *place)
 {
 	return place->host->fleet && place->limiter ? place->limiter->settings->enforcement
@@ -195,7 +195,10 @@ static void check_place(struct sim *sim, struct place *place)
 		struct bucket *bucket = &place->limiter->buckets[i];
 
 		account_check_open(&place->accounts[i], bucket);
-		/* What its limiter granted before the partition was tuned is in the old account. */
+		/*
+		 * Tokens that its limiter granted before the partition was tuned are in the old
+		 * account.
+		 */
 		if (place->followed)
 			place->accounts[i].taken = place->accounts[i].account.taken;
 		if (!check_account(place, &place->accounts[i], bucket, reshared, why))

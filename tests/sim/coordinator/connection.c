@@ -188,7 +188,7 @@ void connection_arrives_up(struct moment *moment)
 		(struct connection *)((char *)moment - offsetof(struct connection, up.moment));
 	struct zookeeper *zookeeper = connection->link->zookeeper;
 
-	/* What nobody waits for any more may be taken up by those who are elected. */
+	/* Writes that no host waits for any more may be taken up by the elected servers. */
 	if (zookeeper->electing) {
 		moment_at(zookeeper, moment,
 			  zookeeper->elected.node.key +

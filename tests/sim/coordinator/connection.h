@@ -32,7 +32,7 @@ struct message {
 	struct request *stray;	 /* owned */
 	struct watch *watch;	 /* EVENT: owned by its connection */
 	uint64_t view_ns;	 /* ANSWER, EVENT: as of when */
-	/* ANSWER: what goes into the request, its outcomes alone. */
+	/* ANSWER: the contents of the request, in an answer its outcomes alone. */
 	bool executed;
 	struct request result; /* owns data and names */
 };
@@ -90,10 +90,10 @@ void connection_abandon(struct connection *connection, bool tell);
 
 /* stray.c, what was on its way. */
 
-/* What becomes of what is on its way when a connection is given up. */
+/* The fate of messages on their way when a connection is given up. */
 enum fate { FATE_LOST, FATE_IN_TIME, FATE_LATE, FATE_COUNT };
 
-/* The host gives up its connection; what was not answered comes back. */
+/* The host gives up its connection; unanswered requests come back. */
 void link_give_up(struct link *link, enum fate fate);
 /* The library has something to say by itself. */
 void link_say(struct link *link, struct message *message);
@@ -111,7 +111,7 @@ uint64_t link_below(struct link *link, uint64_t most);
 void connection_put_up(struct connection *connection, struct message *message);
 void connection_put_out(struct connection *connection, struct message *message, uint64_t at_ns);
 void connection_put_down(struct connection *connection, struct message *message);
-/* What holds messages up has changed. */
+/* The reason that holds messages up has changed. */
 void connection_schedule_up(struct connection *connection);
 void connection_schedule_out(struct connection *connection);
 void connection_schedule_down(struct connection *connection);

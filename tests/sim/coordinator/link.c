@@ -122,7 +122,7 @@ void connection_abandon(struct connection *connection, bool tell)
 	expect_silence(connection->link);
 }
 
-/* What the server answered is the host's now. */
+/* Answers of the server are the host's now. */
 static void answer(struct link *link, struct message *message)
 {
 	struct request *request = message->request, *result = &message->result;
@@ -247,7 +247,7 @@ static void say_next(struct moment *moment)
 	message_free(message);
 }
 
-/* What the host calls: what is allocated here is not the host's. */
+/* Calls of the host: memory allocated here is not the host's. */
 
 static void open(struct coordinator *coordinator, uint64_t session_ns)
 {

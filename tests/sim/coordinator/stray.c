@@ -24,7 +24,7 @@ void link_say_unknown(struct link *link, struct message *message)
 
 	answer->request = message->request;
 	answer->result.answer = ANSWER_UNKNOWN;
-	/* What was executed already is not told. */
+	/* An execution that is over already is not told. */
 	for (uint32_t i = 0; i < message->request->operation_count; i++) {
 		free(message->request->operations[i].made);
 		message->request->operations[i].made = NULL;
@@ -54,7 +54,7 @@ static struct request *copy_request(const struct request *request)
 	return copy;
 }
 
-/* What is on its way up belongs to nobody any more. */
+/* A message on its way up belongs to no host any more. */
 static void stray(struct connection *connection, enum fate fate)
 {
 	struct link *link = connection->link;

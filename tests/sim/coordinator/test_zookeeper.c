@@ -241,7 +241,7 @@ static void test_operations_see_those_before_them(void **state)
 	assert_int_equal(get(&b, "/f"), ANSWER_NO_NODE);
 }
 
-static void test_what_cannot_be_done_is_refused_for_its_reason(void **state)
+static void test_impossible_request_is_refused_for_its_reason(void **state)
 {
 	(void)state;
 	create(&a, "/p", NULL, 0);
@@ -296,7 +296,7 @@ static void test_sequential_names_grow_and_are_told(void **state)
 	assert_int_equal(a.name_count, 2);
 }
 
-static void test_what_is_sent_first_is_executed_and_answered_first(void **state)
+static void test_first_request_is_executed_and_answered_first(void **state)
 {
 	(void)state;
 	a.link->latency.jitter_ns = 50 * MS;
@@ -379,7 +379,7 @@ static void test_when_answers_are_cut_requests_are_executed_and_come_back_unknow
 	assert_int_equal(a.disconnected, 1);
 }
 
-static void test_what_is_on_its_way_may_be_lost_or_executed_even_after_reconnecting(void **state)
+static void test_request_on_its_way_may_be_lost_or_executed_even_after_reconnecting(void **state)
 {
 	unsigned int executed = 0, late = 0;
 
@@ -676,15 +676,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_transaction_happens_whole_or_not_at_all),
 		TEST(test_operations_see_those_before_them),
-		TEST(test_what_cannot_be_done_is_refused_for_its_reason),
+		TEST(test_impossible_request_is_refused_for_its_reason),
 		TEST(test_zxids_and_versions_grow),
 		TEST(test_sequential_names_grow_and_are_told),
-		TEST(test_what_is_sent_first_is_executed_and_answered_first),
+		TEST(test_first_request_is_executed_and_answered_first),
 		TEST(test_closing_a_session_deletes_what_is_its_own_in_one_write),
 		TEST(test_a_session_lives_as_long_as_it_is_heard_of_and_no_longer),
 		TEST(test_a_session_goes_on_after_a_short_cut),
 		TEST(test_when_answers_are_cut_requests_are_executed_and_come_back_unknown),
-		TEST(test_what_is_on_its_way_may_be_lost_or_executed_even_after_reconnecting),
+		TEST(test_request_on_its_way_may_be_lost_or_executed_even_after_reconnecting),
 		TEST(test_a_stray_of_a_session_that_is_closed_is_not_executed),
 		TEST(test_a_watch_tells_of_one_change_before_the_new_data_is_seen),
 		TEST(test_a_watch_on_children_tells_of_one_that_comes_or_goes),

@@ -473,7 +473,7 @@ const struct listing *znode_list(const struct znode_state *state, uint64_t at_ns
 	return listing;
 }
 
-/* What was before @commit is forgotten. */
+/* States before @commit are forgotten. */
 static void settle(struct znodes *znodes, struct commit *commit)
 {
 	struct znode_state *next;

@@ -1,8 +1,8 @@
 /*
  * znodes - the tree of nodes that the simulated coordinator keeps, and what it was a while ago.
  *
- * All writes are commits in one order. A commit happens whole or not at all. What each node was
- * before stays known until znodes_forget(), so that a server that lags can be asked, and the last
+ * All writes are commits in one order. A commit happens whole or not at all. The former states of a
+ * node stay known until znodes_forget(), so that a server that lags can be asked, and the last
  * commits can be lost.
  */
 #ifndef RATEFS_SIM_ZNODES_H
@@ -34,7 +34,7 @@ struct listing {
 struct session;
 struct watch;
 
-/* What a node is from one commit to the next. */
+/* The state of a node from one commit to the next. */
 struct znode_state {
 	struct znode_state *older;	  /* owned */
 	struct znode_state *next_touched; /* in the commit, in order of operations */
@@ -69,7 +69,7 @@ struct commit {
 	uint64_t zxid;
 	uint64_t at_ns;
 	struct znode_state *touched, *last_touched;
-	struct session *opened, *closed; /* what else it did */
+	struct session *opened, *closed; /* its other changes */
 };
 
 struct znodes {
@@ -120,7 +120,10 @@ struct znode *znodes_find(const struct znodes *znodes, const char *path);
 /* The path of the @number-th (over and over) leaf that begins with @prefix; NULL: there is none. */
 const char *znodes_any(const struct znodes *znodes, const char *prefix, uint64_t number);
 
-/* What @node was at @at_ns, when all commits of that instant had been made; NULL: not there yet. */
+/*
+ * Returns the state of @node at @at_ns, when all commits of that instant had been made; NULL: not
+ * there yet.
+ */
 const struct znode_state *znode_at(const struct znode *node, uint64_t at_ns);
 
 /*
@@ -129,7 +132,7 @@ const struct znode_state *znode_at(const struct znode *node, uint64_t at_ns);
  */
 const struct listing *znode_list(const struct znode_state *state, uint64_t at_ns);
 
-/* What nodes were before @before_ns, is not asked for any more. */
+/* The states of nodes before @before_ns are not asked for any more. */
 void znodes_forget(struct znodes *znodes, uint64_t before_ns);
 
 #endif

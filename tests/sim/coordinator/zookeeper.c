@@ -304,7 +304,10 @@ void server_watches(struct connection *connection, struct watch *watch)
 	if (node->watches)
 		node->watches->back_of_node = &watch->next_of_node;
 	node->watches = watch;
-	/* What is known here already, and what this server will know when it has caught up. */
+	/*
+	 * The sessions known here already, and those that this server will know when it has caught
+	 * up.
+	 */
 	for (; state && state->at_ns > view_ns; state = state->older) {
 		if (concerns(watch, state, watch->zxid))
 			at_ns = state->at_ns;
@@ -386,7 +389,8 @@ void server_sends(struct connection *connection, struct message *message)
 }
 
 /*
- * The last commits are lost; what they had opened was never there, what they had closed still is.
+ * The last commits are lost; sessions opened by them were never there, sessions closed by them
+ * still are.
  */
 static void lose_commits(struct zookeeper *zookeeper)
 {

@@ -4,9 +4,9 @@
  * The servers keep one tree (znodes.h) to which all writes are made in one order. A session lives
  * while its host is heard of; closing it deletes all that is its own in one write. A host talks to
  * one server at a time, over a link (link.c) with two pipes. Each pipe keeps its order, and has a
- * latency with jitter. What can go wrong:
+ * latency with jitter. Faults:
  *
- *  - A server may lag: what it answers, and the events it sends, are as of a while ago. A session
+ *  - A server may lag: its answers, and the events it sends, are as of a while ago. A session
  *    never goes back in time: a server that knows less than the session saw turns it away.
  *  - A pipe that is cut holds what is in it until it is healed, or the connection is given up.
  *  - When a connection is given up, what is on its way may be lost, may arrive in time, or may
@@ -35,7 +35,7 @@
 
 #define ZOOKEEPER_LATENCY_NS UINT64_C(1000000)
 
-/* What was done, by kind. */
+/* Operations, by kind. */
 enum count {
 	COUNT_TRANSACTIONS,
 	COUNT_REFUSED, /* transactions */
@@ -92,13 +92,14 @@ struct zookeeper {
 	uint64_t last_session;
 	bool electing;
 	struct moment elected;
-	uint32_t lose;		    /* commits, at the next election */
-	struct session *sessions;   /* owned */
-	struct link *links;	    /* all of them */
-	struct latency latency;	    /* of links to be made */
-	uint64_t lag_ns;	    /* the most that a server lags */
-	bool hasty;		    /* a session that is not heard of ends at any moment */
-	char denied[NODE_PATH_MAX]; /* nobody may write to what begins so; "": all is allowed */
+	uint32_t lose;		  /* commits, at the next election */
+	struct session *sessions; /* owned */
+	struct link *links;	  /* all of them */
+	struct latency latency;	  /* of links to be made */
+	uint64_t lag_ns;	  /* the most that a server lags */
+	bool hasty;		  /* a session that is not heard of ends at any moment */
+	/* No write is allowed to paths that begin so; "": all is allowed. */
+	char denied[NODE_PATH_MAX];
 	/* Told of each commit when it was made; of NULL when some were lost. May be NULL. */
 	void (*observe)(struct zookeeper *zookeeper, const struct commit *commit);
 	uint64_t counts[COUNT_KINDS];
@@ -124,7 +125,7 @@ struct link {
 	struct zookeeper *zookeeper;
 	struct link *next;
 	struct client *client; /* borrowed */
-	struct memory *memory; /* the host's: what it is answered is its own; may be NULL */
+	struct memory *memory; /* the host's: its answers are its own; may be NULL */
 	struct latency latency;
 	enum link_state state;
 	uint64_t timeout_ns;
@@ -141,7 +142,7 @@ struct link {
 	struct connection *connection;	    /* current, NULL */
 	struct connection *connections;	    /* all of them, those that were given up too */
 	struct watch *watches;		    /* that await another connection */
-	struct message *local, *last_local; /* what the library itself has to say */
+	struct message *local, *last_local; /* messages of the library itself */
 	struct moment saying;
 	struct moment attempt;
 	struct moment silence; /* when it notices that nobody answers */
@@ -181,7 +182,7 @@ void link_heal(struct link *link);
 void link_pause(struct link *link);
 void link_resume(struct link *link);
 
-/* Its process is gone, with all its memory; what is on its way to the servers may arrive. */
+/* Its process is gone, with all its memory; messages on their way to the servers may arrive. */
 void link_kill(struct link *link);
 
 /* The servers end its session now, whether it was heard of or not. */

@@ -445,7 +445,7 @@ static void make_fault(struct maker *maker)
 	}
 }
 
-/* What is broken is mended, most of the time soon. */
+/* Mends broken links and processes, most of the time soon. */
 static void make_repair(struct maker *maker)
 {
 	for (unsigned int host = 0; host < maker->hosts; host++) {

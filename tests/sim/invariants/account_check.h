@@ -2,8 +2,9 @@
  * account_check - granted + in the bucket + spilled = accrued + given back, exactly, in integers.
  *
  * Each bucket keeps an account (bucket.h). Here its sums are compared with what is known from
- * outside: what flowed in is rate times time, what was taken is what the log says was granted and
- * charged, and what was put is what the log says was given back. And tuning creates no token.
+ * outside: the inflow is rate times time, the tokens taken are those that the log says were granted
+ * and charged, and the tokens put are those that the log says were given back. And tuning creates
+ * no token.
  */
 #ifndef RATEFS_SIM_ACCOUNT_CHECK_H
 #define RATEFS_SIM_ACCOUNT_CHECK_H

@@ -9,25 +9,31 @@ static bool refuse(const char *what, char why[WHY_TEXT])
 	return false;
 }
 
+static bool check_turns(const struct turns *turns, char why[WHY_TEXT])
+{
+	if (queue_first(&turns->queue) || turns->queue.length)
+		return refuse("a queue is not empty", why);
+	if (turns->current)
+		return refuse("it is somebody's turn", why);
+	if (turns->ready.root || heap_holds(&turns->turn))
+		return refuse("somebody is put forward", why);
+	if (turns_demand(turns))
+		return refuse("something is wanted", why);
+	return true;
+}
+
 bool empty_check_limiter(const struct limiter *limiter, char why[WHY_TEXT])
 {
-	if (queue_first(&limiter->queue) || limiter->queue.length)
-		return refuse("a queue is not empty", why);
-	if (limiter->current)
-		return refuse("it is somebody's turn", why);
-	if (limiter->ready.root || heap_holds(&limiter->turn))
-		return refuse("somebody is put forward", why);
+	if (!check_turns(&limiter->turns, why))
+		return false;
 	if (heap_holds(&limiter->due))
 		return refuse("a deadline is set", why);
-	if (limiter->wanted)
-		return refuse("tokens are wanted", why);
 	if (limiter->pollers || limiter->polled)
 		return refuse("pollers are counted", why);
-	if (slots_used(limiter) || slots_waiting(limiter))
-		return refuse("slots are in use or waited for", why);
-	if (limiter->slots && (limiter->slots->current || limiter->slots->ready.root ||
-			       heap_holds(&limiter->slots->turn)))
-		return refuse("somebody is put forward for a slot", why);
+	if (slots_used(limiter))
+		return refuse("slots are in use", why);
+	if (limiter->slots && !check_turns(&limiter->slots->turns, why))
+		return false;
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
 		if (limiter->buckets[i].awaited)
 			return refuse("a bucket is waited for", why);

@@ -7,7 +7,7 @@
 #include "core/limiter/engine.h"
 #include "tests/sim/invariants/rate_check.h"
 
-/* Nobody waits for anything in @limiter. */
+/* No reader waits for anything in @limiter. */
 bool empty_check_limiter(const struct limiter *limiter, char why[WHY_TEXT]);
 
 /* Nothing is due, nobody waits and nothing is left to be collected in the whole engine. */

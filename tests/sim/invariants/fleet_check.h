@@ -49,8 +49,8 @@ void fleet_check_goes(struct fleet_check *check, uint64_t id, uint64_t quarantin
 bool fleet_check_is_free(const struct settings *settings);
 
 /*
- * A host was paused and goes on: what came due meanwhile is accounted as of then, but at most
- * @late_ns back, so that so much more may be granted at once.
+ * A host was paused and goes on: deadlines that came due meanwhile are accounted as of then, but at
+ * most @late_ns back, so that so much more may be granted at once.
  */
 void fleet_check_late(struct fleet_check *check, uint64_t late_ns);
 

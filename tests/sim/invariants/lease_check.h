@@ -20,7 +20,7 @@
 struct holder {
 	const char *name;   /* borrowed */
 	uint64_t end_ns;    /* its right ends */
-	struct held *first; /* what it is entitled to as long as the right lasts */
+	struct held *first; /* its entitlements as long as the right lasts */
 };
 
 /* A partition in the hands of a holder. */

@@ -79,10 +79,10 @@ bool queue_check_left(struct queue_check *check, struct reader_check *reader, ch
 bool queue_check_length(const struct queue_check *check, const struct limiter *limiter,
 			char why[WHY_TEXT])
 {
-	if (check->length == limiter->queue.length)
+	if (check->length == limiter->turns.queue.length)
 		return true;
-	snprintf(why, WHY_TEXT, "%u readers are in the queue, %u should be", limiter->queue.length,
-		 check->length);
+	snprintf(why, WHY_TEXT, "%u readers are in the queue, %u should be",
+		 limiter->turns.queue.length, check->length);
 	return false;
 }
 

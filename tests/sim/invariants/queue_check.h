@@ -19,7 +19,7 @@ struct reader_check {
 	enum reader_state state;
 };
 
-/* Those who wait in one limiter. */
+/* The waiters of one limiter. */
 struct queue_check {
 	struct reader_check *oldest, *newest;
 	uint32_t length;
@@ -36,8 +36,8 @@ bool queue_check_length(const struct queue_check *check, const struct limiter *l
 			char why[WHY_TEXT]);
 
 /*
- * @oldest waits in @limiter, for longer than everybody else below the same top limiter. Nobody can
- * come before it, so it must not be possible to serve it now, and the engine must wake (at
+ * @oldest waits in @limiter, for longer than everybody else below the same top limiter. No waiter
+ * can come before it, so it must not be possible to serve it now, and the engine must wake (at
  * @next_ns) no later than when it is.
  */
 bool queue_check_oldest(const struct reader_check *oldest, const struct limiter *limiter,

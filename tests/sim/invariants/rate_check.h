@@ -31,7 +31,7 @@ enum { WHY_TEXT = 512 };
 
 struct surplus {
 	u128 units; /* of 1 / flow.den token */
-	u128 slack; /* likewise: what flowed in during late_ns, at the largest rate since it was 0 */
+	u128 slack; /* likewise: likewise: the inflow of late_ns, at the largest rate since it was 0 */
 	uint64_t room; /* largest capacity since it was last 0 */
 	uint64_t at_ns;
 };
@@ -76,7 +76,7 @@ void rate_check_leaves(struct rate_check *check);
 bool rate_check_grant(struct rate_check *check, uint64_t tokens, uint64_t now_ns,
 		      char why[WHY_TEXT]);
 
-/* What has flowed off until now. */
+/* The tokens that have flowed off until now. */
 void rate_check_flow(struct rate_check *check, uint64_t now_ns);
 
 /* Tokens are given back. */

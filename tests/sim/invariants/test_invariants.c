@@ -87,7 +87,7 @@ static void test_a_take_larger_than_the_burst_makes_room_for_itself_once(void **
 	assert_false(grant(&check, 1, 0));
 }
 
-static void test_what_was_asked_for_and_given_up_makes_room_only_while_somebody_waits(void **state)
+static void test_cancelled_take_makes_room_only_while_a_reader_waits(void **state)
 {
 	struct rate_check check = {0};
 
@@ -193,7 +193,7 @@ static void test_an_interval_may_release_a_batch_and_no_more(void **state)
 	assert_false(grant(&check, 1, 0));
 }
 
-static void test_what_is_given_back_may_be_granted_again(void **state)
+static void test_token_given_back_may_be_granted_again(void **state)
 {
 	struct rate_check check = {0};
 
@@ -265,7 +265,7 @@ static void test_first_come_first_served_is_allowed(void **state)
 	assert_null(check.newest);
 }
 
-static void test_who_is_served_before_an_older_one_is_found(void **state)
+static void test_reader_served_before_an_older_one_is_found(void **state)
 {
 	struct queue_check check = {0};
 	struct reader_check a = {.number = 1}, b = {.number = 2}, c = {.number = 3};
@@ -278,7 +278,7 @@ static void test_who_is_served_before_an_older_one_is_found(void **state)
 	assert_false(queue_check_granted(&check, &c, why));
 }
 
-static void test_who_is_served_twice_or_after_leaving_is_found(void **state)
+static void test_reader_served_twice_or_after_leaving_is_found(void **state)
 {
 	struct queue_check check = {0};
 	struct reader_check a = {.number = 1}, b = {.number = 2};
@@ -304,7 +304,7 @@ static void test_a_reader_missing_from_the_queue_is_found(void **state)
 	(void)state;
 	queue_check_waits(&check, &a, why);
 	assert_false(queue_check_length(&check, &limiter, why));
-	queue_append(&limiter.queue, &waiter);
+	queue_append(&limiter.turns.queue, &waiter);
 	assert_true(queue_check_length(&check, &limiter, why));
 }
 
@@ -458,7 +458,7 @@ static void test_tuning_that_adds_tokens_is_found(void **state)
 	assert_false(account_check_tuned(&books.check, &books.bucket, why));
 }
 
-static void test_what_is_left_in_a_limiter_is_found(void **state)
+static void test_waiter_left_in_a_limiter_is_found(void **state)
 {
 	struct limiter limiter = {0};
 	struct waiter waiter = {0};
@@ -467,21 +467,21 @@ static void test_what_is_left_in_a_limiter_is_found(void **state)
 
 	(void)state;
 	assert_true(empty_check_limiter(&limiter, why));
-	queue_append(&limiter.queue, &waiter);
+	queue_append(&limiter.turns.queue, &waiter);
 	assert_false(empty_check_limiter(&limiter, why));
-	queue_shift(&limiter.queue);
-	limiter.current = &waiter;
+	queue_shift(&limiter.turns.queue);
+	limiter.turns.current = &waiter;
 	assert_false(empty_check_limiter(&limiter, why));
-	limiter.current = NULL;
-	limiter.wanted = 1;
+	limiter.turns.current = NULL;
+	limiter.turns.wanted = 1;
 	assert_false(empty_check_limiter(&limiter, why));
-	limiter.wanted = 0;
+	limiter.turns.wanted = 0;
 	heap_insert(&heap, &limiter.due, 1);
 	assert_false(empty_check_limiter(&limiter, why));
 	heap_remove(&heap, &limiter.due);
-	heap_insert(&heap, &limiter.turn, 1);
+	heap_insert(&heap, &limiter.turns.turn, 1);
 	assert_false(empty_check_limiter(&limiter, why));
-	heap_remove(&heap, &limiter.turn);
+	heap_remove(&heap, &limiter.turns.turn);
 	limiter.buckets = &bucket;
 	limiter.bucket_count = 1;
 	assert_false(empty_check_limiter(&limiter, why));
@@ -489,7 +489,7 @@ static void test_what_is_left_in_a_limiter_is_found(void **state)
 	assert_true(empty_check_limiter(&limiter, why));
 }
 
-static void test_what_is_left_in_the_engine_is_found(void **state)
+static void test_deadline_left_in_the_engine_is_found(void **state)
 {
 	struct limiter root = {0};
 	struct engine engine = {.tree.root = &root};
@@ -518,7 +518,7 @@ static void test_what_is_left_in_the_engine_is_found(void **state)
 	list_append(&engine.line, &change.line);
 	assert_false(empty_check_engine(&engine, why));
 	list_remove(&engine.line, &change.line);
-	root.wanted = 1;
+	root.turns.wanted = 1;
 	assert_false(empty_check_engine(&engine, why));
 }
 
@@ -537,8 +537,7 @@ int main(void)
 		cmocka_unit_test(test_one_token_too_early_is_found_at_the_end_of_a_long_window),
 		cmocka_unit_test(test_a_deadline_may_be_rounded_by_one_nanosecond_only),
 		cmocka_unit_test(test_a_take_larger_than_the_burst_makes_room_for_itself_once),
-		cmocka_unit_test(
-			test_what_was_asked_for_and_given_up_makes_room_only_while_somebody_waits),
+		cmocka_unit_test(test_cancelled_take_makes_room_only_while_a_reader_waits),
 		cmocka_unit_test(test_the_largest_limit_of_several_that_is_broken_is_named),
 		cmocka_unit_test(test_a_new_rate_counts_for_the_time_after_it),
 		cmocka_unit_test(test_a_burst_that_was_lowered_counts_from_then_on),
@@ -546,11 +545,11 @@ int main(void)
 		cmocka_unit_test(test_nothing_passes_at_rate_0_or_when_closed),
 		cmocka_unit_test(test_open_shadow_and_max_let_everything_pass),
 		cmocka_unit_test(test_an_interval_may_release_a_batch_and_no_more),
-		cmocka_unit_test(test_what_is_given_back_may_be_granted_again),
+		cmocka_unit_test(test_token_given_back_may_be_granted_again),
 		cmocka_unit_test(test_every_window_of_random_logs_is_judged_as_by_brute_force),
 		cmocka_unit_test(test_first_come_first_served_is_allowed),
-		cmocka_unit_test(test_who_is_served_before_an_older_one_is_found),
-		cmocka_unit_test(test_who_is_served_twice_or_after_leaving_is_found),
+		cmocka_unit_test(test_reader_served_before_an_older_one_is_found),
+		cmocka_unit_test(test_reader_served_twice_or_after_leaving_is_found),
 		cmocka_unit_test(test_a_reader_missing_from_the_queue_is_found),
 		cmocka_unit_test(test_a_reader_that_could_be_served_and_sleeps_is_found),
 		cmocka_unit_test(test_books_balance_after_taking_and_putting_and_spilling),
@@ -560,8 +559,8 @@ int main(void)
 		cmocka_unit_test(test_tokens_put_back_by_nobody_or_not_at_all_are_found),
 		cmocka_unit_test(test_more_flowing_in_than_rate_times_time_is_found),
 		cmocka_unit_test(test_tuning_that_adds_tokens_is_found),
-		cmocka_unit_test(test_what_is_left_in_a_limiter_is_found),
-		cmocka_unit_test(test_what_is_left_in_the_engine_is_found),
+		cmocka_unit_test(test_waiter_left_in_a_limiter_is_found),
+		cmocka_unit_test(test_deadline_left_in_the_engine_is_found),
 		cmocka_unit_test(test_blocks_of_memory_that_are_left_are_found),
 	};
 

@@ -192,7 +192,7 @@ static void test_a_limiter_made_with_a_name_shares_its_rate_with_the_one_before(
 	assert_false(granted(&fleet, 1, 11 * SEC));
 }
 
-static void test_what_is_granted_q_after_a_limiter_was_removed_is_found(void **state)
+static void test_grant_q_after_a_limiter_was_removed_is_found(void **state)
 {
 	struct fleet_of fleet = {0};
 
@@ -298,7 +298,7 @@ int main(void)
 			test_for_q_after_a_change_the_larger_rate_counts_and_then_the_new_one),
 		cmocka_unit_test(
 			test_a_limiter_made_with_a_name_shares_its_rate_with_the_one_before),
-		cmocka_unit_test(test_what_is_granted_q_after_a_limiter_was_removed_is_found),
+		cmocka_unit_test(test_grant_q_after_a_limiter_was_removed_is_found),
 		cmocka_unit_test(test_nothing_is_waited_for_longer_than_it_can_take),
 		cmocka_unit_test(test_a_rate_that_is_not_used_is_found),
 		cmocka_unit_test(test_equal_hosts_with_unequal_shares_are_found),

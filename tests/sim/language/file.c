@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What may follow the name. */
+/* The text that may follow the name. */
 enum rest { REST_NONE, REST_TOKENS, REST_TOKENS_WITHIN, REST_PARTITION, REST_KEY };
 
 static const struct file_row {

@@ -468,7 +468,7 @@ static bool is_cancelled(const struct command *reading)
 	return false;
 }
 
-/* What goes on for ever needs an `end`. */
+/* A trace that goes on for ever needs an `end`. */
 static int check_end(struct trace *trace)
 {
 	unsigned int endless = 0;

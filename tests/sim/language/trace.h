@@ -2,9 +2,8 @@
  * trace - the simulator's language: text to commands.
  *
  * One command a line: `TIME [HOST:] COMMAND ...`, see COMMANDS in trace.c. A whole trace is read
- * and checked before anything is run. What a trace speaks of but is not there when it runs (a
- * limiter, a setting's value) is not the parser's: the run answers with an errno as the mount
- * would.
+ * and checked before anything is run. A limiter or a value of a setting that a trace names but is
+ * not there when it runs is not the parser's: the run answers with an errno as the mount would.
  */
 #ifndef RATEFS_SIM_TRACE_H
 #define RATEFS_SIM_TRACE_H
@@ -16,7 +15,7 @@
 
 enum { PROBLEM_TEXT = 256, FLEET_HOSTS_MAX = 10000, FLEET_WEIGHTS_MAX = 64 };
 
-/* What a file of a limiter is. */
+/* A file of a limiter. */
 enum file_kind {
 	FILE_TOKEN,
 	FILE_TRY,
@@ -172,7 +171,7 @@ void trace_free(struct trace *trace);
 struct line {
 	struct trace *trace;
 	struct command *command;
-	char *rest; /* what is left of it */
+	char *rest; /* the rest of it */
 };
 
 int line_refuse(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -188,7 +187,7 @@ int fleet_parse_command(struct line *line, const char *word);
 /* `h3`. */
 int fleet_parse_host(struct line *line, const char *word, unsigned int *host);
 
-/* What of @text is the path of a limiter, and which of its files the rest names. 0 or -1. */
+/* Splits @text into the path of a limiter and the name of one of its files. 0 or -1. */
 int file_parse(const char *text, size_t *path_length, struct file *file);
 
 /* Whether a directory cannot have this name, because a control file has. */

@@ -395,7 +395,7 @@ static void act_on_path(struct sim *sim, struct place *place, const struct comma
 	}
 }
 
-/* What is asked of the mount of @host. */
+/* Requests to the mount of @host. */
 static void act_on_host(struct host *host, const struct command *command)
 {
 	struct place *place;

@@ -44,8 +44,7 @@ static void keep(struct former *former, const struct limiter *limiter, size_t pa
 		.before = holding->before,
 		.owner = {limiter->uid, limiter->gid, limiter->access},
 		.holding = {holding->id, holding->generation, holding->saved, holding->version,
-			    holding->restricted ? holding->restricted_ns : 0, holding->before_count,
-			    NULL},
+			    holding->before_ns, holding->before_count, holding->before_is, NULL},
 		.bucket_count = limiter->bucket_count,
 		.granted = limiter->counters[COUNTER_GRANTED],
 	};

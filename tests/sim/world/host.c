@@ -165,7 +165,7 @@ static void on_ambushed(struct client *client, enum ambush_deed deed, bool step)
 		host->as_sent = memory_copy(host->options.kept, sizeof(*host->as_sent));
 }
 
-/* What the fleet tells. */
+/* Notes of the fleet. */
 
 static void heard_event(struct fleet_listener *listener, enum fleet_event event, const char *text)
 {
@@ -322,11 +322,11 @@ static void end_leaving(struct host *host)
 	end_process(host);
 }
 
-/* What has changed is known before those are looked at who were granted by it. */
+/* Changes are known before the readers that were granted by them are looked at. */
 static void follow(struct host *host)
 {
 	writing_collect(host);
-	/* What was there before the process was is told to nobody. */
+	/* Programs of the former process are told nothing. */
 	if (host->applied || host->engine.tree.last_id != host->last_id) {
 		host->last_id = host->engine.tree.last_id;
 		host->applied = false;
@@ -437,7 +437,7 @@ void host_resume(struct host *host)
 	for (struct place *p = host->places; p; p = p->next)
 		common_late(p);
 	host_step(host);
-	/* Those who have come meanwhile are all there now. */
+	/* The readers that have come meanwhile are all there now. */
 	for (size_t i = 0; i < count && host->state != HOST_DOWN; i++) {
 		act(sim, host->commands[i]);
 		if (host->state != HOST_DOWN)

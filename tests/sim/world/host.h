@@ -53,15 +53,16 @@ struct host {
 	struct link *link;
 	struct client client;
 	struct fleet_listener listener;
-	struct fleet_options options; /* what is kept is owned */
+	struct fleet_options options; /* its contents are owned */
 	struct former former;	      /* for a successor */
-	struct fleet_kept *as_sent;   /* owned: what was kept when its process was to be killed */
-	bool stalls;		      /* its process stops when a grant was decided: */
-	bool stalled;		      /* in this step one was */
-	bool is_ambushed;	      /* at the end of this step ... */
-	enum ambush_deed deed;	      /* ... this befalls it */
-	bool applied;		      /* something of the tree changed in this step */
-	bool reshared;		      /* what it may use did */
+	struct fleet_kept
+		*as_sent;      /* owned: owned: the state kept when its process was to be killed */
+	bool stalls;	       /* its process stops when a grant was decided: */
+	bool stalled;	       /* in this step one was */
+	bool is_ambushed;      /* at the end of this step ... */
+	enum ambush_deed deed; /* ... this befalls it */
+	bool applied;	       /* something of the tree changed in this step */
+	bool reshared;	       /* its right to use did */
 	struct lease_change *changes; /* owned */
 	size_t change_count, change_room;
 	struct traffic traffic_before; /* when the window of calm.c began */
@@ -69,7 +70,7 @@ struct host {
 	struct calm_limiters limiters; /* the most that there were in that window at once */
 	uint64_t left_out;	       /* fleet_counters.left_out, at the last look of calm.c */
 	bool gave_waiting; /* a partition before its wait was over, since the last look of calm.c */
-	struct holder holder;			       /* what it is entitled to */
+	struct holder holder;			       /* its entitlements */
 	struct occurrence *postponed, *last_postponed; /* while it is paused */
 	const struct command **commands;	       /* owned: likewise */
 	size_t command_count;
@@ -80,8 +81,8 @@ struct host {
 	struct place **by_id;		   /* owned, @id_room: by limiter->id */
 	uint32_t id_room;
 	uint32_t last_id;		      /* of the limiters that have places */
-	struct reader *readers, *last_reader; /* who waits, in order of asking */
-	struct opener *openers;		      /* who holds a slot */
+	struct reader *readers, *last_reader; /* waiters, in order of asking */
+	struct opener *openers;		      /* holders of slots */
 	struct polling *pollings;	      /* owned: programs that poll */
 };
 
@@ -101,7 +102,7 @@ void host_succeed(struct host *host);
 /* Serves who is due, collects, checks, and sets when to come back. */
 void host_step(struct host *host);
 
-/* What follows each step: collects, checks, sets when to come back. */
+/* Follows each step: collects, checks, sets when to come back. */
 void host_settle(struct host *host);
 
 /* Collects readers whose outcome is there. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What it must keep to. */
+/* Its bounds. */
 void key_follow(struct place *key, uint64_t now_ns)
 {
 	const struct settings *whole = &key->parent->settings;

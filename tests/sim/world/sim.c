@@ -293,7 +293,7 @@ static void check_empty(struct host *host)
 		sim_fail(sim, INVARIANT_EMPTY, NULL, why);
 }
 
-/* Those who can leave do, in good order: their memory must be empty then. The others die. */
+/* Readers that can leave do, in good order: their memory must be empty then. The others die. */
 static void leave_fleet(struct sim *sim)
 {
 	uint64_t until_ns = sim->now_ns + LEAVING_NS;
@@ -350,7 +350,7 @@ static void free_all(struct sim *sim)
 
 bool sim_close(struct sim *sim)
 {
-	/* What has failed is not safe to take apart: the program ends with it. */
+	/* A failed run is not safe to take apart: the program ends with it. */
 	if (sim->failed)
 		return false;
 	if (!sim->expects || !sim->quiet)

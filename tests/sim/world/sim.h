@@ -1,10 +1,10 @@
 /*
  * sim - runs the core on virtual time.
  *
- * The next thing to happen is always the earliest of: what is due in the engine of a host, what
- * comes to or from the coordinator, what the simulator itself has pending (struct occurrence), and
- * the next command of the trace; at one instant in this order. After each the invariants are
- * checked; the first that fails ends the run.
+ * The next thing to happen is always the earliest of: deadlines of the engine of a host, messages
+ * to or from the coordinator, the simulator's own pending events (struct occurrence), and the next
+ * command of the trace; at one instant in this order. After each the invariants are checked; the
+ * first that fails ends the run.
  *
  * Without `fleet` there is one host, on a local source, and no coordinator.
  */
@@ -49,7 +49,8 @@ struct occurrence {
 struct place {
 	struct place *next; /* of its host, in order of making */
 	struct host *host;
-	struct common *common; /* in a fleet: what all hosts know as this limiter; or NULL */
+	struct common
+		*common; /* in a fleet: in a fleet: the limiter as all hosts know it; or NULL */
 	struct place *parent;
 	struct place *top;	 /* the one below the root that it is in; itself there */
 	struct limiter *limiter; /* held; NULL once it is removed */
@@ -105,22 +106,24 @@ struct delivery {
 	uint64_t use_until_ns;	 /* fleet_use_until_ns() of then */
 };
 
-/* One who reads. */
+/* A reader. */
 struct reader {
 	struct waiter waiter; /* first: the engine's */
 	struct expiry expiry;
 	struct reader_check check;
 	struct absence absence;
 	struct delivery delivery;
+	enum read_manner manner;
 	struct reader *next, *previous; /* all who wait on its host */
 	struct place *place;
 	char *name;	    /* owned */
 	uint64_t since_ns;  /* it waits */
+	int refusal;	    /* its answer when its time is up */
 	bool inside;	    /* has its key open */
-	bool answered_ok;   /* what the services behind its limiter answered */
+	bool answered_ok;   /* the outcome told by the services behind its limiter */
 	uint64_t answer_ns; /* and how long that takes */
 	uint64_t tokens;
-	/* What it does when it was answered and told; NULL: it is freed. */
+	/* Called when it was answered and told; NULL: it is freed. */
 	void (*done)(struct sim *sim, struct reader *reader, int err);
 };
 
@@ -158,7 +161,7 @@ struct sim {
 	bool ending;		       /* the trace is over: readers leave */
 	bool failed;		       /* an invariant did */
 	bool stuck;		       /* something goes on for ever at one instant */
-	bool missed;		       /* what the trace expects */
+	bool missed;		       /* an expectation of the trace */
 	bool expects;		       /* it expects something: with --quiet there is no summary */
 	uint64_t counted[COUNT_KINDS]; /* by the coordinator, at the last `count` */
 
@@ -250,11 +253,13 @@ void reader_vanish(struct sim *sim, struct reader *reader);
 struct reader *reader_named(const struct sim *sim, const char *name);
 
 /*
- * absence.c: a reader, out of its queue, is away; or is back, and about to ask for at most
- * @within_ns.
+ * absence.c: a reader, out of its queue, is away; or is back, has asked for at most @within_ns, and
+ * has its place again or not (@does).
  */
 void absence_begin(struct sim *sim, struct reader *reader, uint64_t away_ns);
-void absence_end(struct sim *sim, struct reader *reader, uint64_t within_ns);
+void absence_end(struct sim *sim, struct reader *reader, uint64_t within_ns, bool does);
+/* Fills in @asker for a reader that was interrupted; false: it was not. */
+bool absence_asker(const struct reader *reader, struct asker *asker);
 
 /* polling.c: a program that polls a token file begins. */
 void polling_start(struct sim *sim, struct place *place, const struct command *command);
@@ -301,7 +306,7 @@ struct host *slot_host(const struct opener *opener);
 /* @opener closes its slot, and is freed. */
 void slot_close(struct sim *sim, struct opener *opener);
 void slot_worker(struct sim *sim, struct place *place, char *name, const struct command *command);
-/* One who waited for a slot, or did not have to. */
+/* An opener that waited for a slot, or did not have to. */
 void slot_done(struct sim *sim, struct reader *reader, int err);
 /* All who hold one close it; or go with their host. */
 void slots_close_all(struct host *host);

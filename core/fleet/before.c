@@ -1,5 +1,6 @@
-/* restrict - what of settings counts while not all hosts have them, see restrict.h. */
-#include "core/fleet/restrict.h"
+/* before - the settings that other hosts may still be under, see before.h. */
+#include "core/fleet/before.h"
+#include "core/fleet/parts.h"
 
 #include <errno.h>
 
@@ -30,7 +31,7 @@ static bool is_burst_below(const struct settings *a, uint64_t burst, const struc
 	return (u128)whole * other_count <= (u128)other_whole * count;
 }
 
-/* Whether a partition is worth no more in @a than in @b, by any limit. */
+/* Tells whether a partition is worth no more in @a than in @b, by any limit. */
 static bool is_below(const struct settings *a, const struct settings *b)
 {
 	struct settings x = settings_of_partition(a, 0), y = settings_of_partition(b, 0);
@@ -46,7 +47,7 @@ static bool is_below(const struct settings *a, const struct settings *b)
 	       is_burst_below(a, a->key_burst, b, b->key_burst);
 }
 
-/* Whether there are no more partitions in @a than in @b, of either kind, and each is worth no more. */
+/* Tells whether there are no more partitions in @a than in @b, of either kind, and each is worth no more. */
 static bool is_within(const struct settings *a, const struct settings *b)
 {
 	if (a->reserve_hosts > b->reserve_hosts ||
@@ -63,9 +64,9 @@ static bool is_cut_alike(const struct settings *a, const struct settings *b)
 }
 
 /*
- * Whether hosts under the old settings and under the new ones might together use too much. A partition
- * is used by one of them, so it is worth at most what it is in either; if that is the same settings
- * for all, the sum is that settings' rate.
+ * Tells whether hosts under the old settings and under the new ones might together use too much. A
+ * partition is used by one of them, so it is worth at most what it is in either; if that is the same
+ * settings for all, the sum is that settings' rate.
  */
 static bool restricts(const struct settings *old, const struct settings *new)
 {
@@ -75,20 +76,6 @@ static bool restricts(const struct settings *old, const struct settings *new)
 	if (!shared || is_cut_alike(old, new))
 		return false;
 	return !is_within(old, new) && !is_within(new, old);
-}
-
-bool restrict_keeps_savings(const struct settings *old, const struct settings *new)
-{
-	if (!old->limit_count)
-		return true;
-	if (old->limit_count != new->limit_count ||
-	    settings_partition_count(old) != settings_partition_count(new))
-		return false;
-	for (uint32_t i = 0; i < old->limit_count; i++) {
-		if (settings_burst(old, i) != settings_burst(new, i))
-			return false;
-	}
-	return true;
 }
 
 /* Tells whether hosts under @settings use partitions for anything. */
@@ -112,13 +99,7 @@ static const struct settings *lesser(const struct settings *a, const struct sett
 	return is_below(b, a) ? b : NULL;
 }
 
-static bool is_altered(const struct fleet *fleet, const struct holding *holding)
-{
-	return holding->altered && holding->restricted_ns > fleet->clocks.waiter_ns;
-}
-
-/* Tells whether the use that hosts make of partitions differs between @a and @b. */
-static bool is_used_alike(const struct settings *a, const struct settings *b)
+bool before_is_alike(const struct settings *a, const struct settings *b)
 {
 	static const enum setting_id ids[] = {
 		SETTING_RATE,	    SETTING_BURST,     SETTING_PARTITIONS_COUNT,
@@ -137,69 +118,76 @@ static uint32_t fewer(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-void restrict_alter(struct fleet *fleet, struct holding *holding, const struct settings *settings)
+/* Sets what @record says of a change from @now, before which there was no other of late. */
+static void name_one(const struct settings *now, struct record *record)
 {
-	struct settings now = holding->settings;
-	const struct settings *least = &now;
-
-	if (holding->restricted || is_used_alike(&now, settings) ||
-	    (!uses_partitions(&now) && !is_altered(fleet, holding)))
-		return;
-	now.partitions = settings_partition_count(&now);
-	if (is_altered(fleet, holding)) {
-		least = lesser(&holding->before, &now);
-		holding->unclear = holding->unclear || !least;
-		holding->before_count = fewer(holding->before_count, now.partitions);
-	} else {
-		holding->unclear = false;
-		holding->recut = false;
-		holding->before_count = now.partitions;
-	}
-	holding->recut = holding->recut || !is_cut_alike(&now, settings);
-	if (least && least != &holding->before)
-		holding->before = *least;
-	holding->altered = true;
-	holding->restricted_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
-}
-
-void restrict_to(struct fleet *fleet, struct holding *holding, const struct settings *before,
-		 uint32_t count)
-{
-	holding->before = *before;
-	holding->before_count = count;
-	holding->before.partitions = settings_partition_count(before);
-	holding->restricted = true;
-	holding->altered = false;
-	holding->restricted_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
-}
-
-int restrict_name_before(const struct fleet *fleet, const struct holding *holding,
-			 struct record *record)
-{
-	const struct settings *now = &holding->settings, *old = &holding->before, *least = now;
-	bool lately = holding->restricted || is_altered(fleet, holding);
-	bool unclear = lately && !holding->restricted && holding->unclear;
-	bool changes = restricts(now, &record->settings);
-
-	/* Where all are cut alike it does not matter which is the least. */
-	if (unclear)
-		changes = !is_used_alike(now, &record->settings) &&
-			  (holding->recut || !is_cut_alike(now, &record->settings));
-	else if (lately && !holding->restricted)
-		changes = changes || restricts(old, &record->settings);
-	if (!changes && !holding->restricted)
-		return 0;
-	if (lately)
-		least = changes ? lesser(now, old) : old;
-	if (!least || unclear)
-		return -EBUSY;
-	record->has_before = true;
-	record->before = *least;
+	record->before = *now;
 	record->before_count = settings_partition_count(now);
-	if (lately && changes && uses_partitions(now))
-		record->before_count = fewer(holding->before_count, record->before_count);
-	else if (lately)
+	record->before_is = restricts(now, &record->settings) ? BEFORE_RESTRICTS : 0;
+	if (uses_partitions(&record->settings) && !is_cut_alike(now, &record->settings))
+		record->before_is |= BEFORE_RECUT;
+}
+
+/*
+ * ... and of one from @holding's settings, with which earlier ones count. Three settings may use
+ * too much of which the first and the last restrict nothing, so they must all have the same
+ * partitions if hosts are not to keep to the least.
+ */
+static void name_several(const struct holding *holding, struct record *record)
+{
+	const struct settings *now = holding->settings, *old = &holding->before;
+	const struct settings *least = lesser(old, now);
+	bool uses = uses_partitions(&record->settings);
+	uint32_t is = holding->before_is & ~(uint32_t)BEFORE_RESTRICTS;
+
+	if (!least)
+		is |= BEFORE_UNCLEAR;
+	if ((uses_partitions(now) && !is_cut_alike(old, now)) ||
+	    (uses && !is_cut_alike(old, &record->settings)))
+		is |= BEFORE_RECUT;
+	if (uses && is & BEFORE_RECUT)
+		is |= BEFORE_RESTRICTS;
+	record->before = least ? *least : *old;
+	record->before_count = holding->before_count;
+	if (uses_partitions(now))
+		record->before_count = fewer(holding->before_count, settings_partition_count(now));
+	record->before_is = is;
+}
+
+int before_name(const struct fleet *fleet, const struct holding *holding, struct record *record)
+{
+	const struct settings *now = holding->settings;
+	bool alike = before_is_alike(now, &record->settings);
+	bool lately = holding->before_ns > fleet->clocks.waiter_ns;
+
+	record->has_before = lately || (!alike && uses_partitions(now));
+	if (!record->has_before)
+		return 0;
+	if (lately && alike) {
+		record->before = holding->before;
 		record->before_count = holding->before_count;
+		record->before_is = holding->before_is;
+		return 0;
+	}
+	if (lately)
+		name_several(holding, record);
+	else
+		name_one(now, record);
 	record->before.partitions = settings_partition_count(&record->before);
-	return 0;
+	return (record->before_is & (BEFORE_RESTRICTS | BEFORE_UNCLEAR)) ==
+			       (BEFORE_RESTRICTS | BEFORE_UNCLEAR)
+		       ? -EBUSY
+		       : 0;
+}
+
+void before_heed(const struct fleet *fleet, struct holding *holding, const struct record *record)
+{
+	if (!record->has_before)
+		return;
+	holding->before = record->before;
+	holding->before.partitions = settings_partition_count(&record->before);
+	holding->before_count = record->before_count;
+	holding->before_is = record->before_is;
+	holding->restricted = record->before_is & BEFORE_RESTRICTS;
+	holding->before_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
 }

@@ -1,0 +1,78 @@
+/*
+ * turns - whose turn it is: waiters for tokens, and openers for slots, in the order of arrival.
+ *
+ * - A waiter waits in the queue of the limiter it asked.
+ * - The waiter whose turn it is in a limiter is the earliest of the first in its own queue and the
+ *   waiters that its children put forward.
+ * - A limiter that has what that waiter wants puts it forward to its parent, where it takes its turn
+ *   by its ticket, the order of arrival. Nothing is taken yet.
+ * - The waiter whose turn it is at the root, with enough there too, is granted: what it wants is
+ *   taken all along its path at one instant.
+ *
+ * So a limiter that has nothing never holds up its siblings, waiters that came later never starve one
+ * that wants much, and giving up costs nothing anywhere.
+ */
+#ifndef RATEFS_CORE_TURNS_H
+#define RATEFS_CORE_TURNS_H
+
+#include "core/limiter/queue.h"
+
+struct schedule;
+
+/* The waiters of one limiter and below it, of one kind. */
+struct turns {
+	struct queue queue;
+	struct heap ready;	/* children that put a waiter forward, by its ticket */
+	struct heap_node turn;	/* in the parent's ready */
+	struct waiter *current; /* whose turn it is, or NULL */
+	uint64_t wanted;	/* tokens that waiters here and below wait for */
+	/* Waiters here and below that want no tokens: openers, and takes of 0, which wait for a debt. */
+	uint32_t wanting_none;
+};
+
+/* What limiters give by turns, and how: tokens or slots. */
+struct turn_rules {
+	/* Returns the turns of @limiter; NULL: no waiter ever came here. */
+	struct turns *(*turns_of)(struct limiter *limiter);
+	/* Tells @limiter whose turn it is (NULL: nobody's), and whether it has now what that wants. */
+	bool (*offer)(const struct schedule *schedule, struct limiter *limiter,
+		      const struct waiter *current);
+	/* Takes what @waiter wants all along its path. */
+	void (*take)(const struct schedule *schedule, struct waiter *waiter);
+	/* Plans when @limiter is to be settled again, unless it is @ready; NULL: time changes nothing. */
+	void (*plan)(struct schedule *schedule, struct limiter *limiter, bool ready);
+};
+
+extern const struct turn_rules LIMITER_TURNS; /* of waiters for tokens */
+extern const struct turn_rules SLOTS_TURNS;   /* of openers */
+
+/* Returns what is wanted here and below; a waiter that wants no tokens counts as one. */
+static inline uint64_t turns_demand(const struct turns *turns)
+{
+	return turns->wanted + turns->wanting_none;
+}
+
+/*
+ * Puts @waiter into the queue of its limiter: at its place if it has taken one again, at the end
+ * otherwise. It may be granted at once; then it comes back through schedule->done.
+ */
+void turns_join(struct schedule *schedule, struct waiter *waiter);
+
+/* Takes @waiter out of its queue. Then the limiter is to be settled. */
+void turns_leave(struct schedule *schedule, struct waiter *waiter);
+
+/* Puts @waiter, which has left its queue, on schedule->done. Its place, if it has one, is free. */
+void turns_answer(struct schedule *schedule, struct waiter *waiter, int outcome);
+
+/* Ends the waiting of @waiter, and counts it as cancelled. */
+void turns_cancel(struct schedule *schedule, struct waiter *waiter);
+
+/* Answers all waiters in the queue of @limiter, which is about to go, with -ENODEV. */
+void turns_evict(struct schedule *schedule, struct limiter *limiter,
+		 const struct turn_rules *rules);
+
+/* Grants what can be granted now, in @limiter and above it. */
+void turns_settle(struct schedule *schedule, struct limiter *limiter,
+		  const struct turn_rules *rules);
+
+#endif
