@@ -219,7 +219,6 @@ static void act(struct fleet *fleet)
 	step_layout(fleet);
 	barrier_watch(fleet);
 	step_settings(fleet);
-	membership_watch(fleet);
 	rebalance_step(fleet);
 	step_send(fleet);
 	if (session_state(fleet) == FLEET_READY && session_is_connected(fleet) &&

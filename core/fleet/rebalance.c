@@ -343,6 +343,7 @@ void rebalance_step(struct fleet *fleet)
 		act_on(fleet, holding);
 		holdings_let_go(holding);
 	}
+	membership_watch(fleet);
 	if (fleet->now_ns >= holdings_look_ns(fleet))
 		holdings_look(fleet, look);
 	fleet_wake_at(fleet, holdings_look_ns(fleet));
