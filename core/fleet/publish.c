@@ -71,7 +71,7 @@ void publish_finish(struct fleet *fleet, int err)
 		if (words[i].err == err && !change->error[0])
 			snprintf(change->error, sizeof(change->error), "%s", words[i].why);
 	}
-	engine_stored(fleet->engine, change, err);
+	change_stored(fleet->engine, change, err);
 }
 
 static uint64_t id_of(const struct limiter *limiter)

@@ -11,7 +11,7 @@ enum { VAIN_DOUBLINGS_MAX = 5, SAVING_PARTS = 8, YOUNG_PARTS = 3, EXCESS_PARTS =
 static bool is_read(const struct holding *holding, uint32_t index)
 {
 	const struct limiter *limiter = holding->limiter;
-	const struct limiter *partition = index < limiter->partition_slots
+	const struct limiter *partition = index < limiter->partition_room
 						  ? limiter->partitions[index]
 						  : NULL;
 
@@ -28,7 +28,7 @@ uint32_t holding_missing(const struct holding *holding)
 {
 	uint32_t missing = 0;
 
-	for (uint32_t i = 0; i < holding->limiter->partition_slots; i++)
+	for (uint32_t i = 0; i < holding->limiter->partition_room; i++)
 		missing += holding_misses(holding, i);
 	return missing;
 }

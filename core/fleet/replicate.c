@@ -74,7 +74,7 @@ static void apply(struct fleet *fleet)
 
 		fleet->change = NULL;
 		fleet->change_again = false;
-		engine_again(fleet->engine, change);
+		change_restart(fleet->engine, change);
 		if (fleet->change != change)
 			fleet->change_tried = NULL;
 	}

@@ -118,7 +118,7 @@ static void add_read(struct search *search, uint32_t *indices, uint32_t *count, 
 {
 	const struct holding *holding = search->holding;
 
-	for (uint32_t i = holding->limiter->partition_slots ? *count : 0;
+	for (uint32_t i = holding->limiter->partition_room ? *count : 0;
 	     i-- > 0 && search->item_count < most;) {
 		uint32_t index = indices[i];
 

@@ -54,7 +54,7 @@ void fleet_empty(struct fleet *fleet, struct holding *holding)
 	if (holding->limiter->removed)
 		return;
 	limiter_empty(&fleet->engine->schedule, holding->limiter);
-	for (uint32_t i = 0; i < holding->limiter->partition_slots; i++) {
+	for (uint32_t i = 0; i < holding->limiter->partition_room; i++) {
 		if (holding->limiter->partitions[i])
 			limiter_empty(&fleet->engine->schedule, holding->limiter->partitions[i]);
 	}

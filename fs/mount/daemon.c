@@ -105,7 +105,7 @@ void daemon_delivered(struct daemon *daemon)
 /* Ends a writer's waiting with -@err; what was sent to the source goes on. Under the lock. */
 static void abandon_writer(struct daemon *daemon, struct writer *writer, int err)
 {
-	bool mine = engine_withdraw(&daemon->engine, &writer->change);
+	bool mine = change_withdraw(&daemon->engine, &writer->change);
 
 	channel_reply_to(writer->pending.channel);
 	writer_leave(&daemon->pending, writer);

@@ -9,7 +9,7 @@
 #ifndef RATEFS_FS_MOUNT_DAEMON_H
 #define RATEFS_FS_MOUNT_DAEMON_H
 
-#include "core/limiter/engine.h"
+#include "core/limiter/change.h"
 #include "fs/base/clock.h"
 #include "fs/base/options.h"
 #include "fs/mount/events.h"

@@ -8,7 +8,7 @@
 #ifndef RATEFS_FS_MOUNT_PENDING_H
 #define RATEFS_FS_MOUNT_PENDING_H
 
-#include "core/limiter/engine.h"
+#include "core/limiter/change.h"
 #include "fs/mount/caller.h"
 #include "fs/mount/viewer.h"
 

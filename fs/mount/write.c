@@ -34,7 +34,7 @@ void writer_submit(struct daemon *daemon, struct writer *writer, const struct ca
 	writer->until_ns = now_ns + ANSWER_WITHIN_NS;
 	pending_insert(table, &writer->pending, caller, PENDING_WRITER);
 	writer_append(table, writer);
-	engine_change(&daemon->engine, &writer->change, now_ns);
+	change_begin(&daemon->engine, &writer->change, now_ns);
 }
 
 /* A change of the setting that @handle is, or of all with CHANGE_CONFIG. */
