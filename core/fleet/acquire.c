@@ -51,7 +51,7 @@ static uint32_t missing_count(const struct holding *holding)
 {
 	uint32_t missing = 0;
 
-	for (uint32_t i = 0; i < holding->limiter->partition_slots; i++)
+	for (uint32_t i = 0; i < holding->limiter->partition_room; i++)
 		missing += misses(holding, i);
 	return missing;
 }
@@ -485,7 +485,7 @@ static void add_read(struct search *search, uint32_t *indices, uint32_t *count, 
 {
 	const struct holding *holding = search->holding;
 
-	for (uint32_t i = holding->limiter->partition_slots ? *count : 0;
+	for (uint32_t i = holding->limiter->partition_room ? *count : 0;
 	     i-- > 0 && search->item_count < most;) {
 		uint32_t index = indices[i];
 

@@ -56,7 +56,7 @@ static void remove_limiter(struct fleet *fleet, struct holding *holding)
 	tell(fleet, limiter, FLEET_REMOVED, "removed");
 	changed(fleet, limiter, true);
 	apply_gone(fleet, holding);
-	engine_removed(fleet->engine, limiter);
+	change_apply_removal(fleet->engine, limiter);
 }
 
 void apply_gone(struct fleet *fleet, struct holding *holding)
@@ -171,7 +171,7 @@ static void apply_names(struct fleet *fleet, const struct batch *batch)
 				snprintf(name, sizeof(name), "\001%llu",
 					 (unsigned long long)found->id);
 			}
-			if (engine_renamed(fleet->engine, holding->limiter, name))
+			if (change_apply_name(fleet->engine, holding->limiter, name))
 				fleet_tell(fleet, FLEET_SPOILT,
 					   "limiter %llu cannot be named '%.100s'",
 					   (unsigned long long)found->id, name);
@@ -223,7 +223,7 @@ static void tune(struct fleet *fleet, struct batch *batch, struct holding *holdi
 		return;
 	}
 	heed_before(fleet, holding, &found->record);
-	if (engine_tuned(fleet->engine, limiter, &found->record.settings, &altered)) {
+	if (change_apply_settings(fleet->engine, limiter, &found->record.settings, &altered)) {
 		fleet_tell(fleet, FLEET_SPOILT, "no memory for the settings of limiter %llu",
 			   (unsigned long long)found->id);
 		batch->failed = true;
@@ -231,7 +231,7 @@ static void tune(struct fleet *fleet, struct batch *batch, struct holding *holdi
 	}
 	if (limiter->uid != owner->uid || limiter->gid != owner->gid ||
 	    limiter->access != owner->access) {
-		engine_owned(fleet->engine, limiter, owner);
+		change_apply_owner(fleet->engine, limiter, owner);
 		snprintf(line, sizeof(line), "uid %u gid %u access %o", owner->uid, owner->gid,
 			 (unsigned int)owner->access);
 		tell(fleet, limiter, FLEET_OWNED, line);
@@ -261,7 +261,7 @@ static void make(struct fleet *fleet, const struct found *found)
 	int err = record->parent && !above ? -ENOENT : 0;
 
 	if (!err)
-		err = engine_restore(fleet->engine, parent, record->name, &record->settings,
+		err = change_restore(fleet->engine, parent, record->name, &record->settings,
 				     &record->owner, NULL, 0, &made);
 	if (err) {
 		fleet_tell(fleet, FLEET_SPOILT, "limiter %llu '%.100s' refused: %s",
@@ -288,7 +288,7 @@ static void apply_root(struct fleet *fleet, const struct found *found)
 	if (!found->there)
 		return;
 	baseline_set_root_generation(fleet, found->record.generation);
-	engine_owned(fleet->engine, root, &found->record.owner);
+	change_apply_owner(fleet->engine, root, &found->record.owner);
 	changed(fleet, root, false);
 }
 

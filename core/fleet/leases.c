@@ -79,7 +79,7 @@ static void empty(struct fleet *fleet, struct holding *holding)
 	if (limiter->removed)
 		return;
 	limiter_empty(schedule, limiter);
-	for (uint32_t i = 0; i < limiter->partition_slots; i++) {
+	for (uint32_t i = 0; i < limiter->partition_room; i++) {
 		if (limiter->partitions[i])
 			limiter_empty(schedule, limiter->partitions[i]);
 	}

@@ -86,7 +86,7 @@ static void finish(struct fleet *fleet, int err)
 		if (words[i].err == err && !change->error[0])
 			snprintf(change->error, sizeof(change->error), "%s", words[i].why);
 	}
-	engine_stored(fleet->engine, change, err);
+	change_stored(fleet->engine, change, err);
 }
 
 static uint64_t id_of(const struct limiter *limiter)
@@ -480,7 +480,7 @@ void publish_recheck(struct fleet *fleet, bool changed)
 		return;
 	publish->change = NULL;
 	publish->again = false;
-	engine_again(fleet->engine, change);
+	change_restart(fleet->engine, change);
 	if (publish->change != change)
 		publish->tried = NULL;
 }
