@@ -56,7 +56,7 @@ static int submit(struct daemon *daemon, struct writer *writer, struct limiter *
 
 	writer->awaited = true;
 	daemon_lock(daemon);
-	engine_change(&daemon->engine, change, clock_ns());
+	change_begin(&daemon->engine, change, clock_ns());
 	daemon_unlock(daemon);
 	err = await(daemon, writer);
 	if (err) {
