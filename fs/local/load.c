@@ -83,7 +83,7 @@ static int restore(struct source_local *source, struct limiter *parent, const ch
 	struct limiter *limiter;
 	uint32_t count = levels_find(source->levels, path, settings, levels);
 
-	return engine_restore(&source->daemon->engine, parent, name, settings, owner, levels, count,
+	return change_restore(&source->daemon->engine, parent, name, settings, owner, levels, count,
 			      &limiter);
 }
 
@@ -201,7 +201,7 @@ static int restore_former(void *argument, const struct state_limiter *former)
 	int err;
 
 	if (!former->id) {
-		engine_owned(&source->daemon->engine, limiter, &former->owner);
+		change_apply_owner(&source->daemon->engine, limiter, &former->owner);
 		return 0;
 	}
 	if (!parent)
@@ -212,7 +212,7 @@ static int restore_former(void *argument, const struct state_limiter *former)
 	if (err)
 		return err == -ENOENT || err == -EINVAL || err == -ENOTDIR ? 0 : err;
 	tree->last_id = former->id - 1;
-	err = engine_restore(&source->daemon->engine, parent, former->name, &settings, &owner, NULL,
+	err = change_restore(&source->daemon->engine, parent, former->name, &settings, &owner, NULL,
 			     0, &limiter);
 	if (err)
 		return err;

@@ -56,11 +56,11 @@ static void store(struct source *interface, struct change *change)
 	struct source_local *source = (struct source_local *)interface;
 
 	if (!source->directory) {
-		engine_stored(&source->daemon->engine, change, 0);
+		change_stored(&source->daemon->engine, change, 0);
 		return;
 	}
 	if (!source->started) {
-		engine_stored(&source->daemon->engine, change, perform(source, change));
+		change_stored(&source->daemon->engine, change, perform(source, change));
 		return;
 	}
 	pthread_mutex_lock(&source->mutex);
@@ -90,7 +90,7 @@ static void *work(void *argument)
 		err = perform(source, change);
 		daemon_lock(source->daemon);
 		engine_run(&source->daemon->engine, clock_ns());
-		engine_stored(&source->daemon->engine, change, err);
+		change_stored(&source->daemon->engine, change, err);
 		daemon_unlock(source->daemon);
 		pthread_mutex_lock(&source->mutex);
 	}

@@ -1,6 +1,7 @@
 /* show - the texts of files, see show.h. */
 #include "fs/mount/show.h"
-#include "fs/mount/handle.h"
+#include "fs/base/clock.h"
+#include "fs/mount/read.h"
 #include "fs/state/state.h"
 
 #include "core/limiter/keys.h"
@@ -101,7 +102,7 @@ static void show_fleet(FILE *out, const struct daemon *daemon)
 static void show_bounds(FILE *out, const struct users *users)
 {
 	for (enum bound_id id = 0; id < BOUND_COUNT; id++) {
-		const char *name = bound_name(id);
+		const char *name = users_bound_name(id);
 
 		if (id != BOUND_LIMITERS)
 			fprintf(out, "%s %" PRIu32 "\n", name, users->used[id]);
@@ -296,7 +297,7 @@ void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uin
 	show_queue(out, daemon, node->limiter, &node->limiter->turns.queue, &room);
 	if (node->limiter->slots)
 		show_queue(out, daemon, node->limiter, &node->limiter->slots->turns.queue, &room);
-	for (uint32_t i = 0; i < node->limiter->partition_slots; i++) {
+	for (uint32_t i = 0; i < node->limiter->partition_room; i++) {
 		if (node->limiter->partitions[i])
 			show_queue(out, daemon, node->limiter->partitions[i],
 				   &node->limiter->partitions[i]->turns.queue, &room);

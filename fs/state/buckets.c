@@ -166,9 +166,9 @@ static void write_limiter(struct state *state, struct limiter *limiter)
 	struct unit *unit;
 	uint32_t at;
 
-	if (!limiter->kept)
-		limiter->kept = new_unit(state, limiter->id, 0);
-	at = limiter->kept;
+	if (!limiter->unit)
+		limiter->unit = new_unit(state, limiter->id, 0);
+	at = limiter->unit;
 	if (!at)
 		return;
 	memcpy(state->units[at].counters, limiter->counters, sizeof(limiter->counters));
@@ -218,7 +218,7 @@ static void read_unit(struct state *state, const struct schedule *schedule, uint
 	if (unit->limit)
 		return;
 	static_assert((int)COUNTER_COUNT == (int)STATE_COUNTERS, "all counters have room");
-	limiter->kept = i;
+	limiter->unit = i;
 	memcpy(limiter->counters, unit->counters, sizeof(limiter->counters));
 	read_learnt(schedule, &state->learnt[i], limiter);
 }
