@@ -1,5 +1,5 @@
 /* engine - THE entry: one step per event, see engine.h. */
-#include "core/limiter/engine.h"
+#include "core/limiter/change.h"
 #include "core/limiter/holding.h"
 #include "core/limiter/partition.h"
 
@@ -502,4 +502,15 @@ struct waiter *engine_done(struct engine *engine)
 	else if (waiter)
 		engine->waiting--;
 	return waiter;
+}
+
+struct change *engine_changed(struct engine *engine)
+{
+	struct change *change = list_first(&engine->changed, struct change, line);
+
+	if (change) {
+		list_remove(&engine->changed, &change->line);
+		limiter_drop(change->limiter);
+	}
+	return change;
 }

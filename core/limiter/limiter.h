@@ -46,11 +46,11 @@ struct limiter {
 	struct limiter *first_child, *last_child;
 	struct limiter *next_sibling, *previous_sibling; /* in order of making: ids ascend */
 	struct limiter *next_by_name, *next_by_id;	 /* hash chains */
-	struct limiter **partitions; /* owned, partition_slots of them, see partition.h */
+	struct limiter **partitions; /* owned, partition_room of them, see partition.h */
 	char *name;		     /* owned; "" for the root and for partitions */
 	uint32_t id;		     /* never used twice */
 	uint32_t partition;	     /* as partition @partition - 1 of the parent, or 0 */
-	uint32_t partition_slots;
+	uint32_t partition_room;
 	uint32_t references; /* held by callers: the memory stays until they are gone */
 	uint32_t made_s;     /* seconds since the engine began */
 	uint32_t *changed_s; /* owned: last change of each setting, likewise; NULL: made so */
@@ -58,7 +58,7 @@ struct limiter {
 	uint16_t access; /* permission bits of the directory */
 	bool removed;
 	bool holds_parent;    /* removed, but not gone */
-	uint32_t kept;	      /* the caller's */
+	uint32_t unit;	      /* the caller's: of what it keeps for a successor */
 	bool is_key;	      /* of the parent, see keys.h: it is freed there */
 	uint8_t bucket_count; /* 0: rate `max` */
 

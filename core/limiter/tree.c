@@ -104,7 +104,7 @@ void limiter_free(struct limiter *limiter)
 	assert(!limiter->keys && !limiter->is_key);
 	if (limiter->holds_parent)
 		limiter_drop(limiter->parent);
-	for (uint32_t i = 0; i < limiter->partition_slots; i++)
+	for (uint32_t i = 0; i < limiter->partition_room; i++)
 		assert(!limiter->partitions[i]);
 	if (limiter->holding)
 		holding_free(limiter->holding);

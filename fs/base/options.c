@@ -297,7 +297,7 @@ static int check_bounds(struct options *options)
 			continue;
 		if (count_parse(text, &count) || count < 1 || count > BOUNDS_MAX[i / 2]) {
 			fprintf(stderr, "ratefs: %s%s_max: not a bound (1 to %u): '%s'\n",
-				i % 2 ? "user_" : "", bound_name((enum bound_id)(i / 2)),
+				i % 2 ? "user_" : "", users_bound_name((enum bound_id)(i / 2)),
 				BOUNDS_MAX[i / 2], text);
 			return -1;
 		}

@@ -6,7 +6,7 @@
 #ifndef RATEFS_FS_LOCAL_LEVELS_H
 #define RATEFS_FS_LOCAL_LEVELS_H
 
-#include "core/limiter/engine.h"
+#include "core/limiter/change.h"
 
 struct levels;
 

@@ -78,11 +78,11 @@ static void store_change(struct source *interface, struct change *change)
 	struct local *source = (struct local *)interface;
 
 	if (!source->directory) {
-		engine_stored(&source->daemon->engine, change, 0);
+		change_stored(&source->daemon->engine, change, 0);
 		return;
 	}
 	if (!source->started) {
-		engine_stored(&source->daemon->engine, change, perform_change(source, change));
+		change_stored(&source->daemon->engine, change, perform_change(source, change));
 		return;
 	}
 	pthread_mutex_lock(&source->mutex);
@@ -112,7 +112,7 @@ static void *store_changes(void *argument)
 		err = perform_change(source, change);
 		daemon_lock(source->daemon);
 		engine_run(&source->daemon->engine, clock_ns());
-		engine_stored(&source->daemon->engine, change, err);
+		change_stored(&source->daemon->engine, change, err);
 		daemon_unlock(source->daemon);
 		pthread_mutex_lock(&source->mutex);
 	}
@@ -257,7 +257,7 @@ static int restore_limiter(struct local *source, struct limiter *parent, const c
 	struct limiter *limiter;
 	uint32_t count = levels_find(source->levels, path, settings, levels);
 
-	return engine_restore(&source->daemon->engine, parent, name, settings, owner, levels, count,
+	return change_restore(&source->daemon->engine, parent, name, settings, owner, levels, count,
 			      &limiter);
 }
 
@@ -375,7 +375,7 @@ static int restore_former(void *argument, const struct state_limiter *former)
 	int err;
 
 	if (!former->id) {
-		engine_owned(&source->daemon->engine, limiter, &former->owner);
+		change_apply_owner(&source->daemon->engine, limiter, &former->owner);
 		return 0;
 	}
 	if (!parent)
@@ -386,7 +386,7 @@ static int restore_former(void *argument, const struct state_limiter *former)
 	if (err)
 		return err == -ENOENT || err == -EINVAL || err == -ENOTDIR ? 0 : err;
 	tree->last_id = former->id - 1;
-	err = engine_restore(&source->daemon->engine, parent, former->name, &settings, &owner, NULL,
+	err = change_restore(&source->daemon->engine, parent, former->name, &settings, &owner, NULL,
 			     0, &limiter);
 	if (err)
 		return err;

@@ -56,7 +56,7 @@ static int submit_change(struct daemon *daemon, struct writer *writer, struct li
 
 	writer->awaited = true;
 	daemon_lock(daemon);
-	engine_change(&daemon->engine, change, clock_ns());
+	change_begin(&daemon->engine, change, clock_ns());
 	daemon_unlock(daemon);
 	err = await_change(daemon, writer);
 	if (err) {

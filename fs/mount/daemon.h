@@ -10,7 +10,7 @@
 #define RATEFS_FS_MOUNT_DAEMON_H
 
 #include "core/base/list.h"
-#include "core/limiter/engine.h"
+#include "core/limiter/change.h"
 #include "fs/base/clock.h"
 #include "fs/base/options.h"
 #include "fs/mount/events.h"

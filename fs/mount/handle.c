@@ -107,7 +107,7 @@ void handle_forget(struct daemon *daemon, uint64_t number)
 /* A predecessor may have taken what is in it: then it begins empty. */
 static struct limiter *get_partition(struct daemon *daemon, struct limiter *limiter, uint32_t index)
 {
-	bool known = index < limiter->partition_slots && limiter->partitions[index];
+	bool known = index < limiter->partition_room && limiter->partitions[index];
 	struct limiter *partition = partition_get(&daemon->engine.schedule, limiter, index);
 
 	if (partition && !known && state_generation(daemon->state))

@@ -125,9 +125,9 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 		writer->ino = ino;
 		writer->change.kind = CHANGE_OWNER;
 		writer->change.limiter = node.limiter;
-		writer->change.kept = (which & FUSE_SET_ATTR_UID ? 0 : OWNER_UID) |
-				      (which & FUSE_SET_ATTR_GID ? 0 : OWNER_GID) |
-				      (which & FUSE_SET_ATTR_MODE ? 0 : OWNER_ACCESS);
+		writer->change.unchanged = (which & FUSE_SET_ATTR_UID ? 0 : OWNER_UID) |
+					   (which & FUSE_SET_ATTR_GID ? 0 : OWNER_GID) |
+					   (which & FUSE_SET_ATTR_MODE ? 0 : OWNER_ACCESS);
 		writer->change.owner = (struct owner){wanted->st_uid, wanted->st_gid,
 						      wanted->st_mode & ACCESS_BITS};
 		write_submit(daemon, writer, caller_of(request));

@@ -102,7 +102,7 @@ static void show_fleet(FILE *out, const struct daemon *daemon)
 static void show_bounds(FILE *out, const struct users *users)
 {
 	for (enum bound_id id = 0; id < BOUND_COUNT; id++) {
-		const char *name = bound_name(id);
+		const char *name = users_bound_name(id);
 
 		if (id != BOUND_LIMITERS)
 			fprintf(out, "%s %" PRIu32 "\n", name, users->used[id]);
@@ -297,7 +297,7 @@ void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uin
 	show_queue(out, daemon, node->limiter, &node->limiter->turns.queue, &room);
 	if (node->limiter->slots)
 		show_queue(out, daemon, node->limiter, &node->limiter->slots->turns.queue, &room);
-	for (uint32_t i = 0; i < node->limiter->partition_slots; i++) {
+	for (uint32_t i = 0; i < node->limiter->partition_room; i++) {
 		if (node->limiter->partitions[i])
 			show_queue(out, daemon, node->limiter->partitions[i],
 				   &node->limiter->partitions[i]->turns.queue, &room);

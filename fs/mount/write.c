@@ -33,7 +33,7 @@ void write_submit(struct daemon *daemon, struct writer *writer, const struct cal
 	writer->subject = viewer_subject(writer->change.limiter);
 	writer->queued.until_ns = now_ns + ANSWER_WITHIN_NS;
 	pending_insert(&daemon->pending, &writer->queued.pending, caller, PENDING_WRITER);
-	engine_change(&daemon->engine, &writer->change, now_ns);
+	change_begin(&daemon->engine, &writer->change, now_ns);
 }
 
 /* A change of the setting that @handle is, or of all with CHANGE_CONFIG. */
@@ -279,7 +279,7 @@ void write_answer(struct daemon *daemon, struct pending *pending)
 enum pending_end write_give_up(struct daemon *daemon, struct pending *pending, int err)
 {
 	(void)err;
-	return engine_withdraw(&daemon->engine, &((struct writer *)pending)->change)
+	return change_withdraw(&daemon->engine, &((struct writer *)pending)->change)
 		       ? PENDING_FREED
 		       : PENDING_ABANDONED;
 }

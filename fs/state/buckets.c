@@ -148,14 +148,14 @@ static void write_limiter(struct state *state, struct limiter *limiter)
 {
 	struct unit *unit;
 
-	if (!limiter->kept)
-		limiter->kept = new_unit(state, limiter->id, 0);
-	if (!limiter->kept)
+	if (!limiter->unit)
+		limiter->unit = new_unit(state, limiter->id, 0);
+	if (!limiter->unit)
 		return;
-	unit = &state->units[limiter->kept];
+	unit = &state->units[limiter->unit];
 	memcpy(unit->counters, limiter->counters, sizeof(limiter->counters));
 	if (limiter->learning)
-		write_learnt(&state->learnt[limiter->kept], limiter);
+		write_learnt(&state->learnt[limiter->unit], limiter);
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
 		write_level(unit, &limiter->buckets[i]);
 		if (!unit->next && i + 1 < limiter->bucket_count)
@@ -201,7 +201,7 @@ static void read_unit(struct state *state, const struct schedule *schedule, uint
 	if (unit->limit)
 		return;
 	static_assert((int)COUNTER_COUNT <= (int)STATE_COUNTERS, "all counters have room");
-	limiter->kept = i;
+	limiter->unit = i;
 	memcpy(limiter->counters, unit->counters, sizeof(limiter->counters));
 	read_learnt(schedule, &state->learnt[i], limiter);
 }

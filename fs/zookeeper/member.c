@@ -198,14 +198,14 @@ static int restore_limiter(void *argument, const struct state_limiter *former)
 	int err;
 
 	if (!former->id) {
-		engine_owned(engine, engine->tree.root, &former->owner);
+		change_apply_owner(engine, engine->tree.root, &former->owner);
 		return 0;
 	}
 	if (!parent || settings_parse(former->settings, &settings, error) ||
 	    (holding->before_ns && settings_parse(former->before, &before, error)))
 		return 0; /* the fleet knows better */
 	engine->tree.last_id = former->id - 1;
-	err = engine_restore(engine, parent, former->name, &settings, &former->owner, NULL, 0,
+	err = change_restore(engine, parent, former->name, &settings, &former->owner, NULL, 0,
 			     &limiter);
 	if (err)
 		return err;

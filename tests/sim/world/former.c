@@ -77,7 +77,7 @@ void former_restore(struct host *host)
 		struct limiter *parent = kept->parent ? former->limiters[kept->parent - 1].restored
 						      : host->engine.tree.root;
 
-		if (engine_restore(&host->engine, parent, kept->name, &kept->settings, &kept->owner,
+		if (change_restore(&host->engine, parent, kept->name, &kept->settings, &kept->owner,
 				   NULL, 0, &kept->restored)) {
 			fprintf(stderr, "simulate: a limiter is not restored\n");
 			exit(2);
