@@ -104,8 +104,8 @@ static bool lease_is_missing(const struct search *search)
 {
 	const struct holding *holding = search->holding;
 
-	for (uint32_t i = 0; i <= holding->slots; i++) {
-		bool reserve = i == holding->slots;
+	for (uint32_t i = 0; i <= holding->lease_room; i++) {
+		bool reserve = i == holding->lease_room;
 		const struct lease *lease = reserve ? &holding->reserve : &holding->leases[i];
 
 		if ((lease->state != LEASE_HELD && lease->state != LEASE_WAITING) ||

@@ -19,7 +19,7 @@ static struct lease *lease_of_node(struct fleet *fleet, const struct znode *znod
 	struct lease *lease;
 
 	if (!holding || (znode->reserve ? znode->index != holding->reserve_index
-					: znode->index >= holding->slots))
+					: znode->index >= holding->lease_room))
 		return NULL;
 	lease = znode->reserve ? &holding->reserve : &holding->leases[znode->index];
 	return lease->state == LEASE_HELD || lease->state == LEASE_WAITING ? lease : NULL;
@@ -58,7 +58,7 @@ void fleet_watch_lease(struct fleet *fleet, const struct holding *holding, uint3
 void fleet_watch_leases(struct fleet *fleet)
 {
 	for (struct holding *h = fleet->holdings; h; h = h->next) {
-		for (uint32_t i = 0; h->leased && i < h->slots; i++) {
+		for (uint32_t i = 0; h->leased && i < h->lease_room; i++) {
 			const struct lease *lease = &h->leases[i];
 
 			if (!lease->watched &&

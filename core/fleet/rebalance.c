@@ -1,6 +1,6 @@
 /*
  * rebalance - which leases are given back, and when it is time to look for more: see CHOOSING in
- * fleet.h. Called every DEMAND_SLOT_NS for each limiter that is in use.
+ * fleet.h. Called every DEMAND_PERIOD_NS for each limiter that is in use.
  */
 #include "core/fleet/inside.h"
 #include "core/limiter/slots.h"
@@ -21,7 +21,7 @@ static bool is_read(const struct holding *holding, uint32_t index)
 bool holding_misses(const struct holding *holding, uint32_t index)
 {
 	return is_read(holding, index) && index < holding_count(holding) &&
-	       (index >= holding->slots || holding->leases[index].state == LEASE_NONE);
+	       (index >= holding->lease_room || holding->leases[index].state == LEASE_NONE);
 }
 
 uint32_t holding_missing(const struct holding *holding)
@@ -38,8 +38,9 @@ static void keep_up(struct fleet *fleet, struct holding *holding)
 	bool others = holding->leased > holding->held + holding->draining;
 	bool changed = false;
 
-	for (uint32_t i = others ? 0 : holding->slots; i <= holding->slots; i++) {
-		struct lease *lease = i < holding->slots ? &holding->leases[i] : &holding->reserve;
+	for (uint32_t i = others ? 0 : holding->lease_room; i <= holding->lease_room; i++) {
+		struct lease *lease = i < holding->lease_room ? &holding->leases[i]
+							      : &holding->reserve;
 
 		if (lease->state != LEASE_WAITING || lease->usable_ns > fleet->clocks.waiter_ns)
 			continue;
@@ -74,7 +75,7 @@ static struct lease *next_to_give(const struct fleet *fleet, struct holding *hol
 	struct lease *best = NULL;
 	uint64_t use = holding_use(holding);
 
-	for (uint32_t i = 0; i < holding->slots; i++) {
+	for (uint32_t i = 0; i < holding->lease_room; i++) {
 		struct lease *lease = &holding->leases[i];
 
 		/* A partition that waits is of use to no host yet; the next one would begin anew. */
@@ -192,7 +193,7 @@ static void give_unwanted(struct fleet *fleet, struct holding *holding)
 		drain_all(fleet, holding);
 		return;
 	}
-	for (uint32_t i = count; i < holding->slots; i++)
+	for (uint32_t i = count; i < holding->lease_room; i++)
 		drain(fleet, holding, &holding->leases[i]);
 	if (!holding->settings->reserve_hosts ||
 	    holding->reserve_index >= holding->settings->reserve_hosts)
@@ -223,7 +224,7 @@ static void yield(struct fleet *fleet, struct holding *holding, uint32_t partiti
 /* What should be given up by now, but is in use. */
 static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
 {
-	for (uint32_t i = 0; i < holding->slots; i++) {
+	for (uint32_t i = 0; i < holding->lease_room; i++) {
 		const struct lease *lease = &holding->leases[i];
 
 		if (lease->state == LEASE_HELD && is_in_use(holding, lease) &&
@@ -272,7 +273,7 @@ static bool is_turn_over(const struct fleet *fleet, const struct holding *holdin
 {
 	uint64_t long_ns = turn_ns(fleet, holding);
 
-	for (uint32_t i = 0; i < holding->slots; i++) {
+	for (uint32_t i = 0; i < holding->lease_room; i++) {
 		const struct lease *lease = &holding->leases[i];
 
 		if (lease->state == LEASE_HELD && fleet->now_ns - lease->since_ns < long_ns)

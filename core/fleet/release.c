@@ -56,7 +56,7 @@ void drain(struct fleet *fleet, struct holding *holding, struct lease *lease)
 
 void drain_all(struct fleet *fleet, struct holding *holding)
 {
-	for (uint32_t i = 0; i < holding->slots; i++)
+	for (uint32_t i = 0; i < holding->lease_room; i++)
 		drain(fleet, holding, &holding->leases[i]);
 	drain(fleet, holding, &holding->reserve);
 }
@@ -98,7 +98,8 @@ static bool add_all(struct fleet *fleet, struct request *request, struct holding
 	bool added = true;
 
 	for (uint32_t i = 0;
-	     holding->draining && i < holding->slots && t->item_count < ITEMS_MAX && added; i++) {
+	     holding->draining && i < holding->lease_room && t->item_count < ITEMS_MAX && added;
+	     i++) {
 		if (is_due(&holding->leases[i]))
 			added = add(fleet, request, holding, i, false);
 	}
@@ -136,7 +137,7 @@ bool drain_is_due(const struct fleet *fleet, const struct holding *holding)
 {
 	if (fleet->now_ns < holding->next_drain_ns)
 		return false;
-	for (uint32_t i = 0; holding->draining && i < holding->slots; i++) {
+	for (uint32_t i = 0; holding->draining && i < holding->lease_room; i++) {
 		if (is_due(&holding->leases[i]))
 			return true;
 	}

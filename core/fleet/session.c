@@ -54,7 +54,7 @@ void fleet_drop_session(struct fleet *fleet, const char *why)
 	for (struct holding *h = fleet->holdings, *next; h; h = next) {
 		next = h->next;
 		holding_keep(h);
-		for (uint32_t i = 0; i < h->slots; i++) {
+		for (uint32_t i = 0; i < h->lease_room; i++) {
 			if (h->leases[i].state != LEASE_NONE)
 				fleet_lease_becomes(fleet, h, &h->leases[i], LEASE_NONE);
 		}

@@ -9,7 +9,7 @@ void fleet_reshare(struct fleet *fleet, struct holding *holding)
 
 	if (holding->limiter->removed)
 		return;
-	for (uint32_t i = 0; fleet->right && i < holding->slots && i < count; i++)
+	for (uint32_t i = 0; fleet->right && i < holding->lease_room && i < count; i++)
 		usable += holding->leases[i].state == LEASE_HELD;
 	holding->usable = usable;
 	holding->reserve_usable = fleet->right && holding->reserve.state == LEASE_HELD;

@@ -98,7 +98,7 @@ bool parking_park(struct parking *parking, struct waiter *waiter, const struct a
  * Gives @waiter, which @asker is about to have ask for at most @within_ns, the place parked for
  * that, with its ticket and the time of the first asking. False: there is none.
  */
-bool parking_take(struct parking *parking, struct waiter *waiter, const struct asker *asker,
+bool parking_resume(struct parking *parking, struct waiter *waiter, const struct asker *asker,
 		  uint64_t within_ns, uint64_t now_ns);
 
 /* Since when @waiter waits for its present asking; waiter->asked_ns tells of the first. */
