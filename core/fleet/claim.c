@@ -1,6 +1,12 @@
-/* claim - how much others want: the /w nodes of a limiter, and what they come to. */
-#include "core/fleet/inside.h"
+/* claim - how much others want, and what this host tells them of that, see claim.h. */
+#include "core/fleet/claim.h"
+#include "core/fleet/handover.h"
+#include "core/fleet/holdings.h"
 #include "core/fleet/request.h"
+#include "core/fleet/room.h"
+#include "core/fleet/session.h"
+#include "core/fleet/transaction.h"
+#include "core/fleet/znode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +23,7 @@ static int newest_first(const void *a, const void *b)
 
 static bool is_own(const struct fleet *fleet, const struct claim *claim)
 {
-	return znode_claim_is_of(claim->name, fleet->hid);
+	return znode_claim_is_of(claim->name, session_hid(fleet));
 }
 
 /*
@@ -96,6 +102,25 @@ static struct claim *parse(const struct request *request, uint32_t *count)
 	return claims;
 }
 
+/* This host has no claim any more, as far as it is known. */
+static void forget_own(struct holding *holding)
+{
+	free(holding->claim);
+	holding->claim = NULL;
+	holding->claimed = 0;
+}
+
+/* Watches this host's own claim, so that a host that gives something back can wake it. */
+static void watch_own(struct fleet *fleet, const char *claim)
+{
+	struct request *request = request_new(REQUEST_GET, claim, NULL);
+
+	if (!request)
+		return;
+	request->watch = true;
+	request_send(fleet, request);
+}
+
 /* The claim that a predecessor left. */
 static void adopt_claim(struct fleet *fleet, struct holding *holding, const char *name,
 			uint32_t wanted)
@@ -107,7 +132,7 @@ static void adopt_claim(struct fleet *fleet, struct holding *holding, const char
 		return;
 	holding->claimed = wanted;
 	znode_path_named(ZNODE_CLAIM, holding->id, name, path);
-	claim_watch(fleet, path);
+	watch_own(fleet, path);
 }
 
 static void adopt_no_more(struct fleet *fleet, struct holding *holding)
@@ -115,30 +140,53 @@ static void adopt_no_more(struct fleet *fleet, struct holding *holding)
 	if (!holding->claim_unknown)
 		return;
 	holding->claim_unknown = false;
-	fleet_keep_claim(fleet, holding, holding->claim);
+	handover_keep_claim(fleet, holding, holding->claim);
 }
 
-void claims_parse(struct fleet *fleet, struct search *search, const struct request *request)
+bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct request *request,
+		     struct claim_line *line)
 {
-	struct holding *holding = search->holding;
-
-	search->own_claim = UINT64_MAX;
-	search->claims = parse(request, &search->claim_count);
-	if (!search->claims) {
-		search->failed = true;
-		return;
-	}
-	for (uint32_t i = 0; i < search->claim_count; i++) {
-		const struct claim *claim = &search->claims[i];
+	line->own = UINT64_MAX;
+	line->claims = parse(request, &line->count);
+	if (!line->claims)
+		return false;
+	for (uint32_t i = 0; i < line->count; i++) {
+		const struct claim *claim = &line->claims[i];
 
 		if (!is_own(fleet, claim))
 			continue;
-		search->own_claim = claim->sequence;
+		line->own = claim->sequence;
 		if (holding->claim_unknown && !holding->claim)
 			adopt_claim(fleet, holding, claim->name, claim->wanted);
 	}
 	adopt_no_more(fleet, holding);
-	remember_claimants(fleet, holding, search->claims, search->claim_count);
+	remember_claimants(fleet, holding, line->claims, line->count);
+	return true;
+}
+
+/*
+ * Those who wait for partitions of @holding look every R; setting the data of their claims wakes them
+ * at once. As many are woken as there was something given up, and nothing depends on it.
+ */
+void claim_wake_others(struct fleet *fleet, struct holding *holding)
+{
+	uint32_t count = holding->given_up;
+	char path[ZNODE_TEXT];
+
+	if (holding->looking)
+		return;
+	holding->given_up = 0;
+	for (uint32_t i = 0; i < count && i < holding->claimant_count; i++) {
+		struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
+
+		if (!request)
+			return;
+		znode_path_named(ZNODE_CLAIM, holding->id, holding->claimants[i], path);
+		if (request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0))
+			request_send(fleet, request);
+		else
+			request_free(request);
+	}
 }
 
 static void listed(struct fleet *fleet, struct request *request)
@@ -149,7 +197,7 @@ static void listed(struct fleet *fleet, struct request *request)
 	uint32_t count;
 
 	(void)znode_parse(request->path, &folder);
-	holding = holding_of_id(fleet, folder.id);
+	holding = holdings_find(fleet, folder.id);
 	if (!holding)
 		return;
 	holding->looking = false;
@@ -157,10 +205,10 @@ static void listed(struct fleet *fleet, struct request *request)
 	if (claims)
 		remember_claimants(fleet, holding, claims, count);
 	free(claims);
-	drain_wake(fleet, holding);
+	claim_wake_others(fleet, holding);
 }
 
-void claims_look(struct fleet *fleet, struct holding *holding)
+void claim_look(struct fleet *fleet, struct holding *holding)
 {
 	struct request *request;
 	char path[ZNODE_TEXT];
@@ -190,49 +238,50 @@ void claim_withdraw(struct fleet *fleet, struct holding *holding)
 		request_send(fleet, request);
 	else
 		request_free(request);
-	free(holding->claim);
-	holding->claim = NULL;
-	holding->claimed = 0;
+	forget_own(holding);
 }
 
 /* Divides the partitions with this host's claim at @sequence in the line, and returns its share. */
-static uint32_t own_share(struct search *search, uint64_t sequence)
+static uint32_t own_share(const struct holding *holding, struct claim_line *line, uint64_t sequence)
 {
-	struct claim *own = search->claims;
+	struct claim *own = line->claims;
 
-	while (own->sequence != search->own_claim)
+	while (own->sequence != line->own)
 		own++;
 	own->sequence = sequence;
-	share_divide(search->claims, search->claim_count, holding_count(search->holding));
-	own = search->claims;
+	share_divide(line->claims, line->count, holding_count(holding));
+	own = line->claims;
 	while (own->sequence != sequence)
 		own++;
-	own->sequence = search->own_claim;
+	own->sequence = line->own;
 	return own->gets;
 }
 
-void claims_weigh(struct search *search)
+void claim_weigh(struct holding *holding, struct claim_line *line)
 {
-	struct holding *holding = search->holding;
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < search->claim_count; i++)
-		sum += search->claims[i].wanted;
+	for (uint32_t i = 0; i < line->count; i++)
+		sum += line->claims[i].wanted;
 	holding->target = UINT32_MAX;
 	holding->starving = false;
-	if (search->own_claim == UINT64_MAX) {
-		/* Who holds something that others claim joins the claimants. */
-		holding->contended = search->claim_count &&
-				     sum + holding->wanted > holding_count(holding);
+	if (line->own == UINT64_MAX) {
+		/* A host that holds what others claim joins the claimants. */
+		holding->contended = line->count && sum + holding->wanted > holding_count(holding);
 		return;
 	}
-	holding->contended = search->claim_count > 1 && sum > holding_count(holding);
+	holding->contended = line->count > 1 && sum > holding_count(holding);
 	if (!holding->contended)
 		return;
-	holding->target_behind = own_share(search, UINT64_MAX);
-	holding->target = own_share(search, search->own_claim);
-	for (uint32_t i = 0; i < search->claim_count; i++)
-		holding->starving |= !search->claims[i].gets;
+	holding->target_behind = own_share(holding, line, UINT64_MAX);
+	holding->target = own_share(holding, line, line->own);
+	for (uint32_t i = 0; i < line->count; i++)
+		holding->starving |= !line->claims[i].gets;
+}
+
+uint32_t claim_limit(const struct holding *holding)
+{
+	return holding->wanted < holding->target ? holding->wanted : holding->target;
 }
 
 /* N of the /w node that there should be; 0: none. */
@@ -258,10 +307,10 @@ bool claim_is_due(const struct fleet *fleet, const struct holding *holding)
 	uint32_t now = holding->claimed, wanted = claim_for(holding);
 	uint32_t more = wanted > now ? wanted - now : now - wanted;
 
-	if (fleet->leaving || holding->search || holding->claim_unknown ||
+	if (session_is_leaving(fleet) || holding->search || holding->claim_unknown ||
 	    (fleet->now_ns < holding->next_claim_ns && now))
 		return false;
-	if (wanted && !now && fleet->now_ns < fleet->claims_from_ns)
+	if (wanted && !now && fleet->now_ns < room_claims_from_ns(fleet))
 		return false;
 	if (!wanted || !now)
 		return wanted != now;
@@ -269,38 +318,24 @@ bool claim_is_due(const struct fleet *fleet, const struct holding *holding)
 				    (uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT);
 }
 
-void claim_watch(struct fleet *fleet, const char *claim)
-{
-	struct request *request = request_new(REQUEST_GET, claim, NULL);
-
-	if (!request)
-		return;
-	request->watch = true;
-	request_send(fleet, request);
-}
-
-/* Something was given back of the limiter that claim @path is for: it is looked for at once. */
 void claim_woken(struct fleet *fleet, const struct znode *znode)
 {
-	struct holding *holding = holding_of_id(fleet, znode->id);
+	struct holding *holding = holdings_find(fleet, znode->id);
 	char path[ZNODE_TEXT];
 
 	if (!holding || !holding->claim || strcmp(holding->claim, znode->name) != 0)
 		return;
 	/* It is being replaced: that was us. */
-	if (fleet->transaction.kind == TRANSACTION_CLAIM && fleet->transaction.holding == holding)
+	if (transaction_kind(fleet) == TRANSACTION_CLAIM && transaction_holding(fleet) == holding)
 		return;
 	znode_path_named(ZNODE_CLAIM, znode->id, znode->name, path);
-	claim_watch(fleet, path);
-	if (holding->search)
-		holding->search->again = true;
-	holding->next_search_ns = 0;
-	choose(fleet, holding);
+	watch_own(fleet, path);
+	holding->woken = true;
+	holdings_rouse(fleet, holding, false);
 }
 
 bool claim_send(struct fleet *fleet, struct holding *holding)
 {
-	struct transaction *t = &fleet->transaction;
 	uint32_t wanted = claim_for(holding);
 	char path[ZNODE_TEXT], name[ZNODE_TEXT];
 	struct request *request;
@@ -315,27 +350,99 @@ bool claim_send(struct fleet *fleet, struct holding *holding)
 	request = transaction_begin(fleet, TRANSACTION_CLAIM);
 	if (!request)
 		return false;
-	t->holding = holding;
-	t->claimed = wanted;
-	holding_keep(holding);
+	transaction_set_claim(fleet, holding, wanted);
 	if (holding->claim) {
 		znode_path_named(ZNODE_CLAIM, holding->id, holding->claim, path);
 		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
 	}
 	if (wanted) {
-		znode_claim_print(fleet->hid, wanted, fleet->options->weight, name);
+		znode_claim_print(session_hid(fleet), wanted, fleet->options->weight, name);
 		znode_path_named(ZNODE_CLAIM, holding->id, name, path);
 		added = added && request_add(request, OPERATION_CREATE, path, NULL, 0,
 					     NODE_EPHEMERAL | NODE_SEQUENTIAL);
 	}
 	if (!added) {
-		transaction_end(fleet);
-		request_free(request);
+		transaction_give_up(fleet, request);
 		return false;
 	}
-	fleet_keep_claim(fleet, holding, true);
+	handover_keep_claim(fleet, holding, true);
 	holding->reclaim = false;
 	holding->next_claim_ns = fleet->now_ns + fleet->constants.renewal_ns;
 	transaction_send(fleet, request);
 	return true;
+}
+
+void claim_answered(struct fleet *fleet, const struct request *request)
+{
+	struct holding *holding = transaction_holding(fleet);
+	const struct operation *last = &request->operations[request->operation_count - 1];
+	bool had_claim = holding->claim;
+
+	if (request->answer == ANSWER_DENIED) {
+		/* The one that was to be replaced is still there. */
+		handover_keep_claim(fleet, holding, holding->claim);
+	} else if (request->answer == ANSWER_OK || request->failed >= HEAD_LENGTH) {
+		forget_own(holding);
+		handover_keep_claim(fleet, holding,
+				    request->answer == ANSWER_OK && transaction_claimed(fleet));
+	}
+	if (request->answer != ANSWER_OK) {
+		/* The folder is gone: the next search makes it again. */
+		if (request->failed >= HEAD_LENGTH && !had_claim) {
+			holding->unmet = false;
+			holding->contended = false;
+		}
+		return;
+	}
+	if (holding->given_up)
+		claim_look(fleet, holding);
+	if (!transaction_claimed(fleet) || !last->made)
+		return;
+	holding->claim = strdup(strrchr(last->made, '/') + 1);
+	if (!holding->claim)
+		return;
+	holding->claimed = transaction_claimed(fleet);
+	if (session_is_leaving(fleet))
+		claim_withdraw(fleet, holding);
+	else
+		watch_own(fleet, last->made);
+}
+
+void claim_resolved(struct fleet *fleet, struct holding *holding, const struct request *request)
+{
+	struct claim claim;
+
+	forget_own(holding);
+	for (uint32_t i = 0; i < request->name_count; i++) {
+		if (!znode_claim_parse(request->names[i], &claim) || !is_own(fleet, &claim))
+			continue;
+		forget_own(holding);
+		holding->claim = strdup(claim.name);
+		holding->claimed = holding->claim ? claim.wanted : 0;
+	}
+	handover_keep_claim(fleet, holding, holding->claim);
+	if (holding->claim) {
+		char path[ZNODE_TEXT];
+
+		znode_path_named(ZNODE_CLAIM, holding->id, holding->claim, path);
+		watch_own(fleet, path);
+	}
+}
+
+void claim_forget(struct fleet *fleet, struct holding *holding)
+{
+	forget_own(holding);
+	holding->given_up = 0;
+	holding->looking = false;
+	holding->claim_unknown = false;
+	room_count_claim(fleet, holding, false);
+	holding->claim_kept = 0;
+	holding->target = UINT32_MAX;
+}
+
+void claim_end_contention(struct holding *holding)
+{
+	holding->contended = false;
+	holding->starving = false;
+	holding->target = UINT32_MAX;
 }

@@ -1,15 +1,9 @@
-/*
- * demand - how many partitions a host wants of a limiter.
- *
- * What was granted over the last second goes on; who has waited for longer than a period shows that it
- * is not enough, and so do readers that waited nearly all of the last periods at full use, however
- * short each time: then twice as much is wanted. Where nothing is held there is no past to go by, and
- * all who wait count.
- *
- * The number is the most of the last second, so that a pause for a breath gives nothing back.
- */
-#include "core/fleet/inside.h"
-#include "core/fleet/request.h"
+/* demand - how many partitions a host wants of a limiter, see demand.h. */
+#include "core/fleet/demand.h"
+#include "core/fleet/holdings.h"
+#include "core/fleet/leases.h"
+#include "core/fleet/membership.h"
+#include "core/fleet/session.h"
 #include "core/limiter/keys.h"
 #include "core/limiter/learning.h"
 #include "core/limiter/partition.h"
@@ -18,8 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { WATCHING_HOSTS = 2 };
 
 enum {
 	TIGHT_PERCENT = 95, /* of a partition's rate: more use than that wants another */
@@ -121,7 +113,7 @@ static bool is_saturated(const struct fleet *fleet, const struct holding *holdin
 
 static uint32_t fair_share(const struct fleet *fleet, const struct holding *holding)
 {
-	uint32_t hosts = fleet->host_count ? fleet->host_count : 1;
+	uint32_t hosts = membership_count(fleet);
 
 	return (holding_count(holding) + hosts - 1) / hosts;
 }
@@ -156,7 +148,7 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 	const struct demand_period *then = past(holding, DEMAND_PERIODS - 1);
 	uint64_t tokens = bounded(limiter->counters[COUNTER_GRANTED] - then->granted) +
 			  bounded(limiter->counters[COUNTER_REFUSED] - then->refused);
-	uint32_t wanted, kept = holding_kept(holding);
+	uint32_t wanted, kept = leases_kept(holding);
 
 	/* What was counted since then was so in all periods but one. */
 	tokens = tokens * DEMAND_PERIODS / (DEMAND_PERIODS - 1);
@@ -170,7 +162,7 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		tokens = 1;
 	if (!tokens)
 		return 0;
-	if (fleet->alone || has_limited_keys(holding))
+	if (membership_is_alone(fleet) || has_limited_keys(holding))
 		return holding_count(holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
 	/* Nobody who waits for one token needs more than one partition, however slow. */
@@ -219,7 +211,7 @@ static uint32_t wanted_for_slots(const struct fleet *fleet, const struct holding
 
 	if (!demanded)
 		return 0;
-	if (fleet->alone || !least || demanded / least >= count)
+	if (membership_is_alone(fleet) || !least || demanded / least >= count)
 		return count;
 	return demanded / least + (demanded % least != 0);
 }
@@ -228,7 +220,8 @@ static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 {
 	uint32_t tokens, slots;
 
-	if (holding->limiter->removed || fleet->leaving || !holding_needs_leases(holding))
+	if (holding->limiter->removed || session_is_leaving(fleet) ||
+	    !holding_needs_leases(holding))
 		return 0;
 	tokens = settings_limit(holding->settings) ? wanted_for_tokens(fleet, holding) : 0;
 	slots = wanted_for_slots(fleet, holding);
@@ -257,7 +250,7 @@ void demand_update(struct fleet *fleet, struct holding *holding)
 
 	newest->wanted = wanted > newest->wanted ? wanted : newest->wanted;
 	if (holding->usable)
-		holding->had = holding_kept(holding);
+		holding->had = leases_kept(holding);
 	holding->wanted = 0;
 	holding->asked = false;
 	for (int i = 0; i < DEMAND_PERIODS; i++) {
@@ -271,7 +264,7 @@ void demand_update(struct fleet *fleet, struct holding *holding)
 		holding->wanted = holding_count(holding);
 }
 
-static bool is_idle(const struct holding *holding)
+bool demand_is_idle(const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 
@@ -283,177 +276,49 @@ static bool is_idle(const struct holding *holding)
 				    !turns_demand(&limiter->turns) && !slots_demanded(holding));
 }
 
-void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked)
+void demand_begin(struct fleet *fleet, struct holding *holding)
 {
 	uint64_t number = fleet->now_ns / DEMAND_PERIOD_NS;
 
-	if (holding->limiter->removed)
-		return;
-	if (!holding->active) {
-		holding->active = true;
-		holding->next_active = fleet->active;
-		fleet->active = holding;
-		holding_keep(holding);
-		memset(holding->demand, 0, sizeof(holding->demand));
-		holding->period = number - DEMAND_PERIODS;
-		note_period(holding, number);
-		holding->asked = asked;
-		if (fleet->next_tick_ns == NEVER_NS)
-			fleet->next_tick_ns = fleet->now_ns + DEMAND_PERIOD_NS;
-		fleet_wake_at(fleet, fleet->next_tick_ns);
-	} else if (holding->usable || holding->search ||
-		   (holding->lacking && holding->next_search_ns > fleet->now_ns)) {
-		return; /* the next tick sees it */
-	}
-	demand_update(fleet, holding);
-	choose(fleet, holding);
+	memset(holding->demand, 0, sizeof(holding->demand));
+	holding->period = number - DEMAND_PERIODS;
+	note_period(holding, number);
 }
 
 void demand_resume(struct fleet *fleet, struct holding *holding)
 {
-	uint32_t kept = holding_kept(holding);
+	uint32_t kept = leases_kept(holding);
 
 	if (!holding->leased && holding->reserve.state == LEASE_NONE && !holding->claim_unknown &&
 	    !holding->restricted && !holding->settings->reserve_hosts)
 		return;
-	demand_rouse(fleet, holding, false);
+	holdings_rouse(fleet, holding, false);
+	holding->begins = false;
+	demand_begin(fleet, holding);
 	for (int i = 0; i < DEMAND_PERIODS; i++)
 		holding->demand[i].wanted = kept;
 	holding->wanted = kept;
 	holding->had = kept;
 }
 
-void demand_tick(struct fleet *fleet)
+void demand_tick(struct fleet *fleet, struct holding *holding)
 {
-	uint64_t number = fleet->now_ns / DEMAND_PERIOD_NS;
-	struct holding **at = &fleet->active;
-
-	while (*at) {
-		struct holding *holding = *at;
-
-		note_period(holding, number);
-		demand_update(fleet, holding);
-		choose(fleet, holding);
-		learnt_tick(fleet, holding);
-		if (!is_idle(holding)) {
-			at = &holding->next_active;
-			continue;
-		}
-		*at = holding->next_active;
-		holding->active = false;
-		holding_let_go(holding);
-	}
-	fleet->next_tick_ns = fleet->active ? fleet->now_ns + DEMAND_PERIOD_NS : NEVER_NS;
-}
-
-void demand_forget(struct fleet *fleet)
-{
-	while (fleet->active) {
-		struct holding *holding = fleet->active;
-
-		fleet->active = holding->next_active;
-		holding->active = false;
-		holding_let_go(holding);
-	}
-	while (fleet->work) {
-		struct holding *holding = fleet->work;
-
-		fleet->work = holding->next_work;
-		holding->has_work = false;
-		holding_let_go(holding);
-	}
-	fleet->next_tick_ns = NEVER_NS;
-}
-
-/* All is wanted at once, also by a search that is under way. */
-static void begin_alone(struct fleet *fleet, struct holding *holding)
-{
-	if (!holding->active || holding->limiter->removed)
-		return;
-	if (holding->search)
-		holding->search->again = true;
+	note_period(holding, fleet->now_ns / DEMAND_PERIOD_NS);
 	demand_update(fleet, holding);
-	choose(fleet, holding);
 }
 
-static void become_alone(struct fleet *fleet, bool alone)
+void demand_forget_wanted(struct holding *holding)
 {
-	if (fleet->alone == alone)
-		return;
-	fleet->alone = alone;
-	for (struct holding *h = fleet->holdings; h; h = h->next) {
-		h->alone = alone;
-		/* What was wanted for being alone is not wanted any more. */
-		for (int i = 0; i < DEMAND_PERIODS && !alone; i++)
-			h->demand[i].wanted = 0;
-		if (alone) {
-			begin_alone(fleet, h);
-			continue;
-		}
-		h->spare = true;
-		h->spare_until_ns = 0;
-		h->spare_wanted = 0;
-	}
+	for (int i = 0; i < DEMAND_PERIODS; i++)
+		holding->demand[i].wanted = 0;
 }
 
-/*
- * Lets the next search for a reserve begin at once: a host has gone, and its reserves may be free.
- */
-static void seek_reserves(struct fleet *fleet)
+bool demand_is_read(const struct holding *holding, uint32_t index)
 {
-	for (struct holding *h = fleet->holdings; h; h = h->next) {
-		if (h->reserves_gone)
-			h->seeks_reserve = false;
-	}
-}
+	const struct limiter *limiter = holding->limiter;
+	const struct limiter *partition = index < limiter->partition_room
+						  ? limiter->partitions[index]
+						  : NULL;
 
-static void ask_for_hosts(struct fleet *fleet, bool watch);
-
-static void hosts_listed(struct fleet *fleet, struct request *request)
-{
-
-	fleet->hosts_asked = false;
-	fleet->hosts_ns = fleet->now_ns + fleet_jitter(fleet, FLEET_HOSTS_NS);
-	if (request->answer != ANSWER_OK)
-		return;
-	if (request->name_count < fleet->host_count)
-		seek_reserves(fleet);
-	fleet->host_count = request->name_count;
-	fleet->hosts_watched = request->watch;
-	fleet->hosts_known = request->name_count > 1 || request->watch;
-	if (request->name_count <= WATCHING_HOSTS && !request->watch)
-		ask_for_hosts(fleet, true);
-	if (request->name_count > 1)
-		become_alone(fleet, false);
-	else if (request->watch)
-		become_alone(fleet, true);
-}
-
-static void ask_for_hosts(struct fleet *fleet, bool watch)
-{
-	struct request *request;
-	char path[ZNODE_TEXT];
-
-	znode_path(ZNODE_HOSTS, 0, path);
-	request = request_new(REQUEST_LIST, path, hosts_listed);
-	if (!request)
-		return;
-	request->watch = watch;
-	fleet->hosts_asked = true;
-	request_send(fleet, request);
-}
-
-/*
- * A host that is alone takes all it can get, and is told when another comes, or the other one leaves.
- * Where there are more they do not watch, so that nobody's coming wakes many.
- */
-void demand_look_for_hosts(struct fleet *fleet)
-{
-	if (fleet->state != FLEET_READY || fleet->hosts_asked || fleet->leaving ||
-	    fleet->hosts_watched)
-		return;
-	if (fleet->now_ns >= fleet->hosts_ns)
-		ask_for_hosts(fleet, fleet->host_count && fleet->host_count <= WATCHING_HOSTS);
-	else if (fleet->active)
-		fleet_wake_at(fleet, fleet->hosts_ns);
+	return partition && partition->turns.queue.length;
 }

@@ -42,8 +42,12 @@ struct holding {
 	struct holding *next, **back; /* all of the fleet: where the one before points here */
 	struct holding *next_active;  /* those that are looked at every DEMAND_PERIOD_NS */
 	struct holding *next_by_id;   /* hash chain */
+	struct holding *next_roused;  /* those for which something is noted */
 	struct holding *next_work;    /* those that have something to send */
 	bool active;
+	bool roused;
+	bool begins; /* it has become active */
+	bool woken;  /* another host gave something back */
 	bool has_work;
 
 	const struct settings *settings; /* as set, for the whole fleet: a pool's reference */
