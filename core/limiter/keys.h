@@ -96,6 +96,9 @@ struct key *keys_find(const struct schedule *schedule, uint64_t id);
 struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, struct key *key);
 void keys_close(struct schedule *schedule, struct limiter *inflated);
 
+/* Returns the key that is open as @inflated, or NULL once it is gone. */
+struct key *keys_key(const struct limiter *inflated);
+
 /* Keys that are remembered; readers who wait in them. */
 uint32_t keys_count(const struct limiter *limiter);
 uint32_t keys_waiting(const struct limiter *limiter);

@@ -93,7 +93,7 @@ static void set_limiter(struct parked_place *place, const struct limiter *limite
 
 	place->limiter = is_part ? limiter->parent->id : limiter->id;
 	place->partition = limiter->partition;
-	place->key = limiter->is_key ? limiter->key->id : 0;
+	place->key = limiter->is_key ? keys_key(limiter)->id : 0;
 }
 
 /* Tells whether @waiter asks for the same as the waiter of @place, however long it would wait. */
