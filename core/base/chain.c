@@ -77,7 +77,8 @@ int chains_insert(struct chains *chains, struct chain_link *link)
 
 void chains_remove(struct chains *chains, struct chain_link *link)
 {
-	struct chain_link **at = &chains->heads[chains_index(chains, chains->hash(link, chains->seed))];
+	struct chain_link **at =
+		&chains->heads[chains_index(chains, chains->hash(link, chains->seed))];
 
 	while (*at != link)
 		at = &(*at)->next;

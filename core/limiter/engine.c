@@ -434,7 +434,8 @@ bool engine_return(struct engine *engine, struct waiter *waiter, const struct as
 {
 	struct parking *parking = &engine->schedule.parking;
 
-	return parking_has_any(parking) && parking_resume(parking, waiter, asker, within_ns, now_ns);
+	return parking_has_any(parking) &&
+	       parking_resume(parking, waiter, asker, within_ns, now_ns);
 }
 
 void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)

@@ -169,7 +169,7 @@ bool parking_park(struct parking *parking, struct waiter *waiter, const struct a
 }
 
 bool parking_resume(struct parking *parking, struct waiter *waiter, const struct asker *asker,
-		  uint64_t within_ns, uint64_t now_ns)
+		    uint64_t within_ns, uint64_t now_ns)
 {
 	struct parked_place *place;
 

@@ -99,7 +99,7 @@ bool parking_park(struct parking *parking, struct waiter *waiter, const struct a
  * that, with its ticket and the time of the first asking. False: there is none.
  */
 bool parking_resume(struct parking *parking, struct waiter *waiter, const struct asker *asker,
-		  uint64_t within_ns, uint64_t now_ns);
+		    uint64_t within_ns, uint64_t now_ns);
 
 /* Since when @waiter waits for its present asking; waiter->asked_ns tells of the first. */
 uint64_t parking_since_ns(const struct parking *parking, const struct waiter *waiter);
