@@ -38,7 +38,7 @@ void holdings_rouse(struct fleet *fleet, struct holding *holding, bool asked);
 struct holding *holdings_next_roused(struct fleet *fleet);
 
 /*
- * Those in use, which are looked at every DEMAND_SLOT_NS: calls @look for each, which tells whether
+ * Those in use, which are looked at every DEMAND_PERIOD_NS: calls @look for each, which tells whether
  * it still is. When they are due; NEVER_NS: there are none.
  */
 void holdings_look(struct fleet *fleet, bool (*look)(struct fleet *fleet, struct holding *holding));

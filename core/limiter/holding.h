@@ -26,9 +26,9 @@ struct request;
 /* Claims that are remembered, to be woken; room for a name: HID-N-W-SEQ. */
 enum { CLAIMANTS_MAX = 8, CLAIM_TEXT = 48 };
 
-/* For DEMAND_SLOTS * DEMAND_SLOT_NS what was asked for is remembered. */
-enum { DEMAND_SLOTS = 10 };
-#define DEMAND_SLOT_NS UINT64_C(100000000)
+/* For DEMAND_PERIODS * DEMAND_PERIOD_NS what was asked for is remembered. */
+enum { DEMAND_PERIODS = 10 };
+#define DEMAND_PERIOD_NS UINT64_C(100000000)
 
 /* Of settings that hosts may be under, together with those that are set now: */
 enum {
@@ -40,7 +40,7 @@ enum {
 struct holding {
 	struct limiter *limiter;      /* borrowed: the limiter lives longer */
 	struct holding *next, **back; /* all of the fleet: where the one before points here */
-	struct holding *next_active;  /* those that are looked at every DEMAND_SLOT_NS */
+	struct holding *next_active;  /* those that are looked at every DEMAND_PERIOD_NS */
 	struct holding *next_by_id;   /* hash chain */
 	struct holding *next_roused;  /* those for which something is noted */
 	struct holding *next_work;    /* those that have something to send */
@@ -69,9 +69,9 @@ struct holding {
 	uint64_t made_zxid;    /* of the write that made its node; 0: not known */
 	uint64_t changed_zxid; /* of the write that made it as it is; 0: not known */
 
-	/* Leases: partitions 0 to slots-1, and at most one of the reserve. */
+	/* Leases: of partitions 0 to lease_room - 1, and at most one of the reserve. */
 	struct lease *leases; /* owned; NULL until there is one */
-	uint32_t slots;
+	uint32_t lease_room;
 	struct lease reserve;
 	uint32_t reserve_index;
 	uint32_t held;	   /* leases in state HELD, the reserve's not counted */
@@ -85,12 +85,12 @@ struct holding {
 	bool degraded; /* `offline` of the settings is in force */
 
 	/* Demand: see demand.c. */
-	uint32_t wanted; /* partitions: the most in the last slots */
-	struct demand_slot {
+	uint32_t wanted; /* partitions: the most in the last periods */
+	struct demand_period {
 		uint32_t wanted;
 		uint64_t granted, refused, delayed_ns; /* counts at its end */
-	} slots_of_demand[DEMAND_SLOTS];
-	uint64_t slot;		 /* number of the newest */
+	} demand[DEMAND_PERIODS];
+	uint64_t period;	 /* number of the newest */
 	uint64_t delayed_ns;	 /* how long readers waited, here and below */
 	bool asked;		 /* since it became active */
 	uint64_t grown_ns;	 /* when more was asked for because all was used */
