@@ -69,7 +69,7 @@ bool acquire_is_under_way(const struct holding *holding)
 static bool misses(const struct holding *holding, uint32_t index)
 {
 	return demand_is_read(holding, index) && index < holding_count(holding) &&
-	       (index >= holding->slots || holding->leases[index].state == LEASE_NONE);
+	       (index >= holding->lease_room || holding->leases[index].state == LEASE_NONE);
 }
 
 static uint32_t missing_count(const struct holding *holding)
@@ -239,8 +239,8 @@ static bool lease_is_missing(const struct search *search)
 {
 	const struct holding *holding = search->holding;
 
-	for (uint32_t i = 0; i <= holding->slots; i++) {
-		bool reserve = i == holding->slots;
+	for (uint32_t i = 0; i <= holding->lease_room; i++) {
+		bool reserve = i == holding->lease_room;
 		const struct lease *lease = reserve ? &holding->reserve : &holding->leases[i];
 
 		if ((lease->state != LEASE_HELD && lease->state != LEASE_WAITING) ||

@@ -19,25 +19,25 @@ enum {
 		10, /* each token that is waited for counts as so many a second: at first ... */
 	WAITING_PER_S = 2, /* ... and later, when those who wait are what is left over */
 	FULL_USE_PERCENT = 97,
-	FULL_USE_SLOTS = 3,
-	UNMET_SLOTS = 5,
+	FULL_USE_PERIODS = 3,
+	UNMET_PERIODS = 5,
 };
 
 enum { VAIN_DOUBLINGS_MAX = 5 };
 
-/* What was counted in DEMAND_SLOT_NS. */
-struct demand_slot {
+/* What was counted in DEMAND_PERIOD_NS. */
+struct demand_period {
 	uint32_t wanted;
 	uint64_t granted, refused, delayed_ns; /* counts at its end */
 };
 
-/* For DEMAND_SLOTS * DEMAND_SLOT_NS what was asked for is remembered. */
-enum { DEMAND_SLOTS = 10 };
+/* For DEMAND_PERIODS * DEMAND_PERIOD_NS what was asked for is remembered. */
+enum { DEMAND_PERIODS = 10 };
 
 struct demand {
-	uint32_t wanted; /* partitions: the most in the last slots */
-	struct demand_slot slots[DEMAND_SLOTS];
-	uint64_t number;	/* of the newest slot */
+	uint32_t wanted; /* partitions: the most in the last periods */
+	struct demand_period periods[DEMAND_PERIODS];
+	uint64_t period;	/* number of the newest */
 	uint64_t grown_ns;	/* when more was asked for because all was used */
 	uint8_t vain;		/* how often that was in vain of late */
 	uint64_t vain_until_ns; /* to ask for more because all is used would be in vain */
@@ -144,11 +144,12 @@ static uint64_t beyond_reserve(const struct holding *holding, uint64_t tokens)
 	return tokens > a_second ? tokens - (uint64_t)a_second : 0;
 }
 
-/* The counters as they were at the end of the slot that was @slots before the newest. */
-static const struct demand_slot *past(const struct holding *holding, unsigned int slots)
+/* The counters as they were at the end of the period that was @periods before the newest. */
+static const struct demand_period *past(const struct holding *holding, unsigned int periods)
 {
-	return &holding->demand
-			->slots[(holding->demand->number + DEMAND_SLOTS - slots) % DEMAND_SLOTS];
+	const struct demand *demand = holding->demand;
+
+	return &demand->periods[(demand->period + DEMAND_PERIODS - periods) % DEMAND_PERIODS];
 }
 
 static uint64_t bounded(uint64_t tokens)
@@ -159,15 +160,15 @@ static uint64_t bounded(uint64_t tokens)
 static bool has_waited(const struct fleet *fleet, const struct limiter *limiter)
 {
 	return limiter->turns.current &&
-	       fleet->now_ns - limiter->turns.current->asked_ns >= DEMAND_SLOT_NS;
+	       fleet->now_ns - limiter->turns.current->asked_ns >= DEMAND_PERIOD_NS;
 }
 
 /* Somebody waited nearly all of the time. */
 static bool is_short(const struct holding *holding)
 {
-	uint64_t delayed_ns = holding->delayed_ns - past(holding, FULL_USE_SLOTS)->delayed_ns;
+	uint64_t delayed_ns = holding->delayed_ns - past(holding, FULL_USE_PERIODS)->delayed_ns;
 
-	return delayed_ns >= FULL_USE_SLOTS * DEMAND_SLOT_NS / 100 * FULL_USE_PERCENT;
+	return delayed_ns >= FULL_USE_PERIODS * DEMAND_PERIOD_NS / 100 * FULL_USE_PERCENT;
 }
 
 /* ... and nearly all that could be granted was. */
@@ -175,13 +176,14 @@ static bool is_saturated(const struct fleet *fleet, const struct holding *holdin
 {
 	const struct limiter *limiter = holding->limiter;
 	uint64_t granted = limiter->counters[COUNTER_GRANTED] -
-			   past(holding, FULL_USE_SLOTS)->granted;
+			   past(holding, FULL_USE_PERIODS)->granted;
 
 	/* More was of no use a moment ago. */
 	if (fleet->now_ns < holding->demand->vain_until_ns && !has_waited(fleet, limiter))
 		return false;
 	return holding->usable && is_short(holding) &&
-	       partitions_for(holding, granted * DEMAND_SLOTS / FULL_USE_SLOTS) >= holding->usable;
+	       partitions_for(holding, granted * DEMAND_PERIODS / FULL_USE_PERIODS) >=
+		       holding->usable;
 }
 
 static uint32_t fair_share(const struct fleet *fleet, const struct holding *holding)
@@ -218,13 +220,13 @@ static bool has_limited_keys(const struct holding *holding)
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
-	const struct demand_slot *then = past(holding, DEMAND_SLOTS - 1);
+	const struct demand_period *then = past(holding, DEMAND_PERIODS - 1);
 	uint64_t tokens = bounded(limiter->counters[COUNTER_GRANTED] - then->granted) +
 			  bounded(limiter->counters[COUNTER_REFUSED] - then->refused);
 	uint32_t wanted, kept = leases_kept(holding);
 
-	/* What was counted since then was so in all slots but one. */
-	tokens = tokens * DEMAND_SLOTS / (DEMAND_SLOTS - 1);
+	/* What was counted since then was so in all periods but one. */
+	tokens = tokens * DEMAND_PERIODS / (DEMAND_PERIODS - 1);
 	if (!tokens && is_held_up_below(holding))
 		return 0;
 	if (!holding->usable)
@@ -259,7 +261,7 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		if (wanted < 2 * kept)
 			wanted = 2 * kept;
 		/* How much more it could use one that gets none cannot tell: it asks for more and more. */
-		if (holding->demand->unmet && holding->demand->number % UNMET_SLOTS == 0 &&
+		if (holding->demand->unmet && holding->demand->period % UNMET_PERIODS == 0 &&
 		    wanted < 2 * holding->demand->wanted)
 			wanted = 2 * holding->demand->wanted;
 	}
@@ -302,25 +304,25 @@ static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 	return tokens > slots ? tokens : slots;
 }
 
-static void note_slot(struct holding *holding, uint64_t number)
+static void note_period(struct holding *holding, uint64_t number)
 {
 	const uint64_t *counters = holding->limiter->counters;
-	struct demand_slot now = {
+	struct demand_period now = {
 		.granted = counters[COUNTER_GRANTED],
 		.refused = counters[COUNTER_REFUSED],
 		.delayed_ns = holding->delayed_ns,
 	};
-	uint64_t passed = number - holding->demand->number;
+	uint64_t passed = number - holding->demand->period;
 
-	for (uint64_t i = 0; i < passed && i < DEMAND_SLOTS; i++)
-		holding->demand->slots[(number - i) % DEMAND_SLOTS] = now;
-	holding->demand->number = number;
+	for (uint64_t i = 0; i < passed && i < DEMAND_PERIODS; i++)
+		holding->demand->periods[(number - i) % DEMAND_PERIODS] = now;
+	holding->demand->period = number;
 }
 
 void demand_update(struct fleet *fleet, struct holding *holding)
 {
-	struct demand_slot *newest =
-		&holding->demand->slots[holding->demand->number % DEMAND_SLOTS];
+	struct demand_period *newest =
+		&holding->demand->periods[holding->demand->period % DEMAND_PERIODS];
 	uint32_t wanted = wanted_now(fleet, holding);
 
 	newest->wanted = wanted > newest->wanted ? wanted : newest->wanted;
@@ -328,11 +330,11 @@ void demand_update(struct fleet *fleet, struct holding *holding)
 		holding->demand->had = leases_kept(holding);
 	holding->demand->wanted = 0;
 	holding->asked = false;
-	for (int i = 0; i < DEMAND_SLOTS; i++) {
-		const struct demand_slot *slot = &holding->demand->slots[i];
+	for (int i = 0; i < DEMAND_PERIODS; i++) {
+		const struct demand_period *period = &holding->demand->periods[i];
 
-		holding->demand->wanted = slot->wanted > holding->demand->wanted
-						  ? slot->wanted
+		holding->demand->wanted = period->wanted > holding->demand->wanted
+						  ? period->wanted
 						  : holding->demand->wanted;
 	}
 	/* Partitions that there are no more are not wanted either. */
@@ -342,11 +344,11 @@ void demand_update(struct fleet *fleet, struct holding *holding)
 
 void demand_begin(struct fleet *fleet, struct holding *holding)
 {
-	uint64_t number = fleet->now_ns / DEMAND_SLOT_NS;
+	uint64_t number = fleet->now_ns / DEMAND_PERIOD_NS;
 
-	memset(holding->demand->slots, 0, sizeof(holding->demand->slots));
-	holding->demand->number = number - DEMAND_SLOTS;
-	note_slot(holding, number);
+	memset(holding->demand->periods, 0, sizeof(holding->demand->periods));
+	holding->demand->period = number - DEMAND_PERIODS;
+	note_period(holding, number);
 }
 
 void demand_resume(struct fleet *fleet, struct holding *holding, bool claims)
@@ -359,22 +361,22 @@ void demand_resume(struct fleet *fleet, struct holding *holding, bool claims)
 	holdings_rouse(fleet, holding, false);
 	(void)holdings_begins(holding);
 	demand_begin(fleet, holding);
-	for (int i = 0; i < DEMAND_SLOTS; i++)
-		holding->demand->slots[i].wanted = kept;
+	for (int i = 0; i < DEMAND_PERIODS; i++)
+		holding->demand->periods[i].wanted = kept;
 	holding->demand->wanted = kept;
 	holding->demand->had = kept;
 }
 
 void demand_tick(struct fleet *fleet, struct holding *holding)
 {
-	note_slot(holding, fleet->now_ns / DEMAND_SLOT_NS);
+	note_period(holding, fleet->now_ns / DEMAND_PERIOD_NS);
 	demand_update(fleet, holding);
 }
 
 void demand_forget_wanted(struct holding *holding)
 {
-	for (int i = 0; i < DEMAND_SLOTS; i++)
-		holding->demand->slots[i].wanted = 0;
+	for (int i = 0; i < DEMAND_PERIODS; i++)
+		holding->demand->periods[i].wanted = 0;
 }
 
 bool demand_is_read(const struct holding *holding, uint32_t index)

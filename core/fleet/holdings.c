@@ -101,7 +101,7 @@ void holdings_rouse(struct fleet *fleet, struct holding *holding, bool asked)
 		holding->begins = true;
 		holding->asked = asked;
 		if (holdings->look_ns == NEVER_NS)
-			holdings->look_ns = fleet->now_ns + DEMAND_SLOT_NS;
+			holdings->look_ns = fleet->now_ns + DEMAND_PERIOD_NS;
 	}
 	if (holding->roused)
 		return;
@@ -142,7 +142,7 @@ void holdings_look(struct fleet *fleet, bool (*look)(struct fleet *fleet, struct
 		holding->active = false;
 		holdings_let_go(holding);
 	}
-	fleet->holdings->look_ns = fleet->holdings->active ? fleet->now_ns + DEMAND_SLOT_NS
+	fleet->holdings->look_ns = fleet->holdings->active ? fleet->now_ns + DEMAND_PERIOD_NS
 							   : NEVER_NS;
 }
 

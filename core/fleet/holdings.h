@@ -44,7 +44,7 @@ bool holdings_is_woken(struct holding *holding);
 bool holdings_is_active(const struct holding *holding);
 
 /*
- * Those in use, which are looked at every DEMAND_SLOT_NS: calls @look for each, which tells whether
+ * Those in use, which are looked at every DEMAND_PERIOD_NS: calls @look for each, which tells whether
  * it still is. When they are due; NEVER_NS: there are none.
  */
 void holdings_look(struct fleet *fleet, bool (*look)(struct fleet *fleet, struct holding *holding));

@@ -54,7 +54,7 @@ static struct lease *next_to_give(const struct fleet *fleet, struct holding *hol
 	struct lease *best = NULL;
 	uint64_t use = holding_use(holding);
 
-	for (uint32_t i = 0; i < holding->slots; i++) {
+	for (uint32_t i = 0; i < holding->lease_room; i++) {
 		struct lease *lease = &holding->leases[i];
 
 		/* A partition that waits is of use to no host yet; the next one would begin anew. */
@@ -154,7 +154,7 @@ static void give_unwanted(struct fleet *fleet, struct holding *holding)
 		release_all(fleet, holding);
 		return;
 	}
-	for (uint32_t i = count; i < holding->slots; i++)
+	for (uint32_t i = count; i < holding->lease_room; i++)
 		release_lease(fleet, holding, &holding->leases[i]);
 	if (!holding->settings->reserve_hosts ||
 	    holding->reserve_index >= holding->settings->reserve_hosts)
@@ -185,7 +185,7 @@ static void yield(struct fleet *fleet, struct holding *holding, uint32_t partiti
 /* What should be given up by now, but is in use. */
 static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
 {
-	for (uint32_t i = 0; i < holding->slots; i++) {
+	for (uint32_t i = 0; i < holding->lease_room; i++) {
 		const struct lease *lease = &holding->leases[i];
 
 		if (lease->state == LEASE_HELD && is_in_use(holding, lease) &&
@@ -225,7 +225,7 @@ static bool is_turn_over(const struct fleet *fleet, const struct holding *holdin
 {
 	uint64_t long_ns = turn_ns(fleet, holding);
 
-	for (uint32_t i = 0; i < holding->slots; i++) {
+	for (uint32_t i = 0; i < holding->lease_room; i++) {
 		const struct lease *lease = &holding->leases[i];
 
 		if (lease->state == LEASE_HELD && fleet->now_ns - lease->since_ns < long_ns)

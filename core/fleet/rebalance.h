@@ -9,7 +9,7 @@ bool rebalance_attach(struct holding *holding);
 void rebalance_detach(struct holding *holding);
 
 /*
- * Acts on what is noted: hosts that came or went, holdings that were roused; and every DEMAND_SLOT_NS
+ * Acts on what is noted: hosts that came or went, holdings that were roused; and every DEMAND_PERIOD_NS
  * looks at each holding that is in use.
  */
 void rebalance_step(struct fleet *fleet);

@@ -58,7 +58,7 @@ void release_lease(struct fleet *fleet, struct holding *holding, struct lease *l
 
 void release_all(struct fleet *fleet, struct holding *holding)
 {
-	for (uint32_t i = 0; i < holding->slots; i++)
+	for (uint32_t i = 0; i < holding->lease_room; i++)
 		release_lease(fleet, holding, &holding->leases[i]);
 	release_lease(fleet, holding, &holding->reserve);
 }
@@ -96,7 +96,7 @@ static bool add_all(struct fleet *fleet, struct request *request, struct holding
 {
 	bool added = true;
 
-	for (uint32_t i = 0; holding->draining && i < holding->slots &&
+	for (uint32_t i = 0; holding->draining && i < holding->lease_room &&
 			     transaction_count(fleet) < ITEMS_MAX && added;
 	     i++) {
 		if (is_due(&holding->leases[i]))
@@ -111,7 +111,7 @@ bool release_is_due(const struct fleet *fleet, const struct holding *holding)
 {
 	if (fleet->now_ns < holding->release_ns)
 		return false;
-	for (uint32_t i = 0; holding->draining && i < holding->slots; i++) {
+	for (uint32_t i = 0; holding->draining && i < holding->lease_room; i++) {
 		if (is_due(&holding->leases[i]))
 			return true;
 	}

@@ -28,7 +28,7 @@ struct rebalance;
 struct sight;
 
 /* Demand is looked at so often. */
-#define DEMAND_SLOT_NS UINT64_C(100000000)
+#define DEMAND_PERIOD_NS UINT64_C(100000000)
 
 /* Of settings that hosts may be under, together with those that are set now: */
 enum {
@@ -40,7 +40,7 @@ enum {
 struct holding {
 	struct limiter *limiter;      /* borrowed: the limiter lives longer */
 	struct holding *next, **back; /* all of the fleet: where the one before points here */
-	struct holding *next_active;  /* those that are looked at every DEMAND_SLOT_NS */
+	struct holding *next_active;  /* those that are looked at every DEMAND_PERIOD_NS */
 	struct holding *next_by_id;   /* hash chain */
 	struct holding *next_roused;  /* those for which something is noted */
 	struct holding *next_work;    /* those that have something to send */
@@ -70,9 +70,9 @@ struct holding {
 	uint64_t made_zxid;    /* of the write that made its node; 0: not known */
 	uint64_t changed_zxid; /* of the write that made it as it is; 0: not known */
 
-	/* Leases: partitions 0 to slots-1, and at most one of the reserve. */
+	/* Leases: of partitions 0 to lease_room - 1, and at most one of the reserve. */
 	struct lease *leases; /* owned; NULL until there is one */
-	uint32_t slots;
+	uint32_t lease_room;
 	struct lease reserve;
 	uint32_t reserve_index;
 	uint32_t held;	   /* leases in state HELD, the reserve's not counted */
