@@ -54,7 +54,7 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 		memset(slots + limiter->partition_room, 0,
 		       (count - limiter->partition_room) * sizeof(struct limiter *));
 		limiter->partitions = slots;
-		limiter->partition_room = count;
+		limiter->partition_room = (uint16_t)count;
 	}
 	if (limiter->partitions[index])
 		return limiter->partitions[index];
@@ -64,7 +64,7 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 		return NULL;
 	partition->limiter.name = no_name;
 	partition->limiter.parent = limiter;
-	partition->limiter.partition = index + 1;
+	partition->limiter.partition = (uint16_t)(index + 1);
 	partition->limiter.settings = &partition->settings;
 	partition->limiter.buckets = partition->buckets;
 	limiter->partitions[index] = &partition->limiter;
