@@ -41,10 +41,35 @@ struct search {
 	uint64_t ready_ns; /* ... since then */
 };
 
+struct acquire {
+	struct search *search; /* owned; under way, NULL */
+	uint64_t next_ns;      /* the next one not before */
+	uint32_t left_free;    /* partitions that no host had after the last one */
+	bool lacking;	       /* it did not find enough, or not those whose own tokens are read */
+	bool seeks_reserve;    /* wants one of the reserve: a round was due at once ... */
+	bool reserves_gone;    /* ... and the last one found that all are leased */
+};
+
+bool acquire_attach(struct holding *holding)
+{
+	holding->acquire = calloc(1, sizeof(*holding->acquire));
+	return holding->acquire;
+}
+
+void acquire_detach(struct holding *holding)
+{
+	free(holding->acquire);
+}
+
+bool acquire_is_under_way(const struct holding *holding)
+{
+	return holding->acquire->search;
+}
+
 static bool misses(const struct holding *holding, uint32_t index)
 {
 	return demand_is_read(holding, index) && index < holding_count(holding) &&
-	       (index >= holding->slots || holding->leases[index].state == LEASE_NONE);
+	       (index >= holding->lease_room || holding->leases[index].state == LEASE_NONE);
 }
 
 static uint32_t missing_count(const struct holding *holding)
@@ -64,32 +89,33 @@ static bool wants_reserve_now(const struct holding *holding)
 
 static bool lacks_some(const struct holding *holding)
 {
-	return leases_kept(holding) < holding->wanted || missing_count(holding);
+	return leases_kept(holding) < demand_wanted(holding) || missing_count(holding);
 }
 
 /* Others may look for what is kept and not wanted: the last search found less that is free. */
 bool acquire_is_scarce(const struct holding *holding)
 {
-	return holding->left_free < leases_kept(holding);
+	return holding->acquire->left_free < leases_kept(holding);
 }
 
 /* Then their claims must be seen soon. */
 static bool keeps_last(const struct holding *holding)
 {
-	return !holding->wanted && leases_kept(holding) && acquire_is_scarce(holding);
+	return !demand_wanted(holding) && leases_kept(holding) && acquire_is_scarce(holding);
 }
 
 static void look_later(struct fleet *fleet, struct holding *holding)
 {
-	bool soon = holding->lacking || holding->contended || holding->claim ||
-		    keeps_last(holding) || (wants_reserve_now(holding) && !holding->reserves_gone);
+	bool soon = holding->acquire->lacking || claim_is_contended(holding) ||
+		    claim_name(holding) || keeps_last(holding) ||
+		    (wants_reserve_now(holding) && !holding->acquire->reserves_gone);
 	uint64_t every_ns = FLEET_RESERVE_NS;
 
 	if (soon)
 		every_ns = fleet->constants.renewal_ns;
-	else if (holding->leased || holding->claim_unknown)
+	else if (holding->leased || claim_is_unknown(holding))
 		every_ns = holding->settings->lease_ns / YOUNG_PARTS;
-	holding->next_search_ns = fleet->now_ns + fleet_jitter(fleet, every_ns);
+	holding->acquire->next_ns = fleet->now_ns + fleet_jitter(fleet, every_ns);
 }
 
 static void free_search(struct search *search)
@@ -117,8 +143,9 @@ bool acquire_may_come(const struct fleet *fleet, const struct limiter *limiter)
 		const struct holding *h = limiter->holding;
 
 		if (h && holding_needs_leases(h) && h->usable < holding_count(h) &&
-		    (h->search || h->next_search_ns <= fleet->now_ns || h->has_work ||
-		     (!h->usable && !h->reserve_usable && !h->lacking)))
+		    (h->acquire->search || h->acquire->next_ns <= fleet->now_ns ||
+		     holdings_has_work(h) ||
+		     (!h->usable && !h->reserve_usable && !h->acquire->lacking)))
 			return true;
 	}
 	return false;
@@ -151,7 +178,7 @@ static bool reserves_are_gone(const struct search *search)
 /* Tells whether there is something to be taken now. */
 static bool is_ready(const struct holding *holding)
 {
-	return holding->search && holding->search->ready;
+	return holding->acquire->search && holding->acquire->search->ready;
 }
 
 static void begin_round(struct fleet *fleet, struct holding *holding);
@@ -163,14 +190,14 @@ static void end_round(struct fleet *fleet, struct search *search)
 	bool again = search->again;
 
 	holdings_keep(holding);
-	holding->left_free = search->clean_count + search->unclean_count;
-	holding->reserves_gone = reserves_are_gone(search);
-	holding->search = NULL;
+	holding->acquire->left_free = search->clean_count + search->unclean_count;
+	holding->acquire->reserves_gone = reserves_are_gone(search);
+	holding->acquire->search = NULL;
 	free_search(search);
-	holding->unmet = leases_kept(holding) < holding->wanted;
-	holding->lacking = lacks_some(holding);
+	demand_note_unmet(holding, leases_kept(holding) < demand_wanted(holding));
+	holding->acquire->lacking = lacks_some(holding);
 	look_later(fleet, holding);
-	if (again && holding->lacking && !holding->limiter->removed &&
+	if (again && holding->acquire->lacking && !holding->limiter->removed &&
 	    session_is_connected(fleet) && !session_is_leaving(fleet))
 		begin_round(fleet, holding);
 	if (!holding->limiter->removed)
@@ -212,8 +239,8 @@ static bool lease_is_missing(const struct search *search)
 {
 	const struct holding *holding = search->holding;
 
-	for (uint32_t i = 0; i <= holding->slots; i++) {
-		bool reserve = i == holding->slots;
+	for (uint32_t i = 0; i <= holding->lease_room; i++) {
+		bool reserve = i == holding->lease_room;
 		const struct lease *lease = reserve ? &holding->reserve : &holding->leases[i];
 
 		if ((lease->state != LEASE_HELD && lease->state != LEASE_WAITING) ||
@@ -260,7 +287,7 @@ static void sort_free(struct fleet *fleet, struct search *search, const bool *ma
 		else
 			search->unclean[search->unclean_count++] = i;
 	}
-	search->holding->unclean_only = search->unclean_count && !search->clean_count;
+	demand_note_unclean(search->holding, search->unclean_count && !search->clean_count);
 	/* Somebody may have died; who is alone then need not share. */
 	if (search->unclean_count && !membership_is_alone(fleet))
 		membership_look_soon(fleet);
@@ -365,7 +392,7 @@ static void begin_round(struct fleet *fleet, struct holding *holding)
 	search->leased = calloc(search->count + 1, sizeof(bool));
 	search->reserve_clean = calloc(hosts + 1, sizeof(bool));
 	search->reserve_leased = calloc(hosts + 1, sizeof(bool));
-	holding->search = search;
+	holding->acquire->search = search;
 	if (!search->marked || !search->leased || !search->reserve_clean ||
 	    !search->reserve_leased) {
 		end_round(fleet, search);
@@ -705,56 +732,57 @@ void acquire_answered(struct fleet *fleet, const struct request *request)
 		else
 			refused = UINT32_MAX;
 	}
-	if (holding->search)
-		go_on(fleet, holding->search, request->answer, refused);
+	if (holding->acquire->search)
+		go_on(fleet, holding->acquire->search, request->answer, refused);
 	holdings_add_work(fleet, holding);
 }
 
 bool acquire_has_work(const struct fleet *fleet, const struct holding *holding)
 {
-	return release_is_due(fleet, holding) || is_ready(holding) || claim_is_due(fleet, holding);
+	return release_is_due(fleet, holding) || is_ready(holding) ||
+	       (!holding->acquire->search && claim_is_due(fleet, holding));
 }
 
 bool acquire_send(struct fleet *fleet, struct holding *holding)
 {
-	return is_ready(holding) && send_take(fleet, holding->search);
+	return is_ready(holding) && send_take(fleet, holding->acquire->search);
 }
 
 void acquire_stop(struct fleet *fleet, struct holding *holding)
 {
-	if (holding->search)
-		end_round(fleet, holding->search);
+	if (holding->acquire->search)
+		end_round(fleet, holding->acquire->search);
 }
 
 void acquire_forget(struct holding *holding)
 {
-	free_search(holding->search);
-	holding->search = NULL;
-	holding->next_search_ns = 0;
+	free_search(holding->acquire->search);
+	holding->acquire->search = NULL;
+	holding->acquire->next_ns = 0;
 }
 
 void acquire_wake(struct holding *holding)
 {
 	acquire_again(holding);
-	holding->next_search_ns = 0;
+	holding->acquire->next_ns = 0;
 }
 
 void acquire_again(struct holding *holding)
 {
-	if (holding->search)
-		holding->search->again = true;
+	if (holding->acquire->search)
+		holding->acquire->search->again = true;
 }
 
 void acquire_seek_reserve(struct holding *holding)
 {
-	if (holding->reserves_gone)
-		holding->seeks_reserve = false;
+	if (holding->acquire->reserves_gone)
+		holding->acquire->seeks_reserve = false;
 }
 
 void acquire_look_sooner(struct fleet *fleet, struct holding *holding)
 {
 	if (keeps_last(holding) &&
-	    holding->next_search_ns > fleet->now_ns + fleet->constants.renewal_ns / 4 * 5)
+	    holding->acquire->next_ns > fleet->now_ns + fleet->constants.renewal_ns / 4 * 5)
 		look_later(fleet, holding);
 }
 
@@ -762,24 +790,24 @@ void acquire_choose(struct fleet *fleet, struct holding *holding)
 {
 	bool lacks = lacks_some(holding), wants_reserve = wants_reserve_now(holding);
 
-	if (leases_kept(holding) >= holding->wanted)
-		holding->unmet = false;
+	if (leases_kept(holding) >= demand_wanted(holding))
+		demand_note_unmet(holding, false);
 	/* Who begins to lack something looks at once; who found nothing looks again in a while. */
 	if (!lacks)
-		holding->lacking = false;
-	else if (!holding->lacking && !holding->contended)
-		holding->next_search_ns = 0;
-	if (wants_reserve && !holding->seeks_reserve)
-		holding->next_search_ns = 0;
-	holding->seeks_reserve = wants_reserve;
-	if (!holding->search && fleet->now_ns >= holding->next_search_ns &&
+		holding->acquire->lacking = false;
+	else if (!holding->acquire->lacking && !claim_is_contended(holding))
+		holding->acquire->next_ns = 0;
+	if (wants_reserve && !holding->acquire->seeks_reserve)
+		holding->acquire->next_ns = 0;
+	holding->acquire->seeks_reserve = wants_reserve;
+	if (!holding->acquire->search && fleet->now_ns >= holding->acquire->next_ns &&
 	    !holding->limiter->removed && holding_needs_leases(holding) &&
-	    (lacks || wants_reserve || holding->leased || holding->claim || holding->claim_unknown))
+	    (lacks || wants_reserve || holding->leased || claim_may_be(holding)))
 		begin_round(fleet, holding);
 }
 
 bool acquire_is_due(const struct fleet *fleet, const struct holding *holding)
 {
-	return !holding->usable && !holding->search &&
-	       (!holding->lacking || holding->next_search_ns <= fleet->now_ns);
+	return !holding->usable && !holding->acquire->search &&
+	       (!holding->acquire->lacking || holding->acquire->next_ns <= fleet->now_ns);
 }

@@ -10,8 +10,15 @@
 
 #include "core/fleet/parts.h"
 
+/* Gives @holding the part of it that is acquire's; frees that. */
+bool acquire_attach(struct holding *holding);
+void acquire_detach(struct holding *holding);
+
 /* Begins a round for @holding, if it lacks something and it is time to. */
 void acquire_choose(struct fleet *fleet, struct holding *holding);
+
+/* Tells whether a round is under way. */
+bool acquire_is_under_way(const struct holding *holding);
 
 /* Tells whether nothing can be used, and nothing keeps a round from beginning. */
 bool acquire_is_due(const struct fleet *fleet, const struct holding *holding);

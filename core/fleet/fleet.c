@@ -59,6 +59,16 @@ static const struct {
 	{barrier_new, barrier_free},
 };
 
+/* The same of what they have of each holding. */
+static const struct {
+	bool (*attach)(struct holding *holding);
+	void (*detach)(struct holding *holding);
+} HOLDING_PARTS[] = {
+	{survey_attach, survey_detach},	      {demand_attach, demand_detach},
+	{claim_attach, claim_detach},	      {acquire_attach, acquire_detach},
+	{rebalance_attach, rebalance_detach},
+};
+
 /* Rule 1: whatever comes next, nothing of this session is used. */
 static void drop_session(struct fleet *fleet)
 {
@@ -273,13 +283,29 @@ static uint64_t next_ns(const struct source *source)
 	return session_state(fleet) == FLEET_CLOSED ? NEVER_NS : fleet->next_ns;
 }
 
+static void detach(struct holding *holding)
+{
+	for (size_t i = sizeof(HOLDING_PARTS) / sizeof(HOLDING_PARTS[0]); i-- > 0;)
+		HOLDING_PARTS[i].detach(holding);
+}
+
 static int adopt(struct source *source, struct limiter *limiter)
 {
+	struct holding *holding = holding_new(limiter);
+	bool made = holding;
+
 	(void)source;
-	limiter->holding = holding_new(limiter);
-	if (!limiter->holding)
+	if (!holding)
 		return -ENOMEM;
-	limiter->settings = &limiter->holding->share;
+	holding->detach = detach;
+	for (size_t i = 0; i < sizeof(HOLDING_PARTS) / sizeof(HOLDING_PARTS[0]) && made; i++)
+		made = HOLDING_PARTS[i].attach(holding);
+	if (!made) {
+		holding_free(holding);
+		return -ENOMEM;
+	}
+	limiter->holding = holding;
+	limiter->settings = &holding->share;
 	return 0;
 }
 
@@ -349,7 +375,7 @@ void fleet_start(struct fleet *fleet, uint64_t now_ns)
 	if (!session_id(fleet))
 		return;
 	for (struct holding *h = holdings_first(fleet); h; h = h->next)
-		demand_resume(fleet, h);
+		demand_resume(fleet, h, claim_may_be(h));
 }
 
 /* Before anything is given back: it claims nothing any more, and asks whom to wake. */

@@ -1,6 +1,5 @@
 /* layout - the nodes that must be there before a host joins, see layout.h. */
 #include "core/fleet/layout.h"
-#include "core/fleet/baseline.h"
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
 #include "core/fleet/session.h"

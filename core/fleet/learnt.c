@@ -146,7 +146,7 @@ void learnt_tick(struct fleet *fleet, struct holding *holding)
 	if (!ready || learning->asking)
 		return;
 	if (!learning->known || learning->session != fleet->counters.sessions ||
-	    (!holding->learnt_watched &&
+	    (!room_watches_learnt(holding) &&
 	     fleet->now_ns - learning->told_ns >= FLEET_LEARNT_UNWATCHED_NS)) {
 		if (fleet->now_ns >= learning->retry_ns)
 			read_node(fleet, holding);
@@ -172,7 +172,7 @@ void learnt_changed(struct fleet *fleet, uint64_t id)
 	if (!learning)
 		return;
 	learning->known = false;
-	if (learning_of(holding) && holding->active && !learning->asking &&
+	if (learning_of(holding) && holdings_is_active(holding) && !learning->asking &&
 	    session_state(fleet) == FLEET_READY)
 		read_node(fleet, holding);
 }

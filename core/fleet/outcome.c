@@ -12,7 +12,6 @@
 #include "core/fleet/publish.h"
 #include "core/fleet/release.h"
 #include "core/fleet/session.h"
-#include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
 
 #include <stdlib.h>

@@ -18,8 +18,8 @@
  *	transaction	the one transaction that is under way
  *	learnt		what was learnt of services, for all hosts
  *	survey		who has what
- *	claim		how much others want, and what this host tells them of that
  *	demand		how many partitions are wanted
+ *	claim		how much others want, and what this host tells them of that
  *	release		giving back
  *	acquire		which partitions could be taken, and are
  *	garbage		nodes of limiters that are gone

@@ -551,15 +551,9 @@ static bool dissolve(struct schedule *schedule, struct keys *keys, unsigned int 
 
 void keys_run(struct schedule *schedule)
 {
-	struct heap_node *first;
+	for (int i = 0; i < KEYS_SWEEPS && keys_next_ns(schedule) <= schedule->now_ns; i++) {
+		struct keys *keys = keys_of_due(schedule->forgets.root);
 
-	for (int i = 0; i < KEYS_SWEEPS; i++) {
-		struct keys *keys;
-
-		first = schedule->forgets.root;
-		if (!first || first->key > schedule->now_ns)
-			return;
-		keys = keys_of_due(first);
 		if (keys->limiter) {
 			bool more = sweep_keys(schedule, keys, KEYS_SWEEP);
 

@@ -118,6 +118,12 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full);
 /* @limiter is about to go: who waits in its keys gets -ENODEV. The memory follows in later steps. */
 void keys_remove(struct schedule *schedule, struct limiter *limiter);
 
+/* Returns when keys_run() has something to forget, or NEVER_NS. */
+static inline uint64_t keys_next_ns(const struct schedule *schedule)
+{
+	return schedule->forgets.root ? schedule->forgets.root->key : NEVER_NS;
+}
+
 /* Forgets what is due until now, as much as one step may. */
 void keys_run(struct schedule *schedule);
 

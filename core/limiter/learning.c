@@ -265,7 +265,7 @@ uint64_t learning_next_ns(const struct limiter *limiter)
 {
 	const struct learning *learning = limiter->learning;
 
-	if (!learning || !learning->limited)
+	if (!learning->limited)
 		return NEVER_NS;
 	return adapt_next_ns(&learning->adapted, &limiter->settings->adapt, learning->shared);
 }

@@ -168,8 +168,8 @@ bool parking_park(struct parking *parking, struct waiter *waiter, const struct a
 	return true;
 }
 
-bool parking_take(struct parking *parking, struct waiter *waiter, const struct asker *asker,
-		  uint64_t within_ns, uint64_t now_ns)
+bool parking_resume(struct parking *parking, struct waiter *waiter, const struct asker *asker,
+		    uint64_t within_ns, uint64_t now_ns)
 {
 	struct parked_place *place;
 
