@@ -415,7 +415,7 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 		return;
 	if (!resumed && *session_hid(fleet)) {
 		session_drop(fleet, "it is another one");
-		drop_session(fleet);
+		fleet_step(fleet);
 		return;
 	}
 	session_connect(fleet, session);
@@ -431,13 +431,14 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 	} else if (state == FLEET_IN_DOUBT) {
 		barrier_begin(fleet);
 	}
-	drop_session(fleet);
+	fleet_step(fleet);
 }
 
 void fleet_disconnected(struct fleet *fleet, uint64_t now_ns)
 {
 	fleet->now_ns = now_ns;
 	session_disconnect(fleet);
+	fleet_step(fleet);
 }
 
 void fleet_expired(struct fleet *fleet, uint64_t now_ns)
@@ -446,7 +447,7 @@ void fleet_expired(struct fleet *fleet, uint64_t now_ns)
 	if (session_state(fleet) == FLEET_CLOSED)
 		return;
 	session_drop(fleet, "it has expired");
-	drop_session(fleet);
+	fleet_step(fleet);
 }
 
 void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
@@ -467,7 +468,7 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 		learnt_changed(fleet, znode.id);
 	else if (znode.kind == ZNODE_HOSTS)
 		membership_changed(fleet);
-	drop_session(fleet);
+	fleet_step(fleet);
 }
 
 void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_ns)
