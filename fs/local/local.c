@@ -52,10 +52,10 @@ static int perform_change(struct local *source, struct change *change)
 		err = store_make(source->root, change->path, change->name, &change->settings,
 				 &change->owner);
 		if (err == -EEXIST)
-			snprintf(
-				change->error, sizeof(change->error),
-				"'%.200s' has damaged settings, kept aside in %.200s: look there first",
-				change->name, source->directory);
+			snprintf(change->error, sizeof(change->error),
+				 "'%.200s' has damaged settings, kept aside in %.200s: "
+				 "look there first",
+				 change->name, source->directory);
 		break;
 	case CHANGE_REMOVE:
 		err = store_remove(source->root, change->path);
@@ -120,7 +120,7 @@ static void *store_changes(void *argument)
 	return NULL;
 }
 
-/* One whose keeper was killed just now still ends. 0 or -1. */
+/* Locks @file. A daemon whose keeper was killed just now may still hold it for a while. 0 or -1. */
 static int lock_file(int file)
 {
 	uint64_t until_ns = clock_ns() + LOCK_NS;
@@ -133,7 +133,7 @@ static int lock_file(int file)
 	return 0;
 }
 
-/* Opens the directory and makes sure that nobody else uses it. */
+/* Opens the directory and makes sure that no other daemon uses it. */
 static int open_directory(struct local *source)
 {
 	const char *directory = source->directory;
@@ -215,8 +215,8 @@ static void keep_aside(struct local *source, int directory, const char *path, co
 }
 
 /*
- * Reads the settings of the limiter in @directory. 0; -ENOENT: it is none of ours; -EINVAL: damaged,
- * now or before; another error: could not be read now.
+ * Reads the settings of the limiter in @directory. 0; -ENOENT: it is none of ours; -EINVAL:
+ * damaged, now or before; another error: could not be read now.
  */
 static int read_settings(struct local *source, int directory, const char *path,
 			 struct settings *settings, struct owner *owner)

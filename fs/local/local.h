@@ -4,14 +4,15 @@
  * Kept, each limiter is a directory of its name, with its settings in the file `.config` (no
  * limiter's name begins with a dot). A change is written to `.config.new`, synced, renamed over
  * `.config`, and the directory is synced, before it is acknowledged; a thread of its own does that,
- * so that no token waits for a disk. A limiter is made as `.making` and renamed when it is whole, and
- * renamed to `.removed` before it is removed. A directory without settings is somebody else's.
+ * so that no token waits for a disk. A limiter is made as `.making` and renamed when it is whole,
+ * and renamed to `.removed` before it is removed. A directory without settings is not ours.
  *
  * The file says what it is, and ends with a checksum. One that does not check out is renamed to
  * `.config.damaged`, and its limiter (with all below it) is neither served nor replaced until an
  * operator has looked.
  *
- * What is left in the buckets is written to `.levels` at a clean end, and used up by the next start.
+ * The tokens left in the buckets are written to `.levels` at a clean end, and used up by the next
+ * start.
  */
 #ifndef RATEFS_FS_LOCAL_LOCAL_H
 #define RATEFS_FS_LOCAL_LOCAL_H

@@ -60,7 +60,7 @@ static void obey_orders(struct zookeeper_session *session, const struct orders *
 	struct request *next;
 
 	if (orders->stop)
-		zookeeper_session_end(session); /* what comes is answered, and not sent */
+		zookeeper_session_end(session); /* later requests are answered, and not sent */
 	else if (orders->opening != session->notices.opening)
 		zookeeper_session_open(session, orders->opening, orders->timeout_ns,
 				       orders->resumes);

@@ -305,7 +305,7 @@ static void begin_attempt(struct zookeeper_session *session, uint64_t now_ns)
 		fail_attempt(session);
 }
 
-/* The library's turn: what it waits for, and until when. */
+/* Asks the library for its socket and its deadline. */
 static uint64_t ask_library(struct zookeeper_session *session, uint64_t now_ns,
 			    struct pollfd *socket)
 {

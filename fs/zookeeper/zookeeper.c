@@ -68,7 +68,7 @@ static uint64_t clock_read_ns(clockid_t id)
 	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
-/* What passed on each clock since the last look at all of them; 0 on one that went back. */
+/* Measures how much passed on each clock since the last look; 0 on a clock that went back. */
 static void look_at_clocks(struct zookeeper *source, uint64_t passed_ns[CLOCKS])
 {
 	for (int i = 0; i < CLOCKS; i++) {
@@ -93,9 +93,9 @@ static void keep_look(struct zookeeper *source)
 }
 
 /*
- * All three are looked at every CLOCK_LOOK_NS; in between the first alone tells how much passed since, and
- * nothing counts as waited, which Q has room for. One look costs a fraction of a token, three are
- * felt.
+ * All three are looked at every CLOCK_LOOK_NS; in between the first alone tells how much passed
+ * since, and nothing counts as waited, which Q has room for. One look costs a fraction of a token,
+ * three are felt.
  */
 static void read_clocks(struct coordinator *coordinator, struct clocks *clocks)
 {
@@ -216,8 +216,8 @@ static const char *check_credentials(char *text, size_t length)
 }
 
 /*
- * Reads the first line of the file at @path, or what a predecessor read there, who was allowed to. 0, or
- * -1 after a message.
+ * Reads the first line of the file at @path, or what a predecessor read there, who was allowed to.
+ * 0, or -1 after a message.
  */
 static int read_credentials(const char *path, const struct zookeeper_kept *kept,
 			    char text[CREDENTIALS_MAX + 1])
