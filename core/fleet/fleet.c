@@ -27,6 +27,7 @@
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
 #include "core/fleet/room.h"
+#include "core/fleet/round.h"
 #include "core/fleet/session.h"
 #include "core/fleet/survey.h"
 #include "core/fleet/term.h"
@@ -44,11 +45,11 @@ static const struct {
 	{requests_new, requests_free},
 	{session_create, session_free},
 	{term_new, term_free},
+	{baseline_new, baseline_free},
 	{names_new, names_free},
 	{holdings_new, holdings_free},
 	{room_new, room_free},
 	{handover_new, handover_free},
-	{baseline_new, baseline_free},
 	{membership_new, membership_free},
 	{transaction_new, transaction_free},
 	{surveys_new, surveys_free},
@@ -64,9 +65,9 @@ static const struct {
 	bool (*attach)(struct holding *holding);
 	void (*detach)(struct holding *holding);
 } HOLDING_PARTS[] = {
-	{survey_attach, survey_detach},	      {demand_attach, demand_detach},
-	{claim_attach, claim_detach},	      {acquire_attach, acquire_detach},
-	{rebalance_attach, rebalance_detach},
+	{survey_attach, survey_detach},	  {demand_attach, demand_detach},
+	{claim_attach, claim_detach},	  {round_attach, round_detach},
+	{acquire_attach, acquire_detach}, {rebalance_attach, rebalance_detach},
 };
 
 /* Rule 1: whatever comes next, nothing of this session is used. */
