@@ -11,6 +11,7 @@
 #include "fs/mount/loop.h"
 #include "fs/mount/metrics.h"
 #include "fs/mount/mount.h"
+#include "fs/mount/wake.h"
 #include "fs/state/state.h"
 #include "fs/zookeeper/member.h"
 
@@ -101,7 +102,7 @@ static int serve(struct server *server)
 	(void)keeper_tell(server->control, KEEPER_READY);
 	loop_run(daemon);
 	/* Another one takes over, and nobody is to notice. */
-	if (loop_is_replaced())
+	if (wake_is_replaced())
 		_exit(EXIT_REPLACE);
 	/* Nobody may answer once the session is gone. */
 	daemon_stop(daemon);
@@ -199,22 +200,22 @@ static int run(struct server *server, struct options *options)
 	state_restoring(server->state, STATE_ALL);
 	source = sources->member ? member_source(sources->member)
 				 : source_local_interface(sources->local);
-	err = loop_init();
+	err = wake_init();
 	if (!err)
-		err = daemon_init(daemon, options, source, server->state, &root);
+		err = mount_init(daemon, options, source, server->state, &root);
 	if (err) {
 		log_error("cannot start: %s", strerror(-err));
 		goto no_daemon;
 	}
 	daemon->keeper = server->hello.pid;
 	/* Who is asked to end before there is a mount gets none. */
-	if (!load(server, options) && (!serve(server) || loop_is_ending()))
+	if (!load(server, options) && (!serve(server) || wake_is_ending()))
 		status = EXIT_SUCCESS;
-	else if (server->hello.starts && loop_is_ending())
+	else if (server->hello.starts && wake_is_ending())
 		status =
 			EXIT_SUCCESS; /* the mount is to end: no matter that it was not there yet */
 	close_source(sources);
-	daemon_free(daemon);
+	mount_free(daemon);
 	if (sources->member)
 		member_free(sources->member);
 	return status;

@@ -9,7 +9,7 @@
 #include "fs/base/log.h"
 #include "fs/mount/channel.h"
 #include "fs/mount/handle.h"
-#include "fs/mount/loop.h"
+#include "fs/mount/wake.h"
 #include "fs/mount/mount.h"
 #include "fs/state/state.h"
 
@@ -94,7 +94,7 @@ static int receive(struct daemon *daemon, struct messages *messages)
 	int length, err = 0;
 
 	/* Who is killed may take back what is there to be read: the timer ends a read of nothing. */
-	loop_wake_at(clock_ns());
+	wake_at(clock_ns());
 	while (more && !err && poll(&device, 1, 0) > 0) {
 		length = fuse_session_receive_buf(daemon->session, &buffer);
 		if (length == -EINTR)

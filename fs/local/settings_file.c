@@ -4,8 +4,8 @@
 #include "fs/base/log.h"
 #include "fs/local/store.h"
 #include "fs/mount/daemon.h"
-#include "fs/mount/handle.h"
-#include "fs/mount/loop.h"
+#include "fs/mount/wake.h"
+#include "fs/mount/write.h"
 #include "fs/mount/node.h"
 
 #include "core/values/ini.h"
@@ -30,7 +30,7 @@ static int await(struct daemon *daemon, struct writer *writer)
 	for (;;) {
 		daemon_lock(daemon);
 		done = writer->done;
-		late = !done && (clock_ns() >= until_ns || loop_is_ending());
+		late = !done && (clock_ns() >= until_ns || wake_is_ending());
 		if (late)
 			writer->awaited = false;
 		daemon_unlock(daemon);

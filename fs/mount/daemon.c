@@ -1,11 +1,8 @@
 /* daemon - steps of the engine and what comes of them, see daemon.h. */
 #include "fs/mount/daemon.h"
 #include "fs/base/log.h"
-#include "fs/mount/answer.h"
 #include "fs/mount/channel.h"
-#include "fs/mount/handle.h"
-#include "fs/mount/loop.h"
-#include "fs/state/state.h"
+#include "fs/mount/wake.h"
 
 #include "core/fleet/fleet.h"
 
@@ -39,16 +36,11 @@ int daemon_has_room(struct daemon *daemon, uint32_t uid, enum bound_id id)
 
 static uint64_t due_ns(const struct daemon *daemon)
 {
-	const struct writer *oldest = daemon->pending.writers;
 	uint64_t at_ns = engine_next_ns(&daemon->engine);
+	uint64_t decided_ns = pending_due_ns(&daemon->pending);
 
-	if (oldest && oldest->until_ns < at_ns)
-		at_ns = oldest->until_ns;
-	for (const struct looker *l = daemon->pending.lookers; l; l = l->next)
-		at_ns = l->until_ns < at_ns ? l->until_ns : at_ns;
-	if (daemon->pending.count && daemon->sweep_ns < at_ns)
-		at_ns = daemon->sweep_ns;
-	return at_ns;
+	at_ns = decided_ns < at_ns ? decided_ns : at_ns;
+	return daemon->pending.count && daemon->sweep_ns < at_ns ? daemon->sweep_ns : at_ns;
 }
 
 uint64_t daemon_due_ns(struct daemon *daemon)
@@ -62,19 +54,46 @@ uint64_t daemon_due_ns(struct daemon *daemon)
 }
 
 /* Sets the timer if it went off, or if something is due before it does. */
-static void arm(struct daemon *daemon)
+static void set_timer(struct daemon *daemon)
 {
 	uint64_t at_ns = due_ns(daemon);
 
 	if (daemon->stopping || (daemon->armed_ns && at_ns >= daemon->armed_ns))
 		return;
 	daemon->armed_ns = at_ns;
-	loop_wake_at(at_ns);
+	wake_at(at_ns);
 }
 
 void daemon_lock(struct daemon *daemon)
 {
 	pthread_mutex_lock(&daemon->lock);
+}
+
+/* Collects what was decided, of all kinds. */
+static struct pending *collect_answers(struct daemon *daemon)
+{
+	struct outbox outbox = {NULL, &outbox.first};
+
+	for (int kind = 0; kind < PENDING_KIND_COUNT; kind++) {
+		if (PENDING_ROWS[kind].collect)
+			PENDING_ROWS[kind].collect(daemon, &outbox);
+	}
+	return outbox.first;
+}
+
+/* Answers what was collected, and frees it. Without the lock. */
+static void send_answers(struct daemon *daemon, struct pending *pending)
+{
+	uint8_t channel = channel_current(); /* of a request that is yet to be answered */
+
+	while (pending) {
+		struct pending *next = pending->next;
+
+		channel_reply_to(pending->channel);
+		PENDING_ROWS[pending->kind].answer(daemon, pending);
+		pending = next;
+	}
+	channel_reply_to(channel);
 }
 
 void daemon_unlock(struct daemon *daemon)
@@ -84,12 +103,12 @@ void daemon_unlock(struct daemon *daemon)
 	if (daemon->fleet)
 		daemon->use_until_ns = fleet_use_until_ns(daemon->fleet);
 	/* Who is due first, then the timer. An answer may come to nothing, and be another's turn. */
-	while ((answers = answers_collect(daemon))) {
+	while ((answers = collect_answers(daemon))) {
 		pthread_mutex_unlock(&daemon->lock);
-		answers_send(daemon, answers);
+		send_answers(daemon, answers);
 		pthread_mutex_lock(&daemon->lock);
 	}
-	arm(daemon);
+	set_timer(daemon);
 	pthread_mutex_unlock(&daemon->lock);
 }
 
@@ -102,71 +121,19 @@ void daemon_delivered(struct daemon *daemon)
 	pthread_mutex_unlock(&daemon->lock);
 }
 
-/* Ends a writer's waiting with -@err; what was sent to the source goes on. Under the lock. */
-static void abandon_writer(struct daemon *daemon, struct writer *writer, int err)
+void daemon_give_up(struct daemon *daemon, struct pending *pending, int err)
 {
-	bool mine = engine_withdraw(&daemon->engine, &writer->change);
-
-	channel_reply_to(writer->pending.channel);
-	writer_leave(&daemon->pending, writer);
-	pending_remove(&daemon->pending, &writer->pending);
-	fuse_reply_err(writer->pending.request, err);
-	writer->pending.request = NULL;
-	if (mine)
-		free(writer);
-}
-
-/* Takes @reader, which waits, out of its queue. Interrupted it may come back to its place. */
-static void leave_queue(struct daemon *daemon, struct reader *reader, int err)
-{
-	const struct pending *pending = &reader->pending;
-	const struct handle *handle = reader->waiter.is_opener ? NULL : reader->handle;
-	struct asker asker = handle_asker(handle, reader->pid, pending->uid, pending->unique);
-
-	if (err == EINTR)
-		engine_interrupt(&daemon->engine, &reader->waiter, &asker, clock_ns());
-	else
-		engine_cancel(&daemon->engine, &reader->waiter);
-}
-
-/* Ends whatever waits, with -@err. Under the lock. */
-static void abandon(struct daemon *daemon, struct pending *pending, int err)
-{
-	struct follower *follower = (struct follower *)pending;
-	struct reader *reader = (struct reader *)pending;
+	enum pending_end end;
 
 	channel_reply_to(pending->channel);
-	switch ((enum pending_kind)pending->kind) {
-	case PENDING_READER:
-		if (reader->waiter.outcome != -EINPROGRESS)
-			return; /* done in this very step: about to be answered */
-		leave_queue(daemon, reader, err);
-		state_taken(daemon->state, reader->handle->limiter);
-		break;
-	case PENDING_OPENER:
-		if (reader->waiter.outcome != -EINPROGRESS)
-			return;
-		leave_queue(daemon, reader, err);
-		handle_close(daemon, reader->handle);
-		break;
-	case PENDING_FOLLOWER:
-		follower_leave(&daemon->pending, follower);
-		break;
-	case PENDING_LOOKER:
-		looker_leave(&daemon->pending, (struct looker *)pending);
-		break;
-	case PENDING_WRITER:
-		abandon_writer(daemon, (struct writer *)pending, err);
+	end = PENDING_ROWS[pending->kind].give_up(daemon, pending, err);
+	if (end == PENDING_STAYS)
 		return;
-	case PENDING_PAGE:
-		pending_remove(&daemon->pending, pending);
-		fuse_reply_err(pending->request, err);
-		pending->request = NULL; /* the thread that makes it frees it */
-		return;
-	}
 	pending_remove(&daemon->pending, pending);
 	fuse_reply_err(pending->request, err);
-	free(pending);
+	pending->request = NULL;
+	if (end == PENDING_FREED)
+		free(pending);
 }
 
 void daemon_interrupt(struct daemon *daemon, uint64_t unique)
@@ -175,37 +142,25 @@ void daemon_interrupt(struct daemon *daemon, uint64_t unique)
 
 	daemon_lock(daemon);
 	pending = pending_find(&daemon->pending, unique);
-	/*
-	 * A change is bounded in time, and interrupted it would leave the writer not knowing
-	 * whether it was made.
-	 */
-	if (pending && pending->kind != PENDING_WRITER)
-		abandon(daemon, pending, EINTR);
+	if (pending && !PENDING_ROWS[pending->kind].resolute)
+		daemon_give_up(daemon, pending, EINTR);
 	daemon_unlock(daemon);
 }
 
-static uint64_t waiting_since_ns(const struct daemon *daemon, const struct pending *pending)
+static bool waited_for(const struct daemon *daemon, const struct pending *pending, uint64_t ns,
+		       uint64_t now_ns)
 {
-	switch ((enum pending_kind)pending->kind) {
-	case PENDING_READER:
-	case PENDING_OPENER:
-		return parking_since_ns(&daemon->engine.schedule.parking,
-					&((const struct reader *)pending)->waiter);
-	case PENDING_FOLLOWER:
-		return ((const struct follower *)pending)->asked_ns;
-	case PENDING_WRITER:
-	case PENDING_PAGE:
-	case PENDING_LOOKER:
-		break;
-	}
-	return NEVER_NS;
+	const struct pending_row *row = &PENDING_ROWS[pending->kind];
+	uint64_t since_ns = row->since_ns ? row->since_ns(daemon, pending) : NEVER_NS;
+
+	return since_ns < now_ns && now_ns - since_ns >= ns;
 }
 
 /*
  * With fs.fuse.max_request_timeout or default_request_timeout set, the kernel aborts the whole mount
  * when one request waits longer: whoever waited for half of it gets EINTR and asks again.
  */
-static void sweep(struct daemon *daemon, uint64_t now_ns)
+static void sweep_requests(struct daemon *daemon, uint64_t now_ns)
 {
 	uint64_t half_ns = daemon->request_timeout_ns / 2;
 
@@ -214,29 +169,35 @@ static void sweep(struct daemon *daemon, uint64_t now_ns)
 
 		for (; pending; pending = next) {
 			next = pending->next;
-			if (waiting_since_ns(daemon, pending) < now_ns &&
-			    now_ns - waiting_since_ns(daemon, pending) >= half_ns)
-				abandon(daemon, pending, EINTR);
+			if (waited_for(daemon, pending, half_ns, now_ns))
+				daemon_give_up(daemon, pending, EINTR);
 		}
 	}
 	daemon->sweep_ns = now_ns + half_ns / 4;
 }
 
+/* Gives up requests of @kind whose time is up. */
+static void expire_requests(struct daemon *daemon, enum pending_kind kind, uint64_t now_ns)
+{
+	struct queued *oldest;
+
+	while ((oldest = pending_first(&daemon->pending, kind)) && oldest->until_ns <= now_ns)
+		PENDING_ROWS[kind].expire(daemon, oldest);
+}
+
 void daemon_run(struct daemon *daemon)
 {
-	struct writer *oldest;
 	uint64_t now_ns;
 
 	daemon_lock(daemon);
 	now_ns = clock_ns();
 	engine_run(&daemon->engine, now_ns);
-	while ((oldest = daemon->pending.writers) && oldest->until_ns <= now_ns) {
-		refusals_add(&daemon->refusals, oldest->pending.uid,
-			     "not acknowledged within 2 s: read it back");
-		abandon_writer(daemon, oldest, ETIMEDOUT);
+	for (int kind = 0; kind < PENDING_KIND_COUNT; kind++) {
+		if (PENDING_ROWS[kind].expire)
+			expire_requests(daemon, (enum pending_kind)kind, now_ns);
 	}
 	if (daemon->request_timeout_ns && daemon->sweep_ns <= now_ns)
-		sweep(daemon, now_ns);
+		sweep_requests(daemon, now_ns);
 	daemon->armed_ns = 0; /* the timer repeats itself until it is set: this has it set */
 	daemon_unlock(daemon);
 }
@@ -248,7 +209,7 @@ void daemon_stop(struct daemon *daemon)
 	engine_stop(&daemon->engine);
 	for (uint32_t i = 0; i < daemon->pending.size; i++) {
 		while (daemon->pending.chains[i])
-			abandon(daemon, daemon->pending.chains[i], ESHUTDOWN);
+			daemon_give_up(daemon, daemon->pending.chains[i], ESHUTDOWN);
 	}
 	daemon_unlock(daemon);
 }
@@ -265,11 +226,6 @@ static uint64_t sysctl_seconds(const char *path)
 		fclose(file);
 	}
 	return seconds;
-}
-
-static void row_path(unsigned int row, char path[STATE_ROW_TEXT])
-{
-	node_path(&NODES[row], path);
 }
 
 static uint64_t request_timeout_ns(void)
@@ -311,15 +267,8 @@ int daemon_init(struct daemon *daemon, struct options *options, struct source *s
 	err = pending_init(&daemon->pending, &daemon->engine.users);
 	if (err)
 		goto no_pending;
-	state_attach(state,
-		     &(struct state_server){&daemon->engine, &daemon->began, NODE_COUNT, row_path});
-	err = node_init(daemon);
-	if (err)
-		goto no_nodes;
 	return 0;
 
-no_nodes:
-	pending_free(&daemon->pending);
 no_pending:
 	engine_free(&daemon->engine);
 no_engine:
@@ -329,17 +278,6 @@ no_engine:
 
 void daemon_free(struct daemon *daemon)
 {
-	/* A mount that was aborted leaves its open files behind. */
-	while (daemon->open) {
-		/* Its source is closed: the engine takes no step. */
-		daemon->open->slot.limiter = NULL;
-		if (daemon->open->polling)
-			poller_leave(&daemon->engine.schedule, &daemon->open->polling->poller);
-		handle_close(daemon, daemon->open);
-	}
-	free(daemon->handles.at);
-	free(daemon->handles.free);
-	node_free(daemon);
 	pending_free(&daemon->pending);
 	engine_free(&daemon->engine);
 	refusals_free(&daemon->refusals);

@@ -9,6 +9,7 @@
 #ifndef RATEFS_FS_MOUNT_DAEMON_H
 #define RATEFS_FS_MOUNT_DAEMON_H
 
+#include "core/base/list.h"
 #include "core/limiter/engine.h"
 #include "fs/base/clock.h"
 #include "fs/base/options.h"
@@ -48,8 +49,8 @@ struct daemon {
 	struct events events;
 	struct state *state; /* borrowed: what a successor has to know */
 	struct handle_table handles;
-	struct handle *open;		    /* every open file */
-	struct handle *polling_events;	    /* open `events` files whose readers poll */
+	struct list open;		    /* every open file */
+	struct list polling_events;	    /* open `events` files whose readers poll */
 	struct parameter_table *parameters; /* nodes with a number in their name, see node.c */
 	struct refusals refusals;
 	uint32_t pages; /* of metrics that threads are making */
@@ -68,7 +69,7 @@ struct daemon {
 void daemon_lock(struct daemon *daemon);
 void daemon_unlock(struct daemon *daemon);
 
-/* 0 or -errno; daemon_free() when nobody waits any more. @options, @source and @state stay the caller's. */
+/* 0 or -errno; daemon_free() when no file is open any more. @options, @source and @state are borrowed. */
 int daemon_init(struct daemon *daemon, struct options *options, struct source *source,
 		struct state *state, const struct owner *root);
 void daemon_free(struct daemon *daemon);
@@ -79,7 +80,10 @@ void daemon_run(struct daemon *daemon);
 /* When daemon_run() has something to do, or NEVER_NS. */
 uint64_t daemon_due_ns(struct daemon *daemon);
 
-/* Answers request @unique with EINTR, if it waits for anything but a change. */
+/* Gives up @pending, which waits, with -@err. Under the lock. */
+void daemon_give_up(struct daemon *daemon, struct pending *pending, int err);
+
+/* Answers request @unique with EINTR, if a signal may interrupt it. */
 void daemon_interrupt(struct daemon *daemon, uint64_t unique);
 
 /* Answers every waiting reader with ESHUTDOWN, now and from now on. */

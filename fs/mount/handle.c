@@ -1,13 +1,108 @@
-/* handle - an open file, see handle.h. */
+/* handle - open files, see handle.h. */
 #include "fs/mount/handle.h"
-#include "fs/mount/handle_table.h"
+#include "fs/base/clock.h"
+#include "fs/base/log.h"
 
 #include "core/limiter/partition.h"
 
 #include <errno.h>
+#include <linux/fuse.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { FIRST_HANDLES = 256, INDEX_BITS = 32 };
+
+static int grow_table(struct handle_table *table, uint32_t index)
+{
+	uint32_t size = table->size ? table->size : FIRST_HANDLES;
+	struct handle **at;
+	uint32_t *free_ones;
+
+	while (size <= index)
+		size *= 2;
+	at = realloc(table->at, size * sizeof(struct handle *));
+	if (!at)
+		return -ENOMEM;
+	table->at = at;
+	memset(at + table->size, 0, (size - table->size) * sizeof(struct handle *));
+	free_ones = realloc(table->free, size * sizeof(*free_ones));
+	if (!free_ones)
+		return -ENOMEM;
+	table->free = free_ones;
+	table->size = size;
+	return 0;
+}
+
+/* Gives @handle of @node, which @caller opens, a number. 0, -ENOMEM or -ENFILE. */
+static int number_handle(struct daemon *daemon, struct handle *handle, const struct node *node,
+			 const struct caller *caller)
+{
+	struct handle_table *table = &daemon->handles;
+	uint32_t index = table->free_count ? table->free[table->free_count - 1]
+					   : state_handle_count(daemon->state);
+	struct state_handle *kept;
+	uint64_t generation;
+
+	if (index >= STATE_HANDLES_MAX)
+		return -ENFILE;
+	if (index >= table->size && grow_table(table, index))
+		return -ENOMEM;
+	if (table->free_count)
+		table->free_count--;
+	kept = state_handle(daemon->state, index);
+	generation = (kept->life ? kept->life >> LIFE_BITS : state_base(daemon->state)) + 1;
+	kept->opener = caller->unique;
+	kept->tokens = node->tokens;
+	kept->within_ns = node->within_ns;
+	kept->slot_ns = 0;
+	kept->limiter = node->limiter->id;
+	kept->partition = node->partition;
+	kept->row = state_row_number(daemon->state, (unsigned int)(node->row - NODES));
+	kept->granted = false;
+	kept->half = false;
+	kept->polls = false;
+	kept->uid = caller->uid;
+	kept->gid = caller->gid;
+	kept->key_uid = node->key ? node->key->uid : 0;
+	kept->key = node->key ? node->key->id : 0;
+	if (node->key)
+		strcpy(state_key_name(daemon->state, index), node->key->name);
+	atomic_store_explicit(&kept->life, generation << LIFE_BITS | LIFE_USED,
+			      memory_order_release);
+	state_handle_used(daemon->state, index);
+	handle->kept = kept;
+	handle->number = generation << INDEX_BITS | index;
+	table->at[index] = handle;
+	return 0;
+}
+
+struct handle *handle_find(const struct daemon *daemon, uint64_t number)
+{
+	uint32_t index = (uint32_t)number;
+	struct handle *handle = index < daemon->handles.size ? daemon->handles.at[index] : NULL;
+
+	return handle && handle->number == number ? handle : NULL;
+}
+
+void handle_forget(struct daemon *daemon, uint64_t number)
+{
+	struct handle_table *table = &daemon->handles;
+	uint32_t index = (uint32_t)number;
+	struct state_handle *kept;
+
+	if (index >= state_handle_count(daemon->state) || index >= table->size)
+		return;
+	kept = state_handle(daemon->state, index);
+	/* Closed by a predecessor already: another's now. */
+	if ((uint32_t)(kept->life >> LIFE_BITS) != (uint32_t)(number >> INDEX_BITS) ||
+	    !(kept->life & LIFE_USED))
+		return;
+	kept->life = kept->life >> LIFE_BITS << LIFE_BITS;
+	table->at[index] = NULL;
+	table->free[table->free_count++] = index;
+}
 
 /* A predecessor may have taken what is in it: then it begins empty. */
 static struct limiter *get_partition(struct daemon *daemon, struct limiter *limiter, uint32_t index)
@@ -28,7 +123,7 @@ static struct handle *new_handle(struct daemon *daemon, const struct node *node,
 
 	if (!handle)
 		return NULL;
-	if (node->partition && node->row->read == read_tokens) {
+	if (node->partition && node->row->kind->takes) {
 		limiter = get_partition(daemon, limiter, node->partition - 1);
 		if (!limiter) {
 			free(handle);
@@ -52,10 +147,7 @@ static struct handle *new_handle(struct daemon *daemon, const struct node *node,
 	handle->uid = uid;
 	users_add(&daemon->engine.users, handle->uid, BOUND_FILES);
 	handle->position = daemon->events.end;
-	handle->next = daemon->open;
-	if (handle->next)
-		handle->next->previous = handle;
-	daemon->open = handle;
+	list_prepend(&daemon->open, &handle->link);
 	return handle;
 }
 
@@ -64,15 +156,16 @@ struct handle *handle_open(struct daemon *daemon, const struct node *node,
 {
 	struct handle *handle = new_handle(daemon, node, caller->uid);
 
-	if (handle && handle_number(daemon, handle, node, caller)) {
+	if (handle && number_handle(daemon, handle, node, caller)) {
 		handle_close(daemon, handle);
 		handle = NULL;
 	}
 	return handle;
 }
 
-struct handle *handle_reopen(struct daemon *daemon, const struct node *node, uint32_t index,
-			     struct state_handle *kept)
+/* A handle as @kept at @index was of a predecessor's. NULL: no memory. */
+static struct handle *reopen_handle(struct daemon *daemon, const struct node *node, uint32_t index,
+				    struct state_handle *kept)
 {
 	struct handle *handle = new_handle(daemon, node, kept->uid);
 
@@ -83,11 +176,7 @@ struct handle *handle_reopen(struct daemon *daemon, const struct node *node, uin
 	handle->granted = kept->granted;
 	handle->half = kept->half;
 	handle->begun = true;
-	if ((node->row->open == open_slot && kept->slot_ns &&
-	     slots_restore(&daemon->engine.schedule, handle->limiter, &handle->slot,
-			   kept->slot_ns)) ||
-	    (node->row->open == open_view &&
-	     viewer_of(&daemon->engine.tree, kept->uid, kept->gid, &handle->viewer))) {
+	if (node->row->kind->reopen && node->row->kind->reopen(daemon, handle, kept)) {
 		handle_close(daemon, handle);
 		return NULL;
 	}
@@ -96,25 +185,21 @@ struct handle *handle_reopen(struct daemon *daemon, const struct node *node, uin
 
 static void stop_following(struct daemon *daemon, struct handle *handle)
 {
-	if (!handle->following)
-		return;
-	if (handle->previous_follower)
-		handle->previous_follower->next_follower = handle->next_follower;
-	else
-		daemon->polling_events = handle->next_follower;
-	if (handle->next_follower)
-		handle->next_follower->previous_follower = handle->previous_follower;
+	if (handle->following)
+		list_remove(&daemon->polling_events, &handle->follower);
 	handle->following = false;
+}
+
+void handle_follow(struct daemon *daemon, struct handle *handle)
+{
+	if (!handle->following)
+		list_prepend(&daemon->polling_events, &handle->follower);
+	handle->following = true;
 }
 
 void handle_close(struct daemon *daemon, struct handle *handle)
 {
-	if (handle->previous)
-		handle->previous->next = handle->next;
-	else
-		daemon->open = handle->next;
-	if (handle->next)
-		handle->next->previous = handle->previous;
+	list_remove(&daemon->open, &handle->link);
 	stop_following(daemon, handle);
 	if (handle->slot.limiter)
 		engine_slot_close(&daemon->engine, &handle->slot, !handle->lost, clock_ns());
@@ -135,6 +220,20 @@ void handle_close(struct daemon *daemon, struct handle *handle)
 	free(handle);
 }
 
+void handle_close_all(struct daemon *daemon)
+{
+	struct handle *handle;
+
+	while ((handle = list_first(&daemon->open, struct handle, link))) {
+		handle->slot.limiter = NULL;
+		if (handle->polling)
+			poller_leave(&daemon->engine.schedule, &handle->polling->poller);
+		handle_close(daemon, handle);
+	}
+	free(daemon->handles.at);
+	free(daemon->handles.free);
+}
+
 void handle_notify(struct daemon *daemon, struct handle *handle)
 {
 	stop_following(daemon, handle);
@@ -146,17 +245,6 @@ struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t ui
 {
 	return (struct asker){
 		.thread = pid, .uid = uid, .file = handle ? handle->number : 0, .number = unique};
-}
-
-void handle_granted(struct handle *handle, size_t size)
-{
-	char text[TOKEN_TEXT];
-
-	handle->granted = true;
-	if (handle->polling)
-		handle->polling->poller.late = false;
-	handle->kept->granted = true;
-	handle_set_half(handle, token_text(handle->tokens, 0, TOKEN_TEXT, text) > size);
 }
 
 void handle_set_half(struct handle *handle, bool half)
@@ -178,7 +266,7 @@ void handle_keep_text(struct handle *handle, char *text, size_t length)
 	handle->length = length;
 }
 
-bool reply_open(struct handle *handle, fuse_req_t request)
+bool handle_reply_open(struct handle *handle, fuse_req_t request)
 {
 	struct fuse_file_info file = {.fh = handle->number, .direct_io = 1};
 	struct state_handle *kept = handle->kept;
@@ -192,9 +280,9 @@ bool reply_open(struct handle *handle, fuse_req_t request)
 	return true;
 }
 
-void answer_open(struct daemon *daemon, struct handle *handle, fuse_req_t request)
+void handle_answer_open(struct daemon *daemon, struct handle *handle, fuse_req_t request)
 {
-	if (reply_open(handle, request))
+	if (handle_reply_open(handle, request))
 		return;
 	daemon_lock(daemon);
 	handle->lost = true;
@@ -202,28 +290,12 @@ void answer_open(struct daemon *daemon, struct handle *handle, fuse_req_t reques
 	daemon_unlock(daemon);
 }
 
-/* Without memory a poll is told that a read is answered at once. */
-bool poll_tokens(struct daemon *daemon, struct handle *handle)
-{
-	if (!handle->polling) {
-		handle->polling = malloc(sizeof(*handle->polling));
-		if (!handle->polling)
-			return true;
-		handle->polling->handle = handle;
-		poller_init(&handle->polling->poller, handle->limiter, handle->tokens);
-		if (handle->within_ns != NEVER_NS)
-			poller_limit(&handle->polling->poller, &handle->polling->expiry,
-				     handle->within_ns);
-	}
-	return daemon->stopping || handle->half ||
-	       engine_poll(&daemon->engine, &handle->polling->poller, clock_ns());
-}
-
-void open_view(struct daemon *daemon, struct handle *handle, const struct caller *caller, int flags)
+void handle_open_view(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+		      int flags)
 {
 	(void)flags;
 	if (!viewer_new(&daemon->engine.tree, caller, &handle->viewer)) {
-		answer_open(daemon, handle, caller->request);
+		handle_answer_open(daemon, handle, caller->request);
 		return;
 	}
 	daemon_lock(daemon);
@@ -232,18 +304,110 @@ void open_view(struct daemon *daemon, struct handle *handle, const struct caller
 	fuse_reply_err(caller->request, ENOMEM);
 }
 
-bool poll_events(struct daemon *daemon, struct handle *handle)
+int handle_reopen_view(struct daemon *daemon, struct handle *handle,
+		       const struct state_handle *kept)
 {
-	if (daemon->stopping || !handle->begun ||
-	    events_wait_for(&daemon->events, handle->viewer, &handle->position))
+	return viewer_of(&daemon->engine.tree, kept->uid, kept->gid, &handle->viewer);
+}
+
+static void close_kept(struct handle_table *table, struct state_handle *kept, uint32_t index)
+{
+	kept->life = kept->life >> LIFE_BITS << LIFE_BITS;
+	table->free[table->free_count++] = index;
+}
+
+/* Whether the open was answered, or the kernel still waits for that: then there is nothing to close. */
+static bool is_open(const struct state_handle *kept, uint8_t row,
+		    bool (*was_asked)(const void *what, uint64_t unique), const void *what)
+{
+	if (kept->life & LIFE_OPEN)
 		return true;
-	if (!handle->following) {
-		handle->following = true;
-		handle->previous_follower = NULL;
-		handle->next_follower = daemon->polling_events;
-		if (handle->next_follower)
-			handle->next_follower->previous_follower = handle;
-		daemon->polling_events = handle;
+	/* Who waited for a slot, and was killed just now, waits no longer. */
+	return !was_asked(what, kept->opener) && (!NODES[row].kind->open || kept->slot_ns);
+}
+
+/*
+ * Tells whether reads of @node, which was open, get ENODEV for ever: its limiter is gone, or the
+ * count of partitions was lowered. Other files of such a partition look at the count with each
+ * read.
+ */
+static bool is_gone(const struct node *node)
+{
+	uint32_t shares;
+
+	return node->row == &NODES[NODE_NONE] || !node->limiter ||
+	       (node->row->kind->takes &&
+		node->partition > partition_count(node->limiter, &shares));
+}
+
+/* Tells whether a file of @row is one of a partition or a key where @kept is. */
+static bool is_possible(const struct node_row *row, const struct state_handle *kept)
+{
+	bool of_key = node_is_below(row, NODE_KEY);
+
+	return node_is_below(row, NODE_PARTITION) == (kept->partition != 0) &&
+	       of_key == (kept->key != 0);
+}
+
+static int reopen_kept(struct daemon *daemon, uint32_t index, struct state_handle *kept,
+		       uint8_t row)
+{
+	struct node node = {.row = &NODES[row],
+			    .limiter = tree_find_id(&daemon->engine.tree, kept->limiter),
+			    .partition = kept->partition,
+			    .tokens = kept->tokens,
+			    .within_ns = kept->within_ns};
+	struct handle *handle;
+
+	if (is_gone(&node) || !is_possible(node.row, kept))
+		return 0; /* reads get ENODEV */
+	if (kept->key &&
+	    keys_restore(&daemon->engine.schedule, node.limiter,
+			 state_key_name(daemon->state, index), kept->key_uid, kept->key, &node.key))
+		return -ENOMEM;
+	handle = reopen_handle(daemon, &node, index, kept);
+	if (!handle)
+		return -ENOMEM;
+	daemon->handles.at[index] = handle;
+	return 0;
+}
+
+int handle_take_over(struct daemon *daemon, bool (*was_asked)(const void *what, uint64_t unique),
+		     const void *what)
+{
+	struct handle_table *table = &daemon->handles;
+	uint32_t count = state_handle_count(daemon->state);
+	int err = count ? grow_table(table, count - 1) : 0;
+
+	for (uint32_t i = 0; i < count && !err; i++) {
+		struct state_handle *kept = state_handle(daemon->state, i);
+		uint8_t row = state_row(daemon->state, (uint8_t)kept->row);
+
+		if (!(kept->life & LIFE_USED) || !is_open(kept, row, was_asked, what)) {
+			close_kept(table, kept, i);
+			continue;
+		}
+		kept->life |= LIFE_OPEN;
+		err = reopen_kept(daemon, i, kept, row);
 	}
-	return false;
+	return err;
+}
+
+void handle_wake_all(struct daemon *daemon)
+{
+	struct {
+		struct fuse_out_header header;
+		struct fuse_notify_poll_wakeup_out wakeup;
+	} message = {.header = {.len = sizeof(message), .error = FUSE_NOTIFY_POLL}};
+
+	for (uint32_t i = 0; i < state_handle_count(daemon->state); i++) {
+		const struct state_handle *kept = state_handle(daemon->state, i);
+
+		if (!(kept->life & LIFE_USED) || !kept->polls)
+			continue;
+		message.wakeup.kh = kept->poll;
+		if (write(fuse_session_fd(daemon->session), &message, sizeof(message)) < 0 &&
+		    errno != ENOENT)
+			log_warning("who polls is not woken: %s", strerror(errno));
+	}
 }

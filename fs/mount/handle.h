@@ -1,14 +1,14 @@
 /*
- * handle - an open file, and what reads and writes of it do.
+ * handle - open files, the numbers by which the kernel knows them, and what a successor finds of them.
  */
 #ifndef RATEFS_FS_MOUNT_HANDLE_H
 #define RATEFS_FS_MOUNT_HANDLE_H
 
-#include "fs/mount/node.h"
-
+#include "core/limiter/poller.h"
 #include "core/limiter/slots.h"
-
-struct state_handle;
+#include "fs/mount/daemon.h"
+#include "fs/mount/node.h"
+#include "fs/mount/viewer.h"
 
 /* The poller of an open file, however many poll it. */
 struct polling {
@@ -39,13 +39,13 @@ struct handle {
 	uint64_t position;     /* events: what was read */
 	char *text;	       /* owned; what a read at offset 0 found */
 	size_t length;
-	struct slot slot;		/* slot: held while this is open */
-	bool lost;			/* slot: no program ever worked with it */
-	struct polling *polling;	/* owned; NULL: tokens of it were never polled for */
-	struct fuse_pollhandle *poll;	/* owned; who wants to know */
-	struct handle *next, *previous; /* all open files */
-	bool following;			/* events: in the list of those who poll */
-	struct handle *next_follower, *previous_follower;
+	struct slot slot;	      /* slot: held while this is open */
+	bool lost;		      /* slot: no program ever worked with it */
+	struct polling *polling;      /* owned; NULL: tokens of it were never polled for */
+	struct fuse_pollhandle *poll; /* owned; who wants to know */
+	struct list_link link;	      /* in daemon->open */
+	bool following;		      /* events: in the list of those who poll */
+	struct list_link follower;    /* in daemon->polling_events */
 };
 
 /*
@@ -77,8 +77,14 @@ void handle_wake_all(struct daemon *daemon);
 /* The kernel's number of who polls @handle from now on. Under the lock. */
 void handle_polled(struct handle *handle, uint64_t number);
 
-/* Frees it. Nobody reads or writes through it any more. Under the lock. */
+/* Closes and frees @handle, which no request uses any more. Under the lock. */
 void handle_close(struct daemon *daemon, struct handle *handle);
+
+/* Closes what a mount that was aborted left open. The source is closed: the engine takes no step. */
+void handle_close_all(struct daemon *daemon);
+
+/* Lists @handle, of events, as one whose poller waits for a line. Under the lock. */
+void handle_follow(struct daemon *daemon, struct handle *handle);
 
 /* Tells who polls @handle that something may have changed. Under the lock. */
 void handle_notify(struct daemon *daemon, struct handle *handle);
@@ -89,56 +95,22 @@ void handle_notify(struct daemon *daemon, struct handle *handle);
  */
 struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid, uint64_t unique);
 
-/* A read of @size bytes is about to be answered with what it asked for. Under the lock. */
-void handle_granted(struct handle *handle, size_t size);
-
 /* Keeps @text (from malloc) for reads at other offsets. Under the lock. */
 void handle_keep_text(struct handle *handle, char *text, size_t length);
 
-/* What `read`, `poll` and `write` of the table's rows are. */
-void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read);
-/* Answers with at most @size bytes of the @length bytes of @text, from @offset on. */
-void reply_text(fuse_req_t request, const char *text, size_t length, off_t offset, size_t size);
-/* Answers user @uid with the text of a file as it is now, from @offset on. Without the lock. */
-void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, uint32_t uid,
-	       off_t offset, size_t size);
-void read_tokens(struct daemon *daemon, struct handle *handle, const struct read_request *read);
-void read_try(struct daemon *daemon, struct handle *handle, const struct read_request *read);
-void read_stream(struct daemon *daemon, struct handle *handle, const struct read_request *read);
-void read_events(struct daemon *daemon, struct handle *handle, const struct read_request *read);
-/* Of files that tell of all limiters. */
-void open_view(struct daemon *daemon, struct handle *handle, const struct caller *caller,
-	       int flags);
-void open_slot(struct daemon *daemon, struct handle *handle, const struct caller *caller,
-	       int flags);
-void read_slot(struct daemon *daemon, struct handle *handle, const struct read_request *read);
-/* False: nobody is there any more to have what was opened; it is to be closed. */
-bool reply_open(struct handle *handle, fuse_req_t request);
-
-/* stream: the newline was read, or not. */
+/* Notes that the newline of a token of a stream was read, or not. Under the lock. */
 void handle_set_half(struct handle *handle, bool half);
 
-/* Answers an open, closes what nobody has. Without the lock. */
-void answer_open(struct daemon *daemon, struct handle *handle, fuse_req_t request);
-bool poll_tokens(struct daemon *daemon, struct handle *handle);
-bool poll_events(struct daemon *daemon, struct handle *handle);
-void write_setting(struct daemon *daemon, struct handle *handle, const struct caller *caller,
-		   const char *text, size_t size);
-void write_config(struct daemon *daemon, struct handle *handle, const struct caller *caller,
-		  const char *text, size_t size);
-void write_feedback(struct daemon *daemon, struct handle *handle, const struct caller *caller,
-		    const char *text, size_t size);
-void write_charge(struct daemon *daemon, struct handle *handle, const struct caller *caller,
-		  const char *text, size_t size);
+/* Answers an open. False: its client is gone; the file is to be closed. */
+bool handle_reply_open(struct handle *handle, fuse_req_t request);
 
-/* Token text for @tokens from @offset on: the length, at most @size, written to @text. */
-enum { TOKEN_TEXT = 24, EVENT_READ_MAX = 16384 };
-size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT]);
+/* Answers an open, and closes a file whose client is gone. Without the lock. */
+void handle_answer_open(struct daemon *daemon, struct handle *handle, fuse_req_t request);
 
-int reply_tokens(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t size);
-
-/* Begins @change, filled in up to its text, on behalf of @request. Without the lock. */
-struct writer *writer_new(const char *text, size_t size);
-void writer_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller);
+/* open() and reopen() of files that tell of all limiters: of those that their client may use. */
+void handle_open_view(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+		      int flags);
+int handle_reopen_view(struct daemon *daemon, struct handle *handle,
+		       const struct state_handle *kept);
 
 #endif

@@ -7,9 +7,6 @@
  * ways once there are two), epoll before each read as much, and a second receiver a tenth of the
  * throughput of 16 readers, for nothing.
  *
- * A signal that comes between the last look at what is due and the read would be missed, so the
- * timer repeats itself until it is set anew.
- *
  * Waking a sleeping processor is nearly the whole cost of a token when client and daemon run on two
  * (50 to 80 us of 55 to 85). So the thread looks for the next request for a while before it sleeps,
  * when requests of late came so closely that this pays, but not so closely that client and daemon
@@ -22,10 +19,10 @@
 #include "fs/mount/loop.h"
 #include "fs/base/log.h"
 #include "fs/mount/mount.h"
+#include "fs/mount/wake.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,103 +30,9 @@ enum {
 	LOOK_NS = 50000,	  /* how long it looks for a request before it sleeps */
 	LOOK_MEAN_MIN_NS = 10000, /* mean time between requests that makes it look */
 	LOOK_MEAN_MAX_NS = 100000,
-	TIME_CAP_NS = 1000000,	/* longer times between requests count as this one */
-	TIME_WEIGHT = 8,	/* of the mean against the newest time */
-	EARLY_NS = 60000,	/* how early the timer goes off ... */
-	EARLY_REST_NS = 400000, /* ... if that long passed since it went off last */
-	AGAIN_NS = 200000,	/* after which it goes off again */
+	TIME_CAP_NS = 1000000, /* longer times between requests count as this one */
+	TIME_WEIGHT = 8,       /* of the mean against the newest time */
 };
-
-static struct {
-	timer_t timer;
-	struct sigaction action;
-	volatile sig_atomic_t woken;
-	volatile sig_atomic_t ending; /* the signal that asked for it */
-	_Atomic uint64_t last_ns;     /* when something was due last */
-} loop;
-
-/* async-signal-safe */
-static void set_timer(uint64_t at_ns)
-{
-	struct itimerspec when = {0};
-
-	if (!at_ns)
-		at_ns = 1; /* long past; 0 would stop the timer */
-	if (at_ns != NEVER_NS) {
-		when.it_value.tv_sec = (time_t)(at_ns / NSEC_PER_SEC);
-		when.it_value.tv_nsec = (long)(at_ns % NSEC_PER_SEC);
-		when.it_interval.tv_nsec = AGAIN_NS;
-	}
-	timer_settime(loop.timer, TIMER_ABSTIME, &when, NULL);
-}
-
-static void on_timer(int signal_number)
-{
-	(void)signal_number;
-	loop.woken = 1;
-}
-
-static void on_end(int signal_number)
-{
-	/* Who is to end is not replaced any more. */
-	if (signal_number != SIGHUP || !loop.ending)
-		loop.ending = signal_number;
-	loop.woken = 1;
-	set_timer(0); /* goes off until the loop has seen it */
-}
-
-static void loop_signals(sigset_t *signals)
-{
-	sigemptyset(signals);
-	sigaddset(signals, SIGALRM);
-	sigaddset(signals, SIGTERM);
-	sigaddset(signals, SIGINT);
-	sigaddset(signals, SIGHUP);
-}
-
-int loop_init(void)
-{
-	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
-	struct sigaction action = {.sa_handler = on_timer};
-	sigset_t signals;
-
-	if (timer_create(CLOCK_BOOTTIME, &event, &loop.timer))
-		return -errno;
-	loop_signals(&action.sa_mask);
-	sigaction(SIGALRM, &action, NULL);
-	action.sa_handler = on_end;
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
-	action.sa_handler = SIG_IGN;
-	sigaction(SIGPIPE, &action, NULL);
-	loop_signals(&signals);
-	pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* a parent may have blocked them */
-	return 0;
-}
-
-bool loop_is_ending(void)
-{
-	return loop.ending;
-}
-
-bool loop_is_replaced(void)
-{
-	return loop.ending == SIGHUP;
-}
-
-void loop_wake_at(uint64_t at_ns)
-{
-	if (at_ns != NEVER_NS && at_ns > loop.last_ns + EARLY_REST_NS)
-		at_ns -= EARLY_NS;
-	set_timer(at_ns);
-	/*
-	 * on_end() may have set it in between, or before: it goes off until the loop has seen the
-	 * signal.
-	 */
-	if (loop.ending)
-		set_timer(0);
-}
 
 /* Whether there is a request at @until_ns at the latest. */
 static bool look(const struct daemon *daemon, uint64_t until_ns)
@@ -148,10 +51,9 @@ static void serve_due(struct daemon *daemon)
 {
 	uint64_t due_ns = daemon_due_ns(daemon), now_ns = clock_ns();
 
-	if (due_ns > now_ns && due_ns - now_ns <= EARLY_NS && look(daemon, due_ns))
+	if (due_ns > now_ns && due_ns - now_ns <= WAKE_EARLY_NS && look(daemon, due_ns))
 		return;
-	loop.woken = 0;
-	loop.last_ns = clock_ns();
+	wake_done();
 	daemon_run(daemon);
 }
 
@@ -162,12 +64,12 @@ void loop_run(struct daemon *daemon)
 	int length;
 
 	for (;;) {
-		if (loop.ending)
+		if (wake_is_ending())
 			break;
-		if (loop.woken)
+		if (wake_is_due())
 			serve_due(daemon);
 		else if (mean_ns > LOOK_MEAN_MIN_NS && mean_ns < LOOK_MEAN_MAX_NS &&
-			 look(daemon, clock_ns() + LOOK_NS) && loop.woken)
+			 look(daemon, clock_ns() + LOOK_NS) && wake_is_due())
 			continue;
 		length = fuse_session_receive_buf(daemon->session, &buffer);
 		if (length == -EINTR)
@@ -180,12 +82,12 @@ void loop_run(struct daemon *daemon)
 		last_ns = now_ns;
 		session_process(daemon, &buffer, now_ns);
 	}
-	set_timer(NEVER_NS);
+	wake_never();
 	free(buffer.mem);
-	if (loop_is_replaced())
+	if (wake_is_replaced())
 		return;
-	if (loop.ending)
-		log_info("ending on %s", strsignal(loop.ending));
+	if (wake_is_ending())
+		log_info("ending on %s", strsignal(wake_ending()));
 	else
 		log_info("the mount has ended");
 }

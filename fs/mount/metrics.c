@@ -1,7 +1,9 @@
 /* metrics - every stat of every limiter in the Prometheus text format, see metrics.h. */
 #include "fs/mount/metrics.h"
+#include "fs/base/clock.h"
 #include "fs/base/thread.h"
 #include "fs/mount/channel.h"
+#include "fs/mount/text.h"
 
 #include "core/fleet/fleet.h"
 
@@ -300,7 +302,7 @@ static void *make_page_aside(void *argument)
 	/* Under the lock: another read of the same open file may replace the text. */
 	if (request && text) {
 		handle_keep_text(page->handle, text, length);
-		reply_text(request, text, length, page->offset, page->size);
+		text_reply(request, text, length, page->offset, page->size);
 	} else {
 		free(text);
 		if (request)
@@ -339,7 +341,8 @@ static int start_page(struct daemon *daemon, struct handle *handle, const struct
 	return err;
 }
 
-void read_metrics(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+static void read_metrics(struct daemon *daemon, struct handle *handle,
+			 const struct read_request *read)
 {
 	size_t length = 0;
 	char *text;
@@ -352,7 +355,7 @@ void read_metrics(struct daemon *daemon, struct handle *handle, const struct rea
 	 */
 	goes_on = read->offset && handle->text;
 	if (goes_on)
-		reply_text(read->caller->request, handle->text, handle->length, read->offset,
+		text_reply(read->caller->request, handle->text, handle->length, read->offset,
 			   read->size);
 	many = daemon->engine.tree.count > LIMITERS_AT_ONCE;
 	full = !goes_on && many && daemon->pages >= PAGES_MAX;
@@ -375,8 +378,26 @@ void read_metrics(struct daemon *daemon, struct handle *handle, const struct rea
 	}
 	daemon_lock(daemon);
 	handle_keep_text(handle, text, length);
-	reply_text(read->caller->request, text, length, read->offset, read->size);
+	text_reply(read->caller->request, text, length, read->offset, read->size);
 	daemon_unlock(daemon);
+}
+
+const struct node_kind METRICS_FILE = {
+	.open = handle_open_view, .reopen = handle_reopen_view, .read = read_metrics};
+
+/* It is not collected: its thread answers. */
+void metrics_answer(struct daemon *daemon, struct pending *pending)
+{
+	(void)daemon;
+	(void)pending;
+}
+
+enum pending_end metrics_give_up(struct daemon *daemon, struct pending *pending, int err)
+{
+	(void)daemon;
+	(void)pending;
+	(void)err;
+	return PENDING_ABANDONED;
 }
 
 void metrics_finish(struct daemon *daemon)

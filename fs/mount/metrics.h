@@ -5,12 +5,17 @@
 #define RATEFS_FS_MOUNT_METRICS_H
 
 #include "fs/mount/handle.h"
+#include "fs/mount/pending.h"
 
 /*
- * Answers a read of `metrics`. A page of few limiters is made at once; one of many by a thread of its
- * own, which holds the lock for a few limiters at a time, so that no token waits for the page.
+ * The file `metrics`. A page of few limiters is made at once; one of many by a thread of its own,
+ * which holds the lock for a few limiters at a time, so that no token waits for the page.
  */
-void read_metrics(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+extern const struct node_kind METRICS_FILE;
+
+/* Requests of kind PENDING_PAGE. */
+void metrics_answer(struct daemon *daemon, struct pending *pending);
+enum pending_end metrics_give_up(struct daemon *daemon, struct pending *pending, int err);
 
 /* Waits until no such thread runs any more. */
 void metrics_finish(struct daemon *daemon);

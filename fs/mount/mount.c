@@ -2,6 +2,7 @@
 #include "fs/mount/mount.h"
 #include "fs/base/log.h"
 #include "fs/mount/channel.h"
+#include "fs/mount/handle.h"
 #include "fs/mount/ops.h"
 
 #include <errno.h>
@@ -16,6 +17,26 @@
 
 /* Set in the unique number of a request that the kernel sends again. */
 static const uint64_t RESEND = UINT64_C(1) << 63;
+
+int mount_init(struct daemon *daemon, struct options *options, struct source *source,
+	       struct state *state, const struct owner *root)
+{
+	int err = daemon_init(daemon, options, source, state, root);
+
+	if (err)
+		return err;
+	err = node_init(daemon);
+	if (err)
+		daemon_free(daemon);
+	return err;
+}
+
+void mount_free(struct daemon *daemon)
+{
+	handle_close_all(daemon);
+	node_free(daemon);
+	daemon_free(daemon);
+}
 
 int session_new(struct fuse_session **session, struct options *options, struct daemon *daemon)
 {

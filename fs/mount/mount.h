@@ -6,6 +6,14 @@
 
 #include "fs/mount/daemon.h"
 
+/*
+ * Makes the daemon of a mount, which is not mounted yet; mount_free() when its session has ended.
+ * @options, @source and @state are borrowed. 0 or -errno.
+ */
+int mount_init(struct daemon *daemon, struct options *options, struct source *source,
+	       struct state *state, const struct owner *root);
+void mount_free(struct daemon *daemon);
+
 /* A session for @options that is not mounted. 0, or the exit status after a message. */
 int session_new(struct fuse_session **session, struct options *options, struct daemon *daemon);
 

@@ -1,249 +1,525 @@
-/* node - THE TABLE of files, see node.h. */
+/* node - files by number and by name, see node.h. */
+#include "fs/mount/daemon.h"
 #include "fs/mount/node.h"
-#include "fs/mount/handle.h"
-#include "fs/mount/metrics.h"
-#include "fs/mount/show.h"
+#include "fs/state/parameter.h"
+#include "fs/state/state.h"
+
+#include "core/limiter/keys.h"
+#include "core/limiter/partition.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* One look for all rows. */
-/* clang-format off */
-const struct node_row NODES[] = {
-	[NODE_ROOT] = {.access = ACCESS_LIMITER},
-	[NODE_LIMITER] = {
-		.label = "LIMITER/", .place = NODE_ROOT, .access = ACCESS_LIMITER,
-		.help = "a rate limiter: mkdir makes one, rmdir removes it, mv renames it"},
-	[NODE_TAKE] = {.name = "take", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY},
-	[NODE_TAKE_N] = {
-		.label = "N[,within=DURATION]", .place = NODE_TAKE, .access = ACCESS_USE,
-		.cost = COST_TOKENS,
-		.read = read_tokens, .poll = poll_tokens,
-		.help = "blocks until N tokens are granted together; with within=, EBUSY "
-			"at once if they cannot be had in time"},
-	[NODE_ETA] = {.name = "eta", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY},
-	[NODE_ETA_N] = {
-		.label = "N", .place = NODE_ETA, .access = ACCESS_USE,
-		.read = read_text, .show = show_eta,
-		.help = "seconds until N tokens would be granted; takes nothing"},
-	[NODE_PARTITIONS] = {
-		.name = "partitions", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY},
-	[NODE_PARTITION] = {
-		.label = "P/", .place = NODE_PARTITIONS, .access = ACCESS_DIRECTORY,
-		.help = "partition P, a share of the limiter; r0, r1, ... are the reserve"},
-	[NODE_KEYS] = {.name = "keys", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY},
-	[NODE_KEY] = {
-		.label = "KEY/", .place = NODE_KEYS, .access = ACCESS_DIRECTORY,
-		.help = "any name: made on first use, with key_rate and key_burst of its own; "
-			"forgotten when it is full and idle"},
-	[NODE_KEY_TAKE] = {.name = "take", .place = NODE_KEY, .access = ACCESS_DIRECTORY},
-	[NODE_KEY_TAKE_N] = {
-		.label = "N[,within=DURATION]", .place = NODE_KEY_TAKE, .access = ACCESS_USE,
-		.cost = COST_TOKENS,
-		.read = read_tokens, .poll = poll_tokens,
-		.help = "as take/N, of the key and of the limiter"},
-	[NODE_KEY_ETA] = {.name = "eta", .place = NODE_KEY, .access = ACCESS_DIRECTORY},
-	[NODE_KEY_ETA_N] = {
-		.label = "N", .place = NODE_KEY_ETA, .access = ACCESS_USE,
-		.read = read_text, .show = show_eta,
-		.help = "as eta/N, of the key and of the limiter"},
+enum { ROW_BITS = 8, PARTITION_BITS = 16 };
 
-	{
-		.name = "README", .place = NODE_ROOT, .access = ACCESS_USE,
-		.read = read_text, .show = show_readme,
-		.help = "how to use the tree; every file, by what reading it costs"},
-	{
-		.name = "status", .place = NODE_ROOT, .access = ACCESS_USE,
-		.read = read_text, .show = show_status,
-		.help = "the daemon: version, host, source, limiters, waiters, uptime"},
-	{
-		.name = "metrics", .place = NODE_ROOT, .access = ACCESS_USE,
-		.open = open_view, .read = read_metrics,
-		.help = "every stat of every limiter that one may use, in Prometheus text format"},
-	{
-		.name = "hosts", .place = NODE_ROOT, .access = ACCESS_USE,
-		.read = read_text, .show = show_hosts, .survey = true,
-		.help = "the hosts: name, weight, partitions held, seconds since last heard of"},
-	{
-		.name = "events", .place = NODE_ROOT, .access = ACCESS_USE,
-		.cost = COST_ENDLESS,
-		.open = open_view, .read = read_events, .poll = poll_events,
-		.help = "state changes from now on, a line each, as they happen"},
-	{
-		.name = "last_error", .place = NODE_ROOT, .access = ACCESS_USE,
-		.read = read_text, .show = show_last_error,
-		.help = "why the last write, mkdir, rmdir or mv of this user was refused"},
+static_assert(NODE_ROWS_MAX == 1 << ROW_BITS, "a row fits its bits");
+static_assert(PARTITIONS_MAX + RESERVE_HOSTS_MAX < 1 << PARTITION_BITS, "a partition fits, too");
 
-	{
-		.name = "token", .place = NODE_LIMITER, .access = ACCESS_USE,
-		.cost = COST_TOKENS,
-		.read = read_tokens, .poll = poll_tokens,
-		.help = "blocks until one token is granted"},
-	{
-		.name = "try", .place = NODE_LIMITER, .access = ACCESS_USE,
-		.cost = COST_TOKENS,
-		.read = read_try,
-		.help = "one token now, or EBUSY"},
-	{
-		.name = "stream", .place = NODE_LIMITER, .access = ACCESS_USE,
-		.cost = COST_ENDLESS,
-		.read = read_stream, .poll = poll_tokens,
-		.help = "endless: every line read is one token"},
-	{
-		.name = "slot", .place = NODE_LIMITER, .access = ACCESS_USE,
-		.cost = COST_TOKENS,
-		.open = open_slot, .read = read_slot,
-		.help = "open blocks until one of `concurrency` slots is free; close, or death, "
-			"frees it"},
-	{
-		.name = "charge", .place = NODE_LIMITER, .access = ACCESS_REPORT,
-		.cost = COST_WRITE,
-		.write = write_charge,
-		.help = "`12`: it cost 12 more than was taken; `-5`: 5 came back unused"},
-	{
-		.name = "feedback", .place = NODE_LIMITER, .access = ACCESS_REPORT,
-		.cost = COST_WRITE,
-		.write = write_feedback,
-		.help = "how the work went: ok, throttled or error, or a HTTP status, one a line"},
-	{
-		.name = "rate", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_RATE,
-		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "tokens a period, such as 500/s; several that all hold: 10/s 5000/h:100"},
-	{
-		.name = "burst", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_BURST,
-		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "tokens that an idle limiter may save up"},
-	{
-		.name = "release_interval", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_RELEASE_INTERVAL,
-		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "release tokens in even batches, so far apart; 0s: one by one"},
-	{
-		.name = "enforcement", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_ENFORCEMENT,
-		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "enforce; shadow grants at once and counts; open grants at once; "
-			"closed grants none"},
-	{
-		.name = "offline", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_OFFLINE,
-		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "in a fleet, without ZooKeeper: block, open, or share:N, the rate divided by N"},
-	{
-		.name = "adapt", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_ADAPT,
-		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "feel for the rate that the service gives: none, aimd or cubic"},
-	{
-		.name = "backoff", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_BACKOFF,
-		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "pause when throttled: none, exponential or linear"},
-	{
-		.name = "concurrency", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_CONCURRENCY,
-		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "how many slots may be open: max, a number, or auto min=1 max=200 "
-			"decrease=0.9"},
-	{
-		.name = "key_rate", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_KEY_RATE,
-		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "tokens a period of each key, such as 10/s; max: keys limit nothing"},
-	{
-		.name = "key_burst", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_KEY_BURST,
-		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "tokens that an idle key may save up"},
-	{
-		.name = "keys_max", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.setting = SETTING_KEYS_MAX,
-		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "keys that are remembered; for one more the oldest idle one is forgotten"},
-	{
-		.name = "config", .place = NODE_LIMITER, .access = ACCESS_TUNE,
-		.read = read_text, .show = show_config, .write = write_config,
-		.write_max = CONFIG_TEXT,
-		.help = "every setting, one name=value per line; a write applies all or nothing"},
-	{
-		.name = "stat", .place = NODE_LIMITER, .access = ACCESS_USE,
-		.read = read_text, .show = show_stat,
-		.help = "counters and gauges, one `name value` per line"},
-	{
-		.name = "waiters", .place = NODE_LIMITER, .access = ACCESS_USE,
-		.read = read_text, .show = show_waiters,
-		.help = "who is blocked, in order: pid, uid, tokens, seconds waited, "
-			"seconds to go"},
+enum { TEXT_SIZE = 4096 };
 
-	{
-		.name = "count", .place = NODE_PARTITIONS, .access = ACCESS_TUNE,
-		.setting = SETTING_PARTITIONS_COUNT,
-		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "how many shares the capacity is cut into: auto or 1 to 4096"},
-	{
-		.name = "lease", .place = NODE_PARTITIONS, .access = ACCESS_TUNE,
-		.setting = SETTING_PARTITIONS_LEASE,
-		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "how long a share is held before it is competed for again"},
-	{
-		.name = "reserve", .place = NODE_PARTITIONS, .access = ACCESS_TUNE,
-		.setting = SETTING_PARTITIONS_RESERVE,
-		.read = read_text, .show = show_setting, .write = write_setting,
-		.help = "capacity that every host has to itself: none, or 10/s hosts=8"},
-	{
-		.name = "held", .place = NODE_PARTITIONS, .access = ACCESS_USE,
-		.read = read_text, .show = show_held,
-		.help = "the partitions that this host holds"},
+/* Directory positions: rows first, then limiters by id or partitions by index. */
+static const uint64_t FIRST_MEMBER = UINT64_C(1) << 32;
 
-	{
-		.name = "token", .place = NODE_PARTITION, .access = ACCESS_USE,
-		.cost = COST_TOKENS,
-		.read = read_tokens, .poll = poll_tokens,
-		.help = "as token, from this partition alone"},
-	{
-		.name = "rate", .place = NODE_PARTITION, .access = ACCESS_USE,
-		.read = read_text, .show = show_partition_rate,
-		.help = "its share of the rate"},
-	{
-		.name = "state", .place = NODE_PARTITION, .access = ACCESS_USE,
-		.read = read_text, .show = show_partition_state, .survey = true,
-		.help = "free, held, waiting, draining or reserved"},
-	{
-		.name = "holder", .place = NODE_PARTITION, .access = ACCESS_USE,
-		.read = read_text, .show = show_partition_holder, .survey = true,
-		.help = "name of the host that holds it; empty: nobody"},
-	{
-		.name = "expires", .place = NODE_PARTITION, .access = ACCESS_USE,
-		.read = read_text, .show = show_partition_expires,
-		.help = "seconds until this host's right to it ends unless renewed; max: never"},
+/* Set in the numbers of keys and their files, which nothing else has. */
+static const fuse_ino_t KEY_MARK = UINT64_C(1) << 62;
 
-	{
-		.name = "token", .place = NODE_KEY, .access = ACCESS_USE,
-		.cost = COST_TOKENS,
-		.read = read_tokens, .poll = poll_tokens,
-		.help = "as token, of the key and of the limiter"},
-	{
-		.name = "try", .place = NODE_KEY, .access = ACCESS_USE,
-		.cost = COST_TOKENS,
-		.read = read_try,
-		.help = "as try, of the key and of the limiter"},
-	{
-		.name = "stream", .place = NODE_KEY, .access = ACCESS_USE,
-		.cost = COST_ENDLESS,
-		.read = read_stream, .poll = poll_tokens,
-		.help = "as stream, of the key and of the limiter"},
-	{
-		.name = "stat", .place = NODE_KEY, .access = ACCESS_USE,
-		.read = read_text, .show = show_stat,
-		.help = "counters and gauges of the key since it was made"},
-};
-/* clang-format on */
+static struct node node_of(const struct node_row *row, struct limiter *limiter, uint32_t partition)
+{
+	return (struct node){row, limiter, partition, 1, NEVER_NS, NULL};
+}
 
-const unsigned int NODE_COUNT = sizeof(NODES) / sizeof(NODES[0]);
+static struct node node_of_key(const struct node_row *row, struct limiter *limiter, struct key *key)
+{
+	return (struct node){row, limiter, 0, 1, NEVER_NS, key};
+}
 
-static_assert(sizeof(NODES) / sizeof(NODES[0]) <= NODE_ROWS_MAX, "a row fits its bits");
+struct node node_of_limiter(struct limiter *limiter)
+{
+	return node_of(&NODES[limiter_is_root(limiter) ? NODE_ROOT : NODE_LIMITER], limiter, 0);
+}
+
+static fuse_ino_t encode(const struct daemon *daemon, const struct node *node)
+{
+	fuse_ino_t row = state_row_number(daemon->state, (unsigned int)(node->row - NODES));
+
+	if (node->key)
+		return KEY_MARK | node->key->id << ROW_BITS | row;
+	return (fuse_ino_t)node->limiter->id << (ROW_BITS + PARTITION_BITS) |
+	       (fuse_ino_t)node->partition << ROW_BITS | row;
+}
+
+/* Tells whether the name of @node has a number in it, which the kernel's number cannot hold. */
+static bool has_parameter(const struct node *node)
+{
+	return !node->row->name && NODES[node->row->place].kind->has_numbers;
+}
+
+static int decode_key(struct daemon *daemon, fuse_ino_t ino, struct node *node)
+{
+	uint8_t row = state_row(daemon->state, ino & ((1 << ROW_BITS) - 1));
+	struct key *key = keys_find(&daemon->engine.schedule, (ino & ~KEY_MARK) >> ROW_BITS);
+	struct limiter *limiter;
+
+	if (!key || !row)
+		return -ESTALE;
+	/* Keys of a limiter that is gone take some time to follow. */
+	limiter = tree_find_id(&daemon->engine.tree, key->level.limiter);
+	if (!limiter)
+		return -ESTALE;
+	*node = node_of_key(&NODES[row], limiter, key);
+	return 0;
+}
+
+static int decode_plain(struct daemon *daemon, fuse_ino_t plain, struct node *node)
+{
+	uint8_t row = state_row(daemon->state, plain & ((1 << ROW_BITS) - 1));
+	uint64_t partition = plain >> ROW_BITS & ((1 << PARTITION_BITS) - 1);
+	uint32_t shares;
+
+	if (!row || plain >> (ROW_BITS + PARTITION_BITS) > UINT32_MAX)
+		return -ESTALE;
+	*node = node_of(&NODES[row],
+			tree_find_id(&daemon->engine.tree,
+				     (uint32_t)(plain >> (ROW_BITS + PARTITION_BITS))),
+			(uint32_t)partition);
+	if (!node->limiter || (partition && partition > partition_count(node->limiter, &shares)))
+		return -ESTALE;
+	return 0;
+}
+
+int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
+{
+	const struct parameter *parameter = NULL;
+	fuse_ino_t plain = ino;
+	int err;
+
+	if (parameter_is(ino)) {
+		parameter = parameter_find(daemon->parameters, ino);
+		if (!parameter)
+			return -ESTALE;
+		plain = parameter->node;
+	}
+	err = plain & KEY_MARK ? decode_key(daemon, plain, node)
+			       : decode_plain(daemon, plain, node);
+	if (err)
+		return err;
+	if (parameter) {
+		node->tokens = parameter->tokens;
+		node->within_ns = parameter->within_ns;
+	}
+	return 0;
+}
+
+/* Refuses @name in take or eta, and tells @why in last_error. */
+static int refuse_parameter(struct daemon *daemon, uint32_t uid, int err, const char *name,
+			    const char *why)
+{
+	daemon_refused(daemon, uid, "'%.200s': %s", name, why);
+	return err == -ERANGE ? err : -ENOENT;
+}
+
+/* Says why the number of tokens, or the time, is refused. */
+static const char *why_not_tokens(int err)
+{
+	return err == -ERANGE ? "out of bounds: tokens are a whole number from 0 to 10T"
+			      : "not a number of tokens: such as 250 or 64Ki";
+}
+
+static const char *why_not_within(int err)
+{
+	return err == -ERANGE ? "out of bounds: a time is whole nanoseconds, up to 3650d"
+			      : DURATION_WHY;
+}
+
+/* Parses the @length bytes of @name that are a number of tokens. */
+static int parse_number(struct daemon *daemon, const char *name, size_t length, uint32_t uid,
+			struct node *node)
+{
+	char number[QUANTITY_TEXT];
+	int err = -EINVAL;
+
+	if (length < sizeof(number)) {
+		memcpy(number, name, length);
+		number[length] = '\0';
+		err = tokens_parse(number, &node->tokens);
+	}
+	return err ? refuse_parameter(daemon, uid, err, name, why_not_tokens(err)) : 0;
+}
+
+/* `N` in eta. */
+static int find_eta(struct daemon *daemon, const struct node *parent, const struct node_row *row,
+		    const char *name, uint32_t uid, struct node *node)
+{
+	size_t length = strcspn(name, ",");
+	int err;
+
+	*node = node_of_key(row, parent->limiter, parent->key);
+	err = parse_number(daemon, name, length, uid, node);
+	if (!err && name[length])
+		err = refuse_parameter(daemon, uid, -EINVAL, name,
+				       "eta has nothing after the number");
+	return err;
+}
+
+/* `N` or `N,within=DURATION` in take. */
+static int find_take(struct daemon *daemon, const struct node *parent, const struct node_row *row,
+		     const char *name, uint32_t uid, struct node *node)
+{
+	static const char within[] = ",within=";
+	size_t length = strcspn(name, ",");
+	const char *comma = name + length;
+	int err;
+
+	*node = node_of_key(row, parent->limiter, parent->key);
+	err = parse_number(daemon, name, length, uid, node);
+	if (err || !*comma)
+		return err;
+	if (strncmp(comma, within, strlen(within)) != 0)
+		return refuse_parameter(daemon, uid, -EINVAL, name,
+					"only ,within=DURATION may come after the number, such as "
+					"5,within=2s");
+	err = duration_parse(comma + strlen(within), &node->within_ns);
+	return err ? refuse_parameter(daemon, uid, err, name, why_not_within(err)) : 0;
+}
+
+static int find_partition(struct daemon *daemon, const struct node *parent,
+			  const struct node_row *row, const char *name, uint32_t uid,
+			  struct node *node)
+{
+	uint32_t shares, count = partition_count(parent->limiter, &shares);
+	bool reserved = *name == 'r';
+	uint64_t index;
+	char canonical[QUANTITY_TEXT];
+
+	(void)daemon;
+	(void)uid;
+	if (count_parse(name + reserved, &index) || index >= count)
+		return -ENOENT;
+	count_print(index, canonical);
+	if (strcmp(canonical, name + reserved) != 0 ||
+	    index >= (reserved ? count - shares : shares))
+		return -ENOENT;
+	*node = node_of(row, parent->limiter, (uint32_t)index + (reserved ? shares : 0) + 1);
+	return 0;
+}
+
+static int find_key(struct daemon *daemon, const struct node *parent, const struct node_row *row,
+		    const char *name, uint32_t uid, struct node *node)
+{
+	struct key *key;
+	int err;
+
+	if (!*name || *name == '.')
+		return -ENOENT;
+	/* What is due until now may be that it is removed. */
+	limiter_hold(parent->limiter);
+	err = engine_key(&daemon->engine, parent->limiter, name, uid, clock_ns(), &key);
+	limiter_drop(parent->limiter);
+	state_keys(daemon->state);
+	if (err == -ENODEV)
+		return -ESTALE;
+	if (err == -ENOSPC && !daemon_has_room(daemon, uid, BOUND_KEYS))
+		daemon_refused(daemon, uid, "'%.200s': keys_max keys are in use, and none is idle",
+			       name);
+	if (!err)
+		*node = node_of_key(row, parent->limiter, key);
+	return err;
+}
+
+static int find_limiter(struct daemon *daemon, const struct node *parent,
+			const struct node_row *row, const char *name, uint32_t uid,
+			struct node *node)
+{
+	struct limiter *limiter = tree_find(&daemon->engine.tree, parent->limiter, name);
+
+	(void)row;
+	(void)uid;
+	if (!limiter)
+		return -ENOENT;
+	*node = node_of_limiter(limiter);
+	return 0;
+}
+
+int node_find(struct daemon *daemon, const struct node *parent, const char *name, uint32_t uid,
+	      struct node *node)
+{
+	enum node_id place = (enum node_id)(parent->row - NODES);
+	const struct node_row *nameless = NULL;
+
+	if (strlen(name) > NAME_BYTES_MAX)
+		return -ENAMETOOLONG;
+	for (unsigned int i = NODE_ROOT; i < NODE_COUNT; i++) {
+		if (NODES[i].place != place)
+			continue;
+		if (!NODES[i].name) {
+			nameless = &NODES[i];
+		} else if (!strcmp(NODES[i].name, name)) {
+			*node = node_of(&NODES[i], parent->limiter, parent->partition);
+			node->key = parent->key;
+			return 0;
+		}
+	}
+	if (!parent->row->kind->find)
+		return -ENOENT;
+	return parent->row->kind->find(daemon, parent, nameless, name, uid, node);
+}
+
+static mode_t mode_of(const struct node *node)
+{
+	mode_t access = node->limiter->access;
+
+	switch (node->row->access) {
+	case ACCESS_LIMITER:
+		return S_IFDIR | access;
+	case ACCESS_DIRECTORY:
+		return S_IFDIR | (access & 0555);
+	case ACCESS_USE:
+		return S_IFREG | (access & 0444);
+	case ACCESS_REPORT:
+		return S_IFREG | (access & 0444) >> 1;
+	case ACCESS_TUNE:
+		break;
+	}
+	return S_IFREG | (access & 0666);
+}
+
+/*
+ * With size 0 the kernel would tell sendfile, splice and asynchronous reads, without asking, that a
+ * file is empty: `busybox cat token` would succeed without a token. The text of tokens is known,
+ * and a text has the size that sysfs gives all of its own.
+ *
+ * A file without an end has the size of its first line. tar, rsync, tail and wc -c take that much,
+ * and end. Java hands out a line at once, since it reads on only while the size says that there is
+ * more. Of a large file tar would fill the disk, and Java its buffer first; with 0, tail and wc -c
+ * never end.
+ */
+static off_t size_of(const struct node *node)
+{
+	const struct node_kind *kind = node->row->kind;
+
+	if (!kind->read)
+		return 0;
+	return kind->size ? kind->size(node) : TEXT_SIZE;
+}
+
+static fuse_ino_t number_of(struct daemon *daemon, const struct node *node)
+{
+	fuse_ino_t ino = encode(daemon, node);
+	fuse_ino_t known;
+
+	if (!has_parameter(node))
+		return ino;
+	known = parameter_known(daemon->parameters, ino, node->tokens, node->within_ns);
+	return known ? known : ino;
+}
+
+void node_attributes(struct daemon *daemon, const struct node *node, struct stat *attributes)
+{
+	const struct limiter *limiter = node->limiter;
+	bool setting = node->row->kind->is_setting;
+
+	*attributes = (struct stat){
+		.st_ino = number_of(daemon, node),
+		.st_mode = mode_of(node),
+		.st_nlink = 1,
+		.st_uid = limiter->uid,
+		.st_gid = limiter->gid,
+		.st_size = size_of(node),
+		.st_blksize = TEXT_SIZE,
+		.st_blocks = TEXT_SIZE / 512, /* with none, cp would take it for a hole */
+	};
+	attributes->st_mtim = daemon->began;
+	attributes->st_mtim.tv_sec += setting ? limiter_changed_s(limiter, node->row->setting)
+					      : limiter->made_s;
+	attributes->st_ctim = attributes->st_mtim;
+	attributes->st_atim = attributes->st_mtim;
+}
+
+static bool is_gone(void *daemon, uint64_t plain)
+{
+	struct node node;
+
+	return node_decode(daemon, plain, &node) != 0;
+}
+
+int node_entry(struct daemon *daemon, const struct node *node, uint32_t uid,
+	       struct fuse_entry_param *entry)
+{
+	int err;
+
+	*entry = (struct fuse_entry_param){.attr_timeout = ATTRIBUTES_S, .entry_timeout = ENTRY_S};
+	if (has_parameter(node)) {
+		/* The kernel may know names in keys that were forgotten for ever. Two for one: see keys_get(). */
+		parameter_sweep(daemon->parameters, 2, is_gone, daemon);
+		if (!parameter_known(daemon->parameters, encode(daemon, node), node->tokens,
+				     node->within_ns) &&
+		    daemon_has_room(daemon, uid, BOUND_NAMES))
+			return -ENOSPC;
+		err = parameter_get(daemon->parameters, encode(daemon, node), node->tokens,
+				    node->within_ns, uid);
+		if (err)
+			return err;
+	}
+	node_attributes(daemon, node, &entry->attr);
+	entry->ino = entry->attr.st_ino;
+	return 0;
+}
+
+void node_forget(struct daemon *daemon, fuse_ino_t ino, uint64_t lookups)
+{
+	if (parameter_is(ino))
+		parameter_put(daemon->parameters, ino, lookups);
+}
+
+/* Finds the limiter in @node with @id or, if it is gone, the next one. */
+static struct limiter *member_at(struct daemon *daemon, const struct node *node, uint64_t id)
+{
+	struct limiter *l;
+
+	if (!id)
+		return node->limiter->first_child;
+	l = tree_find_id(&daemon->engine.tree, (uint32_t)id);
+	if (l && l->parent == node->limiter)
+		return l;
+	for (l = node->limiter->first_child; l && l->id < id; l = l->next_sibling)
+		;
+	return l;
+}
+
+/* Adds a directory that is no row, number @i of its kind. */
+static bool add_member(struct node_listing *listing, const char *name, fuse_ino_t ino, uint64_t i)
+{
+	return listing->add(listing, name, ino, S_IFDIR, FIRST_MEMBER + i + 1);
+}
+
+static void list_limiters(struct daemon *daemon, const struct node *node, uint64_t first,
+			  struct node_listing *listing)
+{
+	struct limiter *l = member_at(daemon, node, first);
+
+	for (; l; l = l->next_sibling) {
+		struct node member = node_of(&NODES[NODE_LIMITER], l, 0);
+
+		if (!add_member(listing, l->name, encode(daemon, &member), l->id))
+			return;
+	}
+}
+
+static void list_partitions(struct daemon *daemon, const struct node *node, uint64_t first,
+			    struct node_listing *listing)
+{
+	uint32_t shares, count = partition_count(node->limiter, &shares);
+	char name[QUANTITY_TEXT];
+
+	for (uint64_t i = first; i < count; i++) {
+		struct node member = node_of(&NODES[NODE_PARTITION], node->limiter,
+					     (uint32_t)i + 1);
+
+		if (i < shares)
+			snprintf(name, sizeof(name), "%u", (unsigned int)i);
+		else
+			snprintf(name, sizeof(name), "r%u", (unsigned int)(i - shares));
+		if (!add_member(listing, name, encode(daemon, &member), i))
+			return;
+	}
+}
+
+static void list_keys(struct daemon *daemon, const struct node *node, uint64_t first,
+		      struct node_listing *listing)
+{
+	uint64_t place = first;
+	struct key *key;
+
+	for (; (key = keys_from(node->limiter, &place)); place++) {
+		struct node member = node_of_key(&NODES[NODE_KEY], node->limiter, key);
+
+		if (!add_member(listing, key->name, encode(daemon, &member), place))
+			return;
+	}
+}
+
+void node_list(struct daemon *daemon, const struct node *node, uint64_t position,
+	       struct node_listing *listing)
+{
+	enum node_id place = (enum node_id)(node->row - NODES);
+
+	for (; position < NODE_COUNT; position++) {
+		struct node member;
+
+		/* A program that reads all that it finds would read for ever. */
+		if (!NODES[position].name || NODES[position].place != place ||
+		    NODES[position].cost == COST_ENDLESS)
+			continue;
+		member = node_of(&NODES[position], node->limiter, node->partition);
+		member.key = node->key;
+		if (!listing->add(listing, NODES[position].name, encode(daemon, &member),
+				  mode_of(&member) & S_IFMT, position + 1))
+			return;
+	}
+	if (node->row->kind->list)
+		node->row->kind->list(daemon, node,
+				      position < FIRST_MEMBER ? 0 : position - FIRST_MEMBER,
+				      listing);
+}
+
+const struct node_kind PLAIN_DIRECTORY = {0};
+const struct node_kind LIMITERS_DIRECTORY = {.find = find_limiter, .list = list_limiters};
+const struct node_kind TAKES_DIRECTORY = {.find = find_take, .has_numbers = true};
+const struct node_kind ETAS_DIRECTORY = {.find = find_eta, .has_numbers = true};
+const struct node_kind PARTITIONS_DIRECTORY = {.find = find_partition, .list = list_partitions};
+const struct node_kind KEYS_DIRECTORY = {.find = find_key, .list = list_keys};
+
+bool node_is_below(const struct node_row *row, enum node_id id)
+{
+	for (; row != &NODES[NODE_ROOT] && row != &NODES[NODE_NONE]; row = &NODES[row->place]) {
+		if (row->place == id)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the files of a row are known by the limiter's number alone. */
+static bool is_of_limiter(const struct node_row *row)
+{
+	return row->name && !node_is_below(row, NODE_PARTITION) && !node_is_below(row, NODE_KEY);
+}
+
+void node_owner_changed(struct daemon *daemon, const struct limiter *limiter)
+{
+	struct node node = {.limiter = (struct limiter *)limiter};
+
+	for (unsigned int i = NODE_ROOT; i < NODE_COUNT; i++) {
+		node.row = &NODES[i];
+		if (i == NODE_ROOT || i == NODE_LIMITER || is_of_limiter(node.row))
+			fuse_lowlevel_notify_inval_inode(daemon->session, encode(daemon, &node), -1,
+							 0);
+	}
+}
+
+static void row_path(unsigned int row, char path[STATE_ROW_TEXT])
+{
+	node_path(&NODES[row], path);
+}
+
+int node_init(struct daemon *daemon)
+{
+	const struct state_server server = {&daemon->engine, &daemon->began, NODE_COUNT, row_path};
+	uint32_t *used;
+	struct parameter *places = state_parameters(daemon->state, &used);
+
+	state_attach(daemon->state, &server);
+	daemon->parameters = parameter_table_new(places, used, state_base(daemon->state),
+						 &daemon->engine.users,
+						 daemon->engine.schedule.key_seed);
+	return daemon->parameters ? 0 : -ENOMEM;
+}
+
+void node_free(struct daemon *daemon)
+{
+	parameter_table_free(daemon->parameters);
+}
 
 bool node_name_is_taken(const char *name)
 {

@@ -1,10 +1,9 @@
 /*
- * node - THE TABLE of files: one row per file or directory, and the numbers by which the kernel
- * knows them.
+ * node - the files and directories of the mount, and the numbers by which the kernel knows them.
  *
- * Adding a control file is adding a row to NODES in node.c: its name, where it is, who may use it,
- * what a read, a write and a poll do, and its line of help, from which README in the mount and the
- * manual's list are made.
+ * THE TABLE, NODES in table.c, has one row per file or directory. Adding a control file is adding a
+ * row: its name, where it is, its access, its kind, which says what a read, a write and a poll do,
+ * and its line of help, from which README in the mount and the manual's list are made.
  *
  * A node number is computed: limiter id << 24 | partition + 1 << 8 | row, or for keys, with a mark,
  * key id << 8 | row. Only files with a number in their name (take/N, eta/N) are remembered while the
@@ -14,14 +13,19 @@
 #ifndef RATEFS_FS_MOUNT_NODE_H
 #define RATEFS_FS_MOUNT_NODE_H
 
-#include "fs/mount/daemon.h"
+#include "core/values/settings.h"
+#include "fs/mount/caller.h"
 #include "fs/state/state.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
 
-struct node;
+struct daemon;
 struct handle;
+struct key;
+struct limiter;
+struct node;
+struct node_row;
 
 /*
  * Seconds for which the kernel may rely on names and attributes. Without, it would ask for the
@@ -67,12 +71,53 @@ enum node_id {
 	NODE_FIRST_FILE
 };
 
-/* Something that waits for an answer to a read. */
+/* A read, as the kernel asks for it. */
 struct read_request {
 	const struct caller *caller;
 	size_t size;
 	off_t offset;
 	bool nonblocking;
+};
+
+/* What lists the members of a directory. */
+struct node_listing {
+	/* Adds an entry; @next is the position to go on from. False: there is no room for it. */
+	bool (*add)(struct node_listing *listing, const char *name, fuse_ino_t ino, mode_t type,
+		    uint64_t next);
+};
+
+/* What files or directories of a kind do. All of it may be NULL. */
+struct node_kind {
+	/*
+	 * Of a directory whose members are not rows. find() finds @name, which is of @row, for user
+	 * @uid, as node_find() does. list() adds the members from @first on. Under the lock.
+	 */
+	int (*find)(struct daemon *daemon, const struct node *parent, const struct node_row *row,
+		    const char *name, uint32_t uid, struct node *node);
+	void (*list)(struct daemon *daemon, const struct node *node, uint64_t first,
+		     struct node_listing *listing);
+	bool has_numbers; /* in its members' names, which are remembered */
+
+	/* Of a file. */
+	bool takes;	  /* a read takes tokens */
+	bool tries;	  /* ... and never waits for them */
+	bool is_setting;  /* it is the setting of its row */
+	size_t write_max; /* 0: 4095 bytes */
+	/* What stat(2) says; without it a file that can be read has that of a text. */
+	off_t (*size)(const struct node *node);
+	/* Answers an open, now or later; NULL: at once. Without the lock. */
+	void (*open)(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+		     int flags);
+	/* Restores what open() made, as @kept has it. 0 or -ENOMEM. Under the lock. */
+	int (*reopen)(struct daemon *daemon, struct handle *handle,
+		      const struct state_handle *kept);
+	/* Answers a read, now or later. Without the lock. */
+	void (*read)(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+	/* Answers a write, now or later. Without the lock; @text is NUL-terminated. */
+	void (*write)(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+		      const char *text, size_t size);
+	/* Tells whether a read would not block. If it would, @handle is told later. Under the lock. */
+	bool (*poll)(struct daemon *daemon, struct handle *handle);
 };
 
 struct node_row {
@@ -81,25 +126,21 @@ struct node_row {
 	enum node_id place;
 	enum node_access access;
 	enum node_cost cost;
+	const struct node_kind *kind;
 	enum setting_id setting; /* of a settings file */
 	/* Writes the text of the file as user @uid reads it. Under the lock. */
 	void (*show)(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
-	/* Answers an open, now or later; NULL: at once. Without the lock. */
-	void (*open)(struct daemon *daemon, struct handle *handle, const struct caller *caller,
-		     int flags);
-	/* Answers a read, now or later. Without the lock. */
-	void (*read)(struct daemon *daemon, struct handle *handle, const struct read_request *read);
-	/* Answers a write, now or later. Without the lock; @text is NUL-terminated. */
-	void (*write)(struct daemon *daemon, struct handle *handle, const struct caller *caller,
-		      const char *text, size_t size);
-	/*
-	 * Tells whether a read would not block. If it would, @handle is told later. Under the lock.
-	 */
-	bool (*poll)(struct daemon *daemon, struct handle *handle);
-	size_t write_max; /* 0: 4095 bytes */
 	bool survey;	  /* in a fleet the coordinator is asked before it is shown */
 	const char *help; /* NULL: a directory that says nothing by itself */
 };
+
+/* Kinds of directories; those of files stand beside what they do. */
+extern const struct node_kind PLAIN_DIRECTORY;	    /* all its members are rows */
+extern const struct node_kind LIMITERS_DIRECTORY;   /* the root, or a limiter */
+extern const struct node_kind TAKES_DIRECTORY;	    /* take */
+extern const struct node_kind ETAS_DIRECTORY;	    /* eta */
+extern const struct node_kind PARTITIONS_DIRECTORY; /* partitions */
+extern const struct node_kind KEYS_DIRECTORY;	    /* keys */
 
 /* The table; enum node_id and what follows are its indices. */
 enum { NODE_ROWS_MAX = STATE_ROWS_MAX };
@@ -150,17 +191,20 @@ void node_owner_changed(struct daemon *daemon, const struct limiter *limiter);
 bool node_name_is_taken(const char *name);
 
 /*
- * Entry number @position of directory @node and those that follow, but for files whose reading
- * never ends, until @add says stop with a value other than 0. @next is the position to go on from.
+ * Lists entry number @position of directory @node and those that follow, but for files whose reading
+ * never ends.
  */
 void node_list(struct daemon *daemon, const struct node *node, uint64_t position,
-	       int (*add)(void *list, const char *name, fuse_ino_t ino, mode_t type, uint64_t next),
-	       void *list);
+	       struct node_listing *listing);
+
+/* Tells whether @row is in the directory @id, or in one below it. */
+bool node_is_below(const struct node_row *row, enum node_id id);
 
 /* The row's path as documents write it, such as LIMITER/take/N. */
 enum { NODE_PATH_TEXT = STATE_ROW_TEXT };
 void node_path(const struct node_row *row, char path[NODE_PATH_TEXT]);
 
+/* Once the engine is there: numbers for the rows, and for names with a number. 0 or -ENOMEM. */
 int node_init(struct daemon *daemon);
 void node_free(struct daemon *daemon);
 

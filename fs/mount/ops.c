@@ -1,6 +1,7 @@
 /* ops - FUSE operations, see ops.h. */
 #include "fs/mount/ops.h"
 #include "fs/mount/handle.h"
+#include "fs/mount/write.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -8,6 +9,20 @@
 #include <string.h>
 
 enum { WRITE_MAX = 4095 };
+
+static struct daemon *daemon_of(fuse_req_t request)
+{
+	return fuse_req_userdata(request);
+}
+
+/* Finds the caller of @request, which the loop received last. */
+static const struct caller *caller_of(fuse_req_t request)
+{
+	struct caller *caller = &daemon_of(request)->caller;
+
+	caller->request = request;
+	return caller;
+}
 
 /* libfuse asks for more by default than is wanted. */
 static void op_init(void *userdata, struct fuse_conn_info *connection)
@@ -140,8 +155,8 @@ static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 	daemon_lock(daemon);
 	err = node_decode(daemon, ino, &node);
 	/* Whom permissions do not bind, too, finds only what is there. */
-	if (!err &&
-	    ((accesses & WRITE && !node.row->write) || (accesses & READ && !node.row->read)))
+	if (!err && ((accesses & WRITE && !node.row->kind->write) ||
+		     (accesses & READ && !node.row->kind->read)))
 		err = -EACCES;
 	if (!err)
 		err = daemon_has_room(daemon, caller->uid, BOUND_FILES);
@@ -154,10 +169,10 @@ static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 		fuse_reply_err(request, -err);
 		return;
 	}
-	if (handle->row->open)
-		handle->row->open(daemon, handle, caller, file->flags);
+	if (handle->row->kind->open)
+		handle->row->kind->open(daemon, handle, caller, file->flags);
 	else
-		answer_open(daemon, handle, request);
+		handle_answer_open(daemon, handle, request);
 }
 
 static void op_release(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *file)
@@ -187,10 +202,10 @@ static void op_read(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offse
 	 * A read that fills the page cache has no owner: of sendfile, splice or mmap. What is read is
 	 * not there to be kept; who gets an error from sendfile reads.
 	 */
-	if (!handle || !handle->row->read) /* a file as a predecessor that ran wild left it */
+	if (!handle || !handle->row->kind->read) /* a file as a predecessor that ran wild left it */
 		fuse_reply_err(request, ENODEV);
 	else if (file->lock_owner)
-		handle->row->read(daemon_of(request), handle, &read);
+		handle->row->kind->read(daemon_of(request), handle, &read);
 	else
 		fuse_reply_err(request, EINVAL);
 }
@@ -200,15 +215,15 @@ static void op_write(fuse_req_t request, fuse_ino_t ino, const char *bytes, size
 {
 	struct daemon *daemon = daemon_of(request);
 	struct handle *handle = handle_find(daemon, file->fh);
-	const struct node_row *row = handle ? handle->row : &NODES[NODE_ROOT];
-	size_t most = row->write_max ? row->write_max : WRITE_MAX;
+	const struct node_kind *kind = handle ? handle->row->kind : &PLAIN_DIRECTORY;
+	size_t most = kind->write_max ? kind->write_max : WRITE_MAX;
 	const char *why = NULL;
 	char *text = NULL;
 	int err = 0;
 
 	(void)ino;
 	(void)offset;
-	if (!handle || !row->write) {
+	if (!handle || !kind->write) {
 		err = ENODEV;
 	} else if (size > most) {
 		err = E2BIG;
@@ -228,7 +243,7 @@ static void op_write(fuse_req_t request, fuse_ino_t ino, const char *bytes, size
 	if (err)
 		fuse_reply_err(request, err);
 	else
-		row->write(daemon, handle, caller_of(request), text, size);
+		kind->write(daemon, handle, caller_of(request), text, size);
 	free(text);
 }
 
@@ -253,10 +268,307 @@ static void op_poll(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 		handle->poll = poll;
 		handle_polled(handle, caller_of(request)->poll);
 	}
-	if (!handle->row->poll || handle->row->poll(daemon, handle))
+	if (!handle->row->kind->poll || handle->row->kind->poll(daemon, handle))
 		events |= POLLIN | POLLRDNORM;
 	daemon_unlock(daemon);
 	fuse_reply_poll(request, events);
+}
+
+static void op_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
+{
+	struct daemon *daemon = daemon_of(request);
+	uint32_t uid = caller_of(request)->uid;
+	struct fuse_entry_param entry;
+	struct node directory, node;
+	int err;
+
+	daemon_lock(daemon);
+	err = node_decode(daemon, parent, &directory);
+	if (!err)
+		err = node_find(daemon, &directory, name, uid, &node);
+	if (!err)
+		err = node_entry(daemon, &node, uid, &entry);
+	daemon_unlock(daemon);
+	if (err) {
+		fuse_reply_err(request, -err);
+		return;
+	}
+	if (fuse_reply_entry(request, &entry) == -ENOENT) {
+		daemon_lock(daemon);
+		node_forget(daemon, entry.ino, 1);
+		daemon_unlock(daemon);
+	}
+}
+
+static void op_forget(fuse_req_t request, fuse_ino_t ino, uint64_t lookups)
+{
+	struct daemon *daemon = daemon_of(request);
+
+	daemon_lock(daemon);
+	node_forget(daemon, ino, lookups);
+	daemon_unlock(daemon);
+	fuse_reply_none(request);
+}
+
+static void op_forget_multi(fuse_req_t request, size_t count, struct fuse_forget_data *forgets)
+{
+	struct daemon *daemon = daemon_of(request);
+
+	daemon_lock(daemon);
+	for (size_t i = 0; i < count; i++)
+		node_forget(daemon, forgets[i].ino, forgets[i].nlookup);
+	daemon_unlock(daemon);
+	fuse_reply_none(request);
+}
+
+static void op_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	struct daemon *daemon = daemon_of(request);
+	const struct caller *caller = caller_of(request);
+	struct writer *writer = writer_new(NULL, 0);
+	struct node directory;
+	int err;
+
+	if (!writer) {
+		fuse_reply_err(request, ENOMEM);
+		return;
+	}
+	daemon_lock(daemon);
+	err = node_decode(daemon, parent, &directory);
+	if (!err && caller->again && tree_find(&daemon->engine.tree, directory.limiter, name)) {
+		daemon_unlock(daemon);
+		free(writer);
+		op_lookup(request, parent, name); /* a predecessor has made it */
+		return;
+	}
+	if (!err && directory.row->access != ACCESS_LIMITER) {
+		daemon_refused(daemon, caller->uid,
+			       "'%.200s': limiters are made at the top or in a limiter", name);
+		err = -EPERM;
+	}
+	if (!err && strlen(name) > NAME_BYTES_MAX)
+		err = -ENAMETOOLONG;
+	if (!err && node_name_is_taken(name)) {
+		daemon_refused(daemon, caller->uid, "'%.200s' is the name of a control file", name);
+		err = -EEXIST;
+	}
+	if (!err) {
+		writer->change.kind = CHANGE_MAKE;
+		writer->change.limiter = directory.limiter;
+		writer->change.owner = (struct owner){caller->uid, caller->gid, mode & ACCESS_BITS};
+		strcpy(writer->change.name, name);
+		writer_submit(daemon, writer, caller);
+	}
+	daemon_unlock(daemon);
+	if (err) {
+		free(writer);
+		fuse_reply_err(request, -err);
+	}
+}
+
+/* Says what removes @name in @directory, which is no limiter: rm -r tries it with each file. */
+static void refuse_file(struct daemon *daemon, const struct node *directory, const char *name,
+			uint32_t uid)
+{
+	if (limiter_is_root(directory->limiter))
+		daemon_refused(daemon, uid, "'%.200s' is part of the tree and stays where it is",
+			       name);
+	else
+		daemon_refused(daemon, uid,
+			       "'%.200s' is part of the limiter '%.200s': rmdir removes that, with "
+			       "all its files",
+			       name, directory->limiter->name);
+}
+
+/* The limiter called @name in directory @parent. 0, -ENOENT, or -EPERM for other things. */
+static int find_limiter(struct daemon *daemon, fuse_ino_t parent, const char *name, uint32_t uid,
+			struct limiter **limiter)
+{
+	struct node directory, node;
+	int err = node_decode(daemon, parent, &directory);
+
+	if (!err)
+		err = node_find(daemon, &directory, name, uid, &node);
+	if (!err && node.row->access != ACCESS_LIMITER) {
+		refuse_file(daemon, &directory, name, uid);
+		err = -EPERM;
+	}
+	if (!err)
+		*limiter = node.limiter;
+	return err;
+}
+
+static void op_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
+{
+	const struct caller *caller = caller_of(request);
+	struct daemon *daemon = daemon_of(request);
+	struct writer *writer = writer_new(NULL, 0);
+	int err;
+
+	if (!writer) {
+		fuse_reply_err(request, ENOMEM);
+		return;
+	}
+	daemon_lock(daemon);
+	writer->change.kind = CHANGE_REMOVE;
+	err = find_limiter(daemon, parent, name, caller->uid, &writer->change.limiter);
+	if (!err) {
+		writer->ino = writer->change.limiter->id;
+		writer_submit(daemon, writer, caller);
+	}
+	daemon_unlock(daemon);
+	if (err) {
+		free(writer);
+		/* A predecessor may have removed it. */
+		fuse_reply_err(request, caller->again && err == -ENOENT ? 0 : -err);
+	}
+}
+
+static void op_rename(fuse_req_t request, fuse_ino_t parent, const char *name,
+		      fuse_ino_t new_parent, const char *new_name, unsigned int flags)
+{
+	const struct caller *caller = caller_of(request);
+	struct daemon *daemon = daemon_of(request);
+	struct writer *writer = writer_new(NULL, 0);
+	bool renamed; /* by a predecessor */
+	int err;
+
+	(void)flags; /* nothing is ever replaced, and nothing exchanged */
+	if (!writer) {
+		fuse_reply_err(request, ENOMEM);
+		return;
+	}
+	daemon_lock(daemon);
+	writer->change.kind = CHANGE_RENAME;
+	err = find_limiter(daemon, parent, name, caller->uid, &writer->change.limiter);
+	renamed = err == -ENOENT && caller->again && new_parent == parent &&
+		  !find_limiter(daemon, parent, new_name, caller->uid, &writer->change.limiter);
+	if (!err && new_parent != parent) {
+		daemon_refused(daemon, caller->uid,
+			       "'%.200s': a limiter stays where it is: among its siblings", name);
+		err = -EPERM;
+	}
+	if (!err && strlen(new_name) > NAME_BYTES_MAX)
+		err = -ENAMETOOLONG;
+	if (!err && node_name_is_taken(new_name)) {
+		daemon_refused(daemon, caller->uid, "'%.200s' is the name of a control file",
+			       new_name);
+		err = -EEXIST;
+	}
+	if (!err) {
+		strcpy(writer->change.name, new_name);
+		writer_submit(daemon, writer, caller);
+	}
+	daemon_unlock(daemon);
+	if (err) {
+		free(writer);
+		fuse_reply_err(request, renamed ? 0 : -err);
+	}
+}
+
+static void refuse_name(fuse_req_t request, const char *name, const char *why)
+{
+	struct daemon *daemon = daemon_of(request);
+
+	daemon_lock(daemon);
+	daemon_refused(daemon, caller_of(request)->uid, "'%.200s': %s", name, why);
+	daemon_unlock(daemon);
+	fuse_reply_err(request, EPERM);
+}
+
+/* Nothing else can be made, linked or removed. */
+static void op_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode,
+		     dev_t device)
+{
+	(void)parent;
+	(void)mode;
+	(void)device;
+	refuse_name(request, name, "only limiters can be made or removed, by mkdir and rmdir");
+}
+
+/* It is called for a name that is not there: most often a control file was meant. */
+static void op_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode,
+		      struct fuse_file_info *file)
+{
+	(void)parent;
+	(void)mode;
+	(void)file;
+	refuse_name(request, name, "there is no such file, and only limiters can be made");
+}
+
+static void op_symlink(fuse_req_t request, const char *target, fuse_ino_t parent, const char *name)
+{
+	(void)target;
+	op_mknod(request, parent, name, 0, 0);
+}
+
+static void op_link(fuse_req_t request, fuse_ino_t ino, fuse_ino_t parent, const char *name)
+{
+	(void)ino;
+	op_mknod(request, parent, name, 0, 0);
+}
+
+static void op_unlink(fuse_req_t request, fuse_ino_t parent, const char *name)
+{
+	struct daemon *daemon = daemon_of(request);
+	struct node directory;
+	int err;
+
+	daemon_lock(daemon);
+	err = node_decode(daemon, parent, &directory);
+	if (!err)
+		refuse_file(daemon, &directory, name, caller_of(request)->uid);
+	daemon_unlock(daemon);
+	fuse_reply_err(request, err ? -err : EPERM);
+}
+
+/* A page of directory entries. */
+struct page {
+	struct node_listing listing; /* first */
+	fuse_req_t request;
+	char *bytes;
+	size_t size;
+	size_t used;
+};
+
+static bool add_entry(struct node_listing *listing, const char *name, fuse_ino_t ino, mode_t type,
+		      uint64_t next)
+{
+	struct page *page = (struct page *)listing;
+	struct stat attributes = {.st_ino = ino, .st_mode = type};
+	size_t length = fuse_add_direntry(page->request, page->bytes + page->used,
+					  page->size - page->used, name, &attributes, (off_t)next);
+
+	if (length > page->size - page->used)
+		return false;
+	page->used += length;
+	return true;
+}
+
+static void op_readdir(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offset,
+		       struct fuse_file_info *file)
+{
+	struct daemon *daemon = daemon_of(request);
+	struct page page = {
+		.listing.add = add_entry, .request = request, .bytes = malloc(size), .size = size};
+	struct node node;
+	int err;
+
+	(void)file;
+	if (!page.bytes) {
+		fuse_reply_err(request, ENOMEM);
+		return;
+	}
+	daemon_lock(daemon);
+	err = node_decode(daemon, ino, &node);
+	if (!err)
+		node_list(daemon, &node, (uint64_t)offset, &page.listing);
+	daemon_unlock(daemon);
+	if (err)
+		fuse_reply_err(request, -err);
+	else
+		fuse_reply_buf(request, page.bytes, page.used);
+	free(page.bytes);
 }
 
 const struct fuse_lowlevel_ops OPS = {

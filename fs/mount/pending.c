@@ -2,6 +2,8 @@
 #include "fs/mount/pending.h"
 #include "fs/mount/channel.h"
 
+#include "core/limiter/limiter.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -65,6 +67,8 @@ void pending_insert(struct pending_table *table, struct pending *pending,
 	pending->next = *chain;
 	*chain = pending;
 	table->count++;
+	if (PENDING_ROWS[kind].queued)
+		list_append(&table->queues[kind], &((struct queued *)pending)->link);
 }
 
 void pending_remove(struct pending_table *table, struct pending *pending)
@@ -77,6 +81,15 @@ void pending_remove(struct pending_table *table, struct pending *pending)
 	pending->next = NULL;
 	users_drop(table->users, pending->uid, BOUND_READERS);
 	table->count--;
+	if (PENDING_ROWS[pending->kind].queued)
+		list_remove(&table->queues[pending->kind], &((struct queued *)pending)->link);
+}
+
+void pending_decide(struct pending_table *table, struct pending *pending, struct outbox *outbox)
+{
+	pending_remove(table, pending);
+	*outbox->last = pending;
+	outbox->last = &pending->next;
 }
 
 struct pending *pending_find(const struct pending_table *table, uint64_t unique)
@@ -88,59 +101,15 @@ struct pending *pending_find(const struct pending_table *table, uint64_t unique)
 	return pending;
 }
 
-void follower_append(struct pending_table *table, struct follower *follower)
+uint64_t pending_due_ns(const struct pending_table *table)
 {
-	follower->previous = NULL;
-	follower->next = table->followers;
-	if (follower->next)
-		follower->next->previous = follower;
-	table->followers = follower;
-}
+	uint64_t at_ns = NEVER_NS;
 
-void follower_leave(struct pending_table *table, struct follower *follower)
-{
-	if (follower->previous)
-		follower->previous->next = follower->next;
-	else
-		table->followers = follower->next;
-	if (follower->next)
-		follower->next->previous = follower->previous;
-}
+	for (int kind = 0; kind < PENDING_KIND_COUNT; kind++) {
+		const struct queued *first = pending_first(table, (enum pending_kind)kind);
 
-void looker_append(struct pending_table *table, struct looker *looker)
-{
-	looker->next = table->lookers;
-	table->lookers = looker;
-}
-
-void looker_leave(struct pending_table *table, struct looker *looker)
-{
-	struct looker **at = &table->lookers;
-
-	while (*at != looker)
-		at = &(*at)->next;
-	*at = looker->next;
-}
-
-void writer_append(struct pending_table *table, struct writer *writer)
-{
-	writer->next = NULL;
-	writer->previous = table->last_writer;
-	if (table->last_writer)
-		table->last_writer->next = writer;
-	else
-		table->writers = writer;
-	table->last_writer = writer;
-}
-
-void writer_leave(struct pending_table *table, struct writer *writer)
-{
-	if (writer->previous)
-		writer->previous->next = writer->next;
-	else
-		table->writers = writer->next;
-	if (writer->next)
-		writer->next->previous = writer->previous;
-	else
-		table->last_writer = writer->previous;
+		if (first && first->until_ns < at_ns)
+			at_ns = first->until_ns;
+	}
+	return at_ns;
 }

@@ -1,33 +1,34 @@
 /*
  * pending - requests of the kernel that are not answered yet, by their unique number.
  *
- * The kernel interrupts a request by that number; it is found in O(1). Readers wait for tokens,
- * openers for slots, followers for events, writers for the source, pages of metrics for their thread, lookers for the
- * coordinator. Everything here is under the daemon's lock.
+ * The kernel interrupts a request by that number; it is found in O(1). A request that waits is of a
+ * kind: a row of PENDING_ROWS (table.c), which says how requests of that kind are collected once a
+ * step of the engine has decided about them, how they are answered, and how they are given up. A
+ * file that blocks in a new way is a row there, and the functions that the row names.
+ *
+ * Everything here is under the daemon's lock, unless said otherwise.
  */
 #ifndef RATEFS_FS_MOUNT_PENDING_H
 #define RATEFS_FS_MOUNT_PENDING_H
 
-#include "core/limiter/engine.h"
+#include "core/base/list.h"
+#include "core/limiter/users.h"
 #include "fs/mount/caller.h"
-#include "fs/mount/viewer.h"
-
-#include <fuse_lowlevel.h>
 
 struct daemon;
-struct handle;
 
 enum pending_kind {
-	PENDING_READER,
-	PENDING_FOLLOWER,
-	PENDING_WRITER,
-	PENDING_PAGE,
-	PENDING_LOOKER,
-	PENDING_OPENER,
+	PENDING_READER,	  /* of token, stream or take: it waits for tokens */
+	PENDING_OPENER,	  /* of slot: it waits for one */
+	PENDING_WRITER,	  /* its change is on its way through the source */
+	PENDING_FOLLOWER, /* of events: it waits for a line */
+	PENDING_LOOKER,	  /* of a text for which the coordinator is asked first */
+	PENDING_PAGE,	  /* of metrics: a thread makes the page */
+	PENDING_KIND_COUNT
 };
 
 struct pending {
-	struct pending *next; /* in its chain; once out of the table: for whoever holds it */
+	struct pending *next; /* in its chain; once out of the table: in an outbox */
 	uint64_t unique;
 	fuse_req_t request; /* NULL once it was answered */
 	uint8_t kind;
@@ -35,74 +36,51 @@ struct pending {
 	uint32_t uid;	 /* whose it is */
 };
 
-/* A reader of token, stream or take; or an opener of slot. */
-struct reader {
+/* A request of a kind that is kept in a queue of its own, the oldest first. */
+struct queued {
 	struct pending pending;
-	/* Borrowed: it is open as long as this is not answered. An opener's is its own until then. */
-	struct handle *handle;
-	uint32_t size; /* bytes that the kernel can take */
-	uint32_t pid;
-	struct waiter waiter;
-};
-
-/* One of take/N,within=D. */
-struct timed_reader {
-	struct reader reader;
-	struct expiry expiry;
-	int refusal; /* errno when the time is up */
-};
-
-/* A reader of events. */
-struct follower {
-	struct pending pending;
-	struct handle *handle; /* borrowed, as a reader's */
-	uint32_t size;
+	struct list_link link;
 	uint64_t asked_ns;
-	struct follower *next, *previous;
+	uint64_t
+		until_ns; /* when it is decided at the latest, in the order of the queue; or NEVER_NS */
 };
 
-/* A reader of a text for which the coordinator is asked first. */
-struct looker {
-	struct pending pending;
-	struct handle *handle; /* borrowed, as a reader's */
-	size_t size;
-	uint64_t asked_ns;
-	uint64_t until_ns; /* then it is shown as it is known */
-	struct looker *next;
+/* What was decided, in the order in which it is to be answered. */
+struct outbox {
+	struct pending *first;
+	struct pending **last;
 };
 
-/* A write, mkdir, rmdir, rename or setattr on its way through the source. */
-struct writer {
-	struct pending pending;
-	struct change change;
-	struct subject subject; /* what it is about, as it was */
-	size_t size;		/* of a write: what to acknowledge */
-	uint64_t until_ns;	/* when it is answered with ETIMEDOUT */
-	bool awaited;		/* no request: who made it looks at @done, and frees it */
-	bool done;
-	fuse_ino_t ino;		       /* setattr: whose attributes are the answer; rmdir: the id */
-	struct fuse_entry_param entry; /* mkdir and setattr: the answer */
-	struct writer *next, *previous;
-	char text[];
+/* What becomes of a request that is given up. */
+enum pending_end {
+	PENDING_STAYS,	  /* it is decided, and about to be answered */
+	PENDING_FREED,	  /* it is answered with the error, and freed */
+	PENDING_ABANDONED /* it is answered with the error, and freed by what works on it */
 };
+
+struct pending_row {
+	/* Moves requests that are decided out of the table to @outbox. NULL: another row does it. */
+	void (*collect)(struct daemon *daemon, struct outbox *outbox);
+	/* Answers @pending, which was collected, and frees it. Without the lock. */
+	void (*answer)(struct daemon *daemon, struct pending *pending);
+	/* Takes @pending away from what it waits for, since it is answered with -@err now. */
+	enum pending_end (*give_up)(struct daemon *daemon, struct pending *pending, int err);
+	/* Since when @pending waits. NULL: it is decided within a bounded time. */
+	uint64_t (*since_ns)(const struct daemon *daemon, const struct pending *pending);
+	/* Gives up what was not decided by its until_ns. NULL: its collect() does. */
+	void (*expire)(struct daemon *daemon, struct queued *queued);
+	bool queued;   /* its requests are struct queued */
+	bool resolute; /* a signal does not interrupt it: it would not know what became of it */
+};
+extern const struct pending_row PENDING_ROWS[PENDING_KIND_COUNT];
 
 struct pending_table {
 	struct pending **chains; /* owned */
 	uint32_t size;		 /* a power of two */
 	uint32_t count;
 	struct users *users; /* borrowed: there they are counted */
-	struct follower *followers;
-	struct looker *lookers;
-	struct writer *writers; /* the oldest first */
-	struct writer *last_writer;
+	struct list queues[PENDING_KIND_COUNT];
 };
-
-void follower_append(struct pending_table *table, struct follower *follower);
-void follower_leave(struct pending_table *table, struct follower *follower);
-void looker_append(struct pending_table *table, struct looker *looker);
-void looker_leave(struct pending_table *table, struct looker *looker);
-void writer_append(struct pending_table *table, struct writer *writer);
-void writer_leave(struct pending_table *table, struct writer *writer);
 
 int pending_init(struct pending_table *table, struct users *users);
 void pending_free(struct pending_table *table);
@@ -112,7 +90,25 @@ void pending_insert(struct pending_table *table, struct pending *pending,
 		    const struct caller *caller, enum pending_kind kind);
 void pending_remove(struct pending_table *table, struct pending *pending);
 
+/* Removes @pending, which is decided, and puts it behind all others in @outbox. */
+void pending_decide(struct pending_table *table, struct pending *pending, struct outbox *outbox);
+
 /* NULL when it is not, or no longer, waiting. */
 struct pending *pending_find(const struct pending_table *table, uint64_t unique);
+
+/* Finds the oldest request of a kind that is queued, and the one after @queued; NULL: none. */
+static inline struct queued *pending_first(const struct pending_table *table,
+					   enum pending_kind kind)
+{
+	return list_first(&table->queues[kind], struct queued, link);
+}
+
+static inline struct queued *pending_next(struct queued *queued)
+{
+	return list_next(queued, link);
+}
+
+/* Finds when the first of all queued requests is decided at the latest, or NEVER_NS. */
+uint64_t pending_due_ns(const struct pending_table *table);
 
 #endif

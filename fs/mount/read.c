@@ -1,103 +1,15 @@
-/* read - what reading a file does, see handle.h. */
-#include "fs/mount/handle.h"
-#include "fs/state/state.h"
-
-#include "core/limiter/partition.h"
-#include "core/fleet/survey.h"
+/* read - files that are read for tokens, see read.h. */
+#include "fs/mount/read.h"
+#include "fs/base/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void reply_text(fuse_req_t request, const char *text, size_t length, off_t offset, size_t size)
-{
-	size_t start = (uint64_t)offset < length ? (size_t)offset : length;
-	size_t rest = length - start;
-
-	fuse_reply_buf(request, text + start, rest < size ? rest : size);
-}
-
-void show_text(struct daemon *daemon, struct handle *handle, fuse_req_t request, uint32_t uid,
-	       off_t offset, size_t size)
-{
-	struct node node = {handle->row,    handle->limiter,   handle->partition,
-			    handle->tokens, handle->within_ns, NULL};
-	char *text = NULL, *kept;
-	size_t length = 0;
-	uint32_t shares;
-	FILE *out = open_memstream(&text, &length);
-	bool gone;
-
-	if (!out) {
-		fuse_reply_err(request, ENOMEM);
-		return;
-	}
-	pthread_mutex_lock(&daemon->lock);
-	gone = handle->limiter->removed ||
-	       handle->partition > partition_count(handle->limiter, &shares);
-	if (!gone)
-		handle->row->show(out, daemon, &node, uid);
-	pthread_mutex_unlock(&daemon->lock);
-	if (fclose(out) || gone) {
-		free(text);
-		fuse_reply_err(request, gone ? ENODEV : ENOMEM);
-		return;
-	}
-	/* With the answer the file may be closed, and what it keeps is gone. */
-	kept = malloc(length + 1);
-	if (kept)
-		memcpy(kept, text, length + 1);
-	pthread_mutex_lock(&daemon->lock);
-	handle_keep_text(handle, kept, kept ? length : 0);
-	pthread_mutex_unlock(&daemon->lock);
-	reply_text(request, text, length, offset, size);
-	free(text);
-}
-
-/* Asks the coordinator what @handle's text is about. Whether the reader has to wait for it. */
-static bool look(struct daemon *daemon, struct handle *handle, const struct read_request *read)
-{
-	struct limiter *limiter = handle->limiter;
-	uint64_t now_ns = clock_ns();
-	struct looker *looker;
-
-	if (!daemon->fleet || !handle->row->survey || daemon->stopping || limiter->removed)
-		return false;
-	engine_run(&daemon->engine, now_ns);
-	survey_begin(daemon->fleet, limiter->holding);
-	if (survey_is_done(daemon->fleet, limiter->holding, now_ns))
-		return false;
-	looker = malloc(sizeof(*looker));
-	if (!looker)
-		return false;
-	*looker = (struct looker){.handle = handle,
-				  .size = read->size,
-				  .asked_ns = now_ns,
-				  .until_ns = now_ns + FLEET_ANSWER_NS};
-	looker_append(&daemon->pending, looker);
-	pending_insert(&daemon->pending, &looker->pending, read->caller, PENDING_LOOKER);
-	return true;
-}
-
-/* Rendered by the read at offset 0, then read on as it was. */
-void read_text(struct daemon *daemon, struct handle *handle, const struct read_request *read)
-{
-	bool waits;
-
-	daemon_lock(daemon);
-	/* A page of metrics in the making may replace the text. */
-	if (read->offset && handle->text)
-		reply_text(read->caller->request, handle->text, handle->length, read->offset,
-			   read->size);
-	waits = (read->offset && handle->text) || (!read->offset && look(daemon, handle, read));
-	daemon_unlock(daemon);
-	if (!waits)
-		show_text(daemon, handle, read->caller->request, read->caller->uid, read->offset,
-			  read->size);
-}
-
-size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT])
+/* Token text for @tokens from @offset on: the length, at most @size, written to @text. */
+static size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT])
 {
 	size_t length;
 
@@ -114,7 +26,7 @@ size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN
 	return length < size ? length : size;
 }
 
-int reply_tokens(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t size)
+int read_reply(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t size)
 {
 	char text[TOKEN_TEXT];
 	size_t length = token_text(tokens, offset, size, text);
@@ -122,13 +34,26 @@ int reply_tokens(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t si
 	return fuse_reply_buf(request, text, length);
 }
 
+/* A read of @size bytes is about to be answered with what it asked for. Under the lock. */
+static void note_grant(struct handle *handle, size_t size)
+{
+	char text[TOKEN_TEXT];
+
+	handle->granted = true;
+	if (handle->polling)
+		handle->polling->poller.late = false;
+	handle->kept->granted = true;
+	handle_set_half(handle, token_text(handle->tokens, 0, TOKEN_TEXT, text) > size);
+}
+
 /*
  * Answers with a token that was taken. A reply that is too late (-ENOENT: the mount was aborted)
  * puts it back; the handle is there as long as the request on it was not answered.
  */
-static void deliver(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+static void deliver_tokens(struct daemon *daemon, struct handle *handle,
+			   const struct read_request *read)
 {
-	if (reply_tokens(read->caller->request, handle->tokens, 0, read->size) != -ENOENT) {
+	if (read_reply(read->caller->request, handle->tokens, 0, read->size) != -ENOENT) {
 		daemon_delivered(daemon);
 		return;
 	}
@@ -136,6 +61,23 @@ static void deliver(struct daemon *daemon, struct handle *handle, const struct r
 	engine_refund(&daemon->engine, handle->limiter, handle->tokens, clock_ns());
 	state_taken(daemon->state, handle->limiter);
 	daemon_unlock(daemon);
+}
+
+/* Without memory a poll is told that a read is answered at once. */
+static bool poll_tokens(struct daemon *daemon, struct handle *handle)
+{
+	if (!handle->polling) {
+		handle->polling = malloc(sizeof(*handle->polling));
+		if (!handle->polling)
+			return true;
+		handle->polling->handle = handle;
+		poller_init(&handle->polling->poller, handle->limiter, handle->tokens);
+		if (handle->within_ns != NEVER_NS)
+			poller_limit(&handle->polling->poller, &handle->polling->expiry,
+				     handle->within_ns);
+	}
+	return daemon->stopping || handle->half ||
+	       engine_poll(&daemon->engine, &handle->polling->poller, clock_ns());
 }
 
 /*
@@ -189,13 +131,14 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 
 static enum read_manner manner_of(const struct handle *handle, const struct read_request *read)
 {
-	if (handle->row->read == read_try)
+	if (handle->row->kind->tries)
 		return READ_TRYING;
 	return read->nonblocking ? READ_NONBLOCKING : READ_BLOCKING;
 }
 
 /* Takes what @handle asks for: now or, if the reader may wait, later. */
-static void take(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+static void take_tokens(struct daemon *daemon, struct handle *handle,
+			const struct read_request *read)
 {
 	const struct caller *caller = read->caller;
 	struct asker asker = handle_asker(handle, caller->pid, caller->uid, caller->unique);
@@ -217,7 +160,7 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 	if (err == -EINPROGRESS)
 		err = wait_for_tokens(daemon, handle, read, &wait);
 	if (!err) {
-		handle_granted(handle, read->size);
+		note_grant(handle, read->size);
 		state_taken(daemon->state, handle->limiter);
 	} else if (err == -EAGAIN) {
 		poll_again(daemon, handle);
@@ -228,13 +171,13 @@ static void take(struct daemon *daemon, struct handle *handle, const struct read
 	}
 	daemon_unlock(daemon);
 	if (!err)
-		deliver(daemon, handle, read);
+		deliver_tokens(daemon, handle, read);
 	else if (err != -EINPROGRESS)
 		fuse_reply_err(read->caller->request, -err);
 }
 
 /* What is left of a token's text; nothing when none was granted through this handle. */
-static void drain(struct handle *handle, const struct read_request *read)
+static void read_rest(struct handle *handle, const struct read_request *read)
 {
 	char text[TOKEN_TEXT];
 	size_t rest = token_text(handle->tokens, (uint64_t)read->offset, TOKEN_TEXT, text);
@@ -246,76 +189,124 @@ static void drain(struct handle *handle, const struct read_request *read)
 	fuse_reply_buf(read->caller->request, text, rest < read->size ? rest : read->size);
 }
 
-void read_tokens(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+static void read_tokens(struct daemon *daemon, struct handle *handle,
+			const struct read_request *read)
 {
 	if (read->offset)
-		drain(handle, read);
+		read_rest(handle, read);
 	else
-		take(daemon, handle, read);
-}
-
-void read_try(struct daemon *daemon, struct handle *handle, const struct read_request *read)
-{
-	if (read->offset)
-		drain(handle, read);
-	else
-		take(daemon, handle, read);
+		take_tokens(daemon, handle, read);
 }
 
 /* An even offset asks for a token, an odd one gives its newline. */
-void read_stream(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+static void read_stream(struct daemon *daemon, struct handle *handle,
+			const struct read_request *read)
 {
 	if (read->offset & 1) {
 		handle_set_half(handle, false);
-		reply_tokens(read->caller->request, 1, 1, read->size);
+		read_reply(read->caller->request, 1, 1, read->size);
 		return;
 	}
-	take(daemon, handle, read);
+	take_tokens(daemon, handle, read);
 }
 
-/* The head is served by offset; the text after it, whatever the offset, is the next line. */
-void read_events(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+/* The text of tokens is known before they are granted. */
+static off_t size_tokens(const struct node *node)
 {
-	char text[EVENT_READ_MAX];
-	size_t size = read->size < sizeof(text) ? read->size : sizeof(text), length = 0;
-	struct follower *follower = NULL;
-	int err = 0;
+	char text[TOKEN_TEXT];
 
-	daemon_lock(daemon);
-	/* Not yet with a part of the head: busybox polls before it reads each byte. */
-	handle->begun = read->offset >= EVENTS_HEAD_BYTES ||
-			read->size >= (size_t)(EVENTS_HEAD_BYTES - read->offset);
-	if (read->offset < EVENTS_HEAD_BYTES) {
-		daemon_unlock(daemon);
-		reply_text(read->caller->request, EVENTS_HEAD, EVENTS_HEAD_BYTES, read->offset,
-			   read->size);
+	return (off_t)token_text(node->tokens, 0, sizeof(text), text);
+}
+
+const struct node_kind TOKENS_FILE = {
+	.takes = true, .size = size_tokens, .read = read_tokens, .poll = poll_tokens};
+const struct node_kind TRY_FILE = {
+	.takes = true, .tries = true, .size = size_tokens, .read = read_tokens};
+const struct node_kind STREAM_FILE = {
+	.takes = true, .size = size_tokens, .read = read_stream, .poll = poll_tokens};
+
+static struct reader *reader_of(struct waiter *waiter)
+{
+	return container_of(waiter, struct reader, waiter);
+}
+
+static void collect_poller(struct daemon *daemon, struct waiter *waiter)
+{
+	struct polling *polling = (struct polling *)poller_of(waiter);
+
+	state_taken(daemon->state, waiter->limiter);
+	/* Tokens that went back are nothing to tell of. */
+	if (waiter->outcome == -ETIMEDOUT)
 		return;
+	handle_notify(daemon, polling->handle);
+}
+
+void read_collect(struct daemon *daemon, struct outbox *outbox)
+{
+	struct waiter *waiter;
+
+	while ((waiter = engine_done(&daemon->engine))) {
+		struct reader *reader = reader_of(waiter);
+
+		if (waiter->is_poller) {
+			collect_poller(daemon, waiter);
+			continue;
+		}
+		if (!waiter->outcome && !waiter->is_opener)
+			note_grant(reader->handle, reader->size);
+		if (!waiter->is_opener)
+			state_taken(daemon->state, waiter->limiter);
+		pending_decide(&daemon->pending, &reader->pending, outbox);
 	}
-	if (daemon->stopping)
-		err = ESHUTDOWN;
+}
+
+/* The lock is taken as it is: the sender of the answers collects what comes of this. */
+void read_answer(struct daemon *daemon, struct pending *pending)
+{
+	struct reader *reader = (struct reader *)pending;
+	fuse_req_t request = pending->request;
+
+	if (reader->waiter.outcome == -EAGAIN) {
+		fuse_reply_err(request, ((struct timed_reader *)reader)->refusal);
+	} else if (reader->waiter.outcome) {
+		fuse_reply_err(request, -reader->waiter.outcome);
+	} else if (read_reply(request, reader->waiter.tokens, 0, reader->size) == -ENOENT) {
+		pthread_mutex_lock(&daemon->lock);
+		engine_refund(&daemon->engine, reader->handle->limiter, reader->waiter.tokens,
+			      clock_ns());
+		state_taken(daemon->state, reader->handle->limiter);
+		pthread_mutex_unlock(&daemon->lock);
+	} else {
+		daemon_delivered(daemon);
+	}
+	free(reader);
+}
+
+void read_leave_queue(struct daemon *daemon, struct reader *reader, int err)
+{
+	const struct pending *pending = &reader->pending;
+	const struct handle *handle = reader->waiter.is_opener ? NULL : reader->handle;
+	struct asker asker = handle_asker(handle, reader->pid, pending->uid, pending->unique);
+
+	if (err == EINTR)
+		engine_interrupt(&daemon->engine, &reader->waiter, &asker, clock_ns());
 	else
-		length = events_read(&daemon->events, handle->viewer, &handle->position, text,
-				     size);
-	if (!err && !length && read->nonblocking) {
-		err = EAGAIN;
-		if (handle->poll)
-			poll_events(daemon, handle);
-	} else if (!err && !length) {
-		err = daemon_has_room(daemon, read->caller->uid, BOUND_READERS) ? EBUSY : ENOMEM;
-		follower = err == EBUSY ? NULL : malloc(sizeof(*follower));
-	}
-	if (follower) {
-		*follower = (struct follower){
-			.handle = handle, .size = (uint32_t)size, .asked_ns = clock_ns()};
-		follower_append(&daemon->pending, follower);
-		pending_insert(&daemon->pending, &follower->pending, read->caller,
-			       PENDING_FOLLOWER);
-	}
-	daemon_unlock(daemon);
-	if (follower)
-		return;
-	if (err)
-		fuse_reply_err(read->caller->request, err);
-	else
-		fuse_reply_buf(read->caller->request, text, length);
+		engine_cancel(&daemon->engine, &reader->waiter);
+}
+
+enum pending_end read_give_up(struct daemon *daemon, struct pending *pending, int err)
+{
+	struct reader *reader = (struct reader *)pending;
+
+	if (reader->waiter.outcome != -EINPROGRESS)
+		return PENDING_STAYS;
+	read_leave_queue(daemon, reader, err);
+	state_taken(daemon->state, reader->handle->limiter);
+	return PENDING_FREED;
+}
+
+uint64_t read_since_ns(const struct daemon *daemon, const struct pending *pending)
+{
+	return parking_since_ns(&daemon->engine.schedule.parking,
+				&((const struct reader *)pending)->waiter);
 }

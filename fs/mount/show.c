@@ -1,6 +1,7 @@
 /* show - the texts of files, see show.h. */
 #include "fs/mount/show.h"
-#include "fs/mount/handle.h"
+#include "fs/base/clock.h"
+#include "fs/mount/read.h"
 #include "fs/state/state.h"
 
 #include "core/limiter/keys.h"

@@ -1,5 +1,6 @@
-/* slot - what opening and reading `slot` do, see handle.h. */
-#include "fs/mount/handle.h"
+/* slot - the file `slot`, see slot.h. */
+#include "fs/mount/slot.h"
+#include "fs/mount/read.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,8 @@ static bool may_wait(const struct daemon *daemon, const struct caller *caller, i
 	       !users_check(&daemon->engine.users, caller->uid, BOUND_READERS, NULL);
 }
 
-void open_slot(struct daemon *daemon, struct handle *handle, const struct caller *caller, int flags)
+static void open_slot(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+		      int flags)
 {
 	int err;
 
@@ -60,15 +62,56 @@ void open_slot(struct daemon *daemon, struct handle *handle, const struct caller
 		handle_close(daemon, handle);
 	daemon_unlock(daemon);
 	if (!err)
-		answer_open(daemon, handle, caller->request);
+		handle_answer_open(daemon, handle, caller->request);
 	else if (err != -EINPROGRESS)
 		fuse_reply_err(caller->request, -err);
 }
 
 /* A slot is held by being open: reading takes nothing. */
-void read_slot(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+static void read_slot(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
 	(void)daemon;
 	(void)handle;
-	reply_tokens(read->caller->request, 1, (uint64_t)read->offset, read->size);
+	read_reply(read->caller->request, 1, (uint64_t)read->offset, read->size);
+}
+
+static int reopen_slot(struct daemon *daemon, struct handle *handle,
+		       const struct state_handle *kept)
+{
+	return kept->slot_ns ? slots_restore(&daemon->engine.schedule, handle->limiter,
+					     &handle->slot, kept->slot_ns)
+			     : 0;
+}
+
+const struct node_kind SLOT_FILE = {.open = open_slot, .reopen = reopen_slot, .read = read_slot};
+
+/* As of a reader: what a client that is gone has left open is closed. */
+void slot_answer(struct daemon *daemon, struct pending *pending)
+{
+	struct reader *opener = (struct reader *)pending;
+	fuse_req_t request = pending->request;
+	bool answered = !opener->waiter.outcome;
+
+	if (opener->waiter.outcome)
+		fuse_reply_err(request, -opener->waiter.outcome);
+	else
+		answered = handle_reply_open(opener->handle, request);
+	if (!answered) {
+		pthread_mutex_lock(&daemon->lock);
+		opener->handle->lost = true;
+		handle_close(daemon, opener->handle);
+		pthread_mutex_unlock(&daemon->lock);
+	}
+	free(opener);
+}
+
+enum pending_end slot_give_up(struct daemon *daemon, struct pending *pending, int err)
+{
+	struct reader *opener = (struct reader *)pending;
+
+	if (opener->waiter.outcome != -EINPROGRESS)
+		return PENDING_STAYS;
+	read_leave_queue(daemon, opener, err);
+	handle_close(daemon, opener->handle);
+	return PENDING_FREED;
 }

@@ -1,6 +1,7 @@
-/* write - what writing a file does, and how changes are answered, see handle.h. */
-#include "fs/mount/handle.h"
-#include "fs/state/state.h"
+/* write - files that are written, and changes of the tree, see write.h. */
+#include "fs/mount/write.h"
+#include "fs/base/clock.h"
+#include "fs/mount/text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,13 +28,11 @@ struct writer *writer_new(const char *text, size_t size)
 
 void writer_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller)
 {
-	struct pending_table *table = &daemon->pending;
 	uint64_t now_ns = clock_ns();
 
 	writer->subject = viewer_subject(writer->change.limiter);
-	writer->until_ns = now_ns + ANSWER_WITHIN_NS;
-	pending_insert(table, &writer->pending, caller, PENDING_WRITER);
-	writer_append(table, writer);
+	writer->queued.until_ns = now_ns + ANSWER_WITHIN_NS;
+	pending_insert(&daemon->pending, &writer->queued.pending, caller, PENDING_WRITER);
 	engine_change(&daemon->engine, &writer->change, now_ns);
 }
 
@@ -56,14 +55,14 @@ static void change_settings(struct daemon *daemon, struct handle *handle,
 	daemon_unlock(daemon);
 }
 
-void write_setting(struct daemon *daemon, struct handle *handle, const struct caller *caller,
-		   const char *text, size_t size)
+static void write_setting(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+			  const char *text, size_t size)
 {
 	change_settings(daemon, handle, caller, text, size, handle->row->setting);
 }
 
-void write_config(struct daemon *daemon, struct handle *handle, const struct caller *caller,
-		  const char *text, size_t size)
+static void write_config(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+			 const char *text, size_t size)
 {
 	change_settings(daemon, handle, caller, text, size, CHANGE_CONFIG);
 }
@@ -80,8 +79,8 @@ static int check_limiter(struct daemon *daemon, const struct handle *handle, uin
 	return -ENODEV;
 }
 
-void write_charge(struct daemon *daemon, struct handle *handle, const struct caller *caller,
-		  const char *text, size_t size)
+static void write_charge(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+			 const char *text, size_t size)
 {
 	char charge[QUANTITY_TEXT] = "";
 	int64_t tokens = 0;
@@ -116,8 +115,8 @@ void write_charge(struct daemon *daemon, struct handle *handle, const struct cal
 }
 
 /* All outcomes of one write count, or none. */
-void write_feedback(struct daemon *daemon, struct handle *handle, const struct caller *caller,
-		    const char *text, size_t size)
+static void write_feedback(struct daemon *daemon, struct handle *handle,
+			   const struct caller *caller, const char *text, size_t size)
 {
 	struct outcome outcomes[OUTCOMES_PER_WRITE];
 	char error[ERROR_TEXT] = "no outcome is given";
@@ -150,4 +149,144 @@ void write_feedback(struct daemon *daemon, struct handle *handle, const struct c
 		fuse_reply_err(caller->request, -err);
 	else
 		fuse_reply_write(caller->request, size);
+}
+
+const struct node_kind SETTING_FILE = {
+	.is_setting = true, .read = text_read, .write = write_setting};
+const struct node_kind CONFIG_FILE = {
+	.read = text_read, .write = write_config, .write_max = CONFIG_TEXT};
+const struct node_kind CHARGE_FILE = {.write = write_charge};
+const struct node_kind FEEDBACK_FILE = {.write = write_feedback};
+
+static struct writer *writer_of(struct change *change)
+{
+	return container_of(change, struct writer, change);
+}
+
+/* A line of `events` for a change that was made. */
+static void tell_change(struct daemon *daemon, const struct writer *writer)
+{
+	const struct change *change = &writer->change;
+	struct events *events = &daemon->events;
+	const char *path = change->path;
+	const char *slash = strrchr(path, '/');
+	char text[SETTING_TEXT];
+
+	switch (change->kind) {
+	case CHANGE_MAKE:
+		events_add(events, viewer_subject(change->made), "%s%s%s created", path,
+			   *path ? "/" : "", change->name);
+		break;
+	case CHANGE_REMOVE:
+		events_add(events, writer->subject, "%s removed", path);
+		break;
+	case CHANGE_RENAME:
+		events_add(events, writer->subject, "%s renamed %.*s%s", path,
+			   slash ? (int)(slash - path + 1) : 0, path, change->name);
+		break;
+	case CHANGE_OWNER:
+		events_add(events, writer->subject, "%s uid %u gid %u access %o",
+			   *path ? path : "/", change->owner.uid, change->owner.gid,
+			   change->owner.access);
+		break;
+	case CHANGE_SETTINGS:
+		for (int id = 0; id < SETTING_COUNT; id++) {
+			if (!(change->altered >> id & 1))
+				continue;
+			setting_print((enum setting_id)id, &change->settings, text);
+			events_add(events, writer->subject, "%s %s %s", path,
+				   setting_name((enum setting_id)id), text);
+		}
+		break;
+	}
+}
+
+/* Keeps the change of @writer for a successor. */
+static void keep_change(struct daemon *daemon, const struct writer *writer)
+{
+	const struct change *change = &writer->change;
+
+	if (change->kind == CHANGE_REMOVE)
+		state_limiter_removed(daemon->state, (uint32_t)writer->ino);
+	else if (change->kind == CHANGE_MAKE)
+		state_limiter_changed(daemon->state, change->made);
+	else
+		state_limiter_changed(daemon->state, change->limiter);
+}
+
+/* What mkdir and setattr are answered with. */
+static void fill_entry(struct daemon *daemon, struct writer *writer)
+{
+	struct node node;
+
+	if (writer->change.kind == CHANGE_MAKE) {
+		node = node_of_limiter(writer->change.made);
+		(void)node_entry(daemon, &node, writer->queued.pending.uid, &writer->entry);
+	} else if (writer->change.kind == CHANGE_OWNER &&
+		   !node_decode(daemon, writer->ino, &node)) {
+		node_attributes(daemon, &node, &writer->entry.attr);
+		node_owner_changed(daemon, node.limiter);
+	}
+}
+
+void write_collect(struct daemon *daemon, struct outbox *outbox)
+{
+	struct change *change;
+
+	while ((change = engine_changed(&daemon->engine))) {
+		struct writer *writer = writer_of(change);
+
+		if (change->outcome)
+			refusals_add(&daemon->refusals, writer->queued.pending.uid, change->error);
+		else
+			tell_change(daemon, writer);
+		if (!change->outcome)
+			keep_change(daemon, writer);
+		if (writer->awaited) {
+			writer->done = true;
+			continue;
+		}
+		if (!writer->queued.pending.request) {
+			free(writer); /* answered before it was done */
+			continue;
+		}
+		if (!change->outcome)
+			fill_entry(daemon, writer);
+		pending_decide(&daemon->pending, &writer->queued.pending, outbox);
+	}
+}
+
+void write_answer(struct daemon *daemon, struct pending *pending)
+{
+	struct writer *writer = (struct writer *)pending;
+	fuse_req_t request = pending->request;
+
+	(void)daemon;
+	if (writer->change.outcome)
+		fuse_reply_err(request, -writer->change.outcome);
+	else if (writer->change.kind == CHANGE_SETTINGS)
+		fuse_reply_write(request, writer->size);
+	else if (writer->change.kind == CHANGE_MAKE)
+		fuse_reply_entry(request, &writer->entry);
+	else if (writer->change.kind == CHANGE_OWNER)
+		fuse_reply_attr(request, &writer->entry.attr, ATTRIBUTES_S);
+	else
+		fuse_reply_err(request, 0);
+	free(writer);
+}
+
+/* The source goes on with what it was sent. */
+enum pending_end write_give_up(struct daemon *daemon, struct pending *pending, int err)
+{
+	(void)err;
+	return engine_withdraw(&daemon->engine, &((struct writer *)pending)->change)
+		       ? PENDING_FREED
+		       : PENDING_ABANDONED;
+}
+
+void write_expire(struct daemon *daemon, struct queued *queued)
+{
+	refusals_add(&daemon->refusals, queued->pending.uid,
+		     "not acknowledged within 2 s: read it back");
+	daemon_give_up(daemon, &queued->pending, ETIMEDOUT);
 }

@@ -1,7 +1,7 @@
 /* member - the daemon as one host of a fleet, see member.h. */
 #include "fs/zookeeper/member.h"
 #include "fs/base/log.h"
-#include "fs/mount/loop.h"
+#include "fs/mount/wake.h"
 #include "fs/mount/node.h"
 #include "fs/state/state.h"
 #include "fs/zookeeper/zookeeper.h"
@@ -158,7 +158,7 @@ static bool run_until(struct daemon *daemon, bool (*done)(const void *what), con
 		daemon_unlock(daemon);
 		if (!is_done)
 			nanosleep(&STEP, NULL);
-	} while (!is_done && clock_ns() < until_ns && !(joining && loop_is_ending()));
+	} while (!is_done && clock_ns() < until_ns && !(joining && wake_is_ending()));
 	return is_done;
 }
 
@@ -269,7 +269,7 @@ int member_join(struct member *member)
 		joined = run_until(daemon, has_joined, member->fleet, JOIN_SLOW_NS, true);
 	if (joined || member->options->no_wait)
 		return 0;
-	if (loop_is_ending()) {
+	if (wake_is_ending()) {
 		log_info("interrupted");
 		return -1;
 	}

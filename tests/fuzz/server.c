@@ -289,7 +289,7 @@ static void mount_server(struct server *server, const char *resent, size_t size)
 static void end_source(struct server *server)
 {
 	source_local_close(server->source);
-	daemon_free(&server->daemon);
+	mount_free(&server->daemon);
 	state_close(server->state);
 	options_free(&server->options);
 }
@@ -316,8 +316,8 @@ bool server_start(struct server *server, int descriptor, uint32_t starts, const 
 	}
 	server->source = source_local_open(NULL);
 	FUZZ_CHECK(server->source);
-	FUZZ_CHECK(!daemon_init(daemon, &server->options, source_local_interface(server->source),
-				server->state, &root));
+	FUZZ_CHECK(!mount_init(daemon, &server->options, source_local_interface(server->source),
+			       server->state, &root));
 	daemon->keeper = getppid();
 	daemon->engine.tree.last_id = state_base(server->state);
 	if (source_local_load(server->source, daemon)) {

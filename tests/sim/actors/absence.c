@@ -28,6 +28,8 @@ static void come_back(struct sim *sim, struct occurrence *occurrence)
 	host_step(reader->place->host);
 	if (reader->waiter.is_opener)
 		slot_ask(sim, reader);
+	else if (reader->manner == READ_TRYING)
+		reader_try(sim, reader);
 	else
 		reader_ask(sim, reader, reader->tokens, reader->absence.within_ns);
 }

@@ -94,7 +94,7 @@ static int read_tokens(struct sim *sim, struct reader *reader, struct token_read
 	read->asker = absence_asker(reader, &asker) ? &asker : NULL;
 	wait.waiter.place = 0;
 	err = engine_read(&host->engine, read, &wait, now_ns);
-	absence_end(sim, reader, read->within_ns, wait.waiter.place);
+	absence_end(sim, reader, reader->absence.within_ns, wait.waiter.place);
 	if (err != -EINPROGRESS)
 		return err;
 	reader->waiter = wait.waiter;
@@ -110,7 +110,9 @@ static void ask(struct sim *sim, struct reader *reader, uint64_t tokens, struct 
 	int err = reader_enter(reader);
 
 	begin(sim, reader, tokens);
-	reader->absence.within_ns = read->within_ns;
+	reader->manner = read->manner;
+	/* A place is kept for a reader that would wait, not for a little patience. */
+	reader->absence.within_ns = read->manner == READ_BLOCKING ? read->within_ns : 0;
 	if (!err) {
 		struct memory *before = host_enter(reader->place->host);
 

@@ -113,6 +113,7 @@ struct reader {
 	struct reader_check check;
 	struct absence absence;
 	struct delivery delivery;
+	enum read_manner manner;
 	struct reader *next, *previous; /* all who wait on its host */
 	struct place *place;
 	char *name;	    /* owned */

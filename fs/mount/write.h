@@ -1,0 +1,37 @@
+/*
+ * write - files that are written, and changes of the tree on their way through the source.
+ */
+#ifndef RATEFS_FS_MOUNT_WRITE_H
+#define RATEFS_FS_MOUNT_WRITE_H
+
+#include "fs/mount/handle.h"
+#include "fs/mount/pending.h"
+
+extern const struct node_kind SETTING_FILE, CONFIG_FILE, CHARGE_FILE, FEEDBACK_FILE;
+
+/* A write, mkdir, rmdir, rename or setattr on its way through the source. */
+struct writer {
+	struct queued queued;
+	struct change change;
+	struct subject subject; /* what it is about, as it was */
+	size_t size;		/* of a write: what to acknowledge */
+	bool awaited;		/* no request: who made it looks at @done, and frees it */
+	bool done;
+	fuse_ino_t ino;		       /* setattr: whose attributes are the answer; rmdir: the id */
+	struct fuse_entry_param entry; /* mkdir and setattr: the answer */
+	char text[];
+};
+
+/* Makes a writer with a copy of the @size bytes of @text, or without. NULL: no memory. */
+struct writer *writer_new(const char *text, size_t size);
+
+/* Begins its change, filled in up to its text, on behalf of @caller. Under the lock. */
+void writer_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller);
+
+/* Requests of kind PENDING_WRITER; write_collect() ends changes that no request waits for, too. */
+void write_collect(struct daemon *daemon, struct outbox *outbox);
+void write_answer(struct daemon *daemon, struct pending *pending);
+enum pending_end write_give_up(struct daemon *daemon, struct pending *pending, int err);
+void write_expire(struct daemon *daemon, struct queued *queued);
+
+#endif
