@@ -21,12 +21,12 @@ static int check_file(const char *file)
 	int err = text ? store_read_given(file, text, SETTINGS_FILE_BYTES) : -ENOMEM;
 
 	if (err == -EINVAL) {
-		inspection_complain(&inspection, 0, "not a text: it has a zero byte");
+		inspect_complain(&inspection, 0, "not a text: it has a zero byte");
 		err = 0;
 	} else if (!err) {
 		err = inspect(&inspection, text);
 	}
-	inspection_free(&inspection);
+	inspect_free(&inspection);
 	free(text);
 	if (err)
 		warnx("%s: %s", file, strerror(-err));
@@ -38,7 +38,8 @@ int check_main(int argc, char *argv[])
 	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
 		printf("usage: ratefs check FILE\n"
 		       "\n"
-		       "Says what is wrong in FILE, limiters for ratefs -o config=FILE. Nothing is mounted.\n"
+		       "Says what is wrong in FILE, limiters for ratefs -o config=FILE. Nothing "
+		       "is mounted.\n"
 		       "\n"
 		       "options:\n"
 		       "    -h, --help          print this\n");

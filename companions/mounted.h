@@ -4,7 +4,7 @@
 #ifndef RATEFS_COMPANIONS_MOUNTED_H
 #define RATEFS_COMPANIONS_MOUNTED_H
 
-#include "core/limiter/engine.h"
+#include "core/limiter/change.h"
 
 /* A limiter as it is now. */
 struct mounted {

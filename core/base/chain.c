@@ -9,24 +9,10 @@
 /* Entries to a chain: above CHAIN_LONG the table grows, below CHAIN_SHORT it shrinks. */
 enum { FIRST_ROOM = 16, CHAIN_LONG = 2, CHAIN_SHORT = 1, PLACE_BITS = 62 };
 
-/* The largest power of two that is not above @size: chains from it on were split off. */
-static uint32_t level_of(uint32_t size)
-{
-	return UINT32_C(1) << (31 - __builtin_clz(size));
-}
-
-static uint32_t index_of(const struct chains *chains, uint64_t hash)
-{
-	uint32_t level = level_of(chains->size);
-	uint32_t index = (uint32_t)hash & (2 * level - 1);
-
-	return index < chains->size ? index : index - level;
-}
-
 static void push(struct chains *chains, struct chain_link *link)
 {
 	struct chain_link **head =
-		&chains->heads[index_of(chains, chains->hash(link, chains->seed))];
+		&chains->heads[chains_index(chains, chains->hash(link, chains->seed))];
 
 	link->next = *head;
 	*head = link;
@@ -46,7 +32,7 @@ static int resize(struct chains *chains, uint32_t room)
 /* Entries of one chain go over into a new one, as far as their hash says so. */
 static void grow(struct chains *chains)
 {
-	uint32_t from = chains->size - level_of(chains->size);
+	uint32_t from = chains->size - chains_level(chains->size);
 	struct chain_link *link, *next;
 
 	if (chains->size == chains->room && chains->room > UINT32_MAX / 4)
@@ -91,7 +77,8 @@ int chains_insert(struct chains *chains, struct chain_link *link)
 
 void chains_remove(struct chains *chains, struct chain_link *link)
 {
-	struct chain_link **at = &chains->heads[index_of(chains, chains->hash(link, chains->seed))];
+	struct chain_link **at =
+		&chains->heads[chains_index(chains, chains->hash(link, chains->seed))];
 
 	while (*at != link)
 		at = &(*at)->next;
@@ -104,11 +91,6 @@ void chains_remove(struct chains *chains, struct chain_link *link)
 	assert(chains->size == FIRST_ROOM);
 	free(chains->heads);
 	chains->heads = NULL;
-}
-
-struct chain_link *chains_find(const struct chains *chains, uint64_t hash)
-{
-	return chains->heads ? chains->heads[index_of(chains, hash)] : NULL;
 }
 
 static uint64_t reversed(uint64_t bits, unsigned int count)
@@ -131,7 +113,7 @@ struct chain_link *chains_from(const struct chains *chains, uint64_t *place)
 
 	if (!chains->heads)
 		return NULL;
-	level = level_of(chains->size);
+	level = chains_level(chains->size);
 	bits = (unsigned int)__builtin_ctz(level) + 1;
 	for (uint64_t at = *place >> (PLACE_BITS - bits); at < UINT64_C(1) << bits; at++) {
 		uint64_t least = UINT64_MAX, hash = reversed(at, bits);

@@ -1,13 +1,27 @@
-/*
- * apply - what was read of other hosts' settings takes effect here, all of it together: first those
- * that are gone, then names, then the rest in order of ids, since a parent is older than its children.
- */
-#include "core/fleet/inside.h"
+/* apply - what was read of other hosts' settings takes effect here, see apply.h. */
+#include "core/fleet/apply.h"
+#include "core/fleet/baseline.h"
+#include "core/fleet/garbage.h"
+#include "core/fleet/holdings.h"
+#include "core/fleet/leases.h"
+#include "core/fleet/names.h"
+#include "core/fleet/release.h"
+#include "core/fleet/before.h"
+#include "core/fleet/room.h"
+#include "core/fleet/session.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What was read, all together. */
+struct batch {
+	struct found *found; /* borrowed; in the order of ids */
+	uint32_t count;
+	struct globals *globals;
+	bool failed; /* there was no memory for some of it */
+};
 
 static int by_id(const void *a, const void *b)
 {
@@ -41,8 +55,15 @@ static void remove_limiter(struct fleet *fleet, struct holding *holding)
 	names_leave(fleet, holding->id, path);
 	tell(fleet, limiter, FLEET_REMOVED, "removed");
 	changed(fleet, limiter, true);
-	holding_gone(fleet, holding);
-	engine_removed(fleet->engine, limiter);
+	apply_gone(fleet, holding);
+	change_apply_removal(fleet->engine, limiter);
+}
+
+void apply_gone(struct fleet *fleet, struct holding *holding)
+{
+	release_all(fleet, holding);
+	room_unwatch_learnt(fleet, holding);
+	holdings_unname(fleet, holding);
 }
 
 /* A limiter, and not the name of one that is gone. */
@@ -64,11 +85,10 @@ static bool is_same(const struct holding *holding, const struct found *found)
 		!strcmp(found->record.name, holding->limiter->name));
 }
 
-static bool is_found(const struct fleet *fleet, const struct holding *holding)
+static bool is_found(const struct batch *batch, const struct holding *holding)
 {
 	struct found key = {.id = holding->id};
-	const struct found *found = bsearch(&key, fleet->found, fleet->found_count, sizeof(key),
-					    by_id);
+	const struct found *found = bsearch(&key, batch->found, batch->count, sizeof(key), by_id);
 
 	return found && is_there(found) && is_same(holding, found);
 }
@@ -77,7 +97,7 @@ static bool is_found(const struct fleet *fleet, const struct holding *holding)
 static void note_left(struct fleet *fleet, const struct found *found)
 {
 	const struct record *record = &found->record;
-	const struct holding *parent = record->parent ? holding_of_id(fleet, record->parent) : NULL;
+	const struct holding *parent = record->parent ? holdings_find(fleet, record->parent) : NULL;
 	const char *gone = record->parent && !parent ? names_of(fleet, record->parent) : NULL;
 	char path[2 * PATH_TEXT];
 	size_t length;
@@ -93,29 +113,29 @@ static void note_left(struct fleet *fleet, const struct found *found)
 	snprintf(path + length, NAME_BYTES_MAX + 2, "%s%s", length ? "/" : "", record->name);
 	names_leave(fleet, record->removed, path);
 	/* As a host comes: the one that removed it may have died since. */
-	if (fleet->state == FLEET_LOADING)
-		sweep_add(fleet, found->id);
+	if (session_state(fleet) == FLEET_LOADING)
+		garbage_add(fleet, found->id);
 }
 
-static void apply_removals(struct fleet *fleet)
+static void apply_removals(struct fleet *fleet, const struct batch *batch)
 {
 	struct holding *next;
 
-	for (uint32_t i = 0; i < fleet->found_count && !fleet->follow_all; i++) {
-		struct holding *holding = holding_of_id(fleet, fleet->found[i].id);
+	for (uint32_t i = 0; i < batch->count && !baseline_is_void(fleet); i++) {
+		struct holding *holding = holdings_find(fleet, batch->found[i].id);
 
-		if (holding && !is_there(&fleet->found[i]))
+		if (holding && !is_there(&batch->found[i]))
 			remove_limiter(fleet, holding);
 	}
-	if (!fleet->follow_all)
+	if (!baseline_is_void(fleet))
 		return;
 	/* With one its children may go, so that it begins anew after each. */
-	for (struct holding *h = fleet->holdings; h; h = next) {
+	for (struct holding *h = holdings_first(fleet); h; h = next) {
 		next = h->next;
-		if (h->limiter->removed || is_found(fleet, h))
+		if (h->limiter->removed || is_found(batch, h))
 			continue;
 		remove_limiter(fleet, h);
-		next = fleet->holdings;
+		next = holdings_first(fleet);
 	}
 }
 
@@ -129,14 +149,14 @@ static void tell_renamed(struct fleet *fleet, struct limiter *limiter, const cha
 }
 
 /* First names that nobody has, so that they can change places. */
-static void apply_names(struct fleet *fleet)
+static void apply_names(struct fleet *fleet, const struct batch *batch)
 {
 	char name[NAME_BYTES_MAX + 1];
 
 	for (int pass = 0; pass < 2; pass++) {
-		for (uint32_t i = 0; i < fleet->found_count; i++) {
-			const struct found *found = &fleet->found[i];
-			struct holding *holding = holding_of_id(fleet, found->id);
+		for (uint32_t i = 0; i < batch->count; i++) {
+			const struct found *found = &batch->found[i];
+			struct holding *holding = holdings_find(fleet, found->id);
 
 			if (!holding || !is_there(found) || found->bad ||
 			    !strcmp(holding->limiter->name, found->record.name))
@@ -151,7 +171,7 @@ static void apply_names(struct fleet *fleet)
 				snprintf(name, sizeof(name), "\001%llu",
 					 (unsigned long long)found->id);
 			}
-			if (engine_renamed(fleet->engine, holding->limiter, name))
+			if (change_apply_name(fleet->engine, holding->limiter, name))
 				fleet_tell(fleet, FLEET_SPOILT,
 					   "limiter %llu cannot be named '%.100s'",
 					   (unsigned long long)found->id, name);
@@ -182,14 +202,15 @@ static void heed_before(struct fleet *fleet, struct holding *holding, const stru
 {
 	struct record own = *record;
 
-	if (fleet->follow_all && !before_is_alike(holding->settings, &record->settings)) {
+	if (baseline_is_void(fleet) && !before_is_alike(holding->settings, &record->settings)) {
 		(void)before_name(fleet, holding, &own);
 		record = &own;
 	}
 	before_heed(fleet, holding, record);
 }
 
-static void tune(struct fleet *fleet, struct holding *holding, const struct found *found)
+static void tune(struct fleet *fleet, struct batch *batch, struct holding *holding,
+		 const struct found *found)
 {
 	const struct owner *owner = &found->record.owner;
 	struct limiter *limiter = holding->limiter;
@@ -202,15 +223,15 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 		return;
 	}
 	heed_before(fleet, holding, &found->record);
-	if (engine_tuned(fleet->engine, limiter, &found->record.settings, &altered)) {
+	if (change_apply_settings(fleet->engine, limiter, &found->record.settings, &altered)) {
 		fleet_tell(fleet, FLEET_SPOILT, "no memory for the settings of limiter %llu",
 			   (unsigned long long)found->id);
-		fleet->follow_failed = true;
+		batch->failed = true;
 		return;
 	}
 	if (limiter->uid != owner->uid || limiter->gid != owner->gid ||
 	    limiter->access != owner->access) {
-		engine_owned(fleet->engine, limiter, owner);
+		change_apply_owner(fleet->engine, limiter, owner);
 		snprintf(line, sizeof(line), "uid %u gid %u access %o", owner->uid, owner->gid,
 			 (unsigned int)owner->access);
 		tell(fleet, limiter, FLEET_OWNED, line);
@@ -228,53 +249,52 @@ static void tune(struct fleet *fleet, struct holding *holding, const struct foun
 	holding->generation = found->record.generation;
 	holding->saved = found->record.saved;
 	changed(fleet, limiter, false);
-	fleet_reshare(fleet, holding);
-	demand_rouse(fleet, holding, false);
+	leases_reshare(fleet, holding);
+	holdings_rouse(fleet, holding, false);
 }
 
 static void make(struct fleet *fleet, const struct found *found)
 {
 	const struct record *record = &found->record;
-	struct holding *above = record->parent ? holding_of_id(fleet, record->parent) : NULL;
+	struct holding *above = record->parent ? holdings_find(fleet, record->parent) : NULL;
 	struct limiter *parent = above ? above->limiter : fleet->engine->tree.root, *made;
 	int err = record->parent && !above ? -ENOENT : 0;
 
 	if (!err)
-		err = engine_restore(fleet->engine, parent, record->name, &record->settings,
+		err = change_restore(fleet->engine, parent, record->name, &record->settings,
 				     &record->owner, NULL, 0, &made);
 	if (err) {
 		fleet_tell(fleet, FLEET_SPOILT, "limiter %llu '%.100s' refused: %s",
 			   (unsigned long long)found->id, record->name, strerror(-err));
 		return;
 	}
-	holding_enter(fleet, made->holding, found->id);
+	holdings_enter(fleet, made->holding, found->id);
 	note_node(made->holding, found);
 	made->holding->generation = record->generation;
 	made->holding->saved = record->saved;
 	before_heed(fleet, made->holding, record);
 	changed(fleet, made, false);
-	fleet_reshare(fleet, made->holding);
-	if (fleet->state == FLEET_READY)
+	leases_reshare(fleet, made->holding);
+	if (session_state(fleet) == FLEET_READY)
 		tell(fleet, made, FLEET_MADE, "created");
-	demand_rouse(fleet, made->holding, false);
+	holdings_rouse(fleet, made->holding, false);
 }
 
 static void apply_root(struct fleet *fleet, const struct found *found)
 {
 	struct limiter *root = fleet->engine->tree.root;
 
-	fleet->root_version = found->there ? found->version : -1;
+	baseline_set_root_version(fleet, found->there ? found->version : -1);
 	if (!found->there)
 		return;
-	fleet->root_generation = found->record.generation;
-	engine_owned(fleet->engine, root, &found->record.owner);
+	baseline_set_root_generation(fleet, found->record.generation);
+	change_apply_owner(fleet->engine, root, &found->record.owner);
 	changed(fleet, root, false);
 }
 
 /* Constants are what safety rests on: while it runs a host only becomes more careful. */
-static void apply_constants(struct fleet *fleet)
+static void apply_constants(struct fleet *fleet, const struct fleet_constants *new)
 {
-	const struct fleet_constants *new = &fleet->follow_globals.constants;
 	struct fleet_constants *now = &fleet->constants;
 
 	if (!fleet->constants_known) {
@@ -290,18 +310,19 @@ static void apply_constants(struct fleet *fleet)
 	now->session_ns = new->session_ns;
 }
 
-void apply_found(struct fleet *fleet)
+bool apply_found(struct fleet *fleet, struct found *found, uint32_t count, struct globals *globals)
 {
-	qsort(fleet->found, fleet->found_count, sizeof(*fleet->found), by_id);
-	apply_constants(fleet);
-	apply_removals(fleet);
-	apply_names(fleet);
-	for (uint32_t i = 0; i < fleet->found_count; i++) {
-		const struct found *found = &fleet->found[i];
-		struct holding *holding = found->id ? holding_of_id(fleet, found->id) : NULL;
+	struct batch batch = {found, count, globals, false};
 
-		if (found->id > fleet->follow_globals.last_id)
-			fleet->follow_globals.last_id = found->id;
+	qsort(found, count, sizeof(*found), by_id);
+	apply_constants(fleet, &globals->constants);
+	apply_removals(fleet, &batch);
+	apply_names(fleet, &batch);
+	for (; found < batch.found + count; found++) {
+		struct holding *holding = found->id ? holdings_find(fleet, found->id) : NULL;
+
+		if (found->id > globals->last_id)
+			globals->last_id = found->id;
 		/* The next write to it says again what is known here. */
 		if (found->bad && holding)
 			holding->version = found->version;
@@ -312,8 +333,9 @@ void apply_found(struct fleet *fleet)
 		else if (found->there && found->record.removed)
 			note_left(fleet, found);
 		else if (found->there && holding)
-			tune(fleet, holding, found);
+			tune(fleet, &batch, holding, found);
 		else if (found->there)
 			make(fleet, found);
 	}
+	return !batch.failed;
 }

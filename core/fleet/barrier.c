@@ -1,39 +1,70 @@
-/*
- * barrier - the barrier after an unknown outcome: rule 9 of fleet.h.
- *
- * The version of /h is read, and a transaction that sets it acknowledged. Every older request of
- * this host checks an older version, so none can be executed any more; only then what was in doubt is
- * looked at. Meanwhile fleet->transaction says what it was.
- */
-#include "core/fleet/inside.h"
+/* barrier - the barrier after an unknown outcome, see barrier.h. */
+#include "core/fleet/barrier.h"
+#include "core/fleet/baseline.h"
+#include "core/fleet/claim.h"
+#include "core/fleet/holdings.h"
+#include "core/fleet/leases.h"
+#include "core/fleet/publish.h"
 #include "core/fleet/request.h"
+#include "core/fleet/session.h"
+#include "core/fleet/term.h"
+#include "core/fleet/transaction.h"
+#include "core/fleet/znode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+struct barrier {
+	uint64_t begin_ns; /* when it begins anew; NEVER_NS */
+	bool resumes;	   /* a predecessor's session: it goes first, without the read */
+	uint32_t left;	   /* what is in doubt and was not looked at yet */
+};
+
+bool barrier_new(struct fleet *fleet)
+{
+	fleet->barrier = calloc(1, sizeof(*fleet->barrier));
+	if (!fleet->barrier)
+		return false;
+	fleet->barrier->begin_ns = NEVER_NS;
+	return true;
+}
+
+void barrier_free(struct fleet *fleet)
+{
+	free(fleet->barrier);
+}
+
+void barrier_resume(struct fleet *fleet)
+{
+	fleet->barrier->resumes = true;
+}
+
+void barrier_forget(struct fleet *fleet)
+{
+	fleet->barrier->resumes = false;
+}
+
 static void leave_doubt(struct fleet *fleet)
 {
-	struct transaction *t = &fleet->transaction;
-
-	if (t->left)
+	if (fleet->barrier->left)
 		return;
-	for (uint32_t i = 0; i < t->item_count; i++)
-		demand_rouse(fleet, t->items[i].holding, false);
+	for (uint32_t i = 0; i < transaction_count(fleet); i++)
+		holdings_rouse(fleet, transaction_item(fleet, i)->holding, false);
 	transaction_end(fleet);
-	fleet->state = FLEET_READY;
-	fleet->next_renewal_ns = 0;
-	fleet_watch_leases(fleet);
+	session_enter(fleet, FLEET_READY);
+	term_renew_at(fleet, 0);
+	leases_watch_all(fleet);
 	/* Settings were not followed meanwhile. */
-	fleet->stale = true;
+	baseline_note_stale(fleet);
 }
 
 /* Begins anew in a while: the coordinator may then grant access that it denies now. */
 static void begin_later(struct fleet *fleet)
 {
 	fleet_tell(fleet, FLEET_DENIED, "access denied by the coordinator");
-	fleet->doubt_ns = fleet->now_ns + fleet->constants.renewal_ns;
-	fleet_wake_at(fleet, fleet->doubt_ns);
+	fleet->barrier->begin_ns = fleet->now_ns + fleet->constants.renewal_ns;
+	fleet_wake_at(fleet, fleet->barrier->begin_ns);
 }
 
 /*
@@ -47,10 +78,7 @@ static bool lost(struct fleet *fleet, const struct request *request)
 		begin_later(fleet);
 	if (request->answer != ANSWER_UNKNOWN)
 		return request->answer == ANSWER_DENIED;
-	if (fleet->connected && !fleet->hung_up) {
-		fleet->hung_up = true;
-		fleet->coordinator->hang_up(fleet->coordinator);
-	}
+	session_hang_up(fleet);
 	return true;
 }
 
@@ -59,43 +87,23 @@ static void lease_read(struct fleet *fleet, struct request *request)
 {
 	struct item *item = request->of.item;
 	struct lease *lease = item_lease(item);
-	bool ours = request->answer == ANSWER_OK && !strcmp(request->data, fleet->hid);
+	bool ours = request->answer == ANSWER_OK && !strcmp(request->data, session_hid(fleet));
 
-	if (fleet->state != FLEET_IN_DOUBT || lost(fleet, request) ||
+	if (session_state(fleet) != FLEET_IN_DOUBT || lost(fleet, request) ||
 	    lease->state != LEASE_IN_DOUBT)
 		return;
-	lease->usable_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
-	fleet_lease_becomes(fleet, item->holding, lease, ours ? LEASE_WAITING : LEASE_NONE);
-	fleet->transaction.left--;
+	leases_wait(fleet, lease);
+	leases_become(fleet, item->holding, lease, ours ? LEASE_WAITING : LEASE_NONE);
+	fleet->barrier->left--;
 	leave_doubt(fleet);
 }
 
 static void claims_listed(struct fleet *fleet, struct request *request)
 {
-	struct holding *holding = fleet->transaction.holding;
-	char path[ZNODE_TEXT];
-	struct claim claim;
-
-	if (fleet->state != FLEET_IN_DOUBT || lost(fleet, request))
+	if (session_state(fleet) != FLEET_IN_DOUBT || lost(fleet, request))
 		return;
-	free(holding->claim);
-	holding->claim = NULL;
-	holding->claimed = 0;
-	for (uint32_t i = 0; i < request->name_count; i++) {
-		const char *name = request->names[i];
-
-		if (!znode_claim_parse(name, &claim) || !znode_claim_is_of(name, fleet->hid))
-			continue;
-		free(holding->claim);
-		holding->claim = strdup(name);
-		holding->claimed = holding->claim ? claim.wanted : 0;
-	}
-	fleet_keep_claim(fleet, holding, holding->claim);
-	if (holding->claim) {
-		znode_path_named(ZNODE_CLAIM, holding->id, holding->claim, path);
-		claim_watch(fleet, path);
-	}
-	fleet->transaction.left--;
+	claim_resolved(fleet, transaction_holding(fleet), request);
+	fleet->barrier->left--;
 	leave_doubt(fleet);
 }
 
@@ -105,10 +113,10 @@ static void change_read(struct fleet *fleet, struct request *request)
 	char error[ERROR_TEXT];
 	bool understood;
 
-	if (fleet->state != FLEET_IN_DOUBT || lost(fleet, request))
+	if (session_state(fleet) != FLEET_IN_DOUBT || lost(fleet, request))
 		return;
 	understood = request->answer == ANSWER_OK && !record_parse(request->data, &record, error);
-	fleet->transaction.left--;
+	fleet->barrier->left--;
 	if (understood || request->answer == ANSWER_NO_NODE)
 		publish_resolved(fleet, understood ? &record : NULL, request->version,
 				 request->zxid);
@@ -122,9 +130,9 @@ static void ask(struct fleet *fleet, enum request_kind kind, const char *path, s
 {
 	struct request *request = request_new(kind, path, done);
 
-	fleet->transaction.left++;
+	fleet->barrier->left++;
 	if (!request) {
-		fleet_drop_session(fleet, "no memory");
+		session_drop(fleet, "no memory");
 		return;
 	}
 	request->of.item = item;
@@ -134,104 +142,100 @@ static void ask(struct fleet *fleet, enum request_kind kind, const char *path, s
 /* The barrier has passed. */
 static void look(struct fleet *fleet)
 {
-	struct transaction *t = &fleet->transaction;
 	char path[ZNODE_TEXT];
 
-	t->left = 0;
-	for (uint32_t i = 0; i < t->item_count; i++) {
-		struct item *item = &t->items[i];
+	fleet->barrier->left = 0;
+	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
+		struct item *item = transaction_item(fleet, i);
 
 		if (item_lease(item)->state != LEASE_IN_DOUBT)
 			continue;
 		item_path(item, ZNODE_LEASE, path);
 		ask(fleet, REQUEST_GET, path, item, lease_read);
 	}
-	if (t->kind == TRANSACTION_CLAIM) {
-		znode_path(ZNODE_CLAIMS, t->holding->id, path);
+	if (transaction_kind(fleet) == TRANSACTION_CLAIM) {
+		znode_path(ZNODE_CLAIMS, transaction_holding(fleet)->id, path);
 		ask(fleet, REQUEST_LIST, path, NULL, claims_listed);
 	}
-	if (t->kind == TRANSACTION_CHANGE) {
-		znode_path(ZNODE_RECORD, fleet->change_id, path);
+	if (transaction_kind(fleet) == TRANSACTION_CHANGE) {
+		znode_path(ZNODE_RECORD, publish_id(fleet), path);
 		ask(fleet, REQUEST_GET, path, NULL, change_read);
 	}
 	leave_doubt(fleet);
 }
 
-void doubt_barrier_answered(struct fleet *fleet, const struct request *request)
+void barrier_answered(struct fleet *fleet, const struct request *request)
 {
-	fleet->transaction.kind = fleet->doubted;
+	transaction_end_barrier(fleet);
 	if (request->answer != ANSWER_UNKNOWN)
-		fleet->resuming = false;
+		fleet->barrier->resumes = false;
 	if (request->answer == ANSWER_OK)
 		look(fleet);
 	else if (request->answer == ANSWER_UNKNOWN)
 		fleet->counters.unknown++; /* again with the next connection */
 	else if (request->answer == ANSWER_NO_NODE)
-		fleet_drop_session(fleet, "the host's node is gone");
+		session_drop(fleet, "the host's node is gone");
 	else if (request->answer == ANSWER_BAD_VERSION)
-		doubt_begin(fleet); /* an older one was executed in between */
+		barrier_begin(fleet); /* an older one was executed in between */
 	else
 		begin_later(fleet);
 }
 
 static void send_barrier(struct fleet *fleet)
 {
-	struct request *barrier;
+	struct request *barrier = transaction_begin_barrier(fleet);
 
-	fleet->doubted = fleet->transaction.kind;
-	fleet->transaction.kind = TRANSACTION_NONE;
-	barrier = transaction_begin(fleet, TRANSACTION_BARRIER);
 	if (barrier)
 		transaction_send(fleet, barrier);
 	else
-		fleet_drop_session(fleet, "no memory");
+		session_drop(fleet, "no memory");
 }
 
 static void host_read(struct fleet *fleet, struct request *request)
 {
 
-	if (fleet->state != FLEET_IN_DOUBT)
+	if (session_state(fleet) != FLEET_IN_DOUBT)
 		return;
 	if (request->answer == ANSWER_NO_NODE) {
-		fleet_drop_session(fleet, "the host's node is gone");
+		session_drop(fleet, "the host's node is gone");
 		return;
 	}
 	if (lost(fleet, request))
 		return;
 	/* One request of ours was on its way: any other version is a history that was lost. */
-	if (request->answer != ANSWER_OK || (request->version != fleet->host_version &&
-					     request->version != fleet->host_version + 1)) {
-		fleet_drop_session(fleet, "lost history, or a foreign hand");
+	if (request->answer != ANSWER_OK || (request->version != session_version(fleet) &&
+					     request->version != session_version(fleet) + 1)) {
+		session_drop(fleet, "lost history, or a foreign hand");
 		return;
 	}
-	fleet->host_version = request->version;
+	session_set_version(fleet, request->version);
 	send_barrier(fleet);
 }
 
-void doubt_begin(struct fleet *fleet)
+void barrier_begin(struct fleet *fleet)
 {
 	struct request *request;
 	char path[ZNODE_TEXT];
 
-	fleet->doubt_ns = NEVER_NS;
-	if (fleet->resuming) {
+	fleet->barrier->begin_ns = NEVER_NS;
+	if (fleet->barrier->resumes) {
 		send_barrier(fleet);
 		return;
 	}
-	znode_path_named(ZNODE_HOST, 0, fleet->hid, path);
+	znode_path_named(ZNODE_HOST, 0, session_hid(fleet), path);
 	request = request_new(REQUEST_GET, path, host_read);
 	if (request)
 		request_send(fleet, request);
 	else
-		fleet_drop_session(fleet, "no memory");
+		session_drop(fleet, "no memory");
 }
 
-void doubt_watch(struct fleet *fleet)
+void barrier_watch(struct fleet *fleet)
 {
-	if (fleet->state != FLEET_IN_DOUBT || !fleet->connected)
+	if (session_state(fleet) != FLEET_IN_DOUBT || !session_is_connected(fleet))
 		return;
-	if (fleet->now_ns >= fleet->doubt_ns)
-		doubt_begin(fleet);
+	if (fleet->now_ns >= fleet->barrier->begin_ns)
+		barrier_begin(fleet);
 	else
-		fleet_wake_at(fleet, fleet->doubt_ns);
+		fleet_wake_at(fleet, fleet->barrier->begin_ns);
 }

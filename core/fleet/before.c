@@ -1,6 +1,6 @@
 /* before - the settings that other hosts may still be under, see before.h. */
 #include "core/fleet/before.h"
-#include "core/fleet/inside.h"
+#include "core/fleet/parts.h"
 
 #include <errno.h>
 

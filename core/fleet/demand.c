@@ -1,15 +1,9 @@
-/*
- * demand - how many partitions a host wants of a limiter.
- *
- * What was granted over the last second goes on; who has waited for longer than a slot shows that it
- * is not enough, and so do readers that waited nearly all of the last slots at full use, however
- * short each time: then twice as much is wanted. Where nothing is held there is no past to go by, and
- * all who wait count.
- *
- * The number is the most of the last second, so that a pause for a breath gives nothing back.
- */
-#include "core/fleet/inside.h"
-#include "core/fleet/request.h"
+/* demand - how many partitions a host wants of a limiter, see demand.h. */
+#include "core/fleet/demand.h"
+#include "core/fleet/holdings.h"
+#include "core/fleet/leases.h"
+#include "core/fleet/membership.h"
+#include "core/fleet/session.h"
 #include "core/limiter/keys.h"
 #include "core/limiter/learning.h"
 #include "core/limiter/partition.h"
@@ -19,17 +13,88 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WATCHING_HOSTS = 2 };
-
 enum {
 	TIGHT_PERCENT = 95, /* of a partition's rate: more use than that wants another */
 	FIRST_PER_S =
 		10, /* each token that is waited for counts as so many a second: at first ... */
 	WAITING_PER_S = 2, /* ... and later, when those who wait are what is left over */
 	FULL_USE_PERCENT = 97,
-	FULL_USE_SLOTS = 3,
-	UNMET_SLOTS = 5,
+	FULL_USE_PERIODS = 3,
+	UNMET_PERIODS = 5,
 };
+
+enum { VAIN_DOUBLINGS_MAX = 5 };
+
+/* What was counted in DEMAND_PERIOD_NS. */
+struct demand_period {
+	uint32_t wanted;
+	uint64_t granted, refused, delayed_ns; /* counts at its end */
+};
+
+/* For DEMAND_PERIODS * DEMAND_PERIOD_NS what was asked for is remembered. */
+enum { DEMAND_PERIODS = 10 };
+
+struct demand {
+	uint32_t wanted; /* partitions: the most in the last periods */
+	struct demand_period periods[DEMAND_PERIODS];
+	uint64_t period;	/* number of the newest */
+	uint64_t grown_ns;	/* when more was asked for because all was used */
+	uint8_t vain;		/* how often that was in vain of late */
+	uint64_t vain_until_ns; /* to ask for more because all is used would be in vain */
+	uint32_t had;		/* partitions that were kept when it last could use some */
+	bool unclean_only;	/* the last round found only what no host gave back */
+	bool unmet;		/* the last round did not find enough */
+	bool contested;		/* other hosts claim partitions */
+};
+
+bool demand_attach(struct holding *holding)
+{
+	holding->demand = calloc(1, sizeof(*holding->demand));
+	return holding->demand;
+}
+
+void demand_detach(struct holding *holding)
+{
+	free(holding->demand);
+}
+
+uint32_t demand_wanted(const struct holding *holding)
+{
+	return holding->demand->wanted;
+}
+
+bool demand_is_unmet(const struct holding *holding)
+{
+	return holding->demand->unmet;
+}
+
+void demand_note_unmet(struct holding *holding, bool unmet)
+{
+	holding->demand->unmet = unmet;
+}
+
+void demand_note_unclean(struct holding *holding, bool unclean_only)
+{
+	holding->demand->unclean_only = unclean_only;
+}
+
+void demand_note_contested(struct holding *holding, bool contested)
+{
+	holding->demand->contested = contested;
+}
+
+void demand_note_spare(const struct fleet *fleet, struct holding *holding)
+{
+	struct demand *demand = holding->demand;
+
+	if (!demand->wanted || fleet->now_ns - demand->grown_ns >= FLEET_VAIN_NS) {
+		demand->vain = 0;
+		return;
+	}
+	demand->vain_until_ns = fleet->now_ns + (FLEET_VAIN_NS << demand->vain);
+	if (demand->vain < VAIN_DOUBLINGS_MAX)
+		demand->vain++;
+}
 
 /* The same for the rate that was learnt, of which a partition is worth an equal share. */
 static uint32_t learnt_most(const struct holding *holding, uint64_t tokens, uint32_t most,
@@ -79,10 +144,12 @@ static uint64_t beyond_reserve(const struct holding *holding, uint64_t tokens)
 	return tokens > a_second ? tokens - (uint64_t)a_second : 0;
 }
 
-/* The counters as they were at the end of the slot that was @slots before the newest. */
-static const struct demand_slot *past(const struct holding *holding, unsigned int slots)
+/* The counters as they were at the end of the period that was @periods before the newest. */
+static const struct demand_period *past(const struct holding *holding, unsigned int periods)
 {
-	return &holding->slots_of_demand[(holding->slot + DEMAND_SLOTS - slots) % DEMAND_SLOTS];
+	const struct demand *demand = holding->demand;
+
+	return &demand->periods[(demand->period + DEMAND_PERIODS - periods) % DEMAND_PERIODS];
 }
 
 static uint64_t bounded(uint64_t tokens)
@@ -93,15 +160,15 @@ static uint64_t bounded(uint64_t tokens)
 static bool has_waited(const struct fleet *fleet, const struct limiter *limiter)
 {
 	return limiter->turns.current &&
-	       fleet->now_ns - limiter->turns.current->asked_ns >= DEMAND_SLOT_NS;
+	       fleet->now_ns - limiter->turns.current->asked_ns >= DEMAND_PERIOD_NS;
 }
 
 /* Somebody waited nearly all of the time. */
 static bool is_short(const struct holding *holding)
 {
-	uint64_t delayed_ns = holding->delayed_ns - past(holding, FULL_USE_SLOTS)->delayed_ns;
+	uint64_t delayed_ns = holding->delayed_ns - past(holding, FULL_USE_PERIODS)->delayed_ns;
 
-	return delayed_ns >= FULL_USE_SLOTS * DEMAND_SLOT_NS / 100 * FULL_USE_PERCENT;
+	return delayed_ns >= FULL_USE_PERIODS * DEMAND_PERIOD_NS / 100 * FULL_USE_PERCENT;
 }
 
 /* ... and nearly all that could be granted was. */
@@ -109,18 +176,19 @@ static bool is_saturated(const struct fleet *fleet, const struct holding *holdin
 {
 	const struct limiter *limiter = holding->limiter;
 	uint64_t granted = limiter->counters[COUNTER_GRANTED] -
-			   past(holding, FULL_USE_SLOTS)->granted;
+			   past(holding, FULL_USE_PERIODS)->granted;
 
 	/* More was of no use a moment ago. */
-	if (fleet->now_ns < holding->vain_until_ns && !has_waited(fleet, limiter))
+	if (fleet->now_ns < holding->demand->vain_until_ns && !has_waited(fleet, limiter))
 		return false;
 	return holding->usable && is_short(holding) &&
-	       partitions_for(holding, granted * DEMAND_SLOTS / FULL_USE_SLOTS) >= holding->usable;
+	       partitions_for(holding, granted * DEMAND_PERIODS / FULL_USE_PERIODS) >=
+		       holding->usable;
 }
 
 static uint32_t fair_share(const struct fleet *fleet, const struct holding *holding)
 {
-	uint32_t hosts = fleet->host_count ? fleet->host_count : 1;
+	uint32_t hosts = membership_count(fleet);
 
 	return (holding_count(holding) + hosts - 1) / hosts;
 }
@@ -135,7 +203,7 @@ static bool is_held_up_below(const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 
-	return holding->claimant_count && turns_demand(&limiter->turns) &&
+	return holding->demand->contested && turns_demand(&limiter->turns) &&
 	       !limiter->turns.current && !holding->asked && !partition_waiting(limiter) &&
 	       rate_is_unlimited(&holding->settings->key_rate);
 }
@@ -152,13 +220,13 @@ static bool has_limited_keys(const struct holding *holding)
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
-	const struct demand_slot *then = past(holding, DEMAND_SLOTS - 1);
+	const struct demand_period *then = past(holding, DEMAND_PERIODS - 1);
 	uint64_t tokens = bounded(limiter->counters[COUNTER_GRANTED] - then->granted) +
 			  bounded(limiter->counters[COUNTER_REFUSED] - then->refused);
-	uint32_t wanted, kept = holding_kept(holding);
+	uint32_t wanted, kept = leases_kept(holding);
 
-	/* What was counted since then was so in all slots but one. */
-	tokens = tokens * DEMAND_SLOTS / (DEMAND_SLOTS - 1);
+	/* What was counted since then was so in all periods but one. */
+	tokens = tokens * DEMAND_PERIODS / (DEMAND_PERIODS - 1);
 	if (!tokens && is_held_up_below(holding))
 		return 0;
 	if (!holding->usable)
@@ -169,7 +237,7 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		tokens = 1;
 	if (!tokens)
 		return 0;
-	if (fleet->alone || has_limited_keys(holding))
+	if (membership_is_alone(fleet) || has_limited_keys(holding))
 		return holding_count(holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
 	/* Nobody who waits for one token needs more than one partition, however slow. */
@@ -178,29 +246,30 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 				 ? (uint32_t)bounded(turns_demand(&limiter->turns))
 				 : 1;
 	/* What was lost with a session, all hosts want back at once: it takes its time as it is. */
-	if (!holding->usable && wanted < holding->had)
-		wanted = holding->had;
+	if (!holding->usable && wanted < holding->demand->had)
+		wanted = holding->demand->had;
 	/* What has to wait out a quarantine is taken at once, as far as it is this host's share. */
-	if (!holding->usable && holding->unclean_only && wanted < fair_share(fleet, holding))
+	if (!holding->usable && holding->demand->unclean_only &&
+	    wanted < fair_share(fleet, holding))
 		wanted = fair_share(fleet, holding);
 	if (is_short(holding) && wanted < holding->usable)
 		wanted = holding->usable;
 	if (is_saturated(fleet, holding)) {
 		if (kept < holding_count(holding))
-			holding->grown_ns = fleet->now_ns;
+			holding->demand->grown_ns = fleet->now_ns;
 		/* Those that wait out a quarantine will not be enough either. */
 		if (wanted < 2 * kept)
 			wanted = 2 * kept;
 		/* How much more it could use one that gets none cannot tell: it asks for more and more. */
-		if (holding->unmet && holding->slot % UNMET_SLOTS == 0 &&
-		    wanted < 2 * holding->wanted)
-			wanted = 2 * holding->wanted;
+		if (holding->demand->unmet && holding->demand->period % UNMET_PERIODS == 0 &&
+		    wanted < 2 * holding->demand->wanted)
+			wanted = 2 * holding->demand->wanted;
 	}
 	return wanted < holding_count(holding) ? wanted : holding_count(holding);
 }
 
 /* Those that are open and those that are waited for; one who would not wait asks again. */
-static uint32_t slots_demanded(const struct holding *holding)
+uint32_t demand_slots(const struct holding *holding)
 {
 	const struct slots *slots = holding->limiter->slots;
 	uint32_t demanded = slots ? slots->used + slots->turns.wanting_none : 0;
@@ -213,12 +282,12 @@ static uint32_t slots_demanded(const struct holding *holding)
 
 static uint32_t wanted_for_slots(const struct fleet *fleet, const struct holding *holding)
 {
-	uint32_t demanded = slots_demanded(holding), count = holding_count(holding);
+	uint32_t demanded = demand_slots(holding), count = holding_count(holding);
 	uint32_t least = holding_slots_of(holding, count - 1);
 
 	if (!demanded)
 		return 0;
-	if (fleet->alone || !least || demanded / least >= count)
+	if (membership_is_alone(fleet) || !least || demanded / least >= count)
 		return count;
 	return demanded / least + (demanded % least != 0);
 }
@@ -227,231 +296,95 @@ static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 {
 	uint32_t tokens, slots;
 
-	if (holding->limiter->removed || fleet->leaving || !holding_needs_leases(holding))
+	if (holding->limiter->removed || session_is_leaving(fleet) ||
+	    !holding_needs_leases(holding))
 		return 0;
 	tokens = settings_limit(holding->settings) ? wanted_for_tokens(fleet, holding) : 0;
 	slots = wanted_for_slots(fleet, holding);
 	return tokens > slots ? tokens : slots;
 }
 
-static void note_slot(struct holding *holding, uint64_t number)
+static void note_period(struct holding *holding, uint64_t number)
 {
 	const uint64_t *counters = holding->limiter->counters;
-	struct demand_slot now = {
+	struct demand_period now = {
 		.granted = counters[COUNTER_GRANTED],
 		.refused = counters[COUNTER_REFUSED],
 		.delayed_ns = holding->delayed_ns,
 	};
-	uint64_t passed = number - holding->slot;
+	uint64_t passed = number - holding->demand->period;
 
-	for (uint64_t i = 0; i < passed && i < DEMAND_SLOTS; i++)
-		holding->slots_of_demand[(number - i) % DEMAND_SLOTS] = now;
-	holding->slot = number;
+	for (uint64_t i = 0; i < passed && i < DEMAND_PERIODS; i++)
+		holding->demand->periods[(number - i) % DEMAND_PERIODS] = now;
+	holding->demand->period = number;
 }
 
 void demand_update(struct fleet *fleet, struct holding *holding)
 {
-	struct demand_slot *newest = &holding->slots_of_demand[holding->slot % DEMAND_SLOTS];
+	struct demand_period *newest =
+		&holding->demand->periods[holding->demand->period % DEMAND_PERIODS];
 	uint32_t wanted = wanted_now(fleet, holding);
 
 	newest->wanted = wanted > newest->wanted ? wanted : newest->wanted;
 	if (holding->usable)
-		holding->had = holding_kept(holding);
-	holding->wanted = 0;
+		holding->demand->had = leases_kept(holding);
+	holding->demand->wanted = 0;
 	holding->asked = false;
-	for (int i = 0; i < DEMAND_SLOTS; i++) {
-		const struct demand_slot *slot = &holding->slots_of_demand[i];
+	for (int i = 0; i < DEMAND_PERIODS; i++) {
+		const struct demand_period *period = &holding->demand->periods[i];
 
-		holding->wanted = slot->wanted > holding->wanted ? slot->wanted : holding->wanted;
+		holding->demand->wanted = period->wanted > holding->demand->wanted
+						  ? period->wanted
+						  : holding->demand->wanted;
 	}
 	/* Partitions that there are no more are not wanted either. */
-	if (holding->wanted > holding_count(holding))
-		holding->wanted = holding_count(holding);
+	if (holding->demand->wanted > holding_count(holding))
+		holding->demand->wanted = holding_count(holding);
 }
 
-static bool is_idle(const struct holding *holding)
+void demand_begin(struct fleet *fleet, struct holding *holding)
 {
-	const struct limiter *limiter = holding->limiter;
+	uint64_t number = fleet->now_ns / DEMAND_PERIOD_NS;
 
-	if (holding->leased || holding->reserve.state != LEASE_NONE || holding->search ||
-	    holding->claim)
-		return false;
-	return limiter->removed || (!holding->claim_unknown && !holding->wanted &&
-				    !holding->restricted && !holding->settings->reserve_hosts &&
-				    !turns_demand(&limiter->turns) && !slots_demanded(holding));
+	memset(holding->demand->periods, 0, sizeof(holding->demand->periods));
+	holding->demand->period = number - DEMAND_PERIODS;
+	note_period(holding, number);
 }
 
-void demand_rouse(struct fleet *fleet, struct holding *holding, bool asked)
+void demand_resume(struct fleet *fleet, struct holding *holding, bool claims)
 {
-	uint64_t number = fleet->now_ns / DEMAND_SLOT_NS;
+	uint32_t kept = leases_kept(holding);
 
-	if (holding->limiter->removed)
-		return;
-	if (!holding->active) {
-		holding->active = true;
-		holding->next_active = fleet->active;
-		fleet->active = holding;
-		holding_keep(holding);
-		memset(holding->slots_of_demand, 0, sizeof(holding->slots_of_demand));
-		holding->slot = number - DEMAND_SLOTS;
-		note_slot(holding, number);
-		holding->asked = asked;
-		if (fleet->next_tick_ns == NEVER_NS)
-			fleet->next_tick_ns = fleet->now_ns + DEMAND_SLOT_NS;
-		fleet_wake_at(fleet, fleet->next_tick_ns);
-	} else if (holding->usable || holding->search ||
-		   (holding->lacking && holding->next_search_ns > fleet->now_ns)) {
-		return; /* the next tick sees it */
-	}
-	demand_update(fleet, holding);
-	choose(fleet, holding);
-}
-
-void demand_resume(struct fleet *fleet, struct holding *holding)
-{
-	uint32_t kept = holding_kept(holding);
-
-	if (!holding->leased && holding->reserve.state == LEASE_NONE && !holding->claim_unknown &&
+	if (!holding->leased && holding->reserve.state == LEASE_NONE && !claims &&
 	    !holding->restricted && !holding->settings->reserve_hosts)
 		return;
-	demand_rouse(fleet, holding, false);
-	for (int i = 0; i < DEMAND_SLOTS; i++)
-		holding->slots_of_demand[i].wanted = kept;
-	holding->wanted = kept;
-	holding->had = kept;
+	holdings_rouse(fleet, holding, false);
+	(void)holdings_begins(holding);
+	demand_begin(fleet, holding);
+	for (int i = 0; i < DEMAND_PERIODS; i++)
+		holding->demand->periods[i].wanted = kept;
+	holding->demand->wanted = kept;
+	holding->demand->had = kept;
 }
 
-void demand_tick(struct fleet *fleet)
+void demand_tick(struct fleet *fleet, struct holding *holding)
 {
-	uint64_t number = fleet->now_ns / DEMAND_SLOT_NS;
-	struct holding **at = &fleet->active;
-
-	while (*at) {
-		struct holding *holding = *at;
-
-		note_slot(holding, number);
-		demand_update(fleet, holding);
-		choose(fleet, holding);
-		learnt_tick(fleet, holding);
-		if (!is_idle(holding)) {
-			at = &holding->next_active;
-			continue;
-		}
-		*at = holding->next_active;
-		holding->active = false;
-		holding_let_go(holding);
-	}
-	fleet->next_tick_ns = fleet->active ? fleet->now_ns + DEMAND_SLOT_NS : NEVER_NS;
-}
-
-void demand_forget(struct fleet *fleet)
-{
-	while (fleet->active) {
-		struct holding *holding = fleet->active;
-
-		fleet->active = holding->next_active;
-		holding->active = false;
-		holding_let_go(holding);
-	}
-	while (fleet->work) {
-		struct holding *holding = fleet->work;
-
-		fleet->work = holding->next_work;
-		holding->has_work = false;
-		holding_let_go(holding);
-	}
-	fleet->next_tick_ns = NEVER_NS;
-}
-
-/* All is wanted at once, also by a search that is under way. */
-static void begin_alone(struct fleet *fleet, struct holding *holding)
-{
-	if (!holding->active || holding->limiter->removed)
-		return;
-	if (holding->search)
-		holding->search->again = true;
+	note_period(holding, fleet->now_ns / DEMAND_PERIOD_NS);
 	demand_update(fleet, holding);
-	choose(fleet, holding);
 }
 
-static void become_alone(struct fleet *fleet, bool alone)
+void demand_forget_wanted(struct holding *holding)
 {
-	if (fleet->alone == alone)
-		return;
-	fleet->alone = alone;
-	for (struct holding *h = fleet->holdings; h; h = h->next) {
-		h->alone = alone;
-		/* What was wanted for being alone is not wanted any more. */
-		for (int i = 0; i < DEMAND_SLOTS && !alone; i++)
-			h->slots_of_demand[i].wanted = 0;
-		if (alone) {
-			begin_alone(fleet, h);
-			continue;
-		}
-		h->spare = true;
-		h->spare_until_ns = 0;
-		h->spare_wanted = 0;
-	}
+	for (int i = 0; i < DEMAND_PERIODS; i++)
+		holding->demand->periods[i].wanted = 0;
 }
 
-/*
- * Lets the next search for a reserve begin at once: a host has gone, and its reserves may be free.
- */
-static void seek_reserves(struct fleet *fleet)
+bool demand_is_read(const struct holding *holding, uint32_t index)
 {
-	for (struct holding *h = fleet->holdings; h; h = h->next) {
-		if (h->reserves_gone)
-			h->seeks_reserve = false;
-	}
-}
+	const struct limiter *limiter = holding->limiter;
+	const struct limiter *partition = index < limiter->partition_room
+						  ? limiter->partitions[index]
+						  : NULL;
 
-static void ask_for_hosts(struct fleet *fleet, bool watch);
-
-static void hosts_listed(struct fleet *fleet, struct request *request)
-{
-
-	fleet->hosts_asked = false;
-	fleet->hosts_ns = fleet->now_ns + fleet_jitter(fleet, FLEET_HOSTS_NS);
-	if (request->answer != ANSWER_OK)
-		return;
-	if (request->name_count < fleet->host_count)
-		seek_reserves(fleet);
-	fleet->host_count = request->name_count;
-	fleet->hosts_watched = request->watch;
-	fleet->hosts_known = request->name_count > 1 || request->watch;
-	if (request->name_count <= WATCHING_HOSTS && !request->watch)
-		ask_for_hosts(fleet, true);
-	if (request->name_count > 1)
-		become_alone(fleet, false);
-	else if (request->watch)
-		become_alone(fleet, true);
-}
-
-static void ask_for_hosts(struct fleet *fleet, bool watch)
-{
-	struct request *request;
-	char path[ZNODE_TEXT];
-
-	znode_path(ZNODE_HOSTS, 0, path);
-	request = request_new(REQUEST_LIST, path, hosts_listed);
-	if (!request)
-		return;
-	request->watch = watch;
-	fleet->hosts_asked = true;
-	request_send(fleet, request);
-}
-
-/*
- * A host that is alone takes all it can get, and is told when another comes, or the other one leaves.
- * Where there are more they do not watch, so that nobody's coming wakes many.
- */
-void demand_look_for_hosts(struct fleet *fleet)
-{
-	if (fleet->state != FLEET_READY || fleet->hosts_asked || fleet->leaving ||
-	    fleet->hosts_watched)
-		return;
-	if (fleet->now_ns >= fleet->hosts_ns)
-		ask_for_hosts(fleet, fleet->host_count && fleet->host_count <= WATCHING_HOSTS);
-	else if (fleet->active)
-		fleet_wake_at(fleet, fleet->hosts_ns);
+	return partition && partition->turns.queue.length;
 }

@@ -1,95 +1,260 @@
-/* fleet - one host of a fleet: its time, its leases, its source; see fleet.h for the protocol. */
-#include "core/fleet/inside.h"
+/*
+ * fleet - one host of a fleet: its step, and what it is told; see fleet.h for the protocol.
+ *
+ * What the coordinator and the engine tell is noted where it belongs, and then acted on in one step,
+ * whose order is that of the rules. A session that is to be dropped goes first: between the note and
+ * the step there are only returns, and a step is what each call from outside ends with.
+ */
+#include "core/fleet/fleet.h"
+#include "core/fleet/acquire.h"
+#include "core/fleet/barrier.h"
+#include "core/fleet/baseline.h"
+#include "core/fleet/claim.h"
+#include "core/fleet/demand.h"
+#include "core/fleet/garbage.h"
+#include "core/fleet/handover.h"
+#include "core/fleet/holdings.h"
+#include "core/fleet/layout.h"
+#include "core/fleet/learnt.h"
+#include "core/fleet/leases.h"
+#include "core/fleet/membership.h"
+#include "core/fleet/names.h"
+#include "core/fleet/outcome.h"
+#include "core/fleet/parts.h"
+#include "core/fleet/publish.h"
+#include "core/fleet/rebalance.h"
+#include "core/fleet/release.h"
+#include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
+#include "core/fleet/room.h"
+#include "core/fleet/session.h"
+#include "core/fleet/survey.h"
+#include "core/fleet/term.h"
+#include "core/fleet/transaction.h"
+#include "core/fleet/znode.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* What a holding is about must not go away while something is under way for it. */
-void holding_keep(struct holding *holding)
-{
-	limiter_hold(holding->limiter);
-}
+/* In the order of parts.h. */
+static const struct {
+	bool (*new)(struct fleet *fleet);
+	void (*free)(struct fleet *fleet);
+} PARTS[] = {
+	{requests_new, requests_free},
+	{session_create, session_free},
+	{term_new, term_free},
+	{names_new, names_free},
+	{holdings_new, holdings_free},
+	{room_new, room_free},
+	{handover_new, handover_free},
+	{baseline_new, baseline_free},
+	{membership_new, membership_free},
+	{transaction_new, transaction_free},
+	{surveys_new, surveys_free},
+	{garbage_new, garbage_free},
+	{replicate_new, replicate_free},
+	{publish_new, publish_free},
+	{layout_new, layout_free},
+	{barrier_new, barrier_free},
+};
 
-void holding_let_go(struct holding *holding)
-{
-	limiter_drop(holding->limiter);
-}
+/* The same of what they have of each holding. */
+static const struct {
+	bool (*attach)(struct holding *holding);
+	void (*detach)(struct holding *holding);
+} HOLDING_PARTS[] = {
+	{survey_attach, survey_detach},	      {demand_attach, demand_detach},
+	{claim_attach, claim_detach},	      {acquire_attach, acquire_detach},
+	{rebalance_attach, rebalance_detach},
+};
 
-void fleet_lease_becomes(struct fleet *fleet, struct holding *holding, struct lease *lease,
-			 enum lease_state to)
+/* Rule 1: whatever comes next, nothing of this session is used. */
+static void drop_session(struct fleet *fleet)
 {
-	enum lease_state from = (enum lease_state)lease->state;
-	bool reserve = lease == &holding->reserve;
-	uint32_t index = reserve ? PARTITIONS_MAX + holding->reserve_index
-				 : (uint32_t)(lease - holding->leases);
+	const char *why = session_dropped(fleet);
 
-	lease_become(lease, to);
-	if (!reserve) {
-		holding->held = holding->held + (to == LEASE_HELD) - (from == LEASE_HELD);
-		holding->leased = holding->leased + (to != LEASE_NONE) - (from != LEASE_NONE);
-		holding->draining = holding->draining + (to == LEASE_DRAINING) -
-				    (from == LEASE_DRAINING);
-	}
-	if (from == LEASE_NONE) {
-		fleet->leases++;
-		room_count_lease(fleet, holding, true);
-		holding_keep(holding);
-	}
-	if (to == LEASE_HELD || to == LEASE_WAITING) {
-		lease->since_ns = fleet->now_ns;
-		lease->granted = holding_use(holding);
-	}
-	fleet_keep_lease(fleet, holding, lease, index);
-	if (fleet->listener && fleet->listener->lease)
-		fleet->listener->lease(fleet->listener, holding, index, from, to);
-	if (to == LEASE_NONE) {
-		fleet->leases--;
-		room_count_lease(fleet, holding, false);
-		holding_let_go(holding);
-	}
-}
-
-static void run(struct fleet *fleet)
-{
-	fleet->next_ns = NEVER_NS;
-	fleet_watch_connection(fleet);
-	fleet_watch_reach(fleet);
-	fleet_watch_leaving(fleet);
-	if (fleet->left)
+	if (!why)
 		return;
-	if (fleet->right)
-		fleet_wake_at(fleet, fleet->now_ns + fleet->right_end_ns - fleet->clocks.holder_ns);
+	if (room_leases(fleet) || *session_hid(fleet))
+		fleet_tell(fleet, FLEET_DROPPED, "session dropped: %s", why);
+	handover_forget(fleet);
+	term_forget(fleet);
+	barrier_forget(fleet);
+	requests_forget(fleet);
+	transaction_end(fleet);
+	leases_empty(fleet);
+	for (struct holding *h = holdings_first(fleet), *next; h; h = next) {
+		holdings_keep(h);
+		leases_forget(fleet, h);
+		acquire_forget(h);
+		learnt_forget(h);
+		claim_forget(fleet, h);
+		room_unwatch_learnt(fleet, h);
+		next = h->next;
+		holdings_let_go(h);
+	}
+	room_forget(fleet);
+	replicate_forget(fleet);
+	garbage_forget(fleet);
+	surveys_forget(fleet);
+	membership_forget(fleet);
+	session_forget(fleet);
+	publish_forget(fleet);
+	session_reopen(fleet);
+	if (session_has_left(fleet))
+		holdings_forget(fleet);
+}
+
+static void join(struct fleet *fleet)
+{
+	struct request *request;
+
+	if (session_state(fleet) != FLEET_JOINING || transaction_kind(fleet) ||
+	    session_retry_ns(fleet) != NEVER_NS)
+		return;
+	session_name(fleet);
+	request = transaction_begin(fleet, TRANSACTION_JOIN);
+	if (request)
+		transaction_send(fleet, request);
+	else
+		session_retry_at(fleet, fleet->now_ns + FLEET_JOIN_RETRY_NS);
+}
+
+/* Rule 5. */
+static void renew(struct fleet *fleet)
+{
+	struct request *request = transaction_begin(fleet, TRANSACTION_RENEW);
+
+	term_renew_at(fleet, fleet->now_ns + fleet->constants.renewal_ns);
+	if (!request)
+		return;
+	fleet->counters.renewals++;
+	transaction_send(fleet, request);
+}
+
+/* Rule 15. */
+static void watch_leaving(struct fleet *fleet)
+{
+	if (!session_is_leaving(fleet) || session_has_left(fleet))
+		return;
+	if (fleet->now_ns >= session_leave_ns(fleet) || session_state(fleet) != FLEET_READY ||
+	    (!room_leases(fleet) && !request_oldest(fleet)))
+		session_drop(fleet, "leaving");
+	else
+		fleet_wake_at(fleet, session_leave_ns(fleet));
+}
+
+/* The session and its connection; how it is joined. */
+static void step_session(struct fleet *fleet)
+{
+	session_watch(fleet);
+	drop_session(fleet);
+	session_watch_connection(fleet);
+}
+
+static void step_layout(struct fleet *fleet)
+{
 	/* Without a connection the next one begins there anyway. */
-	if (fleet->retry_ns <= fleet->now_ns && fleet->connected) {
-		fleet->retry_ns = NEVER_NS;
+	if (session_retry_ns(fleet) <= fleet->now_ns && session_is_connected(fleet)) {
+		session_retry_at(fleet, NEVER_NS);
 		layout_look(fleet);
 	}
-	if (fleet->connected)
-		fleet_wake_at(fleet, fleet->retry_ns);
-	doubt_watch(fleet);
-	publish_expire(fleet);
-	demand_look_for_hosts(fleet);
-	if (fleet->now_ns >= fleet->next_tick_ns)
-		demand_tick(fleet);
-	fleet_wake_at(fleet, fleet->next_tick_ns);
-	fleet_pump(fleet);
-	if (fleet->state == FLEET_READY && fleet->connected &&
-	    (fleet->leases || fleet->trouble_ns != NEVER_NS) && !fleet->transaction.kind &&
-	    !fleet->following && !fleet->stale)
-		fleet_wake_at(fleet, fleet->next_renewal_ns);
+	if (session_is_connected(fleet))
+		fleet_wake_at(fleet, session_retry_ns(fleet));
 }
 
-static void after(struct source *source, uint64_t now_ns)
+/* Settings, of others and of this host. */
+static void step_settings(struct fleet *fleet)
+{
+	bool changed;
+
+	join(fleet);
+	if (replicate_has_applied(fleet, &changed))
+		publish_recheck(fleet, changed);
+	replicate_go_on(fleet);
+	publish_expire(fleet);
+}
+
+static bool is_renewal_wanted(const struct fleet *fleet)
+{
+	return room_leases(fleet) || session_trouble_ns(fleet) != NEVER_NS;
+}
+
+/* Rule 2: sends the next transaction, if none is under way. */
+static void step_send(struct fleet *fleet)
+{
+	if (session_state(fleet) != FLEET_READY || !session_is_connected(fleet) ||
+	    transaction_kind(fleet) || replicate_runs(fleet))
+		return;
+	if (baseline_is_stale(fleet)) {
+		replicate_begin(fleet);
+		return;
+	}
+	/*
+	 * Many searches must not keep a right from being renewed in time. After trouble only an
+	 * acknowledged write shows that there is a quorum again.
+	 */
+	if (is_renewal_wanted(fleet) && fleet->now_ns >= term_renewal_ns(fleet)) {
+		renew(fleet);
+		return;
+	}
+	/* One that is refused lets in the next. */
+	if (publish_send(fleet))
+		return;
+	if (fleet->now_ns < transaction_denied_ns(fleet)) {
+		fleet_wake_at(fleet, transaction_denied_ns(fleet));
+		return;
+	}
+	if (rebalance_send(fleet))
+		return;
+	if (!session_is_leaving(fleet))
+		garbage_send(fleet);
+}
+
+static void act(struct fleet *fleet)
+{
+	fleet->next_ns = NEVER_NS;
+	drop_session(fleet);
+	outcome_settle(fleet);
+	drop_session(fleet);
+	step_session(fleet);
+	leases_watch_reach(fleet);
+	watch_leaving(fleet);
+	drop_session(fleet);
+	if (session_has_left(fleet))
+		return;
+	if (term_runs(fleet))
+		fleet_wake_at(fleet, fleet->now_ns + term_end_ns(fleet) - fleet->clocks.holder_ns);
+	step_layout(fleet);
+	barrier_watch(fleet);
+	step_settings(fleet);
+	rebalance_step(fleet);
+	step_send(fleet);
+	if (session_state(fleet) == FLEET_READY && session_is_connected(fleet) &&
+	    is_renewal_wanted(fleet) && !transaction_kind(fleet) && !replicate_runs(fleet) &&
+	    !baseline_is_stale(fleet))
+		fleet_wake_at(fleet, term_renewal_ns(fleet));
+}
+
+/* Not from within itself: what is noted meanwhile is acted on in the next one. */
+static void fleet_step(struct fleet *fleet)
+{
+	if (fleet->in_step || session_state(fleet) == FLEET_CLOSED)
+		return;
+	fleet->in_step = true;
+	act(fleet);
+	drop_session(fleet);
+	fleet->in_step = false;
+}
+
+static void store(struct source *source, struct change *change)
 {
 	struct fleet *fleet = (struct fleet *)source;
 
-	fleet->now_ns = now_ns;
-	if (now_ns < fleet->next_ns || fleet->running || fleet->state == FLEET_CLOSED)
-		return;
-	fleet->running = true;
-	run(fleet);
-	fleet->running = false;
+	publish_store(fleet, change);
+	if (!fleet->in_step)
+		step_send(fleet);
 }
 
 /* Rule 4: before anything is granted in this step. */
@@ -99,75 +264,71 @@ static void before(struct source *source, uint64_t now_ns)
 
 	(void)now_ns;
 	fleet->coordinator->clocks(fleet->coordinator, &fleet->clocks);
-	fleet_check_right(fleet);
+	leases_check_term(fleet);
+}
+
+static void after(struct source *source, uint64_t now_ns)
+{
+	struct fleet *fleet = (struct fleet *)source;
+
+	fleet->now_ns = now_ns;
+	if (now_ns >= fleet->next_ns)
+		fleet_step(fleet);
 }
 
 static uint64_t next_ns(const struct source *source)
 {
 	const struct fleet *fleet = (const struct fleet *)source;
 
-	return fleet->state == FLEET_CLOSED ? NEVER_NS : fleet->next_ns;
+	return session_state(fleet) == FLEET_CLOSED ? NEVER_NS : fleet->next_ns;
 }
 
-void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_ns)
+static void detach(struct holding *holding)
 {
-	fleet->now_ns = now_ns;
-	fleet_note_answer(fleet, request);
-	request_returned(fleet, request);
-	if (request->done)
-		request->done(fleet, request);
-	request_free(request);
-	fleet->next_ns = 0;
-	after(&fleet->source, now_ns);
+	for (size_t i = sizeof(HOLDING_PARTS) / sizeof(HOLDING_PARTS[0]); i-- > 0;)
+		HOLDING_PARTS[i].detach(holding);
 }
 
 static int adopt(struct source *source, struct limiter *limiter)
 {
+	struct holding *holding = holding_new(limiter);
+	bool made = holding;
+
 	(void)source;
-	limiter->holding = holding_new(limiter);
-	if (!limiter->holding)
+	if (!holding)
 		return -ENOMEM;
-	limiter->settings = &limiter->holding->share;
+	holding->detach = detach;
+	for (size_t i = 0; i < sizeof(HOLDING_PARTS) / sizeof(HOLDING_PARTS[0]) && made; i++)
+		made = HOLDING_PARTS[i].attach(holding);
+	if (!made) {
+		holding_free(holding);
+		return -ENOMEM;
+	}
+	limiter->holding = holding;
+	limiter->settings = &holding->share;
 	return 0;
 }
 
 static void rouse(struct source *source, struct limiter *limiter)
 {
-	demand_rouse((struct fleet *)source, limiter->holding, true);
+	holdings_rouse((struct fleet *)source, limiter->holding, true);
 }
 
-/* Whether @limiter or one above it may soon have more than it has. */
 static bool may_come(struct source *source, const struct limiter *limiter)
 {
-	const struct fleet *fleet = (const struct fleet *)source;
-
-	if (fleet->leaving || !fleet->connected || fleet->state < FLEET_PREPARING ||
-	    fleet->state == FLEET_REFUSED)
-		return false;
-	for (; limiter; limiter = limiter->parent) {
-		const struct holding *h = limiter->holding;
-
-		if (h && holding_needs_leases(h) && h->usable < holding_count(h) &&
-		    (h->search || h->next_search_ns <= fleet->now_ns || h->has_work ||
-		     (!h->usable && !h->reserve_usable && !h->lacking)))
-			return true;
-	}
-	return false;
+	return acquire_may_come((const struct fleet *)source, limiter);
 }
 
 struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 			const struct fleet_options *options, struct fleet_listener *listener)
 {
 	struct fleet *fleet = calloc(1, sizeof(*fleet));
+	bool made = fleet;
 
 	if (!fleet)
 		return NULL;
-	if (!requests_new(fleet)) {
-		free(fleet);
-		return NULL;
-	}
 	fleet->source = (struct source){
-		.store = publish_store,
+		.store = store,
 		.before = before,
 		.after = after,
 		.next_ns = next_ns,
@@ -179,31 +340,22 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 	fleet->coordinator = coordinator;
 	fleet->options = options;
 	fleet->listener = listener;
-	fleet->kept = options->kept;
 	fleet->constants = options->constants;
 	fleet->constants.quarantine_ns = quarantine_of(options->constants.right_ns);
 	fleet->random_state = coordinator->random(coordinator) | 1;
-	fleet->applied = -1;
-	fleet->root_version = -1;
-	fleet->trouble_ns = NEVER_NS;
-	fleet->doubt_ns = NEVER_NS;
-	/* Nothing is known yet of how long answers take, and no right is at stake. */
-	fleet->reads.vain = 1;
-	fleet->writes.vain = 1;
-	fleet->retry_ns = NEVER_NS;
-	fleet->next_tick_ns = NEVER_NS;
 	fleet->next_ns = NEVER_NS;
-	return fleet;
+	for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]) && made; i++)
+		made = PARTS[i].new(fleet);
+	if (made)
+		return fleet;
+	fleet_free(fleet);
+	return NULL;
 }
 
 void fleet_free(struct fleet *fleet)
 {
-	sweep_free(fleet);
-	names_free(fleet);
-	survey_free(fleet);
-	requests_free(fleet);
-	follow_forget(fleet);
-	free(fleet->change_record);
+	for (size_t i = sizeof(PARTS) / sizeof(PARTS[0]); i-- > 0;)
+		PARTS[i].free(fleet);
 	free(fleet);
 }
 
@@ -216,20 +368,14 @@ void fleet_start(struct fleet *fleet, uint64_t now_ns)
 {
 	fleet->now_ns = now_ns;
 	fleet->coordinator->clocks(fleet->coordinator, &fleet->clocks);
-	fleet->vain_since_ns = now_ns;
-	fleet->open_ns = NEVER_NS;
-	fleet->trouble_ns = fleet->clocks.holder_ns;
 	fleet->next_ns = 0;
-	fleet->opened_ns = fleet->constants.session_ns;
-	if (fleet->resuming) {
-		fleet->coordinator->resume(fleet->coordinator, fleet->session, fleet->opened_ns);
-		for (struct holding *h = fleet->holdings; h; h = h->next)
-			demand_resume(fleet, h);
+	if (!session_id(fleet))
+		handover_forget(fleet);
+	session_start(fleet);
+	if (!session_id(fleet))
 		return;
-	}
-	fleet_keep_nothing(fleet);
-	fleet->state = FLEET_CONNECTING;
-	fleet->coordinator->open(fleet->coordinator, fleet->opened_ns);
+	for (struct holding *h = holdings_first(fleet); h; h = h->next)
+		demand_resume(fleet, h, claim_may_be(h));
 }
 
 /* Before anything is given back: it claims nothing any more, and asks whom to wake. */
@@ -237,28 +383,105 @@ static void tell_others(struct fleet *fleet, struct holding *holding)
 {
 	claim_withdraw(fleet, holding);
 	if (holding->leased || holding->reserve.state != LEASE_NONE)
-		claims_look(fleet, holding);
+		claim_look(fleet, holding);
 }
 
 void fleet_leave(struct fleet *fleet, uint64_t now_ns)
 {
+	bool tells = session_state(fleet) == FLEET_READY && session_is_connected(fleet) &&
+		     !membership_is_alone(fleet);
+
 	fleet->now_ns = now_ns;
-	if (fleet->state == FLEET_CLOSED) {
-		fleet->left = true;
+	if (session_state(fleet) == FLEET_CLOSED) {
+		session_leave_at_once(fleet);
 		return;
 	}
-	fleet->leaving = true;
-	fleet->leave_until_ns = now_ns + FLEET_LEAVE_NS;
-	for (struct holding *h = fleet->holdings; h; h = h->next) {
-		if (fleet->state == FLEET_READY && fleet->connected && !fleet->alone)
+	session_leave(fleet);
+	for (struct holding *h = holdings_first(fleet); h; h = h->next) {
+		if (tells)
 			tell_others(fleet, h);
-		drain_all(fleet, h);
+		release_all(fleet, h);
 	}
-	fleet->next_ns = 0;
-	after(&fleet->source, now_ns);
+	fleet_step(fleet);
+}
+
+void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
+{
+	enum fleet_state state = session_state(fleet);
+	bool resumed = session == session_id(fleet) && state != FLEET_CONNECTING;
+
+	fleet->now_ns = now_ns;
+	if (state == FLEET_CLOSED)
+		return;
+	if (!resumed && *session_hid(fleet)) {
+		session_drop(fleet, "it is another one");
+		drop_session(fleet);
+		return;
+	}
+	session_connect(fleet, session);
+	if (!resumed)
+		fleet->counters.sessions++;
+	if (!resumed || state == FLEET_PREPARING || state == FLEET_LOADING ||
+	    state == FLEET_REFUSED) {
+		layout_look(fleet);
+	} else if (state == FLEET_READY) {
+		/* What changed meanwhile, and the watches. */
+		leases_watch_all(fleet);
+		replicate_begin(fleet);
+	} else if (state == FLEET_IN_DOUBT) {
+		barrier_begin(fleet);
+	}
+	drop_session(fleet);
+}
+
+void fleet_disconnected(struct fleet *fleet, uint64_t now_ns)
+{
+	fleet->now_ns = now_ns;
+	session_disconnect(fleet);
+}
+
+void fleet_expired(struct fleet *fleet, uint64_t now_ns)
+{
+	fleet->now_ns = now_ns;
+	if (session_state(fleet) == FLEET_CLOSED)
+		return;
+	session_drop(fleet, "it has expired");
+	drop_session(fleet);
+}
+
+void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
+{
+	bool ready = session_state(fleet) == FLEET_READY;
+	struct znode znode;
+
+	fleet->now_ns = now_ns;
+	if (!znode_parse(path, &znode))
+		return;
+	if (znode.kind == ZNODE_GLOBALS && ready)
+		replicate_begin(fleet);
+	else if (znode.kind == ZNODE_LEASE)
+		leases_changed(fleet, &znode);
+	else if (znode.kind == ZNODE_CLAIM && ready)
+		claim_woken(fleet, &znode);
+	else if (znode.kind == ZNODE_FREE)
+		learnt_changed(fleet, znode.id);
+	else if (znode.kind == ZNODE_HOSTS)
+		membership_changed(fleet);
+	drop_session(fleet);
+}
+
+void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_ns)
+{
+	fleet->now_ns = now_ns;
+	session_note_answer(fleet, request);
+	request_returned(fleet, request);
+	if (request->done)
+		request->done(fleet, request);
+	fleet_step(fleet);
+	request_free(request);
 }
 
 bool fleet_has_left(const struct fleet *fleet)
 {
-	return fleet->left;
+	return session_has_left(fleet);
 }

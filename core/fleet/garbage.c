@@ -1,16 +1,43 @@
-/*
- * garbage - nodes of limiters that are gone, and of names that were left. They go no earlier than Q
- * after the limiter: until then a host that has not heard of it may hold leases of it, and use its
- * name.
- */
-#include "core/fleet/inside.h"
+/* garbage - nodes of limiters that are gone, see garbage.h. */
+#include "core/fleet/garbage.h"
+#include "core/base/chain.h"
+#include "core/fleet/holdings.h"
 #include "core/fleet/request.h"
+#include "core/fleet/transaction.h"
+#include "core/fleet/znode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { DELETES_MAX = 90, TRIES_MAX = 5 };
+
+/* A limiter that is gone, whose nodes are to go too. */
+struct swept {
+	struct chain_link link; /* by id */
+	struct swept *next;
+	uint64_t id;
+	uint64_t not_before_ns; /* by the waiter's clock */
+	uint32_t tries;
+	char **names; /* owned, one block: of its markers */
+	uint32_t name_count;
+	bool ready;
+	bool partly; /* more than fit one transaction */
+	bool named;  /* its record is there, and says that it is gone */
+	bool bare;   /* ... and nothing else is */
+};
+
+struct garbage {
+	struct swept *first;   /* owned */
+	struct chains by_id;   /* the same */
+	struct swept *current; /* that is looked at, or deleted; NULL */
+};
+
+bool garbage_new(struct fleet *fleet)
+{
+	fleet->garbage = calloc(1, sizeof(*fleet->garbage));
+	return fleet->garbage;
+}
 
 static void later(struct fleet *fleet, struct swept *swept)
 {
@@ -32,14 +59,14 @@ static uint64_t hash_link(const struct chain_link *link, const void *seed)
 
 static bool is_known(const struct fleet *fleet, uint64_t id)
 {
-	struct chain_link *link = chains_find(&fleet->swept_by_id, hash_id(id));
+	struct chain_link *link = chains_find(&fleet->garbage->by_id, hash_id(id));
 
 	while (link && ((struct swept *)link)->id != id)
 		link = link->next;
 	return link;
 }
 
-void sweep_add(struct fleet *fleet, uint64_t id)
+void garbage_add(struct fleet *fleet, uint64_t id)
 {
 	struct swept *swept;
 
@@ -50,13 +77,13 @@ void sweep_add(struct fleet *fleet, uint64_t id)
 	if (!swept)
 		return;
 	swept->id = id;
-	fleet->swept_by_id.hash = hash_link;
-	if (chains_insert(&fleet->swept_by_id, &swept->link)) {
+	fleet->garbage->by_id.hash = hash_link;
+	if (chains_insert(&fleet->garbage->by_id, &swept->link)) {
 		free(swept);
 		return;
 	}
-	swept->next = fleet->swept;
-	fleet->swept = swept;
+	swept->next = fleet->garbage->first;
+	fleet->garbage->first = swept;
 	later(fleet, swept);
 }
 
@@ -67,12 +94,12 @@ static void folders_listed(struct fleet *fleet, struct request *request)
 		uint64_t id;
 
 		/* One that is just being made is looked for once more before anything is deleted. */
-		if (znode_id_parse(request->names[i], &id) && id && !holding_of_id(fleet, id))
-			sweep_add(fleet, id);
+		if (znode_id_parse(request->names[i], &id) && id && !holdings_find(fleet, id))
+			garbage_add(fleet, id);
 	}
 }
 
-void sweep_look(struct fleet *fleet)
+void garbage_look(struct fleet *fleet)
 {
 	struct request *request;
 	char path[ZNODE_TEXT];
@@ -85,21 +112,21 @@ void sweep_look(struct fleet *fleet)
 
 static void forget(struct fleet *fleet, struct swept *swept)
 {
-	struct swept **at = &fleet->swept;
+	struct swept **at = &fleet->garbage->first;
 
 	while (*at != swept)
 		at = &(*at)->next;
 	*at = swept->next;
-	chains_remove(&fleet->swept_by_id, &swept->link);
+	chains_remove(&fleet->garbage->by_id, &swept->link);
 	free(swept);
-	fleet->sweeping = NULL;
+	fleet->garbage->current = NULL;
 }
 
 static void give_up(struct fleet *fleet)
 {
-	struct swept *swept = fleet->sweeping;
+	struct swept *swept = fleet->garbage->current;
 
-	fleet->sweeping = NULL;
+	fleet->garbage->current = NULL;
 	if (++swept->tries >= TRIES_MAX)
 		forget(fleet, swept);
 	else
@@ -108,7 +135,7 @@ static void give_up(struct fleet *fleet)
 
 static void markers_listed(struct fleet *fleet, struct request *request)
 {
-	struct swept *swept = fleet->sweeping;
+	struct swept *swept = fleet->garbage->current;
 
 	if (!swept)
 		return;
@@ -129,7 +156,7 @@ static void markers_listed(struct fleet *fleet, struct request *request)
 /* An id is never used twice, so one that is not there any more does not come back. */
 static void looked_up(struct fleet *fleet, struct request *request)
 {
-	struct swept *swept = fleet->sweeping;
+	struct swept *swept = fleet->garbage->current;
 	char path[ZNODE_TEXT], error[ERROR_TEXT];
 	struct request *list;
 	struct record record;
@@ -155,7 +182,7 @@ static bool add_deletes(struct fleet *fleet, struct request *request)
 {
 	static const enum znode_kind kinds[] = {ZNODE_FREE, ZNODE_LEASES, ZNODE_CLAIMS,
 						ZNODE_RECORD};
-	struct swept *swept = fleet->sweeping;
+	struct swept *swept = fleet->garbage->current;
 	char path[ZNODE_TEXT];
 	bool added = true, last = swept->name_count <= DELETES_MAX;
 
@@ -183,23 +210,21 @@ static bool send_deletes(struct fleet *fleet)
 	struct request *request = transaction_begin(fleet, TRANSACTION_SWEEP);
 
 	if (!request || !add_deletes(fleet, request)) {
-		if (request) {
-			transaction_end(fleet);
-			request_free(request);
-		}
-		free_names(fleet->sweeping);
+		if (request)
+			transaction_give_up(fleet, request);
+		free_names(fleet->garbage->current);
 		give_up(fleet);
 		return false;
 	}
-	fleet->sweeping->partly = fleet->sweeping->name_count > DELETES_MAX;
-	free_names(fleet->sweeping);
+	fleet->garbage->current->partly = fleet->garbage->current->name_count > DELETES_MAX;
+	free_names(fleet->garbage->current);
 	transaction_send(fleet, request);
 	return true;
 }
 
-void sweep_answered(struct fleet *fleet, const struct request *request)
+void garbage_answered(struct fleet *fleet, const struct request *request)
 {
-	struct swept *swept = fleet->sweeping;
+	struct swept *swept = fleet->garbage->current;
 
 	if (!swept)
 		return;
@@ -207,20 +232,20 @@ void sweep_answered(struct fleet *fleet, const struct request *request)
 		forget(fleet, swept);
 	} else if (request->answer == ANSWER_OK) {
 		swept->not_before_ns = 0;
-		fleet->sweeping = NULL;
+		fleet->garbage->current = NULL;
 	} else {
 		give_up(fleet);
 	}
 }
 
-bool sweep_send(struct fleet *fleet)
+bool garbage_send(struct fleet *fleet)
 {
 	struct request *request;
 	char path[ZNODE_TEXT];
 
-	if (fleet->sweeping)
-		return fleet->sweeping->ready && send_deletes(fleet);
-	for (struct swept *s = fleet->swept; s; s = s->next) {
+	if (fleet->garbage->current)
+		return fleet->garbage->current->ready && send_deletes(fleet);
+	for (struct swept *s = fleet->garbage->first; s; s = s->next) {
 		if (s->not_before_ns > fleet->clocks.waiter_ns) {
 			fleet_wake_at(fleet,
 				      fleet->now_ns + s->not_before_ns - fleet->clocks.waiter_ns);
@@ -230,28 +255,33 @@ bool sweep_send(struct fleet *fleet)
 		request = request_new(REQUEST_GET, path, looked_up);
 		if (!request)
 			return false;
-		fleet->sweeping = s;
+		fleet->garbage->current = s;
 		request_send(fleet, request);
 		return false;
 	}
 	return false;
 }
 
-void sweep_forget(struct fleet *fleet)
+void garbage_forget(struct fleet *fleet)
 {
-	if (fleet->sweeping)
-		free_names(fleet->sweeping);
-	fleet->sweeping = NULL;
+	if (fleet->garbage->current)
+		free_names(fleet->garbage->current);
+	fleet->garbage->current = NULL;
 }
 
-void sweep_free(struct fleet *fleet)
+void garbage_free(struct fleet *fleet)
 {
-	sweep_forget(fleet);
-	while (fleet->swept) {
-		struct swept *next = fleet->swept->next;
+	struct garbage *garbage = fleet->garbage;
 
-		chains_remove(&fleet->swept_by_id, &fleet->swept->link);
-		free(fleet->swept);
-		fleet->swept = next;
+	if (!garbage)
+		return;
+	garbage_forget(fleet);
+	while (garbage->first) {
+		struct swept *next = garbage->first->next;
+
+		chains_remove(&garbage->by_id, &garbage->first->link);
+		free(garbage->first);
+		garbage->first = next;
 	}
+	free(garbage);
 }

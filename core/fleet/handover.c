@@ -1,9 +1,38 @@
-/* handover - what a successor has to know, written as it changes; and going on with it; see handover.h. */
-#include "core/fleet/inside.h"
+/* handover - what a successor has to know, written as it changes, see handover.h. */
+#include "core/fleet/handover.h"
+#include "core/fleet/parts.h"
+#include "core/fleet/session.h"
+#include "core/fleet/term.h"
 
-#include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+
+struct handover {
+	struct fleet_kept *kept; /* borrowed; NULL: nothing is kept */
+	uint32_t next;		 /* where a free place is looked for */
+	bool reads;		 /* what is read from it is not written to it */
+};
+
+bool handover_new(struct fleet *fleet)
+{
+	fleet->handover = calloc(1, sizeof(*fleet->handover));
+	if (!fleet->handover)
+		return false;
+	fleet->handover->kept = fleet->options->kept;
+	return true;
+}
+
+void handover_free(struct fleet *fleet)
+{
+	free(fleet->handover);
+}
+
+/* Returns what is written to; NULL: nothing is. */
+static struct fleet_kept *kept_of(const struct fleet *fleet)
+{
+	return fleet->handover->reads ? NULL : fleet->handover->kept;
+}
 
 /* What is above is in memory before what is below, whenever this process is killed. */
 static void in_order(void)
@@ -25,30 +54,33 @@ static void set_session(struct fleet_kept *kept, uint64_t session)
 	in_order();
 }
 
-void fleet_keep(struct fleet *fleet)
+void handover_keep(struct fleet *fleet)
 {
-	struct fleet_kept *kept = fleet->kept;
+	struct fleet_kept *kept = kept_of(fleet);
 
-	if (!kept || (fleet->state != FLEET_READY && fleet->state != FLEET_IN_DOUBT))
+	if (!kept ||
+	    (session_state(fleet) != FLEET_READY && session_state(fleet) != FLEET_IN_DOUBT))
 		return;
-	kept->right_end_ns = fleet->right_end_ns;
+	kept->right_end_ns = term_end_ns(fleet);
 	kept->constants = fleet->constants;
-	kept->degraded = fleet->degraded;
-	kept->host_version = fleet->host_version;
+	kept->degraded = term_is_degraded(fleet);
+	kept->host_version = session_version(fleet);
 	if (kept->session)
 		return;
-	memcpy(kept->hid, fleet->hid, HID_TEXT);
-	set_session(kept, fleet->session);
+	memcpy(kept->hid, session_hid(fleet), HID_TEXT);
+	set_session(kept, session_id(fleet));
 }
 
-void fleet_keep_nothing(struct fleet *fleet)
+void handover_forget(struct fleet *fleet)
 {
-	if (!fleet->kept)
+	struct fleet_kept *kept = kept_of(fleet);
+
+	if (!kept)
 		return;
-	set_session(fleet->kept, 0);
+	set_session(kept, 0);
 	for (uint32_t i = 0; i < KEPT_MAX; i++) {
-		if (fleet->kept->places[i].state != LEASE_NONE)
-			fleet->kept->places[i].state = LEASE_NONE;
+		if (kept->places[i].state != LEASE_NONE)
+			kept->places[i].state = LEASE_NONE;
 	}
 }
 
@@ -56,8 +88,8 @@ void fleet_keep_nothing(struct fleet *fleet)
 static uint32_t take_place(struct fleet *fleet, uint64_t id, uint32_t index)
 {
 	for (uint32_t i = 0; i < KEPT_MAX; i++) {
-		uint32_t at = fleet->kept_next++ % KEPT_MAX;
-		struct kept_place *place = &fleet->kept->places[at];
+		uint32_t at = fleet->handover->next++ % KEPT_MAX;
+		struct kept_place *place = &fleet->handover->kept->places[at];
 
 		if (place->state != LEASE_NONE)
 			continue;
@@ -67,18 +99,19 @@ static uint32_t take_place(struct fleet *fleet, uint64_t id, uint32_t index)
 	return 0;
 }
 
-void fleet_keep_lease(struct fleet *fleet, const struct holding *holding, struct lease *lease,
-		      uint32_t index)
+void handover_keep_lease(struct fleet *fleet, const struct holding *holding, struct lease *lease,
+			 uint32_t index)
 {
+	struct fleet_kept *kept = kept_of(fleet);
 	struct kept_place *place;
 
-	if (!fleet->kept)
+	if (!kept)
 		return;
 	if (!lease->kept)
 		lease->kept = take_place(fleet, holding->id, index);
 	if (!lease->kept)
 		return;
-	place = &fleet->kept->places[lease->kept - 1];
+	place = &kept->places[lease->kept - 1];
 	place->usable_ns = lease->usable_ns;
 	/* As long as it can be under way, it says so: of what is DRAINING and was not sent there is no doubt. */
 	if (lease->sent)
@@ -90,142 +123,32 @@ void fleet_keep_lease(struct fleet *fleet, const struct holding *holding, struct
 		lease->kept = 0;
 }
 
-void fleet_keep_claim(struct fleet *fleet, struct holding *holding, bool claim)
+void handover_keep_claim(struct fleet *fleet, uint64_t id, uint32_t *at, bool claim)
 {
-	uint32_t *at = &holding->claim_kept;
+	struct fleet_kept *kept = kept_of(fleet);
 
-	room_count_claim(fleet, holding, claim);
-	if (!fleet->kept || claim == (*at != 0))
+	if (!kept || claim == (*at != 0))
 		return;
 	if (claim)
-		*at = take_place(fleet, holding->id, KEPT_CLAIM);
+		*at = take_place(fleet, id, KEPT_CLAIM);
 	/* Without a place it stays until the session ends. */
 	if (*at)
-		set_state(&fleet->kept->places[*at - 1], claim ? LEASE_HELD : LEASE_NONE);
+		set_state(&kept->places[*at - 1], claim ? LEASE_HELD : LEASE_NONE);
 	if (!claim)
 		*at = 0;
 }
 
-void fleet_restored(struct fleet *fleet, struct limiter *limiter,
-		    const struct former_holding *former)
+void handover_read(struct fleet *fleet, bool reads)
 {
-	struct holding *holding = limiter->holding;
-
-	holding_enter(fleet, holding, former->id);
-	holding->version = former->version;
-	holding->generation = former->generation;
-	holding->saved = former->saved;
-	if (!former->before_ns)
-		return;
-	holding->before = *former->before;
-	holding->before_count = former->before_count;
-	holding->before_is = former->before_is;
-	holding->before_ns = former->before_ns;
-	holding->restricted = former->before_is & BEFORE_RESTRICTS;
+	fleet->handover->reads = reads;
 }
 
-static void doubt(struct fleet *fleet, struct holding *holding, uint32_t index, bool reserve)
+const struct fleet_kept *handover_kept(const struct fleet *fleet)
 {
-	struct transaction *t = &fleet->transaction;
-	struct item *item = &t->items[t->item_count++];
-
-	*item = (struct item){.holding = holding, .index = index, .reserve = reserve};
-	holding_keep(holding);
+	return fleet->handover->kept;
 }
 
-/* A lease of the predecessor's; rule 9 for one whose take or give-back was under way. */
-static void resume_lease(struct fleet *fleet, struct holding *holding,
-			 const struct kept_place *place)
+void handover_free_place(struct fleet *fleet, uint32_t at)
 {
-	bool reserve = place->index >= PARTITIONS_MAX;
-	uint32_t index = place->index - (reserve ? PARTITIONS_MAX : 0);
-	struct lease *lease = reserve ? &holding->reserve : &holding->leases[index];
-	enum lease_state state = (enum lease_state)place->state;
-
-	if (reserve)
-		holding->reserve_index = index;
-	fleet_lease_becomes(fleet, holding, lease, LEASE_TAKING);
-	if (state == LEASE_HELD) {
-		fleet_lease_becomes(fleet, holding, lease, LEASE_HELD);
-	} else if (state == LEASE_WAITING || (state == LEASE_DRAINING && !place->sent)) {
-		lease->usable_ns = place->usable_ns;
-		fleet_lease_becomes(fleet, holding, lease, LEASE_WAITING);
-	} else {
-		fleet_lease_becomes(fleet, holding, lease, LEASE_IN_DOUBT);
-		doubt(fleet, holding, index, reserve);
-	}
-	/* What was to go with it is lost: it goes back as it is. */
-	if (state == LEASE_DRAINING && !place->sent) {
-		lease->unmarked = place->unmarked;
-		fleet_lease_becomes(fleet, holding, lease, LEASE_DRAINING);
-	}
-	lease->kept = (uint32_t)(place - fleet->options->kept->places) + 1;
-}
-
-static int resume_place(struct fleet *fleet, struct kept_place *place)
-{
-	struct holding *holding = holding_of_id(fleet, place->id);
-
-	/* The limiter was about to go; its nodes go with the session. */
-	if (!holding) {
-		room_count_left(fleet, place->id, place->index == KEPT_CLAIM);
-		set_state(place, LEASE_NONE);
-		return 0;
-	}
-	if (place->index == KEPT_CLAIM) {
-		holding->claim_kept = (uint32_t)(place - fleet->options->kept->places) + 1;
-		holding->claim_unknown = true;
-		room_count_claim(fleet, holding, true);
-		return 0;
-	}
-	if (place->index < PARTITIONS_MAX && holding_grow(holding, place->index + 1))
-		return -ENOMEM;
-	resume_lease(fleet, holding, place);
-	return 0;
-}
-
-static bool is_resumable(const struct fleet_kept *kept)
-{
-	uint32_t doubts = 0;
-
-	for (uint32_t i = 0; i < KEPT_MAX; i++) {
-		const struct kept_place *place = &kept->places[i];
-
-		doubts += place->state == LEASE_TAKING || place->state == LEASE_IN_DOUBT ||
-			  (place->state == LEASE_DRAINING && place->sent);
-	}
-	return kept->session && doubts <= ITEMS_MAX;
-}
-
-int fleet_resume(struct fleet *fleet, uint64_t now_ns)
-{
-	struct fleet_kept *kept = fleet->kept;
-	int err = 0;
-
-	fleet->now_ns = now_ns;
-	fleet->coordinator->clocks(fleet->coordinator, &fleet->clocks);
-	if (!is_resumable(kept))
-		return 0;
-	fleet->resuming = true;
-	fleet->resumed = true;
-	fleet->state = FLEET_IN_DOUBT;
-	fleet->session = kept->session;
-	fleet->constants = kept->constants;
-	fleet->constants_known = true;
-	fleet->host_version = kept->host_version;
-	memcpy(fleet->hid, kept->hid, HID_TEXT);
-	fleet->right_end_ns = kept->right_end_ns;
-	fleet->degraded = kept->degraded;
-	fleet->right = fleet->clocks.holder_ns < fleet->right_end_ns;
-	fleet->transaction.kind = TRANSACTION_RENEW; /* but for its items nothing is in doubt */
-	names_lose(fleet);
-	fleet->kept = NULL; /* the block has its final contents already */
-	for (uint32_t i = 0; i < KEPT_MAX && !err; i++) {
-		if (kept->places[i].state != LEASE_NONE)
-			err = resume_place(fleet, &kept->places[i]);
-	}
-	fleet->kept = kept;
-	for (struct holding *h = fleet->holdings; h; h = h->next)
-		fleet_reshare(fleet, h);
-	return err;
+	set_state(&fleet->handover->kept->places[at], LEASE_NONE);
 }

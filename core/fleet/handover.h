@@ -50,4 +50,30 @@ struct fleet_kept {
 	struct kept_place places[KEPT_MAX];
 };
 
+/* The part of the fleet that writes it. */
+struct fleet;
+struct holding;
+struct lease;
+
+bool handover_new(struct fleet *fleet);
+void handover_free(struct fleet *fleet);
+
+/* Writes what is known of the session and its term. */
+void handover_keep(struct fleet *fleet);
+
+/* Writes the state of @lease, of partition @index of @holding; from PARTITIONS_MAX on: the reserve's. */
+void handover_keep_lease(struct fleet *fleet, const struct holding *holding, struct lease *lease,
+			 uint32_t index);
+
+/* Writes whether there may be a claim of limiter @id; *@at: its place, and 1, or 0. */
+void handover_keep_claim(struct fleet *fleet, uint64_t id, uint32_t *at, bool claim);
+
+/* The session is gone: there is nothing to go on with. */
+void handover_forget(struct fleet *fleet);
+
+/* While a successor reads what is there, nothing is written: a place; it is free again. */
+void handover_read(struct fleet *fleet, bool reads);
+const struct fleet_kept *handover_kept(const struct fleet *fleet);
+void handover_free_place(struct fleet *fleet, uint32_t at);
+
 #endif

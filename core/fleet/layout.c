@@ -1,6 +1,9 @@
-/* layout - the nodes that must be there before a host joins: see NODES in fleet.h. */
-#include "core/fleet/inside.h"
+/* layout - the nodes that must be there before a host joins, see layout.h. */
+#include "core/fleet/layout.h"
+#include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
+#include "core/fleet/session.h"
+#include "core/fleet/znode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +14,28 @@ static const char LAYOUT_VERSION[] = "ratefs 3\n";
 
 enum { TRIES_MAX = 3 };
 
+struct layout {
+	uint32_t pending; /* nodes that are being made */
+	uint32_t tries;
+};
+
+bool layout_new(struct fleet *fleet)
+{
+	fleet->layout = calloc(1, sizeof(*fleet->layout));
+	return fleet->layout;
+}
+
+void layout_free(struct fleet *fleet)
+{
+	free(fleet->layout);
+}
+
 static void refuse(struct fleet *fleet, const char *why)
 {
-	if (fleet->state != FLEET_REFUSED)
+	if (session_state(fleet) != FLEET_REFUSED)
 		fleet_tell(fleet, FLEET_UNFIT, "cannot join: %s", why);
-	fleet->state = FLEET_REFUSED;
-	fleet->retry_ns = fleet->now_ns + FLEET_LAYOUT_RETRY_NS;
+	session_enter(fleet, FLEET_REFUSED);
+	session_retry_at(fleet, fleet->now_ns + FLEET_LAYOUT_RETRY_NS);
 }
 
 static void made(struct fleet *fleet, struct request *request)
@@ -25,10 +44,10 @@ static void made(struct fleet *fleet, struct request *request)
 	if (request->answer == ANSWER_DENIED)
 		refuse(fleet, "the coordinator denies access to its nodes");
 	else if (request->answer != ANSWER_OK && request->answer != ANSWER_EXISTS)
-		fleet->retry_ns = fleet->now_ns + FLEET_JOIN_RETRY_NS;
-	if (--fleet->layout_pending)
+		session_retry_at(fleet, fleet->now_ns + FLEET_JOIN_RETRY_NS);
+	if (--fleet->layout->pending)
 		return;
-	if (fleet->state == FLEET_PREPARING && fleet->retry_ns == NEVER_NS)
+	if (session_state(fleet) == FLEET_PREPARING && session_retry_ns(fleet) == NEVER_NS)
 		layout_look(fleet);
 }
 
@@ -44,7 +63,7 @@ static void make_node(struct fleet *fleet, enum znode_kind kind, const char *dat
 		request_free(request);
 		return;
 	}
-	fleet->layout_pending++;
+	fleet->layout->pending++;
 	request_send(fleet, request);
 }
 
@@ -54,7 +73,7 @@ static void make(struct fleet *fleet)
 	struct globals globals = {.constants = fleet->constants};
 	char text[RECORD_TEXT];
 
-	if (fleet->layout_tries++ >= TRIES_MAX) {
+	if (fleet->layout->tries++ >= TRIES_MAX) {
 		refuse(fleet, "its nodes vanish as they are made");
 		return;
 	}
@@ -71,15 +90,13 @@ static void make(struct fleet *fleet)
 static void hosts_found(struct fleet *fleet, struct request *request)
 {
 
-	if (fleet->state != FLEET_PREPARING)
+	if (session_state(fleet) != FLEET_PREPARING)
 		return;
 	if (request->answer == ANSWER_NO_NODE) {
 		make(fleet);
 	} else if (request->answer == ANSWER_OK) {
-		fleet->state = FLEET_LOADING;
-		fleet->follow_all = true;
-		fleet->follow_ns = 0;
-		follow_begin(fleet);
+		session_enter(fleet, FLEET_LOADING);
+		replicate_begin_all(fleet);
 	} else if (request->answer == ANSWER_DENIED) {
 		refuse(fleet, "the coordinator denies access to its nodes");
 	}
@@ -96,13 +113,13 @@ static void ask_for(struct fleet *fleet, enum znode_kind kind,
 	if (request)
 		request_send(fleet, request);
 	else
-		fleet->retry_ns = fleet->now_ns + FLEET_LAYOUT_RETRY_NS;
+		session_retry_at(fleet, fleet->now_ns + FLEET_LAYOUT_RETRY_NS);
 }
 
 static void globals_found(struct fleet *fleet, struct request *request)
 {
 
-	if (fleet->state != FLEET_PREPARING)
+	if (session_state(fleet) != FLEET_PREPARING)
 		return;
 	if (request->answer == ANSWER_NO_NODE)
 		make(fleet);
@@ -115,7 +132,7 @@ static void globals_found(struct fleet *fleet, struct request *request)
 static void version_read(struct fleet *fleet, struct request *request)
 {
 
-	if (fleet->state != FLEET_PREPARING)
+	if (session_state(fleet) != FLEET_PREPARING)
 		return;
 	if (request->answer == ANSWER_NO_NODE) {
 		make(fleet);
@@ -132,11 +149,11 @@ static void version_read(struct fleet *fleet, struct request *request)
 
 void layout_look(struct fleet *fleet)
 {
-	if (fleet->state == FLEET_CONNECTING)
-		fleet->layout_tries = 0;
-	fleet->state = FLEET_PREPARING;
-	fleet->layout_pending = 0;
-	follow_forget(fleet);
-	fleet->retry_ns = NEVER_NS;
+	if (session_state(fleet) == FLEET_CONNECTING)
+		fleet->layout->tries = 0;
+	session_enter(fleet, FLEET_PREPARING);
+	fleet->layout->pending = 0;
+	replicate_forget(fleet);
+	session_retry_at(fleet, NEVER_NS);
 	ask_for(fleet, ZNODE_LAYOUT, version_read);
 }

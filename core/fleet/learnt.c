@@ -1,14 +1,11 @@
-/*
- * learnt - what was learnt of a limiter's service, shared among the hosts: `scope=fleet` of `adapt`.
- *
- * It is the data of node /f/LID, at most one write a second and limiter over all hosts: who writes has
- * seen the node unchanged for that long, and names the version it has seen. Every host that uses the
- * limiter watches it. A lower rate counts on the host that was throttled at once and is told when it
- * may be; a higher one counts once it was written. Nothing of the protocol rests on it, so that these
- * transactions have no head.
- */
-#include "core/fleet/inside.h"
+/* learnt - what was learnt of a limiter's service, see learnt.h. */
+#include "core/fleet/learnt.h"
+#include "core/fleet/holdings.h"
+#include "core/fleet/membership.h"
 #include "core/fleet/request.h"
+#include "core/fleet/room.h"
+#include "core/fleet/session.h"
+#include "core/fleet/znode.h"
 #include "core/limiter/learning.h"
 
 #include <math.h>
@@ -41,7 +38,7 @@ static struct holding *holding_at(const struct fleet *fleet, const char *path)
 	struct znode znode;
 
 	(void)znode_parse(path, &znode);
-	return holding_of_id(fleet, znode.id);
+	return holdings_find(fleet, znode.id);
 }
 
 /* What the answered request was about, if that is still of interest. */
@@ -136,7 +133,8 @@ static void write_node(struct fleet *fleet, struct holding *holding, struct lear
 void learnt_tick(struct fleet *fleet, struct holding *holding)
 {
 	struct learning *learning = learning_of(holding);
-	bool ready = fleet->state == FLEET_READY && holding->id && holding_needs_leases(holding);
+	bool ready = session_state(fleet) == FLEET_READY && holding->id &&
+		     holding_needs_leases(holding);
 	bool told;
 
 	if (!learning) {
@@ -144,11 +142,11 @@ void learnt_tick(struct fleet *fleet, struct holding *holding)
 			holding->limiter->learning->shared = false;
 		return;
 	}
-	learning->shared = ready && !fleet->alone;
+	learning->shared = ready && !membership_is_alone(fleet);
 	if (!ready || learning->asking)
 		return;
 	if (!learning->known || learning->session != fleet->counters.sessions ||
-	    (!holding->learnt_watched &&
+	    (!room_watches_learnt(holding) &&
 	     fleet->now_ns - learning->told_ns >= FLEET_LEARNT_UNWATCHED_NS)) {
 		if (fleet->now_ns >= learning->retry_ns)
 			read_node(fleet, holding);
@@ -166,7 +164,7 @@ void learnt_tick(struct fleet *fleet, struct holding *holding)
 
 void learnt_changed(struct fleet *fleet, uint64_t id)
 {
-	struct holding *holding = holding_of_id(fleet, id);
+	struct holding *holding = holdings_find(fleet, id);
 	struct learning *learning = holding ? holding->limiter->learning : NULL;
 
 	if (holding)
@@ -174,8 +172,8 @@ void learnt_changed(struct fleet *fleet, uint64_t id)
 	if (!learning)
 		return;
 	learning->known = false;
-	if (learning_of(holding) && holding->active && !learning->asking &&
-	    fleet->state == FLEET_READY)
+	if (learning_of(holding) && holdings_is_active(holding) && !learning->asking &&
+	    session_state(fleet) == FLEET_READY)
 		read_node(fleet, holding);
 }
 

@@ -1,9 +1,5 @@
-/*
- * names - paths of limiters that were removed or renamed less than Q ago: rule 16 of fleet.h.
- *
- * A path that lies below another one goes with it.
- */
-#include "core/fleet/inside.h"
+/* names - paths that limiters gave up a moment ago, see names.h. */
+#include "core/fleet/names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,20 +11,31 @@ struct left_name {
 	char path[];
 };
 
+struct names {
+	struct left_name *first, *last; /* owned, in the order of their leaving */
+	uint64_t known_ns; /* by the waiter's clock: until then some may not be there */
+};
+
+bool names_new(struct fleet *fleet)
+{
+	fleet->names = calloc(1, sizeof(*fleet->names));
+	return fleet->names;
+}
+
 /* Forgets the names that all hosts have given up by now. They are in the order of their leaving. */
 static void forget_old(struct fleet *fleet)
 {
 	struct left_name *name;
 
-	while ((name = fleet->left_names) && name->until_ns <= fleet->clocks.waiter_ns) {
-		fleet->left_names = name->next;
+	while ((name = fleet->names->first) && name->until_ns <= fleet->clocks.waiter_ns) {
+		fleet->names->first = name->next;
 		free(name);
 	}
 }
 
 void names_lose(struct fleet *fleet)
 {
-	fleet->names_known_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
+	fleet->names->known_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
 }
 
 void names_leave(struct fleet *fleet, uint64_t id, const char *path)
@@ -45,16 +52,16 @@ void names_leave(struct fleet *fleet, uint64_t id, const char *path)
 	name->until_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
 	memcpy(name->path, path, bytes);
 	name->next = NULL;
-	if (fleet->left_names)
-		fleet->last_left->next = name;
+	if (fleet->names->first)
+		fleet->names->last->next = name;
 	else
-		fleet->left_names = name;
-	fleet->last_left = name;
+		fleet->names->first = name;
+	fleet->names->last = name;
 }
 
 const char *names_of(const struct fleet *fleet, uint64_t id)
 {
-	for (const struct left_name *name = fleet->left_names; name; name = name->next) {
+	for (const struct left_name *name = fleet->names->first; name; name = name->next) {
 		if (name->id == id)
 			return name->path;
 	}
@@ -71,9 +78,9 @@ static bool is_below(const char *path, const char *above)
 bool names_are_free(struct fleet *fleet, const char *path, uint64_t id)
 {
 	forget_old(fleet);
-	if (fleet->names_known_ns > fleet->clocks.waiter_ns)
+	if (fleet->names->known_ns > fleet->clocks.waiter_ns)
 		return false;
-	for (const struct left_name *name = fleet->left_names; name; name = name->next) {
+	for (const struct left_name *name = fleet->names->first; name; name = name->next) {
 		if (name->id != id && is_below(path, name->path))
 			return false;
 	}
@@ -82,10 +89,11 @@ bool names_are_free(struct fleet *fleet, const char *path, uint64_t id)
 
 void names_free(struct fleet *fleet)
 {
-	while (fleet->left_names) {
-		struct left_name *next = fleet->left_names->next;
+	while (fleet->names && fleet->names->first) {
+		struct left_name *next = fleet->names->first->next;
 
-		free(fleet->left_names);
-		fleet->left_names = next;
+		free(fleet->names->first);
+		fleet->names->first = next;
 	}
+	free(fleet->names);
 }

@@ -1,5 +1,5 @@
 /* parts - what all parts of the fleet stand on, see parts.h. */
-#include "core/fleet/inside.h"
+#include "core/fleet/parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,18 @@
-/* publish - changes of this host's: each is one transaction of the limiter's node and /g. */
-#include "core/fleet/inside.h"
+/* publish - changes of this host's, see publish.h. */
+#include "core/fleet/publish.h"
+#include "core/fleet/apply.h"
+#include "core/fleet/baseline.h"
+#include "core/fleet/garbage.h"
+#include "core/fleet/holdings.h"
+#include "core/fleet/leases.h"
+#include "core/fleet/learnt.h"
+#include "core/fleet/names.h"
+#include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
+#include "core/fleet/before.h"
+#include "core/fleet/session.h"
+#include "core/fleet/transaction.h"
+#include "core/fleet/znode.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,43 +24,46 @@ enum { RACE_DOUBLINGS_MAX = 7 };
 /* Markers made with a limiter; what does not fit is unclean. */
 enum { MARKERS_MAX = 80 };
 
-struct holding *holding_of_id(const struct fleet *fleet, uint64_t id)
-{
-	struct holding *holding = fleet->by_id[id % FLEET_CHAINS];
+struct publish {
+	struct change *change; /* the engine's first, NULL */
+	uint64_t since_ns;
+	uint64_t id;
+	uint64_t given;	  /* the id that it gives to a limiter, or to a name that is left; 0 */
+	uint32_t tries;	  /* in which others were first */
+	uint64_t next_ns; /* not before */
+	const struct change *tried; /* the one that the tries are of */
+	uint64_t used_id;	    /* the largest that some limiter had */
+	bool sent;
+	bool again;	       /* to be checked anew when the settings of others are applied */
+	struct record *record; /* owned */
+};
 
-	while (holding && holding->id != id)
-		holding = holding->next_by_id;
-	return holding;
+bool publish_new(struct fleet *fleet)
+{
+	fleet->publish = calloc(1, sizeof(*fleet->publish));
+	return fleet->publish;
 }
 
-void holding_enter(struct fleet *fleet, struct holding *holding, uint64_t id)
+void publish_free(struct fleet *fleet)
 {
-	struct holding **chain = &fleet->by_id[id % FLEET_CHAINS];
-
-	holding->alone = fleet->alone;
-	holding->degraded = fleet->degraded;
-	holding->next = fleet->holdings;
-	holding->back = &fleet->holdings;
-	if (holding->next)
-		holding->next->back = &holding->next;
-	fleet->holdings = holding;
-	holding->id = id;
-	holding->next_by_id = *chain;
-	*chain = holding;
+	if (fleet->publish)
+		free(fleet->publish->record);
+	free(fleet->publish);
 }
 
-void holding_unname(struct fleet *fleet, struct holding *holding)
+static void set_sent(struct fleet *fleet, bool sent)
 {
-	struct holding **at = &fleet->by_id[holding->id % FLEET_CHAINS];
+	fleet->publish->sent = sent;
+	replicate_block(fleet, sent);
+}
 
-	while (*at && *at != holding)
-		at = &(*at)->next_by_id;
-	if (*at)
-		*at = holding->next_by_id;
+uint64_t publish_id(const struct fleet *fleet)
+{
+	return fleet->publish->id;
 }
 
 /* The change is done, or refused. */
-void publish_finish(struct fleet *fleet, int err)
+static void finish(struct fleet *fleet, int err)
 {
 	static const struct {
 		int err;
@@ -61,17 +76,17 @@ void publish_finish(struct fleet *fleet, int err)
 		{-EACCES, "the coordinator denies access"},
 		{-E2BIG, "the coordinator refuses it: too large"},
 	};
-	struct change *change = fleet->change;
+	struct change *change = fleet->publish->change;
 
-	fleet->change = NULL;
-	fleet->change_tried = NULL;
-	fleet->change_sent = false;
-	fleet->change_again = false;
+	fleet->publish->change = NULL;
+	fleet->publish->tried = NULL;
+	set_sent(fleet, false);
+	fleet->publish->again = false;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (words[i].err == err && !change->error[0])
 			snprintf(change->error, sizeof(change->error), "%s", words[i].why);
 	}
-	engine_stored(fleet->engine, change, err);
+	change_stored(fleet->engine, change, err);
 }
 
 static uint64_t id_of(const struct limiter *limiter)
@@ -112,11 +127,11 @@ static void record_left(struct record *record, const struct limiter *limiter)
 
 static int fill_record(struct fleet *fleet, struct record *record)
 {
-	const struct change *change = fleet->change;
+	const struct change *change = fleet->publish->change;
 	const struct limiter *limiter = change->limiter;
 
 	*record = (struct record){.settings = change->settings};
-	snprintf(record->writer, sizeof(record->writer), "%s", fleet->hid);
+	snprintf(record->writer, sizeof(record->writer), "%s", session_hid(fleet));
 	if (change->kind == CHANGE_MAKE) {
 		snprintf(record->name, sizeof(record->name), "%s", change->name);
 		record->parent = id_of(limiter);
@@ -136,7 +151,7 @@ static int fill_record(struct fleet *fleet, struct record *record)
 	record->owner = change->kind == CHANGE_OWNER
 				? change->owner
 				: (struct owner){limiter->uid, limiter->gid, limiter->access};
-	record->generation = fleet->root_generation + 1;
+	record->generation = baseline_root_generation(fleet) + 1;
 	if (!limiter->holding)
 		return 0;
 	record->generation = limiter->holding->generation + 1;
@@ -178,8 +193,8 @@ static void path_of(const struct change *change, char path[PATH_TEXT + NAME_BYTE
 static bool add_making(struct fleet *fleet, struct request *request, const char *text)
 {
 	static const enum znode_kind folders[] = {ZNODE_LEASES, ZNODE_FREE, ZNODE_CLAIMS};
-	const struct change *change = fleet->change;
-	uint64_t id = fleet->change_id;
+	const struct change *change = fleet->publish->change;
+	uint64_t id = fleet->publish->id;
 	char path[ZNODE_TEXT], name[PATH_TEXT + NAME_BYTES_MAX + 2];
 	bool added;
 
@@ -202,38 +217,38 @@ static bool add_left_name(struct fleet *fleet, struct request *request)
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
 	struct record record = {0};
 
-	record_left(&record, fleet->change->limiter);
-	snprintf(record.writer, sizeof(record.writer), "%s", fleet->hid);
+	record_left(&record, fleet->publish->change->limiter);
+	snprintf(record.writer, sizeof(record.writer), "%s", session_hid(fleet));
 	record_print(&record, text);
-	znode_path(ZNODE_RECORD, fleet->change_given, path);
+	znode_path(ZNODE_RECORD, fleet->publish->given, path);
 	return request_add(request, OPERATION_CREATE, path, text, 0, 0);
 }
 
 static bool add_change(struct fleet *fleet, struct request *request)
 {
-	const struct change *change = fleet->change;
+	const struct change *change = fleet->publish->change;
 	const struct holding *holding = change->limiter->holding;
-	struct globals globals = fleet->globals;
+	struct globals globals = *baseline_globals(fleet);
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
 	bool added;
 
-	record_print(fleet->change_record, text);
-	znode_path(ZNODE_RECORD, fleet->change_id, path);
+	record_print(fleet->publish->record, text);
+	znode_path(ZNODE_RECORD, fleet->publish->id, path);
 	if (change->kind == CHANGE_MAKE)
 		added = add_making(fleet, request, text);
-	else if (!holding && fleet->root_version < 0)
+	else if (!holding && baseline_root_version(fleet) < 0)
 		added = request_add(request, OPERATION_CREATE, path, text, 0, 0);
 	else
 		added = request_add(request, OPERATION_SET, path, text,
-				    holding ? holding->version : fleet->root_version, 0);
+				    holding ? holding->version : baseline_root_version(fleet), 0);
 	if (change->kind == CHANGE_RENAME)
 		added = added && add_left_name(fleet, request);
-	globals_add(&globals, fleet->applied, fleet->change_id);
-	if (fleet->change_given > globals.last_id)
-		globals.last_id = fleet->change_given;
+	globals_add(&globals, baseline_version(fleet), fleet->publish->id);
+	if (fleet->publish->given > globals.last_id)
+		globals.last_id = fleet->publish->given;
 	globals_print(&globals, text);
 	znode_path(ZNODE_GLOBALS, 0, path);
-	return added && request_add(request, OPERATION_SET, path, text, fleet->applied, 0);
+	return added && request_add(request, OPERATION_SET, path, text, baseline_version(fleet), 0);
 }
 
 /*
@@ -259,61 +274,54 @@ bool publish_send(struct fleet *fleet)
 	struct request *request;
 	bool gives;
 
-	if (fleet->change_sent || fleet->change_again)
+	if (!fleet->publish->change || fleet->publish->sent || fleet->publish->again)
 		return false;
-	if (fleet->now_ns < fleet->change_next_ns) {
-		fleet_wake_at(fleet, fleet->change_next_ns);
-		return false;
-	}
-	if (!fleet->change_record)
-		fleet->change_record = malloc(sizeof(*fleet->change_record));
-	if (!fleet->change_record) {
-		publish_finish(fleet, -ENOMEM);
+	if (fleet->now_ns < fleet->publish->next_ns) {
+		fleet_wake_at(fleet, fleet->publish->next_ns);
 		return false;
 	}
-	if (fleet->used_id < fleet->globals.last_id)
-		fleet->used_id = fleet->globals.last_id;
-	gives = fleet->change->kind == CHANGE_MAKE || fleet->change->kind == CHANGE_RENAME;
-	fleet->change_given = gives ? fleet->used_id + 1 : 0;
-	fleet->change_id = fleet->change->kind == CHANGE_MAKE ? fleet->change_given
-							      : id_of(fleet->change->limiter);
-	if (fleet->change->kind == CHANGE_RENAME && !may_rename(fleet, fleet->change)) {
-		publish_finish(fleet, -EBUSY);
+	if (!fleet->publish->record)
+		fleet->publish->record = malloc(sizeof(*fleet->publish->record));
+	if (!fleet->publish->record) {
+		finish(fleet, -ENOMEM);
 		return false;
 	}
-	if (fill_record(fleet, fleet->change_record)) {
-		publish_finish(fleet, -EBUSY);
+	if (fleet->publish->used_id < baseline_globals(fleet)->last_id)
+		fleet->publish->used_id = baseline_globals(fleet)->last_id;
+	gives = fleet->publish->change->kind == CHANGE_MAKE ||
+		fleet->publish->change->kind == CHANGE_RENAME;
+	fleet->publish->given = gives ? fleet->publish->used_id + 1 : 0;
+	fleet->publish->id = fleet->publish->change->kind == CHANGE_MAKE
+				     ? fleet->publish->given
+				     : id_of(fleet->publish->change->limiter);
+	if (fleet->publish->change->kind == CHANGE_RENAME &&
+	    !may_rename(fleet, fleet->publish->change)) {
+		finish(fleet, -EBUSY);
+		return false;
+	}
+	if (fill_record(fleet, fleet->publish->record)) {
+		finish(fleet, -EBUSY);
 		return false;
 	}
 	request = transaction_begin(fleet, TRANSACTION_CHANGE);
 	if (request && add_change(fleet, request)) {
-		fleet->change_sent = true;
+		set_sent(fleet, true);
 		transaction_send(fleet, request);
 		return true;
 	}
-	if (request) {
-		transaction_end(fleet);
-		request_free(request);
-	}
-	publish_finish(fleet, -ENOMEM);
+	if (request)
+		transaction_give_up(fleet, request);
+	finish(fleet, -ENOMEM);
 	return false;
-}
-
-/* The limiter is about to go: what is held of it goes back. */
-void holding_gone(struct fleet *fleet, struct holding *holding)
-{
-	drain_all(fleet, holding);
-	room_unwatch_learnt(fleet, holding);
-	holding_unname(fleet, holding);
 }
 
 /* It is done, and the node has @version now, by write @zxid. */
 static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 {
-	struct change *change = fleet->change;
+	struct change *change = fleet->publish->change;
 	struct limiter *limiter = change->limiter;
 	struct holding *holding = limiter->holding;
-	uint64_t id = fleet->change_id, given = fleet->change_given;
+	uint64_t id = fleet->publish->id, given = fleet->publish->given;
 	bool removes = change->kind == CHANGE_REMOVE, renames = change->kind == CHANGE_RENAME;
 	bool learns_anew = change->kind == CHANGE_SETTINGS && holding &&
 			   holding->settings->adapt.kind != change->settings.adapt.kind;
@@ -321,17 +329,17 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	if (change->kind == CHANGE_MAKE)
 		holding = change->made->holding;
 	if (holding) {
-		holding->generation = fleet->change_record->generation;
-		holding->saved = fleet->change_record->saved;
+		holding->generation = fleet->publish->record->generation;
+		holding->saved = fleet->publish->record->saved;
 		holding->version = version;
 		holding->changed_zxid = zxid;
 	} else {
-		fleet->root_generation = fleet->change_record->generation;
-		fleet->root_version = version;
+		baseline_set_root_generation(fleet, fleet->publish->record->generation);
+		baseline_set_root_version(fleet, version);
 	}
 	if (change->kind == CHANGE_MAKE) {
 		holding->made_zxid = zxid;
-		holding_enter(fleet, holding, id);
+		holdings_enter(fleet, holding, id);
 	}
 	if (removes || renames) {
 		char path[PATH_TEXT];
@@ -340,93 +348,92 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 		names_leave(fleet, id, path);
 	}
 	if (removes)
-		holding_gone(fleet, holding);
+		apply_gone(fleet, holding);
 	if (holding)
-		before_heed(fleet, holding, fleet->change_record);
+		before_heed(fleet, holding, fleet->publish->record);
 	limiter_hold(limiter);
-	publish_finish(fleet, 0);
+	finish(fleet, 0);
 	if (learns_anew)
 		learnt_void(fleet, holding);
 	if (holding && !limiter->removed) {
-		fleet_reshare(fleet, holding);
-		demand_rouse(fleet, holding, false);
+		leases_reshare(fleet, holding);
+		holdings_rouse(fleet, holding, false);
 	}
 	if (removes)
-		sweep_add(fleet, id);
+		garbage_add(fleet, id);
 	else if (renames)
-		sweep_add(fleet, given);
+		garbage_add(fleet, given);
 	limiter_drop(limiter);
 }
 
 void publish_answered(struct fleet *fleet, const struct request *request)
 {
-	const struct change *change = fleet->change;
+	const struct change *change = fleet->publish->change;
 	int32_t version = change->limiter->holding ? change->limiter->holding->version + 1
-						   : fleet->root_version + 1;
+						   : baseline_root_version(fleet) + 1;
 
-	fleet->change_sent = false;
+	set_sent(fleet, false);
 	if (request->answer == ANSWER_OK) {
-		globals_add(&fleet->globals, fleet->applied, fleet->change_id);
-		if (fleet->change_given > fleet->globals.last_id)
-			fleet->globals.last_id = fleet->change_given;
-		fleet->applied++;
-		fleet->applied_zxid = request->zxid;
+		baseline_advance(fleet, fleet->publish->id, fleet->publish->given, request->zxid);
 		apply(fleet, change->kind == CHANGE_MAKE ? 0 : version, request->zxid);
 	} else if (request->answer == ANSWER_DENIED) {
-		publish_finish(fleet, -EACCES);
+		finish(fleet, -EACCES);
 	} else if (request->answer == ANSWER_REFUSED) {
-		publish_finish(fleet, -E2BIG);
+		finish(fleet, -E2BIG);
 	} else {
-		uint32_t doublings = fleet->change_tries < RACE_DOUBLINGS_MAX ? fleet->change_tries
-									      : RACE_DOUBLINGS_MAX;
+		uint32_t doublings = fleet->publish->tries < RACE_DOUBLINGS_MAX
+					     ? fleet->publish->tries
+					     : RACE_DOUBLINGS_MAX;
 
-		fleet->change_tries++;
-		fleet->change_next_ns = fleet->now_ns +
-					fleet_random(fleet) % (FLEET_RACE_NS << doublings);
+		fleet->publish->tries++;
+		fleet->publish->next_ns = fleet->now_ns +
+					  fleet_random(fleet) % (FLEET_RACE_NS << doublings);
 		/* Others were first; if not with /g, somebody changed nodes by hand. */
 		if (request->failed)
-			fleet->follow_all = true;
-		if (request->answer == ANSWER_EXISTS && fleet->change_given > fleet->used_id)
-			fleet->used_id = fleet->change_given;
-		fleet->change_again = true;
-		fleet->stale = true;
+			baseline_note_void(fleet);
+		if (request->answer == ANSWER_EXISTS &&
+		    fleet->publish->given > fleet->publish->used_id)
+			fleet->publish->used_id = fleet->publish->given;
+		fleet->publish->again = true;
+		baseline_note_stale(fleet);
 	}
 }
 
 void publish_resolved(struct fleet *fleet, const struct record *record, int32_t version,
 		      uint64_t zxid)
 {
-	const struct record *ours = fleet->change_record;
+	const struct record *ours = fleet->publish->record;
 	enum change_kind kind;
 	bool same;
 
-	if (!fleet->change)
+	if (!fleet->publish->change)
 		return;
-	fleet->change_sent = false;
-	kind = fleet->change->kind;
+	set_sent(fleet, false);
+	kind = fleet->publish->change->kind;
 	same = record && record->generation == ours->generation &&
 	       !strcmp(record->writer, ours->writer);
 	if (same || (kind == CHANGE_REMOVE && !record))
 		apply(fleet, version, zxid);
 	else if (record && record->generation > ours->generation)
-		publish_finish(fleet, -ETIMEDOUT); /* it may have been ours before */
+		finish(fleet, -ETIMEDOUT); /* it may have been ours before */
 	else
-		fleet->change_again = true;
+		fleet->publish->again = true;
 }
 
 void publish_unresolved(struct fleet *fleet)
 {
-	if (fleet->change)
-		publish_finish(fleet, -ETIMEDOUT);
+	if (fleet->publish->change)
+		finish(fleet, -ETIMEDOUT);
 }
 
 void publish_expire(struct fleet *fleet)
 {
-	struct change *change = fleet->change;
-	bool races = fleet->change_tries && fleet->connected && fleet->state == FLEET_READY;
-	uint64_t until_ns = fleet->change_since_ns + (races ? FLEET_RACES_NS : FLEET_PATIENCE_NS);
+	struct change *change = fleet->publish->change;
+	bool races = fleet->publish->tries && session_is_connected(fleet) &&
+		     session_state(fleet) == FLEET_READY;
+	uint64_t until_ns = fleet->publish->since_ns + (races ? FLEET_RACES_NS : FLEET_PATIENCE_NS);
 
-	if (!change || fleet->change_sent)
+	if (!change || fleet->publish->sent)
 		return;
 	if (fleet->now_ns < until_ns) {
 		fleet_wake_at(fleet, until_ns);
@@ -436,32 +443,52 @@ void publish_expire(struct fleet *fleet)
 		snprintf(
 			change->error, sizeof(change->error), "%s",
 			"other hosts changed settings first, again and again: nothing has changed");
-	publish_finish(fleet, races ? -EBUSY : -EHOSTUNREACH);
+	finish(fleet, races ? -EBUSY : -EHOSTUNREACH);
 }
 
-void publish_store(struct source *source, struct change *change)
+void publish_store(struct fleet *fleet, struct change *change)
 {
-	struct fleet *fleet = (struct fleet *)source;
-
-	if (change != fleet->change_tried) {
-		fleet->change_since_ns = fleet->now_ns;
-		fleet->change_tries = 0;
-		fleet->change_next_ns = 0;
+	if (change != fleet->publish->tried) {
+		fleet->publish->since_ns = fleet->now_ns;
+		fleet->publish->tries = 0;
+		fleet->publish->next_ns = 0;
 	}
-	fleet->change = change;
-	fleet->change_tried = change;
-	fleet->change_sent = false;
-	fleet->change_again = false;
+	fleet->publish->change = change;
+	fleet->publish->tried = change;
+	set_sent(fleet, false);
+	fleet->publish->again = false;
 	/* Who has waited for long knows that it is in vain. */
-	if (fleet->leaving || fleet->state == FLEET_CLOSED) {
-		publish_finish(fleet, -EHOSTUNREACH);
+	if (session_is_leaving(fleet) || session_state(fleet) == FLEET_CLOSED) {
+		finish(fleet, -EHOSTUNREACH);
 		return;
 	}
-	if ((fleet->state != FLEET_READY || !fleet->connected) && fleet->trouble_ns != NEVER_NS &&
-	    fleet->clocks.holder_ns - fleet->trouble_ns > FLEET_PATIENCE_NS) {
-		publish_finish(fleet, -EHOSTUNREACH);
+	if ((session_state(fleet) != FLEET_READY || !session_is_connected(fleet)) &&
+	    session_trouble_ns(fleet) != NEVER_NS &&
+	    fleet->clocks.holder_ns - session_trouble_ns(fleet) > FLEET_PATIENCE_NS) {
+		finish(fleet, -EHOSTUNREACH);
 		return;
 	}
 	fleet_wake_at(fleet, 0);
-	fleet_pump(fleet);
+}
+
+void publish_recheck(struct fleet *fleet, bool changed)
+{
+	struct publish *publish = fleet->publish;
+	struct change *change = publish->change;
+
+	if ((!publish->again && !changed) || !change || publish->sent)
+		return;
+	publish->change = NULL;
+	publish->again = false;
+	change_restart(fleet->engine, change);
+	if (publish->change != change)
+		publish->tried = NULL;
+}
+
+void publish_forget(struct fleet *fleet)
+{
+	struct publish *publish = fleet->publish;
+
+	while (publish->change && (publish->sent || session_is_leaving(fleet)))
+		finish(fleet, publish->sent ? -ETIMEDOUT : -EHOSTUNREACH);
 }

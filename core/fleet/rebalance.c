@@ -1,58 +1,38 @@
-/*
- * rebalance - which leases are given back, and when it is time to look for more: see CHOOSING in
- * fleet.h. Called every DEMAND_SLOT_NS for each limiter that is in use.
- */
-#include "core/fleet/inside.h"
+/* rebalance - which partitions are given back, and when more are looked for, see rebalance.h. */
+#include "core/fleet/rebalance.h"
+#include "core/fleet/acquire.h"
+#include "core/fleet/claim.h"
+#include "core/fleet/demand.h"
+#include "core/fleet/holdings.h"
+#include "core/fleet/learnt.h"
+#include "core/fleet/leases.h"
+#include "core/fleet/membership.h"
+#include "core/fleet/release.h"
+#include "core/fleet/room.h"
+#include "core/fleet/session.h"
+#include "core/fleet/term.h"
 #include "core/limiter/slots.h"
 
-enum { VAIN_DOUBLINGS_MAX = 5, SAVING_PARTS = 8, YOUNG_PARTS = 3, EXCESS_PARTS = 4 };
+#include <stdlib.h>
 
-/* Somebody reads the token of this very partition. */
-static bool is_read(const struct holding *holding, uint32_t index)
+enum { SAVING_PARTS = 8, YOUNG_PARTS = 3, EXCESS_PARTS = 4 };
+
+struct rebalance {
+	uint64_t next_ns;	 /* under contention nothing is given back before */
+	bool spare;		 /* more are kept than are wanted ... */
+	uint64_t spare_until_ns; /* ... and may be until then ... */
+	uint32_t spare_wanted;	 /* ... in which at most so many were */
+};
+
+bool rebalance_attach(struct holding *holding)
 {
-	const struct limiter *limiter = holding->limiter;
-	const struct limiter *partition = index < limiter->partition_slots
-						  ? limiter->partitions[index]
-						  : NULL;
-
-	return partition && partition->turns.queue.length;
+	holding->rebalance = calloc(1, sizeof(*holding->rebalance));
+	return holding->rebalance;
 }
 
-bool holding_misses(const struct holding *holding, uint32_t index)
+void rebalance_detach(struct holding *holding)
 {
-	return is_read(holding, index) && index < holding_count(holding) &&
-	       (index >= holding->slots || holding->leases[index].state == LEASE_NONE);
-}
-
-uint32_t holding_missing(const struct holding *holding)
-{
-	uint32_t missing = 0;
-
-	for (uint32_t i = 0; i < holding->limiter->partition_slots; i++)
-		missing += holding_misses(holding, i);
-	return missing;
-}
-
-static void keep_up(struct fleet *fleet, struct holding *holding)
-{
-	bool others = holding->leased > holding->held + holding->draining;
-	bool changed = false;
-
-	for (uint32_t i = others ? 0 : holding->slots; i <= holding->slots; i++) {
-		struct lease *lease = i < holding->slots ? &holding->leases[i] : &holding->reserve;
-
-		if (lease->state != LEASE_WAITING || lease->usable_ns > fleet->clocks.waiter_ns)
-			continue;
-		fleet_lease_becomes(fleet, holding, lease, LEASE_HELD);
-		changed = true;
-	}
-	if (holding->before_ns && holding->before_ns <= fleet->clocks.waiter_ns) {
-		changed = changed || holding->restricted;
-		holding->restricted = false;
-		holding->before_ns = 0;
-	}
-	if (changed)
-		fleet_reshare(fleet, holding);
+	free(holding->rebalance);
 }
 
 /* Whether what is left without @lease were fewer slots than are open. */
@@ -74,11 +54,12 @@ static struct lease *next_to_give(const struct fleet *fleet, struct holding *hol
 	struct lease *best = NULL;
 	uint64_t use = holding_use(holding);
 
-	for (uint32_t i = 0; i < holding->slots; i++) {
+	for (uint32_t i = 0; i < holding->lease_room; i++) {
 		struct lease *lease = &holding->leases[i];
 
 		/* A partition that waits is of use to no host yet; the next one would begin anew. */
-		if (lease->state != LEASE_HELD || is_read(holding, i) || is_in_use(holding, lease))
+		if (lease->state != LEASE_HELD || demand_is_read(holding, i) ||
+		    is_in_use(holding, lease))
 			continue;
 		/* Under contention only what is old enough and has been of use. */
 		if (oldest && (use == lease->granted || fleet->now_ns - lease->since_ns < age_ns))
@@ -100,7 +81,7 @@ static uint32_t give(struct fleet *fleet, struct holding *holding, uint32_t coun
 
 		if (!lease)
 			break;
-		drain(fleet, holding, lease);
+		release_lease(fleet, holding, lease);
 		given++;
 	}
 	return given;
@@ -111,7 +92,7 @@ static bool is_saving(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 
-	if (!fleet->right || !holding->usable || holding->claimant_count)
+	if (!term_runs(fleet) || !holding->usable || claim_has_claimants(holding))
 		return false;
 	if (keys_count(limiter))
 		return true;
@@ -125,46 +106,26 @@ static bool is_saving(const struct fleet *fleet, const struct holding *holding)
 	return false;
 }
 
-/* Others may look for what is kept and not wanted: the last search found less that is free. */
-static bool is_scarce(const struct holding *holding)
-{
-	return holding->left_free < holding_kept(holding);
-}
-
-/* Then their claims must be seen soon. */
-static bool keeps_last(const struct holding *holding)
-{
-	return !holding->wanted && holding_kept(holding) && is_scarce(holding);
-}
-
 static void begin_spare(struct fleet *fleet, struct holding *holding)
 {
 	uint64_t third_ns = holding->settings->lease_ns / YOUNG_PARTS;
 
-	holding->spare_until_ns = fleet->now_ns +
-				  (third_ns < FLEET_SPARE_MAX_NS ? third_ns : FLEET_SPARE_MAX_NS);
-	holding->spare_wanted = 0;
+	holding->rebalance->spare_until_ns =
+		fleet->now_ns + (third_ns < FLEET_SPARE_MAX_NS ? third_ns : FLEET_SPARE_MAX_NS);
+	holding->rebalance->spare_wanted = 0;
 }
 
 /* More is kept than was wanted in the last second. */
 static void note_spare(struct fleet *fleet, struct holding *holding)
 {
-	if (!holding->spare) {
-		if (holding->wanted && fleet->now_ns - holding->grown_ns < FLEET_VAIN_NS) {
-			holding->vain_until_ns = fleet->now_ns + (FLEET_VAIN_NS << holding->vain);
-			if (holding->vain < VAIN_DOUBLINGS_MAX)
-				holding->vain++;
-		} else {
-			holding->vain = 0;
-		}
-		holding->spare = true;
+	if (!holding->rebalance->spare) {
+		demand_note_spare(fleet, holding);
+		holding->rebalance->spare = true;
 		begin_spare(fleet, holding);
 	}
-	if (keeps_last(holding) &&
-	    holding->next_search_ns > fleet->now_ns + fleet->constants.renewal_ns / 4 * 5)
-		choose_next_search(fleet, holding);
-	if (holding->spare_wanted < holding->wanted)
-		holding->spare_wanted = holding->wanted;
+	acquire_look_sooner(fleet, holding);
+	if (holding->rebalance->spare_wanted < demand_wanted(holding))
+		holding->rebalance->spare_wanted = demand_wanted(holding);
 }
 
 /*
@@ -174,40 +135,41 @@ static void note_spare(struct fleet *fleet, struct holding *holding)
  */
 static uint32_t to_keep(const struct fleet *fleet, const struct holding *holding)
 {
-	uint32_t wanted = holding->wanted, kept = holding_kept(holding);
-	bool over = fleet->now_ns >= holding->spare_until_ns;
+	uint32_t wanted = demand_wanted(holding), kept = leases_kept(holding);
+	bool over = fleet->now_ns >= holding->rebalance->spare_until_ns;
 
-	if (holding->claimant_count || room_is_scarce(fleet))
+	if (claim_has_claimants(holding) || room_is_scarce(fleet))
 		return wanted;
-	if (is_scarce(holding))
+	if (acquire_is_scarce(holding))
 		return wanted || over ? wanted : 1;
-	return over && holding->spare_wanted < kept ? holding->spare_wanted : kept;
+	return over && holding->rebalance->spare_wanted < kept ? holding->rebalance->spare_wanted
+							       : kept;
 }
 
 static void give_unwanted(struct fleet *fleet, struct holding *holding)
 {
-	uint32_t kept = holding_kept(holding), count = holding_count(holding), keep;
+	uint32_t kept = leases_kept(holding), count = holding_count(holding), keep;
 
 	if (holding->limiter->removed || !holding_needs_leases(holding)) {
-		drain_all(fleet, holding);
+		release_all(fleet, holding);
 		return;
 	}
-	for (uint32_t i = count; i < holding->slots; i++)
-		drain(fleet, holding, &holding->leases[i]);
+	for (uint32_t i = count; i < holding->lease_room; i++)
+		release_lease(fleet, holding, &holding->leases[i]);
 	if (!holding->settings->reserve_hosts ||
 	    holding->reserve_index >= holding->settings->reserve_hosts)
-		drain(fleet, holding, &holding->reserve);
-	if (kept <= holding->wanted) {
-		holding->spare = false;
+		release_lease(fleet, holding, &holding->reserve);
+	if (kept <= demand_wanted(holding)) {
+		holding->rebalance->spare = false;
 		return;
 	}
 	note_spare(fleet, holding);
-	if (!holding->wanted && is_saving(fleet, holding))
+	if (!demand_wanted(holding) && is_saving(fleet, holding))
 		return;
 	keep = to_keep(fleet, holding);
 	if (keep < holding->held)
 		give(fleet, holding, holding->held - keep, false, 0);
-	if (fleet->now_ns >= holding->spare_until_ns)
+	if (fleet->now_ns >= holding->rebalance->spare_until_ns)
 		begin_spare(fleet, holding);
 }
 
@@ -217,13 +179,13 @@ static void yield(struct fleet *fleet, struct holding *holding, uint32_t partiti
 	if (holding->yields == partitions)
 		return;
 	holding->yields = partitions;
-	fleet_reshare(fleet, holding);
+	leases_reshare(fleet, holding);
 }
 
 /* What should be given up by now, but is in use. */
 static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
 {
-	for (uint32_t i = 0; i < holding->slots; i++) {
+	for (uint32_t i = 0; i < holding->lease_room; i++) {
 		const struct lease *lease = &holding->leases[i];
 
 		if (lease->state == LEASE_HELD && is_in_use(holding, lease) &&
@@ -258,21 +220,12 @@ static uint64_t turn_ns(const struct fleet *fleet, const struct holding *holding
 	return is_saving_up(fleet, holding) ? lease_ns + lease_ns / SAVING_PARTS : lease_ns;
 }
 
-/*
- * Tells whether there are more hosts than partitions, and a host that went to the end of the line
- * would have to give up one of the @kept.
- */
-static bool takes_turns(const struct holding *holding, uint32_t kept)
-{
-	return holding->starving && kept > holding->target_behind;
-}
-
 /* Tells whether every lease is so old that the one which came with this host's turn is, too. */
 static bool is_turn_over(const struct fleet *fleet, const struct holding *holding)
 {
 	uint64_t long_ns = turn_ns(fleet, holding);
 
-	for (uint32_t i = 0; i < holding->slots; i++) {
+	for (uint32_t i = 0; i < holding->lease_room; i++) {
 		const struct lease *lease = &holding->leases[i];
 
 		if (lease->state == LEASE_HELD && fleet->now_ns - lease->since_ns < long_ns)
@@ -284,27 +237,29 @@ static bool is_turn_over(const struct fleet *fleet, const struct holding *holdin
 /* Fairness: what is above our share goes to those who have less than theirs. */
 static void give_contended(struct fleet *fleet, struct holding *holding)
 {
-	uint32_t kept = holding_kept(holding), excess, part, given;
+	uint32_t kept = leases_kept(holding), excess, part, given;
 	uint64_t lease_ns = holding->settings->lease_ns;
 
-	if (holding->target == UINT32_MAX ||
-	    (kept <= holding->target && !takes_turns(holding, kept)))
+	if (claim_target(holding) == UINT32_MAX ||
+	    (kept <= claim_target(holding) && !claim_takes_turns(holding, kept)))
 		yield(fleet, holding, UINT32_MAX);
-	if (holding->target == UINT32_MAX || fleet->now_ns < holding->next_give_ns)
+	if (claim_target(holding) == UINT32_MAX || fleet->now_ns < holding->rebalance->next_ns)
 		return;
-	if ((kept > holding->target || takes_turns(holding, kept)) && is_held_up(fleet, holding))
-		yield(fleet, holding, kept > holding->target ? holding->target : kept - 1);
-	if (kept <= holding->target) {
+	if ((kept > claim_target(holding) || claim_takes_turns(holding, kept)) &&
+	    is_held_up(fleet, holding))
+		yield(fleet, holding,
+		      kept > claim_target(holding) ? claim_target(holding) : kept - 1);
+	if (kept <= claim_target(holding)) {
 		/* A host whose lease is over goes to the end of the line. */
-		if (takes_turns(holding, kept) && is_turn_over(fleet, holding) &&
+		if (claim_takes_turns(holding, kept) && is_turn_over(fleet, holding) &&
 		    give(fleet, holding, 1, true, 0)) {
 			yield(fleet, holding, UINT32_MAX);
-			holding->reclaim = true;
-			holding->next_give_ns = fleet->now_ns + fleet->constants.renewal_ns;
+			claim_anew(holding);
+			holding->rebalance->next_ns = fleet->now_ns + fleet->constants.renewal_ns;
 		}
 		return;
 	}
-	excess = kept - holding->target;
+	excess = kept - claim_target(holding);
 	part = (excess + EXCESS_PARTS - 1) / EXCESS_PARTS;
 	given = give(fleet, holding, excess, true, lease_ns);
 	if (given < part)
@@ -312,87 +267,121 @@ static void give_contended(struct fleet *fleet, struct holding *holding)
 	if (given)
 		yield(fleet, holding, UINT32_MAX);
 	if (given)
-		holding->next_give_ns = fleet->now_ns + fleet->constants.renewal_ns;
+		holding->rebalance->next_ns = fleet->now_ns + fleet->constants.renewal_ns;
 }
 
-void choose_next_search(struct fleet *fleet, struct holding *holding)
+/* Decides for @holding what goes back, and whether more is looked for. */
+static void choose(struct fleet *fleet, struct holding *holding)
 {
-	bool soon = holding->lacking || holding->contended || holding->claim ||
-		    keeps_last(holding) ||
-		    (holding_wants_reserve(holding) && !holding->reserves_gone);
-	uint64_t every_ns = FLEET_RESERVE_NS;
-
-	if (soon)
-		every_ns = fleet->constants.renewal_ns;
-	else if (holding->leased || holding->claim_unknown)
-		every_ns = holding->settings->lease_ns / YOUNG_PARTS;
-	holding->next_search_ns = fleet->now_ns + fleet_jitter(fleet, every_ns);
-}
-
-uint32_t choose_limit(const struct holding *holding)
-{
-	return holding->wanted < holding->target ? holding->wanted : holding->target;
-}
-
-bool holding_wants_reserve(const struct holding *holding)
-{
-	return holding->settings->reserve_hosts && holding->reserve.state == LEASE_NONE &&
-	       holding_needs_leases(holding);
-}
-
-bool holding_lacks(const struct holding *holding)
-{
-	return holding_kept(holding) < holding->wanted || holding_missing(holding);
-}
-
-bool choose_has_work(const struct fleet *fleet, const struct holding *holding)
-{
-	return drain_is_due(fleet, holding) || (holding->search && holding->search->ready) ||
-	       claim_is_due(fleet, holding);
-}
-
-bool choose_send(struct fleet *fleet, struct holding *holding)
-{
-	if (drain_send(fleet, holding))
-		return true;
-	if (holding->search && holding->search->ready && search_send(fleet, holding->search))
-		return true;
-	return claim_send(fleet, holding);
-}
-
-void choose(struct fleet *fleet, struct holding *holding)
-{
-	uint32_t kept;
-	bool lacks, wants_reserve = holding_wants_reserve(holding);
-
-	keep_up(fleet, holding);
+	leases_fall_due(fleet, holding);
 	/* Without a connection nothing can go back, and what is wanted shows afterwards. */
-	if (fleet->connected)
+	if (session_is_connected(fleet))
 		give_unwanted(fleet, holding);
-	if (fleet->state != FLEET_READY || fleet->leaving)
+	if (session_state(fleet) != FLEET_READY || session_is_leaving(fleet))
 		return;
 	give_contended(fleet, holding);
-	kept = holding_kept(holding);
-	if (kept >= holding->wanted)
-		holding->unmet = false;
-	if (!holding->wanted) {
-		holding->contended = false;
-		holding->starving = false;
-		holding->target = UINT32_MAX;
+	if (!demand_wanted(holding))
+		claim_end_contention(holding);
+	acquire_choose(fleet, holding);
+	if (acquire_has_work(fleet, holding))
+		holdings_add_work(fleet, holding);
+}
+
+/* Acts on what is noted of @holding, which was roused. */
+static void act_on(struct fleet *fleet, struct holding *holding)
+{
+	bool begins = holdings_begins(holding), woken = holdings_is_woken(holding);
+
+	if (holding->limiter->removed)
+		return;
+	if (begins)
+		demand_begin(fleet, holding);
+	if (woken)
+		acquire_wake(holding);
+	else if (!begins && !acquire_is_due(fleet, holding))
+		return; /* the next look sees it */
+	if (begins || !woken)
+		demand_update(fleet, holding);
+	choose(fleet, holding);
+}
+
+/* Another host came, or none is left. */
+static void turn(struct fleet *fleet, struct holding *holding, bool alone)
+{
+	if (!alone) {
+		/* What was wanted for being alone is not wanted any more. */
+		demand_forget_wanted(holding);
+		holding->rebalance->spare = true;
+		holding->rebalance->spare_until_ns = 0;
+		holding->rebalance->spare_wanted = 0;
+		return;
 	}
-	/* Who begins to lack something looks at once; who found nothing looks again in a while. */
-	lacks = holding_lacks(holding);
-	if (!lacks)
-		holding->lacking = false;
-	else if (!holding->lacking && !holding->contended)
-		holding->next_search_ns = 0;
-	if (wants_reserve && !holding->seeks_reserve)
-		holding->next_search_ns = 0;
-	holding->seeks_reserve = wants_reserve;
-	if (!holding->search && fleet->now_ns >= holding->next_search_ns &&
-	    !holding->limiter->removed && holding_needs_leases(holding) &&
-	    (lacks || wants_reserve || holding->leased || holding->claim || holding->claim_unknown))
-		search_begin(fleet, holding);
-	if (choose_has_work(fleet, holding))
-		fleet_add_work(fleet, holding);
+	if (!holdings_is_active(holding) || holding->limiter->removed)
+		return;
+	/* All is wanted at once, also by a round that is under way. */
+	acquire_again(holding);
+	demand_update(fleet, holding);
+	choose(fleet, holding);
+}
+
+/* Tells whether @holding is not in use any more. */
+static bool is_idle(const struct holding *holding)
+{
+	const struct limiter *limiter = holding->limiter;
+
+	if (holding->leased || holding->reserve.state != LEASE_NONE ||
+	    acquire_is_under_way(holding) || claim_name(holding))
+		return false;
+	return limiter->removed || (!claim_is_unknown(holding) && !demand_wanted(holding) &&
+				    !holding->restricted && !holding->settings->reserve_hosts &&
+				    !turns_demand(&limiter->turns) && !demand_slots(holding));
+}
+
+/* One look at a holding that is in use; false: it is no longer. */
+static bool look(struct fleet *fleet, struct holding *holding)
+{
+	demand_tick(fleet, holding);
+	choose(fleet, holding);
+	learnt_tick(fleet, holding);
+	return !is_idle(holding);
+}
+
+void rebalance_step(struct fleet *fleet)
+{
+	struct holding *holding;
+
+	if (membership_has_shrunk(fleet)) {
+		for (struct holding *h = holdings_first(fleet); h; h = h->next)
+			acquire_seek_reserve(h);
+	}
+	if (membership_has_turned(fleet)) {
+		for (struct holding *h = holdings_first(fleet); h; h = h->next)
+			turn(fleet, h, membership_is_alone(fleet));
+	}
+	while ((holding = holdings_next_roused(fleet))) {
+		act_on(fleet, holding);
+		holdings_let_go(holding);
+	}
+	membership_watch(fleet);
+	if (fleet->now_ns >= holdings_look_ns(fleet))
+		holdings_look(fleet, look);
+	fleet_wake_at(fleet, holdings_look_ns(fleet));
+}
+
+bool rebalance_send(struct fleet *fleet)
+{
+	const struct holding *last = holdings_last_work(fleet);
+	struct holding *holding;
+	bool sent = false, done = false;
+
+	/* One holding after the other, each once. */
+	while (!sent && !done && (holding = holdings_next_work(fleet))) {
+		done = holding == last;
+		sent = release_send(fleet, holding) || acquire_send(fleet, holding) ||
+		       (!acquire_is_under_way(holding) && claim_send(fleet, holding));
+		if (acquire_has_work(fleet, holding))
+			holdings_add_work(fleet, holding);
+		holdings_let_go(holding);
+	}
+	return sent;
 }

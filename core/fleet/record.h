@@ -8,7 +8,7 @@
 #define RATEFS_CORE_RECORD_H
 
 #include "core/limiter/bucket.h"
-#include "core/limiter/engine.h"
+#include "core/limiter/change.h"
 #include "core/limiter/holding.h"
 #include "core/values/settings.h"
 

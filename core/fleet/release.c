@@ -1,15 +1,17 @@
-/* release - giving back: rules 8, 12 and 15 of fleet.h. */
-#include "core/fleet/inside.h"
+/* release - giving back, see release.h. */
+#include "core/fleet/release.h"
+#include "core/fleet/claim.h"
+#include "core/fleet/handover.h"
+#include "core/fleet/holdings.h"
+#include "core/fleet/leases.h"
 #include "core/fleet/request.h"
+#include "core/fleet/session.h"
+#include "core/fleet/term.h"
+#include "core/fleet/transaction.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-uint32_t holding_kept(const struct holding *holding)
-{
-	return holding->leased - holding->draining;
-}
 
 /*
  * Splits the share of one partition off the buckets, by the settings as they are, into a marker
@@ -39,44 +41,42 @@ static struct marker *split(struct fleet *fleet, const struct holding *holding)
 	return marker;
 }
 
-void drain(struct fleet *fleet, struct holding *holding, struct lease *lease)
+void release_lease(struct fleet *fleet, struct holding *holding, struct lease *lease)
 {
 	bool held = lease->state == LEASE_HELD;
 
 	if (!held && lease->state != LEASE_WAITING)
 		return;
-	if (held && fleet->right)
+	if (held && term_runs(fleet))
 		lease->marker = split(fleet, holding);
 	lease->unmarked = !held;
-	fleet_lease_becomes(fleet, holding, lease, LEASE_DRAINING);
+	leases_become(fleet, holding, lease, LEASE_DRAINING);
 	if (held)
-		fleet_reshare(fleet, holding);
-	fleet_add_work(fleet, holding);
+		leases_reshare(fleet, holding);
+	holdings_add_work(fleet, holding);
 }
 
-void drain_all(struct fleet *fleet, struct holding *holding)
+void release_all(struct fleet *fleet, struct holding *holding)
 {
-	for (uint32_t i = 0; i < holding->slots; i++)
-		drain(fleet, holding, &holding->leases[i]);
-	drain(fleet, holding, &holding->reserve);
+	for (uint32_t i = 0; i < holding->lease_room; i++)
+		release_lease(fleet, holding, &holding->leases[i]);
+	release_lease(fleet, holding, &holding->reserve);
 }
 
 static bool add(struct fleet *fleet, struct request *request, struct holding *holding,
 		uint32_t index, bool reserve)
 {
-	struct transaction *t = &fleet->transaction;
-	struct item *item = &t->items[t->item_count++];
+	struct item *item = transaction_add(
+		fleet, &(struct item){.holding = holding, .index = index, .reserve = reserve});
 	const struct marker empty = {.saved = holding->saved,
 				     .count = holding->settings->limit_count};
 	char path[ZNODE_TEXT], text[MARKER_TEXT];
 	struct lease *lease;
 	bool added;
 
-	*item = (struct item){.holding = holding, .index = index, .reserve = reserve};
-	holding_keep(holding);
 	lease = item_lease(item);
 	lease->sent = true;
-	fleet_keep_lease(fleet, holding, lease, item_index(item));
+	handover_keep_lease(fleet, holding, lease, item_index(item));
 	item->operation = request->operation_count;
 	item_path(item, ZNODE_LEASE, path);
 	added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
@@ -94,49 +94,24 @@ static bool is_due(const struct lease *lease)
 
 static bool add_all(struct fleet *fleet, struct request *request, struct holding *holding)
 {
-	const struct transaction *t = &fleet->transaction;
 	bool added = true;
 
-	for (uint32_t i = 0;
-	     holding->draining && i < holding->slots && t->item_count < ITEMS_MAX && added; i++) {
+	for (uint32_t i = 0; holding->draining && i < holding->lease_room &&
+			     transaction_count(fleet) < ITEMS_MAX && added;
+	     i++) {
 		if (is_due(&holding->leases[i]))
 			added = add(fleet, request, holding, i, false);
 	}
-	if (added && t->item_count < ITEMS_MAX && is_due(&holding->reserve))
+	if (added && transaction_count(fleet) < ITEMS_MAX && is_due(&holding->reserve))
 		added = add(fleet, request, holding, holding->reserve_index, true);
 	return added;
 }
 
-/*
- * Those who wait for partitions of @holding look every R; setting the data of their claims wakes them
- * at once. As many are woken as there was something given up, and nothing depends on it.
- */
-void drain_wake(struct fleet *fleet, struct holding *holding)
+bool release_is_due(const struct fleet *fleet, const struct holding *holding)
 {
-	uint32_t count = holding->given_up;
-	char path[ZNODE_TEXT];
-
-	if (holding->looking)
-		return;
-	holding->given_up = 0;
-	for (uint32_t i = 0; i < count && i < holding->claimant_count; i++) {
-		struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
-
-		if (!request)
-			return;
-		znode_path_named(ZNODE_CLAIM, holding->id, holding->claimants[i], path);
-		if (request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0))
-			request_send(fleet, request);
-		else
-			request_free(request);
-	}
-}
-
-bool drain_is_due(const struct fleet *fleet, const struct holding *holding)
-{
-	if (fleet->now_ns < holding->next_drain_ns)
+	if (fleet->now_ns < holding->release_ns)
 		return false;
-	for (uint32_t i = 0; holding->draining && i < holding->slots; i++) {
+	for (uint32_t i = 0; holding->draining && i < holding->lease_room; i++) {
 		if (is_due(&holding->leases[i]))
 			return true;
 	}
@@ -149,43 +124,77 @@ bool drain_is_due(const struct fleet *fleet, const struct holding *holding)
  */
 static void wake_all(struct fleet *fleet)
 {
-	const struct transaction *t = &fleet->transaction;
-
-	for (uint32_t i = 0; i < t->item_count; i++)
-		t->items[i].holding->given_up++;
-	for (uint32_t i = 0; i < t->item_count; i++)
-		drain_wake(fleet, t->items[i].holding);
+	for (uint32_t i = 0; i < transaction_count(fleet); i++)
+		claim_note_given(transaction_item(fleet, i)->holding);
+	for (uint32_t i = 0; i < transaction_count(fleet); i++)
+		claim_wake_others(fleet, transaction_item(fleet, i)->holding);
 }
 
-bool drain_send(struct fleet *fleet, struct holding *holding)
+bool release_send(struct fleet *fleet, struct holding *holding)
 {
 	struct request *request;
 	bool added;
 
-	if (!drain_is_due(fleet, holding))
+	if (!release_is_due(fleet, holding))
 		return false;
 	request = transaction_begin(fleet, TRANSACTION_GIVE);
 	if (!request)
 		return false;
 	added = add_all(fleet, request, holding);
 	/* Who leaves gives back what it can at once. */
-	for (struct holding *h = fleet->holdings; h && added && fleet->leaving; h = h->next) {
+	for (struct holding *h = holdings_first(fleet); h && added && session_is_leaving(fleet);
+	     h = h->next) {
 		if (h != holding)
 			added = add_all(fleet, request, h);
 	}
 	if (added) {
 		transaction_send(fleet, request);
-		if (fleet->leaving)
+		if (session_is_leaving(fleet))
 			wake_all(fleet);
 		return true;
 	}
-	for (uint32_t i = 0; i < fleet->transaction.item_count; i++) {
-		const struct item *item = &fleet->transaction.items[i];
+	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
+		const struct item *item = transaction_item(fleet, i);
 
 		item_lease(item)->sent = false;
-		fleet_keep_lease(fleet, item->holding, item_lease(item), item_index(item));
+		handover_keep_lease(fleet, item->holding, item_lease(item), item_index(item));
 	}
-	transaction_end(fleet);
-	request_free(request);
+	transaction_give_up(fleet, request);
 	return false;
+}
+
+void release_answered(struct fleet *fleet, const struct request *request)
+{
+	bool mended = false;
+	uint32_t given = 0, count = transaction_count(fleet);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct item *item = transaction_item(fleet, i);
+		struct lease *lease = item_lease(item);
+		bool last = i + 1 == count ||
+			    transaction_item(fleet, i + 1)->holding != item->holding;
+
+		if (request->answer == ANSWER_OK) {
+			fleet->counters.given_back++;
+			leases_become(fleet, item->holding, lease, LEASE_NONE);
+			given++;
+			if (last) {
+				claim_given_back(fleet, item->holding, given);
+				given = 0;
+			}
+			continue;
+		}
+		lease->sent = false;
+		/* A marker that is there, or cannot be made: it goes back without. */
+		if (request->failed > item->operation &&
+		    (i + 1 == count || request->failed < transaction_item(fleet, i + 1)->operation))
+			mended = lease->unmarked = true;
+		handover_keep_lease(fleet, item->holding, lease, item_index(item));
+		holdings_add_work(fleet, item->holding);
+	}
+	if (mended || request->answer == ANSWER_OK || request->failed < HEAD_LENGTH)
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		transaction_item(fleet, i)->holding->release_ns = fleet->now_ns +
+								  fleet->constants.renewal_ns;
 }

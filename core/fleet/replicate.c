@@ -1,12 +1,10 @@
-/*
- * replicate - settings as other hosts made them.
- *
- * /g is watched. Its version counts changes and it names the last of them, so that as a rule only the
- * limiters that were changed are read; all are when the host starts, was away for long, or finds
- * something changed by hand. What was read is applied together.
- */
-#include "core/fleet/inside.h"
+/* replicate - settings as other hosts made them, see replicate.h. */
+#include "core/fleet/replicate.h"
+#include "core/fleet/apply.h"
+#include "core/fleet/baseline.h"
 #include "core/fleet/request.h"
+#include "core/fleet/session.h"
+#include "core/fleet/znode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,78 +18,106 @@ enum {
 	BEHIND_MAX = 5, /* reads of a /g that is older than the one applied: then it is believed */
 };
 
-void follow_forget(struct fleet *fleet)
+struct replicate {
+	bool runs;
+	bool again;	  /* /g changed meanwhile */
+	bool failed;	  /* something of it was not read */
+	bool blocked;	  /* a change of this host's is under way */
+	bool has_applied; /* not told yet ... */
+	bool has_changed; /* ... nor that limiters may be others than they were */
+	uint64_t not_before_ns;
+	uint64_t made_zxid; /* of the write that made /g */
+	uint32_t behind;    /* reads in which /g was older than the one applied */
+	int32_t version;    /* of /g, what it said, and the write that made that */
+	uint64_t zxid;
+	struct globals globals;
+	uint64_t *ids; /* owned: what is to be read, @count of them */
+	uint32_t count, sent;
+	uint32_t pending;    /* answers to come */
+	struct found *found; /* owned: what was read */
+	uint32_t found_count;
+};
+
+bool replicate_new(struct fleet *fleet)
 {
-	free(fleet->follow_ids);
-	free(fleet->found);
-	fleet->follow_ids = NULL;
-	fleet->found = NULL;
-	fleet->follow_count = 0;
-	fleet->follow_sent = 0;
-	fleet->follow_pending = 0;
-	fleet->found_count = 0;
-	fleet->follow_failed = false;
-	fleet->following = false;
-	fleet->follow_again = false;
+	fleet->replicate = calloc(1, sizeof(*fleet->replicate));
+	return fleet->replicate;
+}
+
+void replicate_free(struct fleet *fleet)
+{
+	if (!fleet->replicate)
+		return;
+	replicate_forget(fleet);
+	free(fleet->replicate);
+}
+
+bool replicate_runs(const struct fleet *fleet)
+{
+	return fleet->replicate->runs;
+}
+
+void replicate_forget(struct fleet *fleet)
+{
+	free(fleet->replicate->ids);
+	free(fleet->replicate->found);
+	fleet->replicate->ids = NULL;
+	fleet->replicate->found = NULL;
+	fleet->replicate->count = 0;
+	fleet->replicate->sent = 0;
+	fleet->replicate->pending = 0;
+	fleet->replicate->found_count = 0;
+	fleet->replicate->failed = false;
+	fleet->replicate->runs = false;
+	fleet->replicate->again = false;
 }
 
 /* It came to nothing; it is tried again. */
 static void fail(struct fleet *fleet)
 {
-	follow_forget(fleet);
-	fleet->stale = true;
-	fleet->follow_ns = fleet->now_ns + FLEET_FOLLOW_RETRY_NS;
-	if (fleet->state == FLEET_LOADING)
-		fleet->retry_ns = fleet->follow_ns;
-	fleet_wake_at(fleet, fleet->follow_ns);
+	replicate_forget(fleet);
+	baseline_note_stale(fleet);
+	fleet->replicate->not_before_ns = fleet->now_ns + FLEET_FOLLOW_RETRY_NS;
+	if (session_state(fleet) == FLEET_LOADING)
+		session_retry_at(fleet, fleet->replicate->not_before_ns);
+	fleet_wake_at(fleet, fleet->replicate->not_before_ns);
 }
 
-static void apply(struct fleet *fleet)
+/* All that was to be read is there. */
+static void finish(struct fleet *fleet)
 {
-	/* What was checked against settings that are others now is checked again. */
-	bool change_again = fleet->change_again || fleet->found_count;
-	bool again = fleet->follow_again;
+	struct replicate *replicate = fleet->replicate;
+	bool again = replicate->again;
+	uint32_t found_count = replicate->found_count;
 
-	apply_found(fleet);
-	if (fleet->follow_failed) {
+	if (!apply_found(fleet, replicate->found, found_count, &replicate->globals)) {
 		fail(fleet);
 		return;
 	}
-	fleet->globals = fleet->follow_globals;
-	fleet->applied = fleet->follow_version;
-	fleet->applied_zxid = fleet->follow_zxid;
-	fleet->stale = false;
-	fleet->follow_all = false;
-	follow_forget(fleet);
-	if (fleet->state == FLEET_LOADING && fleet->opened_ns != fleet->constants.session_ns) {
-		fleet_drop_session(fleet, "the fleet has another timeout for sessions");
+	baseline_set(fleet, &replicate->globals, replicate->version, replicate->zxid);
+	replicate_forget(fleet);
+	if (session_state(fleet) == FLEET_LOADING &&
+	    session_timeout_ns(fleet) != fleet->constants.session_ns) {
+		session_drop(fleet, "the fleet has another timeout for sessions");
 		return;
 	}
-	if (fleet->state == FLEET_LOADING)
-		fleet_join(fleet);
-	if (change_again && fleet->change && !fleet->change_sent) {
-		struct change *change = fleet->change;
-
-		fleet->change = NULL;
-		fleet->change_again = false;
-		engine_again(fleet->engine, change);
-		if (fleet->change != change)
-			fleet->change_tried = NULL;
-	}
-	if (again)
-		follow_begin(fleet);
+	if (session_state(fleet) == FLEET_LOADING)
+		session_enter(fleet, FLEET_JOINING);
+	replicate->has_applied = true;
+	replicate->has_changed = replicate->has_changed || found_count;
+	replicate->again = again;
 }
 
 static void ask(struct fleet *fleet);
 
 static void record_read(struct fleet *fleet, struct request *request)
 {
-	struct found *found = &fleet->found[fleet->found_count];
+	struct found *found = &fleet->replicate->found[fleet->replicate->found_count];
 	char error[ERROR_TEXT];
 	struct znode znode;
 
 	(void)znode_parse(request->path, &znode);
-	fleet->follow_pending--;
+	fleet->replicate->pending--;
 	*found = (struct found){.version = request->version,
 				.made_zxid = request->made_zxid,
 				.changed_zxid = request->zxid};
@@ -109,11 +135,11 @@ static void record_read(struct fleet *fleet, struct request *request)
 				   (unsigned long long)found->id, error);
 		found->bad = !found->there;
 		found->there = true;
-		fleet->found_count++;
+		fleet->replicate->found_count++;
 	} else if (request->answer == ANSWER_NO_NODE) {
-		fleet->found_count++;
+		fleet->replicate->found_count++;
 	} else {
-		fleet->follow_failed = true;
+		fleet->replicate->failed = true;
 	}
 	ask(fleet);
 }
@@ -123,34 +149,34 @@ static void ask(struct fleet *fleet)
 {
 	char path[ZNODE_TEXT];
 
-	while (fleet->follow_sent < fleet->follow_count && !fleet->follow_failed &&
-	       fleet->follow_pending < READS_MAX) {
+	while (fleet->replicate->sent < fleet->replicate->count && !fleet->replicate->failed &&
+	       fleet->replicate->pending < READS_MAX) {
 		struct request *request;
 
-		znode_path(ZNODE_RECORD, fleet->follow_ids[fleet->follow_sent], path);
+		znode_path(ZNODE_RECORD, fleet->replicate->ids[fleet->replicate->sent], path);
 		request = request_new(REQUEST_GET, path, record_read);
 		if (!request) {
-			fleet->follow_failed = true;
+			fleet->replicate->failed = true;
 			break;
 		}
-		fleet->follow_sent++;
-		fleet->follow_pending++;
+		fleet->replicate->sent++;
+		fleet->replicate->pending++;
 		request_send(fleet, request);
 	}
-	if (fleet->follow_pending)
+	if (fleet->replicate->pending)
 		return;
-	if (fleet->follow_failed)
+	if (fleet->replicate->failed)
 		fail(fleet);
 	else
-		apply(fleet);
+		finish(fleet);
 }
 
 static void ask_for(struct fleet *fleet, uint64_t *ids, uint32_t count)
 {
-	fleet->follow_ids = ids;
-	fleet->follow_count = count;
-	fleet->found = calloc(count + 1, sizeof(*fleet->found));
-	if (!fleet->found)
+	fleet->replicate->ids = ids;
+	fleet->replicate->count = count;
+	fleet->replicate->found = calloc(count + 1, sizeof(*fleet->replicate->found));
+	if (!fleet->replicate->found)
 		fail(fleet);
 	else
 		ask(fleet);
@@ -161,9 +187,9 @@ static void listed(struct fleet *fleet, struct request *request)
 	uint64_t *ids;
 	uint32_t count = 0;
 
-	if (request->answer == ANSWER_NO_NODE && fleet->state == FLEET_LOADING) {
-		fleet->follow_pending = 0;
-		layout_look(fleet);
+	if (request->answer == ANSWER_NO_NODE && session_state(fleet) == FLEET_LOADING) {
+		fleet->replicate->pending = 0;
+		session_retry_at(fleet, fleet->now_ns);
 		return;
 	}
 	ids = request->answer == ANSWER_OK && request->name_count <= LIMITERS_MAX
@@ -187,7 +213,7 @@ static void list_all(struct fleet *fleet)
 
 	znode_path(ZNODE_RECORDS, 0, path);
 	request = request_new(REQUEST_LIST, path, listed);
-	fleet->follow_all = true;
+	baseline_note_void(fleet);
 	if (request)
 		request_send(fleet, request);
 	else
@@ -210,16 +236,16 @@ static void add_id(uint64_t ids[CHANGED_MAX], uint32_t *count, uint64_t id)
  */
 static bool changed_since(struct fleet *fleet, uint64_t ids[CHANGED_MAX], uint32_t *count)
 {
-	const struct globals *globals = &fleet->follow_globals;
-	int64_t missing = (int64_t)fleet->follow_version - fleet->applied;
+	const struct globals *globals = &fleet->replicate->globals;
+	int64_t missing = (int64_t)fleet->replicate->version - baseline_version(fleet);
 
-	uint64_t last_id = fleet->globals.last_id;
+	uint64_t last_id = baseline_globals(fleet)->last_id;
 
 	*count = 0;
-	if (fleet->applied < 0 || missing < 0 || globals->last_id > last_id + RECENT_MAX)
+	if (baseline_version(fleet) < 0 || missing < 0 || globals->last_id > last_id + RECENT_MAX)
 		return false;
 	for (uint32_t i = 0; i < globals->recent_count; i++) {
-		if (globals->recent[i].version <= fleet->applied)
+		if (globals->recent[i].version <= baseline_version(fleet))
 			continue;
 		missing--;
 		add_id(ids, count, globals->recent[i].id);
@@ -240,11 +266,11 @@ static void repaired(struct fleet *fleet, struct request *request)
 static void repair(struct fleet *fleet, int32_t version)
 {
 	struct request *request;
-	struct globals globals = fleet->globals;
+	struct globals globals = *baseline_globals(fleet);
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
 
 	fleet_tell(fleet, FLEET_SPOILT, "the fleet's constants are not understood");
-	if (!fleet->constants_known || fleet->applied < 0) {
+	if (!fleet->constants_known || baseline_version(fleet) < 0) {
 		fail(fleet);
 		return;
 	}
@@ -268,10 +294,10 @@ static void globals_read(struct fleet *fleet, struct request *request)
 
 	if (request->answer == ANSWER_NO_NODE) {
 		fail(fleet);
-		if (fleet->state == FLEET_READY)
-			fleet_drop_session(fleet, "the fleet's constants are gone");
+		if (session_state(fleet) == FLEET_READY)
+			session_drop(fleet, "the fleet's constants are gone");
 		else
-			layout_look(fleet);
+			session_retry_at(fleet, fleet->now_ns);
 		return;
 	}
 	if (request->answer != ANSWER_OK && request->answer != ANSWER_REFUSED) {
@@ -279,7 +305,7 @@ static void globals_read(struct fleet *fleet, struct request *request)
 		return;
 	}
 	if (request->answer == ANSWER_REFUSED ||
-	    globals_parse(request->data, &fleet->follow_globals)) {
+	    globals_parse(request->data, &fleet->replicate->globals)) {
 		repair(fleet, request->version);
 		return;
 	}
@@ -287,19 +313,19 @@ static void globals_read(struct fleet *fleet, struct request *request)
 	 * In a new session a server may lag, and catches up; a restored backup does not. A node
 	 * that was made anew begins at version 0.
 	 */
-	if (request->made_zxid == fleet->globals_zxid && request->version < fleet->applied &&
-	    ++fleet->follow_behind < BEHIND_MAX) {
+	if (request->made_zxid == fleet->replicate->made_zxid &&
+	    request->version < baseline_version(fleet) && ++fleet->replicate->behind < BEHIND_MAX) {
 		fail(fleet);
 		return;
 	}
-	fleet->follow_behind = 0;
-	fleet->globals_zxid = request->made_zxid;
-	fleet->follow_version = request->version;
-	fleet->follow_zxid = request->zxid;
+	fleet->replicate->behind = 0;
+	fleet->replicate->made_zxid = request->made_zxid;
+	fleet->replicate->version = request->version;
+	fleet->replicate->zxid = request->zxid;
 	/* Rule 10: an election may have taken back what was applied, and versions were given again. */
-	if (fleet->follow_zxid >> 32 != fleet->applied_zxid >> 32)
-		fleet->follow_all = true;
-	if (fleet->follow_all || !changed_since(fleet, recent, &count)) {
+	if (fleet->replicate->zxid >> 32 != baseline_zxid(fleet) >> 32)
+		baseline_note_void(fleet);
+	if (baseline_is_void(fleet) || !changed_since(fleet, recent, &count)) {
 		list_all(fleet);
 		return;
 	}
@@ -312,23 +338,23 @@ static void globals_read(struct fleet *fleet, struct request *request)
 	ask_for(fleet, ids, count);
 }
 
-void follow_begin(struct fleet *fleet)
+void replicate_begin(struct fleet *fleet)
 {
 	struct request *request;
 	char path[ZNODE_TEXT];
 
-	if (fleet->following) {
-		fleet->follow_again = true;
+	if (fleet->replicate->runs) {
+		fleet->replicate->again = true;
 		return;
 	}
-	if (fleet->now_ns < fleet->follow_ns) {
-		fleet->stale = true;
-		fleet_wake_at(fleet, fleet->follow_ns);
+	if (fleet->now_ns < fleet->replicate->not_before_ns) {
+		baseline_note_stale(fleet);
+		fleet_wake_at(fleet, fleet->replicate->not_before_ns);
 		return;
 	}
 	/* What is ours and under way is found out first. */
-	if (fleet->change_sent) {
-		fleet->stale = true;
+	if (fleet->replicate->blocked) {
+		baseline_note_stale(fleet);
 		return;
 	}
 	znode_path(ZNODE_GLOBALS, 0, path);
@@ -338,6 +364,37 @@ void follow_begin(struct fleet *fleet)
 		return;
 	}
 	request->watch = true;
-	fleet->following = true;
+	fleet->replicate->runs = true;
 	request_send(fleet, request);
+}
+
+void replicate_begin_all(struct fleet *fleet)
+{
+	baseline_note_void(fleet);
+	fleet->replicate->not_before_ns = 0;
+	replicate_begin(fleet);
+}
+
+void replicate_block(struct fleet *fleet, bool blocked)
+{
+	fleet->replicate->blocked = blocked;
+}
+
+bool replicate_has_applied(struct fleet *fleet, bool *changed)
+{
+	struct replicate *replicate = fleet->replicate;
+	bool has_applied = replicate->has_applied;
+
+	*changed = replicate->has_changed;
+	replicate->has_applied = false;
+	replicate->has_changed = false;
+	return has_applied;
+}
+
+void replicate_go_on(struct fleet *fleet)
+{
+	if (!fleet->replicate->again || fleet->replicate->runs)
+		return;
+	fleet->replicate->again = false;
+	replicate_begin(fleet);
 }

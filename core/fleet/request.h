@@ -2,7 +2,7 @@
 #ifndef RATEFS_CORE_REQUEST_H
 #define RATEFS_CORE_REQUEST_H
 
-#include "core/fleet/inside.h"
+#include "core/fleet/parts.h"
 
 bool requests_new(struct fleet *fleet);
 /* Frees the part, and what is still out: it comes back no more. */

@@ -6,12 +6,50 @@
  * 1,048,575 bytes by default. It commits a larger close, and cannot read it when it starts again;
  * it hangs up on a larger request, whenever it comes.
  */
-#include "core/fleet/inside.h"
+#include "core/fleet/room.h"
+#include "core/fleet/session.h"
+#include "core/fleet/znode.h"
+
+#include <stdlib.h>
 
 enum {
 	LENGTH_BYTES = 4, /* before each path */
 	AGAIN_PARTS = 4,  /* it is told again once a quarter was given back in between */
 };
+
+struct room {
+	uint32_t leases;	 /* in any state but NONE */
+	uint32_t own_bytes;	 /* of the paths of leases and claims */
+	uint32_t learnt_bytes;	 /* of those of /f/LID that are watched */
+	bool full;		 /* that there is no room for more was told */
+	uint64_t claims_from_ns; /* after there was no room for one: not before */
+};
+
+bool room_new(struct fleet *fleet)
+{
+	fleet->room = calloc(1, sizeof(*fleet->room));
+	return fleet->room;
+}
+
+void room_free(struct fleet *fleet)
+{
+	free(fleet->room);
+}
+
+uint32_t room_leases(const struct fleet *fleet)
+{
+	return fleet->room->leases;
+}
+
+uint64_t room_claims_from_ns(const struct fleet *fleet)
+{
+	return fleet->room->claims_from_ns;
+}
+
+void room_forget(struct fleet *fleet)
+{
+	fleet->room->own_bytes = 0;
+}
 
 static uint32_t path_bytes(const struct fleet *fleet, enum znode_kind kind, uint64_t id)
 {
@@ -25,91 +63,108 @@ static uint32_t host_bytes(const struct fleet *fleet)
 
 uint32_t room_own_bytes(const struct fleet *fleet)
 {
-	return *fleet->hid ? fleet->own_bytes + host_bytes(fleet) : 0;
+	const struct room *room = fleet->room;
+
+	return *session_hid(fleet) ? room->own_bytes + host_bytes(fleet) : 0;
 }
 
 /* Returns how many nodes of @bytes each there is room for. */
 static uint32_t room_for(const struct fleet *fleet, uint32_t bytes)
 {
-	uint32_t used = fleet->own_bytes + host_bytes(fleet);
+	const struct room *room = fleet->room;
+	uint32_t used = room->own_bytes + host_bytes(fleet);
 
 	return used < FLEET_OWN_BYTES_MAX ? (FLEET_OWN_BYTES_MAX - used) / bytes : 0;
 }
 
 uint32_t room_for_leases(const struct fleet *fleet, const struct holding *holding)
 {
-	uint32_t room = room_for(fleet, path_bytes(fleet, ZNODE_LEASE, holding->id));
-	uint32_t most = fleet->leases < FLEET_LEASES_MAX ? FLEET_LEASES_MAX - fleet->leases : 0;
+	const struct room *room = fleet->room;
+	uint32_t fit = room_for(fleet, path_bytes(fleet, ZNODE_LEASE, holding->id));
+	uint32_t most = room->leases < FLEET_LEASES_MAX ? FLEET_LEASES_MAX - room->leases : 0;
 
-	return room < most ? room : most;
+	return fit < most ? fit : most;
 }
 
 bool room_for_claim(const struct fleet *fleet, const struct holding *holding)
 {
-	return holding->claim_counted ||
-	       room_for(fleet, path_bytes(fleet, ZNODE_CLAIM, holding->id));
+	return room_for(fleet, path_bytes(fleet, ZNODE_CLAIM, holding->id));
 }
 
 bool room_is_scarce(const struct fleet *fleet)
 {
-	return fleet->leases >= FLEET_LEASES_MAX / 2 || fleet->own_bytes >= FLEET_OWN_BYTES_MAX / 2;
+	const struct room *room = fleet->room;
+
+	return room->leases >= FLEET_LEASES_MAX / 2 || room->own_bytes >= FLEET_OWN_BYTES_MAX / 2;
 }
 
-void room_count_lease(struct fleet *fleet, const struct holding *holding, bool there)
+void room_count_lease(struct fleet *fleet, uint64_t id, bool there)
 {
-	uint32_t bytes = path_bytes(fleet, ZNODE_LEASE, holding->id);
+	struct room *room = fleet->room;
+	uint32_t bytes = path_bytes(fleet, ZNODE_LEASE, id);
 
-	fleet->own_bytes = there ? fleet->own_bytes + bytes : fleet->own_bytes - bytes;
-	if (fleet->own_bytes < FLEET_OWN_BYTES_MAX - FLEET_OWN_BYTES_MAX / AGAIN_PARTS &&
-	    fleet->leases < FLEET_LEASES_MAX - FLEET_LEASES_MAX / AGAIN_PARTS)
-		fleet->full = false;
+	room->leases = there ? room->leases + 1 : room->leases - 1;
+	room->own_bytes = there ? room->own_bytes + bytes : room->own_bytes - bytes;
+	if (room->own_bytes < FLEET_OWN_BYTES_MAX - FLEET_OWN_BYTES_MAX / AGAIN_PARTS &&
+	    room->leases < FLEET_LEASES_MAX - FLEET_LEASES_MAX / AGAIN_PARTS)
+		room->full = false;
 }
 
-void room_count_claim(struct fleet *fleet, struct holding *holding, bool there)
+void room_count_claim(struct fleet *fleet, uint64_t id, bool there)
 {
-	uint32_t bytes = path_bytes(fleet, ZNODE_CLAIM, holding->id);
+	struct room *room = fleet->room;
+	uint32_t bytes = path_bytes(fleet, ZNODE_CLAIM, id);
 
-	if (there == holding->claim_counted)
-		return;
-	holding->claim_counted = there;
-	fleet->own_bytes = there ? fleet->own_bytes + bytes : fleet->own_bytes - bytes;
+	room->own_bytes = there ? room->own_bytes + bytes : room->own_bytes - bytes;
 }
 
 void room_count_left(struct fleet *fleet, uint64_t id, bool claim)
 {
-	fleet->own_bytes += path_bytes(fleet, claim ? ZNODE_CLAIM : ZNODE_LEASE, id);
+	struct room *room = fleet->room;
+
+	room->own_bytes += path_bytes(fleet, claim ? ZNODE_CLAIM : ZNODE_LEASE, id);
 }
 
 bool room_watch_learnt(struct fleet *fleet, struct holding *holding)
 {
+	struct room *room = fleet->room;
 	uint32_t bytes = path_bytes(fleet, ZNODE_FREE, holding->id);
 
 	if (holding->learnt_watched)
 		return true;
-	if (fleet->learnt_bytes + bytes > FLEET_LEARNT_BYTES_MAX)
+	if (room->learnt_bytes + bytes > FLEET_LEARNT_BYTES_MAX)
 		return false;
 	holding->learnt_watched = true;
-	fleet->learnt_bytes += bytes;
+	room->learnt_bytes += bytes;
 	return true;
 }
 
 void room_unwatch_learnt(struct fleet *fleet, struct holding *holding)
 {
+	struct room *room = fleet->room;
+
 	if (!holding->learnt_watched)
 		return;
 	holding->learnt_watched = false;
-	fleet->learnt_bytes -= path_bytes(fleet, ZNODE_FREE, holding->id);
+	room->learnt_bytes -= path_bytes(fleet, ZNODE_FREE, holding->id);
 }
 
 void room_was_missing(struct fleet *fleet)
 {
+	struct room *room = fleet->room;
+
 	fleet->counters.left_out++;
-	fleet->claims_from_ns = fleet->now_ns + fleet->constants.renewal_ns;
-	if (fleet->full)
+	room->claims_from_ns = fleet->now_ns + fleet->constants.renewal_ns;
+	if (room->full)
 		return;
-	fleet->full = true;
+	room->full = true;
 	fleet_tell(fleet, FLEET_FULL,
 		   "full: %u leases, %u bytes of paths: no more is taken or claimed until some "
 		   "are given back",
-		   fleet->leases, room_own_bytes(fleet));
+		   room->leases, room_own_bytes(fleet));
+}
+
+bool room_watches_learnt(const struct holding *holding)
+{
+	return holding->learnt_watched;
 }

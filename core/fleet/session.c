@@ -1,6 +1,7 @@
-/* session - the session and its connection, from opening to leaving: rules 1, 13 and 15 of fleet.h. */
-#include "core/fleet/inside.h"
+/* session - the session and its connection, see session.h. */
+#include "core/fleet/session.h"
 #include "core/fleet/request.h"
+#include "core/fleet/znode.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,174 +17,277 @@ enum {
 
 #define NSEC_PER_MSEC UINT64_C(1000000)
 
+struct session {
+	enum fleet_state state;
+	bool connected;
+	bool hung_up;	     /* the connection was given up, and its end was not told yet */
+	uint64_t id;	     /* 0: none */
+	uint64_t timeout_ns; /* that it was opened with */
+	char hid[HID_TEXT];
+	int32_t version;	  /* of /h/HID */
+	const char *dropped;	  /* why it is to be; NULL */
+	uint64_t retry_ns;	  /* to begin anew to join; NEVER_NS */
+	uint64_t open_ns;	  /* when the next one is opened; NEVER_NS: it is */
+	uint32_t fruitless;	  /* sessions in a row in which the host never joined */
+	uint64_t vain_since_ns;	  /* nothing is acknowledged since then; NEVER_NS */
+	uint64_t trouble_ns;	  /* likewise, by the holder's clock */
+	uint64_t acknowledged_ns; /* when the last transaction was */
+	/* How long answers take: rule 13. */
+	struct pace {
+		uint64_t slow_ns; /* of late */
+		uint32_t vain;	  /* connections that were given up since the last answer */
+	} reads, writes;
+	bool resumes; /* a predecessor's */
+	bool leaving;
+	bool left;
+	uint64_t leave_ns; /* until then answers are waited for */
+};
+
+bool session_create(struct fleet *fleet)
+{
+	struct session *session = calloc(1, sizeof(*session));
+
+	fleet->session = session;
+	if (!session)
+		return false;
+	session->trouble_ns = NEVER_NS;
+	session->retry_ns = NEVER_NS;
+	/* Nothing is known yet of how long answers take, and no right is at stake. */
+	session->reads.vain = 1;
+	session->writes.vain = 1;
+	return true;
+}
+
+void session_free(struct fleet *fleet)
+{
+	free(fleet->session);
+}
+
+enum fleet_state session_state(const struct fleet *fleet)
+{
+	return fleet->session->state;
+}
+
+void session_enter(struct fleet *fleet, enum fleet_state state)
+{
+	fleet->session->state = state;
+}
+
+bool session_is_connected(const struct fleet *fleet)
+{
+	return fleet->session->connected;
+}
+
+uint64_t session_id(const struct fleet *fleet)
+{
+	return fleet->session->id;
+}
+
+uint64_t session_timeout_ns(const struct fleet *fleet)
+{
+	return fleet->session->timeout_ns;
+}
+
+const char *session_hid(const struct fleet *fleet)
+{
+	return fleet->session->hid;
+}
+
+int32_t session_version(const struct fleet *fleet)
+{
+	return fleet->session->version;
+}
+
+void session_set_version(struct fleet *fleet, int32_t version)
+{
+	fleet->session->version = version;
+}
+
+void session_name(struct fleet *fleet)
+{
+	uint64_t high = fleet->coordinator->random(fleet->coordinator);
+	uint64_t low = fleet->coordinator->random(fleet->coordinator);
+
+	znode_hid_print(high, low, fleet->session->hid);
+	fleet->session->version = 0;
+}
+
+void session_unname(struct fleet *fleet)
+{
+	fleet->session->hid[0] = '\0';
+}
+
+void session_joined(struct fleet *fleet)
+{
+	fleet->session->state = FLEET_READY;
+	fleet->session->acknowledged_ns = fleet->now_ns;
+	fleet->session->trouble_ns = NEVER_NS;
+}
+
+void session_resume(struct fleet *fleet, uint64_t id, const char *hid, int32_t version)
+{
+	struct session *session = fleet->session;
+
+	session->resumes = true;
+	session->id = id;
+	memcpy(session->hid, hid, HID_TEXT);
+	session->version = version;
+}
+
+void session_start(struct fleet *fleet)
+{
+	struct session *session = fleet->session;
+
+	session->vain_since_ns = fleet->now_ns;
+	session->open_ns = NEVER_NS;
+	session->trouble_ns = fleet->clocks.holder_ns;
+	session->timeout_ns = fleet->constants.session_ns;
+	if (session->resumes) {
+		fleet->coordinator->resume(fleet->coordinator, session->id, session->timeout_ns);
+		return;
+	}
+	session->state = FLEET_CONNECTING;
+	fleet->coordinator->open(fleet->coordinator, session->timeout_ns);
+}
+
+void session_drop(struct fleet *fleet, const char *why)
+{
+	if (!fleet->session->dropped)
+		fleet->session->dropped = why;
+	fleet_wake_at(fleet, 0);
+}
+
+const char *session_dropped(const struct fleet *fleet)
+{
+	return fleet->session->dropped;
+}
+
 /* Opens the next session, after a pause if the last ones came to nothing. */
 static void open_next(struct fleet *fleet)
 {
-	uint32_t vain = fleet->fruitless < VAIN_MAX ? fleet->fruitless : VAIN_MAX;
+	uint32_t vain = fleet->session->fruitless < VAIN_MAX ? fleet->session->fruitless : VAIN_MAX;
 	uint64_t pause_ns = vain < PAUSES_FROM ? 0 : FLEET_PAUSE_NS << (vain - PAUSES_FROM);
 
 	if (pause_ns > FLEET_PAUSE_MAX_NS)
 		pause_ns = FLEET_PAUSE_MAX_NS;
-	fleet->fruitless++;
-	fleet->open_ns = fleet->now_ns;
+	fleet->session->fruitless++;
+	fleet->session->open_ns = fleet->now_ns;
 	if (pause_ns)
-		fleet->open_ns += fleet_jitter(fleet, pause_ns);
-	fleet->vain_since_ns = fleet->open_ns;
+		fleet->session->open_ns += fleet_jitter(fleet, pause_ns);
+	fleet->session->vain_since_ns = fleet->session->open_ns;
 }
 
 static void open_session(struct fleet *fleet)
 {
-	fleet->open_ns = NEVER_NS;
-	fleet->opened_ns = fleet->constants.session_ns;
-	fleet->coordinator->open(fleet->coordinator, fleet->opened_ns);
+	fleet->session->open_ns = NEVER_NS;
+	fleet->session->timeout_ns = fleet->constants.session_ns;
+	fleet->coordinator->open(fleet->coordinator, fleet->session->timeout_ns);
 }
 
-/* Rule 1: whatever comes next, nothing of this session is used. */
-void fleet_drop_session(struct fleet *fleet, const char *why)
+void session_forget(struct fleet *fleet)
 {
-	if (fleet->leases || *fleet->hid)
-		fleet_tell(fleet, FLEET_DROPPED, "session dropped: %s", why);
-	fleet_keep_nothing(fleet);
-	fleet->right = false;
-	fleet->right_end_ns = 0;
-	fleet->resuming = false;
-	fleet->resumed = false;
-	requests_forget(fleet);
-	transaction_end(fleet);
-	fleet_empty_usable(fleet);
-	for (struct holding *h = fleet->holdings, *next; h; h = next) {
-		next = h->next;
-		holding_keep(h);
-		for (uint32_t i = 0; i < h->slots; i++) {
-			if (h->leases[i].state != LEASE_NONE)
-				fleet_lease_becomes(fleet, h, &h->leases[i], LEASE_NONE);
-		}
-		if (h->reserve.state != LEASE_NONE)
-			fleet_lease_becomes(fleet, h, &h->reserve, LEASE_NONE);
-		if (h->usable || h->reserve_usable)
-			fleet_reshare(fleet, h);
-		search_free(h->search);
-		h->search = NULL;
-		learnt_forget(h);
-		free(h->claim);
-		h->claim = NULL;
-		h->claimed = 0;
-		h->given_up = 0;
-		h->looking = false;
-		h->claim_unknown = false;
-		room_count_claim(fleet, h, false);
-		room_unwatch_learnt(fleet, h);
-		h->claim_kept = 0;
-		h->target = UINT32_MAX;
-		h->next_search_ns = 0;
-		next = h->next;
-		holding_let_go(h);
-	}
-	fleet->own_bytes = 0;
-	follow_forget(fleet);
-	sweep_forget(fleet);
-	survey_forget(fleet);
-	fleet->hosts_watched = false;
-	fleet->hosts_asked = false;
-	fleet->hid[0] = '\0';
-	fleet->session = 0;
-	fleet->hung_up = false;
-	fleet->retry_ns = NEVER_NS;
-	if (fleet->trouble_ns == NEVER_NS)
-		fleet->trouble_ns = fleet->clocks.holder_ns;
-	fleet->connected = false;
-	fleet->state = fleet->leaving ? FLEET_CLOSED : FLEET_CONNECTING;
-	/* With the session went the way to find out what became of a change. */
-	while (fleet->change && (fleet->change_sent || fleet->leaving))
-		publish_finish(fleet, fleet->change_sent ? -ETIMEDOUT : -EHOSTUNREACH);
+	struct session *session = fleet->session;
+
+	session->dropped = NULL;
+	session->resumes = false;
+	session->hid[0] = '\0';
+	session->id = 0;
+	session->hung_up = false;
+	session->retry_ns = NEVER_NS;
+	if (session->trouble_ns == NEVER_NS)
+		session->trouble_ns = fleet->clocks.holder_ns;
+	session->connected = false;
+	session->state = session->leaving ? FLEET_CLOSED : FLEET_CONNECTING;
+}
+
+void session_reopen(struct fleet *fleet)
+{
+	struct session *session = fleet->session;
+
 	fleet->coordinator->close(fleet->coordinator);
-	if (fleet->leaving) {
-		demand_forget(fleet);
-		fleet->left = true;
+	if (session->leaving) {
+		session->left = true;
 		return;
 	}
 	open_next(fleet);
-	if (fleet->open_ns <= fleet->now_ns)
+	if (session->open_ns <= fleet->now_ns)
 		open_session(fleet);
 	fleet_wake_at(fleet, 0);
 }
 
-void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
+void session_connect(struct fleet *fleet, uint64_t id)
 {
-	bool resumed = session == fleet->session && fleet->state != FLEET_CONNECTING;
+	struct session *session = fleet->session;
 
-	fleet->now_ns = now_ns;
-	if (fleet->state == FLEET_CLOSED)
-		return;
-	if (!resumed && *fleet->hid) {
-		fleet_drop_session(fleet, "it is another one");
-		return;
-	}
-	fleet->connected = true;
-	fleet->hung_up = false;
-	fleet->session = session;
+	session->connected = true;
+	session->hung_up = false;
+	session->id = id;
 	fleet_wake_at(fleet, 0);
-	if (!resumed)
-		fleet->counters.sessions++;
-	if (!resumed || fleet->state == FLEET_PREPARING || fleet->state == FLEET_LOADING ||
-	    fleet->state == FLEET_REFUSED) {
-		layout_look(fleet);
-	} else if (fleet->state == FLEET_READY) {
-		/* What changed meanwhile, and the watches. */
-		fleet_watch_leases(fleet);
-		follow_begin(fleet);
-	} else if (fleet->state == FLEET_IN_DOUBT) {
-		doubt_begin(fleet);
-	}
 }
 
 /* From now on nothing is acknowledged, if it was until now. */
 static void note_trouble(struct fleet *fleet, uint64_t now_ns)
 {
-	if (fleet->vain_since_ns == NEVER_NS)
-		fleet->vain_since_ns = now_ns;
+	if (fleet->session->vain_since_ns == NEVER_NS)
+		fleet->session->vain_since_ns = now_ns;
 }
 
-void fleet_disconnected(struct fleet *fleet, uint64_t now_ns)
+void session_disconnect(struct fleet *fleet)
 {
-	fleet->now_ns = now_ns;
-	if (!fleet->connected)
+	struct session *session = fleet->session;
+
+	if (!session->connected)
 		return;
-	fleet->connected = false;
-	fleet->hung_up = false;
-	note_trouble(fleet, now_ns);
-	if (fleet->trouble_ns == NEVER_NS)
-		fleet->trouble_ns = fleet->clocks.holder_ns;
+	session->connected = false;
+	session->hung_up = false;
+	note_trouble(fleet, fleet->now_ns);
+	if (session->trouble_ns == NEVER_NS)
+		session->trouble_ns = fleet->clocks.holder_ns;
 	fleet_wake_at(fleet, 0);
 }
 
-void fleet_expired(struct fleet *fleet, uint64_t now_ns)
+void session_hang_up(struct fleet *fleet)
 {
-	fleet->now_ns = now_ns;
-	if (fleet->state != FLEET_CLOSED)
-		fleet_drop_session(fleet, "it has expired");
+	if (!fleet->session->connected || fleet->session->hung_up)
+		return;
+	fleet->session->hung_up = true;
+	fleet->coordinator->hang_up(fleet->coordinator);
 }
 
-void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
+void session_acknowledge(struct fleet *fleet)
 {
-	struct znode znode;
+	fleet->session->version++;
+	fleet->session->acknowledged_ns = fleet->now_ns;
+}
 
-	fleet->now_ns = now_ns;
-	if (!znode_parse(path, &znode))
-		return;
-	if (znode.kind == ZNODE_GLOBALS && fleet->state == FLEET_READY) {
-		follow_begin(fleet);
-	} else if (znode.kind == ZNODE_LEASE) {
-		fleet_lease_changed(fleet, &znode);
-	} else if (znode.kind == ZNODE_CLAIM && fleet->state == FLEET_READY) {
-		claim_woken(fleet, &znode);
-	} else if (znode.kind == ZNODE_FREE) {
-		learnt_changed(fleet, znode.id);
-	} else if (znode.kind == ZNODE_HOSTS) {
-		fleet->hosts_watched = false;
-		fleet->hosts_ns = 0;
-		fleet_wake_at(fleet, 0);
-	}
+uint64_t session_acknowledged_ns(const struct fleet *fleet)
+{
+	return fleet->session->acknowledged_ns;
+}
+
+uint64_t session_trouble_ns(const struct fleet *fleet)
+{
+	return fleet->session->trouble_ns;
+}
+
+void session_end_trouble(struct fleet *fleet)
+{
+	fleet->session->trouble_ns = NEVER_NS;
+}
+
+bool session_is_answered(const struct fleet *fleet)
+{
+	return fleet->session->vain_since_ns == NEVER_NS;
+}
+
+uint64_t session_retry_ns(const struct fleet *fleet)
+{
+	return fleet->session->retry_ns;
+}
+
+void session_retry_at(struct fleet *fleet, uint64_t at_ns)
+{
+	fleet->session->retry_ns = at_ns;
 }
 
 /*
@@ -216,21 +320,22 @@ static uint64_t answer_within_ns(const struct fleet *fleet, const struct pace *p
 
 static struct pace *pace_of(struct fleet *fleet, const struct request *request)
 {
-	return request->kind == REQUEST_TRANSACTION ? &fleet->writes : &fleet->reads;
+	return request->kind == REQUEST_TRANSACTION ? &fleet->session->writes
+						    : &fleet->session->reads;
 }
 
 /* Returns how long @request is waited for. A read may have been behind a write. */
 static uint64_t patience_ns(struct fleet *fleet, const struct request *request)
 {
-	uint64_t reads_ns = answer_within_ns(fleet, &fleet->reads);
-	uint64_t writes_ns = answer_within_ns(fleet, &fleet->writes);
+	uint64_t reads_ns = answer_within_ns(fleet, &fleet->session->reads);
+	uint64_t writes_ns = answer_within_ns(fleet, &fleet->session->writes);
 
 	if (request->kind == REQUEST_TRANSACTION || writes_ns > reads_ns)
 		return writes_ns;
 	return reads_ns;
 }
 
-void fleet_note_answer(struct fleet *fleet, const struct request *request)
+void session_note_answer(struct fleet *fleet, const struct request *request)
 {
 	struct pace *pace = pace_of(fleet, request);
 	uint64_t took_ns = fleet->clocks.holder_ns - request->sent_ns;
@@ -247,29 +352,27 @@ void fleet_note_answer(struct fleet *fleet, const struct request *request)
 	 * Only an answer to a write shows that there is a quorum; before it joins a host may have
 	 * none.
 	 */
-	if (is_write || fleet->state < FLEET_JOINING || fleet->state == FLEET_REFUSED)
-		fleet->vain_since_ns = NEVER_NS;
-	if (is_write && request->answer == ANSWER_OK && *fleet->hid)
-		fleet->fruitless = 0;
+	if (is_write || fleet->session->state < FLEET_JOINING ||
+	    fleet->session->state == FLEET_REFUSED)
+		fleet->session->vain_since_ns = NEVER_NS;
+	if (is_write && request->answer == ANSWER_OK && *fleet->session->hid)
+		fleet->session->fruitless = 0;
 }
 
-/*
- * Gives up a session that has come to nothing for a minute, and opens the next one when it is time.
- */
-static void watch_session(struct fleet *fleet)
+void session_watch(struct fleet *fleet)
 {
-	if (fleet->open_ns != NEVER_NS) {
-		if (fleet->open_ns <= fleet->now_ns)
+	if (fleet->session->open_ns != NEVER_NS) {
+		if (fleet->session->open_ns <= fleet->now_ns)
 			open_session(fleet);
 		else
-			fleet_wake_at(fleet, fleet->open_ns);
+			fleet_wake_at(fleet, fleet->session->open_ns);
 	}
-	if (fleet->vain_since_ns == NEVER_NS)
+	if (fleet->session->vain_since_ns == NEVER_NS)
 		return;
-	if (fleet->now_ns >= fleet->vain_since_ns + FLEET_HANDLE_NS)
-		fleet_drop_session(fleet, fleet->connected ? "nothing acknowledged for a minute"
-							   : "no connection for a minute");
-	fleet_wake_at(fleet, fleet->vain_since_ns + FLEET_HANDLE_NS);
+	if (fleet->now_ns >= fleet->session->vain_since_ns + FLEET_HANDLE_NS)
+		session_drop(fleet, fleet->session->connected ? "nothing acknowledged for a minute"
+							      : "no connection for a minute");
+	fleet_wake_at(fleet, fleet->session->vain_since_ns + FLEET_HANDLE_NS);
 }
 
 static void give_up(struct pace *pace)
@@ -278,14 +381,13 @@ static void give_up(struct pace *pace)
 		pace->vain++;
 }
 
-void fleet_watch_connection(struct fleet *fleet)
+void session_watch_connection(struct fleet *fleet)
 {
 	uint64_t now_ns = fleet->now_ns, waited_ns, within_ns;
 	const struct request *oldest;
 
-	watch_session(fleet);
 	oldest = request_oldest(fleet);
-	if (!fleet->connected || !oldest || fleet->hung_up)
+	if (!fleet->session->connected || !oldest || fleet->session->hung_up)
 		return;
 	waited_ns = fleet->clocks.holder_ns - oldest->sent_ns;
 	within_ns = patience_ns(fleet, oldest);
@@ -293,24 +395,39 @@ void fleet_watch_connection(struct fleet *fleet)
 		fleet_wake_at(fleet, now_ns + within_ns - waited_ns);
 		return;
 	}
-	fleet->hung_up = true;
+	fleet->session->hung_up = true;
 	note_trouble(fleet, now_ns);
-	if (fleet->trouble_ns == NEVER_NS)
-		fleet->trouble_ns = oldest->sent_ns;
-	give_up(&fleet->reads);
-	give_up(&fleet->writes);
+	if (fleet->session->trouble_ns == NEVER_NS)
+		fleet->session->trouble_ns = oldest->sent_ns;
+	give_up(&fleet->session->reads);
+	give_up(&fleet->session->writes);
 	fleet_tell(fleet, FLEET_HUNG_UP, "no answer for %u ms: the connection is given up",
 		   (unsigned int)(within_ns / NSEC_PER_MSEC));
 	fleet->coordinator->hang_up(fleet->coordinator);
 }
 
-void fleet_watch_leaving(struct fleet *fleet)
+void session_leave(struct fleet *fleet)
 {
-	if (!fleet->leaving || fleet->left)
-		return;
-	if (fleet->now_ns >= fleet->leave_until_ns || fleet->state != FLEET_READY ||
-	    (!fleet->leases && !request_oldest(fleet)))
-		fleet_drop_session(fleet, "leaving");
-	else
-		fleet_wake_at(fleet, fleet->leave_until_ns);
+	fleet->session->leaving = true;
+	fleet->session->leave_ns = fleet->now_ns + FLEET_LEAVE_NS;
+}
+
+void session_leave_at_once(struct fleet *fleet)
+{
+	fleet->session->left = true;
+}
+
+bool session_is_leaving(const struct fleet *fleet)
+{
+	return fleet->session->leaving;
+}
+
+uint64_t session_leave_ns(const struct fleet *fleet)
+{
+	return fleet->session->leave_ns;
+}
+
+bool session_has_left(const struct fleet *fleet)
+{
+	return fleet->session->left;
 }

@@ -1,5 +1,11 @@
 /* status - what a fleet says of itself to those who look, see fleet.h. */
-#include "core/fleet/inside.h"
+#include "core/fleet/baseline.h"
+#include "core/fleet/membership.h"
+#include "core/fleet/parts.h"
+#include "core/fleet/replicate.h"
+#include "core/fleet/room.h"
+#include "core/fleet/session.h"
+#include "core/fleet/term.h"
 
 #include <stddef.h>
 
@@ -46,14 +52,14 @@ void fleet_was_late(struct fleet *fleet)
 
 uint64_t fleet_use_until_ns(const struct fleet *fleet)
 {
-	if (!fleet->right)
+	if (!term_runs(fleet))
 		return NEVER_NS;
-	return fleet->engine->schedule.now_ns + fleet->right_end_ns - fleet->clocks.holder_ns;
+	return fleet->engine->schedule.now_ns + term_end_ns(fleet) - fleet->clocks.holder_ns;
 }
 
 enum fleet_state fleet_state(const struct fleet *fleet)
 {
-	return fleet->state;
+	return session_state(fleet);
 }
 
 const char *fleet_state_name(enum fleet_state state)
@@ -73,17 +79,17 @@ const struct fleet_constants *fleet_constants(const struct fleet *fleet)
 
 const char *fleet_hid(const struct fleet *fleet)
 {
-	return fleet->hid;
+	return session_hid(fleet);
 }
 
 uint64_t fleet_session(const struct fleet *fleet)
 {
-	return fleet->session;
+	return session_id(fleet);
 }
 
 uint32_t fleet_leases(const struct fleet *fleet)
 {
-	return fleet->leases;
+	return room_leases(fleet);
 }
 
 uint32_t fleet_own_bytes(const struct fleet *fleet)
@@ -93,43 +99,44 @@ uint32_t fleet_own_bytes(const struct fleet *fleet)
 
 uint64_t fleet_right_ns(const struct fleet *fleet)
 {
-	return fleet->right ? fleet->right_end_ns - fleet->clocks.holder_ns : 0;
+	return term_runs(fleet) ? term_end_ns(fleet) - fleet->clocks.holder_ns : 0;
 }
 
 bool fleet_is_up_to_date(const struct fleet *fleet)
 {
-	return fleet->state == FLEET_READY && !fleet->stale && !fleet->following;
+	return session_state(fleet) == FLEET_READY && !baseline_is_stale(fleet) &&
+	       !replicate_runs(fleet);
 }
 
 bool fleet_knows_hosts(const struct fleet *fleet)
 {
-	return fleet->hosts_known;
+	return membership_is_known(fleet);
 }
 
 bool fleet_is_connected(const struct fleet *fleet)
 {
-	return fleet->connected;
+	return session_is_connected(fleet);
 }
 
 bool fleet_is_joining(const struct fleet *fleet)
 {
-	return fleet->connected && fleet->vain_since_ns == NEVER_NS &&
-	       (fleet->state != FLEET_READY || !fleet->hosts_known) &&
-	       fleet->state != FLEET_REFUSED;
+	return session_is_connected(fleet) && session_is_answered(fleet) &&
+	       (session_state(fleet) != FLEET_READY || !membership_is_known(fleet)) &&
+	       session_state(fleet) != FLEET_REFUSED;
 }
 
 bool fleet_is_degraded(const struct fleet *fleet)
 {
-	return fleet->degraded;
+	return term_is_degraded(fleet);
 }
 
 bool fleet_is_entitled(const struct fleet *fleet, const struct holding *holding, uint32_t index)
 {
-	if (!fleet->right)
+	if (!term_runs(fleet))
 		return false;
 	if (index >= PARTITIONS_MAX)
 		return holding_has_reserve(holding) &&
 		       holding->reserve_index == index - PARTITIONS_MAX;
-	return index < holding->slots && index < holding_count(holding) &&
+	return index < holding->lease_room && index < holding_count(holding) &&
 	       holding->leases[index].state == LEASE_HELD;
 }

@@ -1,7 +1,10 @@
 /* survey - what is known of who has what, see survey.h. */
-#include "core/fleet/inside.h"
-#include "core/fleet/request.h"
 #include "core/fleet/survey.h"
+#include "core/fleet/holdings.h"
+#include "core/fleet/parts.h"
+#include "core/fleet/request.h"
+#include "core/fleet/session.h"
+#include "core/fleet/znode.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +18,30 @@ struct survey {
 	bool failed;
 };
 
+/* What was seen of the leases of a limiter. */
+struct sight {
+	struct seen_lease *leases; /* owned, @count of them */
+	uint32_t count;
+	uint64_t seen_ns;
+};
+
+struct surveys {
+	struct survey *first;	 /* owned: those that are under way */
+	struct seen_host *hosts; /* owned */
+	uint64_t seen_ns;	 /* when the hosts were */
+	int64_t clock_ms;  /* of the coordinator, when our last transaction was executed ... */
+	uint64_t clock_ns; /* ... which was about this time of the engine's */
+};
+
+bool surveys_new(struct fleet *fleet)
+{
+	fleet->surveys = calloc(1, sizeof(*fleet->surveys));
+	return fleet->surveys;
+}
+
 static struct seen_host *find(const struct fleet *fleet, const char *hid)
 {
-	struct seen_host *host = fleet->seen_hosts;
+	struct seen_host *host = fleet->surveys->hosts;
 
 	while (host && strcmp(host->hid, hid) != 0)
 		host = host->next;
@@ -26,7 +50,7 @@ static struct seen_host *find(const struct fleet *fleet, const char *hid)
 
 static void end(struct fleet *fleet, struct survey *survey)
 {
-	struct survey **at = &fleet->surveys;
+	struct survey **at = &fleet->surveys->first;
 
 	if (survey->pending)
 		return;
@@ -34,11 +58,11 @@ static void end(struct fleet *fleet, struct survey *survey)
 		at = &(*at)->next;
 	*at = survey->next;
 	if (survey->holding)
-		survey->holding->seen_ns = fleet->now_ns;
+		survey->holding->sight->seen_ns = fleet->now_ns;
 	else
-		fleet->hosts_seen_ns = fleet->now_ns;
+		fleet->surveys->seen_ns = fleet->now_ns;
 	if (survey->holding)
-		holding_let_go(survey->holding);
+		holdings_let_go(survey->holding);
 	free(survey);
 }
 
@@ -59,16 +83,16 @@ static void host_read(struct fleet *fleet, struct request *request)
 			host = calloc(1, sizeof(*host));
 		if (host && !*host->hid) {
 			memcpy(host->hid, hid, HID_TEXT);
-			host->next = fleet->seen_hosts;
-			fleet->seen_hosts = host;
+			host->next = fleet->surveys->hosts;
+			fleet->surveys->hosts = host;
 		}
 		if (host) {
 			host->record = record;
 			host->changed_ms = request->changed_ms;
 		}
-		if (!strcmp(hid, fleet->hid)) {
-			fleet->clock_ms = request->changed_ms;
-			fleet->clock_ns = fleet->last_ack_ns;
+		if (!strcmp(hid, session_hid(fleet))) {
+			fleet->surveys->clock_ms = request->changed_ms;
+			fleet->surveys->clock_ns = session_acknowledged_ns(fleet);
 		}
 	}
 	end(fleet, survey);
@@ -88,7 +112,7 @@ static void ask(struct fleet *fleet, struct survey *survey, enum request_kind ki
 
 static void forget_hosts(struct fleet *fleet, const struct request *request)
 {
-	struct seen_host **at = &fleet->seen_hosts;
+	struct seen_host **at = &fleet->surveys->hosts;
 
 	while (*at) {
 		struct seen_host *host = *at;
@@ -138,11 +162,11 @@ static void lease_read(struct fleet *fleet, struct request *request)
 	survey->pending--;
 	(void)znode_parse(request->path, &lease);
 	index = lease.index + (lease.reserve ? count : 0);
-	if (request->answer == ANSWER_OK && index < holding->seen_count)
-		holding->seen[index].leased = true;
-	if (request->answer == ANSWER_OK && index < holding->seen_count &&
+	if (request->answer == ANSWER_OK && index < holding->sight->count)
+		holding->sight->leases[index].leased = true;
+	if (request->answer == ANSWER_OK && index < holding->sight->count &&
 	    znode_is_hid(request->data))
-		memcpy(holding->seen[index].hid, request->data, HID_TEXT);
+		memcpy(holding->sight->leases[index].hid, request->data, HID_TEXT);
 	end(fleet, survey);
 }
 
@@ -158,9 +182,9 @@ static void leases_listed(struct fleet *fleet, struct request *request)
 	survey->pending--;
 	seen = request->answer == ANSWER_OK ? calloc(count, sizeof(*seen)) : NULL;
 	if (seen) {
-		free(holding->seen);
-		holding->seen = seen;
-		holding->seen_count = count;
+		free(holding->sight->leases);
+		holding->sight->leases = seen;
+		holding->sight->count = count;
 	}
 	for (uint32_t i = 0; i < request->name_count && seen; i++) {
 		uint32_t index;
@@ -176,7 +200,7 @@ static void leases_listed(struct fleet *fleet, struct request *request)
 
 static bool is_under_way(const struct fleet *fleet, const struct holding *holding)
 {
-	for (const struct survey *s = fleet->surveys; s; s = s->next) {
+	for (const struct survey *s = fleet->surveys->first; s; s = s->next) {
 		if (s->holding == holding)
 			return true;
 	}
@@ -185,21 +209,22 @@ static bool is_under_way(const struct fleet *fleet, const struct holding *holdin
 
 void survey_begin(struct fleet *fleet, struct holding *holding)
 {
-	uint64_t seen_ns = holding ? holding->seen_ns : fleet->hosts_seen_ns;
+	uint64_t seen_ns = holding ? holding->sight->seen_ns : fleet->surveys->seen_ns;
 	struct survey *survey;
 	char path[ZNODE_TEXT];
 
-	if (!fleet->connected || fleet->state != FLEET_READY || is_under_way(fleet, holding) ||
+	if (!session_is_connected(fleet) || session_state(fleet) != FLEET_READY ||
+	    is_under_way(fleet, holding) ||
 	    (seen_ns && fleet->now_ns - seen_ns < FLEET_SURVEY_FRESH_NS))
 		return;
 	survey = calloc(1, sizeof(*survey));
 	if (!survey)
 		return;
 	survey->holding = holding;
-	survey->next = fleet->surveys;
-	fleet->surveys = survey;
+	survey->next = fleet->surveys->first;
+	fleet->surveys->first = survey;
 	if (holding)
-		holding_keep(holding);
+		holdings_keep(holding);
 	survey->pending = 1; /* until all is asked for */
 	znode_path(ZNODE_HOSTS, 0, path);
 	ask(fleet, survey, REQUEST_LIST, path, hosts_listed);
@@ -211,30 +236,43 @@ void survey_begin(struct fleet *fleet, struct holding *holding)
 	end(fleet, survey);
 }
 
-/* The session is over, and no answer comes any more. */
-void survey_forget(struct fleet *fleet)
+void surveys_forget(struct fleet *fleet)
 {
-	while (fleet->surveys) {
-		fleet->surveys->pending = 0;
-		end(fleet, fleet->surveys);
+	while (fleet->surveys->first) {
+		fleet->surveys->first->pending = 0;
+		end(fleet, fleet->surveys->first);
 	}
 }
 
-void survey_free(struct fleet *fleet)
+bool survey_attach(struct holding *holding)
 {
-	while (fleet->seen_hosts) {
-		struct seen_host *next = fleet->seen_hosts->next;
+	holding->sight = calloc(1, sizeof(*holding->sight));
+	return holding->sight;
+}
 
-		free(fleet->seen_hosts);
-		fleet->seen_hosts = next;
+void survey_detach(struct holding *holding)
+{
+	if (holding->sight)
+		free(holding->sight->leases);
+	free(holding->sight);
+}
+
+void surveys_free(struct fleet *fleet)
+{
+	while (fleet->surveys && fleet->surveys->hosts) {
+		struct seen_host *next = fleet->surveys->hosts->next;
+
+		free(fleet->surveys->hosts);
+		fleet->surveys->hosts = next;
 	}
+	free(fleet->surveys);
 }
 
 bool survey_is_done(const struct fleet *fleet, const struct holding *holding, uint64_t asked_ns)
 {
-	uint64_t seen_ns = holding ? holding->seen_ns : fleet->hosts_seen_ns;
+	uint64_t seen_ns = holding ? holding->sight->seen_ns : fleet->surveys->seen_ns;
 
-	if (!fleet->connected || fleet->state != FLEET_READY)
+	if (!session_is_connected(fleet) || session_state(fleet) != FLEET_READY)
 		return true;
 	if (is_under_way(fleet, holding))
 		return false;
@@ -243,25 +281,26 @@ bool survey_is_done(const struct fleet *fleet, const struct holding *holding, ui
 
 const struct seen_host *survey_hosts(const struct fleet *fleet)
 {
-	return fleet->seen_hosts;
+	return fleet->surveys->hosts;
 }
 
 int64_t survey_now_ms(const struct fleet *fleet)
 {
-	if (!fleet->clock_ms)
+	if (!fleet->surveys->clock_ms)
 		return 0;
-	return fleet->clock_ms + (int64_t)((fleet->now_ns - fleet->clock_ns) / 1000000);
+	return fleet->surveys->clock_ms +
+	       (int64_t)((fleet->now_ns - fleet->surveys->clock_ns) / 1000000);
 }
 
 bool survey_is_leased(const struct holding *holding, uint32_t index)
 {
-	return index < holding->seen_count && holding->seen[index].leased;
+	return index < holding->sight->count && holding->sight->leases[index].leased;
 }
 
 const struct seen_host *survey_holder(const struct fleet *fleet, const struct holding *holding,
 				      uint32_t index)
 {
-	if (index >= holding->seen_count || !*holding->seen[index].hid)
+	if (index >= holding->sight->count || !*holding->sight->leases[index].hid)
 		return NULL;
-	return find(fleet, holding->seen[index].hid);
+	return find(fleet, holding->sight->leases[index].hid);
 }

@@ -22,6 +22,15 @@ struct seen_lease {
 	char hid[HID_TEXT];
 };
 
+/* The part; the session is gone, and no answer comes any more. */
+bool surveys_new(struct fleet *fleet);
+void surveys_free(struct fleet *fleet);
+void surveys_forget(struct fleet *fleet);
+
+/* Gives @holding the part of it that is survey's; frees that. */
+bool survey_attach(struct holding *holding);
+void survey_detach(struct holding *holding);
+
 /* Begins to look at the leases of @holding (may be NULL) and the hosts, unless it is being done. */
 void survey_begin(struct fleet *fleet, struct holding *holding);
 

@@ -1,113 +1,100 @@
-/* term - until when what is held may be used: rules 3, 4 and 12 of fleet.h. */
-#include "core/fleet/inside.h"
-#include "core/limiter/partition.h"
+/* term - until when this host may use what it holds, see term.h. */
+#include "core/fleet/term.h"
+#include "core/fleet/session.h"
 
-void fleet_reshare(struct fleet *fleet, struct holding *holding)
+#include <stdlib.h>
+
+struct term {
+	bool runs;
+	bool degraded;	     /* out of reach for longer than D */
+	bool resumed;	     /* a predecessor's, not extended since */
+	uint64_t end_ns;     /* by the holder's clock */
+	uint64_t renewal_ns; /* by the engine's */
+};
+
+bool term_new(struct fleet *fleet)
 {
-	struct schedule *schedule = &fleet->engine->schedule;
-	uint32_t count = holding_count(holding), usable = 0;
-
-	if (holding->limiter->removed)
-		return;
-	for (uint32_t i = 0; fleet->right && i < holding->slots && i < count; i++)
-		usable += holding->leases[i].state == LEASE_HELD;
-	holding->usable = usable;
-	holding->reserve_usable = fleet->right && holding->reserve.state == LEASE_HELD;
-	holding->degraded = fleet->degraded;
-	limiter_reshare(schedule, holding->limiter);
-	partition_follow(schedule, holding->limiter);
-	if (fleet->listener && fleet->listener->reshared)
-		fleet->listener->reshared(fleet->listener, holding->limiter);
+	fleet->term = calloc(1, sizeof(*fleet->term));
+	return fleet->term;
 }
 
-/* Rule 3. */
-void fleet_extend_right(struct fleet *fleet, uint64_t sent_ns)
+void term_free(struct fleet *fleet)
 {
+	free(fleet->term);
+}
+
+bool term_runs(const struct fleet *fleet)
+{
+	return fleet->term->runs;
+}
+
+uint64_t term_end_ns(const struct fleet *fleet)
+{
+	return fleet->term->end_ns;
+}
+
+bool term_is_over(const struct fleet *fleet)
+{
+	return fleet->term->runs && fleet->clocks.holder_ns >= fleet->term->end_ns;
+}
+
+bool term_is_degraded(const struct fleet *fleet)
+{
+	return fleet->term->degraded;
+}
+
+void term_degrade(struct fleet *fleet)
+{
+	fleet->term->degraded = true;
+}
+
+void term_extend(struct fleet *fleet, uint64_t sent_ns)
+{
+	struct term *term = fleet->term;
 	uint64_t end_ns = sent_ns + fleet->constants.right_ns;
-	bool was = fleet->right, degraded = fleet->degraded;
 
-	if (end_ns > fleet->right_end_ns)
-		fleet->right_end_ns = end_ns;
-	fleet->trouble_ns = NEVER_NS;
-	fleet->resumed = false;
-	fleet->degraded = false;
-	fleet->right = fleet->clocks.holder_ns < fleet->right_end_ns;
+	if (end_ns > term->end_ns)
+		term->end_ns = end_ns;
+	session_end_trouble(fleet);
+	term->resumed = false;
+	term->degraded = false;
+	term->runs = fleet->clocks.holder_ns < term->end_ns;
 	/* Not sooner than R, or there would be more than one write in it. */
-	fleet->next_renewal_ns = fleet->now_ns + fleet->constants.renewal_ns +
-				 fleet_random(fleet) % (fleet->constants.renewal_ns / 4 + 1);
-	if (degraded)
-		fleet_tell(fleet, FLEET_BACK, "the coordinator is back");
-	if (was == fleet->right && !degraded)
-		return;
-	/* A host without leases has nothing but what `offline` gave. */
-	for (struct holding *h = fleet->holdings; h; h = h->next) {
-		/* Tokens that `offline` let it save up are no share of any host. */
-		if (degraded)
-			fleet_empty(fleet, h);
-		if (degraded || h->held || h->reserve.state == LEASE_HELD)
-			fleet_reshare(fleet, h);
-	}
+	term->renewal_ns = fleet->now_ns + fleet->constants.renewal_ns +
+			   fleet_random(fleet) % (fleet->constants.renewal_ns / 4 + 1);
 }
 
-void fleet_empty(struct fleet *fleet, struct holding *holding)
+void term_lapse(struct fleet *fleet)
 {
-	if (holding->limiter->removed)
-		return;
-	limiter_empty(&fleet->engine->schedule, holding->limiter);
-	for (uint32_t i = 0; i < holding->limiter->partition_slots; i++) {
-		if (holding->limiter->partitions[i])
-			limiter_empty(&fleet->engine->schedule, holding->limiter->partitions[i]);
-	}
+	fleet->term->runs = false;
 }
 
-void fleet_empty_usable(struct fleet *fleet)
+void term_forget(struct fleet *fleet)
 {
-	for (struct holding *h = fleet->holdings; h; h = h->next) {
-		if (h->usable || h->reserve_usable)
-			fleet_empty(fleet, h);
-	}
+	fleet->term->runs = false;
+	fleet->term->end_ns = 0;
+	fleet->term->resumed = false;
 }
 
-/* The right has run out: nothing that is held is used from here on. */
-static void lapse(struct fleet *fleet)
+void term_resume(struct fleet *fleet, uint64_t end_ns, bool degraded)
 {
-	fleet->right = false;
-	if (!fleet->leases)
-		return;
-	fleet->counters.lapses++;
-	fleet_tell(fleet, FLEET_LAPSED, "right lapsed");
-	fleet_empty_usable(fleet);
-	for (struct holding *h = fleet->holdings; h; h = h->next) {
-		if (h->usable || h->reserve_usable)
-			fleet_reshare(fleet, h);
-	}
+	fleet->term->resumed = true;
+	fleet->term->end_ns = end_ns;
+	fleet->term->degraded = degraded;
+	fleet->term->runs = fleet->clocks.holder_ns < end_ns;
 }
 
-void fleet_watch_reach(struct fleet *fleet)
+bool term_is_resumed(const struct fleet *fleet)
 {
-	uint64_t at_ns = fleet->right_end_ns;
-
-	if (fleet->trouble_ns == NEVER_NS || fleet->degraded)
-		return;
-	/*
-	 * Who has leases does without when the right ends, others as long after the last contact; and a
-	 * successor, which was not there when it ended.
-	 */
-	if (!fleet->leases || (fleet->resumed && fleet->right_end_ns < fleet->trouble_ns))
-		at_ns = fleet->trouble_ns + fleet->constants.right_ns;
-	if (fleet->clocks.holder_ns < at_ns) {
-		fleet_wake_at(fleet, fleet->now_ns + (at_ns - fleet->clocks.holder_ns));
-		return;
-	}
-	fleet->degraded = true;
-	fleet_keep(fleet);
-	fleet_tell(fleet, FLEET_DEGRADED, "degraded: the coordinator is out of reach");
-	for (struct holding *h = fleet->holdings; h; h = h->next)
-		fleet_reshare(fleet, h);
+	return fleet->term->resumed;
 }
 
-void fleet_check_right(struct fleet *fleet)
+uint64_t term_renewal_ns(const struct fleet *fleet)
 {
-	if (fleet->right && fleet->clocks.holder_ns >= fleet->right_end_ns)
-		lapse(fleet);
+	return fleet->term->renewal_ns;
+}
+
+void term_renew_at(struct fleet *fleet, uint64_t at_ns)
+{
+	fleet->term->renewal_ns = at_ns;
 }

@@ -1,61 +1,95 @@
-/* transaction - requests, and one transaction at a time: rules 2 and 5 of fleet.h. */
-#include "core/fleet/inside.h"
+/* transaction - one transaction at a time, see transaction.h. */
+#include "core/fleet/transaction.h"
+#include "core/fleet/baseline.h"
+#include "core/fleet/handover.h"
+#include "core/fleet/holdings.h"
 #include "core/fleet/request.h"
+#include "core/fleet/room.h"
+#include "core/fleet/session.h"
+#include "core/fleet/znode.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-void fleet_add_work(struct fleet *fleet, struct holding *holding)
+struct transaction {
+	enum transaction_kind kind;
+	enum transaction_kind doubted; /* while the barrier is under way */
+	struct item items[ITEMS_MAX];
+	uint32_t item_count;
+	struct holding *holding; /* CLAIM; held */
+	uint32_t claimed;	 /* CLAIM: N */
+	uint64_t denied_ns;	 /* until then access is taken to be denied */
+	struct request *answer;	 /* borrowed: not acted on yet; NULL */
+};
+
+bool transaction_new(struct fleet *fleet)
 {
-	if (holding->has_work)
-		return;
-	holding->has_work = true;
-	holding->next_work = NULL;
-	holding_keep(holding);
-	if (fleet->work)
-		fleet->work_last->next_work = holding;
-	else
-		fleet->work = holding;
-	fleet->work_last = holding;
-	fleet_wake_at(fleet, 0);
+	fleet->transaction = calloc(1, sizeof(*fleet->transaction));
+	return fleet->transaction;
 }
 
-static struct holding *next_work(struct fleet *fleet)
+void transaction_free(struct fleet *fleet)
 {
-	struct holding *holding = fleet->work;
-
-	fleet->work = holding->next_work;
-	holding->has_work = false;
-	return holding;
+	free(fleet->transaction);
 }
 
-struct lease *item_lease(const struct item *item)
+enum transaction_kind transaction_kind(const struct fleet *fleet)
 {
-	return item->reserve ? &item->holding->reserve : &item->holding->leases[item->index];
+	return fleet->transaction->kind;
 }
 
-uint32_t item_index(const struct item *item)
+uint32_t transaction_count(const struct fleet *fleet)
 {
-	return item->reserve ? PARTITIONS_MAX + item->index : item->index;
+	return fleet->transaction->item_count;
 }
 
-void item_path(const struct item *item, enum znode_kind kind, char path[ZNODE_TEXT])
+struct item *transaction_item(const struct fleet *fleet, uint32_t at)
 {
-	znode_path_partition(kind, item->holding->id, item->index, item->reserve, path);
+	return &fleet->transaction->items[at];
+}
+
+struct item *transaction_add(struct fleet *fleet, const struct item *item)
+{
+	struct item *added = &fleet->transaction->items[fleet->transaction->item_count++];
+
+	*added = *item;
+	holdings_keep(item->holding);
+	return added;
+}
+
+void transaction_set_claim(struct fleet *fleet, struct holding *holding, uint32_t wanted)
+{
+	fleet->transaction->holding = holding;
+	fleet->transaction->claimed = wanted;
+	holdings_keep(holding);
+}
+
+struct holding *transaction_holding(const struct fleet *fleet)
+{
+	return fleet->transaction->holding;
+}
+
+uint32_t transaction_claimed(const struct fleet *fleet)
+{
+	return fleet->transaction->claimed;
 }
 
 static bool add_host(const struct fleet *fleet, struct request *request, enum operation_kind kind,
 		     unsigned int flags)
 {
-	struct host_record host = {.weight = fleet->options->weight, .held = fleet->leases};
+	struct host_record host = {.weight = fleet->options->weight, .held = room_leases(fleet)};
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
 
 	snprintf(host.name, sizeof(host.name), "%s", fleet->options->host);
 	host_record_print(&host, text);
-	znode_path_named(ZNODE_HOST, 0, fleet->hid, path);
-	return request_add(request, kind, path, text, fleet->host_version, flags);
+	znode_path_named(ZNODE_HOST, 0, session_hid(fleet), path);
+	return request_add(request, kind, path, text, session_version(fleet), flags);
+}
+
+static void transaction_answered(struct fleet *fleet, struct request *request)
+{
+	fleet->transaction->answer = request;
 }
 
 struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kind)
@@ -64,18 +98,19 @@ struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kin
 	bool done = request;
 	char globals[ZNODE_TEXT];
 
-	assert(fleet->transaction.kind == TRANSACTION_NONE);
-	fleet_keep(fleet);
+	assert(fleet->transaction->kind == TRANSACTION_NONE);
+	handover_keep(fleet);
 	/* The barrier must come through whatever happened to the settings. */
 	znode_path(ZNODE_GLOBALS, 0, globals);
 	if (done && kind != TRANSACTION_BARRIER)
-		done = request_add(request, OPERATION_CHECK, globals, NULL, fleet->applied, 0);
+		done = request_add(request, OPERATION_CHECK, globals, NULL, baseline_version(fleet),
+				   0);
 	if (done)
 		done = kind == TRANSACTION_JOIN
 			       ? add_host(fleet, request, OPERATION_CREATE, NODE_EPHEMERAL)
 			       : add_host(fleet, request, OPERATION_SET, 0);
 	if (done) {
-		fleet->transaction.kind = kind;
+		fleet->transaction->kind = kind;
 		return request;
 	}
 	if (request)
@@ -88,10 +123,29 @@ void transaction_send(struct fleet *fleet, struct request *request)
 	request_send(fleet, request);
 }
 
-/* Nothing is under way any more. */
+void transaction_give_up(struct fleet *fleet, struct request *request)
+{
+	transaction_end(fleet);
+	request_free(request);
+}
+
+void transaction_resume(struct fleet *fleet)
+{
+	/* But for its items nothing is in doubt. */
+	fleet->transaction->kind = TRANSACTION_RENEW;
+}
+
+const struct request *transaction_answer(struct fleet *fleet)
+{
+	const struct request *answer = fleet->transaction->answer;
+
+	fleet->transaction->answer = NULL;
+	return answer;
+}
+
 void transaction_end(struct fleet *fleet)
 {
-	struct transaction *t = &fleet->transaction;
+	struct transaction *t = fleet->transaction;
 	struct holding *holding = t->holding;
 	uint32_t count = t->item_count;
 
@@ -99,85 +153,29 @@ void transaction_end(struct fleet *fleet)
 	t->holding = NULL;
 	t->item_count = 0;
 	for (uint32_t i = 0; i < count; i++)
-		holding_let_go(t->items[i].holding);
+		holdings_let_go(t->items[i].holding);
 	if (holding)
-		holding_let_go(holding);
+		holdings_let_go(holding);
 }
 
-static void renew(struct fleet *fleet)
+struct request *transaction_begin_barrier(struct fleet *fleet)
 {
-	struct request *request = transaction_begin(fleet, TRANSACTION_RENEW);
-
-	fleet->next_renewal_ns = fleet->now_ns + fleet->constants.renewal_ns;
-	if (!request)
-		return;
-	fleet->counters.renewals++;
-	transaction_send(fleet, request);
+	fleet->transaction->doubted = fleet->transaction->kind;
+	fleet->transaction->kind = TRANSACTION_NONE;
+	return transaction_begin(fleet, TRANSACTION_BARRIER);
 }
 
-void fleet_join(struct fleet *fleet)
+void transaction_end_barrier(struct fleet *fleet)
 {
-	uint64_t high = fleet->coordinator->random(fleet->coordinator);
-	uint64_t low = fleet->coordinator->random(fleet->coordinator);
-	struct request *request;
-
-	znode_hid_print(high, low, fleet->hid);
-	fleet->host_version = 0;
-	fleet->state = FLEET_JOINING;
-	request = transaction_begin(fleet, TRANSACTION_JOIN);
-	if (request)
-		transaction_send(fleet, request);
-	else
-		fleet->retry_ns = fleet->now_ns + FLEET_JOIN_RETRY_NS;
+	fleet->transaction->kind = fleet->transaction->doubted;
 }
 
-/* One holding after the other, each once. */
-static bool send_work(struct fleet *fleet)
+void transaction_deny(struct fleet *fleet)
 {
-	const struct holding *last = fleet->work_last, *holding = NULL;
-	bool sent = false;
-
-	while (fleet->work && !sent && holding != last) {
-		struct holding *next = next_work(fleet);
-
-		holding = next;
-		sent = choose_send(fleet, next);
-		if (choose_has_work(fleet, next))
-			fleet_add_work(fleet, next);
-		holding_let_go(next);
-	}
-	return sent;
+	fleet->transaction->denied_ns = fleet->now_ns + fleet->constants.renewal_ns;
 }
 
-void fleet_pump(struct fleet *fleet)
+uint64_t transaction_denied_ns(const struct fleet *fleet)
 {
-	if (fleet->state != FLEET_READY || !fleet->connected || fleet->transaction.kind ||
-	    fleet->following)
-		return;
-	if (fleet->stale) {
-		follow_begin(fleet);
-		return;
-	}
-	/*
-	 * Many searches must not keep a right from being renewed in time. After trouble only an
-	 * acknowledged write shows that there is a quorum again.
-	 */
-	if ((fleet->leases || fleet->trouble_ns != NEVER_NS) &&
-	    fleet->now_ns >= fleet->next_renewal_ns) {
-		renew(fleet);
-		return;
-	}
-	/* One that is refused lets in the next, which may be sent from in there. */
-	if (fleet->change && publish_send(fleet))
-		return;
-	if (fleet->transaction.kind || fleet->following || fleet->state != FLEET_READY)
-		return;
-	if (fleet->now_ns < fleet->denied_until_ns) {
-		fleet_wake_at(fleet, fleet->denied_until_ns);
-		return;
-	}
-	if (send_work(fleet))
-		return;
-	if (!fleet->leaving)
-		sweep_send(fleet);
+	return fleet->transaction->denied_ns;
 }

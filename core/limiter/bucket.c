@@ -129,7 +129,6 @@ void bucket_init(struct bucket *bucket, const struct rate *rate, uint64_t burst,
 	assert(!rate_is_unlimited(rate));
 	assert(burst <= TOKENS_MAX);
 	*bucket = (struct bucket){
-		.rate = *rate,
 		.flow = rate_fraction(rate),
 		.burst = burst,
 		.interval_ns = interval_ns,

@@ -53,8 +53,7 @@ struct bucket;
 void bucket_account_open(struct bucket *bucket, struct bucket_account *account);
 
 struct bucket {
-	struct rate rate;     /* not `max`; 0 lets nothing pass */
-	struct fraction flow; /* the same, to calculate with */
+	struct fraction flow; /* the rate, in lowest terms; 0 lets nothing pass */
 	uint64_t burst;	      /* 0 to TOKENS_MAX; 0: nothing is held */
 	uint64_t interval_ns; /* 0: tokens are released one by one */
 	uint64_t batch;	      /* least capacity that an interval needs, 0 without one */

@@ -1,12 +1,5 @@
-/*
- * change - what is to be changed: checked, handed to the source, and applied once it is kept; see
- * engine.h.
- *
- * One change is at the source at a time and the others stand in line: each is checked against things
- * as they are when its turn comes. All memory is got before the source is asked, so that what it has
- * stored can be applied.
- */
-#include "core/limiter/engine.h"
+/* change - limiters are made, removed, renamed and set, see change.h. */
+#include "core/limiter/change.h"
 #include "core/limiter/learning.h"
 #include "core/limiter/partition.h"
 #include "core/limiter/slots.h"
@@ -162,11 +155,11 @@ static int prepare(struct engine *engine, struct change *change)
 		return prepare_settings(engine, change);
 	case CHANGE_OWNER:
 		change->settings = *limiter_settings(change->limiter);
-		if (change->kept & OWNER_UID)
+		if (change->unchanged & OWNER_UID)
 			change->owner.uid = change->limiter->uid;
-		if (change->kept & OWNER_GID)
+		if (change->unchanged & OWNER_GID)
 			change->owner.gid = change->limiter->gid;
-		if (change->kept & OWNER_ACCESS)
+		if (change->unchanged & OWNER_ACCESS)
 			change->owner.access = change->limiter->access;
 		break;
 	}
@@ -245,7 +238,7 @@ static void apply(struct engine *engine, struct change *change)
 		adopt(engine, change->limiter, change->made, change, &change->owner, true);
 		break;
 	case CHANGE_REMOVE:
-		engine_removed(engine, change->limiter);
+		change_apply_removal(engine, change->limiter);
 		break;
 	case CHANGE_RENAME:
 		tree_rename(&engine->tree, change->limiter, change->renamed);
@@ -316,14 +309,14 @@ static void start_changes(struct engine *engine)
 			continue;
 		}
 		change->started = true;
-		/* May call engine_stored(), which finishes it; the loop then sees the next. */
+		/* May call change_stored(), which finishes it; the loop then sees the next. */
 		engine->storing = true;
 		engine->source->store(engine->source, change);
 		engine->storing = false;
 	}
 }
 
-void engine_change(struct engine *engine, struct change *change, uint64_t now_ns)
+void change_begin(struct engine *engine, struct change *change, uint64_t now_ns)
 {
 	bool idle = !engine->line.first;
 
@@ -343,7 +336,7 @@ void engine_change(struct engine *engine, struct change *change, uint64_t now_ns
 		start_changes(engine);
 }
 
-bool engine_withdraw(struct engine *engine, struct change *change)
+bool change_withdraw(struct engine *engine, struct change *change)
 {
 	if (change->started)
 		return false;
@@ -352,7 +345,7 @@ bool engine_withdraw(struct engine *engine, struct change *change)
 	return true;
 }
 
-void engine_stored(struct engine *engine, struct change *change, int err)
+void change_stored(struct engine *engine, struct change *change, int err)
 {
 	bool inside = engine->storing;
 
@@ -366,7 +359,7 @@ void engine_stored(struct engine *engine, struct change *change, int err)
 		start_changes(engine);
 }
 
-void engine_again(struct engine *engine, struct change *change)
+void change_restart(struct engine *engine, struct change *change)
 {
 	assert(change == first_in_line(engine) && change->started);
 	unprepare(change);
@@ -376,8 +369,8 @@ void engine_again(struct engine *engine, struct change *change)
 		start_changes(engine);
 }
 
-int engine_tuned(struct engine *engine, struct limiter *limiter, const struct settings *settings,
-		 uint32_t *altered)
+int change_apply_settings(struct engine *engine, struct limiter *limiter,
+			  const struct settings *settings, uint32_t *altered)
 {
 	struct change change = {.limiter = limiter, .settings = *settings};
 	int err = get_memory(engine, &change, limiter);
@@ -392,12 +385,12 @@ int engine_tuned(struct engine *engine, struct limiter *limiter, const struct se
 	return 0;
 }
 
-void engine_owned(struct engine *engine, struct limiter *limiter, const struct owner *owner)
+void change_apply_owner(struct engine *engine, struct limiter *limiter, const struct owner *owner)
 {
 	set_owner(engine, limiter, owner);
 }
 
-int engine_renamed(struct engine *engine, struct limiter *limiter, const char *name)
+int change_apply_name(struct engine *engine, struct limiter *limiter, const char *name)
 {
 	char *copy;
 
@@ -410,7 +403,7 @@ int engine_renamed(struct engine *engine, struct limiter *limiter, const char *n
 	return 0;
 }
 
-void engine_removed(struct engine *engine, struct limiter *limiter)
+void change_apply_removal(struct engine *engine, struct limiter *limiter)
 {
 	partition_remove(&engine->schedule, limiter, 0);
 	keys_remove(&engine->schedule, limiter);
@@ -419,7 +412,7 @@ void engine_removed(struct engine *engine, struct limiter *limiter)
 	tree_remove(&engine->tree, limiter);
 }
 
-int engine_restore(struct engine *engine, struct limiter *parent, const char *name,
+int change_restore(struct engine *engine, struct limiter *parent, const char *name,
 		   const struct settings *settings, const struct owner *owner,
 		   const struct level *levels, uint32_t level_count, struct limiter **restored)
 {
@@ -445,15 +438,4 @@ int engine_restore(struct engine *engine, struct limiter *parent, const char *na
 	free_memory(&change);
 	*restored = limiter;
 	return 0;
-}
-
-struct change *engine_changed(struct engine *engine)
-{
-	struct change *change = list_first(&engine->changed, struct change, line);
-
-	if (change) {
-		list_remove(&engine->changed, &change->line);
-		limiter_drop(change->limiter);
-	}
-	return change;
 }

@@ -1,5 +1,5 @@
 /* engine - THE entry: one step per event, see engine.h. */
-#include "core/limiter/engine.h"
+#include "core/limiter/change.h"
 #include "core/limiter/holding.h"
 #include "core/limiter/partition.h"
 
@@ -61,10 +61,10 @@ static uint64_t next_due_ns(const struct engine *engine)
 uint64_t engine_next_ns(const struct engine *engine)
 {
 	uint64_t next_ns = next_due_ns(engine), source_ns = NEVER_NS;
-	const struct heap_node *forget = engine->schedule.forgets.root;
+	uint64_t forget_ns = keys_next_ns(&engine->schedule);
 
-	if (forget && forget->key < next_ns)
-		next_ns = forget->key;
+	if (forget_ns < next_ns)
+		next_ns = forget_ns;
 	if (engine->source->next_ns)
 		source_ns = engine->source->next_ns(engine->source);
 	return source_ns < next_ns ? source_ns : next_ns;
@@ -125,7 +125,8 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 	}
 	if (now_ns > schedule->now_ns)
 		schedule->now_ns = now_ns;
-	keys_run(schedule);
+	if (keys_next_ns(schedule) <= schedule->now_ns)
+		keys_run(schedule);
 	if (engine->source->after)
 		engine->source->after(engine->source, schedule->now_ns);
 }
@@ -433,7 +434,8 @@ bool engine_return(struct engine *engine, struct waiter *waiter, const struct as
 {
 	struct parking *parking = &engine->schedule.parking;
 
-	return parking_has_any(parking) && parking_take(parking, waiter, asker, within_ns, now_ns);
+	return parking_has_any(parking) &&
+	       parking_resume(parking, waiter, asker, within_ns, now_ns);
 }
 
 void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
@@ -502,4 +504,15 @@ struct waiter *engine_done(struct engine *engine)
 	else if (waiter)
 		engine->waiting--;
 	return waiter;
+}
+
+struct change *engine_changed(struct engine *engine)
+{
+	struct change *change = list_first(&engine->changed, struct change, line);
+
+	if (change) {
+		list_remove(&engine->changed, &change->line);
+		limiter_drop(change->limiter);
+	}
+	return change;
 }

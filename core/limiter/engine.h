@@ -34,55 +34,6 @@ enum {
 	ENGINE_WAITERS_MAX = 1000000,
 };
 
-enum change_kind { CHANGE_MAKE, CHANGE_REMOVE, CHANGE_RENAME, CHANGE_SETTINGS, CHANGE_OWNER };
-
-/* SETTING_COUNT and above are not settings: the whole `config`. */
-enum { CHANGE_CONFIG = SETTING_COUNT };
-
-/* What of an owner a change leaves alone. */
-enum { OWNER_UID = 1, OWNER_GID = 2, OWNER_ACCESS = 4 };
-
-/*
- * Tells which users may use a limiter and which may tune it. A limiter that is made in one with
- * ACCESS_SETGID gets its group and that bit, whatever the change says.
- */
-struct owner {
-	uint32_t uid;
-	uint32_t gid;
-	uint16_t access; /* of ACCESS_BITS */
-};
-
-/*
- * Something to be changed. The memory is the caller's until engine_changed() gives it back; the
- * caller fills in the first part.
- */
-struct change {
-	enum change_kind kind;
-	struct limiter *limiter;       /* the one to be changed; the parent of one to be made */
-	char name[NAME_BYTES_MAX + 1]; /* MAKE and RENAME: the new name */
-	unsigned int setting;	       /* SETTINGS: enum setting_id, or CHANGE_CONFIG */
-	const char *text;	       /* SETTINGS, and MAKE (may be NULL): borrowed */
-	unsigned int kept;	       /* OWNER: OWNER_UID | ...: what stays as it is then */
-	struct owner owner;	       /* MAKE and OWNER: as it shall be */
-
-	/* Filled in by the engine, read by the source. */
-	struct settings settings; /* as they shall be */
-	char path[PATH_TEXT];	  /* of the limiter (or parent), before the change */
-	uint32_t altered;	  /* bit for each setting that differs */
-	int outcome;		  /* once it is done: 0 or -errno */
-	char error[ERROR_TEXT];	  /* why it was refused, a sentence */
-
-	/* The engine's. */
-	struct limiter *made;	       /* MAKE: the limiter; given back as a result */
-	struct bucket *buckets;	       /* owned */
-	struct learning *learning;     /* owned */
-	const struct settings *pooled; /* owned: a reference of the pool's */
-	uint32_t *changed_s;	       /* owned: for a limiter that has none yet */
-	char *renamed;		       /* owned */
-	bool started;		       /* the source has it */
-	struct list_link line;	       /* in engine.line, then in engine.changed */
-};
-
 /* What a read does where there are no tokens for it now. */
 enum read_manner {
 	READ_BLOCKING,	  /* it waits, as long as it may */
@@ -108,18 +59,15 @@ struct read_wait {
 	int refusal;	    /* -errno: what the reader is told when that time is up */
 };
 
-/* Where a restored limiter's bucket stands. */
-struct level {
-	int64_t tokens;
-	uint64_t part; /* numerator over the denominator of the limit's rate */
-};
+struct change;
+struct owner;
 
 struct engine {
 	struct schedule schedule;
 	struct tree tree;
 	struct users users;
 	struct source *source; /* borrowed */
-	struct list line;      /* changes under way: the first is the source's */
+	struct list line;      /* changes under way: the first is the source's, see change.h */
 	struct list changed;   /* done, for the caller to collect, in order */
 	bool storing;	       /* inside source->store() */
 	uint64_t began_ns;
@@ -239,39 +187,6 @@ uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tok
 
 /* Brings the gauges of @limiter up to @now_ns. */
 void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now_ns);
-
-/* Begins a change; engine_changed() returns it when it is done or refused. */
-void engine_change(struct engine *engine, struct change *change, uint64_t now_ns);
-
-/* Takes back a change that has not started: true. False: it is under way. */
-bool engine_withdraw(struct engine *engine, struct change *change);
-
-/* The source's answer to the change it was given last; if late, after an engine_run(). */
-void engine_stored(struct engine *engine, struct change *change, int err);
-
-/*
- * The source found things changed since the first change was prepared, and nothing done: it is
- * checked again, and handed over again unless it is refused now.
- */
-void engine_again(struct engine *engine, struct change *change);
-
-/*
- * What another host has done. Each takes effect at once, whatever changes are under way here; 0,
- * -ENOMEM, or the errno with which the change would be refused here.
- */
-int engine_tuned(struct engine *engine, struct limiter *limiter, const struct settings *settings,
-		 uint32_t *altered);
-void engine_owned(struct engine *engine, struct limiter *limiter, const struct owner *owner);
-int engine_renamed(struct engine *engine, struct limiter *limiter, const char *name);
-void engine_removed(struct engine *engine, struct limiter *limiter);
-
-/*
- * A limiter found in the source at the start. Its buckets hold @levels (@level_count of them, taken
- * only as far as they make sense), and are empty without. 0, -EEXIST, -EINVAL, -ENOMEM, -ENOSPC.
- */
-int engine_restore(struct engine *engine, struct limiter *parent, const char *name,
-		   const struct settings *settings, const struct owner *owner,
-		   const struct level *levels, uint32_t level_count, struct limiter **restored);
 
 /*
  * The key called @name (1 to 255 bytes) of @limiter, see keys.h, made for @uid if there is none. 0,

@@ -15,7 +15,6 @@ struct holding *holding_new(struct limiter *limiter)
 	holding->limiter = limiter;
 	holding->settings = &SETTINGS_DEFAULT;
 	holding->share = SETTINGS_DEFAULT;
-	holding->target = UINT32_MAX;
 	holding->yields = UINT32_MAX;
 	return holding;
 }
@@ -27,13 +26,12 @@ void holding_free(struct holding *holding)
 		*holding->back = holding->next;
 	if (holding->next)
 		holding->next->back = holding->back;
-	for (uint32_t i = 0; i < holding->slots; i++)
+	for (uint32_t i = 0; i < holding->lease_room; i++)
 		free(holding->leases[i].marker);
 	free(holding->reserve.marker);
 	free(holding->leases);
-	free(holding->claim);
-	free(holding->claimants);
-	free(holding->seen);
+	if (holding->detach)
+		holding->detach(holding);
 	free(holding);
 }
 
@@ -41,14 +39,14 @@ int holding_grow(struct holding *holding, uint32_t count)
 {
 	struct lease *leases;
 
-	if (count <= holding->slots)
+	if (count <= holding->lease_room)
 		return 0;
 	leases = realloc(holding->leases, count * sizeof(*leases));
 	if (!leases)
 		return -ENOMEM;
-	memset(leases + holding->slots, 0, (count - holding->slots) * sizeof(*leases));
+	memset(leases + holding->lease_room, 0, (count - holding->lease_room) * sizeof(*leases));
 	holding->leases = leases;
-	holding->slots = count;
+	holding->lease_room = count;
 	return 0;
 }
 
@@ -106,7 +104,7 @@ uint32_t holding_slots(const struct holding *holding)
 {
 	uint32_t count = holding_count(holding), slots = 0;
 
-	for (uint32_t i = 0; i < count && i < holding->slots; i++) {
+	for (uint32_t i = 0; i < count && i < holding->lease_room; i++) {
 		if (holding->leases[i].state == LEASE_HELD)
 			slots += holding_slots_of(holding, i);
 	}
@@ -172,7 +170,7 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 	if (index >= count)
 		usable = holding_has_reserve(holding) && holding->reserve_index == index - count;
 	else
-		lease = index < holding->slots ? &holding->leases[index] : NULL;
+		lease = index < holding->lease_room ? &holding->leases[index] : NULL;
 	if (index < count)
 		usable = holding->usable && lease && lease->state == LEASE_HELD;
 	if (holding->degraded && whole->offline != OFFLINE_BLOCK)
@@ -188,5 +186,5 @@ struct lease *holding_lease(struct holding *holding, uint32_t index)
 	if (index >= count && holding->reserve.state != LEASE_NONE &&
 	    holding->reserve_index == index - count)
 		return &holding->reserve;
-	return index < count && index < holding->slots ? &holding->leases[index] : NULL;
+	return index < count && index < holding->lease_room ? &holding->leases[index] : NULL;
 }

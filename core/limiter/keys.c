@@ -12,6 +12,7 @@
 struct inflated {
 	struct limiter limiter; /* first */
 	struct bucket bucket;
+	struct key *key; /* borrowed; NULL once it is gone */
 };
 
 static struct key *key_of_name(struct chain_link *link)
@@ -343,6 +344,11 @@ static uint32_t saturated(uint64_t count)
 	return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
+struct key *keys_key(const struct limiter *inflated)
+{
+	return ((const struct inflated *)inflated)->key;
+}
+
 struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, struct key *key)
 {
 	struct keys *keys = limiter->keys;
@@ -359,7 +365,7 @@ struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, st
 	l = &inflated->limiter;
 	l->parent = limiter;
 	l->is_key = true;
-	l->key = key;
+	inflated->key = key;
 	l->settings = &keys->settings;
 	l->buckets = &inflated->bucket;
 	l->bucket_count = tunings_bucket(&keys->tunings, &key->level, schedule->now_ns,
@@ -403,7 +409,7 @@ void keys_close(struct schedule *schedule, struct limiter *inflated)
 	if (inflated->removed)
 		free(inflated);
 	else
-		deflate(schedule, inflated->parent->keys, inflated->key);
+		deflate(schedule, inflated->parent->keys, keys_key(inflated));
 }
 
 uint32_t keys_count(const struct limiter *limiter)
@@ -426,7 +432,7 @@ struct limiter *keys_next_open(const struct limiter *limiter, const struct limit
 
 	if (!limiter->keys)
 		return NULL;
-	next = key ? list_next(key->key, by_use) : oldest_key(limiter->keys, KEYS_OPEN);
+	next = key ? list_next(keys_key(key), by_use) : oldest_key(limiter->keys, KEYS_OPEN);
 	return next ? next->inflated : NULL;
 }
 
@@ -511,7 +517,7 @@ void keys_remove(struct schedule *schedule, struct limiter *limiter)
 		limiter_evict(schedule, l);
 		l->removed = true;
 		l->settings = &SETTINGS_DEFAULT; /* the keys' own go before the last reference */
-		l->key = NULL;
+		((struct inflated *)l)->key = NULL;
 		forget_key(schedule, keys, key);
 		if (!l->references)
 			free(l);
@@ -545,15 +551,9 @@ static bool dissolve(struct schedule *schedule, struct keys *keys, unsigned int 
 
 void keys_run(struct schedule *schedule)
 {
-	struct heap_node *first;
+	for (int i = 0; i < KEYS_SWEEPS && keys_next_ns(schedule) <= schedule->now_ns; i++) {
+		struct keys *keys = keys_of_due(schedule->forgets.root);
 
-	for (int i = 0; i < KEYS_SWEEPS; i++) {
-		struct keys *keys;
-
-		first = schedule->forgets.root;
-		if (!first || first->key > schedule->now_ns)
-			return;
-		keys = keys_of_due(first);
 		if (keys->limiter) {
 			bool more = sweep_keys(schedule, keys, KEYS_SWEEP);
 

@@ -96,6 +96,9 @@ struct key *keys_find(const struct schedule *schedule, uint64_t id);
 struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, struct key *key);
 void keys_close(struct schedule *schedule, struct limiter *inflated);
 
+/* Returns the key that is open as @inflated, or NULL once it is gone. */
+struct key *keys_key(const struct limiter *inflated);
+
 /* Keys that are remembered; readers who wait in them. */
 uint32_t keys_count(const struct limiter *limiter);
 uint32_t keys_waiting(const struct limiter *limiter);
@@ -114,6 +117,12 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full);
 
 /* @limiter is about to go: who waits in its keys gets -ENODEV. The memory follows in later steps. */
 void keys_remove(struct schedule *schedule, struct limiter *limiter);
+
+/* Returns when keys_run() has something to forget, or NEVER_NS. */
+static inline uint64_t keys_next_ns(const struct schedule *schedule)
+{
+	return schedule->forgets.root ? schedule->forgets.root->key : NEVER_NS;
+}
 
 /* Forgets what is due until now, as much as one step may. */
 void keys_run(struct schedule *schedule);

@@ -67,7 +67,7 @@ static double full_rate(const struct limiter *limiter, double *share)
 	*share = 1;
 	full = least_rate(settings->limits, settings->limit_count);
 	for (unsigned int i = 0; i < limiter->bucket_count; i++)
-		own = fmin(own, rate_per_second(&limiter->buckets[i].rate));
+		own = fmin(own, fraction_per_second(&limiter->buckets[i].flow));
 	if (limiter->holding && !isinf(full) && full > 0 && own > 0)
 		*share = fmin(own / full, 1);
 	return full;
@@ -265,7 +265,7 @@ uint64_t learning_next_ns(const struct limiter *limiter)
 {
 	const struct learning *learning = limiter->learning;
 
-	if (!learning || !learning->limited)
+	if (!learning->limited)
 		return NEVER_NS;
 	return adapt_next_ns(&learning->adapted, &limiter->settings->adapt, learning->shared);
 }
@@ -274,5 +274,5 @@ double learning_rate(const struct limiter *limiter)
 {
 	if (!limiter->learning || !limiter->learning->limited)
 		return (double)INFINITY;
-	return rate_per_second(&limiter->learning->bucket.rate);
+	return fraction_per_second(&limiter->learning->bucket.flow);
 }

@@ -67,7 +67,7 @@ void learning_adopt(const struct schedule *schedule, struct limiter *limiter,
 void learning_restore(const struct schedule *schedule, struct limiter *limiter,
 		      const struct adapt_state *adapted, const struct backoff_state *pause);
 
-/* When there is another look at whether to grow, if somebody waits; NEVER_NS. */
+/* Returns when @limiter, which learns, looks again whether to grow, if a reader waits; or NEVER_NS. */
 uint64_t learning_next_ns(const struct limiter *limiter);
 
 /* Tokens a second that were learnt, of this host's share; infinity: no limit. */

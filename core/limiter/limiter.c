@@ -211,7 +211,7 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 	if (current && !ready && !schedule->stopped)
 		at_ns = own_when_ns(limiter, current->tokens, schedule->now_ns);
 	/* What is learnt may make it sooner; a look that was due has been had by now. */
-	learning_ns = learning_next_ns(limiter);
+	learning_ns = limiter->learning ? learning_next_ns(limiter) : NEVER_NS;
 	if (at_ns != NEVER_NS && learning_ns < at_ns)
 		at_ns = learning_ns > schedule->now_ns ? learning_ns : schedule->now_ns + 1;
 	assert(at_ns > schedule->now_ns);

@@ -43,22 +43,24 @@ struct schedule {
 struct limiter {
 	/* Place in the tree, kept by tree.c. */
 	struct limiter *parent; /* NULL for the root, which limits nothing */
-	struct limiter *first_child, *last_child;
-	struct limiter *next_sibling, *previous_sibling; /* in order of making: ids ascend */
-	struct limiter *next_by_name, *next_by_id;	 /* hash chains */
-	struct limiter **partitions; /* owned, partition_slots of them, see partition.h */
+	struct limiter *first_child;
+	/* In order of making: ids ascend. The one before the first is the last; NULL is after it. */
+	struct limiter *next_sibling, *previous_sibling;
+	struct limiter *next_by_name, *next_by_id; /* hash chains */
+	struct limiter **partitions; /* owned, partition_room of them, see partition.h */
 	char *name;		     /* owned; "" for the root and for partitions */
-	uint32_t id;		     /* never used twice */
-	uint32_t partition;	     /* as partition @partition - 1 of the parent, or 0 */
-	uint32_t partition_slots;
+	uint32_t *changed_s; /* owned: last change of each setting, as @made_s; NULL: made so */
+	uint32_t id;	     /* never used twice */
 	uint32_t references; /* held by callers: the memory stays until they are gone */
 	uint32_t made_s;     /* seconds since the engine began */
-	uint32_t *changed_s; /* owned: last change of each setting, likewise; NULL: made so */
 	uint32_t uid, gid;
+	uint32_t unit;	    /* the caller's: of what it keeps for a successor */
+	uint32_t pollers;   /* in the queues of this limiter and its descendants */
+	uint16_t partition; /* as partition @partition - 1 of the parent, or 0 */
+	uint16_t partition_room;
 	uint16_t access; /* permission bits of the directory */
 	bool removed;
 	bool holds_parent;    /* removed, but not gone */
-	uint32_t kept;	      /* the caller's */
 	bool is_key;	      /* of the parent, see keys.h: it is freed there */
 	uint8_t bucket_count; /* 0: rate `max` */
 
@@ -72,15 +74,12 @@ struct limiter {
 	struct learning *learning; /* owned: what feedback has taught; NULL: it never shall */
 	struct slots *slots;	   /* owned; NULL until there is something to say of slots */
 	struct keys *keys;	   /* owned; NULL until there is one */
-	struct key *key;	   /* borrowed: which one it is, if it is a key that is there */
 
 	/* Who waits. */
 	struct turns turns;
 	struct heap_node due; /* in the schedule's deadlines */
-	uint64_t aside;	  /* ticket of the waiter whose tokens the buckets have set aside, or 0 */
-	uint64_t polled;  /* tokens kept for pollers of this limiter and its descendants */
-	uint32_t pollers; /* in the queues of this limiter and its descendants */
-
+	uint64_t aside;	 /* ticket of the waiter whose tokens the buckets have set aside, or 0 */
+	uint64_t polled; /* tokens kept for pollers of this limiter and its descendants */
 	uint64_t counters[COUNTER_COUNT];
 };
 

@@ -93,7 +93,7 @@ static void set_limiter(struct parked_place *place, const struct limiter *limite
 
 	place->limiter = is_part ? limiter->parent->id : limiter->id;
 	place->partition = limiter->partition;
-	place->key = limiter->is_key ? limiter->key->id : 0;
+	place->key = limiter->is_key ? keys_key(limiter)->id : 0;
 }
 
 /* Tells whether @waiter asks for the same as the waiter of @place, however long it would wait. */
@@ -168,8 +168,8 @@ bool parking_park(struct parking *parking, struct waiter *waiter, const struct a
 	return true;
 }
 
-bool parking_take(struct parking *parking, struct waiter *waiter, const struct asker *asker,
-		  uint64_t within_ns, uint64_t now_ns)
+bool parking_resume(struct parking *parking, struct waiter *waiter, const struct asker *asker,
+		    uint64_t within_ns, uint64_t now_ns)
 {
 	struct parked_place *place;
 

@@ -98,8 +98,8 @@ bool parking_park(struct parking *parking, struct waiter *waiter, const struct a
  * Gives @waiter, which @asker is about to have ask for at most @within_ns, the place parked for
  * that, with its ticket and the time of the first asking. False: there is none.
  */
-bool parking_take(struct parking *parking, struct waiter *waiter, const struct asker *asker,
-		  uint64_t within_ns, uint64_t now_ns);
+bool parking_resume(struct parking *parking, struct waiter *waiter, const struct asker *asker,
+		    uint64_t within_ns, uint64_t now_ns);
 
 /* Since when @waiter waits for its present asking; waiter->asked_ns tells of the first. */
 uint64_t parking_since_ns(const struct parking *parking, const struct waiter *waiter);

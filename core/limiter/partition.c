@@ -43,7 +43,7 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 {
 	struct partition *partition;
 
-	if (index >= limiter->partition_slots) {
+	if (index >= limiter->partition_room) {
 		uint32_t shares, count = partition_count(limiter, &shares);
 		struct limiter **slots;
 
@@ -51,10 +51,10 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 		slots = realloc(limiter->partitions, count * sizeof(struct limiter *));
 		if (!slots)
 			return NULL;
-		memset(slots + limiter->partition_slots, 0,
-		       (count - limiter->partition_slots) * sizeof(struct limiter *));
+		memset(slots + limiter->partition_room, 0,
+		       (count - limiter->partition_room) * sizeof(struct limiter *));
 		limiter->partitions = slots;
-		limiter->partition_slots = count;
+		limiter->partition_room = (uint16_t)count;
 	}
 	if (limiter->partitions[index])
 		return limiter->partitions[index];
@@ -64,7 +64,7 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 		return NULL;
 	partition->limiter.name = no_name;
 	partition->limiter.parent = limiter;
-	partition->limiter.partition = index + 1;
+	partition->limiter.partition = (uint16_t)(index + 1);
 	partition->limiter.settings = &partition->settings;
 	partition->limiter.buckets = partition->buckets;
 	limiter->partitions[index] = &partition->limiter;
@@ -82,7 +82,7 @@ uint32_t partition_waiting(const struct limiter *limiter)
 {
 	uint32_t waiting = 0;
 
-	for (uint32_t i = 0; i < limiter->partition_slots; i++) {
+	for (uint32_t i = 0; i < limiter->partition_room; i++) {
 		if (limiter->partitions[i])
 			waiting += limiter->partitions[i]->turns.queue.length;
 	}
@@ -94,7 +94,7 @@ void partition_follow(struct schedule *schedule, struct limiter *limiter)
 	uint32_t shares, count = partition_count(limiter, &shares);
 
 	partition_remove(schedule, limiter, count);
-	for (uint32_t i = 0; i < limiter->partition_slots; i++) {
+	for (uint32_t i = 0; i < limiter->partition_room; i++) {
 		if (limiter->partitions[i])
 			configure(schedule, limiter->partitions[i]);
 	}
@@ -102,7 +102,7 @@ void partition_follow(struct schedule *schedule, struct limiter *limiter)
 
 void partition_remove(struct schedule *schedule, struct limiter *limiter, uint32_t index)
 {
-	for (uint32_t i = index; i < limiter->partition_slots; i++) {
+	for (uint32_t i = index; i < limiter->partition_room; i++) {
 		struct limiter *partition = limiter->partitions[i];
 
 		if (!partition)

@@ -151,7 +151,7 @@ void poller_end_hopeless(struct schedule *schedule, struct limiter *limiter)
 	if (!limiter->pollers)
 		return;
 	end_own(schedule, limiter);
-	for (uint32_t i = 0; i < limiter->partition_slots; i++) {
+	for (uint32_t i = 0; i < limiter->partition_room; i++) {
 		if (limiter->partitions[i])
 			end_own(schedule, limiter->partitions[i]);
 	}

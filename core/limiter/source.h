@@ -19,7 +19,7 @@ struct limiter;
 
 struct source {
 	/*
-	 * Makes @change durable, then calls engine_stored() with 0 or -errno: from within this call,
+	 * Makes @change durable, then calls change_stored() with 0 or -errno: from within this call,
 	 * or later under the engine's lock. The change stays in place until then.
 	 */
 	void (*store)(struct source *source, struct change *change);

@@ -29,7 +29,7 @@ static double share_of(const struct limiter *limiter)
 	double least = (double)INFINITY;
 
 	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
-		double rate = rate_per_second(&limiter->buckets[i].rate);
+		double rate = fraction_per_second(&limiter->buckets[i].flow);
 
 		least = rate < least ? rate : least;
 	}

@@ -104,7 +104,7 @@ void limiter_free(struct limiter *limiter)
 	assert(!limiter->keys && !limiter->is_key);
 	if (limiter->holds_parent)
 		limiter_drop(limiter->parent);
-	for (uint32_t i = 0; i < limiter->partition_slots; i++)
+	for (uint32_t i = 0; i < limiter->partition_room; i++)
 		assert(!limiter->partitions[i]);
 	if (limiter->holding)
 		holding_free(limiter->holding);
@@ -182,6 +182,35 @@ void tree_free(struct tree *tree)
 	*tree = (struct tree){0};
 }
 
+/* The one before the first child is the last. */
+static void append_child(struct limiter *parent, struct limiter *limiter)
+{
+	struct limiter *first = parent->first_child;
+
+	limiter->next_sibling = NULL;
+	limiter->previous_sibling = first ? first->previous_sibling : limiter;
+	if (first) {
+		first->previous_sibling->next_sibling = limiter;
+		first->previous_sibling = limiter;
+	} else {
+		parent->first_child = limiter;
+	}
+}
+
+static void remove_child(struct limiter *parent, struct limiter *limiter)
+{
+	struct limiter *next = limiter->next_sibling, *first = parent->first_child;
+
+	if (next)
+		next->previous_sibling = limiter->previous_sibling;
+	else
+		first->previous_sibling = limiter->previous_sibling;
+	if (limiter == first)
+		parent->first_child = next;
+	else
+		limiter->previous_sibling->next_sibling = next;
+}
+
 void tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limiter)
 {
 	/* Without memory the chains just grow longer. */
@@ -189,12 +218,7 @@ void tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limi
 		(void)resize(tree, tree->size * 2);
 	limiter->id = ++tree->last_id;
 	limiter->parent = parent;
-	limiter->previous_sibling = parent->last_child;
-	if (parent->last_child)
-		parent->last_child->next_sibling = limiter;
-	else
-		parent->first_child = limiter;
-	parent->last_child = limiter;
+	append_child(parent, limiter);
 	link_chains(tree, limiter);
 	tree->count++;
 }
@@ -217,14 +241,7 @@ void tree_remove(struct tree *tree, struct limiter *limiter)
 	while (*at != limiter)
 		at = &(*at)->next_by_id;
 	*at = limiter->next_by_id;
-	if (limiter->previous_sibling)
-		limiter->previous_sibling->next_sibling = limiter->next_sibling;
-	else
-		parent->first_child = limiter->next_sibling;
-	if (limiter->next_sibling)
-		limiter->next_sibling->previous_sibling = limiter->previous_sibling;
-	else
-		parent->last_child = limiter->previous_sibling;
+	remove_child(parent, limiter);
 	tree->count--;
 	limiter->removed = true;
 	if (!limiter->references) {

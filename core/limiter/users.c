@@ -36,7 +36,7 @@ const uint32_t BOUNDS_MAX[BOUND_COUNT] = {
 	[BOUND_FILES] = 1000000000, [BOUND_NAMES] = 1 << 20,
 };
 
-const char *bound_name(enum bound_id id)
+const char *users_bound_name(enum bound_id id)
 {
 	return BOUNDS[id].name;
 }

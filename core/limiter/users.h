@@ -37,7 +37,7 @@ extern const struct bound BOUNDS_DEFAULT[BOUND_COUNT];
 extern const uint32_t BOUNDS_MAX[BOUND_COUNT];
 
 /* `readers`, `limiters`, ... */
-const char *bound_name(enum bound_id id);
+const char *users_bound_name(enum bound_id id);
 
 /* Whether @uid may have one more: 0, or -ENOSPC with a sentence in @error (NULL: nobody reads it). */
 int users_check(const struct users *users, uint32_t uid, enum bound_id id, char error[ERROR_TEXT]);

@@ -4,7 +4,7 @@
 #ifndef RATEFS_FS_BASE_ACCOUNT_H
 #define RATEFS_FS_BASE_ACCOUNT_H
 
-#include "core/limiter/engine.h"
+#include "core/limiter/change.h"
 #include "core/values/ini.h"
 
 /*

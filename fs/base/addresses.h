@@ -1,9 +1,9 @@
 /*
- * addresses - where the servers of a coordinator are: HOST[:PORT][,HOST[:PORT]...].
+ * addresses - the addresses of a coordinator's servers, given as HOST[:PORT][,HOST[:PORT]...].
  *
- * Names are looked up in threads of their own, one each, since that can take long, and one that does
- * not resolve must not keep the others from being used. A name keeps the addresses it had for as long
- * as it does not resolve. Any thread may call.
+ * Names are looked up in threads of their own, one each, since that can take long, and one that
+ * does not resolve must not keep the others from being used. A name keeps the addresses it had for
+ * as long as it does not resolve. Any thread may call.
  */
 #ifndef RATEFS_FS_BASE_ADDRESSES_H
 #define RATEFS_FS_BASE_ADDRESSES_H
@@ -20,25 +20,26 @@ enum {
 	SERVER_ADDRESS_TEXT = 72, /* with the port */
 };
 
-struct servers;
+struct addresses;
 
 /*
  * A HOST is a name, an IPv4 address, or an IPv6 address in brackets; the PORT is 2181 unless it is
  * given. NULL, and why in @error.
  */
-struct servers *servers_new(const char *text, char error[ERROR_TEXT]);
-void servers_free(struct servers *servers);
+struct addresses *addresses_new(const char *text, char error[ERROR_TEXT]);
+void addresses_free(struct addresses *addresses);
 
 /* Looks up the names. @wake, an eventfd, is written to each time that a name's addresses change. */
-void servers_look_up(struct servers *servers, int wake);
+void addresses_look_up(struct addresses *addresses, int wake);
 
 /*
- * The address whose turn it is among those known now, as ADDRESS:PORT without brackets, by turns that
- * are counted up. False if none is known.
+ * The address whose turn it is among those known now, as ADDRESS:PORT without brackets, by turns
+ * that are counted up. False if none is known.
  */
-bool servers_address(struct servers *servers, uint32_t turn, char address[SERVER_ADDRESS_TEXT]);
+bool addresses_address(struct addresses *addresses, uint32_t turn,
+		       char address[SERVER_ADDRESS_TEXT]);
 
 /* Returns how many addresses are known. */
-uint32_t servers_count(struct servers *servers);
+uint32_t addresses_count(struct addresses *addresses);
 
 #endif

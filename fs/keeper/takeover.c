@@ -41,7 +41,7 @@ struct messages {
 	size_t size;
 };
 
-static int add(struct messages *messages, const struct fuse_buf *buffer)
+static int add_message(struct messages *messages, const struct fuse_buf *buffer)
 {
 	const struct fuse_in_header *header = buffer->mem;
 	size_t size = messages->size ? messages->size * 2 : 256;
@@ -66,7 +66,7 @@ static int add(struct messages *messages, const struct fuse_buf *buffer)
 	return 0;
 }
 
-/* Those that come again first, in the order of their numbers; then the others as they came. */
+/* Orders messages that come again first, by their numbers; then the others as they came. */
 static int by_turn(const void *a, const void *b)
 {
 	const struct message *one = a, *other = b;
@@ -86,23 +86,25 @@ static bool is_again(const struct fuse_buf *buffer)
 	       header->opcode == FUSE_FORGET || header->opcode == FUSE_BATCH_FORGET;
 }
 
-static int receive(struct daemon *daemon, struct messages *messages)
+static int receive_messages(struct daemon *daemon, struct messages *messages)
 {
-	struct pollfd device = {.fd = fuse_session_fd(daemon->session), .events = POLLIN};
+	struct pollfd device = {.fd = fuse_session_fd(daemon->fuse), .events = POLLIN};
 	struct fuse_buf buffer = {0};
 	bool more = true;
 	int length, err = 0;
 
-	/* Who is killed may take back what is there to be read: the timer ends a read of nothing. */
+	/*
+	 * A killed client can withdraw its request between poll and read: the timer ends that read.
+	 */
 	wake_at(clock_ns());
 	while (more && !err && poll(&device, 1, 0) > 0) {
-		length = fuse_session_receive_buf(daemon->session, &buffer);
+		length = fuse_session_receive_buf(daemon->fuse, &buffer);
 		if (length == -EINTR)
 			continue;
 		if (length <= 0)
 			break; /* the loop finds that out, too */
 		more = is_again(&buffer);
-		err = add(messages, &buffer);
+		err = add_message(messages, &buffer);
 	}
 	free(buffer.mem);
 	if (messages->count)
@@ -219,8 +221,8 @@ static void restore_places(struct daemon *daemon, const struct parked_place *pla
 				clock_ns() + PARKING_NS);
 }
 
-static void process(struct daemon *daemon, const struct messages *messages,
-		    const struct parked_place *places, size_t place_count)
+static void process_messages(struct daemon *daemon, const struct messages *messages,
+			     const struct parked_place *places, size_t place_count)
 {
 	size_t next = 0;
 
@@ -233,14 +235,14 @@ static void process(struct daemon *daemon, const struct messages *messages,
 			       i < messages->again ? message->order : UINT64_MAX);
 		daemon_unlock(daemon);
 		channel_reply_to(message->channel);
-		session_process(daemon, &buffer, clock_ns());
+		mount_process(daemon, &buffer, clock_ns());
 	}
 	daemon_lock(daemon);
 	restore_places(daemon, places, place_count, &next, UINT64_MAX);
 	daemon_unlock(daemon);
 }
 
-/* Nobody's turn is saved up for any more who did not ask again. */
+/* Stops saving tokens up for waiters that did not ask again. */
 static void forget_awaited(struct limiter *limiter)
 {
 	for (uint32_t i = 0; !limiter->turns.current && i < limiter->bucket_count; i++)
@@ -259,10 +261,10 @@ int takeover(struct daemon *daemon)
 	ssize_t count = move_places(daemon, &places);
 	int err = count < 0 ? (int)count : 0;
 
-	if (!err && write(fuse_session_fd(daemon->session), &resend, sizeof(resend)) < 0)
+	if (!err && write(fuse_session_fd(daemon->fuse), &resend, sizeof(resend)) < 0)
 		err = errno == ENODEV ? 0 : -errno;
 	if (!err)
-		err = receive(daemon, &messages);
+		err = receive_messages(daemon, &messages);
 	if (!err) {
 		daemon_lock(daemon);
 		err = handle_take_over(daemon, was_asked, &messages);
@@ -271,7 +273,7 @@ int takeover(struct daemon *daemon)
 	if (!err) {
 		handle_wake_all(daemon);
 		count = (ssize_t)match_places(&messages, places, (size_t)count, clock_ns());
-		process(daemon, &messages, places, (size_t)count);
+		process_messages(daemon, &messages, places, (size_t)count);
 		daemon_lock(daemon);
 		forget_awaited(daemon->engine.tree.root);
 		daemon_unlock(daemon);

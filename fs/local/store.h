@@ -4,7 +4,7 @@
 #ifndef RATEFS_FS_LOCAL_STORE_H
 #define RATEFS_FS_LOCAL_STORE_H
 
-#include "core/limiter/engine.h"
+#include "core/limiter/change.h"
 
 /* Text of a settings file, and back. */
 enum { STORE_TEXT = 8192 };

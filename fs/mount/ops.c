@@ -107,7 +107,7 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 		op_getattr(request, ino, file);
 		return;
 	}
-	writer = writer_new(NULL, 0);
+	writer = write_new(NULL, 0);
 	if (!writer) {
 		fuse_reply_err(request, ENOMEM);
 		return;
@@ -125,12 +125,12 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 		writer->ino = ino;
 		writer->change.kind = CHANGE_OWNER;
 		writer->change.limiter = node.limiter;
-		writer->change.kept = (which & FUSE_SET_ATTR_UID ? 0 : OWNER_UID) |
-				      (which & FUSE_SET_ATTR_GID ? 0 : OWNER_GID) |
-				      (which & FUSE_SET_ATTR_MODE ? 0 : OWNER_ACCESS);
+		writer->change.unchanged = (which & FUSE_SET_ATTR_UID ? 0 : OWNER_UID) |
+					   (which & FUSE_SET_ATTR_GID ? 0 : OWNER_GID) |
+					   (which & FUSE_SET_ATTR_MODE ? 0 : OWNER_ACCESS);
 		writer->change.owner = (struct owner){wanted->st_uid, wanted->st_gid,
 						      wanted->st_mode & ACCESS_BITS};
-		writer_submit(daemon, writer, caller_of(request));
+		write_submit(daemon, writer, caller_of(request));
 	}
 	daemon_unlock(daemon);
 	if (!err && !follows)
@@ -154,7 +154,7 @@ static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 
 	daemon_lock(daemon);
 	err = node_decode(daemon, ino, &node);
-	/* Whom permissions do not bind, too, finds only what is there. */
+	/* Even root, whom permissions do not bind, cannot write a file without a write. */
 	if (!err && ((accesses & WRITE && !node.row->kind->write) ||
 		     (accesses & READ && !node.row->kind->read)))
 		err = -EACCES;
@@ -199,8 +199,8 @@ static void op_read(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offse
 
 	(void)ino;
 	/*
-	 * A read that fills the page cache has no owner: of sendfile, splice or mmap. What is read is
-	 * not there to be kept; who gets an error from sendfile reads.
+	 * A read that fills the page cache has no owner: of sendfile, splice or mmap. A token is
+	 * not there to be cached; a client that gets an error from sendfile reads instead.
 	 */
 	if (!handle || !handle->row->kind->read) /* a file as a predecessor that ran wild left it */
 		fuse_reply_err(request, ENODEV);
@@ -325,7 +325,7 @@ static void op_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mo
 {
 	struct daemon *daemon = daemon_of(request);
 	const struct caller *caller = caller_of(request);
-	struct writer *writer = writer_new(NULL, 0);
+	struct writer *writer = write_new(NULL, 0);
 	struct node directory;
 	int err;
 
@@ -357,7 +357,7 @@ static void op_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mo
 		writer->change.limiter = directory.limiter;
 		writer->change.owner = (struct owner){caller->uid, caller->gid, mode & ACCESS_BITS};
 		strcpy(writer->change.name, name);
-		writer_submit(daemon, writer, caller);
+		write_submit(daemon, writer, caller);
 	}
 	daemon_unlock(daemon);
 	if (err) {
@@ -402,7 +402,7 @@ static void op_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
 	const struct caller *caller = caller_of(request);
 	struct daemon *daemon = daemon_of(request);
-	struct writer *writer = writer_new(NULL, 0);
+	struct writer *writer = write_new(NULL, 0);
 	int err;
 
 	if (!writer) {
@@ -414,7 +414,7 @@ static void op_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
 	err = find_limiter(daemon, parent, name, caller->uid, &writer->change.limiter);
 	if (!err) {
 		writer->ino = writer->change.limiter->id;
-		writer_submit(daemon, writer, caller);
+		write_submit(daemon, writer, caller);
 	}
 	daemon_unlock(daemon);
 	if (err) {
@@ -429,7 +429,7 @@ static void op_rename(fuse_req_t request, fuse_ino_t parent, const char *name,
 {
 	const struct caller *caller = caller_of(request);
 	struct daemon *daemon = daemon_of(request);
-	struct writer *writer = writer_new(NULL, 0);
+	struct writer *writer = write_new(NULL, 0);
 	bool renamed; /* by a predecessor */
 	int err;
 
@@ -457,7 +457,7 @@ static void op_rename(fuse_req_t request, fuse_ino_t parent, const char *name,
 	}
 	if (!err) {
 		strcpy(writer->change.name, new_name);
-		writer_submit(daemon, writer, caller);
+		write_submit(daemon, writer, caller);
 	}
 	daemon_unlock(daemon);
 	if (err) {

@@ -59,7 +59,8 @@ void show_readme(FILE *out, struct daemon *daemon, const struct node *node, uint
 	      "    cat orders/take/250                      wait for 250 units at once\n"
 	      "    cat orders/stat                          see how it went\n"
 	      "    cat last_error                           why a write was refused\n\n"
-	      "Backups, grep -r and indexers read all that is listed, and so take tokens: let them\n"
+	      "Backups, grep -r and indexers read all that is listed, and so take tokens: let "
+	      "them\n"
 	      "leave out what is of the type fuse.ratefs.\n",
 	      out);
 	for (enum node_cost cost = 0; cost < COST_COUNT; cost++) {
@@ -102,7 +103,7 @@ static void show_fleet(FILE *out, const struct daemon *daemon)
 static void show_bounds(FILE *out, const struct users *users)
 {
 	for (enum bound_id id = 0; id < BOUND_COUNT; id++) {
-		const char *name = bound_name(id);
+		const char *name = users_bound_name(id);
 
 		if (id != BOUND_LIMITERS)
 			fprintf(out, "%s %" PRIu32 "\n", name, users->used[id]);
@@ -229,7 +230,7 @@ static int by_ticket(const void *a, const void *b)
  * Lists the waiters of @queue that took their places again, by ticket, and then NULL; from malloc.
  * NULL: no memory.
  */
-static const struct waiter **returned(const struct queue *queue)
+static const struct waiter **list_returned(const struct queue *queue)
 {
 	struct heap_node *turn = queue->returned.root;
 	size_t count = 0;
@@ -244,7 +245,7 @@ static const struct waiter **returned(const struct queue *queue)
 	return waiters;
 }
 
-/* Writes who @waiter is: the thread, or `-` for an open file that is polled, and the user. */
+/* Writes the asker of @waiter: the thread, or `-` for an open file that is polled, and the user. */
 static void show_asker(FILE *out, const struct waiter *waiter)
 {
 	const struct reader *reader;
@@ -264,7 +265,7 @@ static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *l
 	uint64_t ahead = 0;
 	char waited[QUANTITY_TEXT], left[QUANTITY_TEXT];
 	static const struct waiter *const none = NULL;
-	const struct waiter **sorted = queue->returned.root ? returned(queue) : NULL;
+	const struct waiter **sorted = queue->returned.root ? list_returned(queue) : NULL;
 	const struct waiter *const *back = sorted ? sorted : &none;
 	const struct waiter *once = list_first(&queue->once, struct waiter, once);
 
@@ -297,7 +298,7 @@ void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uin
 	show_queue(out, daemon, node->limiter, &node->limiter->turns.queue, &room);
 	if (node->limiter->slots)
 		show_queue(out, daemon, node->limiter, &node->limiter->slots->turns.queue, &room);
-	for (uint32_t i = 0; i < node->limiter->partition_slots; i++) {
+	for (uint32_t i = 0; i < node->limiter->partition_room; i++) {
 		if (node->limiter->partitions[i])
 			show_queue(out, daemon, node->limiter->partitions[i],
 				   &node->limiter->partitions[i]->turns.queue, &room);

@@ -10,10 +10,10 @@
 /* Of a write of 4095 bytes: `ok` and a newline are three. One more is to find the end. */
 enum { OUTCOMES_PER_WRITE = 4095 / 3 + 2 };
 
-/* Nothing that is coordinated is held for longer. */
+/* A change is answered within this time, whatever the source does. */
 static const uint64_t ANSWER_WITHIN_NS = 2 * NSEC_PER_SEC;
 
-struct writer *writer_new(const char *text, size_t size)
+struct writer *write_new(const char *text, size_t size)
 {
 	struct writer *writer = calloc(1, sizeof(*writer) + size + 1);
 
@@ -26,14 +26,14 @@ struct writer *writer_new(const char *text, size_t size)
 	return writer;
 }
 
-void writer_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller)
+void write_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller)
 {
 	uint64_t now_ns = clock_ns();
 
 	writer->subject = viewer_subject(writer->change.limiter);
 	writer->queued.until_ns = now_ns + ANSWER_WITHIN_NS;
 	pending_insert(&daemon->pending, &writer->queued.pending, caller, PENDING_WRITER);
-	engine_change(&daemon->engine, &writer->change, now_ns);
+	change_begin(&daemon->engine, &writer->change, now_ns);
 }
 
 /* A change of the setting that @handle is, or of all with CHANGE_CONFIG. */
@@ -41,7 +41,7 @@ static void change_settings(struct daemon *daemon, struct handle *handle,
 			    const struct caller *caller, const char *text, size_t size,
 			    unsigned int setting)
 {
-	struct writer *writer = writer_new(text, size);
+	struct writer *writer = write_new(text, size);
 
 	if (!writer) {
 		fuse_reply_err(caller->request, ENOMEM);
@@ -51,7 +51,7 @@ static void change_settings(struct daemon *daemon, struct handle *handle,
 	writer->change.setting = setting;
 	writer->change.limiter = handle->limiter;
 	daemon_lock(daemon);
-	writer_submit(daemon, writer, caller);
+	write_submit(daemon, writer, caller);
 	daemon_unlock(daemon);
 }
 
@@ -214,7 +214,7 @@ static void keep_change(struct daemon *daemon, const struct writer *writer)
 		state_limiter_changed(daemon->state, change->limiter);
 }
 
-/* What mkdir and setattr are answered with. */
+/* Fills in the answer to mkdir and setattr. */
 static void fill_entry(struct daemon *daemon, struct writer *writer)
 {
 	struct node node;
@@ -279,7 +279,7 @@ void write_answer(struct daemon *daemon, struct pending *pending)
 enum pending_end write_give_up(struct daemon *daemon, struct pending *pending, int err)
 {
 	(void)err;
-	return engine_withdraw(&daemon->engine, &((struct writer *)pending)->change)
+	return change_withdraw(&daemon->engine, &((struct writer *)pending)->change)
 		       ? PENDING_FREED
 		       : PENDING_ABANDONED;
 }

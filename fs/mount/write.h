@@ -13,20 +13,20 @@ extern const struct node_kind SETTING_FILE, CONFIG_FILE, CHARGE_FILE, FEEDBACK_F
 struct writer {
 	struct queued queued;
 	struct change change;
-	struct subject subject; /* what it is about, as it was */
-	size_t size;		/* of a write: what to acknowledge */
-	bool awaited;		/* no request: who made it looks at @done, and frees it */
+	struct subject subject; /* of its limiter, as it was */
+	size_t size;		/* of a write, to be acknowledged */
+	bool awaited;		/* no request: its maker looks at @done, and frees it */
 	bool done;
-	fuse_ino_t ino;		       /* setattr: whose attributes are the answer; rmdir: the id */
+	fuse_ino_t ino;		       /* setattr: the node to answer with; rmdir: the id */
 	struct fuse_entry_param entry; /* mkdir and setattr: the answer */
 	char text[];
 };
 
 /* Makes a writer with a copy of the @size bytes of @text, or without. NULL: no memory. */
-struct writer *writer_new(const char *text, size_t size);
+struct writer *write_new(const char *text, size_t size);
 
 /* Begins its change, filled in up to its text, on behalf of @caller. Under the lock. */
-void writer_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller);
+void write_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller);
 
 /* Requests of kind PENDING_WRITER; write_collect() ends changes that no request waits for, too. */
 void write_collect(struct daemon *daemon, struct outbox *outbox);

@@ -27,7 +27,7 @@
 #include <time.h>
 
 #include "core/fleet/handover.h"
-#include "core/limiter/engine.h"
+#include "core/limiter/change.h"
 
 struct state;
 

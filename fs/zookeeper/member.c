@@ -23,7 +23,7 @@ struct member {
 	struct daemon *daemon;		/* borrowed */
 	struct options *options;	/* borrowed */
 	struct fleet_options fleet_options;
-	struct source_zookeeper *zookeeper;
+	struct zookeeper *zookeeper;
 	struct fleet *fleet;
 	bool started;
 	bool succeeds; /* a predecessor */
@@ -34,7 +34,7 @@ static void on_event(struct fleet_listener *listener, enum fleet_event event, co
 {
 	struct member *member = (struct member *)listener;
 
-	/* The first is why; that it is out of reach follows from it. */
+	/* The first event is the reason; that the coordinator is out of reach follows from it. */
 	if (event != FLEET_DEGRADED)
 		snprintf(member->last_event, sizeof(member->last_event), "%s", text);
 	events_add(&member->daemon->events, viewer_subject(NULL), "fleet %s", text);
@@ -55,7 +55,7 @@ static void on_lease(struct fleet_listener *listener, const struct holding *hold
 	struct member *member = (struct member *)listener;
 	char path[PATH_TEXT], name[16];
 
-	/* What comes and goes in between is of no interest. */
+	/* States in between are of no interest. */
 	if (to == LEASE_TAKING || (from == LEASE_TAKING && to == LEASE_NONE))
 		return;
 	tree_path(holding->limiter, path);
@@ -72,7 +72,7 @@ static void on_applied(struct fleet_listener *listener, struct limiter *limiter,
 
 	tree_path(limiter, path);
 	events_add(&member->daemon->events, viewer_subject(limiter), "%s %s", path, text);
-	if (applied == FLEET_OWNED && member->daemon->session)
+	if (applied == FLEET_OWNED && member->daemon->fuse)
 		node_owner_changed(member->daemon, limiter);
 }
 
@@ -115,18 +115,17 @@ struct member *member_open(struct options *options, struct daemon *daemon, struc
 	};
 	if (member->fleet_options.constants.renewal_ns > options->right_ns / 4)
 		member->fleet_options.constants.renewal_ns = options->right_ns / 4;
-	member->zookeeper = source_zookeeper_open(options->servers, options->path,
-						  options->credentials,
-						  &state_fleet(state)->zookeeper);
+	member->zookeeper = zookeeper_open(options->servers, options->path, options->credentials,
+					   &state_fleet(state)->zookeeper);
 	if (!member->zookeeper) {
 		free(member);
 		return NULL;
 	}
-	member->fleet = fleet_new(&daemon->engine, source_zookeeper_coordinator(member->zookeeper),
+	member->fleet = fleet_new(&daemon->engine, zookeeper_coordinator(member->zookeeper),
 				  &member->fleet_options, &member->listener);
 	if (!member->fleet) {
 		log_error("no memory");
-		source_zookeeper_free(member->zookeeper);
+		zookeeper_free(member->zookeeper);
 		free(member);
 		return NULL;
 	}
@@ -135,7 +134,7 @@ struct member *member_open(struct options *options, struct daemon *daemon, struc
 
 void member_attach(struct member *member)
 {
-	source_zookeeper_attach(member->zookeeper, member->daemon, member->fleet);
+	zookeeper_attach(member->zookeeper, member->daemon, member->fleet);
 	member->daemon->fleet = member->fleet;
 }
 
@@ -188,7 +187,7 @@ static bool has_left(const void *fleet)
 }
 
 /* Puts a limiter of a predecessor back into the tree under its number. */
-static int restore(void *argument, const struct state_limiter *former)
+static int restore_limiter(void *argument, const struct state_limiter *former)
 {
 	struct member *member = argument;
 	struct engine *engine = &member->daemon->engine;
@@ -199,14 +198,14 @@ static int restore(void *argument, const struct state_limiter *former)
 	int err;
 
 	if (!former->id) {
-		engine_owned(engine, engine->tree.root, &former->owner);
+		change_apply_owner(engine, engine->tree.root, &former->owner);
 		return 0;
 	}
 	if (!parent || settings_parse(former->settings, &settings, error) ||
 	    (holding->before_ns && settings_parse(former->before, &before, error)))
 		return 0; /* the fleet knows better */
 	engine->tree.last_id = former->id - 1;
-	err = engine_restore(engine, parent, former->name, &settings, &former->owner, NULL, 0,
+	err = change_restore(engine, parent, former->name, &settings, &former->owner, NULL, 0,
 			     &limiter);
 	if (err)
 		return err;
@@ -228,7 +227,7 @@ int member_resume(struct member *member)
 
 	daemon_lock(daemon);
 	member->succeeds = true;
-	err = state_limiters(daemon->state, restore, member);
+	err = state_limiters(daemon->state, restore_limiter, member);
 	if (!err) {
 		state_restoring(daemon->state, STATE_LEVELS);
 		err = fleet_resume(member->fleet, clock_ns());
@@ -247,7 +246,7 @@ int member_join(struct member *member)
 	bool joined;
 	int err;
 
-	err = source_zookeeper_start(member->zookeeper);
+	err = zookeeper_start(member->zookeeper);
 	if (err) {
 		log_error("cannot start the coordinator's thread: %s", strerror(-err));
 		return -1;
@@ -256,12 +255,14 @@ int member_join(struct member *member)
 	daemon_lock(daemon);
 	fleet_start(member->fleet, clock_ns());
 	daemon_unlock(daemon);
-	/* Readers wait who did before: as soon as it is known what became of what was under way. */
+	/*
+	 * Readers of a predecessor wait: they go on as soon as the fate of its requests is known.
+	 */
 	if (member->succeeds) {
 		(void)run_until(daemon, is_up_to_date, member->fleet, MOMENT_NS, true);
 		return 0;
 	}
-	/* Even who does not wait knows more a moment later. */
+	/* Even with `nowait` a moment tells more. */
 	joined = run_until(daemon, has_joined, member->fleet,
 			   member->options->no_wait ? MOMENT_NS : JOIN_NS, true);
 	/* Slow, not away. */
@@ -289,13 +290,13 @@ void member_leave(struct member *member)
 	fleet_leave(member->fleet, clock_ns());
 	daemon_unlock(daemon);
 	(void)run_until(daemon, has_left, member->fleet, LEAVE_NS, false);
-	source_zookeeper_stop(member->zookeeper);
+	zookeeper_stop(member->zookeeper);
 	member->started = false;
 }
 
 void member_free(struct member *member)
 {
 	fleet_free(member->fleet);
-	source_zookeeper_free(member->zookeeper);
+	zookeeper_free(member->zookeeper);
 	free(member);
 }

@@ -4,7 +4,7 @@
 #ifndef RATEFS_TESTS_STAGE_H
 #define RATEFS_TESTS_STAGE_H
 
-#include "core/limiter/engine.h"
+#include "core/limiter/change.h"
 #include "core/limiter/partition.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static inline void stage_store(struct source *source, struct change *change)
 	stage->asked = change;
 	if (!stage->later) {
 		stage->asked = NULL;
-		engine_stored(&stage->engine, change, stage->answer);
+		change_stored(&stage->engine, change, stage->answer);
 	}
 }
 
@@ -107,7 +107,7 @@ static inline struct limiter *stage_make(struct stage *stage, struct limiter *pa
 
 	change.limiter = parent ? parent : stage->engine.tree.root;
 	strcpy(change.name, name);
-	engine_change(&stage->engine, &change, stage->engine.schedule.now_ns);
+	change_begin(&stage->engine, &change, stage->engine.schedule.now_ns);
 	assert_ptr_equal(engine_changed(&stage->engine), &change);
 	assert_int_equal(change.outcome, 0);
 	return change.made;
@@ -123,7 +123,7 @@ static inline int stage_change(struct stage *stage, struct limiter *limiter, enu
 		strcpy(change.name, text);
 	else
 		change.text = text;
-	engine_change(&stage->engine, &change, now_ns);
+	change_begin(&stage->engine, &change, now_ns);
 	assert_ptr_equal(engine_changed(&stage->engine), &change);
 	assert_int_equal(change.outcome != 0, change.error[0] != '\0');
 	stage_collect(stage);

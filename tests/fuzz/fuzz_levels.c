@@ -109,7 +109,7 @@ static struct limiter *restore(struct engine *engine, const char *name,
 {
 	static const struct owner owner = {.access = 0755};
 	struct limiter *limiter = NULL;
-	int err = engine_restore(engine, engine->tree.root, name, settings, &owner, found, count,
+	int err = change_restore(engine, engine->tree.root, name, settings, &owner, found, count,
 				 &limiter);
 
 	FUZZ_CHECK(err == 0 || err == -EEXIST || err == -EINVAL);

@@ -299,7 +299,7 @@ struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter)
 	scene->sent_count = 0;
 	scene->connected = false;
 	begin_process(scene);
-	assert_int_equal(engine_restore(&scene->engine, scene->engine.tree.root, limiter->name,
+	assert_int_equal(change_restore(&scene->engine, scene->engine.tree.root, limiter->name,
 					&settings, &owner, NULL, 0, &restored),
 			 0);
 	fleet_restored(scene->fleet, restored, &former);
@@ -386,7 +386,7 @@ int scene_change(struct scene *scene, struct change *change)
 	struct change *done;
 
 	change->outcome = WAITING;
-	engine_change(&scene->engine, change, scene->now_ns);
+	change_begin(&scene->engine, change, scene->now_ns);
 	scene_run(scene, 0);
 	done = engine_changed(&scene->engine);
 	assert_true(!done || done == change);

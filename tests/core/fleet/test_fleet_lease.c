@@ -74,7 +74,7 @@ static void assert_usable_q_later(struct scene *scene, struct limiter *a, struct
 	assert_int_equal(guest->waiter.outcome, WAITING);
 	assert_false(fleet_is_entitled(scene->fleet, a->holding, 0));
 	/* It is looked at every slot. */
-	scene_run(scene, 2 * DEMAND_SLOT_NS);
+	scene_run(scene, 2 * DEMAND_PERIOD_NS);
 	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
 	assert_true(fleet_is_entitled(scene->fleet, a->holding, 0));
 	scene_run(scene, 100 * MS);
@@ -443,7 +443,7 @@ static void test_unwanted_partition_that_others_claim_is_given_back_at_once(void
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	keep_asking(&scene, a, SEC);
 	scene_set(&scene, "/w/1/bbbbbbbbbbbbb-1-1-0000009999", NULL);
-	scene_run(&scene, 2 * SEC + FLEET_RENEWAL_NS * 5 / 4 + 3 * DEMAND_SLOT_NS);
+	scene_run(&scene, 2 * SEC + FLEET_RENEWAL_NS * 5 / 4 + 3 * DEMAND_PERIOD_NS);
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
 	assert_non_null(scene_node(&scene, "/f/1/0"));
 	scene_close(&scene);

@@ -9,7 +9,7 @@ static int settings_change(struct stage *stage, struct limiter *limiter, unsigne
 	struct change change = {
 		.kind = CHANGE_SETTINGS, .limiter = limiter, .setting = setting, .text = text};
 
-	engine_change(&stage->engine, &change, stage->engine.schedule.now_ns);
+	change_begin(&stage->engine, &change, stage->engine.schedule.now_ns);
 	assert_ptr_equal(engine_changed(&stage->engine), &change);
 	strcpy(error, change.error);
 	return change.outcome;
@@ -44,7 +44,7 @@ static void test_mkdir_is_refused_for_a_bad_name_a_known_one_and_bad_settings(vo
 	assert_int_equal(stage_change(&stage, root, CHANGE_MAKE, "", 0), -EINVAL);
 	change.limiter = root;
 	strcpy(change.name, "b");
-	engine_change(&stage.engine, &change, 0);
+	change_begin(&stage.engine, &change, 0);
 	assert_ptr_equal(engine_changed(&stage.engine), &change);
 	assert_int_equal(change.outcome, -EINVAL);
 	assert_null(tree_find(&stage.engine.tree, root, "b"));
@@ -193,7 +193,7 @@ static void begin(struct stage *stage, struct change *change, struct limiter *li
 				  .limiter = limiter,
 				  .setting = CHANGE_CONFIG,
 				  .text = config};
-	engine_change(&stage->engine, change, stage->engine.schedule.now_ns);
+	change_begin(&stage->engine, change, stage->engine.schedule.now_ns);
 }
 
 static void test_changes_are_stored_one_at_a_time_in_order(void **state)
@@ -214,7 +214,7 @@ static void test_changes_are_stored_one_at_a_time_in_order(void **state)
 		assert_null(engine_changed(&stage.engine));
 		/* Everything else goes on meanwhile. */
 		assert_int_equal(stage_try(&stage, a, 1, 0), 0);
-		engine_stored(&stage.engine, &changes[i], 0);
+		change_stored(&stage.engine, &changes[i], 0);
 		assert_ptr_equal(engine_changed(&stage.engine), &changes[i]);
 		assert_int_equal(changes[i].outcome, 0);
 		assert_int_equal(a->settings->burst, i + 1);
@@ -238,15 +238,15 @@ static void test_each_change_is_checked_against_what_those_before_it_did(void **
 	begin(&stage, &third, a, "rate=50/s");
 	last.limiter = stage.engine.tree.root;
 	strcpy(last.name, "a");
-	engine_change(&stage.engine, &last, 0);
-	engine_stored(&stage.engine, &first, 0);
+	change_begin(&stage.engine, &last, 0);
+	change_stored(&stage.engine, &first, 0);
 	assert_ptr_equal(engine_changed(&stage.engine), &first);
 	/* The refused one is given back in the same step, and the next is stored. */
 	assert_ptr_equal(engine_changed(&stage.engine), &second);
 	assert_int_equal(second.outcome, -ERANGE);
 	assert_null(engine_changed(&stage.engine));
 	assert_ptr_equal(stage.asked, &third);
-	engine_stored(&stage.engine, &third, 0);
+	change_stored(&stage.engine, &third, 0);
 	assert_ptr_equal(engine_changed(&stage.engine), &third);
 	assert_ptr_equal(engine_changed(&stage.engine), &last);
 	assert_int_equal(last.outcome, -EEXIST);
@@ -265,11 +265,11 @@ static void test_change_after_a_removal_in_line_is_ENODEV(void **state)
 	a = stage_make(&stage, NULL, "a", "rate=0");
 	removal.limiter = a;
 	stage.later = true;
-	engine_change(&stage.engine, &removal, 0);
+	change_begin(&stage.engine, &removal, 0);
 	begin(&stage, &write, a, "rate=1/s");
 	/* A waiter that began to wait during the removal goes with the limiter. */
 	assert_int_equal(stage_ask(&stage, &guest, a, 1, 0), WAITING);
-	engine_stored(&stage.engine, &removal, 0);
+	change_stored(&stage.engine, &removal, 0);
 	assert_ptr_equal(engine_changed(&stage.engine), &removal);
 	assert_ptr_equal(engine_changed(&stage.engine), &write);
 	assert_int_equal(write.outcome, -ENODEV);
@@ -290,14 +290,14 @@ static void test_a_change_can_be_withdrawn_until_it_is_stored(void **state)
 	stage.later = true;
 	for (int i = 0; i < 4; i++)
 		begin(&stage, &changes[i], a, "burst=5");
-	assert_false(engine_withdraw(&stage.engine, &changes[0]));
-	assert_true(engine_withdraw(&stage.engine, &changes[1]));
-	assert_true(engine_withdraw(&stage.engine, &changes[3]));
+	assert_false(change_withdraw(&stage.engine, &changes[0]));
+	assert_true(change_withdraw(&stage.engine, &changes[1]));
+	assert_true(change_withdraw(&stage.engine, &changes[3]));
 	/* The end of the line is where it should be. */
 	begin(&stage, &changes[1], a, "burst=6");
-	engine_stored(&stage.engine, &changes[0], 0);
-	engine_stored(&stage.engine, &changes[2], 0);
-	engine_stored(&stage.engine, &changes[1], 0);
+	change_stored(&stage.engine, &changes[0], 0);
+	change_stored(&stage.engine, &changes[2], 0);
+	change_stored(&stage.engine, &changes[1], 0);
 	assert_ptr_equal(engine_changed(&stage.engine), &changes[0]);
 	assert_ptr_equal(engine_changed(&stage.engine), &changes[2]);
 	assert_ptr_equal(engine_changed(&stage.engine), &changes[1]);
@@ -338,7 +338,7 @@ static void test_an_owner_is_changed_and_the_settings_stay(void **state)
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=3");
 	change.limiter = a;
-	engine_change(&stage.engine, &change, 0);
+	change_begin(&stage.engine, &change, 0);
 	assert_ptr_equal(engine_changed(&stage.engine), &change);
 	assert_int_equal(a->uid, 7);
 	assert_int_equal(a->gid, 8);
@@ -358,7 +358,7 @@ static const struct limiter *make_of_5_6(struct stage *stage, struct limiter *pa
 
 	change.limiter = parent;
 	strcpy(change.name, name);
-	engine_change(&stage->engine, &change, 0);
+	change_begin(&stage->engine, &change, 0);
 	assert_ptr_equal(engine_changed(&stage->engine), &change);
 	assert_int_equal(change.outcome, 0);
 	assert_int_equal(change.made->uid, 5);
@@ -379,7 +379,7 @@ static void test_limiter_made_in_a_setgid_limiter_has_its_group_and_is_setgid(vo
 	assert_int_equal(child->gid, 6);
 	assert_int_equal(child->access, 0750);
 	change.limiter = a;
-	engine_change(&stage.engine, &change, 0);
+	change_begin(&stage.engine, &change, 0);
 	assert_ptr_equal(engine_changed(&stage.engine), &change);
 	child = make_of_5_6(&stage, a, "after");
 	assert_int_equal(child->gid, 8);
@@ -413,7 +413,7 @@ static int restore(struct stage *stage, const char *name, const char *config,
 	char error[ERROR_TEXT];
 
 	assert_int_equal(settings_parse(config, &settings, error), 0);
-	return engine_restore(&stage->engine, stage->engine.tree.root, name, &settings, &owner,
+	return change_restore(&stage->engine, stage->engine.tree.root, name, &settings, &owner,
 			      levels, count, restored);
 }
 
@@ -512,10 +512,10 @@ static void test_a_reserve_is_beside_the_shares(void **state)
 	assert_int_equal(shares, 4);
 	share = partition_get(&stage.engine.schedule, a, 3);
 	reserved = partition_get(&stage.engine.schedule, a, 5);
-	assert_int_equal(rate_per_second(&share->buckets[0].rate), 20);
-	assert_int_equal(rate_per_second(&reserved->buckets[0].rate), 10);
+	assert_int_equal(fraction_per_second(&share->buckets[0].flow), 20);
+	assert_int_equal(fraction_per_second(&reserved->buckets[0].flow), 10);
 	stage_write(&stage, a, "partitions.count=5\npartitions.reserve=none", 0);
-	assert_int_equal(rate_per_second(&share->buckets[0].rate), 20);
+	assert_int_equal(fraction_per_second(&share->buckets[0].flow), 20);
 	assert_int_equal(partition_count(a, &shares), 5);
 	stage_close(&stage);
 }
@@ -713,7 +713,8 @@ static void test_a_refused_change_leaves_no_settings_behind(void **state)
 	stage.answer = -EIO;
 	assert_int_equal(stage_change(&stage, a, CHANGE_SETTINGS, "rate=11/s", SEC), -EIO);
 	assert_int_equal(stage.engine.schedule.pool.blocks.count, 1);
-	assert_int_equal(engine_tuned(&stage.engine, a, &SETTINGS_DEFAULT, &(uint32_t){0}), 0);
+	assert_int_equal(change_apply_settings(&stage.engine, a, &SETTINGS_DEFAULT, &(uint32_t){0}),
+			 0);
 	assert_int_equal(stage.engine.schedule.pool.blocks.count, 0);
 	stage_close(&stage);
 }

@@ -739,7 +739,7 @@ static void test_a_restored_limiter_does_not_know_what_its_keys_had(void **state
 	(void)state;
 	stage_open(&stage);
 	assert_int_equal(settings_parse("key_rate=1/s\nkey_burst=5", &settings, error), 0);
-	assert_int_equal(engine_restore(&stage.engine, stage.engine.tree.root, "a", &settings,
+	assert_int_equal(change_restore(&stage.engine, stage.engine.tree.root, "a", &settings,
 					&owner, NULL, 0, &a),
 			 0);
 	assert_false(take(&stage, a, "x", 1, 0));

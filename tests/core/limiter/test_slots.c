@@ -285,7 +285,7 @@ static void test_limiter_that_another_host_removes_leaves_its_slots_to_be_closed
 	assert_int_equal(ask(&stage, &a, l, 0), 0);
 	assert_int_equal(ask(&stage, &b, l, 0), WAITING);
 	assert_int_equal(ask(&stage, &outside, top, 0), WAITING);
-	engine_removed(&stage.engine, l);
+	change_apply_removal(&stage.engine, l);
 	stage_collect(&stage);
 	assert_int_equal(b.guest.waiter.outcome, -ENODEV);
 	assert_int_equal(ask(&stage, &b, l, 0), -ENODEV);

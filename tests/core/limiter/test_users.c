@@ -80,7 +80,7 @@ static int change_owner(struct stage *stage, struct limiter *limiter, uint32_t u
 {
 	struct owner owner = {.uid = uid, .access = 0755};
 
-	engine_owned(&stage->engine, limiter, &owner);
+	change_apply_owner(&stage->engine, limiter, &owner);
 	return users_check(&stage->engine.users, uid, BOUND_LIMITERS, NULL);
 }
 
@@ -102,7 +102,7 @@ static void test_limiters_are_counted_for_who_owns_them(void **state)
 	assert_int_equal(change_owner(&stage, a, 6), -ENOSPC);
 	assert_int_equal(users_check(users, 5, BOUND_LIMITERS, NULL), 0);
 	assert_int_equal(change_owner(&stage, b, 5), -ENOSPC);
-	engine_removed(&stage.engine, b);
+	change_apply_removal(&stage.engine, b);
 	assert_int_equal(users_check(users, 5, BOUND_LIMITERS, NULL), 0);
 	assert_int_equal(users->used[BOUND_LIMITERS], 1);
 	stage_make(&stage, NULL, "c", NULL);

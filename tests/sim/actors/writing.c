@@ -61,7 +61,7 @@ static void time_out(struct sim *sim, struct occurrence *timeout)
 	if (!writing->done) {
 		act_refused(sim, host, writing->command->line, -ETIMEDOUT,
 			    "not acknowledged within 2 s: read it back");
-		if (engine_withdraw(&host->engine, &writing->change)) {
+		if (change_withdraw(&host->engine, &writing->change)) {
 			unlink_writing(writing);
 			writing->done = true;
 		}
@@ -71,7 +71,7 @@ static void time_out(struct sim *sim, struct occurrence *timeout)
 
 static int begin_alone(struct host *host, struct change *change, const struct command *command)
 {
-	engine_change(&host->engine, change, host_now(host));
+	change_begin(&host->engine, change, host_now(host));
 	if (engine_changed(&host->engine) != change) {
 		sim_fail(host->sim, INVARIANT_QUEUE, NULL, "a change got lost");
 		return -EIO;
@@ -102,7 +102,7 @@ int writing_begin(struct host *host, const struct change *change, const struct c
 	writing->timeout = (struct occurrence){.happens = time_out, .dropped = drop};
 	sim_later(sim, host, &writing->timeout, sim->now_ns + WRITING_PATIENCE_NS);
 	before = host_enter(host);
-	engine_change(&host->engine, &writing->change, host_now(host));
+	change_begin(&host->engine, &writing->change, host_now(host));
 	host_leave(before);
 	return -EINPROGRESS;
 }

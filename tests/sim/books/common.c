@@ -276,7 +276,7 @@ static void print_places(const struct sim *sim, const struct common *common)
 				"  %s holds %u: rate %.9g level %lld burst %llu "
 				"largest take %llu%s\n",
 				sim->hosts[i].name, p->limiter->holding->usable,
-				rate_per_second(&p->limiter->buckets[0].rate),
+				fraction_per_second(&p->limiter->buckets[0].flow),
 				(long long)p->limiter->buckets[0].level,
 				(unsigned long long)p->limiter->buckets[0].burst,
 				(unsigned long long)p->largest,

@@ -18,6 +18,8 @@ static bool touches(const struct request *request, enum operation_kind kind, con
 
 static bool is_what(const struct request *request, enum ambush_what what)
 {
+	if (what == AMBUSH_LIST)
+		return request->kind == REQUEST_LIST;
 	if (request->kind != REQUEST_TRANSACTION)
 		return false;
 	switch (what) {
@@ -31,6 +33,7 @@ static bool is_what(const struct request *request, enum ambush_what what)
 		return touches(request, OPERATION_CREATE, "/w/") ||
 		       touches(request, OPERATION_DELETE, "/w/");
 	case AMBUSH_ANY:
+	case AMBUSH_LIST:
 		break;
 	}
 	return true;
@@ -50,6 +53,15 @@ static void spring(struct moment *moment)
 
 	if (is_of_process(link->ambush.deed)) {
 		link->client->ambushed(link->client, link->ambush.deed, false);
+		return;
+	}
+	if (link->ambush.deed == AMBUSH_ORPHAN) {
+		link_orphan(link);
+		return;
+	}
+	if (link->ambush.deed == AMBUSH_ELECT) {
+		if (!link->zookeeper->electing)
+			zookeeper_elect(link->zookeeper, AMBUSH_ELECTS_NS);
 		return;
 	}
 	if (link->ambush.deed != AMBUSH_EXPIRE)

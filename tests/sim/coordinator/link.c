@@ -393,6 +393,13 @@ void link_cut(struct link *link, bool answers_only)
 	expect_silence(link);
 }
 
+void link_cut_requests(struct link *link)
+{
+	link->cut_up = true;
+	reschedule(link);
+	expect_silence(link);
+}
+
 void link_heal(struct link *link)
 {
 	link->cut_up = false;

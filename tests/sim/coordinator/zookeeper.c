@@ -100,6 +100,20 @@ void link_expire(struct link *link)
 		expire_session(session);
 }
 
+void link_orphan(struct link *link)
+{
+	struct session *session = link->last_session;
+
+	if (!session || session->closed || link->zookeeper->electing)
+		return;
+	link_cut_requests(link);
+	/* Its server does not hear of the end either. */
+	if (link->connection && link_now(link) > ZOOKEEPER_PAST_NS)
+		link->connection->lag_ns = ZOOKEEPER_PAST_NS;
+	session->zookeeper->counts[COUNT_EXPIRED]++;
+	end_session(session);
+}
+
 static bool is_heard(const struct zookeeper *zookeeper, const struct session *session)
 {
 	const struct connection *connection = session->connection;

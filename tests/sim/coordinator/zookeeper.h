@@ -61,7 +61,14 @@ struct latency {
 
 /* An ambush waits for a host at a point of a transaction of a kind, and does a deed. */
 enum ambush_point { AMBUSH_SENDS, AMBUSH_COMMITS, AMBUSH_HEARS };
-enum ambush_what { AMBUSH_ANY, AMBUSH_TAKE, AMBUSH_GIVE, AMBUSH_CHANGE, AMBUSH_CLAIM };
+enum ambush_what {
+	AMBUSH_ANY,
+	AMBUSH_TAKE,
+	AMBUSH_GIVE,
+	AMBUSH_CHANGE,
+	AMBUSH_CLAIM,
+	AMBUSH_LIST, /* no transaction: a look for what is free, or is claimed */
+};
 enum ambush_deed {
 	AMBUSH_CUT,
 	AMBUSH_CUT_ANSWERS,
@@ -69,7 +76,9 @@ enum ambush_deed {
 	AMBUSH_STRIKE, /* cut, and the session expires at once */
 	AMBUSH_KILL,   /* the process */
 	AMBUSH_PAUSE,
-	AMBUSH_LOSE, /* cut, and an election loses the last writes */
+	AMBUSH_LOSE,   /* cut, and an election loses the last writes */
+	AMBUSH_ORPHAN, /* the session expires, and the server that its host talks to does not know */
+	AMBUSH_ELECT,  /* servers elect, and lose nothing */
 };
 
 enum { AMBUSH_LOSES = 3 }; /* writes */
@@ -176,6 +185,7 @@ struct link *link_new(struct zookeeper *zookeeper, struct client *client);
 
 /* Its pipes, or the one of answers alone. */
 void link_cut(struct link *link, bool answers_only);
+void link_cut_requests(struct link *link);
 void link_heal(struct link *link);
 
 /* Its process is stopped, and goes on. */
@@ -187,6 +197,12 @@ void link_kill(struct link *link);
 
 /* The servers end its session now, whether it was heard of or not. */
 void link_expire(struct link *link);
+
+/*
+ * Likewise, and its server is cut off from the others: the host hears what is on its way, and
+ * nothing more.
+ */
+void link_orphan(struct link *link);
 
 /* @ambush waits for its host, until it came to pass or ambush.armed is cleared. */
 void link_ambush(struct link *link, const struct ambush *ambush);

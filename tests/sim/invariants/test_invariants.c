@@ -5,6 +5,8 @@
 #include "tests/sim/invariants/rate_check.h"
 #include "tests/sim/base/random.h"
 
+#include "core/limiter/change.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

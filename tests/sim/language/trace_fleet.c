@@ -198,14 +198,18 @@ static size_t word_among(const char *word, const char *const *words, size_t coun
 }
 
 /*
- * when HOST sends|commits|hears [take|give|change|claim] cut|answers|expire|strike|kill|pause|lose
+ * when HOST sends|commits|hears [take|give|change|claim|list] DEED
  */
 static int parse_when(struct line *line)
 {
 	static const char *const points[] = {"sends", "commits", "hears"};
-	static const char *const whats[] = {"any", "take", "give", "change", "claim"};
-	static const char *const deeds[] = {"cut",  "answers", "expire", "strike",
-					    "kill", "pause",   "lose"};
+	static const char *const whats[] = {"any", "take", "give", "change", "claim", "list"};
+	static const char *const deeds[] = {"cut",   "answers", "expire", "strike", "kill",
+					    "pause", "lose",	"orphan", "elect"};
+	enum {
+		WHATS = sizeof(whats) / sizeof(whats[0]),
+		DEEDS = sizeof(deeds) / sizeof(deeds[0]),
+	};
 	struct ambush *ambush = &line->command->ambush;
 	char *point, *word;
 	size_t deed;
@@ -217,13 +221,14 @@ static int parse_when(struct line *line)
 	if (!point || !word || word_among(point, points, 3) == 3)
 		return line_refuse(line, "when HOST sends, commits or hears, and what then");
 	ambush->point = (enum ambush_point)word_among(point, points, 3);
-	if (word_among(word, whats, 5) < 5) {
-		ambush->what = (enum ambush_what)word_among(word, whats, 5);
+	if (word_among(word, whats, WHATS) < WHATS) {
+		ambush->what = (enum ambush_what)word_among(word, whats, WHATS);
 		word = line_word(line);
 	}
-	deed = word ? word_among(word, deeds, 7) : 7;
-	if (deed == 7)
-		return line_refuse(line, "cut, answers, expire, strike, kill, pause or lose");
+	deed = word ? word_among(word, deeds, DEEDS) : DEEDS;
+	if (deed == DEEDS)
+		return line_refuse(line, "cut, answers, expire, strike, kill, pause, lose, orphan "
+					 "or elect");
 	ambush->deed = (enum ambush_deed)deed;
 	return 0;
 }

@@ -77,7 +77,7 @@ void former_restore(struct host *host)
 		struct limiter *parent = kept->parent ? former->limiters[kept->parent - 1].restored
 						      : host->engine.tree.root;
 
-		if (engine_restore(&host->engine, parent, kept->name, &kept->settings, &kept->owner,
+		if (change_restore(&host->engine, parent, kept->name, &kept->settings, &kept->owner,
 				   NULL, 0, &kept->restored)) {
 			fprintf(stderr, "simulate: a limiter is not restored\n");
 			exit(2);
@@ -89,7 +89,7 @@ void former_restore(struct host *host)
 
 static void fill(struct bucket *bucket, const struct bucket *kept)
 {
-	if (rate_compare(&bucket->rate, &kept->rate)) {
+	if (bucket->flow.num != kept->flow.num || bucket->flow.den != kept->flow.den) {
 		bucket->level = kept->level < 0 ? kept->level : bucket->level;
 		return;
 	}

@@ -35,7 +35,7 @@ static void store(struct source *source, struct change *change)
 {
 	struct host *host = (struct host *)((char *)source - offsetof(struct host, source));
 
-	engine_stored(&host->engine, change, 0);
+	change_stored(&host->engine, change, 0);
 }
 
 static void no_memory(void)

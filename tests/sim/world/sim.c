@@ -267,7 +267,7 @@ static void remove_limiters(struct host *host)
 		if (!last)
 			break;
 		change.limiter = last->limiter;
-		engine_change(&host->engine, &change, sim->now_ns);
+		change_begin(&host->engine, &change, sim->now_ns);
 		engine_changed(&host->engine);
 		if (change.outcome) {
 			sim_fail(sim, INVARIANT_EMPTY, last, change.error);

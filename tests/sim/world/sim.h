@@ -11,7 +11,7 @@
 #ifndef RATEFS_SIM_SIM_H
 #define RATEFS_SIM_SIM_H
 
-#include "core/limiter/engine.h"
+#include "core/limiter/change.h"
 #include "tests/sim/world/host.h"
 #include "tests/sim/invariants/account_check.h"
 #include "tests/sim/invariants/fleet_check.h"

@@ -1,0 +1,92 @@
+/*
+ * parts - the fleet's parts, and what all of them stand on: the time of a step, chance, words.
+ *
+ * Each part has a header of its own, and a struct that its file alone knows. A part asks and tells
+ * another by that one's functions, and calls only those above itself in this list; what a part
+ * below has to do follows from facts that it finds noted, see fleet.c.
+ *
+ *	request		requests that are out
+ *	session		the host's session and its connection
+ *	term		until when what is held may be used
+ *	baseline	the settings' version that this host stands on
+ *	names		names that were given up a moment ago
+ *	holdings	what is held of limiters: by id, roused, in use, with something to send
+ *	room		how many nodes and watches this host may have
+ *	handover	what a successor has to know
+ *	leases		the leases of a limiter, and what they are worth
+ *	membership	which other hosts there are
+ *	transaction	the one transaction that is under way
+ *	learnt		what was learnt of services, for all hosts
+ *	survey		who has what
+ *	demand		how many partitions are wanted
+ *	claim		how much others want, and what this host tells them of that
+ *	release		giving back
+ *	acquire		which partitions could be taken, and are
+ *	garbage		nodes of limiters that are gone
+ *	before		the settings that other hosts may still be under
+ *	apply		settings of other hosts take effect ...
+ *	replicate	... as they are read
+ *	publish		changes of this host's
+ *	layout		the nodes that must be there before the host joins
+ *	barrier		what is done after an unknown outcome
+ *	outcome		what follows from the answer to a transaction
+ *	rebalance	which partitions are given back, and when more are looked for
+ *	resume		going on where a predecessor was
+ *	status		what the fleet says of itself
+ *	fleet		the step
+ */
+#ifndef RATEFS_CORE_PARTS_H
+#define RATEFS_CORE_PARTS_H
+
+#include "core/fleet/fleet.h"
+
+struct fleet {
+	struct source source; /* first */
+	struct engine *engine;
+	struct coordinator *coordinator;
+	const struct fleet_options *options;
+	struct fleet_listener *listener;
+	struct fleet_constants constants; /* as told ... */
+	bool constants_known;		  /* ... until the fleet's are known */
+	struct fleet_counters counters;
+	uint64_t random_state;
+
+	/* Of the step. */
+	uint64_t now_ns; /* the engine's time */
+	struct clocks clocks;
+	uint64_t next_ns; /* when there is something to do */
+	bool in_step;
+
+	/* Owned; each is known to its own file alone. */
+	struct requests *requests;
+	struct session *session;
+	struct term *term;
+	struct names *names;
+	struct holdings *holdings;
+	struct room *room;
+	struct handover *handover;
+	struct baseline *baseline;
+	struct membership *membership;
+	struct transaction *transaction;
+	struct surveys *surveys;
+	struct garbage *garbage;
+	struct replicate *replicate;
+	struct publish *publish;
+	struct layout *layout;
+	struct barrier *barrier;
+};
+
+/* Tells the listener of @event, in words. */
+void fleet_tell(struct fleet *fleet, enum fleet_event event, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Lets there be a step at @at_ns at the latest; 0: at once. */
+void fleet_wake_at(struct fleet *fleet, uint64_t at_ns);
+
+/* Draws a number: for choices, which need to differ between hosts but not to be secret. */
+uint64_t fleet_random(struct fleet *fleet);
+
+/* Returns @ns, give or take a quarter. */
+uint64_t fleet_jitter(struct fleet *fleet, uint64_t ns);
+
+#endif

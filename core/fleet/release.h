@@ -1,0 +1,16 @@
+/* release - giving back: rules 8, 12 and 15 of fleet.h. */
+#ifndef RATEFS_CORE_RELEASE_H
+#define RATEFS_CORE_RELEASE_H
+
+#include "core/fleet/parts.h"
+
+/* @lease of @holding is not used any more, and goes back; likewise all that is held of it. */
+void release_lease(struct fleet *fleet, struct holding *holding, struct lease *lease);
+void release_all(struct fleet *fleet, struct holding *holding);
+
+/* Tells whether something is to be given back now; sends that, and tells whether it could. */
+bool release_is_due(const struct fleet *fleet, const struct holding *holding);
+bool release_send(struct fleet *fleet, struct holding *holding);
+void release_answered(struct fleet *fleet, const struct request *request);
+
+#endif

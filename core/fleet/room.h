@@ -1,0 +1,46 @@
+/*
+ * room - how many nodes and watches this host may have: their paths have to fit requests of the
+ * coordinator.
+ */
+#ifndef RATEFS_CORE_ROOM_H
+#define RATEFS_CORE_ROOM_H
+
+#include "core/fleet/parts.h"
+
+bool room_new(struct fleet *fleet);
+void room_free(struct fleet *fleet);
+
+/* Leases in any state but NONE, of all limiters; bytes of the paths of all nodes of the session. */
+uint32_t room_leases(const struct fleet *fleet);
+uint32_t room_own_bytes(const struct fleet *fleet);
+
+/* Returns how many more leases of @holding there may be; tells whether it may have one more claim. */
+uint32_t room_for_leases(const struct fleet *fleet, const struct holding *holding);
+bool room_for_claim(const struct fleet *fleet, const struct holding *holding);
+
+/* Tells whether half of the room is used: then nothing is kept that is not wanted. */
+bool room_is_scarce(const struct fleet *fleet);
+
+/*
+ * Counts a take or a claim that was left out for want of room, and tells of it the first time; no
+ * claim is made before then.
+ */
+void room_was_missing(struct fleet *fleet);
+uint64_t room_claims_from_ns(const struct fleet *fleet);
+
+/* There is a lease of limiter @id or a claim now, as far as is known; or there is none any more. */
+void room_count_lease(struct fleet *fleet, uint64_t id, bool there);
+void room_count_claim(struct fleet *fleet, uint64_t id, bool there);
+
+/* A predecessor left a lease or a claim of limiter @id, which is gone: it goes with the session. */
+void room_count_left(struct fleet *fleet, uint64_t id, bool claim);
+
+/* The session is gone, and all its nodes. */
+void room_forget(struct fleet *fleet);
+
+/* Gives /f/LID room to be watched. False: there is none. Then: takes the room back. */
+bool room_watch_learnt(struct fleet *fleet, struct holding *holding);
+void room_unwatch_learnt(struct fleet *fleet, struct holding *holding);
+bool room_watches_learnt(const struct holding *holding);
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * transaction - one transaction at a time: rule 2 of fleet.h. What is under way stays known until it
+ * is ended; after an unknown outcome that is what is in doubt.
+ */
+#ifndef RATEFS_CORE_TRANSACTION_H
+#define RATEFS_CORE_TRANSACTION_H
+
+#include "core/fleet/item.h"
+#include "core/fleet/parts.h"
+
+/* The first operations of every transaction but that of joining. */
+enum { OPERATION_GLOBALS, OPERATION_HOST, HEAD_LENGTH };
+
+enum transaction_kind {
+	TRANSACTION_NONE,
+	TRANSACTION_JOIN,
+	TRANSACTION_RENEW,
+	TRANSACTION_BARRIER,
+	TRANSACTION_TAKE,
+	TRANSACTION_GIVE,
+	TRANSACTION_CLAIM,
+	TRANSACTION_CHANGE,
+	TRANSACTION_SWEEP,
+};
+
+bool transaction_new(struct fleet *fleet);
+void transaction_free(struct fleet *fleet);
+
+/* What is under way, or in doubt. */
+enum transaction_kind transaction_kind(const struct fleet *fleet);
+
+/* The partitions that it is about; adds one. */
+uint32_t transaction_count(const struct fleet *fleet);
+struct item *transaction_item(const struct fleet *fleet, uint32_t at);
+struct item *transaction_add(struct fleet *fleet, const struct item *item);
+
+/* TRANSACTION_CLAIM: N of the claim, 0: it is deleted; and of which holding. */
+void transaction_set_claim(struct fleet *fleet, struct holding *holding, uint32_t wanted);
+struct holding *transaction_holding(const struct fleet *fleet);
+uint32_t transaction_claimed(const struct fleet *fleet);
+
+/* Begins one of @kind with rule 2's head; NULL without memory. Then sends it, or gives it up. */
+struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kind);
+void transaction_send(struct fleet *fleet, struct request *request);
+void transaction_give_up(struct fleet *fleet, struct request *request);
+
+/* Takes note of a predecessor's, which is in doubt. */
+void transaction_resume(struct fleet *fleet);
+
+/* The answer of what is under way, once: NULL, or it is to be acted on. */
+const struct request *transaction_answer(struct fleet *fleet);
+
+/* Nothing is under way any more. */
+void transaction_end(struct fleet *fleet);
+
+/* Begins a barrier, NULL without memory; then what was in doubt before it is so again. */
+struct request *transaction_begin_barrier(struct fleet *fleet);
+void transaction_end_barrier(struct fleet *fleet);
+
+/* The coordinator denied access: nothing is taken, given back or claimed until then. */
+void transaction_deny(struct fleet *fleet);
+uint64_t transaction_denied_ns(const struct fleet *fleet);
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * change - limiters are made, removed, renamed, set and given other owners.
+ *
+ * Changes stand in line. The first is checked against things as they are, and handed to the source;
+ * it is applied when the source has stored it, and engine_changed() returns it. All memory is got
+ * before the source is asked, so a change that is stored can be applied.
+ */
+#ifndef RATEFS_CORE_CHANGE_H
+#define RATEFS_CORE_CHANGE_H
+
+#include "core/limiter/engine.h"
+
+enum change_kind { CHANGE_MAKE, CHANGE_REMOVE, CHANGE_RENAME, CHANGE_SETTINGS, CHANGE_OWNER };
+
+/* SETTING_COUNT and above are not settings: the whole `config`. */
+enum { CHANGE_CONFIG = SETTING_COUNT };
+
+/* Parts of an owner that a change may leave alone. */
+enum { OWNER_UID = 1, OWNER_GID = 2, OWNER_ACCESS = 4 };
+
+/*
+ * Tells which users may use a limiter and which may tune it. A limiter that is made in one with
+ * ACCESS_SETGID gets its group and that bit, whatever the change says.
+ */
+struct owner {
+	uint32_t uid;
+	uint32_t gid;
+	uint16_t access; /* of ACCESS_BITS */
+};
+
+/*
+ * A change of a limiter. The memory is the caller's until engine_changed() gives it back; the caller
+ * fills in the first part.
+ */
+struct change {
+	enum change_kind kind;
+	struct limiter *limiter;       /* the one to be changed; the parent of one to be made */
+	char name[NAME_BYTES_MAX + 1]; /* MAKE and RENAME: the new name */
+	unsigned int setting;	       /* SETTINGS: enum setting_id, or CHANGE_CONFIG */
+	const char *text;	       /* SETTINGS, and MAKE (may be NULL): borrowed */
+	unsigned int unchanged;	       /* OWNER: OWNER_UID | ...: these stay as they are */
+	struct owner owner;	       /* MAKE and OWNER: as it shall be */
+
+	/* Filled in by the engine, read by the source. */
+	struct settings settings; /* as they shall be */
+	char path[PATH_TEXT];	  /* of the limiter (or parent), before the change */
+	uint32_t altered;	  /* bit for each setting that differs */
+	int outcome;		  /* once it is done: 0 or -errno */
+	char error[ERROR_TEXT];	  /* why it was refused, a sentence */
+
+	/* The engine's own. */
+	struct limiter *made;	       /* MAKE: the limiter; given back as a result */
+	struct bucket *buckets;	       /* owned */
+	struct learning *learning;     /* owned */
+	const struct settings *pooled; /* owned: a reference of the pool's */
+	uint32_t *changed_s;	       /* owned: for a limiter that has none yet */
+	char *renamed;		       /* owned */
+	bool started;		       /* the source has it */
+	struct list_link line;	       /* in engine.line, then in engine.changed */
+};
+
+/* The level of one bucket of a limiter that is restored. */
+struct level {
+	int64_t tokens;
+	uint64_t part; /* numerator over the denominator of the limit's rate */
+};
+
+/* Begins a change; engine_changed() returns it when it is done or refused. */
+void change_begin(struct engine *engine, struct change *change, uint64_t now_ns);
+
+/* Takes back @change if it has not started. False: it is under way. */
+bool change_withdraw(struct engine *engine, struct change *change);
+
+/*
+ * Takes the source's answer, 0 or -errno, to @change, which it was given last. An answer that comes
+ * late is given after an engine_run().
+ */
+void change_stored(struct engine *engine, struct change *change, int err);
+
+/*
+ * Has @change checked again, and stored again unless it is refused now: its source found that things
+ * have changed since it was prepared, and has done nothing.
+ */
+void change_restart(struct engine *engine, struct change *change);
+
+/*
+ * Apply a change that another host has made. Each takes effect at once, whatever changes are under
+ * way here; 0, -ENOMEM, or the errno with which the change would be refused here. @altered gets a
+ * bit for each setting that differs.
+ */
+int change_apply_settings(struct engine *engine, struct limiter *limiter,
+			  const struct settings *settings, uint32_t *altered);
+void change_apply_owner(struct engine *engine, struct limiter *limiter, const struct owner *owner);
+int change_apply_name(struct engine *engine, struct limiter *limiter, const char *name);
+void change_apply_removal(struct engine *engine, struct limiter *limiter);
+
+/*
+ * Makes a limiter that the source had at the start. Its buckets hold @levels (@level_count of them,
+ * as far as they make sense), and are empty without. 0, -EEXIST, -EINVAL, -ENOMEM, -ENOSPC.
+ */
+int change_restore(struct engine *engine, struct limiter *parent, const char *name,
+		   const struct settings *settings, const struct owner *owner,
+		   const struct level *levels, uint32_t level_count, struct limiter **restored);
+
+#endif
