@@ -457,8 +457,7 @@ static void answer_reads_alone(struct scene *scene)
 	}
 }
 
-static void
-test_a_minute_in_which_connections_come_and_nothing_is_done_ends_the_session(void **state)
+static void test_a_minute_of_connections_in_which_nothing_is_done_ends_the_session(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -644,7 +643,7 @@ int main(void)
 		cmocka_unit_test(
 			test_a_coordinator_that_is_slow_at_times_is_waited_for_twice_as_long),
 		cmocka_unit_test(
-			test_a_minute_in_which_connections_come_and_nothing_is_done_ends_the_session),
+			test_a_minute_of_connections_in_which_nothing_is_done_ends_the_session),
 		cmocka_unit_test(test_sessions_that_come_to_nothing_are_begun_at_growing_pauses),
 		cmocka_unit_test(test_a_minute_without_a_connection_ends_the_session),
 		cmocka_unit_test(test_a_connection_that_comes_back_in_time_costs_nothing),
