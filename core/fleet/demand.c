@@ -388,3 +388,24 @@ bool demand_is_read(const struct holding *holding, uint32_t index)
 
 	return partition && partition->turns.queue.length;
 }
+
+bool demand_misses(const struct holding *holding, uint32_t index)
+{
+	return demand_is_read(holding, index) && index < holding_count(holding) &&
+	       (index >= holding->lease_room || holding->leases[index].state == LEASE_NONE);
+}
+
+uint32_t demand_missing(const struct holding *holding)
+{
+	uint32_t missing = 0;
+
+	for (uint32_t i = 0; i < holding->limiter->partition_room; i++)
+		missing += demand_misses(holding, i);
+	return missing;
+}
+
+bool demand_wants_reserve(const struct holding *holding)
+{
+	return holding->settings->reserve_hosts && holding->reserve.state == LEASE_NONE &&
+	       holding_needs_leases(holding);
+}

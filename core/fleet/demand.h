@@ -46,6 +46,13 @@ void demand_tick(struct fleet *fleet, struct holding *holding);
 /* What was wanted until now does not count. */
 void demand_forget_wanted(struct holding *holding);
 
+/* Partitions whose own tokens are read and that are not held: whether @index is one; how many. */
+bool demand_misses(const struct holding *holding, uint32_t index);
+uint32_t demand_missing(const struct holding *holding);
+
+/* Tells whether one of the reserve is wanted and not leased. */
+bool demand_wants_reserve(const struct holding *holding);
+
 /* Tells whether tokens of this very partition are read. */
 bool demand_is_read(const struct holding *holding, uint32_t index);
 

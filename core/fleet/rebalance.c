@@ -9,6 +9,7 @@
 #include "core/fleet/membership.h"
 #include "core/fleet/release.h"
 #include "core/fleet/room.h"
+#include "core/fleet/round.h"
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
 #include "core/limiter/slots.h"
@@ -292,6 +293,7 @@ static void act_on(struct fleet *fleet, struct holding *holding)
 {
 	bool begins = holdings_begins(holding), woken = holdings_is_woken(holding);
 
+	acquire_settle(fleet, holding);
 	if (holding->limiter->removed)
 		return;
 	if (begins)
@@ -319,7 +321,7 @@ static void turn(struct fleet *fleet, struct holding *holding, bool alone)
 	if (!holdings_is_active(holding) || holding->limiter->removed)
 		return;
 	/* All is wanted at once, also by a round that is under way. */
-	acquire_again(holding);
+	round_again(holding);
 	demand_update(fleet, holding);
 	choose(fleet, holding);
 }
@@ -330,7 +332,7 @@ static bool is_idle(const struct holding *holding)
 	const struct limiter *limiter = holding->limiter;
 
 	if (holding->leased || holding->reserve.state != LEASE_NONE ||
-	    acquire_is_under_way(holding) || claim_name(holding))
+	    round_is_under_way(holding) || claim_name(holding))
 		return false;
 	return limiter->removed || (!claim_is_unknown(holding) && !demand_wanted(holding) &&
 				    !holding->restricted && !holding->settings->reserve_hosts &&
@@ -377,8 +379,8 @@ bool rebalance_send(struct fleet *fleet)
 	/* One holding after the other, each once. */
 	while (!sent && !done && (holding = holdings_next_work(fleet))) {
 		done = holding == last;
-		sent = release_send(fleet, holding) || acquire_send(fleet, holding) ||
-		       (!acquire_is_under_way(holding) && claim_send(fleet, holding));
+		sent = release_send(fleet, holding) || round_send(fleet, holding) ||
+		       (!round_is_under_way(holding) && claim_send(fleet, holding));
 		if (acquire_has_work(fleet, holding))
 			holdings_add_work(fleet, holding);
 		holdings_let_go(holding);

@@ -25,6 +25,7 @@ struct acquire;
 struct claims;
 struct demand;
 struct rebalance;
+struct round;
 struct sight;
 
 /* Demand is looked at so often. */
@@ -91,6 +92,7 @@ struct holding {
 	/* The fleet's: owned, each known to its own file in core/fleet alone. */
 	struct demand *demand;
 	struct claims *claims;
+	struct round *round;
 	struct acquire *acquire;
 	struct rebalance *rebalance;
 	struct sight *sight;

@@ -27,18 +27,18 @@ struct local;
  * after a message. Until local_start() changes are stored from within the call.
  */
 struct local *local_open(const char *directory);
-struct source *local_source(struct local *source);
+struct source *local_source(struct local *local);
 
 /* Restores what is kept into the engine. 0 or -errno after a message. */
-int local_load(struct local *source, struct daemon *daemon);
+int local_load(struct local *local, struct daemon *daemon);
 
 /* Starts the thread. 0 or -errno. */
-int local_start(struct local *source);
+int local_start(struct local *local);
 
 /* Stops the thread after the change under way. */
-void local_stop(struct local *source);
+void local_stop(struct local *local);
 
 /* Writes the levels if it was started, and frees the source. */
-void local_close(struct local *source);
+void local_close(struct local *local);
 
 #endif

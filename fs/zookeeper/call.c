@@ -219,7 +219,7 @@ static bool is_path(const char *path, bool sequential)
 	return true;
 }
 
-/* Writes the servers' path of the node at @path to @text; returns where the text ends. */
+/* Writes the servers' path of the znode at @path to @text; returns where the text ends. */
 static char *write_path(const struct calls *calls, const char *path, char *text)
 {
 	/* The root of a fleet with a path is that path. */
@@ -446,7 +446,7 @@ static void on_made(int code, const char *made, const void *context)
 	drop_call(call);
 }
 
-/* Makes every node from the root to the path, in one go; nodes that are there stay as they are. */
+/* Makes every znode from the root to the path, in one go; those that are there stay. */
 static int make_path(struct calls *calls)
 {
 	size_t size = strlen(calls->path) + 1;

@@ -18,10 +18,10 @@ struct call;
 /* The calls of one handle. Its callbacks may be called from within calls of the library. */
 struct calls {
 	zhandle_t *handle; /* borrowed */
-	const char *path;  /* borrowed; put before that of each node; empty for the root */
-	const struct ACL_vector *acl; /* borrowed; of nodes that are made */
+	const char *path;  /* borrowed; put before that of each znode; empty for the root */
+	const struct ACL_vector *acl; /* borrowed; of znodes that are made */
 	struct call *first, **end;    /* that the library has, oldest first */
-	int refused;		      /* of calls_prepare(): the code of the node before */
+	int refused;		      /* of calls_prepare(): the code of the znode before */
 
 	/*
 	 * The connection may be lost: calls_give_up() then, before the library ends them one by
@@ -30,7 +30,7 @@ struct calls {
 	void (*check)(struct calls *calls);
 	/* @request is the fleet's again. */
 	void (*answered)(struct calls *calls, struct request *request);
-	/* A node that was watched changed; @path as the fleet knows it. */
+	/* A znode that was watched changed; @path as the fleet knows it. */
 	void (*changed)(struct calls *calls, const char *path);
 	/* The path is there, or will not be: a code of the library. */
 	void (*prepared)(struct calls *calls, int code);
@@ -42,7 +42,7 @@ void calls_init(struct calls *calls);
 /* Sends @request, or answers it at once. */
 void calls_send(struct calls *calls, struct request *request);
 
-/* Makes the nodes of the path, those that are missing. 0, or -ENOMEM or -EIO. */
+/* Makes the znodes of the path, those that are missing. 0, or -ENOMEM or -EIO. */
 int calls_prepare(struct calls *calls);
 
 /*

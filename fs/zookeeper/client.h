@@ -17,13 +17,13 @@ struct zookeeper_client;
 struct zookeeper_kept;
 
 /*
- * @servers becomes the client's, even if that fails. All paths are below @path, empty or /NAME...,
- * which is copied. @credentials, USER:PASSWORD or NULL, is copied; with it nodes are its user's
+ * @addresses become the client's, even if that fails. All paths are below @path, empty or /NAME...,
+ * which is copied. @credentials, USER:PASSWORD or NULL, is copied; with it znodes are its user's
  * only.
  * @kept is borrowed: where the session is kept for a successor, or NULL. NULL when there is no
  * memory.
  */
-struct zookeeper_client *zookeeper_client_new(struct addresses *servers, const char *path,
+struct zookeeper_client *zookeeper_client_new(struct addresses *addresses, const char *path,
 					      const char *credentials, struct zookeeper_kept *kept,
 					      struct zookeeper_receiver *receiver);
 

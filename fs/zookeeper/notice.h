@@ -14,7 +14,7 @@ enum zookeeper_notice_kind {
 	ZOOKEEPER_CONNECTED,	/* and the path is there, if it could be made */
 	ZOOKEEPER_DISCONNECTED, /* the session goes on */
 	ZOOKEEPER_EXPIRED,	/* the session is gone: nothing is tried until the next open */
-	ZOOKEEPER_CHANGED,	/* a watched node */
+	ZOOKEEPER_CHANGED,	/* a watched znode */
 	ZOOKEEPER_ANSWERED,
 };
 

@@ -29,8 +29,8 @@ enum phase {
 
 /* All times are of CLOCK_BOOTTIME. */
 struct zookeeper_session {
-	struct calls calls;	   /* first: see session_of() */
-	struct addresses *servers; /* owned by the client, like the next two */
+	struct calls calls;	     /* first: see session_of() */
+	struct addresses *addresses; /* owned by the client, like the next two */
 	char *path;
 	char *credentials; /* or NULL */
 	int wake;	   /* borrowed: eventfd that ends a poll */

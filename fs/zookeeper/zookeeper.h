@@ -27,19 +27,19 @@ struct zookeeper *zookeeper_open(const char *servers, const char *path, const ch
 				 struct zookeeper_kept *kept);
 
 /* Its functions are for the fleet, under the daemon's lock, from the start to the stop. */
-struct coordinator *zookeeper_coordinator(struct zookeeper *source);
+struct coordinator *zookeeper_coordinator(struct zookeeper *zookeeper);
 
 /* Says which fleet to tell; before the start. Both are borrowed until the stop. */
-void zookeeper_attach(struct zookeeper *source, struct daemon *daemon, struct fleet *fleet);
+void zookeeper_attach(struct zookeeper *zookeeper, struct daemon *daemon, struct fleet *fleet);
 
 /* Starts the thread, in the process that will run the loop. 0 or -errno. */
-int zookeeper_start(struct zookeeper *source);
+int zookeeper_start(struct zookeeper *zookeeper);
 
 /*
  * Ends the session and the thread, within 5 s. The fleet has every request back then, and sends no
  * more. Not under the daemon's lock.
  */
-void zookeeper_stop(struct zookeeper *source);
-void zookeeper_free(struct zookeeper *source);
+void zookeeper_stop(struct zookeeper *zookeeper);
+void zookeeper_free(struct zookeeper *zookeeper);
 
 #endif
