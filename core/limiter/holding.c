@@ -69,8 +69,8 @@ uint32_t holding_count(const struct holding *holding)
 }
 
 /*
- * While a change of the count is not everywhere yet, other hosts may use partitions as they were: no
- * partition is worth more than it was, or will be.
+ * While a change of the count is not everywhere yet, other hosts may use partitions as they were:
+ * no partition is worth more than it was, or will be.
  */
 static void restrict_limits(const struct holding *holding, uint32_t partitions,
 			    struct settings *share)

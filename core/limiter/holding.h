@@ -4,13 +4,14 @@
  * A host has one bucket for all that it holds of a limiter: the summed rate, and room for its share
  * of the burst, at least one token. Over the fleet the burst is therefore max(burst, count), and
  * one token more for each host of the reserve, which may hold nothing else. A take larger than that
- * room has its own, and so comes on top by all but its first token.
- * Where nothing is held the bucket has no room: what comes back pays a debt and is lost beyond that.
- * Of what a waiter saved up for a larger take only the first token goes.
+ * room has its own, and so comes on top by all but its first token. Where nothing is held the
+ * bucket has no room: what comes back pays a debt and is lost beyond that. Of what a waiter saved
+ * up for a larger take only the first token goes.
  *
- * Of each key's rate and burst it has the same share. What keys had does not go with a partition: a key
- * begins empty where nothing was held before, and one token at most is left of it where nothing is held
- * any more. So over the fleet a key gets at most key_rate * w + max(key_burst, count) + 1 for each host.
+ * Of each key's rate and burst it has the same share. What keys had does not go with a partition: a
+ * key begins empty where nothing was held before, and one token at most is left of it where nothing
+ * is held any more. So over the fleet a key gets at most key_rate * w + max(key_burst, count) + 1
+ * for each host.
  *
  * Without limits (rate and key_rate `max`) and a number of slots, and where enforcement is open or
  * closed, nothing is leased.
@@ -54,8 +55,8 @@ struct holding {
 	struct settings share; /* of them, what this host may use: the limiter's settings */
 	/*
 	 * Until @before_ns by the waiter's clock other hosts may still be under earlier settings:
-	 * @before is the least of them, @before_count the fewest partitions. If @restricted a partition
-	 * is worth no more than in @before, and there are only @before_count.
+	 * @before is the least of them, @before_count the fewest partitions. If @restricted a
+	 * partition is worth no more than in @before, and there are only @before_count.
 	 */
 	struct settings before;
 	uint32_t before_count;
@@ -149,7 +150,9 @@ int holding_grow(struct holding *holding, uint32_t count);
 /* What of settings and leases may be used now, as settings for the limiter's buckets. */
 void holding_share(const struct holding *holding, struct settings *share);
 
-/* Partitions that there are, of both kinds of use: while a change is not everywhere yet, the fewer. */
+/*
+ * Partitions that there are, of both kinds of use: while a change is not everywhere yet, the fewer.
+ */
 uint32_t holding_count(const struct holding *holding);
 
 /* The rate of partition @index (count and above: the reserve's) as it may be used now. */

@@ -1,17 +1,18 @@
 /*
- * keys - per-key buckets of a limiter: each key has a bucket of its own, with key_rate and key_burst,
- * and its tokens are also tokens of the limiter and its ancestors.
+ * keys - per-key buckets of a limiter: each key has a bucket of its own, with key_rate and
+ * key_burst, and its tokens are also tokens of the limiter and its ancestors.
  *
- * A key is made when it is first asked for. It costs a `struct key` while its bucket is not full, and
- * is a `struct limiter` below its own only while files of it are open. One that is full and was not
- * used for KEYS_LINGER_NS is forgotten.
+ * A key is made when it is first asked for. It costs a `struct key` while its bucket is not full,
+ * and is a `struct limiter` below its own only while files of it are open. One that is full and was
+ * not used for KEYS_LINGER_NS is forgotten.
  *
  * There are at most keys_max. When one more is asked for, the oldest of those is forgotten that
- * nothing was taken from, or else the one that was idle longest. What may have been in the bucket of a
- * key that is not remembered is known all the same: keys->unknown is a bucket that holds at most what
- * any of them would hold by now, and a new key begins with that. It is full, as a new limiter's, but
- * for a while after a key was forgotten that was not: so nobody gets more than key_rate and key_burst
- * allow by making the daemon forget. In a fleet it begins empty, and follows this host's share.
+ * nothing was taken from, or else the one that was idle longest. What may have been in the bucket
+ * of a key that is not remembered is known all the same: keys->unknown is a bucket that holds at
+ * most what any of them would hold by now, and a new key begins with that. It is full, as a new
+ * limiter's, but for a while after a key was forgotten that was not: so nobody gets more than
+ * key_rate and key_burst allow by making the daemon forget. In a fleet it begins empty, and follows
+ * this host's share.
  *
  * A change of key_rate or key_burst counts at once for keys in use, and for idle ones when they are
  * next looked at, each change as of its time (tuning.h).
@@ -74,9 +75,9 @@ struct keys {
 void keys_seed(struct schedule *schedule, const uint64_t seed[2]);
 
 /*
- * The key called @name (1 to 255 bytes) of @limiter, made for @uid if there is none. 0, -ENOMEM, or -ENOSPC:
- * there are keys_max, all in use; or users_check() says no, and the oldest idle one here is not of @uid. It
- * may be forgotten in the next step unless it is open.
+ * The key called @name (1 to 255 bytes) of @limiter, made for @uid if there is none. 0, -ENOMEM, or
+ * -ENOSPC: there are keys_max, all in use; or users_check() says no, and the oldest idle one here
+ * is not of @uid. It may be forgotten in the next step unless it is open.
  */
 int keys_get(struct schedule *schedule, struct limiter *limiter, const char *name, uint32_t uid,
 	     struct key **key);
@@ -107,15 +108,17 @@ uint32_t keys_waiting(const struct limiter *limiter);
 struct limiter *keys_next_open(const struct limiter *limiter, const struct limiter *key);
 
 /*
- * The first key whose place in the listing is not below @place, and its place (below 2^62); NULL: there
- * are no more. The next to look for is at the place after.
+ * The first key whose place in the listing is not below @place, and its place (below 2^62); NULL:
+ * there are no more. The next to look for is at the place after.
  */
 struct key *keys_from(const struct limiter *limiter, uint64_t *place);
 
 /* Follows what @limiter is told now; with @full a limit that was not there before begins full. */
 void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full);
 
-/* @limiter is about to go: who waits in its keys gets -ENODEV. The memory follows in later steps. */
+/*
+ * @limiter is about to go: who waits in its keys gets -ENODEV. The memory follows in later steps.
+ */
 void keys_remove(struct schedule *schedule, struct limiter *limiter);
 
 /* Returns when keys_run() has something to forget, or NEVER_NS. */

@@ -61,13 +61,15 @@ void learning_adopt(const struct schedule *schedule, struct limiter *limiter,
 		    const struct adapt_state *other);
 
 /*
- * What was learnt by the server before counts on, as far as the settings allow; @limiter's counters are those of
- * before, and its learning is not NULL.
+ * What was learnt by the server before counts on, as far as the settings allow; @limiter's counters
+ * are those of before, and its learning is not NULL.
  */
 void learning_restore(const struct schedule *schedule, struct limiter *limiter,
 		      const struct adapt_state *adapted, const struct backoff_state *pause);
 
-/* Returns when @limiter, which learns, looks again whether to grow, if a reader waits; or NEVER_NS. */
+/*
+ * Returns when @limiter, which learns, looks again whether to grow, if a reader waits; or NEVER_NS.
+ */
 uint64_t learning_next_ns(const struct limiter *limiter);
 
 /* Tokens a second that were learnt, of this host's share; infinity: no limit. */

@@ -13,7 +13,10 @@
 /* How many there are in all; the first @shares share the rate, the others are the reserve's. */
 uint32_t partition_count(const struct limiter *limiter, uint32_t *shares);
 
-/* Partition @index (below the count) of @limiter; NULL when there is no memory. Its buckets begin full. */
+/*
+ * Partition @index (below the count) of @limiter; NULL when there is no memory. Its buckets begin
+ * full.
+ */
 struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter, uint32_t index);
 
 /* Readers who wait in partitions of @limiter. */

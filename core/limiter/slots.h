@@ -1,8 +1,8 @@
 /*
  * slots - who may work on something now, see `slot` and `concurrency`.
  *
- * A slot of a limiter is also a slot of each of its ancestors: one who opens it holds the whole path,
- * or waits and holds nothing. Openers have their turns as readers have, see turns.h.
+ * A slot of a limiter is also a slot of each of its ancestors: one who opens it holds the whole
+ * path, or waits and holds nothing. Openers have their turns as readers have, see turns.h.
  *
  * Nothing here depends on time; what adapts is in concurrency.h.
  */
@@ -23,7 +23,6 @@ struct slots {
 	struct limiter *limiter;
 	struct concurrency concurrency; /* of SLOTS_AUTO */
 	uint32_t used;			/* here and below */
-	uint32_t wanted;		/* who waits, likewise */
 	uint64_t opened;		/* likewise, ever */
 	uint64_t refused;		/* of those who would not wait */
 	uint64_t shadowed;		/* would have waited if enforced */
@@ -53,7 +52,9 @@ int slots_try(struct schedule *schedule, struct limiter *limiter, struct slot *s
 int slots_restore(struct schedule *schedule, struct limiter *limiter, struct slot *slot,
 		  uint64_t opened_ns);
 
-/* Closes a slot that is open. @used: by one who worked with it, so that the time tells something. */
+/*
+ * Closes a slot that is open. @used: by one who worked with it, so that the time tells something.
+ */
 void slots_close(struct schedule *schedule, struct slot *slot, bool used);
 
 /* Opens slots for all who are due. */

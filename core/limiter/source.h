@@ -19,14 +19,17 @@ struct limiter;
 
 struct source {
 	/*
-	 * Makes @change durable, then calls change_stored() with 0 or -errno: from within this call,
-	 * or later under the engine's lock. The change stays in place until then.
+	 * Makes @change durable, then calls change_stored() with 0 or -errno: from within this
+	 * call, or later under the engine's lock. The change stays in place until then.
 	 */
 	void (*store)(struct source *source, struct change *change);
 
 	/* The others are NULL for a source of one host. */
 
-	/* At the begin of each step, before anybody is served: takes away what may not be used any more. */
+	/*
+	 * At the begin of each step, before anybody is served: takes away what may not be used any
+	 * more.
+	 */
 	void (*before)(struct source *source, uint64_t now_ns);
 	/* When all who were due are served. */
 	void (*after)(struct source *source, uint64_t now_ns);

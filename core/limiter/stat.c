@@ -111,7 +111,9 @@ static uint64_t refused_of(const struct limiter *limiter)
 	return limiter->counters[COUNTER_REFUSED] + (limiter->slots ? limiter->slots->refused : 0);
 }
 
-/* What is said of slots is counted beside them: what counters say of tokens is about tokens alone. */
+/*
+ * What is said of slots is counted beside them: what counters say of tokens is about tokens alone.
+ */
 static uint64_t shadowed_of(const struct limiter *limiter)
 {
 	return limiter->counters[COUNTER_SHADOWED] +

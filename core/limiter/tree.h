@@ -43,7 +43,10 @@ void tree_remove(struct tree *tree, struct limiter *limiter);
 /* Renames; @name (from malloc) is taken over. */
 void tree_rename(struct tree *tree, struct limiter *limiter, char *name);
 
-/* Path from the root without a leading slash, "" for the root; of a partition or a key: its limiter's. */
+/*
+ * Path from the root without a leading slash, "" for the root; of a partition or a key: its
+ * limiter's.
+ */
 void tree_path(const struct limiter *limiter, char path[PATH_TEXT]);
 
 /* Frees a limiter that is in no tree (any more), has no partitions, and that nobody holds. */

@@ -94,7 +94,10 @@ static void fill(struct bucket *bucket, const struct key_level *level, bool fold
 	bucket_leave(bucket, bucket->burst);
 }
 
-/* Whether what is @at is the first that a host of a fleet ever had: until then its share was nothing. */
+/*
+ * Whether what is @at is the first that a host of a fleet ever had: until then its share was
+ * nothing.
+ */
 static bool is_first_share(const struct tunings *tunings, uint32_t at)
 {
 	return at == 1 && !tunings->first && !tunings->list[0].rate.amount;

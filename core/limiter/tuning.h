@@ -1,11 +1,11 @@
 /*
- * tuning - what was set for the keys of a limiter and when, so that an idle key's bucket need not be
- * touched before it is looked at: what accrued under each setting is counted then, for as long as it
- * was in force.
+ * tuning - what was set for the keys of a limiter and when, so that an idle key's bucket need not
+ * be touched before it is looked at: what accrued under each setting is counted then, for as long
+ * as it was in force.
  *
  * TUNINGS_MAX are remembered, from the oldest that a key still needs on. When there are more the
- * two oldest become one with the lesser rate and burst: who was idle for that long has no more than it
- * should.
+ * two oldest become one with the lesser rate and burst: who was idle for that long has no more than
+ * it should.
  */
 #ifndef RATEFS_CORE_TUNING_H
 #define RATEFS_CORE_TUNING_H

@@ -1,9 +1,9 @@
 /*
- * users - what each user has of what there is a bound on, and the bounds: of all users together, and of
- * each.
+ * users - what each user has of what there is a bound on, and the bounds: of all users together,
+ * and of each.
  *
- * The bound of each does not bind user 0 and one more, the one who mounts: they can end the daemon, too.
- * Limiters are counted for who owns them, the others for who asked.
+ * The bound of each does not bind user 0 and one more, the one who mounts: they can end the daemon,
+ * too. Limiters are counted for who owns them, the others for who asked.
  */
 #ifndef RATEFS_CORE_USERS_H
 #define RATEFS_CORE_USERS_H
@@ -39,7 +39,9 @@ extern const uint32_t BOUNDS_MAX[BOUND_COUNT];
 /* `readers`, `limiters`, ... */
 const char *users_bound_name(enum bound_id id);
 
-/* Whether @uid may have one more: 0, or -ENOSPC with a sentence in @error (NULL: nobody reads it). */
+/*
+ * Whether @uid may have one more: 0, or -ENOSPC with a sentence in @error (NULL: nobody reads it).
+ */
 int users_check(const struct users *users, uint32_t uid, enum bound_id id, char error[ERROR_TEXT]);
 
 /* One more, or one less, whatever the bounds. Without memory it is counted among all only. */
