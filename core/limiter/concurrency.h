@@ -8,7 +8,7 @@
  * Time is cut into rounds. A round waits for as many of the slots opened since it began as decide.
  * The mean m of their n round trips is then held against the expectation e, with deviation d:
  *
- *	m > e + max(GROWTH * e, Z * d * sqrt(1.5 / n))	growth: number *= decrease, at least one less
+ *	m > e + max(GROWTH * e, Z * d * sqrt(1.5 / n))	growth: number *= decrease, or one less
  *	m < e - max(...)				a change of another kind: the number stays
  *	else, if all slots were in use			number += 1
  *

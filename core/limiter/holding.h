@@ -5,13 +5,13 @@
  * of the burst, at least one token. Over the fleet the burst is therefore max(burst, count), and
  * one token more for each host of the reserve, which may hold nothing else. A take larger than that
  * room has its own, and so comes on top by all but its first token. Where nothing is held the
- * bucket has no room: what comes back pays a debt and is lost beyond that. Of what a waiter saved
- * up for a larger take only the first token goes.
+ * bucket has no room: tokens that come back pay a debt and are lost beyond that. Of the tokens that
+ * a waiter saved up for a larger take only the first goes.
  *
- * Of each key's rate and burst it has the same share. What keys had does not go with a partition: a
- * key begins empty where nothing was held before, and one token at most is left of it where nothing
- * is held any more. So over the fleet a key gets at most key_rate * w + max(key_burst, count) + 1
- * for each host.
+ * Of each key's rate and burst it has the same share. Tokens of keys do not go with a partition: a
+ * key begins empty where nothing was held before, and keeps one token at most where nothing is held
+ * any more. So over the fleet a key gets at most key_rate * w + max(key_burst, count) + 1 for each
+ * host.
  *
  * Without limits (rate and key_rate `max`) and a number of slots, and where enforcement is open or
  * closed, nothing is leased.
@@ -24,10 +24,10 @@
 
 struct request;
 
-/* Claims that are remembered, to be woken; room for a name: HID-N-W-SEQ. */
+/* Claims remembered, to be woken; and room for a name: HID-N-W-SEQ. */
 enum { CLAIMANTS_MAX = 8, CLAIM_TEXT = 48 };
 
-/* For DEMAND_PERIODS * DEMAND_PERIOD_NS what was asked for is remembered. */
+/* Demand is remembered for DEMAND_PERIODS * DEMAND_PERIOD_NS. */
 enum { DEMAND_PERIODS = 10 };
 #define DEMAND_PERIOD_NS UINT64_C(100000000)
 
@@ -79,7 +79,7 @@ struct holding {
 	uint32_t draining; /* of those leased: on their way back */
 	uint32_t leased;   /* leases in any state but NONE, the reserve's not counted */
 
-	/* What this host may use, as its buckets know it. */
+	/* This host's share, as its buckets know it. */
 	uint32_t usable;
 	bool reserve_usable;
 	bool alone;    /* no other host is seen: single partitions begin full */
@@ -95,7 +95,7 @@ struct holding {
 	uint64_t delayed_ns;	 /* how long readers waited, here and below */
 	bool asked;		 /* since it became active */
 	uint64_t grown_ns;	 /* when more was asked for because all was used */
-	bool unclean_only;	 /* the last search found only what nobody gave back */
+	bool unclean_only;	 /* the last search found only partitions never given back */
 	uint8_t vain;		 /* how often that was in vain of late */
 	uint64_t vain_until_ns;	 /* to ask for more because all is used would be in vain */
 	uint32_t had;		 /* partitions that were kept when it last could use some */
@@ -106,15 +106,15 @@ struct holding {
 	/* Search and contention: see rebalance.c and acquire.c. */
 	struct search *search;	       /* owned; under way, NULL */
 	uint64_t next_search_ns;       /* not before */
-	uint32_t left_free;	       /* partitions that nobody had after the last search */
+	uint32_t left_free;	       /* partitions that no host had after the last search */
 	uint64_t next_give_ns;	       /* likewise, under contention */
-	uint64_t next_drain_ns;	       /* likewise, what was refused is given back */
+	uint64_t next_drain_ns;	       /* likewise, to give back what was refused */
 	uint64_t next_claim_ns;	       /* likewise, another number in the /w node */
 	uint32_t claimed;	       /* N of our /w node, 0: there is none */
 	char *claim;		       /* owned: its name, NULL */
 	bool claim_unknown;	       /* a predecessor may have left one */
 	bool claim_counted;	       /* in the fleet's own_bytes */
-	bool learnt_watched;	       /* what was learnt; in its learnt_bytes */
+	bool learnt_watched;	       /* its learnt rate; in its learnt_bytes */
 	uint32_t claim_kept;	       /* its place in struct fleet_kept, and 1; 0: none */
 	bool unmet;		       /* the last search did not find enough */
 	bool lacking;		       /* nor those whose own tokens are read */
@@ -123,22 +123,22 @@ struct holding {
 	bool contended;		       /* all together want more than there is */
 	bool reclaim;		       /* go to the end of the line ... */
 	uint32_t given_up;	       /* ... and then wake others: so many are theirs */
-	bool looking;		       /* who they are is being asked for */
-	char (*claimants)[CLAIM_TEXT]; /* owned: names of claims of others, whom to wake first */
+	bool looking;		       /* their names are being asked for */
+	char (*claimants)[CLAIM_TEXT]; /* owned: names of claims of others, to be woken in turn */
 	uint32_t claimant_count;
 	uint32_t target;	/* our share under contention; UINT32_MAX: there is none */
 	uint32_t target_behind; /* our share at the end of the line, if there is a target */
-	bool starving;		/* somebody's share is 0 */
+	bool starving;		/* some host's share is 0 */
 
 	uint32_t yields; /* slots of so many partitions only are opened; UINT32_MAX: of all */
 
-	/* What was seen of the leases of all hosts: see survey.h. */
+	/* The leases of all hosts, as they were seen: see survey.h. */
 	struct seen_lease *seen; /* owned, @seen_count of them */
 	uint32_t seen_count;
 	uint64_t seen_ns;
 };
 
-/* A holding of @limiter, which owns it; NULL when there is no memory. */
+/* Makes a holding for @limiter, which owns it; NULL when there is no memory. */
 struct holding *holding_new(struct limiter *limiter);
 
 /* Frees it, and takes it out of its fleet's list. */
@@ -147,33 +147,33 @@ void holding_free(struct holding *holding);
 /* Makes room for leases of @count partitions. 0 or -ENOMEM. */
 int holding_grow(struct holding *holding, uint32_t count);
 
-/* What of settings and leases may be used now, as settings for the limiter's buckets. */
+/* Gives the share that settings and leases allow now, as settings for the limiter's buckets. */
 void holding_share(const struct holding *holding, struct settings *share);
 
 /*
- * Partitions that there are, of both kinds of use: while a change is not everywhere yet, the fewer.
+ * Returns the number of partitions; while a change of it is not everywhere yet, the lesser of both.
  */
 uint32_t holding_count(const struct holding *holding);
 
-/* The rate of partition @index (count and above: the reserve's) as it may be used now. */
+/* Gives the rate of partition @index (count and above: the reserve's) as it may be used now. */
 void holding_partition_share(const struct holding *holding, uint32_t index, struct settings *share);
 
-/* Slots of partition @index as they may be used now; of settings with SLOTS_COUNT. */
+/* Returns the slots of partition @index that may be used now; of settings with SLOTS_COUNT. */
 uint32_t holding_slots_of(const struct holding *holding, uint32_t index);
 
-/* Those of all partitions that are held. */
+/* Returns the slots of all partitions that are held. */
 uint32_t holding_slots(const struct holding *holding);
 
-/* How much was granted and opened so far: to see if a lease has been of use. */
+/* Returns the tokens granted and slots opened so far: to see if a lease has been of use. */
 uint64_t holding_use(const struct holding *holding);
 
-/* Whether its part of the reserve may be used now. */
+/* Tells whether its part of the reserve may be used now. */
 bool holding_has_reserve(const struct holding *holding);
 
-/* Whether capacity must be leased at all. */
+/* Tells whether capacity must be leased at all. */
 bool holding_needs_leases(const struct holding *holding);
 
-/* The lease of partition @index; count and above are the reserve's. NULL: never had one. */
+/* Returns the lease of partition @index; count and above: the reserve's. NULL: never had one. */
 struct lease *holding_lease(struct holding *holding, uint32_t index);
 
 #endif

@@ -6,11 +6,11 @@
  *   waiters that its children put forward.
  * - A limiter that has what that waiter wants puts it forward to its parent, where it takes its
  *   turn by its ticket, the order of arrival. Nothing is taken yet.
- * - The waiter whose turn it is at the root, with enough there too, is granted: what it wants is
- *   taken all along its path at one instant.
+ * - The waiter whose turn it is at the root is granted: its tokens, or its slot, are taken all
+ *   along its path at one instant.
  *
- * So a limiter that has nothing never holds up its siblings, waiters that came later never starve
- * one that wants much, and giving up costs nothing anywhere.
+ * So a limiter that has nothing never holds up its siblings, small takes that came later never
+ * starve a large one, and giving up costs nothing anywhere.
  */
 #ifndef RATEFS_CORE_TURNS_H
 #define RATEFS_CORE_TURNS_H
@@ -33,12 +33,13 @@ struct turns {
 	uint32_t wanting_none;
 };
 
-/* What limiters give by turns, and how: tokens or slots. */
+/* The rules by which tokens, or slots, are given. */
 struct turn_rules {
 	/* Returns the turns of @limiter; NULL: no waiter ever came here. */
 	struct turns *(*turns_of)(struct limiter *limiter);
 	/*
-	 * Tells @limiter whose turn it is (NULL: nobody's), and whether it has now what that wants.
+	 * Notes that it is the turn of @current in @limiter (NULL: no waiter's). Returns whether
+	 * @limiter has now what @current wants.
 	 */
 	bool (*offer)(const struct schedule *schedule, struct limiter *limiter,
 		      const struct waiter *current);
@@ -54,7 +55,7 @@ struct turn_rules {
 extern const struct turn_rules LIMITER_TURNS; /* of waiters for tokens */
 extern const struct turn_rules SLOTS_TURNS;   /* of openers */
 
-/* Returns what is wanted here and below; a waiter that wants no tokens counts as one. */
+/* Returns the demand here and below: tokens, and one for each waiter that wants none. */
 static inline uint64_t turns_demand(const struct turns *turns)
 {
 	return turns->wanted + turns->wanting_none;
