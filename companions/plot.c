@@ -238,7 +238,8 @@ static int start_gnuplot(int file, volatile pid_t *gnuplot, FILE **script)
 		return 0;
 	close(ends[1]);
 	if (err == -ENOENT)
-		warnx("gnuplot is not installed, which draws; --data writes the samples without it");
+		warnx("gnuplot is not installed, which draws; --data writes the samples "
+		      "without it");
 	else
 		warnx("gnuplot: %s", strerror(err ? -err : errno));
 	return -1;
@@ -320,8 +321,10 @@ static void print_usage(void)
 	printf("usage: ratefs plot LIMITER... -o FILE [options]\n"
 	       "       ratefs plot LIMITER... --data [options]\n"
 	       "\n"
-	       "Records what limiters do, and draws granted tokens and effective rate a second, readers\n"
-	       "that wait, and partitions held, over time. LIMITER is a directory of a mounted tree.\n"
+	       "Records what limiters do, and draws granted tokens and effective rate a second, "
+	       "readers\n"
+	       "that wait, and partitions held, over time. LIMITER is a directory of a mounted "
+	       "tree.\n"
 	       "\n"
 	       "options:\n"
 	       "    -o FILE             where to; FILE.svg or FILE.png is drawn by gnuplot\n"

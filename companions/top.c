@@ -224,7 +224,8 @@ static void print_usage(void)
 {
 	printf("usage: ratefs top [options] [MOUNTPOINT]\n"
 	       "\n"
-	       "Shows what the limiters of a mounted tree do; without MOUNTPOINT, of the only one.\n"
+	       "Shows what the limiters of a mounted tree do; without MOUNTPOINT, of the only "
+	       "one.\n"
 	       "\n"
 	       "options:\n"
 	       "    -b                  print a table and exit, as if there was no terminal\n"

@@ -20,8 +20,81 @@ enum {
 	WAITING_PER_S = 2, /* ... and later, when those who wait are what is left over */
 	FULL_USE_PERCENT = 97,
 	FULL_USE_PERIODS = 3,
-	UNMET_SLOTS = 5,
+	UNMET_PERIODS = 5,
 };
+
+enum { VAIN_DOUBLINGS_MAX = 5 };
+
+/* What was counted in DEMAND_PERIOD_NS. */
+struct demand_period {
+	uint32_t wanted;
+	uint64_t granted, refused, delayed_ns; /* counts at its end */
+};
+
+/* For DEMAND_PERIODS * DEMAND_PERIOD_NS what was asked for is remembered. */
+enum { DEMAND_PERIODS = 10 };
+
+struct demand {
+	uint32_t wanted; /* partitions: the most in the last periods */
+	struct demand_period periods[DEMAND_PERIODS];
+	uint64_t period;	/* number of the newest */
+	uint64_t grown_ns;	/* when more was asked for because all was used */
+	uint8_t vain;		/* how often that was in vain of late */
+	uint64_t vain_until_ns; /* to ask for more because all is used would be in vain */
+	uint32_t had;		/* partitions that were kept when it last could use some */
+	bool unclean_only;	/* the last round found only what no host gave back */
+	bool unmet;		/* the last round did not find enough */
+	bool contested;		/* other hosts claim partitions */
+};
+
+bool demand_attach(struct holding *holding)
+{
+	holding->demand = calloc(1, sizeof(*holding->demand));
+	return holding->demand;
+}
+
+void demand_detach(struct holding *holding)
+{
+	free(holding->demand);
+}
+
+uint32_t demand_wanted(const struct holding *holding)
+{
+	return holding->demand->wanted;
+}
+
+bool demand_is_unmet(const struct holding *holding)
+{
+	return holding->demand->unmet;
+}
+
+void demand_note_unmet(struct holding *holding, bool unmet)
+{
+	holding->demand->unmet = unmet;
+}
+
+void demand_note_unclean(struct holding *holding, bool unclean_only)
+{
+	holding->demand->unclean_only = unclean_only;
+}
+
+void demand_note_contested(struct holding *holding, bool contested)
+{
+	holding->demand->contested = contested;
+}
+
+void demand_note_spare(const struct fleet *fleet, struct holding *holding)
+{
+	struct demand *demand = holding->demand;
+
+	if (!demand->wanted || fleet->now_ns - demand->grown_ns >= FLEET_VAIN_NS) {
+		demand->vain = 0;
+		return;
+	}
+	demand->vain_until_ns = fleet->now_ns + (FLEET_VAIN_NS << demand->vain);
+	if (demand->vain < VAIN_DOUBLINGS_MAX)
+		demand->vain++;
+}
 
 /* The same for the rate that was learnt, of which a partition is worth an equal share. */
 static uint32_t learnt_most(const struct holding *holding, uint64_t tokens, uint32_t most,
@@ -74,7 +147,9 @@ static uint64_t beyond_reserve(const struct holding *holding, uint64_t tokens)
 /* The counters as they were at the end of the period that was @periods before the newest. */
 static const struct demand_period *past(const struct holding *holding, unsigned int periods)
 {
-	return &holding->demand[(holding->period + DEMAND_PERIODS - periods) % DEMAND_PERIODS];
+	const struct demand *demand = holding->demand;
+
+	return &demand->periods[(demand->period + DEMAND_PERIODS - periods) % DEMAND_PERIODS];
 }
 
 static uint64_t bounded(uint64_t tokens)
@@ -104,7 +179,7 @@ static bool is_saturated(const struct fleet *fleet, const struct holding *holdin
 			   past(holding, FULL_USE_PERIODS)->granted;
 
 	/* More was of no use a moment ago. */
-	if (fleet->now_ns < holding->vain_until_ns && !has_waited(fleet, limiter))
+	if (fleet->now_ns < holding->demand->vain_until_ns && !has_waited(fleet, limiter))
 		return false;
 	return holding->usable && is_short(holding) &&
 	       partitions_for(holding, granted * DEMAND_PERIODS / FULL_USE_PERIODS) >=
@@ -128,7 +203,7 @@ static bool is_held_up_below(const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 
-	return holding->claimant_count && turns_demand(&limiter->turns) &&
+	return holding->demand->contested && turns_demand(&limiter->turns) &&
 	       !limiter->turns.current && !holding->asked && !partition_waiting(limiter) &&
 	       rate_is_unlimited(&holding->settings->key_rate);
 }
@@ -171,29 +246,30 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 				 ? (uint32_t)bounded(turns_demand(&limiter->turns))
 				 : 1;
 	/* What was lost with a session, all hosts want back at once: it takes its time as it is. */
-	if (!holding->usable && wanted < holding->had)
-		wanted = holding->had;
+	if (!holding->usable && wanted < holding->demand->had)
+		wanted = holding->demand->had;
 	/* What has to wait out a quarantine is taken at once, as far as it is this host's share. */
-	if (!holding->usable && holding->unclean_only && wanted < fair_share(fleet, holding))
+	if (!holding->usable && holding->demand->unclean_only &&
+	    wanted < fair_share(fleet, holding))
 		wanted = fair_share(fleet, holding);
 	if (is_short(holding) && wanted < holding->usable)
 		wanted = holding->usable;
 	if (is_saturated(fleet, holding)) {
 		if (kept < holding_count(holding))
-			holding->grown_ns = fleet->now_ns;
+			holding->demand->grown_ns = fleet->now_ns;
 		/* Those that wait out a quarantine will not be enough either. */
 		if (wanted < 2 * kept)
 			wanted = 2 * kept;
 		/* How much more it could use one that gets none cannot tell: it asks for more and more. */
-		if (holding->unmet && holding->period % UNMET_SLOTS == 0 &&
-		    wanted < 2 * holding->wanted)
-			wanted = 2 * holding->wanted;
+		if (holding->demand->unmet && holding->demand->period % UNMET_PERIODS == 0 &&
+		    wanted < 2 * holding->demand->wanted)
+			wanted = 2 * holding->demand->wanted;
 	}
 	return wanted < holding_count(holding) ? wanted : holding_count(holding);
 }
 
 /* Those that are open and those that are waited for; one who would not wait asks again. */
-static uint32_t slots_demanded(const struct holding *holding)
+uint32_t demand_slots(const struct holding *holding)
 {
 	const struct slots *slots = holding->limiter->slots;
 	uint32_t demanded = slots ? slots->used + slots->turns.wanting_none : 0;
@@ -206,7 +282,7 @@ static uint32_t slots_demanded(const struct holding *holding)
 
 static uint32_t wanted_for_slots(const struct fleet *fleet, const struct holding *holding)
 {
-	uint32_t demanded = slots_demanded(holding), count = holding_count(holding);
+	uint32_t demanded = demand_slots(holding), count = holding_count(holding);
 	uint32_t least = holding_slots_of(holding, count - 1);
 
 	if (!demanded)
@@ -236,69 +312,59 @@ static void note_period(struct holding *holding, uint64_t number)
 		.refused = counters[COUNTER_REFUSED],
 		.delayed_ns = holding->delayed_ns,
 	};
-	uint64_t passed = number - holding->period;
+	uint64_t passed = number - holding->demand->period;
 
 	for (uint64_t i = 0; i < passed && i < DEMAND_PERIODS; i++)
-		holding->demand[(number - i) % DEMAND_PERIODS] = now;
-	holding->period = number;
+		holding->demand->periods[(number - i) % DEMAND_PERIODS] = now;
+	holding->demand->period = number;
 }
 
 void demand_update(struct fleet *fleet, struct holding *holding)
 {
-	struct demand_period *newest = &holding->demand[holding->period % DEMAND_PERIODS];
+	struct demand_period *newest =
+		&holding->demand->periods[holding->demand->period % DEMAND_PERIODS];
 	uint32_t wanted = wanted_now(fleet, holding);
 
 	newest->wanted = wanted > newest->wanted ? wanted : newest->wanted;
 	if (holding->usable)
-		holding->had = leases_kept(holding);
-	holding->wanted = 0;
+		holding->demand->had = leases_kept(holding);
+	holding->demand->wanted = 0;
 	holding->asked = false;
 	for (int i = 0; i < DEMAND_PERIODS; i++) {
-		const struct demand_period *period = &holding->demand[i];
+		const struct demand_period *period = &holding->demand->periods[i];
 
-		holding->wanted = period->wanted > holding->wanted ? period->wanted
-								   : holding->wanted;
+		holding->demand->wanted = period->wanted > holding->demand->wanted
+						  ? period->wanted
+						  : holding->demand->wanted;
 	}
 	/* Partitions that there are no more are not wanted either. */
-	if (holding->wanted > holding_count(holding))
-		holding->wanted = holding_count(holding);
-}
-
-bool demand_is_idle(const struct holding *holding)
-{
-	const struct limiter *limiter = holding->limiter;
-
-	if (holding->leased || holding->reserve.state != LEASE_NONE || holding->search ||
-	    holding->claim)
-		return false;
-	return limiter->removed || (!holding->claim_unknown && !holding->wanted &&
-				    !holding->restricted && !holding->settings->reserve_hosts &&
-				    !turns_demand(&limiter->turns) && !slots_demanded(holding));
+	if (holding->demand->wanted > holding_count(holding))
+		holding->demand->wanted = holding_count(holding);
 }
 
 void demand_begin(struct fleet *fleet, struct holding *holding)
 {
 	uint64_t number = fleet->now_ns / DEMAND_PERIOD_NS;
 
-	memset(holding->demand, 0, sizeof(holding->demand));
-	holding->period = number - DEMAND_PERIODS;
+	memset(holding->demand->periods, 0, sizeof(holding->demand->periods));
+	holding->demand->period = number - DEMAND_PERIODS;
 	note_period(holding, number);
 }
 
-void demand_resume(struct fleet *fleet, struct holding *holding)
+void demand_resume(struct fleet *fleet, struct holding *holding, bool claims)
 {
 	uint32_t kept = leases_kept(holding);
 
-	if (!holding->leased && holding->reserve.state == LEASE_NONE && !holding->claim_unknown &&
+	if (!holding->leased && holding->reserve.state == LEASE_NONE && !claims &&
 	    !holding->restricted && !holding->settings->reserve_hosts)
 		return;
 	holdings_rouse(fleet, holding, false);
-	holding->begins = false;
+	(void)holdings_begins(holding);
 	demand_begin(fleet, holding);
 	for (int i = 0; i < DEMAND_PERIODS; i++)
-		holding->demand[i].wanted = kept;
-	holding->wanted = kept;
-	holding->had = kept;
+		holding->demand->periods[i].wanted = kept;
+	holding->demand->wanted = kept;
+	holding->demand->had = kept;
 }
 
 void demand_tick(struct fleet *fleet, struct holding *holding)
@@ -310,7 +376,7 @@ void demand_tick(struct fleet *fleet, struct holding *holding)
 void demand_forget_wanted(struct holding *holding)
 {
 	for (int i = 0; i < DEMAND_PERIODS; i++)
-		holding->demand[i].wanted = 0;
+		holding->demand->periods[i].wanted = 0;
 }
 
 bool demand_is_read(const struct holding *holding, uint32_t index)
@@ -321,4 +387,25 @@ bool demand_is_read(const struct holding *holding, uint32_t index)
 						  : NULL;
 
 	return partition && partition->turns.queue.length;
+}
+
+bool demand_misses(const struct holding *holding, uint32_t index)
+{
+	return demand_is_read(holding, index) && index < holding_count(holding) &&
+	       (index >= holding->lease_room || holding->leases[index].state == LEASE_NONE);
+}
+
+uint32_t demand_missing(const struct holding *holding)
+{
+	uint32_t missing = 0;
+
+	for (uint32_t i = 0; i < holding->limiter->partition_room; i++)
+		missing += demand_misses(holding, i);
+	return missing;
+}
+
+bool demand_wants_reserve(const struct holding *holding)
+{
+	return holding->settings->reserve_hosts && holding->reserve.state == LEASE_NONE &&
+	       holding_needs_leases(holding);
 }

@@ -13,9 +13,31 @@
 
 #include "core/fleet/parts.h"
 
-/* Begins to count: @holding is in use from now on. What a predecessor held was wanted until now. */
+/* Gives @holding the part of it that is demand's; frees that. */
+bool demand_attach(struct holding *holding);
+void demand_detach(struct holding *holding);
+
+/*
+ * Begins to count: @holding is in use from now on. What a predecessor held was wanted until now;
+ * @claims: it may have left a claim.
+ */
 void demand_begin(struct fleet *fleet, struct holding *holding);
-void demand_resume(struct fleet *fleet, struct holding *holding);
+void demand_resume(struct fleet *fleet, struct holding *holding, bool claims);
+
+/* Partitions that are wanted: the most in the last second. Slots that are open or waited for. */
+uint32_t demand_wanted(const struct holding *holding);
+uint32_t demand_slots(const struct holding *holding);
+
+/* The last round did not find enough; it found only what no host gave back. */
+void demand_note_unmet(struct holding *holding, bool unmet);
+bool demand_is_unmet(const struct holding *holding);
+void demand_note_unclean(struct holding *holding, bool unclean_only);
+
+/* Other hosts claim partitions, or none does. */
+void demand_note_contested(struct holding *holding, bool contested);
+
+/* More is kept than is wanted: where it was asked for a moment ago that was in vain. */
+void demand_note_spare(const struct fleet *fleet, struct holding *holding);
 
 /* Computes what is wanted now; likewise at the end of a slot. */
 void demand_update(struct fleet *fleet, struct holding *holding);
@@ -24,8 +46,12 @@ void demand_tick(struct fleet *fleet, struct holding *holding);
 /* What was wanted until now does not count. */
 void demand_forget_wanted(struct holding *holding);
 
-/* Tells whether @holding is not in use any more. */
-bool demand_is_idle(const struct holding *holding);
+/* Partitions whose own tokens are read and that are not held: whether @index is one; how many. */
+bool demand_misses(const struct holding *holding, uint32_t index);
+uint32_t demand_missing(const struct holding *holding);
+
+/* Tells whether one of the reserve is wanted and not leased. */
+bool demand_wants_reserve(const struct holding *holding);
 
 /* Tells whether tokens of this very partition are read. */
 bool demand_is_read(const struct holding *holding, uint32_t index);

@@ -27,6 +27,7 @@
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
 #include "core/fleet/room.h"
+#include "core/fleet/round.h"
 #include "core/fleet/session.h"
 #include "core/fleet/survey.h"
 #include "core/fleet/term.h"
@@ -44,11 +45,11 @@ static const struct {
 	{requests_new, requests_free},
 	{session_create, session_free},
 	{term_new, term_free},
+	{baseline_new, baseline_free},
 	{names_new, names_free},
 	{holdings_new, holdings_free},
 	{room_new, room_free},
 	{handover_new, handover_free},
-	{baseline_new, baseline_free},
 	{membership_new, membership_free},
 	{transaction_new, transaction_free},
 	{surveys_new, surveys_free},
@@ -57,6 +58,16 @@ static const struct {
 	{publish_new, publish_free},
 	{layout_new, layout_free},
 	{barrier_new, barrier_free},
+};
+
+/* The same of what they have of each holding. */
+static const struct {
+	bool (*attach)(struct holding *holding);
+	void (*detach)(struct holding *holding);
+} HOLDING_PARTS[] = {
+	{survey_attach, survey_detach},	  {demand_attach, demand_detach},
+	{claim_attach, claim_detach},	  {round_attach, round_detach},
+	{acquire_attach, acquire_detach}, {rebalance_attach, rebalance_detach},
 };
 
 /* Rule 1: whatever comes next, nothing of this session is used. */
@@ -273,13 +284,29 @@ static uint64_t next_ns(const struct source *source)
 	return session_state(fleet) == FLEET_CLOSED ? NEVER_NS : fleet->next_ns;
 }
 
+static void detach(struct holding *holding)
+{
+	for (size_t i = sizeof(HOLDING_PARTS) / sizeof(HOLDING_PARTS[0]); i-- > 0;)
+		HOLDING_PARTS[i].detach(holding);
+}
+
 static int adopt(struct source *source, struct limiter *limiter)
 {
+	struct holding *holding = holding_new(limiter);
+	bool made = holding;
+
 	(void)source;
-	limiter->holding = holding_new(limiter);
-	if (!limiter->holding)
+	if (!holding)
 		return -ENOMEM;
-	limiter->settings = &limiter->holding->share;
+	holding->detach = detach;
+	for (size_t i = 0; i < sizeof(HOLDING_PARTS) / sizeof(HOLDING_PARTS[0]) && made; i++)
+		made = HOLDING_PARTS[i].attach(holding);
+	if (!made) {
+		holding_free(holding);
+		return -ENOMEM;
+	}
+	limiter->holding = holding;
+	limiter->settings = &holding->share;
 	return 0;
 }
 
@@ -315,7 +342,7 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 	fleet->options = options;
 	fleet->listener = listener;
 	fleet->constants = options->constants;
-	fleet->constants.quarantine_ns = quarantine_of(options->constants.right_ns);
+	fleet->constants.quarantine_ns = record_quarantine_ns(options->constants.right_ns);
 	fleet->random_state = coordinator->random(coordinator) | 1;
 	fleet->next_ns = NEVER_NS;
 	for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]) && made; i++)
@@ -349,7 +376,7 @@ void fleet_start(struct fleet *fleet, uint64_t now_ns)
 	if (!session_id(fleet))
 		return;
 	for (struct holding *h = holdings_first(fleet); h; h = h->next)
-		demand_resume(fleet, h);
+		demand_resume(fleet, h, claim_may_be(h));
 }
 
 /* Before anything is given back: it claims nothing any more, and asks whom to wake. */
@@ -389,7 +416,7 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 		return;
 	if (!resumed && *session_hid(fleet)) {
 		session_drop(fleet, "it is another one");
-		drop_session(fleet);
+		fleet_step(fleet);
 		return;
 	}
 	session_connect(fleet, session);
@@ -405,13 +432,14 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 	} else if (state == FLEET_IN_DOUBT) {
 		barrier_begin(fleet);
 	}
-	drop_session(fleet);
+	fleet_step(fleet);
 }
 
 void fleet_disconnected(struct fleet *fleet, uint64_t now_ns)
 {
 	fleet->now_ns = now_ns;
 	session_disconnect(fleet);
+	fleet_step(fleet);
 }
 
 void fleet_expired(struct fleet *fleet, uint64_t now_ns)
@@ -420,7 +448,7 @@ void fleet_expired(struct fleet *fleet, uint64_t now_ns)
 	if (session_state(fleet) == FLEET_CLOSED)
 		return;
 	session_drop(fleet, "it has expired");
-	drop_session(fleet);
+	fleet_step(fleet);
 }
 
 void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
@@ -441,7 +469,7 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 		learnt_changed(fleet, znode.id);
 	else if (znode.kind == ZNODE_HOSTS)
 		membership_changed(fleet);
-	drop_session(fleet);
+	fleet_step(fleet);
 }
 
 void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_ns)

@@ -1,7 +1,6 @@
 /* handover - what a successor has to know, written as it changes, see handover.h. */
 #include "core/fleet/handover.h"
 #include "core/fleet/parts.h"
-#include "core/fleet/room.h"
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
 
@@ -124,16 +123,14 @@ void handover_keep_lease(struct fleet *fleet, const struct holding *holding, str
 		lease->kept = 0;
 }
 
-void handover_keep_claim(struct fleet *fleet, struct holding *holding, bool claim)
+void handover_keep_claim(struct fleet *fleet, uint64_t id, uint32_t *at, bool claim)
 {
 	struct fleet_kept *kept = kept_of(fleet);
-	uint32_t *at = &holding->claim_kept;
 
-	room_count_claim(fleet, holding, claim);
 	if (!kept || claim == (*at != 0))
 		return;
 	if (claim)
-		*at = take_place(fleet, holding->id, KEPT_CLAIM);
+		*at = take_place(fleet, id, KEPT_CLAIM);
 	/* Without a place it stays until the session ends. */
 	if (*at)
 		set_state(&kept->places[*at - 1], claim ? LEASE_HELD : LEASE_NONE);

@@ -65,8 +65,8 @@ void handover_keep(struct fleet *fleet);
 void handover_keep_lease(struct fleet *fleet, const struct holding *holding, struct lease *lease,
 			 uint32_t index);
 
-/* Writes whether there may be a claim of @holding. */
-void handover_keep_claim(struct fleet *fleet, struct holding *holding, bool claim);
+/* Writes whether there may be a claim of limiter @id; *@at: its place, and 1, or 0. */
+void handover_keep_claim(struct fleet *fleet, uint64_t id, uint32_t *at, bool claim);
 
 /* The session is gone: there is nothing to go on with. */
 void handover_forget(struct fleet *fleet);

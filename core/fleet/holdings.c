@@ -197,3 +197,35 @@ void holdings_forget(struct fleet *fleet)
 		holdings_let_go(holding);
 	fleet->holdings->look_ns = NEVER_NS;
 }
+
+void holdings_wake(struct fleet *fleet, struct holding *holding)
+{
+	holding->woken = true;
+	holdings_rouse(fleet, holding, false);
+}
+
+bool holdings_begins(struct holding *holding)
+{
+	bool begins = holding->begins;
+
+	holding->begins = false;
+	return begins;
+}
+
+bool holdings_is_woken(struct holding *holding)
+{
+	bool woken = holding->woken;
+
+	holding->woken = false;
+	return woken;
+}
+
+bool holdings_is_active(const struct holding *holding)
+{
+	return holding->active;
+}
+
+bool holdings_has_work(const struct holding *holding)
+{
+	return holding->has_work;
+}

@@ -37,6 +37,12 @@ void holdings_let_go(struct holding *holding);
 void holdings_rouse(struct fleet *fleet, struct holding *holding, bool asked);
 struct holding *holdings_next_roused(struct fleet *fleet);
 
+/* Likewise, and that another host gave something back. Both are told once: in use since; woken. */
+void holdings_wake(struct fleet *fleet, struct holding *holding);
+bool holdings_begins(struct holding *holding);
+bool holdings_is_woken(struct holding *holding);
+bool holdings_is_active(const struct holding *holding);
+
 /*
  * Those in use, which are looked at every DEMAND_PERIOD_NS: calls @look for each, which tells whether
  * it still is. When they are due; NEVER_NS: there are none.
@@ -48,6 +54,7 @@ uint64_t holdings_look_ns(const struct fleet *fleet);
 void holdings_add_work(struct fleet *fleet, struct holding *holding);
 struct holding *holdings_next_work(struct fleet *fleet);
 struct holding *holdings_last_work(const struct fleet *fleet);
+bool holdings_has_work(const struct holding *holding);
 
 /* The host leaves: there is nothing more to look at or to send. */
 void holdings_forget(struct fleet *fleet);

@@ -1,6 +1,5 @@
 /* outcome - what follows from the answer to a transaction, see outcome.h. */
 #include "core/fleet/outcome.h"
-#include "core/fleet/acquire.h"
 #include "core/fleet/barrier.h"
 #include "core/fleet/baseline.h"
 #include "core/fleet/claim.h"
@@ -11,8 +10,8 @@
 #include "core/fleet/membership.h"
 #include "core/fleet/publish.h"
 #include "core/fleet/release.h"
+#include "core/fleet/round.h"
 #include "core/fleet/session.h"
-#include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
 
 #include <stdlib.h>
@@ -69,7 +68,7 @@ static void unknown(struct fleet *fleet)
 		leases_become(fleet, item->holding, item_lease(item), LEASE_IN_DOUBT);
 	}
 	if (kind == TRANSACTION_TAKE)
-		acquire_stop(fleet, transaction_item(fleet, 0)->holding);
+		round_stop(fleet, transaction_item(fleet, 0)->holding);
 	if (kind == TRANSACTION_SWEEP)
 		garbage_forget(fleet);
 	session_enter(fleet, FLEET_IN_DOUBT);
@@ -82,7 +81,7 @@ static void finish(struct fleet *fleet, const struct request *request)
 {
 	switch (transaction_kind(fleet)) {
 	case TRANSACTION_TAKE:
-		acquire_answered(fleet, request);
+		round_answered(fleet, request);
 		break;
 	case TRANSACTION_GIVE:
 		release_answered(fleet, request);

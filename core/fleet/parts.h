@@ -18,10 +18,11 @@
  *	transaction	the one transaction that is under way
  *	learnt		what was learnt of services, for all hosts
  *	survey		who has what
- *	claim		how much others want, and what this host tells them of that
  *	demand		how many partitions are wanted
+ *	claim		how much others want, and what this host tells them of that
  *	release		giving back
- *	acquire		which partitions could be taken, and are
+ *	round		partitions of a limiter are looked for, and taken
+ *	acquire		when that is done
  *	garbage		nodes of limiters that are gone
  *	before		the settings that other hosts may still be under
  *	apply		settings of other hosts take effect ...

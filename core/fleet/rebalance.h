@@ -4,6 +4,10 @@
 
 #include "core/fleet/parts.h"
 
+/* Gives @holding the part of it that is rebalance's; frees that. */
+bool rebalance_attach(struct holding *holding);
+void rebalance_detach(struct holding *holding);
+
 /*
  * Acts on what is noted: hosts that came or went, holdings that were roused; and every DEMAND_PERIOD_NS
  * looks at each holding that is in use.

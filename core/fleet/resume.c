@@ -1,10 +1,10 @@
 /* resume - going on where a predecessor was: see handover.h and fleet_resume(). */
 #include "core/fleet/barrier.h"
+#include "core/fleet/claim.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/names.h"
 #include "core/fleet/parts.h"
-#include "core/fleet/before.h"
 #include "core/fleet/room.h"
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
@@ -73,9 +73,7 @@ static int resume_place(struct fleet *fleet, uint32_t at)
 		return 0;
 	}
 	if (place->index == KEPT_CLAIM) {
-		holding->claim_kept = at + 1;
-		holding->claim_unknown = true;
-		room_count_claim(fleet, holding, true);
+		claim_resume(fleet, holding, at + 1);
 		return 0;
 	}
 	if (place->index < PARTITIONS_MAX && holding_grow(holding, place->index + 1))

@@ -27,6 +27,10 @@ bool surveys_new(struct fleet *fleet);
 void surveys_free(struct fleet *fleet);
 void surveys_forget(struct fleet *fleet);
 
+/* Gives @holding the part of it that is survey's; frees that. */
+bool survey_attach(struct holding *holding);
+void survey_detach(struct holding *holding);
+
 /* Begins to look at the leases of @holding (may be NULL) and the hosts, unless it is being done. */
 void survey_begin(struct fleet *fleet, struct holding *holding);
 

@@ -15,7 +15,6 @@ struct holding *holding_new(struct limiter *limiter)
 	holding->limiter = limiter;
 	holding->settings = &SETTINGS_DEFAULT;
 	holding->share = SETTINGS_DEFAULT;
-	holding->target = UINT32_MAX;
 	holding->yields = UINT32_MAX;
 	return holding;
 }
@@ -31,9 +30,8 @@ void holding_free(struct holding *holding)
 		free(holding->leases[i].marker);
 	free(holding->reserve.marker);
 	free(holding->leases);
-	free(holding->claim);
-	free(holding->claimants);
-	free(holding->seen);
+	if (holding->detach)
+		holding->detach(holding);
 	free(holding);
 }
 

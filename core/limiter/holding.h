@@ -22,13 +22,14 @@
 #include "core/limiter/lease.h"
 #include "core/limiter/limiter.h"
 
-struct request;
+struct acquire;
+struct claims;
+struct demand;
+struct rebalance;
+struct round;
+struct sight;
 
-/* Claims remembered, to be woken; and room for a name: HID-N-W-SEQ. */
-enum { CLAIMANTS_MAX = 8, CLAIM_TEXT = 48 };
-
-/* Demand is remembered for DEMAND_PERIODS * DEMAND_PERIOD_NS. */
-enum { DEMAND_PERIODS = 10 };
+/* Demand is looked at so often. */
 #define DEMAND_PERIOD_NS UINT64_C(100000000)
 
 /* Of settings that hosts may be under, together with those that are set now: */
@@ -49,6 +50,7 @@ struct holding {
 	bool roused;
 	bool begins; /* it has become active */
 	bool woken;  /* another host gave something back */
+	bool asked;  /* tokens or slots were asked for since */
 	bool has_work;
 
 	const struct settings *settings; /* as set, for the whole fleet: a pool's reference */
@@ -85,57 +87,19 @@ struct holding {
 	bool alone;    /* no other host is seen: single partitions begin full */
 	bool degraded; /* `offline` of the settings is in force */
 
-	/* Demand: see demand.c. */
-	uint32_t wanted; /* partitions: the most in the last periods */
-	struct demand_period {
-		uint32_t wanted;
-		uint64_t granted, refused, delayed_ns; /* counts at its end */
-	} demand[DEMAND_PERIODS];
-	uint64_t period;	 /* number of the newest */
-	uint64_t delayed_ns;	 /* how long readers waited, here and below */
-	bool asked;		 /* since it became active */
-	uint64_t grown_ns;	 /* when more was asked for because all was used */
-	bool unclean_only;	 /* the last search found only partitions never given back */
-	uint8_t vain;		 /* how often that was in vain of late */
-	uint64_t vain_until_ns;	 /* to ask for more because all is used would be in vain */
-	uint32_t had;		 /* partitions that were kept when it last could use some */
-	bool spare;		 /* more are kept than are wanted ... */
-	uint64_t spare_until_ns; /* ... and may be until then ... */
-	uint32_t spare_wanted;	 /* ... in which at most so many were */
+	uint32_t yields;     /* slots of so many partitions only are opened; UINT32_MAX: of all */
+	uint64_t delayed_ns; /* how long readers waited, here and below */
 
-	/* Search and contention: see rebalance.c and acquire.c. */
-	struct search *search;	       /* owned; under way, NULL */
-	uint64_t next_search_ns;       /* not before */
-	uint32_t left_free;	       /* partitions that no host had after the last search */
-	uint64_t next_give_ns;	       /* likewise, under contention */
-	uint64_t next_drain_ns;	       /* likewise, to give back what was refused */
-	uint64_t next_claim_ns;	       /* likewise, another number in the /w node */
-	uint32_t claimed;	       /* N of our /w node, 0: there is none */
-	char *claim;		       /* owned: its name, NULL */
-	bool claim_unknown;	       /* a predecessor may have left one */
-	bool claim_counted;	       /* in the fleet's own_bytes */
-	bool learnt_watched;	       /* its learnt rate; in its learnt_bytes */
-	uint32_t claim_kept;	       /* its place in struct fleet_kept, and 1; 0: none */
-	bool unmet;		       /* the last search did not find enough */
-	bool lacking;		       /* nor those whose own tokens are read */
-	bool seeks_reserve;	       /* wants one of the reserve: a search was due at once ... */
-	bool reserves_gone;	       /* ... and the last search found that all are leased */
-	bool contended;		       /* all together want more than there is */
-	bool reclaim;		       /* go to the end of the line ... */
-	uint32_t given_up;	       /* ... and then wake others: so many are theirs */
-	bool looking;		       /* their names are being asked for */
-	char (*claimants)[CLAIM_TEXT]; /* owned: names of claims of others, to be woken in turn */
-	uint32_t claimant_count;
-	uint32_t target;	/* our share under contention; UINT32_MAX: there is none */
-	uint32_t target_behind; /* our share at the end of the line, if there is a target */
-	bool starving;		/* some host's share is 0 */
-
-	uint32_t yields; /* slots of so many partitions only are opened; UINT32_MAX: of all */
-
-	/* The leases of all hosts, as they were seen: see survey.h. */
-	struct seen_lease *seen; /* owned, @seen_count of them */
-	uint32_t seen_count;
-	uint64_t seen_ns;
+	/* The fleet's: owned, each known to its own file in core/fleet alone. */
+	struct demand *demand;
+	struct claims *claims;
+	struct round *round;
+	struct acquire *acquire;
+	struct rebalance *rebalance;
+	struct sight *sight;
+	uint64_t release_ns;			 /* refused leases are not given back before */
+	bool learnt_watched;			 /* the node of the learnt rate is */
+	void (*detach)(struct holding *holding); /* frees them; NULL: there are none */
 };
 
 /* Makes a holding for @limiter, which owns it; NULL when there is no memory. */

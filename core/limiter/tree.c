@@ -99,6 +99,18 @@ static int resize(struct tree *tree, uint32_t size)
 	return 0;
 }
 
+/* Returns where the name lies that @limiter was made with: behind it, in the same memory. */
+static char *first_name(struct limiter *limiter)
+{
+	return (char *)(limiter + 1);
+}
+
+static void drop_name(struct limiter *limiter)
+{
+	if (limiter->name != first_name(limiter))
+		free(limiter->name);
+}
+
 void limiter_free(struct limiter *limiter)
 {
 	assert(!limiter->keys && !limiter->is_key);
@@ -115,7 +127,7 @@ void limiter_free(struct limiter *limiter)
 	free(limiter->partitions);
 	free(limiter->buckets);
 	free(limiter->changed_s);
-	free(limiter->name);
+	drop_name(limiter);
 	free(limiter);
 }
 
@@ -137,16 +149,13 @@ void limiter_drop(struct limiter *limiter)
 
 struct limiter *tree_new(const char *name)
 {
-	struct limiter *limiter = calloc(1, sizeof(*limiter));
+	size_t name_bytes = strlen(name) + 1;
+	struct limiter *limiter = calloc(1, sizeof(*limiter) + name_bytes);
 
-	if (limiter) {
-		limiter->settings = &SETTINGS_DEFAULT;
-		limiter->name = strdup(name);
-	}
-	if (limiter && !limiter->name) {
-		free(limiter);
-		limiter = NULL;
-	}
+	if (!limiter)
+		return NULL;
+	limiter->settings = &SETTINGS_DEFAULT;
+	limiter->name = memcpy(first_name(limiter), name, name_bytes);
 	return limiter;
 }
 
@@ -258,7 +267,7 @@ void tree_rename(struct tree *tree, struct limiter *limiter, char *name)
 	struct limiter **chain;
 
 	unlink_name(tree, limiter);
-	free(limiter->name);
+	drop_name(limiter);
 	limiter->name = name;
 	chain = name_chain(tree, limiter->parent, name);
 	limiter->next_by_name = *chain;

@@ -75,7 +75,7 @@ static bool is_port(const char *text, size_t length)
 	       strtoul(text, NULL, 10) > 0 && strtoul(text, NULL, 10) <= PORT_MAX;
 }
 
-/* Of digits alone it would be an address that is none. */
+/* A name has a letter: of digits alone it would be a wrong address. */
 static bool is_name(const char *text)
 {
 	if (!text[strspn(text, "0123456789.")])
@@ -176,7 +176,7 @@ static void *look_up(void *argument)
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
 	bool changed = false;
 
-	/* The name does not change, and nobody else writes while it is busy. */
+	/* The name does not change, and no other thread writes while it is busy. */
 	if (getaddrinfo(endpoint->host, NULL, &hints, &found))
 		found = NULL;
 	pthread_mutex_lock(&task->addresses->mutex);
@@ -190,7 +190,7 @@ static void *look_up(void *argument)
 	if (found)
 		freeaddrinfo(found);
 	if (changed && write(task->wake, &one, sizeof(one)) < 0)
-		changed = false; /* it is full: whoever reads it wakes anyway */
+		changed = false; /* it is full, and so its reader wakes anyway */
 	close(task->wake);
 	addresses_free(task->addresses);
 	free(task);

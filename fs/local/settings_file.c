@@ -126,7 +126,7 @@ static int give_top(struct daemon *daemon, const struct owner *owner, char error
 	return 0;
 }
 
-/* Gives @limiter, just made, what it was to have and has not: a setgid parent gave it its own. */
+/* Gives @limiter, just made, the owner that is @given: a setgid parent gave it its own group. */
 static int give_made(struct daemon *daemon, struct limiter *limiter, const struct ini_owner *given,
 		     char error[ERROR_TEXT])
 {

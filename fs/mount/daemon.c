@@ -102,7 +102,10 @@ void daemon_unlock(struct daemon *daemon)
 
 	if (daemon->fleet)
 		daemon->use_until_ns = fleet_use_until_ns(daemon->fleet);
-	/* Who is due first, then the timer. An answer may come to nothing, and be another's turn. */
+	/*
+	 * Answers first, then the timer. An answer may come to nothing, and be another reader's
+	 * turn.
+	 */
 	while ((answers = collect_answers(daemon))) {
 		pthread_mutex_unlock(&daemon->lock);
 		send_answers(daemon, answers);
@@ -157,8 +160,8 @@ static bool waited_for(const struct daemon *daemon, const struct pending *pendin
 }
 
 /*
- * With fs.fuse.max_request_timeout or default_request_timeout set, the kernel aborts the whole mount
- * when one request waits longer: whoever waited for half of it gets EINTR and asks again.
+ * With fs.fuse.max_request_timeout or default_request_timeout set, the kernel aborts the whole
+ * mount when one request waits longer: a reader that waited half as long gets EINTR and asks again.
  */
 static void sweep_requests(struct daemon *daemon, uint64_t now_ns)
 {

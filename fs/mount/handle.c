@@ -104,7 +104,7 @@ void handle_forget(struct daemon *daemon, uint64_t number)
 	table->free[table->free_count++] = index;
 }
 
-/* A predecessor may have taken what is in it: then it begins empty. */
+/* Finds a partition's limiter. A predecessor may have taken its tokens: then it begins empty. */
 static struct limiter *get_partition(struct daemon *daemon, struct limiter *limiter, uint32_t index)
 {
 	bool known = index < limiter->partition_room && limiter->partitions[index];
@@ -316,13 +316,13 @@ static void close_kept(struct handle_table *table, struct state_handle *kept, ui
 	table->free[table->free_count++] = index;
 }
 
-/* Whether the open was answered, or the kernel still waits for that: then there is nothing to close. */
+/* Tells whether the open was answered. If it is asked again, there is nothing to close. */
 static bool is_open(const struct state_handle *kept, uint8_t row,
 		    bool (*was_asked)(const void *what, uint64_t unique), const void *what)
 {
 	if (kept->life & LIFE_OPEN)
 		return true;
-	/* Who waited for a slot, and was killed just now, waits no longer. */
+	/* An opener that waited for a slot, and was killed just now, waits no longer. */
 	return !was_asked(what, kept->opener) && (!NODES[row].kind->open || kept->slot_ns);
 }
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is copied of a limiter under the lock, to be printed without. */
+/* The stats of a limiter, copied under the lock, to be printed without. */
 struct sample {
 	char *path; /* owned */
 	struct stat_entry entries[];
@@ -74,8 +74,8 @@ static int add_sample(struct daemon *daemon, struct samples *samples, struct lim
 }
 
 /*
- * Copies the limiters of some more of the tree's chains, from *@chain of @chains on, and moves *@chain.
- * The tree may have grown since, by doubling: then a chain has become several. Locks.
+ * Copies the limiters of some more of the tree's chains, from *@chain of @chains on, and moves
+ * *@chain. The tree may have grown since, by doubling: then a chain has become several. Locks.
  */
 static int collect_some(struct daemon *daemon, const struct page *page, const struct handle *handle,
 			struct samples *samples, uint32_t *chain, uint32_t chains)
@@ -86,7 +86,7 @@ static int collect_some(struct daemon *daemon, const struct page *page, const st
 
 	daemon_lock(daemon);
 	if (page && !page->pending.request)
-		err = -EINTR; /* nobody waits for it any more */
+		err = -EINTR; /* its reader has gone */
 	for (; !err && *chain < end; ++*chain) {
 		for (uint32_t part = *chain; !err && part < tree->size; part += chains) {
 			struct limiter *l = tree->by_id[part];
@@ -182,7 +182,7 @@ static void print_daemon(FILE *out, double limiters, double waiters, double up)
 			own[i].name, own[i].name, own[i].value);
 }
 
-/* What the host does in its fleet, copied under the lock. */
+/* The stats of the host in its fleet, copied under the lock. */
 struct fleet_sample {
 	bool there;
 	struct fleet_counters counters;
@@ -235,8 +235,8 @@ static void print_fleet(FILE *out, const struct fleet_sample *sample)
 }
 
 /*
- * The whole page for @handle; @page is what it is for, NULL when nobody can go away meanwhile: @handle is
- * there as long as its request. Locks.
+ * The whole page for @handle; @page is what it is for, NULL when nobody can go away meanwhile:
+ * @handle is there as long as its request. Locks.
  */
 static int print_page(FILE *out, struct daemon *daemon, const struct page *page,
 		      const struct handle *handle)

@@ -154,7 +154,7 @@ static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 
 	daemon_lock(daemon);
 	err = node_decode(daemon, ino, &node);
-	/* Whom permissions do not bind, too, finds only what is there. */
+	/* Even root, whom permissions do not bind, cannot write a file without a write. */
 	if (!err && ((accesses & WRITE && !node.row->kind->write) ||
 		     (accesses & READ && !node.row->kind->read)))
 		err = -EACCES;
@@ -199,8 +199,8 @@ static void op_read(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offse
 
 	(void)ino;
 	/*
-	 * A read that fills the page cache has no owner: of sendfile, splice or mmap. What is read is
-	 * not there to be kept; who gets an error from sendfile reads.
+	 * A read that fills the page cache has no owner: of sendfile, splice or mmap. A token is
+	 * not there to be cached; a client that gets an error from sendfile reads instead.
 	 */
 	if (!handle || !handle->row->kind->read) /* a file as a predecessor that ran wild left it */
 		fuse_reply_err(request, ENODEV);

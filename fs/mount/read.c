@@ -136,7 +136,7 @@ static enum read_manner manner_of(const struct handle *handle, const struct read
 	return read->nonblocking ? READ_NONBLOCKING : READ_BLOCKING;
 }
 
-/* Takes what @handle asks for: now or, if the reader may wait, later. */
+/* Takes the tokens that @handle asks for: now or, if the reader may wait, later. */
 static void take_tokens(struct daemon *daemon, struct handle *handle,
 			const struct read_request *read)
 {
@@ -176,7 +176,7 @@ static void take_tokens(struct daemon *daemon, struct handle *handle,
 		fuse_reply_err(read->caller->request, -err);
 }
 
-/* What is left of a token's text; nothing when none was granted through this handle. */
+/* Answers with the rest of a token's text: nothing, if no token was granted through this handle. */
 static void read_rest(struct handle *handle, const struct read_request *read)
 {
 	char text[TOKEN_TEXT];

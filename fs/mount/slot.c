@@ -34,7 +34,7 @@ static int wait_for_slot(struct daemon *daemon, struct handle *handle, const str
 	return err;
 }
 
-/* Whether one who finds no slot may wait for it. */
+/* Tells whether an opener that finds no slot may wait for one. */
 static bool may_wait(const struct daemon *daemon, const struct caller *caller, int flags)
 {
 	return !(flags & O_NONBLOCK) &&
@@ -85,7 +85,7 @@ static int reopen_slot(struct daemon *daemon, struct handle *handle,
 
 const struct node_kind SLOT_FILE = {.open = open_slot, .reopen = reopen_slot, .read = read_slot};
 
-/* As of a reader: what a client that is gone has left open is closed. */
+/* As of a reader: the file of a client that is gone is closed. */
 void slot_answer(struct daemon *daemon, struct pending *pending)
 {
 	struct reader *opener = (struct reader *)pending;

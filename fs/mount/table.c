@@ -1,4 +1,6 @@
-/* table - THE TABLE of files, see node.h, and that of kinds of requests that wait, see pending.h. */
+/*
+ * table - THE TABLE of files, see node.h, and that of kinds of requests that wait, see pending.h.
+ */
 #include "fs/mount/follow.h"
 #include "fs/mount/metrics.h"
 #include "fs/mount/pending.h"
@@ -148,7 +150,8 @@ const struct node_row NODES[] = {
 		.name = "offline", .place = NODE_LIMITER, .access = ACCESS_TUNE,
 		.setting = SETTING_OFFLINE,
 		.kind = &SETTING_FILE, .show = show_setting,
-		.help = "in a fleet, without ZooKeeper: block, open, or share:N, the rate divided by N"},
+		.help = "in a fleet, without ZooKeeper: block, open, or share:N, the rate "
+			"divided by N"},
 	{
 		.name = "adapt", .place = NODE_LIMITER, .access = ACCESS_TUNE,
 		.setting = SETTING_ADAPT,

@@ -1,4 +1,4 @@
-/* viewer - what the one who opened a file may know of limiters, see viewer.h. */
+/* viewer - the rights of a process that opened a file, see viewer.h. */
 #include "fs/mount/viewer.h"
 
 #include <errno.h>
@@ -68,7 +68,7 @@ static bool is_in(const struct viewer *viewer, uint32_t gid)
 	return false;
 }
 
-/* As the kernel decides by mode. */
+/* Decides by mode, as the kernel does. */
 static bool may_access(const struct viewer *viewer, uint32_t uid, uint32_t gid, unsigned int access,
 		       unsigned int wanted)
 {

@@ -49,7 +49,7 @@ static void on_timer(int signal_number)
 
 static void on_end(int signal_number)
 {
-	/* Who is to end is not replaced any more. */
+	/* A server that is to end is not replaced any more. */
 	if (signal_number != SIGHUP || !wake.ending)
 		wake.ending = signal_number;
 	wake.woken = 1;

@@ -10,7 +10,7 @@
 /* Of a write of 4095 bytes: `ok` and a newline are three. One more is to find the end. */
 enum { OUTCOMES_PER_WRITE = 4095 / 3 + 2 };
 
-/* Nothing that is coordinated is held for longer. */
+/* A change is answered within this time, whatever the source does. */
 static const uint64_t ANSWER_WITHIN_NS = 2 * NSEC_PER_SEC;
 
 struct writer *write_new(const char *text, size_t size)
@@ -214,7 +214,7 @@ static void keep_change(struct daemon *daemon, const struct writer *writer)
 		state_limiter_changed(daemon->state, change->limiter);
 }
 
-/* What mkdir and setattr are answered with. */
+/* Fills in the answer to mkdir and setattr. */
 static void fill_entry(struct daemon *daemon, struct writer *writer)
 {
 	struct node node;

@@ -219,7 +219,7 @@ static bool is_path(const char *path, bool sequential)
 	return true;
 }
 
-/* Writes the servers' path of the node at @path to @text; returns where the text ends. */
+/* Writes the servers' path of the znode at @path to @text; returns where the text ends. */
 static char *write_path(const struct calls *calls, const char *path, char *text)
 {
 	/* The root of a fleet with a path is that path. */
@@ -249,7 +249,7 @@ static bool is_sequential(const struct operation *operation)
 	return operation->kind == OPERATION_CREATE && (operation->flags & NODE_SEQUENTIAL);
 }
 
-/* What a transaction made that was executed. */
+/* Takes over the results of a transaction that was executed. */
 static enum answer take_results(struct call *call, struct request *request)
 {
 	request->zxid = (uint64_t)call->stat.mzxid;
@@ -399,8 +399,8 @@ static int send_list(struct calls *calls, struct request *request)
 }
 
 /*
- * After an error the library may have kept a call or not: its memory is freed at the end, or when the
- * library ends it after all.
+ * After an error the library may have kept a call or not: its memory is freed at the end, or when
+ * the library ends it after all.
  */
 static void disown_call(struct calls *calls, struct request *request)
 {
@@ -446,7 +446,7 @@ static void on_made(int code, const char *made, const void *context)
 	drop_call(call);
 }
 
-/* Makes every node from the root to the path, in one go: what is there already is left alone. */
+/* Makes every znode from the root to the path, in one go; those that are there stay. */
 static int make_path(struct calls *calls)
 {
 	size_t size = strlen(calls->path) + 1;

@@ -49,7 +49,10 @@ zhandle_t *zookeeper_handle_open(const char *address, int timeout_ms, const char
 
 int zookeeper_handle_aim(zhandle_t *handle, const char *address)
 {
-	/* Servers that differ in their ports alone are the same to it: nobody's address in between. */
+	/*
+	 * Servers that differ in their ports alone are the same to it: an unused address in
+	 * between.
+	 */
 	return zoo_set_servers(handle, "255.255.255.255:1") == ZOK &&
 			       zoo_set_servers(handle, address) == ZOK
 		       ? 0

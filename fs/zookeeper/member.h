@@ -23,8 +23,8 @@ void member_attach(struct member *member);
 int member_resume(struct member *member);
 
 /*
- * Starts, and waits up to 10 s until the host has joined; with `nowait`, or after a predecessor, it does
- * not wait for more than a moment, and it is no error if it has not. 0, or -1 after a message.
+ * Starts, and waits up to 10 s until the host has joined; with `nowait`, or after a predecessor, it
+ * does not wait for more than a moment, and it is no error if it has not. 0, or -1 after a message.
  */
 int member_join(struct member *member);
 

@@ -32,7 +32,7 @@ static const uint64_t LOOK_UP_NS = 10 * NSEC_PER_SEC;
 /* Twice as long when all servers had their turn, as long as the library waits for a server. */
 static uint64_t attempt_ns(const struct zookeeper_session *session)
 {
-	uint32_t servers = addresses_count(session->servers);
+	uint32_t servers = addresses_count(session->addresses);
 	uint32_t rounds = session->silent / (servers ? servers : 1);
 	uint64_t ns = ATTEMPT_NS << (rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX);
 	uint64_t most_ns = session->timeout_ns / 3 * 2;
@@ -280,10 +280,10 @@ static bool aim_at_server(struct zookeeper_session *session, uint64_t now_ns)
 	char address[SERVER_ADDRESS_TEXT];
 
 	if (session->look_up_ns <= now_ns) {
-		addresses_look_up(session->servers, session->wake);
+		addresses_look_up(session->addresses, session->wake);
 		session->look_up_ns = now_ns + LOOK_UP_NS;
 	}
-	if (!addresses_address(session->servers, session->turn++, address)) {
+	if (!addresses_address(session->addresses, session->turn++, address)) {
 		session->why = "no server has an address";
 		return false;
 	}
@@ -305,7 +305,7 @@ static void begin_attempt(struct zookeeper_session *session, uint64_t now_ns)
 		fail_attempt(session);
 }
 
-/* The library's turn: what it waits for, and until when. */
+/* Asks the library for its socket and its deadline. */
 static uint64_t ask_library(struct zookeeper_session *session, uint64_t now_ns,
 			    struct pollfd *socket)
 {

@@ -3,7 +3,7 @@
  *
  *	redis_client SOCKET held COUNT			one client; latency
  *	redis_client SOCKET clients CLIENTS SECONDS	that many clients; tokens a second
- *	redis_client SOCKET pipeline DEPTH SECONDS	one client that keeps DEPTH requests under way
+ *	redis_client SOCKET pipeline DEPTH SECONDS	a client with DEPTH requests under way
  *	redis_client SOCKET script			prints the digest of the script, now loaded
  *
  * The limiter limits: the script computes with a rate that is never reached, and a burst.

@@ -48,8 +48,8 @@ case_a_limiter_that_was_given_away_is_its_owners() {
 	mkdir "$m/lent"
 	chmod 750 "$m/lent"
 	chown nobody:games "$m/lent"
-	as nobody \
-		sh -c 'echo 7/s > "$1/lent/rate" && mkdir "$1/lent/child" && chmod 700 "$1/lent/child"' - "$m"
+	as nobody sh -c 'echo 7/s > "$1/lent/rate" && mkdir "$1/lent/child" &&
+		chmod 700 "$1/lent/child"' - "$m"
 	is 'of the group' \
 		"$(setpriv --reuid=daemon --regid=daemon --groups=games cat "$m/lent/rate")" 7/s
 	is 'of the group, tuning' "$(setpriv --reuid=daemon --regid=daemon --groups=games \

@@ -98,7 +98,8 @@ case_with_servers_mount_and_a_line_of_fstab_mount_a_fleet() {
 	source=$SOURCE/deep/$(date +%s%N)
 	mount -t fuse.ratefs -o host=mounted,weight=2,right=9s "$source" "$m"
 	mounted mounted
-	echo "$source $m fuse.ratefs noauto,nofail,_netdev,nowait,x-systemd.automount,noatime,host=there 0 0" > "$d/fstab"
+	local options=noauto,nofail,_netdev,nowait,x-systemd.automount,noatime,host=there
+	echo "$source $m fuse.ratefs $options 0 0" > "$d/fstab"
 	mount --fstab "$d/fstab" "$m"
 	eventually 10 grep -qx 'coordinator ready' "$m/status" || fail "$(cat "$m/status")"
 	mounted there

@@ -126,7 +126,8 @@ case_tokens_left_in_a_bucket_are_left() {
 
 # known LIMITER: prints its counters and learnt values.
 known() {
-	grep -E '^(granted|served|delayed_seconds|ok|throttled|error|effective_rate|backoff_(up|down|pauses|seconds)) ' "$m/$1/stat"
+	local counted='granted|served|delayed_seconds|ok|throttled|error|effective_rate'
+	grep -E "^($counted|backoff_(up|down|pauses|seconds)) " "$m/$1/stat"
 }
 
 case_learnt_values_and_counters_are_known_to_the_next_server() {
@@ -307,7 +308,8 @@ outlives_for_all() {
 }
 
 case_bounds_of_a_user_count_in_the_next_server() {
-	outlives_for_all ,user_limiters_max=1,user_files_max=2,user_names_max=2,user_keys_max=1,user_readers_max=1
+	local bounds=,user_limiters_max=1,user_files_max=2,user_names_max=2,user_keys_max=1
+	outlives_for_all $bounds,user_readers_max=1
 	limiter orders
 	empty idle
 	as nobody mkdir "$m/mine"

@@ -89,10 +89,12 @@ case_a_traced_reader_keeps_its_place() {
 		import ctypes, os, sys
 		SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
 		libc = ctypes.CDLL(None, use_errno=True)
-		libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+		number, pointer = ctypes.c_int, ctypes.c_void_p
+		libc.ptrace.argtypes = [ctypes.c_long, number, pointer, pointer]
 		pid = int(sys.argv[1])
 		def ptrace(request):
-		    assert libc.ptrace(request, pid, None, None) == 0, os.strerror(ctypes.get_errno())
+		    failed = libc.ptrace(request, pid, None, None)
+		    assert not failed, os.strerror(ctypes.get_errno())
 		ptrace(SEIZE)
 		ptrace(INTERRUPT)
 		os.waitpid(pid, 0x40000000)
@@ -112,7 +114,9 @@ program() {
 		def read(fd):
 		    text = ctypes.create_string_buffer(16)
 		    got = libc.read(fd, text, 16)
-		    return text.value.decode().strip() if got >= 0 else errno.errorcode[ctypes.get_errno()]
+		    if got < 0:
+		        return errno.errorcode[ctypes.get_errno()]
+		    return text.value.decode().strip()
 		def interrupts(seconds):
 		    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
 		def calm():
@@ -384,26 +388,30 @@ case_a_change_is_not_interrupted() {
 		import ctypes, os, signal, sys, threading, time
 		SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
 		libc = ctypes.CDLL(None, use_errno=True)
-		libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+		number, pointer = ctypes.c_int, ctypes.c_void_p
+		libc.ptrace.argtypes = [ctypes.c_long, number, pointer, pointer]
 		mount, server = sys.argv[1], int(sys.argv[2])
 		orders = mount + "/orders"
 		# The thread that stores, and under a sanitizer its own.
-		others = [int(task) for task in os.listdir("/proc/%d/task" % server) if int(task) != server]
+		tasks = [int(task) for task in os.listdir("/proc/%d/task" % server)]
+		others = [task for task in tasks if task != server]
 		assert others
 		def ptrace(request):
 		    for task in others:
-		        assert libc.ptrace(request, task, None, None) == 0, os.strerror(ctypes.get_errno())
+		        failed = libc.ptrace(request, task, None, None)
+		        assert not failed, os.strerror(ctypes.get_errno())
 		signals = []
 		signal.signal(signal.SIGALRM, lambda *_: signals.append(1))
 		signal.siginterrupt(signal.SIGALRM, True)
 		def write(path, text):
 		    fd = os.open(path, os.O_WRONLY)
 		    return libc.write(fd, text, len(text))
+		more, less = (mount + "/more").encode(), (mount + "/less").encode()
 		changes = {
 		    "write": lambda: write(orders + "/rate", b"7/s") == 3,
-		    "mkdir": lambda: libc.mkdir((mount + "/more").encode(), 0o755) == 0,
-		    "rename": lambda: libc.rename((mount + "/more").encode(), (mount + "/less").encode()) == 0,
-		    "chmod": lambda: libc.chmod((mount + "/less").encode(), 0o700) == 0,
+		    "mkdir": lambda: libc.mkdir(more, 0o755) == 0,
+		    "rename": lambda: libc.rename(more, less) == 0,
+		    "chmod": lambda: libc.chmod(less, 0o700) == 0,
 		    "rmdir": lambda: libc.rmdir((mount + "/less").encode()) == 0,
 		}
 		for name, change in changes.items():

@@ -50,7 +50,8 @@ slot = os.open(sys.argv[1], os.O_RDONLY)
 poll = select.poll()
 poll.register(slot, select.POLLIN)
 assert poll.poll(5000) == [(slot, select.POLLIN)]
-print([os.pread(slot, 1, at) for at in (0, 1, 2, 0)])' "$m/orders/slot")" "[b'1', b'\\n', b'', b'1']"
+print([os.pread(slot, 1, at) for at in (0, 1, 2, 0)])' "$m/orders/slot")" \
+		"[b'1', b'\\n', b'', b'1']"
 }
 
 case_a_holder_killed_with_sigkill_frees_its_slot() {

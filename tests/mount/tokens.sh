@@ -185,7 +185,12 @@ case_stream_gives_one_token_a_line_to_head() {
 loop() {
 	start
 	limiter orders 1/h 100
-	stream=$m/orders/stream "$@" -c 'n=0; while read -r x; do n=$((n + 1)); [ "$x" = 1 ] || exit 1; [ $n -lt 10 ] || break; done < "$stream"'
+	stream=$m/orders/stream "$@" -c 'n=0
+		while read -r x; do
+			n=$((n + 1))
+			[ "$x" = 1 ] || exit 1
+			[ $n -lt 10 ] || break
+		done < "$stream"'
 	counts orders granted 10
 }
 

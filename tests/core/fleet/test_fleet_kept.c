@@ -1,4 +1,5 @@
 /* Tests of fleet: a host that was killed, and its successor. */
+#include "core/fleet/claim.h"
 #include "tests/core/fleet/scene.h"
 
 #include <stdio.h>
@@ -226,7 +227,7 @@ static void test_a_claim_is_found_again(void **state)
 	scene_connect(&scene);
 	scene_run(&scene, 5 * SEC);
 	assert_int_equal(claims(&scene, &after), 1);
-	assert_string_equal(a->holding->claim, claim);
+	assert_string_equal(claim_name(a->holding), claim);
 	/* One that nobody is behind any more goes. */
 	a = scene_succeed(&scene, a);
 	scene_connect(&scene);

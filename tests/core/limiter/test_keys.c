@@ -331,8 +331,7 @@ static void test_a_limit_that_is_new_begins_full(void **state)
 	stage_close(&stage);
 }
 
-static void
-test_after_more_changes_than_are_remembered_a_key_has_no_more_than_it_should(void **state)
+static void test_after_more_changes_than_are_remembered_a_key_has_no_more_tokens(void **state)
 {
 	struct limiter *a, *b;
 	struct stage stage;
@@ -799,7 +798,7 @@ int main(void)
 		cmocka_unit_test(test_a_new_rate_is_felt_at_once_by_who_waits_in_a_key),
 		cmocka_unit_test(test_a_limit_that_is_new_begins_full),
 		cmocka_unit_test(
-			test_after_more_changes_than_are_remembered_a_key_has_no_more_than_it_should),
+			test_after_more_changes_than_are_remembered_a_key_has_no_more_tokens),
 		cmocka_unit_test(
 			test_a_part_of_a_token_is_lost_with_the_rate_in_whose_units_it_was_counted),
 		cmocka_unit_test(test_one_key_too_many_has_the_oldest_idle_one_forgotten),

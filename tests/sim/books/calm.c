@@ -135,12 +135,11 @@ static void check_reader(struct sim *sim, const struct reader *reader)
 			 top->common->first->granted_ns);
 	if (sim->now_ns - since_ns <= wait_ns)
 		return;
-	snprintf(
-		why, sizeof(why),
-		"nothing was granted for %.1f s, though %s waits on %s and nothing is wrong: %.1f s "
-		"at most",
-		(double)(sim->now_ns - since_ns) / (double)NSEC_PER_SEC, reader->name,
-		place->host->name, (double)wait_ns / (double)NSEC_PER_SEC);
+	snprintf(why, sizeof(why),
+		 "nothing was granted for %.1f s, though %s waits on %s and nothing is wrong: "
+		 "%.1f s at most",
+		 (double)(sim->now_ns - since_ns) / (double)NSEC_PER_SEC, reader->name,
+		 place->host->name, (double)wait_ns / (double)NSEC_PER_SEC);
 	sim_fail(sim, INVARIANT_USABLE, place, why);
 }
 

@@ -273,7 +273,8 @@ static void print_places(const struct sim *sim, const struct common *common)
 			    !p->limiter->bucket_count)
 				continue;
 			fprintf(stderr,
-				"  %s holds %u: rate %.9g level %lld burst %llu largest take %llu%s\n",
+				"  %s holds %u: rate %.9g level %lld burst %llu "
+				"largest take %llu%s\n",
 				sim->hosts[i].name, p->limiter->holding->usable,
 				fraction_per_second(&p->limiter->buckets[0].flow),
 				(long long)p->limiter->buckets[0].level,

@@ -30,8 +30,8 @@
 enum { WHY_TEXT = 512 };
 
 struct surplus {
-	u128 units; /* of 1 / flow.den token */
-	u128 slack; /* likewise: likewise: the inflow of late_ns, at the largest rate since it was 0 */
+	u128 units;    /* of 1 / flow.den token */
+	u128 slack;    /* likewise: the inflow of late_ns, at the largest rate since it was 0 */
 	uint64_t room; /* largest capacity since it was last 0 */
 	uint64_t at_ns;
 };

@@ -65,8 +65,7 @@ static void test_two_that_may_use_one_partition_are_found_whether_they_do_or_not
 	let_go(&two);
 }
 
-static void
-test_two_that_grant_from_one_partition_in_turns_are_found_whatever_they_say(void **state)
+static void test_hosts_that_use_one_partition_in_turns_are_found_whatever_they_say(void **state)
 {
 	struct two two;
 
@@ -288,7 +287,7 @@ int main(void)
 		cmocka_unit_test(
 			test_two_that_may_use_one_partition_are_found_whether_they_do_or_not),
 		cmocka_unit_test(
-			test_two_that_grant_from_one_partition_in_turns_are_found_whatever_they_say),
+			test_hosts_that_use_one_partition_in_turns_are_found_whatever_they_say),
 		cmocka_unit_test(
 			test_a_partition_that_goes_from_one_to_another_and_back_is_no_breach),
 		cmocka_unit_test(test_a_use_by_a_lease_that_has_ended_counts),
