@@ -7,8 +7,8 @@
 #ifndef RATEFS_CORE_LEARNING_H
 #define RATEFS_CORE_LEARNING_H
 
-#include "core/values/adapt.h"
-#include "core/values/backoff.h"
+#include "core/limiter/adapt.h"
+#include "core/limiter/backoff.h"
 #include "core/limiter/bucket.h"
 #include "core/limiter/feedback.h"
 

@@ -10,6 +10,7 @@
 #ifndef RATEFS_CORE_LIMITER_H
 #define RATEFS_CORE_LIMITER_H
 
+#include "core/limiter/adapt.h"
 #include "core/limiter/bucket.h"
 #include "core/limiter/feedback.h"
 #include "core/base/chain.h"
