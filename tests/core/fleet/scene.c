@@ -270,7 +270,7 @@ void scene_prepare(struct scene *scene)
 	scene->options.constants = (struct fleet_constants){
 		.renewal_ns = FLEET_RENEWAL_NS,
 		.right_ns = FLEET_RIGHT_NS,
-		.quarantine_ns = quarantine_of(FLEET_RIGHT_NS),
+		.quarantine_ns = record_quarantine_ns(FLEET_RIGHT_NS),
 		.session_ns = FLEET_SESSION_NS,
 	};
 	scene->options.kept = &scene->kept;

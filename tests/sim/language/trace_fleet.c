@@ -77,7 +77,7 @@ int trace_parse_fleet(struct line *line, struct fleet_command *fleet)
 		if (err)
 			return err;
 	}
-	constants->quarantine_ns = quarantine_of(constants->right_ns);
+	constants->quarantine_ns = record_quarantine_ns(constants->right_ns);
 	return 0;
 }
 
