@@ -77,7 +77,7 @@ static void make(struct fleet *fleet)
 		refuse(fleet, "its nodes vanish as they are made");
 		return;
 	}
-	globals_print(&globals, text);
+	record_print_globals(&globals, text);
 	make_node(fleet, ZNODE_RECORDS, NULL);
 	make_node(fleet, ZNODE_HOSTS, NULL);
 	make_node(fleet, ZNODE_LEASES_OF, NULL);

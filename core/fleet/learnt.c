@@ -70,7 +70,7 @@ static void node_read(struct fleet *fleet, struct request *request)
 	learning->session = fleet->counters.sessions;
 	learning->told_ns = fleet->now_ns;
 	learning->proposes = false;
-	if (learnt_parse(request->data, holding->settings->adapt.kind, &found))
+	if (record_parse_learnt(request->data, holding->settings->adapt.kind, &found))
 		return;
 	learning->told_rate = found.rate;
 	if (!learning->lowered || found.rate < learning->adapted.rate)
@@ -120,7 +120,7 @@ static void write_node(struct fleet *fleet, struct holding *holding, struct lear
 	struct request *request = request_new(REQUEST_TRANSACTION, NULL, node_written);
 
 	node_path(holding, path);
-	learnt_print(state, holding->settings->adapt.kind, text);
+	record_print_learnt(state, holding->settings->adapt.kind, text);
 	if (request && request_add(request, OPERATION_SET, path, text, learning->version, 0)) {
 		learning->sent_rate = state->rate;
 		learning->asking = true;

@@ -243,10 +243,10 @@ static bool add_change(struct fleet *fleet, struct request *request)
 				    holding ? holding->version : baseline_root_version(fleet), 0);
 	if (change->kind == CHANGE_RENAME)
 		added = added && add_left_name(fleet, request);
-	globals_add(&globals, baseline_version(fleet), fleet->publish->id);
+	record_add_change(&globals, baseline_version(fleet), fleet->publish->id);
 	if (fleet->publish->given > globals.last_id)
 		globals.last_id = fleet->publish->given;
-	globals_print(&globals, text);
+	record_print_globals(&globals, text);
 	znode_path(ZNODE_GLOBALS, 0, path);
 	return added && request_add(request, OPERATION_SET, path, text, baseline_version(fleet), 0);
 }

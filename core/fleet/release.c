@@ -83,7 +83,7 @@ static bool add(struct fleet *fleet, struct request *request, struct holding *ho
 	if (!added || holding->limiter->removed || lease->unmarked)
 		return added;
 	item_path(item, ZNODE_MARKER, path);
-	marker_print(lease->marker ? lease->marker : &empty, text);
+	record_print_marker(lease->marker ? lease->marker : &empty, text);
 	return request_add(request, OPERATION_CREATE, path, text, 0, 0);
 }
 

@@ -275,7 +275,7 @@ static void repair(struct fleet *fleet, int32_t version)
 		return;
 	}
 	globals.recent_count = 0;
-	globals_print(&globals, text);
+	record_print_globals(&globals, text);
 	znode_path(ZNODE_GLOBALS, 0, path);
 	request = request_new(REQUEST_TRANSACTION, NULL, repaired);
 	if (request && request_add(request, OPERATION_SET, path, text, version, 0)) {
@@ -305,7 +305,7 @@ static void globals_read(struct fleet *fleet, struct request *request)
 		return;
 	}
 	if (request->answer == ANSWER_REFUSED ||
-	    globals_parse(request->data, &fleet->replicate->globals)) {
+	    record_parse_globals(request->data, &fleet->replicate->globals)) {
 		repair(fleet, request->version);
 		return;
 	}

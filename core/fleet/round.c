@@ -369,7 +369,7 @@ static void marker_read(struct fleet *fleet, struct request *request)
 	}
 	if (request->answer == ANSWER_OK) {
 		search->items[i].made_zxid = request->made_zxid;
-		marker_parse(request->data, &search->items[i].marker);
+		record_parse_marker(request->data, &search->items[i].marker);
 	} else if (request->answer == ANSWER_REFUSED) {
 		search->items[i].made_zxid = request->made_zxid;
 		search->items[i].marker = (struct marker){.count = LIMITS_MAX};
@@ -583,7 +583,7 @@ static struct bucket_part part_of(const struct item *item, uint32_t i)
 		return marker->parts[i];
 	if (i < marker->count || !counts || item->reserve)
 		return (struct bucket_part){0};
-	return marker_full(settings_burst(settings, i), settings_partition_count(settings));
+	return record_full_part(settings_burst(settings, i), settings_partition_count(settings));
 }
 
 static void join_parts(struct fleet *fleet, const struct item *item)

@@ -78,7 +78,7 @@ static void host_read(struct fleet *fleet, struct request *request)
 	hid = znode.name;
 	host = find(fleet, hid);
 	survey->pending--;
-	if (request->answer == ANSWER_OK && !host_record_parse(request->data, &record)) {
+	if (request->answer == ANSWER_OK && !record_parse_host(request->data, &record)) {
 		if (!host)
 			host = calloc(1, sizeof(*host));
 		if (host && !*host->hid) {

@@ -7,7 +7,7 @@
 
 #include "core/values/quantity.h"
 
-/* The fleet's constants, unless it has others; Q follows from D: quarantine_of(). */
+/* The fleet's constants, unless it has others; Q follows from D: record_quarantine_ns(). */
 #define FLEET_RENEWAL_NS      UINT64_C(1500000000) /* R */
 #define FLEET_RIGHT_NS	      UINT64_C(8000000000) /* D */
 #define FLEET_SESSION_NS      UINT64_C(6000000000) /* T */

@@ -99,7 +99,7 @@ static void test_a_take_that_was_done_after_all_is_usable_q_later(void **state)
 	scene_answer(&scene);
 	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
 	scene.held_up = false;
-	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) - 1);
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) - 1);
 	assert_int_equal(guest.waiter.outcome, WAITING);
 	assert_false(fleet_is_entitled(scene.fleet, a->holding, 0));
 	scene_run(&scene, SEC);

@@ -34,7 +34,7 @@ static void test_the_first_host_makes_the_nodes_of_the_fleet_and_joins(void **st
 	scene_answer_all(&scene);
 	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++)
 		assert_non_null(scene_node(&scene, made[i]));
-	assert_int_equal(globals_parse(scene_node(&scene, "/g")->data, &globals), 0);
+	assert_int_equal(record_parse_globals(scene_node(&scene, "/g")->data, &globals), 0);
 	assert_int_equal(globals.constants.right_ns, FLEET_RIGHT_NS);
 	assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
 	assert_int_equal(strlen(fleet_hid(scene.fleet)), HID_TEXT - 1);
