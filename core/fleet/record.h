@@ -7,6 +7,7 @@
 #ifndef RATEFS_CORE_RECORD_H
 #define RATEFS_CORE_RECORD_H
 
+#include "core/limiter/adapt.h"
 #include "core/limiter/bucket.h"
 #include "core/limiter/change.h"
 #include "core/limiter/holding.h"
