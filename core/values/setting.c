@@ -374,32 +374,32 @@ static void print_offline(const struct settings *settings, char text[SETTING_TEX
 
 static int parse_adapt(const char *text, struct settings *settings, char error[ERROR_TEXT])
 {
-	return adapt_parse(text, &settings->adapt, error);
+	return adapt_setting_parse(text, &settings->adapt, error);
 }
 
 static void print_adapt(const struct settings *settings, char text[SETTING_TEXT])
 {
-	adapt_print(&settings->adapt, text);
+	adapt_setting_print(&settings->adapt, text);
 }
 
 static int parse_backoff(const char *text, struct settings *settings, char error[ERROR_TEXT])
 {
-	return backoff_parse(text, &settings->backoff, error);
+	return backoff_setting_parse(text, &settings->backoff, error);
 }
 
 static void print_backoff(const struct settings *settings, char text[SETTING_TEXT])
 {
-	backoff_print(&settings->backoff, text);
+	backoff_setting_print(&settings->backoff, text);
 }
 
 static int parse_concurrency(const char *text, struct settings *settings, char error[ERROR_TEXT])
 {
-	return slot_limit_parse(text, &settings->slots, error);
+	return concurrency_setting_parse(text, &settings->slots, error);
 }
 
 static void print_concurrency(const struct settings *settings, char text[SETTING_TEXT])
 {
-	slot_limit_print(&settings->slots, text);
+	concurrency_setting_print(&settings->slots, text);
 }
 
 static int parse_key_rate(const char *text, struct settings *settings, char error[ERROR_TEXT])

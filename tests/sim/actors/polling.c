@@ -217,7 +217,7 @@ static void read_now(struct sim *sim, struct occurrence *occurrence)
 	} else if (err == -EAGAIN) {
 		poll_tokens(sim, polling);
 	} else if (err) {
-		sim_print(sim, host, "refused %s %s", polling->reader.name, error_symbol(err));
+		sim_print(sim, host, "refused %s %s", polling->reader.name, sim_error_symbol(err));
 		finish(polling);
 	} else {
 		begin(sim, polling);
@@ -250,7 +250,7 @@ void polling_start(struct sim *sim, struct place *place, const struct command *c
 	polling->read = (struct occurrence){.happens = read_now, .dropped = drop};
 	err = reader_enter(reader);
 	if (err) {
-		sim_print(sim, place->host, "refused %s %s", reader->name, error_symbol(err));
+		sim_print(sim, place->host, "refused %s %s", reader->name, sim_error_symbol(err));
 		reader_free(reader);
 		return;
 	}
@@ -275,7 +275,7 @@ void polling_answered(struct sim *sim, struct waiter *waiter)
 	if (waiter->outcome) {
 		ledger_left(sim, &polling->reader);
 		sim_print(sim, polling->reader.place->host, "refused %s %s", polling->reader.name,
-			  error_symbol(waiter->outcome));
+			  sim_error_symbol(waiter->outcome));
 		finish(polling);
 		return;
 	}

@@ -144,7 +144,7 @@ static void tell(struct sim *sim, struct reader *reader, int err)
 {
 	if (err) {
 		sim_print(sim, reader->place->host, "refused %s %s", reader->name,
-			  error_symbol(err));
+			  sim_error_symbol(err));
 	} else {
 		if (!sim->terse)
 			sim_print(sim, reader->place->host, "granted %s %llu", reader->name,

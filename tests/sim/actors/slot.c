@@ -159,7 +159,7 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 		reader_leave_line(reader);
 	reader->check.state = READER_GONE;
 	if (err) {
-		sim_print(sim, host, "refused %s %s", reader->name, error_symbol(err));
+		sim_print(sim, host, "refused %s %s", reader->name, sim_error_symbol(err));
 		reader_free(reader);
 		return;
 	}

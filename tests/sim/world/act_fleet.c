@@ -141,13 +141,13 @@ static void act_expire(struct sim *sim, struct host *host, const struct command 
 {
 	(void)sim;
 	(void)command;
-	link_expire(host->link);
+	zookeeper_expire(host->link);
 }
 
 static void act_when(struct sim *sim, struct host *host, const struct command *command)
 {
 	(void)sim;
-	link_ambush(host->link, &command->ambush);
+	ambush_set(host->link, &command->ambush);
 }
 
 static void act_hasty(struct sim *sim, struct host *host, const struct command *command)

@@ -16,7 +16,7 @@ enum { STEPS_AT_ONCE_MAX = 1000000 };
 /* So long hosts may take to leave when the trace has ended. */
 #define LEAVING_NS UINT64_C(5000000000)
 
-const char *error_symbol(int err)
+const char *sim_error_symbol(int err)
 {
 	static const struct {
 		int err;

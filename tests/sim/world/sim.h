@@ -196,7 +196,7 @@ void sim_fail(struct sim *sim, enum invariant invariant, const struct place *pla
 	      const char *why);
 
 /* EAGAIN and so on; @err is negative. */
-const char *error_symbol(int err);
+const char *sim_error_symbol(int err);
 
 /* summary.c */
 void summary_print(const struct sim *sim);
@@ -220,7 +220,7 @@ struct service *place_service(const struct place *place);
  * key.c: a key of a limiter as a place, NULL if there is none. It is opened for each reader, as by
  * open(2), and closed when it leaves; key_enter() returns 0 or -errno.
  */
-struct place *place_key(struct place *place, const char *key);
+struct place *key_of(struct place *place, const char *key);
 int key_enter(struct place *place);
 void key_leave(struct place *place);
 void key_follow(struct place *key, uint64_t now_ns);
@@ -317,8 +317,8 @@ void slots_print(struct sim *sim, struct place *place, const struct command *com
 
 /* load.c */
 void load_start(struct sim *sim, struct place *place, const struct command *command);
-void workers_start(struct sim *sim, struct place *place, const struct command *command);
-void stream_start(struct sim *sim, struct place *place, const char *name);
+void load_workers(struct sim *sim, struct place *place, const struct command *command);
+void load_stream(struct sim *sim, struct place *place, const char *name);
 
 extern const char NO_SERVICE[];
 

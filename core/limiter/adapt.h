@@ -14,7 +14,7 @@
  *
  * Either way the rate never grows beyond twice the rate of work done, stays above `min`, and when it
  * reaches the limiter's own it is gone. Throttlings within a period of one that counted are of the same
- * overshoot. Who is idle learns nothing and does not drift.
+ * overshoot. A limiter that is idle learns nothing and does not drift.
  *
  * The rate of work is measured over windows of half a second, longer if little is done, and smoothed
  * (0.8 of the newest), as the SDKs do; what part of it went through, likewise. Time without any work,
@@ -29,33 +29,12 @@
 #ifndef RATEFS_CORE_ADAPT_H
 #define RATEFS_CORE_ADAPT_H
 
-#include "core/values/quantity.h"
+#include "core/values/adapt_setting.h"
 
 #include <stdbool.h>
 
-enum adapt_kind { ADAPT_NONE, ADAPT_AIMD, ADAPT_CUBIC };
-enum adapt_scope { ADAPT_FLEET, ADAPT_HOST };
-
 enum { ADAPT_HOLD = 12 };
 #define ADAPT_FEEL 0.002
-
-/* `increase`: a rate, or billionths of the limiter's. */
-struct adapt_step {
-	struct rate rate;
-	uint64_t share;
-	bool is_share;
-};
-
-/* The setting. */
-struct adapt {
-	enum adapt_kind kind;
-	uint64_t scope; /* enum adapt_scope */
-	struct rate min;
-	uint64_t decrease; /* billionths */
-	struct adapt_step increase;
-	uint64_t period_ns;
-	uint64_t scale; /* billionths */
-};
 
 /* What a limiter has counted so far. */
 struct adapt_work {
@@ -82,13 +61,6 @@ struct adapt_state {
 	double work;	/* tokens a second; negative: not known yet */
 	double through; /* part of it that was not throttled */
 };
-
-/*
- * `none`, or the kind and parameters; what is not given is the default. 0, -EINVAL or -ERANGE with a
- * sentence in @error, which has room for ERROR_TEXT bytes; printed are at most SETTING_TEXT.
- */
-int adapt_parse(const char *text, struct adapt *adapt, char *error);
-void adapt_print(const struct adapt *adapt, char *text);
 
 /* The curve @seconds after a throttling at @ceiling tokens a second. */
 double adapt_cubic(double ceiling, double seconds, double scale, double decrease);

@@ -1,5 +1,5 @@
 /* Tests of backoff: its texts, and the pauses that follow from failures. */
-#include "core/values/backoff.h"
+#include "core/limiter/backoff.h"
 #include "core/values/settings.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static struct backoff backoff_of(const char *text)
 	struct backoff backoff = {.kind = BACKOFF_NONE};
 	char error[ERROR_TEXT];
 
-	if (backoff_parse(text, &backoff, error))
+	if (backoff_setting_parse(text, &backoff, error))
 		fail_msg("'%s' is refused: %s", text, error);
 	return backoff;
 }
@@ -31,10 +31,10 @@ static void assert_reads_back(const char *text, const char *expected)
 	struct backoff backoff = backoff_of(text);
 	char printed[SETTING_TEXT], again[SETTING_TEXT];
 
-	backoff_print(&backoff, printed);
+	backoff_setting_print(&backoff, printed);
 	assert_string_equal(printed, expected);
 	backoff = backoff_of(printed);
-	backoff_print(&backoff, again);
+	backoff_setting_print(&backoff, again);
 	assert_string_equal(again, expected);
 }
 
@@ -42,7 +42,7 @@ static void assert_refused(const char *text, int err, const char *words)
 {
 	struct backoff backoff = backoff_of("linear initial=7s"), before = backoff;
 	char error[ERROR_TEXT] = "";
-	int got = backoff_parse(text, &backoff, error);
+	int got = backoff_setting_parse(text, &backoff, error);
 
 	if (got != err)
 		fail_msg("'%s' gives %d, not %d", text, got, err);

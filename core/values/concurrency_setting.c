@@ -1,5 +1,5 @@
-/* slotlimit - the setting `concurrency`, from and to text; see settings.h. */
-#include "core/values/settings.h"
+/* concurrency_setting - the setting `concurrency`, from and to text, see concurrency_setting.h. */
+#include "core/values/concurrency_setting.h"
 #include "core/values/words.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static void auto_words(struct word words[AUTO_WORDS], uint64_t values[AUTO_WORDS
 		words[i].value = &values[i];
 }
 
-static int parse_auto(const char *text, struct slot_limit *slots, char error[ERROR_TEXT])
+static int parse_auto(const char *text, struct slot_limit *slots, char *error)
 {
 	const struct slot_limit *unless = &AUTO_DEFAULT;
 	uint64_t values[AUTO_WORDS] = {unless->min, unless->max, unless->decrease};
@@ -48,7 +48,7 @@ static int parse_auto(const char *text, struct slot_limit *slots, char error[ERR
 	return 0;
 }
 
-int slot_limit_parse(const char *text, struct slot_limit *slots, char error[ERROR_TEXT])
+int concurrency_setting_parse(const char *text, struct slot_limit *slots, char *error)
 {
 	uint64_t count;
 	int err;
@@ -70,7 +70,7 @@ int slot_limit_parse(const char *text, struct slot_limit *slots, char error[ERRO
 	return 0;
 }
 
-void slot_limit_print(const struct slot_limit *slots, char text[SETTING_TEXT])
+void concurrency_setting_print(const struct slot_limit *slots, char *text)
 {
 	uint64_t values[AUTO_WORDS] = {slots->min, slots->max, slots->decrease};
 	struct word words[AUTO_WORDS];

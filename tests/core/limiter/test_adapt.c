@@ -1,5 +1,5 @@
 /* Tests of adapt: its texts, the cubic curve as it is published, and each step by itself. */
-#include "core/values/adapt.h"
+#include "core/limiter/adapt.h"
 #include "core/values/settings.h"
 #include "core/values/words.h"
 
@@ -22,7 +22,7 @@ static struct adapt adapt_of(const char *text)
 	struct adapt adapt = {.kind = ADAPT_NONE};
 	char error[ERROR_TEXT];
 
-	if (adapt_parse(text, &adapt, error))
+	if (adapt_setting_parse(text, &adapt, error))
 		fail_msg("'%s' is refused: %s", text, error);
 	return adapt;
 }
@@ -32,10 +32,10 @@ static void assert_reads_back(const char *text, const char *expected)
 	struct adapt adapt = adapt_of(text);
 	char printed[SETTING_TEXT], again[SETTING_TEXT];
 
-	adapt_print(&adapt, printed);
+	adapt_setting_print(&adapt, printed);
 	assert_string_equal(printed, expected);
 	adapt = adapt_of(printed);
-	adapt_print(&adapt, again);
+	adapt_setting_print(&adapt, again);
 	assert_string_equal(again, expected);
 }
 
@@ -43,7 +43,7 @@ static void assert_refused(const char *text, int err, const char *words)
 {
 	struct adapt adapt = adapt_of("cubic min=7/s"), before = adapt;
 	char error[ERROR_TEXT] = "";
-	int got = adapt_parse(text, &adapt, error);
+	int got = adapt_setting_parse(text, &adapt, error);
 
 	if (got != err)
 		fail_msg("'%s' gives %d, not %d", text, got, err);

@@ -15,22 +15,7 @@
 #ifndef RATEFS_CORE_BACKOFF_H
 #define RATEFS_CORE_BACKOFF_H
 
-#include "core/values/quantity.h"
-
-enum backoff_kind { BACKOFF_NONE, BACKOFF_EXPONENTIAL, BACKOFF_LINEAR };
-
-/* The setting. */
-struct backoff {
-	enum backoff_kind kind;
-	uint64_t initial_ns; /* 1 ns to max_ns */
-	uint64_t max_ns;
-	uint64_t step_ns; /* linear */
-	uint64_t up;	  /* exponential, as down and jitter: billionths */
-	uint64_t down;
-	uint64_t after; /* successes, at least 1 */
-	uint64_t jitter;
-	uint64_t jitter_max_ns;
-};
+#include "core/values/backoff_setting.h"
 
 /* What became of it. All zero: no delay. */
 struct backoff_state {
@@ -43,13 +28,6 @@ struct backoff_state {
 	uint64_t pauses;
 	uint64_t paused_ns; /* in all; overlapping pauses count once */
 };
-
-/*
- * `none`, or the kind and parameters; what is not given is the default. 0, -EINVAL or -ERANGE with a
- * sentence in @error, which has room for ERROR_TEXT bytes; printed are at most SETTING_TEXT.
- */
-int backoff_parse(const char *text, struct backoff *backoff, char *error);
-void backoff_print(const struct backoff *backoff, char *text);
 
 /* @count pieces of work (at least 1) were throttled, and the service named @least_ns as least pause, or 0. */
 void backoff_throttled(struct backoff_state *state, const struct backoff *backoff, uint64_t count,
