@@ -1,6 +1,7 @@
 /*
  * apply - what was read of other hosts' settings takes effect here, all of it together: first those
- * that are gone, then names, then the rest in order of ids, since a parent is older than its children.
+ * that are gone, then names, then the rest in order of ids, since a parent is older than its
+ * children.
  */
 #ifndef RATEFS_CORE_APPLY_H
 #define RATEFS_CORE_APPLY_H

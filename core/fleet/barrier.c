@@ -82,7 +82,7 @@ static bool lost(struct fleet *fleet, const struct request *request)
 	return true;
 }
 
-/* Whose /l/LID/P is. */
+/* Learns from /l/LID/P whether the lease in doubt is this host's. */
 static void lease_read(struct fleet *fleet, struct request *request)
 {
 	struct item *item = request->of.item;

@@ -17,7 +17,10 @@ void publish_answered(struct fleet *fleet, const struct request *request);
 /* The limiter of the change that is under way. */
 uint64_t publish_id(const struct fleet *fleet);
 
-/* The record of that limiter, as read after a barrier; NULL: there is none. Or it is not understood. */
+/*
+ * The record of that limiter, as read after a barrier; NULL: there is none. Or it is not
+ * understood.
+ */
 void publish_resolved(struct fleet *fleet, const struct record *record, int32_t version,
 		      uint64_t zxid);
 void publish_unresolved(struct fleet *fleet);

@@ -322,7 +322,9 @@ static void globals_read(struct fleet *fleet, struct request *request)
 	fleet->replicate->made_zxid = request->made_zxid;
 	fleet->replicate->version = request->version;
 	fleet->replicate->zxid = request->zxid;
-	/* Rule 10: an election may have taken back what was applied, and versions were given again. */
+	/*
+	 * Rule 10: an election may have taken back what was applied, and versions were given again.
+	 */
 	if (fleet->replicate->zxid >> 32 != baseline_zxid(fleet) >> 32)
 		baseline_note_void(fleet);
 	if (baseline_is_void(fleet) || !changed_since(fleet, recent, &count)) {
@@ -352,7 +354,7 @@ void replicate_begin(struct fleet *fleet)
 		fleet_wake_at(fleet, fleet->replicate->not_before_ns);
 		return;
 	}
-	/* What is ours and under way is found out first. */
+	/* The outcome of a change that is under way is found out first. */
 	if (fleet->replicate->blocked) {
 		baseline_note_stale(fleet);
 		return;
