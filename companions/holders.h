@@ -17,7 +17,10 @@ struct holders {
 	size_t count;
 };
 
-/* Of the limiter @path below @mountpoint. 0 or -errno; then there is nothing to free. */
+/*
+ * Reads the holders of the limiter @path below @mountpoint. 0 or -errno; then there is nothing to
+ * free.
+ */
 int holders_read(const char *mountpoint, const char *path, struct holders *holders);
 void holders_free(struct holders *holders);
 

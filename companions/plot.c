@@ -92,7 +92,7 @@ static void complain(const char *path, int err)
 		      path);
 }
 
-/* One sample of each limiter. 0, or -1 after a message. */
+/* Takes one sample of each limiter. 0, or -1 after a message. */
 static int record_round(struct plot *plot, uint64_t began_ns)
 {
 	struct sample *round = plot->all + plot->rounds * plot->count;
@@ -114,7 +114,7 @@ static int record_round(struct plot *plot, uint64_t began_ns)
 	return 0;
 }
 
-/* For as long as was asked for; at once, and not later, where a limiter is none. */
+/* Takes samples for as long as was asked for. A wrong limiter is found at once, not later. */
 static int record_samples(struct plot *plot)
 {
 	uint64_t began_ns = companion_now_ns(), due_ns = began_ns, now_ns;
@@ -148,7 +148,7 @@ static void print_value(FILE *out, double value)
 }
 
 /*
- * A line of limiter @i in round @round, from the second on: counts are those since the round
+ * Prints a line of limiter @i in round @round, from the second on: counts are those since the round
  * before.
  */
 static void print_line(const struct plot *plot, FILE *out, size_t i, size_t round)
@@ -181,7 +181,10 @@ static void print_data(const struct plot *plot, FILE *out)
 	}
 }
 
-/* A name between quotes, for gnuplot; it cannot have a newline, which ends a line of the script. */
+/*
+ * Prints a name between quotes, for gnuplot; it cannot have a newline, which ends a line of the
+ * script.
+ */
 static void print_quoted(FILE *out, const char *name)
 {
 	fputc('\'', out);
@@ -221,7 +224,7 @@ static void print_script(const struct plot *plot, FILE *out)
 	fputs("unset multiplot\n", out);
 }
 
-/* gnuplot, with @file for what it draws. 0 with where to write its script; -1 after a message. */
+/* Starts gnuplot, which draws into @file. 0 with the stream for its script; -1 after a message. */
 static int start_gnuplot(int file, volatile pid_t *gnuplot, FILE **script)
 {
 	static char name[] = "gnuplot", *const command[] = {name, NULL};

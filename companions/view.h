@@ -21,7 +21,7 @@ struct view {
 	unsigned int rows, columns;
 };
 
-/* The column that @key sorts by, and the one whose title begins so; -1 if there is none. */
+/* Find the column that @key sorts by, and the column whose title begins so; -1 if there is none. */
 int view_column_of_key(int key);
 int view_column_of_name(const char *name);
 

@@ -26,7 +26,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Absolute, since the daemon's working directory will be `/`. 0 or -1 after a message. */
+/*
+ * Makes @path absolute, since the daemon's working directory will be `/`. 0 or -1 after a message.
+ */
 static int make_absolute(char **path, const char *what)
 {
 	char *absolute = realpath(*path, NULL);
@@ -185,7 +187,7 @@ static void close_source(struct sources *sources)
 		local_close(sources->local);
 }
 
-/* Everything from the source to the end of the mount; the exit status. */
+/* Does everything from the source to the end of the mount. Returns the exit status. */
 static int run_service(struct server *server, struct options *options)
 {
 	struct owner root = {server->hello.uid, server->hello.gid, 0755};
@@ -290,7 +292,7 @@ static int read_state(struct server *server)
 	return 0;
 }
 
-/* A server of the keeper at the other end of @control; the exit status. */
+/* Runs a server of the keeper at the other end of @control. Returns the exit status. */
 static int run_server(int control, int argc, char *argv[])
 {
 	struct server server = {.control = control};
@@ -325,7 +327,7 @@ out:
 	return status;
 }
 
-/* The front: waits until the mount answers, or says that it never will. */
+/* Waits, in the front, until the mount answers or it is clear that it never will. */
 static int wait_for_mount(const struct options *options, pid_t child, int ready)
 {
 	struct stat root;
@@ -366,7 +368,7 @@ static int run_in_background(struct options *options, int argc, char *argv[])
 	return wait_for_mount(options, child, ready[0]);
 }
 
-/* The socket of a server, see keeper.h, or -1; its argument is taken out. */
+/* Takes out the argument that names a server's socket, see keeper.h. Returns the socket, or -1. */
 static int take_server_option(int *argc, char *argv[])
 {
 	static const char option[] = "--server=";

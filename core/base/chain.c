@@ -29,7 +29,7 @@ static int resize(struct chains *chains, uint32_t room)
 	return 0;
 }
 
-/* Entries of one chain go over into a new one, as far as their hash says so. */
+/* Splits one chain: entries go over into a new one, as far as their hashes say so. */
 static void grow(struct chains *chains)
 {
 	uint32_t from = chains->size - chains_level(chains->size);
@@ -103,8 +103,8 @@ static uint64_t reversed(uint64_t bits, unsigned int count)
 }
 
 /*
- * Places are hashes with their bits reversed: what one chain holds is then an unbroken range of them,
- * and splitting it cuts the range in two.
+ * Places are hashes with their bits reversed. So one chain holds an unbroken range of places, and
+ * splitting the chain cuts the range in two.
  */
 struct chain_link *chains_from(const struct chains *chains, uint64_t *place)
 {

@@ -26,8 +26,8 @@ static uint64_t capacity_now(const struct bucket *bucket)
 }
 
 /*
- * What one interval releases, rounded up; one more when it is not whole, so that the fraction left
- * of one interval finds room beside the next one's.
+ * Returns the tokens that one interval releases, rounded up; one more when they are not whole, so
+ * that the fraction left of one interval finds room beside the next one's.
  */
 static uint64_t batch_of(const struct bucket *bucket)
 {
@@ -94,7 +94,7 @@ static void flow_in(struct bucket *bucket, uint64_t until_ns)
 	if (bucket->level < 0)
 		room += units_of(bucket, (uint64_t)-bucket->level);
 	if (sum > room) {
-		/* More than any capacity: the exact sum would be spilled, and may not fit a level. */
+		/* Above any capacity the exact sum would be spilled, and may not fit a level. */
 		if (bucket->account)
 			bucket->account->spilled += sum - room;
 		sum = room;
@@ -223,15 +223,15 @@ void bucket_take(struct bucket *bucket, uint64_t tokens)
 	bucket->released -= (int64_t)tokens;
 }
 
-void bucket_put(struct bucket *bucket, uint64_t tokens, uint64_t kept)
+void bucket_put(struct bucket *bucket, uint64_t tokens, uint64_t others)
 {
-	i128 room = (i128)capacity_now(bucket) - (i128)kept - (i128)bucket->level;
+	i128 room = (i128)capacity_now(bucket) - (i128)others - (i128)bucket->level;
 	uint64_t fits = tokens;
 
 	/* A part of a token needs room, too. */
 	if (bucket->part)
 		room--;
-	if (kept && room < (i128)tokens)
+	if (others && room < (i128)tokens)
 		fits = room > 0 ? (uint64_t)room : 0;
 	if (bucket->account) {
 		bucket->account->put += units_of(bucket, tokens);
@@ -306,7 +306,7 @@ struct bucket_part bucket_split(struct bucket *bucket, uint32_t shares, uint64_t
 	share = units / shares;
 	if (share > units_of(bucket, most))
 		share = units_of(bucket, most);
-	/* Billionths, rounded down; what is smaller than one is lost with the last. */
+	/* Billionths, rounded down; a smaller rest is lost with the last part. */
 	part.tokens = (int64_t)(share / bucket->flow.den);
 	part.nano = (uint32_t)(share % bucket->flow.den * BUCKET_NANO / bucket->flow.den);
 	if (bucket->account)

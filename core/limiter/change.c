@@ -28,8 +28,8 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct change *change, i
 }
 
 /*
- * Memory that @limiter will need for change->settings, so that nothing can fail once the source has
- * it.
+ * Gets the memory that @limiter will need for change->settings, so that nothing can fail once the
+ * source has stored them.
  */
 static int get_memory(struct engine *engine, struct change *change, struct limiter *limiter)
 {
@@ -50,7 +50,7 @@ static int get_memory(struct engine *engine, struct change *change, struct limit
 	return refuse(change, -ENOMEM, "no memory for the settings");
 }
 
-/* As in any directory that is setgid. */
+/* Gives a limiter the group of its parent, as in any directory that is setgid. */
 static void inherit_group(const struct limiter *parent, struct owner *owner)
 {
 	if (!(parent->access & ACCESS_SETGID))
@@ -277,13 +277,13 @@ static void unprepare(struct change *change)
 	free_memory(change);
 }
 
-/* The change that the source has, or is to have next; NULL: there is none. */
+/* Returns the change that the source has, or is to have next; NULL: there is none. */
 static struct change *first_in_line(const struct engine *engine)
 {
 	return list_first(&engine->line, struct change, line);
 }
 
-/* The first in line is done: hands it to the caller. */
+/* Hands the first in line, which is done, to the caller. */
 static void finish(struct engine *engine, int outcome)
 {
 	struct change *change = first_in_line(engine);

@@ -4,7 +4,7 @@
 #include <math.h>
 
 static const double GROWTH = 0.05;	 /* of the expectation: less is none, however certain */
-static const double Z = 2;		 /* standard errors: what chance does not do */
+static const double Z = 2;		 /* standard errors: chance does not go so far */
 static const double DECISIVE = 0.08;	 /* Z standard errors are no more than this, if it can be */
 static const double LOOK = 0.75;	 /* of the number */
 static const double WEIGHT = 0.5;	 /* of a look in the expectation */
@@ -44,7 +44,7 @@ void concurrency_init(struct concurrency *c, const struct slot_limit *setting, u
 	concurrency_tune(c, setting, now_ns);
 }
 
-/* Round trips until a round decides. */
+/* Returns the round trips after which a round decides. */
 static uint32_t wanted(const struct concurrency *c)
 {
 	double decisive = 1.5 * Z * Z * c->variance / (DECISIVE * DECISIVE);
@@ -82,7 +82,7 @@ static void shrink(struct concurrency *c, uint32_t least)
 	c->settled = true;
 }
 
-/* One round with fewer, if there can be fewer. */
+/* Begins a round with fewer, if there can be fewer. */
 static bool look(struct concurrency *c)
 {
 	uint32_t limit = (uint32_t)(c->number * LOOK);
@@ -98,7 +98,7 @@ static bool look(struct concurrency *c)
 	return c->looking;
 }
 
-/* What follows from a round at the full number. */
+/* Draws the conclusion of a round at the full number. */
 static void decide(struct concurrency *c, double mean_ns)
 {
 	double chance = Z * sqrt(1.5 * c->variance / c->count);
@@ -139,7 +139,7 @@ static void end_round(struct concurrency *c, uint64_t now_ns)
 void concurrency_opened(struct concurrency *c, uint32_t used, uint64_t now_ns)
 {
 	c->most = used > c->most ? used : c->most;
-	/* What was opened while there was room yet says nothing of full use. */
+	/* Slots opened while there was room yet say nothing of full use. */
 	if (used >= c->limit && !c->full && c->began_ns != NEVER_NS) {
 		begin_round(c, now_ns);
 		c->full = true;
@@ -168,7 +168,7 @@ void concurrency_throttled(struct concurrency *c, uint64_t now_ns)
 		return;
 	c->decreased_ns = now_ns;
 	shrink(c, c->min);
-	/* Cut short for a look it may be fewer still; a throttling never makes it more. */
+	/* A limit cut short for a look may be less still; a throttling never raises it. */
 	c->looking = c->looking && c->limit < c->number;
 	if (!c->looking)
 		c->limit = c->number;

@@ -70,7 +70,7 @@ uint64_t engine_next_ns(const struct engine *engine)
 	return source_ns < next_ns ? source_ns : next_ns;
 }
 
-/* What was asked for of @limiter may be more than this host holds. */
+/* Tells the source that tokens of @limiter are asked for, maybe more than this host holds. */
 static void rouse(struct engine *engine, struct limiter *limiter)
 {
 	if (!engine->source->rouse)
@@ -82,7 +82,7 @@ static void rouse(struct engine *engine, struct limiter *limiter)
 	engine->source->after(engine->source, engine->schedule.now_ns);
 }
 
-/* Likewise of slots, where their number is shared. */
+/* Tells the source that slots of @limiter are asked for, where their number is shared. */
 static void rouse_for_slots(struct engine *engine, struct limiter *limiter)
 {
 	if (!engine->source->rouse)
@@ -110,9 +110,9 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 		if (at_ns > schedule->now_ns)
 			schedule->now_ns = at_ns;
 		/*
-		 * Tokens that go back come first: there is room for them beside those that flow in,
-		 * or they are spilled. A reader that is served at the very end of the time it
-		 * allowed is served.
+		 * Tokens that go back come first: the bucket has room for them before others flow
+		 * in, or they are spilled. Deadlines come before expiries: a reader is served at
+		 * the very end of the time it allows.
 		 */
 		if (called && called->until_ns == next_ns) {
 			poller_expire(schedule);
@@ -131,7 +131,7 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 		engine->source->after(engine->source, schedule->now_ns);
 }
 
-/* Whether partitions are being looked for that would bring more of @limiter. */
+/* Tells whether partitions are looked for that would bring more of @limiter. */
 static bool may_come(const struct engine *engine, const struct limiter *limiter)
 {
 	return engine->source->may_come && engine->source->may_come(engine->source, limiter);
@@ -149,7 +149,7 @@ static uint64_t patient_until_ns(const struct engine *engine, const struct limit
 	return expiry_ns < patient_ns && may_come(engine, limiter) ? patient_ns : expiry_ns;
 }
 
-/* Whether what is asked for of @limiter, or of a key of it, shows for the first time that it is used. */
+/* Tells whether a read of @limiter, or of a key of it, shows for the first time that it is used. */
 static bool is_news(const struct limiter *limiter)
 {
 	const struct holding *holding = limiter->is_key ? limiter->parent->holding
@@ -167,7 +167,7 @@ static uint64_t time_after(uint64_t at_ns, uint64_t within_ns)
 /* Tells whether @waiter, as things stand, gets nothing until @expiry_ns. */
 static bool is_too_late(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
 {
-	/* A waiter with a place was let in before, and waiters that came after it are not ahead. */
+	/* A waiter with a place was let in before, and waiters that came later are behind it. */
 	uint64_t at_ns = waiter->place
 				 ? engine->schedule.now_ns
 				 : limiter_when(&engine->schedule, waiter->limiter, waiter->tokens);
@@ -407,7 +407,7 @@ void engine_stop(struct engine *engine)
 
 static void cancel(struct engine *engine, struct waiter *waiter)
 {
-	/* It may be the turn of another one then. */
+	/* Then it may be the turn of another waiter, which needs what counts now. */
 	if (engine->source->before)
 		engine->source->before(engine->source, engine->schedule.now_ns);
 	turns_cancel(&engine->schedule, waiter);
@@ -474,7 +474,7 @@ uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tok
 
 	engine_run(engine, now_ns);
 	at_ns = limiter_when(&engine->schedule, limiter, tokens);
-	/* One who comes gets partitions first, as far as there are some. */
+	/* A reader that came now would get partitions first, as far as there are some. */
 	if (at_ns == NEVER_NS && may_come(engine, limiter))
 		at_ns = limiter_when_leased(&engine->schedule, limiter, tokens);
 	return at_ns == NEVER_NS ? NEVER_NS : at_ns - engine->schedule.now_ns;

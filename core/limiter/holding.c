@@ -67,8 +67,8 @@ uint32_t holding_count(const struct holding *holding)
 }
 
 /*
- * While a change of the count is not everywhere yet, other hosts may use partitions as they were: no
- * partition is worth more than it was, or will be.
+ * While a change of the count is not everywhere yet, other hosts may use partitions as they were:
+ * no partition is worth more than it was, or will be.
  */
 static void restrict_limits(const struct holding *holding, uint32_t partitions,
 			    struct settings *share)
@@ -118,7 +118,7 @@ uint64_t holding_use(const struct holding *holding)
 	return limiter->counters[COUNTER_GRANTED] + (limiter->slots ? limiter->slots->opened : 0);
 }
 
-/* What may be opened now: where others are to have partitions, those come free first. */
+/* Returns the slots that may be opened now: of partitions that others are to have none is. */
 static uint32_t slots_to_open(const struct holding *holding)
 {
 	uint32_t slots = holding->usable ? holding_slots(holding) : 0;
@@ -130,7 +130,7 @@ static uint32_t slots_to_open(const struct holding *holding)
 
 bool holding_has_reserve(const struct holding *holding)
 {
-	/* The settings may have changed since it was taken; then it is on its way back. */
+	/* If the settings have changed since it was taken it is on its way back. */
 	return holding->reserve_usable && !holding->restricted &&
 	       holding->reserve_index < holding->settings->reserve_hosts;
 }
@@ -149,7 +149,7 @@ void holding_share(const struct holding *holding, struct settings *share)
 		settings_apply_offline(share);
 		return;
 	}
-	/* While it is restricted another host may have what the reserve is made of. */
+	/* While it is restricted another host may have the partitions the reserve is made of. */
 	settings_of_host(whole, usable, holding_has_reserve(holding), share);
 	if (holding->restricted)
 		restrict_limits(holding, usable, share);

@@ -4,13 +4,14 @@
  * A host has one bucket for all that it holds of a limiter: the summed rate, and room for its share
  * of the burst, at least one token. Over the fleet the burst is therefore max(burst, count), and
  * one token more for each host of the reserve, which may hold nothing else. A take larger than that
- * room has its own, and so comes on top by all but its first token.
- * Where nothing is held the bucket has no room: what comes back pays a debt and is lost beyond that.
- * Of what a waiter saved up for a larger take only the first token goes.
+ * room has its own, and so comes on top by all but its first token. Where nothing is held the
+ * bucket has no room: tokens that come back pay a debt and are lost beyond that. Of the tokens that
+ * a waiter saved up for a larger take only the first goes.
  *
- * Of each key's rate and burst it has the same share. What keys had does not go with a partition: a key
- * begins empty where nothing was held before, and one token at most is left of it where nothing is held
- * any more. So over the fleet a key gets at most key_rate * w + max(key_burst, count) + 1 for each host.
+ * Of each key's rate and burst it has the same share. Tokens of keys do not go with a partition: a
+ * key begins empty where nothing was held before, and keeps one token at most where nothing is held
+ * any more. So over the fleet a key gets at most key_rate * w + max(key_burst, count) + 1 for each
+ * host.
  *
  * Without limits (rate and key_rate `max`) and a number of slots, and where enforcement is open or
  * closed, nothing is leased.
@@ -56,8 +57,8 @@ struct holding {
 	struct settings share; /* of them, what this host may use: the limiter's settings */
 	/*
 	 * Until @before_ns by the waiter's clock other hosts may still be under earlier settings:
-	 * @before is the least of them, @before_count the fewest partitions. If @restricted a partition
-	 * is worth no more than in @before, and there are only @before_count.
+	 * @before is the least of them, @before_count the fewest partitions. If @restricted a
+	 * partition is worth no more than in @before, and there are only @before_count.
 	 */
 	struct settings before;
 	uint32_t before_count;
@@ -80,7 +81,7 @@ struct holding {
 	uint32_t draining; /* of those leased: on their way back */
 	uint32_t leased;   /* leases in any state but NONE, the reserve's not counted */
 
-	/* What this host may use, as its buckets know it. */
+	/* This host's share, as its buckets know it. */
 	uint32_t usable;
 	bool reserve_usable;
 	bool alone;    /* no other host is seen: single partitions begin full */
@@ -96,12 +97,12 @@ struct holding {
 	struct acquire *acquire;
 	struct rebalance *rebalance;
 	struct sight *sight;
-	uint64_t release_ns;			 /* what was refused is not given back before */
-	bool learnt_watched;			 /* the node of what was learnt is */
+	uint64_t release_ns;			 /* refused leases are not given back before */
+	bool learnt_watched;			 /* the node of the learnt rate is */
 	void (*detach)(struct holding *holding); /* frees them; NULL: there are none */
 };
 
-/* A holding of @limiter, which owns it; NULL when there is no memory. */
+/* Makes a holding for @limiter, which owns it; NULL when there is no memory. */
 struct holding *holding_new(struct limiter *limiter);
 
 /* Frees it, and takes it out of its fleet's list. */
@@ -110,31 +111,33 @@ void holding_free(struct holding *holding);
 /* Makes room for leases of @count partitions. 0 or -ENOMEM. */
 int holding_grow(struct holding *holding, uint32_t count);
 
-/* What of settings and leases may be used now, as settings for the limiter's buckets. */
+/* Gives the share that settings and leases allow now, as settings for the limiter's buckets. */
 void holding_share(const struct holding *holding, struct settings *share);
 
-/* Partitions that there are, of both kinds of use: while a change is not everywhere yet, the fewer. */
+/*
+ * Returns the number of partitions; while a change of it is not everywhere yet, the lesser of both.
+ */
 uint32_t holding_count(const struct holding *holding);
 
-/* The rate of partition @index (count and above: the reserve's) as it may be used now. */
+/* Gives the rate of partition @index (count and above: the reserve's) as it may be used now. */
 void holding_partition_share(const struct holding *holding, uint32_t index, struct settings *share);
 
-/* Slots of partition @index as they may be used now; of settings with SLOTS_COUNT. */
+/* Returns the slots of partition @index that may be used now; of settings with SLOTS_COUNT. */
 uint32_t holding_slots_of(const struct holding *holding, uint32_t index);
 
-/* Those of all partitions that are held. */
+/* Returns the slots of all partitions that are held. */
 uint32_t holding_slots(const struct holding *holding);
 
-/* How much was granted and opened so far: to see if a lease has been of use. */
+/* Returns the tokens granted and slots opened so far: to see if a lease has been of use. */
 uint64_t holding_use(const struct holding *holding);
 
-/* Whether its part of the reserve may be used now. */
+/* Tells whether its part of the reserve may be used now. */
 bool holding_has_reserve(const struct holding *holding);
 
-/* Whether capacity must be leased at all. */
+/* Tells whether capacity must be leased at all. */
 bool holding_needs_leases(const struct holding *holding);
 
-/* The lease of partition @index; count and above are the reserve's. NULL: never had one. */
+/* Returns the lease of partition @index; count and above: the reserve's. NULL: never had one. */
 struct lease *holding_lease(struct holding *holding, uint32_t index);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a key is while files of it are open. */
+/* A key while files of it are open. */
 struct inflated {
 	struct limiter limiter; /* first */
 	struct bucket bucket;
@@ -44,7 +44,7 @@ void keys_seed(struct schedule *schedule, const uint64_t seed[2])
 	memcpy(schedule->key_seed, seed, sizeof(schedule->key_seed));
 }
 
-/* What a key of @limiter is set to. */
+/* Gives the settings of a key of @limiter. */
 static struct settings settings_of_key(const struct limiter *limiter)
 {
 	struct settings settings = SETTINGS_DEFAULT;
@@ -56,7 +56,7 @@ static struct settings settings_of_key(const struct limiter *limiter)
 	return settings;
 }
 
-/* Memory for keys of @limiter; @full: so are those that are not known. NULL: there is none. */
+/* Gets memory for keys of @limiter; with @full unknown ones are full. NULL: there is none. */
 static struct keys *begin(struct schedule *schedule, struct limiter *limiter, bool full)
 {
 	struct keys *keys = calloc(1, sizeof(*keys));
@@ -99,7 +99,7 @@ static struct key *find_name(const struct keys *keys, const char *name, size_t l
 	return NULL;
 }
 
-/* Which keys are remembered, and until when. */
+/* The memory of keys: how long each is remembered. */
 
 /* Returns the key that was used first of a list, or NULL. */
 static struct key *oldest_key(const struct keys *keys, enum key_list_id id)
@@ -134,7 +134,7 @@ static void forget_key(struct schedule *schedule, struct keys *keys, struct key 
 	free(key);
 }
 
-/* When @key, which is idle, need not be remembered any more. */
+/* Returns when @key, which is idle, need not be remembered any more. */
 static uint64_t full_ns(const struct keys *keys, const struct key *key, uint64_t now_ns)
 {
 	uint64_t lingers_ns = key->level.filled_ns + KEYS_LINGER_NS, at_ns;
@@ -148,8 +148,8 @@ static uint64_t full_ns(const struct keys *keys, const struct key *key, uint64_t
 }
 
 /*
- * When to look for what can be forgotten. One that waits behind the oldest is full no later than a
- * whole burst takes after its last use.
+ * Sets the time of the next sweep: when a key can be forgotten, and not before @least_ns. A key
+ * behind the oldest is full no later than a whole burst takes after its last use.
  */
 static void plan_sweep(struct schedule *schedule, struct keys *keys, uint64_t least_ns)
 {
@@ -178,7 +178,7 @@ static bool is_above(const struct bucket *a, const struct bucket *b)
 	return a->level > b->level || (a->level == b->level && a->part > b->part);
 }
 
-/* Room for one more, or a key less: of those that lose nothing by it if there are some. */
+/* Forgets one idle key, of those that lose nothing by it if there are some. False: none is idle. */
 static bool evict_key(struct schedule *schedule, struct keys *keys)
 {
 	struct key *key = oldest_key(keys, KEYS_FRESH);
@@ -200,7 +200,7 @@ static bool evict_key(struct schedule *schedule, struct keys *keys)
 	return true;
 }
 
-/* Forgets up to @most of those that are full, or too many. Whether there may be more. */
+/* Forgets up to @most keys that are full, or too many. Tells whether there may be more. */
 static bool sweep_keys(struct schedule *schedule, struct keys *keys, unsigned int most)
 {
 	uint64_t now_ns = schedule->now_ns;
@@ -223,7 +223,7 @@ static bool sweep_keys(struct schedule *schedule, struct keys *keys, unsigned in
 	return false;
 }
 
-/* @key is idle; what accrued since it was used last is counted, and it is the newest. */
+/* Counts the tokens that accrued in @key, which is idle, and makes it the newest. */
 static void touch(struct schedule *schedule, struct keys *keys, struct key *key)
 {
 	struct bucket bucket;
@@ -234,7 +234,7 @@ static void touch(struct schedule *schedule, struct keys *keys, struct key *key)
 	list_key(keys, key, (enum key_list_id)key->list);
 }
 
-/* Whether there is room for one more of @uid, or one of its own could be forgotten for it. */
+/* Tells whether there is room for a key more of @uid, or one of its own was forgotten for it. */
 static bool has_room(struct schedule *schedule, struct keys *keys, uint32_t uid)
 {
 	const struct key *oldest;
@@ -307,7 +307,7 @@ int keys_get(struct schedule *schedule, struct limiter *limiter, const char *nam
 			touch(schedule, keys, *key);
 		return 0;
 	}
-	/* Two for one: where many are made, as many are forgotten. */
+	/* Two for one: where many are made, more are forgotten. */
 	(void)sweep_keys(schedule, keys, 2);
 	if (keys->lists[KEYS_FRESH].count >= KEYS_FRESH_MAX)
 		(void)evict_key(schedule, keys);
@@ -380,7 +380,7 @@ struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, st
 	return l;
 }
 
-/* The last file of it was closed. */
+/* Puts @key to rest: the last file of it was closed. */
 static void deflate(struct schedule *schedule, struct keys *keys, struct key *key)
 {
 	struct limiter *l = key->inflated;
@@ -444,7 +444,7 @@ struct key *keys_from(const struct limiter *limiter, uint64_t *place)
 	return link ? key_of_name(link) : NULL;
 }
 
-/* The least number of a tuning that an idle key needs. */
+/* Returns the least number of a tuning that an idle key needs. */
 static uint32_t needed(const struct keys *keys)
 {
 	uint32_t least = tunings_number(&keys->tunings);
@@ -468,10 +468,10 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 
 	if (limiter->partition)
 		return;
-	/* Nobody else can have taken of a key. */
+	/* No other host can have taken tokens of a key. */
 	if (limiter->holding && limiter->holding->alone)
 		full = true;
-	/* Where keys do not begin full it counts from when they did not. */
+	/* Where keys do not begin full, that counts from now on, even without a key. */
 	if (!keys && !full && !rate_is_unlimited(&limiter->settings->key_rate))
 		keys = begin(schedule, limiter, false);
 	if (!keys)
@@ -490,14 +490,14 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 			     &keys->unknown);
 	}
 	for (struct key *k = oldest_key(keys, KEYS_OPEN); k; k = list_next(k, by_use)) {
-		/* Before it may be taken from. */
+		/* Before a token of it can be taken. */
 		if (first && tuned && k->inflated->bucket_count &&
 		    !rate_is_unlimited(&limiter->settings->key_rate)) {
 			bucket_retune(&k->inflated->buckets[0], &limiter->settings->key_rate,
 				      limiter->settings->key_burst, 0, schedule->now_ns);
 			bucket_fill(&k->inflated->buckets[0]);
 		}
-		/* At once, so that readers that wait in it feel it. */
+		/* At once, for readers that wait in it. */
 		if (tuned || old.enforcement != keys->settings.enforcement)
 			limiter_follow(schedule, k->inflated, &old, k->inflated->buckets, full);
 	}
@@ -532,7 +532,7 @@ static struct keys *keys_of_due(struct heap_node *node)
 	return container_of(node, struct keys, due);
 }
 
-/* Frees up to @most of keys whose limiter is gone, then the rest. */
+/* Frees up to @most of keys whose limiter is gone, then the rest. Tells whether keys are left. */
 static bool dissolve(struct schedule *schedule, struct keys *keys, unsigned int most)
 {
 	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {

@@ -49,7 +49,7 @@ static double least_rate(const struct limit *limits, uint32_t count)
 	return least;
 }
 
-/* The time without pauses: what is not done in them says nothing of the rate. */
+/* Returns the time without pauses: they say nothing of the rate. */
 static uint64_t working_ns(const struct learning *learning, uint64_t now_ns)
 {
 	uint64_t until_ns = learning->pause.until_ns;
@@ -58,7 +58,7 @@ static uint64_t working_ns(const struct learning *learning, uint64_t now_ns)
 	return now_ns - (learning->pause.paused_ns - left_ns);
 }
 
-/* The limiter's own rate over all hosts, and the part of it that this one may use. */
+/* Returns the limiter's own rate over all hosts, and the part of it that this host may use. */
 static double full_rate(const struct limiter *limiter, double *share)
 {
 	const struct settings *settings = limiter_settings(limiter);
@@ -73,7 +73,7 @@ static double full_rate(const struct limiter *limiter, double *share)
 	return full;
 }
 
-/* The bucket gets the rate that was learnt. */
+/* Gives the bucket the rate that was learnt. */
 static void follow(const struct schedule *schedule, struct limiter *limiter, double share)
 {
 	const struct settings *settings = limiter->settings;
@@ -100,7 +100,7 @@ static void follow(const struct schedule *schedule, struct limiter *limiter, dou
 			      schedule->now_ns);
 		return;
 	}
-	/* What was saved up was saved up at a rate that the service does not give. */
+	/* It begins empty: tokens saved up so far came at a rate that the service does not give. */
 	bucket_init(&learning->bucket, &written, burst, settings->release_interval_ns,
 		    schedule->now_ns);
 	if (limiter->bucket_count)
@@ -109,7 +109,7 @@ static void follow(const struct schedule *schedule, struct limiter *limiter, dou
 		bucket_await(&learning->bucket, limiter->turns.current->tokens);
 }
 
-/* What is learnt stays above `min`, and is none where it reaches the limiter's own. */
+/* Keeps the learnt rate above `min`; where it reaches the limiter's own there is none. */
 static void bound(const struct limiter *limiter, double full)
 {
 	const struct adapt *adapt = &limiter->settings->adapt;
@@ -144,7 +144,7 @@ void learning_configure(const struct schedule *schedule, struct limiter *limiter
 	follow(schedule, limiter, share);
 }
 
-/* Whether somebody waits for nothing but the learnt rate. */
+/* Tells whether a reader waits for nothing but the learnt rate. */
 static bool is_starved(const struct limiter *limiter)
 {
 	if (!limiter->turns.current ||

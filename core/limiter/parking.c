@@ -54,7 +54,7 @@ static void free_place(struct parking *parking, struct parked_place *place)
 	list_prepend(&parking->free, &place->by_time);
 }
 
-/* 0 or -ENOMEM. */
+/* Puts @place among those parked. 0 or -ENOMEM. */
 static int list(struct parking *parking, struct parked_place *place)
 {
 	int err = chains_insert(&parking->by_asker, &place->by_asker);

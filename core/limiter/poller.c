@@ -104,7 +104,7 @@ void poller_expire(struct schedule *schedule)
 {
 	struct poller *poller = list_first(&schedule->called, struct poller, called);
 
-	/* Before the waiters that have its tokens now. */
+	/* It is told before the waiters that have its tokens now. */
 	if (!poller->answered)
 		tell(schedule, poller, -ETIMEDOUT);
 	give_back(schedule, poller);
@@ -127,7 +127,7 @@ void poller_leave(struct schedule *schedule, struct poller *poller)
 	}
 }
 
-/* As poller_end_hopeless(), of pollers of @limiter itself. */
+/* Does as poller_end_hopeless(), for pollers of @limiter itself. */
 static void end_own(struct schedule *schedule, struct limiter *limiter)
 {
 	struct waiter *next;

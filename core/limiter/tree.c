@@ -58,7 +58,7 @@ uint32_t tree_depth(const struct limiter *limiter)
 	return depth;
 }
 
-/* Links every limiter into its chains; those of @tree are empty. */
+/* Links @limiter into its chains. */
 static void link_chains(struct tree *tree, struct limiter *limiter)
 {
 	struct limiter **chain = id_chain(tree, limiter->id);
@@ -257,7 +257,7 @@ void tree_remove(struct tree *tree, struct limiter *limiter)
 		limiter_free(limiter);
 		return;
 	}
-	/* It is still asked for its path. */
+	/* Its path, which goes by the parent, is still asked for. */
 	limiter->holds_parent = true;
 	limiter_hold(parent);
 }

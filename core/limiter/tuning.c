@@ -1,4 +1,4 @@
-/* tuning - what was set for the keys of a limiter and when, see tuning.h. */
+/* tuning - the settings that keys of a limiter have had, see tuning.h. */
 #include "core/limiter/tuning.h"
 
 #include <assert.h>
@@ -37,7 +37,7 @@ static void drop_first(struct tunings *tunings)
 	memmove(tunings->list, tunings->list + 1, tunings->count * sizeof(*tunings->list));
 }
 
-/* The second is as it was, or less, and the first is gone. */
+/* Drops the first; the second has the lesser rate and burst of both. */
 static void fold(struct tunings *tunings)
 {
 	const struct tuning *a = &tunings->list[0];
@@ -88,13 +88,16 @@ static void fill(struct bucket *bucket, const struct key_level *level, bool fold
 	bucket->level = level->level;
 	bucket->part = level->part;
 	bucket->filled_ns = level->filled_ns;
-	/* A part of a token was counted in units of a rate that nobody remembers. */
+	/* A part of a token was counted in units of a rate that is not remembered. */
 	if (folded)
 		bucket->part = 0;
 	bucket_leave(bucket, bucket->burst);
 }
 
-/* Whether what is @at is the first that a host of a fleet ever had: until then its share was nothing. */
+/*
+ * Tells whether the tuning @at is the first share that a host of a fleet ever had: until then it
+ * had none.
+ */
 static bool is_first_share(const struct tunings *tunings, uint32_t at)
 {
 	return at == 1 && !tunings->first && !tunings->list[0].rate.amount;

@@ -1,12 +1,14 @@
-/* users - what each user has of what there is a bound on, see users.h. */
+/*
+ * users - counts, and their bounds, of limiters, keys, files and so on of each user, see users.h.
+ */
 #include "core/limiter/users.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Records of users who have nothing that are kept: most have something again soon. */
-enum { KEPT = 64 };
+/* Records left of users that have nothing: most have something again soon. */
+enum { IDLE_MAX = 64 };
 
 struct user {
 	struct chain_link link;
@@ -118,7 +120,7 @@ void users_drop(struct users *users, uint32_t uid, enum bound_id id)
 	if (!user || !user->used[id])
 		return;
 	user->used[id]--;
-	if (users->by_uid.count > KEPT && has_nothing(user)) {
+	if (users->by_uid.count > IDLE_MAX && has_nothing(user)) {
 		chains_remove(&users->by_uid, &user->link);
 		free(user);
 	}

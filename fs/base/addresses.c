@@ -75,7 +75,7 @@ static bool is_port(const char *text, size_t length)
 	       strtoul(text, NULL, 10) > 0 && strtoul(text, NULL, 10) <= PORT_MAX;
 }
 
-/* A name has a letter: of digits alone it would be a wrong address. */
+/* Tells whether @text may be a name: of digits alone it would be a wrong address. */
 static bool is_name(const char *text)
 {
 	if (!text[strspn(text, "0123456789.")])
@@ -87,7 +87,7 @@ static bool is_name(const char *text)
 	return true;
 }
 
-/* HOST[:PORT] in the first @length bytes of @text. */
+/* Parses HOST[:PORT] in the first @length bytes of @text. */
 static int parse_server(struct endpoint *endpoint, const char *text, size_t length,
 			char error[ERROR_TEXT])
 {
@@ -167,7 +167,7 @@ void addresses_free(struct addresses *addresses)
 	free(addresses);
 }
 
-/* A thread: looks up one name. */
+/* Looks up one name, in a thread. */
 static void *look_up(void *argument)
 {
 	static const uint64_t one = 1;
@@ -197,7 +197,7 @@ static void *look_up(void *argument)
 	return NULL;
 }
 
-/* Under the mutex. */
+/* Starts the look-up of one name. Under the mutex. */
 static void start_look_up(struct addresses *addresses, struct endpoint *endpoint, int wake)
 {
 	struct look_up *task = malloc(sizeof(*task));

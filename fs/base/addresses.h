@@ -23,8 +23,8 @@ enum {
 struct addresses;
 
 /*
- * A HOST is a name, an IPv4 address, or an IPv6 address in brackets; the PORT is 2181 unless it is
- * given. NULL, and why in @error.
+ * Parses @text. A HOST is a name, an IPv4 address, or an IPv6 address in brackets; the PORT is 2181
+ * unless it is given. NULL, with the reason in @error.
  */
 struct addresses *addresses_new(const char *text, char error[ERROR_TEXT]);
 void addresses_free(struct addresses *addresses);
@@ -33,8 +33,8 @@ void addresses_free(struct addresses *addresses);
 void addresses_look_up(struct addresses *addresses, int wake);
 
 /*
- * The address whose turn it is among those known now, as ADDRESS:PORT without brackets, by turns
- * that are counted up. False if none is known.
+ * Gives the address whose turn it is among those known now, as ADDRESS:PORT without brackets, by
+ * turns that are counted up. False if none is known.
  */
 bool addresses_address(struct addresses *addresses, uint32_t turn,
 		       char address[SERVER_ADDRESS_TEXT]);

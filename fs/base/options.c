@@ -145,8 +145,8 @@ static int take_option(void *userdata, const char *argument, int key, struct fus
 }
 
 /*
- * mount(8) calls `mount.fuse.ratefs SOURCE MOUNTPOINT [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t
- * TYPE]`.
+ * Takes the arguments of a mount helper. mount(8) calls `mount.fuse.ratefs SOURCE MOUNTPOINT
+ * [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]`.
  */
 static int take_helper_arguments(struct options *options, int *argc, char *argv[])
 {

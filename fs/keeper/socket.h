@@ -8,7 +8,7 @@
 
 enum { SOCKET_DESCRIPTORS_MAX = 16 }; /* in one message */
 
-/* 0 or -errno. */
+/* Sends a message with @descriptors. 0 or -errno. */
 int keeper_socket_send(int control, const void *bytes, size_t size, const int *descriptors,
 		       unsigned int count);
 

@@ -91,7 +91,7 @@ static void store_change(struct source *interface, struct change *change)
 	pthread_mutex_unlock(&local->mutex);
 }
 
-/* The thread: stores one change after the other. */
+/* Stores one change after the other, in the thread. */
 static void *store_changes(void *argument)
 {
 	struct local *local = argument;
@@ -317,7 +317,7 @@ static int load_children(struct local *local, int directory, struct limiter *par
 	return err;
 }
 
-/* The owner of the top directory is kept like a limiter's. */
+/* Restores the owner of the top directory, which is kept like a limiter's. */
 static int load_root(struct local *local)
 {
 	struct limiter *root = local->daemon->engine.tree.root;
@@ -339,7 +339,10 @@ static int load_root(struct local *local)
 	return 0;
 }
 
-/* Settings of a limiter of a predecessor: kept in the directory, or by it. As read_settings(). */
+/*
+ * Finds the settings of a predecessor's limiter, in the directory or in its state. As
+ * read_settings().
+ */
 static int former_settings(struct local *local, const char *path,
 			   const struct state_limiter *former, struct settings *settings,
 			   struct owner *owner)
@@ -393,7 +396,7 @@ static int restore_former(void *argument, const struct state_limiter *former)
 	return limiter_set_times(limiter, former->made_s, former->changed_s);
 }
 
-/* Limiters keep the numbers that they had. */
+/* Restores a predecessor's limiters, which keep their numbers. */
 static int load_former(struct local *local, struct daemon *daemon)
 {
 	int err = state_limiters(daemon->state, restore_former, local);

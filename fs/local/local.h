@@ -23,8 +23,8 @@ struct daemon;
 struct local;
 
 /*
- * A source that keeps settings in @directory (made if it is not there), or nowhere if NULL. NULL
- * after a message. Until local_start() changes are stored from within the call.
+ * Makes a source that keeps settings in @directory (made if it is not there), or nowhere if NULL.
+ * NULL after a message. Until local_start() changes are stored from within the call.
  */
 struct local *local_open(const char *directory);
 struct source *local_source(struct local *local);

@@ -17,7 +17,7 @@ static const char NEW_NAME[] = ".config.new";
 static const char REMOVED_NAME[] = ".removed";
 static const char MAKING_NAME[] = ".making";
 
-/* FNV-1a, 64 bit (Fowler, Noll, Vo): tells a damaged file, not a forged one. */
+/* Computes FNV-1a, 64 bit (Fowler, Noll, Vo), which tells a damaged file, not a forged one. */
 static uint64_t checksum(const char *text, size_t length)
 {
 	uint64_t sum = UINT64_C(14695981039346656037);

@@ -46,7 +46,7 @@ static ssize_t send_reply(int descriptor, struct iovec *parts, int count, void *
 	return writev(channels.descriptors[current], parts, count);
 }
 
-/* One more descriptor of the connection of @descriptor, or -1. */
+/* Opens one more descriptor of the connection of @descriptor, or -1. */
 static int clone_descriptor(int descriptor)
 {
 	uint32_t source = (uint32_t)descriptor;

@@ -160,8 +160,9 @@ static bool waited_for(const struct daemon *daemon, const struct pending *pendin
 }
 
 /*
- * With fs.fuse.max_request_timeout or default_request_timeout set, the kernel aborts the whole
- * mount when one request waits longer: a reader that waited half as long gets EINTR and asks again.
+ * Gives up requests that waited too long. With fs.fuse.max_request_timeout or
+ * default_request_timeout set, the kernel aborts the whole mount when one request waits longer: a
+ * reader that waited half as long gets EINTR and asks again.
  */
 static void sweep_requests(struct daemon *daemon, uint64_t now_ns)
 {
@@ -217,7 +218,7 @@ void daemon_stop(struct daemon *daemon)
 	daemon_unlock(daemon);
 }
 
-/* Seconds in a sysctl file; 0 where the kernel does not have it. */
+/* Reads seconds from a sysctl file; 0 where the kernel does not have it. */
 static uint64_t sysctl_seconds(const char *path)
 {
 	unsigned long long seconds = 0;

@@ -69,17 +69,17 @@ void daemon_lock(struct daemon *daemon);
 void daemon_unlock(struct daemon *daemon);
 
 /*
- * 0 or -errno; daemon_free() when no file is open any more. @options, @source and @state are
- * borrowed.
+ * Makes a daemon without open files. 0 or -errno; daemon_free() when no file is open any more.
+ * @options, @source and @state are borrowed.
  */
 int daemon_init(struct daemon *daemon, struct options *options, struct source *source,
 		struct state *state, const struct owner *root);
 void daemon_free(struct daemon *daemon);
 
-/* Runs what is due; from the loop. */
+/* Does all that is due; from the loop. */
 void daemon_run(struct daemon *daemon);
 
-/* When daemon_run() has something to do, or NEVER_NS. */
+/* Tells when daemon_run() has something to do, or NEVER_NS. */
 uint64_t daemon_due_ns(struct daemon *daemon);
 
 /* Gives up @pending, which waits, with -@err. Under the lock. */
@@ -91,7 +91,7 @@ void daemon_interrupt(struct daemon *daemon, uint64_t unique);
 /* Answers every waiting reader with ESHUTDOWN, now and from now on. */
 void daemon_stop(struct daemon *daemon);
 
-/* A grant was delivered: counts it if that was too late. Without the lock. */
+/* Counts a grant, which was delivered just now, if that was too late. Without the lock. */
 void daemon_delivered(struct daemon *daemon);
 
 /* Remembers why a request of user @uid was refused, for its last_error. Under the lock. */

@@ -115,7 +115,7 @@ static struct limiter *get_partition(struct daemon *daemon, struct limiter *limi
 	return partition;
 }
 
-/* A handle of @node for @uid, without a number. */
+/* Makes a handle of @node for @uid, without a number. */
 static struct handle *new_handle(struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	struct handle *handle = calloc(1, sizeof(*handle));
@@ -163,7 +163,7 @@ struct handle *handle_open(struct daemon *daemon, const struct node *node,
 	return handle;
 }
 
-/* A handle as @kept at @index was of a predecessor's. NULL: no memory. */
+/* Makes a handle as a predecessor had it in @kept at @index. NULL: no memory. */
 static struct handle *reopen_handle(struct daemon *daemon, const struct node *node, uint32_t index,
 				    struct state_handle *kept)
 {

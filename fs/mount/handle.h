@@ -17,7 +17,7 @@ struct polling {
 	struct handle *handle;
 };
 
-/* The polled file of @waiter, which is a poller's (waiter->is_poller). */
+/* Finds the polled file of @waiter, which is a poller's (waiter->is_poller). */
 static inline const struct polling *polling_of(const struct waiter *waiter)
 {
 	return (const struct polling *)((const char *)waiter - offsetof(struct poller, waiter));

@@ -34,7 +34,7 @@ enum {
 	TIME_WEIGHT = 8,       /* of the mean against the newest time */
 };
 
-/* Whether there is a request at @until_ns at the latest. */
+/* Tells whether there is a request at @until_ns at the latest. */
 static bool look_for_request(const struct daemon *daemon, uint64_t until_ns)
 {
 	struct pollfd request = {.fd = fuse_session_fd(daemon->fuse), .events = POLLIN};

@@ -14,7 +14,7 @@ int mount_init(struct daemon *daemon, struct options *options, struct source *so
 	       struct state *state, const struct owner *root);
 void mount_free(struct daemon *daemon);
 
-/* A session for @options that is not mounted. 0, or the exit status after a message. */
+/* Makes a session for @options that is not mounted. 0, or the exit status after a message. */
 int mount_session(struct fuse_session **session, struct options *options, struct daemon *daemon);
 
 /*

@@ -148,7 +148,7 @@ static int parse_number(struct daemon *daemon, const char *name, size_t length, 
 	return err ? refuse_parameter(daemon, uid, err, name, why_not_tokens(err)) : 0;
 }
 
-/* `N` in eta. */
+/* Finds `N` in eta. */
 static int find_eta(struct daemon *daemon, const struct node *parent, const struct node_row *row,
 		    const char *name, uint32_t uid, struct node *node)
 {
@@ -163,7 +163,7 @@ static int find_eta(struct daemon *daemon, const struct node *parent, const stru
 	return err;
 }
 
-/* `N` or `N,within=DURATION` in take. */
+/* Finds `N` or `N,within=DURATION` in take. */
 static int find_take(struct daemon *daemon, const struct node *parent, const struct node_row *row,
 		     const char *name, uint32_t uid, struct node *node)
 {

@@ -161,7 +161,7 @@ struct node {
 
 /* All of these under the lock. */
 
-/* The node with number @ino. 0, or -ESTALE when it is gone. */
+/* Finds the node with number @ino. 0, or -ESTALE when it is gone. */
 int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node);
 
 struct node node_of_limiter(struct limiter *limiter);
@@ -206,7 +206,7 @@ bool node_is_below(const struct node_row *row, enum node_id id);
 enum { NODE_PATH_TEXT = STATE_ROW_TEXT };
 void node_path(const struct node_row *row, char path[NODE_PATH_TEXT]);
 
-/* Once the engine is there: numbers for the rows, and for names with a number. 0 or -ENOMEM. */
+/* Makes the numbers of rows, and of names with a number, once the engine is there. 0 or -ENOMEM. */
 int node_init(struct daemon *daemon);
 void node_free(struct daemon *daemon);
 

@@ -24,7 +24,7 @@ static const struct caller *caller_of(fuse_req_t request)
 	return caller;
 }
 
-/* libfuse asks for more by default than is wanted. */
+/* Declines the features that libfuse asks for by default and the daemon does not want. */
 static void op_init(void *userdata, struct fuse_conn_info *connection)
 {
 	/*
@@ -90,8 +90,9 @@ static bool mode_follows(struct daemon *daemon, const struct node *node, mode_t 
 }
 
 /*
- * Files are cut to nothing (`>`) and touched without effect. Owner and mode are the limiter's. A
- * chown of a file changes nothing and succeeds, since a recursive one comes to the directory last.
+ * Changes owner and mode. Files are cut to nothing (`>`) and touched without effect. Owner and mode
+ * are the limiter's. A chown of a file changes nothing and succeeds, since a recursive one comes to
+ * the directory last.
  */
 static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, int which,
 		       struct fuse_file_info *file)
@@ -380,7 +381,7 @@ static void refuse_file(struct daemon *daemon, const struct node *directory, con
 			       name, directory->limiter->name);
 }
 
-/* The limiter called @name in directory @parent. 0, -ENOENT, or -EPERM for other things. */
+/* Finds the limiter called @name in directory @parent. 0, -ENOENT, or -EPERM for other things. */
 static int find_limiter(struct daemon *daemon, fuse_ino_t parent, const char *name, uint32_t uid,
 			struct limiter **limiter)
 {
@@ -476,7 +477,7 @@ static void refuse_name(fuse_req_t request, const char *name, const char *why)
 	fuse_reply_err(request, EPERM);
 }
 
-/* Nothing else can be made, linked or removed. */
+/* Refuses: nothing else can be made, linked or removed. */
 static void op_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode,
 		     dev_t device)
 {
@@ -486,7 +487,7 @@ static void op_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mo
 	refuse_name(request, name, "only limiters can be made or removed, by mkdir and rmdir");
 }
 
-/* It is called for a name that is not there: most often a control file was meant. */
+/* Refuses a name that is not there: most often a control file was meant. */
 static void op_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode,
 		      struct fuse_file_info *file)
 {

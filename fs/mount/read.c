@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Token text for @tokens from @offset on: the length, at most @size, written to @text. */
+/* Writes the text of @tokens from @offset on to @text. Returns its length, at most @size. */
 static size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT])
 {
 	size_t length;
@@ -34,7 +34,7 @@ int read_reply(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t size
 	return fuse_reply_buf(request, text, length);
 }
 
-/* A read of @size bytes is about to be answered with what it asked for. Under the lock. */
+/* Notes that a read of @size bytes is about to be answered with its tokens. Under the lock. */
 static void note_grant(struct handle *handle, size_t size)
 {
 	char text[TOKEN_TEXT];
@@ -63,7 +63,7 @@ static void deliver_tokens(struct daemon *daemon, struct handle *handle,
 	daemon_unlock(daemon);
 }
 
-/* Without memory a poll is told that a read is answered at once. */
+/* Tells whether tokens are there. Without memory a read is said to be answered at once. */
 static bool poll_tokens(struct daemon *daemon, struct handle *handle)
 {
 	if (!handle->polling) {
@@ -198,7 +198,7 @@ static void read_tokens(struct daemon *daemon, struct handle *handle,
 		take_tokens(daemon, handle, read);
 }
 
-/* An even offset asks for a token, an odd one gives its newline. */
+/* Reads on in a stream: an even offset asks for a token, an odd one gives its newline. */
 static void read_stream(struct daemon *daemon, struct handle *handle,
 			const struct read_request *read)
 {
@@ -210,7 +210,7 @@ static void read_stream(struct daemon *daemon, struct handle *handle,
 	take_tokens(daemon, handle, read);
 }
 
-/* The text of tokens is known before they are granted. */
+/* Returns the size of the text of tokens, which is known before they are granted. */
 static off_t size_tokens(const struct node *node)
 {
 	char text[TOKEN_TEXT];
@@ -260,7 +260,7 @@ void read_collect(struct daemon *daemon, struct outbox *outbox)
 	}
 }
 
-/* The lock is taken as it is: the sender of the answers collects what comes of this. */
+/* Answers with the lock taken as it is: the sender of the answers collects the consequences. */
 void read_answer(struct daemon *daemon, struct pending *pending)
 {
 	struct reader *reader = (struct reader *)pending;

@@ -258,7 +258,9 @@ static void show_asker(FILE *out, const struct waiter *waiter)
 	fprintf(out, "%" PRIu32 " %" PRIu32, reader->pid, reader->pending.uid);
 }
 
-/* One queue's waiters, as long as there is @room; each has to wait for those before it. */
+/*
+ * Shows the waiters of one queue, as long as there is @room; each has to wait for those before it.
+ */
 static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *limiter,
 		       const struct queue *queue, uint32_t *room)
 {
@@ -309,7 +311,7 @@ void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uin
 		fputs("...\n", out);
 }
 
-/* Whether partition @index is this host's; on one host all are, for as long as it runs. */
+/* Tells whether partition @index is this host's; on one host all are, for as long as it runs. */
 static bool is_held(const struct daemon *daemon, struct limiter *limiter, uint32_t index)
 {
 	const struct lease *lease;

@@ -87,7 +87,7 @@ static bool ask_coordinator(struct daemon *daemon, struct handle *handle,
 	return true;
 }
 
-/* Rendered by the read at offset 0, then read on as it was. */
+/* Makes the text at offset 0; other offsets read on in the text as it was. */
 void text_read(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
 	bool waits;

@@ -12,7 +12,7 @@
 
 extern const struct node_kind TEXT_FILE;
 
-/* Of TEXT_FILE, and of other files that can be read as a text. */
+/* Reads TEXT_FILE, and other files that can be read as a text. */
 void text_read(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 
 /* Answers with at most @size bytes of the @length bytes of @text, from @offset on. */

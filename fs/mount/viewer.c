@@ -14,8 +14,8 @@ struct viewer {
 };
 
 /*
- * The kernel tells the first group only; the others are in /proc, if the process is of this process
- * namespace. Without them it sees less.
+ * Finds the caller's groups. The kernel tells the first only; the others are in /proc, if the
+ * process is of this process namespace. Without them it sees less.
  */
 int viewer_new(const struct tree *tree, const struct caller *caller, struct viewer **viewer)
 {

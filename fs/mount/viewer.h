@@ -19,7 +19,7 @@ struct viewer;
  */
 int viewer_new(const struct tree *tree, const struct caller *caller, struct viewer **viewer);
 
-/* As viewer_new(), of a process whose other groups are not known any more: it may know less. */
+/* Does as viewer_new() of a process whose other groups are not known any more: it may know less. */
 int viewer_of(const struct tree *tree, uint32_t uid, uint32_t gid, struct viewer **viewer);
 
 /* Tells whether it may read the files of @limiter, which is in the tree. Under the lock. */
@@ -36,7 +36,10 @@ struct subject {
 /* Returns the subject of news about @limiter; NULL: all may hear of it. Under the lock. */
 struct subject viewer_subject(const struct limiter *limiter);
 
-/* As viewer_sees(). Of one that is gone: whether it could be seen as it was, where it was. */
+/*
+ * Tells as viewer_sees(); of a limiter that is gone, whether it could be seen as it was, where it
+ * was.
+ */
 bool viewer_hears(const struct viewer *viewer, const struct subject *subject);
 
 #endif

@@ -26,7 +26,7 @@ static struct {
 	_Atomic uint64_t last_ns;     /* when something was due last */
 } wake;
 
-/* async-signal-safe */
+/* Sets the timer. Async-signal-safe. */
 static void set_timer(uint64_t at_ns)
 {
 	struct itimerspec when = {0};

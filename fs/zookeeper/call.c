@@ -87,8 +87,8 @@ static void answer_request(struct calls *calls, struct request *request, enum an
 }
 
 /*
- * The library ends @call: returns its request, if that still is to be answered. A connection that
- * was lost is noticed first, so that it is known when the request is answered.
+ * Ends @call for the library. Returns its request, if that still is to be answered. A connection
+ * that was lost is noticed first, so that it is known when the request is answered.
  */
 static struct request *end_call(struct call *call, int code)
 {
@@ -107,7 +107,7 @@ static void drop_call(struct call *call)
 	free_call(call);
 }
 
-/* The path as the fleet knows it, of the servers' @path; NULL if it is not below theirs. */
+/* Returns the fleet's path of the servers' @path; NULL: it is not below the fleet's. */
 static const char *relative_path(const struct calls *calls, const char *path)
 {
 	size_t length = strlen(calls->path);
@@ -196,7 +196,10 @@ static void on_names(int code, const struct String_vector *names, const void *co
 	drop_call(call);
 }
 
-/* Whether the library and the servers take @path; it may end with a slash if a number is added. */
+/*
+ * Tells whether the library and the servers take @path; it may end with a slash if a number is
+ * added.
+ */
 static bool is_path(const char *path, bool sequential)
 {
 	size_t length;
@@ -233,7 +236,10 @@ static size_t path_size(const struct calls *calls, const char *path)
 	return strlen(calls->path) + strlen(path) + 1;
 }
 
-/* The first operation that was refused: those before it have no error, those after it this one. */
+/*
+ * Finds the first operation that was refused: those before it have no error, those after it this
+ * one.
+ */
 static uint32_t find_failed(const struct call *call, uint32_t count)
 {
 	uint32_t i = 0;
@@ -324,7 +330,7 @@ static char *write_operation(struct call *call, uint32_t i, const struct operati
 	return text;
 }
 
-/* Bytes of text that the operations of @request need; 0 if they cannot be sent. */
+/* Counts the bytes of text that the operations of @request need; 0: they cannot be sent. */
 static size_t transaction_size(const struct calls *calls, const struct request *request)
 {
 	size_t size = 0, sent = HEAD_BYTES;
@@ -399,8 +405,8 @@ static int send_list(struct calls *calls, struct request *request)
 }
 
 /*
- * After an error the library may have kept a call or not: its memory is freed at the end, or when
- * the library ends it after all.
+ * Takes the request from a call that failed. The library may have kept the call or not: its memory
+ * is freed at the end, or when the library ends it after all.
  */
 static void disown_call(struct calls *calls, struct request *request)
 {

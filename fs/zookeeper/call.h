@@ -36,7 +36,7 @@ struct calls {
 	void (*prepared)(struct calls *calls, int code);
 };
 
-/* Without calls; the rest is filled in by the caller. */
+/* Makes @calls empty; the rest is filled in by the user. */
 void calls_init(struct calls *calls);
 
 /* Sends @request, or answers it at once. */
@@ -53,7 +53,7 @@ void calls_give_up(struct calls *calls);
 /* Frees the calls that the library never ended. The handle is closed. */
 void calls_free(struct calls *calls);
 
-/* The answer that a code of the library is. */
+/* Returns the answer that a code of the library is. */
 enum answer calls_answer(int code);
 
 #endif

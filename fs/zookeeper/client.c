@@ -28,7 +28,7 @@ struct zookeeper_client {
 	struct zookeeper_session session; /* the thread's */
 };
 
-/* Requests in the queue are linked by a field that is empty until they are answered. */
+/* Links requests in the queue by a member that is empty until they are answered. */
 static void set_next(struct request *request, struct request *next)
 {
 	request->names = (char **)(void *)next;

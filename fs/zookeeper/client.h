@@ -17,11 +17,10 @@ struct zookeeper_client;
 struct zookeeper_kept;
 
 /*
- * @addresses become the client's, even if that fails. All paths are below @path, empty or /NAME...,
- * which is copied. @credentials, USER:PASSWORD or NULL, is copied; with it znodes are its user's
- * only.
- * @kept is borrowed: where the session is kept for a successor, or NULL. NULL when there is no
- * memory.
+ * Makes a client. @addresses become its own, even if that fails. All paths are below @path, empty
+ * or /NAME..., which is copied. @credentials, USER:PASSWORD or NULL, is copied; with it znodes are
+ * its user's only. @kept is borrowed: where the session is kept for a successor, or NULL. NULL when
+ * there is no memory.
  */
 struct zookeeper_client *zookeeper_client_new(struct addresses *addresses, const char *path,
 					      const char *credentials, struct zookeeper_kept *kept,
@@ -38,8 +37,7 @@ void zookeeper_client_stop(struct zookeeper_client *client);
 void zookeeper_client_free(struct zookeeper_client *client);
 
 /*
- * These never block. For what they do see coordinator.h; zookeeper_client_resume(): the session
- * kept.
+ * Never block. coordinator.h says what they do; zookeeper_client_resume() resumes the kept session.
  */
 void zookeeper_client_open(struct zookeeper_client *client, uint64_t timeout_ns);
 void zookeeper_client_resume(struct zookeeper_client *client, uint64_t timeout_ns);
@@ -47,7 +45,7 @@ void zookeeper_client_close(struct zookeeper_client *client);
 void zookeeper_client_send(struct zookeeper_client *client, struct request *request);
 void zookeeper_client_hang_up(struct zookeeper_client *client);
 
-/* Whether events of @opening still count: nothing was opened or closed since. */
+/* Tells whether events of @opening still count: nothing was opened or closed since. */
 bool zookeeper_client_is_current(struct zookeeper_client *client, uint32_t opening);
 
 #endif

@@ -9,7 +9,7 @@ enum { DROP_STEPS_MAX = 1000 }; /* messages that had arrived */
 
 _Thread_local char zookeeper_handle_message[ZOOKEEPER_MESSAGE_TEXT];
 
-/* A message is "TIME:PID:LEVEL@FUNCTION@LINE: TEXT". */
+/* Keeps the text of a message "TIME:PID:LEVEL@FUNCTION@LINE: TEXT". */
 static void on_log(const char *message)
 {
 	const char *text = strrchr(message, '@');
@@ -19,7 +19,9 @@ static void on_log(const char *message)
 		 text ? text + 1 : message);
 }
 
-/* The state is looked at after each call, and each watch has a function of its own. */
+/*
+ * Ignores events: the state is looked at after each call, and watches have functions of their own.
+ */
 static void ignore_event(zhandle_t *handle, int type, int state, const char *path, void *context)
 {
 	(void)handle;

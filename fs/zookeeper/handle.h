@@ -13,10 +13,10 @@ enum { ZOOKEEPER_MESSAGE_TEXT = 200 };
 extern _Thread_local char zookeeper_handle_message[ZOOKEEPER_MESSAGE_TEXT];
 
 /*
- * A handle for the one server at @address, ADDRESS:PORT in numbers: the library looks names up each
- * time it is asked, and takes two steps at a time through several servers, so that of an even
- * number it never tries one half. @credentials: USER:PASSWORD, or NULL. @session: to go on with, or
- * NULL. NULL when it cannot be made.
+ * Opens a handle for the one server at @address, ADDRESS:PORT in numbers: the library looks names
+ * up each time it is asked, and takes two steps at a time through several servers, so that of an
+ * even number it never tries one half. @credentials: USER:PASSWORD, or NULL. @session: to go on
+ * with, or NULL. NULL when it cannot be made.
  */
 zhandle_t *zookeeper_handle_open(const char *address, int timeout_ms, const char *credentials,
 				 const clientid_t *session);
@@ -34,10 +34,10 @@ bool zookeeper_handle_has_socket(zhandle_t *handle);
 void zookeeper_handle_drop(zhandle_t *handle, int fd);
 
 /*
- * After a send that failed, which only the state ZOO_NOTCONNECTED_STATE tells of, the library would
- * send everything again on the next connection, from the middle of a message if need be, and take
- * answers for those of other requests. It forgets all that by a connection that is given up at
- * once.
+ * Drops all that is left of a send that failed. After it, which only the state
+ * ZOO_NOTCONNECTED_STATE tells of, the library would send everything again on the next connection,
+ * from the middle of a message if need be, and take answers for those of other requests. It forgets
+ * all that by a connection that is given up at once.
  */
 void zookeeper_handle_discard(zhandle_t *handle);
 

@@ -79,7 +79,7 @@ static void look_at_clocks(struct zookeeper *zookeeper, uint64_t passed_ns[CLOCK
 	}
 }
 
-/* A successor's clocks go on from here. */
+/* Keeps the clocks for a successor, whose clocks go on from here. */
 static void keep_look(struct zookeeper *zookeeper)
 {
 	struct zookeeper_kept *kept = zookeeper->kept;
@@ -93,9 +93,9 @@ static void keep_look(struct zookeeper *zookeeper)
 }
 
 /*
- * All three are looked at every CLOCK_LOOK_NS; in between the first alone tells how much passed
- * since, and nothing counts as waited, which Q has room for. One look costs a fraction of a token,
- * three are felt.
+ * Reads the clocks. All three are looked at every CLOCK_LOOK_NS; in between the first alone tells
+ * how much passed since, and nothing counts as waited, which Q has room for. One look costs a
+ * fraction of a token, three are felt.
  */
 static void read_clocks(struct coordinator *coordinator, struct clocks *clocks)
 {
@@ -156,7 +156,7 @@ static void tell_fleet(struct zookeeper *zookeeper, const struct zookeeper_notic
 	}
 }
 
-/* In the client's thread. */
+/* Receives notices, in the client's thread. */
 static void receive_notices(struct zookeeper_receiver *receiver,
 			    const struct zookeeper_notice *notices, uint32_t count)
 {

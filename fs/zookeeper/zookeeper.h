@@ -18,10 +18,10 @@ struct zookeeper;
 struct zookeeper_kept;
 
 /*
- * @servers: HOST[:PORT][,...], see base/addresses.h. @path: /NAME[/NAME...], or empty.
- * @credentials: a file whose first line is USER:PASSWORD, that nobody but its owner may read, or
- * NULL. @kept is borrowed: for a successor, and from a predecessor, or NULL. Uses no network. NULL
- * after a message.
+ * Makes a coordinator. @servers: HOST[:PORT][,...], see base/addresses.h. @path: /NAME[/NAME...],
+ * or empty. @credentials: a file whose first line is USER:PASSWORD, that nobody but its owner may
+ * read, or NULL. @kept is borrowed: for a successor, and from a predecessor, or NULL. Uses no
+ * network. NULL after a message.
  */
 struct zookeeper *zookeeper_open(const char *servers, const char *path, const char *credentials,
 				 struct zookeeper_kept *kept);

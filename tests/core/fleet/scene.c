@@ -31,9 +31,9 @@ static void do_oldest(struct scene *scene)
 {
 	assert_true(scene->sent_count);
 	if (scene->sent[0]->kind == REQUEST_TRANSACTION)
-		nodes_execute(scene, scene->sent[0]);
+		scene_execute(scene, scene->sent[0]);
 	else
-		nodes_look(scene, scene->sent[0]);
+		scene_look(scene, scene->sent[0]);
 }
 
 void scene_answer(struct scene *scene)

@@ -53,7 +53,7 @@ static void leave_under_way(struct scene *scene, bool done)
 	while (scene->sent[0]->kind != REQUEST_TRANSACTION)
 		scene_answer(scene);
 	if (done)
-		nodes_execute(scene, scene->sent[0]);
+		scene_execute(scene, scene->sent[0]);
 }
 
 static void test_held_partition_is_used_before_there_is_a_connection(void **state)
@@ -128,7 +128,7 @@ static void test_a_successor_that_is_killed_in_its_barrier_has_one(void **state)
 	leave_under_way(&scene, false);
 	a = scene_succeed(&scene, a);
 	scene_connect(&scene);
-	nodes_execute(&scene, scene.sent[0]);
+	scene_execute(&scene, scene.sent[0]);
 	a = scene_succeed(&scene, a);
 	scene_connect(&scene);
 	assert_barrier(&scene, host_version(&scene) - 1);

@@ -72,13 +72,13 @@ static inline unsigned int another_host(struct maker *maker, unsigned int host)
 }
 
 /* random_names.c: limiters are made, renamed and removed by several hosts at once. */
-void make_names(struct maker *maker);
+void random_names(struct maker *maker);
 
 /*
  * Limiters are renamed, removed and made while @host does not hear of it, which goes on granting by
  * the names that they had: another limiter must not begin with such a name before the right of that
  * host is over.
  */
-void make_heirs(struct maker *maker, unsigned int host);
+void random_names_heirs(struct maker *maker, unsigned int host);
 
 #endif

@@ -28,7 +28,7 @@ enum {
 	READS_EACH = 120,
 };
 
-bool calm_is_steady(const struct settings *settings)
+bool calm_check_is_steady(const struct settings *settings)
 {
 	if (settings->enforcement != ENFORCEMENT_ENFORCE || !settings->limit_count ||
 	    settings->reserve_hosts || settings->release_interval_ns || settings->adapt.kind ||
@@ -58,7 +58,7 @@ static double slowest(const struct settings *settings)
  * A host that died is given up after T and a tick. Its partitions have no markers, and are waited
  * for.
  */
-uint64_t calm_settle_ns(const struct fleet_constants *constants)
+uint64_t calm_check_settle_ns(const struct fleet_constants *constants)
 {
 	return RECONNECT_NS + constants->session_ns + NSEC_PER_SEC + constants->quarantine_ns;
 }
@@ -68,16 +68,16 @@ uint64_t calm_settle_ns(const struct fleet_constants *constants)
  * after 4 R there is something for every reader that waits. A single partition then earns the
  * tokens at its part of the rate.
  */
-uint64_t calm_wait_ns(const struct settings *settings, const struct fleet_constants *constants,
-		      uint64_t tokens)
+uint64_t calm_check_wait_ns(const struct settings *settings,
+			    const struct fleet_constants *constants, uint64_t tokens)
 {
 	uint32_t count = settings_partition_count(settings);
 	double earns_ns;
 
-	if (!calm_is_steady(settings))
+	if (!calm_check_is_steady(settings))
 		return NEVER_NS;
 	earns_ns = (double)(tokens + 1) * count / slowest(settings) * (double)NSEC_PER_SEC;
-	return calm_settle_ns(constants) + settings->lease_ns + 4 * constants->renewal_ns +
+	return calm_check_settle_ns(constants) + settings->lease_ns + 4 * constants->renewal_ns +
 	       (uint64_t)earns_ns;
 }
 

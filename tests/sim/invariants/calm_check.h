@@ -5,7 +5,7 @@
  * Fed with events; knows nothing of the core but the shape of settings and the rules of fleet.h.
  * From where each bound comes, with W the window, R the interval of renewals, L limiters:
  *
- * I3, time to the first grant: derived, beside calm_settle_ns() and calm_wait_ns().
+ * I3, time to the first grant: derived, beside calm_check_settle_ns() and calm_check_wait_ns().
  *
  * I4, requests of one host in W, in calm and in trouble. Derived is what the rules bound:
  *   - a renewal in each R (rule 5), and as many transactions that settings refuse (rule 2):
@@ -65,17 +65,17 @@ struct traffic {
 };
 
 /* Tells whether settings of a limiter keep a rate that every host can have a part of. */
-bool calm_is_steady(const struct settings *settings);
+bool calm_check_is_steady(const struct settings *settings);
 
 /* So long after the last fault every host is back, and the partitions of dead ones are free. */
-uint64_t calm_settle_ns(const struct fleet_constants *constants);
+uint64_t calm_check_settle_ns(const struct fleet_constants *constants);
 
 /*
  * Returns the longest time that a reader of @tokens waits for the first grant of a limiter when
  * nothing goes wrong any more and it holds nothing; NEVER_NS for settings that grant nothing.
  */
-uint64_t calm_wait_ns(const struct settings *settings, const struct fleet_constants *constants,
-		      uint64_t tokens);
+uint64_t calm_check_wait_ns(const struct settings *settings,
+			    const struct fleet_constants *constants, uint64_t tokens);
 
 /* Hosts that are up. */
 struct calm_hosts {
