@@ -80,7 +80,7 @@ bool acquire_may_come(const struct fleet *fleet, const struct limiter *limiter)
 	return false;
 }
 
-/* Who waits for nothing but the outcome of searches, here and below, has waited enough. */
+/* Ends the extra time of readers here and below that waited for the outcome of rounds alone. */
 static void hasten(struct fleet *fleet, struct limiter *limiter)
 {
 	if (!turns_demand(&limiter->turns))
@@ -149,7 +149,7 @@ void acquire_choose(struct fleet *fleet, struct holding *holding)
 
 	if (leases_kept(holding) >= demand_wanted(holding))
 		demand_note_unmet(holding, false);
-	/* Who begins to lack something looks at once; who found nothing looks again in a while. */
+	/* A host that begins to lack partitions looks at once; after a vain round it waits. */
 	if (!lacks)
 		holding->acquire->lacking = false;
 	else if (!holding->acquire->lacking && !claim_is_contended(holding))

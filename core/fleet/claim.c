@@ -27,8 +27,8 @@ struct claims {
 	uint64_t next_ns;  /* another N not before */
 	bool reclaims;	   /* go to the end of the line ... */
 	uint32_t given_up; /* ... and then wake others: so many are theirs */
-	bool looking;	   /* who they are is being asked for */
-	char (*claimants)[CLAIM_TEXT]; /* owned: names of claims of others, whom to wake first */
+	bool looking;	   /* their names are being asked for */
+	char (*claimants)[CLAIM_TEXT]; /* owned: names of others' claims, in the order of waking */
 	uint32_t claimant_count;
 	bool contended;		/* all together want more than there is */
 	uint32_t target;	/* our share then; UINT32_MAX: there is none */
@@ -192,7 +192,10 @@ static void remember_claimants(const struct fleet *fleet, struct holding *holdin
 	demand_note_contested(holding, holding->claims->claimant_count);
 }
 
-/* The claims that @request lists, owned by the caller, their names by it; NULL when there is no memory. */
+/*
+ * The claims that @request lists, owned by the caller, their names by it; NULL when there is no
+ * memory.
+ */
 static struct claim *parse(const struct request *request, uint32_t *count)
 {
 	struct claim *claims = calloc(request->name_count + 1, sizeof(*claims));
@@ -268,8 +271,8 @@ bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct 
 }
 
 /*
- * Those who wait for partitions of @holding look every R; setting the data of their claims wakes them
- * at once. As many are woken as there was something given up, and nothing depends on it.
+ * Wakes hosts that wait for partitions of @holding, one for each that was given up, by setting the
+ * data of their claims. They look every R anyway: nothing depends on it.
  */
 void claim_wake_others(struct fleet *fleet, struct holding *holding)
 {
@@ -398,12 +401,14 @@ static uint32_t claim_for(const struct holding *holding)
 	return demand_wanted(holding);
 }
 
-/* Whether another claim of @wanted could; if not, it would lose its place in the line for nothing. */
+/* Tells whether a claim of @wanted could change a share: else it lost its place for nothing. */
 static bool changes_share(const struct holding *holding, uint32_t wanted)
 {
 	uint32_t less = wanted < holding->claims->wanted ? wanted : holding->claims->wanted;
 
-	/* Where not all have one, who has none or one would not have more. */
+	/*
+	 * With more hosts than partitions, a host that has 0 or 1 gains nothing by claiming more.
+	 */
 	return holding->claims->target >= less &&
 	       !(holding->claims->starving && holding->claims->target <= 1);
 }

@@ -1,4 +1,6 @@
-/* claim - how much others want, and what this host tells them of that: the /w nodes of a limiter. */
+/*
+ * claim - how much others want, and what this host tells them of that: the /w nodes of a limiter.
+ */
 #ifndef RATEFS_CORE_CLAIM_H
 #define RATEFS_CORE_CLAIM_H
 
@@ -27,7 +29,7 @@ void claim_weigh(struct holding *holding, struct claim_line *line);
 /* Nothing is wanted: there is no share to compute. */
 void claim_end_contention(struct holding *holding);
 
-/* What they came to: all want more than there is; this host's share then, UINT32_MAX: none. */
+/* Results of claim_weigh(): all want more than there is; the share then, UINT32_MAX: none. */
 bool claim_is_contended(const struct holding *holding);
 uint32_t claim_target(const struct holding *holding);
 
@@ -49,14 +51,16 @@ bool claim_is_unknown(const struct holding *holding);
 /* A predecessor may have left one, which has place @kept, less 1, in struct fleet_kept. */
 void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t kept);
 
-/* How many partitions should be held: what is wanted, or the share under contention. */
+/* How many partitions should be held: those wanted, or the share under contention. */
 uint32_t claim_limit(const struct holding *holding);
 
 /* Asks who waits for partitions of @holding, and then wakes them; wakes those that are known. */
 void claim_look(struct fleet *fleet, struct holding *holding);
 void claim_wake_others(struct fleet *fleet, struct holding *holding);
 
-/* @given were given back: the hosts that wait for them are woken. One is about to be, on leaving. */
+/*
+ * @given were given back: the hosts that wait for them are woken. One is about to be, on leaving.
+ */
 void claim_given_back(struct fleet *fleet, struct holding *holding, uint32_t given);
 void claim_note_given(struct holding *holding);
 

@@ -25,7 +25,7 @@ enum {
 
 enum { VAIN_DOUBLINGS_MAX = 5 };
 
-/* What was counted in DEMAND_PERIOD_NS. */
+/* Counts of one DEMAND_PERIOD_NS. */
 struct demand_period {
 	uint32_t wanted;
 	uint64_t granted, refused, delayed_ns; /* counts at its end */
@@ -131,7 +131,7 @@ static uint32_t partitions_for(const struct holding *holding, uint64_t tokens)
 	return learnt_most(holding, tokens, most, count);
 }
 
-/* What the reserve gives is wanted from nobody else. */
+/* Returns @tokens less those of the reserve, which no lease need bring. */
 static uint64_t beyond_reserve(const struct holding *holding, uint64_t tokens)
 {
 	struct fraction flow;
@@ -163,7 +163,7 @@ static bool has_waited(const struct fleet *fleet, const struct limiter *limiter)
 	       fleet->now_ns - limiter->turns.current->asked_ns >= DEMAND_PERIOD_NS;
 }
 
-/* Somebody waited nearly all of the time. */
+/* Tells whether readers waited nearly all of the time. */
 static bool is_short(const struct holding *holding)
 {
 	uint64_t delayed_ns = holding->delayed_ns - past(holding, FULL_USE_PERIODS)->delayed_ns;
@@ -171,7 +171,7 @@ static bool is_short(const struct holding *holding)
 	return delayed_ns >= FULL_USE_PERIODS * DEMAND_PERIOD_NS / 100 * FULL_USE_PERCENT;
 }
 
-/* ... and nearly all that could be granted was. */
+/* Tells whether they did, and nearly all that could be granted was. */
 static bool is_saturated(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
@@ -225,7 +225,7 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 			  bounded(limiter->counters[COUNTER_REFUSED] - then->refused);
 	uint32_t wanted, kept = leases_kept(holding);
 
-	/* What was counted since then was so in all periods but one. */
+	/* The counters cover all periods but one. */
 	tokens = tokens * DEMAND_PERIODS / (DEMAND_PERIODS - 1);
 	if (!tokens && is_held_up_below(holding))
 		return 0;
@@ -240,15 +240,15 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 	if (membership_is_alone(fleet) || has_limited_keys(holding))
 		return holding_count(holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
-	/* Nobody who waits for one token needs more than one partition, however slow. */
+	/* A reader of one token needs no more than one partition, however slow. */
 	if (!holding->usable && wanted > bounded(turns_demand(&limiter->turns)))
 		wanted = turns_demand(&limiter->turns)
 				 ? (uint32_t)bounded(turns_demand(&limiter->turns))
 				 : 1;
-	/* What was lost with a session, all hosts want back at once: it takes its time as it is. */
+	/* All hosts want back at once what a session lost: that takes time enough. */
 	if (!holding->usable && wanted < holding->demand->had)
 		wanted = holding->demand->had;
-	/* What has to wait out a quarantine is taken at once, as far as it is this host's share. */
+	/* Unclean partitions wait for Q: this host's fair share of them is taken at once. */
 	if (!holding->usable && holding->demand->unclean_only &&
 	    wanted < fair_share(fleet, holding))
 		wanted = fair_share(fleet, holding);
@@ -257,10 +257,13 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 	if (is_saturated(fleet, holding)) {
 		if (kept < holding_count(holding))
 			holding->demand->grown_ns = fleet->now_ns;
-		/* Those that wait out a quarantine will not be enough either. */
+		/* Partitions that wait for Q will not be enough either. */
 		if (wanted < 2 * kept)
 			wanted = 2 * kept;
-		/* How much more it could use one that gets none cannot tell: it asks for more and more. */
+		/*
+		 * A host that gets none cannot tell how much it could use: it asks for more and
+		 * more.
+		 */
 		if (holding->demand->unmet && holding->demand->period % UNMET_PERIODS == 0 &&
 		    wanted < 2 * holding->demand->wanted)
 			wanted = 2 * holding->demand->wanted;
@@ -268,7 +271,6 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 	return wanted < holding_count(holding) ? wanted : holding_count(holding);
 }
 
-/* Those that are open and those that are waited for; one who would not wait asks again. */
 uint32_t demand_slots(const struct holding *holding)
 {
 	const struct slots *slots = holding->limiter->slots;

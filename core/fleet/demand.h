@@ -1,10 +1,10 @@
 /*
  * demand - how many partitions a host wants of a limiter.
  *
- * What was granted over the last second goes on; who has waited for longer than a slot shows that it
- * is not enough, and so do readers that waited nearly all of the last slots at full use, however
- * short each time: then twice as much is wanted. Where nothing is held there is no past to go by, and
- * all who wait count.
+ * The rate of the last second is taken to go on. A reader that has waited for longer than a period
+ * shows that it is not enough; so do readers that waited nearly all of the last periods at full
+ * use, however short each time: then twice as much is wanted. Where nothing is held there is no
+ * past to go by, and all waiters count.
  *
  * The number is the most of the last second, so that a pause for a breath gives nothing back.
  */
@@ -18,8 +18,8 @@ bool demand_attach(struct holding *holding);
 void demand_detach(struct holding *holding);
 
 /*
- * Begins to count: @holding is in use from now on. What a predecessor held was wanted until now;
- * @claims: it may have left a claim.
+ * Begins to count: @holding is in use from now on. Likewise for a successor: a predecessor wanted
+ * what it held until now. @claims: it may have left a claim.
  */
 void demand_begin(struct fleet *fleet, struct holding *holding);
 void demand_resume(struct fleet *fleet, struct holding *holding, bool claims);
@@ -43,7 +43,7 @@ void demand_note_spare(const struct fleet *fleet, struct holding *holding);
 void demand_update(struct fleet *fleet, struct holding *holding);
 void demand_tick(struct fleet *fleet, struct holding *holding);
 
-/* What was wanted until now does not count. */
+/* Forgets what was wanted until now. */
 void demand_forget_wanted(struct holding *holding);
 
 /* Partitions whose own tokens are read and that are not held: whether @index is one; how many. */

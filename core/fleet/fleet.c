@@ -1,9 +1,13 @@
 /*
  * fleet - one host of a fleet: its step, and what it is told; see fleet.h for the protocol.
  *
- * What the coordinator and the engine tell is noted where it belongs, and then acted on in one step,
- * whose order is that of the rules. A session that is to be dropped goes first: between the note and
- * the step there are only returns, and a step is what each call from outside ends with.
+ * News of the coordinator and the engine is noted where it belongs, and then acted on in one step,
+ * whose order is that of the rules of fleet.h: the session, the right, settings, balance, and at
+ * last at most one transaction.
+ *
+ * That the session is to be dropped is acted on first. Nothing of it is used between the note and
+ * the step: a function that notes it returns at once, so do its callers, and each call from outside
+ * ends with a step, before the engine grants anything again.
  */
 #include "core/fleet/fleet.h"
 #include "core/fleet/acquire.h"
@@ -238,7 +242,7 @@ static void act(struct fleet *fleet)
 		fleet_wake_at(fleet, term_renewal_ns(fleet));
 }
 
-/* Not from within itself: what is noted meanwhile is acted on in the next one. */
+/* Does not begin within itself: facts that are noted meanwhile are for the next step. */
 static void fleet_step(struct fleet *fleet)
 {
 	if (fleet->in_step || session_state(fleet) == FLEET_CLOSED)
@@ -426,7 +430,7 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 	    state == FLEET_REFUSED) {
 		layout_look(fleet);
 	} else if (state == FLEET_READY) {
-		/* What changed meanwhile, and the watches. */
+		/* Changes of the meantime, and the watches. */
 		leases_watch_all(fleet);
 		replicate_begin(fleet);
 	} else if (state == FLEET_IN_DOUBT) {

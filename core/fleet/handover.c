@@ -11,7 +11,7 @@
 struct handover {
 	struct fleet_kept *kept; /* borrowed; NULL: nothing is kept */
 	uint32_t next;		 /* where a free place is looked for */
-	bool reads;		 /* what is read from it is not written to it */
+	bool reads;		 /* a successor reads: nothing is written */
 };
 
 bool handover_new(struct fleet *fleet)
@@ -34,7 +34,7 @@ static struct fleet_kept *kept_of(const struct fleet *fleet)
 	return fleet->handover->reads ? NULL : fleet->handover->kept;
 }
 
-/* What is above is in memory before what is below, whenever this process is killed. */
+/* Orders stores: those above are in memory before those below, whenever this process is killed. */
 static void in_order(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
@@ -113,7 +113,7 @@ void handover_keep_lease(struct fleet *fleet, const struct holding *holding, str
 		return;
 	place = &kept->places[lease->kept - 1];
 	place->usable_ns = lease->usable_ns;
-	/* As long as it can be under way, it says so: of what is DRAINING and was not sent there is no doubt. */
+	/* @sent is set for as long as a give-back can be under way: only then is it in doubt. */
 	if (lease->sent)
 		*(volatile bool *)&place->sent = true;
 	place->unmarked = lease->unmarked;

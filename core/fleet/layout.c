@@ -67,7 +67,7 @@ static void make_node(struct fleet *fleet, enum znode_kind kind, const char *dat
 	request_send(fleet, request);
 }
 
-/* One by one: who made the others does not matter. */
+/* Makes them one by one: it does not matter which host makes the others. */
 static void make(struct fleet *fleet)
 {
 	struct globals globals = {.constants = fleet->constants};

@@ -19,8 +19,8 @@ static void node_path(const struct holding *holding, char path[ZNODE_TEXT])
 }
 
 /*
- * The limiter's, while it is there and its `adapt` is as it was; NULL. Of a limiter without limits no host
- * knows which part of it is its own: what it learns is the rate of its own work, and nobody else's.
+ * Returns what @holding's limiter learns and shares; NULL: nothing. Of a limiter without limits no
+ * host knows which part of it is its own: it learns the rate of its own work alone.
  */
 static struct learning *learning_of(const struct holding *holding)
 {
@@ -32,7 +32,7 @@ static struct learning *learning_of(const struct holding *holding)
 		       : NULL;
 }
 
-/* Whose the node at @path is, NULL if that limiter is gone. */
+/* Returns the holding whose node is at @path; NULL: its limiter is gone. */
 static struct holding *holding_at(const struct fleet *fleet, const char *path)
 {
 	struct znode znode;
@@ -41,7 +41,7 @@ static struct holding *holding_at(const struct fleet *fleet, const char *path)
 	return holdings_find(fleet, znode.id);
 }
 
-/* What the answered request was about, if that is still of interest. */
+/* Ends the request for @holding; returns what it was about, if that still counts. */
 static struct learning *finish(const struct holding *holding)
 {
 	if (!holding || !holding->limiter->learning)

@@ -135,8 +135,9 @@ void leases_watch_reach(struct fleet *fleet)
 	if (session_trouble_ns(fleet) == NEVER_NS || term_is_degraded(fleet))
 		return;
 	/*
-	 * Who has leases does without when the right ends, others as long after the last contact; and a
-	 * successor, which was not there when it ended.
+	 * A host with leases does without the coordinator when its right ends; a host without
+	 * leases D after the last contact, and so does a successor that was not there when the
+	 * right ended.
 	 */
 	if (!room_leases(fleet) ||
 	    (term_is_resumed(fleet) && term_end_ns(fleet) < session_trouble_ns(fleet)))

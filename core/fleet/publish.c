@@ -21,7 +21,7 @@
 
 enum { RACE_DOUBLINGS_MAX = 7 };
 
-/* Markers made with a limiter; what does not fit is unclean. */
+/* Markers made with a limiter; the other partitions are unclean. */
 enum { MARKERS_MAX = 80 };
 
 struct publish {
@@ -457,7 +457,7 @@ void publish_store(struct fleet *fleet, struct change *change)
 	fleet->publish->tried = change;
 	set_sent(fleet, false);
 	fleet->publish->again = false;
-	/* Who has waited for long knows that it is in vain. */
+	/* After trouble for so long a wait would be in vain. */
 	if (session_is_leaving(fleet) || session_state(fleet) == FLEET_CLOSED) {
 		finish(fleet, -EHOSTUNREACH);
 		return;

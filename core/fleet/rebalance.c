@@ -36,7 +36,7 @@ void rebalance_detach(struct holding *holding)
 	free(holding->rebalance);
 }
 
-/* Whether what is left without @lease were fewer slots than are open. */
+/* Tells whether fewer slots than are open would be left without @lease. */
 static bool is_in_use(const struct holding *holding, const struct lease *lease)
 {
 	uint32_t index = (uint32_t)(lease - holding->leases), used;
@@ -48,7 +48,7 @@ static bool is_in_use(const struct holding *holding, const struct lease *lease)
 	return used && used + holding_slots_of(holding, index) > holding_slots(holding);
 }
 
-/* What can be given back: the newest first, or with @oldest those first. NULL: none. */
+/* Returns the next lease to give back: the newest, or with @oldest the oldest. NULL: none. */
 static struct lease *next_to_give(const struct fleet *fleet, struct holding *holding, bool oldest,
 				  uint64_t age_ns)
 {
@@ -58,7 +58,9 @@ static struct lease *next_to_give(const struct fleet *fleet, struct holding *hol
 	for (uint32_t i = 0; i < holding->lease_room; i++) {
 		struct lease *lease = &holding->leases[i];
 
-		/* A partition that waits is of use to no host yet; the next one would begin anew. */
+		/*
+		 * A partition that waits is of use to no host yet; the next one would begin anew.
+		 */
 		if (lease->state != LEASE_HELD || demand_is_read(holding, i) ||
 		    is_in_use(holding, lease))
 			continue;
@@ -88,7 +90,7 @@ static uint32_t give(struct fleet *fleet, struct holding *holding, uint32_t coun
 	return given;
 }
 
-/* An idle limiter saves up; who gives its partitions back before it is full would lose that. */
+/* Tells whether a limiter saves up: before it is full, tokens are lost with its partitions. */
 static bool is_saving(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
@@ -116,7 +118,7 @@ static void begin_spare(struct fleet *fleet, struct holding *holding)
 	holding->rebalance->spare_wanted = 0;
 }
 
-/* More is kept than was wanted in the last second. */
+/* Notes that more is kept than was wanted in the last second. */
 static void note_spare(struct fleet *fleet, struct holding *holding)
 {
 	if (!holding->rebalance->spare) {
@@ -130,9 +132,9 @@ static void note_spare(struct fleet *fleet, struct holding *holding)
 }
 
 /*
- * Demand that comes and goes would cost two writes each time, so what is not wanted is kept for a
- * while where there is plenty, and the last one also where there is not; unless others claim some, or
- * the host has many leases.
+ * Returns how many partitions to keep. Demand that comes and goes would cost two writes each time,
+ * so a partition that is not wanted is kept for a while where there is plenty, and the last one
+ * also where there is not; unless others claim some, or the host has many leases.
  */
 static uint32_t to_keep(const struct fleet *fleet, const struct holding *holding)
 {
@@ -183,7 +185,7 @@ static void yield(struct fleet *fleet, struct holding *holding, uint32_t partiti
 	leases_reshare(fleet, holding);
 }
 
-/* What should be given up by now, but is in use. */
+/* Tells whether a partition whose lease is over stays because its slots are in use. */
 static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
 {
 	for (uint32_t i = 0; i < holding->lease_room; i++) {
@@ -196,7 +198,7 @@ static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
 	return false;
 }
 
-/* Somebody saves up for a large take, and not all of that would go with the last partition. */
+/* Tells whether a reader saves up for a take that is larger than goes with the last partition. */
 static bool is_saving_up(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct settings *settings = holding->settings;
@@ -213,7 +215,7 @@ static bool is_saving_up(const struct fleet *fleet, const struct holding *holdin
 	return false;
 }
 
-/* How old a lease is when it goes to those who have none: a take that is being saved up is let pass. */
+/* Returns the age at which a turn is over: longer while a large take is being saved up. */
 static uint64_t turn_ns(const struct fleet *fleet, const struct holding *holding)
 {
 	uint64_t lease_ns = holding->settings->lease_ns;
@@ -235,7 +237,7 @@ static bool is_turn_over(const struct fleet *fleet, const struct holding *holdin
 	return true;
 }
 
-/* Fairness: what is above our share goes to those who have less than theirs. */
+/* Gives back what is above this host's share, to hosts that have less than theirs. */
 static void give_contended(struct fleet *fleet, struct holding *holding)
 {
 	uint32_t kept = leases_kept(holding), excess, part, given;
@@ -311,7 +313,7 @@ static void act_on(struct fleet *fleet, struct holding *holding)
 static void turn(struct fleet *fleet, struct holding *holding, bool alone)
 {
 	if (!alone) {
-		/* What was wanted for being alone is not wanted any more. */
+		/* Demand of a host that was alone does not count any more. */
 		demand_forget_wanted(holding);
 		holding->rebalance->spare = true;
 		holding->rebalance->spare_until_ns = 0;

@@ -1,4 +1,6 @@
-/* rebalance - which partitions are given back, and when more are looked for: CHOOSING in fleet.h. */
+/*
+ * rebalance - which partitions are given back, and when more are looked for: CHOOSING in fleet.h.
+ */
 #ifndef RATEFS_CORE_REBALANCE_H
 #define RATEFS_CORE_REBALANCE_H
 
@@ -9,8 +11,8 @@ bool rebalance_attach(struct holding *holding);
 void rebalance_detach(struct holding *holding);
 
 /*
- * Acts on what is noted: hosts that came or went, holdings that were roused; and every DEMAND_PERIOD_NS
- * looks at each holding that is in use.
+ * Acts on what is noted: hosts that came or went, holdings that were roused; and every
+ * DEMAND_PERIOD_NS looks at each holding that is in use.
  */
 void rebalance_step(struct fleet *fleet);
 

@@ -25,8 +25,8 @@ __attribute__((format(printf, 2, 3))) static void append(char *text, const char 
 }
 
 /*
- * The value of line `NAME=...` of @text, as it stands, in @value. False: there is none, or it is too
- * long.
+ * The value of line `NAME=...` of @text, as it stands, in @value. False: there is none, or it is
+ * too long.
  */
 static bool find_line(const char *text, const char *name, char *value, size_t size)
 {
@@ -154,7 +154,7 @@ int record_parse_globals(const char *text, struct globals *globals)
 	    !find_number(text, "last", INT64_MAX, &globals->last_id) ||
 	    !find_line(text, "recent", recent, sizeof(recent)))
 		return -EINVAL;
-	/* Whoever wrote it, what follows is what safety rests on. */
+	/* Safety rests on these bounds, whichever host wrote the text. */
 	if (constants->right_ns > FLEET_CONSTANT_MAX_NS ||
 	    constants->session_ns > FLEET_CONSTANT_MAX_NS ||
 	    constants->renewal_ns < FLEET_RENEWAL_MIN_NS ||

@@ -1,8 +1,8 @@
 /*
  * record - what the nodes of a fleet hold, as text: see fleet.h for which node is for what.
  *
- * Lines of NAME=VALUE, so that an operator can read them. What is read comes from outside and is
- * checked: a record is taken whole or refused.
+ * Lines of NAME=VALUE, so that an operator can read them. Text that is read comes from outside and
+ * is checked: a record is taken whole or refused.
  */
 #ifndef RATEFS_CORE_RECORD_H
 #define RATEFS_CORE_RECORD_H
@@ -17,7 +17,7 @@
 struct fleet_constants {
 	uint64_t renewal_ns;	/* R: a right is renewed so often */
 	uint64_t right_ns;	/* D: so long it lasts */
-	uint64_t quarantine_ns; /* Q: what was not given back is not used for so long */
+	uint64_t quarantine_ns; /* Q: a partition that was not given back rests so long */
 	uint64_t session_ns;	/* T: the coordinator gives up a host after that */
 };
 
@@ -51,7 +51,7 @@ struct record {
 	struct owner owner;
 	struct settings settings;
 	/*
-	 * What hosts may be under that do not know of it yet: the least of the settings, the fewest
+	 * Settings that hosts may be under that do not know of it yet: the least, and the fewest
 	 * partitions, and BEFORE_..., all as in struct holding.
 	 */
 	bool has_before;
@@ -87,7 +87,7 @@ void record_print_host(const struct host_record *host, char text[RECORD_TEXT]);
 int record_parse_host(const char *text, struct host_record *host);
 
 /*
- * What was learnt of a limiter's service, for `adapt` of @kind. 0 or -EINVAL, also when it is of
+ * Values learnt of a limiter's service, for `adapt` of @kind. 0 or -EINVAL, also when it is of
  * another kind; then @state is untouched. Only the part of it that adapt_adopt() takes is there.
  */
 enum { LEARNT_TEXT = 256 };
@@ -102,7 +102,7 @@ int record_parse_learnt(const char *text, enum adapt_kind kind, struct adapt_sta
 struct marker {
 	uint64_t saved;			      /* as in the record when it was written */
 	uint32_t count;			      /* limits that there were */
-	struct bucket_part parts[LIMITS_MAX]; /* what was left of each */
+	struct bucket_part parts[LIMITS_MAX]; /* tokens that were left of each */
 };
 
 void record_print_marker(const struct marker *marker, char text[MARKER_TEXT]);
@@ -112,7 +112,7 @@ void record_print_marker(const struct marker *marker, char text[MARKER_TEXT]);
  */
 void record_parse_marker(const char *text, struct marker *marker);
 
-/* What a limit of @burst has in each of @count partitions when nothing was taken. */
+/* Returns the tokens of a limit of @burst in each of @count partitions when none was taken. */
 struct bucket_part record_full_part(uint64_t burst, uint32_t count);
 
 #endif

@@ -119,8 +119,8 @@ bool release_is_due(const struct fleet *fleet, const struct holding *holding)
 }
 
 /*
- * Who leaves has asked before who waits, and does not wait for the answer to what it gives back: they
- * are told after that.
+ * Wakes the hosts that wait for what a leaving host gives back. It has asked for their names
+ * before, and does not wait for the answer.
  */
 static void wake_all(struct fleet *fleet)
 {
@@ -141,7 +141,7 @@ bool release_send(struct fleet *fleet, struct holding *holding)
 	if (!request)
 		return false;
 	added = add_all(fleet, request, holding);
-	/* Who leaves gives back what it can at once. */
+	/* A host that leaves gives back as much as fits at once. */
 	for (struct holding *h = holdings_first(fleet); h && added && session_is_leaving(fleet);
 	     h = h->next) {
 		if (h != holding)

@@ -53,7 +53,7 @@ static void resume_lease(struct fleet *fleet, struct holding *holding,
 			fleet,
 			&(struct item){.holding = holding, .index = index, .reserve = reserve});
 	}
-	/* What was to go with it is lost: it goes back as it is. */
+	/* The tokens that were to go with it are lost. */
 	if (state == LEASE_DRAINING && !place->sent) {
 		lease->unmarked = place->unmarked;
 		leases_become(fleet, holding, lease, LEASE_DRAINING);
@@ -112,7 +112,7 @@ int fleet_resume(struct fleet *fleet, uint64_t now_ns)
 	barrier_resume(fleet);
 	transaction_resume(fleet);
 	names_lose(fleet);
-	/* What is kept has its final contents already. */
+	/* The block has its final contents already. */
 	handover_read(fleet, true);
 	for (uint32_t i = 0; i < KEPT_MAX && !err; i++) {
 		if (kept->places[i].state != LEASE_NONE)

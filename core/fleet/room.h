@@ -14,7 +14,9 @@ void room_free(struct fleet *fleet);
 uint32_t room_leases(const struct fleet *fleet);
 uint32_t room_own_bytes(const struct fleet *fleet);
 
-/* Returns how many more leases of @holding there may be; tells whether it may have one more claim. */
+/*
+ * Returns how many more leases of @holding there may be; tells whether it may have one more claim.
+ */
 uint32_t room_for_leases(const struct fleet *fleet, const struct holding *holding);
 bool room_for_claim(const struct fleet *fleet, const struct holding *holding);
 

@@ -91,7 +91,7 @@ static bool reserves_are_gone(const struct search *search)
 	return search->reserve_leased;
 }
 
-/* What it came to is acted on in this step. */
+/* Notes the result, which is acted on in this step. */
 static void end_round(struct fleet *fleet, struct search *search)
 {
 	struct holding *holding = search->holding;
@@ -189,7 +189,7 @@ static void sort_free(struct fleet *fleet, struct search *search, const bool *ma
 			search->unclean[search->unclean_count++] = i;
 	}
 	demand_note_unclean(search->holding, search->unclean_count && !search->clean_count);
-	/* Somebody may have died; who is alone then need not share. */
+	/* A host may have died; one that is alone then need not share. */
 	if (search->unclean_count && !membership_is_alone(fleet))
 		membership_look_soon(fleet);
 	shuffle(fleet, search->clean, search->clean_count);
@@ -353,7 +353,7 @@ static void items_ready(struct fleet *fleet, struct search *search)
 	holdings_add_work(fleet, search->holding);
 }
 
-/* What was left in it, and when it was made. One that vanished belongs to another now. */
+/* Notes a marker's tokens, and when it was made. One that vanished is another host's now. */
 static void marker_read(struct fleet *fleet, struct request *request)
 {
 	struct search *search = request->of.search;
@@ -509,7 +509,7 @@ static bool send_take(struct fleet *fleet, struct search *search)
 	for (uint32_t i = 0; i < search->item_count && added; i++) {
 		struct item *item = transaction_add(fleet, &search->items[i]);
 
-		/* What was left a while ago may have been used by another since. */
+		/* Tokens that were left a while ago may have been used by another host since. */
 		item->old = fleet->now_ns - search->ready_ns > FLEET_MARKER_FRESH_NS;
 		if (item->reserve)
 			holding->reserve_index = item->index;
@@ -528,13 +528,15 @@ static bool send_take(struct fleet *fleet, struct search *search)
 
 static void go_on(struct fleet *fleet, struct search *search, enum answer answer, uint32_t refused)
 {
-	/* Where others take too, large bites are refused: smaller ones, and not for ever. */
+	/*
+	 * Where other hosts take, too, large transactions are refused: a few smaller ones follow.
+	 */
 	if (answer != ANSWER_OK) {
 		search->batch = search->batch > 1 ? search->batch / 4 + 1 : 1;
 		if (++search->refusals > REFUSALS_MAX)
 			refused = UINT32_MAX;
 	}
-	/* What was not refused can be tried again, without the one that was. */
+	/* Items that were not refused can be tried again, without the one that was. */
 	for (uint32_t i = 0; answer != ANSWER_OK && i < search->item_count; i++) {
 		const struct item *item = &search->items[i];
 

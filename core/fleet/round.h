@@ -1,9 +1,9 @@
 /*
- * round - partitions of a limiter are looked for, and taken: those that are free and clean, at random;
- * then those that no host gave back. Rules 6, 7, 11 and 12 of fleet.h.
+ * round - partitions of a limiter are looked for, and taken: those that are free and clean, at
+ * random; then those that no host gave back. Rules 6, 7, 11 and 12 of fleet.h.
  *
- * A round lists markers, leases and claims, and then takes what it found, several in a transaction;
- * what others took meanwhile is left out, and the rest tried again.
+ * A round lists markers, leases and claims, and then takes partitions, several in a transaction;
+ * those that others took meanwhile are left out, and the rest is tried again.
  */
 #ifndef RATEFS_CORE_ROUND_H
 #define RATEFS_CORE_ROUND_H
@@ -30,7 +30,7 @@ void round_answered(struct fleet *fleet, const struct request *request);
 void round_stop(struct fleet *fleet, struct holding *holding);
 void round_forget(struct holding *holding);
 
-/* What a round came to, told once. */
+/* The result of a round, told once. */
 struct round_result {
 	uint32_t left_free; /* partitions that no host has */
 	bool reserves_gone; /* all of the reserve are leased */

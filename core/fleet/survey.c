@@ -18,7 +18,7 @@ struct survey {
 	bool failed;
 };
 
-/* What was seen of the leases of a limiter. */
+/* The leases of a limiter, as they were seen. */
 struct sight {
 	struct seen_lease *leases; /* owned, @count of them */
 	uint32_t count;
@@ -142,7 +142,7 @@ static void hosts_listed(struct fleet *fleet, struct request *request)
 
 		if (!znode_is_hid(request->names[i]))
 			continue;
-		/* Who looks at partitions needs but the names. */
+		/* A look at partitions needs but the hosts' names. */
 		host = find(fleet, request->names[i]);
 		if (host && survey->holding)
 			continue;

@@ -49,7 +49,7 @@ int64_t survey_now_ms(const struct fleet *fleet);
 /* Whether somebody was seen to lease it, known or not. */
 bool survey_is_leased(const struct holding *holding, uint32_t index);
 
-/* The host with partition @index of @holding (count and above: the reserve's); NULL: nobody known. */
+/* The host with partition @index of @holding (count and above: the reserve's); NULL: not known. */
 const struct seen_host *survey_holder(const struct fleet *fleet, const struct holding *holding,
 				      uint32_t index);
 
