@@ -24,7 +24,7 @@ struct found {
  */
 bool apply_found(struct fleet *fleet, struct found *found, uint32_t count, struct globals *globals);
 
-/* The limiter of @holding is about to go: what is held of it goes back. */
+/* The limiter of @holding is about to go: gives back all that is held of it. */
 void apply_gone(struct fleet *fleet, struct holding *holding);
 
 #endif

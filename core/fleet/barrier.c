@@ -18,7 +18,7 @@
 struct barrier {
 	uint64_t begin_ns; /* when it begins anew; NEVER_NS */
 	bool resumes;	   /* a predecessor's session: it goes first, without the read */
-	uint32_t left;	   /* what is in doubt and was not looked at yet */
+	uint32_t left;	   /* items in doubt that were not looked at yet */
 };
 
 bool barrier_new(struct fleet *fleet)

@@ -10,7 +10,7 @@
 bool baseline_new(struct fleet *fleet);
 void baseline_free(struct fleet *fleet);
 
-/* The version of /g that is applied, -1: none; the write that made it; what it said. */
+/* The version of /g that is applied, -1: none; the write that made it; its contents. */
 int32_t baseline_version(const struct fleet *fleet);
 uint64_t baseline_zxid(const struct fleet *fleet);
 const struct globals *baseline_globals(const struct fleet *fleet);

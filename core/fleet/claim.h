@@ -51,7 +51,7 @@ bool claim_is_unknown(const struct holding *holding);
 /* A predecessor may have left one, which has place @kept, less 1, in struct fleet_kept. */
 void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t kept);
 
-/* How many partitions should be held: what is wanted, or the share under contention. */
+/* How many partitions should be held: those wanted, or the share under contention. */
 uint32_t claim_limit(const struct holding *holding);
 
 /* Asks who waits for partitions of @holding, and then wakes them; wakes those that are known. */

@@ -3,7 +3,7 @@
  *
  * Its guarantees are ZooKeeper's, and fleet.h rests on no others: all writes are in one order; a
  * transaction happens whole or not at all; the requests of one connection are executed in the order
- * in which they were sent; what a session reads never goes back in time, but may be old; a node
+ * in which they were sent; reads of a session never go back in time, but may be old; a node
  * that is ephemeral is deleted when the session that made it is closed, in one write with all the
  * others of that session.
  *
@@ -91,7 +91,7 @@ struct request {
 	char **names; /* LIST: @name_count of them; the texts are in the same block of memory */
 	uint32_t name_count;
 
-	/* The fleet's: what it is for, and what hears the answer; NULL: nothing does. */
+	/* The fleet's: its subject, and the function that hears the answer; NULL: none does. */
 	union {
 		struct search *search;
 		struct survey *survey;

@@ -242,7 +242,7 @@ static void act(struct fleet *fleet)
 		fleet_wake_at(fleet, term_renewal_ns(fleet));
 }
 
-/* Not from within itself: what is noted meanwhile is acted on in the next one. */
+/* Does not begin within itself: facts that are noted meanwhile are for the next step. */
 static void fleet_step(struct fleet *fleet)
 {
 	if (fleet->in_step || session_state(fleet) == FLEET_CLOSED)

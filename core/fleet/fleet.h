@@ -15,7 +15,7 @@
  *	/h/HID			ephemeral, one a session; its version counts transactions
  *	/l/LID/P		ephemeral: partition P is leased, by the host in its data
  *	/f/LID			its data: the rate that the hosts have learnt (adapt.h)
- *	/f/LID/P		partition P is free and was given back cleanly; what was left in it
+ *	/f/LID/P		partition P is free and was given back cleanly; its tokens
  *	/w/LID/HID-N-W-SEQ	ephemeral: a host of weight W wants N partitions
  *
  * RULES
@@ -52,7 +52,7 @@
  *     limiter.
  *     Reason: an election may take back changes, and later ones get the same versions and ids.
  * 11. A clean take skips the wait only if the marker was made in the epoch of the transaction that
- *     takes it: what was written before an election may have been lost in it.
+ *     takes it: an election may have lost writes of before.
  * 12. The tokens left in the bucket go with a partition that is given back, and come with one that
  *     is taken cleanly. After an unclean take and after a lapse the bucket is empty, and where
  *     nothing is held it has no room, since all of the burst may be with others. The marker is read
@@ -254,7 +254,7 @@ struct fleet_listener {
 	void (*applied)(struct fleet_listener *listener, struct limiter *limiter,
 			enum fleet_applied applied, const char *text);
 	/*
-	 * For a successor: what is in the buckets of @limiter changed, or what flows into them; or
+	 * For a successor: the tokens in the buckets of @limiter changed, or their rates; or
 	 * the limiter itself, see fleet_restored(), by another host; or it is about to go. May be
 	 * NULL.
 	 */

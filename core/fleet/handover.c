@@ -11,7 +11,7 @@
 struct handover {
 	struct fleet_kept *kept; /* borrowed; NULL: nothing is kept */
 	uint32_t next;		 /* where a free place is looked for */
-	bool reads;		 /* what is read from it is not written to it */
+	bool reads;		 /* a successor reads: nothing is written */
 };
 
 bool handover_new(struct fleet *fleet)

@@ -19,7 +19,7 @@ uint32_t leases_kept(const struct holding *holding);
 void leases_become(struct fleet *fleet, struct holding *holding, struct lease *lease,
 		   enum lease_state to);
 
-/* Rule 7: what waits is usable Q from this step on. */
+/* Rule 7: lets @lease, which is to wait, be usable Q from this step on. */
 void leases_wait(struct fleet *fleet, struct lease *lease);
 
 /* Holds the leases of @holding that have waited for Q; ends a restriction that is over. */

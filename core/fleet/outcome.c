@@ -52,7 +52,7 @@ static void joined(struct fleet *fleet, const struct request *request)
 		holdings_rouse(fleet, h, false);
 }
 
-/* Rule 9: what it was about is in doubt. */
+/* Rule 9: its items are in doubt. */
 static void unknown(struct fleet *fleet)
 {
 	enum transaction_kind kind = transaction_kind(fleet);
@@ -124,7 +124,7 @@ void outcome_settle(struct fleet *fleet)
 		return;
 	if (request->answer == ANSWER_OK && kind != TRANSACTION_JOIN) {
 		session_acknowledge(fleet);
-		/* A barrier does not look at /g: what it proves says nothing of the settings. */
+		/* A barrier does not look at /g: it proves nothing of the settings. */
 		if (kind != TRANSACTION_BARRIER)
 			leases_extend_term(fleet, request->sent_ns);
 		handover_keep(fleet);

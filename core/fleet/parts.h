@@ -2,8 +2,8 @@
  * parts - the fleet's parts, and what all of them stand on: the time of a step, chance, words.
  *
  * Each part has a header of its own, and a struct that its file alone knows. A part asks and tells
- * another by that one's functions, and calls only those above itself in this list; what a part
- * below has to do follows from facts that it finds noted, see fleet.c.
+ * another by that one's functions, and calls only those above itself in this list. A part that
+ * wants one below itself to act notes a fact, which that part finds in the step, see fleet.c.
  *
  *	request		requests that are out
  *	session		the host's session and its connection

@@ -21,7 +21,7 @@
 
 enum { RACE_DOUBLINGS_MAX = 7 };
 
-/* Markers made with a limiter; what does not fit is unclean. */
+/* Markers made with a limiter; the other partitions are unclean. */
 enum { MARKERS_MAX = 80 };
 
 struct publish {

@@ -25,7 +25,7 @@ void publish_resolved(struct fleet *fleet, const struct record *record, int32_t 
 		      uint64_t zxid);
 void publish_unresolved(struct fleet *fleet);
 
-/* Settings of others were applied: what was checked against others is checked again. */
+/* Settings of others were applied: checks the change against them again. */
 void publish_recheck(struct fleet *fleet, bool changed);
 
 /* Refuses a change that has waited for too long. */

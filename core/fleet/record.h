@@ -17,7 +17,7 @@
 struct fleet_constants {
 	uint64_t renewal_ns;	/* R: a right is renewed so often */
 	uint64_t right_ns;	/* D: so long it lasts */
-	uint64_t quarantine_ns; /* Q: what was not given back is not used for so long */
+	uint64_t quarantine_ns; /* Q: a partition that was not given back rests so long */
 	uint64_t session_ns;	/* T: the coordinator gives up a host after that */
 };
 
@@ -102,7 +102,7 @@ int record_parse_learnt(const char *text, enum adapt_kind kind, struct adapt_sta
 struct marker {
 	uint64_t saved;			      /* as in the record when it was written */
 	uint32_t count;			      /* limits that there were */
-	struct bucket_part parts[LIMITS_MAX]; /* what was left of each */
+	struct bucket_part parts[LIMITS_MAX]; /* tokens that were left of each */
 };
 
 void record_print_marker(const struct marker *marker, char text[MARKER_TEXT]);

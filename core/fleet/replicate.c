@@ -31,10 +31,10 @@ struct replicate {
 	int32_t version;    /* of /g, what it said, and the write that made that */
 	uint64_t zxid;
 	struct globals globals;
-	uint64_t *ids; /* owned: what is to be read, @count of them */
+	uint64_t *ids; /* owned: limiters to be read, @count of them */
 	uint32_t count, sent;
 	uint32_t pending;    /* answers to come */
-	struct found *found; /* owned: what was read */
+	struct found *found; /* owned: nodes that were read */
 	uint32_t found_count;
 };
 
@@ -128,7 +128,7 @@ static void record_read(struct fleet *fleet, struct request *request)
 			       !record_parse(request->data, &found->record, error);
 		if (found->there && found->id && name_check(found->record.name, error))
 			found->there = false;
-		/* A bad one changes nothing: what was known stays. */
+		/* A bad one changes nothing: the known settings stay. */
 		if (!found->there)
 			fleet_tell(fleet, FLEET_SPOILT,
 				   "node of limiter %llu is not understood: %.200s",
@@ -262,7 +262,7 @@ static void repaired(struct fleet *fleet, struct request *request)
 	fail(fleet);
 }
 
-/* /g was overwritten: those who knew what it said say it again. */
+/* /g was overwritten: writes it again, as this host knew it. */
 static void repair(struct fleet *fleet, int32_t version)
 {
 	struct request *request;

@@ -29,7 +29,7 @@ bool replicate_has_applied(struct fleet *fleet, bool *changed);
 /* Begins once more, where /g changed while it was read. */
 void replicate_go_on(struct fleet *fleet);
 
-/* While a change of this host's is under way nothing is read: what becomes of it comes first. */
+/* While a change of this host's is under way nothing is read: its outcome comes first. */
 void replicate_block(struct fleet *fleet, bool blocked);
 
 /* Forgets what was read so far. */

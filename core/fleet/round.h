@@ -2,8 +2,8 @@
  * round - partitions of a limiter are looked for, and taken: those that are free and clean, at
  * random; then those that no host gave back. Rules 6, 7, 11 and 12 of fleet.h.
  *
- * A round lists markers, leases and claims, and then takes what it found, several in a transaction;
- * what others took meanwhile is left out, and the rest tried again.
+ * A round lists markers, leases and claims, and then takes partitions, several in a transaction;
+ * those that others took meanwhile are left out, and the rest is tried again.
  */
 #ifndef RATEFS_CORE_ROUND_H
 #define RATEFS_CORE_ROUND_H

@@ -7,6 +7,9 @@
  * limiter is removed.
  */
 #include "tests/sim/base/memory.h"
+#include "tests/sim/actors/load.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/actors/slot.h"
 #include "tests/sim/world/sim.h"
 
 #include <stdio.h>

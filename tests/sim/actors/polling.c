@@ -1,5 +1,5 @@
 /*
- * polling - programs that poll token files and read with O_NONBLOCK, see sim.h.
+ * polling - programs that poll token files and read with O_NONBLOCK, see polling.h.
  *
  * `poll PATH/FILE as NAME [after DURATION]`: opens the file and polls it until a read can be
  * answered, and reads that time later (0: at once) by its host's clock. If the read is not answered
@@ -7,6 +7,9 @@
  * within POLLER_NS must have its tokens; a later one must not.
  */
 #include "tests/sim/base/memory.h"
+#include "tests/sim/actors/polling.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/books/ledger.h"
 #include "tests/sim/world/sim.h"
 
 #include <errno.h>

@@ -11,6 +11,9 @@
  * from the start to the answer to the last record.
  */
 #include "tests/sim/base/memory.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/actors/retry.h"
+#include "tests/sim/actors/service.h"
 #include "tests/sim/world/sim.h"
 
 #include <inttypes.h>

@@ -17,6 +17,8 @@
  */
 #include "tests/sim/books/common.h"
 #include "tests/sim/base/memory.h"
+#include "tests/sim/actors/service.h"
+#include "tests/sim/world/act.h"
 #include "tests/sim/world/sim.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * slot - those who open slots, see sim.h.
+ * slot - those who open slots, see slot.h.
  *
  * `open PATH/slot as NAME` and `close NAME`; and workers who hold a slot while they work, and open
  * the next: for as long as they work, and as the service behind the limiter takes, if there is one.
@@ -8,6 +8,9 @@
  */
 #include "tests/sim/books/common.h"
 #include "tests/sim/base/memory.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/actors/service.h"
+#include "tests/sim/actors/slot.h"
 #include "tests/sim/world/sim.h"
 
 #include <errno.h>

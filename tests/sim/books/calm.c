@@ -1,6 +1,6 @@
 /*
  * calm - looks at a fleet every second, and judges it while nothing goes wrong: invariants I3 to
- * I6, see calm_check.h and sim.h.
+ * I6, see calm_check.h and calm.h.
  *
  * Calm is when no fault is at work, and none was, and no settings changed, since sim->disturbed_ns.
  * Debts with a time count from then on; use and shares are measured in windows that begin when all
@@ -8,6 +8,8 @@
  */
 #include "tests/sim/books/common.h"
 #include "tests/sim/invariants/calm_check.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/books/calm.h"
 #include "tests/sim/world/sim.h"
 
 #include "core/limiter/keys.h"

@@ -1,5 +1,7 @@
 /* common - a limiter as the whole fleet has it, see common.h. */
 #include "tests/sim/books/common.h"
+#include "tests/sim/actors/polling.h"
+#include "tests/sim/actors/reader.h"
 #include "tests/sim/world/sim.h"
 
 #include <math.h>

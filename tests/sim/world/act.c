@@ -1,6 +1,16 @@
-/* act - runs the commands of a trace as the mount would, see sim.h. */
+/* act - runs the commands of a trace as the mount would, see act.h. */
 #include "tests/sim/language/expect.h"
 #include "tests/sim/base/memory.h"
+#include "tests/sim/actors/load.h"
+#include "tests/sim/actors/outcome.h"
+#include "tests/sim/actors/polling.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/actors/retry.h"
+#include "tests/sim/actors/service.h"
+#include "tests/sim/actors/slot.h"
+#include "tests/sim/actors/writing.h"
+#include "tests/sim/books/ledger.h"
+#include "tests/sim/world/act.h"
 #include "tests/sim/world/sim.h"
 
 #include "core/limiter/partition.h"

@@ -1,5 +1,6 @@
-/* act_fleet - commands that concern hosts, links and the coordinator, see sim.h. */
+/* act_fleet - commands that concern hosts, links and the coordinator, see act.h. */
 #include "tests/sim/books/common.h"
+#include "tests/sim/world/act.h"
 #include "tests/sim/world/sim.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* key - keys of limiters as places, see sim.h. */
+/* key - keys of limiters as places, see place.h. */
 #include "tests/sim/books/common.h"
 #include "tests/sim/base/memory.h"
 #include "tests/sim/world/sim.h"
