@@ -26,10 +26,18 @@ void channel_adopt(struct fuse_session *session, const int *descriptors, unsigne
 /* Closes all but the first, which is the session's. */
 void channel_close(void);
 
+extern _Thread_local uint8_t channel_of_thread;
+
 /* Returns the channel of the request that this thread received last. */
-uint8_t channel_current(void);
+static inline uint8_t channel_current(void)
+{
+	return channel_of_thread;
+}
 
 /* Has replies of this thread go to requests of @channel from now on. */
-void channel_reply_to(uint8_t channel);
+static inline void channel_reply_to(uint8_t channel)
+{
+	channel_of_thread = channel;
+}
 
 #endif

@@ -139,17 +139,3 @@ void follow_answer(struct daemon *daemon, struct pending *pending)
 		fuse_reply_err(pending->request, stopping ? ESHUTDOWN : EINTR);
 	free(follower);
 }
-
-enum pending_end follow_give_up(struct daemon *daemon, struct pending *pending, int err)
-{
-	(void)daemon;
-	(void)pending;
-	(void)err;
-	return PENDING_FREED;
-}
-
-uint64_t follow_since_ns(const struct daemon *daemon, const struct pending *pending)
-{
-	(void)daemon;
-	return ((const struct queued *)pending)->asked_ns;
-}

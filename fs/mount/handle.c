@@ -241,18 +241,6 @@ void handle_notify(struct daemon *daemon, struct handle *handle)
 		fuse_lowlevel_notify_poll(handle->poll);
 }
 
-struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid, uint64_t unique)
-{
-	return (struct asker){
-		.thread = pid, .uid = uid, .file = handle ? handle->number : 0, .number = unique};
-}
-
-void handle_set_half(struct handle *handle, bool half)
-{
-	handle->half = half;
-	handle->kept->half = half;
-}
-
 void handle_polled(struct handle *handle, uint64_t number)
 {
 	handle->kept->poll = number;

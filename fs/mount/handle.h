@@ -96,13 +96,15 @@ void handle_notify(struct daemon *daemon, struct handle *handle);
  * Identifies the asker of the request @unique: thread @pid of @uid, which reads @handle. NULL: it
  * opens a slot; threads that are unknown are one and the same then.
  */
-struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid, uint64_t unique);
+static inline struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid,
+					uint64_t unique)
+{
+	return (struct asker){
+		.thread = pid, .uid = uid, .file = handle ? handle->number : 0, .number = unique};
+}
 
 /* Keeps @text (from malloc) for reads at other offsets. Under the lock. */
 void handle_keep_text(struct handle *handle, char *text, size_t length);
-
-/* Notes that the newline of a token of a stream was read, or not. Under the lock. */
-void handle_set_half(struct handle *handle, bool half);
 
 /* Answers an open. False: its client is gone; the file is to be closed. */
 bool handle_reply_open(struct handle *handle, fuse_req_t request);

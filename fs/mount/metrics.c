@@ -390,13 +390,6 @@ static void read_metrics(struct daemon *daemon, struct handle *handle,
 const struct node_kind METRICS_FILE = {
 	.open = handle_open_view, .reopen = handle_reopen_view, .read = read_metrics};
 
-/* Does nothing: the page is not collected, its thread answers. */
-void metrics_answer(struct daemon *daemon, struct pending *pending)
-{
-	(void)daemon;
-	(void)pending;
-}
-
 enum pending_end metrics_give_up(struct daemon *daemon, struct pending *pending, int err)
 {
 	(void)daemon;

@@ -62,11 +62,17 @@ struct pending_row {
 	 * Moves requests that are decided out of the table to @outbox. NULL: another row does it.
 	 */
 	void (*collect)(struct daemon *daemon, struct outbox *outbox);
-	/* Answers @pending, which was collected, and frees it. Without the lock. */
+	/* Answers @pending, which was collected, and frees it. Without the lock. NULL: none is. */
 	void (*answer)(struct daemon *daemon, struct pending *pending);
-	/* Takes @pending out of its queue, since it is answered with -@err now. */
+	/*
+	 * Takes @pending away from those that work on it, since it is answered with -@err now. NULL:
+	 * there are none, and it is freed.
+	 */
 	enum pending_end (*give_up)(struct daemon *daemon, struct pending *pending, int err);
-	/* Since when @pending waits. NULL: it is decided within a bounded time. */
+	/*
+	 * Tells since when @pending waits. NULL: it waits for a bounded time, or is queued: since its
+	 * asked_ns if its until_ns is NEVER_NS.
+	 */
 	uint64_t (*since_ns)(const struct daemon *daemon, const struct pending *pending);
 	/* Gives up a request that was not decided by its until_ns. NULL: its collect() does. */
 	void (*expire)(struct daemon *daemon, struct queued *queued);

@@ -274,11 +274,9 @@ const struct pending_row PENDING_ROWS[PENDING_KIND_COUNT] = {
 		.collect = write_collect, .answer = write_answer, .give_up = write_give_up,
 		.expire = write_expire, .queued = true, .resolute = true},
 	[PENDING_FOLLOWER] = {
-		.collect = follow_collect, .answer = follow_answer, .give_up = follow_give_up,
-		.since_ns = follow_since_ns, .queued = true},
+		.collect = follow_collect, .answer = follow_answer, .queued = true},
 	[PENDING_LOOKER] = {
-		.collect = text_collect, .answer = text_answer, .give_up = text_give_up,
-		.queued = true},
-	[PENDING_PAGE] = {.answer = metrics_answer, .give_up = metrics_give_up},
+		.collect = text_collect, .answer = text_answer, .queued = true},
+	[PENDING_PAGE] = {.give_up = metrics_give_up}, /* the thread of the page answers */
 };
 /* clang-format on */

@@ -130,11 +130,3 @@ void text_answer(struct daemon *daemon, struct pending *pending)
 	show_text(daemon, looker->handle, pending->request, pending->uid, 0, looker->size);
 	free(looker);
 }
-
-enum pending_end text_give_up(struct daemon *daemon, struct pending *pending, int err)
-{
-	(void)daemon;
-	(void)pending;
-	(void)err;
-	return PENDING_FREED;
-}

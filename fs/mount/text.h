@@ -21,6 +21,5 @@ void text_reply(fuse_req_t request, const char *text, size_t length, off_t offse
 /* Requests of kind PENDING_LOOKER. */
 void text_collect(struct daemon *daemon, struct outbox *outbox);
 void text_answer(struct daemon *daemon, struct pending *pending);
-enum pending_end text_give_up(struct daemon *daemon, struct pending *pending, int err);
 
 #endif
