@@ -194,8 +194,8 @@ const struct node_row NODES[] = {
 	{
 		.name = "waiters", .place = NODE_LIMITER, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_waiters,
-		.help = "who is blocked, in order: pid, uid, tokens, seconds waited, "
-			"seconds to go"},
+		.help = "the readers that are blocked, in order: pid, uid, tokens, "
+			"seconds waited, seconds to go"},
 
 	{
 		.name = "count", .place = NODE_PARTITIONS, .access = ACCESS_TUNE,
@@ -233,7 +233,7 @@ const struct node_row NODES[] = {
 	{
 		.name = "holder", .place = NODE_PARTITION, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_partition_holder, .survey = true,
-		.help = "name of the host that holds it; empty: nobody"},
+		.help = "name of the host that holds it; empty: none"},
 	{
 		.name = "expires", .place = NODE_PARTITION, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_partition_expires,
