@@ -1,8 +1,16 @@
 /*
  * settings - what a limiter is told to do, and the table of settings.
  *
- * A setting has a name in `config` and, for most, a control file of the same name. Adding one is
- * adding a member here and a row to the table in setting.c.
+ * A setting has a name in `config` and, for most, a control file of the same name. A new one is:
+ *
+ * - its row: a member and an id here, a default and a row of the table in setting.c, and a row of
+ *   the table of files in fs/mount/ if it has one;
+ * - its use: settings are read at `limiter->settings`; settings_of_host() and
+ *   settings_of_partition() say which part of it a host has, settings_check() what contradicts it;
+ * - its documents: fs/ratefs.5.
+ *
+ * The rest follows from the row: `config`, what is stored, sent to a fleet, kept for a successor and
+ * shared (pool.h), and what `ratefs check`, `save` and `apply` say.
  */
 #ifndef RATEFS_CORE_SETTINGS_H
 #define RATEFS_CORE_SETTINGS_H
