@@ -1,4 +1,4 @@
-/* holders - who holds which partitions of a limiter, see holders.h. */
+/* holders - the partitions of a limiter, by host, see holders.h. */
 #include "companions/holders.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /*
- * holders - who holds which partitions of a limiter.
+ * holders - the partitions of a limiter, by host.
  */
 #ifndef RATEFS_COMPANIONS_HOLDERS_H
 #define RATEFS_COMPANIONS_HOLDERS_H
@@ -13,7 +13,7 @@ struct holder {
 };
 
 struct holders {
-	struct holder *all; /* owned; by name, nobody first */
+	struct holder *all; /* owned; by name, the free partitions first */
 	size_t count;
 };
 

@@ -209,7 +209,7 @@ static void print_script(const struct plot *plot, FILE *out)
 	fprintf(out, "set multiplot layout %d,1\nset xrange [0:%.3f]\nset yrange [0:*]\n",
 		PANEL_COUNT, (double)plot->at_ns[plot->rounds - 1] / NSEC_PER_SEC);
 	for (size_t p = 0; p < PANEL_COUNT; p++) {
-		/* A point that nobody sees, so that there is one, also where all rates are max. */
+		/* An invisible point, so that there is one, also where all rates are max. */
 		fprintf(out,
 			"set ylabel '%s'\n%splot $limiter0 using (0):(1) with dots lc bgnd notitle",
 			PANELS[p].title, p + 1 == PANEL_COUNT ? "set xlabel 'seconds'\n" : "");

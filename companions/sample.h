@@ -18,7 +18,7 @@ enum stat_id {
 };
 
 struct sample {
-	char *path; /* of the limiter in the tree, or as given; owned by who made it */
+	char *path;		   /* of the limiter in the tree, or as given; owned by its maker */
 	double values[STAT_COUNT]; /* infinity: `max`; not a number: the tree has none */
 };
 

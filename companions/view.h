@@ -1,5 +1,5 @@
 /*
- * view - the two tables of top: limiters and what they do, and who holds which partitions.
+ * view - the two tables of top: limiters and what they do, and hosts and their partitions.
  */
 #ifndef RATEFS_COMPANIONS_VIEW_H
 #define RATEFS_COMPANIONS_VIEW_H

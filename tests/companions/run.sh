@@ -388,7 +388,7 @@ case_output_is_passed_on_whole() {
 	is bytes "$(wc -c < "$d/out")" 1000000
 }
 
-case_the_end_of_who_reads_the_output_is_not_the_end_of_the_report() {
+case_the_end_of_the_outputs_reader_is_not_the_end_of_the_report() {
 	fake
 	"$RATEFS" run "$f" --output -- sh -c 'echo ok; seq 300000' 2> "$d/err" |
 		head -n 1 > "$d/out" || :

@@ -143,7 +143,7 @@ public rate 8/s'
 	wait $nobody $daemon_s $root 2> /dev/null || :
 }
 
-case_events_that_are_closed_wake_nobody() {
+case_closed_events_files_wake_no_reader() {
 	secrets
 	as nobody python3 - "$m" > "$d/got" <<- 'EOF' &
 		import os, select, sys

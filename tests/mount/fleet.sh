@@ -75,7 +75,7 @@ case_paths_that_cannot_be_are_refused() {
 	cannot 2 'path in the source is too long' "zk://a/$(printf '%0300d' 0)" "$m"
 }
 
-case_when_nobody_is_there_what_was_tried_is_named() {
+case_without_any_server_the_addresses_tried_are_named() {
 	cannot 1 'no coordinator within 10 s: tried nobody.invalid,127.0.0.1:1' \
 		zk://nobody.invalid,127.0.0.1:1/x "$m"
 }

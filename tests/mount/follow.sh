@@ -196,7 +196,7 @@ case_events_from_before_it_was_opened_are_not_told() {
 	EOF
 }
 
-case_a_reader_of_events_who_never_reads_is_no_burden() {
+case_an_events_file_that_is_never_read_is_no_burden() {
 	start
 	exec 9< "$m/events"
 	limiter orders

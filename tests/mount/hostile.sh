@@ -63,7 +63,7 @@ case_twenty_thousand_readers_of_one_user_do_not_starve_another() {
 	waiting orders 0
 }
 
-case_readers_that_are_stopped_and_go_on_hold_up_nobody() {
+case_readers_that_are_stopped_and_go_on_hold_up_no_other() {
 	open_to_all
 	empty orders
 	local before
@@ -137,7 +137,7 @@ case_polls_that_are_left_leave_nothing() {
 		fail 'files are open still'
 }
 
-case_many_who_follow_events_hold_up_nobody() {
+case_many_followers_of_events_hold_up_no_other() {
 	open_to_all
 	local before
 	before=$("$CLIENT" turns 300 "$m/other/token")

@@ -52,7 +52,7 @@ case_readers_are_served_in_the_order_in_which_they_came() {
 	for i in "${readers[@]}"; do gone "$i" 20; done
 }
 
-case_signals_reach_who_waited_before_and_after() {
+case_signals_reach_readers_that_waited_before_and_after() {
 	outlives
 	empty orders
 	reader orders/token
@@ -206,7 +206,7 @@ case_a_reader_killed_with_its_server_leaves_nothing_saved_up() {
 	[ "$(tokens orders)" -le 1 ] || fail "tokens $(tokens orders)"
 }
 
-case_slots_stay_open_and_who_waits_gets_the_next() {
+case_slots_stay_open_and_a_waiter_gets_the_next() {
 	outlives
 	limiter orders
 	echo 2 > "$m/orders/concurrency"

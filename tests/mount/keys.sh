@@ -154,7 +154,7 @@ case_a_key_that_is_full_and_idle_is_forgotten() {
 	is 'and counts anew' "$(of_key a granted)" 1
 }
 
-case_one_key_too_many_has_the_oldest_forgotten_and_gives_nobody_more() {
+case_one_key_too_many_has_the_oldest_forgotten_and_gives_no_user_more() {
 	start
 	keyed keys_max=2
 	local key

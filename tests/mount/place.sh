@@ -245,7 +245,7 @@ also.join()'
 	gone "$first" 20
 }
 
-case_an_absent_reader_holds_nobody_up_and_has_its_place_for_a_second() {
+case_an_absent_reader_holds_up_no_other_and_has_its_place_for_a_second() {
 	start
 	empty orders 3
 	program "$once"'
@@ -276,7 +276,7 @@ print(read(fd))'
 	gone "$first" 20
 }
 
-case_a_killed_reader_gets_nothing_and_holds_nobody_up() {
+case_a_killed_reader_gets_nothing_and_holds_up_no_other() {
 	start
 	empty orders 2
 	first cat "$m/orders/token"
@@ -330,7 +330,7 @@ case_the_waiting_of_one_that_came_back_is_listed_in_order_and_from_its_beginning
 		awk '{ print ($1 >= 2) }')" 1
 }
 
-case_the_next_server_knows_who_came_back() {
+case_the_next_server_knows_readers_that_came_back() {
 	outlives
 	empty orders 2
 	program 'disturbed(); print(open(path).read().strip())'
@@ -343,7 +343,7 @@ case_the_next_server_knows_who_came_back() {
 	served_first
 }
 
-case_the_next_server_knows_who_is_about_to_come_back() {
+case_the_next_server_knows_readers_about_to_come_back() {
 	outlives
 	empty orders 2
 	first cat "$m/orders/token"

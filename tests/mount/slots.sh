@@ -70,7 +70,7 @@ case_a_holder_killed_with_sigkill_frees_its_slot() {
 	eventually 20 has orders slots_used 0
 }
 
-case_a_slot_is_freed_by_the_last_of_those_who_inherited_it() {
+case_a_slot_is_freed_by_the_last_process_that_inherited_it() {
 	start
 	limiter orders
 	echo 1 > "$m/orders/concurrency"

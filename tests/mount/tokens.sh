@@ -242,7 +242,7 @@ case_an_odd_offset_of_stream_gives_the_newline_and_no_token() {
 	counts orders granted 3
 }
 
-case_a_charge_is_paid_by_those_who_come_after() {
+case_a_charge_is_paid_by_later_readers() {
 	start
 	limiter orders 1/s 10
 	: "$(cat "$m/orders/token")"

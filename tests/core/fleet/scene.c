@@ -279,7 +279,7 @@ void scene_prepare(struct scene *scene)
 
 struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter)
 {
-	/* The memory of one that was killed is found here, and by nobody else. */
+	/* The memory of a killed host is found here, and nowhere else. */
 	static struct {
 		struct engine engine;
 		struct fleet *fleet;

@@ -40,7 +40,7 @@ static void assert_barrier(struct scene *scene, int32_t version)
 	scene_assert_next(scene, expected);
 }
 
-/* A transaction is under way; it is done if @done, and nobody hears of it. */
+/* A transaction is under way; it is done if @done, and no host hears of it. */
 static void leave_under_way(struct scene *scene, bool done)
 {
 	unsigned int before = scene->transactions;
@@ -228,7 +228,7 @@ static void test_a_claim_is_found_again(void **state)
 	scene_run(&scene, 5 * SEC);
 	assert_int_equal(claims(&scene, &after), 1);
 	assert_string_equal(claim_name(a->holding), claim);
-	/* One that nobody is behind any more goes. */
+	/* A name without a limiter goes. */
 	a = scene_succeed(&scene, a);
 	scene_connect(&scene);
 	scene_run(&scene, 10 * SEC);

@@ -28,7 +28,7 @@ struct reader {
 	struct absence absence;
 	struct delivery delivery;
 	enum read_manner manner;
-	struct reader *next, *previous; /* all who wait on its host */
+	struct reader *next, *previous; /* all waiters of its host */
 	struct place *place;
 	char *name;	    /* owned */
 	uint64_t since_ns;  /* it waits */

@@ -39,7 +39,7 @@ struct service {
 	uint64_t latency_ns;
 	uint64_t knee; /* requests in flight that are not in one another's way; 0: any number */
 	uint64_t jitter_percent;
-	uint64_t in_flight; /* of those who hold slots */
+	uint64_t in_flight; /* of holders of slots */
 	uint64_t random;
 	uint64_t ok;
 	uint64_t throttled;

@@ -14,7 +14,10 @@ double service_measure(const struct service *service, const char *field, uint64_
 void service_count(struct service *service, uint64_t now_ns);
 /* Tells it, and counts anew. */
 void service_tally(struct sim *sim, struct place *place, const struct command *command);
-/* A call by one who holds a slot: how long the answer takes. service_leave() when it is there. */
+/*
+ * A call by a holder of a slot; returns how long the answer takes. service_leave() when it is
+ * there.
+ */
 uint64_t service_work(struct service *service, uint64_t now_ns, bool *ok);
 void service_leave(struct service *service);
 void service_print(const struct service *service, const char *path);

@@ -1,10 +1,10 @@
 /*
- * slot - those who open slots, see slot.h.
+ * slot - programs that open slots, see slot.h.
  *
- * `open PATH/slot as NAME` and `close NAME`; and workers who hold a slot while they work, and open
+ * `open PATH/slot as NAME` and `close NAME`; and workers that hold a slot while they work, and open
  * the next: for as long as they work, and as the service behind the limiter takes, if there is one.
  *
- * After each step as many slots are in use as are held, and nobody waits who could have one.
+ * After each step as many slots are in use as are held, and no opener waits that could have one.
  */
 #include "tests/sim/books/common.h"
 #include "tests/sim/base/memory.h"
@@ -168,7 +168,8 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 	}
 	first = queue_first(&opener->slot.limiter->slots->turns.queue);
 	if (first && first->ticket < reader->waiter.ticket)
-		sim_fail(sim, INVARIANT_QUEUE, reader->place, "a slot went to one who came later");
+		sim_fail(sim, INVARIANT_QUEUE, reader->place,
+			 "a slot went to an opener that came later");
 	link_held(opener);
 	if (!sim->terse)
 		sim_print(sim, host, "granted %s slot", reader->name);

@@ -14,7 +14,7 @@ void slot_close(struct sim *sim, struct opener *opener);
 void slot_worker(struct sim *sim, struct place *place, char *name, const struct command *command);
 /* An opener that waited for a slot, or did not have to. */
 void slot_done(struct sim *sim, struct reader *reader, int err);
-/* All who hold one close it; or go with their host. */
+/* All holders close theirs; or go with their host. */
 void slots_close_all(struct host *host);
 void slots_vanish(struct host *host);
 void slots_check(struct host *host);

@@ -48,7 +48,7 @@ static void fire(struct watch *watch, uint64_t at_ns)
 	connection_put_out(watch->connection, message, at_ns + watch->connection->lag_ns);
 }
 
-/* Tells those who watch what the newest commit has touched. */
+/* Tells the watchers of the nodes that the newest commit has touched. */
 static void tell_watchers(struct zookeeper *zookeeper)
 {
 	const struct commit *commit = zookeeper->znodes.newest;

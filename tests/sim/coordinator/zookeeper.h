@@ -154,7 +154,7 @@ struct link {
 	struct message *local, *last_local; /* messages of the library itself */
 	struct moment saying;
 	struct moment attempt;
-	struct moment silence; /* when it notices that nobody answers */
+	struct moment silence; /* when it notices that no server answers */
 	unsigned int attempts; /* since it was connected last */
 	unsigned int tries;    /* of those, that reached a server */
 };
@@ -168,7 +168,7 @@ void zookeeper_run(struct zookeeper *zookeeper, uint64_t now_ns);
 /* The first of them alone, at zookeeper->now_ns. */
 void zookeeper_run_one(struct zookeeper *zookeeper);
 
-/* The servers answer nobody for @for_ns, and then begin a new epoch. */
+/* The servers answer no host for @for_ns, and then begin a new epoch. */
 void zookeeper_elect(struct zookeeper *zookeeper, uint64_t for_ns);
 
 /* Servers lag @most_ns at most from now on; those that lag more catch up. */

@@ -164,7 +164,7 @@ static bool is_made_name(const char *name)
 	       strspn(name + 1, "0123456789") == strlen(name + 1);
 }
 
-/* Also of `close`: of workers nobody else closes what they hold. */
+/* Also of `close`: a worker alone closes its slot. */
 static int parse_cancel(struct line *line)
 {
 	const char *name;
@@ -180,7 +180,7 @@ static int parse_cancel(struct line *line)
 		    !strcmp(c->text, name))
 			return 0;
 	}
-	return line_refuse(line, "nobody is called '%.100s'", name);
+	return line_refuse(line, "there is no '%.100s'", name);
 }
 
 /* `interrupt NAME [for DURATION]` */

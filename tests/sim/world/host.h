@@ -98,7 +98,7 @@ void host_start(struct host *host);
 /* A process goes on where the one before was killed. */
 void host_succeed(struct host *host);
 
-/* Serves who is due, collects, checks, and sets when to come back. */
+/* Serves due readers, collects, checks, and sets when to come back. */
 void host_step(struct host *host);
 
 /* Follows each step: collects, checks, sets when to come back. */

@@ -23,7 +23,7 @@ struct place {
 	char *path;		 /* owned */
 	struct settings settings;
 	uint32_t partition;	 /* 1 + its index, or 0 */
-	bool is_key;		 /* @limiter is there while somebody reads it */
+	bool is_key;		 /* @limiter is there while it is read */
 	bool is_counted;	 /* a key of a load, told with the others */
 	uint32_t readers;	 /* of a key */
 	struct service *service; /* owned, or NULL */
