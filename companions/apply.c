@@ -53,7 +53,7 @@ __attribute__((format(printf, 2, 3))) static void tell(struct apply *apply, cons
 }
 
 /* Reports that @what could not be done, with @err, an errno. */
-static void fail(struct apply *apply, int err, const char *what)
+static void report_failure(struct apply *apply, int err, const char *what)
 {
 	warnx("%s: %s: %s", mounted_called(apply->path), what, strerror(err));
 	apply->trouble = true;
@@ -72,7 +72,7 @@ static bool is_explained(int err)
 }
 
 /* Reports that the change @what was refused with @err, an errno, and why if the daemon says it. */
-static void refused(struct apply *apply, int err, const char *what)
+static void explain_refusal(struct apply *apply, int err, const char *what)
 {
 	char text[CONFIG_TEXT] = "";
 
@@ -148,8 +148,8 @@ static int write_config(int directory, const char *text, size_t length)
  * Sets what differs in the limiter whose directory @directory is, or is to be. A limiter that was
  * just @made is told of before its settings are. 0, or -errno after a message.
  */
-static int set(struct apply *apply, int directory, const struct settings *now,
-	       const struct settings *wanted, bool made)
+static int write_setting(struct apply *apply, int directory, const struct settings *now,
+			 const struct settings *wanted, bool made)
 {
 	struct change_of_settings change = {
 		.apply = apply, .now = now, .wanted = wanted, .made = made};
@@ -159,7 +159,7 @@ static int set(struct apply *apply, int directory, const struct settings *now,
 	if (change.length && !apply->dry_run)
 		err = write_config(directory, change.lines, change.length);
 	if (err) {
-		refused(apply, -err, "settings");
+		explain_refusal(apply, -err, "settings");
 		return err;
 	}
 	if (made)
@@ -216,7 +216,7 @@ static int set_access(int directory, mode_t access)
  */
 static int set_first_access(struct apply *apply, int directory, mode_t access)
 {
-	struct named *named = inspection_find(&apply->inspection, apply->path);
+	struct named *named = inspect_find(&apply->inspection, apply->path);
 	int err = set_access(directory, access | S_IRWXU);
 
 	if (err || (access & S_IRWXU) == S_IRWXU)
@@ -236,29 +236,29 @@ static void set_last_accesses(struct apply *apply)
 
 		strcpy(apply->path, named->path);
 		if (err)
-			refused(apply, -err, "mode");
+			explain_refusal(apply, -err, "mode");
 		if (directory >= 0)
 			close(directory);
 	}
 }
 
 /* Makes owner, group and mode of the limiter at @directory, which are @now, what is @wanted. */
-static void own(struct apply *apply, int directory, const struct owner *now,
-		const struct owner *wanted, const struct ini_owner *given, bool made)
+static void change_owner(struct apply *apply, int directory, const struct owner *now,
+			 const struct owner *wanted, const struct ini_owner *given, bool made)
 {
 	bool uid = wanted->uid != now->uid, gid = wanted->gid != now->gid;
 	int err = 0;
 
 	if ((uid || gid) && !apply->dry_run &&
 	    fchown(directory, uid ? wanted->uid : (uid_t)-1, gid ? wanted->gid : (gid_t)-1))
-		refused(apply, errno, "owner and group");
+		explain_refusal(apply, errno, "owner and group");
 	else
 		tell_owner(apply, now, wanted, given, made);
 	if (wanted->access != now->access && !apply->dry_run)
 		err = made ? set_first_access(apply, directory, wanted->access)
 			   : set_access(directory, wanted->access);
 	if (err)
-		refused(apply, -err, "mode");
+		explain_refusal(apply, -err, "mode");
 	else
 		tell_access(apply, now, wanted, given, made);
 }
@@ -277,7 +277,7 @@ static struct owner owner_wanted(struct apply *apply, const struct ini_owner *gi
 }
 
 /* Makes a limiter that is there what is wanted. */
-static void update(struct apply *apply, int directory, const struct wanted *wanted)
+static void update_limiter(struct apply *apply, int directory, const struct wanted *wanted)
 {
 	struct mounted now;
 	struct owner owner;
@@ -285,17 +285,17 @@ static void update(struct apply *apply, int directory, const struct wanted *want
 	int err = mounted_read(directory, !*apply->path, &now, error);
 
 	if (err) {
-		fail(apply, -err, *error ? error : "config");
+		report_failure(apply, -err, *error ? error : "config");
 		return;
 	}
 	if (*apply->path)
-		(void)set(apply, directory, &now.settings, &wanted->settings, false);
+		(void)write_setting(apply, directory, &now.settings, &wanted->settings, false);
 	owner = owner_wanted(apply, &wanted->owner, now.owner);
-	own(apply, directory, &now.owner, &owner, &wanted->owner, false);
+	change_owner(apply, directory, &now.owner, &owner, &wanted->owner, false);
 }
 
 /* Makes a limiter that was just made what is wanted. 0, or -errno after a message. */
-static int complete(struct apply *apply, int directory, const struct wanted *wanted)
+static int complete_settings(struct apply *apply, int directory, const struct wanted *wanted)
 {
 	struct mounted now = {.settings = SETTINGS_DEFAULT};
 	struct owner owner;
@@ -303,16 +303,16 @@ static int complete(struct apply *apply, int directory, const struct wanted *wan
 	int err = apply->dry_run ? 0 : mounted_read(directory, false, &now, error);
 
 	if (err) {
-		fail(apply, -err, *error ? error : "config");
+		report_failure(apply, -err, *error ? error : "config");
 		return err;
 	}
-	err = set(apply, directory, &now.settings, &wanted->settings, true);
+	err = write_setting(apply, directory, &now.settings, &wanted->settings, true);
 	if (err)
 		return err;
 	owner = now.owner;
 	owner.access = (uint16_t)(apply->access | (now.owner.access & ACCESS_SETGID));
 	owner = owner_wanted(apply, &wanted->owner, owner);
-	own(apply, directory, &now.owner, &owner, &wanted->owner, true);
+	change_owner(apply, directory, &now.owner, &owner, &wanted->owner, true);
 	return 0;
 }
 
@@ -321,27 +321,28 @@ static int complete(struct apply *apply, int directory, const struct wanted *wan
  * one that cannot have its settings is removed. A descriptor; or -errno after a message, in a dry
  * run -ENOENT.
  */
-static int make(struct apply *apply, int directory, const char *name, const struct wanted *wanted)
+static int make_limiter(struct apply *apply, int directory, const char *name,
+			const struct wanted *wanted)
 {
-	struct named *named = inspection_find(&apply->inspection, apply->path);
+	struct named *named = inspect_find(&apply->inspection, apply->path);
 	int made, err;
 
 	assert(named);
 	if (apply->dry_run) {
 		if (!named->told)
-			(void)complete(apply, -1, wanted);
+			(void)complete_settings(apply, -1, wanted);
 		named->told = true;
 		return -ENOENT;
 	}
 	if (mkdirat(directory, name, S_IRWXU)) {
 		err = errno;
-		refused(apply, err, "mkdir");
+		explain_refusal(apply, err, "mkdir");
 		return -err;
 	}
 	made = mounted_enter(directory, name);
 	if (made < 0)
-		fail(apply, -made, "open");
-	err = made < 0 ? made : complete(apply, made, wanted);
+		report_failure(apply, -made, "open");
+	err = made < 0 ? made : complete_settings(apply, made, wanted);
 	if (!err)
 		return made;
 	if (made >= 0)
@@ -368,9 +369,9 @@ static void apply_path(struct apply *apply, const char *path, const struct wante
 		next = at < 0 ? -ENOENT : mounted_enter(at, name);
 		made = next == -ENOENT;
 		if (made)
-			next = make(apply, at, name, rest ? &above : wanted);
+			next = make_limiter(apply, at, name, rest ? &above : wanted);
 		else if (next < 0)
-			fail(apply, -next, "open");
+			report_failure(apply, -next, "open");
 		if (at >= 0)
 			close(at);
 		at = next;
@@ -380,12 +381,13 @@ static void apply_path(struct apply *apply, const char *path, const struct wante
 	if (at < 0)
 		return;
 	if (!made)
-		update(apply, at, wanted);
+		update_limiter(apply, at, wanted);
 	close(at);
 }
 
 /* Parses @section, which was found right. 0, or -errno with a reason. */
-static int parse(const struct ini_section *section, struct wanted *wanted, char error[ERROR_TEXT])
+static int parse_arguments(const struct ini_section *section, struct wanted *wanted,
+			   char error[ERROR_TEXT])
 {
 	char *text = strndup(section->body, section->length);
 	int err;
@@ -410,8 +412,8 @@ static void for_each_section(struct apply *apply, const char *text,
 	char error[ERROR_TEXT];
 
 	while (ini_next(&ini, &section, error) > 0) {
-		if (parse(&section, &wanted, error))
-			inspection_complain(&apply->inspection, section.line, error);
+		if (parse_arguments(&section, &wanted, error))
+			inspect_complain(&apply->inspection, section.line, error);
 		else
 			each(apply, &section, &wanted);
 	}
@@ -424,7 +426,7 @@ static void check_accounts(struct apply *apply, const struct ini_section *sectio
 	char error[ERROR_TEXT];
 
 	if (account_find(&wanted->owner, &owner, error))
-		inspection_complain(&apply->inspection, section->line, error);
+		inspect_complain(&apply->inspection, section->line, error);
 }
 
 static void apply_section(struct apply *apply, const struct ini_section *section,
@@ -436,12 +438,12 @@ static void apply_section(struct apply *apply, const struct ini_section *section
 static void remove_limiter(struct apply *apply, int directory, const char *name)
 {
 	if (!apply->dry_run && unlinkat(directory, name, AT_REMOVEDIR))
-		refused(apply, errno, "rmdir");
+		explain_refusal(apply, errno, "rmdir");
 	else
 		tell(apply, "removed");
 }
 
-static void prune(struct apply *apply, int directory);
+static void prune_limiters(struct apply *apply, int directory);
 
 /* Removes the limiter @name, and those below it, as far as the file does not name them. */
 static void prune_child(struct apply *apply, int directory, const char *name)
@@ -449,28 +451,28 @@ static void prune_child(struct apply *apply, int directory, const char *name)
 	int length = mounted_append(apply->path, name), child;
 
 	if (length < 0) {
-		fail(apply, -length, name);
+		report_failure(apply, -length, name);
 		return;
 	}
 	child = mounted_enter(directory, name);
 	if (child >= 0) {
-		prune(apply, child);
+		prune_limiters(apply, child);
 		close(child);
 	}
 	if (child < 0 && child != -ENOENT)
-		fail(apply, -child, "open");
-	else if (child >= 0 && !inspection_find(&apply->inspection, apply->path))
+		report_failure(apply, -child, "open");
+	else if (child >= 0 && !inspect_find(&apply->inspection, apply->path))
 		remove_limiter(apply, directory, name);
 	apply->path[length] = '\0';
 }
 
-static void prune(struct apply *apply, int directory)
+static void prune_limiters(struct apply *apply, int directory)
 {
 	struct mounted_names names;
 	int err = mounted_list(directory, &names);
 
 	if (err)
-		fail(apply, -err, "list");
+		report_failure(apply, -err, "list");
 	for (size_t i = 0; i < names.count; i++)
 		prune_child(apply, directory, names.all[i]);
 	mounted_names_free(&names);
@@ -486,14 +488,14 @@ static char *read_file(struct apply *apply, const char *file)
 
 	apply->inspection = (struct inspection){.file = file, .out = stderr};
 	if (err == -EINVAL)
-		inspection_complain(&apply->inspection, 0, "not a text: it has a zero byte");
+		inspect_complain(&apply->inspection, 0, "not a text: it has a zero byte");
 	else if (!err)
 		err = inspect(&apply->inspection, text);
 	if (!err && !apply->inspection.wrong)
 		for_each_section(apply, text, check_accounts);
 	if (!err && apply->prune && !apply->inspection.named)
-		inspection_complain(&apply->inspection, 0,
-				    "no section: --prune would remove every limiter");
+		inspect_complain(&apply->inspection, 0,
+				 "no section: --prune would remove every limiter");
 	if (err && !apply->inspection.wrong)
 		warnx("%s: %s", file, strerror(-err));
 	if (!err && !apply->inspection.wrong)
@@ -502,7 +504,7 @@ static char *read_file(struct apply *apply, const char *file)
 	return NULL;
 }
 
-static int run(struct apply *apply, const char *file, const char *mountpoint)
+static int apply_file(struct apply *apply, const char *file, const char *mountpoint)
 {
 	char *text = read_file(apply, file);
 
@@ -513,14 +515,14 @@ static int run(struct apply *apply, const char *file, const char *mountpoint)
 		for_each_section(apply, text, apply_section);
 		apply->path[0] = '\0';
 		if (apply->prune)
-			prune(apply, apply->top);
+			prune_limiters(apply, apply->top);
 		set_last_accesses(apply);
 		close(apply->top);
 	}
 	if (apply->top < 0 || apply->inspection.wrong)
 		apply->trouble = true;
 	free(text);
-	inspection_free(&apply->inspection);
+	inspect_free(&apply->inspection);
 	if (fflush(stdout) || ferror(stdout)) {
 		warn("standard output");
 		apply->trouble = true;
@@ -571,7 +573,7 @@ int apply_main(int argc, char *argv[])
 		}
 	}
 	if (argc - optind == 2 && *argv[optind] && *argv[optind + 1])
-		return run(&apply, argv[optind], argv[optind + 1]);
+		return apply_file(&apply, argv[optind], argv[optind + 1]);
 	if (argc - optind > 2)
 		warnx("an argument too many: '%s'", argv[optind + 2]);
 	else

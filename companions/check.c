@@ -21,12 +21,12 @@ static int check_file(const char *file)
 	int err = text ? store_read_given(file, text, SETTINGS_FILE_BYTES) : -ENOMEM;
 
 	if (err == -EINVAL) {
-		inspection_complain(&inspection, 0, "not a text: it has a zero byte");
+		inspect_complain(&inspection, 0, "not a text: it has a zero byte");
 		err = 0;
 	} else if (!err) {
 		err = inspect(&inspection, text);
 	}
-	inspection_free(&inspection);
+	inspect_free(&inspection);
 	free(text);
 	if (err)
 		warnx("%s: %s", file, strerror(-err));

@@ -11,7 +11,7 @@
 
 static const char SPACE[] = " \t\r\v\f";
 
-void inspection_complain(struct inspection *inspection, unsigned int line, const char *why)
+void inspect_complain(struct inspection *inspection, unsigned int line, const char *why)
 {
 	inspection->wrong++;
 	if (line)
@@ -33,14 +33,14 @@ static bool check_line(struct inspection *inspection, unsigned int number, char 
 
 	/* Without the number of a line it is a matter of several settings. */
 	if (ini_parse(line, &settings, &owner, why) && !strncmp(why, first, strlen(first))) {
-		inspection_complain(inspection, number, why + strlen(first));
+		inspect_complain(inspection, number, why + strlen(first));
 		memset(line, ' ', strlen(line));
 	}
 	if (ini_is_blank(line))
 		return false;
 	if (!top)
 		return true;
-	inspection_complain(inspection, number, INI_TOP_HAS_NO_SETTINGS);
+	inspect_complain(inspection, number, INI_TOP_HAS_NO_SETTINGS);
 	memset(line, ' ', strlen(line));
 	return false;
 }
@@ -64,7 +64,7 @@ static void check_settings(struct inspection *inspection, unsigned int line, cha
 			*next++ = '\n';
 	}
 	if (right && settings_parse(text, &settings, why))
-		inspection_complain(inspection, line, why);
+		inspect_complain(inspection, line, why);
 }
 
 static int compare(const void *a, const void *b)
@@ -90,7 +90,7 @@ static struct named *add_named(struct inspection *inspection, const char *path, 
 	return found ? *found : NULL;
 }
 
-struct named *inspection_find(const struct inspection *inspection, const char *path)
+struct named *inspect_find(const struct inspection *inspection, const char *path)
 {
 	const struct named key = {.path = path};
 	struct named **found = tfind(&key, &inspection->named, compare);
@@ -98,7 +98,7 @@ struct named *inspection_find(const struct inspection *inspection, const char *p
 	return found ? *found : NULL;
 }
 
-void inspection_free(struct inspection *inspection)
+void inspect_free(struct inspection *inspection)
 {
 	tdestroy(inspection->named, free);
 	inspection->named = NULL;
@@ -120,7 +120,7 @@ static int check_path(struct inspection *inspection, const struct ini_section *s
 		part[length] = '\0';
 		if (node_name_is_taken(part)) {
 			snprintf(why, sizeof(why), "'%.200s' is the name of a control file", part);
-			inspection_complain(inspection, section->line, why);
+			inspect_complain(inspection, section->line, why);
 			return 0;
 		}
 		if (at[length]) {
@@ -132,7 +132,7 @@ static int check_path(struct inspection *inspection, const struct ini_section *s
 				 *section->path ? section->path : "/",
 				 named->itself ? "an earlier section" : "a section below it",
 				 named->line);
-			inspection_complain(inspection, section->line, why);
+			inspect_complain(inspection, section->line, why);
 		}
 		named->itself = true;
 		return 0;
@@ -170,7 +170,7 @@ static int check_next(struct inspection *inspection, struct ini *ini)
 	if (found > 0)
 		err = check_path(inspection, &section);
 	else
-		inspection_complain(inspection, line, strchr(why, ':') + 2); /* "line N: WHY" */
+		inspect_complain(inspection, line, strchr(why, ':') + 2); /* "line N: WHY" */
 	if (err)
 		return err;
 	text = found > 0 ? strndup(section.body, section.length) : lines_of_bad_section(ini);

@@ -29,16 +29,16 @@ struct inspection {
 
 /*
  * Says what is wrong in @text, with file and line; @inspection has its first two members set. The
- * limiters that it names stay there until inspection_free(). 0 or -ENOMEM.
+ * limiters that it names stay there until inspect_free(). 0 or -ENOMEM.
  */
 int inspect(struct inspection *inspection, const char *text);
 
 /* Says one more thing; with line 0 of the file as a whole. */
-void inspection_complain(struct inspection *inspection, unsigned int line, const char *why);
+void inspect_complain(struct inspection *inspection, unsigned int line, const char *why);
 
 /* The limiter @path; NULL: it is not named. */
-struct named *inspection_find(const struct inspection *inspection, const char *path);
+struct named *inspect_find(const struct inspection *inspection, const char *path);
 
-void inspection_free(struct inspection *inspection);
+void inspect_free(struct inspection *inspection);
 
 #endif

@@ -115,7 +115,7 @@ static int record_round(struct plot *plot, uint64_t began_ns)
 }
 
 /* For as long as was asked for; at once, and not later, where a limiter is none. */
-static int record(struct plot *plot)
+static int record_samples(struct plot *plot)
 {
 	uint64_t began_ns = companion_now_ns(), due_ns = began_ns, now_ns;
 
@@ -245,7 +245,7 @@ static int start_gnuplot(int file, volatile pid_t *gnuplot, FILE **script)
 }
 
 /* 0, or -1 after a message. */
-static int draw(struct plot *plot, int file)
+static int draw_plot(struct plot *plot, int file)
 {
 	volatile pid_t gnuplot = 0;
 	FILE *script;
@@ -254,7 +254,7 @@ static int draw(struct plot *plot, int file)
 	if (start_gnuplot(file, &gnuplot, &script))
 		return -1;
 	signal(SIGPIPE, SIG_IGN); /* it may end before it has read everything */
-	err = record(plot);
+	err = record_samples(plot);
 	if (!err)
 		print_script(plot, script);
 	if (fclose(script) && !err) {
@@ -272,7 +272,7 @@ static int draw(struct plot *plot, int file)
 static int write_data(struct plot *plot, int file)
 {
 	FILE *out = fdopen(file, "w");
-	int err = out ? record(plot) : -1;
+	int err = out ? record_samples(plot) : -1;
 
 	if (!err)
 		print_data(plot, out);
@@ -293,7 +293,7 @@ static int record_and_write(struct plot *plot)
 		warn("%s", plot->file);
 		return EXIT_FAILURE;
 	}
-	err = plot->data ? write_data(plot, file) : draw(plot, file);
+	err = plot->data ? write_data(plot, file) : draw_plot(plot, file);
 	if (err && plot->file)
 		unlink(plot->file);
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;
@@ -361,7 +361,7 @@ static int take_option(struct plot *plot, int option)
 }
 
 /* 0, or an exit status after a message. */
-static int check(const struct plot *plot)
+static int check_samples(const struct plot *plot)
 {
 	if (!plot->count)
 		return wrong("no limiter given", "LIMITER");
@@ -399,6 +399,6 @@ int plot_main(int argc, char *argv[])
 	}
 	plot.limiters = argv + optind;
 	plot.count = (size_t)(argc - optind);
-	status = check(&plot);
+	status = check_samples(&plot);
 	return status ? status : run(&plot);
 }

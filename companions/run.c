@@ -146,7 +146,7 @@ static void print_outcome(const struct job *job, const struct outcome *outcome,
 }
 
 /* Trouble is reported but changes nothing: the work has been done. */
-static void report(const struct job *job, const struct outcome *outcome)
+static void report_outcome(const struct job *job, const struct outcome *outcome)
 {
 	char path[PATH_MAX], text[LINE_BYTES];
 	ssize_t written;
@@ -224,7 +224,7 @@ static bool parse_outcome(const char *line, struct outcome *outcome)
  * Reads what the command prints, to the end, and passes it on, unless it says at once that it was
  * throttled and is to be run again. True if its first line says how it went.
  */
-static bool relay(int from, bool again, struct outcome *outcome)
+static bool relay_signal(int from, bool again, struct outcome *outcome)
 {
 	static char piece[PIECE];
 	char line[LINE_BYTES];
@@ -257,7 +257,7 @@ static struct outcome outcome_of(const struct job *job, int status)
 /*
  * Runs the command once: @outcome, and the exit status that goes with it. False: nothing was run.
  */
-static bool work(const struct job *job, bool again, struct outcome *outcome, int *status)
+static bool run_command(const struct job *job, bool again, struct outcome *outcome, int *status)
 {
 	int output[2] = {-1, -1}, err = 0, ended;
 	bool told = false;
@@ -275,7 +275,7 @@ static bool work(const struct job *job, bool again, struct outcome *outcome, int
 		kill(worker, number);
 	}
 	if (!err && job->by_output)
-		told = relay(output[0], again, outcome);
+		told = relay_signal(output[0], again, outcome);
 	if (output[0] >= 0)
 		close(output[0]);
 	if (err) {
@@ -312,17 +312,17 @@ static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns
 		return false;
 	}
 	handle_signals(true, before);
-	ran = work(job, again, &outcome, status);
+	ran = run_command(job, again, &outcome, status);
 	if (slot >= 0)
 		close(slot);
 	if (ran)
-		report(job, &outcome);
+		report_outcome(job, &outcome);
 	handle_signals(false, before);
 	*retry_after_ns = outcome.retry_after_ns;
 	return ran && outcome.kind == OUTCOME_THROTTLED;
 }
 
-static int run(const struct job *job)
+static int run_with_token(const struct job *job)
 {
 	uint64_t retry_after_ns;
 	int status;
@@ -411,5 +411,5 @@ int run_main(int argc, char *argv[])
 	/* The reader of our output may go; the command's end is waited for, and reported. */
 	if (job.by_output && signal(SIGPIPE, do_nothing) == SIG_IGN)
 		signal(SIGPIPE, SIG_IGN);
-	return run(&job);
+	return run_with_token(&job);
 }

@@ -169,7 +169,7 @@ static int read_lines(FILE *file, struct page *page)
 	return err;
 }
 
-int page_read(const char *mountpoint, struct page *page)
+int sample_page_read(const char *mountpoint, struct page *page)
 {
 	char name[PATH_MAX];
 	FILE *file;
@@ -186,13 +186,13 @@ int page_read(const char *mountpoint, struct page *page)
 	page->at_ns = companion_now_ns();
 	fclose(file);
 	if (err)
-		page_free(page);
+		sample_page_free(page);
 	else if (page->count)
 		qsort(page->all, page->count, sizeof(*page->all), compare);
 	return err;
 }
 
-void page_free(struct page *page)
+void sample_page_free(struct page *page)
 {
 	for (size_t i = 0; i < page->count; i++)
 		free(page->all[i].path);
@@ -200,7 +200,7 @@ void page_free(struct page *page)
 	*page = (struct page){0};
 }
 
-const struct sample *page_find(const struct page *page, const char *path)
+const struct sample *sample_page_find(const struct page *page, const char *path)
 {
 	const struct sample key = {.path = (char *)(uintptr_t)path};
 

@@ -33,10 +33,10 @@ struct page {
 int sample_read(const char *limiter, struct sample *sample);
 
 /* All limiters, from the file metrics of @mountpoint. 0 or -errno; then @page is empty. */
-int page_read(const char *mountpoint, struct page *page);
-void page_free(struct page *page);
+int sample_page_read(const char *mountpoint, struct page *page);
+void sample_page_free(struct page *page);
 
 /* That of @path, NULL if there is none. */
-const struct sample *page_find(const struct page *page, const char *path);
+const struct sample *sample_page_find(const struct page *page, const char *path);
 
 #endif

@@ -23,7 +23,7 @@ static struct termios before;
 static sigset_t ours;
 static volatile sig_atomic_t ended, stopped, resized;
 
-static void note(int number)
+static void note_signal(int number)
 {
 	if (number == SIGWINCH)
 		resized = 1;
@@ -33,7 +33,7 @@ static void note(int number)
 		ended = number;
 }
 
-static void put(const char *text, size_t length)
+static void put_text(const char *text, size_t length)
 {
 	while (length) {
 		ssize_t written = write(STDOUT_FILENO, text, length);
@@ -47,7 +47,7 @@ static void put(const char *text, size_t length)
 	}
 }
 
-static void enter(void)
+static void enter_screen(void)
 {
 	struct termios now = before;
 
@@ -56,18 +56,18 @@ static void enter(void)
 	now.c_cc[VTIME] = 0;
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &now);
 	/* The other screen, no cursor. */
-	put(TEXT("\033[?1049h\033[?25l\033[2J"));
+	put_text(TEXT("\033[?1049h\033[?25l\033[2J"));
 }
 
-static void leave(void)
+static void leave_screen(void)
 {
-	put(TEXT("\033[?25h\033[?1049l"));
+	put_text(TEXT("\033[?25h\033[?1049l"));
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
 }
 
 int terminal_open(void)
 {
-	struct sigaction action = {.sa_handler = note};
+	struct sigaction action = {.sa_handler = note_signal};
 
 	if (tcgetattr(STDIN_FILENO, &before))
 		return -errno;
@@ -76,13 +76,13 @@ int terminal_open(void)
 		sigaddset(&ours, SIGNALS[i]);
 		sigaction(SIGNALS[i], &action, NULL);
 	}
-	enter();
+	enter_screen();
 	return 0;
 }
 
 void terminal_close(void)
 {
-	leave();
+	leave_screen();
 	for (size_t i = 0; i < sizeof(SIGNALS) / sizeof(SIGNALS[0]); i++)
 		signal(SIGNALS[i], SIG_DFL);
 }
@@ -101,12 +101,12 @@ void terminal_size(unsigned int *rows, unsigned int *columns)
 	*columns = known ? size.ws_col : COLUMNS_DEFAULT;
 }
 
-static void stop(void)
+static void stop_screen(void)
 {
 	stopped = 0;
-	leave();
+	leave_screen();
 	kill(getpid(), SIGSTOP);
-	enter();
+	enter_screen();
 }
 
 /* A key is read as a whole: the bytes of an arrow come in one piece. */
@@ -164,7 +164,7 @@ int terminal_key(uint64_t until_ns)
 	if (ended || (ready < 0 && error != EINTR))
 		return KEY_END;
 	if (stopped)
-		stop();
+		stop_screen();
 	else if (!resized)
 		return ready > 0 ? read_key() : KEY_NONE;
 	resized = 0;
@@ -173,9 +173,9 @@ int terminal_key(uint64_t until_ns)
 
 void terminal_show(const char *text, size_t length)
 {
-	put(TEXT("\033[H"));
-	put(text, length);
-	put(TEXT("\033[J"));
+	put_text(TEXT("\033[H"));
+	put_text(text, length);
+	put_text(TEXT("\033[J"));
 }
 
 void terminal_cut(const char *text, unsigned int columns, char *to, size_t size)

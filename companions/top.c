@@ -75,15 +75,15 @@ static int find_mountpoint(struct top *top)
 }
 
 /* The current counts are taken, and the former ones become those before. 0, or -1 with errno. */
-static int refresh(struct view *view)
+static int refresh_screen(struct view *view)
 {
 	struct page now;
-	int err = page_read(view->mountpoint, &now);
+	int err = sample_page_read(view->mountpoint, &now);
 
 	errno = -err;
 	if (err)
 		return -1;
-	page_free(&view->before);
+	sample_page_free(&view->before);
 	view->before = view->now;
 	view->now = now;
 	return 0;
@@ -104,11 +104,11 @@ static int run_plain(struct top *top)
 				    .tv_nsec = (long)(top->interval_ns % NSEC_PER_SEC)};
 
 	top->view.plain = true;
-	if (refresh(&top->view))
+	if (refresh_screen(&top->view))
 		return fail(&top->view);
 	for (uint64_t i = 0; i < (top->count ? top->count : 1); i++) {
 		nanosleep(&interval, NULL);
-		if (refresh(&top->view))
+		if (refresh_screen(&top->view))
 			return fail(&top->view);
 		if (i)
 			putchar('\n');
@@ -119,7 +119,7 @@ static int run_plain(struct top *top)
 	return EXIT_SUCCESS;
 }
 
-static void draw(struct view *view)
+static void draw_screen(struct view *view)
 {
 	size_t length;
 	char *text;
@@ -134,7 +134,7 @@ static void draw(struct view *view)
 	free(text);
 }
 
-static void scroll(struct view *view, long by)
+static void scroll_view(struct view *view, long by)
 {
 	long top = (long)view->top + by, last = (long)view->now.count - 1;
 
@@ -163,17 +163,17 @@ static bool take_key(struct view *view, int key)
 		break;
 	case 'k':
 	case KEY_UP:
-		scroll(view, -1);
+		scroll_view(view, -1);
 		break;
 	case 'j':
 	case KEY_DOWN:
-		scroll(view, 1);
+		scroll_view(view, 1);
 		break;
 	case KEY_PAGE_UP:
-		scroll(view, -page);
+		scroll_view(view, -page);
 		break;
 	case KEY_PAGE_DOWN:
-		scroll(view, page);
+		scroll_view(view, page);
 		break;
 	default:
 		break;
@@ -187,7 +187,7 @@ static bool wait_for_refresh(struct top *top, uint64_t until_ns)
 	int key;
 
 	do {
-		draw(&top->view);
+		draw_screen(&top->view);
 		key = terminal_key(until_ns);
 		if (key && !take_key(&top->view, key))
 			return false;
@@ -201,7 +201,7 @@ static int run_on_terminal(struct top *top)
 	bool goes_on;
 	int error;
 
-	if (refresh(&top->view))
+	if (refresh_screen(&top->view))
 		return fail(&top->view);
 	if (terminal_open()) {
 		warn("no terminal");
@@ -210,7 +210,7 @@ static int run_on_terminal(struct top *top)
 	do {
 		goes_on = wait_for_refresh(top, top->view.now.at_ns + top->interval_ns) &&
 			  (!top->count || ++shown < top->count);
-		error = goes_on && refresh(&top->view) ? errno : 0;
+		error = goes_on && refresh_screen(&top->view) ? errno : 0;
 	} while (goes_on && (!error || error == EINTR));
 	terminal_close();
 	/* A user that asked for the end is to see that it came of it. */

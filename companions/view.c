@@ -166,7 +166,7 @@ static struct row *make_rows(const struct view *view)
 		struct row *row = &rows[i];
 
 		row->now = &view->now.all[i];
-		row->before = page_find(&view->before, row->now->path);
+		row->before = sample_page_find(&view->before, row->now->path);
 		for (size_t c = 0; c < NUMBERS; c++) {
 			row->values[c] = COLUMNS[c].value(row, COLUMNS[c].id,
 							  (double)between_ns / NSEC_PER_SEC);
@@ -262,6 +262,6 @@ void view_print(const struct view *view, FILE *out)
 
 void view_free(struct view *view)
 {
-	page_free(&view->now);
-	page_free(&view->before);
+	sample_page_free(&view->now);
+	sample_page_free(&view->before);
 }

@@ -4,6 +4,7 @@
 #include "fs/base/privilege.h"
 #include "fs/keeper/keeper.h"
 #include "fs/keeper/mountpoint.h"
+#include "fs/keeper/server.h"
 #include "fs/keeper/takeover.h"
 #include "fs/local/local.h"
 #include "fs/local/settings_file.h"
@@ -41,7 +42,7 @@ static int make_absolute(char **path, const char *what)
 
 /* Where settings live: one of the two. */
 struct sources {
-	struct source_local *local;
+	struct local *local;
 	struct member *member; /* of a fleet */
 };
 
@@ -55,7 +56,7 @@ struct server {
 };
 
 /* Takes the mount, and goes on where a predecessor ended. 0 or -1. */
-static int begin(struct server *server)
+static int begin_service(struct server *server)
 {
 	struct daemon *daemon = &server->daemon;
 	struct keeper_mount mount;
@@ -66,17 +67,17 @@ static int begin(struct server *server)
 
 	if (privilege_drop(daemon->options))
 		return -1;
-	keeper_follow(&server->hello);
-	count = keeper_ask_mount(server->control, &mount, devices);
+	server_follow(&server->hello);
+	count = server_ask_mount(server->control, &mount, devices);
 	if (count < 0)
 		return -1;
 	if (chdir("/"))
 		log_warning("cannot leave the working directory: %s", strerror(errno));
 	daemon->outlives = mount.outlives;
-	if (session_adopt(daemon, mount.init, mount.init_bytes, devices, (unsigned int)count))
+	if (mount_adopt(daemon, mount.init, mount.init_bytes, devices, (unsigned int)count))
 		return -1;
 	state_restoring(server->state, STATE_HANDLES);
-	err = server->sources.local ? source_local_start(server->sources.local) : 0;
+	err = server->sources.local ? local_start(server->sources.local) : 0;
 	places = state_places(server->state, &used);
 	if (!server->hello.starts)
 		parking_init(&daemon->engine.schedule.parking, places, PARKING_PLACES_MAX, used);
@@ -85,21 +86,21 @@ static int begin(struct server *server)
 	if (!err)
 		return 0;
 	log_error("cannot start: %s", strerror(-err));
-	session_end(daemon);
+	mount_end(daemon);
 	return -1;
 }
 
 /* Serves the mount until its end. 0 or -1. */
-static int serve(struct server *server)
+static int serve_mount(struct server *server)
 {
 	struct daemon *daemon = &server->daemon;
 
-	if (begin(server))
+	if (begin_service(server))
 		return -1;
 	if (server->hello.background)
 		log_leave_terminal();
 	log_info("%s serves %s", daemon->options->source, daemon->options->mountpoint);
-	(void)keeper_tell(server->control, KEEPER_READY);
+	(void)server_tell(server->control, KEEPER_READY);
 	loop_run(daemon);
 	/* Another one takes over, and nobody is to notice. */
 	if (wake_is_replaced())
@@ -107,9 +108,9 @@ static int serve(struct server *server)
 	/* Nobody may answer once the session is gone. */
 	daemon_stop(daemon);
 	if (server->sources.local)
-		source_local_stop(server->sources.local);
+		local_stop(server->sources.local);
 	metrics_finish(daemon);
-	session_end(daemon);
+	mount_end(daemon);
 	return 0;
 }
 
@@ -120,7 +121,7 @@ static int open_source(struct sources *sources, struct options *options, struct 
 		sources->member = member_open(options, daemon, state);
 	} else {
 		privilege_files(true);
-		sources->local = source_local_open(options->directory);
+		sources->local = local_open(options->directory);
 		privilege_files(false);
 	}
 	return sources->member || sources->local ? 0 : -1;
@@ -158,7 +159,7 @@ static int load_member(struct server *server, const struct options *options)
 }
 
 /* Settings as they are kept, or as a predecessor had them. 0, or an error after a message. */
-static int load(struct server *server, const struct options *options)
+static int load_limiters(struct server *server, const struct options *options)
 {
 	struct daemon *daemon = &server->daemon;
 	int err;
@@ -168,7 +169,7 @@ static int load(struct server *server, const struct options *options)
 	if (server->sources.member)
 		return load_member(server, options);
 	privilege_files(true);
-	err = source_local_load(server->sources.local, daemon);
+	err = local_load(server->sources.local, daemon);
 	privilege_files(false);
 	if (err)
 		return err;
@@ -181,11 +182,11 @@ static void close_source(struct sources *sources)
 	if (sources->member)
 		member_leave(sources->member);
 	else
-		source_local_close(sources->local);
+		local_close(sources->local);
 }
 
 /* Everything from the source to the end of the mount; the exit status. */
-static int run(struct server *server, struct options *options)
+static int run_service(struct server *server, struct options *options)
 {
 	struct owner root = {server->hello.uid, server->hello.gid, 0755};
 	struct sources *sources = &server->sources;
@@ -198,8 +199,7 @@ static int run(struct server *server, struct options *options)
 	if (open_source(sources, options, daemon, server->state))
 		return EXIT_FAILURE;
 	state_restoring(server->state, STATE_ALL);
-	source = sources->member ? member_source(sources->member)
-				 : source_local_interface(sources->local);
+	source = sources->member ? member_source(sources->member) : local_source(sources->local);
 	err = wake_init();
 	if (!err)
 		err = mount_init(daemon, options, source, server->state, &root);
@@ -209,7 +209,7 @@ static int run(struct server *server, struct options *options)
 	}
 	daemon->keeper = server->hello.pid;
 	/* Who is asked to end before there is a mount gets none. */
-	if (!load(server, options) && (!serve(server) || wake_is_ending()))
+	if (!load_limiters(server, options) && (!serve_mount(server) || wake_is_ending()))
 		status = EXIT_SUCCESS;
 	else if (server->hello.starts && wake_is_ending())
 		status =
@@ -224,7 +224,7 @@ no_daemon:
 	if (sources->member)
 		member_free(sources->member);
 	else
-		source_local_close(sources->local);
+		local_close(sources->local);
 	return status;
 }
 
@@ -298,7 +298,7 @@ static int run_server(int control, int argc, char *argv[])
 	int descriptor, status = EXIT_FAILURE;
 
 	prctl(PR_SET_NAME, "ratefs");
-	if (keeper_hear(control, &server.hello, &descriptor))
+	if (server_hear(control, &server.hello, &descriptor))
 		return EXIT_FAILURE;
 	if (server.hello.background && server.hello.starts)
 		log_to_syslog();
@@ -318,7 +318,7 @@ static int run_server(int control, int argc, char *argv[])
 	    (options.credentials && replace_path(&options.credentials, server.hello.credentials)))
 		goto out;
 	if (!read_state(&server))
-		status = run(&server, &options);
+		status = run_service(&server, &options);
 out:
 	state_close(server.state);
 	options_free(&options);

@@ -20,25 +20,26 @@ enum {
 	SERVER_ADDRESS_TEXT = 72, /* with the port */
 };
 
-struct servers;
+struct addresses;
 
 /*
  * A HOST is a name, an IPv4 address, or an IPv6 address in brackets; the PORT is 2181 unless it is
  * given. NULL, and why in @error.
  */
-struct servers *servers_new(const char *text, char error[ERROR_TEXT]);
-void servers_free(struct servers *servers);
+struct addresses *addresses_new(const char *text, char error[ERROR_TEXT]);
+void addresses_free(struct addresses *addresses);
 
 /* Looks up the names. @wake, an eventfd, is written to each time that a name's addresses change. */
-void servers_look_up(struct servers *servers, int wake);
+void addresses_look_up(struct addresses *addresses, int wake);
 
 /*
  * The address whose turn it is among those known now, as ADDRESS:PORT without brackets, by turns that
  * are counted up. False if none is known.
  */
-bool servers_address(struct servers *servers, uint32_t turn, char address[SERVER_ADDRESS_TEXT]);
+bool addresses_address(struct addresses *addresses, uint32_t turn,
+		       char address[SERVER_ADDRESS_TEXT]);
 
 /* Returns how many addresses are known. */
-uint32_t servers_count(struct servers *servers);
+uint32_t addresses_count(struct addresses *addresses);
 
 #endif

@@ -194,18 +194,18 @@ static int check_fleet_source(struct options *options, const char *text)
 {
 	const char *path = strchrnul(text, '/');
 	char error[ERROR_TEXT];
-	struct servers *servers;
+	struct addresses *servers;
 
 	options->path = strdup(path);
 	options->servers = strndup(text, (size_t)(path - text));
 	if (!options->path || !options->servers)
 		return wrong("no memory", text);
-	servers = servers_new(options->servers, error);
+	servers = addresses_new(options->servers, error);
 	if (!servers) {
 		fprintf(stderr, "ratefs: %s\n", error);
 		return -1;
 	}
-	servers_free(servers);
+	addresses_free(servers);
 	return check_path(path);
 }
 

@@ -33,7 +33,7 @@ struct keeper {
 	char **argv;	     /* owned; of servers */
 	char path[PATH_MAX]; /* of the program on disk */
 	char server_option[32];
-	struct fuse_session *session; /* NULL: not mounted yet */
+	struct fuse_session *fuse; /* NULL: not mounted yet */
 	struct keeper_mount mount;
 	int devices[KEEPER_DEVICES];
 	unsigned int device_count;
@@ -54,7 +54,7 @@ struct keeper {
 	int status; /* at the end */
 };
 
-static void end(struct keeper *keeper, int status)
+static void end_mount(struct keeper *keeper, int status)
 {
 	if (keeper->is_told && !keeper->ending)
 		notify_stopping();
@@ -86,13 +86,13 @@ __attribute__((noreturn)) static void become_server(struct keeper *keeper, int c
 static void start_later(struct keeper *keeper)
 {
 	log_error("cannot start a server: %s", strerror(errno));
-	if (!keeper->session || ++keeper->failures > KEEPER_FAILURES)
-		end(keeper, EXIT_FAILURE);
+	if (!keeper->fuse || ++keeper->failures > KEEPER_FAILURES)
+		end_mount(keeper, EXIT_FAILURE);
 	else
 		keeper->start_ns = clock_ns() + (KEEPER_PAUSE_NS << keeper->failures);
 }
 
-static void start(struct keeper *keeper)
+static void start_server(struct keeper *keeper)
 {
 	int sockets[2];
 	pid_t parent = getpid();
@@ -134,16 +134,16 @@ static int make_mount(struct keeper *keeper)
 	/* Another one may have mounted while the first server was loading. */
 	if (mountpoint_check(keeper->options->mountpoint))
 		return EXIT_FAILURE;
-	status = session_new(&keeper->session, keeper->options, NULL);
+	status = mount_session(&keeper->fuse, keeper->options, NULL);
 	if (status)
 		return status;
-	if (fuse_session_mount(keeper->session, keeper->options->mountpoint)) {
+	if (fuse_session_mount(keeper->fuse, keeper->options->mountpoint)) {
 		log_error("cannot mount on %s", keeper->options->mountpoint);
-		fuse_session_destroy(keeper->session);
-		keeper->session = NULL;
+		fuse_session_destroy(keeper->fuse);
+		keeper->fuse = NULL;
 		return EXIT_FAILURE;
 	}
-	keeper->device_count = channel_open(fuse_session_fd(keeper->session), keeper->devices,
+	keeper->device_count = channel_open(fuse_session_fd(keeper->fuse), keeper->devices,
 					    KEEPER_DEVICES);
 	do
 		got = read(keeper->devices[0], buffer, sizeof(buffer));
@@ -167,10 +167,10 @@ static int make_mount(struct keeper *keeper)
 /* At the end there is none any more: the server, told to end before, ends on that. */
 static void give_mount(struct keeper *keeper)
 {
-	int status = keeper->session || keeper->ending ? 0 : make_mount(keeper);
+	int status = keeper->fuse || keeper->ending ? 0 : make_mount(keeper);
 
 	if (status)
-		end(keeper, status);
+		end_mount(keeper, status);
 	if (keeper->ending) {
 		close(keeper->control);
 		keeper->control = -1;
@@ -201,7 +201,7 @@ static void server_is_ready(struct keeper *keeper)
 	keeper->is_told = true;
 }
 
-static void hear(struct keeper *keeper)
+static void hear_server(struct keeper *keeper)
 {
 	uint32_t kind;
 
@@ -219,7 +219,7 @@ static void hear(struct keeper *keeper)
  * Starts the next server after one that died, or gives up. SIGKILL (@killed) comes from outside,
  * and is no sign that the server died of what it restored.
  */
-static void replace(struct keeper *keeper, const char *why, bool killed)
+static void replace_server(struct keeper *keeper, const char *why, bool killed)
 {
 	bool served = keeper->ready_ns && clock_ns() - keeper->ready_ns >= KEEPER_LIFE_NS;
 
@@ -227,14 +227,14 @@ static void replace(struct keeper *keeper, const char *why, bool killed)
 	keeper->hello.deaths = served ? 0 : keeper->hello.deaths + (killed ? 0 : 1);
 	if (!keeper->mount.outlives) {
 		log_error("the server %s, and the mount ends with it", why);
-		end(keeper, EXIT_FAILURE);
+		end_mount(keeper, EXIT_FAILURE);
 		return;
 	}
 	if (keeper->failures > KEEPER_FAILURES) {
 		log_error("the server %s, as it did %u times before as soon as it was started: "
 			  "the mount ends",
 			  why, keeper->failures - 1);
-		end(keeper, EXIT_FAILURE);
+		end_mount(keeper, EXIT_FAILURE);
 		return;
 	}
 	if (keeper->before >= 0 && !keeper->ready_ns) {
@@ -251,7 +251,7 @@ static void replace(struct keeper *keeper, const char *why, bool killed)
 		keeper->start_ns += KEEPER_PAUSE_NS << (keeper->failures - 2);
 }
 
-static void bury(struct keeper *keeper)
+static void bury_server(struct keeper *keeper)
 {
 	char why[64];
 	bool replaced;
@@ -269,25 +269,25 @@ static void bury(struct keeper *keeper)
 		snprintf(why, sizeof(why), "was killed by signal %d", WTERMSIG(status));
 	replaced = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_REPLACE && keeper->ready_ns;
 	if (keeper->status) {
-		end(keeper, keeper->status);
+		end_mount(keeper, keeper->status);
 	} else if (!status || (keeper->ending && replaced) ||
 		   (keeper->ending && WIFSIGNALED(status) &&
 		    (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == keeper->asked))) {
 		/* It may have been killed before the end was asked for, or asked as soon as it was started. */
-		end(keeper, EXIT_SUCCESS);
-	} else if (!keeper->session || keeper->ending) {
+		end_mount(keeper, EXIT_SUCCESS);
+	} else if (!keeper->fuse || keeper->ending) {
 		/* It has said why. */
 		if (!WIFEXITED(status))
 			log_error("the server %s", why);
-		end(keeper, WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
+		end_mount(keeper, WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
 	} else if (replaced) {
 		keeper->start_ns = 0;
 	} else {
-		replace(keeper, why, WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		replace_server(keeper, why, WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	}
 }
 
-static void reload(struct keeper *keeper)
+static void reload_server(struct keeper *keeper)
 {
 	int program;
 
@@ -319,17 +319,17 @@ static void take_signal(struct keeper *keeper)
 		return;
 	switch (signal.ssi_signo) {
 	case SIGCHLD:
-		bury(keeper);
+		bury_server(keeper);
 		break;
 	case SIGHUP:
-		reload(keeper);
+		reload_server(keeper);
 		break;
 	default:
-		bury(keeper); /* one that was dead before is not to blame */
+		bury_server(keeper); /* one that was dead before is not to blame */
 		if (keeper->server)
 			kill(keeper->server, (int)signal.ssi_signo);
 		keeper->asked = (int)signal.ssi_signo;
-		end(keeper, EXIT_SUCCESS);
+		end_mount(keeper, EXIT_SUCCESS);
 		break;
 	}
 }
@@ -343,25 +343,25 @@ static int wait_ms(const struct keeper *keeper)
 	return left_ns > 0 ? (int)((left_ns + 999999) / 1000000) : 0;
 }
 
-static void keep(struct keeper *keeper)
+static void keep_mount(struct keeper *keeper)
 {
 	while (keeper->server || !keeper->ending) {
 		struct pollfd ready[2] = {{.fd = keeper->signals, .events = POLLIN},
 					  {.fd = keeper->control, .events = POLLIN}};
 
 		if (!keeper->server && keeper->start_ns <= clock_ns())
-			start(keeper);
+			start_server(keeper);
 		else if (poll(ready, 2, wait_ms(keeper)) > 0) {
 			/* First what the server has said. */
 			if (ready[1].revents)
-				hear(keeper);
+				hear_server(keeper);
 			else if (ready[0].revents)
 				take_signal(keeper);
 		}
 	}
 }
 
-static int prepare(struct keeper *keeper, int argc, char *argv[])
+static int prepare_keeper(struct keeper *keeper, int argc, char *argv[])
 {
 	struct options *options = keeper->options;
 	ssize_t length = readlink("/proc/self/exe", keeper->path, sizeof(keeper->path) - 1);
@@ -418,15 +418,15 @@ int keeper_run(struct options *options, int argc, char *argv[], int ready)
 					     .gid = getgid(),
 					     .background = ready >= 0};
 	keeper.status = EXIT_FAILURE;
-	if (!prepare(&keeper, argc, argv)) {
+	if (!prepare_keeper(&keeper, argc, argv)) {
 		keeper.status = EXIT_SUCCESS;
-		keep(&keeper);
+		keep_mount(&keeper);
 	}
 	for (unsigned int i = 1; i < keeper.device_count; i++)
 		close(keeper.devices[i]);
-	if (keeper.session) {
-		fuse_session_unmount(keeper.session);
-		fuse_session_destroy(keeper.session);
+	if (keeper.fuse) {
+		fuse_session_unmount(keeper.fuse);
+		fuse_session_destroy(keeper.fuse);
 	}
 	free(keeper.argv);
 	return keeper.status;

@@ -81,12 +81,4 @@ int keeper_run(struct options *options, int argc, char *argv[], int ready);
 /* Sends SIGHUP to the keeper of the mount at argv[1], waits for the new server. The exit status. */
 int keeper_reload(int argc, char *argv[]);
 
-/* The server's side of the socket; 0 or -1 after a message. */
-int keeper_hear(int control, struct keeper_hello *hello, int *state);
-int keeper_tell(int control, enum keeper_message message);
-
-/* Has the server end once the keeper has: as at its start, which a change of the user has undone. */
-void keeper_follow(const struct keeper_hello *hello);
-int keeper_ask_mount(int control, struct keeper_mount *mount, int devices[KEEPER_DEVICES]);
-
 #endif

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* A datagram to the socket in the environment; a name that begins with @ is an abstract one. */
-static void notify(const char *state)
+static void notify_manager(const char *state)
 {
 	const char *name = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -38,10 +38,10 @@ static void notify(const char *state)
 
 void notify_ready(void)
 {
-	notify("READY=1");
+	notify_manager("READY=1");
 }
 
 void notify_stopping(void)
 {
-	notify("STOPPING=1");
+	notify_manager("STOPPING=1");
 }

@@ -50,7 +50,7 @@ static int read_status(const char *mountpoint, struct mount_status *status)
 }
 
 /* Whether process @pid runs @program; also if this cannot be seen. */
-static bool runs(int pid, const struct stat *program)
+static bool runs_program(int pid, const struct stat *program)
 {
 	char path[64];
 	struct stat file;
@@ -138,7 +138,7 @@ int keeper_reload(int argc, char *argv[])
 	}
 	if (now.server == before.server)
 		fprintf(stderr, "ratefs: %s: still the same server\n", argv[2]);
-	else if (visible && !runs(now.server, &program))
+	else if (visible && !runs_program(now.server, &program))
 		fprintf(stderr, "ratefs: %s: back to the program that ran before, see the log\n",
 			argv[2]);
 	else

@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+enum { SOCKET_DESCRIPTORS_MAX = 16 }; /* in one message */
+
 /* 0 or -errno. */
 int keeper_socket_send(int control, const void *bytes, size_t size, const int *descriptors,
 		       unsigned int count);
@@ -16,5 +18,8 @@ int keeper_socket_send(int control, const void *bytes, size_t size, const int *d
  */
 int keeper_socket_receive(int control, void *bytes, size_t size, int *descriptors,
 			  unsigned int most);
+
+/* Closes @count @descriptors. */
+void keeper_socket_close(const int *descriptors, unsigned int count);
 
 #endif

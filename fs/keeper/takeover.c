@@ -41,7 +41,7 @@ struct messages {
 	size_t size;
 };
 
-static int add(struct messages *messages, const struct fuse_buf *buffer)
+static int add_message(struct messages *messages, const struct fuse_buf *buffer)
 {
 	const struct fuse_in_header *header = buffer->mem;
 	size_t size = messages->size ? messages->size * 2 : 256;
@@ -86,9 +86,9 @@ static bool is_again(const struct fuse_buf *buffer)
 	       header->opcode == FUSE_FORGET || header->opcode == FUSE_BATCH_FORGET;
 }
 
-static int receive(struct daemon *daemon, struct messages *messages)
+static int receive_messages(struct daemon *daemon, struct messages *messages)
 {
-	struct pollfd device = {.fd = fuse_session_fd(daemon->session), .events = POLLIN};
+	struct pollfd device = {.fd = fuse_session_fd(daemon->fuse), .events = POLLIN};
 	struct fuse_buf buffer = {0};
 	bool more = true;
 	int length, err = 0;
@@ -96,13 +96,13 @@ static int receive(struct daemon *daemon, struct messages *messages)
 	/* Who is killed may take back what is there to be read: the timer ends a read of nothing. */
 	wake_at(clock_ns());
 	while (more && !err && poll(&device, 1, 0) > 0) {
-		length = fuse_session_receive_buf(daemon->session, &buffer);
+		length = fuse_session_receive_buf(daemon->fuse, &buffer);
 		if (length == -EINTR)
 			continue;
 		if (length <= 0)
 			break; /* the loop finds that out, too */
 		more = is_again(&buffer);
-		err = add(messages, &buffer);
+		err = add_message(messages, &buffer);
 	}
 	free(buffer.mem);
 	if (messages->count)
@@ -219,8 +219,8 @@ static void restore_places(struct daemon *daemon, const struct parked_place *pla
 				clock_ns() + PARKING_NS);
 }
 
-static void process(struct daemon *daemon, const struct messages *messages,
-		    const struct parked_place *places, size_t place_count)
+static void process_messages(struct daemon *daemon, const struct messages *messages,
+			     const struct parked_place *places, size_t place_count)
 {
 	size_t next = 0;
 
@@ -233,7 +233,7 @@ static void process(struct daemon *daemon, const struct messages *messages,
 			       i < messages->again ? message->order : UINT64_MAX);
 		daemon_unlock(daemon);
 		channel_reply_to(message->channel);
-		session_process(daemon, &buffer, clock_ns());
+		mount_process(daemon, &buffer, clock_ns());
 	}
 	daemon_lock(daemon);
 	restore_places(daemon, places, place_count, &next, UINT64_MAX);
@@ -259,10 +259,10 @@ int takeover(struct daemon *daemon)
 	ssize_t count = move_places(daemon, &places);
 	int err = count < 0 ? (int)count : 0;
 
-	if (!err && write(fuse_session_fd(daemon->session), &resend, sizeof(resend)) < 0)
+	if (!err && write(fuse_session_fd(daemon->fuse), &resend, sizeof(resend)) < 0)
 		err = errno == ENODEV ? 0 : -errno;
 	if (!err)
-		err = receive(daemon, &messages);
+		err = receive_messages(daemon, &messages);
 	if (!err) {
 		daemon_lock(daemon);
 		err = handle_take_over(daemon, was_asked, &messages);
@@ -271,7 +271,7 @@ int takeover(struct daemon *daemon)
 	if (!err) {
 		handle_wake_all(daemon);
 		count = (ssize_t)match_places(&messages, places, (size_t)count, clock_ns());
-		process(daemon, &messages, places, (size_t)count);
+		process_messages(daemon, &messages, places, (size_t)count);
 		daemon_lock(daemon);
 		forget_awaited(daemon->engine.tree.root);
 		daemon_unlock(daemon);

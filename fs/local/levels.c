@@ -35,7 +35,7 @@ static int by_path(const void *a, const void *b)
 }
 
 /* Cuts @text into lines of three fields; a line that is not one is left out. */
-static void split(struct levels *levels)
+static void split_lines(struct levels *levels)
 {
 	char *rest = levels->text, *line;
 
@@ -68,7 +68,7 @@ struct levels *levels_read(int directory)
 	levels->entries = calloc(lines, sizeof(*levels->entries));
 	if (!levels->entries)
 		goto nothing;
-	split(levels);
+	split_lines(levels);
 	/* Tokens are not given out twice: gone for good before the first is used. */
 	if (unlinkat(directory, FILE_NAME, 0) || fsync(directory))
 		goto nothing;
@@ -111,7 +111,7 @@ uint32_t levels_find(const struct levels *levels, const char *path, const struct
 	return count;
 }
 
-static void print(FILE *out, struct engine *engine, struct limiter *limiter)
+static void print_level(FILE *out, struct engine *engine, struct limiter *limiter)
 {
 	struct settings settings;
 	char limits[SETTING_TEXT], path[PATH_TEXT];
@@ -126,12 +126,12 @@ static void print(FILE *out, struct engine *engine, struct limiter *limiter)
 	fprintf(out, "\t%s\t%s\n", limits, path);
 }
 
-static void print_all(FILE *out, struct engine *engine, struct limiter *limiter)
+static void print_levels(FILE *out, struct engine *engine, struct limiter *limiter)
 {
 	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling) {
 		if (l->bucket_count)
-			print(out, engine, l);
-		print_all(out, engine, l);
+			print_level(out, engine, l);
+		print_levels(out, engine, l);
 	}
 }
 
@@ -144,7 +144,7 @@ int levels_write(int directory, struct engine *engine)
 
 	if (!out)
 		return -ENOMEM;
-	print_all(out, engine, engine->tree.root);
+	print_levels(out, engine, engine->tree.root);
 	err = fclose(out) ? -ENOMEM : store_replace(directory, FILE_NAME, text, length);
 	free(text);
 	return err;

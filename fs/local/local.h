@@ -19,25 +19,25 @@
 #include "core/limiter/source.h"
 
 struct daemon;
-struct source_local;
+struct local;
 
 /*
  * A source that keeps settings in @directory (made if it is not there), or nowhere if NULL. NULL
- * after a message. Until source_local_start() changes are stored from within the call.
+ * after a message. Until local_start() changes are stored from within the call.
  */
-struct source_local *source_local_open(const char *directory);
-struct source *source_local_interface(struct source_local *source);
+struct local *local_open(const char *directory);
+struct source *local_source(struct local *source);
 
 /* Restores what is kept into the engine. 0 or -errno after a message. */
-int source_local_load(struct source_local *source, struct daemon *daemon);
+int local_load(struct local *source, struct daemon *daemon);
 
 /* Starts the thread. 0 or -errno. */
-int source_local_start(struct source_local *source);
+int local_start(struct local *source);
 
 /* Stops the thread after the change under way. */
-void source_local_stop(struct source_local *source);
+void local_stop(struct local *source);
 
 /* Writes the levels if it was started, and frees the source. */
-void source_local_close(struct source_local *source);
+void local_close(struct local *source);
 
 #endif

@@ -22,7 +22,7 @@ static const uint64_t PATIENCE_NS = 10 * NSEC_PER_SEC;
 static const struct timespec STEP = {.tv_nsec = 2000000};
 
 /* Runs the engine until @writer's change is done. 0, or -ETIMEDOUT: then it is freed when it is. */
-static int await(struct daemon *daemon, struct writer *writer)
+static int await_change(struct daemon *daemon, struct writer *writer)
 {
 	uint64_t until_ns = clock_ns() + PATIENCE_NS;
 	bool done, late;
@@ -48,8 +48,8 @@ static struct owner default_owner(void)
 }
 
 /* Has the change of @writer made, and frees it; *@made, if it is not NULL, is what was made. */
-static int submit(struct daemon *daemon, struct writer *writer, struct limiter **made,
-		  char error[ERROR_TEXT])
+static int submit_change(struct daemon *daemon, struct writer *writer, struct limiter **made,
+			 char error[ERROR_TEXT])
 {
 	struct change *change = &writer->change;
 	int err;
@@ -58,7 +58,7 @@ static int submit(struct daemon *daemon, struct writer *writer, struct limiter *
 	daemon_lock(daemon);
 	change_begin(&daemon->engine, change, clock_ns());
 	daemon_unlock(daemon);
-	err = await(daemon, writer);
+	err = await_change(daemon, writer);
 	if (err) {
 		snprintf(error, ERROR_TEXT, "the source does not answer");
 		return err;
@@ -72,8 +72,9 @@ static int submit(struct daemon *daemon, struct writer *writer, struct limiter *
 }
 
 /* Makes limiter @name below @parent, with the settings in @text or none. */
-static int make(struct daemon *daemon, struct limiter *parent, const char *name, const char *text,
-		const struct owner *owner, struct limiter **made, char error[ERROR_TEXT])
+static int make_limiter(struct daemon *daemon, struct limiter *parent, const char *name,
+			const char *text, const struct owner *owner, struct limiter **made,
+			char error[ERROR_TEXT])
 {
 	struct writer *writer;
 
@@ -81,28 +82,28 @@ static int make(struct daemon *daemon, struct limiter *parent, const char *name,
 		snprintf(error, ERROR_TEXT, "'%.200s' is the name of a control file", name);
 		return -EEXIST;
 	}
-	writer = writer_new(text, text ? strlen(text) : 0);
+	writer = write_new(text, text ? strlen(text) : 0);
 	if (!writer)
 		return -ENOMEM;
 	writer->change.kind = CHANGE_MAKE;
 	writer->change.limiter = parent;
 	writer->change.owner = *owner;
 	strcpy(writer->change.name, name);
-	return submit(daemon, writer, made, error);
+	return submit_change(daemon, writer, made, error);
 }
 
 /* Gives @limiter away. */
-static int give(struct daemon *daemon, struct limiter *limiter, const struct owner *owner,
-		char error[ERROR_TEXT])
+static int give_limiter(struct daemon *daemon, struct limiter *limiter, const struct owner *owner,
+			char error[ERROR_TEXT])
 {
-	struct writer *writer = writer_new(NULL, 0);
+	struct writer *writer = write_new(NULL, 0);
 
 	if (!writer)
 		return -ENOMEM;
 	writer->change.kind = CHANGE_OWNER;
 	writer->change.limiter = limiter;
 	writer->change.owner = *owner;
-	return submit(daemon, writer, NULL, error);
+	return submit_change(daemon, writer, NULL, error);
 }
 
 static bool is_owner(const struct limiter *limiter, const struct owner *owner)
@@ -120,7 +121,7 @@ static int give_top(struct daemon *daemon, const struct owner *owner, char error
 	if (is_owner(top, owner))
 		return 0;
 	if (is_owner(top, &untouched))
-		return give(daemon, top, owner, error);
+		return give_limiter(daemon, top, owner, error);
 	log_info("the top has an owner already: it stays as it is");
 	return 0;
 }
@@ -132,7 +133,8 @@ static int give_made(struct daemon *daemon, struct limiter *limiter, const struc
 	struct owner owner = {limiter->uid, limiter->gid, limiter->access};
 	int err = account_find(given, &owner, error);
 
-	return err || is_owner(limiter, &owner) ? err : give(daemon, limiter, &owner, error);
+	return err || is_owner(limiter, &owner) ? err
+						: give_limiter(daemon, limiter, &owner, error);
 }
 
 /* Makes a section's limiter, and those above it that are missing. */
@@ -153,8 +155,8 @@ static int make_path(struct daemon *daemon, const struct ini_section *section, c
 		struct limiter *child = tree_find(&engine->tree, limiter, name);
 
 		if (!child) {
-			err = make(daemon, limiter, name, rest ? NULL : text,
-				   rest ? &implied : &owner, &child, error);
+			err = make_limiter(daemon, limiter, name, rest ? NULL : text,
+					   rest ? &implied : &owner, &child, error);
 			if (!err && !rest)
 				err = give_made(daemon, child, given, error);
 			if (err)

@@ -40,7 +40,7 @@ size_t store_print(const struct settings *settings, const struct owner *owner,
 	return used;
 }
 
-static int refuse(char error[ERROR_TEXT], const char *why)
+static int refuse_text(char error[ERROR_TEXT], const char *why)
 {
 	snprintf(error, ERROR_TEXT, "%s", why);
 	return -EINVAL;
@@ -56,22 +56,22 @@ int store_parse(const char *text, struct settings *settings, struct owner *owner
 	int used = 0;
 
 	if (strncmp(text, HEADER, strlen(HEADER)) != 0)
-		return refuse(error, "it does not begin as a settings file of this version");
+		return refuse_text(error, "it does not begin as a settings file of this version");
 	if (!sum || strspn(sum + strlen("\nsum="), "0123456789abcdef") != 16 ||
 	    sscanf(sum, "\nsum=%16" SCNx64 "%n", &expected, &used) != 1 ||
 	    strcmp(sum + used, "\n") != 0)
-		return refuse(error, "it does not end with its checksum");
+		return refuse_text(error, "it does not end with its checksum");
 	if (checksum(text, (size_t)(sum + 1 - text)) != expected)
-		return refuse(error, "its checksum is wrong");
+		return refuse_text(error, "its checksum is wrong");
 	body = text + strlen(HEADER);
 	if (sscanf(body, "uid=%" SCNu32 "\ngid=%" SCNu32 "\naccess=%o\n%n", &owner->uid,
 		   &owner->gid, &access, &used) != 3 ||
 	    access > 07777)
-		return refuse(error, "its owner is missing");
+		return refuse_text(error, "its owner is missing");
 	owner->access = (uint16_t)access;
 	body += used;
 	if ((size_t)(sum + 1 - body) >= sizeof(copy))
-		return refuse(error, "it is too long");
+		return refuse_text(error, "it is too long");
 	memcpy(copy, body, (size_t)(sum + 1 - body));
 	copy[sum + 1 - body] = '\0';
 	*settings = SETTINGS_DEFAULT;
@@ -163,8 +163,8 @@ static int sync_directory(int directory)
 	return fsync(directory) ? -errno : 0;
 }
 
-static int replace(int directory, const char *name, const char *new_name, const char *text,
-		   size_t length)
+static int replace_file(int directory, const char *name, const char *new_name, const char *text,
+			size_t length)
 {
 	int file = openat(directory, new_name,
 			  O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -188,7 +188,7 @@ static int replace(int directory, const char *name, const char *new_name, const 
 
 int store_replace(int directory, const char *name, const char *text, size_t length)
 {
-	return replace(directory, name, NEW_NAME, text, length);
+	return replace_file(directory, name, NEW_NAME, text, length);
 }
 
 static int write_settings(int directory, const struct settings *settings, const struct owner *owner)
@@ -229,7 +229,7 @@ static int remove_directory(int parent, const char *name)
  * Renames @from in @directory to @to, which is not there, for good. When that cannot be made sure of
  * it is as it was.
  */
-static int move(int directory, const char *from, const char *to)
+static int move_directory(int directory, const char *from, const char *to)
 {
 	int err;
 
@@ -259,10 +259,10 @@ int store_make(int root, const char *path, const char *name, const struct settin
 	if (directory >= 0)
 		close(directory);
 	if (!err)
-		err = move(parent, MAKING_NAME, name);
+		err = move_directory(parent, MAKING_NAME, name);
 	/* What is left when an operator cleared damaged settings away is an empty directory. */
 	if (err == -EEXIST && !unlinkat(parent, name, AT_REMOVEDIR))
-		err = move(parent, MAKING_NAME, name);
+		err = move_directory(parent, MAKING_NAME, name);
 	if (err)
 		remove_directory(parent, MAKING_NAME);
 out:
@@ -316,7 +316,7 @@ int store_remove(int root, const char *path)
 		close(directory);
 	if (!err) {
 		remove_directory(parent, REMOVED_NAME);
-		err = move(parent, name, REMOVED_NAME);
+		err = move_directory(parent, name, REMOVED_NAME);
 	}
 	if (!err)
 		remove_directory(parent, REMOVED_NAME);
@@ -331,7 +331,7 @@ int store_rename(int root, const char *path, const char *name)
 
 	if (parent < 0)
 		return parent;
-	err = move(parent, old_name, name);
+	err = move_directory(parent, old_name, name);
 	close(parent);
 	return err;
 }

@@ -31,7 +31,7 @@ void channel_reply_to(uint8_t channel)
 
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 14)
 
-static ssize_t receive(int descriptor, void *bytes, size_t size, void *userdata)
+static ssize_t receive_request(int descriptor, void *bytes, size_t size, void *userdata)
 {
 	(void)descriptor;
 	(void)userdata;
@@ -39,7 +39,7 @@ static ssize_t receive(int descriptor, void *bytes, size_t size, void *userdata)
 	return read(channels.descriptors[current], bytes, size);
 }
 
-static ssize_t reply(int descriptor, struct iovec *parts, int count, void *userdata)
+static ssize_t send_reply(int descriptor, struct iovec *parts, int count, void *userdata)
 {
 	(void)descriptor;
 	(void)userdata;
@@ -61,7 +61,7 @@ static int clone_descriptor(int descriptor)
 
 void channel_adopt(struct fuse_session *session, const int *descriptors, unsigned int count)
 {
-	static const struct fuse_custom_io io = {.read = receive, .writev = reply};
+	static const struct fuse_custom_io io = {.read = receive_request, .writev = send_reply};
 
 	assert(count && count <= CHANNELS);
 	memcpy(channels.descriptors, descriptors, count * sizeof(*descriptors));

@@ -35,9 +35,9 @@ struct handle_table {
 };
 
 struct daemon {
-	struct options *options;      /* borrowed */
-	struct fuse_session *session; /* set before the loop runs */
-	struct caller caller;	      /* of the request that the loop received last */
+	struct options *options;   /* borrowed */
+	struct fuse_session *fuse; /* set before the loop runs */
+	struct caller caller;	   /* of the request that the loop received last */
 
 	pthread_mutex_t lock;
 	struct engine engine;

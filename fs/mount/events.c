@@ -75,7 +75,7 @@ static uint64_t find_line(const struct events *events, uint64_t position)
 }
 
 /* Moves *position, if it is at the start of a line, on to the first that @viewer may read. */
-static void skip(const struct events *events, const struct viewer *viewer, uint64_t *position)
+static void skip_lines(const struct events *events, const struct viewer *viewer, uint64_t *position)
 {
 	uint64_t number;
 
@@ -93,7 +93,7 @@ static void skip(const struct events *events, const struct viewer *viewer, uint6
 bool events_wait_for(const struct events *events, const struct viewer *viewer, uint64_t *position)
 {
 	if (*position >= start_of(events))
-		skip(events, viewer, position);
+		skip_lines(events, viewer, position);
 	return *position < events->end;
 }
 
@@ -114,7 +114,7 @@ size_t events_read(const struct events *events, const struct viewer *viewer, uin
 			return length;
 		}
 	}
-	skip(events, viewer, position);
+	skip_lines(events, viewer, position);
 	while (used < size && *position < events->end) {
 		text[used] = byte_at(events, (*position)++);
 		if (text[used++] == '\n')

@@ -406,7 +406,7 @@ void handle_wake_all(struct daemon *daemon)
 		if (!(kept->life & LIFE_USED) || !kept->polls)
 			continue;
 		message.wakeup.kh = kept->poll;
-		if (write(fuse_session_fd(daemon->session), &message, sizeof(message)) < 0 &&
+		if (write(fuse_session_fd(daemon->fuse), &message, sizeof(message)) < 0 &&
 		    errno != ENOENT)
 			log_warning("who polls is not woken: %s", strerror(errno));
 	}

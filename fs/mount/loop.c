@@ -35,9 +35,9 @@ enum {
 };
 
 /* Whether there is a request at @until_ns at the latest. */
-static bool look(const struct daemon *daemon, uint64_t until_ns)
+static bool look_for_request(const struct daemon *daemon, uint64_t until_ns)
 {
-	struct pollfd request = {.fd = fuse_session_fd(daemon->session), .events = POLLIN};
+	struct pollfd request = {.fd = fuse_session_fd(daemon->fuse), .events = POLLIN};
 	int found;
 
 	do
@@ -51,7 +51,7 @@ static void serve_due(struct daemon *daemon)
 {
 	uint64_t due_ns = daemon_due_ns(daemon), now_ns = clock_ns();
 
-	if (due_ns > now_ns && due_ns - now_ns <= WAKE_EARLY_NS && look(daemon, due_ns))
+	if (due_ns > now_ns && due_ns - now_ns <= WAKE_EARLY_NS && look_for_request(daemon, due_ns))
 		return;
 	wake_done();
 	daemon_run(daemon);
@@ -69,18 +69,18 @@ void loop_run(struct daemon *daemon)
 		if (wake_is_due())
 			serve_due(daemon);
 		else if (mean_ns > LOOK_MEAN_MIN_NS && mean_ns < LOOK_MEAN_MAX_NS &&
-			 look(daemon, clock_ns() + LOOK_NS) && wake_is_due())
+			 look_for_request(daemon, clock_ns() + LOOK_NS) && wake_is_due())
 			continue;
-		length = fuse_session_receive_buf(daemon->session, &buffer);
+		length = fuse_session_receive_buf(daemon->fuse, &buffer);
 		if (length == -EINTR)
 			continue;
-		if (length <= 0 || fuse_session_exited(daemon->session))
+		if (length <= 0 || fuse_session_exited(daemon->fuse))
 			break;
 		now_ns = clock_ns();
 		between_ns = now_ns - last_ns < TIME_CAP_NS ? now_ns - last_ns : TIME_CAP_NS;
 		mean_ns += between_ns / TIME_WEIGHT - mean_ns / TIME_WEIGHT;
 		last_ns = now_ns;
-		session_process(daemon, &buffer, now_ns);
+		mount_process(daemon, &buffer, now_ns);
 	}
 	wake_never();
 	free(buffer.mem);

@@ -38,46 +38,46 @@ void mount_free(struct daemon *daemon)
 	daemon_free(daemon);
 }
 
-int session_new(struct fuse_session **session, struct options *options, struct daemon *daemon)
+int mount_session(struct fuse_session **session, struct options *options, struct daemon *daemon)
 {
 	*session = fuse_session_new(&options->fuse, &OPS, sizeof(OPS), daemon);
 	return *session ? 0 : EXIT_USAGE; /* libfuse has named the option it does not know */
 }
 
-int session_adopt(struct daemon *daemon, const void *init, size_t size, const int *devices,
-		  unsigned int count)
+int mount_adopt(struct daemon *daemon, const void *init, size_t size, const int *devices,
+		unsigned int count)
 {
 	struct fuse_buf buffer = {.mem = (void *)(uintptr_t)init, .size = size};
 	char path[32];
 
-	if (session_new(&daemon->session, daemon->options, daemon))
+	if (mount_session(&daemon->fuse, daemon->options, daemon))
 		return -1;
 	snprintf(path, sizeof(path), "/dev/fd/%d", devices[0]);
-	if (fuse_session_mount(daemon->session, path)) {
-		fuse_session_destroy(daemon->session);
-		daemon->session = NULL;
+	if (fuse_session_mount(daemon->fuse, path)) {
+		fuse_session_destroy(daemon->fuse);
+		daemon->fuse = NULL;
 		return -1;
 	}
-	channel_adopt(daemon->session, devices, count);
+	channel_adopt(daemon->fuse, devices, count);
 	/* What was answered by a predecessor is not asked any more, and the answer is lost. */
-	session_process(daemon, &buffer, clock_ns());
-	if (!fuse_session_exited(daemon->session))
+	mount_process(daemon, &buffer, clock_ns());
+	if (!fuse_session_exited(daemon->fuse))
 		return 0;
 	log_error("the mount ended before it began");
-	session_end(daemon);
+	mount_end(daemon);
 	return -1;
 }
 
 /* Whether the mount is still there. */
 static bool is_connected(const struct daemon *daemon)
 {
-	struct pollfd device = {.fd = fuse_session_fd(daemon->session)};
+	struct pollfd device = {.fd = fuse_session_fd(daemon->fuse)};
 
 	return poll(&device, 1, 0) <= 0 || !(device.revents & POLLERR);
 }
 
 /* As libfuse does for who has mounted. */
-static void unmount(const char *mountpoint)
+static void unmount_path(const char *mountpoint)
 {
 	pid_t child;
 
@@ -92,22 +92,22 @@ static void unmount(const char *mountpoint)
 		waitpid(child, NULL, 0);
 }
 
-void session_end(struct daemon *daemon)
+void mount_end(struct daemon *daemon)
 {
 	if (getppid() != daemon->keeper && is_connected(daemon)) {
 		log_error("the keeper is gone: the mount ends");
-		unmount(daemon->options->mountpoint);
+		unmount_path(daemon->options->mountpoint);
 	}
 	channel_close();
-	fuse_session_destroy(daemon->session);
-	daemon->session = NULL;
+	fuse_session_destroy(daemon->fuse);
+	daemon->fuse = NULL;
 }
 
 /*
  * Interrupts are answered here: libfuse would look through all requests for the one. What does not
  * wait (any more) was answered, since requests are done one after the other.
  */
-void session_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns)
+void mount_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns)
 {
 	const struct fuse_in_header *header = buffer->mem;
 	const struct fuse_interrupt_in *interrupt = (const struct fuse_interrupt_in *)(header + 1);
@@ -130,5 +130,5 @@ void session_process(struct daemon *daemon, const struct fuse_buf *buffer, uint6
 	};
 	if (header->opcode == FUSE_POLL && buffer->size >= sizeof(*header) + sizeof(*poll_in))
 		daemon->caller.poll = poll_in->kh;
-	fuse_session_process_buf(daemon->session, buffer);
+	fuse_session_process_buf(daemon->fuse, buffer);
 }

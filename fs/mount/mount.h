@@ -15,19 +15,19 @@ int mount_init(struct daemon *daemon, struct options *options, struct source *so
 void mount_free(struct daemon *daemon);
 
 /* A session for @options that is not mounted. 0, or the exit status after a message. */
-int session_new(struct fuse_session **session, struct options *options, struct daemon *daemon);
+int mount_session(struct fuse_session **session, struct options *options, struct daemon *daemon);
 
 /*
  * Takes over a mount: its @count @devices, which belong to the session then, and the @size bytes of
  * @init, the kernel's first message. 0 or -1.
  */
-int session_adopt(struct daemon *daemon, const void *init, size_t size, const int *devices,
-		  unsigned int count);
+int mount_adopt(struct daemon *daemon, const void *init, size_t size, const int *devices,
+		unsigned int count);
 
 /* Does what the request in @buffer, received at @now_ns, asks for. */
-void session_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns);
+void mount_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns);
 
 /* Frees the session; unmounts if there is no keeper any more to do that. */
-void session_end(struct daemon *daemon);
+void mount_end(struct daemon *daemon);
 
 #endif

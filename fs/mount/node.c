@@ -40,7 +40,7 @@ struct node node_of_limiter(struct limiter *limiter)
 	return node_of(&NODES[limiter_is_root(limiter) ? NODE_ROOT : NODE_LIMITER], limiter, 0);
 }
 
-static fuse_ino_t encode(const struct daemon *daemon, const struct node *node)
+static fuse_ino_t encode_node(const struct daemon *daemon, const struct node *node)
 {
 	fuse_ino_t row = state_row_number(daemon->state, (unsigned int)(node->row - NODES));
 
@@ -306,7 +306,7 @@ static off_t size_of(const struct node *node)
 
 static fuse_ino_t number_of(struct daemon *daemon, const struct node *node)
 {
-	fuse_ino_t ino = encode(daemon, node);
+	fuse_ino_t ino = encode_node(daemon, node);
 	fuse_ino_t known;
 
 	if (!has_parameter(node))
@@ -353,11 +353,11 @@ int node_entry(struct daemon *daemon, const struct node *node, uint32_t uid,
 	if (has_parameter(node)) {
 		/* The kernel may know names in keys that were forgotten for ever. Two for one: see keys_get(). */
 		parameter_sweep(daemon->parameters, 2, is_gone, daemon);
-		if (!parameter_known(daemon->parameters, encode(daemon, node), node->tokens,
+		if (!parameter_known(daemon->parameters, encode_node(daemon, node), node->tokens,
 				     node->within_ns) &&
 		    daemon_has_room(daemon, uid, BOUND_NAMES))
 			return -ENOSPC;
-		err = parameter_get(daemon->parameters, encode(daemon, node), node->tokens,
+		err = parameter_get(daemon->parameters, encode_node(daemon, node), node->tokens,
 				    node->within_ns, uid);
 		if (err)
 			return err;
@@ -402,7 +402,7 @@ static void list_limiters(struct daemon *daemon, const struct node *node, uint64
 	for (; l; l = l->next_sibling) {
 		struct node member = node_of(&NODES[NODE_LIMITER], l, 0);
 
-		if (!add_member(listing, l->name, encode(daemon, &member), l->id))
+		if (!add_member(listing, l->name, encode_node(daemon, &member), l->id))
 			return;
 	}
 }
@@ -421,7 +421,7 @@ static void list_partitions(struct daemon *daemon, const struct node *node, uint
 			snprintf(name, sizeof(name), "%u", (unsigned int)i);
 		else
 			snprintf(name, sizeof(name), "r%u", (unsigned int)(i - shares));
-		if (!add_member(listing, name, encode(daemon, &member), i))
+		if (!add_member(listing, name, encode_node(daemon, &member), i))
 			return;
 	}
 }
@@ -435,7 +435,7 @@ static void list_keys(struct daemon *daemon, const struct node *node, uint64_t f
 	for (; (key = keys_from(node->limiter, &place)); place++) {
 		struct node member = node_of_key(&NODES[NODE_KEY], node->limiter, key);
 
-		if (!add_member(listing, key->name, encode(daemon, &member), place))
+		if (!add_member(listing, key->name, encode_node(daemon, &member), place))
 			return;
 	}
 }
@@ -454,7 +454,7 @@ void node_list(struct daemon *daemon, const struct node *node, uint64_t position
 			continue;
 		member = node_of(&NODES[position], node->limiter, node->partition);
 		member.key = node->key;
-		if (!listing->add(listing, NODES[position].name, encode(daemon, &member),
+		if (!listing->add(listing, NODES[position].name, encode_node(daemon, &member),
 				  mode_of(&member) & S_IFMT, position + 1))
 			return;
 	}
@@ -493,8 +493,8 @@ void node_owner_changed(struct daemon *daemon, const struct limiter *limiter)
 	for (unsigned int i = NODE_ROOT; i < NODE_COUNT; i++) {
 		node.row = &NODES[i];
 		if (i == NODE_ROOT || i == NODE_LIMITER || is_of_limiter(node.row))
-			fuse_lowlevel_notify_inval_inode(daemon->session, encode(daemon, &node), -1,
-							 0);
+			fuse_lowlevel_notify_inval_inode(daemon->fuse, encode_node(daemon, &node),
+							 -1, 0);
 	}
 }
 

@@ -107,7 +107,7 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 		op_getattr(request, ino, file);
 		return;
 	}
-	writer = writer_new(NULL, 0);
+	writer = write_new(NULL, 0);
 	if (!writer) {
 		fuse_reply_err(request, ENOMEM);
 		return;
@@ -130,7 +130,7 @@ static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, 
 					   (which & FUSE_SET_ATTR_MODE ? 0 : OWNER_ACCESS);
 		writer->change.owner = (struct owner){wanted->st_uid, wanted->st_gid,
 						      wanted->st_mode & ACCESS_BITS};
-		writer_submit(daemon, writer, caller_of(request));
+		write_submit(daemon, writer, caller_of(request));
 	}
 	daemon_unlock(daemon);
 	if (!err && !follows)
@@ -325,7 +325,7 @@ static void op_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mo
 {
 	struct daemon *daemon = daemon_of(request);
 	const struct caller *caller = caller_of(request);
-	struct writer *writer = writer_new(NULL, 0);
+	struct writer *writer = write_new(NULL, 0);
 	struct node directory;
 	int err;
 
@@ -357,7 +357,7 @@ static void op_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mo
 		writer->change.limiter = directory.limiter;
 		writer->change.owner = (struct owner){caller->uid, caller->gid, mode & ACCESS_BITS};
 		strcpy(writer->change.name, name);
-		writer_submit(daemon, writer, caller);
+		write_submit(daemon, writer, caller);
 	}
 	daemon_unlock(daemon);
 	if (err) {
@@ -402,7 +402,7 @@ static void op_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
 {
 	const struct caller *caller = caller_of(request);
 	struct daemon *daemon = daemon_of(request);
-	struct writer *writer = writer_new(NULL, 0);
+	struct writer *writer = write_new(NULL, 0);
 	int err;
 
 	if (!writer) {
@@ -414,7 +414,7 @@ static void op_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
 	err = find_limiter(daemon, parent, name, caller->uid, &writer->change.limiter);
 	if (!err) {
 		writer->ino = writer->change.limiter->id;
-		writer_submit(daemon, writer, caller);
+		write_submit(daemon, writer, caller);
 	}
 	daemon_unlock(daemon);
 	if (err) {
@@ -429,7 +429,7 @@ static void op_rename(fuse_req_t request, fuse_ino_t parent, const char *name,
 {
 	const struct caller *caller = caller_of(request);
 	struct daemon *daemon = daemon_of(request);
-	struct writer *writer = writer_new(NULL, 0);
+	struct writer *writer = write_new(NULL, 0);
 	bool renamed; /* by a predecessor */
 	int err;
 
@@ -457,7 +457,7 @@ static void op_rename(fuse_req_t request, fuse_ino_t parent, const char *name,
 	}
 	if (!err) {
 		strcpy(writer->change.name, new_name);
-		writer_submit(daemon, writer, caller);
+		write_submit(daemon, writer, caller);
 	}
 	daemon_unlock(daemon);
 	if (err) {

@@ -27,7 +27,7 @@ static struct pending **chain_of(const struct pending_table *table, uint64_t uni
 }
 
 /* Without memory the chains just grow longer. */
-static void grow(struct pending_table *table)
+static void grow_chains(struct pending_table *table)
 {
 	struct pending **old = table->chains;
 	uint32_t old_size = table->size;
@@ -56,7 +56,7 @@ void pending_insert(struct pending_table *table, struct pending *pending,
 	struct pending **chain;
 
 	if (table->count >= table->size)
-		grow(table);
+		grow_chains(table);
 	pending->unique = caller->unique;
 	pending->request = caller->request;
 	pending->kind = (uint8_t)kind;

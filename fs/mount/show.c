@@ -229,7 +229,7 @@ static int by_ticket(const void *a, const void *b)
  * Lists the waiters of @queue that took their places again, by ticket, and then NULL; from malloc.
  * NULL: no memory.
  */
-static const struct waiter **returned(const struct queue *queue)
+static const struct waiter **list_returned(const struct queue *queue)
 {
 	struct heap_node *turn = queue->returned.root;
 	size_t count = 0;
@@ -264,7 +264,7 @@ static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *l
 	uint64_t ahead = 0;
 	char waited[QUANTITY_TEXT], left[QUANTITY_TEXT];
 	static const struct waiter *const none = NULL;
-	const struct waiter **sorted = queue->returned.root ? returned(queue) : NULL;
+	const struct waiter **sorted = queue->returned.root ? list_returned(queue) : NULL;
 	const struct waiter *const *back = sorted ? sorted : &none;
 	const struct waiter *once = list_first(&queue->once, struct waiter, once);
 

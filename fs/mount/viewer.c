@@ -69,8 +69,8 @@ static bool is_in(const struct viewer *viewer, uint32_t gid)
 }
 
 /* As the kernel decides by mode. */
-static bool may(const struct viewer *viewer, uint32_t uid, uint32_t gid, unsigned int access,
-		unsigned int wanted)
+static bool may_access(const struct viewer *viewer, uint32_t uid, uint32_t gid, unsigned int access,
+		       unsigned int wanted)
 {
 	if (viewer->uid == uid)
 		access >>= 6;
@@ -82,7 +82,7 @@ static bool may(const struct viewer *viewer, uint32_t uid, uint32_t gid, unsigne
 static bool may_enter(const struct viewer *viewer, const struct limiter *limiter)
 {
 	for (; limiter; limiter = limiter->parent) {
-		if (!may(viewer, limiter->uid, limiter->gid, limiter->access, ENTER))
+		if (!may_access(viewer, limiter->uid, limiter->gid, limiter->access, ENTER))
 			return false;
 	}
 	return true;
@@ -90,8 +90,9 @@ static bool may_enter(const struct viewer *viewer, const struct limiter *limiter
 
 bool viewer_sees(const struct viewer *viewer, const struct limiter *limiter)
 {
-	return !viewer || (may(viewer, limiter->uid, limiter->gid, limiter->access, READ | ENTER) &&
-			   may_enter(viewer, limiter->parent));
+	return !viewer ||
+	       (may_access(viewer, limiter->uid, limiter->gid, limiter->access, READ | ENTER) &&
+		may_enter(viewer, limiter->parent));
 }
 
 struct subject viewer_subject(const struct limiter *limiter)
@@ -116,5 +117,5 @@ bool viewer_hears(const struct viewer *viewer, const struct subject *subject)
 		return viewer_sees(viewer, limiter);
 	limiter = tree_find_id(viewer->tree, subject->parent);
 	return limiter && may_enter(viewer, limiter) &&
-	       may(viewer, subject->uid, subject->gid, subject->access, READ | ENTER);
+	       may_access(viewer, subject->uid, subject->gid, subject->access, READ | ENTER);
 }

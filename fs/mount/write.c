@@ -13,7 +13,7 @@ enum { OUTCOMES_PER_WRITE = 4095 / 3 + 2 };
 /* Nothing that is coordinated is held for longer. */
 static const uint64_t ANSWER_WITHIN_NS = 2 * NSEC_PER_SEC;
 
-struct writer *writer_new(const char *text, size_t size)
+struct writer *write_new(const char *text, size_t size)
 {
 	struct writer *writer = calloc(1, sizeof(*writer) + size + 1);
 
@@ -26,7 +26,7 @@ struct writer *writer_new(const char *text, size_t size)
 	return writer;
 }
 
-void writer_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller)
+void write_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller)
 {
 	uint64_t now_ns = clock_ns();
 
@@ -41,7 +41,7 @@ static void change_settings(struct daemon *daemon, struct handle *handle,
 			    const struct caller *caller, const char *text, size_t size,
 			    unsigned int setting)
 {
-	struct writer *writer = writer_new(text, size);
+	struct writer *writer = write_new(text, size);
 
 	if (!writer) {
 		fuse_reply_err(caller->request, ENOMEM);
@@ -51,7 +51,7 @@ static void change_settings(struct daemon *daemon, struct handle *handle,
 	writer->change.setting = setting;
 	writer->change.limiter = handle->limiter;
 	daemon_lock(daemon);
-	writer_submit(daemon, writer, caller);
+	write_submit(daemon, writer, caller);
 	daemon_unlock(daemon);
 }
 

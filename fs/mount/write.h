@@ -23,10 +23,10 @@ struct writer {
 };
 
 /* Makes a writer with a copy of the @size bytes of @text, or without. NULL: no memory. */
-struct writer *writer_new(const char *text, size_t size);
+struct writer *write_new(const char *text, size_t size);
 
 /* Begins its change, filled in up to its text, on behalf of @caller. Under the lock. */
-void writer_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller);
+void write_submit(struct daemon *daemon, struct writer *writer, const struct caller *caller);
 
 /* Requests of kind PENDING_WRITER; write_collect() ends changes that no request waits for, too. */
 void write_collect(struct daemon *daemon, struct outbox *outbox);

@@ -1,5 +1,5 @@
 /*
- * inside - what the parts of state.h share: state.c, limiters.c (limiters), buckets.c (their
+ * inside - what the parts of state.h share: memory.c, limiters.c (limiters), buckets.c (their
  * buckets) and check.c.
  */
 #ifndef RATEFS_FS_STATE_INSIDE_H

@@ -16,7 +16,7 @@ static const uint64_t SLACK_BYTES = 1 << 20;
 enum { SETTINGS_BYTES = SETTING_COUNT * 2 * SETTING_TEXT };
 
 /* Room for a record of @bytes at most in the log that counts, or NULL. */
-static struct log_record *room(struct state *state, uint32_t which, size_t bytes)
+static struct log_record *find_room(struct state *state, uint32_t which, size_t bytes)
 {
 	uint64_t end = state->header->log_end[which];
 
@@ -33,7 +33,8 @@ uint64_t state_sum(const struct log_record *record)
 }
 
 /* @record is written until @end: it counts once its length does. */
-static void finish(struct state *state, uint32_t which, struct log_record *record, const char *end)
+static void finish_record(struct state *state, uint32_t which, struct log_record *record,
+			  const char *end)
 {
 	record->bytes = (uint32_t)(end - (const char *)record + 7) & ~7u;
 	record->sum = state_sum(record);
@@ -67,13 +68,13 @@ size_t state_name_at(const struct log_record *record, uint32_t settings)
 /* Appends @settings under the next number. 0 or -ENOMEM. */
 static int append_settings(struct state *state, uint32_t which, const struct settings *settings)
 {
-	struct log_record *record = room(state, which, sizeof(*record) + SETTINGS_BYTES + 8);
+	struct log_record *record = find_room(state, which, sizeof(*record) + SETTINGS_BYTES + 8);
 
 	if (!record)
 		return -ENOMEM;
 	*record = (struct log_record){.kind = RECORD_SETTINGS, .id = state->settings_written++};
-	finish(state, which, record,
-	       record->rest + settings_print(settings, record->rest, SETTINGS_BYTES) + 1);
+	finish_record(state, which, record,
+		      record->rest + settings_print(settings, record->rest, SETTINGS_BYTES) + 1);
 	return 0;
 }
 
@@ -98,7 +99,7 @@ static int64_t number_of(struct state *state, uint32_t which, const struct setti
 }
 
 /* Appends what @limiter is now. 0 or -ENOMEM. */
-static int append(struct state *state, uint32_t which, const struct limiter *limiter)
+static int append_record(struct state *state, uint32_t which, const struct limiter *limiter)
 {
 	int64_t settings = number_of(state, which, limiter_settings(limiter));
 	size_t changed_bytes = limiter->changed_s ? SETTING_COUNT * sizeof(uint32_t) : 0;
@@ -109,9 +110,9 @@ static int append(struct state *state, uint32_t which, const struct limiter *lim
 
 	if (limiter->holding)
 		holding = holding_of(limiter->holding);
-	record = room(state, which,
-		      sizeof(*record) + sizeof(holding) + changed_bytes + name_bytes +
-			      (holding.before_ns ? SETTINGS_BYTES : 0) + 8);
+	record = find_room(state, which,
+			   sizeof(*record) + sizeof(holding) + changed_bytes + name_bytes +
+				   (holding.before_ns ? SETTINGS_BYTES : 0) + 8);
 	if (settings < 0 || !record)
 		return -ENOMEM;
 	*record = (struct log_record){
@@ -136,16 +137,16 @@ static int append(struct state *state, uint32_t which, const struct limiter *lim
 	at = mempcpy(at, limiter->name, name_bytes);
 	if (holding.before_ns)
 		at += settings_print(&limiter->holding->before, at, SETTINGS_BYTES) + 1;
-	finish(state, which, record, at);
+	finish_record(state, which, record, at);
 	return 0;
 }
 
-static int append_all(struct state *state, uint32_t which, const struct limiter *limiter)
+static int append_records(struct state *state, uint32_t which, const struct limiter *limiter)
 {
-	int err = append(state, which, limiter);
+	int err = append_record(state, which, limiter);
 
 	for (const struct limiter *l = limiter->first_child; l && !err; l = l->next_sibling)
-		err = append_all(state, which, l);
+		err = append_records(state, which, l);
 	return err;
 }
 
@@ -162,7 +163,7 @@ int state_rewrite(struct state *state)
 	state->settings_written = 0;
 	err = append_settings(state, which, &SETTINGS_DEFAULT);
 	if (!err)
-		err = append_all(state, which, state->server.engine->tree.root);
+		err = append_records(state, which, state->server.engine->tree.root);
 	if (err)
 		return err;
 	state->live_bytes = header->log_end[which];
@@ -174,7 +175,7 @@ int state_rewrite(struct state *state)
 }
 
 /* Marks the state as lost: a successor finds it strange, and begins anew from the source. */
-static void lose(struct state *state)
+static void lose_state(struct state *state)
 {
 	log_error(
 		"no room to keep limiters for a successor: it will begin anew, with empty buckets");
@@ -191,11 +192,11 @@ void state_limiter_changed(struct state *state, struct limiter *limiter)
 		return;
 	header->last_id = state->server.engine->tree.last_id;
 	if (header->log_end[which] <= 2 * state->live_bytes + SLACK_BYTES)
-		err = append(state, which, limiter);
+		err = append_record(state, which, limiter);
 	if (err)
 		err = state_rewrite(state);
 	if (err)
-		lose(state);
+		lose_state(state);
 	state_taken(state, limiter);
 }
 
@@ -206,16 +207,16 @@ void state_limiter_removed(struct state *state, uint32_t id)
 
 	if (!state->kept || header->version == STATE_LOST)
 		return;
-	record = room(state, header->log, sizeof(*record));
+	record = find_room(state, header->log, sizeof(*record));
 	/* It may be in the tree still. */
 	if (!record && !state_rewrite(state))
-		record = room(state, header->log, sizeof(*record));
+		record = find_room(state, header->log, sizeof(*record));
 	if (!record) {
-		lose(state);
+		lose_state(state);
 		return;
 	}
 	*record = (struct log_record){.kind = RECORD_REMOVED, .id = id};
-	finish(state, header->log, record, record->rest);
+	finish_record(state, header->log, record, record->rest);
 }
 
 /* By number; of one limiter the last one last. */

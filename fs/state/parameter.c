@@ -44,7 +44,7 @@ static uint32_t *chain_of(const struct parameter_table *table, uint64_t node, ui
 }
 
 /* Doubles the chains, and puts what is known into them. */
-static int grow(struct parameter_table *table)
+static int grow_chains(struct parameter_table *table)
 {
 	uint32_t size = table->size ? table->size * 2 : FIRST_PLACES;
 	uint32_t *chains = calloc(size, sizeof(*chains));
@@ -81,7 +81,7 @@ struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *
 					  .users = users,
 					  .seed = {seed[0], seed[1]}};
 	do {
-		if (grow(table)) {
+		if (grow_chains(table)) {
 			parameter_table_free(table);
 			return NULL;
 		}
@@ -161,7 +161,7 @@ int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
 	if (!table->free && *table->used == table->size) {
 		if (table->size >= PARAMETERS_MAX)
 			return -ENOSPC;
-		if (grow(table))
+		if (grow_chains(table))
 			return -ENOMEM;
 	}
 	at = table->free ? table->free : *table->used + 1;
@@ -182,7 +182,7 @@ int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
 	return 0;
 }
 
-static void forget(struct parameter_table *table, uint32_t index)
+static void forget_parameter(struct parameter_table *table, uint32_t index)
 {
 	struct parameter *parameter = &table->places[index];
 	uint32_t *at = chain_of(table, parameter->node, parameter->tokens, parameter->within_ns);
@@ -206,7 +206,7 @@ void parameter_put(struct parameter_table *table, uint64_t number, uint64_t look
 	if (table->places[index].lookups > lookups)
 		table->places[index].lookups -= lookups;
 	else
-		forget(table, index);
+		forget_parameter(table, index);
 }
 
 void parameter_sweep(struct parameter_table *table, unsigned int most,
@@ -217,6 +217,6 @@ void parameter_sweep(struct parameter_table *table, unsigned int most,
 
 		table->next_sweep = index + 1;
 		if (table->places[index].lookups && is_gone(context, table->places[index].node))
-			forget(table, index);
+			forget_parameter(table, index);
 	}
 }

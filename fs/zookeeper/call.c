@@ -6,6 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+	SEQUENCE_DIGITS = 10,
+	REQUEST_BYTES_MAX = 1048575, /* default of jute.maxbuffer: a server hangs up on more */
+	HEAD_BYTES = 32,	     /* of a request, at most ... */
+	OPERATION_BYTES = 80,	     /* ... and of an operation, without its path and its data */
+};
+
+struct call {
+	struct calls *calls;
+	struct call *next,
+		**back;		 /* those that the library has: where the one before points here */
+	struct request *request; /* NULL: answered, or part of calls_prepare() */
+	bool given_up;
+	bool is_last;		  /* of calls_prepare() */
+	bool has_set;		  /* TRANSACTION */
+	struct Stat stat;	  /* TRANSACTION: of the first SET */
+	zoo_op_t *operations;	  /* TRANSACTION: owned */
+	zoo_op_result_t *results; /* TRANSACTION: owned */
+	char text[];		  /* paths as the servers know them */
+};
+
 static const struct {
 	int code;
 	enum answer answer;
@@ -37,7 +58,8 @@ static void free_call(struct call *call)
 	free(call);
 }
 
-struct call *call_make(struct calls *calls, struct request *request, size_t text_size)
+/* Makes a call with room for @text_size bytes of text. NULL: no memory. */
+static struct call *make_call(struct calls *calls, struct request *request, size_t text_size)
 {
 	struct call *call = malloc(sizeof(*call) + text_size);
 
@@ -58,13 +80,17 @@ static void unlink_call(struct call *call)
 		call->calls->end = call->back;
 }
 
-void call_answer(struct calls *calls, struct request *request, enum answer outcome)
+static void answer_request(struct calls *calls, struct request *request, enum answer outcome)
 {
 	request->answer = outcome;
 	calls->answered(calls, request);
 }
 
-struct request *call_end(struct call *call, int code)
+/*
+ * The library ends @call: returns its request, if that still is to be answered. A connection that
+ * was lost is noticed first, so that it is known when the request is answered.
+ */
+static struct request *end_call(struct call *call, int code)
 {
 	struct request *request;
 
@@ -75,13 +101,14 @@ struct request *call_end(struct call *call, int code)
 	return request;
 }
 
-void call_drop(struct call *call)
+static void drop_call(struct call *call)
 {
 	unlink_call(call);
 	free_call(call);
 }
 
-const char *call_relative(const struct calls *calls, const char *path)
+/* The path as the fleet knows it, of the servers' @path; NULL if it is not below theirs. */
+static const char *relative_path(const struct calls *calls, const char *path)
 {
 	size_t length = strlen(calls->path);
 
@@ -99,7 +126,7 @@ static void on_watch(zhandle_t *handle, int type, int state, const char *path, v
 	(void)state;
 	if (type == ZOO_SESSION_EVENT || !path)
 		return;
-	known = call_relative(calls, path);
+	known = relative_path(calls, path);
 	if (known)
 		calls->changed(calls, known);
 }
@@ -129,13 +156,13 @@ static void on_data(int code, const char *data, int length, const struct Stat *s
 		    const void *context)
 {
 	struct call *call = (struct call *)context;
-	struct request *request = call_end(call, code);
+	struct request *request = end_call(call, code);
 
 	if (request)
-		call_answer(call->calls, request,
-			    code == ZOK ? take_data(request, data, length, stat)
-					: calls_answer(code));
-	call_drop(call);
+		answer_request(call->calls, request,
+			       code == ZOK ? take_data(request, data, length, stat)
+					   : calls_answer(code));
+	drop_call(call);
 }
 
 static enum answer take_names(struct request *request, const struct String_vector *names)
@@ -161,15 +188,16 @@ static enum answer take_names(struct request *request, const struct String_vecto
 static void on_names(int code, const struct String_vector *names, const void *context)
 {
 	struct call *call = (struct call *)context;
-	struct request *request = call_end(call, code);
+	struct request *request = end_call(call, code);
 
 	if (request)
-		call_answer(call->calls, request,
-			    code == ZOK ? take_names(request, names) : calls_answer(code));
-	call_drop(call);
+		answer_request(call->calls, request,
+			       code == ZOK ? take_names(request, names) : calls_answer(code));
+	drop_call(call);
 }
 
-bool call_takes_path(const char *path, bool sequential)
+/* Whether the library and the servers take @path; it may end with a slash if a number is added. */
+static bool is_path(const char *path, bool sequential)
 {
 	size_t length;
 
@@ -191,7 +219,8 @@ bool call_takes_path(const char *path, bool sequential)
 	return true;
 }
 
-char *call_write_path(const struct calls *calls, const char *path, char *text)
+/* Writes the servers' path of the node at @path to @text; returns where the text ends. */
+static char *write_path(const struct calls *calls, const char *path, char *text)
 {
 	/* The root of a fleet with a path is that path. */
 	bool is_root = !path[1] && *calls->path;
@@ -199,21 +228,158 @@ char *call_write_path(const struct calls *calls, const char *path, char *text)
 	return text + sprintf(text, "%s%s", calls->path, is_root ? "" : path) + 1;
 }
 
-size_t call_path_size(const struct calls *calls, const char *path)
+static size_t path_size(const struct calls *calls, const char *path)
 {
 	return strlen(calls->path) + strlen(path) + 1;
+}
+
+/* The first operation that was refused: those before it have no error, those after it this one. */
+static uint32_t find_failed(const struct call *call, uint32_t count)
+{
+	uint32_t i = 0;
+
+	while (i < count &&
+	       (call->results[i].err == ZOK || call->results[i].err == ZRUNTIMEINCONSISTENCY))
+		i++;
+	return i < count ? i : 0;
+}
+
+static bool is_sequential(const struct operation *operation)
+{
+	return operation->kind == OPERATION_CREATE && (operation->flags & NODE_SEQUENTIAL);
+}
+
+/* What a transaction made that was executed. */
+static enum answer take_results(struct call *call, struct request *request)
+{
+	request->zxid = (uint64_t)call->stat.mzxid;
+	for (uint32_t i = 0; i < request->operation_count; i++) {
+		struct operation *operation = &request->operations[i];
+		const char *made = call->results[i].value;
+
+		if (call->results[i].err != ZOK)
+			return ANSWER_UNKNOWN;
+		if (!is_sequential(operation))
+			continue;
+		made = made ? relative_path(call->calls, made) : NULL;
+		operation->made = made ? strdup(made) : NULL;
+		if (!operation->made)
+			return ANSWER_UNKNOWN;
+	}
+	return ANSWER_OK;
+}
+
+static void on_transaction(int code, const void *context)
+{
+	struct call *call = (struct call *)context;
+	struct request *request = end_call(call, code);
+
+	if (request && code != ZOK)
+		request->failed = find_failed(call, request->operation_count);
+	if (request)
+		answer_request(call->calls, request,
+			       code == ZOK ? take_results(call, request) : calls_answer(code));
+	drop_call(call);
+}
+
+static int create_flags(const struct operation *operation)
+{
+	return (operation->flags & NODE_EPHEMERAL ? ZOO_EPHEMERAL : 0) |
+	       (operation->flags & NODE_SEQUENTIAL ? ZOO_SEQUENCE : 0);
+}
+
+/* Puts @operation, number @i, into @call, with its text to @text; where the text ends. */
+static char *write_operation(struct call *call, uint32_t i, const struct operation *operation,
+			     char *text)
+{
+	const struct calls *calls = call->calls;
+	const char *data = operation->data ? operation->data : "";
+	zoo_op_t *op = &call->operations[i];
+	char *path = text, *made = NULL;
+	int made_size = 0;
+
+	text = write_path(calls, operation->path, text);
+	switch (operation->kind) {
+	case OPERATION_CHECK:
+		zoo_check_op_init(op, path, operation->version);
+		break;
+	case OPERATION_SET:
+		zoo_set_op_init(op, path, data, (int)strlen(data), operation->version,
+				call->has_set ? NULL : &call->stat);
+		call->has_set = true;
+		break;
+	case OPERATION_CREATE:
+		if (is_sequential(operation)) {
+			made = text;
+			made_size = (int)(text - path) + SEQUENCE_DIGITS;
+			text += made_size;
+		}
+		zoo_create_op_init(op, path, data, (int)strlen(data), calls->acl,
+				   create_flags(operation), made, made_size);
+		break;
+	case OPERATION_DELETE:
+		zoo_delete_op_init(op, path, operation->version);
+		break;
+	}
+	return text;
+}
+
+/* Bytes of text that the operations of @request need; 0 if they cannot be sent. */
+static size_t transaction_size(const struct calls *calls, const struct request *request)
+{
+	size_t size = 0, sent = HEAD_BYTES;
+
+	if (!request->operation_count || request->operation_count > OPERATIONS_MAX)
+		return 0;
+	for (uint32_t i = 0; i < request->operation_count; i++) {
+		const struct operation *operation = &request->operations[i];
+		const char *data = operation->data;
+
+		if (!is_path(operation->path, is_sequential(operation)) ||
+		    (data && strlen(data) > NODE_DATA_MAX))
+			return 0;
+		size += 2 * path_size(calls, operation->path) + SEQUENCE_DIGITS;
+		sent += OPERATION_BYTES + path_size(calls, operation->path) +
+			(data ? strlen(data) : 0);
+	}
+	return sent <= REQUEST_BYTES_MAX ? size : 0;
+}
+
+static int send_transaction(struct calls *calls, struct request *request)
+{
+	uint32_t count = request->operation_count;
+	size_t size = transaction_size(calls, request);
+	struct call *call;
+	char *text;
+
+	if (!size)
+		return ZBADARGUMENTS;
+	call = make_call(calls, request, size);
+	if (!call)
+		return ZSYSTEMERROR;
+	call->operations = calloc(count, sizeof(*call->operations));
+	call->results = calloc(count, sizeof(*call->results));
+	if (!call->operations || !call->results) {
+		drop_call(call);
+		return ZSYSTEMERROR;
+	}
+	text = call->text;
+	for (uint32_t i = 0; i < count; i++)
+		text = write_operation(call, i, &request->operations[i], text);
+	return zoo_amulti(calls->handle, (int)count, call->operations, call->results,
+			  on_transaction, call);
 }
 
 static int send_get(struct calls *calls, struct request *request)
 {
 	struct call *call;
 
-	if (!call_takes_path(request->path, false))
+	if (!is_path(request->path, false))
 		return ZBADARGUMENTS;
-	call = call_make(calls, request, call_path_size(calls, request->path));
+	call = make_call(calls, request, path_size(calls, request->path));
 	if (!call)
 		return ZSYSTEMERROR;
-	call_write_path(calls, request->path, call->text);
+	write_path(calls, request->path, call->text);
 	return zoo_awget(calls->handle, call->text, request->watch ? on_watch : NULL, calls,
 			 on_data, call);
 }
@@ -222,12 +388,12 @@ static int send_list(struct calls *calls, struct request *request)
 {
 	struct call *call;
 
-	if (!call_takes_path(request->path, false))
+	if (!is_path(request->path, false))
 		return ZBADARGUMENTS;
-	call = call_make(calls, request, call_path_size(calls, request->path));
+	call = make_call(calls, request, path_size(calls, request->path));
 	if (!call)
 		return ZSYSTEMERROR;
-	call_write_path(calls, request->path, call->text);
+	write_path(calls, request->path, call->text);
 	return zoo_awget_children(calls->handle, call->text, request->watch ? on_watch : NULL,
 				  calls, on_names, call);
 }
@@ -236,7 +402,7 @@ static int send_list(struct calls *calls, struct request *request)
  * After an error the library may have kept a call or not: its memory is freed at the end, or when the
  * library ends it after all.
  */
-static void disown(struct calls *calls, struct request *request)
+static void disown_call(struct calls *calls, struct request *request)
 {
 	for (struct call *call = calls->first; call; call = call->next) {
 		if (call->request == request)
@@ -247,7 +413,7 @@ static void disown(struct calls *calls, struct request *request)
 void calls_send(struct calls *calls, struct request *request)
 {
 	static int (*const senders[])(struct calls *, struct request *) = {
-		[REQUEST_TRANSACTION] = call_send_transaction,
+		[REQUEST_TRANSACTION] = send_transaction,
 		[REQUEST_GET] = send_get,
 		[REQUEST_LIST] = send_list,
 	};
@@ -255,8 +421,80 @@ void calls_send(struct calls *calls, struct request *request)
 
 	if (code == ZOK)
 		return;
-	disown(calls, request);
-	call_answer(calls, request, calls_answer(code));
+	disown_call(calls, request);
+	answer_request(calls, request, calls_answer(code));
+}
+
+static void report_prepared(struct call *call, int code)
+{
+	if (!call->given_up)
+		call->calls->prepared(call->calls, code);
+}
+
+static void on_made(int code, const char *made, const void *context)
+{
+	struct call *call = (struct call *)context;
+
+	(void)made;
+	if (code == ZNODEEXISTS)
+		code = ZOK;
+	if (code == ZNONODE && call->calls->refused != ZOK) /* it is why */
+		code = call->calls->refused;
+	call->calls->refused = code;
+	if (call->is_last)
+		report_prepared(call, code);
+	drop_call(call);
+}
+
+/* Makes every node from the root to the path, in one go: what is there already is left alone. */
+static int make_path(struct calls *calls)
+{
+	size_t size = strlen(calls->path) + 1;
+	const char *end = calls->path;
+
+	calls->refused = ZOK;
+	do {
+		struct call *call = make_call(calls, NULL, size);
+		int code;
+
+		if (!call)
+			return ZSYSTEMERROR;
+		end += 1 + strcspn(end + 1, "/");
+		snprintf(call->text, size, "%.*s", (int)(end - calls->path), calls->path);
+		call->is_last = !*end;
+		code = zoo_acreate(calls->handle, call->text, "", 0, calls->acl, 0, on_made, call);
+		if (code != ZOK)
+			return code;
+	} while (*end);
+	return ZOK;
+}
+
+static void on_looked(int code, const struct Stat *stat, const void *context)
+{
+	struct call *call = (struct call *)context;
+
+	(void)stat;
+	if (code != ZNONODE || call->given_up)
+		report_prepared(call, code);
+	else if ((code = make_path(call->calls)) != ZOK)
+		report_prepared(call, code);
+	drop_call(call);
+}
+
+int calls_prepare(struct calls *calls)
+{
+	size_t size = strlen(calls->path) + 1;
+	struct call *call;
+
+	if (size == 1) {
+		calls->prepared(calls, ZOK);
+		return 0;
+	}
+	call = make_call(calls, NULL, size);
+	if (!call)
+		return -ENOMEM;
+	memcpy(call->text, calls->path, size);
+	return zoo_aexists(calls->handle, call->text, 0, on_looked, call) == ZOK ? 0 : -EIO;
 }
 
 void calls_give_up(struct calls *calls)
@@ -267,7 +505,7 @@ void calls_give_up(struct calls *calls)
 		call->request = NULL;
 		call->given_up = true;
 		if (request)
-			call_answer(calls, request, ANSWER_UNKNOWN);
+			answer_request(calls, request, ANSWER_UNKNOWN);
 	}
 }
 
@@ -280,5 +518,5 @@ void calls_init(struct calls *calls)
 void calls_free(struct calls *calls)
 {
 	while (calls->first)
-		call_drop(calls->first);
+		drop_call(calls->first);
 }

@@ -50,45 +50,4 @@ void calls_free(struct calls *calls);
 /* The answer that a code of the library is. */
 enum answer calls_answer(int code);
 
-/* The rest is for the files that make calls. */
-
-struct call {
-	struct calls *calls;
-	struct call *next,
-		**back;		 /* those that the library has: where the one before points here */
-	struct request *request; /* NULL: answered, or part of calls_prepare() */
-	bool given_up;
-	bool is_last;		  /* of calls_prepare() */
-	bool has_set;		  /* TRANSACTION */
-	struct Stat stat;	  /* TRANSACTION: of the first SET */
-	zoo_op_t *operations;	  /* TRANSACTION: owned */
-	zoo_op_result_t *results; /* TRANSACTION: owned */
-	char text[];		  /* paths as the servers know them */
-};
-
-/* A call with room for @text_size bytes of text; NULL when there is no memory. */
-struct call *call_make(struct calls *calls, struct request *request, size_t text_size);
-void call_drop(struct call *call);
-
-/*
- * The library ends @call: its request, if it still is to be answered. A connection that was lost is
- * noticed first, so that whoever is answered knows.
- */
-struct request *call_end(struct call *call, int code);
-
-void call_answer(struct calls *calls, struct request *request, enum answer outcome);
-
-/* Whether the library and the servers take @path; it may end with a slash if a number is added. */
-bool call_takes_path(const char *path, bool sequential);
-
-/* Puts the servers' path of the node at @path to @text; where the text ends. And bytes for it. */
-char *call_write_path(const struct calls *calls, const char *path, char *text);
-size_t call_path_size(const struct calls *calls, const char *path);
-
-/* The path as the fleet knows it, of the servers' @path; NULL if it is not below theirs. */
-const char *call_relative(const struct calls *calls, const char *path);
-
-/* A code of the library. */
-int call_send_transaction(struct calls *calls, struct request *request);
-
 #endif

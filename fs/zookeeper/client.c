@@ -55,13 +55,13 @@ static struct orders take_orders(struct zookeeper_client *client)
 	return orders;
 }
 
-static void obey(struct zookeeper_session *session, const struct orders *orders)
+static void obey_orders(struct zookeeper_session *session, const struct orders *orders)
 {
 	struct request *next;
 
 	if (orders->stop)
 		zookeeper_session_end(session); /* what comes is answered, and not sent */
-	else if (orders->opening != session->events.opening)
+	else if (orders->opening != session->notices.opening)
 		zookeeper_session_open(session, orders->opening, orders->timeout_ns,
 				       orders->resumes);
 	else if (orders->hang_up)
@@ -73,7 +73,7 @@ static void obey(struct zookeeper_session *session, const struct orders *orders)
 }
 
 /* Waits until @until_ns at the latest. */
-static void await(struct pollfd polled[2], uint64_t until_ns)
+static void await_events(struct pollfd polled[2], uint64_t until_ns)
 {
 	uint64_t now_ns = clock_ns(), wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 	struct timespec wait = {(time_t)(wait_ns / NSEC_PER_SEC), (long)(wait_ns % NSEC_PER_SEC)};
@@ -82,7 +82,7 @@ static void await(struct pollfd polled[2], uint64_t until_ns)
 		polled[0].revents = polled[1].revents = 0;
 }
 
-static void *work(void *argument)
+static void *run_session(void *argument)
 {
 	struct zookeeper_client *client = argument;
 	struct zookeeper_session *session = &client->session;
@@ -94,23 +94,23 @@ static void *work(void *argument)
 		struct orders orders = take_orders(client);
 		uint64_t until_ns, count;
 
-		obey(session, &orders);
+		obey_orders(session, &orders);
 		stop = orders.stop;
 		until_ns = stop ? 0 : zookeeper_session_tend(session, &polled[1]);
-		zookeeper_events_flush(&session->events);
+		zookeeper_notices_flush(&session->notices);
 		if (stop)
 			break;
-		await(polled, until_ns);
+		await_events(polled, until_ns);
 		if (polled[0].revents && read(client->wake, &count, sizeof(count)) < 0)
 			continue;
 		if (polled[1].revents)
 			zookeeper_session_process(session, polled[1].revents);
-		zookeeper_events_flush(&session->events);
+		zookeeper_notices_flush(&session->notices);
 	}
 	return NULL;
 }
 
-struct zookeeper_client *zookeeper_client_new(struct servers *servers, const char *path,
+struct zookeeper_client *zookeeper_client_new(struct addresses *servers, const char *path,
 					      const char *credentials, struct zookeeper_kept *kept,
 					      struct zookeeper_receiver *receiver)
 {
@@ -118,13 +118,13 @@ struct zookeeper_client *zookeeper_client_new(struct servers *servers, const cha
 	struct zookeeper_session *session;
 
 	if (!client) {
-		servers_free(servers);
+		addresses_free(servers);
 		return NULL;
 	}
 	session = &client->session;
 	session->servers = servers;
 	session->kept = kept;
-	session->events.receiver = receiver;
+	session->notices.receiver = receiver;
 	session->path = strdup(path);
 	session->credentials = credentials ? strdup(credentials) : NULL;
 	session->wake = client->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -138,7 +138,7 @@ struct zookeeper_client *zookeeper_client_new(struct servers *servers, const cha
 
 int zookeeper_client_start(struct zookeeper_client *client)
 {
-	int err = thread_start(&client->thread, work, client);
+	int err = thread_start(&client->thread, run_session, client);
 
 	client->started = !err;
 	return err;
@@ -175,7 +175,7 @@ void zookeeper_client_free(struct zookeeper_client *client)
 		explicit_bzero(credentials, strlen(credentials));
 	free(credentials);
 	free(client->session.path);
-	servers_free(client->session.servers);
+	addresses_free(client->session.servers);
 	if (client->wake >= 0)
 		close(client->wake);
 	pthread_mutex_destroy(&client->mutex);

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-struct servers;
+struct addresses;
 struct zookeeper_client;
 struct zookeeper_kept;
 
@@ -21,7 +21,7 @@ struct zookeeper_kept;
  * which is copied. @credentials, USER:PASSWORD or NULL, is copied; with it nodes are its user's only.
  * @kept is borrowed: where the session is kept for a successor, or NULL. NULL when there is no memory.
  */
-struct zookeeper_client *zookeeper_client_new(struct servers *servers, const char *path,
+struct zookeeper_client *zookeeper_client_new(struct addresses *servers, const char *path,
 					      const char *credentials, struct zookeeper_kept *kept,
 					      struct zookeeper_receiver *receiver);
 

@@ -20,7 +20,7 @@ static void on_log(const char *message)
 }
 
 /* The state is looked at after each call, and each watch has a function of its own. */
-static void ignore(zhandle_t *handle, int type, int state, const char *path, void *context)
+static void ignore_event(zhandle_t *handle, int type, int state, const char *path, void *context)
 {
 	(void)handle;
 	(void)type;
@@ -35,8 +35,8 @@ zhandle_t *zookeeper_handle_open(const char *address, int timeout_ms, const char
 	zhandle_t *handle;
 
 	zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
-	handle = zookeeper_init2(address, ignore, timeout_ms, session, NULL, ZOO_NO_LOG_CLIENTENV,
-				 on_log);
+	handle = zookeeper_init2(address, ignore_event, timeout_ms, session, NULL,
+				 ZOO_NO_LOG_CLIENTENV, on_log);
 	if (!handle)
 		return NULL;
 	zoo_set_servers_resolution_delay(handle, -1);

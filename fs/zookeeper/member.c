@@ -23,7 +23,7 @@ struct member {
 	struct daemon *daemon;		/* borrowed */
 	struct options *options;	/* borrowed */
 	struct fleet_options fleet_options;
-	struct source_zookeeper *zookeeper;
+	struct zookeeper *zookeeper;
 	struct fleet *fleet;
 	bool started;
 	bool succeeds; /* a predecessor */
@@ -72,7 +72,7 @@ static void on_applied(struct fleet_listener *listener, struct limiter *limiter,
 
 	tree_path(limiter, path);
 	events_add(&member->daemon->events, viewer_subject(limiter), "%s %s", path, text);
-	if (applied == FLEET_OWNED && member->daemon->session)
+	if (applied == FLEET_OWNED && member->daemon->fuse)
 		node_owner_changed(member->daemon, limiter);
 }
 
@@ -115,18 +115,17 @@ struct member *member_open(struct options *options, struct daemon *daemon, struc
 	};
 	if (member->fleet_options.constants.renewal_ns > options->right_ns / 4)
 		member->fleet_options.constants.renewal_ns = options->right_ns / 4;
-	member->zookeeper = source_zookeeper_open(options->servers, options->path,
-						  options->credentials,
-						  &state_fleet(state)->zookeeper);
+	member->zookeeper = zookeeper_open(options->servers, options->path, options->credentials,
+					   &state_fleet(state)->zookeeper);
 	if (!member->zookeeper) {
 		free(member);
 		return NULL;
 	}
-	member->fleet = fleet_new(&daemon->engine, source_zookeeper_coordinator(member->zookeeper),
+	member->fleet = fleet_new(&daemon->engine, zookeeper_coordinator(member->zookeeper),
 				  &member->fleet_options, &member->listener);
 	if (!member->fleet) {
 		log_error("no memory");
-		source_zookeeper_free(member->zookeeper);
+		zookeeper_free(member->zookeeper);
 		free(member);
 		return NULL;
 	}
@@ -135,7 +134,7 @@ struct member *member_open(struct options *options, struct daemon *daemon, struc
 
 void member_attach(struct member *member)
 {
-	source_zookeeper_attach(member->zookeeper, member->daemon, member->fleet);
+	zookeeper_attach(member->zookeeper, member->daemon, member->fleet);
 	member->daemon->fleet = member->fleet;
 }
 
@@ -188,7 +187,7 @@ static bool has_left(const void *fleet)
 }
 
 /* Puts a limiter of a predecessor back into the tree under its number. */
-static int restore(void *argument, const struct state_limiter *former)
+static int restore_limiter(void *argument, const struct state_limiter *former)
 {
 	struct member *member = argument;
 	struct engine *engine = &member->daemon->engine;
@@ -228,7 +227,7 @@ int member_resume(struct member *member)
 
 	daemon_lock(daemon);
 	member->succeeds = true;
-	err = state_limiters(daemon->state, restore, member);
+	err = state_limiters(daemon->state, restore_limiter, member);
 	if (!err) {
 		state_restoring(daemon->state, STATE_LEVELS);
 		err = fleet_resume(member->fleet, clock_ns());
@@ -247,7 +246,7 @@ int member_join(struct member *member)
 	bool joined;
 	int err;
 
-	err = source_zookeeper_start(member->zookeeper);
+	err = zookeeper_start(member->zookeeper);
 	if (err) {
 		log_error("cannot start the coordinator's thread: %s", strerror(-err));
 		return -1;
@@ -289,13 +288,13 @@ void member_leave(struct member *member)
 	fleet_leave(member->fleet, clock_ns());
 	daemon_unlock(daemon);
 	(void)run_until(daemon, has_left, member->fleet, LEAVE_NS, false);
-	source_zookeeper_stop(member->zookeeper);
+	zookeeper_stop(member->zookeeper);
 	member->started = false;
 }
 
 void member_free(struct member *member)
 {
 	fleet_free(member->fleet);
-	source_zookeeper_free(member->zookeeper);
+	zookeeper_free(member->zookeeper);
 	free(member);
 }

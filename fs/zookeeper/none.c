@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stddef.h>
 
-struct source_zookeeper *source_zookeeper_open(const char *servers, const char *path,
-					       const char *credentials, struct zookeeper_kept *kept)
+struct zookeeper *zookeeper_open(const char *servers, const char *path, const char *credentials,
+				 struct zookeeper_kept *kept)
 {
 	(void)path;
 	(void)credentials;
@@ -16,32 +16,31 @@ struct source_zookeeper *source_zookeeper_open(const char *servers, const char *
 	return NULL;
 }
 
-struct coordinator *source_zookeeper_coordinator(struct source_zookeeper *source)
+struct coordinator *zookeeper_coordinator(struct zookeeper *source)
 {
 	(void)source;
 	return NULL;
 }
 
-void source_zookeeper_attach(struct source_zookeeper *source, struct daemon *daemon,
-			     struct fleet *fleet)
+void zookeeper_attach(struct zookeeper *source, struct daemon *daemon, struct fleet *fleet)
 {
 	(void)source;
 	(void)daemon;
 	(void)fleet;
 }
 
-int source_zookeeper_start(struct source_zookeeper *source)
+int zookeeper_start(struct zookeeper *source)
 {
 	(void)source;
 	return -ENOSYS;
 }
 
-void source_zookeeper_stop(struct source_zookeeper *source)
+void zookeeper_stop(struct zookeeper *source)
 {
 	(void)source;
 }
 
-void source_zookeeper_free(struct source_zookeeper *source)
+void zookeeper_free(struct zookeeper *source)
 {
 	(void)source;
 }

@@ -1,25 +1,25 @@
 /* notice - see notice.h. */
 #include "fs/zookeeper/notice.h"
 
-struct zookeeper_event *zookeeper_events_add(struct zookeeper_events *events,
-					     enum zookeeper_event_kind kind)
+struct zookeeper_notice *zookeeper_notices_add(struct zookeeper_notices *notices,
+					       enum zookeeper_notice_kind kind)
 {
-	struct zookeeper_event *event;
+	struct zookeeper_notice *notice;
 
-	if (events->count == ZOOKEEPER_EVENTS_MAX)
-		zookeeper_events_flush(events);
-	event = &events->list[events->count++];
-	event->kind = kind;
-	event->opening = events->opening;
-	return event;
+	if (notices->count == ZOOKEEPER_NOTICES_MAX)
+		zookeeper_notices_flush(notices);
+	notice = &notices->list[notices->count++];
+	notice->kind = kind;
+	notice->opening = notices->opening;
+	return notice;
 }
 
-void zookeeper_events_flush(struct zookeeper_events *events)
+void zookeeper_notices_flush(struct zookeeper_notices *notices)
 {
-	uint32_t count = events->count;
+	uint32_t count = notices->count;
 
 	/* Who receives may give orders, not add events: the list stays as it is. */
-	events->count = 0;
+	notices->count = 0;
 	if (count)
-		events->receiver->receive(events->receiver, events->list, count);
+		notices->receiver->receive(notices->receiver, notices->list, count);
 }

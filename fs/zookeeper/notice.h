@@ -8,9 +8,9 @@
 
 #include <stdint.h>
 
-enum { ZOOKEEPER_EVENTS_MAX = 64 }; /* at once */
+enum { ZOOKEEPER_NOTICES_MAX = 64 }; /* at once */
 
-enum zookeeper_event_kind {
+enum zookeeper_notice_kind {
 	ZOOKEEPER_CONNECTED,	/* and the path is there, if it could be made */
 	ZOOKEEPER_DISCONNECTED, /* the session goes on */
 	ZOOKEEPER_EXPIRED,	/* the session is gone: nothing is tried until the next open */
@@ -18,8 +18,8 @@ enum zookeeper_event_kind {
 	ZOOKEEPER_ANSWERED,
 };
 
-struct zookeeper_event {
-	enum zookeeper_event_kind kind;
+struct zookeeper_notice {
+	enum zookeeper_notice_kind kind;
 	uint32_t opening;	  /* of which open; not for ANSWERED */
 	uint64_t session;	  /* CONNECTED: its id */
 	struct request *request;  /* ANSWERED */
@@ -28,22 +28,22 @@ struct zookeeper_event {
 
 /* Called by the thread with what there is at once, in order. It may give orders, but not stop. */
 struct zookeeper_receiver {
-	void (*receive)(struct zookeeper_receiver *receiver, const struct zookeeper_event *events,
+	void (*receive)(struct zookeeper_receiver *receiver, const struct zookeeper_notice *notices,
 			uint32_t count);
 };
 
-struct zookeeper_events {
+struct zookeeper_notices {
 	struct zookeeper_receiver *receiver; /* borrowed */
 	uint32_t opening;		     /* of what is added now */
 	uint32_t count;
-	struct zookeeper_event list[ZOOKEEPER_EVENTS_MAX];
+	struct zookeeper_notice list[ZOOKEEPER_NOTICES_MAX];
 };
 
 /* The new event, to be filled in; those before it are handed over if there is no room for more. */
-struct zookeeper_event *zookeeper_events_add(struct zookeeper_events *events,
-					     enum zookeeper_event_kind kind);
+struct zookeeper_notice *zookeeper_notices_add(struct zookeeper_notices *notices,
+					       enum zookeeper_notice_kind kind);
 
 /* Hands over what there is. */
-void zookeeper_events_flush(struct zookeeper_events *events);
+void zookeeper_notices_flush(struct zookeeper_notices *notices);
 
 #endif

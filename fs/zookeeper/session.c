@@ -11,11 +11,11 @@
 #include <sys/random.h>
 
 enum {
-	FAILURES_MAX = 5,		    /* that are counted */
-	FAILURES_LOUD = 3,		    /* from which on they are worth a message */
-	ROUNDS_MAX = 2,			    /* each of which doubles the time for an attempt */
-	HOPE_SESSIONS = 10,		    /* session timeouts */
-	ANSWERS_MAX = ZOOKEEPER_EVENTS_MAX, /* read before others have their turn */
+	FAILURES_MAX = 5,		     /* that are counted */
+	FAILURES_LOUD = 3,		     /* from which on they are worth a message */
+	ROUNDS_MAX = 2,			     /* each of which doubles the time for an attempt */
+	HOPE_SESSIONS = 10,		     /* session timeouts */
+	ANSWERS_MAX = ZOOKEEPER_NOTICES_MAX, /* read before others have their turn */
 };
 
 #define NSEC_PER_MSEC UINT64_C(1000000)
@@ -32,7 +32,7 @@ static const uint64_t LOOK_UP_NS = 10 * NSEC_PER_SEC;
 /* Twice as long when all servers had their turn, as long as the library waits for a server. */
 static uint64_t attempt_ns(const struct zookeeper_session *session)
 {
-	uint32_t servers = servers_count(session->servers);
+	uint32_t servers = addresses_count(session->servers);
 	uint32_t rounds = session->silent / (servers ? servers : 1);
 	uint64_t ns = ATTEMPT_NS << (rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX);
 	uint64_t most_ns = session->timeout_ns / 3 * 2;
@@ -68,18 +68,18 @@ static void on_answered(struct calls *calls, struct request *request)
 {
 	if (request->answer != ANSWER_UNKNOWN)
 		session_of(calls)->waiting_ns = NEVER_NS;
-	zookeeper_events_add(&session_of(calls)->events, ZOOKEEPER_ANSWERED)->request = request;
+	zookeeper_notices_add(&session_of(calls)->notices, ZOOKEEPER_ANSWERED)->request = request;
 }
 
 static void on_changed(struct calls *calls, const char *path)
 {
-	struct zookeeper_event *event = zookeeper_events_add(&session_of(calls)->events,
-							     ZOOKEEPER_CHANGED);
+	struct zookeeper_notice *notice = zookeeper_notices_add(&session_of(calls)->notices,
+								ZOOKEEPER_CHANGED);
 
-	snprintf(event->path, sizeof(event->path), "%s", path);
+	snprintf(notice->path, sizeof(notice->path), "%s", path);
 }
 
-static void rest(struct zookeeper_session *session)
+static void rest_for_a_while(struct zookeeper_session *session)
 {
 	uint64_t ns = REST_NS << session->failures;
 
@@ -95,41 +95,41 @@ static void count_failure(struct zookeeper_session *session)
 		session->failures++;
 }
 
-static const char *reason(const struct zookeeper_session *session)
+static const char *reason_of(const struct zookeeper_session *session)
 {
 	return session->why ? session->why : zookeeper_handle_message;
 }
 
 /* The connection is gone; the session goes on. */
-static void lose(struct zookeeper_session *session)
+static void lose_connection(struct zookeeper_session *session)
 {
 	uint64_t now_ns = clock_ns();
 
-	log_warning("connection to ZooKeeper lost: %s", reason(session));
+	log_warning("connection to ZooKeeper lost: %s", reason_of(session));
 	if (session->phase == PHASE_CONNECTED)
-		zookeeper_events_add(&session->events, ZOOKEEPER_DISCONNECTED);
+		zookeeper_notices_add(&session->notices, ZOOKEEPER_DISCONNECTED);
 	if (now_ns >= session->since_ns + STEADY_NS)
 		session->failures = 0;
 	else
 		count_failure(session);
 	session->since_ns = now_ns;
 	begin_wait(session);
-	rest(session);
+	rest_for_a_while(session);
 	calls_give_up(&session->calls);
 }
 
-static void fail(struct zookeeper_session *session)
+static void fail_attempt(struct zookeeper_session *session)
 {
 	count_failure(session);
 	if (session->failures == FAILURES_LOUD && !session->complained) {
-		log_warning("no connection to ZooKeeper: %s", reason(session));
+		log_warning("no connection to ZooKeeper: %s", reason_of(session));
 		session->complained = true;
 	}
-	rest(session);
+	rest_for_a_while(session);
 }
 
 /* Looks at what became of the connection in a call of the library. May be called within one. */
-static void look(struct zookeeper_session *session)
+static void look_at_state(struct zookeeper_session *session)
 {
 	int state;
 
@@ -144,30 +144,30 @@ static void look(struct zookeeper_session *session)
 		session->why = "sending failed";
 	session->stale = state == ZOO_NOTCONNECTED_STATE;
 	if (session->phase >= PHASE_PREPARING)
-		lose(session);
+		lose_connection(session);
 	else if (state == ZOO_EXPIRED_SESSION_STATE)
-		rest(session);
+		rest_for_a_while(session);
 	else
-		fail(session);
+		fail_attempt(session);
 }
 
 static void on_check(struct calls *calls)
 {
-	look(session_of(calls));
+	look_at_state(session_of(calls));
 }
 
 /* Gives up the connection. Not within a call of the library. */
-static void drop(struct zookeeper_session *session, const char *why)
+static void drop_connection(struct zookeeper_session *session, const char *why)
 {
 	session->why = why;
 	zookeeper_handle_drop(session->calls.handle, session->fd);
-	look(session);
+	look_at_state(session);
 }
 
 void zookeeper_session_end(struct zookeeper_session *session)
 {
 	calls_give_up(&session->calls);
-	zookeeper_events_flush(&session->events); /* the next can take seconds */
+	zookeeper_notices_flush(&session->notices); /* the next can take seconds */
 	session->phase = PHASE_CLOSED;
 	if (session->calls.handle)
 		zookeeper_close(session->calls.handle);
@@ -183,7 +183,7 @@ void zookeeper_session_open(struct zookeeper_session *session, uint32_t opening,
 			    uint64_t timeout_ns, bool resumes)
 {
 	zookeeper_session_end(session);
-	session->events.opening = opening;
+	session->notices.opening = opening;
 	session->resumes = resumes;
 	session->timeout_ns = timeout_ns;
 	session->complained = false;
@@ -192,16 +192,16 @@ void zookeeper_session_open(struct zookeeper_session *session, uint32_t opening,
 	session->look_up_ns = 0;
 	session->turn = (uint32_t)jittered(UINT32_MAX);
 	if (timeout_ns)
-		rest(session);
+		rest_for_a_while(session);
 	if (resumes)
 		session->rest_ns = 0; /* its host alone: no others connect at that time */
 }
 
-static void expire(struct zookeeper_session *session, const char *why)
+static void expire_session(struct zookeeper_session *session, const char *why)
 {
 	log_warning("session with ZooKeeper is over: %s", why);
 	zookeeper_session_end(session);
-	zookeeper_events_add(&session->events, ZOOKEEPER_EXPIRED);
+	zookeeper_notices_add(&session->notices, ZOOKEEPER_EXPIRED);
 }
 
 static void on_prepared(struct calls *calls, int code)
@@ -218,12 +218,12 @@ static void on_prepared(struct calls *calls, int code)
 		session->waiting_ns = NEVER_NS;
 	session->prepared = true;
 	session->phase = PHASE_CONNECTED;
-	zookeeper_events_add(&session->events, ZOOKEEPER_CONNECTED)->session =
+	zookeeper_notices_add(&session->notices, ZOOKEEPER_CONNECTED)->session =
 		(uint64_t)zoo_client_id(calls->handle)->client_id;
 }
 
 /* A successor goes on with it if the fleet has joined with it, and that is later. */
-static void keep(struct zookeeper_session *session)
+static void keep_session(struct zookeeper_session *session)
 {
 	const clientid_t *id = zoo_client_id(session->calls.handle);
 
@@ -247,12 +247,12 @@ static zhandle_t *open_handle(struct zookeeper_session *session, const char *add
 }
 
 /* The server has accepted the session. */
-static void greet(struct zookeeper_session *session)
+static void greet_session(struct zookeeper_session *session)
 {
 	zhandle_t *handle = session->calls.handle;
 	uint64_t granted_ns = (uint64_t)zoo_recv_timeout(handle) * NSEC_PER_MSEC;
 
-	keep(session);
+	keep_session(session);
 
 	log_info("connected to ZooKeeper at %s, session 0x%llx", zoo_get_current_server(handle),
 		 (unsigned long long)zoo_client_id(handle)->client_id);
@@ -271,19 +271,19 @@ static void greet(struct zookeeper_session *session)
 		on_prepared(&session->calls, ZOK);
 	else
 		calls_prepare(&session->calls);
-	look(session);
+	look_at_state(session);
 }
 
 /* Has the library connect to the server whose turn it is; it knows no other. */
-static bool aim(struct zookeeper_session *session, uint64_t now_ns)
+static bool aim_at_server(struct zookeeper_session *session, uint64_t now_ns)
 {
 	char address[SERVER_ADDRESS_TEXT];
 
 	if (session->look_up_ns <= now_ns) {
-		servers_look_up(session->servers, session->wake);
+		addresses_look_up(session->servers, session->wake);
 		session->look_up_ns = now_ns + LOOK_UP_NS;
 	}
-	if (!servers_address(session->servers, session->turn++, address)) {
+	if (!addresses_address(session->servers, session->turn++, address)) {
 		session->why = "no server has an address";
 		return false;
 	}
@@ -301,12 +301,13 @@ static void begin_attempt(struct zookeeper_session *session, uint64_t now_ns)
 	if (session->stale)
 		zookeeper_handle_discard(session->calls.handle);
 	session->stale = false;
-	if (!aim(session, now_ns))
-		fail(session);
+	if (!aim_at_server(session, now_ns))
+		fail_attempt(session);
 }
 
 /* The library's turn: what it waits for, and until when. */
-static uint64_t ask(struct zookeeper_session *session, uint64_t now_ns, struct pollfd *socket)
+static uint64_t ask_library(struct zookeeper_session *session, uint64_t now_ns,
+			    struct pollfd *socket)
 {
 	struct timeval wait = {0, 0};
 	int interest = 0, code;
@@ -315,7 +316,7 @@ static uint64_t ask(struct zookeeper_session *session, uint64_t now_ns, struct p
 	code = zookeeper_interest(session->calls.handle, &session->fd, &interest, &wait);
 	if (code == ZOK && session->fd < 0) /* a delay of its own; there is none the next time */
 		code = zookeeper_interest(session->calls.handle, &session->fd, &interest, &wait);
-	look(session);
+	look_at_state(session);
 	if (code != ZOK || session->phase < PHASE_CONNECTING)
 		return now_ns;
 	socket->fd = session->fd;
@@ -346,20 +347,20 @@ uint64_t zookeeper_session_tend(struct zookeeper_session *session, struct pollfd
 	uint64_t now_ns = clock_ns(), until_ns;
 
 	if (session->over)
-		expire(session, session->over);
+		expire_session(session, session->over);
 	else if (is_hopeless(session, now_ns))
-		expire(session, "no request of it was answered for too long");
+		expire_session(session, "no request of it was answered for too long");
 	if (session->phase == PHASE_RESTING && session->rest_ns <= now_ns)
 		begin_attempt(session, now_ns);
 	if (is_attempting(session) && session->attempt_ns <= now_ns) {
 		session->silent++;
-		drop(session, "a server does not answer");
+		drop_connection(session, "a server does not answer");
 	}
 	if (session->phase == PHASE_CLOSED)
 		return NEVER_NS;
 	if (session->phase == PHASE_RESTING)
 		return session->rest_ns;
-	until_ns = ask(session, now_ns, socket);
+	until_ns = ask_library(session, now_ns, socket);
 	return is_attempting(session) && session->attempt_ns < until_ns ? session->attempt_ns
 									: until_ns;
 }
@@ -372,10 +373,10 @@ void zookeeper_session_process(struct zookeeper_session *session, short events)
 	for (int i = 0; i < ANSWERS_MAX && session->phase >= PHASE_CONNECTING; i++) {
 		int code = zookeeper_process(session->calls.handle, ready);
 
-		look(session);
+		look_at_state(session);
 		if (session->phase == PHASE_CONNECTING &&
 		    zoo_state(session->calls.handle) == ZOO_CONNECTED_STATE)
-			greet(session);
+			greet_session(session);
 		if (code != ZOK || !(ready & ZOOKEEPER_READ))
 			break;
 		ready = ZOOKEEPER_READ;
@@ -391,13 +392,13 @@ void zookeeper_session_send(struct zookeeper_session *session, struct request *r
 	}
 	begin_wait(session);
 	calls_send(&session->calls, request);
-	look(session);
+	look_at_state(session);
 }
 
 void zookeeper_session_hang_up(struct zookeeper_session *session)
 {
 	if (session->phase >= PHASE_PREPARING)
-		drop(session, "no answer in time");
+		drop_connection(session, "no answer in time");
 }
 
 void zookeeper_session_init(struct zookeeper_session *session)

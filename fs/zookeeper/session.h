@@ -29,8 +29,8 @@ enum phase {
 
 /* All times are of CLOCK_BOOTTIME. */
 struct zookeeper_session {
-	struct calls calls;	 /* first: see session_of() */
-	struct servers *servers; /* owned by the client, like the next two */
+	struct calls calls;	   /* first: see session_of() */
+	struct addresses *servers; /* owned by the client, like the next two */
 	char *path;
 	char *credentials; /* or NULL */
 	int wake;	   /* borrowed: eventfd that ends a poll */
@@ -55,7 +55,7 @@ struct zookeeper_session {
 	uint64_t look_up_ns;	     /* when names are looked up again */
 	uint32_t turn;		     /* of which server */
 	const char *why;	     /* a connection is given up, or NULL */
-	struct zookeeper_events events;
+	struct zookeeper_notices notices;
 };
 
 /* Fills in the calls; the rest that is set before the thread runs is the caller's to fill in. */

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct source_zookeeper {
+struct zookeeper {
 	struct coordinator interface;
 	struct zookeeper_receiver receiver;
 	struct zookeeper_client *client;
@@ -29,9 +29,9 @@ struct source_zookeeper {
 /* The first two run at the rate of time; the last is also set by hand. */
 static const clockid_t CLOCK_IDS[CLOCKS] = {CLOCK_BOOTTIME, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME};
 
-static struct source_zookeeper *source_of(struct coordinator *coordinator)
+static struct zookeeper *source_of(struct coordinator *coordinator)
 {
-	return (struct source_zookeeper *)coordinator;
+	return (struct zookeeper *)coordinator;
 }
 
 static void open_session(struct coordinator *coordinator, uint64_t session_ns)
@@ -69,7 +69,7 @@ static uint64_t clock_read_ns(clockid_t id)
 }
 
 /* What passed on each clock since the last look at all of them; 0 on one that went back. */
-static void look_at_clocks(struct source_zookeeper *source, uint64_t passed_ns[CLOCKS])
+static void look_at_clocks(struct zookeeper *source, uint64_t passed_ns[CLOCKS])
 {
 	for (int i = 0; i < CLOCKS; i++) {
 		uint64_t now_ns = clock_read_ns(CLOCK_IDS[i]), last_ns = source->look.last_ns[i];
@@ -80,7 +80,7 @@ static void look_at_clocks(struct source_zookeeper *source, uint64_t passed_ns[C
 }
 
 /* A successor's clocks go on from here. */
-static void keep_look(struct source_zookeeper *source)
+static void keep_look(struct zookeeper *source)
 {
 	struct zookeeper_kept *kept = source->kept;
 	uint32_t other;
@@ -99,7 +99,7 @@ static void keep_look(struct source_zookeeper *source)
  */
 static void read_clocks(struct coordinator *coordinator, struct clocks *clocks)
 {
-	struct source_zookeeper *source = source_of(coordinator);
+	struct zookeeper *source = source_of(coordinator);
 	uint64_t now_ns = clock_read_ns(CLOCK_IDS[0]), last_ns = source->look.last_ns[0];
 	uint64_t passed_ns[CLOCKS], most_ns = 0;
 
@@ -127,18 +127,18 @@ static uint64_t random_bits(struct coordinator *coordinator)
 	return bits;
 }
 
-static void tell(struct source_zookeeper *source, const struct zookeeper_event *event,
-		 uint64_t now_ns)
+static void tell_fleet(struct zookeeper *source, const struct zookeeper_notice *notice,
+		       uint64_t now_ns)
 {
 	struct fleet *fleet = source->fleet;
 
 	/* A session that the fleet has done with says nothing any more. */
-	if (event->kind != ZOOKEEPER_ANSWERED &&
-	    !zookeeper_client_is_current(source->client, event->opening))
+	if (notice->kind != ZOOKEEPER_ANSWERED &&
+	    !zookeeper_client_is_current(source->client, notice->opening))
 		return;
-	switch (event->kind) {
+	switch (notice->kind) {
 	case ZOOKEEPER_CONNECTED:
-		fleet_connected(fleet, event->session, now_ns);
+		fleet_connected(fleet, notice->session, now_ns);
 		break;
 	case ZOOKEEPER_DISCONNECTED:
 		fleet_disconnected(fleet, now_ns);
@@ -147,28 +147,27 @@ static void tell(struct source_zookeeper *source, const struct zookeeper_event *
 		fleet_expired(fleet, now_ns);
 		break;
 	case ZOOKEEPER_CHANGED:
-		fleet_changed(fleet, event->path, now_ns);
+		fleet_changed(fleet, notice->path, now_ns);
 		break;
 	case ZOOKEEPER_ANSWERED:
-		fleet_answered(fleet, event->request, now_ns);
+		fleet_answered(fleet, notice->request, now_ns);
 		break;
 	}
 }
 
 /* In the client's thread. */
-static void receive(struct zookeeper_receiver *receiver, const struct zookeeper_event *events,
-		    uint32_t count)
+static void receive_notices(struct zookeeper_receiver *receiver,
+			    const struct zookeeper_notice *notices, uint32_t count)
 {
-	struct source_zookeeper *source =
-		(struct source_zookeeper *)((char *)receiver -
-					    offsetof(struct source_zookeeper, receiver));
+	struct zookeeper *source =
+		(struct zookeeper *)((char *)receiver - offsetof(struct zookeeper, receiver));
 	uint64_t now_ns;
 
 	daemon_lock(source->daemon);
 	now_ns = clock_ns();
 	engine_run(&source->daemon->engine, now_ns);
 	for (uint32_t i = 0; i < count; i++)
-		tell(source, &events[i], now_ns);
+		tell_fleet(source, &notices[i], now_ns);
 	daemon_unlock(source->daemon);
 }
 
@@ -241,20 +240,20 @@ static int read_credentials(const char *path, const struct zookeeper_kept *kept,
 	return why ? wrong_file(path, why) : 0;
 }
 
-static struct source_zookeeper *make_source(struct servers *servers, const char *path,
-					    const char *credentials, struct zookeeper_kept *kept)
+static struct zookeeper *make_source(struct addresses *servers, const char *path,
+				     const char *credentials, struct zookeeper_kept *kept)
 {
-	struct source_zookeeper *source = calloc(1, sizeof(*source));
+	struct zookeeper *source = calloc(1, sizeof(*source));
 	uint64_t passed_ns[CLOCKS];
 
 	if (!source) {
-		servers_free(servers);
+		addresses_free(servers);
 		return NULL;
 	}
 	source->interface = (struct coordinator){
 		open_session, resume_session, close_session, send_request,
 		hang_up,      read_clocks,    random_bits,   (uint32_t)strlen(path)};
-	source->receiver.receive = receive;
+	source->receiver.receive = receive_notices;
 	source->kept = kept;
 	if (kept && kept->looks[kept->current].last_ns[0])
 		source->look = kept->looks[kept->current];
@@ -268,16 +267,16 @@ static struct source_zookeeper *make_source(struct servers *servers, const char 
 	return NULL;
 }
 
-struct source_zookeeper *source_zookeeper_open(const char *servers, const char *path,
-					       const char *credentials, struct zookeeper_kept *kept)
+struct zookeeper *zookeeper_open(const char *servers, const char *path, const char *credentials,
+				 struct zookeeper_kept *kept)
 {
 	char text[CREDENTIALS_MAX + 1] = "", error[ERROR_TEXT];
-	struct source_zookeeper *source = NULL;
-	struct servers *list;
+	struct zookeeper *source = NULL;
+	struct addresses *list;
 
 	if (credentials && read_credentials(credentials, kept, text))
 		goto out;
-	list = servers_new(servers, error);
+	list = addresses_new(servers, error);
 	if (!list) {
 		log_error("%s", error);
 		goto out;
@@ -292,29 +291,28 @@ out:
 	return source;
 }
 
-struct coordinator *source_zookeeper_coordinator(struct source_zookeeper *source)
+struct coordinator *zookeeper_coordinator(struct zookeeper *source)
 {
 	return &source->interface;
 }
 
-void source_zookeeper_attach(struct source_zookeeper *source, struct daemon *daemon,
-			     struct fleet *fleet)
+void zookeeper_attach(struct zookeeper *source, struct daemon *daemon, struct fleet *fleet)
 {
 	source->daemon = daemon;
 	source->fleet = fleet;
 }
 
-int source_zookeeper_start(struct source_zookeeper *source)
+int zookeeper_start(struct zookeeper *source)
 {
 	return zookeeper_client_start(source->client);
 }
 
-void source_zookeeper_stop(struct source_zookeeper *source)
+void zookeeper_stop(struct zookeeper *source)
 {
 	zookeeper_client_stop(source->client);
 }
 
-void source_zookeeper_free(struct source_zookeeper *source)
+void zookeeper_free(struct zookeeper *source)
 {
 	zookeeper_client_free(source->client);
 	free(source);

@@ -14,7 +14,7 @@
 
 struct daemon;
 struct fleet;
-struct source_zookeeper;
+struct zookeeper;
 struct zookeeper_kept;
 
 /*
@@ -22,25 +22,23 @@ struct zookeeper_kept;
  * whose first line is USER:PASSWORD, that nobody but its owner may read, or NULL. @kept is borrowed: for
  * a successor, and from a predecessor, or NULL. Uses no network. NULL after a message.
  */
-struct source_zookeeper *source_zookeeper_open(const char *servers, const char *path,
-					       const char *credentials,
-					       struct zookeeper_kept *kept);
+struct zookeeper *zookeeper_open(const char *servers, const char *path, const char *credentials,
+				 struct zookeeper_kept *kept);
 
 /* Its functions are for the fleet, under the daemon's lock, from the start to the stop. */
-struct coordinator *source_zookeeper_coordinator(struct source_zookeeper *source);
+struct coordinator *zookeeper_coordinator(struct zookeeper *source);
 
 /* Whom to tell; before the start. Both are borrowed until the stop. */
-void source_zookeeper_attach(struct source_zookeeper *source, struct daemon *daemon,
-			     struct fleet *fleet);
+void zookeeper_attach(struct zookeeper *source, struct daemon *daemon, struct fleet *fleet);
 
 /* Starts the thread, in the process that will run the loop. 0 or -errno. */
-int source_zookeeper_start(struct source_zookeeper *source);
+int zookeeper_start(struct zookeeper *source);
 
 /*
  * Ends the session and the thread, within 5 s. The fleet has every request back then, and sends no
  * more. Not under the daemon's lock.
  */
-void source_zookeeper_stop(struct source_zookeeper *source);
-void source_zookeeper_free(struct source_zookeeper *source);
+void zookeeper_stop(struct zookeeper *source);
+void zookeeper_free(struct zookeeper *source);
 
 #endif

@@ -5,7 +5,7 @@
 #include "fuzz.h"
 
 #include "fs/base/log.h"
-#include "fs/keeper/keeper.h"
+#include "fs/keeper/server.h"
 #include "fs/keeper/socket.h"
 
 #include <fcntl.h>
@@ -61,12 +61,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 		size -= used;
 	}
 	shutdown(sockets[0], SHUT_WR);
-	if (!keeper_hear(sockets[1], &hello, &state)) {
+	if (!server_hear(sockets[1], &hello, &state)) {
 		FUZZ_CHECK(hello.kind == KEEPER_HELLO && hello.version == KEEPER_VERSION);
 		FUZZ_CHECK(state >= 0);
 		close(state);
 	}
-	count = keeper_ask_mount(sockets[1], &mount, devices);
+	count = server_ask_mount(sockets[1], &mount, devices);
 	FUZZ_CHECK(count <= KEEPER_DEVICES);
 	for (int i = 0; i < count; i++)
 		close(devices[i]);

@@ -142,7 +142,7 @@ void server_ask(struct server *server, uint32_t opcode, uint64_t node, const voi
 	message.header.nodeid = node;
 	message.header.pid = (uint32_t)getpid();
 	server->asked[server->unique] = is_answered(opcode);
-	session_process(&server->daemon, &buffer, clock_ns());
+	mount_process(&server->daemon, &buffer, clock_ns());
 	remember_reply(server, opcode, message.body);
 	hear(server);
 }
@@ -282,13 +282,13 @@ static void mount_server(struct server *server, const char *resent, size_t size)
 		resent += header->len;
 		size -= header->len;
 	}
-	FUZZ_CHECK(!session_adopt(&server->daemon, mount.init, mount.init_bytes, device + 1, 1));
+	FUZZ_CHECK(!mount_adopt(&server->daemon, mount.init, mount.init_bytes, device + 1, 1));
 	hear(server);
 }
 
 static void end_source(struct server *server)
 {
-	source_local_close(server->source);
+	local_close(server->source);
 	mount_free(&server->daemon);
 	state_close(server->state);
 	options_free(&server->options);
@@ -314,13 +314,13 @@ bool server_start(struct server *server, int descriptor, uint32_t starts, const 
 		options_free(&server->options);
 		return false;
 	}
-	server->source = source_local_open(NULL);
+	server->source = local_open(NULL);
 	FUZZ_CHECK(server->source);
-	FUZZ_CHECK(!mount_init(daemon, &server->options, source_local_interface(server->source),
+	FUZZ_CHECK(!mount_init(daemon, &server->options, local_source(server->source),
 			       server->state, &root));
 	daemon->keeper = getppid();
 	daemon->engine.tree.last_id = state_base(server->state);
-	if (source_local_load(server->source, daemon)) {
+	if (local_load(server->source, daemon)) {
 		end_source(server);
 		return false;
 	}
@@ -342,9 +342,9 @@ void server_stop(struct server *server)
 	hear(server);
 	for (uint64_t i = 1; i <= server->unique; i++)
 		FUZZ_CHECK(!server->asked[i]);
-	source_local_stop(server->source);
+	local_stop(server->source);
 	metrics_finish(&server->daemon);
-	session_end(&server->daemon);
+	mount_end(&server->daemon);
 	end_source(server);
 	close(server->kernel);
 }

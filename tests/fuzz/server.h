@@ -9,7 +9,7 @@
 
 #include <linux/fuse.h>
 
-struct source_local;
+struct local;
 
 /* Set in the unique number of a request that the kernel sends again. */
 #define SERVER_RESEND (UINT64_C(1) << 63)
@@ -24,7 +24,7 @@ struct server {
 	struct options options;
 	struct daemon daemon;
 	struct state *state;
-	struct source_local *source;
+	struct local *source;
 	int kernel;			     /* the kernel's end of the device */
 	uint64_t unique;		     /* of the last request */
 	bool asked[SERVER_REQUESTS_MAX + 2]; /* by number: not answered yet */

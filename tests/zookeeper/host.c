@@ -90,7 +90,7 @@ static void unlock(struct host *host)
 
 struct host *host_start(const char *servers, const char *path, const char *credentials)
 {
-	struct source_zookeeper *source = source_zookeeper_open(servers, path, credentials, NULL);
+	struct zookeeper *source = zookeeper_open(servers, path, credentials, NULL);
 	struct host *host = calloc(1, sizeof(*host));
 	struct fleet *fleet = calloc(1, sizeof(*fleet));
 
@@ -102,9 +102,9 @@ struct host *host_start(const char *servers, const char *path, const char *crede
 	}
 	pthread_mutex_init(&fleet->daemon.lock, NULL);
 	pthread_cond_init(&fleet->news, NULL);
-	*host = (struct host){source, source_zookeeper_coordinator(source), fleet};
-	source_zookeeper_attach(source, &fleet->daemon, fleet);
-	if (source_zookeeper_start(source))
+	*host = (struct host){source, zookeeper_coordinator(source), fleet};
+	zookeeper_attach(source, &fleet->daemon, fleet);
+	if (zookeeper_start(source))
 		abort();
 	host_open(host);
 	return host;
@@ -112,8 +112,8 @@ struct host *host_start(const char *servers, const char *path, const char *crede
 
 void host_stop(struct host *host)
 {
-	source_zookeeper_stop(host->source);
-	source_zookeeper_free(host->source);
+	zookeeper_stop(host->source);
+	zookeeper_free(host->source);
 	pthread_cond_destroy(&host->fleet->news);
 	pthread_mutex_destroy(&host->fleet->daemon.lock);
 	free(host->fleet);

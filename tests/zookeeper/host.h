@@ -1,5 +1,5 @@
 /*
- * host - a source_zookeeper, and in place of the daemon and the fleet what remembers all that it is
+ * host - a zookeeper, and in place of the daemon and the fleet what remembers all that it is
  * told.
  */
 #ifndef RATEFS_TESTS_HOST_H
@@ -18,7 +18,7 @@ enum { SESSION_MS = 2000, WAIT_MS = 10000 };
 enum told { TOLD_CONNECTED, TOLD_DISCONNECTED, TOLD_EXPIRED, TOLD_CHANGED, TOLD_KINDS };
 
 struct host {
-	struct source_zookeeper *source;
+	struct zookeeper *source;
 	struct coordinator *coordinator;
 	struct fleet *fleet;
 };

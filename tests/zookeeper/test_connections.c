@@ -389,7 +389,7 @@ static void test_stop(void)
 		host_send(host, requests[i]);
 	}
 	began_ms = now_ms();
-	source_zookeeper_stop(host->source);
+	zookeeper_stop(host->source);
 	CHECK(now_ms() - began_ms < 5000);
 	CHECK_IS(host_answers(host), COUNT);
 	for (int i = 0; i < COUNT; i++) {

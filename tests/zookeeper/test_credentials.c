@@ -83,21 +83,20 @@ static void test_files(void)
 	char missing[300], most[1100];
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-		CHECK(!source_zookeeper_open("h", "", file(refused[i].text, refused[i].mode),
-					     NULL));
+		CHECK(!zookeeper_open("h", "", file(refused[i].text, refused[i].mode), NULL));
 	memset(most, 'x', sizeof(most));
 	memcpy(most, "me:", 3);
 	most[sizeof(most) - 1] = '\0';
-	CHECK(!source_zookeeper_open("h", "", file(most, 0600), NULL));
-	CHECK(!source_zookeeper_open("h", "", directory, NULL));
+	CHECK(!zookeeper_open("h", "", file(most, 0600), NULL));
+	CHECK(!zookeeper_open("h", "", directory, NULL));
 	snprintf(missing, sizeof(missing), "%s/no-such-file", directory);
-	CHECK(!source_zookeeper_open("h", "", missing, NULL));
+	CHECK(!zookeeper_open("h", "", missing, NULL));
 }
 
 static void test_clocks(void)
 {
-	struct source_zookeeper *source = source_zookeeper_open("127.0.0.1", "", NULL, NULL);
-	struct coordinator *coordinator = source_zookeeper_coordinator(source);
+	struct zookeeper *source = zookeeper_open("127.0.0.1", "", NULL, NULL);
+	struct coordinator *coordinator = zookeeper_coordinator(source);
 	struct clocks before, after;
 	uint64_t passed_ns;
 
@@ -109,7 +108,7 @@ static void test_clocks(void)
 	CHECK(after.waiter_ns > before.waiter_ns &&
 	      after.waiter_ns - before.waiter_ns <= passed_ns + CLOCK_LOOK_NS);
 	CHECK(coordinator->random(coordinator) != coordinator->random(coordinator));
-	source_zookeeper_free(source);
+	zookeeper_free(source);
 }
 
 const struct test_case credential_cases[] = {

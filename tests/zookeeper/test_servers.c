@@ -23,16 +23,16 @@ static void test_addresses(void)
 	char address[SERVER_ADDRESS_TEXT], error[ERROR_TEXT];
 
 	for (size_t i = 0; i < sizeof(accepted) / sizeof(accepted[0]); i++) {
-		struct servers *servers = servers_new(accepted[i].text, error);
+		struct addresses *servers = addresses_new(accepted[i].text, error);
 		uint32_t count = 0;
 
 		while (accepted[i].addresses[count])
 			count++;
 		for (uint32_t turn = 0; turn < 2 * count; turn++) {
-			CHECK(servers_address(servers, turn, address));
+			CHECK(addresses_address(servers, turn, address));
 			CHECK(!strcmp(address, accepted[i].addresses[turn % count]));
 		}
-		servers_free(servers);
+		addresses_free(servers);
 	}
 }
 
@@ -55,7 +55,7 @@ static void test_refusals(void)
 	char error[ERROR_TEXT];
 
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-		CHECK(!servers_new(refused[i].text, error));
+		CHECK(!addresses_new(refused[i].text, error));
 		CHECK(strstr(error, refused[i].why));
 	}
 }
@@ -63,16 +63,16 @@ static void test_refusals(void)
 static void test_look_up(void)
 {
 	char address[SERVER_ADDRESS_TEXT], error[ERROR_TEXT];
-	struct servers *servers = servers_new("no-such-server.invalid:7,localhost:8", error);
+	struct addresses *servers = addresses_new("no-such-server.invalid:7,localhost:8", error);
 	struct pollfd wake = {.fd = eventfd(0, EFD_CLOEXEC), .events = POLLIN};
 
-	CHECK(!servers_address(servers, 0, address));
-	servers_look_up(servers, wake.fd);
+	CHECK(!addresses_address(servers, 0, address));
+	addresses_look_up(servers, wake.fd);
 	CHECK_IS(poll(&wake, 1, 10000), 1);
-	CHECK(servers_address(servers, 0, address));
+	CHECK(addresses_address(servers, 0, address));
 	CHECK(!strcmp(address, "127.0.0.1:8") || !strcmp(address, "::1:8"));
-	servers_look_up(servers, wake.fd);
-	servers_free(servers); /* a look-up goes on without it */
+	addresses_look_up(servers, wake.fd);
+	addresses_free(servers); /* a look-up goes on without it */
 	close(wake.fd);
 }
 

@@ -1,4 +1,4 @@
-/* state - what a successor has to know: the memory, and what is in it as it begins; see state.h. */
+/* memory - what a successor has to know: the memory, and what is in it as it begins; see state.h. */
 #include "fs/base/log.h"
 #include "fs/state/inside.h"
 #include "fs/state/parameter.h"
