@@ -38,7 +38,8 @@ int check_main(int argc, char *argv[])
 	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
 		printf("usage: ratefs check FILE\n"
 		       "\n"
-		       "Says what is wrong in FILE, limiters for ratefs -o config=FILE. Nothing is mounted.\n"
+		       "Says what is wrong in FILE, limiters for ratefs -o config=FILE. Nothing "
+		       "is mounted.\n"
 		       "\n"
 		       "options:\n"
 		       "    -h, --help          print this\n");

@@ -7,7 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* In the child: never returns. Why it failed goes to @why, which a success closes. */
+/*
+ * Becomes the command, in the child, and never returns. The reason of a failure goes to @why, which
+ * a success closes.
+ */
 __attribute__((noreturn)) static void execute(char *const command[], int in, int out, int why,
 					      const sigset_t *mask)
 {

@@ -19,7 +19,7 @@ enum { STATUS_CHANGED = 1, STATUS_TROUBLE = 2 };
 /* Runs the companion that the arguments name, if they do: then true, and its exit status. */
 bool companion_run(int argc, char *argv[], int *status);
 
-/* A companion: the arguments from its name on; the exit status. */
+/* Run a companion with the arguments from its name on. Return the exit status. */
 int apply_main(int argc, char *argv[]);
 int check_main(int argc, char *argv[]);
 int plot_main(int argc, char *argv[]);
@@ -27,13 +27,13 @@ int run_main(int argc, char *argv[]);
 int save_main(int argc, char *argv[]);
 int top_main(int argc, char *argv[]);
 
-/* Where to look after wrong arguments: STATUS_USAGE after a line on standard error. */
+/* Points to the help after wrong arguments. Returns STATUS_USAGE after a line on standard error. */
 int companion_usage(void);
 
 /* Parses a duration between the bounds. 0, or -EINVAL, -ERANGE. */
 int companion_duration(const char *text, uint64_t min_ns, uint64_t max_ns, uint64_t *ns);
 
-/* Of a clock that steps of the time of day do not move. */
+/* Reads a clock that steps of the time of day do not move. */
 uint64_t companion_now_ns(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* holders - who holds which partitions of a limiter, see holders.h. */
+/* holders - the partitions of a limiter, by host, see holders.h. */
 #include "companions/holders.h"
 
 #include <dirent.h>
@@ -25,7 +25,7 @@ struct shares {
 	size_t count;
 };
 
-/* `7` or `r7`. */
+/* Parses the name of a partition: `7` or `r7`. */
 static bool parse_name(const char *name, struct share *share)
 {
 	char *end;
@@ -101,7 +101,7 @@ static int compare(const void *a, const void *b)
 	return order ? order : (first->number > second->number) - (first->number < second->number);
 }
 
-/* Whether the second comes right after the first, with the same holder. */
+/* Tells whether the second comes right after the first, with the same holder. */
 static bool follows(const struct share *first, const struct share *second)
 {
 	return first->reserve == second->reserve && first->number + 1 == second->number &&

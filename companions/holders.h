@@ -1,5 +1,5 @@
 /*
- * holders - who holds which partitions of a limiter.
+ * holders - the partitions of a limiter, by host.
  */
 #ifndef RATEFS_COMPANIONS_HOLDERS_H
 #define RATEFS_COMPANIONS_HOLDERS_H
@@ -13,11 +13,14 @@ struct holder {
 };
 
 struct holders {
-	struct holder *all; /* owned; by name, nobody first */
+	struct holder *all; /* owned; by name, the free partitions first */
 	size_t count;
 };
 
-/* Of the limiter @path below @mountpoint. 0 or -errno; then there is nothing to free. */
+/*
+ * Reads the holders of the limiter @path below @mountpoint. 0 or -errno; then there is nothing to
+ * free.
+ */
 int holders_read(const char *mountpoint, const char *path, struct holders *holders);
 void holders_free(struct holders *holders);
 

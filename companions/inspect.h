@@ -36,7 +36,7 @@ int inspect(struct inspection *inspection, const char *text);
 /* Says one more thing; with line 0 of the file as a whole. */
 void inspect_complain(struct inspection *inspection, unsigned int line, const char *why);
 
-/* The limiter @path; NULL: it is not named. */
+/* Finds the limiter @path. NULL: it is not named. */
 struct named *inspect_find(const struct inspection *inspection, const char *path);
 
 void inspect_free(struct inspection *inspection);

@@ -37,7 +37,7 @@ int mounted_enter(int directory, const char *name)
 	return -EXDEV;
 }
 
-/* Whether the top of a tree is at @directory: it has a status that begins with a version. */
+/* Tells whether the top of a tree is at @directory: it has a status that begins with a version. */
 static bool is_tree(int directory)
 {
 	static const char first[] = "version ";

@@ -33,7 +33,7 @@ struct mounted_names {
 	size_t count;
 };
 
-/* 0 or -errno; then there are none. */
+/* Lists the limiters. 0 or -errno; then there are none. */
 int mounted_list(int directory, struct mounted_names *names);
 void mounted_names_free(struct mounted_names *names);
 
@@ -43,7 +43,7 @@ void mounted_names_free(struct mounted_names *names);
  */
 int mounted_append(char path[PATH_TEXT], const char *name);
 
-/* The path of a limiter as messages have it: `/` for the top. */
+/* Returns the path of a limiter for messages: `/` for the top. */
 const char *mounted_called(const char *path);
 
 #endif

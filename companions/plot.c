@@ -92,7 +92,7 @@ static void complain(const char *path, int err)
 		      path);
 }
 
-/* One sample of each limiter. 0, or -1 after a message. */
+/* Takes one sample of each limiter. 0, or -1 after a message. */
 static int record_round(struct plot *plot, uint64_t began_ns)
 {
 	struct sample *round = plot->all + plot->rounds * plot->count;
@@ -114,7 +114,7 @@ static int record_round(struct plot *plot, uint64_t began_ns)
 	return 0;
 }
 
-/* For as long as was asked for; at once, and not later, where a limiter is none. */
+/* Takes samples for as long as was asked for. A wrong limiter is found at once, not later. */
 static int record_samples(struct plot *plot)
 {
 	uint64_t began_ns = companion_now_ns(), due_ns = began_ns, now_ns;
@@ -148,7 +148,7 @@ static void print_value(FILE *out, double value)
 }
 
 /*
- * A line of limiter @i in round @round, from the second on: counts are those since the round
+ * Prints a line of limiter @i in round @round, from the second on: counts are those since the round
  * before.
  */
 static void print_line(const struct plot *plot, FILE *out, size_t i, size_t round)
@@ -181,7 +181,10 @@ static void print_data(const struct plot *plot, FILE *out)
 	}
 }
 
-/* A name between quotes, for gnuplot; it cannot have a newline, which ends a line of the script. */
+/*
+ * Prints a name between quotes, for gnuplot; it cannot have a newline, which ends a line of the
+ * script.
+ */
 static void print_quoted(FILE *out, const char *name)
 {
 	fputc('\'', out);
@@ -206,7 +209,7 @@ static void print_script(const struct plot *plot, FILE *out)
 	fprintf(out, "set multiplot layout %d,1\nset xrange [0:%.3f]\nset yrange [0:*]\n",
 		PANEL_COUNT, (double)plot->at_ns[plot->rounds - 1] / NSEC_PER_SEC);
 	for (size_t p = 0; p < PANEL_COUNT; p++) {
-		/* A point that nobody sees, so that there is one, also where all rates are max. */
+		/* An invisible point, so that there is one, also where all rates are max. */
 		fprintf(out,
 			"set ylabel '%s'\n%splot $limiter0 using (0):(1) with dots lc bgnd notitle",
 			PANELS[p].title, p + 1 == PANEL_COUNT ? "set xlabel 'seconds'\n" : "");
@@ -221,7 +224,7 @@ static void print_script(const struct plot *plot, FILE *out)
 	fputs("unset multiplot\n", out);
 }
 
-/* gnuplot, with @file for what it draws. 0 with where to write its script; -1 after a message. */
+/* Starts gnuplot, which draws into @file. 0 with the stream for its script; -1 after a message. */
 static int start_gnuplot(int file, volatile pid_t *gnuplot, FILE **script)
 {
 	static char name[] = "gnuplot", *const command[] = {name, NULL};
@@ -238,7 +241,8 @@ static int start_gnuplot(int file, volatile pid_t *gnuplot, FILE **script)
 		return 0;
 	close(ends[1]);
 	if (err == -ENOENT)
-		warnx("gnuplot is not installed, which draws; --data writes the samples without it");
+		warnx("gnuplot is not installed, which draws; --data writes the samples "
+		      "without it");
 	else
 		warnx("gnuplot: %s", strerror(err ? -err : errno));
 	return -1;
@@ -320,8 +324,10 @@ static void print_usage(void)
 	printf("usage: ratefs plot LIMITER... -o FILE [options]\n"
 	       "       ratefs plot LIMITER... --data [options]\n"
 	       "\n"
-	       "Records what limiters do, and draws granted tokens and effective rate a second, readers\n"
-	       "that wait, and partitions held, over time. LIMITER is a directory of a mounted tree.\n"
+	       "Records what limiters do, and draws granted tokens and effective rate a second, "
+	       "readers\n"
+	       "that wait, and partitions held, over time. LIMITER is a directory of a mounted "
+	       "tree.\n"
 	       "\n"
 	       "options:\n"
 	       "    -o FILE             where to; FILE.svg or FILE.png is drawn by gnuplot\n"

@@ -106,7 +106,7 @@ static int take_tokens(const struct job *job)
 	return STATUS_FAILED;
 }
 
-/* The slot's descriptor, -1 if none is wanted; or -2 after a message. */
+/* Takes a slot, if one is wanted. Returns its descriptor, -1 without one, or -2 after a message. */
 static int take_slot(const struct job *job)
 {
 	char path[PATH_MAX];
@@ -124,7 +124,7 @@ static int take_slot(const struct job *job)
 	return -2;
 }
 
-/* A line for feedback: a piece of work is what one token was taken for. */
+/* Prints a line for feedback: a piece of work is what one token was taken for. */
 static void print_outcome(const struct job *job, const struct outcome *outcome,
 			  char text[LINE_BYTES])
 {
@@ -295,7 +295,7 @@ static bool run_command(const struct job *job, bool again, struct outcome *outco
 	return true;
 }
 
-/* Tokens, slot, work and report, once. True: it was throttled and may be tried again. */
+/* Takes tokens and slot, works and reports, once. True: it was throttled and may be tried again. */
 static bool try_once(const struct job *job, bool again, uint64_t *retry_after_ns, int *status)
 {
 	struct sigaction before[sizeof(PASSED_ON) / sizeof(PASSED_ON[0])];
@@ -377,7 +377,7 @@ static int find_files(struct job *job)
 	return 0;
 }
 
-/* Files that the job needs are looked for before a token is spent. */
+/* Looks for the files that the job needs, before a token is spent. */
 static int check_files(const struct job *job)
 {
 	static const char *const names[] = {"feedback", "slot"};

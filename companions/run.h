@@ -28,7 +28,7 @@ struct job {
 	char home[PATH_MAX];   /* where slot and feedback are */
 };
 
-/* 0 with the arguments in @job, or with @help; or an exit status after a message. */
+/* Parses the arguments. 0 with them in @job, or with @help; or an exit status after a message. */
 int run_parse(struct job *job, int argc, char *argv[], bool *help);
 void run_usage(void);
 

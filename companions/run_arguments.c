@@ -21,10 +21,13 @@ void run_usage(void)
 	       "    -n N                N tokens, taken together (1)\n"
 	       "    --within DURATION   exit status 124 at once if they cannot be had in time\n"
 	       "    --slot              hold one of the limiter's slots while COMMAND runs\n"
-	       "    --retry N           when it was throttled, run it again with new tokens, N times at most (0)\n"
+	       "    --retry N           when it was throttled, run it again with new tokens, N "
+	       "times at most (0)\n"
 	       "    --throttled STATUS  the exit status that says so (75)\n"
-	       "    --output            the first line of the output says how it went, such as an HTTP status\n"
-	       "    --report            do not run without telling the limiter's feedback how it went\n"
+	       "    --output            the first line of the output says how it went, such as an "
+	       "HTTP status\n"
+	       "    --report            do not run without telling the limiter's feedback how it "
+	       "went\n"
 	       "    -h, --help          print this\n");
 }
 

@@ -21,7 +21,7 @@ static const char *const STATS[STAT_COUNT] = {
 	[STAT_RATE] = "effective_rate", [STAT_HELD] = "partitions_held",
 };
 
-/* STAT_COUNT for a name that is not looked at. */
+/* Finds a stat by name. STAT_COUNT: the name is not looked at. */
 static enum stat_id stat_named(const char *name, size_t length)
 {
 	unsigned int id = 0;
@@ -86,7 +86,10 @@ static char *unquote(char *text)
 	return text + 1;
 }
 
-/* `ratefs_NAME{limiter="PATH"} VALUE`; false for all other lines, and for stats not looked at. */
+/*
+ * Parses `ratefs_NAME{limiter="PATH"} VALUE`; false for all other lines, and for stats not looked
+ * at.
+ */
 static bool parse_line(char *line, enum stat_id *id, char **path, double *value)
 {
 	char *label = strstr(line, LABEL), *rest;
@@ -108,8 +111,8 @@ static bool parse_line(char *line, enum stat_id *id, char **path, double *value)
 }
 
 /*
- * The sample of @path: the one after @last, since each stat lists the limiters in the same order,
- * or a new one. NULL without memory.
+ * Finds the sample of @path: the one after @last, since each stat lists the limiters in the same
+ * order, or a new one. NULL without memory.
  */
 static struct sample *sample_of(struct page *page, size_t next, const char *path)
 {

@@ -18,7 +18,7 @@ enum stat_id {
 };
 
 struct sample {
-	char *path; /* of the limiter in the tree, or as given; owned by who made it */
+	char *path;		   /* of the limiter in the tree, or as given; owned by its maker */
 	double values[STAT_COUNT]; /* infinity: `max`; not a number: the tree has none */
 };
 
@@ -29,14 +29,17 @@ struct page {
 	uint64_t at_ns; /* companion_now_ns() of the reading */
 };
 
-/* The values in LIMITER/stat; the path stays as it is. 0 or -errno. */
+/* Reads the values in LIMITER/stat; the path stays as it is. 0 or -errno. */
 int sample_read(const char *limiter, struct sample *sample);
 
-/* All limiters, from the file metrics of @mountpoint. 0 or -errno; then @page is empty. */
+/*
+ * Reads the samples of all limiters from the file metrics of @mountpoint. 0 or -errno; then @page
+ * is empty.
+ */
 int sample_page_read(const char *mountpoint, struct page *page);
 void sample_page_free(struct page *page);
 
-/* That of @path, NULL if there is none. */
+/* Finds the sample of @path. NULL: there is none. */
 const struct sample *sample_page_find(const struct page *page, const char *path);
 
 #endif

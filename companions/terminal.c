@@ -109,7 +109,7 @@ static void stop_screen(void)
 	enter_screen();
 }
 
-/* A key is read as a whole: the bytes of an arrow come in one piece. */
+/* Reads a key as a whole: the bytes of an arrow come in one piece. */
 static int read_key(void)
 {
 	static const struct {
@@ -139,7 +139,7 @@ static int read_key(void)
 	return KEY_NONE;
 }
 
-/* Until @until_ns for input or a signal: as ppoll(2). */
+/* Waits until @until_ns for input or a signal, as ppoll(2). */
 static int wait_for_input(uint64_t until_ns, const sigset_t *mask)
 {
 	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};

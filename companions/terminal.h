@@ -11,7 +11,7 @@
 /* Keys that are no character; a character is its own key. */
 enum key { KEY_NONE, KEY_END = 256, KEY_RESIZE, KEY_UP, KEY_DOWN, KEY_PAGE_UP, KEY_PAGE_DOWN };
 
-/* Standard input and output, which are terminals. 0 or -errno. */
+/* Opens standard input and output, which are terminals. 0 or -errno. */
 int terminal_open(void);
 void terminal_close(void);
 
@@ -24,7 +24,7 @@ void terminal_size(unsigned int *rows, unsigned int *columns);
  */
 int terminal_key(uint64_t until_ns);
 
-/* The signal that KEY_END stood for, 0 for none. */
+/* Returns the signal that KEY_END stood for, 0 for none. */
 int terminal_signal(void);
 
 /* Shows @text from the top left corner on, and nothing below. */

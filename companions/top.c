@@ -74,7 +74,7 @@ static int find_mountpoint(struct top *top)
 	return found == 1 ? 0 : -1;
 }
 
-/* The current counts are taken, and the former ones become those before. 0, or -1 with errno. */
+/* Takes the current counts; the former ones become those before. 0, or -1 with errno. */
 static int refresh_screen(struct view *view)
 {
 	struct page now;
@@ -142,7 +142,7 @@ static void scroll_view(struct view *view, long by)
 	view->top = (unsigned int)(top < 0 ? 0 : top);
 }
 
-/* False: it is the end. */
+/* Acts on a key. False: it is the end. */
 static bool take_key(struct view *view, int key)
 {
 	long page = view->rows / 2;
@@ -224,7 +224,8 @@ static void print_usage(void)
 {
 	printf("usage: ratefs top [options] [MOUNTPOINT]\n"
 	       "\n"
-	       "Shows what the limiters of a mounted tree do; without MOUNTPOINT, of the only one.\n"
+	       "Shows what the limiters of a mounted tree do; without MOUNTPOINT, of the only "
+	       "one.\n"
 	       "\n"
 	       "options:\n"
 	       "    -b                  print a table and exit, as if there was no terminal\n"

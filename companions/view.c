@@ -26,7 +26,7 @@ static double gauge(const struct row *row, enum stat_id id, double seconds)
 	return row->now->values[id];
 }
 
-/* Of a limiter that is new since, what it has counted; it may also have been made anew. */
+/* Computes a rate. A limiter that is new since counts from 0; it may also have been made anew. */
 static double per_second(const struct row *row, enum stat_id id, double seconds)
 {
 	double since = row->before ? row->before->values[id] : 0, now = row->now->values[id];
@@ -89,7 +89,7 @@ static void put_title(const struct view *view, FILE *out, const char *text)
 	fprintf(out, "\033[7m%-*s\033[0m\n", (int)view->columns, cut);
 }
 
-/* The daemon's own figures, in a line. */
+/* Prints the daemon's own figures, in a line. */
 static void put_status(const struct view *view, FILE *out)
 {
 	static const char *const wanted[] = {"version",	 "host",     "source",	"coordinator",
@@ -113,7 +113,7 @@ static void put_status(const struct view *view, FILE *out)
 	put_line(view, out, text);
 }
 
-/* At most ten characters, unless it is no number that a limiter has. */
+/* Prints at most ten characters, unless it is no number that a limiter has. */
 static void print_number(double value, char text[CELL_BYTES])
 {
 	static const char units[] = {' ', 'k', 'M', 'G', 'T'};
@@ -155,7 +155,10 @@ static int compare(const void *a, const void *b)
 	return sorted_by->reversed && column == NUMBERS ? -order : order;
 }
 
-/* A row for each limiter, sorted; owned by the caller. NULL without memory, or without limiters. */
+/*
+ * Makes a row for each limiter, sorted; owned by the caller. NULL without memory, or without
+ * limiters.
+ */
 static struct row *make_rows(const struct view *view)
 {
 	uint64_t between_ns = view->now.at_ns - view->before.at_ns;
@@ -205,7 +208,7 @@ static void put_column_titles(const struct view *view, FILE *out)
 	put_title(view, out, line);
 }
 
-/* The holders of a limiter, a line each; how many lines. */
+/* Prints the holders of a limiter, a line each. Returns how many lines. */
 static unsigned int put_holders(const struct view *view, FILE *out, const char *path,
 				unsigned int room)
 {

@@ -1,5 +1,5 @@
 /*
- * view - the two tables of top: limiters and what they do, and who holds which partitions.
+ * view - the two tables of top: limiters and what they do, and hosts and their partitions.
  */
 #ifndef RATEFS_COMPANIONS_VIEW_H
 #define RATEFS_COMPANIONS_VIEW_H
@@ -21,7 +21,7 @@ struct view {
 	unsigned int rows, columns;
 };
 
-/* The column that @key sorts by, and the one whose title begins so; -1 if there is none. */
+/* Find the column that @key sorts by, and the column whose title begins so; -1 if there is none. */
 int view_column_of_key(int key);
 int view_column_of_name(const char *name);
 

@@ -26,7 +26,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Absolute, since the daemon's working directory will be `/`. 0 or -1 after a message. */
+/*
+ * Makes @path absolute, since the daemon's working directory will be `/`. 0 or -1 after a message.
+ */
 static int make_absolute(char **path, const char *what)
 {
 	char *absolute = realpath(*path, NULL);
@@ -40,13 +42,13 @@ static int make_absolute(char **path, const char *what)
 	return 0;
 }
 
-/* Where settings live: one of the two. */
+/* The place where settings live: one of the two. */
 struct sources {
 	struct local *local;
 	struct member *member; /* of a fleet */
 };
 
-/* A server: what it was told, and what it works with. */
+/* A server: the orders of its keeper, and the parts that it is made of. */
 struct server {
 	int control; /* socket to the keeper */
 	struct keeper_hello hello;
@@ -102,10 +104,10 @@ static int serve_mount(struct server *server)
 	log_info("%s serves %s", daemon->options->source, daemon->options->mountpoint);
 	(void)server_tell(server->control, KEEPER_READY);
 	loop_run(daemon);
-	/* Another one takes over, and nobody is to notice. */
+	/* A successor takes over, and no reader notices. */
 	if (wake_is_replaced())
 		_exit(EXIT_REPLACE);
-	/* Nobody may answer once the session is gone. */
+	/* An answer needs the session: all are given before it goes. */
 	daemon_stop(daemon);
 	if (server->sources.local)
 		local_stop(server->sources.local);
@@ -127,7 +129,7 @@ static int open_source(struct sources *sources, struct options *options, struct 
 	return sources->member || sources->local ? 0 : -1;
 }
 
-/* The first server's; the coordinator may be at work already. */
+/* Begins the state of the first server; the coordinator may be at work already. */
 static int begin_state(struct server *server, const struct options *options)
 {
 	struct daemon *daemon = &server->daemon;
@@ -141,7 +143,7 @@ static int begin_state(struct server *server, const struct options *options)
 	return err;
 }
 
-/* What a predecessor knew is there before the coordinator says what is new. */
+/* Restores the knowledge of a predecessor before the coordinator tells its news. */
 static int load_member(struct server *server, const struct options *options)
 {
 	struct member *member = server->sources.member;
@@ -158,13 +160,13 @@ static int load_member(struct server *server, const struct options *options)
 	return err || succeeds ? err : begin_state(server, options);
 }
 
-/* Settings as they are kept, or as a predecessor had them. 0, or an error after a message. */
+/* Loads settings as they are kept, or as a predecessor had them. 0, or an error after a message. */
 static int load_limiters(struct server *server, const struct options *options)
 {
 	struct daemon *daemon = &server->daemon;
 	int err;
 
-	/* So that none is that of another limiter before. */
+	/* No number repeats one that a limiter had before. */
 	daemon->engine.tree.last_id = state_base(server->state);
 	if (server->sources.member)
 		return load_member(server, options);
@@ -185,7 +187,7 @@ static void close_source(struct sources *sources)
 		local_close(sources->local);
 }
 
-/* Everything from the source to the end of the mount; the exit status. */
+/* Does everything from the source to the end of the mount. Returns the exit status. */
 static int run_service(struct server *server, struct options *options)
 {
 	struct owner root = {server->hello.uid, server->hello.gid, 0755};
@@ -208,7 +210,7 @@ static int run_service(struct server *server, struct options *options)
 		goto no_daemon;
 	}
 	daemon->keeper = server->hello.pid;
-	/* Who is asked to end before there is a mount gets none. */
+	/* A server that is asked to end before it has a mount gets none. */
 	if (!load_limiters(server, options) && (!serve_mount(server) || wake_is_ending()))
 		status = EXIT_SUCCESS;
 	else if (server->hello.starts && wake_is_ending())
@@ -228,7 +230,7 @@ no_daemon:
 	return status;
 }
 
-/* What is relative is to where the keeper was. */
+/* Replaces a path that is relative to the working directory of the keeper. */
 static int replace_path(char **path, const char *told)
 {
 	free(*path);
@@ -290,7 +292,7 @@ static int read_state(struct server *server)
 	return 0;
 }
 
-/* A server of the keeper at the other end of @control; the exit status. */
+/* Runs a server of the keeper at the other end of @control. Returns the exit status. */
 static int run_server(int control, int argc, char *argv[])
 {
 	struct server server = {.control = control};
@@ -307,7 +309,7 @@ static int run_server(int control, int argc, char *argv[])
 		goto out;
 	log_set_level(options.log_level);
 	log_look_for_journal();
-	/* Those that are started once it is mounted are that user. */
+	/* Servers that start after the mount are that user already. */
 	status = server.hello.starts ? 0 : privilege_choose(&options);
 	if (status)
 		goto out;
@@ -325,7 +327,7 @@ out:
 	return status;
 }
 
-/* The front: waits until the mount answers, or says that it never will. */
+/* Waits, in the front, until the mount answers or it is clear that it never will. */
 static int wait_for_mount(const struct options *options, pid_t child, int ready)
 {
 	struct stat root;
@@ -366,7 +368,7 @@ static int run_in_background(struct options *options, int argc, char *argv[])
 	return wait_for_mount(options, child, ready[0]);
 }
 
-/* The socket of a server, see keeper.h, or -1; its argument is taken out. */
+/* Takes out the argument that names a server's socket, see keeper.h. Returns the socket, or -1. */
 static int take_server_option(int *argc, char *argv[])
 {
 	static const char option[] = "--server=";

@@ -26,18 +26,37 @@ struct chains {
 	const void *seed; /* borrowed; for @hash */
 };
 
-/* 0 or -ENOMEM. */
+/* Puts @link into @chains. 0 or -ENOMEM. */
 int chains_insert(struct chains *chains, struct chain_link *link);
 
-/* @link is in @chains. */
+/* Takes @link out of @chains, in which it is. */
 void chains_remove(struct chains *chains, struct chain_link *link);
 
-/* The first of the chain in which entries with @hash are. */
-struct chain_link *chains_find(const struct chains *chains, uint64_t hash);
+/* Returns the largest power of two that is not above @size: chains from it on were split off. */
+static inline uint32_t chains_level(uint32_t size)
+{
+	return UINT32_C(1) << (31 - __builtin_clz(size));
+}
+
+/* Returns the number of the chain in which entries with @hash are. */
+static inline uint32_t chains_index(const struct chains *chains, uint64_t hash)
+{
+	uint32_t level = chains_level(chains->size);
+	uint32_t index = (uint32_t)hash & (2 * level - 1);
+
+	return index < chains->size ? index : index - level;
+}
+
+/* Returns the first of the chain in which entries with @hash are, or NULL. */
+static inline struct chain_link *chains_find(const struct chains *chains, uint64_t hash)
+{
+	return chains->heads ? chains->heads[chains_index(chains, hash)] : NULL;
+}
 
 /*
- * Entries in an order of their own that stays what it is while the table grows and shrinks: each has
- * a place of 62 bits in it. The first whose place is not below @place, and its place; NULL: no more.
+ * Returns the first entry whose place is not below *@place, and its place; NULL: there are no more.
+ * Places are numbers of 62 bits. They stay the same while the table grows and shrinks, so they are
+ * an order in which all entries can be listed.
  */
 struct chain_link *chains_from(const struct chains *chains, uint64_t *place);
 

@@ -4,7 +4,8 @@
  * Holds deadlines (the engine's timers) and turns (children waiting in their parent). It allocates
  * nothing, so it cannot fail. Insert O(1), remove O(log n) amortised.
  *
- * Fredman, Sedgewick, Sleator, Tarjan: "The pairing heap: a new form of self-adjusting heap" (1986).
+ * Fredman, Sedgewick, Sleator, Tarjan: "The pairing heap: a new form of self-adjusting heap"
+ * (1986).
  */
 #ifndef RATEFS_CORE_HEAP_H
 #define RATEFS_CORE_HEAP_H
@@ -30,13 +31,13 @@ static inline bool heap_holds(const struct heap_node *node)
 	return node->back;
 }
 
-/* @node must not be in a heap. */
+/* Puts @node, which is in no heap, into @heap. */
 void heap_insert(struct heap *heap, struct heap_node *node, uint64_t key);
 
-/* Removing a node that is in no heap does nothing. */
+/* Takes @node out of @heap; does nothing if it is in no heap. */
 void heap_remove(struct heap *heap, struct heap_node *node);
 
-/* All nodes one by one, in no particular order: the one after @node, NULL after the last. */
+/* Returns the node after @node in a walk over all, in no particular order; NULL after the last. */
 struct heap_node *heap_next(const struct heap_node *node);
 
 /* Gives @node the key @key, whether it was in the heap or not. */

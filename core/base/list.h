@@ -26,9 +26,10 @@ struct list {
 		link_ ? container_of(link_, type, member) : NULL;   \
 	})
 
-/* The first entry of a list, and the entry after one; NULL: there is none. */
+/* Return the first entry of a list, and the entry after one; NULL: there is none. */
 #define list_first(list, type, member) list_entry((list)->first, type, member)
-#define list_next(entry, member)       list_entry((entry)->member.next, __typeof__(*(entry)), member)
+
+#define list_next(entry, member) list_entry((entry)->member.next, __typeof__(*(entry)), member)
 
 /* Puts @link, which is in no list, behind the others. */
 static inline void list_append(struct list *list, struct list_link *link)

@@ -1,6 +1,5 @@
 /*
- * siphash - SipHash-2-4, a hash that who does not know the seed cannot aim at: names that strangers
- * choose do not all end up in one chain.
+ * siphash - SipHash-2-4, a keyed hash: without the seed an attacker cannot make names collide.
  *
  * Aumasson, Bernstein: "SipHash: a fast short-input PRF" (2012).
  */
@@ -10,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Returns the hash of @length @bytes. */
 uint64_t siphash(const void *bytes, size_t length, const uint64_t seed[2]);
 
 #endif

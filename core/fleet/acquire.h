@@ -1,14 +1,12 @@
-/*
- * acquire - which partitions could be taken, and are: those that are free and clean, at random; then
- * those that no host gave back. Rules 6, 7, 11 and 12 of fleet.h.
- *
- * A round lists markers, leases and claims, and then takes what it found, several in a transaction;
- * what others took meanwhile is left out, and the rest tried again.
- */
+/* acquire - when partitions are looked for: rounds are begun, and what they come to is acted on. */
 #ifndef RATEFS_CORE_ACQUIRE_H
 #define RATEFS_CORE_ACQUIRE_H
 
 #include "core/fleet/parts.h"
+
+/* Gives @holding the part of it that is acquire's; frees that. */
+bool acquire_attach(struct holding *holding);
+void acquire_detach(struct holding *holding);
 
 /* Begins a round for @holding, if it lacks something and it is time to. */
 void acquire_choose(struct fleet *fleet, struct holding *holding);
@@ -16,9 +14,11 @@ void acquire_choose(struct fleet *fleet, struct holding *holding);
 /* Tells whether nothing can be used, and nothing keeps a round from beginning. */
 bool acquire_is_due(const struct fleet *fleet, const struct holding *holding);
 
-/* Lets the next round begin at once; the one that is under way be followed by another. */
+/* Acts on the end of a round, if one is over. */
+void acquire_settle(struct fleet *fleet, struct holding *holding);
+
+/* Lets the next round begin at once, or follow the one that is under way. */
 void acquire_wake(struct holding *holding);
-void acquire_again(struct holding *holding);
 
 /* A host has gone: a reserve is looked for at once, where all were leased. */
 void acquire_seek_reserve(struct holding *holding);
@@ -29,12 +29,7 @@ void acquire_look_sooner(struct fleet *fleet, struct holding *holding);
 /* Tells whether something of @holding is to be given back, taken or claimed now. */
 bool acquire_has_work(const struct fleet *fleet, const struct holding *holding);
 
-/* Sends what is to be taken, and tells whether it could. */
-bool acquire_send(struct fleet *fleet, struct holding *holding);
-void acquire_answered(struct fleet *fleet, const struct request *request);
-
-/* Ends a round whose transaction has an unknown outcome; the session is gone. */
-void acquire_stop(struct fleet *fleet, struct holding *holding);
+/* The session is gone. */
 void acquire_forget(struct holding *holding);
 
 /* Tells whether the last round found less that is free than is kept. */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was read, all together. */
+/* The nodes that were read, all together. */
 struct batch {
 	struct found *found; /* borrowed; in the order of ids */
 	uint32_t count;

@@ -1,6 +1,7 @@
 /*
  * apply - what was read of other hosts' settings takes effect here, all of it together: first those
- * that are gone, then names, then the rest in order of ids, since a parent is older than its children.
+ * that are gone, then names, then the rest in order of ids, since a parent is older than its
+ * children.
  */
 #ifndef RATEFS_CORE_APPLY_H
 #define RATEFS_CORE_APPLY_H
@@ -23,7 +24,7 @@ struct found {
  */
 bool apply_found(struct fleet *fleet, struct found *found, uint32_t count, struct globals *globals);
 
-/* The limiter of @holding is about to go: what is held of it goes back. */
+/* The limiter of @holding is about to go: gives back all that is held of it. */
 void apply_gone(struct fleet *fleet, struct holding *holding);
 
 #endif

@@ -18,7 +18,7 @@
 struct barrier {
 	uint64_t begin_ns; /* when it begins anew; NEVER_NS */
 	bool resumes;	   /* a predecessor's session: it goes first, without the read */
-	uint32_t left;	   /* what is in doubt and was not looked at yet */
+	uint32_t left;	   /* items in doubt that were not looked at yet */
 };
 
 bool barrier_new(struct fleet *fleet)
@@ -82,7 +82,7 @@ static bool lost(struct fleet *fleet, const struct request *request)
 	return true;
 }
 
-/* Whose /l/LID/P is. */
+/* Learns from /l/LID/P whether the lease in doubt is this host's. */
 static void lease_read(struct fleet *fleet, struct request *request)
 {
 	struct item *item = request->of.item;

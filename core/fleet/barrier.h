@@ -2,8 +2,8 @@
  * barrier - the barrier after an unknown outcome: rule 9 of fleet.h.
  *
  * The version of /h is read, and a transaction that sets it acknowledged. Every older request of
- * this host checks an older version, so none can be executed any more; only then what was in doubt is
- * looked at. Meanwhile the transaction says what it was.
+ * this host checks an older version, so none can be executed any more; only then what was in doubt
+ * is looked at. Meanwhile the transaction says what it was.
  */
 #ifndef RATEFS_CORE_BARRIER_H
 #define RATEFS_CORE_BARRIER_H

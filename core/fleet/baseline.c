@@ -57,7 +57,7 @@ void baseline_advance(struct fleet *fleet, uint64_t id, uint64_t given, uint64_t
 {
 	struct baseline *baseline = fleet->baseline;
 
-	globals_add(&baseline->globals, baseline->version, id);
+	record_add_change(&baseline->globals, baseline->version, id);
 	if (given > baseline->globals.last_id)
 		baseline->globals.last_id = given;
 	baseline->version++;

@@ -1,6 +1,6 @@
 /*
- * baseline - the settings that this host stands on: the version of /g that is applied here, and what
- * /g and /c/0 said in it.
+ * baseline - the settings that this host stands on: the version of /g that is applied here, and
+ * what /g and /c/0 said in it.
  */
 #ifndef RATEFS_CORE_BASELINE_H
 #define RATEFS_CORE_BASELINE_H
@@ -10,7 +10,7 @@
 bool baseline_new(struct fleet *fleet);
 void baseline_free(struct fleet *fleet);
 
-/* The version of /g that is applied, -1: none; the write that made it; what it said. */
+/* The version of /g that is applied, -1: none; the write that made it; its contents. */
 int32_t baseline_version(const struct fleet *fleet);
 uint64_t baseline_zxid(const struct fleet *fleet);
 const struct globals *baseline_globals(const struct fleet *fleet);
@@ -19,7 +19,9 @@ const struct globals *baseline_globals(const struct fleet *fleet);
 void baseline_set(struct fleet *fleet, const struct globals *globals, int32_t version,
 		  uint64_t zxid);
 
-/* This host's change of limiter @id, which gave the id @given (0: none), is applied by write @zxid. */
+/*
+ * This host's change of limiter @id, which gave the id @given (0: none), is applied by write @zxid.
+ */
 void baseline_advance(struct fleet *fleet, uint64_t id, uint64_t given, uint64_t zxid);
 
 /* Another version of /g is there, or may be; nothing is sent before it is applied. */

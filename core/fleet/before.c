@@ -47,7 +47,10 @@ static bool is_below(const struct settings *a, const struct settings *b)
 	       is_burst_below(a, a->key_burst, b, b->key_burst);
 }
 
-/* Tells whether there are no more partitions in @a than in @b, of either kind, and each is worth no more. */
+/*
+ * Tells whether there are no more partitions in @a than in @b, of either kind, and each is worth no
+ * more.
+ */
 static bool is_within(const struct settings *a, const struct settings *b)
 {
 	if (a->reserve_hosts > b->reserve_hosts ||
@@ -65,8 +68,8 @@ static bool is_cut_alike(const struct settings *a, const struct settings *b)
 
 /*
  * Tells whether hosts under the old settings and under the new ones might together use too much. A
- * partition is used by one of them, so it is worth at most what it is in either; if that is the same
- * settings for all, the sum is that settings' rate.
+ * partition is used by one of them, so it is worth at most what it is in either; if that is the
+ * same settings for all, the sum is that settings' rate.
  */
 static bool restricts(const struct settings *old, const struct settings *new)
 {

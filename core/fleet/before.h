@@ -1,5 +1,6 @@
 /*
- * before - the settings that other hosts may still be under, for Q after a change: see Settings in fleet.h.
+ * before - the settings that other hosts may still be under, for Q after a change: see Settings in
+ * fleet.h.
  *
  * A host knows them from the limiter's record, also of changes that it never saw.
  */

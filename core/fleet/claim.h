@@ -1,10 +1,16 @@
-/* claim - how much others want, and what this host tells them of that: the /w nodes of a limiter. */
+/*
+ * claim - how much others want, and what this host tells them of that: the /w nodes of a limiter.
+ */
 #ifndef RATEFS_CORE_CLAIM_H
 #define RATEFS_CORE_CLAIM_H
 
 #include "core/fleet/parts.h"
 #include "core/fleet/share.h"
 #include "core/fleet/znode.h"
+
+/* Gives @holding the part of it that is claims'; frees that. */
+bool claim_attach(struct holding *holding);
+void claim_detach(struct holding *holding);
 
 /* All claims of a limiter. */
 struct claim_line {
@@ -23,12 +29,40 @@ void claim_weigh(struct holding *holding, struct claim_line *line);
 /* Nothing is wanted: there is no share to compute. */
 void claim_end_contention(struct holding *holding);
 
-/* How many partitions should be held: what is wanted, or the share under contention. */
+/* Results of claim_weigh(): all want more than there is; the share then, UINT32_MAX: none. */
+bool claim_is_contended(const struct holding *holding);
+uint32_t claim_target(const struct holding *holding);
+
+/*
+ * Tells whether there are more hosts than partitions, and a host that went to the end of the line
+ * would have to give up one of the @kept. It goes there: its claim is made anew.
+ */
+bool claim_takes_turns(const struct holding *holding, uint32_t kept);
+void claim_anew(struct holding *holding);
+
+/* Tells whether other hosts claim partitions, as far as is known. */
+bool claim_has_claimants(const struct holding *holding);
+
+/* The name of this host's claim, NULL; whether there may be one; that is a predecessor's. */
+const char *claim_name(const struct holding *holding);
+bool claim_may_be(const struct holding *holding);
+bool claim_is_unknown(const struct holding *holding);
+
+/* A predecessor may have left one, which has place @kept, less 1, in struct fleet_kept. */
+void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t kept);
+
+/* How many partitions should be held: those wanted, or the share under contention. */
 uint32_t claim_limit(const struct holding *holding);
 
 /* Asks who waits for partitions of @holding, and then wakes them; wakes those that are known. */
 void claim_look(struct fleet *fleet, struct holding *holding);
 void claim_wake_others(struct fleet *fleet, struct holding *holding);
+
+/*
+ * @given were given back: the hosts that wait for them are woken. One is about to be, on leaving.
+ */
+void claim_given_back(struct fleet *fleet, struct holding *holding, uint32_t given);
+void claim_note_given(struct holding *holding);
 
 /* A host that leaves claims nothing any more, from before anything that it sends later. */
 void claim_withdraw(struct fleet *fleet, struct holding *holding);

@@ -3,13 +3,13 @@
  *
  * Its guarantees are ZooKeeper's, and fleet.h rests on no others: all writes are in one order; a
  * transaction happens whole or not at all; the requests of one connection are executed in the order
- * in which they were sent; what a session reads never goes back in time, but may be old; a node that
- * is ephemeral is deleted when the session that made it is closed, in one write with all the others
- * of that session.
+ * in which they were sent; reads of a session never go back in time, but may be old; a node
+ * that is ephemeral is deleted when the session that made it is closed, in one write with all the
+ * others of that session.
  *
  * The fleet calls the functions below, from within a step of the engine. The coordinator answers by
- * calling fleet_connected() and its kin (fleet.h), never from within such a call but later, after an
- * engine_run(). Another coordinator is another implementation of this struct in fs/NAME/.
+ * calling fleet_connected() and its kin (fleet.h), never from within such a call but later, after
+ * an engine_run(). Another coordinator is another implementation of this struct in fs/NAME/.
  */
 #ifndef RATEFS_CORE_COORDINATOR_H
 #define RATEFS_CORE_COORDINATOR_H
@@ -91,7 +91,7 @@ struct request {
 	char **names; /* LIST: @name_count of them; the texts are in the same block of memory */
 	uint32_t name_count;
 
-	/* The fleet's: what it is for, and what hears the answer; NULL: nothing does. */
+	/* The fleet's: its subject, and the function that hears the answer; NULL: none does. */
 	union {
 		struct search *search;
 		struct survey *survey;
@@ -103,7 +103,7 @@ struct request {
 	struct request *next;
 };
 
-/* What the clocks say, for rights and for waiting: see fleet.h. Neither goes back. */
+/* Readings of the two clocks, for rights and for waiting: see fleet.h. Neither goes back. */
 struct clocks {
 	uint64_t holder_ns; /* never slower than true time, but for 0.5 % */
 	uint64_t waiter_ns; /* never faster than true time, but for 0.5 % */
@@ -111,8 +111,8 @@ struct clocks {
 
 struct coordinator {
 	/*
-	 * Opens a new session that ends after @session_ns without contact; fleet_connected() follows
-	 * once it is there. It is tried for as long as it takes.
+	 * Opens a new session that ends after @session_ns without contact; fleet_connected()
+	 * follows once it is there. It is tried for as long as it takes.
 	 */
 	void (*open)(struct coordinator *coordinator, uint64_t session_ns);
 	/* The same for the session @session, which a predecessor of this process had. */
@@ -124,10 +124,13 @@ struct coordinator {
 	void (*close)(struct coordinator *coordinator);
 	/* Sends @request, in the order of calls. Without a connection it comes back UNKNOWN. */
 	void (*send)(struct coordinator *coordinator, struct request *request);
-	/* Gives up the connection, not the session, and connects again, to another server if there is. */
+	/*
+	 * Gives up the connection, not the session, and connects again, to another server if there
+	 * is.
+	 */
 	void (*hang_up)(struct coordinator *coordinator);
 	void (*clocks)(struct coordinator *coordinator, struct clocks *clocks);
-	/* 64 bits nobody can guess, and no two hosts share. */
+	/* 64 bits that cannot be guessed, and that no two hosts share. */
 	uint64_t (*random)(struct coordinator *coordinator);
 	/* Bytes that it puts before each path: those of PATH. */
 	uint32_t prefix_bytes;

@@ -19,9 +19,82 @@ enum {
 		10, /* each token that is waited for counts as so many a second: at first ... */
 	WAITING_PER_S = 2, /* ... and later, when those who wait are what is left over */
 	FULL_USE_PERCENT = 97,
-	FULL_USE_SLOTS = 3,
-	UNMET_SLOTS = 5,
+	FULL_USE_PERIODS = 3,
+	UNMET_PERIODS = 5,
 };
+
+enum { VAIN_DOUBLINGS_MAX = 5 };
+
+/* Counts of one DEMAND_PERIOD_NS. */
+struct demand_period {
+	uint32_t wanted;
+	uint64_t granted, refused, delayed_ns; /* counts at its end */
+};
+
+/* For DEMAND_PERIODS * DEMAND_PERIOD_NS what was asked for is remembered. */
+enum { DEMAND_PERIODS = 10 };
+
+struct demand {
+	uint32_t wanted; /* partitions: the most in the last periods */
+	struct demand_period periods[DEMAND_PERIODS];
+	uint64_t period;	/* number of the newest */
+	uint64_t grown_ns;	/* when more was asked for because all was used */
+	uint8_t vain;		/* how often that was in vain of late */
+	uint64_t vain_until_ns; /* to ask for more because all is used would be in vain */
+	uint32_t had;		/* partitions that were kept when it last could use some */
+	bool unclean_only;	/* the last round found only what no host gave back */
+	bool unmet;		/* the last round did not find enough */
+	bool contested;		/* other hosts claim partitions */
+};
+
+bool demand_attach(struct holding *holding)
+{
+	holding->demand = calloc(1, sizeof(*holding->demand));
+	return holding->demand;
+}
+
+void demand_detach(struct holding *holding)
+{
+	free(holding->demand);
+}
+
+uint32_t demand_wanted(const struct holding *holding)
+{
+	return holding->demand->wanted;
+}
+
+bool demand_is_unmet(const struct holding *holding)
+{
+	return holding->demand->unmet;
+}
+
+void demand_note_unmet(struct holding *holding, bool unmet)
+{
+	holding->demand->unmet = unmet;
+}
+
+void demand_note_unclean(struct holding *holding, bool unclean_only)
+{
+	holding->demand->unclean_only = unclean_only;
+}
+
+void demand_note_contested(struct holding *holding, bool contested)
+{
+	holding->demand->contested = contested;
+}
+
+void demand_note_spare(const struct fleet *fleet, struct holding *holding)
+{
+	struct demand *demand = holding->demand;
+
+	if (!demand->wanted || fleet->now_ns - demand->grown_ns >= FLEET_VAIN_NS) {
+		demand->vain = 0;
+		return;
+	}
+	demand->vain_until_ns = fleet->now_ns + (FLEET_VAIN_NS << demand->vain);
+	if (demand->vain < VAIN_DOUBLINGS_MAX)
+		demand->vain++;
+}
 
 /* The same for the rate that was learnt, of which a partition is worth an equal share. */
 static uint32_t learnt_most(const struct holding *holding, uint64_t tokens, uint32_t most,
@@ -58,7 +131,7 @@ static uint32_t partitions_for(const struct holding *holding, uint64_t tokens)
 	return learnt_most(holding, tokens, most, count);
 }
 
-/* What the reserve gives is wanted from nobody else. */
+/* Returns @tokens less those of the reserve, which no lease need bring. */
 static uint64_t beyond_reserve(const struct holding *holding, uint64_t tokens)
 {
 	struct fraction flow;
@@ -71,10 +144,12 @@ static uint64_t beyond_reserve(const struct holding *holding, uint64_t tokens)
 	return tokens > a_second ? tokens - (uint64_t)a_second : 0;
 }
 
-/* The counters as they were at the end of the slot that was @slots before the newest. */
-static const struct demand_slot *past(const struct holding *holding, unsigned int slots)
+/* The counters as they were at the end of the period that was @periods before the newest. */
+static const struct demand_period *past(const struct holding *holding, unsigned int periods)
 {
-	return &holding->slots_of_demand[(holding->slot + DEMAND_SLOTS - slots) % DEMAND_SLOTS];
+	const struct demand *demand = holding->demand;
+
+	return &demand->periods[(demand->period + DEMAND_PERIODS - periods) % DEMAND_PERIODS];
 }
 
 static uint64_t bounded(uint64_t tokens)
@@ -85,29 +160,30 @@ static uint64_t bounded(uint64_t tokens)
 static bool has_waited(const struct fleet *fleet, const struct limiter *limiter)
 {
 	return limiter->turns.current &&
-	       fleet->now_ns - limiter->turns.current->asked_ns >= DEMAND_SLOT_NS;
+	       fleet->now_ns - limiter->turns.current->asked_ns >= DEMAND_PERIOD_NS;
 }
 
-/* Somebody waited nearly all of the time. */
+/* Tells whether readers waited nearly all of the time. */
 static bool is_short(const struct holding *holding)
 {
-	uint64_t delayed_ns = holding->delayed_ns - past(holding, FULL_USE_SLOTS)->delayed_ns;
+	uint64_t delayed_ns = holding->delayed_ns - past(holding, FULL_USE_PERIODS)->delayed_ns;
 
-	return delayed_ns >= FULL_USE_SLOTS * DEMAND_SLOT_NS / 100 * FULL_USE_PERCENT;
+	return delayed_ns >= FULL_USE_PERIODS * DEMAND_PERIOD_NS / 100 * FULL_USE_PERCENT;
 }
 
-/* ... and nearly all that could be granted was. */
+/* Tells whether they did, and nearly all that could be granted was. */
 static bool is_saturated(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 	uint64_t granted = limiter->counters[COUNTER_GRANTED] -
-			   past(holding, FULL_USE_SLOTS)->granted;
+			   past(holding, FULL_USE_PERIODS)->granted;
 
 	/* More was of no use a moment ago. */
-	if (fleet->now_ns < holding->vain_until_ns && !has_waited(fleet, limiter))
+	if (fleet->now_ns < holding->demand->vain_until_ns && !has_waited(fleet, limiter))
 		return false;
 	return holding->usable && is_short(holding) &&
-	       partitions_for(holding, granted * DEMAND_SLOTS / FULL_USE_SLOTS) >= holding->usable;
+	       partitions_for(holding, granted * DEMAND_PERIODS / FULL_USE_PERIODS) >=
+		       holding->usable;
 }
 
 static uint32_t fair_share(const struct fleet *fleet, const struct holding *holding)
@@ -127,7 +203,7 @@ static bool is_held_up_below(const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 
-	return holding->claimant_count && turns_demand(&limiter->turns) &&
+	return holding->demand->contested && turns_demand(&limiter->turns) &&
 	       !limiter->turns.current && !holding->asked && !partition_waiting(limiter) &&
 	       rate_is_unlimited(&holding->settings->key_rate);
 }
@@ -144,13 +220,13 @@ static bool has_limited_keys(const struct holding *holding)
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
-	const struct demand_slot *then = past(holding, DEMAND_SLOTS - 1);
+	const struct demand_period *then = past(holding, DEMAND_PERIODS - 1);
 	uint64_t tokens = bounded(limiter->counters[COUNTER_GRANTED] - then->granted) +
 			  bounded(limiter->counters[COUNTER_REFUSED] - then->refused);
 	uint32_t wanted, kept = leases_kept(holding);
 
-	/* What was counted since then was so in all slots but one. */
-	tokens = tokens * DEMAND_SLOTS / (DEMAND_SLOTS - 1);
+	/* The counters cover all periods but one. */
+	tokens = tokens * DEMAND_PERIODS / (DEMAND_PERIODS - 1);
 	if (!tokens && is_held_up_below(holding))
 		return 0;
 	if (!holding->usable)
@@ -164,35 +240,38 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 	if (membership_is_alone(fleet) || has_limited_keys(holding))
 		return holding_count(holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
-	/* Nobody who waits for one token needs more than one partition, however slow. */
+	/* A reader of one token needs no more than one partition, however slow. */
 	if (!holding->usable && wanted > bounded(turns_demand(&limiter->turns)))
 		wanted = turns_demand(&limiter->turns)
 				 ? (uint32_t)bounded(turns_demand(&limiter->turns))
 				 : 1;
-	/* What was lost with a session, all hosts want back at once: it takes its time as it is. */
-	if (!holding->usable && wanted < holding->had)
-		wanted = holding->had;
-	/* What has to wait out a quarantine is taken at once, as far as it is this host's share. */
-	if (!holding->usable && holding->unclean_only && wanted < fair_share(fleet, holding))
+	/* All hosts want back at once what a session lost: that takes time enough. */
+	if (!holding->usable && wanted < holding->demand->had)
+		wanted = holding->demand->had;
+	/* Unclean partitions wait for Q: this host's fair share of them is taken at once. */
+	if (!holding->usable && holding->demand->unclean_only &&
+	    wanted < fair_share(fleet, holding))
 		wanted = fair_share(fleet, holding);
 	if (is_short(holding) && wanted < holding->usable)
 		wanted = holding->usable;
 	if (is_saturated(fleet, holding)) {
 		if (kept < holding_count(holding))
-			holding->grown_ns = fleet->now_ns;
-		/* Those that wait out a quarantine will not be enough either. */
+			holding->demand->grown_ns = fleet->now_ns;
+		/* Partitions that wait for Q will not be enough either. */
 		if (wanted < 2 * kept)
 			wanted = 2 * kept;
-		/* How much more it could use one that gets none cannot tell: it asks for more and more. */
-		if (holding->unmet && holding->slot % UNMET_SLOTS == 0 &&
-		    wanted < 2 * holding->wanted)
-			wanted = 2 * holding->wanted;
+		/*
+		 * A host that gets none cannot tell how much it could use: it asks for more and
+		 * more.
+		 */
+		if (holding->demand->unmet && holding->demand->period % UNMET_PERIODS == 0 &&
+		    wanted < 2 * holding->demand->wanted)
+			wanted = 2 * holding->demand->wanted;
 	}
 	return wanted < holding_count(holding) ? wanted : holding_count(holding);
 }
 
-/* Those that are open and those that are waited for; one who would not wait asks again. */
-static uint32_t slots_demanded(const struct holding *holding)
+uint32_t demand_slots(const struct holding *holding)
 {
 	const struct slots *slots = holding->limiter->slots;
 	uint32_t demanded = slots ? slots->used + slots->turns.wanting_none : 0;
@@ -205,7 +284,7 @@ static uint32_t slots_demanded(const struct holding *holding)
 
 static uint32_t wanted_for_slots(const struct fleet *fleet, const struct holding *holding)
 {
-	uint32_t demanded = slots_demanded(holding), count = holding_count(holding);
+	uint32_t demanded = demand_slots(holding), count = holding_count(holding);
 	uint32_t least = holding_slots_of(holding, count - 1);
 
 	if (!demanded)
@@ -227,88 +306,79 @@ static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 	return tokens > slots ? tokens : slots;
 }
 
-static void note_slot(struct holding *holding, uint64_t number)
+static void note_period(struct holding *holding, uint64_t number)
 {
 	const uint64_t *counters = holding->limiter->counters;
-	struct demand_slot now = {
+	struct demand_period now = {
 		.granted = counters[COUNTER_GRANTED],
 		.refused = counters[COUNTER_REFUSED],
 		.delayed_ns = holding->delayed_ns,
 	};
-	uint64_t passed = number - holding->slot;
+	uint64_t passed = number - holding->demand->period;
 
-	for (uint64_t i = 0; i < passed && i < DEMAND_SLOTS; i++)
-		holding->slots_of_demand[(number - i) % DEMAND_SLOTS] = now;
-	holding->slot = number;
+	for (uint64_t i = 0; i < passed && i < DEMAND_PERIODS; i++)
+		holding->demand->periods[(number - i) % DEMAND_PERIODS] = now;
+	holding->demand->period = number;
 }
 
 void demand_update(struct fleet *fleet, struct holding *holding)
 {
-	struct demand_slot *newest = &holding->slots_of_demand[holding->slot % DEMAND_SLOTS];
+	struct demand_period *newest =
+		&holding->demand->periods[holding->demand->period % DEMAND_PERIODS];
 	uint32_t wanted = wanted_now(fleet, holding);
 
 	newest->wanted = wanted > newest->wanted ? wanted : newest->wanted;
 	if (holding->usable)
-		holding->had = leases_kept(holding);
-	holding->wanted = 0;
+		holding->demand->had = leases_kept(holding);
+	holding->demand->wanted = 0;
 	holding->asked = false;
-	for (int i = 0; i < DEMAND_SLOTS; i++) {
-		const struct demand_slot *slot = &holding->slots_of_demand[i];
+	for (int i = 0; i < DEMAND_PERIODS; i++) {
+		const struct demand_period *period = &holding->demand->periods[i];
 
-		holding->wanted = slot->wanted > holding->wanted ? slot->wanted : holding->wanted;
+		holding->demand->wanted = period->wanted > holding->demand->wanted
+						  ? period->wanted
+						  : holding->demand->wanted;
 	}
 	/* Partitions that there are no more are not wanted either. */
-	if (holding->wanted > holding_count(holding))
-		holding->wanted = holding_count(holding);
-}
-
-bool demand_is_idle(const struct holding *holding)
-{
-	const struct limiter *limiter = holding->limiter;
-
-	if (holding->leased || holding->reserve.state != LEASE_NONE || holding->search ||
-	    holding->claim)
-		return false;
-	return limiter->removed || (!holding->claim_unknown && !holding->wanted &&
-				    !holding->restricted && !holding->settings->reserve_hosts &&
-				    !turns_demand(&limiter->turns) && !slots_demanded(holding));
+	if (holding->demand->wanted > holding_count(holding))
+		holding->demand->wanted = holding_count(holding);
 }
 
 void demand_begin(struct fleet *fleet, struct holding *holding)
 {
-	uint64_t number = fleet->now_ns / DEMAND_SLOT_NS;
+	uint64_t number = fleet->now_ns / DEMAND_PERIOD_NS;
 
-	memset(holding->slots_of_demand, 0, sizeof(holding->slots_of_demand));
-	holding->slot = number - DEMAND_SLOTS;
-	note_slot(holding, number);
+	memset(holding->demand->periods, 0, sizeof(holding->demand->periods));
+	holding->demand->period = number - DEMAND_PERIODS;
+	note_period(holding, number);
 }
 
-void demand_resume(struct fleet *fleet, struct holding *holding)
+void demand_resume(struct fleet *fleet, struct holding *holding, bool claims)
 {
 	uint32_t kept = leases_kept(holding);
 
-	if (!holding->leased && holding->reserve.state == LEASE_NONE && !holding->claim_unknown &&
+	if (!holding->leased && holding->reserve.state == LEASE_NONE && !claims &&
 	    !holding->restricted && !holding->settings->reserve_hosts)
 		return;
 	holdings_rouse(fleet, holding, false);
-	holding->begins = false;
+	(void)holdings_begins(holding);
 	demand_begin(fleet, holding);
-	for (int i = 0; i < DEMAND_SLOTS; i++)
-		holding->slots_of_demand[i].wanted = kept;
-	holding->wanted = kept;
-	holding->had = kept;
+	for (int i = 0; i < DEMAND_PERIODS; i++)
+		holding->demand->periods[i].wanted = kept;
+	holding->demand->wanted = kept;
+	holding->demand->had = kept;
 }
 
 void demand_tick(struct fleet *fleet, struct holding *holding)
 {
-	note_slot(holding, fleet->now_ns / DEMAND_SLOT_NS);
+	note_period(holding, fleet->now_ns / DEMAND_PERIOD_NS);
 	demand_update(fleet, holding);
 }
 
 void demand_forget_wanted(struct holding *holding)
 {
-	for (int i = 0; i < DEMAND_SLOTS; i++)
-		holding->slots_of_demand[i].wanted = 0;
+	for (int i = 0; i < DEMAND_PERIODS; i++)
+		holding->demand->periods[i].wanted = 0;
 }
 
 bool demand_is_read(const struct holding *holding, uint32_t index)
@@ -319,4 +389,25 @@ bool demand_is_read(const struct holding *holding, uint32_t index)
 						  : NULL;
 
 	return partition && partition->turns.queue.length;
+}
+
+bool demand_misses(const struct holding *holding, uint32_t index)
+{
+	return demand_is_read(holding, index) && index < holding_count(holding) &&
+	       (index >= holding->lease_room || holding->leases[index].state == LEASE_NONE);
+}
+
+uint32_t demand_missing(const struct holding *holding)
+{
+	uint32_t missing = 0;
+
+	for (uint32_t i = 0; i < holding->limiter->partition_room; i++)
+		missing += demand_misses(holding, i);
+	return missing;
+}
+
+bool demand_wants_reserve(const struct holding *holding)
+{
+	return holding->settings->reserve_hosts && holding->reserve.state == LEASE_NONE &&
+	       holding_needs_leases(holding);
 }

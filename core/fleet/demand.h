@@ -1,10 +1,10 @@
 /*
  * demand - how many partitions a host wants of a limiter.
  *
- * What was granted over the last second goes on; who has waited for longer than a slot shows that it
- * is not enough, and so do readers that waited nearly all of the last slots at full use, however
- * short each time: then twice as much is wanted. Where nothing is held there is no past to go by, and
- * all who wait count.
+ * The rate of the last second is taken to go on. A reader that has waited for longer than a period
+ * shows that it is not enough; so do readers that waited nearly all of the last periods at full
+ * use, however short each time: then twice as much is wanted. Where nothing is held there is no
+ * past to go by, and all waiters count.
  *
  * The number is the most of the last second, so that a pause for a breath gives nothing back.
  */
@@ -13,19 +13,45 @@
 
 #include "core/fleet/parts.h"
 
-/* Begins to count: @holding is in use from now on. What a predecessor held was wanted until now. */
+/* Gives @holding the part of it that is demand's; frees that. */
+bool demand_attach(struct holding *holding);
+void demand_detach(struct holding *holding);
+
+/*
+ * Begins to count: @holding is in use from now on. Likewise for a successor: a predecessor wanted
+ * what it held until now. @claims: it may have left a claim.
+ */
 void demand_begin(struct fleet *fleet, struct holding *holding);
-void demand_resume(struct fleet *fleet, struct holding *holding);
+void demand_resume(struct fleet *fleet, struct holding *holding, bool claims);
+
+/* Partitions that are wanted: the most in the last second. Slots that are open or waited for. */
+uint32_t demand_wanted(const struct holding *holding);
+uint32_t demand_slots(const struct holding *holding);
+
+/* The last round did not find enough; it found only what no host gave back. */
+void demand_note_unmet(struct holding *holding, bool unmet);
+bool demand_is_unmet(const struct holding *holding);
+void demand_note_unclean(struct holding *holding, bool unclean_only);
+
+/* Other hosts claim partitions, or none does. */
+void demand_note_contested(struct holding *holding, bool contested);
+
+/* More is kept than is wanted: where it was asked for a moment ago that was in vain. */
+void demand_note_spare(const struct fleet *fleet, struct holding *holding);
 
 /* Computes what is wanted now; likewise at the end of a slot. */
 void demand_update(struct fleet *fleet, struct holding *holding);
 void demand_tick(struct fleet *fleet, struct holding *holding);
 
-/* What was wanted until now does not count. */
+/* Forgets what was wanted until now. */
 void demand_forget_wanted(struct holding *holding);
 
-/* Tells whether @holding is not in use any more. */
-bool demand_is_idle(const struct holding *holding);
+/* Partitions whose own tokens are read and that are not held: whether @index is one; how many. */
+bool demand_misses(const struct holding *holding, uint32_t index);
+uint32_t demand_missing(const struct holding *holding);
+
+/* Tells whether one of the reserve is wanted and not leased. */
+bool demand_wants_reserve(const struct holding *holding);
 
 /* Tells whether tokens of this very partition are read. */
 bool demand_is_read(const struct holding *holding, uint32_t index);

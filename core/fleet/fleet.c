@@ -1,9 +1,13 @@
 /*
  * fleet - one host of a fleet: its step, and what it is told; see fleet.h for the protocol.
  *
- * What the coordinator and the engine tell is noted where it belongs, and then acted on in one step,
- * whose order is that of the rules. A session that is to be dropped goes first: between the note and
- * the step there are only returns, and a step is what each call from outside ends with.
+ * News of the coordinator and the engine is noted where it belongs, and then acted on in one step,
+ * whose order is that of the rules of fleet.h: the session, the right, settings, balance, and at
+ * last at most one transaction.
+ *
+ * That the session is to be dropped is acted on first. Nothing of it is used between the note and
+ * the step: a function that notes it returns at once, so do its callers, and each call from outside
+ * ends with a step, before the engine grants anything again.
  */
 #include "core/fleet/fleet.h"
 #include "core/fleet/acquire.h"
@@ -27,6 +31,7 @@
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
 #include "core/fleet/room.h"
+#include "core/fleet/round.h"
 #include "core/fleet/session.h"
 #include "core/fleet/survey.h"
 #include "core/fleet/term.h"
@@ -44,11 +49,11 @@ static const struct {
 	{requests_new, requests_free},
 	{session_create, session_free},
 	{term_new, term_free},
+	{baseline_new, baseline_free},
 	{names_new, names_free},
 	{holdings_new, holdings_free},
 	{room_new, room_free},
 	{handover_new, handover_free},
-	{baseline_new, baseline_free},
 	{membership_new, membership_free},
 	{transaction_new, transaction_free},
 	{surveys_new, surveys_free},
@@ -57,6 +62,16 @@ static const struct {
 	{publish_new, publish_free},
 	{layout_new, layout_free},
 	{barrier_new, barrier_free},
+};
+
+/* The same of what they have of each holding. */
+static const struct {
+	bool (*attach)(struct holding *holding);
+	void (*detach)(struct holding *holding);
+} HOLDING_PARTS[] = {
+	{survey_attach, survey_detach},	  {demand_attach, demand_detach},
+	{claim_attach, claim_detach},	  {round_attach, round_detach},
+	{acquire_attach, acquire_detach}, {rebalance_attach, rebalance_detach},
 };
 
 /* Rule 1: whatever comes next, nothing of this session is used. */
@@ -171,6 +186,14 @@ static bool is_renewal_wanted(const struct fleet *fleet)
 	return room_leases(fleet) || session_trouble_ns(fleet) != NEVER_NS;
 }
 
+static void wake_for_renewal(struct fleet *fleet)
+{
+	if (session_state(fleet) == FLEET_READY && session_is_connected(fleet) &&
+	    is_renewal_wanted(fleet) && !transaction_kind(fleet) && !replicate_runs(fleet) &&
+	    !baseline_is_stale(fleet))
+		fleet_wake_at(fleet, term_renewal_ns(fleet));
+}
+
 /* Rule 2: sends the next transaction, if none is under way. */
 static void step_send(struct fleet *fleet)
 {
@@ -202,9 +225,9 @@ static void step_send(struct fleet *fleet)
 		garbage_send(fleet);
 }
 
-static void act(struct fleet *fleet)
+/* The outcome of the last transaction, the session, and the right: rules 1 to 13 and 15. */
+static void step_right(struct fleet *fleet)
 {
-	fleet->next_ns = NEVER_NS;
 	drop_session(fleet);
 	outcome_settle(fleet);
 	drop_session(fleet);
@@ -212,22 +235,25 @@ static void act(struct fleet *fleet)
 	leases_watch_reach(fleet);
 	watch_leaving(fleet);
 	drop_session(fleet);
-	if (session_has_left(fleet))
-		return;
 	if (term_runs(fleet))
 		fleet_wake_at(fleet, fleet->now_ns + term_end_ns(fleet) - fleet->clocks.holder_ns);
+}
+
+static void act(struct fleet *fleet)
+{
+	fleet->next_ns = NEVER_NS;
+	step_right(fleet);
+	if (session_has_left(fleet))
+		return;
 	step_layout(fleet);
 	barrier_watch(fleet);
 	step_settings(fleet);
 	rebalance_step(fleet);
 	step_send(fleet);
-	if (session_state(fleet) == FLEET_READY && session_is_connected(fleet) &&
-	    is_renewal_wanted(fleet) && !transaction_kind(fleet) && !replicate_runs(fleet) &&
-	    !baseline_is_stale(fleet))
-		fleet_wake_at(fleet, term_renewal_ns(fleet));
+	wake_for_renewal(fleet);
 }
 
-/* Not from within itself: what is noted meanwhile is acted on in the next one. */
+/* Does not begin within itself: facts that are noted meanwhile are for the next step. */
 static void fleet_step(struct fleet *fleet)
 {
 	if (fleet->in_step || session_state(fleet) == FLEET_CLOSED)
@@ -273,13 +299,29 @@ static uint64_t next_ns(const struct source *source)
 	return session_state(fleet) == FLEET_CLOSED ? NEVER_NS : fleet->next_ns;
 }
 
+static void detach(struct holding *holding)
+{
+	for (size_t i = sizeof(HOLDING_PARTS) / sizeof(HOLDING_PARTS[0]); i-- > 0;)
+		HOLDING_PARTS[i].detach(holding);
+}
+
 static int adopt(struct source *source, struct limiter *limiter)
 {
+	struct holding *holding = holding_new(limiter);
+	bool made = holding;
+
 	(void)source;
-	limiter->holding = holding_new(limiter);
-	if (!limiter->holding)
+	if (!holding)
 		return -ENOMEM;
-	limiter->settings = &limiter->holding->share;
+	holding->detach = detach;
+	for (size_t i = 0; i < sizeof(HOLDING_PARTS) / sizeof(HOLDING_PARTS[0]) && made; i++)
+		made = HOLDING_PARTS[i].attach(holding);
+	if (!made) {
+		holding_free(holding);
+		return -ENOMEM;
+	}
+	limiter->holding = holding;
+	limiter->settings = &holding->share;
 	return 0;
 }
 
@@ -315,7 +357,7 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 	fleet->options = options;
 	fleet->listener = listener;
 	fleet->constants = options->constants;
-	fleet->constants.quarantine_ns = quarantine_of(options->constants.right_ns);
+	fleet->constants.quarantine_ns = record_quarantine_ns(options->constants.right_ns);
 	fleet->random_state = coordinator->random(coordinator) | 1;
 	fleet->next_ns = NEVER_NS;
 	for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]) && made; i++)
@@ -349,7 +391,7 @@ void fleet_start(struct fleet *fleet, uint64_t now_ns)
 	if (!session_id(fleet))
 		return;
 	for (struct holding *h = holdings_first(fleet); h; h = h->next)
-		demand_resume(fleet, h);
+		demand_resume(fleet, h, claim_may_be(h));
 }
 
 /* Before anything is given back: it claims nothing any more, and asks whom to wake. */
@@ -389,7 +431,7 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 		return;
 	if (!resumed && *session_hid(fleet)) {
 		session_drop(fleet, "it is another one");
-		drop_session(fleet);
+		fleet_step(fleet);
 		return;
 	}
 	session_connect(fleet, session);
@@ -399,19 +441,20 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 	    state == FLEET_REFUSED) {
 		layout_look(fleet);
 	} else if (state == FLEET_READY) {
-		/* What changed meanwhile, and the watches. */
+		/* Changes of the meantime, and the watches. */
 		leases_watch_all(fleet);
 		replicate_begin(fleet);
 	} else if (state == FLEET_IN_DOUBT) {
 		barrier_begin(fleet);
 	}
-	drop_session(fleet);
+	fleet_step(fleet);
 }
 
 void fleet_disconnected(struct fleet *fleet, uint64_t now_ns)
 {
 	fleet->now_ns = now_ns;
 	session_disconnect(fleet);
+	fleet_step(fleet);
 }
 
 void fleet_expired(struct fleet *fleet, uint64_t now_ns)
@@ -420,7 +463,7 @@ void fleet_expired(struct fleet *fleet, uint64_t now_ns)
 	if (session_state(fleet) == FLEET_CLOSED)
 		return;
 	session_drop(fleet, "it has expired");
-	drop_session(fleet);
+	fleet_step(fleet);
 }
 
 void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
@@ -441,7 +484,7 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 		learnt_changed(fleet, znode.id);
 	else if (znode.kind == ZNODE_HOSTS)
 		membership_changed(fleet);
-	drop_session(fleet);
+	fleet_step(fleet);
 }
 
 void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_ns)

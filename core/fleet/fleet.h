@@ -1,21 +1,21 @@
 /*
  * fleet - the lease protocol of one host.
  *
- * A fleet's hosts share each limiter's capacity by leasing its partitions from one another through a
- * coordinator (coordinator.h). No two hosts are ever entitled to one partition, whatever happens to
- * processes, clocks, links and servers.
+ * A fleet's hosts share each limiter's capacity by leasing its partitions from one another through
+ * a coordinator (coordinator.h). No two hosts are ever entitled to one partition, whatever happens
+ * to processes, clocks, links and servers.
  *
  * NODES
  *
  *	/v			layout version
- *	/g			constants, the last limiter's id, the last changes; its version counts
- *				changes of settings, and is the one node that every host watches
+ *	/g			constants, the last limiter's id, the last changes; its version
+ *				counts changes of settings, and every host watches it
  *	/c/LID			a limiter: name, parent, generation, settings, and the settings
  *				before; or, for Q at least, a name that limiter `removed` had
- *	/h/HID			ephemeral, one a session; its version counts this host's transactions
+ *	/h/HID			ephemeral, one a session; its version counts transactions
  *	/l/LID/P		ephemeral: partition P is leased, by the host in its data
- *	/f/LID			its data: the rate that the hosts have learnt of the service (adapt.h)
- *	/f/LID/P		partition P is free and was given back cleanly; what was left in it
+ *	/f/LID			its data: the rate that the hosts have learnt (adapt.h)
+ *	/f/LID/P		partition P is free and was given back cleanly; its tokens
  *	/w/LID/HID-N-W-SEQ	ephemeral: a host of weight W wants N partitions
  *
  * RULES
@@ -23,9 +23,10 @@
  *  1. One session a host. With a new session, or when its /h node is gone, a host drops everything
  *     first and then gives itself a new HID.
  *  2. Every change is one transaction: check /g at the version applied, set /h/HID at the version
- *     known, and then what it is for. One is under way at a time. The time is taken before it is sent.
- *  3. Only an acknowledged transaction extends the right: right_end = max(right_end, sent + D). It is
- *     for everything that is held.
+ *     known, and then what it is for. One is under way at a time. The time is taken before it is
+ *     sent.
+ *  3. Only an acknowledged transaction extends the right: right_end = max(right_end, sent + D). It
+ *     is for everything that is held.
  *  4. A partition is used only while it is held and now < right_end, checked in each step before
  *     anything is granted.
  *  5. A transaction with nothing else renews the right every R while anything is held. A right that
@@ -33,30 +34,31 @@
  *  6. Taking a clean partition: delete /f/P, create /l/P. Usable at the acknowledgement.
  *  7. Taking an unclean one, without a marker: create /f/P, delete /f/P, create /l/P, which asserts
  *     that there is none. Usable Q after the acknowledgement was received.
- *  8. Giving back: it is not used any more; then delete /l/P, create /f/P. What was not usable yet is
- *     given back without the marker: whoever had it before may still be using it.
+ *  8. Giving back: it is not used any more; then delete /l/P, create /f/P. A partition that was not
+ *     usable yet is given back without the marker: its holder before may still be using it.
  *  9. After an unknown outcome what it was about is not usable, and nothing else is sent before a
  *     barrier: the version of /h is read, and a transaction with it acknowledged, which extends no
- *     right, since it does not check /g. No older request can be executed then. Partitions in doubt are
- *     looked at: if the lease is this host's, it is usable Q later; else it is not held. A successor,
- *     to whom nothing was answered, begins so (handover.h): a process that was killed and the one that goes on
- *     in its place are one host, whose every unanswered transaction is an unknown outcome.
+ *     right, since it does not check /g. No older request can be executed then. Partitions in doubt
+ *     are looked at: if the lease is this host's, it is usable Q later; else it is not held. A
+ *     successor, to whom nothing was answered, begins so (handover.h): a process that was killed
+ *     and the one that goes on in its place are one host, whose every unanswered transaction is an
+ *     unknown outcome.
  * 10. A version of /h that is neither the one known nor, after an unknown outcome, the next is a
  *     history that was lost, or a foreign hand; so is a lease of one's own that was changed, which
- *     its holder watches: everything is dropped, and a new session begun. Another version of /g: the
- *     new settings are applied, then it is tried again. A /g that was written in another epoch than
- *     the one applied: all limiters are read, and each whose node another write made as it is
+ *     its holder watches: everything is dropped, and a new session begun. Another version of /g:
+ *     the new settings are applied, then it is tried again. A /g that was written in another epoch
+ *     than the one applied: all limiters are read, and each whose node another write made as it is
  *     counts as changed; one whose node was made by another write and has another name is another
  *     limiter.
  *     Reason: an election may take back changes, and later ones get the same versions and ids.
  * 11. A clean take skips the wait only if the marker was made in the epoch of the transaction that
- *     takes it: what was written before an election may have been lost in it.
- * 12. What is left in the bucket goes with a partition that is given back, and comes with one that is
- *     taken cleanly. After an unclean take and after a lapse the bucket is empty, and where nothing is
- *     held it has no room, since all of the burst may be with others. The marker is read
- *     before the take, up to 1 s: who takes the partition, uses what came with it, and gives it back in
- *     between, leaves the same again to the next. That is at most the partition's share of the burst,
- *     and says nothing of who may use it.
+ *     takes it: an election may have lost writes of before.
+ * 12. The tokens left in the bucket go with a partition that is given back, and come with one that
+ *     is taken cleanly. After an unclean take and after a lapse the bucket is empty, and where
+ *     nothing is held it has no room, since all of the burst may be with others. The marker is read
+ *     before the take, up to 1 s: a host that takes the partition, uses what came with it, and
+ *     gives it back in between, leaves the same again to the next. That is at most the partition's
+ *     share of the burst, and says nothing of who may use it.
  *     The contents of a marker count as long as the number of partitions, the limits and their
  *     bursts are those that it was written under; after that only a debt does. The record's `saved`
  *     is the generation since which they are so, and each marker repeats it. Reason: all markers of
@@ -70,15 +72,15 @@
  *     coordinator is used all the same. The wait is never longer than T/2, nor than
  *     (D - 1.25 R) / 2: a renewal that takes longer ends after the right does that the one before
  *     it gave; nor than 10 s; and where these are less than ANSWER_NS, it is ANSWER_NS. A session
- *     is given up after a minute in which no transaction was acknowledged and the host had something
- *     to write, whether there were connections or not: the session itself may be the reason why
- *     requests are not answered. After two sessions in which the host could not join there is a
- *     pause that grows.
+ *     is given up after a minute in which no transaction was acknowledged and the host had
+ *     something to write, whether there were connections or not: the session itself may be the
+ *     reason why requests are not answered. After two sessions in which the host could not join
+ *     there is a pause that grows.
  * 14. A limiter's id is never used again, so its markers are made with it. They are empty and of
  *     generation 1: nothing was taken, and each brings its share of the burst that the limits begin
  *     with.
  * 15. Leaving: use stops, the host's claims are deleted, everything is given back, the session is
- *     closed. What a transaction that is under way takes is given back next.
+ *     closed. Partitions that a transaction under way takes are given back next.
  * 16. A limiter that is made within Q of another one's having its path, or a path above it, is made
  *     without markers; a limiter that is there is not renamed to such a path, nor back to its own
  *     with limiters in it, whose paths others may have had. The record of a limiter that is removed
@@ -94,17 +96,17 @@
  *
  * Let A have used partition P, and B be entitled to it next. A's last right for P came from an
  * acknowledged transaction; it wrote a node of A's session (/h), so it was committed before that
- * session was closed, and before a give-back by A, since A sends one after the other. /l/P disappears
- * only in the close or in the give-back, and B's create of it succeeds only after that. If A gave it
- * back, it had stopped before (8), and B may begin at once, if that give-back is not one that an
- * election took back (11). If not, B's acknowledgement is received later, in true time, than A's last
- * acknowledged transaction was sent. A stops D after that sending by its holder's clock, and B begins
- * Q = 1.01 D + 0.25 s after that receiving by its waiter's clock: with clocks within 0.5 % of true
- * time, A is first. A missing marker only ever causes a wait.
+ * session was closed, and before a give-back by A, since A sends one after the other. /l/P
+ * disappears only in the close or in the give-back, and B's create of it succeeds only after that.
+ * If A gave it back, it had stopped before (8), and B may begin at once, if that give-back is not
+ * one that an election took back (11). If not, B's acknowledgement is received later, in true time,
+ * than A's last acknowledged transaction was sent. A stops D after that sending by its holder's
+ * clock, and B begins Q = 1.01 D + 0.25 s after that receiving by its waiter's clock: with clocks
+ * within 0.5 % of true time, A is first. A missing marker only ever causes a wait.
  *
  * The rules, and what follows from leaving one out, are searched state by state in tests/model. One
- * thing they do not cover: an election that takes back the very close of a session (servers that lose
- * acknowledged writes, a restored backup) while the host that was closed lives on.
+ * thing they do not cover: an election that takes back the very close of a session (servers that
+ * lose acknowledged writes, a restored backup) while the host that was closed lives on.
  *
  * Settings: while a change of the count or the reserve is on its way, hosts under the old settings
  * and under the new ones may use partitions at once. For Q a host uses no partition that is not in
@@ -122,25 +124,25 @@
  * three settings may use too much of which no two neighbours do. Where none is the least the change
  * is refused (EBUSY). A host that joins cannot tell how old a record is, so it counts as new.
  *
- * Nodes of other hosts are set only to wake them (their claims), who leaves deletes its own claims, and
- * folders that were deleted by hand are made again: those transactions have no head, and nothing rests
- * on them.
+ * Nodes of other hosts are set only to wake them (their claims), a host that leaves deletes its own
+ * claims, and folders that were deleted by hand are made again: those transactions have no head,
+ * and nothing rests on them.
  *
  * CHOOSING
  *
- * Demand is what readers wait for and were granted of late (demand.c). A host that wants more than it
- * has lists what is free, and takes partitions at random, several in a transaction. If there are not
- * enough, it makes a /w node. All who see the same /w nodes compute the same shares (share.h), and
- * hosts above theirs give back, oldest first, a quarter of the excess every R, none younger than a
- * third of `lease`. A host that has what it wants looks for /w nodes of others every third of `lease`.
- * What was not wanted for a second is given back at once if others claim some or little is free. If
- * not, it is kept for a third of `lease`, at most 5 s, and then what was wanted meanwhile stays: demand
- * that comes and goes costs no writes. The last partition is kept so also where little is free, and
- * meanwhile the host looks for claims every R.
- * A wait for Q goes on though its partition is not wanted any more: the next host would begin it anew.
- * A reader needs tokens of its limiter and of all that this one is in. A host looks for all of them at
- * once. Where others claim, it wants partitions of a limiter only when a reader needs nothing more from
- * below: two hosts would else keep what each other's readers wait for.
+ * Demand is what readers wait for and were granted of late (demand.c). A host that wants more than
+ * it has lists what is free, and takes partitions at random, several in a transaction. If there are
+ * not enough, it makes a /w node. All who see the same /w nodes compute the same shares (share.h),
+ * and hosts above theirs give back, oldest first, a quarter of the excess every R, none younger
+ * than a third of `lease`. A host that has what it wants looks for /w nodes of others every third
+ * of `lease`. A partition not wanted for a second is given back at once if others claim some or
+ * little is free. If not, it is kept for a third of `lease`, at most 5 s, and then as many stay as
+ * were wanted meanwhile: demand that comes and goes costs no writes. The last partition is kept so
+ * also where little is free, and meanwhile the host looks for claims every R.
+ * A wait for Q goes on though its partition is not wanted any more: the next host would begin it
+ * anew. A reader needs tokens of its limiter and of all that this one is in. A host looks for all
+ * of them at once. Where others claim, it wants partitions of a limiter only when a reader needs
+ * nothing more from below: two hosts would else keep what each other's readers wait for.
  * A host that found all of a reserve leased, and wants nothing else, looks again when it sees that
  * a host has gone, and once a minute.
  * A host that gives back what others claim lists the /w nodes and sets those of hosts that gain a
@@ -175,7 +177,7 @@ enum {
 	FLEET_LEARNT_BYTES_MAX = 262144, /* of the /f/LID that it watches; the others it reads */
 };
 
-/* What this host was told. */
+/* The options of this host. */
 struct fleet_options {
 	const char *host;		  /* borrowed */
 	uint32_t weight;		  /* 1 to 1000 */
@@ -216,7 +218,7 @@ uint64_t fleet_counter(const struct fleet_counters *counters, size_t index);
 
 struct fleet;
 
-/* What happened to the host. */
+/* Events of the host. */
 enum fleet_event {
 	FLEET_JOINED,
 	FLEET_DROPPED,	/* the session */
@@ -230,7 +232,7 @@ enum fleet_event {
 	FLEET_SPOILT,	/* a node of the settings cannot be used */
 };
 
-/* What another host did to a limiter. */
+/* Changes of a limiter by another host. */
 enum fleet_applied {
 	FLEET_MADE,
 	FLEET_REMOVED,
@@ -242,15 +244,19 @@ enum fleet_applied {
 /* Hears what happens; with each event a line of words for its reader. Must not call back. */
 struct fleet_listener {
 	void (*event)(struct fleet_listener *listener, enum fleet_event event, const char *text);
-	/* A change of state of a lease; @index from PARTITIONS_MAX on is the reserve's. May be NULL. */
+	/*
+	 * A change of state of a lease; @index from PARTITIONS_MAX on is the reserve's. May be
+	 * NULL.
+	 */
 	void (*lease)(struct fleet_listener *listener, const struct holding *holding,
 		      uint32_t index, enum lease_state from, enum lease_state to);
 	/* Another host changed a limiter. May be NULL. */
 	void (*applied)(struct fleet_listener *listener, struct limiter *limiter,
 			enum fleet_applied applied, const char *text);
 	/*
-	 * For a successor: what is in the buckets of @limiter changed, or what flows into them; or the
-	 * limiter itself, see fleet_restored(), by another host; or it is about to go. May be NULL.
+	 * For a successor: the tokens in the buckets of @limiter changed, or their rates; or
+	 * the limiter itself, see fleet_restored(), by another host; or it is about to go. May be
+	 * NULL.
 	 */
 	void (*reshared)(struct fleet_listener *listener, struct limiter *limiter);
 	void (*changed)(struct fleet_listener *listener, struct limiter *limiter, bool removed);
@@ -264,17 +270,19 @@ struct fleet_listener {
 struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 			const struct fleet_options *options, struct fleet_listener *listener);
 
-/* Frees it; the coordinator has none of its requests any more, the engine no readers and changes. */
+/*
+ * Frees it; the coordinator has none of its requests any more, the engine no readers and changes.
+ */
 void fleet_free(struct fleet *fleet);
 
 /* The engine's source. */
 struct source *fleet_source(struct fleet *fleet);
 
 /*
- * Goes on where a predecessor was, as the options' @kept has it. First fleet_restored() is told of each
- * limiter that was there, in the order of their making: it is in the engine, without tokens, and as in
- * @former was its holding. Then fleet_resume(), after which the buckets may be filled; then
- * fleet_start(). 0 or -ENOMEM.
+ * Goes on where a predecessor was, as the options' @kept has it. First fleet_restored() is told of
+ * each limiter that was there, in the order of their making: it is in the engine, without tokens,
+ * and as in @former was its holding. Then fleet_resume(), after which the buckets may be filled;
+ * then fleet_start(). 0 or -ENOMEM.
  */
 struct former_holding {
 	uint64_t id, generation, saved;
@@ -298,7 +306,7 @@ void fleet_leave(struct fleet *fleet, uint64_t now_ns);
 bool fleet_has_left(const struct fleet *fleet);
 
 /*
- * What comes from the coordinator; each after engine_run(). fleet_connected(): also after a
+ * News from the coordinator; each after engine_run(). fleet_connected(): also after a
  * connection was lost, in the same session. fleet_expired(): the session is gone and all its nodes
  * may be others' by now. fleet_changed(): a node that was watched changed.
  */
@@ -309,15 +317,17 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns);
 void fleet_answered(struct fleet *fleet, struct request *request, uint64_t now_ns);
 
 /*
- * A grant was delivered: counts it if the right ended since the step that decided it, which the caller
- * saw by @until_ns of fleet_use_until_ns() having passed.
+ * A grant was delivered: counts it if the right ended since the step that decided it, which the
+ * caller saw by @until_ns of fleet_use_until_ns() having passed.
  */
 void fleet_was_late(struct fleet *fleet);
 
-/* Until when, by the engine's clock, what was granted in the last step may be delivered; NEVER_NS. */
+/*
+ * Until when, by the engine's clock, what was granted in the last step may be delivered; NEVER_NS.
+ */
 uint64_t fleet_use_until_ns(const struct fleet *fleet);
 
-/* For those who look. */
+/* The status. */
 enum fleet_state fleet_state(const struct fleet *fleet);
 const char *fleet_state_name(enum fleet_state state);
 const struct fleet_counters *fleet_counters(const struct fleet *fleet);
@@ -339,8 +349,8 @@ bool fleet_is_joining(const struct fleet *fleet);
 bool fleet_is_degraded(const struct fleet *fleet);
 
 /*
- * Whether this host may use partition @index of @holding now (from PARTITIONS_MAX on: of the reserve), as of the last step: for the
- * simulator's check that no two hosts may.
+ * Whether this host may use partition @index of @holding now (from PARTITIONS_MAX on: of the
+ * reserve), as of the last step: for the simulator's check that no two hosts may.
  */
 bool fleet_is_entitled(const struct fleet *fleet, const struct holding *holding, uint32_t index);
 

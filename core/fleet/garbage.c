@@ -93,7 +93,9 @@ static void folders_listed(struct fleet *fleet, struct request *request)
 	for (uint32_t i = 0; i < request->name_count; i++) {
 		uint64_t id;
 
-		/* One that is just being made is looked for once more before anything is deleted. */
+		/*
+		 * One that is just being made is looked for once more before anything is deleted.
+		 */
 		if (znode_id_parse(request->names[i], &id) && id && !holdings_find(fleet, id))
 			garbage_add(fleet, id);
 	}

@@ -21,7 +21,7 @@ void garbage_look(struct fleet *fleet);
 bool garbage_send(struct fleet *fleet);
 void garbage_answered(struct fleet *fleet, const struct request *request);
 
-/* What is under way comes to nothing: the session is gone, or its outcome is not known. */
+/* Gives up what is under way: the session is gone, or its outcome is not known. */
 void garbage_forget(struct fleet *fleet);
 
 #endif

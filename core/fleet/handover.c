@@ -1,7 +1,6 @@
 /* handover - what a successor has to know, written as it changes, see handover.h. */
 #include "core/fleet/handover.h"
 #include "core/fleet/parts.h"
-#include "core/fleet/room.h"
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
 
@@ -12,7 +11,7 @@
 struct handover {
 	struct fleet_kept *kept; /* borrowed; NULL: nothing is kept */
 	uint32_t next;		 /* where a free place is looked for */
-	bool reads;		 /* what is read from it is not written to it */
+	bool reads;		 /* a successor reads: nothing is written */
 };
 
 bool handover_new(struct fleet *fleet)
@@ -35,7 +34,7 @@ static struct fleet_kept *kept_of(const struct fleet *fleet)
 	return fleet->handover->reads ? NULL : fleet->handover->kept;
 }
 
-/* What is above is in memory before what is below, whenever this process is killed. */
+/* Orders stores: those above are in memory before those below, whenever this process is killed. */
 static void in_order(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
@@ -114,7 +113,7 @@ void handover_keep_lease(struct fleet *fleet, const struct holding *holding, str
 		return;
 	place = &kept->places[lease->kept - 1];
 	place->usable_ns = lease->usable_ns;
-	/* As long as it can be under way, it says so: of what is DRAINING and was not sent there is no doubt. */
+	/* @sent is set for as long as a give-back can be under way: only then is it in doubt. */
 	if (lease->sent)
 		*(volatile bool *)&place->sent = true;
 	place->unmarked = lease->unmarked;
@@ -124,16 +123,14 @@ void handover_keep_lease(struct fleet *fleet, const struct holding *holding, str
 		lease->kept = 0;
 }
 
-void handover_keep_claim(struct fleet *fleet, struct holding *holding, bool claim)
+void handover_keep_claim(struct fleet *fleet, uint64_t id, uint32_t *at, bool claim)
 {
 	struct fleet_kept *kept = kept_of(fleet);
-	uint32_t *at = &holding->claim_kept;
 
-	room_count_claim(fleet, holding, claim);
 	if (!kept || claim == (*at != 0))
 		return;
 	if (claim)
-		*at = take_place(fleet, holding->id, KEPT_CLAIM);
+		*at = take_place(fleet, id, KEPT_CLAIM);
 	/* Without a place it stays until the session ends. */
 	if (*at)
 		set_state(&kept->places[*at - 1], claim ? LEASE_HELD : LEASE_NONE);

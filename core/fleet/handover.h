@@ -1,23 +1,23 @@
 /*
  * handover - what a successor of this host has to know of its session, in memory that outlives it.
  *
- * A host may be killed between any two stores, and another process go on in its place: the successor.
- * It is to coordinator and engine what this host would be, had it been stopped for that long, its
- * connection lost, and no answer come to what was under way; the rules of fleet.h hold for both
- * together. So these are written before anything rests on them:
+ * A host may be killed between any two stores, and another process go on in its place: the
+ * successor. It is to coordinator and engine what this host would be, had it been stopped for that
+ * long, its connection lost, and no answer come to what was under way; the rules of fleet.h hold
+ * for both together. So these are written before anything rests on them:
  *
- * - the version of /h, before a transaction is sent with it. One is under way at a time, so the node has
- *   that version or the next;
+ * - the version of /h, before a transaction is sent with it. One is under way at a time, so the
+ *   node has that version or the next;
  * - the end of the right, when a transaction was acknowledged. The successor has the same clocks;
- * - each lease, whenever its state changes: before a take or a give-back is sent, and before what was
- *   taken is used. What was under way is in doubt.
+ * - each lease, whenever its state changes: before a take or a give-back is sent, and before what
+ *   was taken is used. A lease whose transaction was under way is in doubt.
  *
- * The successor begins with rule 9's barrier, and without the read before it, since a server that has not
- * caught up would answer with a version of before: it sets /h at the version known, and only if
- * that is refused it reads. Meanwhile it uses what was held, for as long as the right goes. Without a
- * session it begins as any host does, with a session of its own.
+ * The successor begins with rule 9's barrier, and without the read before it, since a server that
+ * has not caught up would answer with a version of before: it sets /h at the version known, and
+ * only if that is refused it reads. Meanwhile it uses what was held, for as long as the right goes.
+ * Without a session it begins as any host does, with a session of its own.
  *
- * What is left in the buckets is the caller's to keep, see fleet_listener.
+ * The caller keeps the tokens that are left in the buckets, see fleet_listener.
  */
 #ifndef RATEFS_CORE_HANDOVER_H
 #define RATEFS_CORE_HANDOVER_H
@@ -61,12 +61,15 @@ void handover_free(struct fleet *fleet);
 /* Writes what is known of the session and its term. */
 void handover_keep(struct fleet *fleet);
 
-/* Writes the state of @lease, of partition @index of @holding; from PARTITIONS_MAX on: the reserve's. */
+/*
+ * Writes the state of @lease, of partition @index of @holding; from PARTITIONS_MAX on: the
+ * reserve's.
+ */
 void handover_keep_lease(struct fleet *fleet, const struct holding *holding, struct lease *lease,
 			 uint32_t index);
 
-/* Writes whether there may be a claim of @holding. */
-void handover_keep_claim(struct fleet *fleet, struct holding *holding, bool claim);
+/* Writes whether there may be a claim of limiter @id; *@at: its place, and 1, or 0. */
+void handover_keep_claim(struct fleet *fleet, uint64_t id, uint32_t *at, bool claim);
 
 /* The session is gone: there is nothing to go on with. */
 void handover_forget(struct fleet *fleet);

@@ -101,7 +101,7 @@ void holdings_rouse(struct fleet *fleet, struct holding *holding, bool asked)
 		holding->begins = true;
 		holding->asked = asked;
 		if (holdings->look_ns == NEVER_NS)
-			holdings->look_ns = fleet->now_ns + DEMAND_SLOT_NS;
+			holdings->look_ns = fleet->now_ns + DEMAND_PERIOD_NS;
 	}
 	if (holding->roused)
 		return;
@@ -142,7 +142,7 @@ void holdings_look(struct fleet *fleet, bool (*look)(struct fleet *fleet, struct
 		holding->active = false;
 		holdings_let_go(holding);
 	}
-	fleet->holdings->look_ns = fleet->holdings->active ? fleet->now_ns + DEMAND_SLOT_NS
+	fleet->holdings->look_ns = fleet->holdings->active ? fleet->now_ns + DEMAND_PERIOD_NS
 							   : NEVER_NS;
 }
 
@@ -196,4 +196,36 @@ void holdings_forget(struct fleet *fleet)
 	while ((holding = holdings_next_roused(fleet)) || (holding = holdings_next_work(fleet)))
 		holdings_let_go(holding);
 	fleet->holdings->look_ns = NEVER_NS;
+}
+
+void holdings_wake(struct fleet *fleet, struct holding *holding)
+{
+	holding->woken = true;
+	holdings_rouse(fleet, holding, false);
+}
+
+bool holdings_begins(struct holding *holding)
+{
+	bool begins = holding->begins;
+
+	holding->begins = false;
+	return begins;
+}
+
+bool holdings_is_woken(struct holding *holding)
+{
+	bool woken = holding->woken;
+
+	holding->woken = false;
+	return woken;
+}
+
+bool holdings_is_active(const struct holding *holding)
+{
+	return holding->active;
+}
+
+bool holdings_has_work(const struct holding *holding)
+{
+	return holding->has_work;
 }

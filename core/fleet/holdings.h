@@ -26,7 +26,7 @@ void holdings_unname(struct fleet *fleet, struct holding *holding);
 /* Whether no other host is there, for all that are or will be entered. */
 void holdings_set_alone(struct fleet *fleet, bool alone);
 
-/* What @holding is about does not go away between the two. */
+/* Keeps the limiter of @holding from being freed; lets it go. */
 void holdings_keep(struct holding *holding);
 void holdings_let_go(struct holding *holding);
 
@@ -37,9 +37,15 @@ void holdings_let_go(struct holding *holding);
 void holdings_rouse(struct fleet *fleet, struct holding *holding, bool asked);
 struct holding *holdings_next_roused(struct fleet *fleet);
 
+/* Likewise, and that another host gave something back. Both are told once: in use since; woken. */
+void holdings_wake(struct fleet *fleet, struct holding *holding);
+bool holdings_begins(struct holding *holding);
+bool holdings_is_woken(struct holding *holding);
+bool holdings_is_active(const struct holding *holding);
+
 /*
- * Those in use, which are looked at every DEMAND_SLOT_NS: calls @look for each, which tells whether
- * it still is. When they are due; NEVER_NS: there are none.
+ * Looks at the holdings in use, every DEMAND_PERIOD_NS: calls @look for each, which tells
+ * whether it still is. When they are due; NEVER_NS: there are none.
  */
 void holdings_look(struct fleet *fleet, bool (*look)(struct fleet *fleet, struct holding *holding));
 uint64_t holdings_look_ns(const struct fleet *fleet);
@@ -48,6 +54,7 @@ uint64_t holdings_look_ns(const struct fleet *fleet);
 void holdings_add_work(struct fleet *fleet, struct holding *holding);
 struct holding *holdings_next_work(struct fleet *fleet);
 struct holding *holdings_last_work(const struct fleet *fleet);
+bool holdings_has_work(const struct holding *holding);
 
 /* The host leaves: there is nothing more to look at or to send. */
 void holdings_forget(struct fleet *fleet);

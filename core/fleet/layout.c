@@ -1,6 +1,5 @@
 /* layout - the nodes that must be there before a host joins, see layout.h. */
 #include "core/fleet/layout.h"
-#include "core/fleet/baseline.h"
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
 #include "core/fleet/session.h"
@@ -68,7 +67,7 @@ static void make_node(struct fleet *fleet, enum znode_kind kind, const char *dat
 	request_send(fleet, request);
 }
 
-/* One by one: who made the others does not matter. */
+/* Makes them one by one: it does not matter which host makes the others. */
 static void make(struct fleet *fleet)
 {
 	struct globals globals = {.constants = fleet->constants};
@@ -78,7 +77,7 @@ static void make(struct fleet *fleet)
 		refuse(fleet, "its nodes vanish as they are made");
 		return;
 	}
-	globals_print(&globals, text);
+	record_print_globals(&globals, text);
 	make_node(fleet, ZNODE_RECORDS, NULL);
 	make_node(fleet, ZNODE_HOSTS, NULL);
 	make_node(fleet, ZNODE_LEASES_OF, NULL);

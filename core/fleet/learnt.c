@@ -19,8 +19,8 @@ static void node_path(const struct holding *holding, char path[ZNODE_TEXT])
 }
 
 /*
- * The limiter's, while it is there and its `adapt` is as it was; NULL. Of a limiter without limits no host
- * knows which part of it is its own: what it learns is the rate of its own work, and nobody else's.
+ * Returns what @holding's limiter learns and shares; NULL: nothing. Of a limiter without limits no
+ * host knows which part of it is its own: it learns the rate of its own work alone.
  */
 static struct learning *learning_of(const struct holding *holding)
 {
@@ -32,7 +32,7 @@ static struct learning *learning_of(const struct holding *holding)
 		       : NULL;
 }
 
-/* Whose the node at @path is, NULL if that limiter is gone. */
+/* Returns the holding whose node is at @path; NULL: its limiter is gone. */
 static struct holding *holding_at(const struct fleet *fleet, const char *path)
 {
 	struct znode znode;
@@ -41,7 +41,7 @@ static struct holding *holding_at(const struct fleet *fleet, const char *path)
 	return holdings_find(fleet, znode.id);
 }
 
-/* What the answered request was about, if that is still of interest. */
+/* Ends the request for @holding; returns what it was about, if that still counts. */
 static struct learning *finish(const struct holding *holding)
 {
 	if (!holding || !holding->limiter->learning)
@@ -70,7 +70,7 @@ static void node_read(struct fleet *fleet, struct request *request)
 	learning->session = fleet->counters.sessions;
 	learning->told_ns = fleet->now_ns;
 	learning->proposes = false;
-	if (learnt_parse(request->data, holding->settings->adapt.kind, &found))
+	if (record_parse_learnt(request->data, holding->settings->adapt.kind, &found))
 		return;
 	learning->told_rate = found.rate;
 	if (!learning->lowered || found.rate < learning->adapted.rate)
@@ -120,7 +120,7 @@ static void write_node(struct fleet *fleet, struct holding *holding, struct lear
 	struct request *request = request_new(REQUEST_TRANSACTION, NULL, node_written);
 
 	node_path(holding, path);
-	learnt_print(state, holding->settings->adapt.kind, text);
+	record_print_learnt(state, holding->settings->adapt.kind, text);
 	if (request && request_add(request, OPERATION_SET, path, text, learning->version, 0)) {
 		learning->sent_rate = state->rate;
 		learning->asking = true;
@@ -146,7 +146,7 @@ void learnt_tick(struct fleet *fleet, struct holding *holding)
 	if (!ready || learning->asking)
 		return;
 	if (!learning->known || learning->session != fleet->counters.sessions ||
-	    (!holding->learnt_watched &&
+	    (!room_watches_learnt(holding) &&
 	     fleet->now_ns - learning->told_ns >= FLEET_LEARNT_UNWATCHED_NS)) {
 		if (fleet->now_ns >= learning->retry_ns)
 			read_node(fleet, holding);
@@ -172,7 +172,7 @@ void learnt_changed(struct fleet *fleet, uint64_t id)
 	if (!learning)
 		return;
 	learning->known = false;
-	if (learning_of(holding) && holding->active && !learning->asking &&
+	if (learning_of(holding) && holdings_is_active(holding) && !learning->asking &&
 	    session_state(fleet) == FLEET_READY)
 		read_node(fleet, holding);
 }

@@ -1,11 +1,12 @@
 /*
- * learnt - what was learnt of a limiter's service, shared among the hosts: `scope=fleet` of `adapt`.
+ * learnt - what was learnt of a limiter's service, shared among the hosts: `scope=fleet` of
+ * `adapt`.
  *
- * It is the data of node /f/LID, at most one write a second and limiter over all hosts: who writes has
- * seen the node unchanged for that long, and names the version it has seen. Every host that uses the
- * limiter watches it. A lower rate counts on the host that was throttled at once and is told when it
- * may be; a higher one counts once it was written. Nothing of the protocol rests on it, so that these
- * transactions have no head.
+ * It is the data of node /f/LID, at most one write a second and limiter over all hosts: a host
+ * that writes has seen the node unchanged for that long, and names the version it has seen. Every
+ * host that uses the limiter watches it. A lower rate counts on the host that was throttled at once
+ * and is told when it may be; a higher one counts once it was written. Nothing of the protocol
+ * rests on it, so that these transactions have no head.
  */
 #ifndef RATEFS_CORE_LEARNT_H
 #define RATEFS_CORE_LEARNT_H
@@ -18,7 +19,7 @@ void learnt_tick(struct fleet *fleet, struct holding *holding);
 /* The node of limiter @id changed. */
 void learnt_changed(struct fleet *fleet, uint64_t id);
 
-/* What the hosts have learnt counts no more: another `adapt` was set. */
+/* Voids what the hosts have learnt: another `adapt` was set. */
 void learnt_void(struct fleet *fleet, const struct holding *holding);
 
 /* The session is gone, and what was asked in it is not answered. */

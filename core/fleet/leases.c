@@ -60,7 +60,7 @@ void leases_reshare(struct fleet *fleet, struct holding *holding)
 
 	if (holding->limiter->removed)
 		return;
-	for (uint32_t i = 0; term_runs(fleet) && i < holding->slots && i < count; i++)
+	for (uint32_t i = 0; term_runs(fleet) && i < holding->lease_room && i < count; i++)
 		usable += holding->leases[i].state == LEASE_HELD;
 	holding->usable = usable;
 	holding->reserve_usable = term_runs(fleet) && holding->reserve.state == LEASE_HELD;
@@ -135,8 +135,9 @@ void leases_watch_reach(struct fleet *fleet)
 	if (session_trouble_ns(fleet) == NEVER_NS || term_is_degraded(fleet))
 		return;
 	/*
-	 * Who has leases does without when the right ends, others as long after the last contact; and a
-	 * successor, which was not there when it ended.
+	 * A host with leases does without the coordinator when its right ends; a host without
+	 * leases D after the last contact, and so does a successor that was not there when the
+	 * right ended.
 	 */
 	if (!room_leases(fleet) ||
 	    (term_is_resumed(fleet) && term_end_ns(fleet) < session_trouble_ns(fleet)))
@@ -157,8 +158,9 @@ void leases_fall_due(struct fleet *fleet, struct holding *holding)
 	bool others = holding->leased > holding->held + holding->draining;
 	bool changed = false;
 
-	for (uint32_t i = others ? 0 : holding->slots; i <= holding->slots; i++) {
-		struct lease *lease = i < holding->slots ? &holding->leases[i] : &holding->reserve;
+	for (uint32_t i = others ? 0 : holding->lease_room; i <= holding->lease_room; i++) {
+		struct lease *lease = i < holding->lease_room ? &holding->leases[i]
+							      : &holding->reserve;
 
 		if (lease->state != LEASE_WAITING || lease->usable_ns > fleet->clocks.waiter_ns)
 			continue;
@@ -176,7 +178,7 @@ void leases_fall_due(struct fleet *fleet, struct holding *holding)
 
 void leases_forget(struct fleet *fleet, struct holding *holding)
 {
-	for (uint32_t i = 0; i < holding->slots; i++) {
+	for (uint32_t i = 0; i < holding->lease_room; i++) {
 		if (holding->leases[i].state != LEASE_NONE)
 			leases_become(fleet, holding, &holding->leases[i], LEASE_NONE);
 	}
@@ -193,7 +195,7 @@ static struct lease *lease_of_node(struct fleet *fleet, const struct znode *znod
 	struct lease *lease;
 
 	if (!holding || (znode->reserve ? znode->index != holding->reserve_index
-					: znode->index >= holding->slots))
+					: znode->index >= holding->lease_room))
 		return NULL;
 	lease = znode->reserve ? &holding->reserve : &holding->leases[znode->index];
 	return lease->state == LEASE_HELD || lease->state == LEASE_WAITING ? lease : NULL;
@@ -231,7 +233,7 @@ void leases_watch(struct fleet *fleet, const struct holding *holding, uint32_t i
 void leases_watch_all(struct fleet *fleet)
 {
 	for (struct holding *h = holdings_first(fleet); h; h = h->next) {
-		for (uint32_t i = 0; h->leased && i < h->slots; i++) {
+		for (uint32_t i = 0; h->leased && i < h->lease_room; i++) {
 			const struct lease *lease = &h->leases[i];
 
 			if (!lease->watched &&

@@ -1,9 +1,10 @@
 /*
  * leases - the leases of this host, and what they are worth: rules 4, 8, 10 and 12 of fleet.h.
  *
- * Nobody but its holder deletes a lease's node, unless by hand, or it was never really committed. The
- * holder watches it: a server tells of the deletion before it acknowledges a later transaction, so
- * the right ends in time. A watch that was lost with a connection is set by the next one.
+ * Only its holder deletes a lease's node, unless it is deleted by hand, or was never really
+ * committed. The holder watches it: a server tells of the deletion before it acknowledges a later
+ * transaction, so the right ends in time. A watch that was lost with a connection is set by the
+ * next one.
  */
 #ifndef RATEFS_CORE_LEASES_H
 #define RATEFS_CORE_LEASES_H
@@ -18,13 +19,13 @@ uint32_t leases_kept(const struct holding *holding);
 void leases_become(struct fleet *fleet, struct holding *holding, struct lease *lease,
 		   enum lease_state to);
 
-/* Rule 7: what waits is usable Q from this step on. */
+/* Rule 7: lets @lease, which is to wait, be usable Q from this step on. */
 void leases_wait(struct fleet *fleet, struct lease *lease);
 
-/* What of @holding waited for long enough is held from now on; a restriction that is over ends. */
+/* Holds the leases of @holding that have waited for Q; ends a restriction that is over. */
 void leases_fall_due(struct fleet *fleet, struct holding *holding);
 
-/* What this host may use of @holding has changed: its buckets get their share of the rate. */
+/* This host's share of @holding's limiter changed: reconfigures its buckets. */
 void leases_reshare(struct fleet *fleet, struct holding *holding);
 
 /*

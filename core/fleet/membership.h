@@ -1,8 +1,8 @@
 /*
  * membership - which other hosts there are.
  *
- * A host that is alone takes all it can get, and is told when another comes, or the other one leaves.
- * Where there are more they do not watch, so that nobody's coming wakes many.
+ * A host that is alone takes all it can get, and is told when another comes, or the other one
+ * leaves. Where there are more they do not watch, so that nobody's coming wakes many.
  */
 #ifndef RATEFS_CORE_MEMBERSHIP_H
 #define RATEFS_CORE_MEMBERSHIP_H
@@ -31,7 +31,7 @@ void membership_changed(struct fleet *fleet);
 /* The session is gone: nothing is watched or asked any more. */
 void membership_forget(struct fleet *fleet);
 
-/* What the last looks found, told once: a host has gone; another one has come, or none is left. */
+/* Tell once of the last looks: a host has gone; another one has come, or none is left. */
 bool membership_has_shrunk(struct fleet *fleet);
 bool membership_has_turned(struct fleet *fleet);
 

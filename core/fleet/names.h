@@ -20,7 +20,9 @@ void names_lose(struct fleet *fleet);
 /* The path that limiter @id had; NULL: not known. */
 const char *names_of(const struct fleet *fleet, uint64_t id);
 
-/* Tells whether no host can still know a limiter other than @id (0: any) by @path, or one above it. */
+/*
+ * Tells whether no host can still know a limiter other than @id (0: any) by @path, or one above it.
+ */
 bool names_are_free(struct fleet *fleet, const char *path, uint64_t id);
 
 #endif

@@ -1,6 +1,5 @@
 /* outcome - what follows from the answer to a transaction, see outcome.h. */
 #include "core/fleet/outcome.h"
-#include "core/fleet/acquire.h"
 #include "core/fleet/barrier.h"
 #include "core/fleet/baseline.h"
 #include "core/fleet/claim.h"
@@ -11,8 +10,8 @@
 #include "core/fleet/membership.h"
 #include "core/fleet/publish.h"
 #include "core/fleet/release.h"
+#include "core/fleet/round.h"
 #include "core/fleet/session.h"
-#include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
 
 #include <stdlib.h>
@@ -53,7 +52,7 @@ static void joined(struct fleet *fleet, const struct request *request)
 		holdings_rouse(fleet, h, false);
 }
 
-/* Rule 9: what it was about is in doubt. */
+/* Rule 9: its items are in doubt. */
 static void unknown(struct fleet *fleet)
 {
 	enum transaction_kind kind = transaction_kind(fleet);
@@ -69,7 +68,7 @@ static void unknown(struct fleet *fleet)
 		leases_become(fleet, item->holding, item_lease(item), LEASE_IN_DOUBT);
 	}
 	if (kind == TRANSACTION_TAKE)
-		acquire_stop(fleet, transaction_item(fleet, 0)->holding);
+		round_stop(fleet, transaction_item(fleet, 0)->holding);
 	if (kind == TRANSACTION_SWEEP)
 		garbage_forget(fleet);
 	session_enter(fleet, FLEET_IN_DOUBT);
@@ -82,7 +81,7 @@ static void finish(struct fleet *fleet, const struct request *request)
 {
 	switch (transaction_kind(fleet)) {
 	case TRANSACTION_TAKE:
-		acquire_answered(fleet, request);
+		round_answered(fleet, request);
 		break;
 	case TRANSACTION_GIVE:
 		release_answered(fleet, request);
@@ -125,7 +124,7 @@ void outcome_settle(struct fleet *fleet)
 		return;
 	if (request->answer == ANSWER_OK && kind != TRANSACTION_JOIN) {
 		session_acknowledge(fleet);
-		/* A barrier does not look at /g: what it proves says nothing of the settings. */
+		/* A barrier does not look at /g: it proves nothing of the settings. */
 		if (kind != TRANSACTION_BARRIER)
 			leases_extend_term(fleet, request->sent_ns);
 		handover_keep(fleet);

@@ -2,8 +2,8 @@
  * parts - the fleet's parts, and what all of them stand on: the time of a step, chance, words.
  *
  * Each part has a header of its own, and a struct that its file alone knows. A part asks and tells
- * another by that one's functions, and calls only those above itself in this list; what a part
- * below has to do follows from facts that it finds noted, see fleet.c.
+ * another by that one's functions, and calls only those above itself in this list. A part that
+ * wants one below itself to act notes a fact, which that part finds in the step, see fleet.c.
  *
  *	request		requests that are out
  *	session		the host's session and its connection
@@ -18,10 +18,11 @@
  *	transaction	the one transaction that is under way
  *	learnt		what was learnt of services, for all hosts
  *	survey		who has what
- *	claim		how much others want, and what this host tells them of that
  *	demand		how many partitions are wanted
+ *	claim		how much others want, and what this host tells them of that
  *	release		giving back
- *	acquire		which partitions could be taken, and are
+ *	round		partitions of a limiter are looked for, and taken
+ *	acquire		when that is done
  *	garbage		nodes of limiters that are gone
  *	before		the settings that other hosts may still be under
  *	apply		settings of other hosts take effect ...

@@ -21,7 +21,7 @@
 
 enum { RACE_DOUBLINGS_MAX = 7 };
 
-/* Markers made with a limiter; what does not fit is unclean. */
+/* Markers made with a limiter; the other partitions are unclean. */
 enum { MARKERS_MAX = 80 };
 
 struct publish {
@@ -243,10 +243,10 @@ static bool add_change(struct fleet *fleet, struct request *request)
 				    holding ? holding->version : baseline_root_version(fleet), 0);
 	if (change->kind == CHANGE_RENAME)
 		added = added && add_left_name(fleet, request);
-	globals_add(&globals, baseline_version(fleet), fleet->publish->id);
+	record_add_change(&globals, baseline_version(fleet), fleet->publish->id);
 	if (fleet->publish->given > globals.last_id)
 		globals.last_id = fleet->publish->given;
-	globals_print(&globals, text);
+	record_print_globals(&globals, text);
 	znode_path(ZNODE_GLOBALS, 0, path);
 	return added && request_add(request, OPERATION_SET, path, text, baseline_version(fleet), 0);
 }
@@ -457,7 +457,7 @@ void publish_store(struct fleet *fleet, struct change *change)
 	fleet->publish->tried = change;
 	set_sent(fleet, false);
 	fleet->publish->again = false;
-	/* Who has waited for long knows that it is in vain. */
+	/* After trouble for so long a wait would be in vain. */
 	if (session_is_leaving(fleet) || session_state(fleet) == FLEET_CLOSED) {
 		finish(fleet, -EHOSTUNREACH);
 		return;

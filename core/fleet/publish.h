@@ -17,12 +17,15 @@ void publish_answered(struct fleet *fleet, const struct request *request);
 /* The limiter of the change that is under way. */
 uint64_t publish_id(const struct fleet *fleet);
 
-/* The record of that limiter, as read after a barrier; NULL: there is none. Or it is not understood. */
+/*
+ * The record of that limiter, as read after a barrier; NULL: there is none. Or it is not
+ * understood.
+ */
 void publish_resolved(struct fleet *fleet, const struct record *record, int32_t version,
 		      uint64_t zxid);
 void publish_unresolved(struct fleet *fleet);
 
-/* Settings of others were applied: what was checked against others is checked again. */
+/* Settings of others were applied: checks the change against them again. */
 void publish_recheck(struct fleet *fleet, bool changed);
 
 /* Refuses a change that has waited for too long. */

@@ -9,13 +9,34 @@
 #include "core/fleet/membership.h"
 #include "core/fleet/release.h"
 #include "core/fleet/room.h"
+#include "core/fleet/round.h"
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
 #include "core/limiter/slots.h"
 
-enum { VAIN_DOUBLINGS_MAX = 5, SAVING_PARTS = 8, YOUNG_PARTS = 3, EXCESS_PARTS = 4 };
+#include <stdlib.h>
 
-/* Whether what is left without @lease were fewer slots than are open. */
+enum { SAVING_PARTS = 8, YOUNG_PARTS = 3, EXCESS_PARTS = 4 };
+
+struct rebalance {
+	uint64_t next_ns;	 /* under contention nothing is given back before */
+	bool spare;		 /* more are kept than are wanted ... */
+	uint64_t spare_until_ns; /* ... and may be until then ... */
+	uint32_t spare_wanted;	 /* ... in which at most so many were */
+};
+
+bool rebalance_attach(struct holding *holding)
+{
+	holding->rebalance = calloc(1, sizeof(*holding->rebalance));
+	return holding->rebalance;
+}
+
+void rebalance_detach(struct holding *holding)
+{
+	free(holding->rebalance);
+}
+
+/* Tells whether fewer slots than are open would be left without @lease. */
 static bool is_in_use(const struct holding *holding, const struct lease *lease)
 {
 	uint32_t index = (uint32_t)(lease - holding->leases), used;
@@ -27,17 +48,19 @@ static bool is_in_use(const struct holding *holding, const struct lease *lease)
 	return used && used + holding_slots_of(holding, index) > holding_slots(holding);
 }
 
-/* What can be given back: the newest first, or with @oldest those first. NULL: none. */
+/* Returns the next lease to give back: the newest, or with @oldest the oldest. NULL: none. */
 static struct lease *next_to_give(const struct fleet *fleet, struct holding *holding, bool oldest,
 				  uint64_t age_ns)
 {
 	struct lease *best = NULL;
 	uint64_t use = holding_use(holding);
 
-	for (uint32_t i = 0; i < holding->slots; i++) {
+	for (uint32_t i = 0; i < holding->lease_room; i++) {
 		struct lease *lease = &holding->leases[i];
 
-		/* A partition that waits is of use to no host yet; the next one would begin anew. */
+		/*
+		 * A partition that waits is of use to no host yet; the next one would begin anew.
+		 */
 		if (lease->state != LEASE_HELD || demand_is_read(holding, i) ||
 		    is_in_use(holding, lease))
 			continue;
@@ -67,12 +90,12 @@ static uint32_t give(struct fleet *fleet, struct holding *holding, uint32_t coun
 	return given;
 }
 
-/* An idle limiter saves up; who gives its partitions back before it is full would lose that. */
+/* Tells whether a limiter saves up: before it is full, tokens are lost with its partitions. */
 static bool is_saving(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct limiter *limiter = holding->limiter;
 
-	if (!term_runs(fleet) || !holding->usable || holding->claimant_count)
+	if (!term_runs(fleet) || !holding->usable || claim_has_claimants(holding))
 		return false;
 	if (keys_count(limiter))
 		return true;
@@ -90,45 +113,40 @@ static void begin_spare(struct fleet *fleet, struct holding *holding)
 {
 	uint64_t third_ns = holding->settings->lease_ns / YOUNG_PARTS;
 
-	holding->spare_until_ns = fleet->now_ns +
-				  (third_ns < FLEET_SPARE_MAX_NS ? third_ns : FLEET_SPARE_MAX_NS);
-	holding->spare_wanted = 0;
+	holding->rebalance->spare_until_ns =
+		fleet->now_ns + (third_ns < FLEET_SPARE_MAX_NS ? third_ns : FLEET_SPARE_MAX_NS);
+	holding->rebalance->spare_wanted = 0;
 }
 
-/* More is kept than was wanted in the last second. */
+/* Notes that more is kept than was wanted in the last second. */
 static void note_spare(struct fleet *fleet, struct holding *holding)
 {
-	if (!holding->spare) {
-		if (holding->wanted && fleet->now_ns - holding->grown_ns < FLEET_VAIN_NS) {
-			holding->vain_until_ns = fleet->now_ns + (FLEET_VAIN_NS << holding->vain);
-			if (holding->vain < VAIN_DOUBLINGS_MAX)
-				holding->vain++;
-		} else {
-			holding->vain = 0;
-		}
-		holding->spare = true;
+	if (!holding->rebalance->spare) {
+		demand_note_spare(fleet, holding);
+		holding->rebalance->spare = true;
 		begin_spare(fleet, holding);
 	}
 	acquire_look_sooner(fleet, holding);
-	if (holding->spare_wanted < holding->wanted)
-		holding->spare_wanted = holding->wanted;
+	if (holding->rebalance->spare_wanted < demand_wanted(holding))
+		holding->rebalance->spare_wanted = demand_wanted(holding);
 }
 
 /*
- * Demand that comes and goes would cost two writes each time, so what is not wanted is kept for a
- * while where there is plenty, and the last one also where there is not; unless others claim some, or
- * the host has many leases.
+ * Returns how many partitions to keep. Demand that comes and goes would cost two writes each time,
+ * so a partition that is not wanted is kept for a while where there is plenty, and the last one
+ * also where there is not; unless others claim some, or the host has many leases.
  */
 static uint32_t to_keep(const struct fleet *fleet, const struct holding *holding)
 {
-	uint32_t wanted = holding->wanted, kept = leases_kept(holding);
-	bool over = fleet->now_ns >= holding->spare_until_ns;
+	uint32_t wanted = demand_wanted(holding), kept = leases_kept(holding);
+	bool over = fleet->now_ns >= holding->rebalance->spare_until_ns;
 
-	if (holding->claimant_count || room_is_scarce(fleet))
+	if (claim_has_claimants(holding) || room_is_scarce(fleet))
 		return wanted;
 	if (acquire_is_scarce(holding))
 		return wanted || over ? wanted : 1;
-	return over && holding->spare_wanted < kept ? holding->spare_wanted : kept;
+	return over && holding->rebalance->spare_wanted < kept ? holding->rebalance->spare_wanted
+							       : kept;
 }
 
 static void give_unwanted(struct fleet *fleet, struct holding *holding)
@@ -139,22 +157,22 @@ static void give_unwanted(struct fleet *fleet, struct holding *holding)
 		release_all(fleet, holding);
 		return;
 	}
-	for (uint32_t i = count; i < holding->slots; i++)
+	for (uint32_t i = count; i < holding->lease_room; i++)
 		release_lease(fleet, holding, &holding->leases[i]);
 	if (!holding->settings->reserve_hosts ||
 	    holding->reserve_index >= holding->settings->reserve_hosts)
 		release_lease(fleet, holding, &holding->reserve);
-	if (kept <= holding->wanted) {
-		holding->spare = false;
+	if (kept <= demand_wanted(holding)) {
+		holding->rebalance->spare = false;
 		return;
 	}
 	note_spare(fleet, holding);
-	if (!holding->wanted && is_saving(fleet, holding))
+	if (!demand_wanted(holding) && is_saving(fleet, holding))
 		return;
 	keep = to_keep(fleet, holding);
 	if (keep < holding->held)
 		give(fleet, holding, holding->held - keep, false, 0);
-	if (fleet->now_ns >= holding->spare_until_ns)
+	if (fleet->now_ns >= holding->rebalance->spare_until_ns)
 		begin_spare(fleet, holding);
 }
 
@@ -167,10 +185,10 @@ static void yield(struct fleet *fleet, struct holding *holding, uint32_t partiti
 	leases_reshare(fleet, holding);
 }
 
-/* What should be given up by now, but is in use. */
+/* Tells whether a partition whose lease is over stays because its slots are in use. */
 static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
 {
-	for (uint32_t i = 0; i < holding->slots; i++) {
+	for (uint32_t i = 0; i < holding->lease_room; i++) {
 		const struct lease *lease = &holding->leases[i];
 
 		if (lease->state == LEASE_HELD && is_in_use(holding, lease) &&
@@ -180,7 +198,7 @@ static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
 	return false;
 }
 
-/* Somebody saves up for a large take, and not all of that would go with the last partition. */
+/* Tells whether a reader saves up for a take that is larger than goes with the last partition. */
 static bool is_saving_up(const struct fleet *fleet, const struct holding *holding)
 {
 	const struct settings *settings = holding->settings;
@@ -197,7 +215,7 @@ static bool is_saving_up(const struct fleet *fleet, const struct holding *holdin
 	return false;
 }
 
-/* How old a lease is when it goes to those who have none: a take that is being saved up is let pass. */
+/* Returns the age at which a turn is over: longer while a large take is being saved up. */
 static uint64_t turn_ns(const struct fleet *fleet, const struct holding *holding)
 {
 	uint64_t lease_ns = holding->settings->lease_ns;
@@ -205,21 +223,12 @@ static uint64_t turn_ns(const struct fleet *fleet, const struct holding *holding
 	return is_saving_up(fleet, holding) ? lease_ns + lease_ns / SAVING_PARTS : lease_ns;
 }
 
-/*
- * Tells whether there are more hosts than partitions, and a host that went to the end of the line
- * would have to give up one of the @kept.
- */
-static bool takes_turns(const struct holding *holding, uint32_t kept)
-{
-	return holding->starving && kept > holding->target_behind;
-}
-
 /* Tells whether every lease is so old that the one which came with this host's turn is, too. */
 static bool is_turn_over(const struct fleet *fleet, const struct holding *holding)
 {
 	uint64_t long_ns = turn_ns(fleet, holding);
 
-	for (uint32_t i = 0; i < holding->slots; i++) {
+	for (uint32_t i = 0; i < holding->lease_room; i++) {
 		const struct lease *lease = &holding->leases[i];
 
 		if (lease->state == LEASE_HELD && fleet->now_ns - lease->since_ns < long_ns)
@@ -228,38 +237,36 @@ static bool is_turn_over(const struct fleet *fleet, const struct holding *holdin
 	return true;
 }
 
-/* Fairness: what is above our share goes to those who have less than theirs. */
+/* Gives back what is above this host's share, to hosts that have less than theirs. */
 static void give_contended(struct fleet *fleet, struct holding *holding)
 {
-	uint32_t kept = leases_kept(holding), excess, part, given;
+	uint32_t kept = leases_kept(holding), target = claim_target(holding), part, given;
+	bool takes_turns = claim_takes_turns(holding, kept);
 	uint64_t lease_ns = holding->settings->lease_ns;
 
-	if (holding->target == UINT32_MAX ||
-	    (kept <= holding->target && !takes_turns(holding, kept)))
+	if (target == UINT32_MAX || (kept <= target && !takes_turns))
 		yield(fleet, holding, UINT32_MAX);
-	if (holding->target == UINT32_MAX || fleet->now_ns < holding->next_give_ns)
+	if (target == UINT32_MAX || fleet->now_ns < holding->rebalance->next_ns)
 		return;
-	if ((kept > holding->target || takes_turns(holding, kept)) && is_held_up(fleet, holding))
-		yield(fleet, holding, kept > holding->target ? holding->target : kept - 1);
-	if (kept <= holding->target) {
+	if ((kept > target || takes_turns) && is_held_up(fleet, holding))
+		yield(fleet, holding, kept > target ? target : kept - 1);
+	if (kept > target) {
+		part = (kept - target + EXCESS_PARTS - 1) / EXCESS_PARTS;
+		given = give(fleet, holding, kept - target, true, lease_ns);
+		if (given < part)
+			given += give(fleet, holding, part - given, true, lease_ns / YOUNG_PARTS);
+	} else {
 		/* A host whose lease is over goes to the end of the line. */
-		if (takes_turns(holding, kept) && is_turn_over(fleet, holding) &&
-		    give(fleet, holding, 1, true, 0)) {
-			yield(fleet, holding, UINT32_MAX);
-			holding->reclaim = true;
-			holding->next_give_ns = fleet->now_ns + fleet->constants.renewal_ns;
-		}
-		return;
+		given = takes_turns && is_turn_over(fleet, holding)
+				? give(fleet, holding, 1, true, 0)
+				: 0;
+		if (given)
+			claim_anew(holding);
 	}
-	excess = kept - holding->target;
-	part = (excess + EXCESS_PARTS - 1) / EXCESS_PARTS;
-	given = give(fleet, holding, excess, true, lease_ns);
-	if (given < part)
-		given += give(fleet, holding, part - given, true, lease_ns / YOUNG_PARTS);
-	if (given)
-		yield(fleet, holding, UINT32_MAX);
-	if (given)
-		holding->next_give_ns = fleet->now_ns + fleet->constants.renewal_ns;
+	if (!given)
+		return;
+	yield(fleet, holding, UINT32_MAX);
+	holding->rebalance->next_ns = fleet->now_ns + fleet->constants.renewal_ns;
 }
 
 /* Decides for @holding what goes back, and whether more is looked for. */
@@ -272,7 +279,7 @@ static void choose(struct fleet *fleet, struct holding *holding)
 	if (session_state(fleet) != FLEET_READY || session_is_leaving(fleet))
 		return;
 	give_contended(fleet, holding);
-	if (!holding->wanted)
+	if (!demand_wanted(holding))
 		claim_end_contention(holding);
 	acquire_choose(fleet, holding);
 	if (acquire_has_work(fleet, holding))
@@ -282,10 +289,9 @@ static void choose(struct fleet *fleet, struct holding *holding)
 /* Acts on what is noted of @holding, which was roused. */
 static void act_on(struct fleet *fleet, struct holding *holding)
 {
-	bool begins = holding->begins, woken = holding->woken;
+	bool begins = holdings_begins(holding), woken = holdings_is_woken(holding);
 
-	holding->begins = false;
-	holding->woken = false;
+	acquire_settle(fleet, holding);
 	if (holding->limiter->removed)
 		return;
 	if (begins)
@@ -303,19 +309,32 @@ static void act_on(struct fleet *fleet, struct holding *holding)
 static void turn(struct fleet *fleet, struct holding *holding, bool alone)
 {
 	if (!alone) {
-		/* What was wanted for being alone is not wanted any more. */
+		/* Demand of a host that was alone does not count any more. */
 		demand_forget_wanted(holding);
-		holding->spare = true;
-		holding->spare_until_ns = 0;
-		holding->spare_wanted = 0;
+		holding->rebalance->spare = true;
+		holding->rebalance->spare_until_ns = 0;
+		holding->rebalance->spare_wanted = 0;
 		return;
 	}
-	if (!holding->active || holding->limiter->removed)
+	if (!holdings_is_active(holding) || holding->limiter->removed)
 		return;
 	/* All is wanted at once, also by a round that is under way. */
-	acquire_again(holding);
+	round_again(holding);
 	demand_update(fleet, holding);
 	choose(fleet, holding);
+}
+
+/* Tells whether @holding is not in use any more. */
+static bool is_idle(const struct holding *holding)
+{
+	const struct limiter *limiter = holding->limiter;
+
+	if (holding->leased || holding->reserve.state != LEASE_NONE ||
+	    round_is_under_way(holding) || claim_name(holding))
+		return false;
+	return limiter->removed || (!claim_is_unknown(holding) && !demand_wanted(holding) &&
+				    !holding->restricted && !holding->settings->reserve_hosts &&
+				    !turns_demand(&limiter->turns) && !demand_slots(holding));
 }
 
 /* One look at a holding that is in use; false: it is no longer. */
@@ -324,7 +343,7 @@ static bool look(struct fleet *fleet, struct holding *holding)
 	demand_tick(fleet, holding);
 	choose(fleet, holding);
 	learnt_tick(fleet, holding);
-	return !demand_is_idle(holding);
+	return !is_idle(holding);
 }
 
 void rebalance_step(struct fleet *fleet)
@@ -358,8 +377,8 @@ bool rebalance_send(struct fleet *fleet)
 	/* One holding after the other, each once. */
 	while (!sent && !done && (holding = holdings_next_work(fleet))) {
 		done = holding == last;
-		sent = release_send(fleet, holding) || acquire_send(fleet, holding) ||
-		       claim_send(fleet, holding);
+		sent = release_send(fleet, holding) || round_send(fleet, holding) ||
+		       (!round_is_under_way(holding) && claim_send(fleet, holding));
 		if (acquire_has_work(fleet, holding))
 			holdings_add_work(fleet, holding);
 		holdings_let_go(holding);

@@ -25,8 +25,8 @@ __attribute__((format(printf, 2, 3))) static void append(char *text, const char 
 }
 
 /*
- * The value of line `NAME=...` of @text, as it stands, in @value. False: there is none, or it is too
- * long.
+ * The value of line `NAME=...` of @text, as it stands, in @value. False: there is none, or it is
+ * too long.
  */
 static bool find_line(const char *text, const char *name, char *value, size_t size)
 {
@@ -45,7 +45,7 @@ static bool find_line(const char *text, const char *name, char *value, size_t si
 	return false;
 }
 
-bool digits_parse(const char **text, uint64_t most, uint64_t *number)
+bool record_parse_digits(const char **text, uint64_t most, uint64_t *number)
 {
 	char *end;
 
@@ -59,7 +59,7 @@ bool digits_parse(const char **text, uint64_t most, uint64_t *number)
 
 static bool parse_number(const char *text, uint64_t most, uint64_t *number)
 {
-	return digits_parse(&text, most, number) && !*text;
+	return record_parse_digits(&text, most, number) && !*text;
 }
 
 /* Moves *@text behind @mark, if it begins with it. */
@@ -85,12 +85,12 @@ static bool find_duration(const char *text, const char *name, uint64_t *ns)
 	return find_line(text, name, value, sizeof(value)) && !duration_parse(value, ns) && *ns;
 }
 
-uint64_t quarantine_of(uint64_t right_ns)
+uint64_t record_quarantine_ns(uint64_t right_ns)
 {
 	return right_ns + right_ns / 100 + NSEC_PER_SEC / 4;
 }
 
-void globals_print(const struct globals *globals, char text[RECORD_TEXT])
+void record_print_globals(const struct globals *globals, char text[RECORD_TEXT])
 {
 	const struct {
 		const char *name;
@@ -116,7 +116,7 @@ void globals_print(const struct globals *globals, char text[RECORD_TEXT])
 	append(text, "\n");
 }
 
-void globals_add(struct globals *globals, int32_t version, uint64_t id)
+void record_add_change(struct globals *globals, int32_t version, uint64_t id)
 {
 	if (globals->recent_count == RECENT_MAX)
 		memmove(globals->recent, globals->recent + 1,
@@ -131,8 +131,8 @@ static int parse_recent(const char *text, struct globals *globals)
 
 	while (*text) {
 		if (globals->recent_count == RECENT_MAX ||
-		    !digits_parse(&text, INT32_MAX, &version) || !scan_mark(&text, ':') ||
-		    !digits_parse(&text, INT64_MAX, &id))
+		    !record_parse_digits(&text, INT32_MAX, &version) || !scan_mark(&text, ':') ||
+		    !record_parse_digits(&text, INT64_MAX, &id))
 			return -EINVAL;
 		globals->recent[globals->recent_count].version = (int32_t)version;
 		globals->recent[globals->recent_count++].id = id;
@@ -141,7 +141,7 @@ static int parse_recent(const char *text, struct globals *globals)
 	return 0;
 }
 
-int globals_parse(const char *text, struct globals *globals)
+int record_parse_globals(const char *text, struct globals *globals)
 {
 	struct fleet_constants *constants = &globals->constants;
 	char recent[RECENT_MAX * 34];
@@ -154,11 +154,11 @@ int globals_parse(const char *text, struct globals *globals)
 	    !find_number(text, "last", INT64_MAX, &globals->last_id) ||
 	    !find_line(text, "recent", recent, sizeof(recent)))
 		return -EINVAL;
-	/* Whoever wrote it, what follows is what safety rests on. */
+	/* Safety rests on these bounds, whichever host wrote the text. */
 	if (constants->right_ns > FLEET_CONSTANT_MAX_NS ||
 	    constants->session_ns > FLEET_CONSTANT_MAX_NS ||
 	    constants->renewal_ns < FLEET_RENEWAL_MIN_NS ||
-	    constants->quarantine_ns < quarantine_of(constants->right_ns) ||
+	    constants->quarantine_ns < record_quarantine_ns(constants->right_ns) ||
 	    constants->renewal_ns >= constants->right_ns)
 		return -EINVAL;
 	return parse_recent(recent, globals);
@@ -296,8 +296,8 @@ static bool parse_head(const char *text, struct record *record)
 	    !find_line(text, "writer", record->writer, sizeof(record->writer)) ||
 	    !find_line(text, "owner", owner, sizeof(owner)))
 		return false;
-	if (!digits_parse(&text_left, UINT32_MAX, &uid) || !scan_mark(&text_left, ' ') ||
-	    !digits_parse(&text_left, UINT32_MAX, &gid) || !scan_mark(&text_left, ' ') ||
+	if (!record_parse_digits(&text_left, UINT32_MAX, &uid) || !scan_mark(&text_left, ' ') ||
+	    !record_parse_digits(&text_left, UINT32_MAX, &gid) || !scan_mark(&text_left, ' ') ||
 	    *text_left < '0' || *text_left > '7')
 		return false;
 	access = strtoul(text_left, &end, 8);
@@ -331,14 +331,14 @@ int record_parse(const char *text, struct record *record, char error[ERROR_TEXT]
 	return settings_parse(settings + strlen(divider), &record->settings, error) ? -EINVAL : 0;
 }
 
-void host_record_print(const struct host_record *host, char text[RECORD_TEXT])
+void record_print_host(const struct host_record *host, char text[RECORD_TEXT])
 {
 	text[0] = '\0';
 	append(text, "name=%s\nweight=%" PRIu32 "\nheld=%" PRIu32 "\n", host->name, host->weight,
 	       host->held);
 }
 
-int host_record_parse(const char *text, struct host_record *host)
+int record_parse_host(const char *text, struct host_record *host)
 {
 	uint64_t weight, held;
 
@@ -356,7 +356,7 @@ int host_record_parse(const char *text, struct host_record *host)
 	return 0;
 }
 
-void marker_print(const struct marker *marker, char text[MARKER_TEXT])
+void record_print_marker(const struct marker *marker, char text[MARKER_TEXT])
 {
 	size_t used = (size_t)snprintf(text, MARKER_TEXT, "%" PRIu64, marker->saved);
 
@@ -371,23 +371,23 @@ static bool scan_part(const char **text, struct bucket_part *part)
 	const char *digits;
 	uint64_t tokens, nano;
 
-	if (!digits_parse(text, MARKER_MOST, &tokens) || !scan_mark(text, '.'))
+	if (!record_parse_digits(text, MARKER_MOST, &tokens) || !scan_mark(text, '.'))
 		return false;
 	digits = *text;
-	if (!digits_parse(text, 999999999, &nano) || *text - digits != 9)
+	if (!record_parse_digits(text, 999999999, &nano) || *text - digits != 9)
 		return false;
 	part->tokens = debt ? -(int64_t)tokens : (int64_t)tokens;
 	part->nano = (uint32_t)nano;
 	return true;
 }
 
-void marker_parse(const char *text, struct marker *marker)
+void record_parse_marker(const char *text, struct marker *marker)
 {
 	bool good = true;
 
 	*marker = (struct marker){.saved = 1};
 	if (*text)
-		good = digits_parse(&text, INT64_MAX, &marker->saved);
+		good = record_parse_digits(&text, INT64_MAX, &marker->saved);
 	while (*text && good) {
 		good = marker->count < LIMITS_MAX && scan_mark(&text, ' ') &&
 		       scan_part(&text, &marker->parts[marker->count]);
@@ -397,7 +397,7 @@ void marker_parse(const char *text, struct marker *marker)
 		*marker = (struct marker){.count = LIMITS_MAX};
 }
 
-struct bucket_part marker_full(uint64_t burst, uint32_t count)
+struct bucket_part record_full_part(uint64_t burst, uint32_t count)
 {
 	return (struct bucket_part){
 		.tokens = (int64_t)(burst / count),
@@ -433,7 +433,8 @@ static bool find_real(const char *text, const char *name, double *real)
 	return *value && !*end && *real >= 0 && *real < LEARNT_MOST;
 }
 
-void learnt_print(const struct adapt_state *state, enum adapt_kind kind, char text[LEARNT_TEXT])
+void record_print_learnt(const struct adapt_state *state, enum adapt_kind kind,
+			 char text[LEARNT_TEXT])
 {
 	char rate[QUANTITY_TEXT], ceiling[QUANTITY_TEXT];
 
@@ -444,7 +445,7 @@ void learnt_print(const struct adapt_state *state, enum adapt_kind kind, char te
 		 fmin(state->grown_s, LEARNT_MOST / 2));
 }
 
-int learnt_parse(const char *text, enum adapt_kind kind, struct adapt_state *state)
+int record_parse_learnt(const char *text, enum adapt_kind kind, struct adapt_state *state)
 {
 	struct adapt_state found = *state;
 	uint64_t number, held, hold;

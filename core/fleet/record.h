@@ -1,12 +1,13 @@
 /*
  * record - what the nodes of a fleet hold, as text: see fleet.h for which node is for what.
  *
- * Lines of NAME=VALUE, so that an operator can read them. What is read comes from outside and is
- * checked: a record is taken whole or refused.
+ * Lines of NAME=VALUE, so that an operator can read them. Text that is read comes from outside and
+ * is checked: a record is taken whole or refused.
  */
 #ifndef RATEFS_CORE_RECORD_H
 #define RATEFS_CORE_RECORD_H
 
+#include "core/limiter/adapt.h"
 #include "core/limiter/bucket.h"
 #include "core/limiter/change.h"
 #include "core/limiter/holding.h"
@@ -16,7 +17,7 @@
 struct fleet_constants {
 	uint64_t renewal_ns;	/* R: a right is renewed so often */
 	uint64_t right_ns;	/* D: so long it lasts */
-	uint64_t quarantine_ns; /* Q: what was not given back is not used for so long */
+	uint64_t quarantine_ns; /* Q: a partition that was not given back rests so long */
 	uint64_t session_ns;	/* T: the coordinator gives up a host after that */
 };
 
@@ -50,7 +51,7 @@ struct record {
 	struct owner owner;
 	struct settings settings;
 	/*
-	 * What hosts may be under that do not know of it yet: the least of the settings, the fewest
+	 * Settings that hosts may be under that do not know of it yet: the least, and the fewest
 	 * partitions, and BEFORE_..., all as in struct holding.
 	 */
 	bool has_before;
@@ -67,31 +68,32 @@ struct host_record {
 };
 
 /* The number that *@text begins with, digits alone, at most @most; moves *@text behind it. */
-bool digits_parse(const char **text, uint64_t most, uint64_t *number);
+bool record_parse_digits(const char **text, uint64_t most, uint64_t *number);
 
 /* The shortest D that a Q is long enough for: with clocks that differ by 0.5 % each. */
-uint64_t quarantine_of(uint64_t right_ns);
+uint64_t record_quarantine_ns(uint64_t right_ns);
 
-void globals_print(const struct globals *globals, char text[RECORD_TEXT]);
+void record_print_globals(const struct globals *globals, char text[RECORD_TEXT]);
 /* Remembers that the version of /g after @version changed limiter @id. */
-void globals_add(struct globals *globals, int32_t version, uint64_t id);
+void record_add_change(struct globals *globals, int32_t version, uint64_t id);
 /* 0 or -EINVAL. */
-int globals_parse(const char *text, struct globals *globals);
+int record_parse_globals(const char *text, struct globals *globals);
 
 void record_print(const struct record *record, char text[RECORD_TEXT]);
 /* 0, or -EINVAL with a reason. */
 int record_parse(const char *text, struct record *record, char error[ERROR_TEXT]);
 
-void host_record_print(const struct host_record *host, char text[RECORD_TEXT]);
-int host_record_parse(const char *text, struct host_record *host);
+void record_print_host(const struct host_record *host, char text[RECORD_TEXT]);
+int record_parse_host(const char *text, struct host_record *host);
 
 /*
- * What was learnt of a limiter's service, for `adapt` of @kind. 0 or -EINVAL, also when it is of
+ * Values learnt of a limiter's service, for `adapt` of @kind. 0 or -EINVAL, also when it is of
  * another kind; then @state is untouched. Only the part of it that adapt_adopt() takes is there.
  */
 enum { LEARNT_TEXT = 256 };
-void learnt_print(const struct adapt_state *state, enum adapt_kind kind, char text[LEARNT_TEXT]);
-int learnt_parse(const char *text, enum adapt_kind kind, struct adapt_state *state);
+void record_print_learnt(const struct adapt_state *state, enum adapt_kind kind,
+			 char text[LEARNT_TEXT]);
+int record_parse_learnt(const char *text, enum adapt_kind kind, struct adapt_state *state);
 
 /*
  * /f/LID/P. Of a limit that is not in a marker nothing was taken yet. The marker of a new limiter
@@ -100,17 +102,17 @@ int learnt_parse(const char *text, enum adapt_kind kind, struct adapt_state *sta
 struct marker {
 	uint64_t saved;			      /* as in the record when it was written */
 	uint32_t count;			      /* limits that there were */
-	struct bucket_part parts[LIMITS_MAX]; /* what was left of each */
+	struct bucket_part parts[LIMITS_MAX]; /* tokens that were left of each */
 };
 
-void marker_print(const struct marker *marker, char text[MARKER_TEXT]);
+void record_print_marker(const struct marker *marker, char text[MARKER_TEXT]);
 /*
  * Reads @text as a marker. Text that is not understood reads as generation 0, which no record has,
  * with nothing left of any limit.
  */
-void marker_parse(const char *text, struct marker *marker);
+void record_parse_marker(const char *text, struct marker *marker);
 
-/* What a limit of @burst has in each of @count partitions when nothing was taken. */
-struct bucket_part marker_full(uint64_t burst, uint32_t count);
+/* Returns the tokens of a limit of @burst in each of @count partitions when none was taken. */
+struct bucket_part record_full_part(uint64_t burst, uint32_t count);
 
 #endif

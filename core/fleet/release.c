@@ -58,7 +58,7 @@ void release_lease(struct fleet *fleet, struct holding *holding, struct lease *l
 
 void release_all(struct fleet *fleet, struct holding *holding)
 {
-	for (uint32_t i = 0; i < holding->slots; i++)
+	for (uint32_t i = 0; i < holding->lease_room; i++)
 		release_lease(fleet, holding, &holding->leases[i]);
 	release_lease(fleet, holding, &holding->reserve);
 }
@@ -83,7 +83,7 @@ static bool add(struct fleet *fleet, struct request *request, struct holding *ho
 	if (!added || holding->limiter->removed || lease->unmarked)
 		return added;
 	item_path(item, ZNODE_MARKER, path);
-	marker_print(lease->marker ? lease->marker : &empty, text);
+	record_print_marker(lease->marker ? lease->marker : &empty, text);
 	return request_add(request, OPERATION_CREATE, path, text, 0, 0);
 }
 
@@ -96,7 +96,7 @@ static bool add_all(struct fleet *fleet, struct request *request, struct holding
 {
 	bool added = true;
 
-	for (uint32_t i = 0; holding->draining && i < holding->slots &&
+	for (uint32_t i = 0; holding->draining && i < holding->lease_room &&
 			     transaction_count(fleet) < ITEMS_MAX && added;
 	     i++) {
 		if (is_due(&holding->leases[i]))
@@ -109,9 +109,9 @@ static bool add_all(struct fleet *fleet, struct request *request, struct holding
 
 bool release_is_due(const struct fleet *fleet, const struct holding *holding)
 {
-	if (fleet->now_ns < holding->next_drain_ns)
+	if (fleet->now_ns < holding->release_ns)
 		return false;
-	for (uint32_t i = 0; holding->draining && i < holding->slots; i++) {
+	for (uint32_t i = 0; holding->draining && i < holding->lease_room; i++) {
 		if (is_due(&holding->leases[i]))
 			return true;
 	}
@@ -119,13 +119,13 @@ bool release_is_due(const struct fleet *fleet, const struct holding *holding)
 }
 
 /*
- * Who leaves has asked before who waits, and does not wait for the answer to what it gives back: they
- * are told after that.
+ * Wakes the hosts that wait for what a leaving host gives back. It has asked for their names
+ * before, and does not wait for the answer.
  */
 static void wake_all(struct fleet *fleet)
 {
 	for (uint32_t i = 0; i < transaction_count(fleet); i++)
-		transaction_item(fleet, i)->holding->given_up++;
+		claim_note_given(transaction_item(fleet, i)->holding);
 	for (uint32_t i = 0; i < transaction_count(fleet); i++)
 		claim_wake_others(fleet, transaction_item(fleet, i)->holding);
 }
@@ -141,7 +141,7 @@ bool release_send(struct fleet *fleet, struct holding *holding)
 	if (!request)
 		return false;
 	added = add_all(fleet, request, holding);
-	/* Who leaves gives back what it can at once. */
+	/* A host that leaves gives back as much as fits at once. */
 	for (struct holding *h = holdings_first(fleet); h && added && session_is_leaving(fleet);
 	     h = h->next) {
 		if (h != holding)
@@ -163,16 +163,6 @@ bool release_send(struct fleet *fleet, struct holding *holding)
 	return false;
 }
 
-/* Others who want it are woken, when this host is behind them in the line. */
-static void given_back(struct fleet *fleet, struct holding *holding, uint32_t count)
-{
-	if (session_is_leaving(fleet) || !holding->claimant_count)
-		return;
-	holding->given_up += count;
-	if (!holding->reclaim)
-		claim_look(fleet, holding);
-}
-
 void release_answered(struct fleet *fleet, const struct request *request)
 {
 	bool mended = false;
@@ -189,7 +179,7 @@ void release_answered(struct fleet *fleet, const struct request *request)
 			leases_become(fleet, item->holding, lease, LEASE_NONE);
 			given++;
 			if (last) {
-				given_back(fleet, item->holding, given);
+				claim_given_back(fleet, item->holding, given);
 				given = 0;
 			}
 			continue;
@@ -205,6 +195,6 @@ void release_answered(struct fleet *fleet, const struct request *request)
 	if (mended || request->answer == ANSWER_OK || request->failed < HEAD_LENGTH)
 		return;
 	for (uint32_t i = 0; i < count; i++)
-		transaction_item(fleet, i)->holding->next_drain_ns = fleet->now_ns +
-								     fleet->constants.renewal_ns;
+		transaction_item(fleet, i)->holding->release_ns = fleet->now_ns +
+								  fleet->constants.renewal_ns;
 }

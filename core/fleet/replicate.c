@@ -31,10 +31,10 @@ struct replicate {
 	int32_t version;    /* of /g, what it said, and the write that made that */
 	uint64_t zxid;
 	struct globals globals;
-	uint64_t *ids; /* owned: what is to be read, @count of them */
+	uint64_t *ids; /* owned: limiters to be read, @count of them */
 	uint32_t count, sent;
 	uint32_t pending;    /* answers to come */
-	struct found *found; /* owned: what was read */
+	struct found *found; /* owned: nodes that were read */
 	uint32_t found_count;
 };
 
@@ -128,7 +128,7 @@ static void record_read(struct fleet *fleet, struct request *request)
 			       !record_parse(request->data, &found->record, error);
 		if (found->there && found->id && name_check(found->record.name, error))
 			found->there = false;
-		/* A bad one changes nothing: what was known stays. */
+		/* A bad one changes nothing: the known settings stay. */
 		if (!found->there)
 			fleet_tell(fleet, FLEET_SPOILT,
 				   "node of limiter %llu is not understood: %.200s",
@@ -262,7 +262,7 @@ static void repaired(struct fleet *fleet, struct request *request)
 	fail(fleet);
 }
 
-/* /g was overwritten: those who knew what it said say it again. */
+/* /g was overwritten: writes it again, as this host knew it. */
 static void repair(struct fleet *fleet, int32_t version)
 {
 	struct request *request;
@@ -275,7 +275,7 @@ static void repair(struct fleet *fleet, int32_t version)
 		return;
 	}
 	globals.recent_count = 0;
-	globals_print(&globals, text);
+	record_print_globals(&globals, text);
 	znode_path(ZNODE_GLOBALS, 0, path);
 	request = request_new(REQUEST_TRANSACTION, NULL, repaired);
 	if (request && request_add(request, OPERATION_SET, path, text, version, 0)) {
@@ -305,7 +305,7 @@ static void globals_read(struct fleet *fleet, struct request *request)
 		return;
 	}
 	if (request->answer == ANSWER_REFUSED ||
-	    globals_parse(request->data, &fleet->replicate->globals)) {
+	    record_parse_globals(request->data, &fleet->replicate->globals)) {
 		repair(fleet, request->version);
 		return;
 	}
@@ -322,7 +322,9 @@ static void globals_read(struct fleet *fleet, struct request *request)
 	fleet->replicate->made_zxid = request->made_zxid;
 	fleet->replicate->version = request->version;
 	fleet->replicate->zxid = request->zxid;
-	/* Rule 10: an election may have taken back what was applied, and versions were given again. */
+	/*
+	 * Rule 10: an election may have taken back what was applied, and versions were given again.
+	 */
 	if (fleet->replicate->zxid >> 32 != baseline_zxid(fleet) >> 32)
 		baseline_note_void(fleet);
 	if (baseline_is_void(fleet) || !changed_since(fleet, recent, &count)) {
@@ -352,7 +354,7 @@ void replicate_begin(struct fleet *fleet)
 		fleet_wake_at(fleet, fleet->replicate->not_before_ns);
 		return;
 	}
-	/* What is ours and under way is found out first. */
+	/* The outcome of a change that is under way is found out first. */
 	if (fleet->replicate->blocked) {
 		baseline_note_stale(fleet);
 		return;

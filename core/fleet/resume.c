@@ -1,10 +1,10 @@
 /* resume - going on where a predecessor was: see handover.h and fleet_resume(). */
 #include "core/fleet/barrier.h"
+#include "core/fleet/claim.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/names.h"
 #include "core/fleet/parts.h"
-#include "core/fleet/before.h"
 #include "core/fleet/room.h"
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
@@ -53,7 +53,7 @@ static void resume_lease(struct fleet *fleet, struct holding *holding,
 			fleet,
 			&(struct item){.holding = holding, .index = index, .reserve = reserve});
 	}
-	/* What was to go with it is lost: it goes back as it is. */
+	/* The tokens that were to go with it are lost. */
 	if (state == LEASE_DRAINING && !place->sent) {
 		lease->unmarked = place->unmarked;
 		leases_become(fleet, holding, lease, LEASE_DRAINING);
@@ -73,9 +73,7 @@ static int resume_place(struct fleet *fleet, uint32_t at)
 		return 0;
 	}
 	if (place->index == KEPT_CLAIM) {
-		holding->claim_kept = at + 1;
-		holding->claim_unknown = true;
-		room_count_claim(fleet, holding, true);
+		claim_resume(fleet, holding, at + 1);
 		return 0;
 	}
 	if (place->index < PARTITIONS_MAX && holding_grow(holding, place->index + 1))
@@ -114,7 +112,7 @@ int fleet_resume(struct fleet *fleet, uint64_t now_ns)
 	barrier_resume(fleet);
 	transaction_resume(fleet);
 	names_lose(fleet);
-	/* What is kept has its final contents already. */
+	/* The block has its final contents already. */
 	handover_read(fleet, true);
 	for (uint32_t i = 0; i < KEPT_MAX && !err; i++) {
 		if (kept->places[i].state != LEASE_NONE)

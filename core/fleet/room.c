@@ -88,8 +88,7 @@ uint32_t room_for_leases(const struct fleet *fleet, const struct holding *holdin
 
 bool room_for_claim(const struct fleet *fleet, const struct holding *holding)
 {
-	return holding->claim_counted ||
-	       room_for(fleet, path_bytes(fleet, ZNODE_CLAIM, holding->id));
+	return room_for(fleet, path_bytes(fleet, ZNODE_CLAIM, holding->id));
 }
 
 bool room_is_scarce(const struct fleet *fleet)
@@ -111,14 +110,11 @@ void room_count_lease(struct fleet *fleet, uint64_t id, bool there)
 		room->full = false;
 }
 
-void room_count_claim(struct fleet *fleet, struct holding *holding, bool there)
+void room_count_claim(struct fleet *fleet, uint64_t id, bool there)
 {
 	struct room *room = fleet->room;
-	uint32_t bytes = path_bytes(fleet, ZNODE_CLAIM, holding->id);
+	uint32_t bytes = path_bytes(fleet, ZNODE_CLAIM, id);
 
-	if (there == holding->claim_counted)
-		return;
-	holding->claim_counted = there;
 	room->own_bytes = there ? room->own_bytes + bytes : room->own_bytes - bytes;
 }
 
@@ -166,4 +162,9 @@ void room_was_missing(struct fleet *fleet)
 		   "full: %u leases, %u bytes of paths: no more is taken or claimed until some "
 		   "are given back",
 		   room->leases, room_own_bytes(fleet));
+}
+
+bool room_watches_learnt(const struct holding *holding)
+{
+	return holding->learnt_watched;
 }

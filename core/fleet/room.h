@@ -14,7 +14,9 @@ void room_free(struct fleet *fleet);
 uint32_t room_leases(const struct fleet *fleet);
 uint32_t room_own_bytes(const struct fleet *fleet);
 
-/* Returns how many more leases of @holding there may be; tells whether it may have a claim. */
+/*
+ * Returns how many more leases of @holding there may be; tells whether it may have one more claim.
+ */
 uint32_t room_for_leases(const struct fleet *fleet, const struct holding *holding);
 bool room_for_claim(const struct fleet *fleet, const struct holding *holding);
 
@@ -30,7 +32,7 @@ uint64_t room_claims_from_ns(const struct fleet *fleet);
 
 /* There is a lease of limiter @id or a claim now, as far as is known; or there is none any more. */
 void room_count_lease(struct fleet *fleet, uint64_t id, bool there);
-void room_count_claim(struct fleet *fleet, struct holding *holding, bool there);
+void room_count_claim(struct fleet *fleet, uint64_t id, bool there);
 
 /* A predecessor left a lease or a claim of limiter @id, which is gone: it goes with the session. */
 void room_count_left(struct fleet *fleet, uint64_t id, bool claim);
@@ -41,5 +43,6 @@ void room_forget(struct fleet *fleet);
 /* Gives /f/LID room to be watched. False: there is none. Then: takes the room back. */
 bool room_watch_learnt(struct fleet *fleet, struct holding *holding);
 void room_unwatch_learnt(struct fleet *fleet, struct holding *holding);
+bool room_watches_learnt(const struct holding *holding);
 
 #endif

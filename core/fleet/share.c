@@ -19,8 +19,8 @@ static void swap(struct claim *a, struct claim *b)
 }
 
 /*
- * Progressive filling: as long as somebody wants no more than his part of what is left, he gets it,
- * and the parts of the others can only grow. The others all get their parts, rounded down.
+ * Progressive filling: as long as a host wants no more than its part of the rest, it gets that, and
+ * the parts of the others can only grow. The others all get their parts, rounded down.
  *
  * Bertsekas, Gallager: "Data Networks", 6.5.2 (max-min flow control).
  */

@@ -1,7 +1,7 @@
 /*
  * share - who should have how many partitions: exact max-min fairness.
  *
- * No claim gets more than it wants; what small claims leave goes to the others in proportion to
+ * No claim gets more than it wants; the rest of small claims goes to the others in proportion to
  * their weights. Those parts are rounded down, and the remainders go one by one, in order of
  * sequence, to the claims whose parts were. All hosts that see the same claims compute the same
  * shares.

@@ -137,6 +137,6 @@ bool fleet_is_entitled(const struct fleet *fleet, const struct holding *holding,
 	if (index >= PARTITIONS_MAX)
 		return holding_has_reserve(holding) &&
 		       holding->reserve_index == index - PARTITIONS_MAX;
-	return index < holding->slots && index < holding_count(holding) &&
+	return index < holding->lease_room && index < holding_count(holding) &&
 	       holding->leases[index].state == LEASE_HELD;
 }

@@ -18,6 +18,13 @@ struct survey {
 	bool failed;
 };
 
+/* The leases of a limiter, as they were seen. */
+struct sight {
+	struct seen_lease *leases; /* owned, @count of them */
+	uint32_t count;
+	uint64_t seen_ns;
+};
+
 struct surveys {
 	struct survey *first;	 /* owned: those that are under way */
 	struct seen_host *hosts; /* owned */
@@ -51,7 +58,7 @@ static void end(struct fleet *fleet, struct survey *survey)
 		at = &(*at)->next;
 	*at = survey->next;
 	if (survey->holding)
-		survey->holding->seen_ns = fleet->now_ns;
+		survey->holding->sight->seen_ns = fleet->now_ns;
 	else
 		fleet->surveys->seen_ns = fleet->now_ns;
 	if (survey->holding)
@@ -71,7 +78,7 @@ static void host_read(struct fleet *fleet, struct request *request)
 	hid = znode.name;
 	host = find(fleet, hid);
 	survey->pending--;
-	if (request->answer == ANSWER_OK && !host_record_parse(request->data, &record)) {
+	if (request->answer == ANSWER_OK && !record_parse_host(request->data, &record)) {
 		if (!host)
 			host = calloc(1, sizeof(*host));
 		if (host && !*host->hid) {
@@ -135,7 +142,7 @@ static void hosts_listed(struct fleet *fleet, struct request *request)
 
 		if (!znode_is_hid(request->names[i]))
 			continue;
-		/* Who looks at partitions needs but the names. */
+		/* A look at partitions needs but the hosts' names. */
 		host = find(fleet, request->names[i]);
 		if (host && survey->holding)
 			continue;
@@ -155,11 +162,11 @@ static void lease_read(struct fleet *fleet, struct request *request)
 	survey->pending--;
 	(void)znode_parse(request->path, &lease);
 	index = lease.index + (lease.reserve ? count : 0);
-	if (request->answer == ANSWER_OK && index < holding->seen_count)
-		holding->seen[index].leased = true;
-	if (request->answer == ANSWER_OK && index < holding->seen_count &&
+	if (request->answer == ANSWER_OK && index < holding->sight->count)
+		holding->sight->leases[index].leased = true;
+	if (request->answer == ANSWER_OK && index < holding->sight->count &&
 	    znode_is_hid(request->data))
-		memcpy(holding->seen[index].hid, request->data, HID_TEXT);
+		memcpy(holding->sight->leases[index].hid, request->data, HID_TEXT);
 	end(fleet, survey);
 }
 
@@ -175,9 +182,9 @@ static void leases_listed(struct fleet *fleet, struct request *request)
 	survey->pending--;
 	seen = request->answer == ANSWER_OK ? calloc(count, sizeof(*seen)) : NULL;
 	if (seen) {
-		free(holding->seen);
-		holding->seen = seen;
-		holding->seen_count = count;
+		free(holding->sight->leases);
+		holding->sight->leases = seen;
+		holding->sight->count = count;
 	}
 	for (uint32_t i = 0; i < request->name_count && seen; i++) {
 		uint32_t index;
@@ -202,7 +209,7 @@ static bool is_under_way(const struct fleet *fleet, const struct holding *holdin
 
 void survey_begin(struct fleet *fleet, struct holding *holding)
 {
-	uint64_t seen_ns = holding ? holding->seen_ns : fleet->surveys->seen_ns;
+	uint64_t seen_ns = holding ? holding->sight->seen_ns : fleet->surveys->seen_ns;
 	struct survey *survey;
 	char path[ZNODE_TEXT];
 
@@ -237,6 +244,19 @@ void surveys_forget(struct fleet *fleet)
 	}
 }
 
+bool survey_attach(struct holding *holding)
+{
+	holding->sight = calloc(1, sizeof(*holding->sight));
+	return holding->sight;
+}
+
+void survey_detach(struct holding *holding)
+{
+	if (holding->sight)
+		free(holding->sight->leases);
+	free(holding->sight);
+}
+
 void surveys_free(struct fleet *fleet)
 {
 	while (fleet->surveys && fleet->surveys->hosts) {
@@ -250,7 +270,7 @@ void surveys_free(struct fleet *fleet)
 
 bool survey_is_done(const struct fleet *fleet, const struct holding *holding, uint64_t asked_ns)
 {
-	uint64_t seen_ns = holding ? holding->seen_ns : fleet->surveys->seen_ns;
+	uint64_t seen_ns = holding ? holding->sight->seen_ns : fleet->surveys->seen_ns;
 
 	if (!session_is_connected(fleet) || session_state(fleet) != FLEET_READY)
 		return true;
@@ -274,13 +294,13 @@ int64_t survey_now_ms(const struct fleet *fleet)
 
 bool survey_is_leased(const struct holding *holding, uint32_t index)
 {
-	return index < holding->seen_count && holding->seen[index].leased;
+	return index < holding->sight->count && holding->sight->leases[index].leased;
 }
 
 const struct seen_host *survey_holder(const struct fleet *fleet, const struct holding *holding,
 				      uint32_t index)
 {
-	if (index >= holding->seen_count || !*holding->seen[index].hid)
+	if (index >= holding->sight->count || !*holding->sight->leases[index].hid)
 		return NULL;
-	return find(fleet, holding->seen[index].hid);
+	return find(fleet, holding->sight->leases[index].hid);
 }

@@ -27,6 +27,10 @@ bool surveys_new(struct fleet *fleet);
 void surveys_free(struct fleet *fleet);
 void surveys_forget(struct fleet *fleet);
 
+/* Gives @holding the part of it that is survey's; frees that. */
+bool survey_attach(struct holding *holding);
+void survey_detach(struct holding *holding);
+
 /* Begins to look at the leases of @holding (may be NULL) and the hosts, unless it is being done. */
 void survey_begin(struct fleet *fleet, struct holding *holding);
 
@@ -45,7 +49,7 @@ int64_t survey_now_ms(const struct fleet *fleet);
 /* Whether somebody was seen to lease it, known or not. */
 bool survey_is_leased(const struct holding *holding, uint32_t index);
 
-/* The host with partition @index of @holding (count and above: the reserve's); NULL: nobody known. */
+/* The host with partition @index of @holding (count and above: the reserve's); NULL: not known. */
 const struct seen_host *survey_holder(const struct fleet *fleet, const struct holding *holding,
 				      uint32_t index);
 

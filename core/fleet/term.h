@@ -1,6 +1,6 @@
 /*
- * term - until when this host may use what it holds: rules 3 and 5 of fleet.h. The term is the right
- * of all its leases at once.
+ * term - until when this host may use what it holds: rules 3 and 5 of fleet.h. The term is the
+ * right of all its leases at once.
  */
 #ifndef RATEFS_CORE_TERM_H
 #define RATEFS_CORE_TERM_H

@@ -7,7 +7,7 @@
 
 #include "core/values/quantity.h"
 
-/* The fleet's constants, unless it has others; Q follows from D: quarantine_of(). */
+/* The fleet's constants, unless it has others; Q follows from D: record_quarantine_ns(). */
 #define FLEET_RENEWAL_NS      UINT64_C(1500000000) /* R */
 #define FLEET_RIGHT_NS	      UINT64_C(8000000000) /* D */
 #define FLEET_SESSION_NS      UINT64_C(6000000000) /* T */
@@ -31,15 +31,15 @@
 #define FLEET_RACE_NS	      UINT64_C(1000000)	   /* ... at random before the next try, doubled */
 
 /* Partitions: CHOOSING. */
-#define FLEET_MARKER_FRESH_NS NSEC_PER_SEC	  /* what a marker said is believed: rule 12 */
+#define FLEET_MARKER_FRESH_NS NSEC_PER_SEC	  /* a marker's tokens are believed: rule 12 */
 #define FLEET_HOSTS_NS	      (15 * NSEC_PER_SEC) /* to look who else is there */
-#define FLEET_VAIN_NS	      (3 * NSEC_PER_SEC) /* what is given back so soon was of no use; doubled */
-#define FLEET_SPARE_MAX_NS    (5 * NSEC_PER_SEC) /* what is not wanted is not kept for longer */
-#define FLEET_RESERVE_NS      (60 * NSEC_PER_SEC) /* to look again where all of a reserve are leased */
+#define FLEET_VAIN_NS	      (3 * NSEC_PER_SEC)  /* given back so soon it was of no use; doubled */
+#define FLEET_SPARE_MAX_NS    (5 * NSEC_PER_SEC) /* partitions not wanted are not kept for longer */
+#define FLEET_RESERVE_NS      (60 * NSEC_PER_SEC) /* to look for a reserve where all are leased */
 
-/* What is shared beside leases. */
+/* Values that are shared beside leases. */
 #define FLEET_LEARNT_SPACING_NS	  NSEC_PER_SEC	     /* between two writes of what was learnt */
 #define FLEET_LEARNT_UNWATCHED_NS (5 * NSEC_PER_SEC) /* between two reads of what is not watched */
-#define FLEET_SURVEY_FRESH_NS	  (NSEC_PER_SEC / 5) /* what was read so lately is not read again */
+#define FLEET_SURVEY_FRESH_NS	  (NSEC_PER_SEC / 5) /* the same is not read again sooner */
 
 #endif

@@ -82,7 +82,7 @@ static bool add_host(const struct fleet *fleet, struct request *request, enum op
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
 
 	snprintf(host.name, sizeof(host.name), "%s", fleet->options->host);
-	host_record_print(&host, text);
+	record_print_host(&host, text);
 	znode_path_named(ZNODE_HOST, 0, session_hid(fleet), path);
 	return request_add(request, kind, path, text, session_version(fleet), flags);
 }

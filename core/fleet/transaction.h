@@ -1,6 +1,6 @@
 /*
- * transaction - one transaction at a time: rule 2 of fleet.h. What is under way stays known until it
- * is ended; after an unknown outcome that is what is in doubt.
+ * transaction - one transaction at a time: rule 2 of fleet.h. The one under way stays known until
+ * it is ended; after an unknown outcome it says what is in doubt.
  */
 #ifndef RATEFS_CORE_TRANSACTION_H
 #define RATEFS_CORE_TRANSACTION_H
@@ -26,7 +26,7 @@ enum transaction_kind {
 bool transaction_new(struct fleet *fleet);
 void transaction_free(struct fleet *fleet);
 
-/* What is under way, or in doubt. */
+/* The kind of the one under way, or in doubt. */
 enum transaction_kind transaction_kind(const struct fleet *fleet);
 
 /* The partitions that it is about; adds one. */

@@ -69,7 +69,7 @@ static bool parse_rest(const char *rest, struct znode *znode)
 	uint64_t id = 0;
 
 	if (ZNODES[znode->kind].of_limiter) {
-		if (*rest++ != '/' || !digits_parse(&rest, UINT64_MAX, &id))
+		if (*rest++ != '/' || !record_parse_digits(&rest, UINT64_MAX, &id))
 			return false;
 		znode->id = id;
 	}
@@ -119,7 +119,7 @@ bool znode_partition_parse(const char *name, uint32_t *index, bool *reserve)
 
 	*reserve = *name == 'r';
 	name += *reserve;
-	if ((*name == '0' && name[1]) || !digits_parse(&name, INDEX_MAX, &number) || *name)
+	if ((*name == '0' && name[1]) || !record_parse_digits(&name, INDEX_MAX, &number) || *name)
 		return false;
 	*index = (uint32_t)number;
 	return true;
@@ -127,7 +127,8 @@ bool znode_partition_parse(const char *name, uint32_t *index, bool *reserve)
 
 bool znode_id_parse(const char *name, uint64_t *id)
 {
-	return strlen(name) <= ID_DIGITS_MAX && digits_parse(&name, UINT64_MAX, id) && !*name;
+	return strlen(name) <= ID_DIGITS_MAX && record_parse_digits(&name, UINT64_MAX, id) &&
+	       !*name;
 }
 
 void znode_hid_print(uint64_t high, uint64_t low, char hid[HID_TEXT])
@@ -159,9 +160,9 @@ bool znode_claim_parse(const char *name, struct claim *claim)
 	if (strspn(name, HID_LETTERS) != HID_TEXT - 1)
 		return false;
 	name += HID_TEXT - 1;
-	if (*name++ != '-' || !digits_parse(&name, PARTITIONS_MAX, &wanted) || !wanted ||
-	    *name++ != '-' || !digits_parse(&name, CLAIM_WEIGHT_MAX, &weight) || !weight ||
-	    *name++ != '-' || !digits_parse(&name, SEQUENCE_MAX, &sequence) || *name)
+	if (*name++ != '-' || !record_parse_digits(&name, PARTITIONS_MAX, &wanted) || !wanted ||
+	    *name++ != '-' || !record_parse_digits(&name, CLAIM_WEIGHT_MAX, &weight) || !weight ||
+	    *name++ != '-' || !record_parse_digits(&name, SEQUENCE_MAX, &sequence) || *name)
 		return false;
 	*claim = (struct claim){
 		.wanted = (uint32_t)wanted,

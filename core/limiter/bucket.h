@@ -2,24 +2,24 @@
  * bucket - an exact token bucket.
  *
  * The level is a whole number of tokens and a fraction with the denominator of the rate, so nothing
- * is ever rounded: num/den tokens flow in per nanosecond, and what flowed in after any time is the
+ * is ever rounded: num/den tokens flow in per nanosecond, and after any time the sum of them is the
  * exact product. The level stops at the capacity, the largest of
  *
- *	burst		what an idle bucket may save up,
- *	a batch		what one interval releases (below), and
+ *	burst		the tokens that an idle bucket may save up,
+ *	a batch		the tokens that one interval releases (below), and
  *	awaited		the tokens that the reader whose turn it is has asked for, so that a take
  *			larger than the burst gets its share; and a batch on top of that, so that a
  *			take that does not divide the batches loses nothing.
  *
  * A burst of 0 is that of a host of a fleet which holds nothing of a limiter: the bucket is empty,
- * and has room only for what was saved up for such a take beyond its first token.
+ * and has room only for tokens saved up for such a take, beyond its first.
  *
- * While somebody waits the level may pass the capacity by what flows in during one nanosecond: a
- * deadline is rounded up to whole nanoseconds, and what comes in by that is not lost. So the bound
- * over any window w is rate * (w + 1 ns) + the capacity.
+ * While a reader waits the level may pass the capacity by the tokens of one nanosecond: a deadline
+ * is rounded up to whole nanoseconds, and the tokens of the rest are not lost. So the bound over
+ * any window w is rate * (w + 1 ns) + the capacity.
  *
- * With an interval, tokens flow in as ever, but what may be taken is released only at whole
- * multiples of the interval since the bucket was made.
+ * With an interval, tokens flow in as ever, but they are released for takes only at whole multiples
+ * of the interval since the bucket was made.
  *
  * A debt (charge) is a negative level.
  *
@@ -41,7 +41,7 @@
  * opened + accrued + put - taken - spilled = the level.
  */
 struct bucket_account {
-	i128 opened;  /* what was there when the account was opened, or the denominator changed */
+	i128 opened;  /* the level when the account was opened, or the denominator changed */
 	u128 accrued; /* flowed in */
 	u128 put;     /* by bucket_put, spilled or not */
 	u128 taken;   /* by bucket_take */
@@ -53,12 +53,11 @@ struct bucket;
 void bucket_account_open(struct bucket *bucket, struct bucket_account *account);
 
 struct bucket {
-	struct rate rate;     /* not `max`; 0 lets nothing pass */
-	struct fraction flow; /* the same, to calculate with */
+	struct fraction flow; /* the rate, in lowest terms; 0 lets nothing pass */
 	uint64_t burst;	      /* 0 to TOKENS_MAX; 0: nothing is held */
 	uint64_t interval_ns; /* 0: tokens are released one by one */
 	uint64_t batch;	      /* least capacity that an interval needs, 0 without one */
-	uint64_t awaited;     /* tokens asked for by the one whose turn it is, 0 if nobody's */
+	uint64_t awaited;     /* tokens asked for by the reader whose turn it is, or 0 */
 	int64_t level;	      /* whole tokens, rounded down: negative in debt */
 	uint64_t part;	      /* and part/den of one more */
 	int64_t released;     /* with an interval: tokens of the level that may be taken */
@@ -69,74 +68,76 @@ struct bucket {
 };
 
 /*
- * An empty bucket of @rate (not `max`), @burst 0 to TOKENS_MAX; @interval_ns is 0 or so that an
- * interval's tokens are at most TOKENS_MAX.
+ * Makes an empty bucket of @rate (not `max`), @burst 0 to TOKENS_MAX; @interval_ns is 0 or so that
+ * an interval's tokens are at most TOKENS_MAX.
  */
 void bucket_init(struct bucket *bucket, const struct rate *rate, uint64_t burst,
 		 uint64_t interval_ns, uint64_t now_ns);
 
-/* Tokens an idle bucket holds when it is full. */
+/* Returns the tokens that an idle bucket holds when it is full. */
 uint64_t bucket_capacity(const struct bucket *bucket);
 
 /* Makes the bucket full, as a new limiter's is. */
 void bucket_fill(struct bucket *bucket);
 
-/* Sets the level to what was known to be left, as far as it makes sense. */
+/* Sets the level to one that was known before, as far as it makes sense. */
 void bucket_restore(struct bucket *bucket, int64_t level, uint64_t part);
 
-/* A part of a level: @tokens, and @nano billionths of one more. May be negative in whole: a debt. */
+/*
+ * A part of a level: @tokens, and @nano billionths of one more. May be negative in whole: a debt.
+ */
 struct bucket_part {
 	int64_t tokens;
 	uint32_t nano;
 };
 
 /*
- * Takes out one of @shares equal parts of what is left (all of it with 1), but at most @most tokens,
- * to be put into another host's bucket; a debt goes only with the last. Refill first.
+ * Takes out one of @shares equal parts of the level (all of it with 1), but at most @most tokens,
+ * to be put into another host's bucket; a debt goes only with the last part. Refill first.
  */
 struct bucket_part bucket_split(struct bucket *bucket, uint32_t shares, uint64_t most);
 
-/* Puts in what another host took out; what finds no room is spilled. Refill first. */
+/* Puts in a part that another host took out; the excess is spilled. Refill first. */
 void bucket_join(struct bucket *bucket, const struct bucket_part *part);
 
 /* Leaves at most @tokens in the bucket. Refill first. */
 void bucket_leave(struct bucket *bucket, uint64_t tokens);
 
-/* A new rate, burst or interval counts from now on; the level stays, what is over spills. */
+/* Changes rate, burst and interval from now on; the level stays, its excess is spilled. */
 void bucket_retune(struct bucket *bucket, const struct rate *rate, uint64_t burst,
 		   uint64_t interval_ns, uint64_t now_ns);
 
-/* Lets flow in what is due until @now_ns. Time does not go back. */
+/* Lets flow in the tokens due until @now_ns. Time does not go back. */
 void bucket_refill(struct bucket *bucket, uint64_t now_ns);
 
-/* Tells that the reader whose turn it is wants @tokens, 0 when nobody waits. Refill first. */
+/* Notes that the reader whose turn it is wants @tokens; 0: no reader waits. Refill first. */
 void bucket_await(struct bucket *bucket, uint64_t tokens);
 
 /*
- * Sets aside what is above the capacity: the reader whose turn it is was interrupted, and may be
- * back. A take of more than the capacity by another reader spills that. Refill first.
+ * Sets aside the tokens above the capacity: the reader whose turn it is was interrupted, and may be
+ * back. A take of more than the capacity by another reader spills them. Refill first.
  */
 void bucket_set_aside(struct bucket *bucket);
 
 /*
- * Takes back what was set aside, and then awaits @tokens as bucket_await(): the reader is back, and
- * it is its turn.
+ * Takes back the tokens set aside, and then awaits @tokens as bucket_await(): the reader is back,
+ * and it is its turn.
  */
 void bucket_take_back(struct bucket *bucket, uint64_t tokens);
 
-/* Whether @tokens may be taken. Refill first. */
+/* Tells whether @tokens may be taken. Refill first. */
 bool bucket_has(const struct bucket *bucket, uint64_t tokens);
 
 /* Takes @tokens; the level may become negative, down to -2^62, where it stays. Refill first. */
 void bucket_take(struct bucket *bucket, uint64_t tokens);
 
 /*
- * Puts @tokens back as far as the capacity has room for them beside @kept, which were taken and may
- * come back; the others are spilled. Refill first.
+ * Puts @tokens back as far as the capacity has room for them beside @others, which were taken and
+ * may come back; the excess is spilled. Refill first.
  */
-void bucket_put(struct bucket *bucket, uint64_t tokens, uint64_t kept);
+void bucket_put(struct bucket *bucket, uint64_t tokens, uint64_t others);
 
-/* The first time, not before @now_ns, at which @tokens may be taken, or NEVER_NS. Refill first. */
+/* Returns the first time from @now_ns on at which @tokens may be taken; NEVER_NS. Refill first. */
 uint64_t bucket_when(const struct bucket *bucket, uint64_t tokens, uint64_t now_ns);
 
 #endif

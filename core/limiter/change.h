@@ -19,8 +19,9 @@ enum { CHANGE_CONFIG = SETTING_COUNT };
 enum { OWNER_UID = 1, OWNER_GID = 2, OWNER_ACCESS = 4 };
 
 /*
- * Tells which users may use a limiter and which may tune it. A limiter that is made in one with
- * ACCESS_SETGID gets its group and that bit, whatever the change says.
+ * Owner and permissions of a limiter: they say which users may use it and which may tune it. A
+ * limiter that is made in one with ACCESS_SETGID gets its group and that bit, whatever the change
+ * says.
  */
 struct owner {
 	uint32_t uid;
@@ -29,8 +30,8 @@ struct owner {
 };
 
 /*
- * A change of a limiter. The memory is the caller's until engine_changed() gives it back; the caller
- * fills in the first part.
+ * A change of a limiter. The memory is the caller's until engine_changed() gives it back; the
+ * caller fills in the first part.
  */
 struct change {
 	enum change_kind kind;
@@ -78,8 +79,8 @@ bool change_withdraw(struct engine *engine, struct change *change);
 void change_stored(struct engine *engine, struct change *change, int err);
 
 /*
- * Has @change checked again, and stored again unless it is refused now: its source found that things
- * have changed since it was prepared, and has done nothing.
+ * Has @change checked again, and stored again unless it is refused now: its source found that
+ * things have changed since it was prepared, and has done nothing.
  */
 void change_restart(struct engine *engine, struct change *change);
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 static const double GROWTH = 0.05;	 /* of the expectation: less is none, however certain */
-static const double Z = 2;		 /* standard errors: what chance does not do */
+static const double Z = 2;		 /* standard errors: chance does not go so far */
 static const double DECISIVE = 0.08;	 /* Z standard errors are no more than this, if it can be */
 static const double LOOK = 0.75;	 /* of the number */
 static const double WEIGHT = 0.5;	 /* of a look in the expectation */
@@ -44,8 +44,8 @@ void concurrency_init(struct concurrency *c, const struct slot_limit *setting, u
 	concurrency_tune(c, setting, now_ns);
 }
 
-/* Round trips until a round decides. */
-static uint32_t wanted(const struct concurrency *c)
+/* Returns the round trips after which a round decides. */
+static uint32_t wanted_count(const struct concurrency *c)
 {
 	double decisive = 1.5 * Z * Z * c->variance / (DECISIVE * DECISIVE);
 	double most = (double)c->limit * (c->settled ? COHORTS_MAX : 1);
@@ -57,7 +57,7 @@ static uint32_t wanted(const struct concurrency *c)
 	return decisive < COUNT_MIN ? COUNT_MIN : (uint32_t)decisive;
 }
 
-static void expect(struct concurrency *c, double mean_ns)
+static void expect_mean(struct concurrency *c, double mean_ns)
 {
 	c->expected_ns = c->expected_ns > 0 ? c->expected_ns + WEIGHT * (mean_ns - c->expected_ns)
 					    : mean_ns;
@@ -73,7 +73,7 @@ static void note_spread(struct concurrency *c, double mean_ns)
 	c->variance += WEIGHT_SPREAD * (variance - c->variance);
 }
 
-static void shrink(struct concurrency *c, uint32_t least)
+static void shrink_number(struct concurrency *c, uint32_t least)
 {
 	uint32_t number = (uint32_t)(c->number * c->decrease);
 
@@ -82,8 +82,8 @@ static void shrink(struct concurrency *c, uint32_t least)
 	c->settled = true;
 }
 
-/* One round with fewer, if there can be fewer. */
-static bool look(struct concurrency *c)
+/* Begins a round with fewer, if there can be fewer. */
+static bool begin_look(struct concurrency *c)
 {
 	uint32_t limit = (uint32_t)(c->number * LOOK);
 
@@ -98,8 +98,8 @@ static bool look(struct concurrency *c)
 	return c->looking;
 }
 
-/* What follows from a round at the full number. */
-static void decide(struct concurrency *c, double mean_ns)
+/* Draws the conclusion of a round at the full number. */
+static void decide_round(struct concurrency *c, double mean_ns)
 {
 	double chance = Z * sqrt(1.5 * c->variance / c->count);
 	double margin_ns = c->expected_ns * (chance > GROWTH ? chance : GROWTH);
@@ -109,9 +109,9 @@ static void decide(struct concurrency *c, double mean_ns)
 	c->rounds += c->full;
 	c->strange = grown || shorter ? c->strange + 1 : 0;
 	if (grown)
-		shrink(c, c->full ? c->min : c->most < c->number ? c->most : c->number);
+		shrink_number(c, c->full ? c->min : c->most < c->number ? c->most : c->number);
 	else if (!c->full)
-		expect(c, mean_ns);
+		expect_mean(c, mean_ns);
 	else if (!shorter && c->number < c->max)
 		c->number++;
 }
@@ -123,15 +123,15 @@ static void end_round(struct concurrency *c, uint64_t now_ns)
 
 	note_spread(c, mean_ns);
 	if (c->looking || first || c->number == c->min)
-		expect(c, mean_ns);
+		expect_mean(c, mean_ns);
 	if (c->looking)
 		c->looking = false;
 	else if (first && c->full && c->number < c->max)
 		c->number++;
 	else if (!first)
-		decide(c, mean_ns);
+		decide_round(c, mean_ns);
 	c->limit = c->number;
-	if ((c->strange >= STRANGE_MAX || c->rounds >= LOOK_EVERY) && look(c))
+	if ((c->strange >= STRANGE_MAX || c->rounds >= LOOK_EVERY) && begin_look(c))
 		now_ns = NEVER_NS;
 	begin_round(c, now_ns);
 }
@@ -139,7 +139,7 @@ static void end_round(struct concurrency *c, uint64_t now_ns)
 void concurrency_opened(struct concurrency *c, uint32_t used, uint64_t now_ns)
 {
 	c->most = used > c->most ? used : c->most;
-	/* What was opened while there was room yet says nothing of full use. */
+	/* Slots opened while there was room yet say nothing of full use. */
 	if (used >= c->limit && !c->full && c->began_ns != NEVER_NS) {
 		begin_round(c, now_ns);
 		c->full = true;
@@ -158,7 +158,7 @@ void concurrency_closed(struct concurrency *c, uint64_t opened_ns, uint32_t used
 	c->count++;
 	c->sum_ns += held_ns;
 	c->sum_squares += held_ns * held_ns;
-	if (c->count >= wanted(c))
+	if (c->count >= wanted_count(c))
 		end_round(c, now_ns);
 }
 
@@ -167,8 +167,8 @@ void concurrency_throttled(struct concurrency *c, uint64_t now_ns)
 	if (c->decreased_ns && (double)(now_ns - c->decreased_ns) < c->expected_ns)
 		return;
 	c->decreased_ns = now_ns;
-	shrink(c, c->min);
-	/* Cut short for a look it may be fewer still; a throttling never makes it more. */
+	shrink_number(c, c->min);
+	/* A limit cut short for a look may be less still; a throttling never raises it. */
 	c->looking = c->looking && c->limit < c->number;
 	if (!c->looking)
 		c->limit = c->number;

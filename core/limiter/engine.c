@@ -61,17 +61,17 @@ static uint64_t next_due_ns(const struct engine *engine)
 uint64_t engine_next_ns(const struct engine *engine)
 {
 	uint64_t next_ns = next_due_ns(engine), source_ns = NEVER_NS;
-	const struct heap_node *forget = engine->schedule.forgets.root;
+	uint64_t forget_ns = keys_next_ns(&engine->schedule);
 
-	if (forget && forget->key < next_ns)
-		next_ns = forget->key;
+	if (forget_ns < next_ns)
+		next_ns = forget_ns;
 	if (engine->source->next_ns)
 		source_ns = engine->source->next_ns(engine->source);
 	return source_ns < next_ns ? source_ns : next_ns;
 }
 
-/* What was asked for of @limiter may be more than this host holds. */
-static void rouse(struct engine *engine, struct limiter *limiter)
+/* Tells the source that tokens of @limiter are asked for, maybe more than this host holds. */
+static void rouse_path(struct engine *engine, struct limiter *limiter)
 {
 	if (!engine->source->rouse)
 		return;
@@ -82,7 +82,7 @@ static void rouse(struct engine *engine, struct limiter *limiter)
 	engine->source->after(engine->source, engine->schedule.now_ns);
 }
 
-/* Likewise of slots, where their number is shared. */
+/* Tells the source that slots of @limiter are asked for, where their number is shared. */
 static void rouse_for_slots(struct engine *engine, struct limiter *limiter)
 {
 	if (!engine->source->rouse)
@@ -110,9 +110,9 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 		if (at_ns > schedule->now_ns)
 			schedule->now_ns = at_ns;
 		/*
-		 * Tokens that go back come first: there is room for them beside those that flow in,
-		 * or they are spilled. A reader that is served at the very end of the time it
-		 * allowed is served.
+		 * Tokens that go back come first: the bucket has room for them before others flow
+		 * in, or they are spilled. Deadlines come before expiries: a reader is served at
+		 * the very end of the time it allows.
 		 */
 		if (called && called->until_ns == next_ns) {
 			poller_expire(schedule);
@@ -125,12 +125,13 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 	}
 	if (now_ns > schedule->now_ns)
 		schedule->now_ns = now_ns;
-	keys_run(schedule);
+	if (keys_next_ns(schedule) <= schedule->now_ns)
+		keys_run(schedule);
 	if (engine->source->after)
 		engine->source->after(engine->source, schedule->now_ns);
 }
 
-/* Whether partitions are being looked for that would bring more of @limiter. */
+/* Tells whether partitions are looked for that would bring more of @limiter. */
 static bool may_come(const struct engine *engine, const struct limiter *limiter)
 {
 	return engine->source->may_come && engine->source->may_come(engine->source, limiter);
@@ -148,7 +149,7 @@ static uint64_t patient_until_ns(const struct engine *engine, const struct limit
 	return expiry_ns < patient_ns && may_come(engine, limiter) ? patient_ns : expiry_ns;
 }
 
-/* Whether what is asked for of @limiter, or of a key of it, shows for the first time that it is used. */
+/* Tells whether a read of @limiter, or of a key of it, shows for the first time that it is used. */
 static bool is_news(const struct limiter *limiter)
 {
 	const struct holding *holding = limiter->is_key ? limiter->parent->holding
@@ -166,7 +167,7 @@ static uint64_t time_after(uint64_t at_ns, uint64_t within_ns)
 /* Tells whether @waiter, as things stand, gets nothing until @expiry_ns. */
 static bool is_too_late(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
 {
-	/* A waiter with a place was let in before, and waiters that came after it are not ahead. */
+	/* A waiter with a place was let in before, and waiters that came later are behind it. */
 	uint64_t at_ns = waiter->place
 				 ? engine->schedule.now_ns
 				 : limiter_when(&engine->schedule, waiter->limiter, waiter->tokens);
@@ -174,7 +175,7 @@ static bool is_too_late(struct engine *engine, const struct waiter *waiter, uint
 	return at_ns > expiry_ns && !may_come(engine, waiter->limiter);
 }
 
-static int ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
+static int ask_for_tokens(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
 {
 	struct schedule *schedule = &engine->schedule;
 	struct limiter *limiter = waiter->limiter;
@@ -189,7 +190,7 @@ static int ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
 		expiry_ns = time_after(asked_ns, within_ns);
 		if (is_too_late(engine, waiter, expiry_ns)) {
 			limiter->counters[COUNTER_REFUSED]++;
-			rouse(engine, limiter);
+			rouse_path(engine, limiter);
 			return -EAGAIN;
 		}
 		waiter->expiry->at_ns = expiry_ns;
@@ -197,11 +198,11 @@ static int ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
 	}
 	if (limiter_ask(schedule, waiter, expiry_ns)) {
 		if (is_news(limiter))
-			rouse(engine, limiter);
+			rouse_path(engine, limiter);
 		return 0;
 	}
 	engine->waiting++;
-	rouse(engine, limiter);
+	rouse_path(engine, limiter);
 	return -EINPROGRESS;
 }
 
@@ -212,7 +213,7 @@ void engine_give_up(struct engine *engine, struct waiter *waiter)
 }
 
 /* Ends the asking of @waiter unless it waits. */
-static int asked(struct engine *engine, struct waiter *waiter, int err)
+static int end_asking(struct engine *engine, struct waiter *waiter, int err)
 {
 	if (err != -EINPROGRESS)
 		engine_give_up(engine, waiter);
@@ -222,7 +223,7 @@ static int asked(struct engine *engine, struct waiter *waiter, int err)
 int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns)
 {
 	engine_run(engine, now_ns);
-	return asked(engine, waiter, ask(engine, waiter, within_ns));
+	return end_asking(engine, waiter, ask_for_tokens(engine, waiter, within_ns));
 }
 
 /* Takes @tokens of @limiter, which is there, if they can be had now. */
@@ -231,7 +232,7 @@ static bool take_now(struct engine *engine, struct limiter *limiter, uint64_t to
 	if (!limiter_try(&engine->schedule, limiter, tokens))
 		return false;
 	if (is_news(limiter))
-		rouse(engine, limiter);
+		rouse_path(engine, limiter);
 	return true;
 }
 
@@ -239,7 +240,7 @@ static bool take_now(struct engine *engine, struct limiter *limiter, uint64_t to
 static void count_refusal(struct engine *engine, struct limiter *limiter)
 {
 	limiter->counters[COUNTER_REFUSED]++;
-	rouse(engine, limiter);
+	rouse_path(engine, limiter);
 }
 
 int engine_try(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
@@ -345,7 +346,7 @@ bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns)
 	     is_too_late(engine, &poller->waiter, time_after(schedule->now_ns, poller->within_ns))))
 		return true;
 	poller_wait(schedule, poller, poller_until_ns(engine, poller));
-	rouse(engine, limiter);
+	rouse_path(engine, limiter);
 	return poller->state == POLLER_CALLED;
 }
 
@@ -377,7 +378,7 @@ static int ask_for_slot(struct engine *engine, struct waiter *waiter)
 int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_ns)
 {
 	engine_run(engine, now_ns);
-	return asked(engine, waiter, ask_for_slot(engine, waiter));
+	return end_asking(engine, waiter, ask_for_slot(engine, waiter));
 }
 
 int engine_slot_try(struct engine *engine, struct limiter *limiter, struct slot *slot,
@@ -404,9 +405,9 @@ void engine_stop(struct engine *engine)
 	engine->schedule.stopped = true;
 }
 
-static void cancel(struct engine *engine, struct waiter *waiter)
+static void cancel_waiter(struct engine *engine, struct waiter *waiter)
 {
-	/* It may be the turn of another one then. */
+	/* Then it may be the turn of another waiter, which needs what counts now. */
 	if (engine->source->before)
 		engine->source->before(engine->source, engine->schedule.now_ns);
 	turns_cancel(&engine->schedule, waiter);
@@ -415,7 +416,7 @@ static void cancel(struct engine *engine, struct waiter *waiter)
 
 void engine_cancel(struct engine *engine, struct waiter *waiter)
 {
-	cancel(engine, waiter);
+	cancel_waiter(engine, waiter);
 	engine_give_up(engine, waiter);
 }
 
@@ -423,7 +424,7 @@ void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct
 		      uint64_t now_ns)
 {
 	engine->schedule.parks = waiter->ticket;
-	cancel(engine, waiter);
+	cancel_waiter(engine, waiter);
 	engine->schedule.parks = 0;
 	(void)parking_park(&engine->schedule.parking, waiter, asker, now_ns);
 }
@@ -433,7 +434,8 @@ bool engine_return(struct engine *engine, struct waiter *waiter, const struct as
 {
 	struct parking *parking = &engine->schedule.parking;
 
-	return parking_has_any(parking) && parking_take(parking, waiter, asker, within_ns, now_ns);
+	return parking_has_any(parking) &&
+	       parking_resume(parking, waiter, asker, within_ns, now_ns);
 }
 
 void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
@@ -472,7 +474,7 @@ uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tok
 
 	engine_run(engine, now_ns);
 	at_ns = limiter_when(&engine->schedule, limiter, tokens);
-	/* One who comes gets partitions first, as far as there are some. */
+	/* A reader that came now would get partitions first, as far as there are some. */
 	if (at_ns == NEVER_NS && may_come(engine, limiter))
 		at_ns = limiter_when_leased(&engine->schedule, limiter, tokens);
 	return at_ns == NEVER_NS ? NEVER_NS : at_ns - engine->schedule.now_ns;

@@ -1,16 +1,16 @@
 /*
  * engine - THE entry: one step per event, and the time of the next one.
  *
- * Every function is one step. It is told the time (ns of a clock that does not go back), first
- * serves those who were due until then, each at the time at which it was due, and then does its
+ * Every function is one step. It gets the time (ns of a clock that does not go back), first serves
+ * the waiters that were due until then, each at the time at which it was due, and then does its
  * work. Its results wait for the caller in two lists, to be collected before the next step:
  * engine_done() waiters, engine_changed() changes.
  *
- * A daemon that was held up serves late readers as of the time they were due, so that being woken
- * late costs no capacity; but at most ENGINE_CATCH_UP_NS back, so that one that was stopped for long
- * does not let through at once what it missed.
+ * A daemon that was held up serves late readers as of the time they were due, so being woken late
+ * costs no capacity. It looks back at most ENGINE_CATCH_UP_NS: a daemon that was stopped for long
+ * does not grant at once all the tokens of that time.
  *
- * There are no threads in here: callers hold one lock around each step and its collection.
+ * The engine has no threads: callers hold one lock around each step and its collection.
  */
 #ifndef RATEFS_CORE_ENGINE_H
 #define RATEFS_CORE_ENGINE_H
@@ -25,7 +25,7 @@
 
 #define ENGINE_CATCH_UP_NS UINT64_C(10000000)
 
-/* So long at most a read that would not wait waits while partitions are looked for (fleets). */
+/* The longest that a read which would not wait waits while partitions are looked for (fleets). */
 #define ENGINE_PATIENCE_NS UINT64_C(500000000)
 
 /* Limits at the door: -ENOSPC. */
@@ -34,7 +34,7 @@ enum {
 	ENGINE_WAITERS_MAX = 1000000,
 };
 
-/* What a read does where there are no tokens for it now. */
+/* The manners in which a read meets a limiter that has no tokens for it now. */
 enum read_manner {
 	READ_BLOCKING,	  /* it waits, as long as it may */
 	READ_TRYING,	  /* of `try`: it is refused */
@@ -56,7 +56,7 @@ struct read_wait {
 	struct waiter
 		waiter; /* for engine_ask(), once the caller has copied it to memory that stays */
 	uint64_t within_ns; /* for engine_ask(): unless it is NEVER_NS the waiter needs an expiry */
-	int refusal;	    /* -errno: what the reader is told when that time is up */
+	int refusal;	    /* -errno that the reader gets when that time is up */
 };
 
 struct change;
@@ -74,17 +74,17 @@ struct engine {
 	uint32_t waiting; /* readers, in all limiters */
 };
 
-/* 0 or -ENOMEM. @root says who owns the top directory. */
+/* Makes an engine with a root that @root owns. 0 or -ENOMEM. */
 int engine_init(struct engine *engine, struct source *source, const struct owner *root,
 		uint64_t now_ns);
 
-/* Frees everything. Nobody may wait any more and no change be under way. */
+/* Frees everything. No waiter may be left, and no change be under way. */
 void engine_free(struct engine *engine);
 
-/* The time at which engine_run() must be called next, or NEVER_NS. */
+/* Returns the time at which engine_run() must be called next, or NEVER_NS. */
 uint64_t engine_next_ns(const struct engine *engine);
 
-/* Serves all who are due. */
+/* Serves all waiters that are due. */
 void engine_run(struct engine *engine, uint64_t now_ns);
 
 /*
@@ -117,10 +117,10 @@ int engine_try(struct engine *engine, struct limiter *limiter, uint64_t tokens, 
 
 /*
  * Tells whether a read by @poller is answered now: its tokens are kept for it or could be had, or
- * never at once (limiter_can_hold()) or in time, or the limiter is removed. If not, the poller has a place in
- * the queue from now on, and engine_done() returns its waiter when it is to poll again: with
- * outcome 0 it is called, see poller.h. Then it returns the waiter once more, with -ETIMEDOUT, if
- * the tokens go back.
+ * never at once (limiter_can_hold()) or in time, or the limiter is removed. If not, the poller has
+ * a place in the queue from now on, and engine_done() returns its waiter when it is to poll again:
+ * with outcome 0 it is called, see poller.h. Then it returns the waiter once more, with -ETIMEDOUT,
+ * if the tokens go back.
  */
 bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns);
 
@@ -128,8 +128,8 @@ bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns);
 void engine_unpoll(struct engine *engine, struct poller *poller, uint64_t now_ns);
 
 /*
- * Asks for waiter->slot of waiter->limiter. 0: it is open. -EINPROGRESS: it waits, and engine_done()
- * will return it with its outcome. -ENODEV, -ENOSPC, -ENOMEM.
+ * Asks for waiter->slot of waiter->limiter. 0: it is open. -EINPROGRESS: it waits, and
+ * engine_done() will return it with its outcome. -ENODEV, -ENOSPC, -ENOMEM.
  */
 int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_ns);
 
@@ -137,15 +137,15 @@ int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_
 int engine_slot_try(struct engine *engine, struct limiter *limiter, struct slot *slot,
 		    uint64_t now_ns);
 
-/* Closes an open slot; not @used: it never reached the one who asked for it. */
+/* Closes an open slot; not @used: it never reached its opener. */
 void engine_slot_close(struct engine *engine, struct slot *slot, bool used, uint64_t now_ns);
 
-/* From now on nobody who waits is granted; they are to be cancelled. */
+/* Stops all grants: waiters are to be cancelled. */
 void engine_stop(struct engine *engine);
 
 /*
- * A waiter that still waits (its outcome is -EINPROGRESS) leaves; it is the caller's again. As of the
- * last step: what came due since must not serve the one who leaves.
+ * Has @waiter, which still waits (its outcome is -EINPROGRESS), leave; it is the caller's again. As
+ * of the last step: tokens that came due since must not serve a waiter that leaves.
  */
 void engine_cancel(struct engine *engine, struct waiter *waiter);
 
@@ -159,7 +159,8 @@ void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct
 /*
  * Gives @waiter, filled in and about to ask for at most @within_ns (NEVER_NS: for any time), the
  * place that was parked for @asker. False: there is none. With it the waiter is asked with
- * engine_ask() or engine_slot_open(), which frees the place unless the waiter waits; or it gives up.
+ * engine_ask() or engine_slot_open(), which frees the place unless the waiter waits; or it gives
+ * up.
  */
 bool engine_return(struct engine *engine, struct waiter *waiter, const struct asker *asker,
 		   uint64_t within_ns, uint64_t now_ns);
@@ -167,7 +168,7 @@ bool engine_return(struct engine *engine, struct waiter *waiter, const struct as
 /* Frees the place of @waiter, if it has one: it does not ask after all. */
 void engine_give_up(struct engine *engine, struct waiter *waiter);
 
-/* A grant that could not be delivered goes back. */
+/* Takes back a grant of @tokens that could not be delivered. */
 void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens,
 		   uint64_t now_ns);
 
@@ -177,11 +178,11 @@ void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t toke
  */
 int engine_charge(struct engine *engine, struct limiter *limiter, int64_t tokens, uint64_t now_ns);
 
-/* How work went: @count outcomes. 0; -ENODEV. */
+/* Reports how work in @limiter went: @count outcomes. 0; -ENODEV. */
 int engine_feedback(struct engine *engine, struct limiter *limiter, const struct outcome *outcomes,
 		    size_t count, uint64_t now_ns);
 
-/* Nanoseconds until @tokens would be granted; NEVER_NS. The limiter is not removed. */
+/* Returns the ns until @tokens would be granted; NEVER_NS. The limiter is not removed. */
 uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tokens,
 		    uint64_t now_ns);
 
@@ -189,14 +190,14 @@ uint64_t engine_eta(struct engine *engine, struct limiter *limiter, uint64_t tok
 void engine_refresh(struct engine *engine, struct limiter *limiter, uint64_t now_ns);
 
 /*
- * The key called @name (1 to 255 bytes) of @limiter, see keys.h, made for @uid if there is none. 0,
- * -ENOMEM, -ENODEV, or -ENOSPC: there are keys_max, all in use, or users_check() says why. It is there
- * until the next step, or as long as it is open.
+ * Finds the key called @name (1 to 255 bytes) of @limiter, see keys.h, or makes it for @uid. 0,
+ * -ENOMEM, -ENODEV, or -ENOSPC: there are keys_max, all in use, or users_check() says why. The key
+ * is there until the next step, or as long as it is open.
  */
 int engine_key(struct engine *engine, struct limiter *limiter, const char *name, uint32_t uid,
 	       uint64_t now_ns, struct key **key);
 
-/* What has come of the steps so far, one by one; NULL when there is no more. */
+/* Return the results of the steps so far, one by one; NULL when there are no more. */
 struct waiter *engine_done(struct engine *engine);
 struct change *engine_changed(struct engine *engine);
 

@@ -26,7 +26,7 @@ static enum outcome_kind kind_of_status(const char *status)
 	return !strcmp(status, "429") || !strcmp(status, "503") ? OUTCOME_THROTTLED : OUTCOME_ERROR;
 }
 
-/* The next word of *@rest, terminated; NULL when there is none. */
+/* Returns the next word of *@rest, terminated; NULL when there is none. */
 static char *next_word(char **rest)
 {
 	char *word = *rest + strspn(*rest, BLANKS);
@@ -43,7 +43,7 @@ static int parse_retry_after(const char *value, uint64_t *ns)
 	return *value ? duration_parse(value, ns) : 0;
 }
 
-/* Whether it begins as `retry-after=Wed, 21 Oct ...`. */
+/* Tells whether it begins as `retry-after=Wed, 21 Oct ...`. */
 static bool is_date(const char *word)
 {
 	return !strncmp(word, RETRY_AFTER, strlen(RETRY_AFTER)) &&
@@ -77,7 +77,7 @@ static int parse_line(char *line, struct outcome *outcome, char error[ERROR_TEXT
 			return setting_refuse(-ERANGE, error, word, "out of bounds: 1 to 1e9");
 		word = next_word(&rest);
 	}
-	/* The other form that HTTP has for it, a date, says nothing to who has no clock. */
+	/* The other form that HTTP has for it is a date, and the engine has no calendar. */
 	if (is_status && word && is_date(word))
 		return 0;
 	if (word && (is_status || kind == OUTCOME_THROTTLED) &&

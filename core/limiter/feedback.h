@@ -26,8 +26,8 @@ struct outcome {
 };
 
 /*
- * The outcome in the next line of *@text that is not blank; *@text moves on. 0; -ENOENT when there
- * is none any more; -EINVAL or -ERANGE with a sentence in @error.
+ * Reads the outcome in the next line of *@text that is not blank; *@text moves on. 0; -ENOENT when
+ * there are no more; -EINVAL or -ERANGE with a sentence in @error.
  */
 int feedback_parse(const char **text, struct outcome *outcome, char error[ERROR_TEXT]);
 

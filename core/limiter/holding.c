@@ -15,7 +15,6 @@ struct holding *holding_new(struct limiter *limiter)
 	holding->limiter = limiter;
 	holding->settings = &SETTINGS_DEFAULT;
 	holding->share = SETTINGS_DEFAULT;
-	holding->target = UINT32_MAX;
 	holding->yields = UINT32_MAX;
 	return holding;
 }
@@ -27,13 +26,12 @@ void holding_free(struct holding *holding)
 		*holding->back = holding->next;
 	if (holding->next)
 		holding->next->back = holding->back;
-	for (uint32_t i = 0; i < holding->slots; i++)
+	for (uint32_t i = 0; i < holding->lease_room; i++)
 		free(holding->leases[i].marker);
 	free(holding->reserve.marker);
 	free(holding->leases);
-	free(holding->claim);
-	free(holding->claimants);
-	free(holding->seen);
+	if (holding->detach)
+		holding->detach(holding);
 	free(holding);
 }
 
@@ -41,14 +39,14 @@ int holding_grow(struct holding *holding, uint32_t count)
 {
 	struct lease *leases;
 
-	if (count <= holding->slots)
+	if (count <= holding->lease_room)
 		return 0;
 	leases = realloc(holding->leases, count * sizeof(*leases));
 	if (!leases)
 		return -ENOMEM;
-	memset(leases + holding->slots, 0, (count - holding->slots) * sizeof(*leases));
+	memset(leases + holding->lease_room, 0, (count - holding->lease_room) * sizeof(*leases));
 	holding->leases = leases;
-	holding->slots = count;
+	holding->lease_room = count;
 	return 0;
 }
 
@@ -69,8 +67,8 @@ uint32_t holding_count(const struct holding *holding)
 }
 
 /*
- * While a change of the count is not everywhere yet, other hosts may use partitions as they were: no
- * partition is worth more than it was, or will be.
+ * While a change of the count is not everywhere yet, other hosts may use partitions as they were:
+ * no partition is worth more than it was, or will be.
  */
 static void restrict_limits(const struct holding *holding, uint32_t partitions,
 			    struct settings *share)
@@ -106,7 +104,7 @@ uint32_t holding_slots(const struct holding *holding)
 {
 	uint32_t count = holding_count(holding), slots = 0;
 
-	for (uint32_t i = 0; i < count && i < holding->slots; i++) {
+	for (uint32_t i = 0; i < count && i < holding->lease_room; i++) {
 		if (holding->leases[i].state == LEASE_HELD)
 			slots += holding_slots_of(holding, i);
 	}
@@ -120,7 +118,7 @@ uint64_t holding_use(const struct holding *holding)
 	return limiter->counters[COUNTER_GRANTED] + (limiter->slots ? limiter->slots->opened : 0);
 }
 
-/* What may be opened now: where others are to have partitions, those come free first. */
+/* Returns the slots that may be opened now: of partitions that others are to have none is. */
 static uint32_t slots_to_open(const struct holding *holding)
 {
 	uint32_t slots = holding->usable ? holding_slots(holding) : 0;
@@ -132,7 +130,7 @@ static uint32_t slots_to_open(const struct holding *holding)
 
 bool holding_has_reserve(const struct holding *holding)
 {
-	/* The settings may have changed since it was taken; then it is on its way back. */
+	/* If the settings have changed since it was taken it is on its way back. */
 	return holding->reserve_usable && !holding->restricted &&
 	       holding->reserve_index < holding->settings->reserve_hosts;
 }
@@ -151,7 +149,7 @@ void holding_share(const struct holding *holding, struct settings *share)
 		settings_apply_offline(share);
 		return;
 	}
-	/* While it is restricted another host may have what the reserve is made of. */
+	/* While it is restricted another host may have the partitions the reserve is made of. */
 	settings_of_host(whole, usable, holding_has_reserve(holding), share);
 	if (holding->restricted)
 		restrict_limits(holding, usable, share);
@@ -172,7 +170,7 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 	if (index >= count)
 		usable = holding_has_reserve(holding) && holding->reserve_index == index - count;
 	else
-		lease = index < holding->slots ? &holding->leases[index] : NULL;
+		lease = index < holding->lease_room ? &holding->leases[index] : NULL;
 	if (index < count)
 		usable = holding->usable && lease && lease->state == LEASE_HELD;
 	if (holding->degraded && whole->offline != OFFLINE_BLOCK)
@@ -188,5 +186,5 @@ struct lease *holding_lease(struct holding *holding, uint32_t index)
 	if (index >= count && holding->reserve.state != LEASE_NONE &&
 	    holding->reserve_index == index - count)
 		return &holding->reserve;
-	return index < count && index < holding->slots ? &holding->leases[index] : NULL;
+	return index < count && index < holding->lease_room ? &holding->leases[index] : NULL;
 }

@@ -4,13 +4,14 @@
  * A host has one bucket for all that it holds of a limiter: the summed rate, and room for its share
  * of the burst, at least one token. Over the fleet the burst is therefore max(burst, count), and
  * one token more for each host of the reserve, which may hold nothing else. A take larger than that
- * room has its own, and so comes on top by all but its first token.
- * Where nothing is held the bucket has no room: what comes back pays a debt and is lost beyond that.
- * Of what a waiter saved up for a larger take only the first token goes.
+ * room has its own, and so comes on top by all but its first token. Where nothing is held the
+ * bucket has no room: tokens that come back pay a debt and are lost beyond that. Of the tokens that
+ * a waiter saved up for a larger take only the first goes.
  *
- * Of each key's rate and burst it has the same share. What keys had does not go with a partition: a key
- * begins empty where nothing was held before, and one token at most is left of it where nothing is held
- * any more. So over the fleet a key gets at most key_rate * w + max(key_burst, count) + 1 for each host.
+ * Of each key's rate and burst it has the same share. Tokens of keys do not go with a partition: a
+ * key begins empty where nothing was held before, and keeps one token at most where nothing is held
+ * any more. So over the fleet a key gets at most key_rate * w + max(key_burst, count) + 1 for each
+ * host.
  *
  * Without limits (rate and key_rate `max`) and a number of slots, and where enforcement is open or
  * closed, nothing is leased.
@@ -21,14 +22,15 @@
 #include "core/limiter/lease.h"
 #include "core/limiter/limiter.h"
 
-struct request;
+struct acquire;
+struct claims;
+struct demand;
+struct rebalance;
+struct round;
+struct sight;
 
-/* Claims that are remembered, to be woken; room for a name: HID-N-W-SEQ. */
-enum { CLAIMANTS_MAX = 8, CLAIM_TEXT = 48 };
-
-/* For DEMAND_SLOTS * DEMAND_SLOT_NS what was asked for is remembered. */
-enum { DEMAND_SLOTS = 10 };
-#define DEMAND_SLOT_NS UINT64_C(100000000)
+/* Demand is looked at so often. */
+#define DEMAND_PERIOD_NS UINT64_C(100000000)
 
 /* Of settings that hosts may be under, together with those that are set now: */
 enum {
@@ -40,7 +42,7 @@ enum {
 struct holding {
 	struct limiter *limiter;      /* borrowed: the limiter lives longer */
 	struct holding *next, **back; /* all of the fleet: where the one before points here */
-	struct holding *next_active;  /* those that are looked at every DEMAND_SLOT_NS */
+	struct holding *next_active;  /* those that are looked at every DEMAND_PERIOD_NS */
 	struct holding *next_by_id;   /* hash chain */
 	struct holding *next_roused;  /* those for which something is noted */
 	struct holding *next_work;    /* those that have something to send */
@@ -48,14 +50,15 @@ struct holding {
 	bool roused;
 	bool begins; /* it has become active */
 	bool woken;  /* another host gave something back */
+	bool asked;  /* tokens or slots were asked for since */
 	bool has_work;
 
 	const struct settings *settings; /* as set, for the whole fleet: a pool's reference */
 	struct settings share; /* of them, what this host may use: the limiter's settings */
 	/*
 	 * Until @before_ns by the waiter's clock other hosts may still be under earlier settings:
-	 * @before is the least of them, @before_count the fewest partitions. If @restricted a partition
-	 * is worth no more than in @before, and there are only @before_count.
+	 * @before is the least of them, @before_count the fewest partitions. If @restricted a
+	 * partition is worth no more than in @before, and there are only @before_count.
 	 */
 	struct settings before;
 	uint32_t before_count;
@@ -69,75 +72,37 @@ struct holding {
 	uint64_t made_zxid;    /* of the write that made its node; 0: not known */
 	uint64_t changed_zxid; /* of the write that made it as it is; 0: not known */
 
-	/* Leases: partitions 0 to slots-1, and at most one of the reserve. */
+	/* Leases: of partitions 0 to lease_room - 1, and at most one of the reserve. */
 	struct lease *leases; /* owned; NULL until there is one */
-	uint32_t slots;
+	uint32_t lease_room;
 	struct lease reserve;
 	uint32_t reserve_index;
 	uint32_t held;	   /* leases in state HELD, the reserve's not counted */
 	uint32_t draining; /* of those leased: on their way back */
 	uint32_t leased;   /* leases in any state but NONE, the reserve's not counted */
 
-	/* What this host may use, as its buckets know it. */
+	/* This host's share, as its buckets know it. */
 	uint32_t usable;
 	bool reserve_usable;
 	bool alone;    /* no other host is seen: single partitions begin full */
 	bool degraded; /* `offline` of the settings is in force */
 
-	/* Demand: see demand.c. */
-	uint32_t wanted; /* partitions: the most in the last slots */
-	struct demand_slot {
-		uint32_t wanted;
-		uint64_t granted, refused, delayed_ns; /* counts at its end */
-	} slots_of_demand[DEMAND_SLOTS];
-	uint64_t slot;		 /* number of the newest */
-	uint64_t delayed_ns;	 /* how long readers waited, here and below */
-	bool asked;		 /* since it became active */
-	uint64_t grown_ns;	 /* when more was asked for because all was used */
-	bool unclean_only;	 /* the last search found only what nobody gave back */
-	uint8_t vain;		 /* how often that was in vain of late */
-	uint64_t vain_until_ns;	 /* to ask for more because all is used would be in vain */
-	uint32_t had;		 /* partitions that were kept when it last could use some */
-	bool spare;		 /* more are kept than are wanted ... */
-	uint64_t spare_until_ns; /* ... and may be until then ... */
-	uint32_t spare_wanted;	 /* ... in which at most so many were */
+	uint32_t yields;     /* slots of so many partitions only are opened; UINT32_MAX: of all */
+	uint64_t delayed_ns; /* how long readers waited, here and below */
 
-	/* Search and contention: see rebalance.c and acquire.c. */
-	struct search *search;	       /* owned; under way, NULL */
-	uint64_t next_search_ns;       /* not before */
-	uint32_t left_free;	       /* partitions that nobody had after the last search */
-	uint64_t next_give_ns;	       /* likewise, under contention */
-	uint64_t next_drain_ns;	       /* likewise, what was refused is given back */
-	uint64_t next_claim_ns;	       /* likewise, another number in the /w node */
-	uint32_t claimed;	       /* N of our /w node, 0: there is none */
-	char *claim;		       /* owned: its name, NULL */
-	bool claim_unknown;	       /* a predecessor may have left one */
-	bool claim_counted;	       /* in the fleet's own_bytes */
-	bool learnt_watched;	       /* what was learnt; in its learnt_bytes */
-	uint32_t claim_kept;	       /* its place in struct fleet_kept, and 1; 0: none */
-	bool unmet;		       /* the last search did not find enough */
-	bool lacking;		       /* nor those whose own tokens are read */
-	bool seeks_reserve;	       /* wants one of the reserve: a search was due at once ... */
-	bool reserves_gone;	       /* ... and the last search found that all are leased */
-	bool contended;		       /* all together want more than there is */
-	bool reclaim;		       /* go to the end of the line ... */
-	uint32_t given_up;	       /* ... and then wake others: so many are theirs */
-	bool looking;		       /* who they are is being asked for */
-	char (*claimants)[CLAIM_TEXT]; /* owned: names of claims of others, whom to wake first */
-	uint32_t claimant_count;
-	uint32_t target;	/* our share under contention; UINT32_MAX: there is none */
-	uint32_t target_behind; /* our share at the end of the line, if there is a target */
-	bool starving;		/* somebody's share is 0 */
-
-	uint32_t yields; /* slots of so many partitions only are opened; UINT32_MAX: of all */
-
-	/* What was seen of the leases of all hosts: see survey.h. */
-	struct seen_lease *seen; /* owned, @seen_count of them */
-	uint32_t seen_count;
-	uint64_t seen_ns;
+	/* The fleet's: owned, each known to its own file in core/fleet alone. */
+	struct demand *demand;
+	struct claims *claims;
+	struct round *round;
+	struct acquire *acquire;
+	struct rebalance *rebalance;
+	struct sight *sight;
+	uint64_t release_ns;			 /* refused leases are not given back before */
+	bool learnt_watched;			 /* the node of the learnt rate is */
+	void (*detach)(struct holding *holding); /* frees them; NULL: there are none */
 };
 
-/* A holding of @limiter, which owns it; NULL when there is no memory. */
+/* Makes a holding for @limiter, which owns it; NULL when there is no memory. */
 struct holding *holding_new(struct limiter *limiter);
 
 /* Frees it, and takes it out of its fleet's list. */
@@ -146,31 +111,33 @@ void holding_free(struct holding *holding);
 /* Makes room for leases of @count partitions. 0 or -ENOMEM. */
 int holding_grow(struct holding *holding, uint32_t count);
 
-/* What of settings and leases may be used now, as settings for the limiter's buckets. */
+/* Gives the share that settings and leases allow now, as settings for the limiter's buckets. */
 void holding_share(const struct holding *holding, struct settings *share);
 
-/* Partitions that there are, of both kinds of use: while a change is not everywhere yet, the fewer. */
+/*
+ * Returns the number of partitions; while a change of it is not everywhere yet, the lesser of both.
+ */
 uint32_t holding_count(const struct holding *holding);
 
-/* The rate of partition @index (count and above: the reserve's) as it may be used now. */
+/* Gives the rate of partition @index (count and above: the reserve's) as it may be used now. */
 void holding_partition_share(const struct holding *holding, uint32_t index, struct settings *share);
 
-/* Slots of partition @index as they may be used now; of settings with SLOTS_COUNT. */
+/* Returns the slots of partition @index that may be used now; of settings with SLOTS_COUNT. */
 uint32_t holding_slots_of(const struct holding *holding, uint32_t index);
 
-/* Those of all partitions that are held. */
+/* Returns the slots of all partitions that are held. */
 uint32_t holding_slots(const struct holding *holding);
 
-/* How much was granted and opened so far: to see if a lease has been of use. */
+/* Returns the tokens granted and slots opened so far: to see if a lease has been of use. */
 uint64_t holding_use(const struct holding *holding);
 
-/* Whether its part of the reserve may be used now. */
+/* Tells whether its part of the reserve may be used now. */
 bool holding_has_reserve(const struct holding *holding);
 
-/* Whether capacity must be leased at all. */
+/* Tells whether capacity must be leased at all. */
 bool holding_needs_leases(const struct holding *holding);
 
-/* The lease of partition @index; count and above are the reserve's. NULL: never had one. */
+/* Returns the lease of partition @index; count and above: the reserve's. NULL: never had one. */
 struct lease *holding_lease(struct holding *holding, uint32_t index);
 
 #endif

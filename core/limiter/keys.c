@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a key is while files of it are open. */
+/* A key while files of it are open. */
 struct inflated {
 	struct limiter limiter; /* first */
 	struct bucket bucket;
+	struct key *key; /* borrowed; NULL once it is gone */
 };
 
 static struct key *key_of_name(struct chain_link *link)
@@ -43,7 +44,7 @@ void keys_seed(struct schedule *schedule, const uint64_t seed[2])
 	memcpy(schedule->key_seed, seed, sizeof(schedule->key_seed));
 }
 
-/* What a key of @limiter is set to. */
+/* Gives the settings of a key of @limiter. */
 static struct settings settings_of_key(const struct limiter *limiter)
 {
 	struct settings settings = SETTINGS_DEFAULT;
@@ -55,8 +56,8 @@ static struct settings settings_of_key(const struct limiter *limiter)
 	return settings;
 }
 
-/* Memory for keys of @limiter; @full: so are those that are not known. NULL: there is none. */
-static struct keys *begin(struct schedule *schedule, struct limiter *limiter, bool full)
+/* Gets memory for keys of @limiter; with @full unknown ones are full. NULL: there is none. */
+static struct keys *begin_keys(struct schedule *schedule, struct limiter *limiter, bool full)
 {
 	struct keys *keys = calloc(1, sizeof(*keys));
 	struct bucket bucket;
@@ -98,7 +99,7 @@ static struct key *find_name(const struct keys *keys, const char *name, size_t l
 	return NULL;
 }
 
-/* Which keys are remembered, and until when. */
+/* The memory of keys: how long each is remembered. */
 
 /* Returns the key that was used first of a list, or NULL. */
 static struct key *oldest_key(const struct keys *keys, enum key_list_id id)
@@ -133,7 +134,7 @@ static void forget_key(struct schedule *schedule, struct keys *keys, struct key 
 	free(key);
 }
 
-/* When @key, which is idle, need not be remembered any more. */
+/* Returns when @key, which is idle, need not be remembered any more. */
 static uint64_t full_ns(const struct keys *keys, const struct key *key, uint64_t now_ns)
 {
 	uint64_t lingers_ns = key->level.filled_ns + KEYS_LINGER_NS, at_ns;
@@ -147,8 +148,8 @@ static uint64_t full_ns(const struct keys *keys, const struct key *key, uint64_t
 }
 
 /*
- * When to look for what can be forgotten. One that waits behind the oldest is full no later than a
- * whole burst takes after its last use.
+ * Sets the time of the next sweep: when a key can be forgotten, and not before @least_ns. A key
+ * behind the oldest is full no later than a whole burst takes after its last use.
  */
 static void plan_sweep(struct schedule *schedule, struct keys *keys, uint64_t least_ns)
 {
@@ -177,7 +178,7 @@ static bool is_above(const struct bucket *a, const struct bucket *b)
 	return a->level > b->level || (a->level == b->level && a->part > b->part);
 }
 
-/* Room for one more, or a key less: of those that lose nothing by it if there are some. */
+/* Forgets one idle key, of those that lose nothing by it if there are some. False: none is idle. */
 static bool evict_key(struct schedule *schedule, struct keys *keys)
 {
 	struct key *key = oldest_key(keys, KEYS_FRESH);
@@ -199,7 +200,7 @@ static bool evict_key(struct schedule *schedule, struct keys *keys)
 	return true;
 }
 
-/* Forgets up to @most of those that are full, or too many. Whether there may be more. */
+/* Forgets up to @most keys that are full, or too many. Tells whether there may be more. */
 static bool sweep_keys(struct schedule *schedule, struct keys *keys, unsigned int most)
 {
 	uint64_t now_ns = schedule->now_ns;
@@ -222,8 +223,8 @@ static bool sweep_keys(struct schedule *schedule, struct keys *keys, unsigned in
 	return false;
 }
 
-/* @key is idle; what accrued since it was used last is counted, and it is the newest. */
-static void touch(struct schedule *schedule, struct keys *keys, struct key *key)
+/* Counts the tokens that accrued in @key, which is idle, and makes it the newest. */
+static void touch_key(struct schedule *schedule, struct keys *keys, struct key *key)
 {
 	struct bucket bucket;
 	bool limited = tunings_bucket(&keys->tunings, &key->level, schedule->now_ns, &bucket);
@@ -233,7 +234,7 @@ static void touch(struct schedule *schedule, struct keys *keys, struct key *key)
 	list_key(keys, key, (enum key_list_id)key->list);
 }
 
-/* Whether there is room for one more of @uid, or one of its own could be forgotten for it. */
+/* Tells whether there is room for a key more of @uid, or one of its own was forgotten for it. */
 static bool has_room(struct schedule *schedule, struct keys *keys, uint32_t uid)
 {
 	const struct key *oldest;
@@ -246,8 +247,8 @@ static bool has_room(struct schedule *schedule, struct keys *keys, uint32_t uid)
 	return oldest && oldest->uid == uid && evict_key(schedule, keys);
 }
 
-static int make(struct schedule *schedule, struct keys *keys, const char *name, uint32_t uid,
-		uint64_t id, struct key **made)
+static int make_key(struct schedule *schedule, struct keys *keys, const char *name, uint32_t uid,
+		    uint64_t id, struct key **made)
 {
 	size_t length = strlen(name);
 	/* Not sizeof: names begin where it would be padded. */
@@ -272,7 +273,7 @@ static int make(struct schedule *schedule, struct keys *keys, const char *name, 
 	}
 	users_add(schedule->users, uid, BOUND_KEYS);
 	list_key(keys, key, KEYS_FRESH);
-	touch(schedule, keys, key);
+	touch_key(schedule, keys, key);
 	*made = key;
 	return 0;
 }
@@ -286,7 +287,7 @@ static int look_up(struct schedule *schedule, struct limiter *limiter, const cha
 	assert(length && length <= UINT8_MAX);
 	*keys = limiter->keys;
 	if (!*keys)
-		*keys = begin(schedule, limiter, !limiter->holding || limiter->holding->alone);
+		*keys = begin_keys(schedule, limiter, !limiter->holding || limiter->holding->alone);
 	if (!*keys)
 		return -ENOMEM;
 	*key = find_name(*keys, name, length);
@@ -303,10 +304,10 @@ int keys_get(struct schedule *schedule, struct limiter *limiter, const char *nam
 		return err;
 	if (*key) {
 		if ((*key)->list != KEYS_OPEN)
-			touch(schedule, keys, *key);
+			touch_key(schedule, keys, *key);
 		return 0;
 	}
-	/* Two for one: where many are made, as many are forgotten. */
+	/* Two for one: where many are made, more are forgotten. */
 	(void)sweep_keys(schedule, keys, 2);
 	if (keys->lists[KEYS_FRESH].count >= KEYS_FRESH_MAX)
 		(void)evict_key(schedule, keys);
@@ -314,7 +315,7 @@ int keys_get(struct schedule *schedule, struct limiter *limiter, const char *nam
 		return -ENOSPC;
 	if (!has_room(schedule, keys, uid))
 		return -ENOSPC;
-	err = make(schedule, keys, name, uid, ++schedule->last_key, key);
+	err = make_key(schedule, keys, name, uid, ++schedule->last_key, key);
 	if (!heap_holds(&keys->due))
 		plan_sweep(schedule, keys, 0);
 	return err;
@@ -326,7 +327,7 @@ int keys_restore(struct schedule *schedule, struct limiter *limiter, const char 
 	struct keys *keys;
 	int err = look_up(schedule, limiter, name, &keys, key);
 
-	return err || *key ? err : make(schedule, keys, name, uid, id, key);
+	return err || *key ? err : make_key(schedule, keys, name, uid, id, key);
 }
 
 struct key *keys_find(const struct schedule *schedule, uint64_t id)
@@ -338,9 +339,14 @@ struct key *keys_find(const struct schedule *schedule, uint64_t id)
 	return link ? key_of_id(link) : NULL;
 }
 
-static uint32_t saturated(uint64_t count)
+static uint32_t saturate_count(uint64_t count)
 {
 	return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+}
+
+struct key *keys_key(const struct limiter *inflated)
+{
+	return ((const struct inflated *)inflated)->key;
 }
 
 struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, struct key *key)
@@ -359,7 +365,7 @@ struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, st
 	l = &inflated->limiter;
 	l->parent = limiter;
 	l->is_key = true;
-	l->key = key;
+	inflated->key = key;
 	l->settings = &keys->settings;
 	l->buckets = &inflated->bucket;
 	l->bucket_count = tunings_bucket(&keys->tunings, &key->level, schedule->now_ns,
@@ -374,8 +380,8 @@ struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, st
 	return l;
 }
 
-/* The last file of it was closed. */
-static void deflate(struct schedule *schedule, struct keys *keys, struct key *key)
+/* Puts @key to rest: the last file of it was closed. */
+static void deflate_key(struct schedule *schedule, struct keys *keys, struct key *key)
 {
 	struct limiter *l = key->inflated;
 
@@ -387,8 +393,8 @@ static void deflate(struct schedule *schedule, struct keys *keys, struct key *ke
 	tunings_rest(&keys->tunings, l->bucket_count ? l->buckets : NULL, schedule->now_ns,
 		     &key->level);
 	key->granted = l->counters[COUNTER_GRANTED];
-	key->served = saturated(l->counters[COUNTER_SERVED]);
-	key->refused = saturated(l->counters[COUNTER_REFUSED]);
+	key->served = saturate_count(l->counters[COUNTER_SERVED]);
+	key->refused = saturate_count(l->counters[COUNTER_REFUSED]);
 	list_key(keys, key, key->granted ? KEYS_USED : KEYS_FRESH);
 	free(l);
 	if (!heap_holds(&keys->due))
@@ -403,7 +409,7 @@ void keys_close(struct schedule *schedule, struct limiter *inflated)
 	if (inflated->removed)
 		free(inflated);
 	else
-		deflate(schedule, inflated->parent->keys, inflated->key);
+		deflate_key(schedule, inflated->parent->keys, keys_key(inflated));
 }
 
 uint32_t keys_count(const struct limiter *limiter)
@@ -426,7 +432,7 @@ struct limiter *keys_next_open(const struct limiter *limiter, const struct limit
 
 	if (!limiter->keys)
 		return NULL;
-	next = key ? list_next(key->key, by_use) : oldest_key(limiter->keys, KEYS_OPEN);
+	next = key ? list_next(keys_key(key), by_use) : oldest_key(limiter->keys, KEYS_OPEN);
 	return next ? next->inflated : NULL;
 }
 
@@ -438,8 +444,8 @@ struct key *keys_from(const struct limiter *limiter, uint64_t *place)
 	return link ? key_of_name(link) : NULL;
 }
 
-/* The least number of a tuning that an idle key needs. */
-static uint32_t needed(const struct keys *keys)
+/* Returns the least number of a tuning that an idle key needs. */
+static uint32_t needed_tuning(const struct keys *keys)
 {
 	uint32_t least = tunings_number(&keys->tunings);
 
@@ -462,12 +468,12 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 
 	if (limiter->partition)
 		return;
-	/* Nobody else can have taken of a key. */
+	/* No other host can have taken tokens of a key. */
 	if (limiter->holding && limiter->holding->alone)
 		full = true;
-	/* Where keys do not begin full it counts from when they did not. */
+	/* Where keys do not begin full, that counts from now on, even without a key. */
 	if (!keys && !full && !rate_is_unlimited(&limiter->settings->key_rate))
-		keys = begin(schedule, limiter, false);
+		keys = begin_keys(schedule, limiter, false);
 	if (!keys)
 		return;
 	old = keys->settings;
@@ -478,20 +484,21 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 		now->burst != limiter->settings->key_burst;
 	if (tuned) {
 		tunings_add(&keys->tunings, &limiter->settings->key_rate,
-			    limiter->settings->key_burst, full, needed(keys), schedule->now_ns);
+			    limiter->settings->key_burst, full, needed_tuning(keys),
+			    schedule->now_ns);
 		limited = tunings_bucket(&keys->tunings, &keys->unknown, schedule->now_ns, &bucket);
 		tunings_rest(&keys->tunings, limited ? &bucket : NULL, schedule->now_ns,
 			     &keys->unknown);
 	}
 	for (struct key *k = oldest_key(keys, KEYS_OPEN); k; k = list_next(k, by_use)) {
-		/* Before it may be taken from. */
+		/* Before a token of it can be taken. */
 		if (first && tuned && k->inflated->bucket_count &&
 		    !rate_is_unlimited(&limiter->settings->key_rate)) {
 			bucket_retune(&k->inflated->buckets[0], &limiter->settings->key_rate,
 				      limiter->settings->key_burst, 0, schedule->now_ns);
 			bucket_fill(&k->inflated->buckets[0]);
 		}
-		/* At once, so that readers that wait in it feel it. */
+		/* At once, for readers that wait in it. */
 		if (tuned || old.enforcement != keys->settings.enforcement)
 			limiter_follow(schedule, k->inflated, &old, k->inflated->buckets, full);
 	}
@@ -511,7 +518,7 @@ void keys_remove(struct schedule *schedule, struct limiter *limiter)
 		limiter_evict(schedule, l);
 		l->removed = true;
 		l->settings = &SETTINGS_DEFAULT; /* the keys' own go before the last reference */
-		l->key = NULL;
+		((struct inflated *)l)->key = NULL;
 		forget_key(schedule, keys, key);
 		if (!l->references)
 			free(l);
@@ -526,8 +533,8 @@ static struct keys *keys_of_due(struct heap_node *node)
 	return container_of(node, struct keys, due);
 }
 
-/* Frees up to @most of keys whose limiter is gone, then the rest. */
-static bool dissolve(struct schedule *schedule, struct keys *keys, unsigned int most)
+/* Frees up to @most of keys whose limiter is gone, then the rest. Tells whether keys are left. */
+static bool dissolve_keys(struct schedule *schedule, struct keys *keys, unsigned int most)
 {
 	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {
 		while (oldest_key(keys, id)) {
@@ -545,20 +552,14 @@ static bool dissolve(struct schedule *schedule, struct keys *keys, unsigned int 
 
 void keys_run(struct schedule *schedule)
 {
-	struct heap_node *first;
+	for (int i = 0; i < KEYS_SWEEPS && keys_next_ns(schedule) <= schedule->now_ns; i++) {
+		struct keys *keys = keys_of_due(schedule->forgets.root);
 
-	for (int i = 0; i < KEYS_SWEEPS; i++) {
-		struct keys *keys;
-
-		first = schedule->forgets.root;
-		if (!first || first->key > schedule->now_ns)
-			return;
-		keys = keys_of_due(first);
 		if (keys->limiter) {
 			bool more = sweep_keys(schedule, keys, KEYS_SWEEP);
 
 			plan_sweep(schedule, keys, more ? schedule->now_ns + KEYS_PAUSE_NS : 0);
-		} else if (dissolve(schedule, keys, KEYS_SWEEP)) {
+		} else if (dissolve_keys(schedule, keys, KEYS_SWEEP)) {
 			heap_place(&schedule->forgets, &keys->due,
 				   schedule->now_ns + KEYS_PAUSE_NS);
 		}
@@ -568,6 +569,6 @@ void keys_run(struct schedule *schedule)
 void keys_free(struct schedule *schedule)
 {
 	while (schedule->forgets.root)
-		(void)dissolve(schedule, keys_of_due(schedule->forgets.root), UINT32_MAX);
+		(void)dissolve_keys(schedule, keys_of_due(schedule->forgets.root), UINT32_MAX);
 	assert(!schedule->keys_by_id.count);
 }

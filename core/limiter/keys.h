@@ -1,19 +1,19 @@
 /*
- * keys - per-key buckets of a limiter: each key has a bucket of its own, with key_rate and key_burst,
- * and its tokens are also tokens of the limiter and its ancestors.
+ * keys - per-key buckets of a limiter: each key has a bucket of its own, with key_rate and
+ * key_burst, and its tokens are also tokens of the limiter and its ancestors.
  *
- * A key is made when it is first asked for. It costs a `struct key` while its bucket is not full, and
- * is a `struct limiter` below its own only while files of it are open. One that is full and was not
- * used for KEYS_LINGER_NS is forgotten.
+ * A key is made when it is first asked for. It costs a `struct key` while its bucket is not full,
+ * and is a `struct limiter` below its own only while files of it are open. A key that is full and
+ * was not used for KEYS_LINGER_NS is forgotten.
  *
- * There are at most keys_max. When one more is asked for, the oldest of those is forgotten that
- * nothing was taken from, or else the one that was idle longest. What may have been in the bucket of a
- * key that is not remembered is known all the same: keys->unknown is a bucket that holds at most what
- * any of them would hold by now, and a new key begins with that. It is full, as a new limiter's, but
- * for a while after a key was forgotten that was not: so nobody gets more than key_rate and key_burst
- * allow by making the daemon forget. In a fleet it begins empty, and follows this host's share.
+ * There are at most keys_max. When one more is asked for, the oldest key without a take is
+ * forgotten, or else the key that was idle longest. The bucket keys->unknown stands for the keys
+ * that are not remembered: it holds at most as much as any of them would hold by now, and a new key
+ * begins with that. It is full, as a new limiter's, except for a while after a key was forgotten
+ * that was not full. So making the daemon forget brings no more than key_rate and key_burst allow.
+ * In a fleet the unknown bucket begins empty, and follows this host's share.
  *
- * A change of key_rate or key_burst counts at once for keys in use, and for idle ones when they are
+ * A change of key_rate or key_burst counts at once for keys in use, and for idle keys when they are
  * next looked at, each change as of its time (tuning.h).
  */
 #ifndef RATEFS_CORE_KEYS_H
@@ -24,15 +24,14 @@
 #include "core/limiter/tuning.h"
 
 enum {
-	KEYS_FRESH_MAX =
-		65536,	  /* keys of a limiter that nothing was taken from, and that are idle */
-	KEYS_SWEEP = 256, /* keys that are forgotten in one go, at most */
-	KEYS_SWEEPS = 16, /* limiters of which some are, in one step */
+	KEYS_FRESH_MAX = 65536, /* idle keys of a limiter without a take */
+	KEYS_SWEEP = 256,	/* keys forgotten in one go, at most */
+	KEYS_SWEEPS = 16,	/* limiters with such keys in one step, at most */
 };
 
-/* What is found by its name is there for its number, too. */
+/* A key that was found by its name can be found by its number for so long. */
 #define KEYS_LINGER_NS (2 * NSEC_PER_SEC)
-/* So that many are forgotten at a time; and the pause when there are more than fit. */
+/* Slack, so that many are forgotten at a time; and the pause when there are more than fit. */
 #define KEYS_SLACK_NS (NSEC_PER_SEC / 10)
 #define KEYS_PAUSE_NS (NSEC_PER_SEC / 1000)
 
@@ -48,7 +47,7 @@ struct key {
 		struct limiter *inflated; /* open; owned */
 	};
 	uint32_t served, refused; /* idle */
-	uint32_t uid;		  /* for whom it was made */
+	uint32_t uid;		  /* the user it was made for */
 	uint8_t list;		  /* enum key_list_id */
 	uint8_t name_bytes;
 	char name[]; /* NUL-terminated */
@@ -70,13 +69,13 @@ struct keys {
 	struct key_level unknown;
 };
 
-/* The number that keeps strangers from choosing names of one chain; once, before there are keys. */
+/* Sets the seed of the hash of names; once, before there are keys. */
 void keys_seed(struct schedule *schedule, const uint64_t seed[2]);
 
 /*
- * The key called @name (1 to 255 bytes) of @limiter, made for @uid if there is none. 0, -ENOMEM, or -ENOSPC:
- * there are keys_max, all in use; or users_check() says no, and the oldest idle one here is not of @uid. It
- * may be forgotten in the next step unless it is open.
+ * Finds the key called @name (1 to 255 bytes) of @limiter, or makes it for @uid. 0, -ENOMEM, or
+ * -ENOSPC: there are keys_max, all in use; or users_check() says no, and the oldest idle key here
+ * is not of @uid. The key may be forgotten in the next step unless it is open.
  */
 int keys_get(struct schedule *schedule, struct limiter *limiter, const char *name, uint32_t uid,
 	     struct key **key);
@@ -89,33 +88,45 @@ int keys_get(struct schedule *schedule, struct limiter *limiter, const char *nam
 int keys_restore(struct schedule *schedule, struct limiter *limiter, const char *name, uint32_t uid,
 		 uint64_t id, struct key **key);
 
-/* NULL: forgotten. */
+/* Finds the key with number @id. NULL: it is forgotten. */
 struct key *keys_find(const struct schedule *schedule, uint64_t id);
 
-/* @key of @limiter as a limiter, with one reference more for keys_close(). NULL: no memory. */
+/* Opens @key of @limiter as a limiter, with a reference for keys_close(). NULL: no memory. */
 struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, struct key *key);
 void keys_close(struct schedule *schedule, struct limiter *inflated);
 
-/* Keys that are remembered; readers who wait in them. */
+/* Returns the key that is open as @inflated, or NULL once it is gone. */
+struct key *keys_key(const struct limiter *inflated);
+
+/* Return the number of keys remembered, and of readers that wait in them. */
 uint32_t keys_count(const struct limiter *limiter);
 uint32_t keys_waiting(const struct limiter *limiter);
 
-/* Those with open files one by one: the one after @key, or the first (NULL); NULL: no more. */
+/* Returns the open key after @key, or the first (NULL); NULL: there are no more. */
 struct limiter *keys_next_open(const struct limiter *limiter, const struct limiter *key);
 
 /*
- * The first key whose place in the listing is not below @place, and its place (below 2^62); NULL: there
- * are no more. The next to look for is at the place after.
+ * Returns the first key whose place in the listing is not below *@place, and its place (below
+ * 2^62); NULL: there are no more. The next one is looked for from the place after.
  */
 struct key *keys_from(const struct limiter *limiter, uint64_t *place);
 
-/* Follows what @limiter is told now; with @full a limit that was not there before begins full. */
+/* Follows the settings of @limiter; with @full a limit that was not there before begins full. */
 void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full);
 
-/* @limiter is about to go: who waits in its keys gets -ENODEV. The memory follows in later steps. */
+/*
+ * Removes the keys of @limiter, which is about to go: readers that wait in them get -ENODEV. The
+ * memory is freed in later steps.
+ */
 void keys_remove(struct schedule *schedule, struct limiter *limiter);
 
-/* Forgets what is due until now, as much as one step may. */
+/* Returns when keys_run() has something to forget, or NEVER_NS. */
+static inline uint64_t keys_next_ns(const struct schedule *schedule)
+{
+	return schedule->forgets.root ? schedule->forgets.root->key : NEVER_NS;
+}
+
+/* Forgets keys that are due, as many as one step may. */
 void keys_run(struct schedule *schedule);
 
 /* Forgets all keys of limiters that are gone, at the end. */

@@ -49,7 +49,7 @@ static double least_rate(const struct limit *limits, uint32_t count)
 	return least;
 }
 
-/* The time without pauses: what is not done in them says nothing of the rate. */
+/* Returns the time without pauses: they say nothing of the rate. */
 static uint64_t working_ns(const struct learning *learning, uint64_t now_ns)
 {
 	uint64_t until_ns = learning->pause.until_ns;
@@ -58,7 +58,7 @@ static uint64_t working_ns(const struct learning *learning, uint64_t now_ns)
 	return now_ns - (learning->pause.paused_ns - left_ns);
 }
 
-/* The limiter's own rate over all hosts, and the part of it that this one may use. */
+/* Returns the limiter's own rate over all hosts, and the part of it that this host may use. */
 static double full_rate(const struct limiter *limiter, double *share)
 {
 	const struct settings *settings = limiter_settings(limiter);
@@ -67,14 +67,14 @@ static double full_rate(const struct limiter *limiter, double *share)
 	*share = 1;
 	full = least_rate(settings->limits, settings->limit_count);
 	for (unsigned int i = 0; i < limiter->bucket_count; i++)
-		own = fmin(own, rate_per_second(&limiter->buckets[i].rate));
+		own = fmin(own, fraction_per_second(&limiter->buckets[i].flow));
 	if (limiter->holding && !isinf(full) && full > 0 && own > 0)
 		*share = fmin(own / full, 1);
 	return full;
 }
 
-/* The bucket gets the rate that was learnt. */
-static void follow(const struct schedule *schedule, struct limiter *limiter, double share)
+/* Gives the bucket the rate that was learnt. */
+static void follow_rate(const struct schedule *schedule, struct limiter *limiter, double share)
 {
 	const struct settings *settings = limiter->settings;
 	struct learning *learning = limiter->learning;
@@ -100,7 +100,7 @@ static void follow(const struct schedule *schedule, struct limiter *limiter, dou
 			      schedule->now_ns);
 		return;
 	}
-	/* What was saved up was saved up at a rate that the service does not give. */
+	/* It begins empty: tokens saved up so far came at a rate that the service does not give. */
 	bucket_init(&learning->bucket, &written, burst, settings->release_interval_ns,
 		    schedule->now_ns);
 	if (limiter->bucket_count)
@@ -109,8 +109,8 @@ static void follow(const struct schedule *schedule, struct limiter *limiter, dou
 		bucket_await(&learning->bucket, limiter->turns.current->tokens);
 }
 
-/* What is learnt stays above `min`, and is none where it reaches the limiter's own. */
-static void bound(const struct limiter *limiter, double full)
+/* Keeps the learnt rate above `min`; where it reaches the limiter's own there is none. */
+static void bound_rate(const struct limiter *limiter, double full)
 {
 	const struct adapt *adapt = &limiter->settings->adapt;
 	struct adapt_state *state = &limiter->learning->adapted;
@@ -140,11 +140,11 @@ void learning_configure(const struct schedule *schedule, struct limiter *limiter
 	learning->kind = settings->adapt.kind;
 	backoff_retune(&learning->pause, &settings->backoff, schedule->now_ns);
 	full = full_rate(limiter, &share);
-	bound(limiter, full);
-	follow(schedule, limiter, share);
+	bound_rate(limiter, full);
+	follow_rate(schedule, limiter, share);
 }
 
-/* Whether somebody waits for nothing but the learnt rate. */
+/* Tells whether a reader waits for nothing but the learnt rate. */
 static bool is_starved(const struct limiter *limiter)
 {
 	if (!limiter->turns.current ||
@@ -189,7 +189,7 @@ void learning_run(const struct schedule *schedule, struct limiter *limiter)
 	if (!adapt_grow(state, adapt, &work, share, full, is_starved(limiter), now_ns))
 		return;
 	if (!learning->shared) {
-		follow(schedule, limiter, share);
+		follow_rate(schedule, limiter, share);
 		return;
 	}
 	learning->proposal = *state;
@@ -204,8 +204,8 @@ void learning_adopt(const struct schedule *schedule, struct limiter *limiter,
 	double share, full = full_rate(limiter, &share);
 
 	adapt_adopt(&limiter->learning->adapted, other, &work, schedule->now_ns);
-	bound(limiter, full);
-	follow(schedule, limiter, share);
+	bound_rate(limiter, full);
+	follow_rate(schedule, limiter, share);
 }
 
 void learning_restore(const struct schedule *schedule, struct limiter *limiter,
@@ -218,8 +218,8 @@ void learning_restore(const struct schedule *schedule, struct limiter *limiter,
 	backoff_retune(&learning->pause, &limiter->settings->backoff, schedule->now_ns);
 	if (limiter->settings->adapt.kind != ADAPT_NONE)
 		learning->adapted = *adapted;
-	bound(limiter, full);
-	follow(schedule, limiter, share);
+	bound_rate(limiter, full);
+	follow_rate(schedule, limiter, share);
 }
 
 void learning_hear(const struct schedule *schedule, struct limiter *limiter,
@@ -258,14 +258,14 @@ void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 	learning->lowered = true;
 	learning->proposes = false;
 	learning->adapted.looked = work;
-	follow(schedule, limiter, share);
+	follow_rate(schedule, limiter, share);
 }
 
 uint64_t learning_next_ns(const struct limiter *limiter)
 {
 	const struct learning *learning = limiter->learning;
 
-	if (!learning || !learning->limited)
+	if (!learning->limited)
 		return NEVER_NS;
 	return adapt_next_ns(&learning->adapted, &limiter->settings->adapt, learning->shared);
 }
@@ -274,5 +274,5 @@ double learning_rate(const struct limiter *limiter)
 {
 	if (!limiter->learning || !limiter->learning->limited)
 		return (double)INFINITY;
-	return rate_per_second(&limiter->learning->bucket.rate);
+	return fraction_per_second(&limiter->learning->bucket.flow);
 }

@@ -7,8 +7,8 @@
 #ifndef RATEFS_CORE_LEARNING_H
 #define RATEFS_CORE_LEARNING_H
 
-#include "core/values/adapt.h"
-#include "core/values/backoff.h"
+#include "core/limiter/adapt.h"
+#include "core/limiter/backoff.h"
 #include "core/limiter/bucket.h"
 #include "core/limiter/feedback.h"
 
@@ -24,11 +24,11 @@ struct learning {
 
 	/* In a fleet: see learnt.c. */
 	bool shared;   /* other hosts live by it too */
-	bool proposes; /* what this host would make of it: */
+	bool proposes; /* this host would change it into: */
 	struct adapt_state proposal;
-	bool lowered;	   /* this host is to tell what it has made of it */
+	bool lowered;	   /* this host is to tell the rate it has lowered it to */
 	bool asking;	   /* a request is under way */
-	bool known;	   /* this host knows what the others made of it ... */
+	bool known;	   /* this host knows the rate that all agreed on ... */
 	int32_t version;   /* ... as of this version of the node, ... */
 	uint64_t session;  /* ... watched in this session, ... */
 	uint64_t told_ns;  /* ... since this time */
@@ -37,40 +37,42 @@ struct learning {
 	double sent_rate;  /* the rate that is under way */
 };
 
-/* NULL: no memory. @seed makes one host's jitter differ from another's. */
+/* Makes one. @seed makes hosts' jitter differ. NULL: no memory. */
 struct learning *learning_new(uint64_t seed);
 
-/* Whether @settings need one. */
+/* Tells whether @settings need one. */
 bool learning_is_needed(const struct settings *settings);
 
-/* limiter->learning follows the settings of @limiter and its buckets. It may be NULL. */
+/* Has limiter->learning, which may be NULL, follow the settings and buckets of @limiter. */
 void learning_configure(const struct schedule *schedule, struct limiter *limiter);
 
-/* Lets flow in what is due. */
+/* Lets flow in the tokens that are due. */
 void learning_refill(const struct schedule *schedule, struct limiter *limiter);
 
 /* Measures, and grows if it is time. Cheap if there is nothing to do. */
 void learning_run(const struct schedule *schedule, struct limiter *limiter);
 
-/* How work in @limiter went. */
+/* Notes how work in @limiter went. */
 void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 		   const struct outcome *outcome);
 
-/* What another host has learnt, or all have agreed on, counts from now on. */
+/* Takes over a rate that another host has learnt, or that all have agreed on. */
 void learning_adopt(const struct schedule *schedule, struct limiter *limiter,
 		    const struct adapt_state *other);
 
 /*
- * What was learnt by the server before counts on, as far as the settings allow; @limiter's counters are those of
- * before, and its learning is not NULL.
+ * Restores the state that a predecessor had learnt, as far as the settings allow. The counters of
+ * @limiter are its predecessor's, and its learning is not NULL.
  */
 void learning_restore(const struct schedule *schedule, struct limiter *limiter,
 		      const struct adapt_state *adapted, const struct backoff_state *pause);
 
-/* When there is another look at whether to grow, if somebody waits; NEVER_NS. */
+/*
+ * Returns when @limiter, which learns, looks again whether to grow, if a reader waits; or NEVER_NS.
+ */
 uint64_t learning_next_ns(const struct limiter *limiter);
 
-/* Tokens a second that were learnt, of this host's share; infinity: no limit. */
+/* Returns the learnt tokens a second, of this host's share; infinity: no limit. */
 double learning_rate(const struct limiter *limiter);
 
 #endif

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* The table: whether a row may become a column. */
+/* The table: a state of the row may become that of the column. */
 /* clang-format off */
 static const bool MAY_BECOME[LEASE_STATE_COUNT][LEASE_STATE_COUNT] = {
 	[LEASE_NONE]     = {[LEASE_TAKING] = true},

@@ -35,22 +35,22 @@ enum lease_state {
 struct lease {
 	uint8_t state;	    /* enum lease_state */
 	bool sent;	    /* DRAINING: the give-back is under way */
-	bool watched;	    /* HELD, WAITING: we are told if another changes its node */
+	bool watched;	    /* HELD, WAITING: a change of its node is told */
 	bool unmarked;	    /* DRAINING: its quarantine was not over, so the next one waits too */
 	uint32_t kept;	    /* its place in struct fleet_kept, and 1; 0: none */
 	uint64_t since_ns;  /* HELD: since when, by the engine's clock */
 	uint64_t usable_ns; /* WAITING: until when, by the waiter's clock */
-	uint64_t granted;   /* HELD: what the limiter had granted when it came */
-	struct marker *marker; /* DRAINING: owned, what goes with it; or NULL */
+	uint64_t granted;   /* HELD: tokens the limiter had granted when it came */
+	struct marker *marker; /* DRAINING: owned, it goes with it; or NULL */
 };
 
-/* Whether a lease may go from @from to @to; a step that may not is a broken promise of our own. */
+/* Tells whether a lease may go from @from to @to. */
 bool lease_may_become(enum lease_state from, enum lease_state to);
 
-/* Takes that step; asserts that it may. */
+/* Takes that step; asserts that it may: another one is a broken promise of our own. */
 void lease_become(struct lease *lease, enum lease_state to);
 
-/* One word: free, taking, waiting, held, draining, in_doubt. */
+/* Returns one word: free, taking, waiting, held, draining, in_doubt. */
 const char *lease_state_name(enum lease_state state);
 
 #endif

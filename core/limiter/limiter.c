@@ -13,11 +13,11 @@ struct limiter *limiter_of_due(struct heap_node *node)
 }
 
 /*
- * What one limiter itself has, regardless of its ancestors: its buckets, that of what was learnt, its
+ * One limiter's own state, regardless of its ancestors: its buckets, that of the learnt rate, its
  * enforcement and its pause.
  */
 
-/* Lets flow in what is due at the time of the step. */
+/* Lets flow in the tokens due at the time of the step. */
 static void refill_own(const struct schedule *schedule, struct limiter *limiter)
 {
 	for (unsigned int i = 0; i < limiter->bucket_count; i++)
@@ -26,7 +26,10 @@ static void refill_own(const struct schedule *schedule, struct limiter *limiter)
 		learning_refill(schedule, limiter);
 }
 
-/* Likewise, and what is learnt may grow: where deadlines are set anew after that, or there is none. */
+/*
+ * Refills, and lets the learnt rate grow if it is time: where deadlines are set anew after that, or
+ * there is none.
+ */
 static void grow_own(const struct schedule *schedule, struct limiter *limiter)
 {
 	refill_own(schedule, limiter);
@@ -34,7 +37,9 @@ static void grow_own(const struct schedule *schedule, struct limiter *limiter)
 		learning_run(schedule, limiter);
 }
 
-/* The buckets that count: one for each limit, and that of what was learnt. NULL: no more. */
+/*
+ * Returns bucket @i of those that count: one a limit, and that of the learnt rate. NULL: no more.
+ */
 static struct bucket *own_bucket(const struct limiter *limiter, unsigned int i)
 {
 	if (i < limiter->bucket_count)
@@ -105,18 +110,18 @@ static void take_own(struct limiter *limiter, uint64_t tokens)
 		bucket_take(bucket, tokens);
 }
 
-/* Puts @tokens back as far as there is room beside @kept others; nothing if it is open. */
-static void put_own(struct limiter *limiter, uint64_t tokens, uint64_t kept)
+/* Puts @tokens back as far as there is room beside @others; nothing if it is open. */
+static void put_own(struct limiter *limiter, uint64_t tokens, uint64_t others)
 {
 	struct bucket *bucket;
 
 	if (limiter->settings->enforcement == ENFORCEMENT_OPEN)
 		return;
 	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++)
-		bucket_put(bucket, tokens, kept);
+		bucket_put(bucket, tokens, others);
 }
 
-/* Whose turn it is, and what it is granted. */
+/* Turns for tokens. */
 
 /*
  * Sets aside the tokens saved up for the waiter that is being interrupted, where it was its turn.
@@ -140,8 +145,9 @@ static void move_aside(const struct schedule *schedule, struct limiter *limiter,
 }
 
 /*
- * Makes room for what @current wants (NULL: it is nobody's turn). Where an earlier reader comes in between, what was
- * saved up for the one whose turn it was stays: spilled each time, it might never be enough.
+ * Makes room for the tokens of @current, whose turn it is (NULL: no waiter's). Where an earlier
+ * reader comes in between, the tokens saved up for the reader before stay: spilled each time, they
+ * might never be enough.
  */
 static void give_turn(const struct schedule *schedule, struct limiter *limiter,
 		      const struct waiter *current)
@@ -160,8 +166,8 @@ static void give_turn(const struct schedule *schedule, struct limiter *limiter,
 }
 
 /*
- * Takes @tokens for a reader all along the path to the root. One that was put forward may have waited
- * above for long: what came in and found no room since is spilled before the room is made.
+ * Takes @tokens for a reader all along the path to the root. A reader that was put forward may have
+ * waited above for long: tokens that found no room since are spilled before the take makes room.
  */
 static void take_path(const struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
 {
@@ -210,8 +216,8 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 
 	if (current && !ready && !schedule->stopped)
 		at_ns = own_when_ns(limiter, current->tokens, schedule->now_ns);
-	/* What is learnt may make it sooner; a look that was due has been had by now. */
-	learning_ns = learning_next_ns(limiter);
+	/* A learnt rate that grows may make it sooner; a look that was due has been had by now. */
+	learning_ns = limiter->learning ? learning_next_ns(limiter) : NEVER_NS;
 	if (at_ns != NEVER_NS && learning_ns < at_ns)
 		at_ns = learning_ns > schedule->now_ns ? learning_ns : schedule->now_ns + 1;
 	assert(at_ns > schedule->now_ns);
@@ -254,7 +260,7 @@ bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expi
 	return false;
 }
 
-static void hasten(struct schedule *schedule, const struct waiter *waiter)
+static void hasten_expiry(struct schedule *schedule, const struct waiter *waiter)
 {
 	struct expiry *expiry = waiter->expiry;
 
@@ -268,9 +274,9 @@ void limiter_hasten(struct schedule *schedule, struct limiter *limiter)
 
 	for (const struct waiter *w = list_first(&limiter->turns.queue.once, struct waiter, once);
 	     w; w = list_next(w, once))
-		hasten(schedule, w);
+		hasten_expiry(schedule, w);
 	for (; turn; turn = heap_next(turn))
-		hasten(schedule, waiter_of_turn(turn));
+		hasten_expiry(schedule, waiter_of_turn(turn));
 }
 
 void limiter_expire(struct schedule *schedule, struct waiter *waiter)
@@ -294,7 +300,7 @@ void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t
 
 bool limiter_owes(const struct limiter *limiter, uint64_t tokens)
 {
-	/* Of the root no counters are kept for a successor. */
+	/* Counters of the root are not kept for a successor. */
 	for (; limiter && !limiter_is_root(limiter); limiter = limiter->parent) {
 		uint64_t taken = limiter->counters[COUNTER_GRANTED] +
 				 limiter->counters[COUNTER_CHARGED];
@@ -335,7 +341,7 @@ void limiter_hear(struct schedule *schedule, struct limiter *limiter, const stru
 {
 	for (struct limiter *l = limiter; l; l = l->parent) {
 		learning_hear(schedule, l, outcome);
-		/* Where a rate is felt for, throttling is answered by that. */
+		/* A learnt rate answers throttling itself. */
 		if (outcome->kind == OUTCOME_THROTTLED &&
 		    (!l->learning || l->settings->adapt.kind == ADAPT_NONE))
 			slots_throttled(schedule, l);
@@ -383,7 +389,7 @@ double limiter_tokens(const struct limiter *limiter)
 	return least;
 }
 
-/* When a limiter will have how many tokens. */
+/* Forecasts. */
 
 uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
 {
@@ -393,7 +399,7 @@ uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64
 	for (; limiter; limiter = limiter->parent) {
 		uint64_t ahead = 0, own_ns;
 
-		/* If it is nobody's turn, those who wait below are out of tokens of their own. */
+		/* While it is no waiter's turn, the waiters below lack tokens of their own. */
 		if (limiter->turns.current)
 			ahead = limiter->turns.wanted < most ? limiter->turns.wanted : most;
 
@@ -416,7 +422,7 @@ uint64_t limiter_when_ahead(const struct limiter *limiter, uint64_t tokens, uint
 	return at_ns;
 }
 
-/* When the whole limiter would have @tokens, if nothing of it was taken. */
+/* Returns when the whole limiter would have @tokens, if none were taken. */
 static uint64_t when_whole(const struct settings *settings, uint64_t tokens, uint64_t now_ns)
 {
 	uint64_t at_ns = now_ns;
@@ -435,7 +441,7 @@ static uint64_t when_whole(const struct settings *settings, uint64_t tokens, uin
 	return at_ns;
 }
 
-/* Whether this host of a fleet holds nothing of @limiter. */
+/* Tells whether this host of a fleet holds nothing of @limiter. */
 static bool is_without(const struct limiter *limiter)
 {
 	const struct holding *holding = limiter->holding;
@@ -461,7 +467,7 @@ uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *li
 	return at_ns;
 }
 
-/* The burst of limit @i of @limiter, in a fleet that of all hosts together. */
+/* Returns the burst of limit @i of @limiter, in a fleet that of all hosts together. */
 static uint64_t whole_burst(const struct limiter *limiter, uint32_t i)
 {
 	const struct holding *holding = limiter->holding;

@@ -10,6 +10,7 @@
 #ifndef RATEFS_CORE_LIMITER_H
 #define RATEFS_CORE_LIMITER_H
 
+#include "core/limiter/adapt.h"
 #include "core/limiter/bucket.h"
 #include "core/limiter/feedback.h"
 #include "core/base/chain.h"
@@ -21,17 +22,17 @@
 #include "core/limiter/stat.h"
 #include "core/limiter/users.h"
 
-/* What all limiters of one engine share: the time of the step, deadlines, and who is done. */
+/* State that all limiters of one engine share: the time of the step, deadlines, results. */
 struct schedule {
 	uint64_t now_ns;
 	uint64_t tickets;      /* given out so far */
-	struct heap deadlines; /* limiters, by when the one whose turn it is can be served */
+	struct heap deadlines; /* limiters, by when the waiter whose turn it is can be served */
 	struct heap expiries;  /* of waiters that have one */
 	struct queue done;     /* waiters that were granted or refused, for the caller to collect */
 	struct list called;    /* pollers whose tokens are kept for them, by time */
 	struct parking parking; /* places of waiters that were interrupted */
 	uint64_t parks;		/* ticket of the waiter that is being interrupted, or 0 */
-	bool stopped;		/* nobody is granted any more */
+	bool stopped;		/* no waiter is granted any more */
 	struct heap forgets;	/* keys of limiters, by when some of them can be forgotten */
 	struct chains keys_by_id;
 	uint64_t last_key;
@@ -43,22 +44,26 @@ struct schedule {
 struct limiter {
 	/* Place in the tree, kept by tree.c. */
 	struct limiter *parent; /* NULL for the root, which limits nothing */
-	struct limiter *first_child, *last_child;
-	struct limiter *next_sibling, *previous_sibling; /* in order of making: ids ascend */
-	struct limiter *next_by_name, *next_by_id;	 /* hash chains */
+	struct limiter *first_child;
+	/*
+	 * In order of making: ids ascend. The one before the first is the last; NULL is after it.
+	 */
+	struct limiter *next_sibling, *previous_sibling;
+	struct limiter *next_by_name, *next_by_id; /* hash chains */
 	struct limiter **partitions; /* owned, partition_room of them, see partition.h */
-	char *name;		     /* owned; "" for the root and for partitions */
-	uint32_t id;		     /* never used twice */
-	uint32_t partition;	     /* as partition @partition - 1 of the parent, or 0 */
-	uint32_t partition_room;
+	char *name;		     /* owned, see tree.c; "" for the root and for partitions */
+	uint32_t *changed_s; /* owned: last change of each setting, as @made_s; NULL: made so */
+	uint32_t id;	     /* never used twice */
 	uint32_t references; /* held by callers: the memory stays until they are gone */
 	uint32_t made_s;     /* seconds since the engine began */
-	uint32_t *changed_s; /* owned: last change of each setting, likewise; NULL: made so */
 	uint32_t uid, gid;
+	uint32_t unit;	    /* the caller's: of what it keeps for a successor */
+	uint32_t pollers;   /* in the queues of this limiter and its descendants */
+	uint16_t partition; /* as partition @partition - 1 of the parent, or 0 */
+	uint16_t partition_room;
 	uint16_t access; /* permission bits of the directory */
 	bool removed;
 	bool holds_parent;    /* removed, but not gone */
-	uint32_t unit;	      /* the caller's: of what it keeps for a successor */
 	bool is_key;	      /* of the parent, see keys.h: it is freed there */
 	uint8_t bucket_count; /* 0: rate `max` */
 
@@ -68,19 +73,16 @@ struct limiter {
 	 */
 	const struct settings *settings;
 	struct bucket *buckets;	   /* owned: one for each limit */
-	struct holding *holding;   /* owned: what this host may use of it; NULL on one host alone */
-	struct learning *learning; /* owned: what feedback has taught; NULL: it never shall */
+	struct holding *holding;   /* owned: its leases in a fleet; NULL on one host alone */
+	struct learning *learning; /* owned: from feedback; NULL: it never learns */
 	struct slots *slots;	   /* owned; NULL until there is something to say of slots */
 	struct keys *keys;	   /* owned; NULL until there is one */
-	struct key *key;	   /* borrowed: which one it is, if it is a key that is there */
 
-	/* Who waits. */
+	/* Waiters. */
 	struct turns turns;
 	struct heap_node due; /* in the schedule's deadlines */
-	uint64_t aside;	  /* ticket of the waiter whose tokens the buckets have set aside, or 0 */
-	uint64_t polled;  /* tokens kept for pollers of this limiter and its descendants */
-	uint32_t pollers; /* in the queues of this limiter and its descendants */
-
+	uint64_t aside;	 /* ticket of the waiter whose tokens the buckets have set aside, or 0 */
+	uint64_t polled; /* tokens kept for pollers of this limiter and its descendants */
 	uint64_t counters[COUNTER_COUNT];
 };
 
@@ -116,18 +118,18 @@ void limiter_configure(struct schedule *schedule, struct limiter *limiter,
 void limiter_follow(struct schedule *schedule, struct limiter *limiter, const struct settings *old,
 		    struct bucket *buckets, bool full);
 
-/* How work in @limiter went, and so in all above it. */
+/* Notes how work in @limiter went, and so in all above it. */
 void limiter_hear(struct schedule *schedule, struct limiter *limiter,
 		  const struct outcome *outcome);
 
-/* What another host has learnt of the service behind @limiter counts from now on. */
+/* Takes over what another host has learnt of the service behind @limiter. */
 void limiter_adopt(struct schedule *schedule, struct limiter *limiter,
 		   const struct adapt_state *other);
 
-/* What may be used of @limiter, by its holding, is another from now on. */
+/* Configures the buckets from the holding: this host's share of @limiter has changed. */
 void limiter_reshare(struct schedule *schedule, struct limiter *limiter);
 
-/* Nothing is left in the buckets, but a debt. */
+/* Empties the buckets; a debt stays. */
 void limiter_empty(struct schedule *schedule, struct limiter *limiter);
 
 /*
@@ -137,44 +139,47 @@ void limiter_empty(struct schedule *schedule, struct limiter *limiter);
  */
 bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expiry_ns);
 
-/* Takes @tokens if they can be had now without overtaking anybody. */
+/* Takes @tokens if they can be had now without overtaking a waiter. */
 bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
 
 /*
  * Puts back @tokens that were kept for a poller of @limiter and are no longer counted in `polled`,
- * as far as each burst has room for them beside what is kept.
+ * as far as each burst has room for them beside the tokens that are kept.
  */
 void limiter_return(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
 
 /* Ends the waiting of @waiter, whose time is up, and counts it as refused. */
 void limiter_expire(struct schedule *schedule, struct waiter *waiter);
 
-/* Who was given more time than was asked for has it no longer. */
+/* Cuts deadlines that were extended for a search back to what the readers asked for. */
 void limiter_hasten(struct schedule *schedule, struct limiter *limiter);
 
 /* Undoes a grant of @tokens that never reached its reader. */
 void limiter_refund(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
 
-/* Whether @tokens can come back: so many were taken, here and all the way up, and did not come back yet. */
+/*
+ * Tells whether @tokens can come back: so many were taken, here and all the way up, and have not
+ * come back yet.
+ */
 bool limiter_owes(const struct limiter *limiter, uint64_t tokens);
 
 /* Takes @tokens more, whether they are there or not; puts back if negative. */
 void limiter_charge(struct schedule *schedule, struct limiter *limiter, int64_t tokens);
 
-/* When @tokens asked for now would be granted, as things stand; NEVER_NS if never. */
+/* Returns when @tokens asked for now would be granted, as things stand; NEVER_NS if never. */
 uint64_t limiter_when(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
 
 /*
- * When @limiter, refilled, and its ancestors have granted @tokens, if nobody else took any: for who
- * knows how many are ahead.
+ * Returns when @limiter, refilled, and its ancestors have granted @tokens to waiters in turn: the
+ * caller has counted those that are ahead.
  */
 uint64_t limiter_when_ahead(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
 
-/* As limiter_when(), if what this host holds nothing of were all its own. */
+/* Returns limiter_when() as if this host had all of each limiter of which it holds nothing. */
 uint64_t limiter_when_leased(struct schedule *schedule, const struct limiter *limiter,
 			     uint64_t tokens);
 
-/* Serves whoever can be served at schedule->now_ns, and sets the deadlines of the others. */
+/* Serves all waiters that can be served at schedule->now_ns, and sets deadlines of the others. */
 void limiter_settle(struct schedule *schedule, struct limiter *limiter);
 
 /*
@@ -187,7 +192,7 @@ bool limiter_can_hold(const struct limiter *limiter, uint64_t tokens);
 /* Ends everything in @limiter, which is about to go: waiters are answered with -ENODEV. */
 void limiter_evict(struct schedule *schedule, struct limiter *limiter);
 
-/* Tokens in the bucket now: of the fullest-needed limit, rounded down; for gauges. */
+/* Returns the tokens in the emptiest of the buckets now, for gauges. */
 double limiter_tokens(const struct limiter *limiter);
 
 /* Returns the limiter in whose `due` a heap node is. */

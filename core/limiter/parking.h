@@ -34,7 +34,8 @@ struct waiter;
 enum { PARKING_PLACES_MAX = 1 << 20 };
 
 /*
- * Tells askers apart. Where the thread is unknown the file does; there may be several of one then.
+ * The identity of an asker. Where the thread is unknown the file tells askers apart; then several
+ * may look the same.
  */
 struct asker {
 	uint32_t thread; /* 0: unknown */
@@ -98,10 +99,10 @@ bool parking_park(struct parking *parking, struct waiter *waiter, const struct a
  * Gives @waiter, which @asker is about to have ask for at most @within_ns, the place parked for
  * that, with its ticket and the time of the first asking. False: there is none.
  */
-bool parking_take(struct parking *parking, struct waiter *waiter, const struct asker *asker,
-		  uint64_t within_ns, uint64_t now_ns);
+bool parking_resume(struct parking *parking, struct waiter *waiter, const struct asker *asker,
+		    uint64_t within_ns, uint64_t now_ns);
 
-/* Since when @waiter waits for its present asking; waiter->asked_ns tells of the first. */
+/* Returns since when @waiter waits for its present asking; waiter->asked_ns is of the first. */
 uint64_t parking_since_ns(const struct parking *parking, const struct waiter *waiter);
 
 /* Frees the place of @waiter, which is in no queue. */

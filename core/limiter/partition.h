@@ -1,8 +1,8 @@
 /*
  * partition - the shares of a limiter, each as a limiter of its own.
  *
- * A partition's token is also its limiter's, so what is read from partitions and from the limiter
- * together never exceeds the rate. It is made when it is first asked for and follows the limiter's
+ * A partition's token is also its limiter's, so reads of partitions and of the limiter together
+ * never exceed the rate. A partition is made when it is first asked for, and follows the limiter's
  * settings from then on.
  */
 #ifndef RATEFS_CORE_PARTITION_H
@@ -10,19 +10,22 @@
 
 #include "core/limiter/limiter.h"
 
-/* How many there are in all; the first @shares share the rate, the others are the reserve's. */
+/* Returns their number; the first @shares share the rate, the others are the reserve's. */
 uint32_t partition_count(const struct limiter *limiter, uint32_t *shares);
 
-/* Partition @index (below the count) of @limiter; NULL when there is no memory. Its buckets begin full. */
+/*
+ * Finds or makes partition @index (below the count) of @limiter; NULL when there is no memory. Its
+ * buckets begin full.
+ */
 struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter, uint32_t index);
 
-/* Readers who wait in partitions of @limiter. */
+/* Returns the number of readers that wait in partitions of @limiter. */
 uint32_t partition_waiting(const struct limiter *limiter);
 
-/* Gives every partition its share of @limiter's settings; those there are no more are removed. */
+/* Gives each partition its share of @limiter's settings; those beyond the count are removed. */
 void partition_follow(struct schedule *schedule, struct limiter *limiter);
 
-/* Removes the partitions from @index on; who waits there gets -ENODEV. */
+/* Removes the partitions from @index on; readers that wait there get -ENODEV. */
 void partition_remove(struct schedule *schedule, struct limiter *limiter, uint32_t index);
 
 /* Frees a partition that was removed and that nothing holds. */

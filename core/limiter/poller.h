@@ -40,7 +40,7 @@ enum poller_state {
 	POLLER_CALLED, /* its tokens are kept for it */
 };
 
-/* The memory is the caller's: from poller_init() until poller_leave(). */
+/* A poller. The memory is the caller's: from poller_init() until poller_leave(). */
 struct poller {
 	struct waiter waiter; /* its limiter is borrowed, and held as long as the poller is there */
 	struct list_link called; /* called: in schedule->called */
@@ -51,13 +51,13 @@ struct poller {
 	bool late;		 /* it waited @within_ns in vain: the next read is refused */
 };
 
-/* The poller of @waiter, which is one (waiter->is_poller). */
+/* Returns the poller of @waiter, which is one (waiter->is_poller). */
 static inline struct poller *poller_of(struct waiter *waiter)
 {
 	return container_of(waiter, struct poller, waiter);
 }
 
-/* A poller of @tokens (up to TOKENS_MAX) of @limiter, without a place. */
+/* Makes a poller of @tokens (up to TOKENS_MAX) of @limiter, without a place. */
 void poller_init(struct poller *poller, struct limiter *limiter, uint64_t tokens);
 
 /*

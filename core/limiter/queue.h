@@ -1,8 +1,8 @@
 /*
  * queue - readers that wait, first come, first served.
  *
- * Those that came once stand in a list: joining and leaving are O(1). Those that have taken an old
- * place again (parking.h) are in a heap beside it, by their tickets: they may belong anywhere.
+ * Readers that came once stand in a list: joining and leaving are O(1). Readers that have taken an
+ * old place again (parking.h) are in a heap beside it, by their tickets: they may belong anywhere.
  */
 #ifndef RATEFS_CORE_QUEUE_H
 #define RATEFS_CORE_QUEUE_H
@@ -29,7 +29,7 @@ struct waiter {
 		};
 		struct heap_node turn; /* with a @place: in queue.returned; its key is the ticket */
 	};
-	struct limiter *limiter; /* borrowed; cannot be removed while somebody waits in it */
+	struct limiter *limiter; /* borrowed; it cannot be removed while a reader waits in it */
 	uint64_t tokens;
 	uint64_t asked_ns; /* when it began to wait */
 	union {
@@ -42,7 +42,7 @@ struct waiter {
 	uint32_t is_poller : 1; /* of a struct poller, see poller.h */
 };
 
-/* The time at which a waiter gives up, with -EAGAIN: the caller says what its reader is told. */
+/* The time at which a waiter gives up, with -EAGAIN. */
 struct expiry {
 	struct heap_node node;
 	struct waiter *waiter;
@@ -60,7 +60,7 @@ static inline struct waiter *waiter_of_turn(struct heap_node *node)
 	return container_of(node, struct waiter, turn);
 }
 
-/* The one with the lowest ticket, or NULL. */
+/* Returns the waiter with the lowest ticket, or NULL. */
 static inline struct waiter *queue_first(const struct queue *queue)
 {
 	struct heap_node *returned = queue->returned.root;

@@ -1,4 +1,4 @@
-/* slots - who may work on something now, see slots.h. */
+/* slots - permissions to work on something, see slots.h. */
 #include "core/limiter/slots.h"
 
 #include <assert.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int get(struct limiter *limiter)
+static int get_slots(struct limiter *limiter)
 {
 	if (limiter->slots)
 		return 0;
@@ -19,14 +19,14 @@ static int get(struct limiter *limiter)
 
 int slots_prepare(struct limiter *limiter, const struct settings *settings)
 {
-	return settings->slots.kind == SLOTS_MAX ? 0 : get(limiter);
+	return settings->slots.kind == SLOTS_MAX ? 0 : get_slots(limiter);
 }
 
-/* All along the path to the root. */
+/* Gets slots for @limiter and all above it. */
 static int get_path(struct limiter *limiter)
 {
 	for (; limiter; limiter = limiter->parent) {
-		if (get(limiter))
+		if (get_slots(limiter))
 			return -ENOMEM;
 	}
 	return 0;
@@ -199,6 +199,6 @@ void slots_throttled(struct schedule *schedule, struct limiter *limiter)
 	if (!slots || limiter->settings->slots.kind != SLOTS_AUTO)
 		return;
 	concurrency_throttled(&slots->concurrency, schedule->now_ns);
-	/* It may have ended a round in which there were fewer still. */
+	/* It may have ended a round with fewer slots still: then some come free. */
 	slots_settle(schedule, limiter);
 }

@@ -1,10 +1,10 @@
 /*
- * slots - who may work on something now, see `slot` and `concurrency`.
+ * slots - permissions to work on something, held while a file is open: `slot` and `concurrency`.
  *
- * A slot of a limiter is also a slot of each of its ancestors: one who opens it holds the whole path,
- * or waits and holds nothing. Openers have their turns as readers have, see turns.h.
+ * A slot of a limiter is also a slot of each of its ancestors: an opener holds the whole path, or
+ * waits and holds nothing. Openers have their turns as readers have, see turns.h.
  *
- * Nothing here depends on time; what adapts is in concurrency.h.
+ * Nothing here depends on time; concurrency.h adapts the number of slots.
  */
 #ifndef RATEFS_CORE_SLOTS_H
 #define RATEFS_CORE_SLOTS_H
@@ -23,15 +23,14 @@ struct slots {
 	struct limiter *limiter;
 	struct concurrency concurrency; /* of SLOTS_AUTO */
 	uint32_t used;			/* here and below */
-	uint32_t wanted;		/* who waits, likewise */
 	uint64_t opened;		/* likewise, ever */
-	uint64_t refused;		/* of those who would not wait */
-	uint64_t shadowed;		/* would have waited if enforced */
+	uint64_t refused;		/* openers that would not wait */
+	uint64_t shadowed;		/* openers that would have waited if enforced */
 
 	struct turns turns;
 };
 
-/* Memory for what @settings say of slots. 0 or -ENOMEM. */
+/* Gets the memory that @settings need for slots. 0 or -ENOMEM. */
 int slots_prepare(struct limiter *limiter, const struct settings *settings);
 
 void slots_free(struct limiter *limiter);
@@ -53,19 +52,21 @@ int slots_try(struct schedule *schedule, struct limiter *limiter, struct slot *s
 int slots_restore(struct schedule *schedule, struct limiter *limiter, struct slot *slot,
 		  uint64_t opened_ns);
 
-/* Closes a slot that is open. @used: by one who worked with it, so that the time tells something. */
+/*
+ * Closes a slot that is open. @used: a program worked with it, so the time tells something.
+ */
 void slots_close(struct schedule *schedule, struct slot *slot, bool used);
 
-/* Opens slots for all who are due. */
+/* Opens slots for all openers that are due. */
 void slots_settle(struct schedule *schedule, struct limiter *limiter);
 
 /*
- * The service behind @limiter refused for being asked too much: where slots adapt there are fewer.
- * Not for limiters whose rate answers it.
+ * Lowers the number of slots, where it adapts: the service behind @limiter throttled. Not for
+ * limiters whose rate answers that.
  */
 void slots_throttled(struct schedule *schedule, struct limiter *limiter);
 
-/* How many may be open now; UINT32_MAX: any number. */
+/* Returns how many may be open now; UINT32_MAX: any number. */
 uint32_t slots_limit(const struct limiter *limiter);
 
 uint32_t slots_used(const struct limiter *limiter);

@@ -5,7 +5,7 @@
  * else until the answer comes. Where nothing needs to be kept the answer comes at once. Another
  * source is another implementation of this struct in fs/NAME/.
  *
- * The source of a fleet (fleet.h) takes part in every step too: what this host may use of a limiter
+ * The source of a fleet (fleet.h) takes part in every step, too: this host's share of a limiter
  * comes and goes with time.
  */
 #ifndef RATEFS_CORE_SOURCE_H
@@ -19,24 +19,27 @@ struct limiter;
 
 struct source {
 	/*
-	 * Makes @change durable, then calls change_stored() with 0 or -errno: from within this call,
-	 * or later under the engine's lock. The change stays in place until then.
+	 * Makes @change durable, then calls change_stored() with 0 or -errno: from within this
+	 * call, or later under the engine's lock. The change stays in place until then.
 	 */
 	void (*store)(struct source *source, struct change *change);
 
 	/* The others are NULL for a source of one host. */
 
-	/* At the begin of each step, before anybody is served: takes away what may not be used any more. */
+	/*
+	 * Begins a step, before a waiter is served: takes away the share that may not be used any
+	 * more.
+	 */
 	void (*before)(struct source *source, uint64_t now_ns);
-	/* When all who were due are served. */
+	/* Goes on when all waiters that were due are served. */
 	void (*after)(struct source *source, uint64_t now_ns);
-	/* When there must be a step at the latest, or NEVER_NS. */
+	/* Returns when there must be a step at the latest, or NEVER_NS. */
 	uint64_t (*next_ns)(const struct source *source);
-	/* A limiter is about to be made: gives it a holding. 0 or -ENOMEM. */
+	/* Gives @limiter, which is about to be made, a holding. 0 or -ENOMEM. */
 	int (*adopt)(struct source *source, struct limiter *limiter);
-	/* Somebody asked for something of @limiter. */
+	/* Notes that tokens or slots of @limiter were asked for. */
 	void (*rouse)(struct source *source, struct limiter *limiter);
-	/* Whether more of @limiter may be had than this host has, and soon. */
+	/* Tells whether this host may soon have more of @limiter. */
 	bool (*may_come)(struct source *source, const struct limiter *limiter);
 };
 

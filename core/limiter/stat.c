@@ -23,13 +23,13 @@ static double rate_of(const struct limiter *limiter)
 	return least;
 }
 
-/* What is in the buckets: in a fleet, this host's share. */
+/* Returns the rate of the buckets: in a fleet, this host's share. */
 static double share_of(const struct limiter *limiter)
 {
 	double least = (double)INFINITY;
 
 	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
-		double rate = rate_per_second(&limiter->buckets[i].rate);
+		double rate = fraction_per_second(&limiter->buckets[i].flow);
 
 		least = rate < least ? rate : least;
 	}
@@ -71,7 +71,7 @@ static double partitions_of(const struct limiter *limiter)
 	return partition_count(limiter, &shares);
 }
 
-/* What is counted only where there is back-off. */
+/* Counts that are there only where there is back-off. */
 #define BACKOFF_COUNT(name, member)                                             \
 	static uint64_t name(const struct limiter *limiter)                     \
 	{                                                                       \
@@ -111,7 +111,9 @@ static uint64_t refused_of(const struct limiter *limiter)
 	return limiter->counters[COUNTER_REFUSED] + (limiter->slots ? limiter->slots->refused : 0);
 }
 
-/* What is said of slots is counted beside them: what counters say of tokens is about tokens alone. */
+/*
+ * Counts of slots are the slots' own: limiter->counters are about tokens alone.
+ */
 static uint64_t shadowed_of(const struct limiter *limiter)
 {
 	return limiter->counters[COUNTER_SHADOWED] +
@@ -126,7 +128,7 @@ static const struct {
 	uint64_t (*count)(const struct limiter *limiter);
 	double (*gauge)(const struct limiter *limiter);
 	bool is_time;
-	bool of_key; /* shown of a key: what it keeps while it is idle, and its bucket */
+	bool of_key; /* shown of a key: counts that it keeps while it is idle, and its bucket */
 } STATS[] = {
 	{"granted", "Tokens granted, those of children included", .counter = COUNTER_GRANTED,
 	 .of_key = true},

@@ -10,7 +10,7 @@
 
 struct limiter;
 
-/* What a limiter counts, from its making on. */
+/* Counters of a limiter, from its making on. */
 enum counter {
 	COUNTER_GRANTED,   /* tokens, also of children */
 	COUNTER_SERVED,	   /* reads answered with tokens */
@@ -38,11 +38,11 @@ struct stat_entry {
 	bool is_whole; /* the value is in count */
 };
 
-/* Number of entries; stat_entry() gives entry @index (below it) of @limiter as of its last step. */
+/* Return the number of entries, and entry @index (below it) of @limiter as of its last step. */
 size_t stat_count(void);
 struct stat_entry stat_entry(const struct limiter *limiter, size_t index);
 
-/* The whole of `stat`, of a key what it has; returns its length (below STAT_TEXT). */
+/* Prints the whole of `stat`, of a key the part it has; returns its length (below STAT_TEXT). */
 size_t stat_print(const struct limiter *limiter, char text[STAT_TEXT]);
 
 #endif

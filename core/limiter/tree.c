@@ -58,7 +58,7 @@ uint32_t tree_depth(const struct limiter *limiter)
 	return depth;
 }
 
-/* Links every limiter into its chains; those of @tree are empty. */
+/* Links @limiter into its chains. */
 static void link_chains(struct tree *tree, struct limiter *limiter)
 {
 	struct limiter **chain = id_chain(tree, limiter->id);
@@ -80,7 +80,7 @@ static void link_all(struct tree *tree, struct limiter *limiter)
 }
 
 /* Gives the tables @size chains. 0 or -ENOMEM. */
-static int resize(struct tree *tree, uint32_t size)
+static int resize_tables(struct tree *tree, uint32_t size)
 {
 	struct limiter **by_name = calloc(size, sizeof(*by_name));
 	struct limiter **by_id = calloc(size, sizeof(*by_id));
@@ -99,6 +99,18 @@ static int resize(struct tree *tree, uint32_t size)
 	return 0;
 }
 
+/* Returns where the name lies that @limiter was made with: behind it, in the same memory. */
+static char *first_name(struct limiter *limiter)
+{
+	return (char *)(limiter + 1);
+}
+
+static void drop_name(struct limiter *limiter)
+{
+	if (limiter->name != first_name(limiter))
+		free(limiter->name);
+}
+
 void limiter_free(struct limiter *limiter)
 {
 	assert(!limiter->keys && !limiter->is_key);
@@ -115,7 +127,7 @@ void limiter_free(struct limiter *limiter)
 	free(limiter->partitions);
 	free(limiter->buckets);
 	free(limiter->changed_s);
-	free(limiter->name);
+	drop_name(limiter);
 	free(limiter);
 }
 
@@ -137,16 +149,13 @@ void limiter_drop(struct limiter *limiter)
 
 struct limiter *tree_new(const char *name)
 {
-	struct limiter *limiter = calloc(1, sizeof(*limiter));
+	size_t name_bytes = strlen(name) + 1;
+	struct limiter *limiter = calloc(1, sizeof(*limiter) + name_bytes);
 
-	if (limiter) {
-		limiter->settings = &SETTINGS_DEFAULT;
-		limiter->name = strdup(name);
-	}
-	if (limiter && !limiter->name) {
-		free(limiter);
-		limiter = NULL;
-	}
+	if (!limiter)
+		return NULL;
+	limiter->settings = &SETTINGS_DEFAULT;
+	limiter->name = memcpy(first_name(limiter), name, name_bytes);
 	return limiter;
 }
 
@@ -155,7 +164,7 @@ int tree_init(struct tree *tree)
 	*tree = (struct tree){.root = tree_new("")};
 	if (!tree->root)
 		return -ENOMEM;
-	if (resize(tree, FIRST_SIZE)) {
+	if (resize_tables(tree, FIRST_SIZE)) {
 		limiter_free(tree->root);
 		return -ENOMEM;
 	}
@@ -182,19 +191,43 @@ void tree_free(struct tree *tree)
 	*tree = (struct tree){0};
 }
 
+/* The one before the first child is the last. */
+static void append_child(struct limiter *parent, struct limiter *limiter)
+{
+	struct limiter *first = parent->first_child;
+
+	limiter->next_sibling = NULL;
+	limiter->previous_sibling = first ? first->previous_sibling : limiter;
+	if (first) {
+		first->previous_sibling->next_sibling = limiter;
+		first->previous_sibling = limiter;
+	} else {
+		parent->first_child = limiter;
+	}
+}
+
+static void remove_child(struct limiter *parent, struct limiter *limiter)
+{
+	struct limiter *next = limiter->next_sibling, *first = parent->first_child;
+
+	if (next)
+		next->previous_sibling = limiter->previous_sibling;
+	else
+		first->previous_sibling = limiter->previous_sibling;
+	if (limiter == first)
+		parent->first_child = next;
+	else
+		limiter->previous_sibling->next_sibling = next;
+}
+
 void tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limiter)
 {
 	/* Without memory the chains just grow longer. */
 	if (tree->count >= tree->size && tree->size < UINT32_C(1) << 30)
-		(void)resize(tree, tree->size * 2);
+		(void)resize_tables(tree, tree->size * 2);
 	limiter->id = ++tree->last_id;
 	limiter->parent = parent;
-	limiter->previous_sibling = parent->last_child;
-	if (parent->last_child)
-		parent->last_child->next_sibling = limiter;
-	else
-		parent->first_child = limiter;
-	parent->last_child = limiter;
+	append_child(parent, limiter);
 	link_chains(tree, limiter);
 	tree->count++;
 }
@@ -217,21 +250,14 @@ void tree_remove(struct tree *tree, struct limiter *limiter)
 	while (*at != limiter)
 		at = &(*at)->next_by_id;
 	*at = limiter->next_by_id;
-	if (limiter->previous_sibling)
-		limiter->previous_sibling->next_sibling = limiter->next_sibling;
-	else
-		parent->first_child = limiter->next_sibling;
-	if (limiter->next_sibling)
-		limiter->next_sibling->previous_sibling = limiter->previous_sibling;
-	else
-		parent->last_child = limiter->previous_sibling;
+	remove_child(parent, limiter);
 	tree->count--;
 	limiter->removed = true;
 	if (!limiter->references) {
 		limiter_free(limiter);
 		return;
 	}
-	/* It is still asked for its path. */
+	/* Its path, which goes by the parent, is still asked for. */
 	limiter->holds_parent = true;
 	limiter_hold(parent);
 }
@@ -241,7 +267,7 @@ void tree_rename(struct tree *tree, struct limiter *limiter, char *name)
 	struct limiter **chain;
 
 	unlink_name(tree, limiter);
-	free(limiter->name);
+	drop_name(limiter);
 	limiter->name = name;
 	chain = name_chain(tree, limiter->parent, name);
 	limiter->next_by_name = *chain;

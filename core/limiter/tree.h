@@ -14,24 +14,23 @@ struct tree {
 	uint32_t size;		  /* of both, a power of two */
 	uint32_t count;		  /* limiters without the root and without partitions */
 	uint32_t last_id;
-	uint64_t seed
-		[2]; /* keeps strangers from choosing names of one chain; set before there are any */
+	uint64_t seed[2]; /* of the hash of names; set before there are any */
 };
 
-/* 0 or -ENOMEM. The root has id 0. */
+/* Makes a tree with a root, which has id 0. 0 or -ENOMEM. */
 int tree_init(struct tree *tree);
 
-/* Frees everything; nobody may wait. */
+/* Frees everything; no waiter may be left. */
 void tree_free(struct tree *tree);
 
-/* NULL when there is none. */
+/* Find a limiter; NULL when there is none. */
 struct limiter *tree_find(const struct tree *tree, const struct limiter *parent, const char *name);
 struct limiter *tree_find_id(const struct tree *tree, uint32_t id);
 
-/* Number of limiters above @limiter; the root has 0. */
+/* Returns the number of limiters above @limiter; the root has 0. */
 uint32_t tree_depth(const struct limiter *limiter);
 
-/* Memory for a limiter named @name, not in the tree yet; NULL if there is none. */
+/* Gets memory for a limiter named @name, not in the tree yet; NULL if there is none. */
 struct limiter *tree_new(const char *name);
 
 /* Puts @limiter (owned by the tree then) below @parent under the next id. */
@@ -40,16 +39,19 @@ void tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limi
 /* Takes @limiter, which has no children, out of the tree; it lives on while it is referenced. */
 void tree_remove(struct tree *tree, struct limiter *limiter);
 
-/* Renames; @name (from malloc) is taken over. */
+/* Renames @limiter; @name (from malloc) is taken over. */
 void tree_rename(struct tree *tree, struct limiter *limiter, char *name);
 
-/* Path from the root without a leading slash, "" for the root; of a partition or a key: its limiter's. */
+/*
+ * Writes the path from the root without a leading slash, "" for the root; of a partition or a key:
+ * its limiter's.
+ */
 void tree_path(const struct limiter *limiter, char path[PATH_TEXT]);
 
-/* Frees a limiter that is in no tree (any more), has no partitions, and that nobody holds. */
+/* Frees a limiter that is in no tree (any more), has no partitions, and is not held. */
 void limiter_free(struct limiter *limiter);
 
-/* Holds the memory of a limiter beyond its removal. */
+/* Hold the memory of a limiter beyond its removal, and let it go. */
 void limiter_hold(struct limiter *limiter);
 void limiter_drop(struct limiter *limiter);
 

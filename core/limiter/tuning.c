@@ -1,4 +1,4 @@
-/* tuning - what was set for the keys of a limiter and when, see tuning.h. */
+/* tuning - the settings that keys of a limiter have had, see tuning.h. */
 #include "core/limiter/tuning.h"
 
 #include <assert.h>
@@ -37,8 +37,8 @@ static void drop_first(struct tunings *tunings)
 	memmove(tunings->list, tunings->list + 1, tunings->count * sizeof(*tunings->list));
 }
 
-/* The second is as it was, or less, and the first is gone. */
-static void fold(struct tunings *tunings)
+/* Drops the first; the second has the lesser rate and burst of both. */
+static void fold_oldest(struct tunings *tunings)
 {
 	const struct tuning *a = &tunings->list[0];
 	struct tuning *b = &tunings->list[1];
@@ -49,7 +49,7 @@ static void fold(struct tunings *tunings)
 	drop_first(tunings);
 }
 
-static bool grow(struct tunings *tunings)
+static bool grow_list(struct tunings *tunings)
 {
 	struct tuning *list;
 
@@ -68,8 +68,8 @@ void tunings_add(struct tunings *tunings, const struct rate *rate, uint64_t burs
 {
 	while (tunings->count > 1 && tunings->first < needed)
 		drop_first(tunings);
-	if (tunings->count == tunings->room && !grow(tunings))
-		fold(tunings);
+	if (tunings->count == tunings->room && !grow_list(tunings))
+		fold_oldest(tunings);
 	tunings->list[tunings->count++] = tuning_of(rate, burst, full, now_ns);
 }
 
@@ -83,18 +83,21 @@ uint32_t tunings_number(const struct tunings *tunings)
 	return tunings->first + tunings->count - 1;
 }
 
-static void fill(struct bucket *bucket, const struct key_level *level, bool folded)
+static void fill_bucket(struct bucket *bucket, const struct key_level *level, bool folded)
 {
 	bucket->level = level->level;
 	bucket->part = level->part;
 	bucket->filled_ns = level->filled_ns;
-	/* A part of a token was counted in units of a rate that nobody remembers. */
+	/* A part of a token was counted in units of a rate that is not remembered. */
 	if (folded)
 		bucket->part = 0;
 	bucket_leave(bucket, bucket->burst);
 }
 
-/* Whether what is @at is the first that a host of a fleet ever had: until then its share was nothing. */
+/*
+ * Tells whether the tuning @at is the first share that a host of a fleet ever had: until then it
+ * had none.
+ */
 static bool is_first_share(const struct tunings *tunings, uint32_t at)
 {
 	return at == 1 && !tunings->first && !tunings->list[0].rate.amount;
@@ -115,7 +118,7 @@ bool tunings_bucket(const struct tunings *tunings, const struct key_level *level
 
 	*bucket = tuning->bucket;
 	if (limited)
-		fill(bucket, level, folded);
+		fill_bucket(bucket, level, folded);
 	while (++at < tunings->count) {
 		tuning = &tunings->list[at];
 		if (tuning->limited && limited && !(tuning->full && is_first_share(tunings, at))) {

@@ -1,11 +1,11 @@
 /*
- * tuning - what was set for the keys of a limiter and when, so that an idle key's bucket need not be
- * touched before it is looked at: what accrued under each setting is counted then, for as long as it
- * was in force.
+ * tuning - the settings that keys of a limiter have had, and since when. So an idle key's bucket is
+ * not touched before it is looked at: then the tokens that accrued under each setting are counted,
+ * for as long as it was in force.
  *
  * TUNINGS_MAX are remembered, from the oldest that a key still needs on. When there are more the
- * two oldest become one with the lesser rate and burst: who was idle for that long has no more than it
- * should.
+ * two oldest become one with the lesser rate and burst: a key that was idle for that long has no
+ * more than it should.
  */
 #ifndef RATEFS_CORE_TUNING_H
 #define RATEFS_CORE_TUNING_H
@@ -14,12 +14,12 @@
 
 enum { TUNINGS_MAX = 64 };
 
-/* A bucket at rest. Nobody is in debt. */
+/* A bucket at rest, without a debt. */
 struct key_level {
 	int64_t level; /* as bucket.h; without a meaning where there was no limit */
 	uint64_t part;
 	uint64_t filled_ns;
-	uint32_t tuning;  /* number of that under which the level was found */
+	uint32_t tuning;  /* number of the tuning under which the level was found */
 	uint32_t limiter; /* id of the limiter whose key it is */
 };
 
@@ -38,24 +38,24 @@ struct tunings {
 	uint32_t first; /* number of the first */
 };
 
-/* The first. 0 or -ENOMEM. */
+/* Begins with a first tuning. 0 or -ENOMEM. */
 int tunings_init(struct tunings *tunings, const struct rate *rate, uint64_t burst, uint64_t now_ns);
 
 /*
- * @rate (which may be `max`) and @burst count from now on; with @full a limit where there was none
- * begins full. Numbers below @needed are needed no more.
+ * Adds a tuning: @rate (which may be `max`) and @burst count from now on; with @full a limit where
+ * there was none begins full. Numbers below @needed are needed no more.
  */
 void tunings_add(struct tunings *tunings, const struct rate *rate, uint64_t burst, bool full,
 		 uint32_t needed, uint64_t now_ns);
 
-/* The last one, and its number. */
-/* Whether nothing but a rate of 0 was ever set: in a fleet, before the first lease. */
+/* Tells whether no rate but 0 was ever set: in a fleet, before the first lease. */
 bool tunings_are_new(const struct tunings *tunings);
 
+/* Return the tuning in force, and its number. */
 const struct tuning *tunings_now(const struct tunings *tunings);
 uint32_t tunings_number(const struct tunings *tunings);
 
-/* The bucket of @level as it is now. False: there is no limit, and no bucket. */
+/* Gives the bucket of @level as it is now. False: there is no limit, and no bucket. */
 bool tunings_bucket(const struct tunings *tunings, const struct key_level *level, uint64_t now_ns,
 		    struct bucket *bucket);
 

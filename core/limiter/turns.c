@@ -9,7 +9,7 @@ static const struct turn_rules *rules_of(const struct waiter *waiter)
 	return waiter->is_opener ? &SLOTS_TURNS : &LIMITER_TURNS;
 }
 
-/* Counts @waiter as one that joins, or as one that leaves, in its limiter and those above. */
+/* Counts the demand of @waiter, which joins or leaves, in its limiter and those above. */
 static void count_waiter(const struct turn_rules *rules, const struct waiter *waiter, bool joins)
 {
 	uint64_t tokens = joins ? waiter->tokens : -waiter->tokens;
@@ -86,7 +86,7 @@ void turns_evict(struct schedule *schedule, struct limiter *limiter, const struc
 	turns_settle(schedule, limiter, rules);
 }
 
-/* The earliest of the waiters in its own queue and those that the children put forward. */
+/* Returns the earliest of the waiters in the own queue and those that children put forward. */
 static struct waiter *earliest_of(const struct turns *turns)
 {
 	struct waiter *own = queue_first(&turns->queue);
@@ -97,7 +97,8 @@ static struct waiter *earliest_of(const struct turns *turns)
 	return own;
 }
 
-static void grant(struct schedule *schedule, struct waiter *waiter, const struct turn_rules *rules)
+static void grant_waiter(struct schedule *schedule, struct waiter *waiter,
+			 const struct turn_rules *rules)
 {
 	turns_leave(schedule, waiter);
 	rules->take(schedule, waiter);
@@ -121,7 +122,7 @@ void turns_settle(struct schedule *schedule, struct limiter *limiter,
 		turns->current = current;
 		if (ready && limiter_is_root(limiter)) {
 			limiter = current->limiter;
-			grant(schedule, current, rules);
+			grant_waiter(schedule, current, rules);
 			continue;
 		}
 		if (ready)

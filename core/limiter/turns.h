@@ -4,13 +4,13 @@
  * - A waiter waits in the queue of the limiter it asked.
  * - The waiter whose turn it is in a limiter is the earliest of the first in its own queue and the
  *   waiters that its children put forward.
- * - A limiter that has what that waiter wants puts it forward to its parent, where it takes its turn
- *   by its ticket, the order of arrival. Nothing is taken yet.
- * - The waiter whose turn it is at the root, with enough there too, is granted: what it wants is
- *   taken all along its path at one instant.
+ * - A limiter that has what that waiter wants puts it forward to its parent, where it takes its
+ *   turn by its ticket, the order of arrival. Nothing is taken yet.
+ * - The waiter whose turn it is at the root is granted: its tokens, or its slot, are taken all
+ *   along its path at one instant.
  *
- * So a limiter that has nothing never holds up its siblings, waiters that came later never starve one
- * that wants much, and giving up costs nothing anywhere.
+ * So a limiter that has nothing never holds up its siblings, small takes that came later never
+ * starve a large one, and giving up costs nothing anywhere.
  */
 #ifndef RATEFS_CORE_TURNS_H
 #define RATEFS_CORE_TURNS_H
@@ -26,27 +26,36 @@ struct turns {
 	struct heap_node turn;	/* in the parent's ready */
 	struct waiter *current; /* whose turn it is, or NULL */
 	uint64_t wanted;	/* tokens that waiters here and below wait for */
-	/* Waiters here and below that want no tokens: openers, and takes of 0, which wait for a debt. */
+	/*
+	 * Waiters here and below that want no tokens: openers, and takes of 0, which wait for a
+	 * debt.
+	 */
 	uint32_t wanting_none;
 };
 
-/* What limiters give by turns, and how: tokens or slots. */
+/* The rules by which tokens, or slots, are given. */
 struct turn_rules {
 	/* Returns the turns of @limiter; NULL: no waiter ever came here. */
 	struct turns *(*turns_of)(struct limiter *limiter);
-	/* Tells @limiter whose turn it is (NULL: nobody's), and whether it has now what that wants. */
+	/*
+	 * Notes that it is the turn of @current in @limiter (NULL: no waiter's). Returns whether
+	 * @limiter has now what @current wants.
+	 */
 	bool (*offer)(const struct schedule *schedule, struct limiter *limiter,
 		      const struct waiter *current);
 	/* Takes what @waiter wants all along its path. */
 	void (*take)(const struct schedule *schedule, struct waiter *waiter);
-	/* Plans when @limiter is to be settled again, unless it is @ready; NULL: time changes nothing. */
+	/*
+	 * Plans when @limiter is to be settled again, unless it is @ready; NULL: time changes
+	 * nothing.
+	 */
 	void (*plan)(struct schedule *schedule, struct limiter *limiter, bool ready);
 };
 
 extern const struct turn_rules LIMITER_TURNS; /* of waiters for tokens */
 extern const struct turn_rules SLOTS_TURNS;   /* of openers */
 
-/* Returns what is wanted here and below; a waiter that wants no tokens counts as one. */
+/* Returns the demand here and below: tokens, and one for each waiter that wants none. */
 static inline uint64_t turns_demand(const struct turns *turns)
 {
 	return turns->wanted + turns->wanting_none;

@@ -1,9 +1,9 @@
 /*
- * users - what each user has of what there is a bound on, and the bounds: of all users together, and of
- * each.
+ * users - counts of limiters, keys, files and so on of each user, and their bounds: for all users
+ * together, and for each.
  *
- * The bound of each does not bind user 0 and one more, the one who mounts: they can end the daemon, too.
- * Limiters are counted for who owns them, the others for who asked.
+ * The bound of each does not bind user 0 and the mounter: they can end the daemon, too. Limiters
+ * are counted for their owners, all else for the user that asked.
  */
 #ifndef RATEFS_CORE_USERS_H
 #define RATEFS_CORE_USERS_H
@@ -32,17 +32,22 @@ struct users {
 	uint32_t mounter;
 };
 
-/* What the bounds are unless something else is said, and the most that @all of them may be. */
+/* The bounds unless options set others, and the most that a bound of all may be. */
 extern const struct bound BOUNDS_DEFAULT[BOUND_COUNT];
 extern const uint32_t BOUNDS_MAX[BOUND_COUNT];
 
-/* `readers`, `limiters`, ... */
+/* Returns the name of a bound: `readers`, `limiters`, ... */
 const char *users_bound_name(enum bound_id id);
 
-/* Whether @uid may have one more: 0, or -ENOSPC with a sentence in @error (NULL: nobody reads it). */
+/*
+ * Tells whether @uid may have one more: 0, or -ENOSPC with a sentence in @error (which may be
+ * NULL).
+ */
 int users_check(const struct users *users, uint32_t uid, enum bound_id id, char error[ERROR_TEXT]);
 
-/* One more, or one less, whatever the bounds. Without memory it is counted among all only. */
+/*
+ * Count one more, or one less, whatever the bounds. Without memory only all together are counted.
+ */
 void users_add(struct users *users, uint32_t uid, enum bound_id id);
 void users_drop(struct users *users, uint32_t uid, enum bound_id id);
 

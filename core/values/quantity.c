@@ -355,6 +355,11 @@ int rate_compare(const struct rate *a, const struct rate *b)
 	return (left > right) - (left < right);
 }
 
+double fraction_per_second(const struct fraction *fraction)
+{
+	return (double)fraction->num * (double)NSEC_PER_SEC / (double)fraction->den;
+}
+
 double rate_per_second(const struct rate *rate)
 {
 	struct fraction fraction;
@@ -362,7 +367,7 @@ double rate_per_second(const struct rate *rate)
 	if (rate_is_unlimited(rate))
 		return INFINITY;
 	fraction = rate_fraction(rate);
-	return (double)fraction.num * (double)NSEC_PER_SEC / (double)fraction.den;
+	return fraction_per_second(&fraction);
 }
 
 int duration_parse(const char *text, uint64_t *ns)

@@ -92,6 +92,7 @@ int rate_compare(const struct rate *a, const struct rate *b);
 
 /* Tokens a second, rounded; infinity for `max`. For gauges, never for decisions. */
 double rate_per_second(const struct rate *rate);
+double fraction_per_second(const struct fraction *fraction);
 
 /*
  * NUMBER and one of PERIOD_NAMES, or one of these alone, which is 1 of it, or a NUMBER of seconds:

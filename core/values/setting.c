@@ -5,10 +5,29 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEASE_MIN_NS		NSEC_PER_SEC
-#define LEASE_MAX_NS		(3600 * NSEC_PER_SEC)
-#define RELEASE_INTERVAL_MIN_NS (NSEC_PER_SEC / 1000)
-#define RELEASE_INTERVAL_MAX_NS (3600 * NSEC_PER_SEC)
+#define HOUR_NS (3600 * NSEC_PER_SEC)
+
+/* The types of values that most settings have; a setting of another type has functions of its own. */
+enum setting_type {
+	TYPE_OWN,
+	TYPE_BURST,    /* uint64_t: 1 to TOKENS_MAX */
+	TYPE_COUNT,    /* uint32_t: a whole number */
+	TYPE_DURATION, /* uint64_t: nanoseconds */
+	TYPE_CHOICE,   /* uint32_t: which of the names in @choices */
+};
+
+struct setting_row {
+	const char *name;
+	enum setting_type type;
+	size_t at;		    /* offset of the value in struct settings; not of TYPE_OWN */
+	uint64_t least, most;	    /* bounds, inclusive; of TYPE_COUNT and TYPE_DURATION */
+	const char *zero;	    /* how 0 is written beside these; NULL: it is not allowed */
+	const char *const *choices; /* of TYPE_CHOICE: names, and NULL at the end */
+
+	/* Of TYPE_OWN; as setting_parse() and setting_print(). */
+	int (*parse)(const char *text, struct settings *settings, char error[ERROR_TEXT]);
+	void (*print)(const struct settings *settings, char text[SETTING_TEXT]);
+};
 
 const struct settings SETTINGS_DEFAULT = {
 	.burst = 1,
@@ -18,7 +37,7 @@ const struct settings SETTINGS_DEFAULT = {
 	.keys_max = KEYS_MAX_DEFAULT,
 };
 
-static const char *const ENFORCEMENT_NAMES[ENFORCEMENT_COUNT] = {
+static const char *const ENFORCEMENT_NAMES[ENFORCEMENT_COUNT + 1] = {
 	[ENFORCEMENT_ENFORCE] = "enforce",
 	[ENFORCEMENT_SHADOW] = "shadow",
 	[ENFORCEMENT_OPEN] = "open",
@@ -176,7 +195,7 @@ static void print_rate(const struct settings *settings, char text[SETTING_TEXT])
 	}
 }
 
-static int parse_burst_of(const char *text, uint64_t *result, char error[ERROR_TEXT])
+static int parse_burst(const char *text, uint64_t *value, char error[ERROR_TEXT])
 {
 	uint64_t burst;
 	int err = tokens_parse(text, &burst);
@@ -185,103 +204,84 @@ static int parse_burst_of(const char *text, uint64_t *result, char error[ERROR_T
 		return setting_refuse(err, error, text, BURST_WHY);
 	if (err || !burst)
 		return setting_refuse(-ERANGE, error, text, BURST_BOUNDS);
-	*result = burst;
+	*value = burst;
 	return 0;
 }
 
-static int parse_burst(const char *text, struct settings *settings, char error[ERROR_TEXT])
+/* Refuses @text for being beside the bounds of @row, which print as @least and @most. */
+static int refuse_bounds(const struct setting_row *row, char error[ERROR_TEXT], const char *text,
+			 const char *least, const char *most)
 {
-	return parse_burst_of(text, &settings->burst, error);
+	char why[4 * QUANTITY_TEXT];
+
+	snprintf(why, sizeof(why), "out of bounds: %s%s%s to %s", row->zero ? row->zero : "",
+		 row->zero ? " or " : "", least, most);
+	return setting_refuse(-ERANGE, error, text, why);
 }
 
-static void print_burst(const struct settings *settings, char text[SETTING_TEXT])
+static bool is_within(const struct setting_row *row, uint64_t value)
 {
-	count_print(settings->burst, text);
+	return (value >= row->least && value <= row->most) || (row->zero && !value);
 }
 
-static int parse_duration(const char *text, uint64_t min_ns, uint64_t max_ns, bool zero,
-			  uint64_t *ns, char error[ERROR_TEXT])
+static int parse_duration(const struct setting_row *row, const char *text, uint64_t *value,
+			  char error[ERROR_TEXT])
 {
-	uint64_t value;
-	int err = duration_parse(text, &value);
-	char least[QUANTITY_TEXT], most[QUANTITY_TEXT], why[4 * QUANTITY_TEXT];
+	uint64_t ns;
+	int err = duration_parse(text, &ns);
+	char least[QUANTITY_TEXT], most[QUANTITY_TEXT];
 
 	if (err == -EINVAL)
 		return setting_refuse(err, error, text, DURATION_WHY);
-	if (err || ((value < min_ns || value > max_ns) && !(zero && !value))) {
-		duration_print(min_ns, least);
-		duration_print(max_ns, most);
-		snprintf(why, sizeof(why), "out of bounds: %s%s to %s", zero ? "0s or " : "", least,
-			 most);
-		return setting_refuse(-ERANGE, error, text, why);
+	if (err || !is_within(row, ns)) {
+		duration_print(row->least, least);
+		duration_print(row->most, most);
+		return refuse_bounds(row, error, text, least, most);
 	}
-	*ns = value;
+	*value = ns;
 	return 0;
 }
 
-static int parse_release_interval(const char *text, struct settings *settings,
-				  char error[ERROR_TEXT])
+/* Where 0 has a name, the number is not written. */
+static int parse_count(const struct setting_row *row, const char *text, uint32_t *value,
+		       char error[ERROR_TEXT])
 {
-	return parse_duration(text, RELEASE_INTERVAL_MIN_NS, RELEASE_INTERVAL_MAX_NS, true,
-			      &settings->release_interval_ns, error);
+	uint64_t count = 0;
+	int err = row->zero && !strcmp(text, row->zero) ? 0 : count_parse(text, &count);
+	char least[QUANTITY_TEXT], most[QUANTITY_TEXT], why[4 * QUANTITY_TEXT];
+
+	if (err == -EINVAL) {
+		snprintf(why, sizeof(why), "not a count: %s%sa whole number",
+			 row->zero ? row->zero : "", row->zero ? " or " : "");
+		return setting_refuse(err, error, text, why);
+	}
+	if (err || !is_within(row, count) || (!count && strcmp(text, row->zero) != 0)) {
+		snprintf(least, sizeof(least), "%llu", (unsigned long long)row->least);
+		snprintf(most, sizeof(most), "%llu", (unsigned long long)row->most);
+		return refuse_bounds(row, error, text, least, most);
+	}
+	*value = (uint32_t)count;
+	return 0;
 }
 
-static void print_release_interval(const struct settings *settings, char text[SETTING_TEXT])
+static int parse_choice(const struct setting_row *row, const char *text, uint32_t *value,
+			char error[ERROR_TEXT])
 {
-	duration_print(settings->release_interval_ns, text);
-}
+	char why[ERROR_TEXT / 2];
+	size_t used = (size_t)snprintf(why, sizeof(why), "not understood: ");
 
-static int parse_enforcement(const char *text, struct settings *settings, char error[ERROR_TEXT])
-{
-	for (int value = 0; value < ENFORCEMENT_COUNT; value++) {
-		if (!strcmp(text, ENFORCEMENT_NAMES[value])) {
-			settings->enforcement = (enum enforcement)value;
+	for (uint32_t i = 0; row->choices[i]; i++) {
+		if (!strcmp(text, row->choices[i])) {
+			*value = i;
 			return 0;
 		}
+		used += (size_t)snprintf(why + used, sizeof(why) - used, "%s%s",
+					 !i		       ? ""
+					 : row->choices[i + 1] ? ", "
+							       : " or ",
+					 row->choices[i]);
 	}
-	return setting_refuse(-EINVAL, error, text,
-			      "not understood: enforce, shadow, open or closed");
-}
-
-static void print_enforcement(const struct settings *settings, char text[SETTING_TEXT])
-{
-	snprintf(text, SETTING_TEXT, "%s", ENFORCEMENT_NAMES[settings->enforcement]);
-}
-
-static int parse_partitions(const char *text, struct settings *settings, char error[ERROR_TEXT])
-{
-	uint64_t count;
-	int err;
-
-	if (!strcmp(text, "auto")) {
-		settings->partitions = 0;
-		return 0;
-	}
-	err = count_parse(text, &count);
-	if (err == -EINVAL)
-		return setting_refuse(err, error, text, "not a count: auto or a whole number");
-	if (err || count < 1 || count > PARTITIONS_MAX)
-		return setting_refuse(-ERANGE, error, text, "out of bounds: auto or 1 to 4096");
-	settings->partitions = (uint32_t)count;
-	return 0;
-}
-
-static void print_partitions(const struct settings *settings, char text[SETTING_TEXT])
-{
-	if (settings->partitions)
-		count_print(settings->partitions, text);
-	else
-		snprintf(text, SETTING_TEXT, "auto");
-}
-
-static int parse_lease(const char *text, struct settings *settings, char error[ERROR_TEXT])
-{
-	return parse_duration(text, LEASE_MIN_NS, LEASE_MAX_NS, false, &settings->lease_ns, error);
-}
-
-static void print_lease(const struct settings *settings, char text[SETTING_TEXT])
-{
-	duration_print(settings->lease_ns, text);
+	return setting_refuse(-EINVAL, error, text, why);
 }
 
 static int parse_reserve(const char *text, struct settings *settings, char error[ERROR_TEXT])
@@ -374,32 +374,32 @@ static void print_offline(const struct settings *settings, char text[SETTING_TEX
 
 static int parse_adapt(const char *text, struct settings *settings, char error[ERROR_TEXT])
 {
-	return adapt_parse(text, &settings->adapt, error);
+	return adapt_setting_parse(text, &settings->adapt, error);
 }
 
 static void print_adapt(const struct settings *settings, char text[SETTING_TEXT])
 {
-	adapt_print(&settings->adapt, text);
+	adapt_setting_print(&settings->adapt, text);
 }
 
 static int parse_backoff(const char *text, struct settings *settings, char error[ERROR_TEXT])
 {
-	return backoff_parse(text, &settings->backoff, error);
+	return backoff_setting_parse(text, &settings->backoff, error);
 }
 
 static void print_backoff(const struct settings *settings, char text[SETTING_TEXT])
 {
-	backoff_print(&settings->backoff, text);
+	backoff_setting_print(&settings->backoff, text);
 }
 
 static int parse_concurrency(const char *text, struct settings *settings, char error[ERROR_TEXT])
 {
-	return slot_limit_parse(text, &settings->slots, error);
+	return concurrency_setting_parse(text, &settings->slots, error);
 }
 
 static void print_concurrency(const struct settings *settings, char text[SETTING_TEXT])
 {
-	slot_limit_print(&settings->slots, text);
+	concurrency_setting_print(&settings->slots, text);
 }
 
 static int parse_key_rate(const char *text, struct settings *settings, char error[ERROR_TEXT])
@@ -419,55 +419,51 @@ static void print_key_rate(const struct settings *settings, char text[SETTING_TE
 	rate_print(&settings->key_rate, text);
 }
 
-static int parse_key_burst(const char *text, struct settings *settings, char error[ERROR_TEXT])
-{
-	return parse_burst_of(text, &settings->key_burst, error);
-}
-
-static void print_key_burst(const struct settings *settings, char text[SETTING_TEXT])
-{
-	count_print(settings->key_burst, text);
-}
-
-static int parse_keys_max(const char *text, struct settings *settings, char error[ERROR_TEXT])
-{
-	uint64_t count;
-	int err = count_parse(text, &count);
-
-	if (err == -EINVAL)
-		return setting_refuse(err, error, text, "not a count: a whole number");
-	if (err || count < 1 || count > KEYS_MAX_MOST)
-		return setting_refuse(-ERANGE, error, text, "out of bounds: 1 to 10000000");
-	settings->keys_max = (uint32_t)count;
-	return 0;
-}
-
-static void print_keys_max(const struct settings *settings, char text[SETTING_TEXT])
-{
-	count_print(settings->keys_max, text);
-}
-
 /* The table: one row per setting. */
-static const struct {
-	const char *name;
-	int (*parse)(const char *text, struct settings *settings, char error[ERROR_TEXT]);
-	void (*print)(const struct settings *settings, char text[SETTING_TEXT]);
-} SETTINGS[SETTING_COUNT] = {
-	[SETTING_RATE] = {"rate", parse_rate, print_rate},
-	[SETTING_BURST] = {"burst", parse_burst, print_burst},
-	[SETTING_RELEASE_INTERVAL] = {"release_interval", parse_release_interval,
-				      print_release_interval},
-	[SETTING_ENFORCEMENT] = {"enforcement", parse_enforcement, print_enforcement},
-	[SETTING_PARTITIONS_COUNT] = {"partitions.count", parse_partitions, print_partitions},
-	[SETTING_PARTITIONS_LEASE] = {"partitions.lease", parse_lease, print_lease},
-	[SETTING_PARTITIONS_RESERVE] = {"partitions.reserve", parse_reserve, print_reserve},
-	[SETTING_OFFLINE] = {"offline", parse_offline, print_offline},
-	[SETTING_ADAPT] = {"adapt", parse_adapt, print_adapt},
-	[SETTING_BACKOFF] = {"backoff", parse_backoff, print_backoff},
-	[SETTING_CONCURRENCY] = {"concurrency", parse_concurrency, print_concurrency},
-	[SETTING_KEY_RATE] = {"key_rate", parse_key_rate, print_key_rate},
-	[SETTING_KEY_BURST] = {"key_burst", parse_key_burst, print_key_burst},
-	[SETTING_KEYS_MAX] = {"keys_max", parse_keys_max, print_keys_max},
+static const struct setting_row SETTINGS[SETTING_COUNT] = {
+	[SETTING_RATE] = {.name = "rate", .parse = parse_rate, .print = print_rate},
+	[SETTING_BURST] = {.name = "burst",
+			   .type = TYPE_BURST,
+			   .at = offsetof(struct settings, burst)},
+	[SETTING_RELEASE_INTERVAL] = {.name = "release_interval",
+				      .type = TYPE_DURATION,
+				      .at = offsetof(struct settings, release_interval_ns),
+				      .least = NSEC_PER_SEC / 1000,
+				      .most = HOUR_NS,
+				      .zero = "0s"},
+	[SETTING_ENFORCEMENT] = {.name = "enforcement",
+				 .type = TYPE_CHOICE,
+				 .at = offsetof(struct settings, enforcement),
+				 .choices = ENFORCEMENT_NAMES},
+	[SETTING_PARTITIONS_COUNT] = {.name = "partitions.count",
+				      .type = TYPE_COUNT,
+				      .at = offsetof(struct settings, partitions),
+				      .least = 1,
+				      .most = PARTITIONS_MAX,
+				      .zero = "auto"},
+	[SETTING_PARTITIONS_LEASE] = {.name = "partitions.lease",
+				      .type = TYPE_DURATION,
+				      .at = offsetof(struct settings, lease_ns),
+				      .least = NSEC_PER_SEC,
+				      .most = HOUR_NS},
+	[SETTING_PARTITIONS_RESERVE] = {.name = "partitions.reserve",
+					.parse = parse_reserve,
+					.print = print_reserve},
+	[SETTING_OFFLINE] = {.name = "offline", .parse = parse_offline, .print = print_offline},
+	[SETTING_ADAPT] = {.name = "adapt", .parse = parse_adapt, .print = print_adapt},
+	[SETTING_BACKOFF] = {.name = "backoff", .parse = parse_backoff, .print = print_backoff},
+	[SETTING_CONCURRENCY] = {.name = "concurrency",
+				 .parse = parse_concurrency,
+				 .print = print_concurrency},
+	[SETTING_KEY_RATE] = {.name = "key_rate", .parse = parse_key_rate, .print = print_key_rate},
+	[SETTING_KEY_BURST] = {.name = "key_burst",
+			       .type = TYPE_BURST,
+			       .at = offsetof(struct settings, key_burst)},
+	[SETTING_KEYS_MAX] = {.name = "keys_max",
+			      .type = TYPE_COUNT,
+			      .at = offsetof(struct settings, keys_max),
+			      .least = 1,
+			      .most = KEYS_MAX_MOST},
 };
 
 const char *setting_name(enum setting_id id)
@@ -478,18 +474,54 @@ const char *setting_name(enum setting_id id)
 int setting_parse(enum setting_id id, const char *text, struct settings *settings,
 		  char error[ERROR_TEXT])
 {
-	char value[SETTING_TEXT];
+	const struct setting_row *row = &SETTINGS[id];
+	void *value = (char *)settings + row->at;
+	char word[SETTING_TEXT];
 
-	if (text_copy(text, strlen(text), value, sizeof(value)))
+	if (text_copy(text, strlen(text), word, sizeof(word)))
 		return setting_refuse(-EINVAL, error, text, "too long");
-	if (!*value)
-		return setting_refuse(-EINVAL, error, value, "no value is given");
-	return SETTINGS[id].parse(value, settings, error);
+	if (!*word)
+		return setting_refuse(-EINVAL, error, word, "no value is given");
+	switch (row->type) {
+	case TYPE_BURST:
+		return parse_burst(word, value, error);
+	case TYPE_COUNT:
+		return parse_count(row, word, value, error);
+	case TYPE_DURATION:
+		return parse_duration(row, word, value, error);
+	case TYPE_CHOICE:
+		return parse_choice(row, word, value, error);
+	case TYPE_OWN:
+		break;
+	}
+	return row->parse(word, settings, error);
 }
 
 void setting_print(enum setting_id id, const struct settings *settings, char text[SETTING_TEXT])
 {
-	SETTINGS[id].print(settings, text);
+	const struct setting_row *row = &SETTINGS[id];
+	const void *value = (const char *)settings + row->at;
+
+	switch (row->type) {
+	case TYPE_BURST:
+		count_print(*(const uint64_t *)value, text);
+		break;
+	case TYPE_COUNT:
+		if (row->zero && !*(const uint32_t *)value)
+			snprintf(text, SETTING_TEXT, "%s", row->zero);
+		else
+			count_print(*(const uint32_t *)value, text);
+		break;
+	case TYPE_DURATION:
+		duration_print(*(const uint64_t *)value, text);
+		break;
+	case TYPE_CHOICE:
+		snprintf(text, SETTING_TEXT, "%s", row->choices[*(const uint32_t *)value]);
+		break;
+	case TYPE_OWN:
+		row->print(settings, text);
+		break;
+	}
 }
 
 bool setting_equal(enum setting_id id, const struct settings *a, const struct settings *b)

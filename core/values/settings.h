@@ -1,14 +1,23 @@
 /*
  * settings - what a limiter is told to do, and the table of settings.
  *
- * A setting has a name in `config` and, for most, a control file of the same name. Adding one is
- * adding a member here and a row to the table in setting.c.
+ * A setting has a name in `config` and, for most, a control file of the same name. A new one is:
+ *
+ * - its row: a member and an id here, a default and a row of the table in setting.c, and a row of
+ *   the table of files in fs/mount/ if it has one;
+ * - its use: settings are read at `limiter->settings`; settings_of_host() and
+ *   settings_of_partition() say which part of it a host has, settings_check() what contradicts it;
+ * - its documents: fs/ratefs.5.
+ *
+ * The rest follows from the row: `config`, what is stored, sent to a fleet, kept for a successor and
+ * shared (pool.h), and what `ratefs check`, `save` and `apply` say.
  */
 #ifndef RATEFS_CORE_SETTINGS_H
 #define RATEFS_CORE_SETTINGS_H
 
-#include "core/values/adapt.h"
-#include "core/values/backoff.h"
+#include "core/values/adapt_setting.h"
+#include "core/values/backoff_setting.h"
+#include "core/values/concurrency_setting.h"
 #include "core/values/quantity.h"
 
 #include <stdbool.h>
@@ -25,18 +34,6 @@ enum {
 	SETTING_TEXT = LIMITS_MAX * 2 * QUANTITY_TEXT, /* room for one setting's text */
 	CONFIG_TEXT = 65536,			       /* longest `config` that is read */
 	ERROR_TEXT = 512, /* room for a sentence that says what is wrong */
-};
-
-/* How many slots may be open. */
-enum slot_limit_kind { SLOTS_MAX, SLOTS_COUNT, SLOTS_AUTO };
-
-enum { SLOTS_COUNT_MAX = 1000000 };
-
-struct slot_limit {
-	enum slot_limit_kind kind; /* SLOTS_MAX: any number */
-	uint32_t count;		   /* COUNT: 1 to SLOTS_COUNT_MAX; of a host's share also 0 */
-	uint32_t min, max;	   /* AUTO: 1 to SLOTS_COUNT_MAX */
-	uint32_t decrease;	   /* AUTO: billionths, above 0 and below one */
 };
 
 enum enforcement {
@@ -121,10 +118,6 @@ bool setting_equal(enum setting_id id, const struct settings *a, const struct se
  * terminates the copy. 0, or -EINVAL when it does not fit.
  */
 int text_copy(const char *text, size_t length, char *copy, size_t size);
-
-/* slotlimit.c: the value of `concurrency`, as setting_parse() and setting_print(). */
-int slot_limit_parse(const char *text, struct slot_limit *slots, char error[ERROR_TEXT]);
-void slot_limit_print(const struct slot_limit *slots, char text[SETTING_TEXT]);
 
 /* settings.c: all together. */
 

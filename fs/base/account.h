@@ -8,14 +8,15 @@
 #include "core/values/ini.h"
 
 /*
- * The number of the user, or group, that @text names; digits are the number itself. 0 or -ENOENT.
+ * Find the number of the user, or group, that @text names; digits are the number itself. 0 or
+ * -ENOENT.
  */
 int account_user(const char *text, uint32_t *uid);
 int account_group(const char *text, uint32_t *gid);
 
 /*
- * The name, or the number if there is none that a file of limiters can have and that means this
- * number.
+ * Print the name, or the number if there is no name that a file of limiters can have and that means
+ * this number.
  */
 void account_print_user(uint32_t uid, char text[INI_ACCOUNT_TEXT]);
 void account_print_group(uint32_t gid, char text[INI_ACCOUNT_TEXT]);

@@ -75,7 +75,7 @@ static bool is_port(const char *text, size_t length)
 	       strtoul(text, NULL, 10) > 0 && strtoul(text, NULL, 10) <= PORT_MAX;
 }
 
-/* Of digits alone it would be an address that is none. */
+/* Tells whether @text may be a name: of digits alone it would be a wrong address. */
 static bool is_name(const char *text)
 {
 	if (!text[strspn(text, "0123456789.")])
@@ -87,7 +87,7 @@ static bool is_name(const char *text)
 	return true;
 }
 
-/* HOST[:PORT] in the first @length bytes of @text. */
+/* Parses HOST[:PORT] in the first @length bytes of @text. */
 static int parse_server(struct endpoint *endpoint, const char *text, size_t length,
 			char error[ERROR_TEXT])
 {
@@ -167,7 +167,7 @@ void addresses_free(struct addresses *addresses)
 	free(addresses);
 }
 
-/* A thread: looks up one name. */
+/* Looks up one name, in a thread. */
 static void *look_up(void *argument)
 {
 	static const uint64_t one = 1;
@@ -176,7 +176,7 @@ static void *look_up(void *argument)
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
 	bool changed = false;
 
-	/* The name does not change, and nobody else writes while it is busy. */
+	/* The name does not change, and no other thread writes while it is busy. */
 	if (getaddrinfo(endpoint->host, NULL, &hints, &found))
 		found = NULL;
 	pthread_mutex_lock(&task->addresses->mutex);
@@ -190,14 +190,14 @@ static void *look_up(void *argument)
 	if (found)
 		freeaddrinfo(found);
 	if (changed && write(task->wake, &one, sizeof(one)) < 0)
-		changed = false; /* it is full: whoever reads it wakes anyway */
+		changed = false; /* it is full, and so its reader wakes anyway */
 	close(task->wake);
 	addresses_free(task->addresses);
 	free(task);
 	return NULL;
 }
 
-/* Under the mutex. */
+/* Starts the look-up of one name. Under the mutex. */
 static void start_look_up(struct addresses *addresses, struct endpoint *endpoint, int wake)
 {
 	struct look_up *task = malloc(sizeof(*task));

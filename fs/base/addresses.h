@@ -1,9 +1,9 @@
 /*
- * addresses - where the servers of a coordinator are: HOST[:PORT][,HOST[:PORT]...].
+ * addresses - the addresses of a coordinator's servers, given as HOST[:PORT][,HOST[:PORT]...].
  *
- * Names are looked up in threads of their own, one each, since that can take long, and one that does
- * not resolve must not keep the others from being used. A name keeps the addresses it had for as long
- * as it does not resolve. Any thread may call.
+ * Names are looked up in threads of their own, one each, since that can take long, and one that
+ * does not resolve must not keep the others from being used. A name keeps the addresses it had for
+ * as long as it does not resolve. Any thread may call.
  */
 #ifndef RATEFS_FS_BASE_ADDRESSES_H
 #define RATEFS_FS_BASE_ADDRESSES_H
@@ -23,8 +23,8 @@ enum {
 struct addresses;
 
 /*
- * A HOST is a name, an IPv4 address, or an IPv6 address in brackets; the PORT is 2181 unless it is
- * given. NULL, and why in @error.
+ * Parses @text. A HOST is a name, an IPv4 address, or an IPv6 address in brackets; the PORT is 2181
+ * unless it is given. NULL, with the reason in @error.
  */
 struct addresses *addresses_new(const char *text, char error[ERROR_TEXT]);
 void addresses_free(struct addresses *addresses);
@@ -33,8 +33,8 @@ void addresses_free(struct addresses *addresses);
 void addresses_look_up(struct addresses *addresses, int wake);
 
 /*
- * The address whose turn it is among those known now, as ADDRESS:PORT without brackets, by turns that
- * are counted up. False if none is known.
+ * Gives the address whose turn it is among those known now, as ADDRESS:PORT without brackets, by
+ * turns that are counted up. False if none is known.
  */
 bool addresses_address(struct addresses *addresses, uint32_t turn,
 		       char address[SERVER_ADDRESS_TEXT]);

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* CLOCK_BOOTTIME in nanoseconds: time passes for a service while the machine sleeps, too. */
+/* Reads CLOCK_BOOTTIME, in nanoseconds: time passes for a service while the machine sleeps, too. */
 uint64_t clock_ns(void);
 
 #endif

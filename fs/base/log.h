@@ -1,7 +1,7 @@
 /*
  * log - messages to the operator: to standard error until the daemon goes into the background, to
- * syslog from then on. No newline at the end. If standard error is systemd's journal, lines begin with
- * their level, as of sd-daemon(3).
+ * syslog from then on. No newline at the end. If standard error is systemd's journal, lines begin
+ * with their level, as of sd-daemon(3).
  */
 #ifndef RATEFS_FS_BASE_LOG_H
 #define RATEFS_FS_BASE_LOG_H

@@ -73,7 +73,8 @@ void options_usage(const char *program)
 {
 	printf("usage: %s [options] SOURCE MOUNTPOINT\n"
 	       "\n"
-	       "Shows rate limiters as directories: see ratefs(8), ratefs(5), and README in the mount.\n"
+	       "Shows rate limiters as directories: see ratefs(8), ratefs(5), and README in the "
+	       "mount.\n"
 	       "\n"
 	       "SOURCE:\n"
 	       "    local               one host, settings in memory\n"
@@ -82,7 +83,8 @@ void options_usage(const char *program)
 	       "                        a fleet: hosts share through ZooKeeper, below PATH\n"
 	       "\n"
 	       "beside it, on a tree that is mounted; each has --help and a man page:\n"
-	       "    ratefs run LIMITER -- COMMAND    wait for a token, run COMMAND, tell how it went\n"
+	       "    ratefs run LIMITER -- COMMAND    wait for a token, run COMMAND, tell how "
+	       "it went\n"
 	       "    ratefs top [MOUNTPOINT]          what the limiters do, live\n"
 	       "    ratefs plot LIMITER -o FILE      the same over time, drawn by gnuplot\n"
 	       "    ratefs check FILE                what is wrong in a file for config=FILE\n"
@@ -97,7 +99,8 @@ void options_usage(const char *program)
 	       "    -o host=NAME        name of this host (the hostname)\n"
 	       "    -o config=FILE      limiters to make at mount: INI, a section per limiter\n"
 	       "    -o loglevel=LEVEL   error, warning or info (default)\n"
-	       "    -o credentials=FILE fleets: USER:PASSWORD for ZooKeeper, in a file of mode 600\n"
+	       "    -o credentials=FILE fleets: USER:PASSWORD for ZooKeeper, in a file of "
+	       "mode 600\n"
 	       "    -o weight=N         fleets: this host's share against others (1), 1 to 1000\n"
 	       "    -o nowait           fleets: mount even if ZooKeeper does not answer\n"
 	       "    -o right=DURATION   fleets: how long a host cut off goes on (8s), 2s to 10min\n"
@@ -141,7 +144,10 @@ static int take_option(void *userdata, const char *argument, int key, struct fus
 	return 0;
 }
 
-/* mount(8) calls `mount.fuse.ratefs SOURCE MOUNTPOINT [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]`. */
+/*
+ * Takes the arguments of a mount helper. mount(8) calls `mount.fuse.ratefs SOURCE MOUNTPOINT
+ * [-sfnv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]`.
+ */
 static int take_helper_arguments(struct options *options, int *argc, char *argv[])
 {
 	int kept = 1;
@@ -164,7 +170,7 @@ static int take_helper_arguments(struct options *options, int *argc, char *argv[
 	return 0;
 }
 
-/* A path of nodes: what ZooKeeper takes, without characters that nobody can see. */
+/* Checks that ZooKeeper takes @path as that of a node, and that all its characters can be seen. */
 static int check_path(const char *path)
 {
 	static const char reserved[] = "/zookeeper";
@@ -336,7 +342,10 @@ static int check_host(struct options *options)
 	return 0;
 }
 
-/* What the kernel shows as the device, unless told otherwise; a comma would begin another option. */
+/*
+ * Adds the name that the kernel shows as the device, unless one is given; a comma in it would begin
+ * another option.
+ */
 static int add_fuse_options(struct options *options)
 {
 	char *list = NULL, *name = NULL;

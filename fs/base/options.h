@@ -35,12 +35,12 @@ struct options {
 	int no_wait;			   /* fleets: mount without a coordinator, too */
 	char *bound_texts[BOUND_COUNT][2]; /* owned, or NULL: of all users, and of each */
 	struct bound bounds[BOUND_COUNT];
-	char *user; /* owned, or NULL: who it is to be once it has mounted */
+	char *user; /* owned, or NULL: the user it becomes once it has mounted */
 	int foreground;
 	int help;
 	int version;
 	int fake;	       /* mount -f: everything but the mount */
-	struct fuse_args fuse; /* owned; what libfuse is told */
+	struct fuse_args fuse; /* owned; the arguments for libfuse */
 };
 
 /*

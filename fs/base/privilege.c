@@ -69,7 +69,10 @@ void privilege_files(bool as_user)
 	setfsuid(as_user ? user.uid : geteuid());
 }
 
-/* Of this thread; the C library would do it in all, at different points of what they do. */
+/*
+ * Makes this thread that user. The C library would do it in all threads, each at another point of
+ * its work.
+ */
 static int become_user(void)
 {
 	if (syscall(SYS_setgroups, user.group_count, user.groups) ||
@@ -100,7 +103,10 @@ static int set_capabilities(uint64_t most, uint64_t effective)
 	return syscall(SYS_capset, &header, both) ? -errno : 0;
 }
 
-/* What a later exec could not have either. A service manager may have seen to that, and not allow it. */
+/*
+ * Takes capabilities away from all later programs, too. A service manager may have done so already,
+ * and not allow it.
+ */
 static void bound_capabilities(uint64_t kept)
 {
 	for (int capability = 0; capability < 64; capability++) {
@@ -110,7 +116,7 @@ static void bound_capabilities(uint64_t kept)
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 }
 
-/* Whether the directory above the mount point is out of reach. */
+/* Tells whether the directory above the mount point is out of reach. */
 static bool is_closed_above(const char *mountpoint)
 {
 	char *copy = strdup(mountpoint);
@@ -120,7 +126,10 @@ static bool is_closed_above(const char *mountpoint)
 	return closed;
 }
 
-/* What is kept, tried out with nothing but CAP_SYS_ADMIN. 0 or -errno after a message. */
+/*
+ * Finds the capabilities to keep, by trying with nothing but CAP_SYS_ADMIN. 0 or -errno after a
+ * message.
+ */
 static int choose_capabilities(const struct options *options, uint64_t *kept)
 {
 	if (is_closed_above(options->mountpoint))

@@ -63,7 +63,7 @@ static void end_mount(struct keeper *keeper, int status)
 	keeper->start_ns = NEVER_NS;
 }
 
-/* What becomes the server. Nothing but exec may fail here. */
+/* Turns this child into the server. Nothing but exec may fail here. */
 __attribute__((noreturn)) static void become_server(struct keeper *keeper, int control,
 						    pid_t parent)
 {
@@ -82,7 +82,9 @@ __attribute__((noreturn)) static void become_server(struct keeper *keeper, int c
 	_exit(EXIT_FAILURE);
 }
 
-/* What a server needs is short just now: a mount that is there waits for it. */
+/*
+ * Starts a server later, since memory or processes are short: a mount that is there waits for it.
+ */
 static void start_later(struct keeper *keeper)
 {
 	log_error("cannot start a server: %s", strerror(errno));
@@ -160,11 +162,11 @@ static int make_mount(struct keeper *keeper)
 			  init->flags2 & HAS_RESEND;
 	if (chdir("/"))
 		log_warning("cannot leave the working directory: %s", strerror(errno));
-	/* Servers from now on begin with what the first one ends with. */
+	/* Later servers begin with the privileges that the first one ends with. */
 	return privilege_drop(keeper->options) ? EXIT_FAILURE : 0;
 }
 
-/* At the end there is none any more: the server, told to end before, ends on that. */
+/* Gives the mount to the server. At the end there is none any more, and the server ends on that. */
 static void give_mount(struct keeper *keeper)
 {
 	int status = keeper->fuse || keeper->ending ? 0 : make_mount(keeper);
@@ -273,7 +275,7 @@ static void bury_server(struct keeper *keeper)
 	} else if (!status || (keeper->ending && replaced) ||
 		   (keeper->ending && WIFSIGNALED(status) &&
 		    (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == keeper->asked))) {
-		/* It may have been killed before the end was asked for, or asked as soon as it was started. */
+		/* It may have died before the end was asked for, or was asked as it started. */
 		end_mount(keeper, EXIT_SUCCESS);
 	} else if (!keeper->fuse || keeper->ending) {
 		/* It has said why. */
@@ -352,7 +354,7 @@ static void keep_mount(struct keeper *keeper)
 		if (!keeper->server && keeper->start_ns <= clock_ns())
 			start_server(keeper);
 		else if (poll(ready, 2, wait_ms(keeper)) > 0) {
-			/* First what the server has said. */
+			/* Messages of the server come first. */
 			if (ready[1].revents)
 				hear_server(keeper);
 			else if (ready[0].revents)

@@ -1,26 +1,29 @@
 /*
  * keeper - the small process that mounts, and outlives the server.
  *
- * The process that was started becomes the keeper. It holds what must not end with a server: the
- * descriptors of the FUSE device (the kernel ends the requests that were read from one when nobody has
- * it open any more), the kernel's first message (FUSE_INIT), and the memory of state.h. It is not in the
- * way of any request. The server is a child: the same program with `--server=N` as first argument, N
- * being a socket on which the two talk:
+ * The process that was started becomes the keeper. It holds all that must not end with a server:
+ * the descriptors of the FUSE device (the kernel ends the requests that were read from one when its
+ * last holder closes it), the kernel's first message (FUSE_INIT), and the memory of state.h. No
+ * request goes through it. The server is a child: the same program with `--server=N` as first
+ * argument, N being a socket on which the two talk:
  *
- *	keeper	HELLO	first: who it is, absolute paths, the memory
+ *	keeper	HELLO	first: its pid, absolute paths, the memory
  *	server	LOADED	its source is there, it could serve
  *	keeper	MOUNT	the mount (made for the first server at this point): descriptors, FUSE_INIT
  *	server	READY	it answers
  *
- * A server that dies is started again, from the same program file, at once if it had served for a while,
- * else after a pause that doubles; one that cannot stay up ends the mount. The successor restores the
- * state, has the kernel send again what was not answered (FUSE_NOTIFY_RESEND, Linux 6.9), and goes on.
- * Nothing that a server left keeps every successor from starting. Each notes the part that it
+ * A server that dies is started again, from the same program file, at once if it had served for a
+ * while, else after a pause that doubles; a server that cannot stay up ends the mount. The
+ * successor restores the state, has the kernel send requests without an answer again
+ * (FUSE_NOTIFY_RESEND, Linux 6.9), and goes on.
+ *
+ * No state that a server left keeps every successor from starting. Each notes the part that it
  * restores (state.h), and a part that KEEPER_DEATHS of them in a row die of is given up: open files
  * first, then levels, then all.
- * On SIGHUP the keeper opens the program that is now on disk, and has the server end without a word to
- * anybody; a program that cannot start is replaced by the one that ran before. If the keeper dies,
- * the server is sent SIGTERM by the kernel and unmounts.
+ *
+ * On SIGHUP the keeper opens the program that is now on disk, and has the server end without a
+ * message; a program that cannot start is replaced by the one that ran before. If the keeper dies,
+ * the kernel sends the server SIGTERM, and the server unmounts.
  *
  * Where the kernel cannot resend, the mount ends with its server.
  */
@@ -44,7 +47,7 @@ enum {
 	EXIT_REPLACE = 75,    /* of a server: another one is to be started */
 };
 
-/* So long a server must have served to be started again at once. */
+/* A server that has served so long is started again at once. */
 #define KEEPER_LIFE_NS UINT64_C(100000000)
 /* The first pause; each is twice as long as the one before. */
 #define KEEPER_PAUSE_NS UINT64_C(10000000)
@@ -57,7 +60,7 @@ struct keeper_hello {
 	int32_t pid;	   /* the keeper's */
 	uint32_t starts;   /* servers before this one */
 	uint32_t deaths;   /* servers in a row that died, not by SIGKILL, before KEEPER_LIFE_NS */
-	uint32_t uid, gid; /* who mounts */
+	uint32_t uid, gid; /* of the mount */
 	bool background;   /* messages go to syslog */
 	bool may_refuse;   /* if it cannot read the state, another program can */
 	char mountpoint[PATH_MAX];
@@ -74,11 +77,11 @@ struct keeper_mount {
 
 /*
  * Mounts, and keeps servers running until the end of the mount. @argv is the command line that they
- * get. @ready is a pipe to tell on that the mount answers, or -1. The exit status.
+ * get. @ready is a pipe to tell on that the mount answers, or -1. Returns the exit status.
  */
 int keeper_run(struct options *options, int argc, char *argv[], int ready);
 
-/* Sends SIGHUP to the keeper of the mount at argv[1], waits for the new server. The exit status. */
+/* Has the keeper of the mount at argv[2] start another server. Returns the exit status. */
 int keeper_reload(int argc, char *argv[]);
 
 #endif

@@ -10,7 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A datagram to the socket in the environment; a name that begins with @ is an abstract one. */
+/*
+ * Sends a datagram to the socket in the environment; a name that begins with @ is an abstract one.
+ */
 static void notify_manager(const char *state)
 {
 	const char *name = getenv("NOTIFY_SOCKET");

@@ -4,7 +4,9 @@
 #ifndef RATEFS_FS_KEEPER_NOTIFY_H
 #define RATEFS_FS_KEEPER_NOTIFY_H
 
-/* The tree answers, or the end has begun. Without a service manager they do nothing. */
+/*
+ * Tell that the tree answers, or that the end has begun. Without a service manager they do nothing.
+ */
 void notify_ready(void);
 void notify_stopping(void);
 

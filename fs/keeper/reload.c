@@ -19,7 +19,7 @@ struct mount_status {
 	bool outlives;
 };
 
-/* What `status` of the mount says. 0 or -1 after a message. */
+/* Reads @status from the file `status` of the mount. 0 or -1 after a message. */
 static int read_status(const char *mountpoint, struct mount_status *status)
 {
 	char path[PATH_MAX], line[PATH_MAX], answer[8];
@@ -49,7 +49,7 @@ static int read_status(const char *mountpoint, struct mount_status *status)
 	return -1;
 }
 
-/* Whether process @pid runs @program; also if this cannot be seen. */
+/* Tells whether process @pid runs @program; also if this cannot be seen. */
 static bool runs_program(int pid, const struct stat *program)
 {
 	char path[64];
@@ -60,7 +60,7 @@ static bool runs_program(int pid, const struct stat *program)
 	       (file.st_dev == program->st_dev && file.st_ino == program->st_ino);
 }
 
-/* The program of process @pid as it is on disk now. Whether that can be seen. */
+/* Finds the program of process @pid as it is on disk now. False: it cannot be seen. */
 static bool find_program(int pid, struct stat *program)
 {
 	static const char gone[] = " (deleted)";
@@ -78,7 +78,10 @@ static bool find_program(int pid, struct stat *program)
 	return !stat(path, program);
 }
 
-/* Whether process @server is a server below @keeper: numbers of another process namespace are others here. */
+/*
+ * Tells whether process @server is a server below @keeper: numbers of another process namespace are
+ * others here.
+ */
 static bool is_server(int server, int keeper)
 {
 	static const char option[] = "--server=";

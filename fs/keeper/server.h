@@ -6,7 +6,10 @@
 
 #include "fs/keeper/keeper.h"
 
-/* Receives the keeper's greeting, and the descriptor of the state's memory. 0, or -1 after a message. */
+/*
+ * Receives the keeper's greeting, and the descriptor of the state's memory. 0, or -1 after a
+ * message.
+ */
 int server_hear(int control, struct keeper_hello *hello, int *state);
 
 /* Sends @message to the keeper. 0, or -1 after a message. */

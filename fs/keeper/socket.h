@@ -8,13 +8,13 @@
 
 enum { SOCKET_DESCRIPTORS_MAX = 16 }; /* in one message */
 
-/* 0 or -errno. */
+/* Sends a message with @descriptors. 0 or -errno. */
 int keeper_socket_send(int control, const void *bytes, size_t size, const int *descriptors,
 		       unsigned int count);
 
 /*
- * Descriptors received (close on exec), at most @most; more are closed. Or -errno, with none: -EPIPE for the end,
- * -EPROTO for another size.
+ * Receives a message and its @descriptors (close on exec), at most @most; more are closed. Returns
+ * how many there are, or -errno, with none: -EPIPE for the end, -EPROTO for another size.
  */
 int keeper_socket_receive(int control, void *bytes, size_t size, int *descriptors,
 			  unsigned int most);

@@ -66,7 +66,7 @@ static int add_message(struct messages *messages, const struct fuse_buf *buffer)
 	return 0;
 }
 
-/* Those that come again first, in the order of their numbers; then the others as they came. */
+/* Orders messages that come again first, by their numbers; then the others as they came. */
 static int by_turn(const void *a, const void *b)
 {
 	const struct message *one = a, *other = b;
@@ -93,7 +93,9 @@ static int receive_messages(struct daemon *daemon, struct messages *messages)
 	bool more = true;
 	int length, err = 0;
 
-	/* Who is killed may take back what is there to be read: the timer ends a read of nothing. */
+	/*
+	 * A killed client can withdraw its request between poll and read: the timer ends that read.
+	 */
 	wake_at(clock_ns());
 	while (more && !err && poll(&device, 1, 0) > 0) {
 		length = fuse_session_receive_buf(daemon->fuse, &buffer);
@@ -240,7 +242,7 @@ static void process_messages(struct daemon *daemon, const struct messages *messa
 	daemon_unlock(daemon);
 }
 
-/* Nobody's turn is saved up for any more who did not ask again. */
+/* Stops saving tokens up for waiters that did not ask again. */
 static void forget_awaited(struct limiter *limiter)
 {
 	for (uint32_t i = 0; !limiter->turns.current && i < limiter->bucket_count; i++)

@@ -7,8 +7,8 @@
 #include "fs/mount/daemon.h"
 
 /*
- * Has the kernel send again what was not answered, opens what was open, and does what is asked, in the
- * order in which it was asked first. The session is there, and so is everything else. 0 or -errno.
+ * Has the kernel send requests without an answer again, opens the files that were open, and does
+ * the requests in the order in which they were made first. Everything else is there. 0 or -errno.
  */
 int takeover(struct daemon *daemon);
 

@@ -1,5 +1,5 @@
 /*
- * levels - what is left in the buckets, kept over a clean end of the daemon in the file `.levels`.
+ * levels - the tokens left in the buckets, kept over a clean end of the daemon in `.levels`.
  *
  * It is used up when it is read: after an end that was not clean buckets start empty.
  */
@@ -10,18 +10,18 @@
 
 struct levels;
 
-/* Reads and removes the file of @directory; NULL when there is nothing of use. */
+/* Reads and removes the file of @directory. NULL: there is nothing of use. */
 struct levels *levels_read(int directory);
 void levels_free(struct levels *levels);
 
 /*
- * What was left of the limiter at @path, if its limits are still those of @settings; how many limits
- * that is, 0 if nothing is known.
+ * Finds the levels of the limiter at @path, if its limits are still those of @settings. Returns how
+ * many limits that is, 0 if nothing is known.
  */
 uint32_t levels_find(const struct levels *levels, const char *path, const struct settings *settings,
 		     struct level found[LIMITS_MAX]);
 
-/* 0 or -errno. */
+/* Writes the file. 0 or -errno. */
 int levels_write(int directory, struct engine *engine);
 
 #endif

@@ -41,7 +41,7 @@ struct local {
 	bool stop;
 };
 
-static int perform_change(struct local *source, struct change *change)
+static int perform_change(struct local *local, struct change *change)
 {
 	struct limiter *limiter = change->limiter;
 	struct owner owner = {limiter->uid, limiter->gid, limiter->access};
@@ -49,25 +49,25 @@ static int perform_change(struct local *source, struct change *change)
 
 	switch (change->kind) {
 	case CHANGE_MAKE:
-		err = store_make(source->root, change->path, change->name, &change->settings,
+		err = store_make(local->root, change->path, change->name, &change->settings,
 				 &change->owner);
 		if (err == -EEXIST)
-			snprintf(
-				change->error, sizeof(change->error),
-				"'%.200s' has damaged settings, kept aside in %.200s: look there first",
-				change->name, source->directory);
+			snprintf(change->error, sizeof(change->error),
+				 "'%.200s' has damaged settings, kept aside in %.200s: "
+				 "look there first",
+				 change->name, local->directory);
 		break;
 	case CHANGE_REMOVE:
-		err = store_remove(source->root, change->path);
+		err = store_remove(local->root, change->path);
 		break;
 	case CHANGE_RENAME:
-		err = store_rename(source->root, change->path, change->name);
+		err = store_rename(local->root, change->path, change->name);
 		break;
 	case CHANGE_SETTINGS:
-		err = store_write(source->root, change->path, &change->settings, &owner);
+		err = store_write(local->root, change->path, &change->settings, &owner);
 		break;
 	case CHANGE_OWNER:
-		err = store_write(source->root, change->path, &change->settings, &change->owner);
+		err = store_write(local->root, change->path, &change->settings, &change->owner);
 		break;
 	}
 	return err;
@@ -75,52 +75,52 @@ static int perform_change(struct local *source, struct change *change)
 
 static void store_change(struct source *interface, struct change *change)
 {
-	struct local *source = (struct local *)interface;
+	struct local *local = (struct local *)interface;
 
-	if (!source->directory) {
-		change_stored(&source->daemon->engine, change, 0);
+	if (!local->directory) {
+		change_stored(&local->daemon->engine, change, 0);
 		return;
 	}
-	if (!source->started) {
-		change_stored(&source->daemon->engine, change, perform_change(source, change));
+	if (!local->started) {
+		change_stored(&local->daemon->engine, change, perform_change(local, change));
 		return;
 	}
-	pthread_mutex_lock(&source->mutex);
-	source->change = change;
-	pthread_cond_signal(&source->work);
-	pthread_mutex_unlock(&source->mutex);
+	pthread_mutex_lock(&local->mutex);
+	local->change = change;
+	pthread_cond_signal(&local->work);
+	pthread_mutex_unlock(&local->mutex);
 }
 
-/* The thread: stores one change after the other. */
+/* Stores one change after the other, in the thread. */
 static void *store_changes(void *argument)
 {
-	struct local *source = argument;
+	struct local *local = argument;
 
-	pthread_mutex_lock(&source->mutex);
+	pthread_mutex_lock(&local->mutex);
 	for (;;) {
-		struct change *change = source->change;
+		struct change *change = local->change;
 		int err;
 
-		if (!change && source->stop)
+		if (!change && local->stop)
 			break;
 		if (!change) {
-			pthread_cond_wait(&source->work, &source->mutex);
+			pthread_cond_wait(&local->work, &local->mutex);
 			continue;
 		}
-		source->change = NULL;
-		pthread_mutex_unlock(&source->mutex);
-		err = perform_change(source, change);
-		daemon_lock(source->daemon);
-		engine_run(&source->daemon->engine, clock_ns());
-		change_stored(&source->daemon->engine, change, err);
-		daemon_unlock(source->daemon);
-		pthread_mutex_lock(&source->mutex);
+		local->change = NULL;
+		pthread_mutex_unlock(&local->mutex);
+		err = perform_change(local, change);
+		daemon_lock(local->daemon);
+		engine_run(&local->daemon->engine, clock_ns());
+		change_stored(&local->daemon->engine, change, err);
+		daemon_unlock(local->daemon);
+		pthread_mutex_lock(&local->mutex);
 	}
-	pthread_mutex_unlock(&source->mutex);
+	pthread_mutex_unlock(&local->mutex);
 	return NULL;
 }
 
-/* One whose keeper was killed just now still ends. 0 or -1. */
+/* Locks @file. A daemon whose keeper was killed just now may still hold it for a while. 0 or -1. */
 static int lock_file(int file)
 {
 	uint64_t until_ns = clock_ns() + LOCK_NS;
@@ -133,66 +133,66 @@ static int lock_file(int file)
 	return 0;
 }
 
-/* Opens the directory and makes sure that nobody else uses it. */
-static int open_directory(struct local *source)
+/* Opens the directory and makes sure that no other daemon uses it. */
+static int open_directory(struct local *local)
 {
-	const char *directory = source->directory;
+	const char *directory = local->directory;
 
-	source->root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (source->root < 0) {
+	local->root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (local->root < 0) {
 		log_error("cannot open %s: %s", directory, strerror(errno));
 		return -1;
 	}
-	source->lock = openat(source->root, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-			      0600);
-	if (source->lock < 0) {
+	local->lock = openat(local->root, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+			     0600);
+	if (local->lock < 0) {
 		log_error("cannot write to %s: %s", directory, strerror(errno));
 		return -1;
 	}
-	if (lock_file(source->lock)) {
+	if (lock_file(local->lock)) {
 		log_error("%s is in use by another ratefs", directory);
 		return -1;
 	}
 	return 0;
 }
 
-static void close_directory(struct local *source)
+static void close_directory(struct local *local)
 {
-	if (source->lock >= 0)
-		close(source->lock);
-	if (source->root >= 0)
-		close(source->root);
+	if (local->lock >= 0)
+		close(local->lock);
+	if (local->root >= 0)
+		close(local->root);
 }
 
 struct local *local_open(const char *directory)
 {
-	struct local *source = calloc(1, sizeof(*source));
+	struct local *local = calloc(1, sizeof(*local));
 
-	if (!source) {
+	if (!local) {
 		log_error("no memory");
 		return NULL;
 	}
-	source->interface.store = store_change;
-	source->directory = directory;
-	source->root = -1;
-	source->lock = -1;
-	if (directory && open_directory(source)) {
-		close_directory(source);
-		free(source);
+	local->interface.store = store_change;
+	local->directory = directory;
+	local->root = -1;
+	local->lock = -1;
+	if (directory && open_directory(local)) {
+		close_directory(local);
+		free(local);
 		return NULL;
 	}
-	pthread_mutex_init(&source->mutex, NULL);
-	pthread_cond_init(&source->work, NULL);
-	return source;
+	pthread_mutex_init(&local->mutex, NULL);
+	pthread_cond_init(&local->work, NULL);
+	return local;
 }
 
-struct source *local_source(struct local *source)
+struct source *local_source(struct local *local)
 {
-	return &source->interface;
+	return &local->interface;
 }
 
 /* Keeps a damaged file where nothing overwrites it. */
-static void keep_aside(struct local *source, int directory, const char *path, const char *why)
+static void keep_aside(struct local *local, int directory, const char *path, const char *why)
 {
 	char kept[64] = ".config.damaged";
 	int err = -EEXIST;
@@ -205,20 +205,20 @@ static void keep_aside(struct local *source, int directory, const char *path, co
 			snprintf(kept, sizeof(kept), ".config.damaged.%d", i);
 	}
 	fsync(directory);
-	source->daemon->damaged++;
+	local->daemon->damaged++;
 	if (err)
 		log_error("damaged settings of '%s' in %s/%s/%s (%s): limiter refused", path,
-			  source->directory, path, SETTINGS_NAME, why);
+			  local->directory, path, SETTINGS_NAME, why);
 	else
 		log_error("damaged settings of '%s' (%s): limiter refused, file kept as %s/%s/%s",
-			  path, why, source->directory, path, kept);
+			  path, why, local->directory, path, kept);
 }
 
 /*
- * Reads the settings of the limiter in @directory. 0; -ENOENT: it is none of ours; -EINVAL: damaged,
- * now or before; another error: could not be read now.
+ * Reads the settings of the limiter in @directory. 0; -ENOENT: it is none of ours; -EINVAL:
+ * damaged, now or before; another error: could not be read now.
  */
-static int read_settings(struct local *source, int directory, const char *path,
+static int read_settings(struct local *local, int directory, const char *path,
 			 struct settings *settings, struct owner *owner)
 {
 	char text[STORE_TEXT], error[ERROR_TEXT];
@@ -226,8 +226,8 @@ static int read_settings(struct local *source, int directory, const char *path,
 
 	if (err == -ENOENT && !faccessat(directory, ".config.damaged", F_OK, 0)) {
 		log_error("limiter '%s' refused: its settings were damaged, see %s/%s", path,
-			  source->directory, path);
-		source->daemon->damaged++;
+			  local->directory, path);
+		local->daemon->damaged++;
 		return -EINVAL;
 	}
 	if (!err)
@@ -242,27 +242,27 @@ static int read_settings(struct local *source, int directory, const char *path,
 		return err;
 	if (!err)
 		return 0;
-	keep_aside(source, directory, path, error);
+	keep_aside(local, directory, path, error);
 	return -EINVAL;
 }
 
-static int load_children(struct local *source, int directory, struct limiter *parent);
+static int load_children(struct local *local, int directory, struct limiter *parent);
 
 /* Puts a limiter back into the tree with what was left in its buckets. */
-static int restore_limiter(struct local *source, struct limiter *parent, const char *name,
+static int restore_limiter(struct local *local, struct limiter *parent, const char *name,
 			   const char *path, const struct settings *settings,
 			   const struct owner *owner)
 {
 	struct level levels[LIMITS_MAX];
 	struct limiter *limiter;
-	uint32_t count = levels_find(source->levels, path, settings, levels);
+	uint32_t count = levels_find(local->levels, path, settings, levels);
 
-	return change_restore(&source->daemon->engine, parent, name, settings, owner, levels, count,
+	return change_restore(&local->daemon->engine, parent, name, settings, owner, levels, count,
 			      &limiter);
 }
 
 /* Restores limiter @name of @parent, and all below it. */
-static int load_limiter(struct local *source, int parent_directory, struct limiter *parent,
+static int load_limiter(struct local *local, int parent_directory, struct limiter *parent,
 			const char *name)
 {
 	int directory = store_open(parent_directory, name), err;
@@ -275,33 +275,33 @@ static int load_limiter(struct local *source, int parent_directory, struct limit
 		return directory == -ENOTDIR || directory == -ELOOP ? 0 : directory;
 	tree_path(parent, path);
 	snprintf(path + strlen(path), NAME_BYTES_MAX + 2, "%s%s", *path ? "/" : "", name);
-	limiter = tree_find(&source->daemon->engine.tree, parent, name);
+	limiter = tree_find(&local->daemon->engine.tree, parent, name);
 	if (limiter) { /* of a predecessor */
 		store_clean(directory);
-		err = load_children(source, directory, limiter);
+		err = load_children(local, directory, limiter);
 		close(directory);
 		return err;
 	}
-	err = read_settings(source, directory, path, &settings, &owner);
+	err = read_settings(local, directory, path, &settings, &owner);
 	if (err == -ENOENT || err == -EINVAL) {
 		if (err == -ENOENT)
-			log_info("%s/%s has no settings: left alone", source->directory, path);
+			log_info("%s/%s has no settings: left alone", local->directory, path);
 		close(directory);
 		return 0;
 	}
 	store_clean(directory);
 	if (!err)
-		err = restore_limiter(source, parent, name, path, &settings, &owner);
+		err = restore_limiter(local, parent, name, path, &settings, &owner);
 	if (err)
 		log_error("cannot restore '%s': %s", path, strerror(-err));
-	limiter = tree_find(&source->daemon->engine.tree, parent, name);
+	limiter = tree_find(&local->daemon->engine.tree, parent, name);
 	if (!err && limiter)
-		err = load_children(source, directory, limiter);
+		err = load_children(local, directory, limiter);
 	close(directory);
 	return err;
 }
 
-static int load_children(struct local *source, int directory, struct limiter *parent)
+static int load_children(struct local *local, int directory, struct limiter *parent)
 {
 	struct dirent **entries;
 	int count = scandirat(directory, ".", &entries, NULL, alphasort), err = 0;
@@ -310,27 +310,27 @@ static int load_children(struct local *source, int directory, struct limiter *pa
 		return -errno;
 	for (int i = 0; i < count; i++) {
 		if (!err && entries[i]->d_name[0] != '.')
-			err = load_limiter(source, directory, parent, entries[i]->d_name);
+			err = load_limiter(local, directory, parent, entries[i]->d_name);
 		free(entries[i]);
 	}
 	free(entries);
 	return err;
 }
 
-/* The owner of the top directory is kept like a limiter's. */
-static int load_root(struct local *source)
+/* Restores the owner of the top directory, which is kept like a limiter's. */
+static int load_root(struct local *local)
 {
-	struct limiter *root = source->daemon->engine.tree.root;
+	struct limiter *root = local->daemon->engine.tree.root;
 	struct settings settings;
 	struct owner owner;
 	int err;
 
-	store_clean(source->root);
-	err = read_settings(source, source->root, "", &settings, &owner);
+	store_clean(local->root);
+	err = read_settings(local, local->root, "", &settings, &owner);
 	if (err == -ENOENT || err == -EINVAL)
 		return 0;
 	if (err) {
-		log_error("cannot read %s: %s", source->directory, strerror(-err));
+		log_error("cannot read %s: %s", local->directory, strerror(-err));
 		return err;
 	}
 	root->uid = owner.uid;
@@ -339,15 +339,18 @@ static int load_root(struct local *source)
 	return 0;
 }
 
-/* Settings of a limiter of a predecessor: kept in the directory, or by it. As read_settings(). */
-static int former_settings(struct local *source, const char *path,
+/*
+ * Finds the settings of a predecessor's limiter, in the directory or in its state. As
+ * read_settings().
+ */
+static int former_settings(struct local *local, const char *path,
 			   const struct state_limiter *former, struct settings *settings,
 			   struct owner *owner)
 {
 	char error[ERROR_TEXT];
 	int directory, err;
 
-	if (!source->directory) {
+	if (!local->directory) {
 		*settings = SETTINGS_DEFAULT;
 		*owner = former->owner;
 		err = settings_parse(former->settings, settings, error);
@@ -355,10 +358,10 @@ static int former_settings(struct local *source, const char *path,
 			log_error("settings of '%s' are lost: %s", path, error);
 		return err;
 	}
-	directory = store_open(source->root, path);
+	directory = store_open(local->root, path);
 	if (directory < 0)
 		return directory;
-	err = read_settings(source, directory, path, settings, owner);
+	err = read_settings(local, directory, path, settings, owner);
 	close(directory);
 	return err;
 }
@@ -366,8 +369,8 @@ static int former_settings(struct local *source, const char *path,
 /* Puts a limiter of a predecessor back into the tree under its number. */
 static int restore_former(void *argument, const struct state_limiter *former)
 {
-	struct local *source = argument;
-	struct tree *tree = &source->daemon->engine.tree;
+	struct local *local = argument;
+	struct tree *tree = &local->daemon->engine.tree;
 	struct limiter *parent = tree_find_id(tree, former->parent), *limiter = tree->root;
 	char path[PATH_TEXT + NAME_BYTES_MAX + 2];
 	struct settings settings;
@@ -375,28 +378,28 @@ static int restore_former(void *argument, const struct state_limiter *former)
 	int err;
 
 	if (!former->id) {
-		change_apply_owner(&source->daemon->engine, limiter, &former->owner);
+		change_apply_owner(&local->daemon->engine, limiter, &former->owner);
 		return 0;
 	}
 	if (!parent)
 		return 0; /* gone, as far as the directory knows */
 	tree_path(parent, path);
 	snprintf(path + strlen(path), NAME_BYTES_MAX + 2, "%s%s", *path ? "/" : "", former->name);
-	err = former_settings(source, path, former, &settings, &owner);
+	err = former_settings(local, path, former, &settings, &owner);
 	if (err)
 		return err == -ENOENT || err == -EINVAL || err == -ENOTDIR ? 0 : err;
 	tree->last_id = former->id - 1;
-	err = change_restore(&source->daemon->engine, parent, former->name, &settings, &owner, NULL,
+	err = change_restore(&local->daemon->engine, parent, former->name, &settings, &owner, NULL,
 			     0, &limiter);
 	if (err)
 		return err;
 	return limiter_set_times(limiter, former->made_s, former->changed_s);
 }
 
-/* Limiters keep the numbers that they had. */
-static int load_former(struct local *source, struct daemon *daemon)
+/* Restores a predecessor's limiters, which keep their numbers. */
+static int load_former(struct local *local, struct daemon *daemon)
 {
-	int err = state_limiters(daemon->state, restore_former, source);
+	int err = state_limiters(daemon->state, restore_former, local);
 
 	if (err) {
 		log_error("cannot go on with the limiters there were: %s", strerror(-err));
@@ -407,58 +410,58 @@ static int load_former(struct local *source, struct daemon *daemon)
 	return 0;
 }
 
-int local_load(struct local *source, struct daemon *daemon)
+int local_load(struct local *local, struct daemon *daemon)
 {
 	int err = 0;
 
-	source->daemon = daemon;
+	local->daemon = daemon;
 	if (state_is_there(daemon->state))
-		err = load_former(source, daemon);
-	if (!source->directory || err)
+		err = load_former(local, daemon);
+	if (!local->directory || err)
 		return err;
-	err = load_root(source);
+	err = load_root(local);
 	if (err)
 		return err;
-	source->levels = levels_read(source->root);
-	err = load_children(source, source->root, daemon->engine.tree.root);
-	levels_free(source->levels);
-	source->levels = NULL;
+	local->levels = levels_read(local->root);
+	err = load_children(local, local->root, daemon->engine.tree.root);
+	levels_free(local->levels);
+	local->levels = NULL;
 	return err;
 }
 
-int local_start(struct local *source)
+int local_start(struct local *local)
 {
 	int err;
 
-	if (!source->directory)
+	if (!local->directory)
 		return 0;
-	err = thread_start(&source->thread, store_changes, source);
-	source->started = !err;
+	err = thread_start(&local->thread, store_changes, local);
+	local->started = !err;
 	return err;
 }
 
-void local_stop(struct local *source)
+void local_stop(struct local *local)
 {
-	if (!source->started)
+	if (!local->started)
 		return;
-	pthread_mutex_lock(&source->mutex);
-	source->stop = true;
-	pthread_cond_signal(&source->work);
-	pthread_mutex_unlock(&source->mutex);
-	pthread_join(source->thread, NULL);
+	pthread_mutex_lock(&local->mutex);
+	local->stop = true;
+	pthread_cond_signal(&local->work);
+	pthread_mutex_unlock(&local->mutex);
+	pthread_join(local->thread, NULL);
 }
 
-void local_close(struct local *source)
+void local_close(struct local *local)
 {
 	int err;
 
-	if (source->started) {
-		err = levels_write(source->root, &source->daemon->engine);
+	if (local->started) {
+		err = levels_write(local->root, &local->daemon->engine);
 		if (err)
 			log_error("what is left in the buckets is lost: %s", strerror(-err));
 	}
-	close_directory(source);
-	pthread_cond_destroy(&source->work);
-	pthread_mutex_destroy(&source->mutex);
-	free(source);
+	close_directory(local);
+	pthread_cond_destroy(&local->work);
+	pthread_mutex_destroy(&local->mutex);
+	free(local);
 }

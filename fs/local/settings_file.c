@@ -41,7 +41,7 @@ static int await_change(struct daemon *daemon, struct writer *writer)
 	}
 }
 
-/* The owner of limiters and of the top, unless a section says otherwise. */
+/* Returns the owner of limiters and of the top, unless a section says otherwise. */
 static struct owner default_owner(void)
 {
 	return (struct owner){getuid(), getgid(), ACCESS_DEFAULT};
@@ -112,7 +112,7 @@ static bool is_owner(const struct limiter *limiter, const struct owner *owner)
 	       limiter->access == owner->access;
 }
 
-/* The section [/]: of a top that is as a mount makes it. */
+/* Applies the section [/] to a top that is as a mount makes it. */
 static int give_top(struct daemon *daemon, const struct owner *owner, char error[ERROR_TEXT])
 {
 	struct owner untouched = default_owner();
@@ -126,7 +126,7 @@ static int give_top(struct daemon *daemon, const struct owner *owner, char error
 	return 0;
 }
 
-/* Gives @limiter, just made, what it was to have and has not: a setgid parent gave it its own. */
+/* Gives @limiter, just made, the owner that is @given: a setgid parent gave it its own group. */
 static int give_made(struct daemon *daemon, struct limiter *limiter, const struct ini_owner *given,
 		     char error[ERROR_TEXT])
 {
@@ -169,7 +169,7 @@ static int make_path(struct daemon *daemon, const struct ini_section *section, c
 	return 0;
 }
 
-/* @text is the body of @section, and spoilt. */
+/* Loads @text, the body of @section, and spoils it. */
 static int load_text(struct daemon *daemon, const struct ini_section *section, char *text,
 		     char error[ERROR_TEXT])
 {

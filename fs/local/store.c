@@ -17,7 +17,7 @@ static const char NEW_NAME[] = ".config.new";
 static const char REMOVED_NAME[] = ".removed";
 static const char MAKING_NAME[] = ".making";
 
-/* FNV-1a, 64 bit (Fowler, Noll, Vo): tells a damaged file, not a forged one. */
+/* Computes FNV-1a, 64 bit (Fowler, Noll, Vo), which tells a damaged file, not a forged one. */
 static uint64_t checksum(const char *text, size_t length)
 {
 	uint64_t sum = UINT64_C(14695981039346656037);
@@ -226,8 +226,8 @@ static int remove_directory(int parent, const char *name)
 }
 
 /*
- * Renames @from in @directory to @to, which is not there, for good. When that cannot be made sure of
- * it is as it was.
+ * Renames @from in @directory to @to, which is not there, for good. When that cannot be made sure
+ * of it is as it was.
  */
 static int move_directory(int directory, const char *from, const char *to)
 {
@@ -241,7 +241,7 @@ static int move_directory(int directory, const char *from, const char *to)
 	return err;
 }
 
-/* Made under another name first, so that it is there with its settings or not at all. */
+/* Makes it under another name first, so that it is there with its settings or not at all. */
 int store_make(int root, const char *path, const char *name, const struct settings *settings,
 	       const struct owner *owner)
 {
@@ -260,7 +260,7 @@ int store_make(int root, const char *path, const char *name, const struct settin
 		close(directory);
 	if (!err)
 		err = move_directory(parent, MAKING_NAME, name);
-	/* What is left when an operator cleared damaged settings away is an empty directory. */
+	/* An operator who cleared damaged settings away has left an empty directory. */
 	if (err == -EEXIST && !unlinkat(parent, name, AT_REMOVEDIR))
 		err = move_directory(parent, MAKING_NAME, name);
 	if (err)
@@ -282,7 +282,7 @@ static int open_parent(int root, const char *path, const char **name)
 	return store_open(root, parent);
 }
 
-/* Whether @directory holds anything that is not the limiter's own. */
+/* Tells whether @directory holds anything that is not the limiter's own: 0, or -ENOTEMPTY. */
 static int holds_others(int directory)
 {
 	struct dirent **entries;

@@ -12,7 +12,7 @@ enum { STORE_TEXT = 8192 };
 size_t store_print(const struct settings *settings, const struct owner *owner,
 		   char text[STORE_TEXT]);
 
-/* 0, or -EINVAL with a reason when the file is not whole. */
+/* Parses a file. 0, or -EINVAL with a reason when the file is not whole. */
 int store_parse(const char *text, struct settings *settings, struct owner *owner,
 		char error[ERROR_TEXT]);
 

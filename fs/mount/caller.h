@@ -1,8 +1,8 @@
 /*
  * caller - the maker of a request of the kernel, and the request itself.
  *
- * The loop fills it in when it receives the request, and each operation passes it on to what acts for it. It is valid
- * until the next request is received: what waits copies what it needs.
+ * The loop fills it in when it receives the request, and each operation passes it on. It is valid
+ * until the next request is received: a request that waits copies the members it needs.
  */
 #ifndef RATEFS_FS_MOUNT_CALLER_H
 #define RATEFS_FS_MOUNT_CALLER_H

@@ -17,17 +17,7 @@ static struct {
 	unsigned int turn;
 } channels;
 
-static _Thread_local uint8_t current;
-
-uint8_t channel_current(void)
-{
-	return current;
-}
-
-void channel_reply_to(uint8_t channel)
-{
-	current = channel;
-}
+_Thread_local uint8_t channel_of_thread;
 
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 14)
 
@@ -35,18 +25,18 @@ static ssize_t receive_request(int descriptor, void *bytes, size_t size, void *u
 {
 	(void)descriptor;
 	(void)userdata;
-	current = (uint8_t)(channels.turn++ % channels.count);
-	return read(channels.descriptors[current], bytes, size);
+	channel_of_thread = (uint8_t)(channels.turn++ % channels.count);
+	return read(channels.descriptors[channel_of_thread], bytes, size);
 }
 
 static ssize_t send_reply(int descriptor, struct iovec *parts, int count, void *userdata)
 {
 	(void)descriptor;
 	(void)userdata;
-	return writev(channels.descriptors[current], parts, count);
+	return writev(channels.descriptors[channel_of_thread], parts, count);
 }
 
-/* One more descriptor of the connection of @descriptor, or -1. */
+/* Opens one more descriptor of the connection of @descriptor, or -1. */
 static int clone_descriptor(int descriptor)
 {
 	uint32_t source = (uint32_t)descriptor;

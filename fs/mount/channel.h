@@ -3,8 +3,8 @@
  *
  * For each reply the kernel looks through the requests that were read from the same descriptor and
  * are unanswered, in 256 chains: with 20,000 readers waiting on one descriptor every other request
- * takes twice as long. So the requests are spread over several clones of it, and each is answered on
- * the one it came from. Needs libfuse 3.14; before that there is one descriptor.
+ * takes twice as long. So requests are spread over several clones of the descriptor, and each is
+ * answered on the clone it came from. Needs libfuse 3.14; before that there is one descriptor.
  */
 #ifndef RATEFS_FS_MOUNT_CHANNEL_H
 #define RATEFS_FS_MOUNT_CHANNEL_H
@@ -15,8 +15,8 @@
 enum { CHANNELS = 16 };
 
 /*
- * Fills @descriptors, at most @most (up to CHANNELS), with @descriptor and clones of it; how many there
- * are.
+ * Fills @descriptors, at most @most (up to CHANNELS), with @descriptor and clones of it. Returns
+ * how many there are.
  */
 unsigned int channel_open(int descriptor, int *descriptors, unsigned int most);
 
@@ -26,10 +26,18 @@ void channel_adopt(struct fuse_session *session, const int *descriptors, unsigne
 /* Closes all but the first, which is the session's. */
 void channel_close(void);
 
-/* The channel of the request that this thread received last, to be kept with it. */
-uint8_t channel_current(void);
+extern _Thread_local uint8_t channel_of_thread;
 
-/* What this thread replies from now on belongs to a request of @channel. */
-void channel_reply_to(uint8_t channel);
+/* Returns the channel of the request that this thread received last. */
+static inline uint8_t channel_current(void)
+{
+	return channel_of_thread;
+}
+
+/* Has replies of this thread go to requests of @channel from now on. */
+static inline void channel_reply_to(uint8_t channel)
+{
+	channel_of_thread = channel;
+}
 
 #endif

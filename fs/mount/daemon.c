@@ -102,7 +102,10 @@ void daemon_unlock(struct daemon *daemon)
 
 	if (daemon->fleet)
 		daemon->use_until_ns = fleet_use_until_ns(daemon->fleet);
-	/* Who is due first, then the timer. An answer may come to nothing, and be another's turn. */
+	/*
+	 * Answers first, then the timer. An answer may come to nothing, and be another reader's
+	 * turn.
+	 */
 	while ((answers = collect_answers(daemon))) {
 		pthread_mutex_unlock(&daemon->lock);
 		send_answers(daemon, answers);
@@ -123,10 +126,12 @@ void daemon_delivered(struct daemon *daemon)
 
 void daemon_give_up(struct daemon *daemon, struct pending *pending, int err)
 {
-	enum pending_end end;
+	const struct pending_row *row = &PENDING_ROWS[pending->kind];
+	enum pending_end end = PENDING_FREED;
 
 	channel_reply_to(pending->channel);
-	end = PENDING_ROWS[pending->kind].give_up(daemon, pending, err);
+	if (row->give_up)
+		end = row->give_up(daemon, pending, err);
 	if (end == PENDING_STAYS)
 		return;
 	pending_remove(&daemon->pending, pending);
@@ -147,18 +152,21 @@ void daemon_interrupt(struct daemon *daemon, uint64_t unique)
 	daemon_unlock(daemon);
 }
 
-static bool waited_for(const struct daemon *daemon, const struct pending *pending, uint64_t ns,
-		       uint64_t now_ns)
+/* Tells since when @pending waits; NEVER_NS: it waits for a bounded time. */
+static uint64_t waiting_since_ns(const struct daemon *daemon, const struct pending *pending)
 {
 	const struct pending_row *row = &PENDING_ROWS[pending->kind];
-	uint64_t since_ns = row->since_ns ? row->since_ns(daemon, pending) : NEVER_NS;
+	const struct queued *queued = (const struct queued *)pending;
 
-	return since_ns < now_ns && now_ns - since_ns >= ns;
+	if (row->since_ns)
+		return row->since_ns(daemon, pending);
+	return row->queued && queued->until_ns == NEVER_NS ? queued->asked_ns : NEVER_NS;
 }
 
 /*
- * With fs.fuse.max_request_timeout or default_request_timeout set, the kernel aborts the whole mount
- * when one request waits longer: whoever waited for half of it gets EINTR and asks again.
+ * Gives up requests that waited too long. With fs.fuse.max_request_timeout or
+ * default_request_timeout set, the kernel aborts the whole mount when one request waits longer: a
+ * reader that waited half as long gets EINTR and asks again.
  */
 static void sweep_requests(struct daemon *daemon, uint64_t now_ns)
 {
@@ -168,8 +176,10 @@ static void sweep_requests(struct daemon *daemon, uint64_t now_ns)
 		struct pending *pending = daemon->pending.chains[i], *next;
 
 		for (; pending; pending = next) {
+			uint64_t since_ns = waiting_since_ns(daemon, pending);
+
 			next = pending->next;
-			if (waited_for(daemon, pending, half_ns, now_ns))
+			if (since_ns < now_ns && now_ns - since_ns >= half_ns)
 				daemon_give_up(daemon, pending, EINTR);
 		}
 	}
@@ -214,7 +224,7 @@ void daemon_stop(struct daemon *daemon)
 	daemon_unlock(daemon);
 }
 
-/* Seconds in a sysctl file; 0 where the kernel does not have it. */
+/* Reads seconds from a sysctl file; 0 where the kernel does not have it. */
 static uint64_t sysctl_seconds(const char *path)
 {
 	unsigned long long seconds = 0;

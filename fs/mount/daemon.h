@@ -1,10 +1,10 @@
 /*
- * daemon - what the parts of the file system share.
+ * daemon - the state that all parts of the mount share, and the steps in which it changes.
  *
- * One thread, the loop, does everything but what takes long: a source that has to wait for a disk,
- * and pages of metrics of many limiters, have threads of their own. What changes after the start is under one lock. A step is: daemon_lock(), an engine
- * call, and daemon_unlock(), which collects what came of it, sets the timer, lets go of the lock and
- * answers.
+ * One thread, the loop, does all short work. A source that has to wait for a disk, and pages of
+ * metrics of many limiters, have threads of their own. One lock guards all members that change
+ * after the start. A step is: daemon_lock(), an engine call, and daemon_unlock(), which collects
+ * the requests that it decided, sets the timer, lets go of the lock and answers.
  */
 #ifndef RATEFS_FS_MOUNT_DAEMON_H
 #define RATEFS_FS_MOUNT_DAEMON_H
@@ -42,12 +42,11 @@ struct daemon {
 	pthread_mutex_t lock;
 	struct engine engine;
 	struct source *source;
-	struct fleet *fleet; /* borrowed; NULL on one host */
-	_Atomic uint64_t
-		use_until_ns; /* fleets: what was granted last may be delivered until then */
-	struct pending_table pending; /* requests not answered yet */
+	struct fleet *fleet;	       /* borrowed; NULL on one host */
+	_Atomic uint64_t use_until_ns; /* fleets: the last grants may be delivered until then */
+	struct pending_table pending;  /* requests not answered yet */
 	struct events events;
-	struct state *state; /* borrowed: what a successor has to know */
+	struct state *state; /* borrowed: the knowledge for a successor */
 	struct handle_table handles;
 	struct list open;		    /* every open file */
 	struct list polling_events;	    /* open `events` files whose readers poll */
@@ -56,7 +55,7 @@ struct daemon {
 	uint32_t pages; /* of metrics that threads are making */
 	pthread_cond_t page_made;
 	uint64_t armed_ns;     /* when the timer goes off; NEVER_NS: it does not; 0: it did */
-	uint64_t sweep_ns;     /* when to look for those who waited too long for the kernel */
+	uint64_t sweep_ns;     /* when to look for requests that wait too long for the kernel */
 	bool stopping;	       /* every reader gets ESHUTDOWN */
 	struct timespec began; /* wall clock at the start */
 
@@ -69,15 +68,18 @@ struct daemon {
 void daemon_lock(struct daemon *daemon);
 void daemon_unlock(struct daemon *daemon);
 
-/* 0 or -errno; daemon_free() when no file is open any more. @options, @source and @state are borrowed. */
+/*
+ * Makes a daemon without open files. 0 or -errno; daemon_free() when no file is open any more.
+ * @options, @source and @state are borrowed.
+ */
 int daemon_init(struct daemon *daemon, struct options *options, struct source *source,
 		struct state *state, const struct owner *root);
 void daemon_free(struct daemon *daemon);
 
-/* Runs what is due; from the loop. */
+/* Does all that is due; from the loop. */
 void daemon_run(struct daemon *daemon);
 
-/* When daemon_run() has something to do, or NEVER_NS. */
+/* Tells when daemon_run() has something to do, or NEVER_NS. */
 uint64_t daemon_due_ns(struct daemon *daemon);
 
 /* Gives up @pending, which waits, with -@err. Under the lock. */
@@ -89,7 +91,7 @@ void daemon_interrupt(struct daemon *daemon, uint64_t unique);
 /* Answers every waiting reader with ESHUTDOWN, now and from now on. */
 void daemon_stop(struct daemon *daemon);
 
-/* A grant was delivered: counts it if that was too late. Without the lock. */
+/* Counts a grant, which was delivered just now, if that was too late. Without the lock. */
 void daemon_delivered(struct daemon *daemon);
 
 /* Remembers why a request of user @uid was refused, for its last_error. Under the lock. */

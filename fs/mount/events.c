@@ -18,7 +18,7 @@ static const struct event_line *line_at(const struct events *events, uint64_t nu
 	return &events->lines[number % EVENTS_LINES];
 }
 
-/* Position of the oldest whole line. */
+/* Returns the position of the oldest whole line. */
 static uint64_t start_of(const struct events *events)
 {
 	return events->first_line < events->line_end ? line_at(events, events->first_line)->start
@@ -56,7 +56,7 @@ void events_add(struct events *events, struct subject subject, const char *forma
 		events->bytes[events->end++ % EVENTS_BYTES] = line[i];
 }
 
-/* Number of the line in which @position, not before the oldest, is; line_end at the end. */
+/* Finds the number of the line with @position, not before the oldest; line_end at the end. */
 static uint64_t find_line(const struct events *events, uint64_t position)
 {
 	uint64_t low = events->first_line, high = events->line_end;

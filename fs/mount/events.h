@@ -1,9 +1,10 @@
 /*
- * events - the last state changes, for those who read `events`.
+ * events - the last state changes, for readers of `events`.
  *
- * A ring of bytes with positions that only grow, and where in it which line is, and about which limiter. A
- * reader keeps its own position, and gets the lines about limiters that it may use; one that falls behind by
- * more than the ring holds is told so and goes on at the oldest whole line.
+ * A ring of bytes with positions that only grow. The place and the limiter of each line in it are
+ * known. A reader keeps its own position, and gets the lines about limiters that it may use; a
+ * reader that falls behind by more than the ring holds is told so and goes on at the oldest whole
+ * line.
  */
 #ifndef RATEFS_FS_MOUNT_EVENTS_H
 #define RATEFS_FS_MOUNT_EVENTS_H
@@ -42,7 +43,7 @@ struct events {
 void events_add(struct events *events, struct subject subject, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Whether there is something for @viewer at *position, which moves on to it, or to the end. */
+/* Moves *position on to the next line for @viewer, or to the end. Tells whether there is one. */
 bool events_wait_for(const struct events *events, const struct viewer *viewer, uint64_t *position);
 
 /*

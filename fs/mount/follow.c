@@ -23,7 +23,7 @@ static bool poll_events(struct daemon *daemon, struct handle *handle)
 	return false;
 }
 
-/* The head is served by offset; the text after it, whatever the offset, is the next line. */
+/* Serves the head by offset; the text after it, whatever the offset, is the next line. */
 static void read_events(struct daemon *daemon, struct handle *handle,
 			const struct read_request *read)
 {
@@ -105,7 +105,7 @@ static void notify_pollers(struct daemon *daemon)
 	}
 }
 
-/* Looks at them only when something has happened: there may be many. */
+/* Looks at followers only when something has happened: there may be many. */
 void follow_collect(struct daemon *daemon, struct outbox *outbox)
 {
 	struct queued *queued, *next;
@@ -138,18 +138,4 @@ void follow_answer(struct daemon *daemon, struct pending *pending)
 	else /* another thread read the same open file: this one asks anew */
 		fuse_reply_err(pending->request, stopping ? ESHUTDOWN : EINTR);
 	free(follower);
-}
-
-enum pending_end follow_give_up(struct daemon *daemon, struct pending *pending, int err)
-{
-	(void)daemon;
-	(void)pending;
-	(void)err;
-	return PENDING_FREED;
-}
-
-uint64_t follow_since_ns(const struct daemon *daemon, const struct pending *pending)
-{
-	(void)daemon;
-	return ((const struct queued *)pending)->asked_ns;
 }

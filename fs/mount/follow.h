@@ -12,7 +12,5 @@ extern const struct node_kind EVENTS_FILE;
 /* Requests of kind PENDING_FOLLOWER; follow_collect() tells those that poll, too. */
 void follow_collect(struct daemon *daemon, struct outbox *outbox);
 void follow_answer(struct daemon *daemon, struct pending *pending);
-enum pending_end follow_give_up(struct daemon *daemon, struct pending *pending, int err);
-uint64_t follow_since_ns(const struct daemon *daemon, const struct pending *pending);
 
 #endif

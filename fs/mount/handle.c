@@ -104,7 +104,7 @@ void handle_forget(struct daemon *daemon, uint64_t number)
 	table->free[table->free_count++] = index;
 }
 
-/* A predecessor may have taken what is in it: then it begins empty. */
+/* Finds a partition's limiter. A predecessor may have taken its tokens: then it begins empty. */
 static struct limiter *get_partition(struct daemon *daemon, struct limiter *limiter, uint32_t index)
 {
 	bool known = index < limiter->partition_room && limiter->partitions[index];
@@ -115,7 +115,7 @@ static struct limiter *get_partition(struct daemon *daemon, struct limiter *limi
 	return partition;
 }
 
-/* A handle of @node for @uid, without a number. */
+/* Makes a handle of @node for @uid, without a number. */
 static struct handle *new_handle(struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	struct handle *handle = calloc(1, sizeof(*handle));
@@ -163,7 +163,7 @@ struct handle *handle_open(struct daemon *daemon, const struct node *node,
 	return handle;
 }
 
-/* A handle as @kept at @index was of a predecessor's. NULL: no memory. */
+/* Makes a handle as a predecessor had it in @kept at @index. NULL: no memory. */
 static struct handle *reopen_handle(struct daemon *daemon, const struct node *node, uint32_t index,
 				    struct state_handle *kept)
 {
@@ -241,18 +241,6 @@ void handle_notify(struct daemon *daemon, struct handle *handle)
 		fuse_lowlevel_notify_poll(handle->poll);
 }
 
-struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid, uint64_t unique)
-{
-	return (struct asker){
-		.thread = pid, .uid = uid, .file = handle ? handle->number : 0, .number = unique};
-}
-
-void handle_set_half(struct handle *handle, bool half)
-{
-	handle->half = half;
-	handle->kept->half = half;
-}
-
 void handle_polled(struct handle *handle, uint64_t number)
 {
 	handle->kept->poll = number;
@@ -316,13 +304,13 @@ static void close_kept(struct handle_table *table, struct state_handle *kept, ui
 	table->free[table->free_count++] = index;
 }
 
-/* Whether the open was answered, or the kernel still waits for that: then there is nothing to close. */
+/* Tells whether the open was answered. If it is asked again, there is nothing to close. */
 static bool is_open(const struct state_handle *kept, uint8_t row,
 		    bool (*was_asked)(const void *what, uint64_t unique), const void *what)
 {
 	if (kept->life & LIFE_OPEN)
 		return true;
-	/* Who waited for a slot, and was killed just now, waits no longer. */
+	/* An opener that waited for a slot, and was killed just now, waits no longer. */
 	return !was_asked(what, kept->opener) && (!NODES[row].kind->open || kept->slot_ns);
 }
 

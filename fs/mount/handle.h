@@ -1,5 +1,5 @@
 /*
- * handle - open files, the numbers by which the kernel knows them, and what a successor finds of them.
+ * handle - open files: their numbers, for the kernel, and their records, for a successor.
  */
 #ifndef RATEFS_FS_MOUNT_HANDLE_H
 #define RATEFS_FS_MOUNT_HANDLE_H
@@ -17,7 +17,7 @@ struct polling {
 	struct handle *handle;
 };
 
-/* The polled file of @waiter, which is a poller's (waiter->is_poller). */
+/* Finds the polled file of @waiter, which is a poller's (waiter->is_poller). */
 static inline const struct polling *polling_of(const struct waiter *waiter)
 {
 	return (const struct polling *)((const char *)waiter - offsetof(struct poller, waiter));
@@ -34,15 +34,15 @@ struct handle {
 	_Atomic bool granted;  /* token text is there to be read on; read without the lock */
 	bool half;	       /* the end of a token's text was not read yet: a poll is told so */
 	bool begun;	       /* events: its head was read */
-	uint32_t uid;	       /* who opened it */
-	struct viewer *viewer; /* owned; metrics, events: what it may know; NULL: everything */
-	uint64_t position;     /* events: what was read */
-	char *text;	       /* owned; what a read at offset 0 found */
+	uint32_t uid;	       /* the user that opened it */
+	struct viewer *viewer; /* owned; metrics, events: its rights; NULL: it may know all */
+	uint64_t position;     /* events: of the next line */
+	char *text;	       /* owned; as made by a read at offset 0 */
 	size_t length;
 	struct slot slot;	      /* slot: held while this is open */
 	bool lost;		      /* slot: no program ever worked with it */
 	struct polling *polling;      /* owned; NULL: tokens of it were never polled for */
-	struct fuse_pollhandle *poll; /* owned; who wants to know */
+	struct fuse_pollhandle *poll; /* owned; the poll to be told */
 	struct list_link link;	      /* in daemon->open */
 	bool following;		      /* events: in the list of those who poll */
 	struct list_link follower;    /* in daemon->polling_events */
@@ -61,45 +61,50 @@ struct handle *handle_open(struct daemon *daemon, const struct node *node,
  */
 struct handle *handle_find(const struct daemon *daemon, uint64_t number);
 
-/* What handle_find() does not find was closed. Under the lock. */
+/* Forgets @number, closed, which handle_find() does not find. Under the lock. */
 void handle_forget(struct daemon *daemon, uint64_t number);
 
 /*
- * Takes over the files that were open at the predecessor's end. @was_asked tells whether an open with that
- * unique number is yet to be answered: then it is opened anew. 0 or -ENOMEM. Under the lock.
+ * Takes over the files that were open at the predecessor's end. @was_asked tells whether an open
+ * with that unique number is yet to be answered: then it is opened anew. 0 or -ENOMEM. Under the
+ * lock.
  */
 int handle_take_over(struct daemon *daemon, bool (*was_asked)(const void *what, uint64_t unique),
 		     const void *what);
 
-/* Has all who poll the files taken over poll again. */
+/* Has all polls of the files taken over ask again. */
 void handle_wake_all(struct daemon *daemon);
 
-/* The kernel's number of who polls @handle from now on. Under the lock. */
+/* Notes the kernel's number of the poll of @handle from now on. Under the lock. */
 void handle_polled(struct handle *handle, uint64_t number);
 
 /* Closes and frees @handle, which no request uses any more. Under the lock. */
 void handle_close(struct daemon *daemon, struct handle *handle);
 
-/* Closes what a mount that was aborted left open. The source is closed: the engine takes no step. */
+/*
+ * Closes what a mount that was aborted left open. The source is closed: the engine takes no step.
+ */
 void handle_close_all(struct daemon *daemon);
 
 /* Lists @handle, of events, as one whose poller waits for a line. Under the lock. */
 void handle_follow(struct daemon *daemon, struct handle *handle);
 
-/* Tells who polls @handle that something may have changed. Under the lock. */
+/* Tells the poll of @handle that something may have changed. Under the lock. */
 void handle_notify(struct daemon *daemon, struct handle *handle);
 
 /*
  * Identifies the asker of the request @unique: thread @pid of @uid, which reads @handle. NULL: it
  * opens a slot; threads that are unknown are one and the same then.
  */
-struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid, uint64_t unique);
+static inline struct asker handle_asker(const struct handle *handle, uint32_t pid, uint32_t uid,
+					uint64_t unique)
+{
+	return (struct asker){
+		.thread = pid, .uid = uid, .file = handle ? handle->number : 0, .number = unique};
+}
 
 /* Keeps @text (from malloc) for reads at other offsets. Under the lock. */
 void handle_keep_text(struct handle *handle, char *text, size_t length);
-
-/* Notes that the newline of a token of a stream was read, or not. Under the lock. */
-void handle_set_half(struct handle *handle, bool half);
 
 /* Answers an open. False: its client is gone; the file is to be closed. */
 bool handle_reply_open(struct handle *handle, fuse_req_t request);

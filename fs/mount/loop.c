@@ -12,9 +12,9 @@
  * when requests of late came so closely that this pays, but not so closely that client and daemon
  * share a processor, where looking only takes it away. (One that does not sleep is not moved to the
  * processor of its client either, where a token takes 3 us and not the 20 of the best of looks; but
- * one that sleeps is moved there only most of the time, and takes 65 us otherwise.) And the timer goes
- * off a little early, and the thread looks at the clock until the time has come, if that is not too
- * often.
+ * one that sleeps is moved there only most of the time, and takes 65 us otherwise.) And the timer
+ * goes off a little early, and the thread looks at the clock until the time has come, if that is
+ * not too often.
  */
 #include "fs/mount/loop.h"
 #include "fs/base/log.h"
@@ -34,7 +34,7 @@ enum {
 	TIME_WEIGHT = 8,       /* of the mean against the newest time */
 };
 
-/* Whether there is a request at @until_ns at the latest. */
+/* Tells whether there is a request at @until_ns at the latest. */
 static bool look_for_request(const struct daemon *daemon, uint64_t until_ns)
 {
 	struct pollfd request = {.fd = fuse_session_fd(daemon->fuse), .events = POLLIN};

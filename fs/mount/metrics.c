@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is copied of a limiter under the lock, to be printed without. */
+/* The stats of a limiter, copied under the lock, to be printed without. */
 struct sample {
 	char *path; /* owned */
 	struct stat_entry entries[];
@@ -74,8 +74,8 @@ static int add_sample(struct daemon *daemon, struct samples *samples, struct lim
 }
 
 /*
- * Copies the limiters of some more of the tree's chains, from *@chain of @chains on, and moves *@chain.
- * The tree may have grown since, by doubling: then a chain has become several. Locks.
+ * Copies the limiters of some more of the tree's chains, from *@chain of @chains on, and moves
+ * *@chain. The tree may have grown since, by doubling: then a chain has become several. Locks.
  */
 static int collect_some(struct daemon *daemon, const struct page *page, const struct handle *handle,
 			struct samples *samples, uint32_t *chain, uint32_t chains)
@@ -86,7 +86,7 @@ static int collect_some(struct daemon *daemon, const struct page *page, const st
 
 	daemon_lock(daemon);
 	if (page && !page->pending.request)
-		err = -EINTR; /* nobody waits for it any more */
+		err = -EINTR; /* its reader has gone */
 	for (; !err && *chain < end; ++*chain) {
 		for (uint32_t part = *chain; !err && part < tree->size; part += chains) {
 			struct limiter *l = tree->by_id[part];
@@ -101,7 +101,9 @@ static int collect_some(struct daemon *daemon, const struct page *page, const st
 	return err;
 }
 
-/* Length of the UTF-8 sequence (RFC 3629) that @text begins with, or 0 if that is none. */
+/*
+ * Returns the length of the UTF-8 sequence (RFC 3629) at the beginning of @text; 0: there is none.
+ */
 static size_t utf8_length(const char *text)
 {
 	const unsigned char *c = (const unsigned char *)text;
@@ -117,7 +119,10 @@ static size_t utf8_length(const char *text)
 	return length;
 }
 
-/* Label values are UTF-8, and escape backslash and quote; a name's other bytes are written \xNN. */
+/*
+ * Prints a label's value: UTF-8, with backslash and quote escaped; a name's other bytes are written
+ * \xNN.
+ */
 static void print_label(FILE *out, const char *value)
 {
 	while (*value) {
@@ -159,7 +164,7 @@ static void print_stat(FILE *out, const struct samples *samples, size_t index,
 	}
 }
 
-/* The daemon's own. */
+/* Prints the daemon's own stats. */
 static void print_daemon(FILE *out, double limiters, double waiters, double up)
 {
 	const struct {
@@ -182,7 +187,7 @@ static void print_daemon(FILE *out, double limiters, double waiters, double up)
 			own[i].name, own[i].name, own[i].value);
 }
 
-/* What the host does in its fleet, copied under the lock. */
+/* The stats of the host in its fleet, copied under the lock. */
 struct fleet_sample {
 	bool there;
 	struct fleet_counters counters;
@@ -235,8 +240,8 @@ static void print_fleet(FILE *out, const struct fleet_sample *sample)
 }
 
 /*
- * The whole page for @handle; @page is what it is for, NULL when nobody can go away meanwhile: @handle is
- * there as long as its request. Locks.
+ * Prints the whole page for @handle. @page is its request; NULL: its reader cannot go away. @handle
+ * is there as long as its request. Locks.
  */
 static int print_page(FILE *out, struct daemon *daemon, const struct page *page,
 		      const struct handle *handle)
@@ -268,7 +273,7 @@ static int print_page(FILE *out, struct daemon *daemon, const struct page *page,
 	return err;
 }
 
-/* Text of the whole page (from malloc), or NULL; locks. */
+/* Makes the text of the whole page, from malloc, or NULL. Locks. */
 static char *make_page(struct daemon *daemon, const struct page *page, const struct handle *handle,
 		       size_t *length)
 {
@@ -315,7 +320,7 @@ static void *make_page_aside(void *argument)
 	return NULL;
 }
 
-/* 0, or -errno when there is no thread to be had. */
+/* Starts a thread that makes a page. 0 or -errno. */
 static int start_page(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
 	struct page *page = malloc(sizeof(*page));
@@ -384,13 +389,6 @@ static void read_metrics(struct daemon *daemon, struct handle *handle,
 
 const struct node_kind METRICS_FILE = {
 	.open = handle_open_view, .reopen = handle_reopen_view, .read = read_metrics};
-
-/* It is not collected: its thread answers. */
-void metrics_answer(struct daemon *daemon, struct pending *pending)
-{
-	(void)daemon;
-	(void)pending;
-}
 
 enum pending_end metrics_give_up(struct daemon *daemon, struct pending *pending, int err)
 {

@@ -14,7 +14,6 @@
 extern const struct node_kind METRICS_FILE;
 
 /* Requests of kind PENDING_PAGE. */
-void metrics_answer(struct daemon *daemon, struct pending *pending);
 enum pending_end metrics_give_up(struct daemon *daemon, struct pending *pending, int err);
 
 /* Waits until no such thread runs any more. */

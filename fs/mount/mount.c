@@ -59,7 +59,7 @@ int mount_adopt(struct daemon *daemon, const void *init, size_t size, const int 
 		return -1;
 	}
 	channel_adopt(daemon->fuse, devices, count);
-	/* What was answered by a predecessor is not asked any more, and the answer is lost. */
+	/* A predecessor has answered this message: the kernel drops the answer. */
 	mount_process(daemon, &buffer, clock_ns());
 	if (!fuse_session_exited(daemon->fuse))
 		return 0;
@@ -68,7 +68,7 @@ int mount_adopt(struct daemon *daemon, const void *init, size_t size, const int 
 	return -1;
 }
 
-/* Whether the mount is still there. */
+/* Tells whether the mount is still there. */
 static bool is_connected(const struct daemon *daemon)
 {
 	struct pollfd device = {.fd = fuse_session_fd(daemon->fuse)};
@@ -76,7 +76,7 @@ static bool is_connected(const struct daemon *daemon)
 	return poll(&device, 1, 0) <= 0 || !(device.revents & POLLERR);
 }
 
-/* As libfuse does for who has mounted. */
+/* Unmounts as libfuse does for the process that has mounted. */
 static void unmount_path(const char *mountpoint)
 {
 	pid_t child;
@@ -104,8 +104,8 @@ void mount_end(struct daemon *daemon)
 }
 
 /*
- * Interrupts are answered here: libfuse would look through all requests for the one. What does not
- * wait (any more) was answered, since requests are done one after the other.
+ * Interrupts are answered here: libfuse would look through all requests for the one. A request that
+ * does not wait (any more) was answered, since requests are done one after the other.
  */
 void mount_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns)
 {

@@ -14,7 +14,7 @@ int mount_init(struct daemon *daemon, struct options *options, struct source *so
 	       struct state *state, const struct owner *root);
 void mount_free(struct daemon *daemon);
 
-/* A session for @options that is not mounted. 0, or the exit status after a message. */
+/* Makes a session for @options that is not mounted. 0, or the exit status after a message. */
 int mount_session(struct fuse_session **session, struct options *options, struct daemon *daemon);
 
 /*
@@ -24,7 +24,7 @@ int mount_session(struct fuse_session **session, struct options *options, struct
 int mount_adopt(struct daemon *daemon, const void *init, size_t size, const int *devices,
 		unsigned int count);
 
-/* Does what the request in @buffer, received at @now_ns, asks for. */
+/* Does the request in @buffer, received at @now_ns. */
 void mount_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns);
 
 /* Frees the session; unmounts if there is no keeper any more to do that. */

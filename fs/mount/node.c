@@ -148,7 +148,7 @@ static int parse_number(struct daemon *daemon, const char *name, size_t length, 
 	return err ? refuse_parameter(daemon, uid, err, name, why_not_tokens(err)) : 0;
 }
 
-/* `N` in eta. */
+/* Finds `N` in eta. */
 static int find_eta(struct daemon *daemon, const struct node *parent, const struct node_row *row,
 		    const char *name, uint32_t uid, struct node *node)
 {
@@ -163,7 +163,7 @@ static int find_eta(struct daemon *daemon, const struct node *parent, const stru
 	return err;
 }
 
-/* `N` or `N,within=DURATION` in take. */
+/* Finds `N` or `N,within=DURATION` in take. */
 static int find_take(struct daemon *daemon, const struct node *parent, const struct node_row *row,
 		     const char *name, uint32_t uid, struct node *node)
 {
@@ -213,7 +213,7 @@ static int find_key(struct daemon *daemon, const struct node *parent, const stru
 
 	if (!*name || *name == '.')
 		return -ENOENT;
-	/* What is due until now may be that it is removed. */
+	/* Its removal may be due by now: it is held. */
 	limiter_hold(parent->limiter);
 	err = engine_key(&daemon->engine, parent->limiter, name, uid, clock_ns(), &key);
 	limiter_drop(parent->limiter);
@@ -351,7 +351,10 @@ int node_entry(struct daemon *daemon, const struct node *node, uint32_t uid,
 
 	*entry = (struct fuse_entry_param){.attr_timeout = ATTRIBUTES_S, .entry_timeout = ENTRY_S};
 	if (has_parameter(node)) {
-		/* The kernel may know names in keys that were forgotten for ever. Two for one: see keys_get(). */
+		/*
+		 * The kernel may know names in forgotten keys for ever. Two for one: see
+		 * keys_get().
+		 */
 		parameter_sweep(daemon->parameters, 2, is_gone, daemon);
 		if (!parameter_known(daemon->parameters, encode_node(daemon, node), node->tokens,
 				     node->within_ns) &&
@@ -480,7 +483,7 @@ bool node_is_below(const struct node_row *row, enum node_id id)
 	return false;
 }
 
-/* Whether the files of a row are known by the limiter's number alone. */
+/* Tells whether the files of a row are known by the limiter's number alone. */
 static bool is_of_limiter(const struct node_row *row)
 {
 	return row->name && !node_is_below(row, NODE_PARTITION) && !node_is_below(row, NODE_KEY);

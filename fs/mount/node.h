@@ -6,9 +6,9 @@
  * and its line of help, from which README in the mount and the manual's list are made.
  *
  * A node number is computed: limiter id << 24 | partition + 1 << 8 | row, or for keys, with a mark,
- * key id << 8 | row. Only files with a number in their name (take/N, eta/N) are remembered while the
- * kernel knows them. A key may be forgotten before the kernel forgets it; its number is then stale for
- * ever, and the kernel looks its name up again.
+ * key id << 8 | row. Only files with a number in their name (take/N, eta/N) are remembered while
+ * the kernel knows them. A key may be forgotten before the kernel forgets it; its number is then
+ * stale for ever, and the kernel looks its name up again.
  */
 #ifndef RATEFS_FS_MOUNT_NODE_H
 #define RATEFS_FS_MOUNT_NODE_H
@@ -29,17 +29,17 @@ struct node_row;
 
 /*
  * Seconds for which the kernel may rely on names and attributes. Without, it would ask for the
- * attributes of every directory on the way at each open, which more than doubles its cost; what
- * changes through this mount is known at once either way.
+ * attributes of every directory on the way at each open, which more than doubles its cost. Changes
+ * through this mount are known at once either way.
  */
 enum { ENTRY_S = 1, ATTRIBUTES_S = 1 };
 
 enum node_access {
-	ACCESS_DIRECTORY, /* may be entered and listed by who may use the limiter */
-	ACCESS_LIMITER,	  /* a directory in which who may tune can make limiters */
-	ACCESS_USE,	  /* read by who may use the limiter */
-	ACCESS_REPORT,	  /* written by who may use the limiter */
-	ACCESS_TUNE,	  /* read by who may use, written by who may tune */
+	ACCESS_DIRECTORY, /* users of the limiter may enter and list it */
+	ACCESS_LIMITER,	  /* a directory in which its tuners can make limiters */
+	ACCESS_USE,	  /* users of the limiter read it */
+	ACCESS_REPORT,	  /* users of the limiter write it */
+	ACCESS_TUNE,	  /* users of the limiter read it, its tuners write it */
 };
 
 /* The cost of reading a file; README in the mount sorts the files by it. */
@@ -79,14 +79,14 @@ struct read_request {
 	bool nonblocking;
 };
 
-/* What lists the members of a directory. */
+/* A listing of the members of a directory, in the making. */
 struct node_listing {
 	/* Adds an entry; @next is the position to go on from. False: there is no room for it. */
 	bool (*add)(struct node_listing *listing, const char *name, fuse_ino_t ino, mode_t type,
 		    uint64_t next);
 };
 
-/* What files or directories of a kind do. All of it may be NULL. */
+/* The acts of files or directories of one kind. Each may be NULL. */
 struct node_kind {
 	/*
 	 * Of a directory whose members are not rows. find() finds @name, which is of @row, for user
@@ -103,7 +103,7 @@ struct node_kind {
 	bool tries;	  /* ... and never waits for them */
 	bool is_setting;  /* it is the setting of its row */
 	size_t write_max; /* 0: 4095 bytes */
-	/* What stat(2) says; without it a file that can be read has that of a text. */
+	/* The size for stat(2); without it a file that can be read has that of a text. */
 	off_t (*size)(const struct node *node);
 	/* Answers an open, now or later; NULL: at once. Without the lock. */
 	void (*open)(struct daemon *daemon, struct handle *handle, const struct caller *caller,
@@ -116,13 +116,15 @@ struct node_kind {
 	/* Answers a write, now or later. Without the lock; @text is NUL-terminated. */
 	void (*write)(struct daemon *daemon, struct handle *handle, const struct caller *caller,
 		      const char *text, size_t size);
-	/* Tells whether a read would not block. If it would, @handle is told later. Under the lock. */
+	/*
+	 * Tells whether a read would not block. If it would, @handle is told later. Under the lock.
+	 */
 	bool (*poll)(struct daemon *daemon, struct handle *handle);
 };
 
 struct node_row {
 	const char *name;  /* NULL: the name is not fixed */
-	const char *label; /* what documents call it then */
+	const char *label; /* its name in documents then */
 	enum node_id place;
 	enum node_access access;
 	enum node_cost cost;
@@ -147,7 +149,7 @@ enum { NODE_ROWS_MAX = STATE_ROWS_MAX };
 extern const struct node_row NODES[];
 extern const unsigned int NODE_COUNT;
 
-/* A file or directory: the row, and whose. */
+/* A file or directory: its row, and its owner. */
 struct node {
 	const struct node_row *row;
 	struct limiter *limiter; /* borrowed; the root's for files at the top */
@@ -159,14 +161,14 @@ struct node {
 
 /* All of these under the lock. */
 
-/* The node with number @ino. 0, or -ESTALE when it is gone. */
+/* Finds the node with number @ino. 0, or -ESTALE when it is gone. */
 int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node);
 
 struct node node_of_limiter(struct limiter *limiter);
 
 /*
- * Finds the node called @name in @parent for user @uid. 0, -ENOENT, -ENAMETOOLONG, -ERANGE for too large a number, or
- * -ENOSPC and -ENOMEM for a key that is new.
+ * Finds the node called @name in @parent for user @uid. 0, -ENOENT, -ENAMETOOLONG, -ERANGE for too
+ * large a number, or -ENOSPC and -ENOMEM for a key that is new.
  */
 int node_find(struct daemon *daemon, const struct node *parent, const char *name, uint32_t uid,
 	      struct node *node);
@@ -187,12 +189,12 @@ void node_attributes(struct daemon *daemon, const struct node *node, struct stat
  */
 void node_owner_changed(struct daemon *daemon, const struct limiter *limiter);
 
-/* Whether @name is that of a control file in any directory of limiters, now or by reservation. */
+/* Tells whether a control file in a directory of limiters is called @name. */
 bool node_name_is_taken(const char *name);
 
 /*
- * Lists entry number @position of directory @node and those that follow, but for files whose reading
- * never ends.
+ * Lists entry number @position of directory @node and those that follow, but for files whose
+ * reading never ends.
  */
 void node_list(struct daemon *daemon, const struct node *node, uint64_t position,
 	       struct node_listing *listing);
@@ -204,7 +206,7 @@ bool node_is_below(const struct node_row *row, enum node_id id);
 enum { NODE_PATH_TEXT = STATE_ROW_TEXT };
 void node_path(const struct node_row *row, char path[NODE_PATH_TEXT]);
 
-/* Once the engine is there: numbers for the rows, and for names with a number. 0 or -ENOMEM. */
+/* Makes the numbers of rows, and of names with a number, once the engine is there. 0 or -ENOMEM. */
 int node_init(struct daemon *daemon);
 void node_free(struct daemon *daemon);
 

@@ -24,7 +24,7 @@ static const struct caller *caller_of(fuse_req_t request)
 	return caller;
 }
 
-/* libfuse asks for more by default than is wanted. */
+/* Declines the features that libfuse asks for by default and the daemon does not want. */
 static void op_init(void *userdata, struct fuse_conn_info *connection)
 {
 	/*
@@ -90,8 +90,9 @@ static bool mode_follows(struct daemon *daemon, const struct node *node, mode_t 
 }
 
 /*
- * Files are cut to nothing (`>`) and touched without effect. Owner and mode are the limiter's. A
- * chown of a file changes nothing and succeeds, since a recursive one comes to the directory last.
+ * Changes owner and mode. Files are cut to nothing (`>`) and touched without effect. Owner and mode
+ * are the limiter's. A chown of a file changes nothing and succeeds, since a recursive one comes to
+ * the directory last.
  */
 static void op_setattr(fuse_req_t request, fuse_ino_t ino, struct stat *wanted, int which,
 		       struct fuse_file_info *file)
@@ -154,7 +155,7 @@ static void op_open(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 
 	daemon_lock(daemon);
 	err = node_decode(daemon, ino, &node);
-	/* Whom permissions do not bind, too, finds only what is there. */
+	/* Even root, whom permissions do not bind, cannot write a file without a write. */
 	if (!err && ((accesses & WRITE && !node.row->kind->write) ||
 		     (accesses & READ && !node.row->kind->read)))
 		err = -EACCES;
@@ -199,8 +200,8 @@ static void op_read(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offse
 
 	(void)ino;
 	/*
-	 * A read that fills the page cache has no owner: of sendfile, splice or mmap. What is read is
-	 * not there to be kept; who gets an error from sendfile reads.
+	 * A read that fills the page cache has no owner: of sendfile, splice or mmap. A token is
+	 * not there to be cached; a client that gets an error from sendfile reads instead.
 	 */
 	if (!handle || !handle->row->kind->read) /* a file as a predecessor that ran wild left it */
 		fuse_reply_err(request, ENODEV);
@@ -380,7 +381,7 @@ static void refuse_file(struct daemon *daemon, const struct node *directory, con
 			       name, directory->limiter->name);
 }
 
-/* The limiter called @name in directory @parent. 0, -ENOENT, or -EPERM for other things. */
+/* Finds the limiter called @name in directory @parent. 0, -ENOENT, or -EPERM for other things. */
 static int find_limiter(struct daemon *daemon, fuse_ino_t parent, const char *name, uint32_t uid,
 			struct limiter **limiter)
 {
@@ -476,7 +477,7 @@ static void refuse_name(fuse_req_t request, const char *name, const char *why)
 	fuse_reply_err(request, EPERM);
 }
 
-/* Nothing else can be made, linked or removed. */
+/* Refuses: nothing else can be made, linked or removed. */
 static void op_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode,
 		     dev_t device)
 {
@@ -486,7 +487,7 @@ static void op_mknod(fuse_req_t request, fuse_ino_t parent, const char *name, mo
 	refuse_name(request, name, "only limiters can be made or removed, by mkdir and rmdir");
 }
 
-/* It is called for a name that is not there: most often a control file was meant. */
+/* Refuses a name that is not there: most often a control file was meant. */
 static void op_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode,
 		      struct fuse_file_info *file)
 {

@@ -26,7 +26,7 @@ static struct pending **chain_of(const struct pending_table *table, uint64_t uni
 	return &table->chains[unique / 2 & (table->size - 1)];
 }
 
-/* Without memory the chains just grow longer. */
+/* Doubles the chains. Without memory they just grow longer. */
 static void grow_chains(struct pending_table *table)
 {
 	struct pending **old = table->chains;

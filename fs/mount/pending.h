@@ -41,36 +41,43 @@ struct queued {
 	struct pending pending;
 	struct list_link link;
 	uint64_t asked_ns;
-	uint64_t
-		until_ns; /* when it is decided at the latest, in the order of the queue; or NEVER_NS */
+	uint64_t until_ns; /* when it is decided at the latest, the queue's order; or NEVER_NS */
 };
 
-/* What was decided, in the order in which it is to be answered. */
+/* Decided requests, in the order in which they are to be answered. */
 struct outbox {
 	struct pending *first;
 	struct pending **last;
 };
 
-/* What becomes of a request that is given up. */
+/* The fate of a request that is given up. */
 enum pending_end {
 	PENDING_STAYS,	  /* it is decided, and about to be answered */
 	PENDING_FREED,	  /* it is answered with the error, and freed */
-	PENDING_ABANDONED /* it is answered with the error, and freed by what works on it */
+	PENDING_ABANDONED /* it is answered with the error, and freed where it is worked on */
 };
 
 struct pending_row {
-	/* Moves requests that are decided out of the table to @outbox. NULL: another row does it. */
+	/*
+	 * Moves requests that are decided out of the table to @outbox. NULL: another row does it.
+	 */
 	void (*collect)(struct daemon *daemon, struct outbox *outbox);
-	/* Answers @pending, which was collected, and frees it. Without the lock. */
+	/* Answers @pending, which was collected, and frees it. Without the lock. NULL: none is. */
 	void (*answer)(struct daemon *daemon, struct pending *pending);
-	/* Takes @pending away from what it waits for, since it is answered with -@err now. */
+	/*
+	 * Takes @pending away from those that work on it, since it is answered with -@err now.
+	 * NULL: there are none, and it is freed.
+	 */
 	enum pending_end (*give_up)(struct daemon *daemon, struct pending *pending, int err);
-	/* Since when @pending waits. NULL: it is decided within a bounded time. */
+	/*
+	 * Tells since when @pending waits. NULL: it waits for a bounded time, or is queued: since
+	 * its asked_ns if its until_ns is NEVER_NS.
+	 */
 	uint64_t (*since_ns)(const struct daemon *daemon, const struct pending *pending);
-	/* Gives up what was not decided by its until_ns. NULL: its collect() does. */
+	/* Gives up a request that was not decided by its until_ns. NULL: its collect() does. */
 	void (*expire)(struct daemon *daemon, struct queued *queued);
 	bool queued;   /* its requests are struct queued */
-	bool resolute; /* a signal does not interrupt it: it would not know what became of it */
+	bool resolute; /* a signal does not interrupt it: its fate would not be known */
 };
 extern const struct pending_row PENDING_ROWS[PENDING_KIND_COUNT];
 
@@ -93,7 +100,7 @@ void pending_remove(struct pending_table *table, struct pending *pending);
 /* Removes @pending, which is decided, and puts it behind all others in @outbox. */
 void pending_decide(struct pending_table *table, struct pending *pending, struct outbox *outbox);
 
-/* NULL when it is not, or no longer, waiting. */
+/* Finds a request. NULL: it is not, or no longer, waiting. */
 struct pending *pending_find(const struct pending_table *table, uint64_t unique);
 
 /* Finds the oldest request of a kind that is queued, and the one after @queued; NULL: none. */

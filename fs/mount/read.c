@@ -8,7 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Token text for @tokens from @offset on: the length, at most @size, written to @text. */
+/* Notes whether the end of a token's text is yet to be read, for a successor, too. */
+static void set_half(struct handle *handle, bool half)
+{
+	handle->half = half;
+	handle->kept->half = half;
+}
+
+/* Writes the text of @tokens from @offset on to @text. Returns its length, at most @size. */
 static size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT])
 {
 	size_t length;
@@ -34,7 +41,7 @@ int read_reply(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t size
 	return fuse_reply_buf(request, text, length);
 }
 
-/* A read of @size bytes is about to be answered with what it asked for. Under the lock. */
+/* Notes that a read of @size bytes is about to be answered with its tokens. Under the lock. */
 static void note_grant(struct handle *handle, size_t size)
 {
 	char text[TOKEN_TEXT];
@@ -43,7 +50,7 @@ static void note_grant(struct handle *handle, size_t size)
 	if (handle->polling)
 		handle->polling->poller.late = false;
 	handle->kept->granted = true;
-	handle_set_half(handle, token_text(handle->tokens, 0, TOKEN_TEXT, text) > size);
+	set_half(handle, token_text(handle->tokens, 0, TOKEN_TEXT, text) > size);
 }
 
 /*
@@ -63,7 +70,7 @@ static void deliver_tokens(struct daemon *daemon, struct handle *handle,
 	daemon_unlock(daemon);
 }
 
-/* Without memory a poll is told that a read is answered at once. */
+/* Tells whether tokens are there. Without memory a read is said to be answered at once. */
 static bool poll_tokens(struct daemon *daemon, struct handle *handle)
 {
 	if (!handle->polling) {
@@ -136,7 +143,7 @@ static enum read_manner manner_of(const struct handle *handle, const struct read
 	return read->nonblocking ? READ_NONBLOCKING : READ_BLOCKING;
 }
 
-/* Takes what @handle asks for: now or, if the reader may wait, later. */
+/* Takes the tokens that @handle asks for: now or, if the reader may wait, later. */
 static void take_tokens(struct daemon *daemon, struct handle *handle,
 			const struct read_request *read)
 {
@@ -176,7 +183,7 @@ static void take_tokens(struct daemon *daemon, struct handle *handle,
 		fuse_reply_err(read->caller->request, -err);
 }
 
-/* What is left of a token's text; nothing when none was granted through this handle. */
+/* Answers with the rest of a token's text: nothing, if no token was granted through this handle. */
 static void read_rest(struct handle *handle, const struct read_request *read)
 {
 	char text[TOKEN_TEXT];
@@ -185,7 +192,7 @@ static void read_rest(struct handle *handle, const struct read_request *read)
 	if (!handle->granted)
 		rest = 0;
 	else if (rest <= read->size)
-		handle_set_half(handle, false);
+		set_half(handle, false);
 	fuse_reply_buf(read->caller->request, text, rest < read->size ? rest : read->size);
 }
 
@@ -198,19 +205,19 @@ static void read_tokens(struct daemon *daemon, struct handle *handle,
 		take_tokens(daemon, handle, read);
 }
 
-/* An even offset asks for a token, an odd one gives its newline. */
+/* Reads on in a stream: an even offset asks for a token, an odd one gives its newline. */
 static void read_stream(struct daemon *daemon, struct handle *handle,
 			const struct read_request *read)
 {
 	if (read->offset & 1) {
-		handle_set_half(handle, false);
+		set_half(handle, false);
 		read_reply(read->caller->request, 1, 1, read->size);
 		return;
 	}
 	take_tokens(daemon, handle, read);
 }
 
-/* The text of tokens is known before they are granted. */
+/* Returns the size of the text of tokens, which is known before they are granted. */
 static off_t size_tokens(const struct node *node)
 {
 	char text[TOKEN_TEXT];
@@ -260,7 +267,7 @@ void read_collect(struct daemon *daemon, struct outbox *outbox)
 	}
 }
 
-/* The lock is taken as it is: the sender of the answers collects what comes of this. */
+/* Answers with the lock taken as it is: the sender of the answers collects the consequences. */
 void read_answer(struct daemon *daemon, struct pending *pending)
 {
 	struct reader *reader = (struct reader *)pending;

@@ -14,7 +14,7 @@ extern const struct node_kind TOKENS_FILE, TRY_FILE, STREAM_FILE;
 /* A reader of token, stream or take; or an opener of slot (waiter.is_opener). */
 struct reader {
 	struct pending pending;
-	/* Borrowed: it is open as long as this is not answered. An opener's is its own until then. */
+	/* Borrowed: it is open as long as this is not answered. An opener owns its handle. */
 	struct handle *handle;
 	uint32_t size; /* bytes that the kernel can take */
 	uint32_t pid;

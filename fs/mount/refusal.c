@@ -22,7 +22,7 @@ void refusals_add(struct refusals *refusals, uint32_t uid, const char *text)
 	}
 	free(place->text);
 	place->text = strdup(text);
-	/* What is quoted is the user's, and the text is one line. */
+	/* Quoted words are the user's, and the text is one line. */
 	for (char *c = place->text; c && *c; c++) {
 		if (iscntrl((unsigned char)*c))
 			*c = '?';

@@ -21,7 +21,7 @@ struct refusals {
 /* Remembers @text, copied. Without memory it is not. */
 void refusals_add(struct refusals *refusals, uint32_t uid, const char *text);
 
-/* Borrowed until the next; NULL: nothing was. */
+/* Returns the last refusal of @uid, borrowed until the next. NULL: there was none. */
 const char *refusals_last(const struct refusals *refusals, uint32_t uid);
 
 void refusals_free(struct refusals *refusals);

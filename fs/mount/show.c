@@ -59,7 +59,8 @@ void show_readme(FILE *out, struct daemon *daemon, const struct node *node, uint
 	      "    cat orders/take/250                      wait for 250 units at once\n"
 	      "    cat orders/stat                          see how it went\n"
 	      "    cat last_error                           why a write was refused\n\n"
-	      "Backups, grep -r and indexers read all that is listed, and so take tokens: let them\n"
+	      "Backups, grep -r and indexers read all that is listed, and so take tokens: let "
+	      "them\n"
 	      "leave out what is of the type fuse.ratefs.\n",
 	      out);
 	for (enum node_cost cost = 0; cost < COST_COUNT; cost++) {
@@ -244,7 +245,7 @@ static const struct waiter **list_returned(const struct queue *queue)
 	return waiters;
 }
 
-/* Writes who @waiter is: the thread, or `-` for an open file that is polled, and the user. */
+/* Writes the asker of @waiter: the thread, or `-` for an open file that is polled, and the user. */
 static void show_asker(FILE *out, const struct waiter *waiter)
 {
 	const struct reader *reader;
@@ -257,7 +258,9 @@ static void show_asker(FILE *out, const struct waiter *waiter)
 	fprintf(out, "%" PRIu32 " %" PRIu32, reader->pid, reader->pending.uid);
 }
 
-/* One queue's waiters, as long as there is @room; each has to wait for those before it. */
+/*
+ * Shows the waiters of one queue, as long as there is @room; each has to wait for those before it.
+ */
 static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *limiter,
 		       const struct queue *queue, uint32_t *room)
 {
@@ -308,7 +311,7 @@ void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uin
 		fputs("...\n", out);
 }
 
-/* Whether partition @index is this host's; on one host all are, for as long as it runs. */
+/* Tells whether partition @index is this host's; on one host all are, for as long as it runs. */
 static bool is_held(const struct daemon *daemon, struct limiter *limiter, uint32_t index)
 {
 	const struct lease *lease;

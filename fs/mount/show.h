@@ -1,5 +1,5 @@
 /*
- * show - the texts of files: what reading them gives. All under the lock.
+ * show - the texts of files. All under the lock.
  */
 #ifndef RATEFS_FS_MOUNT_SHOW_H
 #define RATEFS_FS_MOUNT_SHOW_H

@@ -34,7 +34,7 @@ static int wait_for_slot(struct daemon *daemon, struct handle *handle, const str
 	return err;
 }
 
-/* Whether one who finds no slot may wait for it. */
+/* Tells whether an opener that finds no slot may wait for one. */
 static bool may_wait(const struct daemon *daemon, const struct caller *caller, int flags)
 {
 	return !(flags & O_NONBLOCK) &&
@@ -67,7 +67,7 @@ static void open_slot(struct daemon *daemon, struct handle *handle, const struct
 		fuse_reply_err(caller->request, -err);
 }
 
-/* A slot is held by being open: reading takes nothing. */
+/* Answers a read, which takes nothing: a slot is held by the open file. */
 static void read_slot(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
 	(void)daemon;
@@ -85,7 +85,7 @@ static int reopen_slot(struct daemon *daemon, struct handle *handle,
 
 const struct node_kind SLOT_FILE = {.open = open_slot, .reopen = reopen_slot, .read = read_slot};
 
-/* As of a reader: what a client that is gone has left open is closed. */
+/* Answers an open; the file of a client that is gone is closed. */
 void slot_answer(struct daemon *daemon, struct pending *pending)
 {
 	struct reader *opener = (struct reader *)pending;

@@ -1,4 +1,6 @@
-/* table - THE TABLE of files, see node.h, and that of kinds of requests that wait, see pending.h. */
+/*
+ * table - THE TABLE of files, see node.h, and that of kinds of requests that wait, see pending.h.
+ */
 #include "fs/mount/follow.h"
 #include "fs/mount/metrics.h"
 #include "fs/mount/pending.h"
@@ -148,7 +150,8 @@ const struct node_row NODES[] = {
 		.name = "offline", .place = NODE_LIMITER, .access = ACCESS_TUNE,
 		.setting = SETTING_OFFLINE,
 		.kind = &SETTING_FILE, .show = show_setting,
-		.help = "in a fleet, without ZooKeeper: block, open, or share:N, the rate divided by N"},
+		.help = "in a fleet, without ZooKeeper: block, open, or share:N, the rate "
+			"divided by N"},
 	{
 		.name = "adapt", .place = NODE_LIMITER, .access = ACCESS_TUNE,
 		.setting = SETTING_ADAPT,
@@ -191,8 +194,8 @@ const struct node_row NODES[] = {
 	{
 		.name = "waiters", .place = NODE_LIMITER, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_waiters,
-		.help = "who is blocked, in order: pid, uid, tokens, seconds waited, "
-			"seconds to go"},
+		.help = "the readers that are blocked, in order: pid, uid, tokens, "
+			"seconds waited, seconds to go"},
 
 	{
 		.name = "count", .place = NODE_PARTITIONS, .access = ACCESS_TUNE,
@@ -230,7 +233,7 @@ const struct node_row NODES[] = {
 	{
 		.name = "holder", .place = NODE_PARTITION, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_partition_holder, .survey = true,
-		.help = "name of the host that holds it; empty: nobody"},
+		.help = "name of the host that holds it; empty: none"},
 	{
 		.name = "expires", .place = NODE_PARTITION, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_partition_expires,
@@ -271,11 +274,9 @@ const struct pending_row PENDING_ROWS[PENDING_KIND_COUNT] = {
 		.collect = write_collect, .answer = write_answer, .give_up = write_give_up,
 		.expire = write_expire, .queued = true, .resolute = true},
 	[PENDING_FOLLOWER] = {
-		.collect = follow_collect, .answer = follow_answer, .give_up = follow_give_up,
-		.since_ns = follow_since_ns, .queued = true},
+		.collect = follow_collect, .answer = follow_answer, .queued = true},
 	[PENDING_LOOKER] = {
-		.collect = text_collect, .answer = text_answer, .give_up = text_give_up,
-		.queued = true},
-	[PENDING_PAGE] = {.answer = metrics_answer, .give_up = metrics_give_up},
+		.collect = text_collect, .answer = text_answer, .queued = true},
+	[PENDING_PAGE] = {.give_up = metrics_give_up}, /* the thread of the page answers */
 };
 /* clang-format on */

@@ -87,7 +87,7 @@ static bool ask_coordinator(struct daemon *daemon, struct handle *handle,
 	return true;
 }
 
-/* Rendered by the read at offset 0, then read on as it was. */
+/* Makes the text at offset 0; other offsets read on in the text as it was. */
 void text_read(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
 	bool waits;
@@ -129,12 +129,4 @@ void text_answer(struct daemon *daemon, struct pending *pending)
 
 	show_text(daemon, looker->handle, pending->request, pending->uid, 0, looker->size);
 	free(looker);
-}
-
-enum pending_end text_give_up(struct daemon *daemon, struct pending *pending, int err)
-{
-	(void)daemon;
-	(void)pending;
-	(void)err;
-	return PENDING_FREED;
 }

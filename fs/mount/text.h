@@ -12,7 +12,7 @@
 
 extern const struct node_kind TEXT_FILE;
 
-/* Of TEXT_FILE, and of other files that can be read as a text. */
+/* Reads TEXT_FILE, and other files that can be read as a text. */
 void text_read(struct daemon *daemon, struct handle *handle, const struct read_request *read);
 
 /* Answers with at most @size bytes of the @length bytes of @text, from @offset on. */
@@ -21,6 +21,5 @@ void text_reply(fuse_req_t request, const char *text, size_t length, off_t offse
 /* Requests of kind PENDING_LOOKER. */
 void text_collect(struct daemon *daemon, struct outbox *outbox);
 void text_answer(struct daemon *daemon, struct pending *pending);
-enum pending_end text_give_up(struct daemon *daemon, struct pending *pending, int err);
 
 #endif

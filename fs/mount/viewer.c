@@ -1,4 +1,4 @@
-/* viewer - what the one who opened a file may know of limiters, see viewer.h. */
+/* viewer - the rights of a process that opened a file, see viewer.h. */
 #include "fs/mount/viewer.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@ struct viewer {
 };
 
 /*
- * The kernel tells the first group only; the others are in /proc, if the process is of this process
- * namespace. Without them it sees less.
+ * Finds the caller's groups. The kernel tells the first only; the others are in /proc, if the
+ * process is of this process namespace. Without them it sees less.
  */
 int viewer_new(const struct tree *tree, const struct caller *caller, struct viewer **viewer)
 {
@@ -68,7 +68,7 @@ static bool is_in(const struct viewer *viewer, uint32_t gid)
 	return false;
 }
 
-/* As the kernel decides by mode. */
+/* Decides by mode, as the kernel does. */
 static bool may_access(const struct viewer *viewer, uint32_t uid, uint32_t gid, unsigned int access,
 		       unsigned int wanted)
 {

@@ -1,9 +1,9 @@
 /*
- * viewer - what the one who opened a file may know of limiters: of those that it may use. In the files at the
- * top, which tell of all limiters, the others are left out.
+ * viewer - the rights of a process that opened a file: it may know of the limiters that it may use.
+ * Files at the top, which tell of all limiters, leave the others out.
  *
- * The rights are those of the process that opens, as with any file: an open file that was handed on tells no
- * more and no less.
+ * The rights are those of the process that opens, as with any file: an open file that was handed on
+ * tells no more and no less.
  */
 #ifndef RATEFS_FS_MOUNT_VIEWER_H
 #define RATEFS_FS_MOUNT_VIEWER_H
@@ -19,16 +19,13 @@ struct viewer;
  */
 int viewer_new(const struct tree *tree, const struct caller *caller, struct viewer **viewer);
 
-/*
- * Likewise one of whom only user and group are known any more, not what other groups it is in: it may know
- * less.
- */
+/* Does as viewer_new() of a process whose other groups are not known any more: it may know less. */
 int viewer_of(const struct tree *tree, uint32_t uid, uint32_t gid, struct viewer **viewer);
 
-/* Whether it may read the files of @limiter, which is in the tree. Under the lock. */
+/* Tells whether it may read the files of @limiter, which is in the tree. Under the lock. */
 bool viewer_sees(const struct viewer *viewer, const struct limiter *limiter);
 
-/* What is to be known of a limiter to say who may hear of it, even when it is gone. */
+/* The owner and access of a limiter that decide who may hear of it, even when it is gone. */
 struct subject {
 	uint32_t id, parent;
 	uint32_t uid, gid;
@@ -36,10 +33,13 @@ struct subject {
 	bool public;
 };
 
-/* @limiter NULL: everybody may hear of it. Under the lock. */
+/* Returns the subject of news about @limiter; NULL: all may hear of it. Under the lock. */
 struct subject viewer_subject(const struct limiter *limiter);
 
-/* As viewer_sees(). Of one that is gone: whether it could be seen as it was, where it was. */
+/*
+ * Tells as viewer_sees(); of a limiter that is gone, whether it could be seen as it was, where it
+ * was.
+ */
 bool viewer_hears(const struct viewer *viewer, const struct subject *subject);
 
 #endif

@@ -26,7 +26,7 @@ static struct {
 	_Atomic uint64_t last_ns;     /* when something was due last */
 } wake;
 
-/* async-signal-safe */
+/* Sets the timer. Async-signal-safe. */
 static void set_timer(uint64_t at_ns)
 {
 	struct itimerspec when = {0};
@@ -49,7 +49,7 @@ static void on_timer(int signal_number)
 
 static void on_end(int signal_number)
 {
-	/* Who is to end is not replaced any more. */
+	/* A server that is to end is not replaced any more. */
 	if (signal_number != SIGHUP || !wake.ending)
 		wake.ending = signal_number;
 	wake.woken = 1;

@@ -22,7 +22,7 @@ void wake_never(void);
 /* Tells whether the timer went off, or a signal came, since wake_done(). */
 bool wake_is_due(void);
 
-/* The loop is about to look at what is due. */
+/* Notes that the loop is about to look at what is due. */
 void wake_done(void);
 
 /* Tells whether a signal has asked for the end, before or while the loop runs; and returns it. */

@@ -10,7 +10,7 @@
 /* Of a write of 4095 bytes: `ok` and a newline are three. One more is to find the end. */
 enum { OUTCOMES_PER_WRITE = 4095 / 3 + 2 };
 
-/* Nothing that is coordinated is held for longer. */
+/* A change is answered within this time, whatever the source does. */
 static const uint64_t ANSWER_WITHIN_NS = 2 * NSEC_PER_SEC;
 
 struct writer *write_new(const char *text, size_t size)
@@ -36,7 +36,7 @@ void write_submit(struct daemon *daemon, struct writer *writer, const struct cal
 	change_begin(&daemon->engine, &writer->change, now_ns);
 }
 
-/* A change of the setting that @handle is, or of all with CHANGE_CONFIG. */
+/* Changes the setting that @handle is, or all with CHANGE_CONFIG. */
 static void change_settings(struct daemon *daemon, struct handle *handle,
 			    const struct caller *caller, const char *text, size_t size,
 			    unsigned int setting)
@@ -114,7 +114,7 @@ static void write_charge(struct daemon *daemon, struct handle *handle, const str
 		fuse_reply_write(caller->request, size);
 }
 
-/* All outcomes of one write count, or none. */
+/* Reports outcomes: all of one write count, or none. */
 static void write_feedback(struct daemon *daemon, struct handle *handle,
 			   const struct caller *caller, const char *text, size_t size)
 {
@@ -163,7 +163,7 @@ static struct writer *writer_of(struct change *change)
 	return container_of(change, struct writer, change);
 }
 
-/* A line of `events` for a change that was made. */
+/* Adds a line to `events` for a change that was made. */
 static void tell_change(struct daemon *daemon, const struct writer *writer)
 {
 	const struct change *change = &writer->change;
@@ -214,7 +214,7 @@ static void keep_change(struct daemon *daemon, const struct writer *writer)
 		state_limiter_changed(daemon->state, change->limiter);
 }
 
-/* What mkdir and setattr are answered with. */
+/* Fills in the answer to mkdir and setattr. */
 static void fill_entry(struct daemon *daemon, struct writer *writer)
 {
 	struct node node;
@@ -275,7 +275,7 @@ void write_answer(struct daemon *daemon, struct pending *pending)
 	free(writer);
 }
 
-/* The source goes on with what it was sent. */
+/* Withdraws a change, unless the source has it: then the source goes on. */
 enum pending_end write_give_up(struct daemon *daemon, struct pending *pending, int err)
 {
 	(void)err;

@@ -13,11 +13,11 @@ extern const struct node_kind SETTING_FILE, CONFIG_FILE, CHARGE_FILE, FEEDBACK_F
 struct writer {
 	struct queued queued;
 	struct change change;
-	struct subject subject; /* what it is about, as it was */
-	size_t size;		/* of a write: what to acknowledge */
-	bool awaited;		/* no request: who made it looks at @done, and frees it */
+	struct subject subject; /* of its limiter, as it was */
+	size_t size;		/* of a write, to be acknowledged */
+	bool awaited;		/* no request: its maker looks at @done, and frees it */
 	bool done;
-	fuse_ino_t ino;		       /* setattr: whose attributes are the answer; rmdir: the id */
+	fuse_ino_t ino;		       /* setattr: the node to answer with; rmdir: the id */
 	struct fuse_entry_param entry; /* mkdir and setattr: the answer */
 	char text[];
 };

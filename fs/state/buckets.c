@@ -10,10 +10,9 @@
 /* More than burst, batch, and what a reader waits for. */
 #define LEVEL_MOST ((int64_t)TOKENS_MAX * 16)
 
-static bool is_rate_of(const struct unit *unit, const struct bucket *bucket)
+static bool is_flow_of(const struct fraction *flow, const struct bucket *bucket)
 {
-	return unit->amount == bucket->rate.amount && unit->period_ns == bucket->rate.period_ns &&
-	       unit->decimals == bucket->rate.decimals;
+	return flow->num == bucket->flow.num && flow->den == bucket->flow.den;
 }
 
 static struct level_copy level_of(const struct bucket *bucket)
@@ -24,21 +23,41 @@ static struct level_copy level_of(const struct bucket *bucket)
 	};
 }
 
-static void write_level(struct unit *unit, const struct bucket *bucket)
+/* A kill comes between two instructions, so the compiler alone must keep the order of stores. */
+static void set_journal(struct journal *journal, uint32_t unit)
 {
-	uint32_t other = !unit->current;
-	bool same = is_rate_of(unit, bucket);
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&journal->unit, unit, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+}
 
-	if (!same)
-		*(volatile uint64_t *)&unit->period_ns = 0; /* no rate has that */
-	unit->copies[other] = level_of(bucket);
-	atomic_store_explicit(&unit->current, other, memory_order_release);
-	if (same)
+/*
+ * Writes what is in @bucket to unit @i. The journal has it before the unit has any of it, and until
+ * the unit has all of it: so the successor of a server that is killed in between writes it again.
+ */
+static void write_level(struct state *state, uint32_t i, const struct bucket *bucket)
+{
+	struct journal *journal = &state->header->journal;
+	struct unit *unit = &state->units[i];
+
+	journal->flow = bucket->flow;
+	journal->level = level_of(bucket);
+	set_journal(journal, i);
+	unit->flow = journal->flow;
+	unit->level = journal->level;
+	set_journal(journal, 0);
+}
+
+/* Ends what a predecessor began with write_level(). */
+static void finish_level(struct state *state)
+{
+	struct journal *journal = &state->header->journal;
+
+	if (!journal->unit)
 		return;
-	unit->amount = bucket->rate.amount;
-	unit->decimals = bucket->rate.decimals;
-	atomic_signal_fence(memory_order_release);
-	*(volatile uint64_t *)&unit->period_ns = bucket->rate.period_ns;
+	state->units[journal->unit].flow = journal->flow;
+	state->units[journal->unit].level = journal->level;
+	set_journal(journal, 0);
 }
 
 /* @bucket has the rate that it had. What cannot be begins empty. */
@@ -66,8 +85,7 @@ static void write_learnt(struct learnt *learnt, const struct limiter *limiter)
 		.id = limiter->id,
 		.adapted = learning->adapted,
 		.pause = learning->pause,
-		.amount = learning->bucket.rate.amount,
-		.decimals = learning->bucket.rate.decimals,
+		.flow = learning->bucket.flow,
 		.level = level_of(&learning->bucket),
 	};
 	atomic_store_explicit(&learnt->current, other, memory_order_release);
@@ -95,8 +113,7 @@ static void read_learnt(const struct schedule *schedule, const struct learnt *le
 	if (!learning || copy->id != limiter->id || !is_learnt(copy))
 		return;
 	learning_restore(schedule, limiter, &copy->adapted, &copy->pause);
-	if (learning->limited && learning->bucket.rate.amount == copy->amount &&
-	    learning->bucket.rate.decimals == copy->decimals)
+	if (learning->limited && is_flow_of(&copy->flow, &learning->bucket))
 		read_level(&copy->level, &learning->bucket);
 }
 
@@ -147,22 +164,22 @@ static uint32_t new_unit(struct state *state, uint32_t id, uint32_t limit)
 static void write_limiter(struct state *state, struct limiter *limiter)
 {
 	struct unit *unit;
+	uint32_t at;
 
 	if (!limiter->unit)
 		limiter->unit = new_unit(state, limiter->id, 0);
-	if (!limiter->unit)
+	at = limiter->unit;
+	if (!at)
 		return;
-	unit = &state->units[limiter->unit];
-	memcpy(unit->counters, limiter->counters, sizeof(limiter->counters));
+	memcpy(state->units[at].counters, limiter->counters, sizeof(limiter->counters));
 	if (limiter->learning)
-		write_learnt(&state->learnt[limiter->unit], limiter);
-	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
-		write_level(unit, &limiter->buckets[i]);
+		write_learnt(&state->learnt[at], limiter);
+	for (uint32_t i = 0; i < limiter->bucket_count && at; i++) {
+		unit = &state->units[at];
+		write_level(state, at, &limiter->buckets[i]);
 		if (!unit->next && i + 1 < limiter->bucket_count)
 			unit->next = new_unit(state, limiter->id, i + 1);
-		if (!unit->next)
-			return;
-		unit = &state->units[unit->next];
+		at = unit->next;
 	}
 }
 
@@ -189,18 +206,18 @@ static void read_unit(struct state *state, const struct schedule *schedule, uint
 		      struct limiter *limiter)
 {
 	const struct unit *unit = &state->units[i];
-	const struct level_copy *copy = &unit->copies[unit->current];
+	const struct level_copy *copy = &unit->level;
 	struct bucket *bucket = NULL;
 
 	if (unit->limit < limiter->bucket_count)
 		bucket = &limiter->buckets[unit->limit];
-	if (bucket && is_rate_of(unit, bucket))
+	if (bucket && is_flow_of(&unit->flow, bucket))
 		read_level(copy, bucket);
 	else if (bucket && copy->level < bucket->level)
 		bucket->level = copy->level; /* another rate, or no right to it: a debt is one */
 	if (unit->limit)
 		return;
-	static_assert((int)COUNTER_COUNT <= (int)STATE_COUNTERS, "all counters have room");
+	static_assert((int)COUNTER_COUNT == (int)STATE_COUNTERS, "all counters have room");
 	limiter->unit = i;
 	memcpy(limiter->counters, unit->counters, sizeof(limiter->counters));
 	read_learnt(schedule, &state->learnt[i], limiter);
@@ -212,6 +229,7 @@ void state_restore(struct state *state)
 	struct header *header = state->header;
 	struct tree *tree = &engine->tree;
 
+	finish_level(state);
 	state->units_until = header->unit_count > FIRST_UNITS ? header->unit_count : FIRST_UNITS;
 	for (uint32_t i = 1; i < header->unit_count; i++) {
 		struct limiter *limiter = state->units[i].id

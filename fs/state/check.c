@@ -104,12 +104,12 @@ static bool units_are_sound(const struct state *state)
 {
 	uint32_t count = state->header->unit_count;
 
-	if (!count || count > UNITS_MAX)
+	if (!count || count > UNITS_MAX || state->header->journal.unit >= count)
 		return false;
 	for (uint32_t i = 1; i < count; i++) {
 		const struct unit *unit = &state->units[i];
 
-		if (unit->current > 1 || unit->limit >= LIMITS_MAX || unit->next >= UNITS_MAX)
+		if (unit->limit >= LIMITS_MAX || unit->next >= UNITS_MAX)
 			return false;
 	}
 	return true;

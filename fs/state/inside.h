@@ -21,11 +21,26 @@ enum {
 	STATE_SETTINGS_MAX = 1024, /* in a table that another server had */
 	UNITS_MAX = 1 << 22,
 	FIRST_UNITS = 4096,
-	STATE_COUNTERS = 16
+	STATE_COUNTERS = 11
 };
 
 /* In the place of the version: the log had no room, so that the kept limiters are old. */
 #define STATE_LOST UINT32_MAX
+
+/* A level, as of @filled_ns; fields as in struct bucket. */
+struct level_copy {
+	int64_t level;
+	uint64_t part;
+	int64_t released;
+	uint64_t grid_ns, filled_ns, awaited;
+};
+
+/* The level that is being written, so that a unit has all of it or nothing. */
+struct journal {
+	_Atomic uint32_t unit; /* 0: none is */
+	struct fraction flow;
+	struct level_copy level;
+};
 
 struct header {
 	char magic[8];
@@ -46,6 +61,7 @@ struct header {
 	uint32_t parameter_count;
 	uint32_t place_count;
 	uint32_t row_count;
+	struct journal journal;
 	char rows[STATE_ROWS_MAX][STATE_ROW_TEXT]; /* their paths, by number */
 };
 
@@ -74,23 +90,13 @@ struct log_record {
 	char rest[];	   /* the parts, or the text of the settings */
 };
 
-/* A level, as of @filled_ns; fields as in struct bucket. */
-struct level_copy {
-	int64_t level;
-	uint64_t part;
-	int64_t released;
-	uint64_t grid_ns, filled_ns, awaited;
-};
-
 /* One bucket of a limiter; that of the first limit has the counters too. */
 struct unit {
-	uint32_t id;		    /* of the limiter; 0: free */
-	uint32_t limit;		    /* index */
-	uint32_t next;		    /* of the next limit; 0: none, or free: the next free one */
-	_Atomic uint32_t current;   /* which of the two counts */
-	uint64_t amount, period_ns; /* of the rate; amount is another until the level is right */
-	uint64_t decimals;
-	struct level_copy copies[2];
+	uint32_t id;	      /* of the limiter; 0: free */
+	uint32_t limit;	      /* index */
+	uint32_t next;	      /* of the next limit; 0: none, or free: the next free one */
+	struct fraction flow; /* the rate that the level is of */
+	struct level_copy level;
 	uint64_t counters[STATE_COUNTERS]; /* by enum counter */
 };
 
@@ -101,7 +107,7 @@ struct learnt {
 		uint32_t id; /* of the limiter; 0: nothing was learnt */
 		struct adapt_state adapted;
 		struct backoff_state pause;
-		uint64_t amount, decimals; /* of the rate a second */
+		struct fraction flow;
 		struct level_copy level;
 	} copies[2];
 };

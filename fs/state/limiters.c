@@ -191,7 +191,7 @@ void state_limiter_changed(struct state *state, struct limiter *limiter)
 	if (!state->kept || limiter->removed || header->version == STATE_LOST)
 		return;
 	header->last_id = state->server.engine->tree.last_id;
-	if (header->log_end[which] <= 2 * state->live_bytes + SLACK_BYTES)
+	if (header->log_end[which] <= state->live_bytes / 2 * 3 + SLACK_BYTES)
 		err = append_record(state, which, limiter);
 	if (err)
 		err = state_rewrite(state);

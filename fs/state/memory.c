@@ -178,6 +178,7 @@ static void give_up_levels(struct state *state)
 	(void)fallocate(state->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			units - state->bytes, end - units);
 	state->header->unit_count = 1;
+	state->header->journal.unit = 0;
 	memset(&state->fleet->fleet, 0, sizeof(state->fleet->fleet));
 	zookeeper->session = 0;
 	memset(zookeeper->password, 0, sizeof(zookeeper->password));

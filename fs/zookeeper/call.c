@@ -87,8 +87,8 @@ static void answer_request(struct calls *calls, struct request *request, enum an
 }
 
 /*
- * The library ends @call: returns its request, if that still is to be answered. A connection that
- * was lost is noticed first, so that it is known when the request is answered.
+ * Ends @call for the library. Returns its request, if that still is to be answered. A connection
+ * that was lost is noticed first, so that it is known when the request is answered.
  */
 static struct request *end_call(struct call *call, int code)
 {
@@ -107,7 +107,7 @@ static void drop_call(struct call *call)
 	free_call(call);
 }
 
-/* The path as the fleet knows it, of the servers' @path; NULL if it is not below theirs. */
+/* Returns the fleet's path of the servers' @path; NULL: it is not below the fleet's. */
 static const char *relative_path(const struct calls *calls, const char *path)
 {
 	size_t length = strlen(calls->path);
@@ -196,7 +196,10 @@ static void on_names(int code, const struct String_vector *names, const void *co
 	drop_call(call);
 }
 
-/* Whether the library and the servers take @path; it may end with a slash if a number is added. */
+/*
+ * Tells whether the library and the servers take @path; it may end with a slash if a number is
+ * added.
+ */
 static bool is_path(const char *path, bool sequential)
 {
 	size_t length;
@@ -219,7 +222,7 @@ static bool is_path(const char *path, bool sequential)
 	return true;
 }
 
-/* Writes the servers' path of the node at @path to @text; returns where the text ends. */
+/* Writes the servers' path of the znode at @path to @text; returns where the text ends. */
 static char *write_path(const struct calls *calls, const char *path, char *text)
 {
 	/* The root of a fleet with a path is that path. */
@@ -233,7 +236,10 @@ static size_t path_size(const struct calls *calls, const char *path)
 	return strlen(calls->path) + strlen(path) + 1;
 }
 
-/* The first operation that was refused: those before it have no error, those after it this one. */
+/*
+ * Finds the first operation that was refused: those before it have no error, those after it this
+ * one.
+ */
 static uint32_t find_failed(const struct call *call, uint32_t count)
 {
 	uint32_t i = 0;
@@ -249,7 +255,7 @@ static bool is_sequential(const struct operation *operation)
 	return operation->kind == OPERATION_CREATE && (operation->flags & NODE_SEQUENTIAL);
 }
 
-/* What a transaction made that was executed. */
+/* Takes over the results of a transaction that was executed. */
 static enum answer take_results(struct call *call, struct request *request)
 {
 	request->zxid = (uint64_t)call->stat.mzxid;
@@ -324,7 +330,7 @@ static char *write_operation(struct call *call, uint32_t i, const struct operati
 	return text;
 }
 
-/* Bytes of text that the operations of @request need; 0 if they cannot be sent. */
+/* Counts the bytes of text that the operations of @request need; 0: they cannot be sent. */
 static size_t transaction_size(const struct calls *calls, const struct request *request)
 {
 	size_t size = 0, sent = HEAD_BYTES;
@@ -399,8 +405,8 @@ static int send_list(struct calls *calls, struct request *request)
 }
 
 /*
- * After an error the library may have kept a call or not: its memory is freed at the end, or when the
- * library ends it after all.
+ * Takes the request from a call that failed. The library may have kept the call or not: its memory
+ * is freed at the end, or when the library ends it after all.
  */
 static void disown_call(struct calls *calls, struct request *request)
 {
@@ -446,7 +452,7 @@ static void on_made(int code, const char *made, const void *context)
 	drop_call(call);
 }
 
-/* Makes every node from the root to the path, in one go: what is there already is left alone. */
+/* Makes every znode from the root to the path, in one go; those that are there stay. */
 static int make_path(struct calls *calls)
 {
 	size_t size = strlen(calls->path) + 1;

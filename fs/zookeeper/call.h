@@ -1,8 +1,9 @@
 /*
  * call - one request of coordinator.h as a call of ZooKeeper's library, and back.
  *
- * All in the thread that runs the library. An answer is definite only if the server gave it: whatever
- * else the library says of a request, with the connection or without, makes it ANSWER_UNKNOWN.
+ * All in the thread that runs the library. An answer is definite only if the server gave it:
+ * whatever else the library says of a request, with the connection or without, makes it
+ * ANSWER_UNKNOWN.
  */
 #ifndef RATEFS_FS_ZOOKEEPER_CALL_H
 #define RATEFS_FS_ZOOKEEPER_CALL_H
@@ -14,40 +15,45 @@
 
 struct call;
 
-/* The calls of one handle. What it calls back may be called from within calls of the library. */
+/* The calls of one handle. Its callbacks may be called from within calls of the library. */
 struct calls {
 	zhandle_t *handle; /* borrowed */
-	const char *path;  /* borrowed; put before that of each node; empty for the root */
-	const struct ACL_vector *acl; /* borrowed; of nodes that are made */
+	const char *path;  /* borrowed; put before that of each znode; empty for the root */
+	const struct ACL_vector *acl; /* borrowed; of znodes that are made */
 	struct call *first, **end;    /* that the library has, oldest first */
-	int refused;		      /* of calls_prepare(): the code of the node before */
+	int refused;		      /* of calls_prepare(): the code of the znode before */
 
-	/* The connection may be lost: calls_give_up() then, before the library ends them one by one. */
+	/*
+	 * The connection may be lost: calls_give_up() then, before the library ends them one by
+	 * one.
+	 */
 	void (*check)(struct calls *calls);
 	/* @request is the fleet's again. */
 	void (*answered)(struct calls *calls, struct request *request);
-	/* The node that was watched changed; @path as the fleet knows it. */
+	/* A znode that was watched changed; @path as the fleet knows it. */
 	void (*changed)(struct calls *calls, const char *path);
 	/* The path is there, or will not be: a code of the library. */
 	void (*prepared)(struct calls *calls, int code);
 };
 
-/* Without calls; the rest is filled in by the caller. */
+/* Makes @calls empty; the rest is filled in by the user. */
 void calls_init(struct calls *calls);
 
 /* Sends @request, or answers it at once. */
 void calls_send(struct calls *calls, struct request *request);
 
-/* Makes the nodes of the path, those that are missing. 0, or -ENOMEM or -EIO. */
+/* Makes the znodes of the path, those that are missing. 0, or -ENOMEM or -EIO. */
 int calls_prepare(struct calls *calls);
 
-/* Answers what is not answered yet with ANSWER_UNKNOWN; what the library says of it later is lost. */
+/*
+ * Answers all open requests with ANSWER_UNKNOWN; later words of the library about them are lost.
+ */
 void calls_give_up(struct calls *calls);
 
-/* Frees what the library never ended. The handle is closed. */
+/* Frees the calls that the library never ended. The handle is closed. */
 void calls_free(struct calls *calls);
 
-/* The answer that a code of the library is. */
+/* Returns the answer that a code of the library is. */
 enum answer calls_answer(int code);
 
 #endif

@@ -28,7 +28,7 @@ struct zookeeper_client {
 	struct zookeeper_session session; /* the thread's */
 };
 
-/* Requests in the queue are linked by a field that is empty until they are answered. */
+/* Links requests in the queue by a member that is empty until they are answered. */
 static void set_next(struct request *request, struct request *next)
 {
 	request->names = (char **)(void *)next;
@@ -60,7 +60,7 @@ static void obey_orders(struct zookeeper_session *session, const struct orders *
 	struct request *next;
 
 	if (orders->stop)
-		zookeeper_session_end(session); /* what comes is answered, and not sent */
+		zookeeper_session_end(session); /* later requests are answered, and not sent */
 	else if (orders->opening != session->notices.opening)
 		zookeeper_session_open(session, orders->opening, orders->timeout_ns,
 				       orders->resumes);
@@ -110,7 +110,7 @@ static void *run_session(void *argument)
 	return NULL;
 }
 
-struct zookeeper_client *zookeeper_client_new(struct addresses *servers, const char *path,
+struct zookeeper_client *zookeeper_client_new(struct addresses *addresses, const char *path,
 					      const char *credentials, struct zookeeper_kept *kept,
 					      struct zookeeper_receiver *receiver)
 {
@@ -118,11 +118,11 @@ struct zookeeper_client *zookeeper_client_new(struct addresses *servers, const c
 	struct zookeeper_session *session;
 
 	if (!client) {
-		addresses_free(servers);
+		addresses_free(addresses);
 		return NULL;
 	}
 	session = &client->session;
-	session->servers = servers;
+	session->addresses = addresses;
 	session->kept = kept;
 	session->notices.receiver = receiver;
 	session->path = strdup(path);
@@ -175,7 +175,7 @@ void zookeeper_client_free(struct zookeeper_client *client)
 		explicit_bzero(credentials, strlen(credentials));
 	free(credentials);
 	free(client->session.path);
-	addresses_free(client->session.servers);
+	addresses_free(client->session.addresses);
 	if (client->wake >= 0)
 		close(client->wake);
 	pthread_mutex_destroy(&client->mutex);

@@ -9,7 +9,7 @@ enum { DROP_STEPS_MAX = 1000 }; /* messages that had arrived */
 
 _Thread_local char zookeeper_handle_message[ZOOKEEPER_MESSAGE_TEXT];
 
-/* A message is "TIME:PID:LEVEL@FUNCTION@LINE: TEXT". */
+/* Keeps the text of a message "TIME:PID:LEVEL@FUNCTION@LINE: TEXT". */
 static void on_log(const char *message)
 {
 	const char *text = strrchr(message, '@');
@@ -19,7 +19,9 @@ static void on_log(const char *message)
 		 text ? text + 1 : message);
 }
 
-/* The state is looked at after each call, and each watch has a function of its own. */
+/*
+ * Ignores events: the state is looked at after each call, and watches have functions of their own.
+ */
 static void ignore_event(zhandle_t *handle, int type, int state, const char *path, void *context)
 {
 	(void)handle;
@@ -49,7 +51,10 @@ zhandle_t *zookeeper_handle_open(const char *address, int timeout_ms, const char
 
 int zookeeper_handle_aim(zhandle_t *handle, const char *address)
 {
-	/* Servers that differ in their ports alone are the same to it: nobody's address in between. */
+	/*
+	 * Servers that differ in their ports alone are the same to it: an unused address in
+	 * between.
+	 */
 	return zoo_set_servers(handle, "255.255.255.255:1") == ZOK &&
 			       zoo_set_servers(handle, address) == ZOK
 		       ? 0

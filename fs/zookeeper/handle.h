@@ -1,5 +1,5 @@
 /*
- * handle - a handle of ZooKeeper's library, and what has to be known to live with it.
+ * handle - a handle of ZooKeeper's library, and ways around its faults.
  */
 #ifndef RATEFS_FS_ZOOKEEPER_HANDLE_H
 #define RATEFS_FS_ZOOKEEPER_HANDLE_H
@@ -9,14 +9,14 @@
 
 enum { ZOOKEEPER_MESSAGE_TEXT = 200 };
 
-/* What the library said was wrong last, in this thread; it does not say of which handle. */
+/* The last error message of the library in this thread; it does not tell of which handle. */
 extern _Thread_local char zookeeper_handle_message[ZOOKEEPER_MESSAGE_TEXT];
 
 /*
- * A handle for the one server at @address, ADDRESS:PORT in numbers: the library looks names up each
- * time it is asked, and takes two steps at a time through several servers, so that of an even number
- * it never tries one half. @credentials: USER:PASSWORD, or NULL. @session: to go on with, or NULL. NULL
- * when it cannot be made.
+ * Opens a handle for the one server at @address, ADDRESS:PORT in numbers: the library looks names
+ * up each time it is asked, and takes two steps at a time through several servers, so that of an
+ * even number it never tries one half. @credentials: USER:PASSWORD, or NULL. @session: to go on
+ * with, or NULL. NULL when it cannot be made.
  */
 zhandle_t *zookeeper_handle_open(const char *address, int timeout_ms, const char *credentials,
 				 const clientid_t *session);
@@ -24,19 +24,20 @@ zhandle_t *zookeeper_handle_open(const char *address, int timeout_ms, const char
 /* Has the next connection go to @address. 0 or -1. While there is no connection. */
 int zookeeper_handle_aim(zhandle_t *handle, const char *address);
 
-/* Whether there is a connection, or one is being made. */
+/* Tells whether there is a connection, or one is being made. */
 bool zookeeper_handle_has_socket(zhandle_t *handle);
 
 /*
- * Shuts the connection down, whose descriptor is @fd, and has the library notice: what has arrived
- * already counts, and all else comes back. Not within a call of the library.
+ * Shuts the connection down, whose descriptor is @fd, and has the library notice: answers that have
+ * arrived count, and all other requests come back. Not within a call of the library.
  */
 void zookeeper_handle_drop(zhandle_t *handle, int fd);
 
 /*
- * After a send that failed, which only the state ZOO_NOTCONNECTED_STATE tells of, the library would
- * send everything again on the next connection, from the middle of a message if need be, and take
- * answers for those of other requests. It forgets all that by a connection that is given up at once.
+ * Drops all that is left of a send that failed. After it, which only the state
+ * ZOO_NOTCONNECTED_STATE tells of, the library would send everything again on the next connection,
+ * from the middle of a message if need be, and take answers for those of other requests. It forgets
+ * all that by a connection that is given up at once.
  */
 void zookeeper_handle_discard(zhandle_t *handle);
 

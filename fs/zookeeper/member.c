@@ -34,7 +34,7 @@ static void on_event(struct fleet_listener *listener, enum fleet_event event, co
 {
 	struct member *member = (struct member *)listener;
 
-	/* The first is why; that it is out of reach follows from it. */
+	/* The first event is the reason; that the coordinator is out of reach follows from it. */
 	if (event != FLEET_DEGRADED)
 		snprintf(member->last_event, sizeof(member->last_event), "%s", text);
 	events_add(&member->daemon->events, viewer_subject(NULL), "fleet %s", text);
@@ -55,7 +55,7 @@ static void on_lease(struct fleet_listener *listener, const struct holding *hold
 	struct member *member = (struct member *)listener;
 	char path[PATH_TEXT], name[16];
 
-	/* What comes and goes in between is of no interest. */
+	/* States in between are of no interest. */
 	if (to == LEASE_TAKING || (from == LEASE_TAKING && to == LEASE_NONE))
 		return;
 	tree_path(holding->limiter, path);
@@ -255,12 +255,14 @@ int member_join(struct member *member)
 	daemon_lock(daemon);
 	fleet_start(member->fleet, clock_ns());
 	daemon_unlock(daemon);
-	/* Readers wait who did before: as soon as it is known what became of what was under way. */
+	/*
+	 * Readers of a predecessor wait: they go on as soon as the fate of its requests is known.
+	 */
 	if (member->succeeds) {
 		(void)run_until(daemon, is_up_to_date, member->fleet, MOMENT_NS, true);
 		return 0;
 	}
-	/* Even who does not wait knows more a moment later. */
+	/* Even with `nowait` a moment tells more. */
 	joined = run_until(daemon, has_joined, member->fleet,
 			   member->options->no_wait ? MOMENT_NS : JOIN_NS, true);
 	/* Slow, not away. */

@@ -16,31 +16,31 @@ struct zookeeper *zookeeper_open(const char *servers, const char *path, const ch
 	return NULL;
 }
 
-struct coordinator *zookeeper_coordinator(struct zookeeper *source)
+struct coordinator *zookeeper_coordinator(struct zookeeper *zookeeper)
 {
-	(void)source;
+	(void)zookeeper;
 	return NULL;
 }
 
-void zookeeper_attach(struct zookeeper *source, struct daemon *daemon, struct fleet *fleet)
+void zookeeper_attach(struct zookeeper *zookeeper, struct daemon *daemon, struct fleet *fleet)
 {
-	(void)source;
+	(void)zookeeper;
 	(void)daemon;
 	(void)fleet;
 }
 
-int zookeeper_start(struct zookeeper *source)
+int zookeeper_start(struct zookeeper *zookeeper)
 {
-	(void)source;
+	(void)zookeeper;
 	return -ENOSYS;
 }
 
-void zookeeper_stop(struct zookeeper *source)
+void zookeeper_stop(struct zookeeper *zookeeper)
 {
-	(void)source;
+	(void)zookeeper;
 }
 
-void zookeeper_free(struct zookeeper *source)
+void zookeeper_free(struct zookeeper *zookeeper)
 {
-	(void)source;
+	(void)zookeeper;
 }

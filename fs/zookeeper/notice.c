@@ -18,7 +18,7 @@ void zookeeper_notices_flush(struct zookeeper_notices *notices)
 {
 	uint32_t count = notices->count;
 
-	/* Who receives may give orders, not add events: the list stays as it is. */
+	/* A receiver may give orders, not add notices: the list stays as it is. */
 	notices->count = 0;
 	if (count)
 		notices->receiver->receive(notices->receiver, notices->list, count);

@@ -1,5 +1,5 @@
 /*
- * notice - what comes of a session with ZooKeeper, collected, and handed over together.
+ * notice - the news of a session with ZooKeeper, collected, and handed over together.
  */
 #ifndef RATEFS_FS_ZOOKEEPER_NOTICE_H
 #define RATEFS_FS_ZOOKEEPER_NOTICE_H
@@ -14,7 +14,7 @@ enum zookeeper_notice_kind {
 	ZOOKEEPER_CONNECTED,	/* and the path is there, if it could be made */
 	ZOOKEEPER_DISCONNECTED, /* the session goes on */
 	ZOOKEEPER_EXPIRED,	/* the session is gone: nothing is tried until the next open */
-	ZOOKEEPER_CHANGED,	/* a watched node */
+	ZOOKEEPER_CHANGED,	/* a watched znode */
 	ZOOKEEPER_ANSWERED,
 };
 
@@ -26,7 +26,7 @@ struct zookeeper_notice {
 	char path[NODE_PATH_MAX]; /* CHANGED */
 };
 
-/* Called by the thread with what there is at once, in order. It may give orders, but not stop. */
+/* The thread calls it with all notices there are, in order. It may give orders, but not stop. */
 struct zookeeper_receiver {
 	void (*receive)(struct zookeeper_receiver *receiver, const struct zookeeper_notice *notices,
 			uint32_t count);
@@ -39,11 +39,11 @@ struct zookeeper_notices {
 	struct zookeeper_notice list[ZOOKEEPER_NOTICES_MAX];
 };
 
-/* The new event, to be filled in; those before it are handed over if there is no room for more. */
+/* Adds a notice, to be filled in; those before it are handed over if there is no room for more. */
 struct zookeeper_notice *zookeeper_notices_add(struct zookeeper_notices *notices,
 					       enum zookeeper_notice_kind kind);
 
-/* Hands over what there is. */
+/* Hands over all notices. */
 void zookeeper_notices_flush(struct zookeeper_notices *notices);
 
 #endif

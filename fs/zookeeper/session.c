@@ -29,10 +29,13 @@ static const uint64_t STEADY_NS = NSEC_PER_SEC;	   /* a connection that lasts is
 static const uint64_t HOPE_NS = 60 * NSEC_PER_SEC; /* or HOPE_SESSIONS, if that is less */
 static const uint64_t LOOK_UP_NS = 10 * NSEC_PER_SEC;
 
-/* Twice as long when all servers had their turn, as long as the library waits for a server. */
+/*
+ * Returns how long to try a server: twice as long once all had their turn, as long as the library
+ * waits.
+ */
 static uint64_t attempt_ns(const struct zookeeper_session *session)
 {
-	uint32_t servers = addresses_count(session->servers);
+	uint32_t servers = addresses_count(session->addresses);
 	uint32_t rounds = session->silent / (servers ? servers : 1);
 	uint64_t ns = ATTEMPT_NS << (rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX);
 	uint64_t most_ns = session->timeout_ns / 3 * 2;
@@ -47,7 +50,7 @@ static struct zookeeper_session *session_of(struct calls *calls)
 	return (struct zookeeper_session *)calls;
 }
 
-/* Half to all of @ns. */
+/* Returns half to all of @ns. */
 static uint64_t jittered(uint64_t ns)
 {
 	uint32_t random = 0;
@@ -57,7 +60,7 @@ static uint64_t jittered(uint64_t ns)
 	return ns / 2 + ns / 2 * random / UINT32_MAX;
 }
 
-/* From now on nothing is answered, if it was until now. */
+/* Notes that no request is answered from now on, if one was until now. */
 static void begin_wait(struct zookeeper_session *session)
 {
 	if (session->waiting_ns == NEVER_NS)
@@ -100,7 +103,7 @@ static const char *reason_of(const struct zookeeper_session *session)
 	return session->why ? session->why : zookeeper_handle_message;
 }
 
-/* The connection is gone; the session goes on. */
+/* Notes that the connection is gone; the session goes on. */
 static void lose_connection(struct zookeeper_session *session)
 {
 	uint64_t now_ns = clock_ns();
@@ -222,7 +225,7 @@ static void on_prepared(struct calls *calls, int code)
 		(uint64_t)zoo_client_id(calls->handle)->client_id;
 }
 
-/* A successor goes on with it if the fleet has joined with it, and that is later. */
+/* Keeps the session for a successor, which goes on with it if the fleet has joined by then. */
 static void keep_session(struct zookeeper_session *session)
 {
 	const clientid_t *id = zoo_client_id(session->calls.handle);
@@ -246,7 +249,7 @@ static zhandle_t *open_handle(struct zookeeper_session *session, const char *add
 				     session->credentials, session->resumes ? &id : NULL);
 }
 
-/* The server has accepted the session. */
+/* Notes that the server has accepted the session. */
 static void greet_session(struct zookeeper_session *session)
 {
 	zhandle_t *handle = session->calls.handle;
@@ -280,10 +283,10 @@ static bool aim_at_server(struct zookeeper_session *session, uint64_t now_ns)
 	char address[SERVER_ADDRESS_TEXT];
 
 	if (session->look_up_ns <= now_ns) {
-		addresses_look_up(session->servers, session->wake);
+		addresses_look_up(session->addresses, session->wake);
 		session->look_up_ns = now_ns + LOOK_UP_NS;
 	}
-	if (!addresses_address(session->servers, session->turn++, address)) {
+	if (!addresses_address(session->addresses, session->turn++, address)) {
 		session->why = "no server has an address";
 		return false;
 	}
@@ -305,7 +308,7 @@ static void begin_attempt(struct zookeeper_session *session, uint64_t now_ns)
 		fail_attempt(session);
 }
 
-/* The library's turn: what it waits for, and until when. */
+/* Asks the library for its socket and its deadline. */
 static uint64_t ask_library(struct zookeeper_session *session, uint64_t now_ns,
 			    struct pollfd *socket)
 {

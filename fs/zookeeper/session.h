@@ -1,5 +1,5 @@
 /*
- * session - what the thread of client.h does with ZooKeeper's library.
+ * session - a session with ZooKeeper, as the thread of client.h keeps it by means of the library.
  *
  * The library keeps a session over many connections. Here is decided when to connect again
  * (jittered, 50 ms growing to 1 s), how long to try one server (1 s, growing), and when the session
@@ -29,8 +29,8 @@ enum phase {
 
 /* All times are of CLOCK_BOOTTIME. */
 struct zookeeper_session {
-	struct calls calls;	   /* first: see session_of() */
-	struct addresses *servers; /* owned by the client, like the next two */
+	struct calls calls;	     /* first: see session_of() */
+	struct addresses *addresses; /* owned by the client, like the next two */
 	char *path;
 	char *credentials; /* or NULL */
 	int wake;	   /* borrowed: eventfd that ends a poll */
@@ -62,22 +62,25 @@ struct zookeeper_session {
 void zookeeper_session_init(struct zookeeper_session *session);
 
 /*
- * Opens one that ends @timeout_ns after the last contact, none if that is 0; what is open is ended.
- * @resumes: the one that is kept, instead of a new one.
+ * Ends the open session, and opens one that ends @timeout_ns after the last contact; none if that
+ * is 0. @resumes: the kept one, instead of a new one.
  */
 void zookeeper_session_open(struct zookeeper_session *session, uint32_t opening,
 			    uint64_t timeout_ns, bool resumes);
 
-/* Ends it, at the servers too if there is a connection; blocks up to 4.5 s. All is answered before. */
+/* Ends it, at the servers too if there is a connection; blocks up to 4.5 s, after all answers. */
 void zookeeper_session_end(struct zookeeper_session *session);
 
 void zookeeper_session_send(struct zookeeper_session *session, struct request *request);
 void zookeeper_session_hang_up(struct zookeeper_session *session);
 
-/* Does what is due; what to poll for (nothing if there is no socket), and until when (NEVER_NS). */
+/*
+ * Does all that is due. Returns until when to poll @socket, or NEVER_NS; its descriptor is -1 while
+ * there is none.
+ */
 uint64_t zookeeper_session_tend(struct zookeeper_session *session, struct pollfd *socket);
 
-/* What was polled for is there. */
+/* Has the library handle @events of its socket. */
 void zookeeper_session_process(struct zookeeper_session *session, short events);
 
 #endif

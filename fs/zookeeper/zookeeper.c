@@ -29,35 +29,35 @@ struct zookeeper {
 /* The first two run at the rate of time; the last is also set by hand. */
 static const clockid_t CLOCK_IDS[CLOCKS] = {CLOCK_BOOTTIME, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME};
 
-static struct zookeeper *source_of(struct coordinator *coordinator)
+static struct zookeeper *zookeeper_of(struct coordinator *coordinator)
 {
 	return (struct zookeeper *)coordinator;
 }
 
 static void open_session(struct coordinator *coordinator, uint64_t session_ns)
 {
-	zookeeper_client_open(source_of(coordinator)->client, session_ns);
+	zookeeper_client_open(zookeeper_of(coordinator)->client, session_ns);
 }
 
 static void resume_session(struct coordinator *coordinator, uint64_t session, uint64_t session_ns)
 {
 	(void)session; /* the one that was kept last */
-	zookeeper_client_resume(source_of(coordinator)->client, session_ns);
+	zookeeper_client_resume(zookeeper_of(coordinator)->client, session_ns);
 }
 
 static void close_session(struct coordinator *coordinator)
 {
-	zookeeper_client_close(source_of(coordinator)->client);
+	zookeeper_client_close(zookeeper_of(coordinator)->client);
 }
 
 static void send_request(struct coordinator *coordinator, struct request *request)
 {
-	zookeeper_client_send(source_of(coordinator)->client, request);
+	zookeeper_client_send(zookeeper_of(coordinator)->client, request);
 }
 
 static void hang_up(struct coordinator *coordinator)
 {
-	zookeeper_client_hang_up(source_of(coordinator)->client);
+	zookeeper_client_hang_up(zookeeper_of(coordinator)->client);
 }
 
 static uint64_t clock_read_ns(clockid_t id)
@@ -68,53 +68,54 @@ static uint64_t clock_read_ns(clockid_t id)
 	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
-/* What passed on each clock since the last look at all of them; 0 on one that went back. */
-static void look_at_clocks(struct zookeeper *source, uint64_t passed_ns[CLOCKS])
+/* Measures how much passed on each clock since the last look; 0 on a clock that went back. */
+static void look_at_clocks(struct zookeeper *zookeeper, uint64_t passed_ns[CLOCKS])
 {
 	for (int i = 0; i < CLOCKS; i++) {
-		uint64_t now_ns = clock_read_ns(CLOCK_IDS[i]), last_ns = source->look.last_ns[i];
+		uint64_t now_ns = clock_read_ns(CLOCK_IDS[i]), last_ns = zookeeper->look.last_ns[i];
 
 		passed_ns[i] = now_ns > last_ns ? now_ns - last_ns : 0;
-		source->look.last_ns[i] = now_ns;
+		zookeeper->look.last_ns[i] = now_ns;
 	}
 }
 
-/* A successor's clocks go on from here. */
-static void keep_look(struct zookeeper *source)
+/* Keeps the clocks for a successor, whose clocks go on from here. */
+static void keep_look(struct zookeeper *zookeeper)
 {
-	struct zookeeper_kept *kept = source->kept;
+	struct zookeeper_kept *kept = zookeeper->kept;
 	uint32_t other;
 
 	if (!kept)
 		return;
 	other = !kept->current;
-	kept->looks[other] = source->look;
+	kept->looks[other] = zookeeper->look;
 	atomic_store_explicit(&kept->current, other, memory_order_release);
 }
 
 /*
- * All three are looked at every CLOCK_LOOK_NS; in between the first alone tells how much passed since, and
- * nothing counts as waited, which Q has room for. One look costs a fraction of a token, three are
- * felt.
+ * Reads the clocks. All three are looked at every CLOCK_LOOK_NS; in between the first alone tells
+ * how much passed since, and nothing counts as waited, which Q has room for. One look costs a
+ * fraction of a token, three are felt.
  */
 static void read_clocks(struct coordinator *coordinator, struct clocks *clocks)
 {
-	struct zookeeper *source = source_of(coordinator);
-	uint64_t now_ns = clock_read_ns(CLOCK_IDS[0]), last_ns = source->look.last_ns[0];
+	struct zookeeper *zookeeper = zookeeper_of(coordinator);
+	uint64_t now_ns = clock_read_ns(CLOCK_IDS[0]), last_ns = zookeeper->look.last_ns[0];
 	uint64_t passed_ns[CLOCKS], most_ns = 0;
 
-	*clocks = source->look.clocks;
+	*clocks = zookeeper->look.clocks;
 	if (now_ns >= last_ns && now_ns - last_ns < CLOCK_LOOK_NS) {
 		clocks->holder_ns += now_ns - last_ns;
 		return;
 	}
-	look_at_clocks(source, passed_ns);
+	look_at_clocks(zookeeper, passed_ns);
 	for (int i = 0; i < CLOCKS; i++)
 		most_ns = passed_ns[i] > most_ns ? passed_ns[i] : most_ns;
-	source->look.clocks.holder_ns += most_ns;
-	source->look.clocks.waiter_ns += passed_ns[0] < passed_ns[1] ? passed_ns[0] : passed_ns[1];
-	*clocks = source->look.clocks;
-	keep_look(source);
+	zookeeper->look.clocks.holder_ns += most_ns;
+	zookeeper->look.clocks.waiter_ns += passed_ns[0] < passed_ns[1] ? passed_ns[0]
+									: passed_ns[1];
+	*clocks = zookeeper->look.clocks;
+	keep_look(zookeeper);
 }
 
 static uint64_t random_bits(struct coordinator *coordinator)
@@ -127,14 +128,14 @@ static uint64_t random_bits(struct coordinator *coordinator)
 	return bits;
 }
 
-static void tell_fleet(struct zookeeper *source, const struct zookeeper_notice *notice,
+static void tell_fleet(struct zookeeper *zookeeper, const struct zookeeper_notice *notice,
 		       uint64_t now_ns)
 {
-	struct fleet *fleet = source->fleet;
+	struct fleet *fleet = zookeeper->fleet;
 
 	/* A session that the fleet has done with says nothing any more. */
 	if (notice->kind != ZOOKEEPER_ANSWERED &&
-	    !zookeeper_client_is_current(source->client, notice->opening))
+	    !zookeeper_client_is_current(zookeeper->client, notice->opening))
 		return;
 	switch (notice->kind) {
 	case ZOOKEEPER_CONNECTED:
@@ -155,20 +156,20 @@ static void tell_fleet(struct zookeeper *source, const struct zookeeper_notice *
 	}
 }
 
-/* In the client's thread. */
+/* Receives notices, in the client's thread. */
 static void receive_notices(struct zookeeper_receiver *receiver,
 			    const struct zookeeper_notice *notices, uint32_t count)
 {
-	struct zookeeper *source =
+	struct zookeeper *zookeeper =
 		(struct zookeeper *)((char *)receiver - offsetof(struct zookeeper, receiver));
 	uint64_t now_ns;
 
-	daemon_lock(source->daemon);
+	daemon_lock(zookeeper->daemon);
 	now_ns = clock_ns();
-	engine_run(&source->daemon->engine, now_ns);
+	engine_run(&zookeeper->daemon->engine, now_ns);
 	for (uint32_t i = 0; i < count; i++)
-		tell_fleet(source, &notices[i], now_ns);
-	daemon_unlock(source->daemon);
+		tell_fleet(zookeeper, &notices[i], now_ns);
+	daemon_unlock(zookeeper->daemon);
 }
 
 static int wrong_file(const char *path, const char *why)
@@ -216,8 +217,8 @@ static const char *check_credentials(char *text, size_t length)
 }
 
 /*
- * Reads the first line of the file at @path, or what a predecessor read there, who was allowed to. 0, or
- * -1 after a message.
+ * Reads the first line of the file at @path, or what a predecessor read there, who was allowed to.
+ * 0, or -1 after a message.
  */
 static int read_credentials(const char *path, const struct zookeeper_kept *kept,
 			    char text[CREDENTIALS_MAX + 1])
@@ -240,30 +241,31 @@ static int read_credentials(const char *path, const struct zookeeper_kept *kept,
 	return why ? wrong_file(path, why) : 0;
 }
 
-static struct zookeeper *make_source(struct addresses *servers, const char *path,
-				     const char *credentials, struct zookeeper_kept *kept)
+static struct zookeeper *make_zookeeper(struct addresses *addresses, const char *path,
+					const char *credentials, struct zookeeper_kept *kept)
 {
-	struct zookeeper *source = calloc(1, sizeof(*source));
+	struct zookeeper *zookeeper = calloc(1, sizeof(*zookeeper));
 	uint64_t passed_ns[CLOCKS];
 
-	if (!source) {
-		addresses_free(servers);
+	if (!zookeeper) {
+		addresses_free(addresses);
 		return NULL;
 	}
-	source->interface = (struct coordinator){
+	zookeeper->interface = (struct coordinator){
 		open_session, resume_session, close_session, send_request,
 		hang_up,      read_clocks,    random_bits,   (uint32_t)strlen(path)};
-	source->receiver.receive = receive_notices;
-	source->kept = kept;
+	zookeeper->receiver.receive = receive_notices;
+	zookeeper->kept = kept;
 	if (kept && kept->looks[kept->current].last_ns[0])
-		source->look = kept->looks[kept->current];
+		zookeeper->look = kept->looks[kept->current];
 	else
-		look_at_clocks(source, passed_ns);
-	keep_look(source);
-	source->client = zookeeper_client_new(servers, path, credentials, kept, &source->receiver);
-	if (source->client)
-		return source;
-	free(source);
+		look_at_clocks(zookeeper, passed_ns);
+	keep_look(zookeeper);
+	zookeeper->client = zookeeper_client_new(addresses, path, credentials, kept,
+						 &zookeeper->receiver);
+	if (zookeeper->client)
+		return zookeeper;
+	free(zookeeper);
 	return NULL;
 }
 
@@ -271,49 +273,49 @@ struct zookeeper *zookeeper_open(const char *servers, const char *path, const ch
 				 struct zookeeper_kept *kept)
 {
 	char text[CREDENTIALS_MAX + 1] = "", error[ERROR_TEXT];
-	struct zookeeper *source = NULL;
-	struct addresses *list;
+	struct zookeeper *zookeeper = NULL;
+	struct addresses *addresses;
 
 	if (credentials && read_credentials(credentials, kept, text))
 		goto out;
-	list = addresses_new(servers, error);
-	if (!list) {
+	addresses = addresses_new(servers, error);
+	if (!addresses) {
 		log_error("%s", error);
 		goto out;
 	}
-	source = make_source(list, path, credentials ? text : NULL, kept);
-	if (!source)
+	zookeeper = make_zookeeper(addresses, path, credentials ? text : NULL, kept);
+	if (!zookeeper)
 		log_error("no memory, or no descriptor");
-	if (source && kept)
+	if (zookeeper && kept)
 		strcpy(kept->credentials, text);
 out:
 	explicit_bzero(text, sizeof(text));
-	return source;
+	return zookeeper;
 }
 
-struct coordinator *zookeeper_coordinator(struct zookeeper *source)
+struct coordinator *zookeeper_coordinator(struct zookeeper *zookeeper)
 {
-	return &source->interface;
+	return &zookeeper->interface;
 }
 
-void zookeeper_attach(struct zookeeper *source, struct daemon *daemon, struct fleet *fleet)
+void zookeeper_attach(struct zookeeper *zookeeper, struct daemon *daemon, struct fleet *fleet)
 {
-	source->daemon = daemon;
-	source->fleet = fleet;
+	zookeeper->daemon = daemon;
+	zookeeper->fleet = fleet;
 }
 
-int zookeeper_start(struct zookeeper *source)
+int zookeeper_start(struct zookeeper *zookeeper)
 {
-	return zookeeper_client_start(source->client);
+	return zookeeper_client_start(zookeeper->client);
 }
 
-void zookeeper_stop(struct zookeeper *source)
+void zookeeper_stop(struct zookeeper *zookeeper)
 {
-	zookeeper_client_stop(source->client);
+	zookeeper_client_stop(zookeeper->client);
 }
 
-void zookeeper_free(struct zookeeper *source)
+void zookeeper_free(struct zookeeper *zookeeper)
 {
-	zookeeper_client_free(source->client);
-	free(source);
+	zookeeper_client_free(zookeeper->client);
+	free(zookeeper);
 }

@@ -26,28 +26,28 @@ enum {
 	TEXT_MAX = 64,
 };
 
-_Noreturn void fail(const char *what)
+_Noreturn void client_fail(const char *what)
 {
 	fprintf(stderr, "client: %s: %s\n", what, strerror(errno));
 	exit(EXIT_FAILURE);
 }
 
-int open_file(const char *path)
+int client_open(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		fail(path);
+		client_fail(path);
 	return fd;
 }
 
-long read_number(int fd, const char *path)
+long client_number(int fd, const char *path)
 {
 	char text[TEXT_MAX];
 	ssize_t size = pread(fd, text, sizeof(text) - 1, 0);
 
 	if (size <= 0)
-		fail(path);
+		client_fail(path);
 	text[size] = '\0';
 	return atol(text);
 }
@@ -56,15 +56,15 @@ long read_number(int fd, const char *path)
 static void command_held(char **argv)
 {
 	struct sample sample = sample_make(atol(argv[1]));
-	int fd = open_file(argv[0]);
+	int fd = client_open(argv[0]);
 
 	for (int i = 0; i < WARM_UP; i++)
-		read_number(fd, argv[0]);
+		client_number(fd, argv[0]);
 	while (sample.count < sample.max) {
-		int64_t start_ns = now_ns();
+		int64_t start_ns = sample_now_ns();
 
-		read_number(fd, argv[0]);
-		sample_add(&sample, now_ns() - start_ns);
+		client_number(fd, argv[0]);
+		sample_add(&sample, sample_now_ns() - start_ns);
 	}
 	sample_print(&sample, "");
 }
@@ -75,13 +75,13 @@ static void command_open(char **argv)
 	struct sample sample = sample_make(atol(argv[1]));
 
 	for (long i = -WARM_UP; i < sample.max; i++) {
-		int64_t start_ns = now_ns();
-		int fd = open_file(argv[0]);
+		int64_t start_ns = sample_now_ns();
+		int fd = client_open(argv[0]);
 
-		read_number(fd, argv[0]);
+		client_number(fd, argv[0]);
 		close(fd);
 		if (i >= 0)
-			sample_add(&sample, now_ns() - start_ns);
+			sample_add(&sample, sample_now_ns() - start_ns);
 	}
 	sample_print(&sample, "");
 }
@@ -96,11 +96,11 @@ struct reader {
 static void *read_until_end(void *argument)
 {
 	struct reader *reader = argument;
-	int fd = open_file(reader->path);
+	int fd = client_open(reader->path);
 
-	while (now_ns() < reader->end_ns) {
-		long tokens = read_number(fd, reader->path);
-		int64_t now = now_ns();
+	while (sample_now_ns() < reader->end_ns) {
+		long tokens = client_number(fd, reader->path);
+		int64_t now = sample_now_ns();
 
 		if (now >= reader->start_ns && now < reader->end_ns)
 			reader->tokens += tokens;
@@ -112,7 +112,7 @@ static void *read_until_end(void *argument)
 /* Runs @count readers for @seconds, after a tenth of a second to settle; gives their tokens. */
 static long run_readers(struct reader *readers, int count, const char *path, double seconds)
 {
-	int64_t start_ns = now_ns() + NS_PER_S / 10;
+	int64_t start_ns = sample_now_ns() + NS_PER_S / 10;
 	long tokens = 0;
 
 	for (int i = 0; i < count; i++) {
@@ -122,7 +122,7 @@ static long run_readers(struct reader *readers, int count, const char *path, dou
 			.end_ns = start_ns + (int64_t)(seconds * NS_PER_S),
 		};
 		if (pthread_create(&readers[i].thread, NULL, read_until_end, &readers[i]))
-			fail("pthread_create");
+			client_fail("pthread_create");
 	}
 	for (int i = 0; i < count; i++) {
 		pthread_join(readers[i].thread, NULL);
@@ -131,13 +131,13 @@ static long run_readers(struct reader *readers, int count, const char *path, dou
 	return tokens;
 }
 
-int reader_count(const char *text)
+int client_readers(const char *text)
 {
 	int count = atoi(text);
 
 	if (count < 1 || count > READERS_MAX) {
 		errno = ERANGE;
-		fail(text);
+		client_fail(text);
 	}
 	return count;
 }
@@ -147,7 +147,7 @@ static void command_readers(char **argv)
 {
 	static struct reader readers[READERS_MAX];
 	double seconds = atof(argv[2]);
-	long tokens = run_readers(readers, reader_count(argv[1]), argv[0], seconds);
+	long tokens = run_readers(readers, client_readers(argv[1]), argv[0], seconds);
 
 	printf("tokens_per_s %.1f\n", (double)tokens / seconds);
 }
@@ -157,7 +157,7 @@ static void command_ideal(char **argv)
 {
 	static struct reader readers[READERS_MAX];
 	double seconds = atof(argv[2]), rate = atof(argv[3]);
-	long tokens = run_readers(readers, reader_count(argv[1]), argv[0], seconds);
+	long tokens = run_readers(readers, client_readers(argv[1]), argv[0], seconds);
 
 	printf("granted %ld\nfraction %.6f\n", tokens, (double)tokens / (rate * seconds));
 }
@@ -172,14 +172,14 @@ static void command_paced(char **argv)
 {
 	double period_ns = NS_PER_S / atof(argv[2]);
 	struct sample sample = sample_make(atol(argv[3]));
-	int first_fd = open_file(argv[1]), fd = open_file(argv[0]);
-	int64_t start_ns = now_ns();
+	int first_fd = client_open(argv[1]), fd = client_open(argv[0]);
+	int64_t start_ns = sample_now_ns();
 
-	read_number(first_fd, argv[1]);
-	printf("first_us %.3f\n", (double)(now_ns() - start_ns) / NS_PER_US);
+	client_number(first_fd, argv[1]);
+	printf("first_us %.3f\n", (double)(sample_now_ns() - start_ns) / NS_PER_US);
 	for (long i = 1; i <= sample.max; i++) {
-		read_number(fd, argv[0]);
-		sample_add(&sample, now_ns() - start_ns - (int64_t)((double)i * period_ns));
+		client_number(fd, argv[0]);
+		sample_add(&sample, sample_now_ns() - start_ns - (int64_t)((double)i * period_ns));
 	}
 	sample_print(&sample, "");
 }
@@ -189,14 +189,14 @@ static void command_sleep(char **argv)
 {
 	double period_ns = NS_PER_S / atof(argv[0]);
 	struct sample sample = sample_make(atol(argv[1]));
-	int64_t start_ns = now_ns();
+	int64_t start_ns = sample_now_ns();
 
 	for (long i = 0; i < sample.max; i++) {
 		int64_t due_ns = start_ns + (int64_t)((double)(i + 1) * period_ns);
 		struct timespec due = {.tv_sec = due_ns / NS_PER_S, .tv_nsec = due_ns % NS_PER_S};
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
-		sample_add(&sample, now_ns() - due_ns);
+		sample_add(&sample, sample_now_ns() - due_ns);
 	}
 	sample_print(&sample, "");
 }
@@ -206,7 +206,7 @@ static void write_text(const char *path, const char *text)
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		fail(path);
+		client_fail(path);
 	close(fd);
 }
 
@@ -221,12 +221,12 @@ static void command_make(char **argv)
 	char path[PATH_MAX];
 
 	for (long i = 0; i < sample.max; i++) {
-		int64_t start_ns = now_ns();
+		int64_t start_ns = sample_now_ns();
 
 		snprintf(path, sizeof(path), "%s/n%ld", argv[0], first + i);
 		if (mkdir(path, 0755) < 0)
-			fail(path);
-		sample_add(&sample, now_ns() - start_ns);
+			client_fail(path);
+		sample_add(&sample, sample_now_ns() - start_ns);
 		snprintf(path, sizeof(path), "%s/n%ld/rate", argv[0], first + i);
 		if (is_limiter)
 			write_text(path, argv[3]);
@@ -246,17 +246,17 @@ static void command_find(char **argv)
 	char name[TEXT_MAX];
 
 	if (dir_fd < 0)
-		fail(argv[0]);
+		client_fail(argv[0]);
 	for (long i = 0; i < sample.max; i++) {
 		int64_t start_ns;
 		int fd;
 
 		snprintf(name, sizeof(name), "n%ld", i * (count / sample.max));
-		start_ns = now_ns();
+		start_ns = sample_now_ns();
 		fd = openat(dir_fd, name, O_PATH | O_CLOEXEC);
-		sample_add(&sample, now_ns() - start_ns);
+		sample_add(&sample, sample_now_ns() - start_ns);
 		if (fd < 0)
-			fail(name);
+			client_fail(name);
 		close(fd);
 	}
 	sample_print(&sample, "");
@@ -266,14 +266,14 @@ static void command_find(char **argv)
 static int64_t take_of_key(const char *directory, long number)
 {
 	char path[PATH_MAX];
-	int64_t start_ns = now_ns();
+	int64_t start_ns = sample_now_ns();
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/%08ld/token", directory, number);
-	fd = open_file(path);
-	read_number(fd, path);
+	fd = client_open(path);
+	client_number(fd, path);
 	close(fd);
-	return now_ns() - start_ns;
+	return sample_now_ns() - start_ns;
 }
 
 /* keys DIR FIRST COUNT: a token of each of so many keys. */
@@ -308,18 +308,18 @@ static const struct command {
 	{"open", "FILE COUNT", 2, command_open},
 	{"readers", "FILE READERS SECONDS", 3, command_readers},
 	{"ideal", "FILE READERS SECONDS RATE", 4, command_ideal},
-	{"watch", "STAT SECONDS RATE", 3, command_watch},
+	{"watch", "STAT SECONDS RATE", 3, load_watch},
 	{"paced", "FILE FIRST RATE COUNT", 4, command_paced},
 	{"sleep", "RATE COUNT", 2, command_sleep},
 	{"make", "DIR FIRST COUNT RATE", 4, command_make},
 	{"find", "DIR COUNT SAMPLES", 3, command_find},
 	{"keys", "DIR FIRST COUNT", 3, command_keys},
 	{"randomkeys", "DIR KEYS COUNT SEED", 4, command_randomkeys},
-	{"work", "FILE CLIENTS WORK_US SECONDS", 4, command_work},
-	{"trickle", "FILE RATE", 2, command_trickle},
-	{"gaps", "FILE READERS", 2, command_gaps},
-	{"crowd", "FILE STAT READERS", 3, command_crowd},
-	{"slot", "FILE COUNT", 2, command_slot},
+	{"work", "FILE CLIENTS WORK_US SECONDS", 4, load_work},
+	{"trickle", "FILE RATE", 2, load_trickle},
+	{"gaps", "FILE READERS", 2, load_gaps},
+	{"crowd", "FILE STAT READERS", 3, crowd_run},
+	{"slot", "FILE COUNT", 2, slot_run},
 };
 
 int main(int argc, char **argv)

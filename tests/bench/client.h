@@ -5,48 +5,48 @@
 #define RATEFS_BENCH_CLIENT_H
 
 /* Says @what failed, and why (errno), and ends the program. */
-_Noreturn void fail(const char *what);
+_Noreturn void client_fail(const char *what);
 
 /* Opens for reading, or fails. */
-int open_file(const char *path);
+int client_open(const char *path);
 
 enum { READERS_MAX = 1024 };
 
 /* Reads a token file from its start and gives the number it says, or fails. */
-long read_number(int fd, const char *path);
+long client_number(int fd, const char *path);
 
 /* Gives the number of readers that @text says, from 1 to READERS_MAX, or fails. */
-int reader_count(const char *text);
+int client_readers(const char *text);
 
 /* Gives the number after @name in the stat file @fd, or fails. */
-double read_stat(int fd, const char *path, const char *name);
+double load_stat(int fd, const char *path, const char *name);
 
 /*
  * crowd FILE STAT READERS: that many readers, each with an open file of its own, threads of as few
  * processes as are needed; STAT is the limiter's. Prints `started N` and obeys the lines of
  * standard input, answering each: `cancel`, `grant FILE TEXT`, `count`, `kill`.
  */
-void command_crowd(char **argv);
+void crowd_run(char **argv);
 
 /* slot FILE COUNT: kills the holder of the only slot, until the open of the next one returns. */
-void command_slot(char **argv);
+void slot_run(char **argv);
 
 /* work FILE CLIENTS WORK_US SECONDS: each client takes a token, computes for so long, and again. */
-void command_work(char **argv);
+void load_work(char **argv);
 
 /* trickle FILE RATE: takes tokens evenly, not more than RATE a second, until it is ended. */
-void command_trickle(char **argv);
+void load_trickle(char **argv);
 
 /*
  * gaps FILE READERS: takes tokens until standard input ends. Each line there is answered: the
  * tokens, the longest time between two of them and the longest read since the line before.
  */
-void command_gaps(char **argv);
+void load_gaps(char **argv);
 
 /*
  * watch STAT SECONDS RATE: looks at `granted` in STAT about once a millisecond. Prints by how many
  * tokens the fullest window of any length certainly holds more than RATE x its length.
  */
-void command_watch(char **argv);
+void load_watch(char **argv);
 
 #endif

@@ -41,7 +41,7 @@ static struct crowd *crowd;
 static void *read_once(void *argument)
 {
 	char text[TEXT_MAX];
-	int fd = open_file(crowd->path);
+	int fd = client_open(crowd->path);
 
 	(void)argument;
 	atomic_fetch_add(&crowd->started, 1);
@@ -57,13 +57,13 @@ static void *read_once(void *argument)
 static void *read_until_cancelled(void *argument)
 {
 	char text[TEXT_MAX];
-	int fd = open_file(crowd->path);
+	int fd = client_open(crowd->path);
 	ssize_t size;
 
 	(void)argument;
 	size = pread(fd, text, sizeof(text), 0);
 	if (size < 0 && errno == EINTR)
-		crowd->cancelled_ns = now_ns();
+		crowd->cancelled_ns = sample_now_ns();
 	else
 		fprintf(stderr, "client: the newest reader was not cancelled\n");
 	close(fd);
@@ -84,7 +84,7 @@ static pthread_t start_thread(void *(*run)(void *))
 	pthread_attr_setstacksize(&attributes, STACK_SIZE);
 	errno = pthread_create(&thread, &attributes, run, NULL);
 	if (errno)
-		fail("pthread_create");
+		client_fail("pthread_create");
 	pthread_attr_destroy(&attributes);
 	return thread;
 }
@@ -95,7 +95,7 @@ static pid_t start_process(long count)
 	pid_t pid = fork();
 
 	if (pid < 0)
-		fail("fork");
+		client_fail("fork");
 	if (pid > 0)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -113,53 +113,54 @@ static void sleep_ns(long ns)
 /* cancel: a newer reader queues, and is interrupted when it waits. */
 static void crowd_cancel(int stat_fd, const char *stat_path)
 {
-	double waiting = read_stat(stat_fd, stat_path, "waiting");
+	double waiting = load_stat(stat_fd, stat_path, "waiting");
 	pthread_t newest = start_thread(read_until_cancelled);
 	int64_t start_ns;
 
-	while (read_stat(stat_fd, stat_path, "waiting") <= waiting)
+	while (load_stat(stat_fd, stat_path, "waiting") <= waiting)
 		sleep_ns(POLL_NS);
 	sleep_ns(SETTLE_NS);
 	crowd->cancelled_ns = 0;
-	start_ns = now_ns();
+	start_ns = sample_now_ns();
 	pthread_kill(newest, SIGUSR1);
 	pthread_join(newest, NULL);
 	if (!crowd->cancelled_ns)
-		fail("the newest reader was not cancelled");
+		client_fail("the newest reader was not cancelled");
 	printf("cancel_us %.1f\n", (double)(crowd->cancelled_ns - start_ns) / NS_PER_US);
 }
 
 /* grant FILE TEXT: writes TEXT to FILE; how fast the readers are answered from then on. */
 static void crowd_grant(const char *path, const char *text)
 {
-	int64_t start_ns = now_ns(), wait_until_ns = start_ns + (int64_t)GRANTED_WAIT_S * NS_PER_S;
+	int64_t start_ns = sample_now_ns(),
+		wait_until_ns = start_ns + (int64_t)GRANTED_WAIT_S * NS_PER_S;
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		fail(path);
+		client_fail(path);
 	close(fd);
-	while (crowd->answered < crowd->started && now_ns() < wait_until_ns)
+	while (crowd->answered < crowd->started && sample_now_ns() < wait_until_ns)
 		sleep_ns(POLL_NS);
 	printf("answered %ld grant_per_s %.0f\n", crowd->answered,
-	       (double)crowd->answered * NS_PER_S / (double)(now_ns() - start_ns));
+	       (double)crowd->answered * NS_PER_S / (double)(sample_now_ns() - start_ns));
 }
 
 static void crowd_kill(const pid_t *pids, long count)
 {
-	int64_t start_ns = now_ns();
+	int64_t start_ns = sample_now_ns();
 
 	for (long i = 0; i < count; i++)
 		kill(pids[i], SIGKILL);
 	for (long i = 0; i < count; i++)
 		waitpid(pids[i], NULL, 0);
-	printf("kill_s %.4f\n", (double)(now_ns() - start_ns) / NS_PER_S);
+	printf("kill_s %.4f\n", (double)(sample_now_ns() - start_ns) / NS_PER_S);
 }
 
-void command_crowd(char **argv)
+void crowd_run(char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal};
 	long readers = atol(argv[2]);
-	int stat_fd = open_file(argv[1]);
+	int stat_fd = client_open(argv[1]);
 	long processes = (readers + THREADS_PER_PROCESS - 1) / THREADS_PER_PROCESS;
 	pid_t *pids = calloc((size_t)processes, sizeof(*pids));
 	char line[4096], file[2048], text[1024];
@@ -167,7 +168,7 @@ void command_crowd(char **argv)
 	crowd = mmap(NULL, sizeof(*crowd), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
 	if (!pids || crowd == MAP_FAILED)
-		fail("memory");
+		client_fail("memory");
 	crowd->path = argv[0];
 	sigaction(SIGUSR1, &action, NULL);
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -176,7 +177,7 @@ void command_crowd(char **argv)
 	while (crowd->started < readers) {
 		if (waitpid(-1, NULL, WNOHANG) > 0) {
 			errno = EAGAIN;
-			fail("a process of readers ended early");
+			client_fail("a process of readers ended early");
 		}
 		sleep_ns(POLL_NS);
 	}

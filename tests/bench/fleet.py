@@ -98,7 +98,8 @@ class Readers(Daemon):
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
-            self.host.abort()  # a process that waits for a daemon that does not answer cannot be killed
+            # A process that waits for a daemon that does not answer cannot be killed.
+            self.host.abort()
             self.process.wait()
 
 
@@ -178,7 +179,8 @@ def granting_s(hosts, limiter, rate, begun, span_s, limit_s):
     while time.monotonic() - begun < limit_s + 2 * span_s:
         looks.append((time.monotonic(), granted(hosts, limiter)))
         for at in range(at, len(looks)):
-            ends = [next((look for look in looks[at:] if look[0] >= looks[at][0] + n * span_s), None)
+            begun_s = looks[at][0]
+            ends = [next((look for look in looks[at:] if look[0] >= begun_s + n * span_s), None)
                     for n in (1, 2)]
             if ends[1] is None:
                 break

@@ -49,13 +49,13 @@ static int64_t thread_cpu_ns(void)
 static void *take_and_compute(void *argument)
 {
 	struct worker *worker = argument;
-	int fd = open_file(worker->path);
+	int fd = client_open(worker->path);
 
-	while (now_ns() < worker->end_ns) {
+	while (sample_now_ns() < worker->end_ns) {
 		int64_t until_ns;
 
-		read_number(fd, worker->path);
-		if (now_ns() >= worker->start_ns)
+		client_number(fd, worker->path);
+		if (sample_now_ns() >= worker->start_ns)
 			worker->tokens++;
 		until_ns = thread_cpu_ns() + worker->work_ns;
 		while (thread_cpu_ns() < until_ns)
@@ -65,12 +65,12 @@ static void *take_and_compute(void *argument)
 	return NULL;
 }
 
-void command_work(char **argv)
+void load_work(char **argv)
 {
 	static struct worker workers[READERS_MAX];
-	int count = reader_count(argv[1]);
+	int count = client_readers(argv[1]);
 	double seconds = atof(argv[3]);
-	int64_t start_ns = now_ns() + SETTLE_NS;
+	int64_t start_ns = sample_now_ns() + SETTLE_NS;
 	long tokens = 0;
 
 	for (int i = 0; i < count; i++) {
@@ -82,7 +82,7 @@ void command_work(char **argv)
 		};
 		errno = pthread_create(&workers[i].thread, NULL, take_and_compute, &workers[i]);
 		if (errno)
-			fail("pthread_create");
+			client_fail("pthread_create");
 	}
 	for (int i = 0; i < count; i++) {
 		pthread_join(workers[i].thread, NULL);
@@ -91,16 +91,16 @@ void command_work(char **argv)
 	printf("tokens_per_s %.1f\n", (double)tokens / seconds);
 }
 
-void command_trickle(char **argv)
+void load_trickle(char **argv)
 {
-	int64_t period_ns = (int64_t)(NS_PER_S / atof(argv[1])), next_ns = now_ns();
-	int fd = open_file(argv[0]);
+	int64_t period_ns = (int64_t)(NS_PER_S / atof(argv[1])), next_ns = sample_now_ns();
+	int fd = client_open(argv[0]);
 
 	for (;;) {
-		read_number(fd, argv[0]);
+		client_number(fd, argv[0]);
 		next_ns += period_ns;
-		if (next_ns < now_ns())
-			next_ns = now_ns();
+		if (next_ns < sample_now_ns())
+			next_ns = sample_now_ns();
 		sleep_until_ns(next_ns);
 	}
 }
@@ -115,14 +115,14 @@ static struct {
 
 static void *take_and_tell(void *argument)
 {
-	int fd = open_file(gaps.path);
+	int fd = client_open(gaps.path);
 
 	(void)argument;
 	for (;;) {
-		int64_t start_ns = now_ns(), end_ns;
+		int64_t start_ns = sample_now_ns(), end_ns;
 
-		read_number(fd, gaps.path);
-		end_ns = now_ns();
+		client_number(fd, gaps.path);
+		end_ns = sample_now_ns();
 		pthread_mutex_lock(&gaps.lock);
 		if (gaps.last_ns && end_ns - gaps.last_ns > gaps.gap_ns)
 			gaps.gap_ns = end_ns - gaps.last_ns;
@@ -136,17 +136,17 @@ static void *take_and_tell(void *argument)
 	return NULL;
 }
 
-void command_gaps(char **argv)
+void load_gaps(char **argv)
 {
 	char line[LINE_MAX_BYTES];
 	pthread_t thread;
 
 	gaps.path = argv[0];
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (int i = 0, count = reader_count(argv[1]); i < count; i++) {
+	for (int i = 0, count = client_readers(argv[1]); i < count; i++) {
 		errno = pthread_create(&thread, NULL, take_and_tell, NULL);
 		if (errno)
-			fail("pthread_create");
+			client_fail("pthread_create");
 	}
 	while (fgets(line, sizeof(line), stdin)) {
 		pthread_mutex_lock(&gaps.lock);
@@ -159,19 +159,19 @@ void command_gaps(char **argv)
 	exit(EXIT_SUCCESS);
 }
 
-double read_stat(int fd, const char *path, const char *name)
+double load_stat(int fd, const char *path, const char *name)
 {
 	char text[STAT_BYTES], key[LINE_MAX_BYTES], *line;
 	ssize_t size = pread(fd, text + 1, sizeof(text) - 2, 0);
 
 	if (size <= 0)
-		fail(path);
+		client_fail(path);
 	text[0] = '\n';
 	text[size + 1] = '\0';
 	snprintf(key, sizeof(key), "\n%s ", name);
 	line = strstr(text, key);
 	if (!line)
-		fail(name);
+		client_fail(name);
 	return atof(line + strlen(key));
 }
 
@@ -179,19 +179,19 @@ double read_stat(int fd, const char *path, const char *name)
  * A look that began at b and ended at a saw the grants of some moment between. So a window from
  * look i to look j certainly holds g_j - g_i tokens, and is certainly no longer than a_j - b_i.
  */
-void command_watch(char **argv)
+void load_watch(char **argv)
 {
-	int fd = open_file(argv[0]);
+	int fd = client_open(argv[0]);
 	double rate = atof(argv[2]) / NS_PER_S, least = 0, excess = 0;
-	int64_t start_ns = now_ns(), end_ns = start_ns + (int64_t)(atof(argv[1]) * NS_PER_S);
+	int64_t start_ns = sample_now_ns(), end_ns = start_ns + (int64_t)(atof(argv[1]) * NS_PER_S);
 	int64_t longest_ns = 0;
 	long looks = 0;
 
-	for (int64_t at_ns = start_ns; now_ns() < end_ns; at_ns += LOOK_NS) {
-		int64_t before_ns = now_ns(), after_ns;
-		double tokens = read_stat(fd, argv[0], "granted"), begin;
+	for (int64_t at_ns = start_ns; sample_now_ns() < end_ns; at_ns += LOOK_NS) {
+		int64_t before_ns = sample_now_ns(), after_ns;
+		double tokens = load_stat(fd, argv[0], "granted"), begin;
 
-		after_ns = now_ns();
+		after_ns = sample_now_ns();
 		if (after_ns - before_ns > longest_ns)
 			longest_ns = after_ns - before_ns;
 		begin = tokens - rate * (double)(before_ns - start_ns);

@@ -67,7 +67,7 @@ static struct {
 
 static _Atomic fuse_ino_t made; /* directories n0, n1, ... of the root */
 
-static int64_t now_ns(void)
+static int64_t sample_now_ns(void)
 {
 	struct timespec now;
 
@@ -170,7 +170,7 @@ static void pace_hold(fuse_req_t req)
 	}
 	pace.held[(pace.first + pace.count++) % HELD_MAX] = req;
 	if (pace.count == 1) {
-		int64_t now = now_ns();
+		int64_t now = sample_now_ns();
 
 		if (pace.due_ns < now - BURST * pace.period_ns)
 			pace.due_ns = now;
@@ -184,8 +184,8 @@ static void pace_answer(void)
 
 	if (read(pace.fd, &expirations, sizeof(expirations)) < 0)
 		return;
-	while (pace.count && pace.due_ns <= now_ns() + pace.early_ns) {
-		while (now_ns() < pace.due_ns)
+	while (pace.count && pace.due_ns <= sample_now_ns() + pace.early_ns) {
+		while (sample_now_ns() < pace.due_ns)
 			;
 		fuse_reply_buf(pace.held[pace.first], text, text_size);
 		pace.first = (pace.first + 1) % HELD_MAX;
@@ -256,9 +256,9 @@ static int loop_look(struct fuse_session *session, const struct form *form)
 
 	(void)form;
 	do {
-		int64_t until_ns = now_ns() + LOOK_NS;
+		int64_t until_ns = sample_now_ns() + LOOK_NS;
 
-		while (!readable(fd) && now_ns() < until_ns)
+		while (!readable(fd) && sample_now_ns() < until_ns)
 			;
 		result = step(session, &buffer);
 	} while (result > 0 && !fuse_session_exited(session));

@@ -3,7 +3,7 @@
  *
  *	redis_client SOCKET held COUNT			one client; latency
  *	redis_client SOCKET clients CLIENTS SECONDS	that many clients; tokens a second
- *	redis_client SOCKET pipeline DEPTH SECONDS	one client that keeps DEPTH requests under way
+ *	redis_client SOCKET pipeline DEPTH SECONDS	a client with DEPTH requests under way
  *	redis_client SOCKET script			prints the digest of the script, now loaded
  *
  * The limiter limits: the script computes with a rate that is never reached, and a burst.
@@ -40,7 +40,7 @@ static const char script[] =
 static const char *socket_path;
 static char digest[DIGEST_SIZE];
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void client_fail(const char *what)
 {
 	fprintf(stderr, "redis_client: %s\n", what);
 	exit(EXIT_FAILURE);
@@ -51,7 +51,7 @@ static redisContext *connect_redis(void)
 	redisContext *redis = redisConnectUnix(socket_path);
 
 	if (!redis || redis->err)
-		fail(redis ? redis->errstr : "no memory");
+		client_fail(redis ? redis->errstr : "no memory");
 	return redis;
 }
 
@@ -60,7 +60,7 @@ static void load_script(redisContext *redis)
 	redisReply *reply = redisCommand(redis, "SCRIPT LOAD %s", script);
 
 	if (!reply || reply->type != REDIS_REPLY_STRING)
-		fail(reply ? reply->str : redis->errstr);
+		client_fail(reply ? reply->str : redis->errstr);
 	snprintf(digest, sizeof(digest), "%s", reply->str);
 	freeReplyObject(reply);
 }
@@ -68,7 +68,7 @@ static void load_script(redisContext *redis)
 static void send_take(redisContext *redis)
 {
 	if (redisAppendCommand(redis, "EVALSHA %s 1 bench " RATE_AND_BURST, digest) != REDIS_OK)
-		fail(redis->errstr);
+		client_fail(redis->errstr);
 }
 
 static void receive_take(redisContext *redis)
@@ -76,9 +76,9 @@ static void receive_take(redisContext *redis)
 	redisReply *reply;
 
 	if (redisGetReply(redis, (void **)&reply) != REDIS_OK)
-		fail(redis->errstr);
+		client_fail(redis->errstr);
 	if (reply->type != REDIS_REPLY_INTEGER || reply->integer != 1)
-		fail(reply->str ? reply->str : "no token");
+		client_fail(reply->str ? reply->str : "no token");
 	freeReplyObject(reply);
 }
 
@@ -87,12 +87,12 @@ static void held(redisContext *redis, long count)
 	struct sample sample = sample_make(count);
 
 	for (long i = -WARM_UP; i < count; i++) {
-		int64_t start_ns = now_ns();
+		int64_t start_ns = sample_now_ns();
 
 		send_take(redis);
 		receive_take(redis);
 		if (i >= 0)
-			sample_add(&sample, now_ns() - start_ns);
+			sample_add(&sample, sample_now_ns() - start_ns);
 	}
 	sample_print(&sample, "");
 }
@@ -101,7 +101,7 @@ static long take_until(redisContext *redis, long depth, int64_t end_ns)
 {
 	long tokens = 0;
 
-	while (now_ns() < end_ns) {
+	while (sample_now_ns() < end_ns) {
 		for (long i = 0; i < depth; i++)
 			send_take(redis);
 		for (long i = 0; i < depth; i++)
@@ -133,11 +133,11 @@ static long clients(long count, int64_t end_ns)
 	long tokens = 0;
 
 	if (count > CLIENTS_MAX)
-		fail("too many clients");
+		client_fail("too many clients");
 	for (long i = 0; i < count; i++) {
 		all[i].end_ns = end_ns;
 		if (pthread_create(&all[i].thread, NULL, run_client, &all[i]))
-			fail("pthread_create");
+			client_fail("pthread_create");
 	}
 	for (long i = 0; i < count; i++) {
 		pthread_join(all[i].thread, NULL);
@@ -151,7 +151,7 @@ int main(int argc, char **argv)
 	const char *command = argc > 2 ? argv[2] : "";
 	long count = argc > 3 ? atol(argv[3]) : 0;
 	double seconds = argc > 4 ? atof(argv[4]) : 0;
-	int64_t end_ns = now_ns() + (int64_t)(seconds * NS_PER_S);
+	int64_t end_ns = sample_now_ns() + (int64_t)(seconds * NS_PER_S);
 	redisContext *redis;
 	int status = EXIT_SUCCESS;
 

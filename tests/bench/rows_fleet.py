@@ -55,8 +55,9 @@ def row_25(bench):
         bench.figure(25, f"a host dies that {what}, {name}", f"<= {limit_s:.1f} s",
                      f"{median:.1f} s", max(lost) <= limit_s, (min(lost), max(lost)),
                      "prototype 9.9 s (T 4, D 5)",
-                     f"until its capacity is granted elsewhere, each time; Q {quarantine_s(right_s):.2f} "
-                     f"s, R {renewal_s(right_s):g} s, session {options[1][8:] if options else '6s'}; "
+                     f"until its capacity is granted elsewhere, each time; "
+                     f"Q {quarantine_s(right_s):.2f} s, R {renewal_s(right_s):g} s, "
+                     f"session {options[1][8:] if options else '6s'}; "
                      f"{len(lost)} times, {case[0]} hosts, {case[1]} readers on each that stays",
                      max(lost))
 

@@ -33,8 +33,9 @@ class Crowd:
 def crowd(bench, mount, readers, limiter="x"):
     """@readers readers blocked on the token of @limiter."""
     process = subprocess.Popen([bench.program("client"), "crowd", mount.file(f"{limiter}/token"),
-                                mount.file(f"{limiter}/stat"), str(readers)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=bench.log, text=True)
+                                mount.file(f"{limiter}/stat"), str(readers)],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=bench.log,
+                               text=True)
     try:
         if not process.stdout.readline().startswith("started"):
             raise Unmeasured(f"{readers} readers could not be started")

@@ -135,7 +135,8 @@ def compare_sizes(bench, small, large, instead):
 def row_28(bench):
     for sizes in bench.settings.simulated_fleets:
         compare_sizes(bench, *(ManyHosts(bench, *size) for size in sizes),
-                      "instead of 10,000 limiters, 100 used on each, which take the simulator too long")
+                      "instead of 10,000 limiters, 100 used on each, "
+                      "which take the simulator too long")
     bench.figure(28, "tiles a host and limiter", "<= 64, mean 5", "not there yet", None, None, "",
                  "capacity is not cut into tiles today")
 

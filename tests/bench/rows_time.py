@@ -184,6 +184,6 @@ def row_14(bench):
     bench.figure(14, f"idle host of a fleet: wake-ups in {seconds} s that are no pings", "0",
                  str(other), not other and 0 < len(pings) <= allowed and
                  len(polls) <= 2 * len(pings) + 2, None, f"a ping each {T_S / 3:g} s: {allowed}",
-                 f"{len(pings)} pings, {len(sent) - len(pings)} other messages, {len(timers)} timers, "
-                 f"{len(polls)} returns of poll, of which a ping takes two; then a token is seen as "
-                 f"{seen} calls", other)
+                 f"{len(pings)} pings, {len(sent) - len(pings)} other messages, "
+                 f"{len(timers)} timers, {len(polls)} returns of poll, of which a ping takes two; "
+                 f"then a token is seen as {seen} calls", other)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-int64_t now_ns(void)
+int64_t sample_now_ns(void)
 {
 	struct timespec now;
 

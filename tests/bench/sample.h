@@ -14,7 +14,7 @@ struct sample {
 };
 
 /* CLOCK_MONOTONIC. */
-int64_t now_ns(void);
+int64_t sample_now_ns(void);
 
 /* Room for @max times; ends the program if there is no memory. */
 struct sample sample_make(long max);

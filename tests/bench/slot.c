@@ -23,12 +23,12 @@ static pid_t start_holder(const char *path, int fd)
 	int64_t opened_ns;
 
 	if (pid < 0)
-		fail("fork");
+		client_fail("fork");
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	open_file(path);
-	opened_ns = now_ns();
+	client_open(path);
+	opened_ns = sample_now_ns();
 	if (write(fd, &opened_ns, sizeof(opened_ns)) != sizeof(opened_ns))
 		_exit(EXIT_FAILURE);
 	for (;;)
@@ -40,11 +40,11 @@ static int64_t opened_ns(int fd)
 	int64_t at_ns;
 
 	if (read(fd, &at_ns, sizeof(at_ns)) != sizeof(at_ns))
-		fail("read");
+		client_fail("read");
 	return at_ns;
 }
 
-void command_slot(char **argv)
+void slot_run(char **argv)
 {
 	static const struct timespec settle = {.tv_nsec = SETTLE_NS};
 	struct sample sample = sample_make(atol(argv[1]));
@@ -52,7 +52,7 @@ void command_slot(char **argv)
 	pid_t holder;
 
 	if (pipe(fds))
-		fail("pipe");
+		client_fail("pipe");
 	holder = start_holder(argv[0], fds[1]);
 	opened_ns(fds[0]);
 	while (sample.count < sample.max) {
@@ -60,7 +60,7 @@ void command_slot(char **argv)
 		int64_t start_ns;
 
 		nanosleep(&settle, NULL);
-		start_ns = now_ns();
+		start_ns = sample_now_ns();
 		kill(holder, SIGKILL);
 		sample_add(&sample, opened_ns(fds[0]) - start_ns);
 		waitpid(holder, NULL, 0);

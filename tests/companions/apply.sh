@@ -70,7 +70,8 @@ case_every_setting_owner_and_mode_comes_back() {
 	chmod 1777 "$m"
 	saved "$d/one"
 	is 'owners in it' "$(sed -n '/^\[orders/,/^mode/p' "$d/one" | head -n 8 | tr '\n' ' ')" \
-		'[orders] owner=daemon group=games mode=3770 [orders/batch] owner=12345 group=54321 mode=0000 '
+		'[orders] owner=daemon group=games mode=3770 '\
+'[orders/batch] owner=12345 group=54321 mode=0000 '
 	apply 1 "$d/one" "$d/second"
 	saved "$d/two" "$d/second"
 	same "$d/one" "$d/two"

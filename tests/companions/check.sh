@@ -13,7 +13,8 @@ check() {
 lines() { cut -d : -f 2 "$d/out" | paste -s -d ' '; }
 
 case_nothing_is_said_of_what_is_right() {
-	printf '# services\n[orders]\nrate = 500/s\nburst=20\n\n; more\n[orders/batch]\nrate=50/s\n[mail]\n' > "$d/ini"
+	printf '%s\n' '# services' '[orders]' 'rate = 500/s' 'burst=20' '' '; more' \
+		'[orders/batch]' 'rate=50/s' '[mail]' > "$d/ini"
 	check 0 "$d/ini"
 	is 'what it says' "$(cat "$d/out" "$d/err")" ''
 	: > "$d/ini"
@@ -32,7 +33,8 @@ case_the_file_may_be_a_link_or_a_pipe() {
 }
 
 case_owners_of_limiters_and_of_the_top_are_right() {
-	printf '[/]\nmode=1777\n[orders]\nowner=someone-elsewhere\ngroup=100\nmode=2775\nrate=5/s\n[mail]\nmode = 0\n' > "$d/ini"
+	printf '%s\n' '[/]' 'mode=1777' '[orders]' 'owner=someone-elsewhere' 'group=100' \
+		'mode=2775' 'rate=5/s' '[mail]' 'mode = 0' > "$d/ini"
 	check 0 "$d/ini"
 	is 'what it says' "$(cat "$d/out" "$d/err")" ''
 	printf '[/]\nrate=5/s\nowner=root\n[a]\nmode=rwx\nowner=\nmode=7777\nrate=5/s\n[/]\n' \
@@ -62,7 +64,8 @@ case_every_wrong_line_is_named() {
 	EOF
 	check 1 "$d/ini"
 	is lines "$(lines)" '1 3 4 7 8 10 11 12 13 14'
-	grep -qE "^$d/ini:4: 'speed': no such setting: .*\\bburst, release_interval, enforcement, " "$d/out" || fail "$(cat "$d/out")"
+	grep -qE "^$d/ini:4: 'speed': no such setting: .*\\bburst, release_interval, " \
+		"$d/out" || fail "$(cat "$d/out")"
 	grep -qE "^$d/ini:11: 'token' is the name of a control file" "$d/out" ||
 		fail "$(cat "$d/out")"
 }

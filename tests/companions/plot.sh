@@ -63,7 +63,8 @@ case_images_are_drawn() {
 	python3 - "$d/image.svg" "$f" "$limiter" <<- 'END'
 		import sys, xml.etree.ElementTree as tree
 		text = "".join(tree.parse(sys.argv[1]).getroot().itertext())
-		for word in sys.argv[2:] + ["granted/s", "waiting", "effective rate/s", "partitions held", "seconds"]:
+		for word in sys.argv[2:] + ["granted/s", "waiting", "effective rate/s",
+		                            "partitions held", "seconds"]:
 		    assert word in text, word
 	END
 	plot 0 "$f" -t 300ms -d 100ms -o "$d/image.png"

@@ -143,7 +143,8 @@ case_signals_are_passed_on_to_the_command() {
 		with=($with)
 		for signal in HUP INT QUIT TERM USR1 USR2; do
 			status=0
-			at_work "trap 'exit 7' $signal; touch $d/ready; while :; do sleep 0.02; done"
+			at_work "trap 'exit 7' $signal; touch $d/ready
+				while :; do sleep 0.02; done"
 			kill -$signal $!
 			gone $! 20 || status=$?
 			is "exit status after $signal" $status 7
@@ -154,7 +155,8 @@ case_signals_are_passed_on_to_the_command() {
 case_a_command_that_was_told_to_end_is_not_run_again() {
 	local with=(--retry 5) status=0
 	fake
-	at_work "trap 'exit 75' TERM; echo >> $d/tries; touch $d/ready; while :; do sleep 0.02; done"
+	at_work "trap 'exit 75' TERM; echo >> $d/tries; touch $d/ready
+		while :; do sleep 0.02; done"
 	kill $!
 	gone $! 20 || status=$?
 	is 'exit status' $status 75
@@ -296,7 +298,8 @@ case_keys_of_the_tree_have_tokens_of_their_own() {
 case_a_slot_is_held_while_the_command_runs() {
 	fake
 	run 0 "$f" --slot -- \
-		sh -c "readlink /proc/\$PPID/fd/* | grep -c /slot; readlink /proc/\$\$/fd/* | grep -c /slot || :"
+		sh -c "readlink /proc/\$PPID/fd/* | grep -c /slot
+			readlink /proc/\$\$/fd/* | grep -c /slot || :"
 	is 'held by run, and by the command' "$(cat "$d/out")" $'1\n0'
 	run 0 "$f" -- sh -c "readlink /proc/\$PPID/fd/* | grep -c /slot || :"
 	is 'held without --slot' "$(cat "$d/out")" 0
@@ -369,7 +372,8 @@ case_a_silent_command_is_judged_by_its_exit_status() {
 case_a_repeated_command_prints_nothing() {
 	fake
 	run 0 "$f" --retry 5 --output -- sh -c "echo >> $d/tries
-		[ \$(wc -l < $d/tries) = 3 ] && echo 200 && echo body || { echo 503 && echo sorry; }"
+		[ \$(wc -l < $d/tries) = 3 ] && echo 200 && echo body ||
+			{ echo 503 && echo sorry; }"
 	is output "$(cat "$d/out")" $'200\nbody'
 	reported $'throttled\nthrottled\nok'
 	run 75 "$f" --retry 1 --output -- sh -c 'echo 503; echo sorry'
@@ -384,7 +388,7 @@ case_output_is_passed_on_whole() {
 	is bytes "$(wc -c < "$d/out")" 1000000
 }
 
-case_the_end_of_who_reads_the_output_is_not_the_end_of_the_report() {
+case_the_end_of_the_outputs_reader_is_not_the_end_of_the_report() {
 	fake
 	"$RATEFS" run "$f" --output -- sh -c 'echo ok; seq 300000' 2> "$d/err" |
 		head -n 1 > "$d/out" || :

@@ -98,7 +98,8 @@ def restores_the_terminal(binary, path):
     child = os.fork()
     if not child:
         os.login_tty(slave) if hasattr(os, "login_tty") else (
-            os.setsid(), fcntl.ioctl(slave, termios.TIOCSCTTY, 0), [os.dup2(slave, fd) for fd in range(3)])
+            os.setsid(), fcntl.ioctl(slave, termios.TIOCSCTTY, 0),
+            [os.dup2(slave, fd) for fd in range(3)])
         os.execv(binary, [binary, "top", path])
     text = b""
     while b"GRANTED" not in text:
@@ -125,7 +126,8 @@ def counts_its_tables(binary, path):
 
 def sorts_by_keys(binary, path):
     screen = top(binary, path, "-d", "1h")
-    for key, first, second in (("n", "a", "b"), ("n", "b", "a"), ("r", "b", "a"), ("r", "a", "b"), ("w", "b", "a")):
+    for key, first, second in (("n", "a", "b"), ("n", "b", "a"), ("r", "b", "a"),
+                               ("r", "a", "b"), ("w", "b", "a")):
         screen.send(key)
         expect_order(screen, first, second)
     screen.send("q")
@@ -203,7 +205,8 @@ def ends_with_the_tree(binary, path):
 
 def interrupt_once(binary, path):
     """Control-C goes to the command and to run, which must not pass it on a second time."""
-    script = "trap 'echo caught' INT; echo ready; for i in 1 2 3 4 5 6 7 8 9; do sleep 0.1; done; echo over"
+    script = ("trap 'echo caught' INT; echo ready; "
+              "for i in 1 2 3 4 5 6 7 8 9; do sleep 0.1; done; echo over")
     screen = Screen(binary, "run", path, "--", "bash", "-c", script)
     screen.expect("ready")
     screen.send("\x03")

@@ -14,9 +14,11 @@ deaths_library() {
 deaths_watch() {
 	mkdir -m 1777 "$2" && : > "$2/deaths" && chmod 666 "$2/deaths" || return
 	export DEATHS=$2/deaths LD_PRELOAD=$1
-	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$2/report:verify_asan_link_order=0
-	export UBSAN_OPTIONS=${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}log_path=$2/report:print_stacktrace=1:halt_on_error=1
-	export TSAN_OPTIONS=${TSAN_OPTIONS:+$TSAN_OPTIONS:}log_path=$2/report:halt_on_error=1
+	local log=log_path=$2/report
+	export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}$log:verify_asan_link_order=0
+	export UBSAN_OPTIONS=${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}$log:print_stacktrace=1
+	UBSAN_OPTIONS+=:halt_on_error=1
+	export TSAN_OPTIONS=${TSAN_OPTIONS:+$TSAN_OPTIONS:}$log:halt_on_error=1
 }
 
 # death REGEX: a server is going to die so, as in a line of $DEATHS; asked for by the test.

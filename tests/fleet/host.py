@@ -436,8 +436,8 @@ class Fleet:
                    share=0.85):
         """Until @hosts get @share of @rate between them."""
         return eventually(limit_s, lambda: self.rate(hosts, limiter=limiter) >= share * rate,
-                          lambda: f"{what}: {self.rate(hosts, limiter=limiter):.0f}/s of {rate:g}/s, "
-                          + self.where())
+                          lambda: f"{what}: {self.rate(hosts, limiter=limiter):.0f}/s "
+                                  f"of {rate:g}/s, {self.where()}")
 
     def where(self):
         """The holder of each partition, for the report of a failure."""

@@ -87,7 +87,8 @@ class Scene:
             for host in fleet.hosts:
                 if host.daemon:
                     expect(host.running(),
-                           f"{host.name} ended by itself, status {host.daemon.poll()}: {host.said()[-400:]}")
+                           f"{host.name} ended by itself, status {host.daemon.poll()}: "
+                           f"{host.said()[-400:]}")
                     host.stop()
             faults = [f"{host.name}: {fault}" for host in fleet.hosts
                       for fault in host.watch.faults()]
@@ -325,7 +326,8 @@ def a_key_is_held_to_its_rate_over_all_hosts_and_holds_up_no_other(scene):
     fleet.load(files=["l/keys/small/token"], work_us=500_000)
     fleet.await_rate(key_rate, 20, limiter="l/keys/greedy", share=0.8)
     eventually(20, lambda: fleet.rate(seconds=5, limiter="l/keys/small") > 2,
-               lambda: f"small has {fleet.rate(seconds=5, limiter='l/keys/small')}/s of the 4 it asks for")
+               lambda: f"small has {fleet.rate(seconds=5, limiter='l/keys/small')}/s "
+                       "of the 4 it asks for")
 
 
 @beside
@@ -591,7 +593,8 @@ def servers_killed_while_leases_come_and_go_let_no_partition_be_used_twice(scene
         if host.readers:
             host.end_readers()
         else:
-            fleet.load(host, files=source.choice([("l/token",), ("l/take/3", "l/partitions/5/token")]))
+            files = source.choice([("l/token",), ("l/take/3", "l/partitions/5/token")])
+            fleet.load(host, files=files)
         time.sleep(source.uniform(0, 0.3))
         source.choice(fleet.hosts).kill_server()
     for host in fleet.hosts:
@@ -1079,7 +1082,8 @@ def served_without_a_death(host):
     """
     The first server still serves: the keeper replaces one that died, and readers hardly notice.
     """
-    expect(host.status()["servers_before"] == "0", f"a server of {host.name} died: {host.said()[-2000:]}")
+    expect(host.status()["servers_before"] == "0",
+           f"a server of {host.name} died: {host.said()[-2000:]}")
 
 
 @scenario(beside=True, limit_s=CHURN_S + 240)

@@ -2,7 +2,8 @@
 import socket
 import struct
 
-CLOSE, CREATE, DELETE, EXISTS, GET, SET, SET_ACL, SYNC, CHILDREN, AUTH = -11, 1, 2, 3, 4, 5, 7, 9, 12, 100
+CLOSE, CREATE, DELETE, EXISTS, GET, SET = -11, 1, 2, 3, 4, 5
+SET_ACL, SYNC, CHILDREN, AUTH = 7, 9, 12, 100
 ANYONE = [(31, "world", "anyone")]
 NAMES = {-4: "connection lost", -101: "no node", -102: "no authority", -103: "bad version",
          -108: "no children for ephemerals",

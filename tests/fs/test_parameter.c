@@ -77,7 +77,7 @@ static void test_it_is_full_of_names_of_nodes_that_are_there(void **state)
 	users_free(&users);
 }
 
-static void test_a_number_of_what_was_forgotten_is_nobody_elses(void **state)
+static void test_number_of_a_forgotten_place_is_no_other_waiters(void **state)
 {
 	struct parameter_table *table = new_table();
 	uint64_t number = look_up(table, 1, 5), other;
@@ -131,7 +131,7 @@ int main(void)
 		cmocka_unit_test(test_names_of_nodes_that_come_and_go_never_fill_it),
 		cmocka_unit_test(test_it_is_full_of_names_of_nodes_that_are_there),
 		cmocka_unit_test(test_a_successor_finds_them_and_counts_them_for_the_same_user),
-		cmocka_unit_test(test_a_number_of_what_was_forgotten_is_nobody_elses),
+		cmocka_unit_test(test_number_of_a_forgotten_place_is_no_other_waiters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* fuzz_feedback - any text as feedback, and what limiters make of it; and as adapt and backoff. */
 #include "fuzz.h"
 
-#include "core/values/adapt.h"
-#include "core/values/backoff.h"
+#include "core/limiter/adapt.h"
+#include "core/limiter/backoff.h"
 #include "core/limiter/feedback.h"
 
 #include <errno.h>
@@ -66,16 +66,16 @@ static void try_adapt(const char *text)
 {
 	struct adapt adapt = {.kind = ADAPT_NONE}, again = adapt;
 	char error[ERROR_TEXT] = "", printed[SETTING_TEXT], twice[SETTING_TEXT];
-	int err = adapt_parse(text, &adapt, error);
+	int err = adapt_setting_parse(text, &adapt, error);
 
 	if (err) {
 		check_refusal(err, error);
 		FUZZ_CHECK(adapt.kind == ADAPT_NONE);
 		return;
 	}
-	adapt_print(&adapt, printed);
-	FUZZ_CHECK(adapt_parse(printed, &again, error) == 0);
-	adapt_print(&again, twice);
+	adapt_setting_print(&adapt, printed);
+	FUZZ_CHECK(adapt_setting_parse(printed, &again, error) == 0);
+	adapt_setting_print(&again, twice);
 	FUZZ_CHECK(!strcmp(printed, twice));
 	FUZZ_CHECK(adapt.decrease == again.decrease && adapt.period_ns == again.period_ns &&
 		   adapt.scale == again.scale && adapt.scope == again.scope);
@@ -85,15 +85,15 @@ static void try_backoff(const char *text)
 {
 	struct backoff backoff = {.kind = BACKOFF_NONE}, again = backoff;
 	char error[ERROR_TEXT] = "", printed[SETTING_TEXT];
-	int err = backoff_parse(text, &backoff, error);
+	int err = backoff_setting_parse(text, &backoff, error);
 
 	if (err) {
 		check_refusal(err, error);
 		FUZZ_CHECK(backoff.kind == BACKOFF_NONE);
 		return;
 	}
-	backoff_print(&backoff, printed);
-	FUZZ_CHECK(backoff_parse(printed, &again, error) == 0);
+	backoff_setting_print(&backoff, printed);
+	FUZZ_CHECK(backoff_setting_parse(printed, &again, error) == 0);
 	FUZZ_CHECK(!memcmp(&backoff, &again, sizeof(again)));
 	if (backoff.kind != BACKOFF_NONE)
 		try_feedback("throttled 9\nok 3\n429 retry-after=5\nok 900\nthrottled", &backoff);
@@ -109,9 +109,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	if (size)
 		memcpy(text, input, size);
 	text[size] = '\0';
-	FUZZ_CHECK(backoff_parse("exponential initial=1ms max=1h after=3", &exponential, error) ==
-		   0);
-	FUZZ_CHECK(backoff_parse("linear step=7us max=1min after=2", &linear, error) == 0);
+	FUZZ_CHECK(backoff_setting_parse("exponential initial=1ms max=1h after=3", &exponential,
+					 error) == 0);
+	FUZZ_CHECK(backoff_setting_parse("linear step=7us max=1min after=2", &linear, error) == 0);
 	try_feedback(text, &exponential);
 	try_feedback(text, &linear);
 	try_adapt(text);

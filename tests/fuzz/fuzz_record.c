@@ -24,20 +24,21 @@ static void try_globals(const char *text)
 {
 	struct globals globals, again;
 	char printed[RECORD_TEXT];
-	int err = globals_parse(text, &globals);
+	int err = record_parse_globals(text, &globals);
 
 	FUZZ_CHECK(!err || err == -EINVAL);
 	if (err)
 		return;
-	FUZZ_CHECK(globals.constants.quarantine_ns >= quarantine_of(globals.constants.right_ns));
+	FUZZ_CHECK(globals.constants.quarantine_ns >=
+		   record_quarantine_ns(globals.constants.right_ns));
 	FUZZ_CHECK(globals.constants.renewal_ns && globals.constants.session_ns);
 	FUZZ_CHECK(globals.constants.renewal_ns < globals.constants.right_ns);
 	FUZZ_CHECK(globals.recent_count <= RECENT_MAX);
-	globals_print(&globals, printed);
+	record_print_globals(&globals, printed);
 	check_printed(printed, sizeof(printed));
-	FUZZ_CHECK(globals_parse(printed, &again) == 0);
+	FUZZ_CHECK(record_parse_globals(printed, &again) == 0);
 	FUZZ_CHECK(!memcmp(&again, &globals, sizeof(again)));
-	globals_add(&globals, 1, globals.last_id);
+	record_add_change(&globals, 1, globals.last_id);
 	FUZZ_CHECK(globals.recent_count <= RECENT_MAX);
 }
 
@@ -80,7 +81,7 @@ static void try_host(const char *text)
 {
 	struct host_record host, again;
 	char printed[RECORD_TEXT];
-	int err = host_record_parse(text, &host);
+	int err = record_parse_host(text, &host);
 
 	FUZZ_CHECK(!err || err == -EINVAL);
 	if (err)
@@ -88,9 +89,9 @@ static void try_host(const char *text)
 	FUZZ_CHECK(memchr(host.name, '\0', sizeof(host.name)));
 	for (const char *c = host.name; *c; c++)
 		FUZZ_CHECK((unsigned char)*c > ' ' && *c != 0x7f);
-	host_record_print(&host, printed);
+	record_print_host(&host, printed);
 	check_printed(printed, sizeof(printed));
-	FUZZ_CHECK(host_record_parse(printed, &again) == 0);
+	FUZZ_CHECK(record_parse_host(printed, &again) == 0);
 	FUZZ_CHECK(!strcmp(again.name, host.name));
 	FUZZ_CHECK(again.weight == host.weight && again.held == host.held);
 }
@@ -112,15 +113,15 @@ static void try_marker(const char *text)
 	struct marker marker, again;
 	char printed[MARKER_TEXT];
 
-	marker_parse(text, &marker);
+	record_parse_marker(text, &marker);
 	FUZZ_CHECK(marker.count <= LIMITS_MAX);
 	for (uint32_t i = 0; i < marker.count; i++) {
 		FUZZ_CHECK(marker.parts[i].nano < NSEC_PER_SEC);
 		check_joined(&marker.parts[i]);
 	}
-	marker_print(&marker, printed);
+	record_print_marker(&marker, printed);
 	check_printed(printed, sizeof(printed));
-	marker_parse(printed, &again);
+	record_parse_marker(printed, &again);
 	FUZZ_CHECK(again.count == marker.count && again.saved == marker.saved);
 	for (uint32_t i = 0; i < marker.count; i++)
 		FUZZ_CHECK(again.parts[i].tokens == marker.parts[i].tokens &&

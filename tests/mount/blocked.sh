@@ -520,7 +520,7 @@ case_a_blocking_read_is_refused_when_its_polls_took_the_time_that_within_gives()
 	like 'the time that it waited for a token' "$(counter orders delayed_seconds)" '^0(\.0+)?$'
 }
 
-case_o_nonblock_does_not_overtake_those_who_wait() {
+case_o_nonblock_does_not_overtake_waiters() {
 	start
 	empty orders 5
 	reader orders/take/5
@@ -647,7 +647,7 @@ case_asynchronous_reads_spend_what_they_get() {
 	done
 }
 
-case_waiters_tells_who_is_blocked_in_order() {
+case_waiters_lists_blocked_readers_in_order() {
 	start -o allow_other
 	chmod 711 "$d" "$(dirname "$d")"
 	limiter orders 1/h 1

@@ -100,7 +100,8 @@ case_a_reader_that_comes_back_and_finds_no_room_leaves_no_place_behind() {
 		limiter = sys.argv[1]
 		libc = ctypes.CDLL(None, use_errno=True)
 		def read(fd):
-		    assert libc.read(fd, ctypes.create_string_buffer(16), 16) < 0, "a token out of nothing"
+		    buffer = ctypes.create_string_buffer(16)
+		    assert libc.read(fd, buffer, 16) < 0, "a token out of nothing"
 		    return errno.errorcode[ctypes.get_errno()]
 		def waiting():
 		    with open(limiter + "/../status") as status:
@@ -223,13 +224,19 @@ case_bounds_that_are_none_are_refused() {
 }
 
 case_status_has_the_bounds_and_what_there_is() {
-	bound readers_max=9,user_readers_max=8,limiters_max=7,user_limiters_max=6,keys_max=5,user_keys_max=4,files_max=93,user_files_max=2,names_max=95,user_names_max=3
+	local bounds=readers_max=9,user_readers_max=8,limiters_max=7,user_limiters_max=6
+	bounds+=,keys_max=5,user_keys_max=4,files_max=93,user_files_max=2
+	bound $bounds,names_max=95,user_names_max=3
 	empty orders
 	: "$(cat "$m/orders/keys/one/stat")"
 	reader orders/token
 	waiting orders 1
 	exec 3< "$m/orders/slot"
-	like status "$(tr '\n' ' ' < "$m/status")" \
-		' readers 1 readers_max 9 user_readers_max 8 limiters_max 7 user_limiters_max 6 keys 1 keys_max 5 user_keys_max 4 files 3 files_max 93 user_files_max 2 names 1 names_max 95 user_names_max 3 '
+	like status "$(tr '\n' ' ' < "$m/status")" "$(printf ' %s' \
+		'readers 1' 'readers_max 9' 'user_readers_max 8' \
+		'limiters_max 7' 'user_limiters_max 6' \
+		'keys 1' 'keys_max 5' 'user_keys_max 4' \
+		'files 3' 'files_max 93' 'user_files_max 2' \
+		'names 1' 'names_max 95' 'user_names_max 3') "
 	exec 3<&-
 }

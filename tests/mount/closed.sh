@@ -48,8 +48,8 @@ case_a_limiter_that_was_given_away_is_its_owners() {
 	mkdir "$m/lent"
 	chmod 750 "$m/lent"
 	chown nobody:games "$m/lent"
-	as nobody \
-		sh -c 'echo 7/s > "$1/lent/rate" && mkdir "$1/lent/child" && chmod 700 "$1/lent/child"' - "$m"
+	as nobody sh -c 'echo 7/s > "$1/lent/rate" && mkdir "$1/lent/child" &&
+		chmod 700 "$1/lent/child"' - "$m"
 	is 'of the group' \
 		"$(setpriv --reuid=daemon --regid=daemon --groups=games cat "$m/lent/rate")" 7/s
 	is 'of the group, tuning' "$(setpriv --reuid=daemon --regid=daemon --groups=games \
@@ -143,7 +143,7 @@ public rate 8/s'
 	wait $nobody $daemon_s $root 2> /dev/null || :
 }
 
-case_events_that_are_closed_wake_nobody() {
+case_closed_events_files_wake_no_reader() {
 	secrets
 	as nobody python3 - "$m" > "$d/got" <<- 'EOF' &
 		import os, select, sys

@@ -326,7 +326,8 @@ notified() {
 	python3 - "$1" "$d/notified" <<- 'END' &
 		import socket, sys
 		server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-		server.bind(sys.argv[1].replace("@", "\0", 1) if sys.argv[1][0] == "@" else sys.argv[1])
+		name = sys.argv[1]
+		server.bind(name.replace("@", "\0", 1) if name[0] == "@" else name)
 		out = open(sys.argv[2], "w", buffering=1)
 		while True:
 		    print(server.recv(4096).decode(), file=out)

@@ -8,7 +8,8 @@ case_bash_dash_and_python_say_how_it_went() {
 	printf 'throttled 2 retry-after=5s\n' > "$m/orders/feedback"
 	dash -c 'echo error 3 >> "$1"' dash "$m/orders/feedback"
 	busybox sh -c 'echo 204 > "$1"' sh "$m/orders/feedback"
-	python3 -c 'import sys; open(sys.argv[1], "w").write("ok 10\nthrottled\n429 retry-after=1\n")' "$m/orders/feedback"
+	python3 -c 'import sys
+open(sys.argv[1], "w").write("ok 10\nthrottled\n429 retry-after=1\n")' "$m/orders/feedback"
 	counts orders ok 12
 	counts orders throttled 4
 	counts orders error 3
@@ -102,8 +103,8 @@ case_an_adapt_or_backoff_that_cannot_be_is_refused() {
 	is adapt "$(cat "$m/orders/adapt")" \
 		'cubic min=1/s decrease=0.7 scale=0.4 period=1s scope=fleet'
 	echo 'exponential jitter=0' > "$m/orders/backoff"
-	is backoff "$(cat "$m/orders/backoff")" \
-		'exponential initial=500ms max=15min up=1.5 down=0.9 after=10 jitter=0 jitter-max=2min'
+	is backoff "$(cat "$m/orders/backoff")" "$(echo 'exponential initial=500ms max=15min' \
+		'up=1.5 down=0.9 after=10 jitter=0 jitter-max=2min')"
 	keeps_learning adapt EINVAL x AIMD 'none min=1/s' 'cubic increase=1%' 'aimd min=slow' \
 		'aimd min=1/s min=1/s' ' '
 	keeps_learning adapt ERANGE 'aimd min=0' 'aimd decrease=1' 'aimd increase=101%' \

@@ -75,7 +75,7 @@ case_paths_that_cannot_be_are_refused() {
 	cannot 2 'path in the source is too long' "zk://a/$(printf '%0300d' 0)" "$m"
 }
 
-case_when_nobody_is_there_what_was_tried_is_named() {
+case_without_any_server_the_addresses_tried_are_named() {
 	cannot 1 'no coordinator within 10 s: tried nobody.invalid,127.0.0.1:1' \
 		zk://nobody.invalid,127.0.0.1:1/x "$m"
 }
@@ -98,7 +98,8 @@ case_with_servers_mount_and_a_line_of_fstab_mount_a_fleet() {
 	source=$SOURCE/deep/$(date +%s%N)
 	mount -t fuse.ratefs -o host=mounted,weight=2,right=9s "$source" "$m"
 	mounted mounted
-	echo "$source $m fuse.ratefs noauto,nofail,_netdev,nowait,x-systemd.automount,noatime,host=there 0 0" > "$d/fstab"
+	local options=noauto,nofail,_netdev,nowait,x-systemd.automount,noatime,host=there
+	echo "$source $m fuse.ratefs $options 0 0" > "$d/fstab"
 	mount --fstab "$d/fstab" "$m"
 	eventually 10 grep -qx 'coordinator ready' "$m/status" || fail "$(cat "$m/status")"
 	mounted there

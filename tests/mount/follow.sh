@@ -88,13 +88,15 @@ case_metrics_are_prometheus_text() {
 		assert text.endswith("\n")
 		name = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 		label = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\\\|\\"|\\n)*"'
-		sample = re.compile(rf"({name})(?:\{{({label}(?:,{label})*)?,?\}})? (-?[0-9.]+(?:e[+-]?[0-9]+)?|[+-]Inf|NaN)")
+		number = r"-?[0-9.]+(?:e[+-]?[0-9]+)?|[+-]Inf|NaN"
+		sample = re.compile(rf"({name})(?:\{{({label}(?:,{label})*)?,?\}})? ({number})")
+		kind = "counter|gauge|histogram|summary|untyped"
 		types, helps, seen, current = {}, set(), set(), None
 		for line in text.split("\n")[:-1]:
 		    if m := re.fullmatch(rf"# HELP ({name}) (.+)", line):
 		        assert m[1] not in helps, line
 		        helps.add(m[1])
-		    elif m := re.fullmatch(rf"# TYPE ({name}) (counter|gauge|histogram|summary|untyped)", line):
+		    elif m := re.fullmatch(rf"# TYPE ({name}) ({kind})", line):
 		        assert m[1] not in types, line
 		        types[m[1]] = m[2]
 		        current = m[1]
@@ -102,17 +104,20 @@ case_metrics_are_prometheus_text() {
 		        m = sample.fullmatch(line)
 		        assert m, "no sample: " + line
 		        assert m[1].startswith("ratefs_"), line
-		        assert m[1] == current and m[1] in helps, "not below its TYPE and HELP: " + line
+		        assert m[1] == current and m[1] in helps, "not below TYPE and HELP: " + line
 		        assert (m[1], m[2]) not in seen, "twice: " + line
 		        seen.add((m[1], m[2]))
 		        if types[m[1]] == "counter":
 		            assert m[1].endswith("_total"), "a counter without _total: " + line
 		            assert float(m[3]) >= 0
-		samples = {line.rsplit(" ", 1)[0]: line.rsplit(" ", 1)[1] for line in text.split("\n") if line and line[0] != "#"}
-		granted = [v for k, v in samples.items() if k.startswith("ratefs_granted") and 'limiter="orders"' in k]
+		samples = dict(line.rsplit(" ", 1) for line in text.split("\n")
+		               if line and line[0] != "#")
+		granted = [v for k, v in samples.items()
+		           if k.startswith("ratefs_granted") and 'limiter="orders"' in k]
 		assert granted == ["5"], granted
 		assert any('limiter="orders/eu"' in k for k in samples)
-		assert any('quote\\"d' in k for k in samples) and any("back\\\\slash" in k for k in samples)
+		assert any('quote\\"d' in k for k in samples)
+		assert any("back\\\\slash" in k for k in samples)
 	EOF
 }
 
@@ -162,7 +167,8 @@ case_events_can_be_polled_and_read_without_blocking() {
 		poll.register(fd, select.POLLIN)
 		epoll.register(fd, select.EPOLLIN)
 		assert poll.poll(0) and epoll.poll(0), "the head is there"
-		assert os.read(fd, 10) + os.read(fd, 4096) == b"# seconds path change, from here on; cat follows them, tail -f does not\n"
+		head = b"# seconds path change, from here on; cat follows them, tail -f does not\n"
+		assert os.read(fd, 10) + os.read(fd, 4096) == head
 		assert not poll.poll(100) and not epoll.poll(0)
 		try:
 		    os.read(fd, 4096)
@@ -190,7 +196,7 @@ case_events_from_before_it_was_opened_are_not_told() {
 	EOF
 }
 
-case_a_reader_of_events_who_never_reads_is_no_burden() {
+case_an_events_file_that_is_never_read_is_no_burden() {
 	start
 	exec 9< "$m/events"
 	limiter orders
@@ -223,7 +229,8 @@ case_a_shell_that_reads_events_line_by_line_gets_each() {
 	for shell in bash dash zsh 'busybox sh'; do
 		told=$d/${shell% *}
 		# shellcheck disable=SC2016
-		events=$m/events $shell -c 'while read -r line; do echo "$line"; sleep 0.1; done < "$events"' > "$told" &
+		events=$m/events $shell -c 'while read -r line; do echo "$line"; sleep 0.1
+			done < "$events"' > "$told" &
 		local pid=$!
 		eventually 20 eval 'grep -qs "^#" "$told"' || fail "$shell: no head"
 		for i in 1 2 3 4 5; do mkdir "$m/l$i"; done
@@ -303,7 +310,8 @@ case_pages_of_metrics_come_whole_to_many_readers_at_once() {
 		            if error.errno != errno.EBUSY:
 		                wrong.append(error)
 		            continue
-		        if not text.startswith(b"# HELP ratefs_build_info") or not text.endswith(b"\n"):
+		        whole = text.startswith(b"# HELP ratefs_build_info") and text[-1:] == b"\n"
+		        if not whole:
 		            wrong.append(text[:100])
 		        os.pread(fd, 131072, 4096)
 		threads = [threading.Thread(target=read) for _ in range(8)]

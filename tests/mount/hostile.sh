@@ -63,7 +63,7 @@ case_twenty_thousand_readers_of_one_user_do_not_starve_another() {
 	waiting orders 0
 }
 
-case_readers_that_are_stopped_and_go_on_hold_up_nobody() {
+case_readers_that_are_stopped_and_go_on_hold_up_no_other() {
 	open_to_all
 	empty orders
 	local before
@@ -137,14 +137,14 @@ case_polls_that_are_left_leave_nothing() {
 		fail 'files are open still'
 }
 
-case_many_who_follow_events_hold_up_nobody() {
+case_many_followers_of_events_hold_up_no_other() {
 	open_to_all
 	local before
 	before=$("$CLIENT" turns 300 "$m/other/token")
 	as_nobody "$CLIENT" crowd 5000 "$m/events" > "$d/got" &
 	local crowd=$!
-	eventually 40 \
-		eval '[ "$(awk "\$1 == \"readers\" { print \$2 }" "$m/status")" = 5000 ] || ! alive $crowd' || fail 'they do not wait'
+	eventually 40 eval '[ "$(awk "\$1 == \"readers\" { print \$2 }" "$m/status")" = 5000 ] ||
+		! alive $crowd' || fail 'they do not wait'
 	alive $crowd || skip 'no five thousand threads here'
 	served "$before"
 	mkdir "$m/new"
@@ -197,7 +197,8 @@ case_mapping_and_splicing_spend_nothing() {
 		            bytes[0]
 		            os._exit(2)
 		        status = os.waitpid(pid, 0)[1]
-		        assert status == 0 or os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGBUS, (name, status)
+		        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGBUS
+		        assert status == 0 or killed, (name, status)
 		    readable, writable = os.pipe()
 		    try:
 		        os.splice(fd, writable, 4096)

@@ -196,10 +196,11 @@ for process in processes + line:
 if not failures.empty():
     sys.exit(failures.get())
 restarts.sort()
-print("# %d kills, %d of them of one that had not served yet, %d replaced: restarted after %.0f ms, at most %.0f ms; "
-      "longest wait %.0f ms, %.0f ms before the first; %d tokens of %d"
-      % (killed, twice, replaced, 1000 * restarts[len(restarts) // 2], 1000 * restarts[-1], 1000 * max(longest),
-         1000 * calm.value, sum(taken), RATE * lasted + BURST))
+print("# %d kills, %d of them of one that had not served yet, %d replaced: "
+      "restarted after %.0f ms, at most %.0f ms; longest wait %.0f ms, %.0f ms before the first; "
+      "%d tokens of %d"
+      % (killed, twice, replaced, 1000 * restarts[len(restarts) // 2], 1000 * restarts[-1],
+         1000 * max(longest), 1000 * calm.value, sum(taken), RATE * lasted + BURST))
 if sum(taken) > RATE * lasted + BURST:
     sys.exit("too many tokens")
 if not sum(taken):

@@ -52,7 +52,7 @@ case_readers_are_served_in_the_order_in_which_they_came() {
 	for i in "${readers[@]}"; do gone "$i" 20; done
 }
 
-case_signals_reach_who_waited_before_and_after() {
+case_signals_reach_readers_that_waited_before_and_after() {
 	outlives
 	empty orders
 	reader orders/token
@@ -126,7 +126,8 @@ case_tokens_left_in_a_bucket_are_left() {
 
 # known LIMITER: prints its counters and learnt values.
 known() {
-	grep -E '^(granted|served|delayed_seconds|ok|throttled|error|effective_rate|backoff_(up|down|pauses|seconds)) ' "$m/$1/stat"
+	local counted='granted|served|delayed_seconds|ok|throttled|error|effective_rate'
+	grep -E "^($counted|backoff_(up|down|pauses|seconds)) " "$m/$1/stat"
 }
 
 case_learnt_values_and_counters_are_known_to_the_next_server() {
@@ -205,7 +206,7 @@ case_a_reader_killed_with_its_server_leaves_nothing_saved_up() {
 	[ "$(tokens orders)" -le 1 ] || fail "tokens $(tokens orders)"
 }
 
-case_slots_stay_open_and_who_waits_gets_the_next() {
+case_slots_stay_open_and_a_waiter_gets_the_next() {
 	outlives
 	limiter orders
 	echo 2 > "$m/orders/concurrency"
@@ -307,7 +308,8 @@ outlives_for_all() {
 }
 
 case_bounds_of_a_user_count_in_the_next_server() {
-	outlives_for_all ,user_limiters_max=1,user_files_max=2,user_names_max=2,user_keys_max=1,user_readers_max=1
+	local bounds=,user_limiters_max=1,user_files_max=2,user_names_max=2,user_keys_max=1
+	outlives_for_all $bounds,user_readers_max=1
 	limiter orders
 	empty idle
 	as nobody mkdir "$m/mine"

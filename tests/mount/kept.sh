@@ -77,7 +77,9 @@ case_a_daemon_killed_amid_writes_keeps_an_old_or_a_new_value() {
 	start "local:$d/kept"
 	limiter orders 1/s
 	for i in 1 2 3 4 5; do
-		(for _ in {1..100000}; do for rate in 1/s 2/s 3/s; do echo $rate > "$m/orders/rate" || exit 0; done; done) 2> /dev/null &
+		(for _ in {1..100000}; do
+			for rate in 1/s 2/s 3/s; do echo $rate > "$m/orders/rate" || exit 0; done
+		done) 2> /dev/null &
 		local writer=$!
 		sleep 0.2
 		crash

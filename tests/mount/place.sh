@@ -89,10 +89,12 @@ case_a_traced_reader_keeps_its_place() {
 		import ctypes, os, sys
 		SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
 		libc = ctypes.CDLL(None, use_errno=True)
-		libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+		number, pointer = ctypes.c_int, ctypes.c_void_p
+		libc.ptrace.argtypes = [ctypes.c_long, number, pointer, pointer]
 		pid = int(sys.argv[1])
 		def ptrace(request):
-		    assert libc.ptrace(request, pid, None, None) == 0, os.strerror(ctypes.get_errno())
+		    failed = libc.ptrace(request, pid, None, None)
+		    assert not failed, os.strerror(ctypes.get_errno())
 		ptrace(SEIZE)
 		ptrace(INTERRUPT)
 		os.waitpid(pid, 0x40000000)
@@ -112,7 +114,9 @@ program() {
 		def read(fd):
 		    text = ctypes.create_string_buffer(16)
 		    got = libc.read(fd, text, 16)
-		    return text.value.decode().strip() if got >= 0 else errno.errorcode[ctypes.get_errno()]
+		    if got < 0:
+		        return errno.errorcode[ctypes.get_errno()]
+		    return text.value.decode().strip()
 		def interrupts(seconds):
 		    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
 		def calm():
@@ -241,7 +245,7 @@ also.join()'
 	gone "$first" 20
 }
 
-case_an_absent_reader_holds_nobody_up_and_has_its_place_for_a_second() {
+case_an_absent_reader_holds_up_no_other_and_has_its_place_for_a_second() {
 	start
 	empty orders 3
 	program "$once"'
@@ -272,7 +276,7 @@ print(read(fd))'
 	gone "$first" 20
 }
 
-case_a_killed_reader_gets_nothing_and_holds_nobody_up() {
+case_a_killed_reader_gets_nothing_and_holds_up_no_other() {
 	start
 	empty orders 2
 	first cat "$m/orders/token"
@@ -326,7 +330,7 @@ case_the_waiting_of_one_that_came_back_is_listed_in_order_and_from_its_beginning
 		awk '{ print ($1 >= 2) }')" 1
 }
 
-case_the_next_server_knows_who_came_back() {
+case_the_next_server_knows_readers_that_came_back() {
 	outlives
 	empty orders 2
 	program 'disturbed(); print(open(path).read().strip())'
@@ -339,7 +343,7 @@ case_the_next_server_knows_who_came_back() {
 	served_first
 }
 
-case_the_next_server_knows_who_is_about_to_come_back() {
+case_the_next_server_knows_readers_about_to_come_back() {
 	outlives
 	empty orders 2
 	first cat "$m/orders/token"
@@ -384,26 +388,30 @@ case_a_change_is_not_interrupted() {
 		import ctypes, os, signal, sys, threading, time
 		SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
 		libc = ctypes.CDLL(None, use_errno=True)
-		libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+		number, pointer = ctypes.c_int, ctypes.c_void_p
+		libc.ptrace.argtypes = [ctypes.c_long, number, pointer, pointer]
 		mount, server = sys.argv[1], int(sys.argv[2])
 		orders = mount + "/orders"
 		# The thread that stores, and under a sanitizer its own.
-		others = [int(task) for task in os.listdir("/proc/%d/task" % server) if int(task) != server]
+		tasks = [int(task) for task in os.listdir("/proc/%d/task" % server)]
+		others = [task for task in tasks if task != server]
 		assert others
 		def ptrace(request):
 		    for task in others:
-		        assert libc.ptrace(request, task, None, None) == 0, os.strerror(ctypes.get_errno())
+		        failed = libc.ptrace(request, task, None, None)
+		        assert not failed, os.strerror(ctypes.get_errno())
 		signals = []
 		signal.signal(signal.SIGALRM, lambda *_: signals.append(1))
 		signal.siginterrupt(signal.SIGALRM, True)
 		def write(path, text):
 		    fd = os.open(path, os.O_WRONLY)
 		    return libc.write(fd, text, len(text))
+		more, less = (mount + "/more").encode(), (mount + "/less").encode()
 		changes = {
 		    "write": lambda: write(orders + "/rate", b"7/s") == 3,
-		    "mkdir": lambda: libc.mkdir((mount + "/more").encode(), 0o755) == 0,
-		    "rename": lambda: libc.rename((mount + "/more").encode(), (mount + "/less").encode()) == 0,
-		    "chmod": lambda: libc.chmod((mount + "/less").encode(), 0o700) == 0,
+		    "mkdir": lambda: libc.mkdir(more, 0o755) == 0,
+		    "rename": lambda: libc.rename(more, less) == 0,
+		    "chmod": lambda: libc.chmod(less, 0o700) == 0,
 		    "rmdir": lambda: libc.rmdir((mount + "/less").encode()) == 0,
 		}
 		for name, change in changes.items():

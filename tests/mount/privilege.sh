@@ -19,17 +19,21 @@ of_threads() {
 # The number of each capability is its bit.
 sys_admin=$((1 << 21)) dac_read_search=$((1 << 2)) dac_override=$((1 << 1))
 
+# of_daemon FIELD: prints the field as /proc has it for the first thread of the daemon.
+of_daemon() { awk -v field="$1:" '$1 == field { print $2 }' "/proc/$daemon/status"; }
+
 # may_only BITS: in all threads, now and for ever. Where one talks to ZooKeeper it may do nothing.
 may_only() {
 	local field
 	for field in CapEff CapPrm; do
-		is "$field of the first thread" "$((16#$(awk -v field="$field:" '$1 == field { print $2 }' "/proc/$daemon/status")))" "$1"
+		is "$field of the first thread" "$((16#$(of_daemon $field)))" "$1"
 		is "$field of other threads" \
 			"$(of_threads $field | grep -vcE "^ (0+|$(printf '%016x' "$1"))\$")" 0
 	done
 	is CapInh "$((16#$(of_threads CapInh | tr -d ' ')))" 0
 	is CapAmb "$((16#$(of_threads CapAmb | tr -d ' ')))" 0
-	is 'bounding set' "$((16#$(awk '$1 == "CapBnd:" { print $2 }' "/proc/$daemon/status") & ~(sys_admin | dac_read_search | dac_override)))" 0
+	is 'bounding set' \
+		"$((16#$(of_daemon CapBnd) & ~(sys_admin | dac_read_search | dac_override)))" 0
 	is NoNewPrivs "$(of_threads NoNewPrivs)" ' 1'
 }
 

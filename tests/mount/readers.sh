@@ -94,8 +94,8 @@ case_node_readfilesync_spends_one_token() {
 
 case_node_readfile_spends_one_token() {
 	needs node
-	one_each node \
-		-e 'require("fs").promises.readFile(process.env.token, "utf8").then(x => process.stdout.write(x))'
+	one_each node -e 'require("fs").promises.readFile(process.env.token, "utf8")
+		.then(x => process.stdout.write(x))'
 }
 
 case_node_readline_spends_one_token() {

@@ -133,7 +133,8 @@ with open(sys.argv[1]) as file:
 	local poller=$!
 	eventually 10 grep -q polls "$d/polled" || fail 'it does not poll'
 	dying 1 aa
-	has_log 'open files could not be taken over: they are given up, and reads of them get ENODEV'
+	has_log 'open files could not be taken over: they are given up, and reads of them '\
+'get ENODEV'
 	gone "$reader" 20 || :
 	is 'what the reader got' "$(cat "$d/got")" ENODEV
 	gone $poller 20 || fail "$(cat "$d/polled")"
@@ -190,7 +191,8 @@ case_an_opener_that_is_killed_while_servers_die_leaves_no_open_file() {
 	kill -9 $opener
 	gone $opener 20 || :
 	death_by_kill "$(stopped_server)"
-	eventually 20 grep -q 'open files could not be taken over' "$d/log" || fail 'they are not given up'
+	eventually 20 grep -q 'open files could not be taken over' "$d/log" ||
+		fail 'they are not given up'
 	is 'through a file that was open' "$(read_of 5)" ENODEV
 	exec 5<&-
 	counts orders slots_used 0
@@ -236,7 +238,8 @@ case_all_that_servers_die_of_is_kept_aside() {
 	reader orders/take/200
 	waiting orders 1
 	dying 3 aa
-	has_log 'the state of the server before could not be restored: kept aside, buckets start empty'
+	has_log 'the state of the server before could not be restored: kept aside, buckets '\
+'start empty'
 	is 'through a file that was open' "$(read_of 5)" ENODEV
 	gone "$reader" 20 || :
 	is 'what the reader got' "$(cat "$d/got")" ENODEV

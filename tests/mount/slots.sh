@@ -50,7 +50,8 @@ slot = os.open(sys.argv[1], os.O_RDONLY)
 poll = select.poll()
 poll.register(slot, select.POLLIN)
 assert poll.poll(5000) == [(slot, select.POLLIN)]
-print([os.pread(slot, 1, at) for at in (0, 1, 2, 0)])' "$m/orders/slot")" "[b'1', b'\\n', b'', b'1']"
+print([os.pread(slot, 1, at) for at in (0, 1, 2, 0)])' "$m/orders/slot")" \
+		"[b'1', b'\\n', b'', b'1']"
 }
 
 case_a_holder_killed_with_sigkill_frees_its_slot() {
@@ -69,7 +70,7 @@ case_a_holder_killed_with_sigkill_frees_its_slot() {
 	eventually 20 has orders slots_used 0
 }
 
-case_a_slot_is_freed_by_the_last_of_those_who_inherited_it() {
+case_a_slot_is_freed_by_the_last_process_that_inherited_it() {
 	start
 	limiter orders
 	echo 1 > "$m/orders/concurrency"

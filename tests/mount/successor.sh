@@ -202,7 +202,8 @@ case_umount_while_there_is_no_server_ends_the_keeper() {
 
 case_the_kept_state_is_in_no_core() {
 	outlives
-	like 'flags of the memory' "$(awk '/ratefs-state/ { found = 1 } found && /VmFlags/ { print; exit }' "/proc/$(server)/smaps")" ' dd( |$)'
+	like 'flags of the memory' "$(awk '/ratefs-state/ { found = 1 }
+		found && /VmFlags/ { print; exit }' "/proc/$(server)/smaps")" ' dd( |$)'
 }
 
 case_a_directory_that_was_moved_is_not_made_anew() {

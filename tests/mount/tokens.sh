@@ -185,7 +185,12 @@ case_stream_gives_one_token_a_line_to_head() {
 loop() {
 	start
 	limiter orders 1/h 100
-	stream=$m/orders/stream "$@" -c 'n=0; while read -r x; do n=$((n + 1)); [ "$x" = 1 ] || exit 1; [ $n -lt 10 ] || break; done < "$stream"'
+	stream=$m/orders/stream "$@" -c 'n=0
+		while read -r x; do
+			n=$((n + 1))
+			[ "$x" = 1 ] || exit 1
+			[ $n -lt 10 ] || break
+		done < "$stream"'
 	counts orders granted 10
 }
 
@@ -237,7 +242,7 @@ case_an_odd_offset_of_stream_gives_the_newline_and_no_token() {
 	counts orders granted 3
 }
 
-case_a_charge_is_paid_by_those_who_come_after() {
+case_a_charge_is_paid_by_later_readers() {
 	start
 	limiter orders 1/s 10
 	: "$(cat "$m/orders/token")"

@@ -263,9 +263,15 @@ case_making_removing_and_reading_at_once_ends_well() {
 	start
 	local i pids=()
 	for i in 1 2 3 4; do
-		(for _ in {1..60}; do mkdir "$m/orders" 2> /dev/null; rmdir "$m/orders" 2> /dev/null; done; :) &
+		(for _ in {1..60}; do
+			mkdir "$m/orders"
+			rmdir "$m/orders"
+		done; :) 2> /dev/null &
 		pids+=($!)
-		(for _ in {1..60}; do cat "$m/orders/token" > /dev/null 2>&1; echo 5000/s > "$m/orders/rate"; done; :) 2> /dev/null &
+		(for _ in {1..60}; do
+			cat "$m/orders/token" > /dev/null
+			echo 5000/s > "$m/orders/rate"
+		done; :) 2> /dev/null &
 		pids+=($!)
 	done
 	wait "${pids[@]}" || :

@@ -165,12 +165,14 @@ case_a_signal_that_comes_while_the_timer_is_set_ends_the_daemon() {
 		#include <unistd.h>
 
 		/* As the timer is about to be stopped, and where LATE is there, SIGTERM comes. */
-		int timer_settime(timer_t timer, int flags, const struct itimerspec *when, struct itimerspec *before)
+		int timer_settime(timer_t timer, int flags, const struct itimerspec *when,
+				  struct itimerspec *before)
 		{
-			int (*settime)(timer_t, int, const struct itimerspec *, struct itimerspec *) =
-				dlsym(RTLD_NEXT, "timer_settime");
+			int (*settime)(timer_t, int, const struct itimerspec *,
+				       struct itimerspec *) = dlsym(RTLD_NEXT, "timer_settime");
+			_Bool stops = !when->it_value.tv_sec && !when->it_value.tv_nsec;
 
-			if (!when->it_value.tv_sec && !when->it_value.tv_nsec && !unlink(getenv("LATE")))
+			if (stops && !unlink(getenv("LATE")))
 				raise(SIGTERM);
 			return settime(timer, flags, when, before);
 		}

@@ -26,7 +26,10 @@ block() {
 		/^## / { on = $0 == title }
 		/^```$/ { inside = 0 }
 		inside
-		on && /^```[a-z]/ && ++count == wanted { inside = 1; print substr($0, 4) > language }' "$page"
+		on && /^```[a-z]/ && ++count == wanted {
+			inside = 1
+			print substr($0, 4) > language
+		}' "$page"
 }
 
 # recipe TITLE [N [ARGUMENT…]]: runs it in the directory that we are in, changed by sed as $changes
@@ -63,10 +66,11 @@ all_fetched() {
 }
 
 case_every_block_has_a_case() {
+	# Sessions are run by tests/docs.
 	is blocks "$(sed -nE "s/^[^#]*(recipe|block) '([^'^]+)'( ([0-9]))?.*/\2, \4/p" \
 		"${BASH_SOURCE[0]}" | sed 's/, $/, 1/' | sort -u)" "$(awk '
 		/^## / { title = substr($0, 4); n = 0 }
-		/^```[a-z]/ && !/console/ { print title ", " ++n }' "$page" | sort -u)" # tests/docs runs those
+		/^```[a-z]/ && !/console/ { print title ", " ++n }' "$page" | sort -u)"
 }
 
 case_script() {
@@ -249,7 +253,8 @@ all_say() {
 # While there are tokens, each of them is one turn; when there is none, none is spent.
 case_giving_up() {
 	# A second is too short for a program that has to start on a busy machine.
-	local changes='s/within=1s/within=60s/; s/time\.Second/time.Minute/; s/timeout: 1000/timeout: 60000/
+	local changes='s/within=1s/within=60s/; s/time\.Second/time.Minute/
+		s/timeout: 1000/timeout: 60000/
 		s/waitFor(1,/waitFor(60,/; s/"), 1)$/"), 60)/'
 	tree
 	all_say work

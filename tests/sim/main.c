@@ -27,8 +27,9 @@ enum { STATUS_BROKEN = 1, STATUS_WRONG = 2, FIRST_READ = 65536 };
 static const char USAGE[] =
 	"usage: simulate [--seed N] [--hosts N] [--quiet|--terse] [TRACE]\n"
 	"       simulate --random [--seed N] [--for TIME] [--hosts N] [--quiet|--terse]\n"
-	"of slots a trace says: open PATH/slot as NAME, close NAME; slots PATH (the mean number since\n"
-	"the last time); workers PATH K slot [work D]; service PATH RATE [latency D] [knee N] [jitter %]\n";
+	"of slots a trace says: open PATH/slot as NAME, close NAME; slots PATH (the mean number\n"
+	"since the last time); workers PATH K slot [work D];\n"
+	"service PATH RATE [latency D] [knee N] [jitter %]\n";
 
 struct options {
 	uint64_t seed;

@@ -102,20 +102,49 @@ passes() {
 	case_find_ends() { passes 'find' 0 'ends' 'find . -newer / -size +1'; }
 	case_du_ends() { passes 'du' 0 'ends' 'du -a .'; }
 	case_stat_ends() { passes 'stat' 0 'ends' 'find . -exec stat {} +'; }
-	case_updatedb_ends() { passes 'updatedb' 0 'ends' 'updatedb -l 0 -U "${PWD%/*}" -o "$out/db" --prunefs "" --prunepaths ""'; }
-	case_file_takes_three_tokens_of_each_and_waits_for_none() { passes 'file' 3 'ends' 'file $(find . -type f)'; }
-	case_cat_takes_a_token_of_each() { passes 'cat *' 1 'waits for a token' 'cat $(find . -type f)'; }
-	case_head_takes_a_token_of_each() { passes 'head *' 1 'waits for a token' 'head $(find . -type f)'; }
-	case_wc_takes_a_token_of_each() { passes 'wc *' 1 'waits for a token' 'wc $(find . -type f)'; }
-	case_md5sum_takes_a_token_of_each() { passes 'md5sum *' 1 'waits for a token' 'md5sum $(find . -type f)'; }
-	case_grep_takes_a_token_of_each_and_waits_for_none() { passes 'grep -r' 1 'ends' 'grep -r nothing-is-like-this .'; }
-	case_diff_takes_a_token_of_each() { passes 'diff -r' 1 'waits for a token' 'diff -r orders mail'; }
-	case_cp_takes_a_token_of_each() { passes 'cp -r' 1 'waits for a token' 'cp -r . "$out/copy"'; }
-	case_cp_as_it_is_takes_a_token_of_each() { passes 'cp -a' 1 'waits for a token' 'cp -a . "$out/copy"'; }
-	case_tar_takes_a_token_of_each() { passes 'tar' 1 'waits for a token' 'tar cf "$out/tar" .'; }
-	case_zip_takes_a_token_of_each() { passes 'zip -r' 1 'waits for a token' 'zip -qr "$out/zip" .'; }
-	case_rsync_takes_a_token_of_each() { passes 'rsync -a' 1 'waits for a token' 'rsync -a ./ "$out/copy"'; }
-	case_tail_takes_two_tokens_of_each() { passes 'tail *' 2 'waits for a token' 'tail $(find . -type f)'; }
+	case_updatedb_ends() {
+		passes 'updatedb' 0 'ends' \
+			'updatedb -l 0 -U "${PWD%/*}" -o "$out/db" --prunefs "" --prunepaths ""'
+	}
+	case_file_takes_three_tokens_of_each_and_waits_for_none() {
+		passes 'file' 3 'ends' 'file $(find . -type f)'
+	}
+	case_cat_takes_a_token_of_each() {
+		passes 'cat *' 1 'waits for a token' 'cat $(find . -type f)'
+	}
+	case_head_takes_a_token_of_each() {
+		passes 'head *' 1 'waits for a token' 'head $(find . -type f)'
+	}
+	case_wc_takes_a_token_of_each() {
+		passes 'wc *' 1 'waits for a token' 'wc $(find . -type f)'
+	}
+	case_md5sum_takes_a_token_of_each() {
+		passes 'md5sum *' 1 'waits for a token' 'md5sum $(find . -type f)'
+	}
+	case_grep_takes_a_token_of_each_and_waits_for_none() {
+		passes 'grep -r' 1 'ends' 'grep -r nothing-is-like-this .'
+	}
+	case_diff_takes_a_token_of_each() {
+		passes 'diff -r' 1 'waits for a token' 'diff -r orders mail'
+	}
+	case_cp_takes_a_token_of_each() {
+		passes 'cp -r' 1 'waits for a token' 'cp -r . "$out/copy"'
+	}
+	case_cp_as_it_is_takes_a_token_of_each() {
+		passes 'cp -a' 1 'waits for a token' 'cp -a . "$out/copy"'
+	}
+	case_tar_takes_a_token_of_each() {
+		passes 'tar' 1 'waits for a token' 'tar cf "$out/tar" .'
+	}
+	case_zip_takes_a_token_of_each() {
+		passes 'zip -r' 1 'waits for a token' 'zip -qr "$out/zip" .'
+	}
+	case_rsync_takes_a_token_of_each() {
+		passes 'rsync -a' 1 'waits for a token' 'rsync -a ./ "$out/copy"'
+	}
+	case_tail_takes_two_tokens_of_each() {
+		passes 'tail *' 2 'waits for a token' 'tail $(find . -type f)'
+	}
 }
 
 case_tools_that_go_by_the_size_end_on_files_without_an_end() {

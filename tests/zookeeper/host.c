@@ -120,7 +120,7 @@ void host_stop(struct host *host)
 	free(host);
 }
 
-uint64_t now_ms(void)
+uint64_t host_now_ms(void)
 {
 	return clock_ns() / MS_NS;
 }
@@ -129,7 +129,7 @@ uint64_t now_ms(void)
 static void wait_for_news(struct host *host, uint64_t until_ms)
 {
 	struct timespec until;
-	uint64_t wait_ms = until_ms > now_ms() ? until_ms - now_ms() : 0;
+	uint64_t wait_ms = until_ms > host_now_ms() ? until_ms - host_now_ms() : 0;
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
@@ -140,11 +140,11 @@ static void wait_for_news(struct host *host, uint64_t until_ms)
 
 bool host_wait_ms(struct host *host, enum told kind, unsigned int count, unsigned int most_ms)
 {
-	uint64_t until_ms = now_ms() + most_ms;
+	uint64_t until_ms = host_now_ms() + most_ms;
 	bool there;
 
 	lock(host);
-	while (!(there = host->fleet->told[kind] >= count) && now_ms() < until_ms)
+	while (!(there = host->fleet->told[kind] >= count) && host_now_ms() < until_ms)
 		wait_for_news(host, until_ms);
 	unlock(host);
 	return there;
@@ -241,11 +241,11 @@ void host_send(struct host *host, struct request *request)
 
 enum answer host_answer(struct host *host, struct request *request)
 {
-	uint64_t until_ms = now_ms() + WAIT_MS;
+	uint64_t until_ms = host_now_ms() + WAIT_MS;
 	bool there;
 
 	lock(host);
-	while (!(there = request->sent_ns == ANSWERED) && now_ms() < until_ms)
+	while (!(there = request->sent_ns == ANSWERED) && host_now_ms() < until_ms)
 		wait_for_news(host, until_ms);
 	unlock(host);
 	return there ? request->answer : ANSWER_UNKNOWN + 1;
@@ -268,23 +268,23 @@ static struct request *make(enum request_kind kind, const char *path, bool watch
 	return request;
 }
 
-struct request *get(const char *path, bool watch)
+struct request *host_request_get(const char *path, bool watch)
 {
 	return make(REQUEST_GET, path, watch);
 }
 
-struct request *list(const char *path, bool watch)
+struct request *host_request_list(const char *path, bool watch)
 {
 	return make(REQUEST_LIST, path, watch);
 }
 
-struct request *transaction(void)
+struct request *host_request_transaction(void)
 {
 	return make(REQUEST_TRANSACTION, NULL, false);
 }
 
-struct operation *add(struct request *request, enum operation_kind kind, const char *path,
-		      const char *data, int32_t version)
+struct operation *host_request_add(struct request *request, enum operation_kind kind,
+				   const char *path, const char *data, int32_t version)
 {
 	uint32_t count = ++request->operation_count;
 	struct operation *operation;
@@ -298,7 +298,7 @@ struct operation *add(struct request *request, enum operation_kind kind, const c
 	return operation;
 }
 
-void forget(struct request *request)
+void host_request_free(struct request *request)
 {
 	for (uint32_t i = 0; i < request->operation_count; i++) {
 		free(request->operations[i].path);
@@ -316,35 +316,35 @@ static enum answer ask_once(struct host *host, struct request *request)
 {
 	enum answer answer = host_ask(host, request);
 
-	forget(request);
+	host_request_free(request);
 	return answer;
 }
 
 enum answer host_create(struct host *host, const char *path, const char *data, unsigned int flags)
 {
-	struct request *request = transaction();
+	struct request *request = host_request_transaction();
 
-	add(request, OPERATION_CREATE, path, data, 0)->flags = flags;
+	host_request_add(request, OPERATION_CREATE, path, data, 0)->flags = flags;
 	return ask_once(host, request);
 }
 
 enum answer host_set(struct host *host, const char *path, const char *data, int32_t version)
 {
-	struct request *request = transaction();
+	struct request *request = host_request_transaction();
 
-	add(request, OPERATION_SET, path, data, version);
+	host_request_add(request, OPERATION_SET, path, data, version);
 	return ask_once(host, request);
 }
 
 enum answer host_delete(struct host *host, const char *path, int32_t version)
 {
-	struct request *request = transaction();
+	struct request *request = host_request_transaction();
 
-	add(request, OPERATION_DELETE, path, NULL, version);
+	host_request_add(request, OPERATION_DELETE, path, NULL, version);
 	return ask_once(host, request);
 }
 
 enum answer host_get(struct host *host, const char *path)
 {
-	return ask_once(host, get(path, false));
+	return ask_once(host, host_request_get(path, false));
 }

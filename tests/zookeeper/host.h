@@ -52,12 +52,12 @@ enum answer host_answer(struct host *host, struct request *request);
 /* Sends and waits. */
 enum answer host_ask(struct host *host, struct request *request);
 
-struct request *get(const char *path, bool watch);
-struct request *list(const char *path, bool watch);
-struct request *transaction(void);
-struct operation *add(struct request *request, enum operation_kind kind, const char *path,
-		      const char *data, int32_t version);
-void forget(struct request *request);
+struct request *host_request_get(const char *path, bool watch);
+struct request *host_request_list(const char *path, bool watch);
+struct request *host_request_transaction(void);
+struct operation *host_request_add(struct request *request, enum operation_kind kind,
+				   const char *path, const char *data, int32_t version);
+void host_request_free(struct request *request);
 
 /* One that is asked and forgotten. */
 enum answer host_create(struct host *host, const char *path, const char *data, unsigned int flags);
@@ -65,6 +65,6 @@ enum answer host_set(struct host *host, const char *path, const char *data, int3
 enum answer host_delete(struct host *host, const char *path, int32_t version);
 enum answer host_get(struct host *host, const char *path);
 
-uint64_t now_ms(void);
+uint64_t host_now_ms(void);
 
 #endif

@@ -23,12 +23,13 @@ static void test_lost_answer(void)
 {
 	struct proxy *proxy = proxy_start(server_port);
 	struct host *host = start(proxy, "/lost"), *other = start(proxy, "/lost");
-	struct request *request = transaction(), *after = get("/n", false);
+	struct request *request = host_request_transaction(),
+		       *after = host_request_get("/n", false);
 	uint64_t session = host_session(host);
 
 	host_create(host, "/n", "", 0);
 	proxy_set(proxy, PROXY_HOLD_ANSWERS);
-	add(request, OPERATION_SET, "/n", "done", 0);
+	host_request_add(request, OPERATION_SET, "/n", "done", 0);
 	host_send(host, request);
 	usleep(200000);
 	CHECK_IS(host_answers(host), 1);
@@ -41,8 +42,8 @@ static void test_lost_answer(void)
 	CHECK_IS(host_ask(host, after), ANSWER_OK);
 	CHECK_IS(after->version, 1);
 	CHECK_IS(host_answers(host), 3);
-	forget(request);
-	forget(after);
+	host_request_free(request);
+	host_request_free(after);
 	host_stop(other);
 	host_stop(host);
 	proxy_stop(proxy);
@@ -73,7 +74,8 @@ static void test_failed_send(void)
 {
 	struct proxy *proxy = proxy_start(server_port);
 	struct host *host = start(proxy, "/send");
-	struct request *before = get("/n", false), *after = get("/n", false), *sent[3];
+	struct request *before = host_request_get("/n", false),
+		       *after = host_request_get("/n", false), *sent[3];
 
 	host_create(host, "/n", "", 0);
 	host_hold(host);
@@ -81,8 +83,8 @@ static void test_failed_send(void)
 	usleep(100000);
 	proxy_cut(proxy);
 	for (int i = 0; i < 3; i++) {
-		sent[i] = transaction();
-		add(sent[i], OPERATION_SET, "/n", "x", NODE_VERSION_ANY);
+		sent[i] = host_request_transaction();
+		host_request_add(sent[i], OPERATION_SET, "/n", "x", NODE_VERSION_ANY);
 		host_send_held(host, sent[i]);
 	}
 	host_let_go(host);
@@ -94,9 +96,9 @@ static void test_failed_send(void)
 	CHECK_IS(after->version, 0);
 	CHECK_IS(host_answers(host), 6);
 	for (int i = 0; i < 3; i++)
-		forget(sent[i]);
-	forget(before);
-	forget(after);
+		host_request_free(sent[i]);
+	host_request_free(before);
+	host_request_free(after);
 	host_stop(host);
 	proxy_stop(proxy);
 }
@@ -113,8 +115,8 @@ static void test_reset_while_sending(void)
 	host_create(host, "/n", "", 0);
 	for (unsigned int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < COUNT; i++) {
-			requests[i] = transaction();
-			add(requests[i], OPERATION_SET, "/n", "x", NODE_VERSION_ANY);
+			requests[i] = host_request_transaction();
+			host_request_add(requests[i], OPERATION_SET, "/n", "x", NODE_VERSION_ANY);
 			host_send(host, requests[i]);
 			if (i == COUNT / 3)
 				proxy_cut(proxy);
@@ -124,7 +126,7 @@ static void test_reset_while_sending(void)
 
 			CHECK(answer == ANSWER_OK || answer == ANSWER_UNKNOWN);
 			unknown += answer == ANSWER_UNKNOWN;
-			forget(requests[i]);
+			host_request_free(requests[i]);
 		}
 		CHECK(host_wait(host, TOLD_CONNECTED, round + 2));
 		CHECK_IS(host_get(host, "/n"), ANSWER_OK);
@@ -142,21 +144,21 @@ static void test_hang_up(void)
 {
 	struct proxy *proxy = proxy_start(server_port);
 	struct host *host = start(proxy, "/hang");
-	struct request *request = get("/", false);
+	struct request *request = host_request_get("/", false);
 	uint64_t session = host_session(host), began_ms;
 
 	proxy_set(proxy, PROXY_HOLD_ANSWERS);
 	host_send(host, request);
 	usleep(50000);
-	began_ms = now_ms();
+	began_ms = host_now_ms();
 	host_hang_up(host);
 	CHECK_IS(host_answer(host, request), ANSWER_UNKNOWN);
-	CHECK(now_ms() - began_ms < 300);
+	CHECK(host_now_ms() - began_ms < 300);
 	proxy_set(proxy, PROXY_FLOW);
 	CHECK(host_wait(host, TOLD_CONNECTED, 2));
 	CHECK(host_session(host) == session);
 	CHECK_IS(host_count(host, TOLD_DISCONNECTED), 1);
-	forget(request);
+	host_request_free(request);
 	host_stop(host);
 	proxy_stop(proxy);
 }
@@ -276,7 +278,7 @@ static void test_expiry(void)
 {
 	struct proxy *proxy = proxy_start(server_port);
 	struct host *host = start(proxy, "/expiry");
-	struct request *request = get("/h", false);
+	struct request *request = host_request_get("/h", false);
 	uint64_t session = host_session(host);
 
 	CHECK_IS(host_create(host, "/h", "", NODE_EPHEMERAL), ANSWER_OK);
@@ -292,7 +294,7 @@ static void test_expiry(void)
 	CHECK(host_wait(host, TOLD_CONNECTED, 2));
 	CHECK(host_session(host) != session);
 	CHECK_IS(host_get(host, "/h"), ANSWER_NO_NODE);
-	forget(request);
+	host_request_free(request);
 	host_stop(host);
 	proxy_stop(proxy);
 }
@@ -306,15 +308,15 @@ static void test_handshakes_alone(void)
 	enum { HOPE_MS = 10 * SESSION_MS, LATE_MS = 5000 };
 	struct proxy *proxy = proxy_start(server_port);
 	struct host *host = start(proxy, "/alone");
-	uint64_t session = host_session(host), began_ms = now_ms();
+	uint64_t session = host_session(host), began_ms = host_now_ms();
 
 	proxy_set(proxy, PROXY_GREET);
 	proxy_cut(proxy);
-	while (!host_count(host, TOLD_EXPIRED) && now_ms() - began_ms < HOPE_MS + LATE_MS)
+	while (!host_count(host, TOLD_EXPIRED) && host_now_ms() - began_ms < HOPE_MS + LATE_MS)
 		CHECK_IS(host_get(host, "/"), ANSWER_UNKNOWN);
 	CHECK(host_count(host, TOLD_CONNECTED) > 3);
 	CHECK_IS(host_count(host, TOLD_EXPIRED), 1);
-	CHECK(now_ms() - began_ms > HOPE_MS - LATE_MS);
+	CHECK(host_now_ms() - began_ms > HOPE_MS - LATE_MS);
 	proxy_set(proxy, PROXY_FLOW);
 	host_open(host);
 	CHECK(host_wait_ms(host, TOLD_CONNECTED, host_count(host, TOLD_CONNECTED) + 1, WAIT_MS));
@@ -329,7 +331,7 @@ static void test_watch_stays(void)
 	struct proxy *proxy = proxy_start(server_port);
 	struct host *host = start(proxy, "/stays");
 	struct host *other = host_start(at(server_port), "/stays", NULL);
-	struct request *request = get("/g", true);
+	struct request *request = host_request_get("/g", true);
 
 	CHECK(host_wait(other, TOLD_CONNECTED, 1));
 	host_create(host, "/g", "", 0);
@@ -340,7 +342,7 @@ static void test_watch_stays(void)
 	proxy_set(proxy, PROXY_FLOW);
 	CHECK(host_wait(host, TOLD_CHANGED, 1));
 	CHECK(!strcmp(host_changed(host), "/g"));
-	forget(request);
+	host_request_free(request);
 	host_stop(other);
 	host_stop(host);
 	proxy_stop(proxy);
@@ -351,7 +353,7 @@ static void test_close(void)
 	struct proxy *proxy = proxy_start(server_port);
 	struct host *host = start(proxy, "/close");
 	struct host *other = host_start(at(server_port), "/close", NULL);
-	struct request *request = get("/", false);
+	struct request *request = host_request_get("/", false);
 	uint64_t session = host_session(host);
 
 	CHECK(host_wait(other, TOLD_CONNECTED, 1));
@@ -369,7 +371,7 @@ static void test_close(void)
 	host_open(host);
 	CHECK(host_wait(host, TOLD_CONNECTED, 2));
 	CHECK(host_session(host) != session);
-	forget(request);
+	host_request_free(request);
 	host_stop(other);
 	host_stop(host);
 	proxy_stop(proxy);
@@ -385,16 +387,16 @@ static void test_stop(void)
 
 	proxy_set(proxy, PROXY_STALL);
 	for (int i = 0; i < COUNT; i++) {
-		requests[i] = get("/", false);
+		requests[i] = host_request_get("/", false);
 		host_send(host, requests[i]);
 	}
-	began_ms = now_ms();
+	began_ms = host_now_ms();
 	zookeeper_stop(host->source);
-	CHECK(now_ms() - began_ms < 5000);
+	CHECK(host_now_ms() - began_ms < 5000);
 	CHECK_IS(host_answers(host), COUNT);
 	for (int i = 0; i < COUNT; i++) {
 		CHECK_IS(requests[i]->answer, ANSWER_UNKNOWN);
-		forget(requests[i]);
+		host_request_free(requests[i]);
 	}
 	host_stop(host);
 	proxy_stop(proxy);

@@ -1,4 +1,4 @@
-/* test_credentials - who may, and what else the daemon has of the coordinator. */
+/* test_credentials - access rights, and the daemon's other knowledge of the coordinator. */
 #include "check.h"
 #include "host.h"
 
@@ -34,17 +34,17 @@ static struct host *start(const char *credentials, mode_t mode)
 static void test_access(void)
 {
 	struct host *owner = start("me:secret\n", 0600), *same = start("me:secret", 0400);
-	struct host *wrong = start("me:guess", 0600), *nobody = start(NULL, 0);
+	struct host *wrong = start("me:guess", 0600), *without = start(NULL, 0);
 
 	CHECK_IS(host_create(owner, "/n", "x", 0), ANSWER_OK);
 	CHECK_IS(host_get(same, "/n"), ANSWER_OK);
 	CHECK_IS(host_set(same, "/n", "y", 0), ANSWER_OK);
 	CHECK_IS(host_get(wrong, "/n"), ANSWER_DENIED);
 	CHECK_IS(host_set(wrong, "/n", "z", 1), ANSWER_DENIED);
-	CHECK_IS(host_get(nobody, "/n"), ANSWER_DENIED);
-	CHECK_IS(host_create(nobody, "/new", "", 0), ANSWER_DENIED);
-	CHECK_IS(host_delete(nobody, "/n", NODE_VERSION_ANY), ANSWER_DENIED);
-	host_stop(nobody);
+	CHECK_IS(host_get(without, "/n"), ANSWER_DENIED);
+	CHECK_IS(host_create(without, "/new", "", 0), ANSWER_DENIED);
+	CHECK_IS(host_delete(without, "/n", NODE_VERSION_ANY), ANSWER_DENIED);
+	host_stop(without);
 	host_stop(wrong);
 	host_stop(same);
 	host_stop(owner);

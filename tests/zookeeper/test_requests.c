@@ -32,7 +32,7 @@ static void test_path(void)
 static void test_get(void)
 {
 	struct host *host = start("/get");
-	struct request *request = get("/n", false);
+	struct request *request = host_request_get("/n", false);
 
 	host_create(host, "/n", "before", 0);
 	host_set(host, "/n", "some data", 0);
@@ -42,7 +42,7 @@ static void test_get(void)
 	CHECK_IS(request->version, 1);
 	CHECK(request->made_zxid > 0 && request->zxid == request->made_zxid + 1);
 	CHECK(llabs((long long)request->changed_ms - (long long)time(NULL) * 1000) < 5000);
-	forget(request);
+	host_request_free(request);
 	host_stop(host);
 }
 
@@ -54,11 +54,11 @@ static void test_empty(void)
 	host_create(host, "/none", NULL, 0);
 	server_put(server_port, "/empty/null", NULL, (size_t)-1);
 	for (int i = 0; i < 2; i++) {
-		struct request *request = get(paths[i], false);
+		struct request *request = host_request_get(paths[i], false);
 
 		CHECK_IS(host_ask(host, request), ANSWER_OK);
 		CHECK(request->data && !*request->data && !request->length);
-		forget(request);
+		host_request_free(request);
 	}
 	host_stop(host);
 }
@@ -66,13 +66,13 @@ static void test_empty(void)
 static void test_zero_bytes(void)
 {
 	struct host *host = start("/zero");
-	struct request *request = get("/n", false);
+	struct request *request = host_request_get("/n", false);
 
 	server_put(server_port, "/zero/n", "a\0b", 3);
 	CHECK_IS(host_ask(host, request), ANSWER_OK);
 	CHECK_IS(request->length, 3);
 	CHECK(!memcmp(request->data, "a\0b", 4));
-	forget(request);
+	host_request_free(request);
 	host_stop(host);
 }
 
@@ -97,7 +97,8 @@ static void test_size(void)
 static void test_answers(void)
 {
 	struct host *host = start("/answers");
-	struct request *check = transaction(), *missing = list("/none", false);
+	struct request *check = host_request_transaction(),
+		       *missing = host_request_list("/none", false);
 
 	CHECK_IS(host_get(host, "/none"), ANSWER_NO_NODE);
 	CHECK_IS(host_ask(host, missing), ANSWER_NO_NODE);
@@ -111,12 +112,12 @@ static void test_answers(void)
 	CHECK_IS(host_set(host, "/n", "", NODE_VERSION_ANY), ANSWER_OK);
 	CHECK_IS(host_delete(host, "/n", 0), ANSWER_BAD_VERSION);
 	CHECK_IS(host_delete(host, "/n", 1), ANSWER_NOT_EMPTY);
-	add(check, OPERATION_CHECK, "/n", NULL, 2);
+	host_request_add(check, OPERATION_CHECK, "/n", NULL, 2);
 	CHECK_IS(host_ask(host, check), ANSWER_BAD_VERSION);
 	CHECK_IS(host_create(host, "/e", "", NODE_EPHEMERAL), ANSWER_OK);
 	CHECK_IS(host_create(host, "/e/child", "", 0), ANSWER_REFUSED);
-	forget(check);
-	forget(missing);
+	host_request_free(check);
+	host_request_free(missing);
 	host_stop(host);
 }
 
@@ -125,7 +126,7 @@ static void test_refusals(void)
 	static const char *const paths[] = {"",	     "n",     "//n",   "/n/",	"/./n",
 					    "/n/..", "/a//b", "/a\nb", "/a\x7f"};
 	struct host *host = start("/refusals");
-	struct request *none = transaction(), *many = transaction();
+	struct request *none = host_request_transaction(), *many = host_request_transaction();
 	char path[NODE_PATH_MAX + 1] = "/";
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
@@ -138,13 +139,13 @@ static void test_refusals(void)
 	CHECK_IS(host_create(host, path, "", 0), ANSWER_OK);
 	CHECK_IS(host_ask(host, none), ANSWER_REFUSED);
 	for (int i = 0; i <= OPERATIONS_MAX; i++)
-		add(many, OPERATION_CHECK, "/", NULL, NODE_VERSION_ANY);
+		host_request_add(many, OPERATION_CHECK, "/", NULL, NODE_VERSION_ANY);
 	CHECK_IS(host_ask(host, many), ANSWER_REFUSED);
 	many->operation_count--;
 	CHECK_IS(host_ask(host, many), ANSWER_OK);
 	many->operation_count++;
-	forget(none);
-	forget(many);
+	host_request_free(none);
+	host_request_free(many);
 	host_stop(host);
 }
 
@@ -152,15 +153,15 @@ static void test_refusals(void)
 static enum answer set_all(struct host *host, int count, size_t length)
 {
 	static char data[NODE_DATA_MAX + 1];
-	struct request *request = transaction();
+	struct request *request = host_request_transaction();
 	enum answer answer;
 
 	memset(data, 'x', length);
 	data[length] = '\0';
 	for (int i = 0; i < count; i++)
-		add(request, OPERATION_SET, "/n", data, NODE_VERSION_ANY);
+		host_request_add(request, OPERATION_SET, "/n", data, NODE_VERSION_ANY);
 	answer = host_ask(host, request);
-	forget(request);
+	host_request_free(request);
 	return answer;
 }
 
@@ -179,17 +180,17 @@ static void test_long_transaction(void)
 static void test_failed(void)
 {
 	struct host *host = start("/failed");
-	struct request *request = transaction();
+	struct request *request = host_request_transaction();
 
 	host_create(host, "/h", "", 0);
-	add(request, OPERATION_CHECK, "/h", NULL, 0);
-	add(request, OPERATION_SET, "/h", "x", 0);
-	add(request, OPERATION_CREATE, "/new", "x", 0);
-	add(request, OPERATION_DELETE, "/none", NULL, NODE_VERSION_ANY);
-	add(request, OPERATION_CREATE, "/h", "x", 0);
+	host_request_add(request, OPERATION_CHECK, "/h", NULL, 0);
+	host_request_add(request, OPERATION_SET, "/h", "x", 0);
+	host_request_add(request, OPERATION_CREATE, "/new", "x", 0);
+	host_request_add(request, OPERATION_DELETE, "/none", NULL, NODE_VERSION_ANY);
+	host_request_add(request, OPERATION_CREATE, "/h", "x", 0);
 	CHECK_IS(host_ask(host, request), ANSWER_NO_NODE);
 	CHECK_IS(request->failed, 3);
-	forget(request);
+	host_request_free(request);
 	CHECK_IS(host_get(host, "/new"), ANSWER_NO_NODE);
 	CHECK_IS(host_set(host, "/h", "", 0), ANSWER_OK);
 	host_stop(host);
@@ -198,36 +199,37 @@ static void test_failed(void)
 static void test_zxid(void)
 {
 	struct host *host = start("/zxid");
-	struct request *request = transaction(), *after = get("/h", false);
+	struct request *request = host_request_transaction(),
+		       *after = host_request_get("/h", false);
 
 	host_create(host, "/h", "", 0);
 	host_create(host, "/other", "", 0);
-	add(request, OPERATION_CHECK, "/other", NULL, 0);
-	add(request, OPERATION_SET, "/h", "x", 0);
-	add(request, OPERATION_CREATE, "/new", "x", 0);
+	host_request_add(request, OPERATION_CHECK, "/other", NULL, 0);
+	host_request_add(request, OPERATION_SET, "/h", "x", 0);
+	host_request_add(request, OPERATION_CREATE, "/new", "x", 0);
 	CHECK_IS(host_ask(host, request), ANSWER_OK);
 	CHECK_IS(host_ask(host, after), ANSWER_OK);
 	CHECK(request->zxid && request->zxid == after->zxid);
-	forget(request);
-	forget(after);
+	host_request_free(request);
+	host_request_free(after);
 	host_stop(host);
 }
 
 static void test_sequential(void)
 {
 	struct host *host = start("/sequential");
-	struct request *request = transaction();
+	struct request *request = host_request_transaction();
 
 	host_create(host, "/w", "", 0);
-	add(request, OPERATION_CREATE, "/w/host-3-", "x", 0)->flags = NODE_EPHEMERAL |
-								      NODE_SEQUENTIAL;
-	add(request, OPERATION_CREATE, "/w/", "x", 0)->flags = NODE_SEQUENTIAL;
+	host_request_add(request, OPERATION_CREATE, "/w/host-3-", "x", 0)->flags = NODE_EPHEMERAL |
+										   NODE_SEQUENTIAL;
+	host_request_add(request, OPERATION_CREATE, "/w/", "x", 0)->flags = NODE_SEQUENTIAL;
 	CHECK_IS(host_ask(host, request), ANSWER_OK);
 	CHECK(request->operations[0].made &&
 	      !strcmp(request->operations[0].made, "/w/host-3-0000000000"));
 	CHECK(request->operations[1].made && !strcmp(request->operations[1].made, "/w/0000000001"));
 	CHECK_IS(host_get(host, "/w/host-3-0000000000"), ANSWER_OK);
-	forget(request);
+	host_request_free(request);
 	host_stop(host);
 }
 
@@ -252,15 +254,16 @@ static int compare(const void *a, const void *b)
 static void test_list(void)
 {
 	struct host *host = start("/list");
-	struct request *request = list("/", false), *made[3], *none = list("/n000", false);
+	struct request *request = host_request_list("/", false), *made[3],
+		       *none = host_request_list("/n000", false);
 	char path[16];
 	uint32_t count = 0;
 
 	for (int i = 0; i < 3; i++) {
-		made[i] = transaction();
+		made[i] = host_request_transaction();
 		while (made[i]->operation_count < OPERATIONS_MAX) {
 			snprintf(path, sizeof(path), "/n%03u", count++);
-			add(made[i], OPERATION_CREATE, path, "", 0);
+			host_request_add(made[i], OPERATION_CREATE, path, "", 0);
 		}
 		host_send(host, made[i]);
 	}
@@ -274,9 +277,9 @@ static void test_list(void)
 	CHECK_IS(host_ask(host, none), ANSWER_OK);
 	CHECK_IS(none->name_count, 0);
 	for (int i = 0; i < 3; i++)
-		forget(made[i]);
-	forget(request);
-	forget(none);
+		host_request_free(made[i]);
+	host_request_free(request);
+	host_request_free(none);
 	host_stop(host);
 }
 
@@ -285,30 +288,30 @@ static void test_long_list(void)
 {
 	enum { COUNT = 28000, BATCH = 100, NAME = 45 };
 	struct host *host = start("/names");
-	struct request *names = list("/", false);
+	struct request *names = host_request_list("/", false);
 	char path[NAME + 2];
 
 	for (int i = 0; i < COUNT; i += BATCH) {
-		struct request *request = transaction();
+		struct request *request = host_request_transaction();
 
 		for (int k = i; k < i + BATCH; k++) {
 			snprintf(path, sizeof(path), "/%0*d", NAME, k);
-			add(request, OPERATION_CREATE, path, NULL, 0);
+			host_request_add(request, OPERATION_CREATE, path, NULL, 0);
 		}
 		CHECK_IS(host_ask(host, request), ANSWER_OK);
-		forget(request);
+		host_request_free(request);
 	}
 	CHECK_IS(host_ask(host, names), ANSWER_OK);
 	CHECK_IS(names->name_count, COUNT);
 	CHECK_IS(host_count(host, TOLD_DISCONNECTED), 0);
-	forget(names);
+	host_request_free(names);
 	host_stop(host);
 }
 
 static void test_watch(void)
 {
 	struct host *host = start("/watch"), *other = start("/watch");
-	struct request *data = get("/g", true), *names = list("/", true);
+	struct request *data = host_request_get("/g", true), *names = host_request_list("/", true);
 
 	host_create(other, "/g", "1", 0);
 	CHECK_IS(host_ask(host, data), ANSWER_OK);
@@ -321,8 +324,8 @@ static void test_watch(void)
 	host_create(other, "/new", "", 0);
 	CHECK(host_wait(host, TOLD_CHANGED, 2));
 	CHECK(!strcmp(host_changed(host), "/"));
-	forget(data);
-	forget(names);
+	host_request_free(data);
+	host_request_free(names);
 	host_stop(other);
 	host_stop(host);
 }
@@ -335,8 +338,8 @@ static void test_order(void)
 
 	host_create(host, "/n", "", 0);
 	for (int i = 0; i < COUNT; i++) {
-		requests[i] = transaction();
-		add(requests[i], OPERATION_SET, "/n", "x", i);
+		requests[i] = host_request_transaction();
+		host_request_add(requests[i], OPERATION_SET, "/n", "x", i);
 	}
 	for (int i = 0; i < COUNT; i++)
 		host_send(host, requests[i]);
@@ -345,7 +348,7 @@ static void test_order(void)
 		CHECK_IS(requests[i]->of.number, i + 2);
 	}
 	for (int i = 0; i < COUNT; i++)
-		forget(requests[i]);
+		host_request_free(requests[i]);
 	host_stop(host);
 }
 

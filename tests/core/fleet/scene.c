@@ -31,9 +31,9 @@ static void do_oldest(struct scene *scene)
 {
 	assert_true(scene->sent_count);
 	if (scene->sent[0]->kind == REQUEST_TRANSACTION)
-		nodes_execute(scene, scene->sent[0]);
+		scene_execute(scene, scene->sent[0]);
 	else
-		nodes_look(scene, scene->sent[0]);
+		scene_look(scene, scene->sent[0]);
 }
 
 void scene_answer(struct scene *scene)
@@ -270,7 +270,7 @@ void scene_prepare(struct scene *scene)
 	scene->options.constants = (struct fleet_constants){
 		.renewal_ns = FLEET_RENEWAL_NS,
 		.right_ns = FLEET_RIGHT_NS,
-		.quarantine_ns = quarantine_of(FLEET_RIGHT_NS),
+		.quarantine_ns = record_quarantine_ns(FLEET_RIGHT_NS),
 		.session_ns = FLEET_SESSION_NS,
 	};
 	scene->options.kept = &scene->kept;
@@ -279,7 +279,7 @@ void scene_prepare(struct scene *scene)
 
 struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter)
 {
-	/* The memory of one that was killed is found here, and by nobody else. */
+	/* The memory of a killed host is found here, and nowhere else. */
 	static struct {
 		struct engine engine;
 		struct fleet *fleet;

@@ -87,8 +87,8 @@ void scene_assert_next(struct scene *scene, const char *expected);
 void scene_say(const struct scene *scene, const struct request *request, char text[4096]);
 
 /* A transaction is done or refused; the results of reads are filled in. */
-void nodes_execute(struct scene *scene, struct request *request);
-void nodes_look(struct scene *scene, struct request *request);
+void scene_execute(struct scene *scene, struct request *request);
+void scene_look(struct scene *scene, struct request *request);
 
 /* Nodes, as another host changes them. */
 const struct node *scene_node(const struct scene *scene, const char *path);

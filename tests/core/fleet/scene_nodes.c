@@ -79,7 +79,7 @@ static enum answer execute(struct scene *scene, struct operation *operation, uin
 	return ANSWER_OK;
 }
 
-void nodes_execute(struct scene *scene, struct request *request)
+void scene_execute(struct scene *scene, struct request *request)
 {
 	static struct node before[NODES_MAX];
 	uint32_t count = scene->node_count;
@@ -97,7 +97,7 @@ void nodes_execute(struct scene *scene, struct request *request)
 	}
 }
 
-void nodes_look(struct scene *scene, struct request *request)
+void scene_look(struct scene *scene, struct request *request)
 {
 	const struct node *node = find(scene, request->path);
 	char *to;

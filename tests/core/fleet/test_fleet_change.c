@@ -53,10 +53,10 @@ static void foreign_change(struct scene *scene, unsigned int id, const char *nam
 	char text[RECORD_TEXT], path[32];
 	struct globals globals;
 
-	assert_int_equal(globals_parse(scene_node(scene, "/g")->data, &globals), 0);
-	globals_add(&globals, scene_node(scene, "/g")->version, id);
+	assert_int_equal(record_parse_globals(scene_node(scene, "/g")->data, &globals), 0);
+	record_add_change(&globals, scene_node(scene, "/g")->version, id);
 	globals.last_id = id > globals.last_id ? id : globals.last_id;
-	globals_print(&globals, text);
+	record_print_globals(&globals, text);
 	scene_set(scene, "/g", text);
 	snprintf(path, sizeof(path), "/c/%u", id);
 	snprintf(text, sizeof(text),
@@ -137,7 +137,7 @@ static void test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later(void
 	assert_null(find(&scene, "a"));
 	assert_null(scene_node(&scene, "/l/1/0"));
 	assert_non_null(scene_node(&scene, "/l/1"));
-	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) - 2 * SEC);
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) - 2 * SEC);
 	assert_non_null(scene_node(&scene, "/l/1"));
 	scene_run(&scene, 10 * SEC);
 	assert_null(scene_node(&scene, "/c/1"));
@@ -257,7 +257,7 @@ static void test_constants_that_were_overwritten_are_said_again(void **state)
 	scene_answer(&scene);
 	while (scene.sent_count)
 		scene_answer(&scene);
-	assert_int_equal(globals_parse(scene_node(&scene, "/g")->data, &globals), 0);
+	assert_int_equal(record_parse_globals(scene_node(&scene, "/g")->data, &globals), 0);
 	assert_int_equal(globals.last_id, 1);
 	scene.held_up = false;
 	scene_run(&scene, 3 * SEC);
@@ -455,7 +455,7 @@ static void test_after_a_change_of_the_count_the_less_counts_for_q(void **state)
 	a->holding->usable = 0;
 	assert_int_equal(share.limits[0].rate.amount, 10);
 	assert_true(a->holding->restricted);
-	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) - 1);
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) - 1);
 	assert_true(a->holding->restricted);
 	scene_run(&scene, SEC);
 	assert_false(a->holding->restricted);
@@ -603,7 +603,7 @@ static void test_a_limiter_made_under_a_name_that_was_removed_waits_q(void **sta
 	assert_true(begins_clean(&scene, root, "b"));
 	a = find(&scene, "a");
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
-	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) - MS);
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) - MS);
 	assert_int_equal(guest.waiter.outcome, WAITING);
 	scene_run(&scene, SEC);
 	assert_int_equal(guest.waiter.outcome, 0);
@@ -619,7 +619,7 @@ static void test_a_name_is_as_any_other_q_after_its_limiter_was_removed(void **s
 	scene_open(&scene);
 	a = scene_make(&scene, "a", ONE);
 	assert_int_equal(leave_name(&scene, a, NULL), 0);
-	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + MS);
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) + MS);
 	assert_true(begins_clean(&scene, scene.engine.tree.root, "a"));
 	scene_close(&scene);
 }
@@ -651,7 +651,7 @@ static void test_the_old_name_of_a_renamed_limiter_waits_q(void **state)
 	a = scene_make(&scene, "a", ONE);
 	assert_int_equal(leave_name(&scene, a, "b"), 0);
 	assert_false(begins_clean(&scene, root, "a"));
-	scene_run(&scene, 2 * quarantine_of(FLEET_RIGHT_NS));
+	scene_run(&scene, 2 * record_quarantine_ns(FLEET_RIGHT_NS));
 	/* Its node goes as that of a limiter does, and the limiter's own stays. */
 	assert_null(scene_node(&scene, "/c/2"));
 	assert_non_null(scene_node(&scene, "/c/1"));
@@ -678,7 +678,7 @@ static void test_a_limiter_is_not_renamed_to_what_another_was_called_a_moment_ag
 	assert_non_null(strstr(change.error, "was a limiter's name a moment ago"));
 	assert_int_equal(leave_name(&scene, a, "a"), 0);
 	assert_int_equal(leave_name(&scene, b, "c"), -EBUSY);
-	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + MS);
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) + MS);
 	assert_int_equal(leave_name(&scene, b, "c"), 0);
 	scene_close(&scene);
 }
@@ -697,7 +697,7 @@ static void test_a_limiter_with_others_in_it_is_not_renamed_back_for_q(void **st
 	strcpy(change.name, "c");
 	assert_int_equal(scene_change(&scene, &change), 0);
 	assert_int_equal(leave_name(&scene, a, "a"), -EBUSY);
-	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + MS);
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) + MS);
 	assert_int_equal(leave_name(&scene, a, "a"), 0);
 	scene_close(&scene);
 }
@@ -776,7 +776,7 @@ static void test_a_host_that_joins_knows_the_names_that_were_left(void **state)
 	scene.held_up = true;
 	scene_disconnect(&scene);
 	fleet_expired(scene.fleet, scene.now_ns);
-	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + SEC);
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) + SEC);
 	scene.held_up = false;
 	scene.session = 78;
 	scene_connect(&scene);
@@ -784,7 +784,7 @@ static void test_a_host_that_joins_knows_the_names_that_were_left(void **state)
 	assert_false(begins_clean(&scene, root, "a"));
 	assert_false(begins_clean(&scene, root, "b"));
 	assert_true(begins_clean(&scene, root, "d"));
-	scene_run(&scene, 2 * quarantine_of(FLEET_RIGHT_NS));
+	scene_run(&scene, 2 * record_quarantine_ns(FLEET_RIGHT_NS));
 	assert_null(scene_node(&scene, "/c/1"));
 	assert_null(scene_node(&scene, "/c/3"));
 	scene_close(&scene);
@@ -801,7 +801,7 @@ static void test_a_successor_does_not_know_which_names_were_left_and_waits_q_wit
 	scene_succeed(&scene, a);
 	scene_connect(&scene);
 	assert_false(begins_clean(&scene, scene.engine.tree.root, "b"));
-	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + MS);
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) + MS);
 	assert_true(begins_clean(&scene, scene.engine.tree.root, "c"));
 	scene_close(&scene);
 }
@@ -837,7 +837,7 @@ static void test_after_a_change_of_the_count_the_smaller_burst_counts_for_q(void
 		assert_int_equal(scene_change(&scene, &change), 0);
 		assert_true(a->holding->restricted);
 		assert_int_equal(burst_of_one(a), 10);
-		scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) + SEC);
+		scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) + SEC);
 		assert_int_equal(burst_of_one(a), 40);
 		scene_close(&scene);
 	}

@@ -99,7 +99,7 @@ static void test_a_take_that_was_done_after_all_is_usable_q_later(void **state)
 	scene_answer(&scene);
 	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
 	scene.held_up = false;
-	scene_run(&scene, quarantine_of(FLEET_RIGHT_NS) - 1);
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) - 1);
 	assert_int_equal(guest.waiter.outcome, WAITING);
 	assert_false(fleet_is_entitled(scene.fleet, a->holding, 0));
 	scene_run(&scene, SEC);
@@ -367,9 +367,9 @@ static void test_another_version_of_the_settings_is_read_before_it_is_tried_agai
 	scene_open(&scene);
 	a = begin_take(&scene, &guest);
 	/* Another host has made a limiter. */
-	scene_set(
-		&scene, "/g",
-		"renewal=1500ms\nright=8s\nquarantine=8330ms\nsession=6s\nlast=2\nrecent=1:1 2:2\n");
+	scene_set(&scene, "/g",
+		  "renewal=1500ms\nright=8s\nquarantine=8330ms\nsession=6s\nlast=2\n"
+		  "recent=1:1 2:2\n");
 	scene_set(&scene, "/c/2",
 		  "name=b\nparent=0\ngeneration=1\nwriter=bbbbbbbbbbbbb\nowner=0 0 755\nsettings:\n"
 		  "rate=7/s\n");

@@ -1,4 +1,5 @@
 /* Tests of fleet: a host that was killed, and its successor. */
+#include "core/fleet/claim.h"
 #include "tests/core/fleet/scene.h"
 
 #include <stdio.h>
@@ -39,7 +40,7 @@ static void assert_barrier(struct scene *scene, int32_t version)
 	scene_assert_next(scene, expected);
 }
 
-/* A transaction is under way; it is done if @done, and nobody hears of it. */
+/* A transaction is under way; it is done if @done, and no host hears of it. */
 static void leave_under_way(struct scene *scene, bool done)
 {
 	unsigned int before = scene->transactions;
@@ -52,7 +53,7 @@ static void leave_under_way(struct scene *scene, bool done)
 	while (scene->sent[0]->kind != REQUEST_TRANSACTION)
 		scene_answer(scene);
 	if (done)
-		nodes_execute(scene, scene->sent[0]);
+		scene_execute(scene, scene->sent[0]);
 }
 
 static void test_held_partition_is_used_before_there_is_a_connection(void **state)
@@ -127,7 +128,7 @@ static void test_a_successor_that_is_killed_in_its_barrier_has_one(void **state)
 	leave_under_way(&scene, false);
 	a = scene_succeed(&scene, a);
 	scene_connect(&scene);
-	nodes_execute(&scene, scene.sent[0]);
+	scene_execute(&scene, scene.sent[0]);
 	a = scene_succeed(&scene, a);
 	scene_connect(&scene);
 	assert_barrier(&scene, host_version(&scene) - 1);
@@ -226,8 +227,8 @@ static void test_a_claim_is_found_again(void **state)
 	scene_connect(&scene);
 	scene_run(&scene, 5 * SEC);
 	assert_int_equal(claims(&scene, &after), 1);
-	assert_string_equal(a->holding->claim, claim);
-	/* One that nobody is behind any more goes. */
+	assert_string_equal(claim_name(a->holding), claim);
+	/* A name without a limiter goes. */
 	a = scene_succeed(&scene, a);
 	scene_connect(&scene);
 	scene_run(&scene, 10 * SEC);

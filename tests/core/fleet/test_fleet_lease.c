@@ -66,7 +66,7 @@ static void take_late(struct scene *scene, struct limiter *a, struct guest *gues
 /* Its clock for waiting is @slow_ns behind in the end. */
 static void assert_usable_q_later(struct scene *scene, struct limiter *a, struct guest *guest)
 {
-	const uint64_t q_ns = quarantine_of(FLEET_RIGHT_NS);
+	const uint64_t q_ns = record_quarantine_ns(FLEET_RIGHT_NS);
 
 	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
 	scene_run(scene, q_ns - 1);
@@ -74,7 +74,7 @@ static void assert_usable_q_later(struct scene *scene, struct limiter *a, struct
 	assert_int_equal(guest->waiter.outcome, WAITING);
 	assert_false(fleet_is_entitled(scene->fleet, a->holding, 0));
 	/* It is looked at every slot. */
-	scene_run(scene, 2 * DEMAND_SLOT_NS);
+	scene_run(scene, 2 * DEMAND_PERIOD_NS);
 	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
 	assert_true(fleet_is_entitled(scene->fleet, a->holding, 0));
 	scene_run(scene, 100 * MS);
@@ -443,7 +443,7 @@ static void test_unwanted_partition_that_others_claim_is_given_back_at_once(void
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	keep_asking(&scene, a, SEC);
 	scene_set(&scene, "/w/1/bbbbbbbbbbbbb-1-1-0000009999", NULL);
-	scene_run(&scene, 2 * SEC + FLEET_RENEWAL_NS * 5 / 4 + 3 * DEMAND_SLOT_NS);
+	scene_run(&scene, 2 * SEC + FLEET_RENEWAL_NS * 5 / 4 + 3 * DEMAND_PERIOD_NS);
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
 	assert_non_null(scene_node(&scene, "/f/1/0"));
 	scene_close(&scene);
@@ -660,7 +660,7 @@ static void test_a_lease_of_this_host_that_is_gone_ends_the_session(void **state
 	a = scene_make(&scene, "a", ONE);
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	scene_delete(&scene, "/l/1/0");
-	keep_asking(&scene, a, quarantine_of(FLEET_RIGHT_NS));
+	keep_asking(&scene, a, record_quarantine_ns(FLEET_RIGHT_NS));
 	assert_int_equal(scene.opened, 2);
 	assert_non_null(strstr(scene.event, "lease"));
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);

@@ -34,7 +34,7 @@ static void test_the_first_host_makes_the_nodes_of_the_fleet_and_joins(void **st
 	scene_answer_all(&scene);
 	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++)
 		assert_non_null(scene_node(&scene, made[i]));
-	assert_int_equal(globals_parse(scene_node(&scene, "/g")->data, &globals), 0);
+	assert_int_equal(record_parse_globals(scene_node(&scene, "/g")->data, &globals), 0);
 	assert_int_equal(globals.constants.right_ns, FLEET_RIGHT_NS);
 	assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
 	assert_int_equal(strlen(fleet_hid(scene.fleet)), HID_TEXT - 1);
@@ -457,8 +457,7 @@ static void answer_reads_alone(struct scene *scene)
 	}
 }
 
-static void
-test_a_minute_in_which_connections_come_and_nothing_is_done_ends_the_session(void **state)
+static void test_a_minute_of_connections_in_which_nothing_is_done_ends_the_session(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -644,7 +643,7 @@ int main(void)
 		cmocka_unit_test(
 			test_a_coordinator_that_is_slow_at_times_is_waited_for_twice_as_long),
 		cmocka_unit_test(
-			test_a_minute_in_which_connections_come_and_nothing_is_done_ends_the_session),
+			test_a_minute_of_connections_in_which_nothing_is_done_ends_the_session),
 		cmocka_unit_test(test_sessions_that_come_to_nothing_are_begun_at_growing_pauses),
 		cmocka_unit_test(test_a_minute_without_a_connection_ends_the_session),
 		cmocka_unit_test(test_a_connection_that_comes_back_in_time_costs_nothing),

@@ -38,12 +38,12 @@ static void test_constants_and_recent_changes_read_back_as_written(void **state)
 	char text[RECORD_TEXT];
 
 	(void)state;
-	globals_add(&globals, 2, 5);
-	globals_add(&globals, 3, 7);
-	globals_print(&globals, text);
-	assert_int_equal(globals_parse(text, &again), 0);
+	record_add_change(&globals, 2, 5);
+	record_add_change(&globals, 3, 7);
+	record_print_globals(&globals, text);
+	assert_int_equal(record_parse_globals(text, &again), 0);
 	assert_memory_equal(&again, &globals, sizeof(again));
-	assert_int_equal(globals_parse(GLOBALS, &again), 0);
+	assert_int_equal(record_parse_globals(GLOBALS, &again), 0);
 	assert_memory_equal(&again, &globals, sizeof(again));
 }
 
@@ -53,8 +53,8 @@ static void test_a_fleet_without_changes_reads_back_too(void **state)
 	char text[RECORD_TEXT];
 
 	(void)state;
-	globals_print(&globals, text);
-	assert_int_equal(globals_parse(text, &again), 0);
+	record_print_globals(&globals, text);
+	assert_int_equal(record_parse_globals(text, &again), 0);
 	assert_memory_equal(&again, &globals, sizeof(again));
 }
 
@@ -65,15 +65,17 @@ static void test_of_many_changes_the_last_are_remembered(void **state)
 
 	(void)state;
 	for (int32_t i = 0; i < 3 * RECENT_MAX; i++)
-		globals_add(&globals, INT32_MAX - 3 * RECENT_MAX + i, INT64_MAX - (uint64_t)i);
+		record_add_change(&globals, INT32_MAX - 3 * RECENT_MAX + i,
+				  INT64_MAX - (uint64_t)i);
 	assert_int_equal(globals.recent_count, RECENT_MAX);
 	assert_int_equal(globals.recent[0].version, INT32_MAX - RECENT_MAX + 1);
 	assert_int_equal(globals.recent[RECENT_MAX - 1].version, INT32_MAX);
-	globals_print(&globals, text);
-	assert_int_equal(globals_parse(text, &again), 0);
+	record_print_globals(&globals, text);
+	assert_int_equal(record_parse_globals(text, &again), 0);
 	assert_memory_equal(&again, &globals, sizeof(again));
 	assert_int_equal(
-		globals_parse(with(text, GLOBALS, "recent=", "recent=1:1 2:2 3:3 "), &again), 0);
+		record_parse_globals(with(text, GLOBALS, "recent=", "recent=1:1 2:2 3:3 "), &again),
+		0);
 }
 
 static void assert_globals_refused(const char *old, const char *new)
@@ -81,7 +83,7 @@ static void assert_globals_refused(const char *old, const char *new)
 	struct globals globals;
 	char text[RECORD_TEXT];
 
-	if (globals_parse(with(text, GLOBALS, old, new), &globals) != -EINVAL)
+	if (record_parse_globals(with(text, GLOBALS, old, new), &globals) != -EINVAL)
 		fail_msg("accepted:\n%s", text);
 }
 
@@ -115,16 +117,17 @@ static void test_constants_that_are_not_safe_are_refused(void **state)
 
 	(void)state;
 	/* Q is at least 1.01 D + 0.25 s. */
-	assert_int_equal(quarantine_of(8000 * MS), 8330 * MS);
+	assert_int_equal(record_quarantine_ns(8000 * MS), 8330 * MS);
 	assert_globals_refused("8330ms", "8329999999ns");
 	assert_globals_refused("8330ms", "8s");
 	assert_globals_refused("right=8s", "right=9s");
 	assert_globals_refused("right=8s", "right=8000000001ns");
-	assert_int_equal(globals_parse(with(text, GLOBALS, "8330ms", "20s"), &globals), 0);
+	assert_int_equal(record_parse_globals(with(text, GLOBALS, "8330ms", "20s"), &globals), 0);
 	/* A right that is not renewed in time is none. */
 	assert_globals_refused("1500ms", "8s");
 	assert_globals_refused("1500ms", "9s");
-	assert_int_equal(globals_parse(with(text, GLOBALS, "1500ms", "7999ms"), &globals), 0);
+	assert_int_equal(record_parse_globals(with(text, GLOBALS, "1500ms", "7999ms"), &globals),
+			 0);
 }
 
 static void test_recent_changes_that_are_nonsense_are_refused(void **state)
@@ -361,8 +364,8 @@ static void test_a_record_of_nothing_is_refused(void **state)
 	assert_int_equal(record_parse("", &record, error), -EINVAL);
 	assert_true(*error);
 	assert_int_equal(record_parse("\nsettings:\n", &record, error), -EINVAL);
-	assert_int_equal(globals_parse("", &globals), -EINVAL);
-	assert_int_equal(host_record_parse("", &host), -EINVAL);
+	assert_int_equal(record_parse_globals("", &globals), -EINVAL);
+	assert_int_equal(record_parse_host("", &host), -EINVAL);
 }
 
 static void test_a_host_reads_back_as_written(void **state)
@@ -371,13 +374,13 @@ static void test_a_host_reads_back_as_written(void **state)
 	char text[RECORD_TEXT];
 
 	(void)state;
-	host_record_print(&host, text);
-	assert_int_equal(host_record_parse(text, &again), 0);
+	record_print_host(&host, text);
+	assert_int_equal(record_parse_host(text, &again), 0);
 	assert_memory_equal(&again, &host, sizeof(again));
 	host.name[0] = '\0';
 	memset(host.name, 'h', sizeof(host.name) - 1);
-	host_record_print(&host, text);
-	assert_int_equal(host_record_parse(text, &again), 0);
+	record_print_host(&host, text);
+	assert_int_equal(record_parse_host(text, &again), 0);
 	assert_memory_equal(&again, &host, sizeof(again));
 }
 
@@ -397,7 +400,7 @@ static void test_a_host_that_is_not_understood_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		assert_int_equal(host_record_parse(wrong[i], &host), -EINVAL);
+		assert_int_equal(record_parse_host(wrong[i], &host), -EINVAL);
 }
 
 static void test_the_name_of_a_host_is_one_word_when_it_is_shown(void **state)
@@ -405,7 +408,7 @@ static void test_the_name_of_a_host_is_one_word_when_it_is_shown(void **state)
 	struct host_record host;
 
 	(void)state;
-	assert_int_equal(host_record_parse("name=a b\tc\x7f\nweight=1\nheld=0\n", &host), 0);
+	assert_int_equal(record_parse_host("name=a b\tc\x7f\nweight=1\nheld=0\n", &host), 0);
 	assert_string_equal(host.name, "a?b?c?");
 }
 
@@ -413,7 +416,7 @@ static void assert_marker(const char *text, const struct marker *expected)
 {
 	struct marker marker;
 
-	marker_parse(text, &marker);
+	record_parse_marker(text, &marker);
 	if (marker.count != expected->count || marker.saved != expected->saved)
 		fail_msg("'%s': %u limits of %llu", text, marker.count,
 			 (unsigned long long)marker.saved);
@@ -440,13 +443,13 @@ static void test_levels_of_several_limits_read_back_as_written(void **state)
 
 	(void)state;
 	for (marker.count = 0; marker.count <= LIMITS_MAX; marker.count++) {
-		marker_print(&marker, text);
+		record_print_marker(&marker, text);
 		assert_true(strlen(text) < MARKER_TEXT - 1);
 		assert_marker(text, &marker);
 	}
 	marker.count = 3;
 	marker.saved = 12;
-	marker_print(&marker, text);
+	record_print_marker(&marker, text);
 	assert_string_equal(text, "12 0.000000000 1.000000001 20.999999999");
 }
 
@@ -501,7 +504,7 @@ static void test_the_full_parts_of_a_burst_add_up_to_it(void **state)
 	(void)state;
 	for (size_t b = 0; b < sizeof(bursts) / sizeof(bursts[0]); b++) {
 		for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
-			struct bucket_part part = marker_full(bursts[b], counts[c]);
+			struct bucket_part part = record_full_part(bursts[b], counts[c]);
 			u128 sum = ((u128)(uint64_t)part.tokens * NSEC_PER_SEC + part.nano) *
 				   counts[c];
 

@@ -103,7 +103,7 @@ static void test_more_hosts_than_partitions_are_served_in_order_of_sequence(void
 		assert_int_equal(claims[i].gets, claims[i].sequence <= 20);
 }
 
-static void test_of_nothing_everybody_gets_nothing(void **state)
+static void test_of_nothing_each_host_gets_nothing(void **state)
 {
 	struct claim one = {5, 1, 1, UINT32_MAX, NULL};
 
@@ -149,7 +149,7 @@ static uint32_t draw_claims(struct claim *claims, uint32_t most_weight)
 }
 
 /*
- * Whether @a, who has @a_gets, should have the next unit before @b: the one with less of its
+ * Whether @a, which has @a_gets, should have the next unit before @b: the one with less of its
  * weight.
  */
 static bool is_before(const struct claim *a, uint32_t a_gets, const struct claim *b,
@@ -160,7 +160,7 @@ static bool is_before(const struct claim *a, uint32_t a_gets, const struct claim
 	return left != right ? left < right : a->sequence < b->sequence;
 }
 
-/* Unit by unit: each goes to the one who wants more and has the least. For equal weights. */
+/* Unit by unit: each goes to the host that wants more and has the least. For equal weights. */
 static void fill(const struct claim *claims, uint32_t count, uint32_t capacity, uint32_t *gets)
 {
 	memset(gets, 0, count * sizeof(*gets));
@@ -206,8 +206,8 @@ static void test_equal_weights_share_as_if_filled_unit_by_unit(void **state)
 }
 
 /*
- * Of two who get less than they want, or of one who does and any other, nobody has more than a unit
- * beyond his part: that is max-min.
+ * Of two hosts that get less than they want, or of one that does and any other, none has more than
+ * a unit beyond his part: that is max-min.
  */
 static void assert_fair(const struct claim *claims, uint32_t count)
 {
@@ -278,7 +278,7 @@ int main(void)
 		cmocka_unit_test(test_remainders_go_one_by_one_in_order_of_sequence),
 		cmocka_unit_test(test_a_part_that_is_whole_has_no_remainder),
 		cmocka_unit_test(test_more_hosts_than_partitions_are_served_in_order_of_sequence),
-		cmocka_unit_test(test_of_nothing_everybody_gets_nothing),
+		cmocka_unit_test(test_of_nothing_each_host_gets_nothing),
 		cmocka_unit_test(test_the_largest_numbers_do_not_overflow),
 		cmocka_unit_test(test_equal_weights_share_as_if_filled_unit_by_unit),
 		cmocka_unit_test(test_shares_have_the_right_sum_stay_in_bounds_and_are_fair),

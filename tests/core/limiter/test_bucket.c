@@ -48,7 +48,7 @@ static struct bucket full_bucket(const char *text, uint64_t burst, uint64_t inte
 	return bucket;
 }
 
-/* Tokens that can be taken at @after_ns when nobody waited until then. */
+/* Tokens that can be taken at @after_ns when no reader waited until then. */
 static bool has_after(const struct bucket *bucket, uint64_t after_ns, uint64_t tokens)
 {
 	struct bucket later = *bucket;
@@ -358,7 +358,7 @@ static void test_a_rate_of_zero_lets_nothing_pass_not_even_what_is_there(void **
 	assert_true(bucket_has(&bucket, 20));
 }
 
-static void test_a_debt_is_paid_before_anybody_is_served(void **state)
+static void test_debt_is_paid_before_any_reader_is_served(void **state)
 {
 	struct bucket bucket = full_bucket("10/s", 5, 0);
 
@@ -457,7 +457,7 @@ static void test_an_interval_releases_even_batches(void **state)
 	}
 }
 
-static void test_an_interval_that_nobody_used_does_not_add_to_the_next(void **state)
+static void test_unused_interval_does_not_add_to_the_next(void **state)
 {
 	struct bucket bucket = full_bucket("500/s", 1, 200 * MS);
 
@@ -1039,12 +1039,12 @@ int main(void)
 		cmocka_unit_test(test_time_does_not_go_back),
 		cmocka_unit_test(test_looking_often_or_seldom_gives_the_same),
 		cmocka_unit_test(test_a_rate_of_zero_lets_nothing_pass_not_even_what_is_there),
-		cmocka_unit_test(test_a_debt_is_paid_before_anybody_is_served),
+		cmocka_unit_test(test_debt_is_paid_before_any_reader_is_served),
 		cmocka_unit_test(test_a_debt_has_a_floor),
 		cmocka_unit_test(test_tokens_put_back_can_be_taken_again_up_to_the_burst),
 		cmocka_unit_test(test_tokens_put_back_leave_room_for_those_that_are_kept),
 		cmocka_unit_test(test_an_interval_releases_even_batches),
-		cmocka_unit_test(test_an_interval_that_nobody_used_does_not_add_to_the_next),
+		cmocka_unit_test(test_unused_interval_does_not_add_to_the_next),
 		cmocka_unit_test(
 			test_a_take_larger_than_a_batch_comes_with_the_batch_that_completes_it),
 		cmocka_unit_test(test_batches_that_are_not_whole_are_exact_over_time),

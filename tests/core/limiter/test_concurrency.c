@@ -1,6 +1,6 @@
 /*
  * Tests of concurrency: how many slots it finds. A service takes as long as it takes for up to
- * `knee` requests in flight, and longer in proportion beyond; there is always somebody who waits.
+ * `knee` requests in flight, and longer in proportion beyond; there is always an opener that waits.
  */
 #include "core/limiter/concurrency.h"
 
@@ -205,7 +205,7 @@ static void test_a_service_that_becomes_slower_by_itself_keeps_its_slots(void **
 	assert_between(run(s, 180), 9, 12);
 }
 
-static void test_slots_that_nobody_uses_do_not_become_more_or_fewer(void **state)
+static void test_unused_slots_do_not_become_more_or_fewer(void **state)
 {
 	struct service *s = begin(0.05, 0.3, 10);
 
@@ -327,7 +327,7 @@ int main(void)
 		cmocka_unit_test(test_it_follows_a_knee_that_moves),
 		cmocka_unit_test(test_slow_growth_does_not_carry_it_away),
 		cmocka_unit_test(test_a_service_that_becomes_slower_by_itself_keeps_its_slots),
-		cmocka_unit_test(test_slots_that_nobody_uses_do_not_become_more_or_fewer),
+		cmocka_unit_test(test_unused_slots_do_not_become_more_or_fewer),
 		cmocka_unit_test(test_a_rate_limit_that_is_reported_holds_it),
 		cmocka_unit_test(test_throttlings_within_a_round_trip_count_once),
 		cmocka_unit_test(test_throttling_in_a_look_opens_no_more),

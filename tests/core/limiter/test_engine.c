@@ -512,10 +512,10 @@ static void test_a_reserve_is_beside_the_shares(void **state)
 	assert_int_equal(shares, 4);
 	share = partition_get(&stage.engine.schedule, a, 3);
 	reserved = partition_get(&stage.engine.schedule, a, 5);
-	assert_int_equal(rate_per_second(&share->buckets[0].rate), 20);
-	assert_int_equal(rate_per_second(&reserved->buckets[0].rate), 10);
+	assert_int_equal(fraction_per_second(&share->buckets[0].flow), 20);
+	assert_int_equal(fraction_per_second(&reserved->buckets[0].flow), 10);
 	stage_write(&stage, a, "partitions.count=5\npartitions.reserve=none", 0);
-	assert_int_equal(rate_per_second(&share->buckets[0].rate), 20);
+	assert_int_equal(fraction_per_second(&share->buckets[0].flow), 20);
 	assert_int_equal(partition_count(a, &shares), 5);
 	stage_close(&stage);
 }

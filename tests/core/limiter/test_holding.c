@@ -355,7 +355,7 @@ static void test_leases_are_found_by_the_number_of_their_partition(void **state)
 	assert_int_equal(holding_grow(h, 4), 0);
 	h->leases[3].state = LEASE_HELD;
 	assert_int_equal(holding_grow(h, 2), 0);
-	assert_int_equal(h->slots, 4);
+	assert_int_equal(h->lease_room, 4);
 	assert_ptr_equal(holding_lease(h, 3), &h->leases[3]);
 	assert_int_equal(h->leases[3].state, LEASE_HELD);
 	assert_null(holding_lease(h, 4 + 2));
@@ -451,7 +451,8 @@ static void test_no_division_among_hosts_comes_to_more_than_the_rate(void **stat
 			 1 + (unsigned int)draw(8));
 		holding = holding_of("rate=1/s");
 		if (!set(holding, config)) {
-			forget(holding); /* larger than the rate, or too fine: refused at the door */
+			/* Larger than the rate, or too fine: refused at the door. */
+			forget(holding);
 			continue;
 		}
 		for (left = count; left; left -= holding->usable) {

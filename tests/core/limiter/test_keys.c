@@ -289,7 +289,7 @@ static void test_a_new_rate_counts_from_now_on_for_idle_keys_too(void **state)
 	stage_close(&stage);
 }
 
-static void test_a_new_rate_is_felt_at_once_by_who_waits_in_a_key(void **state)
+static void test_new_rate_is_felt_at_once_by_a_waiter_of_a_key(void **state)
 {
 	struct limiter *a, *key;
 	struct guest guest;
@@ -331,8 +331,7 @@ static void test_a_limit_that_is_new_begins_full(void **state)
 	stage_close(&stage);
 }
 
-static void
-test_after_more_changes_than_are_remembered_a_key_has_no_more_than_it_should(void **state)
+static void test_after_more_changes_than_are_remembered_a_key_has_no_more_tokens(void **state)
 {
 	struct limiter *a, *b;
 	struct stage stage;
@@ -796,10 +795,10 @@ int main(void)
 		cmocka_unit_test(test_a_key_that_is_open_is_not_forgotten),
 		cmocka_unit_test(test_a_key_of_rate_0_is_remembered_for_good_once_it_has_granted),
 		cmocka_unit_test(test_a_new_rate_counts_from_now_on_for_idle_keys_too),
-		cmocka_unit_test(test_a_new_rate_is_felt_at_once_by_who_waits_in_a_key),
+		cmocka_unit_test(test_new_rate_is_felt_at_once_by_a_waiter_of_a_key),
 		cmocka_unit_test(test_a_limit_that_is_new_begins_full),
 		cmocka_unit_test(
-			test_after_more_changes_than_are_remembered_a_key_has_no_more_than_it_should),
+			test_after_more_changes_than_are_remembered_a_key_has_no_more_tokens),
 		cmocka_unit_test(
 			test_a_part_of_a_token_is_lost_with_the_rate_in_whose_units_it_was_counted),
 		cmocka_unit_test(test_one_key_too_many_has_the_oldest_idle_one_forgotten),

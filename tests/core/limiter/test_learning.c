@@ -134,7 +134,7 @@ static void test_errors_change_no_rate_and_make_no_pause(void **state)
 	stage_close(&stage);
 }
 
-static void test_a_pause_grants_nothing_and_ends_for_those_who_wait(void **state)
+static void test_pause_grants_nothing_and_ends_for_waiters(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -155,7 +155,7 @@ static void test_a_pause_grants_nothing_and_ends_for_those_who_wait(void **state
 	stage_close(&stage);
 }
 
-static void test_a_longer_pause_keeps_those_who_wait_longer(void **state)
+static void test_longer_pause_keeps_waiters_longer(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -291,7 +291,7 @@ static void test_a_poller_below_a_closed_limiter_sees_it_opened(void **state)
 	stage_close(&stage);
 }
 
-static void test_readers_who_wait_feel_the_rate_fall_and_grow(void **state)
+static void test_waiting_readers_feel_the_rate_fall_and_grow(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -746,15 +746,15 @@ int main(void)
 			test_feedback_of_a_child_is_feedback_of_all_above_and_of_none_beside),
 		cmocka_unit_test(test_feedback_to_a_limiter_that_is_gone_is_ENODEV),
 		cmocka_unit_test(test_errors_change_no_rate_and_make_no_pause),
-		cmocka_unit_test(test_a_pause_grants_nothing_and_ends_for_those_who_wait),
-		cmocka_unit_test(test_a_longer_pause_keeps_those_who_wait_longer),
+		cmocka_unit_test(test_pause_grants_nothing_and_ends_for_waiters),
+		cmocka_unit_test(test_longer_pause_keeps_waiters_longer),
 		cmocka_unit_test(test_a_very_long_retry_after_lasts_until_max),
 		cmocka_unit_test(test_a_pause_is_over_when_backoff_is_none_or_shorter),
 		cmocka_unit_test(test_a_pause_above_holds_those_below_in_order),
 		cmocka_unit_test(test_pollers_are_called_when_a_pause_is_over),
 		cmocka_unit_test(test_pollers_are_called_at_once_when_backoff_is_none),
 		cmocka_unit_test(test_a_poller_below_a_closed_limiter_sees_it_opened),
-		cmocka_unit_test(test_readers_who_wait_feel_the_rate_fall_and_grow),
+		cmocka_unit_test(test_waiting_readers_feel_the_rate_fall_and_grow),
 		cmocka_unit_test(test_one_large_take_is_woken_by_growth),
 		cmocka_unit_test(test_a_burst_of_throttlings_counts_once_a_period),
 		cmocka_unit_test(test_an_idle_limiter_does_not_drift),

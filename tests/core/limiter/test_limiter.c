@@ -22,7 +22,7 @@ static void test_readers_are_served_in_the_order_they_came(void **state)
 	stage_close(&stage);
 }
 
-static void test_try_overtakes_nobody(void **state)
+static void test_try_does_not_overtake_a_waiter(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -130,7 +130,7 @@ static void test_a_token_of_a_child_is_a_token_of_every_ancestor(void **state)
 	stage_close(&stage);
 }
 
-/* The level of the child while its reader waits above stops where nobody could have taken it. */
+/* The level of the child while its reader waits above stops where no reader could have taken it. */
 static void test_token_without_room_while_its_reader_waited_above_is_spilled(void **state)
 {
 	struct stage stage;
@@ -167,7 +167,7 @@ static void test_savings_for_a_big_take_survive_earlier_readers(void **state)
 	for (int i = 0; i < 100; i++)
 		stage_ask(&stage, &guests[i], steady, 1, 0);
 	assert_int_equal(stage_ask(&stage, &big, other, 20, 0), WAITING);
-	/* Every 200 ms one of those who came first takes one of the two that came in. */
+	/* Every 200 ms one of the first readers takes one of the two that came in. */
 	stage_run(&stage, 4 * SEC);
 	assert_int_equal(big.waiter.outcome, 0);
 	assert_true(big.done_ns >= 3800 * MS);
@@ -239,7 +239,7 @@ static void test_waiter_that_expires_is_refused_and_makes_way(void **state)
 	stage_close(&stage);
 }
 
-static void test_modes_change_who_waits_at_once(void **state)
+static void test_modes_act_on_waiters_at_once(void **state)
 {
 	struct stage stage;
 	struct limiter *a;
@@ -376,7 +376,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_readers_are_served_in_the_order_they_came),
-		cmocka_unit_test(test_try_overtakes_nobody),
+		cmocka_unit_test(test_try_does_not_overtake_a_waiter),
 		cmocka_unit_test(
 			test_waiter_that_gives_up_frees_those_behind_it_and_spends_nothing),
 		cmocka_unit_test(test_a_child_without_tokens_does_not_hold_up_its_sibling),
@@ -389,7 +389,7 @@ int main(void)
 			test_an_interval_loses_nothing_of_takes_that_do_not_divide_a_batch),
 		cmocka_unit_test(test_within_is_refused_at_once_or_served_by_then),
 		cmocka_unit_test(test_waiter_that_expires_is_refused_and_makes_way),
-		cmocka_unit_test(test_modes_change_who_waits_at_once),
+		cmocka_unit_test(test_modes_act_on_waiters_at_once),
 		cmocka_unit_test(test_raising_the_rate_wakes_and_lowering_it_makes_wait),
 		cmocka_unit_test(test_a_charge_delays_and_giving_back_wakes_up_to_the_burst),
 		cmocka_unit_test(test_the_deepest_debt_and_a_long_queue_overflow_nothing),

@@ -98,7 +98,7 @@ static void test_its_time_counts_from_its_first_asking(void **state)
 	stage_close(&yard.stage);
 }
 
-static void test_an_absent_waiter_holds_nobody_up_and_keeps_its_place(void **state)
+static void test_absent_waiter_holds_up_no_other_and_keeps_its_place(void **state)
 {
 	struct guest ann, bob, cyd;
 	struct yard yard;
@@ -524,7 +524,7 @@ static void test_without_memory_nothing_is_parked(void **state)
 	stage_close(&yard.stage);
 }
 
-static void test_a_limiter_that_is_gone_is_ENODEV_for_those_who_come_back(void **state)
+static void test_limiter_that_is_gone_is_ENODEV_for_returning_waiters(void **state)
 {
 	struct guest ann;
 	struct yard yard;
@@ -644,7 +644,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_waiter_that_comes_back_stands_where_it_stood),
 		cmocka_unit_test(test_its_time_counts_from_its_first_asking),
-		cmocka_unit_test(test_an_absent_waiter_holds_nobody_up_and_keeps_its_place),
+		cmocka_unit_test(test_absent_waiter_holds_up_no_other_and_keeps_its_place),
 		cmocka_unit_test(test_a_waiter_that_comes_back_to_a_token_gets_it_at_once),
 		cmocka_unit_test(test_a_place_is_gone_after_a_second),
 		cmocka_unit_test(test_asking_twice_gives_one_place),
@@ -667,7 +667,7 @@ int main(void)
 		cmocka_unit_test(test_a_new_rate_spills_what_is_set_aside),
 		cmocka_unit_test(test_without_room_a_waiter_asks_at_the_end),
 		cmocka_unit_test(test_without_memory_nothing_is_parked),
-		cmocka_unit_test(test_a_limiter_that_is_gone_is_ENODEV_for_those_who_come_back),
+		cmocka_unit_test(test_limiter_that_is_gone_is_ENODEV_for_returning_waiters),
 		cmocka_unit_test(test_waiters_that_came_back_are_evicted_with_the_others),
 		cmocka_unit_test(test_a_crowd_that_is_frozen_and_thawed_keeps_its_order),
 		cmocka_unit_test(test_a_successor_puts_places_between_those_that_ask),

@@ -34,7 +34,7 @@ static void assert_rate(const struct limiter *limiter, const char *expected)
 /* Limit @i of all partitions together is limit @i of @limiter: shares and reserves, exactly. */
 static void assert_sum(struct stage *stage, struct limiter *limiter, unsigned int i)
 {
-	struct fraction whole = rate_fraction(&limiter->buckets[i].rate), one, own = {0, 1};
+	struct fraction whole = limiter->buckets[i].flow, one, own = {0, 1};
 	uint32_t shares, count = partition_count(limiter, &shares);
 	u128 num, den;
 

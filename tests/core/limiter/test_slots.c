@@ -115,7 +115,7 @@ static void test_try_does_not_overtake_waiters(void **state)
 	assert_int_equal(ask(&stage, &holder, l, 0), 0);
 	assert_int_equal(try(&stage, l, &slot), -EAGAIN);
 	assert_int_equal(ask(&stage, &waits, l, 0), WAITING);
-	/* The one who waits below holds nobody up there. */
+	/* The opener that waits below holds up no other there. */
 	assert_int_equal(try(&stage, all, &slot), 0);
 	leave(&stage, &holder, 0);
 	assert_int_equal(try(&stage, all, &slot), -EAGAIN);
@@ -297,7 +297,7 @@ static void test_limiter_that_another_host_removes_leaves_its_slots_to_be_closed
 	stage_close(&stage);
 }
 
-static void test_a_slot_that_nobody_got_was_never_opened(void **state)
+static void test_slot_that_no_opener_got_was_never_opened(void **state)
 {
 	struct opener a;
 	struct stage stage;
@@ -366,7 +366,7 @@ int main(void)
 		cmocka_unit_test(test_a_limiter_with_open_slots_or_openers_is_not_removed),
 		cmocka_unit_test(
 			test_limiter_that_another_host_removes_leaves_its_slots_to_be_closed),
-		cmocka_unit_test(test_a_slot_that_nobody_got_was_never_opened),
+		cmocka_unit_test(test_slot_that_no_opener_got_was_never_opened),
 		cmocka_unit_test(test_one_that_stops_grants_none),
 		cmocka_unit_test(test_throttling_shrinks_what_adapts_and_nothing_else),
 	};

@@ -101,9 +101,9 @@ static void assert_children(const struct limiter *parent, const char *names)
 
 	for (const struct limiter *l = parent->first_child; l; l = l->next_sibling) {
 		strcat(got, l->name);
-		assert_ptr_equal(l->next_sibling ? l->next_sibling->previous_sibling
-						 : parent->last_child,
-				 l);
+		assert_ptr_equal(
+			(l->next_sibling ? l->next_sibling : parent->first_child)->previous_sibling,
+			l);
 	}
 	assert_string_equal(got, names);
 }

@@ -41,7 +41,7 @@ static void test_all_together_may_have_so_many_and_no_more(void **state)
 	users_free(&users);
 }
 
-static void test_root_and_who_mounts_are_bound_by_all_only(void **state)
+static void test_root_and_the_mounter_are_bound_by_all_only(void **state)
 {
 	struct users users;
 
@@ -84,7 +84,7 @@ static int change_owner(struct stage *stage, struct limiter *limiter, uint32_t u
 	return users_check(&stage->engine.users, uid, BOUND_LIMITERS, NULL);
 }
 
-static void test_limiters_are_counted_for_who_owns_them(void **state)
+static void test_limiters_are_counted_for_their_owners(void **state)
 {
 	struct stage stage;
 	struct users *users;
@@ -119,7 +119,7 @@ static int key(struct stage *stage, struct limiter *limiter, const char *name, u
 	return engine_key(&stage->engine, limiter, name, uid, 0, &key);
 }
 
-static void test_one_key_too_many_of_a_user_costs_it_its_oldest_and_nobody_else(void **state)
+static void test_one_key_too_many_of_a_user_costs_it_its_oldest_and_no_other_user(void **state)
 {
 	struct stage stage;
 	struct limiter *a, *b;
@@ -145,11 +145,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_user_may_have_so_many_and_no_more),
 		cmocka_unit_test(test_all_together_may_have_so_many_and_no_more),
-		cmocka_unit_test(test_root_and_who_mounts_are_bound_by_all_only),
+		cmocka_unit_test(test_root_and_the_mounter_are_bound_by_all_only),
 		cmocka_unit_test(test_many_users_come_and_go),
-		cmocka_unit_test(test_limiters_are_counted_for_who_owns_them),
+		cmocka_unit_test(test_limiters_are_counted_for_their_owners),
 		cmocka_unit_test(
-			test_one_key_too_many_of_a_user_costs_it_its_oldest_and_nobody_else),
+			test_one_key_too_many_of_a_user_costs_it_its_oldest_and_no_other_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -575,7 +575,7 @@ static void assert_seconds(uint64_t ns, unsigned int digits, const char *expecte
 	assert_string_equal(text, expected);
 }
 
-static void test_seconds_are_rounded_up_so_that_nobody_comes_too_early(void **state)
+static void test_seconds_are_rounded_up_so_that_no_reader_comes_too_early(void **state)
 {
 	(void)state;
 	assert_seconds(0, 3, "0.000");
@@ -737,7 +737,7 @@ int main(void)
 		cmocka_unit_test(test_a_duration_is_read_back_in_the_largest_unit_that_divides_it),
 		cmocka_unit_test(test_a_text_that_is_no_duration_is_refused),
 		cmocka_unit_test(test_a_duration_out_of_bounds_or_too_fine_is_refused),
-		cmocka_unit_test(test_seconds_are_rounded_up_so_that_nobody_comes_too_early),
+		cmocka_unit_test(test_seconds_are_rounded_up_so_that_no_reader_comes_too_early),
 		cmocka_unit_test(test_a_count_is_a_whole_number_or_max),
 		cmocka_unit_test(test_tokens_are_whole_with_or_without_a_unit),
 		cmocka_unit_test(test_tokens_that_are_not_whole_or_too_many_are_out_of_bounds),

@@ -1,11 +1,13 @@
 /*
- * absence - readers and openers that are interrupted and ask again, see sim.h.
+ * absence - readers and openers that are interrupted and ask again, see reader.h.
  *
  * `interrupt NAME [for DURATION]`: it leaves its queue, and asks again for the same after that time
  * (0: at once), as a thread does that a signal has interrupted. Whether it then has its old place
  * is decided here, by the time that it was away, and the core has to agree.
  */
 #include "tests/sim/base/memory.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/actors/slot.h"
 #include "tests/sim/world/sim.h"
 
 #include <stdio.h>

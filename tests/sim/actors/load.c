@@ -7,6 +7,9 @@
  * limiter is removed.
  */
 #include "tests/sim/base/memory.h"
+#include "tests/sim/actors/load.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/actors/slot.h"
 #include "tests/sim/world/sim.h"
 
 #include <stdio.h>
@@ -61,7 +64,7 @@ static void find_keys(struct load *load, uint64_t count)
 		char name[QUANTITY_TEXT];
 
 		snprintf(name, sizeof(name), "k%llu", (unsigned long long)i + 1);
-		load->keys[i] = place_key(load->place, name);
+		load->keys[i] = key_of(load->place, name);
 		load->keys[i]->is_counted = true;
 	}
 }
@@ -160,7 +163,7 @@ static void worker_start(struct sim *sim, struct place *place, char *name, uint6
 	sim_later(sim, place->host, &worker->turn, sim->now_ns);
 }
 
-void workers_start(struct sim *sim, struct place *place, const struct command *command)
+void load_workers(struct sim *sim, struct place *place, const struct command *command)
 {
 	for (uint64_t i = 0; i < command->count && command->slot; i++)
 		slot_worker(sim, place, make_name('w', ++sim->workers), command);
@@ -169,7 +172,7 @@ void workers_start(struct sim *sim, struct place *place, const struct command *c
 			     command->span_ns, command->until_ns);
 }
 
-void stream_start(struct sim *sim, struct place *place, const char *name)
+void load_stream(struct sim *sim, struct place *place, const char *name)
 {
 	worker_start(sim, place, memory_text(name, strlen(name)), 1, 0, NEVER_NS);
 }

@@ -3,6 +3,10 @@
  * limiters, each answer when it comes. A throttled one anywhere on the way to the top is throttled.
  */
 #include "tests/sim/base/memory.h"
+#include "tests/sim/actors/outcome.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/actors/service.h"
+#include "tests/sim/world/act.h"
 #include "tests/sim/world/sim.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * polling - programs that poll token files and read with O_NONBLOCK, see sim.h.
+ * polling - programs that poll token files and read with O_NONBLOCK, see polling.h.
  *
  * `poll PATH/FILE as NAME [after DURATION]`: opens the file and polls it until a read can be
  * answered, and reads that time later (0: at once) by its host's clock. If the read is not answered
@@ -7,6 +7,9 @@
  * within POLLER_NS must have its tokens; a later one must not.
  */
 #include "tests/sim/base/memory.h"
+#include "tests/sim/actors/polling.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/books/ledger.h"
 #include "tests/sim/world/sim.h"
 
 #include <errno.h>
@@ -217,7 +220,7 @@ static void read_now(struct sim *sim, struct occurrence *occurrence)
 	} else if (err == -EAGAIN) {
 		poll_tokens(sim, polling);
 	} else if (err) {
-		sim_print(sim, host, "refused %s %s", polling->reader.name, error_symbol(err));
+		sim_print(sim, host, "refused %s %s", polling->reader.name, sim_error_symbol(err));
 		finish(polling);
 	} else {
 		begin(sim, polling);
@@ -250,7 +253,7 @@ void polling_start(struct sim *sim, struct place *place, const struct command *c
 	polling->read = (struct occurrence){.happens = read_now, .dropped = drop};
 	err = reader_enter(reader);
 	if (err) {
-		sim_print(sim, place->host, "refused %s %s", reader->name, error_symbol(err));
+		sim_print(sim, place->host, "refused %s %s", reader->name, sim_error_symbol(err));
 		reader_free(reader);
 		return;
 	}
@@ -275,7 +278,7 @@ void polling_answered(struct sim *sim, struct waiter *waiter)
 	if (waiter->outcome) {
 		ledger_left(sim, &polling->reader);
 		sim_print(sim, polling->reader.place->host, "refused %s %s", polling->reader.name,
-			  error_symbol(waiter->outcome));
+			  sim_error_symbol(waiter->outcome));
 		finish(polling);
 		return;
 	}

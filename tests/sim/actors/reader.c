@@ -1,5 +1,5 @@
 /*
- * reader - programs that read token files, see sim.h.
+ * reader - programs that read token files, see reader.h.
  *
  * A grant counts from its decision on: the invariants are told of it then. It reaches its reader at
  * once, unless its host stalls: then that process is stopped before it answers, and answers when it
@@ -7,6 +7,10 @@
  * has to know and to count it (late_grants), as fs/mount/daemon.c does.
  */
 #include "tests/sim/base/memory.h"
+#include "tests/sim/actors/outcome.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/actors/slot.h"
+#include "tests/sim/books/ledger.h"
 #include "tests/sim/world/sim.h"
 
 #include <errno.h>
@@ -144,7 +148,7 @@ static void tell(struct sim *sim, struct reader *reader, int err)
 {
 	if (err) {
 		sim_print(sim, reader->place->host, "refused %s %s", reader->name,
-			  error_symbol(err));
+			  sim_error_symbol(err));
 	} else {
 		if (!sim->terse)
 			sim_print(sim, reader->place->host, "granted %s %llu", reader->name,

@@ -1,13 +1,16 @@
 /*
- * slot - those who open slots, see sim.h.
+ * slot - programs that open slots, see slot.h.
  *
- * `open PATH/slot as NAME` and `close NAME`; and workers who hold a slot while they work, and open
+ * `open PATH/slot as NAME` and `close NAME`; and workers that hold a slot while they work, and open
  * the next: for as long as they work, and as the service behind the limiter takes, if there is one.
  *
- * After each step as many slots are in use as are held, and nobody waits who could have one.
+ * After each step as many slots are in use as are held, and no opener waits that could have one.
  */
 #include "tests/sim/books/common.h"
 #include "tests/sim/base/memory.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/actors/service.h"
+#include "tests/sim/actors/slot.h"
 #include "tests/sim/world/sim.h"
 
 #include <errno.h>
@@ -159,13 +162,14 @@ void slot_done(struct sim *sim, struct reader *reader, int err)
 		reader_leave_line(reader);
 	reader->check.state = READER_GONE;
 	if (err) {
-		sim_print(sim, host, "refused %s %s", reader->name, error_symbol(err));
+		sim_print(sim, host, "refused %s %s", reader->name, sim_error_symbol(err));
 		reader_free(reader);
 		return;
 	}
 	first = queue_first(&opener->slot.limiter->slots->turns.queue);
 	if (first && first->ticket < reader->waiter.ticket)
-		sim_fail(sim, INVARIANT_QUEUE, reader->place, "a slot went to one who came later");
+		sim_fail(sim, INVARIANT_QUEUE, reader->place,
+			 "a slot went to an opener that came later");
 	link_held(opener);
 	if (!sim->terse)
 		sim_print(sim, host, "granted %s slot", reader->name);

@@ -1,10 +1,12 @@
 /*
- * writing - changes of limiters that a trace asks for, see sim.h.
+ * writing - changes of limiters that a trace asks for, see writing.h.
  *
  * In a fleet the coordinator must acknowledge them. As on the mount, one that takes longer than 2 s
  * ends with ETIMEDOUT; if it is refused after all, that is printed when it comes.
  */
 #include "tests/sim/base/memory.h"
+#include "tests/sim/actors/writing.h"
+#include "tests/sim/world/act.h"
 #include "tests/sim/world/sim.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
  * calm - looks at a fleet every second, and judges it while nothing goes wrong: invariants I3 to
- * I6, see calm_check.h and sim.h.
+ * I6, see calm_check.h and calm.h.
  *
  * Calm is when no fault is at work, and none was, and no settings changed, since sim->disturbed_ns.
  * Debts with a time count from then on; use and shares are measured in windows that begin when all
@@ -8,6 +8,8 @@
  */
 #include "tests/sim/books/common.h"
 #include "tests/sim/invariants/calm_check.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/books/calm.h"
 #include "tests/sim/world/sim.h"
 
 #include "core/limiter/keys.h"
@@ -78,7 +80,7 @@ static const struct settings *steady(const struct sim *sim, const struct place *
 	for (const struct place *p = place; p; p = p->parent) {
 		const struct truth *truth = p->common ? truth_of(sim, p->common->id) : NULL;
 
-		if (!truth || !truth->there || !calm_is_steady(&truth->settings))
+		if (!truth || !truth->there || !calm_check_is_steady(&truth->settings))
 			return NULL;
 		settings = settings ? settings : &truth->settings;
 	}
@@ -128,19 +130,19 @@ static void check_reader(struct sim *sim, const struct reader *reader)
 	tokens = top->most_tokens + top->common->first->charged;
 	for (const struct place *p = place; p; p = p->parent) {
 		settings = &truth_of(sim, p->common->id)->settings;
-		wait_ns = later(wait_ns,
-				calm_wait_ns(settings, &sim->hosts[0].options.constants, tokens));
+		wait_ns = later(
+			wait_ns,
+			calm_check_wait_ns(settings, &sim->hosts[0].options.constants, tokens));
 	}
 	since_ns = later(later(sim->disturbed_ns, reader->since_ns),
 			 top->common->first->granted_ns);
 	if (sim->now_ns - since_ns <= wait_ns)
 		return;
-	snprintf(
-		why, sizeof(why),
-		"nothing was granted for %.1f s, though %s waits on %s and nothing is wrong: %.1f s "
-		"at most",
-		(double)(sim->now_ns - since_ns) / (double)NSEC_PER_SEC, reader->name,
-		place->host->name, (double)wait_ns / (double)NSEC_PER_SEC);
+	snprintf(why, sizeof(why),
+		 "nothing was granted for %.1f s, though %s waits on %s and nothing is wrong: "
+		 "%.1f s at most",
+		 (double)(sim->now_ns - since_ns) / (double)NSEC_PER_SEC, reader->name,
+		 place->host->name, (double)wait_ns / (double)NSEC_PER_SEC);
 	sim_fail(sim, INVARIANT_USABLE, place, why);
 }
 
@@ -262,7 +264,8 @@ static void check_common(struct sim *sim, struct common *common)
 	if (!settings)
 		return;
 	common_measure(common, sim);
-	if (!calm_check_use(settings, &up, common->could - common->could_before,
+	if (!calm_check_use(settings, &sim->hosts[0].options.constants, &up,
+			    common->could - common->could_before,
 			    (double)(common->did - common->did_before), why))
 		sim_fail(sim, INVARIANT_USE, place, why);
 	if (hosts == up.count && equal && !calm_check_shares(settings, hosts, least, most, why))
@@ -346,10 +349,10 @@ static void check_room(struct sim *sim)
 static uint64_t settles_ns(const struct sim *sim)
 {
 	const struct fleet_constants *constants = &sim->hosts[0].options.constants;
-	uint64_t most_ns = calm_settle_ns(constants);
+	uint64_t most_ns = calm_check_settle_ns(constants);
 
 	for (const struct truth *t = sim->truths; t; t = t->next) {
-		uint64_t wait_ns = calm_wait_ns(&t->settings, constants, 1);
+		uint64_t wait_ns = calm_check_wait_ns(&t->settings, constants, 1);
 
 		if (t->there && wait_ns != NEVER_NS)
 			most_ns = later(most_ns, wait_ns + SETTLED_LEASES * t->settings.lease_ns);

@@ -1,5 +1,7 @@
 /* common - a limiter as the whole fleet has it, see common.h. */
 #include "tests/sim/books/common.h"
+#include "tests/sim/actors/polling.h"
+#include "tests/sim/actors/reader.h"
 #include "tests/sim/world/sim.h"
 
 #include <math.h>
@@ -273,9 +275,10 @@ static void print_places(const struct sim *sim, const struct common *common)
 			    !p->limiter->bucket_count)
 				continue;
 			fprintf(stderr,
-				"  %s holds %u: rate %.9g level %lld burst %llu largest take %llu%s\n",
+				"  %s holds %u: rate %.9g level %lld burst %llu "
+				"largest take %llu%s\n",
 				sim->hosts[i].name, p->limiter->holding->usable,
-				rate_per_second(&p->limiter->buckets[0].rate),
+				fraction_per_second(&p->limiter->buckets[0].flow),
 				(long long)p->limiter->buckets[0].level,
 				(unsigned long long)p->limiter->buckets[0].burst,
 				(unsigned long long)p->largest,

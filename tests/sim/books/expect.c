@@ -1,6 +1,9 @@
 /* expect - statements of a trace about itself, see expect.h. */
 #include "tests/sim/language/expect.h"
 #include "tests/sim/books/common.h"
+#include "tests/sim/actors/service.h"
+#include "tests/sim/actors/slot.h"
+#include "tests/sim/books/summary.h"
 #include "tests/sim/world/sim.h"
 
 #include "core/limiter/stat.h"

@@ -1,5 +1,8 @@
-/* ledger - tells the invariants what happened, and asks them whether it may, see sim.h. */
+/* ledger - tells the invariants what happened, and asks them whether it may, see ledger.h. */
 #include "tests/sim/books/common.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/actors/slot.h"
+#include "tests/sim/books/ledger.h"
 #include "tests/sim/world/sim.h"
 
 static void enter(struct sim *sim, enum happening happening, const struct place *place,

@@ -1,5 +1,8 @@
-/* summary - what a trace came to, see sim.h. */
+/* summary - what a trace came to, see summary.h. */
 #include "tests/sim/books/common.h"
+#include "tests/sim/actors/retry.h"
+#include "tests/sim/actors/service.h"
+#include "tests/sim/books/summary.h"
 #include "tests/sim/world/sim.h"
 
 #include <inttypes.h>

@@ -56,7 +56,7 @@ static void spring(struct moment *moment)
 		return;
 	}
 	if (link->ambush.deed == AMBUSH_ORPHAN) {
-		link_orphan(link);
+		zookeeper_orphan(link);
 		return;
 	}
 	if (link->ambush.deed == AMBUSH_ELECT) {
@@ -71,10 +71,10 @@ static void spring(struct moment *moment)
 		zookeeper_elect(link->zookeeper, AMBUSH_ELECTS_NS);
 	}
 	if (link->ambush.deed == AMBUSH_EXPIRE || link->ambush.deed == AMBUSH_STRIKE)
-		link_expire(link);
+		zookeeper_expire(link);
 }
 
-void link_ambush(struct link *link, const struct ambush *ambush)
+void ambush_set(struct link *link, const struct ambush *ambush)
 {
 	link->ambush = *ambush;
 	link->ambush.armed = true;
@@ -92,5 +92,5 @@ void ambush_sees(struct link *link, enum ambush_point point, const struct reques
 	if (is_of_process(ambush->deed) && point != AMBUSH_COMMITS)
 		link->client->ambushed(link->client, ambush->deed, true);
 	else
-		moment_at(link->zookeeper, &link->springs, link_now(link));
+		zookeeper_schedule(link->zookeeper, &link->springs, link_now(link));
 }

@@ -6,77 +6,6 @@
 
 #include <stdlib.h>
 
-struct message *message_new(enum message_kind kind)
-{
-	struct message *message = memory_get(sizeof(*message));
-
-	message->kind = kind;
-	return message;
-}
-
-static void free_request(struct request *request)
-{
-	for (uint32_t i = 0; i < request->operation_count; i++) {
-		free(request->operations[i].path);
-		free(request->operations[i].data);
-		free(request->operations[i].made);
-	}
-	free(request->operations);
-	free(request);
-}
-
-void message_free(struct message *message)
-{
-	if (message->stray)
-		free_request(message->stray);
-	free(message->result.data);
-	free(message->result.names);
-	free(message);
-}
-
-void watch_link(struct watch *watch, struct watch **list)
-{
-	if (watch->back) {
-		*watch->back = watch->next;
-		if (watch->next)
-			watch->next->back = watch->back;
-	}
-	watch->next = *list;
-	watch->back = list;
-	if (*list)
-		(*list)->back = &watch->next;
-	*list = watch;
-}
-
-void watch_unregister(struct watch *watch)
-{
-	if (!watch->node)
-		return;
-	*watch->back_of_node = watch->next_of_node;
-	if (watch->next_of_node)
-		watch->next_of_node->back_of_node = watch->back_of_node;
-	watch->node = NULL;
-}
-
-void watch_free(struct watch *watch)
-{
-	watch_unregister(watch);
-	*watch->back = watch->next;
-	if (watch->next)
-		watch->next->back = watch->back;
-	free(watch);
-}
-
-uint64_t link_now(const struct link *link)
-{
-	return link->zookeeper->now_ns;
-}
-
-uint64_t link_below(struct link *link, uint64_t most)
-{
-	return random_below(&link->zookeeper->random, most);
-}
-
 static uint64_t travel_ns(struct link *link)
 {
 	uint64_t jitter_ns = link->latency.jitter_ns;
@@ -90,10 +19,10 @@ static void schedule(struct link *link, struct pipe *pipe, bool blocked)
 	uint64_t at_ns = pipe->first ? pipe->first->at_ns : NEVER_NS;
 
 	if (blocked || at_ns == NEVER_NS)
-		moment_never(link->zookeeper, &pipe->moment);
+		zookeeper_unschedule(link->zookeeper, &pipe->moment);
 	else
-		moment_at(link->zookeeper, &pipe->moment,
-			  at_ns > link_now(link) ? at_ns : link_now(link));
+		zookeeper_schedule(link->zookeeper, &pipe->moment,
+				   at_ns > link_now(link) ? at_ns : link_now(link));
 }
 
 void connection_schedule_up(struct connection *connection)
@@ -113,27 +42,6 @@ void connection_schedule_down(struct connection *connection)
 	struct link *link = connection->link;
 
 	schedule(link, &connection->down, link->cut_down || link->paused);
-}
-
-void pipe_append(struct pipe *pipe, struct message *message, uint64_t at_ns)
-{
-	message->next = NULL;
-	message->at_ns = at_ns > pipe->last_ns ? at_ns : pipe->last_ns;
-	pipe->last_ns = message->at_ns;
-	if (pipe->first)
-		pipe->last->next = message;
-	else
-		pipe->first = message;
-	pipe->last = message;
-}
-
-struct message *pipe_shift(struct pipe *pipe)
-{
-	struct message *message = pipe->first;
-
-	pipe->first = message->next;
-	message->next = NULL;
-	return message;
 }
 
 void connection_put_up(struct connection *connection, struct message *message)
@@ -178,7 +86,7 @@ void connection_sends_out(struct moment *moment)
 	struct message *message = pipe_shift(&connection->out);
 
 	connection_schedule_out(connection);
-	server_sends(connection, message);
+	zookeeper_sends(connection, message);
 	connection_put_down(connection, message);
 }
 
@@ -190,12 +98,12 @@ void connection_arrives_up(struct moment *moment)
 
 	/* Writes that no host waits for any more may be taken up by the elected servers. */
 	if (zookeeper->electing) {
-		moment_at(zookeeper, moment,
-			  zookeeper->elected.node.key +
-				  link_below(connection->link, CONNECTING_NS));
+		zookeeper_schedule(zookeeper, moment,
+				   zookeeper->elected.node.key +
+					   link_below(connection->link, CONNECTING_NS));
 		return;
 	}
-	server_receives(connection, pipe_shift(&connection->up));
+	zookeeper_receives(connection, pipe_shift(&connection->up));
 	if (connection->given_up && !connection->up.first)
 		connection_free(connection);
 	else
@@ -209,7 +117,7 @@ void connection_free(struct connection *connection)
 	struct connection **at = &link->connections;
 
 	for (size_t i = 0; i < sizeof(pipes) / sizeof(pipes[0]); i++) {
-		moment_never(link->zookeeper, &pipes[i]->moment);
+		zookeeper_unschedule(link->zookeeper, &pipes[i]->moment);
 		while (pipes[i]->first)
 			message_free(pipe_shift(pipes[i]));
 	}

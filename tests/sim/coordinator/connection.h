@@ -69,16 +69,16 @@ struct connection {
 /* zookeeper.c, the servers' side. */
 
 /* @message arrives, and is the server's. */
-void server_receives(struct connection *connection, struct message *message);
+void zookeeper_receives(struct connection *connection, struct message *message);
 
 /* Executes what is still to be executed of @message, which is about to be sent. */
-void server_sends(struct connection *connection, struct message *message);
+void zookeeper_sends(struct connection *connection, struct message *message);
 
 /* Whether a session is heard of may have changed. */
-void server_hears(struct zookeeper *zookeeper, struct session *session);
+void zookeeper_hears(struct zookeeper *zookeeper, struct session *session);
 
 /* Registers @watch, of a library that has connected again, or fires it. */
-void server_watches(struct connection *connection, struct watch *watch);
+void zookeeper_watches(struct connection *connection, struct watch *watch);
 
 /* ambush.c: @request of @link's host is at @point. */
 void ambush_sees(struct link *link, enum ambush_point point, const struct request *request);
@@ -86,7 +86,16 @@ void ambush_sees(struct link *link, enum ambush_point point, const struct reques
 /* link.c, the host's side. */
 
 /* The server has closed @connection, or will not answer on it any more. */
-void connection_abandon(struct connection *connection, bool tell);
+void link_abandon(struct connection *connection, bool tell);
+
+/* The library has something to say by itself. */
+void link_say(struct link *link, struct message *message);
+/* @message, of the host, will not be answered. */
+void link_say_unknown(struct link *link, struct message *message);
+
+uint64_t link_now(const struct link *link);
+/* A random number below @most. */
+uint64_t link_below(struct link *link, uint64_t most);
 
 /* stray.c, what was on its way. */
 
@@ -94,19 +103,10 @@ void connection_abandon(struct connection *connection, bool tell);
 enum fate { FATE_LOST, FATE_IN_TIME, FATE_LATE, FATE_COUNT };
 
 /* The host gives up its connection; unanswered requests come back. */
-void link_give_up(struct link *link, enum fate fate);
-/* The library has something to say by itself. */
-void link_say(struct link *link, struct message *message);
-/* @message, of the host, will not be answered. */
-void link_say_unknown(struct link *link, struct message *message);
-
+void stray_give_up(struct link *link, enum fate fate);
 /* connection.c, what is on its way. */
 
 #define CONNECTING_NS UINT64_C(2000000000) /* so long for an attempt */
-
-uint64_t link_now(const struct link *link);
-/* A random number below @most. */
-uint64_t link_below(struct link *link, uint64_t most);
 
 void connection_put_up(struct connection *connection, struct message *message);
 void connection_put_out(struct connection *connection, struct message *message, uint64_t at_ns);
@@ -120,17 +120,21 @@ void connection_arrives_up(struct moment *moment);
 void connection_sends_out(struct moment *moment);
 void connection_free(struct connection *connection);
 
+/* pipe.c */
 void pipe_append(struct pipe *pipe, struct message *message, uint64_t at_ns);
 struct message *pipe_shift(struct pipe *pipe);
 
+/* message.c */
 struct message *message_new(enum message_kind kind);
 void message_free(struct message *message);
 
+/* watch.c: puts @watch into @list. */
 void watch_link(struct watch *watch, struct watch **list);
 void watch_unregister(struct watch *watch);
 void watch_free(struct watch *watch);
 
-void moment_at(struct zookeeper *zookeeper, struct moment *moment, uint64_t at_ns);
-void moment_never(struct zookeeper *zookeeper, struct moment *moment);
+/* zookeeper.c */
+void zookeeper_schedule(struct zookeeper *zookeeper, struct moment *moment, uint64_t at_ns);
+void zookeeper_unschedule(struct zookeeper *zookeeper, struct moment *moment);
 
 #endif

@@ -11,6 +11,41 @@
 #define BACK_OFF_FIRST_NS UINT64_C(100000000)
 #define BACK_OFF_MAX_NS	  UINT64_C(1000000000)
 
+uint64_t link_now(const struct link *link)
+{
+	return link->zookeeper->now_ns;
+}
+
+uint64_t link_below(struct link *link, uint64_t most)
+{
+	return random_below(&link->zookeeper->random, most);
+}
+
+void link_say(struct link *link, struct message *message)
+{
+	if (link->local)
+		link->last_local->next = message;
+	else
+		link->local = message;
+	link->last_local = message;
+	if (!link->paused)
+		zookeeper_schedule(link->zookeeper, &link->saying, link_now(link));
+}
+
+void link_say_unknown(struct link *link, struct message *message)
+{
+	struct message *answer = message_new(MESSAGE_ANSWER);
+
+	answer->request = message->request;
+	answer->result.answer = ANSWER_UNKNOWN;
+	/* An execution that is over already is not told. */
+	for (uint32_t i = 0; i < message->request->operation_count; i++) {
+		free(message->request->operations[i].made);
+		message->request->operations[i].made = NULL;
+	}
+	link_say(link, answer);
+}
+
 static struct link *link_of(struct coordinator *coordinator)
 {
 	return (struct link *)coordinator;
@@ -28,8 +63,8 @@ static void try_later(struct link *link)
 	for (unsigned int i = 0; i < link->attempts && most_ns < BACK_OFF_MAX_NS; i++)
 		most_ns *= 2;
 	link->attempts++;
-	moment_at(link->zookeeper, &link->attempt,
-		  link_now(link) + most_ns / 2 + link_below(link, most_ns / 2));
+	zookeeper_schedule(link->zookeeper, &link->attempt,
+			   link_now(link) + most_ns / 2 + link_below(link, most_ns / 2));
 }
 
 static void disconnect(struct link *link)
@@ -40,11 +75,11 @@ static void disconnect(struct link *link)
 		link->state = LINK_CONNECTING;
 		if (first)
 			link_say(link, message_new(MESSAGE_DISCONNECTED));
-		link_give_up(link, any_fate(link));
+		stray_give_up(link, any_fate(link));
 		if (!first)
 			link_say(link, message_new(MESSAGE_DISCONNECTED));
 	}
-	link_give_up(link, FATE_LOST);
+	stray_give_up(link, FATE_LOST);
 	try_later(link);
 }
 
@@ -69,7 +104,7 @@ static void attempt(struct moment *moment)
 
 	if (link->paused || link->state != LINK_CONNECTING)
 		return;
-	link_give_up(link, FATE_LOST);
+	stray_give_up(link, FATE_LOST);
 	if (link->cut_up || link->cut_down || zookeeper->electing) {
 		try_later(link);
 		return;
@@ -86,7 +121,7 @@ static void attempt(struct moment *moment)
 	link->connections = connection;
 	link->connection = connection;
 	connection_put_up(connection, message_new(MESSAGE_CONNECT));
-	moment_at(zookeeper, &link->attempt, link_now(link) + attempt_ns(link));
+	zookeeper_schedule(zookeeper, &link->attempt, link_now(link) + attempt_ns(link));
 	link->tries++;
 }
 
@@ -106,11 +141,11 @@ static void expect_silence(struct link *link)
 
 	if (link->state != LINK_CONNECTED || heap_holds(&link->silence.node))
 		return;
-	moment_at(link->zookeeper, &link->silence,
-		  link_now(link) + third_ns + link_below(link, third_ns));
+	zookeeper_schedule(link->zookeeper, &link->silence,
+			   link_now(link) + third_ns + link_below(link, third_ns));
 }
 
-void connection_abandon(struct connection *connection, bool tell)
+void link_abandon(struct connection *connection, bool tell)
 {
 	connection->abandoned = true;
 	if (connection->given_up)
@@ -163,7 +198,7 @@ static void connected(struct link *link)
 	link->last_session = link->session;
 	link->attempts = 0;
 	link->tries = 0;
-	moment_never(link->zookeeper, &link->attempt);
+	zookeeper_unschedule(link->zookeeper, &link->attempt);
 	if (link->cut_up || link->connection->abandoned)
 		expect_silence(link);
 	link->client->connected(link->client, link->session->id);
@@ -174,7 +209,7 @@ static void forget_session(struct link *link)
 	link->state = LINK_CLOSED;
 	link->session = NULL;
 	link->seen_ns = 0;
-	moment_never(link->zookeeper, &link->attempt);
+	zookeeper_unschedule(link->zookeeper, &link->attempt);
 	while (link->watches)
 		watch_free(link->watches);
 }
@@ -206,7 +241,7 @@ static void arrive_down(struct moment *moment)
 		connected(link);
 		break;
 	case MESSAGE_EXPIRED:
-		link_give_up(link, FATE_LOST);
+		stray_give_up(link, FATE_LOST);
 		forget_session(link);
 		link->client->expired(link->client);
 		break;
@@ -239,7 +274,7 @@ static void say_next(struct moment *moment)
 		return;
 	link->local = message->next;
 	if (link->local)
-		moment_at(link->zookeeper, &link->saying, link_now(link));
+		zookeeper_schedule(link->zookeeper, &link->saying, link_now(link));
 	if (message->kind == MESSAGE_DISCONNECTED)
 		link->client->disconnected(link->client);
 	else
@@ -259,7 +294,7 @@ static void open(struct coordinator *coordinator, uint64_t session_ns)
 		link->state = LINK_CONNECTING;
 		link->timeout_ns = session_ns;
 		link->attempts = 0;
-		moment_at(link->zookeeper, &link->attempt, link_now(link));
+		zookeeper_schedule(link->zookeeper, &link->attempt, link_now(link));
 	}
 	memory_enter(memory);
 }
@@ -275,7 +310,7 @@ static void resume(struct coordinator *coordinator, uint64_t session, uint64_t s
 		s = s->next;
 	link->session = s;
 	if (s)
-		moment_at(link->zookeeper, &link->attempt, link_now(link) + 1);
+		zookeeper_schedule(link->zookeeper, &link->attempt, link_now(link) + 1);
 }
 
 static void close(struct coordinator *coordinator)
@@ -285,7 +320,7 @@ static void close(struct coordinator *coordinator)
 
 	if (link->state == LINK_CONNECTED)
 		connection_put_up(link->connection, message_new(MESSAGE_CLOSE));
-	link_give_up(link, FATE_IN_TIME);
+	stray_give_up(link, FATE_IN_TIME);
 	forget_session(link);
 	memory_enter(memory);
 }
@@ -382,7 +417,7 @@ static void reschedule(struct link *link)
 		connection_schedule_down(c);
 	}
 	if (link->connection)
-		server_hears(link->zookeeper, link->connection->session);
+		zookeeper_hears(link->zookeeper, link->connection->session);
 }
 
 void link_cut(struct link *link, bool answers_only)
@@ -405,7 +440,7 @@ void link_heal(struct link *link)
 	link->cut_up = false;
 	link->cut_down = false;
 	if (!link->connection || !link->connection->abandoned)
-		moment_never(link->zookeeper, &link->silence);
+		zookeeper_unschedule(link->zookeeper, &link->silence);
 	reschedule(link);
 }
 
@@ -425,9 +460,9 @@ void link_resume(struct link *link)
 	link->paused = false;
 	reschedule(link);
 	if (link->local)
-		moment_at(zookeeper, &link->saying, link_now(link));
+		zookeeper_schedule(zookeeper, &link->saying, link_now(link));
 	if (link->state == LINK_CONNECTING)
-		moment_at(zookeeper, &link->attempt, link_now(link));
+		zookeeper_schedule(zookeeper, &link->attempt, link_now(link));
 	/* It sees first either how late it is, or what has come meanwhile. */
 	if (link->state == LINK_CONNECTED && late && link_below(link, 2))
 		disconnect(link);
@@ -438,10 +473,10 @@ void link_resume(struct link *link)
 void link_kill(struct link *link)
 {
 	link->dead = true;
-	link_give_up(link, any_fate(link));
+	stray_give_up(link, any_fate(link));
 	forget_session(link);
-	moment_never(link->zookeeper, &link->saying);
-	moment_never(link->zookeeper, &link->springs);
+	zookeeper_unschedule(link->zookeeper, &link->saying);
+	zookeeper_unschedule(link->zookeeper, &link->springs);
 	while (link->local) {
 		struct message *next = link->local->next;
 

@@ -7,31 +7,6 @@
 
 #define STRAY_NS UINT64_C(20000000000) /* so late at most is what was on its way */
 
-void link_say(struct link *link, struct message *message)
-{
-	if (link->local)
-		link->last_local->next = message;
-	else
-		link->local = message;
-	link->last_local = message;
-	if (!link->paused)
-		moment_at(link->zookeeper, &link->saying, link_now(link));
-}
-
-void link_say_unknown(struct link *link, struct message *message)
-{
-	struct message *answer = message_new(MESSAGE_ANSWER);
-
-	answer->request = message->request;
-	answer->result.answer = ANSWER_UNKNOWN;
-	/* An execution that is over already is not told. */
-	for (uint32_t i = 0; i < message->request->operation_count; i++) {
-		free(message->request->operations[i].made);
-		message->request->operations[i].made = NULL;
-	}
-	link_say(link, answer);
-}
-
 static char *copy_text(const char *text)
 {
 	return text ? memory_text(text, strlen(text)) : NULL;
@@ -92,12 +67,12 @@ static void say_all_unknown(struct link *link, const struct pipe *pipe)
 
 static void clear(struct link *link, struct pipe *pipe)
 {
-	moment_never(link->zookeeper, &pipe->moment);
+	zookeeper_unschedule(link->zookeeper, &pipe->moment);
 	while (pipe->first)
 		message_free(pipe_shift(pipe));
 }
 
-void link_give_up(struct link *link, enum fate fate)
+void stray_give_up(struct link *link, enum fate fate)
 {
 	struct connection *connection = link->connection;
 	struct session *session;
@@ -122,8 +97,8 @@ void link_give_up(struct link *link, enum fate fate)
 			watch_free(w);
 	}
 	stray(connection, fate);
-	moment_never(link->zookeeper, &link->silence);
-	server_hears(link->zookeeper, session);
+	zookeeper_unschedule(link->zookeeper, &link->silence);
+	zookeeper_hears(link->zookeeper, session);
 	if (!connection->up.first)
 		connection_free(connection);
 }

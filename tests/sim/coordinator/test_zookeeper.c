@@ -528,7 +528,7 @@ static void test_a_session_reads_its_own_writes_whatever_its_server_lags(void **
 	assert_string_equal(a.data, "mine");
 }
 
-static void test_an_election_answers_nobody_and_gives_sessions_their_time_anew(void **state)
+static void test_election_answers_no_host_and_gives_sessions_their_time_anew(void **state)
 {
 	uint64_t zxid;
 
@@ -691,7 +691,7 @@ int main(void)
 		TEST(test_a_watch_outlives_its_connection_and_misses_nothing),
 		TEST(test_a_server_that_lags_answers_with_the_past_but_never_goes_back),
 		TEST(test_a_session_reads_its_own_writes_whatever_its_server_lags),
-		TEST(test_an_election_answers_nobody_and_gives_sessions_their_time_anew),
+		TEST(test_election_answers_no_host_and_gives_sessions_their_time_anew),
 		TEST(test_the_last_writes_may_be_lost_in_an_election),
 		TEST(test_a_folder_whose_making_was_lost_has_its_children_again),
 		TEST(test_a_host_that_is_paused_is_told_nothing_until_it_goes_on),

@@ -17,12 +17,12 @@ static uint64_t next_zxid(struct zookeeper *zookeeper)
 	return zookeeper->epoch << EPOCH_SHIFT | ++zookeeper->counter;
 }
 
-void moment_at(struct zookeeper *zookeeper, struct moment *moment, uint64_t at_ns)
+void zookeeper_schedule(struct zookeeper *zookeeper, struct moment *moment, uint64_t at_ns)
 {
 	heap_place(&zookeeper->moments, &moment->node, at_ns);
 }
 
-void moment_never(struct zookeeper *zookeeper, struct moment *moment)
+void zookeeper_unschedule(struct zookeeper *zookeeper, struct moment *moment)
 {
 	heap_remove(&zookeeper->moments, &moment->node);
 }
@@ -48,7 +48,7 @@ static void fire(struct watch *watch, uint64_t at_ns)
 	connection_put_out(watch->connection, message, at_ns + watch->connection->lag_ns);
 }
 
-/* Tells those who watch what the newest commit has touched. */
+/* Tells the watchers of the nodes that the newest commit has touched. */
 static void tell_watchers(struct zookeeper *zookeeper)
 {
 	const struct commit *commit = zookeeper->znodes.newest;
@@ -72,7 +72,7 @@ static void end_session(struct session *session)
 {
 	struct zookeeper *zookeeper = session->zookeeper;
 
-	moment_never(zookeeper, &session->expiry);
+	zookeeper_unschedule(zookeeper, &session->expiry);
 	znodes_end_session(&zookeeper->znodes, session, next_zxid(zookeeper), zookeeper->now_ns);
 	tell_watchers(zookeeper);
 }
@@ -84,7 +84,7 @@ static void expire_session(struct session *session)
 	session->zookeeper->counts[COUNT_EXPIRED]++;
 	end_session(session);
 	if (connection)
-		connection_abandon(connection, true);
+		link_abandon(connection, true);
 }
 
 static void expire(struct moment *moment)
@@ -92,7 +92,7 @@ static void expire(struct moment *moment)
 	expire_session((struct session *)((char *)moment - offsetof(struct session, expiry)));
 }
 
-void link_expire(struct link *link)
+void zookeeper_expire(struct link *link)
 {
 	struct session *session = link->last_session;
 
@@ -100,7 +100,7 @@ void link_expire(struct link *link)
 		expire_session(session);
 }
 
-void link_orphan(struct link *link)
+void zookeeper_orphan(struct link *link)
 {
 	struct session *session = link->last_session;
 
@@ -122,22 +122,22 @@ static bool is_heard(const struct zookeeper *zookeeper, const struct session *se
 	       !connection->link->cut_up && !connection->link->paused && !zookeeper->electing;
 }
 
-void server_hears(struct zookeeper *zookeeper, struct session *session)
+void zookeeper_hears(struct zookeeper *zookeeper, struct session *session)
 {
 	uint64_t contact_ns, ticks;
 
 	if (!session || session->closed || zookeeper->electing)
 		return;
 	if (is_heard(zookeeper, session)) {
-		moment_never(zookeeper, &session->expiry);
+		zookeeper_unschedule(zookeeper, &session->expiry);
 		return;
 	}
 	if (heap_holds(&session->expiry.node))
 		return;
 	if (zookeeper->hasty) {
-		moment_at(zookeeper, &session->expiry,
-			  zookeeper->now_ns +
-				  random_below(&zookeeper->random, session->timeout_ns));
+		zookeeper_schedule(zookeeper, &session->expiry,
+				   zookeeper->now_ns +
+					   random_below(&zookeeper->random, session->timeout_ns));
 		return;
 	}
 	/* The last ping was a while ago. */
@@ -146,7 +146,7 @@ void server_hears(struct zookeeper *zookeeper, struct session *session)
 	if (contact_ns < session->contact_ns)
 		contact_ns = session->contact_ns;
 	ticks = (contact_ns + session->timeout_ns) / ZOOKEEPER_TICK_NS + 1;
-	moment_at(zookeeper, &session->expiry, ticks * ZOOKEEPER_TICK_NS);
+	zookeeper_schedule(zookeeper, &session->expiry, ticks * ZOOKEEPER_TICK_NS);
 }
 
 static struct session *new_session(struct connection *connection)
@@ -180,7 +180,7 @@ static void receive_connect(struct connection *connection)
 
 	/* A server that lags behind what the session saw sends it to another. */
 	if (session && connection->lag_ns && view_ns < link->seen_ns) {
-		connection_abandon(connection, true);
+		link_abandon(connection, true);
 		return;
 	}
 	if (session && session->closed) {
@@ -194,8 +194,8 @@ static void receive_connect(struct connection *connection)
 	session->contact_ns = zookeeper->now_ns;
 	answer_connect(connection, MESSAGE_CONNECTED);
 	while (link->watches)
-		server_watches(connection, link->watches);
-	server_hears(zookeeper, session);
+		zookeeper_watches(connection, link->watches);
+	zookeeper_hears(zookeeper, session);
 }
 
 static void count_operations(struct zookeeper *zookeeper, const struct request *request)
@@ -255,7 +255,7 @@ static void transact(struct connection *connection, struct message *message)
 		ambush_sees(connection->link, AMBUSH_COMMITS, request);
 }
 
-void server_receives(struct connection *connection, struct message *message)
+void zookeeper_receives(struct connection *connection, struct message *message)
 {
 	struct zookeeper *zookeeper = connection->link->zookeeper;
 	struct session *session = connection->session;
@@ -291,7 +291,7 @@ void server_receives(struct connection *connection, struct message *message)
 	connection_put_out(connection, message, zookeeper->now_ns);
 }
 
-void server_watches(struct connection *connection, struct watch *watch)
+void zookeeper_watches(struct connection *connection, struct watch *watch)
 {
 	struct zookeeper *zookeeper = connection->link->zookeeper;
 	uint64_t view_ns = zookeeper->now_ns - connection->lag_ns;
@@ -346,7 +346,7 @@ static void add_watch(struct connection *connection, const struct request *reque
 	watch->children = children;
 	watch->zxid = zxid;
 	strncpy(watch->path, request->path, sizeof(watch->path) - 1);
-	server_watches(connection, watch);
+	zookeeper_watches(connection, watch);
 }
 
 static void get(const struct znode_state *state, struct request *result)
@@ -375,7 +375,7 @@ static void list(const struct znode_state *state, uint64_t view_ns, struct reque
 				   (listing->names[i] - (const char *)listing->names);
 }
 
-void server_sends(struct connection *connection, struct message *message)
+void zookeeper_sends(struct connection *connection, struct message *message)
 {
 	struct zookeeper *zookeeper = connection->link->zookeeper;
 	const struct request *request = message->request;
@@ -436,20 +436,20 @@ static void elected(struct moment *moment)
 	lose_commits(zookeeper);
 	for (struct session *s = zookeeper->sessions; s; s = s->next) {
 		s->contact_ns = zookeeper->now_ns;
-		server_hears(zookeeper, s);
+		zookeeper_hears(zookeeper, s);
 	}
 }
 
 void zookeeper_elect(struct zookeeper *zookeeper, uint64_t for_ns)
 {
 	zookeeper->electing = true;
-	moment_at(zookeeper, &zookeeper->elected, zookeeper->now_ns + for_ns);
+	zookeeper_schedule(zookeeper, &zookeeper->elected, zookeeper->now_ns + for_ns);
 	for (struct session *s = zookeeper->sessions; s; s = s->next)
-		moment_never(zookeeper, &s->expiry);
+		zookeeper_unschedule(zookeeper, &s->expiry);
 	for (struct link *link = zookeeper->links; link; link = link->next) {
 		/* Some servers close their connections, some just hang. */
 		if (link->connection)
-			connection_abandon(link->connection, random_below(&zookeeper->random, 2));
+			link_abandon(link->connection, random_below(&zookeeper->random, 2));
 	}
 }
 

@@ -12,7 +12,7 @@
  *  - When a connection is given up, what is on its way may be lost, may arrive in time, or may
  *    arrive much later, when the host long has another connection.
  *  - A session ends when the servers say so: `hasty` ones end any session that they do not hear of
- *    at any moment, and link_expire() ends one that they do hear of. Safety does not rest on
+ *    at any moment, and zookeeper_expire() ends one that they do hear of. Safety does not rest on
  *    the session's timeout.
  *  - An ambush befalls a host at one point of a transaction: when it is sent, executed, or
  *    answered.
@@ -77,7 +77,7 @@ enum ambush_deed {
 	AMBUSH_KILL,   /* the process */
 	AMBUSH_PAUSE,
 	AMBUSH_LOSE,   /* cut, and an election loses the last writes */
-	AMBUSH_ORPHAN, /* the session expires, and the server that its host talks to does not know */
+	AMBUSH_ORPHAN, /* the session expires, and the server of its host does not know */
 	AMBUSH_ELECT,  /* servers elect, and lose nothing */
 };
 
@@ -154,7 +154,7 @@ struct link {
 	struct message *local, *last_local; /* messages of the library itself */
 	struct moment saying;
 	struct moment attempt;
-	struct moment silence; /* when it notices that nobody answers */
+	struct moment silence; /* when it notices that no server answers */
 	unsigned int attempts; /* since it was connected last */
 	unsigned int tries;    /* of those, that reached a server */
 };
@@ -168,7 +168,7 @@ void zookeeper_run(struct zookeeper *zookeeper, uint64_t now_ns);
 /* The first of them alone, at zookeeper->now_ns. */
 void zookeeper_run_one(struct zookeeper *zookeeper);
 
-/* The servers answer nobody for @for_ns, and then begin a new epoch. */
+/* The servers answer no host for @for_ns, and then begin a new epoch. */
 void zookeeper_elect(struct zookeeper *zookeeper, uint64_t for_ns);
 
 /* Servers lag @most_ns at most from now on; those that lag more catch up. */
@@ -196,16 +196,16 @@ void link_resume(struct link *link);
 void link_kill(struct link *link);
 
 /* The servers end its session now, whether it was heard of or not. */
-void link_expire(struct link *link);
+void zookeeper_expire(struct link *link);
 
 /*
  * Likewise, and its server is cut off from the others: the host hears what is on its way, and
  * nothing more.
  */
-void link_orphan(struct link *link);
+void zookeeper_orphan(struct link *link);
 
 /* @ambush waits for its host, until it came to pass or ambush.armed is cleared. */
-void link_ambush(struct link *link, const struct ambush *ambush);
+void ambush_set(struct link *link, const struct ambush *ambush);
 
 /* Whether the library holds no request. */
 bool link_is_idle(const struct link *link);

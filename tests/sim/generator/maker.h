@@ -84,14 +84,14 @@ static inline void mend(struct maker *maker, unsigned int host)
 }
 
 /* random_names.c: limiters are made, renamed and removed by several hosts at once. */
-void make_names(struct maker *maker);
+void random_names(struct maker *maker);
 
 /*
  * Limiters are renamed, removed and made while @host does not hear of it, which goes on granting by
  * the names that they had: another limiter must not begin with such a name before the right of that
  * host is over.
  */
-void make_heirs(struct maker *maker, unsigned int host);
+void random_names_heirs(struct maker *maker, unsigned int host);
 
 /*
  * plots.c: a host loses its session and does not hear of it, and the host that takes what it had is

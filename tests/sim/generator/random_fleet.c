@@ -475,9 +475,9 @@ static void make_one(struct maker *maker)
 	else if (kind < 7)
 		make_write(maker);
 	else if (kind < 8)
-		make_names(maker);
+		random_names(maker);
 	else if (kind < 9)
-		make_heirs(maker, any_host(maker));
+		random_names_heirs(maker, any_host(maker));
 	else if (kind < 15)
 		make_fault(maker);
 	else

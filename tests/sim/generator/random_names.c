@@ -26,7 +26,7 @@ static const char *const STEPS[][STEPS_MAX] = {
 	{"rmdir k/c", "rmdir k"},
 };
 
-void make_names(struct maker *maker)
+void random_names(struct maker *maker)
 {
 	size_t number = below(maker, sizeof(PATHS) / sizeof(PATHS[0]));
 	const char *path = PATHS[number];
@@ -88,7 +88,7 @@ static void make_step_of_heirs(struct maker *maker, unsigned int host)
 	}
 }
 
-void make_heirs(struct maker *maker, unsigned int host)
+void random_names_heirs(struct maker *maker, unsigned int host)
 {
 	unsigned int other = another_host(maker, host), heir = another_host(maker, host);
 

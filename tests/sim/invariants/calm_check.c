@@ -11,6 +11,7 @@
 
 /* See calm_check.h for all of these. */
 static const double USED_LEAST = 0.95;
+static const double LOOK_RENEWALS = 1.25; /* a host looks again within so many R */
 static const double CLOCKS_DIFFER = 0.01; /* two at 0.5 % either way */
 
 enum { PIECES_MOST = 2 };
@@ -28,7 +29,7 @@ enum {
 	READS_EACH = 120,
 };
 
-bool calm_is_steady(const struct settings *settings)
+bool calm_check_is_steady(const struct settings *settings)
 {
 	if (settings->enforcement != ENFORCEMENT_ENFORCE || !settings->limit_count ||
 	    settings->reserve_hosts || settings->release_interval_ns || settings->adapt.kind ||
@@ -58,7 +59,7 @@ static double slowest(const struct settings *settings)
  * A host that died is given up after T and a tick. Its partitions have no markers, and are waited
  * for.
  */
-uint64_t calm_settle_ns(const struct fleet_constants *constants)
+uint64_t calm_check_settle_ns(const struct fleet_constants *constants)
 {
 	return RECONNECT_NS + constants->session_ns + NSEC_PER_SEC + constants->quarantine_ns;
 }
@@ -68,27 +69,36 @@ uint64_t calm_settle_ns(const struct fleet_constants *constants)
  * after 4 R there is something for every reader that waits. A single partition then earns the
  * tokens at its part of the rate.
  */
-uint64_t calm_wait_ns(const struct settings *settings, const struct fleet_constants *constants,
-		      uint64_t tokens)
+uint64_t calm_check_wait_ns(const struct settings *settings,
+			    const struct fleet_constants *constants, uint64_t tokens)
 {
 	uint32_t count = settings_partition_count(settings);
 	double earns_ns;
 
-	if (!calm_is_steady(settings))
+	if (!calm_check_is_steady(settings))
 		return NEVER_NS;
 	earns_ns = (double)(tokens + 1) * count / slowest(settings) * (double)NSEC_PER_SEC;
-	return calm_settle_ns(constants) + settings->lease_ns + 4 * constants->renewal_ns +
+	return calm_check_settle_ns(constants) + settings->lease_ns + 4 * constants->renewal_ns +
 	       (uint64_t)earns_ns;
 }
 
-bool calm_check_use(const struct settings *settings, const struct calm_hosts *hosts, double could,
-		    double did, char why[WHY_TEXT])
+/* The part of a window for which a partition is held, though a wake is missed once. */
+static double held_part(const struct settings *settings, const struct fleet_constants *constants,
+			const struct calm_hosts *hosts)
+{
+	if (hosts->count <= settings_partition_count(settings))
+		return 1;
+	return 1 - LOOK_RENEWALS * (double)constants->renewal_ns / (double)CALM_WINDOW_NS;
+}
+
+bool calm_check_use(const struct settings *settings, const struct fleet_constants *constants,
+		    const struct calm_hosts *hosts, double could, double did, char why[WHY_TEXT])
 {
 	uint32_t count = settings_partition_count(settings);
 	uint32_t owed = hosts->idle < count ? count - hosts->idle : 0;
 
 	could = could * owed / count;
-	if (did + hosts->count >= could * USED_LEAST)
+	if (did + hosts->count >= could * USED_LEAST * held_part(settings, constants, hosts))
 		return true;
 	snprintf(why, WHY_TEXT, "readers waited all the time, and %.0f of %.0f tokens were granted",
 		 did, could);

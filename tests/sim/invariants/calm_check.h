@@ -5,7 +5,7 @@
  * Fed with events; knows nothing of the core but the shape of settings and the rules of fleet.h.
  * From where each bound comes, with W the window, R the interval of renewals, L limiters:
  *
- * I3, time to the first grant: derived, beside calm_settle_ns() and calm_wait_ns().
+ * I3, time to the first grant: derived, beside calm_check_settle_ns() and calm_check_wait_ns().
  *
  * I4, requests of one host in W, in calm and in trouble. Derived is what the rules bound:
  *   - a renewal in each R (rule 5), and as many transactions that settings refuse (rule 2):
@@ -35,7 +35,11 @@
  *     readers always wait at most 5 % is left. A token may be on its way in each host's bucket.
  *     Measured: 99.3 % at least, in 296 windows of those fleets.
  *   - With more hosts than partitions each partition changes hands once in `lease`, 3 s at least
- *     in random fleets, and the host whose turn comes is woken for it: a few round trips.
+ *     in random fleets, and the host whose turn comes is woken for it: a few round trips. Nothing
+ *     rests on that: where turns of hosts end within a round trip of one another they may wake the
+ *     same host, and a partition is free until another looks, 1.25 R at most. That shifts the turns
+ *     apart, so once in W for each partition: 1 - 1.25 R / W remains. Measured: 94.4 % used at
+ *     least, where 83 % are owed.
  *   - A host whose readers use keys with a rate each wants all that others leave, as its keys'
  *     rates are parts of what it holds, whether its readers use that or not: with such keys on any
  *     host neither use nor shares are judged.
@@ -65,17 +69,17 @@ struct traffic {
 };
 
 /* Tells whether settings of a limiter keep a rate that every host can have a part of. */
-bool calm_is_steady(const struct settings *settings);
+bool calm_check_is_steady(const struct settings *settings);
 
 /* So long after the last fault every host is back, and the partitions of dead ones are free. */
-uint64_t calm_settle_ns(const struct fleet_constants *constants);
+uint64_t calm_check_settle_ns(const struct fleet_constants *constants);
 
 /*
  * Returns the longest time that a reader of @tokens waits for the first grant of a limiter when
  * nothing goes wrong any more and it holds nothing; NEVER_NS for settings that grant nothing.
  */
-uint64_t calm_wait_ns(const struct settings *settings, const struct fleet_constants *constants,
-		      uint64_t tokens);
+uint64_t calm_check_wait_ns(const struct settings *settings,
+			    const struct fleet_constants *constants, uint64_t tokens);
 
 /* Hosts that are up. */
 struct calm_hosts {
@@ -87,8 +91,8 @@ struct calm_hosts {
  * Checks use: readers waited for @could tokens all the time, and were granted @did. False, and
  * @why.
  */
-bool calm_check_use(const struct settings *settings, const struct calm_hosts *hosts, double could,
-		    double did, char why[WHY_TEXT]);
+bool calm_check_use(const struct settings *settings, const struct fleet_constants *constants,
+		    const struct calm_hosts *hosts, double could, double did, char why[WHY_TEXT]);
 
 /*
  * Checks shares: of @hosts hosts that always wanted more, the poorest was granted @least and the

@@ -14,9 +14,9 @@ static bool check_turns(const struct turns *turns, char why[WHY_TEXT])
 	if (queue_first(&turns->queue) || turns->queue.length)
 		return refuse("a queue is not empty", why);
 	if (turns->current)
-		return refuse("it is somebody's turn", why);
+		return refuse("it is a waiter's turn", why);
 	if (turns->ready.root || heap_holds(&turns->turn))
-		return refuse("somebody is put forward", why);
+		return refuse("a waiter is put forward", why);
 	if (turns_demand(turns))
 		return refuse("something is wanted", why);
 	return true;

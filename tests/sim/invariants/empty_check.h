@@ -10,7 +10,7 @@
 /* No reader waits for anything in @limiter. */
 bool empty_check_limiter(const struct limiter *limiter, char why[WHY_TEXT]);
 
-/* Nothing is due, nobody waits and nothing is left to be collected in the whole engine. */
+/* Nothing is due, no reader waits and nothing is left to be collected in the whole engine. */
 bool empty_check_engine(const struct engine *engine, char why[WHY_TEXT]);
 
 /* As many blocks of memory are held as before. */

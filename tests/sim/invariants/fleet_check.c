@@ -175,7 +175,7 @@ bool fleet_check_grant(struct fleet_check *check, uint64_t tokens, uint64_t *lar
 		return false;
 	}
 	rate_check_flow(&check->rate, now_ns);
-	/* The one who is granted waits until it is. */
+	/* The reader that is granted waits until it is. */
 	rate_check_waits(&check->rate, tokens);
 	fleet_check_asks(check, tokens, largest, largest_since);
 	kept = rate_check_grant(&check->rate, tokens, now_ns, why);

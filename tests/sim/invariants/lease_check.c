@@ -93,13 +93,12 @@ static bool uses(struct held *held, uint64_t now_ns, char why[WHY_TEXT])
 	held->is_used = true;
 	if (!other->holder || other->at_ns <= held->first_use_ns)
 		return true;
-	snprintf(
-		why, WHY_TEXT,
-		"partition %u: %s granted from it %.9f s ago, and %s does, by the lease that it used "
-		"%.9f s ago",
-		partition->index, other->holder->name,
-		(double)(now_ns - other->at_ns) / (double)NSEC_PER_SEC, held->holder->name,
-		(double)(now_ns - held->first_use_ns) / (double)NSEC_PER_SEC);
+	snprintf(why, WHY_TEXT,
+		 "partition %u: %s granted from it %.9f s ago, and %s does, by the lease "
+		 "that it used %.9f s ago",
+		 partition->index, other->holder->name,
+		 (double)(now_ns - other->at_ns) / (double)NSEC_PER_SEC, held->holder->name,
+		 (double)(now_ns - held->first_use_ns) / (double)NSEC_PER_SEC);
 	return false;
 }
 

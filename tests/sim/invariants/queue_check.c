@@ -1,4 +1,4 @@
-/* queue_check - first come, first served, and nobody lost: see queue_check.h. */
+/* queue_check - first come, first served, and no reader lost: see queue_check.h. */
 #include "tests/sim/invariants/queue_check.h"
 
 #include "core/limiter/learning.h"

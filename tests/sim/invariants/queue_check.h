@@ -1,7 +1,7 @@
 /*
  * queue_check - no reader is lost, served twice, or served out of order within its limiter.
  *
- * Keeps its own list of who waits, in order of asking, and compares.
+ * Keeps its own list of waiters, in order of asking, and compares.
  */
 #ifndef RATEFS_SIM_QUEUE_CHECK_H
 #define RATEFS_SIM_QUEUE_CHECK_H
@@ -36,7 +36,7 @@ bool queue_check_length(const struct queue_check *check, const struct limiter *l
 			char why[WHY_TEXT]);
 
 /*
- * @oldest waits in @limiter, for longer than everybody else below the same top limiter. No waiter
+ * @oldest waits in @limiter, for longer than all others below the same top limiter. No waiter
  * can come before it, so it must not be possible to serve it now, and the engine must wake (at
  * @next_ns) no later than when it is.
  */

@@ -13,8 +13,8 @@
  *	rate * 1 ns + max(burst, largest take)				without an interval,
  *	rate * 1 ns + max(burst, batch + largest take)			with one,
  *
- * where the largest take is that of those who waited or were served since there last was no surplus
- * and nobody waiting, and where tokens given back lower the surplus.
+ * where the largest take is that of the readers that waited or were served since there last was no
+ * surplus and no reader waiting, and where tokens given back lower the surplus.
  *
  * Two of these are kept for each limit: one begins anew whenever the limiter is tuned, so that the
  * settings of now are held to account by themselves; the other goes through, with each rate for the
@@ -30,8 +30,8 @@
 enum { WHY_TEXT = 512 };
 
 struct surplus {
-	u128 units; /* of 1 / flow.den token */
-	u128 slack; /* likewise: likewise: the inflow of late_ns, at the largest rate since it was 0 */
+	u128 units;    /* of 1 / flow.den token */
+	u128 slack;    /* likewise: the inflow of late_ns, at the largest rate since it was 0 */
 	uint64_t room; /* largest capacity since it was last 0 */
 	uint64_t at_ns;
 };
@@ -59,7 +59,7 @@ struct rate_check {
 	uint64_t parts;	   /* hosts at most, each with a bucket; 0 is one host alone */
 	uint64_t reserved; /* saved up at most by the hosts of the reserve, beside those */
 	uint64_t extra;	   /* tokens above one that their largest takes need */
-	uint64_t emptied;  /* counts the times at which there was no surplus and nobody waiting */
+	uint64_t emptied;  /* counts the times at which there was no surplus and no waiter */
 };
 
 /* Returns the tokens of @flow in one interval, and so the room of a bucket: see bucket.h. */

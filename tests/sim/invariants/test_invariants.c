@@ -97,7 +97,7 @@ static void test_cancelled_take_makes_room_only_while_a_reader_waits(void **stat
 	tune(&check, "rate=10/s", 0);
 	rate_check_waits(&check, 5);
 	rate_check_leaves(&check);
-	/* There was no surplus and nobody waited: room for one again. */
+	/* There was no surplus and no reader waited: room for one again. */
 	assert_true(grant(&check, 1, 1000 * MS));
 	assert_false(grant(&check, 1, 1000 * MS));
 }
@@ -405,7 +405,7 @@ static void test_a_grant_that_was_not_taken_is_found(void **state)
 	assert_false(balances(&books));
 }
 
-static void test_a_take_that_nobody_was_granted_is_found(void **state)
+static void test_take_that_no_reader_was_granted_is_found(void **state)
 {
 	struct books books;
 
@@ -415,7 +415,7 @@ static void test_a_take_that_nobody_was_granted_is_found(void **state)
 	assert_false(balances(&books));
 }
 
-static void test_tokens_put_back_by_nobody_or_not_at_all_are_found(void **state)
+static void test_tokens_put_back_without_a_taker_or_not_at_all_are_found(void **state)
 {
 	struct books books;
 
@@ -557,8 +557,8 @@ int main(void)
 		cmocka_unit_test(test_books_balance_after_taking_and_putting_and_spilling),
 		cmocka_unit_test(test_a_token_from_nowhere_is_found),
 		cmocka_unit_test(test_a_grant_that_was_not_taken_is_found),
-		cmocka_unit_test(test_a_take_that_nobody_was_granted_is_found),
-		cmocka_unit_test(test_tokens_put_back_by_nobody_or_not_at_all_are_found),
+		cmocka_unit_test(test_take_that_no_reader_was_granted_is_found),
+		cmocka_unit_test(test_tokens_put_back_without_a_taker_or_not_at_all_are_found),
 		cmocka_unit_test(test_more_flowing_in_than_rate_times_time_is_found),
 		cmocka_unit_test(test_tuning_that_adds_tokens_is_found),
 		cmocka_unit_test(test_waiter_left_in_a_limiter_is_found),

@@ -29,7 +29,7 @@
 struct sim;
 
 /* The rest of an `expect` line. 0 or -1. */
-int expect_parse(struct line *line);
+int trace_parse_expect(struct line *line);
 
 /* Looks whether it holds now; sim->missed if it does not. */
 void expect_check(struct sim *sim, const struct command *command);

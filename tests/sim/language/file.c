@@ -1,8 +1,9 @@
 /*
  * file - the files of a limiter that a trace can name, see trace.h.
  *
- * FILES is a row per name. No limiter can have one of these names, so the first component of a path
- * that is among them ends the path of the limiter.
+ * FILES is a row per name; a setting has a file of its name, `partitions.X` below `partitions`. No
+ * limiter can have one of these names, so the first component of a path that is among them ends the
+ * path of the limiter.
  */
 #include "tests/sim/language/trace.h"
 
@@ -15,32 +16,20 @@ enum rest { REST_NONE, REST_TOKENS, REST_TOKENS_WITHIN, REST_PARTITION, REST_KEY
 static const struct file_row {
 	const char *name;
 	enum file_kind kind;
-	enum setting_id setting;
 	enum rest rest;
 } FILES[] = {
-	{"token", FILE_TOKEN, 0, REST_NONE},
-	{"try", FILE_TRY, 0, REST_NONE},
-	{"stream", FILE_STREAM, 0, REST_NONE},
-	{"take", FILE_TAKE, 0, REST_TOKENS_WITHIN},
-	{"eta", FILE_ETA, 0, REST_TOKENS},
-	{"stat", FILE_STAT, 0, REST_NONE},
-	{"slot", FILE_SLOT, 0, REST_NONE},
-	{"charge", FILE_CHARGE, 0, REST_NONE},
-	{"feedback", FILE_FEEDBACK, 0, REST_NONE},
-	{"config", FILE_CONFIG, 0, REST_NONE},
-	{"rate", FILE_SETTING, SETTING_RATE, REST_NONE},
-	{"burst", FILE_SETTING, SETTING_BURST, REST_NONE},
-	{"release_interval", FILE_SETTING, SETTING_RELEASE_INTERVAL, REST_NONE},
-	{"enforcement", FILE_SETTING, SETTING_ENFORCEMENT, REST_NONE},
-	{"offline", FILE_SETTING, SETTING_OFFLINE, REST_NONE},
-	{"adapt", FILE_SETTING, SETTING_ADAPT, REST_NONE},
-	{"backoff", FILE_SETTING, SETTING_BACKOFF, REST_NONE},
-	{"concurrency", FILE_SETTING, SETTING_CONCURRENCY, REST_NONE},
-	{"key_rate", FILE_SETTING, SETTING_KEY_RATE, REST_NONE},
-	{"key_burst", FILE_SETTING, SETTING_KEY_BURST, REST_NONE},
-	{"keys_max", FILE_SETTING, SETTING_KEYS_MAX, REST_NONE},
-	{"partitions", FILE_HELD, 0, REST_PARTITION},
-	{"keys", FILE_TOKEN, 0, REST_KEY},
+	{"token", FILE_TOKEN, REST_NONE},
+	{"try", FILE_TRY, REST_NONE},
+	{"stream", FILE_STREAM, REST_NONE},
+	{"take", FILE_TAKE, REST_TOKENS_WITHIN},
+	{"eta", FILE_ETA, REST_TOKENS},
+	{"stat", FILE_STAT, REST_NONE},
+	{"slot", FILE_SLOT, REST_NONE},
+	{"charge", FILE_CHARGE, REST_NONE},
+	{"feedback", FILE_FEEDBACK, REST_NONE},
+	{"config", FILE_CONFIG, REST_NONE},
+	{"partitions", FILE_HELD, REST_PARTITION},
+	{"keys", FILE_TOKEN, REST_KEY},
 };
 
 enum { FILE_COUNT = sizeof(FILES) / sizeof(FILES[0]) };
@@ -49,20 +38,35 @@ enum { FILE_COUNT = sizeof(FILES) / sizeof(FILES[0]) };
 static const struct {
 	const char *name;
 	enum file_kind kind;
-	enum setting_id setting;
 	bool of_one;
 } PARTITION_FILES[] = {
-	{"held", FILE_HELD, 0, false},
-	{"count", FILE_SETTING, SETTING_PARTITIONS_COUNT, false},
-	{"lease", FILE_SETTING, SETTING_PARTITIONS_LEASE, false},
-	{"reserve", FILE_SETTING, SETTING_PARTITIONS_RESERVE, false},
-	{"token", FILE_PARTITION_TOKEN, 0, true},
-	{"rate", FILE_PARTITION_RATE, 0, true},
+	{"held", FILE_HELD, false},
+	{"token", FILE_PARTITION_TOKEN, true},
+	{"rate", FILE_PARTITION_RATE, true},
 };
 
 enum { PARTITION_FILE_COUNT = sizeof(PARTITION_FILES) / sizeof(PARTITION_FILES[0]) };
 
 static const char WITHIN[] = ",within=";
+
+static const struct file_row OF_SETTING = {.kind = FILE_SETTING, .rest = REST_NONE};
+
+/* The setting called @prefix and the @length bytes of @name, or SETTING_COUNT. */
+static enum setting_id find_setting(const char *prefix, const char *name, size_t length)
+{
+	int id = 0;
+
+	for (; id < SETTING_COUNT; id++) {
+		const char *its = setting_name((enum setting_id)id);
+
+		if (strncmp(its, prefix, strlen(prefix)) != 0)
+			continue;
+		its += strlen(prefix);
+		if (strlen(its) == length && !memcmp(its, name, length))
+			break;
+	}
+	return (enum setting_id)id;
+}
 
 static const struct file_row *find_row(const char *name, size_t length)
 {
@@ -70,7 +74,7 @@ static const struct file_row *find_row(const char *name, size_t length)
 		if (strlen(FILES[i].name) == length && !memcmp(FILES[i].name, name, length))
 			return &FILES[i];
 	}
-	return NULL;
+	return find_setting("", name, length) < SETTING_COUNT ? &OF_SETTING : NULL;
 }
 
 bool file_has_name(const char *name)
@@ -90,11 +94,14 @@ static int parse_partition(const char *rest, struct file *file)
 		if (PARTITION_FILES[i].of_one != of_one || strcmp(PARTITION_FILES[i].name, rest))
 			continue;
 		file->kind = PARTITION_FILES[i].kind;
-		file->setting = PARTITION_FILES[i].setting;
 		file->index = index > UINT32_MAX ? UINT32_MAX : (uint32_t)index;
 		return 0;
 	}
-	return -1;
+	if (of_one)
+		return -1;
+	file->kind = FILE_SETTING;
+	file->setting = find_setting("partitions.", rest, strlen(rest));
+	return file->setting < SETTING_COUNT ? 0 : -1;
 }
 
 static int parse_tokens(const char *rest, bool may_end, struct file *file)
@@ -136,7 +143,7 @@ static int parse_key(const char *rest, struct file *file)
 
 static int parse_rest(const struct file_row *row, const char *rest, struct file *file)
 {
-	*file = (struct file){.kind = row->kind, .setting = row->setting, .within_ns = NEVER_NS};
+	*file = (struct file){.kind = row->kind, .within_ns = NEVER_NS};
 	if (row->rest == REST_NONE)
 		return *rest ? -1 : 0;
 	if (*rest != '/')
@@ -158,7 +165,11 @@ int file_parse(const char *text, size_t *path_length, struct file *file)
 
 		if (row) {
 			*path_length = at > text ? (size_t)(at - text) - 1 : 0;
-			return *path_length ? parse_rest(row, at + length, file) : -1;
+			if (!*path_length || parse_rest(row, at + length, file))
+				return -1;
+			if (row == &OF_SETTING)
+				file->setting = find_setting("", at, length);
+			return 0;
 		}
 		at += length + (at[length] == '/');
 	}

@@ -11,31 +11,6 @@
 
 static const char SPACE[] = " \t\r";
 
-int line_refuse(struct line *line, const char *format, ...)
-{
-	char *problem = line->trace->problem;
-	int used = snprintf(problem, PROBLEM_TEXT, "%u: ", line->command->line);
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(problem + used, PROBLEM_TEXT - (size_t)used, format, arguments);
-	va_end(arguments);
-	return -1;
-}
-
-/* The next word, cut out of the line; NULL at its end. */
-char *line_word(struct line *line)
-{
-	char *word = line->rest + strspn(line->rest, SPACE);
-
-	if (!*word)
-		return NULL;
-	line->rest = word + strcspn(word, SPACE);
-	if (*line->rest)
-		*line->rest++ = '\0';
-	return word;
-}
-
 static int read_path(struct line *line)
 {
 	char *word = line_word(line);
@@ -59,15 +34,6 @@ static int read_file(struct line *line)
 	return 0;
 }
 
-int line_duration(struct line *line, const char *word, uint64_t *ns)
-{
-	if (!word)
-		return line_refuse(line, "a time is missing");
-	if (duration_parse(word, ns))
-		return line_refuse(line, "'%.100s' is no time: such as 0, 250ms or 1h", word);
-	return 0;
-}
-
 static int read_rate(struct line *line)
 {
 	char *word = line_word(line);
@@ -78,15 +44,6 @@ static int read_rate(struct line *line)
 		return line_refuse(line, "'%.100s' is no rate: such as 500/s", word);
 	if (rate_is_unlimited(&line->command->rate) || !line->command->rate.amount)
 		return line_refuse(line, "the rate here is above 0 and not max");
-	return 0;
-}
-
-int line_tokens(struct line *line, const char *word, uint64_t *tokens)
-{
-	if (!word)
-		return line_refuse(line, "a number is missing");
-	if (tokens_parse(word, tokens))
-		return line_refuse(line, "'%.100s' is no whole number", word);
 	return 0;
 }
 
@@ -207,7 +164,7 @@ static bool is_made_name(const char *name)
 	       strspn(name + 1, "0123456789") == strlen(name + 1);
 }
 
-/* Also of `close`: of workers nobody else closes what they hold. */
+/* Also of `close`: a worker alone closes its slot. */
 static int parse_cancel(struct line *line)
 {
 	const char *name;
@@ -223,7 +180,7 @@ static int parse_cancel(struct line *line)
 		    !strcmp(c->text, name))
 			return 0;
 	}
-	return line_refuse(line, "nobody is called '%.100s'", name);
+	return line_refuse(line, "there is no '%.100s'", name);
 }
 
 /* `interrupt NAME [for DURATION]` */
@@ -364,7 +321,7 @@ static const struct {
 	{"open", COMMAND_OPEN, parse_open},
 	{"close", COMMAND_CLOSE, parse_cancel},
 	{"slots", COMMAND_SLOTS, parse_path},
-	{"expect", COMMAND_EXPECT, expect_parse},
+	{"expect", COMMAND_EXPECT, trace_parse_expect},
 	{"count", COMMAND_COUNT, parse_nothing},
 	{"end", COMMAND_END, parse_nothing},
 };
@@ -377,14 +334,14 @@ static int parse_command(struct line *line, const char *word)
 	int err;
 
 	if (length > 1 && word[length - 1] == ':') {
-		if (fleet_parse_host(line, word, &line->command->host))
+		if (trace_parse_host(line, word, &line->command->host))
 			return -1;
 		line->command->has_host = true;
 		word = line_word(line);
 	}
 	if (!word)
 		return line_refuse(line, "a command is missing");
-	err = fleet_parse_command(line, word);
+	err = trace_parse_fleet_command(line, word);
 	if (err < 0)
 		return err;
 	if (!err) {
@@ -416,7 +373,7 @@ static int parse_line(struct trace *trace, char *text, unsigned int number)
 	if (!time)
 		return 0;
 	if (!strcmp(time, "fleet"))
-		return fleet_parse(&line, &trace->fleet);
+		return trace_parse_fleet(&line, &trace->fleet);
 	if (!isdigit((unsigned char)*time))
 		return line_refuse(&line, "unknown command '%.100s'", time);
 	if (line_duration(&line, time, &command.at_ns))

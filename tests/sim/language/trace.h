@@ -181,11 +181,11 @@ int line_duration(struct line *line, const char *word, uint64_t *ns);
 int line_tokens(struct line *line, const char *word, uint64_t *tokens);
 
 /* trace_fleet.c: the line `fleet ...`, and commands of a fleet. */
-int fleet_parse(struct line *line, struct fleet_command *fleet);
+int trace_parse_fleet(struct line *line, struct fleet_command *fleet);
 /* 0, -1, or 1 when @word is none of them. */
-int fleet_parse_command(struct line *line, const char *word);
+int trace_parse_fleet_command(struct line *line, const char *word);
 /* `h3`. */
-int fleet_parse_host(struct line *line, const char *word, unsigned int *host);
+int trace_parse_host(struct line *line, const char *word, unsigned int *host);
 
 /* Splits @text into the path of a limiter and the name of one of its files. 0 or -1. */
 int file_parse(const char *text, size_t *path_length, struct file *file);

@@ -33,7 +33,7 @@ static int parse_scope(struct line *line, const struct subject *subject, char **
 
 	*word = line_word(line);
 	if (*word && subject->hosts && !strcmp(*word, "by")) {
-		if (fleet_parse_host(line, line_word(line), &line->command->host))
+		if (trace_parse_host(line, line_word(line), &line->command->host))
 			return -1;
 		line->command->has_host = true;
 		*word = line_word(line);
@@ -136,7 +136,7 @@ static int parse_setting(struct line *line, const char *name)
 	return 0;
 }
 
-int expect_parse(struct line *line)
+int trace_parse_expect(struct line *line)
 {
 	const char *whole = line->rest + strspn(line->rest, " \t");
 	char *word;

@@ -41,7 +41,7 @@ static int parse_prefix(struct line *line, struct fleet_command *fleet)
 	return 0;
 }
 
-int fleet_parse(struct line *line, struct fleet_command *fleet)
+int trace_parse_fleet(struct line *line, struct fleet_command *fleet)
 {
 	struct fleet_constants *constants = &fleet->constants;
 	uint64_t hosts;
@@ -77,11 +77,11 @@ int fleet_parse(struct line *line, struct fleet_command *fleet)
 		if (err)
 			return err;
 	}
-	constants->quarantine_ns = quarantine_of(constants->right_ns);
+	constants->quarantine_ns = record_quarantine_ns(constants->right_ns);
 	return 0;
 }
 
-int fleet_parse_host(struct line *line, const char *word, unsigned int *host)
+int trace_parse_host(struct line *line, const char *word, unsigned int *host)
 {
 	unsigned int hosts = line->trace->fleet.hosts ? line->trace->fleet.hosts : 1;
 	unsigned long number = 0;
@@ -102,7 +102,7 @@ int fleet_parse_host(struct line *line, const char *word, unsigned int *host)
 
 static int parse_host(struct line *line)
 {
-	return fleet_parse_host(line, line_word(line), &line->command->host);
+	return trace_parse_host(line, line_word(line), &line->command->host);
 }
 
 static int parse_cut(struct line *line)
@@ -316,7 +316,7 @@ static const struct {
 	{"meddle", COMMAND_MEDDLE, parse_meddle},
 };
 
-int fleet_parse_command(struct line *line, const char *word)
+int trace_parse_fleet_command(struct line *line, const char *word)
 {
 	for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++) {
 		if (strcmp(COMMANDS[i].name, word) != 0)

@@ -1,6 +1,16 @@
-/* act - runs the commands of a trace as the mount would, see sim.h. */
+/* act - runs the commands of a trace as the mount would, see act.h. */
 #include "tests/sim/language/expect.h"
 #include "tests/sim/base/memory.h"
+#include "tests/sim/actors/load.h"
+#include "tests/sim/actors/outcome.h"
+#include "tests/sim/actors/polling.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/actors/retry.h"
+#include "tests/sim/actors/service.h"
+#include "tests/sim/actors/slot.h"
+#include "tests/sim/actors/writing.h"
+#include "tests/sim/books/ledger.h"
+#include "tests/sim/world/act.h"
 #include "tests/sim/world/sim.h"
 
 #include "core/limiter/partition.h"
@@ -17,7 +27,7 @@ void act_refused(struct sim *sim, const struct host *host, unsigned int line, in
 {
 	if (host)
 		sim->hosts[host - sim->hosts].refused++;
-	sim_print(sim, host, "error %u %s %s", line, error_symbol(err), sentence);
+	sim_print(sim, host, "error %u %s %s", line, sim_error_symbol(err), sentence);
 }
 
 static void refuse_path(struct host *host, const struct command *command)
@@ -141,7 +151,7 @@ static void print_text(const struct host *host, const char *name, const char *te
 
 static void refuse_reading(const struct host *host, const struct command *command)
 {
-	sim_print(host->sim, host, "refused %s %s", command->text, error_symbol(-ENOENT));
+	sim_print(host->sim, host, "refused %s %s", command->text, sim_error_symbol(-ENOENT));
 }
 
 static void print_eta(struct place *place, const struct command *command)
@@ -254,7 +264,7 @@ static void read_token(struct sim *sim, struct place *place, const struct comman
 static void act_read(struct sim *sim, struct place *place, const struct command *command)
 {
 	if (*command->file.key)
-		place = place_key(place, command->file.key);
+		place = key_of(place, command->file.key);
 	switch (command->file.kind) {
 	case FILE_TOKEN:
 	case FILE_TRY:
@@ -262,7 +272,7 @@ static void act_read(struct sim *sim, struct place *place, const struct command 
 		read_token(sim, place, command);
 		break;
 	case FILE_STREAM:
-		stream_start(sim, place, command->text);
+		load_stream(sim, place, command->text);
 		break;
 	case FILE_ETA:
 		print_eta(place, command);
@@ -291,14 +301,14 @@ static void act_read(struct sim *sim, struct place *place, const struct command 
 static void act_poll(struct sim *sim, struct place *place, const struct command *command)
 {
 	if (*command->file.key)
-		place = place_key(place, command->file.key);
+		place = key_of(place, command->file.key);
 	else if (command->file.kind == FILE_PARTITION_TOKEN)
 		place = place_partition(place, command->file.index);
 	if (place)
 		polling_start(sim, place, command);
 	else
 		sim_print(sim, &sim->hosts[command->host], "refused %s %s", command->text,
-			  error_symbol(-ENOENT));
+			  sim_error_symbol(-ENOENT));
 }
 
 static void act_open(struct sim *sim, struct place *place, const struct command *command)
@@ -381,7 +391,7 @@ static const struct {
 } ON_PATH[] = {
 	{COMMAND_RMDIR, act_rmdir},	{COMMAND_MV, act_mv},
 	{COMMAND_WRITE, act_write},	{COMMAND_READ, act_read},
-	{COMMAND_LOAD, load_start},	{COMMAND_WORKERS, workers_start},
+	{COMMAND_LOAD, load_start},	{COMMAND_WORKERS, load_workers},
 	{COMMAND_SERVICE, service_set}, {COMMAND_RETRY, act_retry},
 	{COMMAND_TALLY, service_tally}, {COMMAND_OPEN, act_open},
 	{COMMAND_SLOTS, slots_print},	{COMMAND_POLL, act_poll},
@@ -406,7 +416,8 @@ static void act_on_host(struct host *host, const struct command *command)
 	}
 	if (host->state != HOST_UP &&
 	    (command->kind == COMMAND_READ || command->kind == COMMAND_OPEN)) {
-		sim_print(host->sim, host, "refused %s %s", command->text, error_symbol(-ENOTCONN));
+		sim_print(host->sim, host, "refused %s %s", command->text,
+			  sim_error_symbol(-ENOTCONN));
 		return;
 	}
 	if (host->state != HOST_UP) {

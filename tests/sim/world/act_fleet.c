@@ -1,5 +1,6 @@
-/* act_fleet - commands that concern hosts, links and the coordinator, see sim.h. */
+/* act_fleet - commands that concern hosts, links and the coordinator, see act.h. */
 #include "tests/sim/books/common.h"
+#include "tests/sim/world/act.h"
 #include "tests/sim/world/sim.h"
 
 #include <errno.h>
@@ -141,13 +142,13 @@ static void act_expire(struct sim *sim, struct host *host, const struct command 
 {
 	(void)sim;
 	(void)command;
-	link_expire(host->link);
+	zookeeper_expire(host->link);
 }
 
 static void act_when(struct sim *sim, struct host *host, const struct command *command)
 {
 	(void)sim;
-	link_ambush(host->link, &command->ambush);
+	ambush_set(host->link, &command->ambush);
 }
 
 static void act_hasty(struct sim *sim, struct host *host, const struct command *command)

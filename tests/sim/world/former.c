@@ -89,7 +89,7 @@ void former_restore(struct host *host)
 
 static void fill(struct bucket *bucket, const struct bucket *kept)
 {
-	if (rate_compare(&bucket->rate, &kept->rate)) {
+	if (bucket->flow.num != kept->flow.num || bucket->flow.den != kept->flow.den) {
 		bucket->level = kept->level < 0 ? kept->level : bucket->level;
 		return;
 	}

@@ -1,5 +1,11 @@
 /* host - one machine with its daemon, see host.h. */
 #include "tests/sim/books/common.h"
+#include "tests/sim/actors/polling.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/actors/slot.h"
+#include "tests/sim/actors/writing.h"
+#include "tests/sim/books/ledger.h"
+#include "tests/sim/world/act.h"
 #include "tests/sim/world/sim.h"
 
 #include "tests/sim/invariants/empty_check.h"

@@ -55,14 +55,13 @@ struct host {
 	struct fleet_listener listener;
 	struct fleet_options options; /* its contents are owned */
 	struct former former;	      /* for a successor */
-	struct fleet_kept
-		*as_sent;      /* owned: owned: the state kept when its process was to be killed */
-	bool stalls;	       /* its process stops when a grant was decided: */
-	bool stalled;	       /* in this step one was */
-	bool is_ambushed;      /* at the end of this step ... */
-	enum ambush_deed deed; /* ... this befalls it */
-	bool applied;	       /* something of the tree changed in this step */
-	bool reshared;	       /* its right to use did */
+	struct fleet_kept *as_sent;   /* owned: the state kept when its process was to be killed */
+	bool stalls;		      /* its process stops when a grant was decided: */
+	bool stalled;		      /* in this step one was */
+	bool is_ambushed;	      /* at the end of this step ... */
+	enum ambush_deed deed;	      /* ... this befalls it */
+	bool applied;		      /* something of the tree changed in this step */
+	bool reshared;		      /* its right to use did */
 	struct lease_change *changes; /* owned */
 	size_t change_count, change_room;
 	struct traffic traffic_before; /* when the window of calm.c began */
@@ -99,7 +98,7 @@ void host_start(struct host *host);
 /* A process goes on where the one before was killed. */
 void host_succeed(struct host *host);
 
-/* Serves who is due, collects, checks, and sets when to come back. */
+/* Serves due readers, collects, checks, and sets when to come back. */
 void host_step(struct host *host);
 
 /* Follows each step: collects, checks, sets when to come back. */

@@ -1,4 +1,4 @@
-/* key - keys of limiters as places, see sim.h. */
+/* key - keys of limiters as places, see place.h. */
 #include "tests/sim/books/common.h"
 #include "tests/sim/base/memory.h"
 #include "tests/sim/world/sim.h"
@@ -20,7 +20,7 @@ void key_follow(struct place *key, uint64_t now_ns)
 	rate_check_tune(&key->rate, &key->settings, now_ns);
 }
 
-struct place *place_key(struct place *place, const char *key)
+struct place *key_of(struct place *place, const char *key)
 {
 	struct host *host = place->host;
 	char path[PATH_TEXT + KEY_TEXT];

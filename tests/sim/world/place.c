@@ -1,4 +1,4 @@
-/* place - limiters and partitions as the simulator knows them, see sim.h. */
+/* place - limiters and partitions as the simulator knows them, see place.h. */
 #include "tests/sim/books/common.h"
 #include "tests/sim/world/sim.h"
 

@@ -1,5 +1,13 @@
 /* sim - runs the core on virtual time, see sim.h. */
 #include "tests/sim/books/common.h"
+#include "tests/sim/actors/polling.h"
+#include "tests/sim/actors/reader.h"
+#include "tests/sim/actors/retry.h"
+#include "tests/sim/actors/slot.h"
+#include "tests/sim/books/calm.h"
+#include "tests/sim/books/ledger.h"
+#include "tests/sim/books/summary.h"
+#include "tests/sim/world/act.h"
 #include "tests/sim/world/sim.h"
 #include "tests/sim/invariants/empty_check.h"
 
@@ -16,7 +24,7 @@ enum { STEPS_AT_ONCE_MAX = 1000000 };
 /* So long hosts may take to leave when the trace has ended. */
 #define LEAVING_NS UINT64_C(5000000000)
 
-const char *error_symbol(int err)
+const char *sim_error_symbol(int err)
 {
 	static const struct {
 		int err;

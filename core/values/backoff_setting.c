@@ -1,0 +1,102 @@
+/* backoff_setting - the setting `backoff`, from and to text, see backoff_setting.h. */
+#include "core/values/backoff_setting.h"
+#include "core/values/words.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DELAY_MAX_NS (UINT64_C(24) * 3600 * NSEC_PER_SEC)
+#define AFTER_MAX    UINT64_C(1000000000)
+#define UP_LEAST     (DECIMAL_ONE + DECIMAL_ONE / 100)
+#define UP_MOST	     (1000 * DECIMAL_ONE)
+#define DOWN_MOST    (DECIMAL_ONE - DECIMAL_ONE / 100)
+
+static const struct backoff EXPONENTIAL = {
+	.kind = BACKOFF_EXPONENTIAL,
+	.initial_ns = NSEC_PER_SEC / 2,
+	.max_ns = 900 * NSEC_PER_SEC,
+	.up = DECIMAL_ONE * 3 / 2,
+	.down = DECIMAL_ONE * 9 / 10,
+	.after = 10,
+	.jitter = DECIMAL_ONE * 3 / 10,
+	.jitter_max_ns = 120 * NSEC_PER_SEC,
+};
+
+static const struct backoff LINEAR = {
+	.kind = BACKOFF_LINEAR,
+	.initial_ns = NSEC_PER_SEC,
+	.max_ns = 900 * NSEC_PER_SEC,
+	.step_ns = NSEC_PER_SEC,
+	.after = 10,
+};
+
+enum { WORDS_MAX = 7 };
+
+/* The parameters of @backoff's kind. Returns their number. */
+static size_t words_of(struct backoff *backoff, struct word words[WORDS_MAX])
+{
+	/* clang-format off */
+	const struct word exponential[] = {
+		{.name = "initial", .type = WORD_DURATION, .value = &backoff->initial_ns, .least = 1, .most = DELAY_MAX_NS},
+		{.name = "max", .type = WORD_DURATION, .value = &backoff->max_ns, .least = 1, .most = DELAY_MAX_NS},
+		{.name = "up", .type = WORD_DECIMAL, .value = &backoff->up, .least = UP_LEAST, .most = UP_MOST},
+		{.name = "down", .type = WORD_DECIMAL, .value = &backoff->down, .least = 0, .most = DOWN_MOST},
+		{.name = "after", .type = WORD_COUNT, .value = &backoff->after, .least = 1, .most = AFTER_MAX},
+		{.name = "jitter", .type = WORD_DECIMAL, .value = &backoff->jitter, .least = 0, .most = DECIMAL_ONE},
+		{.name = "jitter-max", .type = WORD_DURATION, .value = &backoff->jitter_max_ns, .least = 0, .most = DELAY_MAX_NS},
+	};
+	const struct word linear[] = {
+		{.name = "initial", .type = WORD_DURATION, .value = &backoff->initial_ns, .least = 1, .most = DELAY_MAX_NS},
+		{.name = "step", .type = WORD_DURATION, .value = &backoff->step_ns, .least = 1, .most = DELAY_MAX_NS},
+		{.name = "max", .type = WORD_DURATION, .value = &backoff->max_ns, .least = 1, .most = DELAY_MAX_NS},
+		{.name = "after", .type = WORD_COUNT, .value = &backoff->after, .least = 1, .most = AFTER_MAX},
+	};
+	/* clang-format on */
+
+	if (backoff->kind == BACKOFF_LINEAR) {
+		memcpy(words, linear, sizeof(linear));
+		return sizeof(linear) / sizeof(linear[0]);
+	}
+	memcpy(words, exponential, sizeof(exponential));
+	return sizeof(exponential) / sizeof(exponential[0]);
+}
+
+int backoff_setting_parse(const char *text, struct backoff *backoff, char *error)
+{
+	struct word words[WORDS_MAX];
+	struct backoff next;
+	int err;
+
+	if (!strcmp(text, "none")) {
+		*backoff = (struct backoff){.kind = BACKOFF_NONE};
+		return 0;
+	}
+	if (words_are(text, "exponential"))
+		next = EXPONENTIAL;
+	else if (words_are(text, "linear"))
+		next = LINEAR;
+	else
+		return setting_refuse(
+			-EINVAL, error, text,
+			"not a backoff: none, exponential or linear, and name=value ...");
+	err = words_parse(text, words, words_of(&next, words), error);
+	if (err)
+		return err;
+	if (next.initial_ns > next.max_ns)
+		return setting_refuse(-ERANGE, error, text, "initial is above max");
+	*backoff = next;
+	return 0;
+}
+
+void backoff_setting_print(const struct backoff *backoff, char *text)
+{
+	struct word words[WORDS_MAX];
+	struct backoff copy = *backoff;
+
+	if (backoff->kind == BACKOFF_NONE)
+		snprintf(text, SETTING_TEXT, "none");
+	else
+		words_print(backoff->kind == BACKOFF_LINEAR ? "linear" : "exponential", words,
+			    words_of(&copy, words), text);
+}

@@ -1,0 +1,32 @@
+/*
+ * backoff_setting - the setting `backoff`: how long to pause after throttling; see
+ * core/limiter/backoff.h.
+ */
+#ifndef RATEFS_CORE_BACKOFF_SETTING_H
+#define RATEFS_CORE_BACKOFF_SETTING_H
+
+#include "core/values/quantity.h"
+
+enum backoff_kind { BACKOFF_NONE, BACKOFF_EXPONENTIAL, BACKOFF_LINEAR };
+
+/* The setting. */
+struct backoff {
+	enum backoff_kind kind;
+	uint64_t initial_ns; /* 1 ns to max_ns */
+	uint64_t max_ns;
+	uint64_t step_ns; /* linear */
+	uint64_t up;	  /* exponential, as down and jitter: billionths */
+	uint64_t down;
+	uint64_t after; /* successes, at least 1 */
+	uint64_t jitter;
+	uint64_t jitter_max_ns;
+};
+
+/*
+ * `none`, or the kind and parameters; what is not given is the default. 0, -EINVAL or -ERANGE with a
+ * sentence in @error, which has room for ERROR_TEXT bytes; printed are at most SETTING_TEXT.
+ */
+int backoff_setting_parse(const char *text, struct backoff *backoff, char *error);
+void backoff_setting_print(const struct backoff *backoff, char *text);
+
+#endif

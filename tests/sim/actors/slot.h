@@ -1,0 +1,24 @@
+/* slot - programs that open slots, see slot.c. */
+#ifndef RATEFS_SIM_SLOT_H
+#define RATEFS_SIM_SLOT_H
+
+#include "tests/sim/actors/reader.h"
+
+void slot_open(struct sim *sim, struct place *place, const char *name);
+void slot_ask(struct sim *sim, struct reader *reader);
+/* Finds an opener that holds a slot, and is no worker; NULL: there is none of that name. */
+struct opener *slot_named(const struct sim *sim, const char *name);
+struct host *slot_host(const struct opener *opener);
+/* @opener closes its slot, and is freed. */
+void slot_close(struct sim *sim, struct opener *opener);
+void slot_worker(struct sim *sim, struct place *place, char *name, const struct command *command);
+/* An opener that waited for a slot, or did not have to. */
+void slot_done(struct sim *sim, struct reader *reader, int err);
+/* All holders close theirs; or go with their host. */
+void slots_close_all(struct host *host);
+void slots_vanish(struct host *host);
+void slots_check(struct host *host);
+/* `slots PATH`: the mean number since it was last asked. */
+void slots_print(struct sim *sim, struct place *place, const struct command *command);
+
+#endif
