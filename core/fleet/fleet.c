@@ -186,6 +186,14 @@ static bool is_renewal_wanted(const struct fleet *fleet)
 	return room_leases(fleet) || session_trouble_ns(fleet) != NEVER_NS;
 }
 
+static void wake_for_renewal(struct fleet *fleet)
+{
+	if (session_state(fleet) == FLEET_READY && session_is_connected(fleet) &&
+	    is_renewal_wanted(fleet) && !transaction_kind(fleet) && !replicate_runs(fleet) &&
+	    !baseline_is_stale(fleet))
+		fleet_wake_at(fleet, term_renewal_ns(fleet));
+}
+
 /* Rule 2: sends the next transaction, if none is under way. */
 static void step_send(struct fleet *fleet)
 {
@@ -217,9 +225,9 @@ static void step_send(struct fleet *fleet)
 		garbage_send(fleet);
 }
 
-static void act(struct fleet *fleet)
+/* The outcome of the last transaction, the session, and the right: rules 1 to 13 and 15. */
+static void step_right(struct fleet *fleet)
 {
-	fleet->next_ns = NEVER_NS;
 	drop_session(fleet);
 	outcome_settle(fleet);
 	drop_session(fleet);
@@ -227,19 +235,22 @@ static void act(struct fleet *fleet)
 	leases_watch_reach(fleet);
 	watch_leaving(fleet);
 	drop_session(fleet);
-	if (session_has_left(fleet))
-		return;
 	if (term_runs(fleet))
 		fleet_wake_at(fleet, fleet->now_ns + term_end_ns(fleet) - fleet->clocks.holder_ns);
+}
+
+static void act(struct fleet *fleet)
+{
+	fleet->next_ns = NEVER_NS;
+	step_right(fleet);
+	if (session_has_left(fleet))
+		return;
 	step_layout(fleet);
 	barrier_watch(fleet);
 	step_settings(fleet);
 	rebalance_step(fleet);
 	step_send(fleet);
-	if (session_state(fleet) == FLEET_READY && session_is_connected(fleet) &&
-	    is_renewal_wanted(fleet) && !transaction_kind(fleet) && !replicate_runs(fleet) &&
-	    !baseline_is_stale(fleet))
-		fleet_wake_at(fleet, term_renewal_ns(fleet));
+	wake_for_renewal(fleet);
 }
 
 /* Does not begin within itself: facts that are noted meanwhile are for the next step. */

@@ -1,0 +1,203 @@
+/* Tests of znode: paths and names of the coordinator's nodes, printed and parsed. */
+#include "core/fleet/znode.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char HID[] = "abcdefghijk27";
+
+static void test_each_kind_of_path_is_read_as_it_was_printed(void **state)
+{
+	static const struct {
+		enum znode_kind kind;
+		const char *path;
+	} plain[] = {
+		{ZNODE_LAYOUT, "/v"},	 {ZNODE_GLOBALS, "/g"},	 {ZNODE_RECORDS, "/c"},
+		{ZNODE_RECORD, "/c/7"},	 {ZNODE_HOSTS, "/h"},	 {ZNODE_LEASES_OF, "/l"},
+		{ZNODE_LEASES, "/l/7"},	 {ZNODE_FREE_OF, "/f"},	 {ZNODE_FREE, "/f/7"},
+		{ZNODE_CLAIMS_OF, "/w"}, {ZNODE_CLAIMS, "/w/7"},
+	};
+	char path[ZNODE_TEXT];
+	struct znode znode;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+		znode_path(plain[i].kind, 7, path);
+		assert_string_equal(path, plain[i].path);
+		assert_true(znode_parse(path, &znode));
+		assert_int_equal(znode.kind, plain[i].kind);
+	}
+	assert_true(znode_parse("/f/18446744073709551615", &znode));
+	assert_true(znode.id == UINT64_MAX);
+}
+
+static void test_a_path_with_a_name_keeps_it(void **state)
+{
+	char path[ZNODE_TEXT];
+	struct znode znode;
+
+	(void)state;
+	znode_path_named(ZNODE_HOST, 0, HID, path);
+	assert_string_equal(path, "/h/abcdefghijk27");
+	assert_true(znode_parse(path, &znode));
+	assert_int_equal(znode.kind, ZNODE_HOST);
+	assert_string_equal(znode.name, HID);
+	znode_path_named(ZNODE_CLAIM, 12, "abcdefghijk27-3-1-0000000004", path);
+	assert_string_equal(path, "/w/12/abcdefghijk27-3-1-0000000004");
+	assert_true(znode_parse(path, &znode));
+	assert_int_equal(znode.kind, ZNODE_CLAIM);
+	assert_true(znode.id == 12);
+	assert_string_equal(znode.name, "abcdefghijk27-3-1-0000000004");
+}
+
+static void test_a_partition_of_the_reserve_is_told_from_the_others(void **state)
+{
+	char path[ZNODE_TEXT];
+	struct znode znode;
+
+	(void)state;
+	znode_path_partition(ZNODE_LEASE, 5, 4095, false, path);
+	assert_string_equal(path, "/l/5/4095");
+	assert_true(znode_parse(path, &znode));
+	assert_int_equal(znode.kind, ZNODE_LEASE);
+	assert_int_equal(znode.index, 4095);
+	assert_false(znode.reserve);
+	znode_path_partition(ZNODE_MARKER, 5, 0, true, path);
+	assert_string_equal(path, "/f/5/r0");
+	assert_true(znode_parse(path, &znode));
+	assert_int_equal(znode.kind, ZNODE_MARKER);
+	assert_int_equal(znode.index, 0);
+	assert_true(znode.reserve);
+}
+
+static void test_a_path_that_is_no_node_of_a_fleet_is_refused(void **state)
+{
+	static const char *const paths[] = {
+		"",	 "/",	   "/x",      "v",	  "/v/1",	"/vv",
+		"/c/",	 "/c/x",   "/c/1/2",  "/c/-1",	  "/h/",	"/h/a/b",
+		"/l/1/", "/l/1/x", "/l/1/01", "/l/1/r",	  "/l/1/2/3",	"/f/1/2x",
+		"/l//2", "/w/1/",  "/w//a",   "/l/1/r-1", "/l/1/10000", "/c/18446744073709551616",
+	};
+	struct znode znode;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		assert_false(znode_parse(paths[i], &znode));
+}
+
+static void test_a_name_that_is_too_long_is_cut_and_overflows_nothing(void **state)
+{
+	char path[ZNODE_TEXT], name[2 * ZNODE_TEXT];
+
+	(void)state;
+	memset(name, 'a', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	znode_path_named(ZNODE_CLAIM, UINT64_MAX, name, path);
+	assert_in_range(strlen(path), 1, ZNODE_TEXT - 1);
+}
+
+static void test_a_claim_is_read_whole_or_refused(void **state)
+{
+	static const char *const names[] = {
+		"",
+		"abcdefghijk27",
+		"abcdefghijk27-3-1-",
+		"abcdefghijk27-0-1-0000000004",
+		"abcdefghijk27-3-0-0000000004",
+		"abcdefghijk27-4097-1-0000000004",
+		"abcdefghijk27-3-1001-0000000004",
+		"abcdefghijk27-3-1-0000000004x",
+		"abcdefghijk2-3-1-0000000004",
+		"abcdefghijk271-3-1-0000000004",
+		"abcdefghijk17-3-1-0000000004",
+		"abcdefghijk27-3-1-99999999999999999",
+	};
+	char name[ZNODE_TEXT];
+	struct claim claim;
+
+	(void)state;
+	znode_claim_print(HID, 3, 20, name);
+	assert_string_equal(name, "abcdefghijk27-3-20-");
+	strcat(name, "0000000004");
+	assert_true(znode_claim_parse(name, &claim));
+	assert_int_equal(claim.wanted, 3);
+	assert_int_equal(claim.weight, 20);
+	assert_true(claim.sequence == 4);
+	assert_ptr_equal(claim.name, name);
+	assert_true(znode_claim_is_of(name, HID));
+	assert_false(znode_claim_is_of(name, "abcdefghijk22"));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_false(znode_claim_parse(names[i], &claim));
+}
+
+static void test_an_id_is_a_number_alone(void **state)
+{
+	uint64_t id;
+
+	(void)state;
+	assert_true(znode_id_parse("0", &id));
+	assert_true(znode_id_parse("123456789012345678", &id));
+	assert_true(id == UINT64_C(123456789012345678));
+	assert_false(znode_id_parse("", &id));
+	assert_false(znode_id_parse("12x", &id));
+	assert_false(znode_id_parse("-1", &id));
+	assert_false(znode_id_parse("1234567890123456789", &id));
+}
+
+static void test_a_hid_that_is_made_is_one(void **state)
+{
+	char hid[HID_TEXT], other[HID_TEXT];
+
+	(void)state;
+	znode_hid_print(UINT64_MAX, 0, hid);
+	assert_true(znode_is_hid(hid));
+	assert_true(znode_is_hid(HID));
+	assert_false(znode_is_hid("abcdefghijk2"));
+	assert_false(znode_is_hid("abcdefghijk217"));
+	assert_false(znode_is_hid("abcdefghijk28"));
+	znode_hid_print(UINT64_MAX, 1, other);
+	assert_string_not_equal(hid, other);
+}
+
+/* A session's nodes are closed in one request: no path may be longer than it was counted. */
+static void test_no_path_is_longer_than_it_is_counted(void **state)
+{
+	static const uint64_t ids[] = {0, 9, 10, 999, 1000, UINT64_MAX};
+	char path[ZNODE_TEXT], name[ZNODE_TEXT];
+
+	(void)state;
+	znode_claim_print(HID, PARTITIONS_MAX, 1000, name);
+	strcat(name, "0000000004");
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		znode_path_partition(ZNODE_LEASE, ids[i], 4095, true, path);
+		assert_in_range(strlen(path), 1, znode_bytes(ZNODE_LEASE, ids[i]));
+		znode_path_named(ZNODE_CLAIM, ids[i], name, path);
+		assert_in_range(strlen(path), 1, znode_bytes(ZNODE_CLAIM, ids[i]));
+		znode_path(ZNODE_FREE, ids[i], path);
+		assert_int_equal(strlen(path), znode_bytes(ZNODE_FREE, ids[i]));
+	}
+	znode_path_named(ZNODE_HOST, 0, HID, path);
+	assert_int_equal(strlen(path), znode_bytes(ZNODE_HOST, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_kind_of_path_is_read_as_it_was_printed),
+		cmocka_unit_test(test_a_path_with_a_name_keeps_it),
+		cmocka_unit_test(test_a_partition_of_the_reserve_is_told_from_the_others),
+		cmocka_unit_test(test_a_path_that_is_no_node_of_a_fleet_is_refused),
+		cmocka_unit_test(test_a_name_that_is_too_long_is_cut_and_overflows_nothing),
+		cmocka_unit_test(test_a_claim_is_read_whole_or_refused),
+		cmocka_unit_test(test_an_id_is_a_number_alone),
+		cmocka_unit_test(test_a_hid_that_is_made_is_one),
+		cmocka_unit_test(test_no_path_is_longer_than_it_is_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
