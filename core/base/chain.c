@@ -9,7 +9,7 @@
 /* Entries to a chain: above CHAIN_LONG the table grows, below CHAIN_SHORT it shrinks. */
 enum { FIRST_ROOM = 16, CHAIN_LONG = 2, CHAIN_SHORT = 1, PLACE_BITS = 62 };
 
-static void push(struct chains *chains, struct chain_link *link)
+static void push_link(struct chains *chains, struct chain_link *link)
 {
 	struct chain_link **head =
 		&chains->heads[chains_index(chains, chains->hash(link, chains->seed))];
@@ -18,7 +18,7 @@ static void push(struct chains *chains, struct chain_link *link)
 	*head = link;
 }
 
-static int resize(struct chains *chains, uint32_t room)
+static int resize_heads(struct chains *chains, uint32_t room)
 {
 	struct chain_link **heads = realloc(chains->heads, room * sizeof(struct chain_link *));
 
@@ -30,34 +30,34 @@ static int resize(struct chains *chains, uint32_t room)
 }
 
 /* Splits one chain: entries go over into a new one, as far as their hashes say so. */
-static void grow(struct chains *chains)
+static void split_chain(struct chains *chains)
 {
 	uint32_t from = chains->size - chains_level(chains->size);
 	struct chain_link *link, *next;
 
 	if (chains->size == chains->room && chains->room > UINT32_MAX / 4)
 		return;
-	if (chains->size == chains->room && resize(chains, chains->room * 2))
+	if (chains->size == chains->room && resize_heads(chains, chains->room * 2))
 		return;
 	link = chains->heads[from];
 	chains->heads[from] = NULL;
 	chains->heads[chains->size++] = NULL;
 	for (; link; link = next) {
 		next = link->next;
-		push(chains, link);
+		push_link(chains, link);
 	}
 }
 
-static void shrink(struct chains *chains)
+static void join_chains(struct chains *chains)
 {
 	struct chain_link *link = chains->heads[--chains->size], *next;
 
 	for (; link; link = next) {
 		next = link->next;
-		push(chains, link);
+		push_link(chains, link);
 	}
 	if (chains->size <= chains->room / 4)
-		(void)resize(chains, chains->room / 2);
+		(void)resize_heads(chains, chains->room / 2);
 }
 
 int chains_insert(struct chains *chains, struct chain_link *link)
@@ -69,9 +69,9 @@ int chains_insert(struct chains *chains, struct chain_link *link)
 		chains->size = FIRST_ROOM;
 		chains->room = FIRST_ROOM;
 	}
-	push(chains, link);
+	push_link(chains, link);
 	if (++chains->count / CHAIN_LONG > chains->size)
-		grow(chains);
+		split_chain(chains);
 	return 0;
 }
 
@@ -85,7 +85,7 @@ void chains_remove(struct chains *chains, struct chain_link *link)
 	*at = link->next;
 	chains->count--;
 	if (chains->size > FIRST_ROOM && chains->count / CHAIN_SHORT < chains->size)
-		shrink(chains);
+		join_chains(chains);
 	if (chains->count)
 		return;
 	assert(chains->size == FIRST_ROOM);
@@ -93,7 +93,7 @@ void chains_remove(struct chains *chains, struct chain_link *link)
 	chains->heads = NULL;
 }
 
-static uint64_t reversed(uint64_t bits, unsigned int count)
+static uint64_t reverse_bits(uint64_t bits, unsigned int count)
 {
 	uint64_t result = 0;
 
@@ -116,11 +116,11 @@ struct chain_link *chains_from(const struct chains *chains, uint64_t *place)
 	level = chains_level(chains->size);
 	bits = (unsigned int)__builtin_ctz(level) + 1;
 	for (uint64_t at = *place >> (PLACE_BITS - bits); at < UINT64_C(1) << bits; at++) {
-		uint64_t least = UINT64_MAX, hash = reversed(at, bits);
+		uint64_t least = UINT64_MAX, hash = reverse_bits(at, bits);
 		struct chain_link *found = NULL;
 
 		for (struct chain_link *l = chains_find(chains, hash); l; l = l->next) {
-			uint64_t its = reversed(chains->hash(l, chains->seed), PLACE_BITS);
+			uint64_t its = reverse_bits(chains->hash(l, chains->seed), PLACE_BITS);
 
 			if (its >= *place && its < least) {
 				least = its;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /* Makes the larger root the first child of the smaller; both are alone. Equal keys: @a stays up. */
-static struct heap_node *meld(struct heap_node *a, struct heap_node *b)
+static struct heap_node *meld_roots(struct heap_node *a, struct heap_node *b)
 {
 	if (!a)
 		return b;
@@ -37,7 +37,7 @@ static struct heap_node *meld_siblings(struct heap_node *first)
 		a->next = NULL;
 		if (b)
 			b->next = NULL;
-		pair = meld(a, b);
+		pair = meld_roots(a, b);
 		pair->next = pairs;
 		pairs = pair;
 	}
@@ -45,7 +45,7 @@ static struct heap_node *meld_siblings(struct heap_node *first)
 		struct heap_node *next = pairs->next;
 
 		pairs->next = NULL;
-		all = meld(pairs, all);
+		all = meld_roots(pairs, all);
 		pairs = next;
 	}
 	return all;
@@ -66,7 +66,7 @@ void heap_insert(struct heap *heap, struct heap_node *node, uint64_t key)
 	node->key = key;
 	node->child = NULL;
 	node->next = NULL;
-	set_root(heap, meld(heap->root, node));
+	set_root(heap, meld_roots(heap->root, node));
 }
 
 void heap_remove(struct heap *heap, struct heap_node *node)
@@ -85,7 +85,7 @@ void heap_remove(struct heap *heap, struct heap_node *node)
 			node->back->next = node->next;
 		if (node->next)
 			node->next->back = node->back;
-		set_root(heap, meld(heap->root, rest));
+		set_root(heap, meld_roots(heap->root, rest));
 	}
 	node->child = NULL;
 	node->next = NULL;

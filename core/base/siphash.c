@@ -5,31 +5,31 @@ struct state {
 	uint64_t a, b, c, d;
 };
 
-static uint64_t rotate(uint64_t word, unsigned int bits)
+static uint64_t rotate_word(uint64_t word, unsigned int bits)
 {
 	return word << bits | word >> (64 - bits);
 }
 
-static void mix(struct state *s, unsigned int rounds)
+static void mix_state(struct state *s, unsigned int rounds)
 {
 	while (rounds--) {
 		s->a += s->b;
-		s->b = rotate(s->b, 13) ^ s->a;
-		s->a = rotate(s->a, 32);
+		s->b = rotate_word(s->b, 13) ^ s->a;
+		s->a = rotate_word(s->a, 32);
 		s->c += s->d;
-		s->d = rotate(s->d, 16) ^ s->c;
+		s->d = rotate_word(s->d, 16) ^ s->c;
 		s->a += s->d;
-		s->d = rotate(s->d, 21) ^ s->a;
+		s->d = rotate_word(s->d, 21) ^ s->a;
 		s->c += s->b;
-		s->b = rotate(s->b, 17) ^ s->c;
-		s->c = rotate(s->c, 32);
+		s->b = rotate_word(s->b, 17) ^ s->c;
+		s->c = rotate_word(s->c, 32);
 	}
 }
 
-static void absorb(struct state *s, uint64_t word)
+static void absorb_word(struct state *s, uint64_t word)
 {
 	s->d ^= word;
-	mix(s, 2);
+	mix_state(s, 2);
 	s->a ^= word;
 }
 
@@ -47,12 +47,12 @@ uint64_t siphash(const void *bytes, size_t length, const uint64_t seed[2])
 	for (size_t i = 0; i < length; i++) {
 		word |= (uint64_t)byte[i] << i % 8 * 8;
 		if (i % 8 == 7) {
-			absorb(&s, word);
+			absorb_word(&s, word);
 			word = 0;
 		}
 	}
-	absorb(&s, word | (uint64_t)(length & 0xff) << 56);
+	absorb_word(&s, word | (uint64_t)(length & 0xff) << 56);
 	s.c ^= 0xff;
-	mix(&s, 4);
+	mix_state(&s, 4);
 	return s.a ^ s.b ^ s.c ^ s.d;
 }

@@ -196,17 +196,17 @@ static bool is_rewritten(const struct holding *holding, const struct found *foun
 
 /*
  * An election may have taken back the settings that @holding has: then those that were written
- * before it, or after it, do not name them.
+ * before it, or after it, do not name them, and they count beside those that are named.
  */
 static void heed_before(struct fleet *fleet, struct holding *holding, const struct record *record)
 {
-	struct record own = *record;
+	struct record both = *record;
 
-	if (baseline_is_void(fleet) && !before_is_alike(holding->settings, &record->settings)) {
-		(void)before_name(fleet, holding, &own);
-		record = &own;
-	}
 	before_heed(fleet, holding, record);
+	if (!baseline_is_void(fleet) || before_is_alike(holding->settings, &record->settings))
+		return;
+	(void)before_name(fleet, holding, &both);
+	before_heed(fleet, holding, &both);
 }
 
 static void tune(struct fleet *fleet, struct batch *batch, struct holding *holding,

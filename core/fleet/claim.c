@@ -27,7 +27,8 @@ struct claims {
 	uint64_t next_ns;  /* another N not before */
 	bool reclaims;	   /* go to the end of the line ... */
 	uint32_t given_up; /* ... and then wake others: so many are theirs */
-	bool looking;	   /* their names are being asked for */
+	bool looking;	   /* their names are being asked for ... */
+	bool turned;	   /* ... as a turn is over, and its claim was made anew */
 	char (*claimants)[CLAIM_TEXT]; /* owned: names of others' claims, in the order of waking */
 	uint32_t claimant_count;
 	bool contended;		/* all together want more than there is */
@@ -270,24 +271,20 @@ bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct 
 	return true;
 }
 
-/*
- * Wakes hosts that wait for partitions of @holding, one for each that was given up, by setting the
- * data of their claims. They look every R anyway: nothing depends on it.
- */
-void claim_wake_others(struct fleet *fleet, struct holding *holding)
+/* Wakes as many of the remembered claimants as was given up, from the one after @skipped on. */
+static void wake(struct fleet *fleet, struct holding *holding, uint32_t skipped)
 {
-	uint32_t count = holding->claims->given_up;
+	uint32_t count = holding->claims->given_up, claimants = holding->claims->claimant_count;
 	char path[ZNODE_TEXT];
 
-	if (holding->claims->looking)
-		return;
 	holding->claims->given_up = 0;
-	for (uint32_t i = 0; i < count && i < holding->claims->claimant_count; i++) {
+	for (uint32_t i = 0; i < count && i < claimants; i++) {
+		const char *name = holding->claims->claimants[(skipped + i) % claimants];
 		struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
 
 		if (!request)
 			return;
-		znode_path_named(ZNODE_CLAIM, holding->id, holding->claims->claimants[i], path);
+		znode_path_named(ZNODE_CLAIM, holding->id, name, path);
 		if (request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0))
 			request_send(fleet, request);
 		else
@@ -295,12 +292,38 @@ void claim_wake_others(struct fleet *fleet, struct holding *holding)
 	}
 }
 
+/*
+ * Wakes hosts that wait for partitions of @holding, one for each that was given up, by setting the
+ * data of their claims. They look every R anyway: nothing depends on it.
+ */
+void claim_wake_others(struct fleet *fleet, struct holding *holding)
+{
+	if (!holding->claims->looking)
+		wake(fleet, holding, 0);
+}
+
+/*
+ * Returns how many of @claims are behind this host's, which was made just now: those of hosts whose
+ * turns end at the same time. As each of them leaves so many claimants to the others, no two of
+ * them wake the same host.
+ */
+static uint32_t count_behind(const struct fleet *fleet, const struct claim *claims, uint32_t count)
+{
+	uint32_t behind = 0, own = count;
+
+	for (uint32_t i = 0; i < count; i++)
+		own = is_own(fleet, &claims[i]) ? i : own;
+	for (uint32_t i = 0; own < count && i < count; i++)
+		behind += claims[i].sequence > claims[own].sequence;
+	return behind;
+}
+
 static void listed(struct fleet *fleet, struct request *request)
 {
 	struct holding *holding;
 	struct claim *claims;
 	struct znode folder;
-	uint32_t count;
+	uint32_t count, behind = 0;
 
 	(void)znode_parse(request->path, &folder);
 	holding = holdings_find(fleet, folder.id);
@@ -310,8 +333,11 @@ static void listed(struct fleet *fleet, struct request *request)
 	claims = request->answer == ANSWER_OK ? parse(request, &count) : NULL;
 	if (claims)
 		remember_claimants(fleet, holding, claims, count);
+	if (claims && holding->claims->turned)
+		behind = count_behind(fleet, claims, count);
+	holding->claims->turned = false;
 	free(claims);
-	claim_wake_others(fleet, holding);
+	wake(fleet, holding, behind);
 }
 
 void claim_look(struct fleet *fleet, struct holding *holding)
@@ -504,8 +530,10 @@ void claim_answered(struct fleet *fleet, const struct request *request)
 		}
 		return;
 	}
-	if (holding->claims->given_up)
+	if (holding->claims->given_up) {
+		holding->claims->turned = true;
 		claim_look(fleet, holding);
+	}
 	if (!transaction_claimed(fleet) || !last->made)
 		return;
 	holding->claims->own = strdup(strrchr(last->made, '/') + 1);
@@ -544,6 +572,7 @@ void claim_forget(struct fleet *fleet, struct holding *holding)
 	forget_own(holding);
 	holding->claims->given_up = 0;
 	holding->claims->looking = false;
+	holding->claims->turned = false;
 	holding->claims->unknown = false;
 	count(fleet, holding, false);
 	holding->claims->kept = 0;

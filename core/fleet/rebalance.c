@@ -240,37 +240,33 @@ static bool is_turn_over(const struct fleet *fleet, const struct holding *holdin
 /* Gives back what is above this host's share, to hosts that have less than theirs. */
 static void give_contended(struct fleet *fleet, struct holding *holding)
 {
-	uint32_t kept = leases_kept(holding), excess, part, given;
+	uint32_t kept = leases_kept(holding), target = claim_target(holding), part, given;
+	bool takes_turns = claim_takes_turns(holding, kept);
 	uint64_t lease_ns = holding->settings->lease_ns;
 
-	if (claim_target(holding) == UINT32_MAX ||
-	    (kept <= claim_target(holding) && !claim_takes_turns(holding, kept)))
+	if (target == UINT32_MAX || (kept <= target && !takes_turns))
 		yield(fleet, holding, UINT32_MAX);
-	if (claim_target(holding) == UINT32_MAX || fleet->now_ns < holding->rebalance->next_ns)
+	if (target == UINT32_MAX || fleet->now_ns < holding->rebalance->next_ns)
 		return;
-	if ((kept > claim_target(holding) || claim_takes_turns(holding, kept)) &&
-	    is_held_up(fleet, holding))
-		yield(fleet, holding,
-		      kept > claim_target(holding) ? claim_target(holding) : kept - 1);
-	if (kept <= claim_target(holding)) {
+	if ((kept > target || takes_turns) && is_held_up(fleet, holding))
+		yield(fleet, holding, kept > target ? target : kept - 1);
+	if (kept > target) {
+		part = (kept - target + EXCESS_PARTS - 1) / EXCESS_PARTS;
+		given = give(fleet, holding, kept - target, true, lease_ns);
+		if (given < part)
+			given += give(fleet, holding, part - given, true, lease_ns / YOUNG_PARTS);
+	} else {
 		/* A host whose lease is over goes to the end of the line. */
-		if (claim_takes_turns(holding, kept) && is_turn_over(fleet, holding) &&
-		    give(fleet, holding, 1, true, 0)) {
-			yield(fleet, holding, UINT32_MAX);
+		given = takes_turns && is_turn_over(fleet, holding)
+				? give(fleet, holding, 1, true, 0)
+				: 0;
+		if (given)
 			claim_anew(holding);
-			holding->rebalance->next_ns = fleet->now_ns + fleet->constants.renewal_ns;
-		}
-		return;
 	}
-	excess = kept - claim_target(holding);
-	part = (excess + EXCESS_PARTS - 1) / EXCESS_PARTS;
-	given = give(fleet, holding, excess, true, lease_ns);
-	if (given < part)
-		given += give(fleet, holding, part - given, true, lease_ns / YOUNG_PARTS);
-	if (given)
-		yield(fleet, holding, UINT32_MAX);
-	if (given)
-		holding->rebalance->next_ns = fleet->now_ns + fleet->constants.renewal_ns;
+	if (!given)
+		return;
+	yield(fleet, holding, UINT32_MAX);
+	holding->rebalance->next_ns = fleet->now_ns + fleet->constants.renewal_ns;
 }
 
 /* Decides for @holding what goes back, and whether more is looked for. */

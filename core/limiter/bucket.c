@@ -52,7 +52,7 @@ void bucket_account_open(struct bucket *bucket, struct bucket_account *account)
 	bucket->account = account;
 }
 
-static void spill(struct bucket *bucket)
+static void spill_excess(struct bucket *bucket)
 {
 	uint64_t capacity = capacity_now(bucket), over;
 	u128 units, allowed;
@@ -81,7 +81,7 @@ static void spill_aside(struct bucket *bucket)
 	bucket->aside = 0;
 }
 
-static void flow_in(struct bucket *bucket, uint64_t until_ns)
+static void let_flow_in(struct bucket *bucket, uint64_t until_ns)
 {
 	/* Below 2^51 * 2^64, so it fits. */
 	u128 units = (u128)bucket->flow.num * (until_ns - bucket->filled_ns);
@@ -102,7 +102,7 @@ static void flow_in(struct bucket *bucket, uint64_t until_ns)
 	bucket->level += (int64_t)(sum / bucket->flow.den);
 	bucket->part = (uint64_t)(sum % bucket->flow.den);
 	bucket->filled_ns = until_ns;
-	spill(bucket);
+	spill_excess(bucket);
 }
 
 void bucket_refill(struct bucket *bucket, uint64_t now_ns)
@@ -115,12 +115,12 @@ void bucket_refill(struct bucket *bucket, uint64_t now_ns)
 		if (ticks) {
 			bucket->grid_ns += ticks * bucket->interval_ns;
 			if (bucket->grid_ns > bucket->filled_ns)
-				flow_in(bucket, bucket->grid_ns);
+				let_flow_in(bucket, bucket->grid_ns);
 			bucket->released = bucket->level;
 		}
 	}
 	if (now_ns > bucket->filled_ns)
-		flow_in(bucket, now_ns);
+		let_flow_in(bucket, now_ns);
 }
 
 void bucket_init(struct bucket *bucket, const struct rate *rate, uint64_t burst,
@@ -177,7 +177,7 @@ void bucket_retune(struct bucket *bucket, const struct rate *rate, uint64_t burs
 	bucket->released = old.interval_ns ? old.released : old.level;
 	if (account)
 		bucket_account_open(bucket, account);
-	spill(bucket);
+	spill_excess(bucket);
 }
 
 void bucket_await(struct bucket *bucket, uint64_t tokens)
@@ -185,7 +185,7 @@ void bucket_await(struct bucket *bucket, uint64_t tokens)
 	if (tokens > bucket_capacity(bucket) + !bucket->burst)
 		spill_aside(bucket);
 	bucket->awaited = tokens;
-	spill(bucket);
+	spill_excess(bucket);
 }
 
 void bucket_set_aside(struct bucket *bucket)
@@ -203,14 +203,14 @@ void bucket_take_back(struct bucket *bucket, uint64_t tokens)
 	bucket_await(bucket, tokens);
 }
 
-static int64_t takeable(const struct bucket *bucket)
+static int64_t takeable_tokens(const struct bucket *bucket)
 {
 	return (bucket->interval_ns ? bucket->released : bucket->level) - (int64_t)bucket->aside;
 }
 
 bool bucket_has(const struct bucket *bucket, uint64_t tokens)
 {
-	return bucket->flow.num && takeable(bucket) >= (int64_t)tokens;
+	return bucket->flow.num && takeable_tokens(bucket) >= (int64_t)tokens;
 }
 
 void bucket_take(struct bucket *bucket, uint64_t tokens)
@@ -239,7 +239,7 @@ void bucket_put(struct bucket *bucket, uint64_t tokens, uint64_t others)
 	}
 	bucket->level += (int64_t)fits;
 	bucket->released += (int64_t)fits;
-	spill(bucket);
+	spill_excess(bucket);
 }
 
 uint64_t bucket_when(const struct bucket *bucket, uint64_t tokens, uint64_t now_ns)
@@ -328,7 +328,7 @@ void bucket_join(struct bucket *bucket, const struct bucket_part *part)
 	else if (bucket->account)
 		bucket->account->taken += (u128)-units;
 	add_units(bucket, units);
-	spill(bucket);
+	spill_excess(bucket);
 }
 
 void bucket_leave(struct bucket *bucket, uint64_t tokens)

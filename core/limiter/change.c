@@ -139,7 +139,7 @@ static int prepare_settings(struct engine *engine, struct change *change)
 }
 
 /* Checks @change against things as they are now and gets the memory it needs. */
-static int prepare(struct engine *engine, struct change *change)
+static int prepare_change(struct engine *engine, struct change *change)
 {
 	if (change->limiter->removed)
 		return refuse(change, -ENODEV, "the limiter is gone");
@@ -178,8 +178,8 @@ static void set_owner(struct engine *engine, struct limiter *limiter, const stru
 }
 
 /* Hands the settings and the memory of @change over to @limiter. */
-static void configure(struct engine *engine, struct change *change, struct limiter *limiter,
-		      bool full)
+static void configure_limiter(struct engine *engine, struct change *change, struct limiter *limiter,
+			      bool full)
 {
 	if (change->learning)
 		limiter->learning = change->learning;
@@ -216,26 +216,26 @@ static void apply_settings(struct engine *engine, struct change *change)
 			change->altered |= UINT32_C(1) << id;
 	}
 	note_time(change, limiter, seconds_since_start(engine));
-	configure(engine, change, limiter, true);
+	configure_limiter(engine, change, limiter, true);
 	partition_follow(&engine->schedule, limiter);
 }
 
 /* Puts @limiter, which is in no tree yet, below @parent with its settings and owner. */
-static void adopt(struct engine *engine, struct limiter *parent, struct limiter *limiter,
-		  struct change *change, const struct owner *owner, bool full)
+static void adopt_limiter(struct engine *engine, struct limiter *parent, struct limiter *limiter,
+			  struct change *change, const struct owner *owner, bool full)
 {
 	tree_insert(&engine->tree, parent, limiter);
 	users_add(&engine->users, limiter->uid, BOUND_LIMITERS);
 	set_owner(engine, limiter, owner);
 	limiter->made_s = seconds_since_start(engine);
-	configure(engine, change, limiter, full);
+	configure_limiter(engine, change, limiter, full);
 }
 
-static void apply(struct engine *engine, struct change *change)
+static void apply_change(struct engine *engine, struct change *change)
 {
 	switch (change->kind) {
 	case CHANGE_MAKE:
-		adopt(engine, change->limiter, change->made, change, &change->owner, true);
+		adopt_limiter(engine, change->limiter, change->made, change, &change->owner, true);
 		break;
 	case CHANGE_REMOVE:
 		change_apply_removal(engine, change->limiter);
@@ -267,7 +267,7 @@ static void free_memory(struct change *change)
 }
 
 /* Frees what was got for a change that was not applied. */
-static void unprepare(struct change *change)
+static void unprepare_change(struct change *change)
 {
 	if (change->made)
 		limiter_free(change->made);
@@ -284,13 +284,13 @@ static struct change *first_in_line(const struct engine *engine)
 }
 
 /* Hands the first in line, which is done, to the caller. */
-static void finish(struct engine *engine, int outcome)
+static void finish_change(struct engine *engine, int outcome)
 {
 	struct change *change = first_in_line(engine);
 
 	change->outcome = outcome;
 	if (outcome)
-		unprepare(change);
+		unprepare_change(change);
 	free_memory(change);
 	list_remove(&engine->line, &change->line);
 	list_append(&engine->changed, &change->line);
@@ -302,10 +302,10 @@ static void start_changes(struct engine *engine)
 	struct change *change;
 
 	while ((change = first_in_line(engine)) && !change->started) {
-		int err = prepare(engine, change);
+		int err = prepare_change(engine, change);
 
 		if (err) {
-			finish(engine, err);
+			finish_change(engine, err);
 			continue;
 		}
 		change->started = true;
@@ -351,10 +351,10 @@ void change_stored(struct engine *engine, struct change *change, int err)
 
 	assert(change == first_in_line(engine) && change->started);
 	if (!err)
-		apply(engine, change);
+		apply_change(engine, change);
 	if (err && !change->error[0])
 		refuse(change, err, "not stored: %s", strerror(-err));
-	finish(engine, err);
+	finish_change(engine, err);
 	if (!inside)
 		start_changes(engine);
 }
@@ -362,7 +362,7 @@ void change_stored(struct engine *engine, struct change *change, int err)
 void change_restart(struct engine *engine, struct change *change)
 {
 	assert(change == first_in_line(engine) && change->started);
-	unprepare(change);
+	unprepare_change(change);
 	change->error[0] = '\0';
 	change->started = false;
 	if (!engine->storing)
@@ -376,7 +376,7 @@ int change_apply_settings(struct engine *engine, struct limiter *limiter,
 	int err = get_memory(engine, &change, limiter);
 
 	if (err) {
-		unprepare(&change);
+		unprepare_change(&change);
 		return err;
 	}
 	apply_settings(engine, &change);
@@ -429,10 +429,10 @@ int change_restore(struct engine *engine, struct limiter *parent, const char *na
 	change.made = limiter = tree_new(name);
 	if (!limiter || (engine->source->adopt && engine->source->adopt(engine->source, limiter)) ||
 	    get_memory(engine, &change, limiter)) {
-		unprepare(&change);
+		unprepare_change(&change);
 		return -ENOMEM;
 	}
-	adopt(engine, parent, limiter, &change, owner, false);
+	adopt_limiter(engine, parent, limiter, &change, owner, false);
 	for (uint32_t i = 0; i < level_count && i < limiter->bucket_count; i++)
 		bucket_restore(&limiter->buckets[i], levels[i].tokens, levels[i].part);
 	free_memory(&change);

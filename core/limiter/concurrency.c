@@ -45,7 +45,7 @@ void concurrency_init(struct concurrency *c, const struct slot_limit *setting, u
 }
 
 /* Returns the round trips after which a round decides. */
-static uint32_t wanted(const struct concurrency *c)
+static uint32_t wanted_count(const struct concurrency *c)
 {
 	double decisive = 1.5 * Z * Z * c->variance / (DECISIVE * DECISIVE);
 	double most = (double)c->limit * (c->settled ? COHORTS_MAX : 1);
@@ -57,7 +57,7 @@ static uint32_t wanted(const struct concurrency *c)
 	return decisive < COUNT_MIN ? COUNT_MIN : (uint32_t)decisive;
 }
 
-static void expect(struct concurrency *c, double mean_ns)
+static void expect_mean(struct concurrency *c, double mean_ns)
 {
 	c->expected_ns = c->expected_ns > 0 ? c->expected_ns + WEIGHT * (mean_ns - c->expected_ns)
 					    : mean_ns;
@@ -73,7 +73,7 @@ static void note_spread(struct concurrency *c, double mean_ns)
 	c->variance += WEIGHT_SPREAD * (variance - c->variance);
 }
 
-static void shrink(struct concurrency *c, uint32_t least)
+static void shrink_number(struct concurrency *c, uint32_t least)
 {
 	uint32_t number = (uint32_t)(c->number * c->decrease);
 
@@ -83,7 +83,7 @@ static void shrink(struct concurrency *c, uint32_t least)
 }
 
 /* Begins a round with fewer, if there can be fewer. */
-static bool look(struct concurrency *c)
+static bool begin_look(struct concurrency *c)
 {
 	uint32_t limit = (uint32_t)(c->number * LOOK);
 
@@ -99,7 +99,7 @@ static bool look(struct concurrency *c)
 }
 
 /* Draws the conclusion of a round at the full number. */
-static void decide(struct concurrency *c, double mean_ns)
+static void decide_round(struct concurrency *c, double mean_ns)
 {
 	double chance = Z * sqrt(1.5 * c->variance / c->count);
 	double margin_ns = c->expected_ns * (chance > GROWTH ? chance : GROWTH);
@@ -109,9 +109,9 @@ static void decide(struct concurrency *c, double mean_ns)
 	c->rounds += c->full;
 	c->strange = grown || shorter ? c->strange + 1 : 0;
 	if (grown)
-		shrink(c, c->full ? c->min : c->most < c->number ? c->most : c->number);
+		shrink_number(c, c->full ? c->min : c->most < c->number ? c->most : c->number);
 	else if (!c->full)
-		expect(c, mean_ns);
+		expect_mean(c, mean_ns);
 	else if (!shorter && c->number < c->max)
 		c->number++;
 }
@@ -123,15 +123,15 @@ static void end_round(struct concurrency *c, uint64_t now_ns)
 
 	note_spread(c, mean_ns);
 	if (c->looking || first || c->number == c->min)
-		expect(c, mean_ns);
+		expect_mean(c, mean_ns);
 	if (c->looking)
 		c->looking = false;
 	else if (first && c->full && c->number < c->max)
 		c->number++;
 	else if (!first)
-		decide(c, mean_ns);
+		decide_round(c, mean_ns);
 	c->limit = c->number;
-	if ((c->strange >= STRANGE_MAX || c->rounds >= LOOK_EVERY) && look(c))
+	if ((c->strange >= STRANGE_MAX || c->rounds >= LOOK_EVERY) && begin_look(c))
 		now_ns = NEVER_NS;
 	begin_round(c, now_ns);
 }
@@ -158,7 +158,7 @@ void concurrency_closed(struct concurrency *c, uint64_t opened_ns, uint32_t used
 	c->count++;
 	c->sum_ns += held_ns;
 	c->sum_squares += held_ns * held_ns;
-	if (c->count >= wanted(c))
+	if (c->count >= wanted_count(c))
 		end_round(c, now_ns);
 }
 
@@ -167,7 +167,7 @@ void concurrency_throttled(struct concurrency *c, uint64_t now_ns)
 	if (c->decreased_ns && (double)(now_ns - c->decreased_ns) < c->expected_ns)
 		return;
 	c->decreased_ns = now_ns;
-	shrink(c, c->min);
+	shrink_number(c, c->min);
 	/* A limit cut short for a look may be less still; a throttling never raises it. */
 	c->looking = c->looking && c->limit < c->number;
 	if (!c->looking)

@@ -71,7 +71,7 @@ uint64_t engine_next_ns(const struct engine *engine)
 }
 
 /* Tells the source that tokens of @limiter are asked for, maybe more than this host holds. */
-static void rouse(struct engine *engine, struct limiter *limiter)
+static void rouse_path(struct engine *engine, struct limiter *limiter)
 {
 	if (!engine->source->rouse)
 		return;
@@ -175,7 +175,7 @@ static bool is_too_late(struct engine *engine, const struct waiter *waiter, uint
 	return at_ns > expiry_ns && !may_come(engine, waiter->limiter);
 }
 
-static int ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
+static int ask_for_tokens(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
 {
 	struct schedule *schedule = &engine->schedule;
 	struct limiter *limiter = waiter->limiter;
@@ -190,7 +190,7 @@ static int ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
 		expiry_ns = time_after(asked_ns, within_ns);
 		if (is_too_late(engine, waiter, expiry_ns)) {
 			limiter->counters[COUNTER_REFUSED]++;
-			rouse(engine, limiter);
+			rouse_path(engine, limiter);
 			return -EAGAIN;
 		}
 		waiter->expiry->at_ns = expiry_ns;
@@ -198,11 +198,11 @@ static int ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
 	}
 	if (limiter_ask(schedule, waiter, expiry_ns)) {
 		if (is_news(limiter))
-			rouse(engine, limiter);
+			rouse_path(engine, limiter);
 		return 0;
 	}
 	engine->waiting++;
-	rouse(engine, limiter);
+	rouse_path(engine, limiter);
 	return -EINPROGRESS;
 }
 
@@ -213,7 +213,7 @@ void engine_give_up(struct engine *engine, struct waiter *waiter)
 }
 
 /* Ends the asking of @waiter unless it waits. */
-static int asked(struct engine *engine, struct waiter *waiter, int err)
+static int end_asking(struct engine *engine, struct waiter *waiter, int err)
 {
 	if (err != -EINPROGRESS)
 		engine_give_up(engine, waiter);
@@ -223,7 +223,7 @@ static int asked(struct engine *engine, struct waiter *waiter, int err)
 int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns)
 {
 	engine_run(engine, now_ns);
-	return asked(engine, waiter, ask(engine, waiter, within_ns));
+	return end_asking(engine, waiter, ask_for_tokens(engine, waiter, within_ns));
 }
 
 /* Takes @tokens of @limiter, which is there, if they can be had now. */
@@ -232,7 +232,7 @@ static bool take_now(struct engine *engine, struct limiter *limiter, uint64_t to
 	if (!limiter_try(&engine->schedule, limiter, tokens))
 		return false;
 	if (is_news(limiter))
-		rouse(engine, limiter);
+		rouse_path(engine, limiter);
 	return true;
 }
 
@@ -240,7 +240,7 @@ static bool take_now(struct engine *engine, struct limiter *limiter, uint64_t to
 static void count_refusal(struct engine *engine, struct limiter *limiter)
 {
 	limiter->counters[COUNTER_REFUSED]++;
-	rouse(engine, limiter);
+	rouse_path(engine, limiter);
 }
 
 int engine_try(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
@@ -346,7 +346,7 @@ bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns)
 	     is_too_late(engine, &poller->waiter, time_after(schedule->now_ns, poller->within_ns))))
 		return true;
 	poller_wait(schedule, poller, poller_until_ns(engine, poller));
-	rouse(engine, limiter);
+	rouse_path(engine, limiter);
 	return poller->state == POLLER_CALLED;
 }
 
@@ -378,7 +378,7 @@ static int ask_for_slot(struct engine *engine, struct waiter *waiter)
 int engine_slot_open(struct engine *engine, struct waiter *waiter, uint64_t now_ns)
 {
 	engine_run(engine, now_ns);
-	return asked(engine, waiter, ask_for_slot(engine, waiter));
+	return end_asking(engine, waiter, ask_for_slot(engine, waiter));
 }
 
 int engine_slot_try(struct engine *engine, struct limiter *limiter, struct slot *slot,
@@ -405,7 +405,7 @@ void engine_stop(struct engine *engine)
 	engine->schedule.stopped = true;
 }
 
-static void cancel(struct engine *engine, struct waiter *waiter)
+static void cancel_waiter(struct engine *engine, struct waiter *waiter)
 {
 	/* Then it may be the turn of another waiter, which needs what counts now. */
 	if (engine->source->before)
@@ -416,7 +416,7 @@ static void cancel(struct engine *engine, struct waiter *waiter)
 
 void engine_cancel(struct engine *engine, struct waiter *waiter)
 {
-	cancel(engine, waiter);
+	cancel_waiter(engine, waiter);
 	engine_give_up(engine, waiter);
 }
 
@@ -424,7 +424,7 @@ void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct
 		      uint64_t now_ns)
 {
 	engine->schedule.parks = waiter->ticket;
-	cancel(engine, waiter);
+	cancel_waiter(engine, waiter);
 	engine->schedule.parks = 0;
 	(void)parking_park(&engine->schedule.parking, waiter, asker, now_ns);
 }

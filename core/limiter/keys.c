@@ -57,7 +57,7 @@ static struct settings settings_of_key(const struct limiter *limiter)
 }
 
 /* Gets memory for keys of @limiter; with @full unknown ones are full. NULL: there is none. */
-static struct keys *begin(struct schedule *schedule, struct limiter *limiter, bool full)
+static struct keys *begin_keys(struct schedule *schedule, struct limiter *limiter, bool full)
 {
 	struct keys *keys = calloc(1, sizeof(*keys));
 	struct bucket bucket;
@@ -224,7 +224,7 @@ static bool sweep_keys(struct schedule *schedule, struct keys *keys, unsigned in
 }
 
 /* Counts the tokens that accrued in @key, which is idle, and makes it the newest. */
-static void touch(struct schedule *schedule, struct keys *keys, struct key *key)
+static void touch_key(struct schedule *schedule, struct keys *keys, struct key *key)
 {
 	struct bucket bucket;
 	bool limited = tunings_bucket(&keys->tunings, &key->level, schedule->now_ns, &bucket);
@@ -247,8 +247,8 @@ static bool has_room(struct schedule *schedule, struct keys *keys, uint32_t uid)
 	return oldest && oldest->uid == uid && evict_key(schedule, keys);
 }
 
-static int make(struct schedule *schedule, struct keys *keys, const char *name, uint32_t uid,
-		uint64_t id, struct key **made)
+static int make_key(struct schedule *schedule, struct keys *keys, const char *name, uint32_t uid,
+		    uint64_t id, struct key **made)
 {
 	size_t length = strlen(name);
 	/* Not sizeof: names begin where it would be padded. */
@@ -273,7 +273,7 @@ static int make(struct schedule *schedule, struct keys *keys, const char *name, 
 	}
 	users_add(schedule->users, uid, BOUND_KEYS);
 	list_key(keys, key, KEYS_FRESH);
-	touch(schedule, keys, key);
+	touch_key(schedule, keys, key);
 	*made = key;
 	return 0;
 }
@@ -287,7 +287,7 @@ static int look_up(struct schedule *schedule, struct limiter *limiter, const cha
 	assert(length && length <= UINT8_MAX);
 	*keys = limiter->keys;
 	if (!*keys)
-		*keys = begin(schedule, limiter, !limiter->holding || limiter->holding->alone);
+		*keys = begin_keys(schedule, limiter, !limiter->holding || limiter->holding->alone);
 	if (!*keys)
 		return -ENOMEM;
 	*key = find_name(*keys, name, length);
@@ -304,7 +304,7 @@ int keys_get(struct schedule *schedule, struct limiter *limiter, const char *nam
 		return err;
 	if (*key) {
 		if ((*key)->list != KEYS_OPEN)
-			touch(schedule, keys, *key);
+			touch_key(schedule, keys, *key);
 		return 0;
 	}
 	/* Two for one: where many are made, more are forgotten. */
@@ -315,7 +315,7 @@ int keys_get(struct schedule *schedule, struct limiter *limiter, const char *nam
 		return -ENOSPC;
 	if (!has_room(schedule, keys, uid))
 		return -ENOSPC;
-	err = make(schedule, keys, name, uid, ++schedule->last_key, key);
+	err = make_key(schedule, keys, name, uid, ++schedule->last_key, key);
 	if (!heap_holds(&keys->due))
 		plan_sweep(schedule, keys, 0);
 	return err;
@@ -327,7 +327,7 @@ int keys_restore(struct schedule *schedule, struct limiter *limiter, const char 
 	struct keys *keys;
 	int err = look_up(schedule, limiter, name, &keys, key);
 
-	return err || *key ? err : make(schedule, keys, name, uid, id, key);
+	return err || *key ? err : make_key(schedule, keys, name, uid, id, key);
 }
 
 struct key *keys_find(const struct schedule *schedule, uint64_t id)
@@ -339,7 +339,7 @@ struct key *keys_find(const struct schedule *schedule, uint64_t id)
 	return link ? key_of_id(link) : NULL;
 }
 
-static uint32_t saturated(uint64_t count)
+static uint32_t saturate_count(uint64_t count)
 {
 	return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
@@ -381,7 +381,7 @@ struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, st
 }
 
 /* Puts @key to rest: the last file of it was closed. */
-static void deflate(struct schedule *schedule, struct keys *keys, struct key *key)
+static void deflate_key(struct schedule *schedule, struct keys *keys, struct key *key)
 {
 	struct limiter *l = key->inflated;
 
@@ -393,8 +393,8 @@ static void deflate(struct schedule *schedule, struct keys *keys, struct key *ke
 	tunings_rest(&keys->tunings, l->bucket_count ? l->buckets : NULL, schedule->now_ns,
 		     &key->level);
 	key->granted = l->counters[COUNTER_GRANTED];
-	key->served = saturated(l->counters[COUNTER_SERVED]);
-	key->refused = saturated(l->counters[COUNTER_REFUSED]);
+	key->served = saturate_count(l->counters[COUNTER_SERVED]);
+	key->refused = saturate_count(l->counters[COUNTER_REFUSED]);
 	list_key(keys, key, key->granted ? KEYS_USED : KEYS_FRESH);
 	free(l);
 	if (!heap_holds(&keys->due))
@@ -409,7 +409,7 @@ void keys_close(struct schedule *schedule, struct limiter *inflated)
 	if (inflated->removed)
 		free(inflated);
 	else
-		deflate(schedule, inflated->parent->keys, keys_key(inflated));
+		deflate_key(schedule, inflated->parent->keys, keys_key(inflated));
 }
 
 uint32_t keys_count(const struct limiter *limiter)
@@ -445,7 +445,7 @@ struct key *keys_from(const struct limiter *limiter, uint64_t *place)
 }
 
 /* Returns the least number of a tuning that an idle key needs. */
-static uint32_t needed(const struct keys *keys)
+static uint32_t needed_tuning(const struct keys *keys)
 {
 	uint32_t least = tunings_number(&keys->tunings);
 
@@ -473,7 +473,7 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 		full = true;
 	/* Where keys do not begin full, that counts from now on, even without a key. */
 	if (!keys && !full && !rate_is_unlimited(&limiter->settings->key_rate))
-		keys = begin(schedule, limiter, false);
+		keys = begin_keys(schedule, limiter, false);
 	if (!keys)
 		return;
 	old = keys->settings;
@@ -484,7 +484,8 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 		now->burst != limiter->settings->key_burst;
 	if (tuned) {
 		tunings_add(&keys->tunings, &limiter->settings->key_rate,
-			    limiter->settings->key_burst, full, needed(keys), schedule->now_ns);
+			    limiter->settings->key_burst, full, needed_tuning(keys),
+			    schedule->now_ns);
 		limited = tunings_bucket(&keys->tunings, &keys->unknown, schedule->now_ns, &bucket);
 		tunings_rest(&keys->tunings, limited ? &bucket : NULL, schedule->now_ns,
 			     &keys->unknown);
@@ -533,7 +534,7 @@ static struct keys *keys_of_due(struct heap_node *node)
 }
 
 /* Frees up to @most of keys whose limiter is gone, then the rest. Tells whether keys are left. */
-static bool dissolve(struct schedule *schedule, struct keys *keys, unsigned int most)
+static bool dissolve_keys(struct schedule *schedule, struct keys *keys, unsigned int most)
 {
 	for (enum key_list_id id = KEYS_FRESH; id <= KEYS_USED; id++) {
 		while (oldest_key(keys, id)) {
@@ -558,7 +559,7 @@ void keys_run(struct schedule *schedule)
 			bool more = sweep_keys(schedule, keys, KEYS_SWEEP);
 
 			plan_sweep(schedule, keys, more ? schedule->now_ns + KEYS_PAUSE_NS : 0);
-		} else if (dissolve(schedule, keys, KEYS_SWEEP)) {
+		} else if (dissolve_keys(schedule, keys, KEYS_SWEEP)) {
 			heap_place(&schedule->forgets, &keys->due,
 				   schedule->now_ns + KEYS_PAUSE_NS);
 		}
@@ -568,6 +569,6 @@ void keys_run(struct schedule *schedule)
 void keys_free(struct schedule *schedule)
 {
 	while (schedule->forgets.root)
-		(void)dissolve(schedule, keys_of_due(schedule->forgets.root), UINT32_MAX);
+		(void)dissolve_keys(schedule, keys_of_due(schedule->forgets.root), UINT32_MAX);
 	assert(!schedule->keys_by_id.count);
 }

@@ -74,7 +74,7 @@ static double full_rate(const struct limiter *limiter, double *share)
 }
 
 /* Gives the bucket the rate that was learnt. */
-static void follow(const struct schedule *schedule, struct limiter *limiter, double share)
+static void follow_rate(const struct schedule *schedule, struct limiter *limiter, double share)
 {
 	const struct settings *settings = limiter->settings;
 	struct learning *learning = limiter->learning;
@@ -110,7 +110,7 @@ static void follow(const struct schedule *schedule, struct limiter *limiter, dou
 }
 
 /* Keeps the learnt rate above `min`; where it reaches the limiter's own there is none. */
-static void bound(const struct limiter *limiter, double full)
+static void bound_rate(const struct limiter *limiter, double full)
 {
 	const struct adapt *adapt = &limiter->settings->adapt;
 	struct adapt_state *state = &limiter->learning->adapted;
@@ -140,8 +140,8 @@ void learning_configure(const struct schedule *schedule, struct limiter *limiter
 	learning->kind = settings->adapt.kind;
 	backoff_retune(&learning->pause, &settings->backoff, schedule->now_ns);
 	full = full_rate(limiter, &share);
-	bound(limiter, full);
-	follow(schedule, limiter, share);
+	bound_rate(limiter, full);
+	follow_rate(schedule, limiter, share);
 }
 
 /* Tells whether a reader waits for nothing but the learnt rate. */
@@ -189,7 +189,7 @@ void learning_run(const struct schedule *schedule, struct limiter *limiter)
 	if (!adapt_grow(state, adapt, &work, share, full, is_starved(limiter), now_ns))
 		return;
 	if (!learning->shared) {
-		follow(schedule, limiter, share);
+		follow_rate(schedule, limiter, share);
 		return;
 	}
 	learning->proposal = *state;
@@ -204,8 +204,8 @@ void learning_adopt(const struct schedule *schedule, struct limiter *limiter,
 	double share, full = full_rate(limiter, &share);
 
 	adapt_adopt(&limiter->learning->adapted, other, &work, schedule->now_ns);
-	bound(limiter, full);
-	follow(schedule, limiter, share);
+	bound_rate(limiter, full);
+	follow_rate(schedule, limiter, share);
 }
 
 void learning_restore(const struct schedule *schedule, struct limiter *limiter,
@@ -218,8 +218,8 @@ void learning_restore(const struct schedule *schedule, struct limiter *limiter,
 	backoff_retune(&learning->pause, &limiter->settings->backoff, schedule->now_ns);
 	if (limiter->settings->adapt.kind != ADAPT_NONE)
 		learning->adapted = *adapted;
-	bound(limiter, full);
-	follow(schedule, limiter, share);
+	bound_rate(limiter, full);
+	follow_rate(schedule, limiter, share);
 }
 
 void learning_hear(const struct schedule *schedule, struct limiter *limiter,
@@ -258,7 +258,7 @@ void learning_hear(const struct schedule *schedule, struct limiter *limiter,
 	learning->lowered = true;
 	learning->proposes = false;
 	learning->adapted.looked = work;
-	follow(schedule, limiter, share);
+	follow_rate(schedule, limiter, share);
 }
 
 uint64_t learning_next_ns(const struct limiter *limiter)

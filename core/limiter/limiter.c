@@ -260,7 +260,7 @@ bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expi
 	return false;
 }
 
-static void hasten(struct schedule *schedule, const struct waiter *waiter)
+static void hasten_expiry(struct schedule *schedule, const struct waiter *waiter)
 {
 	struct expiry *expiry = waiter->expiry;
 
@@ -274,9 +274,9 @@ void limiter_hasten(struct schedule *schedule, struct limiter *limiter)
 
 	for (const struct waiter *w = list_first(&limiter->turns.queue.once, struct waiter, once);
 	     w; w = list_next(w, once))
-		hasten(schedule, w);
+		hasten_expiry(schedule, w);
 	for (; turn; turn = heap_next(turn))
-		hasten(schedule, waiter_of_turn(turn));
+		hasten_expiry(schedule, waiter_of_turn(turn));
 }
 
 void limiter_expire(struct schedule *schedule, struct waiter *waiter)

@@ -55,7 +55,7 @@ static void free_place(struct parking *parking, struct parked_place *place)
 }
 
 /* Puts @place among those parked. 0 or -ENOMEM. */
-static int list(struct parking *parking, struct parked_place *place)
+static int list_place(struct parking *parking, struct parked_place *place)
 {
 	int err = chains_insert(&parking->by_asker, &place->by_asker);
 
@@ -64,27 +64,27 @@ static int list(struct parking *parking, struct parked_place *place)
 	return err;
 }
 
-static void unlist(struct parking *parking, struct parked_place *place)
+static void unlist_place(struct parking *parking, struct parked_place *place)
 {
 	chains_remove(&parking->by_asker, &place->by_asker);
 	list_remove(&parking->parked, &place->by_time);
 }
 
 /* Frees the places that were parked until @now_ns at the latest. */
-static void expire(struct parking *parking, uint64_t now_ns)
+static void expire_places(struct parking *parking, uint64_t now_ns)
 {
 	struct parked_place *oldest;
 
 	while ((oldest = list_first(&parking->parked, struct parked_place, by_time)) &&
 	       oldest->at_ns <= now_ns) {
-		unlist(parking, oldest);
+		unlist_place(parking, oldest);
 		free_place(parking, oldest);
 	}
 }
 
 void parking_free(struct parking *parking)
 {
-	expire(parking, UINT64_MAX);
+	expire_places(parking, UINT64_MAX);
 }
 
 static void set_limiter(struct parked_place *place, const struct limiter *limiter)
@@ -110,8 +110,8 @@ static bool is_for(const struct parked_place *place, const struct waiter *waiter
 }
 
 /* Finds a place of @asker that is for the request of @waiter (NULL: for any request). */
-static struct parked_place *find(const struct parking *parking, const struct asker *asker,
-				 const struct waiter *waiter)
+static struct parked_place *find_place(const struct parking *parking, const struct asker *asker,
+				       const struct waiter *waiter)
 {
 	struct chain_link *link = chains_find(&parking->by_asker, hash_asker(asker));
 
@@ -137,10 +137,10 @@ bool parking_park(struct parking *parking, struct waiter *waiter, const struct a
 	struct parked_place *place = waiter->place ? &parking->places[waiter->place - 1] : NULL;
 	struct parked_place *other;
 
-	expire(parking, now_ns);
-	other = asker->thread ? find(parking, asker, NULL) : NULL;
+	expire_places(parking, now_ns);
+	other = asker->thread ? find_place(parking, asker, NULL) : NULL;
 	if (other) {
-		unlist(parking, other);
+		unlist_place(parking, other);
 		free_place(parking, other);
 	}
 	if (!place && within_ns(waiter)) {
@@ -160,7 +160,7 @@ bool parking_park(struct parking *parking, struct waiter *waiter, const struct a
 		return false;
 	place->asker = *asker;
 	place->at_ns = now_ns + PARKING_NS;
-	if (list(parking, place)) {
+	if (list_place(parking, place)) {
 		free_place(parking, place);
 		return false;
 	}
@@ -173,11 +173,11 @@ bool parking_resume(struct parking *parking, struct waiter *waiter, const struct
 {
 	struct parked_place *place;
 
-	expire(parking, now_ns);
-	place = find(parking, asker, waiter);
+	expire_places(parking, now_ns);
+	place = find_place(parking, asker, waiter);
 	if (!place)
 		return false;
-	unlist(parking, place);
+	unlist_place(parking, place);
 	if (place->at_ns <= now_ns || place->within_ns != within_ns) {
 		free_place(parking, place);
 		return false;
@@ -212,7 +212,7 @@ void parking_restore(struct parking *parking, const struct parked_place *place, 
 	*copy = *place;
 	copy->ticket = ticket;
 	copy->at_ns = until_ns;
-	if (list(parking, copy))
+	if (list_place(parking, copy))
 		free_place(parking, copy);
 	else
 		atomic_store_explicit(&copy->state, PLACE_PARKED, memory_order_release);

@@ -24,7 +24,7 @@ uint32_t partition_count(const struct limiter *limiter, uint32_t *shares)
 	return *shares + settings->reserve_hosts;
 }
 
-static void configure(struct schedule *schedule, struct limiter *limiter)
+static void configure_partition(struct schedule *schedule, struct limiter *limiter)
 {
 	const struct holding *holding = limiter->parent->holding;
 	struct settings *share = &((struct partition *)limiter)->settings;
@@ -68,7 +68,7 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 	partition->limiter.settings = &partition->settings;
 	partition->limiter.buckets = partition->buckets;
 	limiter->partitions[index] = &partition->limiter;
-	configure(schedule, &partition->limiter);
+	configure_partition(schedule, &partition->limiter);
 	return &partition->limiter;
 }
 
@@ -96,7 +96,7 @@ void partition_follow(struct schedule *schedule, struct limiter *limiter)
 	partition_remove(schedule, limiter, count);
 	for (uint32_t i = 0; i < limiter->partition_room; i++) {
 		if (limiter->partitions[i])
-			configure(schedule, limiter->partitions[i]);
+			configure_partition(schedule, limiter->partitions[i]);
 	}
 }
 

@@ -12,7 +12,7 @@ void poller_init(struct poller *poller, struct limiter *limiter, uint64_t tokens
 }
 
 /* Counts a poller that joins the queue of @limiter, or leaves it, there and in those above. */
-static void count(struct limiter *limiter, uint32_t more, uint32_t less)
+static void count_pollers(struct limiter *limiter, uint32_t more, uint32_t less)
 {
 	for (; limiter; limiter = limiter->parent)
 		limiter->pollers += more - less;
@@ -21,7 +21,7 @@ static void count(struct limiter *limiter, uint32_t more, uint32_t less)
 /*
  * Counts tokens that are kept for a poller of @limiter, or are no longer, there and in those above.
  */
-static void keep(struct limiter *limiter, uint64_t more, uint64_t less)
+static void keep_tokens(struct limiter *limiter, uint64_t more, uint64_t less)
 {
 	for (; limiter; limiter = limiter->parent)
 		limiter->polled += more - less;
@@ -29,12 +29,12 @@ static void keep(struct limiter *limiter, uint64_t more, uint64_t less)
 
 void poller_forget(struct limiter *limiter)
 {
-	keep(limiter, 0, limiter->polled);
+	keep_tokens(limiter, 0, limiter->polled);
 }
 
-static void call(struct schedule *schedule, struct poller *poller)
+static void call_poller(struct schedule *schedule, struct poller *poller)
 {
-	keep(poller->waiter.limiter, poller->waiter.tokens, 0);
+	keep_tokens(poller->waiter.limiter, poller->waiter.tokens, 0);
 	poller->state = POLLER_CALLED;
 	poller->until_ns = schedule->now_ns + POLLER_NS;
 	list_append(&schedule->called, &poller->called);
@@ -45,11 +45,11 @@ static void end_call(struct schedule *schedule, struct poller *poller)
 {
 	list_remove(&schedule->called, &poller->called);
 	if (!poller->waiter.limiter->removed)
-		keep(poller->waiter.limiter, 0, poller->waiter.tokens);
+		keep_tokens(poller->waiter.limiter, 0, poller->waiter.tokens);
 	poller->state = POLLER_AWAY;
 }
 
-static void tell(struct schedule *schedule, struct poller *poller, int outcome)
+static void tell_poller(struct schedule *schedule, struct poller *poller, int outcome)
 {
 	poller->waiter.outcome = outcome;
 	poller->answered = true;
@@ -59,13 +59,13 @@ static void tell(struct schedule *schedule, struct poller *poller, int outcome)
 void poller_answer(struct schedule *schedule, struct poller *poller, int outcome)
 {
 	assert(poller->state == POLLER_WAITS && !poller->answered);
-	count(poller->waiter.limiter, 0, 1);
+	count_pollers(poller->waiter.limiter, 0, 1);
 	poller->late = outcome == -EAGAIN;
 	if (outcome)
 		poller->state = POLLER_AWAY;
 	else
-		call(schedule, poller);
-	tell(schedule, poller, outcome);
+		call_poller(schedule, poller);
+	tell_poller(schedule, poller, outcome);
 }
 
 void poller_limit(struct poller *poller, struct expiry *expiry, uint64_t within_ns)
@@ -78,7 +78,7 @@ void poller_wait(struct schedule *schedule, struct poller *poller, uint64_t expi
 {
 	assert(poller->state == POLLER_AWAY && !poller->answered);
 	poller->state = POLLER_WAITS;
-	count(poller->waiter.limiter, 1, 0);
+	count_pollers(poller->waiter.limiter, 1, 0);
 	if (limiter_ask(schedule, &poller->waiter, expiry_ns))
 		poller_answer(schedule, poller, 0);
 }
@@ -91,7 +91,7 @@ bool poller_fetch(struct schedule *schedule, struct poller *poller)
 	return true;
 }
 
-static void give_back(struct schedule *schedule, struct poller *poller)
+static void give_back_tokens(struct schedule *schedule, struct poller *poller)
 {
 	struct limiter *limiter = poller->waiter.limiter;
 
@@ -106,8 +106,8 @@ void poller_expire(struct schedule *schedule)
 
 	/* It is told before the waiters that have its tokens now. */
 	if (!poller->answered)
-		tell(schedule, poller, -ETIMEDOUT);
-	give_back(schedule, poller);
+		tell_poller(schedule, poller, -ETIMEDOUT);
+	give_back_tokens(schedule, poller);
 }
 
 void poller_leave(struct schedule *schedule, struct poller *poller)
@@ -119,11 +119,11 @@ void poller_leave(struct schedule *schedule, struct poller *poller)
 	poller->answered = false;
 	if (poller->state == POLLER_WAITS) {
 		turns_leave(schedule, &poller->waiter);
-		count(limiter, 0, 1);
+		count_pollers(limiter, 0, 1);
 		poller->state = POLLER_AWAY;
 		limiter_settle(schedule, limiter);
 	} else if (poller->state == POLLER_CALLED) {
-		give_back(schedule, poller);
+		give_back_tokens(schedule, poller);
 	}
 }
 

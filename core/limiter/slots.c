@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int get(struct limiter *limiter)
+static int get_slots(struct limiter *limiter)
 {
 	if (limiter->slots)
 		return 0;
@@ -19,14 +19,14 @@ static int get(struct limiter *limiter)
 
 int slots_prepare(struct limiter *limiter, const struct settings *settings)
 {
-	return settings->slots.kind == SLOTS_MAX ? 0 : get(limiter);
+	return settings->slots.kind == SLOTS_MAX ? 0 : get_slots(limiter);
 }
 
 /* Gets slots for @limiter and all above it. */
 static int get_path(struct limiter *limiter)
 {
 	for (; limiter; limiter = limiter->parent) {
-		if (get(limiter))
+		if (get_slots(limiter))
 			return -ENOMEM;
 	}
 	return 0;

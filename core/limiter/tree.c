@@ -80,7 +80,7 @@ static void link_all(struct tree *tree, struct limiter *limiter)
 }
 
 /* Gives the tables @size chains. 0 or -ENOMEM. */
-static int resize(struct tree *tree, uint32_t size)
+static int resize_tables(struct tree *tree, uint32_t size)
 {
 	struct limiter **by_name = calloc(size, sizeof(*by_name));
 	struct limiter **by_id = calloc(size, sizeof(*by_id));
@@ -164,7 +164,7 @@ int tree_init(struct tree *tree)
 	*tree = (struct tree){.root = tree_new("")};
 	if (!tree->root)
 		return -ENOMEM;
-	if (resize(tree, FIRST_SIZE)) {
+	if (resize_tables(tree, FIRST_SIZE)) {
 		limiter_free(tree->root);
 		return -ENOMEM;
 	}
@@ -224,7 +224,7 @@ void tree_insert(struct tree *tree, struct limiter *parent, struct limiter *limi
 {
 	/* Without memory the chains just grow longer. */
 	if (tree->count >= tree->size && tree->size < UINT32_C(1) << 30)
-		(void)resize(tree, tree->size * 2);
+		(void)resize_tables(tree, tree->size * 2);
 	limiter->id = ++tree->last_id;
 	limiter->parent = parent;
 	append_child(parent, limiter);

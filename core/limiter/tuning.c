@@ -38,7 +38,7 @@ static void drop_first(struct tunings *tunings)
 }
 
 /* Drops the first; the second has the lesser rate and burst of both. */
-static void fold(struct tunings *tunings)
+static void fold_oldest(struct tunings *tunings)
 {
 	const struct tuning *a = &tunings->list[0];
 	struct tuning *b = &tunings->list[1];
@@ -49,7 +49,7 @@ static void fold(struct tunings *tunings)
 	drop_first(tunings);
 }
 
-static bool grow(struct tunings *tunings)
+static bool grow_list(struct tunings *tunings)
 {
 	struct tuning *list;
 
@@ -68,8 +68,8 @@ void tunings_add(struct tunings *tunings, const struct rate *rate, uint64_t burs
 {
 	while (tunings->count > 1 && tunings->first < needed)
 		drop_first(tunings);
-	if (tunings->count == tunings->room && !grow(tunings))
-		fold(tunings);
+	if (tunings->count == tunings->room && !grow_list(tunings))
+		fold_oldest(tunings);
 	tunings->list[tunings->count++] = tuning_of(rate, burst, full, now_ns);
 }
 
@@ -83,7 +83,7 @@ uint32_t tunings_number(const struct tunings *tunings)
 	return tunings->first + tunings->count - 1;
 }
 
-static void fill(struct bucket *bucket, const struct key_level *level, bool folded)
+static void fill_bucket(struct bucket *bucket, const struct key_level *level, bool folded)
 {
 	bucket->level = level->level;
 	bucket->part = level->part;
@@ -118,7 +118,7 @@ bool tunings_bucket(const struct tunings *tunings, const struct key_level *level
 
 	*bucket = tuning->bucket;
 	if (limited)
-		fill(bucket, level, folded);
+		fill_bucket(bucket, level, folded);
 	while (++at < tunings->count) {
 		tuning = &tunings->list[at];
 		if (tuning->limited && limited && !(tuning->full && is_first_share(tunings, at))) {

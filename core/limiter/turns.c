@@ -97,7 +97,8 @@ static struct waiter *earliest_of(const struct turns *turns)
 	return own;
 }
 
-static void grant(struct schedule *schedule, struct waiter *waiter, const struct turn_rules *rules)
+static void grant_waiter(struct schedule *schedule, struct waiter *waiter,
+			 const struct turn_rules *rules)
 {
 	turns_leave(schedule, waiter);
 	rules->take(schedule, waiter);
@@ -121,7 +122,7 @@ void turns_settle(struct schedule *schedule, struct limiter *limiter,
 		turns->current = current;
 		if (ready && limiter_is_root(limiter)) {
 			limiter = current->limiter;
-			grant(schedule, current, rules);
+			grant_waiter(schedule, current, rules);
 			continue;
 		}
 		if (ready)

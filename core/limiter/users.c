@@ -49,7 +49,7 @@ static uint64_t hash_uid(const struct chain_link *link, const void *seed)
 	return container_of(link, const struct user, link)->uid;
 }
 
-static struct user *find(const struct users *users, uint32_t uid)
+static struct user *find_user(const struct users *users, uint32_t uid)
 {
 	struct chain_link *link = chains_find(&users->by_uid, uid);
 
@@ -58,9 +58,9 @@ static struct user *find(const struct users *users, uint32_t uid)
 	return link ? container_of(link, struct user, link) : NULL;
 }
 
-static struct user *get(struct users *users, uint32_t uid)
+static struct user *get_user(struct users *users, uint32_t uid)
 {
-	struct user *user = find(users, uid);
+	struct user *user = find_user(users, uid);
 
 	if (user)
 		return user;
@@ -79,7 +79,7 @@ static struct user *get(struct users *users, uint32_t uid)
 int users_check(const struct users *users, uint32_t uid, enum bound_id id, char error[ERROR_TEXT])
 {
 	const struct bound *bound = &users->bounds[id];
-	const struct user *user = find(users, uid);
+	const struct user *user = find_user(users, uid);
 	bool bound_by_each = uid != 0 && uid != users->mounter;
 	bool of_all = users->used[id] >= bound->all;
 
@@ -96,7 +96,7 @@ int users_check(const struct users *users, uint32_t uid, enum bound_id id, char 
 
 void users_add(struct users *users, uint32_t uid, enum bound_id id)
 {
-	struct user *user = get(users, uid);
+	struct user *user = get_user(users, uid);
 
 	users->used[id]++;
 	if (user)
@@ -114,7 +114,7 @@ static bool has_nothing(const struct user *user)
 
 void users_drop(struct users *users, uint32_t uid, enum bound_id id)
 {
-	struct user *user = find(users, uid);
+	struct user *user = find_user(users, uid);
 
 	users->used[id]--;
 	if (!user || !user->used[id])

@@ -65,13 +65,13 @@ struct pending_row {
 	/* Answers @pending, which was collected, and frees it. Without the lock. NULL: none is. */
 	void (*answer)(struct daemon *daemon, struct pending *pending);
 	/*
-	 * Takes @pending away from those that work on it, since it is answered with -@err now. NULL:
-	 * there are none, and it is freed.
+	 * Takes @pending away from those that work on it, since it is answered with -@err now.
+	 * NULL: there are none, and it is freed.
 	 */
 	enum pending_end (*give_up)(struct daemon *daemon, struct pending *pending, int err);
 	/*
-	 * Tells since when @pending waits. NULL: it waits for a bounded time, or is queued: since its
-	 * asked_ns if its until_ns is NEVER_NS.
+	 * Tells since when @pending waits. NULL: it waits for a bounded time, or is queued: since
+	 * its asked_ns if its until_ns is NEVER_NS.
 	 */
 	uint64_t (*since_ns)(const struct daemon *daemon, const struct pending *pending);
 	/* Gives up a request that was not decided by its until_ns. NULL: its collect() does. */

@@ -264,7 +264,8 @@ static void check_common(struct sim *sim, struct common *common)
 	if (!settings)
 		return;
 	common_measure(common, sim);
-	if (!calm_check_use(settings, &up, common->could - common->could_before,
+	if (!calm_check_use(settings, &sim->hosts[0].options.constants, &up,
+			    common->could - common->could_before,
 			    (double)(common->did - common->did_before), why))
 		sim_fail(sim, INVARIANT_USE, place, why);
 	if (hosts == up.count && equal && !calm_check_shares(settings, hosts, least, most, why))

@@ -20,6 +20,7 @@ struct maker {
 	uint64_t shift_ns; /* of the next load */
 	unsigned int hosts;
 	unsigned int names;
+	unsigned int plots; /* their limiters: p1, p2 and so on */
 	struct lines lines;
 	uint64_t kind;
 	bool *down, *paused, *cut; /* owned, by host: as far as it is known */
@@ -71,6 +72,17 @@ static inline unsigned int another_host(struct maker *maker, unsigned int host)
 	return (host + 1 + (unsigned int)below(maker, maker->hosts - 1)) % maker->hosts;
 }
 
+/* Mends all that was broken of @host. */
+static inline void mend(struct maker *maker, unsigned int host)
+{
+	add(maker, "start h%u", host + 1);
+	add(maker, "resume h%u", host + 1);
+	add(maker, "heal h%u", host + 1);
+	maker->down[host] = false;
+	maker->paused[host] = false;
+	maker->cut[host] = false;
+}
+
 /* random_names.c: limiters are made, renamed and removed by several hosts at once. */
 void random_names(struct maker *maker);
 
@@ -80,5 +92,17 @@ void random_names(struct maker *maker);
  * host is over.
  */
 void random_names_heirs(struct maker *maker, unsigned int host);
+
+/*
+ * plots.c: a host loses its session and does not hear of it, and the host that takes what it had is
+ * struck in the middle of a take or a give-back, or by an election between its list and its take.
+ */
+void plots_hand_over(struct maker *maker);
+
+/*
+ * Settings change several times within Q while a host does not hear of it, by hosts that have
+ * joined, slept, or gone on for a killed server meanwhile.
+ */
+void plots_retune(struct maker *maker);
 
 #endif

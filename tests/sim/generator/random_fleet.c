@@ -5,9 +5,10 @@
  * against them: links are cut right after an acknowledgement, sessions end at any moment, processes
  * stop, die and come back in the middle of a transaction or with grants on their way, clocks
  * disagree, answers take long, servers elect, names are given up and taken while a host does not
- * hear of it. One seed in eight loses writes, one has a foreign hand that deletes nodes, and one
- * has access rights that are taken away and given back. In some fleets PATH is so long that a host
- * has room for few leases. Programs poll meanwhile, and tokens are kept for them.
+ * hear of it. One seed in eight loses writes, one has a foreign hand that deletes nodes, one has
+ * access rights that are taken away and given back, and two have plots (plots.c). In some fleets
+ * PATH is so long that a host has room for few leases. Programs poll meanwhile, and tokens are kept
+ * for them.
  * For the last three tenths of the time nothing goes wrong any more, and all hosts have the same
  * work.
  */
@@ -23,9 +24,10 @@ enum {
 	DRIFT_PPM = 5000,
 	WORKERS = 3,
 	POLL_ACTS = 8, /* polls begin after one of so many */
+	PLOT_ACTS = 4, /* in a fleet with plots, one of so many */
 };
 
-enum kind { KIND_LOSES, KIND_MEDDLES, KIND_DENIES };
+enum kind { KIND_LOSES, KIND_MEDDLES, KIND_DENIES, KIND_RETUNES, KIND_HANDS_OVER };
 
 #define SHIFT_NS UINT64_C(25000000000) /* so often load comes */
 
@@ -462,7 +464,11 @@ static void make_one(struct maker *maker)
 {
 	uint64_t kind = below(maker, 21);
 
-	if (kind < 2)
+	if (maker->kind == KIND_HANDS_OVER && kind % PLOT_ACTS == 0)
+		plots_hand_over(maker);
+	else if (maker->kind == KIND_RETUNES && kind % PLOT_ACTS == 0)
+		plots_retune(maker);
+	else if (kind < 2)
 		make_load(maker);
 	else if (kind < 5)
 		make_read(maker);

@@ -78,17 +78,6 @@ static void make_loaded(struct maker *maker, unsigned int maker_host, unsigned i
 		    maker->now_ns + 5 * SETTLE_NS);
 }
 
-/* Mends all that was broken of @host. */
-static void mend(struct maker *maker, unsigned int host)
-{
-	add(maker, "start h%u", host + 1);
-	add(maker, "resume h%u", host + 1);
-	add(maker, "heal h%u", host + 1);
-	maker->down[host] = false;
-	maker->paused[host] = false;
-	maker->cut[host] = false;
-}
-
 static void make_step_of_heirs(struct maker *maker, unsigned int host)
 {
 	const char *const *steps = STEPS[below(maker, sizeof(STEPS) / sizeof(STEPS[0]))];

@@ -11,6 +11,7 @@
 
 /* See calm_check.h for all of these. */
 static const double USED_LEAST = 0.95;
+static const double LOOK_RENEWALS = 1.25; /* a host looks again within so many R */
 static const double CLOCKS_DIFFER = 0.01; /* two at 0.5 % either way */
 
 enum { PIECES_MOST = 2 };
@@ -81,14 +82,23 @@ uint64_t calm_check_wait_ns(const struct settings *settings,
 	       (uint64_t)earns_ns;
 }
 
-bool calm_check_use(const struct settings *settings, const struct calm_hosts *hosts, double could,
-		    double did, char why[WHY_TEXT])
+/* The part of a window for which a partition is held, though a wake is missed once. */
+static double held_part(const struct settings *settings, const struct fleet_constants *constants,
+			const struct calm_hosts *hosts)
+{
+	if (hosts->count <= settings_partition_count(settings))
+		return 1;
+	return 1 - LOOK_RENEWALS * (double)constants->renewal_ns / (double)CALM_WINDOW_NS;
+}
+
+bool calm_check_use(const struct settings *settings, const struct fleet_constants *constants,
+		    const struct calm_hosts *hosts, double could, double did, char why[WHY_TEXT])
 {
 	uint32_t count = settings_partition_count(settings);
 	uint32_t owed = hosts->idle < count ? count - hosts->idle : 0;
 
 	could = could * owed / count;
-	if (did + hosts->count >= could * USED_LEAST)
+	if (did + hosts->count >= could * USED_LEAST * held_part(settings, constants, hosts))
 		return true;
 	snprintf(why, WHY_TEXT, "readers waited all the time, and %.0f of %.0f tokens were granted",
 		 did, could);

@@ -224,19 +224,34 @@ static void test_nothing_is_waited_for_longer_than_it_can_take(void **state)
 
 static void test_a_rate_that_is_not_used_is_found(void **state)
 {
+	struct fleet_constants constants = {.renewal_ns = 1500 * MS};
 	struct settings settings = settings_of("100/s", 1, 10);
 	struct calm_hosts hosts = {.count = 4};
 
 	(void)state;
 	/* A token is on its way on each host. */
-	assert_true(calm_check_use(&settings, &hosts, 1000, 946, why));
-	assert_false(calm_check_use(&settings, &hosts, 1000, 945, why));
+	assert_true(calm_check_use(&settings, &constants, &hosts, 1000, 946, why));
+	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 945, why));
 	/* Three of ten partitions are of hosts that do not use all of one. */
 	hosts.idle = 3;
-	assert_true(calm_check_use(&settings, &hosts, 1000, 661, why));
-	assert_false(calm_check_use(&settings, &hosts, 1000, 660, why));
+	assert_true(calm_check_use(&settings, &constants, &hosts, 1000, 661, why));
+	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 660, why));
 	hosts.idle = 11;
-	assert_true(calm_check_use(&settings, &hosts, 1000, 0, why));
+	assert_true(calm_check_use(&settings, &constants, &hosts, 1000, 0, why));
+}
+
+static void test_where_hosts_take_turns_one_look_in_a_window_may_be_waited_for(void **state)
+{
+	struct fleet_constants constants = {.renewal_ns = 4 * SEC};
+	struct settings settings = settings_of("100/s", 1, 2);
+	struct calm_hosts hosts = {.count = 2};
+
+	(void)state;
+	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 947, why));
+	/* 5 s in 30. */
+	hosts.count = 3;
+	assert_true(calm_check_use(&settings, &constants, &hosts, 1000, 789, why));
+	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 788, why));
 }
 
 static void test_equal_hosts_with_unequal_shares_are_found(void **state)
@@ -301,6 +316,8 @@ int main(void)
 		cmocka_unit_test(test_grant_q_after_a_limiter_was_removed_is_found),
 		cmocka_unit_test(test_nothing_is_waited_for_longer_than_it_can_take),
 		cmocka_unit_test(test_a_rate_that_is_not_used_is_found),
+		cmocka_unit_test(
+			test_where_hosts_take_turns_one_look_in_a_window_may_be_waited_for),
 		cmocka_unit_test(test_equal_hosts_with_unequal_shares_are_found),
 		cmocka_unit_test(test_a_host_that_asks_without_end_is_found),
 	};
