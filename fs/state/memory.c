@@ -1,4 +1,4 @@
-/* memory - what a successor has to know: the memory, and what is in it as it begins; see state.h. */
+/* memory - the state for a successor: its memory, and its contents at the start; see state.h. */
 #include "fs/base/log.h"
 #include "fs/state/inside.h"
 #include "fs/state/parameter.h"
@@ -41,7 +41,7 @@ struct state *state_open(int descriptor, uint32_t servers)
 		close(descriptor);
 		return NULL;
 	}
-	/* A core of the server would have the kernel fill it all in, and has no use for the password. */
+	/* In a core of the server the kernel would fill it all in; the password is not for it. */
 	(void)madvise(bytes, all_bytes(), MADV_DONTDUMP);
 	state->descriptor = descriptor;
 	state->base = servers << BASE_BITS;
