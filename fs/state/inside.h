@@ -1,6 +1,6 @@
 /*
- * inside - what the parts of state.h share: memory.c, limiters.c (limiters), buckets.c (their
- * buckets) and check.c.
+ * inside - the memory's layout, and functions that the parts of state.h share: memory.c (the
+ * mapping), rows.c, limiters.c, buckets.c, check.c and, above them, begin.c.
  */
 #ifndef RATEFS_FS_STATE_INSIDE_H
 #define RATEFS_FS_STATE_INSIDE_H
@@ -153,5 +153,8 @@ int state_rewrite(struct state *state);
 
 /* Writes the levels of @limiter and of all below it. */
 void state_write_levels(struct state *state, struct limiter *limiter);
+
+/* Marks the memory as a state. */
+void state_sign(struct state *state);
 
 #endif
