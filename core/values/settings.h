@@ -126,8 +126,8 @@ int settings_check(const struct settings *settings, char error[ERROR_TEXT]);
 
 /*
  * Parses `name=value` lines; blank lines and lines that start with # or ; are skipped. Settings
- * that are not given keep their values. All or nothing, and settings_check() at the end. The error names
- * the line.
+ * that are not given keep their values. All or nothing, and settings_check() at the end. The error
+ * names the line.
  */
 int settings_parse(const char *text, struct settings *settings, char error[ERROR_TEXT]);
 
