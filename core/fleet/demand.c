@@ -194,6 +194,15 @@ static uint32_t fair_share(const struct fleet *fleet, const struct holding *hold
 }
 
 /*
+ * Tells whether readers use keys that have a rate each. How much a single key needs is not to be
+ * told from the sum of all: such a host wants what others leave.
+ */
+static bool has_limited_keys(const struct holding *holding)
+{
+	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings->key_rate);
+}
+
+/*
  * Tells whether readers wait below and cannot use tokens of this limiter yet, while other hosts
  * claim it. A reader needs tokens of each limiter that it is in. Hosts that keep partitions which
  * they cannot use yet may each keep the ones that the next host waits for: so where others claim, a
@@ -205,16 +214,7 @@ static bool is_held_up_below(const struct holding *holding)
 
 	return holding->demand->contested && turns_demand(&limiter->turns) &&
 	       !limiter->turns.current && !holding->asked && !partition_waiting(limiter) &&
-	       rate_is_unlimited(&holding->settings->key_rate);
-}
-
-/*
- * Tells whether readers use keys that have a rate each. How much a single key needs is not to be
- * told from the sum of all: such a host wants what others leave.
- */
-static bool has_limited_keys(const struct holding *holding)
-{
-	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings->key_rate);
+	       !has_limited_keys(holding);
 }
 
 static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *holding)

@@ -47,7 +47,7 @@ static const struct {
 	void (*free)(struct fleet *fleet);
 } PARTS[] = {
 	{requests_new, requests_free},
-	{session_create, session_free},
+	{session_new, session_free},
 	{term_new, term_free},
 	{baseline_new, baseline_free},
 	{names_new, names_free},

@@ -43,7 +43,7 @@ struct session {
 	uint64_t leave_ns; /* until then answers are waited for */
 };
 
-bool session_create(struct fleet *fleet)
+bool session_new(struct fleet *fleet)
 {
 	struct session *session = calloc(1, sizeof(*session));
 

@@ -9,7 +9,7 @@
 
 #include "core/fleet/parts.h"
 
-bool session_create(struct fleet *fleet);
+bool session_new(struct fleet *fleet);
 void session_free(struct fleet *fleet);
 
 enum fleet_state session_state(const struct fleet *fleet);
