@@ -6,8 +6,9 @@
 #include <string.h>
 
 /*
- * Computes the share of a partition in limit @i when the reserve is set aside first: (rate - hosts
- * * reserve) / count, exactly. 0, or -ERANGE when that is negative or no rate that can be written.
+ * Computes the share of a partition in limit @i when the reserve is set aside first:
+ * (rate - hosts * reserve) / count, exactly. 0, or -ERANGE when that is negative or no rate that
+ * can be written.
  */
 static int share_beside_reserve(const struct settings *settings, uint32_t i, uint32_t count,
 				struct rate *share)
