@@ -7,8 +7,8 @@
 
 /*
  * Computes the share of a partition in limit @i when the reserve is set aside first:
- * (rate - hosts * reserve) / count, exactly. 0, or -ERANGE when that is negative or no rate that can
- * be written.
+ * (rate - hosts * reserve) / count, exactly. 0, or -ERANGE when that is negative or no rate that
+ * can be written.
  */
 static int share_beside_reserve(const struct settings *settings, uint32_t i, uint32_t count,
 				struct rate *share)

@@ -126,8 +126,8 @@ int settings_check(const struct settings *settings, char error[ERROR_TEXT]);
 
 /*
  * Parses `name=value` lines; blank lines and lines that start with # or ; are skipped. Settings
- * that are not given keep their values. All or nothing, and settings_check() at the end. The error names
- * the line.
+ * that are not given keep their values. All or nothing, and settings_check() at the end. The error
+ * names the line.
  */
 int settings_parse(const char *text, struct settings *settings, char error[ERROR_TEXT]);
 
@@ -150,10 +150,10 @@ uint32_t settings_partition_count(const struct settings *settings);
 uint32_t settings_slots_of_partition(const struct settings *settings, uint32_t index);
 
 /*
- * Computes the @share of a host that has @partitions of the partitions of @settings, and if @reserve
- * one of the reserve: the sum of the rates, rounded down where it is no rate that can be written,
- * and the share of each burst, at least one token. With nothing held a burst is 0, a key's one
- * token.
+ * Computes the @share of a host that has @partitions of the partitions of @settings, and if
+ * @reserve one of the reserve: the sum of the rates, rounded down where it is no rate that can be
+ * written, and the share of each burst, at least one token. With nothing held a burst is 0, a key's
+ * one token.
  */
 void settings_of_host(const struct settings *settings, uint32_t partitions, bool reserve,
 		      struct settings *share);
