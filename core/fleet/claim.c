@@ -304,8 +304,8 @@ void claim_wake_others(struct fleet *fleet, struct holding *holding)
 
 /*
  * Returns how many of @claims are behind this host's, which was made just now: those of hosts whose
- * turns end at the same time. As each of them leaves so many claimants to the others, no two of them
- * wake the same host.
+ * turns end at the same time. As each of them leaves so many claimants to the others, no two of
+ * them wake the same host.
  */
 static uint32_t count_behind(const struct fleet *fleet, const struct claim *claims, uint32_t count)
 {

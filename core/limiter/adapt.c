@@ -84,7 +84,7 @@ void adapt_measure(struct adapt_state *state, const struct adapt_work *work, dou
 		state->then_ns = now_ns;
 		return;
 	}
-	/* What children did is known by its outcomes alone. */
+	/* Work of children is known by its outcomes alone. */
 	if (served < WINDOW_WORK && outcomes < WINDOW_WORK && span_ns < WINDOW_MOST_NS)
 		return;
 	rate = rate_since(state, work, share, span_ns, &through);
@@ -100,8 +100,8 @@ void adapt_measure(struct adapt_state *state, const struct adapt_work *work, dou
 }
 
 /*
- * The rate to come back to, and how long to stay there: where it is known well a long time, where it is
- * a guess only until the next period.
+ * The rate to come back to, and how long to stay there: where it is known well a long time, where
+ * it is a guess only until the next period.
  */
 static double next_ceiling(struct adapt_state *state, double was, double done)
 {
@@ -111,7 +111,9 @@ static double next_ceiling(struct adapt_state *state, double was, double done)
 	state->held = 0;
 	state->hold = 1;
 	if (held > hold) {
-		/* Each step up doubles what was felt: half of it went well, a quarter surely did. */
+		/*
+		 * Each step up doubles what was felt: half of it went well, a quarter surely did.
+		 */
 		if (felt < FELT * before)
 			state->hold = ADAPT_HOLD;
 		return before + fmin(fmax(done - before, felt / 4), felt / 2);
@@ -134,8 +136,8 @@ bool adapt_throttled(struct adapt_state *state, const struct adapt *adapt, doubl
 	if (state->counted_ns && now_ns - state->counted_ns < adapt->period_ns)
 		return false;
 	/*
-	 * What was done without a limit says nothing of an idle limiter, and what a host does that leaves most of
-	 * its share unused says nothing of the others.
+	 * Work without a limit says nothing of an idle limiter, and work of a host that leaves most
+	 * of its share unused says nothing of the others.
 	 */
 	if (state->work > 0 &&
 	    (!shared || isinf(state->rate) || state->work >= AT_LIMIT * state->rate))
@@ -154,7 +156,7 @@ bool adapt_throttled(struct adapt_state *state, const struct adapt *adapt, doubl
 	return true;
 }
 
-/* What a period without throttling adds. */
+/* Returns the part that a period without throttling adds. */
 static double additional(struct adapt_state *state, const struct adapt *adapt, double full)
 {
 	/* A part of no limit is none: then the ceiling and what is felt bound it alone. */

@@ -4,27 +4,28 @@
  * Until the first throttling there is no limit of its own. Then, at most once a `period`:
  *
  *	aimd	the rate becomes `decrease` times what it was. Every period without throttling, with
- *		work done at the limit, adds `increase`; but below the rate that was throttled last at
- *		most 7/8 of the way to it, there nothing for ADAPT_HOLD periods, and from then on at
- *		first ADAPT_FEEL of it, twice as much each period: halve, come back, feel upward.
- *	cubic	scale * (t - K)^3 + Wmax, K = cbrt(Wmax * (1 - decrease) / scale): back to what it was
- *		(Wmax) quickly, there slowly, then ever faster. t is the time since then in seconds, as
- *		far as work was done at the limit; Wmax in tokens a second. After the client-side rate
- *		limiter of the AWS SDKs ("adaptive" retry mode; RFC 8312 has the curve).
+ *		work done at the limit, adds `increase`; but below the rate that was throttled last
+ *		at most 7/8 of the way to it, there nothing for ADAPT_HOLD periods, and from then on
+ *		at first ADAPT_FEEL of it, twice as much each period: halve, come back, feel upward.
+ *	cubic	scale * (t - K)^3 + Wmax, K = cbrt(Wmax * (1 - decrease) / scale): back to what it
+ *		was (Wmax) quickly, there slowly, then ever faster. t is the time since then in
+ *		seconds, as far as work was done at the limit; Wmax in tokens a second. After the
+ *		client-side rate limiter of the AWS SDKs ("adaptive" retry mode; RFC 8312 has the
+ *		curve).
  *
- * Either way the rate never grows beyond twice the rate of work done, stays above `min`, and when it
- * reaches the limiter's own it is gone. Throttlings within a period of one that counted are of the same
- * overshoot. A limiter that is idle learns nothing and does not drift.
+ * Either way the rate never grows beyond twice the rate of work done, stays above `min`, and when
+ * it reaches the limiter's own it is gone. Throttlings within a period of one that counted are of
+ * the same overshoot. A limiter that is idle learns nothing and does not drift.
  *
- * The rate of work is measured over windows of half a second, longer if little is done, and smoothed
- * (0.8 of the newest), as the SDKs do; what part of it went through, likewise. Time without any work,
- * and in pauses (backoff.h), belongs to none.
+ * The rate of work is measured over windows of half a second, longer if little is done, and
+ * smoothed (0.8 of the newest), as the SDKs do; the part of it that went through, likewise. Time
+ * without any work, and in pauses (backoff.h), belongs to none.
  *
- * Where several hosts share what they learn (learnt.h) a host lowers the rate for itself at once, but
- * only proposes a higher one, at most once a second, and grows when it is that of all.
+ * Where several hosts share what they learn (learnt.h) a host lowers the rate for itself at once,
+ * but only proposes a higher one, at most once a second, and grows when it is that of all.
  *
- * All rates are in tokens a second over the whole limiter; in a fleet a host sees a share of the work
- * and is told which, and takes it as that of all.
+ * All rates are in tokens a second over the whole limiter; in a fleet a host sees a share of the
+ * work and is told which, and takes it as that of all.
  */
 #ifndef RATEFS_CORE_ADAPT_H
 #define RATEFS_CORE_ADAPT_H
@@ -36,7 +37,7 @@
 enum { ADAPT_HOLD = 12 };
 #define ADAPT_FEEL 0.002
 
-/* What a limiter has counted so far. */
+/* The counters of a limiter so far. */
 struct adapt_work {
 	uint64_t tokens;    /* granted and charged */
 	uint64_t served;    /* pieces of work begun */
@@ -54,7 +55,7 @@ struct adapt_state {
 	unsigned int hold;     /* aimd: how many it stays there */
 	double grown_s;	       /* cubic: t */
 
-	/* What is measured. */
+	/* The measurements. */
 	struct adapt_work then; /* counts at @then_ns */
 	struct adapt_work looked;
 	uint64_t then_ns;
@@ -68,22 +69,22 @@ double adapt_cubic(double ceiling, double seconds, double scale, double decrease
 void adapt_init(struct adapt_state *state, const struct adapt_work *work, uint64_t now_ns);
 
 /*
- * Brings what is measured up to @now_ns. @share (above 0, at most 1) is the part of the limiter that
- * @work is of.
+ * Brings what is measured up to @now_ns. @share (above 0, at most 1) is the part of the limiter
+ * that @work is of.
  */
 void adapt_measure(struct adapt_state *state, const struct adapt_work *work, double share,
 		   uint64_t now_ns);
 
 /*
- * Something was throttled. @full: the limiter's own rate, or INFINITY; @shared: other hosts live by it too.
- * True: the rate is another.
+ * Something was throttled. @full: the limiter's own rate, or INFINITY; @shared: other hosts live by
+ * it too. True: the rate is another.
  */
 bool adapt_throttled(struct adapt_state *state, const struct adapt *adapt, double full, bool shared,
 		     uint64_t now_ns);
 
 /*
- * A look at whether to grow, when adapt_next_ns() says so. @starved: somebody waits for nothing but this
- * rate. True: the rate is another.
+ * A look at whether to grow, when adapt_next_ns() says so. @starved: somebody waits for nothing but
+ * this rate. True: the rate is another.
  */
 bool adapt_grow(struct adapt_state *state, const struct adapt *adapt, const struct adapt_work *work,
 		double share, double full, bool starved, uint64_t now_ns);

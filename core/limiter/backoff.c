@@ -4,7 +4,10 @@
 
 #include <math.h>
 
-/* Evenly from -1 to 1. xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators". */
+/*
+ * Evenly from -1 to 1. xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift
+ * generators".
+ */
 static double random_sign(struct backoff_state *state)
 {
 	state->random ^= state->random >> 12;
@@ -129,7 +132,7 @@ void backoff_retune(struct backoff_state *state, const struct backoff *backoff, 
 		state->delay_ns = 0;
 	} else {
 		end_ns += backoff->max_ns;
-		/* What is within them stays as it was drawn. */
+		/* A delay within the bounds stays as it was drawn. */
 		if (state->base_ns > 0 && (state->base_ns < (double)backoff->initial_ns ||
 					   state->delay_ns > backoff->max_ns))
 			set_delay(state, backoff, fmin(state->base_ns, (double)backoff->max_ns),

@@ -51,7 +51,7 @@ struct limiter {
 	struct limiter *next_sibling, *previous_sibling;
 	struct limiter *next_by_name, *next_by_id; /* hash chains */
 	struct limiter **partitions; /* owned, partition_room of them, see partition.h */
-	char *name;		     /* owned, see tree.c; "" for the root and for partitions */
+	char *name;		     /* owned, see tree.c; "" for the root and partitions */
 	uint32_t *changed_s; /* owned: last change of each setting, as @made_s; NULL: made so */
 	uint32_t id;	     /* never used twice */
 	uint32_t references; /* held by callers: the memory stays until they are gone */

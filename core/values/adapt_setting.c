@@ -70,7 +70,7 @@ static int parse_increase(const char *text, void *value)
 		memcpy(number, text, length - 1);
 		number[length - 1] = '\0';
 		err = decimal_parse(number, &step.share);
-		/* Percents are printed as they were written, with two digits less after the point. */
+		/* Percents are printed as they were written: two digits less after the point. */
 		if (!err && (step.share % 100 || !step.share || step.share > 100 * DECIMAL_ONE))
 			err = -ERANGE;
 		step.share /= 100;

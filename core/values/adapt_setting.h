@@ -1,5 +1,6 @@
 /*
- * adapt_setting - the setting `adapt`: whether a rate is felt for, and how; see core/limiter/adapt.h.
+ * adapt_setting - the setting `adapt`: whether a rate is felt for, and how; see
+ * core/limiter/adapt.h.
  */
 #ifndef RATEFS_CORE_ADAPT_SETTING_H
 #define RATEFS_CORE_ADAPT_SETTING_H
@@ -30,8 +31,9 @@ struct adapt {
 };
 
 /*
- * `none`, or the kind and parameters; what is not given is the default. 0, -EINVAL or -ERANGE with a
- * sentence in @error, which has room for ERROR_TEXT bytes; printed are at most SETTING_TEXT.
+ * Parses or prints `none`, or the kind and parameters; parameters that are not given have their
+ * defaults. 0, -EINVAL or -ERANGE with a sentence in @error, which has room for ERROR_TEXT bytes.
+ * At most SETTING_TEXT bytes are printed.
  */
 int adapt_setting_parse(const char *text, struct adapt *adapt, char *error);
 void adapt_setting_print(const struct adapt *adapt, char *text);

@@ -38,19 +38,30 @@ static size_t words_of(struct backoff *backoff, struct word words[WORDS_MAX])
 {
 	/* clang-format off */
 	const struct word exponential[] = {
-		{.name = "initial", .type = WORD_DURATION, .value = &backoff->initial_ns, .least = 1, .most = DELAY_MAX_NS},
-		{.name = "max", .type = WORD_DURATION, .value = &backoff->max_ns, .least = 1, .most = DELAY_MAX_NS},
-		{.name = "up", .type = WORD_DECIMAL, .value = &backoff->up, .least = UP_LEAST, .most = UP_MOST},
-		{.name = "down", .type = WORD_DECIMAL, .value = &backoff->down, .least = 0, .most = DOWN_MOST},
-		{.name = "after", .type = WORD_COUNT, .value = &backoff->after, .least = 1, .most = AFTER_MAX},
-		{.name = "jitter", .type = WORD_DECIMAL, .value = &backoff->jitter, .least = 0, .most = DECIMAL_ONE},
-		{.name = "jitter-max", .type = WORD_DURATION, .value = &backoff->jitter_max_ns, .least = 0, .most = DELAY_MAX_NS},
+		{.name = "initial", .type = WORD_DURATION, .value = &backoff->initial_ns,
+		 .least = 1, .most = DELAY_MAX_NS},
+		{.name = "max", .type = WORD_DURATION, .value = &backoff->max_ns,
+		 .least = 1, .most = DELAY_MAX_NS},
+		{.name = "up", .type = WORD_DECIMAL, .value = &backoff->up,
+		 .least = UP_LEAST, .most = UP_MOST},
+		{.name = "down", .type = WORD_DECIMAL, .value = &backoff->down,
+		 .least = 0, .most = DOWN_MOST},
+		{.name = "after", .type = WORD_COUNT, .value = &backoff->after,
+		 .least = 1, .most = AFTER_MAX},
+		{.name = "jitter", .type = WORD_DECIMAL, .value = &backoff->jitter,
+		 .least = 0, .most = DECIMAL_ONE},
+		{.name = "jitter-max", .type = WORD_DURATION, .value = &backoff->jitter_max_ns,
+		 .least = 0, .most = DELAY_MAX_NS},
 	};
 	const struct word linear[] = {
-		{.name = "initial", .type = WORD_DURATION, .value = &backoff->initial_ns, .least = 1, .most = DELAY_MAX_NS},
-		{.name = "step", .type = WORD_DURATION, .value = &backoff->step_ns, .least = 1, .most = DELAY_MAX_NS},
-		{.name = "max", .type = WORD_DURATION, .value = &backoff->max_ns, .least = 1, .most = DELAY_MAX_NS},
-		{.name = "after", .type = WORD_COUNT, .value = &backoff->after, .least = 1, .most = AFTER_MAX},
+		{.name = "initial", .type = WORD_DURATION, .value = &backoff->initial_ns,
+		 .least = 1, .most = DELAY_MAX_NS},
+		{.name = "step", .type = WORD_DURATION, .value = &backoff->step_ns,
+		 .least = 1, .most = DELAY_MAX_NS},
+		{.name = "max", .type = WORD_DURATION, .value = &backoff->max_ns,
+		 .least = 1, .most = DELAY_MAX_NS},
+		{.name = "after", .type = WORD_COUNT, .value = &backoff->after,
+		 .least = 1, .most = AFTER_MAX},
 	};
 	/* clang-format on */
 

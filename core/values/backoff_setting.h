@@ -23,8 +23,9 @@ struct backoff {
 };
 
 /*
- * `none`, or the kind and parameters; what is not given is the default. 0, -EINVAL or -ERANGE with a
- * sentence in @error, which has room for ERROR_TEXT bytes; printed are at most SETTING_TEXT.
+ * Parses or prints `none`, or the kind and parameters; parameters that are not given have their
+ * defaults. 0, -EINVAL or -ERANGE with a sentence in @error, which has room for ERROR_TEXT bytes.
+ * At most SETTING_TEXT bytes are printed.
  */
 int backoff_setting_parse(const char *text, struct backoff *backoff, char *error);
 void backoff_setting_print(const struct backoff *backoff, char *text);

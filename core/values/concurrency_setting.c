@@ -12,7 +12,7 @@ static const struct slot_limit AUTO_DEFAULT = {
 	.decrease = 900000000,
 };
 
-/* What `auto` is told; the values are the caller's. */
+/* The parameters of `auto`; the values are the caller's. */
 enum { AUTO_MIN, AUTO_MAX, AUTO_DECREASE, AUTO_WORDS };
 static void auto_words(struct word words[AUTO_WORDS], uint64_t values[AUTO_WORDS])
 {

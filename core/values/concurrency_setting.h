@@ -20,8 +20,9 @@ struct slot_limit {
 };
 
 /*
- * `max`, a number, or `auto` and parameters; what is not given is the default. 0, -EINVAL or -ERANGE
- * with a sentence in @error, which has room for ERROR_TEXT bytes; printed are at most SETTING_TEXT.
+ * Parses or prints `max`, a number, or `auto` and parameters; parameters that are not given have
+ * their defaults. 0, -EINVAL or -ERANGE with a sentence in @error, which has room for ERROR_TEXT
+ * bytes. At most SETTING_TEXT bytes are printed.
  */
 int concurrency_setting_parse(const char *text, struct slot_limit *slots, char *error);
 void concurrency_setting_print(const struct slot_limit *slots, char *text);

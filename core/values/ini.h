@@ -18,7 +18,7 @@
 #include "core/values/name.h"
 
 struct ini {
-	const char *at;	   /* what is left of the text, borrowed */
+	const char *at;	   /* the rest of the text, borrowed */
 	unsigned int line; /* lines read so far */
 };
 

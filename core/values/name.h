@@ -15,7 +15,10 @@ enum {
 /* The access bits that a limiter can have, and that by which its children inherit its group. */
 enum { ACCESS_SETGID = 02000, ACCESS_BITS = 03777 };
 
-/* 0, or -EINVAL with a reason when @name cannot be a limiter's: empty, long, a '/', a leading '.'. */
+/*
+ * 0, or -EINVAL with a reason when @name cannot be a limiter's: empty, too long, with a '/' or a
+ * leading '.'.
+ */
 int name_check(const char *name, char error[ERROR_TEXT]);
 
 #endif

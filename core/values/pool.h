@@ -29,7 +29,7 @@ void pool_init(struct pool *pool, const uint64_t seed[2]);
 /* Returns a reference to the block whose settings print as @settings do, or NULL: no memory. */
 const struct settings *pool_get(struct pool *pool, const struct settings *settings);
 
-/* Returns the caller's number of a block that pool_get() returned; NULL: it is &SETTINGS_DEFAULT. */
+/* Returns the caller's number of a block of pool_get(); NULL: it is &SETTINGS_DEFAULT. */
 uint64_t *pool_kept(const struct settings *settings);
 
 /* Gives back a reference that pool_get() returned, or &SETTINGS_DEFAULT; NULL is none. */

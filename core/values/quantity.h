@@ -6,8 +6,8 @@
  * gives an exact fraction to calculate with.
  *
  * Every parser takes a text without surrounding white space, NUL-terminated, and returns 0, -EINVAL
- * (not understood) or -ERANGE (understood, out of bounds); on error the result is untouched. What
- * is too long or too fine to be kept exactly is out of bounds: 18 digits, 9 after the point.
+ * (not understood) or -ERANGE (understood, out of bounds); on error the result is untouched.
+ * A number that cannot be kept exactly is out of bounds: more than 18 digits, or 9 after the point.
  * Every printer writes a NUL-terminated text of less than QUANTITY_TEXT bytes.
  */
 #ifndef RATEFS_CORE_QUANTITY_H

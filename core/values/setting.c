@@ -7,7 +7,7 @@
 
 #define HOUR_NS (3600 * NSEC_PER_SEC)
 
-/* The types of values that most settings have; a setting of another type has functions of its own. */
+/* Types of values. A setting of another type has functions of its own. */
 enum setting_type {
 	TYPE_OWN,
 	TYPE_BURST,    /* uint64_t: 1 to TOKENS_MAX */

@@ -6,8 +6,9 @@
 #include <string.h>
 
 /*
- * What a partition has of limit @i when the reserve is set aside first: (rate - hosts * reserve) /
- * count, exactly. 0, or -ERANGE when that is negative or no rate that can be written.
+ * Computes the share of a partition in limit @i when the reserve is set aside first:
+ * (rate - hosts * reserve) / count, exactly. 0, or -ERANGE when that is negative or no rate that
+ * can be written.
  */
 static int share_beside_reserve(const struct settings *settings, uint32_t i, uint32_t count,
 				struct rate *share)
@@ -160,7 +161,7 @@ static u128 count_for(const struct rate *rate, uint64_t lease_ns, u128 most)
 	return tokens < most ? tokens : most;
 }
 
-/* The largest number up to 20 for which a partition gives at least one token per lease, and a slot. */
+/* The largest number up to 20 for which a partition gives at least a token a lease, and a slot. */
 uint32_t settings_partition_count(const struct settings *settings)
 {
 	u128 count = PARTITIONS_AUTO;
@@ -196,7 +197,7 @@ static struct rate rate_below(u128 num, u128 den)
 	return rate;
 }
 
-/* What @partitions of @count shares and the reserve, if any, come to for limit @i. */
+/* Sums up @partitions of @count shares of limit @i, and the reserve if @reserve. */
 static struct rate rate_of_host(const struct settings *settings, uint32_t i, uint32_t count,
 				uint32_t partitions, bool reserve)
 {

@@ -4,13 +4,13 @@
  * A setting has a name in `config` and, for most, a control file of the same name. A new one is:
  *
  * - its row: a member and an id here, a default and a row of the table in setting.c, and a row of
- *   the table of files in fs/mount/ if it has one;
+ *   the table of files in fs/mount/node.c if it has one;
  * - its use: settings are read at `limiter->settings`; settings_of_host() and
  *   settings_of_partition() say which part of it a host has, settings_check() what contradicts it;
  * - its documents: fs/ratefs.5.
  *
- * The rest follows from the row: `config`, what is stored, sent to a fleet, kept for a successor and
- * shared (pool.h), and what `ratefs check`, `save` and `apply` say.
+ * The rest follows from the row: `config`, its texts in files, in a fleet and for a successor, the
+ * sharing of settings (pool.h), and `ratefs check`, `save` and `apply`.
  */
 #ifndef RATEFS_CORE_SETTINGS_H
 #define RATEFS_CORE_SETTINGS_H
@@ -69,7 +69,7 @@ struct settings {
 	struct backoff backoff;
 };
 
-/* What a host of a fleet does when its right has run out and the coordinator is out of reach. */
+/* `offline`, of a host whose right has run out while the coordinator is out of reach. */
 enum { OFFLINE_BLOCK = 0, OFFLINE_HOSTS_MAX = 1000000 };
 #define OFFLINE_OPEN UINT32_MAX
 
@@ -125,8 +125,9 @@ int text_copy(const char *text, size_t length, char *copy, size_t size);
 int settings_check(const struct settings *settings, char error[ERROR_TEXT]);
 
 /*
- * Parses `name=value` lines; blank lines and lines that start with # or ; are skipped. Lines not given
- * keep their value. All or nothing, and settings_check() at the end. The error names the line.
+ * Parses `name=value` lines; blank lines and lines that start with # or ; are skipped. Settings
+ * that are not given keep their values. All or nothing, and settings_check() at the end. The error
+ * names the line.
  */
 int settings_parse(const char *text, struct settings *settings, char error[ERROR_TEXT]);
 
@@ -139,22 +140,26 @@ bool settings_limit(const struct settings *settings);
 /* The burst of limit @i: its own, or the limiter's. */
 uint64_t settings_burst(const struct settings *settings, uint32_t i);
 
-/* How many partitions there are: what is set, or what `auto` comes to. */
+/* Returns the number of partitions: the one that is set, or the one that `auto` comes to. */
 uint32_t settings_partition_count(const struct settings *settings);
 
-/* Slots of partition @index (below the count) of settings with SLOTS_COUNT: over all of them the count. */
+/*
+ * Returns the slots of partition @index (below the count), of settings with SLOTS_COUNT. Over all
+ * partitions they are the count of slots.
+ */
 uint32_t settings_slots_of_partition(const struct settings *settings, uint32_t index);
 
 /*
- * What a host may use that has @partitions of the @count partitions of @settings, and if @reserve one
- * of the reserve: the sum of the rates, rounded down where it is no rate that can be written, and the
- * share of each burst, at least one token of it, or 0 where it has nothing. A key's burst is one token then.
+ * Computes the @share of a host that has @partitions of the partitions of @settings, and if
+ * @reserve one of the reserve: the sum of the rates, rounded down where it is no rate that can be
+ * written, and the share of each burst, at least one token. With nothing held a burst is 0, a key's
+ * one token.
  */
 void settings_of_host(const struct settings *settings, uint32_t partitions, bool reserve,
 		      struct settings *share);
 
 /*
- * Puts what `offline` says, unless it is block, in place of rates, bursts, slots, or enforcement.
+ * Applies `offline`, unless it is block, to rates, bursts, slots, and enforcement.
  */
 void settings_apply_offline(struct settings *settings);
 

@@ -21,7 +21,7 @@ enum word_type {
 	WORD_DURATION, /* uint64_t: nanoseconds */
 	WORD_DECIMAL,  /* uint64_t: billionths, see DECIMAL_ONE */
 	WORD_CHOICE,   /* uint64_t: which of the names in @choices */
-	WORD_OTHER,    /* what @parse and @print make of it */
+	WORD_OTHER,    /* a type of which @parse and @print know */
 };
 
 /* A parameter. */
@@ -32,7 +32,7 @@ struct word {
 	uint64_t least, most;	    /* bounds, inclusive; of COUNT, DURATION and DECIMAL */
 	const char *const *choices; /* of CHOICE: names, and NULL at the end */
 
-	/* Of OTHER: 0, -EINVAL or -ERANGE, answered with sentence @why; @value is untouched then. */
+	/* Of OTHER: 0, -EINVAL or -ERANGE, refused with sentence @why; @value is untouched. */
 	int (*parse)(const char *text, void *value);
 	void (*print)(const void *value, char text[QUANTITY_TEXT]);
 	const char *why;
@@ -44,8 +44,8 @@ struct word {
 bool words_are(const char *text, const char *kind);
 
 /*
- * Parses what follows the first word of @text. 0, -EINVAL or -ERANGE with a sentence in @error; then
- * some of the values may be set already: they are the caller's own, to be thrown away.
+ * Parses the words after the first of @text. 0, -EINVAL or -ERANGE with a sentence in @error; then
+ * some of the values may be set already: the caller throws them away.
  */
 int words_parse(const char *text, struct word *words, size_t count, char error[ERROR_TEXT]);
 

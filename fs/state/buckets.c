@@ -60,7 +60,7 @@ static void finish_level(struct state *state)
 	set_journal(journal, 0);
 }
 
-/* @bucket has the rate that it had. What cannot be begins empty. */
+/* @bucket has the rate that @copy is of. A level that cannot be is left out: it begins empty. */
 static void read_level(const struct level_copy *copy, struct bucket *bucket)
 {
 	uint64_t now_ns = clock_ns();
@@ -91,7 +91,7 @@ static void write_learnt(struct learnt *learnt, const struct limiter *limiter)
 	atomic_store_explicit(&learnt->current, other, memory_order_release);
 }
 
-/* What was written, and not by a mistake: rates are above 0, and not what is no number. */
+/* Tells whether @copy can be learnt: rates are numbers above 0, times are past. */
 static bool is_learnt(const struct learnt_copy *copy)
 {
 	const struct adapt_state *adapted = &copy->adapted;

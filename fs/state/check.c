@@ -1,8 +1,8 @@
 /*
  * check - whether what a predecessor left can be what a server wrote, see state.h.
  *
- * A server that dies of a mistake may have written anywhere before. Records of the log have a sum; of what
- * is written with every token, everything that a successor would look something up by is looked at.
+ * A server that dies of a mistake may have written anywhere before. Records of the log have a sum.
+ * The parts that are written with every token have none: their indexes and flags are checked.
  */
 #include "fs/base/log.h"
 #include "fs/state/inside.h"

@@ -1,6 +1,6 @@
 /*
- * inside - what the parts of state.h share: memory.c, limiters.c (limiters), buckets.c (their
- * buckets) and check.c.
+ * inside - the memory's layout, and functions that the parts of state.h share: memory.c (the
+ * mapping), rows.c, limiters.c, buckets.c, check.c and, above them, begin.c.
  */
 #ifndef RATEFS_FS_STATE_INSIDE_H
 #define RATEFS_FS_STATE_INSIDE_H
@@ -9,7 +9,7 @@
 
 #include "core/limiter/learning.h"
 
-/* The memory is sparse: what was never written does not cost anything. */
+/* The memory is sparse: a page that was never written costs nothing. */
 #define STATE_HEADER_BYTES (UINT64_C(64) << 10)
 #ifndef STATE_LOG_BYTES /* a test has less */
 #define STATE_LOG_BYTES (UINT64_C(1) << 30)
@@ -100,7 +100,7 @@ struct unit {
 	uint64_t counters[STATE_COUNTERS]; /* by enum counter */
 };
 
-/* What a limiter has learnt from feedback, at the number of its first unit. */
+/* The state of learning of a limiter, at the number of its first unit. */
 struct learnt {
 	_Atomic uint32_t current; /* which of the two counts */
 	struct learnt_copy {
@@ -153,5 +153,8 @@ int state_rewrite(struct state *state);
 
 /* Writes the levels of @limiter and of all below it. */
 void state_write_levels(struct state *state, struct limiter *limiter);
+
+/* Marks the memory as a state. */
+void state_sign(struct state *state);
 
 #endif

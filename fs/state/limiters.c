@@ -263,7 +263,7 @@ static int index_log(struct state *state, struct index *index)
 	return 0;
 }
 
-/* What @record says, in a log of @settings in a table. */
+/* Reads @record, in a log of @settings in a table. */
 static struct state_limiter limiter_of(const struct index *index, const struct log_record *record,
 				       uint32_t settings)
 {

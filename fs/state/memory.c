@@ -1,4 +1,4 @@
-/* memory - what a successor has to know: the memory, and what is in it as it begins; see state.h. */
+/* memory - the state for a successor: its memory, and its contents at the start; see state.h. */
 #include "fs/base/log.h"
 #include "fs/state/inside.h"
 #include "fs/state/parameter.h"
@@ -41,7 +41,7 @@ struct state *state_open(int descriptor, uint32_t servers)
 		close(descriptor);
 		return NULL;
 	}
-	/* A core of the server would have the kernel fill it all in, and has no use for the password. */
+	/* In a core of the server the kernel would fill it all in; the password is not for it. */
 	(void)madvise(bytes, all_bytes(), MADV_DONTDUMP);
 	state->descriptor = descriptor;
 	state->base = servers << BASE_BITS;
@@ -92,16 +92,16 @@ void state_close(struct state *state)
 	free(state);
 }
 
+void state_sign(struct state *state)
+{
+	memcpy(state->header->magic, MAGIC, sizeof(MAGIC));
+}
+
 bool state_is_there(const struct state *state)
 {
 	const struct header *header = state->header;
 
 	return !memcmp(header->magic, MAGIC, sizeof(MAGIC)) && header->version == STATE_VERSION;
-}
-
-bool state_is_strange(const struct state *state)
-{
-	return state->header->version && !(state_is_there(state) && state_is_sound(state));
 }
 
 /* Copies all that was ever written behind it. 0 or -errno. */
@@ -197,41 +197,6 @@ uint32_t state_base(const struct state *state)
 	return state->header->version ? state->header->base : state->base;
 }
 
-/* Rows have the numbers that they were given first; new ones get those that follow. */
-void state_number_rows(struct state *state)
-{
-	struct header *header = state->header;
-	char path[STATE_ROW_TEXT];
-
-	if (!header->row_count)
-		header->row_count = STATE_FIRST_ROW;
-	for (unsigned int i = STATE_FIRST_ROW; i < state->server.row_count; i++) {
-		uint32_t number = STATE_FIRST_ROW;
-
-		state->server.row_path(i, path);
-		while (number < header->row_count && strcmp(header->rows[number], path) != 0)
-			number++;
-		if (number == header->row_count && number < STATE_ROWS_MAX) {
-			strcpy(header->rows[number], path);
-			header->row_count++;
-		}
-		if (number == STATE_ROWS_MAX)
-			continue; /* too many upgrades: it cannot be told to the kernel */
-		state->numbers[i] = (uint8_t)number;
-		state->rows[number] = (uint8_t)i;
-	}
-}
-
-uint8_t state_row_number(const struct state *state, unsigned int row)
-{
-	return state->numbers[row];
-}
-
-uint8_t state_row(const struct state *state, uint8_t number)
-{
-	return state->rows[number];
-}
-
 uint32_t state_generation(const struct state *state)
 {
 	return state->header->generation;
@@ -250,35 +215,6 @@ bool state_was_done(const struct state *state, uint64_t unique)
 void state_keys(struct state *state)
 {
 	state->header->last_key = state->server.engine->schedule.last_key;
-}
-
-int state_begin(struct state *state)
-{
-	const struct engine *engine = state->server.engine;
-	struct header *header = state->header;
-	int err;
-
-	state->kept = true;
-	memcpy(header->magic, MAGIC, sizeof(MAGIC));
-	header->began_s = state->server.began->tv_sec;
-	header->engine_began_ns = engine->began_ns;
-	header->unit_count = 1;
-	header->base = state->base;
-	state->units_until = FIRST_UNITS;
-	state_number_rows(state);
-	err = state_rewrite(state);
-	state_write_levels(state, engine->tree.root);
-	header->last_id = engine->tree.last_id;
-	state_keys(state);
-	if (!err)
-		header->version = STATE_VERSION;
-	return err;
-}
-
-int state_continue(struct state *state)
-{
-	state->kept = true;
-	return state_rewrite(state);
 }
 
 struct state_handle *state_handle(struct state *state, uint32_t index)

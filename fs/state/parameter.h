@@ -1,7 +1,7 @@
 /*
  * parameter - nodes with a number in their name (take/N, eta/N): a number of the kernel cannot hold
- * all that is in such a name, so these are remembered as long as the kernel knows them and there is the
- * node that they belong to.
+ * all that is in such a name, so these are remembered as long as the kernel knows them and the node
+ * that they belong to exists.
  */
 #ifndef RATEFS_FS_STATE_PARAMETER_H
 #define RATEFS_FS_STATE_PARAMETER_H
@@ -22,14 +22,14 @@ struct parameter {
 	uint64_t lookups; /* references that the kernel holds; 0: a free place */
 	uint32_t next;	  /* in its chain, or of the free places: index + 1 */
 	uint32_t generation;
-	uint32_t uid; /* who asked for it first */
+	uint32_t uid; /* of the process that asked for it first */
 };
 
 /*
- * A table in @places, room for PARAMETERS_MAX, of which the first *@used were ever used: by a predecessor,
- * that is, whose numbers stay. @generation is that of places that are used first. Each counts for who asks
- * for it first, in @users, borrowed. With the random @seed nobody can choose names of one chain. NULL: no
- * memory.
+ * Makes a table in @places, room for PARAMETERS_MAX, of which a predecessor used the first *@used,
+ * whose numbers stay. @generation is that of places that are used first. Each counts for the user
+ * that asks for it first, in @users, borrowed. Without the random @seed strangers cannot choose
+ * names of one chain. NULL: no memory.
  */
 struct parameter_table *parameter_table_new(struct parameter *places, uint32_t *used,
 					    uint32_t generation, struct users *users,

@@ -1,21 +1,21 @@
 /*
  * state - what a successor of this server has to know, in memory that the keeper holds.
  *
- * It is written by plain stores, so that it costs no system call and is there when the server is killed
- * between any two of them. What is told to the kernel is written before it is told:
+ * It is written by plain stores, so that it costs no system call and is there when the server is
+ * killed between any two of them. A fact is written before it is told to the kernel:
  *
  * - the limiters, each with its number, name, owner and settings, as records one after the other.
- *   The last of a limiter counts; settings are written once for all limiters that have them. What
- *   has become too long is written anew in the other of two places.
- * - what is in their buckets as of the last token, exact: the successor lets flow in what is due since.
- *   A token that was taken and not delivered is spent.
+ *   The last of a limiter counts; settings are written once for all limiters that have them. A log
+ *   that has become too long is written anew in the other of two places.
+ * - the levels of their buckets as of the last token, exact: the successor adds the flow since. A
+ *   token that was taken and not delivered is spent.
  * - places of readers that were interrupted (parking.h).
  * - open files by their handles' numbers (handle.h): whose they are, and what was read.
  * - in a fleet, what core/fleet/handover.h and zookeeper_kept.h say.
  *
- * Rows of the table of files are known by the numbers that the first server of a mount gave them, so that
- * the numbers of files mean the same to a successor with another table. Numbers, sizes and the order of
- * fields here are a format: what changes them changes STATE_VERSION.
+ * Rows of the table of files are known by the numbers that the first server of a mount gave them,
+ * so that the numbers of files mean the same to a successor with another table. Numbers, sizes and
+ * the order of fields here are a format: a change of them changes STATE_VERSION.
  *
  * All under the daemon's lock.
  */
@@ -51,7 +51,7 @@ struct state_handle {
 	/* generation << 2 | whether it is used and open; 0: never used */
 	_Atomic uint64_t life;
 	uint64_t opener; /* unique number of the open */
-	uint64_t poll;	 /* the kernel's number of who polls */
+	uint64_t poll;	 /* the kernel's number of the poller */
 	uint64_t tokens;
 	uint64_t within_ns;
 	uint64_t slot_ns;   /* when its slot was opened; 0: it has none */
@@ -61,7 +61,7 @@ struct state_handle {
 	bool granted;
 	bool half;
 	bool polls;
-	uint32_t uid, gid; /* who opened it */
+	uint32_t uid, gid; /* of the process that opened it */
 	uint32_t key_uid;  /* for whom its key was made */
 	uint64_t key;	   /* id; 0: of none. Its name is in state_key_name() */
 };
@@ -69,8 +69,8 @@ struct state_handle {
 enum { LIFE_USED = 1, LIFE_OPEN = 2, LIFE_BITS = 2 };
 
 /*
- * Maps the memory behind @descriptor, taken over. Where nothing is left of @servers before, numbers told to the
- * kernel from now on differ from theirs. NULL after a message.
+ * Maps the memory behind @descriptor, taken over. Where nothing is left of @servers before, numbers
+ * that are told to the kernel from now on differ from theirs. NULL after a message.
  */
 struct state *state_open(int descriptor, uint32_t servers);
 void state_close(struct state *state);
@@ -78,7 +78,7 @@ void state_close(struct state *state);
 /* Says whose state it is, before it is begun, continued or restored. */
 void state_attach(struct state *state, const struct state_server *server);
 
-/* Whether a predecessor has left something; and whether it is of a format that is not ours, or damaged. */
+/* Tell whether a predecessor left a state, and whether that is of another format, or damaged. */
 bool state_is_there(const struct state *state);
 bool state_is_strange(const struct state *state);
 
@@ -111,16 +111,16 @@ enum state_part state_restored_last(const struct state *state);
 /* Gives up @part (not STATE_ALL, see state_set_aside()): a successor does not find it any more. */
 void state_give_up(struct state *state, enum state_part part);
 
-/* What numbers begin with that the kernel may know of a time before. */
+/* Base of the numbers told to the kernel, so that none repeats one it may still know. */
 uint32_t state_base(const struct state *state);
 
 /* Begins anew with what the server has. 0 or -ENOMEM. */
 int state_begin(struct state *state);
 
-/* As state_begin(), in a successor once everything is restored: what was written is replaced. */
+/* As state_begin(), in a successor once everything is restored: the log is replaced. */
 int state_continue(struct state *state);
 
-/* In a fleet: what is as in the limiter's struct holding. It is part of a record of four-byte words. */
+/* In a fleet: members as in the limiter's struct holding, in a record of four-byte words. */
 struct __attribute__((packed, aligned(4))) state_holding {
 	uint64_t lid, generation, saved;
 	uint64_t before_ns; /* 0: nothing is known of before */
@@ -168,8 +168,8 @@ uint8_t state_row(const struct state *state, uint8_t number);
 uint32_t state_generation(const struct state *state);
 
 /*
- * What would count twice if it were done again: the request @unique was done, about to be answered; and
- * whether that was said of @unique by a predecessor.
+ * A request that would count twice if it were done again: notes that @unique is done, before it is
+ * answered, and tells whether a predecessor noted that of @unique.
  */
 void state_done(struct state *state, uint64_t unique);
 bool state_was_done(const struct state *state, uint64_t unique);
@@ -183,14 +183,14 @@ struct parameter *state_parameters(struct state *state, uint32_t **used);
  */
 struct parked_place *state_places(struct state *state, uint32_t **used);
 
-/* What a host of a fleet keeps itself. */
+/* The parts that the fleet and its connection write themselves. */
 struct state_fleet {
 	struct zookeeper_kept zookeeper;
 	struct fleet_kept fleet;
 };
 struct state_fleet *state_fleet(struct state *state);
 
-/* Handles: @index below STATE_HANDLES_MAX. Those at state_handle_count() and above were never used. */
+/* Handles: @index below STATE_HANDLES_MAX. From state_handle_count() on they were never used. */
 enum { STATE_HANDLES_MAX = 1 << 22 };
 struct state_handle *state_handle(struct state *state, uint32_t index);
 uint32_t state_handle_count(const struct state *state);

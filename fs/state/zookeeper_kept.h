@@ -1,5 +1,5 @@
 /*
- * zookeeper_kept - what a successor has to know of the connection to ZooKeeper, in memory that outlives
+ * zookeeper_kept - facts about the connection to ZooKeeper for a successor, in memory that outlives
  * this server: beside core/fleet/handover.h, which says if there is a session to go on with.
  */
 #ifndef RATEFS_FS_STATE_ZOOKEEPER_KEPT_H

@@ -1,5 +1,6 @@
 /*
- * leases - a model of the lease protocol of core/fleet/fleet.h, for Spin. Rules have their numbers there.
+ * leases - a model of the lease protocol of core/fleet/fleet.h, for Spin. Rules have their numbers
+ * there.
  *
  * THE PROMISE: no two hosts are ever entitled to one partition; with SETTINGS, nor to more than the
  * rate.
@@ -12,14 +13,14 @@
  *  - A request is executed any time after it was sent, or never. Its answer comes any time later,
  *    or never. A host gives up waiting at any time; the request is a stray then, which may still be
  *    executed.
- *  - A host believes at any time that its session is gone, rightly or not, and opens another. What
- *    is left of the old one (leases, a stray) stays until the coordinator closes it; before that
- *    there is no third one.
- *  - A process is killed at any time, also between two stores of one step, and its successor goes on in
- *    its session with what was kept (core/fleet/handover.h). Between two steps that is what the process knew.
- *    Within a step the order of stores and sends is what matters.
+ *  - A host believes at any time that its session is gone, rightly or not, and opens another. The
+ *    rest of the old one (leases, a stray) stays until the coordinator closes it; before that there
+ *    is no third one.
+ *  - A process is killed at any time, also between two stores of one step, and its successor goes
+ *    on in its session with what was kept (core/fleet/handover.h). Between two steps that is what
+ *    the process knew. Within a step the order of stores and sends is what matters.
  *  - Nothing is read before a take: clean and unclean ones are tried at any time, so listings are
- *    as stale as they like. What is read after a barrier is as old as it can be.
+ *    as stale as they like. Nodes read after a barrier are as old as they can be.
  *  - Clocks tick in turn. Over any interval two of them differ by up to a tick, either way, which
  *    is slip and granularity in one. So Q is D + 1 ticks, the least that can be safe.
  *
@@ -42,15 +43,20 @@
  *	REACH_...	claims that something is never reached that must be
  *	SHORT		for a breadth-first search, which finds a shortest counterexample
  *
- * Left out:
- *  - what leases are worth, which is in tokens.pml: levels (12), changes of rate and burst, the making and
- *    removal of limiters (14, 16);
- *  - when a connection or a session is given up (13): any moment is searched here;
- *  - leaving (15), whose give-backs are as others;
- *  - several partitions in one transaction;
- *  - claims, the reserve, slots;
- *  - foreign hands, and the watch over the nodes of one's own leases (10);
- *  - changes of D, a second election, clocks that go wrong by more than 0.5 %.
+ * Left out, and where it is covered; traces are in tests/sim/traces/fleet, and all but the last two
+ * come up in the random fleets of tests/sim:
+ *  - what leases are worth, levels (12), changes of rate and burst, the making and removal of
+ *    limiters (14, 16): tokens.pml;
+ *  - when a connection or a session is given up (13): any moment is searched here, the waits are in
+ *    traces faults/slow_*;
+ *  - leaving (15), whose give-backs are as others: traces leases/leave_*;
+ *  - several partitions in one transaction, which is executed as a whole or not at all;
+ *  - claims, the reserve, slots: traces in shares;
+ *  - foreign hands, and the watch over the nodes of one's own leases (10): traces
+ *    leases/lease_deleted*;
+ *  - several elections in one history: traces settings/change_taken_back, leases/old_marker_used;
+ *  - changes of D, of which a host takes only what makes it more careful: nowhere;
+ *  - clocks that go wrong by more than 0.5 %: nowhere, it is outside of the promise.
  */
 #ifdef LOSS
 #define LEAN
@@ -91,7 +97,7 @@ mtype = { NOTHING, RENEW, BARRIER, TAKE_CLEAN, TAKE_UNCLEAN, GIVE, LEAVE };
  */
 mtype = { SENT, ACKED, REFUSED, MISMATCH, VANISHED };
 
-/* What means nothing between two steps. A breadth-first search cannot have it hidden. */
+/* Variables that mean nothing between two steps. A breadth-first search cannot have it hidden. */
 #ifdef SHORT
 #define scratch
 inline tidy() { i = 0; n = 0; part = 0; sum = 0; holders = 0; executed = 0; kind = 0 }
@@ -152,7 +158,7 @@ typedef host {
 	byte gone[PARTS]; /* 1 when neither lease nor marker were seen, and the ticks since */
 #endif
 #ifdef LOSS
-	bool unsaved; /* what is under way was executed after the state that is brought back */
+	bool unsaved; /* its transaction was executed after the state that is brought back */
 	bool newer;   /* so was what was acknowledged last */
 	bool behind;  /* the version of /h is below the one acknowledged last */
 #endif
@@ -171,7 +177,7 @@ host is[HOSTS];
 #define FITS(h, kind) at[CUR(h)].alive
 #endif
 
-/* Rule 10: what is read of /h is below the version acknowledged last, so history was lost. */
+/* Rule 10: the version read of /h is below the one acknowledged last, so history was lost. */
 #if defined(LOSS) && !defined(MUTANT_10_READ)
 #define READS_LESS(h) is[h].behind
 #else
@@ -429,7 +435,7 @@ inline elect() {
 #endif
 
 #ifdef SETTINGS
-/* Rule 2: what was sent before and comes later is refused. */
+/* Rule 2: a transaction sent before that comes later is refused. */
 inline change_count() {
 	printf("coordinator: the count is %d\n", COUNT(1));
 #ifndef MUTANT_G
@@ -524,7 +530,7 @@ inline drop_all(h) {
 	settle(h)
 }
 
-/* With a new session comes a new HID; what is left of the one before is as another host's. */
+/* With a new session comes a new HID; the rest of the one before is as another host's. */
 inline reopen(h) {
 	printf("host %d: opens a session\n", h);
 	at[OLD(h)].alive = at[CUR(h)].alive;
@@ -554,7 +560,9 @@ inline reopen(h) {
 	is[h].behind = false;
 #endif
 #ifdef SETTINGS
-	/* Who joins adopts the last change as if it came now: /c says what there was before. */
+	/*
+	 * A host that joins adopts the last change as if it came now: /c says the settings before.
+	 */
 	is[h].g = g;
 #ifndef MUTANT_JOIN
 	is[h].adopting = (g == 1 -> Q : 0);
@@ -647,7 +655,7 @@ inline acknowledged(h) {
 	forget_request(h)
 }
 
-/* All is as it was; what was to be given back still is. */
+/* All is as it was; a give-back that was due still is. */
 inline refused(h) {
 	is[h].state = READY;
 	part = is[h].part;
@@ -696,7 +704,7 @@ inline silence(h) {
 /* Whether a give-back of that partition is under way. */
 #define SENDS(h, p) ((is[h].kind == GIVE || is[h].kind == LEAVE) && is[h].part == p)
 
-/* Killed; the successor knows what was kept. What was under way is in doubt. */
+/* Killed; the successor knows what was kept. Its transaction under way is in doubt. */
 inline resume(h) {
 	printf("host %d: is killed, its successor goes on\n", h);
 	disconnect(h);
@@ -813,7 +821,7 @@ end:	do
 	od
 }
 
-/* What is to be given back is sent at once or any time later. */
+/* A due give-back is sent at once or any time later. */
 #ifdef PROMPT
 #define NO_HURRY(h) (is[h].state == READY)
 inline send_draining(h, p) {
@@ -842,7 +850,7 @@ end:	do
 	:: d_step { is[h].hold[p] == HELD && NO_HURRY(h) ->
 		is[h].hold[p] = DRAINING; send_draining(h, p); tidy() }
 #endif
-	/* Rule 8: who waits cannot say that it is clean. */
+	/* Rule 8: a host that waits cannot say that it is clean. */
 	:: d_step { is[h].hold[p] == WAITING && NO_HURRY(h) ->
 		is[h].hold[p] = DRAINING;
 		is[h].wait[p] = 0;

@@ -1,20 +1,20 @@
 /*
- * tokens - a model of what leases are worth in core/fleet/fleet.h, for Spin: levels in markers (rule 12), and
- * changes of rate, burst and count.
+ * tokens - a model of what leases are worth in core/fleet/fleet.h, for Spin: levels in markers
+ * (rule 12), and changes of rate, burst and count.
  *
- * THE PROMISE: in any window all hosts together are granted no more than the burst and what flows in at
- * the rate; while some host with a right has not applied a change yet, the larger burst and the larger
- * rate. A change gives nobody a token. `room` is what may still be granted by that: it is a bucket with
- * the whole burst and the whole rate. And at any moment the rates that hosts use sum up to no more than
- * the whole rate.
+ * THE PROMISE: in any window all hosts together are granted no more than the burst and what flows
+ * in at the rate; while some host with a right has not applied a change yet, the larger burst and
+ * the larger rate. A change gives nobody a token. `room` is what may still be granted by that: it
+ * is a bucket with the whole burst and the whole rate. And at any moment the rates that hosts use
+ * sum up to no more than the whole rate.
  *
- * That no two hosts are entitled to one partition is what leases.pml is for, so here each transaction is
- * executed and answered in one step, the clocks tick together, and Q is D. Whatever a guard allows may
- * happen at any moment, and nothing has to. A host that is cut off renews nothing and applies nothing; the
- * coordinator closes its session whenever it likes.
+ * That no two hosts are entitled to one partition is what leases.pml is for, so here each
+ * transaction is executed and answered in one step, the clocks tick together, and Q is D. Whatever
+ * a guard allows may happen at any moment, and nothing has to. A host that is cut off renews
+ * nothing and applies nothing; the coordinator closes its session whenever it likes.
  *
- * A setting has a count of 1 or 2, and a rate and a burst of 2 or 4 tokens (a tick). All combinations of
- * settings before and after are searched.
+ * A setting has a count of 1 or 2, and a rate and a burst of 2 or 4 tokens (a tick). All
+ * combinations of settings before and after are searched.
  *
  * Variants, by -D:
  *	CHANGES		so many there are, of any host's
@@ -30,18 +30,22 @@
  *	REACH_...	claims that something is never reached that must be
  *	SHORT		for a breadth-first search, which finds a shortest counterexample
  *
- * Two changes within Q are searched in full, three by hosts that give nothing back. The record of a fourth one says
- * what that of a third does: the least of all, and the fewest partitions.
+ * Two changes within Q are searched in full, three by hosts that give nothing back. The record of
+ * a fourth one says what that of a third does: the least of all, and the fewest partitions.
  *
- * Left out:
- *  - debts, intervals, takes larger than the burst, several limits of one limiter, rates of `max`;
- *  - the reserve, keys, slots, buckets of single partitions, `offline`;
- *  - renames, and paths below one that was given up, which rule 16 treats like removals;
- *  - a successor: what it finds in the buckets, that it makes no markers for Q, and that it knows the earlier
- *    settings as its predecessor did: tests/sim/traces/fleet/successors, settings/successor_changes;
- *  - transactions without an answer, and clocks that differ: see leases.pml;
+ * Left out, and where it is covered; traces are in tests/sim/traces/fleet:
+ *  - debts, intervals, takes larger than the burst, several limits: tests/core/limiter, and the random
+ *    fleets of tests/sim; rates of `max`: traces settings/max_between_counts, returning_host_changes;
+ *  - the reserve, keys, slots, buckets of single partitions, `offline`: traces in shares, and faults/degraded*,
+ *    and tests/core/limiter/test_holding.c;
+ *  - renames, and paths below one that was given up, which rule 16 treats like removals: traces in names;
+ *  - a successor: what it finds in the buckets, that it makes no markers for Q, and that it knows
+ *    earlier settings as its predecessor did: traces in successors, names/name_deleted_successor,
+ *    settings/successor_changes;
+ *  - transactions without an answer, and clocks that differ: leases.pml;
+ *  - elections, which may take back a change: traces settings/change_taken_back, names/making_taken_back;
  *  - that a host which can use nothing keeps up to a token in its bucket, so that a change to a smaller
- *    burst leaves one token more for each such host.
+ *    burst leaves one token more for each such host: traces leases/returned_to_nothing.
  */
 #ifdef ANEW
 #define CHANGES 2
@@ -69,7 +73,7 @@
 #define ALL_PARTS 0 .. PARTS - 1
 #define NOBODY 255
 
-/* A partition on a host, as in core/limiter/lease.h; what is under way is executed. */
+/* A partition on a host, as in core/limiter/lease.h; its transaction under way is executed. */
 mtype = { NONE, WAITING, HELD, DRAINING };
 
 #ifdef SHORT
@@ -89,7 +93,7 @@ byte now;		   /* the version of /g */
 #define COUNT(g) (1 + (setting[g] & 1))
 #define RATE_OF_ALL(g) (2 + (setting[g] & 2))
 #define BURST_OF_ALL(g) (2 + ((setting[g] & 4) >> 1))
-/* What a partition is worth. */
+/* The worth of a partition. */
 #define RATE(g) (RATE_OF_ALL(g) / COUNT(g))
 #ifdef RATES
 #define BURST(g) 0
@@ -104,7 +108,8 @@ byte now;		   /* the version of /g */
 #define IS_BELOW(a, b) (RATE(a) <= RATE(b) && BURST(a) <= BURST(b))
 #endif
 #define IS_WITHIN(a, b) (COUNT(a) <= COUNT(b) && IS_BELOW(a, b))
-#define RESTRICTS(old, new) (COUNT(old) != COUNT(new) && !IS_WITHIN(old, new) && !IS_WITHIN(new, old))
+#define RESTRICTS(old, new) \
+	(COUNT(old) != COUNT(new) && !IS_WITHIN(old, new) && !IS_WITHIN(new, old))
 #ifdef MUTANT_SAVED
 #define KEEPS_SAVINGS(old, new) true
 #else
@@ -114,7 +119,7 @@ byte now;		   /* the version of /g */
 /* A record, of /c/LID. */
 typedef record {
 	byte saved; /* the generation since which levels in markers count */
-	/* What hosts may still use that do not know of it yet: */
+	/* The worth that hosts may still use that do not know of it yet: */
 	bool names;
 	byte before;   /* the least of the settings, a generation */
 	byte first;    /* the fewest partitions */
@@ -166,7 +171,7 @@ typedef host {
 	byte level;  /* in its bucket */
 	mtype hold[PARTS] = NONE;
 	byte wait[PARTS]; /* WAITING: ticks until it is HELD */
-	mark carries[PARTS]; /* DRAINING: what goes with it */
+	mark carries[PARTS]; /* DRAINING: the level that goes with it */
 #ifdef STALE
 	mark read[PARTS];
 #endif
@@ -174,7 +179,7 @@ typedef host {
 
 host is[HOSTS];
 
-/* What a host that takes a partition knows of its marker. */
+/* The marker of a partition as a host that takes it knows it. */
 #ifdef STALE
 #define READ(h, p) is[h].read[p]
 #else
@@ -283,7 +288,7 @@ inline forget(what) {
 	what.saved = 0
 }
 
-/* Rule 12: what comes with a marker. */
+/* Rule 12: the level that comes with a marker. */
 inline join_part(h, p) {
 	part = 0;
 	if
@@ -323,7 +328,7 @@ inline take_unclean(h, p) {
 	settle()
 }
 
-/* Rule 8: what is left in the bucket is divided among what is usable. */
+/* Rule 8: the level of the bucket is divided among the usable partitions. */
 inline drain(h, p) {
 	printf("host %d: drains %d\n", h, p);
 	n = USABLE(h);
@@ -397,15 +402,18 @@ inline use_nothing(h) {
 #else
 #define KNOWS_EARLIER(h) is[h].lately
 #endif
-#define UNCLEAR(h, old) (is[h].unclear || (!IS_BELOW(old, is[h].before) && !IS_BELOW(is[h].before, old)))
-#define RECUT(h, old, new) (is[h].recut || COUNT(is[h].before) != COUNT(old) || COUNT(old) != COUNT(new))
+#define UNCLEAR(h, old) \
+	(is[h].unclear || (!IS_BELOW(old, is[h].before) && !IS_BELOW(is[h].before, old)))
+#define RECUT(h, old, new) \
+	(is[h].recut || COUNT(is[h].before) != COUNT(old) || COUNT(old) != COUNT(new))
 #ifdef MUTANT_CHAIN_LEAST
-#define RESTRICTS_ALL(h, old, new) (is[h].restricts || RESTRICTS(old, new) || RESTRICTS(is[h].before, new))
+#define RESTRICTS_ALL(h, old, new) \
+	(is[h].restricts || RESTRICTS(old, new) || RESTRICTS(is[h].before, new))
 #else
 #define RESTRICTS_ALL(h, old, new) RECUT(h, old, new)
 #endif
 
-/* What the record of @new says of earlier settings, when host @h makes @new of @old. */
+/* The earlier settings in the record of @new, when host @h makes @new of @old. */
 inline name_before(h, old, new, said_by) {
 	said_by.names = (setting[old] != setting[new] || is[h].lately);
 	if
@@ -535,11 +543,14 @@ inline change(h) {
 	settle()
 }
 #else
-#define IS_BUSY(h) (setting[now] != setting[now + 1] && KNOWS_EARLIER(h) && RECUT(h, now, now + 1) && UNCLEAR(h, now))
+#define IS_BUSY(h) \
+	(setting[now] != setting[now + 1] && KNOWS_EARLIER(h) && RECUT(h, now, now + 1) && \
+	 UNCLEAR(h, now))
 
 inline change(h) {
-	printf("host %d: changes count %d rate %d burst %d to count %d rate %d burst %d\n", h, COUNT(now),
-	       RATE_OF_ALL(now), BURST_OF_ALL(now), COUNT(now + 1), RATE_OF_ALL(now + 1), BURST_OF_ALL(now + 1));
+	printf("host %d: changes count %d rate %d burst %d to count %d rate %d burst %d\n", h,
+	       COUNT(now), RATE_OF_ALL(now), BURST_OF_ALL(now), COUNT(now + 1),
+	       RATE_OF_ALL(now + 1), BURST_OF_ALL(now + 1));
 	extend_right(h);
 	now++;
 	said[now].saved = (KEEPS_SAVINGS(now - 1, now) -> said[now - 1].saved : now);
@@ -574,7 +585,8 @@ end:	do
 proctype demand(byte h; byte p)
 {
 end:	do
-	:: d_step { IS_CURRENT(h) && IS_THERE && is[h].hold[p] == NONE && p < COUNT_FOR(h) && lease[p] == NOBODY &&
+	:: d_step { IS_CURRENT(h) && IS_THERE && is[h].hold[p] == NONE && p < COUNT_FOR(h) &&
+	   lease[p] == NOBODY &&
 		marker[p].there && READ(h, p).there -> take_clean(h, p) }
 #ifdef STALE
 	:: d_step { is[h].hold[p] == NONE && marker[p].there && !is[h].read[p].there ->
@@ -584,7 +596,8 @@ end:	do
 		is[h].read[p].saved = marker[p].saved;
 		tidy() }
 #endif
-	:: d_step { IS_CURRENT(h) && IS_THERE && is[h].hold[p] == NONE && p < COUNT_FOR(h) && lease[p] == NOBODY &&
+	:: d_step { IS_CURRENT(h) && IS_THERE && is[h].hold[p] == NONE && p < COUNT_FOR(h) &&
+	   lease[p] == NOBODY &&
 		!marker[p].there -> take_unclean(h, p) }
 #ifndef KEEPS
 	:: d_step { is[h].hold[p] == HELD -> drain(h, p) }
@@ -614,7 +627,7 @@ end:	do
 /* --- Time --- */
 
 inline tick(h) {
-	/* What flowed in before the right ended. */
+	/* Tokens that flowed in before the right ended. */
 	is[h].level = SMALLER(is[h].level + FLOWS_IN(h), CAPACITY(h));
 	if
 	:: is[h].right > 1 -> is[h].right--
