@@ -150,10 +150,10 @@ uint32_t settings_partition_count(const struct settings *settings);
 uint32_t settings_slots_of_partition(const struct settings *settings, uint32_t index);
 
 /*
- * Computes the @share of a host that has @partitions of the partitions of @settings, and if @reserve
- * one of the reserve: the sum of the rates, rounded down where it is no rate that can be written,
- * and the share of each burst, at least one token. With nothing held a burst is 0, a key's one
- * token.
+ * Computes the @share of a host that has @partitions of the partitions of @settings, and if
+ * @reserve one of the reserve: the sum of the rates, rounded down where it is no rate that can be
+ * written, and the share of each burst, at least one token. With nothing held a burst is 0, a key's
+ * one token.
  */
 void settings_of_host(const struct settings *settings, uint32_t partitions, bool reserve,
 		      struct settings *share);

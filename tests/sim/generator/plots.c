@@ -27,8 +27,8 @@ static const char *const TURNS[] = {
 	"hears list elect",	"commits give answers", "sends give kill",   "commits give pause",
 };
 /*
- * Few of each, and the largest rate often: the bound is that of the largest settings, and partitions
- * of others are worth as much by one measure and more by another.
+ * Few of each, and the largest rate often: the bound is that of the largest settings, and
+ * partitions of others are worth as much by one measure and more by another.
  */
 static const char *const FEW_RATES[] = {"100/s", "100/s", "100/s", "50/s", "20/s"};
 static const char *const FEW_COUNTS[] = {"1", "1", "2", "2", "4", "10"};
