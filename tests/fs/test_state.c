@@ -1,19 +1,24 @@
 /*
- * Tests of fs/state/limiters: limiters are kept for a successor, also where there is hardly room
- * for them.
+ * Tests of fs/state: limiters are kept for a successor, also where there is hardly room for them,
+ * and levels are whole, wherever the server is killed.
  */
 #include "tests/core/stage.h"
 
 #include "fs/base/clock.h"
 #include "fs/state/inside.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+static uint64_t time_ns;
 
 uint64_t clock_ns(void)
 {
-	return 0;
+	return time_ns;
 }
 
 /*
@@ -250,6 +255,195 @@ static void test_state_that_cannot_be_kept_is_not_kept_as_it_was(void **unused)
 	server_close(&server);
 }
 
+/*
+ * Has a process of its own call @act, and calls @look after each of its instructions: so a kill may
+ * come between any two of them.
+ */
+static void step_through(void (*act)(void *), void *what, void (*look)(void *), void *sight)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (!child) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+			_exit(1);
+		kill(getpid(), SIGSTOP);
+		act(what);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(ptrace(PTRACE_SETOPTIONS, child, NULL, (void *)PTRACE_O_EXITKILL), 0);
+	while (WIFSTOPPED(status)) {
+		look(sight);
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
+		assert_int_equal(waitpid(child, &status, 0), child);
+	}
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	look(sight);
+}
+
+enum { LEVELS = 2, LEVEL_UNITS = LEVELS + 1 };
+
+/* The parts of the memory in which levels are written. */
+struct image {
+	struct header header;
+	struct unit units[LEVEL_UNITS];
+};
+
+static struct image image_of(const struct state *state)
+{
+	struct image image = {.header = *state->header};
+
+	memcpy(image.units, state->units, sizeof(image.units));
+	return image;
+}
+
+static void put_image(struct state *state, const struct image *image)
+{
+	*state->header = image->header;
+	memcpy(state->units, image->units, sizeof(image->units));
+}
+
+/*
+ * A server that writes the levels of a limiter with LEVELS limits, the limiter as it was written
+ * before, and a successor at every point in between.
+ */
+struct killing {
+	struct server server, successor;
+	struct limiter *limiter;
+	struct bucket before[LEVELS];
+	struct image last;   /* that was looked at */
+	unsigned int images; /* that were not alike */
+	unsigned int torn;   /* of them: with a level that is being written */
+	unsigned int news;   /* levels that were found as they are now */
+	bool nested;
+};
+
+static bool is_written(const struct unit *unit, const struct bucket *bucket)
+{
+	const struct level_copy *level = &unit->level;
+
+	return unit->flow.num == bucket->flow.num && unit->flow.den == bucket->flow.den &&
+	       level->level == bucket->level && level->part == bucket->part &&
+	       level->released == bucket->released && level->grid_ns == bucket->grid_ns &&
+	       level->filled_ns == bucket->filled_ns && level->awaited == bucket->awaited;
+}
+
+static void restore(void *successor)
+{
+	state_restore(((struct server *)successor)->state);
+}
+
+/* Looks at what a successor restores: each level as it was before, or as it was written. */
+static void look_at_levels(void *argument)
+{
+	struct killing *killing = argument;
+	struct state *state = killing->successor.state;
+	struct image image = image_of(state);
+	unsigned int news = 0;
+
+	if (killing->images && !memcmp(&image, &killing->last, sizeof(image)))
+		return;
+	killing->last = image;
+	killing->images++;
+	assert_false(state_is_strange(state));
+	state_restore(state);
+	assert_int_equal(state->header->journal.unit, 0);
+	for (unsigned int i = 0; i < LEVELS; i++) {
+		const struct unit *unit = &state->units[i + 1];
+
+		assert_int_equal(unit->id, killing->limiter->id);
+		assert_int_equal(unit->limit, i);
+		if (is_written(unit, &killing->limiter->buckets[i]))
+			news++;
+		else
+			assert_true(is_written(unit, &killing->before[i]));
+	}
+	put_image(state, &image);
+	/* A level that was found is not lost again. */
+	assert_true(news >= killing->news);
+	killing->news = news;
+	if (!image.header.journal.unit || killing->nested)
+		return;
+	killing->torn++;
+	/* The successor is killed as well, wherever it is. */
+	killing->nested = true;
+	step_through(restore, &killing->successor, look_at_levels, killing);
+	put_image(state, &image);
+	killing->nested = false;
+	killing->last = image;
+}
+
+static void killing_open(struct killing *killing)
+{
+	static const char config[] = "rate=10/s 5000/h:100\nburst=20\n";
+	struct server *successor = &killing->successor;
+
+	memset(killing, 0, sizeof(*killing));
+	time_ns = SEC;
+	server_open(&killing->server);
+	killing->limiter = stage_make(&killing->server.stage, NULL, "a", config);
+	state_limiter_changed(killing->server.state, killing->limiter);
+	assert_int_equal(killing->limiter->bucket_count, LEVELS);
+	for (unsigned int i = 0; i < LEVELS; i++)
+		killing->before[i] = killing->limiter->buckets[i];
+	stage_open(&successor->stage);
+	stage_make(&successor->stage, NULL, "a", config);
+	successor->state = state_open(dup(killing->server.descriptor), 1);
+	assert_non_null(successor->state);
+	state_attach(successor->state, &(struct state_server){.engine = &successor->stage.engine,
+							      .began = &successor->began});
+}
+
+static void killing_close(struct killing *killing)
+{
+	state_close(killing->successor.state);
+	stage_close(&killing->successor.stage);
+	server_close(&killing->server);
+	time_ns = 0;
+}
+
+static void write_levels(void *killing)
+{
+	struct killing *its = killing;
+
+	state_taken(its->server.state, its->limiter);
+}
+
+/* Kills the server that writes the levels as they are now, at each point in between. */
+static void kill_everywhere(struct killing *killing)
+{
+	step_through(write_levels, killing, look_at_levels, killing);
+	assert_int_equal(killing->news, LEVELS);
+	/* A level is written by several stores. */
+	assert_true(killing->torn >= LEVELS * 2);
+}
+
+static void test_a_server_is_killed_between_the_journal_and_its_unit(void **unused)
+{
+	struct killing killing;
+
+	(void)unused;
+	killing_open(&killing);
+	assert_int_equal(stage_try(&killing.server.stage, killing.limiter, 3, SEC / 2), 0);
+	kill_everywhere(&killing);
+	killing_close(&killing);
+}
+
+static void test_a_rate_is_never_found_with_the_level_of_another(void **unused)
+{
+	struct killing killing;
+
+	(void)unused;
+	killing_open(&killing);
+	stage_write(&killing.server.stage, killing.limiter, "rate=7/s 11/d:3", SEC / 2);
+	kill_everywhere(&killing);
+	killing_close(&killing);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -259,6 +453,8 @@ int main(void)
 		cmocka_unit_test(test_a_log_that_is_full_is_written_anew),
 		cmocka_unit_test(test_a_limiter_that_is_removed_when_the_log_is_full_is_gone),
 		cmocka_unit_test(test_state_that_cannot_be_kept_is_not_kept_as_it_was),
+		cmocka_unit_test(test_a_server_is_killed_between_the_journal_and_its_unit),
+		cmocka_unit_test(test_a_rate_is_never_found_with_the_level_of_another),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
