@@ -177,8 +177,9 @@ static void give_up_levels(struct state *state)
 	/* With what was learnt, which follows. */
 	(void)fallocate(state->descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			units - state->bytes, end - units);
-	state->header->unit_count = 1;
+	/* In this order: the journal's unit is one of those that there are. */
 	state->header->journal.unit = 0;
+	state->header->unit_count = 1;
 	memset(&state->fleet->fleet, 0, sizeof(state->fleet->fleet));
 	zookeeper->session = 0;
 	memset(zookeeper->password, 0, sizeof(zookeeper->password));

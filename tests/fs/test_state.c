@@ -444,6 +444,37 @@ static void test_a_rate_is_never_found_with_the_level_of_another(void **unused)
 	killing_close(&killing);
 }
 
+static void give_up_levels(void *killing)
+{
+	state_give_up(((struct killing *)killing)->successor.state, STATE_LEVELS);
+}
+
+/* Looks whether a successor finds a state that it can restore. */
+static void look_at_state(void *argument)
+{
+	struct killing *killing = argument;
+	struct image image = image_of(killing->successor.state);
+
+	if (killing->images && !memcmp(&image, &killing->last, sizeof(image)))
+		return;
+	killing->last = image;
+	killing->images++;
+	assert_false(state_is_strange(killing->successor.state));
+}
+
+/* A predecessor was killed as it wrote a level, and the successor as it gives all of them up. */
+static void test_a_server_is_killed_while_it_gives_up_levels(void **unused)
+{
+	struct killing killing;
+
+	(void)unused;
+	killing_open(&killing);
+	killing.successor.state->header->journal.unit = LEVELS;
+	step_through(give_up_levels, &killing, look_at_state, &killing);
+	assert_true(killing.images > 1);
+	killing_close(&killing);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -455,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_state_that_cannot_be_kept_is_not_kept_as_it_was),
 		cmocka_unit_test(test_a_server_is_killed_between_the_journal_and_its_unit),
 		cmocka_unit_test(test_a_rate_is_never_found_with_the_level_of_another),
+		cmocka_unit_test(test_a_server_is_killed_while_it_gives_up_levels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
