@@ -181,10 +181,12 @@ static void set_owner(struct engine *engine, struct limiter *limiter, const stru
 static void configure_limiter(struct engine *engine, struct change *change, struct limiter *limiter,
 			      bool full)
 {
-	if (change->learning)
+	/* It may have begun to learn since the change was prepared. */
+	if (!limiter->learning) {
 		limiter->learning = change->learning;
+		change->learning = NULL;
+	}
 	limiter_configure(&engine->schedule, limiter, change->pooled, change->buckets, full);
-	change->learning = NULL;
 	change->pooled = NULL;
 	change->buckets = NULL;
 }

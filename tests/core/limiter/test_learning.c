@@ -738,6 +738,35 @@ static void test_stat_shows_what_was_learnt(void **state)
 	stage_close(&stage);
 }
 
+/* As where the answer of the source is lost, and the settings are read before it is known. */
+static void test_a_change_that_is_stored_late_keeps_what_was_learnt_meanwhile(void **state)
+{
+	struct change change = {
+		.kind = CHANGE_SETTINGS, .setting = SETTING_ADAPT, .text = "aimd increase=10/s"};
+	const struct learning *learning;
+	struct stage stage;
+	uint32_t altered;
+
+	(void)state;
+	stage_open(&stage);
+	change.limiter = stage_make(&stage, NULL, "a", "rate=100/s");
+	stage.later = true;
+	change_begin(&stage.engine, &change, 0);
+	assert_int_equal(
+		change_apply_settings(&stage.engine, change.limiter, &change.settings, &altered),
+		0);
+	learning = change.limiter->learning;
+	assert_non_null(learning);
+	work(&stage, change.limiter, SEC);
+	throttle(&stage, change.limiter, SEC);
+	assert_rate(change.limiter, 50);
+	change_stored(&stage.engine, &change, 0);
+	assert_ptr_equal(engine_changed(&stage.engine), &change);
+	assert_ptr_equal(change.limiter->learning, learning);
+	assert_rate(change.limiter, 50);
+	stage_close(&stage);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -775,6 +804,7 @@ int main(void)
 		cmocka_unit_test(test_a_pause_goes_on_while_other_settings_change),
 		cmocka_unit_test(test_waiter_that_gives_up_in_a_pause_frees_those_behind),
 		cmocka_unit_test(test_stat_shows_what_was_learnt),
+		cmocka_unit_test(test_a_change_that_is_stored_late_keeps_what_was_learnt_meanwhile),
 	};
 
 	return cmocka_run_group_tests_name("learning", tests, NULL, NULL);
