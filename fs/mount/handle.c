@@ -311,7 +311,7 @@ static bool is_open(const struct state_handle *kept, uint8_t row,
 	if (kept->life & LIFE_OPEN)
 		return true;
 	/* An opener that waited for a slot, and was killed just now, waits no longer. */
-	return !was_asked(what, kept->opener) && (!NODES[row].kind->open || kept->slot_ns);
+	return !was_asked(what, kept->opener) && (!NODES[row].kind->open_waits || kept->slot_ns);
 }
 
 /*

@@ -102,6 +102,7 @@ struct node_kind {
 	bool takes;	  /* a read takes tokens */
 	bool tries;	  /* ... and never waits for them */
 	bool is_setting;  /* it is the setting of its row */
+	bool open_waits;  /* open() may answer later */
 	size_t write_max; /* 0: 4095 bytes */
 	/* The size for stat(2); without it a file that can be read has that of a text. */
 	off_t (*size)(const struct node *node);

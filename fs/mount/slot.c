@@ -83,7 +83,8 @@ static int reopen_slot(struct daemon *daemon, struct handle *handle,
 			     : 0;
 }
 
-const struct node_kind SLOT_FILE = {.open = open_slot, .reopen = reopen_slot, .read = read_slot};
+const struct node_kind SLOT_FILE = {
+	.open_waits = true, .open = open_slot, .reopen = reopen_slot, .read = read_slot};
 
 /* Answers an open; the file of a client that is gone is closed. */
 void slot_answer(struct daemon *daemon, struct pending *pending)

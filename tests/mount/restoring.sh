@@ -115,6 +115,21 @@ dying() {
 
 has_log() { grep -qF -- "$1" "$d/log" || fail "no line '$1' in the log"; }
 
+case_a_file_whose_open_was_answered_just_now_is_open_in_the_next_server() {
+	local file before
+	outlives_dying
+	limiter orders 10/s 10
+	for file in events metrics orders/slot orders/token; do
+		before=$(server)
+		death '[0-9]+ signal 9'
+		echo -n o > "$DYING"
+		exec 5< "$m/$file"
+		eventually 20 eval "[ \"\$(server)\" != $before ]" || fail 'no other server'
+		[ "$(read_of 5)" != ENODEV ] || fail "$file is not open any more"
+		exec 5<&-
+	done
+}
+
 case_open_files_that_servers_die_of_are_given_up() {
 	outlives_dying
 	limiter orders 1/d 100
