@@ -256,10 +256,10 @@ static void test_state_that_cannot_be_kept_is_not_kept_as_it_was(void **unused)
 }
 
 /*
- * Has a process of its own call @act, and calls @look after each of its instructions: so a kill may
- * come between any two of them.
+ * Has a process of its own call @act, and calls @look after each of its instructions, until that
+ * returns false: so a kill may come between any two of them.
  */
-static void step_through(void (*act)(void *), void *what, void (*look)(void *), void *sight)
+static void step_through(void (*act)(void *), void *what, bool (*look)(void *), void *sight)
 {
 	pid_t child = fork();
 	int status;
@@ -276,7 +276,11 @@ static void step_through(void (*act)(void *), void *what, void (*look)(void *), 
 	assert_true(WIFSTOPPED(status));
 	assert_int_equal(ptrace(PTRACE_SETOPTIONS, child, NULL, (void *)PTRACE_O_EXITKILL), 0);
 	while (WIFSTOPPED(status)) {
-		look(sight);
+		if (!look(sight)) {
+			kill(child, SIGKILL);
+			assert_int_equal(waitpid(child, &status, 0), child);
+			return;
+		}
 		assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
 		assert_int_equal(waitpid(child, &status, 0), child);
 	}
@@ -338,7 +342,7 @@ static void restore(void *successor)
 }
 
 /* Looks at what a successor restores: each level as it was before, or as it was written. */
-static void look_at_levels(void *argument)
+static bool look_at_levels(void *argument)
 {
 	struct killing *killing = argument;
 	struct state *state = killing->successor.state;
@@ -346,7 +350,7 @@ static void look_at_levels(void *argument)
 	unsigned int news = 0;
 
 	if (killing->images && !memcmp(&image, &killing->last, sizeof(image)))
-		return;
+		return true;
 	killing->last = image;
 	killing->images++;
 	assert_false(state_is_strange(state));
@@ -367,14 +371,17 @@ static void look_at_levels(void *argument)
 	assert_true(news >= killing->news);
 	killing->news = news;
 	if (!image.header.journal.unit || killing->nested)
-		return;
+		return true;
 	killing->torn++;
-	/* The successor is killed as well, wherever it is. */
+	/* In the last level the successor is killed as well, wherever it is. */
+	if (image.header.journal.unit != LEVELS)
+		return true;
 	killing->nested = true;
 	step_through(restore, &killing->successor, look_at_levels, killing);
 	put_image(state, &image);
 	killing->nested = false;
 	killing->last = image;
+	return true;
 }
 
 static void killing_open(struct killing *killing)
@@ -449,17 +456,18 @@ static void give_up_levels(void *killing)
 	state_give_up(((struct killing *)killing)->successor.state, STATE_LEVELS);
 }
 
-/* Looks whether a successor finds a state that it can restore. */
-static void look_at_state(void *argument)
+/* Looks whether a successor finds a state that it can restore, until there is no level. */
+static bool look_at_state(void *argument)
 {
 	struct killing *killing = argument;
 	struct image image = image_of(killing->successor.state);
 
 	if (killing->images && !memcmp(&image, &killing->last, sizeof(image)))
-		return;
+		return true;
 	killing->last = image;
 	killing->images++;
 	assert_false(state_is_strange(killing->successor.state));
+	return image.header.journal.unit || image.header.unit_count > 1;
 }
 
 /* A predecessor was killed as it wrote a level, and the successor as it gives all of them up. */
