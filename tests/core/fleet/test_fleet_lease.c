@@ -934,6 +934,36 @@ static void test_savings_without_a_limit_are_gone_where_nothing_is_held(void **s
 	scene_close(&scene);
 }
 
+/*
+ * The limiter is removed while its partitions are being listed: its claim goes, its nodes are swept,
+ * and the host does not look at it any more.
+ */
+static void test_a_round_that_ends_after_its_limiter_keeps_nothing_of_it(void **state)
+{
+	struct change change = {.kind = CHANGE_REMOVE};
+	struct scene scene;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	change.limiter = make_unclean(&scene, ONE);
+	scene_set(&scene, "/l/1/0", "otherotherothe");
+	assert_int_equal(scene_ask(&scene, &guest, change.limiter), WAITING);
+	scene_run(&scene, 5 * SEC);
+	engine_cancel(&scene.engine, &guest.waiter);
+	scene_delete(&scene, "/l/1/0");
+	scene.held_up = true;
+	assert_int_equal(scene_change(&scene, &change), WAITING);
+	scene_run(&scene, 2 * FLEET_RENEWAL_NS);
+	scene.held_up = false;
+	scene_run(&scene, 60 * SEC);
+	assert_ptr_equal(engine_changed(&scene.engine), &change);
+	assert_int_equal(change.outcome, 0);
+	assert_null(scene_node(&scene, "/w/1"));
+	assert_true(engine_next_ns(&scene.engine) > scene.now_ns + DEMAND_PERIOD_NS);
+	scene_close(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -978,6 +1008,7 @@ int main(void)
 		cmocka_unit_test(test_a_poller_where_nothing_is_held_gets_partitions),
 		cmocka_unit_test(test_token_returned_where_nothing_is_held_is_none),
 		cmocka_unit_test(test_savings_without_a_limit_are_gone_where_nothing_is_held),
+		cmocka_unit_test(test_a_round_that_ends_after_its_limiter_keeps_nothing_of_it),
 	};
 
 	return cmocka_run_group_tests_name("fleet_lease", tests, NULL, NULL);
