@@ -1,6 +1,7 @@
 /* setting - each single setting: its name, and its value from and to text; see settings.h. */
 #include "core/values/settings.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -227,12 +228,14 @@ static int parse_count(const struct setting_row *row, const char *text, uint32_t
 	int err = row->zero && !strcmp(text, row->zero) ? 0 : count_parse(text, &count);
 	char least[QUANTITY_TEXT], most[QUANTITY_TEXT], why[4 * QUANTITY_TEXT];
 
+	assert(row->most <= UINT32_MAX);
 	if (err == -EINVAL) {
 		snprintf(why, sizeof(why), "not a count: %s%sa whole number",
 			 row->zero ? row->zero : "", row->zero ? " or " : "");
 		return text_refuse(err, error, text, why);
 	}
-	if (err || !is_within(row, count) || (!count && strcmp(text, row->zero) != 0)) {
+	if (err || !is_within(row, count) ||
+	    (!count && row->zero && strcmp(text, row->zero) != 0)) {
 		snprintf(least, sizeof(least), "%llu", (unsigned long long)row->least);
 		snprintf(most, sizeof(most), "%llu", (unsigned long long)row->most);
 		return refuse_bounds(row, error, text, least, most);

@@ -4,10 +4,10 @@
  * A setting has a name in `config` and, for most, a control file of the same name. A new one is:
  *
  * - its row: a member and an id here, a default and a row of the table in setting.c, and a row of
- *   the table of files in fs/mount/node.c if it has one;
+ *   the table of files in fs/mount/table.c if it has one;
  * - its use: settings are read at `limiter->settings`; settings_of_host() and
  *   settings_of_partition() say which part of it a host has, settings_check() what contradicts it;
- * - its documents: fs/ratefs.5.
+ * - its documents: fs/ratefs.5 and README.md.
  *
  * The rest follows from the row: `config`, its texts in files, in a fleet and for a successor, the
  * sharing of settings (pool.h), and `ratefs check`, `save` and `apply`.
