@@ -21,7 +21,7 @@ enum { CLAIMANTS_MAX = 8, CLAIM_TEXT = 48 };
 struct claims {
 	char *own;	   /* owned: name of this host's, NULL */
 	uint32_t wanted;   /* N of it, 0: there is none */
-	bool unknown;	   /* a predecessor may have left one */
+	bool unknown;	   /* there may be one whose name is not known */
 	bool counted;	   /* there may be one: it takes up room ... */
 	uint32_t kept;	   /* ... and has this place in struct fleet_kept, and 1; 0: none */
 	uint64_t next_ns;  /* another N not before */
@@ -228,45 +228,42 @@ static void watch_own(struct fleet *fleet, const char *claim)
 	request_send(fleet, request);
 }
 
-/* The claim that a predecessor left. */
-static void adopt_claim(struct fleet *fleet, struct holding *holding, const char *name,
-			uint32_t wanted)
+/* A claim of this host's that was listed. Without memory it stays unknown until the next list. */
+static void adopt_claim(struct fleet *fleet, struct holding *holding, const struct claim *claim)
 {
 	char path[ZNODE_TEXT];
 
-	holding->claims->own = strdup(name);
-	if (!holding->claims->own)
+	forget_own(holding);
+	holding->claims->own = strdup(claim->name);
+	holding->claims->unknown = !holding->claims->own;
+	if (holding->claims->unknown)
 		return;
-	holding->claims->wanted = wanted;
-	znode_path_named(ZNODE_CLAIM, holding->id, name, path);
+	holding->claims->wanted = claim->wanted;
+	znode_path_named(ZNODE_CLAIM, holding->id, claim->name, path);
 	watch_own(fleet, path);
-}
-
-static void adopt_no_more(struct fleet *fleet, struct holding *holding)
-{
-	if (!holding->claims->unknown)
-		return;
-	holding->claims->unknown = false;
-	keep(fleet, holding, holding->claims->own);
 }
 
 bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct request *request,
 		     struct claim_line *line)
 {
+	bool was_unknown = holding->claims->unknown;
+
 	line->own = UINT64_MAX;
 	line->claims = parse(request, &line->count);
 	if (!line->claims)
 		return false;
+	holding->claims->unknown = false;
 	for (uint32_t i = 0; i < line->count; i++) {
 		const struct claim *claim = &line->claims[i];
 
 		if (!is_own(fleet, claim))
 			continue;
 		line->own = claim->sequence;
-		if (holding->claims->unknown && !holding->claims->own)
-			adopt_claim(fleet, holding, claim->name, claim->wanted);
+		if (was_unknown && !holding->claims->own)
+			adopt_claim(fleet, holding, claim);
 	}
-	adopt_no_more(fleet, holding);
+	if (was_unknown)
+		keep(fleet, holding, claim_may_be(holding));
 	remember_claimants(fleet, holding, line->claims, line->count);
 	return true;
 }
@@ -534,10 +531,13 @@ void claim_answered(struct fleet *fleet, const struct request *request)
 		holding->claims->turned = true;
 		claim_look(fleet, holding);
 	}
-	if (!transaction_claimed(fleet) || !last->made)
+	if (!transaction_claimed(fleet))
 		return;
-	holding->claims->own = strdup(strrchr(last->made, '/') + 1);
-	if (!holding->claims->own)
+	if (last->made)
+		holding->claims->own = strdup(strrchr(last->made, '/') + 1);
+	/* Without memory for its name it is found when the claims are listed next. */
+	holding->claims->unknown = !holding->claims->own;
+	if (holding->claims->unknown)
 		return;
 	holding->claims->wanted = transaction_claimed(fleet);
 	if (session_is_leaving(fleet))
@@ -551,20 +551,12 @@ void claim_resolved(struct fleet *fleet, struct holding *holding, const struct r
 	struct claim claim;
 
 	forget_own(holding);
+	holding->claims->unknown = false;
 	for (uint32_t i = 0; i < request->name_count; i++) {
-		if (!znode_claim_parse(request->names[i], &claim) || !is_own(fleet, &claim))
-			continue;
-		forget_own(holding);
-		holding->claims->own = strdup(claim.name);
-		holding->claims->wanted = holding->claims->own ? claim.wanted : 0;
+		if (znode_claim_parse(request->names[i], &claim) && is_own(fleet, &claim))
+			adopt_claim(fleet, holding, &claim);
 	}
-	keep(fleet, holding, holding->claims->own);
-	if (holding->claims->own) {
-		char path[ZNODE_TEXT];
-
-		znode_path_named(ZNODE_CLAIM, holding->id, holding->claims->own, path);
-		watch_own(fleet, path);
-	}
+	keep(fleet, holding, claim_may_be(holding));
 }
 
 void claim_forget(struct fleet *fleet, struct holding *holding)

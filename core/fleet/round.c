@@ -91,13 +91,16 @@ static bool reserves_are_gone(const struct search *search)
 	return search->reserve_leased;
 }
 
-/* Notes the result, which is acted on in this step. */
+/*
+ * Notes the result, which is acted on in this step. A limiter that is gone is not roused, and needs
+ * no result.
+ */
 static void end_round(struct fleet *fleet, struct search *search)
 {
 	struct holding *holding = search->holding;
 	struct round *round = holding->round;
 
-	round->over = true;
+	round->over = !holding->limiter->removed;
 	round->result = (struct round_result){
 		.left_free = search->clean_count + search->unclean_count,
 		.reserves_gone = reserves_are_gone(search),

@@ -65,16 +65,16 @@ static int parse_line(char *line, struct outcome *outcome, char error[ERROR_TEXT
 		while (kind < OUTCOME_COUNT && strcmp(word, KINDS[kind]) != 0)
 			kind++;
 		if (kind == OUTCOME_COUNT)
-			return setting_refuse(-EINVAL, error, word, GRAMMAR);
+			return text_refuse(-EINVAL, error, word, GRAMMAR);
 	}
 	outcome->kind = (enum outcome_kind)kind;
 	word = next_word(&rest);
 	if (word && !is_status && strspn(word, DIGITS)) {
 		err = count_parse(word, &outcome->count);
 		if (err == -EINVAL)
-			return setting_refuse(err, error, word, GRAMMAR);
+			return text_refuse(err, error, word, GRAMMAR);
 		if (err || !outcome->count || outcome->count > OUTCOMES_MAX)
-			return setting_refuse(-ERANGE, error, word, "out of bounds: 1 to 1e9");
+			return text_refuse(-ERANGE, error, word, "out of bounds: 1 to 1e9");
 		word = next_word(&rest);
 	}
 	/* The other form that HTTP has for it is a date, and the engine has no calendar. */
@@ -84,11 +84,11 @@ static int parse_line(char *line, struct outcome *outcome, char error[ERROR_TEXT
 	    !strncmp(word, RETRY_AFTER, strlen(RETRY_AFTER))) {
 		err = parse_retry_after(word + strlen(RETRY_AFTER), &outcome->retry_after_ns);
 		if (err)
-			return setting_refuse(err, error, word,
-					      "not a duration up to ten years, such as 30s");
+			return text_refuse(err, error, word,
+					   "not a duration up to ten years, such as 30s");
 		word = next_word(&rest);
 	}
-	return word ? setting_refuse(-EINVAL, error, word, GRAMMAR) : 0;
+	return word ? text_refuse(-EINVAL, error, word, GRAMMAR) : 0;
 }
 
 int feedback_parse(const char **text, struct outcome *outcome, char error[ERROR_TEXT])
@@ -101,7 +101,7 @@ int feedback_parse(const char **text, struct outcome *outcome, char error[ERROR_
 		return -ENOENT;
 	length = strcspn(*text, "\n");
 	if (text_copy(*text, length, line, sizeof(line)))
-		return setting_refuse(-EINVAL, error, *text, "the line is too long");
+		return text_refuse(-EINVAL, error, *text, "the line is too long");
 	*text += length;
 	return parse_line(line, outcome, error);
 }

@@ -150,8 +150,8 @@ int adapt_setting_parse(const char *text, struct adapt *adapt, char *error)
 	else if (words_are(text, "cubic"))
 		next = CUBIC;
 	else
-		return setting_refuse(-EINVAL, error, text,
-				      "not an adapt: none, aimd or cubic, and name=value ...");
+		return text_refuse(-EINVAL, error, text,
+				   "not an adapt: none, aimd or cubic, and name=value ...");
 	err = words_parse(text, words, words_of(&next, words), error);
 	if (!err)
 		*adapt = next;

@@ -88,14 +88,14 @@ int backoff_setting_parse(const char *text, struct backoff *backoff, char *error
 	else if (words_are(text, "linear"))
 		next = LINEAR;
 	else
-		return setting_refuse(
+		return text_refuse(
 			-EINVAL, error, text,
 			"not a backoff: none, exponential or linear, and name=value ...");
 	err = words_parse(text, words, words_of(&next, words), error);
 	if (err)
 		return err;
 	if (next.initial_ns > next.max_ns)
-		return setting_refuse(-ERANGE, error, text, "initial is above max");
+		return text_refuse(-ERANGE, error, text, "initial is above max");
 	*backoff = next;
 	return 0;
 }

@@ -38,7 +38,7 @@ static int parse_auto(const char *text, struct slot_limit *slots, char *error)
 	if (err)
 		return err;
 	if (values[AUTO_MIN] > values[AUTO_MAX])
-		return setting_refuse(-ERANGE, error, text, "min is above max");
+		return text_refuse(-ERANGE, error, text, "min is above max");
 	*slots = (struct slot_limit){
 		.kind = SLOTS_AUTO,
 		.min = (uint32_t)values[AUTO_MIN],
@@ -57,15 +57,15 @@ int concurrency_setting_parse(const char *text, struct slot_limit *slots, char *
 		return parse_auto(text, slots, error);
 	err = count_parse(text, &count);
 	if (err == -EINVAL)
-		return setting_refuse(err, error, text,
-				      "not understood: max, a whole number, or auto min=1 max=200 "
-				      "decrease=0.9");
+		return text_refuse(err, error, text,
+				   "not understood: max, a whole number, or auto min=1 max=200 "
+				   "decrease=0.9");
 	if (!err && count == UINT64_MAX) {
 		*slots = (struct slot_limit){.kind = SLOTS_MAX};
 		return 0;
 	}
 	if (err || count < 1 || count > SLOTS_COUNT_MAX)
-		return setting_refuse(-ERANGE, error, text, "out of bounds: max or 1 to 1000000");
+		return text_refuse(-ERANGE, error, text, "out of bounds: max or 1 to 1000000");
 	*slots = (struct slot_limit){.kind = SLOTS_COUNT, .count = (uint32_t)count};
 	return 0;
 }

@@ -107,9 +107,9 @@ int ini_next(struct ini *ini, struct ini_section *section, char error[ERROR_TEXT
 static int parse_account(const char *value, char account[INI_ACCOUNT_TEXT], char why[ERROR_TEXT])
 {
 	if (!*value)
-		return setting_refuse(-EINVAL, why, value, "no value is given");
+		return text_refuse(-EINVAL, why, value, "no value is given");
 	if (strlen(value) >= INI_ACCOUNT_TEXT)
-		return setting_refuse(-EINVAL, why, value, "too long for a user or group");
+		return text_refuse(-EINVAL, why, value, "too long for a user or group");
 	strcpy(account, value);
 	return 0;
 }
@@ -121,10 +121,10 @@ static int parse_access(const char *value, struct ini_owner *owner, char why[ERR
 	unsigned long access;
 
 	if (!digits || value[digits])
-		return setting_refuse(-EINVAL, why, value, "not a mode: such as 0755 or 2775");
+		return text_refuse(-EINVAL, why, value, "not a mode: such as 0755 or 2775");
 	access = digits > DIGITS_MAX ? ULONG_MAX : strtoul(value, NULL, OCTAL);
 	if (access > ACCESS_BITS)
-		return setting_refuse(-ERANGE, why, value, "out of bounds: a mode is 0 to 3777");
+		return text_refuse(-ERANGE, why, value, "out of bounds: a mode is 0 to 3777");
 	owner->has_access = true;
 	owner->access = (uint16_t)access;
 	return 0;

@@ -16,6 +16,7 @@
 #define RATEFS_CORE_INI_H
 
 #include "core/values/name.h"
+#include "core/values/settings.h"
 
 struct ini {
 	const char *at;	   /* the rest of the text, borrowed */

@@ -4,7 +4,7 @@
 #ifndef RATEFS_CORE_NAME_H
 #define RATEFS_CORE_NAME_H
 
-#include "core/values/settings.h"
+#include "core/values/text.h"
 
 enum {
 	NAME_BYTES_MAX = 255,

@@ -458,3 +458,40 @@ int charge_parse(const char *text, int64_t *tokens)
 	*tokens = negative ? -(int64_t)size : (int64_t)size;
 	return 0;
 }
+
+enum { DECIMAL_DIGITS = 9, WHOLE_DIGITS = 9 };
+
+int decimal_parse(const char *text, uint64_t *billionths)
+{
+	uint64_t value = 0;
+	size_t whole = strspn(text, "0123456789"), part = 0;
+	const char *rest = text + whole;
+
+	if (*rest == '.') {
+		part = strspn(++rest, "0123456789");
+		if (!part)
+			return -EINVAL;
+	}
+	if (!whole || rest[part])
+		return -EINVAL;
+	if (whole > WHOLE_DIGITS || part > DECIMAL_DIGITS)
+		return -ERANGE;
+	for (size_t i = 0; i < whole; i++)
+		value = value * 10 + (uint64_t)(text[i] - '0');
+	for (size_t i = 0; i < DECIMAL_DIGITS; i++)
+		value = value * 10 + (i < part ? (uint64_t)(rest[i] - '0') : 0);
+	*billionths = value;
+	return 0;
+}
+
+void decimal_print(uint64_t billionths, char text[QUANTITY_TEXT])
+{
+	int length = snprintf(text, QUANTITY_TEXT, "%llu.%09llu",
+			      (unsigned long long)(billionths / DECIMAL_ONE),
+			      (unsigned long long)(billionths % DECIMAL_ONE));
+
+	while (text[length - 1] == '0')
+		text[--length] = '\0';
+	if (text[length - 1] == '.')
+		text[--length] = '\0';
+}

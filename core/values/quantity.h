@@ -41,6 +41,9 @@ enum { QUANTITY_TEXT = 64 };
 #define RATE_MIN_PERIOD_NS (UINT64_C(26) * 86400 * NSEC_PER_SEC)   /* one token in 26 days */
 #define DURATION_MAX_NS	   (UINT64_C(3650) * 86400 * NSEC_PER_SEC) /* ten years */
 
+/* A decimal number of at most 9 digits after the point is kept in billionths. */
+#define DECIMAL_ONE UINT64_C(1000000000)
+
 /* Into how many shares a rate can be cut. */
 enum { SHARES_MAX = 4096 };
 
@@ -113,5 +116,9 @@ int tokens_parse(const char *text, uint64_t *tokens);
 
 /* A correction, for `charge`: tokens with an optional sign, not 0, up to TOKENS_MAX either way. */
 int charge_parse(const char *text, int64_t *tokens);
+
+/* A decimal number such as 0.9: digits, and up to 9 after a point. 0, -EINVAL or -ERANGE. */
+int decimal_parse(const char *text, uint64_t *billionths);
+void decimal_print(uint64_t billionths, char text[QUANTITY_TEXT]);
 
 #endif

@@ -1,6 +1,7 @@
 /* setting - each single setting: its name, and its value from and to text; see settings.h. */
 #include "core/values/settings.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,29 +45,6 @@ static const char *const ENFORCEMENT_NAMES[ENFORCEMENT_COUNT + 1] = {
 	[ENFORCEMENT_CLOSED] = "closed",
 };
 
-static const char SPACE[] = " \t\n\r\v\f";
-
-int text_copy(const char *text, size_t length, char *copy, size_t size)
-{
-	while (length && strchr(SPACE, *text)) {
-		text++;
-		length--;
-	}
-	while (length && strchr(SPACE, text[length - 1]))
-		length--;
-	if (length >= size)
-		return -EINVAL;
-	memcpy(copy, text, length);
-	copy[length] = '\0';
-	return 0;
-}
-
-int setting_refuse(int err, char error[ERROR_TEXT], const char *text, const char *why)
-{
-	snprintf(error, ERROR_TEXT, "'%.200s': %s", text, why);
-	return err;
-}
-
 static const char RATE_BOUNDS[] =
 	"out of bounds, or too fine: a rate is 0, max, or 1/26d to 1000000000000/s";
 static const char BURST_WHY[] = "not a burst: a whole number such as 20";
@@ -79,9 +57,9 @@ static int refuse_part(int err, char error[ERROR_TEXT], const char *text, const 
 	char sentence[ERROR_TEXT / 2];
 
 	if (!strcmp(text, part))
-		return setting_refuse(err, error, text, why);
+		return text_refuse(err, error, text, why);
 	snprintf(sentence, sizeof(sentence), "'%.80s' is %.160s", part, why);
-	return setting_refuse(err, error, text, sentence);
+	return text_refuse(err, error, text, sentence);
 }
 
 /* Parses @word of the list @text: a rate and, after a colon, a burst of its own. */
@@ -100,7 +78,7 @@ static int parse_limit(const char *text, const char *word, struct limit *limit,
 	if (!colon)
 		return 0;
 	if (rate_is_unlimited(&limit->rate))
-		return setting_refuse(-EINVAL, error, text, "max has no burst");
+		return text_refuse(-EINVAL, error, text, "max has no burst");
 	err = tokens_parse(colon + 1, &limit->burst);
 	if (err == -EINVAL)
 		return refuse_part(err, error, text, colon + 1, BURST_WHY);
@@ -119,16 +97,16 @@ static int check_among_others(const char *text, const char *word, const struct r
 	char why[ERROR_TEXT / 2];
 
 	if (rate_is_unlimited(rate))
-		return setting_refuse(-EINVAL, error, text, "max stands alone");
+		return text_refuse(-EINVAL, error, text, "max stands alone");
 	if (!rate->amount)
-		return setting_refuse(-EINVAL, error, text, "0 stands alone: nothing would pass");
+		return text_refuse(-EINVAL, error, text, "0 stands alone: nothing would pass");
 	if (strchr(word, '/'))
 		return 0;
 	snprintf(why, sizeof(why),
 		 "'%.80s' has no /PERIOD: a blank separates rates, and each has its own, such as "
 		 "10/s 5000/h; a burst comes after a colon, such as 10/s:20",
 		 word);
-	return setting_refuse(-EINVAL, error, text, why);
+	return text_refuse(-EINVAL, error, text, why);
 }
 
 /* Cuts @text into @words and returns their number; LIMITS_MAX + 1 says that there are more. */
@@ -136,11 +114,11 @@ static uint32_t split(char *text, char *words[LIMITS_MAX])
 {
 	uint32_t count = 0;
 
-	while (*(text += strspn(text, SPACE))) {
+	while (*(text += strspn(text, TEXT_SPACE))) {
 		if (count == LIMITS_MAX)
 			return LIMITS_MAX + 1;
 		words[count++] = text;
-		text += strcspn(text, SPACE);
+		text += strcspn(text, TEXT_SPACE);
 		if (*text)
 			*text++ = '\0';
 	}
@@ -155,11 +133,11 @@ static int parse_rate(const char *text, struct settings *settings, char error[ER
 	int err;
 
 	if (strlen(text) >= sizeof(copy))
-		return setting_refuse(-EINVAL, error, text, "too long for a rate");
+		return text_refuse(-EINVAL, error, text, "too long for a rate");
 	memcpy(copy, text, strlen(text) + 1);
 	count = split(copy, words);
 	if (count > LIMITS_MAX)
-		return setting_refuse(-ERANGE, error, text, "more than 8 limits");
+		return text_refuse(-ERANGE, error, text, "more than 8 limits");
 	for (uint32_t i = 0; i < count; i++) {
 		err = parse_limit(text, words[i], &limits[i], error);
 		if (!err && count > 1)
@@ -201,9 +179,9 @@ static int parse_burst(const char *text, uint64_t *value, char error[ERROR_TEXT]
 	int err = tokens_parse(text, &burst);
 
 	if (err == -EINVAL)
-		return setting_refuse(err, error, text, BURST_WHY);
+		return text_refuse(err, error, text, BURST_WHY);
 	if (err || !burst)
-		return setting_refuse(-ERANGE, error, text, BURST_BOUNDS);
+		return text_refuse(-ERANGE, error, text, BURST_BOUNDS);
 	*value = burst;
 	return 0;
 }
@@ -216,7 +194,7 @@ static int refuse_bounds(const struct setting_row *row, char error[ERROR_TEXT], 
 
 	snprintf(why, sizeof(why), "out of bounds: %s%s%s to %s", row->zero ? row->zero : "",
 		 row->zero ? " or " : "", least, most);
-	return setting_refuse(-ERANGE, error, text, why);
+	return text_refuse(-ERANGE, error, text, why);
 }
 
 static bool is_within(const struct setting_row *row, uint64_t value)
@@ -232,7 +210,7 @@ static int parse_duration(const struct setting_row *row, const char *text, uint6
 	char least[QUANTITY_TEXT], most[QUANTITY_TEXT];
 
 	if (err == -EINVAL)
-		return setting_refuse(err, error, text, DURATION_WHY);
+		return text_refuse(err, error, text, DURATION_WHY);
 	if (err || !is_within(row, ns)) {
 		duration_print(row->least, least);
 		duration_print(row->most, most);
@@ -250,12 +228,14 @@ static int parse_count(const struct setting_row *row, const char *text, uint32_t
 	int err = row->zero && !strcmp(text, row->zero) ? 0 : count_parse(text, &count);
 	char least[QUANTITY_TEXT], most[QUANTITY_TEXT], why[4 * QUANTITY_TEXT];
 
+	assert(row->most <= UINT32_MAX);
 	if (err == -EINVAL) {
 		snprintf(why, sizeof(why), "not a count: %s%sa whole number",
 			 row->zero ? row->zero : "", row->zero ? " or " : "");
-		return setting_refuse(err, error, text, why);
+		return text_refuse(err, error, text, why);
 	}
-	if (err || !is_within(row, count) || (!count && strcmp(text, row->zero) != 0)) {
+	if (err || !is_within(row, count) ||
+	    (!count && row->zero && strcmp(text, row->zero) != 0)) {
 		snprintf(least, sizeof(least), "%llu", (unsigned long long)row->least);
 		snprintf(most, sizeof(most), "%llu", (unsigned long long)row->most);
 		return refuse_bounds(row, error, text, least, most);
@@ -281,7 +261,7 @@ static int parse_choice(const struct setting_row *row, const char *text, uint32_
 							       : " or ",
 					 row->choices[i]);
 	}
-	return setting_refuse(-EINVAL, error, text, why);
+	return text_refuse(-EINVAL, error, text, why);
 }
 
 static int parse_reserve(const char *text, struct settings *settings, char error[ERROR_TEXT])
@@ -301,21 +281,21 @@ static int parse_reserve(const char *text, struct settings *settings, char error
 		return 0;
 	}
 	if (strlen(text) >= sizeof(copy))
-		return setting_refuse(-EINVAL, error, text, grammar);
+		return text_refuse(-EINVAL, error, text, grammar);
 	memcpy(copy, text, strlen(text) + 1);
-	length = strcspn(copy, SPACE);
-	rest = text + length + strspn(text + length, SPACE);
+	length = strcspn(copy, TEXT_SPACE);
+	rest = text + length + strspn(text + length, TEXT_SPACE);
 	copy[length] = '\0';
 	if (strncmp(rest, hosts_word, strlen(hosts_word)) != 0)
-		return setting_refuse(-EINVAL, error, text, grammar);
+		return text_refuse(-EINVAL, error, text, grammar);
 	err = rate_parse(copy, &rate);
 	if (!err)
 		err = count_parse(rest + strlen(hosts_word), &hosts);
 	if (err == -EINVAL)
-		return setting_refuse(err, error, text, grammar);
+		return text_refuse(err, error, text, grammar);
 	if (err || rate_is_unlimited(&rate) || !rate.amount || hosts < 1 ||
 	    hosts > RESERVE_HOSTS_MAX)
-		return setting_refuse(
+		return text_refuse(
 			-ERANGE, error, text,
 			"out of bounds: a finite rate above 0, and hosts=1 to hosts=4096");
 	settings->reserve_rate = rate;
@@ -352,12 +332,11 @@ static int parse_offline(const char *text, struct settings *settings, char error
 	if (!strncmp(text, share, strlen(share)))
 		err = count_parse(text + strlen(share), &hosts);
 	if (err == -EINVAL)
-		return setting_refuse(
+		return text_refuse(
 			err, error, text,
 			"not understood: block, open, or share:N for the rate divided by N");
 	if (err || hosts < 1 || hosts > OFFLINE_HOSTS_MAX)
-		return setting_refuse(-ERANGE, error, text,
-				      "out of bounds: share:1 to share:1000000");
+		return text_refuse(-ERANGE, error, text, "out of bounds: share:1 to share:1000000");
 	settings->offline = (uint32_t)hosts;
 	return 0;
 }
@@ -409,9 +388,9 @@ static int parse_key_rate(const char *text, struct settings *settings, char erro
 	if (!err)
 		return 0;
 	if (err == -EINVAL && strpbrk(text, ": \t\n"))
-		return setting_refuse(err, error, text,
-				      "a key has one rate, such as 10/s; its burst is key_burst");
-	return setting_refuse(err, error, text, err == -ERANGE ? RATE_BOUNDS : RATE_WHY);
+		return text_refuse(err, error, text,
+				   "a key has one rate, such as 10/s; its burst is key_burst");
+	return text_refuse(err, error, text, err == -ERANGE ? RATE_BOUNDS : RATE_WHY);
 }
 
 static void print_key_rate(const struct settings *settings, char text[SETTING_TEXT])
@@ -479,9 +458,9 @@ int setting_parse(enum setting_id id, const char *text, struct settings *setting
 	char word[SETTING_TEXT];
 
 	if (text_copy(text, strlen(text), word, sizeof(word)))
-		return setting_refuse(-EINVAL, error, text, "too long");
+		return text_refuse(-EINVAL, error, text, "too long");
 	if (!*word)
-		return setting_refuse(-EINVAL, error, word, "no value is given");
+		return text_refuse(-EINVAL, error, word, "no value is given");
 	switch (row->type) {
 	case TYPE_BURST:
 		return parse_burst(word, value, error);

@@ -59,7 +59,7 @@ int settings_check(const struct settings *settings, char error[ERROR_TEXT])
 			char text[SETTING_TEXT];
 
 			setting_print(SETTING_PARTITIONS_RESERVE, settings, text);
-			return setting_refuse(
+			return text_refuse(
 				-ERANGE, error, text,
 				"does not fit: hosts times the reserve must stay within the rate");
 		}
@@ -76,7 +76,7 @@ static int refuse_name(const char *name, char error[ERROR_TEXT])
 	for (int id = 0; id < SETTING_COUNT && used < sizeof(why); id++)
 		used += (size_t)snprintf(why + used, sizeof(why) - used, "%s%s", id ? ", " : ": ",
 					 setting_name((enum setting_id)id));
-	return setting_refuse(-EINVAL, error, name, why);
+	return text_refuse(-EINVAL, error, name, why);
 }
 
 static int parse_line(const char *line, struct settings *settings, char error[ERROR_TEXT])
@@ -85,9 +85,9 @@ static int parse_line(const char *line, struct settings *settings, char error[ER
 	char name[SETTING_TEXT];
 
 	if (!equals)
-		return setting_refuse(-EINVAL, error, line, "not a name=value line");
+		return text_refuse(-EINVAL, error, line, "not a name=value line");
 	if (text_copy(line, (size_t)(equals - line), name, sizeof(name)))
-		return setting_refuse(-EINVAL, error, line, "no such setting");
+		return text_refuse(-EINVAL, error, line, "no such setting");
 	for (int id = 0; id < SETTING_COUNT; id++) {
 		if (!strcmp(name, setting_name((enum setting_id)id)))
 			return setting_parse((enum setting_id)id, equals + 1, settings, error);

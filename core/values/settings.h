@@ -4,10 +4,10 @@
  * A setting has a name in `config` and, for most, a control file of the same name. A new one is:
  *
  * - its row: a member and an id here, a default and a row of the table in setting.c, and a row of
- *   the table of files in fs/mount/node.c if it has one;
+ *   the table of files in fs/mount/table.c if it has one;
  * - its use: settings are read at `limiter->settings`; settings_of_host() and
  *   settings_of_partition() say which part of it a host has, settings_check() what contradicts it;
- * - its documents: fs/ratefs.5.
+ * - its documents: fs/ratefs.5 and README.md.
  *
  * The rest follows from the row: `config`, its texts in files, in a fleet and for a successor, the
  * sharing of settings (pool.h), and `ratefs check`, `save` and `apply`.
@@ -19,6 +19,7 @@
 #include "core/values/backoff_setting.h"
 #include "core/values/concurrency_setting.h"
 #include "core/values/quantity.h"
+#include "core/values/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,10 +32,10 @@ enum {
 	PARTITIONS_AUTO = 20,	  /* most that partitions.count=auto makes */
 	RESERVE_HOSTS_MAX = 4096,
 	KEYS_MAX_DEFAULT = 1000000,
-	SETTING_TEXT = LIMITS_MAX * 2 * QUANTITY_TEXT, /* room for one setting's text */
-	CONFIG_TEXT = 65536,			       /* longest `config` that is read */
-	ERROR_TEXT = 512, /* room for a sentence that says what is wrong */
+	CONFIG_TEXT = 65536, /* longest `config` that is read */
 };
+
+_Static_assert(SETTING_TEXT >= LIMITS_MAX * 2 * QUANTITY_TEXT, "all limits of a rate fit");
 
 enum enforcement {
 	ENFORCEMENT_ENFORCE,
@@ -95,9 +96,6 @@ extern const struct settings SETTINGS_DEFAULT;
 
 /* setting.c: each by itself. */
 
-/* Puts "'TEXT': WHY" into @error; returns @err. */
-int setting_refuse(int err, char error[ERROR_TEXT], const char *text, const char *why);
-
 const char *setting_name(enum setting_id id);
 
 /*
@@ -112,12 +110,6 @@ void setting_print(enum setting_id id, const struct settings *settings, char tex
 
 /* Whether two settings have the same value of @id. */
 bool setting_equal(enum setting_id id, const struct settings *a, const struct settings *b);
-
-/*
- * Copies @length bytes of @text, which hold no zero byte, without white space at either end, and
- * terminates the copy. 0, or -EINVAL when it does not fit.
- */
-int text_copy(const char *text, size_t length, char *copy, size_t size);
 
 /* settings.c: all together. */
 

@@ -5,45 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char SPACE[] = " \t\n\r\v\f";
-
-enum { DECIMAL_DIGITS = 9, WHOLE_DIGITS = 9 };
-
-int decimal_parse(const char *text, uint64_t *billionths)
-{
-	uint64_t value = 0;
-	size_t whole = strspn(text, "0123456789"), part = 0;
-	const char *rest = text + whole;
-
-	if (*rest == '.') {
-		part = strspn(++rest, "0123456789");
-		if (!part)
-			return -EINVAL;
-	}
-	if (!whole || rest[part])
-		return -EINVAL;
-	if (whole > WHOLE_DIGITS || part > DECIMAL_DIGITS)
-		return -ERANGE;
-	for (size_t i = 0; i < whole; i++)
-		value = value * 10 + (uint64_t)(text[i] - '0');
-	for (size_t i = 0; i < DECIMAL_DIGITS; i++)
-		value = value * 10 + (i < part ? (uint64_t)(rest[i] - '0') : 0);
-	*billionths = value;
-	return 0;
-}
-
-void decimal_print(uint64_t billionths, char text[QUANTITY_TEXT])
-{
-	int length = snprintf(text, QUANTITY_TEXT, "%llu.%09llu",
-			      (unsigned long long)(billionths / DECIMAL_ONE),
-			      (unsigned long long)(billionths % DECIMAL_ONE));
-
-	while (text[length - 1] == '0')
-		text[--length] = '\0';
-	if (text[length - 1] == '.')
-		text[--length] = '\0';
-}
-
 /* The types that are numbers within bounds. */
 static const struct {
 	const char *what;
@@ -63,12 +24,12 @@ static int parse_number(const struct word *word, const char *text, const char *s
 	int err = NUMBERS[word->type].parse(text, &value);
 
 	if (err == -EINVAL)
-		return setting_refuse(err, error, shown, NUMBERS[word->type].what);
+		return text_refuse(err, error, shown, NUMBERS[word->type].what);
 	if (err || value < word->least || value > word->most) {
 		NUMBERS[word->type].print(word->least, least);
 		NUMBERS[word->type].print(word->most, most);
 		snprintf(why, sizeof(why), "out of bounds: %s to %s", least, most);
-		return setting_refuse(-ERANGE, error, shown, why);
+		return text_refuse(-ERANGE, error, shown, why);
 	}
 	*(uint64_t *)word->value = value;
 	return 0;
@@ -88,7 +49,7 @@ static int parse_choice(const struct word *word, const char *text, const char *s
 		}
 		snprintf(why + used, sizeof(why) - used, " %s", word->choices[i]);
 	}
-	return setting_refuse(-EINVAL, error, shown, why);
+	return text_refuse(-EINVAL, error, shown, why);
 }
 
 /* @shown is the whole `name=value`, @text its value. */
@@ -106,7 +67,7 @@ static int parse_value(const struct word *word, const char *text, const char *sh
 		return parse_choice(word, text, shown, error);
 	case WORD_OTHER:
 		err = word->parse(text, word->value);
-		return err ? setting_refuse(err, error, shown, word->why) : 0;
+		return err ? text_refuse(err, error, shown, word->why) : 0;
 	}
 	return parse_number(word, text, shown, error);
 }
@@ -121,7 +82,7 @@ static int refuse_name(const char *shown, const struct word *words, size_t count
 
 		snprintf(why + used, sizeof(why) - used, " %s", words[i].name);
 	}
-	return setting_refuse(-EINVAL, error, shown, count ? why : "there is nothing to be said");
+	return text_refuse(-EINVAL, error, shown, count ? why : "there is nothing to be said");
 }
 
 static int parse_word(const char *shown, struct word *words, size_t count, char error[ERROR_TEXT])
@@ -135,7 +96,7 @@ static int parse_word(const char *shown, struct word *words, size_t count, char 
 		if (strlen(word->name) != length || strncmp(word->name, shown, length) != 0)
 			continue;
 		if (word->given)
-			return setting_refuse(-EINVAL, error, shown, "given twice");
+			return text_refuse(-EINVAL, error, shown, "given twice");
 		word->given = true;
 		return parse_value(word, equals + 1, shown, error);
 	}
@@ -144,7 +105,7 @@ static int parse_word(const char *shown, struct word *words, size_t count, char 
 
 bool words_are(const char *text, const char *kind)
 {
-	return strcspn(text, SPACE) == strlen(kind) && !strncmp(text, kind, strlen(kind));
+	return strcspn(text, TEXT_SPACE) == strlen(kind) && !strncmp(text, kind, strlen(kind));
 }
 
 int words_parse(const char *text, struct word *words, size_t count, char error[ERROR_TEXT])
@@ -153,15 +114,15 @@ int words_parse(const char *text, struct word *words, size_t count, char error[E
 	int err = 0;
 
 	if (strlen(text) >= sizeof(copy))
-		return setting_refuse(-EINVAL, error, text, "too long");
+		return text_refuse(-EINVAL, error, text, "too long");
 	memcpy(copy, text, strlen(text) + 1);
 	for (size_t i = 0; i < count; i++)
 		words[i].given = false;
-	rest += strcspn(rest, SPACE);
-	while (!err && *(rest += strspn(rest, SPACE))) {
+	rest += strcspn(rest, TEXT_SPACE);
+	while (!err && *(rest += strspn(rest, TEXT_SPACE))) {
 		const char *word = rest;
 
-		rest += strcspn(rest, SPACE);
+		rest += strcspn(rest, TEXT_SPACE);
 		if (*rest)
 			*rest++ = '\0';
 		err = parse_word(word, words, count, error);

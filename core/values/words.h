@@ -7,14 +7,12 @@
 #ifndef RATEFS_CORE_WORDS_H
 #define RATEFS_CORE_WORDS_H
 
-#include "core/values/settings.h"
+#include "core/values/quantity.h"
+#include "core/values/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* A decimal number of at most 9 digits after the point is kept in billionths. */
-#define DECIMAL_ONE UINT64_C(1000000000)
 
 enum word_type {
 	WORD_COUNT,    /* uint64_t: a whole number */
@@ -54,9 +52,5 @@ int words_parse(const char *text, struct word *words, size_t count, char error[E
  * exact form.
  */
 void words_print(const char *kind, const struct word *words, size_t count, char text[SETTING_TEXT]);
-
-/* A decimal number such as 0.9: digits, and up to 9 after a point. 0, -EINVAL or -ERANGE. */
-int decimal_parse(const char *text, uint64_t *billionths);
-void decimal_print(uint64_t billionths, char text[QUANTITY_TEXT]);
 
 #endif

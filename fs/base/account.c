@@ -97,9 +97,9 @@ int account_find(const struct ini_owner *given, struct owner *owner, char error[
 	struct owner found = *owner;
 
 	if (*given->user && account_user(given->user, &found.uid))
-		return setting_refuse(-ENOENT, error, given->user, "there is no such user");
+		return text_refuse(-ENOENT, error, given->user, "there is no such user");
 	if (*given->group && account_group(given->group, &found.gid))
-		return setting_refuse(-ENOENT, error, given->group, "there is no such group");
+		return text_refuse(-ENOENT, error, given->group, "there is no such group");
 	if (given->has_access)
 		found.access = given->access;
 	*owner = found;

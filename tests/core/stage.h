@@ -99,7 +99,7 @@ static inline void stage_run(struct stage *stage, uint64_t now_ns)
 	stage_collect(stage);
 }
 
-/* Makes the limiter @name below @parent (NULL: the root); @config may be NULL. */
+/* Makes the limiter @name below @parent (NULL: the root); @config is not empty, but may be NULL. */
 static inline struct limiter *stage_make(struct stage *stage, struct limiter *parent,
 					 const char *name, const char *config)
 {

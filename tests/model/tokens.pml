@@ -34,18 +34,21 @@
  * a fourth one says what that of a third does: the least of all, and the fewest partitions.
  *
  * Left out, and where it is covered; traces are in tests/sim/traces/fleet:
- *  - debts, intervals, takes larger than the burst, several limits: tests/core/limiter, and the random
- *    fleets of tests/sim; rates of `max`: traces settings/max_between_counts, returning_host_changes;
- *  - the reserve, keys, slots, buckets of single partitions, `offline`: traces in shares, and faults/degraded*,
- *    and tests/core/limiter/test_holding.c;
- *  - renames, and paths below one that was given up, which rule 16 treats like removals: traces in names;
- *  - a successor: what it finds in the buckets, that it makes no markers for Q, and that it knows
- *    earlier settings as its predecessor did: traces in successors, names/name_deleted_successor,
+ *  - debts, intervals, takes larger than the burst, several limits: tests/core/limiter, and the
+ *    random fleets of tests/sim; rates of `max`: traces settings/max_between_counts,
+ *    returning_host_changes;
+ *  - the reserve, keys, slots, buckets of single partitions, `offline`: traces in shares, and
+ *    faults/degraded*, and tests/core/limiter/test_holding.c;
+ *  - renames, and paths below one that was given up, which rule 16 treats like removals: traces in
+ *    names;
+ *  - a successor: it finds levels in the buckets, makes no markers for Q, and knows the earlier
+ *    settings as its predecessor did: traces in successors, names/name_deleted_successor,
  *    settings/successor_changes;
  *  - transactions without an answer, and clocks that differ: leases.pml;
- *  - elections, which may take back a change: traces settings/change_taken_back, names/making_taken_back;
- *  - that a host which can use nothing keeps up to a token in its bucket, so that a change to a smaller
- *    burst leaves one token more for each such host: traces leases/returned_to_nothing.
+ *  - elections, which may take back a change: traces settings/change_taken_back,
+ *    names/making_taken_back;
+ *  - a host that can use nothing keeps up to a token in its bucket, so a change to a smaller burst
+ *    leaves one token more for each such host: traces leases/returned_to_nothing.
  */
 #ifdef ANEW
 #define CHANGES 2

@@ -694,13 +694,18 @@ static void test_host_that_does_not_find_enough_claims_as_many_as_it_wants(void 
 	scene_close(&scene);
 }
 
+static uint32_t count_claims(const struct scene *scene)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < scene->node_count; i++)
+		count += scene->nodes[i].session && !strncmp(scene->nodes[i].path, "/w/1/", 5);
+	return count;
+}
+
 static bool has_claim(const struct scene *scene)
 {
-	for (uint32_t i = 0; i < scene->node_count; i++) {
-		if (scene->nodes[i].session && !strncmp(scene->nodes[i].path, "/w/1/", 5))
-			return true;
-	}
-	return false;
+	return count_claims(scene);
 }
 
 static void test_a_claim_whose_end_is_denied_ends_later(void **state)
@@ -738,6 +743,36 @@ static void test_a_claim_whose_end_is_denied_ends_later(void **state)
 	scene.held_up = false;
 	scene_run(&scene, 5 * SEC);
 	assert_false(has_claim(&scene));
+	scene_close(&scene);
+}
+
+/* There was no memory for the name that the coordinator gave to the claim. */
+static void test_a_claim_whose_name_is_lost_is_found_again(void **state)
+{
+	struct scene scene;
+	struct guest guest;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	scene_delete(&scene, "/f/1/0");
+	scene_set(&scene, "/l/1/0", "otherotherothe");
+	scene.held_up = true;
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_answer_until(&scene, "/w/1/");
+	scene_execute(&scene, scene.sent[0]);
+	free(scene.sent[0]->operations[2].made);
+	scene.sent[0]->operations[2].made = NULL;
+	scene_refuse(&scene, ANSWER_OK, 0);
+	scene.held_up = false;
+	for (int i = 0; i < 20; i++) {
+		scene_run(&scene, SEC);
+		assert_int_equal(count_claims(&scene), 1);
+	}
+	engine_cancel(&scene.engine, &guest.waiter);
+	scene_run(&scene, 5 * SEC);
+	assert_int_equal(count_claims(&scene), 0);
 	scene_close(&scene);
 }
 
@@ -934,6 +969,36 @@ static void test_savings_without_a_limit_are_gone_where_nothing_is_held(void **s
 	scene_close(&scene);
 }
 
+/*
+ * The limiter is removed while its partitions are being listed: its claim goes, its nodes are swept,
+ * and the host does not look at it any more.
+ */
+static void test_a_round_that_ends_after_its_limiter_keeps_nothing_of_it(void **state)
+{
+	struct change change = {.kind = CHANGE_REMOVE};
+	struct scene scene;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	change.limiter = make_unclean(&scene, ONE);
+	scene_set(&scene, "/l/1/0", "otherotherothe");
+	assert_int_equal(scene_ask(&scene, &guest, change.limiter), WAITING);
+	scene_run(&scene, 5 * SEC);
+	engine_cancel(&scene.engine, &guest.waiter);
+	scene_delete(&scene, "/l/1/0");
+	scene.held_up = true;
+	assert_int_equal(scene_change(&scene, &change), WAITING);
+	scene_run(&scene, 2 * FLEET_RENEWAL_NS);
+	scene.held_up = false;
+	scene_run(&scene, 60 * SEC);
+	assert_ptr_equal(engine_changed(&scene.engine), &change);
+	assert_int_equal(change.outcome, 0);
+	assert_null(scene_node(&scene, "/w/1"));
+	assert_true(engine_next_ns(&scene.engine) > scene.now_ns + DEMAND_PERIOD_NS);
+	scene_close(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -969,6 +1034,7 @@ int main(void)
 		cmocka_unit_test(test_a_lease_of_this_host_that_is_gone_ends_the_session),
 		cmocka_unit_test(test_host_that_does_not_find_enough_claims_as_many_as_it_wants),
 		cmocka_unit_test(test_a_claim_whose_end_is_denied_ends_later),
+		cmocka_unit_test(test_a_claim_whose_name_is_lost_is_found_again),
 		cmocka_unit_test(test_host_with_more_than_its_share_gives_back_under_contention),
 		cmocka_unit_test(test_for_the_reader_of_a_partition_no_other_one_is_taken),
 		cmocka_unit_test(
@@ -978,6 +1044,7 @@ int main(void)
 		cmocka_unit_test(test_a_poller_where_nothing_is_held_gets_partitions),
 		cmocka_unit_test(test_token_returned_where_nothing_is_held_is_none),
 		cmocka_unit_test(test_savings_without_a_limit_are_gone_where_nothing_is_held),
+		cmocka_unit_test(test_a_round_that_ends_after_its_limiter_keeps_nothing_of_it),
 	};
 
 	return cmocka_run_group_tests_name("fleet_lease", tests, NULL, NULL);
