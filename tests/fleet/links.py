@@ -158,18 +158,25 @@ class Proxy:
         while not self.closed:
             try:
                 client, _ = self.listener.accept()
-                if self.refuse:
-                    client.close()
-                    continue
-                server = socket.create_connection(self.target, 2)
             except OSError:
                 continue
-            pair = (client, server)
-            self.pairs.add(pair)
-            threading.Thread(target=self._relay, args=(pair, client, server, False),
-                             daemon=True).start()
-            threading.Thread(target=self._relay, args=(pair, server, client, True),
-                             daemon=True).start()
+            if self.refuse:
+                client.close()
+                continue
+            # A server that is slow to accept keeps no later client waiting.
+            threading.Thread(target=self._connect, args=(client,), daemon=True).start()
+
+    def _connect(self, client):
+        try:
+            server = socket.create_connection(self.target, 2)
+        except OSError:
+            client.close()
+            return
+        pair = (client, server)
+        self.pairs.add(pair)
+        threading.Thread(target=self._relay, args=(pair, client, server, False),
+                         daemon=True).start()
+        self._relay(pair, server, client, True)
 
     def _relay(self, pair, source, sink, answers):
         queue = []  # (due, bytes), oldest first
