@@ -970,8 +970,8 @@ static void test_savings_without_a_limit_are_gone_where_nothing_is_held(void **s
 }
 
 /*
- * The limiter is removed while its partitions are being listed: its claim goes, its nodes are swept,
- * and the host does not look at it any more.
+ * The limiter is removed while its partitions are being listed: its claim goes, its nodes are
+ * swept, and the host does not look at it any more.
  */
 static void test_a_round_that_ends_after_its_limiter_keeps_nothing_of_it(void **state)
 {
