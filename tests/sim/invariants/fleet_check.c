@@ -118,6 +118,9 @@ void fleet_check_goes(struct fleet_check *check, uint64_t id, uint64_t quarantin
 void fleet_check_follow(struct fleet_check *check, uint64_t id, const struct settings *settings,
 			uint64_t quarantine_ns, uint64_t now_ns)
 {
+	bool was_free = check->count &&
+			fleet_check_is_free(&check->versions[check->count - 1].settings);
+
 	fleet_check_goes(check, id, quarantine_ns, now_ns);
 	forget(check, now_ns);
 	if (check->count == VERSIONS_MAX) {
@@ -130,7 +133,7 @@ void fleet_check_follow(struct fleet_check *check, uint64_t id, const struct set
 			--check->count * sizeof(check->versions[0]));
 	}
 	check->versions[check->count++] = (struct version){*settings, id, NEVER_NS};
-	if (id != check->limited && !fleet_check_is_free(settings)) {
+	if ((id != check->limited || was_free) && !fleet_check_is_free(settings)) {
 		check->limited = id;
 		memset(check->rate.limits, 0, sizeof(check->rate.limits));
 	}

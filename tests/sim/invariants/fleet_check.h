@@ -9,7 +9,8 @@
  *
  * Settings that keep no rate (max; open, shadow) make no room for those that do: a host that has no
  * others yet is not judged, the grants of the others are. So it is with a host that is degraded to
- * what no right bounds.
+ * what no right bounds. A window that they are in has no bound, and a bucket is full after them, as
+ * on one host: windows begin with the next settings that keep a rate.
  *
  * In place of the burst stands max(burst, partitions), and one token for each host that the reserve
  * is set aside for: each host that holds something has room for a token at least. A take larger
