@@ -180,10 +180,12 @@ class Proxy:
 
     def _relay(self, pair, source, sink, answers):
         queue = []  # (due, bytes), oldest first
+        poll = select.poll()  # select() knows no descriptor above 1023
         try:
+            poll.register(source, select.POLLIN)
             while True:
                 wait = max(0.0, queue[0][0] - time.monotonic()) if queue else None
-                if select.select([source], [], [], wait)[0]:
+                if poll.poll(None if wait is None else 1000 * wait):
                     data = source.recv(65536)
                     if not data:
                         break
