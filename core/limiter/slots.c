@@ -109,7 +109,8 @@ static void take_granted(const struct schedule *schedule, struct waiter *waiter)
 /* A slot comes free when one is closed, and never with time. */
 const struct turn_rules SLOTS_TURNS = {turns_of, offer_turn, take_granted, NULL};
 
-void slots_settle(struct schedule *schedule, struct limiter *limiter)
+/* Opens slots for all openers that are due. */
+static void settle_openers(struct schedule *schedule, struct limiter *limiter)
 {
 	turns_settle(schedule, limiter, &SLOTS_TURNS);
 }
@@ -174,7 +175,7 @@ void slots_close(struct schedule *schedule, struct slot *slot, bool used)
 					   schedule->now_ns);
 	}
 	slot->limiter = NULL;
-	slots_settle(schedule, limiter);
+	settle_openers(schedule, limiter);
 }
 
 void slots_configure(struct schedule *schedule, struct limiter *limiter,
@@ -189,7 +190,7 @@ void slots_configure(struct schedule *schedule, struct limiter *limiter,
 		concurrency_init(&slots->concurrency, limit, schedule->now_ns);
 	else if (limit->kind == SLOTS_AUTO && memcmp(limit, old, sizeof(*limit)))
 		concurrency_tune(&slots->concurrency, limit, schedule->now_ns);
-	slots_settle(schedule, limiter);
+	settle_openers(schedule, limiter);
 }
 
 void slots_throttled(struct schedule *schedule, struct limiter *limiter)
@@ -200,5 +201,5 @@ void slots_throttled(struct schedule *schedule, struct limiter *limiter)
 		return;
 	concurrency_throttled(&slots->concurrency, schedule->now_ns);
 	/* It may have ended a round with fewer slots still: then some come free. */
-	slots_settle(schedule, limiter);
+	settle_openers(schedule, limiter);
 }

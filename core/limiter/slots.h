@@ -57,9 +57,6 @@ int slots_restore(struct schedule *schedule, struct limiter *limiter, struct slo
  */
 void slots_close(struct schedule *schedule, struct slot *slot, bool used);
 
-/* Opens slots for all openers that are due. */
-void slots_settle(struct schedule *schedule, struct limiter *limiter);
-
 /*
  * Lowers the number of slots, where it adapts: the service behind @limiter throttled. Not for
  * limiters whose rate answers that.

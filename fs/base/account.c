@@ -29,7 +29,8 @@ static int parse_number(const char *text, uint32_t *number)
 	return 0;
 }
 
-int account_user(const char *text, uint32_t *uid)
+/* Finds the number of the user that @text names; digits are the number itself. 0 or -ENOENT. */
+static int find_user(const char *text, uint32_t *uid)
 {
 	const struct passwd *entry;
 
@@ -42,7 +43,8 @@ int account_user(const char *text, uint32_t *uid)
 	return 0;
 }
 
-int account_group(const char *text, uint32_t *gid)
+/* Likewise of the group. */
+static int find_group(const char *text, uint32_t *gid)
 {
 	const struct group *entry;
 
@@ -76,7 +78,7 @@ void account_print_user(uint32_t uid, char text[INI_ACCOUNT_TEXT])
 	const struct passwd *entry = getpwuid(uid);
 	uint32_t again;
 
-	if (entry && copy_name(entry->pw_name, text) && !account_user(text, &again) && again == uid)
+	if (entry && copy_name(entry->pw_name, text) && !find_user(text, &again) && again == uid)
 		return;
 	snprintf(text, INI_ACCOUNT_TEXT, "%" PRIu32, uid);
 }
@@ -86,8 +88,7 @@ void account_print_group(uint32_t gid, char text[INI_ACCOUNT_TEXT])
 	const struct group *entry = getgrgid(gid);
 	uint32_t again;
 
-	if (entry && copy_name(entry->gr_name, text) && !account_group(text, &again) &&
-	    again == gid)
+	if (entry && copy_name(entry->gr_name, text) && !find_group(text, &again) && again == gid)
 		return;
 	snprintf(text, INI_ACCOUNT_TEXT, "%" PRIu32, gid);
 }
@@ -96,9 +97,9 @@ int account_find(const struct ini_owner *given, struct owner *owner, char error[
 {
 	struct owner found = *owner;
 
-	if (*given->user && account_user(given->user, &found.uid))
+	if (*given->user && find_user(given->user, &found.uid))
 		return text_refuse(-ENOENT, error, given->user, "there is no such user");
-	if (*given->group && account_group(given->group, &found.gid))
+	if (*given->group && find_group(given->group, &found.gid))
 		return text_refuse(-ENOENT, error, given->group, "there is no such group");
 	if (given->has_access)
 		found.access = given->access;

@@ -8,13 +8,6 @@
 #include "core/values/ini.h"
 
 /*
- * Find the number of the user, or group, that @text names; digits are the number itself. 0 or
- * -ENOENT.
- */
-int account_user(const char *text, uint32_t *uid);
-int account_group(const char *text, uint32_t *gid);
-
-/*
  * Print the name, or the number if there is no name that a file of limiters can have and that means
  * this number.
  */
