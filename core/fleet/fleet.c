@@ -11,6 +11,7 @@
  */
 #include "core/fleet/fleet.h"
 #include "core/fleet/acquire.h"
+#include "core/fleet/agreed_rate.h"
 #include "core/fleet/barrier.h"
 #include "core/fleet/baseline.h"
 #include "core/fleet/claim.h"
@@ -19,7 +20,6 @@
 #include "core/fleet/handover.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/layout.h"
-#include "core/fleet/learnt.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
 #include "core/fleet/names.h"
@@ -93,9 +93,9 @@ static void drop_session(struct fleet *fleet)
 		holdings_keep(h);
 		leases_forget(fleet, h);
 		acquire_forget(h);
-		learnt_forget(h);
+		agreed_rate_forget(h);
 		claim_forget(fleet, h);
-		room_unwatch_learnt(fleet, h);
+		room_unwatch_agreed_rate(fleet, h);
 		next = h->next;
 		holdings_let_go(h);
 	}
@@ -481,7 +481,7 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 	else if (znode.kind == ZNODE_CLAIM && ready)
 		claim_woken(fleet, &znode);
 	else if (znode.kind == ZNODE_FREE)
-		learnt_changed(fleet, znode.id);
+		agreed_rate_changed(fleet, znode.id);
 	else if (znode.kind == ZNODE_HOSTS)
 		membership_changed(fleet);
 	fleet_step(fleet);

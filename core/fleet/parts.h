@@ -16,7 +16,7 @@
  *	leases		the leases of a limiter, and what they are worth
  *	membership	which other hosts there are
  *	transaction	the one transaction that is under way
- *	learnt		what was learnt of services, for all hosts
+ *	agreed_rate	the rate that the hosts have learnt of a service together
  *	survey		who has what
  *	demand		how many partitions are wanted
  *	claim		how much others want, and what this host tells them of that

@@ -1,15 +1,15 @@
 /* publish - changes of this host's, see publish.h. */
 #include "core/fleet/publish.h"
+#include "core/fleet/agreed_rate.h"
 #include "core/fleet/apply.h"
 #include "core/fleet/baseline.h"
+#include "core/fleet/before.h"
 #include "core/fleet/garbage.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
-#include "core/fleet/learnt.h"
 #include "core/fleet/names.h"
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
-#include "core/fleet/before.h"
 #include "core/fleet/session.h"
 #include "core/fleet/transaction.h"
 #include "core/fleet/znode.h"
@@ -354,7 +354,7 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	limiter_hold(limiter);
 	finish(fleet, 0);
 	if (learns_anew)
-		learnt_void(fleet, holding);
+		agreed_rate_void(fleet, holding);
 	if (holding && !limiter->removed) {
 		leases_reshare(fleet, holding);
 		holdings_rouse(fleet, holding, false);
