@@ -1,9 +1,9 @@
 /* resume - going on where a predecessor was: see handover.h and fleet_resume(). */
 #include "core/fleet/barrier.h"
 #include "core/fleet/claim.h"
+#include "core/fleet/former_names.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
-#include "core/fleet/names.h"
 #include "core/fleet/parts.h"
 #include "core/fleet/room.h"
 #include "core/fleet/session.h"
@@ -111,7 +111,7 @@ int fleet_resume(struct fleet *fleet, uint64_t now_ns)
 	term_resume(fleet, kept->right_end_ns, kept->degraded);
 	barrier_resume(fleet);
 	transaction_resume(fleet);
-	names_lose(fleet);
+	former_names_note_unknown(fleet);
 	/* The block has its final contents already. */
 	handover_read(fleet, true);
 	for (uint32_t i = 0; i < KEPT_MAX && !err; i++) {

@@ -80,7 +80,7 @@ void zookeeper_session_hang_up(struct zookeeper_session *session);
  */
 uint64_t zookeeper_session_tend(struct zookeeper_session *session, struct pollfd *socket);
 
-/* Has the library handle @events of its socket. */
+/* Has the library take @events of its socket. */
 void zookeeper_session_process(struct zookeeper_session *session, short events);
 
 #endif
