@@ -16,13 +16,13 @@
 #include "core/fleet/baseline.h"
 #include "core/fleet/claim.h"
 #include "core/fleet/demand.h"
+#include "core/fleet/former_names.h"
 #include "core/fleet/garbage.h"
 #include "core/fleet/handover.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/layout.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
-#include "core/fleet/names.h"
 #include "core/fleet/outcome.h"
 #include "core/fleet/parts.h"
 #include "core/fleet/publish.h"
@@ -50,7 +50,7 @@ static const struct {
 	{session_new, session_free},
 	{term_new, term_free},
 	{baseline_new, baseline_free},
-	{names_new, names_free},
+	{former_names_new, former_names_free},
 	{holdings_new, holdings_free},
 	{room_new, room_free},
 	{handover_new, handover_free},

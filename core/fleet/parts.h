@@ -9,7 +9,7 @@
  *	session		the host's session and its connection
  *	term		until when what is held may be used
  *	baseline	the settings' version that this host stands on
- *	names		names that were given up a moment ago
+ *	former_names	names that limiters gave up a moment ago
  *	holdings	what is held of limiters: by id, roused, in use, with something to send
  *	room		how many nodes and watches this host may have
  *	handover	what a successor has to know
@@ -62,7 +62,7 @@ struct fleet {
 	struct requests *requests;
 	struct session *session;
 	struct term *term;
-	struct names *names;
+	struct former_names *former_names;
 	struct holdings *holdings;
 	struct room *room;
 	struct handover *handover;

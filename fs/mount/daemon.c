@@ -69,15 +69,22 @@ void daemon_lock(struct daemon *daemon)
 	pthread_mutex_lock(&daemon->lock);
 }
 
-/* Collects what was decided, of all kinds. */
+/*
+ * Collects what was decided, of all kinds; a kind is left alone if nothing of it can be decided.
+ */
 static struct pending *collect_answers(struct daemon *daemon)
 {
+	const struct pending_table *table = &daemon->pending;
 	struct outbox outbox = {NULL, &outbox.first};
 
-	for (int kind = 0; kind < PENDING_KIND_COUNT; kind++) {
-		if (PENDING_ROWS[kind].collect)
-			PENDING_ROWS[kind].collect(daemon, &outbox);
-	}
+	if (engine_has_done(&daemon->engine))
+		PENDING_ROWS[PENDING_READER].collect(daemon, &outbox);
+	if (engine_has_changed(&daemon->engine))
+		PENDING_ROWS[PENDING_WRITER].collect(daemon, &outbox);
+	if (pending_first(table, PENDING_FOLLOWER) || daemon->polling_events.first)
+		PENDING_ROWS[PENDING_FOLLOWER].collect(daemon, &outbox);
+	if (pending_first(table, PENDING_LOOKER))
+		PENDING_ROWS[PENDING_LOOKER].collect(daemon, &outbox);
 	return outbox.first;
 }
 

@@ -78,14 +78,6 @@ static int number_handle(struct daemon *daemon, struct handle *handle, const str
 	return 0;
 }
 
-struct handle *handle_find(const struct daemon *daemon, uint64_t number)
-{
-	uint32_t index = (uint32_t)number;
-	struct handle *handle = index < daemon->handles.size ? daemon->handles.at[index] : NULL;
-
-	return handle && handle->number == number ? handle : NULL;
-}
-
 void handle_forget(struct daemon *daemon, uint64_t number)
 {
 	struct handle_table *table = &daemon->handles;

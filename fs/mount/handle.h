@@ -59,7 +59,13 @@ struct handle *handle_open(struct daemon *daemon, const struct node *node,
  * Finds the handle with @number. NULL: a predecessor's, whose limiter or partition was gone when
  * files were taken over, or which was given up.
  */
-struct handle *handle_find(const struct daemon *daemon, uint64_t number);
+static inline struct handle *handle_find(const struct daemon *daemon, uint64_t number)
+{
+	uint32_t index = (uint32_t)number;
+	struct handle *handle = index < daemon->handles.size ? daemon->handles.at[index] : NULL;
+
+	return handle && handle->number == number ? handle : NULL;
+}
 
 /* Forgets @number, closed, which handle_find() does not find. Under the lock. */
 void handle_forget(struct daemon *daemon, uint64_t number);

@@ -59,7 +59,8 @@ enum pending_end {
 
 struct pending_row {
 	/*
-	 * Moves requests that are decided out of the table to @outbox. NULL: another row does it.
+	 * Moves requests that are decided out of the table to @outbox, if there may be some, see
+	 * collect_answers() in daemon.c. NULL: another row does it.
 	 */
 	void (*collect)(struct daemon *daemon, struct outbox *outbox);
 	/* Answers @pending, which was collected, and frees it. Without the lock. NULL: none is. */
