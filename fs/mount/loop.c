@@ -27,6 +27,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -51,12 +52,44 @@ _Thread_local uint8_t channel_of_thread;
 
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 14)
 
+/*
+ * Returns memory for a request of @size bytes that is not swapped out, or NULL. A killed process
+ * gets no page any more: where the memory for a request has to be paged in, the request that is
+ * handed to a killed server fails with EIO, and reaches no successor.
+ */
+static void *locked_memory(size_t size)
+{
+	static void *memory;
+	static size_t memory_size;
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+
+	if (size <= memory_size)
+		return memory;
+	if (memory)
+		munmap(memory, memory_size);
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, flags | MAP_LOCKED, -1, 0);
+	if (memory == MAP_FAILED) {
+		log_info("memory for requests may be swapped out: %s", strerror(errno));
+		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+	}
+	if (memory == MAP_FAILED)
+		memory = NULL;
+	memory_size = memory ? size : 0;
+	return memory;
+}
+
 static ssize_t receive_request(int descriptor, void *bytes, size_t size, void *userdata)
 {
+	void *memory = locked_memory(size);
+	ssize_t length;
+
 	(void)descriptor;
 	(void)userdata;
 	channel_of_thread = (uint8_t)(channels.turn++ % channels.count);
-	return read(channels.descriptors[channel_of_thread], bytes, size);
+	length = read(channels.descriptors[channel_of_thread], memory ? memory : bytes, size);
+	if (memory && length > 0)
+		memcpy(bytes, memory, (size_t)length);
+	return length;
 }
 
 static ssize_t send_reply(int descriptor, struct iovec *parts, int count, void *userdata)
