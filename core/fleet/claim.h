@@ -48,8 +48,8 @@ const char *claim_name(const struct holding *holding);
 bool claim_may_be(const struct holding *holding);
 bool claim_is_unknown(const struct holding *holding);
 
-/* A predecessor may have left one, which has place @kept, less 1, in struct fleet_kept. */
-void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t kept);
+/* A predecessor may have left one, which has place @place, less 1, in struct handover_memory. */
+void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t place);
 
 /* How many partitions should be held: those wanted, or the share under contention. */
 uint32_t claim_limit(const struct holding *holding);

@@ -183,7 +183,7 @@ struct fleet_options {
 	const char *host;		  /* borrowed */
 	uint32_t weight;		  /* 1 to 1000 */
 	struct fleet_constants constants; /* for a fleet that is made now */
-	struct fleet_kept *kept;	  /* borrowed: for a successor; NULL: there will be none */
+	struct handover_memory *handover; /* borrowed: for a successor; NULL: there will be none */
 };
 
 enum fleet_state {
@@ -280,10 +280,10 @@ void fleet_free(struct fleet *fleet);
 struct source *fleet_source(struct fleet *fleet);
 
 /*
- * Goes on where a predecessor was, as the options' @kept has it. First fleet_restored() is told of
- * each limiter that was there, in the order of their making: it is in the engine, without tokens,
- * and as in @former was its holding. Then fleet_resume(), after which the buckets may be filled;
- * then fleet_start(). 0 or -ENOMEM.
+ * Goes on where a predecessor was, as the options' @handover has it. First fleet_restored() is told
+ * of each limiter that was there, in the order of their making: it is in the engine, without
+ * tokens, and as in @former was its holding. Then fleet_resume(), after which the buckets may be
+ * filled; then fleet_start(). 0 or -ENOMEM.
  */
 struct former_holding {
 	uint64_t id, generation, saved;

@@ -171,7 +171,7 @@ static void give_up_handles(struct state *state)
 /* The credentials stay, as above. */
 static void give_up_levels(struct state *state)
 {
-	struct zookeeper_kept *zookeeper = &state->fleet->zookeeper;
+	struct zookeeper_handover *zookeeper = &state->fleet->zookeeper;
 	const char *units = (const char *)state->units, *end = (const char *)state->handles;
 
 	/* With what was learnt, which follows. */

@@ -230,11 +230,12 @@ static void keep_session(struct zookeeper_session *session)
 {
 	const clientid_t *id = zoo_client_id(session->calls.zhandle);
 
-	if (!session->kept)
+	if (!session->handover)
 		return;
-	static_assert(sizeof(session->kept->password) == sizeof(id->passwd), "it is of that size");
-	session->kept->session = id->client_id;
-	memcpy(session->kept->password, id->passwd, sizeof(id->passwd));
+	static_assert(sizeof(session->handover->password) == sizeof(id->passwd),
+		      "it is of that size");
+	session->handover->session = id->client_id;
+	memcpy(session->handover->password, id->passwd, sizeof(id->passwd));
 }
 
 static zhandle_t *open_zhandle(struct zookeeper_session *session, const char *address)
@@ -242,8 +243,8 @@ static zhandle_t *open_zhandle(struct zookeeper_session *session, const char *ad
 	clientid_t id = {0};
 
 	if (session->resumes) {
-		id.client_id = session->kept->session;
-		memcpy(id.passwd, session->kept->password, sizeof(id.passwd));
+		id.client_id = session->handover->session;
+		memcpy(id.passwd, session->handover->password, sizeof(id.passwd));
 	}
 	return zhandle_open(address, (int)(session->timeout_ns / NSEC_PER_MSEC),
 			    session->credentials, session->resumes ? &id : NULL);

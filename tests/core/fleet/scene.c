@@ -273,7 +273,7 @@ void scene_prepare(struct scene *scene)
 		.quarantine_ns = record_quarantine_ns(FLEET_RIGHT_NS),
 		.session_ns = FLEET_SESSION_NS,
 	};
-	scene->options.kept = &scene->kept;
+	scene->options.handover = &scene->handover;
 	begin_process(scene);
 }
 

@@ -28,7 +28,7 @@ struct scene {
 	struct fleet *fleet;
 	struct fleet_options options;
 	struct fleet_listener listener;
-	struct fleet_kept kept;
+	struct handover_memory handover;
 
 	uint64_t now_ns;	       /* the engine's clock ... */
 	uint64_t holder_ns, waiter_ns; /* ... and what these are ahead of it */
