@@ -114,8 +114,8 @@ case_a_traced_reader_keeps_its_place() {
 }
 
 # program TEXT: the first one is a program of python; path is what it reads. It has read(FD), which
-# tells of EINTR, once(FD), which reads until it is interrupted, and disturbed(), which interrupts it
-# until calm.
+# tells of EINTR, once(FD), which reads until it is interrupted, and disturbed(), after which it is
+# interrupted until calm.
 program() {
 	cat - <(echo "$1") > "$d/first.py" <<- 'EOF'
 		import ctypes, errno, os, signal, sys, threading, time
