@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the tree tells about itself: README, status, metrics, events.
+# What the files show of the tree: README, status, metrics, events.
 
 case_the_readme_names_every_file() {
 	start
