@@ -29,7 +29,7 @@ static bool has_target(const struct balance *balance)
 	return balance->share.target != UINT32_MAX;
 }
 
-/* Pieces */
+/* The order in which pieces go back */
 
 /* Tells whether without @piece, of pieces with @slots, fewer slots than are open would be left. */
 static bool is_in_use(const struct facts *facts, const struct piece *piece, uint32_t slots)
@@ -94,7 +94,7 @@ static uint32_t give(const struct facts *facts, struct decision *decision, uint3
 	return given;
 }
 
-/* Looks for more */
+/* Looking for more */
 
 static bool lacks_some(const struct facts *facts, uint32_t kept)
 {
@@ -167,7 +167,7 @@ static void choose_look(struct balance *balance, const struct facts *facts, uint
 			   facts->claim_is_lost);
 }
 
-/* What is not wanted any more */
+/* Giving back: partitions that are not wanted any more */
 
 static void begin_spare(struct balance *balance, const struct facts *facts)
 {
@@ -237,7 +237,7 @@ static void give_unwanted(struct balance *balance, const struct facts *facts,
 		begin_spare(balance, facts);
 }
 
-/* What others are to have */
+/* Giving back: the shares of others */
 
 /* Tells whether a partition whose lease is over stays because its slots are in use. */
 static bool is_held_up(const struct facts *facts, uint32_t gone)

@@ -62,12 +62,12 @@ struct facts {
 	bool saves_up; /* a reader does, for a take larger than goes with the last one */
 };
 
-/* What is remembered between two decisions: all 0, but the target UINT32_MAX. */
+/* The memory from one decision to the next: at first all 0, but the target UINT32_MAX. */
 struct balance {
 	struct share share; /* as the claims were seen last; without a target: there were none */
 	uint64_t give_ns;   /* under contention nothing is given back before */
 
-	/* What the last look for more came to. */
+	/* The result of the last look for more. */
 	uint32_t left_free; /* amount that no host had after it */
 	bool is_lacking;    /* it did not find enough */
 	bool reserves_gone; /* all of the reserve are leased ... */
@@ -106,7 +106,7 @@ bool balance_claims(const struct balance *balance, const struct facts *facts, ui
 void balance_weigh(struct balance *balance, const struct claim_line *line, uint32_t wanted,
 		   uint32_t capacity);
 
-/* Returns how much more should be taken: what is wanted, or the share under contention. */
+/* Returns how much more should be taken: up to @wanted, and to the share under contention. */
 uint32_t balance_lack(const struct balance *balance, uint32_t wanted, uint32_t kept);
 
 /*
@@ -122,7 +122,7 @@ void balance_look_soon(struct balance *balance);
 /* A host has gone: a reserve is looked for at once, where all were leased. */
 void balance_seek_reserve(struct balance *balance);
 
-/* Another host has come: what is kept beyond what is wanted goes at once. */
+/* Another host has come: partitions that are not wanted go at once. */
 void balance_end_spare(struct balance *balance);
 
 /* Nothing is wanted, or claims are not known: there is no share to keep to. */

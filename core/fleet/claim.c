@@ -21,7 +21,7 @@ struct claims {
 	uint32_t wanted;   /* N of it, 0: there is none */
 	bool unknown;	   /* there may be one whose name is not known */
 	bool counted;	   /* there may be one: it takes up room ... */
-	uint32_t kept;	   /* ... and has this place in struct fleet_kept, and 1; 0: none */
+	uint32_t place;	   /* ... and has this place in struct handover_memory, and 1; 0: none */
 	uint64_t next_ns;  /* another N not before */
 	bool reclaims;	   /* go to the end of the line ... */
 	uint32_t given_up; /* ... and then wake others: so many are theirs */
@@ -84,12 +84,12 @@ static void count(struct fleet *fleet, struct holding *holding, bool there)
 static void keep(struct fleet *fleet, struct holding *holding, bool there)
 {
 	count(fleet, holding, there);
-	handover_keep_claim(fleet, holding->id, &holding->claims->kept, there);
+	handover_keep_claim(fleet, holding->id, &holding->claims->place, there);
 }
 
-void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t kept)
+void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t place)
 {
-	holding->claims->kept = kept;
+	holding->claims->place = place;
 	holding->claims->unknown = true;
 	count(fleet, holding, true);
 }
@@ -379,7 +379,7 @@ void claim_forget(struct fleet *fleet, struct holding *holding)
 	holding->claims->turned = false;
 	holding->claims->unknown = false;
 	count(fleet, holding, false);
-	holding->claims->kept = 0;
+	holding->claims->place = 0;
 }
 
 void claim_given_back(struct fleet *fleet, struct holding *holding, uint32_t given)

@@ -26,8 +26,8 @@ void claim_anew(struct holding *holding);
 const char *claim_name(const struct holding *holding);
 bool claim_may_be(const struct holding *holding);
 
-/* A predecessor may have left one, which has place @kept, less 1, in struct fleet_kept. */
-void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t kept);
+/* A predecessor may have left one, which has place @place, less 1, in struct handover_memory. */
+void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t place);
 
 /* Asks who waits for partitions of @holding, and then wakes them; wakes those that are known. */
 void claim_look(struct fleet *fleet, struct holding *holding);

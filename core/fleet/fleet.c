@@ -10,18 +10,18 @@
  * ends with a step, before the engine grants anything again.
  */
 #include "core/fleet/fleet.h"
+#include "core/fleet/agreed_rate.h"
 #include "core/fleet/barrier.h"
 #include "core/fleet/baseline.h"
 #include "core/fleet/claim.h"
 #include "core/fleet/demand.h"
+#include "core/fleet/former_names.h"
 #include "core/fleet/garbage.h"
 #include "core/fleet/handover.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/layout.h"
-#include "core/fleet/learnt.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
-#include "core/fleet/names.h"
 #include "core/fleet/outcome.h"
 #include "core/fleet/parts.h"
 #include "core/fleet/publish.h"
@@ -49,7 +49,7 @@ static const struct {
 	{session_new, session_free},
 	{term_new, term_free},
 	{baseline_new, baseline_free},
-	{names_new, names_free},
+	{former_names_new, former_names_free},
 	{holdings_new, holdings_free},
 	{room_new, room_free},
 	{handover_new, handover_free},
@@ -92,9 +92,9 @@ static void drop_session(struct fleet *fleet)
 		holdings_keep(h);
 		leases_forget(fleet, h);
 		rebalance_forget(h);
-		learnt_forget(h);
+		agreed_rate_forget(h);
 		claim_forget(fleet, h);
-		room_unwatch_learnt(fleet, h);
+		room_unwatch_agreed_rate(fleet, h);
 		next = h->next;
 		holdings_let_go(h);
 	}
@@ -480,7 +480,7 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 	else if (znode.kind == ZNODE_CLAIM && ready)
 		claim_woken(fleet, &znode);
 	else if (znode.kind == ZNODE_FREE)
-		learnt_changed(fleet, znode.id);
+		agreed_rate_changed(fleet, znode.id);
 	else if (znode.kind == ZNODE_HOSTS)
 		membership_changed(fleet);
 	fleet_step(fleet);

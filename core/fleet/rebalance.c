@@ -1,10 +1,10 @@
 /* rebalance - each limiter's facts are gathered, and what follows is done, see rebalance.h. */
 #include "core/fleet/rebalance.h"
+#include "core/fleet/agreed_rate.h"
 #include "core/fleet/balance.h"
 #include "core/fleet/claim.h"
 #include "core/fleet/demand.h"
 #include "core/fleet/holdings.h"
-#include "core/fleet/learnt.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
 #include "core/fleet/release.h"
@@ -295,7 +295,7 @@ static bool look(struct fleet *fleet, struct holding *holding)
 {
 	demand_tick(fleet, holding);
 	choose(fleet, holding);
-	learnt_tick(fleet, holding);
+	agreed_rate_tick(fleet, holding);
 	return !is_idle(holding);
 }
 

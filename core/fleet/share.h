@@ -34,7 +34,7 @@ struct claim_line {
 	uint64_t own; /* sequence of this host's; UINT64_MAX: there is none */
 };
 
-/* What claims come to for this host. */
+/* The outcome of all claims, for this host. */
 struct share {
 	bool contended;		/* all together want more than there is ... */
 	bool starving;		/* ... and some host's share is 0 */

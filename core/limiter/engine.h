@@ -201,4 +201,15 @@ int engine_key(struct engine *engine, struct limiter *limiter, const char *name,
 struct waiter *engine_done(struct engine *engine);
 struct change *engine_changed(struct engine *engine);
 
+/* Tell whether engine_done(), or engine_changed(), has a result. */
+static inline bool engine_has_done(const struct engine *engine)
+{
+	return engine->schedule.done.length;
+}
+
+static inline bool engine_has_changed(const struct engine *engine)
+{
+	return engine->changed.first;
+}
+
 #endif

@@ -96,7 +96,7 @@ struct holding {
 	struct balance *balance;
 	struct sight *sight;
 	uint64_t release_ns;			 /* refused leases are not given back before */
-	bool learnt_watched;			 /* the node of the learnt rate is */
+	bool agreed_rate_watched;		 /* the node of the agreed rate is */
 	void (*detach)(struct holding *holding); /* frees them; NULL: there are none */
 };
 

@@ -1,14 +1,10 @@
 /*
  * text - files that are shown as a text: made by a read at offset 0, and read on as it was then.
- *
- * In a fleet a text may be about what other hosts do: then its reader waits, a moment, for what the
- * coordinator knows of it.
  */
 #ifndef RATEFS_FS_MOUNT_TEXT_H
 #define RATEFS_FS_MOUNT_TEXT_H
 
 #include "fs/mount/handle.h"
-#include "fs/mount/pending.h"
 
 extern const struct node_kind TEXT_FILE;
 
@@ -17,9 +13,5 @@ void text_read(struct daemon *daemon, struct handle *handle, const struct read_r
 
 /* Answers with at most @size bytes of the @length bytes of @text, from @offset on. */
 void text_reply(fuse_req_t request, const char *text, size_t length, off_t offset, size_t size);
-
-/* Requests of kind PENDING_LOOKER. */
-void text_collect(struct daemon *daemon, struct outbox *outbox);
-void text_answer(struct daemon *daemon, struct pending *pending);
 
 #endif

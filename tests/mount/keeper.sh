@@ -405,6 +405,17 @@ case_ten_thousand_blocked_readers_get_their_tokens_from_the_next_server() {
 	echo "# all waited again $ms ms after the kill"
 }
 
+# See paged.c and handed.py.
+case_a_request_that_is_handed_to_a_killed_server_reaches_the_next() {
+	local here
+	here=$(dirname "${BASH_SOURCE[0]}")
+	cc -std=gnu11 -D_GNU_SOURCE -O1 -w -fPIC -shared -o "$d/paged.so" "$here/paged.c"
+	ASAN_OPTIONS+=:verify_asan_link_order=0 LD_PRELOAD="$LD_PRELOAD $d/paged.so" outlives
+	limiter orders 1000/s 100
+	death '[0-9]+ signal 9'
+	python3 "$here/handed.py" "$m/status" "$m/orders/token"
+}
+
 # Killed at any moment, under load: see keeper.py.
 case_no_reader_gets_an_error_or_a_token_too_many_whenever_it_is_killed() {
 	outlives

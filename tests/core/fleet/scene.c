@@ -213,8 +213,8 @@ static void send_request(struct coordinator *coordinator, struct request *reques
 		check_transaction(scene, request);
 	if (request->kind == REQUEST_GET && !strncmp(request->path, "/f/", 3) &&
 	    !strchr(request->path + 3, '/')) {
-		scene->learnt_read++;
-		scene->learnt_watched += request->watch;
+		scene->agreed_rate_read++;
+		scene->agreed_rate_watched += request->watch;
 	}
 	assert_true(scene->sent_count < SENT_MAX);
 	scene->sent[scene->sent_count++] = request;
@@ -273,7 +273,7 @@ void scene_prepare(struct scene *scene)
 		.quarantine_ns = record_quarantine_ns(FLEET_RIGHT_NS),
 		.session_ns = FLEET_SESSION_NS,
 	};
-	scene->options.kept = &scene->kept;
+	scene->options.handover = &scene->handover;
 	begin_process(scene);
 }
 

@@ -30,7 +30,7 @@ enum { PIECES_MAX = 5 };
 		.age_ns = (age), .is_of_use = true, .slots = (count) \
 	}
 
-/* What others claim: more than there is, and this host's share is @is. */
+/* All together claim more than there is, and this host's share is @is. */
 #define SHARE(is) .balance.share = {.contended = true, .target = (is)}
 /* There are more hosts than partitions: its share is @is, and at the end of the line @behind. */
 #define TURNS(is, behind)  \
@@ -58,23 +58,23 @@ struct row {
 #define PLENTY .balance.look_ns = NOW + R, .balance.left_free = 10
 
 static const struct row ROWS[] = {
-	/* What is not wanted. */
+	/* Partitions that are not wanted. */
 	{
-		"what is wanted stays",
+		"partitions that are wanted stay",
 		.facts = {.wanted = 2, .has_claimants = true},
 		.pieces = {AGED(40 * S), AGED(40 * S)},
 		LATER,
 		.decision = {.is_met = true},
 	},
 	{
-		"what is not wanted any more is kept for a while where there is plenty",
+		"a partition that is not wanted any more is kept for a while where there is plenty",
 		.facts = {.wanted = 1},
 		.pieces = {AGED(S), AGED(S)},
 		PLENTY,
 		.decision = {.is_met = true, .spare_begins = true},
 	},
 	{
-		"what is kept for a while is not begun anew at each look",
+		"the while does not begin anew at each look",
 		.facts = {.wanted = 1},
 		.pieces = {AGED(S), AGED(S)},
 		PLENTY,
@@ -105,7 +105,7 @@ static const struct row ROWS[] = {
 		.goes = {3},
 	},
 	{
-		"what is not wanted goes at once where others claim some",
+		"partitions that are not wanted go at once where others claim some",
 		.facts = {.wanted = 1, .has_claimants = true},
 		.pieces = {AGED(3 * S), AGED(2 * S), AGED(S)},
 		PLENTY,
@@ -113,7 +113,7 @@ static const struct row ROWS[] = {
 		.goes = {2, 1},
 	},
 	{
-		"what is not wanted goes at once where the host has many leases",
+		"partitions that are not wanted go at once where the host has many leases",
 		.facts = {.wanted = 1, .has_little_room = true},
 		.pieces = {AGED(3 * S), AGED(2 * S)},
 		PLENTY,
@@ -121,7 +121,7 @@ static const struct row ROWS[] = {
 		.goes = {1},
 	},
 	{
-		"what is not wanted goes at once where little is free",
+		"partitions that are not wanted go at once where little is free",
 		.facts = {.wanted = 2},
 		.pieces = {AGED(3 * S), AGED(2 * S), AGED(S)},
 		LATER,
@@ -196,7 +196,7 @@ static const struct row ROWS[] = {
 		.goes = {1},
 	},
 	{
-		"what waits for its quarantine is not given back",
+		"a partition that waits for its quarantine is not given back",
 		.facts = {.wanted = 1, .has_claimants = true},
 		.pieces = {AGED(3 * S)},
 		.waiting = 2,
@@ -275,7 +275,7 @@ static const struct row ROWS[] = {
 		.goes = {0},
 	},
 
-	/* What others are to have. */
+	/* The shares of others. */
 	{
 		"a host at its share keeps it",
 		.facts = {.wanted = 9},
@@ -354,7 +354,7 @@ static const struct row ROWS[] = {
 		.goes = {1},
 	},
 	{
-		"under contention nothing goes so soon after what went last",
+		"under contention nothing goes for a while after the last that went",
 		.facts = {.wanted = 9},
 		.pieces = {AGED(40 * S)},
 		SHARE(0),
@@ -362,7 +362,7 @@ static const struct row ROWS[] = {
 		.balance.give_ns = NOW + 1,
 	},
 	{
-		"what was not wanted counts for what is above the share",
+		"partitions that go as not wanted are not given to others again",
 		.facts = {.wanted = 2, .has_claimants = true},
 		.pieces = {AGED(40 * S), AGED(35 * S), AGED(S)},
 		SHARE(1),
@@ -914,7 +914,7 @@ static void claims(void **state)
 	assert_int_equal(claim, row->claim);
 }
 
-/* What is remembered from one decision to the next. */
+/* The memory from one decision to the next. */
 
 static struct facts facts_at(uint64_t now_ns, uint32_t wanted, struct piece *pieces, uint32_t count)
 {
@@ -993,7 +993,7 @@ static void test_the_time_begins_anew_when_all_was_wanted_again(void **state)
 	assert_int_equal(gives(&balance, 10 * S, LEASE, 1, 2), 1);
 }
 
-static void test_what_is_spare_goes_when_another_host_has_come(void **state)
+static void test_spare_goes_when_another_host_has_come(void **state)
 {
 	struct balance balance = nothing_known();
 
@@ -1124,7 +1124,7 @@ int main(void)
 			test_spare_is_kept_for_a_third_of_a_lease_and_no_longer_than_five_seconds),
 		cmocka_unit_test(test_the_most_that_was_wanted_in_that_time_stays),
 		cmocka_unit_test(test_the_time_begins_anew_when_all_was_wanted_again),
-		cmocka_unit_test(test_what_is_spare_goes_when_another_host_has_come),
+		cmocka_unit_test(test_spare_goes_when_another_host_has_come),
 		cmocka_unit_test(test_under_contention_something_goes_each_r),
 		cmocka_unit_test(test_a_host_that_wants_nothing_has_no_share_to_keep_to),
 		cmocka_unit_test(test_a_reserve_is_looked_for_at_once_when_a_host_has_gone),

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the tree tells about itself: README, status, metrics, events.
+# What the files show of the tree: README, status, metrics, events.
 
 case_the_readme_names_every_file() {
 	start
@@ -150,8 +150,10 @@ case_every_reader_of_events_gets_every_event() {
 	done
 	mkdir "$m/first" "$m/second"
 	for i in 1 2 3; do
-		eventually 10 grep -q second "$d/events$i" || fail "reader $i: $(cat "$d/events$i")"
-		grep -q first "$d/events$i" || fail "reader $i: $(cat "$d/events$i")"
+		# The head has "seconds" in it.
+		eventually 10 grep -q ' second created$' "$d/events$i" ||
+			fail "reader $i: $(cat "$d/events$i")"
+		grep -q ' first created$' "$d/events$i" || fail "reader $i: $(cat "$d/events$i")"
 	done
 	kill "${pids[@]}"
 	wait "${pids[@]}" 2> /dev/null || :
