@@ -112,9 +112,6 @@ int engine_read(struct engine *engine, const struct token_read *read, struct rea
  */
 int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns);
 
-/* Takes @tokens now (0), or not: -EAGAIN, counted as refused; -ENODEV. */
-int engine_try(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
-
 /*
  * Tells whether a read by @poller is answered now: its tokens are kept for it or could be had, or
  * never at once (limiter_can_hold()) or in time, or the limiter is removed. If not, the poller has

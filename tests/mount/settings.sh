@@ -51,13 +51,16 @@ case_the_gauges_of_rate_are_tokens_a_second() {
 
 case_several_limits_all_hold() {
 	start
-	limiter orders '10/s:3 5/h:5'
-	is three "$(cat "$m/orders/take/3")" 3
-	denied EBUSY read "$m/orders/try"
-	is 'the fourth and fifth' "$(cat "$m/orders/take/2")" 2
+	limiter small '1/h:3 5/d:5'
+	is three "$(cat "$m/small/take/3")" 3
+	denied EBUSY read "$m/small/try"
+	counts small granted 3
+	limiter large '10/s:3 5/h:5'
+	is three "$(cat "$m/large/take/3")" 3
+	is 'the fourth and fifth' "$(cat "$m/large/take/2")" 2
 	sleep 0.3
-	denied EBUSY read "$m/orders/try"
-	counts orders granted 5
+	denied EBUSY read "$m/large/try"
+	counts large granted 5
 }
 
 case_raising_burst_adds_no_tokens_and_lowering_it_spills() {

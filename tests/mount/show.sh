@@ -250,7 +250,7 @@ case_a_blocked_reader_of_events_can_be_killed() {
 	for signal in INT TERM KILL; do
 		env --default-signal cat "$m/events" > "$d/got" &
 		local pid=$!
-		sleep 0.2
+		eventually 20 eval '[ "$(status_of readers)" = 1 ]' || fail 'it does not wait'
 		kill -$signal $pid
 		eventually 10 eval "! alive $pid" || fail "still there after $signal"
 		wait $pid 2> /dev/null || :

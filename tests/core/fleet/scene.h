@@ -102,6 +102,8 @@ int scene_change(struct scene *scene, struct change *change);
 
 /* A reader that asks for a token, by now. */
 int scene_ask(struct scene *scene, struct guest *guest, struct limiter *limiter);
+
+/* A reader of `try`. It gives up at once where it would wait for partitions: WAITING. */
 int scene_try(struct scene *scene, struct limiter *limiter);
 
 /* The state of the lease of partition @index. */
