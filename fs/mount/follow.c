@@ -1,7 +1,7 @@
 /* follow - the file `events`, see follow.h. */
 #include "fs/mount/follow.h"
 #include "fs/mount/await.h"
-#include "fs/mount/text.h"
+#include "fs/mount/text_file.h"
 
 #include <errno.h>
 
@@ -28,8 +28,8 @@ static void read_events(struct daemon *daemon, struct handle *handle,
 	if (read->offset >= EVENTS_HEAD_BYTES)
 		await_read(daemon, handle, read);
 	else
-		text_reply(read->caller->request, EVENTS_HEAD, EVENTS_HEAD_BYTES, read->offset,
-			   read->size);
+		text_file_reply(read->caller->request, EVENTS_HEAD, EVENTS_HEAD_BYTES, read->offset,
+				read->size);
 }
 
 static void answer_events(struct daemon *daemon, struct handle *handle,

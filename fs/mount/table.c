@@ -8,7 +8,7 @@
 #include "fs/mount/read.h"
 #include "fs/mount/show.h"
 #include "fs/mount/slot.h"
-#include "fs/mount/text.h"
+#include "fs/mount/text_file.h"
 #include "fs/mount/until.h"
 #include "fs/mount/write.h"
 

@@ -1,5 +1,5 @@
-/* text - files that are shown as a text, see text.h. */
-#include "fs/mount/text.h"
+/* text_file - files that are shown as a text, see text_file.h. */
+#include "fs/mount/text_file.h"
 #include "fs/mount/await.h"
 
 #include "core/limiter/partition.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void text_reply(fuse_req_t request, const char *text, size_t length, off_t offset, size_t size)
+void text_file_reply(fuse_req_t request, const char *text, size_t length, off_t offset, size_t size)
 {
 	size_t start = (uint64_t)offset < length ? (size_t)offset : length;
 	size_t rest = length - start;
@@ -58,7 +58,7 @@ static void show_text(struct daemon *daemon, struct handle *handle, const struct
 	handle_keep_text(handle, kept, kept ? length : 0);
 	note_rest(handle, length, read);
 	pthread_mutex_unlock(&daemon->lock);
-	text_reply(request, text, length, read->offset, read->size);
+	text_file_reply(request, text, length, read->offset, read->size);
 	free(text);
 }
 
@@ -71,14 +71,14 @@ static bool read_on(struct daemon *daemon, struct handle *handle, const struct r
 	kept = handle->text;
 	if (kept) {
 		note_rest(handle, handle->length, read);
-		text_reply(read->caller->request, handle->text, handle->length, read->offset,
-			   read->size);
+		text_file_reply(read->caller->request, handle->text, handle->length, read->offset,
+				read->size);
 	}
 	daemon_unlock(daemon);
 	return kept;
 }
 
-void text_read(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+void text_file_read(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
 	if (read->offset && read_on(daemon, handle, read))
 		return;
@@ -88,4 +88,5 @@ void text_read(struct daemon *daemon, struct handle *handle, const struct read_r
 		show_text(daemon, handle, read);
 }
 
-const struct node_kind TEXT_FILE = {.read = text_read, .answer = show_text, .poll = await_poll};
+const struct node_kind TEXT_FILE = {
+	.read = text_file_read, .answer = show_text, .poll = await_poll};
