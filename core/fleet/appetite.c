@@ -4,10 +4,15 @@
 #include <math.h>
 
 enum {
-	MEAN_PERIODS = 300, /* the mean forgets what is older */
-	SIGMAS = 4,	    /* chance goes so far: then about once in hours */
-	DRAIN_PERIODS = 20, /* in so many a backlog is worked off */
-	HUNGRY_PERIODS = 3,
+	MEAN_PERIODS = 300,   /* the mean forgets what is older */
+	SIGMAS = 4,	      /* chance goes so far: then about once in hours */
+	DRAIN_PERIODS = 20,   /* in so many a backlog is worked off ... */
+	BACKLOG_PERIODS = 20, /* ... after readers waited for so many without a break */
+	HUNGRY_PERIODS = 5,   /* of waiting without a break */
+	GRANTS_LEAST = 4,     /* show that readers ask again: the number of those that wait ... */
+	STEADY_PARTS = 32,    /* ... changes by no more than such a part of what was granted */
+	VAIN_MAX = 2,
+	GROWTH = 8, /* once more was of use */
 };
 
 /* Of a mean of @expected tokens, as few come at random that two more are no change either. */
@@ -16,25 +21,30 @@ static bool is_change(double asked, double expected)
 	return fabs(asked - expected) > SIGMAS * sqrt(expected) + 2;
 }
 
+/* Returns the place of the period that was @ago before the newest. */
+static uint32_t place(const struct appetite *appetite, uint32_t ago)
+{
+	return (appetite->period + APPETITE_PERIODS - ago) % APPETITE_PERIODS;
+}
+
 static double last(const struct appetite *appetite, uint32_t periods)
 {
 	double sum = 0;
 
 	for (uint32_t i = 0; i < periods; i++)
-		sum += appetite->asked[(appetite->period + APPETITE_PERIODS - i) %
-				       APPETITE_PERIODS];
+		sum += appetite->asked[place(appetite, i)];
 	return sum;
 }
 
-/* Notes that the rate is another one since @periods. */
+/* Begins another mean if the last @periods are no chance: with those that are surely changed. */
 static bool begin_anew(struct appetite *appetite, uint32_t periods)
 {
-	double mean = appetite->sum / appetite->periods, sum = last(appetite, periods);
+	double mean = appetite->sum / appetite->periods;
 
-	if (appetite->periods < periods || !is_change(sum, mean * periods))
+	if (appetite->periods < periods || !is_change(last(appetite, periods), mean * periods))
 		return false;
-	appetite->sum = sum;
-	appetite->periods = periods;
+	appetite->sum = last(appetite, periods / 2);
+	appetite->periods = periods / 2;
 	return true;
 }
 
@@ -55,13 +65,30 @@ static uint32_t hungry_periods(const struct appetite *appetite)
 {
 	uint32_t periods = 0;
 
-	while (periods < APPETITE_PERIODS &&
-	       appetite->waited[(appetite->period + APPETITE_PERIODS - periods) % APPETITE_PERIODS])
+	while (periods < APPETITE_PERIODS - 1 && appetite->waited[place(appetite, periods)])
 		periods++;
 	return periods;
 }
 
-/* Tells whether at least half of what was got was asked for: a reader that was served asks again. */
+/*
+ * Tells whether readers that waited for @hungry periods asked again as soon as they were served: in
+ * the last ones, @least or more of them, as many wait as before, though some were granted.
+ */
+static bool ask_again(const struct appetite *appetite, uint32_t hungry, uint32_t least)
+{
+	double granted = 0, changes = 0;
+
+	for (uint32_t i = 0; i < hungry && (i < least || granted < GRANTS_LEAST); i++) {
+		double more = appetite->waiting[place(appetite, i)] -
+			      appetite->waiting[place(appetite, i + 1)];
+
+		granted += appetite->asked[place(appetite, i)] - more;
+		changes += fabs(more);
+	}
+	return hungry >= least && granted >= GRANTS_LEAST && changes <= granted / STEADY_PARTS;
+}
+
+/* Tells whether at least half of the leaves that came were made use of. */
 static bool was_of_use(const struct appetite *appetite, const struct appetite_facts *facts)
 {
 	double leaves = (appetite->grown_from + facts->held) / 2.0;
@@ -72,24 +99,29 @@ static bool was_of_use(const struct appetite *appetite, const struct appetite_fa
 
 static void note_hunger(struct appetite *appetite, const struct appetite_facts *facts)
 {
-	uint32_t hungry = hungry_periods(appetite), long_enough = HUNGRY_PERIODS << appetite->vain;
+	uint32_t hungry = hungry_periods(appetite);
 
-	if (!appetite->grown_from) {
-		if (facts->held && hungry >= long_enough)
-			appetite->grown_from = facts->held;
+	if (!appetite->wanted) {
+		if (!facts->held ||
+		    !ask_again(appetite, hungry, (uint32_t)HUNGRY_PERIODS << appetite->vain))
+			return;
+		appetite->grown_from = facts->held;
 		appetite->grown_periods = 0;
+		appetite->wanted = facts->held + (facts->held >> appetite->vain);
 		return;
 	}
-	appetite->grown_periods += facts->held > appetite->grown_from;
-	if (hungry && appetite->grown_periods < long_enough)
+	/* A host that got less than half of it cannot tell yet. */
+	appetite->grown_periods += facts->held >= (appetite->grown_from + appetite->wanted) / 2;
+	if (hungry && appetite->grown_periods < HUNGRY_PERIODS)
 		return;
 	if (hungry && was_of_use(appetite, facts)) {
 		appetite->vain = 0;
 		appetite->grown_from = facts->held;
+		appetite->wanted = facts->held * GROWTH;
 	} else {
-		if (appetite->grown_periods && appetite->vain < APPETITE_VAIN_MAX)
+		if (appetite->grown_periods && appetite->vain < VAIN_MAX)
 			appetite->vain++;
-		appetite->grown_from = 0;
+		appetite->wanted = 0;
 	}
 	appetite->grown_periods = 0;
 }
@@ -99,23 +131,22 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 	appetite->period = (appetite->period + 1) % APPETITE_PERIODS;
 	appetite->asked[appetite->period] = facts->asked;
 	appetite->waited[appetite->period] = facts->waited;
+	appetite->waiting[appetite->period] = facts->waiting;
 	note_mean(appetite, facts->asked);
 	note_hunger(appetite, facts);
 }
 
 double appetite_need(const struct appetite *appetite, const struct appetite_facts *facts)
 {
-	double periods = appetite->periods < APPETITE_SECOND ? APPETITE_SECOND : appetite->periods;
+	double periods = appetite->periods < HUNGRY_PERIODS ? HUNGRY_PERIODS : appetite->periods;
 	double tokens = appetite->sum / periods;
 
-	if (facts->long_waiting)
+	if (facts->long_waiting || hungry_periods(appetite) >= BACKLOG_PERIODS)
 		tokens += facts->waiting / DRAIN_PERIODS;
 	return tokens / facts->leaf;
 }
 
 uint32_t appetite_hunger(const struct appetite *appetite)
 {
-	uint32_t from = appetite->grown_from;
-
-	return from + (from >> appetite->vain);
+	return appetite->wanted;
 }

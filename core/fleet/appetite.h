@@ -7,11 +7,12 @@
  * would hardly do begins a new one. So a steady or a random load costs no transactions, and a
  * change is seen within a second.
  *
- * A reader that asks again as soon as it was served shows nothing but that it waits. A host whose
- * readers wait without a break is hungry: it wants twice as much. If they still wait when it has
- * that, it wants twice as much again. If they do not, that was in vain, and the next time they have
- * to wait for twice as long and it wants half as much more: readers at random times wait without a
- * break now and then, too.
+ * A reader that asks again as soon as it was served shows nothing but that it waits. Such readers
+ * are told by their number, which stays the same though some are served. A host whose readers wait
+ * so for half a second is hungry: it wants twice as much. If half of that is made use of, and they
+ * still wait, it wants eight times as much, and so on. If not, that was in vain: the next time
+ * readers have to wait for twice as long, and half as much more is wanted. Where other readers wait
+ * for two seconds, as much is wanted as serves all that wait in two seconds more.
  *
  * The slack is a number of leaves that does not depend on the demand. Readers that come at random
  * wait for about 1/(2 s) on average where the slack is s tokens a second, whatever their rate
@@ -24,24 +25,24 @@
 #include <stdint.h>
 
 enum {
-	APPETITE_PERIODS = 50,	    /* of DEMAND_PERIOD_NS, that are remembered */
-	APPETITE_SECOND = 10,	    /* of them */
-	APPETITE_VAIN_MAX = 4,
+	APPETITE_PERIODS = 50, /* of DEMAND_PERIOD_NS, that are remembered */
+	APPETITE_SECOND = 10,  /* of them */
 };
 
 /* All tokens are of the limit that needs most leaves. */
 struct appetite {
-	double asked[APPETITE_PERIODS]; /* tokens, in each period */
-	bool waited[APPETITE_PERIODS];	/* a reader waited all the time */
-	uint32_t period;		/* the newest's place */
-	double sum, periods;		/* the mean: tokens asked for in so many periods */
-	uint32_t idle;			/* periods since readers waited without a break */
-	uint32_t grown_from;		/* leaves that were held when more was wanted; 0: none is */
-	uint32_t grown_periods;		/* since that was got */
-	uint8_t vain;			/* how often that was in vain */
+	double asked[APPETITE_PERIODS];	  /* tokens, in each period */
+	double waiting[APPETITE_PERIODS]; /* tokens that were waited for at its end */
+	bool waited[APPETITE_PERIODS];	  /* a reader waited all the time */
+	uint32_t period;		  /* the newest's place */
+	double sum, periods;		  /* the mean: tokens asked for in so many periods */
+	uint32_t wanted;		  /* leaves, of hungry readers; 0: they are not */
+	uint32_t grown_from;		  /* leaves that were held before ... */
+	uint32_t grown_periods;		  /* ... more was got, so long ago */
+	uint8_t vain;			  /* how often that was in vain */
 };
 
-/* What happened in a period, and what is so at its end. */
+/* A period, and its end. */
 struct appetite_facts {
 	double asked;	   /* tokens that were asked for */
 	double waiting;	   /* tokens that are waited for ... */

@@ -37,7 +37,7 @@ struct lease {
 	bool sent;	    /* DRAINING: the give-back is under way */
 	bool watched;	    /* HELD, WAITING: a change of its node is told */
 	bool unmarked;	    /* DRAINING: its quarantine was not over, so the next one waits too */
-	uint32_t kept;	    /* its place in struct fleet_kept, and 1; 0: none */
+	uint32_t place;	    /* its place in struct handover_memory, and 1; 0: none */
 	uint64_t since_ns;  /* HELD: since when, by the engine's clock */
 	uint64_t usable_ns; /* WAITING: until when, by the waiter's clock */
 	uint64_t granted;   /* HELD: tokens the limiter had granted when it came */

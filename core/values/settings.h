@@ -3,8 +3,8 @@
  *
  * A setting has a name in `config` and, for most, a control file of the same name. A new one is:
  *
- * - its row: a member and an id here, a default and a row of the table in setting.c, and a row of
- *   the table of files in fs/mount/table.c if it has one;
+ * - its row: a member and an id here, a default and a row of the table in setting_table.c, and a
+ *   row of the table of files in fs/mount/table.c if it has one;
  * - its use: settings are read at `limiter->settings`; settings_of_host() and
  *   settings_of_partition() say which part of it a host has, settings_check() what contradicts it;
  * - its documents: fs/ratefs.5 and README.md.
@@ -94,7 +94,7 @@ enum setting_id {
 
 extern const struct settings SETTINGS_DEFAULT;
 
-/* setting.c: each by itself. */
+/* setting_table.c: each by itself. */
 
 const char *setting_name(enum setting_id id);
 
