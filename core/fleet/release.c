@@ -35,7 +35,7 @@ static struct marker *split(struct fleet *fleet, const struct holding *holding)
 		uint64_t burst = settings_burst(holding->settings, i);
 
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
-		marker->parts[i] = bucket_split(&limiter->buckets[i], shares,
+		marker->parts[i] = bucket_split(&limiter->buckets[i], 1, shares,
 						burst / count ? burst / count : 1);
 	}
 	return marker;

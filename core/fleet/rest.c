@@ -147,3 +147,20 @@ void rest_add(struct rest *rest, const struct rest *other)
 			rest->nano[i] = -most;
 	}
 }
+
+struct bucket_part rest_part(const struct rest *rest, uint32_t i)
+{
+	i128 nano = rest->nano[i], tokens = nano / (i128)NANO;
+
+	if (nano % (i128)NANO < 0)
+		tokens--;
+	return (struct bucket_part){
+		.tokens = (int64_t)tokens,
+		.nano = (uint32_t)(nano - tokens * (i128)NANO),
+	};
+}
+
+void rest_set_part(struct rest *rest, uint32_t i, const struct bucket_part *part)
+{
+	rest->nano[i] = (i128)part->tokens * (i128)NANO + (i128)part->nano;
+}

@@ -42,6 +42,10 @@ struct rest rest_full(const struct settings *settings, uint64_t saved);
 struct rest rest_now(const struct rest *rest, const struct rest *full, uint32_t first,
 		     uint32_t last, uint32_t leaves);
 
+/* Returns amount @i as a bucket takes it; sets it to what was taken out of one. */
+struct bucket_part rest_part(const struct rest *rest, uint32_t i);
+void rest_set_part(struct rest *rest, uint32_t i, const struct bucket_part *part);
+
 /* Takes @part of @whole equal parts out of @rest, rounded down. */
 struct rest rest_take(struct rest *rest, uint32_t part, uint32_t whole);
 

@@ -30,6 +30,7 @@ enum {
 	PARTITIONS_MAX = 4096,	  /* partitions.count */
 	KEYS_MAX_MOST = 10000000, /* keys_max */
 	PARTITIONS_AUTO = 20,	  /* most that partitions.count=auto makes */
+	LEAVES_MOST = PARTITIONS_MAX,
 	RESERVE_HOSTS_MAX = 4096,
 	KEYS_MAX_DEFAULT = 1000000,
 	CONFIG_TEXT = 65536, /* longest `config` that is read */
@@ -134,6 +135,15 @@ uint64_t settings_burst(const struct settings *settings, uint32_t i);
 
 /* Returns the number of partitions: the one that is set, or the one that `auto` comes to. */
 uint32_t settings_partition_count(const struct settings *settings);
+
+/*
+ * Returns the number of leaves that capacity is cut into where hosts share it: as many as there are
+ * partitions with numbers, as slots if these are few, or LEAVES_MOST. The fewest that are worth
+ * having: they bring a token in a `lease`. The slots of leaves @first to @last.
+ */
+uint32_t settings_leaf_count(const struct settings *settings);
+uint32_t settings_least_leaves(const struct settings *settings);
+uint32_t settings_slots_of_leaves(const struct settings *settings, uint32_t first, uint32_t last);
 
 /*
  * Returns the slots of partition @index (below the count), of settings with SLOTS_COUNT. Over all

@@ -237,6 +237,26 @@ static void test_of_what_was_left_under_other_settings_debts_count(void **state)
 	tiles_free(&tiles);
 }
 
+static void test_amounts_are_what_buckets_take(void **state)
+{
+	static const i128 amounts[] = {0,	   1,		-1,	     999999999,
+				       1000000000, -1000000000, 20500000000, -2500000001};
+	struct rest rest = {.saved = 1, .count = 1}, again = rest;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++) {
+		struct bucket_part part;
+
+		rest.nano[0] = amounts[i];
+		part = rest_part(&rest, 0);
+		assert_in_range(part.nano, 0, 999999999);
+		rest_set_part(&again, 0, &part);
+		assert_true(again.nano[0] == amounts[i]);
+	}
+	rest.nano[0] = -2500000001;
+	assert_int_equal(rest_part(&rest, 0).tokens, -3);
+}
+
 static void test_only_equal_states_side_by_side_merge(void **state)
 {
 	const char *const names[] = {"0.abcdefghijk27", "1.abcdefghijk27", "2.bbcdefghijk27",
@@ -267,6 +287,7 @@ int main(void)
 		cmocka_unit_test(test_a_merge_adds_up_and_has_the_older_epoch),
 		cmocka_unit_test(test_tiles_of_which_nothing_was_taken_are_full),
 		cmocka_unit_test(test_of_what_was_left_under_other_settings_debts_count),
+		cmocka_unit_test(test_amounts_are_what_buckets_take),
 		cmocka_unit_test(test_only_equal_states_side_by_side_merge),
 	};
 
