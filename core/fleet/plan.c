@@ -43,8 +43,6 @@ static bool is_own(const struct plan *plan, const struct tile *tile)
 
 static bool is_free(const struct tile *tile, bool unclean)
 {
-	if (tile->fixed)
-		return false;
 	return tile_is_clean(tile) ? tile->epoch || unclean : tile->gone && unclean;
 }
 

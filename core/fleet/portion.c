@@ -11,7 +11,8 @@ enum {
 	PLAIN_PARTS = 8,   /* an excess of such a part of what is kept goes at once */
 	PLAIN_LEAST = 4,
 	YOUNG_PARTS = 3,	 /* of `lease`: a smaller excess goes when it is so old */
-	NEAR_PARTS = 1000,	 /* of the limiter: so near to its share is at it */
+	NEAR_PARTS = 1000,	 /* of the limiter: so near to its share is at it ... */
+	NEAR_SHARE_PARTS = 50,	 /* ... or such a part of the share, if that is less */
 	GIVING_PARTS = 4,	 /* of R: between two of its give-backs */
 	SAVING_PARTS = 8,	 /* of `lease`: a turn is longer while a large take is saved up */
 	HOLDER_WEIGHT = 1000,	 /* of one that does not claim, so all that it holds is its due */
@@ -91,6 +92,14 @@ static bool is_turn_over(const struct portion_facts *facts)
 	return facts->share.starving && facts->turn_ns >= long_ns;
 }
 
+/* Returns how far from @share is near enough: where shares are small, every leaf counts. */
+static uint32_t near(const struct portion_facts *facts, uint32_t share)
+{
+	uint32_t of_all = facts->leaves / NEAR_PARTS, of_share = share / NEAR_SHARE_PARTS;
+
+	return of_all < of_share ? of_all : of_share;
+}
+
 /* Makes way for hosts that have less than their share. */
 static void make_way(struct portion *portion, const struct portion_facts *facts,
 		     struct portion_decision *decision)
@@ -99,7 +108,7 @@ static void make_way(struct portion *portion, const struct portion_facts *facts,
 
 	if (share == UINT32_MAX || facts->now_ns < portion->give_ns)
 		return;
-	if (kept > share && kept - share > facts->leaves / NEAR_PARTS) {
+	if (kept > share && kept - share > near(facts, share)) {
 		decision->gives += kept - share;
 	} else if (is_turn_over(facts) && kept > facts->share.target_behind) {
 		decision->gives += kept - facts->share.target_behind;
@@ -169,8 +178,9 @@ static void choose_look(const struct portion *portion, const struct portion_fact
 
 uint64_t portion_looked(struct portion *portion, const struct portion_facts *facts)
 {
-	uint32_t share = facts->share.target, near = facts->leaves / NEAR_PARTS;
-	bool same = share + near >= portion->share && portion->share + near >= share;
+	uint32_t share = facts->share.target, before = portion->share;
+	uint32_t change = share > before ? share - before : before - share;
+	bool same = change <= near(facts, share);
 
 	portion->share = share;
 	portion->look_every_ns = same ? portion->look_every_ns * 2 : facts->renewal_ns;

@@ -28,7 +28,7 @@ struct tile {
 	uint32_t epoch;	      /* of a clean one */
 	struct rest rest;     /* likewise */
 	bool gone;	      /* the host that leases it is known to be gone; no part of the name */
-	bool fixed;	      /* it is not to be changed now; no part of the name */
+	bool fixed;	      /* leased by this host, and not to be changed now; likewise */
 };
 
 uint32_t tile_size(const struct tile *tile);

@@ -288,6 +288,37 @@ static void test_a_give_back_ends_small_tiles_and_cuts_beside_free_ones(void **s
 	plan_end(&plan);
 }
 
+static void test_many_small_tiles_are_taken_in_several_transactions(void **state)
+{
+	struct plan_rules rules = rules_of(ME, 1);
+	struct nodes nodes;
+	struct tiles tiles;
+	uint32_t taken = 0, plans = 0;
+
+	(void)state;
+	nodes_open(&nodes, NULL, 0);
+	for (uint32_t i = 0; i < 200; i++)
+		tile_print(&(struct tile){.first = i, .last = i, .epoch = 1, .rest = {.saved = 1}},
+			   nodes.names[nodes.count++]);
+	while (taken < 150) {
+		struct plan plan;
+		int done;
+
+		list(&nodes, 200, &tiles);
+		assert_int_equal(plan_begin(&plan, &rules, &tiles), 0);
+		done = plan_take(&plan, 150 - taken, false);
+		assert_in_range(done, 1, PLAN_CHANGES_MAX);
+		taken += (uint32_t)done;
+		plans++;
+		assert_true(execute(&nodes, &plan));
+		plan_end(&plan);
+		tiles_free(&tiles);
+	}
+	assert_in_range(plans, 3, 4);
+	assert_int_equal(nodes.count, 51);
+	nodes_close(&nodes);
+}
+
 static void test_a_plan_by_an_old_list_is_refused_as_a_whole(void **state)
 {
 	const char *const names[] = {"0-49+1+1", "50-99+1+1"};
@@ -422,6 +453,7 @@ int main(void)
 		cmocka_unit_test(test_a_fixed_tile_is_left_as_it_is),
 		cmocka_unit_test(test_single_leaves_stay_single),
 		cmocka_unit_test(test_a_give_back_ends_small_tiles_and_cuts_beside_free_ones),
+		cmocka_unit_test(test_many_small_tiles_are_taken_in_several_transactions),
 		cmocka_unit_test(test_a_plan_by_an_old_list_is_refused_as_a_whole),
 		cmocka_unit_test(test_tiles_that_were_apart_for_a_reason_are_merged_later),
 		cmocka_unit_test(test_hosts_keep_all_leaves_covered_once_and_make_no_tokens),

@@ -264,6 +264,15 @@ static void test_a_holder_without_a_claim_wants_what_it_holds(void **state)
 	assert_int_equal(share.target, 1850);
 }
 
+static void test_all_that_a_holder_without_a_claim_has_is_its_due(void **state)
+{
+	struct claim claims[] = {{.wanted = 4000, .weight = 1, .sequence = 1}};
+	const struct holder holders[] = {{.leaves = 3000}};
+
+	(void)state;
+	assert_int_equal(weigh(claims, 1, 1, holders, 1, 1).target, 1000);
+}
+
 static void test_shares_are_by_weight(void **state)
 {
 	struct claim claims[] = {{.wanted = 4000, .weight = 3, .sequence = 1},
@@ -350,6 +359,7 @@ int main(void)
 		cmocka_unit_test(test_at_rest_nothing_is_looked_at),
 		cmocka_unit_test(test_looks_that_show_nothing_new_become_rare),
 		cmocka_unit_test(test_a_holder_without_a_claim_wants_what_it_holds),
+		cmocka_unit_test(test_all_that_a_holder_without_a_claim_has_is_its_due),
 		cmocka_unit_test(test_shares_are_by_weight),
 		cmocka_unit_test(test_hosts_take_turns_where_there_are_too_few_pieces),
 		cmocka_unit_test(test_leaves_for_readers_that_wait_stay),
