@@ -388,8 +388,12 @@ bool demand_is_read(const struct holding *holding, uint32_t index)
 
 bool demand_misses(const struct holding *holding, uint32_t index)
 {
-	return demand_is_read(holding, index) && index < holding_count(holding) &&
-	       (index >= holding->lease_room || holding->leases[index].state == LEASE_NONE);
+	const struct lease *lease;
+
+	if (!demand_is_read(holding, index) || index >= holding_count(holding))
+		return false;
+	lease = holding_find_lease(holding, index);
+	return !lease || lease->state == LEASE_NONE;
 }
 
 bool demand_misses_read(const struct holding *holding)

@@ -102,16 +102,16 @@ static void gather_pieces(const struct fleet *fleet, const struct holding *holdi
 	facts->saves_up = is_saving_up(fleet, holding);
 	facts->slots_used = has_slots ? slots_used(holding->limiter) : 0;
 	facts->pieces = calloc(holding->held + 1, sizeof(*facts->pieces));
-	for (uint32_t i = 0; facts->pieces && i < holding->lease_room && i < count; i++) {
+	for (uint32_t i = 0; facts->pieces && i < holding->lease_count; i++) {
 		const struct lease *lease = &holding->leases[i];
 
-		if (lease->state != LEASE_HELD)
+		if (lease->state != LEASE_HELD || lease->first >= count)
 			continue;
 		facts->pieces[facts->piece_count++] = (struct piece){
-			.index = i,
-			.slots = has_slots ? holding_slots_of(holding, i) : 0,
+			.index = lease->first,
+			.slots = has_slots ? holding_slots_of(holding, lease->first) : 0,
 			.age_ns = fleet->now_ns - lease->since_ns,
-			.is_read = demand_is_read(holding, i),
+			.is_read = demand_is_read(holding, lease->first),
 			.is_of_use = use != lease->granted,
 		};
 	}
@@ -152,7 +152,7 @@ static void carry_out(struct fleet *fleet, struct holding *holding, const struct
 	if (decision->look_in_ns)
 		look_in(fleet, holding, decision->look_in_ns);
 	for (uint32_t i = 0; i < decision->gives; i++)
-		release_lease(fleet, holding, &holding->leases[facts->pieces[i].index]);
+		release_lease(fleet, holding, holding_find_lease(holding, facts->pieces[i].index));
 	yield(fleet, holding, decision->yields);
 	if (decision->turn_ends)
 		claim_anew(holding);

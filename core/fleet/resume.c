@@ -36,7 +36,7 @@ static void resume_lease(struct fleet *fleet, struct holding *holding,
 {
 	bool reserve = place->index >= PARTITIONS_MAX;
 	uint32_t index = place->index - (reserve ? PARTITIONS_MAX : 0);
-	struct lease *lease = reserve ? &holding->reserve : &holding->leases[index];
+	struct lease *lease = reserve ? &holding->reserve : holding_find_lease(holding, index);
 	enum lease_state state = (enum lease_state)place->state;
 
 	if (reserve)
@@ -76,7 +76,8 @@ static int resume_place(struct fleet *fleet, uint32_t at)
 		claim_resume(fleet, holding, at + 1);
 		return 0;
 	}
-	if (place->index < PARTITIONS_MAX && holding_grow(holding, place->index + 1))
+	if (place->index < PARTITIONS_MAX &&
+	    !holding_add_lease(holding, place->index, place->index))
 		return -ENOMEM;
 	resume_lease(fleet, holding, place, at);
 	return 0;

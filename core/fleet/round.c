@@ -143,14 +143,14 @@ static bool lease_is_missing(const struct search *search)
 {
 	const struct holding *holding = search->holding;
 
-	for (uint32_t i = 0; i <= holding->lease_room; i++) {
-		bool reserve = i == holding->lease_room;
+	for (uint32_t i = 0; i <= holding->lease_count; i++) {
+		bool reserve = i == holding->lease_count;
 		const struct lease *lease = reserve ? &holding->reserve : &holding->leases[i];
 
 		if ((lease->state != LEASE_HELD && lease->state != LEASE_WAITING) ||
 		    lease->since_ns >= search->began_ns)
 			continue;
-		if (!reserve && i < search->count && !search->leased[i])
+		if (!reserve && lease->first < search->count && !search->leased[lease->first])
 			return true;
 		if (reserve && holding->reserve_index < search->reserve_count &&
 		    !search->reserve_leased[holding->reserve_index])
@@ -165,7 +165,7 @@ static bool grow(struct search *search)
 
 	search->clean = calloc(count, sizeof(*search->clean));
 	search->unclean = calloc(count, sizeof(*search->unclean));
-	return search->clean && search->unclean && !holding_grow(search->holding, search->count);
+	return search->clean && search->unclean;
 }
 
 static void shuffle(struct fleet *fleet, uint32_t *indices, uint32_t count)
@@ -184,7 +184,9 @@ static void sort_free(struct fleet *fleet, struct search *search, const bool *ma
 	const struct holding *holding = search->holding;
 
 	for (uint32_t i = 0; i < search->count; i++) {
-		if (holding->leases[i].state != LEASE_NONE || search->leased[i])
+		const struct lease *lease = holding_find_lease(holding, i);
+
+		if ((lease && lease->state != LEASE_NONE) || search->leased[i])
 			continue;
 		if (marked[i])
 			search->clean[search->clean_count++] = i;
@@ -518,7 +520,8 @@ static bool send_take(struct fleet *fleet, struct search *search)
 		item->old = fleet->now_ns - search->ready_ns > FLEET_MARKER_FRESH_NS;
 		if (item->reserve)
 			holding->reserve_index = item->index;
-		added = add_take(fleet, request, item);
+		added = (item->reserve || holding_add_lease(holding, item->index, item->index)) &&
+			add_take(fleet, request, item);
 	}
 	if (!added) {
 		transaction_give_up(fleet, request);
