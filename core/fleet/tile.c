@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(TILE_TEXT + 48 < ZNODE_TEXT, "a path has room for /t/, LID-CUT and any name");
+
 enum { TILES_ROOM = 8 }; /* at first; doubled each time */
 
 uint32_t tile_size(const struct tile *tile)
