@@ -1,12 +1,12 @@
 /* apply - what was read of other hosts' settings takes effect here, see apply.h. */
 #include "core/fleet/apply.h"
 #include "core/fleet/baseline.h"
+#include "core/fleet/before.h"
+#include "core/fleet/former_names.h"
 #include "core/fleet/garbage.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
-#include "core/fleet/names.h"
 #include "core/fleet/release.h"
-#include "core/fleet/before.h"
 #include "core/fleet/room.h"
 #include "core/fleet/session.h"
 
@@ -52,7 +52,7 @@ static void remove_limiter(struct fleet *fleet, struct holding *holding)
 	while (limiter->first_child)
 		remove_limiter(fleet, limiter->first_child->holding);
 	tree_path(limiter, path);
-	names_leave(fleet, holding->id, path);
+	former_names_add(fleet, holding->id, path);
 	tell(fleet, limiter, FLEET_REMOVED, "removed");
 	changed(fleet, limiter, true);
 	apply_gone(fleet, holding);
@@ -62,7 +62,7 @@ static void remove_limiter(struct fleet *fleet, struct holding *holding)
 void apply_gone(struct fleet *fleet, struct holding *holding)
 {
 	release_all(fleet, holding);
-	room_unwatch_learnt(fleet, holding);
+	room_unwatch_agreed_rate(fleet, holding);
 	holdings_unname(fleet, holding);
 }
 
@@ -98,7 +98,8 @@ static void note_left(struct fleet *fleet, const struct found *found)
 {
 	const struct record *record = &found->record;
 	const struct holding *parent = record->parent ? holdings_find(fleet, record->parent) : NULL;
-	const char *gone = record->parent && !parent ? names_of(fleet, record->parent) : NULL;
+	const char *gone = record->parent && !parent ? former_names_of(fleet, record->parent)
+						     : NULL;
 	char path[2 * PATH_TEXT];
 	size_t length;
 
@@ -108,10 +109,10 @@ static void note_left(struct fleet *fleet, const struct found *found)
 	else if (gone)
 		snprintf(path, PATH_TEXT, "%s", gone);
 	else if (record->parent)
-		names_lose(fleet);
+		former_names_note_unknown(fleet);
 	length = strlen(path);
 	snprintf(path + length, NAME_BYTES_MAX + 2, "%s%s", length ? "/" : "", record->name);
-	names_leave(fleet, record->removed, path);
+	former_names_add(fleet, record->removed, path);
 	/* As a host comes: the one that removed it may have died since. */
 	if (session_state(fleet) == FLEET_LOADING)
 		garbage_add(fleet, found->id);
@@ -166,7 +167,7 @@ static void apply_names(struct fleet *fleet, const struct batch *batch)
 				char path[PATH_TEXT];
 
 				tree_path(holding->limiter, path);
-				names_leave(fleet, holding->id, path);
+				former_names_add(fleet, holding->id, path);
 				tell_renamed(fleet, holding->limiter, name);
 				snprintf(name, sizeof(name), "\001%llu",
 					 (unsigned long long)found->id);

@@ -27,7 +27,7 @@ enum {
 	OPERATIONS_MAX = 100, /* of one transaction */
 	NODE_DATA_MAX =
 		65536, /* bytes of a node that are read; more is ANSWER_REFUSED, without data */
-	NODE_PATH_MAX = 256, /* bytes of a path, with the zero at its end */
+	NODE_PATH_MAX = 512, /* bytes of a path, with the zero at its end */
 	NODE_VERSION_ANY = -1,
 };
 

@@ -10,19 +10,18 @@
  * ends with a step, before the engine grants anything again.
  */
 #include "core/fleet/fleet.h"
-#include "core/fleet/acquire.h"
+#include "core/fleet/agreed_rate.h"
 #include "core/fleet/barrier.h"
 #include "core/fleet/baseline.h"
 #include "core/fleet/claim.h"
 #include "core/fleet/demand.h"
+#include "core/fleet/former_names.h"
 #include "core/fleet/garbage.h"
 #include "core/fleet/handover.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/layout.h"
-#include "core/fleet/learnt.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
-#include "core/fleet/names.h"
 #include "core/fleet/outcome.h"
 #include "core/fleet/parts.h"
 #include "core/fleet/publish.h"
@@ -50,7 +49,7 @@ static const struct {
 	{session_new, session_free},
 	{term_new, term_free},
 	{baseline_new, baseline_free},
-	{names_new, names_free},
+	{former_names_new, former_names_free},
 	{holdings_new, holdings_free},
 	{room_new, room_free},
 	{handover_new, handover_free},
@@ -69,9 +68,9 @@ static const struct {
 	bool (*attach)(struct holding *holding);
 	void (*detach)(struct holding *holding);
 } HOLDING_PARTS[] = {
-	{survey_attach, survey_detach},	  {demand_attach, demand_detach},
-	{claim_attach, claim_detach},	  {round_attach, round_detach},
-	{acquire_attach, acquire_detach}, {rebalance_attach, rebalance_detach},
+	{survey_attach, survey_detach},	      {demand_attach, demand_detach},
+	{claim_attach, claim_detach},	      {round_attach, round_detach},
+	{rebalance_attach, rebalance_detach},
 };
 
 /* Rule 1: whatever comes next, nothing of this session is used. */
@@ -92,10 +91,10 @@ static void drop_session(struct fleet *fleet)
 	for (struct holding *h = holdings_first(fleet), *next; h; h = next) {
 		holdings_keep(h);
 		leases_forget(fleet, h);
-		acquire_forget(h);
-		learnt_forget(h);
+		rebalance_forget(h);
+		agreed_rate_forget(h);
 		claim_forget(fleet, h);
-		room_unwatch_learnt(fleet, h);
+		room_unwatch_agreed_rate(fleet, h);
 		next = h->next;
 		holdings_let_go(h);
 	}
@@ -332,7 +331,7 @@ static void rouse(struct source *source, struct limiter *limiter)
 
 static bool may_come(struct source *source, const struct limiter *limiter)
 {
-	return acquire_may_come((const struct fleet *)source, limiter);
+	return rebalance_may_come((const struct fleet *)source, limiter);
 }
 
 struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
@@ -481,7 +480,7 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 	else if (znode.kind == ZNODE_CLAIM && ready)
 		claim_woken(fleet, &znode);
 	else if (znode.kind == ZNODE_FREE)
-		learnt_changed(fleet, znode.id);
+		agreed_rate_changed(fleet, znode.id);
 	else if (znode.kind == ZNODE_HOSTS)
 		membership_changed(fleet);
 	fleet_step(fleet);

@@ -14,7 +14,7 @@
  *				before; or, for Q at least, a name that limiter `removed` had
  *	/h/HID			ephemeral, one a session; its version counts transactions
  *	/l/LID/P		ephemeral: partition P is leased, by the host in its data
- *	/f/LID			its data: the rate that the hosts have learnt (adapt.h)
+ *	/f/LID			its data: the agreed rate (agreed_rate.h)
  *	/f/LID/P		partition P is free and was given back cleanly; its tokens
  *	/w/LID/HID-N-W-SEQ	ephemeral: a host of weight W wants N partitions
  *
@@ -173,8 +173,9 @@ enum {
 	 * has.
 	 */
 	FLEET_LEASES_MAX = 10000,
-	FLEET_OWN_BYTES_MAX = 262144,	 /* paths of its leases, its claims and its host node */
-	FLEET_LEARNT_BYTES_MAX = 262144, /* of the /f/LID that it watches; the others it reads */
+	FLEET_OWN_BYTES_MAX = 262144, /* paths of its leases, its claims and its host node */
+	FLEET_AGREED_RATE_BYTES_MAX =
+		262144, /* of the /f/LID that it watches; the others it reads */
 };
 
 /* The options of this host. */
@@ -182,7 +183,7 @@ struct fleet_options {
 	const char *host;		  /* borrowed */
 	uint32_t weight;		  /* 1 to 1000 */
 	struct fleet_constants constants; /* for a fleet that is made now */
-	struct fleet_kept *kept;	  /* borrowed: for a successor; NULL: there will be none */
+	struct handover_memory *handover; /* borrowed: for a successor; NULL: there will be none */
 };
 
 enum fleet_state {
@@ -279,10 +280,10 @@ void fleet_free(struct fleet *fleet);
 struct source *fleet_source(struct fleet *fleet);
 
 /*
- * Goes on where a predecessor was, as the options' @kept has it. First fleet_restored() is told of
- * each limiter that was there, in the order of their making: it is in the engine, without tokens,
- * and as in @former was its holding. Then fleet_resume(), after which the buckets may be filled;
- * then fleet_start(). 0 or -ENOMEM.
+ * Goes on where a predecessor was, as the options' @handover has it. First fleet_restored() is told
+ * of each limiter that was there, in the order of their making: it is in the engine, without
+ * tokens, and as in @former was its holding. Then fleet_resume(), after which the buckets may be
+ * filled; then fleet_start(). 0 or -ENOMEM.
  */
 struct former_holding {
 	uint64_t id, generation, saved;

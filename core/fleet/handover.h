@@ -25,29 +25,29 @@
 #include "core/fleet/record.h"
 
 enum {
-	KEPT_MAX = 16384,	/* places: more than leases; the rest is for claims */
-	KEPT_CLAIM = INT32_MAX, /* an index */
+	HANDOVER_PLACES = 16384,    /* places: more than leases; the rest is for claims */
+	HANDOVER_CLAIM = INT32_MAX, /* the index of a claim */
 };
 
 /* A lease, or that the host may have a claim. */
-struct kept_place {
+struct handover_place {
 	uint64_t id;	    /* LID */
 	uint64_t usable_ns; /* as in struct lease, like the rest */
-	uint32_t index; /* of the partition; from PARTITIONS_MAX on of the reserve; or KEPT_CLAIM */
-	uint8_t state;	/* NONE: the place is free */
+	uint32_t index;	    /* of the partition; PARTITIONS_MAX and above: of the reserve */
+	uint8_t state;	    /* NONE: the place is free */
 	bool sent;
 	bool unmarked;
 };
 
 /* All zero: there is nothing to go on with. Times are those of struct clocks. */
-struct fleet_kept {
+struct handover_memory {
 	uint64_t session; /* 0: none that it has joined with */
 	uint64_t right_end_ns;
 	struct fleet_constants constants;
 	int32_t host_version;
 	bool degraded;
 	char hid[HID_TEXT];
-	struct kept_place places[KEPT_MAX];
+	struct handover_place places[HANDOVER_PLACES];
 };
 
 /* The part of the fleet that writes it. */
@@ -76,7 +76,7 @@ void handover_forget(struct fleet *fleet);
 
 /* While a successor reads what is there, nothing is written: a place; it is free again. */
 void handover_read(struct fleet *fleet, bool reads);
-const struct fleet_kept *handover_kept(const struct fleet *fleet);
+const struct handover_memory *handover_memory(const struct fleet *fleet);
 void handover_free_place(struct fleet *fleet, uint32_t at);
 
 #endif

@@ -3,7 +3,8 @@
 
 struct lease *item_lease(const struct item *item)
 {
-	return item->reserve ? &item->holding->reserve : &item->holding->leases[item->index];
+	return item->reserve ? &item->holding->reserve
+			     : holding_find_lease(item->holding, item->index);
 }
 
 uint32_t item_index(const struct item *item)

@@ -21,15 +21,16 @@ void leases_become(struct fleet *fleet, struct holding *holding, struct lease *l
 {
 	enum lease_state from = (enum lease_state)lease->state;
 	bool reserve = lease == &holding->reserve;
-	uint32_t index = reserve ? PARTITIONS_MAX + holding->reserve_index
-				 : (uint32_t)(lease - holding->leases);
+	uint32_t index = reserve ? PARTITIONS_MAX + holding->reserve_index : lease->first;
+
+	uint32_t size = lease_size(lease);
 
 	lease_become(lease, to);
 	if (!reserve) {
-		holding->held = holding->held + (to == LEASE_HELD) - (from == LEASE_HELD);
-		holding->leased = holding->leased + (to != LEASE_NONE) - (from != LEASE_NONE);
-		holding->draining = holding->draining + (to == LEASE_DRAINING) -
-				    (from == LEASE_DRAINING);
+		holding->held += (to == LEASE_HELD) * size - (from == LEASE_HELD) * size;
+		holding->leased += (to != LEASE_NONE) * size - (from != LEASE_NONE) * size;
+		holding->draining += (to == LEASE_DRAINING) * size -
+				     (from == LEASE_DRAINING) * size;
 	}
 	if (from == LEASE_NONE) {
 		room_count_lease(fleet, holding->id, true);
@@ -60,8 +61,12 @@ void leases_reshare(struct fleet *fleet, struct holding *holding)
 
 	if (holding->limiter->removed)
 		return;
-	for (uint32_t i = 0; term_runs(fleet) && i < holding->lease_room && i < count; i++)
-		usable += holding->leases[i].state == LEASE_HELD;
+	for (uint32_t i = 0; term_runs(fleet) && i < holding->lease_count; i++) {
+		const struct lease *lease = &holding->leases[i];
+
+		if (lease->state == LEASE_HELD && lease->first < count)
+			usable += lease_size(lease);
+	}
 	holding->usable = usable;
 	holding->reserve_usable = term_runs(fleet) && holding->reserve.state == LEASE_HELD;
 	holding->degraded = term_is_degraded(fleet);
@@ -158,9 +163,9 @@ void leases_fall_due(struct fleet *fleet, struct holding *holding)
 	bool others = holding->leased > holding->held + holding->draining;
 	bool changed = false;
 
-	for (uint32_t i = others ? 0 : holding->lease_room; i <= holding->lease_room; i++) {
-		struct lease *lease = i < holding->lease_room ? &holding->leases[i]
-							      : &holding->reserve;
+	for (uint32_t i = others ? 0 : holding->lease_count; i <= holding->lease_count; i++) {
+		struct lease *lease = i < holding->lease_count ? &holding->leases[i]
+							       : &holding->reserve;
 
 		if (lease->state != LEASE_WAITING || lease->usable_ns > fleet->clocks.waiter_ns)
 			continue;
@@ -178,7 +183,7 @@ void leases_fall_due(struct fleet *fleet, struct holding *holding)
 
 void leases_forget(struct fleet *fleet, struct holding *holding)
 {
-	for (uint32_t i = 0; i < holding->lease_room; i++) {
+	for (uint32_t i = 0; i < holding->lease_count; i++) {
 		if (holding->leases[i].state != LEASE_NONE)
 			leases_become(fleet, holding, &holding->leases[i], LEASE_NONE);
 	}
@@ -194,10 +199,11 @@ static struct lease *lease_of_node(struct fleet *fleet, const struct znode *znod
 	struct holding *holding = holdings_find(fleet, znode->id);
 	struct lease *lease;
 
-	if (!holding || (znode->reserve ? znode->index != holding->reserve_index
-					: znode->index >= holding->lease_room))
+	if (!holding || (znode->reserve && znode->index != holding->reserve_index))
 		return NULL;
-	lease = znode->reserve ? &holding->reserve : &holding->leases[znode->index];
+	lease = znode->reserve ? &holding->reserve : holding_find_lease(holding, znode->index);
+	if (!lease)
+		return NULL;
 	return lease->state == LEASE_HELD || lease->state == LEASE_WAITING ? lease : NULL;
 }
 
@@ -233,12 +239,12 @@ void leases_watch(struct fleet *fleet, const struct holding *holding, uint32_t i
 void leases_watch_all(struct fleet *fleet)
 {
 	for (struct holding *h = holdings_first(fleet); h; h = h->next) {
-		for (uint32_t i = 0; h->leased && i < h->lease_room; i++) {
+		for (uint32_t i = 0; h->leased && i < h->lease_count; i++) {
 			const struct lease *lease = &h->leases[i];
 
 			if (!lease->watched &&
 			    (lease->state == LEASE_HELD || lease->state == LEASE_WAITING))
-				leases_watch(fleet, h, i, false);
+				leases_watch(fleet, h, lease->first, false);
 		}
 		if (!h->reserve.watched &&
 		    (h->reserve.state == LEASE_HELD || h->reserve.state == LEASE_WAITING))

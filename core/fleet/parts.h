@@ -9,20 +9,21 @@
  *	session		the host's session and its connection
  *	term		until when what is held may be used
  *	baseline	the settings' version that this host stands on
- *	names		names that were given up a moment ago
+ *	former_names	names that limiters gave up a moment ago
  *	holdings	what is held of limiters: by id, roused, in use, with something to send
  *	room		how many nodes and watches this host may have
  *	handover	what a successor has to know
  *	leases		the leases of a limiter, and what they are worth
  *	membership	which other hosts there are
  *	transaction	the one transaction that is under way
- *	learnt		what was learnt of services, for all hosts
+ *	agreed_rate	the rate that the hosts have learnt of a service together
  *	survey		who has what
+ *	share		what claims come to
+ *	balance		the policy: how much is kept, given back, looked for and claimed
  *	demand		how many partitions are wanted
  *	claim		how much others want, and what this host tells them of that
  *	release		giving back
  *	round		partitions of a limiter are looked for, and taken
- *	acquire		when that is done
  *	garbage		nodes of limiters that are gone
  *	before		the settings that other hosts may still be under
  *	apply		settings of other hosts take effect ...
@@ -31,7 +32,7 @@
  *	layout		the nodes that must be there before the host joins
  *	barrier		what is done after an unknown outcome
  *	outcome		what follows from the answer to a transaction
- *	rebalance	which partitions are given back, and when more are looked for
+ *	rebalance	the facts of each limiter, and what the policy makes of them
  *	resume		going on where a predecessor was
  *	status		what the fleet says of itself
  *	fleet		the step
@@ -62,7 +63,7 @@ struct fleet {
 	struct requests *requests;
 	struct session *session;
 	struct term *term;
-	struct names *names;
+	struct former_names *former_names;
 	struct holdings *holdings;
 	struct room *room;
 	struct handover *handover;

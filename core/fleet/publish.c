@@ -1,15 +1,15 @@
 /* publish - changes of this host's, see publish.h. */
 #include "core/fleet/publish.h"
+#include "core/fleet/agreed_rate.h"
 #include "core/fleet/apply.h"
 #include "core/fleet/baseline.h"
+#include "core/fleet/before.h"
+#include "core/fleet/former_names.h"
 #include "core/fleet/garbage.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
-#include "core/fleet/learnt.h"
-#include "core/fleet/names.h"
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
-#include "core/fleet/before.h"
 #include "core/fleet/session.h"
 #include "core/fleet/transaction.h"
 #include "core/fleet/znode.h"
@@ -206,13 +206,13 @@ static bool add_making(struct fleet *fleet, struct request *request, const char 
 	}
 	path_of(change, name);
 	/* Rule 16: as if they had been used by a host that is gone. */
-	if (!names_are_free(fleet, name, id))
+	if (!former_names_permit(fleet, name, id))
 		return added;
 	return added && add_markers(request, &change->settings, id);
 }
 
 /* Adds a node with the name that a rename leaves, for hosts that come later: rule 16. */
-static bool add_left_name(struct fleet *fleet, struct request *request)
+static bool add_former_name(struct fleet *fleet, struct request *request)
 {
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
 	struct record record = {0};
@@ -242,7 +242,7 @@ static bool add_change(struct fleet *fleet, struct request *request)
 		added = request_add(request, OPERATION_SET, path, text,
 				    holding ? holding->version : baseline_root_version(fleet), 0);
 	if (change->kind == CHANGE_RENAME)
-		added = added && add_left_name(fleet, request);
+		added = added && add_former_name(fleet, request);
 	record_add_change(&globals, baseline_version(fleet), fleet->publish->id);
 	if (fleet->publish->given > globals.last_id)
 		globals.last_id = fleet->publish->given;
@@ -261,7 +261,7 @@ static bool may_rename(struct fleet *fleet, struct change *change)
 	char path[PATH_TEXT + NAME_BYTES_MAX + 2];
 
 	path_of(change, path);
-	if (names_are_free(fleet, path, own))
+	if (former_names_permit(fleet, path, own))
 		return true;
 	snprintf(change->error, sizeof(change->error),
 		 "'%.200s' was a limiter's name a moment ago: try again in some seconds",
@@ -345,7 +345,7 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 		char path[PATH_TEXT];
 
 		tree_path(limiter, path);
-		names_leave(fleet, id, path);
+		former_names_add(fleet, id, path);
 	}
 	if (removes)
 		apply_gone(fleet, holding);
@@ -354,7 +354,7 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	limiter_hold(limiter);
 	finish(fleet, 0);
 	if (learns_anew)
-		learnt_void(fleet, holding);
+		agreed_rate_void(fleet, holding);
 	if (holding && !limiter->removed) {
 		leases_reshare(fleet, holding);
 		holdings_rouse(fleet, holding, false);

@@ -405,13 +405,13 @@ struct bucket_part record_full_part(uint64_t burst, uint32_t count)
 	};
 }
 
-/* Above that nothing is learnt; below, millionths are kept. */
-static const double LEARNT_MOST = 1e12;
-enum { LEARNT_PERIODS_MAX = 1000000 };
+/* Above that there is no rate; below, millionths are kept. */
+static const double AGREED_RATE_MOST = 1e12;
+enum { AGREED_RATE_PERIODS_MAX = 1000000 };
 
 static void print_real(double value, char text[QUANTITY_TEXT])
 {
-	if (value < LEARNT_MOST)
+	if (value < AGREED_RATE_MOST)
 		snprintf(text, QUANTITY_TEXT, "%.6f", value);
 	else
 		snprintf(text, QUANTITY_TEXT, "max");
@@ -430,30 +430,30 @@ static bool find_real(const char *text, const char *name, double *real)
 	if (value[strspn(value, "0123456789.")])
 		return false;
 	*real = strtod(value, &end);
-	return *value && !*end && *real >= 0 && *real < LEARNT_MOST;
+	return *value && !*end && *real >= 0 && *real < AGREED_RATE_MOST;
 }
 
-void record_print_learnt(const struct adapt_state *state, enum adapt_kind kind,
-			 char text[LEARNT_TEXT])
+void record_print_agreed_rate(const struct adapt_state *state, enum adapt_kind kind,
+			      char text[AGREED_RATE_TEXT])
 {
 	char rate[QUANTITY_TEXT], ceiling[QUANTITY_TEXT];
 
 	print_real(state->rate, rate);
 	print_real(state->ceiling, ceiling);
-	snprintf(text, LEARNT_TEXT, "kind=%d\nrate=%s\nceiling=%s\nheld=%u\nhold=%u\ngrown=%.6f\n",
-		 kind, rate, ceiling, state->held, state->hold,
-		 fmin(state->grown_s, LEARNT_MOST / 2));
+	snprintf(text, AGREED_RATE_TEXT,
+		 "kind=%d\nrate=%s\nceiling=%s\nheld=%u\nhold=%u\ngrown=%.6f\n", kind, rate,
+		 ceiling, state->held, state->hold, fmin(state->grown_s, AGREED_RATE_MOST / 2));
 }
 
-int record_parse_learnt(const char *text, enum adapt_kind kind, struct adapt_state *state)
+int record_parse_agreed_rate(const char *text, enum adapt_kind kind, struct adapt_state *state)
 {
 	struct adapt_state found = *state;
 	uint64_t number, held, hold;
 
 	if (!find_number(text, "kind", UINT32_MAX, &number) || number != kind ||
 	    !find_real(text, "rate", &found.rate) || !find_real(text, "ceiling", &found.ceiling) ||
-	    !find_number(text, "held", LEARNT_PERIODS_MAX, &held) ||
-	    !find_number(text, "hold", LEARNT_PERIODS_MAX, &hold) ||
+	    !find_number(text, "held", AGREED_RATE_PERIODS_MAX, &held) ||
+	    !find_number(text, "hold", AGREED_RATE_PERIODS_MAX, &hold) ||
 	    !find_real(text, "grown", &found.grown_s) || isinf(found.grown_s) || found.rate <= 0)
 		return -EINVAL;
 	found.held = (unsigned int)held;

@@ -87,13 +87,13 @@ void record_print_host(const struct host_record *host, char text[RECORD_TEXT]);
 int record_parse_host(const char *text, struct host_record *host);
 
 /*
- * Values learnt of a limiter's service, for `adapt` of @kind. 0 or -EINVAL, also when it is of
+ * The agreed rate of a limiter's service, for `adapt` of @kind. 0 or -EINVAL, also when it is of
  * another kind; then @state is untouched. Only the part of it that adapt_adopt() takes is there.
  */
-enum { LEARNT_TEXT = 256 };
-void record_print_learnt(const struct adapt_state *state, enum adapt_kind kind,
-			 char text[LEARNT_TEXT]);
-int record_parse_learnt(const char *text, enum adapt_kind kind, struct adapt_state *state);
+enum { AGREED_RATE_TEXT = 256 };
+void record_print_agreed_rate(const struct adapt_state *state, enum adapt_kind kind,
+			      char text[AGREED_RATE_TEXT]);
+int record_parse_agreed_rate(const char *text, enum adapt_kind kind, struct adapt_state *state);
 
 /*
  * /f/LID/P. Of a limit that is not in a marker nothing was taken yet. The marker of a new limiter

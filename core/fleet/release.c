@@ -35,7 +35,7 @@ static struct marker *split(struct fleet *fleet, const struct holding *holding)
 		uint64_t burst = settings_burst(holding->settings, i);
 
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
-		marker->parts[i] = bucket_split(&limiter->buckets[i], shares,
+		marker->parts[i] = bucket_split(&limiter->buckets[i], 1, shares,
 						burst / count ? burst / count : 1);
 	}
 	return marker;
@@ -58,9 +58,23 @@ void release_lease(struct fleet *fleet, struct holding *holding, struct lease *l
 
 void release_all(struct fleet *fleet, struct holding *holding)
 {
-	for (uint32_t i = 0; i < holding->lease_room; i++)
+	for (uint32_t i = 0; i < holding->lease_count; i++)
 		release_lease(fleet, holding, &holding->leases[i]);
 	release_lease(fleet, holding, &holding->reserve);
+}
+
+void release_unfit(struct fleet *fleet, struct holding *holding)
+{
+	if (holding->limiter->removed || !holding_needs_leases(holding)) {
+		release_all(fleet, holding);
+		return;
+	}
+	for (uint32_t i = 0; i < holding->lease_count; i++) {
+		if (holding->leases[i].first >= holding_count(holding))
+			release_lease(fleet, holding, &holding->leases[i]);
+	}
+	if (holding->reserve_index >= holding->settings->reserve_hosts)
+		release_lease(fleet, holding, &holding->reserve);
 }
 
 static bool add(struct fleet *fleet, struct request *request, struct holding *holding,
@@ -96,11 +110,11 @@ static bool add_all(struct fleet *fleet, struct request *request, struct holding
 {
 	bool added = true;
 
-	for (uint32_t i = 0; holding->draining && i < holding->lease_room &&
+	for (uint32_t i = 0; holding->draining && i < holding->lease_count &&
 			     transaction_count(fleet) < ITEMS_MAX && added;
 	     i++) {
 		if (is_due(&holding->leases[i]))
-			added = add(fleet, request, holding, i, false);
+			added = add(fleet, request, holding, holding->leases[i].first, false);
 	}
 	if (added && transaction_count(fleet) < ITEMS_MAX && is_due(&holding->reserve))
 		added = add(fleet, request, holding, holding->reserve_index, true);
@@ -111,7 +125,7 @@ bool release_is_due(const struct fleet *fleet, const struct holding *holding)
 {
 	if (fleet->now_ns < holding->release_ns)
 		return false;
-	for (uint32_t i = 0; holding->draining && i < holding->lease_room; i++) {
+	for (uint32_t i = 0; holding->draining && i < holding->lease_count; i++) {
 		if (is_due(&holding->leases[i]))
 			return true;
 	}

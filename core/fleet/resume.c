@@ -1,9 +1,9 @@
 /* resume - going on where a predecessor was: see handover.h and fleet_resume(). */
 #include "core/fleet/barrier.h"
 #include "core/fleet/claim.h"
+#include "core/fleet/former_names.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
-#include "core/fleet/names.h"
 #include "core/fleet/parts.h"
 #include "core/fleet/room.h"
 #include "core/fleet/session.h"
@@ -32,11 +32,11 @@ void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 
 /* A lease of the predecessor's; rule 9 for one whose take or give-back was under way. */
 static void resume_lease(struct fleet *fleet, struct holding *holding,
-			 const struct kept_place *place, uint32_t at)
+			 const struct handover_place *place, uint32_t at)
 {
 	bool reserve = place->index >= PARTITIONS_MAX;
 	uint32_t index = place->index - (reserve ? PARTITIONS_MAX : 0);
-	struct lease *lease = reserve ? &holding->reserve : &holding->leases[index];
+	struct lease *lease = reserve ? &holding->reserve : holding_find_lease(holding, index);
 	enum lease_state state = (enum lease_state)place->state;
 
 	if (reserve)
@@ -58,64 +58,65 @@ static void resume_lease(struct fleet *fleet, struct holding *holding,
 		lease->unmarked = place->unmarked;
 		leases_become(fleet, holding, lease, LEASE_DRAINING);
 	}
-	lease->kept = at + 1;
+	lease->place = at + 1;
 }
 
 static int resume_place(struct fleet *fleet, uint32_t at)
 {
-	const struct kept_place *place = &handover_kept(fleet)->places[at];
+	const struct handover_place *place = &handover_memory(fleet)->places[at];
 	struct holding *holding = holdings_find(fleet, place->id);
 
 	/* The limiter was about to go; its nodes go with the session. */
 	if (!holding) {
-		room_count_left(fleet, place->id, place->index == KEPT_CLAIM);
+		room_count_left(fleet, place->id, place->index == HANDOVER_CLAIM);
 		handover_free_place(fleet, at);
 		return 0;
 	}
-	if (place->index == KEPT_CLAIM) {
+	if (place->index == HANDOVER_CLAIM) {
 		claim_resume(fleet, holding, at + 1);
 		return 0;
 	}
-	if (place->index < PARTITIONS_MAX && holding_grow(holding, place->index + 1))
+	if (place->index < PARTITIONS_MAX &&
+	    !holding_add_lease(holding, place->index, place->index))
 		return -ENOMEM;
 	resume_lease(fleet, holding, place, at);
 	return 0;
 }
 
-static bool is_resumable(const struct fleet_kept *kept)
+static bool is_resumable(const struct handover_memory *memory)
 {
 	uint32_t doubts = 0;
 
-	for (uint32_t i = 0; i < KEPT_MAX; i++) {
-		const struct kept_place *place = &kept->places[i];
+	for (uint32_t i = 0; i < HANDOVER_PLACES; i++) {
+		const struct handover_place *place = &memory->places[i];
 
 		doubts += place->state == LEASE_TAKING || place->state == LEASE_IN_DOUBT ||
 			  (place->state == LEASE_DRAINING && place->sent);
 	}
-	return kept->session && doubts <= ITEMS_MAX;
+	return memory->session && doubts <= ITEMS_MAX;
 }
 
 int fleet_resume(struct fleet *fleet, uint64_t now_ns)
 {
-	const struct fleet_kept *kept = handover_kept(fleet);
+	const struct handover_memory *memory = handover_memory(fleet);
 	int err = 0;
 
 	fleet->now_ns = now_ns;
 	fleet->coordinator->clocks(fleet->coordinator, &fleet->clocks);
-	if (!is_resumable(kept))
+	if (!is_resumable(memory))
 		return 0;
-	fleet->constants = kept->constants;
+	fleet->constants = memory->constants;
 	fleet->constants_known = true;
 	session_enter(fleet, FLEET_IN_DOUBT);
-	session_resume(fleet, kept->session, kept->hid, kept->host_version);
-	term_resume(fleet, kept->right_end_ns, kept->degraded);
+	session_resume(fleet, memory->session, memory->hid, memory->host_version);
+	term_resume(fleet, memory->right_end_ns, memory->degraded);
 	barrier_resume(fleet);
 	transaction_resume(fleet);
-	names_lose(fleet);
+	former_names_note_unknown(fleet);
 	/* The block has its final contents already. */
 	handover_read(fleet, true);
-	for (uint32_t i = 0; i < KEPT_MAX && !err; i++) {
-		if (kept->places[i].state != LEASE_NONE)
+	for (uint32_t i = 0; i < HANDOVER_PLACES && !err; i++) {
+		if (memory->places[i].state != LEASE_NONE)
 			err = resume_place(fleet, i);
 	}
 	handover_read(fleet, false);

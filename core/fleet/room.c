@@ -18,11 +18,11 @@ enum {
 };
 
 struct room {
-	uint32_t leases;	 /* in any state but NONE */
-	uint32_t own_bytes;	 /* of the paths of leases and claims */
-	uint32_t learnt_bytes;	 /* of those of /f/LID that are watched */
-	bool full;		 /* that there is no room for more was told */
-	uint64_t claims_from_ns; /* after there was no room for one: not before */
+	uint32_t leases;	    /* in any state but NONE */
+	uint32_t own_bytes;	    /* of the paths of leases and claims */
+	uint32_t agreed_rate_bytes; /* of those of /f/LID that are watched */
+	bool full;		    /* that there is no room for more was told */
+	uint64_t claims_from_ns;    /* after there was no room for one: not before */
 };
 
 bool room_new(struct fleet *fleet)
@@ -125,28 +125,28 @@ void room_count_left(struct fleet *fleet, uint64_t id, bool claim)
 	room->own_bytes += path_bytes(fleet, claim ? ZNODE_CLAIM : ZNODE_LEASE, id);
 }
 
-bool room_watch_learnt(struct fleet *fleet, struct holding *holding)
+bool room_watch_agreed_rate(struct fleet *fleet, struct holding *holding)
 {
 	struct room *room = fleet->room;
 	uint32_t bytes = path_bytes(fleet, ZNODE_FREE, holding->id);
 
-	if (holding->learnt_watched)
+	if (holding->agreed_rate_watched)
 		return true;
-	if (room->learnt_bytes + bytes > FLEET_LEARNT_BYTES_MAX)
+	if (room->agreed_rate_bytes + bytes > FLEET_AGREED_RATE_BYTES_MAX)
 		return false;
-	holding->learnt_watched = true;
-	room->learnt_bytes += bytes;
+	holding->agreed_rate_watched = true;
+	room->agreed_rate_bytes += bytes;
 	return true;
 }
 
-void room_unwatch_learnt(struct fleet *fleet, struct holding *holding)
+void room_unwatch_agreed_rate(struct fleet *fleet, struct holding *holding)
 {
 	struct room *room = fleet->room;
 
-	if (!holding->learnt_watched)
+	if (!holding->agreed_rate_watched)
 		return;
-	holding->learnt_watched = false;
-	room->learnt_bytes -= path_bytes(fleet, ZNODE_FREE, holding->id);
+	holding->agreed_rate_watched = false;
+	room->agreed_rate_bytes -= path_bytes(fleet, ZNODE_FREE, holding->id);
 }
 
 void room_was_missing(struct fleet *fleet)
@@ -164,7 +164,7 @@ void room_was_missing(struct fleet *fleet)
 		   room->leases, room_own_bytes(fleet));
 }
 
-bool room_watches_learnt(const struct holding *holding)
+bool room_watches_agreed_rate(const struct holding *holding)
 {
-	return holding->learnt_watched;
+	return holding->agreed_rate_watched;
 }

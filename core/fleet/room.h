@@ -41,8 +41,8 @@ void room_count_left(struct fleet *fleet, uint64_t id, bool claim);
 void room_forget(struct fleet *fleet);
 
 /* Gives /f/LID room to be watched. False: there is none. Then: takes the room back. */
-bool room_watch_learnt(struct fleet *fleet, struct holding *holding);
-void room_unwatch_learnt(struct fleet *fleet, struct holding *holding);
-bool room_watches_learnt(const struct holding *holding);
+bool room_watch_agreed_rate(struct fleet *fleet, struct holding *holding);
+void room_unwatch_agreed_rate(struct fleet *fleet, struct holding *holding);
+bool room_watches_agreed_rate(const struct holding *holding);
 
 #endif

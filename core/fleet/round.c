@@ -143,14 +143,14 @@ static bool lease_is_missing(const struct search *search)
 {
 	const struct holding *holding = search->holding;
 
-	for (uint32_t i = 0; i <= holding->lease_room; i++) {
-		bool reserve = i == holding->lease_room;
+	for (uint32_t i = 0; i <= holding->lease_count; i++) {
+		bool reserve = i == holding->lease_count;
 		const struct lease *lease = reserve ? &holding->reserve : &holding->leases[i];
 
 		if ((lease->state != LEASE_HELD && lease->state != LEASE_WAITING) ||
 		    lease->since_ns >= search->began_ns)
 			continue;
-		if (!reserve && i < search->count && !search->leased[i])
+		if (!reserve && lease->first < search->count && !search->leased[lease->first])
 			return true;
 		if (reserve && holding->reserve_index < search->reserve_count &&
 		    !search->reserve_leased[holding->reserve_index])
@@ -165,7 +165,7 @@ static bool grow(struct search *search)
 
 	search->clean = calloc(count, sizeof(*search->clean));
 	search->unclean = calloc(count, sizeof(*search->unclean));
-	return search->clean && search->unclean && !holding_grow(search->holding, search->count);
+	return search->clean && search->unclean;
 }
 
 static void shuffle(struct fleet *fleet, uint32_t *indices, uint32_t count)
@@ -184,7 +184,9 @@ static void sort_free(struct fleet *fleet, struct search *search, const bool *ma
 	const struct holding *holding = search->holding;
 
 	for (uint32_t i = 0; i < search->count; i++) {
-		if (holding->leases[i].state != LEASE_NONE || search->leased[i])
+		const struct lease *lease = holding_find_lease(holding, i);
+
+		if ((lease && lease->state != LEASE_NONE) || search->leased[i])
 			continue;
 		if (marked[i])
 			search->clean[search->clean_count++] = i;
@@ -217,7 +219,8 @@ static void listed(struct fleet *fleet, struct search *search)
 			     "a lease of this host's is gone: lost history, or a foreign hand");
 		return;
 	}
-	claim_weigh(holding, &search->line);
+	balance_weigh(holding->balance, &search->line, demand_wanted(holding),
+		      holding_count(holding));
 	search->batch = ITEMS_MAX;
 	sort_free(fleet, search, search->marked);
 	demand_update(fleet, holding);
@@ -437,11 +440,12 @@ static void add_any(struct search *search, uint32_t *indices, uint32_t *count, b
 static void add_shares(struct fleet *fleet, struct search *search, uint32_t room)
 {
 	struct holding *holding = search->holding;
-	uint32_t kept = leases_kept(holding), limit = claim_limit(holding);
-	uint32_t enough = search->item_count + (limit > kept ? limit - kept : 0);
+	uint32_t lack = balance_lack(holding->balance, demand_wanted(holding),
+				     leases_kept(holding));
+	uint32_t enough = search->item_count + lack;
 	uint32_t most = search->batch < room ? search->batch : room;
 
-	if (room == search->item_count && (limit > kept || demand_missing(holding)) &&
+	if (room == search->item_count && (lack || demand_misses_read(holding)) &&
 	    search->clean_count + search->unclean_count)
 		room_was_missing(fleet);
 	add_read(search, search->clean, &search->clean_count, true, most);
@@ -516,7 +520,8 @@ static bool send_take(struct fleet *fleet, struct search *search)
 		item->old = fleet->now_ns - search->ready_ns > FLEET_MARKER_FRESH_NS;
 		if (item->reserve)
 			holding->reserve_index = item->index;
-		added = add_take(fleet, request, item);
+		added = (item->reserve || holding_add_lease(holding, item->index, item->index)) &&
+			add_take(fleet, request, item);
 	}
 	if (!added) {
 		transaction_give_up(fleet, request);

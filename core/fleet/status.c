@@ -132,11 +132,13 @@ bool fleet_is_degraded(const struct fleet *fleet)
 
 bool fleet_is_entitled(const struct fleet *fleet, const struct holding *holding, uint32_t index)
 {
+	const struct lease *lease;
+
 	if (!term_runs(fleet))
 		return false;
 	if (index >= PARTITIONS_MAX)
 		return holding_has_reserve(holding) &&
 		       holding->reserve_index == index - PARTITIONS_MAX;
-	return index < holding->lease_room && index < holding_count(holding) &&
-	       holding->leases[index].state == LEASE_HELD;
+	lease = holding_find_lease(holding, index);
+	return lease && index < holding_count(holding) && lease->state == LEASE_HELD;
 }

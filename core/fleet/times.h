@@ -38,8 +38,9 @@
 #define FLEET_RESERVE_NS      (60 * NSEC_PER_SEC) /* to look for a reserve where all are leased */
 
 /* Values that are shared beside leases. */
-#define FLEET_LEARNT_SPACING_NS	  NSEC_PER_SEC	     /* between two writes of what was learnt */
-#define FLEET_LEARNT_UNWATCHED_NS (5 * NSEC_PER_SEC) /* between two reads of what is not watched */
-#define FLEET_SURVEY_FRESH_NS	  (NSEC_PER_SEC / 5) /* the same is not read again sooner */
+#define FLEET_AGREED_RATE_SPACING_NS NSEC_PER_SEC /* between two writes of an agreed rate */
+#define FLEET_AGREED_RATE_UNWATCHED_NS \
+	(5 * NSEC_PER_SEC)			 /* between two reads of one that is not watched */
+#define FLEET_SURVEY_FRESH_NS (NSEC_PER_SEC / 5) /* the same is not read again sooner */
 
 #endif

@@ -9,17 +9,27 @@
 /* A path is its folder's, and then at most a limiter's id and one name more. */
 static const struct {
 	const char *folder;
-	bool of_limiter;
-	enum { NAME_NONE, NAME_HID, NAME_PARTITION, NAME_CLAIM } name;
+	enum { OF_FLEET, OF_LIMITER, OF_CUT } of;
+	enum { NAME_NONE, NAME_HID, NAME_PARTITION, NAME_CLAIM, NAME_TILE } name;
 } ZNODES[ZNODE_KIND_COUNT] = {
-	[ZNODE_LAYOUT] = {"/v", false, NAME_NONE},    [ZNODE_GLOBALS] = {"/g", false, NAME_NONE},
-	[ZNODE_RECORDS] = {"/c", false, NAME_NONE},   [ZNODE_RECORD] = {"/c", true, NAME_NONE},
-	[ZNODE_HOSTS] = {"/h", false, NAME_NONE},     [ZNODE_HOST] = {"/h", false, NAME_HID},
-	[ZNODE_LEASES_OF] = {"/l", false, NAME_NONE}, [ZNODE_LEASES] = {"/l", true, NAME_NONE},
-	[ZNODE_LEASE] = {"/l", true, NAME_PARTITION}, [ZNODE_FREE_OF] = {"/f", false, NAME_NONE},
-	[ZNODE_FREE] = {"/f", true, NAME_NONE},	      [ZNODE_MARKER] = {"/f", true, NAME_PARTITION},
-	[ZNODE_CLAIMS_OF] = {"/w", false, NAME_NONE}, [ZNODE_CLAIMS] = {"/w", true, NAME_NONE},
-	[ZNODE_CLAIM] = {"/w", true, NAME_CLAIM},
+	[ZNODE_LAYOUT] = {"/v", OF_FLEET, NAME_NONE},
+	[ZNODE_GLOBALS] = {"/g", OF_FLEET, NAME_NONE},
+	[ZNODE_RECORDS] = {"/c", OF_FLEET, NAME_NONE},
+	[ZNODE_RECORD] = {"/c", OF_LIMITER, NAME_NONE},
+	[ZNODE_HOSTS] = {"/h", OF_FLEET, NAME_NONE},
+	[ZNODE_HOST] = {"/h", OF_FLEET, NAME_HID},
+	[ZNODE_LEASES_OF] = {"/l", OF_FLEET, NAME_NONE},
+	[ZNODE_LEASES] = {"/l", OF_LIMITER, NAME_NONE},
+	[ZNODE_LEASE] = {"/l", OF_LIMITER, NAME_PARTITION},
+	[ZNODE_FREE_OF] = {"/f", OF_FLEET, NAME_NONE},
+	[ZNODE_FREE] = {"/f", OF_LIMITER, NAME_NONE},
+	[ZNODE_MARKER] = {"/f", OF_LIMITER, NAME_PARTITION},
+	[ZNODE_CLAIMS_OF] = {"/w", OF_FLEET, NAME_NONE},
+	[ZNODE_CLAIMS] = {"/w", OF_LIMITER, NAME_NONE},
+	[ZNODE_CLAIM] = {"/w", OF_LIMITER, NAME_CLAIM},
+	[ZNODE_TILES_OF] = {"/t", OF_FLEET, NAME_NONE},
+	[ZNODE_TILES] = {"/t", OF_CUT, NAME_NONE},
+	[ZNODE_TILE] = {"/t", OF_CUT, NAME_TILE},
 };
 
 enum {
@@ -39,7 +49,7 @@ static const char HID_LETTERS[] = "abcdefghijklmnopqrstuvwxyz234567";
 
 void znode_path(enum znode_kind kind, uint64_t id, char path[ZNODE_TEXT])
 {
-	if (ZNODES[kind].of_limiter)
+	if (ZNODES[kind].of == OF_LIMITER)
 		snprintf(path, ZNODE_TEXT, "%s/%" PRIu64, ZNODES[kind].folder, id);
 	else
 		snprintf(path, ZNODE_TEXT, "%s", ZNODES[kind].folder);
@@ -63,16 +73,19 @@ void znode_path_partition(enum znode_kind kind, uint64_t id, uint32_t index, boo
 	znode_path_named(kind, id, name, path);
 }
 
-/* Reads what follows the folder in @path: kinds are told apart by how much of it there is. */
+/* Reads the text that follows the folder in @path: kinds are told apart by how much of it there is. */
 static bool parse_rest(const char *rest, struct znode *znode)
 {
 	uint64_t id = 0;
 
-	if (ZNODES[znode->kind].of_limiter) {
+	if (ZNODES[znode->kind].of != OF_FLEET) {
 		if (*rest++ != '/' || !record_parse_digits(&rest, UINT64_MAX, &id))
 			return false;
 		znode->id = id;
 	}
+	if (ZNODES[znode->kind].of == OF_CUT &&
+	    (*rest++ != '-' || !record_parse_digits(&rest, INT64_MAX, &znode->cut)))
+		return false;
 	if (ZNODES[znode->kind].name == NAME_NONE)
 		return !*rest;
 	if (*rest++ != '/' || !*rest || strchr(rest, '/'))
@@ -80,6 +93,12 @@ static bool parse_rest(const char *rest, struct znode *znode)
 	znode->name = rest;
 	return ZNODES[znode->kind].name != NAME_PARTITION ||
 	       znode_partition_parse(rest, &znode->index, &znode->reserve);
+}
+
+void znode_path_tile(uint64_t id, uint64_t cut, const char *name, char path[ZNODE_TEXT])
+{
+	snprintf(path, ZNODE_TEXT, "%s/%" PRIu64 "-%" PRIu64 "%s%s", ZNODES[ZNODE_TILE].folder, id,
+		 cut, name ? "/" : "", name ? name : "");
 }
 
 bool znode_parse(const char *path, struct znode *znode)
@@ -109,7 +128,7 @@ uint32_t znode_bytes(enum znode_kind kind, uint64_t id)
 					 [NAME_PARTITION] = PARTITION_BYTES,
 					 [NAME_CLAIM] = CLAIM_BYTES};
 
-	return FOLDER_LENGTH + (ZNODES[kind].of_limiter ? 1 + digits_of(id) : 0) +
+	return FOLDER_LENGTH + (ZNODES[kind].of == OF_LIMITER ? 1 + digits_of(id) : 0) +
 	       names[ZNODES[kind].name];
 }
 

@@ -9,7 +9,7 @@
 #include "core/fleet/record.h"
 #include "core/fleet/share.h"
 
-enum { ZNODE_TEXT = 128 }; /* for any path, with the zero at its end */
+enum { ZNODE_TEXT = 384 }; /* for any path, with the zero at its end */
 
 enum znode_kind {
 	ZNODE_LAYOUT,	 /* the layout's version */
@@ -22,11 +22,14 @@ enum znode_kind {
 	ZNODE_LEASES,	 /* ... folder of a limiter's leases */
 	ZNODE_LEASE,	 /* ... a leased partition */
 	ZNODE_FREE_OF,	 /* folder of the limiters' markers */
-	ZNODE_FREE,	 /* ... folder of a limiter's markers; its data: values learnt */
+	ZNODE_FREE,	 /* ... folder of a limiter's markers; its data: the agreed rate */
 	ZNODE_MARKER,	 /* ... a partition that was given back */
 	ZNODE_CLAIMS_OF, /* folder of the limiters' claims */
 	ZNODE_CLAIMS,	 /* ... folder of a limiter's claims */
 	ZNODE_CLAIM,	 /* ... a claim; @name as znode_claim_print() has it, or its begin */
+	ZNODE_TILES_OF,	 /* folder of the limiters' tiles */
+	ZNODE_TILES,	 /* ... folder of a limiter's tiles */
+	ZNODE_TILE,	 /* ... a tile; @name as tile_print() has it */
 	ZNODE_KIND_COUNT
 };
 
@@ -34,6 +37,7 @@ enum znode_kind {
 struct znode {
 	enum znode_kind kind;
 	uint64_t id;	  /* LID, of a limiter's nodes */
+	uint64_t cut;	  /* of its tiles: the generation that laid them */
 	uint32_t index;	  /* P, of a lease or a marker ... */
 	bool reserve;	  /* ... of the reserve */
 	const char *name; /* of all that have a name below their folder; lies in the path */
@@ -47,6 +51,12 @@ void znode_path(enum znode_kind kind, uint64_t id, char path[ZNODE_TEXT]);
 void znode_path_named(enum znode_kind kind, uint64_t id, const char *name, char path[ZNODE_TEXT]);
 void znode_path_partition(enum znode_kind kind, uint64_t id, uint32_t index, bool reserve,
 			  char path[ZNODE_TEXT]);
+
+/*
+ * The same of tiles, which lie in a folder of their own for each @cut: of it with @name NULL, else
+ * of the tile of that name.
+ */
+void znode_path_tile(uint64_t id, uint64_t cut, const char *name, char path[ZNODE_TEXT]);
 
 /* Reads @path, which an event or an answer names. False: it is none of the table's. */
 bool znode_parse(const char *path, struct znode *znode);

@@ -21,8 +21,8 @@
  * smoothed (0.8 of the newest), as the SDKs do; the part of it that went through, likewise. Time
  * without any work, and in pauses (backoff.h), belongs to none.
  *
- * Where several hosts share what they learn (learnt.h) a host lowers the rate for itself at once,
- * but only proposes a higher one, at most once a second, and grows when it is that of all.
+ * Where several hosts share what they learn (agreed_rate.h) a host lowers the rate for itself at
+ * once, but only proposes a higher one, at most once a second, and grows when it is that of all.
  *
  * All rates are in tokens a second over the whole limiter; in a fleet a host sees a share of the
  * work and is told which, and takes it as that of all.

@@ -284,35 +284,37 @@ static void add_units(struct bucket *bucket, i128 units)
 	bucket->part = (uint64_t)(units - whole * den);
 }
 
-struct bucket_part bucket_split(struct bucket *bucket, uint32_t shares, uint64_t most)
+struct bucket_part bucket_split(struct bucket *bucket, uint32_t part, uint32_t shares,
+				uint64_t most)
 {
-	struct bucket_part part = {0};
+	struct bucket_part taken = {0};
 	u128 units, share;
 
-	assert(shares);
+	assert(part && part <= shares);
 	spill_aside(bucket);
 	if (bucket->level < 0) {
-		if (shares > 1)
-			return part;
-		part.tokens = bucket->level;
+		if (part < shares)
+			return taken;
+		taken.tokens = bucket->level;
 		if (bucket->account)
 			bucket->account->put += units_of(bucket, (uint64_t)-bucket->level);
 		bucket->level = 0;
 		if (bucket->released < 0)
 			bucket->released = 0;
-		return part;
+		return taken;
 	}
 	units = units_of(bucket, (uint64_t)bucket->level) + bucket->part;
-	share = units / shares;
+	/* Below 2^107, and less than 2^13 parts. */
+	share = units * part / shares;
 	if (share > units_of(bucket, most))
 		share = units_of(bucket, most);
 	/* Billionths, rounded down; a smaller rest is lost with the last part. */
-	part.tokens = (int64_t)(share / bucket->flow.den);
-	part.nano = (uint32_t)(share % bucket->flow.den * BUCKET_NANO / bucket->flow.den);
+	taken.tokens = (int64_t)(share / bucket->flow.den);
+	taken.nano = (uint32_t)(share % bucket->flow.den * BUCKET_NANO / bucket->flow.den);
 	if (bucket->account)
 		bucket->account->taken += share;
 	add_units(bucket, -(i128)share);
-	return part;
+	return taken;
 }
 
 void bucket_join(struct bucket *bucket, const struct bucket_part *part)

@@ -92,10 +92,11 @@ struct bucket_part {
 };
 
 /*
- * Takes out one of @shares equal parts of the level (all of it with 1), but at most @most tokens,
- * to be put into another host's bucket; a debt goes only with the last part. Refill first.
+ * Takes out @part of @shares equal parts of the level, but at most @most tokens, to be put into
+ * another host's bucket; a debt goes only with all of them. Refill first.
  */
-struct bucket_part bucket_split(struct bucket *bucket, uint32_t shares, uint64_t most);
+struct bucket_part bucket_split(struct bucket *bucket, uint32_t part, uint32_t shares,
+				uint64_t most);
 
 /* Puts in a part that another host took out; the excess is spilled. Refill first. */
 void bucket_join(struct bucket *bucket, const struct bucket_part *part);

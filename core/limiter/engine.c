@@ -243,17 +243,6 @@ static void count_refusal(struct engine *engine, struct limiter *limiter)
 	rouse_path(engine, limiter);
 }
 
-int engine_try(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
-{
-	engine_run(engine, now_ns);
-	if (limiter->removed)
-		return -ENODEV;
-	if (take_now(engine, limiter, tokens))
-		return 0;
-	count_refusal(engine, limiter);
-	return -EAGAIN;
-}
-
 /* Gives the waiter of @read the place that is parked for its asker, if there is one. */
 static bool take_place(struct engine *engine, const struct token_read *read, struct waiter *waiter)
 {

@@ -112,9 +112,6 @@ int engine_read(struct engine *engine, const struct token_read *read, struct rea
  */
 int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns);
 
-/* Takes @tokens now (0), or not: -EAGAIN, counted as refused; -ENODEV. */
-int engine_try(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns);
-
 /*
  * Tells whether a read by @poller is answered now: its tokens are kept for it or could be had, or
  * never at once (limiter_can_hold()) or in time, or the limiter is removed. If not, the poller has
@@ -200,5 +197,16 @@ int engine_key(struct engine *engine, struct limiter *limiter, const char *name,
 /* Return the results of the steps so far, one by one; NULL when there are no more. */
 struct waiter *engine_done(struct engine *engine);
 struct change *engine_changed(struct engine *engine);
+
+/* Tell whether engine_done(), or engine_changed(), has a result. */
+static inline bool engine_has_done(const struct engine *engine)
+{
+	return engine->schedule.done.length;
+}
+
+static inline bool engine_has_changed(const struct engine *engine)
+{
+	return engine->changed.first;
+}
 
 #endif

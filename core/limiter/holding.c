@@ -2,9 +2,12 @@
 #include "core/limiter/holding.h"
 #include "core/limiter/slots.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { LEASES_ROOM = 4 }; /* at first; doubled each time */
 
 struct holding *holding_new(struct limiter *limiter)
 {
@@ -26,7 +29,7 @@ void holding_free(struct holding *holding)
 		*holding->back = holding->next;
 	if (holding->next)
 		holding->next->back = holding->back;
-	for (uint32_t i = 0; i < holding->lease_room; i++)
+	for (uint32_t i = 0; i < holding->lease_count; i++)
 		free(holding->leases[i].marker);
 	free(holding->reserve.marker);
 	free(holding->leases);
@@ -35,19 +38,64 @@ void holding_free(struct holding *holding)
 	free(holding);
 }
 
-int holding_grow(struct holding *holding, uint32_t count)
+/* Returns the place of the lease that has @leaf; else that of the next one, or the count. */
+static uint32_t place_of(const struct holding *holding, uint32_t leaf)
 {
+	uint32_t low = 0, high = holding->lease_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (holding->leases[middle].last < leaf)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct lease *holding_find_lease(const struct holding *holding, uint32_t leaf)
+{
+	uint32_t at = place_of(holding, leaf);
+
+	if (at == holding->lease_count || holding->leases[at].first > leaf)
+		return NULL;
+	return &holding->leases[at];
+}
+
+static bool make_room(struct holding *holding)
+{
+	uint32_t room = holding->lease_room ? 2 * holding->lease_room : LEASES_ROOM;
 	struct lease *leases;
 
-	if (count <= holding->lease_room)
-		return 0;
-	leases = realloc(holding->leases, count * sizeof(*leases));
+	if (holding->lease_count < holding->lease_room)
+		return true;
+	leases = realloc(holding->leases, room * sizeof(*leases));
 	if (!leases)
-		return -ENOMEM;
-	memset(leases + holding->lease_room, 0, (count - holding->lease_room) * sizeof(*leases));
+		return false;
 	holding->leases = leases;
-	holding->lease_room = count;
-	return 0;
+	holding->lease_room = room;
+	return true;
+}
+
+struct lease *holding_add_lease(struct holding *holding, uint32_t first, uint32_t last)
+{
+	uint32_t at = place_of(holding, first), end = at;
+	struct lease *lease;
+
+	while (end < holding->lease_count && holding->leases[end].first <= last)
+		end++;
+	if (end == at + 1 && holding->leases[at].first == first && holding->leases[at].last == last)
+		return &holding->leases[at];
+	for (uint32_t i = at; i < end; i++)
+		assert(holding->leases[i].state == LEASE_NONE);
+	if (!make_room(holding))
+		return NULL;
+	lease = &holding->leases[at];
+	memmove(lease + 1, holding->leases + end, (holding->lease_count - end) * sizeof(*lease));
+	holding->lease_count = holding->lease_count - (end - at) + 1;
+	*lease = (struct lease){.first = first, .last = last};
+	return lease;
 }
 
 bool holding_needs_leases(const struct holding *holding)
@@ -104,9 +152,11 @@ uint32_t holding_slots(const struct holding *holding)
 {
 	uint32_t count = holding_count(holding), slots = 0;
 
-	for (uint32_t i = 0; i < count && i < holding->lease_room; i++) {
-		if (holding->leases[i].state == LEASE_HELD)
-			slots += holding_slots_of(holding, i);
+	for (uint32_t i = 0; i < holding->lease_count; i++) {
+		const struct lease *lease = &holding->leases[i];
+
+		if (lease->state == LEASE_HELD && lease->first < count)
+			slots += holding_slots_of(holding, lease->first);
 	}
 	return slots;
 }
@@ -170,7 +220,7 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 	if (index >= count)
 		usable = holding_has_reserve(holding) && holding->reserve_index == index - count;
 	else
-		lease = index < holding->lease_room ? &holding->leases[index] : NULL;
+		lease = holding_find_lease(holding, index);
 	if (index < count)
 		usable = holding->usable && lease && lease->state == LEASE_HELD;
 	if (holding->degraded && whole->offline != OFFLINE_BLOCK)
@@ -186,5 +236,5 @@ struct lease *holding_lease(struct holding *holding, uint32_t index)
 	if (index >= count && holding->reserve.state != LEASE_NONE &&
 	    holding->reserve_index == index - count)
 		return &holding->reserve;
-	return index < count && index < holding->lease_room ? &holding->leases[index] : NULL;
+	return index < count ? holding_find_lease(holding, index) : NULL;
 }

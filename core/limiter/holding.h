@@ -22,10 +22,9 @@
 #include "core/limiter/lease.h"
 #include "core/limiter/limiter.h"
 
-struct acquire;
+struct balance;
 struct claims;
 struct demand;
-struct rebalance;
 struct round;
 struct sight;
 
@@ -72,14 +71,14 @@ struct holding {
 	uint64_t made_zxid;    /* of the write that made its node; 0: not known */
 	uint64_t changed_zxid; /* of the write that made it as it is; 0: not known */
 
-	/* Leases: of partitions 0 to lease_room - 1, and at most one of the reserve. */
+	/* Leases, in the order of their leaves, and at most one of the reserve. */
 	struct lease *leases; /* owned; NULL until there is one */
-	uint32_t lease_room;
+	uint32_t lease_count, lease_room;
 	struct lease reserve;
 	uint32_t reserve_index;
-	uint32_t held;	   /* leases in state HELD, the reserve's not counted */
+	uint32_t held;	   /* leaves in state HELD, the reserve's not counted */
 	uint32_t draining; /* of those leased: on their way back */
-	uint32_t leased;   /* leases in any state but NONE, the reserve's not counted */
+	uint32_t leased;   /* leaves in any state but NONE, the reserve's not counted */
 
 	/* This host's share, as its buckets know it. */
 	uint32_t usable;
@@ -94,11 +93,10 @@ struct holding {
 	struct demand *demand;
 	struct claims *claims;
 	struct round *round;
-	struct acquire *acquire;
-	struct rebalance *rebalance;
+	struct balance *balance;
 	struct sight *sight;
 	uint64_t release_ns;			 /* refused leases are not given back before */
-	bool learnt_watched;			 /* the node of the learnt rate is */
+	bool agreed_rate_watched;		 /* the node of the agreed rate is */
 	void (*detach)(struct holding *holding); /* frees them; NULL: there are none */
 };
 
@@ -108,8 +106,13 @@ struct holding *holding_new(struct limiter *limiter);
 /* Frees it, and takes it out of its fleet's list. */
 void holding_free(struct holding *holding);
 
-/* Makes room for leases of @count partitions. 0 or -ENOMEM. */
-int holding_grow(struct holding *holding, uint32_t count);
+/*
+ * Returns the lease that has @leaf, NULL: none has. Adds one of leaves @first to @last, in state
+ * NONE, or returns it if it is there: in place of those in that state that have some of them. The
+ * others have none of them, and may be moved. NULL when there is no memory.
+ */
+struct lease *holding_find_lease(const struct holding *holding, uint32_t leaf);
+struct lease *holding_add_lease(struct holding *holding, uint32_t first, uint32_t last);
 
 /* Gives the share that settings and leases allow now, as settings for the limiter's buckets. */
 void holding_share(const struct holding *holding, struct settings *share);

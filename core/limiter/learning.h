@@ -22,7 +22,7 @@ struct learning {
 	struct bucket bucket; /* counts while @limited */
 	bool limited;	      /* there is a learnt rate, and it is below that of the limits */
 
-	/* In a fleet: see learnt.c. */
+	/* In a fleet: see agreed_rate.c. */
 	bool shared;   /* other hosts live by it too */
 	bool proposes; /* this host would change it into: */
 	struct adapt_state proposal;

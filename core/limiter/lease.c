@@ -22,6 +22,11 @@ static const char *const NAMES[LEASE_STATE_COUNT] = {
 	[LEASE_HELD] = "held", [LEASE_DRAINING] = "draining", [LEASE_IN_DOUBT] = "in_doubt",
 };
 
+uint32_t lease_size(const struct lease *lease)
+{
+	return lease->last - lease->first + 1;
+}
+
 bool lease_may_become(enum lease_state from, enum lease_state to)
 {
 	return MAY_BECOME[from][to];

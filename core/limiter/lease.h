@@ -33,16 +33,20 @@ enum lease_state {
 };
 
 struct lease {
-	uint8_t state;	    /* enum lease_state */
-	bool sent;	    /* DRAINING: the give-back is under way */
-	bool watched;	    /* HELD, WAITING: a change of its node is told */
-	bool unmarked;	    /* DRAINING: its quarantine was not over, so the next one waits too */
-	uint32_t kept;	    /* its place in struct fleet_kept, and 1; 0: none */
-	uint64_t since_ns;  /* HELD: since when, by the engine's clock */
-	uint64_t usable_ns; /* WAITING: until when, by the waiter's clock */
-	uint64_t granted;   /* HELD: tokens the limiter had granted when it came */
+	uint32_t first, last; /* leaves; those of the reserve have none */
+	uint8_t state;	      /* enum lease_state */
+	bool sent;	      /* DRAINING: the give-back is under way */
+	bool watched;	      /* HELD, WAITING: a change of its node is told */
+	bool unmarked;	      /* DRAINING: its quarantine was not over, so the next one waits too */
+	uint32_t place;	      /* its place in struct handover_memory, and 1; 0: none */
+	uint64_t since_ns;    /* HELD: since when, by the engine's clock */
+	uint64_t usable_ns;   /* WAITING: until when, by the waiter's clock */
+	uint64_t granted;     /* HELD: tokens the limiter had granted when it came */
 	struct marker *marker; /* DRAINING: owned, it goes with it; or NULL */
 };
+
+/* Returns the number of its leaves. */
+uint32_t lease_size(const struct lease *lease);
 
 /* Tells whether a lease may go from @from to @to. */
 bool lease_may_become(enum lease_state from, enum lease_state to);

@@ -7,15 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Records left of users that have nothing: most have something again soon. */
-enum { IDLE_MAX = 64 };
-
-struct user {
-	struct chain_link link;
-	uint32_t uid;
-	uint32_t used[BOUND_COUNT];
-};
-
 static const struct {
 	const char *name;
 	const char *what;
@@ -49,22 +40,10 @@ static uint64_t hash_uid(const struct chain_link *link, const void *seed)
 	return container_of(link, const struct user, link)->uid;
 }
 
-static struct user *find_user(const struct users *users, uint32_t uid)
+struct user *users_make(struct users *users, uint32_t uid)
 {
-	struct chain_link *link = chains_find(&users->by_uid, uid);
+	struct user *user = calloc(1, sizeof(*user));
 
-	while (link && hash_uid(link, NULL) != uid)
-		link = link->next;
-	return link ? container_of(link, struct user, link) : NULL;
-}
-
-static struct user *get_user(struct users *users, uint32_t uid)
-{
-	struct user *user = find_user(users, uid);
-
-	if (user)
-		return user;
-	user = calloc(1, sizeof(*user));
 	if (!user)
 		return NULL;
 	user->uid = uid;
@@ -76,31 +55,17 @@ static struct user *get_user(struct users *users, uint32_t uid)
 	return user;
 }
 
-int users_check(const struct users *users, uint32_t uid, enum bound_id id, char error[ERROR_TEXT])
+int users_refuse(const struct users *users, uint32_t uid, enum bound_id id, char error[ERROR_TEXT])
 {
-	const struct bound *bound = &users->bounds[id];
-	const struct user *user = find_user(users, uid);
-	bool bound_by_each = uid != 0 && uid != users->mounter;
-	bool of_all = users->used[id] >= bound->all;
+	const struct user *user = users_find(users, uid);
 
-	if (!of_all && !(bound_by_each && user && user->used[id] >= bound->each))
-		return 0;
-	if (error && of_all)
+	if (error && users->used[id] >= users->bounds[id].all)
 		snprintf(error, ERROR_TEXT, "there are %u %s, the most there can be",
 			 users->used[id], BOUNDS[id].what);
-	else if (error)
+	else if (error && user)
 		snprintf(error, ERROR_TEXT, "user %u has %u %s, the most a user can have", uid,
 			 user->used[id], BOUNDS[id].what);
 	return -ENOSPC;
-}
-
-void users_add(struct users *users, uint32_t uid, enum bound_id id)
-{
-	struct user *user = get_user(users, uid);
-
-	users->used[id]++;
-	if (user)
-		user->used[id]++;
 }
 
 static bool has_nothing(const struct user *user)
@@ -112,18 +77,12 @@ static bool has_nothing(const struct user *user)
 	return true;
 }
 
-void users_drop(struct users *users, uint32_t uid, enum bound_id id)
+void users_forget(struct users *users, struct user *user)
 {
-	struct user *user = find_user(users, uid);
-
-	users->used[id]--;
-	if (!user || !user->used[id])
+	if (!has_nothing(user))
 		return;
-	user->used[id]--;
-	if (users->by_uid.count > IDLE_MAX && has_nothing(user)) {
-		chains_remove(&users->by_uid, &user->link);
-		free(user);
-	}
+	chains_remove(&users->by_uid, &user->link);
+	free(user);
 }
 
 void users_free(struct users *users)

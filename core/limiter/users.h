@@ -11,6 +11,8 @@
 #include "core/base/chain.h"
 #include "core/values/settings.h"
 
+#include <stdbool.h>
+
 enum bound_id {
 	BOUND_READERS, /* that wait */
 	BOUND_LIMITERS,
@@ -23,6 +25,16 @@ enum bound_id {
 struct bound {
 	uint32_t all;
 	uint32_t each;
+};
+
+/* Records left of users that have nothing: most have something again soon. */
+enum { USERS_IDLE_MAX = 64 };
+
+/* The counts of one user. */
+struct user {
+	struct chain_link link;
+	uint32_t uid;
+	uint32_t used[BOUND_COUNT];
 };
 
 struct users {
@@ -39,17 +51,67 @@ extern const uint32_t BOUNDS_MAX[BOUND_COUNT];
 /* Returns the name of a bound: `readers`, `limiters`, ... */
 const char *users_bound_name(enum bound_id id);
 
+/* Finds the counts of @uid. NULL: it has nothing, or there was no memory for them. */
+static inline struct user *users_find(const struct users *users, uint32_t uid)
+{
+	struct chain_link *link = chains_find(&users->by_uid, uid);
+
+	while (link && container_of(link, struct user, link)->uid != uid)
+		link = link->next;
+	return link ? container_of(link, struct user, link) : NULL;
+}
+
+/* Makes counts of @uid, which has none. NULL: no memory. */
+struct user *users_make(struct users *users, uint32_t uid);
+
+/* Frees @user if it has nothing and others are kept for use again. */
+void users_forget(struct users *users, struct user *user);
+
+/* Says in @error, if it is not NULL, why @uid may not have one more. Returns -ENOSPC. */
+int users_refuse(const struct users *users, uint32_t uid, enum bound_id id, char error[ERROR_TEXT]);
+
 /*
  * Tells whether @uid may have one more: 0, or -ENOSPC with a sentence in @error (which may be
  * NULL).
  */
-int users_check(const struct users *users, uint32_t uid, enum bound_id id, char error[ERROR_TEXT]);
+static inline int users_check(const struct users *users, uint32_t uid, enum bound_id id,
+			      char error[ERROR_TEXT])
+{
+	const struct bound *bound = &users->bounds[id];
+	const struct user *user = users_find(users, uid);
+	bool bound_by_each = uid != 0 && uid != users->mounter;
+
+	if (users->used[id] < bound->all &&
+	    !(bound_by_each && user && user->used[id] >= bound->each))
+		return 0;
+	return users_refuse(users, uid, id, error);
+}
 
 /*
  * Count one more, or one less, whatever the bounds. Without memory only all together are counted.
  */
-void users_add(struct users *users, uint32_t uid, enum bound_id id);
-void users_drop(struct users *users, uint32_t uid, enum bound_id id);
+static inline void users_add(struct users *users, uint32_t uid, enum bound_id id)
+{
+	struct user *user = users_find(users, uid);
+
+	users->used[id]++;
+	if (!user)
+		user = users_make(users, uid);
+	if (user)
+		user->used[id]++;
+}
+
+static inline void users_drop(struct users *users, uint32_t uid, enum bound_id id)
+{
+	struct user *user = users_find(users, uid);
+
+	users->used[id]--;
+	if (!user || !user->used[id])
+		return;
+	user->used[id]--;
+	if (users->by_uid.count > USERS_IDLE_MAX)
+		users_forget(users, user);
+}
 
 void users_free(struct users *users);
 

@@ -161,18 +161,25 @@ static u128 count_for(const struct rate *rate, uint64_t lease_ns, u128 most)
 	return tokens < most ? tokens : most;
 }
 
+/* As many as get a token of every limit each in a lease, up to @most. */
+static u128 count_worth_having(const struct settings *settings, u128 most)
+{
+	for (uint32_t i = 0; i < settings->limit_count; i++)
+		most = count_for(&settings->limits[i].rate, settings->lease_ns, most);
+	/* Without a rate of its own it is cut for its keys. */
+	if (!settings->limit_count && !rate_is_unlimited(&settings->key_rate))
+		most = count_for(&settings->key_rate, settings->lease_ns, most);
+	return most;
+}
+
 /* The largest number up to 20 for which a partition gives at least a token a lease, and a slot. */
 uint32_t settings_partition_count(const struct settings *settings)
 {
-	u128 count = PARTITIONS_AUTO;
+	u128 count;
 
 	if (settings->partitions)
 		return settings->partitions;
-	for (uint32_t i = 0; i < settings->limit_count; i++)
-		count = count_for(&settings->limits[i].rate, settings->lease_ns, count);
-	/* Without a rate of its own it is cut for its keys. */
-	if (!settings->limit_count && !rate_is_unlimited(&settings->key_rate))
-		count = count_for(&settings->key_rate, settings->lease_ns, count);
+	count = count_worth_having(settings, PARTITIONS_AUTO);
 	if (settings->slots.kind == SLOTS_COUNT && settings->slots.count < count)
 		count = settings->slots.count;
 	return count < 1 ? 1 : (uint32_t)count;
@@ -183,6 +190,34 @@ uint32_t settings_slots_of_partition(const struct settings *settings, uint32_t i
 	uint32_t count = settings_partition_count(settings);
 
 	return settings->slots.count / count + (index < settings->slots.count % count);
+}
+
+uint32_t settings_leaf_count(const struct settings *settings)
+{
+	if (settings->partitions)
+		return settings->partitions;
+	if (settings->slots.kind == SLOTS_COUNT && settings->slots.count < LEAVES_MOST)
+		return settings->slots.count;
+	return LEAVES_MOST;
+}
+
+uint32_t settings_least_leaves(const struct settings *settings)
+{
+	uint32_t leaves = settings_leaf_count(settings);
+	uint32_t count = (uint32_t)count_worth_having(settings, leaves);
+
+	if (settings->partitions)
+		return 1;
+	return count ? (leaves + count - 1) / count : leaves;
+}
+
+uint32_t settings_slots_of_leaves(const struct settings *settings, uint32_t first, uint32_t last)
+{
+	uint32_t leaves = settings_leaf_count(settings), slots = settings->slots.count;
+	uint32_t more = slots % leaves, from = first < more ? first : more;
+	uint32_t to = last + 1 < more ? last + 1 : more;
+
+	return slots / leaves * (last - first + 1) + to - from;
 }
 
 /* The largest rate that can be written and is not above @num / @den. */

@@ -3,8 +3,8 @@
  *
  * A setting has a name in `config` and, for most, a control file of the same name. A new one is:
  *
- * - its row: a member and an id here, a default and a row of the table in setting.c, and a row of
- *   the table of files in fs/mount/table.c if it has one;
+ * - its row: a member and an id here, a default and a row of the table in setting_table.c, and a
+ *   row of the table of files in fs/mount/table.c if it has one;
  * - its use: settings are read at `limiter->settings`; settings_of_host() and
  *   settings_of_partition() say which part of it a host has, settings_check() what contradicts it;
  * - its documents: fs/ratefs.5 and README.md.
@@ -30,6 +30,7 @@ enum {
 	PARTITIONS_MAX = 4096,	  /* partitions.count */
 	KEYS_MAX_MOST = 10000000, /* keys_max */
 	PARTITIONS_AUTO = 20,	  /* most that partitions.count=auto makes */
+	LEAVES_MOST = PARTITIONS_MAX,
 	RESERVE_HOSTS_MAX = 4096,
 	KEYS_MAX_DEFAULT = 1000000,
 	CONFIG_TEXT = 65536, /* longest `config` that is read */
@@ -94,7 +95,7 @@ enum setting_id {
 
 extern const struct settings SETTINGS_DEFAULT;
 
-/* setting.c: each by itself. */
+/* setting_table.c: each by itself. */
 
 const char *setting_name(enum setting_id id);
 
@@ -134,6 +135,15 @@ uint64_t settings_burst(const struct settings *settings, uint32_t i);
 
 /* Returns the number of partitions: the one that is set, or the one that `auto` comes to. */
 uint32_t settings_partition_count(const struct settings *settings);
+
+/*
+ * Returns the number of leaves that capacity is cut into where hosts share it: as many as there are
+ * partitions with numbers, as slots if these are few, or LEAVES_MOST. The fewest that are worth
+ * having: they bring a token in a `lease`. The slots of leaves @first to @last.
+ */
+uint32_t settings_leaf_count(const struct settings *settings);
+uint32_t settings_least_leaves(const struct settings *settings);
+uint32_t settings_slots_of_leaves(const struct settings *settings, uint32_t first, uint32_t last);
 
 /*
  * Returns the slots of partition @index (below the count), of settings with SLOTS_COUNT. Over all

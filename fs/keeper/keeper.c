@@ -6,7 +6,6 @@
 #include "fs/keeper/mountpoint.h"
 #include "fs/keeper/notify.h"
 #include "fs/keeper/socket.h"
-#include "fs/mount/channel.h"
 #include "fs/mount/mount.h"
 
 #include <errno.h>
@@ -17,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -123,6 +123,44 @@ static void start_server(struct keeper *keeper)
 	keeper->hello.starts++;
 }
 
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 14)
+
+/* Opens one more descriptor of the connection of @descriptor, or -1. */
+static int clone_device(int descriptor)
+{
+	uint32_t source = (uint32_t)descriptor;
+	int clone = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (clone >= 0 && ioctl(clone, FUSE_DEV_IOC_CLONE, &source)) {
+		close(clone);
+		clone = -1;
+	}
+	return clone;
+}
+
+#else
+
+/* A server reads from one descriptor only. */
+static int clone_device(int descriptor)
+{
+	(void)descriptor;
+	return -1;
+}
+
+#endif
+
+/* Notes the descriptor of the mount and clones of it, see channel.h. */
+static void clone_devices(struct keeper *keeper)
+{
+	unsigned int count = 1;
+
+	keeper->devices[0] = fuse_session_fd(keeper->fuse);
+	while (count < KEEPER_DEVICES &&
+	       (keeper->devices[count] = clone_device(keeper->devices[0])) >= 0)
+		count++;
+	keeper->device_count = count;
+}
+
 /* Mounts, and takes the kernel's first message. 0, or the exit status after a message. */
 static int make_mount(struct keeper *keeper)
 {
@@ -145,8 +183,7 @@ static int make_mount(struct keeper *keeper)
 		keeper->fuse = NULL;
 		return EXIT_FAILURE;
 	}
-	keeper->device_count = channel_open(fuse_session_fd(keeper->fuse), keeper->devices,
-					    KEEPER_DEVICES);
+	clone_devices(keeper);
 	do
 		got = read(keeper->devices[0], buffer, sizeof(buffer));
 	while (got < 0 && errno == EINTR);

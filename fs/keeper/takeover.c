@@ -9,8 +9,8 @@
 #include "fs/base/log.h"
 #include "fs/mount/channel.h"
 #include "fs/mount/handle.h"
+#include "fs/mount/loop.h"
 #include "fs/mount/wake.h"
-#include "fs/mount/mount.h"
 #include "fs/state/state.h"
 
 #include "core/limiter/learning.h"
@@ -235,7 +235,7 @@ static void process_messages(struct daemon *daemon, const struct messages *messa
 			       i < messages->again ? message->order : UINT64_MAX);
 		daemon_unlock(daemon);
 		channel_reply_to(message->channel);
-		mount_process(daemon, &buffer, clock_ns());
+		loop_process(daemon, &buffer, clock_ns());
 	}
 	daemon_lock(daemon);
 	restore_places(daemon, places, place_count, &next, UINT64_MAX);

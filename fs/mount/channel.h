@@ -1,32 +1,19 @@
 /*
- * channel - the descriptors of the FUSE device, read in turn.
+ * channel - the descriptor of the FUSE device by which a request came, and its reply goes.
  *
  * For each reply the kernel looks through the requests that were read from the same descriptor and
  * are unanswered, in 256 chains: with 20,000 readers waiting on one descriptor every other request
- * takes twice as long. So requests are spread over several clones of the descriptor, and each is
- * answered on the clone it came from. Needs libfuse 3.14; before that there is one descriptor.
+ * takes twice as long. So the loop reads in turn from several clones of the descriptor, and each
+ * request is answered on the clone it came from. Needs libfuse 3.14; before that there is one.
  */
 #ifndef RATEFS_FS_MOUNT_CHANNEL_H
 #define RATEFS_FS_MOUNT_CHANNEL_H
 
-#include <fuse_lowlevel.h>
 #include <stdint.h>
 
-enum { CHANNELS = 16 };
+enum { CHANNELS = 16 }; /* at most */
 
-/*
- * Fills @descriptors, at most @most (up to CHANNELS), with @descriptor and clones of it. Returns
- * how many there are.
- */
-unsigned int channel_open(int descriptor, int *descriptors, unsigned int most);
-
-/* Spreads the requests of @session, which is mounted, over @descriptors; its own is the first. */
-void channel_adopt(struct fuse_session *session, const int *descriptors, unsigned int count);
-
-/* Closes all but the first, which is the session's. */
-void channel_close(void);
-
-extern _Thread_local uint8_t channel_of_thread;
+extern _Thread_local uint8_t channel_of_thread; /* the loop's, see loop.c */
 
 /* Returns the channel of the request that this thread received last. */
 static inline uint8_t channel_current(void)

@@ -34,12 +34,20 @@ int daemon_has_room(struct daemon *daemon, uint32_t uid, enum bound_id id)
 	return err;
 }
 
+/* Tells whether readers, or polls, wait for something other than tokens. */
+static bool has_awaiters(const struct daemon *daemon)
+{
+	return daemon->watched.first || pending_first(&daemon->pending, PENDING_AWAITER);
+}
+
 static uint64_t due_ns(const struct daemon *daemon)
 {
 	uint64_t at_ns = engine_next_ns(&daemon->engine);
 	uint64_t decided_ns = pending_due_ns(&daemon->pending);
 
 	at_ns = decided_ns < at_ns ? decided_ns : at_ns;
+	if (has_awaiters(daemon) && daemon->look_due_ns < at_ns)
+		at_ns = daemon->look_due_ns;
 	return daemon->pending.count && daemon->sweep_ns < at_ns ? daemon->sweep_ns : at_ns;
 }
 
@@ -69,15 +77,19 @@ void daemon_lock(struct daemon *daemon)
 	pthread_mutex_lock(&daemon->lock);
 }
 
-/* Collects what was decided, of all kinds. */
+/*
+ * Collects what was decided, of all kinds; a kind is left alone if nothing of it can be decided.
+ */
 static struct pending *collect_answers(struct daemon *daemon)
 {
 	struct outbox outbox = {NULL, &outbox.first};
 
-	for (int kind = 0; kind < PENDING_KIND_COUNT; kind++) {
-		if (PENDING_ROWS[kind].collect)
-			PENDING_ROWS[kind].collect(daemon, &outbox);
-	}
+	if (engine_has_done(&daemon->engine))
+		PENDING_ROWS[PENDING_READER].collect(daemon, &outbox);
+	if (engine_has_changed(&daemon->engine))
+		PENDING_ROWS[PENDING_WRITER].collect(daemon, &outbox);
+	if (has_awaiters(daemon))
+		PENDING_ROWS[PENDING_AWAITER].collect(daemon, &outbox);
 	return outbox.first;
 }
 
@@ -258,8 +270,11 @@ int daemon_init(struct daemon *daemon, struct options *options, struct source *s
 	uint64_t seed[2];
 	int err;
 
-	*daemon = (struct daemon){
-		.options = options, .source = source, .state = state, .armed_ns = NEVER_NS};
+	*daemon = (struct daemon){.options = options,
+				  .source = source,
+				  .state = state,
+				  .armed_ns = NEVER_NS,
+				  .look_due_ns = NEVER_NS};
 	daemon->request_timeout_ns = request_timeout_ns();
 	daemon->sweep_ns = daemon->request_timeout_ns ? 0 : NEVER_NS;
 	clock_gettime(CLOCK_REALTIME, &daemon->began);

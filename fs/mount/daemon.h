@@ -49,13 +49,15 @@ struct daemon {
 	struct state *state; /* borrowed: the knowledge for a successor */
 	struct handle_table handles;
 	struct list open;		    /* every open file */
-	struct list polling_events;	    /* open `events` files whose readers poll */
+	struct list watched;		    /* open files that a poll found to block, see await.h */
 	struct parameter_table *parameters; /* nodes with a number in their name, see node.c */
 	struct refusals refusals;
 	uint32_t pages; /* of metrics that threads are making */
 	pthread_cond_t page_made;
 	uint64_t armed_ns;     /* when the timer goes off; NEVER_NS: it does not; 0: it did */
 	uint64_t sweep_ns;     /* when to look for requests that wait too long for the kernel */
+	uint64_t look_ns;      /* await: before that, readers are not looked at again ... */
+	uint64_t look_due_ns;  /* ... and then they are to be, or NEVER_NS */
 	bool stopping;	       /* every reader gets ESHUTDOWN */
 	struct timespec began; /* wall clock at the start */
 

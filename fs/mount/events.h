@@ -31,8 +31,7 @@ struct event_line {
 };
 
 struct events {
-	uint64_t end;  /* position behind the last byte */
-	uint64_t told; /* the end when readers were told of it last */
+	uint64_t end; /* position behind the last byte */
 	uint64_t first_line,
 		line_end; /* numbers of the oldest whole line, and behind the last one */
 	struct event_line lines[EVENTS_LINES];

@@ -78,14 +78,6 @@ static int number_handle(struct daemon *daemon, struct handle *handle, const str
 	return 0;
 }
 
-struct handle *handle_find(const struct daemon *daemon, uint64_t number)
-{
-	uint32_t index = (uint32_t)number;
-	struct handle *handle = index < daemon->handles.size ? daemon->handles.at[index] : NULL;
-
-	return handle && handle->number == number ? handle : NULL;
-}
-
 void handle_forget(struct daemon *daemon, uint64_t number)
 {
 	struct handle_table *table = &daemon->handles;
@@ -175,7 +167,6 @@ static struct handle *reopen_handle(struct daemon *daemon, const struct node *no
 	handle->number = (kept->life >> LIFE_BITS) << 32 | index;
 	handle->granted = kept->granted;
 	handle->half = kept->half;
-	handle->begun = true;
 	if (node->row->kind->reopen && node->row->kind->reopen(daemon, handle, kept)) {
 		handle_close(daemon, handle);
 		return NULL;
@@ -183,24 +174,24 @@ static struct handle *reopen_handle(struct daemon *daemon, const struct node *no
 	return handle;
 }
 
-static void stop_following(struct daemon *daemon, struct handle *handle)
+static void stop_watching(struct daemon *daemon, struct handle *handle)
 {
-	if (handle->following)
-		list_remove(&daemon->polling_events, &handle->follower);
-	handle->following = false;
+	if (handle->watched)
+		list_remove(&daemon->watched, &handle->watch);
+	handle->watched = false;
 }
 
-void handle_follow(struct daemon *daemon, struct handle *handle)
+void handle_watch(struct daemon *daemon, struct handle *handle)
 {
-	if (!handle->following)
-		list_prepend(&daemon->polling_events, &handle->follower);
-	handle->following = true;
+	if (!handle->watched)
+		list_prepend(&daemon->watched, &handle->watch);
+	handle->watched = true;
 }
 
 void handle_close(struct daemon *daemon, struct handle *handle)
 {
 	list_remove(&daemon->open, &handle->link);
-	stop_following(daemon, handle);
+	stop_watching(daemon, handle);
 	if (handle->slot.limiter)
 		engine_slot_close(&daemon->engine, &handle->slot, !handle->lost, clock_ns());
 	if (handle->polling)
@@ -236,7 +227,7 @@ void handle_close_all(struct daemon *daemon)
 
 void handle_notify(struct daemon *daemon, struct handle *handle)
 {
-	stop_following(daemon, handle);
+	stop_watching(daemon, handle);
 	if (handle->poll)
 		fuse_lowlevel_notify_poll(handle->poll);
 }

@@ -32,8 +32,7 @@ struct handle {
 	uint64_t tokens;
 	uint64_t within_ns;
 	_Atomic bool granted;  /* token text is there to be read on; read without the lock */
-	bool half;	       /* the end of a token's text was not read yet: a poll is told so */
-	bool begun;	       /* events: its head was read */
+	bool half;	       /* the end of a text was not read yet, and can be: a poll says so */
 	uint32_t uid;	       /* the user that opened it */
 	struct viewer *viewer; /* owned; metrics, events: its rights; NULL: it may know all */
 	uint64_t position;     /* events: of the next line */
@@ -44,8 +43,8 @@ struct handle {
 	struct polling *polling;      /* owned; NULL: tokens of it were never polled for */
 	struct fuse_pollhandle *poll; /* owned; the poll to be told */
 	struct list_link link;	      /* in daemon->open */
-	bool following;		      /* events: in the list of those who poll */
-	struct list_link follower;    /* in daemon->polling_events */
+	bool watched;		      /* in daemon->watched */
+	struct list_link watch;	      /* there */
 };
 
 /*
@@ -59,7 +58,13 @@ struct handle *handle_open(struct daemon *daemon, const struct node *node,
  * Finds the handle with @number. NULL: a predecessor's, whose limiter or partition was gone when
  * files were taken over, or which was given up.
  */
-struct handle *handle_find(const struct daemon *daemon, uint64_t number);
+static inline struct handle *handle_find(const struct daemon *daemon, uint64_t number)
+{
+	uint32_t index = (uint32_t)number;
+	struct handle *handle = index < daemon->handles.size ? daemon->handles.at[index] : NULL;
+
+	return handle && handle->number == number ? handle : NULL;
+}
 
 /* Forgets @number, closed, which handle_find() does not find. Under the lock. */
 void handle_forget(struct daemon *daemon, uint64_t number);
@@ -86,8 +91,15 @@ void handle_close(struct daemon *daemon, struct handle *handle);
  */
 void handle_close_all(struct daemon *daemon);
 
-/* Lists @handle, of events, as one whose poller waits for a line. Under the lock. */
-void handle_follow(struct daemon *daemon, struct handle *handle);
+/* Notes whether the end of a text is yet to be read, for a successor, too. Under the lock. */
+static inline void handle_set_half(struct handle *handle, bool half)
+{
+	handle->half = half;
+	handle->kept->half = half;
+}
+
+/* Lists @handle as one whose poll is to be told when a read does not block. Under the lock. */
+void handle_watch(struct daemon *daemon, struct handle *handle);
 
 /* Tells the poll of @handle that something may have changed. Under the lock. */
 void handle_notify(struct daemon *daemon, struct handle *handle);

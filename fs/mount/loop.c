@@ -18,13 +18,18 @@
  */
 #include "fs/mount/loop.h"
 #include "fs/base/log.h"
-#include "fs/mount/mount.h"
+#include "fs/mount/channel.h"
 #include "fs/mount/wake.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <linux/fuse.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 enum {
 	LOOK_NS = 50000,	  /* how long it looks for a request before it sleeps */
@@ -33,6 +38,124 @@ enum {
 	TIME_CAP_NS = 1000000, /* longer times between requests count as this one */
 	TIME_WEIGHT = 8,       /* of the mean against the newest time */
 };
+
+/* Set in the unique number of a request that the kernel sends again. */
+static const uint64_t RESEND = UINT64_C(1) << 63;
+
+static struct {
+	int descriptors[CHANNELS]; /* the first is the session's */
+	unsigned int count;
+	unsigned int turn;
+} channels;
+
+_Thread_local uint8_t channel_of_thread;
+
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 14)
+
+/*
+ * Returns memory for a request of @size bytes that is not swapped out, or NULL. A killed process
+ * gets no page any more: where the memory for a request has to be paged in, the request that is
+ * handed to a killed server fails with EIO, and reaches no successor.
+ */
+static void *locked_memory(size_t size)
+{
+	static void *memory;
+	static size_t memory_size;
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+
+	if (size <= memory_size)
+		return memory;
+	if (memory)
+		munmap(memory, memory_size);
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, flags | MAP_LOCKED, -1, 0);
+	if (memory == MAP_FAILED) {
+		log_info("memory for requests may be swapped out: %s", strerror(errno));
+		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+	}
+	if (memory == MAP_FAILED)
+		memory = NULL;
+	memory_size = memory ? size : 0;
+	return memory;
+}
+
+static ssize_t receive_request(int descriptor, void *bytes, size_t size, void *userdata)
+{
+	void *memory = locked_memory(size);
+	ssize_t length;
+
+	(void)descriptor;
+	(void)userdata;
+	channel_of_thread = (uint8_t)(channels.turn++ % channels.count);
+	length = read(channels.descriptors[channel_of_thread], memory ? memory : bytes, size);
+	if (memory && length > 0)
+		memcpy(bytes, memory, (size_t)length);
+	return length;
+}
+
+static ssize_t send_reply(int descriptor, struct iovec *parts, int count, void *userdata)
+{
+	(void)descriptor;
+	(void)userdata;
+	return writev(channels.descriptors[channel_of_thread], parts, count);
+}
+
+void loop_adopt(struct fuse_session *session, const int *descriptors, unsigned int count)
+{
+	static const struct fuse_custom_io io = {.read = receive_request, .writev = send_reply};
+
+	assert(count && count <= CHANNELS);
+	memcpy(channels.descriptors, descriptors, count * sizeof(*descriptors));
+	channels.count = count;
+	if (fuse_session_custom_io(session, &io, descriptors[0]))
+		log_warning("requests come by one descriptor: %s", strerror(errno));
+}
+
+#else
+
+void loop_adopt(struct fuse_session *session, const int *descriptors, unsigned int count)
+{
+	(void)session;
+	(void)descriptors;
+	(void)count;
+}
+
+#endif
+
+void loop_close(void)
+{
+	while (channels.count > 1)
+		close(channels.descriptors[--channels.count]);
+}
+
+/*
+ * Interrupts are answered here: libfuse would look through all requests for the one. A request that
+ * does not wait (any more) was answered, since requests are done one after the other.
+ */
+void loop_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns)
+{
+	const struct fuse_in_header *header = buffer->mem;
+	const struct fuse_interrupt_in *interrupt = (const struct fuse_interrupt_in *)(header + 1);
+	const struct fuse_poll_in *poll_in = (const struct fuse_poll_in *)(header + 1);
+
+	if (buffer->size < sizeof(*header))
+		return;
+	if (header->opcode == FUSE_INTERRUPT) {
+		if (buffer->size >= sizeof(*header) + sizeof(*interrupt))
+			daemon_interrupt(daemon, interrupt->unique & ~RESEND);
+		return;
+	}
+	daemon->caller = (struct caller){
+		.unique = header->unique & ~RESEND,
+		.at_ns = now_ns,
+		.uid = header->uid,
+		.gid = header->gid,
+		.pid = header->pid,
+		.again = header->unique & RESEND,
+	};
+	if (header->opcode == FUSE_POLL && buffer->size >= sizeof(*header) + sizeof(*poll_in))
+		daemon->caller.poll = poll_in->kh;
+	fuse_session_process_buf(daemon->fuse, buffer);
+}
 
 /* Tells whether there is a request at @until_ns at the latest. */
 static bool look_for_request(const struct daemon *daemon, uint64_t until_ns)
@@ -80,7 +203,7 @@ void loop_run(struct daemon *daemon)
 		between_ns = now_ns - last_ns < TIME_CAP_NS ? now_ns - last_ns : TIME_CAP_NS;
 		mean_ns += between_ns / TIME_WEIGHT - mean_ns / TIME_WEIGHT;
 		last_ns = now_ns;
-		mount_process(daemon, &buffer, now_ns);
+		loop_process(daemon, &buffer, now_ns);
 	}
 	wake_never();
 	free(buffer.mem);

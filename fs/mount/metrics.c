@@ -3,7 +3,7 @@
 #include "fs/base/clock.h"
 #include "fs/base/thread.h"
 #include "fs/mount/channel.h"
-#include "fs/mount/text.h"
+#include "fs/mount/text_file.h"
 
 #include "core/fleet/fleet.h"
 
@@ -307,7 +307,7 @@ static void *make_page_aside(void *argument)
 	/* Under the lock: another read of the same open file may replace the text. */
 	if (request && text) {
 		handle_keep_text(page->handle, text, length);
-		text_reply(request, text, length, page->offset, page->size);
+		text_file_reply(request, text, length, page->offset, page->size);
 	} else {
 		free(text);
 		if (request)
@@ -360,8 +360,8 @@ static void read_metrics(struct daemon *daemon, struct handle *handle,
 	 */
 	goes_on = read->offset && handle->text;
 	if (goes_on)
-		text_reply(read->caller->request, handle->text, handle->length, read->offset,
-			   read->size);
+		text_file_reply(read->caller->request, handle->text, handle->length, read->offset,
+				read->size);
 	many = daemon->engine.tree.count > LIMITERS_AT_ONCE;
 	full = !goes_on && many && daemon->pages >= PAGES_MAX;
 	if (full)
@@ -383,7 +383,7 @@ static void read_metrics(struct daemon *daemon, struct handle *handle,
 	}
 	daemon_lock(daemon);
 	handle_keep_text(handle, text, length);
-	text_reply(read->caller->request, text, length, read->offset, read->size);
+	text_file_reply(read->caller->request, text, length, read->offset, read->size);
 	daemon_unlock(daemon);
 }
 

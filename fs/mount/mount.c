@@ -1,12 +1,11 @@
-/* mount - the mount, and its requests, see mount.h. */
+/* mount - the mount, from its making to its end, see mount.h. */
 #include "fs/mount/mount.h"
 #include "fs/base/log.h"
-#include "fs/mount/channel.h"
 #include "fs/mount/handle.h"
+#include "fs/mount/loop.h"
 #include "fs/mount/ops.h"
 
 #include <errno.h>
-#include <linux/fuse.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +13,6 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Set in the unique number of a request that the kernel sends again. */
-static const uint64_t RESEND = UINT64_C(1) << 63;
 
 int mount_init(struct daemon *daemon, struct options *options, struct source *source,
 	       struct state *state, const struct owner *root)
@@ -58,9 +54,9 @@ int mount_adopt(struct daemon *daemon, const void *init, size_t size, const int 
 		daemon->fuse = NULL;
 		return -1;
 	}
-	channel_adopt(daemon->fuse, devices, count);
+	loop_adopt(daemon->fuse, devices, count);
 	/* A predecessor has answered this message: the kernel drops the answer. */
-	mount_process(daemon, &buffer, clock_ns());
+	loop_process(daemon, &buffer, clock_ns());
 	if (!fuse_session_exited(daemon->fuse))
 		return 0;
 	log_error("the mount ended before it began");
@@ -98,37 +94,7 @@ void mount_end(struct daemon *daemon)
 		log_error("the keeper is gone: the mount ends");
 		unmount_path(daemon->options->mountpoint);
 	}
-	channel_close();
+	loop_close();
 	fuse_session_destroy(daemon->fuse);
 	daemon->fuse = NULL;
-}
-
-/*
- * Interrupts are answered here: libfuse would look through all requests for the one. A request that
- * does not wait (any more) was answered, since requests are done one after the other.
- */
-void mount_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns)
-{
-	const struct fuse_in_header *header = buffer->mem;
-	const struct fuse_interrupt_in *interrupt = (const struct fuse_interrupt_in *)(header + 1);
-	const struct fuse_poll_in *poll_in = (const struct fuse_poll_in *)(header + 1);
-
-	if (buffer->size < sizeof(*header))
-		return;
-	if (header->opcode == FUSE_INTERRUPT) {
-		if (buffer->size >= sizeof(*header) + sizeof(*interrupt))
-			daemon_interrupt(daemon, interrupt->unique & ~RESEND);
-		return;
-	}
-	daemon->caller = (struct caller){
-		.unique = header->unique & ~RESEND,
-		.at_ns = now_ns,
-		.uid = header->uid,
-		.gid = header->gid,
-		.pid = header->pid,
-		.again = header->unique & RESEND,
-	};
-	if (header->opcode == FUSE_POLL && buffer->size >= sizeof(*header) + sizeof(*poll_in))
-		daemon->caller.poll = poll_in->kh;
-	fuse_session_process_buf(daemon->fuse, buffer);
 }

@@ -1,5 +1,5 @@
 /*
- * mount - the mount, and its requests.
+ * mount - the mount, from its making to its end.
  */
 #ifndef RATEFS_FS_MOUNT_MOUNT_H
 #define RATEFS_FS_MOUNT_MOUNT_H
@@ -23,9 +23,6 @@ int mount_session(struct fuse_session **session, struct options *options, struct
  */
 int mount_adopt(struct daemon *daemon, const void *init, size_t size, const int *devices,
 		unsigned int count);
-
-/* Does the request in @buffer, received at @now_ns. */
-void mount_process(struct daemon *daemon, const struct fuse_buf *buffer, uint64_t now_ns);
 
 /* Frees the session; unmounts if there is no keeper any more to do that. */
 void mount_end(struct daemon *daemon);

@@ -46,7 +46,7 @@ enum node_access {
 enum node_cost {
 	COST_NOTHING, /* it ends, and takes nothing */
 	COST_TOKENS,  /* it takes tokens, or a slot for as long as the file is open */
-	COST_ENDLESS, /* it never ends */
+	COST_ENDLESS, /* it may never end; no listing shows it */
 	COST_WRITE,   /* it cannot be read, but written */
 	COST_COUNT
 };
@@ -114,6 +114,12 @@ struct node_kind {
 		      const struct state_handle *kept);
 	/* Answers a read, now or later. Without the lock. */
 	void (*read)(struct daemon *daemon, struct handle *handle, const struct read_request *read);
+	/*
+	 * Answers a read that need not wait, of a row with `until`. Without the lock, and
+	 * without a step of the engine.
+	 */
+	void (*answer)(struct daemon *daemon, struct handle *handle,
+		       const struct read_request *read);
 	/* Answers a write, now or later. Without the lock; @text is NUL-terminated. */
 	void (*write)(struct daemon *daemon, struct handle *handle, const struct caller *caller,
 		      const char *text, size_t size);
@@ -133,7 +139,13 @@ struct node_row {
 	enum setting_id setting; /* of a settings file */
 	/* Writes the text of the file as user @uid reads it. Under the lock. */
 	void (*show)(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid);
-	bool survey;	  /* in a fleet the coordinator is asked before it is shown */
+	/*
+	 * Returns when a reader that asked at @asked_ns need not wait any more, as things stand: 0:
+	 * now; NEVER_NS: not until something changes. It is called after each step, see await.h.
+	 * Under the lock. NULL: no read waits, or the kind sees to it.
+	 */
+	uint64_t (*until)(struct daemon *daemon, struct handle *handle, uint64_t asked_ns);
+	bool brief;	  /* such a wait is short: O_NONBLOCK and polls do not count */
 	const char *help; /* NULL: a directory that says nothing by itself */
 };
 

@@ -523,8 +523,8 @@ static void op_unlink(fuse_req_t request, fuse_ino_t parent, const char *name)
 	fuse_reply_err(request, err ? -err : EPERM);
 }
 
-/* A page of directory entries. */
-struct page {
+/* Entries of a directory, for one readdir. */
+struct entries {
 	struct node_listing listing; /* first */
 	fuse_req_t request;
 	char *bytes;
@@ -535,14 +535,15 @@ struct page {
 static bool add_entry(struct node_listing *listing, const char *name, fuse_ino_t ino, mode_t type,
 		      uint64_t next)
 {
-	struct page *page = (struct page *)listing;
+	struct entries *entries = (struct entries *)listing;
 	struct stat attributes = {.st_ino = ino, .st_mode = type};
-	size_t length = fuse_add_direntry(page->request, page->bytes + page->used,
-					  page->size - page->used, name, &attributes, (off_t)next);
+	size_t length = fuse_add_direntry(entries->request, entries->bytes + entries->used,
+					  entries->size - entries->used, name, &attributes,
+					  (off_t)next);
 
-	if (length > page->size - page->used)
+	if (length > entries->size - entries->used)
 		return false;
-	page->used += length;
+	entries->used += length;
 	return true;
 }
 
@@ -550,26 +551,26 @@ static void op_readdir(fuse_req_t request, fuse_ino_t ino, size_t size, off_t of
 		       struct fuse_file_info *file)
 {
 	struct daemon *daemon = daemon_of(request);
-	struct page page = {
+	struct entries entries = {
 		.listing.add = add_entry, .request = request, .bytes = malloc(size), .size = size};
 	struct node node;
 	int err;
 
 	(void)file;
-	if (!page.bytes) {
+	if (!entries.bytes) {
 		fuse_reply_err(request, ENOMEM);
 		return;
 	}
 	daemon_lock(daemon);
 	err = node_decode(daemon, ino, &node);
 	if (!err)
-		node_list(daemon, &node, (uint64_t)offset, &page.listing);
+		node_list(daemon, &node, (uint64_t)offset, &entries.listing);
 	daemon_unlock(daemon);
 	if (err)
 		fuse_reply_err(request, -err);
 	else
-		fuse_reply_buf(request, page.bytes, page.used);
-	free(page.bytes);
+		fuse_reply_buf(request, entries.bytes, entries.used);
+	free(entries.bytes);
 }
 
 const struct fuse_lowlevel_ops OPS = {

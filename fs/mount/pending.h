@@ -3,8 +3,7 @@
  *
  * The kernel interrupts a request by that number; it is found in O(1). A request that waits is of a
  * kind: a row of PENDING_ROWS (table.c), which says how requests of that kind are collected once a
- * step of the engine has decided about them, how they are answered, and how they are given up. A
- * file that blocks in a new way is a row there, and the functions that the row names.
+ * step of the engine has decided about them, how they are answered, and how they are given up.
  *
  * Everything here is under the daemon's lock, unless said otherwise.
  */
@@ -18,12 +17,11 @@
 struct daemon;
 
 enum pending_kind {
-	PENDING_READER,	  /* of token, stream or take: it waits for tokens */
-	PENDING_OPENER,	  /* of slot: it waits for one */
-	PENDING_WRITER,	  /* its change is on its way through the source */
-	PENDING_FOLLOWER, /* of events: it waits for a line */
-	PENDING_LOOKER,	  /* of a text for which the coordinator is asked first */
-	PENDING_PAGE,	  /* of metrics: a thread makes the page */
+	PENDING_READER,	 /* of token, stream or take: it waits for tokens */
+	PENDING_OPENER,	 /* of slot: it waits for one */
+	PENDING_WRITER,	 /* its change is on its way through the source */
+	PENDING_AWAITER, /* of any file whose row has `until` */
+	PENDING_PAGE,	 /* of metrics: a thread makes the page */
 	PENDING_KIND_COUNT
 };
 
@@ -59,7 +57,8 @@ enum pending_end {
 
 struct pending_row {
 	/*
-	 * Moves requests that are decided out of the table to @outbox. NULL: another row does it.
+	 * Moves requests that are decided out of the table to @outbox, if there may be some, see
+	 * collect_answers() in daemon.c. NULL: another row does it.
 	 */
 	void (*collect)(struct daemon *daemon, struct outbox *outbox);
 	/* Answers @pending, which was collected, and frees it. Without the lock. NULL: none is. */

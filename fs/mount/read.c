@@ -8,13 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Notes whether the end of a token's text is yet to be read, for a successor, too. */
-static void set_half(struct handle *handle, bool half)
-{
-	handle->half = half;
-	handle->kept->half = half;
-}
-
 /* Writes the text of @tokens from @offset on to @text. Returns its length, at most @size. */
 static size_t token_text(uint64_t tokens, uint64_t offset, size_t size, char text[TOKEN_TEXT])
 {
@@ -50,7 +43,7 @@ static void note_grant(struct handle *handle, size_t size)
 	if (handle->polling)
 		handle->polling->poller.late = false;
 	handle->kept->granted = true;
-	set_half(handle, token_text(handle->tokens, 0, TOKEN_TEXT, text) > size);
+	handle_set_half(handle, token_text(handle->tokens, 0, TOKEN_TEXT, text) > size);
 }
 
 /*
@@ -192,7 +185,7 @@ static void read_rest(struct handle *handle, const struct read_request *read)
 	if (!handle->granted)
 		rest = 0;
 	else if (rest <= read->size)
-		set_half(handle, false);
+		handle_set_half(handle, false);
 	fuse_reply_buf(read->caller->request, text, rest < read->size ? rest : read->size);
 }
 
@@ -210,7 +203,7 @@ static void read_stream(struct daemon *daemon, struct handle *handle,
 			const struct read_request *read)
 {
 	if (read->offset & 1) {
-		set_half(handle, false);
+		handle_set_half(handle, false);
 		read_reply(read->caller->request, 1, 1, read->size);
 		return;
 	}

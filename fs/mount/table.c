@@ -1,13 +1,15 @@
 /*
  * table - THE TABLE of files, see node.h, and that of kinds of requests that wait, see pending.h.
  */
+#include "fs/mount/await.h"
 #include "fs/mount/follow.h"
 #include "fs/mount/metrics.h"
 #include "fs/mount/pending.h"
 #include "fs/mount/read.h"
 #include "fs/mount/show.h"
 #include "fs/mount/slot.h"
-#include "fs/mount/text.h"
+#include "fs/mount/text_file.h"
+#include "fs/mount/until.h"
 #include "fs/mount/write.h"
 
 #include <assert.h>
@@ -82,12 +84,13 @@ const struct node_row NODES[] = {
 		.help = "every stat of every limiter that one may use, in Prometheus text format"},
 	{
 		.name = "hosts", .place = NODE_ROOT, .access = ACCESS_USE,
-		.kind = &TEXT_FILE, .show = show_hosts, .survey = true,
+		.kind = &TEXT_FILE, .show = show_hosts,
+		.until = until_surveyed, .brief = true,
 		.help = "the hosts: name, weight, partitions held, seconds since last heard of"},
 	{
 		.name = "events", .place = NODE_ROOT, .access = ACCESS_USE,
 		.cost = COST_ENDLESS,
-		.kind = &EVENTS_FILE,
+		.kind = &EVENTS_FILE, .until = until_event,
 		.help = "state changes from now on, a line each, as they happen"},
 	{
 		.name = "last_error", .place = NODE_ROOT, .access = ACCESS_USE,
@@ -228,11 +231,13 @@ const struct node_row NODES[] = {
 		.help = "its share of the rate"},
 	{
 		.name = "state", .place = NODE_PARTITION, .access = ACCESS_USE,
-		.kind = &TEXT_FILE, .show = show_partition_state, .survey = true,
+		.kind = &TEXT_FILE, .show = show_partition_state,
+		.until = until_surveyed, .brief = true,
 		.help = "free, held, waiting, draining or reserved"},
 	{
 		.name = "holder", .place = NODE_PARTITION, .access = ACCESS_USE,
-		.kind = &TEXT_FILE, .show = show_partition_holder, .survey = true,
+		.kind = &TEXT_FILE, .show = show_partition_holder,
+		.until = until_surveyed, .brief = true,
 		.help = "name of the host that holds it; empty: none"},
 	{
 		.name = "expires", .place = NODE_PARTITION, .access = ACCESS_USE,
@@ -273,10 +278,8 @@ const struct pending_row PENDING_ROWS[PENDING_KIND_COUNT] = {
 	[PENDING_WRITER] = {
 		.collect = write_collect, .answer = write_answer, .give_up = write_give_up,
 		.expire = write_expire, .queued = true, .resolute = true},
-	[PENDING_FOLLOWER] = {
-		.collect = follow_collect, .answer = follow_answer, .queued = true},
-	[PENDING_LOOKER] = {
-		.collect = text_collect, .answer = text_answer, .queued = true},
+	[PENDING_AWAITER] = {
+		.collect = await_collect, .answer = await_answer, .queued = true},
 	[PENDING_PAGE] = {.give_up = metrics_give_up}, /* the thread of the page answers */
 };
 /* clang-format on */

@@ -1,7 +1,7 @@
 /* write - files that are written, and changes of the tree, see write.h. */
 #include "fs/mount/write.h"
 #include "fs/base/clock.h"
-#include "fs/mount/text.h"
+#include "fs/mount/text_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -152,9 +152,9 @@ static void write_feedback(struct daemon *daemon, struct handle *handle,
 }
 
 const struct node_kind SETTING_FILE = {
-	.is_setting = true, .read = text_read, .write = write_setting};
+	.is_setting = true, .read = text_file_read, .write = write_setting};
 const struct node_kind CONFIG_FILE = {
-	.read = text_read, .write = write_config, .write_max = CONFIG_TEXT};
+	.read = text_file_read, .write = write_config, .write_max = CONFIG_TEXT};
 const struct node_kind CHARGE_FILE = {.write = write_charge};
 const struct node_kind FEEDBACK_FILE = {.write = write_feedback};
 

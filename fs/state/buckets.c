@@ -76,23 +76,23 @@ static void read_level(const struct level_copy *copy, struct bucket *bucket)
 	bucket->awaited = copy->awaited;
 }
 
-static void write_learnt(struct learnt *learnt, const struct limiter *limiter)
+static void write_learning(struct learning_copies *kept, const struct limiter *limiter)
 {
 	const struct learning *learning = limiter->learning;
-	uint32_t other = !learnt->current;
+	uint32_t other = !kept->current;
 
-	learnt->copies[other] = (struct learnt_copy){
+	kept->copies[other] = (struct learning_copy){
 		.id = limiter->id,
 		.adapted = learning->adapted,
 		.pause = learning->pause,
 		.flow = learning->bucket.flow,
 		.level = level_of(&learning->bucket),
 	};
-	atomic_store_explicit(&learnt->current, other, memory_order_release);
+	atomic_store_explicit(&kept->current, other, memory_order_release);
 }
 
 /* Tells whether @copy can be learnt: rates are numbers above 0, times are past. */
-static bool is_learnt(const struct learnt_copy *copy)
+static bool is_possible(const struct learning_copy *copy)
 {
 	const struct adapt_state *adapted = &copy->adapted;
 	uint64_t now_ns = clock_ns();
@@ -104,13 +104,13 @@ static bool is_learnt(const struct learnt_copy *copy)
 	       copy->pause.base_ns < (double)INT64_MAX && copy->pause.random;
 }
 
-static void read_learnt(const struct schedule *schedule, const struct learnt *learnt,
-			struct limiter *limiter)
+static void read_learning(const struct schedule *schedule, const struct learning_copies *kept,
+			  struct limiter *limiter)
 {
-	const struct learnt_copy *copy = &learnt->copies[learnt->current & 1];
+	const struct learning_copy *copy = &kept->copies[kept->current & 1];
 	struct learning *learning = limiter->learning;
 
-	if (!learning || copy->id != limiter->id || !is_learnt(copy))
+	if (!learning || copy->id != limiter->id || !is_possible(copy))
 		return;
 	learning_restore(schedule, limiter, &copy->adapted, &copy->pause);
 	if (learning->limited && is_flow_of(&copy->flow, &learning->bucket))
@@ -173,7 +173,7 @@ static void write_limiter(struct state *state, struct limiter *limiter)
 		return;
 	memcpy(state->units[at].counters, limiter->counters, sizeof(limiter->counters));
 	if (limiter->learning)
-		write_learnt(&state->learnt[at], limiter);
+		write_learning(&state->learning[at], limiter);
 	for (uint32_t i = 0; i < limiter->bucket_count && at; i++) {
 		unit = &state->units[at];
 		write_level(state, at, &limiter->buckets[i]);
@@ -220,7 +220,7 @@ static void read_unit(struct state *state, const struct schedule *schedule, uint
 	static_assert((int)COUNTER_COUNT == (int)STATE_COUNTERS, "all counters have room");
 	limiter->unit = i;
 	memcpy(limiter->counters, unit->counters, sizeof(limiter->counters));
-	read_learnt(schedule, &state->learnt[i], limiter);
+	read_learning(schedule, &state->learning[i], limiter);
 }
 
 void state_restore(struct state *state)

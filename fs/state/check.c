@@ -156,14 +156,14 @@ static bool parameters_are_sound(const struct state *state)
 
 static bool fleet_is_sound(const struct state *state)
 {
-	const struct zookeeper_kept *zookeeper = &state->fleet->zookeeper;
-	const struct fleet_kept *fleet = &state->fleet->fleet;
+	const struct zookeeper_handover *zookeeper = &state->fleet->zookeeper;
+	const struct handover_memory *fleet = &state->fleet->fleet;
 
-	for (uint32_t i = 0; i < KEPT_MAX; i++) {
-		const struct kept_place *place = &fleet->places[i];
+	for (uint32_t i = 0; i < HANDOVER_PLACES; i++) {
+		const struct handover_place *place = &fleet->places[i];
 
 		if (place->state >= LEASE_STATE_COUNT ||
-		    (place->index >= 2 * PARTITIONS_MAX && place->index != KEPT_CLAIM))
+		    (place->index >= 2 * PARTITIONS_MAX && place->index != HANDOVER_CLAIM))
 			return false;
 	}
 	return zookeeper->current < 2 && !fleet->hid[HID_TEXT - 1] &&

@@ -101,9 +101,9 @@ struct unit {
 };
 
 /* The state of learning of a limiter, at the number of its first unit. */
-struct learnt {
+struct learning_copies {
 	_Atomic uint32_t current; /* which of the two counts */
-	struct learnt_copy {
+	struct learning_copy {
 		uint32_t id; /* of the limiter; 0: nothing was learnt */
 		struct adapt_state adapted;
 		struct backoff_state pause;
@@ -119,7 +119,7 @@ struct state {
 	struct header *header;
 	char *logs[2];
 	struct unit *units;
-	struct learnt *learnt;
+	struct learning_copies *learning;
 	struct state_handle *handles;
 	char *key_names;
 	struct parameter *parameters;

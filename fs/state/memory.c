@@ -19,7 +19,7 @@ static const uint32_t NO_LIMITER = UINT32_MAX;
 static uint64_t all_bytes(void)
 {
 	return STATE_HEADER_BYTES + 2 * STATE_LOG_BYTES +
-	       (uint64_t)UNITS_MAX * (sizeof(struct unit) + sizeof(struct learnt)) +
+	       (uint64_t)UNITS_MAX * (sizeof(struct unit) + sizeof(struct learning_copies)) +
 	       (uint64_t)STATE_HANDLES_MAX * (sizeof(struct state_handle) + KEY_NAME_BYTES) +
 	       (uint64_t)PARAMETERS_MAX * sizeof(struct parameter) + sizeof(struct state_fleet) +
 	       (uint64_t)PARKING_PLACES_MAX * sizeof(struct parked_place);
@@ -50,8 +50,8 @@ struct state *state_open(int descriptor, uint32_t servers)
 	state->logs[0] = state->bytes + STATE_HEADER_BYTES;
 	state->logs[1] = state->logs[0] + STATE_LOG_BYTES;
 	state->units = (struct unit *)(state->logs[1] + STATE_LOG_BYTES);
-	state->learnt = (struct learnt *)(state->units + UNITS_MAX);
-	state->handles = (struct state_handle *)(state->learnt + UNITS_MAX);
+	state->learning = (struct learning_copies *)(state->units + UNITS_MAX);
+	state->handles = (struct state_handle *)(state->learning + UNITS_MAX);
 	state->key_names = (char *)(state->handles + STATE_HANDLES_MAX);
 	state->parameters =
 		(struct parameter *)(state->key_names + (size_t)STATE_HANDLES_MAX * KEY_NAME_BYTES);
@@ -171,7 +171,7 @@ static void give_up_handles(struct state *state)
 /* The credentials stay, as above. */
 static void give_up_levels(struct state *state)
 {
-	struct zookeeper_kept *zookeeper = &state->fleet->zookeeper;
+	struct zookeeper_handover *zookeeper = &state->fleet->zookeeper;
 	const char *units = (const char *)state->units, *end = (const char *)state->handles;
 
 	/* With what was learnt, which follows. */

@@ -11,7 +11,7 @@
  *   token that was taken and not delivered is spent.
  * - places of readers that were interrupted (parking.h).
  * - open files by their handles' numbers (handle.h): whose they are, and what was read.
- * - in a fleet, what core/fleet/handover.h and zookeeper_kept.h say.
+ * - in a fleet, what core/fleet/handover.h and zookeeper_handover.h say.
  *
  * Rows of the table of files are known by the numbers that the first server of a mount gave them,
  * so that the numbers of files mean the same to a successor with another table. Numbers, sizes and
@@ -22,7 +22,7 @@
 #ifndef RATEFS_FS_STATE_STATE_H
 #define RATEFS_FS_STATE_STATE_H
 
-#include "fs/state/zookeeper_kept.h"
+#include "fs/state/zookeeper_handover.h"
 
 #include <time.h>
 
@@ -185,8 +185,8 @@ struct parked_place *state_places(struct state *state, uint32_t **used);
 
 /* The parts that the fleet and its connection write themselves. */
 struct state_fleet {
-	struct zookeeper_kept zookeeper;
-	struct fleet_kept fleet;
+	struct zookeeper_handover zookeeper;
+	struct handover_memory fleet;
 };
 struct state_fleet *state_fleet(struct state *state);
 

@@ -117,12 +117,12 @@ static const char *relative_path(const struct calls *calls, const char *path)
 	return path[length] ? path + length : "/";
 }
 
-static void on_watch(zhandle_t *handle, int type, int state, const char *path, void *context)
+static void on_watch(zhandle_t *zhandle, int type, int state, const char *path, void *context)
 {
 	struct calls *calls = context;
 	const char *known;
 
-	(void)handle;
+	(void)zhandle;
 	(void)state;
 	if (type == ZOO_SESSION_EVENT || !path)
 		return;
@@ -372,7 +372,7 @@ static int send_transaction(struct calls *calls, struct request *request)
 	text = call->text;
 	for (uint32_t i = 0; i < count; i++)
 		text = write_operation(call, i, &request->operations[i], text);
-	return zoo_amulti(calls->handle, (int)count, call->operations, call->results,
+	return zoo_amulti(calls->zhandle, (int)count, call->operations, call->results,
 			  on_transaction, call);
 }
 
@@ -386,7 +386,7 @@ static int send_get(struct calls *calls, struct request *request)
 	if (!call)
 		return ZSYSTEMERROR;
 	write_path(calls, request->path, call->text);
-	return zoo_awget(calls->handle, call->text, request->watch ? on_watch : NULL, calls,
+	return zoo_awget(calls->zhandle, call->text, request->watch ? on_watch : NULL, calls,
 			 on_data, call);
 }
 
@@ -400,7 +400,7 @@ static int send_list(struct calls *calls, struct request *request)
 	if (!call)
 		return ZSYSTEMERROR;
 	write_path(calls, request->path, call->text);
-	return zoo_awget_children(calls->handle, call->text, request->watch ? on_watch : NULL,
+	return zoo_awget_children(calls->zhandle, call->text, request->watch ? on_watch : NULL,
 				  calls, on_names, call);
 }
 
@@ -468,7 +468,7 @@ static int make_path(struct calls *calls)
 		end += 1 + strcspn(end + 1, "/");
 		snprintf(call->text, size, "%.*s", (int)(end - calls->path), calls->path);
 		call->is_last = !*end;
-		code = zoo_acreate(calls->handle, call->text, "", 0, calls->acl, 0, on_made, call);
+		code = zoo_acreate(calls->zhandle, call->text, "", 0, calls->acl, 0, on_made, call);
 		if (code != ZOK)
 			return code;
 	} while (*end);
@@ -500,7 +500,7 @@ int calls_prepare(struct calls *calls)
 	if (!call)
 		return -ENOMEM;
 	memcpy(call->text, calls->path, size);
-	return zoo_aexists(calls->handle, call->text, 0, on_looked, call) == ZOK ? 0 : -EIO;
+	return zoo_aexists(calls->zhandle, call->text, 0, on_looked, call) == ZOK ? 0 : -EIO;
 }
 
 void calls_give_up(struct calls *calls)

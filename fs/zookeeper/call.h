@@ -15,10 +15,10 @@
 
 struct call;
 
-/* The calls of one handle. Its callbacks may be called from within calls of the library. */
+/* The calls of one zhandle. Its callbacks may be called from within calls of the library. */
 struct calls {
-	zhandle_t *handle; /* borrowed */
-	const char *path;  /* borrowed; put before that of each znode; empty for the root */
+	zhandle_t *zhandle; /* borrowed */
+	const char *path;   /* borrowed; put before that of each znode; empty for the root */
 	const struct ACL_vector *acl; /* borrowed; of znodes that are made */
 	struct call *first, **end;    /* that the library has, oldest first */
 	int refused;		      /* of calls_prepare(): the code of the znode before */
@@ -50,7 +50,7 @@ int calls_prepare(struct calls *calls);
  */
 void calls_give_up(struct calls *calls);
 
-/* Frees the calls that the library never ended. The handle is closed. */
+/* Frees the calls that the library never ended. The zhandle is closed. */
 void calls_free(struct calls *calls);
 
 /* Returns the answer that a code of the library is. */

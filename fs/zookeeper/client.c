@@ -13,7 +13,7 @@
 struct orders {
 	uint32_t opening;    /* counts opens and closes */
 	uint64_t timeout_ns; /* of the session that is wanted; 0: none is */
-	bool resumes;	     /* it is the one that is kept */
+	bool resumes;	     /* it is the one that was handed over */
 	bool hang_up;
 	bool stop;
 	struct request *first, *last; /* to be sent */
@@ -111,7 +111,8 @@ static void *run_session(void *argument)
 }
 
 struct zookeeper_client *zookeeper_client_new(struct addresses *addresses, const char *path,
-					      const char *credentials, struct zookeeper_kept *kept,
+					      const char *credentials,
+					      struct zookeeper_handover *handover,
 					      struct zookeeper_receiver *receiver)
 {
 	struct zookeeper_client *client = calloc(1, sizeof(*client));
@@ -123,7 +124,7 @@ struct zookeeper_client *zookeeper_client_new(struct addresses *addresses, const
 	}
 	session = &client->session;
 	session->addresses = addresses;
-	session->kept = kept;
+	session->handover = handover;
 	session->notices.receiver = receiver;
 	session->path = strdup(path);
 	session->credentials = credentials ? strdup(credentials) : NULL;

@@ -14,16 +14,17 @@
 
 struct addresses;
 struct zookeeper_client;
-struct zookeeper_kept;
+struct zookeeper_handover;
 
 /*
  * Makes a client. @addresses become its own, even if that fails. All paths are below @path, empty
  * or /NAME..., which is copied. @credentials, USER:PASSWORD or NULL, is copied; with it znodes are
- * its user's only. @kept is borrowed: where the session is kept for a successor, or NULL. NULL when
- * there is no memory.
+ * its user's only. @handover is borrowed: the session for a successor, or NULL. NULL when there is
+ * no memory.
  */
 struct zookeeper_client *zookeeper_client_new(struct addresses *addresses, const char *path,
-					      const char *credentials, struct zookeeper_kept *kept,
+					      const char *credentials,
+					      struct zookeeper_handover *handover,
 					      struct zookeeper_receiver *receiver);
 
 /* Starts the thread. 0 or -errno. */
@@ -37,7 +38,8 @@ void zookeeper_client_stop(struct zookeeper_client *client);
 void zookeeper_client_free(struct zookeeper_client *client);
 
 /*
- * Never block. coordinator.h says what they do; zookeeper_client_resume() resumes the kept session.
+ * Never block. coordinator.h says what they do; zookeeper_client_resume() resumes the session of
+ * the handover.
  */
 void zookeeper_client_open(struct zookeeper_client *client, uint64_t timeout_ns);
 void zookeeper_client_resume(struct zookeeper_client *client, uint64_t timeout_ns);

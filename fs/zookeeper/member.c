@@ -1,8 +1,8 @@
 /* member - the daemon as one host of a fleet, see member.h. */
 #include "fs/zookeeper/member.h"
 #include "fs/base/log.h"
-#include "fs/mount/wake.h"
 #include "fs/mount/node.h"
+#include "fs/mount/wake.h"
 #include "fs/state/state.h"
 #include "fs/zookeeper/zookeeper.h"
 
@@ -111,7 +111,7 @@ struct member *member_open(struct options *options, struct daemon *daemon, struc
 		.constants = {.renewal_ns = FLEET_RENEWAL_NS,
 			      .right_ns = options->right_ns,
 			      .session_ns = options->session_ns},
-		.kept = &state_fleet(state)->fleet,
+		.handover = &state_fleet(state)->fleet,
 	};
 	if (member->fleet_options.constants.renewal_ns > options->right_ns / 4)
 		member->fleet_options.constants.renewal_ns = options->right_ns / 4;

@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 struct zookeeper *zookeeper_open(const char *servers, const char *path, const char *credentials,
-				 struct zookeeper_kept *kept)
+				 struct zookeeper_handover *handover)
 {
 	(void)path;
 	(void)credentials;
-	(void)kept;
+	(void)handover;
 	log_error("cannot use the ZooKeeper servers %s: this ratefs was built without ZooKeeper",
 		  servers);
 	return NULL;

@@ -2,7 +2,7 @@
 #include "fs/zookeeper/session.h"
 #include "fs/base/clock.h"
 #include "fs/base/log.h"
-#include "fs/zookeeper/handle.h"
+#include "fs/zookeeper/zhandle.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -89,7 +89,7 @@ static void rest_for_a_while(struct zookeeper_session *session)
 	session->phase = PHASE_RESTING;
 	session->rest_ns = clock_ns() + jittered(ns < REST_MAX_NS ? ns : REST_MAX_NS);
 	session->why = NULL;
-	zookeeper_handle_message[0] = '\0';
+	zhandle_message[0] = '\0';
 }
 
 static void count_failure(struct zookeeper_session *session)
@@ -100,7 +100,7 @@ static void count_failure(struct zookeeper_session *session)
 
 static const char *reason_of(const struct zookeeper_session *session)
 {
-	return session->why ? session->why : zookeeper_handle_message;
+	return session->why ? session->why : zhandle_message;
 }
 
 /* Notes that the connection is gone; the session goes on. */
@@ -136,9 +136,9 @@ static void look_at_state(struct zookeeper_session *session)
 {
 	int state;
 
-	if (session->phase < PHASE_CONNECTING || zookeeper_handle_has_socket(session->calls.handle))
+	if (session->phase < PHASE_CONNECTING || zhandle_has_socket(session->calls.zhandle))
 		return;
-	state = zoo_state(session->calls.handle);
+	state = zoo_state(session->calls.zhandle);
 	if (state == ZOO_EXPIRED_SESSION_STATE)
 		session->over = "it has expired";
 	else if (state == ZOO_AUTH_FAILED_STATE)
@@ -163,7 +163,7 @@ static void on_check(struct calls *calls)
 static void drop_connection(struct zookeeper_session *session, const char *why)
 {
 	session->why = why;
-	zookeeper_handle_drop(session->calls.handle, session->fd);
+	zhandle_drop(session->calls.zhandle, session->fd);
 	look_at_state(session);
 }
 
@@ -172,9 +172,9 @@ void zookeeper_session_end(struct zookeeper_session *session)
 	calls_give_up(&session->calls);
 	zookeeper_notices_flush(&session->notices); /* the next can take seconds */
 	session->phase = PHASE_CLOSED;
-	if (session->calls.handle)
-		zookeeper_close(session->calls.handle);
-	session->calls.handle = NULL;
+	if (session->calls.zhandle)
+		zookeeper_close(session->calls.zhandle);
+	session->calls.zhandle = NULL;
 	calls_free(&session->calls);
 	session->established = false;
 	session->prepared = false;
@@ -222,43 +222,44 @@ static void on_prepared(struct calls *calls, int code)
 	session->prepared = true;
 	session->phase = PHASE_CONNECTED;
 	zookeeper_notices_add(&session->notices, ZOOKEEPER_CONNECTED)->session =
-		(uint64_t)zoo_client_id(calls->handle)->client_id;
+		(uint64_t)zoo_client_id(calls->zhandle)->client_id;
 }
 
 /* Keeps the session for a successor, which goes on with it if the fleet has joined by then. */
 static void keep_session(struct zookeeper_session *session)
 {
-	const clientid_t *id = zoo_client_id(session->calls.handle);
+	const clientid_t *id = zoo_client_id(session->calls.zhandle);
 
-	if (!session->kept)
+	if (!session->handover)
 		return;
-	static_assert(sizeof(session->kept->password) == sizeof(id->passwd), "it is of that size");
-	session->kept->session = id->client_id;
-	memcpy(session->kept->password, id->passwd, sizeof(id->passwd));
+	static_assert(sizeof(session->handover->password) == sizeof(id->passwd),
+		      "it is of that size");
+	session->handover->session = id->client_id;
+	memcpy(session->handover->password, id->passwd, sizeof(id->passwd));
 }
 
-static zhandle_t *open_handle(struct zookeeper_session *session, const char *address)
+static zhandle_t *open_zhandle(struct zookeeper_session *session, const char *address)
 {
 	clientid_t id = {0};
 
 	if (session->resumes) {
-		id.client_id = session->kept->session;
-		memcpy(id.passwd, session->kept->password, sizeof(id.passwd));
+		id.client_id = session->handover->session;
+		memcpy(id.passwd, session->handover->password, sizeof(id.passwd));
 	}
-	return zookeeper_handle_open(address, (int)(session->timeout_ns / NSEC_PER_MSEC),
-				     session->credentials, session->resumes ? &id : NULL);
+	return zhandle_open(address, (int)(session->timeout_ns / NSEC_PER_MSEC),
+			    session->credentials, session->resumes ? &id : NULL);
 }
 
 /* Notes that the server has accepted the session. */
 static void greet_session(struct zookeeper_session *session)
 {
-	zhandle_t *handle = session->calls.handle;
-	uint64_t granted_ns = (uint64_t)zoo_recv_timeout(handle) * NSEC_PER_MSEC;
+	zhandle_t *zhandle = session->calls.zhandle;
+	uint64_t granted_ns = (uint64_t)zoo_recv_timeout(zhandle) * NSEC_PER_MSEC;
 
 	keep_session(session);
 
-	log_info("connected to ZooKeeper at %s, session 0x%llx", zoo_get_current_server(handle),
-		 (unsigned long long)zoo_client_id(handle)->client_id);
+	log_info("connected to ZooKeeper at %s, session 0x%llx", zoo_get_current_server(zhandle),
+		 (unsigned long long)zoo_client_id(zhandle)->client_id);
 	if (!session->established && granted_ns != session->timeout_ns)
 		log_warning("ZooKeeper grants sessions of %llu ms, not of %llu ms",
 			    (unsigned long long)(granted_ns / NSEC_PER_MSEC),
@@ -290,10 +291,10 @@ static bool aim_at_server(struct zookeeper_session *session, uint64_t now_ns)
 		session->why = "no server has an address";
 		return false;
 	}
-	if (session->calls.handle)
-		return zookeeper_handle_aim(session->calls.handle, address) == 0;
-	session->calls.handle = open_handle(session, address);
-	return session->calls.handle;
+	if (session->calls.zhandle)
+		return zhandle_aim(session->calls.zhandle, address) == 0;
+	session->calls.zhandle = open_zhandle(session, address);
+	return session->calls.zhandle;
 }
 
 static void begin_attempt(struct zookeeper_session *session, uint64_t now_ns)
@@ -302,7 +303,7 @@ static void begin_attempt(struct zookeeper_session *session, uint64_t now_ns)
 	session->began_ns = now_ns;
 	session->attempt_ns = now_ns + attempt_ns(session);
 	if (session->stale)
-		zookeeper_handle_discard(session->calls.handle);
+		zhandle_discard(session->calls.zhandle);
 	session->stale = false;
 	if (!aim_at_server(session, now_ns))
 		fail_attempt(session);
@@ -316,9 +317,9 @@ static uint64_t ask_library(struct zookeeper_session *session, uint64_t now_ns,
 	int interest = 0, code;
 
 	session->fd = -1;
-	code = zookeeper_interest(session->calls.handle, &session->fd, &interest, &wait);
+	code = zookeeper_interest(session->calls.zhandle, &session->fd, &interest, &wait);
 	if (code == ZOK && session->fd < 0) /* a delay of its own; there is none the next time */
-		code = zookeeper_interest(session->calls.handle, &session->fd, &interest, &wait);
+		code = zookeeper_interest(session->calls.zhandle, &session->fd, &interest, &wait);
 	look_at_state(session);
 	if (code != ZOK || session->phase < PHASE_CONNECTING)
 		return now_ns;
@@ -374,11 +375,11 @@ void zookeeper_session_process(struct zookeeper_session *session, short events)
 		    (events & (POLLOUT | POLLERR) ? ZOOKEEPER_WRITE : 0);
 
 	for (int i = 0; i < ANSWERS_MAX && session->phase >= PHASE_CONNECTING; i++) {
-		int code = zookeeper_process(session->calls.handle, ready);
+		int code = zookeeper_process(session->calls.zhandle, ready);
 
 		look_at_state(session);
 		if (session->phase == PHASE_CONNECTING &&
-		    zoo_state(session->calls.handle) == ZOO_CONNECTED_STATE)
+		    zoo_state(session->calls.zhandle) == ZOO_CONNECTED_STATE)
 			greet_session(session);
 		if (code != ZOK || !(ready & ZOOKEEPER_READ))
 			break;

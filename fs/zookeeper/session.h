@@ -13,7 +13,7 @@
 #define RATEFS_FS_ZOOKEEPER_SESSION_H
 
 #include "fs/base/addresses.h"
-#include "fs/state/zookeeper_kept.h"
+#include "fs/state/zookeeper_handover.h"
 #include "fs/zookeeper/call.h"
 #include "fs/zookeeper/notice.h"
 
@@ -37,24 +37,24 @@ struct zookeeper_session {
 
 	enum phase phase;
 	uint64_t timeout_ns;
-	struct zookeeper_kept *kept; /* borrowed: the session, for a successor; or NULL */
-	bool resumes;		     /* it is the one that a predecessor had */
-	bool established;	     /* it was connected once */
-	bool prepared;		     /* the path was looked at */
-	bool stale;		     /* the library has calls of a connection that is gone */
-	const char *over;	     /* why it is, or NULL */
-	bool complained;	     /* about this outage */
-	int fd;			     /* of the library, while it has a socket */
-	uint32_t failures;	     /* in a row */
-	uint32_t silent;	     /* attempts in a row that took their whole time */
-	uint64_t rest_ns;	     /* when to connect again */
-	uint64_t began_ns;	     /* of the attempt ... */
-	uint64_t attempt_ns;	     /* ... and when to give it up */
-	uint64_t since_ns;	     /* of being connected, or not */
-	uint64_t waiting_ns;	     /* no request was answered since, and one should; NEVER_NS */
-	uint64_t look_up_ns;	     /* when names are looked up again */
-	uint32_t turn;		     /* of which server */
-	const char *why;	     /* a connection is given up, or NULL */
+	struct zookeeper_handover *handover; /* borrowed: the session, for a successor; or NULL */
+	bool resumes;			     /* it is the one that a predecessor had */
+	bool established;		     /* it was connected once */
+	bool prepared;			     /* the path was looked at */
+	bool stale;	     /* the library has calls of a connection that is gone */
+	const char *over;    /* why it is, or NULL */
+	bool complained;     /* about this outage */
+	int fd;		     /* of the library, while it has a socket */
+	uint32_t failures;   /* in a row */
+	uint32_t silent;     /* attempts in a row that took their whole time */
+	uint64_t rest_ns;    /* when to connect again */
+	uint64_t began_ns;   /* of the attempt ... */
+	uint64_t attempt_ns; /* ... and when to give it up */
+	uint64_t since_ns;   /* of being connected, or not */
+	uint64_t waiting_ns; /* no request was answered since, and one should; NEVER_NS */
+	uint64_t look_up_ns; /* when names are looked up again */
+	uint32_t turn;	     /* of which server */
+	const char *why;     /* a connection is given up, or NULL */
 	struct zookeeper_notices notices;
 };
 
@@ -63,7 +63,7 @@ void zookeeper_session_init(struct zookeeper_session *session);
 
 /*
  * Ends the open session, and opens one that ends @timeout_ns after the last contact; none if that
- * is 0. @resumes: the kept one, instead of a new one.
+ * is 0. @resumes: the one that is handed over, instead of a new one.
  */
 void zookeeper_session_open(struct zookeeper_session *session, uint32_t opening,
 			    uint64_t timeout_ns, bool resumes);
@@ -80,7 +80,7 @@ void zookeeper_session_hang_up(struct zookeeper_session *session);
  */
 uint64_t zookeeper_session_tend(struct zookeeper_session *session, struct pollfd *socket);
 
-/* Has the library handle @events of its socket. */
+/* Has the library take @events of its socket. */
 void zookeeper_session_process(struct zookeeper_session *session, short events);
 
 #endif

@@ -4,7 +4,7 @@
 #include "fs/base/addresses.h"
 #include "fs/base/log.h"
 #include "fs/mount/daemon.h"
-#include "fs/state/zookeeper_kept.h"
+#include "fs/state/zookeeper_handover.h"
 #include "fs/zookeeper/client.h"
 
 #include <errno.h>
@@ -20,9 +20,9 @@ struct zookeeper {
 	struct coordinator interface;
 	struct zookeeper_receiver receiver;
 	struct zookeeper_client *client;
-	struct daemon *daemon;	     /* borrowed; everything below is under its lock */
-	struct fleet *fleet;	     /* borrowed */
-	struct zookeeper_kept *kept; /* borrowed, or NULL */
+	struct daemon *daemon;		     /* borrowed; everything below is under its lock */
+	struct fleet *fleet;		     /* borrowed */
+	struct zookeeper_handover *handover; /* borrowed, or NULL */
 	struct clock_look look;
 };
 
@@ -41,7 +41,7 @@ static void open_session(struct coordinator *coordinator, uint64_t session_ns)
 
 static void resume_session(struct coordinator *coordinator, uint64_t session, uint64_t session_ns)
 {
-	(void)session; /* the one that was kept last */
+	(void)session; /* the last one of the handover */
 	zookeeper_client_resume(zookeeper_of(coordinator)->client, session_ns);
 }
 
@@ -82,14 +82,14 @@ static void look_at_clocks(struct zookeeper *zookeeper, uint64_t passed_ns[CLOCK
 /* Keeps the clocks for a successor, whose clocks go on from here. */
 static void keep_look(struct zookeeper *zookeeper)
 {
-	struct zookeeper_kept *kept = zookeeper->kept;
+	struct zookeeper_handover *handover = zookeeper->handover;
 	uint32_t other;
 
-	if (!kept)
+	if (!handover)
 		return;
-	other = !kept->current;
-	kept->looks[other] = zookeeper->look;
-	atomic_store_explicit(&kept->current, other, memory_order_release);
+	other = !handover->current;
+	handover->looks[other] = zookeeper->look;
+	atomic_store_explicit(&handover->current, other, memory_order_release);
 }
 
 /*
@@ -220,15 +220,15 @@ static const char *check_credentials(char *text, size_t length)
  * Reads the first line of the file at @path, or what a predecessor read there, who was allowed to.
  * 0, or -1 after a message.
  */
-static int read_credentials(const char *path, const struct zookeeper_kept *kept,
+static int read_credentials(const char *path, const struct zookeeper_handover *handover,
 			    char text[CREDENTIALS_MAX + 1])
 {
 	ssize_t length;
 	const char *why;
 	int file;
 
-	if (kept && *kept->credentials) {
-		strcpy(text, kept->credentials);
+	if (handover && *handover->credentials) {
+		strcpy(text, handover->credentials);
 		return 0;
 	}
 	file = open_credentials(path);
@@ -242,7 +242,8 @@ static int read_credentials(const char *path, const struct zookeeper_kept *kept,
 }
 
 static struct zookeeper *make_zookeeper(struct addresses *addresses, const char *path,
-					const char *credentials, struct zookeeper_kept *kept)
+					const char *credentials,
+					struct zookeeper_handover *handover)
 {
 	struct zookeeper *zookeeper = calloc(1, sizeof(*zookeeper));
 	uint64_t passed_ns[CLOCKS];
@@ -255,13 +256,13 @@ static struct zookeeper *make_zookeeper(struct addresses *addresses, const char 
 		open_session, resume_session, close_session, send_request,
 		hang_up,      read_clocks,    random_bits,   (uint32_t)strlen(path)};
 	zookeeper->receiver.receive = receive_notices;
-	zookeeper->kept = kept;
-	if (kept && kept->looks[kept->current].last_ns[0])
-		zookeeper->look = kept->looks[kept->current];
+	zookeeper->handover = handover;
+	if (handover && handover->looks[handover->current].last_ns[0])
+		zookeeper->look = handover->looks[handover->current];
 	else
 		look_at_clocks(zookeeper, passed_ns);
 	keep_look(zookeeper);
-	zookeeper->client = zookeeper_client_new(addresses, path, credentials, kept,
+	zookeeper->client = zookeeper_client_new(addresses, path, credentials, handover,
 						 &zookeeper->receiver);
 	if (zookeeper->client)
 		return zookeeper;
@@ -270,24 +271,24 @@ static struct zookeeper *make_zookeeper(struct addresses *addresses, const char 
 }
 
 struct zookeeper *zookeeper_open(const char *servers, const char *path, const char *credentials,
-				 struct zookeeper_kept *kept)
+				 struct zookeeper_handover *handover)
 {
 	char text[CREDENTIALS_MAX + 1] = "", error[ERROR_TEXT];
 	struct zookeeper *zookeeper = NULL;
 	struct addresses *addresses;
 
-	if (credentials && read_credentials(credentials, kept, text))
+	if (credentials && read_credentials(credentials, handover, text))
 		goto out;
 	addresses = addresses_new(servers, error);
 	if (!addresses) {
 		log_error("%s", error);
 		goto out;
 	}
-	zookeeper = make_zookeeper(addresses, path, credentials ? text : NULL, kept);
+	zookeeper = make_zookeeper(addresses, path, credentials ? text : NULL, handover);
 	if (!zookeeper)
 		log_error("no memory, or no descriptor");
-	if (zookeeper && kept)
-		strcpy(kept->credentials, text);
+	if (zookeeper && handover)
+		strcpy(handover->credentials, text);
 out:
 	explicit_bzero(text, sizeof(text));
 	return zookeeper;

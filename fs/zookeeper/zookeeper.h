@@ -15,16 +15,16 @@
 struct daemon;
 struct fleet;
 struct zookeeper;
-struct zookeeper_kept;
+struct zookeeper_handover;
 
 /*
  * Makes a coordinator. @servers: HOST[:PORT][,...], see base/addresses.h. @path: /NAME[/NAME...],
  * or empty. @credentials: a file whose first line is USER:PASSWORD, that nobody but its owner may
- * read, or NULL. @kept is borrowed: for a successor, and from a predecessor, or NULL. Uses no
+ * read, or NULL. @handover is borrowed: for a successor, and from a predecessor, or NULL. Uses no
  * network. NULL after a message.
  */
 struct zookeeper *zookeeper_open(const char *servers, const char *path, const char *credentials,
-				 struct zookeeper_kept *kept);
+				 struct zookeeper_handover *handover);
 
 /* Its functions are for the fleet, under the daemon's lock, from the start to the stop. */
 struct coordinator *zookeeper_coordinator(struct zookeeper *zookeeper);

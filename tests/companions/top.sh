@@ -43,8 +43,13 @@ metrics() {
 	EOF
 }
 
-# later A B: as metrics, half a second from now.
-later() { (sleep 0.5 && metrics "$@" > "$t/new" && mv "$t/new" "$t/metrics") & }
+# later A B: as metrics, once those that are there have been read.
+later() {
+	metrics "$@" > "$t/new"
+	rm -f "$d/looks"
+	python3 "$CASES/replace.py" "$t/metrics" "$t/new" > "$d/looks" &
+	eventually 20 [ -s "$d/looks" ] || fail 'it does not look'
+}
 
 case_without_a_terminal_it_is_one_table() {
 	start

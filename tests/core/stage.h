@@ -191,7 +191,7 @@ static inline int stage_read(struct stage *stage, struct limiter *limiter, uint6
 static inline int stage_try(struct stage *stage, struct limiter *limiter, uint64_t tokens,
 			    uint64_t now_ns)
 {
-	return engine_try(&stage->engine, limiter, tokens, now_ns);
+	return stage_read(stage, limiter, tokens, READ_TRYING, now_ns);
 }
 
 #endif

@@ -117,7 +117,7 @@ class Host:
                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                            env=self.watch.environment)
 
-    def start(self, *options, source=None, limit_s=15):
+    def start(self, *options, source=None, limit_s=60):
         self.launch(*options, source=source)
         eventually(limit_s, lambda: self.mounted() or self.daemon.poll() is not None,
                    f"{self.name} mounts")
@@ -174,13 +174,13 @@ class Host:
         self.signal(signal.SIGCONT)
         self.frozen = False
 
-    def kill_server(self, again_s=5):
-        """The server alone; returns after how long another one answers."""
+    def kill_server(self, again_s=20):
+        """The server alone; another one answers when this returns."""
         victim = int(self.status()["server"])
         self.watch.death(f"{victim} signal 9")
         os.kill(victim, signal.SIGKILL)
-        return eventually(again_s, lambda: int(self.status()["server"]) != victim,
-                          f"{self.name} has another server")
+        eventually(again_s, lambda: int(self.status()["server"]) != victim,
+                   f"{self.name} has another server")
 
     @contextlib.contextmanager
     def without_server(self):

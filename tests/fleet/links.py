@@ -17,6 +17,9 @@ import deaths
 
 NETWORK = "10.77.0"
 CENTRE = f"{NETWORK}.1"
+# A bridge without an address of its own has the lowest one of its links. A link that comes or goes
+# may change that, and then the centre does not hear a place that knows the old one.
+CENTRE_LINK = "02:00:00:00:00:01"
 NOBODY = f"{NETWORK}.250"  # an address that answers nothing
 INSIDE = "RATEFS_FLEET_SCRATCH"
 FILTER = """
@@ -65,8 +68,8 @@ def enter():
         command("mount", "--bind", f"/run/{name}", os.path.realpath(f"/etc/{name}"))
     if not os.path.ismount("/sys/fs/fuse/connections"):
         command("mount", "-t", "fusectl", "none", "/sys/fs/fuse/connections")
-    for words in ("link set lo up", "link add centre type bridge", "link set centre up",
-                  f"addr add {CENTRE}/24 dev centre"):
+    for words in ("link set lo up", f"link add centre address {CENTRE_LINK} type bridge",
+                  "link set centre up", f"addr add {CENTRE}/24 dev centre"):
         command("ip", *words.split())
     command("nft", "-f", "-", given=FILTER)
     return scratch

@@ -6,6 +6,7 @@
 #include "fs/keeper/takeover.h"
 #include "fs/local/local.h"
 #include "fs/mount/handle.h"
+#include "fs/mount/loop.h"
 #include "fs/mount/metrics.h"
 #include "fs/mount/mount.h"
 #include "fs/state/state.h"
@@ -142,7 +143,7 @@ void server_ask(struct server *server, uint32_t opcode, uint64_t node, const voi
 	message.header.nodeid = node;
 	message.header.pid = (uint32_t)getpid();
 	server->asked[server->unique] = is_answered(opcode);
-	mount_process(&server->daemon, &buffer, clock_ns());
+	loop_process(&server->daemon, &buffer, clock_ns());
 	remember_reply(server, opcode, message.body);
 	hear(server);
 }

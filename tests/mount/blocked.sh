@@ -3,19 +3,15 @@
 
 # killed SIGNAL: readers blocked on each kind of file are ended by it soon, and spend nothing.
 killed() {
-	local file began took
+	local file
 	start
 	empty orders
 	for file in token stream take/5 token; do
 		env --default-signal cat "$m/orders/$file" > "$d/got" &
 		local pid=$!
 		waiting orders 1
-		began=$(milliseconds)
 		kill "-$1" $pid
-		wait $pid 2> /dev/null && fail "cat ended well after $1"
-		took=$(($(milliseconds) - began))
-		echo "# $file: gone $took ms after SIG$1"
-		[ $took -lt 5000 ] || fail "gone only after $took ms"
+		gone $pid 20 2> /dev/null && fail "cat ended well after $1"
 		is "read from $file" "$(cat "$d/got")" ''
 		waiting orders 0
 	done
@@ -402,9 +398,7 @@ case_a_waiting_poll_is_woken_when_a_token_comes() {
 		    with open(sys.argv[1] + "/rate", "w") as f:
 		        f.write("5/s")
 		threading.Thread(target=raise_rate).start()
-		began = time.monotonic()
 		assert p.poll(20000)
-		assert time.monotonic() - began < 10
 		assert os.read(fd, 16) == b"1\n"
 	EOF
 	counts orders granted 2

@@ -87,10 +87,11 @@ case_readers_that_are_stopped_and_go_on_hold_up_no_other() {
 	is 'tokens granted' "$(counter orders granted)" $(($(awk '{ print $2 }' "$d/got") + 1))
 }
 
-case_a_million_names_that_are_not_there_leave_nothing() {
+# Each that leaves five bytes is more than may be left in all.
+case_two_hundred_thousand_names_that_are_not_there_leave_nothing() {
 	open_to_all
 	limiter orders
-	local before count=1000000
+	local before count=200000
 	! is_sanitized || count=50000
 	"$CLIENT" probe 1000 "$m/orders" > /dev/null
 	before=$(memory)

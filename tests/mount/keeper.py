@@ -11,6 +11,7 @@ import select
 import signal
 import sys
 import time
+import traceback
 
 RATE, BURST, SLOTS, QUEUE, POLLED_RATE = 200, 5, 3, 8, 20
 CALM_S = 1  # so long nobody is killed, to compare
@@ -119,7 +120,8 @@ def client(work):
     try:
         figures.put(work(1))
     except BaseException as error:
-        failures.put("%s: %r" % (work.__name__, error))
+        line = traceback.extract_tb(error.__traceback__)[-1].line
+        failures.put("%s: %r in %s" % (work.__name__, error, line))
         figures.put((0, 0))
 
 

@@ -146,8 +146,10 @@ case_hostile_names_are_names_like_others() {
 case_a_key_that_is_full_and_idle_is_forgotten() {
 	start
 	keyed key_rate=10/s
-	: "$(cat "$m/orders/keys/a/token")" "$(cat "$m/orders/keys/b/stat")"
+	exec 5< "$m/orders/keys/a/token" 6< "$m/orders/keys/b/stat"
+	: "$(cat <&5)" "$(cat <&6)"
 	counts orders keys 2
+	exec 5<&- 6<&-
 	eventually 10 forgotten || fail "still $(counter orders keys) keys"
 	is 'nothing is listed' "$(ls "$m/orders/keys")" ''
 	is 'it is there again' "$(cat "$m/orders/keys/a/token")" 1
@@ -276,19 +278,24 @@ case_a_renamed_limiter_keeps_its_keys_and_owners_are_the_limiters() {
 
 case_poll_of_a_key_tells_when_it_has_a_token() {
 	start
-	keyed key_rate=5/s
-	python3 - "$m/orders/keys/a/token" <<- 'END'
+	keyed
+	python3 - "$m/orders" <<- 'END'
 		import os, select, sys
-		fd = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
+		fd = os.open(sys.argv[1] + "/keys/a/token", os.O_RDONLY | os.O_NONBLOCK)
 		poll = select.poll()
 		poll.register(fd, select.POLLIN)
-		for _ in range(3):
+		def take():
 		    assert poll.poll(20000)
 		    assert os.pread(fd, 64, 0) == b"1\n"
+		take()
 		try:
 		    os.pread(fd, 64, 0)
 		    raise SystemExit("there was one more")
 		except BlockingIOError:
 		    pass
+		with open(sys.argv[1] + "/key_rate", "w") as rate:
+		    rate.write("5/s")
+		for _ in range(2):
+		    take()
 	END
 }

@@ -11,7 +11,7 @@
 int main(int argc, char **argv)
 {
 	uint64_t at = STATE_HEADER_BYTES + 2 * STATE_LOG_BYTES +
-		      (uint64_t)UNITS_MAX * (sizeof(struct unit) + sizeof(struct learnt));
+		      (uint64_t)UNITS_MAX * (sizeof(struct unit) + sizeof(struct learning_copies));
 	uint64_t bytes = at + (uint64_t)STATE_HANDLES_MAX * sizeof(struct state_handle);
 	int file = argc == 2 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
 	const char *state = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);

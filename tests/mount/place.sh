@@ -20,10 +20,19 @@ interrupted() {
 	waiting orders 2
 }
 
+# calm: a program is told to end its interruptions, or the jobs of a shell are awaited.
+calm() {
+	: > "$d/first.py.enough"
+	[ ! -e "$d/first.py" ] || eventually 30 [ -e "$d/first.py.calm" ] ||
+		fail 'it is disturbed for ever'
+	eventually 30 eval '! pgrep -r D,R,S -f "^sleep 0\\." > /dev/null' || fail 'a job goes on'
+}
+
 # calmed N: likewise, and nothing interrupts it any more, so that it is there when its turn comes.
 calmed() {
 	local before
 	interrupted "$1"
+	calm
 	until [ "${before-}" = "$(counter orders cancelled)" ]; do
 		before=$(counter orders cancelled)
 		sleep 1
@@ -105,7 +114,8 @@ case_a_traced_reader_keeps_its_place() {
 }
 
 # program TEXT: the first one is a program of python; path is what it reads. It has read(FD), which
-# tells of EINTR, interrupts(SECONDS), and disturbed(), which interrupts it for a second.
+# tells of EINTR, once(FD), which reads until it is interrupted, and disturbed(), after which it is
+# interrupted until calm.
 program() {
 	cat - <(echo "$1") > "$d/first.py" <<- 'EOF'
 		import ctypes, errno, os, signal, sys, threading, time
@@ -117,14 +127,22 @@ program() {
 		    if got < 0:
 		        return errno.errorcode[ctypes.get_errno()]
 		    return text.value.decode().strip()
-		def interrupts(seconds):
-		    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+		def told(what):
+		    while not os.path.exists(sys.argv[0] + what):
+		        time.sleep(0.02)
+		def tell(what):
+		    open(sys.argv[0] + what, "w")
+		def once(fd):
+		    assert read(fd) == "EINTR"
+		    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+		    tell(".once")
 		def calm():
-		    interrupts(0)
-		    open(sys.argv[0] + ".calm", "w")
-		def disturbed(seconds=1):
-		    interrupts(0.1)
-		    threading.Timer(seconds, calm).start()
+		    told(".enough")
+		    signal.setitimer(signal.ITIMER_REAL, 0)
+		    tell(".calm")
+		def disturbed():
+		    signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+		    threading.Thread(target=calm).start()
 		signal.signal(signal.SIGALRM, lambda *_: None)
 		signal.siginterrupt(signal.SIGALRM, True)
 	EOF
@@ -163,13 +181,13 @@ case_a_reader_of_several_tokens_keeps_its_place() {
 # in_order: a reader of $file that is disturbed stands before one that came later, and both are
 # served, once COMMAND… gives a token a second.
 in_order() {
-	program 'disturbed(4); open(path).read()'
+	program 'disturbed(); open(path).read()'
 	kill "$reader"
 	waiting orders 1
 	python3 -c 'import sys; open(sys.argv[1]).read()' "$m/orders/$file" &
 	reader=$!
 	waiting orders 2
-	eventually 30 test -e "$d/first.py.calm" || fail 'it is disturbed for ever'
+	calm
 	waiting orders 2
 	is 'the order of those who wait' "$(awk '{ print $1 }' "$m/orders/waiters")" \
 		"$first"$'\n'"$reader"
@@ -217,20 +235,24 @@ case_an_opener_of_a_slot_keeps_its_place() {
 	counts orders waiting 1
 }
 
-# A program that is interrupted once, at 0.3 s, does this before it asks again.
-once='
-interrupts(0.3)
-fd = os.open(path, os.O_RDONLY)
-assert read(fd) == "EINTR"
-interrupts(0)
-'
+# program_once TEXT: a program is interrupted once, when both wait, and does that then.
+program_once() {
+	program "fd = os.open(path, os.O_RDONLY); once(fd)
+$1"
+	eventually 20 eval 'kill -ALRM "$first"; [ -e "$d/first.py.once" ]' ||
+		fail 'it is not interrupted'
+}
 
 case_through_another_open_file_the_place_is_the_same_and_one_only() {
 	start
 	empty orders 3
-	program "$once"'
+	program_once '
 again = os.open(path, os.O_RDONLY)
-also = threading.Thread(target=lambda: (time.sleep(0.3), read(fd)))
+def read_too():
+    while "\nwaiting 2\n" not in open(limiter + "/stat").read():
+        pass
+    read(fd)
+also = threading.Thread(target=read_too)
 also.start()
 print(read(again), flush=True)
 also.join()'
@@ -248,7 +270,7 @@ also.join()'
 case_an_absent_reader_holds_up_no_other_and_has_its_place_for_a_second() {
 	start
 	empty orders 3
-	program "$once"'
+	program_once '
 open(limiter + "/charge", "w").write("-1")
 time.sleep(0.2)
 print(read(fd))'
@@ -263,10 +285,12 @@ print(read(fd))'
 case_a_place_is_gone_after_a_second() {
 	start
 	empty orders 3
-	program "$once"'
-time.sleep(1.2)
+	program_once '
+told(".again")
 print(read(fd))'
 	waiting orders 1
+	sleep 1.2
+	: > "$d/first.py.again"
 	waiting orders 2
 	give
 	gone "$reader" 20
@@ -291,15 +315,15 @@ case_a_killed_reader_gets_nothing_and_holds_up_no_other() {
 case_a_limit_on_the_time_ends_for_one_that_is_interrupted_again_and_again() {
 	start local
 	empty orders 2
-	# As things stand it would be refused at once; then a lower rate makes it wait in vain.
-	echo 2/s > "$m/orders/rate"
+	# As things stand it would be granted in time; then a lower rate makes it wait in vain.
 	python3 - "$m/orders" <<- 'EOF'
 		import errno, os, signal, sys, time
 		limiter = sys.argv[1]
-		def lower(*_):
+		def rate(value):
 		    with open(limiter + "/rate", "w") as rate:
-		        rate.write("1/d")
-		signal.signal(signal.SIGALRM, lower)
+		        rate.write(value)
+		signal.signal(signal.SIGALRM, lambda *_: rate("1/d"))
+		rate("1/1900ms")
 		signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
 		began = time.monotonic()
 		fd = os.open(limiter + "/take/1,within=2s", os.O_RDONLY)
@@ -385,7 +409,7 @@ case_a_change_is_not_interrupted() {
 	start "local:$d/kept"
 	limiter orders 5/s
 	python3 - "$m" "$(server)" <<- 'EOF'
-		import ctypes, os, signal, sys, threading, time
+		import ctypes, os, signal, socket, sys, time
 		SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
 		libc = ctypes.CDLL(None, use_errno=True)
 		number, pointer = ctypes.c_int, ctypes.c_void_p
@@ -418,10 +442,12 @@ case_a_change_is_not_interrupted() {
 		    signals.clear()
 		    # The tracer has to be the thread that goes on, so the change has a process of
 		    # its own.
+		    here, there = socket.socketpair()
 		    pid = os.fork()
 		    if not pid:
-		        time.sleep(0.2)
+		        there.recv(1)
 		        signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+		        there.send(b"!")
 		        done = change()
 		        error = os.strerror(ctypes.get_errno())
 		        signal.setitimer(signal.ITIMER_REAL, 0)
@@ -432,6 +458,8 @@ case_a_change_is_not_interrupted() {
 		    ptrace(INTERRUPT)
 		    for task in others:
 		        os.waitpid(task, 0x40000000)
+		    here.send(b"!")
+		    here.recv(1)
 		    time.sleep(1)
 		    ptrace(DETACH)
 		    assert os.waitpid(pid, 0)[1] == 0, name

@@ -93,33 +93,34 @@ static void on_put(int code, const char *path, const void *done)
 	*(bool *)done = true;
 }
 
-static void turn(zhandle_t *handle)
+static void turn(zhandle_t *zhandle)
 {
 	struct timeval wait;
 	int descriptor = -1, interest = 0;
 	struct pollfd polled;
 
-	zookeeper_interest(handle, &descriptor, &interest, &wait);
+	zookeeper_interest(zhandle, &descriptor, &interest, &wait);
 	polled = (struct pollfd){.fd = descriptor,
 				 .events = interest & ZOOKEEPER_WRITE ? POLLIN | POLLOUT : POLLIN};
 	if (poll(&polled, 1, 10) > 0)
-		zookeeper_process(handle, (polled.revents & POLLIN ? ZOOKEEPER_READ : 0) |
-						  (polled.revents & POLLOUT ? ZOOKEEPER_WRITE : 0));
+		zookeeper_process(zhandle,
+				  (polled.revents & POLLIN ? ZOOKEEPER_READ : 0) |
+					  (polled.revents & POLLOUT ? ZOOKEEPER_WRITE : 0));
 }
 
 void server_put(uint16_t port, const char *path, const char *data, size_t length)
 {
 	char at[32];
-	zhandle_t *handle;
+	zhandle_t *zhandle;
 	bool done = false;
 
 	snprintf(at, sizeof(at), "127.0.0.1:%u", port);
-	handle = zookeeper_init(at, NULL, 4000, NULL, NULL, 0);
-	assert(handle);
-	while (zoo_state(handle) != ZOO_CONNECTED_STATE)
-		turn(handle);
-	zoo_acreate(handle, path, data, (int)length, &ZOO_OPEN_ACL_UNSAFE, 0, on_put, &done);
+	zhandle = zookeeper_init(at, NULL, 4000, NULL, NULL, 0);
+	assert(zhandle);
+	while (zoo_state(zhandle) != ZOO_CONNECTED_STATE)
+		turn(zhandle);
+	zoo_acreate(zhandle, path, data, (int)length, &ZOO_OPEN_ACL_UNSAFE, 0, on_put, &done);
 	while (!done)
-		turn(handle);
-	zookeeper_close(handle);
+		turn(zhandle);
+	zookeeper_close(zhandle);
 }

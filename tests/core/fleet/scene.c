@@ -213,8 +213,8 @@ static void send_request(struct coordinator *coordinator, struct request *reques
 		check_transaction(scene, request);
 	if (request->kind == REQUEST_GET && !strncmp(request->path, "/f/", 3) &&
 	    !strchr(request->path + 3, '/')) {
-		scene->learnt_read++;
-		scene->learnt_watched += request->watch;
+		scene->agreed_rate_read++;
+		scene->agreed_rate_watched += request->watch;
 	}
 	assert_true(scene->sent_count < SENT_MAX);
 	scene->sent[scene->sent_count++] = request;
@@ -273,7 +273,7 @@ void scene_prepare(struct scene *scene)
 		.quarantine_ns = record_quarantine_ns(FLEET_RIGHT_NS),
 		.session_ns = FLEET_SESSION_NS,
 	};
-	scene->options.kept = &scene->kept;
+	scene->options.handover = &scene->handover;
 	begin_process(scene);
 }
 
@@ -416,7 +416,21 @@ int scene_ask(struct scene *scene, struct guest *guest, struct limiter *limiter)
 
 int scene_try(struct scene *scene, struct limiter *limiter)
 {
-	return engine_try(&scene->engine, limiter, 1, scene->now_ns);
+	struct token_read read = {
+		.limiter = limiter, .tokens = 1, .manner = READ_TRYING, .within_ns = NEVER_NS};
+	struct read_wait wait;
+	struct expiry expiry;
+	int err = engine_read(&scene->engine, &read, &wait, scene->now_ns);
+
+	if (err != WAITING)
+		return err;
+	wait.waiter.expiry = &expiry;
+	err = engine_ask(&scene->engine, &wait.waiter, wait.within_ns, scene->now_ns);
+	if (err != WAITING)
+		return err == -EAGAIN ? wait.refusal : err;
+	assert_int_equal(wait.waiter.outcome, WAITING);
+	engine_cancel(&scene->engine, &wait.waiter);
+	return WAITING;
 }
 
 enum lease_state scene_lease(const struct limiter *limiter, uint32_t index)

@@ -28,7 +28,7 @@ struct scene {
 	struct fleet *fleet;
 	struct fleet_options options;
 	struct fleet_listener listener;
-	struct fleet_kept kept;
+	struct handover_memory handover;
 
 	uint64_t now_ns;	       /* the engine's clock ... */
 	uint64_t holder_ns, waiter_ns; /* ... and what these are ahead of it */
@@ -38,11 +38,12 @@ struct scene {
 	struct request *sent[SENT_MAX]; /* not answered yet, in order */
 	uint32_t sent_count;
 	unsigned int opened, resumed, closed, hung_up, transactions;
-	char transaction[4096];			  /* the last that was sent */
-	uint64_t transaction_ns;		  /* and when */
-	char event[ERROR_TEXT];			  /* the last */
-	unsigned int told_full;			  /* events that begin so */
-	unsigned int learnt_read, learnt_watched; /* requests for the data of some /f/LID */
+	char transaction[4096];	 /* the last that was sent */
+	uint64_t transaction_ns; /* and when */
+	char event[ERROR_TEXT];	 /* the last */
+	unsigned int told_full;	 /* events that begin so */
+	/* Requests for the data of some /f/LID. */
+	unsigned int agreed_rate_read, agreed_rate_watched;
 
 	struct node nodes[NODES_MAX];
 	uint32_t node_count;
@@ -101,6 +102,8 @@ int scene_change(struct scene *scene, struct change *change);
 
 /* A reader that asks for a token, by now. */
 int scene_ask(struct scene *scene, struct guest *guest, struct limiter *limiter);
+
+/* A reader of `try`. It gives up at once where it would wait for partitions: WAITING. */
 int scene_try(struct scene *scene, struct limiter *limiter);
 
 /* The state of the lease of partition @index. */

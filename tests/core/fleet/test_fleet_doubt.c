@@ -94,7 +94,7 @@ static void test_a_take_that_was_done_after_all_is_usable_q_later(void **state)
 	scene_lose(&scene, true);
 	pass_barrier(&scene);
 	assert_int_equal(scene_lease(a, 0), LEASE_IN_DOUBT);
-	assert_int_equal(scene_try(&scene, a), -EAGAIN);
+	assert_int_equal(scene_try(&scene, a), WAITING);
 	scene_assert_next(&scene, "read /l/1/0");
 	scene_answer(&scene);
 	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
@@ -231,7 +231,7 @@ static void test_a_give_back_that_is_in_doubt_is_not_used(void **state)
 		scene_answer_until(&scene, "/f/1/0");
 		scene_lose(&scene, done);
 		assert_int_equal(scene_lease(a, 0), LEASE_IN_DOUBT);
-		assert_int_equal(scene_try(&scene, a), -EAGAIN);
+		assert_int_equal(scene_try(&scene, a), WAITING);
 		pass_barrier(&scene);
 		scene_assert_next(&scene, "read /l/1/0");
 		scene_answer(&scene);
@@ -272,7 +272,7 @@ static void assert_dropped(struct scene *scene, struct limiter *a, const char *o
 	assert_int_equal(scene->opened, 2);
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
 	assert_int_equal(fleet_right_ns(scene->fleet), 0);
-	assert_int_equal(scene_try(scene, a), -EAGAIN);
+	assert_int_equal(scene_try(scene, a), -EBUSY);
 	assert_memory_equal(scene->event, "session dropped", 15);
 	scene->held_up = false;
 	scene->session = 78;

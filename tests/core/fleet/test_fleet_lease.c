@@ -568,11 +568,11 @@ static void test_use_stops_before_the_give_back_is_sent(void **state)
 	assert_false(fleet_is_entitled(scene.fleet, a->holding, 0));
 	scene_answer_until(&scene, "/l/1/0");
 	assert_non_null(strstr(scene.transaction, "; delete /l/1/0; create /f/1/0"));
-	assert_int_equal(scene_try(&scene, a), -EAGAIN);
+	assert_int_equal(scene_try(&scene, a), WAITING);
 	/* The tokens in the bucket go with it. */
 	assert_string_equal(scene.sent[0]->operations[3].data, "1 20.000000000");
 	scene_run(&scene, 100 * MS);
-	assert_int_equal(scene_try(&scene, a), -EAGAIN);
+	assert_int_equal(scene_try(&scene, a), WAITING);
 	scene_answer(&scene);
 	assert_string_equal(scene_node(&scene, "/f/1/0")->data, "1 20.000000000");
 	scene_close(&scene);

@@ -187,7 +187,7 @@ static void keep_asking_all(struct scene *scene, struct limiter *limiters[], int
 	}
 }
 
-static void test_learnt_values_are_read_where_watches_have_no_more_room(void **state)
+static void test_agreed_rates_are_read_where_watches_have_no_more_room(void **state)
 {
 	enum { COUNT = 4, THAT_FIT = 2 };
 	struct scene scene;
@@ -197,27 +197,27 @@ static void test_learnt_values_are_read_where_watches_have_no_more_room(void **s
 
 	(void)state;
 	scene_open(&scene);
-	scene.coordinator.prefix_bytes = FLEET_LEARNT_BYTES_MAX / (THAT_FIT + 1) + 1;
+	scene.coordinator.prefix_bytes = FLEET_AGREED_RATE_BYTES_MAX / (THAT_FIT + 1) + 1;
 	for (int i = 0; i < COUNT; i++) {
 		snprintf(name, sizeof(name), "a%d", i);
 		limiters[i] = scene_make(&scene, name,
 					 "rate=100/s\npartitions.count=1\nadapt=aimd");
 	}
 	keep_asking_all(&scene, limiters, COUNT, SEC);
-	assert_int_equal(scene.learnt_watched, THAT_FIT);
-	assert_int_equal(scene.learnt_read, COUNT);
+	assert_int_equal(scene.agreed_rate_watched, THAT_FIT);
+	assert_int_equal(scene.agreed_rate_read, COUNT);
 	keep_asking_all(&scene, limiters, COUNT, 20 * SEC);
-	assert_int_equal(scene.learnt_watched, THAT_FIT);
+	assert_int_equal(scene.agreed_rate_watched, THAT_FIT);
 	/* Every 5 seconds. */
-	assert_in_range(scene.learnt_read, COUNT + 3 * (COUNT - THAT_FIT),
+	assert_in_range(scene.agreed_rate_read, COUNT + 3 * (COUNT - THAT_FIT),
 			COUNT + 4 * (COUNT - THAT_FIT));
 	/* A watch that has told of a change is set again. */
-	while (!limiters[watched]->holding->learnt_watched)
+	while (!limiters[watched]->holding->agreed_rate_watched)
 		watched++;
 	snprintf(name, sizeof(name), "/f/%d", watched + 1);
 	fleet_changed(scene.fleet, name, scene.now_ns);
 	scene_run(&scene, 0);
-	assert_int_equal(scene.learnt_watched, THAT_FIT + 1);
+	assert_int_equal(scene.agreed_rate_watched, THAT_FIT + 1);
 	scene_close(&scene);
 }
 
@@ -230,7 +230,7 @@ int main(void)
 		cmocka_unit_test(test_a_session_that_is_over_leaves_all_the_room),
 		cmocka_unit_test(test_a_successor_has_no_more_room_than_its_predecessor),
 		cmocka_unit_test(test_claims_end_where_their_paths_have_no_more_room),
-		cmocka_unit_test(test_learnt_values_are_read_where_watches_have_no_more_room),
+		cmocka_unit_test(test_agreed_rates_are_read_where_watches_have_no_more_room),
 	};
 
 	return cmocka_run_group_tests_name("fleet_room", tests, NULL, NULL);

@@ -210,7 +210,7 @@ static void test_nothing_is_granted_when_the_right_has_run_out(void **state)
 	assert_int_equal(scene_try(&scene, a), 0);
 	assert_true(fleet_is_entitled(scene.fleet, a->holding, 0));
 	scene.holder_ns += 1;
-	assert_int_equal(scene_try(&scene, a), -EAGAIN);
+	assert_int_equal(scene_try(&scene, a), WAITING);
 	assert_false(fleet_is_entitled(scene.fleet, a->holding, 0));
 	assert_int_equal(fleet_counters(scene.fleet)->lapses, 1);
 	scene_close(&scene);
@@ -284,7 +284,7 @@ static void test_a_right_that_lapsed_revives_and_the_bucket_is_empty_then(void *
 	while (!scene.sent_count)
 		keep_asking(&scene, a, 10 * MS);
 	scene.holder_ns += FLEET_RIGHT_NS;
-	assert_int_equal(scene_try(&scene, a), -EAGAIN);
+	assert_int_equal(scene_try(&scene, a), WAITING);
 	assert_true(a->buckets[0].level == 0);
 	/* This one is answered too late to extend anything, the next in time. */
 	scene.held_up = false;
@@ -314,7 +314,7 @@ static void test_a_session_that_has_expired_is_followed_by_another_under_another
 	fleet_expired(scene.fleet, scene.now_ns);
 	assert_int_equal(scene.opened, 2);
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
-	assert_int_equal(scene_try(&scene, a), -EAGAIN);
+	assert_int_equal(scene_try(&scene, a), -EBUSY);
 	assert_int_equal(fleet_right_ns(scene.fleet), 0);
 	scene.session = 78;
 	scene_connect(&scene);
@@ -562,12 +562,12 @@ static void test_out_of_reach_for_longer_than_d_a_host_does_what_it_was_told(voi
 	shares = scene_make(&scene, "shares", "rate=10/s\npartitions.count=1\noffline=share:2");
 	scene_disconnect(&scene);
 	scene_run(&scene, FLEET_RIGHT_NS - SEC);
-	assert_int_equal(scene_try(&scene, shares), -EAGAIN);
+	assert_int_equal(scene_try(&scene, shares), -EBUSY);
 	assert_false(fleet_is_degraded(scene.fleet));
 	scene_run(&scene, 3 * SEC);
 	assert_true(fleet_is_degraded(scene.fleet));
 	assert_int_equal(scene_try(&scene, shares), 0);
-	assert_int_equal(scene_try(&scene, blocks), -EAGAIN);
+	assert_int_equal(scene_try(&scene, blocks), -EBUSY);
 	scene_connect(&scene);
 	scene_run(&scene, 3 * SEC);
 	scene_close(&scene);
@@ -583,7 +583,7 @@ static void test_host_that_leaves_gives_back_and_closes_the_session(void **state
 	a = hold(&scene, "rate=10/s\nburst=5\npartitions.count=1");
 	scene.held_up = true;
 	fleet_leave(scene.fleet, scene.now_ns);
-	assert_int_equal(scene_try(&scene, a), -EAGAIN);
+	assert_int_equal(scene_try(&scene, a), -EBUSY);
 	scene_answer_until(&scene, "/l/1/0");
 	assert_non_null(strstr(scene.transaction, "delete /l/1/0; create /f/1/0"));
 	assert_int_equal(scene.closed, 0);

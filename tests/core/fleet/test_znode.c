@@ -75,6 +75,35 @@ static void test_a_partition_of_the_reserve_is_told_from_the_others(void **state
 	assert_true(znode.reserve);
 }
 
+static void test_tiles_lie_in_a_folder_of_their_limiter_and_cut(void **state)
+{
+	char path[ZNODE_TEXT];
+	struct znode znode;
+
+	(void)state;
+	znode_path(ZNODE_TILES_OF, 0, path);
+	assert_string_equal(path, "/t");
+	assert_true(znode_parse(path, &znode));
+	assert_int_equal(znode.kind, ZNODE_TILES_OF);
+	znode_path_tile(5, 12, NULL, path);
+	assert_string_equal(path, "/t/5-12");
+	assert_true(znode_parse(path, &znode));
+	assert_int_equal(znode.kind, ZNODE_TILES);
+	assert_int_equal(znode.id, 5);
+	assert_int_equal(znode.cut, 12);
+	znode_path_tile(5, 12, "0-99+7+3:20.5", path);
+	assert_string_equal(path, "/t/5-12/0-99+7+3:20.5");
+	assert_true(znode_parse(path, &znode));
+	assert_int_equal(znode.kind, ZNODE_TILE);
+	assert_int_equal(znode.cut, 12);
+	assert_string_equal(znode.name, "0-99+7+3:20.5");
+	assert_false(znode_parse("/t/5", &znode));
+	assert_false(znode_parse("/t/5-", &znode));
+	assert_false(znode_parse("/t/5-12/", &znode));
+	assert_false(znode_parse("/t/5-12/a/b", &znode));
+	assert_false(znode_parse("/t/-12", &znode));
+}
+
 static void test_a_path_that_is_no_node_of_a_fleet_is_refused(void **state)
 {
 	static const char *const paths[] = {
@@ -191,6 +220,7 @@ int main(void)
 		cmocka_unit_test(test_each_kind_of_path_is_read_as_it_was_printed),
 		cmocka_unit_test(test_a_path_with_a_name_keeps_it),
 		cmocka_unit_test(test_a_partition_of_the_reserve_is_told_from_the_others),
+		cmocka_unit_test(test_tiles_lie_in_a_folder_of_their_limiter_and_cut),
 		cmocka_unit_test(test_a_path_that_is_no_node_of_a_fleet_is_refused),
 		cmocka_unit_test(test_a_name_that_is_too_long_is_cut_and_overflows_nothing),
 		cmocka_unit_test(test_a_claim_is_read_whole_or_refused),

@@ -427,7 +427,7 @@ static void test_a_restored_limiter_has_what_is_known_to_be_left_else_nothing(vo
 	(void)state;
 	stage_open(&stage);
 	assert_int_equal(restore(&stage, "empty", "rate=10/s\nburst=5", NULL, 0, &limiter), 0);
-	assert_int_equal(stage_try(&stage, limiter, 1, 0), -EAGAIN);
+	assert_int_equal(stage_try(&stage, limiter, 1, 0), -EBUSY);
 	assert_int_equal(stage_try(&stage, limiter, 1, 100 * MS), 0);
 	assert_int_equal(limiter->access, 0700);
 	assert_int_equal(restore(&stage, "known", "rate=10/s 1/s\nburst=5", levels, 2, &limiter),
@@ -616,7 +616,7 @@ static void test_a_read_that_will_wait_counts_no_refusal_and_try_does(void **sta
 	a = stage_make(&stage, NULL, "a", "rate=0");
 	assert_int_equal(stage_read(&stage, a, 1, READ_BLOCKING, 0), WAITING);
 	assert_int_equal(a->counters[COUNTER_REFUSED], 0);
-	assert_int_equal(stage_try(&stage, a, 1, 0), -EAGAIN);
+	assert_int_equal(stage_try(&stage, a, 1, 0), -EBUSY);
 	assert_int_equal(a->counters[COUNTER_REFUSED], 1);
 	stage_close(&stage);
 }

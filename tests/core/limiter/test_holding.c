@@ -149,9 +149,8 @@ static void test_a_host_saves_up_at_least_one_token(void **state)
 
 static void hold(struct holding *holding, uint32_t first, uint32_t last)
 {
-	assert_int_equal(holding_grow(holding, holding_count(holding)), 0);
 	for (uint32_t i = first; i <= last; i++)
-		holding->leases[i].state = LEASE_HELD;
+		holding_add_lease(holding, i, i)->state = LEASE_HELD;
 	holding->usable = last - first + 1;
 }
 
@@ -329,9 +328,8 @@ static void test_a_single_partition_gives_something_only_where_it_is_held(void *
 
 	(void)state;
 	assert_partition(h, 1, "0");
-	assert_int_equal(holding_grow(h, 4), 0);
-	h->leases[1].state = LEASE_HELD;
-	h->leases[2].state = LEASE_WAITING;
+	holding_add_lease(h, 1, 1)->state = LEASE_HELD;
+	holding_add_lease(h, 2, 2)->state = LEASE_WAITING;
 	assert_partition(h, 1, "0"); /* the right is missing */
 	h->usable = 1;
 	assert_partition(h, 0, "0");
@@ -352,17 +350,54 @@ static void test_leases_are_found_by_the_number_of_their_partition(void **state)
 
 	(void)state;
 	assert_null(holding_lease(h, 0));
-	assert_int_equal(holding_grow(h, 4), 0);
-	h->leases[3].state = LEASE_HELD;
-	assert_int_equal(holding_grow(h, 2), 0);
-	assert_int_equal(h->lease_room, 4);
-	assert_ptr_equal(holding_lease(h, 3), &h->leases[3]);
-	assert_int_equal(h->leases[3].state, LEASE_HELD);
+	holding_add_lease(h, 3, 3)->state = LEASE_HELD;
+	assert_non_null(holding_add_lease(h, 1, 1));
+	assert_int_equal(h->lease_count, 2);
+	assert_null(holding_lease(h, 2));
+	assert_ptr_equal(holding_lease(h, 3), holding_find_lease(h, 3));
+	assert_int_equal(holding_lease(h, 3)->state, LEASE_HELD);
 	assert_null(holding_lease(h, 4 + 2));
 	h->reserve.state = LEASE_HELD;
 	h->reserve_index = 2;
 	assert_ptr_equal(holding_lease(h, 4 + 2), &h->reserve);
 	assert_null(holding_lease(h, 4 + 3));
+	forget(h);
+}
+
+static void test_leases_are_in_the_order_of_their_leaves(void **state)
+{
+	struct holding *h = holding_of("rate=100/s");
+
+	(void)state;
+	for (uint32_t i = 100; i-- > 0;)
+		holding_add_lease(h, 10 * i, 10 * i + 7)->state = LEASE_HELD;
+	assert_int_equal(h->lease_count, 100);
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_int_equal(h->leases[i].first, 10 * i);
+		assert_int_equal(lease_size(&h->leases[i]), 8);
+		assert_ptr_equal(holding_find_lease(h, 10 * i), &h->leases[i]);
+		assert_ptr_equal(holding_find_lease(h, 10 * i + 7), &h->leases[i]);
+		assert_null(holding_find_lease(h, 10 * i + 8));
+	}
+	assert_ptr_equal(holding_add_lease(h, 50, 57), &h->leases[5]);
+	assert_int_equal(h->leases[5].state, LEASE_HELD);
+	forget(h);
+}
+
+static void test_a_lease_takes_the_place_of_those_that_are_over(void **state)
+{
+	struct holding *h = holding_of("rate=100/s");
+
+	(void)state;
+	for (uint32_t i = 0; i < 5; i++)
+		assert_non_null(holding_add_lease(h, 10 * i, 10 * i + 9));
+	h->leases[0].state = h->leases[4].state = LEASE_HELD;
+	assert_ptr_equal(holding_add_lease(h, 15, 32), &h->leases[1]);
+	assert_int_equal(h->lease_count, 3);
+	assert_int_equal(h->leases[1].first, 15);
+	assert_int_equal(h->leases[1].last, 32);
+	assert_int_equal(h->leases[2].first, 40);
+	assert_int_equal(h->leases[2].state, LEASE_HELD);
 	forget(h);
 }
 
@@ -524,6 +559,8 @@ int main(void)
 		cmocka_unit_test(test_out_of_reach_a_host_may_be_left_open),
 		cmocka_unit_test(test_a_single_partition_gives_something_only_where_it_is_held),
 		cmocka_unit_test(test_leases_are_found_by_the_number_of_their_partition),
+		cmocka_unit_test(test_leases_are_in_the_order_of_their_leaves),
+		cmocka_unit_test(test_a_lease_takes_the_place_of_those_that_are_over),
 		cmocka_unit_test(test_keys_have_the_same_share_as_their_limiter),
 		cmocka_unit_test(test_the_parts_of_all_hosts_add_up_to_the_rate_exactly),
 		cmocka_unit_test(test_no_division_among_hosts_comes_to_more_than_the_rate),

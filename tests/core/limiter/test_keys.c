@@ -35,7 +35,7 @@ static bool take(struct stage *stage, struct limiter *limiter, const char *name,
 	int err = stage_try(stage, key, tokens, now_ns);
 
 	shut(stage, key);
-	assert_true(!err || err == -EAGAIN);
+	assert_true(!err || err == -EBUSY);
 	return !err;
 }
 
@@ -157,7 +157,7 @@ static void test_two_openings_of_a_key_share_its_bucket(void **state)
 	assert_int_equal(stage_try(&stage, one, 1, 0), 0);
 	shut(&stage, one);
 	assert_int_equal(stage_try(&stage, two, 1, 0), 0);
-	assert_int_equal(stage_try(&stage, two, 1, 0), -EAGAIN);
+	assert_int_equal(stage_try(&stage, two, 1, 0), -EBUSY);
 	shut(&stage, two);
 	assert_false(take(&stage, a, "x", 1, 0));
 	stage_remove(&stage, a);
@@ -662,7 +662,7 @@ static void test_a_poller_of_a_key_is_called_when_it_has_a_token(void **state)
 	assert_int_equal(poller.state, POLLER_WAITS);
 	stage_run(&stage, SEC);
 	assert_true(stage_fetch(&stage, &poller, SEC));
-	assert_int_equal(stage_try(&stage, key, 1, SEC), -EAGAIN);
+	assert_int_equal(stage_try(&stage, key, 1, SEC), -EBUSY);
 	/* Closed while it polls. */
 	assert_false(engine_poll(&stage.engine, &poller, SEC));
 	engine_unpoll(&stage.engine, &poller, stage.engine.schedule.now_ns);

@@ -99,7 +99,7 @@ static void test_feedback_of_a_child_is_feedback_of_all_above_and_of_none_beside
 	assert_rate(b, 4);
 	assert_true(isinf(rate_of(c)));
 	/* All of the path rests; so nothing of c comes past a. */
-	assert_int_equal(stage_try(&stage, c, 1, 500 * MS), -EAGAIN);
+	assert_int_equal(stage_try(&stage, c, 1, 500 * MS), -EBUSY);
 	assert_int_equal(stage_try(&stage, c, 1, SEC), 0);
 	stage_close(&stage);
 }
@@ -144,7 +144,7 @@ static void test_pause_grants_nothing_and_ends_for_waiters(void **state)
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=5\nbackoff=exponential initial=2s");
 	throttle(&stage, a, SEC);
-	assert_int_equal(stage_try(&stage, a, 1, SEC), -EAGAIN);
+	assert_int_equal(stage_try(&stage, a, 1, SEC), -EBUSY);
 	assert_int_equal(stage_ask_within(&stage, &first, a, 1, SEC, SEC), -EAGAIN);
 	assert_int_equal(engine_eta(&stage.engine, a, 1, SEC), 2 * SEC);
 	assert_int_equal(stage_ask(&stage, &first, a, 1, SEC), WAITING);
@@ -492,7 +492,7 @@ static void test_an_idle_limiter_saves_up_its_burst_at_the_learnt_rate(void **st
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=20/s\nburst=7\nadapt=aimd");
 	throttle(&stage, a, 0);
-	assert_int_equal(stage_try(&stage, a, 1, 0), -EAGAIN);
+	assert_int_equal(stage_try(&stage, a, 1, 0), -EBUSY);
 	while (!stage_try(&stage, a, 1, MIN))
 		tokens++;
 	assert_int_equal(tokens, 7);
@@ -565,7 +565,7 @@ static void test_modes_that_grant_at_once_count_what_would_have_paused(void **st
 	stage_write(&stage, a, "enforcement=open", 4 * SEC);
 	assert_int_equal(stage_try(&stage, a, 100, 4 * SEC), 0);
 	stage_write(&stage, a, "enforcement=closed", 5 * SEC);
-	assert_int_equal(stage_try(&stage, a, 0, 100 * SEC), -EAGAIN);
+	assert_int_equal(stage_try(&stage, a, 0, 100 * SEC), -EBUSY);
 	stage_write(&stage, a, "enforcement=enforce", 100 * SEC);
 	assert_int_equal(stage_try(&stage, a, 1, 101 * SEC), 0);
 	stage_close(&stage);

@@ -32,8 +32,8 @@ static void test_try_does_not_overtake_a_waiter(void **state)
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=5");
 	assert_int_equal(stage_ask(&stage, &big, a, 10, 0), WAITING);
-	assert_int_equal(stage_try(&stage, a, 1, 0), -EAGAIN);
-	assert_int_equal(stage_try(&stage, a, 0, 0), -EAGAIN);
+	assert_int_equal(stage_try(&stage, a, 1, 0), -EBUSY);
+	assert_int_equal(stage_try(&stage, a, 0, 0), -EBUSY);
 	stage_run(&stage, 500 * MS);
 	assert_int_equal(big.waiter.outcome, 0);
 	assert_int_equal(stage_try(&stage, a, 0, 500 * MS), 0);
@@ -116,7 +116,7 @@ static void test_a_token_of_a_child_is_a_token_of_every_ancestor(void **state)
 	b = stage_make(&stage, a, "b", NULL);
 	c = stage_make(&stage, b, "c", "burst=9\nrate=9/s");
 	assert_int_equal(stage_ask(&stage, &guest, c, 1, 0), 0);
-	assert_int_equal(stage_try(&stage, a, 1, 0), -EAGAIN);
+	assert_int_equal(stage_try(&stage, a, 1, 0), -EBUSY);
 	assert_int_equal(stage_ask(&stage, &guest, c, 1, 0), WAITING);
 	assert_int_equal(a->turns.wanted, 1);
 	stage_run(&stage, SEC);
@@ -248,7 +248,7 @@ static void test_modes_act_on_waiters_at_once(void **state)
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=1/h\nenforcement=closed");
-	assert_int_equal(stage_try(&stage, a, 1, 0), -EAGAIN);
+	assert_int_equal(stage_try(&stage, a, 1, 0), -EBUSY);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(stage_ask(&stage, &guests[i], a, 1, 0), WAITING);
 	assert_int_equal(engine_next_ns(&stage.engine), NEVER_NS);

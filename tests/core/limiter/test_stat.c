@@ -187,7 +187,7 @@ static void test_every_refusal_is_counted(void **state)
 	(void)state;
 	stage_open(&stage);
 	a = stage_make(&stage, NULL, "a", "rate=10/s\nburst=10");
-	assert_int_equal(stage_try(&stage, a, 11, 0), -EAGAIN);
+	assert_int_equal(stage_try(&stage, a, 11, 0), -EBUSY);
 	assert_counters(&stage, a, "refused=1");
 	assert_int_equal(stage_ask_within(&stage, &guest, a, 20, 999 * MS, 0), -EAGAIN);
 	assert_counters(&stage, a, "refused=2");

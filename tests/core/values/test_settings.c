@@ -557,6 +557,52 @@ static void test_slots_of_all_partitions_are_the_slots_that_are_set(void **state
 	}
 }
 
+static void test_leaves_are_partitions_or_slots_or_very_many(void **state)
+{
+	static const struct {
+		const char *config;
+		uint32_t leaves, least;
+	} cases[] = {
+		{"rate=500/s\n", 4096, 1},
+		{"rate=1/s\n", 4096, 274},
+		{"rate=1/h\n", 4096, 4096},
+		{"rate=500/s 4/s\n", 4096, 69},
+		{"key_rate=1/s\n", 4096, 274},
+		{"rate=1/h\npartitions.count=20\n", 20, 1},
+		{"rate=500/s\nconcurrency=10\n", 10, 1},
+		{"rate=1/s\nconcurrency=30\n", 30, 2},
+		{"concurrency=5000\n", 4096, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct settings settings = settings_of(cases[i].config);
+
+		assert_int_equal(settings_leaf_count(&settings), cases[i].leaves);
+		assert_int_equal(settings_least_leaves(&settings), cases[i].least);
+	}
+}
+
+static void test_slots_of_all_leaves_are_the_slots_that_are_set(void **state)
+{
+	static const char *const configs[] = {"concurrency=10\n", "concurrency=5000\n",
+					      "concurrency=10\npartitions.count=4\n"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(configs) / sizeof(configs[0]); i++) {
+		struct settings settings = settings_of(configs[i]);
+		uint32_t leaves = settings_leaf_count(&settings), sum = 0;
+
+		for (uint32_t leaf = 0; leaf < leaves; leaf++)
+			sum += settings_slots_of_leaves(&settings, leaf, leaf);
+		assert_int_equal(sum, settings.slots.count);
+		assert_int_equal(settings_slots_of_leaves(&settings, 0, leaves - 1), sum);
+		assert_int_equal(settings_slots_of_leaves(&settings, 0, 1) +
+					 settings_slots_of_leaves(&settings, 2, leaves - 1),
+				 sum);
+	}
+}
+
 static void test_there_are_no_more_partitions_than_slots(void **state)
 {
 	(void)state;
@@ -767,6 +813,8 @@ int main(void)
 		cmocka_unit_test(test_the_reserves_of_all_hosts_must_fit_in_every_limit),
 		cmocka_unit_test(test_an_interval_must_not_release_more_than_can_be_counted),
 		cmocka_unit_test(test_slots_of_all_partitions_are_the_slots_that_are_set),
+		cmocka_unit_test(test_leaves_are_partitions_or_slots_or_very_many),
+		cmocka_unit_test(test_slots_of_all_leaves_are_the_slots_that_are_set),
 		cmocka_unit_test(test_there_are_no_more_partitions_than_slots),
 		cmocka_unit_test(test_auto_makes_as_many_partitions_as_have_a_token_per_lease),
 		cmocka_unit_test(test_shares_and_reserves_add_up_to_the_rate),

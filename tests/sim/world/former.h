@@ -1,6 +1,6 @@
 /*
  * former - what a daemon keeps of its limiters for a successor, as fs/state/state.h does: names,
- * settings, and what is in the buckets. The fleet's part is in struct fleet_kept.
+ * settings, and what is in the buckets. The fleet's part is in struct handover_memory.
  */
 #ifndef RATEFS_SIM_FORMER_H
 #define RATEFS_SIM_FORMER_H

@@ -1,9 +1,9 @@
 /* host - one machine with its daemon, see host.h. */
-#include "tests/sim/books/common.h"
 #include "tests/sim/actors/polling.h"
 #include "tests/sim/actors/reader.h"
 #include "tests/sim/actors/slot.h"
 #include "tests/sim/actors/writing.h"
+#include "tests/sim/books/common.h"
 #include "tests/sim/books/ledger.h"
 #include "tests/sim/world/act.h"
 #include "tests/sim/world/sim.h"
@@ -140,9 +140,9 @@ static void befall(struct host *host)
 		return;
 	}
 	host_kill(host);
-	/* It was killed when it had sent: the kept block is as it was then. */
+	/* It was killed when it had sent: the memory is as it was then. */
 	if (host->as_sent)
-		memcpy(host->options.kept, host->as_sent, sizeof(*host->as_sent));
+		memcpy(host->options.handover, host->as_sent, sizeof(*host->as_sent));
 }
 
 /* Stops the process, with grants on their way: see reader.c. */
@@ -168,7 +168,7 @@ static void on_ambushed(struct client *client, enum ambush_deed deed, bool step)
 	}
 	host->is_ambushed = true;
 	if (deed == AMBUSH_KILL)
-		host->as_sent = memory_copy(host->options.kept, sizeof(*host->as_sent));
+		host->as_sent = memory_copy(host->options.handover, sizeof(*host->as_sent));
 }
 
 /* Notes of the fleet. */

@@ -9,14 +9,14 @@
 #define RATEFS_SIM_HOST_H
 
 #include "tests/sim/base/clock.h"
-#include "tests/sim/world/former.h"
-#include "tests/sim/invariants/calm_check.h"
-#include "tests/sim/invariants/lease_check.h"
 #include "tests/sim/base/memory.h"
 #include "tests/sim/coordinator/zookeeper.h"
+#include "tests/sim/invariants/calm_check.h"
+#include "tests/sim/invariants/lease_check.h"
+#include "tests/sim/world/former.h"
 
-#include "core/limiter/engine.h"
 #include "core/fleet/fleet.h"
+#include "core/limiter/engine.h"
 
 enum host_state { HOST_DOWN, HOST_UP, HOST_LEAVING };
 
@@ -53,16 +53,16 @@ struct host {
 	struct link *link;
 	struct client client;
 	struct fleet_listener listener;
-	struct fleet_options options; /* its contents are owned */
-	struct former former;	      /* for a successor */
-	struct fleet_kept *as_sent;   /* owned: the state kept when its process was to be killed */
-	bool stalls;		      /* its process stops when a grant was decided: */
-	bool stalled;		      /* in this step one was */
-	bool is_ambushed;	      /* at the end of this step ... */
-	enum ambush_deed deed;	      /* ... this befalls it */
-	bool applied;		      /* something of the tree changed in this step */
-	bool reshared;		      /* its right to use did */
-	struct lease_change *changes; /* owned */
+	struct fleet_options options;	 /* its contents are owned */
+	struct former former;		 /* for a successor */
+	struct handover_memory *as_sent; /* owned: the memory when its process was to be killed */
+	bool stalls;			 /* its process stops when a grant was decided: */
+	bool stalled;			 /* in this step one was */
+	bool is_ambushed;		 /* at the end of this step ... */
+	enum ambush_deed deed;		 /* ... this befalls it */
+	bool applied;			 /* something of the tree changed in this step */
+	bool reshared;			 /* its right to use did */
+	struct lease_change *changes;	 /* owned */
 	size_t change_count, change_room;
 	struct traffic traffic_before; /* when the window of calm.c began */
 	unsigned int life_before;

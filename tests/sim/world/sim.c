@@ -1,15 +1,15 @@
 /* sim - runs the core on virtual time, see sim.h. */
-#include "tests/sim/books/common.h"
+#include "tests/sim/world/sim.h"
 #include "tests/sim/actors/polling.h"
 #include "tests/sim/actors/reader.h"
 #include "tests/sim/actors/retry.h"
 #include "tests/sim/actors/slot.h"
 #include "tests/sim/books/calm.h"
+#include "tests/sim/books/common.h"
 #include "tests/sim/books/ledger.h"
 #include "tests/sim/books/summary.h"
-#include "tests/sim/world/act.h"
-#include "tests/sim/world/sim.h"
 #include "tests/sim/invariants/empty_check.h"
+#include "tests/sim/world/act.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -219,7 +219,7 @@ void sim_open(struct sim *sim, const struct fleet_command *fleet, uint64_t seed,
 		host->options.weight = fleet->weight_count ? fleet->weights[i % fleet->weight_count]
 							   : 1;
 		host->options.constants = fleet->constants;
-		host->options.kept = memory_get(sizeof(*host->options.kept));
+		host->options.handover = memory_get(sizeof(*host->options.handover));
 	}
 	for (unsigned int i = 0; i < sim->host_count; i++)
 		host_start(&sim->hosts[i]);
@@ -331,7 +331,7 @@ static void free_host(struct host *host)
 	free(host->by_id);
 	free(host->changes);
 	free(host->commands);
-	free(host->options.kept);
+	free(host->options.handover);
 	free(host->as_sent);
 	former_free(&host->former);
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the tree tells about itself: README, status, metrics, events.
+# What the files show of the tree: README, status, metrics, events.
 
 case_the_readme_names_every_file() {
 	start
@@ -40,7 +40,7 @@ case_the_readme_sorts_files_by_what_reading_them_costs() {
 	done
 	exec 9<&-
 	echo max > "$m/orders/rate"
-	for path in $(listed 'Reading never ends'); do
+	for path in $(listed 'Reading may never end'); do
 		status=0
 		timeout 0.5 cat "$m/$path" > /dev/null || status=$?
 		is "status of cat $path after half a second" $status 124
@@ -150,8 +150,10 @@ case_every_reader_of_events_gets_every_event() {
 	done
 	mkdir "$m/first" "$m/second"
 	for i in 1 2 3; do
-		eventually 10 grep -q second "$d/events$i" || fail "reader $i: $(cat "$d/events$i")"
-		grep -q first "$d/events$i" || fail "reader $i: $(cat "$d/events$i")"
+		# The head has "seconds" in it.
+		eventually 10 grep -q ' second created$' "$d/events$i" ||
+			fail "reader $i: $(cat "$d/events$i")"
+		grep -q ' first created$' "$d/events$i" || fail "reader $i: $(cat "$d/events$i")"
 	done
 	kill "${pids[@]}"
 	wait "${pids[@]}" 2> /dev/null || :
@@ -248,7 +250,7 @@ case_a_blocked_reader_of_events_can_be_killed() {
 	for signal in INT TERM KILL; do
 		env --default-signal cat "$m/events" > "$d/got" &
 		local pid=$!
-		sleep 0.2
+		eventually 20 eval '[ "$(status_of readers)" = 1 ]' || fail 'it does not wait'
 		kill -$signal $pid
 		eventually 10 eval "! alive $pid" || fail "still there after $signal"
 		wait $pid 2> /dev/null || :

@@ -1,4 +1,7 @@
-/* setting - each single setting: its name, and its value from and to text; see settings.h. */
+/*
+ * setting_table - THE TABLE of settings: the name of each, and its value from and to text, see
+ * settings.h.
+ */
 #include "core/values/settings.h"
 
 #include <assert.h>

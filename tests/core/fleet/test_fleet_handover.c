@@ -70,7 +70,7 @@ static void test_held_partition_is_used_before_there_is_a_connection(void **stat
 	scene_run(&scene, 200 * MS);
 	assert_int_equal(scene_try(&scene, a), 0);
 	scene_run(&scene, FLEET_RIGHT_NS);
-	assert_int_equal(scene_try(&scene, a), -EAGAIN);
+	assert_int_equal(scene_try(&scene, a), -EBUSY);
 	assert_false(fleet_is_entitled(scene.fleet, a->holding, 0));
 	scene.held_up = false;
 	scene_connect(&scene);

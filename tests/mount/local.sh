@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# local:DIR keeps the settings, whatever happens to the daemon.
+# The source local:DIR keeps the settings, whatever happens to the daemon.
 
 case_settings_outlive_the_daemon() {
 	start "local:$d/kept"

@@ -1,5 +1,5 @@
-/* learnt - what was learnt of a limiter's service, see learnt.h. */
-#include "core/fleet/learnt.h"
+/* agreed_rate - the rate that a fleet has learnt of a limiter's service, see agreed_rate.h. */
+#include "core/fleet/agreed_rate.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/membership.h"
 #include "core/fleet/request.h"
@@ -57,11 +57,11 @@ static void node_read(struct fleet *fleet, struct request *request)
 	struct adapt_state found;
 
 	if (holding && request->answer != ANSWER_OK)
-		room_unwatch_learnt(fleet, holding);
+		room_unwatch_agreed_rate(fleet, holding);
 	if (learning)
 		learning->retry_ns = request->answer == ANSWER_OK
 					     ? 0
-					     : fleet->now_ns + FLEET_LEARNT_SPACING_NS;
+					     : fleet->now_ns + FLEET_AGREED_RATE_SPACING_NS;
 	if (!learning || request->answer != ANSWER_OK)
 		return;
 	found = learning->adapted;
@@ -70,7 +70,7 @@ static void node_read(struct fleet *fleet, struct request *request)
 	learning->session = fleet->counters.sessions;
 	learning->told_ns = fleet->now_ns;
 	learning->proposes = false;
-	if (record_parse_learnt(request->data, holding->settings->adapt.kind, &found))
+	if (record_parse_agreed_rate(request->data, holding->settings->adapt.kind, &found))
 		return;
 	learning->told_rate = found.rate;
 	if (!learning->lowered || found.rate < learning->adapted.rate)
@@ -86,7 +86,7 @@ static void read_node(struct fleet *fleet, struct holding *holding)
 	request = request_new(REQUEST_GET, path, node_read);
 	if (!request)
 		return;
-	request->watch = room_watch_learnt(fleet, holding);
+	request->watch = room_watch_agreed_rate(fleet, holding);
 	holding->limiter->learning->asking = true;
 	request_send(fleet, request);
 }
@@ -116,11 +116,11 @@ static void node_written(struct fleet *fleet, struct request *request)
 static void write_node(struct fleet *fleet, struct holding *holding, struct learning *learning,
 		       const struct adapt_state *state)
 {
-	char path[ZNODE_TEXT], text[LEARNT_TEXT];
+	char path[ZNODE_TEXT], text[AGREED_RATE_TEXT];
 	struct request *request = request_new(REQUEST_TRANSACTION, NULL, node_written);
 
 	node_path(holding, path);
-	record_print_learnt(state, holding->settings->adapt.kind, text);
+	record_print_agreed_rate(state, holding->settings->adapt.kind, text);
 	if (request && request_add(request, OPERATION_SET, path, text, learning->version, 0)) {
 		learning->sent_rate = state->rate;
 		learning->asking = true;
@@ -130,7 +130,7 @@ static void write_node(struct fleet *fleet, struct holding *holding, struct lear
 	}
 }
 
-void learnt_tick(struct fleet *fleet, struct holding *holding)
+void agreed_rate_tick(struct fleet *fleet, struct holding *holding)
 {
 	struct learning *learning = learning_of(holding);
 	bool ready = session_state(fleet) == FLEET_READY && holding->id &&
@@ -146,13 +146,13 @@ void learnt_tick(struct fleet *fleet, struct holding *holding)
 	if (!ready || learning->asking)
 		return;
 	if (!learning->known || learning->session != fleet->counters.sessions ||
-	    (!room_watches_learnt(holding) &&
-	     fleet->now_ns - learning->told_ns >= FLEET_LEARNT_UNWATCHED_NS)) {
+	    (!room_watches_agreed_rate(holding) &&
+	     fleet->now_ns - learning->told_ns >= FLEET_AGREED_RATE_UNWATCHED_NS)) {
 		if (fleet->now_ns >= learning->retry_ns)
 			read_node(fleet, holding);
 		return;
 	}
-	if (fleet->now_ns - learning->told_ns < FLEET_LEARNT_SPACING_NS)
+	if (fleet->now_ns - learning->told_ns < FLEET_AGREED_RATE_SPACING_NS)
 		return;
 	told = learning->told_rate == learning->adapted.rate ||
 	       (isinf(learning->told_rate) && isinf(learning->adapted.rate));
@@ -162,13 +162,13 @@ void learnt_tick(struct fleet *fleet, struct holding *holding)
 		write_node(fleet, holding, learning, &learning->proposal);
 }
 
-void learnt_changed(struct fleet *fleet, uint64_t id)
+void agreed_rate_changed(struct fleet *fleet, uint64_t id)
 {
 	struct holding *holding = holdings_find(fleet, id);
 	struct learning *learning = holding ? holding->limiter->learning : NULL;
 
 	if (holding)
-		room_unwatch_learnt(fleet, holding);
+		room_unwatch_agreed_rate(fleet, holding);
 	if (!learning)
 		return;
 	learning->known = false;
@@ -177,7 +177,7 @@ void learnt_changed(struct fleet *fleet, uint64_t id)
 		read_node(fleet, holding);
 }
 
-void learnt_void(struct fleet *fleet, const struct holding *holding)
+void agreed_rate_void(struct fleet *fleet, const struct holding *holding)
 {
 	char path[ZNODE_TEXT];
 	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
@@ -189,7 +189,7 @@ void learnt_void(struct fleet *fleet, const struct holding *holding)
 		request_free(request);
 }
 
-void learnt_forget(struct holding *holding)
+void agreed_rate_forget(struct holding *holding)
 {
 	struct learning *learning = holding->limiter->learning;
 

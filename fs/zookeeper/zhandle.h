@@ -1,5 +1,5 @@
 /*
- * handle - a handle of ZooKeeper's library, and ways around its faults.
+ * zhandle - the handle of a session in ZooKeeper's library, and ways around its faults.
  */
 #ifndef RATEFS_FS_ZOOKEEPER_HANDLE_H
 #define RATEFS_FS_ZOOKEEPER_HANDLE_H
@@ -9,29 +9,29 @@
 
 enum { ZOOKEEPER_MESSAGE_TEXT = 200 };
 
-/* The last error message of the library in this thread; it does not tell of which handle. */
-extern _Thread_local char zookeeper_handle_message[ZOOKEEPER_MESSAGE_TEXT];
+/* The last error message of the library in this thread; it does not tell of which zhandle. */
+extern _Thread_local char zhandle_message[ZOOKEEPER_MESSAGE_TEXT];
 
 /*
- * Opens a handle for the one server at @address, ADDRESS:PORT in numbers: the library looks names
+ * Opens a zhandle for the one server at @address, ADDRESS:PORT in numbers: the library looks names
  * up each time it is asked, and takes two steps at a time through several servers, so that of an
  * even number it never tries one half. @credentials: USER:PASSWORD, or NULL. @session: to go on
  * with, or NULL. NULL when it cannot be made.
  */
-zhandle_t *zookeeper_handle_open(const char *address, int timeout_ms, const char *credentials,
-				 const clientid_t *session);
+zhandle_t *zhandle_open(const char *address, int timeout_ms, const char *credentials,
+			const clientid_t *session);
 
 /* Has the next connection go to @address. 0 or -1. While there is no connection. */
-int zookeeper_handle_aim(zhandle_t *handle, const char *address);
+int zhandle_aim(zhandle_t *zhandle, const char *address);
 
 /* Tells whether there is a connection, or one is being made. */
-bool zookeeper_handle_has_socket(zhandle_t *handle);
+bool zhandle_has_socket(zhandle_t *zhandle);
 
 /*
  * Shuts the connection down, whose descriptor is @fd, and has the library notice: answers that have
  * arrived count, and all other requests come back. Not within a call of the library.
  */
-void zookeeper_handle_drop(zhandle_t *handle, int fd);
+void zhandle_drop(zhandle_t *zhandle, int fd);
 
 /*
  * Drops all that is left of a send that failed. After it, which only the state
@@ -39,6 +39,6 @@ void zookeeper_handle_drop(zhandle_t *handle, int fd);
  * from the middle of a message if need be, and take answers for those of other requests. It forgets
  * all that by a connection that is given up at once.
  */
-void zookeeper_handle_discard(zhandle_t *handle);
+void zhandle_discard(zhandle_t *zhandle);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * zookeeper_kept - facts about the connection to ZooKeeper for a successor, in memory that outlives
- * this server: beside core/fleet/handover.h, which says if there is a session to go on with.
+ * zookeeper_handover - facts about the connection to ZooKeeper for a successor, in memory that
+ * outlives this server: beside core/fleet/handover.h, which says if there is a session to go on
+ * with.
  */
-#ifndef RATEFS_FS_STATE_ZOOKEEPER_KEPT_H
-#define RATEFS_FS_STATE_ZOOKEEPER_KEPT_H
+#ifndef RATEFS_FS_STATE_ZOOKEEPER_HANDOVER_H
+#define RATEFS_FS_STATE_ZOOKEEPER_HANDOVER_H
 
 #include "core/fleet/coordinator.h"
 
@@ -16,7 +17,7 @@ struct clock_look {
 };
 
 /* All zero at first. */
-struct zookeeper_kept {
+struct zookeeper_handover {
 	int64_t session;
 	char password[16];		       /* of the session */
 	char credentials[CREDENTIALS_MAX + 1]; /* read at the start, by one who may */

@@ -1,0 +1,62 @@
+/*
+ * appetite - how many leaves of a limiter a host wants, from what its readers asked for.
+ *
+ * Readers that come by themselves show how many tokens they want a second, and that is what the
+ * host wants, with some slack. The rate is the mean of all that was asked for since it last
+ * changed: the last second and the last five are compared with that mean, and only what chance
+ * would hardly do begins a new one. So a steady or a random load costs no transactions, and a
+ * change is seen within a second.
+ *
+ * A reader that asks again as soon as it was served shows nothing but that it waits. Such readers
+ * are told by their number, which stays the same though some are served. A host whose readers wait
+ * so for half a second is hungry: it wants twice as much. If half of that is made use of, and they
+ * still wait, it wants eight times as much, and so on. If not, that was in vain: the next time
+ * readers have to wait for twice as long, and half as much more is wanted. Where other readers wait
+ * for two seconds, as much is wanted as serves all that wait in two seconds more.
+ *
+ * The slack is a number of leaves that does not depend on the demand. Readers that come at random
+ * wait for about 1/(2 s) on average where the slack is s tokens a second, whatever their rate
+ * (M/D/1: Kleinrock, "Queueing Systems" 1, 5.8).
+ */
+#ifndef RATEFS_CORE_APPETITE_H
+#define RATEFS_CORE_APPETITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	APPETITE_PERIODS = 50, /* of DEMAND_PERIOD_NS, that are remembered */
+	APPETITE_SECOND = 10,  /* of them */
+};
+
+/* All tokens are of the limit that needs most leaves. */
+struct appetite {
+	double asked[APPETITE_PERIODS];	  /* tokens, in each period */
+	double waiting[APPETITE_PERIODS]; /* tokens that were waited for at its end */
+	bool waited[APPETITE_PERIODS];	  /* a reader waited all the time */
+	uint32_t period;		  /* the newest's place */
+	double sum, periods;		  /* the mean: tokens asked for in so many periods */
+	uint32_t wanted;		  /* leaves, of hungry readers; 0: they are not */
+	uint32_t grown_from;		  /* leaves that were held before ... */
+	uint32_t grown_periods;		  /* ... more was got, so long ago */
+	uint8_t vain;			  /* how often that was in vain */
+};
+
+/* A period, and its end. */
+struct appetite_facts {
+	double asked;	   /* tokens that were asked for */
+	double waiting;	   /* tokens that are waited for ... */
+	bool long_waiting; /* ... by a reader for a second or more */
+	bool waited;	   /* readers waited all the time, and all that could be granted was */
+	uint32_t held;	   /* leaves */
+	double leaf;	   /* tokens a period that a leaf is worth */
+};
+
+/* Ends a period. */
+void appetite_note(struct appetite *appetite, const struct appetite_facts *facts);
+
+/* Leaves that what is asked for needs, without slack; those that are wanted because of hunger. */
+double appetite_need(const struct appetite *appetite, const struct appetite_facts *facts);
+uint32_t appetite_hunger(const struct appetite *appetite);
+
+#endif

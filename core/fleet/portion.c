@@ -1,0 +1,253 @@
+/* portion - how many leaves this host keeps, takes, gives back and claims, see portion.h. */
+#include "core/fleet/portion.h"
+
+#include <math.h>
+
+enum {
+	SLACK_PARTS = 256, /* of the limiter: the slack of all holders together */
+	PLENTY_PARTS = 2,  /* of the demand: the slack while no host is short */
+	BAND_MOST = 2,	   /* so many times the slack is kept ... */
+	BAND_PARTS = 4,	   /* ... and less than a part of it is too little */
+	PLAIN_PARTS = 8,   /* an excess of such a part of what is kept goes at once */
+	PLAIN_LEAST = 4,
+	YOUNG_PARTS = 3,	 /* of `lease`: a smaller excess goes when it is so old */
+	NEAR_PARTS = 1000,	 /* of the limiter: so near to its share is at it ... */
+	NEAR_SHARE_PARTS = 50,	 /* ... or such a part of the share, if that is less */
+	GIVING_PARTS = 4,	 /* of R: between two of its give-backs */
+	SAVING_PARTS = 8,	 /* of `lease`: a turn is longer while a large take is saved up */
+	HOLDER_WEIGHT = 1000,	 /* of one that does not claim, so all that it holds is its due */
+	HYSTERESIS_PERCENT = 20, /* another amount is claimed if it differs by more */
+};
+
+static double slack_of(const struct portion_facts *facts)
+{
+	double equal = (double)facts->leaves / SLACK_PARTS / facts->holders;
+	double plenty = facts->need / PLENTY_PARTS;
+
+	return facts->claims || equal > plenty ? equal : plenty;
+}
+
+static bool is_hungry(const struct portion_facts *facts)
+{
+	return facts->hunger > ceil(facts->need + slack_of(facts));
+}
+
+static uint32_t leaves_for(const struct portion_facts *facts, double amount)
+{
+	uint32_t leaves = amount < facts->leaves ? (uint32_t)ceil(amount) : facts->leaves;
+
+	return leaves && leaves < facts->least ? facts->least : leaves;
+}
+
+static uint32_t wanted_of(const struct portion *portion, const struct portion_facts *facts)
+{
+	double wanted = facts->need > 0 ? facts->need + slack_of(facts) : 0;
+
+	if (facts->hunger > wanted)
+		wanted = facts->hunger;
+	/* Readers that wait may not have been served yet: leaves that are held for them stay. */
+	if (facts->first > wanted && (!facts->kept || facts->kept > wanted))
+		wanted = facts->kept && facts->kept < facts->first ? facts->kept : facts->first;
+	/* A host that gets none cannot tell how much it could use: it asks for more and more. */
+	if (is_hungry(facts) && facts->is_unmet && facts->now_ns >= portion->claim_ns &&
+	    wanted < 2.0 * facts->claimed)
+		wanted = 2.0 * facts->claimed;
+	return leaves_for(facts, wanted);
+}
+
+static uint32_t share_of(const struct portion_facts *facts)
+{
+	return facts->is_seen ? facts->share.target : UINT32_MAX;
+}
+
+/* Gives back what is not wanted. */
+static void give_excess(struct portion *portion, const struct portion_facts *facts,
+			struct portion_decision *decision)
+{
+	uint32_t most = is_hungry(facts)
+				? decision->wanted
+				: leaves_for(facts, facts->need + BAND_MOST * slack_of(facts));
+	bool old, plain;
+	uint32_t excess;
+
+	if (facts->kept <= most || facts->kept <= decision->wanted) {
+		portion->excess_ns = 0;
+		return;
+	}
+	excess = facts->kept - decision->wanted;
+	if (!portion->excess_ns)
+		portion->excess_ns = facts->now_ns;
+	old = facts->now_ns - portion->excess_ns >= facts->lease_ns / YOUNG_PARTS;
+	plain = excess > facts->kept / PLAIN_PARTS + PLAIN_LEAST;
+	if (facts->claims ? old || plain : old && facts->kept / 2 >= decision->wanted)
+		decision->gives = excess;
+}
+
+static bool is_turn_over(const struct portion_facts *facts)
+{
+	uint64_t long_ns = facts->lease_ns;
+
+	if (facts->saves_up)
+		long_ns += facts->lease_ns / SAVING_PARTS;
+	return facts->share.starving && facts->turn_ns >= long_ns;
+}
+
+/* Returns how far from @share is near enough: where shares are small, every leaf counts. */
+static uint32_t near(const struct portion_facts *facts, uint32_t share)
+{
+	uint32_t of_all = facts->leaves / NEAR_PARTS, of_share = share / NEAR_SHARE_PARTS;
+
+	return of_all < of_share ? of_all : of_share;
+}
+
+/* Makes way for hosts that have less than their share. */
+static void make_way(struct portion *portion, const struct portion_facts *facts,
+		     struct portion_decision *decision)
+{
+	uint32_t share = share_of(facts), kept = facts->kept - decision->gives;
+
+	if (share == UINT32_MAX || facts->now_ns < portion->give_ns)
+		return;
+	if (kept > share && kept - share > near(facts, share)) {
+		decision->gives += kept - share;
+	} else if (is_turn_over(facts) && kept > facts->share.target_behind) {
+		decision->gives += kept - facts->share.target_behind;
+		decision->turn_ends = true;
+	} else {
+		return;
+	}
+	portion->give_ns = facts->now_ns + facts->renewal_ns / GIVING_PARTS;
+}
+
+/* Tells whether fewer are kept than are needed, by more than chance is worth. */
+static bool is_short(const struct portion_facts *facts, uint32_t wanted)
+{
+	double needed = facts->need + slack_of(facts) / BAND_PARTS;
+
+	return wanted > facts->kept && (!facts->kept || is_hungry(facts) || needed > facts->kept ||
+					facts->kept < facts->least);
+}
+
+static void choose_claim(struct portion *portion, const struct portion_facts *facts,
+			 struct portion_decision *decision)
+{
+	uint32_t now = facts->claimed, share = share_of(facts), claim = 0, more;
+
+	if (((facts->is_unmet || now) && is_short(facts, decision->wanted)) ||
+	    share < decision->wanted)
+		claim = decision->wanted;
+	more = claim > now ? claim - now : now - claim;
+	decision->claim = claim;
+	if (!now)
+		decision->claims = claim;
+	else if (facts->now_ns >= portion->claim_ns || claim / 2 >= now)
+		decision->claims = !claim || decision->turn_ends ||
+				   (uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT;
+	/* A claim above its share is the same as a larger one. */
+	if (claim && now && !decision->turn_ends && share < claim && share < now)
+		decision->claims = false;
+	if (decision->claims)
+		portion->claim_ns = facts->now_ns + facts->renewal_ns;
+}
+
+/*
+ * Tells whether claims of others concern this host: it claims, too, or has more than an equal part.
+ */
+static bool has_stake(const struct portion_facts *facts)
+{
+	return facts->claimed || facts->kept > facts->leaves / facts->holders;
+}
+
+static void choose_look(const struct portion *portion, const struct portion_facts *facts,
+			struct portion_decision *decision)
+{
+	uint32_t share = share_of(facts);
+	uint32_t limit = decision->wanted < share ? decision->wanted : share;
+
+	if (!decision->gives && is_short(facts, decision->wanted) && limit > facts->kept)
+		decision->takes = limit - facts->kept;
+	if (facts->is_looking)
+		return;
+	decision->looks = facts->claims && (facts->kept || facts->claimed) &&
+			  (!facts->is_seen || (facts->is_stale && has_stake(facts)));
+	if (decision->takes && (!facts->is_unmet || facts->is_stale))
+		decision->looks = true;
+	if (decision->takes || (facts->claims && has_stake(facts)))
+		decision->looks |= facts->now_ns >= portion->look_ns;
+}
+
+uint64_t portion_looked(struct portion *portion, const struct portion_facts *facts)
+{
+	uint32_t share = facts->share.target, before = portion->share;
+	uint32_t change = share > before ? share - before : before - share;
+	bool same = change <= near(facts, share);
+
+	portion->share = share;
+	portion->look_every_ns = same ? portion->look_every_ns * 2 : facts->renewal_ns;
+	if (portion->look_every_ns > facts->lease_ns)
+		portion->look_every_ns = facts->lease_ns;
+	return portion->look_every_ns;
+}
+
+void portion_decide(struct portion *portion, const struct portion_facts *facts,
+		    struct portion_decision *decision)
+{
+	*decision = (struct portion_decision){.wanted = wanted_of(portion, facts)};
+	give_excess(portion, facts, decision);
+	if (facts->claims)
+		make_way(portion, facts, decision);
+	choose_claim(portion, facts, decision);
+	choose_look(portion, facts, decision);
+	if (decision->gives)
+		portion->excess_ns = 0;
+}
+
+/* Rounds the claims of @line up to pieces of @least. */
+static struct share weigh_pieces(const struct claim_line *line, uint32_t leaves, uint32_t least)
+{
+	struct share share;
+
+	for (uint32_t i = 0; i < line->count; i++)
+		line->claims[i].wanted = (line->claims[i].wanted + least - 1) / least;
+	share = share_weigh(line, 0, leaves / least);
+	if (share.target == UINT32_MAX)
+		return share;
+	share.target *= least;
+	share.target_behind *= least;
+	return share;
+}
+
+struct share portion_weigh(struct claim_line *line, const struct holder *holders, uint32_t count,
+			   uint32_t weight, uint32_t leaves, uint32_t least)
+{
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < line->count; i++) {
+		struct claim *claim = &line->claims[i];
+
+		last = claim->sequence > last ? claim->sequence : last;
+		if (claim->sequence == line->own)
+			claim->wanted = leaves;
+	}
+	/* A holder without a claim is behind all that have one. */
+	for (uint32_t i = 0; i < count; i++) {
+		if (holders[i].claims || !holders[i].leaves)
+			continue;
+		line->claims[line->count++] = (struct claim){
+			.wanted = holders[i].leaves,
+			.weight = HOLDER_WEIGHT,
+			.sequence = ++last,
+		};
+	}
+	if (line->own == UINT64_MAX) {
+		line->own = last + 1;
+		line->claims[line->count++] = (struct claim){
+			.wanted = leaves,
+			.weight = weight,
+			.sequence = line->own,
+		};
+	}
+	if ((uint64_t)line->count * least > leaves)
+		return weigh_pieces(line, leaves, least);
+	return share_weigh(line, 0, leaves);
+}

@@ -1,0 +1,163 @@
+/* await - reads that wait for something other than tokens, see await.h. */
+#include "fs/mount/await.h"
+#include "fs/base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	LOOKS_AT_ONCE = 16,
+	LOOK_REST_NS = 20000, /* for each look, if there are more: a hundred times what one takes */
+};
+
+struct awaiter {
+	struct queued queued;
+	struct handle *handle; /* borrowed: it is open as long as this is not answered */
+	size_t size;
+	off_t offset;
+};
+
+/* Returns when a reader of @handle need not wait any more, as things stand. */
+static uint64_t until_ns(struct daemon *daemon, struct handle *handle, uint64_t asked_ns)
+{
+	return handle->limiter->removed ? 0 : handle->row->until(daemon, handle, asked_ns);
+}
+
+bool await_poll(struct daemon *daemon, struct handle *handle)
+{
+	uint64_t now_ns;
+
+	if (!handle->row->until || handle->row->brief || handle->half || daemon->stopping)
+		return true;
+	now_ns = clock_ns();
+	engine_run(&daemon->engine, now_ns);
+	if (until_ns(daemon, handle, now_ns) <= now_ns)
+		return true;
+	handle_watch(daemon, handle);
+	return false;
+}
+
+/* Tells why a reader that would have to wait may not. 0: it may. */
+static int refuse(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	if (daemon->stopping)
+		return -ESHUTDOWN;
+	if (handle->row->brief)
+		return 0;
+	if (read->nonblocking) {
+		/* Its poll may not be asked once more, as with EPOLLET. */
+		if (handle->poll)
+			handle_watch(daemon, handle);
+		return -EAGAIN;
+	}
+	return daemon_has_room(daemon, read->caller->uid, BOUND_READERS) ? -EBUSY : 0;
+}
+
+/* 0: the read is to be answered now. -EINPROGRESS: it waits. Or why not. Under the lock. */
+static int begin(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	uint64_t now_ns = clock_ns();
+	struct awaiter *awaiter;
+	int err;
+
+	engine_run(&daemon->engine, now_ns);
+	if (until_ns(daemon, handle, now_ns) <= now_ns)
+		return 0;
+	handle_set_half(handle, false); /* it begins anew */
+	err = refuse(daemon, handle, read);
+	awaiter = err ? NULL : malloc(sizeof(*awaiter));
+	if (!awaiter && handle->row->brief)
+		return 0;
+	if (!awaiter)
+		return err ? err : -ENOMEM;
+	*awaiter = (struct awaiter){
+		.queued = {.asked_ns = now_ns, .until_ns = NEVER_NS},
+		.handle = handle,
+		.size = read->size,
+		.offset = read->offset,
+	};
+	pending_insert(&daemon->pending, &awaiter->queued.pending, read->caller, PENDING_AWAITER);
+	return -EINPROGRESS;
+}
+
+void await_read(struct daemon *daemon, struct handle *handle, const struct read_request *read)
+{
+	int err;
+
+	daemon_lock(daemon);
+	err = begin(daemon, handle, read);
+	daemon_unlock(daemon);
+	if (!err)
+		handle->row->kind->answer(daemon, handle, read);
+	else if (err != -EINPROGRESS)
+		fuse_reply_err(read->caller->request, -err);
+}
+
+/* Notes that readers are to be looked at again at @at_ns. */
+static void look_at(struct daemon *daemon, uint64_t at_ns)
+{
+	if (at_ns < daemon->look_due_ns)
+		daemon->look_due_ns = at_ns;
+}
+
+/* Tells polls of files that can be read. Returns how many it has looked at. */
+static uint32_t look_at_polls(struct daemon *daemon, uint64_t now_ns)
+{
+	struct handle *handle = list_first(&daemon->watched, struct handle, watch), *next;
+	uint32_t looks = 0;
+
+	for (; handle; handle = next, looks++) {
+		uint64_t at_ns = until_ns(daemon, handle, now_ns);
+
+		next = list_next(handle, watch);
+		if (at_ns <= now_ns || daemon->stopping)
+			handle_notify(daemon, handle);
+		else
+			look_at(daemon, at_ns);
+	}
+	return looks;
+}
+
+/* Decides requests that need not wait any more. Returns how many it has looked at. */
+static uint32_t look_at_readers(struct daemon *daemon, uint64_t now_ns, struct outbox *outbox)
+{
+	struct queued *queued = pending_first(&daemon->pending, PENDING_AWAITER), *next;
+	uint32_t looks = 0;
+
+	for (; queued; queued = next, looks++) {
+		struct handle *handle = ((struct awaiter *)queued)->handle;
+		uint64_t at_ns = until_ns(daemon, handle, queued->asked_ns);
+
+		next = pending_next(queued);
+		if (at_ns <= now_ns)
+			pending_decide(&daemon->pending, &queued->pending, outbox);
+		else
+			look_at(daemon, at_ns);
+	}
+	return looks;
+}
+
+void await_collect(struct daemon *daemon, struct outbox *outbox)
+{
+	uint64_t now_ns = clock_ns();
+	uint32_t looks;
+
+	daemon->look_due_ns = NEVER_NS;
+	if (now_ns < daemon->look_ns && !daemon->stopping) {
+		look_at(daemon, daemon->look_ns);
+		return;
+	}
+	looks = look_at_readers(daemon, now_ns, outbox) + look_at_polls(daemon, now_ns);
+	daemon->look_ns = looks > LOOKS_AT_ONCE ? now_ns + (uint64_t)looks * LOOK_REST_NS : now_ns;
+}
+
+void await_answer(struct daemon *daemon, struct pending *pending)
+{
+	struct awaiter *awaiter = (struct awaiter *)pending;
+	const struct caller caller = {
+		.request = pending->request, .unique = pending->unique, .uid = pending->uid};
+	const struct read_request read = {&caller, awaiter->size, awaiter->offset, false};
+
+	awaiter->handle->row->kind->answer(daemon, awaiter->handle, &read);
+	free(awaiter);
+}

@@ -1,0 +1,204 @@
+/* Tests of appetite: steady and random readers, readers that never have enough, and changes. */
+#include "core/fleet/appetite.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* A leaf of 500/s on 4,096 leaves, in tokens a period. */
+static const double LEAF = 500.0 / 4096 / 10;
+
+struct reader {
+	struct appetite appetite;
+	struct appetite_facts facts;
+};
+
+static struct reader reader_of(uint32_t held)
+{
+	return (struct reader){.facts = {.held = held, .leaf = LEAF}};
+}
+
+/* Lets @periods pass in each of which @asked tokens are asked for. */
+static void pass(struct reader *reader, uint32_t periods, double asked, bool waited)
+{
+	reader->facts.asked = asked;
+	reader->facts.waited = waited;
+	for (uint32_t i = 0; i < periods; i++)
+		appetite_note(&reader->appetite, &reader->facts);
+}
+
+static double need_a_second(const struct reader *reader)
+{
+	return appetite_need(&reader->appetite, &reader->facts) * LEAF * APPETITE_SECOND;
+}
+
+static void test_a_steady_reader_needs_what_it_asks_for(void **state)
+{
+	struct reader reader = reader_of(30);
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		pass(&reader, 1, 1, false);
+		pass(&reader, 3, 0, false);
+	}
+	assert_true(fabs(need_a_second(&reader) - 2.5) < 0.05);
+	assert_int_equal(appetite_hunger(&reader.appetite), 0);
+}
+
+static void test_a_change_is_seen_within_a_second(void **state)
+{
+	struct reader reader = reader_of(2000);
+
+	(void)state;
+	pass(&reader, 300, 10, false);
+	pass(&reader, 10, 20, false);
+	assert_true(fabs(need_a_second(&reader) - 200) < 1);
+	pass(&reader, 10, 0, false);
+	assert_true(need_a_second(&reader) < 1);
+}
+
+static void test_chance_is_no_change(void **state)
+{
+	struct reader reader = reader_of(200);
+	uint32_t random = 1;
+
+	(void)state;
+	/* 20/s at random times: 2 a period on average, between 0 and 4. */
+	for (int i = 0; i < 3000; i++) {
+		random = random * 1103515245 + 12345;
+		pass(&reader, 1, (double)(random >> 16) / 65536 * 4, false);
+		assert_true(i < 300 || fabs(need_a_second(&reader) - 20) < 4);
+	}
+}
+
+static void test_a_backlog_is_worked_off_in_two_seconds(void **state)
+{
+	struct reader reader = reader_of(100);
+
+	(void)state;
+	pass(&reader, 300, 1, false);
+	reader.facts.waiting = 40;
+	assert_true(fabs(need_a_second(&reader) - 10) < 1);
+	reader.facts.long_waiting = true;
+	assert_true(fabs(need_a_second(&reader) - 30) < 1);
+	reader.facts.long_waiting = false;
+	pass(&reader, 19, 1, true);
+	assert_true(fabs(need_a_second(&reader) - 10) < 1);
+	pass(&reader, 1, 1, true);
+	assert_true(fabs(need_a_second(&reader) - 30) < 1);
+}
+
+/* A reader that asks again as soon as it was served, whatever it gets. */
+static uint32_t feed(struct reader *reader, uint32_t periods)
+{
+	for (uint32_t i = 0; i < periods; i++) {
+		uint32_t hunger;
+
+		pass(reader, 1, reader->facts.held * LEAF, true);
+		hunger = appetite_hunger(&reader->appetite);
+		if (hunger > reader->facts.held)
+			reader->facts.held = hunger < 4096 ? hunger : 4096;
+	}
+	return reader->facts.held;
+}
+
+static void test_a_hungry_reader_has_all_soon(void **state)
+{
+	struct reader reader = reader_of(20);
+
+	(void)state;
+	/* After 4 tokens. */
+	assert_int_equal(feed(&reader, 16), 20);
+	assert_int_equal(feed(&reader, 1), 40);
+	assert_int_equal(feed(&reader, 25), 4096);
+}
+
+static void test_readers_that_come_by_themselves_are_not_hungry(void **state)
+{
+	struct reader reader = reader_of(200);
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		reader.facts.waiting = 5 + i % 3;
+		pass(&reader, 1, 2, true);
+		assert_int_equal(appetite_hunger(&reader.appetite), 0);
+	}
+}
+
+static void test_nothing_is_wanted_for_a_short_wait(void **state)
+{
+	struct reader reader = reader_of(20);
+
+	(void)state;
+	for (int i = 0; i < 50; i++) {
+		pass(&reader, 4, 1, true);
+		pass(&reader, 1, 1, false);
+		assert_int_equal(appetite_hunger(&reader.appetite), 0);
+	}
+}
+
+/* Lets readers wait until more is wanted, gives it, and lets them wait no more. */
+static uint32_t be_vain(struct reader *reader, uint32_t *hunger)
+{
+	uint32_t periods = 0;
+
+	while (!appetite_hunger(&reader->appetite) && periods < 1000) {
+		pass(reader, 1, 1, true);
+		periods++;
+	}
+	*hunger = appetite_hunger(&reader->appetite);
+	reader->facts.held = *hunger;
+	pass(reader, 1, 1, true);
+	pass(reader, 1, 1, false);
+	assert_int_equal(appetite_hunger(&reader->appetite), 0);
+	reader->facts.held = 64;
+	pass(reader, 5, 1, false);
+	return periods;
+}
+
+static void test_after_a_vain_try_readers_have_to_wait_twice_as_long(void **state)
+{
+	struct reader reader = reader_of(64);
+	uint32_t hunger;
+
+	(void)state;
+	assert_int_equal(be_vain(&reader, &hunger), 5);
+	assert_int_equal(hunger, 128);
+	assert_int_equal(be_vain(&reader, &hunger), 10);
+	assert_int_equal(hunger, 96);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(be_vain(&reader, &hunger), 20);
+	assert_int_equal(hunger, 80);
+}
+
+static void test_a_use_ends_the_vain_tries(void **state)
+{
+	struct reader reader = reader_of(64);
+	uint32_t hunger;
+
+	(void)state;
+	for (int i = 0; i < 5; i++)
+		(void)be_vain(&reader, &hunger);
+	assert_int_equal(feed(&reader, 50), 4096);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_steady_reader_needs_what_it_asks_for),
+		cmocka_unit_test(test_a_change_is_seen_within_a_second),
+		cmocka_unit_test(test_chance_is_no_change),
+		cmocka_unit_test(test_a_backlog_is_worked_off_in_two_seconds),
+		cmocka_unit_test(test_a_hungry_reader_has_all_soon),
+		cmocka_unit_test(test_readers_that_come_by_themselves_are_not_hungry),
+		cmocka_unit_test(test_nothing_is_wanted_for_a_short_wait),
+		cmocka_unit_test(test_after_a_vain_try_readers_have_to_wait_twice_as_long),
+		cmocka_unit_test(test_a_use_ends_the_vain_tries),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

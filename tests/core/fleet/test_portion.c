@@ -1,0 +1,370 @@
+/* Tests of portion: how much a host wants, takes, gives back and claims. */
+#include "core/fleet/portion.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SEC UINT64_C(1000000000)
+
+/* A host of a limiter of 4,096 leaves that needs 400 and has them; no other claims any. */
+static struct portion_facts facts_of(void)
+{
+	return (struct portion_facts){
+		.now_ns = 100 * SEC,
+		.renewal_ns = 3 * SEC / 2,
+		.lease_ns = 15 * SEC,
+		.leaves = 4096,
+		.least = 1,
+		.holders = 4,
+		.need = 400,
+		.kept = 400,
+		.share = {.target = UINT32_MAX},
+	};
+}
+
+/* The same where others claim, and this host's share is @share. */
+static struct portion_facts contended(uint32_t share)
+{
+	struct portion_facts facts = facts_of();
+
+	facts.claims = facts.is_seen = true;
+	facts.share = (struct share){.contended = true, .target = share, .target_behind = share};
+	return facts;
+}
+
+static struct portion_decision decide(const struct portion_facts *facts)
+{
+	struct portion portion = {0};
+	struct portion_decision decision;
+
+	portion_decide(&portion, facts, &decision);
+	return decision;
+}
+
+static void test_where_no_host_is_short_half_of_the_need_is_slack(void **state)
+{
+	struct portion_facts facts = facts_of();
+
+	(void)state;
+	assert_int_equal(decide(&facts).wanted, 600);
+	assert_true(decide(&facts).looks);
+	assert_int_equal(decide(&facts).takes, 200);
+}
+
+static void test_where_one_is_short_slack_is_an_equal_part_of_little(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	assert_int_equal(decide(&facts).wanted, 404);
+	facts.need = 8;
+	assert_int_equal(decide(&facts).wanted, 12);
+	facts.holders = 16;
+	assert_int_equal(decide(&facts).wanted, 9);
+}
+
+static void test_a_little_less_than_wanted_costs_no_transaction(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.kept = 402;
+	assert_int_equal(decide(&facts).takes, 0);
+	assert_false(decide(&facts).looks);
+	facts.kept = 400;
+	assert_int_equal(decide(&facts).takes, 4);
+}
+
+static void test_hungry_readers_are_given_what_the_share_allows(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.hunger = 800;
+	assert_int_equal(decide(&facts).takes, 400);
+	facts.hunger = 1600;
+	assert_int_equal(decide(&facts).takes, 624);
+	assert_int_equal(decide(&facts).wanted, 1600);
+}
+
+static void test_a_host_whose_look_was_vain_claims_and_asks_for_more_each_time(void **state)
+{
+	struct portion_facts facts = facts_of();
+	struct portion portion = {0};
+	struct portion_decision decision;
+
+	(void)state;
+	facts.is_unmet = true;
+	facts.hunger = 800;
+	portion_decide(&portion, &facts, &decision);
+	assert_true(decision.claims);
+	assert_int_equal(decision.claim, 800);
+	facts.claimed = 800;
+	portion_decide(&portion, &facts, &decision);
+	assert_false(decision.claims);
+	facts.now_ns += 2 * SEC;
+	portion_decide(&portion, &facts, &decision);
+	assert_true(decision.claims);
+	assert_int_equal(decision.claim, 1600);
+	facts.claimed = 1600;
+	facts.hunger = 3200;
+	portion_decide(&portion, &facts, &decision);
+	assert_true(decision.claims);
+	/* Less is claimed R later at the soonest. */
+	facts.hunger = 0;
+	facts.kept = 600;
+	facts.claimed = 1600;
+	portion_decide(&portion, &facts, &decision);
+	assert_false(decision.claims);
+	facts.now_ns += 2 * SEC;
+	portion_decide(&portion, &facts, &decision);
+	assert_true(decision.claims);
+	assert_int_equal(decision.claim, 0);
+}
+
+static void test_much_that_is_not_wanted_goes_at_once_where_others_claim(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.kept = 800;
+	assert_int_equal(decide(&facts).gives, 396);
+	facts.claims = false;
+	assert_int_equal(decide(&facts).gives, 0);
+}
+
+static void test_a_small_excess_goes_as_a_whole_when_it_is_old(void **state)
+{
+	struct portion_facts facts = contended(1024);
+	struct portion portion = {0};
+	struct portion_decision decision;
+
+	(void)state;
+	facts.kept = 450;
+	portion_decide(&portion, &facts, &decision);
+	assert_int_equal(decision.gives, 0);
+	facts.now_ns += 5 * SEC - 1;
+	portion_decide(&portion, &facts, &decision);
+	assert_int_equal(decision.gives, 0);
+	facts.now_ns += 1;
+	portion_decide(&portion, &facts, &decision);
+	assert_int_equal(decision.gives, 46);
+}
+
+static void test_where_no_host_is_short_twice_what_is_wanted_stays(void **state)
+{
+	struct portion_facts facts = facts_of();
+	struct portion portion = {0};
+	struct portion_decision decision;
+
+	(void)state;
+	facts.kept = 1199;
+	portion_decide(&portion, &facts, &decision);
+	facts.now_ns += 60 * SEC;
+	portion_decide(&portion, &facts, &decision);
+	assert_int_equal(decision.gives, 0);
+	facts.kept = 1200;
+	portion_decide(&portion, &facts, &decision);
+	assert_int_equal(decision.gives, 600);
+	facts.need = 0;
+	portion_decide(&portion, &facts, &decision);
+	facts.now_ns += 60 * SEC;
+	portion_decide(&portion, &facts, &decision);
+	assert_int_equal(decision.gives, 1200);
+}
+
+static void test_all_above_the_share_goes_and_what_is_wanted_is_claimed(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.need = 3000;
+	facts.kept = 3000;
+	assert_int_equal(decide(&facts).gives, 1976);
+	assert_true(decide(&facts).claims);
+	assert_int_equal(decide(&facts).claim, 3004);
+	facts.kept = 1027;
+	assert_int_equal(decide(&facts).gives, 0);
+	facts.claimed = 2000;
+	assert_false(decide(&facts).claims);
+}
+
+static void test_a_holder_looks_when_claims_concern_it(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.kept = 404;
+	facts.is_seen = false;
+	assert_true(decide(&facts).looks);
+	facts.is_seen = facts.is_stale = true;
+	assert_false(decide(&facts).looks);
+	facts.holders = 11;
+	assert_true(decide(&facts).looks);
+	facts.is_looking = true;
+	assert_false(decide(&facts).looks);
+}
+
+static void test_at_rest_nothing_is_looked_at(void **state)
+{
+	struct portion_facts facts = facts_of();
+
+	(void)state;
+	facts.kept = 600;
+	for (int i = 0; i < 100; i++, facts.now_ns += SEC) {
+		struct portion_decision decision = decide(&facts);
+
+		assert_false(decision.looks || decision.claims);
+		assert_int_equal(decision.gives, 0);
+	}
+}
+
+static void test_looks_that_show_nothing_new_become_rare(void **state)
+{
+	struct portion_facts facts = contended(1024);
+	struct portion portion = {0};
+
+	(void)state;
+	assert_true(portion_looked(&portion, &facts) == 3 * SEC / 2);
+	assert_true(portion_looked(&portion, &facts) == 3 * SEC);
+	for (int i = 0; i < 10; i++)
+		(void)portion_looked(&portion, &facts);
+	assert_true(portion_looked(&portion, &facts) == 15 * SEC);
+	facts.share.target = 2048;
+	assert_true(portion_looked(&portion, &facts) == 3 * SEC / 2);
+}
+
+/* Room for the claims and the holders of a test. */
+static struct share weigh(struct claim *claims, uint32_t count, uint64_t own,
+			  const struct holder *holders, uint32_t holder_count, uint32_t least)
+{
+	struct claim all[16];
+	struct claim_line line = {.claims = all, .count = count, .own = own};
+
+	memcpy(all, claims, count * sizeof(*claims));
+	return portion_weigh(&line, holders, holder_count, 1, 4000, least);
+}
+
+static void test_a_holder_without_a_claim_wants_what_it_holds(void **state)
+{
+	struct claim claims[] = {{.wanted = 4000, .weight = 1, .sequence = 1}};
+	const struct holder holders[] = {
+		{.leaves = 100}, {.leaves = 200}, {.leaves = 3700, .claims = true}};
+	struct share share = weigh(claims, 1, 1, holders, 3, 1);
+
+	(void)state;
+	assert_true(share.contended);
+	assert_int_equal(share.target, 3700);
+	/* The same seen by one that has no claim: an equal part of the rest. */
+	share = weigh(claims, 1, UINT64_MAX, holders, 2, 1);
+	assert_int_equal(share.target, 1850);
+}
+
+static void test_all_that_a_holder_without_a_claim_has_is_its_due(void **state)
+{
+	struct claim claims[] = {{.wanted = 4000, .weight = 1, .sequence = 1}};
+	const struct holder holders[] = {{.leaves = 3000}};
+
+	(void)state;
+	assert_int_equal(weigh(claims, 1, 1, holders, 1, 1).target, 1000);
+}
+
+static void test_shares_are_by_weight(void **state)
+{
+	struct claim claims[] = {{.wanted = 4000, .weight = 3, .sequence = 1},
+				 {.wanted = 10, .weight = 1, .sequence = 2}};
+	const struct holder holders[] = {{.leaves = 0}, {.leaves = 190}};
+
+	(void)state;
+	assert_int_equal(weigh(claims, 1, 1, holders, 2, 1).target, 3810);
+	assert_int_equal(weigh(claims, 1, UINT64_MAX, holders, 0, 1).target, 1000);
+	/* It could have more than it claims. */
+	assert_int_equal(weigh(claims, 2, 2, holders, 0, 1).target, 1000);
+}
+
+static void test_hosts_take_turns_where_there_are_too_few_pieces(void **state)
+{
+	struct claim claims[] = {{.wanted = 1500, .weight = 1, .sequence = 1},
+				 {.wanted = 1500, .weight = 1, .sequence = 2},
+				 {.wanted = 1500, .weight = 1, .sequence = 3}};
+	struct portion_facts facts = contended(0);
+
+	(void)state;
+	facts.share = weigh(claims, 3, 1, NULL, 0, 1500);
+	assert_true(facts.share.starving);
+	assert_int_equal(facts.share.target, 1500);
+	assert_int_equal(facts.share.target_behind, 0);
+	assert_int_equal(weigh(claims, 3, 3, NULL, 0, 1500).target, 0);
+	facts.leaves = 4000;
+	facts.need = 1500;
+	facts.least = facts.kept = facts.claimed = 1500;
+	facts.turn_ns = 15 * SEC - 1;
+	assert_int_equal(decide(&facts).gives, 0);
+	facts.turn_ns++;
+	assert_int_equal(decide(&facts).gives, 1500);
+	assert_true(decide(&facts).turn_ends);
+	assert_true(decide(&facts).claims);
+	facts.saves_up = true;
+	assert_int_equal(decide(&facts).gives, 0);
+}
+
+static void test_leaves_for_readers_that_wait_stay(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.need = 0;
+	facts.kept = 82;
+	assert_int_equal(decide(&facts).gives, 82);
+	facts.first = 82;
+	assert_int_equal(decide(&facts).gives, 0);
+	facts.first = 164;
+	assert_int_equal(decide(&facts).wanted, 82);
+	facts.kept = 400;
+	assert_int_equal(decide(&facts).gives, 236);
+}
+
+static void test_less_than_is_worth_having_is_not_taken(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.least = 273;
+	facts.kept = 0;
+	facts.need = 0;
+	facts.first = 10;
+	assert_int_equal(decide(&facts).takes, 273);
+	facts.first = 0;
+	assert_int_equal(decide(&facts).wanted, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_where_no_host_is_short_half_of_the_need_is_slack),
+		cmocka_unit_test(test_where_one_is_short_slack_is_an_equal_part_of_little),
+		cmocka_unit_test(test_a_little_less_than_wanted_costs_no_transaction),
+		cmocka_unit_test(test_hungry_readers_are_given_what_the_share_allows),
+		cmocka_unit_test(
+			test_a_host_whose_look_was_vain_claims_and_asks_for_more_each_time),
+		cmocka_unit_test(test_much_that_is_not_wanted_goes_at_once_where_others_claim),
+		cmocka_unit_test(test_a_small_excess_goes_as_a_whole_when_it_is_old),
+		cmocka_unit_test(test_where_no_host_is_short_twice_what_is_wanted_stays),
+		cmocka_unit_test(test_all_above_the_share_goes_and_what_is_wanted_is_claimed),
+		cmocka_unit_test(test_a_holder_looks_when_claims_concern_it),
+		cmocka_unit_test(test_at_rest_nothing_is_looked_at),
+		cmocka_unit_test(test_looks_that_show_nothing_new_become_rare),
+		cmocka_unit_test(test_a_holder_without_a_claim_wants_what_it_holds),
+		cmocka_unit_test(test_all_that_a_holder_without_a_claim_has_is_its_due),
+		cmocka_unit_test(test_shares_are_by_weight),
+		cmocka_unit_test(test_hosts_take_turns_where_there_are_too_few_pieces),
+		cmocka_unit_test(test_leaves_for_readers_that_wait_stay),
+		cmocka_unit_test(test_less_than_is_worth_having_is_not_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
