@@ -63,11 +63,6 @@ uint32_t demand_wanted(const struct holding *holding)
 	return holding->demand->wanted;
 }
 
-bool demand_is_unmet(const struct holding *holding)
-{
-	return holding->demand->unmet;
-}
-
 void demand_note_unmet(struct holding *holding, bool unmet)
 {
 	holding->demand->unmet = unmet;
@@ -397,17 +392,25 @@ bool demand_misses(const struct holding *holding, uint32_t index)
 	       (index >= holding->lease_room || holding->leases[index].state == LEASE_NONE);
 }
 
-uint32_t demand_missing(const struct holding *holding)
+bool demand_misses_read(const struct holding *holding)
 {
-	uint32_t missing = 0;
-
-	for (uint32_t i = 0; i < holding->limiter->partition_room; i++)
-		missing += demand_misses(holding, i);
-	return missing;
+	for (uint32_t i = 0; i < holding->limiter->partition_room; i++) {
+		if (demand_misses(holding, i))
+			return true;
+	}
+	return false;
 }
 
 bool demand_wants_reserve(const struct holding *holding)
 {
 	return holding->settings->reserve_hosts && holding->reserve.state == LEASE_NONE &&
 	       holding_needs_leases(holding);
+}
+
+void demand_tell(const struct holding *holding, struct facts *facts)
+{
+	facts->wanted = holding->demand->wanted;
+	facts->is_unmet = holding->demand->unmet;
+	facts->misses_read = demand_misses_read(holding);
+	facts->lacks_reserve = demand_wants_reserve(holding);
 }

@@ -22,10 +22,9 @@
 #include "core/limiter/lease.h"
 #include "core/limiter/limiter.h"
 
-struct acquire;
+struct balance;
 struct claims;
 struct demand;
-struct rebalance;
 struct round;
 struct sight;
 
@@ -94,8 +93,7 @@ struct holding {
 	struct demand *demand;
 	struct claims *claims;
 	struct round *round;
-	struct acquire *acquire;
-	struct rebalance *rebalance;
+	struct balance *balance;
 	struct sight *sight;
 	uint64_t release_ns;			 /* refused leases are not given back before */
 	bool agreed_rate_watched;		 /* the node of the agreed rate is */
