@@ -56,9 +56,9 @@ static void gather(const struct fleet *fleet, const struct holding *holding, str
 }
 
 /*
- * Gathers the facts of tokens that are saved up. The limiter saves up as long as it is not full: its
- * tokens would be lost with its partitions. A reader does that wants more than goes with the last
- * partition.
+ * Gathers the facts of tokens that are saved up. The limiter saves up as long as it is not full:
+ * its tokens would be lost with its partitions. A reader does that wants more than goes with the
+ * last partition.
  */
 static void gather_savings(const struct fleet *fleet, const struct holding *holding,
 			   struct facts *facts)
