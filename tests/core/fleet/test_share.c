@@ -287,7 +287,7 @@ static struct share weigh(uint32_t capacity, uint32_t count, const uint32_t *wan
 	return share_weigh(&line, wanted, capacity);
 }
 
-enum { NO_CLAIM = UINT32_MAX };
+enum { NO_CLAIM = CLAIMS_MAX };
 
 static void test_claims_of_no_more_than_there_is_contend_for_nothing(void **state)
 {
