@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HYSTERESIS_PERCENT = 20 };
-
 /* Claims of others that are remembered, to be woken; room for a name: HID-N-W-SEQ. */
 enum { CLAIMANTS_MAX = 8, CLAIM_TEXT = 48 };
 
@@ -31,19 +29,12 @@ struct claims {
 	bool turned;	   /* ... as a turn is over, and its claim was made anew */
 	char (*claimants)[CLAIM_TEXT]; /* owned: names of others' claims, in the order of waking */
 	uint32_t claimant_count;
-	bool contended;		/* all together want more than there is */
-	uint32_t target;	/* our share then; UINT32_MAX: there is none */
-	uint32_t target_behind; /* our share at the end of the line, if there is a target */
-	bool starving;		/* some host's share is 0 */
 };
 
 bool claim_attach(struct holding *holding)
 {
 	holding->claims = calloc(1, sizeof(*holding->claims));
-	if (!holding->claims)
-		return false;
-	holding->claims->target = UINT32_MAX;
-	return true;
+	return holding->claims;
 }
 
 void claim_detach(struct holding *holding)
@@ -65,29 +56,15 @@ bool claim_may_be(const struct holding *holding)
 	return holding->claims->own || holding->claims->unknown;
 }
 
-bool claim_is_unknown(const struct holding *holding)
+void claim_tell(const struct holding *holding, struct facts *facts)
 {
-	return holding->claims->unknown;
-}
+	const struct claims *claims = holding->claims;
 
-bool claim_is_contended(const struct holding *holding)
-{
-	return holding->claims->contended;
-}
-
-bool claim_has_claimants(const struct holding *holding)
-{
-	return holding->claims->claimant_count;
-}
-
-uint32_t claim_target(const struct holding *holding)
-{
-	return holding->claims->target;
-}
-
-bool claim_takes_turns(const struct holding *holding, uint32_t kept)
-{
-	return holding->claims->starving && kept > holding->claims->target_behind;
+	facts->has_claimants = claims->claimant_count;
+	facts->claimed = claims->wanted;
+	facts->claim_is_lost = claims->unknown;
+	facts->claims_anew = claims->reclaims;
+	facts->claim_at_ns = claims->next_ns;
 }
 
 void claim_anew(struct holding *holding)
@@ -117,96 +94,40 @@ void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t place)
 	count(fleet, holding, true);
 }
 
-static int newest_first(const void *a, const void *b)
+/* Remembers the hosts to wake when something is given back. */
+static void remember_claimants(struct holding *holding, const struct claim_line *line)
 {
-	const struct claim *x = a, *y = b;
+	struct claims *claims = holding->claims;
+	struct claim *others = calloc(line->count + 1, sizeof(*others));
+	uint32_t count = others ? share_give_way(line, holding_count(holding), others) : 0;
 
-	return x->sequence < y->sequence ? 1 : x->sequence > y->sequence ? -1 : 0;
+	if (count && !claims->claimants)
+		claims->claimants = calloc(CLAIMANTS_MAX, CLAIM_TEXT);
+	claims->claimant_count = 0;
+	for (uint32_t i = 0; claims->claimants && i < count && i < CLAIMANTS_MAX; i++)
+		snprintf(claims->claimants[claims->claimant_count++], CLAIM_TEXT, "%s",
+			 others[i].name);
+	free(others);
+	demand_note_contested(holding, claims->claimant_count);
 }
 
-static bool is_own(const struct fleet *fleet, const struct claim *claim)
+/* Reads the claims that @request lists into @line. False: there is no memory. */
+static bool parse(const struct fleet *fleet, const struct request *request, struct claim_line *line)
 {
-	return znode_claim_is_of(claim->name, session_hid(fleet));
-}
+	*line = (struct claim_line){
+		.claims = calloc(request->name_count + 1, sizeof(*line->claims)),
+		.own = UINT64_MAX,
+	};
+	for (uint32_t i = 0; line->claims && i < request->name_count; i++) {
+		struct claim *claim = &line->claims[line->count];
 
-/*
- * Divides the partitions among @claims, with this host's at the beginning or the end of the line,
- * and puts the claims of other hosts into @others, the newest first. Returns how many they are.
- */
-static uint32_t divide_among_others(const struct fleet *fleet, const struct holding *holding,
-				    const struct claim *claims, uint32_t count, bool own_last,
-				    struct claim *others)
-{
-	uint32_t other_count = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		others[i] = claims[i];
-		others[i].sequence++;
-		if (is_own(fleet, &claims[i]))
-			others[i].sequence = own_last ? UINT64_MAX : 0;
+		if (!znode_claim_parse(request->names[i], claim))
+			continue;
+		if (znode_claim_is_of(claim->name, session_hid(fleet)))
+			line->own = claim->sequence;
+		line->count++;
 	}
-	share_divide(others, count, holding_count(holding));
-	for (uint32_t i = 0; i < count; i++) {
-		if (!is_own(fleet, &others[i]))
-			others[other_count++] = others[i];
-	}
-	qsort(others, other_count, sizeof(*others), newest_first);
-	return other_count;
-}
-
-static void remember_claimant(struct holding *holding, const struct claim *claim)
-{
-	if (holding->claims->claimant_count < CLAIMANTS_MAX)
-		snprintf(holding->claims->claimants[holding->claims->claimant_count++], CLAIM_TEXT,
-			 "%s", claim->name);
-}
-
-/*
- * Remembers the hosts to wake when something is given back: those whose share is larger when this
- * host goes to the end of the line, as it does when its turn is over; then the others that have a
- * share. The newest come first: earlier claimants have more of their shares by now.
- */
-static void remember_claimants(const struct fleet *fleet, struct holding *holding,
-			       const struct claim *claims, uint32_t count)
-{
-	struct claim *before = calloc(count + 1, sizeof(*before));
-	struct claim *after = calloc(count + 1, sizeof(*after));
-	uint32_t other_count = 0;
-
-	holding->claims->claimant_count = 0;
-	if (before && after) {
-		other_count = divide_among_others(fleet, holding, claims, count, false, before);
-		(void)divide_among_others(fleet, holding, claims, count, true, after);
-	}
-	if (other_count && !holding->claims->claimants)
-		holding->claims->claimants = calloc(CLAIMANTS_MAX, CLAIM_TEXT);
-	for (uint32_t i = 0; holding->claims->claimants && i < other_count; i++) {
-		if (after[i].gets > before[i].gets)
-			remember_claimant(holding, &after[i]);
-	}
-	for (uint32_t i = 0; holding->claims->claimants && i < other_count; i++) {
-		if (after[i].gets && after[i].gets <= before[i].gets)
-			remember_claimant(holding, &after[i]);
-	}
-	free(before);
-	free(after);
-	demand_note_contested(holding, holding->claims->claimant_count);
-}
-
-/*
- * The claims that @request lists, owned by the caller, their names by it; NULL when there is no
- * memory.
- */
-static struct claim *parse(const struct request *request, uint32_t *count)
-{
-	struct claim *claims = calloc(request->name_count + 1, sizeof(*claims));
-
-	*count = 0;
-	for (uint32_t i = 0; claims && i < request->name_count; i++) {
-		if (znode_claim_parse(request->names[i], &claims[*count]))
-			++*count;
-	}
-	return claims;
+	return line->claims;
 }
 
 /* This host has no claim any more, as far as it is known. */
@@ -248,23 +169,16 @@ bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct 
 {
 	bool was_unknown = holding->claims->unknown;
 
-	line->own = UINT64_MAX;
-	line->claims = parse(request, &line->count);
-	if (!line->claims)
+	if (!parse(fleet, request, line))
 		return false;
 	holding->claims->unknown = false;
 	for (uint32_t i = 0; i < line->count; i++) {
-		const struct claim *claim = &line->claims[i];
-
-		if (!is_own(fleet, claim))
-			continue;
-		line->own = claim->sequence;
-		if (was_unknown && !holding->claims->own)
-			adopt_claim(fleet, holding, claim);
+		if (was_unknown && line->claims[i].sequence == line->own)
+			adopt_claim(fleet, holding, &line->claims[i]);
 	}
 	if (was_unknown)
 		keep(fleet, holding, claim_may_be(holding));
-	remember_claimants(fleet, holding, line->claims, line->count);
+	remember_claimants(holding, line);
 	return true;
 }
 
@@ -299,41 +213,24 @@ void claim_wake_others(struct fleet *fleet, struct holding *holding)
 		wake(fleet, holding, 0);
 }
 
-/*
- * Returns how many of @claims are behind this host's, which was made just now: those of hosts whose
- * turns end at the same time. As each of them leaves so many claimants to the others, no two of
- * them wake the same host.
- */
-static uint32_t count_behind(const struct fleet *fleet, const struct claim *claims, uint32_t count)
-{
-	uint32_t behind = 0, own = count;
-
-	for (uint32_t i = 0; i < count; i++)
-		own = is_own(fleet, &claims[i]) ? i : own;
-	for (uint32_t i = 0; own < count && i < count; i++)
-		behind += claims[i].sequence > claims[own].sequence;
-	return behind;
-}
-
 static void listed(struct fleet *fleet, struct request *request)
 {
+	struct claim_line line = {.own = UINT64_MAX};
 	struct holding *holding;
-	struct claim *claims;
 	struct znode folder;
-	uint32_t count, behind = 0;
+	uint32_t behind = 0;
 
 	(void)znode_parse(request->path, &folder);
 	holding = holdings_find(fleet, folder.id);
 	if (!holding)
 		return;
 	holding->claims->looking = false;
-	claims = request->answer == ANSWER_OK ? parse(request, &count) : NULL;
-	if (claims)
-		remember_claimants(fleet, holding, claims, count);
-	if (claims && holding->claims->turned)
-		behind = count_behind(fleet, claims, count);
+	if (request->answer == ANSWER_OK && parse(fleet, request, &line))
+		remember_claimants(holding, &line);
+	if (holding->claims->turned)
+		behind = share_count_behind(&line);
 	holding->claims->turned = false;
-	free(claims);
+	free(line.claims);
 	wake(fleet, holding, behind);
 }
 
@@ -370,89 +267,6 @@ void claim_withdraw(struct fleet *fleet, struct holding *holding)
 	forget_own(holding);
 }
 
-/* Divides the partitions with this host's claim at @sequence in the line, and returns its share. */
-static uint32_t own_share(const struct holding *holding, struct claim_line *line, uint64_t sequence)
-{
-	struct claim *own = line->claims;
-
-	while (own->sequence != line->own)
-		own++;
-	own->sequence = sequence;
-	share_divide(line->claims, line->count, holding_count(holding));
-	own = line->claims;
-	while (own->sequence != sequence)
-		own++;
-	own->sequence = line->own;
-	return own->gets;
-}
-
-void claim_weigh(struct holding *holding, struct claim_line *line)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < line->count; i++)
-		sum += line->claims[i].wanted;
-	holding->claims->target = UINT32_MAX;
-	holding->claims->starving = false;
-	if (line->own == UINT64_MAX) {
-		/* A host that holds what others claim joins the claimants. */
-		holding->claims->contended = line->count &&
-					     sum + demand_wanted(holding) > holding_count(holding);
-		return;
-	}
-	holding->claims->contended = line->count > 1 && sum > holding_count(holding);
-	if (!holding->claims->contended)
-		return;
-	holding->claims->target_behind = own_share(holding, line, UINT64_MAX);
-	holding->claims->target = own_share(holding, line, line->own);
-	for (uint32_t i = 0; i < line->count; i++)
-		holding->claims->starving |= !line->claims[i].gets;
-}
-
-uint32_t claim_limit(const struct holding *holding)
-{
-	return demand_wanted(holding) < holding->claims->target ? demand_wanted(holding)
-								: holding->claims->target;
-}
-
-/* N of the /w node that there should be; 0: none. */
-static uint32_t claim_for(const struct holding *holding)
-{
-	if (holding->limiter->removed || !demand_wanted(holding) ||
-	    (!demand_is_unmet(holding) && !holding->claims->contended))
-		return 0;
-	return demand_wanted(holding);
-}
-
-/* Tells whether a claim of @wanted could change a share: else it lost its place for nothing. */
-static bool changes_share(const struct holding *holding, uint32_t wanted)
-{
-	uint32_t less = wanted < holding->claims->wanted ? wanted : holding->claims->wanted;
-
-	/*
-	 * With more hosts than partitions, a host that has 0 or 1 gains nothing by claiming more.
-	 */
-	return holding->claims->target >= less &&
-	       !(holding->claims->starving && holding->claims->target <= 1);
-}
-
-bool claim_is_due(const struct fleet *fleet, const struct holding *holding)
-{
-	uint32_t now = holding->claims->wanted, wanted = claim_for(holding);
-	uint32_t more = wanted > now ? wanted - now : now - wanted;
-
-	if (session_is_leaving(fleet) || holding->claims->unknown ||
-	    (fleet->now_ns < holding->claims->next_ns && now))
-		return false;
-	if (wanted && !now && fleet->now_ns < room_claims_from_ns(fleet))
-		return false;
-	if (!wanted || !now)
-		return wanted != now;
-	return holding->claims->reclaims ||
-	       (changes_share(holding, wanted) &&
-		(uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT);
-}
-
 void claim_woken(struct fleet *fleet, const struct znode *znode)
 {
 	struct holding *holding = holdings_find(fleet, znode->id);
@@ -468,15 +282,12 @@ void claim_woken(struct fleet *fleet, const struct znode *znode)
 	holdings_wake(fleet, holding);
 }
 
-bool claim_send(struct fleet *fleet, struct holding *holding)
+bool claim_send(struct fleet *fleet, struct holding *holding, uint32_t wanted)
 {
-	uint32_t wanted = claim_for(holding);
 	char path[ZNODE_TEXT], name[ZNODE_TEXT];
 	struct request *request;
 	bool added = true;
 
-	if (!claim_is_due(fleet, holding))
-		return false;
 	if (wanted && !holding->claims->counted && !room_for_claim(fleet, holding)) {
 		room_was_missing(fleet);
 		return false;
@@ -523,7 +334,7 @@ void claim_answered(struct fleet *fleet, const struct request *request)
 		/* The folder is gone: the next search makes it again. */
 		if (request->failed >= HEAD_LENGTH && !had_claim) {
 			demand_note_unmet(holding, false);
-			holding->claims->contended = false;
+			balance_end_contention(holding->balance);
 		}
 		return;
 	}
@@ -553,7 +364,8 @@ void claim_resolved(struct fleet *fleet, struct holding *holding, const struct r
 	forget_own(holding);
 	holding->claims->unknown = false;
 	for (uint32_t i = 0; i < request->name_count; i++) {
-		if (znode_claim_parse(request->names[i], &claim) && is_own(fleet, &claim))
+		if (znode_claim_parse(request->names[i], &claim) &&
+		    znode_claim_is_of(claim.name, session_hid(fleet)))
 			adopt_claim(fleet, holding, &claim);
 	}
 	keep(fleet, holding, claim_may_be(holding));
@@ -568,14 +380,6 @@ void claim_forget(struct fleet *fleet, struct holding *holding)
 	holding->claims->unknown = false;
 	count(fleet, holding, false);
 	holding->claims->place = 0;
-	holding->claims->target = UINT32_MAX;
-}
-
-void claim_end_contention(struct holding *holding)
-{
-	holding->claims->contended = false;
-	holding->claims->starving = false;
-	holding->claims->target = UINT32_MAX;
 }
 
 void claim_given_back(struct fleet *fleet, struct holding *holding, uint32_t given)

@@ -11,6 +11,7 @@
 #ifndef RATEFS_CORE_DEMAND_H
 #define RATEFS_CORE_DEMAND_H
 
+#include "core/fleet/balance.h"
 #include "core/fleet/parts.h"
 
 /* Gives @holding the part of it that is demand's; frees that. */
@@ -30,7 +31,6 @@ uint32_t demand_slots(const struct holding *holding);
 
 /* The last round did not find enough; it found only what no host gave back. */
 void demand_note_unmet(struct holding *holding, bool unmet);
-bool demand_is_unmet(const struct holding *holding);
 void demand_note_unclean(struct holding *holding, bool unclean_only);
 
 /* Other hosts claim partitions, or none does. */
@@ -46,14 +46,17 @@ void demand_tick(struct fleet *fleet, struct holding *holding);
 /* Forgets what was wanted until now. */
 void demand_forget_wanted(struct holding *holding);
 
-/* Partitions whose own tokens are read and that are not held: whether @index is one; how many. */
+/* Tells whether the own tokens of partition @index, of any, are read and it is not held. */
 bool demand_misses(const struct holding *holding, uint32_t index);
-uint32_t demand_missing(const struct holding *holding);
+bool demand_misses_any(const struct holding *holding);
 
 /* Tells whether one of the reserve is wanted and not leased. */
 bool demand_wants_reserve(const struct holding *holding);
 
 /* Tells whether tokens of this very partition are read. */
 bool demand_is_read(const struct holding *holding, uint32_t index);
+
+/* Tells the policy's facts of demand; @facts has those of the limiter. */
+void demand_tell(const struct holding *holding, struct facts *facts);
 
 #endif

@@ -10,7 +10,6 @@
  * ends with a step, before the engine grants anything again.
  */
 #include "core/fleet/fleet.h"
-#include "core/fleet/acquire.h"
 #include "core/fleet/agreed_rate.h"
 #include "core/fleet/barrier.h"
 #include "core/fleet/baseline.h"
@@ -69,9 +68,9 @@ static const struct {
 	bool (*attach)(struct holding *holding);
 	void (*detach)(struct holding *holding);
 } HOLDING_PARTS[] = {
-	{survey_attach, survey_detach},	  {demand_attach, demand_detach},
-	{claim_attach, claim_detach},	  {round_attach, round_detach},
-	{acquire_attach, acquire_detach}, {rebalance_attach, rebalance_detach},
+	{survey_attach, survey_detach},	      {demand_attach, demand_detach},
+	{claim_attach, claim_detach},	      {round_attach, round_detach},
+	{rebalance_attach, rebalance_detach},
 };
 
 /* Rule 1: whatever comes next, nothing of this session is used. */
@@ -92,7 +91,7 @@ static void drop_session(struct fleet *fleet)
 	for (struct holding *h = holdings_first(fleet), *next; h; h = next) {
 		holdings_keep(h);
 		leases_forget(fleet, h);
-		acquire_forget(h);
+		rebalance_forget(h);
 		agreed_rate_forget(h);
 		claim_forget(fleet, h);
 		room_unwatch_agreed_rate(fleet, h);
@@ -332,7 +331,7 @@ static void rouse(struct source *source, struct limiter *limiter)
 
 static bool may_come(struct source *source, const struct limiter *limiter)
 {
-	return acquire_may_come((const struct fleet *)source, limiter);
+	return rebalance_may_come((const struct fleet *)source, limiter);
 }
 
 struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,

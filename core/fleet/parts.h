@@ -18,11 +18,12 @@
  *	transaction	the one transaction that is under way
  *	agreed_rate	the rate that the hosts have learnt of a service together
  *	survey		who has what
+ *	share		what claims come to
+ *	balance		the policy: how much is kept, given back, looked for and claimed
  *	demand		how many partitions are wanted
  *	claim		how much others want, and what this host tells them of that
  *	release		giving back
  *	round		partitions of a limiter are looked for, and taken
- *	acquire		when that is done
  *	garbage		nodes of limiters that are gone
  *	before		the settings that other hosts may still be under
  *	apply		settings of other hosts take effect ...
@@ -31,7 +32,7 @@
  *	layout		the nodes that must be there before the host joins
  *	barrier		what is done after an unknown outcome
  *	outcome		what follows from the answer to a transaction
- *	rebalance	which partitions are given back, and when more are looked for
+ *	rebalance	the facts of each limiter, and what the policy makes of them
  *	resume		going on where a predecessor was
  *	status		what the fleet says of itself
  *	fleet		the step

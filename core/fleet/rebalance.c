@@ -1,7 +1,7 @@
-/* rebalance - which partitions are given back, and when more are looked for, see rebalance.h. */
+/* rebalance - each limiter's facts are gathered, and what follows is done, see rebalance.h. */
 #include "core/fleet/rebalance.h"
-#include "core/fleet/acquire.h"
 #include "core/fleet/agreed_rate.h"
+#include "core/fleet/balance.h"
 #include "core/fleet/claim.h"
 #include "core/fleet/demand.h"
 #include "core/fleet/holdings.h"
@@ -16,164 +16,100 @@
 
 #include <stdlib.h>
 
-enum { SAVING_PARTS = 8, YOUNG_PARTS = 3, EXCESS_PARTS = 4 };
-
-struct rebalance {
-	uint64_t next_ns;	 /* under contention nothing is given back before */
-	bool spare;		 /* more are kept than are wanted ... */
-	uint64_t spare_until_ns; /* ... and may be until then ... */
-	uint32_t spare_wanted;	 /* ... in which at most so many were */
-};
-
 bool rebalance_attach(struct holding *holding)
 {
-	holding->rebalance = calloc(1, sizeof(*holding->rebalance));
-	return holding->rebalance;
+	holding->balance = calloc(1, sizeof(*holding->balance));
+	if (!holding->balance)
+		return false;
+	holding->balance->share.target = UINT32_MAX;
+	return true;
 }
 
 void rebalance_detach(struct holding *holding)
 {
-	free(holding->rebalance);
+	free(holding->balance);
 }
 
-/* Tells whether fewer slots than are open would be left without @lease. */
-static bool is_in_use(const struct holding *holding, const struct lease *lease)
+/* Gathers the facts of @holding but its pieces. */
+static void gather(const struct fleet *fleet, const struct holding *holding, struct facts *facts)
 {
-	uint32_t index = (uint32_t)(lease - holding->leases), used;
-
-	if (holding->settings->slots.kind != SLOTS_COUNT || lease->state != LEASE_HELD ||
-	    index >= holding_count(holding))
-		return false;
-	used = slots_used(holding->limiter);
-	return used && used + holding_slots_of(holding, index) > holding_slots(holding);
+	*facts = (struct facts){
+		.now_ns = fleet->now_ns,
+		.renewal_ns = fleet->constants.renewal_ns,
+		.lease_ns = holding->settings->lease_ns,
+		.is_connected = session_is_connected(fleet),
+		.is_ready = session_state(fleet) == FLEET_READY,
+		.is_leaving = session_is_leaving(fleet),
+		.has_little_room = room_is_scarce(fleet),
+		.claim_room_ns = room_claims_from_ns(fleet),
+		.is_removed = holding->limiter->removed,
+		.is_leased = holding_needs_leases(holding),
+		.count = holding_count(holding),
+		.held = holding->held,
+		.kept = leases_kept(holding),
+		.has_leases = holding->leased,
+		.yields = holding->yields,
+		.is_looking = round_is_under_way(holding),
+	};
+	demand_tell(holding, facts);
+	claim_tell(holding, facts);
 }
 
-/* Returns the next lease to give back: the newest, or with @oldest the oldest. NULL: none. */
-static struct lease *next_to_give(const struct fleet *fleet, struct holding *holding, bool oldest,
-				  uint64_t age_ns)
+/*
+ * Gathers the facts of tokens that are saved up. The limiter saves up as long as it is not full:
+ * its tokens would be lost with its partitions. A reader does that wants more than goes with the
+ * last partition.
+ */
+static void gather_savings(const struct fleet *fleet, const struct holding *holding,
+			   struct facts *facts)
 {
-	struct lease *best = NULL;
-	uint64_t use = holding_use(holding);
-
-	for (uint32_t i = 0; i < holding->lease_room; i++) {
-		struct lease *lease = &holding->leases[i];
-
-		/*
-		 * A partition that waits is of use to no host yet; the next one would begin anew.
-		 */
-		if (lease->state != LEASE_HELD || demand_is_read(holding, i) ||
-		    is_in_use(holding, lease))
-			continue;
-		/* Under contention only what is old enough and has been of use. */
-		if (oldest && (use == lease->granted || fleet->now_ns - lease->since_ns < age_ns))
-			continue;
-		if (!best ||
-		    (oldest ? lease->since_ns < best->since_ns : lease->since_ns >= best->since_ns))
-			best = lease;
-	}
-	return best;
-}
-
-static uint32_t give(struct fleet *fleet, struct holding *holding, uint32_t count, bool oldest,
-		     uint64_t age_ns)
-{
-	uint32_t given = 0;
-
-	while (given < count) {
-		struct lease *lease = next_to_give(fleet, holding, oldest, age_ns);
-
-		if (!lease)
-			break;
-		release_lease(fleet, holding, lease);
-		given++;
-	}
-	return given;
-}
-
-/* Tells whether a limiter saves up: before it is full, tokens are lost with its partitions. */
-static bool is_saving(const struct fleet *fleet, const struct holding *holding)
-{
+	const struct settings *settings = holding->settings;
 	const struct limiter *limiter = holding->limiter;
+	uint32_t count = settings_partition_count(settings);
+	bool is_full = !keys_count(limiter), has_saved = false;
 
-	if (!term_runs(fleet) || !holding->usable || claim_has_claimants(holding))
-		return false;
-	if (keys_count(limiter))
-		return true;
 	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
+		uint64_t part = settings_burst(settings, i) / count;
 		struct bucket *bucket = &limiter->buckets[i];
 
 		bucket_refill(bucket, fleet->engine->schedule.now_ns);
 		if (bucket->flow.num && bucket->level < (int64_t)bucket_capacity(bucket))
-			return true;
+			is_full = false;
+		if (bucket->level >= (int64_t)(part ? part : 1))
+			has_saved = true;
 	}
-	return false;
+	facts->saves = term_runs(fleet) && holding->usable && !is_full;
+	facts->saves_up = limiter->turns.wanted && has_saved;
 }
 
-static void begin_spare(struct fleet *fleet, struct holding *holding)
+/* Gathers the facts of what is held. Without memory for them nothing goes back this time. */
+static void gather_pieces(const struct fleet *fleet, const struct holding *holding,
+			  struct facts *facts)
 {
-	uint64_t third_ns = holding->settings->lease_ns / YOUNG_PARTS;
+	bool has_slots = holding->settings->slots.kind == SLOTS_COUNT;
+	uint64_t use = holding_use(holding);
 
-	holding->rebalance->spare_until_ns =
-		fleet->now_ns + (third_ns < FLEET_SPARE_MAX_NS ? third_ns : FLEET_SPARE_MAX_NS);
-	holding->rebalance->spare_wanted = 0;
+	gather_savings(fleet, holding, facts);
+	facts->slots_used = has_slots ? slots_used(holding->limiter) : 0;
+	facts->pieces = calloc(holding->held + 1, sizeof(*facts->pieces));
+	for (uint32_t i = 0; facts->pieces && i < holding->lease_room && i < facts->count; i++) {
+		const struct lease *lease = &holding->leases[i];
+
+		if (lease->state != LEASE_HELD)
+			continue;
+		facts->pieces[facts->piece_count++] = (struct piece){
+			.index = i,
+			.slots = has_slots ? holding_slots_of(holding, i) : 0,
+			.age_ns = fleet->now_ns - lease->since_ns,
+			.is_read = demand_is_read(holding, i),
+			.is_of_use = use != lease->granted,
+		};
+	}
 }
 
-/* Notes that more is kept than was wanted in the last second. */
-static void note_spare(struct fleet *fleet, struct holding *holding)
+static void look_in(struct fleet *fleet, struct holding *holding, uint64_t interval_ns)
 {
-	if (!holding->rebalance->spare) {
-		demand_note_spare(fleet, holding);
-		holding->rebalance->spare = true;
-		begin_spare(fleet, holding);
-	}
-	acquire_look_sooner(fleet, holding);
-	if (holding->rebalance->spare_wanted < demand_wanted(holding))
-		holding->rebalance->spare_wanted = demand_wanted(holding);
-}
-
-/*
- * Returns how many partitions to keep. Demand that comes and goes would cost two writes each time,
- * so a partition that is not wanted is kept for a while where there is plenty, and the last one
- * also where there is not; unless others claim some, or the host has many leases.
- */
-static uint32_t to_keep(const struct fleet *fleet, const struct holding *holding)
-{
-	uint32_t wanted = demand_wanted(holding), kept = leases_kept(holding);
-	bool over = fleet->now_ns >= holding->rebalance->spare_until_ns;
-
-	if (claim_has_claimants(holding) || room_is_scarce(fleet))
-		return wanted;
-	if (acquire_is_scarce(holding))
-		return wanted || over ? wanted : 1;
-	return over && holding->rebalance->spare_wanted < kept ? holding->rebalance->spare_wanted
-							       : kept;
-}
-
-static void give_unwanted(struct fleet *fleet, struct holding *holding)
-{
-	uint32_t kept = leases_kept(holding), count = holding_count(holding), keep;
-
-	if (holding->limiter->removed || !holding_needs_leases(holding)) {
-		release_all(fleet, holding);
-		return;
-	}
-	for (uint32_t i = count; i < holding->lease_room; i++)
-		release_lease(fleet, holding, &holding->leases[i]);
-	if (!holding->settings->reserve_hosts ||
-	    holding->reserve_index >= holding->settings->reserve_hosts)
-		release_lease(fleet, holding, &holding->reserve);
-	if (kept <= demand_wanted(holding)) {
-		holding->rebalance->spare = false;
-		return;
-	}
-	note_spare(fleet, holding);
-	if (!demand_wanted(holding) && is_saving(fleet, holding))
-		return;
-	keep = to_keep(fleet, holding);
-	if (keep < holding->held)
-		give(fleet, holding, holding->held - keep, false, 0);
-	if (fleet->now_ns >= holding->rebalance->spare_until_ns)
-		begin_spare(fleet, holding);
+	holding->balance->look_ns = fleet->now_ns + fleet_jitter(fleet, interval_ns);
 }
 
 /* Opens no more slots than of @partitions, so that others come free to be given back. */
@@ -185,105 +121,118 @@ static void yield(struct fleet *fleet, struct holding *holding, uint32_t partiti
 	leases_reshare(fleet, holding);
 }
 
-/* Tells whether a partition whose lease is over stays because its slots are in use. */
-static bool is_held_up(const struct fleet *fleet, const struct holding *holding)
+/* Tells whether @holding has something to send: to give back, to take or to claim. */
+static bool has_work(const struct fleet *fleet, const struct holding *holding)
 {
-	for (uint32_t i = 0; i < holding->lease_room; i++) {
-		const struct lease *lease = &holding->leases[i];
+	struct facts facts;
+	uint32_t claim;
 
-		if (lease->state == LEASE_HELD && is_in_use(holding, lease) &&
-		    fleet->now_ns - lease->since_ns >= holding->settings->lease_ns)
-			return true;
-	}
-	return false;
+	if (release_is_due(fleet, holding) || round_is_ready(holding))
+		return true;
+	gather(fleet, holding, &facts);
+	return !facts.is_looking && balance_claims(holding->balance, &facts, &claim);
 }
 
-/* Tells whether a reader saves up for a take that is larger than goes with the last partition. */
-static bool is_saving_up(const struct fleet *fleet, const struct holding *holding)
+/* Carries out what was decided on @facts. */
+static void carry_out(struct fleet *fleet, struct holding *holding, const struct facts *facts,
+		      const struct decision *decision)
 {
-	const struct settings *settings = holding->settings;
-	const struct limiter *limiter = holding->limiter;
-	uint32_t count = settings_partition_count(settings);
-
-	for (unsigned int i = 0; limiter->turns.wanted && i < limiter->bucket_count; i++) {
-		uint64_t part = settings_burst(settings, i) / count;
-
-		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
-		if (limiter->buckets[i].level >= (int64_t)(part ? part : 1))
-			return true;
-	}
-	return false;
+	if (decision->spare_begins)
+		demand_note_spare(fleet, holding);
+	if (decision->look_in_ns)
+		look_in(fleet, holding, decision->look_in_ns);
+	for (uint32_t i = 0; i < decision->gives; i++)
+		release_lease(fleet, holding, &holding->leases[facts->pieces[i].index]);
+	yield(fleet, holding, decision->yields);
+	if (decision->turn_ends)
+		claim_anew(holding);
+	if (decision->is_met)
+		demand_note_unmet(holding, false);
+	if (decision->looks)
+		round_begin(fleet, holding);
+	if (facts->is_ready && !facts->is_leaving && has_work(fleet, holding))
+		holdings_add_work(fleet, holding);
 }
 
-/* Returns the age at which a turn is over: longer while a large take is being saved up. */
-static uint64_t turn_ns(const struct fleet *fleet, const struct holding *holding)
+/* Gathers the facts of @holding, and decides on them. */
+static void decide(const struct fleet *fleet, struct holding *holding, struct facts *facts,
+		   struct decision *decision)
 {
-	uint64_t lease_ns = holding->settings->lease_ns;
-
-	return is_saving_up(fleet, holding) ? lease_ns + lease_ns / SAVING_PARTS : lease_ns;
+	gather(fleet, holding, facts);
+	if (balance_may_give(holding->balance, facts))
+		gather_pieces(fleet, holding, facts);
+	balance_decide(holding->balance, facts, decision);
 }
 
-/* Tells whether every lease is so old that the one which came with this host's turn is, too. */
-static bool is_turn_over(const struct fleet *fleet, const struct holding *holding)
-{
-	uint64_t long_ns = turn_ns(fleet, holding);
-
-	for (uint32_t i = 0; i < holding->lease_room; i++) {
-		const struct lease *lease = &holding->leases[i];
-
-		if (lease->state == LEASE_HELD && fleet->now_ns - lease->since_ns < long_ns)
-			return false;
-	}
-	return true;
-}
-
-/* Gives back what is above this host's share, to hosts that have less than theirs. */
-static void give_contended(struct fleet *fleet, struct holding *holding)
-{
-	uint32_t kept = leases_kept(holding), target = claim_target(holding), part, given;
-	bool takes_turns = claim_takes_turns(holding, kept);
-	uint64_t lease_ns = holding->settings->lease_ns;
-
-	if (target == UINT32_MAX || (kept <= target && !takes_turns))
-		yield(fleet, holding, UINT32_MAX);
-	if (target == UINT32_MAX || fleet->now_ns < holding->rebalance->next_ns)
-		return;
-	if ((kept > target || takes_turns) && is_held_up(fleet, holding))
-		yield(fleet, holding, kept > target ? target : kept - 1);
-	if (kept > target) {
-		part = (kept - target + EXCESS_PARTS - 1) / EXCESS_PARTS;
-		given = give(fleet, holding, kept - target, true, lease_ns);
-		if (given < part)
-			given += give(fleet, holding, part - given, true, lease_ns / YOUNG_PARTS);
-	} else {
-		/* A host whose lease is over goes to the end of the line. */
-		given = takes_turns && is_turn_over(fleet, holding)
-				? give(fleet, holding, 1, true, 0)
-				: 0;
-		if (given)
-			claim_anew(holding);
-	}
-	if (!given)
-		return;
-	yield(fleet, holding, UINT32_MAX);
-	holding->rebalance->next_ns = fleet->now_ns + fleet->constants.renewal_ns;
-}
-
-/* Decides for @holding what goes back, and whether more is looked for. */
+/* Decides for @holding what goes back and whether more is looked for, and does that. */
 static void choose(struct fleet *fleet, struct holding *holding)
 {
+	struct decision decision;
+	struct facts facts;
+
 	leases_fall_due(fleet, holding);
-	/* Without a connection nothing can go back, and what is wanted shows afterwards. */
 	if (session_is_connected(fleet))
-		give_unwanted(fleet, holding);
-	if (session_state(fleet) != FLEET_READY || session_is_leaving(fleet))
+		release_unfit(fleet, holding);
+	decide(fleet, holding, &facts, &decision);
+	carry_out(fleet, holding, &facts, &decision);
+	free(facts.pieces);
+}
+
+bool rebalance_may_come(const struct fleet *fleet, const struct limiter *limiter)
+{
+	if (session_is_leaving(fleet) || !session_is_connected(fleet) ||
+	    session_state(fleet) < FLEET_PREPARING || session_state(fleet) == FLEET_REFUSED)
+		return false;
+	for (; limiter; limiter = limiter->parent) {
+		const struct holding *h = limiter->holding;
+
+		if (h && holding_needs_leases(h) && h->usable < holding_count(h) &&
+		    (round_is_under_way(h) || h->balance->look_ns <= fleet->now_ns ||
+		     holdings_has_work(h) ||
+		     (!h->usable && !h->reserve_usable && !h->balance->is_lacking)))
+			return true;
+	}
+	return false;
+}
+
+/* Ends the extra time of readers here and below that waited for the outcome of rounds alone. */
+static void hasten(struct fleet *fleet, struct limiter *limiter)
+{
+	if (!turns_demand(&limiter->turns))
 		return;
-	give_contended(fleet, holding);
-	if (!demand_wanted(holding))
-		claim_end_contention(holding);
-	acquire_choose(fleet, holding);
-	if (acquire_has_work(fleet, holding))
+	if (limiter->turns.queue.length && !rebalance_may_come(fleet, limiter))
+		limiter_hasten(&fleet->engine->schedule, limiter);
+	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
+		hasten(fleet, l);
+}
+
+/* Acts on the end of a round, if one is over. */
+static void settle(struct fleet *fleet, struct holding *holding)
+{
+	struct balance *balance = holding->balance;
+	struct round_result result;
+	struct facts facts;
+
+	if (!round_is_over(holding, &result))
+		return;
+	gather(fleet, holding, &facts);
+	look_in(fleet, holding,
+		balance_looked(balance, &facts, result.left_free, result.reserves_gone));
+	demand_note_unmet(holding, facts.kept < facts.wanted);
+	if (result.again && balance->is_lacking && !facts.is_removed && facts.is_connected &&
+	    !facts.is_leaving)
+		round_begin(fleet, holding);
+	if (!facts.is_removed)
+		hasten(fleet, holding->limiter);
+	if (has_work(fleet, holding))
 		holdings_add_work(fleet, holding);
+}
+
+/* Tells whether nothing can be used, and nothing keeps a round from beginning. */
+static bool is_look_due(const struct fleet *fleet, const struct holding *holding)
+{
+	return !holding->usable && !round_is_under_way(holding) &&
+	       (!holding->balance->is_lacking || holding->balance->look_ns <= fleet->now_ns);
 }
 
 /* Acts on what is noted of @holding, which was roused. */
@@ -291,15 +240,18 @@ static void act_on(struct fleet *fleet, struct holding *holding)
 {
 	bool begins = holdings_begins(holding), woken = holdings_is_woken(holding);
 
-	acquire_settle(fleet, holding);
+	settle(fleet, holding);
 	if (holding->limiter->removed)
 		return;
 	if (begins)
 		demand_begin(fleet, holding);
-	if (woken)
-		acquire_wake(holding);
-	else if (!begins && !acquire_is_due(fleet, holding))
+	if (woken) {
+		/* The next round follows the one that is under way, or begins at once. */
+		round_again(holding);
+		balance_look_soon(holding->balance);
+	} else if (!begins && !is_look_due(fleet, holding)) {
 		return; /* the next look sees it */
+	}
 	if (begins || !woken)
 		demand_update(fleet, holding);
 	choose(fleet, holding);
@@ -311,9 +263,7 @@ static void turn(struct fleet *fleet, struct holding *holding, bool alone)
 	if (!alone) {
 		/* Demand of a host that was alone does not count any more. */
 		demand_forget_wanted(holding);
-		holding->rebalance->spare = true;
-		holding->rebalance->spare_until_ns = 0;
-		holding->rebalance->spare_wanted = 0;
+		balance_end_spare(holding->balance);
 		return;
 	}
 	if (!holdings_is_active(holding) || holding->limiter->removed)
@@ -332,7 +282,7 @@ static bool is_idle(const struct holding *holding)
 	if (holding->leased || holding->reserve.state != LEASE_NONE ||
 	    round_is_under_way(holding) || claim_name(holding))
 		return false;
-	return limiter->removed || (!claim_is_unknown(holding) && !demand_wanted(holding) &&
+	return limiter->removed || (!claim_may_be(holding) && !demand_wanted(holding) &&
 				    !holding->restricted && !holding->settings->reserve_hosts &&
 				    !turns_demand(&limiter->turns) && !demand_slots(holding));
 }
@@ -352,7 +302,7 @@ void rebalance_step(struct fleet *fleet)
 
 	if (membership_has_shrunk(fleet)) {
 		for (struct holding *h = holdings_first(fleet); h; h = h->next)
-			acquire_seek_reserve(h);
+			balance_seek_reserve(h->balance);
 	}
 	if (membership_has_turned(fleet)) {
 		for (struct holding *h = holdings_first(fleet); h; h = h->next)
@@ -368,6 +318,16 @@ void rebalance_step(struct fleet *fleet)
 	fleet_wake_at(fleet, holdings_look_ns(fleet));
 }
 
+static bool send_claim(struct fleet *fleet, struct holding *holding)
+{
+	struct facts facts;
+	uint32_t claim;
+
+	gather(fleet, holding, &facts);
+	return !facts.is_looking && balance_claims(holding->balance, &facts, &claim) &&
+	       claim_send(fleet, holding, claim);
+}
+
 bool rebalance_send(struct fleet *fleet)
 {
 	const struct holding *last = holdings_last_work(fleet);
@@ -378,10 +338,16 @@ bool rebalance_send(struct fleet *fleet)
 	while (!sent && !done && (holding = holdings_next_work(fleet))) {
 		done = holding == last;
 		sent = release_send(fleet, holding) || round_send(fleet, holding) ||
-		       (!round_is_under_way(holding) && claim_send(fleet, holding));
-		if (acquire_has_work(fleet, holding))
+		       send_claim(fleet, holding);
+		if (has_work(fleet, holding))
 			holdings_add_work(fleet, holding);
 		holdings_let_go(holding);
 	}
 	return sent;
+}
+
+void rebalance_forget(struct holding *holding)
+{
+	round_forget(holding);
+	balance_forget(holding->balance);
 }

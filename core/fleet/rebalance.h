@@ -1,12 +1,13 @@
 /*
- * rebalance - which partitions are given back, and when more are looked for: CHOOSING in fleet.h.
+ * rebalance - the balance of each limiter: its facts are gathered, the policy decides (balance.h),
+ * and that is carried out.
  */
 #ifndef RATEFS_CORE_REBALANCE_H
 #define RATEFS_CORE_REBALANCE_H
 
 #include "core/fleet/parts.h"
 
-/* Gives @holding the part of it that is rebalance's; frees that. */
+/* Gives @holding the part of it that is the policy's; frees that. */
 bool rebalance_attach(struct holding *holding);
 void rebalance_detach(struct holding *holding);
 
@@ -18,5 +19,11 @@ void rebalance_step(struct fleet *fleet);
 
 /* Sends the next transaction that takes, gives back or claims; false: there is none. */
 bool rebalance_send(struct fleet *fleet);
+
+/* Tells whether @limiter or one above it may soon have more than it has. */
+bool rebalance_may_come(const struct fleet *fleet, const struct limiter *limiter);
+
+/* The session is gone. */
+void rebalance_forget(struct holding *holding);
 
 #endif

@@ -63,6 +63,18 @@ void release_all(struct fleet *fleet, struct holding *holding)
 	release_lease(fleet, holding, &holding->reserve);
 }
 
+void release_unfit(struct fleet *fleet, struct holding *holding)
+{
+	if (holding->limiter->removed || !holding_needs_leases(holding)) {
+		release_all(fleet, holding);
+		return;
+	}
+	for (uint32_t i = holding_count(holding); i < holding->lease_room; i++)
+		release_lease(fleet, holding, &holding->leases[i]);
+	if (holding->reserve_index >= holding->settings->reserve_hosts)
+		release_lease(fleet, holding, &holding->reserve);
+}
+
 static bool add(struct fleet *fleet, struct request *request, struct holding *holding,
 		uint32_t index, bool reserve)
 {

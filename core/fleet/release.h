@@ -8,6 +8,9 @@
 void release_lease(struct fleet *fleet, struct holding *holding, struct lease *lease);
 void release_all(struct fleet *fleet, struct holding *holding);
 
+/* Gives back what there is not to be held any more, by the settings. */
+void release_unfit(struct fleet *fleet, struct holding *holding);
+
 /* Tells whether something is to be given back now; sends that, and tells whether it could. */
 bool release_is_due(const struct fleet *fleet, const struct holding *holding);
 bool release_send(struct fleet *fleet, struct holding *holding);

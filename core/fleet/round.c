@@ -217,7 +217,8 @@ static void listed(struct fleet *fleet, struct search *search)
 			     "a lease of this host's is gone: lost history, or a foreign hand");
 		return;
 	}
-	claim_weigh(holding, &search->line);
+	balance_weigh(holding->balance, &search->line, demand_wanted(holding),
+		      holding_count(holding));
 	search->batch = ITEMS_MAX;
 	sort_free(fleet, search, search->marked);
 	demand_update(fleet, holding);
@@ -437,11 +438,12 @@ static void add_any(struct search *search, uint32_t *indices, uint32_t *count, b
 static void add_shares(struct fleet *fleet, struct search *search, uint32_t room)
 {
 	struct holding *holding = search->holding;
-	uint32_t kept = leases_kept(holding), limit = claim_limit(holding);
-	uint32_t enough = search->item_count + (limit > kept ? limit - kept : 0);
+	uint32_t lack = balance_lack(holding->balance, demand_wanted(holding),
+				     leases_kept(holding));
+	uint32_t enough = search->item_count + lack;
 	uint32_t most = search->batch < room ? search->batch : room;
 
-	if (room == search->item_count && (limit > kept || demand_missing(holding)) &&
+	if (room == search->item_count && (lack || demand_misses_any(holding)) &&
 	    search->clean_count + search->unclean_count)
 		room_was_missing(fleet);
 	add_read(search, search->clean, &search->clean_count, true, most);

@@ -23,10 +23,9 @@
 #include "core/limiter/shape.h"
 #include "core/values/settings.h"
 
-struct acquire;
+struct balance;
 struct claims;
 struct demand;
-struct rebalance;
 struct round;
 struct sight;
 
@@ -95,8 +94,7 @@ struct holding {
 	struct demand *demand;
 	struct claims *claims;
 	struct round *round;
-	struct acquire *acquire;
-	struct rebalance *rebalance;
+	struct balance *balance;
 	struct sight *sight;
 	uint64_t release_ns;			 /* refused leases are not given back before */
 	bool agreed_rate_watched;		 /* the node of the agreed rate is */

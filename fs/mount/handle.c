@@ -167,7 +167,6 @@ static struct handle *reopen_handle(struct daemon *daemon, const struct node *no
 	handle->number = (kept->life >> LIFE_BITS) << 32 | index;
 	handle->granted = kept->granted;
 	handle->half = kept->half;
-	handle->begun = true;
 	if (node->row->kind->reopen && node->row->kind->reopen(daemon, handle, kept)) {
 		handle_close(daemon, handle);
 		return NULL;

@@ -20,7 +20,7 @@ static const char *const COSTS[COST_COUNT] = {
 	[COST_NOTHING] = "Reading costs nothing; a write (rw) is in force when it returns:",
 	[COST_TOKENS] =
 		"Reading takes tokens, opening slot a slot, and waits until they are there:",
-	[COST_ENDLESS] = "Reading never ends; no listing shows these, they are found by name:",
+	[COST_ENDLESS] = "Reading may never end; no listing shows these, they are found by name:",
 	[COST_WRITE] = "For writing alone:",
 };
 
