@@ -7,14 +7,23 @@
 
 enum { EVENT_READ_MAX = 16384 };
 
+/* Opens the file: its head is there to be read, which polls are told. */
+static void open_events(struct daemon *daemon, struct handle *handle, const struct caller *caller,
+			int flags)
+{
+	daemon_lock(daemon);
+	handle_set_half(handle, true);
+	daemon_unlock(daemon);
+	handle_open_view(daemon, handle, caller, flags);
+}
+
 /* Serves the head by offset; the text after it, whatever the offset, is the next line. */
 static void read_events(struct daemon *daemon, struct handle *handle,
 			const struct read_request *read)
 {
 	daemon_lock(daemon);
-	/* Not yet with a part of the head: busybox polls before it reads each byte. */
-	handle->begun = read->offset >= EVENTS_HEAD_BYTES ||
-			read->size >= (size_t)(EVENTS_HEAD_BYTES - read->offset);
+	/* Busybox polls before it reads each byte. */
+	handle_set_half(handle, (uint64_t)read->offset + read->size < EVENTS_HEAD_BYTES);
 	daemon_unlock(daemon);
 	if (read->offset >= EVENTS_HEAD_BYTES)
 		await_read(daemon, handle, read);
@@ -46,7 +55,7 @@ static off_t size_events(const struct node *node)
 
 const struct node_kind EVENTS_FILE = {
 	.size = size_events,
-	.open = handle_open_view,
+	.open = open_events,
 	.reopen = handle_reopen_view,
 	.read = read_events,
 	.answer = answer_events,

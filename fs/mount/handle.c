@@ -167,7 +167,6 @@ static struct handle *reopen_handle(struct daemon *daemon, const struct node *no
 	handle->number = (kept->life >> LIFE_BITS) << 32 | index;
 	handle->granted = kept->granted;
 	handle->half = kept->half;
-	handle->begun = true;
 	if (node->row->kind->reopen && node->row->kind->reopen(daemon, handle, kept)) {
 		handle_close(daemon, handle);
 		return NULL;
@@ -219,7 +218,7 @@ void handle_close_all(struct daemon *daemon)
 	while ((handle = list_first(&daemon->open, struct handle, link))) {
 		handle->slot.limiter = NULL;
 		if (handle->polling)
-			poller_leave(&daemon->engine.schedule, &handle->polling->poller);
+			limiter_unpoll(&daemon->engine.schedule, &handle->polling->poller);
 		handle_close(daemon, handle);
 	}
 	free(daemon->handles.at);

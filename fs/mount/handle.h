@@ -32,8 +32,7 @@ struct handle {
 	uint64_t tokens;
 	uint64_t within_ns;
 	_Atomic bool granted;  /* token text is there to be read on; read without the lock */
-	bool half;	       /* the end of a text that blocks was not read yet: a poll says so */
-	bool begun;	       /* events: its head was read */
+	bool half;	       /* the end of a text was not read yet, and can be: a poll says so */
 	uint32_t uid;	       /* the user that opened it */
 	struct viewer *viewer; /* owned; metrics, events: its rights; NULL: it may know all */
 	uint64_t position;     /* events: of the next line */

@@ -46,7 +46,7 @@ enum node_access {
 enum node_cost {
 	COST_NOTHING, /* it ends, and takes nothing */
 	COST_TOKENS,  /* it takes tokens, or a slot for as long as the file is open */
-	COST_ENDLESS, /* it never ends */
+	COST_ENDLESS, /* it may never end; no listing shows it */
 	COST_WRITE,   /* it cannot be read, but written */
 	COST_COUNT
 };

@@ -6,6 +6,7 @@
 
 #include "core/limiter/keys.h"
 #include "core/limiter/partition.h"
+#include "core/limiter/stat.h"
 #include "core/fleet/survey.h"
 
 #include <inttypes.h>
@@ -19,7 +20,7 @@ static const char *const COSTS[COST_COUNT] = {
 	[COST_NOTHING] = "Reading costs nothing; a write (rw) is in force when it returns:",
 	[COST_TOKENS] =
 		"Reading takes tokens, opening slot a slot, and waits until they are there:",
-	[COST_ENDLESS] = "Reading never ends; no listing shows these, they are found by name:",
+	[COST_ENDLESS] = "Reading may never end; no listing shows these, they are found by name:",
 	[COST_WRITE] = "For writing alone:",
 };
 

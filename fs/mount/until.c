@@ -5,11 +5,8 @@
 
 uint64_t until_event(struct daemon *daemon, struct handle *handle, uint64_t asked_ns)
 {
-	bool is_there = !handle->begun ||
-			events_wait_for(&daemon->events, handle->viewer, &handle->position);
-
 	(void)asked_ns;
-	return is_there ? 0 : NEVER_NS;
+	return events_wait_for(&daemon->events, handle->viewer, &handle->position) ? 0 : NEVER_NS;
 }
 
 uint64_t until_surveyed(struct daemon *daemon, struct handle *handle, uint64_t asked_ns)
