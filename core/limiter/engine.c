@@ -115,7 +115,7 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 		 * the very end of the time it allows.
 		 */
 		if (called && called->until_ns == next_ns) {
-			poller_expire(schedule);
+			limiter_uncall(schedule);
 		} else if (deadline && deadline->key == next_ns) {
 			heap_remove(&schedule->deadlines, deadline);
 			limiter_settle(schedule, limiter_of_due(deadline));
@@ -343,7 +343,7 @@ bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns)
 	    limiter_when(schedule, limiter, tokens) <= schedule->now_ns ||
 	    !may_wait(engine, &poller->waiter, poller_expiry_ns(engine, poller)))
 		return true;
-	poller_wait(schedule, poller, poller_until_ns(engine, poller));
+	limiter_poll(schedule, poller, poller_until_ns(engine, poller));
 	rouse_path(engine, limiter);
 	return poller->state == POLLER_CALLED;
 }
@@ -354,7 +354,7 @@ void engine_unpoll(struct engine *engine, struct poller *poller, uint64_t now_ns
 		return;
 	/* Tokens that were kept for it go back as of now, and may be the next waiter's. */
 	engine_run(engine, now_ns);
-	poller_leave(&engine->schedule, poller);
+	limiter_unpoll(&engine->schedule, poller);
 }
 
 static int ask_for_slot(struct engine *engine, struct waiter *waiter)
@@ -408,7 +408,7 @@ static void cancel_waiter(struct engine *engine, struct waiter *waiter)
 	/* Then it may be the turn of another waiter, which needs what counts now. */
 	if (engine->source->before)
 		engine->source->before(engine->source, engine->schedule.now_ns);
-	turns_cancel(&engine->schedule, waiter);
+	turns_cancel(&engine->schedule, waiter, waiter->is_opener ? &SLOTS_TURNS : &LIMITER_TURNS);
 	engine->waiting--;
 }
 
@@ -418,22 +418,39 @@ void engine_cancel(struct engine *engine, struct waiter *waiter)
 	engine_give_up(engine, waiter);
 }
 
+/* Names the queue of @limiter, which is not removed, also for a successor. */
+static struct parking_site site_of(const struct limiter *limiter)
+{
+	bool is_part = limiter->is_key || limiter->partition;
+
+	return (struct parking_site){
+		.key = limiter->is_key ? keys_key(limiter)->id : 0,
+		.limiter = is_part ? limiter->parent->id : limiter->id,
+		.partition = limiter->partition,
+	};
+}
+
 void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct asker *asker,
 		      uint64_t now_ns)
 {
+	struct parking_site site = site_of(waiter->limiter);
+
 	engine->schedule.parks = waiter->ticket;
 	cancel_waiter(engine, waiter);
 	engine->schedule.parks = 0;
-	(void)parking_park(&engine->schedule.parking, waiter, asker, now_ns);
+	(void)parking_park(&engine->schedule.parking, waiter, &site, asker, now_ns);
 }
 
 bool engine_return(struct engine *engine, struct waiter *waiter, const struct asker *asker,
 		   uint64_t within_ns, uint64_t now_ns)
 {
 	struct parking *parking = &engine->schedule.parking;
+	struct parking_site site;
 
-	return parking_has_any(parking) &&
-	       parking_resume(parking, waiter, asker, within_ns, now_ns);
+	if (!parking_has_any(parking) || waiter->limiter->removed)
+		return false;
+	site = site_of(waiter->limiter);
+	return parking_resume(parking, waiter, &site, asker, within_ns, now_ns);
 }
 
 void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
