@@ -822,7 +822,8 @@ def a_coordinator_whose_answers_take_800_ms_costs_no_capacity(scene):
     expect(tokens > 0.85 * 18 * 100, f"{tokens} tokens in 18 s of 100/s")
     expect(fleet.rate([slow], 5) > 20, f"the slow host has its share: {fleet.where()}")
     given_up = slow.said().count("the connection is given up")
-    expect(1 <= given_up <= 3, f"{given_up} connections were given up")
+    # None, if the servers had taught it before how long an answer may take.
+    expect(given_up <= 3, f"{given_up} connections were given up")
     slow.end_readers()
     slow.stop()
     slow.start()
