@@ -255,12 +255,12 @@ class Host:
         expect(answer.ok, f"{self.name}: reading {file}: {answer.result}")
         return answer.text.strip()
 
-    def insist(self, *words):
+    def insist(self, *words, unknown=False):
         """
         As an operator does: a change that was not acknowledged may have been done, and is
-        repeated.
+        repeated; with UNKNOWN it was asked for before.
         """
-        until, unknown = time.monotonic() + UNKNOWN_S, False
+        until = time.monotonic() + UNKNOWN_S
         while True:
             answer = self.ask(*words)
             if answer.ok or (unknown and answer.result in ("EEXIST", "ENOENT")):

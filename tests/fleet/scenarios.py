@@ -5,6 +5,7 @@ them to themselves.
 """
 import base64
 import collections
+import concurrent.futures
 import contextlib
 import errno
 import hashlib
@@ -636,6 +637,23 @@ def answers_that_are_lost_when_a_server_is_killed_are_cleared_up_by_the_next(sce
     fleet.await_rate(100, BACK_S, what="nothing is lost for good")
     eventually(BACK_S, lambda: fleet.rate([host]) > 10, "the host takes part again")
     unharmed(fleet)
+
+
+@beside
+def a_change_that_a_killed_server_had_made_is_acknowledged_by_the_next(scene):
+    fleet = scene.fleet()
+    proxy = scene.proxy(scene.ensemble.servers[0])
+    host = fleet.host(source=f"zk://{CENTRE}:{proxy.address[1]}{fleet.path}")
+    proxy.delay_s = 0.05  # each way
+    with concurrent.futures.ThreadPoolExecutor(1) as asking:
+        for words in 10 * (("mkdir", "a"), ("rmdir", "a")):
+            answer = asking.submit(host.ask, *words)
+            time.sleep(random.uniform(0.1, 0.3))
+            host.kill_server()
+            result = answer.result().result
+            expect(result in ("OK", "ETIMEDOUT"), f"{words[0]}: {result}")
+            if result != "OK":
+                host.insist(*words, unknown=True)
 
 
 @beside
