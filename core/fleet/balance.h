@@ -37,6 +37,7 @@ struct facts {
 	/* The limiter. */
 	bool is_removed;
 	bool is_leased; /* capacity must be leased at all */
+	uint32_t count; /* of its partitions */
 	uint32_t wanted;
 	bool is_unmet;	    /* the last look did not find enough */
 	bool misses_read;   /* a partition whose own tokens are read is not held */

@@ -386,35 +386,51 @@ bool demand_is_read(const struct holding *holding, uint32_t index)
 	return partition && partition->turns.queue.length;
 }
 
-bool demand_misses(const struct holding *holding, uint32_t index)
+/* Tells whether the own tokens of partition @index, of @count, are read and it is not held. */
+static bool is_missed(const struct holding *holding, uint32_t index, uint32_t count)
 {
 	const struct lease *lease;
 
-	if (!demand_is_read(holding, index) || index >= holding_count(holding))
+	if (!demand_is_read(holding, index) || index >= count)
 		return false;
 	lease = holding_find_lease(holding, index);
 	return !lease || lease->state == LEASE_NONE;
 }
 
-bool demand_misses_read(const struct holding *holding)
+static bool is_any_missed(const struct holding *holding, uint32_t count)
 {
 	for (uint32_t i = 0; i < holding->limiter->partition_room; i++) {
-		if (demand_misses(holding, i))
+		if (is_missed(holding, i, count))
 			return true;
 	}
 	return false;
 }
 
+bool demand_misses(const struct holding *holding, uint32_t index)
+{
+	return is_missed(holding, index, holding_count(holding));
+}
+
+bool demand_misses_any(const struct holding *holding)
+{
+	return is_any_missed(holding, holding_count(holding));
+}
+
+/* Tells whether there is a reserve, and this host has nothing of it. */
+static bool lacks_reserve(const struct holding *holding)
+{
+	return holding->settings->reserve_hosts && holding->reserve.state == LEASE_NONE;
+}
+
 bool demand_wants_reserve(const struct holding *holding)
 {
-	return holding->settings->reserve_hosts && holding->reserve.state == LEASE_NONE &&
-	       holding_needs_leases(holding);
+	return lacks_reserve(holding) && holding_needs_leases(holding);
 }
 
 void demand_tell(const struct holding *holding, struct facts *facts)
 {
 	facts->wanted = holding->demand->wanted;
 	facts->is_unmet = holding->demand->unmet;
-	facts->misses_read = demand_misses_read(holding);
-	facts->lacks_reserve = demand_wants_reserve(holding);
+	facts->misses_read = is_any_missed(holding, facts->count);
+	facts->lacks_reserve = facts->is_leased && lacks_reserve(holding);
 }

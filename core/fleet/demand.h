@@ -48,7 +48,7 @@ void demand_forget_wanted(struct holding *holding);
 
 /* Tells whether the own tokens of partition @index, of any, are read and it is not held. */
 bool demand_misses(const struct holding *holding, uint32_t index);
-bool demand_misses_read(const struct holding *holding);
+bool demand_misses_any(const struct holding *holding);
 
 /* Tells whether one of the reserve is wanted and not leased. */
 bool demand_wants_reserve(const struct holding *holding);
@@ -56,7 +56,7 @@ bool demand_wants_reserve(const struct holding *holding);
 /* Tells whether tokens of this very partition are read. */
 bool demand_is_read(const struct holding *holding, uint32_t index);
 
-/* Tells the policy's facts of demand. */
+/* Tells the policy's facts of demand; @facts has those of the limiter. */
 void demand_tell(const struct holding *holding, struct facts *facts);
 
 #endif

@@ -44,6 +44,7 @@ static void gather(const struct fleet *fleet, const struct holding *holding, str
 		.claim_room_ns = room_claims_from_ns(fleet),
 		.is_removed = holding->limiter->removed,
 		.is_leased = holding_needs_leases(holding),
+		.count = holding_count(holding),
 		.held = holding->held,
 		.kept = leases_kept(holding),
 		.has_leases = holding->leased,
@@ -54,40 +55,31 @@ static void gather(const struct fleet *fleet, const struct holding *holding, str
 	claim_tell(holding, facts);
 }
 
-/* Tells whether the limiter saves up: before it is full, tokens are lost with its partitions. */
-static bool is_saving(const struct fleet *fleet, const struct holding *holding)
-{
-	const struct limiter *limiter = holding->limiter;
-
-	if (!term_runs(fleet) || !holding->usable)
-		return false;
-	if (keys_count(limiter))
-		return true;
-	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
-		struct bucket *bucket = &limiter->buckets[i];
-
-		bucket_refill(bucket, fleet->engine->schedule.now_ns);
-		if (bucket->flow.num && bucket->level < (int64_t)bucket_capacity(bucket))
-			return true;
-	}
-	return false;
-}
-
-/* Tells whether a reader saves up for a take that is larger than goes with the last partition. */
-static bool is_saving_up(const struct fleet *fleet, const struct holding *holding)
+/*
+ * Gathers the facts of tokens that are saved up. The limiter saves up as long as it is not full:
+ * its tokens would be lost with its partitions. A reader does that wants more than goes with the
+ * last partition.
+ */
+static void gather_savings(const struct fleet *fleet, const struct holding *holding,
+			   struct facts *facts)
 {
 	const struct settings *settings = holding->settings;
 	const struct limiter *limiter = holding->limiter;
 	uint32_t count = settings_partition_count(settings);
+	bool is_full = !keys_count(limiter), has_saved = false;
 
-	for (unsigned int i = 0; limiter->turns.wanted && i < limiter->bucket_count; i++) {
+	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
 		uint64_t part = settings_burst(settings, i) / count;
+		struct bucket *bucket = &limiter->buckets[i];
 
-		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
-		if (limiter->buckets[i].level >= (int64_t)(part ? part : 1))
-			return true;
+		bucket_refill(bucket, fleet->engine->schedule.now_ns);
+		if (bucket->flow.num && bucket->level < (int64_t)bucket_capacity(bucket))
+			is_full = false;
+		if (bucket->level >= (int64_t)(part ? part : 1))
+			has_saved = true;
 	}
-	return false;
+	facts->saves = term_runs(fleet) && holding->usable && !is_full;
+	facts->saves_up = limiter->turns.wanted && has_saved;
 }
 
 /* Gathers the facts of what is held. Without memory for them nothing goes back this time. */
@@ -95,17 +87,15 @@ static void gather_pieces(const struct fleet *fleet, const struct holding *holdi
 			  struct facts *facts)
 {
 	bool has_slots = holding->settings->slots.kind == SLOTS_COUNT;
-	uint32_t count = holding_count(holding);
 	uint64_t use = holding_use(holding);
 
-	facts->saves = is_saving(fleet, holding);
-	facts->saves_up = is_saving_up(fleet, holding);
+	gather_savings(fleet, holding, facts);
 	facts->slots_used = has_slots ? slots_used(holding->limiter) : 0;
 	facts->pieces = calloc(holding->held + 1, sizeof(*facts->pieces));
 	for (uint32_t i = 0; facts->pieces && i < holding->lease_count; i++) {
 		const struct lease *lease = &holding->leases[i];
 
-		if (lease->state != LEASE_HELD || lease->first >= count)
+		if (lease->state != LEASE_HELD || lease->first >= facts->count)
 			continue;
 		facts->pieces[facts->piece_count++] = (struct piece){
 			.index = lease->first,
@@ -164,7 +154,17 @@ static void carry_out(struct fleet *fleet, struct holding *holding, const struct
 		holdings_add_work(fleet, holding);
 }
 
-/* Gathers the facts of @holding, and does what follows from them. */
+/* Gathers the facts of @holding, and decides on them. */
+static void decide(const struct fleet *fleet, struct holding *holding, struct facts *facts,
+		   struct decision *decision)
+{
+	gather(fleet, holding, facts);
+	if (balance_may_give(holding->balance, facts))
+		gather_pieces(fleet, holding, facts);
+	balance_decide(holding->balance, facts, decision);
+}
+
+/* Decides for @holding what goes back and whether more is looked for, and does that. */
 static void choose(struct fleet *fleet, struct holding *holding)
 {
 	struct decision decision;
@@ -173,10 +173,7 @@ static void choose(struct fleet *fleet, struct holding *holding)
 	leases_fall_due(fleet, holding);
 	if (session_is_connected(fleet))
 		release_unfit(fleet, holding);
-	gather(fleet, holding, &facts);
-	if (balance_may_give(holding->balance, &facts))
-		gather_pieces(fleet, holding, &facts);
-	balance_decide(holding->balance, &facts, &decision);
+	decide(fleet, holding, &facts, &decision);
 	carry_out(fleet, holding, &facts, &decision);
 	free(facts.pieces);
 }

@@ -445,7 +445,7 @@ static void add_shares(struct fleet *fleet, struct search *search, uint32_t room
 	uint32_t enough = search->item_count + lack;
 	uint32_t most = search->batch < room ? search->batch : room;
 
-	if (room == search->item_count && (lack || demand_misses_read(holding)) &&
+	if (room == search->item_count && (lack || demand_misses_any(holding)) &&
 	    search->clean_count + search->unclean_count)
 		room_was_missing(fleet);
 	add_read(search, search->clean, &search->clean_count, true, most);

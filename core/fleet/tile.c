@@ -143,6 +143,33 @@ uint32_t tiles_find(const struct tiles *tiles, uint32_t leaf)
 	return low;
 }
 
+static int by_hid(const void *a, const void *b)
+{
+	const struct tile_holder *x = a, *y = b;
+
+	return strcmp(x->hid, y->hid);
+}
+
+uint32_t tiles_holders(const struct tiles *tiles, struct tile_holder *holders)
+{
+	uint32_t leased = 0, count = 0;
+
+	for (uint32_t i = 0; i < tiles->count; i++) {
+		const struct tile *tile = &tiles->list[i];
+
+		if (!tile_is_clean(tile))
+			holders[leased++] = (struct tile_holder){tile->hid, tile_size(tile)};
+	}
+	qsort(holders, leased, sizeof(*holders), by_hid);
+	for (uint32_t i = 0; i < leased; i++) {
+		if (count && !by_hid(&holders[count - 1], &holders[i]))
+			holders[count - 1].leaves += holders[i].leaves;
+		else
+			holders[count++] = holders[i];
+	}
+	return count;
+}
+
 static bool grow(struct tiles *tiles)
 {
 	uint32_t room = tiles->room * 2;

@@ -59,6 +59,15 @@ void tiles_free(struct tiles *tiles);
 /* Returns the place of the tile with @leaf; that of the next one, or the count, if none has it. */
 uint32_t tiles_find(const struct tiles *tiles, uint32_t leaf);
 
+/* A host that leases tiles, and how many leaves they have together. */
+struct tile_holder {
+	const char *hid; /* borrowed from a tile */
+	uint32_t leaves;
+};
+
+/* Puts each host that leases tiles into @holders, with room for all tiles. Returns how many. */
+uint32_t tiles_holders(const struct tiles *tiles, struct tile_holder *holders);
+
 /*
  * Splits the tile that has @leaf and the leaf before it, and its rest, so that a tile begins
  * at @leaf. False: there is no memory.

@@ -73,7 +73,7 @@ void znode_path_partition(enum znode_kind kind, uint64_t id, uint32_t index, boo
 	znode_path_named(kind, id, name, path);
 }
 
-/* Reads the text that follows the folder in @path: kinds are told apart by how much of it there is. */
+/* Reads the rest of @path behind the folder: kinds are told apart by how much of it there is. */
 static bool parse_rest(const char *rest, struct znode *znode)
 {
 	uint64_t id = 0;

@@ -28,11 +28,6 @@ int limiter_set_times(struct limiter *limiter, uint32_t made_s, const uint32_t *
 	return 0;
 }
 
-const struct settings *limiter_settings(const struct limiter *limiter)
-{
-	return limiter->holding ? limiter->holding->settings : limiter->settings;
-}
-
 /* Brings limits that were there before to the new rates, and begins those that are new. */
 static void set_buckets(struct schedule *schedule, struct limiter *limiter, struct bucket *buckets,
 			bool full)
@@ -61,14 +56,65 @@ static void set_buckets(struct schedule *schedule, struct limiter *limiter, stru
 		free(old);
 }
 
+static void follow_keys(struct schedule *schedule, struct limiter *limiter, bool full)
+{
+	struct settings old;
+
+	/* No other host can have taken tokens of a key. */
+	if (limiter->holding && limiter->holding->alone)
+		full = true;
+	if (!keys_follow(schedule, limiter, full, &old))
+		return;
+	/* At once, for readers that wait in them. */
+	for (struct limiter *key = NULL; (key = keys_next_open(limiter, key));)
+		limiter_follow(schedule, key, &old, key->buckets, full);
+}
+
+/* Does as end_hopeless(), for pollers of @limiter itself. */
+static void end_hopeless_own(struct schedule *schedule, struct limiter *limiter)
+{
+	struct waiter *next;
+	bool any = false;
+
+	for (struct waiter *w = list_first(&limiter->turns.queue.once, struct waiter, once); w;
+	     w = next) {
+		next = list_next(w, once);
+		if (!w->is_poller || limiter_can_hold(limiter, w->tokens))
+			continue;
+		turns_leave(schedule, w, &LIMITER_TURNS);
+		poller_answer(schedule, poller_of(w), -EINVAL);
+		any = true;
+	}
+	if (any)
+		limiter_settle(schedule, limiter);
+}
+
+/*
+ * Answers pollers of @limiter and below it that want more than limiter_can_hold(), with -EINVAL.
+ */
+static void end_hopeless(struct schedule *schedule, struct limiter *limiter)
+{
+	if (!limiter->pollers)
+		return;
+	end_hopeless_own(schedule, limiter);
+	for (uint32_t i = 0; i < limiter->partition_room; i++) {
+		if (limiter->partitions[i])
+			end_hopeless_own(schedule, limiter->partitions[i]);
+	}
+	for (struct limiter *key = NULL; (key = keys_next_open(limiter, key));)
+		end_hopeless_own(schedule, key);
+	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
+		end_hopeless(schedule, l);
+}
+
 void limiter_follow(struct schedule *schedule, struct limiter *limiter, const struct settings *old,
 		    struct bucket *buckets, bool full)
 {
 	set_buckets(schedule, limiter, buckets, full);
 	learning_configure(schedule, limiter);
-	keys_follow(schedule, limiter, full);
+	follow_keys(schedule, limiter, full);
 	limiter_settle(schedule, limiter);
-	poller_end_hopeless(schedule, limiter);
+	end_hopeless(schedule, limiter);
 	slots_configure(schedule, limiter, &old->slots);
 }
 

@@ -115,7 +115,7 @@ void engine_run(struct engine *engine, uint64_t now_ns)
 		 * the very end of the time it allows.
 		 */
 		if (called && called->until_ns == next_ns) {
-			poller_expire(schedule);
+			limiter_uncall(schedule);
 		} else if (deadline && deadline->key == next_ns) {
 			heap_remove(&schedule->deadlines, deadline);
 			limiter_settle(schedule, limiter_of_due(deadline));
@@ -164,15 +164,27 @@ static uint64_t time_after(uint64_t at_ns, uint64_t within_ns)
 	return within_ns < NEVER_NS - at_ns ? at_ns + within_ns : NEVER_NS;
 }
 
-/* Tells whether @waiter, as things stand, gets nothing until @expiry_ns. */
-static bool is_too_late(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
+/*
+ * Tells whether @waiter may wait until @expiry_ns: as things stand it gets its tokens by then. All
+ * readers and polls that would wait are asked for here.
+ */
+static bool may_wait(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
 {
-	/* A waiter with a place was let in before, and waiters that came later are behind it. */
-	uint64_t at_ns = waiter->place
-				 ? engine->schedule.now_ns
-				 : limiter_when(&engine->schedule, waiter->limiter, waiter->tokens);
+	uint64_t at_ns = engine->schedule.now_ns;
 
-	return at_ns > expiry_ns && !may_come(engine, waiter->limiter);
+	if (expiry_ns == NEVER_NS)
+		return true;
+	/* A waiter with a place was let in before, and waiters that came later are behind it. */
+	if (!waiter->place)
+		at_ns = limiter_when(&engine->schedule, waiter->limiter, waiter->tokens);
+	return at_ns <= expiry_ns || may_come(engine, waiter->limiter);
+}
+
+/* Counts a read of @limiter that is refused. */
+static void count_refusal(struct engine *engine, struct limiter *limiter)
+{
+	limiter->counters[COUNTER_REFUSED]++;
+	rouse_path(engine, limiter);
 }
 
 static int ask_for_tokens(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
@@ -180,19 +192,17 @@ static int ask_for_tokens(struct engine *engine, struct waiter *waiter, uint64_t
 	struct schedule *schedule = &engine->schedule;
 	struct limiter *limiter = waiter->limiter;
 	uint64_t asked_ns = waiter->place ? waiter->asked_ns : schedule->now_ns;
-	uint64_t expiry_ns = NEVER_NS;
+	uint64_t expiry_ns = waiter->expiry ? time_after(asked_ns, within_ns) : NEVER_NS;
 
 	if (limiter->removed)
 		return -ENODEV;
 	if (engine->waiting >= ENGINE_WAITERS_MAX)
 		return -ENOSPC;
+	if (!may_wait(engine, waiter, expiry_ns)) {
+		count_refusal(engine, limiter);
+		return -EAGAIN;
+	}
 	if (waiter->expiry) {
-		expiry_ns = time_after(asked_ns, within_ns);
-		if (is_too_late(engine, waiter, expiry_ns)) {
-			limiter->counters[COUNTER_REFUSED]++;
-			rouse_path(engine, limiter);
-			return -EAGAIN;
-		}
 		waiter->expiry->at_ns = expiry_ns;
 		expiry_ns = patient_until_ns(engine, limiter, asked_ns, expiry_ns);
 	}
@@ -236,13 +246,6 @@ static bool take_now(struct engine *engine, struct limiter *limiter, uint64_t to
 	return true;
 }
 
-/* Counts a read of @limiter that is refused. */
-static void count_refusal(struct engine *engine, struct limiter *limiter)
-{
-	limiter->counters[COUNTER_REFUSED]++;
-	rouse_path(engine, limiter);
-}
-
 /* Gives the waiter of @read the place that is parked for its asker, if there is one. */
 static bool take_place(struct engine *engine, const struct token_read *read, struct waiter *waiter)
 {
@@ -264,7 +267,7 @@ static int refuse_or_wait(struct engine *engine, const struct token_read *read,
 	uint64_t until_ns = time_after(engine->schedule.now_ns, read->within_ns);
 
 	if (read->manner == READ_NONBLOCKING &&
-	    (is_polled || until_ns == NEVER_NS || !is_too_late(engine, &wait->waiter, until_ns)))
+	    (is_polled || may_wait(engine, &wait->waiter, until_ns)))
 		wait->refusal = -EAGAIN;
 	if (wait->refusal == -EAGAIN && !limiter_can_hold(read->limiter, read->tokens))
 		return -EINVAL;
@@ -307,16 +310,23 @@ int engine_read(struct engine *engine, const struct token_read *read, struct rea
 	return read->manner == READ_BLOCKING ? -EINPROGRESS : refuse_or_wait(engine, read, wait);
 }
 
+/* Returns when the time is up that @poller, which asks now, allows; or NEVER_NS. */
+static uint64_t poller_expiry_ns(const struct engine *engine, const struct poller *poller)
+{
+	return poller->waiter.expiry ? time_after(engine->schedule.now_ns, poller->within_ns)
+				     : NEVER_NS;
+}
+
 /* Returns until when @poller, which asks now, waits. */
 static uint64_t poller_until_ns(const struct engine *engine, struct poller *poller)
 {
-	uint64_t now_ns = engine->schedule.now_ns;
 	struct expiry *expiry = poller->waiter.expiry;
 
 	if (!expiry)
 		return NEVER_NS;
-	expiry->at_ns = time_after(now_ns, poller->within_ns);
-	return patient_until_ns(engine, poller->waiter.limiter, now_ns, expiry->at_ns);
+	expiry->at_ns = poller_expiry_ns(engine, poller);
+	return patient_until_ns(engine, poller->waiter.limiter, engine->schedule.now_ns,
+				expiry->at_ns);
 }
 
 bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns)
@@ -331,10 +341,9 @@ bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns)
 	if (poller->state == POLLER_CALLED || poller->answered || poller->late ||
 	    limiter->removed || !limiter_can_hold(limiter, tokens) ||
 	    limiter_when(schedule, limiter, tokens) <= schedule->now_ns ||
-	    (poller->waiter.expiry &&
-	     is_too_late(engine, &poller->waiter, time_after(schedule->now_ns, poller->within_ns))))
+	    !may_wait(engine, &poller->waiter, poller_expiry_ns(engine, poller)))
 		return true;
-	poller_wait(schedule, poller, poller_until_ns(engine, poller));
+	limiter_poll(schedule, poller, poller_until_ns(engine, poller));
 	rouse_path(engine, limiter);
 	return poller->state == POLLER_CALLED;
 }
@@ -345,7 +354,7 @@ void engine_unpoll(struct engine *engine, struct poller *poller, uint64_t now_ns
 		return;
 	/* Tokens that were kept for it go back as of now, and may be the next waiter's. */
 	engine_run(engine, now_ns);
-	poller_leave(&engine->schedule, poller);
+	limiter_unpoll(&engine->schedule, poller);
 }
 
 static int ask_for_slot(struct engine *engine, struct waiter *waiter)
@@ -399,7 +408,7 @@ static void cancel_waiter(struct engine *engine, struct waiter *waiter)
 	/* Then it may be the turn of another waiter, which needs what counts now. */
 	if (engine->source->before)
 		engine->source->before(engine->source, engine->schedule.now_ns);
-	turns_cancel(&engine->schedule, waiter);
+	turns_cancel(&engine->schedule, waiter, waiter->is_opener ? &SLOTS_TURNS : &LIMITER_TURNS);
 	engine->waiting--;
 }
 
@@ -409,22 +418,39 @@ void engine_cancel(struct engine *engine, struct waiter *waiter)
 	engine_give_up(engine, waiter);
 }
 
+/* Names the queue of @limiter, which is not removed, also for a successor. */
+static struct parking_site site_of(const struct limiter *limiter)
+{
+	bool is_part = limiter->is_key || limiter->partition;
+
+	return (struct parking_site){
+		.key = limiter->is_key ? keys_key(limiter)->id : 0,
+		.limiter = is_part ? limiter->parent->id : limiter->id,
+		.partition = limiter->partition,
+	};
+}
+
 void engine_interrupt(struct engine *engine, struct waiter *waiter, const struct asker *asker,
 		      uint64_t now_ns)
 {
+	struct parking_site site = site_of(waiter->limiter);
+
 	engine->schedule.parks = waiter->ticket;
 	cancel_waiter(engine, waiter);
 	engine->schedule.parks = 0;
-	(void)parking_park(&engine->schedule.parking, waiter, asker, now_ns);
+	(void)parking_park(&engine->schedule.parking, waiter, &site, asker, now_ns);
 }
 
 bool engine_return(struct engine *engine, struct waiter *waiter, const struct asker *asker,
 		   uint64_t within_ns, uint64_t now_ns)
 {
 	struct parking *parking = &engine->schedule.parking;
+	struct parking_site site;
 
-	return parking_has_any(parking) &&
-	       parking_resume(parking, waiter, asker, within_ns, now_ns);
+	if (!parking_has_any(parking) || waiter->limiter->removed)
+		return false;
+	site = site_of(waiter->limiter);
+	return parking_resume(parking, waiter, &site, asker, within_ns, now_ns);
 }
 
 void engine_refund(struct engine *engine, struct limiter *limiter, uint64_t tokens, uint64_t now_ns)

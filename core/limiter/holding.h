@@ -20,7 +20,8 @@
 #define RATEFS_CORE_HOLDING_H
 
 #include "core/limiter/lease.h"
-#include "core/limiter/limiter.h"
+#include "core/limiter/shape.h"
+#include "core/values/settings.h"
 
 struct balance;
 struct claims;
@@ -99,6 +100,12 @@ struct holding {
 	bool agreed_rate_watched;		 /* the node of the agreed rate is */
 	void (*detach)(struct holding *holding); /* frees them; NULL: there are none */
 };
+
+/* Returns the settings as they were set: in a fleet for all of its hosts together. */
+static inline const struct settings *limiter_settings(const struct limiter *limiter)
+{
+	return limiter->holding ? limiter->holding->settings : limiter->settings;
+}
 
 /* Makes a holding for @limiter, which owns it; NULL when there is no memory. */
 struct holding *holding_new(struct limiter *limiter);

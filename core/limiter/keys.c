@@ -458,25 +458,22 @@ static uint32_t needed_tuning(const struct keys *keys)
 	return least;
 }
 
-void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
+bool keys_follow(struct schedule *schedule, struct limiter *limiter, bool full,
+		 struct settings *old)
 {
 	struct keys *keys = limiter->keys;
 	const struct tuning *now;
-	struct settings old;
 	struct bucket bucket;
 	bool limited, tuned, first;
 
 	if (limiter->partition)
-		return;
-	/* No other host can have taken tokens of a key. */
-	if (limiter->holding && limiter->holding->alone)
-		full = true;
+		return false;
 	/* Where keys do not begin full, that counts from now on, even without a key. */
 	if (!keys && !full && !rate_is_unlimited(&limiter->settings->key_rate))
 		keys = begin_keys(schedule, limiter, false);
 	if (!keys)
-		return;
-	old = keys->settings;
+		return false;
+	*old = keys->settings;
 	keys->settings = settings_of_key(limiter);
 	now = tunings_now(&keys->tunings);
 	first = full && tunings_are_new(&keys->tunings);
@@ -498,11 +495,9 @@ void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full)
 				      limiter->settings->key_burst, 0, schedule->now_ns);
 			bucket_fill(&k->inflated->buckets[0]);
 		}
-		/* At once, for readers that wait in it. */
-		if (tuned || old.enforcement != keys->settings.enforcement)
-			limiter_follow(schedule, k->inflated, &old, k->inflated->buckets, full);
 	}
 	plan_sweep(schedule, keys, 0);
+	return tuned || old->enforcement != keys->settings.enforcement;
 }
 
 void keys_remove(struct schedule *schedule, struct limiter *limiter)

@@ -111,8 +111,12 @@ struct limiter *keys_next_open(const struct limiter *limiter, const struct limit
  */
 struct key *keys_from(const struct limiter *limiter, uint64_t *place);
 
-/* Follows the settings of @limiter; with @full a limit that was not there before begins full. */
-void keys_follow(struct schedule *schedule, struct limiter *limiter, bool full);
+/*
+ * Follows the settings of @limiter; with @full a limit that was not there before begins full. Tells
+ * whether keys that are open, whose settings were @old before, are to follow.
+ */
+bool keys_follow(struct schedule *schedule, struct limiter *limiter, bool full,
+		 struct settings *old);
 
 /*
  * Removes the keys of @limiter, which is about to go: readers that wait in them get -ENODEV. The

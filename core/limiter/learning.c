@@ -1,7 +1,7 @@
 /* learning - what a limiter has learnt from feedback, see learning.h. */
 #include "core/limiter/learning.h"
 #include "core/limiter/holding.h"
-#include "core/limiter/limiter.h"
+#include "core/limiter/shape.h"
 
 #include <math.h>
 #include <stdlib.h>

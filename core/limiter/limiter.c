@@ -1,5 +1,5 @@
 /* limiter - one rate limiter, see limiter.h. */
-#include "core/limiter/holding.h"
+#include "core/limiter/limiter.h"
 #include "core/limiter/learning.h"
 #include "core/limiter/slots.h"
 
@@ -227,7 +227,17 @@ static void set_deadline(struct schedule *schedule, struct limiter *limiter, boo
 		heap_place(&schedule->deadlines, &limiter->due, at_ns);
 }
 
-const struct turn_rules LIMITER_TURNS = {turns_of, offer_turn, take_granted, set_deadline};
+static void answer_waiter(struct schedule *schedule, struct waiter *waiter, int outcome)
+{
+	if (waiter->is_poller)
+		poller_answer(schedule, poller_of(waiter), outcome);
+	else
+		turns_answer(schedule, waiter, outcome);
+}
+
+const struct turn_rules LIMITER_TURNS = {
+	turns_of, offer_turn, take_granted, answer_waiter, set_deadline,
+};
 
 void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 {
@@ -256,7 +266,7 @@ bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expi
 		*waiter->expiry = (struct expiry){.waiter = waiter, .at_ns = waiter->expiry->at_ns};
 		heap_insert(&schedule->expiries, &waiter->expiry->node, expiry_ns);
 	}
-	turns_join(schedule, waiter);
+	turns_join(schedule, waiter, &LIMITER_TURNS);
 	return false;
 }
 
@@ -281,9 +291,9 @@ void limiter_hasten(struct schedule *schedule, struct limiter *limiter)
 
 void limiter_expire(struct schedule *schedule, struct waiter *waiter)
 {
-	turns_leave(schedule, waiter);
+	turns_leave(schedule, waiter, &LIMITER_TURNS);
 	waiter->limiter->counters[COUNTER_REFUSED]++;
-	turns_answer(schedule, waiter, -EAGAIN);
+	answer_waiter(schedule, waiter, -EAGAIN);
 	limiter_settle(schedule, waiter->limiter);
 }
 
@@ -335,6 +345,45 @@ void limiter_return(struct schedule *schedule, struct limiter *limiter, uint64_t
 		put_own(l, tokens, l->polled);
 	}
 	limiter_settle(schedule, limiter);
+}
+
+void limiter_poll(struct schedule *schedule, struct poller *poller, uint64_t expiry_ns)
+{
+	poller_join(poller);
+	if (limiter_ask(schedule, &poller->waiter, expiry_ns))
+		poller_answer(schedule, poller, 0);
+}
+
+static void give_back_tokens(struct schedule *schedule, struct poller *poller)
+{
+	struct limiter *limiter = poller->waiter.limiter;
+
+	(void)poller_fetch(schedule, poller);
+	if (!limiter->removed)
+		limiter_return(schedule, limiter, poller->waiter.tokens);
+}
+
+void limiter_unpoll(struct schedule *schedule, struct poller *poller)
+{
+	bool waits = poller->state == POLLER_WAITS;
+
+	if (waits)
+		turns_leave(schedule, &poller->waiter, &LIMITER_TURNS);
+	poller_part(schedule, poller);
+	if (waits)
+		limiter_settle(schedule, poller->waiter.limiter);
+	else if (poller->state == POLLER_CALLED)
+		give_back_tokens(schedule, poller);
+}
+
+void limiter_uncall(struct schedule *schedule)
+{
+	struct poller *poller = list_first(&schedule->called, struct poller, called);
+
+	/* It is told before the waiters that have its tokens now. */
+	if (!poller->answered)
+		poller_tell(schedule, poller, -ETIMEDOUT);
+	give_back_tokens(schedule, poller);
 }
 
 void limiter_hear(struct schedule *schedule, struct limiter *limiter, const struct outcome *outcome)

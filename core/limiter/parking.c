@@ -1,6 +1,6 @@
 /* parking - places that interrupted waiters may take again, see parking.h. */
-#include "core/limiter/keys.h"
-#include "core/limiter/limiter.h"
+#include "core/limiter/parking.h"
+#include "core/limiter/queue.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -87,38 +87,25 @@ void parking_free(struct parking *parking)
 	expire_places(parking, UINT64_MAX);
 }
 
-static void set_limiter(struct parked_place *place, const struct limiter *limiter)
-{
-	bool is_part = limiter->is_key || limiter->partition;
-
-	place->limiter = is_part ? limiter->parent->id : limiter->id;
-	place->partition = limiter->partition;
-	place->key = limiter->is_key ? keys_key(limiter)->id : 0;
-}
-
 /* Tells whether @waiter asks for the same as the waiter of @place, however long it would wait. */
-static bool is_for(const struct parked_place *place, const struct waiter *waiter)
+static bool is_for(const struct parked_place *place, const struct waiter *waiter,
+		   const struct parking_site *site)
 {
-	struct parked_place other;
-
-	if (waiter->limiter->removed)
-		return false;
-	set_limiter(&other, waiter->limiter);
-	return place->limiter == other.limiter && place->partition == other.partition &&
-	       place->key == other.key && place->tokens == waiter->tokens &&
+	return place->site.limiter == site->limiter && place->site.partition == site->partition &&
+	       place->site.key == site->key && place->tokens == waiter->tokens &&
 	       place->is_opener == waiter->is_opener;
 }
 
-/* Finds a place of @asker that is for the request of @waiter (NULL: for any request). */
+/* Finds a place of @asker that is for the request of @waiter in @site (NULL: for any request). */
 static struct parked_place *find_place(const struct parking *parking, const struct asker *asker,
-				       const struct waiter *waiter)
+				       const struct waiter *waiter, const struct parking_site *site)
 {
 	struct chain_link *link = chains_find(&parking->by_asker, hash_asker(asker));
 
 	for (; link; link = link->next) {
 		struct parked_place *place = place_of_link(link);
 
-		if (is_same(&place->asker, asker) && (!waiter || is_for(place, waiter)))
+		if (is_same(&place->asker, asker) && (!waiter || is_for(place, waiter, site)))
 			return place;
 	}
 	return NULL;
@@ -131,14 +118,14 @@ static uint64_t within_ns(const struct waiter *waiter)
 	return waiter->expiry->at_ns - waiter->asked_ns;
 }
 
-bool parking_park(struct parking *parking, struct waiter *waiter, const struct asker *asker,
-		  uint64_t now_ns)
+bool parking_park(struct parking *parking, struct waiter *waiter, const struct parking_site *site,
+		  const struct asker *asker, uint64_t now_ns)
 {
 	struct parked_place *place = waiter->place ? &parking->places[waiter->place - 1] : NULL;
 	struct parked_place *other;
 
 	expire_places(parking, now_ns);
-	other = asker->thread ? find_place(parking, asker, NULL) : NULL;
+	other = asker->thread ? find_place(parking, asker, NULL, NULL) : NULL;
 	if (other) {
 		unlist_place(parking, other);
 		free_place(parking, other);
@@ -147,13 +134,13 @@ bool parking_park(struct parking *parking, struct waiter *waiter, const struct a
 		place = new_place(parking);
 		if (!place)
 			return false;
-		*place = (struct parked_place){.tokens = waiter->tokens,
+		*place = (struct parked_place){.site = *site,
+					       .tokens = waiter->tokens,
 					       .within_ns = within_ns(waiter),
 					       .ticket = waiter->ticket,
 					       .asked_ns = waiter->asked_ns,
 					       .first = asker->number,
 					       .is_opener = waiter->is_opener};
-		set_limiter(place, waiter->limiter);
 	}
 	waiter->place = 0;
 	if (!place)
@@ -168,13 +155,13 @@ bool parking_park(struct parking *parking, struct waiter *waiter, const struct a
 	return true;
 }
 
-bool parking_resume(struct parking *parking, struct waiter *waiter, const struct asker *asker,
-		    uint64_t within_ns, uint64_t now_ns)
+bool parking_resume(struct parking *parking, struct waiter *waiter, const struct parking_site *site,
+		    const struct asker *asker, uint64_t within_ns, uint64_t now_ns)
 {
 	struct parked_place *place;
 
 	expire_places(parking, now_ns);
-	place = find_place(parking, asker, waiter);
+	place = find_place(parking, asker, waiter, site);
 	if (!place)
 		return false;
 	unlist_place(parking, place);

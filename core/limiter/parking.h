@@ -44,15 +44,20 @@ struct asker {
 	uint64_t number; /* of this asking, ascending; kept for the caller, not compared */
 };
 
+/* The queue that a place is in. */
+struct parking_site {
+	uint64_t key;	    /* id; 0: of no key */
+	uint32_t limiter;   /* id, of the parent of a key or partition */
+	uint32_t partition; /* index + 1, or 0 */
+};
+
 enum place_state { PLACE_FREE, PLACE_PARKED, PLACE_TAKEN };
 
 struct parked_place {
 	struct chain_link by_asker; /* parked */
 	struct list_link by_time;   /* parked: in parking.parked; free: in parking.free */
 	struct asker asker;
-	uint64_t key;	    /* with the next two: the limiter, 0 if it is no key */
-	uint32_t limiter;   /* id, of the parent of a key or partition */
-	uint32_t partition; /* index + 1, or 0 */
+	struct parking_site site;
 	uint64_t tokens;
 	uint64_t within_ns; /* NEVER_NS: any time */
 	uint64_t ticket;
@@ -89,18 +94,18 @@ static inline bool parking_has_any(const struct parking *parking)
 }
 
 /*
- * Parks the place of @waiter, which has left its queue, for @asker. False: there is no room, or the
- * waiter waits only until a fleet has looked for partitions.
+ * Parks the place of @waiter, which has left the queue @site, for @asker. False: there is no room,
+ * or the waiter waits only until a fleet has looked for partitions.
  */
-bool parking_park(struct parking *parking, struct waiter *waiter, const struct asker *asker,
-		  uint64_t now_ns);
+bool parking_park(struct parking *parking, struct waiter *waiter, const struct parking_site *site,
+		  const struct asker *asker, uint64_t now_ns);
 
 /*
- * Gives @waiter, which @asker is about to have ask for at most @within_ns, the place parked for
- * that, with its ticket and the time of the first asking. False: there is none.
+ * Gives @waiter, which @asker is about to have ask in @site for at most @within_ns, the place
+ * parked for that, with its ticket and the time of the first asking. False: there is none.
  */
-bool parking_resume(struct parking *parking, struct waiter *waiter, const struct asker *asker,
-		    uint64_t within_ns, uint64_t now_ns);
+bool parking_resume(struct parking *parking, struct waiter *waiter, const struct parking_site *site,
+		    const struct asker *asker, uint64_t within_ns, uint64_t now_ns);
 
 /* Returns since when @waiter waits for its present asking; waiter->asked_ns is of the first. */
 uint64_t parking_since_ns(const struct parking *parking, const struct waiter *waiter);

@@ -40,7 +40,7 @@ enum poller_state {
 	POLLER_CALLED, /* its tokens are kept for it */
 };
 
-/* A poller. The memory is the caller's: from poller_init() until poller_leave(). */
+/* A poller. The memory is the caller's: from poller_init() until limiter_unpoll(). */
 struct poller {
 	struct waiter waiter; /* its limiter is borrowed, and held as long as the poller is there */
 	struct list_link called; /* called: in schedule->called */
@@ -65,11 +65,14 @@ void poller_init(struct poller *poller, struct limiter *limiter, uint64_t tokens
  */
 void poller_limit(struct poller *poller, struct expiry *expiry, uint64_t within_ns);
 
+/* Notes that @poller, which is away, waits from now on. The caller puts it into the queue. */
+void poller_join(struct poller *poller);
+
 /*
- * Puts @poller, which is away, into the queue. It may be called at once. With an expiry it is
- * answered with -EAGAIN at @expiry_ns.
+ * Notes that @poller, which the caller has taken out of the queue if it was there, waits no longer;
+ * an answer to it is withdrawn. Tokens that are kept for it stay so.
  */
-void poller_wait(struct schedule *schedule, struct poller *poller, uint64_t expiry_ns);
+void poller_part(struct schedule *schedule, struct poller *poller);
 
 /* No longer counts the tokens that are kept for pollers of @limiter, which is about to go. */
 void poller_forget(struct limiter *limiter);
@@ -77,24 +80,13 @@ void poller_forget(struct limiter *limiter);
 /* Tells whether @poller is called: then its tokens are the caller's, and it is away. */
 bool poller_fetch(struct schedule *schedule, struct poller *poller);
 
-/* Ends the place of @poller, if it has one. It is in no list afterwards. */
-void poller_leave(struct schedule *schedule, struct poller *poller);
-
 /*
  * Puts @poller, which has left its queue, on schedule->done: called if @outcome is 0, away if it is
  * -errno.
  */
 void poller_answer(struct schedule *schedule, struct poller *poller, int outcome);
 
-/*
- * Gives back the tokens of the poller that was called first: it is on schedule->done, -ETIMEDOUT.
- */
-void poller_expire(struct schedule *schedule);
-
-/*
- * Answers pollers of @limiter and below it that want more than limiter_can_hold(), with -EINVAL. It
- * is called when settings of @limiter have changed.
- */
-void poller_end_hopeless(struct schedule *schedule, struct limiter *limiter);
+/* Puts @poller on schedule->done with @outcome. */
+void poller_tell(struct schedule *schedule, struct poller *poller, int outcome);
 
 #endif

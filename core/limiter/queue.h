@@ -55,6 +55,20 @@ struct queue {
 	uint32_t length;      /* of both together */
 };
 
+/* The waiters of one limiter and below it, of one kind. */
+struct turns {
+	struct queue queue;
+	struct heap ready;	/* children that put a waiter forward, by its ticket */
+	struct heap_node turn;	/* in the parent's ready */
+	struct waiter *current; /* whose turn it is, or NULL */
+	uint64_t wanted;	/* tokens that waiters here and below wait for */
+	/*
+	 * Waiters here and below that want no tokens: openers, and takes of 0, which wait for a
+	 * debt.
+	 */
+	uint32_t wanting_none;
+};
+
 static inline struct waiter *waiter_of_turn(struct heap_node *node)
 {
 	return container_of(node, struct waiter, turn);

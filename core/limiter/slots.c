@@ -107,7 +107,7 @@ static void take_granted(const struct schedule *schedule, struct waiter *waiter)
 }
 
 /* A slot comes free when one is closed, and never with time. */
-const struct turn_rules SLOTS_TURNS = {turns_of, offer_turn, take_granted, NULL};
+const struct turn_rules SLOTS_TURNS = {turns_of, offer_turn, take_granted, turns_answer, NULL};
 
 /* Opens slots for all openers that are due. */
 static void settle_openers(struct schedule *schedule, struct limiter *limiter)
@@ -155,7 +155,7 @@ int slots_open(struct schedule *schedule, struct waiter *waiter)
 		return -ENOMEM;
 	if (open_now(schedule, limiter, waiter->slot))
 		return 0;
-	turns_join(schedule, waiter);
+	turns_join(schedule, waiter, &SLOTS_TURNS);
 	return -EINPROGRESS;
 }
 

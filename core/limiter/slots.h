@@ -10,7 +10,10 @@
 #define RATEFS_CORE_SLOTS_H
 
 #include "core/limiter/concurrency.h"
-#include "core/limiter/limiter.h"
+#include "core/limiter/shape.h"
+#include "core/limiter/turns.h"
+
+#include "core/values/settings.h"
 
 /* A slot that is open. The memory is the caller's; so is a hold on the limiter while it is open. */
 struct slot {
@@ -29,6 +32,8 @@ struct slots {
 
 	struct turns turns;
 };
+
+extern const struct turn_rules SLOTS_TURNS; /* of openers */
 
 /* Gets the memory that @settings need for slots. 0 or -ENOMEM. */
 int slots_prepare(struct limiter *limiter, const struct settings *settings);

@@ -4,27 +4,11 @@
 #ifndef RATEFS_CORE_STAT_H
 #define RATEFS_CORE_STAT_H
 
+#include "core/limiter/shape.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct limiter;
-
-/* Counters of a limiter, from its making on. */
-enum counter {
-	COUNTER_GRANTED,   /* tokens, also of children */
-	COUNTER_SERVED,	   /* reads answered with tokens */
-	COUNTER_REFUSED,   /* reads that got none: of try, within and O_NONBLOCK */
-	COUNTER_CANCELLED, /* readers that gave up waiting */
-	COUNTER_DELAYED,   /* ns that served readers waited */
-	COUNTER_SHADOWED,  /* tokens that would have waited if enforced */
-	COUNTER_CHARGED,   /* tokens charged afterwards */
-	COUNTER_RETURNED,  /* tokens given back unused */
-	COUNTER_OK,	   /* pieces of work that went through, as was reported */
-	COUNTER_THROTTLED, /* ... that the service throttled */
-	COUNTER_ERROR,	   /* ... that failed for another reason */
-	COUNTER_COUNT
-};
 
 enum { STAT_TEXT = 2048 };
 

@@ -1,13 +1,8 @@
 /* turns - whose turn it is, see turns.h. */
 #include "core/limiter/turns.h"
-#include "core/limiter/limiter.h"
+#include "core/limiter/shape.h"
 
 #include <errno.h>
-
-static const struct turn_rules *rules_of(const struct waiter *waiter)
-{
-	return waiter->is_opener ? &SLOTS_TURNS : &LIMITER_TURNS;
-}
 
 /* Counts the demand of @waiter, which joins or leaves, in its limiter and those above. */
 static void count_waiter(const struct turn_rules *rules, const struct waiter *waiter, bool joins)
@@ -23,9 +18,8 @@ static void count_waiter(const struct turn_rules *rules, const struct waiter *wa
 	}
 }
 
-void turns_join(struct schedule *schedule, struct waiter *waiter)
+void turns_join(struct schedule *schedule, struct waiter *waiter, const struct turn_rules *rules)
 {
-	const struct turn_rules *rules = rules_of(waiter);
 	struct queue *queue = &rules->turns_of(waiter->limiter)->queue;
 
 	waiter->outcome = -EINPROGRESS;
@@ -42,10 +36,8 @@ void turns_join(struct schedule *schedule, struct waiter *waiter)
 		turns_settle(schedule, waiter->limiter, rules);
 }
 
-void turns_leave(struct schedule *schedule, struct waiter *waiter)
+void turns_leave(struct schedule *schedule, struct waiter *waiter, const struct turn_rules *rules)
 {
-	const struct turn_rules *rules = rules_of(waiter);
-
 	queue_remove(&rules->turns_of(waiter->limiter)->queue, waiter);
 	count_waiter(rules, waiter, false);
 	if (!waiter->is_opener && waiter->expiry)
@@ -54,21 +46,15 @@ void turns_leave(struct schedule *schedule, struct waiter *waiter)
 
 void turns_answer(struct schedule *schedule, struct waiter *waiter, int outcome)
 {
-	if (waiter->is_poller) {
-		poller_answer(schedule, poller_of(waiter), outcome);
-		return;
-	}
 	if (waiter->place)
 		parking_free_place(&schedule->parking, waiter);
 	waiter->outcome = outcome;
 	queue_append(&schedule->done, waiter);
 }
 
-void turns_cancel(struct schedule *schedule, struct waiter *waiter)
+void turns_cancel(struct schedule *schedule, struct waiter *waiter, const struct turn_rules *rules)
 {
-	const struct turn_rules *rules = rules_of(waiter);
-
-	turns_leave(schedule, waiter);
+	turns_leave(schedule, waiter, rules);
 	waiter->limiter->counters[COUNTER_CANCELLED]++;
 	if (rules->turns_of(waiter->limiter)->current == waiter)
 		turns_settle(schedule, waiter->limiter, rules);
@@ -80,8 +66,8 @@ void turns_evict(struct schedule *schedule, struct limiter *limiter, const struc
 	struct waiter *waiter;
 
 	while (turns && (waiter = queue_first(&turns->queue))) {
-		turns_leave(schedule, waiter);
-		turns_answer(schedule, waiter, -ENODEV);
+		turns_leave(schedule, waiter, rules);
+		rules->answer(schedule, waiter, -ENODEV);
 	}
 	turns_settle(schedule, limiter, rules);
 }
@@ -100,9 +86,9 @@ static struct waiter *earliest_of(const struct turns *turns)
 static void grant_waiter(struct schedule *schedule, struct waiter *waiter,
 			 const struct turn_rules *rules)
 {
-	turns_leave(schedule, waiter);
+	turns_leave(schedule, waiter, rules);
 	rules->take(schedule, waiter);
-	turns_answer(schedule, waiter, 0);
+	rules->answer(schedule, waiter, 0);
 }
 
 /*

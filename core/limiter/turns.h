@@ -17,21 +17,8 @@
 
 #include "core/limiter/queue.h"
 
+struct limiter;
 struct schedule;
-
-/* The waiters of one limiter and below it, of one kind. */
-struct turns {
-	struct queue queue;
-	struct heap ready;	/* children that put a waiter forward, by its ticket */
-	struct heap_node turn;	/* in the parent's ready */
-	struct waiter *current; /* whose turn it is, or NULL */
-	uint64_t wanted;	/* tokens that waiters here and below wait for */
-	/*
-	 * Waiters here and below that want no tokens: openers, and takes of 0, which wait for a
-	 * debt.
-	 */
-	uint32_t wanting_none;
-};
 
 /* The rules by which tokens, or slots, are given. */
 struct turn_rules {
@@ -45,15 +32,14 @@ struct turn_rules {
 		      const struct waiter *current);
 	/* Takes what @waiter wants all along its path. */
 	void (*take)(const struct schedule *schedule, struct waiter *waiter);
+	/* Answers @waiter, which has left its queue: turns_answer(), or what comes before that. */
+	void (*answer)(struct schedule *schedule, struct waiter *waiter, int outcome);
 	/*
 	 * Plans when @limiter is to be settled again, unless it is @ready; NULL: time changes
 	 * nothing.
 	 */
 	void (*plan)(struct schedule *schedule, struct limiter *limiter, bool ready);
 };
-
-extern const struct turn_rules LIMITER_TURNS; /* of waiters for tokens */
-extern const struct turn_rules SLOTS_TURNS;   /* of openers */
 
 /* Returns the demand here and below: tokens, and one for each waiter that wants none. */
 static inline uint64_t turns_demand(const struct turns *turns)
@@ -65,16 +51,19 @@ static inline uint64_t turns_demand(const struct turns *turns)
  * Puts @waiter into the queue of its limiter: at its place if it has taken one again, at the end
  * otherwise. It may be granted at once; then it comes back through schedule->done.
  */
-void turns_join(struct schedule *schedule, struct waiter *waiter);
+void turns_join(struct schedule *schedule, struct waiter *waiter, const struct turn_rules *rules);
 
 /* Takes @waiter out of its queue. Then the limiter is to be settled. */
-void turns_leave(struct schedule *schedule, struct waiter *waiter);
+void turns_leave(struct schedule *schedule, struct waiter *waiter, const struct turn_rules *rules);
 
-/* Puts @waiter, which has left its queue, on schedule->done. Its place, if it has one, is free. */
+/*
+ * Puts @waiter, which has left its queue and is no poller, on schedule->done. Its place, if it has
+ * one, is free.
+ */
 void turns_answer(struct schedule *schedule, struct waiter *waiter, int outcome);
 
 /* Ends the waiting of @waiter, and counts it as cancelled. */
-void turns_cancel(struct schedule *schedule, struct waiter *waiter);
+void turns_cancel(struct schedule *schedule, struct waiter *waiter, const struct turn_rules *rules);
 
 /* Answers all waiters in the queue of @limiter, which is about to go, with -ENODEV. */
 void turns_evict(struct schedule *schedule, struct limiter *limiter,

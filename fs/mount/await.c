@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 enum {
-	LOOKS_AT_ONCE = 16,
+	LOOKS_AT_ONCE = 4,
 	LOOK_REST_NS = 20000, /* for each look, if there are more: a hundred times what one takes */
 };
 

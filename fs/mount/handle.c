@@ -218,7 +218,7 @@ void handle_close_all(struct daemon *daemon)
 	while ((handle = list_first(&daemon->open, struct handle, link))) {
 		handle->slot.limiter = NULL;
 		if (handle->polling)
-			poller_leave(&daemon->engine.schedule, &handle->polling->poller);
+			limiter_unpoll(&daemon->engine.schedule, &handle->polling->poller);
 		handle_close(daemon, handle);
 	}
 	free(daemon->handles.at);

@@ -6,6 +6,7 @@
 #include "fs/mount/text_file.h"
 
 #include "core/fleet/fleet.h"
+#include "core/limiter/stat.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,6 +6,7 @@
 
 #include "core/limiter/keys.h"
 #include "core/limiter/partition.h"
+#include "core/limiter/stat.h"
 #include "core/fleet/survey.h"
 
 #include <inttypes.h>

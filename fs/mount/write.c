@@ -30,6 +30,7 @@ void write_submit(struct daemon *daemon, struct writer *writer, const struct cal
 {
 	uint64_t now_ns = clock_ns();
 
+	writer->again = caller->again;
 	writer->subject = viewer_subject(writer->change.limiter);
 	writer->queued.until_ns = now_ns + ANSWER_WITHIN_NS;
 	pending_insert(&daemon->pending, &writer->queued.pending, caller, PENDING_WRITER);
@@ -229,18 +230,41 @@ static void fill_entry(struct daemon *daemon, struct writer *writer)
 	}
 }
 
+/*
+ * Tells whether a change was refused because a predecessor has made it: the source had it, the
+ * predecessor did not live to answer, and this server did not know when it asked again.
+ */
+static bool was_made_before(struct daemon *daemon, struct writer *writer)
+{
+	struct change *change = &writer->change;
+
+	if (!writer->again || !change->outcome)
+		return false;
+	if (change->kind == CHANGE_REMOVE)
+		return change->outcome == -ENODEV;
+	if (change->kind == CHANGE_RENAME)
+		return !strcmp(change->limiter->name, change->name);
+	if (change->kind != CHANGE_MAKE || change->outcome != -EEXIST)
+		return false;
+	change->made = tree_find(&daemon->engine.tree, change->limiter, change->name);
+	return change->made;
+}
+
 void write_collect(struct daemon *daemon, struct outbox *outbox)
 {
 	struct change *change;
 
 	while ((change = engine_changed(&daemon->engine))) {
 		struct writer *writer = writer_of(change);
+		bool made_before = was_made_before(daemon, writer);
 
-		if (change->outcome)
+		if (made_before)
+			change->outcome = 0;
+		else if (change->outcome)
 			refusals_add(&daemon->refusals, writer->queued.pending.uid, change->error);
 		else
 			tell_change(daemon, writer);
-		if (!change->outcome)
+		if (!change->outcome && !made_before)
 			keep_change(daemon, writer);
 		if (writer->awaited) {
 			writer->done = true;

@@ -15,6 +15,7 @@ struct writer {
 	struct change change;
 	struct subject subject; /* of its limiter, as it was */
 	size_t size;		/* of a write, to be acknowledged */
+	bool again;		/* a predecessor had the request, and did not answer */
 	bool awaited;		/* no request: its maker looks at @done, and frees it */
 	bool done;
 	fuse_ino_t ino;		       /* setattr: the node to answer with; rmdir: the id */

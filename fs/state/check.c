@@ -180,7 +180,7 @@ static bool places_are_sound(const struct state *state)
 		const struct parked_place *place = &state->places[i];
 
 		if (place->state > PLACE_TAKEN || place->tokens > TOKENS_MAX ||
-		    place->partition > PARTITIONS_MAX + RESERVE_HOSTS_MAX ||
+		    place->site.partition > PARTITIONS_MAX + RESERVE_HOSTS_MAX ||
 		    !flag_is_sound(&place->is_opener))
 			return false;
 	}

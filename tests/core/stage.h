@@ -6,6 +6,7 @@
 
 #include "core/limiter/change.h"
 #include "core/limiter/partition.h"
+#include "core/limiter/stat.h"
 
 #include <errno.h>
 #include <setjmp.h>

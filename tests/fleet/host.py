@@ -26,6 +26,7 @@ def quarantine_s(right_s=RIGHT_S):
 
 # A dead host's capacity is granted elsewhere.
 REPLACED_S = SESSION_S + TICK_S + RENEWAL_S + quarantine_s() + SLACK_S
+SEEN_S = 15.0  # how long a change takes to be seen on other hosts; for hangs
 UNKNOWN_S = 10.0  # how long a setting is tried to be made where servers are there and busy
 LOG_LATE_S = 3.0  # how late a line of the log is at most; figures depend on it, no check
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
@@ -254,15 +255,15 @@ class Host:
         expect(answer.ok, f"{self.name}: reading {file}: {answer.result}")
         return answer.text.strip()
 
-    def insist(self, *words):
+    def insist(self, *words, unknown=False):
         """
         As an operator does: a change that was not acknowledged may have been done, and is
-        repeated.
+        repeated; with UNKNOWN it was asked for before.
         """
-        until, unknown = time.monotonic() + UNKNOWN_S, False
+        until = time.monotonic() + UNKNOWN_S
         while True:
             answer = self.ask(*words)
-            if answer.ok or (unknown and answer.result == "EEXIST"):
+            if answer.ok or (unknown and answer.result in ("EEXIST", "ENOENT")):
                 return
             unknown = unknown or answer.result == "ETIMEDOUT"
             if answer.result not in ("EHOSTUNREACH", "ETIMEDOUT") or time.monotonic() > until:
@@ -377,7 +378,7 @@ class Fleet:
             self.shares[name] = (rate, count)
         for other in self.hosts:
             if other.running():
-                eventually(5, lambda: other.there(f"{name}/rate")
+                eventually(SEEN_S, lambda: other.there(f"{name}/rate")
                            and other.ask("read", f"{name}/rate").text.strip() == f"{rate}/s",
                            f"{other.name} sees the rate of {name}")
 
@@ -393,6 +394,14 @@ class Fleet:
         if answer.ok or answer.result in ("ETIMEDOUT", "TIMEOUT", "EINTR"):
             self.bounds[name].set(rate, issued, time.monotonic_ns() if answer.ok else None)
         return answer
+
+    def insist_on_rate(self, host, rate):
+        """As Host.insist(): a host that is back may not have joined yet."""
+        until = time.monotonic() + UNKNOWN_S
+        while not (answer := self.set_rate(host, rate)).ok:
+            expect(answer.result in ("EHOSTUNREACH", "ETIMEDOUT") and time.monotonic() < until,
+                   f"{host.name}: writing the rate: {answer.result}")
+            time.sleep(0.1)
 
     def load(self, *hosts, files=("l/token", "l/token"), work_us=0):
         for host in hosts or self.hosts:

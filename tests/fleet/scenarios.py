@@ -5,6 +5,7 @@ them to themselves.
 """
 import base64
 import collections
+import concurrent.futures
 import contextlib
 import errno
 import hashlib
@@ -22,7 +23,7 @@ import deaths
 import zk
 from ensemble import Ensemble
 from host import (DEFAULT_RIGHT_S, Failed, Fleet, LOG_LATE_S, RENEWAL_S, REPLACED_S, RIGHT_S,
-                  SESSION_S, SLACK_S, TICK_S, eventually, expect, gone, quarantine_s)
+                  SEEN_S, SESSION_S, SLACK_S, TICK_S, eventually, expect, gone, quarantine_s)
 from links import CENTRE, NOBODY, Proxy, command
 
 SCENARIOS = []
@@ -283,7 +284,7 @@ def settings_written_on_one_host_reach_the_others(scene):
                                 (1, "offline", "open")):
         fleet.hosts[writer].write(f"l/{file}", value)
         for host in fleet.hosts:
-            eventually(3, lambda: host.read(f"l/{file}") == value,
+            eventually(SEEN_S, lambda: host.read(f"l/{file}") == value,
                        lambda: f"{host.name}: {file} is {host.read(f'l/{file}')}, not {value}")
     fleet.bounds.clear()
 
@@ -293,25 +294,24 @@ def a_limiter_made_renamed_protected_and_removed_is_seen_on_other_hosts(scene):
     fleet = scene.fleet(2)
     one, two = fleet.hosts
     one.mkdir("a")
-    eventually(3, lambda: two.there("a/rate"), "h2 sees a")
+    eventually(SEEN_S, lambda: two.there("a/rate"), "h2 sees a")
     two.mkdir("a/b")
-    eventually(3, lambda: one.there("a/b/rate"), "h1 sees a/b")
-    expect(one.ask("chmod", "a/b", "3770").ok, "chmod a/b")
-    eventually(3, lambda: os.stat(f"{two.mount}/a/b").st_mode & 0o7777 == 0o3770,
+    eventually(SEEN_S, lambda: one.there("a/b/rate"), "h1 sees a/b")
+    one.insist("chmod", "a/b", "3770")
+    eventually(SEEN_S, lambda: os.stat(f"{two.mount}/a/b").st_mode & 0o7777 == 0o3770,
                "h2 sees the mode of a/b")
     two.mkdir("a/b/of-the-group")
-    eventually(3, lambda: one.there("a/b/of-the-group/rate"), "h1 sees a/b/of-the-group")
+    eventually(SEEN_S, lambda: one.there("a/b/of-the-group/rate"), "h1 sees a/b/of-the-group")
     expect(os.stat(f"{one.mount}/a/b/of-the-group").st_mode & 0o2000, "it inherits setgid")
-    expect(one.ask("rmdir", "a/b/of-the-group").ok, "rmdir a/b/of-the-group")
-    renamed = two.ask("rename", "a/b", f"{two.mount}/a/c")
-    expect(renamed.ok, f"mv a/b a/c: {renamed.result}")
-    eventually(3, lambda: one.there("a/c/rate") and not one.there("a/b"),
+    one.insist("rmdir", "a/b/of-the-group")
+    two.insist("rename", "a/b", f"{two.mount}/a/c")
+    eventually(SEEN_S, lambda: one.there("a/c/rate") and not one.there("a/b"),
                "h1 sees a/c instead of a/b")
     expect(one.ask("rmdir", "a").result == "EBUSY", "rmdir of a limiter with children is EBUSY")
-    expect(one.ask("rmdir", "a/c").ok, "rmdir a/c")
-    eventually(3, lambda: not two.there("a/c"), "h2 sees that a/c is gone")
-    expect(two.ask("rmdir", "a").ok, "rmdir a")
-    eventually(3, lambda: not one.there("a"), "h1 sees that a is gone")
+    one.insist("rmdir", "a/c")
+    eventually(SEEN_S, lambda: not two.there("a/c"), "h2 sees that a/c is gone")
+    two.insist("rmdir", "a")
+    eventually(SEEN_S, lambda: not one.there("a"), "h1 sees that a is gone")
 
 
 @beside
@@ -390,8 +390,7 @@ def settings_survive_when_every_host_has_left(scene):
 def a_rate_lowered_while_a_host_is_cut_off_holds_after_the_quarantine(scene):
     fleet = scene.loaded(3)
     fleet.hosts[0].place.cut(*servers(scene))
-    answer = fleet.set_rate(fleet.hosts[1], 20)
-    expect(answer.ok, f"writing the rate: {answer.result}")
+    fleet.insist_on_rate(fleet.hosts[1], 20)
     time.sleep(quarantine_s() + SESSION_S)
     fleet.await_rate(20, REPLACED_S, fleet.hosts[1:])
     expect(fleet.rate(fleet.hosts, 3) < 30,
@@ -399,7 +398,7 @@ def a_rate_lowered_while_a_host_is_cut_off_holds_after_the_quarantine(scene):
     fleet.hosts[0].place.heal()
     eventually(BACK_S, lambda: fleet.hosts[0].read("l/rate") == "20/s",
                "the host that was cut off has the new rate")
-    expect(fleet.set_rate(fleet.hosts[0], 60).ok, "raising the rate again")
+    fleet.insist_on_rate(fleet.hosts[0], 60)
     fleet.await_rate(60, REPLACED_S)
 
 
@@ -641,6 +640,23 @@ def answers_that_are_lost_when_a_server_is_killed_are_cleared_up_by_the_next(sce
 
 
 @beside
+def a_change_that_a_killed_server_had_made_is_acknowledged_by_the_next(scene):
+    fleet = scene.fleet()
+    proxy = scene.proxy(scene.ensemble.servers[0])
+    host = fleet.host(source=f"zk://{CENTRE}:{proxy.address[1]}{fleet.path}")
+    proxy.delay_s = 0.05  # each way
+    with concurrent.futures.ThreadPoolExecutor(1) as asking:
+        for words in 10 * (("mkdir", "a"), ("rmdir", "a")):
+            answer = asking.submit(host.ask, *words)
+            time.sleep(random.uniform(0.1, 0.3))
+            host.kill_server()
+            result = answer.result().result
+            expect(result in ("OK", "ETIMEDOUT"), f"{words[0]}: {result}")
+            if result != "OK":
+                host.insist(*words, unknown=True)
+
+
+@beside
 def held_partitions_are_used_by_the_next_server_until_the_right_ends_without_a_coordinator(scene):
     fleet = scene.loaded(2)
     host = fleet.hosts[0]
@@ -824,7 +840,8 @@ def a_coordinator_whose_answers_take_800_ms_costs_no_capacity(scene):
     expect(tokens > 0.85 * 18 * 100, f"{tokens} tokens in 18 s of 100/s")
     expect(fleet.rate([slow], 5) > 20, f"the slow host has its share: {fleet.where()}")
     given_up = slow.said().count("the connection is given up")
-    expect(1 <= given_up <= 3, f"{given_up} connections were given up")
+    # None, if the servers had taught it before how long an answer may take.
+    expect(given_up <= 3, f"{given_up} connections were given up")
     slow.end_readers()
     slow.stop()
     slow.start()

@@ -331,6 +331,7 @@ case_a_limit_on_the_time_ends_for_one_that_is_interrupted_again_and_again() {
 		    assert not os.read(fd, 16), "a token out of nothing"
 		except OSError as error:
 		    assert error.errno == errno.EBUSY and time.monotonic() - began > 1.9
+		signal.setitimer(signal.ITIMER_REAL, 0) # at its end Python takes the handler away
 	EOF
 	[ "$(counter orders cancelled)" -ge 3 ] ||
 		fail "interrupted only $(counter orders cancelled) times"

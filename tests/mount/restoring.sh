@@ -278,6 +278,26 @@ case_more_is_given_up_as_long_as_servers_die() {
 	is 'a new read' "$(cat "$m/again/token")" 1
 }
 
+case_a_server_that_cannot_stay_up_ends_the_mount() {
+	local before status=0
+	outlives_dying
+	empty orders
+	reader orders/token
+	waiting orders 1
+	before=$(server)
+	kill -STOP "$before"
+	death '[0-9]+ signal 9'
+	printf '1%s' kkkkkkkkkkkkkkkkkkkk > "$DYING"
+	kill -9 "$before"
+	gone "$daemon" 60 || status=$?
+	daemon=
+	is 'exit status' $status 1
+	like log "$(tail -n 1 "$d/log")" 'the server was killed by signal 9, as it did 10 times'
+	eventually 5 eval '! mountpoint -q "$m"' || fail 'still mounted'
+	gone "$reader" 10 || :
+	like 'what the reader got' "$(cat "$d/got")" '^(ECONNABORTED|ENOTCONN|ESHUTDOWN)$'
+}
+
 case_one_death_and_any_number_of_kills_give_up_nothing() {
 	outlives_dying "local:$d/kept"
 	limiter orders 1/d 100

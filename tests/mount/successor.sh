@@ -127,29 +127,6 @@ case_reload_refuses_what_is_no_mount() {
 	is status $status 2
 }
 
-case_a_server_that_cannot_stay_up_ends_the_mount() {
-	outlives
-	empty orders
-	reader orders/token
-	waiting orders 1
-	local status=0 each
-	death '[0-9]+ signal 9'
-	for ((;;)); do
-		# By its argument: the leak sanitizer has the keeper end with a child of another
-		# kind.
-		each=$(pgrep -P "$daemon" -f -- ' --server=' || :)
-		if [ -n "$each" ]; then kill -9 $each 2> /dev/null || :; else sleep 0.001; fi
-		alive "$daemon" || break
-	done
-	wait "$daemon" || status=$?
-	daemon=
-	is 'exit status' $status 1
-	like log "$(tail -n 1 "$d/log")" 'the server was killed by signal 9, as it did 10 times'
-	eventually 5 eval '! mountpoint -q "$m"' || fail 'still mounted'
-	gone "$reader" 10 || :
-	like 'what the reader got' "$(cat "$d/got")" '^(ECONNABORTED|ENOTCONN|ESHUTDOWN)$'
-}
-
 case_the_end_comes_while_there_is_no_server() {
 	outlives
 	empty orders

@@ -23,15 +23,18 @@ static void test_lost_answer(void)
 {
 	struct proxy *proxy = proxy_start(server_port);
 	struct host *host = start(proxy, "/lost"), *other = start(proxy, "/lost");
-	struct request *request = host_request_transaction(),
+	struct host *witness = host_start(at(server_port), "/lost", NULL);
+	struct request *request = host_request_transaction(), *seen = host_request_get("/n", true),
 		       *after = host_request_get("/n", false);
 	uint64_t session = host_session(host);
 
+	CHECK(host_wait(witness, TOLD_CONNECTED, 1));
 	host_create(host, "/n", "", 0);
+	CHECK_IS(host_ask(witness, seen), ANSWER_OK);
 	proxy_set(proxy, PROXY_HOLD_ANSWERS);
 	host_request_add(request, OPERATION_SET, "/n", "done", 0);
 	host_send(host, request);
-	usleep(200000);
+	CHECK(host_wait(witness, TOLD_CHANGED, 1));
 	CHECK_IS(host_answers(host), 1);
 	proxy_cut(proxy);
 	proxy_set(proxy, PROXY_FLOW);
@@ -43,7 +46,9 @@ static void test_lost_answer(void)
 	CHECK_IS(after->version, 1);
 	CHECK_IS(host_answers(host), 3);
 	host_request_free(request);
+	host_request_free(seen);
 	host_request_free(after);
+	host_stop(witness);
 	host_stop(other);
 	host_stop(host);
 	proxy_stop(proxy);
@@ -80,7 +85,7 @@ static void test_failed_send(void)
 	host_create(host, "/n", "", 0);
 	host_hold(host);
 	host_send_held(host, before);
-	usleep(100000);
+	usleep(500000); /* its answer arrives */
 	proxy_cut(proxy);
 	for (int i = 0; i < 3; i++) {
 		sent[i] = host_request_transaction();
@@ -153,7 +158,7 @@ static void test_hang_up(void)
 	began_ms = host_now_ms();
 	host_hang_up(host);
 	CHECK_IS(host_answer(host, request), ANSWER_UNKNOWN);
-	CHECK(host_now_ms() - began_ms < 300);
+	CHECK(host_now_ms() - began_ms < SESSION_MS / 2); /* without: after 2/3 */
 	proxy_set(proxy, PROXY_FLOW);
 	CHECK(host_wait(host, TOLD_CONNECTED, 2));
 	CHECK(host_session(host) == session);
@@ -202,8 +207,8 @@ static void check_beside(const char *first, unsigned int most_ms)
 
 static void test_dead_server(void)
 {
-	check_beside("127.0.0.1:1", 1000);
-	check_beside("127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", 2500);
+	check_beside("127.0.0.1:1", 3000);
+	check_beside("127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", 4000);
 }
 
 /* The one that it is connected to goes down. */
@@ -218,10 +223,14 @@ static void test_server_goes_down(void)
 	host = host_start(servers, "/down", NULL);
 	CHECK(host_wait(host, TOLD_CONNECTED, 1));
 	for (unsigned int i = 0; i < 4; i++) {
+		uint64_t began_ms;
+
 		usleep(1100000); /* long enough to be no failure */
 		proxy_set(proxies[i % 2], PROXY_REFUSE);
 		proxy_cut(proxies[i % 2]);
-		usleep(400000);
+		began_ms = host_now_ms();
+		while (host_get(host, "/") != ANSWER_OK && host_now_ms() - began_ms < WAIT_MS)
+			usleep(10000);
 		CHECK_IS(host_get(host, "/"), ANSWER_OK);
 		proxy_set(proxies[i % 2], PROXY_FLOW);
 	}
@@ -232,7 +241,7 @@ static void test_server_goes_down(void)
 
 static void test_unknown_name(void)
 {
-	check_beside("no-such-server.invalid:2181", 1000);
+	check_beside("no-such-server.invalid:2181", 3000);
 }
 
 static void test_name(void)
@@ -251,7 +260,7 @@ static void test_silent_server(void)
 	struct proxy *proxy = proxy_start(server_port);
 
 	proxy_set(proxy, PROXY_STALL);
-	check_beside(at(proxy_port(proxy)), 2500);
+	check_beside(at(proxy_port(proxy)), 4000);
 	proxy_stop(proxy);
 }
 
@@ -354,18 +363,21 @@ static void test_close(void)
 	struct host *host = start(proxy, "/close");
 	struct host *other = host_start(at(server_port), "/close", NULL);
 	struct request *request = host_request_get("/", false);
-	uint64_t session = host_session(host);
+	uint64_t session = host_session(host), began_ms;
 
 	CHECK(host_wait(other, TOLD_CONNECTED, 1));
 	CHECK_IS(host_create(host, "/h", "", NODE_EPHEMERAL), ANSWER_OK);
 	proxy_set(proxy, PROXY_HOLD_ANSWERS);
+	began_ms = host_now_ms();
 	host_send(host, request);
 	usleep(50000);
 	host_close(host);
 	CHECK_IS(host_answer(host, request), ANSWER_UNKNOWN);
 	proxy_set(proxy, PROXY_FLOW);
-	usleep(100000);
+	while (host_get(other, "/h") == ANSWER_OK && host_now_ms() - began_ms < SESSION_MS)
+		usleep(10000);
 	CHECK_IS(host_get(other, "/h"), ANSWER_NO_NODE);
+	CHECK(host_now_ms() - began_ms < SESSION_MS); /* it has not expired */
 	CHECK_IS(host_get(host, "/"), ANSWER_UNKNOWN);
 	CHECK_IS(host_count(host, TOLD_DISCONNECTED), 0);
 	host_open(host);

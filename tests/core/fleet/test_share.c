@@ -269,9 +269,159 @@ static void test_the_order_in_which_claims_are_seen_does_not_matter(void **state
 	}
 }
 
+/* A line of claims of @wants, in which this host's is the one at @own; beyond them: it has none. */
+static struct claim_line line_of(struct claim *claims, uint32_t count, const uint32_t *wants,
+				 uint32_t own)
+{
+	for (uint32_t i = 0; i < count; i++)
+		claims[i] = (struct claim){wants[i], 1, 10 * i, UINT32_MAX, NULL};
+	return (struct claim_line){claims, count, own < count ? 10 * own : UINT64_MAX};
+}
+
+static struct share weigh(uint32_t capacity, uint32_t count, const uint32_t *wants, uint32_t own,
+			  uint32_t wanted)
+{
+	struct claim claims[CLAIMS_MAX];
+	const struct claim_line line = line_of(claims, count, wants, own);
+
+	return share_weigh(&line, wanted, capacity);
+}
+
+enum { NO_CLAIM = CLAIMS_MAX };
+
+static void test_claims_of_no_more_than_there_is_contend_for_nothing(void **state)
+{
+	const struct share share = weigh(20, 3, LIST(10, 7, 3), 0, 10);
+
+	(void)state;
+	assert_false(share.contended || share.starving);
+	assert_int_equal(share.target, UINT32_MAX);
+}
+
+static void test_a_host_alone_in_the_line_contends_with_no_other(void **state)
+{
+	(void)state;
+	assert_false(weigh(20, 1, LIST(21), 0, 21).contended);
+	assert_int_equal(weigh(20, 1, LIST(21), 0, 21).target, UINT32_MAX);
+}
+
+static void test_claims_of_more_than_there_is_make_a_share(void **state)
+{
+	struct share share = weigh(20, 3, LIST(10, 8, 3), 0, 10);
+
+	(void)state;
+	assert_true(share.contended);
+	assert_false(share.starving);
+	assert_int_equal(share.target, 9);
+	assert_int_equal(weigh(20, 3, LIST(10, 8, 3), 2, 3).target, 3);
+}
+
+static void test_a_host_without_a_claim_contends_if_its_wants_are_too_much(void **state)
+{
+	(void)state;
+	assert_true(weigh(20, 2, LIST(8, 8), NO_CLAIM, 5).contended);
+	assert_false(weigh(20, 2, LIST(8, 8), NO_CLAIM, 4).contended);
+	assert_false(weigh(20, 0, NULL, NO_CLAIM, 30).contended);
+	assert_int_equal(weigh(20, 2, LIST(8, 8), NO_CLAIM, 5).target, UINT32_MAX);
+}
+
+static void test_a_share_is_less_at_the_end_of_the_line_by_its_remainder(void **state)
+{
+	struct share share = weigh(5, 3, LIST(9, 9, 9), 0, 9);
+
+	(void)state;
+	assert_int_equal(share.target, 2);
+	assert_int_equal(share.target_behind, 1);
+	share = weigh(5, 3, LIST(9, 9, 9), 2, 9);
+	assert_int_equal(share.target, 1);
+	assert_int_equal(share.target_behind, 1);
+}
+
+static void test_with_more_hosts_than_partitions_some_starve(void **state)
+{
+	struct share share = weigh(2, 3, LIST(1, 1, 1), 0, 1);
+
+	(void)state;
+	assert_true(share.starving);
+	assert_int_equal(share.target, 1);
+	assert_int_equal(share.target_behind, 0);
+	assert_false(weigh(3, 3, LIST(2, 1, 1), 0, 2).starving);
+}
+
+static void test_claims_keep_their_places_when_they_are_weighed(void **state)
+{
+	struct claim claims[CLAIMS_MAX];
+	const struct claim_line line = line_of(claims, 3, LIST(9, 9, 9), 1);
+
+	(void)state;
+	(void)share_weigh(&line, 9, 5);
+	for (uint64_t i = 0; i < 3; i++)
+		(void)find(claims, 3, 10 * i);
+}
+
+/* With @capacity the host at @own gives way to others in the order of @expected, by what they want. */
+static void assert_way(uint32_t capacity, uint32_t count, const uint32_t *wants, uint32_t own,
+		       uint32_t expected_count, const uint32_t *expected)
+{
+	struct claim claims[CLAIMS_MAX], others[CLAIMS_MAX];
+	const struct claim_line line = line_of(claims, count, wants, own);
+
+	assert_int_equal(share_give_way(&line, capacity, others), expected_count);
+	for (uint32_t i = 0; i < expected_count; i++)
+		assert_int_equal(others[i].wanted, expected[i]);
+}
+
+static void test_a_host_gives_way_to_those_that_gain_by_it_first(void **state)
+{
+	(void)state;
+	/* Of 2 partitions the host at 0 and the next have one each; then the last but one does. */
+	assert_way(2, 4, LIST(1, 2, 3, 4), 0, 2, LIST(3, 2));
+	/* Remainders: the host at 0 has 2, others 2, 1, 1; behind them it has 1. */
+	assert_way(6, 4, LIST(11, 12, 13, 14), 0, 3, LIST(13, 14, 12));
+}
+
+static void test_a_host_gives_way_to_the_newest_first(void **state)
+{
+	(void)state;
+	assert_way(20, 4, LIST(1, 2, 3, 4), 0, 3, LIST(4, 3, 2));
+	assert_way(20, 3, LIST(1, 2, 3), NO_CLAIM, 3, LIST(3, 2, 1));
+}
+
+static void test_a_host_does_not_give_way_to_hosts_without_a_share(void **state)
+{
+	(void)state;
+	assert_way(1, 3, LIST(1, 2, 3), NO_CLAIM, 1, LIST(1));
+	assert_way(0, 2, LIST(1, 2), 0, 0, NULL);
+	assert_way(5, 1, LIST(1), 0, 0, NULL);
+}
+
+static void test_hosts_whose_turns_end_at_one_time_know_how_many_are_behind(void **state)
+{
+	struct claim claims[CLAIMS_MAX];
+	struct claim_line line = line_of(claims, 4, LIST(1, 1, 1, 1), 1);
+
+	(void)state;
+	assert_int_equal(share_count_behind(&line), 2);
+	line.own = UINT64_MAX;
+	assert_int_equal(share_count_behind(&line), 0);
+	line.own = 30;
+	assert_int_equal(share_count_behind(&line), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_claims_of_no_more_than_there_is_contend_for_nothing),
+		cmocka_unit_test(test_a_host_alone_in_the_line_contends_with_no_other),
+		cmocka_unit_test(test_claims_of_more_than_there_is_make_a_share),
+		cmocka_unit_test(test_a_host_without_a_claim_contends_if_its_wants_are_too_much),
+		cmocka_unit_test(test_a_share_is_less_at_the_end_of_the_line_by_its_remainder),
+		cmocka_unit_test(test_with_more_hosts_than_partitions_some_starve),
+		cmocka_unit_test(test_claims_keep_their_places_when_they_are_weighed),
+		cmocka_unit_test(test_a_host_gives_way_to_those_that_gain_by_it_first),
+		cmocka_unit_test(test_a_host_gives_way_to_the_newest_first),
+		cmocka_unit_test(test_a_host_does_not_give_way_to_hosts_without_a_share),
+		cmocka_unit_test(test_hosts_whose_turns_end_at_one_time_know_how_many_are_behind),
 		cmocka_unit_test(test_the_published_cases_come_out_as_published),
 		cmocka_unit_test(test_all_get_what_they_want_when_there_is_enough),
 		cmocka_unit_test(test_weights_divide_what_is_contended),

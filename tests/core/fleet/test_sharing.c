@@ -154,7 +154,7 @@ static void read_tokens(struct scene *scene, struct host *host)
 		host->next_s += host->random ? -log(draw_part(scene)) / host->rate : 1 / host->rate;
 	}
 	host->tokens = host->held ? host->tokens + host->held * leaf_rate(scene) / 1000 : 0;
-	while (host->tokens >= 1 && host->waiting) {
+	while (host->tokens >= 1 && host->waiting > 0) {
 		host->tokens--;
 		host->granted++;
 		host->granted_now++;
@@ -165,7 +165,7 @@ static void read_tokens(struct scene *scene, struct host *host)
 	}
 	if (host->tokens > 1)
 		host->tokens = 1;
-	host->waited_ms += host->waiting > 0;
+	host->waited_ms += host->waiting > 0 ? 1 : 0;
 }
 
 static bool others_claim(const struct scene *scene, const struct host *host)
@@ -226,20 +226,34 @@ static struct portion_facts facts_of(const struct scene *scene, struct host *hos
 	};
 }
 
+static const struct host *find(const struct scene *scene, const char *hid)
+{
+	for (uint32_t i = 0; i < scene->host_count; i++) {
+		if (!strcmp(scene->hosts[i].hid, hid))
+			return &scene->hosts[i];
+	}
+	return NULL;
+}
+
 /* Computes the share of @host from the tiles and the claims as they are now. */
 static void weigh(struct scene *scene, struct host *host)
 {
+	struct tile_holder seen[LEAVES];
 	struct holder holders[HOSTS_MAX];
 	struct claim claims[2 * HOSTS_MAX + 1];
 	struct claim_line line = {.claims = claims, .own = UINT64_MAX};
+	uint32_t count = tiles_holders(&scene->tiles, seen);
 
-	host->holders = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct host *holder = find(scene, seen[i].hid);
+
+		/* This host's own wish is told by itself. */
+		holders[i] = (struct holder){.leaves = seen[i].leaves,
+					     .claims = holder == host || holder->claimed};
+	}
 	for (uint32_t i = 0; i < scene->host_count; i++) {
 		const struct host *other = &scene->hosts[i];
 
-		host->holders += other->held > 0;
-		holders[i] = (struct holder){.leaves = other == host ? 0 : other->held,
-					     .claims = other->claimed};
 		if (other->claimed)
 			claims[line.count++] = (struct claim){.wanted = other->claimed,
 							      .weight = other->weight,
@@ -247,9 +261,8 @@ static void weigh(struct scene *scene, struct host *host)
 	}
 	if (host->claimed)
 		line.own = host->sequence;
-	if (!host->holders)
-		host->holders = 1;
-	host->share = portion_weigh(&line, holders, scene->host_count, host->weight, LEAVES,
+	host->holders = count ? count : 1;
+	host->share = portion_weigh(&line, holders, count, host->weight, LEAVES,
 				    facts_of(scene, host).least);
 	host->is_seen = true;
 	host->stale_ns = 0;
@@ -439,7 +452,7 @@ static void step(struct scene *scene, struct host *host, bool ends_period)
 	if (ends_period)
 		end_period(scene, host);
 	if (host->work == IDLE &&
-	    (ends_period || (!host->held && host->waiting && !host->is_unmet)))
+	    (ends_period || (!host->held && host->waiting > 0 && !host->is_unmet)))
 		look(scene, host);
 }
 

@@ -181,6 +181,23 @@ static void test_a_list_that_was_read_while_it_changed_is_not_whole(void **state
 	tiles_free(&tiles);
 }
 
+static void test_each_holder_is_told_once_with_all_its_leaves(void **state)
+{
+	const char *const names[] = {"0-9.bbcdefghijk27", "10.abcdefghijk27", "11-14+1+1",
+				     "15-19.bbcdefghijk27", "20-24.cbcdefghijk27"};
+	struct tiles tiles = tiles_of(names, 5, 25);
+	struct tile_holder holders[5];
+
+	(void)state;
+	assert_int_equal(tiles_holders(&tiles, holders), 3);
+	assert_string_equal(holders[0].hid, "abcdefghijk27");
+	assert_int_equal(holders[0].leaves, 1);
+	assert_string_equal(holders[1].hid, "bbcdefghijk27");
+	assert_int_equal(holders[1].leaves, 15);
+	assert_int_equal(holders[2].leaves, 5);
+	tiles_free(&tiles);
+}
+
 static void test_a_split_shares_what_is_left_and_loses_nothing(void **state)
 {
 	const char *const names[] = {"0-2+4+9:10,-10"};
@@ -283,6 +300,7 @@ int main(void)
 		cmocka_unit_test(test_any_other_text_is_refused),
 		cmocka_unit_test(test_a_list_in_any_order_covers_the_leaves),
 		cmocka_unit_test(test_a_list_that_was_read_while_it_changed_is_not_whole),
+		cmocka_unit_test(test_each_holder_is_told_once_with_all_its_leaves),
 		cmocka_unit_test(test_a_split_shares_what_is_left_and_loses_nothing),
 		cmocka_unit_test(test_a_merge_adds_up_and_has_the_older_epoch),
 		cmocka_unit_test(test_tiles_of_which_nothing_was_taken_are_full),

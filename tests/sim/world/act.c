@@ -14,6 +14,7 @@
 #include "tests/sim/world/sim.h"
 
 #include "core/limiter/partition.h"
+#include "core/limiter/stat.h"
 
 #include <errno.h>
 #include <stdio.h>
