@@ -17,7 +17,7 @@
  *
  *  - Names: a transaction about leaves deletes tiles by their exact names, and creates tiles of the
  *    same leaves. A name says all, so it asserts all.
- *  - Shapes: what is clean is split and merged by any host, what is leased by its host. The parts
+ *  - Shapes: any host splits and merges clean tiles, and its own. The parts
  *    of a clean tile have its E, and L between them. Two clean tiles become one with the smaller E
  *    and the sum of L.
  *  - Clean: a host deletes A-B+E+L and creates A-B.ME. Where E is the epoch of the acknowledgement
@@ -105,7 +105,7 @@
 #define Q_MAX (D + 1)
 #define Q (D + 1 - ON(MUTANT_Q))
 
-/* What a variant turns on, from the environment; none of it is part of a state. */
+/* The options of a variant, from the environment; none is part of a state. */
 #define OPTIONS(X) \
 	X(LOSS) X(LOSS_CLOSES) X(NEIGHBOUR) X(LEVELS) X(PROMPT) X(NO_KILLS) X(PATIENT) X(ONE_LEAF) \
 	X(KEEPS_LEVEL) \
@@ -158,7 +158,7 @@ c_decl {
 			at += strspn(at, " ");
 		}
 		if (words != words_known) {
-			fprintf(stderr, "an option of VARIANT is not known: %s\n", getenv("VARIANT"));
+			fprintf(stderr, "VARIANT: no such option: %s\n", getenv("VARIANT"));
 			exit(2);
 		}
 	}
@@ -177,7 +177,7 @@ mtype = { NOTHING, RENEW, BARRIER, TAKE, SEIZE, GIVE, END };
  */
 mtype = { SENT, ACKED, REFUSED, MISMATCH, VANISHED };
 
-/* A leaf on a host; from WAITS(1) on: usable after so many ticks. MINE: what a look will show. */
+/* A leaf on a host; from WAITS(1) on: usable after so many ticks. MINE: a look will show it. */
 #define NONE 0
 #define HELD 1
 #define DOUBT 2
@@ -605,13 +605,13 @@ inline elect() {
 		tile[i].joined = saved_tile[i].joined;
 		tile[i].level = saved_tile[i].level;
 		tile[i].late = false;
-		/* Rule 3: what was seen in another epoch does not count. */
+		/* Gone: a sight of another epoch does not count. */
 		for (n : ALL_HOSTS) {
 			seen[n].gone[i] = (ON(MUTANT_GONE_EPOCH) && tile[i].owner == GONE -> Q : 0)
 		}
 	}
 	for (n : ALL_HOSTS) {
-		/* A version that is there again was read long ago, if the worst comes to the worst. */
+		/* At worst a version that is there again was read long ago. */
 		for (i : ALL_HOSTS) {
 			seen[n].still[i] = Q
 		}
@@ -735,8 +735,8 @@ inline revive(h) {
 			!ON(MUTANT_REVIVE) ->
 		for (i : ALL_LEAVES) {
 			if
-			:: (is[h].hold[i] == HELD || (IS_WAITING(h, i) && !ON(MUTANT_REVIVE_WAITING))) &&
-					seen[h].second < Q ->
+			:: seen[h].second < Q && (is[h].hold[i] == HELD ||
+					(IS_WAITING(h, i) && !ON(MUTANT_REVIVE_WAITING))) ->
 				assert(!ON(REACH_REVIVED));
 				is[h].hold[i] = LARGER(is[h].hold[i], WAITS(Q - seen[h].second))
 			:: else
@@ -889,7 +889,7 @@ inline resume(h, acknowledged_right) {
 	forget_request(h)
 }
 
-/* --- After each step: what can make no difference any more is forgotten --- */
+/* --- After each step: the host forgets all that makes no difference any more --- */
 
 inline settle(h) {
 	/* A session that is gone for good: nothing that the host sent, or sends, is executed. */
@@ -955,7 +955,7 @@ inline prompt(h) {
 	fi
 }
 
-/* What a host can do with the tile of leaves @a to @b. */
+/* The transactions of a host about the tile of leaves @a to @b. */
 #define IS_NONE(h, a, b) (is[h].hold[a] == NONE && is[h].hold[b] == NONE && \
 	is[h].hold[((a) + (b)) / 2] == NONE)
 #define IS_USABLE(h, p) (is[h].hold[p] == HELD || (ON(MUTANT_GIVE_WAITING) && IS_WAITING(h, p)))
