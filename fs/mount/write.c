@@ -256,6 +256,20 @@ static bool was_made_before(struct daemon *daemon, struct writer *writer)
 	return change->made;
 }
 
+/*
+ * Takes back that nothing has changed: a predecessor had the request, and its answer was lost with
+ * it.
+ */
+static void doubt_refusal(struct writer *writer)
+{
+	struct change *change = &writer->change;
+
+	if (!writer->again || change->outcome != -EHOSTUNREACH)
+		return;
+	change->outcome = -ETIMEDOUT;
+	strcpy(change->error, "sent by a server that was killed, not acknowledged: read it back");
+}
+
 void write_collect(struct daemon *daemon, struct outbox *outbox)
 {
 	struct change *change;
@@ -264,6 +278,7 @@ void write_collect(struct daemon *daemon, struct outbox *outbox)
 		struct writer *writer = writer_of(change);
 		bool made_before = was_made_before(daemon, writer);
 
+		doubt_refusal(writer);
 		if (made_before)
 			change->outcome = 0;
 		else if (change->outcome)
