@@ -73,7 +73,7 @@ void claim_anew(struct holding *holding)
 }
 
 /* There may be a claim, or there is none. */
-static void count(struct fleet *fleet, struct holding *holding, bool there)
+static void count_claim(struct fleet *fleet, struct holding *holding, bool there)
 {
 	if (there != holding->claims->counted)
 		room_count_claim(fleet, holding->id, there);
@@ -83,7 +83,7 @@ static void count(struct fleet *fleet, struct holding *holding, bool there)
 /* Likewise, and a successor has to know. */
 static void keep(struct fleet *fleet, struct holding *holding, bool there)
 {
-	count(fleet, holding, there);
+	count_claim(fleet, holding, there);
 	handover_keep_claim(fleet, holding->id, &holding->claims->place, there);
 }
 
@@ -91,7 +91,7 @@ void claim_resume(struct fleet *fleet, struct holding *holding, uint32_t place)
 {
 	holding->claims->place = place;
 	holding->claims->unknown = true;
-	count(fleet, holding, true);
+	count_claim(fleet, holding, true);
 }
 
 /* Remembers the hosts to wake when something is given back. */
@@ -112,7 +112,8 @@ static void remember_claimants(struct holding *holding, const struct claim_line 
 }
 
 /* Reads the claims that @request lists into @line. False: there is no memory. */
-static bool parse(const struct fleet *fleet, const struct request *request, struct claim_line *line)
+static bool parse_claims(const struct fleet *fleet, const struct request *request,
+			 struct claim_line *line)
 {
 	*line = (struct claim_line){
 		.claims = calloc(request->name_count + 1, sizeof(*line->claims)),
@@ -169,7 +170,7 @@ bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct 
 {
 	bool was_unknown = holding->claims->unknown;
 
-	if (!parse(fleet, request, line))
+	if (!parse_claims(fleet, request, line))
 		return false;
 	holding->claims->unknown = false;
 	for (uint32_t i = 0; i < line->count; i++) {
@@ -225,7 +226,7 @@ static void listed(struct fleet *fleet, struct request *request)
 	if (!holding)
 		return;
 	holding->claims->looking = false;
-	if (request->answer == ANSWER_OK && parse(fleet, request, &line))
+	if (request->answer == ANSWER_OK && parse_claims(fleet, request, &line))
 		remember_claimants(holding, &line);
 	if (holding->claims->turned)
 		behind = share_count_behind(&line);
@@ -378,7 +379,7 @@ void claim_forget(struct fleet *fleet, struct holding *holding)
 	holding->claims->looking = false;
 	holding->claims->turned = false;
 	holding->claims->unknown = false;
-	count(fleet, holding, false);
+	count_claim(fleet, holding, false);
 	holding->claims->place = 0;
 }
 

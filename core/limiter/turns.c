@@ -67,7 +67,7 @@ void turns_evict(struct schedule *schedule, struct limiter *limiter, const struc
 
 	while (turns && (waiter = queue_first(&turns->queue))) {
 		turns_leave(schedule, waiter, rules);
-		rules->answer(schedule, waiter, -ENODEV);
+		rules->conclude(schedule, waiter, -ENODEV);
 	}
 	turns_settle(schedule, limiter, rules);
 }
@@ -88,7 +88,7 @@ static void grant_waiter(struct schedule *schedule, struct waiter *waiter,
 {
 	turns_leave(schedule, waiter, rules);
 	rules->take(schedule, waiter);
-	rules->answer(schedule, waiter, 0);
+	rules->conclude(schedule, waiter, 0);
 }
 
 /*

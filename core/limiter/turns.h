@@ -33,7 +33,7 @@ struct turn_rules {
 	/* Takes what @waiter wants all along its path. */
 	void (*take)(const struct schedule *schedule, struct waiter *waiter);
 	/* Answers @waiter, which has left its queue: turns_answer(), or what comes before that. */
-	void (*answer)(struct schedule *schedule, struct waiter *waiter, int outcome);
+	void (*conclude)(struct schedule *schedule, struct waiter *waiter, int outcome);
 	/*
 	 * Plans when @limiter is to be settled again, unless it is @ready; NULL: time changes
 	 * nothing.

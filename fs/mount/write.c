@@ -232,22 +232,42 @@ static void fill_entry(struct daemon *daemon, struct writer *writer)
 
 /*
  * Tells whether a change was refused because a predecessor has made it: the source had it, the
- * predecessor did not live to answer, and this server did not know when it asked again.
+ * predecessor did not live to answer, and this server did not know when it asked again. The limiter
+ * of a change that is done may be gone, and freed.
  */
 static bool was_made_before(struct daemon *daemon, struct writer *writer)
 {
+	const struct tree *tree = &daemon->engine.tree;
 	struct change *change = &writer->change;
+	struct limiter *limiter;
 
 	if (!writer->again || !change->outcome)
 		return false;
 	if (change->kind == CHANGE_REMOVE)
 		return change->outcome == -ENODEV;
+	limiter = tree_find_id(tree, writer->subject.id);
+	if (!limiter)
+		return false;
 	if (change->kind == CHANGE_RENAME)
-		return !strcmp(change->limiter->name, change->name);
+		return !strcmp(limiter->name, change->name);
 	if (change->kind != CHANGE_MAKE || change->outcome != -EEXIST)
 		return false;
-	change->made = tree_find(&daemon->engine.tree, change->limiter, change->name);
+	change->made = tree_find(tree, limiter, change->name);
 	return change->made;
+}
+
+/*
+ * Takes back that nothing has changed: a predecessor had the request, and its answer was lost with
+ * it.
+ */
+static void doubt_refusal(struct writer *writer)
+{
+	struct change *change = &writer->change;
+
+	if (!writer->again || change->outcome != -EHOSTUNREACH)
+		return;
+	change->outcome = -ETIMEDOUT;
+	strcpy(change->error, "sent by a server that was killed, not acknowledged: read it back");
 }
 
 void write_collect(struct daemon *daemon, struct outbox *outbox)
@@ -258,6 +278,7 @@ void write_collect(struct daemon *daemon, struct outbox *outbox)
 		struct writer *writer = writer_of(change);
 		bool made_before = was_made_before(daemon, writer);
 
+		doubt_refusal(writer);
 		if (made_before)
 			change->outcome = 0;
 		else if (change->outcome)

@@ -657,6 +657,23 @@ def a_change_that_a_killed_server_had_made_is_acknowledged_by_the_next(scene):
 
 
 @beside
+def a_change_of_a_killed_server_is_not_denied_by_the_next_without_a_coordinator(scene):
+    fleet = scene.fleet()
+    proxy = scene.proxy(scene.ensemble.servers[0])
+    one = fleet.host(source=f"zk://{CENTRE}:{proxy.address[1]}{fleet.path}")
+    one.mkdir("l")
+    proxy.lose_answers = proxy.refuse = True
+    with concurrent.futures.ThreadPoolExecutor(1) as asking:
+        # A mkdir keeps others from looking names up beside it.
+        answer = asking.submit(one.ask, "mkdir", "l/a")
+        eventually(SEEN_S, lambda: one.status()["readers"] == "1", "the change is asked for")
+        one.kill_server()
+        result = answer.result().result
+        expect(result == "ETIMEDOUT", f"mkdir: {result}")
+        expect("read it back" in one.read("last_error"), one.read("last_error"))
+
+
+@beside
 def held_partitions_are_used_by_the_next_server_until_the_right_ends_without_a_coordinator(scene):
     fleet = scene.loaded(2)
     host = fleet.hosts[0]
