@@ -286,7 +286,7 @@ struct source *fleet_source(struct fleet *fleet);
  * filled; then fleet_start(). 0 or -ENOMEM.
  */
 struct former_holding {
-	uint64_t id, generation, saved;
+	uint64_t id, generation, saved, cut;
 	int32_t version;
 	uint64_t before_ns; /* as in struct holding, like the rest; 0: nothing is known of before */
 	uint32_t before_count, before_is;

@@ -120,6 +120,7 @@ static void record_left(struct record *record, const struct limiter *limiter)
 	record->parent = id_of(limiter->parent);
 	record->generation = 1;
 	record->saved = 1;
+	record->cut = 1;
 	record->removed = id_of(limiter);
 	record->owner = (struct owner){limiter->uid, limiter->gid, limiter->access};
 	record->settings = SETTINGS_DEFAULT;
@@ -137,6 +138,7 @@ static int fill_record(struct fleet *fleet, struct record *record)
 		record->parent = id_of(limiter);
 		record->generation = 1;
 		record->saved = 1;
+		record->cut = 1;
 		record->owner = change->owner;
 		return 0;
 	}
@@ -152,6 +154,7 @@ static int fill_record(struct fleet *fleet, struct record *record)
 				? change->owner
 				: (struct owner){limiter->uid, limiter->gid, limiter->access};
 	record->generation = baseline_root_generation(fleet) + 1;
+	record->cut = 1;
 	if (!limiter->holding)
 		return 0;
 	record->generation = limiter->holding->generation + 1;
@@ -161,6 +164,9 @@ static int fill_record(struct fleet *fleet, struct record *record)
 	record->saved = keeps_savings(limiter->holding->settings, &record->settings)
 				? limiter->holding->saved
 				: record->generation;
+	record->cut = holding_is_cut_alike(limiter->holding->settings, &record->settings)
+			      ? limiter->holding->cut
+			      : record->generation;
 	return before_name(fleet, limiter->holding, record);
 }
 
@@ -331,6 +337,7 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	if (holding) {
 		holding->generation = fleet->publish->record->generation;
 		holding->saved = fleet->publish->record->saved;
+		holding->cut = fleet->publish->record->cut;
 		holding->version = version;
 		holding->changed_zxid = zxid;
 	} else {

@@ -288,7 +288,12 @@ struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter)
 	const struct holding *holding = limiter->holding;
 	struct owner owner = {limiter->uid, limiter->gid, limiter->access};
 	struct former_holding former = {
-		holding->id, holding->generation, holding->saved, holding->version, 0, 0, 0, NULL};
+		.id = holding->id,
+		.generation = holding->generation,
+		.saved = holding->saved,
+		.cut = holding->cut,
+		.version = holding->version,
+	};
 	struct settings settings;
 	struct limiter *restored;
 
