@@ -249,6 +249,7 @@ static void tune(struct fleet *fleet, struct batch *batch, struct holding *holdi
 	note_node(holding, found);
 	holding->generation = found->record.generation;
 	holding->saved = found->record.saved;
+	holding->cut = found->record.cut;
 	changed(fleet, limiter, false);
 	leases_reshare(fleet, holding);
 	holdings_rouse(fleet, holding, false);
@@ -273,6 +274,7 @@ static void make(struct fleet *fleet, const struct found *found)
 	note_node(made->holding, found);
 	made->holding->generation = record->generation;
 	made->holding->saved = record->saved;
+	made->holding->cut = record->cut;
 	before_heed(fleet, made->holding, record);
 	changed(fleet, made, false);
 	leases_reshare(fleet, made->holding);

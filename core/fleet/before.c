@@ -59,13 +59,6 @@ static bool is_within(const struct settings *a, const struct settings *b)
 	return settings_partition_count(a) <= settings_partition_count(b) && is_below(a, b);
 }
 
-/* Tells whether a limiter is cut into the same partitions in both: no piece is used twice then. */
-static bool is_cut_alike(const struct settings *a, const struct settings *b)
-{
-	return settings_partition_count(a) == settings_partition_count(b) &&
-	       setting_equal(SETTING_PARTITIONS_RESERVE, a, b);
-}
-
 /*
  * Tells whether hosts under the old settings and under the new ones might together use too much. A
  * partition is used by one of them, so it is worth at most what it is in either; if that is the
@@ -76,7 +69,7 @@ static bool restricts(const struct settings *old, const struct settings *new)
 	bool shared = (settings_limit(old) && settings_limit(new)) ||
 		      (old->slots.kind == SLOTS_COUNT && new->slots.kind == SLOTS_COUNT);
 
-	if (!shared || is_cut_alike(old, new))
+	if (!shared || holding_is_cut_alike(old, new))
 		return false;
 	return !is_within(old, new) && !is_within(new, old);
 }
@@ -127,7 +120,7 @@ static void name_one(const struct settings *now, struct record *record)
 	record->before = *now;
 	record->before_count = settings_partition_count(now);
 	record->before_is = restricts(now, &record->settings) ? BEFORE_RESTRICTS : 0;
-	if (uses_partitions(&record->settings) && !is_cut_alike(now, &record->settings))
+	if (uses_partitions(&record->settings) && !holding_is_cut_alike(now, &record->settings))
 		record->before_is |= BEFORE_RECUT;
 }
 
@@ -145,8 +138,8 @@ static void name_several(const struct holding *holding, struct record *record)
 
 	if (!least)
 		is |= BEFORE_UNCLEAR;
-	if ((uses_partitions(now) && !is_cut_alike(old, now)) ||
-	    (uses && !is_cut_alike(old, &record->settings)))
+	if ((uses_partitions(now) && !holding_is_cut_alike(old, now)) ||
+	    (uses && !holding_is_cut_alike(old, &record->settings)))
 		is |= BEFORE_RECUT;
 	if (uses && is & BEFORE_RECUT)
 		is |= BEFORE_RESTRICTS;

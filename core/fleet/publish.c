@@ -11,6 +11,7 @@
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
 #include "core/fleet/session.h"
+#include "core/fleet/tile.h"
 #include "core/fleet/transaction.h"
 #include "core/fleet/znode.h"
 
@@ -120,6 +121,7 @@ static void record_left(struct record *record, const struct limiter *limiter)
 	record->parent = id_of(limiter->parent);
 	record->generation = 1;
 	record->saved = 1;
+	record->cut = 1;
 	record->removed = id_of(limiter);
 	record->owner = (struct owner){limiter->uid, limiter->gid, limiter->access};
 	record->settings = SETTINGS_DEFAULT;
@@ -137,12 +139,14 @@ static int fill_record(struct fleet *fleet, struct record *record)
 		record->parent = id_of(limiter);
 		record->generation = 1;
 		record->saved = 1;
+		record->cut = 1;
 		record->owner = change->owner;
 		return 0;
 	}
 	if (change->kind == CHANGE_REMOVE) {
 		record_left(record, limiter);
 		record->generation = limiter->holding->generation + 1;
+		record->cut = limiter->holding->cut;
 		return 0;
 	}
 	snprintf(record->name, sizeof(record->name), "%s",
@@ -152,6 +156,7 @@ static int fill_record(struct fleet *fleet, struct record *record)
 				? change->owner
 				: (struct owner){limiter->uid, limiter->gid, limiter->access};
 	record->generation = baseline_root_generation(fleet) + 1;
+	record->cut = 1;
 	if (!limiter->holding)
 		return 0;
 	record->generation = limiter->holding->generation + 1;
@@ -161,6 +166,9 @@ static int fill_record(struct fleet *fleet, struct record *record)
 	record->saved = keeps_savings(limiter->holding->settings, &record->settings)
 				? limiter->holding->saved
 				: record->generation;
+	record->cut = holding_is_cut_alike(limiter->holding->settings, &record->settings)
+			      ? limiter->holding->cut
+			      : record->generation;
 	return before_name(fleet, limiter->holding, record);
 }
 
@@ -178,6 +186,37 @@ static bool add_markers(struct request *request, const struct settings *settings
 	return added;
 }
 
+/*
+ * Rules 14 and 17: folders for the leaves that @record numbers anew, and in each a clean tile of
+ * @epoch with all of them.
+ */
+static bool add_tiles(struct request *request, const struct record *record, uint64_t id,
+		      uint32_t epoch)
+{
+	const uint32_t leaves[] = {holding_leaves(&record->settings),
+				   record->settings.reserve_hosts};
+	char path[ZNODE_TEXT], name[TILE_TEXT];
+
+	for (int reserve = 0; reserve < 2; reserve++) {
+		struct tile tile = {
+			.last = leaves[reserve] - 1,
+			.epoch = epoch,
+			.rest.saved = record->saved,
+		};
+
+		if (!leaves[reserve])
+			continue;
+		tile_print(&tile, name);
+		znode_path_tile(id, record->cut, reserve, NULL, path);
+		if (!request_add(request, OPERATION_CREATE, path, NULL, 0, 0))
+			return false;
+		znode_path_tile(id, record->cut, reserve, name, path);
+		if (!request_add(request, OPERATION_CREATE, path, NULL, 0, 0))
+			return false;
+	}
+	return true;
+}
+
 /* The path that @change gives to a limiter. */
 static void path_of(const struct change *change, char path[PATH_TEXT + NAME_BYTES_MAX + 2])
 {
@@ -192,23 +231,25 @@ static void path_of(const struct change *change, char path[PATH_TEXT + NAME_BYTE
 
 static bool add_making(struct fleet *fleet, struct request *request, const char *text)
 {
-	static const enum znode_kind folders[] = {ZNODE_LEASES, ZNODE_FREE, ZNODE_CLAIMS};
+	static const enum znode_kind nodes[] = {ZNODE_LEASES, ZNODE_FREE, ZNODE_CLAIMS,
+						ZNODE_AGREED_RATE};
 	const struct change *change = fleet->publish->change;
 	uint64_t id = fleet->publish->id;
 	char path[ZNODE_TEXT], name[PATH_TEXT + NAME_BYTES_MAX + 2];
-	bool added;
+	bool added, permitted;
 
 	znode_path(ZNODE_RECORD, id, path);
 	added = request_add(request, OPERATION_CREATE, path, text, 0, 0);
-	for (int i = 0; i < 3 && added; i++) {
-		znode_path(folders[i], id, path);
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]) && added; i++) {
+		znode_path(nodes[i], id, path);
 		added = request_add(request, OPERATION_CREATE, path, NULL, 0, 0);
 	}
 	path_of(change, name);
 	/* Rule 16: as if they had been used by a host that is gone. */
-	if (!former_names_permit(fleet, name, id))
-		return added;
-	return added && add_markers(request, &change->settings, id);
+	permitted = former_names_permit(fleet, name, id);
+	added = added && add_tiles(request, fleet->publish->record, id,
+				   permitted ? fleet->epochs.newest : EPOCH_NONE);
+	return added && (!permitted || add_markers(request, &change->settings, id));
 }
 
 /* Adds a node with the name that a rename leaves, for hosts that come later: rule 16. */
@@ -222,6 +263,14 @@ static bool add_former_name(struct fleet *fleet, struct request *request)
 	record_print(&record, text);
 	znode_path(ZNODE_RECORD, fleet->publish->given, path);
 	return request_add(request, OPERATION_CREATE, path, text, 0, 0);
+}
+
+/* Tells whether @record, which @change makes, numbers the leaves of a limiter anew. */
+static bool recuts(const struct change *change, const struct record *record)
+{
+	const struct holding *holding = change->limiter->holding;
+
+	return change->kind == CHANGE_SETTINGS && holding && holding->cut != record->cut;
 }
 
 static bool add_change(struct fleet *fleet, struct request *request)
@@ -241,6 +290,9 @@ static bool add_change(struct fleet *fleet, struct request *request)
 	else
 		added = request_add(request, OPERATION_SET, path, text,
 				    holding ? holding->version : baseline_root_version(fleet), 0);
+	if (recuts(change, fleet->publish->record))
+		added = added &&
+			add_tiles(request, fleet->publish->record, fleet->publish->id, EPOCH_NONE);
 	if (change->kind == CHANGE_RENAME)
 		added = added && add_former_name(fleet, request);
 	record_add_change(&globals, baseline_version(fleet), fleet->publish->id);
@@ -331,6 +383,7 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	if (holding) {
 		holding->generation = fleet->publish->record->generation;
 		holding->saved = fleet->publish->record->saved;
+		holding->cut = fleet->publish->record->cut;
 		holding->version = version;
 		holding->changed_zxid = zxid;
 	} else {

@@ -194,8 +194,9 @@ void record_print(const struct record *record, char text[RECORD_TEXT])
 	text[0] = '\0';
 	append(text, "name=%s\nparent=%" PRIu64 "\ngeneration=%" PRIu64 "\nwriter=%s\n",
 	       record->name, record->parent, record->generation, record->writer);
-	append(text, "owner=%" PRIu32 " %" PRIu32 " %o\nsaved=%" PRIu64 "\n", record->owner.uid,
-	       record->owner.gid, (unsigned int)record->owner.access, record->saved);
+	append(text, "owner=%" PRIu32 " %" PRIu32 " %o\nsaved=%" PRIu64 "\ncut=%" PRIu64 "\n",
+	       record->owner.uid, record->owner.gid, (unsigned int)record->owner.access,
+	       record->saved, record->cut);
 	if (record->removed)
 		append(text, "removed=%" PRIu64 "\n", record->removed);
 	if (record->has_before) {
@@ -293,6 +294,7 @@ static bool parse_head(const char *text, struct record *record)
 	if (!find_line(text, "name", record->name, sizeof(record->name)) ||
 	    !find_number(text, "parent", INT64_MAX, &record->parent) ||
 	    !find_number(text, "generation", INT64_MAX, &record->generation) ||
+	    !find_number(text, "cut", record->generation, &record->cut) || !record->cut ||
 	    !find_line(text, "writer", record->writer, sizeof(record->writer)) ||
 	    !find_line(text, "owner", owner, sizeof(owner)))
 		return false;
@@ -323,7 +325,8 @@ int record_parse(const char *text, struct record *record, char error[ERROR_TEXT]
 		return -EINVAL;
 	}
 	if (!parse_head(text, record)) {
-		snprintf(error, ERROR_TEXT, "name, parent, generation, writer or owner is missing");
+		snprintf(error, ERROR_TEXT,
+			 "name, parent, generation, cut, writer or owner is missing");
 		return -EINVAL;
 	}
 	if (parse_before(text, record, error))

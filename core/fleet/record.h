@@ -45,6 +45,7 @@ struct record {
 	uint64_t parent;
 	uint64_t generation;
 	uint64_t saved; /* markers count that were written since this generation: rule 12 */
+	uint64_t cut;	/* since this generation the leaves are numbered as they are */
 	char writer[HID_TEXT];
 	uint64_t
 		removed; /* id of the limiter that had this name and has it no more; 0: it has it */

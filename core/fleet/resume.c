@@ -21,6 +21,7 @@ void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 	holding->version = former->version;
 	holding->generation = former->generation;
 	holding->saved = former->saved;
+	holding->cut = former->cut;
 	if (!former->before_ns)
 		return;
 	holding->before = *former->before;

@@ -98,6 +98,23 @@ struct lease *holding_add_lease(struct holding *holding, uint32_t first, uint32_
 	return lease;
 }
 
+uint32_t holding_leaves(const struct settings *settings)
+{
+	return settings_partition_count(settings);
+}
+
+bool holding_is_cut_alike(const struct settings *a, const struct settings *b)
+{
+	return holding_leaves(a) == holding_leaves(b) &&
+	       setting_equal(SETTING_PARTITIONS_RESERVE, a, b);
+}
+
+bool holding_has_numbers(const struct settings *settings)
+{
+	(void)settings;
+	return true;
+}
+
 bool holding_needs_leases(const struct holding *holding)
 {
 	const struct settings *settings = holding->settings;

@@ -67,7 +67,7 @@ struct holding {
 	uint64_t before_ns;
 	uint64_t id;	       /* LID */
 	uint64_t generation;   /* counts changes */
-	uint64_t saved;	       /* as in its record */
+	uint64_t saved, cut;   /* as in its record */
 	int32_t version;       /* of its node */
 	uint64_t made_zxid;    /* of the write that made its node; 0: not known */
 	uint64_t changed_zxid; /* of the write that made it as it is; 0: not known */
@@ -120,6 +120,19 @@ void holding_free(struct holding *holding);
  */
 struct lease *holding_find_lease(const struct holding *holding, uint32_t leaf);
 struct lease *holding_add_lease(struct holding *holding, uint32_t first, uint32_t last);
+
+/*
+ * Returns the number of leaves that hosts share the capacity of @settings in. Tells whether leaves
+ * are numbered alike under @a and @b, the reserve's, too: so the same leaf is the same part.
+ */
+uint32_t holding_leaves(const struct settings *settings);
+bool holding_is_cut_alike(const struct settings *a, const struct settings *b);
+
+/*
+ * Tells whether the partitions of @settings have numbers where hosts share them: each leaf is one.
+ * Otherwise hosts lease pieces, runs of leaves of any length.
+ */
+bool holding_has_numbers(const struct settings *settings);
 
 /* Gives the share that settings and leases allow now, as settings for the limiter's buckets. */
 void holding_share(const struct holding *holding, struct settings *share);

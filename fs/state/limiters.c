@@ -47,6 +47,7 @@ static struct state_holding holding_of(const struct holding *holding)
 		.lid = holding->id,
 		.generation = holding->generation,
 		.saved = holding->saved,
+		.cut = holding->cut,
 		.before_ns = holding->before_ns,
 		.version = holding->version,
 		.before_count = (uint16_t)holding->before_count,

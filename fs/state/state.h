@@ -32,7 +32,7 @@
 struct state;
 
 enum {
-	STATE_VERSION = 7,
+	STATE_VERSION = 8,
 	STATE_ROWS_MAX = 256,
 	STATE_ROW_TEXT = 64, /* of a row's path */
 	STATE_FIRST_ROW = 1, /* row 0 of the table of files is none */
@@ -122,7 +122,7 @@ int state_continue(struct state *state);
 
 /* In a fleet: members as in the limiter's struct holding, in a record of four-byte words. */
 struct __attribute__((packed, aligned(4))) state_holding {
-	uint64_t lid, generation, saved;
+	uint64_t lid, generation, saved, cut;
 	uint64_t before_ns; /* 0: nothing is known of before */
 	int32_t version;
 	uint16_t before_count, before_is;

@@ -214,7 +214,7 @@ static int restore_limiter(void *argument, const struct state_limiter *former)
 		return err;
 	fleet_restored(member->fleet, limiter,
 		       &(struct former_holding){holding->lid, holding->generation, holding->saved,
-						holding->version, holding->before_ns,
+						holding->cut, holding->version, holding->before_ns,
 						holding->before_count, holding->before_is,
 						&before});
 	return 0;

@@ -64,7 +64,9 @@ static void try_record(const char *text)
 	FUZZ_CHECK(record_parse(printed, &again, error) == 0);
 	FUZZ_CHECK(!strcmp(again.name, record.name) && !strcmp(again.writer, record.writer));
 	FUZZ_CHECK(again.parent == record.parent && again.generation == record.generation &&
-		   again.saved == record.saved && again.removed == record.removed);
+		   again.saved == record.saved && again.cut == record.cut &&
+		   again.removed == record.removed);
+	FUZZ_CHECK(record.cut && record.cut <= record.generation);
 	check_owner(&again.owner, &record.owner);
 	check_same(&again.settings, &record.settings);
 	FUZZ_CHECK(again.has_before == record.has_before);

@@ -211,7 +211,7 @@ static void send_request(struct coordinator *coordinator, struct request *reques
 
 	if (request->kind == REQUEST_TRANSACTION)
 		check_transaction(scene, request);
-	if (request->kind == REQUEST_GET && !strncmp(request->path, "/f/", 3) &&
+	if (request->kind == REQUEST_GET && !strncmp(request->path, "/a/", 3) &&
 	    !strchr(request->path + 3, '/')) {
 		scene->agreed_rate_read++;
 		scene->agreed_rate_watched += request->watch;
@@ -288,7 +288,12 @@ struct limiter *scene_succeed(struct scene *scene, struct limiter *limiter)
 	const struct holding *holding = limiter->holding;
 	struct owner owner = {limiter->uid, limiter->gid, limiter->access};
 	struct former_holding former = {
-		holding->id, holding->generation, holding->saved, holding->version, 0, 0, 0, NULL};
+		.id = holding->id,
+		.generation = holding->generation,
+		.saved = holding->saved,
+		.cut = holding->cut,
+		.version = holding->version,
+	};
 	struct settings settings;
 	struct limiter *restored;
 

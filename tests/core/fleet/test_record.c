@@ -162,6 +162,7 @@ static struct record full_record(void)
 		.parent = 3,
 		.generation = 12,
 		.saved = 7,
+		.cut = 4,
 		.removed = 5,
 		.writer = "abcdefghijk27",
 		.owner = {1000, 4294967294, 01755},
@@ -204,6 +205,7 @@ static void assert_reads_back(const struct record *record)
 	assert_int_equal(again.parent, record->parent);
 	assert_int_equal(again.generation, record->generation);
 	assert_int_equal(again.saved, record->saved);
+	assert_int_equal(again.cut, record->cut);
 	assert_int_equal(again.removed, record->removed);
 	assert_string_equal(again.writer, record->writer);
 	assert_int_equal(again.owner.uid, record->owner.uid);
@@ -242,6 +244,7 @@ static void test_the_largest_record_reads_back_as_written(void **state)
 	record.parent = INT64_MAX;
 	record.generation = INT64_MAX;
 	record.saved = INT64_MAX;
+	record.cut = INT64_MAX;
 	record.removed = INT64_MAX;
 	record.owner = (struct owner){UINT32_MAX, UINT32_MAX, 07777};
 	record.before_count = PARTITIONS_MAX;
@@ -278,6 +281,7 @@ static void test_a_limiter_with_a_line_missing_is_refused(void **state)
 	assert_refused("name=", "nam=");
 	assert_refused("parent=3\n", "");
 	assert_refused("generation=12\n", "");
+	assert_refused("cut=4\n", "");
 	assert_refused("writer=", "author=");
 	assert_refused("owner=", "owners=");
 	assert_refused("settings:\n", "");
@@ -319,6 +323,9 @@ static void test_a_limiter_with_a_value_out_of_range_is_refused(void **state)
 	assert_refused("parent=3", "parent=0x3");
 	assert_refused("parent=3", "parent=9223372036854775808");
 	assert_refused("generation=12", "generation=1 2");
+	assert_refused("cut=4", "cut=0");
+	assert_refused("cut=4", "cut=13");
+	assert_refused("cut=4", "cut=-4");
 	assert_refused("writer=abcdefghijk27", "writer=abcdefghijk277");
 	assert_refused("owner=1000", "owner=");
 	assert_refused("owner=1000", "owner=root");

@@ -43,8 +43,9 @@ static void keep(struct former *former, const struct limiter *limiter, size_t pa
 		.parent = parent,
 		.before = holding->before,
 		.owner = {limiter->uid, limiter->gid, limiter->access},
-		.holding = {holding->id, holding->generation, holding->saved, holding->version,
-			    holding->before_ns, holding->before_count, holding->before_is, NULL},
+		.holding = {holding->id, holding->generation, holding->saved, holding->cut,
+			    holding->version, holding->before_ns, holding->before_count,
+			    holding->before_is, NULL},
 		.bucket_count = limiter->bucket_count,
 		.granted = limiter->counters[COUNTER_GRANTED],
 	};
