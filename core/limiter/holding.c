@@ -109,6 +109,12 @@ bool holding_is_cut_alike(const struct settings *a, const struct settings *b)
 	       setting_equal(SETTING_PARTITIONS_RESERVE, a, b);
 }
 
+bool holding_has_numbers(const struct settings *settings)
+{
+	(void)settings;
+	return true;
+}
+
 bool holding_needs_leases(const struct holding *holding)
 {
 	const struct settings *settings = holding->settings;

@@ -129,6 +129,12 @@ struct lease *holding_add_lease(struct holding *holding, uint32_t first, uint32_
 uint32_t holding_leaves(const struct settings *settings);
 bool holding_is_cut_alike(const struct settings *a, const struct settings *b);
 
+/*
+ * Tells whether the partitions of @settings have numbers where hosts share them: each leaf is one.
+ * Otherwise hosts lease pieces, runs of leaves of any length.
+ */
+bool holding_has_numbers(const struct settings *settings);
+
 /* Gives the share that settings and leases allow now, as settings for the limiter's buckets. */
 void holding_share(const struct holding *holding, struct settings *share);
 
