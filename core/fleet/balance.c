@@ -128,6 +128,8 @@ static uint64_t look_interval(const struct balance *balance, const struct facts 
 	if (balance->is_lacking || balance->share.contended || facts->claimed ||
 	    keeps_last(balance, facts) || (facts->lacks_reserve && !balance->reserves_gone))
 		return facts->renewal_ns;
+	if (concerns && facts->claims_have_changed)
+		return 0;
 	if (concerns && !facts->lacks_reserve && facts->claims_are_watched)
 		return NEVER_NS;
 	return concerns ? facts->lease_ns / YOUNG_PARTS : FLEET_RESERVE_NS;

@@ -774,6 +774,11 @@ static const struct looked LOOKED[] = {
 		.in_ns = NEVER_NS,
 	},
 	{
+		"a host that was told of claims while it looked looks again",
+		.facts = {.wanted = 1, .kept = 1, .has_leases = true, .claims_have_changed = true},
+		.in_ns = 0,
+	},
+	{
 		"a host that is told of claims looks for a reserve all the same",
 		.facts = {.lacks_reserve = true, .has_leases = true, .claims_are_watched = true},
 		.reserves_gone = true,
