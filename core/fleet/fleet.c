@@ -482,7 +482,7 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 		claim_woken(fleet, &znode);
 	else if (znode.kind == ZNODE_CLAIMS)
 		claim_changed(fleet, &znode);
-	else if (znode.kind == ZNODE_FREE)
+	else if (znode.kind == ZNODE_AGREED_RATE)
 		agreed_rate_changed(fleet, znode.id);
 	else if (znode.kind == ZNODE_HOSTS)
 		membership_changed(fleet);

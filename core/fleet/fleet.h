@@ -14,7 +14,7 @@
  *				before; or, for Q at least, a name that limiter `removed` had
  *	/h/HID			ephemeral, one a session; its version counts transactions
  *	/l/LID/P		ephemeral: partition P is leased, by the host in its data
- *	/f/LID			its data: the agreed rate (agreed_rate.h)
+ *	/a/LID			its data: the agreed rate (agreed_rate.h)
  *	/f/LID/P		partition P is free and was given back cleanly; its tokens
  *	/w/LID/HID-N-W-SEQ	ephemeral: a host of weight W wants N partitions
  *
@@ -175,7 +175,7 @@ enum {
 	FLEET_LEASES_MAX = 10000,
 	FLEET_OWN_BYTES_MAX = 262144, /* paths of its leases, its claims and its host node */
 	FLEET_AGREED_RATE_BYTES_MAX =
-		131072,			 /* of the /f/LID that it watches; the others it reads */
+		131072,			 /* of the /a/LID that it watches; the others it reads */
 	FLEET_CLAIMS_BYTES_MAX = 131072, /* of the /w/LID that it watches; the others it lists */
 };
 
