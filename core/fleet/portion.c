@@ -6,6 +6,7 @@
 enum {
 	SLACK_PARTS = 256, /* of the limiter: the slack of all holders together */
 	PLENTY_PARTS = 2,  /* of the demand: the slack while no host is short */
+	FIRST_PARTS = 2,   /* of what is free: so much is taken for the first readers */
 	BAND_MOST = 2,	   /* so many times the slack is kept ... */
 	BAND_PARTS = 4,	   /* ... and less than a part of it is too little */
 	PLAIN_PARTS = 8,   /* an excess of such a part of what is kept goes at once */
@@ -39,15 +40,27 @@ static uint32_t leaves_for(const struct portion_facts *facts, double amount)
 	return leaves && leaves < facts->least ? facts->least : leaves;
 }
 
+/* Returns what readers are to have at once that wait where nothing is held. */
+static uint32_t first_of(const struct portion_facts *facts)
+{
+	uint32_t plenty = facts->free == facts->leaves ? facts->leaves : facts->free / FIRST_PARTS;
+
+	return facts->first && plenty > facts->first ? plenty : facts->first;
+}
+
 static uint32_t wanted_of(const struct portion *portion, const struct portion_facts *facts)
 {
 	double wanted = facts->need > 0 ? facts->need + slack_of(facts) : 0;
 
 	if (facts->hunger > wanted)
 		wanted = facts->hunger;
+	if (facts->exact > wanted)
+		wanted = facts->exact;
+	if (!facts->kept && first_of(facts) > wanted)
+		wanted = first_of(facts);
 	/* Readers that wait may not have been served yet: leaves that are held for them stay. */
-	if (facts->first > wanted && (!facts->kept || facts->kept > wanted))
-		wanted = facts->kept && facts->kept < facts->first ? facts->kept : facts->first;
+	if (facts->first > wanted && facts->kept > wanted)
+		wanted = facts->kept < facts->first ? facts->kept : facts->first;
 	/* A host that gets none cannot tell how much it could use: it asks for more and more. */
 	if (is_hungry(facts) && facts->is_unmet && facts->now_ns >= portion->claim_ns &&
 	    wanted < 2.0 * facts->claimed)
@@ -60,6 +73,20 @@ static uint32_t share_of(const struct portion_facts *facts)
 	return facts->is_seen ? facts->share.target : UINT32_MAX;
 }
 
+/* Tells whether @excess, which is not wanted, goes back. */
+static bool may_give(const struct portion *portion, const struct portion_facts *facts,
+		     uint32_t wanted, uint32_t excess)
+{
+	bool old = facts->now_ns - portion->excess_ns >= facts->lease_ns / YOUNG_PARTS;
+	bool plain = excess > facts->kept / PLAIN_PARTS + PLAIN_LEAST;
+
+	if (facts->claims)
+		return old || plain;
+	if (facts->saves)
+		return false;
+	return (old && facts->kept / 2 >= wanted) || (portion->is_first && !facts->first && plain);
+}
+
 /* Gives back what is not wanted. */
 static void give_excess(struct portion *portion, const struct portion_facts *facts,
 			struct portion_decision *decision)
@@ -67,19 +94,17 @@ static void give_excess(struct portion *portion, const struct portion_facts *fac
 	uint32_t most = is_hungry(facts)
 				? decision->wanted
 				: leaves_for(facts, facts->need + BAND_MOST * slack_of(facts));
-	bool old, plain;
 	uint32_t excess;
 
 	if (facts->kept <= most || facts->kept <= decision->wanted) {
 		portion->excess_ns = 0;
+		portion->is_first &= !facts->kept || facts->first;
 		return;
 	}
 	excess = facts->kept - decision->wanted;
 	if (!portion->excess_ns)
 		portion->excess_ns = facts->now_ns;
-	old = facts->now_ns - portion->excess_ns >= facts->lease_ns / YOUNG_PARTS;
-	plain = excess > facts->kept / PLAIN_PARTS + PLAIN_LEAST;
-	if (facts->claims ? old || plain : old && facts->kept / 2 >= decision->wanted)
+	if (may_give(portion, facts, decision->wanted, excess))
 		decision->gives = excess;
 }
 
@@ -89,7 +114,7 @@ static bool is_turn_over(const struct portion_facts *facts)
 
 	if (facts->saves_up)
 		long_ns += facts->lease_ns / SAVING_PARTS;
-	return facts->share.starving && facts->turn_ns >= long_ns;
+	return facts->share.starving && facts->is_of_use && facts->turn_ns >= long_ns;
 }
 
 /* Returns how far from @share is near enough: where shares are small, every leaf counts. */
@@ -108,6 +133,8 @@ static void make_way(struct portion *portion, const struct portion_facts *facts,
 
 	if (share == UINT32_MAX || facts->now_ns < portion->give_ns)
 		return;
+	if (!facts->is_of_use && share < facts->least)
+		share = facts->least;
 	if (kept > share && kept - share > near(facts, share)) {
 		decision->gives += kept - share;
 	} else if (is_turn_over(facts) && kept > facts->share.target_behind) {
@@ -125,7 +152,7 @@ static bool is_short(const struct portion_facts *facts, uint32_t wanted)
 	double needed = facts->need + slack_of(facts) / BAND_PARTS;
 
 	return wanted > facts->kept && (!facts->kept || is_hungry(facts) || needed > facts->kept ||
-					facts->kept < facts->least);
+					facts->exact > facts->kept || facts->kept < facts->least);
 }
 
 static void choose_claim(struct portion *portion, const struct portion_facts *facts,
@@ -139,7 +166,7 @@ static void choose_claim(struct portion *portion, const struct portion_facts *fa
 	more = claim > now ? claim - now : now - claim;
 	decision->claim = claim;
 	if (!now)
-		decision->claims = claim;
+		decision->claims = claim && facts->now_ns >= portion->claim_ns;
 	else if (facts->now_ns >= portion->claim_ns || claim / 2 >= now)
 		decision->claims = !claim || decision->turn_ends ||
 				   (uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT;
@@ -158,17 +185,32 @@ static bool has_stake(const struct portion_facts *facts)
 	return facts->claimed || facts->kept > facts->leaves / facts->holders;
 }
 
+/* Returns how many more leaves this host should have. */
+static uint32_t lack_of(const struct portion_facts *facts, uint32_t wanted)
+{
+	uint32_t share = share_of(facts), limit = wanted < share ? wanted : share;
+
+	return is_short(facts, wanted) && limit > facts->kept ? limit - facts->kept : 0;
+}
+
+/* Tells whether so much is lacking that it is looked for again and again. */
+static bool is_lacking(const struct portion_facts *facts, uint32_t wanted)
+{
+	uint32_t lack = lack_of(facts, wanted);
+
+	return lack && (!facts->kept || lack > near(facts, share_of(facts)));
+}
+
 static void choose_look(const struct portion *portion, const struct portion_facts *facts,
 			struct portion_decision *decision)
 {
-	uint32_t share = share_of(facts);
-	uint32_t limit = decision->wanted < share ? decision->wanted : share;
+	bool concerns = facts->kept || facts->claimed;
 
-	if (!decision->gives && is_short(facts, decision->wanted) && limit > facts->kept)
-		decision->takes = limit - facts->kept;
+	if (!decision->gives)
+		decision->takes = lack_of(facts, decision->wanted);
 	if (facts->is_looking)
 		return;
-	decision->looks = facts->claims && (facts->kept || facts->claimed) &&
+	decision->looks = concerns && (facts->claims || facts->is_stale) &&
 			  (!facts->is_seen || (facts->is_stale && has_stake(facts)));
 	if (decision->takes && (!facts->is_unmet || facts->is_stale))
 		decision->looks = true;
@@ -184,9 +226,27 @@ uint64_t portion_looked(struct portion *portion, const struct portion_facts *fac
 
 	portion->share = share;
 	portion->look_every_ns = same ? portion->look_every_ns * 2 : facts->renewal_ns;
-	if (portion->look_every_ns > facts->lease_ns)
-		portion->look_every_ns = facts->lease_ns;
-	return portion->look_every_ns;
+	if (!portion->look_every_ns)
+		portion->look_every_ns = facts->renewal_ns;
+	if (portion->look_every_ns < facts->lease_ns)
+		return portion->look_every_ns;
+	portion->look_every_ns = facts->lease_ns;
+	return facts->is_watched && !is_lacking(facts, wanted_of(portion, facts)) ? NEVER_NS
+										  : facts->lease_ns;
+}
+
+/* Keeps leaves whose slots are open, and opens no more of those that are to go. */
+static void keep_open(const struct portion_facts *facts, struct portion_decision *decision)
+{
+	uint32_t most = facts->kept > facts->in_use ? facts->kept - facts->in_use : 0;
+
+	decision->yields = UINT32_MAX;
+	if (decision->gives <= most)
+		return;
+	if (facts->claims)
+		decision->yields = facts->kept - decision->gives;
+	decision->gives = most;
+	decision->turn_ends = decision->turn_ends && most;
 }
 
 void portion_decide(struct portion *portion, const struct portion_facts *facts,
@@ -196,10 +256,15 @@ void portion_decide(struct portion *portion, const struct portion_facts *facts,
 	give_excess(portion, facts, decision);
 	if (facts->claims)
 		make_way(portion, facts, decision);
+	keep_open(facts, decision);
 	choose_claim(portion, facts, decision);
 	choose_look(portion, facts, decision);
-	if (decision->gives)
+	if (decision->gives) {
 		portion->excess_ns = 0;
+		portion->is_first = false;
+	}
+	if (decision->takes && !facts->kept && facts->first)
+		portion->is_first = true;
 }
 
 /* Rounds the claims of @line up to pieces of @least. */

@@ -22,6 +22,7 @@ static struct portion_facts facts_of(void)
 		.holders = 4,
 		.need = 400,
 		.kept = 400,
+		.is_of_use = true,
 		.share = {.target = UINT32_MAX},
 	};
 }

@@ -53,7 +53,7 @@ struct host {
 	struct appetite_facts facts;
 	struct portion portion;
 	struct share share;
-	uint32_t held, holders, claimed, refusals, claim;
+	uint32_t held, holders, free, claimed, refusals, claim;
 	uint64_t sequence, taken_ns, stale_ns;
 	bool is_unmet, is_seen;
 
@@ -215,11 +215,14 @@ static struct portion_facts facts_of(const struct scene *scene, struct host *hos
 		.hunger = appetite_hunger(&host->appetite),
 		.first = first > LEAVES ? LEAVES : (uint32_t)first,
 		.kept = host->held,
+		.free = host->free,
 		.turn_ns = scene->now_ns - host->taken_ns,
+		.is_of_use = true,
 		.is_unmet = host->is_unmet,
 		.is_looking = host->work != IDLE,
 		.claimed = host->claimed,
 		.claims = claims,
+		.is_watched = true,
 		.is_seen = host->is_seen,
 		.is_stale = host->stale_ns && scene->now_ns >= host->stale_ns,
 		.share = host->share,
@@ -262,6 +265,9 @@ static void weigh(struct scene *scene, struct host *host)
 	if (host->claimed)
 		line.own = host->sequence;
 	host->holders = count ? count : 1;
+	host->free = LEAVES;
+	for (uint32_t i = 0; i < count; i++)
+		host->free -= seen[i].leaves;
 	host->share = portion_weigh(&line, holders, count, host->weight, LEAVES,
 				    facts_of(scene, host).least);
 	host->is_seen = true;
