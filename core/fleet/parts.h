@@ -58,6 +58,7 @@ struct fleet {
 	struct clocks clocks;
 	uint64_t next_ns; /* when there is something to do */
 	bool in_step;
+	uint64_t guarded; /* tiles that were checked since all of them had been: leases_guard() */
 
 	/* Owned; each is known to its own file alone. */
 	struct requests *requests;
