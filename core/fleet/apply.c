@@ -61,7 +61,7 @@ static void remove_limiter(struct fleet *fleet, struct holding *holding)
 
 void apply_gone(struct fleet *fleet, struct holding *holding)
 {
-	release_all(fleet, holding);
+	leases_drop(fleet, holding);
 	room_unwatch_agreed_rate(fleet, holding);
 	holdings_unname(fleet, holding);
 }

@@ -14,7 +14,7 @@
  *				before; or, for Q at least, a name that limiter `removed` had
  *	/h/HID			ephemeral, one a session; its version counts transactions
  *	/l/LID/P		ephemeral: partition P is leased, by the host in its data
- *	/f/LID			its data: the agreed rate (agreed_rate.h)
+ *	/a/LID			its data: the agreed rate (agreed_rate.h)
  *	/f/LID/P		partition P is free and was given back cleanly; its tokens
  *	/w/LID/HID-N-W-SEQ	ephemeral: a host of weight W wants N partitions
  *
@@ -175,7 +175,7 @@ enum {
 	FLEET_LEASES_MAX = 10000,
 	FLEET_OWN_BYTES_MAX = 262144, /* paths of its leases, its claims and its host node */
 	FLEET_AGREED_RATE_BYTES_MAX =
-		262144, /* of the /f/LID that it watches; the others it reads */
+		262144, /* of the /a/LID that it watches; the others it reads */
 };
 
 /* The options of this host. */
@@ -245,12 +245,9 @@ enum fleet_applied {
 /* Hears what happens; with each event a line of words for its reader. Must not call back. */
 struct fleet_listener {
 	void (*event)(struct fleet_listener *listener, enum fleet_event event, const char *text);
-	/*
-	 * A change of state of a lease; @index from PARTITIONS_MAX on is the reserve's. May be
-	 * NULL.
-	 */
+	/* A change of state of @lease, a lease of leaves or the reserve's. May be NULL. */
 	void (*lease)(struct fleet_listener *listener, const struct holding *holding,
-		      uint32_t index, enum lease_state from, enum lease_state to);
+		      const struct lease *lease, enum lease_state from, enum lease_state to);
 	/* Another host changed a limiter. May be NULL. */
 	void (*applied)(struct fleet_listener *listener, struct limiter *limiter,
 			enum fleet_applied applied, const char *text);

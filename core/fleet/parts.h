@@ -40,6 +40,7 @@
 #ifndef RATEFS_CORE_PARTS_H
 #define RATEFS_CORE_PARTS_H
 
+#include "core/fleet/epoch.h"
 #include "core/fleet/fleet.h"
 
 struct fleet {
@@ -59,6 +60,8 @@ struct fleet {
 	uint64_t next_ns; /* when there is something to do */
 	bool in_step;
 	uint64_t guarded; /* tiles that were checked since all of them had been: leases_guard() */
+
+	struct epochs epochs; /* of acknowledged transactions; hosts that are gone */
 
 	/* Owned; each is known to its own file alone. */
 	struct requests *requests;

@@ -19,8 +19,13 @@ enum {
 
 struct room {
 	uint32_t leases;	    /* in any state but NONE */
+<<<<<<< HEAD
 	uint32_t own_bytes;	    /* of the paths of claims */
 	uint32_t agreed_rate_bytes; /* of those of /f/LID that are watched */
+=======
+	uint32_t own_bytes;	    /* of the paths of leases and claims */
+	uint32_t agreed_rate_bytes; /* of those of /a/LID that are watched */
+>>>>>>> next
 	bool full;		    /* that there is no room for more was told */
 	uint64_t claims_from_ns;    /* after there was no room for one: not before */
 };
@@ -122,7 +127,7 @@ void room_count_left(struct fleet *fleet, uint64_t id)
 bool room_watch_agreed_rate(struct fleet *fleet, struct holding *holding)
 {
 	struct room *room = fleet->room;
-	uint32_t bytes = path_bytes(fleet, ZNODE_FREE, holding->id);
+	uint32_t bytes = path_bytes(fleet, ZNODE_AGREED_RATE, holding->id);
 
 	if (holding->agreed_rate_watched)
 		return true;
@@ -140,7 +145,7 @@ void room_unwatch_agreed_rate(struct fleet *fleet, struct holding *holding)
 	if (!holding->agreed_rate_watched)
 		return;
 	holding->agreed_rate_watched = false;
-	room->agreed_rate_bytes -= path_bytes(fleet, ZNODE_FREE, holding->id);
+	room->agreed_rate_bytes -= path_bytes(fleet, ZNODE_AGREED_RATE, holding->id);
 }
 
 void room_was_missing(struct fleet *fleet)

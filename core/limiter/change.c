@@ -407,7 +407,7 @@ int change_apply_name(struct engine *engine, struct limiter *limiter, const char
 
 void change_apply_removal(struct engine *engine, struct limiter *limiter)
 {
-	partition_remove(&engine->schedule, limiter, 0);
+	partition_remove_all(&engine->schedule, limiter);
 	keys_remove(&engine->schedule, limiter);
 	limiter_evict(&engine->schedule, limiter);
 	users_drop(&engine->users, limiter->uid, BOUND_LIMITERS);

@@ -25,7 +25,7 @@ int engine_init(struct engine *engine, struct source *source, const struct owner
 
 static void remove_all_below(struct schedule *schedule, struct limiter *limiter)
 {
-	partition_remove(schedule, limiter, 0);
+	partition_remove_all(schedule, limiter);
 	keys_remove(schedule, limiter);
 	for (struct limiter *l = limiter->first_child; l; l = l->next_sibling)
 		remove_all_below(schedule, l);

@@ -127,6 +127,12 @@ struct lease *holding_split_lease(struct holding *holding, uint32_t leaf)
 	return lease + 1;
 }
 
+bool holding_has_numbers(const struct settings *settings)
+{
+	(void)settings;
+	return true;
+}
+
 bool holding_needs_leases(const struct holding *holding)
 {
 	const struct settings *settings = holding->settings;

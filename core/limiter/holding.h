@@ -97,7 +97,7 @@ struct holding {
 	struct round *round;
 	struct balance *balance;
 	struct sight *sight;
-	uint64_t release_ns; /* refused leases are not given back before */
+	uint64_t release_ns;			 /* refused leases are not given back before */
 	bool agreed_rate_watched;		 /* the node of the agreed rate is */
 	void (*detach)(struct holding *holding); /* frees them; NULL: there are none */
 };
@@ -135,6 +135,12 @@ struct lease *holding_split_lease(struct holding *holding, uint32_t leaf);
  */
 uint32_t holding_leaves(const struct settings *settings);
 bool holding_is_cut_alike(const struct settings *a, const struct settings *b);
+
+/*
+ * Tells whether the partitions of @settings have numbers where hosts share them: each leaf is one.
+ * Otherwise hosts lease pieces, runs of leaves of any length.
+ */
+bool holding_has_numbers(const struct settings *settings);
 
 /* Gives the share that settings and leases allow now, as settings for the limiter's buckets. */
 void holding_share(const struct holding *holding, struct settings *share);

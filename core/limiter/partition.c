@@ -24,6 +24,18 @@ uint32_t partition_count(const struct limiter *limiter, uint32_t *shares)
 	return *shares + settings->reserve_hosts;
 }
 
+bool partition_is_in_pieces(const struct limiter *limiter)
+{
+	return limiter->holding && !holding_has_numbers(limiter->holding->settings);
+}
+
+bool partition_is_there(const struct limiter *limiter, uint32_t index)
+{
+	uint32_t shares, count = partition_count(limiter, &shares);
+
+	return index < count && (index >= shares || !partition_is_in_pieces(limiter));
+}
+
 static void configure_partition(struct schedule *schedule, struct limiter *limiter)
 {
 	const struct holding *holding = limiter->parent->holding;
@@ -47,7 +59,7 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 		uint32_t shares, count = partition_count(limiter, &shares);
 		struct limiter **slots;
 
-		assert(index < count);
+		assert(partition_is_there(limiter, index));
 		slots = realloc(limiter->partitions, count * sizeof(struct limiter *));
 		if (!slots)
 			return NULL;
@@ -89,28 +101,33 @@ uint32_t partition_waiting(const struct limiter *limiter)
 	return waiting;
 }
 
+static void remove_partition(struct schedule *schedule, struct limiter *limiter, uint32_t index)
+{
+	struct limiter *partition = limiter->partitions[index];
+
+	limiter_evict(schedule, partition);
+	limiter->partitions[index] = NULL;
+	partition->removed = true;
+	if (!partition->references)
+		partition_free(partition);
+}
+
 void partition_follow(struct schedule *schedule, struct limiter *limiter)
 {
-	uint32_t shares, count = partition_count(limiter, &shares);
-
-	partition_remove(schedule, limiter, count);
 	for (uint32_t i = 0; i < limiter->partition_room; i++) {
-		if (limiter->partitions[i])
+		if (!limiter->partitions[i])
+			continue;
+		if (partition_is_there(limiter, i))
 			configure_partition(schedule, limiter->partitions[i]);
+		else
+			remove_partition(schedule, limiter, i);
 	}
 }
 
-void partition_remove(struct schedule *schedule, struct limiter *limiter, uint32_t index)
+void partition_remove_all(struct schedule *schedule, struct limiter *limiter)
 {
-	for (uint32_t i = index; i < limiter->partition_room; i++) {
-		struct limiter *partition = limiter->partitions[i];
-
-		if (!partition)
-			continue;
-		limiter_evict(schedule, partition);
-		limiter->partitions[i] = NULL;
-		partition->removed = true;
-		if (!partition->references)
-			partition_free(partition);
+	for (uint32_t i = 0; i < limiter->partition_room; i++) {
+		if (limiter->partitions[i])
+			remove_partition(schedule, limiter, i);
 	}
 }

@@ -14,7 +14,16 @@
 uint32_t partition_count(const struct limiter *limiter, uint32_t *shares);
 
 /*
- * Finds or makes partition @index (below the count) of @limiter; NULL when there is no memory. Its
+ * Tells whether there is a partition @index. Where the hosts of a fleet share a limiter in pieces
+ * only those of the reserve are there; their numbers begin at the count of the others even so.
+ */
+bool partition_is_there(const struct limiter *limiter, uint32_t index);
+
+/* Tells whether the hosts of a fleet share @limiter in pieces. */
+bool partition_is_in_pieces(const struct limiter *limiter);
+
+/*
+ * Finds or makes partition @index (which is there) of @limiter; NULL when there is no memory. Its
  * buckets begin full.
  */
 struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter, uint32_t index);
@@ -22,11 +31,11 @@ struct limiter *partition_get(struct schedule *schedule, struct limiter *limiter
 /* Returns the number of readers that wait in partitions of @limiter. */
 uint32_t partition_waiting(const struct limiter *limiter);
 
-/* Gives each partition its share of @limiter's settings; those beyond the count are removed. */
+/* Gives each partition its share of @limiter's settings; those that are not there are removed. */
 void partition_follow(struct schedule *schedule, struct limiter *limiter);
 
-/* Removes the partitions from @index on; readers that wait there get -ENODEV. */
-void partition_remove(struct schedule *schedule, struct limiter *limiter, uint32_t index);
+/* Removes all partitions; readers that wait there get -ENODEV. */
+void partition_remove_all(struct schedule *schedule, struct limiter *limiter);
 
 /* Frees a partition that was removed and that nothing holds. */
 void partition_free(struct limiter *limiter);

@@ -382,7 +382,7 @@ static void test_a_waiter_in_a_partition_keeps_its_place_there(void **state)
 	partition = partition_get(&yard.stage.engine.schedule, yard.l, 2);
 	assert_int_equal(stage_try(&yard.stage, partition, 1, 1), 0);
 	check_part(&yard, partition);
-	partition_remove(&yard.stage.engine.schedule, yard.l, 0);
+	partition_remove_all(&yard.stage.engine.schedule, yard.l);
 	stage_close(&yard.stage);
 }
 

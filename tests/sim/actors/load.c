@@ -2,9 +2,10 @@
  * load - readers that come by themselves: arrivals at a steady rate, and workers in a loop.
  *
  * Reader k (0, 1, ...) of a load arrives at its start + k / RATE, rounded up to a nanosecond, if
- * that is before its end. A worker works until the service has answered, and for `work` at least.
- * It stops asking at its end; it is still served if it waits then. Either also ends when its
- * limiter is removed.
+ * that is before its end. Readers of a Poisson load arrive at random, independently of one another:
+ * the times between them are distributed exponentially, with the mean 1 / RATE. A worker works
+ * until the service has answered, and for `work` at least. It stops asking at its end; it is still
+ * served if it waits then. Either also ends when its limiter is removed.
  */
 #include "tests/sim/base/memory.h"
 #include "tests/sim/actors/load.h"
@@ -12,6 +13,7 @@
 #include "tests/sim/actors/slot.h"
 #include "tests/sim/world/sim.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +26,14 @@ struct load {
 	uint64_t began_ns;
 	uint64_t until_ns;
 	uint64_t arrived;
-	struct place **keys; /* owned; the reader of each arrival reads the next one */
+	bool poisson;
+	struct random random; /* if so */
+	uint64_t arrives_ns;  /* likewise: the last */
+	struct place **keys;  /* owned; the reader of each arrival reads the next one */
 	uint64_t key_count;
 };
+
+#define RANDOM_PARTS (UINT64_C(1) << 53) /* that a double tells apart */
 
 struct worker {
 	struct reader reader; /* first */
@@ -69,10 +76,22 @@ static void find_keys(struct load *load, uint64_t count)
 	}
 }
 
-static uint64_t arrival_ns(const struct load *load)
+static uint64_t random_arrival_ns(struct load *load)
+{
+	/* Above 0, and at most 1. */
+	double part = (double)(random_below(&load->random, RANDOM_PARTS) + 1) / RANDOM_PARTS;
+
+	load->arrives_ns +=
+		(uint64_t)(-log(part) * (double)load->flow.den / (double)load->flow.num);
+	return load->arrives_ns;
+}
+
+static uint64_t arrival_ns(struct load *load)
 {
 	u128 span = (u128)load->arrived * load->flow.den;
 
+	if (load->poisson)
+		return random_arrival_ns(load);
 	span = span / load->flow.num + (span % load->flow.num != 0);
 	return span < NEVER_NS - load->began_ns ? load->began_ns + (uint64_t)span : NEVER_NS;
 }
@@ -101,6 +120,7 @@ static void arrive(struct sim *sim, struct occurrence *occurrence)
 void load_start(struct sim *sim, struct place *place, const struct command *command)
 {
 	struct load *load = memory_get(sizeof(*load));
+	uint64_t first_ns;
 
 	load->arrival = (struct occurrence){.happens = arrive, .dropped = drop_load};
 	load->place = place;
@@ -108,10 +128,15 @@ void load_start(struct sim *sim, struct place *place, const struct command *comm
 	load->tokens = command->tokens;
 	load->began_ns = sim->now_ns;
 	load->until_ns = command->until_ns;
+	load->poisson = command->poisson;
+	load->arrives_ns = load->began_ns;
+	if (load->poisson)
+		load->random.state = random_next(&sim->zookeeper.random);
 	if (command->count)
 		find_keys(load, command->count);
-	if (load->began_ns < load->until_ns)
-		sim_later(sim, place->host, &load->arrival, load->began_ns);
+	first_ns = arrival_ns(load);
+	if (first_ns < load->until_ns)
+		sim_later(sim, place->host, &load->arrival, first_ns);
 	else
 		drop_load(&load->arrival);
 }

@@ -85,6 +85,33 @@ static double used(const struct sim *sim, const struct command *command)
 	return could > 0 ? 100 * did / could : NAN;
 }
 
+static double wait_time(const struct sim *sim, const struct command *command)
+{
+	const struct host *only = only_host(sim, command);
+	double grants = 0, waited_s = 0;
+
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		const struct host *host = &sim->hosts[i];
+
+		for (const struct place *p = host->places; p && (!only || only == host);
+		     p = p->next) {
+			if (!is_meant(command, p))
+				continue;
+			grants += (double)p->grants;
+			waited_s += p->waited_s;
+		}
+	}
+	return waited_s / grants;
+}
+
+static double tiles(const struct sim *sim, const struct command *command)
+{
+	const struct host *only = only_host(sim, command);
+	struct leased_tiles leased = truth_tiles(sim, command->path, only ? only->name : NULL);
+
+	return leased.hosts ? (double)leased.tiles / leased.hosts : NAN;
+}
+
 static double share(const struct sim *sim, const struct command *command)
 {
 	double all = granted_by_all(sim, command);
@@ -164,6 +191,8 @@ static double in_stat(const struct sim *sim, const struct command *command)
 static double (*const MEASURES[])(const struct sim *sim, const struct command *command) = {
 	[EXPECT_GRANTED] = granted,
 	[EXPECT_USED] = used,
+	[EXPECT_WAIT] = wait_time,
+	[EXPECT_TILES] = tiles,
 	[EXPECT_SHARE] = share,
 	[EXPECT_SLOTS] = slots,
 	[EXPECT_COORDINATOR] = count_of_coordinator,
@@ -227,6 +256,8 @@ void expect_count(struct sim *sim)
 		sim->hosts[i].refused = 0;
 		for (struct place *p = sim->hosts[i].places; p; p = p->next) {
 			p->granted = 0;
+			p->grants = 0;
+			p->waited_s = 0;
 			p->slots_sum = 0;
 			p->slots_since_ns = sim->now_ns;
 			windows_count(&p->windows);

@@ -64,6 +64,8 @@ void ledger_granted(struct sim *sim, struct reader *reader)
 		sim_fail(sim, INVARIANT_QUEUE, reader->place, why);
 	for (struct place *p = reader->place; p; p = p->parent) {
 		p->granted += tokens;
+		p->grants++;
+		p->waited_s += waited ? (double)(sim->now_ns - reader->since_ns) / NSEC_PER_SEC : 0;
 		windows_add(&p->windows, sim->now_ns, tokens);
 		if (sim->fleet) {
 			common_grants(p, tokens, waited);

@@ -195,6 +195,51 @@ void truth_observe(struct zookeeper *zookeeper, const struct commit *commit)
 	memory_enter(before);
 }
 
+/* Tells whether @node is a tile of limiter @id that host @hid leases. */
+static bool is_leased(const struct znode *node, uint64_t id, const char *hid)
+{
+	static const char folder[] = "/t/";
+	char *end;
+
+	if (!node->newest || !node->newest->there ||
+	    strncmp(node->path, folder, strlen(folder)) != 0 ||
+	    strtoull(node->path + strlen(folder), &end, 10) != id || *end != '-')
+		return false;
+	end = strchr(end, '.');
+	return end && !strcmp(end + 1, hid);
+}
+
+static uint32_t count_leased(const struct znodes *znodes, uint64_t id, const char *hid)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < znodes->size; i++) {
+		for (const struct znode *n = znodes->by_path[i]; n; n = n->next_by_path)
+			count += is_leased(n, id, hid);
+	}
+	return count;
+}
+
+struct leased_tiles truth_tiles(const struct sim *sim, const char *path, const char *name)
+{
+	const struct truth *truth = sim->truths;
+	struct leased_tiles leased = {0};
+
+	while (truth && (!truth->there || !truth->name || strcmp(truth->name->path, path) != 0))
+		truth = truth->next;
+	for (unsigned int i = 0; truth && i < sim->host_count; i++) {
+		const struct host *host = &sim->hosts[i];
+		uint32_t count;
+
+		if (!host->fleet || (name && strcmp(host->name, name) != 0))
+			continue;
+		count = count_leased(&sim->zookeeper.znodes, truth->id, fleet_hid(host->fleet));
+		leased.tiles += count;
+		leased.hosts += count > 0;
+	}
+	return leased;
+}
+
 void truth_free(struct sim *sim)
 {
 	while (sim->truths) {

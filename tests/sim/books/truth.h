@@ -42,6 +42,14 @@ struct fleet_check *truth_rate(const struct sim *sim, const char *path);
 /* Limiter @id; NULL: there never was one. */
 const struct truth *truth_of(const struct sim *sim, uint64_t id);
 
+/* Tiles that hosts lease of a limiter, and how many of these hosts there are. */
+struct leased_tiles {
+	uint32_t tiles, hosts;
+};
+
+/* Counts those of the limiter at @path that host @name leases; NULL: that any host does. */
+struct leased_tiles truth_tiles(const struct sim *sim, const char *path, const char *name);
+
 void truth_free(struct sim *sim);
 
 #endif

@@ -4,7 +4,10 @@
  *	TIME expect granted PATH [by HOST] [in SPAN] OP N	tokens; with SPAN the most in any
  *								window of 10ms, 100ms, 1s or 10s
  *	TIME expect used PATH OP N %				of the rate while readers waited
+ *	TIME expect wait PATH [by HOST] OP N s			the mean, of readers that were served
  *	TIME expect share PATH by HOST OP N %			of the grants of all hosts
+ *	TIME expect tiles PATH [by HOST] OP N			leased, the mean of the hosts that have
+ *								any, at this time
  *	TIME expect slots PATH [by HOST] OP N			that may be open, the mean over time
  *	TIME expect coordinator COUNT OP N			by its name in the summary
  *	TIME expect refused [by HOST] OP N			commands that were not done
@@ -13,7 +16,7 @@
  *								the calls
  *	TIME expect stat PATH FIELD [by HOST] OP N		in `stat`, at this time
  *	TIME expect PATH/SETTING [by HOST] is TEXT		at this time
- *	TIME count						the first seven count from here on
+ *	TIME count						counts, means and windows begin anew
  *
  * OP is >=, <= or =; `= LEAST..MOST` is a range. Without HOST it is the whole fleet's, but for
  * `stat` and settings, which are a host's. At one instant all that is due comes before.

@@ -11,6 +11,8 @@
 
 static const char SPACE[] = " \t\r";
 
+enum { NUMBERS_MAX = 10000 }; /* of one {FIRST..LAST} */
+
 static int read_path(struct line *line)
 {
 	char *word = line_word(line);
@@ -199,8 +201,8 @@ static int parse_interrupt(struct line *line)
 }
 
 /*
- * [take N] [until TIME] [work D] [slot] [burst N] [latency D] [knee N] [jitter PERCENT]: those in
- * @allowed, in any order.
+ * [take N] [until TIME] [work D] [slot] [poisson] [burst N] [latency D] [knee N] [jitter PERCENT]:
+ * those in @allowed, in any order.
  */
 static int read_options(struct line *line, const char *allowed)
 {
@@ -221,6 +223,8 @@ static int read_options(struct line *line, const char *allowed)
 			err = line_tokens(line, line_word(line), &command->jitter_percent);
 		else if (!strcmp(word, "slot"))
 			err = 0, command->slot = true;
+		else if (!strcmp(word, "poisson"))
+			err = 0, command->poisson = true;
 		else if (!strcmp(word, "until"))
 			err = line_duration(line, line_word(line), &command->until_ns);
 		else
@@ -255,7 +259,7 @@ static int parse_load(struct line *line)
 	}
 	if (read_rate(line))
 		return -1;
-	return read_options(line, " take until ");
+	return read_options(line, " take until poisson ");
 }
 
 static int parse_workers(struct line *line)
@@ -396,23 +400,60 @@ static int parse_line(struct trace *trace, char *text, unsigned int number)
 	return 0;
 }
 
-/* `TIME all: ...` is a line for each host. */
-static int parse_for_each(struct trace *trace, char *text, unsigned int number)
+static int parse_for_each(struct trace *trace, char *text, unsigned int number);
+
+/* A line for each number from @first to @last, between @before and @after. */
+static int parse_numbers(struct trace *trace, const char *before, unsigned int first,
+			 unsigned int last, const char *after, unsigned int number)
 {
-	char *all = strstr(text, " all: ");
+	size_t room = strlen(before) + strlen(after) + QUANTITY_TEXT;
 	int err = 0;
 
-	if (!all || !trace->fleet.hosts || (size_t)(all - text) > strcspn(text, "#"))
-		return parse_line(trace, text, number);
-	*all = '\0';
-	for (unsigned int i = 1; i <= trace->fleet.hosts && !err; i++) {
-		size_t room = strlen(text) + strlen(all + 6) + 32;
+	for (unsigned int i = first; i <= last && !err; i++) {
 		char *one = memory_get(room);
 
-		snprintf(one, room, "%s h%u: %s", text, i, all + 6);
-		err = parse_line(trace, one, number);
+		snprintf(one, room, "%s%u%s", before, i, after);
+		err = parse_for_each(trace, one, number);
 		free(one);
 	}
+	return err;
+}
+
+/* `{FIRST..LAST}` is a line for each of these numbers. */
+static int parse_for_each(struct trace *trace, char *text, unsigned int number)
+{
+	struct command command = {.line = number};
+	struct line line = {.trace = trace, .command = &command};
+	unsigned int first, last;
+	char *open, end = '\0';
+	int length = 0;
+
+	text[strcspn(text, "#")] = '\0';
+	open = strchr(text, '{');
+	if (!open)
+		return parse_line(trace, text, number);
+	if (sscanf(open, "{%9u..%9u%c%n", &first, &last, &end, &length) != 3 || end != '}' ||
+	    first > last || last - first >= NUMBERS_MAX)
+		return line_refuse(&line, "'%.100s' is not {FIRST..LAST}, at most %d numbers", open,
+				   NUMBERS_MAX);
+	*open = '\0';
+	return parse_numbers(trace, text, first, last, open + length, number);
+}
+
+/* `TIME all: ...` is a line for each host. */
+static int parse_for_all(struct trace *trace, char *text, unsigned int number)
+{
+	char *all = strstr(text, " all: "), *each;
+	size_t room = strlen(text) + QUANTITY_TEXT;
+	int err;
+
+	if (!all || !trace->fleet.hosts || (size_t)(all - text) > strcspn(text, "#"))
+		return parse_for_each(trace, text, number);
+	each = memory_get(room);
+	snprintf(each, room, "%.*s h{1..%u}: %s", (int)(all - text), text, trace->fleet.hosts,
+		 all + strlen(" all: "));
+	err = parse_for_each(trace, each, number);
+	free(each);
 	return err;
 }
 
@@ -460,7 +501,7 @@ int trace_parse(struct trace *trace, const char *text, unsigned int hosts)
 	while (*text) {
 		size_t length = strcspn(text, "\n");
 		char *line = memory_text(text, length);
-		int err = parse_for_each(trace, line, ++number);
+		int err = parse_for_all(trace, line, ++number);
 
 		free(line);
 		if (err)

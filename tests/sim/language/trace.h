@@ -1,9 +1,14 @@
 /*
  * trace - the simulator's language: text to commands.
  *
- * One command a line: `TIME [HOST:] COMMAND ...`, see COMMANDS in trace.c. A whole trace is read
- * and checked before anything is run. A limiter or a value of a setting that a trace names but is
- * not there when it runs is not the parser's: the run answers with an errno as the mount would.
+ * One command a line: `TIME [HOST:] COMMAND ...`, see COMMANDS in trace.c. `all:` is each host, a
+ * line for each; and `{2..9}` is each of these numbers, a line for each, as in a shell:
+ *
+ *	5s h{2..9}: load a{1..3} 1/s until 60s
+ *
+ * A whole trace is read and checked before anything is run. A limiter or a value of a setting that
+ * a trace names but is not there when it runs is not the parser's: the run answers with an errno as
+ * the mount would.
  */
 #ifndef RATEFS_SIM_TRACE_H
 #define RATEFS_SIM_TRACE_H
@@ -103,6 +108,8 @@ struct fleet_command {
 enum expected {
 	EXPECT_GRANTED,
 	EXPECT_USED,
+	EXPECT_WAIT,
+	EXPECT_TILES,
 	EXPECT_SHARE,
 	EXPECT_SLOTS,
 	EXPECT_COORDINATOR,
@@ -140,6 +147,7 @@ struct command {
 	uint64_t jitter_percent; /* service */
 	bool slot;		 /* workers: they hold a slot while they work */
 	bool gated;
+	bool poisson;			/* load: at random */
 	bool answers;			/* cut */
 	int32_t ppm;			/* drift */
 	int32_t waiter_ppm;		/* drift, of the waiter's clock */

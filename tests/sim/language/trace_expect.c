@@ -12,11 +12,14 @@
 static const struct subject {
 	const char *name;
 	enum expected expected;
-	bool path, field, hosts, host_named, span, percent;
+	bool path, field, hosts, host_named, span;
+	const char *unit; /* the word at the end, or NULL */
 } SUBJECTS[] = {
 	{"granted", EXPECT_GRANTED, .path = true, .hosts = true, .span = true},
-	{"used", EXPECT_USED, .path = true, .percent = true},
-	{"share", EXPECT_SHARE, .path = true, .hosts = true, .host_named = true, .percent = true},
+	{"used", EXPECT_USED, .path = true, .unit = "%"},
+	{"wait", EXPECT_WAIT, .path = true, .hosts = true, .unit = "s"},
+	{"tiles", EXPECT_TILES, .path = true, .hosts = true},
+	{"share", EXPECT_SHARE, .path = true, .hosts = true, .host_named = true, .unit = "%"},
 	{"slots", EXPECT_SLOTS, .path = true, .hosts = true},
 	{"coordinator", EXPECT_COORDINATOR, .field = true},
 	{"refused", EXPECT_REFUSED, .hosts = true},
@@ -108,10 +111,12 @@ static int parse_number_of(struct line *line, const struct subject *subject)
 	}
 	if (parse_scope(line, subject, &word) || parse_bounds(line, word))
 		return -1;
-	if (!subject->percent)
+	if (!subject->unit)
 		return 0;
 	word = line_word(line);
-	return word && !strcmp(word, "%") ? 0 : line_refuse(line, "%% is missing");
+	return word && !strcmp(word, subject->unit)
+		       ? 0
+		       : line_refuse(line, "%s is missing", subject->unit);
 }
 
 /* PATH/SETTING [by HOST] is TEXT */

@@ -66,14 +66,13 @@ struct place *place_partition(struct place *place, uint32_t index)
 	struct host *host = place->host;
 	struct limiter *partition;
 	struct memory *before;
-	uint32_t shares;
 	char path[PATH_TEXT + QUANTITY_TEXT];
 
 	for (struct place *p = host->places; p; p = p->next) {
 		if (p->limiter && p->parent == place && p->partition == index + 1)
 			return p;
 	}
-	if (index >= partition_count(place->limiter, &shares))
+	if (!partition_is_there(place->limiter, index))
 		return NULL;
 	before = host_enter(host);
 	partition = partition_get(&host->engine.schedule, place->limiter, index);

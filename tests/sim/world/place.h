@@ -29,6 +29,8 @@ struct place {
 	struct service *service; /* owned, or NULL */
 
 	uint64_t granted;
+	uint64_t grants; /* readers that were granted here or below ... */
+	double waited_s; /* ... and how long they had waited, together */
 	struct windows windows;
 	struct rate_check rate;
 	struct queue_check queue;
