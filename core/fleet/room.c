@@ -19,13 +19,8 @@ enum {
 
 struct room {
 	uint32_t leases;	    /* in any state but NONE */
-<<<<<<< HEAD
 	uint32_t own_bytes;	    /* of the paths of claims */
-	uint32_t agreed_rate_bytes; /* of those of /f/LID that are watched */
-=======
-	uint32_t own_bytes;	    /* of the paths of leases and claims */
 	uint32_t agreed_rate_bytes; /* of those of /a/LID that are watched */
->>>>>>> next
 	bool full;		    /* that there is no room for more was told */
 	uint64_t claims_from_ns;    /* after there was no room for one: not before */
 };

@@ -141,7 +141,7 @@ static void mark_gone(const struct fleet *fleet, struct tiles *tiles)
 		uint32_t at = 0;
 
 		tile->gone = false;
-		if (tile_is_clean(tile) || !epoch_is_gone(fleet->epochs, tile->hid))
+		if (tile_is_clean(tile) || !epoch_is_gone(&fleet->epochs, tile->hid))
 			continue;
 		while (at < count && strcmp(gone[at], tile->hid) != 0)
 			at++;
@@ -165,7 +165,7 @@ static bool has_others(const struct fleet *fleet, const struct tiles *tiles)
 }
 
 /* Rule 8: a host that has a tile, and is not among those that were listed later, is gone. */
-static void note_hosts(const struct fleet *fleet, const struct tiles *tiles,
+static void note_hosts(struct fleet *fleet, const struct tiles *tiles,
 		       const struct request *request)
 {
 	for (uint32_t i = 0; i < tiles->count; i++) {
@@ -175,9 +175,9 @@ static void note_hosts(const struct fleet *fleet, const struct tiles *tiles,
 		for (uint32_t j = 0; j < request->name_count && !there; j++)
 			there = !strcmp(request->names[j], hid);
 		if (there)
-			epoch_note_there(fleet->epochs, hid);
+			epoch_note_there(&fleet->epochs, hid);
 		else if (*hid)
-			epoch_note_gone(fleet->epochs, hid, fleet->clocks.waiter_ns);
+			epoch_note_gone(&fleet->epochs, hid, fleet->clocks.waiter_ns);
 	}
 }
 
@@ -578,7 +578,7 @@ static void take_gain(struct fleet *fleet, const struct item *item, const struct
 	uint64_t now_ns = fleet->clocks.waiter_ns;
 	struct lease *lease = lease_of(item, gain);
 
-	lease->usable_ns = epoch_usable_ns(fleet->epochs, gain, now_ns,
+	lease->usable_ns = epoch_usable_ns(&fleet->epochs, gain, now_ns,
 					   fleet->constants.quarantine_ns);
 	if (lease->usable_ns <= now_ns) {
 		fleet->counters.taken_clean++;
@@ -597,7 +597,7 @@ static void join_rest(struct fleet *fleet, const struct item *item, const struct
 	struct rest rest;
 
 	if (lease_of(item, gain)->state != LEASE_HELD || limiter->removed || !term_runs(fleet) ||
-	    !epoch_rest_counts(fleet->epochs, gain))
+	    !epoch_rest_counts(&fleet->epochs, gain))
 		return;
 	rest = rest_now(&gain->rest, &plan->rules.full, gain->first, gain->last,
 			plan->before.leaves);
@@ -652,7 +652,8 @@ void round_answered(struct fleet *fleet, const struct request *request)
 {
 	struct holding *holding = transaction_item(fleet, 0)->holding;
 	struct search *search = holding->round->search;
-	bool done = request->answer == ANSWER_OK, conflict = !done && request->failed >= HEAD_LENGTH;
+	bool done = request->answer == ANSWER_OK,
+	     conflict = !done && request->failed >= HEAD_LENGTH;
 
 	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
 		struct item *item = transaction_item(fleet, i);
