@@ -224,6 +224,8 @@ static void tune(struct fleet *fleet, struct batch *batch, struct holding *holdi
 		return;
 	}
 	heed_before(fleet, holding, &found->record);
+	if (holding->cut != found->record.cut)
+		leases_drop(fleet, holding);
 	if (change_apply_settings(fleet->engine, limiter, &found->record.settings, &altered)) {
 		fleet_tell(fleet, FLEET_SPOILT, "no memory for the settings of limiter %llu",
 			   (unsigned long long)found->id);

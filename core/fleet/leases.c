@@ -165,6 +165,11 @@ void leases_name(struct fleet *fleet, const struct item *item, const struct tile
 	}
 }
 
+void leases_wait(struct fleet *fleet, struct lease *lease)
+{
+	lease->usable_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
+}
+
 void leases_reshare(struct fleet *fleet, struct holding *holding)
 {
 	struct schedule *schedule = &fleet->engine->schedule;

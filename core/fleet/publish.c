@@ -380,6 +380,9 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 
 	if (change->kind == CHANGE_MAKE)
 		holding = change->made->holding;
+	if (change->kind == CHANGE_SETTINGS && holding &&
+	    holding->cut != fleet->publish->record->cut)
+		leases_drop(fleet, holding);
 	if (holding) {
 		holding->generation = fleet->publish->record->generation;
 		holding->saved = fleet->publish->record->saved;
