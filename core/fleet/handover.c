@@ -107,9 +107,9 @@ void handover_keep_lease(struct fleet *fleet, const struct holding *holding, str
 	if (!memory)
 		return;
 	if (!lease->place)
-		lease->place = take_place(
-			fleet, holding->id,
-			lease == &holding->reserve ? HANDOVER_RESERVE : HANDOVER_LEASE);
+		lease->place = take_place(fleet, holding->id,
+					  lease == &holding->reserve ? HANDOVER_RESERVE
+								     : HANDOVER_LEASE);
 	if (!lease->place)
 		return;
 	place = &memory->places[lease->place - 1];

@@ -365,7 +365,7 @@ void leases_resolve(struct fleet *fleet, const struct item *item, const struct t
 		leases_wait(fleet, lease);
 		leases_become(fleet, item->holding, lease,
 			      counts && is_listed(fleet, lease, tiles) ? LEASE_WAITING
-								      : LEASE_NONE);
+								       : LEASE_NONE);
 	}
 	leases_tidy(fleet, item->holding);
 }
@@ -403,8 +403,7 @@ static void check_tiles(const struct fleet *fleet, struct guard *guard,
 			struct tile tile = {.first = leases[i].tile_first,
 					    .last = leases[i].tile_last};
 
-			if (!has_tile(&leases[i]) ||
-			    (before && before->tile_first == tile.first))
+			if (!has_tile(&leases[i]) || (before && before->tile_first == tile.first))
 				continue;
 			before = &leases[i];
 			memcpy(tile.hid, session_hid(fleet), HID_TEXT);

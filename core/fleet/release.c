@@ -132,8 +132,8 @@ static bool plan_all(struct fleet *fleet, const struct request *request, struct 
 
 		if (!is_due(&leases[i]))
 			continue;
-		if (plan_give_run(item->plan, leases[i].first, leases[i].last,
-				  fleet->epochs.newest, &rest) < 0)
+		if (plan_give_run(item->plan, leases[i].first, leases[i].last, fleet->epochs.newest,
+				  &rest) < 0)
 			return false;
 		leases[i].sent = true;
 		handover_keep_lease(fleet, item->holding, &leases[i]);

@@ -21,6 +21,7 @@ struct room {
 	uint32_t leases;	    /* in any state but NONE */
 	uint32_t own_bytes;	    /* of the paths of claims */
 	uint32_t agreed_rate_bytes; /* of those of /a/LID that are watched */
+	uint32_t claims_bytes;	    /* of those of /w/LID that are */
 	bool full;		    /* that there is no room for more was told */
 	uint64_t claims_from_ns;    /* after there was no room for one: not before */
 };
@@ -161,4 +162,31 @@ void room_was_missing(struct fleet *fleet)
 bool room_watches_agreed_rate(const struct holding *holding)
 {
 	return holding->agreed_rate_watched;
+}
+
+bool room_watch_claims(struct fleet *fleet, struct holding *holding)
+{
+	struct room *room = fleet->room;
+	uint32_t bytes = path_bytes(fleet, ZNODE_CLAIMS, holding->id);
+
+	if (holding->claims_watched)
+		return true;
+	if (room->claims_bytes + bytes > FLEET_CLAIMS_BYTES_MAX)
+		return false;
+	holding->claims_watched = true;
+	room->claims_bytes += bytes;
+	return true;
+}
+
+void room_unwatch_claims(struct fleet *fleet, struct holding *holding)
+{
+	if (!holding->claims_watched)
+		return;
+	holding->claims_watched = false;
+	fleet->room->claims_bytes -= path_bytes(fleet, ZNODE_CLAIMS, holding->id);
+}
+
+bool room_watches_claims(const struct holding *holding)
+{
+	return holding->claims_watched;
 }

@@ -325,6 +325,7 @@ static void claims_listed(struct fleet *fleet, struct request *request)
 	} else {
 		search->failed |= request->answer != ANSWER_NO_NODE;
 		search->line.own = UINT64_MAX;
+		claim_note_unread(fleet, search->holding);
 	}
 	listed(fleet, search);
 }
@@ -340,6 +341,8 @@ static void list(struct fleet *fleet, struct search *search, const char *path,
 		return;
 	}
 	request->of.search = search;
+	if (kind == ZNODE_CLAIMS)
+		claim_watch(fleet, search->holding, request);
 	search->pending++;
 	request_send(fleet, request);
 }
