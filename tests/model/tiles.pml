@@ -45,8 +45,8 @@
  *    there were none. Usable then.
  *  - Ending: a host that holds all leaves, usable, stops their use, takes their whole burst out of
  *    its bucket and deletes them. Without the whole burst in the bucket it does not.
- *  - Tokens go with no tile: what is taken is empty, and what is in the bucket beyond the share of
- *    the leaves that stay is dropped.
+ *  - Tokens go with no tile: a tile that is taken is empty, and a bucket keeps no more than the
+ *    share of the leaves that stay.
  *
  * A host knows an epoch by an acknowledgement in it. All waits are of one form: Q after something
  * is known, of which a part may be over when the acknowledgement comes.
@@ -183,7 +183,7 @@ c_decl {
 
 /* A host: has nothing under way; awaits an answer; needs a barrier (rule 9). */
 mtype = { READY, ASKED, UNSURE };
-/* Transactions. TAKE: a clean tile; SEIZE: the tile of a host that is gone; MAKE, UNMAKE: a key's. */
+/* Transactions. TAKE: a clean tile; SEIZE: that of a host that is gone; MAKE, UNMAKE: a key's. */
 mtype = { NOTHING, RENEW, BARRIER, TAKE, SEIZE, GIVE, END, MAKE, UNMAKE };
 /*
  * Where a transaction is: not executed yet; executed, or refused by a name, or by the version of
@@ -451,7 +451,8 @@ inline transact(s, r) {
 		/* The folder has to be empty then. */
 		found = true;
 		for (i : 0 .. last_leaf) {
-			found = found && (tile[i].owner == OF(s) || (ON(MUTANT_UNMAKE_PART) && i > 0))
+			found = found && (tile[i].owner == OF(s) ||
+				(ON(MUTANT_UNMAKE_PART) && i > 0))
 		}
 		if
 		:: found ->
