@@ -22,7 +22,7 @@ static struct rest *split(struct fleet *fleet, const struct holding *holding,
 			  const struct lease *lease)
 {
 	struct limiter *limiter = holding->limiter;
-	uint32_t leaves = holding_count(holding), size = lease_size(lease);
+	uint32_t leaves = holding_leaves(holding->settings), size = lease_size(lease);
 	uint32_t shares = holding->usable + holding->reserve_usable;
 	struct rest *rest;
 
@@ -71,7 +71,7 @@ void release_leaves(struct fleet *fleet, struct holding *holding, uint32_t amoun
 	const struct tile *tile;
 
 	/* The plan chooses which ones. */
-	if (!tiles_read(&tiles, NULL, 0, holding_count(holding)) ||
+	if (!tiles_read(&tiles, NULL, 0, PARTITIONS_MAX) ||
 	    !leases_put(fleet, holding, false, &tiles) ||
 	    !item_begin(&item, &tiles, session_hid(fleet), 0) ||
 	    plan_give(item.plan, amount, EPOCH_NONE, &none) < 0)
