@@ -5,9 +5,9 @@
 
 void epoch_note(struct epochs *epochs, uint64_t zxid, uint64_t now_ns)
 {
-	uint32_t epoch = (uint32_t)(zxid >> 32);
+	uint32_t epoch = (uint32_t)(zxid >> 32) + 1;
 
-	if (epoch <= epochs->newest)
+	if (epoch == epochs->newest)
 		return;
 	epochs->newest = epoch;
 	epochs->known_ns = now_ns;

@@ -3,7 +3,7 @@
  * free, in the epoch in which it took them.
  *
  * An epoch is the time between two elections of the coordinator's servers: the upper half of each
- * write's number (zxid). An election may take back writes of before. So a name that is there in a
+ * write's number (zxid), and 1, since a server that is alone has 0 there. An election may take back writes of before. So a name that is there in a
  * later epoch may be older than it looks: another host may have taken the tile, in a write that was
  * taken back, and may use it until its right ends. After Q in the new epoch it does not.
  */
@@ -25,13 +25,16 @@ struct gone {
 };
 
 struct epochs {
-	uint32_t newest;   /* that an answer was of */
+	uint32_t newest; /* that of the last acknowledged transaction; EPOCH_NONE: there was none */
 	uint64_t known_ns; /* since then, by the waiter's clock */
 	struct gone gone[EPOCH_GONE_MAX];
 	uint32_t gone_count; /* all that were ever noted; the newest are there */
 };
 
-/* Notes the epoch of a write with @zxid, of an answer that was received at @now_ns. */
+/*
+ * Notes the epoch of the transaction with @zxid, which was acknowledged at @now_ns. One that is
+ * older than that of the acknowledgement before belongs to another history, and is the newest.
+ */
 void epoch_note(struct epochs *epochs, uint64_t zxid, uint64_t now_ns);
 
 /*

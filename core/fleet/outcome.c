@@ -43,6 +43,7 @@ static void joined(struct fleet *fleet, const struct request *request)
 		return;
 	}
 	session_joined(fleet);
+	epoch_note(&fleet->epochs, request->zxid, fleet->clocks.waiter_ns);
 	membership_look_soon(fleet);
 	fleet_tell(fleet, FLEET_JOINED, "joined as %s", session_hid(fleet));
 	garbage_look(fleet);
@@ -124,6 +125,7 @@ void outcome_settle(struct fleet *fleet)
 		return;
 	if (request->answer == ANSWER_OK && kind != TRANSACTION_JOIN) {
 		session_acknowledge(fleet);
+		epoch_note(&fleet->epochs, request->zxid, fleet->clocks.waiter_ns);
 		/* A barrier does not look at /g: it proves nothing of the settings. */
 		if (kind != TRANSACTION_BARRIER)
 			leases_extend_term(fleet, request->sent_ns);

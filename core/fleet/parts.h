@@ -40,6 +40,7 @@
 #ifndef RATEFS_CORE_PARTS_H
 #define RATEFS_CORE_PARTS_H
 
+#include "core/fleet/epoch.h"
 #include "core/fleet/fleet.h"
 
 struct fleet {
@@ -58,6 +59,8 @@ struct fleet {
 	struct clocks clocks;
 	uint64_t next_ns; /* when there is something to do */
 	bool in_step;
+
+	struct epochs epochs; /* of acknowledged transactions; hosts that are gone */
 
 	/* Owned; each is known to its own file alone. */
 	struct requests *requests;

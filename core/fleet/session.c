@@ -120,6 +120,7 @@ void session_unname(struct fleet *fleet)
 void session_joined(struct fleet *fleet)
 {
 	fleet->session->state = FLEET_READY;
+	fleet->session->version = 1;
 	fleet->session->acknowledged_ns = fleet->now_ns;
 	fleet->session->trouble_ns = NEVER_NS;
 }

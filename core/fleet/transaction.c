@@ -75,8 +75,8 @@ uint32_t transaction_claimed(const struct fleet *fleet)
 	return fleet->transaction->claimed;
 }
 
-static bool add_host(const struct fleet *fleet, struct request *request, enum operation_kind kind,
-		     unsigned int flags)
+/* A join sets the node that it creates, too: its answer has an epoch then (epoch.h). */
+static bool add_host(const struct fleet *fleet, struct request *request, bool joins)
 {
 	struct host_record host = {.weight = fleet->options->weight, .held = room_leases(fleet)};
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
@@ -84,7 +84,9 @@ static bool add_host(const struct fleet *fleet, struct request *request, enum op
 	snprintf(host.name, sizeof(host.name), "%s", fleet->options->host);
 	record_print_host(&host, text);
 	znode_path_named(ZNODE_HOST, 0, session_hid(fleet), path);
-	return request_add(request, kind, path, text, session_version(fleet), flags);
+	if (joins && !request_add(request, OPERATION_CREATE, path, text, 0, NODE_EPHEMERAL))
+		return false;
+	return request_add(request, OPERATION_SET, path, text, session_version(fleet), 0);
 }
 
 static void transaction_answered(struct fleet *fleet, struct request *request)
@@ -106,9 +108,7 @@ struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kin
 		done = request_add(request, OPERATION_CHECK, globals, NULL, baseline_version(fleet),
 				   0);
 	if (done)
-		done = kind == TRANSACTION_JOIN
-			       ? add_host(fleet, request, OPERATION_CREATE, NODE_EPHEMERAL)
-			       : add_host(fleet, request, OPERATION_SET, 0);
+		done = add_host(fleet, request, kind == TRANSACTION_JOIN);
 	if (done) {
 		fleet->transaction->kind = kind;
 		return request;

@@ -10,7 +10,7 @@
 static const struct {
 	const char *folder;
 	enum { OF_FLEET, OF_LIMITER, OF_CUT } of;
-	enum { NAME_NONE, NAME_HID, NAME_PARTITION, NAME_CLAIM, NAME_TILE } name;
+	enum { NAME_NONE, NAME_HID, NAME_PARTITION, NAME_CLAIM, NAME_TILE, NAME_END } name;
 } ZNODES[ZNODE_KIND_COUNT] = {
 	[ZNODE_LAYOUT] = {"/v", OF_FLEET, NAME_NONE},
 	[ZNODE_GLOBALS] = {"/g", OF_FLEET, NAME_NONE},
@@ -30,17 +30,27 @@ static const struct {
 	[ZNODE_TILES_OF] = {"/t", OF_FLEET, NAME_NONE},
 	[ZNODE_TILES] = {"/t", OF_CUT, NAME_NONE},
 	[ZNODE_TILE] = {"/t", OF_CUT, NAME_TILE},
+	[ZNODE_RESERVES_OF] = {"/r", OF_FLEET, NAME_NONE},
+	[ZNODE_RESERVES] = {"/r", OF_CUT, NAME_NONE},
+	[ZNODE_RESERVE] = {"/r", OF_CUT, NAME_TILE},
+	[ZNODE_ENDS_OF] = {"/d", OF_FLEET, NAME_NONE},
+	[ZNODE_END] = {"/d", OF_FLEET, NAME_END},
+	[ZNODE_AGREED_RATES_OF] = {"/a", OF_FLEET, NAME_NONE},
+	[ZNODE_AGREED_RATE] = {"/a", OF_LIMITER, NAME_NONE},
 };
 
 enum {
 	FOLDER_LENGTH = 2,
 	ID_DIGITS_MAX = 18,
+	CUT_DIGITS_MAX = 19,
 	INDEX_MAX = 9999,
 	NAME_MAX_BYTES = 60, /* of a name that was listed */
 	/* Bytes of names at most, with the slash before them. */
 	HID_BYTES = 1 + HID_TEXT - 1,
-	PARTITION_BYTES = 1 + 5,	      /* r and an index */
-	CLAIM_BYTES = HID_BYTES + 5 + 5 + 11, /* -N, -W and -SEQ */
+	PARTITION_BYTES = 1 + 5,		/* r and an index */
+	CLAIM_BYTES = HID_BYTES + 5 + 5 + 11,	/* -N, -W and -SEQ */
+	TILE_BYTES = 1 + 4 + 1 + 4 + HID_BYTES, /* A-B.HID */
+	END_BYTES = HID_BYTES + 1 + 10,		/* +E */
 	CLAIM_WEIGHT_MAX = 1000,
 };
 
@@ -73,18 +83,24 @@ void znode_path_partition(enum znode_kind kind, uint64_t id, uint32_t index, boo
 	znode_path_named(kind, id, name, path);
 }
 
+/* Reads LID-CUT, and moves *@text behind it. */
+static bool scan_cut(const char **text, uint64_t *id, uint64_t *cut)
+{
+	if (!record_parse_digits(text, UINT64_MAX, id) || **text != '-')
+		return false;
+	++*text;
+	return record_parse_digits(text, INT64_MAX, cut);
+}
+
 /* Reads the rest of @path behind the folder: kinds are told apart by how much of it there is. */
 static bool parse_rest(const char *rest, struct znode *znode)
 {
-	uint64_t id = 0;
-
-	if (ZNODES[znode->kind].of != OF_FLEET) {
-		if (*rest++ != '/' || !record_parse_digits(&rest, UINT64_MAX, &id))
-			return false;
-		znode->id = id;
-	}
-	if (ZNODES[znode->kind].of == OF_CUT &&
-	    (*rest++ != '-' || !record_parse_digits(&rest, INT64_MAX, &znode->cut)))
+	if (ZNODES[znode->kind].of != OF_FLEET && *rest++ != '/')
+		return false;
+	if (ZNODES[znode->kind].of == OF_LIMITER &&
+	    !record_parse_digits(&rest, UINT64_MAX, &znode->id))
+		return false;
+	if (ZNODES[znode->kind].of == OF_CUT && !scan_cut(&rest, &znode->id, &znode->cut))
 		return false;
 	if (ZNODES[znode->kind].name == NAME_NONE)
 		return !*rest;
@@ -95,10 +111,17 @@ static bool parse_rest(const char *rest, struct znode *znode)
 	       znode_partition_parse(rest, &znode->index, &znode->reserve);
 }
 
-void znode_path_tile(uint64_t id, uint64_t cut, const char *name, char path[ZNODE_TEXT])
+void znode_path_tile(uint64_t id, uint64_t cut, bool reserve, const char *name,
+		     char path[ZNODE_TEXT])
 {
-	snprintf(path, ZNODE_TEXT, "%s/%" PRIu64 "-%" PRIu64 "%s%s", ZNODES[ZNODE_TILE].folder, id,
-		 cut, name ? "/" : "", name ? name : "");
+	snprintf(path, ZNODE_TEXT, "%s/%" PRIu64 "-%" PRIu64 "%s%s",
+		 ZNODES[reserve ? ZNODE_RESERVE : ZNODE_TILE].folder, id, cut, name ? "/" : "",
+		 name ? name : "");
+}
+
+bool znode_cut_parse(const char *name, uint64_t *id, uint64_t *cut)
+{
+	return scan_cut(&name, id, cut) && !*name;
 }
 
 bool znode_parse(const char *path, struct znode *znode)
@@ -126,10 +149,14 @@ uint32_t znode_bytes(enum znode_kind kind, uint64_t id)
 	static const uint32_t names[] = {[NAME_NONE] = 0,
 					 [NAME_HID] = HID_BYTES,
 					 [NAME_PARTITION] = PARTITION_BYTES,
-					 [NAME_CLAIM] = CLAIM_BYTES};
+					 [NAME_CLAIM] = CLAIM_BYTES,
+					 [NAME_TILE] = TILE_BYTES,
+					 [NAME_END] = END_BYTES};
+	uint32_t of = ZNODES[kind].of == OF_FLEET ? 0 : 1 + digits_of(id);
 
-	return FOLDER_LENGTH + (ZNODES[kind].of == OF_LIMITER ? 1 + digits_of(id) : 0) +
-	       names[ZNODES[kind].name];
+	if (ZNODES[kind].of == OF_CUT)
+		of += 1 + CUT_DIGITS_MAX;
+	return FOLDER_LENGTH + of + names[ZNODES[kind].name];
 }
 
 bool znode_partition_parse(const char *name, uint32_t *index, bool *reserve)
@@ -164,6 +191,27 @@ void znode_hid_print(uint64_t high, uint64_t low, char hid[HID_TEXT])
 bool znode_is_hid(const char *name)
 {
 	return strlen(name) == HID_TEXT - 1 && strspn(name, HID_LETTERS) == HID_TEXT - 1;
+}
+
+void znode_end_print(const char *hid, uint32_t epoch, char name[ZNODE_TEXT])
+{
+	snprintf(name, ZNODE_TEXT, "%s+%" PRIu32, hid, epoch);
+}
+
+bool znode_end_parse(const char *name, char hid[HID_TEXT], uint32_t *epoch)
+{
+	uint64_t number;
+
+	if (strlen(name) <= HID_TEXT || name[HID_TEXT - 1] != '+')
+		return false;
+	memcpy(hid, name, HID_TEXT - 1);
+	hid[HID_TEXT - 1] = '\0';
+	name += HID_TEXT;
+	if (!znode_is_hid(hid) || (*name == '0' && name[1]) ||
+	    !record_parse_digits(&name, UINT32_MAX, &number) || *name)
+		return false;
+	*epoch = (uint32_t)number;
+	return true;
 }
 
 void znode_claim_print(const char *hid, uint32_t wanted, uint32_t weight, char name[ZNODE_TEXT])

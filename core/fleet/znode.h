@@ -12,24 +12,31 @@
 enum { ZNODE_TEXT = 384 }; /* for any path, with the zero at its end */
 
 enum znode_kind {
-	ZNODE_LAYOUT,	 /* the layout's version */
-	ZNODE_GLOBALS,	 /* the fleet's constants, the last changes */
-	ZNODE_RECORDS,	 /* folder of the limiters' records */
-	ZNODE_RECORD,	 /* ... a limiter's */
-	ZNODE_HOSTS,	 /* folder of the hosts */
-	ZNODE_HOST,	 /* ... a host; @name is its HID */
-	ZNODE_LEASES_OF, /* folder of the limiters' leases */
-	ZNODE_LEASES,	 /* ... folder of a limiter's leases */
-	ZNODE_LEASE,	 /* ... a leased partition */
-	ZNODE_FREE_OF,	 /* folder of the limiters' markers */
-	ZNODE_FREE,	 /* ... folder of a limiter's markers; its data: the agreed rate */
-	ZNODE_MARKER,	 /* ... a partition that was given back */
-	ZNODE_CLAIMS_OF, /* folder of the limiters' claims */
-	ZNODE_CLAIMS,	 /* ... folder of a limiter's claims */
-	ZNODE_CLAIM,	 /* ... a claim; @name as znode_claim_print() has it, or its begin */
-	ZNODE_TILES_OF,	 /* folder of the limiters' tiles */
-	ZNODE_TILES,	 /* ... folder of a limiter's tiles */
-	ZNODE_TILE,	 /* ... a tile; @name as tile_print() has it */
+	ZNODE_LAYOUT,	   /* the layout's version */
+	ZNODE_GLOBALS,	   /* the fleet's constants, the last changes */
+	ZNODE_RECORDS,	   /* folder of the limiters' records */
+	ZNODE_RECORD,	   /* ... a limiter's */
+	ZNODE_HOSTS,	   /* folder of the hosts */
+	ZNODE_HOST,	   /* ... a host; @name is its HID */
+	ZNODE_LEASES_OF,   /* folder of the limiters' leases */
+	ZNODE_LEASES,	   /* ... folder of a limiter's leases */
+	ZNODE_LEASE,	   /* ... a leased partition */
+	ZNODE_FREE_OF,	   /* folder of the limiters' markers */
+	ZNODE_FREE,	   /* ... folder of a limiter's markers; its data: the agreed rate */
+	ZNODE_MARKER,	   /* ... a partition that was given back */
+	ZNODE_CLAIMS_OF,   /* folder of the limiters' claims */
+	ZNODE_CLAIMS,	   /* ... folder of a limiter's claims */
+	ZNODE_CLAIM,	   /* ... a claim; @name as znode_claim_print() has it, or its begin */
+	ZNODE_TILES_OF,	   /* folder of the limiters' tiles */
+	ZNODE_TILES,	   /* ... folder of a limiter's tiles */
+	ZNODE_TILE,	   /* ... a tile; @name as tile_print() has it */
+	ZNODE_RESERVES_OF, /* the same of the reserve: a leaf is the part of one host */
+	ZNODE_RESERVES,
+	ZNODE_RESERVE,
+	ZNODE_ENDS_OF, /* folder of the ends of hosts */
+	ZNODE_END,     /* ... the right of a host is over; @name as znode_end_print() has it */
+	ZNODE_AGREED_RATES_OF, /* folder of what limiters have learnt */
+	ZNODE_AGREED_RATE,     /* ... a limiter's: the agreed rate */
 	ZNODE_KIND_COUNT
 };
 
@@ -37,7 +44,7 @@ enum znode_kind {
 struct znode {
 	enum znode_kind kind;
 	uint64_t id;	  /* LID, of a limiter's nodes */
-	uint64_t cut;	  /* of its tiles: the generation that laid them */
+	uint64_t cut;	  /* of its tiles: the generation since which leaves are numbered so */
 	uint32_t index;	  /* P, of a lease or a marker ... */
 	bool reserve;	  /* ... of the reserve */
 	const char *name; /* of all that have a name below their folder; lies in the path */
@@ -54,14 +61,21 @@ void znode_path_partition(enum znode_kind kind, uint64_t id, uint32_t index, boo
 
 /*
  * The same of tiles, which lie in a folder of their own for each @cut: of it with @name NULL, else
- * of the tile of that name.
+ * of the tile of that name; of the reserve's with @reserve.
  */
-void znode_path_tile(uint64_t id, uint64_t cut, const char *name, char path[ZNODE_TEXT]);
+void znode_path_tile(uint64_t id, uint64_t cut, bool reserve, const char *name,
+		     char path[ZNODE_TEXT]);
+
+/* Reads a child of ZNODE_TILES_OF or ZNODE_RESERVES_OF: LID-CUT. False: it is none. */
+bool znode_cut_parse(const char *name, uint64_t *id, uint64_t *cut);
 
 /* Reads @path, which an event or an answer names. False: it is none of the table's. */
 bool znode_parse(const char *path, struct znode *znode);
 
-/* Bytes of a path of @kind at most, below that of the fleet; @id: LID, where the kind has one. */
+/*
+ * Bytes of a path of @kind at most, below that of the fleet; @id: LID, where the kind has one. Of a
+ * tile: of one that is leased.
+ */
 uint32_t znode_bytes(enum znode_kind kind, uint64_t id);
 
 /* Reads a child of ZNODE_LEASES or ZNODE_FREE: P, or rP of the reserve. False: it is neither. */
@@ -73,6 +87,13 @@ bool znode_id_parse(const char *name, uint64_t *id);
 /* Makes a HID of 128 random bits; tells whether @name has the form of one. */
 void znode_hid_print(uint64_t high, uint64_t low, char hid[HID_TEXT]);
 bool znode_is_hid(const char *name);
+
+/*
+ * Prints the name HID+E of the end of a host: its right is over since epoch @epoch at the latest.
+ * Reads a child of ZNODE_ENDS_OF back. False: it is none.
+ */
+void znode_end_print(const char *hid, uint32_t epoch, char name[ZNODE_TEXT]);
+bool znode_end_parse(const char *name, char hid[HID_TEXT], uint32_t *epoch);
 
 /* Prints the begin of a claim's name, HID-N-W-; the coordinator adds SEQ, its place in line. */
 void znode_claim_print(const char *hid, uint32_t wanted, uint32_t weight, char name[ZNODE_TEXT]);

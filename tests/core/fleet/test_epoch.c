@@ -15,7 +15,7 @@ static const char X[] = "xxxxxxxxxxxxx", Y[] = "yyyyyyyyyyyyy";
 
 static uint64_t zxid_of(uint64_t epoch)
 {
-	return epoch << 32 | 7;
+	return (epoch - 1) << 32 | 7;
 }
 
 static struct tile clean(uint32_t epoch)
@@ -126,6 +126,29 @@ static void test_a_host_that_is_there_after_all_is_not_gone(void **state)
 	assert_false(epoch_is_gone(&epochs, ""));
 }
 
+static void test_the_epoch_of_a_server_that_is_alone_is_one(void **state)
+{
+	struct epochs epochs = {0};
+
+	(void)state;
+	epoch_note(&epochs, 7, NOW);
+	assert_int_equal(usable_ns(&epochs, clean(1)), NOW);
+	assert_true(counts(&epochs, clean(1)));
+	assert_int_equal(usable_ns(&epochs, clean(EPOCH_NONE)), NOW + Q);
+}
+
+static void test_after_a_backup_was_restored_its_epoch_counts(void **state)
+{
+	struct epochs epochs = {0};
+
+	(void)state;
+	epoch_note(&epochs, zxid_of(9), 0);
+	epoch_note(&epochs, zxid_of(4), NOW - 1000);
+	assert_true(counts(&epochs, clean(4)));
+	assert_int_equal(usable_ns(&epochs, clean(9)), NOW - 1000 + Q);
+	assert_false(counts(&epochs, clean(9)));
+}
+
 static void test_of_very_many_hosts_the_last_are_known(void **state)
 {
 	struct epochs epochs = {0};
@@ -154,6 +177,8 @@ int main(void)
 			test_the_tile_of_a_host_that_is_gone_waits_from_when_that_was_known),
 		cmocka_unit_test(test_knowledge_of_another_epoch_does_not_count),
 		cmocka_unit_test(test_a_host_that_is_there_after_all_is_not_gone),
+		cmocka_unit_test(test_the_epoch_of_a_server_that_is_alone_is_one),
+		cmocka_unit_test(test_after_a_backup_was_restored_its_epoch_counts),
 		cmocka_unit_test(test_of_very_many_hosts_the_last_are_known),
 	};
 

@@ -92,7 +92,7 @@ static void test_making_a_limiter_is_one_transaction_with_its_markers(void **sta
 	scene_open(&scene);
 	change = making(&scene, "a", "rate=10/s\npartitions.count=2");
 	begin(&scene, &change);
-	scene_assert_next(&scene, "check /g 0; set /h/HID 0; create /c/1; create /l/1; "
+	scene_assert_next(&scene, "check /g 0; set /h/HID 1; create /c/1; create /l/1; "
 				  "create /f/1; create /w/1; create /f/1/0; create /f/1/1; "
 				  "set /g 0");
 	assert_null(find(&scene, "a"));
@@ -112,7 +112,7 @@ static void test_a_setting_is_one_transaction_of_its_limiter_and_g(void **state)
 	a = scene_make(&scene, "a", ONE);
 	change = writing(a, "rate=20/s");
 	begin(&scene, &change);
-	scene_assert_next(&scene, "check /g 1; set /h/HID 1; set /c/1 0; set /g 1");
+	scene_assert_next(&scene, "check /g 1; set /h/HID 2; set /c/1 0; set /g 1");
 	assert_rate(a, "10/s");
 	assert_int_equal(end(&scene, &change, 0), 0);
 	assert_rate(a, "20/s");
@@ -210,7 +210,7 @@ static void test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later(void
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	change = (struct change){.kind = CHANGE_REMOVE, .limiter = a};
 	begin(&scene, &change);
-	scene_assert_next(&scene, "check /g 1; set /h/HID 2; set /c/1 0; set /g 1");
+	scene_assert_next(&scene, "check /g 1; set /h/HID 3; set /c/1 0; set /g 1");
 	assert_int_equal(end(&scene, &change, SEC), 0);
 	assert_null(find(&scene, "a"));
 	assert_null(scene_node(&scene, "/l/1/0"));

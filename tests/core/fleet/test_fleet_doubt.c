@@ -370,10 +370,9 @@ static void test_another_version_of_the_settings_is_read_before_it_is_tried_agai
 	scene_set(&scene, "/g",
 		  "renewal=1500ms\nright=8s\nquarantine=8330ms\nsession=6s\nlast=2\n"
 		  "recent=1:1 2:2\n");
-	scene_set(
-		&scene, "/c/2",
-		"name=b\nparent=0\ngeneration=1\ncut=1\nwriter=bbbbbbbbbbbbb\nowner=0 0 755\nsettings:\n"
-		"rate=7/s\n");
+	scene_set(&scene, "/c/2",
+		  "name=b\nparent=0\ngeneration=1\ncut=1\nwriter=bbbbbbbbbbbbb\nowner=0 0 755\n"
+		  "settings:\nrate=7/s\n");
 	scene_answer(&scene);
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
 	assert_int_equal(scene.opened, 1);

@@ -40,7 +40,7 @@ static void test_a_clean_take_deletes_the_marker_and_is_usable_at_the_acknowledg
 	scene_answer(&scene);
 	scene_assert_next(&scene, "read /f/1/0");
 	scene_answer(&scene);
-	scene_assert_next(&scene, "check /g 1; set /h/HID 1; delete /f/1/0; "
+	scene_assert_next(&scene, "check /g 1; set /h/HID 2; delete /f/1/0; "
 				  "create /l/1/0 ephemeral");
 	assert_int_equal(scene_lease(a, 0), LEASE_TAKING);
 	assert_int_equal(guest.waiter.outcome, WAITING);
@@ -93,7 +93,7 @@ static void test_an_unclean_take_asserts_that_there_is_no_marker(void **state)
 	scene.held_up = true;
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	scene_answer_until(&scene, "/l/1/0");
-	scene_assert_next(&scene, "check /g 1; set /h/HID 1; create /f/1/0; delete /f/1/0; "
+	scene_assert_next(&scene, "check /g 1; set /h/HID 2; create /f/1/0; delete /f/1/0; "
 				  "create /l/1/0 ephemeral");
 	engine_cancel(&scene.engine, &guest.waiter);
 	scene_close(&scene);

@@ -50,7 +50,7 @@ static void test_a_host_joins_in_one_transaction_that_checks_the_settings(void *
 	scene.held_up = true;
 	scene_begin(&scene);
 	scene_answer_until(&scene, "/h/");
-	scene_assert_next(&scene, "check /g 0; create /h/HID ephemeral");
+	scene_assert_next(&scene, "check /g 0; create /h/HID ephemeral; set /h/HID 0");
 	assert_int_equal(fleet_state(scene.fleet), FLEET_JOINING);
 	scene_answer(&scene);
 	assert_int_equal(fleet_state(scene.fleet), FLEET_READY);

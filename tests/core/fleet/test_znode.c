@@ -17,10 +17,12 @@ static void test_each_kind_of_path_is_read_as_it_was_printed(void **state)
 		enum znode_kind kind;
 		const char *path;
 	} plain[] = {
-		{ZNODE_LAYOUT, "/v"},	 {ZNODE_GLOBALS, "/g"},	 {ZNODE_RECORDS, "/c"},
-		{ZNODE_RECORD, "/c/7"},	 {ZNODE_HOSTS, "/h"},	 {ZNODE_LEASES_OF, "/l"},
-		{ZNODE_LEASES, "/l/7"},	 {ZNODE_FREE_OF, "/f"},	 {ZNODE_FREE, "/f/7"},
-		{ZNODE_CLAIMS_OF, "/w"}, {ZNODE_CLAIMS, "/w/7"},
+		{ZNODE_LAYOUT, "/v"},	     {ZNODE_GLOBALS, "/g"},  {ZNODE_RECORDS, "/c"},
+		{ZNODE_RECORD, "/c/7"},	     {ZNODE_HOSTS, "/h"},    {ZNODE_LEASES_OF, "/l"},
+		{ZNODE_LEASES, "/l/7"},	     {ZNODE_FREE_OF, "/f"},  {ZNODE_FREE, "/f/7"},
+		{ZNODE_CLAIMS_OF, "/w"},     {ZNODE_CLAIMS, "/w/7"}, {ZNODE_TILES_OF, "/t"},
+		{ZNODE_RESERVES_OF, "/r"},   {ZNODE_ENDS_OF, "/d"},  {ZNODE_AGREED_RATES_OF, "/a"},
+		{ZNODE_AGREED_RATE, "/a/7"},
 	};
 	char path[ZNODE_TEXT];
 	struct znode znode;
@@ -81,27 +83,79 @@ static void test_tiles_lie_in_a_folder_of_their_limiter_and_cut(void **state)
 	struct znode znode;
 
 	(void)state;
-	znode_path(ZNODE_TILES_OF, 0, path);
-	assert_string_equal(path, "/t");
-	assert_true(znode_parse(path, &znode));
-	assert_int_equal(znode.kind, ZNODE_TILES_OF);
-	znode_path_tile(5, 12, NULL, path);
+	znode_path_tile(5, 12, false, NULL, path);
 	assert_string_equal(path, "/t/5-12");
 	assert_true(znode_parse(path, &znode));
 	assert_int_equal(znode.kind, ZNODE_TILES);
 	assert_int_equal(znode.id, 5);
 	assert_int_equal(znode.cut, 12);
-	znode_path_tile(5, 12, "0-99+7+3:20.5", path);
+	znode_path_tile(5, 12, false, "0-99+7+3:20.5", path);
 	assert_string_equal(path, "/t/5-12/0-99+7+3:20.5");
 	assert_true(znode_parse(path, &znode));
 	assert_int_equal(znode.kind, ZNODE_TILE);
 	assert_int_equal(znode.cut, 12);
 	assert_string_equal(znode.name, "0-99+7+3:20.5");
+	znode_path_tile(5, 12, true, "0.abcdefghijk27", path);
+	assert_string_equal(path, "/r/5-12/0.abcdefghijk27");
+	assert_true(znode_parse(path, &znode));
+	assert_int_equal(znode.kind, ZNODE_RESERVE);
+	znode_path_tile(5, 12, true, NULL, path);
+	assert_true(znode_parse(path, &znode));
+	assert_int_equal(znode.kind, ZNODE_RESERVES);
 	assert_false(znode_parse("/t/5", &znode));
 	assert_false(znode_parse("/t/5-", &znode));
 	assert_false(znode_parse("/t/5-12/", &znode));
 	assert_false(znode_parse("/t/5-12/a/b", &znode));
 	assert_false(znode_parse("/t/-12", &znode));
+}
+
+static void test_a_folder_of_tiles_is_a_limiter_and_a_cut(void **state)
+{
+	static const char *const names[] = {"",	     "5",      "5-",  "-12",
+					    "5-12x", "5-12-1", "x-1", "5-9223372036854775808"};
+	uint64_t id, cut;
+
+	(void)state;
+	assert_true(znode_cut_parse("5-12", &id, &cut));
+	assert_int_equal(id, 5);
+	assert_int_equal(cut, 12);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_false(znode_cut_parse(names[i], &id, &cut));
+}
+
+static void test_the_end_of_a_host_is_read_whole_or_refused(void **state)
+{
+	static const char *const names[] = {
+		"",
+		"abcdefghijk27",
+		"abcdefghijk27+",
+		"abcdefghijk2+7",
+		"abcdefghijk27-7",
+		"abcdefghijk17+7",
+		"abcdefghijk27+07",
+		"abcdefghijk27+4294967296",
+		"abcdefghijk27+7 ",
+		"abcdefghijk27+-7",
+	};
+	char name[ZNODE_TEXT], path[ZNODE_TEXT], hid[HID_TEXT];
+	struct znode znode;
+	uint32_t epoch;
+
+	(void)state;
+	znode_end_print(HID, UINT32_MAX, name);
+	assert_string_equal(name, "abcdefghijk27+4294967295");
+	assert_true(znode_end_parse(name, hid, &epoch));
+	assert_string_equal(hid, HID);
+	assert_int_equal(epoch, UINT32_MAX);
+	assert_true(znode_end_parse("abcdefghijk27+0", hid, &epoch));
+	znode_path_named(ZNODE_END, 0, name, path);
+	assert_string_equal(path, "/d/abcdefghijk27+4294967295");
+	assert_int_equal(strlen(path), znode_bytes(ZNODE_END, 0));
+	assert_true(znode_parse(path, &znode));
+	assert_int_equal(znode.kind, ZNODE_END);
+	assert_string_equal(znode.name, name);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_false(znode_end_parse(names[i], hid, &epoch));
 }
 
 static void test_a_path_that_is_no_node_of_a_fleet_is_refused(void **state)
@@ -209,6 +263,10 @@ static void test_no_path_is_longer_than_it_is_counted(void **state)
 		assert_in_range(strlen(path), 1, znode_bytes(ZNODE_CLAIM, ids[i]));
 		znode_path(ZNODE_FREE, ids[i], path);
 		assert_int_equal(strlen(path), znode_bytes(ZNODE_FREE, ids[i]));
+		znode_path_tile(ids[i], INT64_MAX, true, "4094-4095.abcdefghijk27", path);
+		assert_in_range(strlen(path), 1, znode_bytes(ZNODE_RESERVE, ids[i]));
+		znode_path_tile(ids[i], INT64_MAX, false, NULL, path);
+		assert_in_range(strlen(path), 1, znode_bytes(ZNODE_TILES, ids[i]));
 	}
 	znode_path_named(ZNODE_HOST, 0, HID, path);
 	assert_int_equal(strlen(path), znode_bytes(ZNODE_HOST, 0));
@@ -221,6 +279,8 @@ int main(void)
 		cmocka_unit_test(test_a_path_with_a_name_keeps_it),
 		cmocka_unit_test(test_a_partition_of_the_reserve_is_told_from_the_others),
 		cmocka_unit_test(test_tiles_lie_in_a_folder_of_their_limiter_and_cut),
+		cmocka_unit_test(test_a_folder_of_tiles_is_a_limiter_and_a_cut),
+		cmocka_unit_test(test_the_end_of_a_host_is_read_whole_or_refused),
 		cmocka_unit_test(test_a_path_that_is_no_node_of_a_fleet_is_refused),
 		cmocka_unit_test(test_a_name_that_is_too_long_is_cut_and_overflows_nothing),
 		cmocka_unit_test(test_a_claim_is_read_whole_or_refused),
