@@ -369,6 +369,8 @@ void calm_look(struct sim *sim)
 	sim->look_ns = sim->now_ns + LOOK_NS;
 	watch_traffic(sim);
 	check_room(sim);
+	for (unsigned int i = 0; i < sim->host_count && !sim->failed; i++)
+		common_audit(&sim->hosts[i]);
 	for (unsigned int i = 0; i < sim->host_count; i++)
 		count_limiters(&sim->hosts[i]);
 	if (lacks_room(sim) || is_troubled(sim))

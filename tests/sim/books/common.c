@@ -304,7 +304,7 @@ void common_grants(struct place *place, uint64_t tokens, bool waited)
 	if (!common->rate || place->exempt || common_exempts(place))
 		return;
 	if (!common->is_key && tokens &&
-	    !lease_check_grants(&place->host->holder, common->first, sim->now_ns, why))
+	    !lease_check_grants(&common->first->leases, &place->host->holder, sim->now_ns, why))
 		sim_fail(sim, INVARIANT_PIECE, place, why);
 	if (!fleet_check_grant(common->rate, tokens, &place->largest, &place->largest_since,
 			       common_now(sim), why)) {
@@ -319,28 +319,7 @@ void common_returns(struct place *place, uint64_t tokens)
 		rate_check_return(&place->common->rate->rate, tokens, common_now(place->host->sim));
 }
 
-static struct partition_check *partition_at(struct common *common, uint32_t at)
-{
-	if (at >= common->room) {
-		uint32_t room = at + at / 2 + 16;
-		struct partition_check **larger = memory_get(room * sizeof(*larger));
-
-		if (common->room)
-			memcpy(larger, common->partitions, common->room * sizeof(*larger));
-		free(common->partitions);
-		common->partitions = larger;
-		common->room = room;
-	}
-	if (!common->partitions[at]) {
-		common->partitions[at] = memory_get(sizeof(struct partition_check));
-		common->partitions[at]->index = at;
-		common->partitions[at]->limiter = common;
-	}
-	return common->partitions[at];
-}
-
-struct partition_check *common_partition(struct sim *sim, const struct holding *holding,
-					 uint32_t index)
+struct lease_check *common_leases(struct sim *sim, const struct holding *holding)
 {
 	struct common *common;
 	char path[PATH_TEXT];
@@ -349,7 +328,7 @@ struct partition_check *common_partition(struct sim *sim, const struct holding *
 	common = find(sim, holding->id, path);
 	if (!common)
 		common = add(sim, holding->id, path);
-	return partition_at(common->first, index);
+	return &common->first->leases;
 }
 
 void common_check_leases(struct host *host)
@@ -366,18 +345,57 @@ void common_check_leases(struct host *host)
 		const struct lease_change *change = &host->changes[i];
 
 		if (change->to != LEASE_HELD)
-			lease_check_ends(change->partition, &host->holder);
-		else if (!lease_check_begins(change->partition, &host->holder, sim->now_ns, why))
+			lease_check_ends(change->check, &host->holder, &change->run);
+		else if (!lease_check_begins(change->check, &host->holder, &change->run,
+					     sim->now_ns, why))
 			sim_fail(sim, INVARIANT_PIECE, NULL, why);
 	}
 	host->change_count = 0;
 }
 
+/* Tells whether @host may not use @leaf, of the kind of @run, by what it says when it is asked. */
+static bool may_not(const struct host *host, const struct place *place, const struct run *run,
+		    uint32_t leaf)
+{
+	const struct lease_check *check = &place->common->first->leases;
+	uint32_t index = run->reserve ? PARTITIONS_MAX + leaf : leaf;
+
+	return leaf >= PARTITIONS_MAX || lease_check_has(check, &host->holder, run, leaf) ||
+	       !fleet_is_entitled(host->fleet, place->limiter->holding, index);
+}
+
+/* The leaves beside each run, and the first. */
+static bool audit(const struct host *host, const struct place *place)
+{
+	const struct lease_check *check = &place->common->first->leases;
+	struct run any = {0};
+
+	for (const struct held *h = host->holder.first; h; h = h->next) {
+		if (h->check != check)
+			continue;
+		any = h->run;
+		if ((any.first && !may_not(host, place, &any, any.first - 1)) ||
+		    !may_not(host, place, &any, any.last + 1))
+			return false;
+	}
+	return may_not(host, place, &any, 0);
+}
+
+void common_audit(struct host *host)
+{
+	if (host->state == HOST_DOWN || host->paused || host->holder.end_ns <= host->sim->now_ns)
+		return;
+	for (struct place *p = host->places; p; p = p->next) {
+		if (p->limiter && p->common && !p->is_key && !p->partition && p->limiter->holding &&
+		    !audit(host, p))
+			sim_fail(host->sim, INVARIANT_PIECE, p,
+				 "a host may use a leaf that it has not told of");
+	}
+}
+
 void common_free(struct common *common)
 {
-	for (uint32_t i = 0; i < common->room; i++)
-		free(common->partitions[i]);
-	free(common->partitions);
+	lease_check_free(&common->leases);
 	free(common->service);
 	free(common->path);
 	windows_free(&common->windows);

@@ -28,9 +28,8 @@ struct common {
 	const struct fleet_check *above; /* a key's: that of its limiter's name */
 	struct windows windows;
 	/* Of the first alone. */
-	struct service *service;	     /* owned, or NULL */
-	struct partition_check **partitions; /* owned, @room of them: by index, then reserves */
-	uint32_t room;
+	struct service *service; /* owned, or NULL */
+	struct lease_check leases;
 	uint64_t granted_ns; /* the last time */
 	uint64_t charged;    /* tokens, ever */
 
@@ -88,12 +87,14 @@ void common_grants(struct place *place, uint64_t tokens, bool waited);
 /* Tokens are given back. */
 void common_returns(struct place *place, uint64_t tokens);
 
-/* Partition @index, as fleet_listener.lease() has it. */
-struct partition_check *common_partition(struct sim *sim, const struct holding *holding,
-					 uint32_t index);
+/* The leases of the limiter of @holding. */
+struct lease_check *common_leases(struct sim *sim, const struct holding *holding);
 
 /* After a step of @host: notes its entitlements of now. */
 void common_check_leases(struct host *host);
+
+/* Checks that @host has told of all that it says, when it is asked, that it may use. */
+void common_audit(struct host *host);
 
 void common_free(struct common *common);
 

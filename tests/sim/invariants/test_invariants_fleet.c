@@ -29,28 +29,54 @@ static struct settings settings_of(const char *rate, uint64_t burst, uint32_t co
 
 struct two {
 	struct holder a, b;
-	struct partition_check partition;
+	struct lease_check check;
 };
 
+static struct run run(uint64_t cut, uint32_t first, uint32_t last)
+{
+	return (struct run){.cut = cut, .first = first, .last = last};
+}
+
+static bool begins(struct two *two, struct holder *holder, struct run leaves, uint64_t at_ns)
+{
+	return lease_check_begins(&two->check, holder, &leaves, at_ns, why);
+}
+
+static void ends(struct two *two, struct holder *holder, struct run leaves)
+{
+	lease_check_ends(&two->check, holder, &leaves);
+}
+
+/* Both may use leaves 10 to 19. */
 static void hold(struct two *two)
 {
-	*two = (struct two){.a = {.name = "a"}, .b = {.name = "b"}, .partition.limiter = two};
-	assert_true(lease_check_begins(&two->partition, &two->a, 0, why));
-	assert_true(lease_check_begins(&two->partition, &two->b, 0, why));
+	*two = (struct two){.a = {.name = "a"}, .b = {.name = "b"}};
+	assert_true(begins(two, &two->a, run(1, 10, 19), 0));
+	assert_true(begins(two, &two->b, run(1, 10, 19), 0));
+}
+
+/* The rights of both last for ever, and they hold nothing. */
+static void begin(struct two *two)
+{
+	*two = (struct two){.a = {.name = "a"}, .b = {.name = "b"}};
+	assert_true(lease_check_right(&two->a, UINT64_MAX, 0, why));
+	assert_true(lease_check_right(&two->b, UINT64_MAX, 0, why));
 }
 
 static void let_go(struct two *two)
 {
 	lease_check_ends_all(&two->a);
 	lease_check_ends_all(&two->b);
+	assert_int_equal(two->check.count, 0);
+	lease_check_free(&two->check);
 }
 
 static bool grants(struct two *two, struct holder *holder, uint64_t at_ns)
 {
-	return lease_check_grants(holder, two, at_ns, why);
+	return lease_check_grants(&two->check, holder, at_ns, why);
 }
 
-static void test_two_that_may_use_one_partition_are_found_whether_they_do_or_not(void **state)
+static void test_two_that_may_use_one_leaf_are_found_whether_they_do_or_not(void **state)
 {
 	struct two two;
 
@@ -65,7 +91,108 @@ static void test_two_that_may_use_one_partition_are_found_whether_they_do_or_not
 	let_go(&two);
 }
 
-static void test_hosts_that_use_one_partition_in_turns_are_found_whatever_they_say(void **state)
+static void test_runs_that_share_a_leaf_at_either_end_are_found(void **state)
+{
+	static const struct {
+		uint32_t first, last;
+		bool alone;
+	} cases[] = {
+		{0, 9, true},	 {0, 10, false},  {19, 30, false}, {20, 30, true},
+		{12, 13, false}, {0, 100, false}, {10, 19, false}, {5, 5, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct two two;
+
+		begin(&two);
+		assert_true(begins(&two, &two.a, run(1, 10, 19), 1));
+		assert_int_equal(begins(&two, &two.b, run(1, cases[i].first, cases[i].last), 2),
+				 cases[i].alone);
+		let_go(&two);
+	}
+}
+
+static void test_leaves_of_the_reserve_are_others(void **state)
+{
+	struct run reserve = {.cut = 1, .reserve = true, .first = 10, .last = 10};
+	struct two two;
+
+	(void)state;
+	begin(&two);
+	assert_true(begins(&two, &two.a, run(1, 10, 19), 1));
+	assert_true(begins(&two, &two.b, reserve, 2));
+	assert_true(grants(&two, &two.a, 3));
+	assert_true(grants(&two, &two.b, 4));
+	assert_true(grants(&two, &two.a, 5));
+	let_go(&two);
+}
+
+static void test_hosts_that_may_use_leaves_of_two_cuts_are_found(void **state)
+{
+	struct two two;
+
+	(void)state;
+	begin(&two);
+	assert_true(begins(&two, &two.a, run(1, 10, 19), 1));
+	assert_false(begins(&two, &two.b, run(2, 30, 39), 2));
+	let_go(&two);
+	/* One host forgets the cut before, and the right of the other is over. */
+	begin(&two);
+	assert_true(begins(&two, &two.a, run(1, 10, 19), 1));
+	assert_true(begins(&two, &two.b, run(1, 30, 39), 1));
+	assert_true(lease_check_right(&two.a, 5, 2, why));
+	ends(&two, &two.b, run(2, 30, 39));
+	assert_true(begins(&two, &two.b, run(2, 10, 19), 5));
+	let_go(&two);
+}
+
+static void test_a_part_that_was_given_back_may_be_used_and_the_rest_may_not(void **state)
+{
+	struct two two;
+
+	(void)state;
+	begin(&two);
+	assert_true(begins(&two, &two.a, run(1, 10, 19), 1));
+	ends(&two, &two.a, run(1, 13, 15));
+	for (uint32_t leaf = 10; leaf < 20; leaf++)
+		assert_int_equal(lease_check_has(&two.check, &two.a, &(struct run){.cut = 1}, leaf),
+				 leaf < 13 || leaf > 15);
+	assert_true(begins(&two, &two.b, run(1, 13, 15), 2));
+	assert_false(begins(&two, &two.b, run(1, 12, 15), 2));
+	let_go(&two);
+}
+
+static void test_a_host_that_takes_what_it_has_and_more_is_checked_for_what_is_more(void **state)
+{
+	struct two two;
+
+	(void)state;
+	begin(&two);
+	assert_true(begins(&two, &two.a, run(1, 10, 12), 1));
+	assert_true(begins(&two, &two.a, run(1, 18, 19), 1));
+	assert_true(begins(&two, &two.b, run(1, 15, 15), 1));
+	assert_false(begins(&two, &two.a, run(1, 10, 19), 2));
+	let_go(&two);
+}
+
+static void test_a_piece_that_a_host_takes_beside_its_own_begins_anew(void **state)
+{
+	struct two two;
+
+	(void)state;
+	begin(&two);
+	assert_true(begins(&two, &two.a, run(1, 10, 12), 1));
+	assert_true(begins(&two, &two.b, run(1, 13, 19), 1));
+	assert_true(grants(&two, &two.a, 2));
+	assert_true(grants(&two, &two.b, 3));
+	ends(&two, &two.b, run(1, 13, 19));
+	assert_true(begins(&two, &two.a, run(1, 13, 19), 4));
+	assert_true(grants(&two, &two.a, 5));
+	let_go(&two);
+}
+
+static void test_hosts_that_use_one_leaf_in_turns_are_found_whatever_they_say(void **state)
 {
 	struct two two;
 
@@ -78,20 +205,20 @@ static void test_hosts_that_use_one_partition_in_turns_are_found_whatever_they_s
 	let_go(&two);
 }
 
-static void test_a_partition_that_goes_from_one_to_another_and_back_is_no_breach(void **state)
+static void test_a_run_that_goes_from_one_to_another_and_back_is_no_breach(void **state)
 {
 	struct two two;
 
 	(void)state;
 	hold(&two);
 	assert_true(grants(&two, &two.a, 1));
-	lease_check_ends(&two.partition, &two.a);
+	ends(&two, &two.a, run(1, 10, 19));
 	assert_true(grants(&two, &two.b, 2));
-	lease_check_ends(&two.partition, &two.b);
-	assert_true(lease_check_begins(&two.partition, &two.a, 3, why));
+	ends(&two, &two.b, run(1, 10, 19));
+	assert_true(begins(&two, &two.a, run(1, 10, 19), 3));
 	assert_true(grants(&two, &two.a, 4));
 	/* The other goes on with the lease that it had. */
-	assert_true(lease_check_begins(&two.partition, &two.b, 5, why));
+	assert_true(begins(&two, &two.b, run(1, 19, 19), 5));
 	assert_true(grants(&two, &two.b, 6));
 	assert_false(grants(&two, &two.a, 7));
 	let_go(&two);
@@ -105,20 +232,21 @@ static void test_a_use_by_a_lease_that_has_ended_counts(void **state)
 	hold(&two);
 	assert_true(grants(&two, &two.a, 1));
 	assert_true(grants(&two, &two.b, 2));
-	lease_check_ends(&two.partition, &two.b);
+	ends(&two, &two.b, run(1, 10, 19));
 	assert_false(grants(&two, &two.a, 3));
 	let_go(&two);
 }
 
-static void test_grants_of_another_limiter_use_no_partition_of_this_one(void **state)
+static void test_grants_of_another_limiter_use_no_leaf_of_this_one(void **state)
 {
+	struct lease_check another = {0};
 	struct two two;
 
 	(void)state;
 	hold(&two);
 	assert_true(grants(&two, &two.a, 1));
 	assert_true(grants(&two, &two.b, 2));
-	assert_true(lease_check_grants(&two.a, &state, 3, why));
+	assert_true(lease_check_grants(&another, &two.a, 3, why));
 	let_go(&two);
 }
 
@@ -300,14 +428,18 @@ static void test_a_host_that_asks_without_end_is_found(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_two_that_may_use_one_leaf_are_found_whether_they_do_or_not),
+		cmocka_unit_test(test_runs_that_share_a_leaf_at_either_end_are_found),
+		cmocka_unit_test(test_leaves_of_the_reserve_are_others),
+		cmocka_unit_test(test_hosts_that_may_use_leaves_of_two_cuts_are_found),
+		cmocka_unit_test(test_a_part_that_was_given_back_may_be_used_and_the_rest_may_not),
 		cmocka_unit_test(
-			test_two_that_may_use_one_partition_are_found_whether_they_do_or_not),
-		cmocka_unit_test(
-			test_hosts_that_use_one_partition_in_turns_are_found_whatever_they_say),
-		cmocka_unit_test(
-			test_a_partition_that_goes_from_one_to_another_and_back_is_no_breach),
+			test_a_host_that_takes_what_it_has_and_more_is_checked_for_what_is_more),
+		cmocka_unit_test(test_a_piece_that_a_host_takes_beside_its_own_begins_anew),
+		cmocka_unit_test(test_hosts_that_use_one_leaf_in_turns_are_found_whatever_they_say),
+		cmocka_unit_test(test_a_run_that_goes_from_one_to_another_and_back_is_no_breach),
 		cmocka_unit_test(test_a_use_by_a_lease_that_has_ended_counts),
-		cmocka_unit_test(test_grants_of_another_limiter_use_no_partition_of_this_one),
+		cmocka_unit_test(test_grants_of_another_limiter_use_no_leaf_of_this_one),
 		cmocka_unit_test(test_the_first_rate_counts_at_once),
 		cmocka_unit_test(
 			test_for_q_after_a_change_the_larger_rate_counts_and_then_the_new_one),

@@ -210,6 +210,14 @@ static void remember_change(struct host *host, struct lease_change change)
 	host->changes[host->change_count++] = change;
 }
 
+static struct run run_of(uint32_t index)
+{
+	bool reserve = index >= PARTITIONS_MAX;
+	uint32_t leaf = reserve ? index - PARTITIONS_MAX : index;
+
+	return (struct run){.reserve = reserve, .first = leaf, .last = leaf};
+}
+
 static void heard_lease(struct fleet_listener *listener, const struct holding *holding,
 			uint32_t index, enum lease_state from, enum lease_state to)
 {
@@ -220,8 +228,8 @@ static void heard_lease(struct fleet_listener *listener, const struct holding *h
 	char path[PATH_TEXT];
 
 	host->reshared = true;
-	remember_change(host,
-			(struct lease_change){common_partition(host->sim, holding, index), to});
+	remember_change(
+		host, (struct lease_change){common_leases(host->sim, holding), run_of(index), to});
 	host->gave_waiting |= from == LEASE_WAITING && to == LEASE_DRAINING;
 	if (word && !host->sim->quiet) {
 		tree_path(holding->limiter, path);

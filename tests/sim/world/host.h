@@ -29,7 +29,8 @@ struct command;
 
 /* A lease that changed in this step. */
 struct lease_change {
-	struct partition_check *partition;
+	struct lease_check *check; /* of its limiter */
+	struct run run;
 	enum lease_state to;
 };
 
