@@ -12,6 +12,7 @@ struct membership {
 	char (*hids)[HID_TEXT]; /* owned: of the last look, in the order of their names */
 	uint32_t count;
 	uint32_t looks; /* that were answered */
+	bool former;	/* that look was in another session: it says nothing of who went since */
 	bool alone;
 	bool watched;
 	bool asked;
@@ -59,10 +60,10 @@ static int by_name(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-const char (*membership_hids(const struct fleet *fleet, uint32_t *count))[HID_TEXT]
+char (*membership_hids(const struct fleet *fleet, uint32_t *count))[HID_TEXT]
 {
 	*count = fleet->membership->count;
-	return (const char(*)[HID_TEXT])fleet->membership->hids;
+	return fleet->membership->hids;
 }
 
 bool membership_has(const struct fleet *fleet, const char *hid)
@@ -82,11 +83,28 @@ static void become_alone(struct fleet *fleet, bool alone)
 	holdings_set_alone(fleet, alone);
 }
 
+/* Notes which hosts went, and which of those that had gone are there again. */
+static void compare(struct fleet *fleet, char (*hids)[HID_TEXT], uint32_t count)
+{
+	struct membership *membership = fleet->membership;
+	struct epochs *epochs = &fleet->epochs;
+
+	for (uint32_t i = 0; !membership->former && i < membership->count; i++) {
+		if (bsearch(membership->hids[i], hids, count, HID_TEXT, by_name))
+			continue;
+		epoch_note_gone(epochs, membership->hids[i], fleet->clocks.waiter_ns);
+		membership->shrunk = true;
+	}
+	for (uint32_t i = 0; i < count && epochs->gone_count; i++)
+		epoch_note_there(epochs, hids[i]);
+}
+
 /* Takes the names of @request in place of those that were known. False: there is no memory. */
-static bool take_names(struct membership *membership, const struct request *request)
+static bool take_names(struct fleet *fleet, const struct request *request)
 {
 	char(*hids)[HID_TEXT] = calloc(request->name_count + 1, HID_TEXT);
-	uint32_t count = 0, stayed = 0;
+	struct membership *membership = fleet->membership;
+	uint32_t count = 0;
 
 	if (!hids)
 		return false;
@@ -95,12 +113,11 @@ static bool take_names(struct membership *membership, const struct request *requ
 			memcpy(hids[count++], request->names[i], HID_TEXT);
 	}
 	qsort(hids, count, HID_TEXT, by_name);
-	for (uint32_t i = 0; i < membership->count; i++)
-		stayed += bsearch(membership->hids[i], hids, count, HID_TEXT, by_name) != NULL;
-	membership->shrunk = membership->shrunk || stayed < membership->count;
+	compare(fleet, hids, count);
 	free(membership->hids);
 	membership->hids = hids;
 	membership->count = count;
+	membership->former = false;
 	return true;
 }
 
@@ -110,7 +127,7 @@ static void hosts_listed(struct fleet *fleet, struct request *request)
 
 	membership->asked = false;
 	membership->look_ns = fleet->now_ns + fleet_jitter(fleet, fleet->constants.renewal_ns);
-	if (request->answer != ANSWER_OK || !take_names(membership, request))
+	if (request->answer != ANSWER_OK || !take_names(fleet, request))
 		return;
 	membership->looks++;
 	membership->watched = true;
@@ -166,6 +183,7 @@ void membership_forget(struct fleet *fleet)
 {
 	fleet->membership->watched = false;
 	fleet->membership->asked = false;
+	fleet->membership->former = true;
 }
 
 bool membership_has_shrunk(struct fleet *fleet)

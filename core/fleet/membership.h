@@ -23,7 +23,7 @@ bool membership_is_known(const struct fleet *fleet);
 uint32_t membership_count(const struct fleet *fleet);
 
 /* The names of all hosts as of the last look, in their order; how many looks there were. */
-const char (*membership_hids(const struct fleet *fleet, uint32_t *count))[HID_TEXT];
+char (*membership_hids(const struct fleet *fleet, uint32_t *count))[HID_TEXT];
 uint32_t membership_looks(const struct fleet *fleet);
 
 /* Tells whether the last look showed host @hid. */

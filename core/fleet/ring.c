@@ -78,23 +78,35 @@ static bool stands_still(const struct ring_host *host, uint64_t ns, uint64_t now
 	return host->counts && now_ns - host->since_ns >= ns;
 }
 
-/*
- * Returns the @i-th host behind this one that concerns it: those that were not looked up, and
- * those that renew, up to the first that has not stood still. Moves *@i behind it. NULL: no more.
- */
-static struct ring_host *next_host(struct ring *ring, const struct ring_facts *facts, uint32_t *i,
-				   uint32_t *counted)
-{
-	while (*i < ring->count && *counted < RING_COUNTED_MAX) {
-		struct ring_host *host = &ring->hosts[(ring->next + (*i)++) % ring->count];
+/* A way through the hosts behind this one. */
+struct walk {
+	uint32_t at;
+	uint32_t counted, idle; /* passed so far */
+};
 
-		if (host->known && !host->renews)
+/*
+ * Returns the next host that concerns this one: those that were not looked up, and those that
+ * renew, up to the first that has not stood still. NULL: no more.
+ */
+static struct ring_host *next_host(const struct ring *ring, const struct ring_facts *facts,
+				   struct walk *walk)
+{
+	while (walk->at < ring->count && walk->counted < RING_COUNTED_MAX) {
+		struct ring_host *host = &ring->hosts[(ring->next + walk->at++) % ring->count];
+
+		if (host->known && !host->renews) {
+			walk->idle++;
 			continue;
+		}
+		/* It may have written often while it was not counted. */
+		if (host->walk != ring->walk && host->walk + 1 != ring->walk)
+			host->counts = false;
+		host->walk = ring->walk;
 		if (!host->known)
 			return host;
-		++*counted;
+		walk->counted++;
 		if (!stands_still(host, STILL_RENEWALS * facts->renewal_ns, facts->now_ns))
-			*i = ring->count;
+			walk->at = ring->count;
 		return host;
 	}
 	return NULL;
@@ -110,42 +122,56 @@ static uint64_t due_ns(const struct ring_host *host, const struct ring_facts *fa
 {
 	uint64_t at_ns = host->asked ? NEVER_NS : host->next_ns;
 
+	/* One that others are looked up before: their answers come first. */
+	if (!host->known && at_ns <= facts->now_ns)
+		at_ns = NEVER_NS;
 	if (host->counts && !stands_still(host, facts->quarantine_ns, facts->now_ns))
 		at_ns = sooner(at_ns, host->since_ns + facts->quarantine_ns);
-	if (host->counts &&
-	    !stands_still(host, STILL_RENEWALS * facts->renewal_ns, facts->now_ns))
+	if (host->counts && !stands_still(host, STILL_RENEWALS * facts->renewal_ns, facts->now_ns))
 		at_ns = sooner(at_ns, host->since_ns + STILL_RENEWALS * facts->renewal_ns);
 	return at_ns;
 }
 
+/* Tells whether @host is to be read now; of those that were not looked up @asked are. */
+static bool is_due(const struct ring_host *host, const struct ring_facts *facts,
+		   const struct walk *walk, uint32_t asked)
+{
+	if (host->asked || host->next_ns > facts->now_ns)
+		return false;
+	/* Where all are busy the first is enough; where most are idle more are looked up at once. */
+	return host->known || (asked <= walk->idle && asked < RING_READS_MAX);
+}
+
 struct ring_read ring_next(struct ring *ring, const struct ring_facts *facts)
 {
-	uint32_t i = 0, counted = 0, asked = 0;
 	struct ring_read read = {.at_ns = NEVER_NS};
-	struct ring_host *host;
+	struct ring_host *host, *due = NULL;
+	struct walk walk = {0};
+	uint32_t asked = 0;
 
 	begin_anew(ring, facts);
-	while (asked < RING_READS_MAX && (host = next_host(ring, facts, &i, &counted))) {
-		asked += host->asked;
-		if (host->asked || host->next_ns > facts->now_ns) {
-			read.at_ns = sooner(read.at_ns, due_ns(host, facts));
-			continue;
-		}
-		host->asked = true;
-		host->asked_epoch = facts->epoch;
-		host->next_ns = facts->now_ns + facts->renewal_ns;
-		return (struct ring_read){host->hid, !host->known, NEVER_NS};
+	ring->walk++;
+	while ((host = next_host(ring, facts, &walk))) {
+		if (!due && is_due(host, facts, &walk, asked))
+			due = host;
+		asked += !host->known && host->asked;
+		read.at_ns = sooner(read.at_ns, due_ns(host, facts));
 	}
-	return read;
+	if (!due)
+		return read;
+	due->asked = true;
+	due->asked_epoch = facts->epoch;
+	due->next_ns = facts->now_ns + facts->renewal_ns;
+	return (struct ring_read){due->hid, !due->known, NEVER_NS};
 }
 
 const struct ring_host *ring_overdue(struct ring *ring, const struct ring_facts *facts)
 {
-	uint32_t i = 0, counted = 0;
 	struct ring_host *host;
+	struct walk walk = {0};
 
 	begin_anew(ring, facts);
-	while ((host = next_host(ring, facts, &i, &counted))) {
+	while ((host = next_host(ring, facts, &walk))) {
 		if (stands_still(host, facts->quarantine_ns, facts->now_ns))
 			return host;
 	}

@@ -27,6 +27,7 @@ struct ring_host {
 	bool is_void; /* ... which was sent before all counts began anew */
 	bool counts;  /* @version was read ... */
 	int32_t version;
+	uint32_t walk;	      /* ... counted in that walk last ... */
 	uint64_t since_ns;    /* ... and first received then */
 	uint64_t next_ns;     /* when it is read next */
 	uint32_t asked_epoch; /* of this host's last transaction before the last read ... */
@@ -37,6 +38,7 @@ struct ring {
 	struct ring_host *hosts; /* owned, in the order of their names, without this host */
 	uint32_t count;
 	uint32_t next; /* place of the one behind this host */
+	uint32_t walk; /* how often the ring was walked through */
 	/* Of the facts that were last heard. */
 	uint32_t epoch;
 	uint32_t lapses;
