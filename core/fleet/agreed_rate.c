@@ -15,7 +15,7 @@
 
 static void node_path(const struct holding *holding, char path[ZNODE_TEXT])
 {
-	znode_path(ZNODE_FREE, holding->id, path);
+	znode_path(ZNODE_AGREED_RATE, holding->id, path);
 }
 
 /*

@@ -2,7 +2,7 @@
  * agreed_rate - the rate that the hosts of a fleet have learnt together of the service behind a
  * limiter: `scope=fleet` of `adapt`. core/limiter/learning.h has what one host has learnt.
  *
- * It is the data of node /f/LID, at most one write a second and limiter over all hosts: a host
+ * It is the data of node /a/LID, at most one write a second and limiter over all hosts: a host
  * that writes has seen the node unchanged for that long, and names the version it has seen. Every
  * host that uses the limiter watches it. A lower rate counts on the host that was throttled at once
  * and is told when it may be; a higher one counts once it was written. Nothing of the protocol

@@ -63,6 +63,7 @@ void apply_gone(struct fleet *fleet, struct holding *holding)
 {
 	release_all(fleet, holding);
 	room_unwatch_agreed_rate(fleet, holding);
+	room_unwatch_claims(fleet, holding);
 	holdings_unname(fleet, holding);
 }
 

@@ -7,7 +7,7 @@
  *    gives back the oldest first, in parts.
  * 3. Where there are more hosts than partitions, hosts take turns of a `lease`.
  * 4. A host that lacks some looks for more, at once and then every R. A host that has what it wants
- *    looks seldom: others may have come to claim some.
+ *    looks when it is told that claims have changed.
  * 5. A host whose look did not find enough claims what it wants, and wakes the first in line when
  *    it gives something back.
  */
@@ -107,24 +107,32 @@ static bool is_scarce(const struct balance *balance, uint32_t kept)
 	return balance->left_free < kept;
 }
 
-/* Tells whether the last is kept though it is not wanted: claims of others must be seen soon. */
+/*
+ * Tells whether the last is kept though it is not wanted: claims of others must be seen soon, also
+ * where there is no room to watch them.
+ */
 static bool keeps_last(const struct balance *balance, const struct facts *facts)
 {
-	return !facts->wanted && is_scarce(balance, facts->kept);
+	return !facts->wanted && is_scarce(balance, facts->kept) && !facts->claims_are_watched;
 }
 
 /*
- * Returns about how much later the next look is. A host that lacks nothing and has a part looks for
- * claims of others; one that has none, but wants a reserve, looks for what a dead host left.
+ * Returns about how much later the next look is. A host that lacks nothing and has a part is told
+ * of claims, or looks for them; one that has none, but wants a reserve, looks for what a dead host
+ * left.
  */
 static uint64_t look_interval(const struct balance *balance, const struct facts *facts)
 {
+	bool concerns = facts->has_leases || facts->claim_is_lost;
+
 	if (balance->is_lacking || balance->share.contended || facts->claimed ||
 	    keeps_last(balance, facts) || (facts->lacks_reserve && !balance->reserves_gone))
 		return facts->renewal_ns;
-	if (facts->has_leases || facts->claim_is_lost)
-		return facts->lease_ns / YOUNG_PARTS;
-	return FLEET_RESERVE_NS;
+	if (concerns && facts->claims_have_changed)
+		return 0;
+	if (concerns && !facts->lacks_reserve && facts->claims_are_watched)
+		return NEVER_NS;
+	return concerns ? facts->lease_ns / YOUNG_PARTS : FLEET_RESERVE_NS;
 }
 
 uint64_t balance_looked(struct balance *balance, const struct facts *facts, uint32_t left_free,
@@ -159,6 +167,9 @@ static void choose_look(struct balance *balance, const struct facts *facts, uint
 	else if (!balance->is_lacking && !balance->share.contended)
 		balance->look_ns = 0;
 	if (facts->lacks_reserve && !balance->seeks_reserve)
+		balance->look_ns = 0;
+	/* Nothing was to be looked for until now. */
+	if (facts->claims_have_changed && balance->look_ns == NEVER_NS)
 		balance->look_ns = 0;
 	balance->seeks_reserve = facts->lacks_reserve;
 	decision->looks = !facts->is_looking && facts->now_ns >= balance->look_ns &&

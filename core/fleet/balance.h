@@ -49,11 +49,13 @@ struct facts {
 	bool is_looking;    /* a look for more is under way */
 
 	/* Claims. */
-	bool has_claimants;   /* other hosts claim some, as far as is known */
-	uint32_t claimed;     /* by this host; 0: it has no claim */
-	bool claim_is_lost;   /* it may have one that it does not know */
-	bool claims_anew;     /* it is to go to the end of the line */
-	uint64_t claim_at_ns; /* another amount is not claimed before */
+	bool has_claimants;	  /* other hosts claim some, as far as is known */
+	uint32_t claimed;	  /* by this host; 0: it has no claim */
+	bool claim_is_lost;	  /* it may have one that it does not know */
+	bool claims_anew;	  /* it is to go to the end of the line */
+	bool claims_are_watched;  /* others' cannot change without being told, */
+	bool claims_have_changed; /* and have */
+	uint64_t claim_at_ns;	  /* another amount is not claimed before */
 
 	/* Of what is held; only where balance_may_give(). */
 	struct piece *pieces; /* the caller's; the decision puts those that go first, in order */

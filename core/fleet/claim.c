@@ -27,6 +27,7 @@ struct claims {
 	uint32_t given_up; /* ... and then wake others: so many are theirs */
 	bool looking;	   /* their names are being asked for ... */
 	bool turned;	   /* ... as a turn is over, and its claim was made anew */
+	bool changed;	   /* those of others have, since they were listed */
 	char (*claimants)[CLAIM_TEXT]; /* owned: names of others' claims, in the order of waking */
 	uint32_t claimant_count;
 };
@@ -65,6 +66,37 @@ void claim_tell(const struct holding *holding, struct facts *facts)
 	facts->claim_is_lost = claims->unknown;
 	facts->claims_anew = claims->reclaims;
 	facts->claim_at_ns = claims->next_ns;
+	facts->claims_are_watched = room_watches_claims(holding);
+	facts->claims_have_changed = claims->changed;
+}
+
+void claim_watch(struct fleet *fleet, struct holding *holding, struct request *request)
+{
+	request->watch = room_watch_claims(fleet, holding);
+}
+
+void claim_note_unread(struct fleet *fleet, struct holding *holding)
+{
+	room_unwatch_claims(fleet, holding);
+	holding->claims->changed = false;
+}
+
+void claim_changed(struct fleet *fleet, const struct znode *znode)
+{
+	struct holding *holding = holdings_find(fleet, znode->id);
+
+	if (!holding)
+		return;
+	room_unwatch_claims(fleet, holding);
+	holding->claims->changed = true;
+}
+
+/* Notes that @request has listed the claims of @holding. */
+static void note_read(struct fleet *fleet, struct holding *holding, const struct request *request)
+{
+	holding->claims->changed = false;
+	if (request->watch)
+		(void)room_watch_claims(fleet, holding);
 }
 
 void claim_anew(struct holding *holding)
@@ -172,6 +204,7 @@ bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct 
 
 	if (!parse_claims(fleet, request, line))
 		return false;
+	note_read(fleet, holding, request);
 	holding->claims->unknown = false;
 	for (uint32_t i = 0; i < line->count; i++) {
 		if (was_unknown && line->claims[i].sequence == line->own)
@@ -226,8 +259,12 @@ static void listed(struct fleet *fleet, struct request *request)
 	if (!holding)
 		return;
 	holding->claims->looking = false;
-	if (request->answer == ANSWER_OK && parse_claims(fleet, request, &line))
+	if (request->answer == ANSWER_OK && parse_claims(fleet, request, &line)) {
+		note_read(fleet, holding, request);
 		remember_claimants(holding, &line);
+	} else {
+		claim_note_unread(fleet, holding);
+	}
 	if (holding->claims->turned)
 		behind = share_count_behind(&line);
 	holding->claims->turned = false;
@@ -247,6 +284,8 @@ void claim_look(struct fleet *fleet, struct holding *holding)
 	if (!request)
 		return;
 	holding->claims->looking = true;
+	if (!session_is_leaving(fleet))
+		claim_watch(fleet, holding, request);
 	request_send(fleet, request);
 }
 
@@ -375,6 +414,7 @@ void claim_resolved(struct fleet *fleet, struct holding *holding, const struct r
 void claim_forget(struct fleet *fleet, struct holding *holding)
 {
 	forget_own(holding);
+	holding->claims->changed = false;
 	holding->claims->given_up = 0;
 	holding->claims->looking = false;
 	holding->claims->turned = false;

@@ -12,6 +12,16 @@
 bool claim_attach(struct holding *holding);
 void claim_detach(struct holding *holding);
 
+/*
+ * Lets @request, which is to list the claims of @holding, watch them from then on, if there is
+ * room. Notes that it was refused.
+ */
+void claim_watch(struct fleet *fleet, struct holding *holding, struct request *request);
+void claim_note_unread(struct fleet *fleet, struct holding *holding);
+
+/* The folder of claims @znode changed, which was watched. */
+void claim_changed(struct fleet *fleet, const struct znode *znode);
+
 /* Reads the claims that @request lists. False: there is no memory. */
 bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct request *request,
 		     struct claim_line *line);

@@ -3,9 +3,10 @@
  * free, in the epoch in which it took them.
  *
  * An epoch is the time between two elections of the coordinator's servers: the upper half of each
- * write's number (zxid), and 1, since a server that is alone has 0 there. An election may take back writes of before. So a name that is there in a
- * later epoch may be older than it looks: another host may have taken the tile, in a write that was
- * taken back, and may use it until its right ends. After Q in the new epoch it does not.
+ * write's number (zxid), and 1, since a server that is alone has 0 there. An election may take back
+ * writes of before. So a name that is there in a later epoch may be older than it looks: another
+ * host may have taken the tile, in a write that was taken back, and may use it until its right
+ * ends. After Q in the new epoch it does not.
  */
 #ifndef RATEFS_CORE_EPOCH_H
 #define RATEFS_CORE_EPOCH_H

@@ -97,6 +97,7 @@ static void drop_session(struct fleet *fleet)
 		agreed_rate_forget(h);
 		claim_forget(fleet, h);
 		room_unwatch_agreed_rate(fleet, h);
+		room_unwatch_claims(fleet, h);
 		next = h->next;
 		holdings_let_go(h);
 	}
@@ -485,7 +486,9 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 		leases_changed(fleet, &znode);
 	else if (znode.kind == ZNODE_CLAIM && ready)
 		claim_woken(fleet, &znode);
-	else if (znode.kind == ZNODE_FREE)
+	else if (znode.kind == ZNODE_CLAIMS)
+		claim_changed(fleet, &znode);
+	else if (znode.kind == ZNODE_AGREED_RATE)
 		agreed_rate_changed(fleet, znode.id);
 	else if (znode.kind == ZNODE_HOSTS)
 		membership_changed(fleet);

@@ -14,7 +14,7 @@
  *				before; or, for Q at least, a name that limiter `removed` had
  *	/h/HID			ephemeral, one a session; its version counts transactions
  *	/l/LID/P		ephemeral: partition P is leased, by the host in its data
- *	/f/LID			its data: the agreed rate (agreed_rate.h)
+ *	/a/LID			its data: the agreed rate (agreed_rate.h)
  *	/f/LID/P		partition P is free and was given back cleanly; its tokens
  *	/w/LID/HID-N-W-SEQ	ephemeral: a host of weight W wants N partitions
  *
@@ -134,11 +134,11 @@
  * it has lists what is free, and takes partitions at random, several in a transaction. If there are
  * not enough, it makes a /w node. All who see the same /w nodes compute the same shares (share.h),
  * and hosts above theirs give back, oldest first, a quarter of the excess every R, none younger
- * than a third of `lease`. A host that has what it wants looks for /w nodes of others every third
- * of `lease`. A partition not wanted for a second is given back at once if others claim some or
- * little is free. If not, it is kept for a third of `lease`, at most 5 s, and then as many stay as
- * were wanted meanwhile: demand that comes and goes costs no writes. The last partition is kept so
- * also where little is free, and meanwhile the host looks for claims every R.
+ * than a third of `lease`. A host that has what it wants watches /w/LID, and looks when it is told
+ * of a change there; without room for the watch it looks every third of `lease`. A partition not
+ * wanted for a second is given back at once if others claim some or little is free. If not, it is
+ * kept for a third of `lease`, at most 5 s, and then as many stay as were wanted meanwhile: demand
+ * that comes and goes costs no writes. The last partition is kept so also where little is free.
  * A wait for Q goes on though its partition is not wanted any more: the next host would begin it
  * anew. A reader needs tokens of its limiter and of all that this one is in. A host looks for all
  * of them at once. Where others claim, it wants partitions of a limiter only when a reader needs
@@ -167,7 +167,7 @@ enum {
 	/*
 	 * Of one host, in all limiters: the closing transaction of its session holds the paths of
 	 * all its ephemeral nodes, and a session that goes to another server sets all its watches
-	 * in one request. Each path counts with PATH and 4 bytes for its length. Both bounds on
+	 * in one request. Each path counts with PATH and 4 bytes for its length. The bounds on
 	 * bytes together are half of what a ZooKeeper server takes in one request by default,
 	 * 1,048,575. A host that has reached one takes and claims no more, and goes on with what it
 	 * has.
@@ -175,7 +175,8 @@ enum {
 	FLEET_LEASES_MAX = 10000,
 	FLEET_OWN_BYTES_MAX = 262144, /* paths of its leases, its claims and its host node */
 	FLEET_AGREED_RATE_BYTES_MAX =
-		262144, /* of the /f/LID that it watches; the others it reads */
+		131072,			 /* of the /a/LID that it watches; the others it reads */
+	FLEET_CLAIMS_BYTES_MAX = 131072, /* of the /w/LID that it watches; the others it lists */
 };
 
 /* The options of this host. */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Differs wherever a host of one version would misread the nodes that a host of the other wrote. */
-static const char LAYOUT_VERSION[] = "ratefs 3\n";
+static const char LAYOUT_VERSION[] = "ratefs 4\n";
 
 enum { TRIES_MAX = 3 };
 
@@ -82,6 +82,10 @@ static void make(struct fleet *fleet)
 	make_node(fleet, ZNODE_HOSTS, NULL);
 	make_node(fleet, ZNODE_LEASES_OF, NULL);
 	make_node(fleet, ZNODE_FREE_OF, NULL);
+	make_node(fleet, ZNODE_TILES_OF, NULL);
+	make_node(fleet, ZNODE_RESERVES_OF, NULL);
+	make_node(fleet, ZNODE_ENDS_OF, NULL);
+	make_node(fleet, ZNODE_AGREED_RATES_OF, NULL);
 	make_node(fleet, ZNODE_CLAIMS_OF, NULL);
 	make_node(fleet, ZNODE_GLOBALS, text);
 	make_node(fleet, ZNODE_LAYOUT, LAYOUT_VERSION);

@@ -11,6 +11,7 @@
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
 #include "core/fleet/session.h"
+#include "core/fleet/tile.h"
 #include "core/fleet/transaction.h"
 #include "core/fleet/znode.h"
 
@@ -145,6 +146,7 @@ static int fill_record(struct fleet *fleet, struct record *record)
 	if (change->kind == CHANGE_REMOVE) {
 		record_left(record, limiter);
 		record->generation = limiter->holding->generation + 1;
+		record->cut = limiter->holding->cut;
 		return 0;
 	}
 	snprintf(record->name, sizeof(record->name), "%s",
@@ -184,6 +186,37 @@ static bool add_markers(struct request *request, const struct settings *settings
 	return added;
 }
 
+/*
+ * Rules 14 and 17: folders for the leaves that @record numbers anew, and in each a clean tile of
+ * @epoch with all of them.
+ */
+static bool add_tiles(struct request *request, const struct record *record, uint64_t id,
+		      uint32_t epoch)
+{
+	const uint32_t leaves[] = {holding_leaves(&record->settings),
+				   record->settings.reserve_hosts};
+	char path[ZNODE_TEXT], name[TILE_TEXT];
+
+	for (int reserve = 0; reserve < 2; reserve++) {
+		struct tile tile = {
+			.last = leaves[reserve] - 1,
+			.epoch = epoch,
+			.rest.saved = record->saved,
+		};
+
+		if (!leaves[reserve])
+			continue;
+		tile_print(&tile, name);
+		znode_path_tile(id, record->cut, reserve, NULL, path);
+		if (!request_add(request, OPERATION_CREATE, path, NULL, 0, 0))
+			return false;
+		znode_path_tile(id, record->cut, reserve, name, path);
+		if (!request_add(request, OPERATION_CREATE, path, NULL, 0, 0))
+			return false;
+	}
+	return true;
+}
+
 /* The path that @change gives to a limiter. */
 static void path_of(const struct change *change, char path[PATH_TEXT + NAME_BYTES_MAX + 2])
 {
@@ -198,23 +231,25 @@ static void path_of(const struct change *change, char path[PATH_TEXT + NAME_BYTE
 
 static bool add_making(struct fleet *fleet, struct request *request, const char *text)
 {
-	static const enum znode_kind folders[] = {ZNODE_LEASES, ZNODE_FREE, ZNODE_CLAIMS};
+	static const enum znode_kind nodes[] = {ZNODE_LEASES, ZNODE_FREE, ZNODE_CLAIMS,
+						ZNODE_AGREED_RATE};
 	const struct change *change = fleet->publish->change;
 	uint64_t id = fleet->publish->id;
 	char path[ZNODE_TEXT], name[PATH_TEXT + NAME_BYTES_MAX + 2];
-	bool added;
+	bool added, permitted;
 
 	znode_path(ZNODE_RECORD, id, path);
 	added = request_add(request, OPERATION_CREATE, path, text, 0, 0);
-	for (int i = 0; i < 3 && added; i++) {
-		znode_path(folders[i], id, path);
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]) && added; i++) {
+		znode_path(nodes[i], id, path);
 		added = request_add(request, OPERATION_CREATE, path, NULL, 0, 0);
 	}
 	path_of(change, name);
 	/* Rule 16: as if they had been used by a host that is gone. */
-	if (!former_names_permit(fleet, name, id))
-		return added;
-	return added && add_markers(request, &change->settings, id);
+	permitted = former_names_permit(fleet, name, id);
+	added = added && add_tiles(request, fleet->publish->record, id,
+				   permitted ? fleet->epochs.newest : EPOCH_NONE);
+	return added && (!permitted || add_markers(request, &change->settings, id));
 }
 
 /* Adds a node with the name that a rename leaves, for hosts that come later: rule 16. */
@@ -228,6 +263,14 @@ static bool add_former_name(struct fleet *fleet, struct request *request)
 	record_print(&record, text);
 	znode_path(ZNODE_RECORD, fleet->publish->given, path);
 	return request_add(request, OPERATION_CREATE, path, text, 0, 0);
+}
+
+/* Tells whether @record, which @change makes, numbers the leaves of a limiter anew. */
+static bool recuts(const struct change *change, const struct record *record)
+{
+	const struct holding *holding = change->limiter->holding;
+
+	return change->kind == CHANGE_SETTINGS && holding && holding->cut != record->cut;
 }
 
 static bool add_change(struct fleet *fleet, struct request *request)
@@ -247,6 +290,9 @@ static bool add_change(struct fleet *fleet, struct request *request)
 	else
 		added = request_add(request, OPERATION_SET, path, text,
 				    holding ? holding->version : baseline_root_version(fleet), 0);
+	if (recuts(change, fleet->publish->record))
+		added = added &&
+			add_tiles(request, fleet->publish->record, fleet->publish->id, EPOCH_NONE);
 	if (change->kind == CHANGE_RENAME)
 		added = added && add_former_name(fleet, request);
 	record_add_change(&globals, baseline_version(fleet), fleet->publish->id);

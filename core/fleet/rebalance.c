@@ -110,7 +110,9 @@ static void gather_pieces(const struct fleet *fleet, const struct holding *holdi
 
 static void look_in(struct fleet *fleet, struct holding *holding, uint64_t interval_ns)
 {
-	holding->balance->look_ns = fleet->now_ns + fleet_jitter(fleet, interval_ns);
+	holding->balance->look_ns = interval_ns == NEVER_NS
+					    ? NEVER_NS
+					    : fleet->now_ns + fleet_jitter(fleet, interval_ns);
 }
 
 /* Opens no more slots than of @partitions, so that others come free to be given back. */

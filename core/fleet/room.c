@@ -21,7 +21,8 @@ struct room {
 	uint32_t leases; /* in any state but NONE */
 	uint32_t claims;
 	uint32_t own_bytes;	    /* of the paths of leases and claims */
-	uint32_t agreed_rate_bytes; /* of those of /f/LID that are watched */
+	uint32_t agreed_rate_bytes; /* of those of /a/LID that are watched */
+	uint32_t claims_bytes;	    /* of those of /w/LID that are */
 	bool full;		    /* that there is no room for more was told */
 	uint64_t claims_from_ns;    /* after there was no room for one: not before */
 };
@@ -135,7 +136,7 @@ void room_count_left(struct fleet *fleet, uint64_t id, bool claim)
 bool room_watch_agreed_rate(struct fleet *fleet, struct holding *holding)
 {
 	struct room *room = fleet->room;
-	uint32_t bytes = path_bytes(fleet, ZNODE_FREE, holding->id);
+	uint32_t bytes = path_bytes(fleet, ZNODE_AGREED_RATE, holding->id);
 
 	if (holding->agreed_rate_watched)
 		return true;
@@ -153,7 +154,7 @@ void room_unwatch_agreed_rate(struct fleet *fleet, struct holding *holding)
 	if (!holding->agreed_rate_watched)
 		return;
 	holding->agreed_rate_watched = false;
-	room->agreed_rate_bytes -= path_bytes(fleet, ZNODE_FREE, holding->id);
+	room->agreed_rate_bytes -= path_bytes(fleet, ZNODE_AGREED_RATE, holding->id);
 }
 
 void room_was_missing(struct fleet *fleet)
@@ -174,4 +175,31 @@ void room_was_missing(struct fleet *fleet)
 bool room_watches_agreed_rate(const struct holding *holding)
 {
 	return holding->agreed_rate_watched;
+}
+
+bool room_watch_claims(struct fleet *fleet, struct holding *holding)
+{
+	struct room *room = fleet->room;
+	uint32_t bytes = path_bytes(fleet, ZNODE_CLAIMS, holding->id);
+
+	if (holding->claims_watched)
+		return true;
+	if (room->claims_bytes + bytes > FLEET_CLAIMS_BYTES_MAX)
+		return false;
+	holding->claims_watched = true;
+	room->claims_bytes += bytes;
+	return true;
+}
+
+void room_unwatch_claims(struct fleet *fleet, struct holding *holding)
+{
+	if (!holding->claims_watched)
+		return;
+	holding->claims_watched = false;
+	fleet->room->claims_bytes -= path_bytes(fleet, ZNODE_CLAIMS, holding->id);
+}
+
+bool room_watches_claims(const struct holding *holding)
+{
+	return holding->claims_watched;
 }

@@ -48,4 +48,9 @@ bool room_watch_agreed_rate(struct fleet *fleet, struct holding *holding);
 void room_unwatch_agreed_rate(struct fleet *fleet, struct holding *holding);
 bool room_watches_agreed_rate(const struct holding *holding);
 
+/* The same of the children of /w/LID. */
+bool room_watch_claims(struct fleet *fleet, struct holding *holding);
+void room_unwatch_claims(struct fleet *fleet, struct holding *holding);
+bool room_watches_claims(const struct holding *holding);
+
 #endif

@@ -259,10 +259,12 @@ static void claims_listed(struct fleet *fleet, struct request *request)
 {
 	struct search *search = request->of.search;
 
-	if (list_failed(fleet, search, request))
+	if (list_failed(fleet, search, request)) {
 		search->line.own = UINT64_MAX;
-	else if (!claim_parse_all(fleet, search->holding, request, &search->line))
+		claim_note_unread(fleet, search->holding);
+	} else if (!claim_parse_all(fleet, search->holding, request, &search->line)) {
 		search->failed = true;
+	}
 	listed(fleet, search);
 }
 
@@ -278,6 +280,8 @@ static bool list(struct fleet *fleet, struct search *search, enum znode_kind kin
 	if (!request)
 		return false;
 	request->of.search = search;
+	if (kind == ZNODE_CLAIMS)
+		claim_watch(fleet, search->holding, request);
 	search->pending++;
 	request_send(fleet, request);
 	return true;

@@ -22,7 +22,7 @@ enum znode_kind {
 	ZNODE_LEASES,	   /* ... folder of a limiter's leases */
 	ZNODE_LEASE,	   /* ... a leased partition */
 	ZNODE_FREE_OF,	   /* folder of the limiters' markers */
-	ZNODE_FREE,	   /* ... folder of a limiter's markers; its data: the agreed rate */
+	ZNODE_FREE,	   /* ... folder of a limiter's markers */
 	ZNODE_MARKER,	   /* ... a partition that was given back */
 	ZNODE_CLAIMS_OF,   /* folder of the limiters' claims */
 	ZNODE_CLAIMS,	   /* ... folder of a limiter's claims */

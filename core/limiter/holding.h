@@ -98,6 +98,7 @@ struct holding {
 	struct sight *sight;
 	uint64_t release_ns;			 /* refused leases are not given back before */
 	bool agreed_rate_watched;		 /* the node of the agreed rate is */
+	bool claims_watched;			 /* the folder of its claims is */
 	void (*detach)(struct holding *holding); /* frees them; NULL: there are none */
 };
 

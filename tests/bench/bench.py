@@ -55,17 +55,20 @@ class Settings:
         self.lease_s = 2 if quick else 15
         self.shared_s = 5 if quick else 60
         self.departures = 1 if quick else 3
+        self.deaths = 1 if quick else 20
         self.waited_s = 1 if quick else 4
         self.retunes = 5 if quick else 200
         self.hosts = 4 if quick else 20
         self.fleet_limiters = 20 if quick else 1000
-        self.settle_s = 1 if quick else 20
+        self.joined_limiters = 200 if quick else 10000
+        self.settle_s = 5 if quick else 40
         self.steady_s = 3 if quick else 60
         # Of row 28: pairs of (hosts, limiters, limiters that each host uses), small and large.
         self.simulated_fleets = ((((5, 1, 1), (10, 1, 1)),) if quick else
                                  (((100, 1, 1), (1000, 1, 1)), ((20, 20, 10), (50, 50, 10))))
         self.simulated_s = 120 if quick else 3600
         self.seeds = 2 if quick else 6
+        self.keyed_s = 3 if quick else 15
         self.restarts = 1 if quick else 2
         self.restarted_s = 6 if quick else 30
 

@@ -15,6 +15,7 @@ FOREVER_S = 1000000
 # As the daemon has them by default, seconds: renewal, right, session; and the servers' tick.
 R_S, D_S, T_S, TICK_S = 1.5, 8, 6, 1
 FULL = 0.95  # of a rate: it counts as granted
+ALIKE = 0.8  # of an equal part: it counts as one
 numbers = itertools.count(1)
 
 
@@ -55,7 +56,11 @@ class Host(Mount):
         super().__init__(bench.folder, [bench.ratefs_path, "-f", "-o",
                                         ",".join((f"host={name}", *options)), source, "MOUNT"],
                          wait_s=MOUNT_S)
-        self.name = name
+        self.name, self.source, self.options = name, source, options
+
+    def again(self, bench):
+        """The next host of the same name."""
+        return bench.served(Host(bench, self.source, self.name, self.options))
 
     def read(self, name):
         with open(self.file(name)) as file:
@@ -164,6 +169,20 @@ def know(hosts, limiter, rate):
         return False
 
     return until(lambda: all(known(host) for host in hosts), 20)
+
+
+def burst_of(hosts):
+    """
+    Of so many hosts together, at default settings: a burst of one, and a token more for each host
+    whose part of it is less than that.
+    """
+    return 1 + hosts
+
+
+def shared(hosts, limiter, rate, limit_s=60):
+    """All of @hosts, which are greedy, have about equal parts; seconds until then."""
+    return until(lambda: all(host.stat(limiter, "effective_rate") >= ALIKE * rate / len(hosts)
+                             for host in hosts), limit_s, step_s=0.05)
 
 
 def granted(hosts, limiter):

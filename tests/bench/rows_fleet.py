@@ -7,17 +7,17 @@ import threading
 import time
 
 from daemons import Unmeasured
-from fleet import (D_S, FULL, STEP_S, Watch, fleet, granted, granting_s, greedy, know,
-                   quarantine_s, renewal_s, until)
+from fleet import (D_S, FULL, STEP_S, Watch, burst_of, fleet, granted, granting_s, greedy, know,
+                   quarantine_s, renewal_s, shared, until)
 from servers import Ensemble
 from wire import Wire
 
-COUNT = 20  # partitions
-BURST = COUNT  # of a fleet: one token for each partition
 READERS = 8
-MANY_READERS = 256  # that they want all is plain from their number
 RATE = 1000
 SPAN_S = 0.5  # over which a rate is looked at
+PAUSE_S, USERS, STEADY_RATE = 2, 2, 10  # of the readers of row 27, hosts, the rate of a limiter
+RESTARTED_HOSTS = 3
+LOST_S = 60  # how long the capacity of a host that dies is waited for
 
 
 def percentile(sample, percent):
@@ -25,41 +25,76 @@ def percentile(sample, percent):
     return ordered[min(len(ordered) - 1, math.ceil(len(ordered) * percent / 100) - 1)]
 
 
-def fall_s(bench, count, readers, lease, options):
-    """Seconds from the loss of the first of @count hosts until the others grant everything."""
-    with fleet(bench, count, options) as hosts, contextlib.ExitStack() as stack:
-        first, others = hosts[0], hosts[1:]
-        first.make("x", rate=f"{RATE}/s", count=COUNT, lease=lease)
-        know(hosts, "x", f"{RATE}/s")
-        stack.enter_context(greedy(bench, [first], "x/token", READERS))
-        until(lambda: first.stat("x", "partitions_held") == COUNT, 20)
-        stack.enter_context(greedy(bench, others, "x/token", readers))
-        time.sleep(bench.settings.waited_s if count == 2 else 3 * bench.settings.waited_s)
+class Fall:
+    """
+    Hosts that share a limiter, all of them greedy, of which the first ones are lost and come back
+    again and again.
+    """
+
+    def __init__(self, bench, stack, count, lost, options, readers=READERS, **cut):
+        self.bench, self.stack, self.lost, self.readers = bench, stack, lost, readers
+        self.shares = not cut
+        self.hosts = stack.enter_context(fleet(bench, count, options))
+        self.hosts[0].make("x", rate=f"{RATE}/s", **cut)
+        know(self.hosts, "x", f"{RATE}/s")
+        # The hosts that are to be lost hold something before the others come.
+        for some in (self.hosts[:lost], self.hosts[lost:]):
+            stack.enter_context(greedy(bench, some, "x/token", readers))
+            until(lambda: all(host.stat("x", "effective_rate") > 0 for host in self.hosts[:lost]),
+                  20)
+
+    def lose(self):
+        """Seconds until the others grant everything."""
+        time.sleep(self.bench.settings.waited_s)
         begun = time.monotonic()
-        first.kill()
-        return granting_s(others, "x", RATE, begun, SPAN_S, 60)
+        for host in self.hosts[:self.lost]:
+            host.kill()
+        return granting_s(self.hosts[self.lost:], "x", RATE, begun, SPAN_S, LOST_S)
+
+    def lose_again_and_again(self, times):
+        seconds = []
+        for left in reversed(range(times)):
+            if self.shares:
+                shared(self.hosts, "x", RATE)
+            seconds.append(self.lose())
+            for n in range(self.lost if left else 0):
+                self.hosts[n] = self.stack.enter_context(self.hosts[n].again(self.bench))
+                know(self.hosts[n:n + 1], "x", f"{RATE}/s")
+            if left:
+                self.stack.enter_context(greedy(self.bench, self.hosts[:self.lost], "x/token",
+                                                self.readers))
+        return seconds
+
+
+def falls(bench, options, times, *case, **cut):
+    with contextlib.ExitStack() as stack:
+        return Fall(bench, stack, *case, options, **cut).lose_again_and_again(times)
 
 
 def row_25(bench):
-    """With many readers a host asks for all at once; with few it finds out what it can use."""
-    short = ("right=3s", 3, 5.0, ("right=3s", "session=2s"))
-    usual = ("defaults", D_S, math.ceil(10 * (quarantine_s() + 2 * renewal_s() + 1)) / 10, ())
-    cases = [(*short, "holds all", (2, MANY_READERS, "1h"))]
-    if not bench.settings.quick:
-        cases += [(*usual, "holds all", (2, MANY_READERS, "1h")),
-                  (*usual, "holds all, few readers wait", (2, READERS, "1h")),
-                  (*usual, "is one of three that share", (3, READERS, "2s"))]
-    for name, right_s, limit_s, options, what, case in cases:
-        lost = [fall_s(bench, *case, options) for _ in range(bench.settings.departures)]
-        median = statistics.median(lost)
-        bench.figure(25, f"a host dies that {what}, {name}", f"<= {limit_s:.1f} s",
-                     f"{median:.1f} s", max(lost) <= limit_s, (min(lost), max(lost)),
-                     "prototype 9.9 s (T 4, D 5)",
-                     f"until its capacity is granted elsewhere, each time; "
-                     f"Q {quarantine_s(right_s):.2f} s, R {renewal_s(right_s):g} s, "
-                     f"session {options[1][8:] if options else '6s'}; "
-                     f"{len(lost)} times, {case[0]} hosts, {case[1]} readers on each that stays",
-                     max(lost))
+    quick, often = bench.settings.quick, bench.settings.deaths
+    seldom = bench.settings.departures
+    constants = (("right=3s", 3, 5.0, ("right=3s",)),
+                 ("defaults", D_S, math.ceil(10 * (quarantine_s() + 2 * renewal_s() + 1)) / 10,
+                  ()))
+    # Hosts, those that are lost, how often, the limiter's settings.
+    cases = (("one of two dies", 2, 1, often, {}),
+             ("one of three dies", 3, 1, seldom, {}),
+             ("two of four die at once", 4, 2, seldom, {}),
+             ("one dies that holds all there is", 2, 1, seldom, {"count": 1, "lease": "1h"}))
+    for name, right_s, limit_s, options in constants[:1] if quick else constants:
+        for what, count, lost, times, cut in cases[:1] if quick else cases:
+            # Where another host holds all there is, one that comes back has nothing to lose.
+            goes = [1] * times if cut else [times]
+            seconds = [one for go in goes for one in falls(bench, options, go, count, lost, **cut)]
+            late = sum(one > limit_s for one in seconds)
+            bench.figure(25, f"{what}, {name}", f"<= {limit_s:.1f} s",
+                         f"{statistics.median(seconds):.1f} s", not late,
+                         (min(seconds), max(seconds)), "prototype 9.9 s (T 4, D 5)",
+                         f"until all capacity is granted elsewhere; {times - late} of {times} "
+                         f"times within the limit; Q {quarantine_s(right_s):.2f} s, R "
+                         f"{renewal_s(right_s):g} s, {READERS} readers on each host",
+                         max(seconds))
 
 
 def follow(hosts, rate):
@@ -110,29 +145,25 @@ def row_26(bench):
                  0.97 <= share <= 1.02, None, "", "counted by all hosts over 2 s", share)
 
 
-def consume(hosts, names, stop):
-    """A reader for each of @names, on the hosts in turn, until the hosts end."""
+def consume(paths, stop):
+    """A reader of each of @paths, which takes a token every PAUSE_S, until the hosts end."""
     def reader(path):
         with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:
-            while not stop.is_set():
+            while not stop.wait(PAUSE_S):
                 os.pread(file.fileno(), 16, 0)
 
-    threads = [threading.Thread(target=reader, daemon=True,
-                                args=(hosts[n % len(hosts)].file(f"{name}/token"),))
-               for n, name in enumerate(names)]
+    threads = [threading.Thread(target=reader, daemon=True, args=(path,)) for path in paths]
     for thread in threads:
         thread.start()
     return threads
 
 
-def steady(bench, hosts, names, wire):
-    """(writes, reads, lists, tokens, seconds, leases taken or given back) of a time of calm."""
+def steady(bench, hosts, wire):
+    """(writes, reads, lists, leases taken or given back, seconds) of a time of calm."""
     moves = ("taken_clean", "taken_unclean", "given_back")
 
     def look():
-        moved = sum(host.counters(*moves) for host in hosts)
-        tokens = sum(granted([hosts[n % len(hosts)]], name) for n, name in enumerate(names))
-        return (*wire.asked(), tokens, time.monotonic(), moved)
+        return (*wire.asked(), sum(host.counters(*moves) for host in hosts), time.monotonic())
 
     before = look()
     time.sleep(bench.settings.steady_s)
@@ -140,7 +171,7 @@ def steady(bench, hosts, names, wire):
 
 
 def row_27(bench):
-    """Each limiter is used on one host; its partitions are few, so that a host can hold all."""
+    """Each limiter is used a little on USERS hosts, at default settings."""
     count, total = bench.settings.hosts, bench.settings.fleet_limiters
     names = [f"x{n}" for n in range(total)]
     if bench.ensemble is None:
@@ -148,26 +179,34 @@ def row_27(bench):
     with contextlib.closing(Wire(bench.ensemble.addresses)) as wire, \
             fleet(bench, count, names=wire.names) as hosts:
         for n, name in enumerate(names):
-            hosts[n % count].make(name, rate="1/s", count=2)
-        know(hosts, names[-1], "1/s")
+            hosts[n % count].make(name, rate=f"{STEADY_RATE}/s")
+        know(hosts, names[-1], f"{STEADY_RATE}/s")
         stop = threading.Event()
-        threads = consume(hosts, names, stop)
+        threads = consume([hosts[(n + user * 7) % count].file(f"{name}/token")
+                           for n, name in enumerate(names) for user in range(USERS)], stop)
         time.sleep(bench.settings.settle_s)
-        writes, reads, lists, tokens, seconds, moved = steady(bench, hosts, names, wire)
+        before = sum(granted(hosts, name) for name in names[::10])
+        writes, reads, lists, moved, seconds = steady(bench, hosts, wire)
+        tokens = sum(granted(hosts, name) for name in names[::10]) - before
         leases = sum(int(host.status()["leases"]) for host in hosts)
         stop.set()
     for thread in threads:
-        thread.join(1)
+        thread.join(2 * PAUSE_S)
     each_s = count * seconds
     limit = 1 / renewal_s()
-    what = f"{count} hosts, {total} limiters, nobody short: ZooKeeper"
-    note = (f"counted on the wire for {seconds:.0f} s, {moved} leases taken or given back; "
-            f"{tokens / seconds:.0f} of {total} tokens a second are granted, {leases} leases held")
+    wanted = USERS * len(names[::10]) * seconds / PAUSE_S
+    what = f"{count} hosts, {total} limiters, each used on {USERS}: ZooKeeper"
+    note = (f"counted on the wire for {seconds:.0f} s, {moved} leases taken or given back; of "
+            f"every tenth limiter {tokens:.0f} of {wanted:.0f} tokens are granted; {leases} leases "
+            "held")
     for kind, number, allowed in (("writes", writes, limit), ("reads", reads, limit),
                                   ("lists", lists, 0)):
         bench.figure(27, f"{what} {kind} a second and host", f"<= {allowed:.2f}",
                      f"{number / each_s:.2f}", number / each_s <= allowed, None,
                      f"1/R = {limit:.2f}", note, number / each_s)
+    bench.figure(27, f"{what}: granted of what is asked for", ">= 90 %",
+                 f"{100 * tokens / wanted:.0f} %", tokens >= 0.9 * wanted, None, "", note,
+                 tokens / wanted)
 
 
 def full_again_s(watch, quorum, rate):
@@ -195,11 +234,11 @@ def restart(ensemble, watch, down_s):
 
 def restarted(bench, ensemble, down_s):
     """(seconds until the full rate, excess, tokens of the slowest second) of one restart."""
-    with fleet(bench, 3, ensemble=ensemble) as hosts, contextlib.ExitStack() as stack:
-        hosts[0].make("x", rate=f"{RATE}/s", count=COUNT, lease="2s")
+    with fleet(bench, RESTARTED_HOSTS, ensemble=ensemble) as hosts, contextlib.ExitStack() as stack:
+        hosts[0].make("x", rate=f"{RATE}/s")
         know(hosts, "x", f"{RATE}/s")
         stack.enter_context(greedy(bench, hosts, "x/token", READERS))
-        until(lambda: all(host.stat("x", "partitions_held") > 3 for host in hosts), 30)
+        shared(hosts, "x", RATE)
         watch = Watch(hosts, "x")
         watch.run(2)
         quorum = restart(ensemble, watch, down_s)
@@ -218,16 +257,42 @@ def row_30(bench):
         for down_s, what in cases:
             back, excess, slowest = zip(*(restarted(bench, ensemble, down_s)
                                           for _ in range(bench.settings.restarts)))
-            overlaps = sum(one > BURST for one in excess)
+            burst = burst_of(RESTARTED_HOSTS)
+            overlaps = sum(one > burst for one in excess)
             bench.figure(30, f"ensemble restarted {what}: full rate after", "<= 10 s",
                          f"{statistics.median(back):.1f} s", max(back) <= 10,
                          (min(back), max(back)), "",
-                         f"after quorum, {RATE}/s on 3 hosts; slowest second {min(slowest):.0f}/s; "
-                         f"{len(back)} times", max(back))
+                         f"after quorum, {RATE}/s on {RESTARTED_HOSTS} hosts; slowest second "
+                         f"{min(slowest):.0f}/s; {len(back)} times", max(back))
             bench.figure(30, f"ensemble restarted {what}: overlaps", "0", str(overlaps),
                          not overlaps, None, "",
                          "times that all hosts together certainly grant more than rate x length + "
-                         f"{BURST} in a window; the fullest has {max(excess):.1f} more than rate x "
+                         f"{burst} in a window; the fullest has {max(excess):.1f} more than rate x "
                          "length", overlaps)
     finally:
         ensemble.remove()
+
+
+def row_32(bench):
+    """The next host, where the limiters of a large fleet are there already."""
+    total = bench.settings.joined_limiters
+    joined = []
+    with fleet(bench, 1) as (host,):
+        bench.client("make", host.path, 0, total, "10/s")
+        for _ in range(bench.settings.departures):
+            begun = time.monotonic()
+            with host.again(bench) as other:
+                last = until(lambda: other.stat(f"n{total - 1}", "rate") == 10, 60, begun)
+                found = len(os.listdir(other.path))
+                first = until(lambda: take(other, f"n{total // 2}/token"), 60, begun)
+            joined.append(first if found >= total and last < math.inf else math.inf)
+    bench.figure(32, f"joining a fleet of {total} limiters", "<= 5 s",
+                 f"{statistics.median(joined):.1f} s", max(joined) <= 5,
+                 (min(joined), max(joined)), "",
+                 f"from the start of the daemon until it has all and one of them grants; "
+                 f"{len(joined)} times", max(joined))
+
+
+def take(host, file):
+    with open(host.file(file)) as opened:
+        return opened.read()

@@ -5,11 +5,12 @@ import threading
 import time
 
 from bench import DEEP, make_limiters, median_of
-from fleet import D_S, STEP_S, fleet, granting_s, greedy, know, until
+from fleet import D_S, STEP_S, fleet, granting_s, greedy, know, shared, until
 from daemons import PLACEMENTS
 from servers import Taker
 
-COUNT = 20  # partitions
+COUNT = 20  # partitions, where they are numbered
+CUTS = (({}, "default settings"), ({"count": COUNT}, f"{COUNT} partitions"))
 READERS = 8
 MANY_READERS = 256  # that they want all is plain from their number
 FLEET_RATE = 1000
@@ -54,37 +55,35 @@ def first_token_s(host, name):
     return time.monotonic() - begun
 
 
-def first_tokens(bench, stack, count, host):
+def first_tokens(bench, stack, cut, count, host):
     """Rounds of {first token, transaction of a client of its own}, each a median, in ms."""
-    takers = [stack.enter_context(Taker(address, f"/taker{count}-{n}-{id(bench)}"))
+    takers = [stack.enter_context(Taker(address, f"/taker{count}-{n}-{id(cut)}"))
               for n, address in enumerate(bench.ensemble.addresses)]
     rounds = []
     for n in range(bench.settings.rounds):
         goes = []
         for go in range(bench.settings.first_tokens):
             name = f"x{n}-{go}"
-            host.make(name, rate="1M/s", burst=1, count=COUNT)
-            multi, large = (statistics.median(taker.take(size) for taker in takers)
-                            for size in (1, COUNT))
+            host.make(name, rate="1M/s", burst=1, **cut)
+            multi = statistics.median(taker.take() for taker in takers)
             time.sleep(KNOWN_S)
-            goes.append({"first": first_token_s(host, name) * 1e3, "multi": multi * 1e3,
-                         "large": large * 1e3})
+            goes.append({"first": first_token_s(host, name) * 1e3, "multi": multi * 1e3})
         rounds.append({key: median_of(goes, key) for key in goes[0]})
     return rounds
 
 
 def row_21(bench):
-    """A limiter that was just made has all of its partitions free; a host alone takes them all."""
-    for count, what in ((2, "beside an idle host"), (1, "alone")):
-        with fleet(bench, count) as (host, *_), contextlib.ExitStack() as stack:
-            time.sleep(HOSTS_KNOWN_S)
-            rounds = first_tokens(bench, stack, count, host)
-        mine, floor = ([{"ms": one[key]} for one in rounds] for key in ("first", "multi"))
-        bench.ratio(21, f"first token, burst 1, {COUNT} free, {what}", mine, floor, "ms", "<=", 2.5,
-                    f"transaction {median_of(rounds, 'multi'):.3g} ms",
-                    f"first token {median_of(rounds, 'first'):.3g} ms; a transaction is check, "
-                    "set, delete, create by a client of its own, one on each server; one that "
-                    f"takes {COUNT} is {median_of(rounds, 'large'):.3g} ms")
+    """All of a limiter that was just made is free; a host alone takes all of it."""
+    for cut, cut_text in CUTS:
+        for count, what in ((2, "beside an idle host"), (1, "alone")):
+            with fleet(bench, count) as (host, *_), contextlib.ExitStack() as stack:
+                time.sleep(HOSTS_KNOWN_S)
+                rounds = first_tokens(bench, stack, cut, count, host)
+            mine, floor = ([{"ms": one[key]} for one in rounds] for key in ("first", "multi"))
+            bench.ratio(21, f"first token, burst 1, {cut_text}, {what}", mine, floor, "ms", "<=",
+                        2.5, f"transaction {median_of(rounds, 'multi'):.3g} ms",
+                        f"first token {median_of(rounds, 'first'):.3g} ms; a transaction is "
+                        "check, set, delete, create by a client of its own, one on each server")
 
 
 def take(host, file):
@@ -93,53 +92,51 @@ def take(host, file):
 
 
 def row_22(bench):
-    with fleet(bench, 2) as (host, _):
-        time.sleep(HOSTS_KNOWN_S)
-        taken = []
-        for n in range(bench.settings.rounds):
-            host.make(f"x{n}", rate="1000/s", count=COUNT)
-            time.sleep(KNOWN_S)
-            thread = threading.Thread(target=take, args=(host, f"x{n}/take/1000"), daemon=True)
-            begun = time.monotonic()
-            thread.start()
-            taken.append(until(lambda: host.stat(f"x{n}", "partitions_held") == COUNT, 20, begun))
-            thread.join(20)
-    median = statistics.median(taken)
-    bench.figure(22, f"{COUNT} free partitions taken", "<= 50 ms", f"{median * 1e3:.0f} ms",
-                 median <= 0.05, (min(taken) * 1e3, max(taken) * 1e3), "",
-                 "from a take of 1000 at 1000/s until the host holds all; beside an idle host",
-                 median)
+    for cut, cut_text in CUTS:
+        with fleet(bench, 2) as (host, _):
+            time.sleep(HOSTS_KNOWN_S)
+            taken = []
+            for n in range(bench.settings.rounds):
+                host.make(f"x{n}", rate=f"{FLEET_RATE}/s", **cut)
+                time.sleep(KNOWN_S)
+                thread = threading.Thread(target=take, args=(host, f"x{n}/take/{FLEET_RATE}"),
+                                          daemon=True)
+                begun = time.monotonic()
+                thread.start()
+                taken.append(until(lambda: host.stat(f"x{n}", "effective_rate") == FLEET_RATE, 20,
+                                   begun))
+                thread.join(20)
+        median = statistics.median(taken)
+        bench.figure(22, f"all of a limiter taken, {cut_text}", "<= 50 ms",
+                     f"{median * 1e3:.0f} ms", median <= 0.05,
+                     (min(taken) * 1e3, max(taken) * 1e3), "",
+                     f"from a take of {FLEET_RATE} at {FLEET_RATE}/s until the host holds all; "
+                     "beside an idle host", median)
 
 
-def leave(bench, readers, wait_s):
-    """Seconds from SIGTERM of a host until another, which waits, grants at the whole rate."""
+def leave(bench, cut, readers):
+    """Seconds from SIGTERM of a host until another, which shares, grants at the whole rate."""
     with fleet(bench, 2) as hosts, contextlib.ExitStack() as stack:
         first, second = hosts
-        # So long that the one that leaves has shared hardly anything before.
-        first.make("x", rate=f"{FLEET_RATE}/s", count=COUNT, lease="1h")
+        first.make("x", rate=f"{FLEET_RATE}/s", **cut)
         know(hosts, "x", f"{FLEET_RATE}/s")
-        stack.enter_context(greedy(bench, [first], "x/token", READERS))
-        until(lambda: first.stat("x", "partitions_held") == COUNT, 20)
-        stack.enter_context(greedy(bench, [second], "x/token", readers))
-        time.sleep(wait_s)
-        held = second.stat("x", "partitions_held")
+        stack.enter_context(greedy(bench, hosts, "x/token", readers))
+        shared(hosts, "x", FLEET_RATE)
+        had = second.stat("x", "effective_rate")
         begun = time.monotonic()
         first.process.terminate()
-        seconds = granting_s([second], "x", FLEET_RATE, begun, LEAVING_SPAN_S, 2 * D_S)
-        return seconds, held
+        return granting_s([second], "x", FLEET_RATE, begun, LEAVING_SPAN_S, 2 * D_S), had
 
 
 def row_24(bench):
-    cases = (((MANY_READERS, 1),) if bench.settings.quick
-             else ((MANY_READERS, 5), (MANY_READERS, 1), (READERS, 5)))
-    for readers, wait_s in cases:
-        left, held = zip(*(leave(bench, readers, wait_s)
-                           for _ in range(bench.settings.departures)))
+    cases = [(cut, text, readers) for cut, text in CUTS for readers in (MANY_READERS, READERS)]
+    for cut, cut_text, readers in cases[:1] if bench.settings.quick else cases:
+        left, had = zip(*(leave(bench, cut, readers) for _ in range(bench.settings.departures)))
         median = statistics.median(left)
-        bench.figure(24, f"clean leave, {readers} readers wait for {wait_s} s", "<= 100 ms",
+        bench.figure(24, f"clean leave, {cut_text}, {readers} readers", "<= 100 ms",
                      f"{median * 1e3:.0f} ms", median <= 0.1,
                      (min(left) * 1e3, max(left) * 1e3), "",
                      f"from SIGTERM until the other grants {FLEET_RATE}/s, in {LEAVING_SPAN_S} s "
-                     f"and the next {LEAVING_SPAN_S} s; before, it held "
-                     f"{statistics.median(held):.0f} of {COUNT}; looked at every "
+                     f"and the next {LEAVING_SPAN_S} s; before, it had "
+                     f"{statistics.median(had):.0f}/s; looked at every "
                      f"{STEP_S * 1e3:.0f} ms; {len(left)} times", median)

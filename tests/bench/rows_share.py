@@ -1,16 +1,17 @@
 """Row 23: the part of its capacity that a fleet grants, and to which hosts."""
 import contextlib
 import statistics
+import time
 
-from fleet import Watch, fleet, greedy, know, reading, until
+from fleet import FULL, Watch, burst_of, fleet, greedy, know, reading, until
 from rows_simulated import simulated_mix
 
 RATE = 1000
 READERS = 8  # of a greedy host
-BURST = 20  # of a fleet: one token for each of the partitions that `auto` makes
 LEAST, MOST = 0.002, 0.02  # of the rate: the part of a host that is not greedy
 WITHIN = 0.01  # of the rate
 SIMULATED_HOSTS = 30
+TURN_S = 20  # how long a turn is waited for
 
 
 def demands(hosts, greedy_hosts):
@@ -72,9 +73,31 @@ def report(bench, what, hosts, greedy_hosts, result, note):
                  f"{sum(one > WITHIN for one in off)} of {hosts} are off; a greedy one gets "
                  f"{statistics.mean(late[:greedy_hosts]):.0f} and not {fair[0]:.0f}/s", max(off))
     if excess is not None:
-        bench.figure(23, f"{what}: fullest window", f"<= rate x w + {BURST}",
-                     f"rate x w + {excess:.1f}", excess <= BURST, None, "",
+        bench.figure(23, f"{what}: fullest window", f"<= rate x w + {burst_of(hosts)}",
+                     f"rate x w + {excess:.1f}", excess <= burst_of(hosts), None, "",
                      "of any length; what is certain", excess)
+
+
+def turn_s(bench, hosts):
+    """
+    Seconds from when the last of @hosts, all but the first of which were light, turns greedy until
+    it has an equal part with the first.
+    """
+    with fleet(bench, hosts) as members, contextlib.ExitStack() as stack:
+        members[0].make("x", rate=f"{RATE}/s")
+        know(members, "x", f"{RATE}/s")
+        stack.enter_context(greedy(bench, members[:1], "x/token", READERS))
+        for member in members[1:]:
+            stack.enter_context(reading(bench, [member], "trickle", "x/token",
+                                        f"{LEAST * RATE:.3f}"))
+        left = RATE * (1 - LEAST * (hosts - 2))
+        until(lambda: members[0].stat("x", "effective_rate") > FULL * (left - LEAST * RATE),
+              TURN_S)
+        time.sleep(bench.settings.lease_s)
+        begun = time.monotonic()
+        stack.enter_context(greedy(bench, members[-1:], "x/token", READERS))
+        return until(lambda: members[-1].stat("x", "effective_rate") > FULL * left / 2, TURN_S,
+                     begun)
 
 
 def row_23(bench):
@@ -85,6 +108,10 @@ def row_23(bench):
         report(bench, f"one greedy of {hosts} hosts", hosts, 1, share(bench, hosts, 1),
                f"default settings, {seconds} s, the others take {100 * LEAST:.1f} to "
                f"{100 * MOST:.0f} % of the rate each")
+    turns = [turn_s(bench, 6) for _ in range(bench.settings.departures)]
+    bench.figure(23, "a light host of 6 turns greedy: until it has its part", "<= 5 s",
+                 f"{statistics.median(turns):.1f} s", max(turns) <= 5, (min(turns), max(turns)), "",
+                 f"{FULL:.0%} of half of what the light ones leave; {len(turns)} times", max(turns))
     result, broken = simulated_mix(bench, SIMULATED_HOSTS, demands(SIMULATED_HOSTS, 1), RATE,
                                    READERS)
     what = f"one greedy of {SIMULATED_HOSTS} hosts, simulated"

@@ -111,38 +111,33 @@ class Ensemble:
 
 
 class Taker(zk.Client):
-    """Sends the transaction that takes leases and nothing else: the least cost of that."""
+    """Sends the transaction that takes a lease and nothing else: the least cost of that."""
 
     def __init__(self, address, path):
         super().__init__(address, session_s=30)
-        self.path, self.taken = path, 0
+        self.path, self.version = path, 0
         self.ensure(path)
-        for name in ("g", "h", "f", "l"):
+        for name in ("g", "h", "t"):
             self.ensure(f"{path}/{name}")
-        self.version = 0
 
     def _multi(self, *operations):
         body = b"".join(struct.pack(">i?i", kind, False, -1) + operation
                         for kind, operation in operations)
         self._ask(MULTI, "multi", body + struct.pack(">i?i", -1, True, -1))
 
-    def take(self, count):
-        """So many partitions in one transaction: check, set, deletes, creates; returns seconds."""
-        names = [str(self.taken + n) for n in range(count)]
-        operations = [
-            (CHECK, zk.text(f"{self.path}/g") + struct.pack(">i", 0)),
-            (zk.SET, zk.text(f"{self.path}/h") + zk.buffer(b"") + struct.pack(">i", self.version))]
-        for name in names:
-            self.create(f"{self.path}/f/{name}")
-            operations += [
-                (zk.DELETE, zk.text(f"{self.path}/f/{name}") + struct.pack(">i", -1)),
-                (zk.CREATE, zk.text(f"{self.path}/l/{name}") + zk.buffer(b"") +
-                 zk.acl_text(zk.ANYONE) + struct.pack(">i", 1))]
+    def take(self):
+        """A tile in one transaction: check, set, delete, create; returns seconds."""
+        free, taken = (f"{self.path}/t/{self.version}{state}" for state in ("+1+1", ".taker"))
+        self.create(free)
         begun = time.monotonic()
-        self._multi(*operations)
+        self._multi(
+            (CHECK, zk.text(f"{self.path}/g") + struct.pack(">i", 0)),
+            (zk.SET, zk.text(f"{self.path}/h") + zk.buffer(b"") + struct.pack(">i", self.version)),
+            (zk.DELETE, zk.text(free) + struct.pack(">i", -1)),
+            (zk.CREATE, zk.text(taken) + zk.buffer(b"") + zk.acl_text(zk.ANYONE) +
+             struct.pack(">i", 0)))
         seconds = time.monotonic() - begun
         self.version += 1
-        self.taken += count
-        if not self.exists(f"{self.path}/l/{names[-1]}"):
+        if not self.exists(taken):
             raise Unmeasured("ZooKeeper did not execute a transaction")
         return seconds

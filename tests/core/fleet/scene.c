@@ -211,7 +211,7 @@ static void send_request(struct coordinator *coordinator, struct request *reques
 
 	if (request->kind == REQUEST_TRANSACTION)
 		check_transaction(scene, request);
-	if (request->kind == REQUEST_GET && !strncmp(request->path, "/f/", 3) &&
+	if (request->kind == REQUEST_GET && !strncmp(request->path, "/a/", 3) &&
 	    !strchr(request->path + 3, '/')) {
 		scene->agreed_rate_read++;
 		scene->agreed_rate_watched += request->watch;

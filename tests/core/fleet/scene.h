@@ -20,6 +20,7 @@ struct node {
 	int32_t version;
 	uint64_t made_zxid, zxid;
 	uint64_t session; /* of an ephemeral one; 0 */
+	bool watched;	  /* its children are: one that the test makes or deletes is told */
 };
 
 struct scene {

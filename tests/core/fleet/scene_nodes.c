@@ -116,6 +116,7 @@ void scene_look(struct scene *scene, struct request *request)
 		request->made_zxid = node->made_zxid;
 		return;
 	}
+	((struct node *)node)->watched |= request->watch;
 	request->names = calloc(scene->node_count, sizeof(*request->names) + NODE_PATH_MAX);
 	assert_non_null(request->names);
 	to = (char *)(request->names + scene->node_count);
@@ -134,6 +135,20 @@ const struct node *scene_node(const struct scene *scene, const char *path)
 	return find(scene, path);
 }
 
+/* Tells the host of a change among the children of a folder, if it watches them. */
+static void tell(struct scene *scene, const char *path)
+{
+	char folder[NODE_PATH_MAX];
+	struct node *node;
+
+	snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+	node = find(scene, folder);
+	if (!node || !node->watched)
+		return;
+	node->watched = false;
+	fleet_changed(scene->fleet, folder, scene->now_ns);
+}
+
 void scene_set(struct scene *scene, const char *path, const char *data)
 {
 	struct operation operation = {.path = (char *)path, .data = (char *)data};
@@ -143,6 +158,8 @@ void scene_set(struct scene *scene, const char *path, const char *data)
 	operation.version = NODE_VERSION_ANY;
 	assert_int_equal(execute(scene, &operation, scene->epoch << 32 | ++scene->writes),
 			 ANSWER_OK);
+	if (!there)
+		tell(scene, path);
 }
 
 void scene_delete(struct scene *scene, const char *path)
@@ -151,4 +168,5 @@ void scene_delete(struct scene *scene, const char *path)
 
 	operation.version = NODE_VERSION_ANY;
 	assert_int_equal(execute(scene, &operation, 0), ANSWER_OK);
+	tell(scene, path);
 }

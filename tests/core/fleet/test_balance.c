@@ -1,5 +1,6 @@
 /* Tests of balance: facts of a limiter, and what follows from them. Each row is a sentence. */
 #include "core/fleet/balance.h"
+#include "core/values/quantity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -592,6 +593,20 @@ static const struct row ROWS[] = {
 		.decision = {.is_met = true, .looks = true},
 	},
 	{
+		"a host that has what it wants looks when it is told of other claims",
+		.facts = {.wanted = 1, .has_leases = true, .claims_have_changed = true},
+		.pieces = {AGED(S)},
+		.balance.look_ns = NEVER_NS,
+		.decision = {.is_met = true, .looks = true},
+	},
+	{
+		"a host that looks soon anyway is not hurried by other claims",
+		.facts = {.wanted = 1, .has_leases = true, .claims_have_changed = true},
+		.pieces = {AGED(S)},
+		LATER,
+		.decision = {.is_met = true},
+	},
+	{
 		"a host looks for its share while it has a claim",
 		.facts = {.wanted = 0, .claimed = 1},
 		.decision = {.is_met = true, .looks = true},
@@ -745,6 +760,28 @@ static const struct looked LOOKED[] = {
 	{
 		"a host that has what it wants looks each third of a lease",
 		.facts = {.wanted = 1, .kept = 1, .has_leases = true},
+		.in_ns = LEASE / 3,
+	},
+	{
+		"a host that has what it wants and is told of claims does not look",
+		.facts = {.wanted = 1, .kept = 1, .has_leases = true, .claims_are_watched = true},
+		.in_ns = NEVER_NS,
+	},
+	{
+		"a host that keeps the last one and is told of claims does not look",
+		.facts = {.wanted = 0, .kept = 2, .has_leases = true, .claims_are_watched = true},
+		.left_free = 1,
+		.in_ns = NEVER_NS,
+	},
+	{
+		"a host that was told of claims while it looked looks again",
+		.facts = {.wanted = 1, .kept = 1, .has_leases = true, .claims_have_changed = true},
+		.in_ns = 0,
+	},
+	{
+		"a host that is told of claims looks for a reserve all the same",
+		.facts = {.lacks_reserve = true, .has_leases = true, .claims_are_watched = true},
+		.reserves_gone = true,
 		.in_ns = LEASE / 3,
 	},
 	{

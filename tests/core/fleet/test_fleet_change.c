@@ -93,7 +93,8 @@ static void test_making_a_limiter_is_one_transaction_with_its_markers(void **sta
 	change = making(&scene, "a", "rate=10/s\npartitions.count=2");
 	begin(&scene, &change);
 	scene_assert_next(&scene, "check /g 0; set /h/HID 1; create /c/1; create /l/1; "
-				  "create /f/1; create /w/1; create /f/1/0; create /f/1/1; "
+				  "create /f/1; create /w/1; create /a/1; create /t/1-1; "
+				  "create /t/1-1/0-1+2+1; create /f/1/0; create /f/1/1; "
 				  "set /g 0");
 	assert_null(find(&scene, "a"));
 	assert_int_equal(end(&scene, &change, 0), 0);
@@ -167,6 +168,47 @@ static void test_another_number_of_leaves_or_reserve_numbers_them_anew(void **st
 		assert_int_equal(cut_of(&scene, "/c/1"), changes[i].cut);
 		assert_int_equal(a->holding->cut, changes[i].cut);
 	}
+	scene_close(&scene);
+}
+
+static void test_leaves_that_are_numbered_anew_have_tiles_of_no_epoch(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	change = writing(a, "partitions.count=3\npartitions.reserve=1/s hosts=2");
+	begin(&scene, &change);
+	scene_assert_next(&scene, "check /g 1; set /h/HID 2; set /c/1 0; create /t/1-2; "
+				  "create /t/1-2/0-2+0+2; create /r/1-2; "
+				  "create /r/1-2/0-1+0+2; set /g 1");
+	assert_int_equal(end(&scene, &change, 0), 0);
+	scene_run(&scene, 10 * SEC);
+	change = writing(a, "partitions.count=1\npartitions.reserve=none");
+	begin(&scene, &change);
+	assert_int_equal(end(&scene, &change, 0), 0);
+	assert_non_null(scene_node(&scene, "/t/1-3/0+0+3"));
+	assert_null(scene_node(&scene, "/r/1-3"));
+	scene_close(&scene);
+}
+
+static void test_a_limiter_with_a_former_name_has_a_tile_of_no_epoch(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	change = (struct change){.kind = CHANGE_REMOVE, .limiter = scene_make(&scene, "a", ONE)};
+	begin(&scene, &change);
+	assert_int_equal(end(&scene, &change, SEC), 0);
+	scene_make(&scene, "a", ONE);
+	assert_non_null(scene_node(&scene, "/t/2-1/0+0+1"));
+	scene_make(&scene, "b", ONE);
+	assert_non_null(scene_node(&scene, "/t/3-1/0+2+1"));
 	scene_close(&scene);
 }
 
@@ -950,6 +992,8 @@ int main(void)
 		cmocka_unit_test(test_making_a_limiter_is_one_transaction_with_its_markers),
 		cmocka_unit_test(test_a_setting_is_one_transaction_of_its_limiter_and_g),
 		cmocka_unit_test(test_another_number_of_leaves_or_reserve_numbers_them_anew),
+		cmocka_unit_test(test_leaves_that_are_numbered_anew_have_tiles_of_no_epoch),
+		cmocka_unit_test(test_a_limiter_with_a_former_name_has_a_tile_of_no_epoch),
 		cmocka_unit_test(test_a_host_learns_since_when_leaves_are_numbered_as_they_are),
 		cmocka_unit_test(test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later),
 		cmocka_unit_test(test_without_a_connection_a_change_is_refused_in_time),

@@ -214,7 +214,7 @@ static void test_agreed_rates_are_read_where_watches_have_no_more_room(void **st
 	/* A watch that has told of a change is set again. */
 	while (!limiters[watched]->holding->agreed_rate_watched)
 		watched++;
-	snprintf(name, sizeof(name), "/f/%d", watched + 1);
+	snprintf(name, sizeof(name), "/a/%d", watched + 1);
 	fleet_changed(scene.fleet, name, scene.now_ns);
 	scene_run(&scene, 0);
 	assert_int_equal(scene.agreed_rate_watched, THAT_FIT + 1);

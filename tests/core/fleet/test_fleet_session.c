@@ -20,7 +20,8 @@ static const char ONE[] = "rate=10/s\npartitions.count=1\n";
 
 static void test_the_first_host_makes_the_nodes_of_the_fleet_and_joins(void **state)
 {
-	static const char *const made[] = {"/v", "/g", "/c", "/h", "/l", "/f", "/w"};
+	static const char *const made[] = {"/v", "/g", "/c", "/h", "/l", "/f",
+					   "/t", "/r", "/d", "/a", "/w"};
 	struct scene scene;
 	struct globals globals;
 
@@ -30,7 +31,7 @@ static void test_the_first_host_makes_the_nodes_of_the_fleet_and_joins(void **st
 	scene_begin(&scene);
 	scene_assert_next(&scene, "read /v");
 	scene_answer(&scene);
-	assert_int_equal(scene.sent_count, 7);
+	assert_int_equal(scene.sent_count, 11);
 	scene_answer_all(&scene);
 	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++)
 		assert_non_null(scene_node(&scene, made[i]));
@@ -63,10 +64,10 @@ static void test_the_constants_of_the_fleet_count_not_those_of_the_host(void **s
 
 	(void)state;
 	scene_prepare(&scene);
-	scene_set(&scene, "/v", "ratefs 3\n");
+	scene_set(&scene, "/v", "ratefs 4\n");
 	scene_set(&scene, "/g",
 		  "renewal=2s\nright=20s\nquarantine=21s\nsession=6s\nlast=0\nrecent=\n");
-	for (const char *folder = "chlfw"; *folder; folder++)
+	for (const char *folder = "chlftrdaw"; *folder; folder++)
 		scene_set(&scene, (char[]){'/', *folder, '\0'}, NULL);
 	scene_begin(&scene);
 	assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
@@ -93,7 +94,7 @@ static void refuse_layout(const char *version)
 static void test_the_layout_of_another_version_is_refused(void **state)
 {
 	(void)state;
-	refuse_layout("ratefs 4\n");
+	refuse_layout("ratefs 5\n");
 }
 
 /* A host of version 2 knows none of the settings that have other names now. */
@@ -393,7 +394,7 @@ static void test_no_answer_is_waited_for_longer_than_10_s_however_long_a_right_l
 
 	(void)state;
 	scene_prepare(&scene);
-	scene_set(&scene, "/v", "ratefs 3\n");
+	scene_set(&scene, "/v", "ratefs 4\n");
 	scene_set(&scene, "/g",
 		  "renewal=1.5s\nright=600s\nquarantine=607s\nsession=300s\nlast=0\nrecent=\n");
 	for (const char *folder = "chlfw"; *folder; folder++)
