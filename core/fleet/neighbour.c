@@ -77,7 +77,7 @@ static struct ring_facts facts_of(const struct fleet *fleet)
 static bool counts(const struct fleet *fleet)
 {
 	return session_state(fleet) == FLEET_READY && session_is_connected(fleet) &&
-	       !session_is_leaving(fleet) && room_is_used(fleet) && term_runs(fleet);
+	       !session_is_leaving(fleet) && transaction_says_used(fleet) && term_runs(fleet);
 }
 
 /* Takes the hosts of the last look. */

@@ -222,7 +222,7 @@ static void settle(struct fleet *fleet, struct holding *holding)
 	look_in(fleet, holding,
 		balance_looked(balance, &facts, result.left_free, result.reserves_gone));
 	demand_note_unmet(holding, facts.kept < facts.wanted);
-	if (facts.kept < facts.wanted)
+	if (facts.kept < facts.wanted && !result.left_free)
 		neighbour_seek(fleet);
 	if (result.again && balance->is_lacking && !facts.is_removed && facts.is_connected &&
 	    !facts.is_leaving)
