@@ -186,7 +186,7 @@ static void step_settings(struct fleet *fleet)
 
 static bool is_renewal_wanted(const struct fleet *fleet)
 {
-	/* A host that holds and claims nothing any more says so once: its neighbour counts it else. */
+	/* A host that holds and claims nothing any more says so once, and is not counted then. */
 	return room_is_used(fleet) || transaction_says_used(fleet) ||
 	       session_trouble_ns(fleet) != NEVER_NS;
 }

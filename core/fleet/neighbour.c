@@ -110,7 +110,7 @@ static void host_read(struct fleet *fleet, struct request *request)
 	if (request->answer == ANSWER_NO_NODE) {
 		remove_host(fleet, znode.name);
 	} else if (request->answer == ANSWER_OK || request->answer == ANSWER_REFUSED) {
-		/* What is not understood was not written by a host: it renews nothing. */
+		/* A foreign hand wrote a record that is not understood: its host is not counted. */
 		bool renews = request->answer == ANSWER_OK &&
 			      !record_parse_host(request->data, &record) && record.renews;
 

@@ -301,7 +301,7 @@ static bool look(struct fleet *fleet, struct holding *holding)
 	return !is_idle(holding);
 }
 
-/* A host has gone, or was ended: what it had is looked for by those who lack something. */
+/* A host has gone, or was ended: limiters that lack something look for its leaves. */
 static void look_for_more(struct fleet *fleet)
 {
 	for (struct holding *h = holdings_first(fleet); h; h = h->next) {

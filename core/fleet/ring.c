@@ -78,6 +78,12 @@ static bool stands_still(const struct ring_host *host, uint64_t ns, uint64_t now
 	return host->counts && now_ns - host->since_ns >= ns;
 }
 
+/* Tells whether @host may be dead: it should have written since. */
+static bool is_silent(const struct ring_host *host, const struct ring_facts *facts)
+{
+	return stands_still(host, STILL_RENEWALS * facts->renewal_ns, facts->now_ns);
+}
+
 /* A way through the hosts behind this one. */
 struct walk {
 	uint32_t at;
@@ -105,7 +111,7 @@ static struct ring_host *next_host(const struct ring *ring, const struct ring_fa
 		if (!host->known)
 			return host;
 		walk->counted++;
-		if (!stands_still(host, STILL_RENEWALS * facts->renewal_ns, facts->now_ns))
+		if (!is_silent(host, facts))
 			walk->at = ring->count;
 		return host;
 	}
@@ -127,7 +133,7 @@ static uint64_t due_ns(const struct ring_host *host, const struct ring_facts *fa
 		at_ns = NEVER_NS;
 	if (host->counts && !stands_still(host, facts->quarantine_ns, facts->now_ns))
 		at_ns = sooner(at_ns, host->since_ns + facts->quarantine_ns);
-	if (host->counts && !stands_still(host, STILL_RENEWALS * facts->renewal_ns, facts->now_ns))
+	if (host->counts && !is_silent(host, facts))
 		at_ns = sooner(at_ns, host->since_ns + STILL_RENEWALS * facts->renewal_ns);
 	return at_ns;
 }
@@ -138,7 +144,7 @@ static bool is_due(const struct ring_host *host, const struct ring_facts *facts,
 {
 	if (host->asked || host->next_ns > facts->now_ns)
 		return false;
-	/* Where all are busy the first is enough; where most are idle more are looked up at once. */
+	/* The first is enough where all are busy; the more are idle the more are looked up. */
 	return host->known || (asked <= walk->idle && asked < RING_READS_MAX);
 }
 
