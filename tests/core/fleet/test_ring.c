@@ -352,7 +352,7 @@ static void test_a_thousand_idle_hosts_are_looked_up_a_few_at_a_time(void **stat
 	ring_free(&side.ring);
 }
 
-static void test_a_host_that_comes_or_goes_does_not_disturb_the_count_of_another(void **state)
+static void test_hosts_that_come_and_go_do_not_disturb_the_count_of_another(void **state)
 {
 	struct ringside side = begin(2);
 
@@ -437,7 +437,7 @@ int main(void)
 		cmocka_unit_test(test_an_idle_host_is_watched_and_passed_over),
 		cmocka_unit_test(test_a_host_that_becomes_idle_is_read_once_more_to_be_watched),
 		cmocka_unit_test(test_a_thousand_idle_hosts_are_looked_up_a_few_at_a_time),
-		cmocka_unit_test(test_a_host_that_comes_or_goes_does_not_disturb_the_count_of_another),
+		cmocka_unit_test(test_hosts_that_come_and_go_do_not_disturb_the_count_of_another),
 		cmocka_unit_test(test_after_a_refused_end_the_host_is_looked_up_and_counted_anew),
 		cmocka_unit_test(test_a_read_that_fails_is_repeated_after_r),
 		cmocka_unit_test(test_a_host_alone_reads_nothing),
