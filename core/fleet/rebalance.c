@@ -313,9 +313,10 @@ static void look_for_more(struct fleet *fleet)
 
 void rebalance_step(struct fleet *fleet)
 {
+	bool shrunk = membership_has_shrunk(fleet), ended = neighbour_has_ended(fleet);
 	struct holding *holding;
 
-	if (membership_has_shrunk(fleet) | neighbour_has_ended(fleet))
+	if (shrunk || ended)
 		look_for_more(fleet);
 	if (membership_has_turned(fleet)) {
 		for (struct holding *h = holdings_first(fleet); h; h = h->next)
