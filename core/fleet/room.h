@@ -14,6 +14,9 @@ void room_free(struct fleet *fleet);
 uint32_t room_leases(const struct fleet *fleet);
 uint32_t room_own_bytes(const struct fleet *fleet);
 
+/* Tells whether this host has any lease or claim. */
+bool room_is_used(const struct fleet *fleet);
+
 /*
  * Returns how many more leases of @holding there may be; tells whether it may have one more claim.
  */

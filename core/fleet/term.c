@@ -6,8 +6,9 @@
 
 struct term {
 	bool runs;
-	bool degraded;	     /* out of reach for longer than D */
-	bool resumed;	     /* a predecessor's, not extended since */
+	bool degraded; /* out of reach for longer than D */
+	bool resumed;  /* a predecessor's, not extended since */
+	uint32_t lapses;
 	uint64_t end_ns;     /* by the holder's clock */
 	uint64_t renewal_ns; /* by the engine's */
 };
@@ -67,6 +68,12 @@ void term_extend(struct fleet *fleet, uint64_t sent_ns)
 void term_lapse(struct fleet *fleet)
 {
 	fleet->term->runs = false;
+	fleet->term->lapses++;
+}
+
+uint32_t term_lapses(const struct fleet *fleet)
+{
+	return fleet->term->lapses;
 }
 
 void term_forget(struct fleet *fleet)

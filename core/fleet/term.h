@@ -24,9 +24,10 @@ void term_degrade(struct fleet *fleet);
 /* Rule 3: a transaction that was sent at @sent_ns by the holder's clock was acknowledged. */
 void term_extend(struct fleet *fleet, uint64_t sent_ns);
 
-/* It has run out; the session is gone. */
+/* It has run out; the session is gone. How often it has run out. */
 void term_lapse(struct fleet *fleet);
 void term_forget(struct fleet *fleet);
+uint32_t term_lapses(const struct fleet *fleet);
 
 /* Goes on with a predecessor's; tells whether it was not extended since. */
 void term_resume(struct fleet *fleet, uint64_t end_ns, bool degraded);

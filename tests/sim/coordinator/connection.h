@@ -97,6 +97,13 @@ uint64_t link_now(const struct link *link);
 /* A random number below @most. */
 uint64_t link_below(struct link *link, uint64_t most);
 
+/*
+ * torn.c: fills in @result with the children that a server shows that is at a commit of another
+ * session, @state of their parent; false: it is not.
+ */
+bool torn_list(struct connection *connection, const struct znode_state *state, uint64_t view_ns,
+	       struct request *result);
+
 /* stray.c, what was on its way. */
 
 /* The fate of messages on their way when a connection is given up. */

@@ -489,6 +489,8 @@ static void make_first(struct maker *maker)
 	add(maker, "fleet %u%s", maker->hosts, PICK(maker, CONSTANTS));
 	if (below(maker, 4))
 		add(maker, "hasty on");
+	if (below(maker, 2))
+		add(maker, "torn on");
 	for (unsigned int host = 0; host < maker->hosts && below(maker, 2); host++)
 		make_drift(maker);
 	for (size_t i = 0; i < sizeof(PATHS) / sizeof(PATHS[0]); i++) {
