@@ -22,6 +22,7 @@
 #include "core/fleet/layout.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
+#include "core/fleet/neighbour.h"
 #include "core/fleet/outcome.h"
 #include "core/fleet/parts.h"
 #include "core/fleet/publish.h"
@@ -55,6 +56,7 @@ static const struct {
 	{handover_new, handover_free},
 	{membership_new, membership_free},
 	{transaction_new, transaction_free},
+	{neighbour_new, neighbour_free},
 	{surveys_new, surveys_free},
 	{garbage_new, garbage_free},
 	{replicate_new, replicate_free},
@@ -103,6 +105,7 @@ static void drop_session(struct fleet *fleet)
 	replicate_forget(fleet);
 	garbage_forget(fleet);
 	surveys_forget(fleet);
+	neighbour_forget(fleet);
 	membership_forget(fleet);
 	session_forget(fleet);
 	publish_forget(fleet);
@@ -187,7 +190,9 @@ static void step_settings(struct fleet *fleet)
 
 static bool is_renewal_wanted(const struct fleet *fleet)
 {
-	return room_leases(fleet) || session_trouble_ns(fleet) != NEVER_NS;
+	/* A host that holds and claims nothing any more says so once, and is not counted then. */
+	return room_is_used(fleet) || transaction_says_used(fleet) ||
+	       session_trouble_ns(fleet) != NEVER_NS;
 }
 
 static void wake_for_renewal(struct fleet *fleet)
@@ -223,7 +228,7 @@ static void step_send(struct fleet *fleet)
 		fleet_wake_at(fleet, transaction_denied_ns(fleet));
 		return;
 	}
-	if (rebalance_send(fleet))
+	if (neighbour_send(fleet) || rebalance_send(fleet))
 		return;
 	if (!session_is_leaving(fleet))
 		garbage_send(fleet);
@@ -252,6 +257,7 @@ static void act(struct fleet *fleet)
 	step_layout(fleet);
 	barrier_watch(fleet);
 	step_settings(fleet);
+	neighbour_step(fleet);
 	rebalance_step(fleet);
 	step_send(fleet);
 	wake_for_renewal(fleet);
@@ -487,6 +493,8 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 		agreed_rate_changed(fleet, znode.id);
 	else if (znode.kind == ZNODE_HOSTS)
 		membership_changed(fleet);
+	else if (znode.kind == ZNODE_HOST || znode.kind == ZNODE_ENDS_OF)
+		neighbour_changed(fleet, &znode);
 	fleet_step(fleet);
 }
 

@@ -210,11 +210,12 @@ struct fleet_counters {
 	uint64_t lapses;      /* of the right */
 	uint64_t unknown;     /* outcomes */
 	uint64_t late_grants; /* that were on their way when the right ended: of one step at most */
+	uint64_t ended;	      /* rights of other hosts, by this one */
 	uint64_t left_out;    /* takes and claims that there was no room for */
 };
 
 /* The table of them: names, in order. */
-enum { FLEET_COUNTER_COUNT = 13 };
+enum { FLEET_COUNTER_COUNT = 14 };
 const char *fleet_counter_name(size_t index);
 uint64_t fleet_counter(const struct fleet_counters *counters, size_t index);
 
@@ -231,6 +232,7 @@ enum fleet_event {
 	FLEET_DENIED,	/* the coordinator denies access */
 	FLEET_UNFIT,	/* the layout does not let it join */
 	FLEET_FULL,	/* no room for more leases */
+	FLEET_ENDED,	/* the right of another host */
 	FLEET_SPOILT,	/* a node of the settings cannot be used */
 };
 

@@ -8,6 +8,7 @@
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
+#include "core/fleet/neighbour.h"
 #include "core/fleet/publish.h"
 #include "core/fleet/release.h"
 #include "core/fleet/round.h"
@@ -45,6 +46,7 @@ static void joined(struct fleet *fleet, const struct request *request)
 		return;
 	}
 	session_joined(fleet);
+	transaction_acknowledge(fleet);
 	epoch_note(&fleet->epochs, request->zxid, fleet->clocks.waiter_ns);
 	membership_look_soon(fleet);
 	fleet_tell(fleet, FLEET_JOINED, "joined as %s", session_hid(fleet));
@@ -71,6 +73,8 @@ static void unknown(struct fleet *fleet)
 		round_stop(fleet, transaction_item(fleet, 0)->holding);
 	if (kind == TRANSACTION_SWEEP)
 		garbage_forget(fleet);
+	if (kind == TRANSACTION_END)
+		neighbour_doubt(fleet);
 	session_enter(fleet, FLEET_IN_DOUBT);
 	if (session_is_connected(fleet))
 		barrier_begin(fleet);
@@ -91,6 +95,9 @@ static void finish(struct fleet *fleet, const struct request *request)
 		break;
 	case TRANSACTION_SWEEP:
 		garbage_answered(fleet, request);
+		break;
+	case TRANSACTION_END:
+		neighbour_answered(fleet, request);
 		break;
 	case TRANSACTION_CHANGE:
 		transaction_end(fleet);
@@ -124,6 +131,7 @@ void outcome_settle(struct fleet *fleet)
 		return;
 	if (request->answer == ANSWER_OK && kind != TRANSACTION_JOIN) {
 		session_acknowledge(fleet);
+		transaction_acknowledge(fleet);
 		epoch_note(&fleet->epochs, request->zxid, fleet->clocks.waiter_ns);
 		/* A barrier does not look at /g: it proves nothing of the settings. */
 		if (kind != TRANSACTION_BARRIER)

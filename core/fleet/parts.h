@@ -17,6 +17,7 @@
  *	membership	which other hosts there are
  *	transaction	the one transaction that is under way
  *	agreed_rate	the rate that the hosts have learnt of a service together
+ *	neighbour	hosts that died are ended
  *	survey		who has what
  *	share		what claims come to
  *	balance		the policy: how much is kept, given back, looked for and claimed
@@ -74,6 +75,7 @@ struct fleet {
 	struct baseline *baseline;
 	struct membership *membership;
 	struct transaction *transaction;
+	struct neighbour *neighbour;
 	struct surveys *surveys;
 	struct garbage *garbage;
 	struct replicate *replicate;

@@ -18,7 +18,8 @@ enum {
 };
 
 struct room {
-	uint32_t leases;	    /* in any state but NONE */
+	uint32_t leases; /* in any state but NONE */
+	uint32_t claims;
 	uint32_t own_bytes;	    /* of the paths of claims */
 	uint32_t agreed_rate_bytes; /* of those of /a/LID that are watched */
 	uint32_t claims_bytes;	    /* of those of /w/LID that are */
@@ -40,6 +41,11 @@ void room_free(struct fleet *fleet)
 uint32_t room_leases(const struct fleet *fleet)
 {
 	return fleet->room->leases;
+}
+
+bool room_is_used(const struct fleet *fleet)
+{
+	return fleet->room->leases || fleet->room->claims;
 }
 
 uint64_t room_claims_from_ns(const struct fleet *fleet)
@@ -112,6 +118,7 @@ void room_count_claim(struct fleet *fleet, uint64_t id, bool there)
 	struct room *room = fleet->room;
 	uint32_t bytes = path_bytes(fleet, ZNODE_CLAIM, id);
 
+	room->claims = there ? room->claims + 1 : room->claims - 1;
 	room->own_bytes = there ? room->own_bytes + bytes : room->own_bytes - bytes;
 }
 

@@ -14,6 +14,9 @@ void room_free(struct fleet *fleet);
 uint32_t room_leases(const struct fleet *fleet);
 uint32_t room_own_bytes(const struct fleet *fleet);
 
+/* Tells whether this host has any lease or claim. */
+bool room_is_used(const struct fleet *fleet);
+
 /* Returns how many more leases there may be; tells whether @holding may have one more claim. */
 uint32_t room_for_leases(const struct fleet *fleet);
 bool room_for_claim(const struct fleet *fleet, const struct holding *holding);

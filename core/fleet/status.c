@@ -32,6 +32,7 @@ static const struct {
 	{"lapses", offsetof(struct fleet_counters, lapses)},
 	{"unknown_outcomes", offsetof(struct fleet_counters, unknown)},
 	{"late_grants", offsetof(struct fleet_counters, late_grants)},
+	{"hosts_ended", offsetof(struct fleet_counters, ended)},
 	{"left_out", offsetof(struct fleet_counters, left_out)},
 };
 

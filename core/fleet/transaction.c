@@ -17,10 +17,11 @@ struct transaction {
 	enum transaction_kind doubted; /* while the barrier is under way */
 	struct item items[ITEMS_MAX];
 	uint32_t item_count;
-	struct holding *holding; /* CLAIM; held */
-	uint32_t claimed;	 /* CLAIM: N */
-	uint64_t denied_ns;	 /* until then access is taken to be denied */
-	struct request *answer;	 /* borrowed: not acted on yet; NULL */
+	struct holding *holding;   /* CLAIM; held */
+	uint32_t claimed;	   /* CLAIM: N */
+	bool says_used, said_used; /* in this host's node: the one under way; the last one done */
+	uint64_t denied_ns;	   /* until then access is taken to be denied */
+	struct request *answer;	   /* borrowed: not acted on yet; NULL */
 };
 
 bool transaction_new(struct fleet *fleet)
@@ -108,7 +109,9 @@ uint32_t transaction_claimed(const struct fleet *fleet)
 /* A join sets the node that it creates, too: its answer has an epoch then (epoch.h). */
 static bool add_host(const struct fleet *fleet, struct request *request, bool joins)
 {
-	struct host_record host = {.weight = fleet->options->weight, .held = room_leases(fleet)};
+	struct host_record host = {.weight = fleet->options->weight,
+				   .held = room_leases(fleet),
+				   .renews = room_is_used(fleet)};
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
 
 	snprintf(host.name, sizeof(host.name), "%s", fleet->options->host);
@@ -141,6 +144,7 @@ struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kin
 		done = add_host(fleet, request, kind == TRANSACTION_JOIN);
 	if (done) {
 		fleet->transaction->kind = kind;
+		fleet->transaction->says_used = room_is_used(fleet);
 		return request;
 	}
 	if (request)
@@ -163,6 +167,7 @@ void transaction_resume(struct fleet *fleet)
 {
 	/* But for its items nothing is in doubt. */
 	fleet->transaction->kind = TRANSACTION_RENEW;
+	fleet->transaction->said_used = true;
 }
 
 const struct request *transaction_answer(struct fleet *fleet)
@@ -171,6 +176,16 @@ const struct request *transaction_answer(struct fleet *fleet)
 
 	fleet->transaction->answer = NULL;
 	return answer;
+}
+
+void transaction_acknowledge(struct fleet *fleet)
+{
+	fleet->transaction->said_used = fleet->transaction->says_used;
+}
+
+bool transaction_says_used(const struct fleet *fleet)
+{
+	return fleet->transaction->said_used;
 }
 
 void transaction_end(struct fleet *fleet)

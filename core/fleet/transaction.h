@@ -21,6 +21,7 @@ enum transaction_kind {
 	TRANSACTION_CLAIM,
 	TRANSACTION_CHANGE,
 	TRANSACTION_SWEEP,
+	TRANSACTION_END,
 };
 
 bool transaction_new(struct fleet *fleet);
@@ -52,6 +53,13 @@ void transaction_resume(struct fleet *fleet);
 
 /* The answer of what is under way, once: NULL, or it is to be acted on. */
 const struct request *transaction_answer(struct fleet *fleet);
+
+/*
+ * It was acknowledged; tells whether this host's node says that its right is renewed, as of the
+ * last one that was.
+ */
+void transaction_acknowledge(struct fleet *fleet);
+bool transaction_says_used(const struct fleet *fleet);
 
 /* Nothing is under way any more. */
 void transaction_end(struct fleet *fleet);
