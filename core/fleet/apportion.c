@@ -53,6 +53,11 @@ uint32_t apportion_wanted(const struct holding *holding)
 	return holding->apportion->wanted;
 }
 
+bool apportion_is_unmet(const struct holding *holding)
+{
+	return holding->apportion->is_unmet;
+}
+
 /* Gathers the facts of the leases: when the last was taken, and if something was granted since. */
 static void gather_leases(const struct fleet *fleet, const struct holding *holding,
 			  struct portion_facts *facts)
@@ -227,15 +232,6 @@ void apportion_looked(struct fleet *fleet, struct holding *holding)
 void apportion_note_woken(struct holding *holding)
 {
 	holding->apportion->woken = true;
-}
-
-void apportion_note_gone(struct fleet *fleet, struct holding *holding)
-{
-	struct apportion *apportion = holding->apportion;
-	uint64_t at_ns = fleet->now_ns + fleet_random(fleet) % fleet->constants.renewal_ns;
-
-	if (apportion->portion.look_ns > at_ns)
-		apportion->portion.look_ns = at_ns;
 }
 
 void apportion_end_spare(struct holding *holding)

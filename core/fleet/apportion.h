@@ -27,13 +27,13 @@ uint32_t apportion_lack(struct fleet *fleet, struct holding *holding);
 /* Notes that a look is over. */
 void apportion_looked(struct fleet *fleet, struct holding *holding);
 
-/* Another host gave something back; one has gone; one has come to a host that was alone. */
+/* Another host gave something back; one has come to a host that was alone. */
 void apportion_note_woken(struct holding *holding);
-void apportion_note_gone(struct fleet *fleet, struct holding *holding);
 void apportion_end_spare(struct holding *holding);
 
-/* Leaves that are wanted, as of the last decision. */
+/* Leaves that are wanted, as of the last decision; whether the last look did not find enough. */
 uint32_t apportion_wanted(const struct holding *holding);
+bool apportion_is_unmet(const struct holding *holding);
 
 /* Tells whether a look could bring more, and none has been in vain of late. */
 bool apportion_may_come(const struct fleet *fleet, const struct holding *holding);

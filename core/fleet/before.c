@@ -6,12 +6,12 @@
 
 static bool has_no_more_slots(const struct settings *a, const struct settings *b)
 {
-	uint32_t count = settings_partition_count(a), other = settings_partition_count(b);
+	uint32_t count = settings_leaf_count(a), other = settings_leaf_count(b);
 
 	if (a->slots.kind != SLOTS_COUNT || b->slots.kind != SLOTS_COUNT)
 		return true;
 	for (uint32_t i = 0; i < count && i < other; i++) {
-		if (settings_slots_of_partition(a, i) > settings_slots_of_partition(b, i))
+		if (settings_slots_of_leaves(a, i, i) > settings_slots_of_leaves(b, i, i))
 			return false;
 	}
 	return true;
@@ -24,7 +24,7 @@ static bool has_no_more_slots(const struct settings *a, const struct settings *b
 static bool is_burst_below(const struct settings *a, uint64_t burst, const struct settings *b,
 			   uint64_t other)
 {
-	uint32_t count = settings_partition_count(a), other_count = settings_partition_count(b);
+	uint32_t count = settings_leaf_count(a), other_count = settings_leaf_count(b);
 	uint64_t whole = burst > count ? burst : count;
 	uint64_t other_whole = other > other_count ? other : other_count;
 
@@ -34,8 +34,10 @@ static bool is_burst_below(const struct settings *a, uint64_t burst, const struc
 /* Tells whether a partition is worth no more in @a than in @b, by any limit. */
 static bool is_below(const struct settings *a, const struct settings *b)
 {
-	struct settings x = settings_of_partition(a, 0), y = settings_of_partition(b, 0);
+	struct settings x, y;
 
+	settings_of_host(a, 1, false, &x);
+	settings_of_host(b, 1, false, &y);
 	if (x.limit_count != y.limit_count || !has_no_more_slots(a, b))
 		return false;
 	for (uint32_t i = 0; i < x.limit_count; i++) {
@@ -56,7 +58,7 @@ static bool is_within(const struct settings *a, const struct settings *b)
 	if (a->reserve_hosts > b->reserve_hosts ||
 	    (a->reserve_hosts && rate_compare(&a->reserve_rate, &b->reserve_rate) > 0))
 		return false;
-	return settings_partition_count(a) <= settings_partition_count(b) && is_below(a, b);
+	return settings_leaf_count(a) <= settings_leaf_count(b) && is_below(a, b);
 }
 
 /*
@@ -106,7 +108,7 @@ bool before_is_alike(const struct settings *a, const struct settings *b)
 		if (!setting_equal(ids[i], a, b))
 			return false;
 	}
-	return settings_partition_count(a) == settings_partition_count(b);
+	return settings_leaf_count(a) == settings_leaf_count(b);
 }
 
 static uint32_t fewer(uint32_t a, uint32_t b)
@@ -118,7 +120,7 @@ static uint32_t fewer(uint32_t a, uint32_t b)
 static void name_one(const struct settings *now, struct record *record)
 {
 	record->before = *now;
-	record->before_count = settings_partition_count(now);
+	record->before_count = settings_leaf_count(now);
 	record->before_is = restricts(now, &record->settings) ? BEFORE_RESTRICTS : 0;
 	if (uses_partitions(&record->settings) && !holding_is_cut_alike(now, &record->settings))
 		record->before_is |= BEFORE_RECUT;
@@ -146,7 +148,7 @@ static void name_several(const struct holding *holding, struct record *record)
 	record->before = least ? *least : *old;
 	record->before_count = holding->before_count;
 	if (uses_partitions(now))
-		record->before_count = fewer(holding->before_count, settings_partition_count(now));
+		record->before_count = fewer(holding->before_count, settings_leaf_count(now));
 	record->before_is = is;
 }
 
@@ -169,7 +171,7 @@ int before_name(const struct fleet *fleet, const struct holding *holding, struct
 		name_several(holding, record);
 	else
 		name_one(now, record);
-	record->before.partitions = settings_partition_count(&record->before);
+	record->before.partitions = settings_leaf_count(&record->before);
 	return (record->before_is & (BEFORE_RESTRICTS | BEFORE_UNCLEAR)) ==
 			       (BEFORE_RESTRICTS | BEFORE_UNCLEAR)
 		       ? -EBUSY
@@ -181,7 +183,7 @@ void before_heed(const struct fleet *fleet, struct holding *holding, const struc
 	if (!record->has_before)
 		return;
 	holding->before = record->before;
-	holding->before.partitions = settings_partition_count(&record->before);
+	holding->before.partitions = settings_leaf_count(&record->before);
 	holding->before_count = record->before_count;
 	holding->before_is = record->before_is;
 	holding->restricted = record->before_is & BEFORE_RESTRICTS;

@@ -17,6 +17,7 @@
  *	membership	which other hosts there are
  *	transaction	the one transaction that is under way
  *	agreed_rate	the rate that the hosts have learnt of a service together
+ *	neighbour	hosts that died are ended
  *	survey		who has what
  *	share		what claims come to
  *	balance		the policy: how much is kept, given back, looked for and claimed
@@ -62,6 +63,7 @@ struct fleet {
 	struct clocks clocks;
 	uint64_t next_ns; /* when there is something to do */
 	bool in_step;
+	uint64_t guarded; /* tiles that were checked since all of them had been: leases_guard() */
 
 	struct epochs epochs; /* of acknowledged transactions; hosts that are gone */
 
@@ -76,6 +78,7 @@ struct fleet {
 	struct baseline *baseline;
 	struct membership *membership;
 	struct transaction *transaction;
+	struct neighbour *neighbour;
 	struct surveys *surveys;
 	struct garbage *garbage;
 	struct replicate *replicate;

@@ -105,7 +105,7 @@ static bool keeps_savings(const struct settings *old, const struct settings *new
 	if (!old->limit_count)
 		return true;
 	if (old->limit_count != new->limit_count ||
-	    settings_partition_count(old) != settings_partition_count(new))
+	    settings_leaf_count(old) != settings_leaf_count(new))
 		return false;
 	for (uint32_t i = 0; i < old->limit_count; i++) {
 		if (settings_burst(old, i) != settings_burst(new, i))
@@ -175,7 +175,7 @@ static int fill_record(struct fleet *fleet, struct record *record)
 /* Rule 14. */
 static bool add_markers(struct request *request, const struct settings *settings, uint64_t id)
 {
-	uint32_t count = settings_partition_count(settings);
+	uint32_t count = settings_leaf_count(settings);
 	char path[ZNODE_TEXT];
 	bool added = true;
 
@@ -273,6 +273,21 @@ static bool recuts(const struct change *change, const struct record *record)
 	return change->kind == CHANGE_SETTINGS && holding && holding->cut != record->cut;
 }
 
+/*
+ * Rule 17: the epoch of the tiles of leaves that are numbered anew. Where no host can have used
+ * leaves of this limiter in the last Q, or of another one that had its path, none has to wait.
+ */
+static uint32_t epoch_of_recut(struct fleet *fleet)
+{
+	char path[PATH_TEXT];
+
+	tree_path(fleet->publish->change->limiter, path);
+	if (fleet->publish->record->has_before ||
+	    !former_names_permit(fleet, path, fleet->publish->id))
+		return EPOCH_NONE;
+	return fleet->epochs.newest;
+}
+
 static bool add_change(struct fleet *fleet, struct request *request)
 {
 	const struct change *change = fleet->publish->change;
@@ -291,8 +306,8 @@ static bool add_change(struct fleet *fleet, struct request *request)
 		added = request_add(request, OPERATION_SET, path, text,
 				    holding ? holding->version : baseline_root_version(fleet), 0);
 	if (recuts(change, fleet->publish->record))
-		added = added &&
-			add_tiles(request, fleet->publish->record, fleet->publish->id, EPOCH_NONE);
+		added = added && add_tiles(request, fleet->publish->record, fleet->publish->id,
+					   epoch_of_recut(fleet));
 	if (change->kind == CHANGE_RENAME)
 		added = added && add_former_name(fleet, request);
 	record_add_change(&globals, baseline_version(fleet), fleet->publish->id);
@@ -374,12 +389,17 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	struct limiter *limiter = change->limiter;
 	struct holding *holding = limiter->holding;
 	uint64_t id = fleet->publish->id, given = fleet->publish->given;
+	uint64_t cut = holding ? holding->cut : 0;
 	bool removes = change->kind == CHANGE_REMOVE, renames = change->kind == CHANGE_RENAME;
+	bool renumbers = recuts(change, fleet->publish->record);
 	bool learns_anew = change->kind == CHANGE_SETTINGS && holding &&
 			   holding->settings->adapt.kind != change->settings.adapt.kind;
 
 	if (change->kind == CHANGE_MAKE)
 		holding = change->made->holding;
+	if (change->kind == CHANGE_SETTINGS && holding &&
+	    holding->cut != fleet->publish->record->cut)
+		leases_drop(fleet, holding);
 	if (holding) {
 		holding->generation = fleet->publish->record->generation;
 		holding->saved = fleet->publish->record->saved;
@@ -412,10 +432,10 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 		leases_reshare(fleet, holding);
 		holdings_rouse(fleet, holding, false);
 	}
-	if (removes)
-		garbage_add(fleet, id);
+	if (removes || renumbers)
+		garbage_add(fleet, id, cut);
 	else if (renames)
-		garbage_add(fleet, given);
+		garbage_add(fleet, given, 1);
 	limiter_drop(limiter);
 }
 

@@ -166,7 +166,7 @@ int record_parse_globals(const char *text, struct globals *globals)
 
 static uint64_t count_of(const struct settings *settings)
 {
-	return settings_partition_count(settings);
+	return settings_leaf_count(settings);
 }
 
 /* Of BEFORE_..., in the order of their bits. */
@@ -337,18 +337,19 @@ int record_parse(const char *text, struct record *record, char error[ERROR_TEXT]
 void record_print_host(const struct host_record *host, char text[RECORD_TEXT])
 {
 	text[0] = '\0';
-	append(text, "name=%s\nweight=%" PRIu32 "\nheld=%" PRIu32 "\n", host->name, host->weight,
-	       host->held);
+	append(text, "name=%s\nweight=%" PRIu32 "\nheld=%" PRIu32 "\nrenews=%d\n", host->name,
+	       host->weight, host->held, host->renews);
 }
 
 int record_parse_host(const char *text, struct host_record *host)
 {
-	uint64_t weight, held;
+	uint64_t weight, held, renews;
 
 	*host = (struct host_record){0};
 	if (!find_line(text, "name", host->name, sizeof(host->name)) ||
 	    !find_number(text, "weight", UINT32_MAX, &weight) ||
-	    !find_number(text, "held", UINT32_MAX, &held))
+	    !find_number(text, "held", UINT32_MAX, &held) ||
+	    !find_number(text, "renews", 1, &renews))
 		return -EINVAL;
 	for (char *c = host->name; *c; c++) {
 		if ((unsigned char)*c <= ' ' || *c == 0x7f)
@@ -356,6 +357,7 @@ int record_parse_host(const char *text, struct host_record *host)
 	}
 	host->weight = (uint32_t)weight;
 	host->held = (uint32_t)held;
+	host->renews = renews;
 	return 0;
 }
 

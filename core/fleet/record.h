@@ -66,6 +66,7 @@ struct host_record {
 	char name[256];
 	uint32_t weight;
 	uint32_t held;
+	bool renews; /* its right: the host before it counts on that */
 };
 
 /* The number that *@text begins with, digits alone, at most @most; moves *@text behind it. */

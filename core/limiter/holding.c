@@ -30,8 +30,8 @@ void holding_free(struct holding *holding)
 	if (holding->next)
 		holding->next->back = holding->back;
 	for (uint32_t i = 0; i < holding->lease_count; i++)
-		free(holding->leases[i].marker);
-	free(holding->reserve.marker);
+		free(holding->leases[i].rest);
+	free(holding->reserve.rest);
 	free(holding->leases);
 	if (holding->detach)
 		holding->detach(holding);
@@ -100,7 +100,7 @@ struct lease *holding_add_lease(struct holding *holding, uint32_t first, uint32_
 
 uint32_t holding_leaves(const struct settings *settings)
 {
-	return settings_partition_count(settings);
+	return settings_leaf_count(settings);
 }
 
 bool holding_is_cut_alike(const struct settings *a, const struct settings *b)
@@ -109,10 +109,27 @@ bool holding_is_cut_alike(const struct settings *a, const struct settings *b)
 	       setting_equal(SETTING_PARTITIONS_RESERVE, a, b);
 }
 
+struct lease *holding_split_lease(struct holding *holding, uint32_t leaf)
+{
+	uint32_t at = place_of(holding, leaf);
+	struct lease *lease;
+
+	assert(at < holding->lease_count && holding->leases[at].first < leaf);
+	if (!make_room(holding))
+		return NULL;
+	lease = &holding->leases[at];
+	memmove(lease + 1, lease, (holding->lease_count - at) * sizeof(*lease));
+	holding->lease_count++;
+	lease->last = leaf - 1;
+	lease[1].first = leaf;
+	lease[1].place = 0;
+	lease[1].rest = NULL;
+	return lease + 1;
+}
+
 bool holding_has_numbers(const struct settings *settings)
 {
-	(void)settings;
-	return true;
+	return settings->partitions;
 }
 
 bool holding_needs_leases(const struct holding *holding)
@@ -126,7 +143,7 @@ bool holding_needs_leases(const struct holding *holding)
 
 uint32_t holding_count(const struct holding *holding)
 {
-	uint32_t count = settings_partition_count(holding->settings);
+	uint32_t count = holding_leaves(holding->settings);
 
 	return holding->restricted && holding->before_count < count ? holding->before_count : count;
 }
@@ -138,7 +155,7 @@ uint32_t holding_count(const struct holding *holding)
 static void restrict_limits(const struct holding *holding, uint32_t partitions,
 			    struct settings *share)
 {
-	uint32_t count = settings_partition_count(&holding->before);
+	uint32_t count = holding_leaves(&holding->before);
 	struct settings old;
 
 	settings_of_host(&holding->before, partitions < count ? partitions : count, false, &old);
@@ -157,11 +174,11 @@ static void restrict_limits(const struct holding *holding, uint32_t partitions,
 uint32_t holding_slots_of(const struct holding *holding, uint32_t index)
 {
 	const struct settings *before = &holding->before;
-	uint32_t slots = settings_slots_of_partition(holding->settings, index), old;
+	uint32_t slots = settings_slots_of_leaves(holding->settings, index, index), old;
 
 	if (!holding->restricted || before->slots.kind != SLOTS_COUNT)
 		return slots;
-	old = settings_slots_of_partition(before, index);
+	old = settings_slots_of_leaves(before, index, index);
 	return old < slots ? old : slots;
 }
 
@@ -172,8 +189,8 @@ uint32_t holding_slots(const struct holding *holding)
 	for (uint32_t i = 0; i < holding->lease_count; i++) {
 		const struct lease *lease = &holding->leases[i];
 
-		if (lease->state == LEASE_HELD && lease->first < count)
-			slots += holding_slots_of(holding, lease->first);
+		for (uint32_t leaf = lease->first; leaf <= lease->last && leaf < count; leaf++)
+			slots += lease->state == LEASE_HELD ? holding_slots_of(holding, leaf) : 0;
 	}
 	return slots;
 }
@@ -199,7 +216,7 @@ bool holding_has_reserve(const struct holding *holding)
 {
 	/* If the settings have changed since it was taken it is on its way back. */
 	return holding->reserve_usable && !holding->restricted &&
-	       holding->reserve_index < holding->settings->reserve_hosts;
+	       holding->reserve.first < holding->settings->reserve_hosts;
 }
 
 void holding_share(const struct holding *holding, struct settings *share)
@@ -235,7 +252,7 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 	if (!holding_needs_leases(holding))
 		return;
 	if (index >= count)
-		usable = holding_has_reserve(holding) && holding->reserve_index == index - count;
+		usable = holding_has_reserve(holding) && holding->reserve.first == index - count;
 	else
 		lease = holding_find_lease(holding, index);
 	if (index < count)
@@ -248,10 +265,10 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 
 struct lease *holding_lease(struct holding *holding, uint32_t index)
 {
-	uint32_t count = settings_partition_count(holding->settings);
+	uint32_t count = holding_leaves(holding->settings);
 
 	if (index >= count && holding->reserve.state != LEASE_NONE &&
-	    holding->reserve_index == index - count)
+	    holding->reserve.first == index - count)
 		return &holding->reserve;
 	return index < count ? holding_find_lease(holding, index) : NULL;
 }

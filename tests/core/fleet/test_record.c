@@ -377,7 +377,11 @@ static void test_a_record_of_nothing_is_refused(void **state)
 
 static void test_a_host_reads_back_as_written(void **state)
 {
-	struct host_record host = {.name = "host-7.example", .weight = 1000, .held = 10000}, again;
+	struct host_record host = {.name = "host-7.example",
+				   .weight = 1000,
+				   .held = 10000,
+				   .renews = true},
+			   again;
 	char text[RECORD_TEXT];
 
 	(void)state;
@@ -394,14 +398,16 @@ static void test_a_host_reads_back_as_written(void **state)
 static void test_a_host_that_is_not_understood_is_refused(void **state)
 {
 	static const char *const wrong[] = {
-		"weight=1\nheld=2\n",
-		"name=h\nheld=2\n",
-		"name=h\nweight=1\n",
-		"name=h\nweight=one\nheld=2\n",
-		"name=h\nweight=1\nheld=4294967296\n",
-		"name=h\nweight=4294967296\nheld=2\n",
-		"name=h\nweight=1\nheld=-2\n",
-		"name=h weight=1 held=2\n",
+		"weight=1\nheld=2\nrenews=1\n",
+		"name=h\nheld=2\nrenews=1\n",
+		"name=h\nweight=1\nrenews=1\n",
+		"name=h\nweight=1\nheld=2\n",
+		"name=h\nweight=one\nheld=2\nrenews=1\n",
+		"name=h\nweight=1\nheld=4294967296\nrenews=1\n",
+		"name=h\nweight=4294967296\nheld=2\nrenews=1\n",
+		"name=h\nweight=1\nheld=-2\nrenews=1\n",
+		"name=h\nweight=1\nheld=2\nrenews=2\n",
+		"name=h weight=1 held=2 renews=1\n",
 	};
 	struct host_record host;
 
@@ -415,7 +421,8 @@ static void test_the_name_of_a_host_is_one_word_when_it_is_shown(void **state)
 	struct host_record host;
 
 	(void)state;
-	assert_int_equal(record_parse_host("name=a b\tc\x7f\nweight=1\nheld=0\n", &host), 0);
+	assert_int_equal(record_parse_host("name=a b\tc\x7f\nweight=1\nheld=0\nrenews=0\n", &host),
+			 0);
 	assert_string_equal(host.name, "a?b?c?");
 }
 
