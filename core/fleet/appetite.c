@@ -9,6 +9,8 @@ enum {
 	DRAIN_PERIODS = 20,   /* in so many a backlog is worked off ... */
 	BACKLOG_PERIODS = 20, /* ... after readers waited for so many without a break */
 	HUNGRY_PERIODS = 5,   /* of waiting without a break */
+	BEHIND_PERIODS = 40,  /* likewise, where other hosts are short: ... */
+	BEHIND_PARTS = 16,    /* ... then so much more is wanted */
 	GRANTS_LEAST = 4,     /* show that readers ask again: the number of those that wait ... */
 	STEADY_PARTS = 32,    /* ... changes by no more than such a part of what was granted */
 	VAIN_MAX = 2,
@@ -88,6 +90,19 @@ static bool ask_again(const struct appetite *appetite, uint32_t hungry, uint32_t
 	return hungry >= least && granted >= GRANTS_LEAST && changes <= granted / STEADY_PARTS;
 }
 
+/*
+ * Tells whether readers waited for so long without a break that more come than are served, though
+ * their number changes: some of them may ask again and again.
+ */
+static bool is_behind(const struct appetite *appetite, const struct appetite_facts *facts,
+		      uint32_t hungry)
+{
+	uint32_t least = facts->contended ? BEHIND_PERIODS
+					  : (uint32_t)HUNGRY_PERIODS << appetite->vain;
+
+	return hungry >= least;
+}
+
 /* Tells whether at least half of the leaves that came were made use of. */
 static bool was_of_use(const struct appetite *appetite, const struct appetite_facts *facts)
 {
@@ -97,17 +112,26 @@ static bool was_of_use(const struct appetite *appetite, const struct appetite_fa
 	       leaves * facts->leaf * appetite->grown_periods;
 }
 
+static uint32_t a_little_more(const struct appetite_facts *facts)
+{
+	return facts->held + facts->held / BEHIND_PARTS + 1;
+}
+
 static void note_hunger(struct appetite *appetite, const struct appetite_facts *facts)
 {
 	uint32_t hungry = hungry_periods(appetite);
 
 	if (!appetite->wanted) {
-		if (!facts->held ||
-		    !ask_again(appetite, hungry, (uint32_t)HUNGRY_PERIODS << appetite->vain))
+		bool again = ask_again(appetite, hungry,
+				       (uint32_t)HUNGRY_PERIODS << appetite->vain);
+
+		if (!facts->held || (!again && !is_behind(appetite, facts, hungry)))
 			return;
 		appetite->grown_from = facts->held;
 		appetite->grown_periods = 0;
 		appetite->wanted = facts->held + (facts->held >> appetite->vain);
+		if (!again && facts->contended)
+			appetite->wanted = a_little_more(facts);
 		return;
 	}
 	/* A host that got less than half of it cannot tell yet. */
@@ -117,7 +141,9 @@ static void note_hunger(struct appetite *appetite, const struct appetite_facts *
 	if (hungry && was_of_use(appetite, facts)) {
 		appetite->vain = 0;
 		appetite->grown_from = facts->held;
-		appetite->wanted = facts->held * GROWTH;
+		appetite->wanted = facts->contended && !ask_again(appetite, hungry, HUNGRY_PERIODS)
+					   ? a_little_more(facts)
+					   : facts->held * GROWTH;
 	} else {
 		if (appetite->grown_periods && appetite->vain < VAIN_MAX)
 			appetite->vain++;

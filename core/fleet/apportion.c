@@ -20,6 +20,7 @@ struct apportion {
 	/* As of the last look. */
 	struct share share;
 	uint32_t holders, free;
+	uint64_t listed_ns;
 	bool is_seen;  /* @share counts: since other hosts claim some */
 	bool is_unmet; /* it did not find enough */
 
@@ -126,6 +127,7 @@ static void gather(const struct fleet *fleet, const struct holding *holding,
 		.least = settings_least_leaves(settings),
 		.holders = apportion->holders,
 		.free = apportion->free,
+		.listed_ns = apportion->listed_ns,
 		.kept = leases_kept(holding),
 		.in_use = leaves_in_use(holding),
 		.is_unmet = apportion->is_unmet,
@@ -134,7 +136,7 @@ static void gather(const struct fleet *fleet, const struct holding *holding,
 	gather_leases(fleet, holding, facts);
 	demand_tell_portion(fleet, holding, facts);
 	gather_savings(fleet, holding, facts);
-	claim_tell_portion(holding, facts);
+	claim_tell_portion(fleet, holding, facts);
 	facts->is_seen = apportion->is_seen && facts->claims;
 	facts->is_stale |= apportion->woken;
 }
@@ -199,6 +201,7 @@ void apportion_note_listed(const struct fleet *fleet, struct holding *holding,
 	uint32_t leaves = holding_leaves(holding->settings), count;
 
 	apportion->woken = false;
+	apportion->listed_ns = fleet->now_ns;
 	all.claims = calloc(line->count + tiles->count + 2, sizeof(*all.claims));
 	if (holders && all.claims) {
 		if (line->count)

@@ -74,22 +74,24 @@ void claim_tell(const struct holding *holding, struct facts *facts)
 	facts->claims_have_changed = claims->changed;
 }
 
-void claim_tell_portion(const struct holding *holding, struct portion_facts *facts)
+/* Tells whether claims should be listed: they have changed, or that would not be told. */
+static bool is_due(const struct fleet *fleet, const struct holding *holding)
+{
+	const struct claims *claims = holding->claims;
+
+	return claims->changed ||
+	       (!room_watches_claims(holding) && fleet->now_ns >= claims->list_ns);
+}
+
+void claim_tell_portion(const struct fleet *fleet, const struct holding *holding,
+			struct portion_facts *facts)
 {
 	const struct claims *claims = holding->claims;
 
 	facts->claims = claims->claimant_count;
 	facts->claimed = claims->wanted;
 	facts->is_watched = room_watches_claims(holding);
-	facts->is_stale = claims->changed;
-}
-
-bool claim_is_due(const struct fleet *fleet, const struct holding *holding)
-{
-	const struct claims *claims = holding->claims;
-
-	return claims->changed ||
-	       (!room_watches_claims(holding) && fleet->now_ns >= claims->list_ns);
+	facts->is_stale = is_due(fleet, holding);
 }
 
 /* Without a watch they are listed again later. */
@@ -247,6 +249,26 @@ bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct 
 	return true;
 }
 
+/*
+ * Wakes the first @count of the remembered claimants by one transaction. If a claim is gone all of
+ * them look when it is time to.
+ */
+static void wake_together(struct fleet *fleet, const struct holding *holding, uint32_t count)
+{
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
+	bool added = request;
+	char path[ZNODE_TEXT];
+
+	for (uint32_t i = 0; i < count && added; i++) {
+		znode_path_named(ZNODE_CLAIM, holding->id, holding->claims->claimants[i], path);
+		added = request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0);
+	}
+	if (added)
+		request_send(fleet, request);
+	else if (request)
+		request_free(request);
+}
+
 /* Wakes as many of the remembered claimants as was given up, from the one after @skipped on. */
 static void wake(struct fleet *fleet, struct holding *holding, uint32_t skipped)
 {
@@ -254,6 +276,12 @@ static void wake(struct fleet *fleet, struct holding *holding, uint32_t skipped)
 	char path[ZNODE_TEXT];
 
 	holding->claims->given_up = 0;
+	if (!holding_has_numbers(holding->settings)) {
+		count = count < claimants ? count : claimants;
+		if (count)
+			wake_together(fleet, holding, count);
+		return;
+	}
 	for (uint32_t i = 0; i < count && i < claimants; i++) {
 		const char *name = holding->claims->claimants[(skipped + i) % claimants];
 		struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
@@ -466,7 +494,7 @@ void claim_given_back(struct fleet *fleet, struct holding *holding, uint32_t giv
 	/* Others are woken when this host is behind them in the line. */
 	if (claims->reclaims)
 		return;
-	if (!holding_has_numbers(holding->settings) && !claim_is_due(fleet, holding))
+	if (!holding_has_numbers(holding->settings) && !is_due(fleet, holding))
 		claim_wake_others(fleet, holding);
 	else
 		claim_look(fleet, holding);

@@ -29,10 +29,8 @@ bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct 
 
 /* Tells the policy's facts of claims; likewise where partitions have no numbers. */
 void claim_tell(const struct holding *holding, struct facts *facts);
-void claim_tell_portion(const struct holding *holding, struct portion_facts *facts);
-
-/* Tells whether claims should be listed: they have changed, or that would not be told. */
-bool claim_is_due(const struct fleet *fleet, const struct holding *holding);
+void claim_tell_portion(const struct fleet *fleet, const struct holding *holding,
+			struct portion_facts *facts);
 
 /* Its turn is over: this host goes to the end of the line, its claim is made anew. */
 void claim_anew(struct holding *holding);

@@ -423,6 +423,7 @@ static void note_appetite(const struct fleet *fleet, struct holding *holding, ui
 			   waited_ns >= periods * DEMAND_PERIOD_NS / 100 * FULL_USE_PERCENT),
 		.held = holding->usable,
 		.leaf = leaf_worth(holding),
+		.contended = demand->contested,
 	};
 	demand->tokens = tokens;
 	demand->delayed_ns = holding->delayed_ns;

@@ -14,7 +14,7 @@ enum {
 	YOUNG_PARTS = 3,	 /* of `lease`: a smaller excess goes when it is so old */
 	NEAR_PARTS = 1000,	 /* of the limiter: so near to its share is at it ... */
 	NEAR_SHARE_PARTS = 50,	 /* ... or such a part of the share, if that is less */
-	GIVING_PARTS = 4,	 /* of R: between two of its give-backs */
+	GIVING_PARTS = 4,	 /* of R: between two of its give-backs, and of its looks */
 	SAVING_PARTS = 8,	 /* of `lease`: a turn is longer while a large take is saved up */
 	HOLDER_WEIGHT = 1000,	 /* of one that does not claim, so all that it holds is its due */
 	HYSTERESIS_PERCENT = 20, /* another amount is claimed if it differs by more */
@@ -73,6 +73,16 @@ static uint32_t share_of(const struct portion_facts *facts)
 	return facts->is_seen ? facts->share.target : UINT32_MAX;
 }
 
+/* Returns how many leaves are not too many. */
+static uint32_t most_of(const struct portion_facts *facts)
+{
+	double most = facts->need + BAND_MOST * slack_of(facts);
+
+	if (is_hungry(facts) || facts->need <= 0)
+		return 0;
+	return most < facts->leaves ? (uint32_t)most : facts->leaves;
+}
+
 /* Tells whether @excess, which is not wanted, goes back. */
 static bool may_give(const struct portion *portion, const struct portion_facts *facts,
 		     uint32_t wanted, uint32_t excess)
@@ -91,9 +101,7 @@ static bool may_give(const struct portion *portion, const struct portion_facts *
 static void give_excess(struct portion *portion, const struct portion_facts *facts,
 			struct portion_decision *decision)
 {
-	uint32_t most = is_hungry(facts)
-				? decision->wanted
-				: leaves_for(facts, facts->need + BAND_MOST * slack_of(facts));
+	uint32_t most = most_of(facts);
 	uint32_t excess;
 
 	if (facts->kept <= most || facts->kept <= decision->wanted) {
@@ -178,11 +186,12 @@ static void choose_claim(struct portion *portion, const struct portion_facts *fa
 }
 
 /*
- * Tells whether claims of others concern this host: it claims, too, or has more than an equal part.
+ * Tells whether claims of others concern this host: it claims, too, or has more than an equal part
+ * would be with one host more.
  */
 static bool has_stake(const struct portion_facts *facts)
 {
-	return facts->claimed || facts->kept > facts->leaves / facts->holders;
+	return facts->claimed || facts->kept > facts->leaves / (facts->holders + 1);
 }
 
 /* Returns how many more leaves this host should have. */
@@ -201,6 +210,15 @@ static bool is_lacking(const struct portion_facts *facts, uint32_t wanted)
 	return lack && (!facts->kept || lack > near(facts, share_of(facts)));
 }
 
+/*
+ * Returns how long after a look the next one may be because claims have changed. What a host with
+ * a stake does may help others at once; others only learn how much slack they may keep.
+ */
+static uint64_t spacing_ns(const struct portion_facts *facts)
+{
+	return has_stake(facts) ? facts->renewal_ns / GIVING_PARTS : facts->lease_ns / YOUNG_PARTS;
+}
+
 static void choose_look(const struct portion *portion, const struct portion_facts *facts,
 			struct portion_decision *decision)
 {
@@ -210,11 +228,11 @@ static void choose_look(const struct portion *portion, const struct portion_fact
 		decision->takes = lack_of(facts, decision->wanted);
 	if (facts->is_looking)
 		return;
-	decision->looks = concerns && (facts->claims || facts->is_stale) &&
-			  (!facts->is_seen || (facts->is_stale && has_stake(facts)));
-	if (decision->takes && (!facts->is_unmet || facts->is_stale))
+	if (concerns && (facts->is_stale || (facts->claims && !facts->is_seen)))
+		decision->looks = facts->now_ns >= facts->listed_ns + spacing_ns(facts);
+	if (decision->takes && !facts->is_unmet)
 		decision->looks = true;
-	if (decision->takes || (facts->claims && has_stake(facts)))
+	if (decision->takes || (facts->claims && concerns))
 		decision->looks |= facts->now_ns >= portion->look_ns;
 }
 
@@ -222,9 +240,10 @@ uint64_t portion_looked(struct portion *portion, const struct portion_facts *fac
 {
 	uint32_t share = facts->share.target, before = portion->share;
 	uint32_t change = share > before ? share - before : before - share;
-	bool same = change <= near(facts, share);
+	bool same = change <= near(facts, share) && facts->holders == portion->holders;
 
 	portion->share = share;
+	portion->holders = facts->holders;
 	portion->look_every_ns = same ? portion->look_every_ns * 2 : facts->renewal_ns;
 	if (!portion->look_every_ns)
 		portion->look_every_ns = facts->renewal_ns;

@@ -78,6 +78,7 @@ struct portion_facts {
 	/* The others. */
 	bool claims;	    /* they claim leaves */
 	bool is_watched;    /* claims cannot change without being told */
+	uint64_t listed_ns; /* the tiles were listed last; 0: never */
 	bool is_seen;	    /* the tiles were listed since then, */
 	bool is_stale;	    /* and not since claims changed, or this host was woken; */
 	struct share share; /* with them the claims come to this */
@@ -89,7 +90,8 @@ struct portion {
 	uint64_t give_ns;	/* a host above its share gives nothing back before */
 	uint64_t look_ns;	/* the next look, if nothing happens before ... */
 	uint64_t look_every_ns; /* ... so long after the last ... */
-	uint32_t share;		/* ... which showed this share */
+	uint32_t share;		/* ... which showed this share ... */
+	uint32_t holders;	/* ... and so many hosts that hold some */
 	uint64_t claim_ns;	/* another amount is not claimed before */
 	bool is_first;		/* more was taken than is wanted, for the first readers */
 };

@@ -210,8 +210,6 @@ static void apportion(struct fleet *fleet, struct holding *holding)
 		claim_anew(holding);
 	if (decision.looks && !holding->limiter->removed && holding_needs_leases(holding))
 		round_begin(fleet, holding);
-	else if (!is_looking && leases_kept(holding) && claim_is_due(fleet, holding))
-		claim_look(fleet, holding);
 	if (has_work(fleet, holding))
 		holdings_add_work(fleet, holding);
 }

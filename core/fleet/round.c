@@ -427,7 +427,8 @@ static bool plan_read(const struct search *search, struct plan *plan, uint32_t *
 }
 
 /* Plans to take what is lacking: what cannot be used at once only when the rest has run out. */
-static bool plan_any(struct fleet *fleet, const struct search *search, struct plan *plan, uint32_t room)
+static bool plan_any(struct fleet *fleet, const struct search *search, struct plan *plan,
+		     uint32_t room)
 {
 	uint32_t wanted = lack_of(fleet, search);
 	int taken, more;

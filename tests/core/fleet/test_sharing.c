@@ -54,7 +54,7 @@ struct host {
 	struct portion portion;
 	struct share share;
 	uint32_t held, holders, free, claimed, refusals, claim;
-	uint64_t sequence, taken_ns, stale_ns;
+	uint64_t sequence, taken_ns, stale_ns, listed_ns;
 	bool is_unmet, is_seen;
 
 	/* Its work. */
@@ -190,6 +190,7 @@ static void end_period(const struct scene *scene, struct host *host)
 		.waited = host->waited_ms >= LOOK_MS - 3,
 		.held = host->held,
 		.leaf = leaf_rate(scene) * LOOK_MS / 1000,
+		.contended = others_claim(scene, host),
 	};
 	appetite_note(&host->appetite, &host->facts);
 	host->before = host->waiting;
@@ -223,6 +224,7 @@ static struct portion_facts facts_of(const struct scene *scene, struct host *hos
 		.claimed = host->claimed,
 		.claims = claims,
 		.is_watched = true,
+		.listed_ns = host->listed_ns,
 		.is_seen = host->is_seen,
 		.is_stale = host->stale_ns && scene->now_ns >= host->stale_ns,
 		.share = host->share,
@@ -272,6 +274,7 @@ static void weigh(struct scene *scene, struct host *host)
 				    facts_of(scene, host).least);
 	host->is_seen = true;
 	host->stale_ns = 0;
+	host->listed_ns = scene->now_ns;
 }
 
 static void begin(struct scene *scene, struct host *host, enum work work, uint64_t ms)
