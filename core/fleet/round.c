@@ -341,7 +341,7 @@ static void list(struct fleet *fleet, struct search *search, const char *path,
 		return;
 	}
 	request->of.search = search;
-	if (kind == ZNODE_CLAIMS)
+	if (done == claims_listed)
 		claim_watch(fleet, search->holding, request);
 	search->pending++;
 	request_send(fleet, request);
