@@ -378,8 +378,8 @@ static bool is_idle(const struct holding *holding)
 		return false;
 	return limiter->removed ||
 	       (!claim_may_be(holding) && !demand_wanted(holding) && !apportion_wanted(holding) &&
-		!holding->restricted && !holding->settings->reserve_hosts &&
-		!turns_demand(&limiter->turns) && !demand_slots(holding));
+		!holding->settings->reserve_hosts && !turns_demand(&limiter->turns) &&
+		!demand_slots(holding));
 }
 
 /* One look at a holding that is in use; false: it is no longer. */
