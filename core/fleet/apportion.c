@@ -21,6 +21,7 @@ struct apportion {
 	struct share share;
 	uint32_t holders, free;
 	uint64_t listed_ns;
+	uint64_t reserve_ns; /* one of the reserve is not looked for before */
 	bool is_seen;  /* @share counts: since other hosts claim some */
 	bool is_unmet; /* it did not find enough */
 
@@ -153,6 +154,8 @@ void apportion_decide(struct fleet *fleet, struct holding *holding, bool is_look
 	portion_decide(&apportion->portion, &facts, decision);
 	if (!facts.is_seen)
 		apportion->share.target = UINT32_MAX;
+	if (!is_looking && demand_wants_reserve(holding) && fleet->now_ns >= apportion->reserve_ns)
+		decision->looks = true;
 	apportion->wanted = decision->wanted;
 	apportion->is_unmet &= facts.kept < decision->wanted;
 	apportion->claims |= decision->claims;
@@ -219,7 +222,12 @@ void apportion_note_listed(const struct fleet *fleet, struct holding *holding,
 	free(holders);
 }
 
-void apportion_looked(struct fleet *fleet, struct holding *holding)
+void apportion_seek_reserve(struct holding *holding)
+{
+	holding->apportion->reserve_ns = 0;
+}
+
+void apportion_looked(struct fleet *fleet, struct holding *holding, bool reserves_gone)
 {
 	struct apportion *apportion = holding->apportion;
 	struct portion_facts facts;
@@ -230,6 +238,9 @@ void apportion_looked(struct fleet *fleet, struct holding *holding)
 	apportion->portion.look_ns = in_ns == NEVER_NS ? NEVER_NS
 						       : fleet->now_ns + fleet_jitter(fleet, in_ns);
 	apportion->is_unmet = facts.kept < apportion->wanted;
+	apportion->reserve_ns =
+		fleet->now_ns +
+		fleet_jitter(fleet, reserves_gone ? FLEET_RESERVE_NS : facts.renewal_ns);
 }
 
 void apportion_note_woken(struct holding *holding)

@@ -24,8 +24,11 @@ void apportion_note_listed(const struct fleet *fleet, struct holding *holding,
 /* Returns how many leaves should be taken, of those that were listed. */
 uint32_t apportion_lack(struct fleet *fleet, struct holding *holding);
 
-/* Notes that a look is over. */
-void apportion_looked(struct fleet *fleet, struct holding *holding);
+/* Notes that a look is over; @reserves_gone: all of the reserve are leased. */
+void apportion_looked(struct fleet *fleet, struct holding *holding, bool reserves_gone);
+
+/* Lets one of the reserve be looked for at once: a host has gone. */
+void apportion_seek_reserve(struct holding *holding);
 
 /* Another host gave something back; one has come to a host that was alone. */
 void apportion_note_woken(struct holding *holding);

@@ -490,6 +490,7 @@ void demand_tell_portion(const struct fleet *fleet, const struct holding *holdin
 	const struct demand_period *then = past(holding, DEMAND_PERIODS - 1);
 	uint64_t granted = holding->limiter->counters[COUNTER_GRANTED] - then->granted;
 	bool limits = settings_limit(holding->settings);
+	uint64_t waiting = turns_demand(&holding->limiter->turns);
 
 	if (holding->limiter->removed || session_is_leaving(fleet) ||
 	    !holding_needs_leases(holding))
@@ -499,10 +500,12 @@ void demand_tell_portion(const struct fleet *fleet, const struct holding *holdin
 		facts->need = need_of(holding);
 		facts->first = first_leaves(fleet, holding);
 		facts->hunger = appetite_hunger(&demand->appetite);
-		if ((facts->need > 0 || facts->first) && has_limited_keys(holding))
+		if ((facts->need > 0 || granted || waiting || demand->asked) &&
+		    has_limited_keys(holding))
 			facts->hunger = facts->leaves;
 	}
-	if ((facts->need > 0 || facts->first || facts->exact) && membership_is_alone(fleet))
+	if ((facts->need > 0 || facts->first || facts->hunger || facts->exact) &&
+	    membership_is_alone(fleet))
 		facts->hunger = facts->leaves;
 }
 

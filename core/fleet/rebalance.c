@@ -288,7 +288,7 @@ static void settle_balance(struct fleet *fleet, struct holding *holding,
 static void settle_portion(struct fleet *fleet, struct holding *holding,
 			   const struct round_result *result)
 {
-	apportion_looked(fleet, holding);
+	apportion_looked(fleet, holding, result->reserves_gone);
 	if (apportion_is_unmet(holding) && !result->left_free)
 		neighbour_seek(fleet);
 	if (result->again)
@@ -396,6 +396,7 @@ static void look_for_more(struct fleet *fleet)
 {
 	for (struct holding *h = holdings_first(fleet); h; h = h->next) {
 		balance_seek_reserve(h->balance);
+		apportion_seek_reserve(h);
 		if (holdings_is_active(h) &&
 		    (h->balance->is_lacking || apportion_is_unmet(h) || claim_may_be(h)))
 			holdings_wake(fleet, h);
