@@ -16,6 +16,7 @@
 
 struct apportion {
 	struct portion portion;
+	uint64_t cut; /* of the leaves that this is about */
 
 	/* As of the last look. */
 	struct share share;
@@ -148,6 +149,10 @@ void apportion_decide(struct fleet *fleet, struct holding *holding, bool is_look
 	struct apportion *apportion = holding->apportion;
 	struct portion_facts facts;
 
+	/* Leaves that are numbered anew are others: nothing is known of them. */
+	if (apportion->cut != holding->cut)
+		apportion_forget(holding);
+	apportion->cut = holding->cut;
 	gather(fleet, holding, &facts);
 	facts.is_looking = is_looking;
 	apportion->is_seen = facts.is_seen;

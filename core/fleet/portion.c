@@ -133,24 +133,29 @@ static uint32_t near(const struct portion_facts *facts, uint32_t share)
 	return of_all < of_share ? of_all : of_share;
 }
 
+/* Returns how many leaves others leave to this host; UINT32_MAX: all. */
+static uint32_t due_of(const struct portion_facts *facts)
+{
+	uint32_t share = facts->claims ? share_of(facts) : UINT32_MAX;
+
+	if (share == UINT32_MAX)
+		return share;
+	if (is_turn_over(facts))
+		return facts->share.target_behind;
+	/* What has not yielded a token yet stays. */
+	return !facts->is_of_use && share < facts->least ? facts->least : share;
+}
+
 /* Makes way for hosts that have less than their share. */
 static void make_way(struct portion *portion, const struct portion_facts *facts,
 		     struct portion_decision *decision)
 {
-	uint32_t share = share_of(facts), kept = facts->kept - decision->gives;
+	uint32_t due = due_of(facts), kept = facts->kept - decision->gives;
 
-	if (share == UINT32_MAX || facts->now_ns < portion->give_ns)
+	if (facts->now_ns < portion->give_ns || kept <= due || kept - due <= near(facts, due))
 		return;
-	if (!facts->is_of_use && share < facts->least)
-		share = facts->least;
-	if (kept > share && kept - share > near(facts, share)) {
-		decision->gives += kept - share;
-	} else if (is_turn_over(facts) && kept > facts->share.target_behind) {
-		decision->gives += kept - facts->share.target_behind;
-		decision->turn_ends = true;
-	} else {
-		return;
-	}
+	decision->gives += kept - due;
+	decision->turn_ends = is_turn_over(facts) && kept <= facts->share.target;
 	portion->give_ns = facts->now_ns + facts->renewal_ns / GIVING_PARTS;
 }
 
@@ -232,6 +237,8 @@ static void choose_look(const struct portion *portion, const struct portion_fact
 		decision->looks = facts->now_ns >= facts->listed_ns + spacing_ns(facts);
 	if (decision->takes && !facts->is_unmet)
 		decision->looks = true;
+	if (portion->look_ns == NEVER_NS && is_lacking(facts, decision->wanted))
+		decision->looks = true;
 	if (decision->takes || (facts->claims && concerns))
 		decision->looks |= facts->now_ns >= portion->look_ns;
 }
@@ -258,12 +265,11 @@ uint64_t portion_looked(struct portion *portion, const struct portion_facts *fac
 static void keep_open(const struct portion_facts *facts, struct portion_decision *decision)
 {
 	uint32_t most = facts->kept > facts->in_use ? facts->kept - facts->in_use : 0;
+	uint32_t due = due_of(facts);
 
-	decision->yields = UINT32_MAX;
+	decision->yields = facts->in_use > due ? due : UINT32_MAX;
 	if (decision->gives <= most)
 		return;
-	if (facts->claims)
-		decision->yields = facts->kept - decision->gives;
 	decision->gives = most;
 	decision->turn_ends = decision->turn_ends && most;
 }
@@ -273,8 +279,7 @@ void portion_decide(struct portion *portion, const struct portion_facts *facts,
 {
 	*decision = (struct portion_decision){.wanted = wanted_of(portion, facts)};
 	give_excess(portion, facts, decision);
-	if (facts->claims)
-		make_way(portion, facts, decision);
+	make_way(portion, facts, decision);
 	keep_open(facts, decision);
 	choose_claim(portion, facts, decision);
 	choose_look(portion, facts, decision);

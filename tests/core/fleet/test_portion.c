@@ -23,6 +23,7 @@ static struct portion_facts facts_of(void)
 		.need = 400,
 		.kept = 400,
 		.is_of_use = true,
+		.listed_ns = 90 * SEC,
 		.share = {.target = UINT32_MAX},
 	};
 }
