@@ -149,18 +149,6 @@ void garbage_look(struct fleet *fleet)
 		request_send(fleet, request);
 }
 
-static void forget(struct fleet *fleet, struct swept *swept)
-{
-	struct swept **at = &fleet->garbage->first;
-
-	while (*at != swept)
-		at = &(*at)->next;
-	*at = swept->next;
-	chains_remove(&fleet->garbage->by_id, &swept->link);
-	free(swept);
-	fleet->garbage->current = NULL;
-}
-
 static void free_paths(struct swept *swept)
 {
 	free(swept->paths);
@@ -180,6 +168,19 @@ static void give_up(struct fleet *fleet)
 		forget(fleet, swept);
 	else
 		keep_for(fleet, swept, fleet->constants.quarantine_ns);
+}
+
+static void forget(struct fleet *fleet, struct swept *swept)
+{
+	struct swept **at = &fleet->garbage->first;
+
+	while (*at != swept)
+		at = &(*at)->next;
+	*at = swept->next;
+	chains_remove(&fleet->garbage->by_id, &swept->link);
+	free_paths(swept);
+	free(swept);
+	fleet->garbage->current = NULL;
 }
 
 /* Folders of nodes that have a name of their own. */
@@ -344,7 +345,6 @@ static bool send_deletes(struct fleet *fleet)
 	struct request *request;
 
 	if (!is_garbage(fleet, swept)) {
-		free_paths(swept);
 		forget(fleet, swept);
 		return false;
 	}
