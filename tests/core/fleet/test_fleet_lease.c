@@ -268,7 +268,7 @@ static void test_leaves_that_are_numbered_anew_are_used_q_later_and_are_empty(vo
 	set(&scene, a, "burst=20\nrate=1/h\npartitions.count=1");
 	assert_true(scene_has(&scene, "/t/1-2/0+2+1"));
 	set(&scene, a, "partitions.count=2");
-	assert_true(scene_has(&scene, "/t/1-3/0-1+0+3"));
+	assert_true(scene_has(&scene, "/t/1-3/0-1+0+1"));
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	scene_run(&scene, 5 * SEC);
 	assert_int_equal(a->holding->usable, 0);
