@@ -44,6 +44,7 @@ struct search {
 	struct claim_line line; /* owned */
 	uint32_t batch;		/* leaves in one transaction, at most */
 	uint32_t refusals;
+	bool torn;	   /* it has listed anew, since a list had not all leaves */
 	bool again;	   /* something was given back meanwhile */
 	bool ready;	   /* there is something to be taken */
 	uint64_t retry_ns; /* lists anew then; 0: it does not */
@@ -258,6 +259,14 @@ static void make_folder(struct fleet *fleet, const char *path)
 		request_free(request);
 }
 
+static void list_all(struct fleet *fleet, struct search *search);
+
+static bool is_torn(const struct search *search)
+{
+	return !search->leaves.tiles.whole ||
+	       (search->reserve.wanted && !search->reserve.tiles.whole);
+}
+
 static void listed(struct fleet *fleet, struct search *search)
 {
 	struct holding *holding = search->holding;
@@ -266,6 +275,12 @@ static void listed(struct fleet *fleet, struct search *search)
 		return;
 	if (search->failed || !may_go_on(fleet, search)) {
 		end_round(fleet, search);
+		return;
+	}
+	/* A server may list while it executes a transaction: what is missing is there a moment later. */
+	if (is_torn(search) && !search->torn) {
+		search->torn = true;
+		list_all(fleet, search);
 		return;
 	}
 	balance_weigh(holding->balance, &search->line, demand_wanted(holding),
