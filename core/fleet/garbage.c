@@ -158,18 +158,6 @@ static void free_paths(struct swept *swept)
 	swept->ready = false;
 }
 
-static void give_up(struct fleet *fleet)
-{
-	struct swept *swept = fleet->garbage->current;
-
-	fleet->garbage->current = NULL;
-	free_paths(swept);
-	if (++swept->tries >= TRIES_MAX)
-		forget(fleet, swept);
-	else
-		keep_for(fleet, swept, fleet->constants.quarantine_ns);
-}
-
 static void forget(struct fleet *fleet, struct swept *swept)
 {
 	struct swept **at = &fleet->garbage->first;
@@ -181,6 +169,18 @@ static void forget(struct fleet *fleet, struct swept *swept)
 	free_paths(swept);
 	free(swept);
 	fleet->garbage->current = NULL;
+}
+
+static void give_up(struct fleet *fleet)
+{
+	struct swept *swept = fleet->garbage->current;
+
+	fleet->garbage->current = NULL;
+	free_paths(swept);
+	if (++swept->tries >= TRIES_MAX)
+		forget(fleet, swept);
+	else
+		keep_for(fleet, swept, fleet->constants.quarantine_ns);
 }
 
 /* Folders of nodes that have a name of their own. */
