@@ -9,8 +9,10 @@ enum {
 	DRAIN_PERIODS = 20,   /* in so many a backlog is worked off ... */
 	BACKLOG_PERIODS = 20, /* ... after readers waited for so many without a break */
 	HUNGRY_PERIODS = 5,   /* of waiting without a break */
-	BEHIND_PERIODS = 40,  /* likewise, where other hosts are short: ... */
-	BEHIND_PARTS = 16,    /* ... then so much more is wanted */
+	BEHIND_PERIODS = 20,  /* likewise, where other hosts are short: ... */
+	BEHIND_PARTS = 16,    /* ... then so much more is wanted, ... */
+	REST_PERIODS = 100,   /* ... once that was in vain not again so soon: doubled */
+	STEPS_MAX = 4,	      /* ... and twice as much each time that it was of use */
 	GRANTS_LEAST = 4,     /* show that readers ask again: the number of those that wait ... */
 	STEADY_PARTS = 32,    /* ... changes by no more than such a part of what was granted */
 	VAIN_MAX = 2,
@@ -100,7 +102,7 @@ static bool is_behind(const struct appetite *appetite, const struct appetite_fac
 	uint32_t least = facts->contended ? BEHIND_PERIODS
 					  : (uint32_t)HUNGRY_PERIODS << appetite->vain;
 
-	return hungry >= least;
+	return hungry >= least && (!facts->contended || !appetite->rest);
 }
 
 /* Tells whether at least half of the leaves that came were made use of. */
@@ -112,9 +114,14 @@ static bool was_of_use(const struct appetite *appetite, const struct appetite_fa
 	       leaves * facts->leaf * appetite->grown_periods;
 }
 
-static uint32_t a_little_more(const struct appetite_facts *facts)
+/* Returns what is wanted where it is not sure that readers are hungry: more each time. */
+static uint32_t a_little_more(struct appetite *appetite, const struct appetite_facts *facts)
 {
-	return facts->held + facts->held / BEHIND_PARTS + 1;
+	uint32_t more = facts->held / BEHIND_PARTS << appetite->steps;
+
+	if (appetite->steps < STEPS_MAX)
+		appetite->steps++;
+	return facts->held + more + 1;
 }
 
 static void note_hunger(struct appetite *appetite, const struct appetite_facts *facts)
@@ -131,23 +138,26 @@ static void note_hunger(struct appetite *appetite, const struct appetite_facts *
 		appetite->grown_periods = 0;
 		appetite->wanted = facts->held + (facts->held >> appetite->vain);
 		if (!again && facts->contended)
-			appetite->wanted = a_little_more(facts);
+			appetite->wanted = a_little_more(appetite, facts);
 		return;
 	}
 	/* A host that got less than half of it cannot tell yet. */
 	appetite->grown_periods += facts->held >= (appetite->grown_from + appetite->wanted) / 2;
 	if (hungry && appetite->grown_periods < HUNGRY_PERIODS)
 		return;
-	if (hungry && was_of_use(appetite, facts)) {
+	if (hungry && (appetite->steps || was_of_use(appetite, facts))) {
 		appetite->vain = 0;
 		appetite->grown_from = facts->held;
 		appetite->wanted = facts->contended && !ask_again(appetite, hungry, HUNGRY_PERIODS)
-					   ? a_little_more(facts)
+					   ? a_little_more(appetite, facts)
 					   : facts->held * GROWTH;
 	} else {
+		if (appetite->steps)
+			appetite->rest = (uint32_t)REST_PERIODS << appetite->vain;
 		if (appetite->grown_periods && appetite->vain < VAIN_MAX)
 			appetite->vain++;
 		appetite->wanted = 0;
+		appetite->steps = 0;
 	}
 	appetite->grown_periods = 0;
 }
@@ -158,6 +168,7 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 	appetite->asked[appetite->period] = facts->asked;
 	appetite->waited[appetite->period] = facts->waited;
 	appetite->waiting[appetite->period] = facts->waiting;
+	appetite->rest -= appetite->rest > 0;
 	note_mean(appetite, facts->asked);
 	note_hunger(appetite, facts);
 }

@@ -42,6 +42,8 @@ struct appetite {
 	uint32_t grown_from;		  /* leaves that were held before ... */
 	uint32_t grown_periods;		  /* ... more was got, so long ago */
 	uint8_t vain;			  /* how often that was in vain */
+	uint8_t steps;			  /* how often a little more was of use */
+	uint32_t rest;			  /* not for so many periods again: that was in vain */
 };
 
 /* A period, and its end. */

@@ -23,8 +23,8 @@ struct apportion {
 	uint32_t holders, free;
 	uint64_t listed_ns;
 	uint64_t reserve_ns; /* one of the reserve is not looked for before */
-	bool is_seen;  /* @share counts: since other hosts claim some */
-	bool is_unmet; /* it did not find enough */
+	bool is_seen;	     /* @share counts: since other hosts claim some */
+	bool is_unmet;	     /* it did not find enough */
 
 	bool woken;	 /* another host gave something back since */
 	uint32_t wanted; /* as of the last decision */
@@ -243,9 +243,9 @@ void apportion_looked(struct fleet *fleet, struct holding *holding, bool reserve
 	apportion->portion.look_ns = in_ns == NEVER_NS ? NEVER_NS
 						       : fleet->now_ns + fleet_jitter(fleet, in_ns);
 	apportion->is_unmet = facts.kept < apportion->wanted;
-	apportion->reserve_ns =
-		fleet->now_ns +
-		fleet_jitter(fleet, reserves_gone ? FLEET_RESERVE_NS : facts.renewal_ns);
+	apportion->reserve_ns = fleet->now_ns + fleet_jitter(fleet, reserves_gone
+									    ? FLEET_RESERVE_NS
+									    : facts.renewal_ns);
 }
 
 void apportion_note_woken(struct holding *holding)

@@ -179,9 +179,10 @@ static void choose_claim(struct portion *portion, const struct portion_facts *fa
 	more = claim > now ? claim - now : now - claim;
 	decision->claim = claim;
 	if (!now)
-		decision->claims = claim && facts->now_ns >= portion->claim_ns;
+		decision->claims = claim;
 	else if (facts->now_ns >= portion->claim_ns || claim / 2 >= now)
 		decision->claims = !claim || decision->turn_ends ||
+				   (claim > now && facts->kept >= now) ||
 				   (uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT;
 	/* A claim above its share is the same as a larger one. */
 	if (claim && now && !decision->turn_ends && share < claim && share < now)

@@ -225,7 +225,8 @@ int main(void)
 		cmocka_unit_test(test_a_hungry_reader_has_all_soon),
 		cmocka_unit_test(test_readers_that_come_by_themselves_are_not_hungry),
 		cmocka_unit_test(test_readers_of_both_kinds_are_hungry_soon_while_no_host_is_short),
-		cmocka_unit_test(test_readers_of_both_kinds_get_a_little_more_where_a_host_is_short),
+		cmocka_unit_test(
+			test_readers_of_both_kinds_get_a_little_more_where_a_host_is_short),
 		cmocka_unit_test(test_nothing_is_wanted_for_a_short_wait),
 		cmocka_unit_test(test_after_a_vain_try_readers_have_to_wait_twice_as_long),
 		cmocka_unit_test(test_a_use_ends_the_vain_tries),
