@@ -285,6 +285,9 @@ class Host:
         return dict((line.split(" ", 1) + [""])[:2]
                     for line in self.read("status", limit_s).splitlines())
 
+    def stat(self, limiter="l"):
+        return dict(line.split(" ", 1) for line in self.read(f"{limiter}/stat").splitlines())
+
     def held(self, limiter="l"):
         return self.read(f"{limiter}/partitions/held").split()
 
@@ -373,7 +376,7 @@ class Fleet:
         for file, value in (("burst", f"{burst}"), ("partitions/lease", lease),
                             ("partitions/count", f"{count}"), *more, ("rate", f"{rate}/s")):
             host.write(f"{name}/{file}", value)
-        self.bounds[name] = checker.Bound(rate, max(burst, count), self.quarantine_s)
+        self.bounds[name] = checker.Bound(rate, self.burst(burst, count), self.quarantine_s)
         if shares:
             self.shares[name] = (rate, count)
         for other in self.hosts:
@@ -381,6 +384,16 @@ class Fleet:
                 eventually(SEEN_S, lambda: other.there(f"{name}/rate")
                            and other.ask("read", f"{name}/rate").text.strip() == f"{rate}/s",
                            f"{other.name} sees the rate of {name}")
+
+    def burst(self, burst, count):
+        """Of all hosts together: a token more for each whose part of it is less than one."""
+        return burst + len(self.hosts) if count == "auto" else max(burst, count)
+
+    def make(self, name, host=None, **settings):
+        """A limiter at once, with nothing waited for."""
+        host = host or self.hosts[0]
+        host.mkdir(name)
+        host.write(f"{name}/config", "".join(f"{key}={text}\n" for key, text in settings.items()))
 
     def takes(self, tokens, name="l"):
         """Takes of so many may be under way on every host; each saves them up for itself."""
