@@ -1,23 +1,27 @@
-/* holders - the partitions of a limiter, by host, see holders.h. */
+/* holders - the partitions or pieces of a limiter, by host, see holders.h. */
 #include "companions/holders.h"
+
+#include "core/values/quantity.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_BYTES = 256, AT_ONCE = 64, NUMBER_BYTES = 16 };
+enum { NAME_BYTES = 256, AT_ONCE = 64, FILE_BYTES = 16, TEXT_BYTES = 1024 };
 
-/* One partition. */
+/* One partition or piece. */
 struct share {
 	char holder[NAME_BYTES];
-	unsigned int number;
+	unsigned int first, last;
 	bool reserve;
+	double rate; /* as in struct holder */
 };
 
 struct shares {
@@ -25,35 +29,84 @@ struct shares {
 	size_t count;
 };
 
-/* Parses the name of a partition: `7` or `r7`. */
-static bool parse_name(const char *name, struct share *share)
+/* Parses the number that *@text begins with, and moves *@text behind it. */
+static bool parse_number(const char **text, unsigned int *number)
 {
 	char *end;
 
-	share->reserve = *name == 'r';
-	name += share->reserve;
-	if (*name < '0' || *name > '9')
+	if (**text < '0' || **text > '9')
 		return false;
-	share->number = (unsigned int)strtoul(name, &end, 10);
-	return !*end;
+	*number = (unsigned int)strtoul(*text, &end, 10);
+	*text = end;
+	return true;
 }
 
-static int read_holder(int directory, const char *name, char holder[NAME_BYTES])
+/* Parses the name of a partition, `7` or `r7`, or of a piece, `7` or `7-12`. */
+static bool parse_name(const char *name, struct share *share)
 {
-	char path[NAME_BYTES + NUMBER_BYTES];
-	ssize_t got;
-	int file;
+	share->reserve = *name == 'r';
+	name += share->reserve;
+	if (!parse_number(&name, &share->first))
+		return false;
+	share->last = share->first;
+	if (*name == '-' && !share->reserve) {
+		name++;
+		if (!parse_number(&name, &share->last) || share->last < share->first)
+			return false;
+	}
+	return !*name;
+}
 
-	snprintf(path, sizeof(path), "%.*s/holder", NAME_BYTES - 1, name);
-	file = openat(directory, path, O_RDONLY | O_CLOEXEC);
-	if (file < 0)
+/* Reads the first line of @file of the partition called @name. */
+static int read_line(int directory, const char *name, const char *file, char line[TEXT_BYTES])
+{
+	char path[NAME_BYTES + FILE_BYTES];
+	ssize_t got;
+	int descriptor;
+
+	snprintf(path, sizeof(path), "%.*s/%s", NAME_BYTES - 1, name, file);
+	descriptor = openat(directory, path, O_RDONLY | O_CLOEXEC);
+	if (descriptor < 0)
 		return -errno;
-	got = read(file, holder, NAME_BYTES - 1);
-	close(file);
+	got = read(descriptor, line, TEXT_BYTES - 1);
+	close(descriptor);
 	if (got < 0)
 		return -errno;
-	holder[got] = '\0';
-	holder[strcspn(holder, "\n")] = '\0';
+	line[got] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return 0;
+}
+
+/* Returns the least of the rates in @text, which are written as in `rate`. */
+static double least_rate(char *text)
+{
+	double least = (double)NAN;
+	char *rest = NULL;
+
+	for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		struct rate rate;
+
+		word[strcspn(word, ":")] = '\0';
+		if (!strcmp(word, "max"))
+			least = (double)INFINITY;
+		else if (!rate_parse(word, &rate))
+			least = fmin(least, rate_per_second(&rate));
+	}
+	return least;
+}
+
+/* Reads the files of the partition called @name. */
+static int read_share(int directory, const char *name, struct share *share)
+{
+	char line[TEXT_BYTES];
+	int err = read_line(directory, name, "holder", line);
+
+	if (err)
+		return err;
+	snprintf(share->holder, sizeof(share->holder), "%.*s", NAME_BYTES - 1, line);
+	if (!*line && !read_line(directory, name, "state", line) && !strcmp(line, "gone"))
+		strcpy(share->holder, HOLDER_GONE);
+	share->rate = read_line(directory, name, "rate", line) ? (double)NAN : least_rate(line);
 	return 0;
 }
 
@@ -71,7 +124,7 @@ static int add_share(struct shares *shares, const struct share *share)
 	return 0;
 }
 
-/* The limiter may change meanwhile: a partition that has gone is left out. */
+/* The limiter may change meanwhile: what has gone is left out. */
 static int read_shares(const char *path, struct shares *shares)
 {
 	DIR *directory = opendir(path);
@@ -84,7 +137,7 @@ static int read_shares(const char *path, struct shares *shares)
 		struct share share = {0};
 
 		if (parse_name(entry->d_name, &share) &&
-		    !read_holder(dirfd(directory), entry->d_name, share.holder))
+		    !read_share(dirfd(directory), entry->d_name, &share))
 			err = add_share(shares, &share);
 	}
 	closedir(directory);
@@ -98,17 +151,29 @@ static int compare(const void *a, const void *b)
 
 	if (!order)
 		order = first->reserve - second->reserve;
-	return order ? order : (first->number > second->number) - (first->number < second->number);
+	return order ? order : (first->first > second->first) - (first->first < second->first);
 }
 
 /* Tells whether the second comes right after the first, with the same holder. */
 static bool follows(const struct share *first, const struct share *second)
 {
-	return first->reserve == second->reserve && first->number + 1 == second->number &&
+	return first->reserve == second->reserve && first->last + 1 == second->first &&
 	       !strcmp(first->holder, second->holder);
 }
 
-/* Partitions of one holder, from the first of @share on; how many. */
+/* Prints leaves @first to @last: `4`, `4 5` or `4-6`. */
+static void print_run(FILE *out, bool reserve, unsigned int first, unsigned int last)
+{
+	const char *sign = reserve ? "r" : "";
+
+	fprintf(out, "%s%u", sign, first);
+	if (last > first + 1)
+		fprintf(out, "-%u", last);
+	else if (last > first)
+		fprintf(out, " %s%u", sign, last);
+}
+
+/* Prints the partitions of one holder, from the first of @share on. Returns how many. */
 static size_t print_runs(const struct share *share, size_t left, FILE *out)
 {
 	size_t count = 0, run;
@@ -118,20 +183,30 @@ static size_t print_runs(const struct share *share, size_t left, FILE *out)
 
 		for (run = 1; count + run < left && follows(&first[run - 1], &first[run]); run++)
 			;
-		fprintf(out, "%s%s%u", count ? " " : "", first->reserve ? "r" : "", first->number);
-		if (run > 1)
-			fprintf(out, "%s%u",
-				run > 2		 ? "-"
-				: first->reserve ? " r"
-						 : " ",
-				first[run - 1].number);
+		fputs(count ? " " : "", out);
+		print_run(out, first->reserve, first->first, first[run - 1].last);
 		count += run;
 	}
 	return count;
 }
 
+/* Adds up what @count of @share are worth, and their leaves, without those of the reserve. */
+static void add_up(const struct share *share, size_t count, double *rate, double *leaves)
+{
+	*rate = 0;
+	*leaves = 0;
+	for (size_t i = 0; i < count; i++) {
+		*rate += share[i].rate;
+		if (!share[i].reserve)
+			*leaves += share[i].last - share[i].first + 1;
+	}
+}
+
 static int group(const struct shares *shares, struct holders *holders)
 {
+	double all_rate, all_leaves, leaves;
+
+	add_up(shares->all, shares->count, &all_rate, &all_leaves);
 	for (size_t i = 0; i < shares->count;) {
 		struct holder *holder = &holders->all[holders->count];
 		size_t length;
@@ -143,6 +218,9 @@ static int group(const struct shares *shares, struct holders *holders)
 			return -ENOMEM;
 		holders->count++;
 		holder->count = print_runs(&shares->all[i], shares->count - i, out);
+		add_up(&shares->all[i], holder->count, &holder->rate, &leaves);
+		holder->share = isfinite(all_rate) && all_rate > 0 ? holder->rate / all_rate
+								   : leaves / all_leaves;
 		i += holder->count;
 		if (fclose(out))
 			return -ENOMEM;

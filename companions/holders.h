@@ -1,5 +1,5 @@
 /*
- * holders - the partitions of a limiter, by host.
+ * holders - the partitions or pieces of a limiter, by host.
  */
 #ifndef RATEFS_COMPANIONS_HOLDERS_H
 #define RATEFS_COMPANIONS_HOLDERS_H
@@ -7,13 +7,17 @@
 #include <stddef.h>
 
 struct holder {
-	char *name; /* owned; empty: none */
-	size_t count;
+	char *name;   /* owned; empty: what is free; HOLDER_GONE: what hosts had that are gone */
+	size_t count; /* of partitions or pieces */
 	char *partitions; /* owned; `0-4 7 r2` */
+	double rate;	  /* tokens a second; infinity: `max`; not a number: it is not told */
+	double share;	  /* 0 to 1: of the rate or, if that is no number above 0, of the leaves */
 };
 
+#define HOLDER_GONE "(host is gone)" /* no host is called so */
+
 struct holders {
-	struct holder *all; /* owned; by name, the free partitions first */
+	struct holder *all; /* owned; by name, what is free first */
 	size_t count;
 };
 

@@ -50,7 +50,7 @@ static const struct {
 	{"granted_per_second", "granted/s", STAT_GRANTED, true},
 	{"waiting", "waiting", STAT_WAITING, false},
 	{"effective_rate", "effective rate/s", STAT_RATE, false},
-	{"partitions_held", "partitions held", STAT_HELD, false},
+	{"share", "share of the limit", STAT_SHARE, false},
 };
 
 enum { PANEL_COUNT = sizeof(PANELS) / sizeof(PANELS[0]), PANEL_HEIGHT = 240, WIDTH = 960 };
@@ -326,7 +326,7 @@ static void print_usage(void)
 	       "\n"
 	       "Records what limiters do, and draws granted tokens and effective rate a second, "
 	       "readers\n"
-	       "that wait, and partitions held, over time. LIMITER is a directory of a mounted "
+	       "that wait, and this host's share, over time. LIMITER is a directory of a mounted "
 	       "tree.\n"
 	       "\n"
 	       "options:\n"

@@ -17,8 +17,8 @@ static const char SUFFIX[] = "_total";
 static const char LABEL[] = "{limiter=\"";
 
 static const char *const STATS[STAT_COUNT] = {
-	[STAT_GRANTED] = "granted",	[STAT_THROTTLED] = "throttled",	 [STAT_WAITING] = "waiting",
-	[STAT_RATE] = "effective_rate", [STAT_HELD] = "partitions_held",
+	[STAT_GRANTED] = "granted",	[STAT_THROTTLED] = "throttled", [STAT_WAITING] = "waiting",
+	[STAT_RATE] = "effective_rate", [STAT_SHARE] = "share",
 };
 
 /* Finds a stat by name. STAT_COUNT: the name is not looked at. */

@@ -13,7 +13,7 @@ enum stat_id {
 	STAT_THROTTLED, /* pieces of work so far */
 	STAT_WAITING,	/* readers now */
 	STAT_RATE,	/* tokens a second in force */
-	STAT_HELD,	/* partitions */
+	STAT_SHARE,	/* of the limiter, 0 to 1 */
 	STAT_COUNT
 };
 

@@ -26,6 +26,11 @@ static double gauge(const struct row *row, enum stat_id id, double seconds)
 	return row->now->values[id];
 }
 
+static double per_cent(const struct row *row, enum stat_id id, double seconds)
+{
+	return 100 * gauge(row, id, seconds);
+}
+
 /* Computes a rate. A limiter that is new since counts from 0; it may also have been made anew. */
 static double per_second(const struct row *row, enum stat_id id, double seconds)
 {
@@ -45,7 +50,7 @@ static const struct {
 	{"RATE/s", 'r', STAT_RATE, gauge},
 	{"WAITING", 'w', STAT_WAITING, gauge},
 	{"THROTTLED/s", 't', STAT_THROTTLED, per_second},
-	{"PARTITIONS", 'p', STAT_HELD, gauge},
+	{"SHARE/%", 's', STAT_SHARE, per_cent},
 	{"LIMITER", 'n', STAT_COUNT, NULL},
 };
 
@@ -219,10 +224,13 @@ static unsigned int put_holders(const struct view *view, FILE *out, const char *
 		return 0;
 	for (size_t i = 0; i < holders.count && count < room; i++, count++) {
 		const struct holder *holder = &holders.all[i];
-		char line[LINE_BYTES];
+		char line[LINE_BYTES], share[CELL_BYTES], rate[CELL_BYTES];
 
-		snprintf(line, sizeof(line), "%10zu  %-16s  %-24s  %s", holder->count,
-			 *holder->name ? holder->name : "-", path, holder->partitions);
+		print_number(100 * holder->share, share);
+		print_number(holder->rate, rate);
+		snprintf(line, sizeof(line), "%7s  %10s  %6zu  %-16s  %-24s  %s", share, rate,
+			 holder->count, *holder->name ? holder->name : "-", path,
+			 holder->partitions);
 		put_line(view, out, line);
 	}
 	holders_free(&holders);
@@ -241,12 +249,12 @@ void view_print(const struct view *view, FILE *out)
 			 view->holders
 				 ? "q quit  TAB limiters  arrows scroll"
 				 : "q quit  TAB holders  arrows scroll  sort: g granted  r rate  "
-				   "w waiting  t throttled  p partitions  n name");
+				   "w waiting  t throttled  s share  n name");
 		put_line(view, out, "");
 	}
 	if (view->holders) {
-		snprintf(titles, sizeof(titles), "%10s  %-16s  %-24s  %s", "PARTITIONS", "HOLDER",
-			 "LIMITER", "WHICH");
+		snprintf(titles, sizeof(titles), "%7s  %10s  %6s  %-16s  %-24s  %s", "SHARE/%",
+			 "RATE/s", "PIECES", "HOLDER", "LIMITER", "WHICH");
 		put_title(view, out, titles);
 	} else {
 		put_column_titles(view, out);

@@ -1,5 +1,5 @@
 /*
- * view - the two tables of top: limiters and what they do, and hosts and their partitions.
+ * view - the two tables of top: limiters and what they do, and hosts and their shares.
  */
 #ifndef RATEFS_COMPANIONS_VIEW_H
 #define RATEFS_COMPANIONS_VIEW_H

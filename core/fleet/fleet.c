@@ -22,10 +22,12 @@
 #include "core/fleet/layout.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
+#include "core/fleet/neighbour.h"
 #include "core/fleet/outcome.h"
 #include "core/fleet/parts.h"
 #include "core/fleet/publish.h"
 #include "core/fleet/rebalance.h"
+#include "core/fleet/relay.h"
 #include "core/fleet/release.h"
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
@@ -55,6 +57,7 @@ static const struct {
 	{handover_new, handover_free},
 	{membership_new, membership_free},
 	{transaction_new, transaction_free},
+	{neighbour_new, neighbour_free},
 	{surveys_new, surveys_free},
 	{garbage_new, garbage_free},
 	{replicate_new, replicate_free},
@@ -102,7 +105,9 @@ static void drop_session(struct fleet *fleet)
 	room_forget(fleet);
 	replicate_forget(fleet);
 	garbage_forget(fleet);
+	relay_forget(fleet);
 	surveys_forget(fleet);
+	neighbour_forget(fleet);
 	membership_forget(fleet);
 	session_forget(fleet);
 	publish_forget(fleet);
@@ -132,6 +137,10 @@ static void renew(struct fleet *fleet)
 	struct request *request = transaction_begin(fleet, TRANSACTION_RENEW);
 
 	term_renew_at(fleet, fleet->now_ns + fleet->constants.renewal_ns);
+	if (request && !leases_guard(fleet, request)) {
+		transaction_give_up(fleet, request);
+		request = NULL;
+	}
 	if (!request)
 		return;
 	fleet->counters.renewals++;
@@ -183,7 +192,9 @@ static void step_settings(struct fleet *fleet)
 
 static bool is_renewal_wanted(const struct fleet *fleet)
 {
-	return room_leases(fleet) || session_trouble_ns(fleet) != NEVER_NS;
+	/* A host that holds and claims nothing any more says so once, and is not counted then. */
+	return room_is_used(fleet) || transaction_says_used(fleet) ||
+	       session_trouble_ns(fleet) != NEVER_NS;
 }
 
 static void wake_for_renewal(struct fleet *fleet)
@@ -219,7 +230,7 @@ static void step_send(struct fleet *fleet)
 		fleet_wake_at(fleet, transaction_denied_ns(fleet));
 		return;
 	}
-	if (rebalance_send(fleet))
+	if (neighbour_send(fleet) || relay_send(fleet) || rebalance_send(fleet))
 		return;
 	if (!session_is_leaving(fleet))
 		garbage_send(fleet);
@@ -248,6 +259,7 @@ static void act(struct fleet *fleet)
 	step_layout(fleet);
 	barrier_watch(fleet);
 	step_settings(fleet);
+	neighbour_step(fleet);
 	rebalance_step(fleet);
 	step_send(fleet);
 	wake_for_renewal(fleet);
@@ -442,7 +454,6 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 		layout_look(fleet);
 	} else if (state == FLEET_READY) {
 		/* Changes of the meantime, and the watches. */
-		leases_watch_all(fleet);
 		replicate_begin(fleet);
 	} else if (state == FLEET_IN_DOUBT) {
 		barrier_begin(fleet);
@@ -476,8 +487,6 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 		return;
 	if (znode.kind == ZNODE_GLOBALS && ready)
 		replicate_begin(fleet);
-	else if (znode.kind == ZNODE_LEASE)
-		leases_changed(fleet, &znode);
 	else if (znode.kind == ZNODE_CLAIM && ready)
 		claim_woken(fleet, &znode);
 	else if (znode.kind == ZNODE_CLAIMS)
@@ -486,6 +495,8 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 		agreed_rate_changed(fleet, znode.id);
 	else if (znode.kind == ZNODE_HOSTS)
 		membership_changed(fleet);
+	else if (znode.kind == ZNODE_HOST || znode.kind == ZNODE_ENDS_OF)
+		neighbour_changed(fleet, &znode);
 	fleet_step(fleet);
 }
 

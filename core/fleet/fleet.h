@@ -210,11 +210,12 @@ struct fleet_counters {
 	uint64_t lapses;      /* of the right */
 	uint64_t unknown;     /* outcomes */
 	uint64_t late_grants; /* that were on their way when the right ended: of one step at most */
+	uint64_t ended;	      /* rights of other hosts, by this one */
 	uint64_t left_out;    /* takes and claims that there was no room for */
 };
 
 /* The table of them: names, in order. */
-enum { FLEET_COUNTER_COUNT = 13 };
+enum { FLEET_COUNTER_COUNT = 14 };
 const char *fleet_counter_name(size_t index);
 uint64_t fleet_counter(const struct fleet_counters *counters, size_t index);
 
@@ -231,6 +232,7 @@ enum fleet_event {
 	FLEET_DENIED,	/* the coordinator denies access */
 	FLEET_UNFIT,	/* the layout does not let it join */
 	FLEET_FULL,	/* no room for more leases */
+	FLEET_ENDED,	/* the right of another host */
 	FLEET_SPOILT,	/* a node of the settings cannot be used */
 };
 
@@ -246,12 +248,9 @@ enum fleet_applied {
 /* Hears what happens; with each event a line of words for its reader. Must not call back. */
 struct fleet_listener {
 	void (*event)(struct fleet_listener *listener, enum fleet_event event, const char *text);
-	/*
-	 * A change of state of a lease; @index from PARTITIONS_MAX on is the reserve's. May be
-	 * NULL.
-	 */
+	/* A change of state of @lease, a lease of leaves or the reserve's. May be NULL. */
 	void (*lease)(struct fleet_listener *listener, const struct holding *holding,
-		      uint32_t index, enum lease_state from, enum lease_state to);
+		      const struct lease *lease, enum lease_state from, enum lease_state to);
 	/* Another host changed a limiter. May be NULL. */
 	void (*applied)(struct fleet_listener *listener, struct limiter *limiter,
 			enum fleet_applied applied, const char *text);
@@ -289,9 +288,7 @@ struct source *fleet_source(struct fleet *fleet);
 struct former_holding {
 	uint64_t id, generation, saved, cut;
 	int32_t version;
-	uint64_t before_ns; /* as in struct holding, like the rest; 0: nothing is known of before */
-	uint32_t before_count, before_is;
-	const struct settings *before;
+	uint64_t used_ns; /* as in struct holding, like the rest */
 };
 void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 		    const struct former_holding *former);

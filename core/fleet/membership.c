@@ -6,17 +6,19 @@
 #include "core/fleet/znode.h"
 
 #include <stdlib.h>
-
-enum { WATCHING_HOSTS = 2 };
+#include <string.h>
 
 struct membership {
+	char (*hids)[HID_TEXT]; /* owned: of the last look, in the order of their names */
+	uint32_t count;
+	uint32_t looks; /* that were answered */
+	bool former;	/* that look was in another session: it says nothing of who went since */
 	bool alone;
 	bool watched;
 	bool asked;
 	bool known;
-	bool shrunk; /* not told yet */
-	bool turned; /* likewise: @alone is another than it was */
-	uint32_t count;
+	bool shrunk;	  /* not told yet */
+	bool turned;	  /* likewise: @alone is another than it was */
 	uint64_t look_ns; /* when to look again */
 };
 
@@ -28,6 +30,8 @@ bool membership_new(struct fleet *fleet)
 
 void membership_free(struct fleet *fleet)
 {
+	if (fleet->membership)
+		free(fleet->membership->hids);
 	free(fleet->membership);
 }
 
@@ -46,6 +50,30 @@ uint32_t membership_count(const struct fleet *fleet)
 	return fleet->membership->count ? fleet->membership->count : 1;
 }
 
+uint32_t membership_looks(const struct fleet *fleet)
+{
+	return fleet->membership->looks;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+char (*membership_hids(const struct fleet *fleet, uint32_t *count))[HID_TEXT]
+{
+	*count = fleet->membership->count;
+	return fleet->membership->hids;
+}
+
+bool membership_has(const struct fleet *fleet, const char *hid)
+{
+	const struct membership *membership = fleet->membership;
+
+	return membership->count &&
+	       bsearch(hid, membership->hids, membership->count, HID_TEXT, by_name);
+}
+
 static void become_alone(struct fleet *fleet, bool alone)
 {
 	if (fleet->membership->alone == alone)
@@ -55,30 +83,60 @@ static void become_alone(struct fleet *fleet, bool alone)
 	holdings_set_alone(fleet, alone);
 }
 
-static void ask_for_hosts(struct fleet *fleet, bool watch);
+/* Notes which hosts went, and which of those that had gone are there again. */
+static void compare(struct fleet *fleet, char (*hids)[HID_TEXT], uint32_t count)
+{
+	struct membership *membership = fleet->membership;
+	struct epochs *epochs = &fleet->epochs;
+
+	for (uint32_t i = 0; !membership->former && i < membership->count; i++) {
+		if (bsearch(membership->hids[i], hids, count, HID_TEXT, by_name))
+			continue;
+		epoch_note_gone(epochs, membership->hids[i], fleet->clocks.waiter_ns);
+		membership->shrunk = true;
+	}
+	for (uint32_t i = 0; i < count && epochs->gone_count; i++)
+		epoch_note_there(epochs, hids[i]);
+}
+
+/* Takes the names of @request in place of those that were known. False: there is no memory. */
+static bool take_names(struct fleet *fleet, const struct request *request)
+{
+	char(*hids)[HID_TEXT] = calloc(request->name_count + 1, HID_TEXT);
+	struct membership *membership = fleet->membership;
+	uint32_t count = 0;
+
+	if (!hids)
+		return false;
+	for (uint32_t i = 0; i < request->name_count; i++) {
+		if (znode_is_hid(request->names[i]))
+			memcpy(hids[count++], request->names[i], HID_TEXT);
+	}
+	qsort(hids, count, HID_TEXT, by_name);
+	compare(fleet, hids, count);
+	free(membership->hids);
+	membership->hids = hids;
+	membership->count = count;
+	membership->former = false;
+	return true;
+}
 
 static void hosts_listed(struct fleet *fleet, struct request *request)
 {
 	struct membership *membership = fleet->membership;
 
 	membership->asked = false;
-	membership->look_ns = fleet->now_ns + fleet_jitter(fleet, FLEET_HOSTS_NS);
-	if (request->answer != ANSWER_OK)
+	membership->look_ns = fleet->now_ns + fleet_jitter(fleet, fleet->constants.renewal_ns);
+	if (request->answer != ANSWER_OK || !take_names(fleet, request))
 		return;
-	if (request->name_count < membership->count)
-		membership->shrunk = true;
-	membership->count = request->name_count;
-	membership->watched = request->watch;
-	membership->known = request->name_count > 1 || request->watch;
-	if (request->name_count <= WATCHING_HOSTS && !request->watch)
-		ask_for_hosts(fleet, true);
-	if (request->name_count > 1)
-		become_alone(fleet, false);
-	else if (request->watch)
-		become_alone(fleet, true);
+	membership->looks++;
+	membership->watched = true;
+	membership->known = true;
+	become_alone(fleet, membership->count == membership_has(fleet, session_hid(fleet)));
+	fleet_wake_at(fleet, 0);
 }
 
-static void ask_for_hosts(struct fleet *fleet, bool watch)
+static void ask_for_hosts(struct fleet *fleet)
 {
 	struct request *request;
 	char path[ZNODE_TEXT];
@@ -87,7 +145,7 @@ static void ask_for_hosts(struct fleet *fleet, bool watch)
 	request = request_new(REQUEST_LIST, path, hosts_listed);
 	if (!request)
 		return;
-	request->watch = watch;
+	request->watch = true;
 	fleet->membership->asked = true;
 	request_send(fleet, request);
 }
@@ -100,27 +158,32 @@ void membership_watch(struct fleet *fleet)
 	    membership->watched)
 		return;
 	if (fleet->now_ns >= membership->look_ns)
-		ask_for_hosts(fleet, membership->count && membership->count <= WATCHING_HOSTS);
-	else if (holdings_look_ns(fleet) != NEVER_NS)
+		ask_for_hosts(fleet);
+	else
 		fleet_wake_at(fleet, membership->look_ns);
 }
 
 void membership_look_soon(struct fleet *fleet)
 {
 	fleet->membership->look_ns = 0;
+	fleet_wake_at(fleet, 0);
 }
 
 void membership_changed(struct fleet *fleet)
 {
-	fleet->membership->watched = false;
-	fleet->membership->look_ns = 0;
-	fleet_wake_at(fleet, 0);
+	struct membership *membership = fleet->membership;
+	uint64_t within_ns = FLEET_HOSTS_SPREAD_NS * membership->count;
+
+	membership->watched = false;
+	membership->look_ns = fleet->now_ns + fleet_random(fleet) % (within_ns + 1);
+	fleet_wake_at(fleet, membership->look_ns);
 }
 
 void membership_forget(struct fleet *fleet)
 {
 	fleet->membership->watched = false;
 	fleet->membership->asked = false;
+	fleet->membership->former = true;
 }
 
 bool membership_has_shrunk(struct fleet *fleet)

@@ -1,8 +1,9 @@
 /*
  * membership - which other hosts there are.
  *
- * A host that is alone takes all it can get, and is told when another comes, or the other one
- * leaves. Where there are more they do not watch, so that nobody's coming wakes many.
+ * A host that is alone takes all it can get. Each host is told when another comes or goes, and then
+ * looks, after a time at random that grows with their number: so all of a fleet's hosts together
+ * look no more often than one every FLEET_HOSTS_SPREAD_NS.
  */
 #ifndef RATEFS_CORE_MEMBERSHIP_H
 #define RATEFS_CORE_MEMBERSHIP_H
@@ -21,10 +22,17 @@ bool membership_is_known(const struct fleet *fleet);
 /* Hosts as of the last look, at least 1. */
 uint32_t membership_count(const struct fleet *fleet);
 
-/* Looks when it is time to. */
+/* The names of all hosts as of the last look, in their order; how many looks there were. */
+char (*membership_hids(const struct fleet *fleet, uint32_t *count))[HID_TEXT];
+uint32_t membership_looks(const struct fleet *fleet);
+
+/* Tells whether the last look showed host @hid. */
+bool membership_has(const struct fleet *fleet, const char *hid);
+
+/* Looks when it is time to: a change of the list was told. */
 void membership_watch(struct fleet *fleet);
 
-/* Lets the next look be at once; also: the list of hosts changed. */
+/* Lets the look that is due be at once; the list of hosts has changed. */
 void membership_look_soon(struct fleet *fleet);
 void membership_changed(struct fleet *fleet);
 

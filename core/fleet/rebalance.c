@@ -7,6 +7,7 @@
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
+#include "core/fleet/neighbour.h"
 #include "core/fleet/release.h"
 #include "core/fleet/room.h"
 #include "core/fleet/round.h"
@@ -221,6 +222,8 @@ static void settle(struct fleet *fleet, struct holding *holding)
 	look_in(fleet, holding,
 		balance_looked(balance, &facts, result.left_free, result.reserves_gone));
 	demand_note_unmet(holding, facts.kept < facts.wanted);
+	if (facts.kept < facts.wanted && !result.left_free)
+		neighbour_seek(fleet);
 	if (result.again && balance->is_lacking && !facts.is_removed && facts.is_connected &&
 	    !facts.is_leaving)
 		round_begin(fleet, holding);
@@ -242,6 +245,7 @@ static void act_on(struct fleet *fleet, struct holding *holding)
 {
 	bool begins = holdings_begins(holding), woken = holdings_is_woken(holding);
 
+	round_go_on(fleet, holding);
 	settle(fleet, holding);
 	if (holding->limiter->removed)
 		return;
@@ -285,7 +289,7 @@ static bool is_idle(const struct holding *holding)
 	    round_is_under_way(holding) || claim_name(holding))
 		return false;
 	return limiter->removed || (!claim_may_be(holding) && !demand_wanted(holding) &&
-				    !holding->restricted && !holding->settings->reserve_hosts &&
+				    !holding->settings->reserve_hosts &&
 				    !turns_demand(&limiter->turns) && !demand_slots(holding));
 }
 
@@ -298,18 +302,28 @@ static bool look(struct fleet *fleet, struct holding *holding)
 	return !is_idle(holding);
 }
 
+/* A host has gone, or was ended: limiters that lack something look for its leaves. */
+static void look_for_more(struct fleet *fleet)
+{
+	for (struct holding *h = holdings_first(fleet); h; h = h->next) {
+		balance_seek_reserve(h->balance);
+		if (holdings_is_active(h) && (h->balance->is_lacking || claim_may_be(h)))
+			holdings_wake(fleet, h);
+	}
+}
+
 void rebalance_step(struct fleet *fleet)
 {
+	bool shrunk = membership_has_shrunk(fleet), ended = neighbour_has_ended(fleet);
 	struct holding *holding;
 
-	if (membership_has_shrunk(fleet)) {
-		for (struct holding *h = holdings_first(fleet); h; h = h->next)
-			balance_seek_reserve(h->balance);
-	}
+	if (shrunk || ended)
+		look_for_more(fleet);
 	if (membership_has_turned(fleet)) {
 		for (struct holding *h = holdings_first(fleet); h; h = h->next)
 			turn(fleet, h, membership_is_alone(fleet));
 	}
+	holdings_rouse_due(fleet);
 	while ((holding = holdings_next_roused(fleet))) {
 		act_on(fleet, holding);
 		holdings_let_go(holding);

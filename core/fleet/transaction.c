@@ -17,10 +17,11 @@ struct transaction {
 	enum transaction_kind doubted; /* while the barrier is under way */
 	struct item items[ITEMS_MAX];
 	uint32_t item_count;
-	struct holding *holding; /* CLAIM; held */
-	uint32_t claimed;	 /* CLAIM: N */
-	uint64_t denied_ns;	 /* until then access is taken to be denied */
-	struct request *answer;	 /* borrowed: not acted on yet; NULL */
+	struct holding *holding;   /* CLAIM; held */
+	uint32_t claimed;	   /* CLAIM: N */
+	bool says_used, said_used; /* in this host's node: the one under way; the last one done */
+	uint64_t denied_ns;	   /* until then access is taken to be denied */
+	struct request *answer;	   /* borrowed: not acted on yet; NULL */
 };
 
 bool transaction_new(struct fleet *fleet)
@@ -58,6 +59,36 @@ struct item *transaction_add(struct fleet *fleet, const struct item *item)
 	return added;
 }
 
+/* Where the operations of a plan go. */
+struct carrying {
+	struct request *request;
+	const struct item *item;
+	bool failed;
+};
+
+static void carry(void *of, const struct tile *tile, bool there)
+{
+	struct carrying *carrying = of;
+	const struct item *item = carrying->item;
+	char name[TILE_TEXT], path[ZNODE_TEXT];
+
+	if (carrying->failed)
+		return;
+	tile_print(tile, name);
+	znode_path_tile(item->holding->id, item->cut, item->reserve, name, path);
+	carrying->failed = !request_add(carrying->request,
+					there ? OPERATION_DELETE : OPERATION_CREATE, path, NULL,
+					there ? NODE_VERSION_ANY : 0, 0);
+}
+
+bool transaction_add_plan(struct request *request, const struct item *item)
+{
+	struct carrying carrying = {.request = request, .item = item};
+
+	plan_changes(item->plan, carry, &carrying);
+	return !carrying.failed;
+}
+
 void transaction_set_claim(struct fleet *fleet, struct holding *holding, uint32_t wanted)
 {
 	fleet->transaction->holding = holding;
@@ -78,7 +109,9 @@ uint32_t transaction_claimed(const struct fleet *fleet)
 /* A join sets the node that it creates, too: its answer has an epoch then (epoch.h). */
 static bool add_host(const struct fleet *fleet, struct request *request, bool joins)
 {
-	struct host_record host = {.weight = fleet->options->weight, .held = room_leases(fleet)};
+	struct host_record host = {.weight = fleet->options->weight,
+				   .held = room_leases(fleet),
+				   .renews = room_is_used(fleet)};
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
 
 	snprintf(host.name, sizeof(host.name), "%s", fleet->options->host);
@@ -111,6 +144,7 @@ struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kin
 		done = add_host(fleet, request, kind == TRANSACTION_JOIN);
 	if (done) {
 		fleet->transaction->kind = kind;
+		fleet->transaction->says_used = room_is_used(fleet);
 		return request;
 	}
 	if (request)
@@ -133,6 +167,7 @@ void transaction_resume(struct fleet *fleet)
 {
 	/* But for its items nothing is in doubt. */
 	fleet->transaction->kind = TRANSACTION_RENEW;
+	fleet->transaction->said_used = true;
 }
 
 const struct request *transaction_answer(struct fleet *fleet)
@@ -141,6 +176,16 @@ const struct request *transaction_answer(struct fleet *fleet)
 
 	fleet->transaction->answer = NULL;
 	return answer;
+}
+
+void transaction_acknowledge(struct fleet *fleet)
+{
+	fleet->transaction->said_used = fleet->transaction->says_used;
+}
+
+bool transaction_says_used(const struct fleet *fleet)
+{
+	return fleet->transaction->said_used;
 }
 
 void transaction_end(struct fleet *fleet)
@@ -152,8 +197,10 @@ void transaction_end(struct fleet *fleet)
 	t->kind = TRANSACTION_NONE;
 	t->holding = NULL;
 	t->item_count = 0;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		item_free(&t->items[i]);
 		holdings_let_go(t->items[i].holding);
+	}
 	if (holding)
 		holdings_let_go(holding);
 }

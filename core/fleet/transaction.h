@@ -21,6 +21,8 @@ enum transaction_kind {
 	TRANSACTION_CLAIM,
 	TRANSACTION_CHANGE,
 	TRANSACTION_SWEEP,
+	TRANSACTION_RELAY,
+	TRANSACTION_END,
 };
 
 bool transaction_new(struct fleet *fleet);
@@ -29,10 +31,13 @@ void transaction_free(struct fleet *fleet);
 /* The kind of the one under way, or in doubt. */
 enum transaction_kind transaction_kind(const struct fleet *fleet);
 
-/* The partitions that it is about; adds one. */
+/* The tiles that it is about; adds some, and owns their plan from then on. */
 uint32_t transaction_count(const struct fleet *fleet);
 struct item *transaction_item(const struct fleet *fleet, uint32_t at);
 struct item *transaction_add(struct fleet *fleet, const struct item *item);
+
+/* Adds the operations of the plan of @item to @request. False: there is no memory. */
+bool transaction_add_plan(struct request *request, const struct item *item);
 
 /* TRANSACTION_CLAIM: N of the claim, 0: it is deleted; and of which holding. */
 void transaction_set_claim(struct fleet *fleet, struct holding *holding, uint32_t wanted);
@@ -49,6 +54,13 @@ void transaction_resume(struct fleet *fleet);
 
 /* The answer of what is under way, once: NULL, or it is to be acted on. */
 const struct request *transaction_answer(struct fleet *fleet);
+
+/*
+ * It was acknowledged; tells whether this host's node says that its right is renewed, as of the
+ * last one that was.
+ */
+void transaction_acknowledge(struct fleet *fleet);
+bool transaction_says_used(const struct fleet *fleet);
 
 /* Nothing is under way any more. */
 void transaction_end(struct fleet *fleet);

@@ -64,11 +64,25 @@ static double keys_of(const struct limiter *limiter)
 
 static double partitions_of(const struct limiter *limiter)
 {
-	uint32_t shares;
+	const struct holding *holding = limiter->holding;
+	uint32_t shares, held;
 
-	if (limiter->holding)
-		return limiter->holding->held + (limiter->holding->reserve.state == LEASE_HELD);
-	return partition_count(limiter, &shares);
+	if (!holding)
+		return partition_count(limiter, &shares);
+	held = holding->reserve.state == LEASE_HELD;
+	for (uint32_t i = 0; i < holding->lease_count; i++)
+		held += holding->leases[i].state == LEASE_HELD;
+	return held;
+}
+
+/* Returns the part of the capacity that this host may use now, without that of the reserve. */
+static double part_of(const struct limiter *limiter)
+{
+	const struct holding *holding = limiter->holding;
+
+	if (!holding || !holding_needs_leases(holding))
+		return 1;
+	return (double)holding->usable / holding_leaves(holding->settings);
 }
 
 /* Counts that are there only where there is back-off. */
@@ -160,7 +174,8 @@ static const struct {
 	{"slots_used", "Slots that are open", .gauge = slots_used_of},
 	{"keys", "Keys that are remembered", .gauge = keys_of},
 	{"backoff_seconds", "The delay of backoff now", .gauge = delay_seconds_of},
-	{"partitions_held", "Partitions that this host holds", .gauge = partitions_of},
+	{"partitions_held", "Partitions or pieces that this host holds", .gauge = partitions_of},
+	{"share", "Part of the limiter that this host may use now, 0 to 1", .gauge = part_of},
 };
 
 size_t stat_count(void)

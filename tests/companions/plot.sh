@@ -15,7 +15,7 @@ says() { like 'what it says' "$(cat "$d/err")" "$1"; }
 fake() {
 	f=$d/fake
 	mkdir "$f"
-	printf 'granted %s\nwaiting 3\neffective_rate max\npartitions_held 4\n' 100 > "$f/stat"
+	printf 'granted %s\nwaiting 3\neffective_rate max\nshare 0.25\n' 100 > "$f/stat"
 }
 
 case_samples_are_written_as_text() {
@@ -26,7 +26,7 @@ case_samples_are_written_as_text() {
 	waiting mail 1
 	plot 0 "$m/orders" "$m/mail" --data -t 500ms -d 100ms
 	is names "$(head -n 1 "$d/out")" \
-		$'limiter\tseconds\tgranted_per_second\twaiting\teffective_rate\tpartitions_held'
+		$'limiter\tseconds\tgranted_per_second\twaiting\teffective_rate\tshare'
 	is 'columns' "$(awk -F '\t' '{ print NF }' "$d/out" | sort -u)" 6
 	is 'rate of orders' "$(awk -F '\t' -v l="$m/orders" '$1 == l { print $5 }' "$d/out" |
 		sort -u)" 5
@@ -66,7 +66,7 @@ case_images_are_drawn() {
 		import sys, xml.etree.ElementTree as tree
 		text = "".join(tree.parse(sys.argv[1]).getroot().itertext())
 		for word in sys.argv[2:] + ["granted/s", "waiting", "effective rate/s",
-		                            "partitions held", "seconds"]:
+		                            "share of the limit", "seconds"]:
 		    assert word in text, word
 	END
 	plot 0 "$f" -t 300ms -d 100ms -o "$d/image.png"

@@ -38,8 +38,8 @@ metrics() {
 		ratefs_waiting{limiter="b"} 2
 		ratefs_effective_rate{limiter="a"} 1.5
 		ratefs_effective_rate{limiter="b"} +Inf
-		ratefs_partitions_held{limiter="a"} 3
-		ratefs_partitions_held{limiter="b"} 4
+		ratefs_share{limiter="a"} 0.25
+		ratefs_share{limiter="b"} 0.625
 	EOF
 }
 
@@ -78,7 +78,8 @@ case_counters_are_shown_as_rates() {
 	[ "$(awk '$NF == "b" { print ($1 > 60 && $1 <= 1500) }' "$d/out")" = 1 ] ||
 		fail "$(cat "$d/out")"
 	is 'granted and throttled' "$(column 1 a)" "$(column 4 a)"
-	is 'held by a' "$(column 5 a)" 3
+	is 'share of a' "$(column 5 a)" 25
+	is 'share of b' "$(column 5 b)" 62.5
 	is 'rate of a' "$(column 2 a)" 1.5
 }
 
@@ -102,7 +103,7 @@ case_an_unknown_value_is_a_minus() {
 case_a_column_decides_the_order() {
 	fake
 	local column
-	for column in granted rate waiting throttled partitions p WAIT; do
+	for column in granted rate waiting throttled share s WAIT; do
 		[ $column != granted ] && [ $column != throttled ] || later 11 1000
 		top 0 -d 1 -s $column "$t"
 		is "order by $column" "$(limiters)" 'b a'
@@ -139,13 +140,13 @@ case_a_tree_without_limiters_is_an_empty_table() {
 	is lines "$(wc -l < "$d/out")" 2
 }
 
-case_the_second_table_has_the_partitions_of_each_host() {
+case_the_second_table_has_the_share_of_each_host() {
 	start -o host=here
 	limiter orders 100/s
 	limiter orders/batch 1/d
 	in_use
 	top 0 -p "$m"
-	grep -qE '^ +20  here +orders +0-19$' "$d/out" || fail "$(cat "$d/out")"
+	grep -qE '^ +100 +100 +20  here +orders +0-19$' "$d/out" || fail "$(cat "$d/out")"
 	grep -q 'HOLDER' "$d/out"
 }
 
@@ -164,8 +165,40 @@ case_partitions_of_several_holders_are_told_apart() {
 	echo | tee "$t/a/partitions/8/holder" > "$t/a/partitions/9/holder"
 	echo auto > "$t/a/partitions/count"
 	top 0 -p -d 100ms "$t"
-	is holders "$(sed '1,2d; s/  */ /g' "$d/out")" \
-		$' 2 - a 8 9\n 11 h1 a 0-2 4 5 7 10 11 r0 r1 r3\n 3 h2 a 3 6 r2'
+	is holders "$(holders)" \
+		$'16.7 - 2 - a 8 9\n66.7 - 11 h1 a 0-2 4 5 7 10 11 r0 r1 r3\n16.7 - 3 h2 a 3 6 r2'
+}
+
+# holders: the second table without its titles, one blank between.
+holders() { sed '1,2d; s/  */ /g; s/^ //' "$d/out"; }
+
+# piece NAME RATE STATE [HOLDER]: of the limiter a.
+piece() {
+	mkdir -p "$t/a/partitions/$1"
+	echo "$2" > "$t/a/partitions/$1/rate"
+	echo "$3" > "$t/a/partitions/$1/state"
+	echo "${4-}" > "$t/a/partitions/$1/holder"
+}
+
+case_pieces_are_added_up_for_each_holder() {
+	fake
+	piece 0-99 10/s held h1
+	piece 100-199 10/s free
+	piece 200 '6/min 1000/s:5' held h1
+	piece 201-299 9.9/s held h1
+	piece 300-399 10/s gone
+	piece r0 60/s reserved h2
+	top 0 -p -d 100ms "$t"
+	is holders "$(holders)" $'10 10 1 - a 100-199\n10 10 1 (host is gone) a 300-399
+20 20 3 h1 a 0-99 200-299\n60 60 1 h2 a r0'
+	rm "$t/a/partitions/r0/holder"
+	local name
+	for name in 0-99 100-199 200 201-299 300-399; do
+		echo max > "$t/a/partitions/$name/rate"
+	done
+	top 0 -p -d 100ms "$t"
+	is 'holders without a limit' "$(holders)" $'25 max 1 - a 100-199
+25 max 1 (host is gone) a 300-399\n50 max 3 h1 a 0-99 200-299'
 }
 
 case_the_only_mount_needs_no_name() {

@@ -39,6 +39,15 @@
  *    later epoch than the last one that extended the right, what is held, or waited for, is usable
  *    no sooner than Q after the host first knew that epoch. The bucket is empty after every lapse.
  *
+ * The leaves of a KEY are there while they are of use. Beside the rules above:
+ *  - Making: where there are no tiles of the key one transaction makes all of them, as the host's.
+ *    They bring what flowed in since the host knew, in the epoch of the acknowledgement, for Q that
+ *    there were none. Usable then.
+ *  - Ending: a host that holds all leaves, usable, stops their use, takes their whole burst out of
+ *    its bucket and deletes them. Without the whole burst in the bucket it does not.
+ *  - Tokens go with no tile: a tile that is taken is empty, and a bucket keeps no more than the
+ *    share of the leaves that stay.
+ *
  * A host knows an epoch by an acknowledgement in it. All waits are of one form: Q after something
  * is known, of which a part may be over when the acknowledgement comes.
  *
@@ -83,6 +92,7 @@
  *	NEIGHBOUR	hosts end one another
  *	LEVELS		tiles bring tokens
  *	KEEPS_LEVEL	a bucket is not emptied by a lapse
+ *	KEY		the leaves are a key's (core/fleet/keys.md): see below; with LEVELS
  *	MUTANT_...	leaves out a rule, or a part of one
  *	REACH_...	claims that something is never reached that must be
  *
@@ -108,7 +118,7 @@
 /* The options of a variant, from the environment; none is part of a state. */
 #define OPTIONS(X) \
 	X(LOSS) X(LOSS_CLOSES) X(NEIGHBOUR) X(LEVELS) X(PROMPT) X(NO_KILLS) X(PATIENT) X(ONE_LEAF) \
-	X(KEEPS_LEVEL) \
+	X(KEEPS_LEVEL) X(KEY) \
 	X(MUTANT_1) X(MUTANT_2) X(MUTANT_3) X(MUTANT_9_BARRIER) X(MUTANT_9_AT_ONCE) X(MUTANT_10) \
 	X(MUTANT_10_READ) X(MUTANT_KEPT_WAITING) X(MUTANT_Q) \
 	X(MUTANT_NAME) X(MUTANT_SPLIT) X(MUTANT_SPLIT_LEVEL) X(MUTANT_MERGE) X(MUTANT_MERGE_EPOCH) \
@@ -118,8 +128,12 @@
 	X(MUTANT_GIVE_LATE) X(MUTANT_GIVE_EPOCH) X(MUTANT_GIVE_LEVEL) X(MUTANT_GIVE_WAITING) \
 	X(MUTANT_REVIVE) X(MUTANT_REVIVE_WAITING) X(MUTANT_ALONE) \
 	X(MUTANT_END_Q) X(MUTANT_END_VERSION) X(MUTANT_END_EPOCH) X(MUTANT_END_CHECK) \
+	X(MUTANT_MAKE_EPOCH) X(MUTANT_MAKE_LEVEL) X(MUTANT_MAKE_ASSERT) \
+	X(MUTANT_UNMAKE_LEVEL) X(MUTANT_UNMAKE_KEEPS) X(MUTANT_UNMAKE_LATE) \
+	X(MUTANT_UNMAKE_PART) X(MUTANT_UNMAKE_WAITING) X(MUTANT_KEY_FULL) \
 	X(REACH_GIVEN) X(REACH_SEIZED) X(REACH_ENDED) X(REACH_DOUBT) X(REACH_STRAY) X(REACH_LAPSE) \
-	X(REACH_SUCCESSOR) X(REACH_TAKEN_BACK) X(REACH_REVIVED) X(REACH_OLD_EPOCH)
+	X(REACH_SUCCESSOR) X(REACH_TAKEN_BACK) X(REACH_REVIVED) X(REACH_OLD_EPOCH) \
+	X(REACH_MADE) X(REACH_MADE_LATE)
 #define DECLARE(option) static int option;
 #define CHOOSE(option) option = is_chosen(#option, sizeof(#option) - 1);
 #define ON(option) c_expr { option }
@@ -169,8 +183,8 @@ c_decl {
 
 /* A host: has nothing under way; awaits an answer; needs a barrier (rule 9). */
 mtype = { READY, ASKED, UNSURE };
-/* Transactions. TAKE: a clean tile; SEIZE: the tile of a host that is gone. */
-mtype = { NOTHING, RENEW, BARRIER, TAKE, SEIZE, GIVE, END };
+/* Transactions. TAKE: a clean tile; SEIZE: that of a host that is gone; MAKE, UNMAKE: a key's. */
+mtype = { NOTHING, RENEW, BARRIER, TAKE, SEIZE, GIVE, END, MAKE, UNMAKE };
 /*
  * Where a transaction is: not executed yet; executed, or refused by a name, or by the version of
  * /h, with the answer under way; gone down with an election.
@@ -215,10 +229,14 @@ typedef session {
 	request stray;	   /* may yet be executed; its answer is not awaited */
 };
 
-/* Whose a leaf's tile is: none's, it is clean; a session's that is gone; a session's. */
+/*
+ * Whose a leaf's tile is: none's, it is clean; a session's that is gone; a session's; a key's leaf
+ * has none.
+ */
 #define FREE 0
 #define GONE 1
 #define OF(s) (2 + (s))
+#define ABSENT 15
 
 typedef leaf {
 	unsigned owner : 4;
@@ -283,6 +301,7 @@ host is[HOSTS];
 
 byte granted; /* tokens, ever: the rate is so small that none flows in */
 #define BURST (LEAVES - ON(ONE_LEAF))
+byte last_leaf; /* of a KEY */
 
 inline promise() {
 	for (i : ALL_LEAVES) {
@@ -374,6 +393,8 @@ inline change_tile(r, whose, epoch, left) {
 #define CAN_SEIZE(owner, s) \
 	(owner == GONE || (ON(MUTANT_GONE_ASSERT) && owner != FREE && owner != OF(s)))
 
+#define CAN_MAKE(owner) (owner == ABSENT || (ON(MUTANT_MAKE_ASSERT) && owner == FREE))
+
 #define CAN_TAKE(owner, s) \
 	(owner == FREE || (ON(MUTANT_END_CHECK) && ended && owner != GONE && owner != OF(s)))
 
@@ -426,10 +447,34 @@ inline transact(s, r) {
 	:: kind == END && at[CUR(r.first)].alive ->
 		executed = 1;
 		end_host(r)
-	:: kind == TAKE || kind == SEIZE || kind == GIVE ->
+	:: kind == UNMAKE ->
+		/* The folder has to be empty then. */
+		found = true;
+		for (i : 0 .. last_leaf) {
+			found = found && (tile[i].owner == OF(s) ||
+				(ON(MUTANT_UNMAKE_PART) && i > 0))
+		}
+		if
+		:: found ->
+			executed = 1;
+			for (i : 0 .. last_leaf) {
+				tile[i].owner = ABSENT;
+				tile[i].late = 0;
+				tile[i].level = 0;
+				tile[i].joined = i < last_leaf
+			}
+			given = given || (ON(REACH_MADE) && s != CUR(1))
+		:: else
+		fi
+	:: kind == MAKE || kind == TAKE || kind == SEIZE || kind == GIVE ->
 		find_tile(r.first, r.last);
 		if
 		:: !found -> skip
+		:: found && kind == MAKE && CAN_MAKE(tile[r.first].owner) ->
+			executed = 1;
+			r.late = 0;
+			r.level = r.last + 1 - r.first;
+			change_tile(r, OF(s), 0, 0)
 		:: found && kind == TAKE && CAN_TAKE(tile[r.first].owner, s) ->
 			executed = 1;
 			r.late = tile[r.first].late;
@@ -459,6 +504,8 @@ inline set_wait(h) {
 	if
 	:: kind == TAKE && is[h].asked.late < second && !ON(MUTANT_CLEAN_EPOCH) ->
 		is[h].wait = Q - seen[h].second
+	:: kind == MAKE && second && !ON(MUTANT_MAKE_EPOCH) ->
+		is[h].wait = Q - seen[h].second
 	:: kind == SEIZE && ON(MUTANT_GONE_SENT) ->
 		is[h].wait = SMALLER(Q - count, Q - is[h].age)
 	:: kind == SEIZE && !ON(MUTANT_GONE_SENT) && !ON(MUTANT_GONE_AT_ONCE) ->
@@ -467,8 +514,15 @@ inline set_wait(h) {
 	fi;
 	/* Rule 2: a level counts in its epoch. */
 	if
-	:: kind == TAKE && is[h].asked.late < second && !ON(MUTANT_CLEAN_LEVEL) ->
+	:: kind == TAKE && (is[h].asked.late < second || ON(KEY)) && !ON(MUTANT_CLEAN_LEVEL) ->
 		is[h].asked.level = 0
+	/* The rate is so small that nothing flows in since the epoch is known. */
+	:: kind == MAKE && second && !ON(MUTANT_MAKE_LEVEL) -> is[h].asked.level = 0
+	:: else
+	fi;
+	/* It begins full, as that of a limiter does. */
+	if
+	:: ON(MUTANT_KEY_FULL) && (kind == TAKE || kind == SEIZE) -> is[h].asked.level = 1
 	:: else
 	fi;
 	is[h].asked.late = second
@@ -659,6 +713,25 @@ inline ask_give(h, low, high) {
 	if
 	:: !ON(MUTANT_GIVE_LEVEL) -> is[h].level = is[h].level - is[h].asked.level
 	:: else
+	fi;
+	if
+	:: ON(KEY) -> is[h].asked.level = 0
+	:: else
+	fi
+}
+
+#define IS_FULL(h) (is[h].level > last_leaf || ON(MUTANT_UNMAKE_LEVEL) || \
+	(ON(MUTANT_UNMAKE_PART) && is[h].level && is[h].hold[last_leaf] == NONE))
+
+inline ask_unmake(h) {
+	ask(h, UNMAKE, 0, last_leaf);
+	for (i : 0 .. last_leaf) {
+		is[h].hold[i] = (ON(MUTANT_UNMAKE_LATE) -> HELD : NONE)
+	}
+	is[h].asked.level = is[h].level;
+	if
+	:: !ON(MUTANT_UNMAKE_KEEPS) && !ON(MUTANT_UNMAKE_LATE) -> is[h].level = 0
+	:: else
 	fi
 }
 
@@ -767,6 +840,8 @@ inline reach_taken(h) {
 	for (n : ALL_HOSTS) {
 		found = found || (n != h && is[n].hold[is[h].asked.first] == HELD)
 	}
+	assert(!ON(REACH_MADE) || is[h].asked.kind != MAKE || is[h].wait || h == 0 || !given);
+	assert(!ON(REACH_MADE_LATE) || is[h].asked.kind != MAKE || is[h].wait == 0);
 	assert(!ON(REACH_OLD_EPOCH) || is[h].asked.kind != TAKE || is[h].wait == 0);
 	assert(!ON(REACH_ENDED) || is[h].asked.kind != TAKE || is[h].wait || !found);
 	assert(!ON(REACH_GIVEN) || is[h].asked.kind != TAKE || is[h].wait || !given)
@@ -780,13 +855,13 @@ inline acknowledged(h) {
 	is[h].behind = is[h].unsaved && second;
 	is[h].state = READY;
 	if
-	:: is[h].asked.kind == TAKE || is[h].asked.kind == SEIZE ->
+	:: is[h].asked.kind == TAKE || is[h].asked.kind == SEIZE || is[h].asked.kind == MAKE ->
 		reach_taken(h);
 		for (i : is[h].asked.first .. is[h].asked.last) {
 			is[h].hold[i] = (is[h].wait -> WAITS(is[h].wait) : HELD)
 		}
 		is[h].level = is[h].level + is[h].asked.level
-	:: is[h].asked.kind == GIVE ->
+	:: is[h].asked.kind == GIVE || is[h].asked.kind == UNMAKE ->
 		for (i : is[h].asked.first .. is[h].asked.last) {
 			is[h].hold[i] = NONE
 		}
@@ -808,7 +883,7 @@ inline acknowledged(h) {
 inline refused(h) {
 	is[h].state = (is[h].asked.kind == BARRIER -> UNSURE : READY);
 	if
-	:: is[h].asked.kind == GIVE ->
+	:: is[h].asked.kind == GIVE || is[h].asked.kind == UNMAKE ->
 		for (i : is[h].asked.first .. is[h].asked.last) {
 			is[h].hold[i] = HELD
 		}
@@ -832,7 +907,8 @@ inline answer(h) {
 	fi
 }
 
-#define IS_OF_TILE(kind) (kind == TAKE || kind == SEIZE || kind == GIVE)
+#define IS_OF_TILE(kind) (kind == TAKE || kind == SEIZE || kind == GIVE || kind == MAKE || \
+	kind == UNMAKE)
 
 /* Rules 9 and 13: the outcome is unknown. */
 inline doubt(h) {
@@ -917,11 +993,12 @@ inline settle(h) {
 	:: else
 	fi;
 	if
-	:: !ON(MUTANT_GIVE_LEVEL) -> is[h].level = SMALLER(is[h].level, level)
+	:: !ON(MUTANT_GIVE_LEVEL) && !ON(MUTANT_UNMAKE_KEEPS) ->
+		is[h].level = SMALLER(is[h].level, level)
 	:: else
 	fi;
 	if
-	:: is[h].right == 0 && !ON(KEEPS_LEVEL) -> is[h].level = 0
+	:: is[h].right == 0 && !ON(KEEPS_LEVEL) && !ON(MUTANT_UNMAKE_KEEPS) -> is[h].level = 0
 	:: else
 	fi;
 	for (n : ALL_HOSTS) {
@@ -969,6 +1046,9 @@ inline prompt(h) {
 		ask(h, SEIZE, a, b) } \
 	:: d_step { CAN_ASK(h, b) && ARE_USABLE(h, a, b) -> ask_give(h, a, b) }
 
+#define IS_OWN(h, p) (is[h].hold[p] == HELD || (ON(MUTANT_UNMAKE_WAITING) && IS_WAITING(h, p)))
+#define CAN_UNMAKE(h) (IS_OWN(h, 0) && (IS_OWN(h, last_leaf) || ON(MUTANT_UNMAKE_PART)))
+
 #define STANDS_STILL (Q - ON(MUTANT_END_Q))
 #define ENDS(h, x) (CAN_ASK(h, 0) && ON(NEIGHBOUR) && at[CUR(x)].alive && \
 	seen[h].still[x] >= STANDS_STILL)
@@ -1009,6 +1089,10 @@ end:	do
 	TILE_STEPS(1, 2)
 	TILE_STEPS(0, 2)
 #endif
+	:: d_step { ON(KEY) && CAN_ASK(h, 0) && IS_NONE(h, 0, last_leaf) &&
+			MATCHES(0, ABSENT) ->
+		ask(h, MAKE, 0, last_leaf) }
+	:: d_step { ON(KEY) && CAN_ASK(h, 0) && CAN_UNMAKE(h) && IS_FULL(h) -> ask_unmake(h) }
 	:: d_step { ENDS(h, (h + 1) % HOSTS) -> ask_end(h, (h + 1) % HOSTS) }
 #if HOSTS == 3
 	:: d_step { ENDS(h, (h + 2) % HOSTS) -> ask_end(h, (h + 2) % HOSTS) }
@@ -1234,10 +1318,13 @@ end:	do
 init {
 	atomic {
 		c_code { choose(); };
+		last_leaf = BURST - 1;
 		run election();
 		run clocks();
 		for (i : ALL_LEAVES) {
-			tile[i].level = ON(LEVELS)
+			tile[i].level = ON(LEVELS) && !ON(KEY);
+			tile[i].owner = (ON(KEY) -> ABSENT : FREE);
+			tile[i].joined = ON(KEY) && i < last_leaf
 		}
 #ifdef LINGER
 		for (n : ALL_HOSTS) {

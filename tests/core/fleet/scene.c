@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-static const char OTHER_HOST[] = "/h/otherotherothe";
+static const char OTHER_HOST[] = "/h/otherotheroth";
 
 static void collect(struct scene *scene)
 {

@@ -14,7 +14,7 @@ static const char *const NAMES[] = {
 	"backoff_up",	   "backoff_down", "backoff_pauses", "backoff_paused_seconds",
 	"waiting",	   "rate",	   "effective_rate", "tokens",
 	"slots",	   "slots_used",   "keys",	     "backoff_seconds",
-	"partitions_held",
+	"partitions_held", "share",
 };
 
 enum { COUNTERS = 16 };
@@ -100,7 +100,8 @@ static void test_a_new_limiter_has_these_numbers_in_this_order(void **state)
 				  "slots_used 0\n"
 				  "keys 0\n"
 				  "backoff_seconds 0\n"
-				  "partitions_held 20\n");
+				  "partitions_held 20\n"
+				  "share 1\n");
 	stage_close(&stage);
 }
 

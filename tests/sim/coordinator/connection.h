@@ -83,6 +83,12 @@ void zookeeper_watches(struct connection *connection, struct watch *watch);
 /* ambush.c: @request of @link's host is at @point. */
 void ambush_sees(struct link *link, enum ambush_point point, const struct request *request);
 
+/*
+ * Returns by how many leaves a transaction changes what its host leases, and the number of @tiles
+ * that it makes of them.
+ */
+int64_t ambush_gain(const struct request *request, uint32_t *tiles);
+
 /* link.c, the host's side. */
 
 /* The server has closed @connection, or will not answer on it any more. */
@@ -96,6 +102,13 @@ void link_say_unknown(struct link *link, struct message *message);
 uint64_t link_now(const struct link *link);
 /* A random number below @most. */
 uint64_t link_below(struct link *link, uint64_t most);
+
+/*
+ * torn.c: fills in @result with the children that a server shows that is at a commit of another
+ * session, @state of their parent; false: it is not.
+ */
+bool torn_list(struct connection *connection, const struct znode_state *state, uint64_t view_ns,
+	       struct request *result);
 
 /* stray.c, what was on its way. */
 

@@ -49,12 +49,20 @@ static void on_expired(struct client *client)
 	((struct host *)client)->expired++;
 }
 
+/* Writes down @what, cut short, as long as there is room. */
+static void note(struct host *host, const char *before, const char *what)
+{
+	size_t used = strlen(host->order);
+
+	snprintf(host->order + used, sizeof(host->order) - used, "%s%.20s ", before, what);
+}
+
 static void on_changed(struct client *client, const char *path)
 {
 	struct host *host = (struct host *)client;
 
 	host->changed++;
-	snprintf(host->order + strlen(host->order), 32, "!%.20s ", path);
+	note(host, "!", path);
 }
 
 static void free_request(struct request *request)
@@ -74,7 +82,6 @@ static void free_request(struct request *request)
 static void on_answered(struct client *client, struct request *request)
 {
 	struct host *host = (struct host *)client;
-	char *to = host->order + strlen(host->order);
 
 	host->answers++;
 	host->unknown += request->answer == ANSWER_UNKNOWN;
@@ -85,7 +92,7 @@ static void on_answered(struct client *client, struct request *request)
 	host->version = request->version;
 	host->name_count = request->name_count;
 	snprintf(host->data, sizeof(host->data), "%s", request->data ? request->data : "");
-	snprintf(to, 32, "%s ", request->data ? request->data : "-");
+	note(host, "", request->data ? request->data : "-");
 	if (request->operation_count && request->operations[0].made)
 		snprintf(host->made, sizeof(host->made), "%s", request->operations[0].made);
 	free_request(request);
@@ -515,6 +522,79 @@ static void test_a_server_that_lags_answers_with_the_past_but_never_goes_back(vo
 	assert_true(old > 10);
 }
 
+/* In /d two nodes become one, and the other way round. */
+static void swap(struct host *host, bool back)
+{
+	enum operation_kind two = back ? OPERATION_CREATE : OPERATION_DELETE;
+	enum operation_kind one = back ? OPERATION_DELETE : OPERATION_CREATE;
+	const struct step steps[] = {
+		{two, "/d/1", back ? 0 : NODE_VERSION_ANY, NULL, 0},
+		{two, "/d/2", back ? 0 : NODE_VERSION_ANY, NULL, 0},
+		{one, "/d/3", back ? NODE_VERSION_ANY : 0, NULL, 0},
+	};
+
+	transact(host, steps, 3);
+	run_for(3 * MS);
+}
+
+/* Lists it again and again as @host, and notes the numbers of children. */
+static void look(struct host *host, bool seen[4])
+{
+	for (int i = 0; i < 40; i++) {
+		swap(&a, i % 2);
+		read_node(host, REQUEST_LIST, "/d", false);
+		run_for(3 * MS);
+		assert_true(host->name_count < 4);
+		seen[host->name_count] = true;
+	}
+}
+
+static void test_a_list_may_be_torn_for_another_session(void **state)
+{
+	bool whole[4] = {0}, own[4] = {0}, torn[4] = {0};
+
+	(void)state;
+	create(&a, "/d", NULL, 0);
+	create(&a, "/d/1", NULL, 0);
+	create(&a, "/d/2", NULL, 0);
+	run_for(3 * MS);
+	look(&b, whole);
+	zookeeper.torn = true;
+	look(&a, own);
+	look(&b, torn);
+	assert_memory_equal(whole, ((bool[4]){false, true, true, false}), sizeof(whole));
+	assert_memory_equal(own, whole, sizeof(own));
+	assert_memory_equal(torn, ((bool[4]){true, true, true, true}), sizeof(torn));
+}
+
+static void test_a_watch_of_a_torn_list_tells_of_what_it_lacks(void **state)
+{
+	unsigned int whole = 0, torn = 0;
+
+	(void)state;
+	create(&a, "/d", NULL, 0);
+	create(&a, "/d/1", NULL, 0);
+	create(&a, "/d/2", NULL, 0);
+	run_for(3 * MS);
+	zookeeper.torn = true;
+	for (int i = 0; i < 40; i++) {
+		unsigned int changed;
+		bool is_torn;
+
+		swap(&a, i % 2);
+		changed = b.changed;
+		read_node(&b, REQUEST_LIST, "/d", true);
+		run_for(3 * MS);
+		is_torn = b.name_count != (i % 2 ? 2 : 1);
+		torn += is_torn;
+		whole += !is_torn;
+		/* Another list may have the right number of the wrong names. */
+		if (is_torn)
+			assert_int_equal(b.changed, changed + 1);
+	}
+	assert_true(torn && whole);
+}
+
 static void test_a_session_reads_its_own_writes_whatever_its_server_lags(void **state)
 {
 	(void)state;
@@ -690,6 +770,8 @@ int main(void)
 		TEST(test_a_watch_on_children_tells_of_one_that_comes_or_goes),
 		TEST(test_a_watch_outlives_its_connection_and_misses_nothing),
 		TEST(test_a_server_that_lags_answers_with_the_past_but_never_goes_back),
+		TEST(test_a_list_may_be_torn_for_another_session),
+		TEST(test_a_watch_of_a_torn_list_tells_of_what_it_lacks),
 		TEST(test_a_session_reads_its_own_writes_whatever_its_server_lags),
 		TEST(test_election_answers_no_host_and_gives_sessions_their_time_anew),
 		TEST(test_the_last_writes_may_be_lost_in_an_election),

@@ -380,7 +380,7 @@ enum answer znodes_apply(struct znodes *znodes, struct session *session,
 	enum answer answer = count <= OPERATIONS_MAX ? ANSWER_OK : ANSWER_REFUSED;
 	uint32_t done = 0;
 
-	znodes_begin(znodes, zxid, now_ns);
+	znodes_begin(znodes, zxid, now_ns)->session = session;
 	while (answer == ANSWER_OK && done < count) {
 		answer = execute(znodes, session, &operations[done]);
 		done += answer == ANSWER_OK;

@@ -70,6 +70,7 @@ struct commit {
 	uint64_t at_ns;
 	struct znode_state *touched, *last_touched;
 	struct session *opened, *closed; /* its other changes */
+	const struct session *session;	 /* that asked for it, or NULL */
 };
 
 struct znodes {

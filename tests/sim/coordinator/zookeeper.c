@@ -381,6 +381,7 @@ void zookeeper_sends(struct connection *connection, struct message *message)
 	const struct request *request = message->request;
 	const struct znode_state *state;
 	struct znode *node;
+	bool torn = false;
 
 	message->view_ns = zookeeper->now_ns - connection->lag_ns;
 	if (message->kind != MESSAGE_ANSWER || message->executed)
@@ -394,12 +395,13 @@ void zookeeper_sends(struct connection *connection, struct message *message)
 	}
 	if (request->kind == REQUEST_GET)
 		get(state, &message->result);
-	else
+	else if (!(torn = torn_list(connection, state, message->view_ns, &message->result)))
 		list(state, message->view_ns, &message->result);
+	/* The rest of a torn list is told as a change. */
 	if (request->watch && message->result.answer == ANSWER_OK)
 		add_watch(connection, request,
 			  request->kind == REQUEST_GET ? state->changed_zxid
-						       : state->children_zxid);
+						       : state->children_zxid - torn);
 }
 
 /*

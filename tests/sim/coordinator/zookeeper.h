@@ -8,6 +8,8 @@
  *
  *  - A server may lag: its answers, and the events it sends, are as of a while ago. A session
  *    never goes back in time: a server that knows less than the session saw turns it away.
+ *  - A list may be torn: the server reads it while it writes, and so it has some of the changes of
+ *    a transaction and lacks the others (torn.c).
  *  - A pipe that is cut holds what is in it until it is healed, or the connection is given up.
  *  - When a connection is given up, what is on its way may be lost, may arrive in time, or may
  *    arrive much later, when the host long has another connection.
@@ -107,6 +109,7 @@ struct zookeeper {
 	struct latency latency;	  /* of links to be made */
 	uint64_t lag_ns;	  /* the most that a server lags */
 	bool hasty;		  /* a session that is not heard of ends at any moment */
+	bool torn;		  /* lists may be */
 	/* No write is allowed to paths that begin so; "": all is allowed. */
 	char denied[NODE_PATH_MAX];
 	/* Told of each commit when it was made; of NULL when some were lost. May be NULL. */

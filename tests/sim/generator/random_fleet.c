@@ -60,8 +60,8 @@ static const char *const POINTS[] = {"sends", "commits", "hears"};
 static const char *const WHATS[] = {"", "", "take ", "take ", "give ", "change ", "claim "};
 static const char *const DEEDS[] = {"cut",    "answers", "expire", "strike",
 				    "strike", "kill",	 "kill",   "pause"};
-static const char *const FOLDERS[] = {"/l/", "/l/", "/l/", "/f/", "/w/", "/h/"};
-static const char *const DENIED[] = {"/l", "/h", "/w", "/f", "/c", "/g"};
+static const char *const FOLDERS[] = {"/t/", "/t/", "/t/", "/r/", "/w/", "/h/"};
+static const char *const DENIED[] = {"/t", "/h", "/w", "/r", "/c", "/g"};
 
 static const char *any_rate(struct maker *maker)
 {
@@ -489,6 +489,8 @@ static void make_first(struct maker *maker)
 	add(maker, "fleet %u%s", maker->hosts, PICK(maker, CONSTANTS));
 	if (below(maker, 4))
 		add(maker, "hasty on");
+	if (below(maker, 2))
+		add(maker, "torn on");
 	for (unsigned int host = 0; host < maker->hosts && below(maker, 2); host++)
 		make_drift(maker);
 	for (size_t i = 0; i < sizeof(PATHS) / sizeof(PATHS[0]); i++) {

@@ -165,7 +165,7 @@ static struct held *hold(struct lease_check *check, struct holder *holder, const
 	return held;
 }
 
-/* Those who have used a leaf of @run, which ends, are told of its last use. */
+/* Notes the last use of @held, which ends, with the other runs that have used a leaf of it. */
 static void leave_word(const struct held *held)
 {
 	struct lease_check *check = held->check;

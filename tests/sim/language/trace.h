@@ -88,6 +88,7 @@ enum command_kind {
 	COMMAND_EXPIRE,
 	COMMAND_WHEN,
 	COMMAND_HASTY,
+	COMMAND_TORN,
 	COMMAND_DENY,
 	COMMAND_MEDDLE,
 };
@@ -154,7 +155,7 @@ struct command {
 	uint64_t jitter_ns;		/* latency */
 	uint64_t answers_ns;		/* latency */
 	struct ambush ambush;		/* when */
-	bool on;			/* hasty */
+	bool on;			/* hasty, torn */
 	enum operation_kind operation;	/* znode; the path is @text */
 	char *written;			/* owned: znode, expect, or NULL */
 	struct expectation expectation; /* expect */

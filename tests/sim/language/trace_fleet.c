@@ -233,13 +233,13 @@ static int parse_when(struct line *line)
 	return 0;
 }
 
-/* hasty on|off */
-static int parse_hasty(struct line *line)
+/* hasty on|off, torn on|off */
+static int parse_switch(struct line *line)
 {
 	char *word = line_word(line);
 
 	if (!word || (strcmp(word, "on") != 0 && strcmp(word, "off") != 0))
-		return line_refuse(line, "hasty on, or hasty off");
+		return line_refuse(line, "on or off");
 	line->command->on = !strcmp(word, "on");
 	return 0;
 }
@@ -311,7 +311,8 @@ static const struct {
 	{"znode", COMMAND_ZNODE, parse_znode},
 	{"expire", COMMAND_EXPIRE, parse_host},
 	{"when", COMMAND_WHEN, parse_when},
-	{"hasty", COMMAND_HASTY, parse_hasty},
+	{"hasty", COMMAND_HASTY, parse_switch},
+	{"torn", COMMAND_TORN, parse_switch},
 	{"deny", COMMAND_DENY, parse_deny},
 	{"meddle", COMMAND_MEDDLE, parse_meddle},
 };

@@ -157,6 +157,12 @@ static void act_hasty(struct sim *sim, struct host *host, const struct command *
 	sim->zookeeper.hasty = command->on;
 }
 
+static void act_torn(struct sim *sim, struct host *host, const struct command *command)
+{
+	(void)host;
+	sim->zookeeper.torn = command->on;
+}
+
 static void act_deny(struct sim *sim, struct host *host, const struct command *command)
 {
 	(void)host;
@@ -190,6 +196,8 @@ static const struct {
 	{COMMAND_LOSE, true, true, act_lose},	    {COMMAND_LAG, true, true, act_lag},
 	{COMMAND_ZNODE, true, true, act_znode},	    {COMMAND_EXPIRE, true, true, act_expire},
 	{COMMAND_WHEN, false, true, act_when},	    {COMMAND_HASTY, true, true, act_hasty},
+	{COMMAND_TORN, true, true, act_torn},
+
 	{COMMAND_DENY, true, true, act_deny},	    {COMMAND_MEDDLE, true, true, act_meddle},
 };
 

@@ -1,0 +1,318 @@
+/* neighbour - hosts that died are ended by the host before them, see neighbour.h. */
+#include "core/fleet/neighbour.h"
+#include "core/fleet/membership.h"
+#include "core/fleet/request.h"
+#include "core/fleet/ring.h"
+#include "core/fleet/room.h"
+#include "core/fleet/session.h"
+#include "core/fleet/term.h"
+#include "core/fleet/transaction.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The operations of an end, behind the head. */
+enum { OPERATION_DELETE_HOST = HEAD_LENGTH };
+
+/* /d/HID+E */
+struct end {
+	char hid[HID_TEXT];
+	uint32_t epoch;
+};
+
+struct neighbour {
+	struct ring ring;
+	uint32_t looks;	       /* of membership, that the ring is as of */
+	char ending[HID_TEXT]; /* the host that the transaction under way ends */
+	struct end *ends;      /* owned */
+	uint32_t end_count;
+	bool ends_asked, ends_watched;
+	uint64_t ends_ns; /* when they are to be listed; NEVER_NS */
+	bool sought;	  /* since the ends were listed last */
+	bool ended;	  /* not told yet */
+};
+
+bool neighbour_new(struct fleet *fleet)
+{
+	fleet->neighbour = calloc(1, sizeof(*fleet->neighbour));
+	if (!fleet->neighbour)
+		return false;
+	fleet->neighbour->ends_ns = NEVER_NS;
+	return true;
+}
+
+void neighbour_free(struct fleet *fleet)
+{
+	if (!fleet->neighbour)
+		return;
+	ring_free(&fleet->neighbour->ring);
+	free(fleet->neighbour->ends);
+	free(fleet->neighbour);
+}
+
+void neighbour_forget(struct fleet *fleet)
+{
+	struct neighbour *neighbour = fleet->neighbour;
+
+	ring_forget(&neighbour->ring);
+	neighbour->looks = 0;
+	neighbour->ends_asked = false;
+	neighbour->ends_watched = false;
+	neighbour->ends_ns = NEVER_NS;
+	neighbour->sought = false;
+}
+
+static struct ring_facts facts_of(const struct fleet *fleet)
+{
+	return (struct ring_facts){
+		.now_ns = fleet->clocks.waiter_ns,
+		.renewal_ns = fleet->constants.renewal_ns,
+		.quarantine_ns = fleet->constants.quarantine_ns,
+		.epoch = fleet->epochs.newest,
+		.lapses = term_lapses(fleet),
+	};
+}
+
+/* Tells whether this host counts others now. */
+static bool counts(const struct fleet *fleet)
+{
+	return session_state(fleet) == FLEET_READY && session_is_connected(fleet) &&
+	       !session_is_leaving(fleet) && transaction_says_used(fleet) && term_runs(fleet);
+}
+
+/* Takes the hosts of the last look. */
+static void follow_membership(struct fleet *fleet)
+{
+	struct neighbour *neighbour = fleet->neighbour;
+	uint32_t count;
+	char(*hids)[HID_TEXT] = membership_hids(fleet, &count);
+
+	if (neighbour->looks != membership_looks(fleet) &&
+	    ring_set(&neighbour->ring, hids, count, session_hid(fleet)))
+		neighbour->looks = membership_looks(fleet);
+}
+
+/* Host @hid, which was seen in this session, is there no more. */
+static void remove_host(struct fleet *fleet, const char *hid)
+{
+	epoch_note_gone(&fleet->epochs, hid, fleet->clocks.waiter_ns);
+	ring_remove(&fleet->neighbour->ring, hid);
+	membership_look_soon(fleet);
+}
+
+static void host_read(struct fleet *fleet, struct request *request)
+{
+	struct neighbour *neighbour = fleet->neighbour;
+	struct host_record record;
+	struct znode znode;
+
+	(void)znode_parse(request->path, &znode);
+	if (request->answer == ANSWER_NO_NODE) {
+		remove_host(fleet, znode.name);
+	} else if (request->answer == ANSWER_OK || request->answer == ANSWER_REFUSED) {
+		/* A foreign hand wrote a record that is not understood: its host is not counted. */
+		bool renews = request->answer == ANSWER_OK &&
+			      !record_parse_host(request->data, &record) && record.renews;
+
+		ring_heard(&neighbour->ring, znode.name, request->version, renews, request->watch,
+			   fleet->clocks.waiter_ns);
+	} else {
+		ring_unheard(&neighbour->ring, znode.name);
+	}
+	fleet_wake_at(fleet, 0);
+}
+
+static bool read_host(struct fleet *fleet, const struct ring_read *read)
+{
+	struct request *request;
+	char path[ZNODE_TEXT];
+
+	znode_path_named(ZNODE_HOST, 0, read->hid, path);
+	request = request_new(REQUEST_GET, path, host_read);
+	if (!request) {
+		ring_unheard(&fleet->neighbour->ring, read->hid);
+		return false;
+	}
+	request->watch = read->watch;
+	request_send(fleet, request);
+	return true;
+}
+
+bool neighbour_send(struct fleet *fleet)
+{
+	struct neighbour *neighbour = fleet->neighbour;
+	struct ring_facts facts = facts_of(fleet);
+	const struct ring_host *host = counts(fleet) ? ring_overdue(&neighbour->ring, &facts)
+						     : NULL;
+	char host_path[ZNODE_TEXT], end_path[ZNODE_TEXT], name[ZNODE_TEXT];
+	struct request *request;
+
+	if (!host)
+		return false;
+	request = transaction_begin(fleet, TRANSACTION_END);
+	if (!request)
+		return false;
+	memcpy(neighbour->ending, host->hid, HID_TEXT);
+	znode_path_named(ZNODE_HOST, 0, host->hid, host_path);
+	znode_end_print(host->hid, host->epoch, name);
+	znode_path_named(ZNODE_END, 0, name, end_path);
+	if (!request_add(request, OPERATION_DELETE, host_path, NULL, host->version, 0) ||
+	    !request_add(request, OPERATION_CREATE, end_path, NULL, 0, 0)) {
+		transaction_give_up(fleet, request);
+		return false;
+	}
+	transaction_send(fleet, request);
+	return true;
+}
+
+void neighbour_answered(struct fleet *fleet, const struct request *request)
+{
+	struct neighbour *neighbour = fleet->neighbour;
+	bool gone = request->answer == ANSWER_NO_NODE && request->failed == OPERATION_DELETE_HOST;
+
+	if (request->answer == ANSWER_OK) {
+		fleet->counters.ended++;
+		fleet_tell(fleet, FLEET_ENDED, "host %s is silent: its right was ended",
+			   neighbour->ending);
+	}
+	if (request->answer != ANSWER_OK && !gone) {
+		ring_doubt(&neighbour->ring, neighbour->ending);
+		return;
+	}
+	remove_host(fleet, neighbour->ending);
+}
+
+void neighbour_doubt(struct fleet *fleet)
+{
+	ring_doubt(&fleet->neighbour->ring, fleet->neighbour->ending);
+}
+
+/* Takes the ends that are listed in place of those that were known. */
+static void take_ends(struct neighbour *neighbour, const struct request *request)
+{
+	struct end *ends = calloc(request->name_count + 1, sizeof(*ends)), *before;
+	uint32_t count = 0, before_count = neighbour->end_count;
+
+	if (!ends)
+		return;
+	for (uint32_t i = 0; i < request->name_count; i++)
+		count += znode_end_parse(request->names[i], ends[count].hid, &ends[count].epoch);
+	before = neighbour->ends;
+	for (uint32_t i = 0; i < count && !neighbour->ended; i++) {
+		uint32_t at = 0;
+
+		while (at < before_count && (strcmp(before[at].hid, ends[i].hid) != 0 ||
+					     before[at].epoch != ends[i].epoch))
+			at++;
+		neighbour->ended = at == before_count;
+	}
+	free(before);
+	neighbour->ends = ends;
+	neighbour->end_count = count;
+}
+
+static void ends_listed(struct fleet *fleet, struct request *request)
+{
+	struct neighbour *neighbour = fleet->neighbour;
+
+	neighbour->ends_asked = false;
+	if (request->answer != ANSWER_OK)
+		return;
+	neighbour->ends_watched = true;
+	take_ends(neighbour, request);
+	fleet_wake_at(fleet, 0);
+}
+
+static void list_ends(struct fleet *fleet)
+{
+	struct neighbour *neighbour = fleet->neighbour;
+	struct request *request;
+	char path[ZNODE_TEXT];
+
+	znode_path(ZNODE_ENDS_OF, 0, path);
+	request = request_new(REQUEST_LIST, path, ends_listed);
+	if (!request)
+		return;
+	request->watch = true;
+	neighbour->ends_asked = true;
+	neighbour->ends_ns = NEVER_NS;
+	neighbour->sought = false;
+	request_send(fleet, request);
+}
+
+static void watch_others(struct fleet *fleet)
+{
+	struct ring_facts facts = facts_of(fleet);
+	struct ring_read read;
+
+	follow_membership(fleet);
+	while ((read = ring_next(&fleet->neighbour->ring, &facts)).hid) {
+		if (!read_host(fleet, &read))
+			return;
+	}
+	if (read.at_ns != NEVER_NS)
+		fleet_wake_at(fleet, fleet->now_ns + read.at_ns - facts.now_ns);
+}
+
+void neighbour_step(struct fleet *fleet)
+{
+	const struct neighbour *neighbour = fleet->neighbour;
+
+	if (counts(fleet))
+		watch_others(fleet);
+	if (neighbour->ends_asked || session_state(fleet) != FLEET_READY)
+		return;
+	if (neighbour->ends_ns <= fleet->now_ns)
+		list_ends(fleet);
+	else
+		fleet_wake_at(fleet, neighbour->ends_ns);
+}
+
+void neighbour_seek(struct fleet *fleet)
+{
+	struct neighbour *neighbour = fleet->neighbour;
+
+	if (neighbour->ends_asked || session_state(fleet) != FLEET_READY)
+		return;
+	if (neighbour->ends_watched || neighbour->ends_ns != NEVER_NS)
+		neighbour->sought = true;
+	else
+		list_ends(fleet);
+}
+
+bool neighbour_has_ended(struct fleet *fleet)
+{
+	bool ended = fleet->neighbour->ended;
+
+	fleet->neighbour->ended = false;
+	return ended;
+}
+
+void neighbour_changed(struct fleet *fleet, const struct znode *znode)
+{
+	struct neighbour *neighbour = fleet->neighbour;
+
+	if (znode->kind == ZNODE_HOST) {
+		ring_changed(&neighbour->ring, znode->name);
+		fleet_wake_at(fleet, 0);
+		return;
+	}
+	neighbour->ends_watched = false;
+	if (neighbour->sought)
+		neighbour->ends_ns = fleet->now_ns + fleet_random(fleet) % FLEET_ENDS_SPREAD_NS;
+	fleet_wake_at(fleet, neighbour->ends_ns);
+}
+
+uint32_t neighbour_end_epoch(const struct fleet *fleet, const char *hid)
+{
+	const struct neighbour *neighbour = fleet->neighbour;
+	uint32_t epoch = EPOCH_NONE;
+
+	for (uint32_t i = 0; i < neighbour->end_count; i++) {
+		const struct end *end = &neighbour->ends[i];
+
+		if (!strcmp(end->hid, hid) && end->epoch > epoch)
+			epoch = end->epoch;
+	}
+	return epoch;
+}

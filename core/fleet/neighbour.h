@@ -1,0 +1,44 @@
+/*
+ * neighbour - the right of a host that died is ended by the host before it in the ring: rule 10 of
+ * fleet.h. ring.h decides which hosts are counted, and when one is overdue. Here their nodes are
+ * read, the transaction is sent, and /d says which hosts were ended.
+ *
+ * A host counts while it holds or claims something, and its right runs.
+ */
+#ifndef RATEFS_CORE_NEIGHBOUR_H
+#define RATEFS_CORE_NEIGHBOUR_H
+
+#include "core/fleet/parts.h"
+#include "core/fleet/znode.h"
+
+bool neighbour_new(struct fleet *fleet);
+void neighbour_free(struct fleet *fleet);
+
+/* The session is gone, with all reads and watches. */
+void neighbour_forget(struct fleet *fleet);
+
+/* Reads what is due. */
+void neighbour_step(struct fleet *fleet);
+
+/* Ends a host that is overdue, if there is one; tells whether that is a transaction. */
+bool neighbour_send(struct fleet *fleet);
+
+/* The transaction was answered; or its outcome is unknown. */
+void neighbour_answered(struct fleet *fleet, const struct request *request);
+void neighbour_doubt(struct fleet *fleet);
+
+/* A host's node that is watched, or the folder of ends, has changed. */
+void neighbour_changed(struct fleet *fleet, const struct znode *znode);
+
+/*
+ * Leaves are wanted that other hosts have: the ends of hosts are listed, unless they are known, and
+ * their folder is watched until the next change. Then neighbour_has_ended() tells once that a
+ * host's end is new here.
+ */
+void neighbour_seek(struct fleet *fleet);
+bool neighbour_has_ended(struct fleet *fleet);
+
+/* Returns E of /d/HID+E, the youngest, as the ends were listed last; EPOCH_NONE: there is none. */
+uint32_t neighbour_end_epoch(const struct fleet *fleet, const char *hid);
+
+#endif
