@@ -225,6 +225,13 @@ class Host:
         expect(not self.mounted(), f"{self.name} has ended and is still mounted")
         return time.monotonic() - begun
 
+    def refused(self, limit_s=60):
+        """The exit status of a daemon that was launched and does not mount."""
+        expect(gone(self.daemon.pid, limit_s), f"{self.name} neither mounts nor ends")
+        status = self.daemon.wait()
+        self.daemon = None
+        return status
+
     def running(self):
         return self.daemon is not None and self.daemon.poll() is None
 
@@ -295,10 +302,21 @@ class Host:
 
     def loop(self, *files, work_us=0):
         """Reads each of the files in a loop from now on."""
-        process = subprocess.Popen([self.fleet.client_program, "loop", self.fleet.log, self.name,
-                                    str(work_us),
+        return self.use("loop", self.fleet.log, (work_us,), files)
+
+    def bursts(self, *files, on_s, off_s):
+        """Reads each of the files in a loop for so long, pauses for so long, and so on."""
+        return self.use("bursts", self.fleet.log, (round(1000 * on_s), round(1000 * off_s)), files)
+
+    def hold(self, *files, log, held_us):
+        """Holds a slot by each of the files for so long, again and again; notes it in @log."""
+        return self.use("hold", log, (held_us,), files)
+
+    def use(self, how, log, numbers, files):
+        process = subprocess.Popen([self.fleet.client_program, how, log, self.name,
+                                    *(str(number) for number in numbers),
                                     *(f"{self.mount}/{file}" for file in files)],
-                                    stdin=subprocess.DEVNULL)
+                                   stdin=subprocess.DEVNULL)
         self.readers.append(process)
         return process
 
