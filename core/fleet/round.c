@@ -44,6 +44,7 @@ struct search {
 	struct claim_line line; /* owned */
 	uint32_t batch;		/* leaves in one transaction, at most */
 	uint32_t refusals;
+	bool torn;	   /* it has listed anew, since a list had not all leaves */
 	bool again;	   /* something was given back meanwhile */
 	bool ready;	   /* there is something to be taken */
 	uint64_t retry_ns; /* lists anew then; 0: it does not */
@@ -53,6 +54,9 @@ struct round {
 	struct search *search; /* owned; NULL */
 	bool over;	       /* the last one is, and that was not told yet: */
 	struct round_result result;
+	uint64_t torn_ns;   /* since when leaves are in no tile, or in two; 0: they are not */
+	uint32_t torn_leaf; /* the first that is in none, as tiles_hole() has it */
+	bool torn_reserve;  /* of the reserve */
 };
 
 bool round_attach(struct holding *holding)
@@ -128,7 +132,7 @@ static void end_round(struct fleet *fleet, struct search *search)
 	free_search(search);
 }
 
-/* What is known of hosts that lease tiles */
+/* Hosts that lease tiles */
 
 /* Marks the tiles of hosts that are gone, of as many hosts as fit one transaction. */
 static void mark_gone(const struct fleet *fleet, struct tiles *tiles)
@@ -181,7 +185,7 @@ static void note_hosts(struct fleet *fleet, const struct tiles *tiles,
 	}
 }
 
-/* What is taken */
+/* Amounts */
 
 /* Returns how many leaves are lacking, of those that may be taken. */
 static uint32_t lack_of(const struct search *search)
@@ -258,6 +262,36 @@ static void make_folder(struct fleet *fleet, const char *path)
 		request_free(request);
 }
 
+static void list_all(struct fleet *fleet, struct search *search);
+
+static bool is_torn(const struct search *search)
+{
+	return !search->leaves.tiles.whole ||
+	       (search->reserve.wanted && !search->reserve.tiles.whole);
+}
+
+/*
+ * Rule 12: a list may be torn, but not time and again at the same leaf. Where it is, leaves were
+ * changed by a foreign hand.
+ */
+static void watch_leaves(struct fleet *fleet, const struct search *search)
+{
+	struct round *round = search->holding->round;
+	bool reserve = search->leaves.tiles.whole;
+	uint32_t hole = tiles_hole(reserve ? &search->reserve.tiles : &search->leaves.tiles);
+
+	if (!is_torn(search)) {
+		round->torn_ns = 0;
+	} else if (!round->torn_ns || round->torn_leaf != hole || round->torn_reserve != reserve) {
+		round->torn_ns = fleet->now_ns;
+		round->torn_leaf = hole;
+		round->torn_reserve = reserve;
+	} else if (fleet->now_ns - round->torn_ns >= fleet->constants.renewal_ns) {
+		round->torn_ns = 0;
+		fleet->torn_id = search->holding->id;
+	}
+}
+
 static void listed(struct fleet *fleet, struct search *search)
 {
 	struct holding *holding = search->holding;
@@ -268,6 +302,13 @@ static void listed(struct fleet *fleet, struct search *search)
 		end_round(fleet, search);
 		return;
 	}
+	/* A server may list while it executes a transaction, and soon has the rest. */
+	if (is_torn(search) && !search->torn) {
+		search->torn = true;
+		list_all(fleet, search);
+		return;
+	}
+	watch_leaves(fleet, search);
 	balance_weigh(holding->balance, &search->line, demand_wanted(holding),
 		      holding_count(holding));
 	demand_update(fleet, holding);
@@ -297,7 +338,7 @@ static bool read_tiles(const struct search *search, bool reserve, const struct r
 	return tiles_read(tiles, request->names, request->name_count, leaves ? leaves : 1);
 }
 
-/* A folder that is not there was deleted by hand, or is another cut's by now. */
+/* A folder that is not there was deleted by hand: no leaf is in a tile. */
 static void tiles_listed(struct fleet *fleet, struct request *request)
 {
 	struct search *search = request->of.search;
@@ -307,7 +348,7 @@ static void tiles_listed(struct fleet *fleet, struct request *request)
 	(void)znode_parse(request->path, &znode);
 	listing = znode.kind == ZNODE_RESERVES ? &search->reserve : &search->leaves;
 	search->pending--;
-	if (request->answer != ANSWER_OK ||
+	if ((request->answer != ANSWER_OK && request->answer != ANSWER_NO_NODE) ||
 	    !read_tiles(search, znode.kind == ZNODE_RESERVES, request, &listing->tiles))
 		search->failed = true;
 	listed(fleet, search);
@@ -420,7 +461,7 @@ static bool plan_read(const struct search *search, struct plan *plan, uint32_t *
 	return true;
 }
 
-/* Plans to take what is lacking: what cannot be used at once only when the rest has run out. */
+/* Plans to take the lacking leaves: those that have to wait come last. */
 static bool plan_any(const struct search *search, struct plan *plan, uint32_t room)
 {
 	uint32_t wanted = lack_of(search);
@@ -537,7 +578,7 @@ static bool fill_take(struct fleet *fleet, struct request *request, struct searc
 	return request->operation_count > HEAD_LENGTH;
 }
 
-/* What was to be taken is not. */
+/* Ends the leases that were to be taken and are not. */
 static void end_takes(struct fleet *fleet)
 {
 	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
@@ -576,7 +617,7 @@ static bool send_take(struct fleet *fleet, struct search *search)
 	return false;
 }
 
-/* Rules 7 and 8: what was taken as @gain. */
+/* Rules 7 and 8: has the lease that came with @gain. */
 static void take_gain(struct fleet *fleet, const struct item *item, const struct tile *gain)
 {
 	uint64_t now_ns = fleet->clocks.waiter_ns;
@@ -593,7 +634,7 @@ static void take_gain(struct fleet *fleet, const struct item *item, const struct
 	}
 }
 
-/* What was left in @gain joins the buckets, if it counts. */
+/* Lets the rest of @gain join the buckets, if it counts. */
 static void join_rest(struct fleet *fleet, const struct item *item, const struct tile *gain)
 {
 	struct limiter *limiter = item->holding->limiter;
