@@ -61,7 +61,7 @@ static void remove_limiter(struct fleet *fleet, struct holding *holding)
 
 void apply_gone(struct fleet *fleet, struct holding *holding)
 {
-	release_all(fleet, holding);
+	leases_drop(fleet, holding);
 	room_unwatch_agreed_rate(fleet, holding);
 	room_unwatch_claims(fleet, holding);
 	holdings_unname(fleet, holding);
@@ -225,6 +225,8 @@ static void tune(struct fleet *fleet, struct batch *batch, struct holding *holdi
 		return;
 	}
 	heed_before(fleet, holding, &found->record);
+	if (holding->cut != found->record.cut)
+		leases_drop(fleet, holding);
 	if (change_apply_settings(fleet->engine, limiter, &found->record.settings, &altered)) {
 		fleet_tell(fleet, FLEET_SPOILT, "no memory for the settings of limiter %llu",
 			   (unsigned long long)found->id);

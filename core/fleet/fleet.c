@@ -135,6 +135,10 @@ static void renew(struct fleet *fleet)
 	struct request *request = transaction_begin(fleet, TRANSACTION_RENEW);
 
 	term_renew_at(fleet, fleet->now_ns + fleet->constants.renewal_ns);
+	if (request && !leases_guard(fleet, request)) {
+		transaction_give_up(fleet, request);
+		request = NULL;
+	}
 	if (!request)
 		return;
 	fleet->counters.renewals++;
@@ -448,7 +452,6 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 		layout_look(fleet);
 	} else if (state == FLEET_READY) {
 		/* Changes of the meantime, and the watches. */
-		leases_watch_all(fleet);
 		replicate_begin(fleet);
 	} else if (state == FLEET_IN_DOUBT) {
 		barrier_begin(fleet);
@@ -482,8 +485,6 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 		return;
 	if (znode.kind == ZNODE_GLOBALS && ready)
 		replicate_begin(fleet);
-	else if (znode.kind == ZNODE_LEASE)
-		leases_changed(fleet, &znode);
 	else if (znode.kind == ZNODE_CLAIM && ready)
 		claim_woken(fleet, &znode);
 	else if (znode.kind == ZNODE_CLAIMS)

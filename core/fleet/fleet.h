@@ -248,12 +248,9 @@ enum fleet_applied {
 /* Hears what happens; with each event a line of words for its reader. Must not call back. */
 struct fleet_listener {
 	void (*event)(struct fleet_listener *listener, enum fleet_event event, const char *text);
-	/*
-	 * A change of state of a lease; @index from PARTITIONS_MAX on is the reserve's. May be
-	 * NULL.
-	 */
+	/* A change of state of @lease, a lease of leaves or the reserve's. May be NULL. */
 	void (*lease)(struct fleet_listener *listener, const struct holding *holding,
-		      uint32_t index, enum lease_state from, enum lease_state to);
+		      const struct lease *lease, enum lease_state from, enum lease_state to);
 	/* Another host changed a limiter. May be NULL. */
 	void (*applied)(struct fleet_listener *listener, struct limiter *limiter,
 			enum fleet_applied applied, const char *text);

@@ -60,6 +60,7 @@ struct fleet {
 	struct clocks clocks;
 	uint64_t next_ns; /* when there is something to do */
 	bool in_step;
+	uint64_t guarded; /* tiles that were checked since all of them had been: leases_guard() */
 
 	struct epochs epochs; /* of acknowledged transactions; hosts that are gone */
 

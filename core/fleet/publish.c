@@ -273,6 +273,21 @@ static bool recuts(const struct change *change, const struct record *record)
 	return change->kind == CHANGE_SETTINGS && holding && holding->cut != record->cut;
 }
 
+/*
+ * Rule 17: the epoch of the tiles of leaves that are numbered anew. Where no host can have used
+ * leaves of this limiter in the last Q, or of another one that had its path, none has to wait.
+ */
+static uint32_t epoch_of_recut(struct fleet *fleet)
+{
+	char path[PATH_TEXT];
+
+	tree_path(fleet->publish->change->limiter, path);
+	if (fleet->publish->record->has_before ||
+	    !former_names_permit(fleet, path, fleet->publish->id))
+		return EPOCH_NONE;
+	return fleet->epochs.newest;
+}
+
 static bool add_change(struct fleet *fleet, struct request *request)
 {
 	const struct change *change = fleet->publish->change;
@@ -291,8 +306,8 @@ static bool add_change(struct fleet *fleet, struct request *request)
 		added = request_add(request, OPERATION_SET, path, text,
 				    holding ? holding->version : baseline_root_version(fleet), 0);
 	if (recuts(change, fleet->publish->record))
-		added = added &&
-			add_tiles(request, fleet->publish->record, fleet->publish->id, EPOCH_NONE);
+		added = added && add_tiles(request, fleet->publish->record, fleet->publish->id,
+					   epoch_of_recut(fleet));
 	if (change->kind == CHANGE_RENAME)
 		added = added && add_former_name(fleet, request);
 	record_add_change(&globals, baseline_version(fleet), fleet->publish->id);
@@ -380,6 +395,9 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 
 	if (change->kind == CHANGE_MAKE)
 		holding = change->made->holding;
+	if (change->kind == CHANGE_SETTINGS && holding &&
+	    holding->cut != fleet->publish->record->cut)
+		leases_drop(fleet, holding);
 	if (holding) {
 		holding->generation = fleet->publish->record->generation;
 		holding->saved = fleet->publish->record->saved;

@@ -74,6 +74,12 @@ uint32_t tiles_holders(const struct tiles *tiles, struct tile_holder *holders);
  */
 bool tiles_cut(struct tiles *tiles, uint32_t leaf);
 
+/* Removes the tiles of host @hid. */
+void tiles_remove(struct tiles *tiles, const char *hid);
+
+/* Puts in @tile, in place of all that have one of its leaves. False: there is no memory. */
+bool tiles_put(struct tiles *tiles, const struct tile *tile);
+
 /*
  * Tells whether the tile at @at and the one behind it can be one tile: side by side, both clean, or
  * both of one host, neither fixed. Merges them. The older epoch goes on, and the rests add up: as

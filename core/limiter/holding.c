@@ -30,8 +30,8 @@ void holding_free(struct holding *holding)
 	if (holding->next)
 		holding->next->back = holding->back;
 	for (uint32_t i = 0; i < holding->lease_count; i++)
-		free(holding->leases[i].marker);
-	free(holding->reserve.marker);
+		free(holding->leases[i].rest);
+	free(holding->reserve.rest);
 	free(holding->leases);
 	if (holding->detach)
 		holding->detach(holding);
@@ -109,6 +109,24 @@ bool holding_is_cut_alike(const struct settings *a, const struct settings *b)
 	       setting_equal(SETTING_PARTITIONS_RESERVE, a, b);
 }
 
+struct lease *holding_split_lease(struct holding *holding, uint32_t leaf)
+{
+	uint32_t at = place_of(holding, leaf);
+	struct lease *lease;
+
+	assert(at < holding->lease_count && holding->leases[at].first < leaf);
+	if (!make_room(holding))
+		return NULL;
+	lease = &holding->leases[at];
+	memmove(lease + 1, lease, (holding->lease_count - at) * sizeof(*lease));
+	holding->lease_count++;
+	lease->last = leaf - 1;
+	lease[1].first = leaf;
+	lease[1].place = 0;
+	lease[1].rest = NULL;
+	return lease + 1;
+}
+
 bool holding_has_numbers(const struct settings *settings)
 {
 	(void)settings;
@@ -172,8 +190,8 @@ uint32_t holding_slots(const struct holding *holding)
 	for (uint32_t i = 0; i < holding->lease_count; i++) {
 		const struct lease *lease = &holding->leases[i];
 
-		if (lease->state == LEASE_HELD && lease->first < count)
-			slots += holding_slots_of(holding, lease->first);
+		for (uint32_t leaf = lease->first; leaf <= lease->last && leaf < count; leaf++)
+			slots += lease->state == LEASE_HELD ? holding_slots_of(holding, leaf) : 0;
 	}
 	return slots;
 }
@@ -199,7 +217,7 @@ bool holding_has_reserve(const struct holding *holding)
 {
 	/* If the settings have changed since it was taken it is on its way back. */
 	return holding->reserve_usable && !holding->restricted &&
-	       holding->reserve_index < holding->settings->reserve_hosts;
+	       holding->reserve.first < holding->settings->reserve_hosts;
 }
 
 void holding_share(const struct holding *holding, struct settings *share)
@@ -235,7 +253,7 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 	if (!holding_needs_leases(holding))
 		return;
 	if (index >= count)
-		usable = holding_has_reserve(holding) && holding->reserve_index == index - count;
+		usable = holding_has_reserve(holding) && holding->reserve.first == index - count;
 	else
 		lease = holding_find_lease(holding, index);
 	if (index < count)
@@ -251,7 +269,7 @@ struct lease *holding_lease(struct holding *holding, uint32_t index)
 	uint32_t count = settings_partition_count(holding->settings);
 
 	if (index >= count && holding->reserve.state != LEASE_NONE &&
-	    holding->reserve_index == index - count)
+	    holding->reserve.first == index - count)
 		return &holding->reserve;
 	return index < count ? holding_find_lease(holding, index) : NULL;
 }

@@ -46,6 +46,8 @@ struct holding {
 	struct holding *next_by_id;   /* hash chain */
 	struct holding *next_roused;  /* those for which something is noted */
 	struct holding *next_work;    /* those that have something to send */
+	struct holding *next_later;   /* those that are to be roused ... */
+	uint64_t later_ns;	      /* ... then; 0: it is none of them */
 	bool active;
 	bool roused;
 	bool begins; /* it has become active */
@@ -76,7 +78,6 @@ struct holding {
 	struct lease *leases; /* owned; NULL until there is one */
 	uint32_t lease_count, lease_room;
 	struct lease reserve;
-	uint32_t reserve_index;
 	uint32_t held;	   /* leaves in state HELD, the reserve's not counted */
 	uint32_t draining; /* of those leased: on their way back */
 	uint32_t leased;   /* leaves in any state but NONE, the reserve's not counted */
@@ -121,6 +122,13 @@ void holding_free(struct holding *holding);
  */
 struct lease *holding_find_lease(const struct holding *holding, uint32_t leaf);
 struct lease *holding_add_lease(struct holding *holding, uint32_t first, uint32_t last);
+
+/*
+ * Splits the lease that has @leaf and the one before it. Returns the one that begins at @leaf, which
+ * has no place in the handover and nothing to go with it; it lies behind the other. NULL when there
+ * is no memory. All leases may be moved.
+ */
+struct lease *holding_split_lease(struct holding *holding, uint32_t leaf);
 
 /*
  * Returns the number of leaves that hosts share the capacity of @settings in. Tells whether leaves

@@ -162,8 +162,9 @@ static bool fleet_is_sound(const struct state *state)
 	for (uint32_t i = 0; i < HANDOVER_PLACES; i++) {
 		const struct handover_place *place = &fleet->places[i];
 
-		if (place->state >= LEASE_STATE_COUNT ||
-		    (place->index >= 2 * PARTITIONS_MAX && place->index != HANDOVER_CLAIM))
+		if (place->state >= LEASE_STATE_COUNT || place->kind >= HANDOVER_KIND_COUNT ||
+		    !flag_is_sound(&place->sent) || place->last >= PARTITIONS_MAX ||
+		    place->first > place->last || place->tile_last >= PARTITIONS_MAX)
 			return false;
 	}
 	return zookeeper->current < 2 && !fleet->hid[HID_TEXT - 1] &&

@@ -335,7 +335,7 @@ static void test_a_single_partition_gives_something_only_where_it_is_held(void *
 	assert_partition(h, 0, "0");
 	assert_partition(h, 1, "10/s");
 	assert_partition(h, 2, "0");
-	h->reserve_index = 5;
+	h->reserve.first = 5;
 	assert_partition(h, 4 + 5, "0");
 	h->reserve_usable = true;
 	assert_partition(h, 4 + 5, "10/s");
@@ -358,7 +358,7 @@ static void test_leases_are_found_by_the_number_of_their_partition(void **state)
 	assert_int_equal(holding_lease(h, 3)->state, LEASE_HELD);
 	assert_null(holding_lease(h, 4 + 2));
 	h->reserve.state = LEASE_HELD;
-	h->reserve_index = 2;
+	h->reserve.first = 2;
 	assert_ptr_equal(holding_lease(h, 4 + 2), &h->reserve);
 	assert_null(holding_lease(h, 4 + 3));
 	forget(h);
