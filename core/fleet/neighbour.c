@@ -211,16 +211,24 @@ static void take_ends(struct neighbour *neighbour, const struct request *request
 	neighbour->end_count = count;
 }
 
-static void ends_listed(struct fleet *fleet, struct request *request)
+void neighbour_note_ends(struct fleet *fleet, const struct request *request)
 {
-	struct neighbour *neighbour = fleet->neighbour;
-
-	neighbour->ends_asked = false;
 	if (request->answer != ANSWER_OK)
 		return;
-	neighbour->ends_watched = true;
-	take_ends(neighbour, request);
+	fleet->neighbour->ends_watched = true;
+	take_ends(fleet->neighbour, request);
 	fleet_wake_at(fleet, 0);
+}
+
+static void ends_listed(struct fleet *fleet, struct request *request)
+{
+	fleet->neighbour->ends_asked = false;
+	neighbour_note_ends(fleet, request);
+}
+
+bool neighbour_knows_ends(const struct fleet *fleet)
+{
+	return fleet->neighbour->ends_watched;
 }
 
 static void list_ends(struct fleet *fleet)
@@ -315,4 +323,9 @@ uint32_t neighbour_end_epoch(const struct fleet *fleet, const char *hid)
 			epoch = end->epoch;
 	}
 	return epoch;
+}
+
+bool neighbour_is_gone(const struct fleet *fleet, const char *hid)
+{
+	return epoch_is_gone(&fleet->epochs, hid) || neighbour_end_epoch(fleet, hid);
 }
