@@ -116,7 +116,7 @@ static void note_left(struct fleet *fleet, const struct found *found)
 	former_names_add(fleet, record->removed, path);
 	/* As a host comes: the one that removed it may have died since. */
 	if (session_state(fleet) == FLEET_LOADING)
-		garbage_add(fleet, found->id);
+		garbage_add(fleet, found->id, record->cut);
 }
 
 static void apply_removals(struct fleet *fleet, const struct batch *batch)

@@ -10,21 +10,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DELETES_MAX = 90, TRIES_MAX = 5 };
+enum { DELETES_MAX = 90, TRIES_MAX = 5, FOLDERS_MAX = 3 };
 
-/* A limiter that is gone, whose nodes are to go too. */
+/* Ends of hosts are of use for so long, unless their tiles are taken by then. */
+#define ENDS_KEPT_NS (3600 * NSEC_PER_SEC)
+
+/* The leaves of a limiter as they were numbered, and what else there is of one that is gone. */
 struct swept {
 	struct chain_link link; /* by id */
 	struct swept *next;
-	uint64_t id;
+	uint64_t id, cut;
+	char hid[HID_TEXT];	/* in place of them the end of this host, "" ... */
+	uint32_t epoch;		/* ... with this in its name */
 	uint64_t not_before_ns; /* by the waiter's clock */
 	uint32_t tries;
-	char **names; /* owned, one block: of its markers */
-	uint32_t name_count;
+	bool whole; /* the limiter is gone ... */
+	bool named; /* ... and its record says so */
+	/* Folders that are there, of those that FOLDERS has; nodes in them. */
+	bool there[FOLDERS_MAX];
+	uint32_t listed;	   /* folders so far */
+	char (*paths)[ZNODE_TEXT]; /* owned */
+	uint32_t path_count;
 	bool ready;
 	bool partly; /* more than fit one transaction */
-	bool named;  /* its record is there, and says that it is gone */
-	bool bare;   /* ... and nothing else is */
 };
 
 struct garbage {
@@ -39,10 +47,10 @@ bool garbage_new(struct fleet *fleet)
 	return fleet->garbage;
 }
 
-static void later(struct fleet *fleet, struct swept *swept)
+static void keep_for(struct fleet *fleet, struct swept *swept, uint64_t ns)
 {
-	swept->not_before_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
-	fleet_wake_at(fleet, fleet->now_ns + fleet->constants.quarantine_ns);
+	swept->not_before_ns = fleet->clocks.waiter_ns + ns;
+	fleet_wake_at(fleet, fleet->now_ns + ns);
 }
 
 static uint64_t hash_id(uint64_t id)
@@ -57,47 +65,76 @@ static uint64_t hash_link(const struct chain_link *link, const void *seed)
 	return hash_id(((const struct swept *)link)->id);
 }
 
-static bool is_known(const struct fleet *fleet, uint64_t id)
+static bool is_known(const struct fleet *fleet, const struct swept *swept)
 {
-	struct chain_link *link = chains_find(&fleet->garbage->by_id, hash_id(id));
+	struct chain_link *link = chains_find(&fleet->garbage->by_id, hash_id(swept->id));
 
-	while (link && ((struct swept *)link)->id != id)
-		link = link->next;
-	return link;
+	for (; link; link = link->next) {
+		const struct swept *known = (const struct swept *)link;
+
+		if (known->id == swept->id && known->cut == swept->cut &&
+		    known->epoch == swept->epoch && !strcmp(known->hid, swept->hid))
+			return true;
+	}
+	return false;
 }
 
-void garbage_add(struct fleet *fleet, uint64_t id)
+/* Adds a copy of @swept, which is kept for @ns. */
+static void add(struct fleet *fleet, const struct swept *swept, uint64_t ns)
 {
-	struct swept *swept;
+	struct swept *added;
 
-	if (is_known(fleet, id))
+	if (is_known(fleet, swept))
 		return;
-	swept = calloc(1, sizeof(*swept));
+	added = malloc(sizeof(*added));
 	/* Without memory it is left to the next host that starts. */
-	if (!swept)
+	if (!added)
 		return;
-	swept->id = id;
+	*added = *swept;
 	fleet->garbage->by_id.hash = hash_link;
-	if (chains_insert(&fleet->garbage->by_id, &swept->link)) {
-		free(swept);
+	if (chains_insert(&fleet->garbage->by_id, &added->link)) {
+		free(added);
 		return;
 	}
-	swept->next = fleet->garbage->first;
-	fleet->garbage->first = swept;
-	later(fleet, swept);
+	added->next = fleet->garbage->first;
+	fleet->garbage->first = added;
+	keep_for(fleet, added, ns);
 }
 
+void garbage_add(struct fleet *fleet, uint64_t id, uint64_t cut)
+{
+	add(fleet, &(struct swept){.id = id, .cut = cut}, fleet->constants.quarantine_ns);
+}
+
+void garbage_add_end(struct fleet *fleet, const char *hid, uint32_t epoch)
+{
+	struct swept swept = {.epoch = epoch};
+
+	memcpy(swept.hid, hid, HID_TEXT);
+	add(fleet, &swept, fleet_jitter(fleet, ENDS_KEPT_NS));
+}
+
+/* Prints the path of the end that @swept is. */
+static void end_path(const struct swept *swept, char path[ZNODE_TEXT])
+{
+	char name[ZNODE_TEXT];
+
+	znode_end_print(swept->hid, swept->epoch, name);
+	znode_path_named(ZNODE_END, 0, name, path);
+}
+
+/* Limiters, or cuts, that are just being made are looked for once more before they are deleted. */
 static void folders_listed(struct fleet *fleet, struct request *request)
 {
-
 	for (uint32_t i = 0; i < request->name_count; i++) {
-		uint64_t id;
+		const struct holding *holding;
+		uint64_t id, cut;
 
-		/*
-		 * One that is just being made is looked for once more before anything is deleted.
-		 */
-		if (znode_id_parse(request->names[i], &id) && id && !holdings_find(fleet, id))
-			garbage_add(fleet, id);
+		if (!znode_cut_parse(request->names[i], &id, &cut) || !id)
+			continue;
+		holding = holdings_find(fleet, id);
+		if (!holding || holding->cut != cut)
+			garbage_add(fleet, id, cut);
 	}
 }
 
@@ -106,7 +143,7 @@ void garbage_look(struct fleet *fleet)
 	struct request *request;
 	char path[ZNODE_TEXT];
 
-	znode_path(ZNODE_FREE_OF, 0, path);
+	znode_path(ZNODE_TILES_OF, 0, path);
 	request = request_new(REQUEST_LIST, path, folders_listed);
 	if (request)
 		request_send(fleet, request);
@@ -132,94 +169,196 @@ static void give_up(struct fleet *fleet)
 	if (++swept->tries >= TRIES_MAX)
 		forget(fleet, swept);
 	else
-		later(fleet, swept);
+		keep_for(fleet, swept, fleet->constants.quarantine_ns);
 }
 
-static void markers_listed(struct fleet *fleet, struct request *request)
+static void free_paths(struct swept *swept)
+{
+	free(swept->paths);
+	swept->paths = NULL;
+	swept->path_count = 0;
+	swept->listed = 0;
+	swept->ready = false;
+}
+
+/* Folders of nodes that have a name of their own. */
+static const enum znode_kind FOLDERS[FOLDERS_MAX] = {ZNODE_TILES, ZNODE_RESERVES, ZNODE_FREE};
+
+/* Prints the path of folder @at, or of node @name in it. */
+static void path_in(const struct swept *swept, uint32_t at, const char *name, char path[ZNODE_TEXT])
+{
+	if (FOLDERS[at] != ZNODE_FREE)
+		znode_path_tile(swept->id, swept->cut, FOLDERS[at] == ZNODE_RESERVES, name, path);
+	else if (name)
+		znode_path_named(ZNODE_MARKER, swept->id, name, path);
+	else
+		znode_path(ZNODE_FREE, swept->id, path);
+}
+
+static void list_folder(struct fleet *fleet);
+
+static void nodes_listed(struct fleet *fleet, struct request *request)
 {
 	struct swept *swept = fleet->garbage->current;
+	char(*paths)[ZNODE_TEXT];
 
 	if (!swept)
 		return;
-	/* A name that was left by a rename has no nodes but its own. */
-	swept->bare = request->answer == ANSWER_NO_NODE && swept->named;
-	if (request->answer != ANSWER_OK && !swept->bare) {
+	if (request->answer != ANSWER_OK && request->answer != ANSWER_NO_NODE) {
 		give_up(fleet);
 		return;
 	}
-	swept->names = request->names;
-	swept->name_count = request->name_count;
-	request->names = NULL;
-	request->name_count = 0;
-	swept->ready = true;
-	fleet_wake_at(fleet, 0);
+	swept->there[swept->listed] = request->answer == ANSWER_OK;
+	paths = realloc(swept->paths,
+			(swept->path_count + request->name_count + 1) * sizeof(*paths));
+	if (!paths) {
+		free_paths(swept);
+		give_up(fleet);
+		return;
+	}
+	swept->paths = paths;
+	for (uint32_t i = 0; i < request->name_count; i++)
+		path_in(swept, swept->listed, request->names[i], paths[swept->path_count++]);
+	swept->listed++;
+	list_folder(fleet);
+}
+
+/* Lists the next folder; after the last one, it is ready to be deleted. */
+static void list_folder(struct fleet *fleet)
+{
+	struct swept *swept = fleet->garbage->current;
+	struct request *list;
+	char path[ZNODE_TEXT];
+
+	/* A limiter that is there keeps what has no cut. */
+	if (swept->listed == FOLDERS_MAX ||
+	    (!swept->whole && FOLDERS[swept->listed] == ZNODE_FREE)) {
+		swept->ready = true;
+		fleet_wake_at(fleet, 0);
+		return;
+	}
+	path_in(swept, swept->listed, NULL, path);
+	list = request_new(REQUEST_LIST, path, nodes_listed);
+	if (list) {
+		request_send(fleet, list);
+	} else {
+		free_paths(swept);
+		give_up(fleet);
+	}
 }
 
 /* An id is never used twice, so one that is not there any more does not come back. */
 static void looked_up(struct fleet *fleet, struct request *request)
 {
 	struct swept *swept = fleet->garbage->current;
-	char path[ZNODE_TEXT], error[ERROR_TEXT];
-	struct request *list;
-	struct record record;
+	char error[ERROR_TEXT];
+	struct record record = {0};
 
 	if (!swept)
 		return;
+	if (request->answer != ANSWER_OK && request->answer != ANSWER_NO_NODE) {
+		give_up(fleet);
+		return;
+	}
 	swept->named = request->answer == ANSWER_OK;
-	if (swept->named && (record_parse(request->data, &record, error) || !record.removed)) {
+	if (swept->named && (record_parse(request->data, &record, error) ||
+			     (!record.removed && record.cut == swept->cut))) {
 		forget(fleet, swept);
 		return;
 	}
-	znode_path(ZNODE_FREE, swept->id, path);
-	list = swept->named || request->answer == ANSWER_NO_NODE
-		       ? request_new(REQUEST_LIST, path, markers_listed)
-		       : NULL;
-	if (list)
-		request_send(fleet, list);
-	else
-		give_up(fleet);
+	swept->whole = !swept->named || (record.removed && record.cut == swept->cut);
+	list_folder(fleet);
 }
 
-static bool add_deletes(struct fleet *fleet, struct request *request)
+static void end_looked_up(struct fleet *fleet, struct request *request)
 {
-	static const enum znode_kind kinds[] = {ZNODE_FREE, ZNODE_LEASES, ZNODE_CLAIMS,
-						ZNODE_RECORD};
 	struct swept *swept = fleet->garbage->current;
-	char path[ZNODE_TEXT];
-	bool added = true, last = swept->name_count <= DELETES_MAX;
 
-	for (uint32_t i = 0; i < swept->name_count && i < DELETES_MAX && added; i++) {
-		znode_path_named(ZNODE_MARKER, swept->id, swept->names[i], path);
-		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
+	if (!swept)
+		return;
+	if (request->answer == ANSWER_OK) {
+		swept->ready = true;
+		fleet_wake_at(fleet, 0);
+	} else if (request->answer == ANSWER_NO_NODE) {
+		forget(fleet, swept);
+	} else {
+		give_up(fleet);
 	}
-	for (int i = swept->bare ? 3 : 0; i < 3 + swept->named && added && last; i++) {
-		znode_path(kinds[i], swept->id, path);
-		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
-	}
-	return added;
 }
 
-static void free_names(struct swept *swept)
+static bool add_delete(struct request *request, const char *path)
 {
-	free(swept->names);
-	swept->names = NULL;
-	swept->name_count = 0;
-	swept->ready = false;
+	return request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
+}
+
+/* Adds nodes that lie beside the folders. A name that was left by a rename has its record alone. */
+static bool add_whole(const struct swept *swept, struct request *request)
+{
+	static const enum znode_kind kinds[] = {ZNODE_LEASES, ZNODE_CLAIMS, ZNODE_AGREED_RATE};
+	char path[ZNODE_TEXT];
+	bool added = true;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && swept->there[0] && added; i++) {
+		znode_path(kinds[i], swept->id, path);
+		added = add_delete(request, path);
+	}
+	znode_path(ZNODE_RECORD, swept->id, path);
+	return added && (!swept->named || add_delete(request, path));
+}
+
+static bool add_deletes(const struct swept *swept, struct request *request)
+{
+	char path[ZNODE_TEXT];
+	bool added = true;
+
+	if (*swept->hid) {
+		end_path(swept, path);
+		return add_delete(request, path);
+	}
+	for (uint32_t i = 0; i < swept->path_count && i < DELETES_MAX && added; i++)
+		added = add_delete(request, swept->paths[i]);
+	if (swept->path_count > DELETES_MAX)
+		return added;
+	for (uint32_t i = 0; i < swept->listed && added; i++) {
+		path_in(swept, i, NULL, path);
+		added = !swept->there[i] || add_delete(request, path);
+	}
+	return added && (!swept->whole || add_whole(swept, request));
+}
+
+/*
+ * Tells whether @swept is still garbage by the settings that the transaction checks, and whether
+ * there is anything of it.
+ */
+static bool is_garbage(const struct fleet *fleet, const struct swept *swept)
+{
+	const struct holding *holding = *swept->hid ? NULL : holdings_find(fleet, swept->id);
+
+	if (holding && (swept->whole || holding->cut == swept->cut))
+		return false;
+	return *swept->hid || swept->there[0] || swept->there[1] || (swept->whole && swept->named);
 }
 
 static bool send_deletes(struct fleet *fleet)
 {
-	struct request *request = transaction_begin(fleet, TRANSACTION_SWEEP);
+	struct swept *swept = fleet->garbage->current;
+	struct request *request;
 
-	if (!request || !add_deletes(fleet, request)) {
+	if (!is_garbage(fleet, swept)) {
+		free_paths(swept);
+		forget(fleet, swept);
+		return false;
+	}
+	request = transaction_begin(fleet, TRANSACTION_SWEEP);
+	if (!request || !add_deletes(swept, request)) {
 		if (request)
 			transaction_give_up(fleet, request);
-		free_names(fleet->garbage->current);
+		free_paths(swept);
 		give_up(fleet);
 		return false;
 	}
-	fleet->garbage->current->partly = fleet->garbage->current->name_count > DELETES_MAX;
-	free_names(fleet->garbage->current);
+	swept->partly = swept->path_count > DELETES_MAX;
+	free_paths(swept);
 	transaction_send(fleet, request);
 	return true;
 }
@@ -240,26 +379,35 @@ void garbage_answered(struct fleet *fleet, const struct request *request)
 	}
 }
 
-bool garbage_send(struct fleet *fleet)
+/* Looks for the node that tells whether @swept is garbage. False: there is no memory. */
+static bool look_up(struct fleet *fleet, struct swept *swept)
 {
 	struct request *request;
 	char path[ZNODE_TEXT];
 
+	if (*swept->hid)
+		end_path(swept, path);
+	else
+		znode_path(ZNODE_RECORD, swept->id, path);
+	request = request_new(REQUEST_GET, path, *swept->hid ? end_looked_up : looked_up);
+	if (!request)
+		return false;
+	fleet->garbage->current = swept;
+	request_send(fleet, request);
+	return true;
+}
+
+bool garbage_send(struct fleet *fleet)
+{
+	uint64_t now_ns = fleet->clocks.waiter_ns;
+
 	if (fleet->garbage->current)
 		return fleet->garbage->current->ready && send_deletes(fleet);
 	for (struct swept *s = fleet->garbage->first; s; s = s->next) {
-		if (s->not_before_ns > fleet->clocks.waiter_ns) {
-			fleet_wake_at(fleet,
-				      fleet->now_ns + s->not_before_ns - fleet->clocks.waiter_ns);
-			continue;
-		}
-		znode_path(ZNODE_RECORD, s->id, path);
-		request = request_new(REQUEST_GET, path, looked_up);
-		if (!request)
+		if (s->not_before_ns > now_ns)
+			fleet_wake_at(fleet, fleet->now_ns + s->not_before_ns - now_ns);
+		else if (look_up(fleet, s))
 			return false;
-		fleet->garbage->current = s;
-		request_send(fleet, request);
-		return false;
 	}
 	return false;
 }
@@ -267,7 +415,7 @@ bool garbage_send(struct fleet *fleet)
 void garbage_forget(struct fleet *fleet)
 {
 	if (fleet->garbage->current)
-		free_names(fleet->garbage->current);
+		free_paths(fleet->garbage->current);
 	fleet->garbage->current = NULL;
 }
 

@@ -1,7 +1,10 @@
 /*
- * garbage - nodes of limiters that are gone, and of names that were left. They go no earlier than Q
- * after the limiter: until then a host that has not heard of it may hold leases of it, and use its
- * name.
+ * garbage - nodes of limiters that are gone, of names that were left, and of leaves that have other
+ * numbers now. They go no earlier than Q after that: until then a host that has not heard of it may
+ * hold leases of them, and use the name.
+ *
+ * The end of a host goes after an hour. A tile of that host that is left makes its next taker wait,
+ * but no host has wanted it for that long.
  */
 #ifndef RATEFS_CORE_GARBAGE_H
 #define RATEFS_CORE_GARBAGE_H
@@ -11,10 +14,15 @@
 bool garbage_new(struct fleet *fleet);
 void garbage_free(struct fleet *fleet);
 
-/* The nodes of limiter @id are to go. */
-void garbage_add(struct fleet *fleet, uint64_t id);
+/*
+ * Notes that limiter @id has no leaves any more that are numbered since generation @cut; if it is
+ * gone, that no node of it is needed. Likewise the end of host @hid, with @epoch in its name: one
+ * that this host made, or that it finds where it lists them for another reason.
+ */
+void garbage_add(struct fleet *fleet, uint64_t id, uint64_t cut);
+void garbage_add_end(struct fleet *fleet, const char *hid, uint32_t epoch);
 
-/* Looks for nodes of limiters that are gone, which no host deleted. */
+/* Looks for tiles that no host deleted. */
 void garbage_look(struct fleet *fleet);
 
 /* Sends what is due; tells whether that is a transaction. Then: it was answered. */

@@ -62,6 +62,7 @@ void handover_keep(struct fleet *fleet)
 	    (session_state(fleet) != FLEET_READY && session_state(fleet) != FLEET_IN_DOUBT))
 		return;
 	memory->right_end_ns = term_end_ns(fleet);
+	memory->epoch = term_epoch(fleet);
 	memory->constants = fleet->constants;
 	memory->degraded = term_is_degraded(fleet);
 	memory->host_version = session_version(fleet);

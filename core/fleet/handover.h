@@ -46,6 +46,7 @@ struct handover_memory {
 	uint64_t right_end_ns;
 	struct fleet_constants constants;
 	int32_t host_version;
+	uint32_t epoch; /* of the acknowledgement that extended the right last */
 	bool degraded;
 	char hid[HID_TEXT];
 	struct handover_place places[HANDOVER_PLACES];

@@ -214,11 +214,35 @@ void leases_empty(struct fleet *fleet)
 	}
 }
 
+/* Rule 3: an election may have taken back that a neighbour ended the right, which lapsed. */
+static void revive(struct fleet *fleet, struct holding *holding)
+{
+	uint64_t usable_ns = fleet->epochs.known_ns + fleet->constants.quarantine_ns;
+
+	for (uint32_t i = 0; i <= holding->lease_count; i++) {
+		struct lease *lease = i < holding->lease_count ? &holding->leases[i]
+							       : &holding->reserve;
+
+		if (lease->state == LEASE_WAITING && lease->usable_ns < usable_ns)
+			lease->usable_ns = usable_ns;
+		if (lease->state == LEASE_HELD ||
+		    (lease->state == LEASE_DRAINING && !lease->sent)) {
+			lease->usable_ns = usable_ns;
+			leases_become(fleet, holding, lease, LEASE_WAITING);
+		}
+	}
+}
+
 void leases_extend_term(struct fleet *fleet, uint64_t sent_ns)
 {
 	bool ran = term_runs(fleet), degraded = term_is_degraded(fleet);
+	bool lapsed = !ran || term_is_over(fleet);
+	uint32_t epoch = term_epoch(fleet);
 
 	term_extend(fleet, sent_ns);
+	for (struct holding *h = holdings_first(fleet); lapsed && epoch != term_epoch(fleet) && h;
+	     h = h->next)
+		revive(fleet, h);
 	if (degraded)
 		fleet_tell(fleet, FLEET_BACK, "the coordinator is back");
 	if (ran == term_runs(fleet) && !degraded)

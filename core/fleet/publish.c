@@ -389,7 +389,9 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	struct limiter *limiter = change->limiter;
 	struct holding *holding = limiter->holding;
 	uint64_t id = fleet->publish->id, given = fleet->publish->given;
+	uint64_t cut = holding ? holding->cut : 0;
 	bool removes = change->kind == CHANGE_REMOVE, renames = change->kind == CHANGE_RENAME;
+	bool renumbers = recuts(change, fleet->publish->record);
 	bool learns_anew = change->kind == CHANGE_SETTINGS && holding &&
 			   holding->settings->adapt.kind != change->settings.adapt.kind;
 
@@ -430,10 +432,10 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 		leases_reshare(fleet, holding);
 		holdings_rouse(fleet, holding, false);
 	}
-	if (removes)
-		garbage_add(fleet, id);
+	if (removes || renumbers)
+		garbage_add(fleet, id, cut);
 	else if (renames)
-		garbage_add(fleet, given);
+		garbage_add(fleet, given, 1);
 	limiter_drop(limiter);
 }
 

@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+static const uint64_t NANO = UINT64_C(1000000000);
+
 enum { GIVE_CHANGES = 3 }; /* of a run in the middle of a tile, beside the tile itself */
 
 /*
@@ -22,8 +24,9 @@ static struct rest *split(struct fleet *fleet, const struct holding *holding,
 			  const struct lease *lease)
 {
 	struct limiter *limiter = holding->limiter;
-	uint32_t leaves = holding_count(holding), size = lease_size(lease);
+	uint32_t leaves = holding_leaves(holding->settings), size = lease_size(lease);
 	uint32_t shares = holding->usable + holding->reserve_usable;
+	bool single = holding_has_numbers(holding->settings);
 	struct rest *rest;
 
 	if (shares < size || limiter->removed || !limiter->bucket_count || holding->degraded)
@@ -33,12 +36,18 @@ static struct rest *split(struct fleet *fleet, const struct holding *holding,
 		return NULL;
 	*rest = (struct rest){.saved = holding->saved, .count = limiter->bucket_count};
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
-		uint64_t most = settings_burst(holding->settings, i) * size / leaves;
+		u128 whole = (u128)settings_burst(holding->settings, i) * size;
+		i128 most = (i128)(whole * (i128)NANO / leaves);
 		struct bucket_part part;
 
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
-		part = bucket_split(&limiter->buckets[i], size, shares, most ? most : 1);
+		part = bucket_split(&limiter->buckets[i], size, shares,
+				    (uint64_t)(whole / leaves + 1));
 		rest_set_part(rest, i, &part);
+		if (single && most < (i128)NANO)
+			most = (i128)NANO;
+		if (rest->nano[i] > most)
+			rest->nano[i] = most;
 	}
 	return rest;
 }
@@ -71,7 +80,7 @@ void release_leaves(struct fleet *fleet, struct holding *holding, uint32_t amoun
 	const struct tile *tile;
 
 	/* The plan chooses which ones. */
-	if (!tiles_read(&tiles, NULL, 0, holding_count(holding)) ||
+	if (!tiles_read(&tiles, NULL, 0, PARTITIONS_MAX) ||
 	    !leases_put(fleet, holding, false, &tiles) ||
 	    !item_begin(&item, &tiles, session_hid(fleet), 0) ||
 	    plan_give(item.plan, amount, EPOCH_NONE, &none) < 0)
@@ -132,7 +141,7 @@ static bool plan_all(struct fleet *fleet, const struct request *request, struct 
 
 		if (!is_due(&leases[i]))
 			continue;
-		if (plan_give_run(item->plan, leases[i].first, leases[i].last, fleet->epochs.newest,
+		if (plan_give_run(item->plan, leases[i].first, leases[i].last, term_epoch(fleet),
 				  &rest) < 0)
 			return false;
 		leases[i].sent = true;

@@ -161,7 +161,7 @@ int fleet_resume(struct fleet *fleet, uint64_t now_ns)
 	fleet->constants_known = true;
 	session_enter(fleet, FLEET_IN_DOUBT);
 	session_resume(fleet, memory->session, memory->hid, memory->host_version);
-	term_resume(fleet, memory->right_end_ns, memory->degraded);
+	term_resume(fleet, memory->right_end_ns, memory->epoch, memory->degraded);
 	barrier_resume(fleet);
 	transaction_resume(fleet);
 	former_names_note_unknown(fleet);

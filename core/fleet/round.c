@@ -336,7 +336,8 @@ static bool read_tiles(const struct search *search, bool reserve, const struct r
 		       struct tiles *tiles)
 {
 	const struct holding *holding = search->holding;
-	uint32_t leaves = reserve ? holding->settings->reserve_hosts : holding_count(holding);
+	uint32_t leaves = reserve ? holding->settings->reserve_hosts
+				  : holding_leaves(holding->settings);
 
 	return tiles_read(tiles, request->names, request->name_count, leaves ? leaves : 1);
 }

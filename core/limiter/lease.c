@@ -10,9 +10,9 @@ static const bool MAY_BECOME[LEASE_STATE_COUNT][LEASE_STATE_COUNT] = {
 	[LEASE_NONE]     = {[LEASE_TAKING] = true},
 	[LEASE_TAKING]   = {[LEASE_HELD] = true, [LEASE_WAITING] = true, [LEASE_NONE] = true,
 			    [LEASE_IN_DOUBT] = true},
-	[LEASE_WAITING]  = {[LEASE_HELD] = true, [LEASE_DRAINING] = true, [LEASE_NONE] = true},
+	[LEASE_WAITING]  = {[LEASE_HELD] = true, [LEASE_NONE] = true},
 	[LEASE_HELD]     = {[LEASE_DRAINING] = true, [LEASE_WAITING] = true, [LEASE_NONE] = true},
-	[LEASE_DRAINING] = {[LEASE_NONE] = true, [LEASE_IN_DOUBT] = true},
+	[LEASE_DRAINING] = {[LEASE_NONE] = true, [LEASE_WAITING] = true, [LEASE_IN_DOUBT] = true},
 	[LEASE_IN_DOUBT] = {[LEASE_WAITING] = true, [LEASE_NONE] = true},
 };
 /* clang-format on */

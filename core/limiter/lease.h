@@ -8,7 +8,7 @@
  *	HELD --give back--> DRAINING --acknowledged--> NONE
  *	                    DRAINING --refused: not sent again yet--> DRAINING
  *	                    DRAINING --unknown--> IN_DOUBT
- *	HELD --the right revives in a later epoch--> WAITING
+ *	HELD, DRAINING and not sent --the right revives in a later epoch--> WAITING
  *	IN_DOUBT --barrier, ours--> WAITING
  *	IN_DOUBT --barrier, not ours--> NONE
  *	any --session lost, limiter gone, leaves numbered anew--> NONE

@@ -1,6 +1,8 @@
 /* Tests of fleet: limiters and settings, changed here and by other hosts. */
 #include "tests/core/fleet/scene.h"
 
+#include "core/fleet/garbage.h"
+
 #include <stdio.h>
 
 static const char ONE[] = "rate=10/s\npartitions.count=1\n";
@@ -264,6 +266,104 @@ static void test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later(void
 	assert_null(scene_node(&scene, "/l/1"));
 	assert_null(scene_node(&scene, "/f/1"));
 	assert_null(scene_node(&scene, "/w/1"));
+	assert_null(scene_node(&scene, "/a/1"));
+	assert_null(scene_node(&scene, "/t/1-1/0+2+1"));
+	assert_null(scene_node(&scene, "/t/1-1"));
+	scene_close(&scene);
+}
+
+static void test_tiles_of_an_earlier_cut_are_swept_q_later(void **state)
+{
+	static const char EARLIER[] = "/t/1-1/0-199.bbbbbbbbbbbbb";
+	struct scene scene;
+	struct limiter *a;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a",
+		       "rate=10/s\npartitions.count=200\npartitions.reserve=1/s hosts=2");
+	scene_set(&scene, EARLIER, NULL);
+	change = writing(a, "partitions.count=2");
+	begin(&scene, &change);
+	assert_int_equal(end(&scene, &change, record_quarantine_ns(FLEET_RIGHT_NS) - SEC), 0);
+	assert_non_null(scene_node(&scene, EARLIER));
+	scene_run(&scene, 3 * SEC);
+	assert_null(scene_node(&scene, EARLIER));
+	assert_null(scene_node(&scene, "/t/1-1"));
+	assert_null(scene_node(&scene, "/r/1-1"));
+	assert_non_null(scene_node(&scene, "/t/1-2"));
+	assert_non_null(scene_node(&scene, "/r/1-2"));
+	assert_non_null(scene_node(&scene, "/c/1"));
+	scene_close(&scene);
+}
+
+static void test_many_tiles_are_swept_in_several_transactions(void **state)
+{
+	char path[64];
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=10/s\npartitions.count=1");
+	for (int i = 0; i < 150; i++) {
+		snprintf(path, sizeof(path), "/t/1-1/%d.bbbbbbbbbbbbb", i);
+		scene_set(&scene, path, NULL);
+	}
+	write_config(&scene, a, "partitions.count=2");
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS));
+	assert_null(scene_node(&scene, "/t/1-1/149.bbbbbbbbbbbbb"));
+	assert_null(scene_node(&scene, "/t/1-1"));
+	scene_close(&scene);
+}
+
+/* As it was left by hosts that are gone. */
+static void test_a_host_that_joins_sweeps_tiles_that_no_host_did(void **state)
+{
+	static const char record[] = "name=a\nparent=0\ngeneration=4\ncut=4\nwriter=bbbbbbbbbbbbb\n"
+				     "owner=0 0 755\nsettings:\npartitions.count=1\n";
+	struct scene scene;
+
+	(void)state;
+	scene_prepare(&scene);
+	scene_set(&scene, "/v", "ratefs 4\n");
+	scene_set(&scene, "/g",
+		  "renewal=1500ms\nright=8s\nquarantine=8330ms\nsession=6s\nlast=7\nrecent=\n");
+	for (const char *folder = "chlftrdaw"; *folder; folder++)
+		scene_set(&scene, (char[]){'/', *folder, '\0'}, NULL);
+	scene_set(&scene, "/c/1", record);
+	scene_set(&scene, "/t/1-4", NULL);
+	scene_set(&scene, "/t/1-4/0+0+4", NULL);
+	scene_set(&scene, "/t/1-3", NULL);
+	scene_set(&scene, "/t/1-3/0+0+3", NULL);
+	scene_set(&scene, "/t/7-1", NULL);
+	scene_begin(&scene);
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) - SEC);
+	assert_non_null(scene_node(&scene, "/t/1-3/0+0+3"));
+	assert_non_null(scene_node(&scene, "/t/7-1"));
+	scene_run(&scene, 3 * SEC);
+	assert_null(scene_node(&scene, "/t/1-3"));
+	assert_non_null(scene_node(&scene, "/t/1-4/0+0+4"));
+	scene_close(&scene);
+}
+
+static void test_the_end_of_a_host_is_swept_an_hour_later(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_open(&scene);
+	scene_set(&scene, "/d/bbbbbbbbbbbbb+3", NULL);
+	scene_set(&scene, "/d/bbbbbbbbbbbbb+4", NULL);
+	garbage_add_end(scene.fleet, "bbbbbbbbbbbbb", 3);
+	garbage_add_end(scene.fleet, "bbbbbbbbbbbbb", 3);
+	garbage_add_end(scene.fleet, "ccccccccccccc", 3);
+	scene_run(&scene, 2600 * SEC);
+	assert_non_null(scene_node(&scene, "/d/bbbbbbbbbbbbb+3"));
+	scene_run(&scene, 2000 * SEC);
+	assert_null(scene_node(&scene, "/d/bbbbbbbbbbbbb+3"));
+	assert_non_null(scene_node(&scene, "/d/bbbbbbbbbbbbb+4"));
 	scene_close(&scene);
 }
 
@@ -996,6 +1096,10 @@ int main(void)
 		cmocka_unit_test(test_a_limiter_with_a_former_name_has_a_tile_of_no_epoch),
 		cmocka_unit_test(test_a_host_learns_since_when_leaves_are_numbered_as_they_are),
 		cmocka_unit_test(test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later),
+		cmocka_unit_test(test_tiles_of_an_earlier_cut_are_swept_q_later),
+		cmocka_unit_test(test_many_tiles_are_swept_in_several_transactions),
+		cmocka_unit_test(test_a_host_that_joins_sweeps_tiles_that_no_host_did),
+		cmocka_unit_test(test_the_end_of_a_host_is_swept_an_hour_later),
 		cmocka_unit_test(test_without_a_connection_a_change_is_refused_in_time),
 		cmocka_unit_test(test_a_connection_that_is_lost_refuses_a_change_in_time_too),
 		cmocka_unit_test(test_limiter_that_another_host_made_and_tuned_appears_here),
