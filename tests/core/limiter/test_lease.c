@@ -23,7 +23,7 @@ static const char PICTURE[LEASE_STATE_COUNT][LEASE_STATE_COUNT + 1] = {
 	[LEASE_TAKING]   = "y.yy.y",
 	[LEASE_WAITING]  = "y..y..",
 	[LEASE_HELD]     = "y.y.y.",
-	[LEASE_DRAINING] = "y....y",
+	[LEASE_DRAINING] = "y.y..y",
 	[LEASE_IN_DOUBT] = "y.y...",
 };
 /* clang-format on */
