@@ -27,9 +27,10 @@ struct neighbour {
 	struct end *ends;      /* owned */
 	uint32_t end_count;
 	bool ends_asked, ends_watched;
-	uint64_t ends_ns; /* when they are to be listed; NEVER_NS */
-	bool sought;	  /* since the ends were listed last */
-	bool ended;	  /* not told yet */
+	uint32_t ends_epoch; /* of this host's last transaction when they were listed */
+	uint64_t ends_ns;    /* when they are to be listed; NEVER_NS */
+	bool sought;	     /* since the ends were listed last */
+	bool ended;	     /* not told yet */
 };
 
 bool neighbour_new(struct fleet *fleet)
@@ -216,6 +217,7 @@ void neighbour_note_ends(struct fleet *fleet, const struct request *request)
 	if (request->answer != ANSWER_OK)
 		return;
 	fleet->neighbour->ends_watched = true;
+	fleet->neighbour->ends_epoch = fleet->epochs.newest;
 	take_ends(fleet->neighbour, request);
 	fleet_wake_at(fleet, 0);
 }
@@ -228,7 +230,10 @@ static void ends_listed(struct fleet *fleet, struct request *request)
 
 bool neighbour_knows_ends(const struct fleet *fleet)
 {
-	return fleet->neighbour->ends_watched;
+	const struct neighbour *neighbour = fleet->neighbour;
+
+	/* An election may take ends back without a word of it. */
+	return neighbour->ends_watched && neighbour->ends_epoch == fleet->epochs.newest;
 }
 
 static void list_ends(struct fleet *fleet)
@@ -282,7 +287,7 @@ void neighbour_seek(struct fleet *fleet)
 
 	if (neighbour->ends_asked || session_state(fleet) != FLEET_READY)
 		return;
-	if (neighbour->ends_watched || neighbour->ends_ns != NEVER_NS)
+	if (neighbour_knows_ends(fleet) || neighbour->ends_ns != NEVER_NS)
 		neighbour->sought = true;
 	else
 		list_ends(fleet);
