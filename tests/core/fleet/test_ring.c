@@ -238,7 +238,8 @@ static void test_a_host_that_was_not_counted_for_a_while_is_counted_anew(void **
 	be_silent(&side, 7);
 	assert_string_equal(reads(&side), "1+");
 	hear(&side, 1, 7);
-	for (int32_t version = 9; version < 20; version++)
+	live(&side, (int32_t[]){9, 8}, 2);
+	for (int32_t version = 10; version < 20; version++)
 		live(&side, (int32_t[]){version, 0}, 2);
 	be_silent(&side, 19);
 	assert_string_equal(reads(&side), "1");
