@@ -288,9 +288,7 @@ struct source *fleet_source(struct fleet *fleet);
 struct former_holding {
 	uint64_t id, generation, saved, cut;
 	int32_t version;
-	uint64_t before_ns; /* as in struct holding, like the rest; 0: nothing is known of before */
-	uint32_t before_count, before_is;
-	const struct settings *before;
+	uint64_t used_ns; /* as in struct holding, like the rest */
 };
 void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 		    const struct former_holding *former);

@@ -312,11 +312,6 @@ void leases_fall_due(struct fleet *fleet, struct holding *holding)
 		leases_become(fleet, holding, lease, LEASE_HELD);
 		changed = true;
 	}
-	if (holding->before_ns && holding->before_ns <= fleet->clocks.waiter_ns) {
-		changed = changed || holding->restricted;
-		holding->restricted = false;
-		holding->before_ns = 0;
-	}
 	if (changed)
 		leases_reshare(fleet, holding);
 }

@@ -53,7 +53,7 @@ bool leases_guard(struct fleet *fleet, struct request *request);
 /* Lets @lease, which is to wait, be usable Q from this step on. */
 void leases_wait(struct fleet *fleet, struct lease *lease);
 
-/* Holds the leases of @holding that have waited for Q; ends a restriction that is over. */
+/* Holds the leases of @holding that have waited for Q. */
 void leases_fall_due(struct fleet *fleet, struct holding *holding);
 
 /* This host's share of @holding's limiter changed: reconfigures its buckets. */

@@ -289,7 +289,7 @@ static bool is_idle(const struct holding *holding)
 	    round_is_under_way(holding) || claim_name(holding))
 		return false;
 	return limiter->removed || (!claim_may_be(holding) && !demand_wanted(holding) &&
-				    !holding->restricted && !holding->settings->reserve_hosts &&
+				    !holding->settings->reserve_hosts &&
 				    !turns_demand(&limiter->turns) && !demand_slots(holding));
 }
 

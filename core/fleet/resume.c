@@ -22,13 +22,7 @@ void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 	holding->generation = former->generation;
 	holding->saved = former->saved;
 	holding->cut = former->cut;
-	if (!former->before_ns)
-		return;
-	holding->before = *former->before;
-	holding->before_count = former->before_count;
-	holding->before_is = former->before_is;
-	holding->before_ns = former->before_ns;
-	holding->restricted = former->before_is & BEFORE_RESTRICTS;
+	holding->used_ns = former->used_ns;
 }
 
 /* Tells whether the transaction of this place's lease was under way. */

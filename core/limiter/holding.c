@@ -144,43 +144,12 @@ bool holding_needs_leases(const struct holding *holding)
 
 uint32_t holding_count(const struct holding *holding)
 {
-	uint32_t count = settings_partition_count(holding->settings);
-
-	return holding->restricted && holding->before_count < count ? holding->before_count : count;
-}
-
-/*
- * While a change of the count is not everywhere yet, other hosts may use partitions as they were:
- * no partition is worth more than it was, or will be.
- */
-static void restrict_limits(const struct holding *holding, uint32_t partitions,
-			    struct settings *share)
-{
-	uint32_t count = settings_partition_count(&holding->before);
-	struct settings old;
-
-	settings_of_host(&holding->before, partitions < count ? partitions : count, false, &old);
-	for (uint32_t i = 0; i < share->limit_count && i < old.limit_count; i++) {
-		if (rate_compare(&old.limits[i].rate, &share->limits[i].rate) < 0)
-			share->limits[i].rate = old.limits[i].rate;
-		if (settings_burst(&old, i) < settings_burst(share, i))
-			share->limits[i].burst = settings_burst(&old, i);
-	}
-	if (rate_compare(&old.key_rate, &share->key_rate) < 0)
-		share->key_rate = old.key_rate;
-	if (old.key_burst < share->key_burst)
-		share->key_burst = old.key_burst;
+	return holding_leaves(holding->settings);
 }
 
 uint32_t holding_slots_of(const struct holding *holding, uint32_t index)
 {
-	const struct settings *before = &holding->before;
-	uint32_t slots = settings_slots_of_partition(holding->settings, index), old;
-
-	if (!holding->restricted || before->slots.kind != SLOTS_COUNT)
-		return slots;
-	old = settings_slots_of_partition(before, index);
-	return old < slots ? old : slots;
+	return settings_slots_of_partition(holding->settings, index);
 }
 
 uint32_t holding_slots(const struct holding *holding)
@@ -216,8 +185,7 @@ static uint32_t slots_to_open(const struct holding *holding)
 bool holding_has_reserve(const struct holding *holding)
 {
 	/* If the settings have changed since it was taken it is on its way back. */
-	return holding->reserve_usable && !holding->restricted &&
-	       holding->reserve.first < holding->settings->reserve_hosts;
+	return holding->reserve_usable && holding->reserve.first < holding->settings->reserve_hosts;
 }
 
 void holding_share(const struct holding *holding, struct settings *share)
@@ -234,10 +202,7 @@ void holding_share(const struct holding *holding, struct settings *share)
 		settings_apply_offline(share);
 		return;
 	}
-	/* While it is restricted another host may have the partitions the reserve is made of. */
 	settings_of_host(whole, usable, holding_has_reserve(holding), share);
-	if (holding->restricted)
-		restrict_limits(holding, usable, share);
 	if (whole->slots.kind == SLOTS_COUNT)
 		share->slots.count = slots_to_open(holding);
 }

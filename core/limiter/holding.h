@@ -32,13 +32,6 @@ struct sight;
 /* Demand is looked at so often. */
 #define DEMAND_PERIOD_NS UINT64_C(100000000)
 
-/* Of settings that hosts may be under, together with those that are set now: */
-enum {
-	BEFORE_RESTRICTS = 1, /* hosts keep to the least of them */
-	BEFORE_RECUT = 2,     /* not all have the same partitions */
-	BEFORE_UNCLEAR = 4,   /* none of them is the least */
-};
-
 struct holding {
 	struct limiter *limiter;      /* borrowed: the limiter lives longer */
 	struct holding *next, **back; /* all of the fleet: where the one before points here */
@@ -58,15 +51,10 @@ struct holding {
 	const struct settings *settings; /* as set, for the whole fleet: a pool's reference */
 	struct settings share; /* of them, what this host may use: the limiter's settings */
 	/*
-	 * Until @before_ns by the waiter's clock other hosts may still be under earlier settings:
-	 * @before is the least of them, @before_count the fewest partitions. If @restricted a
-	 * partition is worth no more than in @before, and there are only @before_count.
+	 * Until then, by the waiter's clock, other hosts may use leaves by settings from before
+	 * these, though these use none; 0: they do not.
 	 */
-	struct settings before;
-	uint32_t before_count;
-	uint32_t before_is; /* BEFORE_... */
-	bool restricted;
-	uint64_t before_ns;
+	uint64_t used_ns;
 	uint64_t id;	       /* LID */
 	uint64_t generation;   /* counts changes */
 	uint64_t saved, cut;   /* as in its record */
@@ -146,9 +134,7 @@ bool holding_has_numbers(const struct settings *settings);
 /* Gives the share that settings and leases allow now, as settings for the limiter's buckets. */
 void holding_share(const struct holding *holding, struct settings *share);
 
-/*
- * Returns the number of partitions; while a change of it is not everywhere yet, the lesser of both.
- */
+/* Returns the number of partitions. */
 uint32_t holding_count(const struct holding *holding);
 
 /* Gives the rate of partition @index (count and above: the reserve's) as it may be used now. */

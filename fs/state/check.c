@@ -46,14 +46,8 @@ static size_t text_end(const struct log_record *record, size_t at)
 static bool limiter_is_sound(const struct log_record *record, uint32_t settings)
 {
 	size_t name = state_name_at(record, settings), end = text_end(record, name);
-	struct state_holding holding;
 
-	if ((record->parts & ~RECORD_PARTS) || !end || end - name > NAME_BYTES_MAX + 1)
-		return false;
-	if (!(record->parts & RECORD_HOLDING))
-		return true;
-	memcpy(&holding, record->rest, sizeof(holding));
-	return !holding.before_ns || text_end(record, end);
+	return !(record->parts & ~RECORD_PARTS) && end && end - name <= NAME_BYTES_MAX + 1;
 }
 
 /* A log as far as it was looked at. */

@@ -199,7 +199,7 @@ static int restore_limiter(void *argument, const struct state_limiter *former)
 	struct engine *engine = &member->daemon->engine;
 	struct limiter *parent = tree_find_id(&engine->tree, former->parent), *limiter;
 	const struct state_holding *holding = &former->holding;
-	struct settings settings = SETTINGS_DEFAULT, before = SETTINGS_DEFAULT;
+	struct settings settings = SETTINGS_DEFAULT;
 	char error[ERROR_TEXT];
 	int err;
 
@@ -207,8 +207,7 @@ static int restore_limiter(void *argument, const struct state_limiter *former)
 		change_apply_owner(engine, engine->tree.root, &former->owner);
 		return 0;
 	}
-	if (!parent || settings_parse(former->settings, &settings, error) ||
-	    (holding->before_ns && settings_parse(former->before, &before, error)))
+	if (!parent || settings_parse(former->settings, &settings, error))
 		return 0; /* the fleet knows better */
 	engine->tree.last_id = former->id - 1;
 	err = change_restore(engine, parent, former->name, &settings, &former->owner, NULL, 0,
@@ -220,9 +219,7 @@ static int restore_limiter(void *argument, const struct state_limiter *former)
 		return err;
 	fleet_restored(member->fleet, limiter,
 		       &(struct former_holding){holding->lid, holding->generation, holding->saved,
-						holding->cut, holding->version, holding->before_ns,
-						holding->before_count, holding->before_is,
-						&before});
+						holding->cut, holding->version, holding->used_ns});
 	return 0;
 }
 
