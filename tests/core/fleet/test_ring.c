@@ -244,10 +244,6 @@ static void test_a_host_that_was_not_counted_for_a_while_is_counted_anew(void **
 	be_silent(&side, 19);
 	assert_string_equal(reads(&side), "1");
 	assert_string_equal(overdue(&side), "");
-	hear(&side, 1, 90);
-	pass(&side, Q);
-	hear(&side, 0, 99);
-	assert_string_equal(overdue(&side), "");
 	ring_free(&side.ring);
 }
 
