@@ -161,17 +161,6 @@ static void forget(struct fleet *fleet, struct swept *swept)
 	fleet->garbage->current = NULL;
 }
 
-static void give_up(struct fleet *fleet)
-{
-	struct swept *swept = fleet->garbage->current;
-
-	fleet->garbage->current = NULL;
-	if (++swept->tries >= TRIES_MAX)
-		forget(fleet, swept);
-	else
-		keep_for(fleet, swept, fleet->constants.quarantine_ns);
-}
-
 static void free_paths(struct swept *swept)
 {
 	free(swept->paths);
@@ -179,6 +168,18 @@ static void free_paths(struct swept *swept)
 	swept->path_count = 0;
 	swept->listed = 0;
 	swept->ready = false;
+}
+
+static void give_up(struct fleet *fleet)
+{
+	struct swept *swept = fleet->garbage->current;
+
+	fleet->garbage->current = NULL;
+	free_paths(swept);
+	if (++swept->tries >= TRIES_MAX)
+		forget(fleet, swept);
+	else
+		keep_for(fleet, swept, fleet->constants.quarantine_ns);
 }
 
 /* Folders of nodes that have a name of their own. */
@@ -212,7 +213,6 @@ static void nodes_listed(struct fleet *fleet, struct request *request)
 	paths = realloc(swept->paths,
 			(swept->path_count + request->name_count + 1) * sizeof(*paths));
 	if (!paths) {
-		free_paths(swept);
 		give_up(fleet);
 		return;
 	}
@@ -242,7 +242,6 @@ static void list_folder(struct fleet *fleet)
 	if (list) {
 		request_send(fleet, list);
 	} else {
-		free_paths(swept);
 		give_up(fleet);
 	}
 }
@@ -353,7 +352,6 @@ static bool send_deletes(struct fleet *fleet)
 	if (!request || !add_deletes(swept, request)) {
 		if (request)
 			transaction_give_up(fleet, request);
-		free_paths(swept);
 		give_up(fleet);
 		return false;
 	}

@@ -31,8 +31,8 @@ bool leases_cut(struct fleet *fleet, struct holding *holding, uint32_t leaf);
 void leases_tidy(struct fleet *fleet, struct holding *holding);
 
 /*
- * Puts the tiles that this host has of @holding, or of its reserve, into @tiles, in place of all that
- * are there of it or of their leaves: a list may be old. False: there is no memory.
+ * Puts the tiles that this host has of @holding, or of its reserve, into @tiles, in place of all
+ * that are there of it or of their leaves: a list may be old. False: there is no memory.
  */
 bool leases_put(const struct fleet *fleet, const struct holding *holding, bool reserve,
 		struct tiles *tiles);
@@ -41,8 +41,8 @@ bool leases_put(const struct fleet *fleet, const struct holding *holding, bool r
 void leases_name(struct fleet *fleet, const struct item *item, const struct tiles *tiles);
 
 /*
- * Rule 11: it is not known whether @item was done: what it was about is in doubt; and @tiles, listed
- * after the barrier, say what is this host's.
+ * Rule 11: the outcome of @item is not known, and its leases are in doubt. Then: @tiles, listed
+ * after the barrier, say which of them are this host's.
  */
 void leases_doubt(struct fleet *fleet, const struct item *item);
 void leases_resolve(struct fleet *fleet, const struct item *item, const struct tiles *tiles);

@@ -23,7 +23,7 @@ void recut_name(const struct fleet *fleet, const struct holding *holding, struct
 
 void recut_heed(const struct fleet *fleet, struct holding *holding, const struct record *record)
 {
-	/* An election may have taken back the settings that @holding has: no record tells of them. */
+	/* An election may have taken back its settings: then no record tells of them. */
 	if (record->used || (baseline_is_void(fleet) && uses_leaves(holding->settings)))
 		holding->used_ns = fleet->clocks.waiter_ns + fleet->constants.quarantine_ns;
 }

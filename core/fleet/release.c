@@ -265,7 +265,7 @@ bool release_send(struct fleet *fleet, struct holding *holding)
 	return false;
 }
 
-/* What was given back is no lease any more. */
+/* The leases of @item are given back: they are none any more. */
 static void given(struct fleet *fleet, const struct item *item)
 {
 	uint32_t leaves;

@@ -62,7 +62,7 @@ static void resume_lease(struct fleet *fleet, struct holding *holding, struct le
 	} else {
 		leases_become(fleet, holding, lease, LEASE_HELD);
 	}
-	/* What was to go with it is lost. */
+	/* Its rest is lost. */
 	if (state == LEASE_DRAINING && !place->sent)
 		leases_become(fleet, holding, lease, LEASE_DRAINING);
 }

@@ -46,6 +46,7 @@ struct search {
 	struct claim_line line; /* owned */
 	uint32_t batch;		/* leaves in one transaction, at most */
 	uint32_t refusals;
+	bool torn;	   /* it has listed anew, since a list had not all leaves */
 	bool again;	   /* something was given back meanwhile */
 	bool ready;	   /* there is something to be taken */
 	uint64_t retry_ns; /* lists anew then; 0: it does not */
@@ -130,7 +131,7 @@ static void end_round(struct fleet *fleet, struct search *search)
 	free_search(search);
 }
 
-/* What is known of hosts that lease tiles */
+/* Hosts that lease tiles */
 
 /* Marks the tiles of hosts that are gone, of as many hosts as fit one transaction. */
 static void mark_gone(const struct fleet *fleet, struct tiles *tiles)
@@ -197,7 +198,7 @@ static void note_hosts(struct fleet *fleet, const struct tiles *tiles,
 	}
 }
 
-/* What is taken */
+/* Amounts */
 
 /* Returns how many leaves are lacking, of those that may be taken. */
 static uint32_t lack_of(const struct search *search)
@@ -293,6 +294,14 @@ static void make_folder(struct fleet *fleet, const char *path)
 		request_free(request);
 }
 
+static void list_all(struct fleet *fleet, struct search *search);
+
+static bool is_torn(const struct search *search)
+{
+	return !search->leaves.tiles.whole ||
+	       (search->reserve.wanted && !search->reserve.tiles.whole);
+}
+
 static void listed(struct fleet *fleet, struct search *search)
 {
 	struct holding *holding = search->holding;
@@ -301,6 +310,12 @@ static void listed(struct fleet *fleet, struct search *search)
 		return;
 	if (search->failed || !may_go_on(fleet, search)) {
 		end_round(fleet, search);
+		return;
+	}
+	/* A server may list while it executes a transaction, and soon has the rest. */
+	if (is_torn(search) && !search->torn) {
+		search->torn = true;
+		list_all(fleet, search);
 		return;
 	}
 	balance_weigh(holding->balance, &search->line, demand_wanted(holding),
@@ -477,7 +492,7 @@ static bool plan_read(const struct search *search, struct plan *plan, uint32_t *
 	return true;
 }
 
-/* Plans to take what is lacking: what cannot be used at once only when the rest has run out. */
+/* Plans to take the lacking leaves: those that have to wait come last. */
 static bool plan_any(const struct search *search, struct plan *plan, uint32_t room)
 {
 	uint32_t wanted = lack_of(search);
@@ -607,7 +622,7 @@ static bool fill_take(struct fleet *fleet, struct request *request, struct searc
 	return request->operation_count > HEAD_LENGTH;
 }
 
-/* What was to be taken is not. */
+/* Ends the leases that were to be taken and are not. */
 static void end_takes(struct fleet *fleet)
 {
 	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
@@ -646,7 +661,7 @@ static bool send_take(struct fleet *fleet, struct search *search)
 	return false;
 }
 
-/* Rules 7 and 8: what was taken as @gain. */
+/* Rules 7 and 8: has the lease that came with @gain. */
 static void take_gain(struct fleet *fleet, const struct item *item, const struct tile *gain)
 {
 	uint64_t now_ns = fleet->clocks.waiter_ns;
@@ -663,7 +678,7 @@ static void take_gain(struct fleet *fleet, const struct item *item, const struct
 	}
 }
 
-/* What was left in @gain joins the buckets, if it counts. */
+/* Lets the rest of @gain join the buckets, if it counts. */
 static void join_rest(struct fleet *fleet, const struct item *item, const struct tile *gain)
 {
 	struct limiter *limiter = item->holding->limiter;

@@ -112,9 +112,9 @@ struct lease *holding_find_lease(const struct holding *holding, uint32_t leaf);
 struct lease *holding_add_lease(struct holding *holding, uint32_t first, uint32_t last);
 
 /*
- * Splits the lease that has @leaf and the one before it. Returns the one that begins at @leaf, which
- * has no place in the handover and nothing to go with it; it lies behind the other. NULL when there
- * is no memory. All leases may be moved.
+ * Splits the lease that has @leaf and the one before it. Returns the one that begins at @leaf,
+ * which has no place in the handover and no rest; it lies behind the other. NULL when there is no
+ * memory. All leases may be moved.
  */
 struct lease *holding_split_lease(struct holding *holding, uint32_t leaf);
 

@@ -34,15 +34,15 @@ enum lease_state {
 };
 
 struct lease {
-	uint32_t first, last; /* leaves; of the reserve: its part, twice */
-	uint32_t tile_first, tile_last; /* leaves of its node; it may be one of several leases there */
+	uint32_t first, last;		/* leaves; of the reserve: its part, twice */
+	uint32_t tile_first, tile_last; /* leaves of its node, which may have several leases */
 	uint8_t state;			/* enum lease_state */
 	bool sent;			/* DRAINING: the give-back is under way */
-	uint32_t place;	    /* its place in struct handover_memory, and 1; 0: none */
-	uint64_t since_ns;  /* HELD: since when, by the engine's clock */
-	uint64_t usable_ns; /* WAITING: until when, by the waiter's clock */
-	uint64_t granted;   /* HELD: tokens the limiter had granted when it came */
-	struct rest *rest;  /* DRAINING: owned, what goes with it; NULL: nothing is left */
+	uint32_t place;			/* its place in struct handover_memory, and 1; 0: none */
+	uint64_t since_ns;		/* HELD: since when, by the engine's clock */
+	uint64_t usable_ns;		/* WAITING: until when, by the waiter's clock */
+	uint64_t granted;		/* HELD: tokens the limiter had granted when it came */
+	struct rest *rest; /* DRAINING: owned, what goes with it; NULL: nothing is left */
 };
 
 /* Returns the number of its leaves. */

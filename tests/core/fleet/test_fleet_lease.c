@@ -96,7 +96,7 @@ static void test_a_take_from_a_host_that_is_gone_asserts_that_it_is(void **state
 }
 
 /* It knew so when it had listed the hosts; the take is answered later. */
-static void test_what_a_host_had_that_is_gone_is_usable_q_after_that_was_known(void **state)
+static void test_a_tile_of_a_host_that_is_gone_is_usable_q_after_that_was_known(void **state)
 {
 	const uint64_t q_ns = record_quarantine_ns(FLEET_RIGHT_NS);
 	struct scene scene;
@@ -118,7 +118,7 @@ static void test_what_a_host_had_that_is_gone_is_usable_q_after_that_was_known(v
 	scene_close(&scene);
 }
 
-static void test_what_a_host_has_that_is_there_is_not_taken(void **state)
+static void test_a_tile_of_a_host_that_is_there_is_not_taken(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -268,7 +268,7 @@ static void test_leaves_that_are_numbered_anew_are_used_q_later_and_are_empty(vo
 	set(&scene, a, "burst=20\nrate=1/h\npartitions.count=1");
 	assert_true(scene_has(&scene, "/t/1-2/0+2+1"));
 	set(&scene, a, "partitions.count=2");
-	assert_true(scene_has(&scene, "/t/1-3/0-1+0+3"));
+	assert_true(scene_has(&scene, "/t/1-3/0-1+0+1"));
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	scene_run(&scene, 5 * SEC);
 	assert_int_equal(a->holding->usable, 0);
@@ -1057,8 +1057,8 @@ int main(void)
 			test_a_clean_take_renames_the_tile_and_is_usable_at_the_acknowledgement),
 		cmocka_unit_test(test_a_take_from_a_host_that_is_gone_asserts_that_it_is),
 		cmocka_unit_test(
-			test_what_a_host_had_that_is_gone_is_usable_q_after_that_was_known),
-		cmocka_unit_test(test_what_a_host_has_that_is_there_is_not_taken),
+			test_a_tile_of_a_host_that_is_gone_is_usable_q_after_that_was_known),
+		cmocka_unit_test(test_a_tile_of_a_host_that_is_there_is_not_taken),
 		cmocka_unit_test(test_an_unclean_take_is_usable_q_after_the_answer_was_received),
 		cmocka_unit_test(test_q_counts_by_the_clock_for_waiting),
 		cmocka_unit_test(test_a_tile_of_before_an_election_saves_no_wait),
