@@ -1,5 +1,6 @@
 /* neighbour - hosts that died are ended by the host before them, see neighbour.h. */
 #include "core/fleet/neighbour.h"
+#include "core/fleet/garbage.h"
 #include "core/fleet/membership.h"
 #include "core/fleet/request.h"
 #include "core/fleet/ring.h"
@@ -22,9 +23,9 @@ struct end {
 
 struct neighbour {
 	struct ring ring;
-	uint32_t looks;	       /* of membership, that the ring is as of */
-	char ending[HID_TEXT]; /* the host that the transaction under way ends */
-	struct end *ends;      /* owned */
+	uint32_t looks;	   /* of membership, that the ring is as of */
+	struct end ending; /* what the transaction under way makes */
+	struct end *ends;  /* owned */
 	uint32_t end_count;
 	bool ends_asked, ends_watched;
 	uint32_t ends_epoch; /* of this host's last transaction when they were listed */
@@ -153,7 +154,8 @@ bool neighbour_send(struct fleet *fleet)
 	request = transaction_begin(fleet, TRANSACTION_END);
 	if (!request)
 		return false;
-	memcpy(neighbour->ending, host->hid, HID_TEXT);
+	memcpy(neighbour->ending.hid, host->hid, HID_TEXT);
+	neighbour->ending.epoch = host->epoch;
 	znode_path_named(ZNODE_HOST, 0, host->hid, host_path);
 	znode_end_print(host->hid, host->epoch, name);
 	znode_path_named(ZNODE_END, 0, name, end_path);
@@ -174,18 +176,19 @@ void neighbour_answered(struct fleet *fleet, const struct request *request)
 	if (request->answer == ANSWER_OK) {
 		fleet->counters.ended++;
 		fleet_tell(fleet, FLEET_ENDED, "host %s is silent: its right was ended",
-			   neighbour->ending);
+			   neighbour->ending.hid);
+		garbage_add_end(fleet, neighbour->ending.hid, neighbour->ending.epoch);
 	}
 	if (request->answer != ANSWER_OK && !gone) {
-		ring_doubt(&neighbour->ring, neighbour->ending);
+		ring_doubt(&neighbour->ring, neighbour->ending.hid);
 		return;
 	}
-	remove_host(fleet, neighbour->ending);
+	remove_host(fleet, neighbour->ending.hid);
 }
 
 void neighbour_doubt(struct fleet *fleet)
 {
-	ring_doubt(&fleet->neighbour->ring, fleet->neighbour->ending);
+	ring_doubt(&fleet->neighbour->ring, fleet->neighbour->ending.hid);
 }
 
 /* Takes the ends that are listed in place of those that were known. */
@@ -219,6 +222,9 @@ void neighbour_note_ends(struct fleet *fleet, const struct request *request)
 	fleet->neighbour->ends_watched = true;
 	fleet->neighbour->ends_epoch = fleet->epochs.newest;
 	take_ends(fleet->neighbour, request);
+	for (uint32_t i = 0; i < fleet->neighbour->end_count; i++)
+		garbage_add_end(fleet, fleet->neighbour->ends[i].hid,
+				fleet->neighbour->ends[i].epoch);
 	fleet_wake_at(fleet, 0);
 }
 
