@@ -24,7 +24,7 @@ struct end {
 struct neighbour {
 	struct ring ring;
 	uint32_t looks;	   /* of membership, that the ring is as of */
-	struct end ending; /* what the transaction under way makes */
+	struct end ending; /* of the transaction under way */
 	struct end *ends;  /* owned */
 	uint32_t end_count;
 	bool ends_asked, ends_watched;
