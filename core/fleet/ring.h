@@ -4,8 +4,8 @@
  *
  * A host counts the next one that renews its right: it reads the version of that node every R.
  * After two reads that showed nothing new, which is 2 R, that one may be dead and count nobody: the
- * one behind it is counted, too. A host that holds and wants nothing renews nothing; it is passed over,
- * and its node is watched: the first thing that it writes is told.
+ * one behind it is counted, too. A host that holds and wants nothing renews nothing. It is passed
+ * over, and its node is watched: the first thing that it writes is told.
  *
  * All times are by the waiter's clock.
  */

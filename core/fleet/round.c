@@ -604,7 +604,7 @@ static bool add_assertion(struct request *request, const char *hid, uint32_t epo
 	       request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
 }
 
-/* Rule 8: asserts it of all hosts whose tiles @item takes, each of which has the epoch of its end. */
+/* Rule 8: asserts it of the hosts whose tiles @item takes, and notes the epochs of their ends. */
 static bool add_assertions(const struct fleet *fleet, struct request *request,
 			   const struct item *item)
 {
