@@ -124,7 +124,7 @@ static void test_readers_that_come_by_themselves_are_not_hungry(void **state)
 
 	(void)state;
 	reader.facts.contended = true;
-	for (int i = 0; i < 39; i++) {
+	for (int i = 0; i < 19; i++) {
 		reader.facts.waiting = 5 + i % 3;
 		pass(&reader, 1, 2, true);
 		assert_int_equal(appetite_hunger(&reader.appetite), 0);
@@ -150,7 +150,7 @@ static void test_readers_of_both_kinds_get_a_little_more_where_a_host_is_short(v
 
 	(void)state;
 	reader.facts.contended = true;
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 20; i++) {
 		assert_int_equal(appetite_hunger(&reader.appetite), 0);
 		reader.facts.waiting = 1 + i % 2;
 		pass(&reader, 1, 2, true);
