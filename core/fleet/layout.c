@@ -17,6 +17,9 @@ static const char LAYOUT_BEFORE[] = "ratefs 3\n";
 static const char LAYOUT_TURNING[] = "ratefs 3 to 4\n";
 static const char *const FOLDERS_BEFORE[] = {"/f", "/l"};
 
+/* Its timeout for sessions, unless another one was given: neighbours are to be sooner now. */
+#define SESSION_BEFORE_NS (6 * NSEC_PER_SEC)
+
 enum { TRIES_MAX = 3, FOLDERS_BEFORE_COUNT = 2, DELETES_MAX = 90 };
 
 struct layout {
@@ -200,17 +203,22 @@ static void send_or_look_later(struct fleet *fleet, struct request *request)
 static void globals_before_read(struct fleet *fleet, struct request *request)
 {
 	struct request *turning;
+	struct globals globals;
+	char text[RECORD_TEXT];
 
 	if (session_state(fleet) != FLEET_PREPARING)
 		return;
-	if (request->answer != ANSWER_OK) {
+	if (request->answer != ANSWER_OK || record_parse_globals(request->data, &globals)) {
 		look_later(fleet);
 		return;
 	}
+	if (globals.constants.session_ns == SESSION_BEFORE_NS)
+		globals.constants.session_ns = FLEET_SESSION_NS;
+	record_print_globals(&globals, text);
 	fleet_tell(fleet, FLEET_UNFIT, "the fleet's layout is turned over to this version");
 	turning = request_new(REQUEST_TRANSACTION, NULL, turned);
 	add(&turning, OPERATION_SET, "/v", LAYOUT_TURNING, fleet->layout->version);
-	add(&turning, OPERATION_SET, "/g", request->data, request->version);
+	add(&turning, OPERATION_SET, "/g", text, request->version);
 	add(&turning, OPERATION_DELETE, "/h", NULL, NODE_VERSION_ANY);
 	send_or_look_later(fleet, turning);
 }
