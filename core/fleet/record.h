@@ -44,7 +44,7 @@ struct record {
 	char name[NAME_BYTES_MAX + 1];
 	uint64_t parent;
 	uint64_t generation;
-	uint64_t saved; /* markers count that were written since this generation: rule 12 */
+	uint64_t saved; /* rests count that were written since this generation: rule 18 */
 	uint64_t cut;	/* since this generation the leaves are numbered as they are */
 	char writer[HID_TEXT];
 	uint64_t
