@@ -27,6 +27,7 @@
 #include "core/fleet/parts.h"
 #include "core/fleet/publish.h"
 #include "core/fleet/rebalance.h"
+#include "core/fleet/relay.h"
 #include "core/fleet/release.h"
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
@@ -104,6 +105,7 @@ static void drop_session(struct fleet *fleet)
 	room_forget(fleet);
 	replicate_forget(fleet);
 	garbage_forget(fleet);
+	relay_forget(fleet);
 	surveys_forget(fleet);
 	neighbour_forget(fleet);
 	membership_forget(fleet);
@@ -228,7 +230,7 @@ static void step_send(struct fleet *fleet)
 		fleet_wake_at(fleet, transaction_denied_ns(fleet));
 		return;
 	}
-	if (neighbour_send(fleet) || rebalance_send(fleet))
+	if (neighbour_send(fleet) || relay_send(fleet) || rebalance_send(fleet))
 		return;
 	if (!session_is_leaving(fleet))
 		garbage_send(fleet);

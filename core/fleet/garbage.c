@@ -149,6 +149,15 @@ void garbage_look(struct fleet *fleet)
 		request_send(fleet, request);
 }
 
+static void free_paths(struct swept *swept)
+{
+	free(swept->paths);
+	swept->paths = NULL;
+	swept->path_count = 0;
+	swept->listed = 0;
+	swept->ready = false;
+}
+
 static void forget(struct fleet *fleet, struct swept *swept)
 {
 	struct swept **at = &fleet->garbage->first;
@@ -157,17 +166,9 @@ static void forget(struct fleet *fleet, struct swept *swept)
 		at = &(*at)->next;
 	*at = swept->next;
 	chains_remove(&fleet->garbage->by_id, &swept->link);
+	free_paths(swept);
 	free(swept);
 	fleet->garbage->current = NULL;
-}
-
-static void free_paths(struct swept *swept)
-{
-	free(swept->paths);
-	swept->paths = NULL;
-	swept->path_count = 0;
-	swept->listed = 0;
-	swept->ready = false;
 }
 
 static void give_up(struct fleet *fleet)
@@ -344,7 +345,6 @@ static bool send_deletes(struct fleet *fleet)
 	struct request *request;
 
 	if (!is_garbage(fleet, swept)) {
-		free_paths(swept);
 		forget(fleet, swept);
 		return false;
 	}

@@ -10,6 +10,7 @@
 #include "core/fleet/membership.h"
 #include "core/fleet/neighbour.h"
 #include "core/fleet/publish.h"
+#include "core/fleet/relay.h"
 #include "core/fleet/release.h"
 #include "core/fleet/round.h"
 #include "core/fleet/session.h"
@@ -73,6 +74,8 @@ static void unknown(struct fleet *fleet)
 		round_stop(fleet, transaction_item(fleet, 0)->holding);
 	if (kind == TRANSACTION_SWEEP)
 		garbage_forget(fleet);
+	if (kind == TRANSACTION_RELAY)
+		relay_forget(fleet);
 	if (kind == TRANSACTION_END)
 		neighbour_doubt(fleet);
 	session_enter(fleet, FLEET_IN_DOUBT);
@@ -96,6 +99,10 @@ static void finish(struct fleet *fleet, const struct request *request)
 	case TRANSACTION_SWEEP:
 		garbage_answered(fleet, request);
 		break;
+	case TRANSACTION_RELAY:
+		transaction_end(fleet);
+		relay_answered(fleet, request);
+		return;
 	case TRANSACTION_END:
 		neighbour_answered(fleet, request);
 		break;

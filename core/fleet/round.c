@@ -54,6 +54,9 @@ struct round {
 	struct search *search; /* owned; NULL */
 	bool over;	       /* the last one is, and that was not told yet: */
 	struct round_result result;
+	uint64_t torn_ns;   /* since when leaves are in no tile, or in two; 0: they are not */
+	uint32_t torn_leaf; /* the first that is in none, as tiles_hole() has it */
+	bool torn_reserve;  /* of the reserve */
 };
 
 bool round_attach(struct holding *holding)
@@ -267,6 +270,28 @@ static bool is_torn(const struct search *search)
 	       (search->reserve.wanted && !search->reserve.tiles.whole);
 }
 
+/*
+ * Rule 12: a list may be torn, but not time and again at the same leaf. Where it is, leaves were
+ * changed by a foreign hand.
+ */
+static void watch_leaves(struct fleet *fleet, const struct search *search)
+{
+	struct round *round = search->holding->round;
+	bool reserve = search->leaves.tiles.whole;
+	uint32_t hole = tiles_hole(reserve ? &search->reserve.tiles : &search->leaves.tiles);
+
+	if (!is_torn(search)) {
+		round->torn_ns = 0;
+	} else if (!round->torn_ns || round->torn_leaf != hole || round->torn_reserve != reserve) {
+		round->torn_ns = fleet->now_ns;
+		round->torn_leaf = hole;
+		round->torn_reserve = reserve;
+	} else if (fleet->now_ns - round->torn_ns >= fleet->constants.renewal_ns) {
+		round->torn_ns = 0;
+		fleet->torn_id = search->holding->id;
+	}
+}
+
 static void listed(struct fleet *fleet, struct search *search)
 {
 	struct holding *holding = search->holding;
@@ -283,6 +308,7 @@ static void listed(struct fleet *fleet, struct search *search)
 		list_all(fleet, search);
 		return;
 	}
+	watch_leaves(fleet, search);
 	balance_weigh(holding->balance, &search->line, demand_wanted(holding),
 		      holding_count(holding));
 	demand_update(fleet, holding);
@@ -312,7 +338,7 @@ static bool read_tiles(const struct search *search, bool reserve, const struct r
 	return tiles_read(tiles, request->names, request->name_count, leaves ? leaves : 1);
 }
 
-/* A folder that is not there was deleted by hand, or is another cut's by now. */
+/* A folder that is not there was deleted by hand: no leaf is in a tile. */
 static void tiles_listed(struct fleet *fleet, struct request *request)
 {
 	struct search *search = request->of.search;
@@ -322,7 +348,7 @@ static void tiles_listed(struct fleet *fleet, struct request *request)
 	(void)znode_parse(request->path, &znode);
 	listing = znode.kind == ZNODE_RESERVES ? &search->reserve : &search->leaves;
 	search->pending--;
-	if (request->answer != ANSWER_OK ||
+	if ((request->answer != ANSWER_OK && request->answer != ANSWER_NO_NODE) ||
 	    !read_tiles(search, znode.kind == ZNODE_RESERVES, request, &listing->tiles))
 		search->failed = true;
 	listed(fleet, search);

@@ -128,6 +128,15 @@ void tiles_free(struct tiles *tiles)
 	*tiles = (struct tiles){0};
 }
 
+uint32_t tiles_hole(const struct tiles *tiles)
+{
+	uint32_t next = 0;
+
+	for (uint32_t i = 0; i < tiles->count && tiles->list[i].first == next; i++)
+		next = tiles->list[i].last + 1;
+	return next;
+}
+
 uint32_t tiles_find(const struct tiles *tiles, uint32_t leaf)
 {
 	uint32_t low = 0, high = tiles->count;

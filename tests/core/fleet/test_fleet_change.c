@@ -348,6 +348,53 @@ static void test_a_host_that_joins_sweeps_tiles_that_no_host_did(void **state)
 	scene_close(&scene);
 }
 
+static void test_leaves_that_were_deleted_by_hand_are_numbered_anew(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=10/s\npartitions.count=2");
+	scene_delete(&scene, "/t/1-1/0-1+2+1");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, FLEET_RENEWAL_NS / 2);
+	assert_int_equal(cut_of(&scene, "/c/1"), 1);
+	scene_run(&scene, 5 * SEC);
+	assert_int_equal(cut_of(&scene, "/c/1"), 2);
+	assert_int_equal(a->holding->cut, 2);
+	assert_int_equal(guest.waiter.outcome, WAITING);
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS));
+	assert_int_equal(guest.waiter.outcome, 0);
+	assert_int_equal(cut_of(&scene, "/c/1"), 2);
+	scene_close(&scene);
+}
+
+static void test_a_list_that_is_torn_once_changes_nothing(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=10/s\npartitions.count=2");
+	scene_delete(&scene, "/t/1-1/0-1+2+1");
+	scene_set(&scene, "/t/1-1/0.otherotheroth", NULL);
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, FLEET_RENEWAL_NS / 2);
+	scene_set(&scene, "/t/1-1/1.otherotheroth", NULL);
+	scene_run(&scene, 3 * SEC);
+	scene_delete(&scene, "/t/1-1/0.otherotheroth");
+	scene_run(&scene, FLEET_RENEWAL_NS / 2);
+	scene_set(&scene, "/t/1-1/0+2+1", NULL);
+	scene_run(&scene, 10 * SEC);
+	assert_int_equal(cut_of(&scene, "/c/1"), 1);
+	assert_int_equal(guest.waiter.outcome, 0);
+	scene_close(&scene);
+}
+
 static void test_the_end_of_a_host_is_swept_an_hour_later(void **state)
 {
 	struct scene scene;
@@ -1014,6 +1061,8 @@ int main(void)
 		cmocka_unit_test(test_tiles_of_an_earlier_cut_are_swept_q_later),
 		cmocka_unit_test(test_many_tiles_are_swept_in_several_transactions),
 		cmocka_unit_test(test_a_host_that_joins_sweeps_tiles_that_no_host_did),
+		cmocka_unit_test(test_leaves_that_were_deleted_by_hand_are_numbered_anew),
+		cmocka_unit_test(test_a_list_that_is_torn_once_changes_nothing),
 		cmocka_unit_test(test_the_end_of_a_host_is_swept_an_hour_later),
 		cmocka_unit_test(test_without_a_connection_a_change_is_refused_in_time),
 		cmocka_unit_test(test_a_connection_that_is_lost_refuses_a_change_in_time_too),
