@@ -20,8 +20,7 @@ static const char ONE[] = "rate=10/s\npartitions.count=1\n";
 
 static void test_the_first_host_makes_the_nodes_of_the_fleet_and_joins(void **state)
 {
-	static const char *const made[] = {"/v", "/g", "/c", "/h", "/l", "/f",
-					   "/t", "/r", "/d", "/a", "/w"};
+	static const char *const made[] = {"/v", "/g", "/c", "/h", "/t", "/r", "/d", "/a", "/w"};
 	struct scene scene;
 	struct globals globals;
 
