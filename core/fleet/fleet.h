@@ -60,14 +60,27 @@
  *     the acknowledgement that extended this host's right last, and with its part of the buckets
  *     (18). A tile that is not usable yet is not given back. A host that leaves lets it be: the
  *     next one takes it from a host that is gone.
- * 10. The neighbour. Hosts that hold something are a ring in the order of /h. Each reads the
- *     version of the next one's node every R. If Q after the receipt of a version, by the waiter's
- *     clock, it is the same, one transaction deletes /h/X at that version and creates /d/X+E, with
- *     the epoch of the last transaction of this host that was acknowledged before that read was
- *     sent. The count begins anew when this host's own right has lapsed meanwhile, or the epoch
- *     changed. While X has stood still for 2 R its successor in the ring is counted, too. /d/X goes
- *     when no tile is X's any more: a missing one costs waits only.
- *     Reason of E: the epoch in which /d is made may be younger than the reads.
+ * 10. The neighbour. A host's node says whether it renews its right: while it holds or claims
+ *     anything, and the transaction that begins with that says so itself. These hosts are a ring in
+ *     the order of /h. Each reads the version of the next one's node every R. If Q after the
+ *     receipt of a version, by the waiter's clock, it is the same, one transaction deletes /h/X at
+ *     that version and creates /d/X+E, with the epoch of the last transaction of this host that was
+ *     acknowledged before that read was sent. The count begins anew when this host's own right has
+ *     lapsed meanwhile, or the epoch changed. After two reads that showed nothing new, which is 2
+ *     R, X's successor in the ring is counted, too: k dead in a row cost Q + 2 R k at most. Hosts
+ *     that renew nothing are passed over and watched. X finds its node gone (1): so it is at its
+ *     next transaction, and its right is over by its own clock before.
+ *     T is above Q + 3 R: a session that ends sooner costs another Q, since only then it is known
+ *     that X is gone. Claims of a host that is gone do not count. In a new epoch hosts list /h and
+ *     /d anew: an election brings hosts back, and takes ends back, without a word of it. /d/X is
+ *     deleted an hour later: a missing one costs waits only.
+ *     Reason: D after X sent its last acknowledged transaction the right of X was over, and that
+ *     was before the read that showed that version; D by X's clock is less than Q by this host's.
+ *     So it is over for all that X holds, whatever that is. The version in the transaction says
+ *     that X has written nothing since. An election may have taken back a later write of X, which
+ *     gave it a right: hence E, and a host that takes a tile of X in a later epoch waits (7). E
+ *     must not be the epoch in which /d is made, which may be younger than the read. An election
+ *     may also take back the end itself, and what was taken by it: hence the wait of 3.
  * 11. After an unknown outcome the leases that it was about are not usable, and nothing else is
  *     sent before a barrier: the version of /h is read, and a transaction with it acknowledged,
  *     which extends no right, since it does not check /g. No older request can be executed then.
@@ -158,7 +171,8 @@
  *
  * The rules, and what follows from leaving one out, are searched state by state in tests/model. One
  * thing they do not cover: an election that takes back the very close of a session (servers that
- * lose acknowledged writes, a restored backup) while the right of its host lasts.
+ * lose acknowledged writes, a restored backup) while the right of its host lasts. It does not last
+ * that long where T is above Q.
  *
  * Nodes of other hosts are set only to wake them (their claims), a host that leaves deletes its own
  * claims, and folders that were deleted by hand are made again: those transactions have no head,

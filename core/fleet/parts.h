@@ -17,6 +17,7 @@
  *	membership	which other hosts there are
  *	transaction	the one transaction that is under way
  *	agreed_rate	the rate that the hosts have learnt of a service together
+ *	garbage		nodes of limiters that are gone
  *	neighbour	hosts that died are ended
  *	survey		who has what
  *	share		what claims come to
@@ -25,7 +26,6 @@
  *	claim		how much others want, and what this host tells them of that
  *	release		giving back
  *	round		partitions of a limiter are looked for, and taken
- *	garbage		nodes of limiters that are gone
  *	recut		the leaves of a limiter, made and numbered anew
  *	apply		settings of other hosts take effect ...
  *	replicate	... as they are read

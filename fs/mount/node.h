@@ -6,10 +6,10 @@
  * and its line of help, from which README in the mount and the manual's list are made.
  *
  * A node number is computed: limiter id << 24 | partition + 1 << 8 | row, or for keys, with a mark,
- * key id << 8 | row, or for pieces, with another mark, limiter id << 27 | leaves << 3 | place of the
- * row. Only files with a number in their name (take/N, eta/N) are remembered while the kernel knows
- * them. A key may be forgotten before the kernel forgets it; its number is then
- * stale for ever, and the kernel looks its name up again.
+ * key id << 8 | row, or for pieces, with another mark, limiter id << 27 | leaves << 3 | the place
+ * of the row. Only files with a number in their name (take/N, eta/N) are remembered while the
+ * kernel knows them. A key may be forgotten before the kernel forgets it, and a piece may be gone;
+ * such a number is then stale for ever, and the kernel looks its name up again.
  */
 #ifndef RATEFS_FS_MOUNT_NODE_H
 #define RATEFS_FS_MOUNT_NODE_H

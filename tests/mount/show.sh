@@ -18,7 +18,8 @@ listed() {
 	awk -v heading="$1" '
 		/^[^ ].*:$/ { on = index($0, heading) == 1; next }
 		on && $2 ~ /^(r|w|rw)$/ { print $1 }' "$m/README" |
-		sed -E 's,^LIMITER/,orders/,; s,/P/,/0/,; s,/A-B/,/0-4095/,; s,/KEY/,/one/,; s,/N(\[.*)?$,/1,'
+		sed -E 's,^LIMITER/,orders/,; s,/P/,/0/,; s,/A-B/,/0-4095/,; s,/KEY/,/one/,
+			s,/N(\[.*)?$,/1,'
 }
 
 # shown_here: of these paths those that this mount has: of partitions with numbers, or of pieces.

@@ -325,7 +325,7 @@ static void test_a_host_that_joins_sweeps_tiles_that_no_host_did(void **state)
 	scene_prepare(&scene);
 	scene_set(&scene, "/v", "ratefs 4\n");
 	scene_set(&scene, "/g",
-		  "renewal=1500ms\nright=8s\nquarantine=8330ms\nsession=6s\nlast=7\nrecent=\n");
+		  "renewal=1500ms\nright=8s\nquarantine=8330ms\nsession=15s\nlast=7\nrecent=\n");
 	for (const char *folder = "chlftrdaw"; *folder; folder++)
 		scene_set(&scene, (char[]){'/', *folder, '\0'}, NULL);
 	scene_set(&scene, "/c/1", record);

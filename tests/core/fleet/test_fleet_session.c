@@ -65,7 +65,7 @@ static void test_the_constants_of_the_fleet_count_not_those_of_the_host(void **s
 	scene_prepare(&scene);
 	scene_set(&scene, "/v", "ratefs 4\n");
 	scene_set(&scene, "/g",
-		  "renewal=2s\nright=20s\nquarantine=21s\nsession=6s\nlast=0\nrecent=\n");
+		  "renewal=2s\nright=20s\nquarantine=21s\nsession=15s\nlast=0\nrecent=\n");
 	for (const char *folder = "chlftrdaw"; *folder; folder++)
 		scene_set(&scene, (char[]){'/', *folder, '\0'}, NULL);
 	scene_begin(&scene);
@@ -379,10 +379,10 @@ static void test_each_connection_given_up_makes_the_next_answer_be_waited_for_lo
 	assert_in_range(waited_until_given_up(&scene, a), 700 * MS, 701 * MS);
 	reconnect(&scene);
 	assert_in_range(waited_until_given_up(&scene, a), 2800 * MS, 2801 * MS);
-	/* An answer of more than T/2 could not renew the right in time. */
+	/* After more than (D - 1.25 R) / 2 the right could not be renewed a second time. */
 	for (int i = 0; i < 10; i++) {
 		reconnect(&scene);
-		assert_in_range(waited_until_given_up(&scene, a), 3000 * MS, 3001 * MS);
+		assert_in_range(waited_until_given_up(&scene, a), 3062 * MS, 3064 * MS);
 	}
 	scene_close(&scene);
 }
