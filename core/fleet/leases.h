@@ -1,5 +1,6 @@
 /*
- * leases - the leases of this host, and what they are worth: rules 3, 4, 6, 11, 12 and 18 of fleet.h.
+ * leases - the leases of this host, and what they are worth: rules 3, 4, 6, 11, 12 and 18 of
+ * fleet.h.
  *
  * A lease is a run of leaves in one state, and lies in one tile of this host's; a tile may have
  * several leases, since what was taken last may have to wait, and a part of it may be on its way

@@ -90,7 +90,7 @@ static uint64_t id_of(const struct limiter *limiter)
 }
 
 /*
- * Tells whether markers written under @old are as true under @new, both in the tokens that were
+ * Tells whether rests written under @old are as true under @new, both in the tokens that were
  * left and in the limits from which nothing was taken: rule 18. Where nothing was limited nothing
  * was taken from limits, whatever they will be.
  */

@@ -203,7 +203,7 @@ static bool parse_head(const char *text, struct record *record)
 	if (!find_number(text, "removed", INT64_MAX, &record->removed))
 		record->removed = 0;
 	record->used = find_number(text, "used", 1, &used) && used;
-	/* Where it is not said, no older marker counts. */
+	/* Where it is not said, no older rest counts. */
 	if (!find_number(text, "saved", INT64_MAX, &record->saved) || !record->saved)
 		record->saved = record->generation;
 	return true;
