@@ -188,7 +188,6 @@ static bool parse_head(const char *text, struct record *record)
 	if (!find_line(text, "name", record->name, sizeof(record->name)) ||
 	    !find_number(text, "parent", INT64_MAX, &record->parent) ||
 	    !find_number(text, "generation", INT64_MAX, &record->generation) ||
-	    !find_number(text, "cut", record->generation, &record->cut) || !record->cut ||
 	    !find_line(text, "writer", record->writer, sizeof(record->writer)) ||
 	    !find_line(text, "owner", owner, sizeof(owner)))
 		return false;
@@ -203,6 +202,11 @@ static bool parse_head(const char *text, struct record *record)
 	if (!find_number(text, "removed", INT64_MAX, &record->removed))
 		record->removed = 0;
 	record->used = find_number(text, "used", 1, &used) && used;
+	/* Where it is not said there are no tiles: the version before had none. */
+	record->cut = record->generation;
+	if (find_line(text, "cut", owner, sizeof(owner)) &&
+	    (!parse_number(owner, record->generation, &record->cut) || !record->cut))
+		return false;
 	/* Where it is not said, no older rest counts. */
 	if (!find_number(text, "saved", INT64_MAX, &record->saved) || !record->saved)
 		record->saved = record->generation;
@@ -221,7 +225,7 @@ int record_parse(const char *text, struct record *record, char error[ERROR_TEXT]
 	}
 	if (!parse_head(text, record)) {
 		snprintf(error, ERROR_TEXT,
-			 "name, parent, generation, cut, writer or owner is missing");
+			 "name, parent, generation, writer or owner is missing, or cut is none");
 		return -EINVAL;
 	}
 	return settings_parse(settings + strlen(divider), &record->settings, error) ? -EINVAL : 0;

@@ -262,7 +262,6 @@ static void test_a_limiter_with_a_line_missing_is_refused(void **state)
 	assert_refused("name=", "nam=");
 	assert_refused("parent=3\n", "");
 	assert_refused("generation=12\n", "");
-	assert_refused("cut=4\n", "");
 	assert_refused("writer=", "author=");
 	assert_refused("owner=", "owners=");
 	assert_refused("settings:\n", "");
@@ -282,6 +281,18 @@ static void test_in_a_limiter_that_does_not_say_since_when_no_older_rest_counts(
 	assert_int_equal(record_parse(with(changed, text, "saved=7", "saved=0"), &parsed, error),
 			 0);
 	assert_int_equal(parsed.saved, 12);
+}
+
+static void test_a_limiter_that_does_not_say_its_cut_was_just_numbered(void **state)
+{
+	const struct record record = full_record();
+	struct record parsed;
+	char text[RECORD_TEXT], changed[RECORD_TEXT], error[ERROR_TEXT];
+
+	(void)state;
+	record_print(&record, text);
+	assert_int_equal(record_parse(with(changed, text, "cut=4\n", ""), &parsed, error), 0);
+	assert_int_equal(parsed.cut, 12);
 }
 
 static void test_a_limiter_with_a_value_out_of_range_is_refused(void **state)
@@ -406,6 +417,7 @@ int main(void)
 		cmocka_unit_test(test_a_limiter_reads_back_as_written),
 		cmocka_unit_test(test_the_largest_record_reads_back_as_written),
 		cmocka_unit_test(test_a_limiter_with_a_line_missing_is_refused),
+		cmocka_unit_test(test_a_limiter_that_does_not_say_its_cut_was_just_numbered),
 		cmocka_unit_test(test_a_limiter_with_a_value_out_of_range_is_refused),
 		cmocka_unit_test(
 			test_in_a_limiter_that_does_not_say_since_when_no_older_rest_counts),
