@@ -96,10 +96,9 @@ void claim_tell_portion(const struct fleet *fleet, const struct holding *holding
 }
 
 /* Without a watch they are listed again later. */
-static void list_later(struct fleet *fleet, struct holding *holding)
+static void list_later(const struct fleet *fleet, struct holding *holding)
 {
-	holding->claims->list_ns = fleet->now_ns +
-				   fleet_jitter(fleet, holding->settings->lease_ns / UNTOLD_PARTS);
+	holding->claims->list_ns = fleet->now_ns + holding->settings->lease_ns / UNTOLD_PARTS;
 }
 
 void claim_watch(struct fleet *fleet, struct holding *holding, struct request *request)

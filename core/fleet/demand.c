@@ -539,7 +539,11 @@ void demand_tick(struct fleet *fleet, struct holding *holding)
 {
 	uint64_t number = fleet->now_ns / DEMAND_PERIOD_NS;
 
-	note_appetite(fleet, holding, number - holding->demand->period);
+	/* Partitions may have had numbers until now. */
+	if (holding_has_numbers(holding->settings))
+		begin_appetite(holding);
+	else
+		note_appetite(fleet, holding, number - holding->demand->period);
 	note_period(holding, number);
 	demand_update(fleet, holding);
 }
