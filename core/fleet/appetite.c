@@ -11,7 +11,8 @@ enum {
 	HUNGRY_PERIODS = 5,   /* of waiting without a break */
 	BEHIND_PERIODS = 20,  /* likewise, where other hosts are short: ... */
 	BEHIND_PARTS = 16,    /* ... then so much more is wanted, ... */
-	REST_PERIODS = 100,   /* ... once that was in vain not again so soon: doubled */
+	REST_PERIODS = 300,   /* ... once that was in vain not again so soon: doubled */
+	LONG_PERIODS = 3,     /* so long is long to wait */
 	STEPS_MAX = 4,	      /* ... and twice as much each time that it was of use */
 	GRANTS_LEAST = 4,     /* show that readers ask again: the number of those that wait ... */
 	STEADY_PARTS = 32,    /* ... changes by no more than such a part of what was granted */
@@ -92,6 +93,13 @@ static bool ask_again(const struct appetite *appetite, uint32_t hungry, uint32_t
 	return hungry >= least && granted >= GRANTS_LEAST && changes <= granted / STEADY_PARTS;
 }
 
+/* Returns the tokens that were granted in the last @periods. */
+static double granted_in(const struct appetite *appetite, uint32_t periods)
+{
+	return last(appetite, periods) - appetite->waiting[place(appetite, 0)] +
+	       appetite->waiting[place(appetite, periods)];
+}
+
 /*
  * Tells whether readers waited for so long without a break that more come than are served, though
  * their number changes: some of them may ask again and again.
@@ -102,7 +110,8 @@ static bool is_behind(const struct appetite *appetite, const struct appetite_fac
 	uint32_t least = facts->contended ? BEHIND_PERIODS
 					  : (uint32_t)HUNGRY_PERIODS << appetite->vain;
 
-	return hungry >= least && (!facts->contended || !appetite->rest);
+	return hungry >= least && granted_in(appetite, hungry) >= GRANTS_LEAST &&
+	       (!facts->contended || !appetite->rest);
 }
 
 /* Tells whether at least half of the leaves that came were made use of. */
@@ -114,14 +123,16 @@ static bool was_of_use(const struct appetite *appetite, const struct appetite_fa
 	       leaves * facts->leaf * appetite->grown_periods;
 }
 
-/* Returns what is wanted where it is not sure that readers are hungry: more each time. */
+/*
+ * Returns what is wanted where it is not sure that readers are hungry: more each time. Where they
+ * wait for long it is twice as much at once.
+ */
 static uint32_t a_little_more(struct appetite *appetite, const struct appetite_facts *facts)
 {
-	uint32_t more = facts->held / BEHIND_PARTS << appetite->steps;
-
-	if (appetite->steps < STEPS_MAX)
-		appetite->steps++;
-	return facts->held + more + 1;
+	if (appetite->steps > STEPS_MAX ||
+	    facts->waiting >= facts->held * facts->leaf * LONG_PERIODS)
+		appetite->steps = STEPS_MAX;
+	return facts->held + (facts->held / BEHIND_PARTS << appetite->steps++) + 1;
 }
 
 static void note_hunger(struct appetite *appetite, const struct appetite_facts *facts)

@@ -142,7 +142,7 @@ static uint32_t due_of(const struct portion_facts *facts)
 		return share;
 	if (is_turn_over(facts))
 		return facts->share.target_behind;
-	/* What has not yielded a token yet stays. */
+	/* A piece that has not yielded a token yet stays. */
 	return !facts->is_of_use && share < facts->least ? facts->least : share;
 }
 
@@ -217,8 +217,8 @@ static bool is_lacking(const struct portion_facts *facts, uint32_t wanted)
 }
 
 /*
- * Returns how long after a look the next one may be because claims have changed. What a host with
- * a stake does may help others at once; others only learn how much slack they may keep.
+ * Returns how long after a look the next one may be because claims have changed. A host with a
+ * stake may help others at once; the others only learn how much slack they may keep.
  */
 static uint64_t spacing_ns(const struct portion_facts *facts)
 {

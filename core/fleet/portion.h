@@ -7,8 +7,8 @@
  *    holder has an equal part: readers at random times then wait equally long on all hosts.
  * 2. A host that lacks leaves lists the tiles and takes free ones. If there are not enough, it
  *    claims what it wants, and all holders are told. A host that holds nothing takes half of what
- *    is free, or all where no host holds any, so that the first reader need not wait: what is left
- *    in the buckets comes with it. What it does not want goes back as soon as readers are served.
+ *    is free, or all where no host holds any, so that the first reader need not wait: the rests of
+ *    the tiles come along. The leaves that it does not want go back as soon as readers are served.
  * 3. A host that is told gives back what it does not want: at once if that is much, and all of it
  *    once it is a third of `lease` old. While no host claims any, it keeps up to twice what it
  *    wants, and all until its buckets are full.
@@ -19,8 +19,8 @@
  *    gave something back; else every R at first, ever more seldom, and not at all once nothing has
  *    changed for a `lease`.
  * 6. Fewer leaves than bring a token in a `lease` are not worth having. If there are so many hosts
- *    that their shares were smaller, they take turns of a `lease`. What has not yielded a token yet
- *    does not go.
+ *    that their shares were smaller, they take turns of a `lease`. A piece that has not yielded a
+ *    token yet does not go.
  * 7. Leaves whose slots are open do not go. A host above its share opens no more, so that some
  *    come free.
  *

@@ -271,7 +271,7 @@ static void test_the_first_reader_has_half_of_what_is_free_or_all(void **state)
 	facts.free = 4096;
 	portion_decide(&portion, &facts, &decision);
 	assert_int_equal(decision.takes, 4096);
-	/* What is not wanted goes back once the reader was served, and the bucket is full. */
+	/* The excess goes back once the reader was served, and the bucket is full. */
 	facts.kept = 4096;
 	portion_decide(&portion, &facts, &decision);
 	assert_int_equal(decision.gives, 0);
