@@ -7,6 +7,8 @@
  * past to go by, and all waiters count.
  *
  * The number is the most of the last second, so that a pause for a breath gives nothing back.
+ *
+ * Where partitions have no numbers, it is leaves that are wanted, as appetite.h has it.
  */
 #ifndef RATEFS_CORE_DEMAND_H
 #define RATEFS_CORE_DEMAND_H

@@ -153,13 +153,14 @@ uint32_t holding_slots_of(const struct holding *holding, uint32_t index)
 
 uint32_t holding_slots(const struct holding *holding)
 {
-	uint32_t count = holding_count(holding), slots = 0;
+	uint32_t slots = 0;
 
 	for (uint32_t i = 0; i < holding->lease_count; i++) {
 		const struct lease *lease = &holding->leases[i];
 
-		for (uint32_t leaf = lease->first; leaf <= lease->last && leaf < count; leaf++)
-			slots += lease->state == LEASE_HELD ? holding_slots_of(holding, leaf) : 0;
+		if (lease->state == LEASE_HELD)
+			slots += settings_slots_of_leaves(holding->settings, lease->first,
+							  lease->last);
 	}
 	return slots;
 }
