@@ -38,7 +38,7 @@ static bool is_troubled(const struct sim *sim)
 {
 	const struct zookeeper *zookeeper = &sim->zookeeper;
 
-	if (zookeeper->electing || zookeeper->hasty || *zookeeper->denied ||
+	if (zookeeper->electing || zookeeper->hasty || zookeeper->torn || *zookeeper->denied ||
 	    zookeeper->lag_ns > SLOW_NS)
 		return true;
 	for (unsigned int i = 0; i < sim->host_count; i++) {
