@@ -545,7 +545,12 @@ static bool plan_any(struct fleet *fleet, const struct search *search, struct pl
 static bool plan_leaves(struct fleet *fleet, const struct search *search, struct plan *plan,
 			uint32_t room)
 {
-	return plan_read(search, plan, &room) && (!room || plan_any(fleet, search, plan, room));
+	if (!plan_read(search, plan, &room) || (room && !plan_any(fleet, search, plan, room)))
+		return false;
+	/* Leases that waited until now may lie beside others. */
+	if (plan->gain_count)
+		plan_tidy(plan);
+	return true;
 }
 
 static bool plan_reserve(const struct search *search, struct plan *plan)
