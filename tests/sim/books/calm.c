@@ -39,8 +39,9 @@ static uint64_t later(uint64_t a, uint64_t b)
 }
 
 /*
- * Notes how long hosts pause at most before they try to join again: no longer than they have tried
- * in vain (rule 13 of fleet.h).
+ * Notes how long hosts pause at most before they try to join again: each pause is twice the one
+ * before it, so no longer than half of the time for which they have tried in vain (rule 13 of
+ * fleet.h).
  */
 static void watch_pauses(struct sim *sim)
 {
@@ -50,9 +51,10 @@ static void watch_pauses(struct sim *sim)
 
 		if (host->state == HOST_DOWN || fleet_state(host->fleet) == FLEET_READY)
 			host->joined_ns = sim->now_ns;
-		if (host->joined_ns >= sim->disturbed_ns)
+		if (host->joined_ns >= sim->disturbed_ns ||
+		    fleet_state(host->fleet) != FLEET_CONNECTING)
 			continue;
-		vain_ns = sim->disturbed_ns - host->joined_ns;
+		vain_ns = (sim->disturbed_ns - host->joined_ns) / 2;
 		if (vain_ns > FLEET_PAUSE_MAX_NS)
 			vain_ns = FLEET_PAUSE_MAX_NS;
 		sim->pause_ns = later(sim->pause_ns, vain_ns);
