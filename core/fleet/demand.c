@@ -451,9 +451,9 @@ static uint32_t first_leaves(const struct fleet *fleet, const struct holding *ho
 	double leaf = demand->newest.leaf * (double)(NSEC_PER_SEC / DEMAND_PERIOD_NS);
 	uint32_t leaves = holding_leaves(holding->settings);
 
-	if (!waiting && demand->asked)
+	if (waiting <= 0 && demand->asked)
 		waiting = 1;
-	if (!waiting || leaf <= 0)
+	if (waiting <= 0 || leaf <= 0)
 		return 0;
 	first = ceil(fmin(waiting * FIRST_PER_S / leaf, leaves));
 	if (holding->usable)
