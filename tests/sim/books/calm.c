@@ -316,17 +316,6 @@ static void check_traffic(struct sim *sim, const struct host *host)
 	sim_fail(sim, INVARIANT_TRAFFIC, NULL, whole);
 }
 
-/* Checks I4: a wait that has begun goes on. Another host would begin it anew. */
-static void check_waits(struct sim *sim, const struct host *host)
-{
-	char why[WHY_TEXT];
-
-	if (sim->failed || !host->gave_waiting)
-		return;
-	snprintf(why, sizeof(why), "%s gave a partition back before its wait was over", host->name);
-	sim_fail(sim, INVARIANT_TRAFFIC, NULL, why);
-}
-
 static void end_window(struct sim *sim)
 {
 	for (struct common *c = sim->commons; c && !sim->failed; c = c->next) {
@@ -404,11 +393,6 @@ void calm_look(struct sim *sim)
 	for (unsigned int i = 0; i < sim->host_count; i++)
 		check_readers(sim, &sim->hosts[i]);
 	is_calm = sim->now_ns >= sim->disturbed_ns + settles_ns(sim);
-	for (unsigned int i = 0; i < sim->host_count; i++) {
-		if (is_calm)
-			check_waits(sim, &sim->hosts[i]);
-		sim->hosts[i].gave_waiting = false;
-	}
 	if (!is_calm) {
 		sim->window_ns = 0;
 		return;
