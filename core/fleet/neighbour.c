@@ -56,7 +56,7 @@ void neighbour_forget(struct fleet *fleet)
 {
 	struct neighbour *neighbour = fleet->neighbour;
 
-	ring_forget(&neighbour->ring);
+	ring_free(&neighbour->ring);
 	neighbour->looks = 0;
 	neighbour->ends_asked = false;
 	neighbour->ends_watched = false;

@@ -140,7 +140,7 @@ static void test_an_end_of_unknown_outcome_is_not_taken_for_granted(void **state
 	scene_close(&scene);
 }
 
-static void test_what_an_ended_host_had_is_taken_with_its_end_and_used_at_once(void **state)
+static void test_tiles_of_an_ended_host_are_taken_with_its_end_and_used_at_once(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -194,7 +194,7 @@ int main(void)
 		cmocka_unit_test(test_a_host_that_writes_at_the_last_moment_is_counted_anew),
 		cmocka_unit_test(test_an_end_of_unknown_outcome_is_not_taken_for_granted),
 		cmocka_unit_test(
-			test_what_an_ended_host_had_is_taken_with_its_end_and_used_at_once),
+			test_tiles_of_an_ended_host_are_taken_with_its_end_and_used_at_once),
 		cmocka_unit_test(test_a_host_that_was_ended_drops_everything_and_joins_anew),
 	};
 
