@@ -6,17 +6,23 @@
  *    slack is half of that. While one is, all slack together is a 256th of the limiter, and each
  *    holder has an equal part: readers at random times then wait equally long on all hosts.
  * 2. A host that lacks leaves lists the tiles and takes free ones. If there are not enough, it
- *    claims what it wants, and all holders are told.
+ *    claims what it wants, and all holders are told. A host that holds nothing takes half of what
+ *    is free, or all where no host holds any, so that the first reader need not wait: the rests of
+ *    the tiles come along. The leaves that it does not want go back as soon as readers are served.
  * 3. A host that is told gives back what it does not want: at once if that is much, and all of it
  *    once it is a third of `lease` old. While no host claims any, it keeps up to twice what it
- *    wants.
+ *    wants, and all until its buckets are full.
  * 4. The claims are divided by share.h. A holder without a claim wants what it holds, and that is
  *    its due: its tiles say how much. A holder above its share claims what it wants, too, and gives
  *    the rest back at once.
  * 5. A host looks when it lacks leaves, when claims change that concern it, and when another host
- *    gave something back; else every R at first, and seldom once nothing changes any more.
+ *    gave something back; else every R at first, ever more seldom, and not at all once nothing has
+ *    changed for a `lease`.
  * 6. Fewer leaves than bring a token in a `lease` are not worth having. If there are so many hosts
- *    that their shares were smaller, they take turns of a `lease`.
+ *    that their shares were smaller, they take turns of a `lease`. A piece that has not yielded a
+ *    token yet does not go.
+ * 7. Leaves whose slots are open do not go. A host above its share opens no more, so that some
+ *    come free.
  *
  * In virtual time (tests/core/fleet/test_sharing.c) 500/s on 4,096 leaves come to this, with one
  * greedy host beside light ones whose readers come steadily or at random (Poisson), from 40 s to
@@ -42,6 +48,7 @@
 #define RATEFS_CORE_PORTION_H
 
 #include "core/fleet/share.h"
+#include "core/values/quantity.h"
 
 /* Amounts are leaves. */
 struct portion_facts {
@@ -51,13 +58,18 @@ struct portion_facts {
 	uint32_t leaves;
 	uint32_t least;	  /* fewer are not worth having: 1 to @leaves */
 	uint32_t holders; /* hosts that hold some, as they were listed last: at least 1 */
+	uint32_t free;	  /* leaves that no host had then */
 
 	/* This host. */
 	double need;	  /* for what readers ask for: appetite_need() */
 	uint32_t hunger;  /* wanted by readers that wait without a break: appetite_hunger(), 0 */
+	uint32_t exact;	  /* wanted for slots, without slack */
 	uint32_t first;	  /* wanted by readers that wait where nothing is held; 0: none does */
 	uint32_t kept;	  /* held, waiting, or being taken */
+	uint32_t in_use;  /* of them: for slots that are open */
 	uint64_t turn_ns; /* so long ago the last was taken */
+	bool is_of_use;	  /* something was granted since */
+	bool saves;	  /* the buckets are not full yet */
 	bool saves_up;	  /* a reader saves up for a take larger than goes with the last piece */
 	bool is_unmet;	  /* the last look did not find enough */
 	bool is_looking;  /* a look is under way */
@@ -65,6 +77,8 @@ struct portion_facts {
 
 	/* The others. */
 	bool claims;	    /* they claim leaves */
+	bool is_watched;    /* claims cannot change without being told */
+	uint64_t listed_ns; /* the tiles were listed last; 0: never */
 	bool is_seen;	    /* the tiles were listed since then, */
 	bool is_stale;	    /* and not since claims changed, or this host was woken; */
 	struct share share; /* with them the claims come to this */
@@ -76,8 +90,10 @@ struct portion {
 	uint64_t give_ns;	/* a host above its share gives nothing back before */
 	uint64_t look_ns;	/* the next look, if nothing happens before ... */
 	uint64_t look_every_ns; /* ... so long after the last ... */
-	uint32_t share;		/* ... which showed this share */
+	uint32_t share;		/* ... which showed this share ... */
+	uint32_t holders;	/* ... and so many hosts that hold some */
 	uint64_t claim_ns;	/* another amount is not claimed before */
+	bool is_first;		/* more was taken than is wanted, for the first readers */
 };
 
 struct portion_decision {
@@ -87,7 +103,8 @@ struct portion_decision {
 	bool looks;	 /* tiles and claims are to be listed */
 	bool claims;	 /* the claim is to be @claim from now on, 0: none */
 	uint32_t claim;
-	bool turn_ends; /* the claim goes to the end of the line */
+	bool turn_ends;	 /* the claim goes to the end of the line */
+	uint32_t yields; /* slots of so many leaves only are opened; UINT32_MAX: of all */
 };
 
 /* Decides by @facts. */
@@ -97,6 +114,7 @@ void portion_decide(struct portion *portion, const struct portion_facts *facts,
 /*
  * Notes a look that came to the share in @facts. Returns about how much later the next one is, if
  * nothing happens before: R, and twice as long each time that nothing has changed, up to `lease`.
+ * NEVER_NS: then it is not needed any more.
  */
 uint64_t portion_looked(struct portion *portion, const struct portion_facts *facts);
 
