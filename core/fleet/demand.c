@@ -56,7 +56,7 @@ struct demand {
 	uint64_t tokens;	      /* granted or refused, as they were counted at its end */
 	uint64_t delayed_ns;	      /* likewise */
 	bool counts_waiting;	      /* tokens that were waited for then were this limiter's */
-	bool asked;		      /* a reader has asked that did not wait */
+	uint64_t asked_ns;	      /* a reader has asked then that did not wait; 0: none has */
 };
 
 bool demand_attach(struct holding *holding)
@@ -340,7 +340,8 @@ void demand_update(struct fleet *fleet, struct holding *holding)
 	if (holding->usable)
 		holding->demand->had = leases_kept(holding);
 	holding->demand->wanted = 0;
-	holding->demand->asked = holding->asked;
+	if (holding->asked)
+		holding->demand->asked_ns = fleet->now_ns;
 	holding->asked = false;
 	for (int i = 0; i < DEMAND_PERIODS; i++) {
 		const struct demand_period *period = &holding->demand->periods[i];
@@ -443,6 +444,12 @@ static void begin_appetite(struct holding *holding)
 	demand->counts_waiting = !holding->limiter->first_child;
 }
 
+/* Tells whether a reader has asked in the last second that did not wait. */
+static bool has_asked(const struct fleet *fleet, const struct demand *demand)
+{
+	return demand->asked_ns && fleet->now_ns - demand->asked_ns < NSEC_PER_SEC;
+}
+
 /* Returns the leaves that serve readers at once which wait, where nothing is held. */
 static uint32_t first_leaves(const struct fleet *fleet, const struct holding *holding)
 {
@@ -451,7 +458,7 @@ static uint32_t first_leaves(const struct fleet *fleet, const struct holding *ho
 	double leaf = demand->newest.leaf * (double)(NSEC_PER_SEC / DEMAND_PERIOD_NS);
 	uint32_t leaves = holding_leaves(holding->settings);
 
-	if (waiting <= 0 && demand->asked)
+	if (waiting <= 0 && has_asked(fleet, demand))
 		waiting = 1;
 	if (waiting <= 0 || leaf <= 0)
 		return 0;
@@ -500,7 +507,7 @@ void demand_tell_portion(const struct fleet *fleet, const struct holding *holdin
 		facts->need = need_of(holding);
 		facts->first = first_leaves(fleet, holding);
 		facts->hunger = appetite_hunger(&demand->appetite);
-		if ((facts->need > 0 || granted || waiting || demand->asked) &&
+		if ((facts->need > 0 || granted || waiting || has_asked(fleet, demand)) &&
 		    has_limited_keys(holding))
 			facts->hunger = facts->leaves;
 	}
