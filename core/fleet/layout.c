@@ -98,8 +98,6 @@ static void make(struct fleet *fleet)
 	record_print_globals(&globals, text);
 	make_node(fleet, ZNODE_RECORDS, NULL);
 	make_node(fleet, ZNODE_HOSTS, NULL);
-	make_node(fleet, ZNODE_LEASES_OF, NULL);
-	make_node(fleet, ZNODE_FREE_OF, NULL);
 	make_node(fleet, ZNODE_TILES_OF, NULL);
 	make_node(fleet, ZNODE_RESERVES_OF, NULL);
 	make_node(fleet, ZNODE_ENDS_OF, NULL);
