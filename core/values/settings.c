@@ -268,23 +268,23 @@ static uint64_t burst_of_host(uint64_t burst, uint32_t count, uint32_t partition
 	return share < 1 ? 1 : (uint64_t)share;
 }
 
-void settings_of_host(const struct settings *settings, uint32_t partitions, bool reserve,
+void settings_of_host(const struct settings *settings, uint32_t leaves, bool reserve,
 		      struct settings *share)
 {
-	uint32_t count = settings_partition_count(settings);
-	bool any = partitions || reserve;
+	uint32_t count = settings_leaf_count(settings);
+	bool any = leaves || reserve;
 
 	*share = *settings;
-	share->burst = any ? burst_of_host(settings->burst, count, partitions) : 0;
-	share->key_burst = burst_of_host(settings->key_burst, count, partitions);
+	share->burst = any ? burst_of_host(settings->burst, count, leaves) : 0;
+	share->key_burst = burst_of_host(settings->key_burst, count, leaves);
 	if (!rate_is_unlimited(&settings->key_rate))
-		share->key_rate = rate_times(&settings->key_rate, count, partitions);
+		share->key_rate = rate_times(&settings->key_rate, count, leaves);
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		struct limit *limit = &share->limits[i];
 
 		if (limit->burst)
-			limit->burst = any ? burst_of_host(limit->burst, count, partitions) : 0;
-		limit->rate = rate_of_host(settings, i, count, partitions, reserve);
+			limit->burst = any ? burst_of_host(limit->burst, count, leaves) : 0;
+		limit->rate = rate_of_host(settings, i, count, leaves, reserve);
 	}
 }
 
