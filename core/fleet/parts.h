@@ -28,6 +28,7 @@
  *	claim		how much others want, and what this host tells them of that
  *	apportion	this host's portion: the facts are gathered, and the policy decides
  *	release		giving back
+ *	take		the transaction that takes leaves
  *	round		partitions of a limiter are looked for, and taken
  *	recut		the leaves of a limiter, made and numbered anew
  *	apply		settings of other hosts take effect ...
