@@ -28,6 +28,7 @@
 #include "core/fleet/parts.h"
 #include "core/fleet/publish.h"
 #include "core/fleet/rebalance.h"
+#include "core/fleet/recut.h"
 #include "core/fleet/relay.h"
 #include "core/fleet/release.h"
 #include "core/fleet/replicate.h"
@@ -61,6 +62,7 @@ static const struct {
 	{surveys_new, surveys_free},
 	{garbage_new, garbage_free},
 	{neighbour_new, neighbour_free},
+	{recut_new, recut_free},
 	{replicate_new, replicate_free},
 	{publish_new, publish_free},
 	{layout_new, layout_free},

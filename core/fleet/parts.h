@@ -84,6 +84,7 @@ struct fleet {
 	struct neighbour *neighbour;
 	struct surveys *surveys;
 	struct garbage *garbage;
+	struct recut *recut;
 	struct replicate *replicate;
 	struct publish *publish;
 	struct layout *layout;
