@@ -66,6 +66,11 @@ char (*membership_hids(const struct fleet *fleet, uint32_t *count))[HID_TEXT]
 	return fleet->membership->hids;
 }
 
+bool membership_is_current(const struct fleet *fleet)
+{
+	return fleet->membership->watched && !fleet->membership->former;
+}
+
 bool membership_has(const struct fleet *fleet, const char *hid)
 {
 	const struct membership *membership = fleet->membership;

@@ -5,6 +5,7 @@
 #include "core/fleet/claim.h"
 #include "core/fleet/garbage.h"
 #include "core/fleet/handover.h"
+#include "core/fleet/key_leases.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
@@ -50,6 +51,7 @@ static void joined(struct fleet *fleet, const struct request *request)
 	fleet_tell(fleet, FLEET_JOINED, "joined as %s", session_hid(fleet));
 	garbage_look(fleet);
 	leases_extend_term(fleet, request->sent_ns);
+	key_leases_extended(fleet);
 	handover_keep(fleet);
 	for (struct holding *h = holdings_first(fleet); h; h = h->next)
 		holdings_rouse(fleet, h, false);
@@ -74,6 +76,8 @@ static void unknown(struct fleet *fleet)
 		round_stop(fleet, transaction_item(fleet, 0)->holding);
 	if (kind == TRANSACTION_SWEEP)
 		garbage_forget(fleet);
+	if (kind == TRANSACTION_KEY)
+		key_leases_doubt(fleet);
 	if (kind == TRANSACTION_END)
 		neighbour_doubt(fleet);
 	session_enter(fleet, FLEET_IN_DOUBT);
@@ -96,6 +100,9 @@ static void finish(struct fleet *fleet, const struct request *request)
 		break;
 	case TRANSACTION_SWEEP:
 		garbage_answered(fleet, request);
+		break;
+	case TRANSACTION_KEY:
+		key_leases_answered(fleet, request);
 		break;
 	case TRANSACTION_END:
 		neighbour_answered(fleet, request);
@@ -135,8 +142,10 @@ void outcome_settle(struct fleet *fleet)
 		transaction_acknowledge(fleet);
 		epoch_note(&fleet->epochs, request->zxid, fleet->clocks.waiter_ns);
 		/* A barrier does not look at /g: it proves nothing of the settings. */
-		if (kind != TRANSACTION_BARRIER)
+		if (kind != TRANSACTION_BARRIER) {
 			leases_extend_term(fleet, request->sent_ns);
+			key_leases_extended(fleet);
+		}
 		handover_keep(fleet);
 	}
 	if (kind == TRANSACTION_BARRIER) {

@@ -25,6 +25,7 @@
  *	claim		how much others want, and what this host tells them of that
  *	release		giving back
  *	round		partitions of a limiter are looked for, and taken
+ *	key_leases	keys that are leased one by one
  *	garbage		nodes of limiters that are gone
  *	before		the settings that other hosts may still be under
  *	apply		settings of other hosts take effect ...
@@ -76,6 +77,7 @@ struct fleet {
 	struct transaction *transaction;
 	struct neighbour *neighbour;
 	struct surveys *surveys;
+	struct key_leases *key_leases;
 	struct garbage *garbage;
 	struct replicate *replicate;
 	struct publish *publish;

@@ -268,6 +268,19 @@ static uint64_t burst_of_host(uint64_t burst, uint32_t count, uint32_t partition
 	return share < 1 ? 1 : (uint64_t)share;
 }
 
+void settings_key_share(const struct settings *settings, uint32_t partitions, uint32_t leaves,
+		     struct rate *rate, uint64_t *burst)
+{
+	uint32_t count = settings_partition_count(settings), parts = partitions;
+
+	if (settings->key_share == KEY_SHARE_LEASED) {
+		parts = partitions * (KEY_PARTS - KEY_LEAVES) + leaves * count;
+		count *= KEY_PARTS;
+	}
+	*rate = rate_times(&settings->key_rate, count, parts);
+	*burst = burst_of_host(settings->key_burst, count, parts);
+}
+
 void settings_of_host(const struct settings *settings, uint32_t partitions, bool reserve,
 		      struct settings *share)
 {
@@ -276,9 +289,8 @@ void settings_of_host(const struct settings *settings, uint32_t partitions, bool
 
 	*share = *settings;
 	share->burst = any ? burst_of_host(settings->burst, count, partitions) : 0;
-	share->key_burst = burst_of_host(settings->key_burst, count, partitions);
 	if (!rate_is_unlimited(&settings->key_rate))
-		share->key_rate = rate_times(&settings->key_rate, count, partitions);
+		settings_key_share(settings, partitions, 0, &share->key_rate, &share->key_burst);
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		struct limit *limit = &share->limits[i];
 
