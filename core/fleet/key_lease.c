@@ -5,6 +5,15 @@
 
 #include <string.h>
 
+void key_lease_wake(struct fleet *fleet, struct key_lease *lease, uint64_t at_ns)
+{
+	if (at_ns < lease->wake_ns)
+		lease->wake_ns = at_ns;
+	if (at_ns < fleet->key_leases->wake_ns)
+		fleet->key_leases->wake_ns = at_ns;
+	fleet_wake_at(fleet, at_ns);
+}
+
 uint32_t key_lease_kept(const struct key_lease *lease)
 {
 	uint32_t kept = 0;
@@ -27,7 +36,7 @@ void key_lease_use(struct fleet *fleet, struct key_lease *lease)
 		leaves += usable_ns && usable_ns <= now_ns;
 	}
 	if (next_ns != NEVER_NS)
-		fleet_wake_at(fleet, fleet->now_ns + (next_ns - now_ns));
+		key_lease_wake(fleet, lease, fleet->now_ns + (next_ns - now_ns));
 	/* Without memory they stay unused until the next change. */
 	if (lease->used != leaves &&
 	    !keys_lease(&fleet->engine->schedule, lease->key, leaves))
@@ -69,5 +78,5 @@ void key_lease_look_later(struct fleet *fleet, struct key_lease *lease, uint64_t
 	lease->stale = true;
 	lease->has_work = false;
 	lease->look_ns = fleet->now_ns + (within_ns ? fleet_random(fleet) % within_ns : 0);
-	fleet_wake_at(fleet, lease->look_ns);
+	key_lease_wake(fleet, lease, lease->look_ns);
 }

@@ -25,6 +25,7 @@ struct key_lease {
 	uint64_t look_ns; /* ... not before; as the next ones by the engine's clock */
 	bool has_work;
 	struct key_decision decision;
+	uint64_t wake_ns; /* something may have to be done */
 	uint64_t due_ns;  /* the next look at what was asked for */
 	uint64_t used_ns; /* it was asked for last */
 	uint64_t gained_ns; /* the leaves that were taken last may be used since then */
@@ -41,6 +42,8 @@ struct key_leases {
 	uint64_t last_number;
 	struct keys_missed missed;
 	uint64_t aged_ns;
+	uint64_t wake_ns; /* the first of theirs, or before */
+	bool has_work;	  /* some of them may have */
 	uint64_t next_ns; /* no transaction before */
 	bool suspended;
 	uint32_t epoch; /* in which the right was extended last */
@@ -57,6 +60,9 @@ struct key_leases {
 	struct plan plan; /* owned; of KEY_SENT_CHANGE */
 	uint64_t former_ns[KEY_LEAVES]; /* as @usable_ns was before */
 };
+
+/* Lets there be a look at @lease at @at_ns at the latest. */
+void key_lease_wake(struct fleet *fleet, struct key_lease *lease, uint64_t at_ns);
 
 /* Returns how many leaves are held, usable or not. */
 uint32_t key_lease_kept(const struct key_lease *lease);

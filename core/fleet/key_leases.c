@@ -88,18 +88,20 @@ static bool leases_keys(const struct fleet *fleet, const struct holding *holding
 
 void key_leases_miss(struct fleet *fleet, struct limiter *key)
 {
+	struct key_leases *leases = fleet->key_leases;
 	struct key_lease *lease = keys_lease_of(key);
 
 	if (lease) {
 		lease->missed = true;
-		if (lease->due_ns > fleet->now_ns + KEY_PERIOD_NS)
+		if (lease->due_ns > fleet->now_ns + KEY_PERIOD_NS) {
 			lease->due_ns = fleet->now_ns;
+			key_lease_wake(fleet, lease, fleet->now_ns);
+		}
 	} else if (leases_keys(fleet, key->parent->holding)) {
-		keys_missed_note(&fleet->key_leases->missed, keys_key(key)->id, key->parent->id);
-	} else {
-		return;
+		keys_missed_note(&leases->missed, keys_key(key)->id, key->parent->id);
+		if (leases->count < KEY_LEASES_MAX)
+			fleet_wake_at(fleet, leases->next_ns);
 	}
-	fleet_wake_at(fleet, 0);
 }
 
 bool key_leases_may_come(const struct limiter *key)
@@ -143,6 +145,9 @@ void key_leases_extended(struct fleet *fleet)
 
 /* What this host wants. */
 
+/* How much of what was asked for in a second still counts in the next, with and without grants. */
+static const double KEEPS_BUSY = 0.75, KEEPS_IDLE = 0.25;
+
 static double tokens_a_second(const struct rate *rate)
 {
 	struct fraction flow = rate_fraction(rate);
@@ -156,13 +161,15 @@ static void measure(struct fleet *fleet, struct key_lease *lease)
 	uint64_t granted = lease->key->counters[COUNTER_GRANTED];
 	double seconds = (double)(fleet->now_ns - lease->looked_ns) / (double)NSEC_PER_SEC;
 	double asked = seconds > 0 ? (double)(granted - lease->granted) / seconds : 0;
+	double asked_before;
 
 	if (lease->key->turns.queue.length && lease->key->bucket_count &&
 	    !bucket_has(lease->key->buckets, 1))
 		lease->missed = true;
 	if (granted != lease->granted || lease->missed || lease->key->turns.queue.length)
 		lease->used_ns = fleet->now_ns;
-	lease->asked = asked > lease->asked * 0.75 ? asked : lease->asked * 0.75;
+	asked_before = lease->asked * (asked > 0 ? KEEPS_BUSY : KEEPS_IDLE);
+	lease->asked = asked > asked_before ? asked : asked_before;
 	lease->granted = granted;
 	lease->looked_ns = fleet->now_ns;
 }
@@ -208,8 +215,10 @@ static void decide(struct fleet *fleet, struct key_lease *lease)
 	}
 	lease->has_work = decision->takes || decision->gives || decision->ends ||
 			  decision->claim != facts.claimed;
-	if (lease->has_work)
-		fleet_wake_at(fleet, 0);
+	if (lease->has_work) {
+		fleet->key_leases->has_work = true;
+		fleet_wake_at(fleet, fleet->key_leases->next_ns);
+	}
 }
 
 /* Looks at its folder. */
@@ -357,43 +366,62 @@ static void begin(struct fleet *fleet)
 	lease->hash = siphash(key->name, key->name_bytes, leases->seed);
 	lease->granted = lease->key->counters[COUNTER_GRANTED];
 	lease->looked_ns = lease->used_ns = fleet->now_ns;
-	lease->due_ns = fleet->now_ns + KEY_PERIOD_NS;
+	lease->due_ns = lease->wake_ns = fleet->now_ns + KEY_PERIOD_NS;
 	lease->missed = true;
 	lease->next = leases->first;
 	leases->first = lease;
 	leases->count++;
 	leases->next_ns = fleet->now_ns + KEY_SPACING_NS;
+	key_lease_wake(fleet, lease, lease->due_ns);
 	list(fleet, lease);
 }
 
-/* Looks at one lease. False: it is gone. */
-static bool look(struct fleet *fleet, struct key_lease *lease)
+/* Looks at one lease, which may go. */
+static void look(struct fleet *fleet, struct key_lease *lease)
 {
+	lease->wake_ns = NEVER_NS;
 	if (lease->key->removed || lease->holding->limiter->removed ||
 	    lease->cut != lease->holding->cut) {
 		drop(fleet, lease);
-		return false;
+		return;
 	}
 	key_lease_use(fleet, lease);
 	if (lease->stale && !lease->listing && fleet->now_ns >= lease->look_ns)
 		list(fleet, lease);
-	else if (lease->stale)
-		fleet_wake_at(fleet, lease->look_ns);
+	else if (lease->stale && !lease->listing)
+		key_lease_wake(fleet, lease, lease->look_ns);
 	if (fleet->now_ns < lease->due_ns) {
-		fleet_wake_at(fleet, lease->due_ns);
-		return true;
+		key_lease_wake(fleet, lease, lease->due_ns);
+		return;
 	}
 	measure(fleet, lease);
 	lease->due_ns = fleet->now_ns + KEY_PERIOD_NS;
 	if (lease->listed && !lease->stale && !lease->listing)
 		decide(fleet, lease);
 	lease->missed = false;
-	fleet_wake_at(fleet, lease->due_ns);
-	if (lease->listed && !lease->folder.tiles.count && !lease->has_work && !lease->stale) {
+	key_lease_wake(fleet, lease, lease->due_ns);
+	if (lease->listed && !lease->folder.tiles.count && !lease->has_work && !lease->stale)
 		drop(fleet, lease);
-		return false;
+}
+
+static void look_at_all(struct fleet *fleet)
+{
+	struct key_leases *leases = fleet->key_leases;
+
+	if (fleet->now_ns >= leases->wake_ns) {
+		leases->wake_ns = NEVER_NS;
+		for (struct key_lease *lease = leases->first, *next; lease; lease = next) {
+			next = lease->next;
+			if (fleet->now_ns >= lease->wake_ns)
+				look(fleet, lease);
+			else if (lease->wake_ns < leases->wake_ns)
+				leases->wake_ns = lease->wake_ns;
+		}
 	}
-	return true;
+	if (leases->first)
+		fleet_wake_at(fleet, leases->wake_ns);
+	if (leases->has_work)
+		fleet_wake_at(fleet, leases->next_ns);
 }
 
 void key_leases_step(struct fleet *fleet)
@@ -405,11 +433,8 @@ void key_leases_step(struct fleet *fleet)
 	if (session_state(fleet) != FLEET_READY || !session_is_connected(fleet) ||
 	    session_is_leaving(fleet))
 		return;
-	for (struct key_lease *lease = leases->first, *next; lease; lease = next) {
-		next = lease->next;
-		(void)look(fleet, lease);
-	}
-	if (!leases->missed.count)
+	look_at_all(fleet);
+	if (!leases->missed.count || leases->count >= KEY_LEASES_MAX)
 		return;
 	if (fleet->now_ns >= leases->aged_ns) {
 		keys_missed_age(&leases->missed);
@@ -417,7 +442,7 @@ void key_leases_step(struct fleet *fleet)
 	}
 	if (!leases->seeded)
 		read_seed(fleet);
-	else if (leases->count < KEY_LEASES_MAX && fleet->now_ns >= leases->next_ns)
+	else if (fleet->now_ns >= leases->next_ns)
 		begin(fleet);
 	fleet_wake_at(fleet, leases->next_ns > fleet->now_ns ? leases->next_ns
 							     : fleet->now_ns + KEY_SPACING_NS);
@@ -427,19 +452,20 @@ bool key_leases_send(struct fleet *fleet)
 {
 	struct key_leases *leases = fleet->key_leases;
 
-	if (session_is_leaving(fleet) || !term_runs(fleet))
+	if (session_is_leaving(fleet) || !term_runs(fleet) || !leases->has_work)
 		return false;
+	if (fleet->now_ns < leases->next_ns) {
+		fleet_wake_at(fleet, leases->next_ns);
+		return false;
+	}
+	leases->next_ns = fleet->now_ns + KEY_SPACING_NS;
 	for (struct key_lease *lease = leases->first; lease; lease = lease->next) {
 		if (!lease->has_work || lease->stale || lease->listing)
 			continue;
-		if (fleet->now_ns < leases->next_ns) {
-			fleet_wake_at(fleet, leases->next_ns);
-			return false;
-		}
-		leases->next_ns = fleet->now_ns + KEY_SPACING_NS;
 		if (key_change_send(fleet, lease))
 			return true;
 	}
+	leases->has_work = false;
 	return false;
 }
 
