@@ -1,11 +1,11 @@
 /* apply - what was read of other hosts' settings takes effect here, see apply.h. */
 #include "core/fleet/apply.h"
 #include "core/fleet/baseline.h"
-#include "core/fleet/before.h"
 #include "core/fleet/former_names.h"
 #include "core/fleet/garbage.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
+#include "core/fleet/recut.h"
 #include "core/fleet/release.h"
 #include "core/fleet/room.h"
 #include "core/fleet/session.h"
@@ -61,7 +61,7 @@ static void remove_limiter(struct fleet *fleet, struct holding *holding)
 
 void apply_gone(struct fleet *fleet, struct holding *holding)
 {
-	release_all(fleet, holding);
+	leases_drop(fleet, holding);
 	room_unwatch_agreed_rate(fleet, holding);
 	room_unwatch_claims(fleet, holding);
 	holdings_unname(fleet, holding);
@@ -196,21 +196,6 @@ static bool is_rewritten(const struct holding *holding, const struct found *foun
 	return holding->changed_zxid && holding->changed_zxid != found->changed_zxid;
 }
 
-/*
- * An election may have taken back the settings that @holding has: then those that were written
- * before it, or after it, do not name them, and they count beside those that are named.
- */
-static void heed_before(struct fleet *fleet, struct holding *holding, const struct record *record)
-{
-	struct record both = *record;
-
-	before_heed(fleet, holding, record);
-	if (!baseline_is_void(fleet) || before_is_alike(holding->settings, &record->settings))
-		return;
-	(void)before_name(fleet, holding, &both);
-	before_heed(fleet, holding, &both);
-}
-
 static void tune(struct fleet *fleet, struct batch *batch, struct holding *holding,
 		 const struct found *found)
 {
@@ -224,7 +209,11 @@ static void tune(struct fleet *fleet, struct batch *batch, struct holding *holdi
 		note_node(holding, found);
 		return;
 	}
-	heed_before(fleet, holding, &found->record);
+	recut_heed(fleet, holding, &found->record);
+	/* Where an election took back a cut its number may have been given again. */
+	if (holding->cut != found->record.cut ||
+	    !holding_is_cut_alike(holding->settings, &found->record.settings))
+		leases_drop(fleet, holding);
 	if (change_apply_settings(fleet->engine, limiter, &found->record.settings, &altered)) {
 		fleet_tell(fleet, FLEET_SPOILT, "no memory for the settings of limiter %llu",
 			   (unsigned long long)found->id);
@@ -276,7 +265,7 @@ static void make(struct fleet *fleet, const struct found *found)
 	made->holding->generation = record->generation;
 	made->holding->saved = record->saved;
 	made->holding->cut = record->cut;
-	before_heed(fleet, made->holding, record);
+	recut_heed(fleet, made->holding, record);
 	changed(fleet, made, false);
 	leases_reshare(fleet, made->holding);
 	if (session_state(fleet) == FLEET_READY)

@@ -18,7 +18,7 @@
 struct barrier {
 	uint64_t begin_ns; /* when it begins anew; NEVER_NS */
 	bool resumes;	   /* a predecessor's session: it goes first, without the read */
-	uint32_t left;	   /* items in doubt that were not looked at yet */
+	uint32_t left;	   /* looks at what is in doubt that were not answered yet */
 };
 
 bool barrier_new(struct fleet *fleet)
@@ -54,7 +54,6 @@ static void leave_doubt(struct fleet *fleet)
 	transaction_end(fleet);
 	session_enter(fleet, FLEET_READY);
 	term_renew_at(fleet, 0);
-	leases_watch_all(fleet);
 	/* Settings were not followed meanwhile. */
 	baseline_note_stale(fleet);
 }
@@ -82,18 +81,22 @@ static bool lost(struct fleet *fleet, const struct request *request)
 	return true;
 }
 
-/* Learns from /l/LID/P whether the lease in doubt is this host's. */
-static void lease_read(struct fleet *fleet, struct request *request)
+/* Learns which tiles of the limiter in doubt are this host's. */
+static void tiles_listed(struct fleet *fleet, struct request *request)
 {
-	struct item *item = request->of.item;
-	struct lease *lease = item_lease(item);
-	bool ours = request->answer == ANSWER_OK && !strcmp(request->data, session_hid(fleet));
+	const struct item *item = request->of.item;
+	struct tiles tiles;
 
-	if (session_state(fleet) != FLEET_IN_DOUBT || lost(fleet, request) ||
-	    lease->state != LEASE_IN_DOUBT)
+	if (session_state(fleet) != FLEET_IN_DOUBT || lost(fleet, request))
 		return;
-	leases_wait(fleet, lease);
-	leases_become(fleet, item->holding, lease, ours ? LEASE_WAITING : LEASE_NONE);
+	/* A folder that is not there is of a limiter that is gone, or of leaves as they were. */
+	if (!tiles_read(&tiles, request->names,
+			request->answer == ANSWER_OK ? request->name_count : 0, TILE_LEAVES_MAX)) {
+		session_drop(fleet, "no memory");
+		return;
+	}
+	leases_resolve(fleet, item, &tiles);
+	tiles_free(&tiles);
 	fleet->barrier->left--;
 	leave_doubt(fleet);
 }
@@ -148,10 +151,8 @@ static void look(struct fleet *fleet)
 	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
 		struct item *item = transaction_item(fleet, i);
 
-		if (item_lease(item)->state != LEASE_IN_DOUBT)
-			continue;
-		item_path(item, ZNODE_LEASE, path);
-		ask(fleet, REQUEST_GET, path, item, lease_read);
+		item_path(item, path);
+		ask(fleet, REQUEST_LIST, path, item, tiles_listed);
 	}
 	if (transaction_kind(fleet) == TRANSACTION_CLAIM) {
 		znode_path(ZNODE_CLAIMS, transaction_holding(fleet)->id, path);

@@ -1,5 +1,5 @@
 /*
- * barrier - the barrier after an unknown outcome: rule 9 of fleet.h.
+ * barrier - the barrier after an unknown outcome: rule 11 of fleet.h.
  *
  * The version of /h is read, and a transaction that sets it acknowledged. Every older request of
  * this host checks an older version, so none can be executed any more; only then what was in doubt

@@ -435,7 +435,7 @@ void claim_given_back(struct fleet *fleet, struct holding *holding, uint32_t giv
 		claim_look(fleet, holding);
 }
 
-void claim_note_given(struct holding *holding)
+void claim_note_given(struct holding *holding, uint32_t given)
 {
-	holding->claims->given_up++;
+	holding->claims->given_up += given;
 }

@@ -44,10 +44,10 @@ void claim_look(struct fleet *fleet, struct holding *holding);
 void claim_wake_others(struct fleet *fleet, struct holding *holding);
 
 /*
- * @given were given back: the hosts that wait for them are woken. One is about to be, on leaving.
+ * @given were given back: the hosts that wait for them are woken. They are about to be, on leaving.
  */
 void claim_given_back(struct fleet *fleet, struct holding *holding, uint32_t given);
-void claim_note_given(struct holding *holding);
+void claim_note_given(struct holding *holding, uint32_t given);
 
 /* A host that leaves claims nothing any more, from before anything that it sends later. */
 void claim_withdraw(struct fleet *fleet, struct holding *holding);

@@ -353,7 +353,7 @@ void demand_resume(struct fleet *fleet, struct holding *holding, bool claims)
 	uint32_t kept = leases_kept(holding);
 
 	if (!holding->leased && holding->reserve.state == LEASE_NONE && !claims &&
-	    !holding->restricted && !holding->settings->reserve_hosts)
+	    !holding->settings->reserve_hosts)
 		return;
 	holdings_rouse(fleet, holding, false);
 	(void)holdings_begins(holding);

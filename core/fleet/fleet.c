@@ -28,6 +28,7 @@
 #include "core/fleet/parts.h"
 #include "core/fleet/publish.h"
 #include "core/fleet/rebalance.h"
+#include "core/fleet/relay.h"
 #include "core/fleet/release.h"
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
@@ -107,6 +108,7 @@ static void drop_session(struct fleet *fleet)
 	room_forget(fleet);
 	replicate_forget(fleet);
 	garbage_forget(fleet);
+	relay_forget(fleet);
 	surveys_forget(fleet);
 	neighbour_forget(fleet);
 	membership_forget(fleet);
@@ -138,6 +140,10 @@ static void renew(struct fleet *fleet)
 	struct request *request = transaction_begin(fleet, TRANSACTION_RENEW);
 
 	term_renew_at(fleet, fleet->now_ns + fleet->constants.renewal_ns);
+	if (request && !leases_guard(fleet, request)) {
+		transaction_give_up(fleet, request);
+		request = NULL;
+	}
 	if (!request)
 		return;
 	fleet->counters.renewals++;
@@ -227,7 +233,8 @@ static void step_send(struct fleet *fleet)
 		fleet_wake_at(fleet, transaction_denied_ns(fleet));
 		return;
 	}
-	if (neighbour_send(fleet) || rebalance_send(fleet) || key_leases_send(fleet))
+	if (neighbour_send(fleet) || relay_send(fleet) || rebalance_send(fleet) ||
+	    key_leases_send(fleet))
 		return;
 	if (!session_is_leaving(fleet))
 		garbage_send(fleet);
@@ -461,7 +468,6 @@ void fleet_connected(struct fleet *fleet, uint64_t session, uint64_t now_ns)
 		layout_look(fleet);
 	} else if (state == FLEET_READY) {
 		/* Changes of the meantime, and the watches. */
-		leases_watch_all(fleet);
 		replicate_begin(fleet);
 	} else if (state == FLEET_IN_DOUBT) {
 		barrier_begin(fleet);
@@ -495,8 +501,6 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 		return;
 	if (znode.kind == ZNODE_GLOBALS && ready)
 		replicate_begin(fleet);
-	else if (znode.kind == ZNODE_LEASE)
-		leases_changed(fleet, &znode);
 	else if (znode.kind == ZNODE_CLAIM && ready)
 		claim_woken(fleet, &znode);
 	else if (znode.kind == ZNODE_CLAIMS)

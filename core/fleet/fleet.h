@@ -248,12 +248,9 @@ enum fleet_applied {
 /* Hears what happens; with each event a line of words for its reader. Must not call back. */
 struct fleet_listener {
 	void (*event)(struct fleet_listener *listener, enum fleet_event event, const char *text);
-	/*
-	 * A change of state of a lease; @index from PARTITIONS_MAX on is the reserve's. May be
-	 * NULL.
-	 */
+	/* A change of state of @lease, a lease of leaves or the reserve's. May be NULL. */
 	void (*lease)(struct fleet_listener *listener, const struct holding *holding,
-		      uint32_t index, enum lease_state from, enum lease_state to);
+		      const struct lease *lease, enum lease_state from, enum lease_state to);
 	/* Another host changed a limiter. May be NULL. */
 	void (*applied)(struct fleet_listener *listener, struct limiter *limiter,
 			enum fleet_applied applied, const char *text);
@@ -291,9 +288,7 @@ struct source *fleet_source(struct fleet *fleet);
 struct former_holding {
 	uint64_t id, generation, saved, cut;
 	int32_t version;
-	uint64_t before_ns; /* as in struct holding, like the rest; 0: nothing is known of before */
-	uint32_t before_count, before_is;
-	const struct settings *before;
+	uint64_t used_ns; /* as in struct holding, like the rest */
 };
 void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 		    const struct former_holding *former);

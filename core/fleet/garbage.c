@@ -149,6 +149,15 @@ void garbage_look(struct fleet *fleet)
 		request_send(fleet, request);
 }
 
+static void free_paths(struct swept *swept)
+{
+	free(swept->paths);
+	swept->paths = NULL;
+	swept->path_count = 0;
+	swept->listed = 0;
+	swept->ready = false;
+}
+
 static void forget(struct fleet *fleet, struct swept *swept)
 {
 	struct swept **at = &fleet->garbage->first;
@@ -157,6 +166,7 @@ static void forget(struct fleet *fleet, struct swept *swept)
 		at = &(*at)->next;
 	*at = swept->next;
 	chains_remove(&fleet->garbage->by_id, &swept->link);
+	free_paths(swept);
 	free(swept);
 	fleet->garbage->current = NULL;
 }
@@ -166,19 +176,11 @@ static void give_up(struct fleet *fleet)
 	struct swept *swept = fleet->garbage->current;
 
 	fleet->garbage->current = NULL;
+	free_paths(swept);
 	if (++swept->tries >= TRIES_MAX)
 		forget(fleet, swept);
 	else
 		keep_for(fleet, swept, fleet->constants.quarantine_ns);
-}
-
-static void free_paths(struct swept *swept)
-{
-	free(swept->paths);
-	swept->paths = NULL;
-	swept->path_count = 0;
-	swept->listed = 0;
-	swept->ready = false;
 }
 
 /* Folders of nodes that have a name of their own. */
@@ -212,7 +214,6 @@ static void nodes_listed(struct fleet *fleet, struct request *request)
 	paths = realloc(swept->paths,
 			(swept->path_count + request->name_count + 1) * sizeof(*paths));
 	if (!paths) {
-		free_paths(swept);
 		give_up(fleet);
 		return;
 	}
@@ -242,7 +243,6 @@ static void list_folder(struct fleet *fleet)
 	if (list) {
 		request_send(fleet, list);
 	} else {
-		free_paths(swept);
 		give_up(fleet);
 	}
 }
@@ -345,7 +345,6 @@ static bool send_deletes(struct fleet *fleet)
 	struct request *request;
 
 	if (!is_garbage(fleet, swept)) {
-		free_paths(swept);
 		forget(fleet, swept);
 		return false;
 	}
@@ -353,7 +352,6 @@ static bool send_deletes(struct fleet *fleet)
 	if (!request || !add_deletes(swept, request)) {
 		if (request)
 			transaction_give_up(fleet, request);
-		free_paths(swept);
 		give_up(fleet);
 		return false;
 	}

@@ -62,6 +62,7 @@ void handover_keep(struct fleet *fleet)
 	    (session_state(fleet) != FLEET_READY && session_state(fleet) != FLEET_IN_DOUBT))
 		return;
 	memory->right_end_ns = term_end_ns(fleet);
+	memory->epoch = term_epoch(fleet);
 	memory->constants = fleet->constants;
 	memory->degraded = term_is_degraded(fleet);
 	memory->host_version = session_version(fleet);
@@ -84,8 +85,8 @@ void handover_forget(struct fleet *fleet)
 	}
 }
 
-/* A free place for @index of limiter @id, and 1; 0: there is none. */
-static uint32_t take_place(struct fleet *fleet, uint64_t id, uint32_t index)
+/* A free place for a @kind of limiter @id, and 1; 0: there is none. */
+static uint32_t take_place(struct fleet *fleet, uint64_t id, enum handover_kind kind)
 {
 	for (uint32_t i = 0; i < HANDOVER_PLACES; i++) {
 		uint32_t at = fleet->handover->next++ % HANDOVER_PLACES;
@@ -93,14 +94,13 @@ static uint32_t take_place(struct fleet *fleet, uint64_t id, uint32_t index)
 
 		if (place->state != LEASE_NONE)
 			continue;
-		*place = (struct handover_place){.id = id, .index = index};
+		*place = (struct handover_place){.id = id, .kind = (uint8_t)kind};
 		return at + 1;
 	}
 	return 0;
 }
 
-void handover_keep_lease(struct fleet *fleet, const struct holding *holding, struct lease *lease,
-			 uint32_t index)
+void handover_keep_lease(struct fleet *fleet, const struct holding *holding, struct lease *lease)
 {
 	struct handover_memory *memory = memory_of(fleet);
 	struct handover_place *place;
@@ -108,19 +108,32 @@ void handover_keep_lease(struct fleet *fleet, const struct holding *holding, str
 	if (!memory)
 		return;
 	if (!lease->place)
-		lease->place = take_place(fleet, holding->id, index);
+		lease->place = take_place(fleet, holding->id,
+					  lease == &holding->reserve ? HANDOVER_RESERVE
+								     : HANDOVER_LEASE);
 	if (!lease->place)
 		return;
 	place = &memory->places[lease->place - 1];
+	place->cut = holding->cut;
 	place->usable_ns = lease->usable_ns;
+	place->first = (uint16_t)lease->first;
+	*(volatile uint16_t *)&place->last = (uint16_t)lease->last;
+	place->tile_first = (uint16_t)lease->tile_first;
+	place->tile_last = (uint16_t)lease->tile_last;
 	/* @sent is set for as long as a give-back can be under way: only then is it in doubt. */
 	if (lease->sent)
 		*(volatile bool *)&place->sent = true;
-	place->unmarked = lease->unmarked;
 	set_state(place, (enum lease_state)lease->state);
 	*(volatile bool *)&place->sent = lease->sent;
 	if (lease->state == LEASE_NONE)
 		lease->place = 0;
+}
+
+void handover_drop_lease(struct fleet *fleet, struct lease *lease)
+{
+	if (lease->place)
+		handover_free_place(fleet, lease->place - 1);
+	lease->place = 0;
 }
 
 void handover_keep_claim(struct fleet *fleet, uint64_t id, uint32_t *at, bool claim)

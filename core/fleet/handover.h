@@ -24,19 +24,20 @@
 
 #include "core/fleet/record.h"
 
-enum {
-	HANDOVER_PLACES = 16384,    /* places: more than leases; the rest is for claims */
-	HANDOVER_CLAIM = INT32_MAX, /* the index of a claim */
-};
+enum { HANDOVER_PLACES = 16384 }; /* more than leases; the rest is for claims */
 
-/* A lease, or that the host may have a claim. */
+enum handover_kind { HANDOVER_LEASE, HANDOVER_RESERVE, HANDOVER_CLAIM, HANDOVER_KIND_COUNT };
+
+/* A lease, or that the host may have a claim. Where two leases have a leaf, both say as much. */
 struct handover_place {
-	uint64_t id;	    /* LID */
-	uint64_t usable_ns; /* as in struct lease, like the rest */
-	uint32_t index;	    /* of the partition; PARTITIONS_MAX and above: of the reserve */
-	uint8_t state;	    /* NONE: the place is free */
+	uint64_t id; /* LID */
+	uint64_t cut;
+	uint64_t usable_ns;   /* as in struct lease, like the rest */
+	uint16_t first, last; /* below PARTITIONS_MAX */
+	uint16_t tile_first, tile_last;
+	uint8_t kind;  /* enum handover_kind */
+	uint8_t state; /* NONE: the place is free */
 	bool sent;
-	bool unmarked;
 };
 
 /* All zero: there is nothing to go on with. Times are those of struct clocks. */
@@ -45,6 +46,7 @@ struct handover_memory {
 	uint64_t right_end_ns;
 	struct fleet_constants constants;
 	int32_t host_version;
+	uint32_t epoch; /* of the acknowledgement that extended the right last */
 	bool degraded;
 	char hid[HID_TEXT];
 	struct handover_place places[HANDOVER_PLACES];
@@ -61,12 +63,9 @@ void handover_free(struct fleet *fleet);
 /* Writes what is known of the session and its term. */
 void handover_keep(struct fleet *fleet);
 
-/*
- * Writes the state of @lease, of partition @index of @holding; from PARTITIONS_MAX on: the
- * reserve's.
- */
-void handover_keep_lease(struct fleet *fleet, const struct holding *holding, struct lease *lease,
-			 uint32_t index);
+/* Writes the state of @lease of @holding. Frees its place: its leaves are another lease's now. */
+void handover_keep_lease(struct fleet *fleet, const struct holding *holding, struct lease *lease);
+void handover_drop_lease(struct fleet *fleet, struct lease *lease);
 
 /* Writes whether there may be a claim of limiter @id; *@at: its place, and 1, or 0. */
 void handover_keep_claim(struct fleet *fleet, uint64_t id, uint32_t *at, bool claim);

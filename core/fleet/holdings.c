@@ -14,6 +14,7 @@ struct holdings {
 	uint64_t look_ns;	/* when they are looked at; NEVER_NS */
 	struct holding *roused, *last_roused;
 	struct holding *work, *last_work;
+	struct holding *later;
 };
 
 bool holdings_new(struct fleet *fleet)
@@ -33,6 +34,11 @@ void holdings_free(struct fleet *fleet)
 struct holding *holdings_first(const struct fleet *fleet)
 {
 	return fleet->holdings->first;
+}
+
+struct holding *holdings_first_active(const struct fleet *fleet)
+{
+	return fleet->holdings->active;
 }
 
 struct holding *holdings_find(const struct fleet *fleet, uint64_t id)
@@ -116,6 +122,36 @@ void holdings_rouse(struct fleet *fleet, struct holding *holding, bool asked)
 	fleet_wake_at(fleet, 0);
 }
 
+void holdings_rouse_at(struct fleet *fleet, struct holding *holding, uint64_t at_ns)
+{
+	bool is_there = holding->later_ns;
+
+	holding->later_ns = at_ns;
+	if (is_there)
+		return;
+	holding->next_later = fleet->holdings->later;
+	fleet->holdings->later = holding;
+	holdings_keep(holding);
+	fleet_wake_at(fleet, at_ns);
+}
+
+void holdings_rouse_due(struct fleet *fleet)
+{
+	struct holding **at = &fleet->holdings->later, *holding;
+
+	while ((holding = *at)) {
+		if (holding->later_ns > fleet->now_ns) {
+			fleet_wake_at(fleet, holding->later_ns);
+			at = &holding->next_later;
+			continue;
+		}
+		*at = holding->next_later;
+		holding->later_ns = 0;
+		holdings_rouse(fleet, holding, false);
+		holdings_let_go(holding);
+	}
+}
+
 struct holding *holdings_next_roused(struct fleet *fleet)
 {
 	struct holding *holding = fleet->holdings->roused;
@@ -191,6 +227,11 @@ void holdings_forget(struct fleet *fleet)
 	while ((holding = fleet->holdings->active)) {
 		fleet->holdings->active = holding->next_active;
 		holding->active = false;
+		holdings_let_go(holding);
+	}
+	while ((holding = fleet->holdings->later)) {
+		fleet->holdings->later = holding->next_later;
+		holding->later_ns = 0;
 		holdings_let_go(holding);
 	}
 	while ((holding = holdings_next_roused(fleet)) || (holding = holdings_next_work(fleet)))

@@ -13,6 +13,9 @@ void holdings_free(struct fleet *fleet);
 /* The first of all, the newest; more by their `next`. */
 struct holding *holdings_first(const struct fleet *fleet);
 
+/* The first of those in use; more by their `next_active`. */
+struct holding *holdings_first_active(const struct fleet *fleet);
+
 /* The holding of limiter @id; NULL: there is none. */
 struct holding *holdings_find(const struct fleet *fleet, uint64_t id);
 
@@ -36,6 +39,10 @@ void holdings_let_go(struct holding *holding);
  */
 void holdings_rouse(struct fleet *fleet, struct holding *holding, bool asked);
 struct holding *holdings_next_roused(struct fleet *fleet);
+
+/* Rouses @holding at @at_ns, the last that was said; those for which it is time. */
+void holdings_rouse_at(struct fleet *fleet, struct holding *holding, uint64_t at_ns);
+void holdings_rouse_due(struct fleet *fleet);
 
 /* Likewise, and that another host gave something back. Both are told once: in use since; woken. */
 void holdings_wake(struct fleet *fleet, struct holding *holding);

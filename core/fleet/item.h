@@ -1,29 +1,34 @@
-/* item - a partition that a transaction is about. */
+/* item - what a transaction does to the tiles of one limiter, or to those of its reserve. */
 #ifndef RATEFS_CORE_ITEM_H
 #define RATEFS_CORE_ITEM_H
 
+#include "core/fleet/plan.h"
 #include "core/fleet/znode.h"
 #include "core/limiter/holding.h"
 
-enum { ITEMS_MAX = 32 }; /* in one transaction: each has up to three operations */
+enum { ITEMS_MAX = 32 }; /* in one transaction */
 
 struct item {
 	struct holding *holding; /* its limiter is held by us while the item is there */
-	uint32_t index;		 /* of a partition; count and above are not used for the reserve */
+	uint64_t cut;		 /* of the leaves that it is about */
 	bool reserve;
-	bool clean;
-	uint64_t made_zxid; /* of the marker ... */
-	struct marker marker;
-	bool old;	    /* ... which was read too long ago to say what is left */
-	uint32_t operation; /* its first in the transaction */
+	struct plan *plan; /* owned; NULL: it is not known, a predecessor made it */
 };
 
-struct lease *item_lease(const struct item *item);
+/* Makes the item of @holding as it is now, or of its reserve, without a plan. */
+struct item item_of(struct holding *holding, bool reserve);
 
-/* The index of its partition; from PARTITIONS_MAX on: of the reserve. */
-uint32_t item_index(const struct item *item);
+/* Gives it a plan for @tiles, which changes nothing yet. False: there is no memory. Frees that. */
+bool item_begin(struct item *item, const struct tiles *tiles, const char *hid, uint64_t seed);
+void item_free(struct item *item);
 
-/* The path of its node of @kind: its lease or its marker. */
-void item_path(const struct item *item, enum znode_kind kind, char path[ZNODE_TEXT]);
+/* Tells whether its leaves are still there: the limiter is, and they are numbered as they were. */
+bool item_counts(const struct item *item);
+
+/* The leases that it can be about are @count leases from this on. */
+struct lease *item_leases(const struct item *item, uint32_t *count);
+
+/* The path of its folder. */
+void item_path(const struct item *item, char path[ZNODE_TEXT]);
 
 #endif

@@ -3,6 +3,7 @@
 #include "core/fleet/key_leases.h"
 #include "core/fleet/request.h"
 #include "core/fleet/session.h"
+#include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
 #include "core/limiter/keys.h"
 
@@ -140,7 +141,7 @@ static bool make_plan(struct fleet *fleet, struct key_lease *lease)
 	if (decision->takes)
 		done = plan_take(&leases->plan, decision->takes, true);
 	else if (decision->gives)
-		done = plan_give(&leases->plan, decision->gives, leases->epoch, &NOTHING_LEFT);
+		done = plan_give(&leases->plan, decision->gives, term_epoch(fleet), &NOTHING_LEFT);
 	return done >= 0;
 }
 

@@ -16,13 +16,23 @@ uint32_t leases_kept(const struct holding *holding)
 	return holding->leased - holding->draining;
 }
 
+/* Counts one more lease of @holding that has a state, or one less. */
+static void count(struct fleet *fleet, struct holding *holding, bool there)
+{
+	if (there) {
+		room_count_lease(fleet, true);
+		holdings_keep(holding);
+		return;
+	}
+	room_count_lease(fleet, false);
+	holdings_let_go(holding);
+}
+
 void leases_become(struct fleet *fleet, struct holding *holding, struct lease *lease,
 		   enum lease_state to)
 {
 	enum lease_state from = (enum lease_state)lease->state;
 	bool reserve = lease == &holding->reserve;
-	uint32_t index = reserve ? PARTITIONS_MAX + holding->reserve_index : lease->first;
-
 	uint32_t size = lease_size(lease);
 
 	lease_become(lease, to);
@@ -32,20 +42,126 @@ void leases_become(struct fleet *fleet, struct holding *holding, struct lease *l
 		holding->draining += (to == LEASE_DRAINING) * size -
 				     (from == LEASE_DRAINING) * size;
 	}
-	if (from == LEASE_NONE) {
-		room_count_lease(fleet, holding->id, true);
-		holdings_keep(holding);
-	}
+	if (from == LEASE_NONE)
+		count(fleet, holding, true);
 	if (to == LEASE_HELD || to == LEASE_WAITING) {
 		lease->since_ns = fleet->now_ns;
 		lease->granted = holding_use(holding);
 	}
-	handover_keep_lease(fleet, holding, lease, index);
+	handover_keep_lease(fleet, holding, lease);
 	if (fleet->listener && fleet->listener->lease)
-		fleet->listener->lease(fleet->listener, holding, index, from, to);
-	if (to == LEASE_NONE) {
-		room_count_lease(fleet, holding->id, false);
-		holdings_let_go(holding);
+		fleet->listener->lease(fleet->listener, holding, lease, from, to);
+	if (to == LEASE_NONE)
+		count(fleet, holding, false);
+}
+
+bool leases_cut(struct fleet *fleet, struct holding *holding, uint32_t leaf)
+{
+	struct lease *lease = holding_find_lease(holding, leaf), *behind;
+
+	if (!lease || lease->first == leaf || lease->state == LEASE_NONE)
+		return true;
+	behind = holding_split_lease(holding, leaf);
+	if (!behind)
+		return false;
+	count(fleet, holding, true);
+	/* A process that is killed in between leaves two places with a leaf of the same state. */
+	handover_keep_lease(fleet, holding, behind);
+	handover_keep_lease(fleet, holding, behind - 1);
+	return true;
+}
+
+/* Tells whether @lease and the one behind it can be one. */
+static bool can_join(const struct lease *lease, const struct lease *behind)
+{
+	return lease->state == behind->state && lease->tile_first == behind->tile_first &&
+	       (lease->state == LEASE_HELD ||
+		(lease->state == LEASE_WAITING && lease->usable_ns == behind->usable_ns));
+}
+
+static void join(struct fleet *fleet, struct holding *holding, struct lease *lease,
+		 struct lease *behind)
+{
+	lease->last = behind->last;
+	if (lease->since_ns < behind->since_ns) {
+		lease->since_ns = behind->since_ns;
+		lease->granted = behind->granted;
+	}
+	handover_keep_lease(fleet, holding, lease);
+	handover_drop_lease(fleet, behind);
+	count(fleet, holding, false);
+}
+
+void leases_tidy(struct fleet *fleet, struct holding *holding)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < holding->lease_count; i++) {
+		struct lease *lease = &holding->leases[i];
+
+		if (lease->state == LEASE_NONE)
+			continue;
+		if (kept && can_join(&holding->leases[kept - 1], lease))
+			join(fleet, holding, &holding->leases[kept - 1], lease);
+		else
+			holding->leases[kept++] = *lease;
+	}
+	holding->lease_count = kept;
+}
+
+/* Tells whether @lease is in a node of this host's, as far as it is known. */
+static bool has_tile(const struct lease *lease)
+{
+	return lease->state != LEASE_NONE && lease->state != LEASE_TAKING;
+}
+
+bool leases_put(const struct fleet *fleet, const struct holding *holding, bool reserve,
+		struct tiles *tiles)
+{
+	const struct lease *leases = reserve ? &holding->reserve : holding->leases;
+	uint32_t count = reserve ? 1 : holding->lease_count;
+	struct tile tile = {0};
+
+	tiles_remove(tiles, session_hid(fleet));
+	for (uint32_t i = 0; i < count;) {
+		const struct lease *lease = &leases[i++];
+
+		if (!has_tile(lease))
+			continue;
+		tile = (struct tile){.first = lease->tile_first, .last = lease->tile_last};
+		memcpy(tile.hid, session_hid(fleet), HID_TEXT);
+		tile.fixed = lease->state != LEASE_HELD;
+		for (; i < count && has_tile(&leases[i]) && leases[i].tile_first == tile.first; i++)
+			tile.fixed |= leases[i].state != LEASE_HELD;
+		if (!tiles_put(tiles, &tile))
+			return false;
+	}
+	return true;
+}
+
+/* Notes that @item's leases with a leaf of @tile are in it. */
+static void name_leases(struct fleet *fleet, const struct item *item, const struct tile *tile)
+{
+	uint32_t count;
+	struct lease *leases = item_leases(item, &count);
+
+	for (uint32_t i = 0; i < count && leases[i].first <= tile->last; i++) {
+		struct lease *lease = &leases[i];
+
+		if (lease->state == LEASE_NONE || lease->last < tile->first ||
+		    (lease->tile_first == tile->first && lease->tile_last == tile->last))
+			continue;
+		lease->tile_first = tile->first;
+		lease->tile_last = tile->last;
+		handover_keep_lease(fleet, item->holding, lease);
+	}
+}
+
+void leases_name(struct fleet *fleet, const struct item *item, const struct tiles *tiles)
+{
+	for (uint32_t i = 0; i < tiles->count; i++) {
+		if (tile_is_of(&tiles->list[i], session_hid(fleet)))
+			name_leases(fleet, item, &tiles->list[i]);
 	}
 }
 
@@ -57,14 +173,14 @@ void leases_wait(struct fleet *fleet, struct lease *lease)
 void leases_reshare(struct fleet *fleet, struct holding *holding)
 {
 	struct schedule *schedule = &fleet->engine->schedule;
-	uint32_t count = holding_count(holding), usable = 0;
+	uint32_t usable = 0;
 
 	if (holding->limiter->removed)
 		return;
 	for (uint32_t i = 0; term_runs(fleet) && i < holding->lease_count; i++) {
 		const struct lease *lease = &holding->leases[i];
 
-		if (lease->state == LEASE_HELD && lease->first < count)
+		if (lease->state == LEASE_HELD)
 			usable += lease_size(lease);
 	}
 	holding->usable = usable;
@@ -98,11 +214,35 @@ void leases_empty(struct fleet *fleet)
 	}
 }
 
+/* Rule 3: an election may have taken back that a neighbour ended the right, which lapsed. */
+static void revive(struct fleet *fleet, struct holding *holding)
+{
+	uint64_t usable_ns = fleet->epochs.known_ns + fleet->constants.quarantine_ns;
+
+	for (uint32_t i = 0; i <= holding->lease_count; i++) {
+		struct lease *lease = i < holding->lease_count ? &holding->leases[i]
+							       : &holding->reserve;
+
+		if (lease->state == LEASE_WAITING && lease->usable_ns < usable_ns)
+			lease->usable_ns = usable_ns;
+		if (lease->state == LEASE_HELD ||
+		    (lease->state == LEASE_DRAINING && !lease->sent)) {
+			lease->usable_ns = usable_ns;
+			leases_become(fleet, holding, lease, LEASE_WAITING);
+		}
+	}
+}
+
 void leases_extend_term(struct fleet *fleet, uint64_t sent_ns)
 {
 	bool ran = term_runs(fleet), degraded = term_is_degraded(fleet);
+	bool lapsed = !ran || term_is_over(fleet);
+	uint32_t epoch = term_epoch(fleet);
 
 	term_extend(fleet, sent_ns);
+	for (struct holding *h = holdings_first(fleet); lapsed && epoch != term_epoch(fleet) && h;
+	     h = h->next)
+		revive(fleet, h);
 	if (degraded)
 		fleet_tell(fleet, FLEET_BACK, "the coordinator is back");
 	if (ran == term_runs(fleet) && !degraded)
@@ -172,11 +312,6 @@ void leases_fall_due(struct fleet *fleet, struct holding *holding)
 		leases_become(fleet, holding, lease, LEASE_HELD);
 		changed = true;
 	}
-	if (holding->before_ns && holding->before_ns <= fleet->clocks.waiter_ns) {
-		changed = changed || holding->restricted;
-		holding->restricted = false;
-		holding->before_ns = 0;
-	}
 	if (changed)
 		leases_reshare(fleet, holding);
 }
@@ -193,67 +328,119 @@ void leases_forget(struct fleet *fleet, struct holding *holding)
 		leases_reshare(fleet, holding);
 }
 
-/* Returns this host's lease that has node @znode, unless it is on its way back; else NULL. */
-static struct lease *lease_of_node(struct fleet *fleet, const struct znode *znode)
+void leases_drop(struct fleet *fleet, struct holding *holding)
 {
-	struct holding *holding = holdings_find(fleet, znode->id);
-	struct lease *lease;
+	for (uint32_t i = 0; i <= holding->lease_count; i++) {
+		struct lease *lease = i < holding->lease_count ? &holding->leases[i]
+							       : &holding->reserve;
 
-	if (!holding || (znode->reserve && znode->index != holding->reserve_index))
-		return NULL;
-	lease = znode->reserve ? &holding->reserve : holding_find_lease(holding, znode->index);
-	if (!lease)
-		return NULL;
-	return lease->state == LEASE_HELD || lease->state == LEASE_WAITING ? lease : NULL;
+		if (lease->state == LEASE_HELD || lease->state == LEASE_WAITING ||
+		    (lease->state == LEASE_DRAINING && !lease->sent))
+			leases_become(fleet, holding, lease, LEASE_NONE);
+	}
+	leases_reshare(fleet, holding);
 }
 
-static void lease_seen(struct fleet *fleet, struct request *request)
+static bool is_in_doubt(const struct lease *lease)
 {
-	struct lease *lease;
-	struct znode znode;
-
-	(void)znode_parse(request->path, &znode);
-	lease = lease_of_node(fleet, &znode);
-	if (!lease)
-		return;
-	if (request->answer == ANSWER_OK && !strcmp(request->data, session_hid(fleet)))
-		lease->watched = true;
-	else if (request->answer == ANSWER_OK || request->answer == ANSWER_NO_NODE ||
-		 request->answer == ANSWER_REFUSED)
-		session_drop(fleet, "a lease of this host's is another's: a foreign hand");
+	return lease->state == LEASE_TAKING || (lease->state == LEASE_DRAINING && lease->sent);
 }
 
-void leases_watch(struct fleet *fleet, const struct holding *holding, uint32_t index, bool reserve)
+void leases_doubt(struct fleet *fleet, const struct item *item)
 {
-	struct request *request;
-	char path[ZNODE_TEXT];
+	uint32_t count;
+	struct lease *leases = item_leases(item, &count);
 
-	znode_path_partition(ZNODE_LEASE, holding->id, index, reserve, path);
-	request = request_new(REQUEST_GET, path, lease_seen);
-	if (!request)
-		return;
-	request->watch = true;
-	request_send(fleet, request);
-}
-
-void leases_watch_all(struct fleet *fleet)
-{
-	for (struct holding *h = holdings_first(fleet); h; h = h->next) {
-		for (uint32_t i = 0; h->leased && i < h->lease_count; i++) {
-			const struct lease *lease = &h->leases[i];
-
-			if (!lease->watched &&
-			    (lease->state == LEASE_HELD || lease->state == LEASE_WAITING))
-				leases_watch(fleet, h, lease->first, false);
-		}
-		if (!h->reserve.watched &&
-		    (h->reserve.state == LEASE_HELD || h->reserve.state == LEASE_WAITING))
-			leases_watch(fleet, h, h->reserve_index, true);
+	for (uint32_t i = 0; i < count; i++) {
+		if (is_in_doubt(&leases[i]))
+			leases_become(fleet, item->holding, &leases[i], LEASE_IN_DOUBT);
 	}
 }
 
-void leases_changed(struct fleet *fleet, const struct znode *znode)
+/* Tells whether @tiles has a tile of this host's with all leaves of @lease. */
+static bool is_listed(const struct fleet *fleet, const struct lease *lease,
+		      const struct tiles *tiles)
 {
-	if (lease_of_node(fleet, znode))
-		session_drop(fleet, "a lease of this host's was changed by a foreign hand");
+	uint32_t at = tiles_find(tiles, lease->first);
+
+	return at < tiles->count && tiles->list[at].first <= lease->first &&
+	       tiles->list[at].last >= lease->last &&
+	       tile_is_of(&tiles->list[at], session_hid(fleet));
+}
+
+void leases_resolve(struct fleet *fleet, const struct item *item, const struct tiles *tiles)
+{
+	bool counts = item_counts(item);
+	uint32_t count;
+	struct lease *leases = item_leases(item, &count);
+
+	if (counts)
+		leases_name(fleet, item, tiles);
+	for (uint32_t i = 0; i < count; i++) {
+		struct lease *lease = &leases[i];
+
+		if (lease->state != LEASE_IN_DOUBT)
+			continue;
+		leases_wait(fleet, lease);
+		leases_become(fleet, item->holding, lease,
+			      counts && is_listed(fleet, lease, tiles) ? LEASE_WAITING
+								       : LEASE_NONE);
+	}
+	leases_tidy(fleet, item->holding);
+}
+
+/* Which tiles are checked next: so many of all were before. */
+struct guard {
+	struct request *request;
+	uint64_t seen, from, checked;
+	bool failed;
+};
+
+static void check_tile(struct guard *guard, const struct holding *holding, bool reserve,
+		       const struct tile *tile)
+{
+	char name[TILE_TEXT], path[ZNODE_TEXT];
+
+	if (guard->seen++ < guard->from || guard->checked == LEASES_GUARDED_MAX)
+		return;
+	guard->checked++;
+	tile_print(tile, name);
+	znode_path_tile(holding->id, holding->cut, reserve, name, path);
+	guard->failed |= !request_add(guard->request, OPERATION_CHECK, path, NULL, NODE_VERSION_ANY,
+				      0);
+}
+
+static void check_tiles(const struct fleet *fleet, struct guard *guard,
+			const struct holding *holding)
+{
+	for (int reserve = 0; reserve < 2; reserve++) {
+		const struct lease *leases = reserve ? &holding->reserve : holding->leases;
+		uint32_t count = reserve ? 1 : holding->lease_count;
+		const struct lease *before = NULL;
+
+		for (uint32_t i = 0; i < count; i++) {
+			struct tile tile = {.first = leases[i].tile_first,
+					    .last = leases[i].tile_last};
+
+			if (!has_tile(&leases[i]) || (before && before->tile_first == tile.first))
+				continue;
+			before = &leases[i];
+			memcpy(tile.hid, session_hid(fleet), HID_TEXT);
+			check_tile(guard, holding, reserve, &tile);
+		}
+	}
+}
+
+bool leases_guard(struct fleet *fleet, struct request *request)
+{
+	struct guard guard = {.request = request, .from = fleet->guarded};
+
+	for (const struct holding *h = holdings_first_active(fleet); h; h = h->next_active) {
+		if (h->leased || h->reserve.state != LEASE_NONE)
+			check_tiles(fleet, &guard, h);
+	}
+	fleet->guarded += guard.checked;
+	if (guard.checked < LEASES_GUARDED_MAX)
+		fleet->guarded = 0;
+	return !guard.failed;
 }

@@ -1,16 +1,19 @@
 /*
- * leases - the leases of this host, and what they are worth: rules 4, 8, 10 and 12 of fleet.h.
+ * leases - the leases of this host, and what they are worth: rules 4, 6, 11 and 12 of fleet.h.
  *
- * Only its holder deletes a lease's node, unless it is deleted by hand, or was never really
- * committed. The holder watches it: a server tells of the deletion before it acknowledges a later
- * transaction, so the right ends in time. A watch that was lost with a connection is set by the
- * next one.
+ * A lease is a run of leaves in one state, and lies in one tile of this host's; a tile may have
+ * several leases, since what was taken last may have to wait, and a part of it may be on its way
+ * back. Only its host changes a tile, unless a foreign hand does, or an election takes back that it
+ * was made. The version of /h shows the election. For foreign hands each renewal checks some tiles,
+ * all in turn: so nothing is watched, and nothing is concluded from lists.
  */
 #ifndef RATEFS_CORE_LEASES_H
 #define RATEFS_CORE_LEASES_H
 
+#include "core/fleet/item.h"
 #include "core/fleet/parts.h"
-#include "core/fleet/znode.h"
+
+enum { LEASES_GUARDED_MAX = 8 }; /* tiles that a renewal checks */
 
 /* Leases of @holding that are not on their way back. */
 uint32_t leases_kept(const struct holding *holding);
@@ -19,10 +22,38 @@ uint32_t leases_kept(const struct holding *holding);
 void leases_become(struct fleet *fleet, struct holding *holding, struct lease *lease,
 		   enum lease_state to);
 
-/* Rule 7: lets @lease, which is to wait, be usable Q from this step on. */
+/*
+ * Splits the lease of @holding that has @leaf and the leaf before it. False: there is no memory.
+ * Merges leases side by side that have one tile and one state, and forgets those that have none.
+ * Both move leases.
+ */
+bool leases_cut(struct fleet *fleet, struct holding *holding, uint32_t leaf);
+void leases_tidy(struct fleet *fleet, struct holding *holding);
+
+/*
+ * Puts the tiles that this host has of @holding, or of its reserve, into @tiles, in place of all
+ * that are there of it or of their leaves: a list may be old. False: there is no memory.
+ */
+bool leases_put(const struct fleet *fleet, const struct holding *holding, bool reserve,
+		struct tiles *tiles);
+
+/* The tiles of @item are @tiles now: notes which ones its leases are in. */
+void leases_name(struct fleet *fleet, const struct item *item, const struct tiles *tiles);
+
+/*
+ * Rule 11: the outcome of @item is not known, and its leases are in doubt. Then: @tiles, listed
+ * after the barrier, say which of them are this host's.
+ */
+void leases_doubt(struct fleet *fleet, const struct item *item);
+void leases_resolve(struct fleet *fleet, const struct item *item, const struct tiles *tiles);
+
+/* Rule 12: adds checks of some tiles to a renewal. False: there is no memory. */
+bool leases_guard(struct fleet *fleet, struct request *request);
+
+/* Lets @lease, which is to wait, be usable Q from this step on. */
 void leases_wait(struct fleet *fleet, struct lease *lease);
 
-/* Holds the leases of @holding that have waited for Q; ends a restriction that is over. */
+/* Holds the leases of @holding that have waited for Q. */
 void leases_fall_due(struct fleet *fleet, struct holding *holding);
 
 /* This host's share of @holding's limiter changed: reconfigures its buckets. */
@@ -43,12 +74,11 @@ void leases_check_term(struct fleet *fleet);
 /* Whether it is time to do without the coordinator. */
 void leases_watch_reach(struct fleet *fleet);
 
-/* The session is gone: there are no leases of @holding any more, then of any. */
+/*
+ * The session is gone: there are no leases of @holding any more. The limiter is, or its leaves are
+ * numbered anew: only what a transaction is under way for is left.
+ */
 void leases_forget(struct fleet *fleet, struct holding *holding);
-
-/* Rule 10: watches the node of a lease; of all that are not watched yet; such a node changed. */
-void leases_watch(struct fleet *fleet, const struct holding *holding, uint32_t index, bool reserve);
-void leases_watch_all(struct fleet *fleet);
-void leases_changed(struct fleet *fleet, const struct znode *znode);
+void leases_drop(struct fleet *fleet, struct holding *holding);
 
 #endif

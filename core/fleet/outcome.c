@@ -11,6 +11,7 @@
 #include "core/fleet/membership.h"
 #include "core/fleet/neighbour.h"
 #include "core/fleet/publish.h"
+#include "core/fleet/relay.h"
 #include "core/fleet/release.h"
 #include "core/fleet/round.h"
 #include "core/fleet/session.h"
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The node of our own lease is gone, or one of ours has another's hand on it: rule 10. */
+/* A node of this host's is gone, or has another version than it gave it: rule 12. */
 static bool is_foreign(const struct fleet *fleet, const struct request *request)
 {
 	const struct operation *refused;
@@ -29,8 +30,10 @@ static bool is_foreign(const struct fleet *fleet, const struct request *request)
 	if (transaction_kind(fleet) != TRANSACTION_JOIN && request->failed == OPERATION_HOST)
 		return true;
 	refused = &request->operations[request->failed];
-	return transaction_kind(fleet) == TRANSACTION_GIVE && refused->kind == OPERATION_DELETE &&
-	       request->answer == ANSWER_NO_NODE;
+	return request->answer == ANSWER_NO_NODE && request->failed >= HEAD_LENGTH &&
+	       ((transaction_kind(fleet) == TRANSACTION_GIVE &&
+		 refused->kind == OPERATION_DELETE) ||
+		transaction_kind(fleet) == TRANSACTION_RENEW);
 }
 
 static void joined(struct fleet *fleet, const struct request *request)
@@ -57,7 +60,7 @@ static void joined(struct fleet *fleet, const struct request *request)
 		holdings_rouse(fleet, h, false);
 }
 
-/* Rule 9: its items are in doubt. */
+/* Rule 11: its items are in doubt. */
 static void unknown(struct fleet *fleet)
 {
 	enum transaction_kind kind = transaction_kind(fleet);
@@ -67,17 +70,16 @@ static void unknown(struct fleet *fleet)
 		session_drop(fleet, "it is not known whether the host has joined");
 		return;
 	}
-	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
-		const struct item *item = transaction_item(fleet, i);
-
-		leases_become(fleet, item->holding, item_lease(item), LEASE_IN_DOUBT);
-	}
+	for (uint32_t i = 0; i < transaction_count(fleet); i++)
+		leases_doubt(fleet, transaction_item(fleet, i));
 	if (kind == TRANSACTION_TAKE)
 		round_stop(fleet, transaction_item(fleet, 0)->holding);
 	if (kind == TRANSACTION_SWEEP)
 		garbage_forget(fleet);
 	if (kind == TRANSACTION_KEY)
 		key_leases_doubt(fleet);
+	if (kind == TRANSACTION_RELAY)
+		relay_forget(fleet);
 	if (kind == TRANSACTION_END)
 		neighbour_doubt(fleet);
 	session_enter(fleet, FLEET_IN_DOUBT);
@@ -104,6 +106,10 @@ static void finish(struct fleet *fleet, const struct request *request)
 	case TRANSACTION_KEY:
 		key_leases_answered(fleet, request);
 		break;
+	case TRANSACTION_RELAY:
+		transaction_end(fleet);
+		relay_answered(fleet, request);
+		return;
 	case TRANSACTION_END:
 		neighbour_answered(fleet, request);
 		break;

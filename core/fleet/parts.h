@@ -27,10 +27,11 @@
  *	round		partitions of a limiter are looked for, and taken
  *	key_leases	keys that are leased one by one
  *	garbage		nodes of limiters that are gone
- *	before		the settings that other hosts may still be under
+ *	recut		the leaves of a limiter, made and numbered anew
  *	apply		settings of other hosts take effect ...
  *	replicate	... as they are read
  *	publish		changes of this host's
+ *	relay		leaves that foreign hands have changed
  *	layout		the nodes that must be there before the host joins
  *	barrier		what is done after an unknown outcome
  *	outcome		what follows from the answer to a transaction
@@ -61,6 +62,8 @@ struct fleet {
 	struct clocks clocks;
 	uint64_t next_ns; /* when there is something to do */
 	bool in_step;
+	uint64_t torn_id; /* a limiter whose tiles are not its leaves, time and again; 0: none */
+	uint64_t guarded; /* tiles that were checked since all of them had been: leases_guard() */
 
 	struct epochs epochs; /* of acknowledged transactions; hosts that are gone */
 

@@ -21,7 +21,7 @@ static uint64_t draw(struct plan *plan)
 
 int plan_begin(struct plan *plan, const struct plan_rules *rules, const struct tiles *tiles)
 {
-	*plan = (struct plan){.rules = rules, .random = rules->seed};
+	*plan = (struct plan){.rules = *rules, .random = rules->seed};
 	if (!tiles_copy(&plan->before, tiles))
 		return -ENOMEM;
 	if (tiles_copy(&plan->after, tiles))
@@ -38,7 +38,7 @@ void plan_end(struct plan *plan)
 
 static bool is_own(const struct plan *plan, const struct tile *tile)
 {
-	return tile_is_of(tile, plan->rules->hid);
+	return tile_is_of(tile, plan->rules.hid);
 }
 
 static bool is_free(const struct tile *tile, bool unclean)
@@ -62,7 +62,7 @@ static bool can_grow(const struct plan *plan, uint32_t at)
 {
 	const struct tile *tile = &plan->after.list[at];
 
-	return at < plan->after.count && is_own(plan, tile) && !tile->fixed && !plan->rules->single;
+	return at < plan->after.count && is_own(plan, tile) && !tile->fixed && !plan->rules.single;
 }
 
 /* Finds the next run from tile *@at on, and moves *@at behind it. False: there is none. */
@@ -109,7 +109,7 @@ static bool choose_run(struct plan *plan, uint32_t wanted, bool unclean, bool to
 
 		if ((touching && !run.after_own && !run.before_own) || better < 0)
 			continue;
-		weight = plan->rules->single ? run_size(&run) : 1;
+		weight = plan->rules.single ? run_size(&run) : 1;
 		equals = better ? weight : equals + weight;
 		if (draw(plan) % equals < weight)
 			*best = run;
@@ -126,7 +126,7 @@ static uint32_t choose_place(struct plan *plan, const struct run *run, uint32_t 
 		return run->first;
 	if (run->before_own)
 		return run->last - size + 1;
-	if (plan->rules->single)
+	if (plan->rules.single)
 		return run->first + (uint32_t)(draw(plan) % (spare + 1));
 	if (run_size(run) / ROOMY_PARTS >= size)
 		return run->first + size + (uint32_t)(draw(plan) % (spare - 2 * size + 1));
@@ -136,10 +136,10 @@ static uint32_t choose_place(struct plan *plan, const struct run *run, uint32_t 
 /* Merges the tile at @at, of this host, with those beside it. */
 static void merge_own(struct plan *plan, uint32_t at)
 {
-	while (at && !plan->rules->single && tiles_can_merge(&plan->after, at - 1))
+	while (at && !plan->rules.single && tiles_can_merge(&plan->after, at - 1))
 		at--;
-	while (!plan->rules->single && tiles_can_merge(&plan->after, at))
-		tiles_merge(&plan->after, at, &plan->rules->full);
+	while (!plan->rules.single && tiles_can_merge(&plan->after, at))
+		tiles_merge(&plan->after, at, &plan->rules.full);
 }
 
 /* Makes the free leaves from @first to @last this host's. */
@@ -155,7 +155,7 @@ static int own(struct plan *plan, uint32_t first, uint32_t last)
 
 		plan->gains[plan->gain_count++] = *tile;
 		*tile = (struct tile){.first = tile->first, .last = tile->last};
-		memcpy(tile->hid, plan->rules->hid, HID_TEXT);
+		memcpy(tile->hid, plan->rules.hid, HID_TEXT);
 	}
 	merge_own(plan, tiles_find(after, first));
 	return 0;
@@ -198,7 +198,7 @@ static void shorten(const struct plan *plan, struct run *run)
 
 int plan_take(struct plan *plan, uint32_t wanted, bool unclean)
 {
-	bool single = plan->rules->single;
+	bool single = plan->rules.single;
 	uint32_t taken = 0;
 
 	while (taken < wanted) {
@@ -302,9 +302,9 @@ void plan_tidy(struct plan *plan)
 	struct tiles *after = &plan->after;
 
 	for (uint32_t i = 0; i < after->count; i++) {
-		while (is_own(plan, &after->list[i]) && !plan->rules->single &&
+		while (is_own(plan, &after->list[i]) && !plan->rules.single &&
 		       tiles_can_merge(after, i) && plan_change_count(plan) + 3 <= PLAN_CHANGES_MAX)
-			tiles_merge(after, i, &plan->rules->full);
+			tiles_merge(after, i, &plan->rules.full);
 	}
 }
 

@@ -28,7 +28,7 @@ struct plan_rules {
 };
 
 struct plan {
-	const struct plan_rules *rules; /* borrowed */
+	struct plan_rules rules;
 	uint64_t random;
 	struct tiles before, after;	     /* owned */
 	struct tile gains[PLAN_CHANGES_MAX]; /* pieces that are taken, as they were */

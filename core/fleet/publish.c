@@ -3,15 +3,14 @@
 #include "core/fleet/agreed_rate.h"
 #include "core/fleet/apply.h"
 #include "core/fleet/baseline.h"
-#include "core/fleet/before.h"
 #include "core/fleet/former_names.h"
 #include "core/fleet/garbage.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
+#include "core/fleet/recut.h"
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
 #include "core/fleet/session.h"
-#include "core/fleet/tile.h"
 #include "core/fleet/transaction.h"
 #include "core/fleet/znode.h"
 
@@ -70,8 +69,6 @@ static void finish(struct fleet *fleet, int err)
 		int err;
 		const char *why;
 	} words[] = {
-		{-EBUSY,
-		 "partitions, reserve and limits changed a moment ago: try again in some seconds"},
 		{-EHOSTUNREACH, "no coordinator, or no quorum, just now: nothing has changed"},
 		{-ETIMEDOUT, "sent, but not acknowledged: read it back"},
 		{-EACCES, "the coordinator denies access"},
@@ -104,8 +101,7 @@ static bool keeps_savings(const struct settings *old, const struct settings *new
 {
 	if (!old->limit_count)
 		return true;
-	if (old->limit_count != new->limit_count ||
-	    settings_partition_count(old) != settings_partition_count(new))
+	if (old->limit_count != new->limit_count)
 		return false;
 	for (uint32_t i = 0; i < old->limit_count; i++) {
 		if (settings_burst(old, i) != settings_burst(new, i))
@@ -127,7 +123,7 @@ static void record_left(struct record *record, const struct limiter *limiter)
 	record->settings = SETTINGS_DEFAULT;
 }
 
-static int fill_record(struct fleet *fleet, struct record *record)
+static void fill_record(struct fleet *fleet, struct record *record)
 {
 	const struct change *change = fleet->publish->change;
 	const struct limiter *limiter = change->limiter;
@@ -141,13 +137,13 @@ static int fill_record(struct fleet *fleet, struct record *record)
 		record->saved = 1;
 		record->cut = 1;
 		record->owner = change->owner;
-		return 0;
+		return;
 	}
 	if (change->kind == CHANGE_REMOVE) {
 		record_left(record, limiter);
 		record->generation = limiter->holding->generation + 1;
 		record->cut = limiter->holding->cut;
-		return 0;
+		return;
 	}
 	snprintf(record->name, sizeof(record->name), "%s",
 		 change->kind == CHANGE_RENAME ? change->name : limiter->name);
@@ -158,7 +154,7 @@ static int fill_record(struct fleet *fleet, struct record *record)
 	record->generation = baseline_root_generation(fleet) + 1;
 	record->cut = 1;
 	if (!limiter->holding)
-		return 0;
+		return;
 	record->generation = limiter->holding->generation + 1;
 	record->settings = *limiter_settings(limiter);
 	if (change->kind == CHANGE_SETTINGS)
@@ -166,10 +162,7 @@ static int fill_record(struct fleet *fleet, struct record *record)
 	record->saved = keeps_savings(limiter->holding->settings, &record->settings)
 				? limiter->holding->saved
 				: record->generation;
-	record->cut = holding_is_cut_alike(limiter->holding->settings, &record->settings)
-			      ? limiter->holding->cut
-			      : record->generation;
-	return before_name(fleet, limiter->holding, record);
+	recut_name(fleet, limiter->holding, record);
 }
 
 /* Rule 14. */
@@ -184,37 +177,6 @@ static bool add_markers(struct request *request, const struct settings *settings
 		added = request_add(request, OPERATION_CREATE, path, NULL, 0, 0);
 	}
 	return added;
-}
-
-/*
- * Rules 14 and 17: folders for the leaves that @record numbers anew, and in each a clean tile of
- * @epoch with all of them.
- */
-static bool add_tiles(struct request *request, const struct record *record, uint64_t id,
-		      uint32_t epoch)
-{
-	const uint32_t leaves[] = {holding_leaves(&record->settings),
-				   record->settings.reserve_hosts};
-	char path[ZNODE_TEXT], name[TILE_TEXT];
-
-	for (int reserve = 0; reserve < 2; reserve++) {
-		struct tile tile = {
-			.last = leaves[reserve] - 1,
-			.epoch = epoch,
-			.rest.saved = record->saved,
-		};
-
-		if (!leaves[reserve])
-			continue;
-		tile_print(&tile, name);
-		znode_path_tile(id, record->cut, reserve, NULL, path);
-		if (!request_add(request, OPERATION_CREATE, path, NULL, 0, 0))
-			return false;
-		znode_path_tile(id, record->cut, reserve, name, path);
-		if (!request_add(request, OPERATION_CREATE, path, NULL, 0, 0))
-			return false;
-	}
-	return true;
 }
 
 /* The path that @change gives to a limiter. */
@@ -247,8 +209,7 @@ static bool add_making(struct fleet *fleet, struct request *request, const char 
 	path_of(change, name);
 	/* Rule 16: as if they had been used by a host that is gone. */
 	permitted = former_names_permit(fleet, name, id);
-	added = added && add_tiles(request, fleet->publish->record, id,
-				   permitted ? fleet->epochs.newest : EPOCH_NONE);
+	added = added && recut_add_tiles(fleet, request, fleet->publish->record, id, permitted);
 	return added && (!permitted || add_markers(request, &change->settings, id));
 }
 
@@ -273,6 +234,20 @@ static bool recuts(const struct change *change, const struct record *record)
 	return change->kind == CHANGE_SETTINGS && holding && holding->cut != record->cut;
 }
 
+/*
+ * Tells whether no host uses leaves of the limiter that is changed, nor of another one that had its
+ * path.
+ */
+static bool are_free(struct fleet *fleet)
+{
+	const struct limiter *limiter = fleet->publish->change->limiter;
+	char path[PATH_TEXT];
+
+	tree_path(limiter, path);
+	return recut_is_free(fleet, limiter->holding) &&
+	       former_names_permit(fleet, path, fleet->publish->id);
+}
+
 static bool add_change(struct fleet *fleet, struct request *request)
 {
 	const struct change *change = fleet->publish->change;
@@ -291,8 +266,8 @@ static bool add_change(struct fleet *fleet, struct request *request)
 		added = request_add(request, OPERATION_SET, path, text,
 				    holding ? holding->version : baseline_root_version(fleet), 0);
 	if (recuts(change, fleet->publish->record))
-		added = added &&
-			add_tiles(request, fleet->publish->record, fleet->publish->id, EPOCH_NONE);
+		added = added && recut_add_tiles(fleet, request, fleet->publish->record,
+						 fleet->publish->id, are_free(fleet));
 	if (change->kind == CHANGE_RENAME)
 		added = added && add_former_name(fleet, request);
 	record_add_change(&globals, baseline_version(fleet), fleet->publish->id);
@@ -351,10 +326,7 @@ bool publish_send(struct fleet *fleet)
 		finish(fleet, -EBUSY);
 		return false;
 	}
-	if (fill_record(fleet, fleet->publish->record)) {
-		finish(fleet, -EBUSY);
-		return false;
-	}
+	fill_record(fleet, fleet->publish->record);
 	request = transaction_begin(fleet, TRANSACTION_CHANGE);
 	if (request && add_change(fleet, request)) {
 		set_sent(fleet, true);
@@ -382,6 +354,9 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 
 	if (change->kind == CHANGE_MAKE)
 		holding = change->made->holding;
+	if (change->kind == CHANGE_SETTINGS && holding &&
+	    holding->cut != fleet->publish->record->cut)
+		leases_drop(fleet, holding);
 	if (holding) {
 		holding->generation = fleet->publish->record->generation;
 		holding->saved = fleet->publish->record->saved;
@@ -405,7 +380,7 @@ static void apply(struct fleet *fleet, int32_t version, uint64_t zxid)
 	if (removes)
 		apply_gone(fleet, holding);
 	if (holding)
-		before_heed(fleet, holding, fleet->publish->record);
+		recut_heed(fleet, holding, fleet->publish->record);
 	limiter_hold(limiter);
 	finish(fleet, 0);
 	if (learns_anew)

@@ -245,6 +245,7 @@ static void act_on(struct fleet *fleet, struct holding *holding)
 {
 	bool begins = holdings_begins(holding), woken = holdings_is_woken(holding);
 
+	round_go_on(fleet, holding);
 	settle(fleet, holding);
 	if (holding->limiter->removed)
 		return;
@@ -288,7 +289,7 @@ static bool is_idle(const struct holding *holding)
 	    round_is_under_way(holding) || claim_name(holding))
 		return false;
 	return limiter->removed || (!claim_may_be(holding) && !demand_wanted(holding) &&
-				    !holding->restricted && !holding->settings->reserve_hosts &&
+				    !holding->settings->reserve_hosts &&
 				    !turns_demand(&limiter->turns) && !demand_slots(holding));
 }
 
@@ -322,6 +323,7 @@ void rebalance_step(struct fleet *fleet)
 		for (struct holding *h = holdings_first(fleet); h; h = h->next)
 			turn(fleet, h, membership_is_alone(fleet));
 	}
+	holdings_rouse_due(fleet);
 	while ((holding = holdings_next_roused(fleet))) {
 		act_on(fleet, holding);
 		holdings_let_go(holding);

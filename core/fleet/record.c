@@ -164,33 +164,8 @@ int record_parse_globals(const char *text, struct globals *globals)
 	return parse_recent(recent, globals);
 }
 
-static uint64_t count_of(const struct settings *settings)
-{
-	return settings_partition_count(settings);
-}
-
-/* Of BEFORE_..., in the order of their bits. */
-static const char *const BEFORE_WORDS[] = {"restricts", "recut", "unclear"};
-enum { BEFORE_WORD_COUNT = sizeof(BEFORE_WORDS) / sizeof(BEFORE_WORDS[0]) };
-
-static void append_before_words(uint32_t is, char text[RECORD_TEXT])
-{
-	const char *gap = "";
-
-	append(text, "before.is=");
-	for (uint32_t i = 0; i < BEFORE_WORD_COUNT; i++) {
-		if (!(is >> i & 1))
-			continue;
-		append(text, "%s%s", gap, BEFORE_WORDS[i]);
-		gap = " ";
-	}
-	append(text, "\n");
-}
-
 void record_print(const struct record *record, char text[RECORD_TEXT])
 {
-	char value[SETTING_TEXT];
-
 	text[0] = '\0';
 	append(text, "name=%s\nparent=%" PRIu64 "\ngeneration=%" PRIu64 "\nwriter=%s\n",
 	       record->name, record->parent, record->generation, record->writer);
@@ -199,95 +174,17 @@ void record_print(const struct record *record, char text[RECORD_TEXT])
 	       record->saved, record->cut);
 	if (record->removed)
 		append(text, "removed=%" PRIu64 "\n", record->removed);
-	if (record->has_before) {
-		setting_print(SETTING_RATE, &record->before, value);
-		append(text, "before.rate=%s\n", value);
-		append(text, "before.count=%" PRIu64 "\n", count_of(&record->before));
-		setting_print(SETTING_PARTITIONS_RESERVE, &record->before, value);
-		append(text, "before.reserve=%s\n", value);
-		setting_print(SETTING_CONCURRENCY, &record->before, value);
-		append(text, "before.concurrency=%s\n", value);
-		setting_print(SETTING_BURST, &record->before, value);
-		append(text, "before.burst=%s\n", value);
-		setting_print(SETTING_KEY_RATE, &record->before, value);
-		append(text, "before.key_rate=%s\n", value);
-		setting_print(SETTING_KEY_BURST, &record->before, value);
-		append(text, "before.key_burst=%s\n", value);
-		append(text, "before.first=%" PRIu32 "\n", record->before_count);
-		append_before_words(record->before_is, text);
-	}
+	if (record->used)
+		append(text, "used=1\n");
 	append(text, "settings:\n");
 	settings_print(&record->settings, text + strlen(text), RECORD_TEXT - strlen(text));
-}
-
-static bool parse_before_words(const char *text, uint32_t *is)
-{
-	*is = 0;
-	for (size_t length; *text; text += length + (text[length] == ' ')) {
-		uint32_t i = 0;
-
-		length = strcspn(text, " ");
-		while (i < BEFORE_WORD_COUNT && (strlen(BEFORE_WORDS[i]) != length ||
-						 strncmp(text, BEFORE_WORDS[i], length) != 0))
-			i++;
-		if (i == BEFORE_WORD_COUNT)
-			return false;
-		*is |= UINT32_C(1) << i;
-	}
-	return true;
-}
-
-static int parse_before(const char *text, struct record *record, char error[ERROR_TEXT])
-{
-	static const struct {
-		const char *name;
-		enum setting_id id;
-	} lines[] = {
-		{"before.rate", SETTING_RATE},
-		{"before.count", SETTING_PARTITIONS_COUNT},
-		{"before.reserve", SETTING_PARTITIONS_RESERVE},
-		{"before.concurrency", SETTING_CONCURRENCY},
-		{"before.burst", SETTING_BURST},
-		{"before.key_rate", SETTING_KEY_RATE},
-		{"before.key_burst", SETTING_KEY_BURST},
-	};
-	char value[SETTING_TEXT];
-	size_t found = 0, count = sizeof(lines) / sizeof(lines[0]);
-	uint64_t first;
-
-	record->before = SETTINGS_DEFAULT;
-	for (size_t i = 0; i < count; i++) {
-		if (!find_line(text, lines[i].name, value, sizeof(value)))
-			continue;
-		found++;
-		if (setting_parse(lines[i].id, value, &record->before, error))
-			return -EINVAL;
-	}
-	if (found && found < count) {
-		snprintf(error, ERROR_TEXT, "what it was before is not all there");
-		return -EINVAL;
-	}
-	record->has_before = found;
-	if (!found)
-		return 0;
-	if (!find_number(text, "before.first", PARTITIONS_MAX, &first) || !first) {
-		snprintf(error, ERROR_TEXT, "before.first is missing");
-		return -EINVAL;
-	}
-	record->before_count = (uint32_t)first;
-	if (!find_line(text, "before.is", value, sizeof(value)) ||
-	    !parse_before_words(value, &record->before_is)) {
-		snprintf(error, ERROR_TEXT, "before.is is missing, or has other words");
-		return -EINVAL;
-	}
-	return settings_check(&record->before, error) ? -EINVAL : 0;
 }
 
 static bool parse_head(const char *text, struct record *record)
 {
 	char owner[QUANTITY_TEXT];
 	const char *text_left = owner;
-	uint64_t uid, gid;
+	uint64_t uid, gid, used;
 	unsigned long access;
 	char *end;
 
@@ -308,6 +205,7 @@ static bool parse_head(const char *text, struct record *record)
 	record->owner = (struct owner){(uint32_t)uid, (uint32_t)gid, (uint16_t)access};
 	if (!find_number(text, "removed", INT64_MAX, &record->removed))
 		record->removed = 0;
+	record->used = find_number(text, "used", 1, &used) && used;
 	/* Where it is not said, no older marker counts. */
 	if (!find_number(text, "saved", INT64_MAX, &record->saved) || !record->saved)
 		record->saved = record->generation;
@@ -329,8 +227,6 @@ int record_parse(const char *text, struct record *record, char error[ERROR_TEXT]
 			 "name, parent, generation, cut, writer or owner is missing");
 		return -EINVAL;
 	}
-	if (parse_before(text, record, error))
-		return -EINVAL;
 	return settings_parse(settings + strlen(divider), &record->settings, error) ? -EINVAL : 0;
 }
 

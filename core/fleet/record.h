@@ -51,14 +51,7 @@ struct record {
 		removed; /* id of the limiter that had this name and has it no more; 0: it has it */
 	struct owner owner;
 	struct settings settings;
-	/*
-	 * Settings that hosts may be under that do not know of it yet: the least, and the fewest
-	 * partitions, and BEFORE_..., all as in struct holding.
-	 */
-	bool has_before;
-	struct settings before;
-	uint32_t before_count;
-	uint32_t before_is;
+	bool used; /* the settings use no leaves, but hosts may that do not know of them yet */
 };
 
 /* /h/HID */

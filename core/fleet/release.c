@@ -2,6 +2,7 @@
 #include "core/fleet/release.h"
 #include "core/fleet/claim.h"
 #include "core/fleet/handover.h"
+#include "core/fleet/epoch.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/request.h"
@@ -9,96 +10,108 @@
 #include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+static const uint64_t NANO = UINT64_C(1000000000);
+
+enum { GIVE_CHANGES = 3 }; /* of a run in the middle of a tile, beside the tile itself */
 
 /*
- * Splits the share of one partition off the buckets, by the settings as they are, into a marker
- * from calloc. NULL: no tokens go with the partition.
+ * Takes the share of @lease out of the buckets, by the settings as they are, from calloc. NULL:
+ * nothing goes with it.
  */
-static struct marker *split(struct fleet *fleet, const struct holding *holding)
+static struct rest *split(struct fleet *fleet, const struct holding *holding,
+			  const struct lease *lease)
 {
 	struct limiter *limiter = holding->limiter;
-	uint32_t count = settings_partition_count(holding->settings);
+	uint32_t leaves = holding_leaves(holding->settings), size = lease_size(lease);
 	uint32_t shares = holding->usable + holding->reserve_usable;
-	struct marker *marker;
+	bool single = holding_has_numbers(holding->settings);
+	struct rest *rest;
 
-	if (!shares || limiter->removed || !limiter->bucket_count || holding->degraded)
+	if (shares < size || limiter->removed || !limiter->bucket_count || holding->degraded)
 		return NULL;
-	marker = calloc(1, sizeof(*marker));
-	if (!marker)
+	rest = calloc(1, sizeof(*rest));
+	if (!rest)
 		return NULL;
-	marker->saved = holding->saved;
-	marker->count = limiter->bucket_count;
+	*rest = (struct rest){.saved = holding->saved, .count = limiter->bucket_count};
 	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
-		uint64_t burst = settings_burst(holding->settings, i);
+		u128 whole = (u128)settings_burst(holding->settings, i) * size;
+		i128 most = (i128)(whole * (i128)NANO / leaves);
+		struct bucket_part part;
 
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
-		marker->parts[i] = bucket_split(&limiter->buckets[i], 1, shares,
-						burst / count ? burst / count : 1);
+		part = bucket_split(&limiter->buckets[i], size, shares,
+				    (uint64_t)(whole / leaves + 1));
+		rest_set_part(rest, i, &part);
+		if (single && most < (i128)NANO)
+			most = (i128)NANO;
+		if (rest->nano[i] > most)
+			rest->nano[i] = most;
 	}
-	return marker;
+	return rest;
 }
 
 void release_lease(struct fleet *fleet, struct holding *holding, struct lease *lease)
 {
-	bool held = lease->state == LEASE_HELD;
-
-	if (!held && lease->state != LEASE_WAITING)
+	if (lease->state != LEASE_HELD)
 		return;
-	if (held && term_runs(fleet))
-		lease->marker = split(fleet, holding);
-	lease->unmarked = !held;
+	if (term_runs(fleet))
+		lease->rest = split(fleet, holding, lease);
 	leases_become(fleet, holding, lease, LEASE_DRAINING);
-	if (held)
-		leases_reshare(fleet, holding);
+	leases_reshare(fleet, holding);
 	holdings_add_work(fleet, holding);
+}
+
+/* Gives back leaves @first to @last, in which leases begin and end. */
+static void release_run(struct fleet *fleet, struct holding *holding, uint32_t first, uint32_t last)
+{
+	for (uint32_t i = 0; i < holding->lease_count; i++) {
+		if (holding->leases[i].first >= first && holding->leases[i].last <= last)
+			release_lease(fleet, holding, &holding->leases[i]);
+	}
+}
+
+void release_leaves(struct fleet *fleet, struct holding *holding, uint32_t amount)
+{
+	struct item item = item_of(holding, false);
+	struct tiles tiles = {0};
+	const struct rest none = {.saved = 1};
+	const struct tile *tile;
+
+	/* The plan chooses which ones. */
+	if (!tiles_read(&tiles, NULL, 0, PARTITIONS_MAX) ||
+	    !leases_put(fleet, holding, false, &tiles) ||
+	    !item_begin(&item, &tiles, session_hid(fleet), 0) ||
+	    plan_give(item.plan, amount, EPOCH_NONE, &none) < 0)
+		amount = 0;
+	for (uint32_t i = 0; amount && i < item.plan->after.count; i++) {
+		tile = &item.plan->after.list[i];
+		if (tile_is_clean(tile) && leases_cut(fleet, holding, tile->first) &&
+		    leases_cut(fleet, holding, tile->last + 1))
+			release_run(fleet, holding, tile->first, tile->last);
+	}
+	item_free(&item);
+	tiles_free(&tiles);
 }
 
 void release_all(struct fleet *fleet, struct holding *holding)
 {
-	for (uint32_t i = 0; i < holding->lease_count; i++)
-		release_lease(fleet, holding, &holding->leases[i]);
-	release_lease(fleet, holding, &holding->reserve);
+	for (uint32_t i = 0; i <= holding->lease_count; i++) {
+		struct lease *lease = i < holding->lease_count ? &holding->leases[i]
+							       : &holding->reserve;
+
+		/* The next one takes what is not usable yet from a host that is gone. */
+		if (lease->state == LEASE_WAITING && session_is_leaving(fleet))
+			leases_become(fleet, holding, lease, LEASE_NONE);
+		release_lease(fleet, holding, lease);
+	}
 }
 
 void release_unfit(struct fleet *fleet, struct holding *holding)
 {
-	if (holding->limiter->removed || !holding_needs_leases(holding)) {
+	if (!holding_needs_leases(holding))
 		release_all(fleet, holding);
-		return;
-	}
-	for (uint32_t i = 0; i < holding->lease_count; i++) {
-		if (holding->leases[i].first >= holding_count(holding))
-			release_lease(fleet, holding, &holding->leases[i]);
-	}
-	if (holding->reserve_index >= holding->settings->reserve_hosts)
-		release_lease(fleet, holding, &holding->reserve);
-}
-
-static bool add(struct fleet *fleet, struct request *request, struct holding *holding,
-		uint32_t index, bool reserve)
-{
-	struct item *item = transaction_add(
-		fleet, &(struct item){.holding = holding, .index = index, .reserve = reserve});
-	const struct marker empty = {.saved = holding->saved,
-				     .count = holding->settings->limit_count};
-	char path[ZNODE_TEXT], text[MARKER_TEXT];
-	struct lease *lease;
-	bool added;
-
-	lease = item_lease(item);
-	lease->sent = true;
-	handover_keep_lease(fleet, holding, lease, item_index(item));
-	item->operation = request->operation_count;
-	item_path(item, ZNODE_LEASE, path);
-	added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
-	if (!added || holding->limiter->removed || lease->unmarked)
-		return added;
-	item_path(item, ZNODE_MARKER, path);
-	record_print_marker(lease->marker ? lease->marker : &empty, text);
-	return request_add(request, OPERATION_CREATE, path, text, 0, 0);
 }
 
 static bool is_due(const struct lease *lease)
@@ -106,19 +119,63 @@ static bool is_due(const struct lease *lease)
 	return lease->state == LEASE_DRAINING && !lease->sent;
 }
 
+/* Returns what goes with @lease. */
+static struct rest rest_of(const struct holding *holding, const struct lease *lease)
+{
+	return lease->rest ? *lease->rest
+			   : (struct rest){.saved = holding->saved,
+					   .count = holding->settings->limit_count};
+}
+
+/* Plans to give back what is due of @item, as much as there is room for in @request. */
+static bool plan_all(struct fleet *fleet, const struct request *request, struct item *item)
+{
+	uint32_t room = OPERATIONS_MAX - request->operation_count, count;
+	struct lease *leases = item_leases(item, &count);
+
+	if (room > PLAN_CHANGES_MAX)
+		room = PLAN_CHANGES_MAX;
+	for (uint32_t i = 0; i < count && plan_change_count(item->plan) + GIVE_CHANGES <= room;
+	     i++) {
+		struct rest rest = rest_of(item->holding, &leases[i]);
+
+		if (!is_due(&leases[i]))
+			continue;
+		if (plan_give_run(item->plan, leases[i].first, leases[i].last, term_epoch(fleet),
+				  &rest) < 0)
+			return false;
+		leases[i].sent = true;
+		handover_keep_lease(fleet, item->holding, &leases[i]);
+	}
+	return true;
+}
+
+/* Adds the give-back of what is due of @holding, or of its reserve. */
+static bool add(struct fleet *fleet, struct request *request, struct holding *holding, bool reserve)
+{
+	struct item *item = NULL, begun = item_of(holding, reserve);
+	struct tiles tiles = {0};
+	uint32_t count, due = 0;
+	const struct lease *leases = item_leases(&begun, &count);
+	bool added;
+
+	for (uint32_t i = 0; i < count; i++)
+		due += is_due(&leases[i]);
+	if (!due || transaction_count(fleet) == ITEMS_MAX)
+		return true;
+	added = tiles_read(&tiles, NULL, 0, PARTITIONS_MAX) &&
+		leases_put(fleet, holding, reserve, &tiles) &&
+		item_begin(&begun, &tiles, session_hid(fleet), 0);
+	if (added)
+		item = transaction_add(fleet, &begun);
+	tiles_free(&tiles);
+	return added && plan_all(fleet, request, item) && transaction_add_plan(request, item);
+}
+
 static bool add_all(struct fleet *fleet, struct request *request, struct holding *holding)
 {
-	bool added = true;
-
-	for (uint32_t i = 0; holding->draining && i < holding->lease_count &&
-			     transaction_count(fleet) < ITEMS_MAX && added;
-	     i++) {
-		if (is_due(&holding->leases[i]))
-			added = add(fleet, request, holding, holding->leases[i].first, false);
-	}
-	if (added && transaction_count(fleet) < ITEMS_MAX && is_due(&holding->reserve))
-		added = add(fleet, request, holding, holding->reserve_index, true);
-	return added;
+	return (!holding->draining || add(fleet, request, holding, false)) &&
+	       add(fleet, request, holding, true);
 }
 
 bool release_is_due(const struct fleet *fleet, const struct holding *holding)
@@ -132,6 +189,41 @@ bool release_is_due(const struct fleet *fleet, const struct holding *holding)
 	return is_due(&holding->reserve);
 }
 
+/* Calls @act for each lease of @item that the transaction gives back. Returns their leaves. */
+static uint32_t for_sent(struct fleet *fleet, const struct item *item,
+			 void (*act)(struct fleet *fleet, struct holding *holding,
+				     struct lease *lease))
+{
+	uint32_t count, given = 0;
+	struct lease *leases = item_leases(item, &count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (leases[i].state != LEASE_DRAINING || !leases[i].sent)
+			continue;
+		given += lease_size(&leases[i]);
+		act(fleet, item->holding, &leases[i]);
+	}
+	return given;
+}
+
+static void keep_lease(struct fleet *fleet, struct holding *holding, struct lease *lease)
+{
+	lease->sent = false;
+	handover_keep_lease(fleet, holding, lease);
+}
+
+static void end_lease(struct fleet *fleet, struct holding *holding, struct lease *lease)
+{
+	fleet->counters.given_back++;
+	leases_become(fleet, holding, lease, LEASE_NONE);
+}
+
+static void leave_lease(struct fleet *fleet, struct holding *holding, struct lease *lease)
+{
+	(void)fleet;
+	claim_note_given(holding, lease_size(lease));
+}
+
 /*
  * Wakes the hosts that wait for what a leaving host gives back. It has asked for their names
  * before, and does not wait for the answer.
@@ -139,7 +231,7 @@ bool release_is_due(const struct fleet *fleet, const struct holding *holding)
 static void wake_all(struct fleet *fleet)
 {
 	for (uint32_t i = 0; i < transaction_count(fleet); i++)
-		claim_note_given(transaction_item(fleet, i)->holding);
+		for_sent(fleet, transaction_item(fleet, i), leave_lease);
 	for (uint32_t i = 0; i < transaction_count(fleet); i++)
 		claim_wake_others(fleet, transaction_item(fleet, i)->holding);
 }
@@ -167,48 +259,41 @@ bool release_send(struct fleet *fleet, struct holding *holding)
 			wake_all(fleet);
 		return true;
 	}
-	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
-		const struct item *item = transaction_item(fleet, i);
-
-		item_lease(item)->sent = false;
-		handover_keep_lease(fleet, item->holding, item_lease(item), item_index(item));
-	}
+	for (uint32_t i = 0; i < transaction_count(fleet); i++)
+		for_sent(fleet, transaction_item(fleet, i), keep_lease);
 	transaction_give_up(fleet, request);
 	return false;
 }
 
+/* The leases of @item are given back: they are none any more. */
+static void given(struct fleet *fleet, const struct item *item)
+{
+	uint32_t leaves;
+
+	if (item_counts(item))
+		leases_name(fleet, item, &item->plan->after);
+	leaves = for_sent(fleet, item, end_lease);
+	leases_tidy(fleet, item->holding);
+	claim_given_back(fleet, item->holding, leaves);
+}
+
+/* It is tried again, if it is still there; later if it was refused for what it was about. */
+static void refused(struct fleet *fleet, const struct item *item, bool later)
+{
+	for_sent(fleet, item, item_counts(item) ? keep_lease : end_lease);
+	if (later)
+		item->holding->release_ns = fleet->now_ns + fleet->constants.renewal_ns;
+	holdings_add_work(fleet, item->holding);
+}
+
 void release_answered(struct fleet *fleet, const struct request *request)
 {
-	bool mended = false;
-	uint32_t given = 0, count = transaction_count(fleet);
+	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
+		const struct item *item = transaction_item(fleet, i);
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct item *item = transaction_item(fleet, i);
-		struct lease *lease = item_lease(item);
-		bool last = i + 1 == count ||
-			    transaction_item(fleet, i + 1)->holding != item->holding;
-
-		if (request->answer == ANSWER_OK) {
-			fleet->counters.given_back++;
-			leases_become(fleet, item->holding, lease, LEASE_NONE);
-			given++;
-			if (last) {
-				claim_given_back(fleet, item->holding, given);
-				given = 0;
-			}
-			continue;
-		}
-		lease->sent = false;
-		/* A marker that is there, or cannot be made: it goes back without. */
-		if (request->failed > item->operation &&
-		    (i + 1 == count || request->failed < transaction_item(fleet, i + 1)->operation))
-			mended = lease->unmarked = true;
-		handover_keep_lease(fleet, item->holding, lease, item_index(item));
-		holdings_add_work(fleet, item->holding);
+		if (request->answer == ANSWER_OK)
+			given(fleet, item);
+		else
+			refused(fleet, item, request->failed >= HEAD_LENGTH);
 	}
-	if (mended || request->answer == ANSWER_OK || request->failed < HEAD_LENGTH)
-		return;
-	for (uint32_t i = 0; i < count; i++)
-		transaction_item(fleet, i)->holding->release_ns = fleet->now_ns +
-								  fleet->constants.renewal_ns;
 }

@@ -1,14 +1,18 @@
-/* release - giving back: rules 8, 12 and 15 of fleet.h. */
+/* release - giving back: rules 6, 9 and 15 of fleet.h. */
 #ifndef RATEFS_CORE_RELEASE_H
 #define RATEFS_CORE_RELEASE_H
 
 #include "core/fleet/parts.h"
 
-/* @lease of @holding is not used any more, and goes back; likewise all that is held of it. */
+/*
+ * @lease of @holding, if it is held, is not used any more, and goes back; likewise @amount leaves,
+ * which are chosen here; likewise all that is held. Moves leases.
+ */
 void release_lease(struct fleet *fleet, struct holding *holding, struct lease *lease);
+void release_leaves(struct fleet *fleet, struct holding *holding, uint32_t amount);
 void release_all(struct fleet *fleet, struct holding *holding);
 
-/* Gives back what there is not to be held any more, by the settings. */
+/* Gives back all that is held where nothing needs to be held any more, by the settings. */
 void release_unfit(struct fleet *fleet, struct holding *holding);
 
 /* Tells whether something is to be given back now; sends that, and tells whether it could. */

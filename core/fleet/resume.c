@@ -22,79 +22,124 @@ void fleet_restored(struct fleet *fleet, struct limiter *limiter,
 	holding->generation = former->generation;
 	holding->saved = former->saved;
 	holding->cut = former->cut;
-	if (!former->before_ns)
-		return;
-	holding->before = *former->before;
-	holding->before_count = former->before_count;
-	holding->before_is = former->before_is;
-	holding->before_ns = former->before_ns;
-	holding->restricted = former->before_is & BEFORE_RESTRICTS;
+	holding->used_ns = former->used_ns;
 }
 
-/* A lease of the predecessor's; rule 9 for one whose take or give-back was under way. */
-static void resume_lease(struct fleet *fleet, struct holding *holding,
-			 const struct handover_place *place, uint32_t at)
+/* Tells whether the transaction of this place's lease was under way. */
+static bool is_in_doubt(const struct handover_place *place)
 {
-	bool reserve = place->index >= PARTITIONS_MAX;
-	uint32_t index = place->index - (reserve ? PARTITIONS_MAX : 0);
-	struct lease *lease = reserve ? &holding->reserve : holding_find_lease(holding, index);
+	return place->state == LEASE_TAKING || place->state == LEASE_IN_DOUBT ||
+	       (place->state == LEASE_DRAINING && place->sent);
+}
+
+/* Notes that tiles of @holding, or of its reserve, are in doubt. */
+static void note_doubt(struct fleet *fleet, struct holding *holding, bool reserve)
+{
+	struct item item = item_of(holding, reserve);
+
+	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
+		const struct item *other = transaction_item(fleet, i);
+
+		if (other->holding == holding && other->reserve == reserve)
+			return;
+	}
+	transaction_add(fleet, &item);
+}
+
+/* A lease of the predecessor's; rule 11 for one whose take or give-back was under way. */
+static void resume_lease(struct fleet *fleet, struct holding *holding, struct lease *lease,
+			 const struct handover_place *place)
+{
 	enum lease_state state = (enum lease_state)place->state;
 
-	if (reserve)
-		holding->reserve_index = index;
 	leases_become(fleet, holding, lease, LEASE_TAKING);
-	if (state == LEASE_HELD) {
-		leases_become(fleet, holding, lease, LEASE_HELD);
-	} else if (state == LEASE_WAITING || (state == LEASE_DRAINING && !place->sent)) {
+	if (is_in_doubt(place)) {
+		leases_become(fleet, holding, lease, LEASE_IN_DOUBT);
+		note_doubt(fleet, holding, lease == &holding->reserve);
+	} else if (state == LEASE_WAITING) {
 		lease->usable_ns = place->usable_ns;
 		leases_become(fleet, holding, lease, LEASE_WAITING);
 	} else {
-		leases_become(fleet, holding, lease, LEASE_IN_DOUBT);
-		transaction_add(
-			fleet,
-			&(struct item){.holding = holding, .index = index, .reserve = reserve});
+		leases_become(fleet, holding, lease, LEASE_HELD);
 	}
-	/* The tokens that were to go with it are lost. */
-	if (state == LEASE_DRAINING && !place->sent) {
-		lease->unmarked = place->unmarked;
+	/* Its rest is lost. */
+	if (state == LEASE_DRAINING && !place->sent)
 		leases_become(fleet, holding, lease, LEASE_DRAINING);
-	}
-	lease->place = at + 1;
+}
+
+/* Adds the lease of @place, but for leaves that another one has. NULL: there are none left. */
+static struct lease *add_lease(struct holding *holding, const struct handover_place *place,
+			       int *err)
+{
+	uint32_t first = place->first, last = place->last;
+	struct lease *lease;
+
+	while (first <= last && (lease = holding_find_lease(holding, first)))
+		first = lease->last + 1;
+	while (first <= last && (lease = holding_find_lease(holding, last)) && lease->first)
+		last = lease->first - 1;
+	if (first > last)
+		return NULL;
+	lease = holding_add_lease(holding, first, last);
+	if (!lease)
+		*err = -ENOMEM;
+	return lease;
 }
 
 static int resume_place(struct fleet *fleet, uint32_t at)
 {
 	const struct handover_place *place = &handover_memory(fleet)->places[at];
 	struct holding *holding = holdings_find(fleet, place->id);
+	struct lease *lease;
+	int err = 0;
 
-	/* The limiter was about to go; its nodes go with the session. */
-	if (!holding) {
-		room_count_left(fleet, place->id, place->index == HANDOVER_CLAIM);
+	/* The limiter was about to go; its claim goes with the session. */
+	if (!holding && place->kind == HANDOVER_CLAIM)
+		room_count_left(fleet, place->id);
+	if (!holding || (place->kind != HANDOVER_CLAIM && place->cut != holding->cut)) {
 		handover_free_place(fleet, at);
 		return 0;
 	}
-	if (place->index == HANDOVER_CLAIM) {
+	if (place->kind == HANDOVER_CLAIM) {
 		claim_resume(fleet, holding, at + 1);
 		return 0;
 	}
-	if (place->index < PARTITIONS_MAX &&
-	    !holding_add_lease(holding, place->index, place->index))
-		return -ENOMEM;
-	resume_lease(fleet, holding, place, at);
+	lease = &holding->reserve;
+	if (place->kind == HANDOVER_RESERVE && lease->state == LEASE_NONE)
+		lease->first = lease->last = place->first;
+	else
+		lease = add_lease(holding, place, &err);
+	if (!lease) {
+		handover_free_place(fleet, at);
+		return err;
+	}
+	lease->tile_first = place->tile_first;
+	lease->tile_last = place->tile_last;
+	resume_lease(fleet, holding, lease, place);
+	lease->place = at + 1;
 	return 0;
 }
 
 static bool is_resumable(const struct handover_memory *memory)
 {
-	uint32_t doubts = 0;
+	uint64_t ids[ITEMS_MAX];
+	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < HANDOVER_PLACES; i++) {
 		const struct handover_place *place = &memory->places[i];
+		uint32_t at = 0;
 
-		doubts += place->state == LEASE_TAKING || place->state == LEASE_IN_DOUBT ||
-			  (place->state == LEASE_DRAINING && place->sent);
+		if (place->kind == HANDOVER_CLAIM || !is_in_doubt(place))
+			continue;
+		while (at < count && ids[at] != place->id)
+			at++;
+		/* Each limiter has two folders of tiles. */
+		if (at == ITEMS_MAX / 2)
+			return false;
+		ids[at] = place->id;
+		count += at == count;
 	}
-	return memory->session && doubts <= ITEMS_MAX;
+	return memory->session;
 }
 
 int fleet_resume(struct fleet *fleet, uint64_t now_ns)
@@ -110,7 +155,7 @@ int fleet_resume(struct fleet *fleet, uint64_t now_ns)
 	fleet->constants_known = true;
 	session_enter(fleet, FLEET_IN_DOUBT);
 	session_resume(fleet, memory->session, memory->hid, memory->host_version);
-	term_resume(fleet, memory->right_end_ns, memory->degraded);
+	term_resume(fleet, memory->right_end_ns, memory->epoch, memory->degraded);
 	barrier_resume(fleet);
 	transaction_resume(fleet);
 	former_names_note_unknown(fleet);

@@ -20,7 +20,7 @@ enum {
 struct room {
 	uint32_t leases; /* in any state but NONE */
 	uint32_t claims;
-	uint32_t own_bytes;	    /* of the paths of leases and claims */
+	uint32_t own_bytes;	    /* of the paths of claims */
 	uint32_t agreed_rate_bytes; /* of those of /a/LID that are watched */
 	uint32_t claims_bytes;	    /* of those of /w/LID that are */
 	bool full;		    /* that there is no room for more was told */
@@ -84,13 +84,11 @@ static uint32_t room_for(const struct fleet *fleet, uint32_t bytes)
 	return used < FLEET_OWN_BYTES_MAX ? (FLEET_OWN_BYTES_MAX - used) / bytes : 0;
 }
 
-uint32_t room_for_leases(const struct fleet *fleet, const struct holding *holding)
+uint32_t room_for_leases(const struct fleet *fleet)
 {
 	const struct room *room = fleet->room;
-	uint32_t fit = room_for(fleet, path_bytes(fleet, ZNODE_LEASE, holding->id));
-	uint32_t most = room->leases < FLEET_LEASES_MAX ? FLEET_LEASES_MAX - room->leases : 0;
 
-	return fit < most ? fit : most;
+	return room->leases < FLEET_LEASES_MAX ? FLEET_LEASES_MAX - room->leases : 0;
 }
 
 bool room_for_claim(const struct fleet *fleet, const struct holding *holding)
@@ -105,13 +103,11 @@ bool room_is_scarce(const struct fleet *fleet)
 	return room->leases >= FLEET_LEASES_MAX / 2 || room->own_bytes >= FLEET_OWN_BYTES_MAX / 2;
 }
 
-void room_count_lease(struct fleet *fleet, uint64_t id, bool there)
+void room_count_lease(struct fleet *fleet, bool there)
 {
 	struct room *room = fleet->room;
-	uint32_t bytes = path_bytes(fleet, ZNODE_LEASE, id);
 
 	room->leases = there ? room->leases + 1 : room->leases - 1;
-	room->own_bytes = there ? room->own_bytes + bytes : room->own_bytes - bytes;
 	if (room->own_bytes < FLEET_OWN_BYTES_MAX - FLEET_OWN_BYTES_MAX / AGAIN_PARTS &&
 	    room->leases < FLEET_LEASES_MAX - FLEET_LEASES_MAX / AGAIN_PARTS)
 		room->full = false;
@@ -126,11 +122,9 @@ void room_count_claim(struct fleet *fleet, uint64_t id, bool there)
 	room->own_bytes = there ? room->own_bytes + bytes : room->own_bytes - bytes;
 }
 
-void room_count_left(struct fleet *fleet, uint64_t id, bool claim)
+void room_count_left(struct fleet *fleet, uint64_t id)
 {
-	struct room *room = fleet->room;
-
-	room->own_bytes += path_bytes(fleet, claim ? ZNODE_CLAIM : ZNODE_LEASE, id);
+	fleet->room->own_bytes += path_bytes(fleet, ZNODE_CLAIM, id);
 }
 
 bool room_watch_agreed_rate(struct fleet *fleet, struct holding *holding)

@@ -17,10 +17,8 @@ uint32_t room_own_bytes(const struct fleet *fleet);
 /* Tells whether this host has any lease or claim. */
 bool room_is_used(const struct fleet *fleet);
 
-/*
- * Returns how many more leases of @holding there may be; tells whether it may have one more claim.
- */
-uint32_t room_for_leases(const struct fleet *fleet, const struct holding *holding);
+/* Returns how many more leases there may be; tells whether @holding may have one more claim. */
+uint32_t room_for_leases(const struct fleet *fleet);
 bool room_for_claim(const struct fleet *fleet, const struct holding *holding);
 
 /* Tells whether half of the room is used: then nothing is kept that is not wanted. */
@@ -33,12 +31,12 @@ bool room_is_scarce(const struct fleet *fleet);
 void room_was_missing(struct fleet *fleet);
 uint64_t room_claims_from_ns(const struct fleet *fleet);
 
-/* There is a lease of limiter @id or a claim now, as far as is known; or there is none any more. */
-void room_count_lease(struct fleet *fleet, uint64_t id, bool there);
+/* There is a lease or a claim of limiter @id now, as far as is known; or there is none any more. */
+void room_count_lease(struct fleet *fleet, bool there);
 void room_count_claim(struct fleet *fleet, uint64_t id, bool there);
 
-/* A predecessor left a lease or a claim of limiter @id, which is gone: it goes with the session. */
-void room_count_left(struct fleet *fleet, uint64_t id, bool claim);
+/* A predecessor left a claim of limiter @id, which is gone: it goes with the session. */
+void room_count_left(struct fleet *fleet, uint64_t id);
 
 /* The session is gone, and all its nodes. */
 void room_forget(struct fleet *fleet);

@@ -1,7 +1,8 @@
-/* round - partitions of a limiter are looked for, and taken, see round.h. */
+/* round - leaves of a limiter are looked for, and taken, see round.h. */
 #include "core/fleet/round.h"
 #include "core/fleet/claim.h"
 #include "core/fleet/demand.h"
+#include "core/fleet/epoch.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
@@ -13,38 +14,49 @@
 #include "core/fleet/transaction.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* So many transactions of one round may be refused. */
-enum { REFUSALS_MAX = 6 };
+enum {
+	REFUSALS_MAX = 6,  /* so many transactions of one round may be refused */
+	REFUSED_PARTS = 4, /* one that is refused is followed by one for so much less */
+	GONE_MAX = 16,	   /* hosts whose tiles one transaction takes: two operations each */
+	RESERVE_CHANGES = 4,
+};
+
+_Static_assert(HEAD_LENGTH + PLAN_CHANGES_MAX + 2 * GONE_MAX + RESERVE_CHANGES + 2 <=
+		       OPERATIONS_MAX,
+	       "a take fits a transaction");
+
+/* Tiles that were listed. */
+struct listing {
+	struct tiles tiles; /* owned */
+	bool wanted;	    /* these are listed at all */
+};
 
 /* A round that is under way. */
 struct search {
 	struct holding *holding; /* held */
-	uint64_t began_ns;
+	uint64_t cut;
 	uint32_t pending; /* answers to come */
 	bool failed;
-	bool *marked, *leased; /* owned, by index: as listed; @count of them */
-	uint32_t count;
-	uint32_t *clean; /* owned: free ones with a marker, in random order; tried from the end */
-	uint32_t clean_count;
-	uint32_t *unclean; /* owned: those that have neither */
-	uint32_t unclean_count;
-	uint32_t batch; /* items in one transaction, at most */
+	struct listing leaves, reserve;
+	bool knows_hosts;	/* which hosts there are was listed since */
+	struct claim_line line; /* owned */
+	uint32_t batch;		/* leaves in one transaction, at most */
 	uint32_t refusals;
-	bool *reserve_leased, *reserve_clean; /* owned, by index */
-	uint32_t reserve_count;
-	struct claim_line line;	      /* owned */
-	struct item items[ITEMS_MAX]; /* to be taken next */
-	uint32_t item_count;
+	bool torn;	   /* it has listed anew, since a list had not all leaves */
 	bool again;	   /* something was given back meanwhile */
-	bool ready;	   /* their markers are read ... */
-	uint64_t ready_ns; /* ... since then */
+	bool ready;	   /* there is something to be taken */
+	uint64_t retry_ns; /* lists anew then; 0: it does not */
 };
 
 struct round {
 	struct search *search; /* owned; NULL */
 	bool over;	       /* the last one is, and that was not told yet: */
 	struct round_result result;
+	uint64_t torn_ns;   /* since when leaves are in no tile, or in two; 0: they are not */
+	uint32_t torn_leaf; /* the first that is in none, as tiles_hole() has it */
+	bool torn_reserve;  /* of the reserve */
 };
 
 bool round_attach(struct holding *holding)
@@ -63,32 +75,40 @@ bool round_is_under_way(const struct holding *holding)
 	return holding->round->search || holding->round->over;
 }
 
+static void free_lists(struct search *search)
+{
+	tiles_free(&search->leaves.tiles);
+	tiles_free(&search->reserve.tiles);
+	free(search->line.claims);
+	search->line.claims = NULL;
+}
+
 static void free_search(struct search *search)
 {
 	if (!search)
 		return;
 	holdings_let_go(search->holding);
-	free(search->marked);
-	free(search->leased);
-	free(search->clean);
-	free(search->unclean);
-	free(search->reserve_leased);
-	free(search->reserve_clean);
-	free(search->line.claims);
+	free_lists(search);
 	free(search);
 }
 
-/*
- * Tells whether all of the reserve are leased, or were a moment ago when this host tried to take
- * them.
- */
-static bool reserves_are_gone(const struct search *search)
+static bool is_free(const struct tile *tile)
 {
-	for (uint32_t i = 0; i < search->reserve_count && search->reserve_leased; i++) {
-		if (!search->reserve_leased[i])
-			return false;
+	return tile_is_clean(tile) || tile->gone;
+}
+
+/* Returns how many leaves no host has; those that can be used at once alone with @clean. */
+static uint32_t count_free(const struct listing *listing, bool clean)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < listing->tiles.count; i++) {
+		const struct tile *tile = &listing->tiles.list[i];
+
+		if (clean ? tile_is_clean(tile) && tile->epoch : is_free(tile))
+			count += tile_size(tile);
 	}
-	return search->reserve_leased;
+	return count;
 }
 
 /*
@@ -102,14 +122,135 @@ static void end_round(struct fleet *fleet, struct search *search)
 
 	round->over = !holding->limiter->removed;
 	round->result = (struct round_result){
-		.left_free = search->clean_count + search->unclean_count,
-		.reserves_gone = reserves_are_gone(search),
+		.left_free = count_free(&search->leaves, false),
+		.reserves_gone = search->reserve.wanted && search->reserve.tiles.count &&
+				 !count_free(&search->reserve, false),
 		.again = search->again,
 	};
 	round->search = NULL;
 	holdings_rouse(fleet, holding, false);
 	free_search(search);
 }
+
+/* Hosts that lease tiles */
+
+/* Marks the tiles of hosts that are gone, of as many hosts as fit one transaction. */
+static void mark_gone(const struct fleet *fleet, struct tiles *tiles)
+{
+	const char *gone[GONE_MAX];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < tiles->count; i++) {
+		struct tile *tile = &tiles->list[i];
+		uint32_t at = 0;
+
+		tile->gone = false;
+		if (tile_is_clean(tile) || !epoch_is_gone(&fleet->epochs, tile->hid))
+			continue;
+		while (at < count && strcmp(gone[at], tile->hid) != 0)
+			at++;
+		if (at == GONE_MAX)
+			continue;
+		gone[at] = tile->hid;
+		count += at == count;
+		tile->gone = true;
+	}
+}
+
+static bool has_others(const struct fleet *fleet, const struct tiles *tiles)
+{
+	for (uint32_t i = 0; i < tiles->count; i++) {
+		const struct tile *tile = &tiles->list[i];
+
+		if (!is_free(tile) && !tile_is_of(tile, session_hid(fleet)))
+			return true;
+	}
+	return false;
+}
+
+/* Rule 8: a host that has a tile, and is not among those that were listed later, is gone. */
+static void note_hosts(struct fleet *fleet, const struct tiles *tiles,
+		       const struct request *request)
+{
+	for (uint32_t i = 0; i < tiles->count; i++) {
+		const char *hid = tiles->list[i].hid;
+		bool there = tile_is_of(&tiles->list[i], session_hid(fleet));
+
+		for (uint32_t j = 0; j < request->name_count && !there; j++)
+			there = !strcmp(request->names[j], hid);
+		if (there)
+			epoch_note_there(&fleet->epochs, hid);
+		else if (*hid)
+			epoch_note_gone(&fleet->epochs, hid, fleet->clocks.waiter_ns);
+	}
+}
+
+/* Amounts */
+
+/* Returns how many leaves are lacking, of those that may be taken. */
+static uint32_t lack_of(const struct search *search)
+{
+	const struct holding *holding = search->holding;
+
+	return balance_lack(holding->balance, demand_wanted(holding), leases_kept(holding));
+}
+
+static bool wants_reserve(const struct search *search)
+{
+	return search->reserve.wanted && demand_wants_reserve(search->holding);
+}
+
+static bool may_go_on(const struct fleet *fleet, const struct search *search)
+{
+	const struct holding *holding = search->holding;
+
+	return !session_is_leaving(fleet) && !holding->limiter->removed &&
+	       holding_needs_leases(holding) && search->cut == holding->cut;
+}
+
+/* Tells whether tiles of other hosts are in the way, and which hosts are gone is not known. */
+static bool lacks_hosts(const struct fleet *fleet, const struct search *search)
+{
+	const struct holding *holding = search->holding;
+
+	if (search->knows_hosts)
+		return false;
+	return ((demand_misses_any(holding) ||
+		 lack_of(search) > count_free(&search->leaves, true)) &&
+		has_others(fleet, &search->leaves.tiles)) ||
+	       (wants_reserve(search) && !count_free(&search->reserve, true) &&
+		has_others(fleet, &search->reserve.tiles));
+}
+
+static void list_hosts(struct fleet *fleet, struct search *search);
+
+/* All that is needed is listed: lets something be taken, if there is something. */
+static void judge(struct fleet *fleet, struct search *search)
+{
+	struct holding *holding = search->holding;
+	uint32_t clean = count_free(&search->leaves, true), any;
+
+	if (!may_go_on(fleet, search)) {
+		end_round(fleet, search);
+		return;
+	}
+	if (lacks_hosts(fleet, search)) {
+		list_hosts(fleet, search);
+		return;
+	}
+	mark_gone(fleet, &search->leaves.tiles);
+	mark_gone(fleet, &search->reserve.tiles);
+	any = count_free(&search->leaves, false);
+	demand_note_unclean(holding, any && !clean);
+	search->ready = (any && (lack_of(search) || demand_misses_any(holding))) ||
+			(wants_reserve(search) && count_free(&search->reserve, false));
+	if (search->ready)
+		holdings_add_work(fleet, holding);
+	else
+		end_round(fleet, search);
+}
+
+/* Lists */
 
 static void make_folder(struct fleet *fleet, const char *path)
 {
@@ -121,88 +262,35 @@ static void make_folder(struct fleet *fleet, const char *path)
 		request_free(request);
 }
 
-/* Puts a list of names into bitmaps. */
-static void mark(const struct search *search, const struct request *request, bool *shares,
-		 bool *reserves)
-{
-	for (uint32_t i = 0; i < request->name_count; i++) {
-		uint32_t index;
-		bool reserve;
+static void list_all(struct fleet *fleet, struct search *search);
 
-		if (!znode_partition_parse(request->names[i], &index, &reserve))
-			continue;
-		if (!reserve && index < search->count)
-			shares[index] = true;
-		else if (reserve && index < search->reserve_count)
-			reserves[index] = true;
+static bool is_torn(const struct search *search)
+{
+	return !search->leaves.tiles.whole ||
+	       (search->reserve.wanted && !search->reserve.tiles.whole);
+}
+
+/*
+ * Rule 12: a list may be torn, but not time and again at the same leaf. Where it is, leaves were
+ * changed by a foreign hand.
+ */
+static void watch_leaves(struct fleet *fleet, const struct search *search)
+{
+	struct round *round = search->holding->round;
+	bool reserve = search->leaves.tiles.whole;
+	uint32_t hole = tiles_hole(reserve ? &search->reserve.tiles : &search->leaves.tiles);
+
+	if (!is_torn(search)) {
+		round->torn_ns = 0;
+	} else if (!round->torn_ns || round->torn_leaf != hole || round->torn_reserve != reserve) {
+		round->torn_ns = fleet->now_ns;
+		round->torn_leaf = hole;
+		round->torn_reserve = reserve;
+	} else if (fleet->now_ns - round->torn_ns >= fleet->constants.renewal_ns) {
+		round->torn_ns = 0;
+		fleet->torn_id = search->holding->id;
 	}
 }
-
-/* A lease of ours that is not there any more was lost, or deleted by hand: rule 10. */
-static bool lease_is_missing(const struct search *search)
-{
-	const struct holding *holding = search->holding;
-
-	for (uint32_t i = 0; i <= holding->lease_count; i++) {
-		bool reserve = i == holding->lease_count;
-		const struct lease *lease = reserve ? &holding->reserve : &holding->leases[i];
-
-		if ((lease->state != LEASE_HELD && lease->state != LEASE_WAITING) ||
-		    lease->since_ns >= search->began_ns)
-			continue;
-		if (!reserve && lease->first < search->count && !search->leased[lease->first])
-			return true;
-		if (reserve && holding->reserve_index < search->reserve_count &&
-		    !search->reserve_leased[holding->reserve_index])
-			return true;
-	}
-	return false;
-}
-
-static bool grow(struct search *search)
-{
-	uint32_t count = search->count ? search->count : 1;
-
-	search->clean = calloc(count, sizeof(*search->clean));
-	search->unclean = calloc(count, sizeof(*search->unclean));
-	return search->clean && search->unclean;
-}
-
-static void shuffle(struct fleet *fleet, uint32_t *indices, uint32_t count)
-{
-	for (uint32_t i = count; i > 1; i--) {
-		uint32_t j = (uint32_t)(fleet_random(fleet) % i), index = indices[i - 1];
-
-		indices[i - 1] = indices[j];
-		indices[j] = index;
-	}
-}
-
-/* Sorts what is free; @marked says which have markers. */
-static void sort_free(struct fleet *fleet, struct search *search, const bool *marked)
-{
-	const struct holding *holding = search->holding;
-
-	for (uint32_t i = 0; i < search->count; i++) {
-		const struct lease *lease = holding_find_lease(holding, i);
-
-		if ((lease && lease->state != LEASE_NONE) || search->leased[i])
-			continue;
-		if (marked[i])
-			search->clean[search->clean_count++] = i;
-		else
-			search->unclean[search->unclean_count++] = i;
-	}
-	demand_note_unclean(search->holding, search->unclean_count && !search->clean_count);
-	/* A host may have died; one that is alone then need not share. */
-	if (search->unclean_count && !membership_is_alone(fleet))
-		membership_look_soon(fleet);
-	shuffle(fleet, search->clean, search->clean_count);
-	shuffle(fleet, search->unclean, search->unclean_count);
-}
-
-/* All three lists are there. */
-static void try_next(struct fleet *fleet, struct search *search);
 
 static void listed(struct fleet *fleet, struct search *search)
 {
@@ -210,48 +298,59 @@ static void listed(struct fleet *fleet, struct search *search)
 
 	if (search->pending)
 		return;
-	if (search->failed || holding->limiter->removed || !grow(search)) {
+	if (search->failed || !may_go_on(fleet, search)) {
 		end_round(fleet, search);
 		return;
 	}
-	if (lease_is_missing(search)) {
-		session_drop(fleet,
-			     "a lease of this host's is gone: lost history, or a foreign hand");
+	/* A server may list while it executes a transaction, and soon has the rest. */
+	if (is_torn(search) && !search->torn) {
+		search->torn = true;
+		list_all(fleet, search);
 		return;
 	}
+	watch_leaves(fleet, search);
 	balance_weigh(holding->balance, &search->line, demand_wanted(holding),
 		      holding_count(holding));
-	search->batch = ITEMS_MAX;
-	sort_free(fleet, search, search->marked);
 	demand_update(fleet, holding);
-	try_next(fleet, search);
+	judge(fleet, search);
 }
 
-static bool list_failed(struct fleet *fleet, struct search *search, const struct request *request)
+static void hosts_listed(struct fleet *fleet, struct request *request)
 {
+	struct search *search = request->of.search;
+
 	search->pending--;
-	if (request->answer == ANSWER_NO_NODE)
-		make_folder(fleet, request->path);
-	else if (request->answer != ANSWER_OK)
+	search->knows_hosts = true;
+	if (request->answer == ANSWER_OK) {
+		note_hosts(fleet, &search->leaves.tiles, request);
+		note_hosts(fleet, &search->reserve.tiles, request);
+	}
+	judge(fleet, search);
+}
+
+static bool read_tiles(const struct search *search, bool reserve, const struct request *request,
+		       struct tiles *tiles)
+{
+	const struct holding *holding = search->holding;
+	uint32_t leaves = reserve ? holding->settings->reserve_hosts
+				  : holding_leaves(holding->settings);
+
+	return tiles_read(tiles, request->names, request->name_count, leaves ? leaves : 1);
+}
+
+/* A folder that is not there was deleted by hand: no leaf is in a tile. */
+static void tiles_listed(struct fleet *fleet, struct request *request)
+{
+	struct search *search = request->of.search;
+	struct listing *listing;
+	struct znode znode;
+
+	(void)znode_parse(request->path, &znode);
+	listing = znode.kind == ZNODE_RESERVES ? &search->reserve : &search->leaves;
+	search->pending--;
+	if ((request->answer != ANSWER_OK && request->answer != ANSWER_NO_NODE) ||
+	    !read_tiles(search, znode.kind == ZNODE_RESERVES, request, &listing->tiles))
 		search->failed = true;
-	return request->answer != ANSWER_OK;
-}
-
-static void markers_listed(struct fleet *fleet, struct request *request)
-{
-	struct search *search = request->of.search;
-
-	if (!list_failed(fleet, search, request))
-		mark(search, request, search->marked, search->reserve_clean);
-	listed(fleet, search);
-}
-
-static void leases_listed(struct fleet *fleet, struct request *request)
-{
-	struct search *search = request->of.search;
-
-	if (!list_failed(fleet, search, request))
-		mark(search, request, search->leased, search->reserve_leased);
 	listed(fleet, search);
 }
 
@@ -259,396 +358,369 @@ static void claims_listed(struct fleet *fleet, struct request *request)
 {
 	struct search *search = request->of.search;
 
-	if (list_failed(fleet, search, request)) {
+	search->pending--;
+	if (request->answer == ANSWER_NO_NODE)
+		make_folder(fleet, request->path);
+	if (request->answer == ANSWER_OK) {
+		if (!claim_parse_all(fleet, search->holding, request, &search->line))
+			search->failed = true;
+	} else {
+		search->failed |= request->answer != ANSWER_NO_NODE;
 		search->line.own = UINT64_MAX;
 		claim_note_unread(fleet, search->holding);
-	} else if (!claim_parse_all(fleet, search->holding, request, &search->line)) {
-		search->failed = true;
 	}
 	listed(fleet, search);
 }
 
 /* A session that was dropped in between took the search with it. */
-static bool list(struct fleet *fleet, struct search *search, enum znode_kind kind,
+static void list(struct fleet *fleet, struct search *search, const char *path,
 		 void (*done)(struct fleet *fleet, struct request *request))
 {
-	struct request *request;
-	char path[ZNODE_TEXT];
+	struct request *request = request_new(REQUEST_LIST, path, done);
 
-	znode_path(kind, search->holding->id, path);
-	request = request_new(REQUEST_LIST, path, done);
-	if (!request)
-		return false;
+	if (!request) {
+		search->failed = true;
+		return;
+	}
 	request->of.search = search;
-	if (kind == ZNODE_CLAIMS)
+	if (done == claims_listed)
 		claim_watch(fleet, search->holding, request);
 	search->pending++;
 	request_send(fleet, request);
-	return true;
+}
+
+static void list_hosts(struct fleet *fleet, struct search *search)
+{
+	char path[ZNODE_TEXT];
+
+	znode_path(ZNODE_HOSTS, 0, path);
+	list(fleet, search, path, hosts_listed);
+	if (!search->pending)
+		end_round(fleet, search);
+	/* A host may have died; one that is alone then need not share. */
+	else if (!membership_is_alone(fleet))
+		membership_look_soon(fleet);
+}
+
+static void list_tiles(struct fleet *fleet, struct search *search, bool reserve)
+{
+	char path[ZNODE_TEXT];
+
+	znode_path_tile(search->holding->id, search->cut, reserve, NULL, path);
+	list(fleet, search, path, tiles_listed);
+}
+
+static void list_all(struct fleet *fleet, struct search *search)
+{
+	char path[ZNODE_TEXT];
+
+	free_lists(search);
+	search->retry_ns = 0;
+	search->knows_hosts = false;
+	search->reserve.wanted = search->holding->settings->reserve_hosts;
+	list_tiles(fleet, search, false);
+	if (search->reserve.wanted)
+		list_tiles(fleet, search, true);
+	znode_path(ZNODE_CLAIMS, search->holding->id, path);
+	list(fleet, search, path, claims_listed);
+	if (!search->pending)
+		end_round(fleet, search);
 }
 
 void round_begin(struct fleet *fleet, struct holding *holding)
 {
 	struct search *search = calloc(1, sizeof(*search));
-	uint32_t hosts = holding->settings->reserve_hosts;
 
 	if (!search)
 		return;
 	search->holding = holding;
 	holdings_keep(holding);
-	search->began_ns = fleet->now_ns;
-	search->count = holding_count(holding);
-	search->reserve_count = hosts;
-	search->marked = calloc(search->count + 1, sizeof(bool));
-	search->leased = calloc(search->count + 1, sizeof(bool));
-	search->reserve_clean = calloc(hosts + 1, sizeof(bool));
-	search->reserve_leased = calloc(hosts + 1, sizeof(bool));
+	search->cut = holding->cut;
+	search->batch = UINT32_MAX;
 	holding->round->search = search;
-	if (!search->marked || !search->leased || !search->reserve_clean ||
-	    !search->reserve_leased) {
-		end_round(fleet, search);
-		return;
-	}
-	if (!list(fleet, search, ZNODE_FREE, markers_listed) ||
-	    !list(fleet, search, ZNODE_LEASES, leases_listed) ||
-	    !list(fleet, search, ZNODE_CLAIMS, claims_listed))
-		search->failed = true;
-	if (!search->pending)
-		end_round(fleet, search);
+	list_all(fleet, search);
 }
 
-static void add_item(struct search *search, uint32_t index, bool reserve, bool clean)
-{
-	search->items[search->item_count++] = (struct item){
-		.holding = search->holding,
-		.index = index,
-		.reserve = reserve,
-		.clean = clean,
-	};
-}
-
-static void add_reserve(struct fleet *fleet, struct search *search)
-{
-	uint32_t hosts = search->reserve_count;
-	uint32_t first = hosts ? (uint32_t)(fleet_random(fleet) % hosts) : 0, best = hosts;
-
-	for (uint32_t i = 0; i < hosts; i++) {
-		uint32_t index = (first + i) % hosts;
-
-		if (search->reserve_leased[index])
-			continue;
-		if (best == hosts || (search->reserve_clean[index] && !search->reserve_clean[best]))
-			best = index;
-	}
-	if (best == hosts)
-		return;
-	add_item(search, best, true, search->reserve_clean[best]);
-	search->reserve_leased[best] = true; /* not again in this round */
-}
-
-static void items_ready(struct fleet *fleet, struct search *search)
-{
-	if (search->pending)
-		return;
-	if (search->failed) {
-		end_round(fleet, search);
-		return;
-	}
-	if (!search->item_count) {
-		try_next(fleet, search);
-		return;
-	}
-	search->ready = true;
-	search->ready_ns = fleet->now_ns;
-	holdings_add_work(fleet, search->holding);
-}
-
-/* Notes a marker's tokens, and when it was made. One that vanished is another host's now. */
-static void marker_read(struct fleet *fleet, struct request *request)
-{
-	struct search *search = request->of.search;
-	struct znode marker;
-	uint32_t i;
-
-	search->pending--;
-	(void)znode_parse(request->path, &marker);
-	for (i = 0; i < search->item_count; i++) {
-		if (search->items[i].index == marker.index &&
-		    search->items[i].reserve == marker.reserve)
-			break;
-	}
-	if (request->answer == ANSWER_OK) {
-		search->items[i].made_zxid = request->made_zxid;
-		record_parse_marker(request->data, &search->items[i].marker);
-	} else if (request->answer == ANSWER_REFUSED) {
-		search->items[i].made_zxid = request->made_zxid;
-		search->items[i].marker = (struct marker){.count = LIMITS_MAX};
-	} else if (request->answer == ANSWER_NO_NODE) {
-		search->items[i] = search->items[--search->item_count];
-	} else {
-		search->failed = true;
-	}
-	items_ready(fleet, search);
-}
-
-static void read_markers(struct fleet *fleet, struct search *search)
-{
-	char path[ZNODE_TEXT];
-
-	for (uint32_t i = 0; i < search->item_count; i++) {
-		const struct item *item = &search->items[i];
-		struct request *request;
-
-		if (!item->clean)
-			continue;
-		item_path(item, ZNODE_MARKER, path);
-		request = request_new(REQUEST_GET, path, marker_read);
-		if (!request) {
-			search->failed = true;
-			break;
-		}
-		request->of.search = search;
-		search->pending++;
-		request_send(fleet, request);
-	}
-	items_ready(fleet, search);
-}
+/* The transaction */
 
 /*
- * Takes the partitions whose own tokens are read, whatever else is wanted: no other partition is of
+ * Plans to take the leaves whose own tokens are read, whatever else is wanted: no other leaf is of
  * use to such a reader.
  */
-static void add_read(struct search *search, uint32_t *indices, uint32_t *count, bool clean,
-		     uint32_t most)
+static bool plan_read(const struct search *search, struct plan *plan, uint32_t *room)
 {
 	const struct holding *holding = search->holding;
 
-	for (uint32_t i = holding->limiter->partition_room ? *count : 0;
-	     i-- > 0 && search->item_count < most;) {
-		uint32_t index = indices[i];
+	for (uint32_t i = 0; i < holding->limiter->partition_room && *room; i++) {
+		int taken = demand_misses(holding, i) ? plan_take_leaf(plan, i, true) : 0;
 
-		if (!demand_misses(holding, index))
-			continue;
-		indices[i] = indices[--*count];
-		add_item(search, index, false, clean);
+		if (taken < 0)
+			return false;
+		*room -= (uint32_t)taken;
 	}
+	return true;
 }
 
-static void add_any(struct search *search, uint32_t *indices, uint32_t *count, bool clean,
-		    uint32_t most)
+/* Plans to take the lacking leaves: those that have to wait come last. */
+static bool plan_any(const struct search *search, struct plan *plan, uint32_t room)
 {
-	while (*count && search->item_count < most)
-		add_item(search, indices[--*count], false, clean);
+	uint32_t wanted = lack_of(search);
+	int taken, more;
+
+	if (plan->rules.single && wanted > room)
+		wanted = room;
+	if (wanted > search->batch)
+		wanted = search->batch;
+	taken = plan_take(plan, wanted, false);
+	if (taken < 0)
+		return false;
+	more = plan_take(plan, wanted - (uint32_t)taken, true);
+	return more >= 0;
 }
 
-static void add_shares(struct fleet *fleet, struct search *search, uint32_t room)
+static bool plan_leaves(const struct search *search, struct plan *plan, uint32_t room)
 {
-	struct holding *holding = search->holding;
-	uint32_t lack = balance_lack(holding->balance, demand_wanted(holding),
-				     leases_kept(holding));
-	uint32_t enough = search->item_count + lack;
-	uint32_t most = search->batch < room ? search->batch : room;
-
-	if (room == search->item_count && (lack || demand_misses_any(holding)) &&
-	    search->clean_count + search->unclean_count)
-		room_was_missing(fleet);
-	add_read(search, search->clean, &search->clean_count, true, most);
-	add_read(search, search->unclean, &search->unclean_count, false, most);
-	most = enough < most ? enough : most;
-	add_any(search, search->clean, &search->clean_count, true, most);
-	/* Unclean ones only when the clean ones have run out. */
-	add_any(search, search->unclean, &search->unclean_count, false, most);
+	return plan_read(search, plan, &room) && (!room || plan_any(search, plan, room));
 }
 
-static void try_next(struct fleet *fleet, struct search *search)
+static bool plan_reserve(const struct search *search, struct plan *plan)
 {
-	uint32_t room = room_for_leases(fleet, search->holding);
+	int taken = wants_reserve(search) ? plan_take(plan, 1, false) : 0;
 
-	search->item_count = 0;
-	search->ready = false;
-	if (!session_is_leaving(fleet)) {
-		if (demand_wants_reserve(search->holding) && room)
-			add_reserve(fleet, search);
-		add_shares(fleet, search, room);
+	if (!taken && wants_reserve(search))
+		taken = plan_take(plan, 1, true);
+	return taken >= 0;
+}
+
+/* Begins an item of what was listed, with this host's tiles as they are known. */
+static struct item *begin_item(struct fleet *fleet, struct search *search, bool reserve)
+{
+	struct listing *listing = reserve ? &search->reserve : &search->leaves;
+	struct item item = item_of(search->holding, reserve);
+
+	if (!listing->wanted && reserve)
+		return NULL;
+	if (!leases_put(fleet, search->holding, reserve, &listing->tiles) ||
+	    !item_begin(&item, &listing->tiles, session_hid(fleet), fleet_random(fleet)))
+		return NULL;
+	return transaction_add(fleet, &item);
+}
+
+/* Returns the lease that came with @gain. */
+static struct lease *lease_of(const struct item *item, const struct tile *gain)
+{
+	return item->reserve ? &item->holding->reserve
+			     : holding_find_lease(item->holding, gain->first);
+}
+
+/* Adds the leases that @item takes. */
+static bool add_leases(struct fleet *fleet, const struct item *item)
+{
+	struct holding *holding = item->holding;
+
+	for (uint32_t i = 0; i < item->plan->gain_count; i++) {
+		const struct tile *gain = &item->plan->gains[i];
+
+		if (item->reserve) {
+			holding->reserve.first = holding->reserve.last = gain->first;
+		} else if (!holding_add_lease(holding, gain->first, gain->last)) {
+			return false;
+		}
 	}
-	if (search->item_count)
-		read_markers(fleet, search);
-	else
-		end_round(fleet, search);
+	for (uint32_t i = 0; i < item->plan->gain_count; i++)
+		leases_become(fleet, holding, lease_of(item, &item->plan->gains[i]), LEASE_TAKING);
+	return true;
 }
 
-/* Rules 6 and 7. */
-static bool add_take(const struct fleet *fleet, struct request *request, struct item *item)
+/* Rule 8: asserts that the hosts are gone whose tiles @item takes. */
+static bool add_assertions(struct request *request, const struct item *item)
 {
+	const struct plan *plan = item->plan;
 	char path[ZNODE_TEXT];
-	bool added = true;
 
-	item->operation = request->operation_count;
-	item_path(item, ZNODE_MARKER, path);
-	if (!item->clean)
-		added = request_add(request, OPERATION_CREATE, path, NULL, 0, 0);
-	added = added && request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
-	item_path(item, ZNODE_LEASE, path);
-	return added &&
-	       request_add(request, OPERATION_CREATE, path, session_hid(fleet), 0, NODE_EPHEMERAL);
+	for (uint32_t i = 0; i < plan->gain_count; i++) {
+		const char *hid = plan->gains[i].hid;
+		bool again = !*hid;
+
+		for (uint32_t j = 0; j < i && !again; j++)
+			again = tile_is_of(&plan->gains[j], hid);
+		if (again)
+			continue;
+		znode_path_named(ZNODE_HOST, 0, hid, path);
+		if (!request_add(request, OPERATION_CREATE, path, NULL, 0, 0) ||
+		    !request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0))
+			return false;
+	}
+	return true;
+}
+
+/* Fills in the transaction. False: nothing is taken, or there is no memory. */
+static bool fill_take(struct fleet *fleet, struct request *request, struct search *search)
+{
+	uint32_t room = room_for_leases(fleet);
+	struct item *leaves = begin_item(fleet, search, false);
+	struct item *reserve = room ? begin_item(fleet, search, true) : NULL;
+
+	if (!leaves || (reserve && !plan_reserve(search, reserve->plan)))
+		return false;
+	if (reserve)
+		room -= reserve->plan->gain_count;
+	if (!room && lack_of(search))
+		room_was_missing(fleet);
+	if (!plan_leaves(search, leaves->plan, room))
+		return false;
+	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
+		const struct item *item = transaction_item(fleet, i);
+
+		if (!transaction_add_plan(request, item) || !add_assertions(request, item))
+			return false;
+	}
+	return request->operation_count > HEAD_LENGTH;
+}
+
+/* Ends the leases that were to be taken and are not. */
+static void end_takes(struct fleet *fleet)
+{
+	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
+		const struct item *item = transaction_item(fleet, i);
+		uint32_t count;
+		struct lease *leases = item_leases(item, &count);
+
+		for (uint32_t j = 0; j < count; j++) {
+			if (leases[j].state == LEASE_TAKING)
+				leases_become(fleet, item->holding, &leases[j], LEASE_NONE);
+		}
+		leases_tidy(fleet, item->holding);
+	}
 }
 
 static bool send_take(struct fleet *fleet, struct search *search)
 {
-	struct holding *holding = search->holding;
 	struct request *request;
-	bool added = true;
-
-	uint32_t room = room_for_leases(fleet, holding);
+	bool added;
 
 	search->ready = false;
-	/* Other searches may have taken the room meanwhile. */
-	if (search->item_count > room)
-		search->item_count = room;
 	/* The settings may be others by now. */
-	if (session_is_leaving(fleet) || holding->limiter->removed ||
-	    !holding_needs_leases(holding) || search->count != holding_count(holding) ||
-	    !search->item_count) {
-		end_round(fleet, search);
-		return false;
+	request = may_go_on(fleet, search) ? transaction_begin(fleet, TRANSACTION_TAKE) : NULL;
+	added = request && fill_take(fleet, request, search);
+	for (uint32_t i = 0; added && i < transaction_count(fleet); i++)
+		added = add_leases(fleet, transaction_item(fleet, i));
+	if (added) {
+		transaction_send(fleet, request);
+		return true;
 	}
-	request = transaction_begin(fleet, TRANSACTION_TAKE);
-	if (!request) {
-		end_round(fleet, search);
-		return false;
-	}
-	for (uint32_t i = 0; i < search->item_count && added; i++) {
-		struct item *item = transaction_add(fleet, &search->items[i]);
-
-		/* Tokens that were left a while ago may have been used by another host since. */
-		item->old = fleet->now_ns - search->ready_ns > FLEET_MARKER_FRESH_NS;
-		if (item->reserve)
-			holding->reserve_index = item->index;
-		added = (item->reserve || holding_add_lease(holding, item->index, item->index)) &&
-			add_take(fleet, request, item);
-	}
-	if (!added) {
+	if (request) {
+		end_takes(fleet);
 		transaction_give_up(fleet, request);
-		end_round(fleet, search);
-		return false;
 	}
-	for (uint32_t i = 0; i < transaction_count(fleet); i++)
-		leases_become(fleet, holding, item_lease(transaction_item(fleet, i)), LEASE_TAKING);
-	transaction_send(fleet, request);
-	return true;
+	end_round(fleet, search);
+	return false;
 }
 
-static void go_on(struct fleet *fleet, struct search *search, enum answer answer, uint32_t refused)
+/* Rules 7 and 8: has the lease that came with @gain. */
+static void take_gain(struct fleet *fleet, const struct item *item, const struct tile *gain)
 {
-	/*
-	 * Where other hosts take, too, large transactions are refused: a few smaller ones follow.
-	 */
-	if (answer != ANSWER_OK) {
-		search->batch = search->batch > 1 ? search->batch / 4 + 1 : 1;
-		if (++search->refusals > REFUSALS_MAX)
-			refused = UINT32_MAX;
-	}
-	/* Items that were not refused can be tried again, without the one that was. */
-	for (uint32_t i = 0; answer != ANSWER_OK && i < search->item_count; i++) {
-		const struct item *item = &search->items[i];
+	uint64_t now_ns = fleet->clocks.waiter_ns;
+	struct lease *lease = lease_of(item, gain);
 
-		if (i == refused)
-			continue;
-		if (item->reserve)
-			search->reserve_leased[item->index] = false;
-		else if (item->clean)
-			search->clean[search->clean_count++] = item->index;
-		else
-			search->unclean[search->unclean_count++] = item->index;
-	}
-	if (answer != ANSWER_OK && refused == UINT32_MAX)
-		end_round(fleet, search);
-	else
-		try_next(fleet, search);
-}
-
-/* Rules 6, 7 and 11. */
-static void take_item(struct fleet *fleet, const struct item *item, uint64_t zxid)
-{
-	struct lease *lease = item_lease(item);
-	bool clean = item->clean && item->made_zxid >> 32 == zxid >> 32;
-
-	if (clean) {
+	lease->usable_ns = epoch_usable_ns(&fleet->epochs, gain, now_ns,
+					   fleet->constants.quarantine_ns);
+	if (lease->usable_ns <= now_ns) {
 		fleet->counters.taken_clean++;
 		leases_become(fleet, item->holding, lease, LEASE_HELD);
-		return;
+	} else {
+		fleet->counters.taken_unclean++;
+		leases_become(fleet, item->holding, lease, LEASE_WAITING);
 	}
-	fleet->counters.taken_unclean++;
-	leases_wait(fleet, lease);
-	leases_become(fleet, item->holding, lease, LEASE_WAITING);
 }
 
-/*
- * Returns the tokens that came with the marker for limit @i, by rule 12. A debt counts whenever the
- * marker was written.
- */
-static struct bucket_part part_of(const struct item *item, uint32_t i)
-{
-	const struct settings *settings = item->holding->settings;
-	const struct marker *marker = &item->marker;
-	bool counts = !item->old && marker->saved == item->holding->saved;
-
-	if (i < marker->count && (counts || marker->parts[i].tokens < 0))
-		return marker->parts[i];
-	if (i < marker->count || !counts || item->reserve)
-		return (struct bucket_part){0};
-	return record_full_part(settings_burst(settings, i), settings_partition_count(settings));
-}
-
-static void join_parts(struct fleet *fleet, const struct item *item)
+/* Lets the rest of @gain join the buckets, if it counts. */
+static void join_rest(struct fleet *fleet, const struct item *item, const struct tile *gain)
 {
 	struct limiter *limiter = item->holding->limiter;
-	uint32_t count = item->holding->settings->limit_count;
+	const struct plan *plan = item->plan;
+	struct rest rest;
 
-	if (item_lease(item)->state != LEASE_HELD || limiter->removed || !term_runs(fleet))
+	if (lease_of(item, gain)->state != LEASE_HELD || limiter->removed || !term_runs(fleet) ||
+	    !epoch_rest_counts(&fleet->epochs, gain))
 		return;
-	for (uint32_t i = 0; i < limiter->bucket_count && i < count; i++) {
-		struct bucket_part part = part_of(item, i);
+	rest = rest_now(&gain->rest, &plan->rules.full, gain->first, gain->last,
+			plan->before.leaves);
+	for (uint32_t i = 0; i < limiter->bucket_count && i < rest.count; i++) {
+		struct bucket_part part = rest_part(&rest, i);
 
 		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
 		bucket_join(&limiter->buckets[i], &part);
 	}
 }
 
+/* @item was taken. */
+static void taken(struct fleet *fleet, const struct item *item)
+{
+	const struct plan *plan = item->plan;
+	struct holding *holding = item->holding;
+
+	leases_name(fleet, item, &plan->after);
+	for (uint32_t i = 0; i < plan->gain_count; i++)
+		take_gain(fleet, item, &plan->gains[i]);
+	leases_reshare(fleet, holding);
+	for (uint32_t i = 0; i < plan->gain_count; i++)
+		join_rest(fleet, item, &plan->gains[i]);
+	leases_tidy(fleet, holding);
+}
+
+/* Goes on with the tiles as they are after a take. */
+static void take_over(struct search *search, const struct item *item)
+{
+	struct listing *listing = item->reserve ? &search->reserve : &search->leaves;
+
+	tiles_free(&listing->tiles);
+	listing->tiles = item->plan->after;
+	item->plan->after = (struct tiles){0};
+}
+
+/* Other hosts take, too: lists anew in a moment, and then takes less at once. */
+static void try_again(struct fleet *fleet, struct search *search)
+{
+	uint32_t lack = lack_of(search), tried = lack < search->batch ? lack : search->batch;
+
+	if (++search->refusals > REFUSALS_MAX) {
+		end_round(fleet, search);
+		return;
+	}
+	search->batch = tried / REFUSED_PARTS + 1;
+	search->retry_ns = fleet->now_ns + 1 + fleet_random(fleet) % FLEET_HERD_NS;
+	holdings_rouse_at(fleet, search->holding, search->retry_ns);
+}
+
 void round_answered(struct fleet *fleet, const struct request *request)
 {
 	struct holding *holding = transaction_item(fleet, 0)->holding;
-	uint32_t refused = UINT32_MAX, count = transaction_count(fleet);
+	struct search *search = holding->round->search;
+	bool done = request->answer == ANSWER_OK,
+	     conflict = !done && request->failed >= HEAD_LENGTH;
 
-	if (request->answer == ANSWER_OK) {
-		for (uint32_t i = 0; i < count; i++) {
-			const struct item *item = transaction_item(fleet, i);
+	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
+		struct item *item = transaction_item(fleet, i);
 
-			take_item(fleet, item, request->zxid);
-			leases_watch(fleet, holding, item->index, item->reserve);
-		}
-		leases_reshare(fleet, holding);
-		for (uint32_t i = 0; i < count; i++)
-			join_parts(fleet, transaction_item(fleet, i));
-		if (!holding->limiter->removed)
-			limiter_settle(&fleet->engine->schedule, holding->limiter);
-		if (session_is_leaving(fleet))
-			release_all(fleet, holding);
-	} else {
-		for (uint32_t i = 0; i < count; i++) {
-			const struct item *item = transaction_item(fleet, i);
-
-			leases_become(fleet, holding, item_lease(item), LEASE_NONE);
-			if (request->failed >= item->operation)
-				refused = i;
-		}
-		if (request->failed >= HEAD_LENGTH)
-			fleet->counters.conflicts++;
-		else
-			refused = UINT32_MAX;
+		if (!done || !item_counts(item))
+			continue;
+		taken(fleet, item);
+		if (search)
+			take_over(search, item);
 	}
-	if (holding->round->search)
-		go_on(fleet, holding->round->search, request->answer, refused);
+	end_takes(fleet);
+	fleet->counters.conflicts += conflict;
+	if (done && !holding->limiter->removed)
+		limiter_settle(&fleet->engine->schedule, holding->limiter);
+	if (done && session_is_leaving(fleet))
+		release_all(fleet, holding);
+	if (search && done)
+		judge(fleet, search);
+	else if (search && conflict && may_go_on(fleet, search))
+		try_again(fleet, search);
+	else if (search)
+		end_round(fleet, search);
 	holdings_add_work(fleet, holding);
 }
 
@@ -660,6 +732,18 @@ bool round_is_ready(const struct holding *holding)
 bool round_send(struct fleet *fleet, struct holding *holding)
 {
 	return round_is_ready(holding) && send_take(fleet, holding->round->search);
+}
+
+void round_go_on(struct fleet *fleet, struct holding *holding)
+{
+	struct search *search = holding->round->search;
+
+	if (!search || !search->retry_ns || fleet->now_ns < search->retry_ns)
+		return;
+	if (may_go_on(fleet, search))
+		list_all(fleet, search);
+	else
+		end_round(fleet, search);
 }
 
 void round_stop(struct fleet *fleet, struct holding *holding)

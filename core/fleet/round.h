@@ -1,9 +1,10 @@
 /*
- * round - partitions of a limiter are looked for, and taken: those that are free and clean, at
- * random; then those that no host gave back. Rules 6, 7, 11 and 12 of fleet.h.
+ * round - leaves of a limiter are looked for, and taken: those that are free and clean, at random;
+ * then those that wait. Rules 6 to 8 of fleet.h.
  *
- * A round lists markers, leases and claims, and then takes partitions, several in a transaction;
- * those that others took meanwhile are left out, and the rest is tried again.
+ * A round lists tiles and claims, and which hosts there are if tiles of others are in the way. Then
+ * it takes what is lacking, in one transaction or several. Where another host was first it lists
+ * anew up to FLEET_HERD_NS later, and takes less at once.
  */
 #ifndef RATEFS_CORE_ROUND_H
 #define RATEFS_CORE_ROUND_H
@@ -26,15 +27,18 @@ bool round_is_ready(const struct holding *holding);
 bool round_send(struct fleet *fleet, struct holding *holding);
 void round_answered(struct fleet *fleet, const struct request *request);
 
+/* Goes on with a round that waited, when it is time. */
+void round_go_on(struct fleet *fleet, struct holding *holding);
+
 /* Ends a round whose transaction has an unknown outcome; the session is gone. */
 void round_stop(struct fleet *fleet, struct holding *holding);
 void round_forget(struct holding *holding);
 
 /* The result of a round, told once. */
 struct round_result {
-	uint32_t left_free; /* partitions that no host has */
+	uint32_t left_free; /* leaves that no host has */
 	bool reserves_gone; /* all of the reserve are leased */
-	bool again;	    /* a partition was given back meanwhile */
+	bool again;	    /* something was given back meanwhile */
 };
 bool round_is_over(struct holding *holding, struct round_result *result);
 

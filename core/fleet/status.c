@@ -139,7 +139,7 @@ bool fleet_is_entitled(const struct fleet *fleet, const struct holding *holding,
 		return false;
 	if (index >= PARTITIONS_MAX)
 		return holding_has_reserve(holding) &&
-		       holding->reserve_index == index - PARTITIONS_MAX;
+		       holding->reserve.first == index - PARTITIONS_MAX;
 	lease = holding_find_lease(holding, index);
 	return lease && index < holding_count(holding) && lease->state == LEASE_HELD;
 }

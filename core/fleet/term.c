@@ -10,6 +10,7 @@ struct term {
 	bool resumed;  /* a predecessor's, not extended since */
 	uint32_t lapses;
 	uint64_t end_ns;     /* by the holder's clock */
+	uint32_t epoch;	     /* of the acknowledgement that extended it last */
 	uint64_t renewal_ns; /* by the engine's */
 };
 
@@ -34,6 +35,11 @@ uint64_t term_end_ns(const struct fleet *fleet)
 	return fleet->term->end_ns;
 }
 
+uint32_t term_epoch(const struct fleet *fleet)
+{
+	return fleet->term->epoch;
+}
+
 bool term_is_over(const struct fleet *fleet)
 {
 	return fleet->term->runs && fleet->clocks.holder_ns >= fleet->term->end_ns;
@@ -56,6 +62,7 @@ void term_extend(struct fleet *fleet, uint64_t sent_ns)
 
 	if (end_ns > term->end_ns)
 		term->end_ns = end_ns;
+	term->epoch = fleet->epochs.newest;
 	session_end_trouble(fleet);
 	term->resumed = false;
 	term->degraded = false;
@@ -83,10 +90,11 @@ void term_forget(struct fleet *fleet)
 	fleet->term->resumed = false;
 }
 
-void term_resume(struct fleet *fleet, uint64_t end_ns, bool degraded)
+void term_resume(struct fleet *fleet, uint64_t end_ns, uint32_t epoch, bool degraded)
 {
 	fleet->term->resumed = true;
 	fleet->term->end_ns = end_ns;
+	fleet->term->epoch = epoch;
 	fleet->term->degraded = degraded;
 	fleet->term->runs = fleet->clocks.holder_ns < end_ns;
 }

@@ -14,6 +14,9 @@ void term_free(struct fleet *fleet);
 bool term_runs(const struct fleet *fleet);
 uint64_t term_end_ns(const struct fleet *fleet);
 
+/* Returns the epoch of the acknowledgement that extended it last; EPOCH_NONE: there was none. */
+uint32_t term_epoch(const struct fleet *fleet);
+
 /* Tells whether it has run out without having been ended yet. */
 bool term_is_over(const struct fleet *fleet);
 
@@ -30,7 +33,7 @@ void term_forget(struct fleet *fleet);
 uint32_t term_lapses(const struct fleet *fleet);
 
 /* Goes on with a predecessor's; tells whether it was not extended since. */
-void term_resume(struct fleet *fleet, uint64_t end_ns, bool degraded);
+void term_resume(struct fleet *fleet, uint64_t end_ns, uint32_t epoch, bool degraded);
 bool term_is_resumed(const struct fleet *fleet);
 
 /* When it is to be renewed, by the engine's clock. */

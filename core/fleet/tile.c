@@ -128,6 +128,15 @@ void tiles_free(struct tiles *tiles)
 	*tiles = (struct tiles){0};
 }
 
+uint32_t tiles_hole(const struct tiles *tiles)
+{
+	uint32_t next = 0;
+
+	for (uint32_t i = 0; i < tiles->count && tiles->list[i].first == next; i++)
+		next = tiles->list[i].last + 1;
+	return next;
+}
+
 uint32_t tiles_find(const struct tiles *tiles, uint32_t leaf)
 {
 	uint32_t low = 0, high = tiles->count;
@@ -202,6 +211,32 @@ bool tiles_cut(struct tiles *tiles, uint32_t leaf)
 	behind->rest = rest_take(&tile->rest, tile_size(behind), tile_size(tile));
 	tile->last = leaf - 1;
 	return true;
+}
+
+bool tiles_put(struct tiles *tiles, const struct tile *tile)
+{
+	uint32_t at = tiles_find(tiles, tile->first), end = at;
+
+	while (end < tiles->count && tiles->list[end].first <= tile->last)
+		end++;
+	if (!grow(tiles))
+		return false;
+	memmove(&tiles->list[at + 1], &tiles->list[end],
+		(tiles->count - end) * sizeof(*tiles->list));
+	tiles->list[at] = *tile;
+	tiles->count += at + 1 - end;
+	return true;
+}
+
+void tiles_remove(struct tiles *tiles, const char *hid)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < tiles->count; i++) {
+		if (!tile_is_of(&tiles->list[i], hid))
+			tiles->list[kept++] = tiles->list[i];
+	}
+	tiles->count = kept;
 }
 
 bool tiles_can_merge(const struct tiles *tiles, uint32_t at)

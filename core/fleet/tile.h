@@ -56,6 +56,9 @@ bool tiles_read(struct tiles *tiles, char *const *names, uint32_t name_count, ui
 bool tiles_copy(struct tiles *tiles, const struct tiles *from);
 void tiles_free(struct tiles *tiles);
 
+/* Returns the first leaf that is in no tile; the number of leaves, if there is none. */
+uint32_t tiles_hole(const struct tiles *tiles);
+
 /* Returns the place of the tile with @leaf; that of the next one, or the count, if none has it. */
 uint32_t tiles_find(const struct tiles *tiles, uint32_t leaf);
 
@@ -73,6 +76,12 @@ uint32_t tiles_holders(const struct tiles *tiles, struct tile_holder *holders);
  * at @leaf. False: there is no memory.
  */
 bool tiles_cut(struct tiles *tiles, uint32_t leaf);
+
+/* Removes the tiles of host @hid. */
+void tiles_remove(struct tiles *tiles, const char *hid);
+
+/* Puts in @tile, in place of all that have one of its leaves. False: there is no memory. */
+bool tiles_put(struct tiles *tiles, const struct tile *tile);
 
 /*
  * Tells whether the tile at @at and the one behind it can be one tile: side by side, both clean, or

@@ -31,7 +31,7 @@
 #define FLEET_RACE_NS	      UINT64_C(1000000)	   /* ... at random before the next try, doubled */
 
 /* Partitions: CHOOSING. */
-#define FLEET_MARKER_FRESH_NS NSEC_PER_SEC	  /* a marker's tokens are believed: rule 12 */
+#define FLEET_HERD_NS	      (NSEC_PER_SEC / 5)  /* hosts that want the same at once come apart */
 #define FLEET_HOSTS_SPREAD_NS UINT64_C(15000000)  /* looks at who else is there: one so often */
 #define FLEET_ENDS_SPREAD_NS  UINT64_C(100000000) /* looks for what a host left that was ended */
 #define FLEET_VAIN_NS	      (3 * NSEC_PER_SEC)  /* given back so soon it was of no use; doubled */

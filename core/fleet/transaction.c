@@ -59,6 +59,36 @@ struct item *transaction_add(struct fleet *fleet, const struct item *item)
 	return added;
 }
 
+/* Where the operations of a plan go. */
+struct carrying {
+	struct request *request;
+	const struct item *item;
+	bool failed;
+};
+
+static void carry(void *of, const struct tile *tile, bool there)
+{
+	struct carrying *carrying = of;
+	const struct item *item = carrying->item;
+	char name[TILE_TEXT], path[ZNODE_TEXT];
+
+	if (carrying->failed)
+		return;
+	tile_print(tile, name);
+	znode_path_tile(item->holding->id, item->cut, item->reserve, name, path);
+	carrying->failed = !request_add(carrying->request,
+					there ? OPERATION_DELETE : OPERATION_CREATE, path, NULL,
+					there ? NODE_VERSION_ANY : 0, 0);
+}
+
+bool transaction_add_plan(struct request *request, const struct item *item)
+{
+	struct carrying carrying = {.request = request, .item = item};
+
+	plan_changes(item->plan, carry, &carrying);
+	return !carrying.failed;
+}
+
 void transaction_set_claim(struct fleet *fleet, struct holding *holding, uint32_t wanted)
 {
 	fleet->transaction->holding = holding;
@@ -167,8 +197,10 @@ void transaction_end(struct fleet *fleet)
 	t->kind = TRANSACTION_NONE;
 	t->holding = NULL;
 	t->item_count = 0;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		item_free(&t->items[i]);
 		holdings_let_go(t->items[i].holding);
+	}
 	if (holding)
 		holdings_let_go(holding);
 }

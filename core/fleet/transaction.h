@@ -22,6 +22,7 @@ enum transaction_kind {
 	TRANSACTION_CHANGE,
 	TRANSACTION_SWEEP,
 	TRANSACTION_KEY,
+	TRANSACTION_RELAY,
 	TRANSACTION_END,
 };
 
@@ -31,10 +32,13 @@ void transaction_free(struct fleet *fleet);
 /* The kind of the one under way, or in doubt. */
 enum transaction_kind transaction_kind(const struct fleet *fleet);
 
-/* The partitions that it is about; adds one. */
+/* The tiles that it is about; adds some, and owns their plan from then on. */
 uint32_t transaction_count(const struct fleet *fleet);
 struct item *transaction_item(const struct fleet *fleet, uint32_t at);
 struct item *transaction_add(struct fleet *fleet, const struct item *item);
+
+/* Adds the operations of the plan of @item to @request. False: there is no memory. */
+bool transaction_add_plan(struct request *request, const struct item *item);
 
 /* TRANSACTION_CLAIM: N of the claim, 0: it is deleted; and of which holding. */
 void transaction_set_claim(struct fleet *fleet, struct holding *holding, uint32_t wanted);

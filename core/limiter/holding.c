@@ -30,8 +30,8 @@ void holding_free(struct holding *holding)
 	if (holding->next)
 		holding->next->back = holding->back;
 	for (uint32_t i = 0; i < holding->lease_count; i++)
-		free(holding->leases[i].marker);
-	free(holding->reserve.marker);
+		free(holding->leases[i].rest);
+	free(holding->reserve.rest);
 	free(holding->leases);
 	if (holding->detach)
 		holding->detach(holding);
@@ -109,6 +109,24 @@ bool holding_is_cut_alike(const struct settings *a, const struct settings *b)
 	       setting_equal(SETTING_PARTITIONS_RESERVE, a, b);
 }
 
+struct lease *holding_split_lease(struct holding *holding, uint32_t leaf)
+{
+	uint32_t at = place_of(holding, leaf);
+	struct lease *lease;
+
+	assert(at < holding->lease_count && holding->leases[at].first < leaf);
+	if (!make_room(holding))
+		return NULL;
+	lease = &holding->leases[at];
+	memmove(lease + 1, lease, (holding->lease_count - at) * sizeof(*lease));
+	holding->lease_count++;
+	lease->last = leaf - 1;
+	lease[1].first = leaf;
+	lease[1].place = 0;
+	lease[1].rest = NULL;
+	return lease + 1;
+}
+
 bool holding_has_numbers(const struct settings *settings)
 {
 	(void)settings;
@@ -126,43 +144,12 @@ bool holding_needs_leases(const struct holding *holding)
 
 uint32_t holding_count(const struct holding *holding)
 {
-	uint32_t count = settings_partition_count(holding->settings);
-
-	return holding->restricted && holding->before_count < count ? holding->before_count : count;
-}
-
-/*
- * While a change of the count is not everywhere yet, other hosts may use partitions as they were:
- * no partition is worth more than it was, or will be.
- */
-static void restrict_limits(const struct holding *holding, uint32_t partitions,
-			    struct settings *share)
-{
-	uint32_t count = settings_partition_count(&holding->before);
-	struct settings old;
-
-	settings_of_host(&holding->before, partitions < count ? partitions : count, false, &old);
-	for (uint32_t i = 0; i < share->limit_count && i < old.limit_count; i++) {
-		if (rate_compare(&old.limits[i].rate, &share->limits[i].rate) < 0)
-			share->limits[i].rate = old.limits[i].rate;
-		if (settings_burst(&old, i) < settings_burst(share, i))
-			share->limits[i].burst = settings_burst(&old, i);
-	}
-	if (rate_compare(&old.key_rate, &share->key_rate) < 0)
-		share->key_rate = old.key_rate;
-	if (old.key_burst < share->key_burst)
-		share->key_burst = old.key_burst;
+	return holding_leaves(holding->settings);
 }
 
 uint32_t holding_slots_of(const struct holding *holding, uint32_t index)
 {
-	const struct settings *before = &holding->before;
-	uint32_t slots = settings_slots_of_partition(holding->settings, index), old;
-
-	if (!holding->restricted || before->slots.kind != SLOTS_COUNT)
-		return slots;
-	old = settings_slots_of_partition(before, index);
-	return old < slots ? old : slots;
+	return settings_slots_of_partition(holding->settings, index);
 }
 
 uint32_t holding_slots(const struct holding *holding)
@@ -172,8 +159,8 @@ uint32_t holding_slots(const struct holding *holding)
 	for (uint32_t i = 0; i < holding->lease_count; i++) {
 		const struct lease *lease = &holding->leases[i];
 
-		if (lease->state == LEASE_HELD && lease->first < count)
-			slots += holding_slots_of(holding, lease->first);
+		for (uint32_t leaf = lease->first; leaf <= lease->last && leaf < count; leaf++)
+			slots += lease->state == LEASE_HELD ? holding_slots_of(holding, leaf) : 0;
 	}
 	return slots;
 }
@@ -198,8 +185,7 @@ static uint32_t slots_to_open(const struct holding *holding)
 bool holding_has_reserve(const struct holding *holding)
 {
 	/* If the settings have changed since it was taken it is on its way back. */
-	return holding->reserve_usable && !holding->restricted &&
-	       holding->reserve_index < holding->settings->reserve_hosts;
+	return holding->reserve_usable && holding->reserve.first < holding->settings->reserve_hosts;
 }
 
 void holding_share(const struct holding *holding, struct settings *share)
@@ -216,10 +202,7 @@ void holding_share(const struct holding *holding, struct settings *share)
 		settings_apply_offline(share);
 		return;
 	}
-	/* While it is restricted another host may have the partitions the reserve is made of. */
 	settings_of_host(whole, usable, holding_has_reserve(holding), share);
-	if (holding->restricted)
-		restrict_limits(holding, usable, share);
 	if (whole->slots.kind == SLOTS_COUNT)
 		share->slots.count = slots_to_open(holding);
 }
@@ -232,9 +215,8 @@ void holding_key_share(const struct holding *holding, uint32_t leaves, struct ra
 
 	*rate = holding->share.key_rate;
 	*burst = holding->share.key_burst;
-	/* While it is restricted, and by `offline`, the parts are others than of leases. */
-	if (leaves && usable && !holding->restricted && !holding->degraded &&
-	    holding_needs_leases(holding))
+	/* By `offline` the parts are others than of leases. */
+	if (leaves && usable && !holding->degraded && holding_needs_leases(holding))
 		settings_key_share(holding->settings, usable, leaves, rate, burst);
 }
 
@@ -249,7 +231,7 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 	if (!holding_needs_leases(holding))
 		return;
 	if (index >= count)
-		usable = holding_has_reserve(holding) && holding->reserve_index == index - count;
+		usable = holding_has_reserve(holding) && holding->reserve.first == index - count;
 	else
 		lease = holding_find_lease(holding, index);
 	if (index < count)
@@ -265,7 +247,7 @@ struct lease *holding_lease(struct holding *holding, uint32_t index)
 	uint32_t count = settings_partition_count(holding->settings);
 
 	if (index >= count && holding->reserve.state != LEASE_NONE &&
-	    holding->reserve_index == index - count)
+	    holding->reserve.first == index - count)
 		return &holding->reserve;
 	return index < count ? holding_find_lease(holding, index) : NULL;
 }

@@ -33,13 +33,6 @@ struct sight;
 /* Demand is looked at so often. */
 #define DEMAND_PERIOD_NS UINT64_C(100000000)
 
-/* Of settings that hosts may be under, together with those that are set now: */
-enum {
-	BEFORE_RESTRICTS = 1, /* hosts keep to the least of them */
-	BEFORE_RECUT = 2,     /* not all have the same partitions */
-	BEFORE_UNCLEAR = 4,   /* none of them is the least */
-};
-
 struct holding {
 	struct limiter *limiter;      /* borrowed: the limiter lives longer */
 	struct holding *next, **back; /* all of the fleet: where the one before points here */
@@ -47,6 +40,8 @@ struct holding {
 	struct holding *next_by_id;   /* hash chain */
 	struct holding *next_roused;  /* those for which something is noted */
 	struct holding *next_work;    /* those that have something to send */
+	struct holding *next_later;   /* those that are to be roused ... */
+	uint64_t later_ns;	      /* ... then; 0: it is none of them */
 	bool active;
 	bool roused;
 	bool begins; /* it has become active */
@@ -57,15 +52,10 @@ struct holding {
 	const struct settings *settings; /* as set, for the whole fleet: a pool's reference */
 	struct settings share; /* of them, what this host may use: the limiter's settings */
 	/*
-	 * Until @before_ns by the waiter's clock other hosts may still be under earlier settings:
-	 * @before is the least of them, @before_count the fewest partitions. If @restricted a
-	 * partition is worth no more than in @before, and there are only @before_count.
+	 * Until then, by the waiter's clock, other hosts may use leaves by settings from before
+	 * these, though these use none; 0: they do not.
 	 */
-	struct settings before;
-	uint32_t before_count;
-	uint32_t before_is; /* BEFORE_... */
-	bool restricted;
-	uint64_t before_ns;
+	uint64_t used_ns;
 	uint64_t id;	       /* LID */
 	uint64_t generation;   /* counts changes */
 	uint64_t saved, cut;   /* as in its record */
@@ -77,7 +67,6 @@ struct holding {
 	struct lease *leases; /* owned; NULL until there is one */
 	uint32_t lease_count, lease_room;
 	struct lease reserve;
-	uint32_t reserve_index;
 	uint32_t held;	   /* leaves in state HELD, the reserve's not counted */
 	uint32_t draining; /* of those leased: on their way back */
 	uint32_t leased;   /* leaves in any state but NONE, the reserve's not counted */
@@ -124,6 +113,13 @@ struct lease *holding_find_lease(const struct holding *holding, uint32_t leaf);
 struct lease *holding_add_lease(struct holding *holding, uint32_t first, uint32_t last);
 
 /*
+ * Splits the lease that has @leaf and the one before it. Returns the one that begins at @leaf,
+ * which has no place in the handover and no rest; it lies behind the other. NULL when there is no
+ * memory. All leases may be moved.
+ */
+struct lease *holding_split_lease(struct holding *holding, uint32_t leaf);
+
+/*
  * Returns the number of leaves that hosts share the capacity of @settings in. Tells whether leaves
  * are numbered alike under @a and @b, the reserve's, too: so the same leaf is the same part.
  */
@@ -146,9 +142,7 @@ void holding_share(const struct holding *holding, struct settings *share);
 void holding_key_share(const struct holding *holding, uint32_t leaves, struct rate *rate,
 		       uint64_t *burst);
 
-/*
- * Returns the number of partitions; while a change of it is not everywhere yet, the lesser of both.
- */
+/* Returns the number of partitions. */
 uint32_t holding_count(const struct holding *holding);
 
 /* Gives the rate of partition @index (count and above: the reserve's) as it may be used now. */

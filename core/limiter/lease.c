@@ -1,4 +1,4 @@
-/* lease - the life of one partition's lease on one host, see lease.h. */
+/* lease - the life of a lease on one host, see lease.h. */
 #include "core/limiter/lease.h"
 
 #include <assert.h>
@@ -10,9 +10,9 @@ static const bool MAY_BECOME[LEASE_STATE_COUNT][LEASE_STATE_COUNT] = {
 	[LEASE_NONE]     = {[LEASE_TAKING] = true},
 	[LEASE_TAKING]   = {[LEASE_HELD] = true, [LEASE_WAITING] = true, [LEASE_NONE] = true,
 			    [LEASE_IN_DOUBT] = true},
-	[LEASE_WAITING]  = {[LEASE_HELD] = true, [LEASE_DRAINING] = true, [LEASE_NONE] = true},
-	[LEASE_HELD]     = {[LEASE_DRAINING] = true, [LEASE_NONE] = true},
-	[LEASE_DRAINING] = {[LEASE_NONE] = true, [LEASE_IN_DOUBT] = true},
+	[LEASE_WAITING]  = {[LEASE_HELD] = true, [LEASE_NONE] = true},
+	[LEASE_HELD]     = {[LEASE_DRAINING] = true, [LEASE_WAITING] = true, [LEASE_NONE] = true},
+	[LEASE_DRAINING] = {[LEASE_NONE] = true, [LEASE_WAITING] = true, [LEASE_IN_DOUBT] = true},
 	[LEASE_IN_DOUBT] = {[LEASE_WAITING] = true, [LEASE_NONE] = true},
 };
 /* clang-format on */
@@ -37,11 +37,9 @@ void lease_become(struct lease *lease, enum lease_state to)
 	assert(lease_may_become((enum lease_state)lease->state, to));
 	lease->state = (uint8_t)to;
 	lease->sent = false;
-	if (to == LEASE_NONE || to == LEASE_TAKING)
-		lease->watched = false;
 	if (to != LEASE_DRAINING) {
-		free(lease->marker);
-		lease->marker = NULL;
+		free(lease->rest);
+		lease->rest = NULL;
 	}
 }
 

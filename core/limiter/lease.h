@@ -1,16 +1,17 @@
 /*
- * lease - the life of one partition's lease on one host.
+ * lease - the life of a lease on one host: of a run of a limiter's leaves, or of a reserve.
  *
  *	NONE --take--> TAKING --acknowledged, clean--> HELD
- *	               TAKING --acknowledged, unclean--> WAITING --Q later--> HELD
+ *	               TAKING --acknowledged, not known to be free for Q--> WAITING --> HELD
  *	               TAKING --refused--> NONE
  *	               TAKING --unknown--> IN_DOUBT
- *	HELD, WAITING --give back--> DRAINING --acknowledged--> NONE
- *	                             DRAINING --refused: not sent again yet--> DRAINING
- *	                             DRAINING --unknown--> IN_DOUBT
+ *	HELD --give back--> DRAINING --acknowledged--> NONE
+ *	                    DRAINING --refused: not sent again yet--> DRAINING
+ *	                    DRAINING --unknown--> IN_DOUBT
+ *	HELD, DRAINING and not sent --the right revives in a later epoch--> WAITING
  *	IN_DOUBT --barrier, ours--> WAITING
  *	IN_DOUBT --barrier, not ours--> NONE
- *	any --session lost--> NONE
+ *	any --session lost, limiter gone, leaves numbered anew--> NONE
  *
  * The right to use what is HELD is the host's, in fleet.h: it ends for all at once.
  */
@@ -20,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct marker;
+struct rest;
 
 enum lease_state {
 	LEASE_NONE,
@@ -33,16 +34,15 @@ enum lease_state {
 };
 
 struct lease {
-	uint32_t first, last; /* leaves; those of the reserve have none */
-	uint8_t state;	      /* enum lease_state */
-	bool sent;	      /* DRAINING: the give-back is under way */
-	bool watched;	      /* HELD, WAITING: a change of its node is told */
-	bool unmarked;	      /* DRAINING: its quarantine was not over, so the next one waits too */
-	uint32_t place;	      /* its place in struct handover_memory, and 1; 0: none */
-	uint64_t since_ns;    /* HELD: since when, by the engine's clock */
-	uint64_t usable_ns;   /* WAITING: until when, by the waiter's clock */
-	uint64_t granted;     /* HELD: tokens the limiter had granted when it came */
-	struct marker *marker; /* DRAINING: owned, it goes with it; or NULL */
+	uint32_t first, last;		/* leaves; of the reserve: its part, twice */
+	uint32_t tile_first, tile_last; /* leaves of its node, which may have several leases */
+	uint8_t state;			/* enum lease_state */
+	bool sent;			/* DRAINING: the give-back is under way */
+	uint32_t place;			/* its place in struct handover_memory, and 1; 0: none */
+	uint64_t since_ns;		/* HELD: since when, by the engine's clock */
+	uint64_t usable_ns;		/* WAITING: until when, by the waiter's clock */
+	uint64_t granted;		/* HELD: tokens the limiter had granted when it came */
+	struct rest *rest; /* DRAINING: owned, what goes with it; NULL: nothing is left */
 };
 
 /* Returns the number of its leaves. */

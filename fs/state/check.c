@@ -46,14 +46,8 @@ static size_t text_end(const struct log_record *record, size_t at)
 static bool limiter_is_sound(const struct log_record *record, uint32_t settings)
 {
 	size_t name = state_name_at(record, settings), end = text_end(record, name);
-	struct state_holding holding;
 
-	if ((record->parts & ~RECORD_PARTS) || !end || end - name > NAME_BYTES_MAX + 1)
-		return false;
-	if (!(record->parts & RECORD_HOLDING))
-		return true;
-	memcpy(&holding, record->rest, sizeof(holding));
-	return !holding.before_ns || text_end(record, end);
+	return !(record->parts & ~RECORD_PARTS) && end && end - name <= NAME_BYTES_MAX + 1;
 }
 
 /* A log as far as it was looked at. */
@@ -162,8 +156,9 @@ static bool fleet_is_sound(const struct state *state)
 	for (uint32_t i = 0; i < HANDOVER_PLACES; i++) {
 		const struct handover_place *place = &fleet->places[i];
 
-		if (place->state >= LEASE_STATE_COUNT ||
-		    (place->index >= 2 * PARTITIONS_MAX && place->index != HANDOVER_CLAIM))
+		if (place->state >= LEASE_STATE_COUNT || place->kind >= HANDOVER_KIND_COUNT ||
+		    !flag_is_sound(&place->sent) || place->last >= PARTITIONS_MAX ||
+		    place->first > place->last || place->tile_last >= PARTITIONS_MAX)
 			return false;
 	}
 	return zookeeper->current < 2 && !fleet->hid[HID_TEXT - 1] &&

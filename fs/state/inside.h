@@ -69,7 +69,7 @@ enum record_kind { RECORD_LIMITER, RECORD_REMOVED, RECORD_SETTINGS, RECORD_KINDS
 
 /* Parts of a limiter's record, in the order in which they follow it. The name follows them. */
 enum record_part {
-	RECORD_HOLDING = 1, /* struct state_holding; if restricted, those before follow the name */
+	RECORD_HOLDING = 1, /* struct state_holding */
 	RECORD_CHANGED = 2, /* changed_s: of as many settings as the log has */
 	RECORD_PARTS = RECORD_HOLDING | RECORD_CHANGED,
 };

@@ -48,10 +48,8 @@ static struct state_holding holding_of(const struct holding *holding)
 		.generation = holding->generation,
 		.saved = holding->saved,
 		.cut = holding->cut,
-		.before_ns = holding->before_ns,
 		.version = holding->version,
-		.before_count = (uint16_t)holding->before_count,
-		.before_is = (uint16_t)holding->before_is,
+		.used_ns = holding->used_ns,
 	};
 }
 
@@ -112,8 +110,7 @@ static int append_record(struct state *state, uint32_t which, const struct limit
 	if (limiter->holding)
 		holding = holding_of(limiter->holding);
 	record = find_room(state, which,
-			   sizeof(*record) + sizeof(holding) + changed_bytes + name_bytes +
-				   (holding.before_ns ? SETTINGS_BYTES : 0) + 8);
+			   sizeof(*record) + sizeof(holding) + changed_bytes + name_bytes + 8);
 	if (settings < 0 || !record)
 		return -ENOMEM;
 	*record = (struct log_record){
@@ -136,8 +133,6 @@ static int append_record(struct state *state, uint32_t which, const struct limit
 		at = mempcpy(at, limiter->changed_s, changed_bytes);
 	}
 	at = mempcpy(at, limiter->name, name_bytes);
-	if (holding.before_ns)
-		at += settings_print(&limiter->holding->before, at, SETTINGS_BYTES) + 1;
 	finish_record(state, which, record, at);
 	return 0;
 }
@@ -282,8 +277,6 @@ static struct state_limiter limiter_of(const struct index *index, const struct l
 	if (record->parts & RECORD_CHANGED && settings == SETTING_COUNT)
 		limiter.changed_s =
 			(const uint32_t *)(limiter.name - SETTING_COUNT * sizeof(uint32_t));
-	if (limiter.holding.before_ns)
-		limiter.before = limiter.name + strlen(limiter.name) + 1;
 	return limiter;
 }
 

@@ -122,10 +122,8 @@ int state_continue(struct state *state);
 
 /* In a fleet: members as in the limiter's struct holding, in a record of four-byte words. */
 struct __attribute__((packed, aligned(4))) state_holding {
-	uint64_t lid, generation, saved, cut;
-	uint64_t before_ns; /* 0: nothing is known of before */
+	uint64_t lid, generation, saved, cut, used_ns;
 	int32_t version;
-	uint16_t before_count, before_is;
 };
 
 /*
@@ -141,7 +139,6 @@ struct state_limiter {
 	const char *name;
 	const char *settings;
 	struct state_holding holding;
-	const char *before; /* settings, if there is @before_ns */
 };
 int state_limiters(struct state *state,
 		   int (*restore)(void *argument, const struct state_limiter *limiter),

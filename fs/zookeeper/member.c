@@ -41,25 +41,31 @@ static void on_event(struct fleet_listener *listener, enum fleet_event event, co
 	log_info("fleet: %s", text);
 }
 
-static void partition_name(uint32_t index, char name[16])
+enum { LEASE_NAME = 16 };
+
+/* Prints A, A-B, or rA of the reserve. */
+static void lease_name(const struct holding *holding, const struct lease *lease,
+		       char name[LEASE_NAME])
 {
-	if (index < PARTITIONS_MAX)
-		snprintf(name, 16, "%u", index);
+	if (lease == &holding->reserve)
+		snprintf(name, LEASE_NAME, "r%u", lease->first);
+	else if (lease->first == lease->last)
+		snprintf(name, LEASE_NAME, "%u", lease->first);
 	else
-		snprintf(name, 16, "r%u", index - PARTITIONS_MAX);
+		snprintf(name, LEASE_NAME, "%u-%u", lease->first, lease->last);
 }
 
-static void on_lease(struct fleet_listener *listener, const struct holding *holding, uint32_t index,
-		     enum lease_state from, enum lease_state to)
+static void on_lease(struct fleet_listener *listener, const struct holding *holding,
+		     const struct lease *lease, enum lease_state from, enum lease_state to)
 {
 	struct member *member = (struct member *)listener;
-	char path[PATH_TEXT], name[16];
+	char path[PATH_TEXT], name[LEASE_NAME];
 
 	/* States in between are of no interest. */
 	if (to == LEASE_TAKING || (from == LEASE_TAKING && to == LEASE_NONE))
 		return;
 	tree_path(holding->limiter, path);
-	partition_name(index, name);
+	lease_name(holding, lease, name);
 	events_add(&member->daemon->events, viewer_subject(holding->limiter), "%s/partitions/%s %s",
 		   path, name, lease_state_name(to));
 }
@@ -193,7 +199,7 @@ static int restore_limiter(void *argument, const struct state_limiter *former)
 	struct engine *engine = &member->daemon->engine;
 	struct limiter *parent = tree_find_id(&engine->tree, former->parent), *limiter;
 	const struct state_holding *holding = &former->holding;
-	struct settings settings = SETTINGS_DEFAULT, before = SETTINGS_DEFAULT;
+	struct settings settings = SETTINGS_DEFAULT;
 	char error[ERROR_TEXT];
 	int err;
 
@@ -201,8 +207,7 @@ static int restore_limiter(void *argument, const struct state_limiter *former)
 		change_apply_owner(engine, engine->tree.root, &former->owner);
 		return 0;
 	}
-	if (!parent || settings_parse(former->settings, &settings, error) ||
-	    (holding->before_ns && settings_parse(former->before, &before, error)))
+	if (!parent || settings_parse(former->settings, &settings, error))
 		return 0; /* the fleet knows better */
 	engine->tree.last_id = former->id - 1;
 	err = change_restore(engine, parent, former->name, &settings, &former->owner, NULL, 0,
@@ -214,9 +219,7 @@ static int restore_limiter(void *argument, const struct state_limiter *former)
 		return err;
 	fleet_restored(member->fleet, limiter,
 		       &(struct former_holding){holding->lid, holding->generation, holding->saved,
-						holding->cut, holding->version, holding->before_ns,
-						holding->before_count, holding->before_is,
-						&before});
+						holding->cut, holding->version, holding->used_ns});
 	return 0;
 }
 

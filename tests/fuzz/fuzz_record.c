@@ -69,14 +69,7 @@ static void try_record(const char *text)
 	FUZZ_CHECK(record.cut && record.cut <= record.generation);
 	check_owner(&again.owner, &record.owner);
 	check_same(&again.settings, &record.settings);
-	FUZZ_CHECK(again.has_before == record.has_before);
-	FUZZ_CHECK(again.before_count == record.before_count);
-	FUZZ_CHECK(again.before_is == record.before_is);
-	/* A count that was `auto` is printed as what it came to. */
-	FUZZ_CHECK(settings_partition_count(&again.before) ==
-		   settings_partition_count(&record.before));
-	FUZZ_CHECK(setting_equal(SETTING_RATE, &again.before, &record.before));
-	FUZZ_CHECK(setting_equal(SETTING_PARTITIONS_RESERVE, &again.before, &record.before));
+	FUZZ_CHECK(again.used == record.used);
 }
 
 static void try_host(const char *text)

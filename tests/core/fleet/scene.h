@@ -97,6 +97,12 @@ const struct node *scene_node(const struct scene *scene, const char *path);
 void scene_set(struct scene *scene, const char *path, const char *data);
 void scene_delete(struct scene *scene, const char *path);
 
+/* Another host leaves these @names in @folder, with spaces between them, and no others. */
+void scene_lay(struct scene *scene, const char *folder, const char *names);
+
+/* Tells whether there is a node at @path, in which the host is HID. */
+bool scene_has(const struct scene *scene, const char *path);
+
 /* A limiter, or a change of one; its outcome, or WAITING. */
 struct limiter *scene_make(struct scene *scene, const char *name, const char *config);
 int scene_change(struct scene *scene, struct change *change);

@@ -170,3 +170,33 @@ void scene_delete(struct scene *scene, const char *path)
 	assert_int_equal(execute(scene, &operation, 0), ANSWER_OK);
 	tell(scene, path);
 }
+
+void scene_lay(struct scene *scene, const char *folder, const char *names)
+{
+	char path[NODE_PATH_MAX];
+
+	for (uint32_t i = scene->node_count; i-- > 0;) {
+		if (i < scene->node_count && name_below(&scene->nodes[i], folder))
+			scene_delete(scene, strcpy(path, scene->nodes[i].path));
+	}
+	while (*names) {
+		int length = (int)strcspn(names, " ");
+
+		snprintf(path, sizeof(path), "%s/%.*s", folder, length, names);
+		scene_set(scene, path, NULL);
+		names += length;
+		names += strspn(names, " ");
+	}
+}
+
+bool scene_has(const struct scene *scene, const char *path)
+{
+	char whole[NODE_PATH_MAX];
+	const char *hid = strstr(path, "HID");
+
+	if (!hid)
+		return find(scene, path);
+	snprintf(whole, sizeof(whole), "%.*s%s%s", (int)(hid - path), path, fleet_hid(scene->fleet),
+		 hid + strlen("HID"));
+	return find(scene, whole);
+}

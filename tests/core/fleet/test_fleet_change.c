@@ -185,14 +185,14 @@ static void test_leaves_that_are_numbered_anew_have_tiles_of_no_epoch(void **sta
 	change = writing(a, "partitions.count=3\npartitions.reserve=1/s hosts=2");
 	begin(&scene, &change);
 	scene_assert_next(&scene, "check /g 1; set /h/HID 2; set /c/1 0; create /t/1-2; "
-				  "create /t/1-2/0-2+0+2; create /r/1-2; "
-				  "create /r/1-2/0-1+0+2; set /g 1");
+				  "create /t/1-2/0-2+0+1; create /r/1-2; "
+				  "create /r/1-2/0-1+0+1; set /g 1");
 	assert_int_equal(end(&scene, &change, 0), 0);
 	scene_run(&scene, 10 * SEC);
 	change = writing(a, "partitions.count=1\npartitions.reserve=none");
 	begin(&scene, &change);
 	assert_int_equal(end(&scene, &change, 0), 0);
-	assert_non_null(scene_node(&scene, "/t/1-3/0+0+3"));
+	assert_non_null(scene_node(&scene, "/t/1-3/0+0+1"));
 	assert_null(scene_node(&scene, "/r/1-3"));
 	scene_close(&scene);
 }
@@ -336,15 +336,62 @@ static void test_a_host_that_joins_sweeps_tiles_that_no_host_did(void **state)
 	scene_set(&scene, "/t/1-4", NULL);
 	scene_set(&scene, "/t/1-4/0+0+4", NULL);
 	scene_set(&scene, "/t/1-3", NULL);
-	scene_set(&scene, "/t/1-3/0+0+3", NULL);
+	scene_set(&scene, "/t/1-3/0+0+1", NULL);
 	scene_set(&scene, "/t/7-1", NULL);
 	scene_begin(&scene);
 	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) - SEC);
-	assert_non_null(scene_node(&scene, "/t/1-3/0+0+3"));
+	assert_non_null(scene_node(&scene, "/t/1-3/0+0+1"));
 	assert_non_null(scene_node(&scene, "/t/7-1"));
 	scene_run(&scene, 3 * SEC);
 	assert_null(scene_node(&scene, "/t/1-3"));
 	assert_non_null(scene_node(&scene, "/t/1-4/0+0+4"));
+	scene_close(&scene);
+}
+
+static void test_leaves_that_were_deleted_by_hand_are_numbered_anew(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=10/s\npartitions.count=2");
+	scene_delete(&scene, "/t/1-1/0-1+2+1");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, FLEET_RENEWAL_NS / 2);
+	assert_int_equal(cut_of(&scene, "/c/1"), 1);
+	scene_run(&scene, 5 * SEC);
+	assert_int_equal(cut_of(&scene, "/c/1"), 2);
+	assert_int_equal(a->holding->cut, 2);
+	assert_int_equal(guest.waiter.outcome, WAITING);
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS));
+	assert_int_equal(guest.waiter.outcome, 0);
+	assert_int_equal(cut_of(&scene, "/c/1"), 2);
+	scene_close(&scene);
+}
+
+static void test_a_list_that_is_torn_once_changes_nothing(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=10/s\npartitions.count=2");
+	scene_delete(&scene, "/t/1-1/0-1+2+1");
+	scene_set(&scene, "/t/1-1/0.otherotheroth", NULL);
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, FLEET_RENEWAL_NS / 2);
+	scene_set(&scene, "/t/1-1/1.otherotheroth", NULL);
+	scene_run(&scene, 3 * SEC);
+	scene_delete(&scene, "/t/1-1/0.otherotheroth");
+	scene_run(&scene, FLEET_RENEWAL_NS / 2);
+	scene_set(&scene, "/t/1-1/0+2+1", NULL);
+	scene_run(&scene, 10 * SEC);
+	assert_int_equal(cut_of(&scene, "/c/1"), 1);
+	assert_int_equal(guest.waiter.outcome, 0);
 	scene_close(&scene);
 }
 
@@ -654,31 +701,6 @@ static void test_a_change_in_doubt_when_the_session_goes_says_so(void **state)
 	while (scene.sent_count)
 		scene_lose(&scene, false);
 	assert_int_equal(end(&scene, &change, 0), -ETIMEDOUT);
-	scene_close(&scene);
-}
-
-static void test_after_a_change_of_the_count_the_less_counts_for_q(void **state)
-{
-	struct scene scene;
-	struct limiter *a;
-	struct change change;
-	struct settings share;
-
-	(void)state;
-	scene_open(&scene);
-	a = scene_make(&scene, "a", "rate=100/s\npartitions.count=10");
-	change = writing(a, "partitions.count=5");
-	assert_int_equal(scene_change(&scene, &change), 0);
-	assert_int_equal(holding_count(a->holding), 5);
-	a->holding->usable = 1;
-	holding_share(a->holding, &share);
-	a->holding->usable = 0;
-	assert_int_equal(share.limits[0].rate.amount, 10);
-	assert_true(a->holding->restricted);
-	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) - 1);
-	assert_true(a->holding->restricted);
-	scene_run(&scene, SEC);
-	assert_false(a->holding->restricted);
 	scene_close(&scene);
 }
 
@@ -1026,66 +1048,6 @@ static void test_a_successor_does_not_know_which_names_were_left_and_waits_q_wit
 	scene_close(&scene);
 }
 
-/* Returns the burst that one partition of @a is worth to this host now. */
-static uint64_t burst_of_one(struct limiter *a)
-{
-	struct settings share;
-
-	a->holding->usable = 1;
-	holding_share(a->holding, &share);
-	a->holding->usable = 0;
-	return settings_burst(&share, 0);
-}
-
-static void test_after_a_change_of_the_count_the_smaller_burst_counts_for_q(void **state)
-{
-	static const char *const lines[] = {"rate=100/s\nburst=200\npartitions.count=20",
-					    "rate=100/s:200\npartitions.count=20"};
-	/* With the second a partition is worth less by its rate, and more by its burst. */
-	static const char *const counts[] = {"partitions.count=5",
-					     "rate=20/s:200\npartitions.count=5"};
-
-	(void)state;
-	for (int i = 0; i < 2; i++) {
-		struct scene scene;
-		struct limiter *a;
-		struct change change;
-
-		scene_open(&scene);
-		a = scene_make(&scene, "a", lines[i]);
-		change = writing(a, counts[i]);
-		assert_int_equal(scene_change(&scene, &change), 0);
-		assert_true(a->holding->restricted);
-		assert_int_equal(burst_of_one(a), 10);
-		scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) + SEC);
-		assert_int_equal(burst_of_one(a), 40);
-		scene_close(&scene);
-	}
-}
-
-static void test_another_host_learns_what_burst_there_was_before(void **state)
-{
-	static const char settings[] = "rate=100/s\nburst=200\npartitions.count=5\n";
-	struct scene scene;
-	struct record record;
-	char text[RECORD_TEXT], error[ERROR_TEXT];
-
-	(void)state;
-	scene_open(&scene);
-	foreign_change(&scene, 1, "a", 1, settings);
-	assert_int_equal(record_parse(scene_node(&scene, "/c/1")->data, &record, error), 0);
-	record.has_before = true;
-	record.before = record.settings;
-	record.before.partitions = 20;
-	record.before_count = 5;
-	record.before_is = BEFORE_RESTRICTS;
-	record_print(&record, text);
-	scene_set(&scene, "/c/1", text);
-	tell(&scene);
-	assert_int_equal(burst_of_one(find(&scene, "a")), 10);
-	scene_close(&scene);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1099,6 +1061,8 @@ int main(void)
 		cmocka_unit_test(test_tiles_of_an_earlier_cut_are_swept_q_later),
 		cmocka_unit_test(test_many_tiles_are_swept_in_several_transactions),
 		cmocka_unit_test(test_a_host_that_joins_sweeps_tiles_that_no_host_did),
+		cmocka_unit_test(test_leaves_that_were_deleted_by_hand_are_numbered_anew),
+		cmocka_unit_test(test_a_list_that_is_torn_once_changes_nothing),
 		cmocka_unit_test(test_the_end_of_a_host_is_swept_an_hour_later),
 		cmocka_unit_test(test_without_a_connection_a_change_is_refused_in_time),
 		cmocka_unit_test(test_a_connection_that_is_lost_refuses_a_change_in_time_too),
@@ -1114,9 +1078,6 @@ int main(void)
 		cmocka_unit_test(test_a_change_without_authority_is_refused),
 		cmocka_unit_test(test_a_change_in_doubt_is_looked_up_and_made_once),
 		cmocka_unit_test(test_a_change_in_doubt_when_the_session_goes_says_so),
-		cmocka_unit_test(test_after_a_change_of_the_count_the_less_counts_for_q),
-		cmocka_unit_test(test_after_a_change_of_the_count_the_smaller_burst_counts_for_q),
-		cmocka_unit_test(test_another_host_learns_what_burst_there_was_before),
 		cmocka_unit_test(
 			test_a_server_that_lags_behind_what_a_host_knows_is_not_believed_at_once),
 		cmocka_unit_test(

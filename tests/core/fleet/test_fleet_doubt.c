@@ -12,7 +12,7 @@ static struct limiter *begin_take(struct scene *scene, struct guest *guest)
 
 	scene->held_up = true;
 	assert_int_equal(scene_ask(scene, guest, a), WAITING);
-	scene_answer_until(scene, "/l/1/0");
+	scene_answer_until(scene, "/t/1-1");
 	return a;
 }
 
@@ -76,7 +76,7 @@ static void test_after_an_unknown_outcome_nothing_is_sent_but_a_barrier(void **s
 	scene_lose(&scene, false);
 	assert_int_equal(scene_lease(a, 0), LEASE_IN_DOUBT);
 	pass_barrier(&scene);
-	scene_assert_next(&scene, "read /l/1/0");
+	scene_assert_next(&scene, "list /t/1-1");
 	assert_int_equal(fleet_counters(scene.fleet)->unknown, 1);
 	engine_cancel(&scene.engine, &guest.waiter);
 	scene_close(&scene);
@@ -95,7 +95,7 @@ static void test_a_take_that_was_done_after_all_is_usable_q_later(void **state)
 	pass_barrier(&scene);
 	assert_int_equal(scene_lease(a, 0), LEASE_IN_DOUBT);
 	assert_int_equal(scene_try(&scene, a), WAITING);
-	scene_assert_next(&scene, "read /l/1/0");
+	scene_assert_next(&scene, "list /t/1-1");
 	scene_answer(&scene);
 	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
 	scene.held_up = false;
@@ -138,8 +138,7 @@ static void test_a_partition_that_is_anothers_after_all_is_not_held(void **state
 	scene_open(&scene);
 	a = begin_take(&scene, &guest);
 	scene_lose(&scene, false);
-	scene_delete(&scene, "/f/1/0");
-	scene_set(&scene, "/l/1/0", "bbbbbbbbbbbbb");
+	scene_lay(&scene, "/t/1-1", "0.otherotheroth");
 	pass_barrier(&scene);
 	scene_answer(&scene);
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
@@ -228,12 +227,12 @@ static void test_a_give_back_that_is_in_doubt_is_not_used(void **state)
 				scene_answer(&scene);
 			scene_run(&scene, 10 * MS);
 		}
-		scene_answer_until(&scene, "/f/1/0");
+		scene_answer_until(&scene, "/t/1-1/0+");
 		scene_lose(&scene, done);
 		assert_int_equal(scene_lease(a, 0), LEASE_IN_DOUBT);
 		assert_int_equal(scene_try(&scene, a), WAITING);
 		pass_barrier(&scene);
-		scene_assert_next(&scene, "read /l/1/0");
+		scene_assert_next(&scene, "list /t/1-1");
 		scene_answer(&scene);
 		assert_int_equal(scene_lease(a, 0), done ? LEASE_NONE : LEASE_WAITING);
 		scene_close(&scene);
@@ -351,8 +350,8 @@ static void test_a_give_back_of_what_is_gone_ends_the_session(void **state)
 			scene_answer(&scene);
 		scene_run(&scene, 10 * MS);
 	}
-	scene_answer_until(&scene, "/f/1/0");
-	scene_delete(&scene, "/l/1/0");
+	scene_answer_until(&scene, "/t/1-1/0+");
+	scene_lay(&scene, "/t/1-1", "0.otherotheroth");
 	scene_answer(&scene);
 	assert_dropped(&scene, a, hid);
 }
@@ -425,7 +424,7 @@ static void test_a_read_in_doubt_that_is_denied_does_not_cost_the_connection(voi
 	a = begin_take(&scene, &guest);
 	scene_lose(&scene, true);
 	pass_barrier(&scene);
-	scene_assert_next(&scene, "read /l/1/0");
+	scene_assert_next(&scene, "list /t/1-1");
 	scene_refuse(&scene, ANSWER_DENIED, 0);
 	assert_int_equal(scene.hung_up, 0);
 	scene.held_up = false;
@@ -473,7 +472,7 @@ static void test_a_change_in_doubt_of_a_record_that_is_too_large_is_not_known_fo
 
 static void test_nodes_that_are_too_large_are_as_garbage_and_rights_go_on(void **state)
 {
-	static const char *const paths[] = {"/c/1", "/g", "/f/1/1"};
+	static const char *const paths[] = {"/c/1", "/g"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {

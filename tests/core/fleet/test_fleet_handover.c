@@ -90,7 +90,7 @@ static void test_the_barrier_comes_before_anything_is_read(void **state)
 	scene_connect(&scene);
 	assert_barrier(&scene, host_version(&scene));
 	scene_answer(&scene);
-	scene_assert_next(&scene, "read /l/1/0");
+	scene_assert_next(&scene, "list /h");
 	scene_answer_all(&scene);
 	assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
 	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
@@ -216,8 +216,7 @@ static void test_a_claim_is_found_again(void **state)
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", ONE);
-	scene_delete(&scene, "/f/1/0");
-	scene_set(&scene, "/l/1/0", "bbbbbbbbbbbbb");
+	scene_lay(&scene, "/t/1-1", "0.otherotheroth");
 	(void)scene_ask(&scene, &guest, a);
 	scene_run(&scene, 2 * SEC);
 	assert_int_equal(claims(&scene, &before), 1);

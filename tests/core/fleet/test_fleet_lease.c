@@ -7,21 +7,19 @@
 
 static const char ONE[] = "rate=10/s\npartitions.count=1\n";
 
-/* A limiter without markers: no host has given its partitions back. */
+/* The tiles of limiter 1, and of the reserve that it is given later. */
+static const char TILES[] = "/t/1-1", RESERVE[] = "/r/1-2";
+
+/* A limiter whose tile is of no epoch: no transaction has given it back. */
 static struct limiter *make_unclean(struct scene *scene, const char *config)
 {
 	struct limiter *limiter = scene_make(scene, "a", config);
-	char path[NODE_PATH_MAX];
 
-	for (int i = 0; i < 20; i++) {
-		snprintf(path, sizeof(path), "/f/1/%d", i);
-		if (scene_node(scene, path))
-			scene_delete(scene, path);
-	}
+	scene_lay(scene, TILES, "0+0+1");
 	return limiter;
 }
 
-static void test_a_clean_take_deletes_the_marker_and_is_usable_at_the_acknowledgement(void **state)
+static void test_a_clean_take_renames_the_tile_and_is_usable_at_the_acknowledgement(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -32,22 +30,18 @@ static void test_a_clean_take_deletes_the_marker_and_is_usable_at_the_acknowledg
 	a = scene_make(&scene, "a", ONE);
 	scene.held_up = true;
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
-	scene_assert_next(&scene, "list /f/1");
-	scene_answer(&scene);
-	scene_assert_next(&scene, "list /l/1");
+	scene_assert_next(&scene, "list /t/1-1");
 	scene_answer(&scene);
 	scene_assert_next(&scene, "list /w/1");
 	scene_answer(&scene);
-	scene_assert_next(&scene, "read /f/1/0");
-	scene_answer(&scene);
-	scene_assert_next(&scene, "check /g 1; set /h/HID 2; delete /f/1/0; "
-				  "create /l/1/0 ephemeral");
+	scene_assert_next(&scene, "check /g 1; set /h/HID 2; delete /t/1-1/0+2+1; "
+				  "create /t/1-1/0.HID");
 	assert_int_equal(scene_lease(a, 0), LEASE_TAKING);
 	assert_int_equal(guest.waiter.outcome, WAITING);
 	scene_answer(&scene);
 	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
 	assert_int_equal(guest.waiter.outcome, 0);
-	assert_string_equal(scene_node(&scene, "/l/1/0")->data, fleet_hid(scene.fleet));
+	assert_true(scene_has(&scene, "/t/1-1/0.HID"));
 	assert_int_equal(fleet_counters(scene.fleet)->taken_clean, 1);
 	scene_close(&scene);
 }
@@ -57,7 +51,7 @@ static void take_late(struct scene *scene, struct limiter *a, struct guest *gues
 {
 	scene->held_up = true;
 	assert_int_equal(scene_ask(scene, guest, a), WAITING);
-	scene_answer_until(scene, "/l/1/0");
+	scene_answer_until(scene, TILES);
 	scene_run(scene, late_ns);
 	scene_answer(scene);
 	scene->held_up = false;
@@ -81,7 +75,7 @@ static void assert_usable_q_later(struct scene *scene, struct limiter *a, struct
 	assert_int_equal(guest->waiter.outcome, 0);
 }
 
-static void test_an_unclean_take_asserts_that_there_is_no_marker(void **state)
+static void test_a_take_from_a_host_that_is_gone_asserts_that_it_is(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -90,11 +84,54 @@ static void test_an_unclean_take_asserts_that_there_is_no_marker(void **state)
 	(void)state;
 	scene_open(&scene);
 	a = make_unclean(&scene, ONE);
+	scene_lay(&scene, TILES, "0.bbbbbbbbbbbbb");
 	scene.held_up = true;
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
-	scene_answer_until(&scene, "/l/1/0");
-	scene_assert_next(&scene, "check /g 1; set /h/HID 2; create /f/1/0; delete /f/1/0; "
-				  "create /l/1/0 ephemeral");
+	scene_answer_until(&scene, TILES);
+	scene_assert_next(&scene, "check /g 1; set /h/HID 2; delete /t/1-1/0.bbbbbbbbbbbbb; "
+				  "create /t/1-1/0.HID; create /h/bbbbbbbbbbbbb; "
+				  "delete /h/bbbbbbbbbbbbb");
+	engine_cancel(&scene.engine, &guest.waiter);
+	scene_close(&scene);
+}
+
+/* It knew so when it had listed the hosts; the take is answered later. */
+static void test_a_tile_of_a_host_that_is_gone_is_usable_q_after_that_was_known(void **state)
+{
+	const uint64_t q_ns = record_quarantine_ns(FLEET_RIGHT_NS);
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = make_unclean(&scene, ONE);
+	scene_lay(&scene, TILES, "0.bbbbbbbbbbbbb");
+	take_late(&scene, a, &guest, 600 * MS);
+	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
+	scene_run(&scene, q_ns - 600 * MS - 1);
+	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
+	scene_run(&scene, 2 * DEMAND_PERIOD_NS);
+	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
+	scene_run(&scene, SEC);
+	assert_int_equal(guest.waiter.outcome, 0);
+	scene_close(&scene);
+}
+
+static void test_a_tile_of_a_host_that_is_there_is_not_taken(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct guest guest;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	scene_lay(&scene, TILES, "0.otherotheroth");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, 30 * SEC);
+	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
+	assert_true(scene_has(&scene, "/t/1-1/0.otherotheroth"));
 	engine_cancel(&scene.engine, &guest.waiter);
 	scene_close(&scene);
 }
@@ -135,7 +172,7 @@ static void test_q_counts_by_the_clock_for_waiting(void **state)
 	scene_close(&scene);
 }
 
-static void test_a_marker_of_before_an_election_saves_no_wait(void **state)
+static void test_a_tile_of_before_an_election_saves_no_wait(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -160,7 +197,7 @@ static void test_a_clean_take_brings_what_was_left(void **state)
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", "rate=1/h\nburst=10\npartitions.count=1");
-	scene_set(&scene, "/f/1/0", "1 3.500000000");
+	scene_lay(&scene, TILES, "0+2+1:3.5");
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	assert_int_equal(guest.waiter.outcome, 0);
 	assert_int_equal(a->buckets[0].level, 2);
@@ -219,17 +256,26 @@ static void test_a_burst_that_is_raised_later_is_not_saved_up_yet(void **state)
 	scene_close(&scene);
 }
 
-static void test_partitions_that_come_into_the_count_later_are_empty(void **state)
+static void test_leaves_that_are_numbered_anew_are_used_q_later_and_are_empty(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
+	struct guest guest;
 
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", "enforcement=enforce");
 	set(&scene, a, "burst=20\nrate=1/h\npartitions.count=1");
+	assert_true(scene_has(&scene, "/t/1-2/0+2+1"));
 	set(&scene, a, "partitions.count=2");
-	assert_left(&scene, a, 0);
+	assert_true(scene_has(&scene, "/t/1-3/0-1+0+1"));
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, 5 * SEC);
+	assert_int_equal(a->holding->usable, 0);
+	scene_run(&scene, 5 * SEC);
+	assert_in_range(a->holding->usable, 1, 2);
+	assert_int_equal(a->buckets[0].level, 0);
+	engine_cancel(&scene.engine, &guest.waiter);
 	scene_close(&scene);
 }
 
@@ -241,16 +287,15 @@ static void test_level_counts_on_when_the_rate_alone_is_another(void **state)
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", "rate=1/h\nburst=20\npartitions.count=1");
-	scene_set(&scene, "/f/1/0", "1 3.500000000");
+	scene_lay(&scene, TILES, "0+2+1:3.5");
 	set(&scene, a, "rate=2/h");
 	assert_left(&scene, a, 2);
 	scene_close(&scene);
 }
 
-static void test_level_of_another_burst_or_count_is_lost_but_for_a_debt(void **state)
+static void test_level_of_another_burst_is_lost_but_for_a_debt(void **state)
 {
-	static const char *const left[] = {"1 3.000000000 3.000000000",
-					   "1 3.000000000 -7.000000000"};
+	static const char *const left[] = {"0+2+1:3,3", "0+2+1:3,-7"};
 	static const int64_t levels[] = {0, -7};
 
 	(void)state;
@@ -260,7 +305,7 @@ static void test_level_of_another_burst_or_count_is_lost_but_for_a_debt(void **s
 
 		scene_open(&scene);
 		a = scene_make(&scene, "a", "rate=1/h 2/h\nburst=20\npartitions.count=1");
-		scene_set(&scene, "/f/1/0", left[i]);
+		scene_lay(&scene, TILES, left[i]);
 		set(&scene, a, "burst=30");
 		assert_left(&scene, a, 0);
 		assert_int_equal(a->buckets[1].level, levels[i]);
@@ -285,35 +330,23 @@ static void test_an_unclean_take_brings_nothing(void **state)
 	scene_close(&scene);
 }
 
-/* The first transaction that takes something of ten partitions, of which some are not clean. */
-static void first_take(struct scene *scene, const char *unclean, char text[4096])
+static void test_clean_leaves_are_taken_before_those_that_wait(void **state)
 {
-	struct limiter *a = scene_make(scene, "a", "rate=100000/s\npartitions.count=10");
-	struct guest guest;
-
-	for (; *unclean; unclean++)
-		scene_delete(scene, (char[]){'/', 'f', '/', '1', '/', *unclean, '\0'});
-	scene->held_up = true;
-	assert_int_equal(scene_ask(scene, &guest, a), WAITING);
-	scene_answer_until(scene, "/l/1/");
-	scene_say(scene, scene->sent[0], text);
-	engine_cancel(&scene->engine, &guest.waiter);
-	scene_close(scene);
-}
-
-static void test_clean_partitions_are_taken_before_unclean_ones(void **state)
-{
-	static const char clean[] = "; delete /f/1/7; create /l/1/7 ephemeral";
+	static const char clean[] = "; delete /t/1-1/7+2+1; create /t/1-1/7.HID";
 	struct scene scene;
-	char text[4096];
+	struct limiter *a;
+	struct guest guest;
 
 	(void)state;
 	scene_open(&scene);
-	first_take(&scene, "012345689", text);
-	assert_memory_equal(strchr(strchr(text, ';') + 1, ';'), clean, strlen(clean));
-	scene_open(&scene);
-	first_take(&scene, "0", text);
-	assert_null(strstr(text, "create /f/"));
+	a = scene_make(&scene, "a", "rate=100000/s\npartitions.count=10");
+	scene_lay(&scene, TILES, "0-6+0+1 7+2+1 8-9+0+1");
+	scene.held_up = true;
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_answer_until(&scene, TILES);
+	assert_memory_equal(strchr(strchr(scene.transaction, ';') + 1, ';'), clean, strlen(clean));
+	engine_cancel(&scene.engine, &guest.waiter);
+	scene_close(&scene);
 }
 
 static void test_a_partition_that_another_took_first_is_not_held(void **state)
@@ -328,9 +361,8 @@ static void test_a_partition_that_another_took_first_is_not_held(void **state)
 	scene.held_up = true;
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	assert_int_equal(scene_ask(&scene, &second, a), WAITING);
-	scene_answer_until(&scene, "/l/1/0");
-	scene_delete(&scene, "/f/1/0");
-	scene_set(&scene, "/l/1/0", "otherotherothe");
+	scene_answer_until(&scene, TILES);
+	scene_lay(&scene, TILES, "0.otherotheroth 1+2+1");
 	scene_answer(&scene);
 	scene.held_up = false;
 	scene_run(&scene, 500 * MS);
@@ -394,8 +426,7 @@ static void test_unwanted_partition_is_given_back_a_third_of_a_lease_later(void 
 	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
 	scene_run(&scene, 1500 * MS);
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
-	assert_null(scene_node(&scene, "/l/1/0"));
-	assert_non_null(scene_node(&scene, "/f/1/0"));
+	assert_true(scene_has(&scene, "/t/1-1/0+2+1:1"));
 	assert_int_equal(fleet_counters(scene.fleet)->given_back, 1);
 	scene_close(&scene);
 }
@@ -445,7 +476,7 @@ static void test_unwanted_partition_that_others_claim_is_given_back_at_once(void
 	scene_set(&scene, "/w/1/bbbbbbbbbbbbb-1-1-0000009999", NULL);
 	scene_run(&scene, 2 * SEC + FLEET_RENEWAL_NS * 5 / 4 + 3 * DEMAND_PERIOD_NS);
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
-	assert_non_null(scene_node(&scene, "/f/1/0"));
+	assert_true(scene_has(&scene, "/t/1-1/0+2+1:1"));
 	scene_close(&scene);
 }
 
@@ -523,6 +554,9 @@ static void test_host_that_was_idle_gets_a_partition_at_once(void **state)
 
 static void test_a_host_beyond_the_reserve_looks_for_one_seldom_while_it_is_idle(void **state)
 {
+	struct change change = {.kind = CHANGE_SETTINGS,
+				.setting = CHANGE_CONFIG,
+				.text = "partitions.reserve=10/s hosts=1"};
 	struct scene scene;
 	struct limiter *a;
 	struct guest guest;
@@ -531,8 +565,15 @@ static void test_a_host_beyond_the_reserve_looks_for_one_seldom_while_it_is_idle
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", "partitions.count=2\nrate=100/s");
-	scene_set(&scene, "/l/1/r0", "otherotherothe");
-	set(&scene, a, "partitions.reserve=10/s hosts=1");
+	change.limiter = a;
+	scene.held_up = true;
+	assert_int_equal(scene_change(&scene, &change), WAITING);
+	scene_answer(&scene);
+	scene_lay(&scene, "/t/1-2", "0-1+2+1");
+	scene_lay(&scene, RESERVE, "0.otherotheroth");
+	scene.held_up = false;
+	scene_answer_all(&scene);
+	assert_ptr_equal(engine_changed(&scene.engine), &change);
 	scene_run(&scene, 10 * SEC);
 	lists = fleet_counters(scene.fleet)->lists;
 	scene_run(&scene, 600 * SEC);
@@ -542,7 +583,7 @@ static void test_a_host_beyond_the_reserve_looks_for_one_seldom_while_it_is_idle
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	scene_run(&scene, 100 * MS);
 	assert_int_equal(guest.waiter.outcome, 0);
-	scene_delete(&scene, "/l/1/r0");
+	scene_lay(&scene, RESERVE, "0+2+1");
 	scene_run(&scene, 90 * SEC);
 	assert_int_equal(a->holding->reserve.state, LEASE_HELD);
 	scene_close(&scene);
@@ -560,25 +601,34 @@ static void test_use_stops_before_the_give_back_is_sent(void **state)
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	scene.held_up = true;
 	while (scene_lease(a, 0) == LEASE_HELD) {
-		if (scene.sent_count && !strstr(scene.transaction, "delete /l/1/0"))
+		if (scene.sent_count && !strstr(scene.transaction, "delete /t/1-1/0.HID"))
 			scene_answer(&scene);
 		scene_run(&scene, 10 * MS);
 	}
 	assert_int_equal(scene_lease(a, 0), LEASE_DRAINING);
 	assert_false(fleet_is_entitled(scene.fleet, a->holding, 0));
-	scene_answer_until(&scene, "/l/1/0");
-	assert_non_null(strstr(scene.transaction, "; delete /l/1/0; create /f/1/0"));
-	assert_int_equal(scene_try(&scene, a), WAITING);
 	/* The tokens in the bucket go with it. */
-	assert_string_equal(scene.sent[0]->operations[3].data, "1 20.000000000");
+	scene_answer_until(&scene, "/t/1-1/0+");
+	assert_non_null(strstr(scene.transaction, "; delete /t/1-1/0.HID; create /t/1-1/0+2+1:20"));
+	assert_int_equal(scene_try(&scene, a), WAITING);
 	scene_run(&scene, 100 * MS);
 	assert_int_equal(scene_try(&scene, a), WAITING);
 	scene_answer(&scene);
-	assert_string_equal(scene_node(&scene, "/f/1/0")->data, "1 20.000000000");
+	assert_true(scene_has(&scene, "/t/1-1/0+2+1:20"));
 	scene_close(&scene);
 }
 
-static void test_a_partition_whose_wait_is_not_over_is_given_back_without_a_marker(void **state)
+/* Returns how many paths begin with @begin. */
+static uint32_t count_below(const struct scene *scene, const char *begin)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < scene->node_count; i++)
+		count += !strncmp(scene->nodes[i].path, begin, strlen(begin));
+	return count;
+}
+
+static void test_a_partition_whose_wait_is_not_over_is_left_to_the_next_host(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -593,8 +643,9 @@ static void test_a_partition_whose_wait_is_not_over_is_given_back_without_a_mark
 	fleet_leave(scene.fleet, scene.now_ns);
 	scene_run(&scene, SEC);
 	assert_true(fleet_has_left(scene.fleet));
-	assert_null(scene_node(&scene, "/l/1/0"));
-	assert_null(scene_node(&scene, "/f/1/0"));
+	assert_false(scene_has(&scene, "/t/1-1/0+0+1"));
+	assert_false(scene_has(&scene, "/t/1-1/0+2+1"));
+	assert_int_equal(count_below(&scene, "/t/1-1/0."), 1);
 	scene_close(&scene);
 }
 
@@ -615,7 +666,7 @@ static void test_a_wait_that_has_begun_goes_on_though_no_reader_needs_it(void **
 	scene_run(&scene, 8 * SEC);
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
 	/* The next host need not wait. */
-	assert_non_null(scene_node(&scene, "/f/1/0"));
+	assert_true(scene_has(&scene, "/t/1-1/0+2+1:1"));
 	scene_close(&scene);
 }
 
@@ -629,8 +680,7 @@ static void test_a_claim_without_a_folder_is_not_tried_without_end(void **state)
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", ONE);
-	scene_delete(&scene, "/f/1/0");
-	scene_set(&scene, "/l/1/0", "otherotherothe");
+	scene_lay(&scene, TILES, "0.otherotheroth");
 	scene.held_up = true;
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	before = fleet_counters(scene.fleet)->transactions;
@@ -649,7 +699,7 @@ static void test_a_claim_without_a_folder_is_not_tried_without_end(void **state)
 	scene_close(&scene);
 }
 
-static void test_a_lease_of_this_host_that_is_gone_ends_the_session(void **state)
+static void test_a_tile_of_this_host_that_is_gone_ends_the_session_at_the_next_renewal(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -660,12 +710,10 @@ static void test_a_lease_of_this_host_that_is_gone_ends_the_session(void **state
 	a = scene_make(&scene, "a", ONE);
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	keep_asking(&scene, a, SEC);
-	scene_delete(&scene, "/l/1/0");
-	/* It looks, since another host comes to claim some. */
-	scene_set(&scene, "/w/1/bbbbbbbbbbbbb-1-1-0000009999", NULL);
-	keep_asking(&scene, a, SEC);
+	scene_lay(&scene, TILES, "0.otherotheroth");
+	keep_asking(&scene, a, 2 * FLEET_RENEWAL_NS);
 	assert_int_equal(scene.opened, 2);
-	assert_non_null(strstr(scene.event, "lease"));
+	assert_non_null(strstr(scene.event, "foreign hand"));
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
 	scene_close(&scene);
 }
@@ -680,8 +728,7 @@ static void test_host_that_does_not_find_enough_claims_as_many_as_it_wants(void 
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", ONE);
-	scene_delete(&scene, "/f/1/0");
-	scene_set(&scene, "/l/1/0", "otherotherothe");
+	scene_lay(&scene, TILES, "0.otherotheroth");
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	scene_run(&scene, 3 * SEC);
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
@@ -721,8 +768,7 @@ static void test_a_claim_whose_end_is_denied_ends_later(void **state)
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", ONE);
-	scene_delete(&scene, "/f/1/0");
-	scene_set(&scene, "/l/1/0", "otherotherothe");
+	scene_lay(&scene, TILES, "0.otherotheroth");
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	scene_run(&scene, 3 * SEC);
 	assert_true(has_claim(&scene));
@@ -759,8 +805,7 @@ static void test_a_claim_whose_name_is_lost_is_found_again(void **state)
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", ONE);
-	scene_delete(&scene, "/f/1/0");
-	scene_set(&scene, "/l/1/0", "otherotherothe");
+	scene_lay(&scene, TILES, "0.otherotheroth");
 	scene.held_up = true;
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	scene_answer_until(&scene, "/w/1/");
@@ -777,6 +822,23 @@ static void test_a_claim_whose_name_is_lost_is_found_again(void **state)
 	scene_run(&scene, 5 * SEC);
 	assert_int_equal(count_claims(&scene), 0);
 	scene_close(&scene);
+}
+
+/* The other host takes what is free. */
+static void take_for_another(struct scene *scene)
+{
+	for (uint32_t i = 0; i < scene->node_count; i++) {
+		char path[NODE_PATH_MAX];
+		char *sign;
+
+		strcpy(path, scene->nodes[i].path);
+		sign = strchr(path, '+');
+		if (strncmp(path, TILES, strlen(TILES)) != 0 || !sign)
+			continue;
+		scene_delete(scene, path);
+		strcpy(sign, ".otherotheroth");
+		scene_set(scene, path, NULL);
+	}
 }
 
 static void test_host_with_more_than_its_share_gives_back_under_contention(void **state)
@@ -801,17 +863,7 @@ static void test_host_with_more_than_its_share_gives_back_under_contention(void 
 	for (int i = 0; i < 3000 && fleet_leases(scene.fleet) > 2; i++) {
 		(void)scene_try(&scene, a);
 		scene_run(&scene, 5 * MS);
-		/* The other host takes the partitions that it gives back. */
-		for (int p = 0; p < 4; p++) {
-			char path[NODE_PATH_MAX];
-
-			snprintf(path, sizeof(path), "/f/1/%d", p);
-			if (!scene_node(&scene, path))
-				continue;
-			scene_delete(&scene, path);
-			path[1] = 'l';
-			scene_set(&scene, path, "bbbbbbbbbbbbb");
-		}
+		take_for_another(&scene);
 	}
 	assert_int_equal(fleet_leases(scene.fleet), 2);
 	for (int i = 0; i < 2000; i++) {
@@ -832,8 +884,7 @@ static void test_for_the_reader_of_a_partition_no_other_one_is_taken(void **stat
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", "rate=100/s\nburst=10\npartitions.count=10");
-	scene_delete(&scene, "/f/1/3");
-	scene_set(&scene, "/l/1/3", "bbbbbbbbbbbbb");
+	scene_lay(&scene, TILES, "0-2+2+1 3.otherotheroth 4-9+2+1");
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
 	scene_run(&scene, SEC);
 	assert_int_equal(guest.waiter.outcome, 0);
@@ -845,8 +896,8 @@ static void test_for_the_reader_of_a_partition_no_other_one_is_taken(void **stat
 	scene_run(&scene, 10 * SEC);
 	assert_int_equal(fleet_counters(scene.fleet)->taken_clean, taken);
 	/* It is taken as soon as it is free, where others are free too and no more is wanted. */
-	scene_delete(&scene, "/l/1/3");
-	scene_set(&scene, "/f/1/3", NULL);
+	scene_delete(&scene, "/t/1-1/3.otherotheroth");
+	scene_set(&scene, "/t/1-1/3+2+1", NULL);
 	scene_run(&scene, 3 * SEC);
 	assert_int_equal(scene_lease(a, 3), LEASE_HELD);
 	assert_int_equal(reader.waiter.outcome, 0);
@@ -875,19 +926,16 @@ static void test_partition_that_others_claim_is_left_to_them_until_it_can_be_use
 	a = scene_make(&scene, "a", ONE);
 	c = make_in(&scene, a, "c", ONE);
 	/* Another host has a/c, and may be waiting for a. */
-	scene_delete(&scene, "/f/2/0");
-	scene_set(&scene, "/l/2/0", "bbbbbbbbbbbbb");
+	scene_lay(&scene, "/t/2-1", "0.otherotheroth");
 	assert_int_equal(scene_ask(&scene, &guest, c), WAITING);
 	scene_run(&scene, 10 * SEC);
 	assert_int_equal(scene_lease(a, 0), LEASE_HELD);
 	scene_set(&scene, "/w/1/bbbbbbbbbbbbb-1-1-0000009999", NULL);
 	scene_run(&scene, 10 * SEC);
 	assert_int_equal(scene_lease(a, 0), LEASE_NONE);
-	assert_non_null(scene_node(&scene, "/f/1/0"));
 	assert_int_equal(fleet_counters(scene.fleet)->given_back, 1);
 	/* The partition needed below is free: now that above can be used. */
-	scene_delete(&scene, "/l/2/0");
-	scene_set(&scene, "/f/2/0", NULL);
+	scene_lay(&scene, "/t/2-1", "0+2+1");
 	scene_run(&scene, 3 * SEC);
 	assert_int_equal(scene_lease(c, 0), LEASE_HELD);
 	assert_int_equal(guest.waiter.outcome, 0);
@@ -984,12 +1032,12 @@ static void test_a_round_that_ends_after_its_limiter_keeps_nothing_of_it(void **
 
 	(void)state;
 	scene_open(&scene);
-	change.limiter = make_unclean(&scene, ONE);
-	scene_set(&scene, "/l/1/0", "otherotherothe");
+	change.limiter = scene_make(&scene, "a", ONE);
+	scene_lay(&scene, TILES, "0.otherotheroth");
 	assert_int_equal(scene_ask(&scene, &guest, change.limiter), WAITING);
 	scene_run(&scene, 5 * SEC);
 	engine_cancel(&scene.engine, &guest.waiter);
-	scene_delete(&scene, "/l/1/0");
+	scene_lay(&scene, TILES, "0+2+1");
 	scene.held_up = true;
 	assert_int_equal(scene_change(&scene, &change), WAITING);
 	scene_run(&scene, 2 * FLEET_RENEWAL_NS);
@@ -1006,19 +1054,22 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
-			test_a_clean_take_deletes_the_marker_and_is_usable_at_the_acknowledgement),
-		cmocka_unit_test(test_an_unclean_take_asserts_that_there_is_no_marker),
+			test_a_clean_take_renames_the_tile_and_is_usable_at_the_acknowledgement),
+		cmocka_unit_test(test_a_take_from_a_host_that_is_gone_asserts_that_it_is),
+		cmocka_unit_test(
+			test_a_tile_of_a_host_that_is_gone_is_usable_q_after_that_was_known),
+		cmocka_unit_test(test_a_tile_of_a_host_that_is_there_is_not_taken),
 		cmocka_unit_test(test_an_unclean_take_is_usable_q_after_the_answer_was_received),
 		cmocka_unit_test(test_q_counts_by_the_clock_for_waiting),
-		cmocka_unit_test(test_a_marker_of_before_an_election_saves_no_wait),
+		cmocka_unit_test(test_a_tile_of_before_an_election_saves_no_wait),
 		cmocka_unit_test(test_a_clean_take_brings_what_was_left),
 		cmocka_unit_test(test_a_new_limiter_is_full_by_the_burst_that_its_rate_begins_with),
 		cmocka_unit_test(test_a_burst_that_is_raised_later_is_not_saved_up_yet),
-		cmocka_unit_test(test_partitions_that_come_into_the_count_later_are_empty),
+		cmocka_unit_test(test_leaves_that_are_numbered_anew_are_used_q_later_and_are_empty),
 		cmocka_unit_test(test_level_counts_on_when_the_rate_alone_is_another),
-		cmocka_unit_test(test_level_of_another_burst_or_count_is_lost_but_for_a_debt),
+		cmocka_unit_test(test_level_of_another_burst_is_lost_but_for_a_debt),
 		cmocka_unit_test(test_an_unclean_take_brings_nothing),
-		cmocka_unit_test(test_clean_partitions_are_taken_before_unclean_ones),
+		cmocka_unit_test(test_clean_leaves_are_taken_before_those_that_wait),
 		cmocka_unit_test(test_a_partition_that_another_took_first_is_not_held),
 		cmocka_unit_test(test_only_one_transaction_is_under_way_whatever_is_asked_for),
 		cmocka_unit_test(test_unwanted_partition_is_given_back_a_third_of_a_lease_later),
@@ -1030,11 +1081,11 @@ int main(void)
 		cmocka_unit_test(
 			test_a_host_beyond_the_reserve_looks_for_one_seldom_while_it_is_idle),
 		cmocka_unit_test(test_use_stops_before_the_give_back_is_sent),
-		cmocka_unit_test(
-			test_a_partition_whose_wait_is_not_over_is_given_back_without_a_marker),
+		cmocka_unit_test(test_a_partition_whose_wait_is_not_over_is_left_to_the_next_host),
 		cmocka_unit_test(test_a_wait_that_has_begun_goes_on_though_no_reader_needs_it),
 		cmocka_unit_test(test_a_claim_without_a_folder_is_not_tried_without_end),
-		cmocka_unit_test(test_a_lease_of_this_host_that_is_gone_ends_the_session),
+		cmocka_unit_test(
+			test_a_tile_of_this_host_that_is_gone_ends_the_session_at_the_next_renewal),
 		cmocka_unit_test(test_host_that_does_not_find_enough_claims_as_many_as_it_wants),
 		cmocka_unit_test(test_a_claim_whose_end_is_denied_ends_later),
 		cmocka_unit_test(test_a_claim_whose_name_is_lost_is_found_again),

@@ -47,7 +47,7 @@ static uint32_t count_bytes(const struct scene *scene)
 	return bytes;
 }
 
-static void test_leases_end_where_their_paths_have_no_more_room(void **state)
+static void test_leases_take_up_no_room_since_they_outlive_the_session(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -56,71 +56,10 @@ static void test_leases_end_where_their_paths_have_no_more_room(void **state)
 	open_alone(&scene);
 	a = scene_make(&scene, "a", MANY);
 	keep_asking(&scene, a, 20 * SEC);
-	assert_int_equal(count_nodes(&scene, "/l/"), NODES_THAT_FIT);
-	assert_int_equal(fleet_leases(scene.fleet), NODES_THAT_FIT);
-	assert_in_range(fleet_own_bytes(scene.fleet), count_bytes(&scene), FLEET_OWN_BYTES_MAX);
-	assert_int_equal(scene_try(&scene, a), 0);
-	scene_close(&scene);
-}
-
-static void test_that_there_is_no_more_room_is_told_once_and_counted(void **state)
-{
-	struct scene scene;
-	struct limiter *a;
-	uint64_t left_out;
-
-	(void)state;
-	open_alone(&scene);
-	a = scene_make(&scene, "a", MANY);
-	keep_asking(&scene, a, 20 * SEC);
-	assert_memory_equal(scene.event, "full: 12 leases, ", strlen("full: 12 leases, "));
-	assert_int_equal(scene.told_full, 1);
-	left_out = fleet_counters(scene.fleet)->left_out;
-	assert_in_range(left_out, 1, 100);
-	keep_asking(&scene, a, 60 * SEC);
-	assert_int_equal(scene.told_full, 1);
-	assert_true(fleet_counters(scene.fleet)->left_out > left_out);
-	scene_close(&scene);
-}
-
-static void test_partition_given_back_makes_room(void **state)
-{
-	struct scene scene;
-	struct limiter *a, *b;
-	struct change change = {.kind = CHANGE_REMOVE};
-
-	(void)state;
-	open_alone(&scene);
-	a = scene_make(&scene, "a", MANY);
-	keep_asking(&scene, a, 5 * SEC);
-	b = scene_make(&scene, "b", MANY);
-	keep_asking(&scene, b, 5 * SEC);
-	change.limiter = a;
-	assert_int_equal(scene_change(&scene, &change), 0);
-	keep_asking(&scene, b, 15 * SEC);
-	assert_int_equal(count_nodes(&scene, "/l/"), NODES_THAT_FIT);
-	assert_int_equal(count_nodes(&scene, "/l/2/"), NODES_THAT_FIT);
-	assert_int_equal(scene_try(&scene, b), 0);
-	scene_close(&scene);
-}
-
-static void test_a_session_that_is_over_leaves_all_the_room(void **state)
-{
-	struct scene scene;
-	struct limiter *a;
-
-	(void)state;
-	open_alone(&scene);
-	a = scene_make(&scene, "a", MANY);
-	keep_asking(&scene, a, 5 * SEC);
-	engine_run(&scene.engine, scene.now_ns);
-	fleet_expired(scene.fleet, scene.now_ns);
-	assert_int_equal(fleet_own_bytes(scene.fleet), 0);
-	scene.session = 78;
-	scene_connect(&scene);
-	scene_run(&scene, 0);
-	keep_asking(&scene, a, 20 * SEC);
-	assert_int_equal(fleet_leases(scene.fleet), NODES_THAT_FIT);
+	assert_int_equal(fleet_leases(scene.fleet), 30);
+	assert_int_equal(fleet_own_bytes(scene.fleet), HOST_BYTES);
+	assert_int_equal(count_bytes(&scene), HOST_BYTES);
+	assert_int_equal(scene.told_full, 0);
 	scene_close(&scene);
 }
 
@@ -128,19 +67,21 @@ static void test_a_successor_has_no_more_room_than_its_predecessor(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
+	struct guest guest;
 	uint32_t bytes;
 
 	(void)state;
-	open_alone(&scene);
-	a = scene_make(&scene, "a", MANY);
-	keep_asking(&scene, a, 5 * SEC);
+	scene_open(&scene);
+	scene.coordinator.prefix_bytes = PREFIX_BYTES;
+	a = scene_make(&scene, "a", "rate=1/s\npartitions.count=1\n");
+	scene_lay(&scene, "/t/1-1", "0.otherotheroth");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, 5 * SEC);
 	bytes = fleet_own_bytes(scene.fleet);
-	a = scene_succeed(&scene, a);
+	assert_true(bytes > HOST_BYTES);
+	engine_cancel(&scene.engine, &guest.waiter);
+	(void)scene_succeed(&scene, a);
 	assert_int_equal(fleet_own_bytes(scene.fleet), bytes);
-	scene_connect(&scene);
-	keep_asking(&scene, a, 20 * SEC);
-	assert_int_equal(fleet_own_bytes(scene.fleet), bytes);
-	assert_int_equal(count_nodes(&scene, "/l/"), NODES_THAT_FIT);
 	scene_close(&scene);
 }
 
@@ -158,16 +99,16 @@ static void test_claims_end_where_their_paths_have_no_more_room(void **state)
 	for (int i = 0; i < COUNT; i++) {
 		snprintf(name, sizeof(name), "a%d", i);
 		limiters[i] = scene_make(&scene, name, "rate=1/s\npartitions.count=1\n");
-		snprintf(path, sizeof(path), "/f/%d/0", i + 1);
-		scene_delete(&scene, path);
-		snprintf(path, sizeof(path), "/l/%d/0", i + 1);
-		scene_set(&scene, path, "another");
+		snprintf(path, sizeof(path), "/t/%d-1", i + 1);
+		scene_lay(&scene, path, "0.otherotheroth");
 	}
 	for (int i = 0; i < COUNT; i++)
 		assert_int_equal(scene_ask(&scene, &guests[i], limiters[i]), WAITING);
 	scene_run(&scene, 10 * SEC);
 	assert_int_equal(count_nodes(&scene, "/w/"), NODES_THAT_FIT);
 	assert_memory_equal(scene.event, "full: 0 leases, ", strlen("full: 0 leases, "));
+	assert_int_equal(scene.told_full, 1);
+	assert_in_range(fleet_counters(scene.fleet)->left_out, 1, 100);
 	assert_in_range(fleet_own_bytes(scene.fleet), count_bytes(&scene), FLEET_OWN_BYTES_MAX);
 	for (int i = 0; i < COUNT; i++)
 		engine_cancel(&scene.engine, &guests[i].waiter);
@@ -224,10 +165,7 @@ static void test_agreed_rates_are_read_where_watches_have_no_more_room(void **st
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_leases_end_where_their_paths_have_no_more_room),
-		cmocka_unit_test(test_that_there_is_no_more_room_is_told_once_and_counted),
-		cmocka_unit_test(test_partition_given_back_makes_room),
-		cmocka_unit_test(test_a_session_that_is_over_leaves_all_the_room),
+		cmocka_unit_test(test_leases_take_up_no_room_since_they_outlive_the_session),
 		cmocka_unit_test(test_a_successor_has_no_more_room_than_its_predecessor),
 		cmocka_unit_test(test_claims_end_where_their_paths_have_no_more_room),
 		cmocka_unit_test(test_agreed_rates_are_read_where_watches_have_no_more_room),

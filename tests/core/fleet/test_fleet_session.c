@@ -149,7 +149,7 @@ static void keep_asking(struct scene *scene, struct limiter *limiter, uint64_t n
 	}
 }
 
-static void test_a_right_is_renewed_every_r_by_a_transaction_with_nothing_else(void **state)
+static void test_a_right_is_renewed_every_r_by_a_transaction_that_checks_a_tile(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -170,7 +170,8 @@ static void test_a_right_is_renewed_every_r_by_a_transaction_with_nothing_else(v
 		last_ns = scene.transaction_ns;
 		assert_in_range(gap_ns, FLEET_RENEWAL_NS / 4 * 3, FLEET_RENEWAL_NS / 4 * 5);
 		assert_memory_equal(scene.transaction, RENEWAL_HEAD, strlen(RENEWAL_HEAD));
-		assert_null(strstr(strchr(scene.transaction, ';') + 1, ";"));
+		assert_string_equal(strchr(strchr(scene.transaction, ';') + 1, ';'),
+				    "; check /t/1-1/0.HID -1");
 	}
 	assert_int_equal(fleet_counters(scene.fleet)->renewals, 20);
 	scene_close(&scene);
@@ -187,7 +188,7 @@ static void test_the_right_ends_d_after_the_sending_not_after_the_answer(void **
 	a = scene_make(&scene, "a", ONE);
 	scene.held_up = true;
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
-	scene_answer_until(&scene, "/l/1/0");
+	scene_answer_until(&scene, "/t/1-1");
 	/* The answer takes half a second. */
 	scene_run(&scene, 500 * MS);
 	scene_answer(&scene);
@@ -585,14 +586,14 @@ static void test_host_that_leaves_gives_back_and_closes_the_session(void **state
 	scene.held_up = true;
 	fleet_leave(scene.fleet, scene.now_ns);
 	assert_int_equal(scene_try(&scene, a), -EBUSY);
-	scene_answer_until(&scene, "/l/1/0");
-	assert_non_null(strstr(scene.transaction, "delete /l/1/0; create /f/1/0"));
+	scene_answer_until(&scene, "/t/1-1");
+	assert_non_null(strstr(scene.transaction, "delete /t/1-1/0.HID; create /t/1-1/0+2+1"));
 	assert_int_equal(scene.closed, 0);
 	scene_answer(&scene);
 	scene_run(&scene, 0);
 	assert_true(fleet_has_left(scene.fleet));
 	assert_int_equal(scene.closed, 1);
-	assert_non_null(scene_node(&scene, "/f/1/0"));
+	assert_true(scene_has(&scene, "/t/1-1/0+2+1:4"));
 	scene_close(&scene);
 }
 
@@ -625,7 +626,7 @@ int main(void)
 		cmocka_unit_test(test_a_host_without_authority_is_refused),
 		cmocka_unit_test(test_host_that_holds_nothing_writes_nothing),
 		cmocka_unit_test(
-			test_a_right_is_renewed_every_r_by_a_transaction_with_nothing_else),
+			test_a_right_is_renewed_every_r_by_a_transaction_that_checks_a_tile),
 		cmocka_unit_test(test_the_right_ends_d_after_the_sending_not_after_the_answer),
 		cmocka_unit_test(test_nothing_is_granted_when_the_right_has_run_out),
 		cmocka_unit_test(test_waiter_gets_nothing_when_the_right_has_run_out),

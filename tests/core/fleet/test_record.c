@@ -167,10 +167,7 @@ static struct record full_record(void)
 		.writer = "abcdefghijk27",
 		.owner = {1000, 4294967294, 01755},
 		.settings = SETTINGS_DEFAULT,
-		.has_before = true,
-		.before = SETTINGS_DEFAULT,
-		.before_count = 9,
-		.before_is = BEFORE_RESTRICTS | BEFORE_UNCLEAR,
+		.used = true,
 	};
 	char error[ERROR_TEXT];
 
@@ -178,11 +175,6 @@ static struct record full_record(void)
 					"partitions.reserve=1/s hosts=3\noffline=share:4\n",
 					&record.settings, error),
 			 0);
-	assert_int_equal(
-		settings_parse("rate=400/s:20 900/90s\nburst=30\npartitions.count=10\n"
-			       "partitions.reserve=2/s hosts=4\nkey_rate=3/s\nkey_burst=5\n",
-			       &record.before, error),
-		0);
 	return record;
 }
 
@@ -212,11 +204,7 @@ static void assert_reads_back(const struct record *record)
 	assert_int_equal(again.owner.gid, record->owner.gid);
 	assert_int_equal(again.owner.access, record->owner.access);
 	assert_same_settings(&again.settings, &record->settings);
-	assert_int_equal(again.has_before, record->has_before);
-	assert_int_equal(again.before_count, record->has_before ? record->before_count : 0);
-	assert_int_equal(again.before_is, record->has_before ? record->before_is : 0);
-	if (record->has_before)
-		assert_same_settings(&again.before, &record->before);
+	assert_int_equal(again.used, record->used);
 }
 
 static void test_a_limiter_reads_back_as_written(void **state)
@@ -225,7 +213,7 @@ static void test_a_limiter_reads_back_as_written(void **state)
 
 	(void)state;
 	assert_reads_back(&record);
-	record.has_before = false;
+	record.used = false;
 	record.removed = 0;
 	assert_reads_back(&record);
 	record.writer[0] = '\0';
@@ -247,19 +235,12 @@ static void test_the_largest_record_reads_back_as_written(void **state)
 	record.cut = INT64_MAX;
 	record.removed = INT64_MAX;
 	record.owner = (struct owner){UINT32_MAX, UINT32_MAX, 07777};
-	record.before_count = PARTITIONS_MAX;
-	record.before_is = BEFORE_RESTRICTS | BEFORE_RECUT | BEFORE_UNCLEAR;
 	for (int i = 0; i < LIMITS_MAX; i++)
 		strcat(config, "99999999999999999/99999999999999999ns:1000000000000 ");
 	strcat(config, "\nburst=10000000000000\npartitions.count=4096\n");
 	record.settings = SETTINGS_DEFAULT;
 	if (settings_parse(config, &record.settings, error))
 		fail_msg("%s", error);
-	record.before = SETTINGS_DEFAULT;
-	for (uint32_t i = 0; i < LIMITS_MAX; i++)
-		record.before.limits[i] = record.settings.limits[i];
-	record.before.limit_count = LIMITS_MAX;
-	record.before.partitions = PARTITIONS_MAX;
 	assert_reads_back(&record);
 }
 
@@ -286,14 +267,6 @@ static void test_a_limiter_with_a_line_missing_is_refused(void **state)
 	assert_refused("owner=", "owners=");
 	assert_refused("settings:\n", "");
 	assert_refused("\nsettings:", " settings:");
-	assert_refused("before.rate=", "before.rat=");
-	assert_refused("before.count=10\n", "");
-	assert_refused("before.reserve=", "before.reserves=");
-	assert_refused("before.burst=30\n", "");
-	assert_refused("before.key_rate=3/s\n", "");
-	assert_refused("before.key_burst=5\n", "");
-	assert_refused("before.first=9\n", "");
-	assert_refused("before.is=restricts unclear\n", "");
 }
 
 static void test_in_a_limiter_that_does_not_say_since_when_no_older_marker_counts(void **state)
@@ -333,13 +306,7 @@ static void test_a_limiter_with_a_value_out_of_range_is_refused(void **state)
 	assert_refused("1755", "1788");
 	assert_refused("1755", "");
 	assert_refused("1755", "1755 0");
-	assert_refused("before.first=9", "before.first=0");
-	assert_refused("before.first=9", "before.first=4097");
-	assert_refused("before.is=restricts", "before.is=restrict");
-	assert_refused("before.is=restricts", "before.is= restricts");
-	assert_refused("before.count=10", "before.count=4097");
-	assert_refused("before.rate=400/s", "before.rate=400/x");
-	assert_refused("hosts=4\n", "hosts=400\n"); /* more than the rate */
+	assert_refused("hosts=3\n", "hosts=501\n"); /* more than the rate */
 }
 
 static void test_an_owner_out_of_range_is_refused(void **state)

@@ -52,17 +52,6 @@ static struct holding *holding_of(const char *config)
 	return limiter->holding;
 }
 
-static void before_was(struct holding *holding, const char *config, uint32_t count)
-{
-	char error[ERROR_TEXT];
-
-	holding->before = SETTINGS_DEFAULT;
-	if (settings_parse(config, &holding->before, error))
-		fail_msg("%s", error);
-	holding->before_count = count;
-	holding->restricted = true;
-}
-
 static void forget(struct holding *holding)
 {
 	limiter_free(holding->limiter);
@@ -174,8 +163,6 @@ static void test_a_host_opens_the_slots_of_its_partitions(void **state)
 	h->yields = 2;
 	assert_slots(h, 4);
 	h->yields = UINT32_MAX;
-	before_was(h, "concurrency=15\npartitions.count=10", 10);
-	assert_slots(h, 2 + 2 + 2 + 1);
 	h->usable = 0; /* the right has run out */
 	assert_slots(h, 0);
 	forget(h);
@@ -216,57 +203,6 @@ static void test_without_limits_and_in_modes_that_need_none_nothing_is_leased(vo
 		assert_true(holding_needs_leases(h));
 		forget(h);
 	}
-}
-
-static void test_while_a_change_is_not_everywhere_a_partition_is_worth_the_less(void **state)
-{
-	struct holding *h = holding_of("rate=100/s\npartitions.count=10");
-
-	(void)state;
-	/* It was worth 5, it will be 10. */
-	before_was(h, "rate=50/s\npartitions.count=10", 10);
-	assert_share(h, 3, false, "15/s", 1);
-	/* It was worth 20. */
-	before_was(h, "rate=200/s\npartitions.count=10", 10);
-	assert_share(h, 3, false, "30/s", 1);
-	/* There were fewer that were worth more. */
-	before_was(h, "rate=100/s\npartitions.count=5", 5);
-	assert_share(h, 3, false, "30/s", 1);
-	assert_int_equal(holding_count(h), 5);
-	/* There were more that were worth less. */
-	before_was(h, "rate=100/s\npartitions.count=20", 20);
-	assert_share(h, 3, false, "15/s", 1);
-	assert_int_equal(holding_count(h), 10);
-	h->restricted = false;
-	assert_share(h, 3, false, "30/s", 1);
-	assert_int_equal(holding_count(h), 10);
-	forget(h);
-}
-
-static void test_only_the_partitions_that_are_below_all_counts_are_there(void **state)
-{
-	struct holding *h = holding_of("rate=100/s\npartitions.count=10");
-
-	(void)state;
-	before_was(h, "rate=100/s\npartitions.count=8", 3);
-	assert_int_equal(holding_count(h), 3);
-	h->restricted = false;
-	assert_int_equal(holding_count(h), 10);
-	forget(h);
-}
-
-static void test_a_reserve_is_not_used_while_a_change_is_not_everywhere(void **state)
-{
-	struct holding *h = holding_of("rate=100/s\npartitions.count=4\n"
-				       "partitions.reserve=10/s hosts=6");
-
-	(void)state;
-	before_was(h, "rate=100/s\npartitions.count=4", 4);
-	assert_share(h, 0, true, "0", 0);
-	assert_share(h, 2, true, "20/s", 1);
-	h->restricted = false;
-	assert_share(h, 2, true, "30/s", 1);
-	forget(h);
 }
 
 static void test_out_of_reach_a_host_blocks_unless_it_is_told_otherwise(void **state)
@@ -335,7 +271,7 @@ static void test_a_single_partition_gives_something_only_where_it_is_held(void *
 	assert_partition(h, 0, "0");
 	assert_partition(h, 1, "10/s");
 	assert_partition(h, 2, "0");
-	h->reserve_index = 5;
+	h->reserve.first = 5;
 	assert_partition(h, 4 + 5, "0");
 	h->reserve_usable = true;
 	assert_partition(h, 4 + 5, "10/s");
@@ -358,7 +294,7 @@ static void test_leases_are_found_by_the_number_of_their_partition(void **state)
 	assert_int_equal(holding_lease(h, 3)->state, LEASE_HELD);
 	assert_null(holding_lease(h, 4 + 2));
 	h->reserve.state = LEASE_HELD;
-	h->reserve_index = 2;
+	h->reserve.first = 2;
 	assert_ptr_equal(holding_lease(h, 4 + 2), &h->reserve);
 	assert_null(holding_lease(h, 4 + 3));
 	forget(h);
@@ -528,9 +464,6 @@ static void test_keys_have_the_same_share_as_their_limiter(void **state)
 	assert_key_share(h, 1, "2.5/s", 2);
 	assert_key_share(h, 3, "7.5/s", 6);
 	assert_key_share(h, 4, "10/s", 8);
-	before_was(h, "key_rate=4/s\nkey_burst=12\npartitions.count=4", 4);
-	assert_key_share(h, 2, "2/s", 4);
-	h->restricted = false;
 	assert_true(set(h, "offline=share:5"));
 	h->degraded = true;
 	assert_key_share(h, 0, "2/s", 1);
@@ -550,10 +483,6 @@ int main(void)
 		cmocka_unit_test(test_a_host_opens_the_slots_of_its_partitions),
 		cmocka_unit_test(test_slots_cut_off_are_divided_rounded_down),
 		cmocka_unit_test(test_without_limits_and_in_modes_that_need_none_nothing_is_leased),
-		cmocka_unit_test(
-			test_while_a_change_is_not_everywhere_a_partition_is_worth_the_less),
-		cmocka_unit_test(test_only_the_partitions_that_are_below_all_counts_are_there),
-		cmocka_unit_test(test_a_reserve_is_not_used_while_a_change_is_not_everywhere),
 		cmocka_unit_test(test_out_of_reach_a_host_blocks_unless_it_is_told_otherwise),
 		cmocka_unit_test(test_out_of_reach_a_host_may_be_left_its_share_of_the_whole),
 		cmocka_unit_test(test_out_of_reach_a_host_may_be_left_open),

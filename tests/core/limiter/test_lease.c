@@ -1,6 +1,6 @@
 /* Tests of lease: which steps a lease may take, and what it leaves behind. */
 #include "core/limiter/lease.h"
-#include "core/fleet/record.h"
+#include "core/fleet/rest.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,9 +21,9 @@ static const char PICTURE[LEASE_STATE_COUNT][LEASE_STATE_COUNT + 1] = {
 	 *                 | | | | | in doubt */
 	[LEASE_NONE]     = ".y....",
 	[LEASE_TAKING]   = "y.yy.y",
-	[LEASE_WAITING]  = "y..yy.",
-	[LEASE_HELD]     = "y...y.",
-	[LEASE_DRAINING] = "y....y",
+	[LEASE_WAITING]  = "y..y..",
+	[LEASE_HELD]     = "y.y.y.",
+	[LEASE_DRAINING] = "y.y..y",
 	[LEASE_IN_DOUBT] = "y.y...",
 };
 /* clang-format on */
@@ -68,7 +68,7 @@ static void test_nothing_is_held_that_was_not_taken(void **state)
 	assert_false(lease_may_become(LEASE_DRAINING, LEASE_HELD));
 }
 
-static void test_level_that_goes_with_a_partition_is_kept_until_it_has_gone(void **state)
+static void test_level_that_goes_with_leaves_is_kept_until_they_have_gone(void **state)
 {
 	static const enum lease_state after[] = {LEASE_NONE, LEASE_IN_DOUBT};
 
@@ -76,12 +76,12 @@ static void test_level_that_goes_with_a_partition_is_kept_until_it_has_gone(void
 	for (size_t i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
 		struct lease lease = {.state = LEASE_HELD};
 
-		lease.marker = calloc(1, sizeof(*lease.marker));
-		assert_non_null(lease.marker);
+		lease.rest = calloc(1, sizeof(*lease.rest));
+		assert_non_null(lease.rest);
 		lease_become(&lease, LEASE_DRAINING);
-		assert_non_null(lease.marker);
+		assert_non_null(lease.rest);
 		lease_become(&lease, after[i]);
-		assert_null(lease.marker);
+		assert_null(lease.rest);
 	}
 }
 
@@ -105,7 +105,7 @@ int main(void)
 		cmocka_unit_test(test_every_pair_of_states_is_as_in_the_picture),
 		cmocka_unit_test(test_every_step_that_is_allowed_can_be_taken),
 		cmocka_unit_test(test_nothing_is_held_that_was_not_taken),
-		cmocka_unit_test(test_level_that_goes_with_a_partition_is_kept_until_it_has_gone),
+		cmocka_unit_test(test_level_that_goes_with_leaves_is_kept_until_they_have_gone),
 		cmocka_unit_test(test_every_state_has_one_word_of_its_own),
 	};
 

@@ -3,6 +3,7 @@
  */
 #include "tests/sim/coordinator/connection.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool touches(const struct request *request, enum operation_kind kind, const char *prefix)
@@ -16,17 +17,57 @@ static bool touches(const struct request *request, enum operation_kind kind, con
 	return false;
 }
 
+/* The leaves of a tile that host @hid leases, by its path; 0: it is another's, or is none. */
+static int64_t leaves_of(const char *path, const char *hid)
+{
+	const char *name = strrchr(path, '/') + 1, *dot = strchr(name, '.');
+	long first, last;
+	char *end;
+
+	if ((strncmp(path, "/t/", 3) != 0 && strncmp(path, "/r/", 3) != 0) || !dot ||
+	    strcmp(dot + 1, hid) != 0)
+		return 0;
+	first = strtol(name, &end, 10);
+	last = *end == '-' ? strtol(end + 1, NULL, 10) : first;
+	return last - first + 1;
+}
+
+int64_t ambush_gain(const struct request *request, uint32_t *tiles)
+{
+	static const char hosts[] = "/h/";
+	const char *hid = NULL;
+	int64_t gain = 0;
+
+	*tiles = 0;
+	for (uint32_t i = 0; i < request->operation_count; i++) {
+		const struct operation *o = &request->operations[i];
+		bool creates = o->kind == OPERATION_CREATE;
+		int64_t leaves;
+
+		if (o->kind == OPERATION_SET && !strncmp(o->path, hosts, strlen(hosts)))
+			hid = o->path + strlen(hosts);
+		if (!hid || (!creates && o->kind != OPERATION_DELETE))
+			continue;
+		leaves = leaves_of(o->path, hid);
+		*tiles += creates && leaves;
+		gain += creates ? leaves : -leaves;
+	}
+	return gain;
+}
+
 static bool is_what(const struct request *request, enum ambush_what what)
 {
+	uint32_t tiles;
+
 	if (what == AMBUSH_LIST)
 		return request->kind == REQUEST_LIST;
 	if (request->kind != REQUEST_TRANSACTION)
 		return false;
 	switch (what) {
 	case AMBUSH_TAKE:
-		return touches(request, OPERATION_CREATE, "/l/");
+		return ambush_gain(request, &tiles) > 0;
 	case AMBUSH_GIVE:
-		return touches(request, OPERATION_DELETE, "/l/");
+		return ambush_gain(request, &tiles) < 0;
 	case AMBUSH_CHANGE:
 		return touches(request, OPERATION_SET, "/g");
 	case AMBUSH_CLAIM:

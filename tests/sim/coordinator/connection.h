@@ -83,6 +83,12 @@ void zookeeper_watches(struct connection *connection, struct watch *watch);
 /* ambush.c: @request of @link's host is at @point. */
 void ambush_sees(struct link *link, enum ambush_point point, const struct request *request);
 
+/*
+ * Returns by how many leaves a transaction changes what its host leases, and the number of @tiles
+ * that it makes of them.
+ */
+int64_t ambush_gain(const struct request *request, uint32_t *tiles);
+
 /* link.c, the host's side. */
 
 /* The server has closed @connection, or will not answer on it any more. */

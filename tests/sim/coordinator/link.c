@@ -327,13 +327,11 @@ static void close(struct coordinator *coordinator)
 
 static void count_transaction(struct traffic *sent, const struct request *request)
 {
-	sent->transactions++;
-	for (uint32_t i = 0; i < request->operation_count; i++) {
-		const struct operation *operation = &request->operations[i];
+	uint32_t tiles;
 
-		sent->leases += operation->kind == OPERATION_CREATE &&
-				!strncmp(operation->path, "/l/", strlen("/l/"));
-	}
+	sent->transactions++;
+	if (ambush_gain(request, &tiles) > 0)
+		sent->leases += tiles;
 }
 
 static void count_sent(struct link *link, const struct request *request)

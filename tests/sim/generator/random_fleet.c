@@ -60,8 +60,8 @@ static const char *const POINTS[] = {"sends", "commits", "hears"};
 static const char *const WHATS[] = {"", "", "take ", "take ", "give ", "change ", "claim "};
 static const char *const DEEDS[] = {"cut",    "answers", "expire", "strike",
 				    "strike", "kill",	 "kill",   "pause"};
-static const char *const FOLDERS[] = {"/l/", "/l/", "/l/", "/f/", "/w/", "/h/"};
-static const char *const DENIED[] = {"/l", "/h", "/w", "/f", "/c", "/g"};
+static const char *const FOLDERS[] = {"/t/", "/t/", "/t/", "/r/", "/w/", "/h/"};
+static const char *const DENIED[] = {"/t", "/h", "/w", "/r", "/c", "/g"};
 
 static const char *any_rate(struct maker *maker)
 {

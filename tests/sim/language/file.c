@@ -11,12 +11,12 @@
 #include <string.h>
 
 /* The text that may follow the name. */
-enum rest { REST_NONE, REST_TOKENS, REST_TOKENS_WITHIN, REST_PARTITION, REST_KEY };
+enum ending { REST_NONE, REST_TOKENS, REST_TOKENS_WITHIN, REST_PARTITION, REST_KEY };
 
 static const struct file_row {
 	const char *name;
 	enum file_kind kind;
-	enum rest rest;
+	enum ending rest;
 } FILES[] = {
 	{"token", FILE_TOKEN, REST_NONE},
 	{"try", FILE_TRY, REST_NONE},

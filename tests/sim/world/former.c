@@ -9,7 +9,7 @@
 struct former_limiter {
 	char name[NAME_BYTES_MAX + 1];
 	size_t parent; /* its index and 1; 0: the root */
-	struct settings settings, before;
+	struct settings settings;
 	struct owner owner;
 	struct former_holding holding;
 	struct bucket buckets[LIMITS_MAX];
@@ -41,11 +41,9 @@ static void keep(struct former *former, const struct limiter *limiter, size_t pa
 
 	*kept = (struct former_limiter){
 		.parent = parent,
-		.before = holding->before,
 		.owner = {limiter->uid, limiter->gid, limiter->access},
 		.holding = {holding->id, holding->generation, holding->saved, holding->cut,
-			    holding->version, holding->before_ns, holding->before_count,
-			    holding->before_is, NULL},
+			    holding->version, holding->used_ns},
 		.bucket_count = limiter->bucket_count,
 		.granted = limiter->counters[COUNTER_GRANTED],
 	};
@@ -83,7 +81,6 @@ void former_restore(struct host *host)
 			fprintf(stderr, "simulate: a limiter is not restored\n");
 			exit(2);
 		}
-		kept->holding.before = &kept->before;
 		fleet_restored(host->fleet, kept->restored, &kept->holding);
 	}
 }

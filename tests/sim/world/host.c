@@ -210,31 +210,32 @@ static void remember_change(struct host *host, struct lease_change change)
 	host->changes[host->change_count++] = change;
 }
 
-static struct run run_of(uint32_t index)
+static struct run run_of(const struct holding *holding, const struct lease *lease)
 {
-	bool reserve = index >= PARTITIONS_MAX;
-	uint32_t leaf = reserve ? index - PARTITIONS_MAX : index;
-
-	return (struct run){.reserve = reserve, .first = leaf, .last = leaf};
+	return (struct run){
+		.cut = holding->cut,
+		.reserve = lease == &holding->reserve,
+		.first = lease->first,
+		.last = lease->last,
+	};
 }
 
 static void heard_lease(struct fleet_listener *listener, const struct holding *holding,
-			uint32_t index, enum lease_state from, enum lease_state to)
+			const struct lease *lease, enum lease_state from, enum lease_state to)
 {
 	struct host *host = host_of_listener(listener);
 	struct memory *before = memory_enter(NULL);
 	const char *word = word_of(from, to);
-	bool reserve = index >= PARTITIONS_MAX;
+	struct run run = run_of(holding, lease);
 	char path[PATH_TEXT];
 
 	host->reshared = true;
-	remember_change(
-		host, (struct lease_change){common_leases(host->sim, holding), run_of(index), to});
+	remember_change(host, (struct lease_change){common_leases(host->sim, holding), run, to});
 	host->gave_waiting |= from == LEASE_WAITING && to == LEASE_DRAINING;
 	if (word && !host->sim->quiet) {
 		tree_path(holding->limiter, path);
-		sim_print(host->sim, host, "lease %s/partitions/%s%u %s", path, reserve ? "r" : "",
-			  reserve ? index - PARTITIONS_MAX : index, word);
+		sim_print(host->sim, host, "lease %s/partitions/%s%u %s", path,
+			  run.reserve ? "r" : "", run.first, word);
 	}
 	memory_enter(before);
 }
