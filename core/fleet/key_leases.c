@@ -420,7 +420,8 @@ static void look_at_all(struct fleet *fleet)
 	}
 	if (leases->first)
 		fleet_wake_at(fleet, leases->wake_ns);
-	if (leases->has_work)
+	/* If it is time already, the step sends it, or goes on after the answer that it waits for. */
+	if (leases->has_work && fleet->now_ns < leases->next_ns)
 		fleet_wake_at(fleet, leases->next_ns);
 }
 
