@@ -124,7 +124,7 @@ static int add_share(struct shares *shares, const struct share *share)
 	return 0;
 }
 
-/* The limiter may change meanwhile: what has gone is left out. */
+/* The limiter may change meanwhile: a missing part is left out. */
 static int read_shares(const char *path, struct shares *shares)
 {
 	DIR *directory = opendir(path);

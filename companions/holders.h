@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 struct holder {
-	char *name;   /* owned; empty: what is free; HOLDER_GONE: what hosts had that are gone */
-	size_t count; /* of partitions or pieces */
+	char *name;	  /* owned; empty: free parts; HOLDER_GONE: those of hosts that are gone */
+	size_t count;	  /* of partitions or pieces */
 	char *partitions; /* owned; `0-4 7 r2` */
 	double rate;	  /* tokens a second; infinity: `max`; not a number: it is not told */
 	double share;	  /* 0 to 1: of the rate or, if that is no number above 0, of the leaves */

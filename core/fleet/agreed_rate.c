@@ -50,6 +50,17 @@ static struct learning *finish(const struct holding *holding)
 	return learning_of(holding);
 }
 
+/* Makes the node again: it was deleted by hand, or the layout was turned over. */
+static void make_node(struct fleet *fleet, const char *path)
+{
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
+
+	if (request && request_add(request, OPERATION_CREATE, path, NULL, 0, 0))
+		request_send(fleet, request);
+	else if (request)
+		request_free(request);
+}
+
 static void node_read(struct fleet *fleet, struct request *request)
 {
 	struct holding *holding = holding_at(fleet, request->path);
@@ -62,6 +73,8 @@ static void node_read(struct fleet *fleet, struct request *request)
 		learning->retry_ns = request->answer == ANSWER_OK
 					     ? 0
 					     : fleet->now_ns + FLEET_AGREED_RATE_SPACING_NS;
+	if (learning && request->answer == ANSWER_NO_NODE)
+		make_node(fleet, request->path);
 	if (!learning || request->answer != ANSWER_OK)
 		return;
 	found = learning->adapted;

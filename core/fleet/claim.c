@@ -3,6 +3,7 @@
 #include "core/fleet/demand.h"
 #include "core/fleet/handover.h"
 #include "core/fleet/holdings.h"
+#include "core/fleet/neighbour.h"
 #include "core/fleet/request.h"
 #include "core/fleet/room.h"
 #include "core/fleet/session.h"
@@ -143,6 +144,15 @@ static void remember_claimants(struct holding *holding, const struct claim_line 
 	demand_note_contested(holding, claims->claimant_count);
 }
 
+/* Tells whether @claim is that of a host that was ended: it stays until the session ends, too. */
+static bool is_of_gone(const struct fleet *fleet, const struct claim *claim)
+{
+	char hid[HID_TEXT];
+
+	snprintf(hid, sizeof(hid), "%s", claim->name);
+	return neighbour_is_gone(fleet, hid);
+}
+
 /* Reads the claims that @request lists into @line. False: there is no memory. */
 static bool parse_claims(const struct fleet *fleet, const struct request *request,
 			 struct claim_line *line)
@@ -154,7 +164,7 @@ static bool parse_claims(const struct fleet *fleet, const struct request *reques
 	for (uint32_t i = 0; line->claims && i < request->name_count; i++) {
 		struct claim *claim = &line->claims[line->count];
 
-		if (!znode_claim_parse(request->names[i], claim))
+		if (!znode_claim_parse(request->names[i], claim) || is_of_gone(fleet, claim))
 			continue;
 		if (znode_claim_is_of(claim->name, session_hid(fleet)))
 			line->own = claim->sequence;

@@ -50,19 +50,26 @@ bool epoch_is_gone(const struct epochs *epochs, const char *hid)
 	return *hid && find(epochs, hid);
 }
 
+/* Tells whether @gain was given back, or its host ended, in the newest epoch. */
+static bool is_of_newest(const struct epochs *epochs, const struct tile *gain)
+{
+	return gain->epoch && gain->epoch == epochs->newest;
+}
+
 bool epoch_rest_counts(const struct epochs *epochs, const struct tile *gain)
 {
-	return tile_is_clean(gain) && gain->epoch && gain->epoch == epochs->newest;
+	return tile_is_clean(gain) && is_of_newest(epochs, gain);
 }
 
 /* Returns since when it is known that @gain is free, in the newest epoch. */
 static uint64_t known_ns(const struct epochs *epochs, const struct tile *gain, uint64_t now_ns)
 {
-	const struct gone *gone = tile_is_clean(gain) ? NULL : find(epochs, gain->hid);
+	const struct gone *gone = gain->epoch || tile_is_clean(gain) ? NULL
+								     : find(epochs, gain->hid);
 
 	if (gone && gone->epoch == epochs->newest)
 		return gone->since_ns;
-	return tile_is_clean(gain) && gain->epoch ? epochs->known_ns : now_ns;
+	return gain->epoch ? epochs->known_ns : now_ns;
 }
 
 uint64_t epoch_usable_ns(const struct epochs *epochs, const struct tile *gain, uint64_t now_ns,
@@ -70,5 +77,5 @@ uint64_t epoch_usable_ns(const struct epochs *epochs, const struct tile *gain, u
 {
 	uint64_t usable_ns = known_ns(epochs, gain, now_ns) + quarantine_ns;
 
-	return epoch_rest_counts(epochs, gain) || usable_ns < now_ns ? now_ns : usable_ns;
+	return is_of_newest(epochs, gain) || usable_ns < now_ns ? now_ns : usable_ns;
 }

@@ -48,7 +48,9 @@ bool epoch_is_gone(const struct epochs *epochs, const char *hid);
 
 /*
  * Returns when a tile may be used that was taken as @gain, with an acknowledgement that was
- * received at @now_ns, after epoch_note() of it; @now_ns: at once. @quarantine_ns is Q.
+ * received at @now_ns, after epoch_note() of it; @now_ns: at once. A tile of a host that was ended
+ * has the epoch of that end, and one of a host that is only known to be gone EPOCH_NONE.
+ * @quarantine_ns is Q.
  */
 uint64_t epoch_usable_ns(const struct epochs *epochs, const struct tile *gain, uint64_t now_ns,
 			 uint64_t quarantine_ns);

@@ -1,22 +1,25 @@
 /*
  * fleet - the lease protocol of one host.
  *
- * A fleet's hosts share each limiter's capacity by leasing its partitions from one another through
- * a coordinator (coordinator.h). No two hosts are ever entitled to one partition, whatever happens
- * to processes, clocks, links and servers.
+ * A fleet's hosts share each limiter's capacity by leasing its leaves from one another through a
+ * coordinator (coordinator.h). No two hosts are ever entitled to one leaf, whatever happens to
+ * processes, clocks, links and servers.
  *
  * NODES
  *
  *	/v			layout version
  *	/g			constants, the last limiter's id, the last changes; its version
  *				counts changes of settings, and every host watches it
- *	/c/LID			a limiter: name, parent, generation, settings, and the settings
- *				before; or, for Q at least, a name that limiter `removed` had
+ *	/c/LID			a limiter: name, parent, generation, settings, and `cut`, the
+ *				generation since which its leaves are numbered as they are; or, for
+ *				Q at least, a name that limiter `removed` had
  *	/h/HID			ephemeral, one a session; its version counts transactions
- *	/l/LID/P		ephemeral: partition P is leased, by the host in its data
+ *	/d/HID+E		the right of that host is over: since epoch E at the latest
+ *	/t/LID-CUT/A-B+E+S:L	leaves A to B are free and clean: tile.h
+ *	/t/LID-CUT/A-B.HID	they are leased by that host
+ *	/r/LID-CUT/...		the same of the reserve: a leaf is the part of one host
  *	/a/LID			its data: the agreed rate (agreed_rate.h)
- *	/f/LID/P		partition P is free and was given back cleanly; its tokens
- *	/w/LID/HID-N-W-SEQ	ephemeral: a host of weight W wants N partitions
+ *	/w/LID/HID-N-W-SEQ	ephemeral: a host of weight W wants N leaves
  *
  * RULES
  *
@@ -25,104 +28,151 @@
  *  2. Every change is one transaction: check /g at the version applied, set /h/HID at the version
  *     known, and then what it is for. One is under way at a time. The time is taken before it is
  *     sent.
+ *     Reason: without the version of /h a stray, or a history that was lost, could take a tile for
+ *     a host that does not know of it. Exact names alone do not suffice.
  *  3. Only an acknowledged transaction extends the right: right_end = max(right_end, sent + D). It
- *     is for everything that is held.
- *  4. A partition is used only while it is held and now < right_end, checked in each step before
+ *     is for everything that is held. A right that has lapsed may revive in the same session. If it
+ *     had lapsed when the acknowledgement was received, and that is of a later epoch than the one
+ *     that extended the right last, everything held or waited for is usable Q after this host first
+ *     knew the new epoch, and no sooner.
+ *     Reason: an election may have taken back that a neighbour ended this right (10).
+ *  4. A tile is used only while it is held and now < right_end, checked in each step before
  *     anything is granted.
- *  5. A transaction with nothing else renews the right every R while anything is held. A right that
- *     has lapsed may revive in the same session.
- *  6. Taking a clean partition: delete /f/P, create /l/P. Usable at the acknowledgement.
- *  7. Taking an unclean one, without a marker: create /f/P, delete /f/P, create /l/P, which asserts
- *     that there is none. Usable Q after the acknowledgement was received.
- *  8. Giving back: it is not used any more; then delete /l/P, create /f/P. A partition that was not
- *     usable yet is given back without the marker: its holder before may still be using it.
- *  9. After an unknown outcome what it was about is not usable, and nothing else is sent before a
- *     barrier: the version of /h is read, and a transaction with it acknowledged, which extends no
- *     right, since it does not check /g. No older request can be executed then. Partitions in doubt
- *     are looked at: if the lease is this host's, it is usable Q later; else it is not held. A
- *     successor, to whom nothing was answered, begins so (handover.h): a process that was killed
- *     and the one that goes on in its place are one host, whose every unanswered transaction is an
- *     unknown outcome.
- * 10. A version of /h that is neither the one known nor, after an unknown outcome, the next is a
- *     history that was lost, or a foreign hand; so is a lease of one's own that was changed, which
- *     its holder watches: everything is dropped, and a new session begun. Another version of /g:
- *     the new settings are applied, then it is tried again. A /g that was written in another epoch
- *     than the one applied: all limiters are read, and each whose node another write made as it is
- *     counts as changed; one whose node was made by another write and has another name is another
- *     limiter.
+ *  5. A transaction with nothing but checks (12) renews the right every R while anything is held.
+ *  6. A tile changes only in a transaction that deletes nodes by their exact names and creates
+ *     nodes for the same leaves. Only free tiles, one's own and those of hosts that are gone are
+ *     split; only free ones, and one's own that are usable, are merged. Free ones merge with the
+ *     older epoch, and their rests add up.
+ *     Reason: names are the state. No version can repeat, a list may be as old as it likes, and a
+ *     refused transaction has changed nothing.
+ *  7. Taking a clean tile: it is deleted, one's own is created for the leaves that are wanted, and
+ *     a clean one of the same E for the rest. If E is the epoch of the acknowledgement it is usable
+ *     at once, with its rest. Else it is usable Q after this host first knew the epoch of the
+ *     acknowledgement, and empty. E 0 is no epoch: usable Q after the acknowledgement.
+ *     Reason: an election may have taken back the take of a host that uses the tile, and what it
+ *     has spent: the name is there again as if nothing had been.
+ *  8. Taking from a host X that is gone: A-B.X is deleted, one's own is created, and A'-B'.X for
+ *     the rest; either with a check of /d/X+E: then it is a clean tile of epoch E, and empty; or
+ *     with a create and a delete of /h/X, which asserts that X is gone: usable Q after this host
+ *     first knew that, in the epoch of the acknowledgement. It knows it by a read without /h/X
+ *     after it saw X by any name, or by the acknowledgement.
+ *  9. Giving back: use stops, then the tile is deleted, and a clean one created with the epoch E of
+ *     the acknowledgement that extended this host's right last, and with its part of the buckets
+ *     (18). A tile that is not usable yet is not given back. A host that leaves lets it be: the
+ *     next one takes it from a host that is gone.
+ * 10. The neighbour. A host's node says whether it renews its right: while it holds or claims
+ *     anything, and the transaction that begins with that says so itself. These hosts are a ring in
+ *     the order of /h. Each reads the version of the next one's node every R. If Q after the
+ *     receipt of a version, by the waiter's clock, it is the same, one transaction deletes /h/X at
+ *     that version and creates /d/X+E, with the epoch of the last transaction of this host that was
+ *     acknowledged before that read was sent. The count begins anew when this host's own right has
+ *     lapsed meanwhile, or the epoch changed. After two reads that showed nothing new, which is 2
+ *     R, X's successor in the ring is counted, too: k dead in a row cost Q + 2 R k at most. Hosts
+ *     that renew nothing are passed over and watched. X finds its node gone (1): so it is at its
+ *     next transaction, and its right is over by its own clock before.
+ *     T is above Q + 3 R: a session that ends sooner costs another Q, since only then it is known
+ *     that X is gone. Claims of a host that is gone do not count. In a new epoch hosts list /h and
+ *     /d anew: an election brings hosts back, and takes ends back, without a word of it. /d/X is
+ *     deleted an hour later: a missing one costs waits only.
+ *     Reason: D after X sent its last acknowledged transaction the right of X was over, and that
+ *     was before the read that showed that version; D by X's clock is less than Q by this host's.
+ *     So it is over for all that X holds, whatever that is. The version in the transaction says
+ *     that X has written nothing since. An election may have taken back a later write of X, which
+ *     gave it a right: hence E, and a host that takes a tile of X in a later epoch waits (7). E
+ *     must not be the epoch in which /d is made, which may be younger than the read. An election
+ *     may also take back the end itself, and what was taken by it: hence the wait of 3.
+ * 11. After an unknown outcome the leases that it was about are not usable, and nothing else is
+ *     sent before a barrier: the version of /h is read, and a transaction with it acknowledged,
+ *     which extends no right, since it does not check /g. No older request can be executed then.
+ *     The tiles of the limiters in doubt are listed: those with this host's name are its own, and
+ *     leases in doubt that are in them are usable Q later; the others are not held. A successor, to
+ *     whom nothing was answered, begins so (handover.h): a process that was killed and the one that
+ *     goes on in its place are one host, whose every unanswered transaction is an unknown outcome.
+ * 12. A version of /h that is neither the one known nor, after an unknown outcome, the next is a
+ *     history that was lost, or a foreign hand; so is a tile of one's own that is not there:
+ *     everything is dropped, and a new session begun. A host finds that by the transactions that
+ *     delete its tiles, and each renewal checks some of them, all in turn. Lists say nothing of
+ *     one's own tiles: they may be from before the last answer.
+ *     A list may also be torn, since a server may read while it writes. Leaves that are in no tile
+ *     in two lists R apart were deleted by a foreign hand: a change of the limiter's `cut` lays all
+ *     of them anew (17).
+ *     Another version of /g: the new settings are applied, then it is tried again. A /g that was
+ *     written in another epoch than the one applied: all limiters are read, and each whose node
+ *     another write made as it is counts as changed; one whose node was made by another write and
+ *     has another name is another limiter.
  *     Reason: an election may take back changes, and later ones get the same versions and ids.
- * 11. A clean take skips the wait only if the marker was made in the epoch of the transaction that
- *     takes it: an election may have lost writes of before.
- * 12. The tokens left in the bucket go with a partition that is given back, and come with one that
- *     is taken cleanly. After an unclean take and after a lapse the bucket is empty, and where
- *     nothing is held it has no room, since all of the burst may be with others. The marker is read
- *     before the take, up to 1 s: a host that takes the partition, uses what came with it, and
- *     gives it back in between, leaves the same again to the next. That is at most the partition's
- *     share of the burst, and says nothing of who may use it.
- *     The contents of a marker count as long as the number of partitions, the limits and their
- *     bursts are those that it was written under; after that only a debt does. The record's `saved`
- *     is the generation since which they are so, and each marker repeats it. Reason: all markers of
- *     one such time and the buckets together hold at most the burst. A marker of another time was
- *     not emptied when the burst was spent, above all that of a partition that was not in the
- *     count. A rate alone changes no burst, and where nothing was limited nothing was spent:
- *     neither begins a new time.
  * 13. A connection is given up when an answer takes too long: longer than twice what answers took
  *     of late, and than ANSWER_NS, and four times that for each connection given up since the last
  *     answer. So a dead link is noticed soon where the coordinator was quick, and a slow
- *     coordinator is used all the same. The wait is never longer than T/2, nor than
- *     (D - 1.25 R) / 2: a renewal that takes longer ends after the right does that the one before
- *     it gave; nor than 10 s; and where these are less than ANSWER_NS, it is ANSWER_NS. A session
- *     is given up after a minute in which no transaction was acknowledged and the host had
- *     something to write, whether there were connections or not: the session itself may be the
- *     reason why requests are not answered. After two sessions in which the host could not join
- *     there is a pause that grows.
- * 14. A limiter's id is never used again, so its markers are made with it. They are empty and of
- *     generation 1: nothing was taken, and each brings its share of the burst that the limits begin
- *     with.
- * 15. Leaving: use stops, the host's claims are deleted, everything is given back, the session is
- *     closed. Partitions that a transaction under way takes are given back next.
+ *     coordinator is used all the same. The wait is never longer than T/2, nor than (D - 1.25 R) /
+ *     2: a renewal that takes longer ends after the right does that the one before it gave; nor
+ *     than 10 s; and where these are less than ANSWER_NS, it is ANSWER_NS. A session is given up
+ *     after a minute in which no transaction was acknowledged and the host had something to write,
+ *     whether there were connections or not: the session itself may be the reason why requests are
+ *     not answered. After two sessions in which the host could not join there is a pause that
+ *     grows.
+ * 14. A limiter that is made: its tiles are made with it, of the epoch of its maker's last
+ *     acknowledged transaction, since its id is new and no host can have used it. If an election
+ *     lies between, the first take waits. S is the generation 1, and no amounts follow: nothing was
+ *     taken of any limit.
+ * 15. Leaving: use stops, the host's claims are deleted, everything usable is given back, the
+ *     session is closed. Tiles that a transaction under way takes are given back next.
  * 16. A limiter that is made within Q of another one's having its path, or a path above it, is made
- *     without markers; a limiter that is there is not renamed to such a path, nor back to its own
- *     with limiters in it, whose paths others may have had. The record of a limiter that is removed
- *     stays until its nodes are swept and says so, and a rename leaves such a record under an id of
- *     its own, so that all hosts know the paths, also those that come later. A limiter whose nodes
- *     were deleted by hand leaves no record: the hosts that had it know its path, their successors
- *     do not, and a successor makes no markers at all for Q.
+ *     with tiles of epoch 0; a limiter that is there is not renamed to such a path, nor back to its
+ *     own with limiters in it, whose paths others may have had. The record of a limiter that is
+ *     removed stays until its nodes are swept and says so, and a rename leaves such a record under
+ *     an id of its own, so that all hosts know the paths, also those that come later. A limiter
+ *     whose nodes were deleted by hand leaves no record: the hosts that had it know its path, their
+ *     successors do not, and all that a successor makes within Q has tiles of epoch 0.
  *     Reason: a host that is cut off does not hear of it and grants by the old limiter until its
- *     right ends. It has a right only from before, so Q from hearing of it is enough, and a take
- *     without a marker waits as long (7). A path that no limiter had does not wait.
+ *     right ends. It has a right only from before, so Q from hearing of it is enough, and a take of
+ *     epoch 0 waits as long (7). A path that no limiter had does not wait.
+ * 17. Leaves. A limiter has as many as `partitions.count`, and leased tiles are then single leaves.
+ *     A change of their number, or of the reserve, sets `cut` to its generation, and makes
+ *     /t/LID-CUT with one clean tile of epoch 0 for all leaves. Hosts that hear of it drop what
+ *     they hold of the limiter; nothing of the new folder is usable before Q after the
+ *     acknowledgement of a take (7), by when every right under the settings before is over. Where
+ *     no host can have used leaves within Q, since nothing was limited, the tile is of the epoch of
+ *     rule 14. The folder before is swept Q later.
+ *     So hosts under different settings share the leaves of one cut, each of which one host uses,
+ *     and together use no more than the largest of these rates and bursts.
+ * 18. Tokens go with a tile that is given back, and come with one that is usable at once. Its part
+ *     is at most its share of the burst. After any other take and after a lapse the bucket is
+ *     empty, and where nothing is held it has no room, since all of the burst may be with others. L
+ *     counts as long as the limits and their bursts are those that it was written under; after that
+ *     only a debt does. The record's `saved` is the generation since which they are so, and S
+ *     repeats it.
+ *     Reason: all rests of one such time and the buckets together hold at most the burst. A rest of
+ *     another time was not emptied when the burst was spent. A rate alone changes no burst, and
+ *     where nothing was limited nothing was spent: neither begins a new time.
  *
  * WHY IT IS SAFE
  *
- * Let A have used partition P, and B be entitled to it next. A's last right for P came from an
- * acknowledged transaction; it wrote a node of A's session (/h), so it was committed before that
- * session was closed, and before a give-back by A, since A sends one after the other. /l/P
- * disappears only in the close or in the give-back, and B's create of it succeeds only after that.
- * If A gave it back, it had stopped before (8), and B may begin at once, if that give-back is not
- * one that an election took back (11). If not, B's acknowledgement is received later, in true time,
- * than A's last acknowledged transaction was sent. A stops D after that sending by its holder's
- * clock, and B begins Q = 1.01 D + 0.25 s after that receiving by its waiter's clock: with clocks
- * within 0.5 % of true time, A is first. A missing marker only ever causes a wait.
+ * Let A have used a leaf, and B be entitled to it next. A's last right for it came from an
+ * acknowledged transaction, which wrote A's /h at the version before. A's name goes from the leaf
+ * only in three ways, and B's take names what it finds, so it succeeds only after that.
+ *
+ * A gave it back. It had stopped before (9), and its tile says by E in which epoch it still wrote.
+ * If B's take is of that epoch no election lies between, the give-back stands, and B may begin at
+ * once. If not, the take of another host after A may have been taken back; it had a right from
+ * before that election only, so Q after B first knew of the later epoch that right is over, too.
+ *
+ * A's session ended, and B asserts that /h/A is not there: A's last acknowledged transaction was
+ * sent, in true time, before B knew so. A stops D after that sending by its holder's clock, and B
+ * begins Q = 1.01 D + 0.25 s after knowing it by its waiter's clock: with clocks within 0.5 % of
+ * true time, A is first.
+ *
+ * A neighbour ended A's right: it saw one version of /h/A for Q, so no transaction of A's was
+ * acknowledged that was sent in the last D, and deleting /h/A at that version keeps A from any
+ * other. The rest is as with a tile that was given back in epoch E.
+ *
+ * In between tiles are split and merged. Their leaves keep their state, and of two epochs the older
+ * one. An epoch that is older than need be only ever causes a wait.
  *
  * The rules, and what follows from leaving one out, are searched state by state in tests/model. One
  * thing they do not cover: an election that takes back the very close of a session (servers that
- * lose acknowledged writes, a restored backup) while the host that was closed lives on.
- *
- * Settings: while a change of the count or the reserve is on its way, hosts under the old settings
- * and under the new ones may use partitions at once. For Q a host uses no partition that is not in
- * both, and none for more than it is worth in both, by rate or by burst, unless one of the two
- * settings has no more partitions than the other and each worth no more: then the sum stays within
- * the larger rate and the larger burst by itself.
- * Changes within Q of one another count as one from each settings before: a host that is cut off
- * may be at the first while the others are at the last, and a change that restricts nothing by
- * itself (another rate, `max` for a moment) may lie between. So every change that makes another use
- * of partitions names the settings that hosts may still be under, whether it restricts anything or
- * not: the least of those that it leaves and of those that the record before named within Q, and
- * the fewest partitions. All hosts keep them for Q from reading the record, also one that joins or
- * takes over, and one that missed a change. If not all of these settings and the new ones have the
- * same partitions, hosts keep to the least for Q, though the change alone would restrict nothing:
- * three settings may use too much of which no two neighbours do. Where none is the least the change
- * is refused (EBUSY). A host that joins cannot tell how old a record is, so it counts as new.
+ * lose acknowledged writes, a restored backup) while the right of its host lasts. It does not last
+ * that long where T is above Q.
  *
  * Nodes of other hosts are set only to wake them (their claims), a host that leaves deletes its own
  * claims, and folders that were deleted by hand are made again: those transactions have no head,
@@ -170,10 +220,10 @@ enum {
 	 * in one request. Each path counts with PATH and 4 bytes for its length. The bounds on
 	 * bytes together are half of what a ZooKeeper server takes in one request by default,
 	 * 1,048,575. A host that has reached one takes and claims no more, and goes on with what it
-	 * has.
+	 * has. Tiles outlive the session and are not watched; their bound is that of the handover.
 	 */
 	FLEET_LEASES_MAX = 10000,
-	FLEET_OWN_BYTES_MAX = 262144, /* paths of its leases, its claims and its host node */
+	FLEET_OWN_BYTES_MAX = 262144, /* paths of its claims and its host node */
 	FLEET_AGREED_RATE_BYTES_MAX =
 		131072,			 /* of the /a/LID that it watches; the others it reads */
 	FLEET_CLAIMS_BYTES_MAX = 131072, /* of the /w/LID that it watches; the others it lists */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DELETES_MAX = 90, TRIES_MAX = 5, FOLDERS_MAX = 3 };
+enum { DELETES_MAX = 90, TRIES_MAX = 5, FOLDERS_MAX = 2 };
 
 /* Ends of hosts are of use for so long, unless their tiles are taken by then. */
 #define ENDS_KEPT_NS (3600 * NSEC_PER_SEC)
@@ -184,17 +184,12 @@ static void give_up(struct fleet *fleet)
 }
 
 /* Folders of nodes that have a name of their own. */
-static const enum znode_kind FOLDERS[FOLDERS_MAX] = {ZNODE_TILES, ZNODE_RESERVES, ZNODE_FREE};
+static const enum znode_kind FOLDERS[FOLDERS_MAX] = {ZNODE_TILES, ZNODE_RESERVES};
 
 /* Prints the path of folder @at, or of node @name in it. */
 static void path_in(const struct swept *swept, uint32_t at, const char *name, char path[ZNODE_TEXT])
 {
-	if (FOLDERS[at] != ZNODE_FREE)
-		znode_path_tile(swept->id, swept->cut, FOLDERS[at] == ZNODE_RESERVES, name, path);
-	else if (name)
-		znode_path_named(ZNODE_MARKER, swept->id, name, path);
-	else
-		znode_path(ZNODE_FREE, swept->id, path);
+	znode_path_tile(swept->id, swept->cut, FOLDERS[at] == ZNODE_RESERVES, name, path);
 }
 
 static void list_folder(struct fleet *fleet);
@@ -231,9 +226,7 @@ static void list_folder(struct fleet *fleet)
 	struct request *list;
 	char path[ZNODE_TEXT];
 
-	/* A limiter that is there keeps what has no cut. */
-	if (swept->listed == FOLDERS_MAX ||
-	    (!swept->whole && FOLDERS[swept->listed] == ZNODE_FREE)) {
+	if (swept->listed == FOLDERS_MAX) {
 		swept->ready = true;
 		fleet_wake_at(fleet, 0);
 		return;
@@ -294,7 +287,7 @@ static bool add_delete(struct request *request, const char *path)
 /* Adds nodes that lie beside the folders. A name that was left by a rename has its record alone. */
 static bool add_whole(const struct swept *swept, struct request *request)
 {
-	static const enum znode_kind kinds[] = {ZNODE_LEASES, ZNODE_CLAIMS, ZNODE_AGREED_RATE};
+	static const enum znode_kind kinds[] = {ZNODE_CLAIMS, ZNODE_AGREED_RATE};
 	char path[ZNODE_TEXT];
 	bool added = true;
 

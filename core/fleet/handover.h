@@ -12,7 +12,7 @@
  * - each lease, whenever its state changes: before a take or a give-back is sent, and before what
  *   was taken is used. A lease whose transaction was under way is in doubt.
  *
- * The successor begins with rule 9's barrier, and without the read before it, since a server that
+ * The successor begins with rule 11's barrier, and without the read before it, since a server that
  * has not caught up would answer with a version of before: it sets /h at the version known, and
  * only if that is refused it reads. Meanwhile it uses what was held, for as long as the right goes.
  * Without a session it begins as any host does, with a session of its own.

@@ -265,7 +265,7 @@ static void note_gone(struct fleet *fleet, const struct request *request)
 		struct tile tile;
 
 		if (tile_parse(request->names[i], &tile) && *tile.hid &&
-		    membership_is_current(fleet) && strcmp(tile.hid, session_hid(fleet)) != 0 &&
+		    membership_is_fresh(fleet) && strcmp(tile.hid, session_hid(fleet)) != 0 &&
 		    !membership_has(fleet, tile.hid))
 			epoch_note_gone(&fleet->epochs, tile.hid, fleet->clocks.waiter_ns);
 	}

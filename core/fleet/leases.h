@@ -1,5 +1,6 @@
 /*
- * leases - the leases of this host, and what they are worth: rules 4, 6, 11 and 12 of fleet.h.
+ * leases - the leases of this host, and what they are worth: rules 3, 4, 6, 11, 12 and 18 of
+ * fleet.h.
  *
  * A lease is a run of leaves in one state, and lies in one tile of this host's; a tile may have
  * several leases, since what was taken last may have to wait, and a part of it may be on its way
@@ -60,7 +61,7 @@ void leases_fall_due(struct fleet *fleet, struct holding *holding);
 void leases_reshare(struct fleet *fleet, struct holding *holding);
 
 /*
- * Rule 12: empties the buckets of all that is usable, before any of it is reshared: the first
+ * Rule 18: empties the buckets of all that is usable, before any of it is reshared: the first
  * limiter that is reshared may serve readers of limiters above or below it.
  */
 void leases_empty(struct fleet *fleet);

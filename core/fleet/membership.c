@@ -12,6 +12,7 @@ struct membership {
 	char (*hids)[HID_TEXT]; /* owned: of the last look, in the order of their names */
 	uint32_t count;
 	uint32_t looks; /* that were answered */
+	uint32_t epoch; /* of this host's last transaction before the last look was asked for */
 	bool former;	/* that look was in another session: it says nothing of who went since */
 	bool alone;
 	bool watched;
@@ -66,7 +67,7 @@ char (*membership_hids(const struct fleet *fleet, uint32_t *count))[HID_TEXT]
 	return fleet->membership->hids;
 }
 
-bool membership_is_current(const struct fleet *fleet)
+bool membership_is_fresh(const struct fleet *fleet)
 {
 	return fleet->membership->watched && !fleet->membership->former;
 }
@@ -152,6 +153,7 @@ static void ask_for_hosts(struct fleet *fleet)
 		return;
 	request->watch = true;
 	fleet->membership->asked = true;
+	fleet->membership->epoch = fleet->epochs.newest;
 	request_send(fleet, request);
 }
 
@@ -159,8 +161,12 @@ void membership_watch(struct fleet *fleet)
 {
 	const struct membership *membership = fleet->membership;
 
-	if (session_state(fleet) != FLEET_READY || membership->asked || session_is_leaving(fleet) ||
-	    membership->watched)
+	if (session_state(fleet) != FLEET_READY || membership->asked || session_is_leaving(fleet))
+		return;
+	/* An election may bring hosts back without a word of it. */
+	if (membership->watched && membership->epoch != fleet->epochs.newest)
+		membership_changed(fleet);
+	if (membership->watched)
 		return;
 	if (fleet->now_ns >= membership->look_ns)
 		ask_for_hosts(fleet);

@@ -26,10 +26,8 @@ uint32_t membership_count(const struct fleet *fleet);
 char (*membership_hids(const struct fleet *fleet, uint32_t *count))[HID_TEXT];
 uint32_t membership_looks(const struct fleet *fleet);
 
-/* Tells whether no host came or went since the last look, as of the last answer. */
-bool membership_is_current(const struct fleet *fleet);
-
-/* Tells whether the last look showed host @hid. */
+/* Tells whether no change was told since the last look; whether that showed host @hid. */
+bool membership_is_fresh(const struct fleet *fleet);
 bool membership_has(const struct fleet *fleet, const char *hid);
 
 /* Looks when it is time to: a change of the list was told. */

@@ -1,5 +1,6 @@
 /* neighbour - hosts that died are ended by the host before them, see neighbour.h. */
 #include "core/fleet/neighbour.h"
+#include "core/fleet/garbage.h"
 #include "core/fleet/membership.h"
 #include "core/fleet/request.h"
 #include "core/fleet/ring.h"
@@ -22,14 +23,15 @@ struct end {
 
 struct neighbour {
 	struct ring ring;
-	uint32_t looks;	       /* of membership, that the ring is as of */
-	char ending[HID_TEXT]; /* the host that the transaction under way ends */
-	struct end *ends;      /* owned */
+	uint32_t looks;	   /* of membership, that the ring is as of */
+	struct end ending; /* of the transaction under way */
+	struct end *ends;  /* owned */
 	uint32_t end_count;
 	bool ends_asked, ends_watched;
-	uint64_t ends_ns; /* when they are to be listed; NEVER_NS */
-	bool sought;	  /* since the ends were listed last */
-	bool ended;	  /* not told yet */
+	uint32_t ends_epoch; /* of this host's last transaction when they were listed */
+	uint64_t ends_ns;    /* when they are to be listed; NEVER_NS */
+	bool sought;	     /* since the ends were listed last */
+	bool ended;	     /* not told yet */
 };
 
 bool neighbour_new(struct fleet *fleet)
@@ -152,7 +154,8 @@ bool neighbour_send(struct fleet *fleet)
 	request = transaction_begin(fleet, TRANSACTION_END);
 	if (!request)
 		return false;
-	memcpy(neighbour->ending, host->hid, HID_TEXT);
+	memcpy(neighbour->ending.hid, host->hid, HID_TEXT);
+	neighbour->ending.epoch = host->epoch;
 	znode_path_named(ZNODE_HOST, 0, host->hid, host_path);
 	znode_end_print(host->hid, host->epoch, name);
 	znode_path_named(ZNODE_END, 0, name, end_path);
@@ -173,18 +176,19 @@ void neighbour_answered(struct fleet *fleet, const struct request *request)
 	if (request->answer == ANSWER_OK) {
 		fleet->counters.ended++;
 		fleet_tell(fleet, FLEET_ENDED, "host %s is silent: its right was ended",
-			   neighbour->ending);
+			   neighbour->ending.hid);
+		garbage_add_end(fleet, neighbour->ending.hid, neighbour->ending.epoch);
 	}
 	if (request->answer != ANSWER_OK && !gone) {
-		ring_doubt(&neighbour->ring, neighbour->ending);
+		ring_doubt(&neighbour->ring, neighbour->ending.hid);
 		return;
 	}
-	remove_host(fleet, neighbour->ending);
+	remove_host(fleet, neighbour->ending.hid);
 }
 
 void neighbour_doubt(struct fleet *fleet)
 {
-	ring_doubt(&fleet->neighbour->ring, fleet->neighbour->ending);
+	ring_doubt(&fleet->neighbour->ring, fleet->neighbour->ending.hid);
 }
 
 /* Takes the ends that are listed in place of those that were known. */
@@ -211,16 +215,31 @@ static void take_ends(struct neighbour *neighbour, const struct request *request
 	neighbour->end_count = count;
 }
 
-static void ends_listed(struct fleet *fleet, struct request *request)
+void neighbour_note_ends(struct fleet *fleet, const struct request *request)
 {
-	struct neighbour *neighbour = fleet->neighbour;
-
-	neighbour->ends_asked = false;
 	if (request->answer != ANSWER_OK)
 		return;
-	neighbour->ends_watched = true;
-	take_ends(neighbour, request);
+	fleet->neighbour->ends_watched = true;
+	fleet->neighbour->ends_epoch = fleet->epochs.newest;
+	take_ends(fleet->neighbour, request);
+	for (uint32_t i = 0; i < fleet->neighbour->end_count; i++)
+		garbage_add_end(fleet, fleet->neighbour->ends[i].hid,
+				fleet->neighbour->ends[i].epoch);
 	fleet_wake_at(fleet, 0);
+}
+
+static void ends_listed(struct fleet *fleet, struct request *request)
+{
+	fleet->neighbour->ends_asked = false;
+	neighbour_note_ends(fleet, request);
+}
+
+bool neighbour_knows_ends(const struct fleet *fleet)
+{
+	const struct neighbour *neighbour = fleet->neighbour;
+
+	/* An election may take ends back without a word of it. */
+	return neighbour->ends_watched && neighbour->ends_epoch == fleet->epochs.newest;
 }
 
 static void list_ends(struct fleet *fleet)
@@ -274,7 +293,7 @@ void neighbour_seek(struct fleet *fleet)
 
 	if (neighbour->ends_asked || session_state(fleet) != FLEET_READY)
 		return;
-	if (neighbour->ends_watched || neighbour->ends_ns != NEVER_NS)
+	if (neighbour_knows_ends(fleet) || neighbour->ends_ns != NEVER_NS)
 		neighbour->sought = true;
 	else
 		list_ends(fleet);
@@ -315,4 +334,9 @@ uint32_t neighbour_end_epoch(const struct fleet *fleet, const char *hid)
 			epoch = end->epoch;
 	}
 	return epoch;
+}
+
+bool neighbour_is_gone(const struct fleet *fleet, const char *hid)
+{
+	return epoch_is_gone(&fleet->epochs, hid) || neighbour_end_epoch(fleet, hid);
 }

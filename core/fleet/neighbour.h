@@ -38,7 +38,14 @@ void neighbour_changed(struct fleet *fleet, const struct znode *znode);
 void neighbour_seek(struct fleet *fleet);
 bool neighbour_has_ended(struct fleet *fleet);
 
+/* Tells whether the ends are known as they are; takes a list of them with a watch, answered. */
+bool neighbour_knows_ends(const struct fleet *fleet);
+void neighbour_note_ends(struct fleet *fleet, const struct request *request);
+
 /* Returns E of /d/HID+E, the youngest, as the ends were listed last; EPOCH_NONE: there is none. */
 uint32_t neighbour_end_epoch(const struct fleet *fleet, const char *hid);
+
+/* Tells whether host @hid is known to be gone, or ended. */
+bool neighbour_is_gone(const struct fleet *fleet, const char *hid);
 
 #endif

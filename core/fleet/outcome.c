@@ -36,6 +36,14 @@ static bool is_foreign(const struct fleet *fleet, const struct request *request)
 		transaction_kind(fleet) == TRANSACTION_RENEW);
 }
 
+/* Why the session is dropped. A node that is gone may be that of a host that was ended. */
+static const char *reason_of(const struct request *request)
+{
+	return request->answer == ANSWER_NO_NODE && request->failed == OPERATION_HOST
+		       ? "the host's node is gone"
+		       : "lost history, or a foreign hand";
+}
+
 static void joined(struct fleet *fleet, const struct request *request)
 {
 	transaction_end(fleet);
@@ -161,7 +169,7 @@ void outcome_settle(struct fleet *fleet)
 	} else if (kind == TRANSACTION_JOIN) {
 		joined(fleet, request);
 	} else if (request->answer != ANSWER_OK && is_foreign(fleet, request)) {
-		session_drop(fleet, "lost history, or a foreign hand");
+		session_drop(fleet, reason_of(request));
 	} else {
 		if (request->answer != ANSWER_OK)
 			note_refusal(fleet, request);

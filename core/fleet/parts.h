@@ -17,6 +17,7 @@
  *	membership	which other hosts there are
  *	transaction	the one transaction that is under way
  *	agreed_rate	the rate that the hosts have learnt of a service together
+ *	garbage		nodes of limiters that are gone
  *	neighbour	hosts that died are ended
  *	survey		who has what
  *	share		what claims come to
@@ -26,7 +27,6 @@
  *	release		giving back
  *	round		partitions of a limiter are looked for, and taken
  *	key_leases	keys that are leased one by one
- *	garbage		nodes of limiters that are gone
  *	recut		the leaves of a limiter, made and numbered anew
  *	apply		settings of other hosts take effect ...
  *	replicate	... as they are read

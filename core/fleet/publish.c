@@ -21,9 +21,6 @@
 
 enum { RACE_DOUBLINGS_MAX = 7 };
 
-/* Markers made with a limiter; the other partitions are unclean. */
-enum { MARKERS_MAX = 80 };
-
 struct publish {
 	struct change *change; /* the engine's first, NULL */
 	uint64_t since_ns;
@@ -93,8 +90,8 @@ static uint64_t id_of(const struct limiter *limiter)
 }
 
 /*
- * Tells whether markers written under @old are as true under @new, both in the tokens that were
- * left and in the limits from which nothing was taken: rule 12. Where nothing was limited nothing
+ * Tells whether rests written under @old are as true under @new, both in the tokens that were
+ * left and in the limits from which nothing was taken: rule 18. Where nothing was limited nothing
  * was taken from limits, whatever they will be.
  */
 static bool keeps_savings(const struct settings *old, const struct settings *new)
@@ -165,20 +162,6 @@ static void fill_record(struct fleet *fleet, struct record *record)
 	recut_name(fleet, limiter->holding, record);
 }
 
-/* Rule 14. */
-static bool add_markers(struct request *request, const struct settings *settings, uint64_t id)
-{
-	uint32_t count = settings_partition_count(settings);
-	char path[ZNODE_TEXT];
-	bool added = true;
-
-	for (uint32_t i = 0; i < count && i < MARKERS_MAX && added; i++) {
-		znode_path_partition(ZNODE_MARKER, id, i, false, path);
-		added = request_add(request, OPERATION_CREATE, path, NULL, 0, 0);
-	}
-	return added;
-}
-
 /* The path that @change gives to a limiter. */
 static void path_of(const struct change *change, char path[PATH_TEXT + NAME_BYTES_MAX + 2])
 {
@@ -193,12 +176,11 @@ static void path_of(const struct change *change, char path[PATH_TEXT + NAME_BYTE
 
 static bool add_making(struct fleet *fleet, struct request *request, const char *text)
 {
-	static const enum znode_kind nodes[] = {ZNODE_LEASES, ZNODE_FREE, ZNODE_CLAIMS,
-						ZNODE_AGREED_RATE};
+	static const enum znode_kind nodes[] = {ZNODE_CLAIMS, ZNODE_AGREED_RATE};
 	const struct change *change = fleet->publish->change;
 	uint64_t id = fleet->publish->id;
 	char path[ZNODE_TEXT], name[PATH_TEXT + NAME_BYTES_MAX + 2];
-	bool added, permitted;
+	bool added;
 
 	znode_path(ZNODE_RECORD, id, path);
 	added = request_add(request, OPERATION_CREATE, path, text, 0, 0);
@@ -207,10 +189,9 @@ static bool add_making(struct fleet *fleet, struct request *request, const char 
 		added = request_add(request, OPERATION_CREATE, path, NULL, 0, 0);
 	}
 	path_of(change, name);
-	/* Rule 16: as if they had been used by a host that is gone. */
-	permitted = former_names_permit(fleet, name, id);
-	added = added && recut_add_tiles(fleet, request, fleet->publish->record, id, permitted);
-	return added && (!permitted || add_markers(request, &change->settings, id));
+	/* Rule 16. */
+	return added && recut_add_tiles(fleet, request, fleet->publish->record, id,
+					former_names_permit(fleet, name, id));
 }
 
 /* Adds a node with the name that a rename leaves, for hosts that come later: rule 16. */

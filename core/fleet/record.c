@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More is never in a bucket, nor owed. */
-static const uint64_t MARKER_MOST = UINT64_C(1) << 61;
-
 /* Appends to @text, which has room for RECORD_TEXT. */
 __attribute__((format(printf, 2, 3))) static void append(char *text, const char *format, ...)
 {
@@ -191,7 +188,6 @@ static bool parse_head(const char *text, struct record *record)
 	if (!find_line(text, "name", record->name, sizeof(record->name)) ||
 	    !find_number(text, "parent", INT64_MAX, &record->parent) ||
 	    !find_number(text, "generation", INT64_MAX, &record->generation) ||
-	    !find_number(text, "cut", record->generation, &record->cut) || !record->cut ||
 	    !find_line(text, "writer", record->writer, sizeof(record->writer)) ||
 	    !find_line(text, "owner", owner, sizeof(owner)))
 		return false;
@@ -206,7 +202,12 @@ static bool parse_head(const char *text, struct record *record)
 	if (!find_number(text, "removed", INT64_MAX, &record->removed))
 		record->removed = 0;
 	record->used = find_number(text, "used", 1, &used) && used;
-	/* Where it is not said, no older marker counts. */
+	/* Where it is not said there are no tiles: the version before had none. */
+	record->cut = record->generation;
+	if (find_line(text, "cut", owner, sizeof(owner)) &&
+	    (!parse_number(owner, record->generation, &record->cut) || !record->cut))
+		return false;
+	/* Where it is not said, no older rest counts. */
 	if (!find_number(text, "saved", INT64_MAX, &record->saved) || !record->saved)
 		record->saved = record->generation;
 	return true;
@@ -224,7 +225,7 @@ int record_parse(const char *text, struct record *record, char error[ERROR_TEXT]
 	}
 	if (!parse_head(text, record)) {
 		snprintf(error, ERROR_TEXT,
-			 "name, parent, generation, cut, writer or owner is missing");
+			 "name, parent, generation, writer or owner is missing, or cut is none");
 		return -EINVAL;
 	}
 	return settings_parse(settings + strlen(divider), &record->settings, error) ? -EINVAL : 0;
@@ -255,55 +256,6 @@ int record_parse_host(const char *text, struct host_record *host)
 	host->held = (uint32_t)held;
 	host->renews = renews;
 	return 0;
-}
-
-void record_print_marker(const struct marker *marker, char text[MARKER_TEXT])
-{
-	size_t used = (size_t)snprintf(text, MARKER_TEXT, "%" PRIu64, marker->saved);
-
-	for (uint32_t i = 0; i < marker->count; i++)
-		used += (size_t)snprintf(text + used, MARKER_TEXT - used, " %" PRId64 ".%09" PRIu32,
-					 marker->parts[i].tokens, marker->parts[i].nano);
-}
-
-static bool scan_part(const char **text, struct bucket_part *part)
-{
-	bool debt = scan_mark(text, '-');
-	const char *digits;
-	uint64_t tokens, nano;
-
-	if (!record_parse_digits(text, MARKER_MOST, &tokens) || !scan_mark(text, '.'))
-		return false;
-	digits = *text;
-	if (!record_parse_digits(text, 999999999, &nano) || *text - digits != 9)
-		return false;
-	part->tokens = debt ? -(int64_t)tokens : (int64_t)tokens;
-	part->nano = (uint32_t)nano;
-	return true;
-}
-
-void record_parse_marker(const char *text, struct marker *marker)
-{
-	bool good = true;
-
-	*marker = (struct marker){.saved = 1};
-	if (*text)
-		good = record_parse_digits(&text, INT64_MAX, &marker->saved);
-	while (*text && good) {
-		good = marker->count < LIMITS_MAX && scan_mark(&text, ' ') &&
-		       scan_part(&text, &marker->parts[marker->count]);
-		marker->count += good;
-	}
-	if (!good)
-		*marker = (struct marker){.count = LIMITS_MAX};
-}
-
-struct bucket_part record_full_part(uint64_t burst, uint32_t count)
-{
-	return (struct bucket_part){
-		.tokens = (int64_t)(burst / count),
-		.nano = (uint32_t)((u128)(burst % count) * NSEC_PER_SEC / count),
-	};
 }
 
 /* Above that there is no rate; below, millionths are kept. */

@@ -25,7 +25,6 @@ enum {
 	RECENT_MAX = 32, /* changes that are remembered */
 	HID_TEXT = 14,	 /* 13 base32 characters and the zero at the end */
 	RECORD_TEXT = 2 * NAME_BYTES_MAX + (SETTING_COUNT + 12) * 2 * SETTING_TEXT,
-	MARKER_TEXT = (LIMITS_MAX + 1) * 32,
 };
 
 /* /g */
@@ -44,7 +43,7 @@ struct record {
 	char name[NAME_BYTES_MAX + 1];
 	uint64_t parent;
 	uint64_t generation;
-	uint64_t saved; /* markers count that were written since this generation: rule 12 */
+	uint64_t saved; /* rests count that were written since this generation: rule 18 */
 	uint64_t cut;	/* since this generation the leaves are numbered as they are */
 	char writer[HID_TEXT];
 	uint64_t
@@ -89,25 +88,5 @@ enum { AGREED_RATE_TEXT = 256 };
 void record_print_agreed_rate(const struct adapt_state *state, enum adapt_kind kind,
 			      char text[AGREED_RATE_TEXT]);
 int record_parse_agreed_rate(const char *text, enum adapt_kind kind, struct adapt_state *state);
-
-/*
- * /f/LID/P. Of a limit that is not in a marker nothing was taken yet. The marker of a new limiter
- * is empty: of generation 1, without limits.
- */
-struct marker {
-	uint64_t saved;			      /* as in the record when it was written */
-	uint32_t count;			      /* limits that there were */
-	struct bucket_part parts[LIMITS_MAX]; /* tokens that were left of each */
-};
-
-void record_print_marker(const struct marker *marker, char text[MARKER_TEXT]);
-/*
- * Reads @text as a marker. Text that is not understood reads as generation 0, which no record has,
- * with nothing left of any limit.
- */
-void record_parse_marker(const char *text, struct marker *marker);
-
-/* Returns the tokens of a limit of @burst in each of @count partitions when none was taken. */
-struct bucket_part record_full_part(uint64_t burst, uint32_t count);
 
 #endif

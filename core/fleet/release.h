@@ -1,4 +1,4 @@
-/* release - giving back: rules 6, 9 and 15 of fleet.h. */
+/* release - giving back: rules 6, 9, 15 and 18 of fleet.h. */
 #ifndef RATEFS_CORE_RELEASE_H
 #define RATEFS_CORE_RELEASE_H
 

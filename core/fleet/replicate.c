@@ -323,7 +323,7 @@ static void globals_read(struct fleet *fleet, struct request *request)
 	fleet->replicate->version = request->version;
 	fleet->replicate->zxid = request->zxid;
 	/*
-	 * Rule 10: an election may have taken back what was applied, and versions were given again.
+	 * Rule 12: an election may have taken back what was applied, and versions were given again.
 	 */
 	if (fleet->replicate->zxid >> 32 != baseline_zxid(fleet) >> 32)
 		baseline_note_void(fleet);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STILL_RENEWALS = 2 };
+enum { SILENT_READS = 2 };
 
 /* Returns the place of the first host whose name is not before @hid. */
 static uint32_t place_of(const struct ring *ring, const char *hid)
@@ -78,10 +78,10 @@ static bool stands_still(const struct ring_host *host, uint64_t ns, uint64_t now
 	return host->counts && now_ns - host->since_ns >= ns;
 }
 
-/* Tells whether @host may be dead: it should have written since. */
-static bool is_silent(const struct ring_host *host, const struct ring_facts *facts)
+/* Tells whether @host may be dead: it writes more often than it was read in vain. */
+static bool is_silent(const struct ring_host *host)
 {
-	return stands_still(host, STILL_RENEWALS * facts->renewal_ns, facts->now_ns);
+	return host->counts && host->vain_reads >= SILENT_READS;
 }
 
 /* A way through the hosts behind this one. */
@@ -94,8 +94,7 @@ struct walk {
  * Returns the next host that concerns this one: those that were not looked up, and those that
  * renew, up to the first that has not stood still. NULL: no more.
  */
-static struct ring_host *next_host(const struct ring *ring, const struct ring_facts *facts,
-				   struct walk *walk)
+static struct ring_host *next_host(const struct ring *ring, struct walk *walk)
 {
 	while (walk->at < ring->count && walk->counted < RING_COUNTED_MAX) {
 		struct ring_host *host = &ring->hosts[(ring->next + walk->at++) % ring->count];
@@ -111,7 +110,7 @@ static struct ring_host *next_host(const struct ring *ring, const struct ring_fa
 		if (!host->known)
 			return host;
 		walk->counted++;
-		if (!is_silent(host, facts))
+		if (!is_silent(host))
 			walk->at = ring->count;
 		return host;
 	}
@@ -133,8 +132,6 @@ static uint64_t due_ns(const struct ring_host *host, const struct ring_facts *fa
 		at_ns = NEVER_NS;
 	if (host->counts && !stands_still(host, facts->quarantine_ns, facts->now_ns))
 		at_ns = sooner(at_ns, host->since_ns + facts->quarantine_ns);
-	if (host->counts && !is_silent(host, facts))
-		at_ns = sooner(at_ns, host->since_ns + STILL_RENEWALS * facts->renewal_ns);
 	return at_ns;
 }
 
@@ -157,7 +154,7 @@ struct ring_read ring_next(struct ring *ring, const struct ring_facts *facts)
 
 	begin_anew(ring, facts);
 	ring->walk++;
-	while ((host = next_host(ring, facts, &walk))) {
+	while ((host = next_host(ring, &walk))) {
 		if (!due && is_due(host, facts, &walk, asked))
 			due = host;
 		asked += !host->known && host->asked;
@@ -177,7 +174,7 @@ const struct ring_host *ring_overdue(struct ring *ring, const struct ring_facts 
 	struct walk walk = {0};
 
 	begin_anew(ring, facts);
-	while ((host = next_host(ring, facts, &walk))) {
+	while ((host = next_host(ring, &walk))) {
 		if (stands_still(host, facts->quarantine_ns, facts->now_ns))
 			return host;
 	}
@@ -201,9 +198,14 @@ void ring_heard(struct ring *ring, const char *hid, int32_t version, bool renews
 		host->next_ns = 0;
 	if (!renews)
 		host->counts = false;
-	if (!renews || is_void || (host->counts && host->version == version))
+	if (!renews || is_void)
 		return;
+	if (host->counts && host->version == version) {
+		host->vain_reads++;
+		return;
+	}
 	host->counts = true;
+	host->vain_reads = 0;
 	host->version = version;
 	host->since_ns = now_ns;
 	host->epoch = host->asked_epoch;

@@ -3,9 +3,9 @@
  * decisions of rule 10 of fleet.h. All facts are arguments.
  *
  * A host counts the next one that renews its right: it reads the version of that node every R.
- * While that has stood still for 2 R, so that its own count of others may have ended, the one
- * behind it is counted, too. A host that holds and wants nothing renews nothing; it is passed over,
- * and its node is watched: the first thing that it writes is told.
+ * After two reads that showed nothing new, which is 2 R, that one may be dead and count nobody: the
+ * one behind it is counted, too. A host that holds and wants nothing renews nothing. It is passed
+ * over, and its node is watched: the first thing that it writes is told.
  *
  * All times are by the waiter's clock.
  */
@@ -27,6 +27,7 @@ struct ring_host {
 	bool is_void; /* ... which was sent before all counts began anew */
 	bool counts;  /* @version was read ... */
 	int32_t version;
+	uint32_t vain_reads;  /* that showed it again ... */
 	uint32_t walk;	      /* ... counted in that walk last ... */
 	uint64_t since_ns;    /* ... and first received then */
 	uint64_t next_ns;     /* when it is read next */

@@ -41,7 +41,7 @@ void room_count_left(struct fleet *fleet, uint64_t id);
 /* The session is gone, and all its nodes. */
 void room_forget(struct fleet *fleet);
 
-/* Gives /f/LID room to be watched. False: there is none. Then: takes the room back. */
+/* Gives /a/LID room to be watched. False: there is none. Then: takes the room back. */
 bool room_watch_agreed_rate(struct fleet *fleet, struct holding *holding);
 void room_unwatch_agreed_rate(struct fleet *fleet, struct holding *holding);
 bool room_watches_agreed_rate(const struct holding *holding);

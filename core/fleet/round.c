@@ -6,6 +6,7 @@
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
+#include "core/fleet/neighbour.h"
 #include "core/fleet/release.h"
 #include "core/fleet/request.h"
 #include "core/fleet/room.h"
@@ -41,6 +42,7 @@ struct search {
 	bool failed;
 	struct listing leaves, reserve;
 	bool knows_hosts;	/* which hosts there are was listed since */
+	bool knows_ends;	/* so was which hosts were ended */
 	struct claim_line line; /* owned */
 	uint32_t batch;		/* leaves in one transaction, at most */
 	uint32_t refusals;
@@ -145,7 +147,7 @@ static void mark_gone(const struct fleet *fleet, struct tiles *tiles)
 		uint32_t at = 0;
 
 		tile->gone = false;
-		if (tile_is_clean(tile) || !epoch_is_gone(&fleet->epochs, tile->hid))
+		if (tile_is_clean(tile) || !neighbour_is_gone(fleet, tile->hid))
 			continue;
 		while (at < count && strcmp(gone[at], tile->hid) != 0)
 			at++;
@@ -157,12 +159,26 @@ static void mark_gone(const struct fleet *fleet, struct tiles *tiles)
 	}
 }
 
-static bool has_others(const struct fleet *fleet, const struct tiles *tiles)
+/* Tells whether a host has a tile of which it is not known if it is there or gone. */
+static bool has_strangers(const struct fleet *fleet, const struct tiles *tiles)
 {
 	for (uint32_t i = 0; i < tiles->count; i++) {
 		const struct tile *tile = &tiles->list[i];
 
-		if (!is_free(tile) && !tile_is_of(tile, session_hid(fleet)))
+		bool known = tile_is_clean(tile) || tile_is_of(tile, session_hid(fleet)) ||
+			     neighbour_is_gone(fleet, tile->hid) ||
+			     (membership_is_fresh(fleet) && membership_has(fleet, tile->hid));
+
+		if (!known)
+			return true;
+	}
+	return false;
+}
+
+static bool has_gone(const struct fleet *fleet, const struct tiles *tiles)
+{
+	for (uint32_t i = 0; i < tiles->count; i++) {
+		if (*tiles->list[i].hid && neighbour_is_gone(fleet, tiles->list[i].hid))
 			return true;
 	}
 	return false;
@@ -208,21 +224,36 @@ static bool may_go_on(const struct fleet *fleet, const struct search *search)
 	       holding_needs_leases(holding) && search->cut == holding->cut;
 }
 
+/* Tell whether more is lacking than clean tiles have. */
+static bool lacks_leaves(const struct search *search)
+{
+	return demand_misses_any(search->holding) ||
+	       lack_of(search) > count_free(&search->leaves, true);
+}
+
+static bool lacks_reserve(const struct search *search)
+{
+	return wants_reserve(search) && !count_free(&search->reserve, true);
+}
+
 /* Tells whether tiles of other hosts are in the way, and which hosts are gone is not known. */
 static bool lacks_hosts(const struct fleet *fleet, const struct search *search)
 {
-	const struct holding *holding = search->holding;
+	return !search->knows_hosts &&
+	       ((lacks_leaves(search) && has_strangers(fleet, &search->leaves.tiles)) ||
+		(lacks_reserve(search) && has_strangers(fleet, &search->reserve.tiles)));
+}
 
-	if (search->knows_hosts)
-		return false;
-	return ((demand_misses_any(holding) ||
-		 lack_of(search) > count_free(&search->leaves, true)) &&
-		has_others(fleet, &search->leaves.tiles)) ||
-	       (wants_reserve(search) && !count_free(&search->reserve, true) &&
-		has_others(fleet, &search->reserve.tiles));
+/* Tells whether tiles of gone hosts are needed, and which of these were ended is not known. */
+static bool lacks_ends(const struct fleet *fleet, const struct search *search)
+{
+	return !search->knows_ends && !neighbour_knows_ends(fleet) &&
+	       ((lacks_leaves(search) && has_gone(fleet, &search->leaves.tiles)) ||
+		(lacks_reserve(search) && has_gone(fleet, &search->reserve.tiles)));
 }
 
 static void list_hosts(struct fleet *fleet, struct search *search);
+static void list_ends(struct fleet *fleet, struct search *search);
 
 /* All that is needed is listed: lets something be taken, if there is something. */
 static void judge(struct fleet *fleet, struct search *search)
@@ -236,6 +267,10 @@ static void judge(struct fleet *fleet, struct search *search)
 	}
 	if (lacks_hosts(fleet, search)) {
 		list_hosts(fleet, search);
+		return;
+	}
+	if (lacks_ends(fleet, search)) {
+		list_ends(fleet, search);
 		return;
 	}
 	mark_gone(fleet, &search->leaves.tiles);
@@ -328,6 +363,16 @@ static void hosts_listed(struct fleet *fleet, struct request *request)
 	judge(fleet, search);
 }
 
+static void ends_listed(struct fleet *fleet, struct request *request)
+{
+	struct search *search = request->of.search;
+
+	search->pending--;
+	search->knows_ends = true;
+	neighbour_note_ends(fleet, request);
+	judge(fleet, search);
+}
+
 static bool read_tiles(const struct search *search, bool reserve, const struct request *request,
 		       struct tiles *tiles)
 {
@@ -385,6 +430,7 @@ static void list(struct fleet *fleet, struct search *search, const char *path,
 	request->of.search = search;
 	if (done == claims_listed)
 		claim_watch(fleet, search->holding, request);
+	request->watch |= done == ends_listed;
 	search->pending++;
 	request_send(fleet, request);
 }
@@ -402,6 +448,16 @@ static void list_hosts(struct fleet *fleet, struct search *search)
 		membership_look_soon(fleet);
 }
 
+static void list_ends(struct fleet *fleet, struct search *search)
+{
+	char path[ZNODE_TEXT];
+
+	znode_path(ZNODE_ENDS_OF, 0, path);
+	list(fleet, search, path, ends_listed);
+	if (!search->pending)
+		end_round(fleet, search);
+}
+
 static void list_tiles(struct fleet *fleet, struct search *search, bool reserve)
 {
 	char path[ZNODE_TEXT];
@@ -417,6 +473,7 @@ static void list_all(struct fleet *fleet, struct search *search)
 	free_lists(search);
 	search->retry_ns = 0;
 	search->knows_hosts = false;
+	search->knows_ends = false;
 	search->reserve.wanted = search->holding->settings->reserve_hosts;
 	list_tiles(fleet, search, false);
 	if (search->reserve.wanted)
@@ -532,23 +589,36 @@ static bool add_leases(struct fleet *fleet, const struct item *item)
 	return true;
 }
 
-/* Rule 8: asserts that the hosts are gone whose tiles @item takes. */
-static bool add_assertions(struct request *request, const struct item *item)
+/* Asserts that host @hid is gone; or by the node of its end in @epoch that its right is over. */
+static bool add_assertion(struct request *request, const char *hid, uint32_t epoch)
 {
-	const struct plan *plan = item->plan;
-	char path[ZNODE_TEXT];
+	char path[ZNODE_TEXT], name[ZNODE_TEXT];
+
+	if (epoch) {
+		znode_end_print(hid, epoch, name);
+		znode_path_named(ZNODE_END, 0, name, path);
+		return request_add(request, OPERATION_CHECK, path, NULL, NODE_VERSION_ANY, 0);
+	}
+	znode_path_named(ZNODE_HOST, 0, hid, path);
+	return request_add(request, OPERATION_CREATE, path, NULL, 0, 0) &&
+	       request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
+}
+
+/* Rule 8: asserts it of the hosts whose tiles @item takes, and notes the epochs of their ends. */
+static bool add_assertions(const struct fleet *fleet, struct request *request,
+			   const struct item *item)
+{
+	struct plan *plan = item->plan;
 
 	for (uint32_t i = 0; i < plan->gain_count; i++) {
 		const char *hid = plan->gains[i].hid;
 		bool again = !*hid;
 
+		if (*hid)
+			plan->gains[i].epoch = neighbour_end_epoch(fleet, hid);
 		for (uint32_t j = 0; j < i && !again; j++)
 			again = tile_is_of(&plan->gains[j], hid);
-		if (again)
-			continue;
-		znode_path_named(ZNODE_HOST, 0, hid, path);
-		if (!request_add(request, OPERATION_CREATE, path, NULL, 0, 0) ||
-		    !request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0))
+		if (!again && !add_assertion(request, hid, plan->gains[i].epoch))
 			return false;
 	}
 	return true;
@@ -572,7 +642,7 @@ static bool fill_take(struct fleet *fleet, struct request *request, struct searc
 	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
 		const struct item *item = transaction_item(fleet, i);
 
-		if (!transaction_add_plan(request, item) || !add_assertions(request, item))
+		if (!transaction_add_plan(request, item) || !add_assertions(fleet, request, item))
 			return false;
 	}
 	return request->operation_count > HEAD_LENGTH;

@@ -4,6 +4,7 @@
 #include "core/fleet/parts.h"
 #include "core/fleet/request.h"
 #include "core/fleet/session.h"
+#include "core/fleet/tile.h"
 #include "core/fleet/znode.h"
 
 #include <stdio.h>
@@ -18,10 +19,10 @@ struct survey {
 	bool failed;
 };
 
-/* The leases of a limiter, as they were seen. */
+/* The tiles of a limiter, as they were seen: of the shares, and of the reserve. */
 struct sight {
-	struct seen_lease *leases; /* owned, @count of them */
-	uint32_t count;
+	struct seen_tiles shares, reserve; /* their lists are owned */
+	uint64_t cut;			   /* that they are of */
 	uint64_t seen_ns;
 };
 
@@ -142,7 +143,7 @@ static void hosts_listed(struct fleet *fleet, struct request *request)
 
 		if (!znode_is_hid(request->names[i]))
 			continue;
-		/* A look at partitions needs but the hosts' names. */
+		/* A look at tiles needs but the hosts' names. */
 		host = find(fleet, request->names[i]);
 		if (host && survey->holding)
 			continue;
@@ -152,48 +153,41 @@ static void hosts_listed(struct fleet *fleet, struct request *request)
 	end(fleet, survey);
 }
 
-static void lease_read(struct fleet *fleet, struct request *request)
+/* Keeps what is shown of @tiles in @seen. */
+static void keep_tiles(struct seen_tiles *seen, const struct tiles *tiles)
 {
-	struct survey *survey = request->of.survey;
-	struct holding *holding = survey->holding;
-	uint32_t count = settings_partition_count(holding->settings), index;
-	struct znode lease;
+	struct seen_tile *list = calloc(tiles->count + 1, sizeof(*list));
 
-	survey->pending--;
-	(void)znode_parse(request->path, &lease);
-	index = lease.index + (lease.reserve ? count : 0);
-	if (request->answer == ANSWER_OK && index < holding->sight->count)
-		holding->sight->leases[index].leased = true;
-	if (request->answer == ANSWER_OK && index < holding->sight->count &&
-	    znode_is_hid(request->data))
-		memcpy(holding->sight->leases[index].hid, request->data, HID_TEXT);
-	end(fleet, survey);
+	if (!list)
+		return;
+	for (uint32_t i = 0; i < tiles->count; i++) {
+		list[i].first = tiles->list[i].first;
+		list[i].last = tiles->list[i].last;
+		memcpy(list[i].hid, tiles->list[i].hid, HID_TEXT);
+	}
+	free(seen->list);
+	*seen = (struct seen_tiles){list, tiles->count};
 }
 
-static void leases_listed(struct fleet *fleet, struct request *request)
+static void tiles_listed(struct fleet *fleet, struct request *request)
 {
 	struct survey *survey = request->of.survey;
 	struct holding *holding = survey->holding;
-	uint32_t count = settings_partition_count(holding->settings) +
-			 holding->settings->reserve_hosts;
-	struct seen_lease *seen;
-	char path[ZNODE_TEXT];
+	struct sight *sight = holding->sight;
+	struct znode folder;
+	struct tiles tiles;
+	bool reserve;
 
 	survey->pending--;
-	seen = request->answer == ANSWER_OK ? calloc(count, sizeof(*seen)) : NULL;
-	if (seen) {
-		free(holding->sight->leases);
-		holding->sight->leases = seen;
-		holding->sight->count = count;
-	}
-	for (uint32_t i = 0; i < request->name_count && seen; i++) {
-		uint32_t index;
-		bool reserve;
-
-		if (!znode_partition_parse(request->names[i], &index, &reserve))
-			continue;
-		znode_path_partition(ZNODE_LEASE, holding->id, index, reserve, path);
-		ask(fleet, survey, REQUEST_GET, path, lease_read);
+	(void)znode_parse(request->path, &folder);
+	reserve = folder.kind == ZNODE_RESERVES;
+	if (request->answer == ANSWER_OK && folder.cut == holding->cut &&
+	    tiles_read(&tiles, request->names, request->name_count,
+		       reserve ? holding->settings->reserve_hosts
+			       : holding_leaves(holding->settings))) {
+		keep_tiles(reserve ? &sight->reserve : &sight->shares, &tiles);
+		sight->cut = folder.cut;
+		tiles_free(&tiles);
 	}
 	end(fleet, survey);
 }
@@ -226,12 +220,17 @@ void survey_begin(struct fleet *fleet, struct holding *holding)
 	if (holding)
 		holdings_keep(holding);
 	survey->pending = 1; /* until all is asked for */
+	if (holding) {
+		znode_path_tile(holding->id, holding->cut, false, NULL, path);
+		ask(fleet, survey, REQUEST_LIST, path, tiles_listed);
+	}
+	if (holding && holding->settings->reserve_hosts) {
+		znode_path_tile(holding->id, holding->cut, true, NULL, path);
+		ask(fleet, survey, REQUEST_LIST, path, tiles_listed);
+	}
+	/* After the tiles: a holder that is missing here is gone, and not on its way. */
 	znode_path(ZNODE_HOSTS, 0, path);
 	ask(fleet, survey, REQUEST_LIST, path, hosts_listed);
-	if (holding) {
-		znode_path(ZNODE_LEASES, holding->id, path);
-		ask(fleet, survey, REQUEST_LIST, path, leases_listed);
-	}
 	survey->pending--;
 	end(fleet, survey);
 }
@@ -252,8 +251,10 @@ bool survey_attach(struct holding *holding)
 
 void survey_detach(struct holding *holding)
 {
-	if (holding->sight)
-		free(holding->sight->leases);
+	if (!holding->sight)
+		return;
+	free(holding->sight->shares.list);
+	free(holding->sight->reserve.list);
 	free(holding->sight);
 }
 
@@ -292,15 +293,33 @@ int64_t survey_now_ms(const struct fleet *fleet)
 	       (int64_t)((fleet->now_ns - fleet->surveys->clock_ns) / 1000000);
 }
 
-bool survey_is_leased(const struct holding *holding, uint32_t index)
+const struct seen_tiles *survey_tiles(const struct holding *holding, bool reserve)
 {
-	return index < holding->sight->count && holding->sight->leases[index].leased;
+	static const struct seen_tiles none;
+	const struct sight *sight = holding->sight;
+
+	if (sight->cut != holding->cut)
+		return &none;
+	return reserve ? &sight->reserve : &sight->shares;
 }
 
-const struct seen_host *survey_holder(const struct fleet *fleet, const struct holding *holding,
-				      uint32_t index)
+const struct seen_tile *survey_tile(const struct holding *holding, uint32_t leaf, bool reserve)
 {
-	if (index >= holding->sight->count || !*holding->sight->leases[index].hid)
-		return NULL;
-	return find(fleet, holding->sight->leases[index].hid);
+	const struct seen_tiles *tiles = survey_tiles(holding, reserve);
+	uint32_t low = 0, high = tiles->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (tiles->list[middle].last < leaf)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < tiles->count && tiles->list[low].first <= leaf ? &tiles->list[low] : NULL;
+}
+
+const struct seen_host *survey_holder(const struct fleet *fleet, const struct seen_tile *tile)
+{
+	return find(fleet, tile->hid);
 }

@@ -16,10 +16,16 @@ struct seen_host {
 	int64_t changed_ms; /* its last transaction, by the coordinator's clock */
 };
 
-/* A partition as it was seen; @hid is "" if that is no host's. */
-struct seen_lease {
-	bool leased;
+/* A tile as it was seen; @hid is "" if it is free. */
+struct seen_tile {
+	uint32_t first, last; /* leaves */
 	char hid[HID_TEXT];
+};
+
+/* Those of a limiter, in the order of their leaves. */
+struct seen_tiles {
+	struct seen_tile *list;
+	uint32_t count;
 };
 
 /* The part; the session is gone, and no answer comes any more. */
@@ -31,7 +37,7 @@ void surveys_forget(struct fleet *fleet);
 bool survey_attach(struct holding *holding);
 void survey_detach(struct holding *holding);
 
-/* Begins to look at the leases of @holding (may be NULL) and the hosts, unless it is being done. */
+/* Begins to look at the tiles of @holding (may be NULL) and the hosts, unless it is being done. */
 void survey_begin(struct fleet *fleet, struct holding *holding);
 
 /*
@@ -46,11 +52,15 @@ const struct seen_host *survey_hosts(const struct fleet *fleet);
 /* By the coordinator's clock, as far as it is known; 0 if it is not. */
 int64_t survey_now_ms(const struct fleet *fleet);
 
-/* Whether somebody was seen to lease it, known or not. */
-bool survey_is_leased(const struct holding *holding, uint32_t index);
+/*
+ * Returns the tiles of @holding, with @reserve those of the reserve, as they were seen last: none,
+ * if they were not, or if leaves were numbered otherwise then. Finds the one that has @leaf, NULL:
+ * none was seen. Valid until the next step.
+ */
+const struct seen_tiles *survey_tiles(const struct holding *holding, bool reserve);
+const struct seen_tile *survey_tile(const struct holding *holding, uint32_t leaf, bool reserve);
 
-/* The host with partition @index of @holding (count and above: the reserve's); NULL: not known. */
-const struct seen_host *survey_holder(const struct fleet *fleet, const struct holding *holding,
-				      uint32_t index);
+/* Returns the host that leases @tile. NULL: the tile is free, or that host is gone. */
+const struct seen_host *survey_holder(const struct fleet *fleet, const struct seen_tile *tile);
 
 #endif

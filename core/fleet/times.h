@@ -8,10 +8,10 @@
 #include "core/values/quantity.h"
 
 /* The fleet's constants, unless it has others; Q follows from D: record_quarantine_ns(). */
-#define FLEET_RENEWAL_NS      UINT64_C(1500000000) /* R */
-#define FLEET_RIGHT_NS	      UINT64_C(8000000000) /* D */
-#define FLEET_SESSION_NS      UINT64_C(6000000000) /* T */
-#define FLEET_RENEWAL_MIN_NS  UINT64_C(10000000)   /* bounds of what is believed of them */
+#define FLEET_RENEWAL_NS      UINT64_C(1500000000)  /* R */
+#define FLEET_RIGHT_NS	      UINT64_C(8000000000)  /* D */
+#define FLEET_SESSION_NS      UINT64_C(15000000000) /* T: above Q + 3 R, rule 10 */
+#define FLEET_RENEWAL_MIN_NS  UINT64_C(10000000)    /* bounds of what is believed of them */
 #define FLEET_CONSTANT_MAX_NS (3600 * NSEC_PER_SEC)
 
 /* The session and its connection: rules 13 and 15. */

@@ -107,11 +107,10 @@ uint32_t transaction_claimed(const struct fleet *fleet)
 }
 
 /* A join sets the node that it creates, too: its answer has an epoch then (epoch.h). */
-static bool add_host(const struct fleet *fleet, struct request *request, bool joins)
+static bool add_host(const struct fleet *fleet, struct request *request, bool joins, bool used)
 {
-	struct host_record host = {.weight = fleet->options->weight,
-				   .held = room_leases(fleet),
-				   .renews = room_is_used(fleet)};
+	struct host_record host = {
+		.weight = fleet->options->weight, .held = room_leases(fleet), .renews = used};
 	char path[ZNODE_TEXT], text[RECORD_TEXT];
 
 	snprintf(host.name, sizeof(host.name), "%s", fleet->options->host);
@@ -130,6 +129,8 @@ static void transaction_answered(struct fleet *fleet, struct request *request)
 struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kind)
 {
 	struct request *request = request_new(REQUEST_TRANSACTION, NULL, transaction_answered);
+	/* One that is to bring the first lease or claim says so itself. */
+	bool used = room_is_used(fleet) || kind == TRANSACTION_TAKE || kind == TRANSACTION_CLAIM;
 	bool done = request;
 	char globals[ZNODE_TEXT];
 
@@ -141,10 +142,10 @@ struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kin
 		done = request_add(request, OPERATION_CHECK, globals, NULL, baseline_version(fleet),
 				   0);
 	if (done)
-		done = add_host(fleet, request, kind == TRANSACTION_JOIN);
+		done = add_host(fleet, request, kind == TRANSACTION_JOIN, used);
 	if (done) {
 		fleet->transaction->kind = kind;
-		fleet->transaction->says_used = room_is_used(fleet);
+		fleet->transaction->says_used = used;
 		return request;
 	}
 	if (request)

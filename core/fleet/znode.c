@@ -10,7 +10,7 @@
 static const struct {
 	const char *folder;
 	enum { OF_FLEET, OF_LIMITER, OF_CUT } of;
-	enum { NAME_NONE, NAME_HID, NAME_PARTITION, NAME_CLAIM, NAME_TILE, NAME_END, NAME_KEY } name;
+	enum { NAME_NONE, NAME_HID, NAME_CLAIM, NAME_TILE, NAME_END, NAME_KEY } name;
 } ZNODES[ZNODE_KIND_COUNT] = {
 	[ZNODE_LAYOUT] = {"/v", OF_FLEET, NAME_NONE},
 	[ZNODE_GLOBALS] = {"/g", OF_FLEET, NAME_NONE},
@@ -18,12 +18,6 @@ static const struct {
 	[ZNODE_RECORD] = {"/c", OF_LIMITER, NAME_NONE},
 	[ZNODE_HOSTS] = {"/h", OF_FLEET, NAME_NONE},
 	[ZNODE_HOST] = {"/h", OF_FLEET, NAME_HID},
-	[ZNODE_LEASES_OF] = {"/l", OF_FLEET, NAME_NONE},
-	[ZNODE_LEASES] = {"/l", OF_LIMITER, NAME_NONE},
-	[ZNODE_LEASE] = {"/l", OF_LIMITER, NAME_PARTITION},
-	[ZNODE_FREE_OF] = {"/f", OF_FLEET, NAME_NONE},
-	[ZNODE_FREE] = {"/f", OF_LIMITER, NAME_NONE},
-	[ZNODE_MARKER] = {"/f", OF_LIMITER, NAME_PARTITION},
 	[ZNODE_CLAIMS_OF] = {"/w", OF_FLEET, NAME_NONE},
 	[ZNODE_CLAIMS] = {"/w", OF_LIMITER, NAME_NONE},
 	[ZNODE_CLAIM] = {"/w", OF_LIMITER, NAME_CLAIM},
@@ -46,11 +40,9 @@ enum {
 	FOLDER_LENGTH = 2,
 	ID_DIGITS_MAX = 18,
 	CUT_DIGITS_MAX = 19,
-	INDEX_MAX = 9999,
 	NAME_MAX_BYTES = 60, /* of a name that was listed */
 	/* Bytes of names at most, with the slash before them. */
 	HID_BYTES = 1 + HID_TEXT - 1,
-	PARTITION_BYTES = 1 + 5,		/* r and an index */
 	CLAIM_BYTES = HID_BYTES + 5 + 5 + 11,	/* -N, -W and -SEQ */
 	TILE_BYTES = 1 + 4 + 1 + 4 + HID_BYTES, /* A-B.HID */
 	END_BYTES = HID_BYTES + 1 + 10,		/* +E */
@@ -78,15 +70,6 @@ void znode_path_named(enum znode_kind kind, uint64_t id, const char *name, char 
 	snprintf(path + used, ZNODE_TEXT - used, "/%.*s", NAME_MAX_BYTES, name);
 }
 
-void znode_path_partition(enum znode_kind kind, uint64_t id, uint32_t index, bool reserve,
-			  char path[ZNODE_TEXT])
-{
-	char name[16];
-
-	snprintf(name, sizeof(name), "%s%" PRIu32, reserve ? "r" : "", index);
-	znode_path_named(kind, id, name, path);
-}
-
 /* Reads LID-CUT, and moves *@text behind it. */
 static bool scan_cut(const char **text, uint64_t *id, uint64_t *cut)
 {
@@ -111,8 +94,7 @@ static bool parse_rest(const char *rest, struct znode *znode)
 	if (*rest++ != '/' || !*rest || strchr(rest, '/'))
 		return false;
 	znode->name = rest;
-	return ZNODES[znode->kind].name != NAME_PARTITION ||
-	       znode_partition_parse(rest, &znode->index, &znode->reserve);
+	return true;
 }
 
 void znode_path_tile(uint64_t id, uint64_t cut, bool reserve, const char *name,
@@ -167,7 +149,6 @@ uint32_t znode_bytes(enum znode_kind kind, uint64_t id)
 {
 	static const uint32_t names[] = {[NAME_NONE] = 0,
 					 [NAME_HID] = HID_BYTES,
-					 [NAME_PARTITION] = PARTITION_BYTES,
 					 [NAME_CLAIM] = CLAIM_BYTES,
 					 [NAME_TILE] = TILE_BYTES,
 					 [NAME_END] = END_BYTES,
@@ -177,18 +158,6 @@ uint32_t znode_bytes(enum znode_kind kind, uint64_t id)
 	if (ZNODES[kind].of == OF_CUT)
 		of += 1 + CUT_DIGITS_MAX;
 	return FOLDER_LENGTH + of + names[ZNODES[kind].name];
-}
-
-bool znode_partition_parse(const char *name, uint32_t *index, bool *reserve)
-{
-	uint64_t number;
-
-	*reserve = *name == 'r';
-	name += *reserve;
-	if ((*name == '0' && name[1]) || !record_parse_digits(&name, INDEX_MAX, &number) || *name)
-		return false;
-	*index = (uint32_t)number;
-	return true;
 }
 
 bool znode_id_parse(const char *name, uint64_t *id)

@@ -18,12 +18,6 @@ enum znode_kind {
 	ZNODE_RECORD,	   /* ... a limiter's */
 	ZNODE_HOSTS,	   /* folder of the hosts */
 	ZNODE_HOST,	   /* ... a host; @name is its HID */
-	ZNODE_LEASES_OF,   /* folder of the limiters' leases */
-	ZNODE_LEASES,	   /* ... folder of a limiter's leases */
-	ZNODE_LEASE,	   /* ... a leased partition */
-	ZNODE_FREE_OF,	   /* folder of the limiters' markers */
-	ZNODE_FREE,	   /* ... folder of a limiter's markers */
-	ZNODE_MARKER,	   /* ... a partition that was given back */
 	ZNODE_CLAIMS_OF,   /* folder of the limiters' claims */
 	ZNODE_CLAIMS,	   /* ... folder of a limiter's claims */
 	ZNODE_CLAIM,	   /* ... a claim; @name as znode_claim_print() has it, or its begin */
@@ -48,19 +42,15 @@ struct znode {
 	enum znode_kind kind;
 	uint64_t id;	  /* LID, of a limiter's nodes */
 	uint64_t cut;	  /* of its tiles: the generation since which leaves are numbered so */
-	uint32_t index;	  /* P, of a lease or a marker ... */
-	bool reserve;	  /* ... of the reserve */
 	const char *name; /* of all that have a name below their folder; lies in the path */
 };
 
 /*
- * Prints the path of a node of @kind: that has no name below its folder; that has name @name; of
- * partition @index, of the reserve with @reserve. @id: LID, 0 where the kind has none.
+ * Prints the path of a node of @kind: that has no name below its folder; that has name @name. @id:
+ * LID, 0 where the kind has none.
  */
 void znode_path(enum znode_kind kind, uint64_t id, char path[ZNODE_TEXT]);
 void znode_path_named(enum znode_kind kind, uint64_t id, const char *name, char path[ZNODE_TEXT]);
-void znode_path_partition(enum znode_kind kind, uint64_t id, uint32_t index, bool reserve,
-			  char path[ZNODE_TEXT]);
 
 /*
  * The same of tiles, which lie in a folder of their own for each @cut: of it with @name NULL, else
@@ -89,10 +79,7 @@ bool znode_parse(const char *path, struct znode *znode);
  */
 uint32_t znode_bytes(enum znode_kind kind, uint64_t id);
 
-/* Reads a child of ZNODE_LEASES or ZNODE_FREE: P, or rP of the reserve. False: it is neither. */
-bool znode_partition_parse(const char *name, uint32_t *index, bool *reserve);
-
-/* Reads a child of ZNODE_RECORDS or ZNODE_FREE_OF: LID. False: it is none. */
+/* Reads a child of ZNODE_RECORDS: LID. False: it is none. */
 bool znode_id_parse(const char *name, uint64_t *id);
 
 /* Makes a HID of 128 random bits; tells whether @name has the form of one. */

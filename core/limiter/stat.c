@@ -65,13 +65,19 @@ static double keys_of(const struct limiter *limiter)
 static double partitions_of(const struct limiter *limiter)
 {
 	const struct holding *holding = limiter->holding;
-	uint32_t shares, held;
+	uint32_t shares, held, next = 0; /* leaf behind the tile that was counted last */
 
 	if (!holding)
 		return partition_count(limiter, &shares);
 	held = holding->reserve.state == LEASE_HELD;
-	for (uint32_t i = 0; i < holding->lease_count; i++)
-		held += holding->leases[i].state == LEASE_HELD;
+	for (uint32_t i = 0; i < holding->lease_count; i++) {
+		const struct lease *lease = &holding->leases[i];
+
+		if (lease->state != LEASE_HELD || lease->tile_first < next)
+			continue;
+		held++;
+		next = lease->tile_last + 1;
+	}
 	return held;
 }
 

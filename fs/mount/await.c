@@ -1,9 +1,10 @@
-/* await - reads that wait for something other than tokens, see await.h. */
+/* await - what waits for something other than tokens, see await.h. */
 #include "fs/mount/await.h"
 #include "fs/base/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	LOOKS_AT_ONCE = 4,
@@ -12,9 +13,9 @@ enum {
 
 struct awaiter {
 	struct queued queued;
-	struct handle *handle; /* borrowed: it is open as long as this is not answered */
-	size_t size;
-	off_t offset;
+	struct handle *handle; /* borrowed: it is open as long as this is not answered; NULL: */
+	struct look look;      /* its name is @name; of a read, only what is read */
+	char name[];
 };
 
 /* Returns when a reader of @handle need not wait any more, as things stand. */
@@ -65,17 +66,14 @@ static int begin(struct daemon *daemon, struct handle *handle, const struct read
 		return 0;
 	handle_set_half(handle, false); /* it begins anew */
 	err = refuse(daemon, handle, read);
-	awaiter = err ? NULL : malloc(sizeof(*awaiter));
+	awaiter = err ? NULL : calloc(1, sizeof(*awaiter));
 	if (!awaiter && handle->row->brief)
 		return 0;
 	if (!awaiter)
 		return err ? err : -ENOMEM;
-	*awaiter = (struct awaiter){
-		.queued = {.asked_ns = now_ns, .until_ns = NEVER_NS},
-		.handle = handle,
-		.size = read->size,
-		.offset = read->offset,
-	};
+	awaiter->queued = (struct queued){.asked_ns = now_ns, .until_ns = NEVER_NS};
+	awaiter->handle = handle;
+	awaiter->look = (struct look){.size = read->size, .offset = read->offset};
 	pending_insert(&daemon->pending, &awaiter->queued.pending, read->caller, PENDING_AWAITER);
 	return -EINPROGRESS;
 }
@@ -91,6 +89,43 @@ void await_read(struct daemon *daemon, struct handle *handle, const struct read_
 		handle->row->kind->answer(daemon, handle, read);
 	else if (err != -EINPROGRESS)
 		fuse_reply_err(read->caller->request, -err);
+}
+
+bool await_look(struct daemon *daemon, const struct node *directory, const struct look *look)
+{
+	const struct node_kind *kind = directory->row->kind;
+	size_t length = look->name ? strlen(look->name) + 1 : 0;
+	uint64_t now_ns = clock_ns();
+	struct awaiter *awaiter;
+
+	if (!look->caller || !kind->until || daemon->stopping)
+		return false;
+	engine_run(&daemon->engine, now_ns);
+	if (kind->until(daemon, directory->limiter, look->name, now_ns) <= now_ns)
+		return false;
+	awaiter = calloc(1, sizeof(*awaiter) + length);
+	if (!awaiter)
+		return false;
+	awaiter->queued = (struct queued){.asked_ns = now_ns, .until_ns = NEVER_NS};
+	awaiter->look = *look;
+	awaiter->look.caller = NULL;
+	if (look->name)
+		awaiter->look.name = memcpy(awaiter->name, look->name, length);
+	pending_insert(&daemon->pending, &awaiter->queued.pending, look->caller, PENDING_AWAITER);
+	return true;
+}
+
+/* Returns when @awaiter need not wait any more, as things stand. */
+static uint64_t awaiter_until_ns(struct daemon *daemon, const struct awaiter *awaiter)
+{
+	uint64_t asked_ns = awaiter->queued.asked_ns;
+	struct node directory;
+
+	if (awaiter->handle)
+		return until_ns(daemon, awaiter->handle, asked_ns);
+	if (node_decode(daemon, awaiter->look.directory, &directory))
+		return 0;
+	return directory.row->kind->until(daemon, directory.limiter, awaiter->look.name, asked_ns);
 }
 
 /* Notes that readers are to be looked at again at @at_ns. */
@@ -125,8 +160,7 @@ static uint32_t look_at_readers(struct daemon *daemon, uint64_t now_ns, struct o
 	uint32_t looks = 0;
 
 	for (; queued; queued = next, looks++) {
-		struct handle *handle = ((struct awaiter *)queued)->handle;
-		uint64_t at_ns = until_ns(daemon, handle, queued->asked_ns);
+		uint64_t at_ns = awaiter_until_ns(daemon, (struct awaiter *)queued);
 
 		next = pending_next(queued);
 		if (at_ns <= now_ns)
@@ -156,8 +190,12 @@ void await_answer(struct daemon *daemon, struct pending *pending)
 	struct awaiter *awaiter = (struct awaiter *)pending;
 	const struct caller caller = {
 		.request = pending->request, .unique = pending->unique, .uid = pending->uid};
-	const struct read_request read = {&caller, awaiter->size, awaiter->offset, false};
+	const struct look *look = &awaiter->look;
+	const struct read_request read = {&caller, look->size, look->offset, false};
 
-	awaiter->handle->row->kind->answer(daemon, awaiter->handle, &read);
+	if (awaiter->handle)
+		awaiter->handle->row->kind->answer(daemon, awaiter->handle, &read);
+	else
+		look->act(daemon, pending->request, pending->uid, look);
 	free(awaiter);
 }

@@ -2,6 +2,7 @@
 #include "fs/mount/handle.h"
 #include "fs/base/clock.h"
 #include "fs/base/log.h"
+#include "fs/mount/partitions.h"
 
 #include "core/limiter/partition.h"
 
@@ -306,26 +307,23 @@ static bool is_open(const struct state_handle *kept, uint8_t row,
 }
 
 /*
- * Tells whether reads of @node, which was open, get ENODEV for ever: its limiter is gone, or the
- * count of partitions was lowered. Other files of such a partition look at the count with each
- * read.
+ * Tells whether reads of @node, which was open, get ENODEV for ever: its limiter is gone, or its
+ * partition. Other files of a partition or piece look for it with each read.
  */
 static bool is_gone(const struct node *node)
 {
-	uint32_t shares;
-
 	return node->row == &NODES[NODE_NONE] || !node->limiter ||
 	       (node->row->kind->takes &&
-		node->partition > partition_count(node->limiter, &shares));
+		!partitions_has(node->row, node->limiter, node->partition));
 }
 
 /* Tells whether a file of @row is one of a partition or a key where @kept is. */
 static bool is_possible(const struct node_row *row, const struct state_handle *kept)
 {
-	bool of_key = node_is_below(row, NODE_KEY);
+	bool of_part = node_is_below(row, NODE_PARTITION) || node_is_below(row, NODE_PIECE);
 
-	return node_is_below(row, NODE_PARTITION) == (kept->partition != 0) &&
-	       of_key == (kept->key != 0);
+	return of_part == (kept->partition != 0) &&
+	       node_is_below(row, NODE_KEY) == (kept->key != 0);
 }
 
 static int reopen_kept(struct daemon *daemon, uint32_t index, struct state_handle *kept,

@@ -1,11 +1,11 @@
 /* node - files by number and by name, see node.h. */
 #include "fs/mount/daemon.h"
 #include "fs/mount/node.h"
+#include "fs/mount/partitions.h"
 #include "fs/state/parameter.h"
 #include "fs/state/state.h"
 
 #include "core/limiter/keys.h"
-#include "core/limiter/partition.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,19 +13,25 @@
 #include <string.h>
 
 enum { ROW_BITS = 8, PARTITION_BITS = 16 };
+enum { PIECE_BITS = 24, PIECE_ROW_BITS = 3 };
 
 static_assert(NODE_ROWS_MAX == 1 << ROW_BITS, "a row fits its bits");
 static_assert(PARTITIONS_MAX + RESERVE_HOSTS_MAX < 1 << PARTITION_BITS, "a partition fits, too");
 
+static_assert(STATE_PIECES_MAX <= 1 << PIECE_BITS, "a piece fits");
+
 enum { TEXT_SIZE = 4096 };
 
-/* Directory positions: rows first, then limiters by id or partitions by index. */
+/* Directory positions: rows first, then limiters by id, and other members. */
 static const uint64_t FIRST_MEMBER = UINT64_C(1) << 32;
 
 /* Set in the numbers of keys and their files, which nothing else has. */
 static const fuse_ino_t KEY_MARK = UINT64_C(1) << 62;
 
-static struct node node_of(const struct node_row *row, struct limiter *limiter, uint32_t partition)
+/* Likewise of pieces. */
+static const fuse_ino_t PIECE_MARK = UINT64_C(1) << 61;
+
+struct node node_of(const struct node_row *row, struct limiter *limiter, uint32_t partition)
 {
 	return (struct node){row, limiter, partition, 1, NEVER_NS, NULL};
 }
@@ -40,10 +46,36 @@ struct node node_of_limiter(struct limiter *limiter)
 	return node_of(&NODES[limiter_is_root(limiter) ? NODE_ROOT : NODE_LIMITER], limiter, 0);
 }
 
+/* Returns the place of @row, one of a piece's, among these: the piece itself is 0. */
+static fuse_ino_t piece_row_number(const struct node_row *row)
+{
+	fuse_ino_t number = 0;
+
+	for (const struct node_row *r = NODES; row != &NODES[NODE_PIECE] && r <= row; r++)
+		number += r->place == NODE_PIECE;
+	return number;
+}
+
+/* Finds the row at place @number. NULL: there is none. */
+static const struct node_row *piece_row(fuse_ino_t number)
+{
+	if (!number)
+		return &NODES[NODE_PIECE];
+	for (unsigned int i = NODE_ROOT; i < NODE_COUNT; i++) {
+		if (NODES[i].place == NODE_PIECE && !--number)
+			return &NODES[i];
+	}
+	return NULL;
+}
+
 static fuse_ino_t encode_node(const struct daemon *daemon, const struct node *node)
 {
 	fuse_ino_t row = state_row_number(daemon->state, (unsigned int)(node->row - NODES));
 
+	if (partitions_is_of_piece(node->row))
+		return PIECE_MARK | (fuse_ino_t)node->limiter->id << (PIECE_BITS + PIECE_ROW_BITS) |
+		       (fuse_ino_t)(node->partition - 1) << PIECE_ROW_BITS |
+		       piece_row_number(node->row);
 	if (node->key)
 		return KEY_MARK | node->key->id << ROW_BITS | row;
 	return (fuse_ino_t)node->limiter->id << (ROW_BITS + PARTITION_BITS) |
@@ -72,11 +104,23 @@ static int decode_key(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 	return 0;
 }
 
+static int decode_piece(struct daemon *daemon, fuse_ino_t ino, struct node *node)
+{
+	const struct node_row *row = piece_row(ino & ((1 << PIECE_ROW_BITS) - 1));
+	uint32_t piece = ino >> PIECE_ROW_BITS & ((1 << PIECE_BITS) - 1);
+	fuse_ino_t id = (ino & ~PIECE_MARK) >> (PIECE_BITS + PIECE_ROW_BITS);
+	struct limiter *limiter = tree_find_id(&daemon->engine.tree, (uint32_t)id);
+
+	if (!row || id > UINT32_MAX || !limiter || !partitions_has(row, limiter, piece + 1))
+		return -ESTALE;
+	*node = node_of(row, limiter, piece + 1);
+	return 0;
+}
+
 static int decode_plain(struct daemon *daemon, fuse_ino_t plain, struct node *node)
 {
 	uint8_t row = state_row(daemon->state, plain & ((1 << ROW_BITS) - 1));
 	uint64_t partition = plain >> ROW_BITS & ((1 << PARTITION_BITS) - 1);
-	uint32_t shares;
 
 	if (!row || plain >> (ROW_BITS + PARTITION_BITS) > UINT32_MAX)
 		return -ESTALE;
@@ -84,7 +128,7 @@ static int decode_plain(struct daemon *daemon, fuse_ino_t plain, struct node *no
 			tree_find_id(&daemon->engine.tree,
 				     (uint32_t)(plain >> (ROW_BITS + PARTITION_BITS))),
 			(uint32_t)partition);
-	if (!node->limiter || (partition && partition > partition_count(node->limiter, &shares)))
+	if (!node->limiter || !partitions_has(node->row, node->limiter, node->partition))
 		return -ESTALE;
 	return 0;
 }
@@ -101,8 +145,9 @@ int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 			return -ESTALE;
 		plain = parameter->node;
 	}
-	err = plain & KEY_MARK ? decode_key(daemon, plain, node)
-			       : decode_plain(daemon, plain, node);
+	err = plain & KEY_MARK	   ? decode_key(daemon, plain, node)
+	      : plain & PIECE_MARK ? decode_piece(daemon, plain, node)
+				   : decode_plain(daemon, plain, node);
 	if (err)
 		return err;
 	if (parameter) {
@@ -182,27 +227,6 @@ static int find_take(struct daemon *daemon, const struct node *parent, const str
 					"5,within=2s");
 	err = duration_parse(comma + strlen(within), &node->within_ns);
 	return err ? refuse_parameter(daemon, uid, err, name, why_not_within(err)) : 0;
-}
-
-static int find_partition(struct daemon *daemon, const struct node *parent,
-			  const struct node_row *row, const char *name, uint32_t uid,
-			  struct node *node)
-{
-	uint32_t shares, count = partition_count(parent->limiter, &shares);
-	bool reserved = *name == 'r';
-	uint64_t index;
-	char canonical[QUANTITY_TEXT];
-
-	(void)daemon;
-	(void)uid;
-	if (count_parse(name + reserved, &index) || index >= count)
-		return -ENOENT;
-	count_print(index, canonical);
-	if (strcmp(canonical, name + reserved) != 0 ||
-	    index >= (reserved ? count - shares : shares))
-		return -ENOENT;
-	*node = node_of(row, parent->limiter, (uint32_t)index + (reserved ? shares : 0) + 1);
-	return 0;
 }
 
 static int find_key(struct daemon *daemon, const struct node *parent, const struct node_row *row,
@@ -391,10 +415,11 @@ static struct limiter *member_at(struct daemon *daemon, const struct node *node,
 	return l;
 }
 
-/* Adds a directory that is no row, number @i of its kind. */
-static bool add_member(struct node_listing *listing, const char *name, fuse_ino_t ino, uint64_t i)
+bool node_add_member(struct node_listing *listing, const struct daemon *daemon, const char *name,
+		     const struct node *member, uint64_t i)
 {
-	return listing->add(listing, name, ino, S_IFDIR, FIRST_MEMBER + i + 1);
+	return listing->add(listing, name, encode_node(daemon, member), S_IFDIR,
+			    FIRST_MEMBER + i + 1);
 }
 
 static void list_limiters(struct daemon *daemon, const struct node *node, uint64_t first,
@@ -405,26 +430,7 @@ static void list_limiters(struct daemon *daemon, const struct node *node, uint64
 	for (; l; l = l->next_sibling) {
 		struct node member = node_of(&NODES[NODE_LIMITER], l, 0);
 
-		if (!add_member(listing, l->name, encode_node(daemon, &member), l->id))
-			return;
-	}
-}
-
-static void list_partitions(struct daemon *daemon, const struct node *node, uint64_t first,
-			    struct node_listing *listing)
-{
-	uint32_t shares, count = partition_count(node->limiter, &shares);
-	char name[QUANTITY_TEXT];
-
-	for (uint64_t i = first; i < count; i++) {
-		struct node member = node_of(&NODES[NODE_PARTITION], node->limiter,
-					     (uint32_t)i + 1);
-
-		if (i < shares)
-			snprintf(name, sizeof(name), "%u", (unsigned int)i);
-		else
-			snprintf(name, sizeof(name), "r%u", (unsigned int)(i - shares));
-		if (!add_member(listing, name, encode_node(daemon, &member), i))
+		if (!node_add_member(listing, daemon, l->name, &member, l->id))
 			return;
 	}
 }
@@ -438,7 +444,7 @@ static void list_keys(struct daemon *daemon, const struct node *node, uint64_t f
 	for (; (key = keys_from(node->limiter, &place)); place++) {
 		struct node member = node_of_key(&NODES[NODE_KEY], node->limiter, key);
 
-		if (!add_member(listing, key->name, encode_node(daemon, &member), place))
+		if (!node_add_member(listing, daemon, key->name, &member, place))
 			return;
 	}
 }
@@ -471,7 +477,6 @@ const struct node_kind PLAIN_DIRECTORY = {0};
 const struct node_kind LIMITERS_DIRECTORY = {.find = find_limiter, .list = list_limiters};
 const struct node_kind TAKES_DIRECTORY = {.find = find_take, .has_numbers = true};
 const struct node_kind ETAS_DIRECTORY = {.find = find_eta, .has_numbers = true};
-const struct node_kind PARTITIONS_DIRECTORY = {.find = find_partition, .list = list_partitions};
 const struct node_kind KEYS_DIRECTORY = {.find = find_key, .list = list_keys};
 
 bool node_is_below(const struct node_row *row, enum node_id id)
@@ -486,7 +491,8 @@ bool node_is_below(const struct node_row *row, enum node_id id)
 /* Tells whether the files of a row are known by the limiter's number alone. */
 static bool is_of_limiter(const struct node_row *row)
 {
-	return row->name && !node_is_below(row, NODE_PARTITION) && !node_is_below(row, NODE_KEY);
+	return row->name && !node_is_below(row, NODE_PARTITION) && !partitions_is_of_piece(row) &&
+	       !node_is_below(row, NODE_KEY);
 }
 
 void node_owner_changed(struct daemon *daemon, const struct limiter *limiter)

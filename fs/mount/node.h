@@ -6,9 +6,10 @@
  * and its line of help, from which README in the mount and the manual's list are made.
  *
  * A node number is computed: limiter id << 24 | partition + 1 << 8 | row, or for keys, with a mark,
- * key id << 8 | row. Only files with a number in their name (take/N, eta/N) are remembered while
- * the kernel knows them. A key may be forgotten before the kernel forgets it; its number is then
- * stale for ever, and the kernel looks its name up again.
+ * key id << 8 | row, or for pieces, with another mark, limiter id << 27 | leaves << 3 | the place
+ * of the row. Only files with a number in their name (take/N, eta/N) are remembered while the
+ * kernel knows them. A key may be forgotten before the kernel forgets it, and a piece may be gone;
+ * such a number is then stale for ever, and the kernel looks its name up again.
  */
 #ifndef RATEFS_FS_MOUNT_NODE_H
 #define RATEFS_FS_MOUNT_NODE_H
@@ -62,6 +63,7 @@ enum node_id {
 	NODE_ETA_N,
 	NODE_PARTITIONS,
 	NODE_PARTITION,
+	NODE_PIECE,
 	NODE_KEYS,
 	NODE_KEY,
 	NODE_KEY_TAKE,
@@ -96,6 +98,12 @@ struct node_kind {
 		    const char *name, uint32_t uid, struct node *node);
 	void (*list)(struct daemon *daemon, const struct node *node, uint64_t first,
 		     struct node_listing *listing);
+	/*
+	 * Returns until when a look-up of @name in the directory of @limiter, or with NULL a
+	 * listing, waits that began at @asked_ns, as `until` of a row does. NULL: none waits.
+	 */
+	uint64_t (*until)(struct daemon *daemon, const struct limiter *limiter, const char *name,
+			  uint64_t asked_ns);
 	bool has_numbers; /* in its members' names, which are remembered */
 
 	/* Of a file. */
@@ -166,7 +174,7 @@ extern const unsigned int NODE_COUNT;
 struct node {
 	const struct node_row *row;
 	struct limiter *limiter; /* borrowed; the root's for files at the top */
-	uint32_t partition;	 /* index + 1, or 0 */
+	uint32_t partition;	 /* index + 1, of a piece partitions_piece() + 1; or 0 */
 	uint64_t tokens;	 /* of take/N, eta/N; 1 for token, try and stream */
 	uint64_t within_ns;	 /* of take/N,within=D; else NEVER_NS */
 	struct key *key;	 /* borrowed: in or below keys/KEY; else NULL */
@@ -178,6 +186,9 @@ struct node {
 int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node);
 
 struct node node_of_limiter(struct limiter *limiter);
+
+/* Makes a node of @row, with @partition as in struct node. */
+struct node node_of(const struct node_row *row, struct limiter *limiter, uint32_t partition);
 
 /*
  * Finds the node called @name in @parent for user @uid. 0, -ENOENT, -ENAMETOOLONG, -ERANGE for too
@@ -211,6 +222,10 @@ bool node_name_is_taken(const char *name);
  */
 void node_list(struct daemon *daemon, const struct node *node, uint64_t position,
 	       struct node_listing *listing);
+
+/* For list() of a kind: adds @member, called @name, at position @i among the members. */
+bool node_add_member(struct node_listing *listing, const struct daemon *daemon, const char *name,
+		     const struct node *member, uint64_t i);
 
 /* Tells whether @row is in the directory @id, or in one below it. */
 bool node_is_below(const struct node_row *row, enum node_id id);

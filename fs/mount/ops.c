@@ -1,5 +1,6 @@
 /* ops - FUSE operations, see ops.h. */
 #include "fs/mount/ops.h"
+#include "fs/mount/await.h"
 #include "fs/mount/handle.h"
 #include "fs/mount/write.h"
 
@@ -275,21 +276,25 @@ static void op_poll(fuse_req_t request, fuse_ino_t ino, struct fuse_file_info *f
 	fuse_reply_poll(request, events);
 }
 
-static void op_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
+static void find_name(struct daemon *daemon, fuse_req_t request, uint32_t uid,
+		      const struct look *look)
 {
-	struct daemon *daemon = daemon_of(request);
-	uint32_t uid = caller_of(request)->uid;
 	struct fuse_entry_param entry;
 	struct node directory, node;
+	bool waits = false;
 	int err;
 
 	daemon_lock(daemon);
-	err = node_decode(daemon, parent, &directory);
+	err = node_decode(daemon, look->directory, &directory);
 	if (!err)
-		err = node_find(daemon, &directory, name, uid, &node);
-	if (!err)
+		waits = await_look(daemon, &directory, look);
+	if (!err && !waits)
+		err = node_find(daemon, &directory, look->name, uid, &node);
+	if (!err && !waits)
 		err = node_entry(daemon, &node, uid, &entry);
 	daemon_unlock(daemon);
+	if (waits)
+		return;
 	if (err) {
 		fuse_reply_err(request, -err);
 		return;
@@ -299,6 +304,15 @@ static void op_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 		node_forget(daemon, entry.ino, 1);
 		daemon_unlock(daemon);
 	}
+}
+
+static void op_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
+{
+	const struct caller *caller = caller_of(request);
+	const struct look look = {
+		.directory = parent, .name = name, .caller = caller, .act = find_name};
+
+	find_name(daemon_of(request), request, caller->uid, &look);
 }
 
 static void op_forget(fuse_req_t request, fuse_ino_t ino, uint64_t lookups)
@@ -547,30 +561,49 @@ static bool add_entry(struct node_listing *listing, const char *name, fuse_ino_t
 	return true;
 }
 
-static void op_readdir(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offset,
-		       struct fuse_file_info *file)
+static void list_names(struct daemon *daemon, fuse_req_t request, uint32_t uid,
+		       const struct look *look)
 {
-	struct daemon *daemon = daemon_of(request);
-	struct entries entries = {
-		.listing.add = add_entry, .request = request, .bytes = malloc(size), .size = size};
+	struct entries entries = {.listing.add = add_entry,
+				  .request = request,
+				  .bytes = malloc(look->size),
+				  .size = look->size};
+	bool waits = false;
 	struct node node;
 	int err;
 
-	(void)file;
+	(void)uid;
 	if (!entries.bytes) {
 		fuse_reply_err(request, ENOMEM);
 		return;
 	}
 	daemon_lock(daemon);
-	err = node_decode(daemon, ino, &node);
+	err = node_decode(daemon, look->directory, &node);
 	if (!err)
-		node_list(daemon, &node, (uint64_t)offset, &entries.listing);
+		waits = await_look(daemon, &node, look);
+	if (!err && !waits)
+		node_list(daemon, &node, (uint64_t)look->offset, &entries.listing);
 	daemon_unlock(daemon);
 	if (err)
 		fuse_reply_err(request, -err);
-	else
+	else if (!waits)
 		fuse_reply_buf(request, entries.bytes, entries.used);
 	free(entries.bytes);
+}
+
+static void op_readdir(fuse_req_t request, fuse_ino_t ino, size_t size, off_t offset,
+		       struct fuse_file_info *file)
+{
+	const struct caller *caller = caller_of(request);
+	/* The begin of a listing waits; its other parts are of the same look. */
+	const struct look look = {.directory = ino,
+				  .size = size,
+				  .offset = offset,
+				  .caller = offset ? NULL : caller,
+				  .act = list_names};
+
+	(void)file;
+	list_names(daemon_of(request), request, caller->uid, &look);
 }
 
 const struct fuse_lowlevel_ops OPS = {

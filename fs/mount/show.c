@@ -1,6 +1,7 @@
 /* show - the texts of files, see show.h. */
 #include "fs/mount/show.h"
 #include "fs/base/clock.h"
+#include "fs/mount/partitions.h"
 #include "fs/mount/read.h"
 #include "fs/state/state.h"
 
@@ -312,67 +313,126 @@ void show_waiters(FILE *out, struct daemon *daemon, const struct node *node, uin
 		fputs("...\n", out);
 }
 
-/* Tells whether partition @index is this host's; on one host all are, for as long as it runs. */
-static bool is_held(const struct daemon *daemon, struct limiter *limiter, uint32_t index)
+static bool is_held(const struct lease *lease)
 {
-	const struct lease *lease;
-
-	if (!daemon->fleet)
-		return true;
-	lease = holding_lease(limiter->holding, index);
 	return lease && (lease->state == LEASE_HELD || lease->state == LEASE_WAITING);
+}
+
+/* Writes what a host alone holds: all of it. */
+static void show_all_held(FILE *out, const struct limiter *limiter)
+{
+	uint32_t shares, count = partition_count(limiter, &shares);
+
+	for (uint32_t i = 0; i < count; i++)
+		fprintf(out, "%s%s%" PRIu32, i ? " " : "", i < shares ? "" : "r",
+			i < shares ? i : i - shares);
 }
 
 void show_held(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
-	uint32_t shares, count = partition_count(node->limiter, &shares), shown = 0;
+	const struct holding *holding = node->limiter->holding;
+	uint32_t next = 0; /* leaf behind the tile that was shown last */
+	const char *blank = "";
 
 	(void)uid;
-	for (uint32_t i = 0; i < count; i++) {
-		if (is_held(daemon, node->limiter, i))
-			fprintf(out, "%s%s%" PRIu32, shown++ ? " " : "", i < shares ? "" : "r",
-				i < shares ? i : i - shares);
+	if (!daemon->fleet)
+		show_all_held(out, node->limiter);
+	for (uint32_t i = 0; daemon->fleet && i < holding->lease_count; i++) {
+		const struct lease *lease = &holding->leases[i];
+
+		if (!is_held(lease) || lease->tile_first < next)
+			continue;
+		fprintf(out, "%s%" PRIu32, blank, lease->tile_first);
+		if (lease->tile_last > lease->tile_first)
+			fprintf(out, "-%" PRIu32, lease->tile_last);
+		next = lease->tile_last + 1;
+		blank = " ";
 	}
+	if (daemon->fleet && is_held(&holding->reserve))
+		fprintf(out, "%sr%" PRIu32, blank, holding->reserve.first);
 	fputs("\n", out);
+}
+
+/* A partition or piece, in a fleet. */
+struct part {
+	uint32_t first, last; /* leaves */
+	bool reserve, piece;
+	const struct lease *lease;    /* this host's; NULL: it has none */
+	const struct seen_tile *tile; /* as it was seen; NULL: it was not */
+};
+
+static struct part part_of(const struct node *node)
+{
+	struct holding *holding = node->limiter->holding;
+	struct part part = {.piece = node->row->place == NODE_PIECE};
+	uint32_t shares, index = node->partition - 1;
+
+	partition_count(node->limiter, &shares);
+	part.reserve = !part.piece && index >= shares;
+	part.first = part.reserve ? index - shares : index;
+	part.last = part.first;
+	if (part.piece)
+		partitions_leaves(index, &part.first, &part.last);
+	if (!holding)
+		return part;
+	part.lease = part.piece ? holding_find_lease(holding, part.first)
+				: holding_lease(holding, index);
+	if (part.piece && part.lease &&
+	    (part.lease->tile_first != part.first || part.lease->tile_last != part.last))
+		part.lease = NULL;
+	part.tile = survey_tile(holding, part.first, part.reserve);
+	return part;
 }
 
 void show_partition_rate(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
+	const struct settings *whole = limiter_settings(node->limiter);
+	const struct part part = part_of(node);
 	struct settings share;
 	char text[SETTING_TEXT];
 
 	(void)daemon;
 	(void)uid;
-	share = settings_of_partition(limiter_settings(node->limiter), node->partition - 1);
+	if (part.piece)
+		settings_of_host(whole, part.last - part.first + 1, false, &share);
+	else
+		share = settings_of_partition(whole, node->partition - 1);
 	setting_print(SETTING_RATE, &share, text);
 	fprintf(out, "%s\n", text);
 }
 
+/* Names the state of @part by its lease or, where this host has none, by its tile. */
+static const char *state_of(const struct daemon *daemon, const struct part *part)
+{
+	const char *held = part->reserve ? "reserved" : "held";
+	const struct seen_tile *tile = part->tile;
+
+	if (!daemon->fleet || (part->lease && part->lease->state == LEASE_HELD))
+		return held;
+	if (part->lease && part->lease->state != LEASE_NONE)
+		return lease_state_name((enum lease_state)part->lease->state);
+	if (!tile || !*tile->hid)
+		return "free";
+	return survey_holder(daemon->fleet, tile) ? held : "gone";
+}
+
 void show_partition_state(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
-	uint32_t shares, index = node->partition - 1;
-	struct holding *holding = node->limiter->holding;
-	const struct lease *lease = daemon->fleet ? holding_lease(holding, index) : NULL;
-	bool held = is_held(daemon, node->limiter, index);
+	const struct part part = part_of(node);
 
 	(void)uid;
-	partition_count(node->limiter, &shares);
-	if (lease && lease->state != LEASE_NONE && lease->state != LEASE_HELD)
-		fprintf(out, "%s\n", lease_state_name((enum lease_state)lease->state));
-	else if (!held && !survey_is_leased(holding, index))
-		fputs("free\n", out);
-	else
-		fputs(index < shares ? "held\n" : "reserved\n", out);
+	fprintf(out, "%s\n", state_of(daemon, &part));
 }
 
 void show_partition_holder(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
+	const struct part part = part_of(node);
 	const struct seen_host *host = NULL;
 
 	(void)uid;
-	if (daemon->fleet)
-		host = survey_holder(daemon->fleet, node->limiter->holding, node->partition - 1);
-	if (is_held(daemon, node->limiter, node->partition - 1))
+	if (daemon->fleet && part.tile)
+		host = survey_holder(daemon->fleet, part.tile);
+	if (!daemon->fleet || is_held(part.lease))
 		fprintf(out, "%s\n", daemon->options->host);
 	else
 		fprintf(out, "%s\n", host ? host->record.name : "");
@@ -381,13 +441,13 @@ void show_partition_holder(FILE *out, struct daemon *daemon, const struct node *
 void show_partition_expires(FILE *out, struct daemon *daemon, const struct node *node, uint32_t uid)
 {
 	char text[QUANTITY_TEXT];
-	bool held = is_held(daemon, node->limiter, node->partition - 1);
+	const struct part part = part_of(node);
 
 	(void)uid;
 	if (!daemon->fleet) {
 		fputs("max\n", out);
 		return;
 	}
-	seconds_print(held ? fleet_right_ns(daemon->fleet) : 0, 3, text);
+	seconds_print(is_held(part.lease) ? fleet_right_ns(daemon->fleet) : 0, 3, text);
 	fprintf(out, "%s\n", text);
 }

@@ -46,6 +46,10 @@ const struct node_row NODES[] = {
 		.label = "P/", .place = NODE_PARTITIONS, .access = ACCESS_DIRECTORY,
 		.kind = &PLAIN_DIRECTORY,
 		.help = "partition P, a share of the limiter; r0, r1, ... are the reserve"},
+	[NODE_PIECE] = {
+		.label = "A-B/", .place = NODE_PARTITIONS, .access = ACCESS_DIRECTORY,
+		.kind = &PLAIN_DIRECTORY,
+		.help = "in a fleet that shares it in pieces: its parts A to B"},
 	[NODE_KEYS] = {
 		.name = "keys", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY,
 		.kind = &KEYS_DIRECTORY},
@@ -243,6 +247,22 @@ const struct node_row NODES[] = {
 		.name = "expires", .place = NODE_PARTITION, .access = ACCESS_USE,
 		.kind = &TEXT_FILE, .show = show_partition_expires,
 		.help = "seconds until this host's right to it ends unless renewed; max: never"},
+
+	/* Their order is known to numbers of files, see node.h. */
+	{
+		.name = "rate", .place = NODE_PIECE, .access = ACCESS_USE,
+		.kind = &TEXT_FILE, .show = show_partition_rate,
+		.help = "what it is worth: its part of the rate"},
+	{
+		.name = "state", .place = NODE_PIECE, .access = ACCESS_USE,
+		.kind = &TEXT_FILE, .show = show_partition_state,
+		.until = until_surveyed, .brief = true,
+		.help = "as of a partition; no files of its own take its tokens"},
+	{
+		.name = "holder", .place = NODE_PIECE, .access = ACCESS_USE,
+		.kind = &TEXT_FILE, .show = show_partition_holder,
+		.until = until_surveyed, .brief = true,
+		.help = "name of the host that holds it; empty: none"},
 
 	{
 		.name = "token", .place = NODE_KEY, .access = ACCESS_USE,

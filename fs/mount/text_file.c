@@ -1,8 +1,7 @@
 /* text_file - files that are shown as a text, see text_file.h. */
 #include "fs/mount/text_file.h"
 #include "fs/mount/await.h"
-
-#include "core/limiter/partition.h"
+#include "fs/mount/partitions.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +30,6 @@ static void show_text(struct daemon *daemon, struct handle *handle, const struct
 			    handle->tokens, handle->within_ns, NULL};
 	char *text = NULL, *kept;
 	size_t length = 0;
-	uint32_t shares;
 	FILE *out = open_memstream(&text, &length);
 	bool gone;
 
@@ -41,7 +39,7 @@ static void show_text(struct daemon *daemon, struct handle *handle, const struct
 	}
 	pthread_mutex_lock(&daemon->lock);
 	gone = handle->limiter->removed ||
-	       handle->partition > partition_count(handle->limiter, &shares);
+	       !partitions_has(handle->row, handle->limiter, handle->partition);
 	if (!gone)
 		handle->row->show(out, daemon, &node, read->caller->uid);
 	pthread_mutex_unlock(&daemon->lock);

@@ -127,7 +127,7 @@ static bool handles_are_sound(const struct state *state)
 		    !flag_is_sound(&handle->polls))
 			return false;
 		if (handle->row >= state->header->row_count || handle->tokens > TOKENS_MAX ||
-		    handle->partition > PARTITIONS_MAX + RESERVE_HOSTS_MAX ||
+		    handle->partition > STATE_PIECES_MAX ||
 		    (handle->key && (!*key || !memchr(key, '\0', KEY_NAME_BYTES))))
 			return false;
 	}

@@ -36,6 +36,7 @@ enum {
 	STATE_ROWS_MAX = 256,
 	STATE_ROW_TEXT = 64, /* of a row's path */
 	STATE_FIRST_ROW = 1, /* row 0 of the table of files is none */
+	STATE_PIECES_MAX = LEAVES_MOST * LEAVES_MOST,
 };
 
 /* The server whose state it is; all of it is borrowed until state_close(). */
@@ -54,9 +55,10 @@ struct state_handle {
 	uint64_t poll;	 /* the kernel's number of the poller */
 	uint64_t tokens;
 	uint64_t within_ns;
-	uint64_t slot_ns;   /* when its slot was opened; 0: it has none */
-	uint32_t limiter;   /* id */
-	uint32_t partition; /* index + 1, or 0 */
+	uint64_t slot_ns; /* when its slot was opened; 0: it has none */
+	uint32_t limiter; /* id */
+	/* index + 1, of a piece its leaves + 1 (fs/mount/partitions.h), or 0 */
+	uint32_t partition;
 	uint16_t row;
 	bool granted;
 	bool half;

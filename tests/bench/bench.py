@@ -60,6 +60,7 @@ class Settings:
         self.retunes = 5 if quick else 200
         self.hosts = 4 if quick else 20
         self.fleet_limiters = 20 if quick else 1000
+        self.sizes = ((2, 10),) if quick else ((2, 100), (5, 100), (5, 1000), (20, 100))
         self.joined_limiters = 200 if quick else 10000
         self.settle_s = 5 if quick else 40
         self.steady_s = 3 if quick else 60

@@ -13,7 +13,7 @@ MOUNT_S = 30  # a daemon gives up after 10
 STEP_S = 0.002
 FOREVER_S = 1000000
 # As the daemon has them by default, seconds: renewal, right, session; and the servers' tick.
-R_S, D_S, T_S, TICK_S = 1.5, 8, 6, 1
+R_S, D_S, T_S, TICK_S = 1.5, 8, 15, 1
 FULL = 0.95  # of a rate: it counts as granted
 ALIKE = 0.8  # of an equal part: it counts as one
 numbers = itertools.count(1)

@@ -2,14 +2,15 @@
 import contextlib
 import math
 import os
+import random
 import statistics
 import threading
 import time
 
-from daemons import Unmeasured
+from daemons import Unmeasured, memory_bytes
 from fleet import (D_S, FULL, STEP_S, Watch, burst_of, fleet, granted, granting_s, greedy, know,
                    quarantine_s, renewal_s, shared, until)
-from servers import Ensemble
+from servers import Ensemble, zk
 from wire import Wire
 
 READERS = 8
@@ -148,6 +149,7 @@ def row_26(bench):
 def consume(paths, stop):
     """A reader of each of @paths, which takes a token every PAUSE_S, until the hosts end."""
     def reader(path):
+        stop.wait(random.uniform(0, PAUSE_S))
         with contextlib.suppress(OSError), open(path, "rb", buffering=0) as file:
             while not stop.wait(PAUSE_S):
                 os.pread(file.fileno(), 16, 0)
@@ -158,55 +160,84 @@ def consume(paths, stop):
     return threads
 
 
-def steady(bench, hosts, wire):
-    """(writes, reads, lists, leases taken or given back, seconds) of a time of calm."""
-    moves = ("taken_clean", "taken_unclean", "given_back")
+MOVES = ("taken_clean", "taken_unclean", "given_back")
 
-    def look():
-        return (*wire.asked(), sum(host.counters(*moves) for host in hosts), time.monotonic())
 
-    before = look()
-    time.sleep(bench.settings.steady_s)
-    return [after - begin for begin, after in zip(before, look())]
+def asked(hosts, wire, names):
+    """(writes, reads, lists, bytes, leases taken or given back, tokens, instant), so far."""
+    return (*wire.asked(), wire.bytes, sum(host.counters(*MOVES) for host in hosts),
+            sum(granted(hosts, name) for name in names), time.monotonic())
+
+
+class Steady:
+    """So many hosts and limiters, each used a little on USERS hosts, while nothing changes."""
+
+    def __init__(self, bench, count, total):
+        if bench.ensemble is None:
+            raise Unmeasured("there are no ZooKeeper servers")
+        self.what = f"{count} hosts, {total} limiters, each used on {USERS}"
+        names = [f"x{n}" for n in range(total)]
+        looked_at = names[::max(1, total // 100)]
+        stop = threading.Event()
+        nodes, watches = self.kept(bench)
+        with contextlib.closing(Wire(bench.ensemble.addresses)) as wire, \
+                fleet(bench, count, names=wire.names) as hosts:
+            for n, name in enumerate(names):
+                hosts[n % count].make(name, rate=f"{STEADY_RATE}/s")
+            know(hosts, names[-1], f"{STEADY_RATE}/s")
+            threads = consume([hosts[(n + user * 7) % count].file(f"{name}/token")
+                               for n, name in enumerate(names) for user in range(USERS)], stop)
+            time.sleep(bench.settings.settle_s)
+            before = asked(hosts, wire, looked_at)
+            time.sleep(bench.settings.steady_s)
+            (writes, reads, lists, size, self.moved, tokens,
+             seconds) = (after - begin for begin, after in
+                         zip(before, asked(hosts, wire, looked_at)))
+            self.nodes, self.watches = (after - begin for begin, after in
+                                        zip((nodes, watches), self.kept(bench)))
+            self.leases = sum(int(host.status()["leases"]) for host in hosts)
+            self.memory = statistics.mean(memory_bytes(host.pids()) for host in hosts)
+            stop.set()
+        for thread in threads:
+            thread.join(2 * PAUSE_S)
+        self.seconds = seconds
+        self.each = [number / seconds / count for number in (writes, reads, lists, size)]
+        self.share = tokens / (USERS * len(looked_at) * seconds / PAUSE_S)
+
+    @staticmethod
+    def kept(bench):
+        """(nodes, watches) on the servers; each server has all nodes."""
+        figures = [zk.figures(address) for address in bench.ensemble.addresses]
+        return (int(figures[0]["zk_znode_count"]),
+                sum(int(one["zk_watch_count"]) for one in figures))
+
+    def report(self, bench, row):
+        limit = 1 / renewal_s()
+        note = (f"counted on the wire for {self.seconds:.0f} s, {self.moved} leases taken or given "
+                f"back, {self.leases} leases held")
+        for kind, number, allowed in zip(("writes", "reads", "lists"), self.each,
+                                         (limit, limit, 0)):
+            bench.figure(row, f"{self.what}: {kind} a second and host", f"<= {allowed:.2f}",
+                         f"{number:.2f}", number <= allowed, None, f"1/R = {limit:.2f}", note,
+                         number)
+        bench.figure(row, f"{self.what}: granted of what is asked for", ">= 90 %",
+                     f"{100 * self.share:.0f} %", self.share >= 0.9, None, "", note, self.share)
+        for what, value, unit in (("bytes a second and host", self.each[3], ""),
+                                  ("nodes", self.nodes, ""), ("watches", self.watches, ""),
+                                  ("memory of a host", self.memory / 1e6, " MB")):
+            bench.figure(row, f"{self.what}: {what}", "-", f"{value:.4g}{unit}", None, None, "",
+                         note, value)
 
 
 def row_27(bench):
-    """Each limiter is used a little on USERS hosts, at default settings."""
-    count, total = bench.settings.hosts, bench.settings.fleet_limiters
-    names = [f"x{n}" for n in range(total)]
-    if bench.ensemble is None:
-        raise Unmeasured("there are no ZooKeeper servers")
-    with contextlib.closing(Wire(bench.ensemble.addresses)) as wire, \
-            fleet(bench, count, names=wire.names) as hosts:
-        for n, name in enumerate(names):
-            hosts[n % count].make(name, rate=f"{STEADY_RATE}/s")
-        know(hosts, names[-1], f"{STEADY_RATE}/s")
-        stop = threading.Event()
-        threads = consume([hosts[(n + user * 7) % count].file(f"{name}/token")
-                           for n, name in enumerate(names) for user in range(USERS)], stop)
-        time.sleep(bench.settings.settle_s)
-        before = sum(granted(hosts, name) for name in names[::10])
-        writes, reads, lists, moved, seconds = steady(bench, hosts, wire)
-        tokens = sum(granted(hosts, name) for name in names[::10]) - before
-        leases = sum(int(host.status()["leases"]) for host in hosts)
-        stop.set()
-    for thread in threads:
-        thread.join(2 * PAUSE_S)
-    each_s = count * seconds
-    limit = 1 / renewal_s()
-    wanted = USERS * len(names[::10]) * seconds / PAUSE_S
-    what = f"{count} hosts, {total} limiters, each used on {USERS}: ZooKeeper"
-    note = (f"counted on the wire for {seconds:.0f} s, {moved} leases taken or given back; of "
-            f"every tenth limiter {tokens:.0f} of {wanted:.0f} tokens are granted; {leases} leases "
-            "held")
-    for kind, number, allowed in (("writes", writes, limit), ("reads", reads, limit),
-                                  ("lists", lists, 0)):
-        bench.figure(27, f"{what} {kind} a second and host", f"<= {allowed:.2f}",
-                     f"{number / each_s:.2f}", number / each_s <= allowed, None,
-                     f"1/R = {limit:.2f}", note, number / each_s)
-    bench.figure(27, f"{what}: granted of what is asked for", ">= 90 %",
-                 f"{100 * tokens / wanted:.0f} %", tokens >= 0.9 * wanted, None, "", note,
-                 tokens / wanted)
+    """At default settings."""
+    Steady(bench, bench.settings.hosts, bench.settings.fleet_limiters).report(bench, 27)
+
+
+def row_27b(bench):
+    """The table of sizes in FLEETS.md."""
+    for count, total in bench.settings.sizes:
+        Steady(bench, count, total).report(bench, "27b")
 
 
 def full_again_s(watch, quorum, rate):

@@ -14,10 +14,13 @@ CHUNK = 65536
 
 
 class Wire:
-    """A door in front of each server; `names` is for a source, `kinds` are the requests counted."""
+    """
+    A door in front of each server; `names` is for a source, `kinds` are the requests counted,
+    `bytes` go both ways.
+    """
 
     def __init__(self, addresses):
-        self.kinds, self.lock = collections.Counter(), threading.Lock()
+        self.kinds, self.bytes, self.lock = collections.Counter(), 0, threading.Lock()
         self.doors, self.open = [], []
         for address in addresses:
             door = socket.create_server(("127.0.0.1", 0))
@@ -50,6 +53,8 @@ class Wire:
                 if not data:
                     break
                 sink.sendall(data)
+                with self.lock:
+                    self.bytes += len(data)
                 if counts:
                     rest, first = self.count(rest + data, first)
         for end in (source, sink):

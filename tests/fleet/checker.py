@@ -162,6 +162,20 @@ def sum_all(sums, index):
     return result
 
 
+def most_held(holds, longest_s):
+    """
+    The most slots that were held at an instant. Each of @holds, whose ISSUED is when a slot was
+    open and RETURNED when it was not closed yet, counts for @longest_s at most.
+    """
+    ends = [(hold.issued, 1) for hold in holds]
+    ends += [(min(hold.returned, hold.issued + round(longest_s * SECOND)), -1) for hold in holds]
+    held = most = 0
+    for _, change in sorted(ends):
+        held += change
+        most = max(most, held)
+    return most
+
+
 def handovers(grants):
     """How often a partition's tokens went to another host than the one before."""
     holder, count = {}, 0
@@ -270,6 +284,11 @@ def test_the_search_finds_what_trying_all_windows_finds():
                                       if g.issued >= b.returned - w * SECOND
                                       and g.returned <= b.returned)
                                           for b in grants) for w in WINDOWS_S)
+
+
+def test_slots_that_are_held_at_an_instant_are_counted_as_long_as_they_may_be():
+    holds = [Grant(begin, begin + 10, "h", "s/slot", 1) for begin in (0, 5, 9, 10, 30)]
+    assert most_held(holds, 1) == 3 and most_held(holds, 5e-9) == 2 and most_held([], 1) == 0
 
 
 def test_a_torn_line_is_left_out():

@@ -5,11 +5,15 @@
  *	client write FILE TEXT		likewise
  *	client mkdir|rmdir PATH, client rename FROM TO, client chmod PATH MODE
  *	client loop LOG HOST WORK_US FILE...
+ *	client bursts LOG HOST ON_MS OFF_MS FILE...
+ *	client hold LOG HOST HELD_US SLOT...
  *
  * RESULT is OK or the name of the errno. loop: for each FILE a thread reads it again and again,
  * works for WORK_US after each grant, and appends a line "ISSUED RETURNED HOST FILE TOKENS" to LOG,
  * with both stamps of CLOCK_MONOTONIC in nanoseconds. A failed read is repeated; the name of the
- * errno stands in the place of TOKENS, once until it succeeds or fails otherwise.
+ * errno stands in the place of TOKENS, once until it succeeds or fails otherwise. bursts: likewise,
+ * without work, all threads for ON_MS and none for OFF_MS. hold: for each SLOT a thread opens it,
+ * holds it for HELD_US and closes it; ISSUED is when it was opened, RETURNED before it is closed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,6 +32,7 @@ enum { TEXT_MAX = 64 * 1024, AGAIN_US = 20000, LINE_MAX_BYTES = 512 };
 static int log_fd;
 static const char *host;
 static useconds_t work_us;
+static uint64_t on_ns, off_ns; /* of bursts */
 
 static uint64_t now_ns(void)
 {
@@ -55,6 +60,15 @@ static void note(uint64_t issued_ns, uint64_t returned_ns, const char *path, con
 		abort();
 }
 
+/* Waits until a burst is on. */
+static void await_burst(void)
+{
+	uint64_t at_ns = on_ns ? now_ns() % (on_ns + off_ns) : 0;
+
+	if (at_ns >= on_ns && on_ns)
+		usleep((useconds_t)((on_ns + off_ns - at_ns) / 1000));
+}
+
 static void *loop(void *argument)
 {
 	const char *path = argument;
@@ -63,8 +77,11 @@ static void *loop(void *argument)
 	int failed = 0;
 
 	for (;;) {
-		uint64_t issued_ns = now_ns();
+		uint64_t issued_ns;
 		ssize_t size;
+
+		await_burst();
+		issued_ns = now_ns();
 
 		if (fd < 0)
 			fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -91,17 +108,33 @@ static void *loop(void *argument)
 	return NULL;
 }
 
-static int loops(char **arguments, int count)
+static void *hold(void *argument)
 {
-	log_fd = open(arguments[0], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-	host = arguments[1];
-	work_us = (useconds_t)atoi(arguments[2]);
+	const char *path = argument;
+
+	for (;;) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+		uint64_t opened_ns = now_ns();
+
+		usleep(fd < 0 ? AGAIN_US : work_us);
+		if (fd < 0)
+			continue;
+		note(opened_ns, now_ns(), path, "1");
+		close(fd);
+	}
+	return NULL;
+}
+
+/* A thread for each of @count files. */
+static int threads(void *(*thread_of)(void *), char **files, int count, const char *log)
+{
+	log_fd = open(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (log_fd < 0)
 		return 1;
-	for (int i = 3; i < count; i++) {
+	for (int i = 0; i < count; i++) {
 		pthread_t thread;
 
-		if (pthread_create(&thread, NULL, loop, arguments[i]))
+		if (pthread_create(&thread, NULL, thread_of, files[i]))
 			return 1;
 	}
 	for (;;)
@@ -135,8 +168,22 @@ int main(int count, char **arguments)
 
 	if (count < 3)
 		return 2;
-	if (strcmp(arguments[1], "loop") == 0)
-		return count > 5 ? loops(arguments + 2, count - 2) : 2;
+	if (strcmp(arguments[1], "loop") == 0 || strcmp(arguments[1], "hold") == 0) {
+		if (count < 6)
+			return 2;
+		host = arguments[3];
+		work_us = (useconds_t)atoi(arguments[4]);
+		return threads(*arguments[1] == 'l' ? loop : hold, arguments + 5, count - 5,
+			       arguments[2]);
+	}
+	if (strcmp(arguments[1], "bursts") == 0) {
+		if (count < 7)
+			return 2;
+		host = arguments[3];
+		on_ns = strtoull(arguments[4], NULL, 10) * 1000000;
+		off_ns = strtoull(arguments[5], NULL, 10) * 1000000;
+		return threads(loop, arguments + 6, count - 6, arguments[2]);
+	}
 	begun_ns = now_ns();
 	size = act(arguments[1], arguments[2], more, text);
 	printf("%ju %s\n%s", (uintmax_t)(now_ns() - begun_ns),

@@ -225,6 +225,13 @@ class Host:
         expect(not self.mounted(), f"{self.name} has ended and is still mounted")
         return time.monotonic() - begun
 
+    def refused(self, limit_s=60):
+        """The exit status of a daemon that was launched and does not mount."""
+        expect(gone(self.daemon.pid, limit_s), f"{self.name} neither mounts nor ends")
+        status = self.daemon.wait()
+        self.daemon = None
+        return status
+
     def running(self):
         return self.daemon is not None and self.daemon.poll() is None
 
@@ -285,6 +292,9 @@ class Host:
         return dict((line.split(" ", 1) + [""])[:2]
                     for line in self.read("status", limit_s).splitlines())
 
+    def stat(self, limiter="l"):
+        return dict(line.split(" ", 1) for line in self.read(f"{limiter}/stat").splitlines())
+
     def held(self, limiter="l"):
         return self.read(f"{limiter}/partitions/held").split()
 
@@ -292,10 +302,21 @@ class Host:
 
     def loop(self, *files, work_us=0):
         """Reads each of the files in a loop from now on."""
-        process = subprocess.Popen([self.fleet.client_program, "loop", self.fleet.log, self.name,
-                                    str(work_us),
+        return self.use("loop", self.fleet.log, (work_us,), files)
+
+    def bursts(self, *files, on_s, off_s):
+        """Reads each of the files in a loop for so long, pauses for so long, and so on."""
+        return self.use("bursts", self.fleet.log, (round(1000 * on_s), round(1000 * off_s)), files)
+
+    def hold(self, *files, log, held_us):
+        """Holds a slot by each of the files for so long, again and again; notes it in @log."""
+        return self.use("hold", log, (held_us,), files)
+
+    def use(self, how, log, numbers, files):
+        process = subprocess.Popen([self.fleet.client_program, how, log, self.name,
+                                    *(str(number) for number in numbers),
                                     *(f"{self.mount}/{file}" for file in files)],
-                                    stdin=subprocess.DEVNULL)
+                                   stdin=subprocess.DEVNULL)
         self.readers.append(process)
         return process
 
@@ -373,7 +394,7 @@ class Fleet:
         for file, value in (("burst", f"{burst}"), ("partitions/lease", lease),
                             ("partitions/count", f"{count}"), *more, ("rate", f"{rate}/s")):
             host.write(f"{name}/{file}", value)
-        self.bounds[name] = checker.Bound(rate, max(burst, count), self.quarantine_s)
+        self.bounds[name] = checker.Bound(rate, self.burst(burst, count), self.quarantine_s)
         if shares:
             self.shares[name] = (rate, count)
         for other in self.hosts:
@@ -381,6 +402,16 @@ class Fleet:
                 eventually(SEEN_S, lambda: other.there(f"{name}/rate")
                            and other.ask("read", f"{name}/rate").text.strip() == f"{rate}/s",
                            f"{other.name} sees the rate of {name}")
+
+    def burst(self, burst, count):
+        """Of all hosts together: a token more for each whose part of it is less than one."""
+        return burst + len(self.hosts) if count == "auto" else max(burst, count)
+
+    def make(self, name, host=None, **settings):
+        """A limiter at once, with nothing waited for."""
+        host = host or self.hosts[0]
+        host.mkdir(name)
+        host.write(f"{name}/config", "".join(f"{key}={text}\n" for key, text in settings.items()))
 
     def takes(self, tokens, name="l"):
         """Takes of so many may be under way on every host; each saves them up for itself."""

@@ -962,9 +962,7 @@ def a_layout_of_another_version_is_refused(scene):
         client.set(f"{fleet.path}/v", b"4711")
     before, host = changes(), fleet.hosts[0]
     host.launch()
-    expect(gone(host.daemon.pid, 60), "it neither mounts nor ends")
-    status = host.daemon.wait()
-    host.daemon = None
+    status = host.refused()
     expect(status == 1 and "version" in host.said(),
            f"exit status {status}: {host.said()[-300:]}")
     expect(changes() == before, "it has changed something all the same")
@@ -978,9 +976,7 @@ def without_authority_a_mount_is_refused_and_with_credentials_it_works(scene):
         client.create("/guarded", acl=[(31, "digest", f"fleet:{digest}")])
     host = fleet.host(start=False)
     host.launch()
-    expect(gone(host.daemon.pid, 60), "it neither mounts nor ends")
-    status = host.daemon.wait()
-    host.daemon = None
+    status = host.refused()
     expect(status == 1 and "denie" in host.said(), f"exit status {status}: {host.said()[-300:]}")
     with open(f"{fleet.folder}/credentials", "w") as file:
         file.write("fleet:secret\n")
@@ -997,15 +993,24 @@ def without_authority_a_mount_is_refused_and_with_credentials_it_works(scene):
             expect(error.code == -102, str(error))
 
 
-def meddled(scene, folder, garbage, whole=True):
-    """An operator deletes all nodes of a folder, or writes garbage into them."""
-    fleet = scene.loaded(2, lease="2s")
+def below(client, root):
+    return [node for node in client.tree(root) if node != root]
+
+
+def is_leased(node):
+    """A tile that a host leases; a clean one ends with its epoch and what is left."""
+    return "." in node.rpartition("/")[2].partition("+")[0]
+
+
+def meddled(scene, folder, garbage, whole=True, chosen=lambda node: True, count=10):
+    """An operator deletes all nodes of a folder that are chosen, or writes garbage into them."""
+    fleet = scene.loaded(2, lease="2s", count=count)
     fleet.host("spare")
     with scene.ensemble.client() as client:
         for turn in range(2):
             root = f"{fleet.path}/{folder}"
-            nodes = [root] if folder == "g" else [n for n in client.tree(root) if n != root]
-            for node in reversed(nodes):
+            nodes = [root] if folder == "g" else below(client, root)
+            for node in reversed([node for node in nodes if chosen(node)]):
                 with contextlib.suppress(zk.Refused):
                     if garbage:
                         client.set(node, b"\xff\0garbage\n" * 40)
@@ -1013,6 +1018,11 @@ def meddled(scene, folder, garbage, whole=True):
                         client.delete(node)
             if turn == 0:
                 time.sleep(random.uniform(0.2, 1))
+    gets_over_it(fleet, whole)
+    return fleet
+
+
+def gets_over_it(fleet, whole=True):
     for _ in range(3):
         time.sleep(1)
         for host in fleet.hosts:
@@ -1021,8 +1031,7 @@ def meddled(scene, folder, garbage, whole=True):
             expect(answer.ok and answer.seconds < ANSWER_READ_S,
                    f"status of {host.name}: {answer.result} after {answer.seconds:.1f} s")
     if whole:
-        fleet.await_rate(100, REPLACED_S + quarantine_s())
-    return fleet
+        fleet.await_rate(100, REPLACED_S + 2 * quarantine_s())
 
 
 @beside
@@ -1036,26 +1045,47 @@ def hosts_get_over_garbage_in_their_own_nodes(scene):
 
 
 @beside
-def hosts_get_over_the_deletion_of_leases(scene):
-    meddled(scene, "l", garbage=False)
+def hosts_get_over_the_deletion_of_all_tiles(scene):
+    meddled(scene, "t", garbage=False)
 
 
 @beside
-def hosts_get_over_garbage_in_leases(scene):
-    meddled(scene, "l", garbage=True)
+def hosts_get_over_the_deletion_of_leased_tiles_of_a_limiter_without_numbers(scene):
+    meddled(scene, "t", garbage=False, chosen=is_leased, count="auto")
 
 
 @beside
-def hosts_get_over_the_deletion_of_free_markers(scene):
-    fleet = meddled(scene, "f", garbage=False)
+def hosts_get_over_the_deletion_of_free_tiles(scene):
+    fleet = meddled(scene, "t", garbage=False, chosen=lambda node: not is_leased(node))
     fleet.hosts[0].stop()
     fleet.await_rate(100, REPLACED_S, fleet.hosts[1:])
 
 
 @beside
-def hosts_get_over_garbage_in_free_markers(scene):
-    fleet = meddled(scene, "f", garbage=True)
+def hosts_get_over_garbage_in_tiles(scene):
+    fleet = meddled(scene, "t", garbage=True)
     fleet.hosts[0].stop()
+    fleet.await_rate(100, REPLACED_S, fleet.hosts[1:])
+
+
+FOREIGN = ("0", "-", "+", ".", "..x", "4095-0+1+1", "0-4096+1+1", "5-5+1+1", "00-1+1+1", "1+1+1:",
+           "0-9+1+1:1,2,3,4,5,6,7,8,9", "0-9+4294967296+1", "0-9.short", "9-18446744073709551616",
+           "0-1+1+1:nan", "x" * 200)
+
+
+@beside
+def hosts_get_over_nodes_that_have_no_name_of_theirs(scene):
+    fleet = scene.loaded(2, lease="2s")
+    with scene.ensemble.client() as client:
+        folders = [f"{fleet.path}/{name}" for name in ("t", "r", "d", "a", "h", "w", "c")]
+        folders += [node for folder in folders for node in below(client, folder)
+                    if folder[-1] in "trw" and node.count("/") == folder.count("/") + 1]
+        for folder in folders:
+            for name in FOREIGN:
+                with contextlib.suppress(zk.Refused):
+                    client.create(f"{folder}/{name}", b"garbage")
+    gets_over_it(fleet)
+    fleet.hosts[0].kill()
     fleet.await_rate(100, REPLACED_S, fleet.hosts[1:])
 
 
@@ -1173,7 +1203,7 @@ def servers_restored_from_an_older_backup_are_joined_again(scene):
 # Leases and watches that fit.
 
 LIMITERS, PARTITIONS = 3, 4096  # more than any host may hold
-NAMES_BYTES = 262144  # FLEET_OWN_BYTES_MAX of core/fleet/fleet.h
+LEASES_MAX = 10000  # FLEET_LEASES_MAX of core/fleet/fleet.h
 
 
 def single_server(scene, first):
@@ -1184,14 +1214,10 @@ def single_server(scene, first):
     return single
 
 
-def filled(scene, ensemble, path_bytes, known=None):
-    """
-    A host that holds as much as it may, below a path of so many bytes; yields its readings. @known:
-    its servers.
-    """
-    fleet = scene.fleet(0, ensemble, path="/" + "p" * (path_bytes - 1))
-    names = ",".join(f"{server.place.address}:2181" for server in known or ensemble)
-    fleet.host(source=f"zk://{names}{fleet.path}")
+def filled(scene, ensemble, known=None):
+    """A host that holds as much as it may, and what its readers read. @known: its servers."""
+    fleet = scene.fleet(0, ensemble)
+    fleet.host(source=known_source(fleet, known or ensemble))
     files = []
     for index in range(LIMITERS):
         fleet.limiter(PARTITIONS, PARTITIONS, name=f"l{index}")
@@ -1201,29 +1227,32 @@ def filled(scene, ensemble, path_bytes, known=None):
     return fleet, files
 
 
-def held_by_all(ensemble, fleet):
+def known_source(fleet, known):
+    return "zk://" + ",".join(f"{server.place.address}:2181" for server in known) + fleet.path
+
+
+def hosts_left(ensemble, fleet):
     with ensemble.client() as client:
-        return sum(len(client.children(f"{fleet.path}/l/{n + 1}")) for n in range(LIMITERS))
+        return client.children(f"{fleet.path}/h")
 
 
-def goes_on(fleet, ensemble, disturb):
+def goes_on(fleet, ensemble, disturb, kept=("session", "leases")):
     """Whatever @disturb does to its server, it keeps its session and all that it holds."""
     host = fleet.hosts[0]
-    session, leases = host.status()["session"], host.status()["leases"]
+    before = [host.status()[name] for name in kept]
     disturb()
     begun = int(host.status()["transactions"])
     time.sleep(3 * RIGHT_S)
     status = host.status()
-    expect((status["session"], status["leases"]) == (session, leases),
-           f"session {session}, {leases} leases: {fleet.where()}")
+    expect([status[name] for name in kept] == before,
+           f"{kept} was {before}: {status}, {host.said()[-400:]}")
     expect(int(status["transactions"]) > begun + 5 and float(status["right_seconds"]) > 1,
            f"the right is not renewed: {status}")
     expect(host.said().count("connection to ZooKeeper lost") < 4, host.said()[-600:])
     host.end_readers()
     host.stop()
-    # A host that has no time to give back so many leaves them to the end of its session.
-    eventually(SESSION_S + 5 * TICK_S, lambda: held_by_all(ensemble, fleet) == 0,
-               lambda: f"{held_by_all(ensemble, fleet)} leases are not released")
+    eventually(SESSION_S + 5 * TICK_S, lambda: not hosts_left(ensemble, fleet),
+               lambda: f"the session is not closed: {hosts_left(ensemble, fleet)}")
 
 
 def await_full(host):
@@ -1234,54 +1263,65 @@ def await_full(host):
         seen.append(int(host.status()["leases"]))
         time.sleep(1)
         return seen[-1] > 0 and seen[-4:] == [seen[-1]] * 4
-    eventually(40, settled, lambda: f"{host.name} takes no more leases: {seen}")
-    status = host.status()
-    most = (NAMES_BYTES - 300) // (len(host.fleet.path) + 4 + len("/l/1/r9999"))
-    expect(most - 1 <= seen[-1] <= 1.2 * most, f"{seen[-1]} leases where {most} fit")
-    expect(NAMES_BYTES * 0.9 < int(status["path_bytes"]) <= NAMES_BYTES, f"path_bytes: {status}")
-    expect(int(status["left_out"]) > 0 and host.said().count("fleet: full: ") == 1,
+    eventually(90, settled, lambda: f"{host.name} takes no more leases: {seen}")
+    expect(seen[-1] == LEASES_MAX, f"{seen[-1]} leases where {LEASES_MAX} fit")
+    expect(int(host.status()["left_out"]) > 0 and host.said().count("fleet: full: ") == 1,
            f"it says once that there is no more room: {host.said()[-400:]}")
+
+
+def restarted(single):
+    single.servers[0].kill()
+    time.sleep(1)
+    single.servers[0].start()
+    single.await_quorum()
+
+
+def hang_its_server(scene, host):
+    address = re.findall(r"connected to ZooKeeper at ([\d.]+):", host.said())[-1]
+    next(s for s in scene.ensemble if s.place.address == address).freeze()
+    time.sleep(RENEWAL_S)
 
 
 @scenario(beside=True, limit_s=360)
 def a_host_that_holds_all_it_may_goes_on_when_its_server_is_started_again(scene):
     single = single_server(scene, 221)
-    fleet, _ = filled(scene, single, path_bytes=110)
-
-    def restart():
-        single.servers[0].kill()
-        time.sleep(1)
-        single.servers[0].start()
-        single.await_quorum()
-    goes_on(fleet, single, restart)
+    fleet, _ = filled(scene, single)
+    goes_on(fleet, single, lambda: restarted(single))
 
 
-@scenario(beside=False, limit_s=120)
+@scenario(beside=False, limit_s=240)
 def a_host_that_holds_all_it_may_goes_to_another_server_when_its_own_hangs(scene):
-    fleet, _ = filled(scene, scene.ensemble, path_bytes=110, known=scene.ensemble.followers())
-
-    def hang():
-        address = re.findall(r"connected to ZooKeeper at ([\d.]+):", fleet.hosts[0].said())[-1]
-        next(s for s in scene.ensemble if s.place.address == address).freeze()
-        time.sleep(RENEWAL_S)
-    goes_on(fleet, scene.ensemble, hang)
+    fleet, _ = filled(scene, scene.ensemble, known=scene.ensemble.followers())
+    goes_on(fleet, scene.ensemble, lambda: hang_its_server(scene, fleet.hosts[0]))
 
 
 @scenario(beside=True, limit_s=360)
 def servers_start_again_after_a_host_that_held_all_it_may_has_died(scene):
     single = single_server(scene, 231)
-    fleet, files = filled(scene, single, path_bytes=255)
-    server = single.servers[0]
+    fleet, files = filled(scene, single)
     fleet.hosts[0].kill()
     fleet.hosts[0].end_readers()
-    eventually(SESSION_S + 5 * TICK_S, lambda: held_by_all(single, fleet) == 0,
+    eventually(SESSION_S + 5 * TICK_S, lambda: not hosts_left(single, fleet),
                "the session of the dead host is closed")
-    server.kill()
-    server.start()
-    single.await_quorum()
+    restarted(single)
     other = fleet.host("other")
     fleet.load(other, files=files, work_us=100_000)
     await_full(other)
+
+
+WATCHED, WATCHED_PATH = 1500, 240  # limiters, and bytes of the path before their names
+
+
+@scenario(beside=False, limit_s=360)
+def a_host_that_watches_all_it_may_goes_to_another_server_when_its_own_hangs(scene):
+    fleet = scene.fleet(path="/" + "p" * (WATCHED_PATH - 1))
+    host = fleet.host(source=known_source(fleet, scene.ensemble.followers()))
+    for index in range(WATCHED):
+        fleet.make(f"l{index}", rate="10/s")
+    host.loop(*(f"l{index}/token" for index in range(WATCHED)), work_us=2_000_000)
+    eventually(90, lambda: int(host.status()["leases"]) >= WATCHED,
+               lambda: f"{host.status()['leases']} leases of {WATCHED} limiters")
+    goes_on(fleet, scene.ensemble, lambda: hang_its_server(scene, host), kept=("session",))
 
 
 # Servers.

@@ -92,37 +92,6 @@ static void try_host(const char *text)
 }
 
 /* Into a bucket goes what a marker says: never more than there is room for. */
-static void check_joined(const struct bucket_part *part)
-{
-	static const struct rate rate = {.amount = 7, .period_ns = NSEC_PER_SEC};
-	struct bucket bucket;
-
-	bucket_init(&bucket, &rate, 20, 0, 0);
-	bucket_join(&bucket, part);
-	FUZZ_CHECK(bucket.level <= 20 && bucket.part < bucket.flow.den);
-	FUZZ_CHECK(bucket.level < 20 || !bucket.part);
-}
-
-static void try_marker(const char *text)
-{
-	struct marker marker, again;
-	char printed[MARKER_TEXT];
-
-	record_parse_marker(text, &marker);
-	FUZZ_CHECK(marker.count <= LIMITS_MAX);
-	for (uint32_t i = 0; i < marker.count; i++) {
-		FUZZ_CHECK(marker.parts[i].nano < NSEC_PER_SEC);
-		check_joined(&marker.parts[i]);
-	}
-	record_print_marker(&marker, printed);
-	check_printed(printed, sizeof(printed));
-	record_parse_marker(printed, &again);
-	FUZZ_CHECK(again.count == marker.count && again.saved == marker.saved);
-	for (uint32_t i = 0; i < marker.count; i++)
-		FUZZ_CHECK(again.parts[i].tokens == marker.parts[i].tokens &&
-			   again.parts[i].nano == marker.parts[i].nano);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 {
 	char *text = malloc(size + 1);
@@ -135,7 +104,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 	try_globals(text);
 	try_record(text);
 	try_host(text);
-	try_marker(text);
 	free(text);
 	return 0;
 }

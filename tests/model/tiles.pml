@@ -13,7 +13,7 @@
  *	/h/HID		ephemeral, a host's session; its version counts the host's transactions
  *	/d/HID+E	that host's right is over, as was found in epoch E
  *
- * RULES, beside 1 to 5, 9, 10 and 13 of core/fleet/fleet.h
+ * RULES, beside 1 to 5, 11, 12 and 13 of core/fleet/fleet.h
  *
  *  - Names: a transaction about leaves deletes tiles by their exact names, and creates tiles of the
  *    same leaves. A name says all, so it asserts all.

@@ -8,7 +8,7 @@
  * is a bucket with the whole burst and the whole rate. And at any moment the rates that hosts use
  * sum up to no more than the whole rate.
  *
- * That no two hosts are entitled to one partition is what leases.pml is for, so here each
+ * That no two hosts are entitled to one partition is what tiles.pml is for, so here each
  * transaction is executed and answered in one step, the clocks tick together, and Q is D. Whatever
  * a guard allows may happen at any moment, and nothing has to. A host that is cut off renews
  * nothing and applies nothing; the coordinator closes its session whenever it likes.
@@ -44,7 +44,7 @@
  *  - a successor: it finds levels in the buckets, makes no markers for Q, and knows the earlier
  *    settings as its predecessor did: traces in successors, names/name_deleted_successor,
  *    settings/successor_changes;
- *  - transactions without an answer, and clocks that differ: leases.pml;
+ *  - transactions without an answer, and clocks that differ: tiles.pml;
  *  - elections, which may take back a change: traces settings/change_taken_back,
  *    names/making_taken_back;
  *  - a host that can use nothing keeps up to a token in its bucket, so a change to a smaller burst

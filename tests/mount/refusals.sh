@@ -190,15 +190,16 @@ case_charge_cannot_be_read() {
 case_nothing_but_limiters_can_be_made() {
 	start
 	limiter orders
-	local place
-	for place in "" orders/ orders/take/ orders/eta/ orders/partitions/ orders/partitions/0/; do
+	local place part
+	part=orders/partitions/$(a_part)/
+	for place in "" orders/ orders/take/ orders/eta/ orders/partitions/ "$part"; do
 		denied EPERM create "$m/${place}new"
 		denied EPERM fifo "$m/${place}new"
 		denied EPERM symlink "$m/${place}new"
 		denied EPERM link "$m/orders/rate" "$m/${place}new"
 		[ ! -e "$m/${place}new" ] || fail "${place}new exists"
 	done
-	for place in orders/take/ orders/eta/ orders/partitions/ orders/partitions/0/; do
+	for place in orders/take/ orders/eta/ orders/partitions/ "$part"; do
 		refused EPERM mkdir "$m/${place}new"
 		[ ! -e "$m/${place}new" ] || fail "${place}new exists"
 	done
@@ -207,16 +208,16 @@ case_nothing_but_limiters_can_be_made() {
 case_nothing_but_limiters_can_be_removed() {
 	start
 	limiter orders
-	local file
-	for file in rate token stat config charge take/5 eta/5 partitions/count \
-		partitions/0/rate; do
+	local file part
+	part=partitions/$(a_part)
+	for file in rate token stat config charge take/5 eta/5 partitions/count "$part/rate"; do
 		denied EPERM unlink "$m/orders/$file"
 		[ -e "$m/orders/$file" ] || fail "$file is gone"
 	done
 	for file in README status events; do
 		denied EPERM unlink "$m/$file"
 	done
-	for file in take eta partitions partitions/0; do
+	for file in take eta partitions "$part"; do
 		refused EPERM rmdir "$m/orders/$file"
 	done
 	denied 'EPERM|EISDIR' unlink "$m/orders"
@@ -234,7 +235,7 @@ case_nothing_but_limiters_can_be_renamed() {
 	denied EPERM rename "$m/orders/rate" "$m/orders/burst"
 	denied EPERM rename "$m/README" "$m/LIESMICH"
 	denied EPERM rename "$m/orders/take" "$m/orders/give"
-	denied EPERM rename "$m/orders/partitions/0" "$m/orders/partitions/1"
+	denied EPERM rename "$m/orders/partitions/$(a_part)" "$m/orders/partitions/1"
 	denied 'EPERM|EXDEV' rename "$m/orders" "$m/other/orders"
 	denied 'EPERM|EXDEV' rename "$m/orders" "$d/orders"
 	denied EXDEV rename "$d/log" "$m/log"

@@ -55,8 +55,13 @@ case_a_file_of_a_partition_above_a_lowered_count_is_gone_in_the_next_server() {
 case_a_file_of_a_partition_that_auto_does_not_make_any_more_is_gone_in_the_next_server() {
 	outlives
 	limiter orders 1000/s
-	orders partitions/count auto
-	partition_goes 19 orders rate 1/h
+	if [ -z "${SOURCE-}" ]; then
+		orders partitions/count auto
+		partition_goes 19 orders rate 1/h
+	else
+		orders partitions/count 20
+		partition_goes 19 orders partitions/count auto
+	fi
 }
 
 case_a_file_of_a_reserve_that_was_taken_back_is_gone_in_the_next_server() {

@@ -85,7 +85,7 @@ static void assert_rate(const struct limiter *limiter, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void test_making_a_limiter_is_one_transaction_with_its_markers(void **state)
+static void test_making_a_limiter_is_one_transaction_with_its_tiles(void **state)
 {
 	struct scene scene;
 	struct change change;
@@ -94,10 +94,8 @@ static void test_making_a_limiter_is_one_transaction_with_its_markers(void **sta
 	scene_open(&scene);
 	change = making(&scene, "a", "rate=10/s\npartitions.count=2");
 	begin(&scene, &change);
-	scene_assert_next(&scene, "check /g 0; set /h/HID 1; create /c/1; create /l/1; "
-				  "create /f/1; create /w/1; create /a/1; create /t/1-1; "
-				  "create /t/1-1/0-1+2+1; create /f/1/0; create /f/1/1; "
-				  "set /g 0");
+	scene_assert_next(&scene, "check /g 0; set /h/HID 1; create /c/1; create /w/1; "
+				  "create /a/1; create /t/1-1; create /t/1-1/0-1+2+1; set /g 0");
 	assert_null(find(&scene, "a"));
 	assert_int_equal(end(&scene, &change, 0), 0);
 	assert_ptr_equal(find(&scene, "a"), change.made);
@@ -241,7 +239,7 @@ static void test_a_host_learns_since_when_leaves_are_numbered_as_they_are(void *
 	scene_close(&scene);
 }
 
-static void test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later(void **state)
+static void test_removing_a_limiter_ends_its_leases_and_sweeps_its_nodes_q_later(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -257,14 +255,12 @@ static void test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later(void
 	scene_assert_next(&scene, "check /g 1; set /h/HID 3; set /c/1 0; set /g 1");
 	assert_int_equal(end(&scene, &change, SEC), 0);
 	assert_null(find(&scene, "a"));
-	assert_null(scene_node(&scene, "/l/1/0"));
-	assert_non_null(scene_node(&scene, "/l/1"));
+	assert_int_equal(fleet_leases(scene.fleet), 0);
+	assert_non_null(scene_node(&scene, "/t/1-1"));
 	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) - 2 * SEC);
-	assert_non_null(scene_node(&scene, "/l/1"));
+	assert_non_null(scene_node(&scene, "/t/1-1"));
 	scene_run(&scene, 10 * SEC);
 	assert_null(scene_node(&scene, "/c/1"));
-	assert_null(scene_node(&scene, "/l/1"));
-	assert_null(scene_node(&scene, "/f/1"));
 	assert_null(scene_node(&scene, "/w/1"));
 	assert_null(scene_node(&scene, "/a/1"));
 	assert_null(scene_node(&scene, "/t/1-1/0+2+1"));
@@ -329,7 +325,7 @@ static void test_a_host_that_joins_sweeps_tiles_that_no_host_did(void **state)
 	scene_prepare(&scene);
 	scene_set(&scene, "/v", "ratefs 4\n");
 	scene_set(&scene, "/g",
-		  "renewal=1500ms\nright=8s\nquarantine=8330ms\nsession=6s\nlast=7\nrecent=\n");
+		  "renewal=1500ms\nright=8s\nquarantine=8330ms\nsession=15s\nlast=7\nrecent=\n");
 	for (const char *folder = "chlftrdaw"; *folder; folder++)
 		scene_set(&scene, (char[]){'/', *folder, '\0'}, NULL);
 	scene_set(&scene, "/c/1", record);
@@ -815,10 +811,7 @@ static int leave_name(struct scene *scene, struct limiter *limiter, const char *
 	return scene_change(scene, &change);
 }
 
-/*
- * Makes @name below @parent. Tells whether it begins with a marker, so that its partition is usable
- * at once.
- */
+/* Makes @name below @parent. Tells whether its tile has an epoch, so that it is usable at once. */
 static bool begins_clean(struct scene *scene, struct limiter *parent, const char *name)
 {
 	struct change change = {.kind = CHANGE_MAKE, .limiter = parent, .text = ONE};
@@ -826,7 +819,8 @@ static bool begins_clean(struct scene *scene, struct limiter *parent, const char
 
 	strcpy(change.name, name);
 	assert_int_equal(scene_change(scene, &change), 0);
-	snprintf(path, sizeof(path), "/f/%llu/0", (unsigned long long)change.made->holding->id);
+	snprintf(path, sizeof(path), "/t/%llu-1/0+2+1",
+		 (unsigned long long)change.made->holding->id);
 	return scene_node(scene, path);
 }
 
@@ -1051,13 +1045,14 @@ static void test_a_successor_does_not_know_which_names_were_left_and_waits_q_wit
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_making_a_limiter_is_one_transaction_with_its_markers),
+		cmocka_unit_test(test_making_a_limiter_is_one_transaction_with_its_tiles),
 		cmocka_unit_test(test_a_setting_is_one_transaction_of_its_limiter_and_g),
 		cmocka_unit_test(test_another_number_of_leaves_or_reserve_numbers_them_anew),
 		cmocka_unit_test(test_leaves_that_are_numbered_anew_have_tiles_of_no_epoch),
 		cmocka_unit_test(test_a_limiter_with_a_former_name_has_a_tile_of_no_epoch),
 		cmocka_unit_test(test_a_host_learns_since_when_leaves_are_numbered_as_they_are),
-		cmocka_unit_test(test_removing_a_limiter_gives_back_and_sweeps_its_nodes_q_later),
+		cmocka_unit_test(
+			test_removing_a_limiter_ends_its_leases_and_sweeps_its_nodes_q_later),
 		cmocka_unit_test(test_tiles_of_an_earlier_cut_are_swept_q_later),
 		cmocka_unit_test(test_many_tiles_are_swept_in_several_transactions),
 		cmocka_unit_test(test_a_host_that_joins_sweeps_tiles_that_no_host_did),

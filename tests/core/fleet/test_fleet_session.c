@@ -1,6 +1,8 @@
 /* Tests of fleet: the session, the right to use what is held, and leaving. */
 #include "tests/core/fleet/scene.h"
 
+#include <stdio.h>
+
 static const char RENEWAL_HEAD[] = "check /g ";
 
 /* A limiter of one partition, held, its token taken. */
@@ -20,8 +22,7 @@ static const char ONE[] = "rate=10/s\npartitions.count=1\n";
 
 static void test_the_first_host_makes_the_nodes_of_the_fleet_and_joins(void **state)
 {
-	static const char *const made[] = {"/v", "/g", "/c", "/h", "/l", "/f",
-					   "/t", "/r", "/d", "/a", "/w"};
+	static const char *const made[] = {"/v", "/g", "/c", "/h", "/t", "/r", "/d", "/a", "/w"};
 	struct scene scene;
 	struct globals globals;
 
@@ -31,7 +32,7 @@ static void test_the_first_host_makes_the_nodes_of_the_fleet_and_joins(void **st
 	scene_begin(&scene);
 	scene_assert_next(&scene, "read /v");
 	scene_answer(&scene);
-	assert_int_equal(scene.sent_count, 11);
+	assert_int_equal(scene.sent_count, 9);
 	scene_answer_all(&scene);
 	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++)
 		assert_non_null(scene_node(&scene, made[i]));
@@ -66,7 +67,7 @@ static void test_the_constants_of_the_fleet_count_not_those_of_the_host(void **s
 	scene_prepare(&scene);
 	scene_set(&scene, "/v", "ratefs 4\n");
 	scene_set(&scene, "/g",
-		  "renewal=2s\nright=20s\nquarantine=21s\nsession=6s\nlast=0\nrecent=\n");
+		  "renewal=2s\nright=20s\nquarantine=21s\nsession=15s\nlast=0\nrecent=\n");
 	for (const char *folder = "chlftrdaw"; *folder; folder++)
 		scene_set(&scene, (char[]){'/', *folder, '\0'}, NULL);
 	scene_begin(&scene);
@@ -95,6 +96,148 @@ static void test_the_layout_of_another_version_is_refused(void **state)
 {
 	(void)state;
 	refuse_layout("ratefs 5\n");
+}
+
+/* /v as a host leaves it that begins to turn the fleet over, and /g with the timeout of now. */
+static void begin_to_turn_over(struct scene *scene)
+{
+	scene_set(scene, "/v", "ratefs 3 to 4\n");
+	scene_set(scene, "/g",
+		  "renewal=1500ms\nright=8s\nquarantine=8330ms\nsession=15s\nlast=1\n"
+		  "recent=7:1\n");
+	scene_delete(scene, "/h");
+}
+
+/* A fleet of the version before, with a limiter, as its last host left it. */
+static void set_layout_before(struct scene *scene)
+{
+	char path[32];
+
+	scene_set(scene, "/v", "ratefs 3\n");
+	scene_set(scene, "/g",
+		  "renewal=1500ms\nright=8s\nquarantine=8330ms\nsession=6s\nlast=1\n"
+		  "recent=7:1\n");
+	for (const char *folder = "chlfw"; *folder; folder++)
+		scene_set(scene, (char[]){'/', *folder, '\0'}, NULL);
+	scene_set(scene, "/c/1",
+		  "name=a\nparent=0\ngeneration=4\nwriter=bbbbbbbbbbbbb\nowner=0 0 755\nsaved=3\n"
+		  "before.rate=9/s\nsettings:\nrate=10/s\npartitions.count=120\n");
+	scene_set(scene, "/l/1", NULL);
+	scene_set(scene, "/f/1", NULL);
+	scene_set(scene, "/w/1", NULL);
+	for (int i = 0; i < 120; i++) {
+		snprintf(path, sizeof(path), "/f/1/%d", i);
+		scene_set(scene, path, "3 0.100000000");
+	}
+}
+
+static void assert_turned_over(struct scene *scene)
+{
+	static const char *const gone[] = {"/f/1", "/f/1/119", "/l/1"};
+	struct limiter *a = tree_find(&scene->engine.tree, scene->engine.tree.root, "a");
+	struct guest guest;
+
+	assert_int_equal(fleet_state(scene->fleet), FLEET_READY);
+	assert_string_equal(scene_node(scene, "/v")->data, "ratefs 4\n");
+	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+		assert_null(scene_node(scene, gone[i]));
+	assert_non_null(a);
+	assert_int_equal(limiter_settings(a)->partitions, 120);
+	/* Another host that goes on with its right may grant by leases of before. */
+	assert_int_equal(scene_ask(scene, &guest, a), WAITING);
+	scene_run(scene, record_quarantine_ns(FLEET_RIGHT_NS));
+	assert_int_equal(guest.waiter.outcome, WAITING);
+	scene_run(scene, 5 * SEC);
+	assert_int_equal(guest.waiter.outcome, 0);
+}
+
+static void test_a_layout_of_the_version_before_that_no_host_has_is_turned_over(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_prepare(&scene);
+	set_layout_before(&scene);
+	scene_begin(&scene);
+	assert_turned_over(&scene);
+	scene_close(&scene);
+}
+
+static void test_a_turning_over_that_was_left_is_gone_on_with(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_prepare(&scene);
+	set_layout_before(&scene);
+	begin_to_turn_over(&scene);
+	scene_delete(&scene, "/l/1");
+	scene_begin(&scene);
+	assert_turned_over(&scene);
+	scene_close(&scene);
+}
+
+static void test_a_layout_of_the_version_before_that_a_host_has_is_refused(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_prepare(&scene);
+	set_layout_before(&scene);
+	scene_set(&scene, "/h/bbbbbbbbbbbbb", "name=b\nweight=1\nheld=0\n");
+	scene_begin(&scene);
+	assert_int_equal(fleet_state(scene.fleet), FLEET_REFUSED);
+	assert_non_null(strstr(scene.event, "version before"));
+	scene_run(&scene, 60 * SEC);
+	assert_int_equal(scene.transactions, 0);
+	/* When that host has left, it is turned over. */
+	scene_delete(&scene, "/h/bbbbbbbbbbbbb");
+	scene_run(&scene, 60 * SEC);
+	assert_int_equal(fleet_state(scene.fleet), FLEET_READY);
+	scene_close(&scene);
+}
+
+static void test_a_host_of_the_version_before_that_joins_meanwhile_is_left_alone(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_prepare(&scene);
+	set_layout_before(&scene);
+	scene.held_up = true;
+	scene_begin(&scene);
+	scene_answer(&scene);
+	scene_assert_next(&scene, "list /h");
+	scene_answer(&scene);
+	scene_assert_next(&scene, "read /g");
+	scene_answer(&scene);
+	scene_assert_next(&scene, "set /v 0; set /g 0; delete /h");
+	scene_set(&scene, "/h/bbbbbbbbbbbbb", "name=b\nweight=1\nheld=0\n");
+	scene_answer(&scene);
+	assert_int_equal(fleet_state(scene.fleet), FLEET_REFUSED);
+	assert_string_equal(scene_node(&scene, "/v")->data, "ratefs 3\n");
+	assert_int_equal(scene_node(&scene, "/g")->version, 0);
+	scene_close(&scene);
+}
+
+static void test_of_two_hosts_one_begins_to_turn_over(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	scene_prepare(&scene);
+	set_layout_before(&scene);
+	scene.held_up = true;
+	scene_begin(&scene);
+	for (int i = 0; i < 3; i++)
+		scene_answer(&scene);
+	scene_assert_next(&scene, "set /v 0; set /g 0; delete /h");
+	begin_to_turn_over(&scene);
+	scene_answer(&scene);
+	scene.held_up = false;
+	scene_run(&scene, 10 * SEC);
+	assert_turned_over(&scene);
+	scene_close(&scene);
 }
 
 /* A host of version 2 knows none of the settings that have other names now. */
@@ -380,10 +523,10 @@ static void test_each_connection_given_up_makes_the_next_answer_be_waited_for_lo
 	assert_in_range(waited_until_given_up(&scene, a), 700 * MS, 701 * MS);
 	reconnect(&scene);
 	assert_in_range(waited_until_given_up(&scene, a), 2800 * MS, 2801 * MS);
-	/* An answer of more than T/2 could not renew the right in time. */
+	/* After more than (D - 1.25 R) / 2 the right could not be renewed a second time. */
 	for (int i = 0; i < 10; i++) {
 		reconnect(&scene);
-		assert_in_range(waited_until_given_up(&scene, a), 3000 * MS, 3001 * MS);
+		assert_in_range(waited_until_given_up(&scene, a), 3062 * MS, 3064 * MS);
 	}
 	scene_close(&scene);
 }
@@ -621,6 +764,13 @@ int main(void)
 		cmocka_unit_test(test_a_host_joins_in_one_transaction_that_checks_the_settings),
 		cmocka_unit_test(test_the_constants_of_the_fleet_count_not_those_of_the_host),
 		cmocka_unit_test(test_the_layout_of_another_version_is_refused),
+		cmocka_unit_test(
+			test_a_layout_of_the_version_before_that_no_host_has_is_turned_over),
+		cmocka_unit_test(test_a_turning_over_that_was_left_is_gone_on_with),
+		cmocka_unit_test(test_a_layout_of_the_version_before_that_a_host_has_is_refused),
+		cmocka_unit_test(
+			test_a_host_of_the_version_before_that_joins_meanwhile_is_left_alone),
+		cmocka_unit_test(test_of_two_hosts_one_begins_to_turn_over),
 		cmocka_unit_test(test_the_layout_with_other_names_of_settings_is_refused),
 		cmocka_unit_test(test_the_layout_without_records_of_removed_limiters_is_refused),
 		cmocka_unit_test(test_a_host_without_authority_is_refused),

@@ -262,14 +262,13 @@ static void test_a_limiter_with_a_line_missing_is_refused(void **state)
 	assert_refused("name=", "nam=");
 	assert_refused("parent=3\n", "");
 	assert_refused("generation=12\n", "");
-	assert_refused("cut=4\n", "");
 	assert_refused("writer=", "author=");
 	assert_refused("owner=", "owners=");
 	assert_refused("settings:\n", "");
 	assert_refused("\nsettings:", " settings:");
 }
 
-static void test_in_a_limiter_that_does_not_say_since_when_no_older_marker_counts(void **state)
+static void test_in_a_limiter_that_does_not_say_since_when_no_older_rest_counts(void **state)
 {
 	const struct record record = full_record();
 	struct record parsed;
@@ -282,6 +281,18 @@ static void test_in_a_limiter_that_does_not_say_since_when_no_older_marker_count
 	assert_int_equal(record_parse(with(changed, text, "saved=7", "saved=0"), &parsed, error),
 			 0);
 	assert_int_equal(parsed.saved, 12);
+}
+
+static void test_a_limiter_that_does_not_say_its_cut_was_just_numbered(void **state)
+{
+	const struct record record = full_record();
+	struct record parsed;
+	char text[RECORD_TEXT], changed[RECORD_TEXT], error[ERROR_TEXT];
+
+	(void)state;
+	record_print(&record, text);
+	assert_int_equal(record_parse(with(changed, text, "cut=4\n", ""), &parsed, error), 0);
+	assert_int_equal(parsed.cut, 12);
 }
 
 static void test_a_limiter_with_a_value_out_of_range_is_refused(void **state)
@@ -393,109 +404,6 @@ static void test_the_name_of_a_host_is_one_word_when_it_is_shown(void **state)
 	assert_string_equal(host.name, "a?b?c?");
 }
 
-static void assert_marker(const char *text, const struct marker *expected)
-{
-	struct marker marker;
-
-	record_parse_marker(text, &marker);
-	if (marker.count != expected->count || marker.saved != expected->saved)
-		fail_msg("'%s': %u limits of %llu", text, marker.count,
-			 (unsigned long long)marker.saved);
-	for (uint32_t i = 0; i < expected->count; i++) {
-		assert_int_equal(marker.parts[i].tokens, expected->parts[i].tokens);
-		assert_int_equal(marker.parts[i].nano, expected->parts[i].nano);
-	}
-}
-
-static void test_levels_of_several_limits_read_back_as_written(void **state)
-{
-	struct marker marker = {.saved = INT64_MAX,
-				.parts = {
-					{0, 0},
-					{1, 1},
-					{20, 999999999},
-					{-7, 500000000},
-					{-1, 250000},
-					{INT64_C(1) << 60, 100},
-					{-(INT64_C(1) << 60), 1000},
-					{10000000000000, 1},
-				}};
-	char text[MARKER_TEXT];
-
-	(void)state;
-	for (marker.count = 0; marker.count <= LIMITS_MAX; marker.count++) {
-		record_print_marker(&marker, text);
-		assert_true(strlen(text) < MARKER_TEXT - 1);
-		assert_marker(text, &marker);
-	}
-	marker.count = 3;
-	marker.saved = 12;
-	record_print_marker(&marker, text);
-	assert_string_equal(text, "12 0.000000000 1.000000001 20.999999999");
-}
-
-static void test_an_empty_marker_is_that_of_a_new_limiter(void **state)
-{
-	(void)state;
-	assert_marker("", &(struct marker){.saved = 1});
-}
-
-static void test_a_marker_that_is_not_understood_leaves_nothing(void **state)
-{
-	static const char *const garbage[] = {
-		"garbage",
-		"1.",
-		"1 ",
-		"1 1",
-		"1.000000000",
-		"1.000000000 2.000000000",
-		"1 1.",
-		"1 1.5x",
-		"1 1.000000000 x",
-		"1 1.000000000,2.000000000",
-		"1 1.000000000 ",
-		"1 1.0000000000",
-		"\n",
-		"1 1.000000000\n",
-		("1 1.000000000 1.000000000 1.000000000 1.000000000 1.000000000 1.000000000 "
-		 "1.000000000 1.000000000 1.000000000"),
-		"1 0x1.000000000",
-		"-1 1.000000000",
-		"9223372036854775808 1.000000000",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++)
-		assert_marker(garbage[i], &(struct marker){.count = LIMITS_MAX});
-}
-
-static void test_a_marker_whose_fraction_is_none_leaves_nothing(void **state)
-{
-	(void)state;
-	assert_marker("1 0.-1", &(struct marker){.count = LIMITS_MAX});
-	assert_marker("1 0.-99999999", &(struct marker){.count = LIMITS_MAX});
-	assert_marker("1 99999999999999999999999.0", &(struct marker){.count = LIMITS_MAX});
-}
-
-static void test_the_full_parts_of_a_burst_add_up_to_it(void **state)
-{
-	static const uint64_t bursts[] = {1, 2, 7, 20, 1000, 999999999999, TOKENS_MAX};
-	static const uint32_t counts[] = {1, 2, 3, 7, 20, 4096};
-
-	(void)state;
-	for (size_t b = 0; b < sizeof(bursts) / sizeof(bursts[0]); b++) {
-		for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
-			struct bucket_part part = record_full_part(bursts[b], counts[c]);
-			u128 sum = ((u128)(uint64_t)part.tokens * NSEC_PER_SEC + part.nano) *
-				   counts[c];
-
-			assert_true(part.nano < NSEC_PER_SEC);
-			assert_true(sum <= (u128)bursts[b] * NSEC_PER_SEC);
-			assert_true(sum + counts[c] > (u128)bursts[b] * NSEC_PER_SEC);
-		}
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -509,20 +417,16 @@ int main(void)
 		cmocka_unit_test(test_a_limiter_reads_back_as_written),
 		cmocka_unit_test(test_the_largest_record_reads_back_as_written),
 		cmocka_unit_test(test_a_limiter_with_a_line_missing_is_refused),
+		cmocka_unit_test(test_a_limiter_that_does_not_say_its_cut_was_just_numbered),
 		cmocka_unit_test(test_a_limiter_with_a_value_out_of_range_is_refused),
 		cmocka_unit_test(
-			test_in_a_limiter_that_does_not_say_since_when_no_older_marker_counts),
+			test_in_a_limiter_that_does_not_say_since_when_no_older_rest_counts),
 		cmocka_unit_test(test_an_owner_out_of_range_is_refused),
 		cmocka_unit_test(test_a_limiter_with_wrong_settings_is_refused),
 		cmocka_unit_test(test_a_record_of_nothing_is_refused),
 		cmocka_unit_test(test_a_host_reads_back_as_written),
 		cmocka_unit_test(test_a_host_that_is_not_understood_is_refused),
 		cmocka_unit_test(test_the_name_of_a_host_is_one_word_when_it_is_shown),
-		cmocka_unit_test(test_levels_of_several_limits_read_back_as_written),
-		cmocka_unit_test(test_an_empty_marker_is_that_of_a_new_limiter),
-		cmocka_unit_test(test_a_marker_that_is_not_understood_leaves_nothing),
-		cmocka_unit_test(test_a_marker_whose_fraction_is_none_leaves_nothing),
-		cmocka_unit_test(test_the_full_parts_of_a_burst_add_up_to_it),
 	};
 
 	return cmocka_run_group_tests_name("record", tests, NULL, NULL);

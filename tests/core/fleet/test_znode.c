@@ -17,12 +17,10 @@ static void test_each_kind_of_path_is_read_as_it_was_printed(void **state)
 		enum znode_kind kind;
 		const char *path;
 	} plain[] = {
-		{ZNODE_LAYOUT, "/v"},	     {ZNODE_GLOBALS, "/g"},  {ZNODE_RECORDS, "/c"},
-		{ZNODE_RECORD, "/c/7"},	     {ZNODE_HOSTS, "/h"},    {ZNODE_LEASES_OF, "/l"},
-		{ZNODE_LEASES, "/l/7"},	     {ZNODE_FREE_OF, "/f"},  {ZNODE_FREE, "/f/7"},
-		{ZNODE_CLAIMS_OF, "/w"},     {ZNODE_CLAIMS, "/w/7"}, {ZNODE_TILES_OF, "/t"},
-		{ZNODE_RESERVES_OF, "/r"},   {ZNODE_ENDS_OF, "/d"},  {ZNODE_AGREED_RATES_OF, "/a"},
-		{ZNODE_AGREED_RATE, "/a/7"},
+		{ZNODE_LAYOUT, "/v"},	{ZNODE_GLOBALS, "/g"},	       {ZNODE_RECORDS, "/c"},
+		{ZNODE_RECORD, "/c/7"}, {ZNODE_HOSTS, "/h"},	       {ZNODE_CLAIMS_OF, "/w"},
+		{ZNODE_CLAIMS, "/w/7"}, {ZNODE_TILES_OF, "/t"},	       {ZNODE_RESERVES_OF, "/r"},
+		{ZNODE_ENDS_OF, "/d"},	{ZNODE_AGREED_RATES_OF, "/a"}, {ZNODE_AGREED_RATE, "/a/7"},
 	};
 	char path[ZNODE_TEXT];
 	struct znode znode;
@@ -34,7 +32,7 @@ static void test_each_kind_of_path_is_read_as_it_was_printed(void **state)
 		assert_true(znode_parse(path, &znode));
 		assert_int_equal(znode.kind, plain[i].kind);
 	}
-	assert_true(znode_parse("/f/18446744073709551615", &znode));
+	assert_true(znode_parse("/w/18446744073709551615", &znode));
 	assert_true(znode.id == UINT64_MAX);
 }
 
@@ -55,26 +53,6 @@ static void test_a_path_with_a_name_keeps_it(void **state)
 	assert_int_equal(znode.kind, ZNODE_CLAIM);
 	assert_true(znode.id == 12);
 	assert_string_equal(znode.name, "abcdefghijk27-3-1-0000000004");
-}
-
-static void test_a_partition_of_the_reserve_is_told_from_the_others(void **state)
-{
-	char path[ZNODE_TEXT];
-	struct znode znode;
-
-	(void)state;
-	znode_path_partition(ZNODE_LEASE, 5, 4095, false, path);
-	assert_string_equal(path, "/l/5/4095");
-	assert_true(znode_parse(path, &znode));
-	assert_int_equal(znode.kind, ZNODE_LEASE);
-	assert_int_equal(znode.index, 4095);
-	assert_false(znode.reserve);
-	znode_path_partition(ZNODE_MARKER, 5, 0, true, path);
-	assert_string_equal(path, "/f/5/r0");
-	assert_true(znode_parse(path, &znode));
-	assert_int_equal(znode.kind, ZNODE_MARKER);
-	assert_int_equal(znode.index, 0);
-	assert_true(znode.reserve);
 }
 
 static void test_tiles_lie_in_a_folder_of_their_limiter_and_cut(void **state)
@@ -161,10 +139,29 @@ static void test_the_end_of_a_host_is_read_whole_or_refused(void **state)
 static void test_a_path_that_is_no_node_of_a_fleet_is_refused(void **state)
 {
 	static const char *const paths[] = {
-		"",	 "/",	   "/x",      "v",	  "/v/1",	"/vv",
-		"/c/",	 "/c/x",   "/c/1/2",  "/c/-1",	  "/h/",	"/h/a/b",
-		"/l/1/", "/l/1/x", "/l/1/01", "/l/1/r",	  "/l/1/2/3",	"/f/1/2x",
-		"/l//2", "/w/1/",  "/w//a",   "/l/1/r-1", "/l/1/10000", "/c/18446744073709551616",
+		"",
+		"/",
+		"/x",
+		"v",
+		"/v/1",
+		"/vv",
+		"/c/",
+		"/c/x",
+		"/c/1/2",
+		"/c/-1",
+		"/h/",
+		"/h/a/b",
+		"/l/1/0",
+		"/f/1",
+		"/t/1",
+		"/t/1-",
+		"/t/1-2/",
+		"/t/1-2/0/1",
+		"/r/-2",
+		"/t/x-2/0",
+		"/w/1/",
+		"/w//a",
+		"/c/18446744073709551616",
 	};
 	struct znode znode;
 
@@ -257,12 +254,10 @@ static void test_no_path_is_longer_than_it_is_counted(void **state)
 	znode_claim_print(HID, PARTITIONS_MAX, 1000, name);
 	strcat(name, "0000000004");
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
-		znode_path_partition(ZNODE_LEASE, ids[i], 4095, true, path);
-		assert_in_range(strlen(path), 1, znode_bytes(ZNODE_LEASE, ids[i]));
 		znode_path_named(ZNODE_CLAIM, ids[i], name, path);
 		assert_in_range(strlen(path), 1, znode_bytes(ZNODE_CLAIM, ids[i]));
-		znode_path(ZNODE_FREE, ids[i], path);
-		assert_int_equal(strlen(path), znode_bytes(ZNODE_FREE, ids[i]));
+		znode_path(ZNODE_AGREED_RATE, ids[i], path);
+		assert_int_equal(strlen(path), znode_bytes(ZNODE_AGREED_RATE, ids[i]));
 		znode_path_tile(ids[i], INT64_MAX, true, "4094-4095.abcdefghijk27", path);
 		assert_in_range(strlen(path), 1, znode_bytes(ZNODE_RESERVE, ids[i]));
 		znode_path_tile(ids[i], INT64_MAX, false, NULL, path);
@@ -277,7 +272,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_kind_of_path_is_read_as_it_was_printed),
 		cmocka_unit_test(test_a_path_with_a_name_keeps_it),
-		cmocka_unit_test(test_a_partition_of_the_reserve_is_told_from_the_others),
 		cmocka_unit_test(test_tiles_lie_in_a_folder_of_their_limiter_and_cut),
 		cmocka_unit_test(test_a_folder_of_tiles_is_a_limiter_and_a_cut),
 		cmocka_unit_test(test_the_end_of_a_host_is_read_whole_or_refused),

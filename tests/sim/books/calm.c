@@ -33,12 +33,38 @@ static bool is_slow(const struct latency *latency)
 	return latency->delay_ns + latency->jitter_ns + latency->answers_ns > SLOW_NS;
 }
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * Notes how long hosts pause at most before they try to join again: no longer than they have tried
+ * in vain (rule 13 of fleet.h).
+ */
+static void watch_pauses(struct sim *sim)
+{
+	for (unsigned int i = 0; i < sim->host_count; i++) {
+		struct host *host = &sim->hosts[i];
+		uint64_t vain_ns;
+
+		if (host->state == HOST_DOWN || fleet_state(host->fleet) == FLEET_READY)
+			host->joined_ns = sim->now_ns;
+		if (host->joined_ns >= sim->disturbed_ns)
+			continue;
+		vain_ns = sim->disturbed_ns - host->joined_ns;
+		if (vain_ns > FLEET_PAUSE_MAX_NS)
+			vain_ns = FLEET_PAUSE_MAX_NS;
+		sim->pause_ns = later(sim->pause_ns, vain_ns);
+	}
+}
+
 /* Tells whether something is wrong now. */
 static bool is_troubled(const struct sim *sim)
 {
 	const struct zookeeper *zookeeper = &sim->zookeeper;
 
-	if (zookeeper->electing || zookeeper->hasty || *zookeeper->denied ||
+	if (zookeeper->electing || zookeeper->hasty || zookeeper->torn || *zookeeper->denied ||
 	    zookeeper->lag_ns > SLOW_NS)
 		return true;
 	for (unsigned int i = 0; i < sim->host_count; i++) {
@@ -87,11 +113,6 @@ static const struct settings *steady(const struct sim *sim, const struct place *
 	return settings;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /*
  * Notes whether readers of one token wait at each place of @host, and the most tokens that a reader
  * waits for in each limiter at the top.
@@ -136,7 +157,7 @@ static void check_reader(struct sim *sim, const struct reader *reader)
 	}
 	since_ns = later(later(sim->disturbed_ns, reader->since_ns),
 			 top->common->first->granted_ns);
-	if (sim->now_ns - since_ns <= wait_ns)
+	if (sim->now_ns - since_ns <= wait_ns + sim->pause_ns)
 		return;
 	snprintf(why, sizeof(why),
 		 "nothing was granted for %.1f s, though %s waits on %s and nothing is wrong: "
@@ -359,7 +380,7 @@ static uint64_t settles_ns(const struct sim *sim)
 		if (t->there && wait_ns != NEVER_NS)
 			most_ns = later(most_ns, wait_ns + SETTLED_LEASES * t->settings.lease_ns);
 	}
-	return most_ns;
+	return most_ns + sim->pause_ns;
 }
 
 void calm_look(struct sim *sim)
@@ -377,6 +398,9 @@ void calm_look(struct sim *sim)
 		count_limiters(&sim->hosts[i]);
 	if (lacks_room(sim) || is_troubled(sim))
 		sim->disturbed_ns = sim->now_ns;
+	if (sim->disturbed_ns + LOOK_NS >= sim->now_ns)
+		sim->pause_ns = 0;
+	watch_pauses(sim);
 	for (unsigned int i = 0; i < sim->host_count; i++)
 		check_readers(sim, &sim->hosts[i]);
 	is_calm = sim->now_ns >= sim->disturbed_ns + settles_ns(sim);

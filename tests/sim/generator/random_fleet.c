@@ -552,6 +552,7 @@ static void make_first(struct maker *maker)
 static void make_calm(struct maker *maker)
 {
 	add(maker, "hasty off");
+	add(maker, "torn off");
 	add(maker, "deny none");
 	add(maker, "latency 1ms");
 	add(maker, "lag 0");

@@ -71,7 +71,10 @@ struct traffic {
 /* Tells whether settings of a limiter keep a rate that every host can have a part of. */
 bool calm_check_is_steady(const struct settings *settings);
 
-/* So long after the last fault every host is back, and the partitions of dead ones are free. */
+/*
+ * So long after the last fault every host is back, if none pauses before it tries to join, and the
+ * partitions of dead ones are free.
+ */
 uint64_t calm_check_settle_ns(const struct fleet_constants *constants);
 
 /*

@@ -67,6 +67,7 @@ struct host {
 	size_t change_count, change_room;
 	struct traffic traffic_before; /* when the window of calm.c began */
 	unsigned int life_before;
+	uint64_t joined_ns;	       /* at the last look of calm.c it was in the fleet, or down */
 	struct calm_limiters limiters; /* the most that there were in that window at once */
 	uint64_t left_out;	       /* fleet_counters.left_out, at the last look of calm.c */
 	bool gave_waiting; /* a partition before its wait was over, since the last look of calm.c */

@@ -70,6 +70,7 @@ struct sim {
 	struct clock fastest;		      /* as fast as any host's clock ever was */
 	uint64_t now_ns;
 	uint64_t disturbed_ns; /* until then something was wrong */
+	uint64_t pause_ns;     /* since then hosts pause before they try to join, at most */
 	uint64_t look_ns;      /* of calm.c, the next */
 	uint64_t traffic_ns;   /* of calm.c, the beginning of the window for traffic */
 	uint64_t window_ns;    /* of calm.c, its beginning; 0: there is none */
