@@ -107,8 +107,8 @@ static bool add_claim(const struct fleet *fleet, struct key_lease *lease, struct
 	    !add_node(lease, request, OPERATION_DELETE, lease->folder.claim, 0))
 		return false;
 	znode_claim_print(session_hid(fleet), claim, 1, name);
-	return !claim || add_node(lease, request, OPERATION_CREATE, name,
-				  NODE_EPHEMERAL | NODE_SEQUENTIAL);
+	return !claim ||
+	       add_node(lease, request, OPERATION_CREATE, name, NODE_EPHEMERAL | NODE_SEQUENTIAL);
 }
 
 /* Plans what is to be taken and given. False: there is no memory, or it is too much. */
@@ -154,8 +154,7 @@ static bool add_change(struct fleet *fleet, struct key_lease *lease, struct requ
 		return false;
 	plan_changes(&leases->plan, add_tile, &addition);
 	return addition.added && add_claim(fleet, lease, request) &&
-	       request->operation_count > HEAD_LENGTH &&
-	       request->operation_count <= OPERATIONS_MAX;
+	       request->operation_count > HEAD_LENGTH && request->operation_count <= OPERATIONS_MAX;
 }
 
 /* Chooses what is sent, and stops the use of what is given back. */

@@ -10,7 +10,7 @@ struct key_folder {
 	struct tiles tiles;   /* owned; those of hosts that are known to be gone are `gone` */
 	struct claim *others; /* owned: as key_facts.others, with room for one more */
 	uint32_t other_count;
-	bool claims; /* some of them have claims */
+	bool claims;		/* some of them have claims */
 	char claim[ZNODE_TEXT]; /* the name of this host's, "" */
 	uint32_t claimed;
 };

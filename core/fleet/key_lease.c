@@ -38,8 +38,7 @@ void key_lease_use(struct fleet *fleet, struct key_lease *lease)
 	if (next_ns != NEVER_NS)
 		key_lease_wake(fleet, lease, fleet->now_ns + (next_ns - now_ns));
 	/* Without memory they stay unused until the next change. */
-	if (lease->used != leaves &&
-	    !keys_lease(&fleet->engine->schedule, lease->key, leaves))
+	if (lease->used != leaves && !keys_lease(&fleet->engine->schedule, lease->key, leaves))
 		lease->used = leaves;
 }
 

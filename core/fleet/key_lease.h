@@ -1,5 +1,5 @@
 /*
- * key_lease - a key that this host leases: what it holds, and when that may be used; known to
+ * key_lease - a key that this host leases: its leaves, and since when they may be used; known to
  * key_leases.c and key_change.c alone.
  */
 #ifndef RATEFS_CORE_KEY_LEASE_H
@@ -18,17 +18,17 @@ struct key_lease {
 	uint64_t cut, hash;
 	uint64_t usable_ns[KEY_LEAVES]; /* by the waiter's clock; 0: it is not this host's */
 	uint32_t used;			/* leaves that the bucket knows of */
-	struct key_folder folder; /* owned; as listed last, and changed since by this host */
-	bool listed;		  /* it was */
+	struct key_folder folder;	/* owned; as listed last, and changed since by this host */
+	bool listed;			/* it was */
 	bool listing;
-	bool stale;	 /* it is to be listed ... */
+	bool stale;	  /* it is to be listed ... */
 	uint64_t look_ns; /* ... not before; as the next ones by the engine's clock */
 	bool has_work;
 	struct key_decision decision;
-	uint64_t wake_ns; /* something may have to be done */
-	uint64_t due_ns;  /* the next look at what was asked for */
-	uint64_t used_ns; /* it was asked for last */
-	uint64_t gained_ns; /* the leaves that were taken last may be used since then */
+	uint64_t wake_ns;	     /* something may have to be done */
+	uint64_t due_ns;	     /* the next look at what was asked for */
+	uint64_t used_ns;	     /* it was asked for last */
+	uint64_t gained_ns;	     /* the leaves that were taken last may be used since then */
 	uint64_t looked_ns, granted; /* at the last look */
 	double asked;		     /* tokens a second */
 	bool missed;
@@ -57,7 +57,7 @@ struct key_leases {
 	uint64_t subject; /* number of its lease */
 	bool planned;
 	struct plan_rules rules;
-	struct plan plan; /* owned; of KEY_SENT_CHANGE */
+	struct plan plan;		/* owned; of KEY_SENT_CHANGE */
 	uint64_t former_ns[KEY_LEAVES]; /* as @usable_ns was before */
 };
 

@@ -143,7 +143,7 @@ void key_leases_extended(struct fleet *fleet)
 	}
 }
 
-/* What this host wants. */
+/* The demand of this host. */
 
 /* How much of what was asked for in a second still counts in the next, with and without grants. */
 static const double KEEPS_BUSY = 0.75, KEEPS_IDLE = 0.25;
@@ -279,7 +279,7 @@ static void listed(struct fleet *fleet, struct request *request)
 	if (!lease)
 		return;
 	lease->listing = false;
-	/* What a transaction of this host's changes meanwhile is not known. */
+	/* A list says nothing of a change that this host is making meanwhile. */
 	if (lease->stale || fleet->key_leases->subject == lease->number) {
 		key_lease_look_later(fleet, lease, 0);
 		return;
@@ -445,8 +445,9 @@ void key_leases_step(struct fleet *fleet)
 		read_seed(fleet);
 	else if (fleet->now_ns >= leases->next_ns)
 		begin(fleet);
-	fleet_wake_at(fleet, leases->next_ns > fleet->now_ns ? leases->next_ns
-							     : fleet->now_ns + KEY_SPACING_NS);
+	if (leases->next_ns <= fleet->now_ns)
+		leases->next_ns = fleet->now_ns + KEY_SPACING_NS;
+	fleet_wake_at(fleet, leases->next_ns);
 }
 
 bool key_leases_send(struct fleet *fleet)

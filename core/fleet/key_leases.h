@@ -18,7 +18,7 @@ enum {
 #define KEY_SPACING_NS	(NSEC_PER_SEC / 10)
 #define KEY_JITTER_NS	(NSEC_PER_SEC / 20)
 #define KEY_CONFLICT_NS (NSEC_PER_SEC / 5)
-/* What was asked for is looked at so often; a key not asked for for so long is idle. */
+/* Grants are looked at so often; a key without any for so long is idle. */
 #define KEY_PERIOD_NS NSEC_PER_SEC
 #define KEY_IDLE_NS   (10 * NSEC_PER_SEC)
 

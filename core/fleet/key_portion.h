@@ -19,10 +19,10 @@ enum { KEY_STEP = 5 }; /* fewer leaves are not worth a transaction, for a host t
 
 /* Amounts are leaves. */
 struct key_facts {
-	double asked; /* tokens a second that readers were granted of late */
-	double leaf;  /* tokens a second that a leaf brings */
-	bool missed;  /* readers missed some in the last second */
-	bool idle;    /* readers asked for none for long */
+	double asked;  /* tokens a second that readers were granted of late */
+	double leaf;   /* tokens a second that a leaf brings */
+	bool missed;   /* readers missed some in the last second */
+	bool idle;     /* readers asked for none for long */
 	uint32_t kept; /* held, or waited for */
 	uint32_t free; /* no host that lives has them */
 	uint32_t claimed;

@@ -29,7 +29,7 @@ void keys_missed_note(struct keys_missed *missed, uint64_t key, uint32_t limiter
 /* Puts the key that ran out most often into *@most, and forgets it. False: there is none. */
 bool keys_missed_take(struct keys_missed *missed, struct key_missed *most);
 
-/* Halves all numbers: what was long ago counts less. */
+/* Halves all numbers: a miss of long ago counts less. */
 void keys_missed_age(struct keys_missed *missed);
 
 #endif

@@ -147,12 +147,9 @@ static uint32_t digits_of(uint64_t id)
 
 uint32_t znode_bytes(enum znode_kind kind, uint64_t id)
 {
-	static const uint32_t names[] = {[NAME_NONE] = 0,
-					 [NAME_HID] = HID_BYTES,
-					 [NAME_CLAIM] = CLAIM_BYTES,
-					 [NAME_TILE] = TILE_BYTES,
-					 [NAME_END] = END_BYTES,
-					 [NAME_KEY] = KEY_BYTES};
+	static const uint32_t names[] = {
+		[NAME_NONE] = 0,	  [NAME_HID] = HID_BYTES, [NAME_CLAIM] = CLAIM_BYTES,
+		[NAME_TILE] = TILE_BYTES, [NAME_END] = END_BYTES, [NAME_KEY] = KEY_BYTES};
 	uint32_t of = ZNODES[kind].of == OF_FLEET ? 0 : 1 + digits_of(id);
 
 	if (ZNODES[kind].of == OF_CUT)

@@ -31,9 +31,9 @@ enum znode_kind {
 	ZNODE_END,     /* ... the right of a host is over; @name as znode_end_print() has it */
 	ZNODE_AGREED_RATES_OF, /* folder of what limiters have learnt */
 	ZNODE_AGREED_RATE,     /* ... a limiter's: the agreed rate */
-	ZNODE_KEYS_OF,	 /* folder of the limiters' leased keys; its data: see key_leases.h */
-	ZNODE_KEYS,	 /* ... folder of a limiter's leased keys */
-	ZNODE_KEY,	 /* ... folder of a key's tiles and claims; @name: its hash */
+	ZNODE_KEYS_OF,	       /* folder of the limiters' leased keys; its data: see key_leases.h */
+	ZNODE_KEYS,	       /* ... folder of a limiter's leased keys */
+	ZNODE_KEY,	       /* ... folder of a key's tiles and claims; @name: its hash */
 	ZNODE_KIND_COUNT
 };
 

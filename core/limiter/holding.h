@@ -8,9 +8,9 @@
  * bucket has no room: tokens that come back pay a debt and are lost beyond that. Of the tokens that
  * a waiter saved up for a larger take only the first goes.
  *
- * Of each key's rate and burst it has the same share, or with `key_share leased` the same share of a
- * tenth, and its leaves of the key (core/fleet/keys.md), which count where something of the limiter
- * is held. Tokens of keys do not go with a partition: a key begins empty where nothing was held
+ * Of each key's rate and burst it has the same share; with `key_share leased` the same share of a
+ * tenth, and its leaves of the key (core/fleet/keys.md), which count where something of the
+ * limiter is held. Tokens of keys do not go with a partition: a key begins empty where nothing was held
  * before, and keeps one token at most where nothing is held any more. So over the fleet a key gets
  * at most key_rate * w + key_burst + 1 for each host.
  *

@@ -12,7 +12,7 @@
 struct inflated {
 	struct limiter limiter; /* first */
 	struct bucket bucket;
-	struct key *key; /* borrowed; NULL once it is gone */
+	struct key *key;	 /* borrowed; NULL once it is gone */
 	struct settings *leased; /* owned: its settings once it was leased; or NULL */
 	struct key_lease *lease; /* borrowed */
 	uint32_t leaves;

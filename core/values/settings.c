@@ -269,7 +269,7 @@ static uint64_t burst_of_host(uint64_t burst, uint32_t count, uint32_t partition
 }
 
 void settings_key_share(const struct settings *settings, uint32_t partitions, uint32_t leaves,
-		     struct rate *rate, uint64_t *burst)
+			struct rate *rate, uint64_t *burst)
 {
 	uint32_t count = settings_partition_count(settings), parts = partitions;
 

@@ -177,7 +177,7 @@ void settings_of_host(const struct settings *settings, uint32_t partitions, bool
  * the partitions of @settings and @leaves of the key: rounded and at least one token as above.
  */
 void settings_key_share(const struct settings *settings, uint32_t partitions, uint32_t leaves,
-		     struct rate *rate, uint64_t *burst);
+			struct rate *rate, uint64_t *burst);
 
 /*
  * Applies `offline`, unless it is block, to rates, bursts, slots, and enforcement.

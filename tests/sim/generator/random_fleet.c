@@ -45,9 +45,9 @@ static const char *const ADAPTS[] = {
 static const char *const BACKOFFS[] = {"none", "none", "exponential initial=10ms max=2s"};
 static const char *const OUTCOMES[] = {"ok", "throttled", "throttled 3 retry-after=2s", "error"};
 static const char *const CONCURRENCIES[] = {"1", "3", "7", "20", "100", "max", "max", "auto"};
-static const char *const KEY_SETTINGS[] = {"key_rate 5/s", "key_rate 1/s", "key_rate max",
-					   "key_burst 3", "keys_max 4",  "key_share leased",
-					   "key_share leased", "key_share proportional"};
+static const char *const KEY_SETTINGS[] = {
+	"key_rate 5/s", "key_rate 1/s",	    "key_rate max",	"key_burst 3",
+	"keys_max 4",	"key_share leased", "key_share leased", "key_share proportional"};
 static const char *const CONSTANTS[] = {
 	"",
 	"",

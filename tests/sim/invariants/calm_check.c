@@ -20,7 +20,7 @@ enum {
 	LEASES_EACH = 60,
 	LEASES_OF_REFUSAL = 32, /* as many as one transaction asks for */
 	KEYS_A_SECOND = 10,	/* a second, for keys that are leased: core/fleet/keys.md */
-	LISTS_OF_KEY = 3,		/* of each: before, after, and what another host did */
+	LISTS_OF_KEY = 3,	/* of each: before, after, and what another host did */
 	DONE_EACH = 25,		/* transactions in a window, of one limiter, beside renewals */
 	LISTS_OF_ROUND = 3,	/* of what is free, leased and claimed */
 	REFUSED_OF_ROUND = 7,
