@@ -27,11 +27,6 @@ static uint32_t leaves_due(const struct key_facts *facts, uint32_t wanted)
 	return own->gets;
 }
 
-static bool is_worth(uint32_t leaves, uint32_t kept)
-{
-	return leaves >= KEY_STEP || (leaves && !kept);
-}
-
 static void decide_idle(const struct key_facts *facts, struct key_decision *decision)
 {
 	if (facts->other_count && (facts->claims || !facts->is_first))
@@ -39,6 +34,15 @@ static void decide_idle(const struct key_facts *facts, struct key_decision *deci
 	else if (facts->kept)
 		decision->takes = facts->free;
 	decision->ends = !facts->other_count && facts->kept == KEY_LEAVES;
+}
+
+/* Returns what is to be claimed: about as much as before stays as it is. */
+static uint32_t claim_of(const struct key_facts *facts, uint32_t wanted)
+{
+	uint32_t claimed = facts->claimed;
+
+	return claimed && claimed + KEY_STEP > wanted && claimed < wanted + KEY_STEP ? claimed
+										     : wanted;
 }
 
 void key_portion_decide(const struct key_facts *facts, struct key_decision *decision)
@@ -51,17 +55,16 @@ void key_portion_decide(const struct key_facts *facts, struct key_decision *deci
 		return;
 	}
 	due = leaves_due(facts, wanted);
-	if (due <= facts->kept) {
-		if (facts->claims && facts->kept - due >= KEY_STEP)
-			decision->gives = facts->kept - due;
+	if (facts->claims && facts->kept >= due + KEY_SPARE) {
+		decision->gives = facts->kept - due;
 		return;
 	}
-	lacks = due - facts->kept;
-	if (!is_worth(lacks, facts->kept)) {
-		decision->claim = facts->claimed ? wanted : 0;
+	lacks = wanted > facts->kept ? wanted - facts->kept : 0;
+	if (!lacks || (lacks < KEY_STEP && facts->kept && !facts->claimed))
 		return;
-	}
-	decision->takes = lacks < facts->free ? lacks : facts->free;
-	if (lacks > facts->free)
-		decision->claim = wanted;
+	if (due > facts->kept)
+		decision->takes = due - facts->kept < facts->free ? due - facts->kept : facts->free;
+	/* A holder may need less than it has. */
+	if (lacks > decision->takes && facts->other_count)
+		decision->claim = claim_of(facts, wanted);
 }
