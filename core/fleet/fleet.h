@@ -38,7 +38,8 @@
  *     Reason: an election may have taken back that a neighbour ended this right (10).
  *  4. A tile is used only while it is held and now < right_end, checked in each step before
  *     anything is granted.
- *  5. A transaction with nothing but checks (12) renews the right every R while anything is held.
+ *  5. A transaction with nothing but checks (12) renews the right every R while anything is held, or
+ *     claimed.
  *  6. A tile changes only in a transaction that deletes nodes by their exact names and creates
  *     nodes for the same leaves. Only free tiles, one's own and those of hosts that are gone are
  *     split; only free ones, and one's own that are usable, are merged. Free ones merge with the

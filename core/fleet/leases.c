@@ -223,8 +223,10 @@ static void revive(struct fleet *fleet, struct holding *holding)
 		struct lease *lease = i < holding->lease_count ? &holding->leases[i]
 							       : &holding->reserve;
 
-		if (lease->state == LEASE_WAITING && lease->usable_ns < usable_ns)
+		if (lease->state == LEASE_WAITING && lease->usable_ns < usable_ns) {
 			lease->usable_ns = usable_ns;
+			handover_keep_lease(fleet, holding, lease);
+		}
 		if (lease->state == LEASE_HELD ||
 		    (lease->state == LEASE_DRAINING && !lease->sent)) {
 			lease->usable_ns = usable_ns;

@@ -63,7 +63,7 @@ static int by_name(const void *a, const void *b)
 
 char (*membership_hids(const struct fleet *fleet, uint32_t *count))[HID_TEXT]
 {
-	*count = fleet->membership->count;
+	*count = fleet->membership->former ? 0 : fleet->membership->count;
 	return fleet->membership->hids;
 }
 

@@ -22,7 +22,10 @@ bool membership_is_known(const struct fleet *fleet);
 /* Hosts as of the last look, at least 1. */
 uint32_t membership_count(const struct fleet *fleet);
 
-/* The names of all hosts as of the last look, in their order; how many looks there were. */
+/*
+ * The names of all hosts as of the last look of this session, in their order; how many looks there
+ * were. A host that was seen in an earlier session need not have joined yet by what this one sees.
+ */
 char (*membership_hids(const struct fleet *fleet, uint32_t *count))[HID_TEXT];
 uint32_t membership_looks(const struct fleet *fleet);
 

@@ -56,7 +56,7 @@ void neighbour_forget(struct fleet *fleet)
 {
 	struct neighbour *neighbour = fleet->neighbour;
 
-	ring_forget(&neighbour->ring);
+	ring_free(&neighbour->ring);
 	neighbour->looks = 0;
 	neighbour->ends_asked = false;
 	neighbour->ends_watched = false;
@@ -168,6 +168,19 @@ bool neighbour_send(struct fleet *fleet)
 	return true;
 }
 
+/* Adds @end to those that are known. Without memory it is known once they are listed. */
+static void add_end(struct neighbour *neighbour, const struct end *end)
+{
+	size_t size = (neighbour->end_count + 1) * sizeof(*end);
+	struct end *ends = realloc(neighbour->ends, size);
+
+	if (!ends)
+		return;
+	ends[neighbour->end_count++] = *end;
+	neighbour->ends = ends;
+	neighbour->ended = true;
+}
+
 void neighbour_answered(struct fleet *fleet, const struct request *request)
 {
 	struct neighbour *neighbour = fleet->neighbour;
@@ -178,6 +191,7 @@ void neighbour_answered(struct fleet *fleet, const struct request *request)
 		fleet_tell(fleet, FLEET_ENDED, "host %s is silent: its right was ended",
 			   neighbour->ending.hid);
 		garbage_add_end(fleet, neighbour->ending.hid, neighbour->ending.epoch);
+		add_end(neighbour, &neighbour->ending);
 	}
 	if (request->answer != ANSWER_OK && !gone) {
 		ring_doubt(&neighbour->ring, neighbour->ending.hid);

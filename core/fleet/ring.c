@@ -255,14 +255,3 @@ void ring_remove(struct ring *ring, const char *hid)
 	ring->count--;
 	ring->next -= at < ring->next;
 }
-
-void ring_forget(struct ring *ring)
-{
-	for (uint32_t i = 0; i < ring->count; i++) {
-		struct ring_host *host = &ring->hosts[i];
-		struct ring_host fresh = {0};
-
-		memcpy(fresh.hid, host->hid, HID_TEXT);
-		*host = fresh;
-	}
-}

@@ -64,6 +64,8 @@ struct ring_read {
  * that stays keeps its count. False: there is no memory, and the ring is as it was.
  */
 bool ring_set(struct ring *ring, char (*hids)[HID_TEXT], uint32_t count, const char *own);
+
+/* Forgets all hosts, and frees what the ring owns. */
 void ring_free(struct ring *ring);
 
 /*
@@ -91,8 +93,5 @@ void ring_doubt(struct ring *ring, const char *hid);
 
 /* Host @hid is gone, or ended. */
 void ring_remove(struct ring *ring, const char *hid);
-
-/* All reads and watches are gone: the session is another. */
-void ring_forget(struct ring *ring);
 
 #endif

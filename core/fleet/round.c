@@ -537,7 +537,12 @@ static bool plan_any(const struct search *search, struct plan *plan, uint32_t ro
 
 static bool plan_leaves(const struct search *search, struct plan *plan, uint32_t room)
 {
-	return plan_read(search, plan, &room) && (!room || plan_any(search, plan, room));
+	if (!plan_read(search, plan, &room) || (room && !plan_any(search, plan, room)))
+		return false;
+	/* Leases that waited until now may lie beside others. */
+	if (plan->gain_count)
+		plan_tidy(plan);
+	return true;
 }
 
 static bool plan_reserve(const struct search *search, struct plan *plan)

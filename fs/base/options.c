@@ -104,7 +104,7 @@ void options_usage(const char *program)
 	       "    -o weight=N         fleets: this host's share against others (1), 1 to 1000\n"
 	       "    -o nowait           fleets: mount even if ZooKeeper does not answer\n"
 	       "    -o right=DURATION   fleets: how long a host cut off goes on (8s), 2s to 10min\n"
-	       "    -o session=DURATION fleets: how soon a dead host is noticed (6s), 2s to 5min\n"
+	       "    -o session=DURATION fleets: until ZooKeeper gives a host up (15s), 2s to 5min\n"
 	       "    -o user=NAME        when mounted, be this user and no longer root\n"
 	       "    -o readers_max=N    readers that wait, of all users (1000000)\n"
 	       "    -o user_readers_max=N    ... and of each but root and who mounts (100000)\n"

@@ -148,17 +148,27 @@ static bool parameters_are_sound(const struct state *state)
 	return true;
 }
 
+/* A lease that has a tile lies in it. */
+static bool handover_place_is_sound(const struct handover_place *place)
+{
+	bool has_tile = place->kind != HANDOVER_CLAIM &&
+			(place->state == LEASE_HELD || place->state == LEASE_WAITING ||
+			 place->state == LEASE_DRAINING);
+
+	return place->state < LEASE_STATE_COUNT && place->kind < HANDOVER_KIND_COUNT &&
+	       flag_is_sound(&place->sent) && place->first <= place->last &&
+	       place->last < PARTITIONS_MAX && place->tile_last < PARTITIONS_MAX &&
+	       (!has_tile ||
+		(place->tile_first <= place->first && place->last <= place->tile_last));
+}
+
 static bool fleet_is_sound(const struct state *state)
 {
 	const struct zookeeper_handover *zookeeper = &state->fleet->zookeeper;
 	const struct handover_memory *fleet = &state->fleet->fleet;
 
 	for (uint32_t i = 0; i < HANDOVER_PLACES; i++) {
-		const struct handover_place *place = &fleet->places[i];
-
-		if (place->state >= LEASE_STATE_COUNT || place->kind >= HANDOVER_KIND_COUNT ||
-		    !flag_is_sound(&place->sent) || place->last >= PARTITIONS_MAX ||
-		    place->first > place->last || place->tile_last >= PARTITIONS_MAX)
+		if (!handover_place_is_sound(&fleet->places[i]))
 			return false;
 	}
 	return zookeeper->current < 2 && !fleet->hid[HID_TEXT - 1] &&

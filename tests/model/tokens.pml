@@ -1,6 +1,6 @@
 /*
- * tokens - a model of what leases are worth in core/fleet/fleet.h, for Spin: levels in markers
- * (rule 12), and changes of rate, burst and count.
+ * tokens - a model of what leases are worth in core/fleet/fleet.h, for Spin: levels in the names of
+ * tiles (rule 18), and changes of rate, burst and count (rule 17).
  *
  * THE PROMISE: in any window all hosts together are granted no more than the burst and what flows
  * in at the rate; while some host with a right has not applied a change yet, the larger burst and
@@ -8,45 +8,41 @@
  * is a bucket with the whole burst and the whole rate. And at any moment the rates that hosts use
  * sum up to no more than the whole rate.
  *
- * That no two hosts are entitled to one partition is what tiles.pml is for, so here each
- * transaction is executed and answered in one step, the clocks tick together, and Q is D. Whatever
- * a guard allows may happen at any moment, and nothing has to. A host that is cut off renews
- * nothing and applies nothing; the coordinator closes its session whenever it likes.
+ * That no two hosts are entitled to one leaf is what tiles.pml is for, so here each transaction is
+ * executed and answered in one step, the clocks tick together, there is one epoch, and Q is D.
+ * Whatever a guard allows may happen at any moment, and nothing has to. A host that is cut off
+ * renews nothing and applies nothing; the coordinator closes its session whenever it likes.
  *
- * A setting has a count of 1 or 2, and a rate and a burst of 2 or 4 tokens (a tick). All
- * combinations of settings before and after are searched.
+ * A setting has a count of 1 or 2 leaves, and a rate and a burst of 2 or 4 tokens (a tick). All
+ * combinations of settings before and after are searched. A leaf of another count is another node:
+ * only the nodes of the last cut are there, since no transaction of a host that has not heard of it
+ * is executed.
  *
  * Variants, by -D:
  *	CHANGES		so many there are, of any host's
  *	D		ticks of a right
  *	SAME_RATE	the rate is always 2
- *	RATES		no bucket has anything in it, and bursts are alike; a change may be of something else
- *	KEEPS		nothing is given back, and no change is of something else
+ *	RATES		no bucket has anything in it, and bursts are alike
+ *	KEEPS		nothing is given back
  *	ANEW		the limiter is removed, and one of its name is made anew, rather than changed; then the
  *			promise is for both together
- *	STALE		a marker is read a while before the partition is taken: then it counts twice if
- *			another took and gave back the partition between the two, which rule 12 bears
  *	MUTANT_...	leaves out a rule, or a part of one
  *	REACH_...	claims that something is never reached that must be
  *	SHORT		for a breadth-first search, which finds a shortest counterexample
  *
- * Two changes within Q are searched in full, three by hosts that give nothing back. The record of
- * a fourth one says what that of a third does: the least of all, and the fewest partitions.
- *
  * Left out, and where it is covered; traces are in tests/sim/traces/fleet:
  *  - debts, intervals, takes larger than the burst, several limits: tests/core/limiter, and the
- *    random fleets of tests/sim; rates of `max`: traces settings/max_between_counts,
- *    returning_host_changes;
+ *    random fleets of tests/sim;
+ *  - rates of `max`, in which no leaf is used, so that those of another count need not wait: traces
+ *    settings/max_before_another_count, max_between_counts;
  *  - the reserve, keys, slots, buckets of single partitions, `offline`: traces in shares, and
  *    faults/degraded*, and tests/core/limiter/test_holding.c;
  *  - renames, and paths below one that was given up, which rule 16 treats like removals: traces in
  *    names;
- *  - a successor: it finds levels in the buckets, makes no markers for Q, and knows the earlier
- *    settings as its predecessor did: traces in successors, names/name_deleted_successor,
- *    settings/successor_changes;
- *  - transactions without an answer, and clocks that differ: tiles.pml;
- *  - elections, which may take back a change: traces settings/change_taken_back,
- *    names/making_taken_back;
+ *  - a successor: it finds levels in the buckets, and makes tiles of no epoch for Q: traces in
+ *    successors, names/name_deleted_successor;
+ *  - runs of leaves, elections, transactions without an answer, and clocks that differ: tiles.pml;
+ *    elections that take back a change: traces settings/change_taken_back, names/making_taken_back;
  *  - a host that can use nothing keeps up to a token in its bucket, so a change to a smaller burst
  *    leaves one token more for each such host: traces leases/returned_to_nothing.
  */
@@ -69,14 +65,14 @@
 #define Q D
 #endif
 #define HOSTS 2
-#define PARTS 2
+#define LEAVES 2
 #define GENERATIONS (CHANGES + 1)
 
 #define ALL_HOSTS 0 .. HOSTS - 1
-#define ALL_PARTS 0 .. PARTS - 1
+#define ALL_LEAVES 0 .. LEAVES - 1
 #define NOBODY 255
 
-/* A partition on a host, as in core/limiter/lease.h; its transaction under way is executed. */
+/* A leaf on a host, as in core/limiter/lease.h; its transaction under way is executed. */
 mtype = { NONE, WAITING, HELD, DRAINING };
 
 #ifdef SHORT
@@ -90,13 +86,13 @@ scratch byte i, n, low, sum, most, part;
 
 /* --- Settings, by generation --- */
 
-byte setting[GENERATIONS]; /* 1: two partitions; 2: the rate is 4; 4: the burst is 4 */
+byte setting[GENERATIONS]; /* 1: two leaves; 2: the rate is 4; 4: the burst is 4 */
 byte now;		   /* the version of /g */
 
 #define COUNT(g) (1 + (setting[g] & 1))
 #define RATE_OF_ALL(g) (2 + (setting[g] & 2))
 #define BURST_OF_ALL(g) (2 + ((setting[g] & 4) >> 1))
-/* The worth of a partition. */
+/* The worth of a leaf. */
 #define RATE(g) (RATE_OF_ALL(g) / COUNT(g))
 #ifdef RATES
 #define BURST(g) 0
@@ -104,113 +100,71 @@ byte now;		   /* the version of /g */
 #define BURST(g) (BURST_OF_ALL(g) / COUNT(g))
 #endif
 
-/* As in core/fleet/publish.c. */
-#ifdef MUTANT_BURST
-#define IS_BELOW(a, b) (RATE(a) <= RATE(b))
-#else
-#define IS_BELOW(a, b) (RATE(a) <= RATE(b) && BURST(a) <= BURST(b))
-#endif
-#define IS_WITHIN(a, b) (COUNT(a) <= COUNT(b) && IS_BELOW(a, b))
-#define RESTRICTS(old, new) \
-	(COUNT(old) != COUNT(new) && !IS_WITHIN(old, new) && !IS_WITHIN(new, old))
+/* As in core/fleet/publish.c, and core/fleet/recut.c. */
 #ifdef MUTANT_SAVED
 #define KEEPS_SAVINGS(old, new) true
 #else
-#define KEEPS_SAVINGS(old, new) (COUNT(old) == COUNT(new) && BURST(old) == BURST(new))
+#define KEEPS_SAVINGS(old, new) (BURST_OF_ALL(old) == BURST_OF_ALL(new))
+#endif
+#ifdef MUTANT_CUT
+#define IS_CUT_ALIKE(old, new) true
+#else
+#define IS_CUT_ALIKE(old, new) (COUNT(old) == COUNT(new))
 #endif
 
 /* A record, of /c/LID. */
 typedef record {
-	byte saved; /* the generation since which levels in markers count */
-	/* The worth that hosts may still use that do not know of it yet: */
-	bool names;
-	byte before;   /* the least of the settings, a generation */
-	byte first;    /* the fewest partitions */
-	bool unclear;  /* none is the least */
-	bool recut;    /* not all have as many partitions */
-	bool restricts; /* others keep to what is less */
+	byte saved; /* the generation since which levels in names count */
+	byte cut;   /* ... since which leaves are numbered so */
 };
 
-#ifdef MUTANT_CHAIN_SKIP
-#define RECORDS (GENERATIONS + 1)
-#else
-#define RECORDS GENERATIONS
-#endif
-record said[RECORDS];
+record said[GENERATIONS];
 
 /* --- The coordinator's nodes --- */
 
-byte lease[PARTS] = NOBODY;
+/* Of each leaf of the last cut. */
+byte leased[LEAVES] = NOBODY;
 
-#define FULL 255 /* in a marker that was made with the limiter */
+#define FULL 255 /* in a name that was made with the limiter */
 #ifdef RATES
 #define NEW_LEVEL 0
 #define FLOWS_IN(h) 0
 #else
 #define NEW_LEVEL FULL
-#define FLOWS_IN(h) (USABLE(h) * RATE_FOR(h))
+#define FLOWS_IN(h) (USABLE(h) * RATE(is[h].g))
 #endif
 
+/* What goes with a leaf that is given back, and lies in its name; not there: nothing is known. */
 typedef mark {
 	bool there;
 	byte level;
 	byte saved;
 };
 
-mark marker[PARTS];
+mark clean[LEAVES];
 
 /* --- Hosts --- */
 
 typedef host {
 	byte g;	     /* the generation applied */
 	byte right;  /* ticks until the right ends */
-	byte lately; /* ticks in which others may use what it was before */
-	byte before, first; /* as in the record, like the rest */
-	bool unclear, recut, restricts;
 #ifdef ANEW
 	byte left;   /* ticks in which others may not know yet that the limiter is removed */
 #endif
 	bool closed; /* its session is, and it does not know */
 	byte level;  /* in its bucket */
-	mtype hold[PARTS] = NONE;
-	byte wait[PARTS]; /* WAITING: ticks until it is HELD */
-	mark carries[PARTS]; /* DRAINING: the level that goes with it */
-#ifdef STALE
-	mark read[PARTS];
-#endif
+	mtype hold[LEAVES] = NONE;
+	byte wait[LEAVES]; /* WAITING: ticks until it is HELD */
+	mark carries[LEAVES]; /* DRAINING: the level that goes with it */
 };
 
 host is[HOSTS];
 
-/* The marker of a partition as a host that takes it knows it. */
-#ifdef STALE
-#define READ(h, p) is[h].read[p]
-#else
-#define READ(h, p) marker[p]
-#endif
-
 #define SMALLER(a, b) ((a) < (b) -> (a) : (b))
 
-/* As in core/limiter/holding.c. */
-#define IS_NARROW(h) (is[h].lately && is[h].restricts)
-#ifdef MUTANT_COUNT
-#define COUNT_FOR(h) COUNT(is[h].g)
-#else
-#define COUNT_FOR(h) (IS_NARROW(h) -> SMALLER(is[h].first, COUNT(is[h].g)) : COUNT(is[h].g))
-#endif
-#ifdef MUTANT_RATE
-#define RATE_FOR(h) RATE(is[h].g)
-#else
-#define RATE_FOR(h) (IS_NARROW(h) -> SMALLER(RATE(is[h].before), RATE(is[h].g)) : RATE(is[h].g))
-#endif
-#ifdef MUTANT_BURST
-#define BURST_FOR(h) BURST(is[h].g)
-#else
-#define BURST_FOR(h) (IS_NARROW(h) -> SMALLER(BURST(is[h].before), BURST(is[h].g)) : BURST(is[h].g))
-#endif
-#define IS_USABLE(h, p) (is[h].hold[p] == HELD && p < COUNT_FOR(h))
+#define IS_USABLE(h, p) (is[h].hold[p] == HELD && p < COUNT(is[h].g))
 #define USABLE(h) (is[h].right -> IS_USABLE(h, 0) + IS_USABLE(h, 1) : 0)
-#define CAPACITY(h) (USABLE(h) * BURST_FOR(h))
+#define CAPACITY(h) (USABLE(h) * BURST(is[h].g))
 
 /* Rule 16: the record of a limiter that was removed says so to those who come. */
 #ifdef MUTANT_16_JOIN
@@ -256,7 +210,7 @@ inline larger() {
 inline promise() {
 	larger();
 	room = SMALLER(room, most);
-	part = USABLE(0) * RATE_FOR(0) + USABLE(1) * RATE_FOR(1);
+	part = USABLE(0) * RATE(is[0].g) + USABLE(1) * RATE(is[1].g);
 	assert(part <= sum);
 #ifdef REACH_BETWEEN
 	assert(!USABLE(0) || !USABLE(1) || is[0].g == is[1].g);
@@ -291,47 +245,46 @@ inline forget(what) {
 	what.saved = 0
 }
 
-/* Rule 12: the level that comes with a marker. */
+/* Rule 18: the level that comes with a clean leaf. */
 inline join_part(h, p) {
 	part = 0;
 	if
-#ifdef MUTANT_MARKER
+#ifdef MUTANT_LEVEL
 	:: true ->
 #else
-	:: READ(h, p).saved == said[is[h].g].saved ->
+	:: clean[p].saved == said[is[h].g].saved ->
 #endif
-		part = (READ(h, p).level == FULL -> BURST(is[h].g) : READ(h, p).level)
+		part = (clean[p].level == FULL -> BURST(is[h].g) : clean[p].level)
 	:: else
 	fi;
 	is[h].level = is[h].level + part;
 #ifdef REACH_LEFT
-	assert(!part || READ(h, p).level == FULL);
+	assert(!part || clean[p].level == FULL);
 #endif
-#ifdef STALE
-	forget(is[h].read[p])
-#endif
+	skip
 }
 
 inline take_clean(h, p) {
-	printf("host %d: takes %d, clean, with %d\n", h, p, READ(h, p).level);
+	printf("host %d: takes %d, clean, with %d\n", h, p, clean[p].level);
 	extend_right(h);
 	is[h].hold[p] = HELD;
-	lease[p] = h;
+	leased[p] = h;
 	join_part(h, p);
-	forget(marker[p]);
+	forget(clean[p]);
 	settle()
 }
 
+/* Of a host that is gone, or of a count that is new. */
 inline take_unclean(h, p) {
 	printf("host %d: takes %d, unclean\n", h, p);
 	extend_right(h);
 	is[h].hold[p] = WAITING;
 	is[h].wait[p] = Q;
-	lease[p] = h;
+	leased[p] = h;
 	settle()
 }
 
-/* Rule 8: the level of the bucket is divided among the usable partitions. */
+/* Rule 9: the level of the bucket is divided among the usable leaves. */
 inline drain(h, p) {
 	printf("host %d: drains %d\n", h, p);
 	n = USABLE(h);
@@ -352,103 +305,21 @@ inline give(h, p) {
 	printf("host %d: gives %d back, with %d\n", h, p, is[h].carries[p].level);
 	extend_right(h);
 	is[h].hold[p] = NONE;
-	lease[p] = NOBODY;
-	marker[p].there = true;
-	marker[p].level = is[h].carries[p].level;
-	marker[p].saved = is[h].carries[p].saved;
+	leased[p] = NOBODY;
+	clean[p].there = true;
+	clean[p].level = is[h].carries[p].level;
+	clean[p].saved = is[h].carries[p].saved;
 	forget(is[h].carries[p]);
 	settle()
 }
 
-inline leave(h, p) {
-	printf("host %d: gives %d back, without a marker\n", h, p);
-	extend_right(h);
-	is[h].hold[p] = NONE;
-	is[h].wait[p] = 0;
-	lease[p] = NOBODY;
-	settle()
-}
-
-inline forget_before(h) {
-	is[h].before = 0;
-	is[h].first = 0;
-	is[h].unclear = false;
-	is[h].recut = false;
-	is[h].restricts = false
-}
-
-inline heed(h, record_read) {
-	if
-	:: record_read.names ->
-		is[h].lately = Q;
-		is[h].before = record_read.before;
-		is[h].first = record_read.first;
-		is[h].unclear = record_read.unclear;
-		is[h].recut = record_read.recut;
-		is[h].restricts = record_read.restricts
-	:: else
-	fi
-}
-
 inline use_nothing(h) {
 	is[h].level = 0;
-	for (i : ALL_PARTS) {
+	for (i : ALL_LEAVES) {
 		is[h].hold[i] = NONE;
 		is[h].wait[i] = 0;
 		forget(is[h].carries[i])
 	}
-}
-
-/* As in core/fleet/before.c. */
-#ifdef MUTANT_CHAIN
-#define KNOWS_EARLIER(h) false
-#else
-#define KNOWS_EARLIER(h) is[h].lately
-#endif
-#define UNCLEAR(h, old) \
-	(is[h].unclear || (!IS_BELOW(old, is[h].before) && !IS_BELOW(is[h].before, old)))
-#define RECUT(h, old, new) \
-	(is[h].recut || COUNT(is[h].before) != COUNT(old) || COUNT(old) != COUNT(new))
-#ifdef MUTANT_CHAIN_LEAST
-#define RESTRICTS_ALL(h, old, new) \
-	(is[h].restricts || RESTRICTS(old, new) || RESTRICTS(is[h].before, new))
-#else
-#define RESTRICTS_ALL(h, old, new) RECUT(h, old, new)
-#endif
-
-/* The earlier settings in the record of @new, when host @h makes @new of @old. */
-inline name_before(h, old, new, said_by) {
-	said_by.names = (setting[old] != setting[new] || is[h].lately);
-	if
-	:: !said_by.names -> skip
-	:: setting[old] != setting[new] && !KNOWS_EARLIER(h) ->
-		said_by.before = old;
-		said_by.first = COUNT(old);
-		said_by.unclear = false;
-		said_by.recut = (COUNT(old) != COUNT(new));
-		said_by.restricts = RESTRICTS(old, new)
-	:: setting[old] != setting[new] && KNOWS_EARLIER(h) ->
-		said_by.before = (IS_BELOW(old, is[h].before) -> old : is[h].before);
-		said_by.first = SMALLER(is[h].first, COUNT(old));
-		said_by.unclear = UNCLEAR(h, old);
-		said_by.recut = RECUT(h, old, new);
-		said_by.restricts = RESTRICTS_ALL(h, old, new)
-	:: setting[old] == setting[new] && is[h].lately ->
-		said_by.before = is[h].before;
-		said_by.first = is[h].first;
-		said_by.unclear = is[h].unclear;
-		said_by.recut = is[h].recut;
-		said_by.restricts = is[h].restricts
-	fi;
-#ifdef MUTANT_CHAIN_RENEWED
-	if
-	:: KNOWS_EARLIER(h) && is[h].restricts && !RESTRICTS(old, new) ->
-		said_by.before = is[h].before;
-		said_by.first = is[h].first
-	:: else
-	fi;
-#endif
-	skip
 }
 
 inline adopt(h) {
@@ -457,22 +328,11 @@ inline adopt(h) {
 	use_nothing(h);
 	is[h].left = Q;
 #endif
-#if defined(MUTANT_ADOPT)
-	skip;
-#elif defined(MUTANT_CHAIN_SKIP)
-	name_before(h, is[h].g, now, said[GENERATIONS]);
+#ifndef MUTANT_KEEPS
 	if
-	:: said[now].restricts -> heed(h, said[now])
-	:: else -> heed(h, said[GENERATIONS])
+	:: said[is[h].g].cut != said[now].cut -> use_nothing(h)
+	:: else
 	fi;
-	said[GENERATIONS].names = false;
-	said[GENERATIONS].before = 0;
-	said[GENERATIONS].first = 0;
-	said[GENERATIONS].unclear = false;
-	said[GENERATIONS].recut = false;
-	said[GENERATIONS].restricts = false;
-#else
-	heed(h, said[now]);
 #endif
 	is[h].g = now;
 	settle()
@@ -496,26 +356,13 @@ inline begin(h) {
 	printf("host %d: begins anew, with generation %d\n", h, now);
 	drop(h);
 	is[h].g = now;
-	is[h].lately = 0;
-	forget_before(h);
 #ifdef ANEW
 	is[h].left = (now == REMOVED && KNOWS_NAMES -> Q : 0);
-#endif
-#if defined(MUTANT_JOIN)
-	skip;
-#elif defined(MUTANT_CHAIN_JOIN)
-	if
-	:: said[now].restricts -> heed(h, said[now])
-	:: else
-	fi;
-#else
-	heed(h, said[now]);
 #endif
 	settle()
 }
 
 #ifdef ANEW
-#define IS_BUSY(h) false
 /* Rule 16. */
 #ifdef MUTANT_16
 #define WAITS(h) false
@@ -532,12 +379,13 @@ inline change(h) {
 		printf("host %d: makes the limiter anew, rate %d burst %d\n", h, RATE_OF_ALL(now),
 		       BURST_OF_ALL(now));
 		said[now].saved = now;
-		for (i : ALL_PARTS) {
-			lease[i] = NOBODY;
-			forget(marker[i]);
-			marker[i].there = (i < COUNT(now) && !WAITS(h));
-			marker[i].level = (marker[i].there -> FULL : 0);
-			marker[i].saved = (marker[i].there -> now : 0)
+		said[now].cut = now;
+		for (i : ALL_LEAVES) {
+			leased[i] = NOBODY;
+			forget(clean[i]);
+			clean[i].there = (i < COUNT(now) && !WAITS(h));
+			clean[i].level = (clean[i].there -> FULL : 0);
+			clean[i].saved = (clean[i].there -> now : 0)
 		}
 		/* It begins with its burst. */
 		larger();
@@ -546,10 +394,6 @@ inline change(h) {
 	settle()
 }
 #else
-#define IS_BUSY(h) \
-	(setting[now] != setting[now + 1] && KNOWS_EARLIER(h) && RECUT(h, now, now + 1) && \
-	 UNCLEAR(h, now))
-
 inline change(h) {
 	printf("host %d: changes count %d rate %d burst %d to count %d rate %d burst %d\n", h,
 	       COUNT(now), RATE_OF_ALL(now), BURST_OF_ALL(now), COUNT(now + 1),
@@ -557,7 +401,20 @@ inline change(h) {
 	extend_right(h);
 	now++;
 	said[now].saved = (KEEPS_SAVINGS(now - 1, now) -> said[now - 1].saved : now);
-	name_before(h, now - 1, now, said[now]);
+	said[now].cut = (IS_CUT_ALIKE(now - 1, now) -> said[now - 1].cut : now);
+	if
+	:: said[now].cut == now ->
+		for (i : ALL_LEAVES) {
+			leased[i] = NOBODY;
+			forget(clean[i]);
+#ifdef MUTANT_CUT_CLEAN
+			clean[i].there = (i < COUNT(now));
+			clean[i].saved = said[now].saved;
+#endif
+			skip
+		}
+	:: else
+	fi;
 	settle()
 }
 #endif
@@ -581,39 +438,28 @@ end:	do
 	:: d_step { !is[h].closed && is[h].g < now -> adopt(h) }
 	:: d_step { is[h].closed -> drop_all(h) }
 	:: d_step { is[h].closed -> begin(h) }
-	:: d_step { IS_CURRENT(h) && is[h].g == now && now < CHANGES && !IS_BUSY(h) -> change(h) }
+	:: d_step { IS_CURRENT(h) && is[h].g == now && now < CHANGES -> change(h) }
 	od
 }
 
 proctype demand(byte h; byte p)
 {
 end:	do
-	:: d_step { IS_CURRENT(h) && IS_THERE && is[h].hold[p] == NONE && p < COUNT_FOR(h) &&
-	   lease[p] == NOBODY &&
-		marker[p].there && READ(h, p).there -> take_clean(h, p) }
-#ifdef STALE
-	:: d_step { is[h].hold[p] == NONE && marker[p].there && !is[h].read[p].there ->
-		printf("host %d: reads the marker of %d\n", h, p);
-		is[h].read[p].there = true;
-		is[h].read[p].level = marker[p].level;
-		is[h].read[p].saved = marker[p].saved;
-		tidy() }
-#endif
-	:: d_step { IS_CURRENT(h) && IS_THERE && is[h].hold[p] == NONE && p < COUNT_FOR(h) &&
-	   lease[p] == NOBODY &&
-		!marker[p].there -> take_unclean(h, p) }
+	:: d_step { IS_CURRENT(h) && IS_THERE && is[h].hold[p] == NONE && p < COUNT(is[h].g) &&
+	   leased[p] == NOBODY && clean[p].there -> take_clean(h, p) }
+	:: d_step { IS_CURRENT(h) && IS_THERE && is[h].hold[p] == NONE && p < COUNT(is[h].g) &&
+	   leased[p] == NOBODY && !clean[p].there -> take_unclean(h, p) }
 #ifndef KEEPS
 	:: d_step { is[h].hold[p] == HELD -> drain(h, p) }
 	:: d_step { IS_CURRENT(h) && is[h].hold[p] == DRAINING -> give(h, p) }
-	:: d_step { IS_CURRENT(h) && is[h].hold[p] == WAITING -> leave(h, p) }
 #endif
 	od
 }
 
 inline close(h) {
 	printf("coordinator: closes the session of host %d\n", h);
-	for (i : ALL_PARTS) {
-		lease[i] = (lease[i] == h -> NOBODY : lease[i])
+	for (i : ALL_LEAVES) {
+		leased[i] = (leased[i] == h -> NOBODY : leased[i])
 	}
 	is[h].closed = true;
 	tidy()
@@ -634,18 +480,13 @@ inline tick(h) {
 	is[h].level = SMALLER(is[h].level + FLOWS_IN(h), CAPACITY(h));
 	if
 	:: is[h].right > 1 -> is[h].right--
-	:: is[h].right == 1 -> is[h].right = 0; is[h].level = 0 /* rule 12 */
-	:: else
-	fi;
-	if
-	:: is[h].lately == 1 -> is[h].lately = 0; forget_before(h)
-	:: is[h].lately > 1 -> is[h].lately--
+	:: is[h].right == 1 -> is[h].right = 0; is[h].level = 0 /* rule 18 */
 	:: else
 	fi;
 #ifdef ANEW
 	is[h].left = (is[h].left -> is[h].left - 1 : 0);
 #endif
-	for (i : ALL_PARTS) {
+	for (i : ALL_LEAVES) {
 		if
 		:: is[h].wait[i] -> is[h].wait[i]--
 		:: else
@@ -653,11 +494,7 @@ inline tick(h) {
 		if
 		:: is[h].hold[i] == WAITING && !is[h].wait[i] -> is[h].hold[i] = HELD
 		:: else
-		fi;
-#ifdef STALE
-		forget(is[h].read[i]);
-#endif
-		skip
+		fi
 	}
 	clip(h)
 }
@@ -676,8 +513,7 @@ end:	do
 	od
 }
 
-/* With RATES a change may be of something else. */
-#if (defined(RATES) && !defined(KEEPS)) || defined(ANEW)
+#ifdef ANEW
 #define DIFFERS(i, s) true
 #else
 #define DIFFERS(i, s) (!i || setting[i - (i > 0)] != s)
@@ -707,17 +543,16 @@ init {
 		setting[REMOVED] = 0;
 #endif
 		room = BURST_OF_ALL(0);
-		/* Rule 14; and what an earlier setting left behind. */
-		for (i : ALL_PARTS) {
-			marker[i].there = true;
-			marker[i].level = NEW_LEVEL;
-			marker[i].saved = (i < COUNT(0) -> 0 : GENERATIONS)
+		/* Rule 14. */
+		for (i : ALL_LEAVES) {
+			clean[i].there = (i < COUNT(0));
+			clean[i].level = (clean[i].there -> NEW_LEVEL : 0)
 		}
 		run clock();
 		run coordinator();
 		for (n : ALL_HOSTS) {
 			run process(n);
-			for (i : ALL_PARTS) {
+			for (i : ALL_LEAVES) {
 				run demand(n, i)
 			}
 		}

@@ -138,6 +138,34 @@ static void test_a_successor_that_is_killed_in_its_barrier_has_one(void **state)
 	scene_close(&scene);
 }
 
+static void test_a_wait_that_an_election_made_longer_is_as_long_for_a_successor(void **state)
+{
+	struct scene scene;
+	struct guest guest;
+	struct limiter *a;
+	uint64_t usable_ns;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	scene_lay(&scene, "/t/1-1", "0+0+1");
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	scene_run(&scene, MS);
+	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
+	usable_ns = a->holding->leases[0].usable_ns;
+	scene.epoch++;
+	scene.holder_ns += FLEET_RIGHT_NS;
+	scene_run(&scene, 4 * SEC);
+	assert_in_range(a->holding->leases[0].usable_ns, usable_ns + SEC, usable_ns + 4 * SEC);
+	usable_ns = a->holding->leases[0].usable_ns;
+	engine_cancel(&scene.engine, &guest.waiter);
+	a = scene_succeed(&scene, a);
+	assert_int_equal(scene_lease(a, 0), LEASE_WAITING);
+	assert_int_equal(a->holding->leases[0].usable_ns, usable_ns);
+	scene_connect(&scene);
+	scene_close(&scene);
+}
+
 static void test_a_version_that_no_transaction_explains_is_a_foreign_hand(void **state)
 {
 	struct scene scene;
@@ -243,6 +271,8 @@ int main(void)
 		cmocka_unit_test(
 			test_a_transaction_that_was_done_is_found_out_by_a_barrier_that_is_refused),
 		cmocka_unit_test(test_a_successor_that_is_killed_in_its_barrier_has_one),
+		cmocka_unit_test(
+			test_a_wait_that_an_election_made_longer_is_as_long_for_a_successor),
 		cmocka_unit_test(test_a_version_that_no_transaction_explains_is_a_foreign_hand),
 		cmocka_unit_test(test_with_another_session_nothing_is_held),
 		cmocka_unit_test(test_whose_session_has_expired_is_a_new_host),

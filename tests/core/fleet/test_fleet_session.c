@@ -1,6 +1,8 @@
 /* Tests of fleet: the session, the right to use what is held, and leaving. */
 #include "tests/core/fleet/scene.h"
 
+#include "core/fleet/leases.h"
+
 #include <stdio.h>
 
 static const char RENEWAL_HEAD[] = "check /g ";
@@ -134,7 +136,7 @@ static void set_layout_before(struct scene *scene)
 
 static void assert_turned_over(struct scene *scene)
 {
-	static const char *const gone[] = {"/f/1", "/f/1/119", "/l/1"};
+	static const char *const gone[] = {"/f/1", "/f/1/119", "/f", "/l/1", "/l"};
 	struct limiter *a = tree_find(&scene->engine.tree, scene->engine.tree.root, "a");
 	struct guest guest;
 
@@ -318,6 +320,47 @@ static void test_a_right_is_renewed_every_r_by_a_transaction_that_checks_a_tile(
 				    "; check /t/1-1/0.HID -1");
 	}
 	assert_int_equal(fleet_counters(scene.fleet)->renewals, 20);
+	scene_close(&scene);
+}
+
+/* Marks the leaves whose tiles the last transaction checks. Returns how many. */
+static uint32_t mark_checked(const struct scene *scene, bool checked[20])
+{
+	static const char before[] = "; check /t/1-1/";
+	const char *at = scene->transaction;
+	uint32_t count = 0;
+
+	while ((at = strstr(at, before))) {
+		at += strlen(before);
+		checked[strtoul(at, NULL, 10)] = true;
+		count++;
+	}
+	return count;
+}
+
+static void test_renewals_check_all_tiles_in_turn(void **state)
+{
+	static const uint32_t counts[] = {LEASES_GUARDED_MAX, LEASES_GUARDED_MAX,
+					  20 - 2 * LEASES_GUARDED_MAX};
+	bool checked[20] = {false};
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_prepare(&scene);
+	scene_begin(&scene);
+	a = scene_make(&scene, "a", "rate=100/s\npartitions.count=20");
+	keep_asking(&scene, a, SEC);
+	assert_int_equal(fleet_leases(scene.fleet), 20);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		unsigned int before = scene.transactions;
+
+		while (scene.transactions == before)
+			keep_asking(&scene, a, 100 * MS);
+		assert_int_equal(mark_checked(&scene, checked), counts[i]);
+	}
+	for (uint32_t i = 0; i < 20; i++)
+		assert_true(checked[i]);
 	scene_close(&scene);
 }
 
@@ -778,6 +821,7 @@ int main(void)
 		cmocka_unit_test(test_host_that_holds_nothing_writes_nothing),
 		cmocka_unit_test(
 			test_a_right_is_renewed_every_r_by_a_transaction_that_checks_a_tile),
+		cmocka_unit_test(test_renewals_check_all_tiles_in_turn),
 		cmocka_unit_test(test_the_right_ends_d_after_the_sending_not_after_the_answer),
 		cmocka_unit_test(test_nothing_is_granted_when_the_right_has_run_out),
 		cmocka_unit_test(test_waiter_gets_nothing_when_the_right_has_run_out),

@@ -231,7 +231,6 @@ static void heard_lease(struct fleet_listener *listener, const struct holding *h
 
 	host->reshared = true;
 	remember_change(host, (struct lease_change){common_leases(host->sim, holding), run, to});
-	host->gave_waiting |= from == LEASE_WAITING && to == LEASE_DRAINING;
 	if (word && !host->sim->quiet) {
 		tree_path(holding->limiter, path);
 		sim_print(host->sim, host, "lease %s/partitions/%s%u %s", path,

@@ -70,8 +70,7 @@ struct host {
 	uint64_t joined_ns;	       /* at the last look of calm.c it was in the fleet, or down */
 	struct calm_limiters limiters; /* the most that there were in that window at once */
 	uint64_t left_out;	       /* fleet_counters.left_out, at the last look of calm.c */
-	bool gave_waiting; /* a partition before its wait was over, since the last look of calm.c */
-	struct holder holder;			       /* its entitlements */
+	struct holder holder;	       /* its entitlements */
 	struct occurrence *postponed, *last_postponed; /* while it is paused */
 	const struct command **commands;	       /* owned: likewise */
 	size_t command_count;
