@@ -225,8 +225,10 @@ static void decide(struct fleet *fleet, struct key_lease *lease)
 
 void key_leases_print_seed(const struct fleet *fleet, char seed[KEY_SEED_TEXT])
 {
-	struct coordinator *coordinator = fleet->coordinator;
-	uint64_t high = coordinator->random(coordinator), low = coordinator->random(coordinator);
+	static const uint64_t halves[][2] = {{0}, {1}};
+	const uint64_t *drawn = &fleet->random_state; /* cannot be guessed, as it began so */
+	uint64_t high = siphash(drawn, sizeof(*drawn), halves[0]);
+	uint64_t low = siphash(drawn, sizeof(*drawn), halves[1]);
 
 	snprintf(seed, KEY_SEED_TEXT, "%016" PRIx64 "-%016" PRIx64, high, low);
 }
@@ -420,7 +422,7 @@ static void look_at_all(struct fleet *fleet)
 	}
 	if (leases->first)
 		fleet_wake_at(fleet, leases->wake_ns);
-	/* If it is time already, the step sends it, or goes on after the answer that it waits for. */
+	/* If it is time already, the step sends it, or waits for an answer first. */
 	if (leases->has_work && fleet->now_ns < leases->next_ns)
 		fleet_wake_at(fleet, leases->next_ns);
 }

@@ -4,8 +4,8 @@
  *
  * A host whose readers missed tokens of the key wants all leaves; else those for what was asked
  * for, and a quarter more. The leaves are divided among all hosts by share.h; a host without a
- * claim wants what it has. A host that lacks leaves claims as many as it wants for as long as others
- * have any. Steps that are too small to be worth a transaction are left out.
+ * claim wants what it has. A host that lacks leaves claims as many as it wants for as long as
+ * others have any. Steps that are too small to be worth a transaction are left out.
  *
  * An idle host ends the key if it is the only one that has some. If there are others, all but the
  * one with the first leaves give theirs back. So not all of them do that at once.
@@ -16,7 +16,7 @@
 #include "core/fleet/share.h"
 #include "core/values/settings.h"
 
-/* Fewer leaves are not worth a transaction: for a host that has some; for one that is claimed from. */
+/* Fewer leaves are not worth a transaction for a host that has some; that others claim of. */
 enum { KEY_STEP = 5, KEY_SPARE = 2 };
 
 /* Amounts are leaves. */

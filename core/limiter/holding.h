@@ -10,9 +10,9 @@
  *
  * Of each key's rate and burst it has the same share; with `key_share leased` the same share of a
  * tenth, and its leaves of the key (core/fleet/keys.md), which count where something of the
- * limiter is held. Tokens of keys do not go with a partition: a key begins empty where nothing was held
- * before, and keeps one token at most where nothing is held any more. So over the fleet a key gets
- * at most key_rate * w + key_burst + 1 for each host.
+ * limiter is held. Tokens of keys do not go with a partition: a key begins empty where nothing was
+ * held before, and keeps one token at most where nothing is held any more. So over the fleet a key
+ * gets at most key_rate * w + key_burst + 1 for each host.
  *
  * Without limits (rate and key_rate `max`) and a number of slots, and where enforcement is open or
  * closed, nothing is leased.
