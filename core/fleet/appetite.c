@@ -9,6 +9,11 @@ enum {
 	DRAIN_PERIODS = 20,   /* in so many a backlog is worked off ... */
 	BACKLOG_PERIODS = 20, /* ... after readers waited for so many without a break */
 	HUNGRY_PERIODS = 5,   /* of waiting without a break */
+	BEHIND_PERIODS = 20,  /* likewise, where other hosts are short: ... */
+	BEHIND_PARTS = 16,    /* ... then so much more is wanted, ... */
+	REST_PERIODS = 300,   /* ... once that was in vain not again so soon: doubled */
+	LONG_PERIODS = 3,     /* so long is long to wait */
+	STEPS_MAX = 4,	      /* ... and twice as much each time that it was of use */
 	GRANTS_LEAST = 4,     /* show that readers ask again: the number of those that wait ... */
 	STEADY_PARTS = 32,    /* ... changes by no more than such a part of what was granted */
 	VAIN_MAX = 2,
@@ -88,6 +93,27 @@ static bool ask_again(const struct appetite *appetite, uint32_t hungry, uint32_t
 	return hungry >= least && granted >= GRANTS_LEAST && changes <= granted / STEADY_PARTS;
 }
 
+/* Returns the tokens that were granted in the last @periods. */
+static double granted_in(const struct appetite *appetite, uint32_t periods)
+{
+	return last(appetite, periods) - appetite->waiting[place(appetite, 0)] +
+	       appetite->waiting[place(appetite, periods)];
+}
+
+/*
+ * Tells whether readers waited for so long without a break that more come than are served, though
+ * their number changes: some of them may ask again and again.
+ */
+static bool is_behind(const struct appetite *appetite, const struct appetite_facts *facts,
+		      uint32_t hungry)
+{
+	uint32_t least = facts->contended ? BEHIND_PERIODS
+					  : (uint32_t)HUNGRY_PERIODS << appetite->vain;
+
+	return hungry >= least && granted_in(appetite, hungry) >= GRANTS_LEAST &&
+	       (!facts->contended || !appetite->rest);
+}
+
 /* Tells whether at least half of the leaves that came were made use of. */
 static bool was_of_use(const struct appetite *appetite, const struct appetite_facts *facts)
 {
@@ -97,31 +123,52 @@ static bool was_of_use(const struct appetite *appetite, const struct appetite_fa
 	       leaves * facts->leaf * appetite->grown_periods;
 }
 
+/*
+ * Returns what is wanted where it is not sure that readers are hungry: more each time. Where they
+ * wait for long it is twice as much at once.
+ */
+static uint32_t a_little_more(struct appetite *appetite, const struct appetite_facts *facts)
+{
+	if (appetite->steps > STEPS_MAX ||
+	    facts->waiting >= facts->held * facts->leaf * LONG_PERIODS)
+		appetite->steps = STEPS_MAX;
+	return facts->held + (facts->held / BEHIND_PARTS << appetite->steps++) + 1;
+}
+
 static void note_hunger(struct appetite *appetite, const struct appetite_facts *facts)
 {
 	uint32_t hungry = hungry_periods(appetite);
 
 	if (!appetite->wanted) {
-		if (!facts->held ||
-		    !ask_again(appetite, hungry, (uint32_t)HUNGRY_PERIODS << appetite->vain))
+		bool again = ask_again(appetite, hungry,
+				       (uint32_t)HUNGRY_PERIODS << appetite->vain);
+
+		if (!facts->held || (!again && !is_behind(appetite, facts, hungry)))
 			return;
 		appetite->grown_from = facts->held;
 		appetite->grown_periods = 0;
 		appetite->wanted = facts->held + (facts->held >> appetite->vain);
+		if (!again && facts->contended)
+			appetite->wanted = a_little_more(appetite, facts);
 		return;
 	}
 	/* A host that got less than half of it cannot tell yet. */
 	appetite->grown_periods += facts->held >= (appetite->grown_from + appetite->wanted) / 2;
 	if (hungry && appetite->grown_periods < HUNGRY_PERIODS)
 		return;
-	if (hungry && was_of_use(appetite, facts)) {
+	if (hungry && (appetite->steps || was_of_use(appetite, facts))) {
 		appetite->vain = 0;
 		appetite->grown_from = facts->held;
-		appetite->wanted = facts->held * GROWTH;
+		appetite->wanted = facts->contended && !ask_again(appetite, hungry, HUNGRY_PERIODS)
+					   ? a_little_more(appetite, facts)
+					   : facts->held * GROWTH;
 	} else {
+		if (appetite->steps)
+			appetite->rest = (uint32_t)REST_PERIODS << appetite->vain;
 		if (appetite->grown_periods && appetite->vain < VAIN_MAX)
 			appetite->vain++;
 		appetite->wanted = 0;
+		appetite->steps = 0;
 	}
 	appetite->grown_periods = 0;
 }
@@ -132,6 +179,7 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 	appetite->asked[appetite->period] = facts->asked;
 	appetite->waited[appetite->period] = facts->waited;
 	appetite->waiting[appetite->period] = facts->waiting;
+	appetite->rest -= appetite->rest > 0;
 	note_mean(appetite, facts->asked);
 	note_hunger(appetite, facts);
 }

@@ -12,7 +12,9 @@
  * so for half a second is hungry: it wants twice as much. If half of that is made use of, and they
  * still wait, it wants eight times as much, and so on. If not, that was in vain: the next time
  * readers have to wait for twice as long, and half as much more is wanted. Where other readers wait
- * for two seconds, as much is wanted as serves all that wait in two seconds more.
+ * for two seconds, as much is wanted as serves all that wait in two seconds more. While no host is
+ * short, and after four seconds anyway, readers count as hungry whose number changes: readers of
+ * either kind may wait together.
  *
  * The slack is a number of leaves that does not depend on the demand. Readers that come at random
  * wait for about 1/(2 s) on average where the slack is s tokens a second, whatever their rate
@@ -40,6 +42,8 @@ struct appetite {
 	uint32_t grown_from;		  /* leaves that were held before ... */
 	uint32_t grown_periods;		  /* ... more was got, so long ago */
 	uint8_t vain;			  /* how often that was in vain */
+	uint8_t steps;			  /* how often a little more was of use */
+	uint32_t rest;			  /* not for so many periods again: that was in vain */
 };
 
 /* A period, and its end. */
@@ -50,6 +54,7 @@ struct appetite_facts {
 	bool waited;	   /* readers waited all the time, and all that could be granted was */
 	uint32_t held;	   /* leaves */
 	double leaf;	   /* tokens a period that a leaf is worth */
+	bool contended;	   /* other hosts are short */
 };
 
 /* Ends a period. */

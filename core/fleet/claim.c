@@ -17,6 +17,9 @@
 /* Claims of others that are remembered, to be woken; room for a name: HID-N-W-SEQ. */
 enum { CLAIMANTS_MAX = 8, CLAIM_TEXT = 48 };
 
+/* Of `lease`: claims that are not watched are listed so often. */
+enum { UNTOLD_PARTS = 3 };
+
 struct claims {
 	char *own;	   /* owned: name of this host's, NULL */
 	uint32_t wanted;   /* N of it, 0: there is none */
@@ -29,6 +32,7 @@ struct claims {
 	bool looking;	   /* their names are being asked for ... */
 	bool turned;	   /* ... as a turn is over, and its claim was made anew */
 	bool changed;	   /* those of others have, since they were listed */
+	uint64_t list_ns;  /* without a watch: not before */
 	char (*claimants)[CLAIM_TEXT]; /* owned: names of others' claims, in the order of waking */
 	uint32_t claimant_count;
 };
@@ -71,6 +75,32 @@ void claim_tell(const struct holding *holding, struct facts *facts)
 	facts->claims_have_changed = claims->changed;
 }
 
+/* Tells whether claims should be listed: they have changed, or that would not be told. */
+static bool is_due(const struct fleet *fleet, const struct holding *holding)
+{
+	const struct claims *claims = holding->claims;
+
+	return claims->changed ||
+	       (!room_watches_claims(holding) && fleet->now_ns >= claims->list_ns);
+}
+
+void claim_tell_portion(const struct fleet *fleet, const struct holding *holding,
+			struct portion_facts *facts)
+{
+	const struct claims *claims = holding->claims;
+
+	facts->claims = claims->claimant_count;
+	facts->claimed = claims->wanted;
+	facts->is_watched = room_watches_claims(holding);
+	facts->is_stale = is_due(fleet, holding);
+}
+
+/* Without a watch they are listed again later. */
+static void list_later(const struct fleet *fleet, struct holding *holding)
+{
+	holding->claims->list_ns = fleet->now_ns + holding->settings->lease_ns / UNTOLD_PARTS;
+}
+
 void claim_watch(struct fleet *fleet, struct holding *holding, struct request *request)
 {
 	request->watch = room_watch_claims(fleet, holding);
@@ -80,6 +110,7 @@ void claim_note_unread(struct fleet *fleet, struct holding *holding)
 {
 	room_unwatch_claims(fleet, holding);
 	holding->claims->changed = false;
+	list_later(fleet, holding);
 }
 
 void claim_changed(struct fleet *fleet, const struct znode *znode)
@@ -96,6 +127,7 @@ void claim_changed(struct fleet *fleet, const struct znode *znode)
 static void note_read(struct fleet *fleet, struct holding *holding, const struct request *request)
 {
 	holding->claims->changed = false;
+	list_later(fleet, holding);
 	if (request->watch)
 		(void)room_watch_claims(fleet, holding);
 }
@@ -226,6 +258,26 @@ bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct 
 	return true;
 }
 
+/*
+ * Wakes the first @count of the remembered claimants by one transaction. If a claim is gone all of
+ * them look when it is time to.
+ */
+static void wake_together(struct fleet *fleet, const struct holding *holding, uint32_t count)
+{
+	struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
+	bool added = request;
+	char path[ZNODE_TEXT];
+
+	for (uint32_t i = 0; i < count && added; i++) {
+		znode_path_named(ZNODE_CLAIM, holding->id, holding->claims->claimants[i], path);
+		added = request_add(request, OPERATION_SET, path, NULL, NODE_VERSION_ANY, 0);
+	}
+	if (added)
+		request_send(fleet, request);
+	else if (request)
+		request_free(request);
+}
+
 /* Wakes as many of the remembered claimants as was given up, from the one after @skipped on. */
 static void wake(struct fleet *fleet, struct holding *holding, uint32_t skipped)
 {
@@ -233,6 +285,12 @@ static void wake(struct fleet *fleet, struct holding *holding, uint32_t skipped)
 	char path[ZNODE_TEXT];
 
 	holding->claims->given_up = 0;
+	if (!holding_has_numbers(holding->settings)) {
+		count = count < claimants ? count : claimants;
+		if (count)
+			wake_together(fleet, holding, count);
+		return;
+	}
 	for (uint32_t i = 0; i < count && i < claimants; i++) {
 		const char *name = holding->claims->claimants[(skipped + i) % claimants];
 		struct request *request = request_new(REQUEST_TRANSACTION, NULL, NULL);
@@ -385,6 +443,7 @@ void claim_answered(struct fleet *fleet, const struct request *request)
 		if (request->failed >= HEAD_LENGTH && !had_claim) {
 			demand_note_unmet(holding, false);
 			balance_end_contention(holding->balance);
+			holding->claims->changed = true;
 		}
 		return;
 	}
@@ -425,6 +484,7 @@ void claim_forget(struct fleet *fleet, struct holding *holding)
 {
 	forget_own(holding);
 	holding->claims->changed = false;
+	holding->claims->list_ns = 0;
 	holding->claims->given_up = 0;
 	holding->claims->looking = false;
 	holding->claims->turned = false;
@@ -441,7 +501,11 @@ void claim_given_back(struct fleet *fleet, struct holding *holding, uint32_t giv
 		return;
 	claims->given_up += given;
 	/* Others are woken when this host is behind them in the line. */
-	if (!claims->reclaims)
+	if (claims->reclaims)
+		return;
+	if (!holding_has_numbers(holding->settings) && !is_due(fleet, holding))
+		claim_wake_others(fleet, holding);
+	else
 		claim_look(fleet, holding);
 }
 

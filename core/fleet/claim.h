@@ -6,6 +6,7 @@
 
 #include "core/fleet/balance.h"
 #include "core/fleet/parts.h"
+#include "core/fleet/portion.h"
 #include "core/fleet/znode.h"
 
 /* Gives @holding the part of it that is claims'; frees that. */
@@ -26,8 +27,10 @@ void claim_changed(struct fleet *fleet, const struct znode *znode);
 bool claim_parse_all(struct fleet *fleet, struct holding *holding, const struct request *request,
 		     struct claim_line *line);
 
-/* Tells the policy's facts of claims. */
+/* Tells the policy's facts of claims; likewise where partitions have no numbers. */
 void claim_tell(const struct holding *holding, struct facts *facts);
+void claim_tell_portion(const struct fleet *fleet, const struct holding *holding,
+			struct portion_facts *facts);
 
 /* Its turn is over: this host goes to the end of the line, its claim is made anew. */
 void claim_anew(struct holding *holding);

@@ -1,5 +1,6 @@
-/* demand - how many partitions a host wants of a limiter, see demand.h. */
+/* demand - how many partitions, or leaves, a host wants of a limiter, see demand.h. */
 #include "core/fleet/demand.h"
+#include "core/fleet/appetite.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
@@ -23,6 +24,9 @@ enum {
 	UNMET_PERIODS = 5,
 };
 
+/* So few leaves are none: a token in hours. */
+static const double NEED_LEAST = 0.01;
+
 enum { VAIN_DOUBLINGS_MAX = 5 };
 
 /* Counts of one DEMAND_PERIOD_NS. */
@@ -45,6 +49,14 @@ struct demand {
 	bool unclean_only;	/* the last round found only what no host gave back */
 	bool unmet;		/* the last round did not find enough */
 	bool contested;		/* other hosts claim partitions */
+
+	/* Where partitions have no numbers. */
+	struct appetite appetite;
+	struct appetite_facts newest; /* of the last period */
+	uint64_t tokens;	      /* granted or refused, as they were counted at its end */
+	uint64_t delayed_ns;	      /* likewise */
+	bool counts_waiting;	      /* tokens that were waited for then were this limiter's */
+	uint64_t asked_ns;	      /* a reader has asked then that did not wait; 0: none has */
 };
 
 bool demand_attach(struct holding *holding)
@@ -298,7 +310,9 @@ static uint32_t wanted_now(const struct fleet *fleet, struct holding *holding)
 	if (holding->limiter->removed || session_is_leaving(fleet) ||
 	    !holding_needs_leases(holding))
 		return 0;
-	tokens = settings_limit(holding->settings) ? wanted_for_tokens(fleet, holding) : 0;
+	tokens = settings_limit(holding->settings) && holding_has_numbers(holding->settings)
+			 ? wanted_for_tokens(fleet, holding)
+			 : 0;
 	slots = wanted_for_slots(fleet, holding);
 	return tokens > slots ? tokens : slots;
 }
@@ -328,6 +342,8 @@ void demand_update(struct fleet *fleet, struct holding *holding)
 	if (holding->usable)
 		holding->demand->had = leases_kept(holding);
 	holding->demand->wanted = 0;
+	if (holding->asked)
+		holding->demand->asked_ns = fleet->now_ns;
 	holding->asked = false;
 	for (int i = 0; i < DEMAND_PERIODS; i++) {
 		const struct demand_period *period = &holding->demand->periods[i];
@@ -341,10 +357,172 @@ void demand_update(struct fleet *fleet, struct holding *holding)
 		holding->demand->wanted = holding_count(holding);
 }
 
+/* The appetite of readers, where partitions have no numbers */
+
+/* Returns the tokens that a leaf brings in a period, of the limit that needs most leaves. */
+static double leaf_worth(const struct holding *holding)
+{
+	const struct learning *learning = holding->limiter->learning;
+	uint32_t leaves = holding_leaves(holding->settings);
+	double least = INFINITY;
+	struct settings all;
+
+	settings_of_host(holding->settings, leaves, false, &all);
+	for (uint32_t i = 0; i < all.limit_count; i++) {
+		struct fraction flow = rate_fraction(&all.limits[i].rate);
+
+		least = fmin(least, (double)flow.num / (double)flow.den);
+	}
+	least *= (double)DEMAND_PERIOD_NS;
+	if (learning && learning->limited)
+		least = fmin(least, learning->adapted.rate * DEMAND_PERIOD_NS / NSEC_PER_SEC);
+	return least / leaves;
+}
+
+/*
+ * Tells whether it is this limiter that readers wait for, which may be below it: its bucket lacks
+ * what the reader whose turn it is has asked for.
+ */
+static bool lacks_tokens(const struct fleet *fleet, const struct limiter *limiter)
+{
+	bool lacks = false;
+
+	for (uint32_t i = 0; limiter->turns.current && i < limiter->bucket_count; i++) {
+		bucket_refill(&limiter->buckets[i], fleet->engine->schedule.now_ns);
+		lacks |= !bucket_has(&limiter->buckets[i], limiter->turns.current->tokens);
+	}
+	return lacks || (limiter->turns.current && limiter->learning);
+}
+
+static uint64_t tokens_counted(const struct holding *holding)
+{
+	const uint64_t *counters = holding->limiter->counters;
+
+	return counters[COUNTER_GRANTED] + counters[COUNTER_REFUSED];
+}
+
+/* Notes what was asked for in the last @periods. */
+static void note_appetite(const struct fleet *fleet, struct holding *holding, uint64_t periods)
+{
+	const struct limiter *limiter = holding->limiter;
+	const struct waiter *current = limiter->turns.current;
+	struct demand *demand = holding->demand;
+	uint64_t tokens = tokens_counted(holding), waited_ns, began_ns;
+	bool counts = !limiter->first_child || current;
+	double waiting = counts ? (double)turns_demand(&limiter->turns) : 0;
+	double more = counts && demand->counts_waiting ? waiting - demand->newest.waiting : 0;
+
+	if (!periods)
+		return;
+	began_ns = fleet->now_ns - DEMAND_PERIOD_NS;
+	waited_ns = holding->delayed_ns - demand->delayed_ns;
+	demand->newest = (struct appetite_facts){
+		.asked = fmax(((double)(tokens - demand->tokens) + more) / (double)periods, 0),
+		.waiting = waiting,
+		.long_waiting = current && lacks_tokens(fleet, limiter) &&
+				fleet->now_ns - current->asked_ns >= NSEC_PER_SEC,
+		.waited = lacks_tokens(fleet, limiter) &&
+			  (current->asked_ns <= began_ns ||
+			   waited_ns >= periods * DEMAND_PERIOD_NS / 100 * FULL_USE_PERCENT),
+		.held = holding->usable,
+		.leaf = leaf_worth(holding),
+		.contended = demand->contested,
+	};
+	demand->tokens = tokens;
+	demand->delayed_ns = holding->delayed_ns;
+	demand->counts_waiting = counts;
+	for (uint64_t i = 0; i < periods && i < APPETITE_PERIODS; i++)
+		appetite_note(&demand->appetite, &demand->newest);
+}
+
+static void begin_appetite(struct holding *holding)
+{
+	struct demand *demand = holding->demand;
+
+	demand->appetite = (struct appetite){0};
+	demand->newest = (struct appetite_facts){.leaf = leaf_worth(holding)};
+	demand->tokens = tokens_counted(holding);
+	demand->delayed_ns = holding->delayed_ns;
+	demand->counts_waiting = !holding->limiter->first_child;
+}
+
+/* Tells whether a reader has asked in the last second that did not wait. */
+static bool has_asked(const struct fleet *fleet, const struct demand *demand)
+{
+	return demand->asked_ns && fleet->now_ns - demand->asked_ns < NSEC_PER_SEC;
+}
+
+/* Returns the leaves that serve readers at once which wait, where nothing is held. */
+static uint32_t first_leaves(const struct fleet *fleet, const struct holding *holding)
+{
+	const struct demand *demand = holding->demand;
+	double waiting = (double)bounded(turns_demand(&holding->limiter->turns)), first;
+	double leaf = demand->newest.leaf * (double)(NSEC_PER_SEC / DEMAND_PERIOD_NS);
+	uint32_t leaves = holding_leaves(holding->settings);
+
+	if (waiting <= 0 && has_asked(fleet, demand))
+		waiting = 1;
+	if (waiting <= 0 || leaf <= 0)
+		return 0;
+	first = ceil(fmin(waiting * FIRST_PER_S / leaf, leaves));
+	if (holding->usable)
+		return (uint32_t)first;
+	/* All hosts want back at once what a session lost: that takes time enough. */
+	first = fmax(first, demand->had);
+	/* Unclean ones wait for Q: this host's fair share of them is taken at once. */
+	if (demand->unclean_only)
+		first = fmax(first, fair_share(fleet, holding));
+	return (uint32_t)fmin(first, leaves);
+}
+
+static double need_of(const struct holding *holding)
+{
+	const struct demand *demand = holding->demand;
+	double leaf = demand->newest.leaf, need;
+
+	/* Nothing passes, whatever is held; or all does. */
+	if (leaf <= 0 || isinf(leaf))
+		return 0;
+	need = appetite_need(&demand->appetite, &demand->newest);
+	if (holding_has_reserve(holding)) {
+		struct fraction flow = rate_fraction(&holding->settings->reserve_rate);
+
+		need -= (double)flow.num / (double)flow.den * DEMAND_PERIOD_NS / leaf;
+	}
+	return need > NEED_LEAST ? need : 0;
+}
+
+void demand_tell_portion(const struct fleet *fleet, const struct holding *holding,
+			 struct portion_facts *facts)
+{
+	const struct demand *demand = holding->demand;
+	const struct demand_period *then = past(holding, DEMAND_PERIODS - 1);
+	uint64_t granted = holding->limiter->counters[COUNTER_GRANTED] - then->granted;
+	bool limits = settings_limit(holding->settings);
+	uint64_t waiting = turns_demand(&holding->limiter->turns);
+
+	if (holding->limiter->removed || session_is_leaving(fleet) ||
+	    !holding_needs_leases(holding))
+		return;
+	facts->exact = demand->wanted;
+	if (limits && (granted || !is_held_up_below(holding))) {
+		facts->need = need_of(holding);
+		facts->first = first_leaves(fleet, holding);
+		facts->hunger = appetite_hunger(&demand->appetite);
+		if ((facts->need > 0 || granted || waiting || has_asked(fleet, demand)) &&
+		    has_limited_keys(holding))
+			facts->hunger = facts->leaves;
+	}
+	if ((facts->need > 0 || facts->first || facts->hunger || facts->exact) &&
+	    membership_is_alone(fleet))
+		facts->hunger = facts->leaves;
+}
+
 void demand_begin(struct fleet *fleet, struct holding *holding)
 {
 	uint64_t number = fleet->now_ns / DEMAND_PERIOD_NS;
 
+	begin_appetite(holding);
 	memset(holding->demand->periods, 0, sizeof(holding->demand->periods));
 	holding->demand->period = number - DEMAND_PERIODS;
 	note_period(holding, number);
@@ -368,7 +546,14 @@ void demand_resume(struct fleet *fleet, struct holding *holding, bool claims)
 
 void demand_tick(struct fleet *fleet, struct holding *holding)
 {
-	note_period(holding, fleet->now_ns / DEMAND_PERIOD_NS);
+	uint64_t number = fleet->now_ns / DEMAND_PERIOD_NS;
+
+	/* Partitions may have had numbers until now. */
+	if (holding_has_numbers(holding->settings))
+		begin_appetite(holding);
+	else
+		note_appetite(fleet, holding, number - holding->demand->period);
+	note_period(holding, number);
 	demand_update(fleet, holding);
 }
 

@@ -7,12 +7,15 @@
  * past to go by, and all waiters count.
  *
  * The number is the most of the last second, so that a pause for a breath gives nothing back.
+ *
+ * Where partitions have no numbers, it is leaves that are wanted, as appetite.h has it.
  */
 #ifndef RATEFS_CORE_DEMAND_H
 #define RATEFS_CORE_DEMAND_H
 
 #include "core/fleet/balance.h"
 #include "core/fleet/parts.h"
+#include "core/fleet/portion.h"
 
 /* Gives @holding the part of it that is demand's; frees that. */
 bool demand_attach(struct holding *holding);
@@ -56,7 +59,12 @@ bool demand_wants_reserve(const struct holding *holding);
 /* Tells whether tokens of this very partition are read. */
 bool demand_is_read(const struct holding *holding, uint32_t index);
 
-/* Tells the policy's facts of demand; @facts has those of the limiter. */
+/*
+ * Tells the policy's facts of demand; @facts has those of the limiter. Likewise where partitions
+ * have no numbers.
+ */
 void demand_tell(const struct holding *holding, struct facts *facts);
+void demand_tell_portion(const struct fleet *fleet, const struct holding *holding,
+			 struct portion_facts *facts);
 
 #endif

@@ -11,6 +11,7 @@
  */
 #include "core/fleet/fleet.h"
 #include "core/fleet/agreed_rate.h"
+#include "core/fleet/apportion.h"
 #include "core/fleet/barrier.h"
 #include "core/fleet/baseline.h"
 #include "core/fleet/claim.h"
@@ -75,7 +76,7 @@ static const struct {
 } HOLDING_PARTS[] = {
 	{survey_attach, survey_detach},	      {demand_attach, demand_detach},
 	{claim_attach, claim_detach},	      {round_attach, round_detach},
-	{rebalance_attach, rebalance_detach},
+	{apportion_attach, apportion_detach}, {rebalance_attach, rebalance_detach},
 };
 
 /* Rule 1: whatever comes next, nothing of this session is used. */

@@ -38,8 +38,8 @@
  *     Reason: an election may have taken back that a neighbour ended this right (10).
  *  4. A tile is used only while it is held and now < right_end, checked in each step before
  *     anything is granted.
- *  5. A transaction with nothing but checks (12) renews the right every R while anything is held, or
- *     claimed.
+ *  5. A transaction with nothing but checks (12) renews the right every R while anything is held,
+ *     or claimed.
  *  6. A tile changes only in a transaction that deletes nodes by their exact names and creates
  *     nodes for the same leaves. Only free tiles, one's own and those of hosts that are gone are
  *     split; only free ones, and one's own that are usable, are merged. Free ones merge with the
@@ -181,28 +181,27 @@
  *
  * CHOOSING
  *
- * Demand is what readers wait for and were granted of late (demand.c). A host that wants more than
- * it has lists what is free, and takes partitions at random, several in a transaction. If there are
- * not enough, it makes a /w node. All who see the same /w nodes compute the same shares (share.h),
- * and hosts above theirs give back, oldest first, a quarter of the excess every R, none younger
- * than a third of `lease`. A host that has what it wants watches /w/LID, and looks when it is told
- * of a change there; without room for the watch it looks every third of `lease`. A partition not
- * wanted for a second is given back at once if others claim some or little is free. If not, it is
- * kept for a third of `lease`, at most 5 s, and then as many stay as were wanted meanwhile: demand
- * that comes and goes costs no writes. The last partition is kept so also where little is free.
- * A wait for Q goes on though its partition is not wanted any more: the next host would begin it
+ * A limiter with `count auto` has 4,096 leaves without numbers, and is shared by portions
+ * (portion.h): each host keeps what its readers ask for, and some slack. A limiter with a number in
+ * `count` is shared in whole partitions (balance.h). Either is a pure function of recorded facts.
+ *
+ * A host that lacks something lists the tiles and takes free ones. If there are not enough, it
+ * makes a /w node, its claim. All who see the same claims compute the same shares, by max-min
+ * fairness (share.h), and hosts above theirs give back. Each host that holds something watches
+ * /w/LID, so it is told when another comes to want some; it looks up to DEMAND_PERIOD_NS later, and
+ * nothing is listed where claims stay as they are. Without room for the watch it looks every third
+ * of `lease`. A host that gives back what others claim sets the data of claims, which wakes their
+ * hosts. Another N in a claim costs its place in the line, so a claim is left as it is where that
+ * would change no share. Where there are more hosts than pieces worth having, a host goes to the
+ * end of the line when its turn of a `lease` is over. The turn is an eighth of `lease` longer while
+ * a reader saves up for a take.
+ *
+ * A wait for Q goes on though its leaves are not wanted any more: the next host would begin it
  * anew. A reader needs tokens of its limiter and of all that this one is in. A host looks for all
- * of them at once. Where others claim, it wants partitions of a limiter only when a reader needs
- * nothing more from below: two hosts would else keep what each other's readers wait for.
- * A host that found all of a reserve leased, and wants nothing else, looks again when it sees that
- * a host has gone, and once a minute.
- * A host that gives back what others claim lists the /w nodes and sets those of hosts that gain a
- * share by it, the newest first, one for each partition, which wakes these hosts. Where there are
- * more hosts than partitions a host goes to the end of the line when its turn of a `lease` is over;
- * partitions that are its share there, too, are not part of the turn and stay. The turn is an
- * eighth of `lease` longer while a reader saves up for a take.
- * Another N in a claim costs its place in the line, so a claim is left as it is where that would
- * change no share. A host that is alone takes all.
+ * of them at once. Where others claim, it wants leaves of a limiter only when a reader needs
+ * nothing more from below: two hosts would else keep what each other's readers wait for. A host
+ * that found all of a reserve leased, and wants nothing else, looks again when it sees that a host
+ * has gone, and once a minute. A host that is alone takes all.
  */
 #ifndef RATEFS_CORE_FLEET_H
 #define RATEFS_CORE_FLEET_H

@@ -22,8 +22,11 @@
  *	survey		who has what
  *	share		what claims come to
  *	balance		the policy: how much is kept, given back, looked for and claimed
+ *	portion		the same where partitions have no numbers
+ *	appetite	what readers ask for shows how many leaves a host wants
  *	demand		how many partitions are wanted
  *	claim		how much others want, and what this host tells them of that
+ *	apportion	this host's portion: the facts are gathered, and the policy decides
  *	release		giving back
  *	round		partitions of a limiter are looked for, and taken
  *	key_leases	keys that are leased one by one

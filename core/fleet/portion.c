@@ -6,6 +6,7 @@
 enum {
 	SLACK_PARTS = 256, /* of the limiter: the slack of all holders together */
 	PLENTY_PARTS = 2,  /* of the demand: the slack while no host is short */
+	FIRST_PARTS = 2,   /* of what is free: so much is taken for the first readers */
 	BAND_MOST = 2,	   /* so many times the slack is kept ... */
 	BAND_PARTS = 4,	   /* ... and less than a part of it is too little */
 	PLAIN_PARTS = 8,   /* an excess of such a part of what is kept goes at once */
@@ -13,7 +14,7 @@ enum {
 	YOUNG_PARTS = 3,	 /* of `lease`: a smaller excess goes when it is so old */
 	NEAR_PARTS = 1000,	 /* of the limiter: so near to its share is at it ... */
 	NEAR_SHARE_PARTS = 50,	 /* ... or such a part of the share, if that is less */
-	GIVING_PARTS = 4,	 /* of R: between two of its give-backs */
+	GIVING_PARTS = 4,	 /* of R: between two of its give-backs, and of its looks */
 	SAVING_PARTS = 8,	 /* of `lease`: a turn is longer while a large take is saved up */
 	HOLDER_WEIGHT = 1000,	 /* of one that does not claim, so all that it holds is its due */
 	HYSTERESIS_PERCENT = 20, /* another amount is claimed if it differs by more */
@@ -39,15 +40,27 @@ static uint32_t leaves_for(const struct portion_facts *facts, double amount)
 	return leaves && leaves < facts->least ? facts->least : leaves;
 }
 
+/* Returns what readers are to have at once that wait where nothing is held. */
+static uint32_t first_of(const struct portion_facts *facts)
+{
+	uint32_t plenty = facts->free == facts->leaves ? facts->leaves : facts->free / FIRST_PARTS;
+
+	return facts->first && plenty > facts->first ? plenty : facts->first;
+}
+
 static uint32_t wanted_of(const struct portion *portion, const struct portion_facts *facts)
 {
 	double wanted = facts->need > 0 ? facts->need + slack_of(facts) : 0;
 
 	if (facts->hunger > wanted)
 		wanted = facts->hunger;
+	if (facts->exact > wanted)
+		wanted = facts->exact;
+	if (!facts->kept && first_of(facts) > wanted)
+		wanted = first_of(facts);
 	/* Readers that wait may not have been served yet: leaves that are held for them stay. */
-	if (facts->first > wanted && (!facts->kept || facts->kept > wanted))
-		wanted = facts->kept && facts->kept < facts->first ? facts->kept : facts->first;
+	if (facts->first > wanted && facts->kept > wanted)
+		wanted = facts->kept < facts->first ? facts->kept : facts->first;
 	/* A host that gets none cannot tell how much it could use: it asks for more and more. */
 	if (is_hungry(facts) && facts->is_unmet && facts->now_ns >= portion->claim_ns &&
 	    wanted < 2.0 * facts->claimed)
@@ -60,26 +73,46 @@ static uint32_t share_of(const struct portion_facts *facts)
 	return facts->is_seen ? facts->share.target : UINT32_MAX;
 }
 
+/* Returns how many leaves are not too many. */
+static uint32_t most_of(const struct portion_facts *facts)
+{
+	double most = facts->need + BAND_MOST * slack_of(facts);
+
+	if (is_hungry(facts) || facts->need <= 0)
+		return 0;
+	return most < facts->leaves ? (uint32_t)most : facts->leaves;
+}
+
+/* Tells whether @excess, which is not wanted, goes back. */
+static bool may_give(const struct portion *portion, const struct portion_facts *facts,
+		     uint32_t wanted, uint32_t excess)
+{
+	bool old = facts->now_ns - portion->excess_ns >= facts->lease_ns / YOUNG_PARTS;
+	bool plain = excess > facts->kept / PLAIN_PARTS + PLAIN_LEAST;
+
+	if (facts->claims)
+		return old || plain;
+	if (facts->saves)
+		return false;
+	return (old && facts->kept / 2 >= wanted) || (portion->is_first && !facts->first && plain);
+}
+
 /* Gives back what is not wanted. */
 static void give_excess(struct portion *portion, const struct portion_facts *facts,
 			struct portion_decision *decision)
 {
-	uint32_t most = is_hungry(facts)
-				? decision->wanted
-				: leaves_for(facts, facts->need + BAND_MOST * slack_of(facts));
-	bool old, plain;
+	uint32_t most = most_of(facts);
 	uint32_t excess;
 
 	if (facts->kept <= most || facts->kept <= decision->wanted) {
 		portion->excess_ns = 0;
+		portion->is_first &= !facts->kept || facts->first;
 		return;
 	}
 	excess = facts->kept - decision->wanted;
 	if (!portion->excess_ns)
 		portion->excess_ns = facts->now_ns;
-	old = facts->now_ns - portion->excess_ns >= facts->lease_ns / YOUNG_PARTS;
-	plain = excess > facts->kept / PLAIN_PARTS + PLAIN_LEAST;
-	if (facts->claims ? old || plain : old && facts->kept / 2 >= decision->wanted)
+	if (may_give(portion, facts, decision->wanted, excess))
 		decision->gives = excess;
 }
 
@@ -89,7 +122,7 @@ static bool is_turn_over(const struct portion_facts *facts)
 
 	if (facts->saves_up)
 		long_ns += facts->lease_ns / SAVING_PARTS;
-	return facts->share.starving && facts->turn_ns >= long_ns;
+	return facts->share.starving && facts->is_of_use && facts->turn_ns >= long_ns;
 }
 
 /* Returns how far from @share is near enough: where shares are small, every leaf counts. */
@@ -100,22 +133,29 @@ static uint32_t near(const struct portion_facts *facts, uint32_t share)
 	return of_all < of_share ? of_all : of_share;
 }
 
+/* Returns how many leaves others leave to this host; UINT32_MAX: all. */
+static uint32_t due_of(const struct portion_facts *facts)
+{
+	uint32_t share = facts->claims ? share_of(facts) : UINT32_MAX;
+
+	if (share == UINT32_MAX)
+		return share;
+	if (is_turn_over(facts))
+		return facts->share.target_behind;
+	/* A piece that has not yielded a token yet stays. */
+	return !facts->is_of_use && share < facts->least ? facts->least : share;
+}
+
 /* Makes way for hosts that have less than their share. */
 static void make_way(struct portion *portion, const struct portion_facts *facts,
 		     struct portion_decision *decision)
 {
-	uint32_t share = share_of(facts), kept = facts->kept - decision->gives;
+	uint32_t due = due_of(facts), kept = facts->kept - decision->gives;
 
-	if (share == UINT32_MAX || facts->now_ns < portion->give_ns)
+	if (facts->now_ns < portion->give_ns || kept <= due || kept - due <= near(facts, due))
 		return;
-	if (kept > share && kept - share > near(facts, share)) {
-		decision->gives += kept - share;
-	} else if (is_turn_over(facts) && kept > facts->share.target_behind) {
-		decision->gives += kept - facts->share.target_behind;
-		decision->turn_ends = true;
-	} else {
-		return;
-	}
+	decision->gives += kept - due;
+	decision->turn_ends = is_turn_over(facts) && kept <= facts->share.target;
 	portion->give_ns = facts->now_ns + facts->renewal_ns / GIVING_PARTS;
 }
 
@@ -125,7 +165,7 @@ static bool is_short(const struct portion_facts *facts, uint32_t wanted)
 	double needed = facts->need + slack_of(facts) / BAND_PARTS;
 
 	return wanted > facts->kept && (!facts->kept || is_hungry(facts) || needed > facts->kept ||
-					facts->kept < facts->least);
+					facts->exact > facts->kept || facts->kept < facts->least);
 }
 
 static void choose_claim(struct portion *portion, const struct portion_facts *facts,
@@ -142,6 +182,7 @@ static void choose_claim(struct portion *portion, const struct portion_facts *fa
 		decision->claims = claim;
 	else if (facts->now_ns >= portion->claim_ns || claim / 2 >= now)
 		decision->claims = !claim || decision->turn_ends ||
+				   (claim > now && facts->kept >= now) ||
 				   (uint64_t)more * 100 > (uint64_t)now * HYSTERESIS_PERCENT;
 	/* A claim above its share is the same as a larger one. */
 	if (claim && now && !decision->turn_ends && share < claim && share < now)
@@ -151,28 +192,55 @@ static void choose_claim(struct portion *portion, const struct portion_facts *fa
 }
 
 /*
- * Tells whether claims of others concern this host: it claims, too, or has more than an equal part.
+ * Tells whether claims of others concern this host: it claims, too, or has more than an equal part
+ * would be with one host more.
  */
 static bool has_stake(const struct portion_facts *facts)
 {
-	return facts->claimed || facts->kept > facts->leaves / facts->holders;
+	return facts->claimed || facts->kept > facts->leaves / (facts->holders + 1);
+}
+
+/* Returns how many more leaves this host should have. */
+static uint32_t lack_of(const struct portion_facts *facts, uint32_t wanted)
+{
+	uint32_t share = share_of(facts), limit = wanted < share ? wanted : share;
+
+	return is_short(facts, wanted) && limit > facts->kept ? limit - facts->kept : 0;
+}
+
+/* Tells whether so much is lacking that it is looked for again and again. */
+static bool is_lacking(const struct portion_facts *facts, uint32_t wanted)
+{
+	uint32_t lack = lack_of(facts, wanted);
+
+	return lack && (!facts->kept || lack > near(facts, share_of(facts)));
+}
+
+/*
+ * Returns how long after a look the next one may be because claims have changed. A host with a
+ * stake may help others at once; the others only learn how much slack they may keep.
+ */
+static uint64_t spacing_ns(const struct portion_facts *facts)
+{
+	return has_stake(facts) ? facts->renewal_ns / GIVING_PARTS : facts->lease_ns / YOUNG_PARTS;
 }
 
 static void choose_look(const struct portion *portion, const struct portion_facts *facts,
 			struct portion_decision *decision)
 {
-	uint32_t share = share_of(facts);
-	uint32_t limit = decision->wanted < share ? decision->wanted : share;
+	bool concerns = facts->kept || facts->claimed;
 
-	if (!decision->gives && is_short(facts, decision->wanted) && limit > facts->kept)
-		decision->takes = limit - facts->kept;
+	if (!decision->gives)
+		decision->takes = lack_of(facts, decision->wanted);
 	if (facts->is_looking)
 		return;
-	decision->looks = facts->claims && (facts->kept || facts->claimed) &&
-			  (!facts->is_seen || (facts->is_stale && has_stake(facts)));
-	if (decision->takes && (!facts->is_unmet || facts->is_stale))
+	if (concerns && (facts->is_stale || (facts->claims && !facts->is_seen)))
+		decision->looks = facts->now_ns >= facts->listed_ns + spacing_ns(facts);
+	if (decision->takes && !facts->is_unmet)
 		decision->looks = true;
-	if (decision->takes || (facts->claims && has_stake(facts)))
+	if (portion->look_ns == NEVER_NS && is_lacking(facts, decision->wanted))
+		decision->looks = true;
+	if (decision->takes || (facts->claims && concerns))
 		decision->looks |= facts->now_ns >= portion->look_ns;
 }
 
@@ -180,13 +248,31 @@ uint64_t portion_looked(struct portion *portion, const struct portion_facts *fac
 {
 	uint32_t share = facts->share.target, before = portion->share;
 	uint32_t change = share > before ? share - before : before - share;
-	bool same = change <= near(facts, share);
+	bool same = change <= near(facts, share) && facts->holders == portion->holders;
 
 	portion->share = share;
+	portion->holders = facts->holders;
 	portion->look_every_ns = same ? portion->look_every_ns * 2 : facts->renewal_ns;
-	if (portion->look_every_ns > facts->lease_ns)
-		portion->look_every_ns = facts->lease_ns;
-	return portion->look_every_ns;
+	if (!portion->look_every_ns)
+		portion->look_every_ns = facts->renewal_ns;
+	if (portion->look_every_ns < facts->lease_ns)
+		return portion->look_every_ns;
+	portion->look_every_ns = facts->lease_ns;
+	return facts->is_watched && !is_lacking(facts, wanted_of(portion, facts)) ? NEVER_NS
+										  : facts->lease_ns;
+}
+
+/* Keeps leaves whose slots are open, and opens no more of those that are to go. */
+static void keep_open(const struct portion_facts *facts, struct portion_decision *decision)
+{
+	uint32_t most = facts->kept > facts->in_use ? facts->kept - facts->in_use : 0;
+	uint32_t due = due_of(facts);
+
+	decision->yields = facts->in_use > due ? due : UINT32_MAX;
+	if (decision->gives <= most)
+		return;
+	decision->gives = most;
+	decision->turn_ends = decision->turn_ends && most;
 }
 
 void portion_decide(struct portion *portion, const struct portion_facts *facts,
@@ -194,12 +280,16 @@ void portion_decide(struct portion *portion, const struct portion_facts *facts,
 {
 	*decision = (struct portion_decision){.wanted = wanted_of(portion, facts)};
 	give_excess(portion, facts, decision);
-	if (facts->claims)
-		make_way(portion, facts, decision);
+	make_way(portion, facts, decision);
+	keep_open(facts, decision);
 	choose_claim(portion, facts, decision);
 	choose_look(portion, facts, decision);
-	if (decision->gives)
+	if (decision->gives) {
 		portion->excess_ns = 0;
+		portion->is_first = false;
+	}
+	if (decision->takes && !facts->kept && facts->first)
+		portion->is_first = true;
 }
 
 /* Rounds the claims of @line up to pieces of @least. */

@@ -1,6 +1,7 @@
 /* rebalance - each limiter's facts are gathered, and what follows is done, see rebalance.h. */
 #include "core/fleet/rebalance.h"
 #include "core/fleet/agreed_rate.h"
+#include "core/fleet/apportion.h"
 #include "core/fleet/balance.h"
 #include "core/fleet/claim.h"
 #include "core/fleet/demand.h"
@@ -29,6 +30,11 @@ bool rebalance_attach(struct holding *holding)
 void rebalance_detach(struct holding *holding)
 {
 	free(holding->balance);
+}
+
+static bool has_numbers(const struct holding *holding)
+{
+	return holding_has_numbers(holding->settings);
 }
 
 /* Gathers the facts of @holding but its pieces. */
@@ -66,7 +72,7 @@ static void gather_savings(const struct fleet *fleet, const struct holding *hold
 {
 	const struct settings *settings = holding->settings;
 	const struct limiter *limiter = holding->limiter;
-	uint32_t count = settings_partition_count(settings);
+	uint32_t count = settings_leaf_count(settings);
 	bool is_full = !keys_count(limiter), has_saved = false;
 
 	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
@@ -124,16 +130,26 @@ static void yield(struct fleet *fleet, struct holding *holding, uint32_t partiti
 	leases_reshare(fleet, holding);
 }
 
+/* Tells whether the claim should be made, changed or deleted now: @claim is then the amount. */
+static bool claims(const struct fleet *fleet, const struct holding *holding, uint32_t *claim)
+{
+	struct facts facts;
+
+	if (round_is_under_way(holding))
+		return false;
+	if (!has_numbers(holding))
+		return apportion_claims(fleet, holding, claim);
+	gather(fleet, holding, &facts);
+	return balance_claims(holding->balance, &facts, claim);
+}
+
 /* Tells whether @holding has something to send: to give back, to take or to claim. */
 static bool has_work(const struct fleet *fleet, const struct holding *holding)
 {
-	struct facts facts;
 	uint32_t claim;
 
-	if (release_is_due(fleet, holding) || round_is_ready(holding))
-		return true;
-	gather(fleet, holding, &facts);
-	return !facts.is_looking && balance_claims(holding->balance, &facts, &claim);
+	return release_is_due(fleet, holding) || round_is_ready(holding) ||
+	       claims(fleet, holding, &claim);
 }
 
 /* Carries out what was decided on @facts. */
@@ -167,18 +183,61 @@ static void decide(const struct fleet *fleet, struct holding *holding, struct fa
 	balance_decide(holding->balance, facts, decision);
 }
 
-/* Decides for @holding what goes back and whether more is looked for, and does that. */
-static void choose(struct fleet *fleet, struct holding *holding)
+static void balance(struct fleet *fleet, struct holding *holding)
 {
 	struct decision decision;
 	struct facts facts;
 
-	leases_fall_due(fleet, holding);
-	if (session_is_connected(fleet))
-		release_unfit(fleet, holding);
 	decide(fleet, holding, &facts, &decision);
 	carry_out(fleet, holding, &facts, &decision);
 	free(facts.pieces);
+}
+
+/* The same where partitions have no numbers. */
+static void apportion(struct fleet *fleet, struct holding *holding)
+{
+	bool is_looking = round_is_under_way(holding);
+	struct portion_decision decision;
+
+	if (session_state(fleet) != FLEET_READY || !session_is_connected(fleet) ||
+	    session_is_leaving(fleet))
+		return;
+	apportion_decide(fleet, holding, is_looking, &decision);
+	if (decision.gives)
+		release_leaves(fleet, holding, decision.gives);
+	yield(fleet, holding, decision.yields);
+	if (decision.turn_ends)
+		claim_anew(holding);
+	if (decision.looks && !holding->limiter->removed && holding_needs_leases(holding))
+		round_begin(fleet, holding);
+	if (has_work(fleet, holding))
+		holdings_add_work(fleet, holding);
+}
+
+/* Decides for @holding what goes back and whether more is looked for, and does that. */
+static void choose(struct fleet *fleet, struct holding *holding)
+{
+	leases_fall_due(fleet, holding);
+	if (session_is_connected(fleet))
+		release_unfit(fleet, holding);
+	if (has_numbers(holding))
+		balance(fleet, holding);
+	else
+		apportion(fleet, holding);
+}
+
+/* Tells whether a look may soon bring more of what is not held. */
+static bool look_may_bring(const struct fleet *fleet, const struct holding *holding)
+{
+	const struct balance *balance = holding->balance;
+
+	if (holdings_has_work(holding) || round_is_under_way(holding))
+		return true;
+	if (!has_numbers(holding))
+		return !holding->usable && !holding->reserve_usable &&
+		       apportion_may_come(fleet, holding);
+	return balance->look_ns <= fleet->now_ns ||
+	       (!holding->usable && !holding->reserve_usable && !balance->is_lacking);
 }
 
 bool rebalance_may_come(const struct fleet *fleet, const struct limiter *limiter)
@@ -190,9 +249,7 @@ bool rebalance_may_come(const struct fleet *fleet, const struct limiter *limiter
 		const struct holding *h = limiter->holding;
 
 		if (h && holding_needs_leases(h) && h->usable < holding_count(h) &&
-		    (round_is_under_way(h) || h->balance->look_ns <= fleet->now_ns ||
-		     holdings_has_work(h) ||
-		     (!h->usable && !h->reserve_usable && !h->balance->is_lacking)))
+		    look_may_bring(fleet, h))
 			return true;
 	}
 	return false;
@@ -209,25 +266,49 @@ static void hasten(struct fleet *fleet, struct limiter *limiter)
 		hasten(fleet, l);
 }
 
-/* Acts on the end of a round, if one is over. */
-static void settle(struct fleet *fleet, struct holding *holding)
+/* Acts on the end of a round. */
+static void settle_balance(struct fleet *fleet, struct holding *holding,
+			   const struct round_result *result)
 {
 	struct balance *balance = holding->balance;
-	struct round_result result;
 	struct facts facts;
+
+	gather(fleet, holding, &facts);
+	look_in(fleet, holding,
+		balance_looked(balance, &facts, result->left_free, result->reserves_gone));
+	demand_note_unmet(holding, facts.kept < facts.wanted);
+	if (facts.kept < facts.wanted && !result->left_free)
+		neighbour_seek(fleet);
+	if (result->again && balance->is_lacking && !facts.is_removed && facts.is_connected &&
+	    !facts.is_leaving)
+		round_begin(fleet, holding);
+}
+
+/* The same where partitions have no numbers. */
+static void settle_portion(struct fleet *fleet, struct holding *holding,
+			   const struct round_result *result)
+{
+	apportion_looked(fleet, holding, result->reserves_gone);
+	if (apportion_is_unmet(holding) && !result->left_free)
+		neighbour_seek(fleet);
+	if (result->again)
+		apportion_note_woken(holding);
+	if (!holding->limiter->removed)
+		apportion(fleet, holding);
+}
+
+/* Likewise, if one is over. */
+static void settle(struct fleet *fleet, struct holding *holding)
+{
+	struct round_result result;
 
 	if (!round_is_over(holding, &result))
 		return;
-	gather(fleet, holding, &facts);
-	look_in(fleet, holding,
-		balance_looked(balance, &facts, result.left_free, result.reserves_gone));
-	demand_note_unmet(holding, facts.kept < facts.wanted);
-	if (facts.kept < facts.wanted && !result.left_free)
-		neighbour_seek(fleet);
-	if (result.again && balance->is_lacking && !facts.is_removed && facts.is_connected &&
-	    !facts.is_leaving)
-		round_begin(fleet, holding);
-	if (!facts.is_removed)
+	if (has_numbers(holding))
+		settle_balance(fleet, holding, &result);
+	else
+		settle_portion(fleet, holding, &result);
+	if (!holding->limiter->removed)
 		hasten(fleet, holding->limiter);
 	if (has_work(fleet, holding))
 		holdings_add_work(fleet, holding);
@@ -236,8 +317,13 @@ static void settle(struct fleet *fleet, struct holding *holding)
 /* Tells whether nothing can be used, and nothing keeps a round from beginning. */
 static bool is_look_due(const struct fleet *fleet, const struct holding *holding)
 {
-	return !holding->usable && !round_is_under_way(holding) &&
-	       (!holding->balance->is_lacking || holding->balance->look_ns <= fleet->now_ns);
+	const struct balance *balance = holding->balance;
+
+	if (holding->usable || round_is_under_way(holding))
+		return false;
+	if (!has_numbers(holding))
+		return apportion_may_come(fleet, holding);
+	return !balance->is_lacking || balance->look_ns <= fleet->now_ns;
 }
 
 /* Acts on what is noted of @holding, which was roused. */
@@ -255,6 +341,7 @@ static void act_on(struct fleet *fleet, struct holding *holding)
 		/* The next round follows the one that is under way, or begins at once. */
 		round_again(holding);
 		balance_look_soon(holding->balance);
+		apportion_note_woken(holding);
 	} else if (!begins && !is_look_due(fleet, holding)) {
 		return; /* the next look sees it */
 	}
@@ -270,6 +357,7 @@ static void turn(struct fleet *fleet, struct holding *holding, bool alone)
 		/* Demand of a host that was alone does not count any more. */
 		demand_forget_wanted(holding);
 		balance_end_spare(holding->balance);
+		apportion_end_spare(holding);
 		return;
 	}
 	if (!holdings_is_active(holding) || holding->limiter->removed)
@@ -288,9 +376,10 @@ static bool is_idle(const struct holding *holding)
 	if (holding->leased || holding->reserve.state != LEASE_NONE ||
 	    round_is_under_way(holding) || claim_name(holding))
 		return false;
-	return limiter->removed || (!claim_may_be(holding) && !demand_wanted(holding) &&
-				    !holding->settings->reserve_hosts &&
-				    !turns_demand(&limiter->turns) && !demand_slots(holding));
+	return limiter->removed ||
+	       (!claim_may_be(holding) && !demand_wanted(holding) && !apportion_wanted(holding) &&
+		!holding->settings->reserve_hosts && !turns_demand(&limiter->turns) &&
+		!demand_slots(holding));
 }
 
 /* One look at a holding that is in use; false: it is no longer. */
@@ -307,7 +396,9 @@ static void look_for_more(struct fleet *fleet)
 {
 	for (struct holding *h = holdings_first(fleet); h; h = h->next) {
 		balance_seek_reserve(h->balance);
-		if (holdings_is_active(h) && (h->balance->is_lacking || claim_may_be(h)))
+		apportion_seek_reserve(h);
+		if (holdings_is_active(h) &&
+		    (h->balance->is_lacking || apportion_is_unmet(h) || claim_may_be(h)))
 			holdings_wake(fleet, h);
 	}
 }
@@ -336,12 +427,12 @@ void rebalance_step(struct fleet *fleet)
 
 static bool send_claim(struct fleet *fleet, struct holding *holding)
 {
-	struct facts facts;
 	uint32_t claim;
 
-	gather(fleet, holding, &facts);
-	return !facts.is_looking && balance_claims(holding->balance, &facts, &claim) &&
-	       claim_send(fleet, holding, claim);
+	if (!claims(fleet, holding, &claim) || !claim_send(fleet, holding, claim))
+		return false;
+	apportion_note_claimed(holding);
+	return true;
 }
 
 bool rebalance_send(struct fleet *fleet)
@@ -366,4 +457,5 @@ void rebalance_forget(struct holding *holding)
 {
 	round_forget(holding);
 	balance_forget(holding->balance);
+	apportion_forget(holding);
 }

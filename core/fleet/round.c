@@ -1,5 +1,6 @@
 /* round - leaves of a limiter are looked for, and taken, see round.h. */
 #include "core/fleet/round.h"
+#include "core/fleet/apportion.h"
 #include "core/fleet/claim.h"
 #include "core/fleet/demand.h"
 #include "core/fleet/epoch.h"
@@ -204,10 +205,12 @@ static void note_hosts(struct fleet *fleet, const struct tiles *tiles,
 /* Amounts */
 
 /* Returns how many leaves are lacking, of those that may be taken. */
-static uint32_t lack_of(const struct search *search)
+static uint32_t lack_of(struct fleet *fleet, const struct search *search)
 {
-	const struct holding *holding = search->holding;
+	struct holding *holding = search->holding;
 
+	if (!holding_has_numbers(holding->settings))
+		return apportion_lack(fleet, holding);
 	return balance_lack(holding->balance, demand_wanted(holding), leases_kept(holding));
 }
 
@@ -225,10 +228,10 @@ static bool may_go_on(const struct fleet *fleet, const struct search *search)
 }
 
 /* Tell whether more is lacking than clean tiles have. */
-static bool lacks_leaves(const struct search *search)
+static bool lacks_leaves(struct fleet *fleet, const struct search *search)
 {
 	return demand_misses_any(search->holding) ||
-	       lack_of(search) > count_free(&search->leaves, true);
+	       lack_of(fleet, search) > count_free(&search->leaves, true);
 }
 
 static bool lacks_reserve(const struct search *search)
@@ -237,18 +240,18 @@ static bool lacks_reserve(const struct search *search)
 }
 
 /* Tells whether tiles of other hosts are in the way, and which hosts are gone is not known. */
-static bool lacks_hosts(const struct fleet *fleet, const struct search *search)
+static bool lacks_hosts(struct fleet *fleet, const struct search *search)
 {
 	return !search->knows_hosts &&
-	       ((lacks_leaves(search) && has_strangers(fleet, &search->leaves.tiles)) ||
+	       ((lacks_leaves(fleet, search) && has_strangers(fleet, &search->leaves.tiles)) ||
 		(lacks_reserve(search) && has_strangers(fleet, &search->reserve.tiles)));
 }
 
 /* Tells whether tiles of gone hosts are needed, and which of these were ended is not known. */
-static bool lacks_ends(const struct fleet *fleet, const struct search *search)
+static bool lacks_ends(struct fleet *fleet, const struct search *search)
 {
 	return !search->knows_ends && !neighbour_knows_ends(fleet) &&
-	       ((lacks_leaves(search) && has_gone(fleet, &search->leaves.tiles)) ||
+	       ((lacks_leaves(fleet, search) && has_gone(fleet, &search->leaves.tiles)) ||
 		(lacks_reserve(search) && has_gone(fleet, &search->reserve.tiles)));
 }
 
@@ -277,7 +280,7 @@ static void judge(struct fleet *fleet, struct search *search)
 	mark_gone(fleet, &search->reserve.tiles);
 	any = count_free(&search->leaves, false);
 	demand_note_unclean(holding, any && !clean);
-	search->ready = (any && (lack_of(search) || demand_misses_any(holding))) ||
+	search->ready = (any && (lack_of(fleet, search) || demand_misses_any(holding))) ||
 			(wants_reserve(search) && count_free(&search->reserve, false));
 	if (search->ready)
 		holdings_add_work(fleet, holding);
@@ -344,8 +347,11 @@ static void listed(struct fleet *fleet, struct search *search)
 		return;
 	}
 	watch_leaves(fleet, search);
-	balance_weigh(holding->balance, &search->line, demand_wanted(holding),
-		      holding_count(holding));
+	if (holding_has_numbers(holding->settings))
+		balance_weigh(holding->balance, &search->line, demand_wanted(holding),
+			      holding_count(holding));
+	else
+		apportion_note_listed(fleet, holding, &search->leaves.tiles, &search->line);
 	demand_update(fleet, holding);
 	judge(fleet, search);
 }
@@ -519,9 +525,10 @@ static bool plan_read(const struct search *search, struct plan *plan, uint32_t *
 }
 
 /* Plans to take the lacking leaves: those that have to wait come last. */
-static bool plan_any(const struct search *search, struct plan *plan, uint32_t room)
+static bool plan_any(struct fleet *fleet, const struct search *search, struct plan *plan,
+		     uint32_t room)
 {
-	uint32_t wanted = lack_of(search);
+	uint32_t wanted = lack_of(fleet, search);
 	int taken, more;
 
 	if (plan->rules.single && wanted > room)
@@ -535,9 +542,10 @@ static bool plan_any(const struct search *search, struct plan *plan, uint32_t ro
 	return more >= 0;
 }
 
-static bool plan_leaves(const struct search *search, struct plan *plan, uint32_t room)
+static bool plan_leaves(struct fleet *fleet, const struct search *search, struct plan *plan,
+			uint32_t room)
 {
-	if (!plan_read(search, plan, &room) || (room && !plan_any(search, plan, room)))
+	if (!plan_read(search, plan, &room) || (room && !plan_any(fleet, search, plan, room)))
 		return false;
 	/* Leases that waited until now may lie beside others. */
 	if (plan->gain_count)
@@ -640,9 +648,9 @@ static bool fill_take(struct fleet *fleet, struct request *request, struct searc
 		return false;
 	if (reserve)
 		room -= reserve->plan->gain_count;
-	if (!room && lack_of(search))
+	if (!room && lack_of(fleet, search))
 		room_was_missing(fleet);
-	if (!plan_leaves(search, leaves->plan, room))
+	if (!plan_leaves(fleet, search, leaves->plan, room))
 		return false;
 	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
 		const struct item *item = transaction_item(fleet, i);
@@ -757,7 +765,7 @@ static void take_over(struct search *search, const struct item *item)
 /* Other hosts take, too: lists anew in a moment, and then takes less at once. */
 static void try_again(struct fleet *fleet, struct search *search)
 {
-	uint32_t lack = lack_of(search), tried = lack < search->batch ? lack : search->batch;
+	uint32_t lack = lack_of(fleet, search), tried = lack < search->batch ? lack : search->batch;
 
 	if (++search->refusals > REFUSALS_MAX) {
 		end_round(fleet, search);

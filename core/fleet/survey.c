@@ -79,7 +79,10 @@ static void host_read(struct fleet *fleet, struct request *request)
 	hid = znode.name;
 	host = find(fleet, hid);
 	survey->pending--;
-	if (request->answer == ANSWER_OK && !record_parse_host(request->data, &record)) {
+	if (request->answer == ANSWER_OK) {
+		/* Not understood, it is there all the same. */
+		if (record_parse_host(request->data, &record))
+			record = (struct host_record){0};
 		if (!host)
 			host = calloc(1, sizeof(*host));
 		if (host && !*host->hid) {

@@ -12,8 +12,8 @@
 struct seen_host {
 	struct seen_host *next;
 	char hid[HID_TEXT];
-	struct host_record record;
-	int64_t changed_ms; /* its last transaction, by the coordinator's clock */
+	struct host_record record; /* without a name: it is not understood */
+	int64_t changed_ms;	   /* its last transaction, by the coordinator's clock */
 };
 
 /* A tile as it was seen; @hid is "" if it is free. */

@@ -100,7 +100,7 @@ struct lease *holding_add_lease(struct holding *holding, uint32_t first, uint32_
 
 uint32_t holding_leaves(const struct settings *settings)
 {
-	return settings_partition_count(settings);
+	return settings_leaf_count(settings);
 }
 
 bool holding_is_cut_alike(const struct settings *a, const struct settings *b)
@@ -129,8 +129,7 @@ struct lease *holding_split_lease(struct holding *holding, uint32_t leaf)
 
 bool holding_has_numbers(const struct settings *settings)
 {
-	(void)settings;
-	return true;
+	return settings->partitions;
 }
 
 bool holding_needs_leases(const struct holding *holding)
@@ -149,18 +148,19 @@ uint32_t holding_count(const struct holding *holding)
 
 uint32_t holding_slots_of(const struct holding *holding, uint32_t index)
 {
-	return settings_slots_of_partition(holding->settings, index);
+	return settings_slots_of_leaves(holding->settings, index, index);
 }
 
 uint32_t holding_slots(const struct holding *holding)
 {
-	uint32_t count = holding_count(holding), slots = 0;
+	uint32_t slots = 0;
 
 	for (uint32_t i = 0; i < holding->lease_count; i++) {
 		const struct lease *lease = &holding->leases[i];
 
-		for (uint32_t leaf = lease->first; leaf <= lease->last && leaf < count; leaf++)
-			slots += lease->state == LEASE_HELD ? holding_slots_of(holding, leaf) : 0;
+		if (lease->state == LEASE_HELD)
+			slots += settings_slots_of_leaves(holding->settings, lease->first,
+							  lease->last);
 	}
 	return slots;
 }
@@ -244,7 +244,7 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 
 struct lease *holding_lease(struct holding *holding, uint32_t index)
 {
-	uint32_t count = settings_partition_count(holding->settings);
+	uint32_t count = holding_leaves(holding->settings);
 
 	if (index >= count && holding->reserve.state != LEASE_NONE &&
 	    holding->reserve.first == index - count)

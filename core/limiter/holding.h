@@ -24,6 +24,7 @@
 #include "core/limiter/shape.h"
 #include "core/values/settings.h"
 
+struct apportion;
 struct balance;
 struct claims;
 struct demand;
@@ -84,6 +85,7 @@ struct holding {
 	struct demand *demand;
 	struct claims *claims;
 	struct round *round;
+	struct apportion *apportion;
 	struct balance *balance;
 	struct sight *sight;
 	uint64_t release_ns;			 /* refused leases are not given back before */

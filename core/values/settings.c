@@ -268,35 +268,36 @@ static uint64_t burst_of_host(uint64_t burst, uint32_t count, uint32_t partition
 	return share < 1 ? 1 : (uint64_t)share;
 }
 
-void settings_key_share(const struct settings *settings, uint32_t partitions, uint32_t leaves,
+void settings_key_share(const struct settings *settings, uint32_t held, uint32_t leaves,
 			struct rate *rate, uint64_t *burst)
 {
-	uint32_t count = settings_partition_count(settings), parts = partitions;
+	uint32_t count = settings_leaf_count(settings), parts = held;
 
 	if (settings->key_share == KEY_SHARE_LEASED) {
-		parts = partitions * (KEY_PARTS - KEY_LEAVES) + leaves * count;
+		parts = held * (KEY_PARTS - KEY_LEAVES) + leaves * count;
 		count *= KEY_PARTS;
 	}
-	*rate = rate_times(&settings->key_rate, count, parts);
+	*rate = settings->key_rate;
+	if (!rate_is_unlimited(rate))
+		*rate = rate_times(&settings->key_rate, count, parts);
 	*burst = burst_of_host(settings->key_burst, count, parts);
 }
 
-void settings_of_host(const struct settings *settings, uint32_t partitions, bool reserve,
+void settings_of_host(const struct settings *settings, uint32_t leaves, bool reserve,
 		      struct settings *share)
 {
-	uint32_t count = settings_partition_count(settings);
-	bool any = partitions || reserve;
+	uint32_t count = settings_leaf_count(settings);
+	bool any = leaves || reserve;
 
 	*share = *settings;
-	share->burst = any ? burst_of_host(settings->burst, count, partitions) : 0;
-	if (!rate_is_unlimited(&settings->key_rate))
-		settings_key_share(settings, partitions, 0, &share->key_rate, &share->key_burst);
+	share->burst = any ? burst_of_host(settings->burst, count, leaves) : 0;
+	settings_key_share(settings, leaves, 0, &share->key_rate, &share->key_burst);
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		struct limit *limit = &share->limits[i];
 
 		if (limit->burst)
-			limit->burst = any ? burst_of_host(limit->burst, count, partitions) : 0;
-		limit->rate = rate_of_host(settings, i, count, partitions, reserve);
+			limit->burst = any ? burst_of_host(limit->burst, count, leaves) : 0;
+		limit->rate = rate_of_host(settings, i, count, leaves, reserve);
 	}
 }
 

@@ -164,19 +164,19 @@ uint32_t settings_slots_of_leaves(const struct settings *settings, uint32_t firs
 uint32_t settings_slots_of_partition(const struct settings *settings, uint32_t index);
 
 /*
- * Computes the @share of a host that has @partitions of the partitions of @settings, and if
- * @reserve one of the reserve: the sum of the rates, rounded down where it is no rate that can be
+ * Computes the @share of a host that has @leaves of the leaves of @settings, and if @reserve one
+ * part of the reserve: the sum of the rates, rounded down where it is no rate that can be
  * written, and the share of each burst, at least one token. With nothing held a burst is 0, a key's
  * one token.
  */
-void settings_of_host(const struct settings *settings, uint32_t partitions, bool reserve,
+void settings_of_host(const struct settings *settings, uint32_t leaves, bool reserve,
 		      struct settings *share);
 
 /*
- * Computes the rate (which is not `max`) and the burst of a key on a host that has @partitions of
- * the partitions of @settings and @leaves of the key: rounded and at least one token as above.
+ * Computes the rate and the burst of a key on a host that has @held leaves of @settings and @leaves
+ * of the key: rounded and at least one token as above.
  */
-void settings_key_share(const struct settings *settings, uint32_t partitions, uint32_t leaves,
+void settings_key_share(const struct settings *settings, uint32_t held, uint32_t leaves,
 			struct rate *rate, uint64_t *burst);
 
 /*

@@ -163,9 +163,10 @@ void show_hosts(FILE *out, struct daemon *daemon, const struct node *node, uint3
 	for (host = survey_hosts(daemon->fleet); host; host = host->next) {
 		int64_t silent_ms = survey_now_ms(daemon->fleet) - host->changed_ms;
 
-		fprintf(out, "%s %" PRIu32 " %" PRIu32 " %" PRId64 "\n", host->record.name,
-			host->record.weight, host->record.held,
-			silent_ms > 0 ? silent_ms / 1000 : 0);
+		if (*host->record.name)
+			fprintf(out, "%s %" PRIu32 " %" PRIu32 " %" PRId64 "\n", host->record.name,
+				host->record.weight, host->record.held,
+				silent_ms > 0 ? silent_ms / 1000 : 0);
 	}
 }
 

@@ -134,7 +134,7 @@ byte leased[LEAVES] = NOBODY;
 #define FLOWS_IN(h) (USABLE(h) * RATE(is[h].g))
 #endif
 
-/* What goes with a leaf that is given back, and lies in its name; not there: nothing is known. */
+/* The level that goes with a leaf that is given back, and is in its name; or none is known. */
 typedef mark {
 	bool there;
 	byte level;

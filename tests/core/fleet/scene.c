@@ -325,7 +325,7 @@ void scene_begin(struct scene *scene)
 void scene_open(struct scene *scene)
 {
 	scene_prepare(scene);
-	scene_set(scene, OTHER_HOST, "name=other\nweight=1\nheld=0\n");
+	scene_set(scene, OTHER_HOST, "name=other\nweight=1\nheld=0\nrenews=0\n");
 	scene_begin(scene);
 	assert_int_equal(fleet_state(scene->fleet), FLEET_READY);
 }

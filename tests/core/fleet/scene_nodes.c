@@ -5,8 +5,10 @@
 
 static const char *keep(struct scene *scene, const char *text)
 {
+	if (!text)
+		return "";
 	assert_true(scene->string_count < STRINGS_MAX);
-	scene->strings[scene->string_count] = strdup(text ? text : "");
+	scene->strings[scene->string_count] = strdup(text);
 	assert_non_null(scene->strings[scene->string_count]);
 	return scene->strings[scene->string_count++];
 }

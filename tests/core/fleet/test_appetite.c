@@ -111,6 +111,7 @@ static void test_a_hungry_reader_has_all_soon(void **state)
 	struct reader reader = reader_of(20);
 
 	(void)state;
+	reader.facts.contended = true;
 	/* After 4 tokens. */
 	assert_int_equal(feed(&reader, 16), 20);
 	assert_int_equal(feed(&reader, 1), 40);
@@ -122,11 +123,39 @@ static void test_readers_that_come_by_themselves_are_not_hungry(void **state)
 	struct reader reader = reader_of(200);
 
 	(void)state;
-	for (int i = 0; i < 200; i++) {
+	reader.facts.contended = true;
+	for (int i = 0; i < 19; i++) {
 		reader.facts.waiting = 5 + i % 3;
 		pass(&reader, 1, 2, true);
 		assert_int_equal(appetite_hunger(&reader.appetite), 0);
 	}
+}
+
+static void test_readers_of_both_kinds_are_hungry_soon_while_no_host_is_short(void **state)
+{
+	struct reader reader = reader_of(200);
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(appetite_hunger(&reader.appetite), 0);
+		reader.facts.waiting = 1 + i % 2;
+		pass(&reader, 1, 2, true);
+	}
+	assert_int_equal(appetite_hunger(&reader.appetite), 400);
+}
+
+static void test_readers_of_both_kinds_get_a_little_more_where_a_host_is_short(void **state)
+{
+	struct reader reader = reader_of(160);
+
+	(void)state;
+	reader.facts.contended = true;
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(appetite_hunger(&reader.appetite), 0);
+		reader.facts.waiting = 1 + i % 2;
+		pass(&reader, 1, 2, true);
+	}
+	assert_int_equal(appetite_hunger(&reader.appetite), 171);
 }
 
 static void test_nothing_is_wanted_for_a_short_wait(void **state)
@@ -195,6 +224,9 @@ int main(void)
 		cmocka_unit_test(test_a_backlog_is_worked_off_in_two_seconds),
 		cmocka_unit_test(test_a_hungry_reader_has_all_soon),
 		cmocka_unit_test(test_readers_that_come_by_themselves_are_not_hungry),
+		cmocka_unit_test(test_readers_of_both_kinds_are_hungry_soon_while_no_host_is_short),
+		cmocka_unit_test(
+			test_readers_of_both_kinds_get_a_little_more_where_a_host_is_short),
 		cmocka_unit_test(test_nothing_is_wanted_for_a_short_wait),
 		cmocka_unit_test(test_after_a_vain_try_readers_have_to_wait_twice_as_long),
 		cmocka_unit_test(test_a_use_ends_the_vain_tries),

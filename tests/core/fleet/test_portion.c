@@ -22,6 +22,8 @@ static struct portion_facts facts_of(void)
 		.holders = 4,
 		.need = 400,
 		.kept = 400,
+		.is_of_use = true,
+		.listed_ns = 90 * SEC,
 		.share = {.target = UINT32_MAX},
 	};
 }
@@ -74,7 +76,6 @@ static void test_a_little_less_than_wanted_costs_no_transaction(void **state)
 	(void)state;
 	facts.kept = 402;
 	assert_int_equal(decide(&facts).takes, 0);
-	assert_false(decide(&facts).looks);
 	facts.kept = 400;
 	assert_int_equal(decide(&facts).takes, 4);
 }
@@ -193,20 +194,144 @@ static void test_all_above_the_share_goes_and_what_is_wanted_is_claimed(void **s
 	assert_false(decide(&facts).claims);
 }
 
-static void test_a_holder_looks_when_claims_concern_it(void **state)
+/* Decides where the next look is not due by itself. */
+static bool looks(const struct portion_facts *facts)
+{
+	struct portion portion = {.look_ns = NEVER_NS};
+	struct portion_decision decision;
+
+	portion_decide(&portion, facts, &decision);
+	return decision.looks;
+}
+
+static void test_a_holder_looks_when_it_is_told_of_claims(void **state)
 {
 	struct portion_facts facts = contended(1024);
 
 	(void)state;
 	facts.kept = 404;
+	assert_false(looks(&facts));
 	facts.is_seen = false;
-	assert_true(decide(&facts).looks);
+	assert_true(looks(&facts));
 	facts.is_seen = facts.is_stale = true;
-	assert_false(decide(&facts).looks);
-	facts.holders = 11;
-	assert_true(decide(&facts).looks);
+	assert_true(looks(&facts));
 	facts.is_looking = true;
-	assert_false(decide(&facts).looks);
+	assert_false(looks(&facts));
+}
+
+static void test_told_again_a_holder_looks_soon_if_it_has_more_than_an_equal_part(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.kept = 404;
+	facts.is_stale = true;
+	facts.listed_ns = facts.now_ns - SEC;
+	assert_false(looks(&facts));
+	facts.holders = 10;
+	assert_true(looks(&facts));
+	facts.listed_ns = facts.now_ns - SEC / 4;
+	assert_false(looks(&facts));
+}
+
+static void test_where_claims_stay_as_they_are_nothing_is_looked_at_after_a_while(void **state)
+{
+	struct portion portion = {0};
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.kept = 404;
+	facts.is_watched = true;
+	assert_int_equal(portion_looked(&portion, &facts), facts.renewal_ns);
+	assert_int_equal(portion_looked(&portion, &facts), 2 * facts.renewal_ns);
+	assert_int_equal(portion_looked(&portion, &facts), 4 * facts.renewal_ns);
+	assert_int_equal(portion_looked(&portion, &facts), 8 * facts.renewal_ns);
+	assert_int_equal(portion_looked(&portion, &facts), NEVER_NS);
+	/* Without the watch, or where leaves are lacking, every lease. */
+	facts.is_watched = false;
+	assert_int_equal(portion_looked(&portion, &facts), facts.lease_ns);
+	facts.is_watched = true;
+	facts.kept = 300;
+	assert_int_equal(portion_looked(&portion, &facts), facts.lease_ns);
+}
+
+static void test_the_first_reader_has_half_of_what_is_free_or_all(void **state)
+{
+	struct portion portion = {0};
+	struct portion_facts facts = facts_of();
+	struct portion_decision decision;
+
+	(void)state;
+	facts.need = facts.kept = 0;
+	facts.first = 82;
+	facts.free = 3000;
+	assert_int_equal(decide(&facts).takes, 1500);
+	facts.free = 100;
+	assert_int_equal(decide(&facts).takes, 82);
+	facts.free = 4096;
+	portion_decide(&portion, &facts, &decision);
+	assert_int_equal(decision.takes, 4096);
+	/* The excess goes back once the reader was served, and the bucket is full. */
+	facts.kept = 4096;
+	portion_decide(&portion, &facts, &decision);
+	assert_int_equal(decision.gives, 0);
+	facts.first = 0;
+	facts.need = 16;
+	facts.saves = true;
+	portion_decide(&portion, &facts, &decision);
+	assert_int_equal(decision.gives, 0);
+	facts.saves = false;
+	portion_decide(&portion, &facts, &decision);
+	assert_int_equal(decision.gives, 4072);
+}
+
+static void test_slots_are_wanted_without_slack_and_leaves_of_open_ones_stay(void **state)
+{
+	struct portion_facts facts = contended(6);
+
+	(void)state;
+	facts.leaves = 20;
+	facts.need = 0;
+	facts.exact = facts.kept = facts.in_use = 20;
+	facts.claimed = 20;
+	assert_int_equal(decide(&facts).wanted, 20);
+	assert_int_equal(decide(&facts).gives, 0);
+	assert_int_equal(decide(&facts).yields, 6);
+	facts.in_use = 15;
+	assert_int_equal(decide(&facts).gives, 5);
+	facts.in_use = 3;
+	assert_int_equal(decide(&facts).gives, 14);
+	assert_int_equal(decide(&facts).yields, UINT32_MAX);
+}
+
+static void test_a_piece_that_has_yielded_no_token_is_not_given_up(void **state)
+{
+	struct portion_facts facts = contended(0);
+
+	(void)state;
+	facts.least = facts.kept = 1024;
+	facts.need = 4096;
+	facts.claimed = 4096;
+	facts.share.starving = true;
+	facts.is_of_use = false;
+	facts.turn_ns = 2 * facts.lease_ns;
+	assert_int_equal(decide(&facts).gives, 0);
+	facts.is_of_use = true;
+	assert_int_equal(decide(&facts).gives, 1024);
+}
+
+static void test_a_claim_of_what_is_held_is_raised_by_any_amount(void **state)
+{
+	struct portion_facts facts = contended(2000);
+
+	(void)state;
+	facts.claimed = facts.kept = 400;
+	facts.need = 440;
+	facts.is_unmet = true;
+	assert_true(decide(&facts).claims);
+	assert_int_equal(decide(&facts).claim, 444);
+	facts.kept = 399;
+	assert_false(decide(&facts).claims);
 }
 
 static void test_at_rest_nothing_is_looked_at(void **state)
@@ -355,7 +480,15 @@ int main(void)
 		cmocka_unit_test(test_a_small_excess_goes_as_a_whole_when_it_is_old),
 		cmocka_unit_test(test_where_no_host_is_short_twice_what_is_wanted_stays),
 		cmocka_unit_test(test_all_above_the_share_goes_and_what_is_wanted_is_claimed),
-		cmocka_unit_test(test_a_holder_looks_when_claims_concern_it),
+		cmocka_unit_test(test_a_holder_looks_when_it_is_told_of_claims),
+		cmocka_unit_test(
+			test_told_again_a_holder_looks_soon_if_it_has_more_than_an_equal_part),
+		cmocka_unit_test(
+			test_where_claims_stay_as_they_are_nothing_is_looked_at_after_a_while),
+		cmocka_unit_test(test_the_first_reader_has_half_of_what_is_free_or_all),
+		cmocka_unit_test(test_slots_are_wanted_without_slack_and_leaves_of_open_ones_stay),
+		cmocka_unit_test(test_a_piece_that_has_yielded_no_token_is_not_given_up),
+		cmocka_unit_test(test_a_claim_of_what_is_held_is_raised_by_any_amount),
 		cmocka_unit_test(test_at_rest_nothing_is_looked_at),
 		cmocka_unit_test(test_looks_that_show_nothing_new_become_rare),
 		cmocka_unit_test(test_a_holder_without_a_claim_wants_what_it_holds),

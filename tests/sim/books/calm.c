@@ -17,6 +17,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * Of a limiter whose partitions have no numbers: a host looks for more four times in each R at
+ * most, of which a window has 20, and takes two tiles then. Measured: 174 in a window, where 29
+ * hosts have readers at random beside a greedy one.
+ */
+enum { TILES_EACH = 160 };
+
 #define LOOK_NS NSEC_PER_SEC
 
 /* Slower than that is a fault: a search takes several round trips, and a right few seconds. */
@@ -206,7 +213,7 @@ static void count_limiters(struct host *host)
 		if (!p->limiter || !p->common || p->is_key)
 			continue;
 		now.count++;
-		now.partitions += settings_partition_count(&p->settings);
+		now.partitions += p->settings.partitions ? p->settings.partitions : TILES_EACH;
 		now.leased += p->settings.key_share == KEY_SHARE_LEASED;
 	}
 	most->count = now.count > most->count ? now.count : most->count;

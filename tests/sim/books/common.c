@@ -36,6 +36,7 @@ static struct common *add(struct sim *sim, uint64_t id, const char *path)
 	common->first = common;
 	common->path = memory_text(path, strlen(path));
 	common->rate = truth_rate(sim, path);
+	common->own.hosts = sim->host_count;
 	if (sim->last_common)
 		sim->last_common->next = common;
 	else
@@ -145,7 +146,7 @@ static struct settings settings_of_key(const struct sim *sim, const struct setti
 	struct settings settings = SETTINGS_DEFAULT;
 
 	settings.enforcement = whole->enforcement;
-	settings.partitions = settings_partition_count(whole) + sim->host_count;
+	settings.partitions = whole->partitions + sim->host_count;
 	settings.burst = whole->key_burst + sim->host_count;
 	settings.limit_count = !rate_is_unlimited(&whole->key_rate);
 	settings.limits[0].rate = whole->key_rate;

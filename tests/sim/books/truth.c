@@ -72,6 +72,7 @@ static struct name *name_of(struct sim *sim, const char *path)
 		return name;
 	name = memory_get(sizeof(*name));
 	name->path = memory_text(path, strlen(path));
+	name->rate.hosts = sim->host_count;
 	name->next = sim->names;
 	sim->names = name;
 	return name;

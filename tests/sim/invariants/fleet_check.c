@@ -60,15 +60,17 @@ static uint64_t reserved_by(const struct settings *settings, uint64_t interval_n
 static void tune(struct fleet_check *check, uint64_t now_ns)
 {
 	struct settings sum = {.enforcement = ENFORCEMENT_OPEN};
-	uint64_t parts = 0, reserved = 0;
+	uint64_t parts = 0, reserved = 0, beside = 0;
 	bool any = false;
 
 	for (uint32_t i = check->count; i--;) {
 		const struct settings *one = &check->versions[i].settings;
-		uint64_t count = settings_partition_count(one);
+		uint64_t count = one->partitions ? one->partitions : check->hosts;
 
 		if (fleet_check_is_free(one))
 			continue;
+		if (!one->partitions)
+			beside = check->hosts;
 		parts = count > parts ? count : parts;
 		if (any)
 			loosen(&sum, one);
@@ -77,6 +79,7 @@ static void tune(struct fleet_check *check, uint64_t now_ns)
 		any = true;
 	}
 	check->rate.parts = parts ? parts : 1;
+	check->rate.beside = beside;
 	if (!check->rate.late_ns)
 		check->rate.late_ns = CLOCKS_NS;
 	for (uint32_t i = 0; i < check->count; i++) {

@@ -13,9 +13,11 @@
  * on one host: windows begin with the next settings that keep a rate.
  *
  * In place of the burst stands max(burst, partitions), and one token for each host that the reserve
- * is set aside for: each host that holds something has room for a token at least. A take larger
- * than one makes room for itself on its host. With an interval every host releases batches of its
- * own, each rounded up, and a host of the reserve has room for a batch of the reserve's rate.
+ * is set aside for: each host that holds something has room for a token at least. Where partitions
+ * have no numbers a host may hold any part, so it is the burst and a token for each host. A take
+ * larger than one makes room for itself on its host. With an interval every host releases batches
+ * of its own, each rounded up, and a host of the reserve has room for a batch of the reserve's
+ * rate.
  */
 #ifndef RATEFS_SIM_FLEET_CHECK_H
 #define RATEFS_SIM_FLEET_CHECK_H
@@ -36,6 +38,7 @@ struct fleet_check {
 	struct version versions[VERSIONS_MAX]; /* the newest is the last */
 	uint32_t count;
 	uint64_t limited; /* the last limiter whose settings keep a rate */
+	uint32_t hosts;	  /* that may have a bucket */
 };
 
 /* Limiter @id has @settings from now on. */

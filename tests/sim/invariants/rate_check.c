@@ -37,6 +37,8 @@ static uint64_t capacity(const struct rate_check *check, const struct limit_chec
 
 	if (check->parts) {
 		burst = burst > check->parts ? burst : check->parts;
+		if (burst < limit->burst + check->beside)
+			burst = limit->burst + check->beside;
 		saved = limit->batch ? limit->batch + 3 * check->parts : 0;
 		return (saved > burst ? saved : burst) + check->reserved + check->extra;
 	}

@@ -57,6 +57,7 @@ struct rate_check {
 	uint64_t late_ns;
 	/* Of several hosts together, see fleet_check.h. */
 	uint64_t parts;	   /* hosts at most, each with a bucket; 0 is one host alone */
+	uint64_t beside;   /* tokens beside the burst: shares of it that are rounded up to one */
 	uint64_t reserved; /* saved up at most by the hosts of the reserve, beside those */
 	uint64_t extra;	   /* tokens above one that their largest takes need */
 	uint64_t emptied;  /* counts the times at which there was no surplus and no waiter */

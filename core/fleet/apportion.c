@@ -1,0 +1,284 @@
+/* apportion - this host's portion of limiters without numbers, see apportion.h. */
+#include "core/fleet/apportion.h"
+#include "core/fleet/claim.h"
+#include "core/fleet/demand.h"
+#include "core/fleet/epoch.h"
+#include "core/fleet/leases.h"
+#include "core/fleet/room.h"
+#include "core/fleet/session.h"
+#include "core/fleet/term.h"
+#include "core/fleet/znode.h"
+#include "core/limiter/keys.h"
+#include "core/limiter/slots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct apportion {
+	struct portion portion;
+	uint64_t cut; /* of the leaves that this is about */
+
+	/* As of the last look. */
+	struct share share;
+	uint32_t holders, free;
+	uint64_t listed_ns;
+	uint64_t reserve_ns; /* one of the reserve is not looked for before */
+	bool is_seen;	     /* @share counts: since other hosts claim some */
+	bool is_unmet;	     /* it did not find enough */
+
+	bool woken;	 /* another host gave something back since */
+	uint32_t wanted; /* as of the last decision */
+	bool claims;	 /* ... and what it says of the claim was not sent yet: */
+	uint32_t claim;
+};
+
+bool apportion_attach(struct holding *holding)
+{
+	holding->apportion = calloc(1, sizeof(*holding->apportion));
+	if (!holding->apportion)
+		return false;
+	apportion_forget(holding);
+	return true;
+}
+
+void apportion_detach(struct holding *holding)
+{
+	free(holding->apportion);
+}
+
+void apportion_forget(struct holding *holding)
+{
+	*holding->apportion = (struct apportion){.share.target = UINT32_MAX, .holders = 1};
+}
+
+uint32_t apportion_wanted(const struct holding *holding)
+{
+	return holding->apportion->wanted;
+}
+
+bool apportion_is_unmet(const struct holding *holding)
+{
+	return holding->apportion->is_unmet;
+}
+
+/* Gathers the facts of the leases: when the last was taken, and if something was granted since. */
+static void gather_leases(const struct fleet *fleet, const struct holding *holding,
+			  struct portion_facts *facts)
+{
+	const struct lease *last = NULL;
+
+	for (uint32_t i = 0; i < holding->lease_count; i++) {
+		const struct lease *lease = &holding->leases[i];
+
+		if (lease->state == LEASE_HELD && (!last || lease->since_ns >= last->since_ns))
+			last = lease;
+	}
+	if (!last)
+		return;
+	facts->turn_ns = fleet->now_ns - last->since_ns;
+	facts->is_of_use = holding_use(holding) != last->granted;
+}
+
+/*
+ * Gathers the facts of the buckets. While they are not full, what is held saves up, and leaves that
+ * no host holds do not. With keys they never are, and only the last leaves are kept for that.
+ */
+static void gather_savings(const struct fleet *fleet, const struct holding *holding,
+			   struct portion_facts *facts)
+{
+	const struct limiter *limiter = holding->limiter;
+	bool is_full = !keys_count(limiter) || facts->need > 0, has_saved = false;
+
+	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
+		uint64_t burst = settings_burst(holding->settings, i);
+		uint64_t part = (uint64_t)((u128)burst * facts->least / facts->leaves);
+		struct bucket *bucket = &limiter->buckets[i];
+
+		bucket_refill(bucket, fleet->engine->schedule.now_ns);
+		if (bucket->flow.num && bucket->level < (int64_t)bucket_capacity(bucket))
+			is_full = false;
+		if (bucket->level >= (int64_t)(part ? part : 1))
+			has_saved = true;
+	}
+	facts->saves = term_runs(fleet) && holding->usable && !is_full;
+	facts->saves_up = limiter->turns.wanted && has_saved;
+}
+
+/* Returns the leaves whose slots are open. */
+static uint32_t leaves_in_use(const struct holding *holding)
+{
+	uint32_t used = slots_used(holding->limiter), most = holding_slots(holding);
+
+	if (holding->settings->slots.kind != SLOTS_COUNT || !most)
+		return 0;
+	/* Each has as many slots as another, or one more. */
+	return (uint32_t)(((uint64_t)used * holding->held + most - 1) / most);
+}
+
+static void gather(const struct fleet *fleet, const struct holding *holding,
+		   struct portion_facts *facts)
+{
+	const struct apportion *apportion = holding->apportion;
+	const struct settings *settings = holding->settings;
+
+	*facts = (struct portion_facts){
+		.now_ns = fleet->now_ns,
+		.renewal_ns = fleet->constants.renewal_ns,
+		.lease_ns = settings->lease_ns,
+		.leaves = holding_leaves(settings),
+		.least = settings_least_leaves(settings),
+		.holders = apportion->holders,
+		.free = apportion->free,
+		.listed_ns = apportion->listed_ns,
+		.kept = leases_kept(holding),
+		.in_use = leaves_in_use(holding),
+		.is_unmet = apportion->is_unmet,
+		.share = apportion->share,
+	};
+	gather_leases(fleet, holding, facts);
+	demand_tell_portion(fleet, holding, facts);
+	gather_savings(fleet, holding, facts);
+	claim_tell_portion(fleet, holding, facts);
+	facts->is_seen = apportion->is_seen && facts->claims;
+	facts->is_stale |= apportion->woken;
+}
+
+void apportion_decide(struct fleet *fleet, struct holding *holding, bool is_looking,
+		      struct portion_decision *decision)
+{
+	struct apportion *apportion = holding->apportion;
+	struct portion_facts facts;
+
+	/* Leaves that are numbered anew are others: nothing is known of them. */
+	if (apportion->cut != holding->cut)
+		apportion_forget(holding);
+	apportion->cut = holding->cut;
+	gather(fleet, holding, &facts);
+	facts.is_looking = is_looking;
+	apportion->is_seen = facts.is_seen;
+	portion_decide(&apportion->portion, &facts, decision);
+	if (!facts.is_seen)
+		apportion->share.target = UINT32_MAX;
+	if (!is_looking && demand_wants_reserve(holding) && fleet->now_ns >= apportion->reserve_ns)
+		decision->looks = true;
+	apportion->wanted = decision->wanted;
+	apportion->is_unmet &= facts.kept < decision->wanted;
+	apportion->claims |= decision->claims;
+	apportion->claim = decision->claim;
+}
+
+uint32_t apportion_lack(struct fleet *fleet, struct holding *holding)
+{
+	struct portion_decision decision;
+	struct portion_facts facts;
+	struct portion copy = holding->apportion->portion;
+
+	gather(fleet, holding, &facts);
+	facts.is_looking = true;
+	portion_decide(&copy, &facts, &decision);
+	holding->apportion->portion.is_first = copy.is_first;
+	return decision.takes;
+}
+
+/* Puts hosts that hold some of @tiles into @holders, room for all tiles. Returns how many. */
+static uint32_t find_holders(const struct fleet *fleet, const struct tiles *tiles,
+			     const struct claim_line *line, struct holder *holders)
+{
+	struct tile_holder *seen = calloc(tiles->count + 1, sizeof(*seen));
+	uint32_t count = seen ? tiles_holders(tiles, seen) : 0, found = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		bool claims = !strcmp(seen[i].hid, session_hid(fleet));
+
+		if (epoch_is_gone(&fleet->epochs, seen[i].hid))
+			continue;
+		for (uint32_t j = 0; j < line->count && !claims; j++)
+			claims = znode_claim_is_of(line->claims[j].name, seen[i].hid);
+		holders[found++] = (struct holder){.leaves = seen[i].leaves, .claims = claims};
+	}
+	free(seen);
+	return found;
+}
+
+void apportion_note_listed(const struct fleet *fleet, struct holding *holding,
+			   const struct tiles *tiles, const struct claim_line *line)
+{
+	struct apportion *apportion = holding->apportion;
+	struct holder *holders = calloc(tiles->count + 1, sizeof(*holders));
+	struct claim_line all = {.count = line->count, .own = line->own};
+	uint32_t leaves = holding_leaves(holding->settings), count;
+
+	apportion->woken = false;
+	apportion->listed_ns = fleet->now_ns;
+	all.claims = calloc(line->count + tiles->count + 2, sizeof(*all.claims));
+	if (holders && all.claims) {
+		if (line->count)
+			memcpy(all.claims, line->claims, line->count * sizeof(*all.claims));
+		count = find_holders(fleet, tiles, line, holders);
+		apportion->holders = count ? count : 1;
+		apportion->free = leaves;
+		for (uint32_t i = 0; i < count; i++)
+			apportion->free -= holders[i].leaves;
+		apportion->share = portion_weigh(&all, holders, count, fleet->options->weight,
+						 leaves, settings_least_leaves(holding->settings));
+		apportion->is_seen = true;
+	}
+	free(all.claims);
+	free(holders);
+}
+
+void apportion_seek_reserve(struct holding *holding)
+{
+	holding->apportion->reserve_ns = 0;
+}
+
+void apportion_looked(struct fleet *fleet, struct holding *holding, bool reserves_gone)
+{
+	struct apportion *apportion = holding->apportion;
+	struct portion_facts facts;
+	uint64_t in_ns;
+
+	gather(fleet, holding, &facts);
+	in_ns = portion_looked(&apportion->portion, &facts);
+	apportion->portion.look_ns = in_ns == NEVER_NS ? NEVER_NS
+						       : fleet->now_ns + fleet_jitter(fleet, in_ns);
+	apportion->is_unmet = facts.kept < apportion->wanted;
+	apportion->reserve_ns = fleet->now_ns + fleet_jitter(fleet, reserves_gone
+									    ? FLEET_RESERVE_NS
+									    : facts.renewal_ns);
+}
+
+void apportion_note_woken(struct holding *holding)
+{
+	holding->apportion->woken = true;
+}
+
+void apportion_end_spare(struct holding *holding)
+{
+	holding->apportion->portion.excess_ns = 1;
+}
+
+bool apportion_may_come(const struct fleet *fleet, const struct holding *holding)
+{
+	const struct apportion *apportion = holding->apportion;
+
+	return !apportion->is_unmet || apportion->woken ||
+	       apportion->portion.look_ns <= fleet->now_ns;
+}
+
+bool apportion_claims(const struct fleet *fleet, const struct holding *holding, uint32_t *claim)
+{
+	const struct apportion *apportion = holding->apportion;
+
+	*claim = apportion->claim;
+	if (!apportion->claims || session_is_leaving(fleet))
+		return false;
+	/* One that may be there is found first; there may be no room for one. */
+	return claim_name(holding) ||
+	       (!claim_may_be(holding) && *claim && fleet->now_ns >= room_claims_from_ns(fleet));
+}
+
+void apportion_note_claimed(struct holding *holding)
+{
+	holding->apportion->claims = false;
+}
