@@ -490,7 +490,6 @@ void key_leases_doubt(struct fleet *fleet)
 	key_change_end(fleet->key_leases);
 	if (!lease)
 		return;
-	memset(lease->usable_ns, 0, sizeof(lease->usable_ns));
-	key_lease_use(fleet, lease);
+	/* Leaves that were on their way back, or were taken, are in use no more, or not yet. */
 	key_lease_look_later(fleet, lease, 0);
 }
