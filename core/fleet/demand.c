@@ -54,7 +54,7 @@ struct demand {
 	struct appetite appetite;
 	struct appetite_facts newest; /* of the last period */
 	uint64_t tokens;	      /* granted or refused, as they were counted at its end */
-	uint64_t delayed_ns;	      /* likewise */
+	uint64_t waited_ns;	      /* so long readers had waited by then */
 	bool counts_waiting;	      /* tokens that were waited for then were this limiter's */
 	uint64_t asked_ns;	      /* a reader has asked then that did not wait; 0: none has */
 };
@@ -401,48 +401,52 @@ static uint64_t tokens_counted(const struct holding *holding)
 	return counters[COUNTER_GRANTED] + counters[COUNTER_REFUSED];
 }
 
+/* Returns how long readers have waited, also the one whose turn it is. */
+static uint64_t waited_so_far_ns(const struct fleet *fleet, const struct holding *holding)
+{
+	const struct waiter *current = holding->limiter->turns.current;
+
+	return holding->delayed_ns + (current ? fleet->now_ns - current->asked_ns : 0);
+}
+
 /* Notes what was asked for in the last @periods. */
 static void note_appetite(const struct fleet *fleet, struct holding *holding, uint64_t periods)
 {
 	const struct limiter *limiter = holding->limiter;
 	const struct waiter *current = limiter->turns.current;
 	struct demand *demand = holding->demand;
-	uint64_t tokens = tokens_counted(holding), waited_ns, began_ns;
-	bool counts = !limiter->first_child || current;
+	uint64_t tokens = tokens_counted(holding), waited_ns = waited_so_far_ns(fleet, holding);
+	bool counts = !limiter->first_child || current, lacks = lacks_tokens(fleet, limiter);
 	double waiting = counts ? (double)turns_demand(&limiter->turns) : 0;
 	double more = counts && demand->counts_waiting ? waiting - demand->newest.waiting : 0;
+	uint64_t all_ns = periods * DEMAND_PERIOD_NS / 100 * FULL_USE_PERCENT;
 
 	if (!periods)
 		return;
-	began_ns = fleet->now_ns - DEMAND_PERIOD_NS;
-	waited_ns = holding->delayed_ns - demand->delayed_ns;
 	demand->newest = (struct appetite_facts){
 		.asked = fmax(((double)(tokens - demand->tokens) + more) / (double)periods, 0),
 		.waiting = waiting,
-		.long_waiting = current && lacks_tokens(fleet, limiter) &&
-				fleet->now_ns - current->asked_ns >= NSEC_PER_SEC,
-		.waited = lacks_tokens(fleet, limiter) &&
-			  (current->asked_ns <= began_ns ||
-			   waited_ns >= periods * DEMAND_PERIOD_NS / 100 * FULL_USE_PERCENT),
+		.long_waiting = lacks && fleet->now_ns - current->asked_ns >= NSEC_PER_SEC,
+		.waited = lacks && waited_ns >= demand->waited_ns + all_ns,
 		.held = holding->usable,
 		.leaf = leaf_worth(holding),
 		.contended = demand->contested,
 	};
 	demand->tokens = tokens;
-	demand->delayed_ns = holding->delayed_ns;
+	demand->waited_ns = waited_ns;
 	demand->counts_waiting = counts;
 	for (uint64_t i = 0; i < periods && i < APPETITE_PERIODS; i++)
 		appetite_note(&demand->appetite, &demand->newest);
 }
 
-static void begin_appetite(struct holding *holding)
+static void begin_appetite(const struct fleet *fleet, struct holding *holding)
 {
 	struct demand *demand = holding->demand;
 
 	demand->appetite = (struct appetite){0};
 	demand->newest = (struct appetite_facts){.leaf = leaf_worth(holding)};
 	demand->tokens = tokens_counted(holding);
-	demand->delayed_ns = holding->delayed_ns;
+	demand->waited_ns = waited_so_far_ns(fleet, holding);
 	demand->counts_waiting = !holding->limiter->first_child;
 }
 
@@ -522,7 +526,7 @@ void demand_begin(struct fleet *fleet, struct holding *holding)
 {
 	uint64_t number = fleet->now_ns / DEMAND_PERIOD_NS;
 
-	begin_appetite(holding);
+	begin_appetite(fleet, holding);
 	memset(holding->demand->periods, 0, sizeof(holding->demand->periods));
 	holding->demand->period = number - DEMAND_PERIODS;
 	note_period(holding, number);
@@ -550,7 +554,7 @@ void demand_tick(struct fleet *fleet, struct holding *holding)
 
 	/* Partitions may have had numbers until now. */
 	if (holding_has_numbers(holding->settings))
-		begin_appetite(holding);
+		begin_appetite(fleet, holding);
 	else
 		note_appetite(fleet, holding, number - holding->demand->period);
 	note_period(holding, number);

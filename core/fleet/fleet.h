@@ -128,13 +128,14 @@
  *     Reason: a host that is cut off does not hear of it and grants by the old limiter until its
  *     right ends. It has a right only from before, so Q from hearing of it is enough, and a take of
  *     epoch 0 waits as long (7). A path that no limiter had does not wait.
- * 17. Leaves. A limiter has as many as `partitions.count`, and leased tiles are then single leaves.
- *     A change of their number, or of the reserve, sets `cut` to its generation, and makes
- *     /t/LID-CUT with one clean tile of epoch 0 for all leaves. Hosts that hear of it drop what
- *     they hold of the limiter; nothing of the new folder is usable before Q after the
- *     acknowledgement of a take (7), by when every right under the settings before is over. Where
- *     no host can have used leaves within Q, since nothing was limited, the tile is of the epoch of
- *     rule 14. The folder before is swept Q later.
+ * 17. Leaves. A limiter has as many as `partitions.count`, and leased tiles are then single leaves;
+ *     with `auto` as many as slots if there are fewer than 4,096, else 4,096, whatever its rate. A
+ *     change of their number, or of the reserve, sets `cut` to its generation, and makes /t/LID-CUT
+ *     with one clean tile of epoch 0 for all leaves. Hosts that hear of it drop what they hold of
+ *     the limiter; nothing of the new folder is usable before Q after the acknowledgement of a take
+ *     (7), by when every right under the settings before is over. Where no host can have used
+ *     leaves within Q, since nothing was limited, the tile is of the epoch of rule 14. The folder
+ *     before is swept Q later.
  *     So hosts under different settings share the leaves of one cut, each of which one host uses,
  *     and together use no more than the largest of these rates and bursts.
  * 18. Tokens go with a tile that is given back, and come with one that is usable at once. Its part

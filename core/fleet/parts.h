@@ -28,6 +28,7 @@
  *	claim		how much others want, and what this host tells them of that
  *	apportion	this host's portion: the facts are gathered, and the policy decides
  *	release		giving back
+ *	take		the transaction that takes leaves
  *	round		partitions of a limiter are looked for, and taken
  *	key_leases	keys that are leased one by one
  *	recut		the leaves of a limiter, made and numbered anew

@@ -116,13 +116,19 @@ static void give_excess(struct portion *portion, const struct portion_facts *fac
 		decision->gives = excess;
 }
 
+/* Tells whether readers wait for the first token of what was taken: a turn yields one at least. */
+static bool is_awaited(const struct portion_facts *facts)
+{
+	return facts->first && !facts->is_of_use;
+}
+
 static bool is_turn_over(const struct portion_facts *facts)
 {
 	uint64_t long_ns = facts->lease_ns;
 
 	if (facts->saves_up)
 		long_ns += facts->lease_ns / SAVING_PARTS;
-	return facts->share.starving && facts->is_of_use && facts->turn_ns >= long_ns;
+	return facts->share.starving && !is_awaited(facts) && facts->turn_ns >= long_ns;
 }
 
 /* Returns how far from @share is near enough: where shares are small, every leaf counts. */
@@ -143,7 +149,7 @@ static uint32_t due_of(const struct portion_facts *facts)
 	if (is_turn_over(facts))
 		return facts->share.target_behind;
 	/* A piece that has not yielded a token yet stays. */
-	return !facts->is_of_use && share < facts->least ? facts->least : share;
+	return is_awaited(facts) && share < facts->least ? facts->least : share;
 }
 
 /* Makes way for hosts that have less than their share. */

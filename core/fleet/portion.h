@@ -20,7 +20,7 @@
  *    changed for a `lease`.
  * 6. Fewer leaves than bring a token in a `lease` are not worth having. If there are so many hosts
  *    that their shares were smaller, they take turns of a `lease`. A piece that has not yielded a
- *    token yet does not go.
+ *    token yet does not go while a reader waits for one.
  * 7. Leaves whose slots are open do not go. A host above its share opens no more, so that some
  *    come free.
  *

@@ -1,6 +1,6 @@
 /*
  * round - leaves of a limiter are looked for, and taken: those that are free and clean, at random;
- * then those that wait. Rules 6 to 8 of fleet.h.
+ * then those that wait. take.h has the transaction.
  *
  * A round lists tiles and claims, and which hosts there are if tiles of others are in the way. Then
  * it takes what is lacking, in one transaction or several. Where another host was first it lists

@@ -1,16 +1,139 @@
 """
-Scenarios of sharing: the dead are replaced by their neighbour. How long that takes is measured by
-tests/bench, row 25.
+Scenarios of sharing: any mix of hosts uses what there is, nothing is asked at rest, and the dead
+are replaced by their neighbour. How long each takes is measured by tests/bench, rows 23 to 27.
 """
 import contextlib
 import time
 
 import checker
 import zk
-from host import LOG_LATE_S, REPLACED_S, SLACK_S, eventually, expect
-from scenarios import BACK_S, beside, servers
+from host import LOG_LATE_S, RENEWAL_S, REPLACED_S, SLACK_S, eventually, expect
+from scenarios import BACK_S, beside, scenario, servers
 
 HANG_S = 60.0  # for hangs
+LEAST_USED = 0.97  # of a rate
+
+# Any mix.
+
+RATE = 500
+CALM_S = 20.0  # over which a mix is judged
+
+
+def effective(host, limiter="l"):
+    """Tokens a second that the host is entitled to."""
+    return float(host.stat(limiter)["effective_rate"])
+
+
+def due(fleet, greedy, seconds=3):
+    """Returns what the hosts that are not greedy leave, for each that is."""
+    others = [host for host in fleet.hosts if host not in greedy]
+    return (RATE - (fleet.rate(others, seconds) if others else 0)) / len(greedy)
+
+
+def has_its_part(fleet, host, greedy):
+    return effective(host) >= LEAST_USED * due(fleet, greedy)
+
+
+def mixed(scene, light, work_us):
+    """At default settings: a greedy host, and so many whose reader works for a while."""
+    fleet = scene.fleet(light + 1, options=[])
+    fleet.limiter(RATE, "auto")
+    fleet.load(fleet.hosts[0], files=["l/token"] * 4)
+    fleet.load(*fleet.hosts[1:], files=["l/token"], work_us=work_us)
+    return fleet
+
+
+def parts(fleet):
+    return ", ".join(f"{host.name} {effective(host):.1f}/s" for host in fleet.hosts)
+
+
+def used_in_any_mix(scene, light, work_us):
+    """
+    The entitlement of the greedy host and the tokens of the others come to the rate. The machine
+    may be too busy for the greedy readers to take all of it.
+    """
+    fleet = mixed(scene, light, work_us)
+    greedy, others = fleet.hosts[0], fleet.hosts[1:]
+    eventually(HANG_S, lambda: has_its_part(fleet, greedy, [greedy])
+               and all(fleet.rate([host], 5) > 0 for host in others), lambda: parts(fleet))
+    looks, begun = [], time.monotonic()
+    while time.monotonic() < begun + CALM_S:
+        looks.append(effective(greedy))
+        time.sleep(0.5)
+    ended = time.monotonic()
+    time.sleep(LOG_LATE_S)
+    tokens = fleet.granted(others, since=begun, until=ended)
+    share = (sum(looks) / len(looks) + tokens / (ended - begun)) / RATE
+    expect(share >= LEAST_USED, f"{share:.1%} is used: {parts(fleet)}")
+
+
+@beside
+def six_hosts_of_which_one_is_greedy_use_what_there_is(scene):
+    used_in_any_mix(scene, 5, 400_000)
+
+
+@beside
+def eleven_hosts_of_which_one_is_greedy_use_what_there_is(scene):
+    used_in_any_mix(scene, 10, 133_000)
+
+
+@beside
+def a_light_host_that_turns_greedy_gets_an_equal_part(scene):
+    fleet = mixed(scene, 5, 400_000)
+    first, second = fleet.hosts[:2]
+    eventually(HANG_S, lambda: has_its_part(fleet, first, [first]), lambda: parts(fleet))
+    fleet.load(second, files=["l/token"] * 4)
+    eventually(HANG_S, lambda: all(has_its_part(fleet, host, [first, second])
+                                   for host in (first, second)), lambda: parts(fleet))
+    second.end_readers()
+    fleet.load(second, files=["l/token"], work_us=400_000)
+    eventually(HANG_S, lambda: has_its_part(fleet, first, [first]), lambda: parts(fleet))
+
+
+# At rest.
+
+REST_HOSTS, REST_LIMITERS, REST_S, LOOK_S = 5, 100, 30.0, 5.0
+REST_LIMIT_S = 300.0  # for hangs; where a machine is busy it takes long until nothing changes
+
+
+def asked(fleet):
+    """When, and the reads and listings of each host until then."""
+    statuses = [host.status() for host in fleet.hosts]
+    return time.monotonic(), [int(status["reads"]) + int(status["lists"]) for status in statuses]
+
+
+def least_asked(looks):
+    """The reads and listings of each host in the latest REST_S, and how many there may be."""
+    then, before = next(look for look in reversed(looks) if look[0] <= looks[-1][0] - REST_S)
+    now, after = looks[-1]
+    return ([end - begin for begin, end in zip(before, after)], (now - then) / RENEWAL_S + 1)
+
+
+@scenario(beside=True, limit_s=REST_LIMIT_S + 60)
+def hosts_that_lack_nothing_read_once_a_renewal_at_most(scene):
+    fleet = scene.fleet(REST_HOSTS, options=[])
+    names = [f"l{index}" for index in range(REST_LIMITERS)]
+    for index, name in enumerate(names):
+        fleet.make(name, host=fleet.hosts[index % REST_HOSTS], rate="20/s")
+    for host in fleet.hosts:
+        eventually(HANG_S, lambda: all(host.there(f"{name}/rate") for name in names),
+                   f"{host.name} sees all limiters")
+        host.loop(*(f"{name}/token" for name in names), work_us=2_000_000)
+    eventually(HANG_S, lambda: all(fleet.rate([host], 5, limiter=names[-1]) > 0
+                                   for host in fleet.hosts), "all are used on all hosts")
+    looks = [asked(fleet)]
+
+    def at_rest():
+        time.sleep(LOOK_S)
+        looks.append(asked(fleet))
+        if looks[-1][0] - looks[0][0] < REST_S:
+            return False
+        reads, most = least_asked(looks)
+        return max(reads) <= most
+    eventually(REST_LIMIT_S, at_rest,
+               lambda: "reads and listings of each host in {}, of {:.0f}".format(
+                   *least_asked(looks)))
+
 
 # The dead, and their neighbours.
 
@@ -114,3 +237,48 @@ def hosts_get_over_the_deletion_of_the_notes_that_a_right_is_over(scene):
             with contextlib.suppress(zk.Refused):
                 client.delete(f"{over}/{name}")
     fleet.await_rate(100, REPLACED_S, fleet.hosts[1:])
+
+
+# A fleet of the layout before.
+
+OWNER, HID = "owner=0 0 755\nsaved=1\nsettings:\n", "5m7rop3vithpf"
+OLD_NODES = {
+    "": "", "/c": "", "/f": "", "/h": "", "/l": "", "/w": "", "/l/1": "", "/w/1": "", "/l/2": "",
+    "/w/2": "", "/v": "ratefs 3\n",
+    "/g": "renewal=1250ms\nright=5s\nquarantine=5300ms\nsession=3s\nlast=2\nrecent=1:1 2:1 6:2\n",
+    "/c/1": f"name=l\nparent=0\ngeneration=5\nwriter={HID}\n{OWNER}rate=100/s\nburst=1\n"
+            "partitions.count=4\npartitions.lease=3s\nkey_burst=1\n",
+    "/c/2": f"name=below\nparent=1\ngeneration=1\nwriter={HID}\n{OWNER}rate=max\nburst=1\n"
+            "partitions.count=auto\nkey_burst=1\n",
+    "/f/1": "", "/f/1/2": "1 0.000010700", "/f/1/3": "", "/f/1/17": "", "/f/2": "", "/f/2/0": ""}
+OLD_HOSTS = {f"/h/{HID}": "name=older\nweight=1\nheld=2\n", "/l/1/0": HID, "/l/1/1": HID}
+
+
+def contents(client, fleet):
+    return {node: client.get(node)[0] for node in client.tree(fleet.path)}
+
+
+@beside
+def a_fleet_of_the_layout_before_is_refused_while_it_is_mounted_and_then_turned_over(scene):
+    fleet = scene.fleet()
+    host = fleet.host(start=False)
+    with scene.ensemble.client(session_s=20) as older:
+        for path, text in (OLD_NODES | OLD_HOSTS).items():
+            older.create(fleet.path + path, text.encode(), ephemeral=path in OLD_HOSTS)
+        before = contents(older, fleet)
+        host.launch()
+        status = host.refused(limit_s=18)
+        expect(status == 1 and "mounted whose layout is the version before" in host.said(),
+               f"exit status {status}: {host.said()[-300:]}")
+        expect(contents(older, fleet) == before, "it has changed something all the same")
+    host.start()
+    for file, text in (("rate", "100/s"), ("partitions/count", "4"), ("below/rate", "max")):
+        expect(host.read(f"l/{file}") == text, f"{file}: {host.read(f'l/{file}')}")
+    fleet.bounds["l"] = checker.Bound(100, 4)
+    fleet.load()
+    fleet.await_rate(100, BACK_S)
+
+    def swept():
+        with scene.ensemble.client() as client:
+            return not any(client.exists(f"{fleet.path}/{name}") for name in "fl")
+    eventually(HANG_S, swept, "the nodes of the layout before are gone")

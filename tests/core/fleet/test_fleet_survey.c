@@ -110,9 +110,13 @@ static void test_the_reserve_is_seen_where_there_is_one(void **state)
 	a = scene_make(&scene, "a", "rate=10/s\npartitions.reserve=1/s hosts=4\n");
 	scene_run(&scene, SEC); /* the host takes its part */
 	look(&scene, a);
-	assert_int_equal(survey_tiles(a->holding, true)->count, 2);
-	assert_string_equal(survey_tile(a->holding, 0, true)->hid, fleet_hid(scene.fleet));
-	assert_string_equal(survey_tile(a->holding, 3, true)->hid, "");
+	for (uint32_t i = 0; i < 4; i++) {
+		bool own = i == a->holding->reserve.first;
+
+		assert_string_equal(survey_tile(a->holding, i, true)->hid,
+				    own ? fleet_hid(scene.fleet) : "");
+	}
+	assert_int_equal(a->holding->reserve.state, LEASE_HELD);
 	scene_close(&scene);
 }
 

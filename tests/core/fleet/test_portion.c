@@ -304,7 +304,7 @@ static void test_slots_are_wanted_without_slack_and_leaves_of_open_ones_stay(voi
 	assert_int_equal(decide(&facts).yields, UINT32_MAX);
 }
 
-static void test_a_piece_that_has_yielded_no_token_is_not_given_up(void **state)
+static void test_a_piece_is_not_given_up_while_a_reader_waits_for_its_first_token(void **state)
 {
 	struct portion_facts facts = contended(0);
 
@@ -313,9 +313,13 @@ static void test_a_piece_that_has_yielded_no_token_is_not_given_up(void **state)
 	facts.need = 4096;
 	facts.claimed = 4096;
 	facts.share.starving = true;
+	facts.first = 1;
 	facts.is_of_use = false;
 	facts.turn_ns = 2 * facts.lease_ns;
 	assert_int_equal(decide(&facts).gives, 0);
+	facts.first = 0;
+	assert_int_equal(decide(&facts).gives, 1024);
+	facts.first = 1;
 	facts.is_of_use = true;
 	assert_int_equal(decide(&facts).gives, 1024);
 }
@@ -487,7 +491,8 @@ int main(void)
 			test_where_claims_stay_as_they_are_nothing_is_looked_at_after_a_while),
 		cmocka_unit_test(test_the_first_reader_has_half_of_what_is_free_or_all),
 		cmocka_unit_test(test_slots_are_wanted_without_slack_and_leaves_of_open_ones_stay),
-		cmocka_unit_test(test_a_piece_that_has_yielded_no_token_is_not_given_up),
+		cmocka_unit_test(
+			test_a_piece_is_not_given_up_while_a_reader_waits_for_its_first_token),
 		cmocka_unit_test(test_a_claim_of_what_is_held_is_raised_by_any_amount),
 		cmocka_unit_test(test_at_rest_nothing_is_looked_at),
 		cmocka_unit_test(test_looks_that_show_nothing_new_become_rare),

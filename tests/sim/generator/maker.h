@@ -34,7 +34,7 @@ static const char *const RATES[] = {
 	"10/s", "100/s", "50/s", "200/s", "20/s", "30/s", "600/min", "70/3s", "100/s 3000/min",
 };
 static const char *const BURSTS[] = {"1", "2", "5", "10", "30", "1000"};
-static const char *const COUNTS[] = {"auto", "1", "2", "4", "10", "20"};
+static const char *const COUNTS[] = {"auto", "auto", "auto", "1", "2", "4", "10", "20"};
 
 /* One of the strings of @texts, an array. */
 #define DRAW(random, texts) ((texts)[random_below(random, sizeof(texts) / sizeof((texts)[0]))])

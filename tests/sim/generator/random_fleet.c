@@ -9,8 +9,8 @@
  * access rights that are taken away and given back, and two have plots (plots.c). In some fleets
  * PATH is so long that a host has room for few leases. Programs poll meanwhile, and tokens are kept
  * for them. In some fleets a limiter has keys that are leased.
- * For the last three tenths of the time nothing goes wrong any more, and all hosts have the same
- * work.
+ * For the last three tenths of the time nothing goes wrong any more. All hosts have the same work;
+ * or one has more than there is for it, and the others little, where partitions have no numbers.
  */
 #include "tests/sim/generator/maker.h"
 #include "tests/sim/base/memory.h"
@@ -548,9 +548,22 @@ static void make_first(struct maker *maker)
 	wait(maker, SETTLE_NS);
 }
 
-/* Everything is mended, and all hosts have the same work. */
+/* Until the end readers wait all the time on a host, or come now and then. */
+static void work(struct maker *maker, unsigned int host, const char *path, bool light)
+{
+	if (light)
+		add(maker, "h%u: load %s 1/3s%s until %" PRIu64 "ns", host, path,
+		    below(maker, 2) ? " poisson" : "", maker->for_ns);
+	else
+		add(maker, "h%u: workers %s 10 work 20ms until %" PRIu64 "ns", host, path,
+		    maker->for_ns);
+}
+
+/* Everything is mended. */
 static void make_calm(struct maker *maker)
 {
+	bool light = below(maker, 2);
+
 	add(maker, "hasty off");
 	add(maker, "torn off");
 	add(maker, "deny none");
@@ -569,14 +582,14 @@ static void make_calm(struct maker *maker)
 		add(maker, "h1: mkdir %s", PATHS[i]);
 		maker->now_ns += SETTLE_NS / 10;
 		add(maker,
-		    "h1: write %s/config rate=%s\\nenforcement=enforce\\nadapt=none\\nbackoff=none",
-		    PATHS[i], PICK(maker, RATES));
+		    "h1: write %s/config rate=%s\\nenforcement=enforce\\nadapt=none\\n"
+		    "backoff=none%s",
+		    PATHS[i], PICK(maker, RATES), light ? "\\npartitions.count=auto" : "");
 		maker->now_ns += SETTLE_NS / 10;
 	}
 	for (unsigned int host = 1; host <= maker->hosts; host++) {
 		for (size_t i = 0; i < sizeof(PATHS) / sizeof(PATHS[0]); i++)
-			add(maker, "h%u: workers %s 10 work 20ms until %" PRIu64 "ns", host,
-			    PATHS[i], maker->for_ns);
+			work(maker, host, PATHS[i], light && host > 1);
 	}
 }
 

@@ -11,7 +11,9 @@
 
 /* See calm_check.h for all of these. */
 static const double USED_LEAST = 0.95;
+static const double USED_LEAST_UNNUMBERED = 0.97;
 static const double LOOK_RENEWALS = 1.25; /* a host looks again within so many R */
+static const double SHARES_DIFFER = 0.01; /* parts of the rate, where partitions have no numbers */
 static const double CLOCKS_DIFFER = 0.01; /* two at 0.5 % either way */
 
 enum { PIECES_MOST = 2 };
@@ -69,38 +71,66 @@ uint64_t calm_check_settle_ns(const struct fleet_constants *constants)
 /*
  * A host with more than its share keeps it for `lease`, and gives a quarter of the excess every R:
  * after 4 R there is something for every reader that waits. A single partition then earns the
- * tokens at its part of the rate.
+ * tokens at its part of the rate; and where partitions have no numbers, a part that is worth having
+ * earns one in a `lease`, or is all there is.
  */
 uint64_t calm_check_wait_ns(const struct settings *settings,
 			    const struct fleet_constants *constants, uint64_t tokens)
 {
-	uint32_t count = settings_partition_count(settings);
 	double earns_ns;
 
 	if (!calm_check_is_steady(settings))
 		return NEVER_NS;
-	earns_ns = (double)(tokens + 1) * count / slowest(settings) * (double)NSEC_PER_SEC;
+	earns_ns = (double)NSEC_PER_SEC / slowest(settings);
+	if (settings->partitions)
+		earns_ns *= settings->partitions;
+	else if (earns_ns < (double)settings->lease_ns)
+		earns_ns = (double)settings->lease_ns;
+	earns_ns *= (double)(tokens + 1);
 	return calm_check_settle_ns(constants) + settings->lease_ns + 4 * constants->renewal_ns +
 	       (uint64_t)earns_ns;
 }
 
-/* The part of a window for which a partition is held, though a wake is missed once. */
+/* Tells whether there is a part worth having for each host, so that none has to take turns. */
+static bool has_parts(const struct settings *settings, uint32_t hosts)
+{
+	double leases = (double)settings->lease_ns / (double)NSEC_PER_SEC;
+
+	return settings->partitions ? hosts <= settings->partitions
+				    : hosts <= slowest(settings) * leases;
+}
+
+/* The part of a window for which what hosts take turns with is held, though a wake is missed once. */
 static double held_part(const struct settings *settings, const struct fleet_constants *constants,
 			const struct calm_hosts *hosts)
 {
-	if (hosts->count <= settings_partition_count(settings))
+	if (has_parts(settings, hosts->count))
 		return 1;
 	return 1 - LOOK_RENEWALS * (double)constants->renewal_ns / (double)CALM_WINDOW_NS;
+}
+
+/*
+ * The part of @could that is owed: of one partition each idle host owes nothing, and where they
+ * have no numbers of the least part that is worth having.
+ */
+static double owed_of(const struct settings *settings, uint32_t idle, double could)
+{
+	double least = (double)CALM_WINDOW_NS / (double)settings->lease_ns;
+
+	if (!settings->partitions)
+		return could > idle * least ? could - idle * least : 0;
+	return idle < settings->partitions
+		       ? could * (settings->partitions - idle) / settings->partitions
+		       : 0;
 }
 
 bool calm_check_use(const struct settings *settings, const struct fleet_constants *constants,
 		    const struct calm_hosts *hosts, double could, double did, char why[WHY_TEXT])
 {
-	uint32_t count = settings_partition_count(settings);
-	uint32_t owed = hosts->idle < count ? count - hosts->idle : 0;
+	double least = settings->partitions ? USED_LEAST : USED_LEAST_UNNUMBERED;
 
-	could = could * owed / count;
-	if (did + hosts->count >= could * USED_LEAST * held_part(settings, constants, hosts))
+	could = owed_of(settings, hosts->idle, could);
+	if (did + hosts->count >= could * least * held_part(settings, constants, hosts))
 		return true;
 	snprintf(why, WHY_TEXT, "readers waited all the time, and %.0f of %.0f tokens were granted",
 		 did, could);
@@ -110,11 +140,11 @@ bool calm_check_use(const struct settings *settings, const struct fleet_constant
 bool calm_check_shares(const struct settings *settings, uint32_t hosts, uint64_t least,
 		       uint64_t most, char why[WHY_TEXT])
 {
-	uint32_t count = settings_partition_count(settings);
-	double piece = slowest(settings) / count * ((double)CALM_WINDOW_NS / (double)NSEC_PER_SEC);
+	double all = slowest(settings) * ((double)CALM_WINDOW_NS / (double)NSEC_PER_SEC);
+	double piece = settings->partitions ? all / settings->partitions : all * SHARES_DIFFER;
 	double more = (double)settings->burst / hosts + 1 + CLOCKS_DIFFER * (double)most;
 
-	if (count < hosts || (double)(most - least) <= PIECES_MOST * piece + more)
+	if (!has_parts(settings, hosts) || (double)(most - least) <= PIECES_MOST * piece + more)
 		return true;
 	snprintf(why, WHY_TEXT,
 		 "of %u equal hosts one was granted %llu, another %llu: a partition is worth %.1f",

@@ -45,11 +45,17 @@
  *     host neither use nor shares are judged.
  *   - A partition is not divided: a host whose readers do not use all of one keeps it for the part
  *     that they use. So of one partition each such host owes nothing.
+ *   - Where partitions have no numbers hosts keep as much as they use, and a slack of a 256th
+ *     altogether (portion.h); and not less than brings a token in a `lease`, so of that much each
+ *     such host owes nothing. Owed is what sharing is for: 97 %. Measured: 98.7 % at least, in 43
+ *     windows.
  *
  * I6, shares of equal hosts in W: their holdings differ by one partition (share.h: remainders go
  * one by one), their clocks by 1 %, and tokens that were saved up, and one on its way, come on top.
  * When a claim is replaced the remainder goes to another host, and each host sees that at its own
- * next look: another partition for that. Measured: 1.02 partitions at most, in 223 windows.
+ * next look: another partition for that. Measured: 1.02 partitions at most, in 223 windows. Where
+ * partitions have no numbers a hundredth of the rate stands in place of one: each host is within
+ * 1 % of its share. Measured: nothing at all beside clocks and savings, in 25 windows.
  */
 #ifndef RATEFS_SIM_CALM_CHECK_H
 #define RATEFS_SIM_CALM_CHECK_H

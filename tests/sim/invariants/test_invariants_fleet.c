@@ -382,6 +382,23 @@ static void test_where_hosts_take_turns_one_look_in_a_window_may_be_waited_for(v
 	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 788, why));
 }
 
+static void
+test_a_rate_in_parts_without_numbers_is_used_but_for_what_brings_a_token_a_lease(void **state)
+{
+	struct fleet_constants constants = {.renewal_ns = 1500 * MS};
+	struct settings settings = settings_of("100/s", 1, 0);
+	struct calm_hosts hosts = {.count = 4};
+
+	(void)state;
+	settings.lease_ns = 15 * SEC;
+	assert_true(calm_check_use(&settings, &constants, &hosts, 3000, 2906, why));
+	assert_false(calm_check_use(&settings, &constants, &hosts, 3000, 2905, why));
+	/* Three hosts owe nothing of two tokens each. */
+	hosts.idle = 3;
+	assert_true(calm_check_use(&settings, &constants, &hosts, 3000, 2901, why));
+	assert_false(calm_check_use(&settings, &constants, &hosts, 3000, 2900, why));
+}
+
 static void test_equal_hosts_with_unequal_shares_are_found(void **state)
 {
 	struct settings settings = settings_of("10/s", 3, 10);
@@ -394,6 +411,13 @@ static void test_equal_hosts_with_unequal_shares_are_found(void **state)
 	assert_false(calm_check_shares(&settings, 3, 70, 134, why));
 	/* More hosts than partitions take turns. */
 	assert_true(calm_check_shares(&settings, 11, 0, 300, why));
+	/* Twice 3 of 300, a token of burst and one more, and 1 %. */
+	settings = settings_of("10/s", 3, 0);
+	settings.lease_ns = 15 * SEC;
+	assert_true(calm_check_shares(&settings, 3, 92, 101, why));
+	assert_false(calm_check_shares(&settings, 3, 91, 101, why));
+	/* So many get no token each in a lease. */
+	assert_true(calm_check_shares(&settings, 151, 0, 300, why));
 }
 
 static void test_a_host_that_asks_without_end_is_found(void **state)
@@ -450,6 +474,8 @@ int main(void)
 		cmocka_unit_test(test_a_rate_that_is_not_used_is_found),
 		cmocka_unit_test(
 			test_where_hosts_take_turns_one_look_in_a_window_may_be_waited_for),
+		cmocka_unit_test(
+			test_a_rate_in_parts_without_numbers_is_used_but_for_what_brings_a_token_a_lease),
 		cmocka_unit_test(test_equal_hosts_with_unequal_shares_are_found),
 		cmocka_unit_test(test_a_host_that_asks_without_end_is_found),
 	};
