@@ -44,6 +44,7 @@ struct key_leases {
 	uint64_t aged_ns;
 	uint64_t wake_ns; /* the first of theirs, or before */
 	bool has_work;	  /* some of them may have */
+	uint32_t looks;	  /* at the hosts, that are acted on */
 	uint64_t next_ns; /* no transaction before */
 	bool suspended;
 	uint32_t epoch; /* in which the right was extended last */

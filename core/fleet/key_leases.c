@@ -427,6 +427,20 @@ static void look_at_all(struct fleet *fleet)
 		fleet_wake_at(fleet, leases->next_ns);
 }
 
+/* A host came or went: leaves may be free now. */
+static void note_hosts(struct fleet *fleet)
+{
+	struct key_leases *leases = fleet->key_leases;
+
+	if (leases->looks == membership_looks(fleet))
+		return;
+	leases->looks = membership_looks(fleet);
+	for (struct key_lease *lease = leases->first; lease; lease = lease->next) {
+		if (lease->folder.other_count)
+			key_lease_look_later(fleet, lease, KEY_CONFLICT_NS);
+	}
+}
+
 void key_leases_step(struct fleet *fleet)
 {
 	struct key_leases *leases = fleet->key_leases;
@@ -436,6 +450,7 @@ void key_leases_step(struct fleet *fleet)
 	if (session_state(fleet) != FLEET_READY || !session_is_connected(fleet) ||
 	    session_is_leaving(fleet))
 		return;
+	note_hosts(fleet);
 	look_at_all(fleet);
 	if (!leases->missed.count || leases->count >= KEY_LEASES_MAX)
 		return;
