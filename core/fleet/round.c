@@ -294,7 +294,9 @@ static void watch_leaves(struct fleet *fleet, const struct search *search)
 		round->torn_ns = fleet->now_ns;
 		round->torn_leaf = hole;
 		round->torn_reserve = reserve;
-	} else if (fleet->now_ns - round->torn_ns >= fleet->constants.renewal_ns) {
+	} else if (!fleet->torn_id &&
+		   fleet->now_ns - round->torn_ns >= fleet->constants.renewal_ns) {
+		/* One limiter at a time: its id says what the answer is about. */
 		round->torn_ns = 0;
 		fleet->torn_id = search->holding->id;
 	}
