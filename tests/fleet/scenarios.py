@@ -968,6 +968,43 @@ def a_layout_of_another_version_is_refused(scene):
     expect(changes() == before, "it has changed something all the same")
 
 
+def make_layout_before(client, path):
+    """As a fleet of the layout before was left: markers in f, and records that name no cut."""
+    limiters = [name for name in client.children(f"{path}/c") if name != "0"]
+    for folder in ("t", "r", "d", "a"):
+        for node in sorted(client.tree(f"{path}/{folder}"), key=len, reverse=True):
+            client.delete(node)
+    for folder in ("l", "f"):
+        client.create(f"{path}/{folder}")
+        for name in limiters:
+            client.create(f"{path}/{folder}/{name}")
+    for name in limiters:
+        record = client.get(f"{path}/c/{name}")[0].decode()
+        client.set(f"{path}/c/{name}", re.sub("(?m)^cut=.*\n", "", record).encode())
+        for index in range(120):
+            client.create(f"{path}/f/{name}/{index}", b"1 0.500000000")
+    client.set(f"{path}/v", b"ratefs 3\n")
+
+
+@beside
+def a_fleet_of_the_layout_before_is_turned_over_when_no_host_has_it(scene):
+    fleet = scene.fleet(2)
+    fleet.limiter(100, 10)
+    for host in fleet.hosts:
+        host.stop()
+    with scene.ensemble.client() as client:
+        eventually(30, lambda: not client.children(f"{fleet.path}/h"), "hosts leave")
+        make_layout_before(client, fleet.path)
+        for host in fleet.hosts:
+            host.start()
+        expect(client.get(f"{fleet.path}/v")[0] == b"ratefs 4\n", "it is of this layout")
+        expect(not client.exists(f"{fleet.path}/f") and not client.exists(f"{fleet.path}/l"),
+               "nodes of the layout before are left")
+    expect(fleet.hosts[1].read("l/rate").strip() == "100/s", "the settings stay")
+    fleet.load()
+    fleet.await_rate(100, 30)
+
+
 @beside
 def without_authority_a_mount_is_refused_and_with_credentials_it_works(scene):
     fleet = scene.fleet(path="/guarded")

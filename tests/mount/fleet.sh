@@ -104,3 +104,50 @@ case_with_servers_mount_and_a_line_of_fstab_mount_a_fleet() {
 	eventually 10 grep -qx 'coordinator ready' "$m/status" || fail "$(cat "$m/status")"
 	mounted there
 }
+
+# pieces DIRECTORY: the names in it that begin with a digit, in order.
+pieces() { ls "$1" | grep '^[0-9]' | sort -n; }
+
+# all_parts DIRECTORY: whether its pieces are all parts, each once.
+all_parts() {
+	pieces "$1" | awk -F - '$1 != next_part + 0 { exit 1 } { next_part = $NF + 1 }
+		END { exit next_part != 4096 }'
+}
+
+case_with_servers_a_piece_is_a_directory_that_comes_and_goes() {
+	local held piece free= of_other
+	start -o host=first
+	mkdir "$d/other"
+	"$RATEFS" -o host=second "$(sed -n 's/^source //p' "$m/status")" "$d/other"
+	limiter orders 100/s
+	is token "$(cat "$m/orders/token")" 1
+	eventually 20 grep -q . "$m/orders/partitions/held" || fail 'nothing is held'
+	eventually 20 [ -e "$d/other/orders/token" ] || fail 'the other host has no limiter'
+	of_other=$d/other/orders/partitions
+	# A held piece may grow between two looks.
+	shown() {
+		held=$(awk '{ print $1 }' "$m/orders/partitions/held")
+		[ "$(cat "$of_other/$held/holder" "$of_other/$held/state")" = $'first\nheld' ]
+	}
+	eventually 20 shown || fail "$held: $(grep -s . "$of_other"/*/*)"
+	like 'rate of a piece' "$(cat "$of_other/$held/rate")" '^[0-9.]+/'
+	is 'files of a piece' "$(ls "$of_other/$held" | paste -sd ' ')" 'holder rate state'
+	eventually 20 all_parts "$of_other" || fail "pieces: $(pieces "$of_other")"
+	for piece in $(pieces "$of_other"); do
+		[ "$(cat "$of_other/$piece/state" 2> /dev/null)" != free ] || free=$piece
+	done
+	[ -z "$free" ] || is 'holder of a free piece' "$(cat "$of_other/$free/holder")" ''
+	! ls "$of_other/4096" "$of_other/0-4096" "$of_other/00" 2> /dev/null ||
+		fail 'a piece that cannot be'
+	exec 7< "$of_other/$held/holder"
+	echo 10 > "$m/orders/partitions/count"
+	eventually 20 [ -e "$of_other/9/token" ] || fail 'no partition 9'
+	! cat <&7 2> "$d/said" || fail 'a piece that is gone was read'
+	like said "$(cat "$d/said")" 'No such device|Stale'
+	exec 7<&-
+	is 'partitions' "$(pieces "$of_other" | paste -sd ' ')" '0 1 2 3 4 5 6 7 8 9'
+	is 'token of partition 3' "$(timeout 60 cat "$of_other/3/token")" 1
+	is 'holder of partition 3' "$(cat "$m/orders/partitions/3/holder")" second
+	grep -qwF 3 "$of_other/held" || fail "held: $(cat "$of_other/held")"
+	fusermount3 -u "$d/other"
+}

@@ -1,4 +1,4 @@
-/* Tests of survey: what is seen of who has what. */
+/* Tests of survey: looks at who has what. */
 #include "tests/core/fleet/scene.h"
 
 #include "core/fleet/survey.h"

@@ -11,7 +11,6 @@
 
 /* See calm_check.h for all of these. */
 static const double USED_LEAST = 0.95;
-static const double USED_LEAST_UNNUMBERED = 0.97;
 static const double LOOK_RENEWALS = 1.25; /* a host looks again within so many R */
 static const double SHARES_DIFFER = 0.01; /* parts of the rate, where partitions have no numbers */
 static const double CLOCKS_DIFFER = 0.01; /* two at 0.5 % either way */
@@ -98,7 +97,7 @@ static bool has_parts(const struct settings *settings, uint32_t hosts)
 				    : hosts <= slowest(settings) * leases;
 }
 
-/* The part of a window for which what hosts take turns with is held, though a wake is missed once. */
+/* The part of a window for which hosts hold all by turns, though a wake is missed once. */
 static double held_part(const struct settings *settings, const struct fleet_constants *constants,
 			const struct calm_hosts *hosts)
 {
@@ -125,10 +124,8 @@ static double owed_of(const struct settings *settings, uint32_t idle, double cou
 bool calm_check_use(const struct settings *settings, const struct fleet_constants *constants,
 		    const struct calm_hosts *hosts, double could, double did, char why[WHY_TEXT])
 {
-	double least = settings->partitions ? USED_LEAST : USED_LEAST_UNNUMBERED;
-
 	could = owed_of(settings, hosts->idle, could);
-	if (did + hosts->count >= could * least * held_part(settings, constants, hosts))
+	if (did + hosts->count >= could * USED_LEAST * held_part(settings, constants, hosts))
 		return true;
 	snprintf(why, WHY_TEXT, "readers waited all the time, and %.0f of %.0f tokens were granted",
 		 did, could);

@@ -382,8 +382,7 @@ static void test_where_hosts_take_turns_one_look_in_a_window_may_be_waited_for(v
 	assert_false(calm_check_use(&settings, &constants, &hosts, 1000, 788, why));
 }
 
-static void
-test_a_rate_in_parts_without_numbers_is_used_but_for_what_brings_a_token_a_lease(void **state)
+static void test_a_rate_in_parts_without_numbers_is_used_but_for_the_least_parts(void **state)
 {
 	struct fleet_constants constants = {.renewal_ns = 1500 * MS};
 	struct settings settings = settings_of("100/s", 1, 0);
@@ -391,12 +390,12 @@ test_a_rate_in_parts_without_numbers_is_used_but_for_what_brings_a_token_a_lease
 
 	(void)state;
 	settings.lease_ns = 15 * SEC;
-	assert_true(calm_check_use(&settings, &constants, &hosts, 3000, 2906, why));
-	assert_false(calm_check_use(&settings, &constants, &hosts, 3000, 2905, why));
+	assert_true(calm_check_use(&settings, &constants, &hosts, 3000, 2846, why));
+	assert_false(calm_check_use(&settings, &constants, &hosts, 3000, 2845, why));
 	/* Three hosts owe nothing of two tokens each. */
 	hosts.idle = 3;
-	assert_true(calm_check_use(&settings, &constants, &hosts, 3000, 2901, why));
-	assert_false(calm_check_use(&settings, &constants, &hosts, 3000, 2900, why));
+	assert_true(calm_check_use(&settings, &constants, &hosts, 3000, 2841, why));
+	assert_false(calm_check_use(&settings, &constants, &hosts, 3000, 2840, why));
 }
 
 static void test_equal_hosts_with_unequal_shares_are_found(void **state)
@@ -475,7 +474,7 @@ int main(void)
 		cmocka_unit_test(
 			test_where_hosts_take_turns_one_look_in_a_window_may_be_waited_for),
 		cmocka_unit_test(
-			test_a_rate_in_parts_without_numbers_is_used_but_for_what_brings_a_token_a_lease),
+			test_a_rate_in_parts_without_numbers_is_used_but_for_the_least_parts),
 		cmocka_unit_test(test_equal_hosts_with_unequal_shares_are_found),
 		cmocka_unit_test(test_a_host_that_asks_without_end_is_found),
 	};
