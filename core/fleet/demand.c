@@ -202,11 +202,13 @@ static uint32_t fair_share(const struct fleet *fleet, const struct holding *hold
 
 /*
  * Tells whether readers use keys that have a rate each. How much a single key needs is not to be
- * told from the sum of all: such a host wants what others leave.
+ * told from the sum of all: such a host wants what others leave. A key that is leased has what it
+ * needs by itself.
  */
 static bool has_limited_keys(const struct holding *holding)
 {
-	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings->key_rate);
+	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings->key_rate) &&
+	       holding->settings->key_share == KEY_SHARE_PROPORTIONAL;
 }
 
 /*

@@ -20,6 +20,7 @@
 #include "core/fleet/garbage.h"
 #include "core/fleet/handover.h"
 #include "core/fleet/holdings.h"
+#include "core/fleet/key_leases.h"
 #include "core/fleet/layout.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
@@ -60,6 +61,7 @@ static const struct {
 	{membership_new, membership_free},
 	{transaction_new, transaction_free},
 	{surveys_new, surveys_free},
+	{key_leases_new, key_leases_free},
 	{garbage_new, garbage_free},
 	{neighbour_new, neighbour_free},
 	{recut_new, recut_free},
@@ -93,6 +95,7 @@ static void drop_session(struct fleet *fleet)
 	barrier_forget(fleet);
 	requests_forget(fleet);
 	transaction_end(fleet);
+	key_leases_forget(fleet);
 	leases_empty(fleet);
 	for (struct holding *h = holdings_first(fleet), *next; h; h = next) {
 		holdings_keep(h);
@@ -233,7 +236,8 @@ static void step_send(struct fleet *fleet)
 		fleet_wake_at(fleet, transaction_denied_ns(fleet));
 		return;
 	}
-	if (neighbour_send(fleet) || relay_send(fleet) || rebalance_send(fleet))
+	if (neighbour_send(fleet) || relay_send(fleet) || rebalance_send(fleet) ||
+	    key_leases_send(fleet))
 		return;
 	if (!session_is_leaving(fleet))
 		garbage_send(fleet);
@@ -264,6 +268,7 @@ static void act(struct fleet *fleet)
 	step_settings(fleet);
 	neighbour_step(fleet);
 	rebalance_step(fleet);
+	key_leases_step(fleet);
 	step_send(fleet);
 	wake_for_renewal(fleet);
 }
@@ -296,6 +301,8 @@ static void before(struct source *source, uint64_t now_ns)
 	(void)now_ns;
 	fleet->coordinator->clocks(fleet->coordinator, &fleet->clocks);
 	leases_check_term(fleet);
+	if (!term_runs(fleet))
+		key_leases_suspend(fleet);
 }
 
 static void after(struct source *source, uint64_t now_ns)
@@ -345,9 +352,15 @@ static void rouse(struct source *source, struct limiter *limiter)
 	holdings_rouse((struct fleet *)source, limiter->holding, true);
 }
 
+static void miss(struct source *source, struct limiter *limiter)
+{
+	key_leases_miss((struct fleet *)source, limiter);
+}
+
 static bool may_come(struct source *source, const struct limiter *limiter)
 {
-	return rebalance_may_come((const struct fleet *)source, limiter);
+	return (limiter->is_key && key_leases_may_come(limiter)) ||
+	       rebalance_may_come((const struct fleet *)source, limiter);
 }
 
 struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
@@ -365,6 +378,7 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 		.next_ns = next_ns,
 		.adopt = adopt,
 		.rouse = rouse,
+		.miss = miss,
 		.may_come = may_come,
 	};
 	fleet->engine = engine;
@@ -498,6 +512,8 @@ void fleet_changed(struct fleet *fleet, const char *path, uint64_t now_ns)
 		agreed_rate_changed(fleet, znode.id);
 	else if (znode.kind == ZNODE_HOSTS)
 		membership_changed(fleet);
+	else if (znode.kind == ZNODE_KEY)
+		key_leases_changed(fleet, &znode);
 	else if (znode.kind == ZNODE_HOST || znode.kind == ZNODE_ENDS_OF)
 		neighbour_changed(fleet, &znode);
 	fleet_step(fleet);

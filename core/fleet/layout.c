@@ -1,5 +1,6 @@
 /* layout - the nodes that must be there before a host joins, see layout.h. */
 #include "core/fleet/layout.h"
+#include "core/fleet/key_leases.h"
 #include "core/fleet/replicate.h"
 #include "core/fleet/request.h"
 #include "core/fleet/session.h"
@@ -89,13 +90,15 @@ static void make_node(struct fleet *fleet, enum znode_kind kind, const char *dat
 static void make(struct fleet *fleet)
 {
 	struct globals globals = {.constants = fleet->constants};
-	char text[RECORD_TEXT];
+	char text[RECORD_TEXT], seed[KEY_SEED_TEXT];
 
 	if (fleet->layout->tries++ >= TRIES_MAX) {
 		refuse(fleet, "its nodes vanish as they are made");
 		return;
 	}
 	record_print_globals(&globals, text);
+	key_leases_print_seed(fleet, seed);
+	make_node(fleet, ZNODE_KEYS_OF, seed);
 	make_node(fleet, ZNODE_RECORDS, NULL);
 	make_node(fleet, ZNODE_HOSTS, NULL);
 	make_node(fleet, ZNODE_TILES_OF, NULL);

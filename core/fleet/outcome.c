@@ -5,6 +5,7 @@
 #include "core/fleet/claim.h"
 #include "core/fleet/garbage.h"
 #include "core/fleet/handover.h"
+#include "core/fleet/key_leases.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
@@ -61,6 +62,7 @@ static void joined(struct fleet *fleet, const struct request *request)
 	fleet_tell(fleet, FLEET_JOINED, "joined as %s", session_hid(fleet));
 	garbage_look(fleet);
 	leases_extend_term(fleet, request->sent_ns);
+	key_leases_extended(fleet);
 	handover_keep(fleet);
 	for (struct holding *h = holdings_first(fleet); h; h = h->next)
 		holdings_rouse(fleet, h, false);
@@ -82,6 +84,8 @@ static void unknown(struct fleet *fleet)
 		round_stop(fleet, transaction_item(fleet, 0)->holding);
 	if (kind == TRANSACTION_SWEEP)
 		garbage_forget(fleet);
+	if (kind == TRANSACTION_KEY)
+		key_leases_doubt(fleet);
 	if (kind == TRANSACTION_RELAY)
 		relay_forget(fleet);
 	if (kind == TRANSACTION_END)
@@ -106,6 +110,9 @@ static void finish(struct fleet *fleet, const struct request *request)
 		break;
 	case TRANSACTION_SWEEP:
 		garbage_answered(fleet, request);
+		break;
+	case TRANSACTION_KEY:
+		key_leases_answered(fleet, request);
 		break;
 	case TRANSACTION_RELAY:
 		transaction_end(fleet);
@@ -149,8 +156,10 @@ void outcome_settle(struct fleet *fleet)
 		transaction_acknowledge(fleet);
 		epoch_note(&fleet->epochs, request->zxid, fleet->clocks.waiter_ns);
 		/* A barrier does not look at /g: it proves nothing of the settings. */
-		if (kind != TRANSACTION_BARRIER)
+		if (kind != TRANSACTION_BARRIER) {
 			leases_extend_term(fleet, request->sent_ns);
+			key_leases_extended(fleet);
+		}
 		handover_keep(fleet);
 	}
 	if (kind == TRANSACTION_BARRIER) {

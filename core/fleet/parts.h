@@ -30,6 +30,7 @@
  *	release		giving back
  *	take		the transaction that takes leaves
  *	round		partitions of a limiter are looked for, and taken
+ *	key_leases	keys that are leased one by one
  *	recut		the leaves of a limiter, made and numbered anew
  *	apply		settings of other hosts take effect ...
  *	replicate	... as they are read
@@ -83,6 +84,7 @@ struct fleet {
 	struct transaction *transaction;
 	struct neighbour *neighbour;
 	struct surveys *surveys;
+	struct key_leases *key_leases;
 	struct garbage *garbage;
 	struct recut *recut;
 	struct replicate *replicate;

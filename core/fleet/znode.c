@@ -10,7 +10,7 @@
 static const struct {
 	const char *folder;
 	enum { OF_FLEET, OF_LIMITER, OF_CUT } of;
-	enum { NAME_NONE, NAME_HID, NAME_CLAIM, NAME_TILE, NAME_END } name;
+	enum { NAME_NONE, NAME_HID, NAME_CLAIM, NAME_TILE, NAME_END, NAME_KEY } name;
 } ZNODES[ZNODE_KIND_COUNT] = {
 	[ZNODE_LAYOUT] = {"/v", OF_FLEET, NAME_NONE},
 	[ZNODE_GLOBALS] = {"/g", OF_FLEET, NAME_NONE},
@@ -31,6 +31,9 @@ static const struct {
 	[ZNODE_END] = {"/d", OF_FLEET, NAME_END},
 	[ZNODE_AGREED_RATES_OF] = {"/a", OF_FLEET, NAME_NONE},
 	[ZNODE_AGREED_RATE] = {"/a", OF_LIMITER, NAME_NONE},
+	[ZNODE_KEYS_OF] = {"/k", OF_FLEET, NAME_NONE},
+	[ZNODE_KEYS] = {"/k", OF_CUT, NAME_NONE},
+	[ZNODE_KEY] = {"/k", OF_CUT, NAME_KEY},
 };
 
 enum {
@@ -43,6 +46,7 @@ enum {
 	CLAIM_BYTES = HID_BYTES + 5 + 5 + 11,	/* -N, -W and -SEQ */
 	TILE_BYTES = 1 + 4 + 1 + 4 + HID_BYTES, /* A-B.HID */
 	END_BYTES = HID_BYTES + 1 + 10,		/* +E */
+	KEY_BYTES = 1 + 16,
 	CLAIM_WEIGHT_MAX = 1000,
 };
 
@@ -101,6 +105,21 @@ void znode_path_tile(uint64_t id, uint64_t cut, bool reserve, const char *name,
 		 name ? name : "");
 }
 
+void znode_path_key(uint64_t id, uint64_t cut, uint64_t hash, const char *name,
+		    char path[ZNODE_TEXT])
+{
+	snprintf(path, ZNODE_TEXT, "%s/%" PRIu64 "-%" PRIu64 "/%016" PRIx64 "%s%s",
+		 ZNODES[ZNODE_KEY].folder, id, cut, hash, name ? "/" : "", name ? name : "");
+}
+
+bool znode_key_parse(const char *name, uint64_t *hash)
+{
+	if (strspn(name, "0123456789abcdef") != KEY_BYTES - 1 || name[KEY_BYTES - 1])
+		return false;
+	*hash = strtoull(name, NULL, 16);
+	return true;
+}
+
 bool znode_cut_parse(const char *name, uint64_t *id, uint64_t *cut)
 {
 	return scan_cut(&name, id, cut) && !*name;
@@ -128,11 +147,9 @@ static uint32_t digits_of(uint64_t id)
 
 uint32_t znode_bytes(enum znode_kind kind, uint64_t id)
 {
-	static const uint32_t names[] = {[NAME_NONE] = 0,
-					 [NAME_HID] = HID_BYTES,
-					 [NAME_CLAIM] = CLAIM_BYTES,
-					 [NAME_TILE] = TILE_BYTES,
-					 [NAME_END] = END_BYTES};
+	static const uint32_t names[] = {
+		[NAME_NONE] = 0,	  [NAME_HID] = HID_BYTES, [NAME_CLAIM] = CLAIM_BYTES,
+		[NAME_TILE] = TILE_BYTES, [NAME_END] = END_BYTES, [NAME_KEY] = KEY_BYTES};
 	uint32_t of = ZNODES[kind].of == OF_FLEET ? 0 : 1 + digits_of(id);
 
 	if (ZNODES[kind].of == OF_CUT)

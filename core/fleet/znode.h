@@ -31,6 +31,9 @@ enum znode_kind {
 	ZNODE_END,     /* ... the right of a host is over; @name as znode_end_print() has it */
 	ZNODE_AGREED_RATES_OF, /* folder of what limiters have learnt */
 	ZNODE_AGREED_RATE,     /* ... a limiter's: the agreed rate */
+	ZNODE_KEYS_OF,	       /* folder of the limiters' leased keys; its data: see key_leases.h */
+	ZNODE_KEYS,	       /* ... folder of a limiter's leased keys */
+	ZNODE_KEY,	       /* ... folder of a key's tiles and claims; @name: its hash */
 	ZNODE_KIND_COUNT
 };
 
@@ -55,6 +58,14 @@ void znode_path_named(enum znode_kind kind, uint64_t id, const char *name, char 
  */
 void znode_path_tile(uint64_t id, uint64_t cut, bool reserve, const char *name,
 		     char path[ZNODE_TEXT]);
+
+/*
+ * Of ZNODE_KEY of the key whose name has hash @hash, or with @name of a tile or a claim in it.
+ * Reads @name, that of a ZNODE_KEY. False: it is none.
+ */
+void znode_path_key(uint64_t id, uint64_t cut, uint64_t hash, const char *name,
+		    char path[ZNODE_TEXT]);
+bool znode_key_parse(const char *name, uint64_t *hash);
 
 /* Reads a child of ZNODE_TILES_OF or ZNODE_RESERVES_OF: LID-CUT. False: it is none. */
 bool znode_cut_parse(const char *name, uint64_t *id, uint64_t *cut);

@@ -82,6 +82,15 @@ static void rouse_path(struct engine *engine, struct limiter *limiter)
 	engine->source->after(engine->source, engine->schedule.now_ns);
 }
 
+/* Likewise of @tokens, which are not there; of a key, if they are its own that are missing. */
+static void rouse_for_missing(struct engine *engine, struct limiter *limiter, uint64_t tokens)
+{
+	if (limiter->is_key && engine->source->miss && limiter->bucket_count &&
+	    !bucket_has(limiter->buckets, tokens))
+		engine->source->miss(engine->source, limiter);
+	rouse_path(engine, limiter);
+}
+
 /* Tells the source that slots of @limiter are asked for, where their number is shared. */
 static void rouse_for_slots(struct engine *engine, struct limiter *limiter)
 {
@@ -180,11 +189,11 @@ static bool may_wait(struct engine *engine, const struct waiter *waiter, uint64_
 	return at_ns <= expiry_ns || may_come(engine, waiter->limiter);
 }
 
-/* Counts a read of @limiter that is refused. */
-static void count_refusal(struct engine *engine, struct limiter *limiter)
+/* Counts a read of @tokens of @limiter that is refused. */
+static void count_refusal(struct engine *engine, struct limiter *limiter, uint64_t tokens)
 {
 	limiter->counters[COUNTER_REFUSED]++;
-	rouse_path(engine, limiter);
+	rouse_for_missing(engine, limiter, tokens);
 }
 
 static int ask_for_tokens(struct engine *engine, struct waiter *waiter, uint64_t within_ns)
@@ -199,7 +208,7 @@ static int ask_for_tokens(struct engine *engine, struct waiter *waiter, uint64_t
 	if (engine->waiting >= ENGINE_WAITERS_MAX)
 		return -ENOSPC;
 	if (!may_wait(engine, waiter, expiry_ns)) {
-		count_refusal(engine, limiter);
+		count_refusal(engine, limiter, waiter->tokens);
 		return -EAGAIN;
 	}
 	if (waiter->expiry) {
@@ -212,7 +221,7 @@ static int ask_for_tokens(struct engine *engine, struct waiter *waiter, uint64_t
 		return 0;
 	}
 	engine->waiting++;
-	rouse_path(engine, limiter);
+	rouse_for_missing(engine, limiter, waiter->tokens);
 	return -EINPROGRESS;
 }
 
@@ -275,7 +284,7 @@ static int refuse_or_wait(struct engine *engine, const struct token_read *read,
 		wait->within_ns = 0;
 		return -EINPROGRESS;
 	}
-	count_refusal(engine, read->limiter);
+	count_refusal(engine, read->limiter, read->tokens);
 	return wait->refusal;
 }
 
@@ -344,7 +353,7 @@ bool engine_poll(struct engine *engine, struct poller *poller, uint64_t now_ns)
 	    !may_wait(engine, &poller->waiter, poller_expiry_ns(engine, poller)))
 		return true;
 	limiter_poll(schedule, poller, poller_until_ns(engine, poller));
-	rouse_path(engine, limiter);
+	rouse_for_missing(engine, limiter, tokens);
 	return poller->state == POLLER_CALLED;
 }
 

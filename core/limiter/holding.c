@@ -105,7 +105,7 @@ uint32_t holding_leaves(const struct settings *settings)
 
 bool holding_is_cut_alike(const struct settings *a, const struct settings *b)
 {
-	return holding_leaves(a) == holding_leaves(b) &&
+	return holding_leaves(a) == holding_leaves(b) && a->key_share == b->key_share &&
 	       setting_equal(SETTING_PARTITIONS_RESERVE, a, b);
 }
 
@@ -205,6 +205,19 @@ void holding_share(const struct holding *holding, struct settings *share)
 	settings_of_host(whole, usable, holding_has_reserve(holding), share);
 	if (whole->slots.kind == SLOTS_COUNT)
 		share->slots.count = slots_to_open(holding);
+}
+
+void holding_key_share(const struct holding *holding, uint32_t leaves, struct rate *rate,
+		       uint64_t *burst)
+{
+	uint32_t count = holding_count(holding);
+	uint32_t usable = holding->usable < count ? holding->usable : count;
+
+	*rate = holding->share.key_rate;
+	*burst = holding->share.key_burst;
+	/* By `offline` the parts are others than of leases. */
+	if (leaves && usable && !holding->degraded && holding_needs_leases(holding))
+		settings_key_share(holding->settings, usable, leaves, rate, burst);
 }
 
 void holding_partition_share(const struct holding *holding, uint32_t index, struct settings *share)

@@ -8,10 +8,11 @@
  * bucket has no room: tokens that come back pay a debt and are lost beyond that. Of the tokens that
  * a waiter saved up for a larger take only the first goes.
  *
- * Of each key's rate and burst it has the same share. Tokens of keys do not go with a partition: a
- * key begins empty where nothing was held before, and keeps one token at most where nothing is held
- * any more. So over the fleet a key gets at most key_rate * w + max(key_burst, count) + 1 for each
- * host.
+ * Of each key's rate and burst it has the same share; with `key_share leased` the same share of a
+ * tenth, and its leaves of the key (core/fleet/keys.md), which count where something of the
+ * limiter is held. Tokens of keys do not go with a partition: a key begins empty where nothing was
+ * held before, and keeps one token at most where nothing is held any more. So over the fleet a key
+ * gets at most key_rate * w + key_burst + 1 for each host.
  *
  * Without limits (rate and key_rate `max`) and a number of slots, and where enforcement is open or
  * closed, nothing is leased.
@@ -135,6 +136,13 @@ bool holding_has_numbers(const struct settings *settings);
 
 /* Gives the share that settings and leases allow now, as settings for the limiter's buckets. */
 void holding_share(const struct holding *holding, struct settings *share);
+
+/*
+ * Gives the rate (of settings whose key_rate is not `max`) and the burst of a key of which this
+ * host leases @leaves.
+ */
+void holding_key_share(const struct holding *holding, uint32_t leaves, struct rate *rate,
+		       uint64_t *burst);
 
 /* Returns the number of partitions. */
 uint32_t holding_count(const struct holding *holding);

@@ -12,7 +12,10 @@
 struct inflated {
 	struct limiter limiter; /* first */
 	struct bucket bucket;
-	struct key *key; /* borrowed; NULL once it is gone */
+	struct key *key;	 /* borrowed; NULL once it is gone */
+	struct settings *leased; /* owned: its settings once it was leased; or NULL */
+	struct key_lease *lease; /* borrowed */
+	uint32_t leaves;
 };
 
 static struct key *key_of_name(struct chain_link *link)
@@ -44,8 +47,8 @@ void keys_seed(struct schedule *schedule, const uint64_t seed[2])
 	memcpy(schedule->key_seed, seed, sizeof(schedule->key_seed));
 }
 
-/* Gives the settings of a key of @limiter. */
-static struct settings settings_of_key(const struct limiter *limiter)
+/* Gives the settings of a key of @limiter of which @leaves are leased. */
+static struct settings key_settings(const struct limiter *limiter, uint32_t leaves)
 {
 	struct settings settings = SETTINGS_DEFAULT;
 
@@ -53,6 +56,9 @@ static struct settings settings_of_key(const struct limiter *limiter)
 	settings.burst = limiter->settings->key_burst;
 	settings.limit_count = !rate_is_unlimited(&limiter->settings->key_rate);
 	settings.limits[0].rate = limiter->settings->key_rate;
+	if (leaves && settings.limit_count && limiter->holding)
+		holding_key_share(limiter->holding, leaves, &settings.limits[0].rate,
+				  &settings.burst);
 	return settings;
 }
 
@@ -71,7 +77,7 @@ static struct keys *begin_keys(struct schedule *schedule, struct limiter *limite
 		return NULL;
 	}
 	keys->limiter = limiter;
-	keys->settings = settings_of_key(limiter);
+	keys->settings = key_settings(limiter, 0);
 	keys->by_name.hash = hash_name;
 	keys->by_name.seed = schedule->key_seed;
 	keys->unknown.limiter = limiter->id;
@@ -380,6 +386,12 @@ struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, st
 	return l;
 }
 
+static void free_inflated(struct limiter *limiter)
+{
+	free(((struct inflated *)limiter)->leased);
+	free(limiter);
+}
+
 /* Puts @key to rest: the last file of it was closed. */
 static void deflate_key(struct schedule *schedule, struct keys *keys, struct key *key)
 {
@@ -396,9 +408,49 @@ static void deflate_key(struct schedule *schedule, struct keys *keys, struct key
 	key->served = saturate_count(l->counters[COUNTER_SERVED]);
 	key->refused = saturate_count(l->counters[COUNTER_REFUSED]);
 	list_key(keys, key, key->granted ? KEYS_USED : KEYS_FRESH);
-	free(l);
+	free_inflated(l);
 	if (!heap_holds(&keys->due))
 		plan_sweep(schedule, keys, 0);
+}
+
+int keys_lease(struct schedule *schedule, struct limiter *limiter, uint32_t leaves)
+{
+	struct inflated *inflated = (struct inflated *)limiter;
+	const struct settings old = *limiter->settings;
+
+	if (limiter->removed)
+		return 0;
+	if (leaves && !inflated->leased) {
+		inflated->leased = malloc(sizeof(*inflated->leased));
+		if (!inflated->leased)
+			return -ENOMEM;
+	}
+	inflated->leaves = leaves;
+	if (inflated->leased) {
+		*inflated->leased = key_settings(limiter->parent, leaves);
+		limiter->settings = inflated->leased;
+		limiter_follow(schedule, limiter, &old, limiter->buckets, false);
+	}
+	return 0;
+}
+
+struct key_lease *keys_lease_of(const struct limiter *limiter)
+{
+	return ((const struct inflated *)limiter)->lease;
+}
+
+void keys_set_lease(struct limiter *limiter, struct key_lease *lease)
+{
+	((struct inflated *)limiter)->lease = lease;
+}
+
+void keys_bring(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
+{
+	if (!limiter->bucket_count)
+		return;
+	bucket_refill(limiter->buckets, schedule->now_ns);
+	bucket_put(limiter->buckets, tokens, 0);
+	limiter_settle(schedule, limiter);
 }
 
 void keys_close(struct schedule *schedule, struct limiter *inflated)
@@ -407,7 +459,7 @@ void keys_close(struct schedule *schedule, struct limiter *inflated)
 	if (--inflated->references)
 		return;
 	if (inflated->removed)
-		free(inflated);
+		free_inflated(inflated);
 	else
 		deflate_key(schedule, inflated->parent->keys, keys_key(inflated));
 }
@@ -464,7 +516,7 @@ bool keys_follow(struct schedule *schedule, struct limiter *limiter, bool full,
 	struct keys *keys = limiter->keys;
 	const struct tuning *now;
 	struct bucket bucket;
-	bool limited, tuned, first;
+	bool limited, tuned, first, leased = false;
 
 	if (limiter->partition)
 		return false;
@@ -474,7 +526,7 @@ bool keys_follow(struct schedule *schedule, struct limiter *limiter, bool full,
 	if (!keys)
 		return false;
 	*old = keys->settings;
-	keys->settings = settings_of_key(limiter);
+	keys->settings = key_settings(limiter, 0);
 	now = tunings_now(&keys->tunings);
 	first = full && tunings_are_new(&keys->tunings);
 	tuned = rate_compare(&now->rate, &limiter->settings->key_rate) ||
@@ -488,6 +540,12 @@ bool keys_follow(struct schedule *schedule, struct limiter *limiter, bool full,
 			     &keys->unknown);
 	}
 	for (struct key *k = oldest_key(keys, KEYS_OPEN); k; k = list_next(k, by_use)) {
+		const struct inflated *inflated = (struct inflated *)k->inflated;
+
+		if (inflated->leased) {
+			*inflated->leased = key_settings(limiter, inflated->leaves);
+			leased = true;
+		}
 		/* Before a token of it can be taken. */
 		if (first && tuned && k->inflated->bucket_count &&
 		    !rate_is_unlimited(&limiter->settings->key_rate)) {
@@ -497,7 +555,7 @@ bool keys_follow(struct schedule *schedule, struct limiter *limiter, bool full,
 		}
 	}
 	plan_sweep(schedule, keys, 0);
-	return tuned || old->enforcement != keys->settings.enforcement;
+	return tuned || leased || old->enforcement != keys->settings.enforcement;
 }
 
 void keys_remove(struct schedule *schedule, struct limiter *limiter)
@@ -516,7 +574,7 @@ void keys_remove(struct schedule *schedule, struct limiter *limiter)
 		((struct inflated *)l)->key = NULL;
 		forget_key(schedule, keys, key);
 		if (!l->references)
-			free(l);
+			free_inflated(l);
 	}
 	keys->limiter = NULL;
 	limiter->keys = NULL;

@@ -35,6 +35,8 @@ enum {
 #define KEYS_SLACK_NS (NSEC_PER_SEC / 10)
 #define KEYS_PAUSE_NS (NSEC_PER_SEC / 1000)
 
+struct key_lease;
+
 enum key_list_id { KEYS_FRESH, KEYS_USED, KEYS_OPEN, KEY_LISTS };
 
 struct key {
@@ -94,6 +96,19 @@ struct key *keys_find(const struct schedule *schedule, uint64_t id);
 /* Opens @key of @limiter as a limiter, with a reference for keys_close(). NULL: no memory. */
 struct limiter *keys_open(struct schedule *schedule, struct limiter *limiter, struct key *key);
 void keys_close(struct schedule *schedule, struct limiter *inflated);
+
+/*
+ * Sets how many leaves of a key, which is open as @inflated and stays so, this host may use from
+ * now on: its bucket follows at once, without a token more. 0 before it is closed. 0 or -ENOMEM.
+ */
+int keys_lease(struct schedule *schedule, struct limiter *inflated, uint32_t leaves);
+
+/* Gets, sets what the source knows of a key that it leases; NULL: it leases none. */
+struct key_lease *keys_lease_of(const struct limiter *inflated);
+void keys_set_lease(struct limiter *inflated, struct key_lease *lease);
+
+/* Puts @tokens into the bucket of such a key. */
+void keys_bring(struct schedule *schedule, struct limiter *inflated, uint64_t tokens);
 
 /* Returns the key that is open as @inflated, or NULL once it is gone. */
 struct key *keys_key(const struct limiter *inflated);

@@ -39,6 +39,8 @@ struct source {
 	int (*adopt)(struct source *source, struct limiter *limiter);
 	/* Notes that tokens or slots of @limiter were asked for. */
 	void (*rouse)(struct source *source, struct limiter *limiter);
+	/* Notes that the tokens of the open key @limiter did not suffice. */
+	void (*miss)(struct source *source, struct limiter *limiter);
 	/* Tells whether this host may soon have more of @limiter. */
 	bool (*may_come)(struct source *source, const struct limiter *limiter);
 };

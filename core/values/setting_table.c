@@ -48,6 +48,11 @@ static const char *const ENFORCEMENT_NAMES[ENFORCEMENT_COUNT + 1] = {
 	[ENFORCEMENT_CLOSED] = "closed",
 };
 
+static const char *const KEY_SHARE_NAMES[KEY_SHARE_COUNT + 1] = {
+	[KEY_SHARE_PROPORTIONAL] = "proportional",
+	[KEY_SHARE_LEASED] = "leased",
+};
+
 static const char RATE_BOUNDS[] =
 	"out of bounds, or too fine: a rate is 0, max, or 1/26d to 1000000000000/s";
 static const char BURST_WHY[] = "not a burst: a whole number such as 20";
@@ -446,6 +451,10 @@ static const struct setting_row SETTINGS[SETTING_COUNT] = {
 			      .at = offsetof(struct settings, keys_max),
 			      .least = 1,
 			      .most = KEYS_MAX_MOST},
+	[SETTING_KEY_SHARE] = {.name = "key_share",
+			       .type = TYPE_CHOICE,
+			       .at = offsetof(struct settings, key_share),
+			       .choices = KEY_SHARE_NAMES},
 };
 
 const char *setting_name(enum setting_id id)

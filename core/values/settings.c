@@ -268,6 +268,21 @@ static uint64_t burst_of_host(uint64_t burst, uint32_t count, uint32_t partition
 	return share < 1 ? 1 : (uint64_t)share;
 }
 
+void settings_key_share(const struct settings *settings, uint32_t held, uint32_t leaves,
+			struct rate *rate, uint64_t *burst)
+{
+	uint32_t count = settings_leaf_count(settings), parts = held;
+
+	if (settings->key_share == KEY_SHARE_LEASED) {
+		parts = held * (KEY_PARTS - KEY_LEAVES) + leaves * count;
+		count *= KEY_PARTS;
+	}
+	*rate = settings->key_rate;
+	if (!rate_is_unlimited(rate))
+		*rate = rate_times(&settings->key_rate, count, parts);
+	*burst = burst_of_host(settings->key_burst, count, parts);
+}
+
 void settings_of_host(const struct settings *settings, uint32_t leaves, bool reserve,
 		      struct settings *share)
 {
@@ -276,9 +291,7 @@ void settings_of_host(const struct settings *settings, uint32_t leaves, bool res
 
 	*share = *settings;
 	share->burst = any ? burst_of_host(settings->burst, count, leaves) : 0;
-	share->key_burst = burst_of_host(settings->key_burst, count, leaves);
-	if (!rate_is_unlimited(&settings->key_rate))
-		share->key_rate = rate_times(&settings->key_rate, count, leaves);
+	settings_key_share(settings, leaves, 0, &share->key_rate, &share->key_burst);
 	for (uint32_t i = 0; i < settings->limit_count; i++) {
 		struct limit *limit = &share->limits[i];
 

@@ -46,6 +46,16 @@ enum enforcement {
 	ENFORCEMENT_COUNT
 };
 
+/* How the hosts of a fleet share each key's rate and burst. */
+enum key_share {
+	KEY_SHARE_PROPORTIONAL, /* as they share the limiter */
+	KEY_SHARE_LEASED,	/* a tenth so; the rest is leased, key by key */
+	KEY_SHARE_COUNT
+};
+
+/* A leased key's leaves; and all parts of it, each as large as a leaf. */
+enum { KEY_LEAVES = 90, KEY_PARTS = 100 };
+
 /* One limit of `rate`: `10/s` or, with a burst of its own, `10/s:20`. */
 struct limit {
 	struct rate rate;
@@ -69,6 +79,7 @@ struct settings {
 	uint32_t offline; /* OFFLINE_BLOCK, OFFLINE_OPEN, or N: the rate divided by N */
 	struct adapt adapt;
 	struct backoff backoff;
+	enum key_share key_share;
 };
 
 /* `offline`, of a host whose right has run out while the coordinator is out of reach. */
@@ -90,6 +101,7 @@ enum setting_id {
 	SETTING_KEY_RATE,
 	SETTING_KEY_BURST,
 	SETTING_KEYS_MAX,
+	SETTING_KEY_SHARE,
 	SETTING_COUNT
 };
 
@@ -159,6 +171,13 @@ uint32_t settings_slots_of_partition(const struct settings *settings, uint32_t i
  */
 void settings_of_host(const struct settings *settings, uint32_t leaves, bool reserve,
 		      struct settings *share);
+
+/*
+ * Computes the rate and the burst of a key on a host that has @held leaves of @settings and @leaves
+ * of the key: rounded and at least one token as above.
+ */
+void settings_key_share(const struct settings *settings, uint32_t held, uint32_t leaves,
+			struct rate *rate, uint64_t *burst);
 
 /*
  * Applies `offline`, unless it is block, to rates, bursts, slots, and enforcement.

@@ -191,6 +191,12 @@ const struct node_row NODES[] = {
 		.kind = &SETTING_FILE, .show = show_setting,
 		.help = "keys that are remembered; for one more the oldest idle one is forgotten"},
 	{
+		.name = "key_share", .place = NODE_LIMITER, .access = ACCESS_TUNE,
+		.setting = SETTING_KEY_SHARE,
+		.kind = &SETTING_FILE, .show = show_setting,
+		.help = "how hosts of a fleet share each key: proportional, or leased where it is "
+			"asked for"},
+	{
 		.name = "config", .place = NODE_LIMITER, .access = ACCESS_TUNE,
 		.kind = &CONFIG_FILE, .show = show_config,
 		.help = "every setting, one name=value per line; a write applies all or nothing"},

@@ -39,6 +39,7 @@ every_setting() {
 		key_rate=10/s
 		key_burst=3
 		keys_max=1000
+		key_share=leased
 		partitions.count=7
 		partitions.lease=20s
 		partitions.reserve=1/h hosts=2

@@ -332,6 +332,25 @@ def a_key_is_held_to_its_rate_over_all_hosts_and_holds_up_no_other(scene):
 
 
 @beside
+def a_leased_key_has_nine_tenths_of_its_rate_where_it_is_asked_for(scene):
+    """On one host, then on all, and when the host that had it was killed."""
+    fleet = scene.fleet(3)
+    key_rate, count = 50, 10
+    fleet.limiter(400, count, more=[("key_rate", f"{key_rate}/s"), ("key_share", "leased")])
+    for key in ("one", "all"):
+        fleet.bounds[f"l/keys/{key}"] = checker.Bound(key_rate, 1 + len(fleet.hosts),
+                                                      fleet.quarantine_s)
+    fleet.load(work_us=20_000)
+    fleet.load(fleet.hosts[0], files=["l/keys/one/token"] * 2)
+    fleet.await_rate(key_rate, 20, limiter="l/keys/one", share=0.88)
+    fleet.load(files=["l/keys/all/token"] * 2)
+    fleet.await_rate(key_rate, 20, limiter="l/keys/all", share=0.88)
+    fleet.hosts[0].kill()
+    fleet.load(fleet.hosts[1], files=["l/keys/one/token"] * 2)
+    fleet.await_rate(key_rate, 40, hosts=fleet.hosts[1:2], limiter="l/keys/one", share=0.88)
+
+
+@beside
 def slots_are_divided_over_the_hosts_and_freed_by_the_death_of_their_holders(scene):
     fleet, slots = scene.fleet(2), 4
     fleet.limiter(100, slots, more=[("concurrency", f"{slots}")])

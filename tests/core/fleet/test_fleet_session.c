@@ -24,7 +24,8 @@ static const char ONE[] = "rate=10/s\npartitions.count=1\n";
 
 static void test_the_first_host_makes_the_nodes_of_the_fleet_and_joins(void **state)
 {
-	static const char *const made[] = {"/v", "/g", "/c", "/h", "/t", "/r", "/d", "/a", "/w"};
+	static const char *const made[] = {"/v", "/g", "/c", "/h", "/t",
+					   "/r", "/d", "/a", "/w", "/k"};
 	struct scene scene;
 	struct globals globals;
 
@@ -34,7 +35,7 @@ static void test_the_first_host_makes_the_nodes_of_the_fleet_and_joins(void **st
 	scene_begin(&scene);
 	scene_assert_next(&scene, "read /v");
 	scene_answer(&scene);
-	assert_int_equal(scene.sent_count, 9);
+	assert_int_equal(scene.sent_count, 10);
 	scene_answer_all(&scene);
 	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++)
 		assert_non_null(scene_node(&scene, made[i]));

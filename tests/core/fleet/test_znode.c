@@ -55,6 +55,27 @@ static void test_a_path_with_a_name_keeps_it(void **state)
 	assert_string_equal(znode.name, "abcdefghijk27-3-1-0000000004");
 }
 
+static void test_tiles_and_claims_of_a_key_lie_in_a_folder_of_its_hash(void **state)
+{
+	char path[ZNODE_TEXT];
+	struct znode znode;
+	uint64_t hash;
+
+	(void)state;
+	znode_path_key(7, 3, UINT64_C(0x12ab), NULL, path);
+	assert_string_equal(path, "/k/7-3/00000000000012ab");
+	assert_true(znode_parse(path, &znode));
+	assert_int_equal(znode.kind, ZNODE_KEY);
+	assert_true(znode.id == 7 && znode.cut == 3);
+	assert_true(znode_key_parse(znode.name, &hash));
+	assert_true(hash == 0x12ab);
+	assert_false(znode_key_parse("12ab", &hash));
+	assert_false(znode_key_parse("00000000000012aX", &hash));
+	assert_false(znode_key_parse("00000000000012ab0", &hash));
+	znode_path_key(7, 3, UINT64_C(0x12ab), "0-89.abcdefghijk27", path);
+	assert_string_equal(path, "/k/7-3/00000000000012ab/0-89.abcdefghijk27");
+}
+
 static void test_tiles_lie_in_a_folder_of_their_limiter_and_cut(void **state)
 {
 	char path[ZNODE_TEXT];
@@ -272,6 +293,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_kind_of_path_is_read_as_it_was_printed),
 		cmocka_unit_test(test_a_path_with_a_name_keeps_it),
+		cmocka_unit_test(test_tiles_and_claims_of_a_key_lie_in_a_folder_of_its_hash),
 		cmocka_unit_test(test_tiles_lie_in_a_folder_of_their_limiter_and_cut),
 		cmocka_unit_test(test_a_folder_of_tiles_is_a_limiter_and_a_cut),
 		cmocka_unit_test(test_the_end_of_a_host_is_read_whole_or_refused),

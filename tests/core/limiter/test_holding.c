@@ -472,6 +472,46 @@ static void test_keys_have_the_same_share_as_their_limiter(void **state)
 	forget(h);
 }
 
+static void assert_key(struct holding *holding, uint32_t usable, uint32_t leaves, const char *rate,
+		       uint64_t burst)
+{
+	struct rate its;
+	uint64_t its_burst;
+
+	holding->usable = usable;
+	holding_share(holding, &holding->share);
+	holding_key_share(holding, leaves, &its, &its_burst);
+	assert_rate(&its, rate);
+	assert_int_equal(its_burst, burst);
+}
+
+static void test_a_leased_key_has_a_share_of_a_tenth_and_its_leaves(void **state)
+{
+	struct holding *h = holding_of("rate=10/s\npartitions.count=20\nkey_rate=100/s\n"
+				       "key_burst=200\nkey_share=leased");
+
+	(void)state;
+	assert_key(h, 2, 0, "1/s", 2);
+	assert_key(h, 2, KEY_LEAVES, "91/s", 182);
+	assert_key(h, 2, 1, "2/s", 4);
+	assert_key(h, 20, KEY_LEAVES, "100/s", 200);
+	assert_key(h, 20, 0, "10/s", 20);
+	/* Leaves do not count where nothing of the limiter is held, as after a lapse. */
+	assert_key(h, 0, KEY_LEAVES, "0", 1);
+	forget(h);
+}
+
+static void test_a_key_that_is_not_leased_has_its_share_of_the_whole(void **state)
+{
+	struct holding *h = holding_of("rate=10/s\npartitions.count=20\nkey_rate=100/s\n"
+				       "key_burst=200");
+
+	(void)state;
+	assert_key(h, 2, 0, "10/s", 20);
+	assert_key(h, 20, 0, "100/s", 200);
+	forget(h);
+}
+
 int main(void)
 {
 	static const uint64_t seed[2];
@@ -491,6 +531,8 @@ int main(void)
 		cmocka_unit_test(test_leases_are_in_the_order_of_their_leaves),
 		cmocka_unit_test(test_a_lease_takes_the_place_of_those_that_are_over),
 		cmocka_unit_test(test_keys_have_the_same_share_as_their_limiter),
+		cmocka_unit_test(test_a_leased_key_has_a_share_of_a_tenth_and_its_leaves),
+		cmocka_unit_test(test_a_key_that_is_not_leased_has_its_share_of_the_whole),
 		cmocka_unit_test(test_the_parts_of_all_hosts_add_up_to_the_rate_exactly),
 		cmocka_unit_test(test_no_division_among_hosts_comes_to_more_than_the_rate),
 	};

@@ -56,6 +56,7 @@ static void test_settings_that_differ_are_blocks_of_their_own(void **state)
 		"adapt=aimd\n",		 "backoff=linear\n",	   "concurrency=3\n",
 		"key_rate=1/s\n",	 "key_burst=2\n",	   "keys_max=7\n",
 		"partitions.count=3\n",	 "partitions.lease=16s\n", "release_interval=1s\n",
+		"key_share=leased\n",
 	};
 	enum { CONFIGS = sizeof(configs) / sizeof(configs[0]) };
 	const struct settings *blocks[CONFIGS];

@@ -106,7 +106,8 @@ static void test_a_new_limiter_gates_nothing(void **state)
 				    "concurrency=max\n"
 				    "key_rate=max\n"
 				    "key_burst=1\n"
-				    "keys_max=1000000\n");
+				    "keys_max=1000000\n"
+				    "key_share=proportional\n");
 }
 
 static void test_concurrency_refuses_other_texts(void **state)
@@ -152,6 +153,8 @@ static void test_every_setting_reads_back_what_can_be_written_back(void **state)
 	assert_reads_back(SETTING_ENFORCEMENT, "shadow", "shadow");
 	assert_reads_back(SETTING_ENFORCEMENT, "open", "open");
 	assert_reads_back(SETTING_ENFORCEMENT, "closed", "closed");
+	assert_reads_back(SETTING_KEY_SHARE, "proportional", "proportional");
+	assert_reads_back(SETTING_KEY_SHARE, "leased", "leased");
 	assert_reads_back(SETTING_PARTITIONS_COUNT, "auto", "auto");
 	assert_reads_back(SETTING_PARTITIONS_COUNT, "1", "1");
 	assert_reads_back(SETTING_PARTITIONS_COUNT, "4096", "4096");
@@ -368,6 +371,7 @@ static void test_wrong_modes_and_counts_are_refused(void **state)
 	(void)state;
 	assert_setting_refused(SETTING_ENFORCEMENT, "Enforce", -EINVAL, "not understood");
 	assert_setting_refused(SETTING_ENFORCEMENT, "open closed", -EINVAL, "not understood");
+	assert_setting_refused(SETTING_KEY_SHARE, "evenly", -EINVAL, "not understood");
 	assert_setting_refused(SETTING_PARTITIONS_COUNT, "0", -ERANGE, "4096");
 	assert_setting_refused(SETTING_PARTITIONS_COUNT, "4097", -ERANGE, "4096");
 	assert_setting_refused(SETTING_PARTITIONS_COUNT, "max", -ERANGE, "4096");

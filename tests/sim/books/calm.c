@@ -214,8 +214,10 @@ static void count_limiters(struct host *host)
 			continue;
 		now.count++;
 		now.partitions += p->settings.partitions ? p->settings.partitions : TILES_EACH;
+		now.leased += p->settings.key_share == KEY_SHARE_LEASED;
 	}
 	most->count = now.count > most->count ? now.count : most->count;
+	most->leased = now.leased > most->leased ? now.leased : most->leased;
 	most->partitions = now.partitions > most->partitions ? now.partitions : most->partitions;
 }
 

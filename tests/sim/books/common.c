@@ -301,10 +301,13 @@ void common_grants(struct place *place, uint64_t tokens, bool waited)
 	if (waited || common->waiting)
 		common->did += tokens;
 	windows_add(&common->windows, sim->now_ns, tokens);
-	/* It may have been exempt when the grant was decided, in this step. */
-	if (!common->rate || place->exempt || common_exempts(place))
+	/*
+	 * It may have been exempt when the grant was decided, in this step. No tokens are of no
+	 * rate, and a host needs no lease to grant them: it may not have heard of a change.
+	 */
+	if (!common->rate || !tokens || place->exempt || common_exempts(place))
 		return;
-	if (!common->is_key && tokens &&
+	if (!common->is_key &&
 	    !lease_check_grants(&common->first->leases, &place->host->holder, sim->now_ns, why))
 		sim_fail(sim, INVARIANT_PIECE, place, why);
 	if (!fleet_check_grant(common->rate, tokens, &place->largest, &place->largest_since,

@@ -15,6 +15,8 @@ struct maker {
 	struct random random;
 	struct random polls;  /* draws polls alone: they change nothing else of a seed's trace */
 	unsigned int pollers; /* have begun: p1, p2 and so on */
+	struct random keys;   /* draws, likewise, what is read of keys that are leased */
+	bool has_keys;
 	uint64_t now_ns;
 	uint64_t for_ns;
 	uint64_t shift_ns; /* of the next load */

@@ -8,7 +8,7 @@
  * hear of it. One seed in eight loses writes, one has a foreign hand that deletes nodes, one has
  * access rights that are taken away and given back, and two have plots (plots.c). In some fleets
  * PATH is so long that a host has room for few leases. Programs poll meanwhile, and tokens are kept
- * for them.
+ * for them. In some fleets a limiter has keys that are leased.
  * For the last three tenths of the time nothing goes wrong any more. All hosts have the same work;
  * or one has more than there is for it, and the others little, where partitions have no numbers.
  */
@@ -24,6 +24,7 @@ enum {
 	DRIFT_PPM = 5000,
 	WORKERS = 3,
 	POLL_ACTS = 8, /* polls begin after one of so many */
+	KEY_ACTS = 4,  /* so does load of keys that are leased, in one of so many fleets */
 	PLOT_ACTS = 4, /* in a fleet with plots, one of so many */
 };
 
@@ -44,8 +45,9 @@ static const char *const ADAPTS[] = {
 static const char *const BACKOFFS[] = {"none", "none", "exponential initial=10ms max=2s"};
 static const char *const OUTCOMES[] = {"ok", "throttled", "throttled 3 retry-after=2s", "error"};
 static const char *const CONCURRENCIES[] = {"1", "3", "7", "20", "100", "max", "max", "auto"};
-static const char *const KEY_SETTINGS[] = {"key_rate 5/s", "key_rate 1/s", "key_rate max",
-					   "key_burst 3", "keys_max 4"};
+static const char *const KEY_SETTINGS[] = {
+	"key_rate 5/s", "key_rate 1/s",	    "key_rate max",	"key_burst 3",
+	"keys_max 4",	"key_share leased", "key_share leased", "key_share proportional"};
 static const char *const CONSTANTS[] = {
 	"",
 	"",
@@ -206,6 +208,41 @@ static void make_poll(struct maker *maker)
 	}
 	if (random_below(random, 2))
 		add(maker, "cancel p%" PRIu64, 1 + random_below(random, maker->pollers));
+}
+
+/* Makes a limiter in which keys are leased. */
+static void make_keys(struct maker *maker)
+{
+	static const char *const rates[] = {"20/s", "5/s", "1/s"};
+	static const char *const bursts[] = {"1", "10", "40"};
+	struct random *random = &maker->keys;
+
+	maker->has_keys = !random_below(random, KEY_ACTS);
+	if (!maker->has_keys)
+		return;
+	add(maker, "h1: mkdir u");
+	maker->now_ns += SETTLE_NS;
+	add(maker,
+	    "h1: write u/config rate=200/s\\nburst=20\\nkey_rate=%s\\nkey_burst=%s\\n"
+	    "key_share=leased",
+	    DRAW(random, rates), DRAW(random, bursts));
+}
+
+/* Lets a host have load of a few keys, so that hosts share them, or of one key alone. */
+static void make_key_load(struct maker *maker)
+{
+	static const char *const settings[] = {"key_share proportional", "key_share leased",
+					       "key_rate 10/s", "key_burst 3", "key_burst 30"};
+	struct random *random = &maker->keys;
+	unsigned int host = (unsigned int)random_below(random, maker->hosts) + 1;
+
+	if (!maker->has_keys || random_below(random, KEY_ACTS))
+		return;
+	add(maker, "h%u: load u keys %" PRIu64 " %" PRIu64 "/s until %" PRIu64 "ns", host,
+	    1 + random_below(random, 3), 5 + random_below(random, 60),
+	    maker->now_ns + NSEC_PER_SEC + random_below(random, 2 * SHIFT_NS));
+	if (!random_below(random, 3 * KEY_ACTS))
+		add(maker, "h%u: write u/%s", host, DRAW(random, settings));
 }
 
 static void make_load(struct maker *maker)
@@ -560,6 +597,7 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 {
 	struct maker maker = {.random = {seed},
 			      .polls = {~seed},
+			      .keys = {seed ^ UINT64_C(0x9e3779b97f4a7c15)},
 			      .hosts = hosts,
 			      .for_ns = for_ns,
 			      .kind = seed % KINDS};
@@ -570,6 +608,7 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 	maker.paused = memory_get(hosts * sizeof(bool));
 	maker.cut = memory_get(hosts * sizeof(bool));
 	make_first(&maker);
+	make_keys(&maker);
 	for (;;) {
 		make_shift(&maker);
 		if (below(&maker, 4))
@@ -578,6 +617,7 @@ char *random_fleet(uint64_t seed, uint64_t for_ns, unsigned int hosts)
 			break;
 		make_one(&maker);
 		make_poll(&maker);
+		make_key_load(&maker);
 	}
 	make_calm(&maker);
 	if (maker.now_ns < for_ns)

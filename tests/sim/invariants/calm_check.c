@@ -20,6 +20,8 @@ enum { PIECES_MOST = 2 };
 enum {
 	LEASES_EACH = 60,
 	LEASES_OF_REFUSAL = 32, /* as many as one transaction asks for */
+	KEYS_A_SECOND = 10,	/* a second, for keys that are leased: core/fleet/keys.md */
+	LISTS_OF_KEY = 3,	/* of each: before, after, and what another host did */
 	DONE_EACH = 25,		/* transactions in a window, of one limiter, beside renewals */
 	LISTS_OF_ROUND = 3,	/* of what is free, leased and claimed */
 	REFUSED_OF_ROUND = 7,
@@ -152,13 +154,16 @@ bool calm_check_traffic(const struct traffic *traffic, const struct calm_limiter
 {
 	uint64_t renewals = CALM_WINDOW_NS / constants->renewal_ns + 1;
 	uint64_t each = limiters->count ? limiters->count : 1, lists = traffic->lists;
-	uint64_t rounds = (lists + LISTS_OF_ROUND - 1) / LISTS_OF_ROUND;
+	uint64_t keys = limiters->leased ? KEYS_A_SECOND * CALM_WINDOW_NS / NSEC_PER_SEC : 0;
+	uint64_t rounds;
 
+	lists -= lists < LISTS_OF_KEY * keys ? lists : LISTS_OF_KEY * keys;
+	rounds = (lists + LISTS_OF_ROUND - 1) / LISTS_OF_ROUND;
 	if (traffic->transactions <=
-		    2 * renewals + DONE_EACH * each + traffic->refused + traffic->leases &&
+		    2 * renewals + DONE_EACH * each + traffic->refused + traffic->leases + keys &&
 	    traffic->leases <= LEASES_EACH * each + limiters->partitions +
 				       LEASES_OF_REFUSAL * traffic->refused &&
-	    traffic->refused <= 2 * renewals + REFUSED_OF_ROUND * rounds &&
+	    traffic->refused <= 2 * renewals + REFUSED_OF_ROUND * rounds + keys &&
 	    lists <= renewals * (1 + LISTS_EACH * each) + LISTS_MORE &&
 	    traffic->reads <= READS_EACH * each + traffic->transactions +
 				      READS_OF_LEASE * traffic->leases + limiters->partitions +

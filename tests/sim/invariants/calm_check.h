@@ -113,6 +113,7 @@ bool calm_check_shares(const struct settings *settings, uint32_t hosts, uint64_t
 /* The most limiters that a host had at once, and partitions of them all. */
 struct calm_limiters {
 	uint32_t count, partitions;
+	uint32_t leased; /* of them such as keys are leased of */
 };
 
 /* Checks the requests of one host with @limiters during CALM_WINDOW_NS. False, and @why. */

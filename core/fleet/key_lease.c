@@ -1,0 +1,81 @@
+/* key_lease - a key that this host leases, see key_lease.h. */
+#include "core/fleet/key_lease.h"
+#include "core/fleet/session.h"
+#include "core/limiter/keys.h"
+
+#include <string.h>
+
+void key_lease_wake(struct fleet *fleet, struct key_lease *lease, uint64_t at_ns)
+{
+	if (at_ns < lease->wake_ns)
+		lease->wake_ns = at_ns;
+	if (at_ns < fleet->key_leases->wake_ns)
+		fleet->key_leases->wake_ns = at_ns;
+	fleet_wake_at(fleet, at_ns);
+}
+
+uint32_t key_lease_kept(const struct key_lease *lease)
+{
+	uint32_t kept = 0;
+
+	for (int i = 0; i < KEY_LEAVES; i++)
+		kept += lease->usable_ns[i] != 0;
+	return kept;
+}
+
+void key_lease_use(struct fleet *fleet, struct key_lease *lease)
+{
+	uint64_t now_ns = fleet->clocks.waiter_ns, next_ns = NEVER_NS;
+	uint32_t leaves = 0;
+
+	for (int i = 0; i < KEY_LEAVES && !fleet->key_leases->suspended; i++) {
+		uint64_t usable_ns = lease->usable_ns[i];
+
+		if (usable_ns > now_ns && usable_ns < next_ns)
+			next_ns = usable_ns;
+		leaves += usable_ns && usable_ns <= now_ns;
+	}
+	if (next_ns != NEVER_NS)
+		key_lease_wake(fleet, lease, fleet->now_ns + (next_ns - now_ns));
+	/* Without memory they stay unused until the next change. */
+	if (lease->used != leaves && !keys_lease(&fleet->engine->schedule, lease->key, leaves))
+		lease->used = leaves;
+}
+
+void key_lease_note_gain(const struct fleet *fleet, struct key_lease *lease, uint64_t usable_ns)
+{
+	uint64_t now_ns = fleet->clocks.waiter_ns;
+	uint64_t at_ns = fleet->now_ns + (usable_ns > now_ns ? usable_ns - now_ns : 0);
+
+	if (at_ns > lease->gained_ns)
+		lease->gained_ns = at_ns;
+}
+
+void key_lease_note(struct fleet *fleet, struct key_lease *lease, const struct tiles *tiles,
+		    uint64_t usable_ns)
+{
+	uint64_t former_ns[KEY_LEAVES];
+
+	memcpy(former_ns, lease->usable_ns, sizeof(former_ns));
+	memset(lease->usable_ns, 0, sizeof(lease->usable_ns));
+	for (uint32_t i = 0; i < tiles->count; i++) {
+		const struct tile *tile = &tiles->list[i];
+
+		if (!tile_is_of(tile, session_hid(fleet)))
+			continue;
+		for (uint32_t leaf = tile->first; leaf <= tile->last; leaf++) {
+			lease->usable_ns[leaf] = former_ns[leaf] ? former_ns[leaf] : usable_ns;
+			if (!former_ns[leaf])
+				key_lease_note_gain(fleet, lease, usable_ns);
+		}
+	}
+	key_lease_use(fleet, lease);
+}
+
+void key_lease_look_later(struct fleet *fleet, struct key_lease *lease, uint64_t within_ns)
+{
+	lease->stale = true;
+	lease->has_work = false;
+	lease->look_ns = fleet->now_ns + (within_ns ? fleet_random(fleet) % within_ns : 0);
+	key_lease_wake(fleet, lease, lease->look_ns);
+}

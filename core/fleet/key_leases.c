@@ -1,0 +1,510 @@
+/* key_leases - the keys that this host leases, see key_leases.h. */
+#include "core/fleet/key_leases.h"
+#include "core/base/siphash.h"
+#include "core/fleet/holdings.h"
+#include "core/fleet/key_change.h"
+#include "core/fleet/key_lease.h"
+#include "core/fleet/membership.h"
+#include "core/fleet/request.h"
+#include "core/fleet/session.h"
+#include "core/fleet/term.h"
+#include "core/fleet/transaction.h"
+#include "core/limiter/keys.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool key_leases_new(struct fleet *fleet)
+{
+	fleet->key_leases = calloc(1, sizeof(*fleet->key_leases));
+	return fleet->key_leases;
+}
+
+void key_leases_free(struct fleet *fleet)
+{
+	if (!fleet->key_leases)
+		return;
+	key_change_end(fleet->key_leases);
+	free(fleet->key_leases);
+}
+
+uint32_t key_leases_count(const struct fleet *fleet)
+{
+	return fleet->key_leases->count;
+}
+
+static struct key_lease *find_number(const struct fleet *fleet, uint64_t number)
+{
+	struct key_lease *lease = fleet->key_leases->first;
+
+	while (lease && lease->number != number)
+		lease = lease->next;
+	return lease;
+}
+
+static void drop(struct fleet *fleet, struct key_lease *lease)
+{
+	struct key_leases *leases = fleet->key_leases;
+	struct key_lease **at = &leases->first;
+
+	while (*at != lease)
+		at = &(*at)->next;
+	*at = lease->next;
+	leases->count--;
+	(void)keys_lease(&fleet->engine->schedule, lease->key, 0);
+	keys_set_lease(lease->key, NULL);
+	keys_close(&fleet->engine->schedule, lease->key);
+	holdings_let_go(lease->holding);
+	key_folder_free(&lease->folder);
+	free(lease);
+}
+
+void key_leases_drop(struct fleet *fleet, const struct holding *holding)
+{
+	for (struct key_lease *lease = fleet->key_leases->first, *next; lease; lease = next) {
+		next = lease->next;
+		if (lease->holding == holding)
+			drop(fleet, lease);
+	}
+}
+
+void key_leases_forget(struct fleet *fleet)
+{
+	while (fleet->key_leases->first)
+		drop(fleet, fleet->key_leases->first);
+	key_change_end(fleet->key_leases);
+	fleet->key_leases->seeded = false;
+	fleet->key_leases->seeding = false;
+}
+
+/* Tells whether keys of @holding are leased. */
+static bool leases_keys(const struct fleet *fleet, const struct holding *holding)
+{
+	return holding && holding->settings->key_share == KEY_SHARE_LEASED && holding->usable &&
+	       !rate_is_unlimited(&holding->settings->key_rate) && *session_hid(fleet);
+}
+
+void key_leases_miss(struct fleet *fleet, struct limiter *key)
+{
+	struct key_leases *leases = fleet->key_leases;
+	struct key_lease *lease = keys_lease_of(key);
+
+	if (lease) {
+		lease->missed = true;
+		if (lease->due_ns > fleet->now_ns + KEY_PERIOD_NS) {
+			lease->due_ns = fleet->now_ns;
+			key_lease_wake(fleet, lease, fleet->now_ns);
+		}
+	} else if (leases_keys(fleet, key->parent->holding)) {
+		keys_missed_note(&leases->missed, keys_key(key)->id, key->parent->id);
+		if (leases->count < KEY_LEASES_MAX)
+			fleet_wake_at(fleet, leases->next_ns);
+	}
+}
+
+bool key_leases_may_come(const struct limiter *key)
+{
+	const struct key_lease *lease = keys_lease_of(key);
+
+	return lease && !lease->used && !lease->listed;
+}
+
+void key_leases_suspend(struct fleet *fleet)
+{
+	struct key_leases *leases = fleet->key_leases;
+
+	if (leases->suspended)
+		return;
+	leases->suspended = true;
+	for (struct key_lease *lease = leases->first; lease; lease = lease->next)
+		key_lease_use(fleet, lease);
+}
+
+void key_leases_extended(struct fleet *fleet)
+{
+	struct key_leases *leases = fleet->key_leases;
+	uint64_t usable_ns = fleet->epochs.known_ns + fleet->constants.quarantine_ns;
+	bool revives = leases->suspended && leases->epoch != fleet->epochs.newest;
+
+	leases->epoch = fleet->epochs.newest;
+	if (!leases->suspended || !term_runs(fleet))
+		return;
+	leases->suspended = false;
+	for (struct key_lease *lease = leases->first; lease; lease = lease->next) {
+		for (int i = 0; i < KEY_LEAVES && revives; i++) {
+			if (lease->usable_ns[i] && lease->usable_ns[i] < usable_ns)
+				lease->usable_ns[i] = usable_ns;
+		}
+		if (revives)
+			key_lease_note_gain(fleet, lease, usable_ns);
+		key_lease_use(fleet, lease);
+	}
+}
+
+/* The demand of this host. */
+
+/* How much of what was asked for in a second still counts in the next, with and without grants. */
+static const double KEEPS_BUSY = 0.75, KEEPS_IDLE = 0.25;
+
+static double tokens_a_second(const struct rate *rate)
+{
+	struct fraction flow = rate_fraction(rate);
+
+	return (double)flow.num * (double)NSEC_PER_SEC / (double)flow.den;
+}
+
+/* Measures what was asked for since the last look. */
+static void measure(struct fleet *fleet, struct key_lease *lease)
+{
+	uint64_t granted = lease->key->counters[COUNTER_GRANTED];
+	double seconds = (double)(fleet->now_ns - lease->looked_ns) / (double)NSEC_PER_SEC;
+	double asked = seconds > 0 ? (double)(granted - lease->granted) / seconds : 0;
+	double asked_before;
+
+	if (lease->key->turns.queue.length && lease->key->bucket_count &&
+	    !bucket_has(lease->key->buckets, 1))
+		lease->missed = true;
+	if (granted != lease->granted || lease->missed || lease->key->turns.queue.length)
+		lease->used_ns = fleet->now_ns;
+	asked_before = lease->asked * (asked > 0 ? KEEPS_BUSY : KEEPS_IDLE);
+	lease->asked = asked > asked_before ? asked : asked_before;
+	lease->granted = granted;
+	lease->looked_ns = fleet->now_ns;
+}
+
+/*
+ * Rule K4: returns when all that was granted of the key has flown in again, if none is granted
+ * until then.
+ */
+static uint64_t end_ns(const struct key_lease *lease)
+{
+	const struct settings *settings = lease->holding->settings;
+	uint64_t since_ns = lease->used_ns > lease->gained_ns ? lease->used_ns : lease->gained_ns;
+	struct bucket bucket;
+
+	bucket_init(&bucket, &settings->key_rate, settings->key_burst, 0, since_ns);
+	return bucket_when(&bucket, settings->key_burst, since_ns);
+}
+
+/* Decides what is to be done by the folder as it was listed. */
+static void decide(struct fleet *fleet, struct key_lease *lease)
+{
+	const char *hid = session_hid(fleet);
+	struct key_facts facts = {
+		.asked = lease->asked,
+		.leaf = tokens_a_second(&lease->holding->settings->key_rate) / KEY_PARTS,
+		.missed = lease->missed,
+		.idle = fleet->now_ns - lease->used_ns >= KEY_IDLE_NS ||
+			!leases_keys(fleet, lease->holding),
+		.kept = key_lease_kept(lease),
+		.free = lease->folder.tiles.count ? key_folder_unused(&lease->folder) : KEY_LEAVES,
+		.claimed = lease->folder.claimed,
+		.others = lease->folder.others,
+		.other_count = lease->folder.other_count,
+		.claims = lease->folder.claims,
+		.is_first = key_folder_is_first(&lease->folder, hid),
+	};
+	struct key_decision *decision = &lease->decision;
+
+	key_portion_decide(&facts, decision);
+	if (decision->ends && fleet->now_ns < end_ns(lease)) {
+		decision->ends = false;
+		lease->due_ns = end_ns(lease);
+	}
+	lease->has_work = decision->takes || decision->gives || decision->ends ||
+			  decision->claim != facts.claimed;
+	if (lease->has_work) {
+		fleet->key_leases->has_work = true;
+		fleet_wake_at(fleet, fleet->key_leases->next_ns);
+	}
+}
+
+/* Looks at its folder. */
+
+void key_leases_print_seed(const struct fleet *fleet, char seed[KEY_SEED_TEXT])
+{
+	static const uint64_t halves[][2] = {{0}, {1}};
+	const uint64_t *drawn = &fleet->random_state; /* cannot be guessed, as it began so */
+	uint64_t high = siphash(drawn, sizeof(*drawn), halves[0]);
+	uint64_t low = siphash(drawn, sizeof(*drawn), halves[1]);
+
+	snprintf(seed, KEY_SEED_TEXT, "%016" PRIx64 "-%016" PRIx64, high, low);
+}
+
+static void seed_read(struct fleet *fleet, struct request *request)
+{
+	struct key_leases *leases = fleet->key_leases;
+	char rest;
+
+	leases->seeding = false;
+	leases->seeded = request->answer == ANSWER_OK &&
+			 sscanf(request->data, "%16" SCNx64 "-%16" SCNx64 "%c", &leases->seed[0],
+				&leases->seed[1], &rest) == 2;
+	leases->next_ns = leases->seeded ? 0 : fleet->now_ns + fleet->constants.renewal_ns;
+}
+
+static void read_seed(struct fleet *fleet)
+{
+	struct request *request;
+	char path[ZNODE_TEXT];
+
+	if (fleet->key_leases->seeding)
+		return;
+	znode_path(ZNODE_KEYS_OF, 0, path);
+	request = request_new(REQUEST_GET, path, seed_read);
+	if (!request)
+		return;
+	fleet->key_leases->seeding = true;
+	request_send(fleet, request);
+}
+
+/* Notes which hosts with tiles are gone: they were there before this read, and are not now. */
+static void note_gone(struct fleet *fleet, const struct request *request)
+{
+	for (uint32_t i = 0; i < request->name_count; i++) {
+		struct tile tile;
+
+		if (tile_parse(request->names[i], &tile) && *tile.hid &&
+		    membership_is_fresh(fleet) && strcmp(tile.hid, session_hid(fleet)) != 0 &&
+		    !membership_has(fleet, tile.hid))
+			epoch_note_gone(&fleet->epochs, tile.hid, fleet->clocks.waiter_ns);
+	}
+}
+
+static void listed(struct fleet *fleet, struct request *request)
+{
+	struct key_lease *lease = find_number(fleet, request->of.number);
+	const char *hid = session_hid(fleet);
+
+	if (!lease)
+		return;
+	lease->listing = false;
+	/* A list says nothing of a change that this host is making meanwhile. */
+	if (lease->stale || fleet->key_leases->subject == lease->number) {
+		key_lease_look_later(fleet, lease, 0);
+		return;
+	}
+	if (request->answer != ANSWER_OK && request->answer != ANSWER_NO_NODE) {
+		key_lease_look_later(fleet, lease, fleet->constants.renewal_ns);
+		return;
+	}
+	note_gone(fleet, request);
+	key_folder_free(&lease->folder);
+	if (!key_folder_read(&lease->folder, request->names, request->name_count, hid,
+			     &fleet->epochs) ||
+	    (request->answer == ANSWER_OK && !lease->folder.tiles.whole)) {
+		/* A server may read while it writes. */
+		key_lease_look_later(fleet, lease, fleet->constants.renewal_ns);
+		return;
+	}
+	lease->listed = true;
+	key_lease_note(fleet, lease, &lease->folder.tiles,
+		       fleet->clocks.waiter_ns + fleet->constants.quarantine_ns);
+	decide(fleet, lease);
+}
+
+static void list(struct fleet *fleet, struct key_lease *lease)
+{
+	struct request *request;
+	char path[ZNODE_TEXT];
+
+	znode_path_key(lease->holding->id, lease->cut, lease->hash, NULL, path);
+	request = request_new(REQUEST_LIST, path, listed);
+	if (!request)
+		return;
+	request->watch = true;
+	request->of.number = lease->number;
+	lease->listing = true;
+	lease->stale = false;
+	request_send(fleet, request);
+}
+
+void key_leases_changed(struct fleet *fleet, const struct znode *znode)
+{
+	uint64_t hash;
+
+	if (!znode_key_parse(znode->name, &hash))
+		return;
+	for (struct key_lease *lease = fleet->key_leases->first; lease; lease = lease->next) {
+		if (lease->hash == hash && lease->holding->id == znode->id &&
+		    lease->cut == znode->cut)
+			key_lease_look_later(fleet, lease, KEY_JITTER_NS);
+	}
+}
+
+/* Begins to lease the key that ran out most often. */
+static void begin(struct fleet *fleet)
+{
+	struct key_leases *leases = fleet->key_leases;
+	struct schedule *schedule = &fleet->engine->schedule;
+	struct key_missed missed;
+	struct key_lease *lease;
+	struct limiter *limiter;
+	struct key *key;
+
+	if (!keys_missed_take(&leases->missed, &missed))
+		return;
+	key = keys_find(schedule, missed.key);
+	limiter = tree_find_id(&fleet->engine->tree, missed.limiter);
+	if (!key || !limiter || limiter->removed || !leases_keys(fleet, limiter->holding))
+		return;
+	lease = calloc(1, sizeof(*lease));
+	if (!lease)
+		return;
+	lease->key = keys_open(schedule, limiter, key);
+	if (!lease->key || keys_lease_of(lease->key)) {
+		if (lease->key)
+			keys_close(schedule, lease->key);
+		free(lease);
+		return;
+	}
+	keys_set_lease(lease->key, lease);
+	lease->holding = limiter->holding;
+	holdings_keep(lease->holding);
+	lease->number = ++leases->last_number;
+	lease->cut = lease->holding->cut;
+	lease->hash = siphash(key->name, key->name_bytes, leases->seed);
+	lease->granted = lease->key->counters[COUNTER_GRANTED];
+	lease->looked_ns = lease->used_ns = fleet->now_ns;
+	lease->due_ns = lease->wake_ns = fleet->now_ns + KEY_PERIOD_NS;
+	lease->missed = true;
+	lease->next = leases->first;
+	leases->first = lease;
+	leases->count++;
+	leases->next_ns = fleet->now_ns + KEY_SPACING_NS;
+	key_lease_wake(fleet, lease, lease->due_ns);
+	list(fleet, lease);
+}
+
+/* Looks at one lease, which may go. */
+static void look(struct fleet *fleet, struct key_lease *lease)
+{
+	lease->wake_ns = NEVER_NS;
+	if (lease->key->removed || lease->holding->limiter->removed ||
+	    lease->cut != lease->holding->cut) {
+		drop(fleet, lease);
+		return;
+	}
+	key_lease_use(fleet, lease);
+	if (lease->stale && !lease->listing && fleet->now_ns >= lease->look_ns)
+		list(fleet, lease);
+	else if (lease->stale && !lease->listing)
+		key_lease_wake(fleet, lease, lease->look_ns);
+	if (fleet->now_ns < lease->due_ns) {
+		key_lease_wake(fleet, lease, lease->due_ns);
+		return;
+	}
+	measure(fleet, lease);
+	lease->due_ns = fleet->now_ns + KEY_PERIOD_NS;
+	if (lease->listed && !lease->stale && !lease->listing)
+		decide(fleet, lease);
+	lease->missed = false;
+	key_lease_wake(fleet, lease, lease->due_ns);
+	if (lease->listed && !lease->folder.tiles.count && !lease->has_work && !lease->stale)
+		drop(fleet, lease);
+}
+
+static void look_at_all(struct fleet *fleet)
+{
+	struct key_leases *leases = fleet->key_leases;
+
+	if (fleet->now_ns >= leases->wake_ns) {
+		leases->wake_ns = NEVER_NS;
+		for (struct key_lease *lease = leases->first, *next; lease; lease = next) {
+			next = lease->next;
+			if (fleet->now_ns >= lease->wake_ns)
+				look(fleet, lease);
+			else if (lease->wake_ns < leases->wake_ns)
+				leases->wake_ns = lease->wake_ns;
+		}
+	}
+	if (leases->first)
+		fleet_wake_at(fleet, leases->wake_ns);
+	/* If it is time already, the step sends it, or waits for an answer first. */
+	if (leases->has_work && fleet->now_ns < leases->next_ns)
+		fleet_wake_at(fleet, leases->next_ns);
+}
+
+/* A host came or went: leaves may be free now. */
+static void note_hosts(struct fleet *fleet)
+{
+	struct key_leases *leases = fleet->key_leases;
+
+	if (leases->looks == membership_looks(fleet))
+		return;
+	leases->looks = membership_looks(fleet);
+	for (struct key_lease *lease = leases->first; lease; lease = lease->next) {
+		if (lease->folder.other_count)
+			key_lease_look_later(fleet, lease, KEY_CONFLICT_NS);
+	}
+}
+
+void key_leases_step(struct fleet *fleet)
+{
+	struct key_leases *leases = fleet->key_leases;
+
+	if (!leases->first && !leases->missed.count)
+		return;
+	if (session_state(fleet) != FLEET_READY || !session_is_connected(fleet) ||
+	    session_is_leaving(fleet))
+		return;
+	note_hosts(fleet);
+	look_at_all(fleet);
+	if (!leases->missed.count || leases->count >= KEY_LEASES_MAX)
+		return;
+	if (fleet->now_ns >= leases->aged_ns) {
+		keys_missed_age(&leases->missed);
+		leases->aged_ns = fleet->now_ns + KEY_PERIOD_NS;
+	}
+	if (!leases->seeded)
+		read_seed(fleet);
+	else if (fleet->now_ns >= leases->next_ns)
+		begin(fleet);
+	if (leases->next_ns <= fleet->now_ns)
+		leases->next_ns = fleet->now_ns + KEY_SPACING_NS;
+	fleet_wake_at(fleet, leases->next_ns);
+}
+
+bool key_leases_send(struct fleet *fleet)
+{
+	struct key_leases *leases = fleet->key_leases;
+
+	if (session_is_leaving(fleet) || !term_runs(fleet) || !leases->has_work)
+		return false;
+	if (fleet->now_ns < leases->next_ns) {
+		fleet_wake_at(fleet, leases->next_ns);
+		return false;
+	}
+	leases->next_ns = fleet->now_ns + KEY_SPACING_NS;
+	for (struct key_lease *lease = leases->first; lease; lease = lease->next) {
+		if (!lease->has_work || lease->stale || lease->listing)
+			continue;
+		if (key_change_send(fleet, lease))
+			return true;
+	}
+	leases->has_work = false;
+	return false;
+}
+
+void key_leases_answered(struct fleet *fleet, const struct request *request)
+{
+	struct key_leases *leases = fleet->key_leases;
+	struct key_lease *lease = find_number(fleet, leases->subject);
+
+	if (lease && key_change_answered(fleet, lease, request))
+		drop(fleet, lease);
+	key_change_end(leases);
+}
+
+void key_leases_doubt(struct fleet *fleet)
+{
+	struct key_lease *lease = find_number(fleet, fleet->key_leases->subject);
+
+	key_change_end(fleet->key_leases);
+	if (!lease)
+		return;
+	/* Leaves that were on their way back, or were taken, are in use no more, or not yet. */
+	key_lease_look_later(fleet, lease, 0);
+}
