@@ -30,7 +30,7 @@ struct publish {
 	uint64_t next_ns; /* not before */
 	const struct change *tried; /* the one that the tries are of */
 	uint64_t used_id;	    /* the largest that some limiter had */
-	uint32_t tile_operation;    /* what it sends is about tiles from this operation on */
+	uint32_t tile_operation;    /* the first operation of the change that is about tiles */
 	bool sent;
 	bool again;	       /* to be checked anew when the settings of others are applied */
 	struct record *record; /* owned */
