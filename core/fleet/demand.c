@@ -200,15 +200,19 @@ static uint32_t fair_share(const struct fleet *fleet, const struct holding *hold
 	return (holding_count(holding) + hosts - 1) / hosts;
 }
 
-/*
- * Tells whether readers use keys that have a rate each. How much a single key needs is not to be
- * told from the sum of all: such a host wants what others leave. A key that is leased has what it
- * needs by itself.
- */
+/* Tells whether readers use keys that have a rate each. */
 static bool has_limited_keys(const struct holding *holding)
 {
-	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings->key_rate) &&
-	       holding->settings->key_share == KEY_SHARE_PROPORTIONAL;
+	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings->key_rate);
+}
+
+/*
+ * Tells whether keys have the same share as the limiter. How much a single one needs is not to be
+ * told from the sum of all: such a host wants what others leave.
+ */
+static bool wants_share_of_keys(const struct holding *holding)
+{
+	return has_limited_keys(holding) && holding->settings->key_share == KEY_SHARE_PROPORTIONAL;
 }
 
 /*
@@ -246,7 +250,7 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		tokens = 1;
 	if (!tokens)
 		return 0;
-	if (membership_is_alone(fleet) || has_limited_keys(holding))
+	if (membership_is_alone(fleet) || wants_share_of_keys(holding))
 		return holding_count(holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
 	/* A reader of one token needs no more than one partition, however slow. */
@@ -514,7 +518,7 @@ void demand_tell_portion(const struct fleet *fleet, const struct holding *holdin
 		facts->first = first_leaves(fleet, holding);
 		facts->hunger = appetite_hunger(&demand->appetite);
 		if ((facts->need > 0 || granted || waiting || has_asked(fleet, demand)) &&
-		    has_limited_keys(holding))
+		    wants_share_of_keys(holding))
 			facts->hunger = facts->leaves;
 	}
 	if ((facts->need > 0 || facts->first || facts->hunger || facts->exact) &&
