@@ -186,13 +186,15 @@ static bool is_saturated(const struct fleet *fleet, const struct holding *holdin
 	const struct limiter *limiter = holding->limiter;
 	uint64_t granted = limiter->counters[COUNTER_GRANTED] -
 			   past(holding, FULL_USE_PERIODS)->granted;
+	uint64_t used;
 
 	/* More was of no use a moment ago. */
 	if (fleet->now_ns < holding->demand->vain_until_ns && !has_waited(fleet, limiter))
 		return false;
+	/* Tokens of that many partitions are TIGHT_PERCENT of what was granted. */
+	used = partitions_for(holding, granted * DEMAND_PERIODS / FULL_USE_PERIODS);
 	return holding->usable && is_short(holding) &&
-	       partitions_for(holding, granted * DEMAND_PERIODS / FULL_USE_PERIODS) >=
-		       holding->usable;
+	       used * 100 >= (uint64_t)holding->usable * TIGHT_PERCENT;
 }
 
 static uint32_t fair_share(const struct fleet *fleet, const struct holding *holding)
