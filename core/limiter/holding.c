@@ -105,7 +105,8 @@ uint32_t holding_leaves(const struct settings *settings)
 
 bool holding_is_cut_alike(const struct settings *a, const struct settings *b)
 {
-	return holding_leaves(a) == holding_leaves(b) && a->key_share == b->key_share &&
+	return holding_leaves(a) == holding_leaves(b) &&
+	       holding_has_numbers(a) == holding_has_numbers(b) && a->key_share == b->key_share &&
 	       setting_equal(SETTING_PARTITIONS_RESERVE, a, b);
 }
 

@@ -155,6 +155,8 @@ static void test_another_number_of_leaves_or_reserve_numbers_them_anew(void **st
 		{"burst=8", 9},
 		{"partitions.reserve=none", 11},
 		{"partitions.count=1", 12},
+		{"partitions.count=4096", 13},
+		{"partitions.count=auto", 14},
 	};
 	struct scene scene;
 	struct limiter *a;
