@@ -29,6 +29,7 @@
 #include "core/fleet/parts.h"
 #include "core/fleet/publish.h"
 #include "core/fleet/rebalance.h"
+#include "core/fleet/recut.h"
 #include "core/fleet/relay.h"
 #include "core/fleet/release.h"
 #include "core/fleet/replicate.h"
@@ -63,6 +64,7 @@ static const struct {
 	{key_leases_new, key_leases_free},
 	{garbage_new, garbage_free},
 	{neighbour_new, neighbour_free},
+	{recut_new, recut_free},
 	{replicate_new, replicate_free},
 	{publish_new, publish_free},
 	{layout_new, layout_free},

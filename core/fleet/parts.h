@@ -86,6 +86,7 @@ struct fleet {
 	struct surveys *surveys;
 	struct key_leases *key_leases;
 	struct garbage *garbage;
+	struct recut *recut;
 	struct replicate *replicate;
 	struct publish *publish;
 	struct layout *layout;

@@ -30,6 +30,7 @@ struct publish {
 	uint64_t next_ns; /* not before */
 	const struct change *tried; /* the one that the tries are of */
 	uint64_t used_id;	    /* the largest that some limiter had */
+	uint32_t tile_operation;    /* the first operation of the change that is about tiles */
 	bool sent;
 	bool again;	       /* to be checked anew when the settings of others are applied */
 	struct record *record; /* owned */
@@ -178,6 +179,7 @@ static bool add_making(struct fleet *fleet, struct request *request, const char 
 {
 	static const enum znode_kind nodes[] = {ZNODE_CLAIMS, ZNODE_AGREED_RATE};
 	const struct change *change = fleet->publish->change;
+	struct recut_tile all = {.rest.saved = fleet->publish->record->saved};
 	uint64_t id = fleet->publish->id;
 	char path[ZNODE_TEXT], name[PATH_TEXT + NAME_BYTES_MAX + 2];
 	bool added;
@@ -189,9 +191,9 @@ static bool add_making(struct fleet *fleet, struct request *request, const char 
 		added = request_add(request, OPERATION_CREATE, path, NULL, 0, 0);
 	}
 	path_of(change, name);
-	/* Rule 16. */
-	return added && recut_add_tiles(fleet, request, fleet->publish->record, id,
-					former_names_permit(fleet, name, id));
+	if (former_names_permit(fleet, name, id)) /* rule 16 */
+		all.epoch = fleet->epochs.newest;
+	return added && recut_add_tiles(request, fleet->publish->record, id, &all);
 }
 
 /* Adds a node with the name that a rename leaves, for hosts that come later: rule 16. */
@@ -229,6 +231,20 @@ static bool are_free(struct fleet *fleet)
 	       former_names_permit(fleet, path, fleet->publish->id);
 }
 
+/* Rule 17. */
+static bool add_recut(struct fleet *fleet, struct request *request)
+{
+	const struct record *record = fleet->publish->record;
+	struct recut_tile all = {.rest.saved = record->saved};
+
+	if (are_free(fleet))
+		all.epoch = fleet->epochs.newest;
+	else if (recut_merge(fleet, fleet->publish->change->limiter->holding, &all) &&
+		 !recut_delete(fleet, request))
+		return false;
+	return recut_add_tiles(request, record, fleet->publish->id, &all);
+}
+
 static bool add_change(struct fleet *fleet, struct request *request)
 {
 	const struct change *change = fleet->publish->change;
@@ -246,9 +262,6 @@ static bool add_change(struct fleet *fleet, struct request *request)
 	else
 		added = request_add(request, OPERATION_SET, path, text,
 				    holding ? holding->version : baseline_root_version(fleet), 0);
-	if (recuts(change, fleet->publish->record))
-		added = added && recut_add_tiles(fleet, request, fleet->publish->record,
-						 fleet->publish->id, are_free(fleet));
 	if (change->kind == CHANGE_RENAME)
 		added = added && add_former_name(fleet, request);
 	record_add_change(&globals, baseline_version(fleet), fleet->publish->id);
@@ -256,7 +269,10 @@ static bool add_change(struct fleet *fleet, struct request *request)
 		globals.last_id = fleet->publish->given;
 	record_print_globals(&globals, text);
 	znode_path(ZNODE_GLOBALS, 0, path);
-	return added && request_add(request, OPERATION_SET, path, text, baseline_version(fleet), 0);
+	added = added &&
+		request_add(request, OPERATION_SET, path, text, baseline_version(fleet), 0);
+	fleet->publish->tile_operation = request->operation_count;
+	return added && (!recuts(change, fleet->publish->record) || add_recut(fleet, request));
 }
 
 /*
@@ -308,6 +324,9 @@ bool publish_send(struct fleet *fleet)
 		return false;
 	}
 	fill_record(fleet, fleet->publish->record);
+	if (recuts(fleet->publish->change, fleet->publish->record) && !are_free(fleet) &&
+	    !recut_has_looked(fleet, fleet->publish->change->limiter->holding))
+		return false;
 	request = transaction_begin(fleet, TRANSACTION_CHANGE);
 	if (request && add_change(fleet, request)) {
 		set_sent(fleet, true);
@@ -384,6 +403,7 @@ void publish_answered(struct fleet *fleet, const struct request *request)
 						   : baseline_root_version(fleet) + 1;
 
 	set_sent(fleet, false);
+	recut_forget(fleet);
 	if (request->answer == ANSWER_OK) {
 		baseline_advance(fleet, fleet->publish->id, fleet->publish->given, request->zxid);
 		apply(fleet, change->kind == CHANGE_MAKE ? 0 : version, request->zxid);
@@ -399,8 +419,8 @@ void publish_answered(struct fleet *fleet, const struct request *request)
 		fleet->publish->tries++;
 		fleet->publish->next_ns = fleet->now_ns +
 					  fleet_random(fleet) % (FLEET_RACE_NS << doublings);
-		/* Others were first; if not with /g, somebody changed nodes by hand. */
-		if (request->failed)
+		/* Others were first; if not with /g or a tile, nodes were changed by hand. */
+		if (request->failed && request->failed < fleet->publish->tile_operation)
 			baseline_note_void(fleet);
 		if (request->answer == ANSWER_EXISTS &&
 		    fleet->publish->given > fleet->publish->used_id)
@@ -500,6 +520,7 @@ void publish_forget(struct fleet *fleet)
 {
 	struct publish *publish = fleet->publish;
 
+	recut_forget(fleet);
 	while (publish->change && (publish->sent || session_is_leaving(fleet)))
 		finish(fleet, publish->sent ? -ETIMEDOUT : -EHOSTUNREACH);
 }

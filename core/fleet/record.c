@@ -188,6 +188,7 @@ static bool parse_head(const char *text, struct record *record)
 	if (!find_line(text, "name", record->name, sizeof(record->name)) ||
 	    !find_number(text, "parent", INT64_MAX, &record->parent) ||
 	    !find_number(text, "generation", INT64_MAX, &record->generation) ||
+	    !record->generation ||
 	    !find_line(text, "writer", record->writer, sizeof(record->writer)) ||
 	    !find_line(text, "owner", owner, sizeof(owner)))
 		return false;

@@ -47,11 +47,12 @@ static bool add_record(const struct fleet *fleet, struct request *request,
 {
 	struct record record = next_record(fleet, holding);
 	struct globals globals = *baseline_globals(fleet);
+	const struct recut_tile all = {.epoch = EPOCH_NONE, .rest.saved = record.saved};
 	char text[RECORD_TEXT];
 
 	record_print(&record, text);
 	if (!add_set(request, ZNODE_RECORD, holding->id, text, holding->version) ||
-	    !recut_add_tiles(fleet, request, &record, holding->id, false))
+	    !recut_add_tiles(request, &record, holding->id, &all))
 		return false;
 	record_add_change(&globals, baseline_version(fleet), holding->id);
 	record_print_globals(&globals, text);

@@ -135,12 +135,14 @@ static bool plan_all(struct fleet *fleet, const struct request *request, struct 
 
 	if (room > PLAN_CHANGES_MAX)
 		room = PLAN_CHANGES_MAX;
-	for (uint32_t i = 0; i < count && plan_change_count(item->plan) + GIVE_CHANGES <= room;
-	     i++) {
-		struct rest rest = rest_of(item->holding, &leases[i]);
+	for (uint32_t i = 0; i < count; i++) {
+		struct rest rest;
 
 		if (!is_due(&leases[i]))
 			continue;
+		if (plan_change_count(item->plan) + GIVE_CHANGES > room)
+			break;
+		rest = rest_of(item->holding, &leases[i]);
 		if (plan_give_run(item->plan, leases[i].first, leases[i].last, term_epoch(fleet),
 				  &rest) < 0)
 			return false;

@@ -294,7 +294,9 @@ static void watch_leaves(struct fleet *fleet, const struct search *search)
 		round->torn_ns = fleet->now_ns;
 		round->torn_leaf = hole;
 		round->torn_reserve = reserve;
-	} else if (fleet->now_ns - round->torn_ns >= fleet->constants.renewal_ns) {
+	} else if (!fleet->torn_id &&
+		   fleet->now_ns - round->torn_ns >= fleet->constants.renewal_ns) {
+		/* One limiter at a time: its id says what the answer is about. */
 		round->torn_ns = 0;
 		fleet->torn_id = search->holding->id;
 	}
@@ -505,7 +507,7 @@ static void take_over(struct search *search, const struct item *item)
 	item->plan->after = (struct tiles){0};
 }
 
-/* Other hosts take, too: lists anew in a moment, and then takes less at once. */
+/* Other hosts take, too: lists anew in a moment. */
 static void try_again(struct fleet *fleet, struct search *search)
 {
 	uint32_t lack = lack_of(fleet, search), tried = lack < search->batch ? lack : search->batch;
@@ -514,7 +516,9 @@ static void try_again(struct fleet *fleet, struct search *search)
 		end_round(fleet, search);
 		return;
 	}
-	search->batch = tried / REFUSED_PARTS + 1;
+	/* Without numbers a run is one node, however many leaves are taken of it. */
+	if (holding_has_numbers(search->holding->settings))
+		search->batch = tried / REFUSED_PARTS + 1;
 	search->retry_ns = fleet->now_ns + 1 + fleet_random(fleet) % FLEET_HERD_NS;
 	holdings_rouse_at(fleet, search->holding, search->retry_ns);
 }

@@ -4,7 +4,7 @@
  *
  * A round lists tiles and claims, and which hosts there are if tiles of others are in the way. Then
  * it takes what is lacking, in one transaction or several. Where another host was first it lists
- * anew up to FLEET_HERD_NS later, and takes less at once.
+ * anew up to FLEET_HERD_NS later, and takes fewer partitions with numbers at once.
  */
 #ifndef RATEFS_CORE_ROUND_H
 #define RATEFS_CORE_ROUND_H

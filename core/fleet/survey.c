@@ -179,15 +179,16 @@ static void tiles_listed(struct fleet *fleet, struct request *request)
 	struct sight *sight = holding->sight;
 	struct znode folder;
 	struct tiles tiles;
+	uint32_t leaves;
 	bool reserve;
 
 	survey->pending--;
 	(void)znode_parse(request->path, &folder);
 	reserve = folder.kind == ZNODE_RESERVES;
-	if (request->answer == ANSWER_OK && folder.cut == holding->cut &&
-	    tiles_read(&tiles, request->names, request->name_count,
-		       reserve ? holding->settings->reserve_hosts
-			       : holding_leaves(holding->settings))) {
+	leaves = reserve ? holding->settings->reserve_hosts : holding_leaves(holding->settings);
+	/* An election may have taken back a cut, and its number was given again without reserve. */
+	if (request->answer == ANSWER_OK && folder.cut == holding->cut && leaves &&
+	    tiles_read(&tiles, request->names, request->name_count, leaves)) {
 		keep_tiles(reserve ? &sight->reserve : &sight->shares, &tiles);
 		sight->cut = folder.cut;
 		tiles_free(&tiles);

@@ -44,7 +44,7 @@ def row_31(bench):
     """All hosts hold an equal part of the limiter, by readers of other keys."""
     count, seconds = HOSTS if not bench.settings.quick else 3, bench.settings.keyed_s
     with fleet(bench, count) as hosts, contextlib.ExitStack() as stack:
-        hosts[0].make("x", rate=f"{RATE}/s", key_rate=f"{KEY_RATE}/s")
+        hosts[0].make("x", rate=f"{RATE}/s", key_rate=f"{KEY_RATE}/s", key_share="leased")
         know(hosts, "x", f"{RATE}/s")
         for host in hosts:
             for n in range(2 * RATE // KEY_RATE // count + 1):

@@ -24,7 +24,11 @@ listed() {
 
 # shown_here: of these paths those that this mount has: of partitions with numbers, or of pieces.
 shown_here() {
-	if [ -e "$m/orders/partitions/0" ]; then grep -vF /0-4095/; else grep -vF /0/; fi
+	if [ -e "$m/orders/partitions/0/token" ]; then
+		grep -vF /0-4095/
+	else
+		grep -vF /0/ | sed "s,/0-4095/,/$(a_part)/,"
+	fi
 }
 
 case_the_readme_sorts_files_by_what_reading_them_costs() {

@@ -216,13 +216,15 @@ case_the_holder_is_this_host() {
 	start -o host=thishost
 	limiter orders 100/s
 	in_use
-	is holder "$(cat "$m/orders/partitions/0/holder")" thishost
+	is holder "$(cat "$m/orders/partitions/$(awk '{ print $1 }' \
+		"$m/orders/partitions/held")/holder")" thishost
 	grep -q thishost "$m/status" || fail 'status does not name the host'
 	grep -q thishost "$m/hosts" || fail 'hosts does not name the host'
 }
 
 case_a_partition_of_a_slow_limiter_is_one() {
-	start
+	mkdir "$d/kept"
+	start "local:$d/kept"
 	limiter orders 1/h
 	is 'partitions of 1/h' "$(ls "$m/orders/partitions" | grep -c '^[0-9]*$')" 1
 	echo 1000000/s > "$m/orders/rate"

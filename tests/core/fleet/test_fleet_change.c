@@ -171,7 +171,7 @@ static void test_another_number_of_leaves_or_reserve_numbers_them_anew(void **st
 	scene_close(&scene);
 }
 
-static void test_leaves_that_are_numbered_anew_have_tiles_of_no_epoch(void **state)
+static void test_leaves_that_a_host_leases_are_numbered_anew_with_no_epoch(void **state)
 {
 	struct scene scene;
 	struct limiter *a;
@@ -180,11 +180,12 @@ static void test_leaves_that_are_numbered_anew_have_tiles_of_no_epoch(void **sta
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", ONE);
+	scene_lay(&scene, "/t/1-1", "0.aaaaaaaaaaaaa");
 	change = writing(a, "partitions.count=3\npartitions.reserve=1/s hosts=2");
 	begin(&scene, &change);
-	scene_assert_next(&scene, "check /g 1; set /h/HID 2; set /c/1 0; create /t/1-2; "
+	scene_assert_next(&scene, "check /g 1; set /h/HID 2; set /c/1 0; set /g 1; create /t/1-2; "
 				  "create /t/1-2/0-2+0+1; create /r/1-2; "
-				  "create /r/1-2/0-1+0+1; set /g 1");
+				  "create /r/1-2/0-1+0+1");
 	assert_int_equal(end(&scene, &change, 0), 0);
 	scene_run(&scene, 10 * SEC);
 	change = writing(a, "partitions.count=1\npartitions.reserve=none");
@@ -192,6 +193,27 @@ static void test_leaves_that_are_numbered_anew_have_tiles_of_no_epoch(void **sta
 	assert_int_equal(end(&scene, &change, 0), 0);
 	assert_non_null(scene_node(&scene, "/t/1-3/0+0+1"));
 	assert_null(scene_node(&scene, "/r/1-3"));
+	scene_close(&scene);
+}
+
+static void test_leaves_that_are_all_free_follow_on_from_those_before(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=100/s\nburst=8\npartitions.count=4");
+	scene_lay(&scene, "/t/1-1", "0+2+1:1.5 1-2+1+1:2 3+2+1:1");
+	change = writing(a, "partitions.count=2\npartitions.reserve=1/s hosts=2");
+	begin(&scene, &change);
+	scene_assert_next(&scene, "check /g 1; set /h/HID 2; set /c/1 0; set /g 1; "
+				  "delete /t/1-1/0+2+1:1.5; delete /t/1-1/1-2+1+1:2; "
+				  "delete /t/1-1/3+2+1:1; create /t/1-2; "
+				  "create /t/1-2/0-1+1+1:4.5; create /r/1-2; "
+				  "create /r/1-2/0-1+1+1");
+	assert_int_equal(end(&scene, &change, 0), 0);
 	scene_close(&scene);
 }
 
@@ -1048,7 +1070,8 @@ int main(void)
 		cmocka_unit_test(test_making_a_limiter_is_one_transaction_with_its_tiles),
 		cmocka_unit_test(test_a_setting_is_one_transaction_of_its_limiter_and_g),
 		cmocka_unit_test(test_another_number_of_leaves_or_reserve_numbers_them_anew),
-		cmocka_unit_test(test_leaves_that_are_numbered_anew_have_tiles_of_no_epoch),
+		cmocka_unit_test(test_leaves_that_a_host_leases_are_numbered_anew_with_no_epoch),
+		cmocka_unit_test(test_leaves_that_are_all_free_follow_on_from_those_before),
 		cmocka_unit_test(test_a_limiter_with_a_former_name_has_a_tile_of_no_epoch),
 		cmocka_unit_test(test_a_host_learns_since_when_leaves_are_numbered_as_they_are),
 		cmocka_unit_test(

@@ -267,6 +267,7 @@ static void test_leaves_that_are_numbered_anew_are_used_q_later_and_are_empty(vo
 	a = scene_make(&scene, "a", "enforcement=enforce");
 	set(&scene, a, "burst=20\nrate=1/h\npartitions.count=1");
 	assert_true(scene_has(&scene, "/t/1-2/0+2+1"));
+	scene_lay(&scene, "/t/1-2", "0.otherotheroth");
 	set(&scene, a, "partitions.count=2");
 	assert_true(scene_has(&scene, "/t/1-3/0-1+0+1"));
 	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
@@ -568,6 +569,7 @@ static void test_a_host_beyond_the_reserve_looks_for_one_seldom_while_it_is_idle
 	change.limiter = a;
 	scene.held_up = true;
 	assert_int_equal(scene_change(&scene, &change), WAITING);
+	scene_answer(&scene); /* which tiles there are */
 	scene_answer(&scene);
 	scene_lay(&scene, "/t/1-2", "0-1+2+1");
 	scene_lay(&scene, RESERVE, "0.otherotheroth");

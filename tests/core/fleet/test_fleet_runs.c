@@ -207,11 +207,44 @@ static void test_a_successor_goes_on_with_the_runs_of_its_predecessor(void **sta
 	scene_close(&scene);
 }
 
+static bool is_take(const struct request *request)
+{
+	return request->operation_count > 2 &&
+	       !strncmp(request->operations[2].path, FOLDER, strlen(FOLDER));
+}
+
+static void test_a_take_that_was_refused_takes_as_much_again(void **state)
+{
+	struct scene scene;
+	struct guest guest;
+	struct limiter *a;
+	unsigned int takes = 0;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", "rate=1000/s\nburst=100");
+	scene.held_up = true;
+	assert_int_equal(scene_ask(&scene, &guest, a), WAITING);
+	for (int i = 0; i < 100 && takes < 4; i++) {
+		scene_run(&scene, 10 * MS);
+		while (scene.sent_count) {
+			if (is_take(scene.sent[0]) && takes++ < 3)
+				scene_refuse(&scene, ANSWER_NO_NODE, 2);
+			else
+				scene_answer(&scene);
+		}
+	}
+	assert_int_equal(takes, 4);
+	assert_int_equal(a->holding->held, LEAVES);
+	scene_close(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tiles_that_are_split_and_merged_are_the_leases_of_their_host),
 		cmocka_unit_test(test_tiles_and_leases_agree_after_each_outcome_that_was_lost),
+		cmocka_unit_test(test_a_take_that_was_refused_takes_as_much_again),
 		cmocka_unit_test(test_a_successor_goes_on_with_the_runs_of_its_predecessor),
 	};
 

@@ -262,6 +262,7 @@ static void test_a_limiter_with_a_line_missing_is_refused(void **state)
 	assert_refused("name=", "nam=");
 	assert_refused("parent=3\n", "");
 	assert_refused("generation=12\n", "");
+	assert_refused("generation=12\n", "generation=0\n");
 	assert_refused("writer=", "author=");
 	assert_refused("owner=", "owners=");
 	assert_refused("settings:\n", "");

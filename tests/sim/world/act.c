@@ -207,14 +207,37 @@ static void print_settings(const struct place *place, const struct command *comm
 	print_text(place->host, command->text, text);
 }
 
+/* The pieces that are held, where partitions have no numbers. */
+static void print_pieces(const struct place *place, const struct command *command)
+{
+	const struct holding *holding = place->limiter->holding;
+	char *text = memory_get((size_t)(holding->lease_count + 1) * 2 * QUANTITY_TEXT);
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < holding->lease_count; i++) {
+		const struct lease *lease = &holding->leases[i];
+
+		if (lease->state == LEASE_HELD)
+			used += (size_t)snprintf(text + used, 2 * QUANTITY_TEXT, "%s%u-%u",
+						 used ? " " : "", lease->first, lease->last);
+	}
+	print_text(place->host, command->text, *text ? text : "none");
+	free(text);
+}
+
 /* A host alone holds them all. */
 static void print_held(const struct place *place, const struct command *command)
 {
 	const struct host *host = place->host;
 	uint32_t shares, count = partition_count(place->limiter, &shares);
-	char *text = memory_get((size_t)count * QUANTITY_TEXT);
+	char *text;
 	size_t used = 0;
 
+	if (host->fleet && !holding_has_numbers(place->limiter->holding->settings)) {
+		print_pieces(place, command);
+		return;
+	}
+	text = memory_get((size_t)count * QUANTITY_TEXT);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t index = i < shares ? i : PARTITIONS_MAX + i - shares;
 
