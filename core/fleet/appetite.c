@@ -9,13 +9,19 @@ enum {
 	DRAIN_PERIODS = 20,   /* in so many a backlog is worked off ... */
 	BACKLOG_PERIODS = 20, /* ... after readers waited for so many without a break */
 	HUNGRY_PERIODS = 5,   /* of waiting without a break */
-	BEHIND_PERIODS = 20,  /* likewise, where other hosts are short: ... */
-	BEHIND_PARTS = 16,    /* ... then so much more is wanted, ... */
-	REST_PERIODS = 300,   /* ... once that was in vain not again so soon: doubled */
-	LONG_PERIODS = 3,     /* so long is long to wait */
-	STEPS_MAX = 4,	      /* ... and twice as much each time that it was of use */
-	GRANTS_LEAST = 4,     /* show that readers ask again: the number of those that wait ... */
-	STEADY_PARTS = 32,    /* ... changes by no more than such a part of what was granted */
+	BEHIND_PERIODS = 15,  /* in which readers waited often ... */
+	OFTEN_PARTS = 5,      /* ... that is such a part of the time: ... */
+	BEHIND_PARTS = 16,    /* ... then such a part more is wanted ... */
+	STEPS_MAX = 5,	      /* ... and twice as much each time that it was of use ... */
+	STEPS_LONG = 4,	      /* ... or at once ... */
+	LONG_PERIODS = 3,     /* ... where readers wait for so long ... */
+	PROBE_PERIODS = 10,   /* ... which so many periods show ... */
+	PROBE_MOST = 30,      /* ... or more, where few tokens come; ... */
+	REST_PERIODS = 300,   /* ... in vain: not again so soon, doubled */
+	SHORT_REST_PERIODS = 30,
+	MORE_PARTS = 5,	   /* such a part more than the mean was no chance, where more was held */
+	GRANTS_LEAST = 4,  /* show that readers ask again: the number of those that wait ... */
+	STEADY_PARTS = 32, /* ... changes by no more than such a part of what was granted */
 	VAIN_MAX = 2,
 	GROWTH = 8, /* once more was of use */
 };
@@ -50,6 +56,7 @@ static bool begin_anew(struct appetite *appetite, uint32_t periods)
 		return false;
 	appetite->sum = last(appetite, periods / 2);
 	appetite->periods = periods / 2;
+	appetite->rest = 0;
 	return true;
 }
 
@@ -70,7 +77,7 @@ static uint32_t hungry_periods(const struct appetite *appetite)
 {
 	uint32_t periods = 0;
 
-	while (periods < APPETITE_PERIODS - 1 && appetite->waited[place(appetite, periods)])
+	while (periods < APPETITE_PERIODS - 1 && appetite->waited[place(appetite, periods)] >= 1)
 		periods++;
 	return periods;
 }
@@ -101,17 +108,32 @@ static double granted_in(const struct appetite *appetite, uint32_t periods)
 }
 
 /*
- * Tells whether readers waited for so long without a break that more come than are served, though
- * their number changes: some of them may ask again and again.
+ * Tells whether readers waited for a good part of the time: over as many periods that something can
+ * be told of the tokens that were granted.
  */
-static bool is_behind(const struct appetite *appetite, const struct appetite_facts *facts,
-		      uint32_t hungry)
+static bool wait_often(const struct appetite *appetite, uint32_t least)
 {
-	uint32_t least = facts->contended ? BEHIND_PERIODS
-					  : (uint32_t)HUNGRY_PERIODS << appetite->vain;
+	double waited = 0, granted = 0;
+	uint32_t periods = 0;
 
-	return hungry >= least && granted_in(appetite, hungry) >= GRANTS_LEAST &&
-	       (!facts->contended || !appetite->rest);
+	while (periods < APPETITE_PERIODS - 1 && (periods < least || granted < GRANTS_LEAST)) {
+		waited += appetite->waited[place(appetite, periods)];
+		granted = granted_in(appetite, ++periods);
+	}
+	return granted >= GRANTS_LEAST && waited * OFTEN_PARTS >= periods;
+}
+
+/*
+ * Tells whether readers may want more that do not wait all the time, or whose number changes.
+ * Readers that have waited for @hungry periods may yet be seen to ask again.
+ */
+static bool may_be_hungry(const struct appetite *appetite, const struct appetite_facts *facts,
+			  uint32_t hungry)
+{
+	if (hungry && hungry <= (uint32_t)HUNGRY_PERIODS << appetite->vain)
+		return false;
+	return (!appetite->rest || (hungry && !facts->contended)) &&
+	       wait_often(appetite, BEHIND_PERIODS);
 }
 
 /* Tells whether at least half of the leaves that came were made use of. */
@@ -123,16 +145,60 @@ static bool was_of_use(const struct appetite *appetite, const struct appetite_fa
 	       leaves * facts->leaf * appetite->grown_periods;
 }
 
-/*
- * Returns what is wanted where it is not sure that readers are hungry: more each time. Where they
- * wait for long it is twice as much at once.
- */
-static uint32_t a_little_more(struct appetite *appetite, const struct appetite_facts *facts)
+static void grow(struct appetite *appetite, const struct appetite_facts *facts, uint32_t wanted)
 {
-	if (appetite->steps > STEPS_MAX ||
-	    facts->waiting >= facts->held * facts->leaf * LONG_PERIODS)
-		appetite->steps = STEPS_MAX;
-	return facts->held + (facts->held / BEHIND_PARTS << appetite->steps++) + 1;
+	appetite->grown_from = facts->held;
+	appetite->grown_periods = 0;
+	appetite->wanted = wanted;
+}
+
+/*
+ * Wants more where it is not sure that readers are hungry: a little at first, and more each time.
+ * Where they wait for long, or no host is short, it is twice as much at once.
+ */
+static void probe(struct appetite *appetite, const struct appetite_facts *facts)
+{
+	bool is_long = facts->waiting >= facts->held * facts->leaf * LONG_PERIODS;
+
+	if (appetite->steps < STEPS_LONG && (is_long || !facts->contended))
+		appetite->steps = STEPS_LONG;
+	grow(appetite, facts, facts->held + (facts->held / BEHIND_PARTS << appetite->steps) + 1);
+	if (appetite->steps < STEPS_MAX)
+		appetite->steps++;
+}
+
+/* Ends a probe. The tokens that were asked for meanwhile are what readers want, if that is more. */
+static void end_probe(struct appetite *appetite, bool vain)
+{
+	double asked = last(appetite, appetite->grown_periods);
+	double mean = appetite->sum / appetite->periods * appetite->grown_periods;
+
+	if (asked * MORE_PARTS >= mean * (MORE_PARTS + 1)) {
+		appetite->sum = asked;
+		appetite->periods = appetite->grown_periods;
+	}
+	appetite->rest = vain ? (uint32_t)REST_PERIODS << appetite->vain : 0;
+	if (!vain)
+		appetite->vain = 0;
+	else if (appetite->vain < VAIN_MAX)
+		appetite->vain++;
+	appetite->wanted = 0;
+	appetite->steps = 0;
+}
+
+static void note_probe(struct appetite *appetite, const struct appetite_facts *facts)
+{
+	double expected = facts->held * facts->leaf * appetite->grown_periods;
+	bool often = wait_often(appetite, HUNGRY_PERIODS), told;
+
+	told = appetite->grown_periods >= PROBE_PERIODS &&
+	       (expected >= GRANTS_LEAST || appetite->grown_periods >= PROBE_MOST);
+	if (told && was_of_use(appetite, facts) && often)
+		probe(appetite, facts);
+	else if (told)
+		end_probe(appetite, !was_of_use(appetite, facts));
+	else if (!appetite->grown_periods && !often)
+		appetite->wanted = appetite->steps = 0;
 }
 
 static void note_hunger(struct appetite *appetite, const struct appetite_facts *facts)
@@ -140,36 +206,32 @@ static void note_hunger(struct appetite *appetite, const struct appetite_facts *
 	uint32_t hungry = hungry_periods(appetite);
 
 	if (!appetite->wanted) {
-		bool again = ask_again(appetite, hungry,
-				       (uint32_t)HUNGRY_PERIODS << appetite->vain);
-
-		if (!facts->held || (!again && !is_behind(appetite, facts, hungry)))
+		if (!facts->held)
 			return;
-		appetite->grown_from = facts->held;
-		appetite->grown_periods = 0;
-		appetite->wanted = facts->held + (facts->held >> appetite->vain);
-		if (!again && facts->contended)
-			appetite->wanted = a_little_more(appetite, facts);
+		if (ask_again(appetite, hungry, (uint32_t)HUNGRY_PERIODS << appetite->vain))
+			grow(appetite, facts, facts->held + (facts->held >> appetite->vain));
+		else if (may_be_hungry(appetite, facts, hungry))
+			probe(appetite, facts);
 		return;
 	}
 	/* A host that got less than half of it cannot tell yet. */
 	appetite->grown_periods += facts->held >= (appetite->grown_from + appetite->wanted) / 2;
+	if (appetite->steps && !ask_again(appetite, hungry, HUNGRY_PERIODS)) {
+		note_probe(appetite, facts);
+		return;
+	}
 	if (hungry && appetite->grown_periods < HUNGRY_PERIODS)
 		return;
-	if (hungry && (appetite->steps || was_of_use(appetite, facts))) {
+	appetite->steps = 0;
+	if (hungry && was_of_use(appetite, facts)) {
 		appetite->vain = 0;
-		appetite->grown_from = facts->held;
-		appetite->wanted = facts->contended && !ask_again(appetite, hungry, HUNGRY_PERIODS)
-					   ? a_little_more(appetite, facts)
-					   : facts->held * GROWTH;
-	} else {
-		if (appetite->steps)
-			appetite->rest = (uint32_t)REST_PERIODS << appetite->vain;
-		if (appetite->grown_periods && appetite->vain < VAIN_MAX)
-			appetite->vain++;
-		appetite->wanted = 0;
-		appetite->steps = 0;
+		grow(appetite, facts, facts->held * GROWTH);
+		return;
 	}
+	if (appetite->grown_periods && appetite->vain < VAIN_MAX)
+		appetite->vain++;
+	appetite->rest = SHORT_REST_PERIODS;
+	appetite->wanted = 0;
 	appetite->grown_periods = 0;
 }
 
@@ -177,7 +239,7 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 {
 	appetite->period = (appetite->period + 1) % APPETITE_PERIODS;
 	appetite->asked[appetite->period] = facts->asked;
-	appetite->waited[appetite->period] = facts->waited;
+	appetite->waited[appetite->period] = facts->waited ? 1 : facts->waited_part;
 	appetite->waiting[appetite->period] = facts->waiting;
 	appetite->rest -= appetite->rest > 0;
 	note_mean(appetite, facts->asked);

@@ -12,9 +12,14 @@
  * so for half a second is hungry: it wants twice as much. If half of that is made use of, and they
  * still wait, it wants eight times as much, and so on. If not, that was in vain: the next time
  * readers have to wait for twice as long, and half as much more is wanted. Where other readers wait
- * for two seconds, as much is wanted as serves all that wait in two seconds more. While no host is
- * short, and after four seconds anyway, readers count as hungry whose number changes: readers of
- * either kind may wait together.
+ * for two seconds, as much is wanted as serves all that wait in two seconds more.
+ *
+ * A reader that works between tokens waits for a part of the time only, and so do readers that come
+ * by themselves: they are told apart by a probe. Where readers waited for a fifth of the last
+ * second and a half a little more is wanted; twice as much if they wait for long, or no host is
+ * short. If at least half of that is asked for, and they still wait so often, more follows, and so
+ * on; the tokens that were asked for meanwhile are what they want. If not, it was in vain, and the
+ * next probe comes half a minute later, then a minute, then two.
  *
  * The slack is a number of leaves that does not depend on the demand. Readers that come at random
  * wait for about 1/(2 s) on average where the slack is s tokens a second, whatever their rate
@@ -35,7 +40,7 @@ enum {
 struct appetite {
 	double asked[APPETITE_PERIODS];	  /* tokens, in each period */
 	double waiting[APPETITE_PERIODS]; /* tokens that were waited for at its end */
-	bool waited[APPETITE_PERIODS];	  /* a reader waited all the time */
+	double waited[APPETITE_PERIODS];  /* the part of it that a reader waited */
 	uint32_t period;		  /* the newest's place */
 	double sum, periods;		  /* the mean: tokens asked for in so many periods */
 	uint32_t wanted;		  /* leaves, of hungry readers; 0: they are not */
@@ -48,13 +53,14 @@ struct appetite {
 
 /* A period, and its end. */
 struct appetite_facts {
-	double asked;	   /* tokens that were asked for */
-	double waiting;	   /* tokens that are waited for ... */
-	bool long_waiting; /* ... by a reader for a second or more */
-	bool waited;	   /* readers waited all the time, and all that could be granted was */
-	uint32_t held;	   /* leaves */
-	double leaf;	   /* tokens a period that a leaf is worth */
-	bool contended;	   /* other hosts are short */
+	double asked;	    /* tokens that were asked for */
+	double waiting;	    /* tokens that are waited for ... */
+	bool long_waiting;  /* ... by a reader for a second or more */
+	bool waited;	    /* readers waited all the time, and all that could be granted was */
+	double waited_part; /* else: the part of the time, below 1, that a reader waited */
+	uint32_t held;	    /* leaves */
+	double leaf;	    /* tokens a period that a leaf is worth */
+	bool contended;	    /* other hosts are short */
 };
 
 /* Ends a period. */

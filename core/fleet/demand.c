@@ -27,6 +27,8 @@ enum {
 /* So few leaves are none: a token in hours. */
 static const double NEED_LEAST = 0.01;
 
+static const double ALMOST_ALL = 0.99;
+
 enum { VAIN_DOUBLINGS_MAX = 5 };
 
 /* Counts of one DEMAND_PERIOD_NS. */
@@ -202,15 +204,19 @@ static uint32_t fair_share(const struct fleet *fleet, const struct holding *hold
 	return (holding_count(holding) + hosts - 1) / hosts;
 }
 
-/*
- * Tells whether readers use keys that have a rate each. How much a single key needs is not to be
- * told from the sum of all: such a host wants what others leave. A key that is leased has what it
- * needs by itself.
- */
+/* Tells whether readers use keys that have a rate each. */
 static bool has_limited_keys(const struct holding *holding)
 {
-	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings->key_rate) &&
-	       holding->settings->key_share == KEY_SHARE_PROPORTIONAL;
+	return keys_count(holding->limiter) && !rate_is_unlimited(&holding->settings->key_rate);
+}
+
+/*
+ * Tells whether keys have the same share as the limiter. How much a single one needs is not to be
+ * told from the sum of all: such a host wants what others leave.
+ */
+static bool wants_share_of_keys(const struct holding *holding)
+{
+	return has_limited_keys(holding) && holding->settings->key_share == KEY_SHARE_PROPORTIONAL;
 }
 
 /*
@@ -248,7 +254,7 @@ static uint32_t wanted_for_tokens(const struct fleet *fleet, struct holding *hol
 		tokens = 1;
 	if (!tokens)
 		return 0;
-	if (membership_is_alone(fleet) || has_limited_keys(holding))
+	if (membership_is_alone(fleet) || wants_share_of_keys(holding))
 		return holding_count(holding);
 	wanted = partitions_for(holding, beyond_reserve(holding, tokens));
 	/* A reader of one token needs no more than one partition, however slow. */
@@ -411,6 +417,14 @@ static uint64_t waited_so_far_ns(const struct fleet *fleet, const struct holding
 	return holding->delayed_ns + (current ? fleet->now_ns - current->asked_ns : 0);
 }
 
+/* Returns the part of @all_ns that passed from @from_ns to @to_ns: less than all. */
+static double part_of(uint64_t to_ns, uint64_t from_ns, uint64_t all_ns)
+{
+	if (to_ns <= from_ns)
+		return 0;
+	return fmin((double)(to_ns - from_ns) / (double)all_ns, ALMOST_ALL);
+}
+
 /* Notes what was asked for in the last @periods. */
 static void note_appetite(const struct fleet *fleet, struct holding *holding, uint64_t periods)
 {
@@ -430,6 +444,7 @@ static void note_appetite(const struct fleet *fleet, struct holding *holding, ui
 		.waiting = waiting,
 		.long_waiting = lacks && fleet->now_ns - current->asked_ns >= NSEC_PER_SEC,
 		.waited = lacks && waited_ns >= demand->waited_ns + all_ns,
+		.waited_part = part_of(waited_ns, demand->waited_ns, all_ns),
 		.held = holding->usable,
 		.leaf = leaf_worth(holding),
 		.contended = demand->contested,
@@ -516,7 +531,7 @@ void demand_tell_portion(const struct fleet *fleet, const struct holding *holdin
 		facts->first = first_leaves(fleet, holding);
 		facts->hunger = appetite_hunger(&demand->appetite);
 		if ((facts->need > 0 || granted || waiting || has_asked(fleet, demand)) &&
-		    has_limited_keys(holding))
+		    wants_share_of_keys(holding))
 			facts->hunger = facts->leaves;
 	}
 	if ((facts->need > 0 || facts->first || facts->hunger || facts->exact) &&

@@ -243,12 +243,11 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 		share->limits[i].rate = (struct rate){.period_ns = NSEC_PER_SEC};
 }
 
-struct lease *holding_lease(struct holding *holding, uint32_t index)
+struct lease *holding_lease(struct holding *holding, uint32_t leaf, bool reserve)
 {
-	uint32_t count = holding_leaves(holding->settings);
-
-	if (index >= count && holding->reserve.state != LEASE_NONE &&
-	    holding->reserve.first == index - count)
-		return &holding->reserve;
-	return index < count ? holding_find_lease(holding, index) : NULL;
+	if (!reserve)
+		return holding_find_lease(holding, leaf);
+	if (holding->reserve.state == LEASE_NONE || holding->reserve.first != leaf)
+		return NULL;
+	return &holding->reserve;
 }

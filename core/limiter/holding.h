@@ -166,7 +166,7 @@ bool holding_has_reserve(const struct holding *holding);
 /* Tells whether capacity must be leased at all. */
 bool holding_needs_leases(const struct holding *holding);
 
-/* Returns the lease of partition @index; count and above: the reserve's. NULL: never had one. */
-struct lease *holding_lease(struct holding *holding, uint32_t index);
+/* Returns the lease with @leaf, or with that part of the reserve. NULL: there is none. */
+struct lease *holding_lease(struct holding *holding, uint32_t leaf, bool reserve);
 
 #endif

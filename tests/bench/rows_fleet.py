@@ -15,6 +15,7 @@ from wire import Wire
 
 READERS = 8
 RATE = 1000
+FALL_RATE = 200  # which a busy machine can grant, too
 SPAN_S = 0.5  # over which a rate is looked at
 PAUSE_S, USERS, STEADY_RATE = 2, 2, 10  # of the readers of row 27, hosts, the rate of a limiter
 RESTARTED_HOSTS = 3
@@ -32,15 +33,15 @@ class Fall:
     again and again.
     """
 
-    def __init__(self, bench, stack, count, lost, options, readers=READERS, **cut):
-        self.bench, self.stack, self.lost, self.readers = bench, stack, lost, readers
+    def __init__(self, bench, stack, members, lost, options, cut):
+        self.bench, self.stack, self.lost = bench, stack, lost
         self.shares = not cut
-        self.hosts = stack.enter_context(fleet(bench, count, options))
-        self.hosts[0].make("x", rate=f"{RATE}/s", **cut)
-        know(self.hosts, "x", f"{RATE}/s")
+        self.hosts = stack.enter_context(fleet(bench, members, options))
+        self.hosts[0].make("x", rate=f"{FALL_RATE}/s", **cut)
+        know(self.hosts, "x", f"{FALL_RATE}/s")
         # The hosts that are to be lost hold something before the others come.
         for some in (self.hosts[:lost], self.hosts[lost:]):
-            stack.enter_context(greedy(bench, some, "x/token", readers))
+            stack.enter_context(greedy(bench, some, "x/token", READERS))
             until(lambda: all(host.stat("x", "effective_rate") > 0 for host in self.hosts[:lost]),
                   20)
 
@@ -50,26 +51,26 @@ class Fall:
         begun = time.monotonic()
         for host in self.hosts[:self.lost]:
             host.kill()
-        return granting_s(self.hosts[self.lost:], "x", RATE, begun, SPAN_S, LOST_S)
+        return granting_s(self.hosts[self.lost:], "x", FALL_RATE, begun, SPAN_S, LOST_S)
 
     def lose_again_and_again(self, times):
         seconds = []
         for left in reversed(range(times)):
             if self.shares:
-                shared(self.hosts, "x", RATE)
+                shared(self.hosts, "x", FALL_RATE)
             seconds.append(self.lose())
             for n in range(self.lost if left else 0):
                 self.hosts[n] = self.stack.enter_context(self.hosts[n].again(self.bench))
-                know(self.hosts[n:n + 1], "x", f"{RATE}/s")
+                know(self.hosts[n:n + 1], "x", f"{FALL_RATE}/s")
             if left:
                 self.stack.enter_context(greedy(self.bench, self.hosts[:self.lost], "x/token",
-                                                self.readers))
+                                                READERS))
         return seconds
 
 
-def falls(bench, options, times, *case, **cut):
+def falls(bench, members, lost, options, cut, times):
     with contextlib.ExitStack() as stack:
-        return Fall(bench, stack, *case, options, **cut).lose_again_and_again(times)
+        return Fall(bench, stack, members, lost, options, cut).lose_again_and_again(times)
 
 
 def row_25(bench):
@@ -87,7 +88,7 @@ def row_25(bench):
         for what, count, lost, times, cut in cases[:1] if quick else cases:
             # Where another host holds all there is, one that comes back has nothing to lose.
             goes = [1] * times if cut else [times]
-            seconds = [one for go in goes for one in falls(bench, options, go, count, lost, **cut)]
+            seconds = [one for go in goes for one in falls(bench, count, lost, options, cut, go)]
             late = sum(one > limit_s for one in seconds)
             bench.figure(25, f"{what}, {name}", f"<= {limit_s:.1f} s",
                          f"{statistics.median(seconds):.1f} s", not late,

@@ -6,8 +6,8 @@ import time
 from fleet import FULL, Watch, burst_of, fleet, greedy, know, reading, until
 from rows_simulated import simulated_mix
 
-RATE = 1000
-READERS = 8  # of a greedy host
+RATE = 500
+READERS = 16  # of a greedy host
 LEAST, MOST = 0.002, 0.02  # of the rate: the part of a host that is not greedy
 WITHIN = 0.01  # of the rate
 SIMULATED_HOSTS = 30

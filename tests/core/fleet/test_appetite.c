@@ -118,44 +118,95 @@ static void test_a_hungry_reader_has_all_soon(void **state)
 	assert_int_equal(feed(&reader, 25), 4096);
 }
 
-static void test_readers_that_come_by_themselves_are_not_hungry(void **state)
+static void test_readers_that_wait_seldom_are_not_hungry(void **state)
 {
 	struct reader reader = reader_of(200);
 
 	(void)state;
 	reader.facts.contended = true;
-	for (int i = 0; i < 19; i++) {
-		reader.facts.waiting = 5 + i % 3;
-		pass(&reader, 1, 2, true);
+	for (int i = 0; i < 200; i++) {
+		reader.facts.waiting = i % 10 == 0;
+		pass(&reader, 1, 2, i % 10 == 0);
 		assert_int_equal(appetite_hunger(&reader.appetite), 0);
 	}
 }
 
-static void test_readers_of_both_kinds_are_hungry_soon_while_no_host_is_short(void **state)
+static void test_readers_that_wait_often_want_twice_as_much_while_no_host_is_short(void **state)
 {
 	struct reader reader = reader_of(200);
 
 	(void)state;
-	for (int i = 0; i < 5; i++) {
-		assert_int_equal(appetite_hunger(&reader.appetite), 0);
+	for (int i = 0; i < 21; i++) {
 		reader.facts.waiting = 1 + i % 2;
 		pass(&reader, 1, 2, true);
 	}
-	assert_int_equal(appetite_hunger(&reader.appetite), 400);
+	assert_int_equal(appetite_hunger(&reader.appetite), 393);
 }
 
-static void test_readers_of_both_kinds_get_a_little_more_where_a_host_is_short(void **state)
+static void test_readers_that_wait_often_want_a_little_more_where_a_host_is_short(void **state)
 {
 	struct reader reader = reader_of(160);
 
 	(void)state;
 	reader.facts.contended = true;
-	for (int i = 0; i < 20; i++) {
-		assert_int_equal(appetite_hunger(&reader.appetite), 0);
+	for (int i = 0; i < 21; i++) {
 		reader.facts.waiting = 1 + i % 2;
 		pass(&reader, 1, 2, true);
 	}
 	assert_int_equal(appetite_hunger(&reader.appetite), 171);
+}
+
+/* A reader that waits for a third of the time, and asks for @asked tokens a period. */
+static void work(struct reader *reader, uint32_t periods, double asked)
+{
+	reader->facts.contended = true;
+	reader->facts.waited_part = 0.33;
+	for (uint32_t i = 0; i < periods; i++) {
+		reader->facts.waiting = i % 3 == 0;
+		pass(reader, 1, asked, false);
+	}
+}
+
+static void test_a_probe_that_is_of_use_is_followed_by_a_larger_one(void **state)
+{
+	struct reader reader = reader_of(160);
+
+	(void)state;
+	work(&reader, 15, 160 * LEAF);
+	assert_int_equal(appetite_hunger(&reader.appetite), 171);
+	reader.facts.held = 171;
+	work(&reader, 10, 171 * LEAF);
+	assert_int_equal(appetite_hunger(&reader.appetite), 192);
+}
+
+static void test_a_vain_probe_is_not_repeated_for_half_a_minute(void **state)
+{
+	struct reader reader = reader_of(160);
+
+	(void)state;
+	work(&reader, 15, 160 * LEAF);
+	reader.facts.held = 171;
+	work(&reader, 10, 160 * LEAF);
+	assert_int_equal(appetite_hunger(&reader.appetite), 0);
+	reader.facts.held = 160;
+	work(&reader, 299, 160 * LEAF);
+	assert_int_equal(appetite_hunger(&reader.appetite), 0);
+	work(&reader, 2, 160 * LEAF);
+	assert_int_equal(appetite_hunger(&reader.appetite), 171);
+}
+
+static void test_a_probe_shows_what_readers_want(void **state)
+{
+	struct reader reader = reader_of(40);
+
+	(void)state;
+	work(&reader, 300, 40 * LEAF);
+	reader.facts.held = appetite_hunger(&reader.appetite);
+	assert_in_range(reader.facts.held, 41, 73);
+	reader.facts.waited_part = 0;
+	pass(&reader, 10, 0.8, false);
+	assert_int_equal(appetite_hunger(&reader.appetite), 0);
+	assert_true(fabs(need_a_second(&reader) - 8) < 0.1);
 }
 
 static void test_nothing_is_wanted_for_a_short_wait(void **state)
@@ -164,8 +215,8 @@ static void test_nothing_is_wanted_for_a_short_wait(void **state)
 
 	(void)state;
 	for (int i = 0; i < 50; i++) {
-		pass(&reader, 4, 1, true);
-		pass(&reader, 1, 1, false);
+		pass(&reader, 1, 1, true);
+		pass(&reader, 9, 1, false);
 		assert_int_equal(appetite_hunger(&reader.appetite), 0);
 	}
 }
@@ -223,10 +274,14 @@ int main(void)
 		cmocka_unit_test(test_chance_is_no_change),
 		cmocka_unit_test(test_a_backlog_is_worked_off_in_two_seconds),
 		cmocka_unit_test(test_a_hungry_reader_has_all_soon),
-		cmocka_unit_test(test_readers_that_come_by_themselves_are_not_hungry),
-		cmocka_unit_test(test_readers_of_both_kinds_are_hungry_soon_while_no_host_is_short),
+		cmocka_unit_test(test_readers_that_wait_seldom_are_not_hungry),
 		cmocka_unit_test(
-			test_readers_of_both_kinds_get_a_little_more_where_a_host_is_short),
+			test_readers_that_wait_often_want_twice_as_much_while_no_host_is_short),
+		cmocka_unit_test(
+			test_readers_that_wait_often_want_a_little_more_where_a_host_is_short),
+		cmocka_unit_test(test_a_probe_that_is_of_use_is_followed_by_a_larger_one),
+		cmocka_unit_test(test_a_vain_probe_is_not_repeated_for_half_a_minute),
+		cmocka_unit_test(test_a_probe_shows_what_readers_want),
 		cmocka_unit_test(test_nothing_is_wanted_for_a_short_wait),
 		cmocka_unit_test(test_after_a_vain_try_readers_have_to_wait_twice_as_long),
 		cmocka_unit_test(test_a_use_ends_the_vain_tries),
