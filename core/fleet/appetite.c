@@ -186,6 +186,12 @@ static void end_probe(struct appetite *appetite, bool vain)
 	appetite->steps = 0;
 }
 
+/* Tells whether a host got at least half of what it wanted more: else it cannot tell yet. */
+static bool has_grown(const struct appetite *appetite, const struct appetite_facts *facts)
+{
+	return facts->held >= (appetite->grown_from + appetite->wanted) / 2;
+}
+
 static void note_probe(struct appetite *appetite, const struct appetite_facts *facts)
 {
 	double expected = facts->held * facts->leaf * appetite->grown_periods;
@@ -197,7 +203,7 @@ static void note_probe(struct appetite *appetite, const struct appetite_facts *f
 		probe(appetite, facts);
 	else if (told)
 		end_probe(appetite, !was_of_use(appetite, facts));
-	else if (!appetite->grown_periods && !often)
+	else if (!has_grown(appetite, facts) && !often)
 		appetite->wanted = appetite->steps = 0;
 }
 
@@ -214,8 +220,7 @@ static void note_hunger(struct appetite *appetite, const struct appetite_facts *
 			probe(appetite, facts);
 		return;
 	}
-	/* A host that got less than half of it cannot tell yet. */
-	appetite->grown_periods += facts->held >= (appetite->grown_from + appetite->wanted) / 2;
+	appetite->grown_periods += has_grown(appetite, facts);
 	if (appetite->steps && !ask_again(appetite, hungry, HUNGRY_PERIODS)) {
 		note_probe(appetite, facts);
 		return;

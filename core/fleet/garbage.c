@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DELETES_MAX = 90, TRIES_MAX = 5, FOLDERS_MAX = 2 };
+enum { DELETES_MAX = 90, TRIES_MAX = 5, FOLDERS_MAX = 2, KEYS_MAX = 256 };
 
 /* Ends of hosts are of use for so long, unless their tiles are taken by then. */
 #define ENDS_KEPT_NS (3600 * NSEC_PER_SEC)
@@ -26,6 +26,7 @@ struct swept {
 	uint32_t tries;
 	bool whole; /* the limiter is gone ... */
 	bool named; /* ... and its record says so */
+	bool keyed; /* folders of keys may be left; all else goes after them */
 	/* Folders that are there, of those that FOLDERS has; nodes in them. */
 	bool there[FOLDERS_MAX];
 	uint32_t listed;	   /* folders so far */
@@ -39,6 +40,9 @@ struct garbage {
 	struct swept *first;   /* owned */
 	struct chains by_id;   /* the same */
 	struct swept *current; /* that is looked at, or deleted; NULL */
+	/* Hashes of its keys that are to be listed. After them its folder is listed anew. */
+	uint64_t keys[KEYS_MAX];
+	uint32_t key_count;
 };
 
 bool garbage_new(struct fleet *fleet)
@@ -138,15 +142,20 @@ static void folders_listed(struct fleet *fleet, struct request *request)
 	}
 }
 
+/* A folder of keys may be left without tiles beside it: no transaction guards its making. */
 void garbage_look(struct fleet *fleet)
 {
-	struct request *request;
-	char path[ZNODE_TEXT];
+	static const enum znode_kind kinds[] = {ZNODE_TILES_OF, ZNODE_KEYS_OF};
 
-	znode_path(ZNODE_TILES_OF, 0, path);
-	request = request_new(REQUEST_LIST, path, folders_listed);
-	if (request)
-		request_send(fleet, request);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct request *request;
+		char path[ZNODE_TEXT];
+
+		znode_path(kinds[i], 0, path);
+		request = request_new(REQUEST_LIST, path, folders_listed);
+		if (request)
+			request_send(fleet, request);
+	}
 }
 
 static void free_paths(struct swept *swept)
@@ -192,29 +201,44 @@ static void path_in(const struct swept *swept, uint32_t at, const char *name, ch
 	znode_path_tile(swept->id, swept->cut, FOLDERS[at] == ZNODE_RESERVES, name, path);
 }
 
+/* Makes room for @count paths more. False: there is no memory. */
+static bool make_room(struct swept *swept, uint32_t count)
+{
+	char(*paths)[ZNODE_TEXT] = realloc(swept->paths,
+					   (swept->path_count + count) * sizeof(*paths));
+
+	if (paths)
+		swept->paths = paths;
+	return paths;
+}
+
+/* Returns what a list that was just answered is about; NULL: nothing comes of it. */
+static struct swept *listed_of(struct fleet *fleet, const struct request *request)
+{
+	struct swept *swept = fleet->garbage->current;
+
+	if (swept && request->answer != ANSWER_OK && request->answer != ANSWER_NO_NODE) {
+		give_up(fleet);
+		return NULL;
+	}
+	return swept;
+}
+
 static void list_folder(struct fleet *fleet);
 
 static void nodes_listed(struct fleet *fleet, struct request *request)
 {
-	struct swept *swept = fleet->garbage->current;
-	char(*paths)[ZNODE_TEXT];
+	struct swept *swept = listed_of(fleet, request);
 
 	if (!swept)
 		return;
-	if (request->answer != ANSWER_OK && request->answer != ANSWER_NO_NODE) {
-		give_up(fleet);
-		return;
-	}
 	swept->there[swept->listed] = request->answer == ANSWER_OK;
-	paths = realloc(swept->paths,
-			(swept->path_count + request->name_count + 1) * sizeof(*paths));
-	if (!paths) {
+	if (!make_room(swept, request->name_count + 1)) {
 		give_up(fleet);
 		return;
 	}
-	swept->paths = paths;
 	for (uint32_t i = 0; i < request->name_count; i++)
-		path_in(swept, swept->listed, request->names[i], paths[swept->path_count++]);
+		path_in(swept, swept->listed, request->names[i], swept->paths[swept->path_count++]);
 	swept->listed++;
 	list_folder(fleet);
 }
@@ -240,6 +264,103 @@ static void list_folder(struct fleet *fleet)
 	}
 }
 
+static void list_key(struct fleet *fleet);
+
+/* Notes what is in the folder of a key, and the folder, as far as one transaction has room. */
+static void key_listed(struct fleet *fleet, struct request *request)
+{
+	struct swept *swept = listed_of(fleet, request);
+	uint64_t hash;
+
+	if (!swept)
+		return;
+	if (!make_room(swept, DELETES_MAX - swept->path_count)) {
+		give_up(fleet);
+		return;
+	}
+	hash = fleet->garbage->keys[--fleet->garbage->key_count];
+	for (uint32_t i = 0; i < request->name_count && swept->path_count < DELETES_MAX; i++)
+		znode_path_key(swept->id, swept->cut, hash, request->names[i],
+			       swept->paths[swept->path_count++]);
+	if (request->answer == ANSWER_OK && swept->path_count < DELETES_MAX)
+		znode_path_key(swept->id, swept->cut, hash, NULL,
+			       swept->paths[swept->path_count++]);
+	list_key(fleet);
+}
+
+/* Lists the folder of the next key; after the last one, or enough, they are ready to go. */
+static void list_key(struct fleet *fleet)
+{
+	struct garbage *garbage = fleet->garbage;
+	struct swept *swept = garbage->current;
+	struct request *list;
+	char path[ZNODE_TEXT];
+
+	if (!garbage->key_count && !swept->path_count) {
+		give_up(fleet);
+		return;
+	}
+	if (!garbage->key_count || swept->path_count == DELETES_MAX) {
+		swept->ready = true;
+		fleet_wake_at(fleet, 0);
+		return;
+	}
+	znode_path_key(swept->id, swept->cut, garbage->keys[garbage->key_count - 1], NULL, path);
+	list = request_new(REQUEST_LIST, path, key_listed);
+	if (list)
+		request_send(fleet, list);
+	else
+		give_up(fleet);
+}
+
+/* Prints the path of the folder that has the leased keys of @swept. */
+static void keys_path(const struct swept *swept, char path[ZNODE_TEXT])
+{
+	znode_path_key(swept->id, swept->cut, 0, NULL, path);
+	*strrchr(path, '/') = '\0';
+}
+
+static void keys_listed(struct fleet *fleet, struct request *request)
+{
+	struct garbage *garbage = fleet->garbage;
+	struct swept *swept = listed_of(fleet, request);
+
+	if (!swept)
+		return;
+	garbage->key_count = 0;
+	for (uint32_t i = 0; i < request->name_count && garbage->key_count < KEYS_MAX; i++) {
+		if (znode_key_parse(request->names[i], &garbage->keys[garbage->key_count]))
+			garbage->key_count++;
+	}
+	swept->keyed = garbage->key_count;
+	if (swept->keyed) {
+		list_key(fleet);
+		return;
+	}
+	/* A foreign hand's nodes stay, and so does the folder. */
+	if (request->answer == ANSWER_OK && !request->name_count) {
+		if (!make_room(swept, 1)) {
+			give_up(fleet);
+			return;
+		}
+		keys_path(swept, swept->paths[swept->path_count++]);
+	}
+	list_folder(fleet);
+}
+
+static void list_keys(struct fleet *fleet)
+{
+	struct request *list;
+	char path[ZNODE_TEXT];
+
+	keys_path(fleet->garbage->current, path);
+	list = request_new(REQUEST_LIST, path, keys_listed);
+	if (list)
+		request_send(fleet, list);
+	else
+		give_up(fleet);
+}
+
 /* An id is never used twice, so one that is not there any more does not come back. */
 static void looked_up(struct fleet *fleet, struct request *request)
 {
@@ -260,7 +381,7 @@ static void looked_up(struct fleet *fleet, struct request *request)
 		return;
 	}
 	swept->whole = !swept->named || (record.removed && record.cut == swept->cut);
-	list_folder(fleet);
+	list_keys(fleet);
 }
 
 static void end_looked_up(struct fleet *fleet, struct request *request)
@@ -310,7 +431,7 @@ static bool add_deletes(const struct swept *swept, struct request *request)
 	}
 	for (uint32_t i = 0; i < swept->path_count && i < DELETES_MAX && added; i++)
 		added = add_delete(request, swept->paths[i]);
-	if (swept->path_count > DELETES_MAX)
+	if (swept->partly)
 		return added;
 	for (uint32_t i = 0; i < swept->listed && added; i++) {
 		path_in(swept, i, NULL, path);
@@ -329,7 +450,8 @@ static bool is_garbage(const struct fleet *fleet, const struct swept *swept)
 
 	if (holding && (swept->whole || holding->cut == swept->cut))
 		return false;
-	return *swept->hid || swept->there[0] || swept->there[1] || (swept->whole && swept->named);
+	return *swept->hid || swept->path_count || swept->there[0] || swept->there[1] ||
+	       (swept->whole && swept->named);
 }
 
 static bool send_deletes(struct fleet *fleet)
@@ -341,6 +463,7 @@ static bool send_deletes(struct fleet *fleet)
 		forget(fleet, swept);
 		return false;
 	}
+	swept->partly = swept->keyed || swept->path_count > DELETES_MAX;
 	request = transaction_begin(fleet, TRANSACTION_SWEEP);
 	if (!request || !add_deletes(swept, request)) {
 		if (request)
@@ -348,7 +471,6 @@ static bool send_deletes(struct fleet *fleet)
 		give_up(fleet);
 		return false;
 	}
-	swept->partly = swept->path_count > DELETES_MAX;
 	free_paths(swept);
 	transaction_send(fleet, request);
 	return true;
@@ -363,6 +485,11 @@ void garbage_answered(struct fleet *fleet, const struct request *request)
 	if (request->answer == ANSWER_OK && !swept->partly) {
 		forget(fleet, swept);
 	} else if (request->answer == ANSWER_OK) {
+		swept->tries = 0;
+		if (swept->keyed && fleet->garbage->key_count) {
+			list_key(fleet);
+			return;
+		}
 		swept->not_before_ns = 0;
 		fleet->garbage->current = NULL;
 	} else {

@@ -1,7 +1,7 @@
 /*
  * garbage - nodes of limiters that are gone, of names that were left, and of leaves that have other
  * numbers now. They go no earlier than Q after that: until then a host that has not heard of it may
- * hold leases of them, and use the name.
+ * hold leases of them, and use the name. Folders of leased keys go first (K6 of keys.md).
  *
  * The end of a host goes after an hour. A tile of that host that is left makes its next taker wait,
  * but no host has wanted it for that long.

@@ -105,7 +105,8 @@ uint32_t holding_leaves(const struct settings *settings)
 
 bool holding_is_cut_alike(const struct settings *a, const struct settings *b)
 {
-	return holding_leaves(a) == holding_leaves(b) && a->key_share == b->key_share &&
+	return holding_leaves(a) == holding_leaves(b) &&
+	       holding_has_numbers(a) == holding_has_numbers(b) && a->key_share == b->key_share &&
 	       setting_equal(SETTING_PARTITIONS_RESERVE, a, b);
 }
 
@@ -242,12 +243,11 @@ void holding_partition_share(const struct holding *holding, uint32_t index, stru
 		share->limits[i].rate = (struct rate){.period_ns = NSEC_PER_SEC};
 }
 
-struct lease *holding_lease(struct holding *holding, uint32_t index)
+struct lease *holding_lease(struct holding *holding, uint32_t leaf, bool reserve)
 {
-	uint32_t count = holding_leaves(holding->settings);
-
-	if (index >= count && holding->reserve.state != LEASE_NONE &&
-	    holding->reserve.first == index - count)
-		return &holding->reserve;
-	return index < count ? holding_find_lease(holding, index) : NULL;
+	if (!reserve)
+		return holding_find_lease(holding, leaf);
+	if (holding->reserve.state == LEASE_NONE || holding->reserve.first != leaf)
+		return NULL;
+	return &holding->reserve;
 }

@@ -2,11 +2,12 @@
  * holding - what one host of a fleet holds of one limiter, and what it may use of it.
  *
  * A host has one bucket for all that it holds of a limiter: the summed rate, and room for its share
- * of the burst, at least one token. Over the fleet the burst is therefore max(burst, count), and
- * one token more for each host of the reserve, which may hold nothing else. A take larger than that
- * room has its own, and so comes on top by all but its first token. Where nothing is held the
- * bucket has no room: tokens that come back pay a debt and are lost beyond that. Of the tokens that
- * a waiter saved up for a larger take only the first goes.
+ * of the burst, at least one token. Over the fleet the burst is therefore max(burst, count) where
+ * partitions have numbers, and else the burst and one token for each host; and one token more for
+ * each host of the reserve, which may hold nothing else. A take larger than that room has its own,
+ * and so comes on top by all but its first token. Where nothing is held the bucket has no room:
+ * tokens that come back pay a debt and are lost beyond that. Of the tokens that a waiter saved up
+ * for a larger take only the first goes.
  *
  * Of each key's rate and burst it has the same share; with `key_share leased` the same share of a
  * tenth, and its leaves of the key (core/fleet/keys.md), which count where something of the
@@ -165,7 +166,7 @@ bool holding_has_reserve(const struct holding *holding);
 /* Tells whether capacity must be leased at all. */
 bool holding_needs_leases(const struct holding *holding);
 
-/* Returns the lease of partition @index; count and above: the reserve's. NULL: never had one. */
-struct lease *holding_lease(struct holding *holding, uint32_t index);
+/* Returns the lease with @leaf, or with that part of the reserve. NULL: there is none. */
+struct lease *holding_lease(struct holding *holding, uint32_t leaf, bool reserve);
 
 #endif

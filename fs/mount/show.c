@@ -376,8 +376,7 @@ static struct part part_of(const struct node *node)
 		partitions_leaves(index, &part.first, &part.last);
 	if (!holding)
 		return part;
-	part.lease = part.piece ? holding_find_lease(holding, part.first)
-				: holding_lease(holding, index);
+	part.lease = holding_lease(holding, part.first, part.reserve);
 	if (part.piece && part.lease &&
 	    (part.lease->tile_first != part.first || part.lease->tile_last != part.last))
 		part.lease = NULL;

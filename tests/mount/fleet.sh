@@ -151,3 +151,25 @@ case_with_servers_a_piece_is_a_directory_that_comes_and_goes() {
 	grep -qwF 3 "$of_other/held" || fail "held: $(cat "$of_other/held")"
 	fusermount3 -u "$d/other"
 }
+
+case_with_servers_each_part_of_the_reserve_names_its_holder() {
+	local reader partitions
+	start -o host=first
+	mkdir "$d/other"
+	"$RATEFS" -o host=second "$(sed -n 's/^source //p' "$m/status")" "$d/other"
+	mkdir "$m/orders"
+	printf 'rate=100/s\npartitions.reserve=1/s hosts=40\n' > "$m/orders/config"
+	while read -r _ < "$m/orders/token"; do :; done &
+	reader=$!
+	# Its pieces reach far above the numbers of the reserve.
+	eventually 40 grep -q '[0-9]-[0-9].* r[0-9]' "$m/orders/partitions/held" ||
+		fail "held: $(cat "$m/orders/partitions/held")"
+	eventually 40 grep -q '^r[0-9]' "$d/other/orders/partitions/held" ||
+		fail "held by second: $(cat "$d/other/orders/partitions/held")"
+	for partitions in "$m/orders/partitions" "$d/other/orders/partitions"; do
+		is "holders in $partitions" "$(cat "$partitions"/r*/holder | sort | uniq -c |
+			awk '{ print $1, $2 }' | paste -sd ,)" '38 ,1 first,1 second'
+	done
+	kill $reader
+	fusermount3 -u "$d/other"
+}

@@ -440,7 +440,9 @@ int scene_try(struct scene *scene, struct limiter *limiter)
 
 enum lease_state scene_lease(const struct limiter *limiter, uint32_t index)
 {
-	const struct lease *lease = holding_lease(limiter->holding, index);
+	uint32_t leaves = holding_leaves(limiter->holding->settings);
+	const struct lease *lease = holding_lease(
+		limiter->holding, index < leaves ? index : index - leaves, index >= leaves);
 
 	return lease ? (enum lease_state)lease->state : LEASE_NONE;
 }

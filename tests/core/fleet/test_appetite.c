@@ -195,6 +195,22 @@ static void test_a_vain_probe_is_not_repeated_for_half_a_minute(void **state)
 	assert_int_equal(appetite_hunger(&reader.appetite), 171);
 }
 
+static void test_a_probe_that_lost_its_leaves_ends_when_readers_wait_no_more(void **state)
+{
+	struct reader reader = reader_of(160);
+
+	(void)state;
+	work(&reader, 15, 160 * LEAF);
+	reader.facts.held = 171;
+	work(&reader, 5, 171 * LEAF);
+	assert_int_equal(appetite_hunger(&reader.appetite), 171);
+	/* Other hosts need them before it can tell, and its readers want less. */
+	reader.facts.held = 160;
+	reader.facts.waited_part = 0;
+	pass(&reader, 50, 0.1, false);
+	assert_int_equal(appetite_hunger(&reader.appetite), 0);
+}
+
 static void test_a_probe_shows_what_readers_want(void **state)
 {
 	struct reader reader = reader_of(40);
@@ -281,6 +297,7 @@ int main(void)
 			test_readers_that_wait_often_want_a_little_more_where_a_host_is_short),
 		cmocka_unit_test(test_a_probe_that_is_of_use_is_followed_by_a_larger_one),
 		cmocka_unit_test(test_a_vain_probe_is_not_repeated_for_half_a_minute),
+		cmocka_unit_test(test_a_probe_that_lost_its_leaves_ends_when_readers_wait_no_more),
 		cmocka_unit_test(test_a_probe_shows_what_readers_want),
 		cmocka_unit_test(test_nothing_is_wanted_for_a_short_wait),
 		cmocka_unit_test(test_after_a_vain_try_readers_have_to_wait_twice_as_long),

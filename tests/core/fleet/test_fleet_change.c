@@ -155,6 +155,8 @@ static void test_another_number_of_leaves_or_reserve_numbers_them_anew(void **st
 		{"burst=8", 9},
 		{"partitions.reserve=none", 11},
 		{"partitions.count=1", 12},
+		{"partitions.count=4096", 13},
+		{"partitions.count=auto", 14},
 	};
 	struct scene scene;
 	struct limiter *a;
@@ -336,6 +338,118 @@ static void test_many_tiles_are_swept_in_several_transactions(void **state)
 	scene_close(&scene);
 }
 
+/* A key as a host that died and one that wants it left it. */
+static void lay_key(struct scene *scene, const char *folder, unsigned int hash)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/%016x", folder, hash);
+	scene_set(scene, path, NULL);
+	snprintf(path, sizeof(path), "%s/%016x/0-89.bbbbbbbbbbbbb", folder, hash);
+	scene_set(scene, path, NULL);
+	snprintf(path, sizeof(path), "%s/%016x/ccccccccccccc-90-1-0000000001", folder, hash);
+	scene_set(scene, path, NULL);
+}
+
+static void test_keys_of_an_earlier_cut_are_swept_q_later(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	change = writing(scene_make(&scene, "a", ONE), "partitions.count=2");
+	scene_set(&scene, "/k/1-1", NULL);
+	lay_key(&scene, "/k/1-1", 0x12ab);
+	scene_set(&scene, "/k/1-2", NULL);
+	lay_key(&scene, "/k/1-2", 0x12ab);
+	begin(&scene, &change);
+	assert_int_equal(end(&scene, &change, record_quarantine_ns(FLEET_RIGHT_NS) - SEC), 0);
+	assert_non_null(scene_node(&scene, "/k/1-1/00000000000012ab/0-89.bbbbbbbbbbbbb"));
+	scene_run(&scene, 3 * SEC);
+	assert_null(scene_node(&scene, "/k/1-1/00000000000012ab"));
+	assert_null(scene_node(&scene, "/k/1-1"));
+	assert_null(scene_node(&scene, "/t/1-1"));
+	assert_non_null(scene_node(&scene, "/k/1-2/00000000000012ab/0-89.bbbbbbbbbbbbb"));
+	scene_close(&scene);
+}
+
+/* Folders of keys go first, so that tiles that are left show that some are. */
+static void test_keys_of_a_limiter_that_is_removed_are_swept_before_its_tiles(void **state)
+{
+	struct scene scene;
+	struct change change;
+
+	(void)state;
+	scene_open(&scene);
+	change = (struct change){.kind = CHANGE_REMOVE, .limiter = scene_make(&scene, "a", ONE)};
+	scene_set(&scene, "/k/1-1", NULL);
+	lay_key(&scene, "/k/1-1", 1);
+	begin(&scene, &change);
+	assert_int_equal(end(&scene, &change, SEC), 0);
+	scene.held_up = true;
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS));
+	scene_answer_until(&scene, "/k/1-1/0000000000000001");
+	scene_assert_next(&scene, "check /g 2; set /h/HID 4; "
+				  "delete /k/1-1/0000000000000001/0-89.bbbbbbbbbbbbb; "
+				  "delete /k/1-1/0000000000000001/ccccccccccccc-90-1-0000000001; "
+				  "delete /k/1-1/0000000000000001");
+	scene_answer(&scene);
+	assert_non_null(scene_node(&scene, "/t/1-1"));
+	scene_answer_until(&scene, "/k/1-1");
+	scene_assert_next(&scene, "check /g 2; set /h/HID 5; delete /k/1-1; delete /t/1-1/0+2+1; "
+				  "delete /t/1-1; delete /w/1; delete /a/1; delete /c/1");
+	scene.held_up = false;
+	scene_answer_all(&scene);
+	assert_null(scene_node(&scene, "/k/1-1"));
+	assert_null(scene_node(&scene, "/c/1"));
+	scene_close(&scene);
+}
+
+static void test_many_keys_are_swept_in_several_transactions(void **state)
+{
+	struct scene scene;
+	struct change change;
+	unsigned int before;
+
+	(void)state;
+	scene_open(&scene);
+	change = writing(scene_make(&scene, "a", ONE), "partitions.count=2");
+	scene_set(&scene, "/k/1-1", NULL);
+	for (unsigned int hash = 0; hash < 70; hash++)
+		lay_key(&scene, "/k/1-1", hash);
+	begin(&scene, &change);
+	assert_int_equal(end(&scene, &change, 0), 0);
+	before = scene.transactions;
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS) + SEC);
+	assert_null(scene_node(&scene, "/k/1-1/0000000000000045"));
+	assert_null(scene_node(&scene, "/k/1-1"));
+	assert_null(scene_node(&scene, "/t/1-1"));
+	/* 210 nodes, at most 90 at a time; then the rest; and nothing is held to be renewed. */
+	assert_int_equal(scene.transactions - before, 4);
+	scene_close(&scene);
+}
+
+/* A folder with a node that is no key's stays. All else of the cut is swept. */
+static void test_a_foreign_node_among_keys_keeps_nothing_else(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	scene_open(&scene);
+	a = scene_make(&scene, "a", ONE);
+	scene_set(&scene, "/k/1-1", NULL);
+	scene_set(&scene, "/k/1-1/note", NULL);
+	lay_key(&scene, "/k/1-1", 1);
+	write_config(&scene, a, "partitions.count=2");
+	scene_run(&scene, record_quarantine_ns(FLEET_RIGHT_NS));
+	assert_null(scene_node(&scene, "/k/1-1/0000000000000001"));
+	assert_null(scene_node(&scene, "/t/1-1"));
+	assert_non_null(scene_node(&scene, "/k/1-1/note"));
+	scene_close(&scene);
+}
+
 /* As it was left by hosts that are gone. */
 static void test_a_host_that_joins_sweeps_tiles_that_no_host_did(void **state)
 {
@@ -348,9 +462,13 @@ static void test_a_host_that_joins_sweeps_tiles_that_no_host_did(void **state)
 	scene_set(&scene, "/v", "ratefs 4\n");
 	scene_set(&scene, "/g",
 		  "renewal=1500ms\nright=8s\nquarantine=8330ms\nsession=15s\nlast=7\nrecent=\n");
-	for (const char *folder = "chlftrdaw"; *folder; folder++)
+	for (const char *folder = "chlftrdawk"; *folder; folder++)
 		scene_set(&scene, (char[]){'/', *folder, '\0'}, NULL);
 	scene_set(&scene, "/c/1", record);
+	scene_set(&scene, "/k/1-2", NULL);
+	lay_key(&scene, "/k/1-2", 1);
+	scene_set(&scene, "/k/1-4", NULL);
+	lay_key(&scene, "/k/1-4", 1);
 	scene_set(&scene, "/t/1-4", NULL);
 	scene_set(&scene, "/t/1-4/0+0+4", NULL);
 	scene_set(&scene, "/t/1-3", NULL);
@@ -362,6 +480,8 @@ static void test_a_host_that_joins_sweeps_tiles_that_no_host_did(void **state)
 	assert_non_null(scene_node(&scene, "/t/7-1"));
 	scene_run(&scene, 3 * SEC);
 	assert_null(scene_node(&scene, "/t/1-3"));
+	assert_null(scene_node(&scene, "/k/1-2"));
+	assert_non_null(scene_node(&scene, "/k/1-4/0000000000000001/0-89.bbbbbbbbbbbbb"));
 	assert_non_null(scene_node(&scene, "/t/1-4/0+0+4"));
 	scene_close(&scene);
 }
@@ -1078,6 +1198,10 @@ int main(void)
 			test_removing_a_limiter_ends_its_leases_and_sweeps_its_nodes_q_later),
 		cmocka_unit_test(test_tiles_of_an_earlier_cut_are_swept_q_later),
 		cmocka_unit_test(test_many_tiles_are_swept_in_several_transactions),
+		cmocka_unit_test(test_keys_of_an_earlier_cut_are_swept_q_later),
+		cmocka_unit_test(test_keys_of_a_limiter_that_is_removed_are_swept_before_its_tiles),
+		cmocka_unit_test(test_many_keys_are_swept_in_several_transactions),
+		cmocka_unit_test(test_a_foreign_node_among_keys_keeps_nothing_else),
 		cmocka_unit_test(test_a_host_that_joins_sweeps_tiles_that_no_host_did),
 		cmocka_unit_test(test_leaves_that_were_deleted_by_hand_are_numbered_anew),
 		cmocka_unit_test(test_a_list_that_is_torn_once_changes_nothing),

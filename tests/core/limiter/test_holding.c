@@ -285,18 +285,18 @@ static void test_leases_are_found_by_the_number_of_their_partition(void **state)
 				       "partitions.reserve=10/s hosts=6");
 
 	(void)state;
-	assert_null(holding_lease(h, 0));
+	assert_null(holding_lease(h, 0, false));
 	holding_add_lease(h, 3, 3)->state = LEASE_HELD;
 	assert_non_null(holding_add_lease(h, 1, 1));
 	assert_int_equal(h->lease_count, 2);
-	assert_null(holding_lease(h, 2));
-	assert_ptr_equal(holding_lease(h, 3), holding_find_lease(h, 3));
-	assert_int_equal(holding_lease(h, 3)->state, LEASE_HELD);
-	assert_null(holding_lease(h, 4 + 2));
+	assert_null(holding_lease(h, 2, false));
+	assert_ptr_equal(holding_lease(h, 3, false), holding_find_lease(h, 3));
+	assert_int_equal(holding_lease(h, 3, false)->state, LEASE_HELD);
+	assert_null(holding_lease(h, 2, true));
 	h->reserve.state = LEASE_HELD;
 	h->reserve.first = 2;
-	assert_ptr_equal(holding_lease(h, 4 + 2), &h->reserve);
-	assert_null(holding_lease(h, 4 + 3));
+	assert_ptr_equal(holding_lease(h, 2, true), &h->reserve);
+	assert_null(holding_lease(h, 3, true));
 	forget(h);
 }
 

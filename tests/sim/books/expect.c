@@ -146,6 +146,11 @@ static double count_of_coordinator(const struct sim *sim, const struct command *
 	return NAN;
 }
 
+static double nodes(const struct sim *sim, const struct command *command)
+{
+	return znodes_below(&sim->zookeeper.znodes, command->path);
+}
+
 static double refused(const struct sim *sim, const struct command *command)
 {
 	const struct host *only = only_host(sim, command);
@@ -196,6 +201,7 @@ static double (*const MEASURES[])(const struct sim *sim, const struct command *c
 	[EXPECT_SHARE] = share,
 	[EXPECT_SLOTS] = slots,
 	[EXPECT_COORDINATOR] = count_of_coordinator,
+	[EXPECT_NODES] = nodes,
 	[EXPECT_REFUSED] = refused,
 	[EXPECT_SERVICE] = of_service,
 	[EXPECT_STAT] = in_stat,

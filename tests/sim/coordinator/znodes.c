@@ -431,6 +431,19 @@ const char *znodes_any(const struct znodes *znodes, const char *prefix, uint64_t
 	return NULL;
 }
 
+uint32_t znodes_below(const struct znodes *znodes, const char *path)
+{
+	size_t length = strlen(path);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < znodes->size; i++) {
+		for (const struct znode *n = znodes->by_path[i]; n; n = n->next_by_path)
+			count += n->newest && n->newest->there && !strncmp(n->path, path, length) &&
+				 n->path[length] == '/';
+	}
+	return count;
+}
+
 const struct znode_state *znode_at(const struct znode *node, uint64_t at_ns)
 {
 	const struct znode_state *state = node->newest;

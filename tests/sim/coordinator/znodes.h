@@ -121,6 +121,9 @@ struct znode *znodes_find(const struct znodes *znodes, const char *path);
 /* The path of the @number-th (over and over) leaf that begins with @prefix; NULL: there is none. */
 const char *znodes_any(const struct znodes *znodes, const char *prefix, uint64_t number);
 
+/* Returns how many nodes are below that at @path. */
+uint32_t znodes_below(const struct znodes *znodes, const char *path);
+
 /*
  * Returns the state of @node at @at_ns, when all commits of that instant had been made; NULL: not
  * there yet.

@@ -10,6 +10,7 @@
  *								any, at this time
  *	TIME expect slots PATH [by HOST] OP N			that may be open, the mean over time
  *	TIME expect coordinator COUNT OP N			by its name in the summary
+ *	TIME expect nodes PATH OP N				below this node, at this time
  *	TIME expect refused [by HOST] OP N			commands that were not done
  *	TIME expect service PATH FIELD OP N			ok and throttled calls; used_percent
  *								of its rate, throttled_percent of

@@ -22,6 +22,7 @@ static const struct subject {
 	{"share", EXPECT_SHARE, .path = true, .hosts = true, .host_named = true, .unit = "%"},
 	{"slots", EXPECT_SLOTS, .path = true, .hosts = true},
 	{"coordinator", EXPECT_COORDINATOR, .field = true},
+	{"nodes", EXPECT_NODES, .path = true},
 	{"refused", EXPECT_REFUSED, .hosts = true},
 	{"service", EXPECT_SERVICE, .path = true, .field = true},
 	{"stat", EXPECT_STAT, .path = true, .field = true, .hosts = true, .host_named = true},
