@@ -81,11 +81,12 @@ class Host(Mount):
         insist(lambda: write(self.file(f"{name}/config"), "".join(lines)))
 
     def kill(self):
-        """As a loss of power: no word to anybody."""
+        """As a loss of power: no word to anybody, and a server whose keeper dies would leave."""
         self.may_die = True
-        for pid in process_tree(self.process.pid):
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in process_tree(self.process.pid):
+                with contextlib.suppress(OSError):
+                    os.kill(pid, number)
         self.process.wait()
 
 

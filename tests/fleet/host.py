@@ -194,8 +194,12 @@ class Host:
         os.kill(self.daemon.pid, signal.SIGCONT)
 
     def kill(self):
-        """As a power failure does; the mount is dead and is taken away."""
+        """
+        As a power failure does: a server whose keeper dies before it would leave. The mount is dead
+        and is taken away.
+        """
         if self.daemon:
+            self.signal(signal.SIGSTOP)
             self.signal(signal.SIGKILL)
             self.daemon.wait()
         self.daemon, self.frozen = None, False

@@ -90,6 +90,29 @@ def a_light_host_that_turns_greedy_gets_an_equal_part(scene):
     eventually(HANG_S, lambda: has_its_part(fleet, first, [first]), lambda: parts(fleet))
 
 
+WORKER_US, WAITED_MOST, WAITED_S = 30_000, 0.3, 15.0
+
+
+def waited(host, seconds):
+    """The part of the next @seconds in which readers of the host wait for tokens."""
+    before, begun = float(host.stat()["delayed_seconds"]), time.monotonic()
+    time.sleep(seconds)
+    return (float(host.stat()["delayed_seconds"]) - before) / (time.monotonic() - begun)
+
+
+@beside
+def a_worker_that_comes_when_others_are_greedy_hardly_waits(scene):
+    fleet = scene.fleet(6, options=[])
+    fleet.limiter(RATE, "auto")
+    greedy, worker = fleet.hosts[:4], fleet.hosts[5]
+    fleet.load(*greedy, files=["l/token"] * 4)
+    eventually(HANG_S, lambda: all(effective(host) > 0.8 * RATE / len(greedy) for host in greedy),
+               lambda: parts(fleet))
+    fleet.load(worker, files=["l/token"], work_us=WORKER_US)
+    eventually(HANG_S, lambda: waited(worker, WAITED_S) <= WAITED_MOST,
+               lambda: f"{waited(worker, WAITED_S):.0%} of the time is waited: {parts(fleet)}")
+
+
 # At rest.
 
 REST_HOSTS, REST_LIMITERS, REST_S, LOOK_S = 5, 100, 30.0, 5.0
