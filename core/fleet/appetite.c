@@ -195,14 +195,16 @@ static bool has_grown(const struct appetite *appetite, const struct appetite_fac
 static void note_probe(struct appetite *appetite, const struct appetite_facts *facts)
 {
 	double expected = facts->held * facts->leaf * appetite->grown_periods;
-	bool often = wait_often(appetite, HUNGRY_PERIODS), told;
+	bool often = wait_often(appetite, HUNGRY_PERIODS), told, of_use;
 
+	/* Readers that waited all the time used all that came, but for the token that comes next. */
+	of_use = was_of_use(appetite, facts) || hungry_periods(appetite) >= appetite->grown_periods;
 	told = appetite->grown_periods >= PROBE_PERIODS &&
 	       (expected >= GRANTS_LEAST || appetite->grown_periods >= PROBE_MOST);
-	if (told && was_of_use(appetite, facts) && often)
+	if (told && of_use && often && expected >= GRANTS_LEAST)
 		probe(appetite, facts);
 	else if (told)
-		end_probe(appetite, !was_of_use(appetite, facts));
+		end_probe(appetite, !of_use);
 	else if (!has_grown(appetite, facts) && !often)
 		appetite->wanted = appetite->steps = 0;
 }
