@@ -197,7 +197,7 @@ static void note_probe(struct appetite *appetite, const struct appetite_facts *f
 	double expected = facts->held * facts->leaf * appetite->grown_periods;
 	bool often = wait_often(appetite, HUNGRY_PERIODS), told, of_use;
 
-	/* Readers that waited all the time used all that came, but for the token that comes next. */
+	/* Readers that waited all the time used all that came, but for the next token. */
 	of_use = was_of_use(appetite, facts) || hungry_periods(appetite) >= appetite->grown_periods;
 	told = appetite->grown_periods >= PROBE_PERIODS &&
 	       (expected >= GRANTS_LEAST || appetite->grown_periods >= PROBE_MOST);

@@ -83,13 +83,14 @@ case_two_openings_of_a_key_share_its_bucket() {
 case_settings_of_keys_read_back_and_are_bounded() {
 	start
 	mkdir "$m/orders"
-	is defaults "$(cat "$m/orders/key_rate" "$m/orders/key_burst" "$m/orders/keys_max" |
-		tr '\n' ' ')" 'max 1 1000000 '
+	is defaults "$(cat "$m/orders/key_rate" "$m/orders/key_burst" "$m/orders/keys_max" \
+		"$m/orders/key_share" | tr '\n' ' ')" 'max 1 1000000 proportional '
 	echo 600/min > "$m/orders/key_rate"
 	echo 5 > "$m/orders/key_burst"
 	echo 1000 > "$m/orders/keys_max"
+	echo leased > "$m/orders/key_share"
 	is config "$(grep ^key "$m/orders/config" | tr '\n' ' ')" \
-		'key_rate=600/min key_burst=5 keys_max=1000 '
+		'key_rate=600/min key_burst=5 keys_max=1000 key_share=leased '
 	refused EINVAL write "$m/orders/key_rate" '1/s 2/h'
 	refused EINVAL write "$m/orders/key_rate" '1/s:5'
 	refused EINVAL write "$m/orders/key_rate" fast
@@ -100,6 +101,7 @@ case_settings_of_keys_read_back_and_are_bounded() {
 	refused ERANGE write "$m/orders/keys_max" max
 	refused ERANGE write "$m/orders/keys_max" 10000001
 	refused EINVAL write "$m/orders/keys_max" many
+	refused EINVAL write "$m/orders/key_share" half
 	is rate "$(cat "$m/orders/key_rate")" 600/min
 }
 
