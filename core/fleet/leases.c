@@ -122,7 +122,8 @@ bool leases_put(const struct fleet *fleet, const struct holding *holding, bool r
 	uint32_t count = reserve ? 1 : holding->lease_count;
 	struct tile tile = {0};
 
-	tiles_remove(tiles, session_hid(fleet));
+	/* What is listed is replaced where it stands: thousands of tiles are not moved each time. */
+	tiles_doubt(tiles, session_hid(fleet));
 	for (uint32_t i = 0; i < count;) {
 		const struct lease *lease = &leases[i++];
 
@@ -136,32 +137,37 @@ bool leases_put(const struct fleet *fleet, const struct holding *holding, bool r
 		if (!tiles_put(tiles, &tile))
 			return false;
 	}
+	tiles_remove_doubtful(tiles, session_hid(fleet));
 	return true;
 }
 
-/* Notes that @item's leases with a leaf of @tile are in it. */
-static void name_leases(struct fleet *fleet, const struct item *item, const struct tile *tile)
+/* Notes that @lease of @item is in @tile. */
+static void name_lease(struct fleet *fleet, const struct item *item, struct lease *lease,
+		       const struct tile *tile)
 {
-	uint32_t count;
-	struct lease *leases = item_leases(item, &count);
-
-	for (uint32_t i = 0; i < count && leases[i].first <= tile->last; i++) {
-		struct lease *lease = &leases[i];
-
-		if (lease->state == LEASE_NONE || lease->last < tile->first ||
-		    (lease->tile_first == tile->first && lease->tile_last == tile->last))
-			continue;
-		lease->tile_first = tile->first;
-		lease->tile_last = tile->last;
-		handover_keep_lease(fleet, item->holding, lease);
-	}
+	if (lease->state == LEASE_NONE ||
+	    (lease->tile_first == tile->first && lease->tile_last == tile->last))
+		return;
+	lease->tile_first = tile->first;
+	lease->tile_last = tile->last;
+	handover_keep_lease(fleet, item->holding, lease);
 }
 
 void leases_name(struct fleet *fleet, const struct item *item, const struct tiles *tiles)
 {
+	uint32_t count, next = 0;
+	struct lease *leases = item_leases(item, &count);
+
+	/* Both are in the order of their leaves. */
 	for (uint32_t i = 0; i < tiles->count; i++) {
-		if (tile_is_of(&tiles->list[i], session_hid(fleet)))
-			name_leases(fleet, item, &tiles->list[i]);
+		const struct tile *tile = &tiles->list[i];
+
+		if (!tile_is_of(tile, session_hid(fleet)))
+			continue;
+		while (next < count && leases[next].last < tile->first)
+			next++;
+		for (uint32_t at = next; at < count && leases[at].first <= tile->last; at++)
+			name_lease(fleet, item, &leases[at], tile);
 	}
 }
 

@@ -221,19 +221,28 @@ bool tiles_put(struct tiles *tiles, const struct tile *tile)
 		end++;
 	if (!grow(tiles))
 		return false;
-	memmove(&tiles->list[at + 1], &tiles->list[end],
-		(tiles->count - end) * sizeof(*tiles->list));
+	if (end != at + 1)
+		memmove(&tiles->list[at + 1], &tiles->list[end],
+			(tiles->count - end) * sizeof(*tiles->list));
 	tiles->list[at] = *tile;
 	tiles->count += at + 1 - end;
 	return true;
 }
 
-void tiles_remove(struct tiles *tiles, const char *hid)
+void tiles_doubt(struct tiles *tiles, const char *hid)
+{
+	for (uint32_t i = 0; i < tiles->count; i++) {
+		if (tile_is_of(&tiles->list[i], hid))
+			tiles->list[i].gone = true;
+	}
+}
+
+void tiles_remove_doubtful(struct tiles *tiles, const char *hid)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < tiles->count; i++) {
-		if (!tile_is_of(&tiles->list[i], hid))
+		if (!tiles->list[i].gone || !tile_is_of(&tiles->list[i], hid))
 			tiles->list[kept++] = tiles->list[i];
 	}
 	tiles->count = kept;

@@ -77,8 +77,9 @@ uint32_t tiles_holders(const struct tiles *tiles, struct tile_holder *holders);
  */
 bool tiles_cut(struct tiles *tiles, uint32_t leaf);
 
-/* Removes the tiles of host @hid. */
-void tiles_remove(struct tiles *tiles, const char *hid);
+/* Marks all tiles of host @hid; then removes those for which no other one was put. */
+void tiles_doubt(struct tiles *tiles, const char *hid);
+void tiles_remove_doubtful(struct tiles *tiles, const char *hid);
 
 /* Puts in @tile, in place of all that have one of its leaves. False: there is no memory. */
 bool tiles_put(struct tiles *tiles, const struct tile *tile);
