@@ -122,7 +122,7 @@ bool leases_put(const struct fleet *fleet, const struct holding *holding, bool r
 	uint32_t count = reserve ? 1 : holding->lease_count;
 	struct tile tile = {0};
 
-	/* What is listed is replaced where it stands: thousands of tiles are not moved each time. */
+	/* A tile that is listed is replaced where it stands: thousands are not moved each time. */
 	tiles_doubt(tiles, session_hid(fleet));
 	for (uint32_t i = 0; i < count;) {
 		const struct lease *lease = &leases[i++];
