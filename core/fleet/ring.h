@@ -60,8 +60,8 @@ struct ring_read {
 };
 
 /*
- * Takes @hids, @count names in their order, of the hosts that there are; @own is this host's. A host
- * that stays keeps its count. False: there is no memory, and the ring is as it was.
+ * Takes @hids, @count names in their order, of the hosts that there are; @own is this host's. A
+ * host that stays keeps its count. False: there is no memory, and the ring is as it was.
  */
 bool ring_set(struct ring *ring, char (*hids)[HID_TEXT], uint32_t count, const char *own);
 

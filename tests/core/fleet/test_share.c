@@ -359,7 +359,7 @@ static void test_claims_keep_their_places_when_they_are_weighed(void **state)
 		(void)find(claims, 3, 10 * i);
 }
 
-/* With @capacity the host at @own gives way to others in the order of @expected, by what they want. */
+/* With @capacity the host at @own gives way to others as in @expected, by what they want. */
 static void assert_way(uint32_t capacity, uint32_t count, const uint32_t *wants, uint32_t own,
 		       uint32_t expected_count, const uint32_t *expected)
 {
