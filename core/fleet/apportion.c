@@ -87,21 +87,12 @@ static void gather_savings(const struct fleet *fleet, const struct holding *hold
 			   struct portion_facts *facts)
 {
 	const struct limiter *limiter = holding->limiter;
-	bool is_full = !keys_count(limiter) || facts->need > 0, has_saved = false;
+	struct holding_savings savings = holding_savings(holding, fleet->engine->schedule.now_ns,
+							 facts->least, facts->leaves);
 
-	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
-		uint64_t burst = settings_burst(holding->settings, i);
-		uint64_t part = (uint64_t)((u128)burst * facts->least / facts->leaves);
-		struct bucket *bucket = &limiter->buckets[i];
-
-		bucket_refill(bucket, fleet->engine->schedule.now_ns);
-		if (bucket->flow.num && bucket->level < (int64_t)bucket_capacity(bucket))
-			is_full = false;
-		if (bucket->level >= (int64_t)(part ? part : 1))
-			has_saved = true;
-	}
-	facts->saves = term_runs(fleet) && holding->usable && !is_full;
-	facts->saves_up = limiter->turns.wanted && has_saved;
+	savings.is_full &= !keys_count(limiter) || facts->need > 0;
+	facts->saves = term_runs(fleet) && holding->usable && !savings.is_full;
+	facts->saves_up = limiter->turns.wanted && savings.has_saved;
 }
 
 /* Returns the leaves whose slots are open. */

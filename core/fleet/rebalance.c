@@ -70,23 +70,13 @@ static void gather(const struct fleet *fleet, const struct holding *holding, str
 static void gather_savings(const struct fleet *fleet, const struct holding *holding,
 			   struct facts *facts)
 {
-	const struct settings *settings = holding->settings;
 	const struct limiter *limiter = holding->limiter;
-	uint32_t count = settings_leaf_count(settings);
-	bool is_full = !keys_count(limiter), has_saved = false;
+	struct holding_savings savings = holding_savings(holding, fleet->engine->schedule.now_ns, 1,
+							 settings_leaf_count(holding->settings));
 
-	for (unsigned int i = 0; i < limiter->bucket_count; i++) {
-		uint64_t part = settings_burst(settings, i) / count;
-		struct bucket *bucket = &limiter->buckets[i];
-
-		bucket_refill(bucket, fleet->engine->schedule.now_ns);
-		if (bucket->flow.num && bucket->level < (int64_t)bucket_capacity(bucket))
-			is_full = false;
-		if (bucket->level >= (int64_t)(part ? part : 1))
-			has_saved = true;
-	}
-	facts->saves = term_runs(fleet) && holding->usable && !is_full;
-	facts->saves_up = limiter->turns.wanted && has_saved;
+	savings.is_full &= !keys_count(limiter);
+	facts->saves = term_runs(fleet) && holding->usable && !savings.is_full;
+	facts->saves_up = limiter->turns.wanted && savings.has_saved;
 }
 
 /* Gathers the facts of what is held. Without memory for them nothing goes back this time. */

@@ -1,5 +1,6 @@
 /* holding - what one host of a fleet holds of one limiter, see holding.h. */
 #include "core/limiter/holding.h"
+#include "core/limiter/bucket.h"
 #include "core/limiter/slots.h"
 
 #include <assert.h>
@@ -171,6 +172,25 @@ uint64_t holding_use(const struct holding *holding)
 	const struct limiter *limiter = holding->limiter;
 
 	return limiter->counters[COUNTER_GRANTED] + (limiter->slots ? limiter->slots->opened : 0);
+}
+
+struct holding_savings holding_savings(const struct holding *holding, uint64_t now_ns,
+				       uint32_t part, uint32_t whole)
+{
+	const struct limiter *limiter = holding->limiter;
+	struct holding_savings savings = {.is_full = true};
+
+	for (uint32_t i = 0; i < limiter->bucket_count; i++) {
+		u128 most = (u128)settings_burst(holding->settings, i) * part / whole;
+		struct bucket *bucket = &limiter->buckets[i];
+
+		bucket_refill(bucket, now_ns);
+		if (bucket->flow.num && bucket->level < (int64_t)bucket_capacity(bucket))
+			savings.is_full = false;
+		if (bucket->level >= (int64_t)(most ? most : 1))
+			savings.has_saved = true;
+	}
+	return savings;
 }
 
 /* Returns the slots that may be opened now: of partitions that others are to have none is. */

@@ -160,6 +160,16 @@ uint32_t holding_slots(const struct holding *holding);
 /* Returns the tokens granted and slots opened so far: to see if a lease has been of use. */
 uint64_t holding_use(const struct holding *holding);
 
+/*
+ * Looks at the buckets at @now_ns. @is_full: none fills any more. @has_saved: one has what @part of
+ * @whole equal parts of the burst come to, at least a token.
+ */
+struct holding_savings {
+	bool is_full, has_saved;
+};
+struct holding_savings holding_savings(const struct holding *holding, uint64_t now_ns,
+				       uint32_t part, uint32_t whole);
+
 /* Tells whether its part of the reserve may be used now. */
 bool holding_has_reserve(const struct holding *holding);
 
