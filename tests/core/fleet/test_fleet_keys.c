@@ -69,7 +69,7 @@ static void empty_key(struct scene *scene, struct limiter *user)
 /* Lets readers ask for the key @user until this host leases all of it. */
 static struct limiter *lease_key(struct scene *scene, struct limiter **user)
 {
-	/* What it makes from then on is usable at once: rule K3. */
+	/* Leaves that are made from then on are usable at once: rule K3. */
 	struct limiter *a = hold(scene, record_quarantine_ns(FLEET_RIGHT_NS));
 
 	*user = open_key(scene, a);
