@@ -87,8 +87,7 @@ void key_leases_forget(struct fleet *fleet)
 	fleet->key_leases->seeding = false;
 }
 
-/* Tells whether keys of @holding are leased. */
-static bool leases_keys(const struct fleet *fleet, const struct holding *holding)
+bool key_leases_are_of(const struct fleet *fleet, const struct holding *holding)
 {
 	return holding && holding->settings->key_share == KEY_SHARE_LEASED && holding->usable &&
 	       !rate_is_unlimited(&holding->settings->key_rate) && *session_hid(fleet);
@@ -131,7 +130,7 @@ void key_leases_miss(struct fleet *fleet, struct limiter *key)
 			lease->due_ns = fleet->now_ns;
 			key_lease_wake(fleet, lease, fleet->now_ns);
 		}
-	} else if (leases_keys(fleet, key->parent->holding)) {
+	} else if (key_leases_are_of(fleet, key->parent->holding)) {
 		if (!leases->missed.count)
 			leases->aged_ns = fleet->now_ns + KEY_PERIOD_NS;
 		keys_missed_note(&leases->missed, keys_key(key)->id, key->parent->id);
@@ -235,8 +234,9 @@ static void decide(struct fleet *fleet, struct key_lease *lease)
 		.asked = lease->asked,
 		.leaf = tokens_a_second(&lease->holding->settings->key_rate) / KEY_PARTS,
 		.missed = lease->missed,
+		.stray = !lease->key && lease->folder.tiles.count,
 		.idle = fleet->now_ns - lease->used_ns >= KEY_IDLE_NS || (!lease->key && !kept) ||
-			!leases_keys(fleet, lease->holding),
+			!key_leases_are_of(fleet, lease->holding),
 		.kept = kept,
 		.free = lease->folder.tiles.count ? key_folder_unused(&lease->folder) : KEY_LEAVES,
 		.claimed = lease->folder.claimed,
@@ -358,7 +358,8 @@ static void list(struct fleet *fleet, struct key_lease *lease)
 	request = request_new(REQUEST_LIST, path, listed);
 	if (!request)
 		return;
-	request->watch = true;
+	/* A look at what may be a stray leaves no watch behind. */
+	request->watch = lease->key || key_lease_kept(lease);
 	request->of.number = lease->number;
 	lease->listing = true;
 	lease->stale = false;
@@ -393,7 +394,7 @@ static void begin(struct fleet *fleet)
 		return;
 	key = keys_find(schedule, missed.key);
 	limiter = tree_find_id(&fleet->engine->tree, missed.limiter);
-	if (!key || !limiter || limiter->removed || !leases_keys(fleet, limiter->holding))
+	if (!key || !limiter || limiter->removed || !key_leases_are_of(fleet, limiter->holding))
 		return;
 	opened = keys_open(schedule, limiter, key);
 	if (!opened)

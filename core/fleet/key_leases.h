@@ -30,6 +30,9 @@ void key_leases_free(struct fleet *fleet);
 /* Makes the key of the hash of names, for a fleet that is made now. */
 void key_leases_print_seed(const struct fleet *fleet, char seed[KEY_SEED_TEXT]);
 
+/* Tells whether keys of @holding, which may be NULL, are leased. */
+bool key_leases_are_of(const struct fleet *fleet, const struct holding *holding);
+
 /* Notes that the tokens of the open @key did not suffice. */
 void key_leases_miss(struct fleet *fleet, struct limiter *key);
 
