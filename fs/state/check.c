@@ -165,6 +165,12 @@ static bool handover_place_is_sound(const struct handover_place *place)
 		(place->tile_first <= place->first && place->last <= place->tile_last));
 }
 
+static bool handover_key_is_sound(const struct handover_key *key)
+{
+	return flag_is_sound(&key->used) &&
+	       !(key->leaves[HANDOVER_KEY_WORDS - 1] >> KEY_LEAVES % 64);
+}
+
 static bool fleet_is_sound(const struct state *state)
 {
 	const struct zookeeper_handover *zookeeper = &state->fleet->zookeeper;
@@ -174,7 +180,12 @@ static bool fleet_is_sound(const struct state *state)
 		if (!handover_place_is_sound(&fleet->places[i]))
 			return false;
 	}
-	return zookeeper->current < 2 && !fleet->hid[HID_TEXT - 1] &&
+	for (uint32_t i = 0; i < HANDOVER_KEYS; i++) {
+		if (!handover_key_is_sound(&fleet->keys[i]))
+			return false;
+	}
+	return flag_is_sound(&fleet->key_seeded) && zookeeper->current < 2 &&
+	       !fleet->hid[HID_TEXT - 1] &&
 	       memchr(zookeeper->credentials, '\0', sizeof(zookeeper->credentials));
 }
 
