@@ -7,6 +7,7 @@
 #include "core/fleet/key_lease.h"
 #include "core/fleet/membership.h"
 #include "core/fleet/request.h"
+#include "core/fleet/room.h"
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
@@ -56,6 +57,7 @@ static void drop(struct fleet *fleet, struct key_lease *lease)
 	*at = lease->next;
 	leases->count--;
 	leases->nameless -= !lease->key;
+	room_count_key(fleet, false);
 	handover_drop_key(fleet, &lease->place);
 	if (lease->key) {
 		(void)keys_lease(&fleet->engine->schedule, lease->key, 0);
@@ -523,12 +525,48 @@ static struct key_lease *next_work(const struct key_leases *leases)
 	return next;
 }
 
+void key_leases_leave(struct fleet *fleet)
+{
+	bool gives = session_state(fleet) == FLEET_READY && session_is_connected(fleet) &&
+		     term_runs(fleet);
+
+	while (!gives && fleet->key_leases->first)
+		drop(fleet, fleet->key_leases->first);
+}
+
+/*
+ * Gives back as many keys as fit, which are not used from then on. An answer changes nothing: the
+ * host is about to go in any case.
+ */
+static bool send_leave(struct fleet *fleet)
+{
+	struct key_leases *leases = fleet->key_leases;
+	struct request *request;
+
+	if (!leases->first)
+		return false;
+	request = transaction_begin(fleet, TRANSACTION_KEY);
+	while (request && leases->first && key_change_leave(fleet, leases->first, request))
+		drop(fleet, leases->first);
+	if (request && request->operation_count > HEAD_LENGTH) {
+		transaction_send(fleet, request);
+		return true;
+	}
+	if (request)
+		transaction_give_up(fleet, request);
+	while (leases->first)
+		drop(fleet, leases->first);
+	return false;
+}
+
 bool key_leases_send(struct fleet *fleet)
 {
 	struct key_leases *leases = fleet->key_leases;
 	struct key_lease *lease;
 
-	if (session_is_leaving(fleet) || !term_runs(fleet) || !leases->has_work)
+	if (session_is_leaving(fleet))
+		return send_leave(fleet);
+	if (!term_runs(fleet) || !leases->has_work)
 		return false;
 	if (fleet->now_ns < leases->next_ns) {
 		fleet_wake_at(fleet, leases->next_ns);
