@@ -124,6 +124,7 @@ static void gather(const struct fleet *fleet, const struct holding *holding,
 		.kept = leases_kept(holding),
 		.in_use = leaves_in_use(holding),
 		.is_unmet = apportion->is_unmet,
+		.is_woken = apportion->woken,
 		.share = apportion->share,
 	};
 	gather_leases(fleet, holding, facts);
@@ -131,7 +132,6 @@ static void gather(const struct fleet *fleet, const struct holding *holding,
 	gather_savings(fleet, holding, facts);
 	claim_tell_portion(fleet, holding, facts);
 	facts->is_seen = apportion->is_seen && facts->claims;
-	facts->is_woken = apportion->woken;
 }
 
 void apportion_decide(struct fleet *fleet, struct holding *holding, bool is_looking,

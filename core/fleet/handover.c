@@ -83,6 +83,9 @@ void handover_forget(struct fleet *fleet)
 		if (memory->places[i].state != LEASE_NONE)
 			memory->places[i].state = LEASE_NONE;
 	}
+	for (uint32_t i = 0; i < HANDOVER_KEYS; i++)
+		memory->keys[i].used = false;
+	memory->key_seeded = false;
 }
 
 /* A free place for a @kind of limiter @id, and 1; 0: there is none. */
@@ -149,6 +152,53 @@ void handover_keep_claim(struct fleet *fleet, uint64_t id, uint32_t *at, bool cl
 		set_state(&memory->places[*at - 1], claim ? LEASE_HELD : LEASE_NONE);
 	if (!claim)
 		*at = 0;
+}
+
+static void set_used(struct handover_key *place, bool used)
+{
+	in_order();
+	*(volatile bool *)&place->used = used;
+	in_order();
+}
+
+void handover_keep_key(struct fleet *fleet, const struct handover_key *key, uint32_t *at)
+{
+	struct handover_memory *memory = memory_of(fleet);
+
+	if (!memory)
+		return;
+	for (uint32_t i = 0; !*at && i < HANDOVER_KEYS; i++) {
+		if (!memory->keys[i].used)
+			*at = i + 1;
+	}
+	if (!*at)
+		return;
+	memory->keys[*at - 1].id = key->id;
+	memory->keys[*at - 1].cut = key->cut;
+	memory->keys[*at - 1].hash = key->hash;
+	for (int i = 0; i < HANDOVER_KEY_WORDS; i++)
+		*(volatile uint64_t *)&memory->keys[*at - 1].leaves[i] = key->leaves[i];
+	set_used(&memory->keys[*at - 1], true);
+}
+
+void handover_drop_key(struct fleet *fleet, uint32_t *at)
+{
+	if (*at && memory_of(fleet))
+		set_used(&memory_of(fleet)->keys[*at - 1], false);
+	*at = 0;
+}
+
+void handover_keep_seed(struct fleet *fleet, const uint64_t seed[2])
+{
+	struct handover_memory *memory = memory_of(fleet);
+
+	if (!memory)
+		return;
+	memory->key_seeded = false;
+	in_order();
+	memcpy(memory->key_seed, seed, sizeof(memory->key_seed));
+	in_order();
+	memory->key_seeded = true;
 }
 
 void handover_read(struct fleet *fleet, bool reads)

@@ -10,7 +10,9 @@
  *   node has that version or the next;
  * - the end of the right, when a transaction was acknowledged. The successor has the same clocks;
  * - each lease, whenever its state changes: before a take or a give-back is sent, and before what
- *   was taken is used. A lease whose transaction was under way is in doubt.
+ *   was taken is used. A lease whose transaction was under way is in doubt;
+ * - the hash of each key that is leased, before a transaction is sent for it, and the leaves that
+ *   may be used: before some of them are given back. The names of keys are not written.
  *
  * The successor begins with rule 11's barrier, and without the read before it, since a server that
  * has not caught up would answer with a version of before: it sets /h at the version known, and
@@ -23,8 +25,13 @@
 #define RATEFS_CORE_HANDOVER_H
 
 #include "core/fleet/record.h"
+#include "core/values/settings.h"
 
-enum { HANDOVER_PLACES = 16384 }; /* more than leases; the rest is for claims */
+enum {
+	HANDOVER_PLACES = 16384, /* more than leases; the rest is for claims */
+	HANDOVER_KEYS = 256,
+	HANDOVER_KEY_WORDS = (KEY_LEAVES + 63) / 64,
+};
 
 enum handover_kind { HANDOVER_LEASE, HANDOVER_RESERVE, HANDOVER_CLAIM, HANDOVER_KIND_COUNT };
 
@@ -40,6 +47,18 @@ struct handover_place {
 	bool sent;
 };
 
+/*
+ * A key that the host leases, and its leaves that might be used, as bits. Leaves that are waited for
+ * are left out, and so are those of a transaction under way: the successor finds them when it lists
+ * the folder, and waits for Q.
+ */
+struct handover_key {
+	uint64_t id, cut; /* of its limiter */
+	uint64_t hash;	  /* of its name */
+	uint64_t leaves[HANDOVER_KEY_WORDS];
+	bool used; /* the place is */
+};
+
 /* All zero: there is nothing to go on with. Times are those of struct clocks. */
 struct handover_memory {
 	uint64_t session; /* 0: none that it has joined with */
@@ -50,6 +69,9 @@ struct handover_memory {
 	bool degraded;
 	char hid[HID_TEXT];
 	struct handover_place places[HANDOVER_PLACES];
+	struct handover_key keys[HANDOVER_KEYS];
+	bool key_seeded; /* ... the key of the hash is known */
+	uint64_t key_seed[2];
 };
 
 /* The part of the fleet that writes it. */
@@ -69,6 +91,14 @@ void handover_drop_lease(struct fleet *fleet, struct lease *lease);
 
 /* Writes whether there may be a claim of limiter @id; *@at: its place, and 1, or 0. */
 void handover_keep_claim(struct fleet *fleet, uint64_t id, uint32_t *at, bool claim);
+
+/*
+ * Writes @key; *@at: its place, and 1, or 0: it gets one. Frees its place. Writes the key of the
+ * hash of names.
+ */
+void handover_keep_key(struct fleet *fleet, const struct handover_key *key, uint32_t *at);
+void handover_drop_key(struct fleet *fleet, uint32_t *at);
+void handover_keep_seed(struct fleet *fleet, const uint64_t seed[2]);
 
 /* The session is gone: there is nothing to go on with. */
 void handover_forget(struct fleet *fleet);

@@ -169,7 +169,7 @@ static bool prepare(struct fleet *fleet, struct key_lease *lease)
 	}
 	if (lease->decision.ends) {
 		leases->sent = KEY_SENT_END;
-		if (lease->used < KEY_LEAVES || lease->key->turns.queue.length)
+		if (lease->used < KEY_LEAVES || (lease->key && lease->key->turns.queue.length))
 			return false;
 		memset(lease->usable_ns, 0, sizeof(lease->usable_ns));
 		key_lease_use(fleet, lease);

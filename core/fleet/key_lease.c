@@ -1,9 +1,57 @@
 /* key_lease - a key that this host leases, see key_lease.h. */
 #include "core/fleet/key_lease.h"
+#include "core/fleet/handover.h"
+#include "core/fleet/holdings.h"
+#include "core/fleet/key_leases.h"
 #include "core/fleet/session.h"
 #include "core/limiter/keys.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+struct key_lease *key_lease_begin(struct fleet *fleet, struct holding *holding, uint64_t hash)
+{
+	struct key_leases *leases = fleet->key_leases;
+	struct key_lease *lease = calloc(1, sizeof(*lease));
+
+	if (!lease)
+		return NULL;
+	lease->holding = holding;
+	holdings_keep(holding);
+	lease->number = ++leases->last_number;
+	lease->cut = holding->cut;
+	lease->hash = hash;
+	lease->looked_ns = lease->used_ns = fleet->now_ns;
+	lease->due_ns = lease->wake_ns = fleet->now_ns + KEY_PERIOD_NS;
+	lease->next = leases->first;
+	leases->first = lease;
+	leases->count++;
+	leases->nameless++;
+	key_lease_wake(fleet, lease, lease->due_ns);
+	return lease;
+}
+
+struct key_lease *key_lease_find(const struct fleet *fleet, const struct holding *holding,
+				 uint64_t hash)
+{
+	struct key_lease *lease = fleet->key_leases->first;
+
+	while (lease &&
+	       (lease->hash != hash || lease->holding != holding || lease->cut != holding->cut))
+		lease = lease->next;
+	return lease;
+}
+
+void key_lease_name(struct fleet *fleet, struct key_lease *lease, struct limiter *key)
+{
+	fleet->key_leases->nameless--;
+	keys_set_lease(key, lease);
+	lease->key = key;
+	lease->granted = key->counters[COUNTER_GRANTED];
+	lease->used_ns = fleet->now_ns;
+	lease->missed = true;
+	lease->used = 0;
+}
 
 void key_lease_wake(struct fleet *fleet, struct key_lease *lease, uint64_t at_ns)
 {
@@ -25,20 +73,29 @@ uint32_t key_lease_kept(const struct key_lease *lease)
 
 void key_lease_use(struct fleet *fleet, struct key_lease *lease)
 {
+	struct handover_key kept = {
+		.id = lease->holding->id, .cut = lease->cut, .hash = lease->hash};
 	uint64_t now_ns = fleet->clocks.waiter_ns, next_ns = NEVER_NS;
 	uint32_t leaves = 0;
 
-	for (int i = 0; i < KEY_LEAVES && !fleet->key_leases->suspended; i++) {
+	for (int i = 0; i < KEY_LEAVES; i++) {
 		uint64_t usable_ns = lease->usable_ns[i];
 
 		if (usable_ns > now_ns && usable_ns < next_ns)
 			next_ns = usable_ns;
-		leaves += usable_ns && usable_ns <= now_ns;
+		if (!usable_ns || usable_ns > now_ns)
+			continue;
+		kept.leaves[i / 64] |= UINT64_C(1) << i % 64;
+		leaves++;
 	}
-	if (next_ns != NEVER_NS)
+	handover_keep_key(fleet, &kept, &lease->place);
+	if (fleet->key_leases->suspended)
+		leaves = 0;
+	else if (next_ns != NEVER_NS)
 		key_lease_wake(fleet, lease, fleet->now_ns + (next_ns - now_ns));
 	/* Without memory they stay unused until the next change. */
-	if (lease->used != leaves && !keys_lease(&fleet->engine->schedule, lease->key, leaves))
+	if (lease->used != leaves &&
+	    (!lease->key || !keys_lease(&fleet->engine->schedule, lease->key, leaves)))
 		lease->used = leaves;
 }
 

@@ -14,10 +14,11 @@ struct key_lease {
 	struct key_lease *next;
 	uint64_t number;	 /* never used twice */
 	struct holding *holding; /* its limiter is held */
-	struct limiter *key;	 /* open for it */
+	struct limiter *key;	 /* open for it; NULL: no reader has asked, its name is not known */
 	uint64_t cut, hash;
 	uint64_t usable_ns[KEY_LEAVES]; /* by the waiter's clock; 0: it is not this host's */
-	uint32_t used;			/* leaves that the bucket knows of */
+	uint32_t used;			/* of them, those that the bucket knows of */
+	uint32_t place;			/* as handover_keep_key() has it */
 	struct key_folder folder;	/* owned; as listed last, and changed since by this host */
 	bool listed;			/* it was */
 	bool listing;
@@ -39,6 +40,8 @@ enum key_sent { KEY_SENT_NOTHING, KEY_SENT_MAKE, KEY_SENT_CHANGE, KEY_SENT_END }
 struct key_leases {
 	struct key_lease *first; /* owned */
 	uint32_t count;
+	uint32_t nameless; /* of them, those without a key */
+	bool named;	   /* some of them have got one just now */
 	uint64_t last_number;
 	struct keys_missed missed;
 	uint64_t aged_ns;
@@ -62,6 +65,19 @@ struct key_leases {
 	uint64_t former_ns[KEY_LEAVES]; /* as @usable_ns was before */
 };
 
+/*
+ * Begins the lease of the key of @holding whose name has hash @hash, without a key and with no
+ * leaves. NULL without memory.
+ */
+struct key_lease *key_lease_begin(struct fleet *fleet, struct holding *holding, uint64_t hash);
+
+/* Returns the lease of that key; NULL: there is none. */
+struct key_lease *key_lease_find(const struct fleet *fleet, const struct holding *holding,
+				 uint64_t hash);
+
+/* Gives @lease, which has none, the open @key. Its bucket follows with key_lease_use(). */
+void key_lease_name(struct fleet *fleet, struct key_lease *lease, struct limiter *key);
+
 /* Lets there be a look at @lease at @at_ns at the latest. */
 void key_lease_wake(struct fleet *fleet, struct key_lease *lease, uint64_t at_ns);
 
@@ -71,7 +87,7 @@ uint32_t key_lease_kept(const struct key_lease *lease);
 /* Notes that leaves were taken that may be used from @usable_ns on. */
 void key_lease_note_gain(const struct fleet *fleet, struct key_lease *lease, uint64_t usable_ns);
 
-/* Lets the bucket have the leaves whose time has come. */
+/* Lets the bucket have the leaves whose time has come, and writes them down for a successor. */
 void key_lease_use(struct fleet *fleet, struct key_lease *lease);
 
 /*

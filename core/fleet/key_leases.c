@@ -1,6 +1,7 @@
 /* key_leases - the keys that this host leases, see key_leases.h. */
 #include "core/fleet/key_leases.h"
 #include "core/base/siphash.h"
+#include "core/fleet/handover.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/key_change.h"
 #include "core/fleet/key_lease.h"
@@ -11,6 +12,7 @@
 #include "core/fleet/transaction.h"
 #include "core/limiter/keys.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,9 +55,13 @@ static void drop(struct fleet *fleet, struct key_lease *lease)
 		at = &(*at)->next;
 	*at = lease->next;
 	leases->count--;
-	(void)keys_lease(&fleet->engine->schedule, lease->key, 0);
-	keys_set_lease(lease->key, NULL);
-	keys_close(&fleet->engine->schedule, lease->key);
+	leases->nameless -= !lease->key;
+	handover_drop_key(fleet, &lease->place);
+	if (lease->key) {
+		(void)keys_lease(&fleet->engine->schedule, lease->key, 0);
+		keys_set_lease(lease->key, NULL);
+		keys_close(&fleet->engine->schedule, lease->key);
+	}
 	holdings_let_go(lease->holding);
 	key_folder_free(&lease->folder);
 	free(lease);
@@ -86,11 +92,37 @@ static bool leases_keys(const struct fleet *fleet, const struct holding *holding
 	       !rate_is_unlimited(&holding->settings->key_rate) && *session_hid(fleet);
 }
 
+/* Returns the hash of the name of @key. */
+static uint64_t hash_of(const struct fleet *fleet, const struct key *key)
+{
+	return siphash(key->name, key->name_bytes, fleet->key_leases->seed);
+}
+
+/* Gives the open @key the lease of it that has no name yet. NULL: there is none. */
+static struct key_lease *find_nameless(struct fleet *fleet, struct limiter *key)
+{
+	struct key_leases *leases = fleet->key_leases;
+	struct key_lease *lease;
+
+	if (!leases->nameless || !leases->seeded)
+		return NULL;
+	lease = key_lease_find(fleet, key->parent->holding, hash_of(fleet, keys_key(key)));
+	if (!lease || lease->key)
+		return NULL;
+	key_lease_name(fleet, lease,
+		       keys_open(&fleet->engine->schedule, key->parent, keys_key(key)));
+	leases->named = true;
+	fleet_wake_at(fleet, fleet->now_ns);
+	return lease;
+}
+
 void key_leases_miss(struct fleet *fleet, struct limiter *key)
 {
 	struct key_leases *leases = fleet->key_leases;
 	struct key_lease *lease = keys_lease_of(key);
 
+	if (!lease)
+		lease = find_nameless(fleet, key);
 	if (lease) {
 		lease->missed = true;
 		if (lease->due_ns > fleet->now_ns + KEY_PERIOD_NS) {
@@ -158,15 +190,16 @@ static double tokens_a_second(const struct rate *rate)
 /* Measures what was asked for since the last look. */
 static void measure(struct fleet *fleet, struct key_lease *lease)
 {
-	uint64_t granted = lease->key->counters[COUNTER_GRANTED];
+	const struct limiter *key = lease->key;
+	uint64_t granted = key ? key->counters[COUNTER_GRANTED] : 0;
+	uint32_t waiting = key ? key->turns.queue.length : 0;
 	double seconds = (double)(fleet->now_ns - lease->looked_ns) / (double)NSEC_PER_SEC;
 	double asked = seconds > 0 ? (double)(granted - lease->granted) / seconds : 0;
 	double asked_before;
 
-	if (lease->key->turns.queue.length && lease->key->bucket_count &&
-	    !bucket_has(lease->key->buckets, 1))
+	if (waiting && key->bucket_count && !bucket_has(key->buckets, 1))
 		lease->missed = true;
-	if (granted != lease->granted || lease->missed || lease->key->turns.queue.length)
+	if (granted != lease->granted || lease->missed || waiting)
 		lease->used_ns = fleet->now_ns;
 	asked_before = lease->asked * (asked > 0 ? KEEPS_BUSY : KEEPS_IDLE);
 	lease->asked = asked > asked_before ? asked : asked_before;
@@ -192,13 +225,14 @@ static uint64_t end_ns(const struct key_lease *lease)
 static void decide(struct fleet *fleet, struct key_lease *lease)
 {
 	const char *hid = session_hid(fleet);
+	uint32_t kept = key_lease_kept(lease);
 	struct key_facts facts = {
 		.asked = lease->asked,
 		.leaf = tokens_a_second(&lease->holding->settings->key_rate) / KEY_PARTS,
 		.missed = lease->missed,
-		.idle = fleet->now_ns - lease->used_ns >= KEY_IDLE_NS ||
+		.idle = fleet->now_ns - lease->used_ns >= KEY_IDLE_NS || (!lease->key && !kept) ||
 			!leases_keys(fleet, lease->holding),
-		.kept = key_lease_kept(lease),
+		.kept = kept,
 		.free = lease->folder.tiles.count ? key_folder_unused(&lease->folder) : KEY_LEAVES,
 		.claimed = lease->folder.claimed,
 		.others = lease->folder.others,
@@ -242,6 +276,8 @@ static void seed_read(struct fleet *fleet, struct request *request)
 	leases->seeded = request->answer == ANSWER_OK &&
 			 sscanf(request->data, "%16" SCNx64 "-%16" SCNx64 "%c", &leases->seed[0],
 				&leases->seed[1], &rest) == 2;
+	if (leases->seeded)
+		handover_keep_seed(fleet, leases->seed);
 	leases->next_ns = leases->seeded ? 0 : fleet->now_ns + fleet->constants.renewal_ns;
 }
 
@@ -339,10 +375,11 @@ static void begin(struct fleet *fleet)
 {
 	struct key_leases *leases = fleet->key_leases;
 	struct schedule *schedule = &fleet->engine->schedule;
+	struct limiter *limiter, *opened;
 	struct key_missed missed;
 	struct key_lease *lease;
-	struct limiter *limiter;
 	struct key *key;
+	uint64_t hash;
 
 	if (!keys_missed_take(&leases->missed, &missed))
 		return;
@@ -350,31 +387,19 @@ static void begin(struct fleet *fleet)
 	limiter = tree_find_id(&fleet->engine->tree, missed.limiter);
 	if (!key || !limiter || limiter->removed || !leases_keys(fleet, limiter->holding))
 		return;
-	lease = calloc(1, sizeof(*lease));
-	if (!lease)
+	opened = keys_open(schedule, limiter, key);
+	if (!opened)
 		return;
-	lease->key = keys_open(schedule, limiter, key);
-	if (!lease->key || keys_lease_of(lease->key)) {
-		if (lease->key)
-			keys_close(schedule, lease->key);
-		free(lease);
+	hash = hash_of(fleet, key);
+	lease = key_lease_find(fleet, limiter->holding, hash)
+			? NULL
+			: key_lease_begin(fleet, limiter->holding, hash);
+	if (!lease) {
+		keys_close(schedule, opened);
 		return;
 	}
-	keys_set_lease(lease->key, lease);
-	lease->holding = limiter->holding;
-	holdings_keep(lease->holding);
-	lease->number = ++leases->last_number;
-	lease->cut = lease->holding->cut;
-	lease->hash = siphash(key->name, key->name_bytes, leases->seed);
-	lease->granted = lease->key->counters[COUNTER_GRANTED];
-	lease->looked_ns = lease->used_ns = fleet->now_ns;
-	lease->due_ns = lease->wake_ns = fleet->now_ns + KEY_PERIOD_NS;
-	lease->missed = true;
-	lease->next = leases->first;
-	leases->first = lease;
-	leases->count++;
+	key_lease_name(fleet, lease, opened);
 	leases->next_ns = fleet->now_ns + KEY_SPACING_NS;
-	key_lease_wake(fleet, lease, lease->due_ns);
 	list(fleet, lease);
 }
 
@@ -382,7 +407,7 @@ static void begin(struct fleet *fleet)
 static void look(struct fleet *fleet, struct key_lease *lease)
 {
 	lease->wake_ns = NEVER_NS;
-	if (lease->key->removed || lease->holding->limiter->removed ||
+	if ((lease->key && lease->key->removed) || lease->holding->limiter->removed ||
 	    lease->cut != lease->holding->cut) {
 		drop(fleet, lease);
 		return;
@@ -402,7 +427,8 @@ static void look(struct fleet *fleet, struct key_lease *lease)
 		decide(fleet, lease);
 	lease->missed = false;
 	key_lease_wake(fleet, lease, lease->due_ns);
-	if (lease->listed && !lease->folder.tiles.count && !lease->has_work && !lease->stale)
+	if (lease->listed && !lease->has_work && !lease->stale &&
+	    (!lease->folder.tiles.count || (!lease->key && !key_lease_kept(lease))))
 		drop(fleet, lease);
 }
 
@@ -441,10 +467,21 @@ static void note_hosts(struct fleet *fleet)
 	}
 }
 
+/* A successor without a connection uses what was leased, too. */
+static void use_named(struct fleet *fleet)
+{
+	if (!fleet->key_leases->named)
+		return;
+	fleet->key_leases->named = false;
+	for (struct key_lease *lease = fleet->key_leases->first; lease; lease = lease->next)
+		key_lease_use(fleet, lease);
+}
+
 void key_leases_step(struct fleet *fleet)
 {
 	struct key_leases *leases = fleet->key_leases;
 
+	use_named(fleet);
 	if (!leases->first && !leases->missed.count)
 		return;
 	if (session_state(fleet) != FLEET_READY || !session_is_connected(fleet) ||
@@ -507,4 +544,49 @@ void key_leases_doubt(struct fleet *fleet)
 		return;
 	/* Leaves that were on their way back, or were taken, are in use no more, or not yet. */
 	key_lease_look_later(fleet, lease, 0);
+}
+
+/* A host that is asked for so much of what it has keeps it, see key_portion.h. */
+static const double ASKED_AT_FIRST = 0.75;
+
+static int resume_key(struct fleet *fleet, struct holding *holding,
+		      const struct handover_key *place, uint32_t at)
+{
+	struct key_lease *lease = key_lease_begin(fleet, holding, place->hash);
+
+	if (!lease)
+		return -ENOMEM;
+	for (int i = 0; i < KEY_LEAVES; i++) {
+		if (place->leaves[i / 64] >> i % 64 & 1)
+			lease->usable_ns[i] = 1;
+	}
+	lease->place = at + 1;
+	lease->asked = ASKED_AT_FIRST * key_lease_kept(lease) *
+		       tokens_a_second(&holding->settings->key_rate) / KEY_PARTS;
+	key_lease_use(fleet, lease);
+	key_lease_look_later(fleet, lease, 0);
+	return 0;
+}
+
+int key_leases_resume(struct fleet *fleet)
+{
+	const struct handover_memory *memory = handover_memory(fleet);
+	struct key_leases *leases = fleet->key_leases;
+	int err = 0;
+
+	leases->epoch = term_epoch(fleet);
+	leases->suspended = !term_runs(fleet);
+	leases->seeded = memory->key_seeded;
+	memcpy(leases->seed, memory->key_seed, sizeof(leases->seed));
+	for (uint32_t i = 0; i < HANDOVER_KEYS && !err; i++) {
+		const struct handover_key *place = &memory->keys[i];
+		struct holding *holding = holdings_find(fleet, place->id);
+		uint32_t at = i + 1;
+
+		if (place->used && holding && holding->cut == place->cut)
+			err = resume_key(fleet, holding, place, i);
+		else
+			handover_drop_key(fleet, &at);
+	}
+	return err;
 }

@@ -10,8 +10,8 @@
 #include "core/fleet/parts.h"
 
 enum {
-	KEY_LEASES_MAX = 256, /* keys that a host leases */
-	KEY_SEED_TEXT = 40,   /* the key of the hash of names, with the zero at its end */
+	KEY_LEASES_MAX = HANDOVER_KEYS, /* keys that a host leases */
+	KEY_SEED_TEXT = 40,		/* the key of the hash of names, with the zero at its end */
 };
 
 /* Between two transactions, and between a conflict or another's change and the next look. */
@@ -57,6 +57,9 @@ void key_leases_changed(struct fleet *fleet, const struct znode *znode);
 /* @holding is about to go; the session is gone. */
 void key_leases_drop(struct fleet *fleet, const struct holding *holding);
 void key_leases_forget(struct fleet *fleet);
+
+/* Goes on with those of a predecessor. 0 or -ENOMEM. */
+int key_leases_resume(struct fleet *fleet);
 
 /* Returns how many keys this host leases. */
 uint32_t key_leases_count(const struct fleet *fleet);

@@ -239,7 +239,19 @@ static uint64_t spacing_ns(const struct portion_facts *facts)
 	return has_stake(facts) ? facts->renewal_ns / GIVING_PARTS : facts->lease_ns / YOUNG_PARTS;
 }
 
-static void choose_look(const struct portion *portion, const struct portion_facts *facts,
+/*
+ * Tells whether leaves that came free are looked for, if some are lacking. This has a spacing of its own: a host that
+ * leaves deletes its claim first, and a look because of that finds nothing yet.
+ */
+static bool is_woken(struct portion *portion, const struct portion_facts *facts)
+{
+	if (!facts->is_woken || facts->now_ns < portion->woken_ns)
+		return false;
+	portion->woken_ns = facts->now_ns + facts->renewal_ns / GIVING_PARTS;
+	return true;
+}
+
+static void choose_look(struct portion *portion, const struct portion_facts *facts,
 			struct portion_decision *decision)
 {
 	bool concerns = facts->kept || facts->claimed;
@@ -250,9 +262,8 @@ static void choose_look(const struct portion *portion, const struct portion_fact
 		return;
 	if (concerns && (facts->is_stale || (facts->claims && !facts->is_seen)))
 		decision->looks = facts->now_ns >= facts->listed_ns + spacing_ns(facts);
-	/* Leaves that others give back are of no use to a host that lacks none. */
-	if (facts->is_woken && facts->kept < decision->wanted)
-		decision->looks |= facts->now_ns >= facts->listed_ns + spacing_ns(facts);
+	if (concerns && facts->kept < decision->wanted && is_woken(portion, facts))
+		decision->looks = true;
 	if (decision->takes && !facts->is_unmet)
 		decision->looks = true;
 	if (portion->look_ns == NEVER_NS && is_lacking(facts, decision->wanted))

@@ -17,10 +17,10 @@
  * 4. The claims are divided by share.h. A holder without a claim wants what it holds, and that is
  *    its due: its tiles say how much. A holder above its share claims what it wants, too, and gives
  *    the rest back at once. Leaves that are only kept until readers are served are not claimed.
- * 5. A host looks when it lacks leaves, when claims change that concern it, and when another host
- *    gave something back; else every R at first, ever more seldom, and not at all once nothing has
- *    changed for a `lease`. It does not look again before it has sent the claim that the last look
- *    has led to.
+ * 5. A host looks when it lacks leaves, when claims change that concern it, and at once when
+ *    another host gave back what it lacks, or is gone; else every R at first, ever more seldom,
+ *    and not at all once nothing has changed for a `lease`. It does not look again before it has
+ *    sent the claim that the last look has led to.
  * 6. Fewer leaves than bring a token in a `lease` are not worth having. If there are so many hosts
  *    that their shares were smaller, they take turns of a `lease`. A piece that has not yielded a
  *    token yet does not go while a reader waits for one.
@@ -87,7 +87,7 @@ struct portion_facts {
 	uint64_t listed_ns; /* the tiles were listed last; 0: never */
 	bool is_seen;	    /* the tiles were listed since then, */
 	bool is_stale;	    /* and not since claims changed; */
-	bool is_woken;	    /* nor since another host gave something back; */
+	bool is_woken;	    /* since then leaves came free for this host; */
 	struct share share; /* with them the claims come to this */
 };
 
@@ -99,6 +99,7 @@ struct portion {
 	uint64_t look_every_ns; /* ... so long after the last ... */
 	uint32_t share;		/* ... which showed this share ... */
 	uint32_t holders;	/* ... and so many hosts that hold some */
+	uint64_t woken_ns;	/* leaves that came free are not looked for before */
 	uint64_t claim_ns;	/* another amount is not claimed before */
 	bool is_first;		/* more was taken than is wanted, for the first readers */
 };

@@ -3,6 +3,7 @@
 #include "core/fleet/claim.h"
 #include "core/fleet/former_names.h"
 #include "core/fleet/holdings.h"
+#include "core/fleet/key_leases.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/parts.h"
 #include "core/fleet/room.h"
@@ -166,6 +167,8 @@ int fleet_resume(struct fleet *fleet, uint64_t now_ns)
 			err = resume_place(fleet, i);
 	}
 	handover_read(fleet, false);
+	if (!err)
+		err = key_leases_resume(fleet);
 	for (struct holding *h = holdings_first(fleet); h; h = h->next)
 		leases_reshare(fleet, h);
 	return err;

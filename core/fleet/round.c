@@ -560,7 +560,7 @@ static void taken(struct fleet *fleet, struct holding *holding)
 }
 
 /*
- * The transaction was refused for the leaves of @cause; NULL: for its head. Those of another limiter
+ * The transaction was refused for the leaves of @cause; NULL: for its head. Those of another one
  * are there still, as far as it is known.
  */
 static void refused(struct fleet *fleet, struct holding *holding, const struct holding *cause)

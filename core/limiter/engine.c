@@ -245,13 +245,13 @@ int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns,
 	return end_asking(engine, waiter, ask_for_tokens(engine, waiter, within_ns));
 }
 
-/* Takes @tokens of @limiter, which is there, if they can be had now. */
-static bool take_now(struct engine *engine, struct limiter *limiter, uint64_t tokens)
+/* Grants the tokens of @waiter, whose limiter is there, if they can be had now. */
+static bool take_now(struct engine *engine, struct waiter *waiter)
 {
-	if (!limiter_try(&engine->schedule, limiter, tokens))
+	if (!limiter_try(&engine->schedule, waiter))
 		return false;
-	if (is_news(limiter))
-		rouse_path(engine, limiter);
+	if (is_news(waiter->limiter))
+		rouse_path(engine, waiter->limiter);
 	return true;
 }
 
@@ -296,16 +296,17 @@ int engine_read(struct engine *engine, const struct token_read *read, struct rea
 	engine_run(engine, now_ns);
 	if (read->limiter->removed)
 		return -ENODEV;
-	if (poller && poller_fetch(&engine->schedule, poller))
-		return 0;
 	*wait = (struct read_wait){
-		.waiter = {.limiter = read->limiter, .tokens = read->tokens},
+		.waiter = {.limiter = read->limiter, .tokens = read->tokens, .most = read->most},
 		.within_ns = read->within_ns,
 		.refusal = -EBUSY,
 	};
+	if (poller && poller_fetch(&engine->schedule, poller)) {
+		wait->waiter.granted = poller->waiter.granted;
+		return 0;
+	}
 	/* A waiter with a place goes back there: it overtakes no waiter before it. */
-	if (!take_place(engine, read, &wait->waiter) &&
-	    take_now(engine, read->limiter, read->tokens)) {
+	if (!take_place(engine, read, &wait->waiter) && take_now(engine, &wait->waiter)) {
 		if (poller)
 			poller->late = false;
 		return 0;

@@ -127,6 +127,7 @@ static bool handles_are_sound(const struct state *state)
 		    !flag_is_sound(&handle->polls))
 			return false;
 		if (handle->row >= state->header->row_count || handle->tokens > TOKENS_MAX ||
+		    handle->most > TOKENS_MAX || handle->given > TOKENS_MAX ||
 		    handle->partition > STATE_PIECES_MAX ||
 		    (handle->key && (!*key || !memchr(key, '\0', KEY_NAME_BYTES))))
 			return false;
@@ -141,8 +142,10 @@ static bool parameters_are_sound(const struct state *state)
 	if (count > PARAMETERS_MAX)
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
-		if (state->parameters[i].tokens > TOKENS_MAX ||
-		    state->parameters[i].generation > INT32_MAX)
+		const struct parameter *parameter = &state->parameters[i];
+
+		if (parameter->name.tokens > TOKENS_MAX || parameter->name.most > TOKENS_MAX ||
+		    parameter->generation > INT32_MAX)
 			return false;
 	}
 	return true;
@@ -162,6 +165,12 @@ static bool handover_place_is_sound(const struct handover_place *place)
 		(place->tile_first <= place->first && place->last <= place->tile_last));
 }
 
+static bool handover_key_is_sound(const struct handover_key *key)
+{
+	return flag_is_sound(&key->used) &&
+	       !(key->leaves[HANDOVER_KEY_WORDS - 1] >> KEY_LEAVES % 64);
+}
+
 static bool fleet_is_sound(const struct state *state)
 {
 	const struct zookeeper_handover *zookeeper = &state->fleet->zookeeper;
@@ -171,7 +180,12 @@ static bool fleet_is_sound(const struct state *state)
 		if (!handover_place_is_sound(&fleet->places[i]))
 			return false;
 	}
-	return zookeeper->current < 2 && !fleet->hid[HID_TEXT - 1] &&
+	for (uint32_t i = 0; i < HANDOVER_KEYS; i++) {
+		if (!handover_key_is_sound(&fleet->keys[i]))
+			return false;
+	}
+	return flag_is_sound(&fleet->key_seeded) && zookeeper->current < 2 &&
+	       !fleet->hid[HID_TEXT - 1] &&
 	       memchr(zookeeper->credentials, '\0', sizeof(zookeeper->credentials));
 }
 
@@ -185,6 +199,7 @@ static bool places_are_sound(const struct state *state)
 		const struct parked_place *place = &state->places[i];
 
 		if (place->state > PLACE_TAKEN || place->tokens > TOKENS_MAX ||
+		    place->most > TOKENS_MAX ||
 		    place->site.partition > PARTITIONS_MAX + RESERVE_HOSTS_MAX ||
 		    !flag_is_sound(&place->is_opener))
 			return false;

@@ -270,6 +270,32 @@ static void test_told_again_a_holder_looks_soon_if_it_has_more_than_an_equal_par
 	assert_false(looks(&facts));
 }
 
+static void test_leaves_that_came_free_are_looked_for_at_once_after_any_other_look(void **state)
+{
+	struct portion portion = {.look_ns = NEVER_NS};
+	struct portion_facts facts = contended(1024);
+	struct portion_decision decision;
+
+	(void)state;
+	facts.kept = 402;
+	facts.is_stale = facts.is_woken = true;
+	facts.listed_ns = facts.now_ns;
+	portion_decide(&portion, &facts, &decision);
+	assert_true(decision.looks);
+	/* But not again and again. */
+	portion_decide(&portion, &facts, &decision);
+	assert_false(decision.looks);
+	facts.now_ns += facts.renewal_ns;
+	portion_decide(&portion, &facts, &decision);
+	assert_true(decision.looks);
+	/* Nor by a host that lacks none. */
+	facts.kept = 404;
+	facts.is_stale = false;
+	facts.now_ns += facts.renewal_ns;
+	portion_decide(&portion, &facts, &decision);
+	assert_false(decision.looks);
+}
+
 static void test_where_claims_stay_as_they_are_nothing_is_looked_at_after_a_while(void **state)
 {
 	struct portion portion = {0};
@@ -287,7 +313,7 @@ static void test_where_claims_stay_as_they_are_nothing_is_looked_at_after_a_whil
 	facts.is_watched = false;
 	assert_int_equal(portion_looked(&portion, &facts), facts.lease_ns);
 	facts.is_watched = true;
-	facts.kept = 300;
+	facts.kept = 402;
 	assert_int_equal(portion_looked(&portion, &facts), facts.lease_ns);
 }
 
@@ -526,6 +552,8 @@ int main(void)
 		cmocka_unit_test(test_a_holder_looks_when_it_is_told_of_claims),
 		cmocka_unit_test(
 			test_told_again_a_holder_looks_soon_if_it_has_more_than_an_equal_part),
+		cmocka_unit_test(
+			test_leaves_that_came_free_are_looked_for_at_once_after_any_other_look),
 		cmocka_unit_test(
 			test_where_claims_stay_as_they_are_nothing_is_looked_at_after_a_while),
 		cmocka_unit_test(test_the_first_reader_has_half_of_what_is_free_or_all),
