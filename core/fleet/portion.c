@@ -16,6 +16,7 @@ enum {
 	NEAR_PARTS = 1000,	 /* of the limiter: so near to its share is at it ... */
 	NEAR_SHARE_PARTS = 50,	 /* ... or such a part of the share, if that is less */
 	GIVING_PARTS = 4,	 /* of R: between two of its give-backs, and of its looks */
+	WOKEN_LOOKS = 4,	 /* for leaves that came free, at once and in a row */
 	SAVING_PARTS = 8,	 /* of `lease`: a turn is longer while a large take is saved up */
 	HOLDER_WEIGHT = 1000,	 /* of one that does not claim, so all that it holds is its due */
 	HYSTERESIS_PERCENT = 20, /* another amount is claimed if it differs by more */
@@ -240,30 +241,35 @@ static uint64_t spacing_ns(const struct portion_facts *facts)
 }
 
 /*
- * Tells whether leaves that came free are looked for, if some are lacking. This has a spacing of its own: a host that
- * leaves deletes its claim first, and a look because of that finds nothing yet.
+ * Tells whether leaves that came free are looked for at once: some times in a row, and once every R
+ * in the long run. A host that leaves deletes its claim first, and a look because of that finds
+ * nothing yet; and while shares are still being settled each give-back is followed by another.
  */
 static bool is_woken(struct portion *portion, const struct portion_facts *facts)
 {
-	if (!facts->is_woken || facts->now_ns < portion->woken_ns)
+	if (!facts->is_woken ||
+	    portion->woken_ns > facts->now_ns + (WOKEN_LOOKS - 1) * facts->renewal_ns)
 		return false;
-	portion->woken_ns = facts->now_ns + facts->renewal_ns / GIVING_PARTS;
+	if (portion->woken_ns < facts->now_ns)
+		portion->woken_ns = facts->now_ns;
+	portion->woken_ns += facts->renewal_ns;
 	return true;
 }
 
 static void choose_look(struct portion *portion, const struct portion_facts *facts,
 			struct portion_decision *decision)
 {
-	bool concerns = facts->kept || facts->claimed;
+	bool concerns = facts->kept || facts->claimed, wakes;
 
 	if (!decision->gives)
 		decision->takes = lack_of(facts, decision->wanted);
 	if (facts->is_looking || facts->is_claiming)
 		return;
-	if (concerns && (facts->is_stale || (facts->claims && !facts->is_seen)))
-		decision->looks = facts->now_ns >= facts->listed_ns + spacing_ns(facts);
-	if (concerns && facts->kept < decision->wanted && is_woken(portion, facts))
-		decision->looks = true;
+	/* Leaves that came free are of no use to a host that lacks none. */
+	wakes = facts->is_woken && facts->kept < decision->wanted;
+	if (concerns && (facts->is_stale || wakes || (facts->claims && !facts->is_seen)))
+		decision->looks = facts->now_ns >= facts->listed_ns + spacing_ns(facts) ||
+				  (wakes && is_woken(portion, facts));
 	if (decision->takes && !facts->is_unmet)
 		decision->looks = true;
 	if (portion->look_ns == NEVER_NS && is_lacking(facts, decision->wanted))
