@@ -117,7 +117,8 @@
  *     lies between, the first take waits. S is the generation 1, and no amounts follow: nothing was
  *     taken of any limit.
  * 15. Leaving: use stops, the host's claims are deleted, everything usable is given back, the
- *     session is closed. Tiles that a transaction under way takes are given back next.
+ *     leaves of keys last, the session is closed. Tiles that a transaction under way takes are
+ *     given back next.
  * 16. A limiter that is made within Q of another one's having its path, or a path above it, is made
  *     with tiles of epoch 0; a limiter that is there is not renamed to such a path, nor back to its
  *     own with limiters in it, whose paths others may have had. The record of a limiter that is
@@ -197,6 +198,11 @@
  * would change no share. Where there are more hosts than pieces worth having, a host goes to the
  * end of the line when its turn of a `lease` is over. The turn is an eighth of `lease` longer while
  * a reader saves up for a take.
+ *
+ * While a transaction is under way more limiters come to have something to give back, to take or
+ * to claim. The next one has all of that of one kind that fits, so a host with many limiters is not
+ * late where answers take long. A take that other hosts were first at is sent again without the
+ * limiter that it was refused for; each refusal halves the limiters of the next one.
  *
  * A wait for Q goes on though its leaves are not wanted any more: the next host would begin it
  * anew. A reader needs tokens of its limiter and of all that this one is in. A host looks for all
