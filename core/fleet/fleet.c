@@ -312,8 +312,6 @@ static void before(struct source *source, uint64_t now_ns)
 	(void)now_ns;
 	fleet->coordinator->clocks(fleet->coordinator, &fleet->clocks);
 	leases_check_term(fleet);
-	if (!term_runs(fleet))
-		key_leases_suspend(fleet);
 }
 
 static void after(struct source *source, uint64_t now_ns)

@@ -146,34 +146,16 @@ bool key_leases_may_come(const struct limiter *key)
 	return lease && !lease->used && !lease->listed;
 }
 
-void key_leases_suspend(struct fleet *fleet)
+void key_leases_revive(struct fleet *fleet)
 {
-	struct key_leases *leases = fleet->key_leases;
-
-	if (leases->suspended)
-		return;
-	leases->suspended = true;
-	for (struct key_lease *lease = leases->first; lease; lease = lease->next)
-		key_lease_use(fleet, lease);
-}
-
-void key_leases_extended(struct fleet *fleet)
-{
-	struct key_leases *leases = fleet->key_leases;
 	uint64_t usable_ns = fleet->epochs.known_ns + fleet->constants.quarantine_ns;
-	bool revives = leases->suspended && leases->epoch != fleet->epochs.newest;
 
-	leases->epoch = fleet->epochs.newest;
-	if (!leases->suspended || !term_runs(fleet))
-		return;
-	leases->suspended = false;
-	for (struct key_lease *lease = leases->first; lease; lease = lease->next) {
-		for (int i = 0; i < KEY_LEAVES && revives; i++) {
+	for (struct key_lease *lease = fleet->key_leases->first; lease; lease = lease->next) {
+		for (int i = 0; i < KEY_LEAVES; i++) {
 			if (lease->usable_ns[i] && lease->usable_ns[i] < usable_ns)
 				lease->usable_ns[i] = usable_ns;
 		}
-		if (revives)
-			key_lease_note_gain(fleet, lease, usable_ns);
+		key_lease_note_gain(fleet, lease, usable_ns);
 		key_lease_use(fleet, lease);
 	}
 }
@@ -631,8 +613,6 @@ int key_leases_resume(struct fleet *fleet)
 	struct key_leases *leases = fleet->key_leases;
 	int err = 0;
 
-	leases->epoch = term_epoch(fleet);
-	leases->suspended = !term_runs(fleet);
 	leases->seeded = memory->key_seeded;
 	memcpy(leases->seed, memory->key_seed, sizeof(leases->seed));
 	for (uint32_t i = 0; i < HANDOVER_KEYS && !err; i++) {

@@ -39,11 +39,11 @@ void key_leases_miss(struct fleet *fleet, struct limiter *key);
 /* Tells whether leaves of @key, which is open, may be there soon for the first time. */
 bool key_leases_may_come(const struct limiter *key);
 
-/* Rule 4: the right has run out, and nothing is used until key_leases_extended(). */
-void key_leases_suspend(struct fleet *fleet);
-
-/* Rule 3: the right was extended, and term_extend() knows of it. */
-void key_leases_extended(struct fleet *fleet);
+/*
+ * Rule 3: everything held is usable Q after the new epoch was known. Rule 4 needs nothing here: leaves
+ * of a key count while leaves of its limiter are usable, see holding_key_share().
+ */
+void key_leases_revive(struct fleet *fleet);
 
 /* Looks at what is due; lets leaves be used whose time has come. */
 void key_leases_step(struct fleet *fleet);

@@ -107,12 +107,13 @@ void key_strays_look(struct fleet *fleet)
 {
 	struct key_strays *strays = fleet->key_strays;
 
+	/* The state of chance is another for each host. */
 	if (!strays->look_ns)
-		strays->look_ns = fleet->now_ns + 1 + fleet_random(fleet) % KEY_STRAYS_NS;
+		strays->look_ns = fleet->now_ns + 1 + fleet->random_state % KEY_STRAYS_NS;
 	if (fleet->now_ns >= strays->look_ns) {
-		strays->look_ns = fleet->now_ns +
-				  fleet_jitter(fleet, list_keys(fleet) ? KEY_STRAYS_NS
-								       : KEY_STRAYS_RETRY_NS);
+		strays->look_ns = fleet->now_ns + KEY_STRAYS_RETRY_NS;
+		if (list_keys(fleet))
+			strays->look_ns = fleet->now_ns + fleet_jitter(fleet, KEY_STRAYS_NS);
 	}
 	if (strays->count && fleet->now_ns >= strays->next_ns) {
 		strays->next_ns = fleet->now_ns + KEY_SPACING_NS;
