@@ -128,7 +128,7 @@ def asked(fleet):
     return time.monotonic(), [int(status["reads"]) + int(status["lists"]) for status in statuses]
 
 
-def least_asked(looks):
+def asked_at_rest(looks):
     """The reads and listings of each host in the latest REST_S, and how many there may be."""
     then, before = next(look for look in reversed(looks) if look[0] <= looks[-1][0] - REST_S)
     now, after = looks[-1]
@@ -147,17 +147,19 @@ def hosts_that_lack_nothing_read_once_a_renewal_at_most(scene):
         host.loop(*(f"{name}/token" for name in names), work_us=2_000_000)
     eventually(lambda: all(fleet.rate([host], 5, limiter=names[-1]) > 0
                                    for host in fleet.hosts), "all are used on all hosts")
-    looks = [asked(fleet)]
+    looks, rested = [asked(fleet)], set()
 
     def at_rest():
+        """Each host was, if not all at the same time."""
         time.sleep(LOOK_S)
         looks.append(asked(fleet))
         if looks[-1][0] - looks[0][0] < REST_S:
             return False
-        reads, most = least_asked(looks)
-        return max(reads) <= most
-    eventually(at_rest, lambda: "reads and listings of each host in {}, of {:.0f}".format(
-        *least_asked(looks)), REST_LIMIT_S)
+        reads, most = asked_at_rest(looks)
+        rested.update(host.name for host, read in zip(fleet.hosts, reads) if read <= most)
+        return len(rested) == len(fleet.hosts)
+    eventually(at_rest, lambda: "reads and listings of each host in {}, of {:.0f}; {} were at rest"
+               .format(*asked_at_rest(looks), rested), REST_LIMIT_S)
 
 
 # The dead, and their neighbours.
