@@ -208,6 +208,13 @@ static int64_t takeable_tokens(const struct bucket *bucket)
 	return (bucket->interval_ns ? bucket->released : bucket->level) - (int64_t)bucket->aside;
 }
 
+uint64_t bucket_tokens(const struct bucket *bucket)
+{
+	int64_t tokens = bucket->flow.num ? takeable_tokens(bucket) : 0;
+
+	return tokens > 0 ? (uint64_t)tokens : 0;
+}
+
 bool bucket_has(const struct bucket *bucket, uint64_t tokens)
 {
 	return bucket->flow.num && takeable_tokens(bucket) >= (int64_t)tokens;

@@ -126,6 +126,9 @@ void bucket_set_aside(struct bucket *bucket);
  */
 void bucket_take_back(struct bucket *bucket, uint64_t tokens);
 
+/* Returns the tokens that may be taken. Refill first. */
+uint64_t bucket_tokens(const struct bucket *bucket);
+
 /* Tells whether @tokens may be taken. Refill first. */
 bool bucket_has(const struct bucket *bucket, uint64_t tokens);
 

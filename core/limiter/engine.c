@@ -174,8 +174,9 @@ static uint64_t time_after(uint64_t at_ns, uint64_t within_ns)
 }
 
 /*
- * Tells whether @waiter may wait until @expiry_ns: as things stand it gets its tokens by then. All
- * readers and polls that would wait are asked for here.
+ * Tells whether @waiter may wait until @expiry_ns: as things stand it gets its tokens by then, or
+ * partitions are looked for, and would bring them. All readers and polls that would wait are asked
+ * for here.
  */
 static bool may_wait(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
 {
@@ -186,7 +187,10 @@ static bool may_wait(struct engine *engine, const struct waiter *waiter, uint64_
 	/* A waiter with a place was let in before, and waiters that came later are behind it. */
 	if (!waiter->place)
 		at_ns = limiter_when(&engine->schedule, waiter->limiter, waiter->tokens);
-	return at_ns <= expiry_ns || may_come(engine, waiter->limiter);
+	if (at_ns <= expiry_ns)
+		return true;
+	return may_come(engine, waiter->limiter) &&
+	       limiter_when_leased(&engine->schedule, waiter->limiter, waiter->tokens) != NEVER_NS;
 }
 
 /* Counts a read of @tokens of @limiter that is refused. */
@@ -245,13 +249,13 @@ int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns,
 	return end_asking(engine, waiter, ask_for_tokens(engine, waiter, within_ns));
 }
 
-/* Takes @tokens of @limiter, which is there, if they can be had now. */
-static bool take_now(struct engine *engine, struct limiter *limiter, uint64_t tokens)
+/* Grants the tokens of @waiter, whose limiter is there, if they can be had now. */
+static bool take_now(struct engine *engine, struct waiter *waiter)
 {
-	if (!limiter_try(&engine->schedule, limiter, tokens))
+	if (!limiter_try(&engine->schedule, waiter))
 		return false;
-	if (is_news(limiter))
-		rouse_path(engine, limiter);
+	if (is_news(waiter->limiter))
+		rouse_path(engine, waiter->limiter);
 	return true;
 }
 
@@ -296,16 +300,17 @@ int engine_read(struct engine *engine, const struct token_read *read, struct rea
 	engine_run(engine, now_ns);
 	if (read->limiter->removed)
 		return -ENODEV;
-	if (poller && poller_fetch(&engine->schedule, poller))
-		return 0;
 	*wait = (struct read_wait){
-		.waiter = {.limiter = read->limiter, .tokens = read->tokens},
+		.waiter = {.limiter = read->limiter, .tokens = read->tokens, .most = read->most},
 		.within_ns = read->within_ns,
 		.refusal = -EBUSY,
 	};
+	if (poller && poller_fetch(&engine->schedule, poller)) {
+		wait->waiter.granted = poller->waiter.granted;
+		return 0;
+	}
 	/* A waiter with a place goes back there: it overtakes no waiter before it. */
-	if (!take_place(engine, read, &wait->waiter) &&
-	    take_now(engine, read->limiter, read->tokens)) {
+	if (!take_place(engine, read, &wait->waiter) && take_now(engine, &wait->waiter)) {
 		if (poller)
 			poller->late = false;
 		return 0;

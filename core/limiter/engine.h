@@ -41,10 +41,11 @@ enum read_manner {
 	READ_NONBLOCKING, /* with O_NONBLOCK: its program polls, and reads again */
 };
 
-/* A read of an open file that gives tokens: token, try, take/N or stream. */
+/* A read of an open file that gives tokens: token, try, take/N, take/A-B or stream. */
 struct token_read {
 	struct limiter *limiter;
 	uint64_t tokens; /* 0 to TOKENS_MAX */
+	uint64_t most;	 /* as many as are there, up to this, if that is more: up to TOKENS_MAX */
 	enum read_manner manner;
 	uint64_t within_ns;	   /* so long it waits at most; NEVER_NS: as long as it takes */
 	struct poller *poller;	   /* of the open file; NULL: it was never polled */
@@ -90,11 +91,12 @@ void engine_run(struct engine *engine, uint64_t now_ns);
 /*
  * Takes the tokens of @read, or tells that it waits, or refuses it.
  *
- * 0: they are the caller's. -EINPROGRESS: it waits, as @wait says, with engine_ask(); or it gives
- * up, with engine_give_up(). Refusals: -EBUSY, counted: of `try`, of a reader that cannot have its
- * tokens in the time it allows, or whose poll has waited that long. -EAGAIN, counted: of
- * READ_NONBLOCKING; a poll tells when to read again. -EINVAL: of READ_NONBLOCKING, which can never
- * have so many at once (limiter_can_hold()). -ENODEV: the limiter is gone.
+ * 0: wait->waiter.granted of them are the caller's. -EINPROGRESS: it waits, as @wait says, with
+ * engine_ask(); or it gives up, with engine_give_up(). Refusals: -EBUSY, counted: of `try`, of a
+ * reader that cannot have its tokens in the time it allows, or whose poll has waited that long.
+ * -EAGAIN, counted: of READ_NONBLOCKING; a poll tells when to read again. -EINVAL: of
+ * READ_NONBLOCKING, which can never have so many at once (limiter_can_hold()). -ENODEV: the limiter
+ * is gone.
  *
  * A read that would not wait waits all the same, a little, while partitions are looked for that
  * would bring more.
@@ -103,12 +105,12 @@ int engine_read(struct engine *engine, const struct token_read *read, struct rea
 		uint64_t now_ns);
 
 /*
- * Asks for waiter->tokens (0 to TOKENS_MAX) of waiter->limiter.
+ * Asks for waiter->tokens to waiter->most (up to TOKENS_MAX) of waiter->limiter.
  *
- * 0: granted. -EINPROGRESS: it waits, and engine_done() will return it with its outcome. -EAGAIN:
- * the waiter has an expiry and the tokens cannot be had in @within_ns (which counts for such
- * waiters only). -ENODEV: the limiter is gone. -ENOSPC: too many wait. The time of a waiter with a
- * place counts from its first asking.
+ * 0: waiter->granted of them are granted. -EINPROGRESS: it waits, and engine_done() will return it
+ * with its outcome. -EAGAIN: the waiter has an expiry and the tokens cannot be had in @within_ns
+ * (which counts for such waiters only). -ENODEV: the limiter is gone. -ENOSPC: too many wait. The
+ * time of a waiter with a place counts from its first asking.
  */
 int engine_ask(struct engine *engine, struct waiter *waiter, uint64_t within_ns, uint64_t now_ns);
 

@@ -63,6 +63,19 @@ static bool own_allows(const struct limiter *limiter, uint64_t tokens, uint64_t 
 	return true;
 }
 
+/* Returns how many of @most tokens its buckets have now. */
+static uint64_t own_tokens(const struct limiter *limiter, uint64_t most)
+{
+	const struct bucket *bucket;
+
+	for (unsigned int i = 0; (bucket = own_bucket(limiter, i)); i++) {
+		uint64_t tokens = bucket_tokens(bucket);
+
+		most = tokens < most ? tokens : most;
+	}
+	return most;
+}
+
 /* Tells whether it grants @tokens now. */
 static bool own_has(const struct limiter *limiter, uint64_t tokens, uint64_t now_ns)
 {
@@ -165,20 +178,46 @@ static void give_turn(const struct schedule *schedule, struct limiter *limiter,
 	}
 }
 
-/*
- * Takes @tokens for a reader all along the path to the root. A reader that was put forward may have
- * waited above for long: tokens that found no room since are spilled before the take makes room.
- */
-static void take_path(const struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
+/* Returns the tokens of @waiter, which can have its least: as many as all limiters above have. */
+static uint64_t amount_of(const struct schedule *schedule, const struct waiter *waiter)
 {
-	for (; limiter; limiter = limiter->parent) {
-		refill_own(schedule, limiter);
-		limiter->counters[COUNTER_GRANTED] += tokens;
-		if (limiter->settings->enforcement == ENFORCEMENT_SHADOW &&
-		    !own_allows(limiter, tokens, schedule->now_ns))
-			limiter->counters[COUNTER_SHADOWED] += tokens;
+	uint64_t amount = waiter->most;
+
+	for (struct limiter *l = waiter->limiter; l && amount > waiter->tokens; l = l->parent) {
+		refill_own(schedule, l);
+		if (l->settings->enforcement == ENFORCEMENT_ENFORCE)
+			amount = own_tokens(l, amount);
+	}
+	return amount > waiter->tokens ? amount : waiter->tokens;
+}
+
+/* Takes of the tokens of @waiter those that a limiter in shadow has, and counts the others. */
+static void take_in_shadow(const struct schedule *schedule, struct limiter *limiter,
+			   const struct waiter *waiter)
+{
+	uint64_t there = 0;
+
+	if (own_allows(limiter, waiter->tokens, schedule->now_ns))
+		there = own_tokens(limiter, waiter->granted);
+	limiter->counters[COUNTER_SHADOWED] += waiter->granted - there;
+	take_own(limiter, there);
+}
+
+/*
+ * Takes the tokens of @waiter all along the path to the root. A waiter that was put forward may
+ * have waited above for long: tokens that found no room since are spilled before the take makes
+ * room.
+ */
+static void take_path(const struct schedule *schedule, struct waiter *waiter)
+{
+	waiter->granted = amount_of(schedule, waiter);
+	for (struct limiter *l = waiter->limiter; l; l = l->parent) {
+		refill_own(schedule, l);
+		l->counters[COUNTER_GRANTED] += waiter->granted;
+		if (l->settings->enforcement == ENFORCEMENT_SHADOW)
+			take_in_shadow(schedule, l, waiter);
 		else
-			take_own(limiter, tokens);
+			take_own(l, waiter->granted);
 	}
 }
 
@@ -199,7 +238,7 @@ static void take_granted(const struct schedule *schedule, struct waiter *waiter)
 {
 	struct limiter *limiter = waiter->limiter;
 
-	take_path(schedule, limiter, waiter->tokens);
+	take_path(schedule, waiter);
 	limiter->counters[COUNTER_SERVED]++;
 	limiter->counters[COUNTER_DELAYED] += schedule->now_ns - waiter->asked_ns;
 	for (; limiter; limiter = limiter->parent) {
@@ -244,23 +283,23 @@ void limiter_settle(struct schedule *schedule, struct limiter *limiter)
 	turns_settle(schedule, limiter, &LIMITER_TURNS);
 }
 
-bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t tokens)
+bool limiter_try(struct schedule *schedule, struct waiter *waiter)
 {
-	for (struct limiter *l = limiter; l; l = l->parent) {
+	for (struct limiter *l = waiter->limiter; l; l = l->parent) {
 		if (l->turns.current)
 			return false;
 		grow_own(schedule, l);
-		if (!own_has(l, tokens, schedule->now_ns))
+		if (!own_has(l, waiter->tokens, schedule->now_ns))
 			return false;
 	}
-	take_path(schedule, limiter, tokens);
-	limiter->counters[COUNTER_SERVED]++;
+	take_path(schedule, waiter);
+	waiter->limiter->counters[COUNTER_SERVED]++;
 	return true;
 }
 
 bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expiry_ns)
 {
-	if (limiter_try(schedule, waiter->limiter, waiter->tokens))
+	if (limiter_try(schedule, waiter))
 		return true;
 	if (waiter->expiry) {
 		*waiter->expiry = (struct expiry){.waiter = waiter, .at_ns = waiter->expiry->at_ns};
@@ -360,7 +399,7 @@ static void give_back_tokens(struct schedule *schedule, struct poller *poller)
 
 	(void)poller_fetch(schedule, poller);
 	if (!limiter->removed)
-		limiter_return(schedule, limiter, poller->waiter.tokens);
+		limiter_return(schedule, limiter, poller->waiter.granted);
 }
 
 void limiter_unpoll(struct schedule *schedule, struct poller *poller)

@@ -60,14 +60,14 @@ void limiter_reshare(struct schedule *schedule, struct limiter *limiter);
 void limiter_empty(struct schedule *schedule, struct limiter *limiter);
 
 /*
- * Asks for waiter->tokens of waiter->limiter. True: granted, at once. False: it waits, and comes
+ * Asks for the tokens of @waiter. True: granted, at once. False: it waits, and comes
  * back through schedule->done, at @expiry_ns at the latest if it has an expiry. A waiter that has
  * taken its place again waits there, not at the end.
  */
 bool limiter_ask(struct schedule *schedule, struct waiter *waiter, uint64_t expiry_ns);
 
-/* Takes @tokens if they can be had now without overtaking a waiter. */
-bool limiter_try(struct schedule *schedule, struct limiter *limiter, uint64_t tokens);
+/* Grants the tokens of @waiter if they can be had now without overtaking another waiter. */
+bool limiter_try(struct schedule *schedule, struct waiter *waiter);
 
 /*
  * Puts back @tokens that were kept for a poller of @limiter and are no longer counted in `polled`,

@@ -93,7 +93,7 @@ static bool is_for(const struct parked_place *place, const struct waiter *waiter
 {
 	return place->site.limiter == site->limiter && place->site.partition == site->partition &&
 	       place->site.key == site->key && place->tokens == waiter->tokens &&
-	       place->is_opener == waiter->is_opener;
+	       place->most == waiter->most && place->is_opener == waiter->is_opener;
 }
 
 /* Finds a place of @asker that is for the request of @waiter in @site (NULL: for any request). */
@@ -136,6 +136,7 @@ bool parking_park(struct parking *parking, struct waiter *waiter, const struct p
 			return false;
 		*place = (struct parked_place){.site = *site,
 					       .tokens = waiter->tokens,
+					       .most = waiter->most,
 					       .within_ns = within_ns(waiter),
 					       .ticket = waiter->ticket,
 					       .asked_ns = waiter->asked_ns,

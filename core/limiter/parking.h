@@ -58,7 +58,7 @@ struct parked_place {
 	struct list_link by_time;   /* parked: in parking.parked; free: in parking.free */
 	struct asker asker;
 	struct parking_site site;
-	uint64_t tokens;
+	uint64_t tokens, most;
 	uint64_t within_ns; /* NEVER_NS: any time */
 	uint64_t ticket;
 	uint64_t asked_ns;

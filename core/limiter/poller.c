@@ -5,10 +5,10 @@
 #include <assert.h>
 #include <errno.h>
 
-void poller_init(struct poller *poller, struct limiter *limiter, uint64_t tokens)
+void poller_init(struct poller *poller, struct limiter *limiter, uint64_t tokens, uint64_t most)
 {
 	*poller = (struct poller){
-		.waiter = {.limiter = limiter, .tokens = tokens, .is_poller = true}};
+		.waiter = {.limiter = limiter, .tokens = tokens, .most = most, .is_poller = true}};
 }
 
 /* Counts a poller that joins the queue of @limiter, or leaves it, there and in those above. */
@@ -34,7 +34,7 @@ void poller_forget(struct limiter *limiter)
 
 static void call_poller(struct schedule *schedule, struct poller *poller)
 {
-	keep_tokens(poller->waiter.limiter, poller->waiter.tokens, 0);
+	keep_tokens(poller->waiter.limiter, poller->waiter.granted, 0);
 	poller->state = POLLER_CALLED;
 	poller->until_ns = schedule->now_ns + POLLER_NS;
 	list_append(&schedule->called, &poller->called);
@@ -45,7 +45,7 @@ static void end_call(struct schedule *schedule, struct poller *poller)
 {
 	list_remove(&schedule->called, &poller->called);
 	if (!poller->waiter.limiter->removed)
-		keep_tokens(poller->waiter.limiter, 0, poller->waiter.tokens);
+		keep_tokens(poller->waiter.limiter, 0, poller->waiter.granted);
 	poller->state = POLLER_AWAY;
 }
 

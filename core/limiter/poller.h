@@ -57,8 +57,8 @@ static inline struct poller *poller_of(struct waiter *waiter)
 	return container_of(waiter, struct poller, waiter);
 }
 
-/* Makes a poller of @tokens (up to TOKENS_MAX) of @limiter, without a place. */
-void poller_init(struct poller *poller, struct limiter *limiter, uint64_t tokens);
+/* Makes a poller of @tokens to @most (up to TOKENS_MAX) of @limiter, without a place. */
+void poller_init(struct poller *poller, struct limiter *limiter, uint64_t tokens, uint64_t most);
 
 /*
  * Has @poller, which is away, wait for @within_ns at most. @expiry is the caller's memory for that.
@@ -77,7 +77,7 @@ void poller_part(struct schedule *schedule, struct poller *poller);
 /* No longer counts the tokens that are kept for pollers of @limiter, which is about to go. */
 void poller_forget(struct limiter *limiter);
 
-/* Tells whether @poller is called: then its tokens are the caller's, and it is away. */
+/* Tells whether @poller is called: then the tokens granted are the caller's, and it is away. */
 bool poller_fetch(struct schedule *schedule, struct poller *poller);
 
 /*

@@ -18,8 +18,8 @@ struct slot;
 
 /*
  * A reader that asks for tokens, or an opener that wants a slot. The memory is the caller's. The
- * caller fills in @limiter, and @tokens and @expiry or @is_opener and @slot, and leaves it alone
- * while it waits.
+ * caller fills in @limiter, and @tokens, @most and @expiry or @is_opener and @slot, and leaves it
+ * alone while it waits.
  */
 struct waiter {
 	union {
@@ -30,7 +30,9 @@ struct waiter {
 		struct heap_node turn; /* with a @place: in queue.returned; its key is the ticket */
 	};
 	struct limiter *limiter; /* borrowed; it cannot be removed while a reader waits in it */
-	uint64_t tokens;
+	uint64_t tokens;	 /* that it waits for */
+	uint64_t most;	   /* it is granted as many as are there, up to this, if that is more */
+	uint64_t granted;  /* with outcome 0: from @tokens to @most */
 	uint64_t asked_ns; /* when it began to wait */
 	union {
 		struct expiry *expiry; /* the caller's; NULL: it waits as long as it takes */

@@ -444,6 +444,30 @@ int tokens_parse(const char *text, uint64_t *tokens)
 	return error ? error : number_scale(&number, UNITS[unit].tokens, TOKENS_MAX, tokens);
 }
 
+int tokens_parse_range(const char *text, uint64_t *tokens, uint64_t *most)
+{
+	size_t length = strcspn(text, "-");
+	char first[QUANTITY_TEXT];
+	uint64_t least, last;
+	int error;
+
+	if (length >= sizeof(first))
+		return -EINVAL;
+	memcpy(first, text, length);
+	first[length] = '\0';
+	error = tokens_parse(first, &least);
+	last = least;
+	if (!error && text[length])
+		error = tokens_parse(text + length + 1, &last);
+	if (error)
+		return error;
+	if (text[length] && (!least || least > last))
+		return -ERANGE;
+	*tokens = least;
+	*most = last;
+	return 0;
+}
+
 int charge_parse(const char *text, int64_t *tokens)
 {
 	bool negative = *text == '-';

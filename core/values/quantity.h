@@ -114,6 +114,12 @@ void count_print(uint64_t count, char text[QUANTITY_TEXT]);
 /* A number of tokens to take: 0 to TOKENS_MAX, with or without a UNIT, whole. */
 int tokens_parse(const char *text, uint64_t *tokens);
 
+/*
+ * The name of a take: N tokens as above, then @most is @tokens; or A-B, from A to B of them, where
+ * 1 <= A <= B.
+ */
+int tokens_parse_range(const char *text, uint64_t *tokens, uint64_t *most);
+
 /* A correction, for `charge`: tokens with an optional sign, not 0, up to TOKENS_MAX either way. */
 int charge_parse(const char *text, int64_t *tokens);
 

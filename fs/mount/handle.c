@@ -56,6 +56,8 @@ static int number_handle(struct daemon *daemon, struct handle *handle, const str
 	generation = (kept->life ? kept->life >> LIFE_BITS : state_base(daemon->state)) + 1;
 	kept->opener = caller->unique;
 	kept->tokens = node->tokens;
+	kept->most = node->most;
+	kept->given = 0;
 	kept->within_ns = node->within_ns;
 	kept->slot_ns = 0;
 	kept->limiter = node->limiter->id;
@@ -136,6 +138,7 @@ static struct handle *new_handle(struct daemon *daemon, const struct node *node,
 	handle->limiter = limiter;
 	handle->partition = node->partition;
 	handle->tokens = node->tokens;
+	handle->most = node->most;
 	handle->within_ns = node->within_ns;
 	handle->uid = uid;
 	users_add(&daemon->engine.users, handle->uid, BOUND_FILES);
@@ -167,6 +170,7 @@ static struct handle *reopen_handle(struct daemon *daemon, const struct node *no
 	handle->kept = kept;
 	handle->number = (kept->life >> LIFE_BITS) << 32 | index;
 	handle->granted = kept->granted;
+	handle->given = kept->given;
 	handle->half = kept->half;
 	if (node->row->kind->reopen && node->row->kind->reopen(daemon, handle, kept)) {
 		handle_close(daemon, handle);
@@ -333,6 +337,7 @@ static int reopen_kept(struct daemon *daemon, uint32_t index, struct state_handl
 			    .limiter = tree_find_id(&daemon->engine.tree, kept->limiter),
 			    .partition = kept->partition,
 			    .tokens = kept->tokens,
+			    .most = kept->most,
 			    .within_ns = kept->within_ns};
 	struct handle *handle;
 

@@ -29,14 +29,15 @@ struct handle {
 	const struct node_row *row;
 	struct limiter *limiter; /* held: the partition's for its own token */
 	uint32_t partition;	 /* index + 1, or 0 */
-	uint64_t tokens;
+	uint64_t tokens, most;
 	uint64_t within_ns;
-	_Atomic bool granted;  /* token text is there to be read on; read without the lock */
-	bool half;	       /* the end of a text was not read yet, and can be: a poll says so */
-	uint32_t uid;	       /* the user that opened it */
-	struct viewer *viewer; /* owned; metrics, events: its rights; NULL: it may know all */
-	uint64_t position;     /* events: of the next line */
-	char *text;	       /* owned; as made by a read at offset 0 */
+	_Atomic bool granted;	/* token text is there to be read on; read without the lock */
+	_Atomic uint64_t given; /* then: tokens of the last grant, of which the text is */
+	bool half;		/* the end of a text was not read yet, and can be: a poll says so */
+	uint32_t uid;		/* the user that opened it */
+	struct viewer *viewer;	/* owned; metrics, events: its rights; NULL: it may know all */
+	uint64_t position;	/* events: of the next line */
+	char *text;		/* owned; as made by a read at offset 0 */
 	size_t length;
 	struct slot slot;	      /* slot: held while this is open */
 	bool lost;		      /* slot: no program ever worked with it */

@@ -33,12 +33,12 @@ static const fuse_ino_t PIECE_MARK = UINT64_C(1) << 61;
 
 struct node node_of(const struct node_row *row, struct limiter *limiter, uint32_t partition)
 {
-	return (struct node){row, limiter, partition, 1, NEVER_NS, NULL};
+	return (struct node){row, limiter, partition, 1, 1, NEVER_NS, NULL};
 }
 
 static struct node node_of_key(const struct node_row *row, struct limiter *limiter, struct key *key)
 {
-	return (struct node){row, limiter, 0, 1, NEVER_NS, key};
+	return (struct node){row, limiter, 0, 1, 1, NEVER_NS, key};
 }
 
 struct node node_of_limiter(struct limiter *limiter)
@@ -143,7 +143,7 @@ int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 		parameter = parameter_find(daemon->parameters, ino);
 		if (!parameter)
 			return -ESTALE;
-		plain = parameter->node;
+		plain = parameter->name.node;
 	}
 	err = plain & KEY_MARK	   ? decode_key(daemon, plain, node)
 	      : plain & PIECE_MARK ? decode_piece(daemon, plain, node)
@@ -151,8 +151,9 @@ int node_decode(struct daemon *daemon, fuse_ino_t ino, struct node *node)
 	if (err)
 		return err;
 	if (parameter) {
-		node->tokens = parameter->tokens;
-		node->within_ns = parameter->within_ns;
+		node->tokens = parameter->name.tokens;
+		node->most = parameter->name.most;
+		node->within_ns = parameter->name.within_ns;
 	}
 	return 0;
 }
@@ -172,55 +173,67 @@ static const char *why_not_tokens(int err)
 			      : "not a number of tokens: such as 250 or 64Ki";
 }
 
+static const char *why_not_take(int err)
+{
+	return err == -ERANGE ? "out of bounds: N is from 0 to 10T; of A-B, A is from 1 and B from "
+				"A to 10T"
+			      : "not a number of tokens: such as 250 or 64Ki, or 1-250 for up to "
+				"250";
+}
+
 static const char *why_not_within(int err)
 {
 	return err == -ERANGE ? "out of bounds: a time is whole nanoseconds, up to 3650d"
 			      : DURATION_WHY;
 }
 
-/* Parses the @length bytes of @name that are a number of tokens. */
-static int parse_number(struct daemon *daemon, const char *name, size_t length, uint32_t uid,
-			struct node *node)
+/* Copies @name up to its comma. Returns the length. */
+static size_t copy_amount(const char *name, char amount[NAME_BYTES_MAX + 1])
 {
-	char number[QUANTITY_TEXT];
-	int err = -EINVAL;
+	size_t length = strcspn(name, ",");
 
-	if (length < sizeof(number)) {
-		memcpy(number, name, length);
-		number[length] = '\0';
-		err = tokens_parse(number, &node->tokens);
-	}
-	return err ? refuse_parameter(daemon, uid, err, name, why_not_tokens(err)) : 0;
+	memcpy(amount, name, length);
+	amount[length] = '\0';
+	return length;
 }
 
 /* Finds `N` in eta. */
 static int find_eta(struct daemon *daemon, const struct node *parent, const struct node_row *row,
 		    const char *name, uint32_t uid, struct node *node)
 {
-	size_t length = strcspn(name, ",");
+	char amount[NAME_BYTES_MAX + 1];
+	size_t length = copy_amount(name, amount);
 	int err;
 
 	*node = node_of_key(row, parent->limiter, parent->key);
-	err = parse_number(daemon, name, length, uid, node);
-	if (!err && name[length])
-		err = refuse_parameter(daemon, uid, -EINVAL, name,
-				       "eta has nothing after the number");
-	return err;
+	err = tokens_parse(amount, &node->tokens);
+	if (err)
+		return refuse_parameter(daemon, uid, err, name, why_not_tokens(err));
+	node->most = node->tokens;
+	if (name[length])
+		return refuse_parameter(daemon, uid, -EINVAL, name,
+					"eta has nothing after the number");
+	return 0;
 }
 
-/* Finds `N` or `N,within=DURATION` in take. */
+/* Finds `N` or `A-B`, which `,within=DURATION` may follow, in take. @row is that of `N`. */
 static int find_take(struct daemon *daemon, const struct node *parent, const struct node_row *row,
 		     const char *name, uint32_t uid, struct node *node)
 {
 	static const char within[] = ",within=";
-	size_t length = strcspn(name, ",");
-	const char *comma = name + length;
+	char amount[NAME_BYTES_MAX + 1];
+	const char *comma = name + copy_amount(name, amount);
 	int err;
 
 	*node = node_of_key(row, parent->limiter, parent->key);
-	err = parse_number(daemon, name, length, uid, node);
-	if (err || !*comma)
-		return err;
+	err = tokens_parse_range(amount, &node->tokens, &node->most);
+	if (err)
+		return refuse_parameter(daemon, uid, err, name, why_not_take(err));
+	if (node->most > node->tokens)
+		node->row =
+			&NODES[row == &NODES[NODE_TAKE_N] ? NODE_TAKE_RANGE : NODE_KEY_TAKE_RANGE];
+	if (!*comma)
+		return 0;
 	if (strncmp(comma, within, strlen(within)) != 0)
 		return refuse_parameter(daemon, uid, -EINVAL, name,
 					"only ,within=DURATION may come after the number, such as "
@@ -278,7 +291,7 @@ int node_find(struct daemon *daemon, const struct node *parent, const char *name
 		if (NODES[i].place != place)
 			continue;
 		if (!NODES[i].name) {
-			nameless = &NODES[i];
+			nameless = nameless ? nameless : &NODES[i];
 		} else if (!strcmp(NODES[i].name, name)) {
 			*node = node_of(&NODES[i], parent->limiter, parent->partition);
 			node->key = parent->key;
@@ -328,14 +341,22 @@ static off_t size_of(const struct node *node)
 	return kind->size ? kind->size(node) : TEXT_SIZE;
 }
 
+/* Returns the name by which @node, whose number without it is @ino, is remembered. */
+static struct parameter_name parameter_name_of(fuse_ino_t ino, const struct node *node)
+{
+	return (struct parameter_name){ino, node->tokens, node->most, node->within_ns};
+}
+
 static fuse_ino_t number_of(struct daemon *daemon, const struct node *node)
 {
 	fuse_ino_t ino = encode_node(daemon, node);
+	struct parameter_name name;
 	fuse_ino_t known;
 
 	if (!has_parameter(node))
 		return ino;
-	known = parameter_known(daemon->parameters, ino, node->tokens, node->within_ns);
+	name = parameter_name_of(ino, node);
+	known = parameter_known(daemon->parameters, &name);
 	return known ? known : ino;
 }
 
@@ -371,21 +392,21 @@ static bool is_gone(void *daemon, uint64_t plain)
 int node_entry(struct daemon *daemon, const struct node *node, uint32_t uid,
 	       struct fuse_entry_param *entry)
 {
+	struct parameter_name name;
 	int err;
 
 	*entry = (struct fuse_entry_param){.attr_timeout = ATTRIBUTES_S, .entry_timeout = ENTRY_S};
 	if (has_parameter(node)) {
+		name = parameter_name_of(encode_node(daemon, node), node);
 		/*
 		 * The kernel may know names in forgotten keys for ever. Two for one: see
 		 * keys_get().
 		 */
 		parameter_sweep(daemon->parameters, 2, is_gone, daemon);
-		if (!parameter_known(daemon->parameters, encode_node(daemon, node), node->tokens,
-				     node->within_ns) &&
+		if (!parameter_known(daemon->parameters, &name) &&
 		    daemon_has_room(daemon, uid, BOUND_NAMES))
 			return -ENOSPC;
-		err = parameter_get(daemon->parameters, encode_node(daemon, node), node->tokens,
-				    node->within_ns, uid);
+		err = parameter_get(daemon->parameters, &name, uid);
 		if (err)
 			return err;
 	}

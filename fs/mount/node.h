@@ -59,6 +59,7 @@ enum node_id {
 	NODE_LIMITER,
 	NODE_TAKE,
 	NODE_TAKE_N,
+	NODE_TAKE_RANGE,
 	NODE_ETA,
 	NODE_ETA_N,
 	NODE_PARTITIONS,
@@ -68,6 +69,7 @@ enum node_id {
 	NODE_KEY,
 	NODE_KEY_TAKE,
 	NODE_KEY_TAKE_N,
+	NODE_KEY_TAKE_RANGE,
 	NODE_KEY_ETA,
 	NODE_KEY_ETA_N,
 	NODE_FIRST_FILE
@@ -176,6 +178,7 @@ struct node {
 	struct limiter *limiter; /* borrowed; the root's for files at the top */
 	uint32_t partition;	 /* index + 1, of a piece partitions_piece() + 1; or 0 */
 	uint64_t tokens;	 /* of take/N, eta/N; 1 for token, try and stream */
+	uint64_t most;		 /* of take/A-B; else @tokens */
 	uint64_t within_ns;	 /* of take/N,within=D; else NEVER_NS */
 	struct key *key;	 /* borrowed: in or below keys/KEY; else NULL */
 };

@@ -34,31 +34,33 @@ int read_reply(fuse_req_t request, uint64_t tokens, uint64_t offset, size_t size
 	return fuse_reply_buf(request, text, length);
 }
 
-/* Notes that a read of @size bytes is about to be answered with its tokens. Under the lock. */
-static void note_grant(struct handle *handle, size_t size)
+/* Notes that a read of @size bytes is about to be answered with @tokens. Under the lock. */
+static void note_grant(struct handle *handle, uint64_t tokens, size_t size)
 {
 	char text[TOKEN_TEXT];
 
+	handle->given = tokens;
 	handle->granted = true;
 	if (handle->polling)
 		handle->polling->poller.late = false;
+	handle->kept->given = tokens;
 	handle->kept->granted = true;
-	handle_set_half(handle, token_text(handle->tokens, 0, TOKEN_TEXT, text) > size);
+	handle_set_half(handle, token_text(tokens, 0, TOKEN_TEXT, text) > size);
 }
 
 /*
- * Answers with a token that was taken. A reply that is too late (-ENOENT: the mount was aborted)
- * puts it back; the handle is there as long as the request on it was not answered.
+ * Answers with @tokens that were taken. A reply that is too late (-ENOENT: the mount was aborted)
+ * puts them back; the handle is there as long as the request on it was not answered.
  */
-static void deliver_tokens(struct daemon *daemon, struct handle *handle,
+static void deliver_tokens(struct daemon *daemon, struct handle *handle, uint64_t tokens,
 			   const struct read_request *read)
 {
-	if (read_reply(read->caller->request, handle->tokens, 0, read->size) != -ENOENT) {
+	if (read_reply(read->caller->request, tokens, 0, read->size) != -ENOENT) {
 		daemon_delivered(daemon);
 		return;
 	}
 	daemon_lock(daemon);
-	engine_refund(&daemon->engine, handle->limiter, handle->tokens, clock_ns());
+	engine_refund(&daemon->engine, handle->limiter, tokens, clock_ns());
 	state_taken(daemon->state, handle->limiter);
 	daemon_unlock(daemon);
 }
@@ -71,7 +73,8 @@ static bool poll_tokens(struct daemon *daemon, struct handle *handle)
 		if (!handle->polling)
 			return true;
 		handle->polling->handle = handle;
-		poller_init(&handle->polling->poller, handle->limiter, handle->tokens);
+		poller_init(&handle->polling->poller, handle->limiter, handle->tokens,
+			    handle->most);
 		if (handle->within_ns != NEVER_NS)
 			poller_limit(&handle->polling->poller, &handle->polling->expiry,
 				     handle->within_ns);
@@ -91,8 +94,8 @@ static void poll_again(struct daemon *daemon, struct handle *handle)
 }
 
 /*
- * Puts the waiter of @wait in the queue, for a read of @handle. -EINPROGRESS, 0: it was granted, or
- * why not: -EBUSY when too many wait. Under the lock.
+ * Puts the waiter of @wait in the queue, for a read of @handle. -EINPROGRESS, 0: it was granted
+ * wait->waiter.granted, or why not: -EBUSY when too many wait. Under the lock.
  */
 static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 			   const struct read_request *read, struct read_wait *wait)
@@ -100,6 +103,7 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 	const struct caller *caller = read->caller;
 	bool expires = wait->within_ns != NEVER_NS;
 	struct reader *reader;
+	uint64_t granted = 0;
 	int err;
 
 	reader = malloc(expires ? sizeof(struct timed_reader) : sizeof(struct reader));
@@ -123,9 +127,11 @@ static int wait_for_tokens(struct daemon *daemon, struct handle *handle,
 	err = engine_ask(&daemon->engine, &reader->waiter, wait->within_ns, caller->at_ns);
 	state_taken(daemon->state, handle->limiter);
 	if (err != -EINPROGRESS) {
+		granted = reader->waiter.granted;
 		pending_remove(&daemon->pending, &reader->pending);
 		free(reader);
 	}
+	wait->waiter.granted = granted;
 	return err == -EAGAIN ? wait->refusal : err;
 }
 
@@ -145,6 +151,7 @@ static void take_tokens(struct daemon *daemon, struct handle *handle,
 	struct token_read tokens = {
 		.limiter = handle->limiter,
 		.tokens = handle->tokens,
+		.most = handle->most,
 		.manner = manner_of(handle, read),
 		.within_ns = handle->within_ns,
 		.asker = &asker,
@@ -160,7 +167,7 @@ static void take_tokens(struct daemon *daemon, struct handle *handle,
 	if (err == -EINPROGRESS)
 		err = wait_for_tokens(daemon, handle, read, &wait);
 	if (!err) {
-		note_grant(handle, read->size);
+		note_grant(handle, wait.waiter.granted, read->size);
 		state_taken(daemon->state, handle->limiter);
 	} else if (err == -EAGAIN) {
 		poll_again(daemon, handle);
@@ -171,7 +178,7 @@ static void take_tokens(struct daemon *daemon, struct handle *handle,
 	}
 	daemon_unlock(daemon);
 	if (!err)
-		deliver_tokens(daemon, handle, read);
+		deliver_tokens(daemon, handle, wait.waiter.granted, read);
 	else if (err != -EINPROGRESS)
 		fuse_reply_err(read->caller->request, -err);
 }
@@ -180,7 +187,7 @@ static void take_tokens(struct daemon *daemon, struct handle *handle,
 static void read_rest(struct handle *handle, const struct read_request *read)
 {
 	char text[TOKEN_TEXT];
-	size_t rest = token_text(handle->tokens, (uint64_t)read->offset, TOKEN_TEXT, text);
+	size_t rest = token_text(handle->given, (uint64_t)read->offset, TOKEN_TEXT, text);
 
 	if (!handle->granted)
 		rest = 0;
@@ -210,12 +217,12 @@ static void read_stream(struct daemon *daemon, struct handle *handle,
 	take_tokens(daemon, handle, read);
 }
 
-/* Returns the size of the text of tokens, which is known before they are granted. */
+/* Returns the size of the longest text of tokens, which is known before they are granted. */
 static off_t size_tokens(const struct node *node)
 {
 	char text[TOKEN_TEXT];
 
-	return (off_t)token_text(node->tokens, 0, sizeof(text), text);
+	return (off_t)token_text(node->most, 0, sizeof(text), text);
 }
 
 const struct node_kind TOKENS_FILE = {
@@ -253,7 +260,7 @@ void read_collect(struct daemon *daemon, struct outbox *outbox)
 			continue;
 		}
 		if (!waiter->outcome && !waiter->is_opener)
-			note_grant(reader->handle, reader->size);
+			note_grant(reader->handle, waiter->granted, reader->size);
 		if (!waiter->is_opener)
 			state_taken(daemon->state, waiter->limiter);
 		pending_decide(&daemon->pending, &reader->pending, outbox);
@@ -270,9 +277,9 @@ void read_answer(struct daemon *daemon, struct pending *pending)
 		fuse_reply_err(request, ((struct timed_reader *)reader)->refusal);
 	} else if (reader->waiter.outcome) {
 		fuse_reply_err(request, -reader->waiter.outcome);
-	} else if (read_reply(request, reader->waiter.tokens, 0, reader->size) == -ENOENT) {
+	} else if (read_reply(request, reader->waiter.granted, 0, reader->size) == -ENOENT) {
 		pthread_mutex_lock(&daemon->lock);
-		engine_refund(&daemon->engine, reader->handle->limiter, reader->waiter.tokens,
+		engine_refund(&daemon->engine, reader->handle->limiter, reader->waiter.granted,
 			      clock_ns());
 		state_taken(daemon->state, reader->handle->limiter);
 		pthread_mutex_unlock(&daemon->lock);

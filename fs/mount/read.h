@@ -1,5 +1,5 @@
 /*
- * read - files that are read for tokens: token, try, stream, take/N.
+ * read - files that are read for tokens: token, try, stream, take/N, take/A-B.
  */
 #ifndef RATEFS_FS_MOUNT_READ_H
 #define RATEFS_FS_MOUNT_READ_H
@@ -21,7 +21,7 @@ struct reader {
 	struct waiter waiter;
 };
 
-/* One of take/N,within=D. */
+/* One of take/N,within=D, or take/A-B,within=D. */
 struct timed_reader {
 	struct reader reader;
 	struct expiry expiry;

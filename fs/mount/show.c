@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_COLUMNS = 41 }; /* as many as the longest path in README has */
+enum { PATH_COLUMNS = 43 }; /* as many as the longest path in README has */
 
 static const char *const COSTS[COST_COUNT] = {
 	[COST_NOTHING] = "Reading costs nothing; a write (rw) is in force when it returns:",
@@ -55,12 +55,13 @@ void show_readme(FILE *out, struct daemon *daemon, const struct node *node, uint
 	(void)node;
 	(void)uid;
 	fputs("Every rate limiter is a directory: gate work by reading, tune by writing.\n\n"
-	      "    mkdir orders                             make a limiter\n"
-	      "    echo 500/s > orders/rate                 tune it, now\n"
-	      "    read -r _ < orders/token && work         wait for a turn, then work\n"
-	      "    cat orders/take/250                      wait for 250 units at once\n"
-	      "    cat orders/stat                          see how it went\n"
-	      "    cat last_error                           why a write was refused\n\n"
+	      "    mkdir orders                               make a limiter\n"
+	      "    echo 500/s > orders/rate                   tune it, now\n"
+	      "    read -r _ < orders/token && work           wait for a turn, then work\n"
+	      "    cat orders/take/250                        wait for 250 units at once\n"
+	      "    cat orders/take/1-250                      wait for one, take what is there\n"
+	      "    cat orders/stat                            see how it went\n"
+	      "    cat last_error                             why a write was refused\n\n"
 	      "Backups, grep -r and indexers read all that is listed, and so take tokens: let "
 	      "them\n"
 	      "leave out what is of the type fuse.ratefs.\n",
@@ -289,7 +290,10 @@ static void show_queue(FILE *out, struct daemon *daemon, const struct limiter *l
 			continue;
 		}
 		seconds_print(at_ns == NEVER_NS ? NEVER_NS : at_ns - now_ns, 3, left);
-		fprintf(out, " %" PRIu64 " %s %s\n", w->tokens, waited, left);
+		fprintf(out, " %" PRIu64, w->tokens);
+		if (w->most > w->tokens)
+			fprintf(out, "-%" PRIu64, w->most);
+		fprintf(out, " %s %s\n", waited, left);
 	}
 	free(sorted);
 }

@@ -32,6 +32,11 @@ const struct node_row NODES[] = {
 		.kind = &TOKENS_FILE,
 		.help = "blocks until N tokens are granted together; with within=, EBUSY "
 			"at once if they cannot be had in time"},
+	[NODE_TAKE_RANGE] = {
+		.label = "A-B[,within=DURATION]", .place = NODE_TAKE, .access = ACCESS_USE,
+		.cost = COST_TOKENS,
+		.kind = &TOKENS_FILE,
+		.help = "blocks until A tokens are there, and gives as many as are, up to B"},
 	[NODE_ETA] = {
 		.name = "eta", .place = NODE_LIMITER, .access = ACCESS_DIRECTORY,
 		.kind = &ETAS_DIRECTORY},
@@ -66,6 +71,11 @@ const struct node_row NODES[] = {
 		.cost = COST_TOKENS,
 		.kind = &TOKENS_FILE,
 		.help = "as take/N, of the key and of the limiter"},
+	[NODE_KEY_TAKE_RANGE] = {
+		.label = "A-B[,within=DURATION]", .place = NODE_KEY_TAKE, .access = ACCESS_USE,
+		.cost = COST_TOKENS,
+		.kind = &TOKENS_FILE,
+		.help = "as take/A-B, of the key and of the limiter"},
 	[NODE_KEY_ETA] = {
 		.name = "eta", .place = NODE_KEY, .access = ACCESS_DIRECTORY,
 		.kind = &ETAS_DIRECTORY},

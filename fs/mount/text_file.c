@@ -26,8 +26,12 @@ static void note_rest(struct handle *handle, size_t length, const struct read_re
 static void show_text(struct daemon *daemon, struct handle *handle, const struct read_request *read)
 {
 	fuse_req_t request = read->caller->request;
-	struct node node = {handle->row,    handle->limiter,   handle->partition,
-			    handle->tokens, handle->within_ns, NULL};
+	struct node node = {.row = handle->row,
+			    .limiter = handle->limiter,
+			    .partition = handle->partition,
+			    .tokens = handle->tokens,
+			    .most = handle->most,
+			    .within_ns = handle->within_ns};
 	char *text = NULL, *kept;
 	size_t length = 0;
 	FILE *out = open_memstream(&text, &length);

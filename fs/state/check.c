@@ -127,6 +127,7 @@ static bool handles_are_sound(const struct state *state)
 		    !flag_is_sound(&handle->polls))
 			return false;
 		if (handle->row >= state->header->row_count || handle->tokens > TOKENS_MAX ||
+		    handle->most > TOKENS_MAX || handle->given > TOKENS_MAX ||
 		    handle->partition > STATE_PIECES_MAX ||
 		    (handle->key && (!*key || !memchr(key, '\0', KEY_NAME_BYTES))))
 			return false;
@@ -141,8 +142,10 @@ static bool parameters_are_sound(const struct state *state)
 	if (count > PARAMETERS_MAX)
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
-		if (state->parameters[i].tokens > TOKENS_MAX ||
-		    state->parameters[i].generation > INT32_MAX)
+		const struct parameter *parameter = &state->parameters[i];
+
+		if (parameter->name.tokens > TOKENS_MAX || parameter->name.most > TOKENS_MAX ||
+		    parameter->generation > INT32_MAX)
 			return false;
 	}
 	return true;
@@ -196,6 +199,7 @@ static bool places_are_sound(const struct state *state)
 		const struct parked_place *place = &state->places[i];
 
 		if (place->state > PLACE_TAKEN || place->tokens > TOKENS_MAX ||
+		    place->most > TOKENS_MAX ||
 		    place->site.partition > PARTITIONS_MAX + RESERVE_HOSTS_MAX ||
 		    !flag_is_sound(&place->is_opener))
 			return false;

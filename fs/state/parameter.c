@@ -34,11 +34,9 @@ bool parameter_is(uint64_t number)
 	return number & MARK;
 }
 
-static uint32_t *chain_of(const struct parameter_table *table, uint64_t node, uint64_t tokens,
-			  uint64_t within_ns)
+static uint32_t *chain_of(const struct parameter_table *table, const struct parameter_name *name)
 {
-	const uint64_t name[] = {node, tokens, within_ns};
-	uint64_t hash = siphash(name, sizeof(name), table->seed);
+	uint64_t hash = siphash(name, sizeof(*name), table->seed);
 
 	return &table->chains[hash & (table->size - 1)];
 }
@@ -60,7 +58,7 @@ static int grow_chains(struct parameter_table *table)
 
 		if (!parameter->lookups)
 			continue;
-		chain = chain_of(table, parameter->node, parameter->tokens, parameter->within_ns);
+		chain = chain_of(table, &parameter->name);
 		parameter->next = *chain;
 		*chain = i + 1;
 	}
@@ -115,26 +113,29 @@ const struct parameter *parameter_find(const struct parameter_table *table, uint
 	return &table->places[index];
 }
 
-static uint32_t find(const struct parameter_table *table, uint64_t node, uint64_t tokens,
-		     uint64_t within_ns)
+static bool is_same(const struct parameter_name *a, const struct parameter_name *b)
 {
-	uint32_t at = *chain_of(table, node, tokens, within_ns);
+	return a->node == b->node && a->tokens == b->tokens && a->most == b->most &&
+	       a->within_ns == b->within_ns;
+}
+
+static uint32_t find(const struct parameter_table *table, const struct parameter_name *name)
+{
+	uint32_t at = *chain_of(table, name);
 
 	while (at) {
 		const struct parameter *parameter = &table->places[at - 1];
 
-		if (parameter->node == node && parameter->tokens == tokens &&
-		    parameter->within_ns == within_ns)
+		if (is_same(&parameter->name, name))
 			break;
 		at = parameter->next;
 	}
 	return at;
 }
 
-uint64_t parameter_known(const struct parameter_table *table, uint64_t node, uint64_t tokens,
-			 uint64_t within_ns)
+uint64_t parameter_known(const struct parameter_table *table, const struct parameter_name *name)
 {
-	uint32_t at = find(table, node, tokens, within_ns);
+	uint32_t at = find(table, name);
 
 	return at ? number_of(table, at - 1) : 0;
 }
@@ -147,10 +148,9 @@ static void use_place(struct parameter_table *table, struct parameter *parameter
 	++*table->used;
 }
 
-int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens, uint64_t within_ns,
-		  uint32_t uid)
+int parameter_get(struct parameter_table *table, const struct parameter_name *name, uint32_t uid)
 {
-	uint32_t at = find(table, node, tokens, within_ns);
+	uint32_t at = find(table, name);
 	struct parameter *parameter;
 	uint32_t *chain;
 
@@ -170,10 +170,8 @@ int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
 		table->free = parameter->next;
 	else
 		use_place(table, parameter);
-	chain = chain_of(table, node, tokens, within_ns);
-	parameter->node = node;
-	parameter->tokens = tokens;
-	parameter->within_ns = within_ns;
+	chain = chain_of(table, name);
+	parameter->name = *name;
 	parameter->uid = uid;
 	parameter->lookups = 1;
 	users_add(table->users, uid, BOUND_NAMES);
@@ -185,7 +183,7 @@ int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens,
 static void forget_parameter(struct parameter_table *table, uint32_t index)
 {
 	struct parameter *parameter = &table->places[index];
-	uint32_t *at = chain_of(table, parameter->node, parameter->tokens, parameter->within_ns);
+	uint32_t *at = chain_of(table, &parameter->name);
 
 	while (*at != index + 1)
 		at = &table->places[*at - 1].next;
@@ -216,7 +214,8 @@ void parameter_sweep(struct parameter_table *table, unsigned int most,
 		uint32_t index = table->next_sweep < *table->used ? table->next_sweep : 0;
 
 		table->next_sweep = index + 1;
-		if (table->places[index].lookups && is_gone(context, table->places[index].node))
+		if (table->places[index].lookups &&
+		    is_gone(context, table->places[index].name.node))
 			forget_parameter(table, index);
 	}
 }

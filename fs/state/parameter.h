@@ -15,10 +15,15 @@ enum { PARAMETERS_MAX = 1 << 20 };
 
 struct parameter_table;
 
-struct parameter {
+/* A node, and what is in its name. All of it is hashed: it has no padding. */
+struct parameter_name {
 	uint64_t node; /* number of the node without what is remembered here */
-	uint64_t tokens;
+	uint64_t tokens, most;
 	uint64_t within_ns;
+};
+
+struct parameter {
+	struct parameter_name name;
 	uint64_t lookups; /* references that the kernel holds; 0: a free place */
 	uint32_t next;	  /* in its chain, or of the free places: index + 1 */
 	uint32_t generation;
@@ -43,12 +48,10 @@ bool parameter_is(uint64_t number);
 const struct parameter *parameter_find(const struct parameter_table *table, uint64_t number);
 
 /* The number of what is remembered, or 0. */
-uint64_t parameter_known(const struct parameter_table *table, uint64_t node, uint64_t tokens,
-			 uint64_t within_ns);
+uint64_t parameter_known(const struct parameter_table *table, const struct parameter_name *name);
 
 /* One reference more, of @uid's. 0, -ENOSPC (PARAMETERS_MAX are known) or -ENOMEM. */
-int parameter_get(struct parameter_table *table, uint64_t node, uint64_t tokens, uint64_t within_ns,
-		  uint32_t uid);
+int parameter_get(struct parameter_table *table, const struct parameter_name *name, uint32_t uid);
 void parameter_put(struct parameter_table *table, uint64_t number, uint64_t lookups);
 
 /* Looks at the next @most places, in turn, and forgets those whose node is gone. */

@@ -53,7 +53,8 @@ struct state_handle {
 	_Atomic uint64_t life;
 	uint64_t opener; /* unique number of the open */
 	uint64_t poll;	 /* the kernel's number of the poller */
-	uint64_t tokens;
+	uint64_t tokens, most;
+	uint64_t given; /* if @granted: tokens of the last grant */
 	uint64_t within_ns;
 	uint64_t slot_ns; /* when its slot was opened; 0: it has none */
 	uint32_t limiter; /* id */

@@ -35,12 +35,22 @@ static struct parameter_table *new_table(void)
 	return parameter_table_new(places, &used, 0, &users, SEED);
 }
 
+/* Returns the number of `take/TOKENS` of @node, or 0. */
+static uint64_t number_of(const struct parameter_table *table, uint64_t node, uint64_t tokens)
+{
+	const struct parameter_name name = {node, tokens, tokens, 0};
+
+	return parameter_known(table, &name);
+}
+
 /* As a lookup of `take/TOKENS` of @node; its number. */
 static uint64_t look_up(struct parameter_table *table, uint64_t node, uint64_t tokens)
 {
+	const struct parameter_name name = {node, tokens, tokens, 0};
+
 	parameter_sweep(table, 2, is_gone, NULL);
-	assert_int_equal(parameter_get(table, node, tokens, 0, 1000), 0);
-	return parameter_known(table, node, tokens, 0);
+	assert_int_equal(parameter_get(table, &name, 1000), 0);
+	return parameter_known(table, &name);
 }
 
 static void test_names_of_nodes_that_come_and_go_never_fill_it(void **state)
@@ -53,7 +63,7 @@ static void test_names_of_nodes_that_come_and_go_never_fill_it(void **state)
 		oldest = node > 1000 ? node - 1000 : 0;
 		look_up(table, node, 2);
 	}
-	assert_int_equal(parameter_find(table, kept)->tokens, 7);
+	assert_int_equal(parameter_find(table, kept)->name.tokens, 7);
 	parameter_table_free(table);
 	users_free(&users);
 }
@@ -61,13 +71,14 @@ static void test_names_of_nodes_that_come_and_go_never_fill_it(void **state)
 static void test_it_is_full_of_names_of_nodes_that_are_there(void **state)
 {
 	struct parameter_table *table = new_table();
+	const struct parameter_name more = {1, PARAMETERS_MAX + 1, PARAMETERS_MAX + 1, 0};
 	uint64_t first = look_up(table, 1, 1), again;
 
 	(void)state;
 	oldest = 0;
 	for (uint64_t tokens = 2; tokens <= PARAMETERS_MAX; tokens++)
 		look_up(table, 1, tokens);
-	assert_int_equal(parameter_get(table, 1, PARAMETERS_MAX + 1, 0, 1000), -ENOSPC);
+	assert_int_equal(parameter_get(table, &more, 1000), -ENOSPC);
 	parameter_put(table, first, 1);
 	assert_null(parameter_find(table, first));
 	again = look_up(table, 1, PARAMETERS_MAX + 1);
@@ -87,10 +98,10 @@ static void test_number_of_a_forgotten_place_is_no_other_waiters(void **state)
 	other = look_up(table, 3, 6);
 	assert_int_not_equal(other, number);
 	assert_null(parameter_find(table, number));
-	assert_int_equal(parameter_known(table, 1, 5, 0), 0);
+	assert_int_equal(number_of(table, 1, 5), 0);
 	/* The kernel lets go of it in its own time. */
 	parameter_put(table, number, 1);
-	assert_int_equal(parameter_find(table, other)->tokens, 6);
+	assert_int_equal(parameter_find(table, other)->name.tokens, 6);
 	parameter_table_free(table);
 	users_free(&users);
 }
@@ -105,16 +116,16 @@ static void test_a_successor_finds_them_and_counts_them_for_the_same_user(void *
 	oldest = 0;
 	for (uint64_t tokens = 1; tokens <= 1000; tokens++)
 		look_up(table, 1, tokens);
-	kept = parameter_known(table, 1, 500, 0);
-	gone = parameter_known(table, 1, 501, 0);
+	kept = number_of(table, 1, 500);
+	gone = number_of(table, 1, 501);
 	parameter_put(table, gone, 1);
 	parameter_table_free(table);
 	users_free(&users);
 	memset(&users, 0, sizeof(users));
 
 	table = parameter_table_new(places, &used, 0, &users, other_seed);
-	assert_int_equal(parameter_known(table, 1, 500, 0), kept);
-	assert_int_equal(parameter_known(table, 1, 501, 0), 0);
+	assert_int_equal(number_of(table, 1, 500), kept);
+	assert_int_equal(number_of(table, 1, 501), 0);
 	assert_int_equal(users.used[BOUND_NAMES], 999);
 	users.bounds[BOUND_NAMES] = (struct bound){2000, 999};
 	assert_int_equal(users_check(&users, 1000, BOUND_NAMES, NULL), -ENOSPC);

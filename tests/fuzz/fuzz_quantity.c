@@ -144,7 +144,7 @@ static void try_count(const char *text)
 
 static void try_tokens(const char *text)
 {
-	uint64_t tokens = 7, again;
+	uint64_t tokens = 7, again, most;
 	int64_t charge = 7;
 	char printed[QUANTITY_TEXT];
 	int error = tokens_parse(text, &tokens);
@@ -154,6 +154,12 @@ static void try_tokens(const char *text)
 	if (!error) {
 		count_print(tokens, printed);
 		FUZZ_CHECK(tokens_parse(printed, &again) == 0 && again == tokens);
+	}
+	if (!error) {
+		FUZZ_CHECK(tokens_parse_range(text, &again, &most) == 0 && again == tokens &&
+			   most == tokens);
+	} else if (tokens_parse_range(text, &again, &most) == 0) {
+		FUZZ_CHECK(strchr(text, '-') && again && again <= most && most <= TOKENS_MAX);
 	}
 	if (!error && tokens)
 		FUZZ_CHECK(charge_parse(text, &charge) == 0 && charge == (int64_t)tokens);

@@ -958,7 +958,7 @@ static void test_tokens_are_saved_up_for_a_poller_of_more_than_a_host_can_hold(v
 	scene_run(&scene, 100 * MS);
 	assert_int_equal(guest.waiter.outcome, 0);
 	assert_in_range(a->buckets[0].burst, 1, 49);
-	poller_init(&poller, a, 50);
+	poller_init(&poller, a, 50, 50);
 	assert_false(engine_poll(&scene.engine, &poller, scene.now_ns));
 	scene_run(&scene, SEC);
 	assert_true(poller_fetch(&scene.engine.schedule, &poller));
@@ -974,7 +974,7 @@ static void test_a_poller_where_nothing_is_held_gets_partitions(void **state)
 	(void)state;
 	scene_open(&scene);
 	a = scene_make(&scene, "a", "rate=1000/s\nburst=100\npartitions.count=10");
-	poller_init(&poller, a, 50);
+	poller_init(&poller, a, 50, 50);
 	assert_false(engine_poll(&scene.engine, &poller, scene.now_ns));
 	scene_run(&scene, 500 * MS);
 	assert_true(poller_fetch(&scene.engine.schedule, &poller));

@@ -359,7 +359,7 @@ static void test_a_poller_with_a_time_is_told_when_it_is_up(void **state)
 	stage_open(&stage);
 	a = make_empty(&stage, "", 1);
 	assert_int_equal(stage_try(&stage, a, 1, 0), -EBUSY);
-	poller_init(&poller, a, 1);
+	poller_init(&poller, a, 1, 1);
 	/* A time that is too short as things stand: a read is refused now. */
 	poller_limit(&poller, &expiry, 99 * MS);
 	assert_true(engine_poll(&stage.engine, &poller, 0));

@@ -39,7 +39,7 @@ static int read_file(struct file *file, enum read_manner manner, uint64_t now_ns
 static bool poll_file(struct file *file, uint64_t within_ns, uint64_t now_ns)
 {
 	if (!file->read.poller) {
-		poller_init(&file->poller, file->limiter, 1);
+		poller_init(&file->poller, file->limiter, 1, 1);
 		file->read.poller = &file->poller;
 	}
 	if (within_ns != NEVER_NS)

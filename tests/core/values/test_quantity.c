@@ -688,6 +688,48 @@ static void assert_charge(const char *text, int error, int64_t expected)
 	assert_int_equal(tokens, error ? 7 : expected);
 }
 
+static void assert_take(const char *text, int error, uint64_t least, uint64_t most)
+{
+	uint64_t tokens = 7, up_to = 8;
+	int got = tokens_parse_range(text, &tokens, &up_to);
+
+	if (got != error)
+		fail_msg("'%s' gives %d, not %d", text, got, error);
+	assert_int_equal(tokens, error ? 7 : least);
+	assert_int_equal(up_to, error ? 8 : most);
+}
+
+static void test_a_take_is_a_number_or_a_range(void **state)
+{
+	static const char *const wrong[] = {"",	    "-",    "-5",   "1-",   "1--5", "1-2-3",
+					    "1 -5", "1- 5", " 1-5", "1-5 ", "a-b",  "1-b",
+					    "a-5",  "+1-5", "1-+5", "1..5", "1-5s", "1-max"};
+	char most[2 * QUANTITY_TEXT];
+
+	(void)state;
+	assert_take("0", 0, 0, 0);
+	assert_take("64Ki", 0, 65536, 65536);
+	assert_take("1-100", 0, 1, 100);
+	assert_take("5-5", 0, 5, 5);
+	assert_take("1-64Ki", 0, 1, 65536);
+	assert_take("1k-2k", 0, 1000, 2000);
+	snprintf(most, sizeof(most), "%" PRIu64 "-%" PRIu64, TOKENS_MAX, TOKENS_MAX);
+	assert_take(most, 0, TOKENS_MAX, TOKENS_MAX);
+	snprintf(most, sizeof(most), "1-%" PRIu64, TOKENS_MAX + 1);
+	assert_take(most, -ERANGE, 0, 0);
+	assert_take("1-18446744073709551616", -ERANGE, 0, 0);
+	assert_take("1-99999999999999999999999999999999", -ERANGE, 0, 0);
+	assert_take("0-5", -ERANGE, 0, 0);
+	assert_take("0-0", -ERANGE, 0, 0);
+	assert_take("5-3", -ERANGE, 0, 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_take(wrong[i], -EINVAL, 0, 0);
+	/* Longer than any number is. */
+	memset(most, '0', sizeof(most));
+	memcpy(most + sizeof(most) - 5, "1-2", sizeof("1-2"));
+	assert_take(most, -EINVAL, 0, 0);
+}
+
 static void test_a_charge_has_a_sign_and_is_not_zero(void **state)
 {
 	char most[QUANTITY_TEXT];
@@ -742,6 +784,7 @@ int main(void)
 		cmocka_unit_test(test_tokens_are_whole_with_or_without_a_unit),
 		cmocka_unit_test(test_tokens_that_are_not_whole_or_too_many_are_out_of_bounds),
 		cmocka_unit_test(test_a_text_that_is_no_number_of_tokens_is_refused),
+		cmocka_unit_test(test_a_take_is_a_number_or_a_range),
 		cmocka_unit_test(test_a_charge_has_a_sign_and_is_not_zero),
 	};
 

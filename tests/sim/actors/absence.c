@@ -33,7 +33,7 @@ static void come_back(struct sim *sim, struct occurrence *occurrence)
 	else if (reader->manner == READ_TRYING)
 		reader_try(sim, reader);
 	else
-		reader_ask(sim, reader, reader->tokens, reader->absence.within_ns);
+		reader_ask(sim, reader, reader->tokens, reader->most, reader->absence.within_ns);
 }
 
 static void drop(struct occurrence *occurrence)

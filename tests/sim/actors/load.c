@@ -112,7 +112,7 @@ static void arrive(struct sim *sim, struct occurrence *occurrence)
 	next_ns = arrival_ns(load);
 	if (next_ns < load->until_ns)
 		sim_later(sim, place->host, &load->arrival, next_ns);
-	reader_ask(sim, reader, load->tokens, NEVER_NS);
+	reader_ask(sim, reader, load->tokens, load->tokens, NEVER_NS);
 	if (next_ns >= load->until_ns)
 		drop_load(occurrence);
 }
@@ -159,7 +159,7 @@ static void take_turn(struct sim *sim, struct occurrence *turn)
 	    (!worker->reader.place->limiter && !worker->reader.place->is_key))
 		drop_worker(turn);
 	else
-		reader_ask(sim, &worker->reader, worker->tokens, NEVER_NS);
+		reader_ask(sim, &worker->reader, worker->tokens, worker->tokens, NEVER_NS);
 }
 
 static void worked(struct sim *sim, struct reader *reader, int err)

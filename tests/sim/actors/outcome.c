@@ -81,7 +81,7 @@ uint64_t outcome_of_call(struct sim *sim, struct reader *reader)
 		if (!service)
 			continue;
 		served = true;
-		if (!service_call(service, reader->tokens, sim->now_ns))
+		if (!service_call(service, reader->granted, sim->now_ns))
 			reader->answered_ok = false;
 		if (service_latency_ns(service) > latency_ns)
 			latency_ns = service_latency_ns(service);

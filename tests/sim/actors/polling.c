@@ -93,7 +93,7 @@ static void note_return(struct sim *sim, struct polling *polling)
 
 	polling->called = false;
 	if (!polling->poller.waiter.limiter->removed)
-		ledger_charged(sim, place, -(int64_t)polling->reader.tokens);
+		ledger_charged(sim, place, -(int64_t)polling->reader.granted);
 	if (!sim->ending)
 		sim_print(sim, place->host, "returned %s", polling->reader.name);
 }
@@ -151,7 +151,7 @@ static void granted(struct sim *sim, struct polling *polling)
 
 	if (!sim->terse)
 		sim_print(sim, reader->place->host, "granted %s %llu", reader->name,
-			  (unsigned long long)reader->tokens);
+			  (unsigned long long)reader->granted);
 	if (polling->again)
 		poll_tokens(sim, polling);
 	else
@@ -180,6 +180,7 @@ static int read_at_once(struct polling *polling, bool *kept)
 	struct token_read read = {
 		.limiter = polling->poller.waiter.limiter,
 		.tokens = polling->reader.tokens,
+		.most = polling->reader.most,
 		.manner = READ_NONBLOCKING,
 		.within_ns = NEVER_NS,
 		.poller = &polling->poller,
@@ -191,6 +192,11 @@ static int read_at_once(struct polling *polling, bool *kept)
 	*kept = polling->poller.state == POLLER_CALLED;
 	err = engine_read(&host->engine, &read, &wait, host_now(host));
 	*kept = *kept && !err && polling->poller.state == POLLER_AWAY;
+	if (*kept && wait.waiter.granted != polling->reader.granted)
+		sim_fail(host->sim, INVARIANT_QUEUE, polling->reader.place,
+			 "a poller has not the tokens that were kept for it");
+	if (!err)
+		polling->reader.granted = wait.waiter.granted;
 	if (err == -EINPROGRESS)
 		engine_give_up(&host->engine, &wait.waiter);
 	host_leave(before);
@@ -248,6 +254,7 @@ void polling_start(struct sim *sim, struct place *place, const struct command *c
 	reader->place = place;
 	reader->name = memory_text(command->text, strlen(command->text));
 	reader->tokens = file->kind == FILE_TAKE ? file->tokens : 1;
+	reader->most = file->kind == FILE_TAKE ? file->most : 1;
 	polling->after_ns = command->span_ns;
 	polling->again = file->kind == FILE_STREAM;
 	polling->read = (struct occurrence){.happens = read_now, .dropped = drop};
@@ -260,7 +267,7 @@ void polling_start(struct sim *sim, struct place *place, const struct command *c
 	/* A key is there while it is open. */
 	if (!place->is_key)
 		limiter_hold(place->limiter);
-	poller_init(&polling->poller, place->limiter, reader->tokens);
+	poller_init(&polling->poller, place->limiter, reader->tokens, reader->most);
 	line_up(polling);
 	poll_tokens(sim, polling);
 }
@@ -282,6 +289,7 @@ void polling_answered(struct sim *sim, struct waiter *waiter)
 		finish(polling);
 		return;
 	}
+	polling->reader.granted = waiter->granted;
 	ledger_granted(sim, &polling->reader);
 	polling->called = true;
 	polling->called_ns = polling->poller.until_ns - POLLER_NS;

@@ -60,9 +60,10 @@ void reader_leave_line(struct reader *reader)
 		host->last_reader = reader->previous;
 }
 
-static void begin(struct sim *sim, struct reader *reader, uint64_t tokens)
+static void begin(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_t most)
 {
 	reader->tokens = tokens;
+	reader->most = most;
 	reader->check = (struct reader_check){.number = ++sim->asked, .tokens = tokens};
 }
 
@@ -95,13 +96,15 @@ static int read_tokens(struct sim *sim, struct reader *reader, struct token_read
 
 	read->limiter = reader->place->limiter;
 	read->tokens = reader->tokens;
+	read->most = reader->most;
 	read->asker = absence_asker(reader, &asker) ? &asker : NULL;
 	wait.waiter.place = 0;
 	err = engine_read(&host->engine, read, &wait, now_ns);
 	absence_end(sim, reader, reader->absence.within_ns, wait.waiter.place);
+	if (!err || err == -EINPROGRESS)
+		reader->waiter = wait.waiter;
 	if (err != -EINPROGRESS)
 		return err;
-	reader->waiter = wait.waiter;
 	reader->refusal = wait.refusal;
 	if (wait.within_ns != NEVER_NS)
 		reader->waiter.expiry = &reader->expiry;
@@ -109,11 +112,12 @@ static int read_tokens(struct sim *sim, struct reader *reader, struct token_read
 	return err == -EAGAIN ? wait.refusal : err;
 }
 
-static void ask(struct sim *sim, struct reader *reader, uint64_t tokens, struct token_read *read)
+static void ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_t most,
+		struct token_read *read)
 {
 	int err = reader_enter(reader);
 
-	begin(sim, reader, tokens);
+	begin(sim, reader, tokens, most);
 	reader->manner = read->manner;
 	/* A place is kept for a reader that would wait, not for a little patience. */
 	reader->absence.within_ns = read->manner == READ_BLOCKING ? read->within_ns : 0;
@@ -132,15 +136,16 @@ static void ask(struct sim *sim, struct reader *reader, uint64_t tokens, struct 
 	host_collect(reader->place->host);
 }
 
-void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_t within_ns)
+void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_t most,
+		uint64_t within_ns)
 {
-	ask(sim, reader, tokens,
+	ask(sim, reader, tokens, most,
 	    &(struct token_read){.manner = READ_BLOCKING, .within_ns = within_ns});
 }
 
 void reader_try(struct sim *sim, struct reader *reader)
 {
-	ask(sim, reader, 1, &(struct token_read){.manner = READ_TRYING, .within_ns = NEVER_NS});
+	ask(sim, reader, 1, 1, &(struct token_read){.manner = READ_TRYING, .within_ns = NEVER_NS});
 }
 
 /* Tells @reader its outcome. */
@@ -152,7 +157,7 @@ static void tell(struct sim *sim, struct reader *reader, int err)
 	} else {
 		if (!sim->terse)
 			sim_print(sim, reader->place->host, "granted %s %llu", reader->name,
-				  (unsigned long long)reader->tokens);
+				  (unsigned long long)reader->granted);
 		reader->answer_ns = outcome_of_call(sim, reader);
 	}
 	reader_leave(reader);
@@ -222,10 +227,12 @@ void reader_done(struct sim *sim, struct reader *reader, int err)
 		reader_leave_line(reader);
 	if (err == -EAGAIN)
 		err = reader->refusal;
-	if (err)
+	if (err) {
 		ledger_left(sim, reader);
-	else
+	} else {
+		reader->granted = reader->waiter.granted;
 		ledger_granted(sim, reader);
+	}
 	if (!err && host->stalls && host->state == HOST_UP && !sim->ending)
 		deliver_later(sim, reader);
 	else

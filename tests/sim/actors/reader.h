@@ -30,13 +30,14 @@ struct reader {
 	enum read_manner manner;
 	struct reader *next, *previous; /* all waiters of its host */
 	struct place *place;
-	char *name;	    /* owned */
-	uint64_t since_ns;  /* it waits */
-	int refusal;	    /* its answer when its time is up */
-	bool inside;	    /* has its key open */
-	bool answered_ok;   /* the outcome told by the services behind its limiter */
-	uint64_t answer_ns; /* and how long that takes */
-	uint64_t tokens;
+	char *name;	       /* owned */
+	uint64_t since_ns;     /* it waits */
+	int refusal;	       /* its answer when its time is up */
+	bool inside;	       /* has its key open */
+	bool answered_ok;      /* the outcome told by the services behind its limiter */
+	uint64_t answer_ns;    /* and how long that takes */
+	uint64_t tokens, most; /* that it asks for */
+	uint64_t granted;      /* at last */
 	/* Called when it was answered and told; NULL: it is freed. */
 	void (*done)(struct sim *sim, struct reader *reader, int err);
 };
@@ -46,7 +47,8 @@ struct reader *reader_new(struct sim *sim, struct place *place, char *name, size
 int reader_enter(struct reader *reader);
 void reader_leave(struct reader *reader);
 void reader_free(struct reader *reader);
-void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_t within_ns);
+void reader_ask(struct sim *sim, struct reader *reader, uint64_t tokens, uint64_t most,
+		uint64_t within_ns);
 void reader_try(struct sim *sim, struct reader *reader);
 void reader_done(struct sim *sim, struct reader *reader, int err);
 void reader_line_up(struct reader *reader);

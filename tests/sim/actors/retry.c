@@ -88,7 +88,8 @@ static void answered(struct sim *sim, struct occurrence *answer)
 
 	if (!record->reader.answered_ok) {
 		record->retry->refused++;
-		reader_ask(sim, &record->reader, record->retry->tokens, NEVER_NS);
+		reader_ask(sim, &record->reader, record->retry->tokens, record->retry->tokens,
+			   NEVER_NS);
 		return;
 	}
 	accept_record(record->retry, sim->now_ns);
@@ -120,7 +121,7 @@ static void send_gated(struct sim *sim, struct retry *retry)
 		reader->done = send_record;
 		record->retry = retry;
 		record->answer = (struct occurrence){.happens = answered, .dropped = drop_record};
-		reader_ask(sim, reader, retry->tokens, NEVER_NS);
+		reader_ask(sim, reader, retry->tokens, retry->tokens, NEVER_NS);
 	}
 }
 

@@ -288,7 +288,7 @@ static void print_places(const struct sim *sim, const struct common *common)
 	}
 }
 
-void common_grants(struct place *place, uint64_t tokens, bool waited)
+void common_grants(struct place *place, uint64_t tokens, uint64_t asked, bool waited)
 {
 	struct common *common = place->common;
 	struct sim *sim = place->host->sim;
@@ -310,7 +310,7 @@ void common_grants(struct place *place, uint64_t tokens, bool waited)
 	if (!common->is_key &&
 	    !lease_check_grants(&common->first->leases, &place->host->holder, sim->now_ns, why))
 		sim_fail(sim, INVARIANT_PIECE, place, why);
-	if (!fleet_check_grant(common->rate, tokens, &place->largest, &place->largest_since,
+	if (!fleet_check_grant(common->rate, tokens, asked, &place->largest, &place->largest_since,
 			       common_now(sim), why)) {
 		sim_fail(sim, INVARIANT_RATE, place, why);
 		print_places(sim, common);

@@ -81,8 +81,8 @@ void common_late(struct place *place);
 /* Counts until now the tokens that could have been granted. */
 void common_measure(struct common *common, const struct sim *sim);
 
-/* Tokens are granted to a reader that waited, or not. */
-void common_grants(struct place *place, uint64_t tokens, bool waited);
+/* Tokens are granted to a reader that @waited, or not, for @asked of them at least. */
+void common_grants(struct place *place, uint64_t tokens, uint64_t asked, bool waited);
 
 /* Tokens are given back. */
 void common_returns(struct place *place, uint64_t tokens);

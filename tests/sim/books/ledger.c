@@ -54,12 +54,15 @@ static void take(struct place *place, uint64_t tokens)
 
 void ledger_granted(struct sim *sim, struct reader *reader)
 {
-	uint64_t tokens = reader->check.tokens;
+	uint64_t tokens = reader->granted;
 	bool waited = reader->check.state == READER_WAITS;
 	char why[WHY_TEXT];
 
 	enter(sim, GRANTED, reader->place, reader->check.number, tokens);
 	leaves(reader);
+	if (tokens < reader->tokens || tokens > reader->most)
+		sim_fail(sim, INVARIANT_ACCOUNT, reader->place,
+			 "a reader got what it did not ask for");
 	if (!queue_check_granted(&reader->place->queue, &reader->check, why))
 		sim_fail(sim, INVARIANT_QUEUE, reader->place, why);
 	for (struct place *p = reader->place; p; p = p->parent) {
@@ -68,8 +71,8 @@ void ledger_granted(struct sim *sim, struct reader *reader)
 		p->waited_s += waited ? (double)(sim->now_ns - reader->since_ns) / NSEC_PER_SEC : 0;
 		windows_add(&p->windows, sim->now_ns, tokens);
 		if (sim->fleet) {
-			common_grants(p, tokens, waited);
-		} else if (!rate_check_grant(&p->rate, tokens, sim->now_ns, why)) {
+			common_grants(p, tokens, reader->tokens, waited);
+		} else if (!rate_check_grant(&p->rate, tokens, reader->tokens, sim->now_ns, why)) {
 			sim_fail(sim, INVARIANT_RATE, p, why);
 		}
 		if (enforcement_of(p) == ENFORCEMENT_SHADOW)

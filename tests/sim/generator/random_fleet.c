@@ -155,10 +155,10 @@ static void make_read(struct maker *maker)
 		"stat",
 		"eta/2",
 		"partitions/1/token",
-		"partitions/0/token",
+		"take/1-30",
 		"partitions/held",
 		"take/40,within=5s",
-		"take/2,within=0s",
+		"take/2-9,within=0s",
 		"keys/k1/token",
 		"keys/k2/take/2,within=3s",
 	};
@@ -183,15 +183,8 @@ static void make_poll(struct maker *maker)
 {
 	static const char *const paths[] = {"a", "a", "b", "a/c", "d", "f", "a/e", "g", "g/c", "k"};
 	static const char *const files[] = {
-		"token",
-		"token",
-		"stream",
-		"take/0",
-		"take/3",
-		"take/40",
-		"partitions/1/token",
-		"keys/k1/token",
-		"keys/k2/take/2",
+		"token",   "take/1-30",		 "stream",	  "take/0",	    "take/3",
+		"take/40", "partitions/1/token", "keys/k1/token", "keys/k2/take/2",
 	};
 	struct random *random = &maker->polls;
 

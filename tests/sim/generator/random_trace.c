@@ -10,10 +10,12 @@
 #include "tests/sim/generator/lines.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 enum {
 	COMMANDS = 300,	    /* in a trace, about */
 	ARRIVALS_MAX = 400, /* of one load */
+	TAKE_TEXT = 48,	    /* of a name in take */
 };
 
 struct maker {
@@ -166,8 +168,19 @@ static void make_write(struct maker *maker)
 	}
 }
 
+/* Names a take of @tokens: every third one is of a range. Returns @name. */
+static const char *take_of(uint64_t tokens, char name[TAKE_TEXT])
+{
+	if (tokens % 3 != 1)
+		snprintf(name, TAKE_TEXT, "%" PRIu64, tokens);
+	else
+		snprintf(name, TAKE_TEXT, "%" PRIu64 "-%" PRIu64, 1 + tokens / 6, 1 + tokens);
+	return name;
+}
+
 static void make_read_of_key(struct maker *maker)
 {
+	char take[TAKE_TEXT];
 	const char *path = PICK(maker, PATHS);
 	unsigned int key = (unsigned int)below(maker, 5), name = ++maker->names;
 	uint64_t tokens = below(maker, 4) ? below(maker, 4) : below(maker, 100);
@@ -181,11 +194,12 @@ static void make_read_of_key(struct maker *maker)
 		add(maker, "read %s/keys/k%u/try as n%u", path, key, name);
 		break;
 	case 1:
-		add(maker, "read %s/keys/k%u/take/%" PRIu64 " as n%u", path, key, tokens, name);
+		add(maker, "read %s/keys/k%u/take/%s as n%u", path, key, take_of(tokens, take),
+		    name);
 		break;
 	case 2:
-		add(maker, "read %s/keys/k%u/take/%" PRIu64 ",within=%" PRIu64 "ms as n%u", path,
-		    key, tokens, below(maker, 20000), name);
+		add(maker, "read %s/keys/k%u/take/%s,within=%" PRIu64 "ms as n%u", path, key,
+		    take_of(tokens, take), below(maker, 20000), name);
 		break;
 	case 3:
 		add(maker, "read %s/keys/k%u/stat as n%u", path, key, name);
@@ -198,6 +212,7 @@ static void make_read_of_key(struct maker *maker)
 
 static void make_read(struct maker *maker)
 {
+	char take[TAKE_TEXT];
 	const char *path = PICK(maker, PATHS);
 	unsigned int name = ++maker->names;
 	uint64_t tokens = below(maker, 4) ? below(maker, 6) : below(maker, 3000);
@@ -208,8 +223,8 @@ static void make_read(struct maker *maker)
 		    below(maker, 2) * below(maker, 2000));
 		break;
 	case 13:
-		add(maker, "poll %s/take/%" PRIu64 " as n%u after %" PRIu64 "ms", path, tokens,
-		    name, below(maker, 2) * below(maker, 2000));
+		add(maker, "poll %s/take/%s as n%u after %" PRIu64 "ms", path,
+		    take_of(tokens, take), name, below(maker, 2) * below(maker, 2000));
 		break;
 	case 10:
 	case 11:
@@ -221,12 +236,12 @@ static void make_read(struct maker *maker)
 	case 1:
 	case 2:
 	case 3:
-		add(maker, "read %s/take/%" PRIu64 " as n%u", path, tokens, name);
+		add(maker, "read %s/take/%s as n%u", path, take_of(tokens, take), name);
 		break;
 	case 4:
 	case 5:
-		add(maker, "read %s/take/%" PRIu64 ",within=%" PRIu64 "ms as n%u", path, tokens,
-		    below(maker, 3) * below(maker, 20000), name);
+		add(maker, "read %s/take/%s,within=%" PRIu64 "ms as n%u", path,
+		    take_of(tokens, take), below(maker, 3) * below(maker, 20000), name);
 		break;
 	case 6:
 		add(maker, "read %s/eta/%" PRIu64 " as n%u", path, tokens, name);

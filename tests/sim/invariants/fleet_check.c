@@ -170,8 +170,9 @@ void fleet_check_asks(struct fleet_check *check, uint64_t tokens, uint64_t *larg
 	*largest_since = check->rate.emptied;
 }
 
-bool fleet_check_grant(struct fleet_check *check, uint64_t tokens, uint64_t *largest,
-		       uint64_t *largest_since, uint64_t now_ns, char why[WHY_TEXT])
+bool fleet_check_grant(struct fleet_check *check, uint64_t tokens, uint64_t asked,
+		       uint64_t *largest, uint64_t *largest_since, uint64_t now_ns,
+		       char why[WHY_TEXT])
 {
 	bool kept;
 
@@ -182,9 +183,9 @@ bool fleet_check_grant(struct fleet_check *check, uint64_t tokens, uint64_t *lar
 	}
 	rate_check_flow(&check->rate, now_ns);
 	/* The reader that is granted waits until it is. */
-	rate_check_waits(&check->rate, tokens);
-	fleet_check_asks(check, tokens, largest, largest_since);
-	kept = rate_check_grant(&check->rate, tokens, now_ns, why);
+	rate_check_waits(&check->rate, asked);
+	fleet_check_asks(check, asked, largest, largest_since);
+	kept = rate_check_grant(&check->rate, tokens, asked, now_ns, why);
 	rate_check_leaves(&check->rate);
 	return kept;
 }

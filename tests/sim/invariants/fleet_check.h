@@ -59,11 +59,13 @@ bool fleet_check_is_free(const struct settings *settings);
 void fleet_check_late(struct fleet_check *check, uint64_t late_ns);
 
 /*
- * Tokens are granted; @largest and @largest_since are that host's. False, and @why, if they must
+ * Tokens are granted to a reader that waited for @asked of them, and got as many as were there;
+ * @largest and @largest_since are that host's. False, and @why, if they must
  * not be. fleet_check_asks(): a reader waits for them.
  */
-bool fleet_check_grant(struct fleet_check *check, uint64_t tokens, uint64_t *largest,
-		       uint64_t *largest_since, uint64_t now_ns, char why[WHY_TEXT]);
+bool fleet_check_grant(struct fleet_check *check, uint64_t tokens, uint64_t asked,
+		       uint64_t *largest, uint64_t *largest_since, uint64_t now_ns,
+		       char why[WHY_TEXT]);
 void fleet_check_asks(struct fleet_check *check, uint64_t tokens, uint64_t *largest,
 		      uint64_t *largest_since);
 

@@ -120,7 +120,7 @@ static bool add(struct surplus *surplus, const struct rate_check *check,
 	return surplus->units <= (u128)surplus->room * limit->flow.den + surplus->slack;
 }
 
-bool rate_check_grant(struct rate_check *check, uint64_t tokens, uint64_t now_ns,
+bool rate_check_grant(struct rate_check *check, uint64_t tokens, uint64_t asked, uint64_t now_ns,
 		      char why[WHY_TEXT])
 {
 	if (check->closed) {
@@ -128,8 +128,8 @@ bool rate_check_grant(struct rate_check *check, uint64_t tokens, uint64_t now_ns
 		return false;
 	}
 	rate_check_flow(check, now_ns);
-	if (tokens > check->largest)
-		check->largest = tokens;
+	if (asked > check->largest)
+		check->largest = asked;
 	for (int i = 0; i < LIMITS_MAX; i++) {
 		struct limit_check *limit = &check->limits[i];
 		struct surplus *over = NULL;

@@ -73,8 +73,11 @@ void rate_check_tune(struct rate_check *check, const struct settings *settings, 
 void rate_check_waits(struct rate_check *check, uint64_t tokens);
 void rate_check_leaves(struct rate_check *check);
 
-/* Tokens are granted here or below. False, and @why, if they must not be. */
-bool rate_check_grant(struct rate_check *check, uint64_t tokens, uint64_t now_ns,
+/*
+ * Tokens are granted here or below, to a reader that waited for @asked of them and got as many as
+ * were there. False, and @why, if they must not be.
+ */
+bool rate_check_grant(struct rate_check *check, uint64_t tokens, uint64_t asked, uint64_t now_ns,
 		      char why[WHY_TEXT]);
 
 /* The tokens that have flowed off until now. */

@@ -37,7 +37,7 @@ static void tune(struct rate_check *check, const char *text, uint64_t now_ns)
 
 static bool grant(struct rate_check *check, uint64_t tokens, uint64_t now_ns)
 {
-	return rate_check_grant(check, tokens, now_ns, why);
+	return rate_check_grant(check, tokens, tokens, now_ns, why);
 }
 
 static void test_a_burst_and_then_the_rate_is_allowed(void **state)

@@ -257,8 +257,8 @@ struct fleet_of {
 
 static bool granted(struct fleet_of *fleet, uint64_t tokens, uint64_t at_ns)
 {
-	return fleet_check_grant(&fleet->check, tokens, &fleet->largest, &fleet->largest_since,
-				 at_ns, why);
+	return fleet_check_grant(&fleet->check, tokens, tokens, &fleet->largest,
+				 &fleet->largest_since, at_ns, why);
 }
 
 static void follow(struct fleet_of *fleet, uint64_t id, const char *rate, uint64_t burst,

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The text that may follow the name. */
-enum ending { REST_NONE, REST_TOKENS, REST_TOKENS_WITHIN, REST_PARTITION, REST_KEY };
+enum ending { REST_NONE, REST_TOKENS, REST_TAKE, REST_PARTITION, REST_KEY };
 
 static const struct file_row {
 	const char *name;
@@ -21,7 +21,7 @@ static const struct file_row {
 	{"token", FILE_TOKEN, REST_NONE},
 	{"try", FILE_TRY, REST_NONE},
 	{"stream", FILE_STREAM, REST_NONE},
-	{"take", FILE_TAKE, REST_TOKENS_WITHIN},
+	{"take", FILE_TAKE, REST_TAKE},
 	{"eta", FILE_ETA, REST_TOKENS},
 	{"stat", FILE_STAT, REST_NONE},
 	{"slot", FILE_SLOT, REST_NONE},
@@ -104,16 +104,17 @@ static int parse_partition(const char *rest, struct file *file)
 	return file->setting < SETTING_COUNT ? 0 : -1;
 }
 
-static int parse_tokens(const char *rest, bool may_end, struct file *file)
+static int parse_tokens(const char *rest, bool is_take, struct file *file)
 {
 	const char *within = strstr(rest, WITHIN);
 	size_t length = within ? (size_t)(within - rest) : strlen(rest);
-	char number[QUANTITY_TEXT] = "";
+	char amount[2 * QUANTITY_TEXT] = "";
 
-	if (length >= sizeof(number) || (within && !may_end))
+	if (length >= sizeof(amount) || (within && !is_take))
 		return -1;
-	memcpy(number, rest, length);
-	if (tokens_parse(number, &file->tokens))
+	memcpy(amount, rest, length);
+	if (is_take ? tokens_parse_range(amount, &file->tokens, &file->most)
+		    : tokens_parse(amount, &file->tokens))
 		return -1;
 	return within ? duration_parse(within + strlen(WITHIN), &file->within_ns) : 0;
 }
@@ -152,7 +153,7 @@ static int parse_rest(const struct file_row *row, const char *rest, struct file 
 		return parse_partition(rest + 1, file);
 	if (row->rest == REST_KEY)
 		return parse_key(rest + 1, file);
-	return parse_tokens(rest + 1, row->rest == REST_TOKENS_WITHIN, file) ? -1 : 0;
+	return parse_tokens(rest + 1, row->rest == REST_TAKE, file) ? -1 : 0;
 }
 
 int file_parse(const char *text, size_t *path_length, struct file *file)

@@ -45,6 +45,7 @@ struct file {
 	char key[KEY_TEXT];	 /* whose it is, or "": the limiter's */
 	enum setting_id setting; /* FILE_SETTING */
 	uint64_t tokens;	 /* FILE_TAKE, FILE_ETA */
+	uint64_t most;		 /* FILE_TAKE: of A-B, or @tokens */
 	uint64_t within_ns;	 /* FILE_TAKE: NEVER_NS for no end */
 	uint32_t index;		 /* FILE_PARTITION_... */
 };

@@ -268,7 +268,7 @@ static void read_partition(struct sim *sim, struct place *place, const struct co
 	reader_ask(sim,
 		   reader_new(sim, partition, memory_text(command->text, strlen(command->text)),
 			      sizeof(struct reader)),
-		   1, NEVER_NS);
+		   1, 1, NEVER_NS);
 }
 
 static void read_token(struct sim *sim, struct place *place, const struct command *command)
@@ -280,9 +280,9 @@ static void read_token(struct sim *sim, struct place *place, const struct comman
 	if (file->kind == FILE_TRY)
 		reader_try(sim, reader);
 	else if (file->kind == FILE_TAKE)
-		reader_ask(sim, reader, file->tokens, file->within_ns);
+		reader_ask(sim, reader, file->tokens, file->most, file->within_ns);
 	else
-		reader_ask(sim, reader, 1, NEVER_NS);
+		reader_ask(sim, reader, 1, 1, NEVER_NS);
 }
 
 static void act_read(struct sim *sim, struct place *place, const struct command *command)
