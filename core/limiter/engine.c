@@ -173,10 +173,28 @@ static uint64_t time_after(uint64_t at_ns, uint64_t within_ns)
 	return within_ns < NEVER_NS - at_ns ? at_ns + within_ns : NEVER_NS;
 }
 
+/* Tells whether a rate on the path of @limiter is 0, so that no partition brings a token. */
+static bool is_shut(const struct limiter *limiter)
+{
+	for (; limiter; limiter = limiter->parent) {
+		const struct settings *settings =
+			limiter->holding ? limiter->holding->settings : limiter->settings;
+
+		/* The rate of a key here is that of what the host holds. */
+		if (limiter->is_key || settings->enforcement != ENFORCEMENT_ENFORCE)
+			continue;
+		for (uint32_t i = 0; i < settings->limit_count; i++) {
+			if (settings->limits[i].rate.amount == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 /*
  * Tells whether @waiter may wait until @expiry_ns: as things stand it gets its tokens by then, or
- * partitions are looked for, and would bring them. All readers and polls that would wait are asked
- * for here.
+ * partitions are looked for that may bring them. All readers and polls that would wait are asked for
+ * here.
  */
 static bool may_wait(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
 {
@@ -189,8 +207,7 @@ static bool may_wait(struct engine *engine, const struct waiter *waiter, uint64_
 		at_ns = limiter_when(&engine->schedule, waiter->limiter, waiter->tokens);
 	if (at_ns <= expiry_ns)
 		return true;
-	return may_come(engine, waiter->limiter) &&
-	       limiter_when_leased(&engine->schedule, waiter->limiter, waiter->tokens) != NEVER_NS;
+	return may_come(engine, waiter->limiter) && !is_shut(waiter->limiter);
 }
 
 /* Counts a read of @tokens of @limiter that is refused. */
