@@ -48,9 +48,9 @@ struct handover_place {
 };
 
 /*
- * A key that the host leases, and its leaves that might be used, as bits. Leaves that are waited for
- * are left out, and so are those of a transaction under way: the successor finds them when it lists
- * the folder, and waits for Q.
+ * A key that the host leases, and its leaves that might be used, as bits. Leaves that are waited
+ * for are left out, and so are those of a transaction under way: the successor finds them when it
+ * lists the folder, and waits for Q.
  */
 struct handover_key {
 	uint64_t id, cut; /* of its limiter */

@@ -15,7 +15,7 @@ enum {
 	NEAR_PARTS = 1000,	 /* of the limiter: so near to its share is at it ... */
 	NEAR_SHARE_PARTS = 50,	 /* ... or such a part of the share, if that is less */
 	GIVING_PARTS = 4,	 /* of R: between two of its give-backs, and of its looks */
-	WOKEN_LOOKS = 4,	 /* for leaves that came free, without that between them */
+	WOKEN_LOOKS = 4,	 /* for leaves that came free, at once and in a row */
 	SAVING_PARTS = 8,	 /* of `lease`: a turn is longer while a large take is saved up */
 	HOLDER_WEIGHT = 1000,	 /* of one that does not claim, so all that it holds is its due */
 	HYSTERESIS_PERCENT = 20, /* another amount is claimed if it differs by more */
@@ -233,19 +233,18 @@ static uint64_t spacing_ns(const struct portion_facts *facts)
 }
 
 /*
- * Tells whether leaves that came free are looked for. This has a spacing of its own: a host that
- * leaves deletes its claim first, and a look because of that finds nothing yet. Some looks in a row
- * need no spacing, so that no host waits while shares are still being settled.
+ * Tells whether leaves that came free are looked for at once: some times in a row, and once every R
+ * in the long run. A host that leaves deletes its claim first, and a look because of that finds
+ * nothing yet; and while shares are still being settled each give-back is followed by another.
  */
 static bool is_woken(struct portion *portion, const struct portion_facts *facts)
 {
-	uint64_t spacing_ns = facts->renewal_ns / GIVING_PARTS;
-
-	if (!facts->is_woken || portion->woken_ns > facts->now_ns + (WOKEN_LOOKS - 1) * spacing_ns)
+	if (!facts->is_woken ||
+	    portion->woken_ns > facts->now_ns + (WOKEN_LOOKS - 1) * facts->renewal_ns)
 		return false;
 	if (portion->woken_ns < facts->now_ns)
 		portion->woken_ns = facts->now_ns;
-	portion->woken_ns += spacing_ns;
+	portion->woken_ns += facts->renewal_ns;
 	return true;
 }
 
@@ -258,10 +257,9 @@ static void choose_look(struct portion *portion, const struct portion_facts *fac
 		decision->takes = lack_of(facts, decision->wanted);
 	if (facts->is_looking)
 		return;
-	if (concerns && (facts->is_stale || (facts->claims && !facts->is_seen)))
-		decision->looks = facts->now_ns >= facts->listed_ns + spacing_ns(facts);
-	if (concerns && is_woken(portion, facts))
-		decision->looks = true;
+	if (concerns && (facts->is_stale || facts->is_woken || (facts->claims && !facts->is_seen)))
+		decision->looks = facts->now_ns >= facts->listed_ns + spacing_ns(facts) ||
+				  is_woken(portion, facts);
 	if (decision->takes && !facts->is_unmet)
 		decision->looks = true;
 	if (portion->look_ns == NEVER_NS && is_lacking(facts, decision->wanted))

@@ -94,7 +94,7 @@ struct portion {
 	uint64_t look_every_ns; /* ... so long after the last ... */
 	uint32_t share;		/* ... which showed this share ... */
 	uint32_t holders;	/* ... and so many hosts that hold some */
-	uint64_t woken_ns;	/* so far the spacing goes of looks for leaves that came free */
+	uint64_t woken_ns;	/* looks at once for leaves that came free: so far their R go */
 	uint64_t claim_ns;	/* another amount is not claimed before */
 	bool is_first;		/* more was taken than is wanted, for the first readers */
 };

@@ -251,7 +251,8 @@ static void test_leaves_that_came_free_are_looked_for_at_once_after_any_other_lo
 	/* But not for ever. */
 	portion_decide(&portion, &facts, &decision);
 	assert_false(decision.looks);
-	facts.now_ns += facts.renewal_ns / 4;
+	facts.now_ns += facts.renewal_ns;
+	facts.listed_ns = facts.now_ns;
 	portion_decide(&portion, &facts, &decision);
 	assert_true(decision.looks);
 }
