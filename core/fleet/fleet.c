@@ -159,7 +159,7 @@ static void watch_leaving(struct fleet *fleet)
 	if (!session_is_leaving(fleet) || session_has_left(fleet))
 		return;
 	if (fleet->now_ns >= session_leave_ns(fleet) || session_state(fleet) != FLEET_READY ||
-	    (!room_leases(fleet) && !request_oldest(fleet)))
+	    (!room_leases(fleet) && !key_leases_count(fleet) && !request_oldest(fleet)))
 		session_drop(fleet, "leaving");
 	else
 		fleet_wake_at(fleet, session_leave_ns(fleet));
@@ -447,6 +447,7 @@ void fleet_leave(struct fleet *fleet, uint64_t now_ns)
 			tell_others(fleet, h);
 		release_all(fleet, h);
 	}
+	key_leases_leave(fleet);
 	fleet_step(fleet);
 }
 

@@ -117,7 +117,8 @@
  *     lies between, the first take waits. S is the generation 1, and no amounts follow: nothing was
  *     taken of any limit.
  * 15. Leaving: use stops, the host's claims are deleted, everything usable is given back, the
- *     session is closed. Tiles that a transaction under way takes are given back next.
+ *     leaves of keys last, the session is closed. Tiles that a transaction under way takes are
+ *     given back next.
  * 16. A limiter that is made within Q of another one's having its path, or a path above it, is made
  *     with tiles of epoch 0; a limiter that is there is not renamed to such a path, nor back to its
  *     own with limiters in it, whose paths others may have had. The record of a limiter that is

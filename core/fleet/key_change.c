@@ -157,6 +157,40 @@ static bool add_change(struct fleet *fleet, struct key_lease *lease, struct requ
 	       request->operation_count > HEAD_LENGTH && request->operation_count <= OPERATIONS_MAX;
 }
 
+/* Tells whether all leaves of @tile, which is of @lease, are usable. */
+static bool is_usable(const struct fleet *fleet, const struct key_lease *lease,
+		      const struct tile *tile)
+{
+	for (uint32_t leaf = tile->first; leaf <= tile->last; leaf++) {
+		if (!lease->usable_ns[leaf] || lease->usable_ns[leaf] > fleet->clocks.waiter_ns)
+			return false;
+	}
+	return true;
+}
+
+bool key_change_leave(const struct fleet *fleet, const struct key_lease *lease,
+		      struct request *request)
+{
+	const struct tiles *tiles = &lease->folder.tiles;
+	struct addition addition = {.lease = lease, .request = request, .added = true};
+
+	if (request->operation_count + 2 * tiles->count > OPERATIONS_MAX)
+		return request->operation_count == HEAD_LENGTH;
+	for (uint32_t i = 0; i < tiles->count && lease->listed && !lease->stale; i++) {
+		struct tile clean = {.first = tiles->list[i].first,
+				     .last = tiles->list[i].last,
+				     .epoch = term_epoch(fleet),
+				     .rest = NOTHING_LEFT};
+
+		if (!tile_is_of(&tiles->list[i], session_hid(fleet)) ||
+		    !is_usable(fleet, lease, &tiles->list[i]))
+			continue;
+		add_tile(&addition, &tiles->list[i], true);
+		add_tile(&addition, &clean, false);
+	}
+	return addition.added;
+}
+
 /* Chooses what is sent, and stops the use of what is given back. */
 static bool prepare(struct fleet *fleet, struct key_lease *lease)
 {

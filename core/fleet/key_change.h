@@ -14,6 +14,13 @@ bool key_change_send(struct fleet *fleet, struct key_lease *lease);
 bool key_change_answered(struct fleet *fleet, struct key_lease *lease,
 			 const struct request *request);
 
+/*
+ * Adds to @request that the usable leaves of @lease are given back, by a host that leaves: they are
+ * not used any more. Tells whether there was room for them.
+ */
+bool key_change_leave(const struct fleet *fleet, const struct key_lease *lease,
+		      struct request *request);
+
 /* Nothing is under way any more. */
 void key_change_end(struct key_leases *leases);
 

@@ -3,6 +3,7 @@
 #include "core/fleet/handover.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/key_leases.h"
+#include "core/fleet/room.h"
 #include "core/fleet/session.h"
 #include "core/limiter/keys.h"
 
@@ -27,6 +28,7 @@ struct key_lease *key_lease_begin(struct fleet *fleet, struct holding *holding, 
 	leases->first = lease;
 	leases->count++;
 	leases->nameless++;
+	room_count_key(fleet, true);
 	key_lease_wake(fleet, lease, lease->due_ns);
 	return lease;
 }

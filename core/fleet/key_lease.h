@@ -25,6 +25,7 @@ struct key_lease {
 	bool stale;	  /* it is to be listed ... */
 	uint64_t look_ns; /* ... not before; as the next ones by the engine's clock */
 	bool has_work;
+	uint64_t work_ns; /* it has since then */
 	struct key_decision decision;
 	uint64_t wake_ns;	     /* something may have to be done */
 	uint64_t due_ns;	     /* the next look at what was asked for */
@@ -45,10 +46,11 @@ struct key_leases {
 	uint64_t last_number;
 	struct keys_missed missed;
 	uint64_t aged_ns;
-	uint64_t wake_ns; /* the first of theirs, or before */
-	bool has_work;	  /* some of them may have */
-	uint32_t looks;	  /* at the hosts, that are acted on */
-	uint64_t next_ns; /* no transaction before */
+	uint64_t wake_ns;  /* the first of theirs, or before */
+	bool has_work;	   /* some of them may have */
+	uint32_t looks;	   /* at the hosts, that are acted on */
+	uint64_t next_ns;  /* no transaction before; no key that is not leased ... */
+	uint64_t begin_ns; /* ... before that */
 	bool suspended;
 	uint32_t epoch; /* in which the right was extended last */
 

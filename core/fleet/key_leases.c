@@ -7,6 +7,7 @@
 #include "core/fleet/key_lease.h"
 #include "core/fleet/membership.h"
 #include "core/fleet/request.h"
+#include "core/fleet/room.h"
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
@@ -56,6 +57,7 @@ static void drop(struct fleet *fleet, struct key_lease *lease)
 	*at = lease->next;
 	leases->count--;
 	leases->nameless -= !lease->key;
+	room_count_key(fleet, false);
 	handover_drop_key(fleet, &lease->place);
 	if (lease->key) {
 		(void)keys_lease(&fleet->engine->schedule, lease->key, 0);
@@ -130,9 +132,11 @@ void key_leases_miss(struct fleet *fleet, struct limiter *key)
 			key_lease_wake(fleet, lease, fleet->now_ns);
 		}
 	} else if (leases_keys(fleet, key->parent->holding)) {
+		if (!leases->missed.count)
+			leases->aged_ns = fleet->now_ns + KEY_PERIOD_NS;
 		keys_missed_note(&leases->missed, keys_key(key)->id, key->parent->id);
 		if (leases->count < KEY_LEASES_MAX)
-			fleet_wake_at(fleet, leases->next_ns);
+			fleet_wake_at(fleet, leases->begin_ns);
 	}
 }
 
@@ -226,6 +230,7 @@ static void decide(struct fleet *fleet, struct key_lease *lease)
 {
 	const char *hid = session_hid(fleet);
 	uint32_t kept = key_lease_kept(lease);
+	bool had_work;
 	struct key_facts facts = {
 		.asked = lease->asked,
 		.leaf = tokens_a_second(&lease->holding->settings->key_rate) / KEY_PARTS,
@@ -247,8 +252,11 @@ static void decide(struct fleet *fleet, struct key_lease *lease)
 		decision->ends = false;
 		lease->due_ns = end_ns(lease);
 	}
+	had_work = lease->has_work;
 	lease->has_work = decision->takes || decision->gives || decision->ends ||
 			  decision->claim != facts.claimed;
+	if (lease->has_work && !had_work)
+		lease->work_ns = fleet->now_ns;
 	if (lease->has_work) {
 		fleet->key_leases->has_work = true;
 		fleet_wake_at(fleet, fleet->key_leases->next_ns);
@@ -278,7 +286,7 @@ static void seed_read(struct fleet *fleet, struct request *request)
 				&leases->seed[1], &rest) == 2;
 	if (leases->seeded)
 		handover_keep_seed(fleet, leases->seed);
-	leases->next_ns = leases->seeded ? 0 : fleet->now_ns + fleet->constants.renewal_ns;
+	leases->begin_ns = leases->seeded ? 0 : fleet->now_ns + fleet->constants.renewal_ns;
 }
 
 static void read_seed(struct fleet *fleet)
@@ -399,7 +407,6 @@ static void begin(struct fleet *fleet)
 		return;
 	}
 	key_lease_name(fleet, lease, opened);
-	leases->next_ns = fleet->now_ns + KEY_SPACING_NS;
 	list(fleet, lease);
 }
 
@@ -495,29 +502,78 @@ void key_leases_step(struct fleet *fleet)
 		keys_missed_age(&leases->missed);
 		leases->aged_ns = fleet->now_ns + KEY_PERIOD_NS;
 	}
-	if (!leases->seeded)
-		read_seed(fleet);
-	else if (fleet->now_ns >= leases->next_ns)
-		begin(fleet);
-	if (leases->next_ns <= fleet->now_ns)
-		leases->next_ns = fleet->now_ns + KEY_SPACING_NS;
-	fleet_wake_at(fleet, leases->next_ns);
+	if (fleet->now_ns >= leases->begin_ns) {
+		leases->begin_ns = fleet->now_ns + KEY_SPACING_NS;
+		if (leases->seeded)
+			begin(fleet);
+		else
+			read_seed(fleet);
+	}
+	fleet_wake_at(fleet, leases->begin_ns);
+}
+
+/* Returns the lease that has had something to send for longest; NULL: none has. */
+static struct key_lease *next_work(const struct key_leases *leases)
+{
+	struct key_lease *next = NULL;
+
+	for (struct key_lease *lease = leases->first; lease; lease = lease->next) {
+		if (lease->has_work && !lease->stale && !lease->listing &&
+		    (!next || lease->work_ns <= next->work_ns))
+			next = lease;
+	}
+	return next;
+}
+
+void key_leases_leave(struct fleet *fleet)
+{
+	bool gives = session_state(fleet) == FLEET_READY && session_is_connected(fleet) &&
+		     term_runs(fleet);
+
+	while (!gives && fleet->key_leases->first)
+		drop(fleet, fleet->key_leases->first);
+}
+
+/*
+ * Gives back as many keys as fit, which are not used from then on. An answer changes nothing: the
+ * host is about to go in any case.
+ */
+static bool send_leave(struct fleet *fleet)
+{
+	struct key_leases *leases = fleet->key_leases;
+	struct request *request;
+
+	if (!leases->first)
+		return false;
+	request = transaction_begin(fleet, TRANSACTION_KEY);
+	while (request && leases->first && key_change_leave(fleet, leases->first, request))
+		drop(fleet, leases->first);
+	if (request && request->operation_count > HEAD_LENGTH) {
+		transaction_send(fleet, request);
+		return true;
+	}
+	if (request)
+		transaction_give_up(fleet, request);
+	while (leases->first)
+		drop(fleet, leases->first);
+	return false;
 }
 
 bool key_leases_send(struct fleet *fleet)
 {
 	struct key_leases *leases = fleet->key_leases;
+	struct key_lease *lease;
 
-	if (session_is_leaving(fleet) || !term_runs(fleet) || !leases->has_work)
+	if (session_is_leaving(fleet))
+		return send_leave(fleet);
+	if (!term_runs(fleet) || !leases->has_work)
 		return false;
 	if (fleet->now_ns < leases->next_ns) {
 		fleet_wake_at(fleet, leases->next_ns);
 		return false;
 	}
 	leases->next_ns = fleet->now_ns + KEY_SPACING_NS;
-	for (struct key_lease *lease = leases->first; lease; lease = lease->next) {
-		if (!lease->has_work || lease->stale || lease->listing)
-			continue;
+	while ((lease = next_work(leases))) {
 		if (key_change_send(fleet, lease))
 			return true;
 	}

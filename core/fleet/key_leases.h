@@ -54,6 +54,9 @@ void key_leases_doubt(struct fleet *fleet);
 /* The folder of a key changed. */
 void key_leases_changed(struct fleet *fleet, const struct znode *znode);
 
+/* The host leaves: what is usable is to be given back. */
+void key_leases_leave(struct fleet *fleet);
+
 /* @holding is about to go; the session is gone. */
 void key_leases_drop(struct fleet *fleet, const struct holding *holding);
 void key_leases_forget(struct fleet *fleet);

@@ -20,6 +20,7 @@ enum {
 struct room {
 	uint32_t leases; /* in any state but NONE */
 	uint32_t claims;
+	uint32_t keys;		    /* that are leased */
 	uint32_t own_bytes;	    /* of the paths of claims */
 	uint32_t agreed_rate_bytes; /* of those of /a/LID that are watched */
 	uint32_t claims_bytes;	    /* of those of /w/LID that are */
@@ -45,7 +46,7 @@ uint32_t room_leases(const struct fleet *fleet)
 
 bool room_is_used(const struct fleet *fleet)
 {
-	return fleet->room->leases || fleet->room->claims;
+	return fleet->room->leases || fleet->room->claims || fleet->room->keys;
 }
 
 uint64_t room_claims_from_ns(const struct fleet *fleet)
@@ -120,6 +121,11 @@ void room_count_claim(struct fleet *fleet, uint64_t id, bool there)
 
 	room->claims = there ? room->claims + 1 : room->claims - 1;
 	room->own_bytes = there ? room->own_bytes + bytes : room->own_bytes - bytes;
+}
+
+void room_count_key(struct fleet *fleet, bool there)
+{
+	fleet->room->keys = there ? fleet->room->keys + 1 : fleet->room->keys - 1;
 }
 
 void room_count_left(struct fleet *fleet, uint64_t id)

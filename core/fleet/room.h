@@ -14,7 +14,7 @@ void room_free(struct fleet *fleet);
 uint32_t room_leases(const struct fleet *fleet);
 uint32_t room_own_bytes(const struct fleet *fleet);
 
-/* Tells whether this host has any lease or claim. */
+/* Tells whether this host has any lease or claim, or leases a key. */
 bool room_is_used(const struct fleet *fleet);
 
 /* Returns how many more leases there may be; tells whether @holding may have one more claim. */
@@ -34,6 +34,9 @@ uint64_t room_claims_from_ns(const struct fleet *fleet);
 /* There is a lease or a claim of limiter @id now, as far as is known; or there is none any more. */
 void room_count_lease(struct fleet *fleet, bool there);
 void room_count_claim(struct fleet *fleet, uint64_t id, bool there);
+
+/* A key more is leased, or one less. */
+void room_count_key(struct fleet *fleet, bool there);
 
 /* A predecessor left a claim of limiter @id, which is gone: it goes with the session. */
 void room_count_left(struct fleet *fleet, uint64_t id);

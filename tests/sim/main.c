@@ -28,7 +28,7 @@ static const char USAGE[] =
 	"usage: simulate [--seed N] [--hosts N] [--quiet|--terse] [TRACE]\n"
 	"       simulate --random [--seed N] [--for TIME] [--hosts N] [--quiet|--terse]\n"
 	"of slots a trace says: open PATH/slot as NAME, close NAME; slots PATH (the mean number\n"
-	"since the last time); workers PATH K slot [work D];\n"
+	"since the last time); workers PATH [key NAME] K [slot] [work D];\n"
 	"service PATH RATE [latency D] [knee N] [jitter %]\n";
 
 struct options {

@@ -191,6 +191,19 @@ static void test_a_successor_waits_for_leaves_that_were_on_their_way(void **stat
 	scene_close(&scene);
 }
 
+static void test_a_host_that_leaves_gives_its_keys_back(void **state)
+{
+	struct limiter *user;
+	struct scene scene;
+
+	(void)state;
+	(void)lease_key(&scene, &user);
+	assert_non_null(find_node(&scene, fleet_hid(scene.fleet)));
+	keys_close(&scene.engine.schedule, user);
+	scene_close(&scene);
+	assert_non_null(find_node(&scene, "/0-89+2+1:0"));
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -198,6 +211,7 @@ int main(void)
 		cmocka_unit_test(test_a_successor_gives_away_a_key_that_no_reader_asks_for),
 		cmocka_unit_test(test_a_successor_does_not_use_leaves_that_were_on_their_way_back),
 		cmocka_unit_test(test_a_successor_waits_for_leaves_that_were_on_their_way),
+		cmocka_unit_test(test_a_host_that_leaves_gives_its_keys_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

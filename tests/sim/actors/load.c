@@ -190,6 +190,10 @@ static void worker_start(struct sim *sim, struct place *place, char *name, uint6
 
 void load_workers(struct sim *sim, struct place *place, const struct command *command)
 {
+	if (*command->file.key) {
+		place = key_of(place, command->file.key);
+		place->is_counted = true;
+	}
 	for (uint64_t i = 0; i < command->count && command->slot; i++)
 		slot_worker(sim, place, make_name('w', ++sim->workers), command);
 	for (uint64_t i = 0; i < command->count && !command->slot; i++)

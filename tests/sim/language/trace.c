@@ -264,8 +264,21 @@ static int parse_load(struct line *line)
 
 static int parse_workers(struct line *line)
 {
+	static const char key[] = "key ";
+	const char *name;
+
 	line->command->tokens = 1;
-	if (read_path(line) || read_count(line, 100000))
+	if (read_path(line))
+		return -1;
+	line->rest += strspn(line->rest, SPACE);
+	if (!strncmp(line->rest, key, strlen(key))) {
+		(void)line_word(line);
+		name = line_word(line);
+		if (!name || strlen(name) >= KEY_TEXT)
+			return line_refuse(line, "the name of a key is missing, or too long");
+		strcpy(line->command->file.key, name);
+	}
+	if (read_count(line, 100000))
 		return -1;
 	return read_options(line, " take slot work until ");
 }
