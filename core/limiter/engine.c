@@ -173,18 +173,17 @@ static uint64_t time_after(uint64_t at_ns, uint64_t within_ns)
 	return within_ns < NEVER_NS - at_ns ? at_ns + within_ns : NEVER_NS;
 }
 
-/* Tells whether a rate on the path of @limiter is 0, so that no partition brings a token. */
+/* Tells whether a rate of @limiter, or above it, is 0, so that no partition brings a token. */
 static bool is_shut(const struct limiter *limiter)
 {
 	for (; limiter; limiter = limiter->parent) {
-		const struct settings *settings =
-			limiter->holding ? limiter->holding->settings : limiter->settings;
+		const struct holding *holding = limiter->holding;
 
-		/* The rate of a key here is that of what the host holds. */
-		if (limiter->is_key || settings->enforcement != ENFORCEMENT_ENFORCE)
+		/* Rates of keys and of partitions are those of what the host holds. */
+		if (!holding || holding->settings->enforcement != ENFORCEMENT_ENFORCE)
 			continue;
-		for (uint32_t i = 0; i < settings->limit_count; i++) {
-			if (settings->limits[i].rate.amount == 0)
+		for (uint32_t i = 0; i < holding->settings->limit_count; i++) {
+			if (holding->settings->limits[i].rate.amount == 0)
 				return true;
 		}
 	}
