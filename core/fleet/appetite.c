@@ -267,3 +267,8 @@ uint32_t appetite_hunger(const struct appetite *appetite)
 {
 	return appetite->wanted;
 }
+
+bool appetite_is_young(const struct appetite *appetite)
+{
+	return appetite->periods < APPETITE_PERIODS;
+}

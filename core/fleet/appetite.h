@@ -71,4 +71,7 @@ void appetite_note(struct appetite *appetite, const struct appetite_facts *facts
 double appetite_need(const struct appetite *appetite, const struct appetite_facts *facts);
 uint32_t appetite_hunger(const struct appetite *appetite);
 
+/* Tells whether the mean is of less than 5 s: few tokens, of which the next may halve it. */
+bool appetite_is_young(const struct appetite *appetite);
+
 #endif

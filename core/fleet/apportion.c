@@ -139,6 +139,7 @@ void apportion_decide(struct fleet *fleet, struct holding *holding, bool is_look
 {
 	struct apportion *apportion = holding->apportion;
 	struct portion_facts facts;
+	uint32_t claim;
 
 	/* Leaves that are numbered anew are others: nothing is known of them. */
 	if (apportion->cut != holding->cut)
@@ -146,6 +147,7 @@ void apportion_decide(struct fleet *fleet, struct holding *holding, bool is_look
 	apportion->cut = holding->cut;
 	gather(fleet, holding, &facts);
 	facts.is_looking = is_looking;
+	facts.is_claiming = apportion_claims(fleet, holding, &claim);
 	apportion->is_seen = facts.is_seen;
 	portion_decide(&apportion->portion, &facts, decision);
 	if (!facts.is_seen)

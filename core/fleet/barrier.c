@@ -105,7 +105,7 @@ static void claims_listed(struct fleet *fleet, struct request *request)
 {
 	if (session_state(fleet) != FLEET_IN_DOUBT || lost(fleet, request))
 		return;
-	claim_resolved(fleet, transaction_holding(fleet), request);
+	claim_resolved(fleet, request->of.holding, request);
 	fleet->barrier->left--;
 	leave_doubt(fleet);
 }
@@ -128,18 +128,38 @@ static void change_read(struct fleet *fleet, struct request *request)
 	leave_doubt(fleet);
 }
 
-static void ask(struct fleet *fleet, enum request_kind kind, const char *path, struct item *item,
-		void (*done)(struct fleet *fleet, struct request *request))
+/* Sends @request, which is waited for; NULL: there is no memory. */
+static void ask(struct fleet *fleet, struct request *request)
 {
-	struct request *request = request_new(kind, path, done);
-
 	fleet->barrier->left++;
-	if (!request) {
+	if (request)
+		request_send(fleet, request);
+	else
 		session_drop(fleet, "no memory");
-		return;
-	}
-	request->of.item = item;
-	request_send(fleet, request);
+}
+
+static void ask_tiles(struct fleet *fleet, struct item *item)
+{
+	struct request *request;
+	char path[ZNODE_TEXT];
+
+	item_path(item, path);
+	request = request_new(REQUEST_LIST, path, tiles_listed);
+	if (request)
+		request->of.item = item;
+	ask(fleet, request);
+}
+
+static void ask_claims(struct fleet *fleet, struct holding *holding)
+{
+	struct request *request;
+	char path[ZNODE_TEXT];
+
+	znode_path(ZNODE_CLAIMS, holding->id, path);
+	request = request_new(REQUEST_LIST, path, claims_listed);
+	if (request)
+		request->of.holding = holding;
+	ask(fleet, request);
 }
 
 /* The barrier has passed. */
@@ -148,19 +168,13 @@ static void look(struct fleet *fleet)
 	char path[ZNODE_TEXT];
 
 	fleet->barrier->left = 0;
-	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
-		struct item *item = transaction_item(fleet, i);
-
-		item_path(item, path);
-		ask(fleet, REQUEST_LIST, path, item, tiles_listed);
-	}
-	if (transaction_kind(fleet) == TRANSACTION_CLAIM) {
-		znode_path(ZNODE_CLAIMS, transaction_holding(fleet)->id, path);
-		ask(fleet, REQUEST_LIST, path, NULL, claims_listed);
-	}
+	for (uint32_t i = 0; i < transaction_count(fleet); i++)
+		ask_tiles(fleet, transaction_item(fleet, i));
+	for (uint32_t i = 0; i < transaction_claim_count(fleet); i++)
+		ask_claims(fleet, transaction_claim(fleet, i)->holding);
 	if (transaction_kind(fleet) == TRANSACTION_CHANGE) {
 		znode_path(ZNODE_RECORD, publish_id(fleet), path);
-		ask(fleet, REQUEST_GET, path, NULL, change_read);
+		ask(fleet, request_new(REQUEST_GET, path, change_read));
 	}
 	leave_doubt(fleet);
 }

@@ -383,27 +383,28 @@ void claim_woken(struct fleet *fleet, const struct znode *znode)
 	if (!holding || !holding->claims->own || strcmp(holding->claims->own, znode->name) != 0)
 		return;
 	/* It is being replaced: that was us. */
-	if (transaction_kind(fleet) == TRANSACTION_CLAIM && transaction_holding(fleet) == holding)
-		return;
+	for (uint32_t i = 0; i < transaction_claim_count(fleet); i++) {
+		if (transaction_claim(fleet, i)->holding == holding)
+			return;
+	}
 	znode_path_named(ZNODE_CLAIM, znode->id, znode->name, path);
 	watch_own(fleet, path);
 	holdings_wake(fleet, holding);
 }
 
-bool claim_send(struct fleet *fleet, struct holding *holding, uint32_t wanted)
+bool claim_add(struct fleet *fleet, struct request *request, struct holding *holding,
+	       uint32_t wanted)
 {
+	uint32_t operations = request->operation_count;
 	char path[ZNODE_TEXT], name[ZNODE_TEXT];
-	struct request *request;
 	bool added = true;
 
+	if (transaction_claim_count(fleet) == ITEMS_MAX || operations + 2 > OPERATIONS_MAX)
+		return false;
 	if (wanted && !holding->claims->counted && !room_for_claim(fleet, holding)) {
 		room_was_missing(fleet);
 		return false;
 	}
-	request = transaction_begin(fleet, TRANSACTION_CLAIM);
-	if (!request)
-		return false;
-	transaction_set_claim(fleet, holding, wanted);
 	if (holding->claims->own) {
 		znode_path_named(ZNODE_CLAIM, holding->id, holding->claims->own, path);
 		added = request_add(request, OPERATION_DELETE, path, NULL, NODE_VERSION_ANY, 0);
@@ -415,32 +416,47 @@ bool claim_send(struct fleet *fleet, struct holding *holding, uint32_t wanted)
 					     NODE_EPHEMERAL | NODE_SEQUENTIAL);
 	}
 	if (!added) {
-		transaction_give_up(fleet, request);
+		request_cut(request, operations);
 		return false;
 	}
+	transaction_add_claim(fleet, request, holding, wanted);
 	keep(fleet, holding, true);
 	holding->claims->reclaims = false;
 	holding->claims->next_ns = fleet->now_ns + fleet->constants.renewal_ns;
-	transaction_send(fleet, request);
 	return true;
 }
 
-void claim_answered(struct fleet *fleet, const struct request *request)
+/* The claim of @wanted was made, as @path. */
+static void note_made(struct fleet *fleet, struct holding *holding, uint32_t wanted,
+		      const char *path)
 {
-	struct holding *holding = transaction_holding(fleet);
-	const struct operation *last = &request->operations[request->operation_count - 1];
-	bool had_claim = holding->claims->own;
+	if (path)
+		holding->claims->own = strdup(strrchr(path, '/') + 1);
+	/* Without memory for its name it is found when the claims are listed next. */
+	holding->claims->unknown = !holding->claims->own;
+	if (holding->claims->unknown)
+		return;
+	holding->claims->wanted = wanted;
+	if (session_is_leaving(fleet))
+		claim_withdraw(fleet, holding);
+	else
+		watch_own(fleet, path);
+}
 
-	if (request->answer == ANSWER_DENIED) {
-		/* The one that was to be replaced is still there. */
-		keep(fleet, holding, holding->claims->own);
-	} else if (request->answer == ANSWER_OK || request->failed >= HEAD_LENGTH) {
+/* Tells what the claim @claimed came to; @refused: it was what the transaction was refused for. */
+static void answered(struct fleet *fleet, const struct request *request,
+		     const struct claimed *claimed, bool refused)
+{
+	struct holding *holding = claimed->holding;
+	bool had_claim = holding->claims->own, done = request->answer == ANSWER_OK;
+
+	/* Where access is denied, or another claim was refused, it is as it was. */
+	if (done || (refused && request->answer != ANSWER_DENIED))
 		forget_own(holding);
-		keep(fleet, holding, request->answer == ANSWER_OK && transaction_claimed(fleet));
-	}
-	if (request->answer != ANSWER_OK) {
+	keep(fleet, holding, done ? claimed->wanted : claim_may_be(holding));
+	if (!done) {
 		/* The folder is gone: the next search makes it again. */
-		if (request->failed >= HEAD_LENGTH && !had_claim) {
+		if (refused && !had_claim) {
 			demand_note_unmet(holding, false);
 			balance_end_contention(holding->balance);
 			holding->claims->changed = true;
@@ -451,19 +467,20 @@ void claim_answered(struct fleet *fleet, const struct request *request)
 		holding->claims->turned = true;
 		claim_look(fleet, holding);
 	}
-	if (!transaction_claimed(fleet))
+	if (!claimed->wanted)
 		return;
-	if (last->made)
-		holding->claims->own = strdup(strrchr(last->made, '/') + 1);
-	/* Without memory for its name it is found when the claims are listed next. */
-	holding->claims->unknown = !holding->claims->own;
-	if (holding->claims->unknown)
-		return;
-	holding->claims->wanted = transaction_claimed(fleet);
-	if (session_is_leaving(fleet))
-		claim_withdraw(fleet, holding);
-	else
-		watch_own(fleet, last->made);
+	note_made(fleet, holding, claimed->wanted, request->operations[claimed->end - 1].made);
+}
+
+void claim_answered(struct fleet *fleet, const struct request *request)
+{
+	const struct holding *cause = transaction_refused(fleet, request);
+
+	for (uint32_t i = 0; i < transaction_claim_count(fleet); i++) {
+		const struct claimed *claimed = transaction_claim(fleet, i);
+
+		answered(fleet, request, claimed, claimed->holding == cause);
+	}
 }
 
 void claim_resolved(struct fleet *fleet, struct holding *holding, const struct request *request)

@@ -56,10 +56,11 @@ void claim_note_given(struct holding *holding, uint32_t given);
 void claim_withdraw(struct fleet *fleet, struct holding *holding);
 
 /*
- * Sends the claim of @wanted, which replaces the one that there is; 0: deletes that. Tells whether
- * it could.
+ * Adds to @request, a TRANSACTION_CLAIM that was begun, the claim of @wanted, which replaces the
+ * one that there is; 0: deletes that. False: nothing is added, since there is no room or no memory.
  */
-bool claim_send(struct fleet *fleet, struct holding *holding, uint32_t wanted);
+bool claim_add(struct fleet *fleet, struct request *request, struct holding *holding,
+	       uint32_t wanted);
 void claim_answered(struct fleet *fleet, const struct request *request);
 
 /* The claim @znode was set: another host gave something back. */

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct fleet;
+struct holding;
 struct item;
 struct search;
 struct survey;
@@ -96,6 +97,7 @@ struct request {
 		struct search *search;
 		struct survey *survey;
 		struct item *item;
+		struct holding *holding;
 		uint64_t number;
 	} of;
 	void (*done)(struct fleet *fleet, struct request *request);

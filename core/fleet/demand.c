@@ -529,6 +529,7 @@ void demand_tell_portion(const struct fleet *fleet, const struct holding *holdin
 	if (limits && (granted || !is_held_up_below(holding))) {
 		facts->need = need_of(holding);
 		facts->first = first_leaves(fleet, holding);
+		facts->is_young = appetite_is_young(&demand->appetite);
 		facts->hunger = appetite_hunger(&demand->appetite);
 		if ((facts->need > 0 || granted || waiting || has_asked(fleet, demand)) &&
 		    wants_share_of_keys(holding))

@@ -199,6 +199,11 @@
  * end of the line when its turn of a `lease` is over. The turn is an eighth of `lease` longer while
  * a reader saves up for a take.
  *
+ * While a transaction is under way more limiters come to have something to give back, to take or
+ * to claim. The next one has all of that of one kind that fits, so a host with many limiters is not
+ * late where answers take long. A take that other hosts were first at is sent again without the
+ * limiter that it was refused for; each refusal halves the limiters of the next one.
+ *
  * A wait for Q goes on though its leaves are not wanted any more: the next host would begin it
  * anew. A reader needs tokens of its limiter and of all that this one is in. A host looks for all
  * of them at once. Where others claim, it wants leaves of a limiter only when a reader needs

@@ -215,6 +215,11 @@ struct holding *holdings_next_work(struct fleet *fleet)
 	return holding;
 }
 
+struct holding *holdings_first_work(const struct fleet *fleet)
+{
+	return fleet->holdings->work;
+}
+
 struct holding *holdings_last_work(const struct fleet *fleet)
 {
 	return fleet->holdings->last_work;

@@ -60,6 +60,9 @@ uint64_t holdings_look_ns(const struct fleet *fleet);
 /* Notes that @holding has something to send; the next one of those, in their order; NULL. */
 void holdings_add_work(struct fleet *fleet, struct holding *holding);
 struct holding *holdings_next_work(struct fleet *fleet);
+
+/* The first of them, which stays one of them; more by their `next_work`. */
+struct holding *holdings_first_work(const struct fleet *fleet);
 struct holding *holdings_last_work(const struct fleet *fleet);
 bool holdings_has_work(const struct holding *holding);
 

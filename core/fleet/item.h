@@ -13,6 +13,7 @@ struct item {
 	uint64_t cut;		 /* of the leaves that it is about */
 	bool reserve;
 	struct plan *plan; /* owned; NULL: it is not known, a predecessor made it */
+	uint32_t end;	   /* of its operations in the request: those from here on are others' */
 };
 
 /* Makes the item of @holding as it is now, or of its reserve, without a plan. */

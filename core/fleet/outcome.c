@@ -78,10 +78,11 @@ static void unknown(struct fleet *fleet)
 		session_drop(fleet, "it is not known whether the host has joined");
 		return;
 	}
-	for (uint32_t i = 0; i < transaction_count(fleet); i++)
+	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
 		leases_doubt(fleet, transaction_item(fleet, i));
-	if (kind == TRANSACTION_TAKE)
-		round_stop(fleet, transaction_item(fleet, 0)->holding);
+		if (kind == TRANSACTION_TAKE)
+			round_stop(fleet, transaction_item(fleet, i)->holding);
+	}
 	if (kind == TRANSACTION_SWEEP)
 		garbage_forget(fleet);
 	if (kind == TRANSACTION_KEY)

@@ -66,8 +66,9 @@ struct fleet {
 	struct clocks clocks;
 	uint64_t next_ns; /* when there is something to do */
 	bool in_step;
-	uint64_t torn_id; /* a limiter whose tiles are not its leaves, time and again; 0: none */
-	uint64_t guarded; /* tiles that were checked since all of them had been: leases_guard() */
+	uint64_t torn_id;   /* a limiter whose tiles are not its leaves, time and again; 0: none */
+	uint32_t take_most; /* limiters of which one transaction takes: round.c */
+	uint64_t guarded;   /* tiles that were checked since all of them had been: leases_guard() */
 
 	struct epochs epochs; /* of acknowledged transactions; hosts that are gone */
 

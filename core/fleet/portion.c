@@ -9,8 +9,9 @@ enum {
 	FIRST_PARTS = 2,   /* of what is free: so much is taken for the first readers */
 	BAND_MOST = 2,	   /* so many times the slack is kept ... */
 	BAND_PARTS = 4,	   /* ... and less than a part of it is too little */
-	PLAIN_PARTS = 8,   /* an excess of such a part of what is kept goes at once */
+	PLAIN_PARTS = 8,   /* an excess of such a part of what is kept goes at once ... */
 	PLAIN_LEAST = 4,
+	SURE_PARTS = 2,		 /* ... and of such a part while the need is not known well */
 	YOUNG_PARTS = 3,	 /* of `lease`: a smaller excess goes when it is so old */
 	NEAR_PARTS = 1000,	 /* of the limiter: so near to its share is at it ... */
 	NEAR_SHARE_PARTS = 50,	 /* ... or such a part of the share, if that is less */
@@ -49,7 +50,8 @@ static uint32_t first_of(const struct portion_facts *facts)
 	return facts->first && plenty > facts->first ? plenty : facts->first;
 }
 
-static uint32_t wanted_of(const struct portion *portion, const struct portion_facts *facts)
+/* Returns what readers ask for, as far as it is known. */
+static uint32_t asked_of(const struct portion *portion, const struct portion_facts *facts)
 {
 	double wanted = facts->need > 0 ? facts->need + slack_of(facts) : 0;
 
@@ -59,14 +61,19 @@ static uint32_t wanted_of(const struct portion *portion, const struct portion_fa
 		wanted = facts->exact;
 	if (!facts->kept && first_of(facts) > wanted)
 		wanted = first_of(facts);
-	/* Readers that wait may not have been served yet: leaves that are held for them stay. */
-	if (facts->first > wanted && facts->kept > wanted)
-		wanted = facts->kept < facts->first ? facts->kept : facts->first;
 	/* A host that gets none cannot tell how much it could use: it asks for more and more. */
 	if (is_hungry(facts) && facts->is_unmet && facts->now_ns >= portion->claim_ns &&
 	    wanted < 2.0 * facts->claimed)
 		wanted = 2.0 * facts->claimed;
 	return leaves_for(facts, wanted);
+}
+
+/* Readers that wait may not have been served yet: leaves that are held for them stay. */
+static uint32_t wanted_of(const struct portion_facts *facts, uint32_t asked)
+{
+	uint32_t first = facts->kept < facts->first ? facts->kept : facts->first;
+
+	return first > asked ? first : asked;
 }
 
 static uint32_t share_of(const struct portion_facts *facts)
@@ -89,7 +96,8 @@ static bool may_give(const struct portion *portion, const struct portion_facts *
 		     uint32_t wanted, uint32_t excess)
 {
 	bool old = facts->now_ns - portion->excess_ns >= facts->lease_ns / YOUNG_PARTS;
-	bool plain = excess > facts->kept / PLAIN_PARTS + PLAIN_LEAST;
+	uint32_t parts = facts->is_young ? SURE_PARTS : PLAIN_PARTS;
+	bool plain = excess > facts->kept / parts + PLAIN_LEAST;
 
 	if (facts->claims)
 		return old || plain;
@@ -175,14 +183,14 @@ static bool is_short(const struct portion_facts *facts, uint32_t wanted)
 					facts->exact > facts->kept || facts->kept < facts->least);
 }
 
-static void choose_claim(struct portion *portion, const struct portion_facts *facts,
+/* Claims what readers ask for: leaves that are only kept for some that wait may go at any time. */
+static void choose_claim(struct portion *portion, const struct portion_facts *facts, uint32_t asked,
 			 struct portion_decision *decision)
 {
 	uint32_t now = facts->claimed, share = share_of(facts), claim = 0, more;
 
-	if (((facts->is_unmet || now) && is_short(facts, decision->wanted)) ||
-	    share < decision->wanted)
-		claim = decision->wanted;
+	if (((facts->is_unmet || now) && is_short(facts, asked)) || share < asked)
+		claim = asked;
 	more = claim > now ? claim - now : now - claim;
 	decision->claim = claim;
 	if (!now)
@@ -251,15 +259,17 @@ static bool is_woken(struct portion *portion, const struct portion_facts *facts)
 static void choose_look(struct portion *portion, const struct portion_facts *facts,
 			struct portion_decision *decision)
 {
-	bool concerns = facts->kept || facts->claimed;
+	bool concerns = facts->kept || facts->claimed, wakes;
 
 	if (!decision->gives)
 		decision->takes = lack_of(facts, decision->wanted);
-	if (facts->is_looking)
+	if (facts->is_looking || facts->is_claiming)
 		return;
-	if (concerns && (facts->is_stale || facts->is_woken || (facts->claims && !facts->is_seen)))
+	/* Leaves that came free are of no use to a host that lacks none. */
+	wakes = facts->is_woken && facts->kept < decision->wanted;
+	if (concerns && (facts->is_stale || wakes || (facts->claims && !facts->is_seen)))
 		decision->looks = facts->now_ns >= facts->listed_ns + spacing_ns(facts) ||
-				  is_woken(portion, facts);
+				  (wakes && is_woken(portion, facts));
 	if (decision->takes && !facts->is_unmet)
 		decision->looks = true;
 	if (portion->look_ns == NEVER_NS && is_lacking(facts, decision->wanted))
@@ -273,6 +283,7 @@ uint64_t portion_looked(struct portion *portion, const struct portion_facts *fac
 	uint32_t share = facts->share.target, before = portion->share;
 	uint32_t change = share > before ? share - before : before - share;
 	bool same = change <= near(facts, share) && facts->holders == portion->holders;
+	uint32_t wanted;
 
 	portion->share = share;
 	portion->holders = facts->holders;
@@ -282,8 +293,8 @@ uint64_t portion_looked(struct portion *portion, const struct portion_facts *fac
 	if (portion->look_every_ns < facts->lease_ns)
 		return portion->look_every_ns;
 	portion->look_every_ns = facts->lease_ns;
-	return facts->is_watched && !is_lacking(facts, wanted_of(portion, facts)) ? NEVER_NS
-										  : facts->lease_ns;
+	wanted = wanted_of(facts, asked_of(portion, facts));
+	return facts->is_watched && !is_lacking(facts, wanted) ? NEVER_NS : facts->lease_ns;
 }
 
 /* Keeps leaves whose slots are open, and opens no more of those that are to go. */
@@ -302,11 +313,13 @@ static void keep_open(const struct portion_facts *facts, struct portion_decision
 void portion_decide(struct portion *portion, const struct portion_facts *facts,
 		    struct portion_decision *decision)
 {
-	*decision = (struct portion_decision){.wanted = wanted_of(portion, facts)};
+	uint32_t asked = asked_of(portion, facts);
+
+	*decision = (struct portion_decision){.wanted = wanted_of(facts, asked)};
 	give_excess(portion, facts, decision);
 	make_way(portion, facts, decision);
 	keep_open(facts, decision);
-	choose_claim(portion, facts, decision);
+	choose_claim(portion, facts, asked, decision);
 	choose_look(portion, facts, decision);
 	if (decision->gives) {
 		portion->excess_ns = 0;

@@ -10,14 +10,17 @@
  *    is free, or all where no host holds any, so that the first reader need not wait: the rests of
  *    the tiles come along. The leaves that it does not want go back as soon as readers are served.
  * 3. A host that is told gives back what it does not want: at once if that is much, and all of it
- *    once it is a third of `lease` old. While no host claims any, it keeps up to twice what it
+ *    once it is a third of `lease` old. Much is more than an eighth of what it keeps, and more than
+ *    a half while its need was seen for less than 5 s: few tokens show little, and a host would
+ *    give back what it takes a moment later. While no host claims any, it keeps up to twice what it
  *    wants, and all until its buckets are full.
  * 4. The claims are divided by share.h. A holder without a claim wants what it holds, and that is
  *    its due: its tiles say how much. A holder above its share claims what it wants, too, and gives
- *    the rest back at once.
+ *    the rest back at once. Leaves that are only kept until readers are served are not claimed.
  * 5. A host looks when it lacks leaves, when claims change that concern it, and at once when
- *    another host gave back what it claims, or is gone; else every R at first, ever more seldom,
- *    and not at all once nothing has changed for a `lease`.
+ *    another host gave back what it lacks, or is gone; else every R at first, ever more seldom,
+ *    and not at all once nothing has changed for a `lease`. It does not look again before it has
+ *    sent the claim that the last look has led to.
  * 6. Fewer leaves than bring a token in a `lease` are not worth having. If there are so many hosts
  *    that their shares were smaller, they take turns of a `lease`. A piece that has not yielded a
  *    token yet does not go while a reader waits for one.
@@ -63,6 +66,7 @@ struct portion_facts {
 
 	/* This host. */
 	double need;	  /* for what readers ask for: appetite_need() */
+	bool is_young;	  /* that was not seen for long: appetite_is_young() */
 	uint32_t hunger;  /* wanted by readers that wait without a break: appetite_hunger(), 0 */
 	uint32_t exact;	  /* wanted for slots, without slack */
 	uint32_t first;	  /* wanted by readers that wait where nothing is held; 0: none does */
@@ -74,6 +78,7 @@ struct portion_facts {
 	bool saves_up;	  /* a reader saves up for a take larger than goes with the last piece */
 	bool is_unmet;	  /* the last look did not find enough */
 	bool is_looking;  /* a look is under way */
+	bool is_claiming; /* a claim is to be sent when it is its turn */
 	uint32_t claimed; /* 0: it has no claim */
 
 	/* The others. */

@@ -14,6 +14,7 @@
 #include "core/fleet/round.h"
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
+#include "core/fleet/transaction.h"
 #include "core/limiter/slots.h"
 
 #include <stdlib.h>
@@ -415,13 +416,37 @@ void rebalance_step(struct fleet *fleet)
 	fleet_wake_at(fleet, holdings_look_ns(fleet));
 }
 
-static bool send_claim(struct fleet *fleet, struct holding *holding)
+/* Adds the claim of @holding to @request, if there is one to be made, changed or deleted. */
+static bool add_claim(struct fleet *fleet, struct request *request, struct holding *holding)
 {
 	uint32_t claim;
 
-	if (!claims(fleet, holding, &claim) || !claim_send(fleet, holding, claim))
+	if (!claims(fleet, holding, &claim) || !claim_add(fleet, request, holding, claim))
 		return false;
 	apportion_note_claimed(holding);
+	return true;
+}
+
+/* Sends the claim of @holding, and those of other limiters that have nothing else to send. */
+static bool send_claims(struct fleet *fleet, struct holding *holding)
+{
+	struct request *request;
+	uint32_t claim;
+
+	if (!claims(fleet, holding, &claim))
+		return false;
+	request = transaction_begin(fleet, TRANSACTION_CLAIM);
+	if (!request)
+		return false;
+	if (!add_claim(fleet, request, holding)) {
+		transaction_give_up(fleet, request);
+		return false;
+	}
+	for (struct holding *h = holdings_first_work(fleet); h; h = h->next_work) {
+		if (!release_is_due(fleet, h))
+			(void)add_claim(fleet, request, h);
+	}
+	transaction_send(fleet, request);
 	return true;
 }
 
@@ -435,7 +460,7 @@ bool rebalance_send(struct fleet *fleet)
 	while (!sent && !done && (holding = holdings_next_work(fleet))) {
 		done = holding == last;
 		sent = release_send(fleet, holding) || round_send(fleet, holding) ||
-		       send_claim(fleet, holding);
+		       send_claims(fleet, holding);
 		if (has_work(fleet, holding))
 			holdings_add_work(fleet, holding);
 		holdings_let_go(holding);

@@ -195,6 +195,13 @@ static bool add(struct fleet *fleet, struct request *request, struct holding *ho
 	return added && plan_all(fleet, request, item) && transaction_add_plan(request, item);
 }
 
+/* Tells whether what is due of another limiter, and of its reserve, may fit. */
+static bool has_room(const struct fleet *fleet, const struct request *request)
+{
+	return transaction_count(fleet) + 2 <= ITEMS_MAX &&
+	       request->operation_count + 2 * (GIVE_CHANGES + 1) <= OPERATIONS_MAX;
+}
+
 static bool add_all(struct fleet *fleet, struct request *request, struct holding *holding)
 {
 	return (!holding->draining || add(fleet, request, holding, false)) &&
@@ -210,6 +217,19 @@ bool release_is_due(const struct fleet *fleet, const struct holding *holding)
 			return true;
 	}
 	return is_due(&holding->reserve);
+}
+
+/* Adds what else is due, as much as fits: a host that leaves has all of its limiters looked at. */
+static bool add_others(struct fleet *fleet, struct request *request, const struct holding *holding)
+{
+	bool leaves = session_is_leaving(fleet), added = true;
+	struct holding *h = leaves ? holdings_first(fleet) : holdings_first_work(fleet);
+
+	for (; h && added && has_room(fleet, request); h = leaves ? h->next : h->next_work) {
+		if (h != holding && (leaves || release_is_due(fleet, h)))
+			added = add_all(fleet, request, h);
+	}
+	return added;
 }
 
 /* Calls @act for each lease of @item that the transaction gives back. Returns their leaves. */
@@ -269,13 +289,7 @@ bool release_send(struct fleet *fleet, struct holding *holding)
 	request = transaction_begin(fleet, TRANSACTION_GIVE);
 	if (!request)
 		return false;
-	added = add_all(fleet, request, holding);
-	/* A host that leaves gives back as much as fits at once. */
-	for (struct holding *h = holdings_first(fleet); h && added && session_is_leaving(fleet);
-	     h = h->next) {
-		if (h != holding)
-			added = add_all(fleet, request, h);
-	}
+	added = add_all(fleet, request, holding) && add_others(fleet, request, holding);
 	if (added) {
 		transaction_send(fleet, request);
 		if (session_is_leaving(fleet))
@@ -300,7 +314,7 @@ static void given(struct fleet *fleet, const struct item *item)
 	claim_given_back(fleet, item->holding, leaves);
 }
 
-/* It is tried again, if it is still there; later if it was refused for what it was about. */
+/* It is tried again, if it is still there; later if it was what the transaction was refused for. */
 static void refused(struct fleet *fleet, const struct item *item, bool later)
 {
 	for_sent(fleet, item, item_counts(item) ? keep_lease : end_lease);
@@ -311,12 +325,14 @@ static void refused(struct fleet *fleet, const struct item *item, bool later)
 
 void release_answered(struct fleet *fleet, const struct request *request)
 {
+	const struct holding *cause = transaction_refused(fleet, request);
+
 	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
 		const struct item *item = transaction_item(fleet, i);
 
 		if (request->answer == ANSWER_OK)
 			given(fleet, item);
 		else
-			refused(fleet, item, request->failed >= HEAD_LENGTH);
+			refused(fleet, item, item->holding == cause);
 	}
 }

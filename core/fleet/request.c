@@ -47,16 +47,23 @@ struct request *request_new(enum request_kind kind, const char *path,
 
 void request_free(struct request *request)
 {
-	for (uint32_t i = 0; i < request->operation_count; i++) {
-		free(request->operations[i].path);
-		free(request->operations[i].data);
-		free(request->operations[i].made);
-	}
+	request_cut(request, 0);
 	free(request->names);
 	free(request->operations);
 	free(request->path);
 	free(request->data);
 	free(request);
+}
+
+void request_cut(struct request *request, uint32_t count)
+{
+	while (request->operation_count > count) {
+		struct operation *last = &request->operations[--request->operation_count];
+
+		free(last->path);
+		free(last->data);
+		free(last->made);
+	}
 }
 
 bool request_add(struct request *request, enum operation_kind kind, const char *path,

@@ -20,6 +20,9 @@ void request_free(struct request *request);
 bool request_add(struct request *request, enum operation_kind kind, const char *path,
 		 const char *data, int32_t version, unsigned int flags);
 
+/* Leaves out the operations from the one at @count on. */
+void request_cut(struct request *request, uint32_t count);
+
 /* Sends @request, which comes back by fleet_answered(). */
 void request_send(struct fleet *fleet, struct request *request);
 

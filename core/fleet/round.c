@@ -478,23 +478,48 @@ void round_begin(struct fleet *fleet, struct holding *holding)
 
 /* The transaction */
 
-static bool send_take(struct fleet *fleet, struct search *search)
+/* Adds to @request what @search is for. False: nothing of it. */
+static bool add_take(struct fleet *fleet, struct request *request, struct search *search)
 {
 	uint32_t lack;
-	bool sent;
 
-	search->ready = false;
 	/* The settings may be others by now. */
-	sent = may_go_on(fleet, search);
-	if (sent) {
-		lack = lack_of(fleet, search);
-		sent = take_send(fleet, search->holding, &search->leaves.tiles,
-				 lack < search->batch ? lack : search->batch,
-				 wants_reserve(search) ? &search->reserve.tiles : NULL);
+	if (!may_go_on(fleet, search))
+		return false;
+	lack = lack_of(fleet, search);
+	return take_add(fleet, request, search->holding, &search->leaves.tiles,
+			lack < search->batch ? lack : search->batch,
+			wants_reserve(search) ? &search->reserve.tiles : NULL);
+}
+
+/*
+ * Adds what other limiters lack, as much as fits: the rest has its own turn. One that another
+ * host was first at has the whole transaction refused. So a refusal halves the number of limiters
+ * in the next one, and one that is done doubles it.
+ */
+static void add_others(struct fleet *fleet, struct request *request)
+{
+	uint32_t count = 1;
+
+	for (struct holding *h = holdings_first_work(fleet); h && count < fleet->take_most;
+	     h = h->next_work) {
+		if (!round_is_ready(h) || release_is_due(fleet, h) ||
+		    !add_take(fleet, request, h->round->search))
+			continue;
+		h->round->search->ready = false;
+		count++;
 	}
-	if (!sent)
-		end_round(fleet, search);
-	return sent;
+}
+
+static void note_outcome(struct fleet *fleet, bool done, bool conflict)
+{
+	uint32_t most = fleet->take_most;
+
+	if (done)
+		fleet->take_most = most < ITEMS_MAX ? most * 2 : most;
+	else if (conflict)
+		fleet->take_most = most > 1 ? most / 2 : most;
+	fleet->counters.conflicts += conflict;
 }
 
 /* Goes on with the tiles as they are after a take. */
@@ -523,28 +548,60 @@ static void try_again(struct fleet *fleet, struct search *search)
 	holdings_rouse_at(fleet, search->holding, search->retry_ns);
 }
 
+/* All that @holding lacked was taken, or a part of it. */
+static void taken(struct fleet *fleet, struct holding *holding)
+{
+	if (!holding->limiter->removed)
+		limiter_settle(&fleet->engine->schedule, holding->limiter);
+	if (session_is_leaving(fleet))
+		release_all(fleet, holding);
+	if (holding->round->search)
+		judge(fleet, holding->round->search);
+}
+
+/*
+ * The transaction was refused for the leaves of @cause; NULL: for its head. Those of another one
+ * are there still, as far as it is known.
+ */
+static void refused(struct fleet *fleet, struct holding *holding, const struct holding *cause)
+{
+	struct search *search = holding->round->search;
+
+	if (!search)
+		return;
+	if (!cause || !may_go_on(fleet, search))
+		end_round(fleet, search);
+	else if (holding == cause)
+		try_again(fleet, search);
+	else
+		search->ready = true;
+}
+
 void round_answered(struct fleet *fleet, const struct request *request)
 {
-	struct holding *holding = transaction_item(fleet, 0)->holding;
-	struct search *search = holding->round->search;
-	bool done = request->answer == ANSWER_OK,
-	     conflict = !done && request->failed >= HEAD_LENGTH;
+	const struct holding *cause = transaction_refused(fleet, request), *last = NULL;
 
 	take_answered(fleet, request);
-	for (uint32_t i = 0; search && done && i < transaction_count(fleet); i++)
-		take_over(search, transaction_item(fleet, i));
-	fleet->counters.conflicts += conflict;
-	if (done && !holding->limiter->removed)
-		limiter_settle(&fleet->engine->schedule, holding->limiter);
-	if (done && session_is_leaving(fleet))
-		release_all(fleet, holding);
-	if (search && done)
-		judge(fleet, search);
-	else if (search && conflict && may_go_on(fleet, search))
-		try_again(fleet, search);
-	else if (search)
-		end_round(fleet, search);
-	holdings_add_work(fleet, holding);
+	for (uint32_t i = 0; request->answer == ANSWER_OK && i < transaction_count(fleet); i++) {
+		const struct item *item = transaction_item(fleet, i);
+
+		if (item->holding->round->search)
+			take_over(item->holding->round->search, item);
+	}
+	note_outcome(fleet, request->answer == ANSWER_OK, cause);
+	/* The items of one limiter are beside one another. */
+	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
+		struct holding *holding = transaction_item(fleet, i)->holding;
+
+		if (holding == last)
+			continue;
+		if (request->answer == ANSWER_OK)
+			taken(fleet, holding);
+		else
+			refused(fleet, holding, cause);
+		holdings_add_work(fleet, holding);
+		last = holding;
+	}
 }
 
 bool round_is_ready(const struct holding *holding)
@@ -554,7 +611,22 @@ bool round_is_ready(const struct holding *holding)
 
 bool round_send(struct fleet *fleet, struct holding *holding)
 {
-	return round_is_ready(holding) && send_take(fleet, holding->round->search);
+	struct search *search = holding->round->search;
+	struct request *request;
+
+	if (!round_is_ready(holding))
+		return false;
+	search->ready = false;
+	request = transaction_begin(fleet, TRANSACTION_TAKE);
+	if (request && add_take(fleet, request, search)) {
+		add_others(fleet, request);
+		transaction_send(fleet, request);
+		return true;
+	}
+	if (request)
+		transaction_give_up(fleet, request);
+	end_round(fleet, search);
+	return false;
 }
 
 void round_go_on(struct fleet *fleet, struct holding *holding)

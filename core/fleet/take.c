@@ -166,10 +166,10 @@ static bool add_assertions(const struct fleet *fleet, struct request *request,
 	return true;
 }
 
-/* Ends the leases that were to be taken and are not. */
-static void end_takes(struct fleet *fleet)
+/* Ends the leases that the items from @first on were to take and have not. */
+static void end_takes(struct fleet *fleet, uint32_t first)
 {
-	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
+	for (uint32_t i = first; i < transaction_count(fleet); i++) {
 		const struct item *item = transaction_item(fleet, i);
 		uint32_t count;
 		struct lease *leases = item_leases(item, &count);
@@ -201,32 +201,46 @@ static bool plan_all(struct fleet *fleet, struct holding *holding, struct tiles 
 	return item && plan_leaves(holding, item->plan, wanted, room);
 }
 
-/* Fills in the transaction by the plans. False: nothing is taken, or there is no memory. */
-static bool fill(struct fleet *fleet, struct request *request)
+/* Tells whether the operations of the items from @first on fit @request. */
+static bool fits(const struct fleet *fleet, const struct request *request, uint32_t first)
 {
-	for (uint32_t i = 0; i < transaction_count(fleet); i++) {
-		const struct item *item = transaction_item(fleet, i);
+	uint32_t count = request->operation_count;
+
+	for (uint32_t i = first; i < transaction_count(fleet); i++) {
+		const struct plan *plan = transaction_item(fleet, i)->plan;
+		uint32_t gains = plan->gain_count;
+
+		count += plan_change_count(plan) + 2 * (gains < GONE_MAX ? gains : GONE_MAX);
+	}
+	return count <= OPERATIONS_MAX;
+}
+
+/* Fills in @request by the plans from @first on. False: there is no memory. */
+static bool fill(struct fleet *fleet, struct request *request, uint32_t first)
+{
+	for (uint32_t i = first; i < transaction_count(fleet); i++) {
+		struct item *item = transaction_item(fleet, i);
 
 		if (!transaction_add_plan(request, item) || !add_assertions(fleet, request, item) ||
 		    !add_leases(fleet, item))
 			return false;
+		item->end = request->operation_count;
 	}
-	return request->operation_count > HEAD_LENGTH;
+	return true;
 }
 
-bool take_send(struct fleet *fleet, struct holding *holding, struct tiles *tiles, uint32_t wanted,
-	       struct tiles *reserve)
+bool take_add(struct fleet *fleet, struct request *request, struct holding *holding,
+	      struct tiles *tiles, uint32_t wanted, struct tiles *reserve)
 {
-	struct request *request = transaction_begin(fleet, TRANSACTION_TAKE);
+	uint32_t first = transaction_count(fleet), operations = request->operation_count;
 
-	if (!request)
-		return false;
-	if (plan_all(fleet, holding, tiles, wanted, reserve) && fill(fleet, request)) {
-		transaction_send(fleet, request);
+	if (first + 2 <= ITEMS_MAX && plan_all(fleet, holding, tiles, wanted, reserve) &&
+	    fits(fleet, request, first) && fill(fleet, request, first) &&
+	    request->operation_count > operations)
 		return true;
-	}
-	end_takes(fleet);
-	transaction_give_up(fleet, request);
+	end_takes(fleet, first);
+	transaction_drop(fleet, first);
+	request_cut(request, operations);
 	return false;
 }
 
@@ -290,5 +304,5 @@ void take_answered(struct fleet *fleet, const struct request *request)
 		if (request->answer == ANSWER_OK && item_counts(item))
 			taken(fleet, item);
 	}
-	end_takes(fleet);
+	end_takes(fleet, 0);
 }

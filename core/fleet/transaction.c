@@ -17,8 +17,8 @@ struct transaction {
 	enum transaction_kind doubted; /* while the barrier is under way */
 	struct item items[ITEMS_MAX];
 	uint32_t item_count;
-	struct holding *holding;   /* CLAIM; held */
-	uint32_t claimed;	   /* CLAIM: N */
+	struct claimed claims[ITEMS_MAX];
+	uint32_t claim_count;
 	bool says_used, said_used; /* in this host's node: the one under way; the last one done */
 	uint64_t denied_ns;	   /* until then access is taken to be denied */
 	struct request *answer;	   /* borrowed: not acted on yet; NULL */
@@ -59,6 +59,18 @@ struct item *transaction_add(struct fleet *fleet, const struct item *item)
 	return added;
 }
 
+void transaction_drop(struct fleet *fleet, uint32_t count)
+{
+	struct transaction *t = fleet->transaction;
+
+	while (t->item_count > count) {
+		struct item *item = &t->items[--t->item_count];
+
+		item_free(item);
+		holdings_let_go(item->holding);
+	}
+}
+
 /* Where the operations of a plan go. */
 struct carrying {
 	struct request *request;
@@ -81,29 +93,46 @@ static void carry(void *of, const struct tile *tile, bool there)
 					there ? NODE_VERSION_ANY : 0, 0);
 }
 
-bool transaction_add_plan(struct request *request, const struct item *item)
+bool transaction_add_plan(struct request *request, struct item *item)
 {
 	struct carrying carrying = {.request = request, .item = item};
 
 	plan_changes(item->plan, carry, &carrying);
+	item->end = request->operation_count;
 	return !carrying.failed;
 }
 
-void transaction_set_claim(struct fleet *fleet, struct holding *holding, uint32_t wanted)
+struct holding *transaction_refused(const struct fleet *fleet, const struct request *request)
 {
-	fleet->transaction->holding = holding;
-	fleet->transaction->claimed = wanted;
+	const struct transaction *t = fleet->transaction;
+
+	for (uint32_t i = 0; request->failed >= HEAD_LENGTH && i < t->item_count; i++) {
+		if (request->failed < t->items[i].end)
+			return t->items[i].holding;
+	}
+	for (uint32_t i = 0; request->failed >= HEAD_LENGTH && i < t->claim_count; i++) {
+		if (request->failed < t->claims[i].end)
+			return t->claims[i].holding;
+	}
+	return NULL;
+}
+
+uint32_t transaction_claim_count(const struct fleet *fleet)
+{
+	return fleet->transaction->claim_count;
+}
+
+const struct claimed *transaction_claim(const struct fleet *fleet, uint32_t at)
+{
+	return &fleet->transaction->claims[at];
+}
+
+void transaction_add_claim(struct fleet *fleet, const struct request *request,
+			   struct holding *holding, uint32_t wanted)
+{
+	fleet->transaction->claims[fleet->transaction->claim_count++] =
+		(struct claimed){holding, wanted, request->operation_count};
 	holdings_keep(holding);
-}
-
-struct holding *transaction_holding(const struct fleet *fleet)
-{
-	return fleet->transaction->holding;
-}
-
-uint32_t transaction_claimed(const struct fleet *fleet)
-{
-	return fleet->transaction->claimed;
 }
 
 /* A join sets the node that it creates, too: its answer has an epoch then (epoch.h). */
@@ -192,18 +221,11 @@ bool transaction_says_used(const struct fleet *fleet)
 void transaction_end(struct fleet *fleet)
 {
 	struct transaction *t = fleet->transaction;
-	struct holding *holding = t->holding;
-	uint32_t count = t->item_count;
 
 	t->kind = TRANSACTION_NONE;
-	t->holding = NULL;
-	t->item_count = 0;
-	for (uint32_t i = 0; i < count; i++) {
-		item_free(&t->items[i]);
-		holdings_let_go(t->items[i].holding);
-	}
-	if (holding)
-		holdings_let_go(holding);
+	transaction_drop(fleet, 0);
+	while (t->claim_count)
+		holdings_let_go(t->claims[--t->claim_count].holding);
 }
 
 struct request *transaction_begin_barrier(struct fleet *fleet)

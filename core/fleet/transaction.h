@@ -37,13 +37,27 @@ uint32_t transaction_count(const struct fleet *fleet);
 struct item *transaction_item(const struct fleet *fleet, uint32_t at);
 struct item *transaction_add(struct fleet *fleet, const struct item *item);
 
-/* Adds the operations of the plan of @item to @request. False: there is no memory. */
-bool transaction_add_plan(struct request *request, const struct item *item);
+/* Leaves out the items from the one at @count on. */
+void transaction_drop(struct fleet *fleet, uint32_t count);
 
-/* TRANSACTION_CLAIM: N of the claim, 0: it is deleted; and of which holding. */
-void transaction_set_claim(struct fleet *fleet, struct holding *holding, uint32_t wanted);
-struct holding *transaction_holding(const struct fleet *fleet);
-uint32_t transaction_claimed(const struct fleet *fleet);
+/* Adds the operations of the plan of @item to @request. False: there is no memory. */
+bool transaction_add_plan(struct request *request, struct item *item);
+
+/* The holding of the item or the claim whose operation was refused; NULL: one of the head was. */
+struct holding *transaction_refused(const struct fleet *fleet, const struct request *request);
+
+/* A claim of TRANSACTION_CLAIM, one of a limiter. */
+struct claimed {
+	struct holding *holding; /* its limiter is held by us while the transaction is there */
+	uint32_t wanted;	 /* N; 0: it is deleted */
+	uint32_t end; /* of its operations in the request: those from here on are others' */
+};
+
+/* The claims; adds one, whose operations were the last of @request. */
+uint32_t transaction_claim_count(const struct fleet *fleet);
+const struct claimed *transaction_claim(const struct fleet *fleet, uint32_t at);
+void transaction_add_claim(struct fleet *fleet, const struct request *request,
+			   struct holding *holding, uint32_t wanted);
 
 /* Begins one of @kind with rule 2's head; NULL without memory. Then sends it, or gives it up. */
 struct request *transaction_begin(struct fleet *fleet, enum transaction_kind kind);

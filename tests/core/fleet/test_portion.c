@@ -138,6 +138,42 @@ static void test_much_that_is_not_wanted_goes_at_once_where_others_claim(void **
 	assert_int_equal(decide(&facts).gives, 0);
 }
 
+static void test_while_the_need_is_not_known_well_only_most_goes_at_once(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.is_young = true;
+	facts.kept = 810;
+	assert_int_equal(decide(&facts).gives, 0);
+	facts.kept = 820;
+	assert_int_equal(decide(&facts).gives, 416);
+}
+
+static void test_leaves_that_are_only_kept_for_readers_are_not_claimed(void **state)
+{
+	struct portion_facts facts = contended(1024);
+
+	(void)state;
+	facts.kept = 2048;
+	facts.first = 4096;
+	assert_int_equal(decide(&facts).gives, 1024);
+	assert_false(decide(&facts).claims);
+	facts.need = 2000;
+	assert_true(decide(&facts).claims);
+}
+
+static void test_nothing_is_looked_at_before_a_claim_is_sent(void **state)
+{
+	struct portion_facts facts = facts_of();
+
+	(void)state;
+	facts.is_unmet = true;
+	assert_true(decide(&facts).looks);
+	facts.is_claiming = true;
+	assert_false(decide(&facts).looks);
+}
+
 static void test_a_small_excess_goes_as_a_whole_when_it_is_old(void **state)
 {
 	struct portion_facts facts = contended(1024);
@@ -241,7 +277,7 @@ static void test_leaves_that_came_free_are_looked_for_at_once_after_any_other_lo
 	struct portion_decision decision;
 
 	(void)state;
-	facts.kept = 404;
+	facts.kept = 402;
 	facts.is_stale = facts.is_woken = true;
 	facts.listed_ns = facts.now_ns;
 	for (int i = 0; i < 4; i++) {
@@ -255,6 +291,12 @@ static void test_leaves_that_came_free_are_looked_for_at_once_after_any_other_lo
 	facts.listed_ns = facts.now_ns;
 	portion_decide(&portion, &facts, &decision);
 	assert_true(decision.looks);
+	/* Nor by a host that lacks none. */
+	facts.kept = 404;
+	facts.is_stale = false;
+	facts.now_ns += facts.renewal_ns;
+	portion_decide(&portion, &facts, &decision);
+	assert_false(decision.looks);
 }
 
 static void test_where_claims_stay_as_they_are_nothing_is_looked_at_after_a_while(void **state)
@@ -504,6 +546,9 @@ int main(void)
 		cmocka_unit_test(
 			test_a_host_whose_look_was_vain_claims_and_asks_for_more_each_time),
 		cmocka_unit_test(test_much_that_is_not_wanted_goes_at_once_where_others_claim),
+		cmocka_unit_test(test_while_the_need_is_not_known_well_only_most_goes_at_once),
+		cmocka_unit_test(test_leaves_that_are_only_kept_for_readers_are_not_claimed),
+		cmocka_unit_test(test_nothing_is_looked_at_before_a_claim_is_sent),
 		cmocka_unit_test(test_a_small_excess_goes_as_a_whole_when_it_is_old),
 		cmocka_unit_test(test_where_no_host_is_short_twice_what_is_wanted_stays),
 		cmocka_unit_test(test_all_above_the_share_goes_and_what_is_wanted_is_claimed),
