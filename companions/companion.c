@@ -17,6 +17,7 @@ static const struct {
 } COMPANIONS[] = {
 	{"apply", (char[]){"ratefs apply"}, apply_main},
 	{"check", (char[]){"ratefs check"}, check_main},
+	{"pipe", (char[]){"ratefs pipe"}, pipe_main},
 	{"plot", (char[]){"ratefs plot"}, plot_main},
 	{"run", (char[]){"ratefs run"}, run_main},
 	{"save", (char[]){"ratefs save"}, save_main},

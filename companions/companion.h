@@ -22,6 +22,7 @@ bool companion_run(int argc, char *argv[], int *status);
 /* Run a companion with the arguments from its name on. Return the exit status. */
 int apply_main(int argc, char *argv[]);
 int check_main(int argc, char *argv[]);
+int pipe_main(int argc, char *argv[]);
 int plot_main(int argc, char *argv[]);
 int run_main(int argc, char *argv[]);
 int save_main(int argc, char *argv[]);

@@ -7,6 +7,7 @@
  */
 #include "companions/child.h"
 #include "companions/companion.h"
+#include "companions/home.h"
 #include "companions/run.h"
 
 #include "core/limiter/feedback.h"
@@ -340,40 +341,17 @@ static int run_with_token(const struct job *job)
 	return status;
 }
 
-/*
- * Where the files are: those of a key are in the key's directory, but slot and feedback in that of
- * its limiter, two above. 0, or -1 after a message.
- */
+/* Names the files that the job uses. 0, or -1 after a message. */
 static int find_files(struct job *job)
 {
-	char directory[PATH_MAX], setting[PATH_MAX], *name, *above;
-
-	if (!realpath(job->limiter, directory)) {
-		warn("%s", job->limiter);
+	if (home_find(job->limiter, job->home))
 		return -1;
-	}
 	snprintf(job->source, sizeof(job->source), "%s/token", job->limiter);
-	if (access(job->source, F_OK)) {
-		warnx("%s: not a limiter: it has no file token", job->limiter);
-		return -1;
-	}
 	if (job->within)
 		snprintf(job->source, sizeof(job->source), "%s/take/%s,within=%s", job->limiter,
 			 job->tokens, job->within);
 	else if (job->count > 1)
 		snprintf(job->source, sizeof(job->source), "%s/take/%s", job->limiter, job->tokens);
-	strcpy(job->home, job->limiter);
-	/* A limiter may be right below a mount point that is called so, too: it has settings. */
-	snprintf(setting, sizeof(setting), "%s/rate", job->limiter);
-	if (!access(setting, F_OK))
-		return 0;
-	name = strrchr(directory, '/');
-	*name = '\0';
-	above = strrchr(directory, '/');
-	if (above && !strcmp(above, "/keys")) {
-		*above = '\0';
-		strcpy(job->home, directory);
-	}
 	return 0;
 }
 

@@ -85,6 +85,7 @@ void options_usage(const char *program)
 	       "beside it, on a tree that is mounted; each has --help and a man page:\n"
 	       "    ratefs run LIMITER -- COMMAND    wait for a token, run COMMAND, tell how "
 	       "it went\n"
+	       "    ratefs pipe LIMITER              copy input to output, a token a byte\n"
 	       "    ratefs top [MOUNTPOINT]          what the limiters do, live\n"
 	       "    ratefs plot LIMITER -o FILE      the same over time, drawn by gnuplot\n"
 	       "    ratefs check FILE                what is wrong in a file for config=FILE\n"
@@ -239,7 +240,7 @@ static int check_source(struct options *options)
 			return kinds[i].check(options, options->source + length);
 	}
 	return wrong("not a source (local, local:DIR or zk://HOST:PORT/PATH) or command (apply, "
-		     "check, plot, run, save or top)",
+		     "check, pipe, plot, run, save or top)",
 		     options->source);
 }
 

@@ -1,0 +1,294 @@
+/*
+ * pipe - copies standard input to standard output at the bytes a second of a limiter.
+ *
+ * - A token is a byte. Tokens are taken once there is input, and room for output, and for no more
+ *   than the input that is there. Tokens whose bytes could not be written are given back.
+ * - A take waits for as many tokens as come in PACE_NS, and gets as many as are there. If it waited
+ *   for one, a limiter with a burst of 1 would give one at a time, and all time would go into
+ *   asking. Nothing but experience tells how many come: other readers have their part, and limiters
+ *   above have rates of their own.
+ * - A take that would wait longer than PATIENCE is refused, and asked again for less, in case the
+ *   rate has fallen since.
+ * - The kernel remembers each name of a take, so all numbers in names are powers of two.
+ */
+#include "companions/companion.h"
+#include "companions/home.h"
+
+#include "core/values/quantity.h"
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	PIECE = 65536, /* bytes that are read at once, a power of two */
+	GROWTH = 8,    /* times as many tokens as before that a take waits for, at most */
+};
+
+#define PACE_NS	 UINT64_C(10000000)
+#define PATIENCE "1s"
+
+struct copy {
+	const char *limiter; /* as given */
+	char charge[PATH_MAX];
+	uint64_t least;	     /* tokens that a take waits for */
+	uint64_t granted_ns; /* when the last take had its tokens, or input came after that */
+};
+
+static const int ENDINGS[] = {SIGHUP, SIGINT, SIGTERM};
+
+static volatile sig_atomic_t ended_by; /* a signal */
+static bool pipes_may_break;	       /* SIGPIPE was ignored before: then it is an error */
+
+static void note_end(int number)
+{
+	ended_by = number;
+}
+
+/* Has signals that end a program interrupt it, so that it can give back its tokens. */
+static void handle_signals(void)
+{
+	struct sigaction action = {.sa_handler = note_end}, before;
+
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof(ENDINGS) / sizeof(ENDINGS[0]); i++) {
+		if (!sigaction(ENDINGS[i], NULL, &before) && before.sa_handler != SIG_IGN)
+			sigaction(ENDINGS[i], &action, NULL);
+	}
+	pipes_may_break = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
+}
+
+/* Ends as a program that does not handle the signal @number does. */
+static int end_by(int number)
+{
+	signal(number, SIG_DFL);
+	raise(number);
+	return EXIT_FAILURE;
+}
+
+static uint64_t power_of_two(uint64_t most)
+{
+	uint64_t power = 1;
+
+	while (power <= most / 2)
+		power *= 2;
+	return power;
+}
+
+/* Learns of a take of @tokens, which were fewer than it could use, how many come in PACE_NS. */
+static void learn_pace(struct copy *copy, uint64_t tokens, uint64_t now_ns)
+{
+	uint64_t took_ns = now_ns > copy->granted_ns ? now_ns - copy->granted_ns : 1;
+	uint64_t least = tokens * PACE_NS / took_ns;
+
+	if (least > copy->least * GROWTH)
+		least = copy->least * GROWTH;
+	copy->least = least < 1 ? 1 : least > PIECE ? PIECE : least;
+}
+
+/* Takes 1 to @most tokens, from the file @name. Returns them, or -errno. */
+static ssize_t take_once(const struct copy *copy, const char *name)
+{
+	char path[PATH_MAX], text[QUANTITY_TEXT];
+	uint64_t tokens;
+	ssize_t got;
+	int file, error;
+
+	snprintf(path, sizeof(path), "%.*s/take/%s", PATH_MAX - QUANTITY_TEXT - 8, copy->limiter,
+		 name);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	if (file < 0)
+		return -errno;
+	got = read(file, text, sizeof(text) - 1);
+	error = errno;
+	close(file);
+	if (got < 0)
+		return -error;
+	text[got] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	if (tokens_parse(text, &tokens) || !tokens || tokens > PIECE)
+		return -EPROTO;
+	return (ssize_t)tokens;
+}
+
+/* Takes tokens for 1 to @left bytes. Returns them; 0: a signal ends it; -1 after a message. */
+static ssize_t take_tokens(struct copy *copy, size_t left)
+{
+	uint64_t most = power_of_two(left), least;
+	char name[QUANTITY_TEXT];
+	ssize_t got = -EINTR;
+
+	while (!ended_by) {
+		least = power_of_two(copy->least < most ? copy->least : most);
+		snprintf(name, sizeof(name), "%llu-%llu%s", (unsigned long long)least,
+			 (unsigned long long)most, least > 1 ? ",within=" PATIENCE : "");
+		got = take_once(copy, name);
+		if (got == -EBUSY && least > 1)
+			copy->least = least / 2;
+		else if (got != -EINTR)
+			break;
+	}
+	if (got > 0) {
+		uint64_t now_ns = companion_now_ns();
+
+		if ((uint64_t)got < most)
+			learn_pace(copy, (uint64_t)got, now_ns);
+		copy->granted_ns = now_ns;
+	}
+	if (got > 0 || ended_by)
+		return got > 0 ? got : 0;
+	if (got == -EBUSY)
+		warnx("%s: as many readers wait as may", copy->limiter);
+	else if (got == -ENODEV || got == -ENOENT)
+		warnx("%s: the limiter is gone", copy->limiter);
+	else
+		warnx("%s: no tokens: %s", copy->limiter, strerror((int)-got));
+	return -1;
+}
+
+/* Gives back @tokens whose bytes were not written. */
+static void give_back(const struct copy *copy, size_t tokens)
+{
+	char text[QUANTITY_TEXT];
+	int length = snprintf(text, sizeof(text), "-%zu\n", tokens);
+	int file = open(copy->charge, O_WRONLY | O_CLOEXEC);
+	ssize_t written = file < 0 ? -1 : write(file, text, (size_t)length);
+
+	if (written < 0)
+		warn("%s: %zu tokens are not given back", copy->charge, tokens);
+	if (file >= 0)
+		close(file);
+}
+
+/* Waits until output has room. False: its reader is gone, or a signal ends the wait. */
+static bool wait_for_room(void)
+{
+	struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+	while (!ended_by) {
+		/* Files that cannot be polled have room. */
+		if (poll(&output, 1, -1) >= 0 || errno != EINTR)
+			return !(output.revents & POLLERR);
+	}
+	return false;
+}
+
+/* Writes @size bytes, whose tokens were taken. 0 or -errno: then the rest was given back. */
+static int write_bytes(const struct copy *copy, const char *bytes, size_t size)
+{
+	int err = 0;
+
+	while (size && !err) {
+		ssize_t written = write(STDOUT_FILENO, bytes, size);
+
+		if (written >= 0) {
+			bytes += written;
+			size -= (size_t)written;
+		} else if (errno == EAGAIN) {
+			err = wait_for_room() ? 0 : ended_by ? -EINTR : -EPIPE;
+		} else if (errno != EINTR) {
+			err = -errno;
+		}
+		if (!err && size && ended_by)
+			err = -EINTR;
+	}
+	if (err)
+		give_back(copy, size);
+	return err;
+}
+
+/* Copies @size bytes. 0, -errno of output, or 1 after a message. */
+static int copy_piece(struct copy *copy, const char *bytes, size_t size)
+{
+	int err = 0;
+
+	while (size && !err) {
+		ssize_t tokens;
+
+		if (!wait_for_room())
+			return ended_by ? -EINTR : -EPIPE;
+		tokens = take_tokens(copy, size);
+		if (tokens <= 0)
+			return tokens ? 1 : -EINTR;
+		err = write_bytes(copy, bytes, (size_t)tokens);
+		bytes += tokens;
+		size -= (size_t)tokens;
+	}
+	return err;
+}
+
+static int copy_all(struct copy *copy)
+{
+	static char piece[PIECE];
+	int err = 0;
+
+	while (!err && !ended_by) {
+		ssize_t got = read(STDIN_FILENO, piece, sizeof(piece));
+		struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+
+		if (!got)
+			return EXIT_SUCCESS;
+		if (got > 0) {
+			copy->granted_ns = companion_now_ns();
+			err = copy_piece(copy, piece, (size_t)got);
+		} else if (errno == EAGAIN) {
+			(void)poll(&input, 1, -1);
+		} else if (errno != EINTR) {
+			warn("standard input");
+			return EXIT_FAILURE;
+		}
+	}
+	if (ended_by)
+		return end_by(ended_by);
+	if (err == -EPIPE && !pipes_may_break)
+		return end_by(SIGPIPE);
+	if (err < 0)
+		warnx("standard output: %s", strerror(-err));
+	return EXIT_FAILURE;
+}
+
+static void print_usage(void)
+{
+	printf("usage: ratefs pipe LIMITER\n"
+	       "\n"
+	       "Copies standard input to standard output. A byte is a token of LIMITER, a\n"
+	       "directory of a mounted tree.\n"
+	       "\n"
+	       "options:\n"
+	       "    -h, --help          print this\n");
+}
+
+int pipe_main(int argc, char *argv[])
+{
+	struct copy copy = {.limiter = argc > 1 ? argv[1] : "", .least = 1};
+	char home[PATH_MAX];
+
+	if (argc == 2 && (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help"))) {
+		print_usage();
+		return EXIT_SUCCESS;
+	}
+	if (argc != 2 || *argv[1] == '-' || !*argv[1]) {
+		if (argc > 2)
+			warnx("an argument too many: '%s'", argv[2]);
+		else
+			warnx(argc == 2 ? "not an option or limiter: '%s'"
+					: "no limiter given: '%s'",
+			      argc == 2 ? argv[1] : "LIMITER");
+		return companion_usage();
+	}
+	if (strlen(copy.limiter) > PATH_MAX - 2 * (size_t)QUANTITY_TEXT) {
+		warnx("the path is too long: '%s'", copy.limiter);
+		return companion_usage();
+	}
+	if (home_find(copy.limiter, home))
+		return EXIT_FAILURE;
+	snprintf(copy.charge, sizeof(copy.charge), "%.*s/charge", PATH_MAX - 8, home);
+	handle_signals();
+	return copy_all(&copy);
+}

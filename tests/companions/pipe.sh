@@ -1,0 +1,248 @@
+# shellcheck shell=bash
+# ratefs pipe: as many bytes as tokens.
+
+# piped STATUS ARGUMENTS…: ratefs pipe exits so; its output is in $d/out and $d/err.
+piped() {
+	local wanted=$1 status=0
+	shift
+	env --default-signal timeout 30 "$RATEFS" pipe "$@" > "$d/out" 2> "$d/err" || status=$?
+	is "exit status of pipe $* ($(cat "$d/err"))" "$status" "$wanted"
+}
+
+# pipe LIMITER: copies in the background; its pid in $pipe.
+pipe() {
+	env --default-signal "$RATEFS" pipe "$m/$1" <&0 2> "$d/err" &
+	pipe=$!
+}
+
+says() { like 'what it says' "$(cat "$d/err")" "$1"; }
+
+# taken N: so many tokens of orders were taken, and not given back.
+taken() { is taken $(($(counter orders granted) - $(counter orders returned))) "$1"; }
+
+# held PIPE: the bytes in it, which are read.
+held() {
+	python3 - "$1" <<- 'EOF'
+		import os, sys
+		fd = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
+		count = 0
+		try:
+		    while got := os.read(fd, 1 << 20):
+		        count += len(got)
+		except BlockingIOError:
+		    pass
+		print(count)
+	EOF
+}
+
+case_all_bytes_come_through_and_each_is_a_token() {
+	start
+	limiter orders 1G/s 1000000
+	local size all=0
+	for size in 0 1 2 4095 65535 65536 65537 300001; do
+		head -c $size /dev/urandom > "$d/in"
+		piped 0 "$m/orders" < "$d/in"
+		cmp "$d/in" "$d/out" || fail "$size bytes are others"
+		all=$((all + size))
+	done
+	taken $all
+}
+
+case_a_burst_of_one_does_not_make_a_copy_go_byte_by_byte() {
+	start
+	limiter orders 1M/s
+	head -c 400000 /dev/urandom > "$d/in"
+	piped 0 "$m/orders" < "$d/in"
+	cmp "$d/in" "$d/out"
+	taken 400000
+	local served
+	served=$(counter orders served)
+	[ "$served" -lt 4000 ] || fail "$served takes for 400000 bytes"
+}
+
+case_copies_of_one_limiter_share_its_tokens_to_the_byte() {
+	start
+	limiter orders 1/d 5000
+	local one
+	head -c 4000 /dev/zero > "$d/in"
+	pipe orders < "$d/in" > "$d/one"
+	one=$pipe
+	pipe orders < "$d/in" > "$d/two"
+	eventually 20 has orders granted 5000 || fail "granted: $(counter orders granted)"
+	eventually 20 has orders waiting 1 || fail 'no copy waits'
+	eventually 20 eval '[ "$(cat "$d/one" "$d/two" | wc -c)" = 5000 ]' ||
+		fail "written: $(cat "$d/one" "$d/two" | wc -c)"
+	kill "$pipe" "$one" 2> /dev/null || :
+	gone "$pipe" 20 || :
+	gone "$one" 20 || :
+	taken 5000
+}
+
+case_input_that_is_there_is_copied_at_once() {
+	start
+	limiter orders 1/d 100
+	mkfifo "$d/in"
+	exec 7<> "$d/in"
+	pipe orders < "$d/in" > "$d/out"
+	printf hello >&7
+	eventually 20 grep -q hello "$d/out" || fail 'it waits for more'
+	taken 5
+	printf ' world' >&7
+	eventually 20 grep -q 'hello world' "$d/out" || fail 'it waits for more'
+	taken 11
+	exec 7>&-
+	kill "$pipe"
+	gone "$pipe" 20 || :
+}
+
+case_a_signal_gives_back_what_was_not_written() {
+	start
+	limiter orders 1/d 1000000
+	mkfifo "$d/full"
+	exec 7<> "$d/full"
+	head -c 30000 /dev/zero >&7
+	head -c 100000 /dev/zero > "$d/in"
+	pipe orders < "$d/in" >&7
+	eventually 20 eval '[ "$(counter orders granted)" -gt 0 ]'
+	eventually 20 grep -qE '^(pipe_write|anon_pipe_write|pipe_wait)' "/proc/$pipe/wchan" ||
+		sleep 0.3
+	kill "$pipe"
+	local status=0
+	gone "$pipe" 20 || status=$?
+	is 'exit status' $status 143
+	is 'what it says' "$(cat "$d/err")" ''
+	taken $(($(held "$d/full") - 30000))
+	[ "$(counter orders returned)" -gt 0 ] || fail 'nothing had to come back'
+}
+
+case_a_signal_ends_a_wait_for_tokens_and_none_is_spent() {
+	start
+	empty orders
+	head -c 10 /dev/zero > "$d/in"
+	pipe orders < "$d/in" > "$d/out"
+	waiting orders 1
+	kill -STOP "$pipe"
+	kill -CONT "$pipe"
+	waiting orders 1
+	kill -INT "$pipe"
+	local status=0
+	gone "$pipe" 20 || status=$?
+	is 'exit status' $status 130
+	taken 1
+}
+
+case_without_a_reader_it_takes_nothing_and_ends_by_SIGPIPE() {
+	start
+	limiter orders 1/d 1000
+	mkfifo "$d/fifo"
+	sleep 30 < "$d/fifo" &
+	local reader=$! status=0
+	exec 7> "$d/fifo"
+	kill "$reader"
+	gone "$reader" 20 || :
+	head -c 100 /dev/zero > "$d/in"
+	env --default-signal timeout 30 "$RATEFS" pipe "$m/orders" < "$d/in" >&7 2> "$d/err" ||
+		status=$?
+	is 'exit status' $status 141
+	is 'what it says' "$(cat "$d/err")" ''
+	taken 0
+	status=0
+	(trap '' PIPE; exec "$RATEFS" pipe "$m/orders" < "$d/in" >&7 2> "$d/err") || status=$?
+	is 'exit status where SIGPIPE is ignored' $status 1
+	says 'standard output: Broken pipe'
+	taken 0
+	exec 7>&-
+}
+
+case_output_that_fails_costs_no_tokens() {
+	start
+	limiter orders 1/d 1000
+	local status=0
+	head -c 64 /dev/zero > "$d/in"
+	"$RATEFS" pipe "$m/orders" < "$d/in" > /dev/full 2> "$d/err" || status=$?
+	is 'exit status' $status 1
+	says 'standard output: No space left on device'
+	taken 0
+	counts orders returned 64
+	piped 1 "$m/orders" < "$d"
+	says 'standard input: Is a directory'
+	taken 0
+}
+
+case_a_limiter_that_goes_away_ends_it() {
+	start
+	limiter orders 1/d 100
+	mkfifo "$d/in"
+	exec 7<> "$d/in"
+	pipe orders < "$d/in" > "$d/out"
+	printf hello >&7
+	eventually 20 grep -q hello "$d/out"
+	rmdir "$m/orders"
+	printf more >&7
+	local status=0
+	gone "$pipe" 20 || status=$?
+	is 'exit status' $status 1
+	says "^ratefs pipe: $m/orders: the limiter is gone\$"
+	is output "$(cat "$d/out")" hello
+	exec 7>&-
+}
+
+case_a_mount_that_ends_ends_it() {
+	start
+	empty orders
+	head -c 10 /dev/zero > "$d/in"
+	pipe orders < "$d/in" > "$d/out"
+	waiting orders 1
+	stop
+	local status=0
+	gone "$pipe" 20 || status=$?
+	is 'exit status' $status 1
+	says "^ratefs pipe: $m/orders: (no tokens: |the limiter is gone)"
+	is output "$(cat "$d/out")" ''
+}
+
+case_a_key_has_a_rate_of_its_own() {
+	start
+	limiter orders 1/d 1000
+	echo 1/d > "$m/orders/key_rate"
+	echo 20 > "$m/orders/key_burst"
+	head -c 30 /dev/zero > "$d/in"
+	pipe orders/keys/ann < "$d/in" > "$d/out"
+	eventually 20 eval '[ "$(wc -c < "$d/out")" = 20 ]' || fail "$(wc -c < "$d/out") bytes"
+	kill "$pipe"
+	gone "$pipe" 20 || :
+	taken 20
+	"$RATEFS" pipe "$m/orders/keys/bob" < "$d/in" > /dev/full 2> "$d/err" || :
+	taken 20
+}
+
+case_as_many_pipes_wait_as_may() {
+	start -o readers_max=1
+	empty orders
+	reader orders/token
+	waiting orders 1
+	head -c 10 /dev/zero > "$d/in"
+	piped 1 "$m/orders" < "$d/in"
+	says 'as many readers wait as may'
+	kill "$reader"
+}
+
+case_wrong_arguments_are_named() {
+	start
+	limiter orders
+	piped 2
+	says "no limiter given: 'LIMITER'"
+	piped 2 -L 10
+	says 'an argument too many'
+	piped 2 -x
+	says "not an option or limiter: '-x'"
+	piped 2 ''
+	piped 2 "$m/orders" more
+	says "an argument too many: 'more'"
+	piped 1 "$d"
+	says 'not a limiter: it has no file token'
+	piped 1 "$d/nothing"
+	says 'No such file or directory'
+	piped 0 --help
+	like help "$(cat "$d/out")" 'ratefs pipe LIMITER'
+}
