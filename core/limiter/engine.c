@@ -173,9 +173,27 @@ static uint64_t time_after(uint64_t at_ns, uint64_t within_ns)
 	return within_ns < NEVER_NS - at_ns ? at_ns + within_ns : NEVER_NS;
 }
 
+/* Tells whether a rate of @limiter, or above it, is 0, so that no partition brings a token. */
+static bool is_shut(const struct limiter *limiter)
+{
+	for (; limiter; limiter = limiter->parent) {
+		const struct holding *holding = limiter->holding;
+
+		/* Rates of keys and of partitions are those of what the host holds. */
+		if (!holding || holding->settings->enforcement != ENFORCEMENT_ENFORCE)
+			continue;
+		for (uint32_t i = 0; i < holding->settings->limit_count; i++) {
+			if (holding->settings->limits[i].rate.amount == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 /*
- * Tells whether @waiter may wait until @expiry_ns: as things stand it gets its tokens by then. All
- * readers and polls that would wait are asked for here.
+ * Tells whether @waiter may wait until @expiry_ns: as things stand it gets its tokens by then, or
+ * partitions are looked for that may bring them. All readers and polls that would wait are asked for
+ * here.
  */
 static bool may_wait(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
 {
@@ -186,7 +204,9 @@ static bool may_wait(struct engine *engine, const struct waiter *waiter, uint64_
 	/* A waiter with a place was let in before, and waiters that came later are behind it. */
 	if (!waiter->place)
 		at_ns = limiter_when(&engine->schedule, waiter->limiter, waiter->tokens);
-	return at_ns <= expiry_ns || may_come(engine, waiter->limiter);
+	if (at_ns <= expiry_ns)
+		return true;
+	return may_come(engine, waiter->limiter) && !is_shut(waiter->limiter);
 }
 
 /* Counts a read of @tokens of @limiter that is refused. */

@@ -13,6 +13,7 @@ from fleet import T_S, fleet, know
 
 SAVED = 100  # tokens of burst, and periods of idleness after which the null form begins anew
 SAMPLES_MIN = 2000  # of each figure of row 5
+ATTACHED_S = 10  # for hangs
 DAY_S = 86400
 TAKE_MAX = 10 ** 12  # tokens in one take of row 7
 NS_PER_S = 10 ** 9
@@ -117,16 +118,19 @@ def lines_of(path):
         return file.readlines()
 
 
-def traced(bench, mount, seconds, awake):
+def traced(bench, mount, seconds, awake, seen_s=10):
     """
     The system calls of @mount's processes in @seconds of idleness. That strace sees the calls of
-    awake(), afterwards, shows that it works.
+    awake() within @seen_s afterwards shows that it works.
     """
     trace = os.path.join(bench.folder, f"strace{next(bench.numbers_used)}")
     command = ["strace", "-f", "-qq", "-o", trace]
     for pid in mount.pids():
         command += ["-p", str(pid)]
     with running(Daemon(command, stderr=bench.log)) as tracer:
+        until = time.monotonic() + ATTACHED_S
+        while not os.path.exists(trace) and time.monotonic() < until:
+            time.sleep(0.01)
         time.sleep(1)  # attaching shows what each thread is blocked in
         if tracer.process.poll() is not None or not os.path.exists(trace):
             raise Unmeasured("strace did not attach")
@@ -134,11 +138,15 @@ def traced(bench, mount, seconds, awake):
         time.sleep(seconds)
         calls = lines_of(trace)[attached:]
         awake()
-        time.sleep(0.3)
-        seen = lines_of(trace)[attached + len(calls):]
-    if not any(re.search(r"\b(read|writev?|splice)\b.* = ", line) for line in seen):
-        raise Unmeasured("strace saw no token: it does not work here")
-    return calls, len(seen)
+        until = time.monotonic() + seen_s
+        while True:
+            seen = lines_of(trace)[attached + len(calls):]
+            if any(re.search(r"\b(read|writev?|splice)\b.* = ", line) for line in seen):
+                time.sleep(0.3)  # the calls that end the request
+                return calls, len(lines_of(trace)) - attached - len(calls)
+            if time.monotonic() > until:
+                raise Unmeasured("strace saw no token: it does not work here")
+            time.sleep(0.05)
 
 
 def take_one(mount, name):

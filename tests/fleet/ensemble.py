@@ -18,7 +18,7 @@ JAVA = ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
         "org.apache.zookeeper.server.quorum.QuorumPeerMain"]
 PORT = 2181
 TICK_S = 1.0
-READY_S = 40
+READY_S = 120  # for hangs
 
 
 class Server:

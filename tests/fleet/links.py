@@ -79,11 +79,11 @@ def build_client(folder):
     """The path of the program that reads and writes mounts; also makes what tells of deaths."""
     deaths.build(folder)
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "client.c")
-    command("cc", "-std=gnu11", "-O1", "-pthread", "-o", f"{folder}/client", source, limit_s=60)
+    command("cc", "-std=gnu11", "-O1", "-pthread", "-o", f"{folder}/client", source)
     return f"{folder}/client"
 
 
-def command(*words, given=None, limit_s=20):
+def command(*words, given=None, limit_s=60):
     done = subprocess.run(words, input=given, text=True, timeout=limit_s, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT,
                           stdin=None if given else subprocess.DEVNULL)

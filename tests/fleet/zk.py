@@ -62,7 +62,7 @@ def acl_text(acl):
 class Client:
     """A session with one server; with @resume, (id, password), an earlier one is gone on with."""
 
-    def __init__(self, address, timeout_s=5, session_s=10, resume=None):
+    def __init__(self, address, timeout_s=20, session_s=10, resume=None):
         self.socket = socket.create_connection(address, timeout_s)
         self.xid = 0
         session, password = resume or (0, bytes(16))

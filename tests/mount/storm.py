@@ -254,6 +254,8 @@ def main():
                for number in range(seed * WORKERS, (seed + 1) * WORKERS)]
     keeper, replaced, why = status("keeper"), 0, None
     os.mkdir(mount + "/a")
+    with open(mount + "/a/partitions/count", "w") as file:
+        file.write("20")  # with "auto" a fleet has no numbers
     for name in [*SETTINGS, *FILES]:
         if not re.search("r[0-9]+/|/(15|19|4095)/", name):
             os.stat("%s/a/%s" % (mount, name))

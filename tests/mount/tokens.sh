@@ -77,15 +77,20 @@ case_last_error_says_what_is_wrong_in_a_name_in_take_or_eta() {
 	start
 	limiter orders
 	local directory periods='(ns us ms s min h d), or a number of seconds'
-	for directory in take eta keys/alice/take keys/alice/eta; do
+	local why='not a number of tokens: such as 250 or 64Ki' range=', or 1-250 for up to 250'
+	for directory in eta keys/alice/eta; do
 		refused ENOENT read "$m/orders/$directory/5x"
-		is "last_error" "$(cat "$m/last_error")" \
-			"'5x': not a number of tokens: such as 250 or 64Ki"
+		is "last_error" "$(cat "$m/last_error")" "'5x': $why"
 	done
-	names_mistake take/-5 ENOENT 'not a number of tokens: such as 250 or 64Ki'
-	names_mistake take/,within=5s ENOENT 'not a number of tokens: such as 250 or 64Ki'
+	for directory in take keys/alice/take; do
+		refused ENOENT read "$m/orders/$directory/5x"
+		is "last_error" "$(cat "$m/last_error")" "'5x': $why$range"
+	done
+	names_mistake take/-5 ENOENT "$why$range"
+	names_mistake take/,within=5s ENOENT "$why$range"
 	names_mistake eta/1.5 ERANGE 'out of bounds: tokens are a whole number from 0 to 10T'
-	names_mistake take/11T ERANGE 'out of bounds: tokens are a whole number from 0 to 10T'
+	names_mistake take/11T ERANGE \
+		'out of bounds: N is from 0 to 10T; of A-B, A is from 1 and B from A to 10T'
 	names_mistake take/5,withn=2s ENOENT \
 		'only ,within=DURATION may come after the number, such as 5,within=2s'
 	names_mistake take/5,2s ENOENT \
