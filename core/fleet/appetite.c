@@ -245,9 +245,9 @@ static void note_hunger(struct appetite *appetite, const struct appetite_facts *
 void appetite_note(struct appetite *appetite, const struct appetite_facts *facts)
 {
 	appetite->period = (appetite->period + 1) % APPETITE_PERIODS;
-	appetite->asked[appetite->period] = facts->asked;
-	appetite->waited[appetite->period] = facts->waited ? 1 : facts->waited_part;
-	appetite->waiting[appetite->period] = facts->waiting;
+	appetite->asked[appetite->period] = (float)facts->asked;
+	appetite->waited[appetite->period] = facts->waited ? 1 : (float)facts->waited_part;
+	appetite->waiting[appetite->period] = (float)facts->waiting;
 	appetite->rest -= appetite->rest > 0;
 	note_mean(appetite, facts->asked);
 	note_hunger(appetite, facts);

@@ -37,19 +37,19 @@ enum {
 	APPETITE_SECOND = 10,  /* of them */
 };
 
-/* All tokens are of the limit that needs most leaves. */
+/* All tokens are of the limit that needs most leaves. There is one for each limiter of a host. */
 struct appetite {
-	double asked[APPETITE_PERIODS];	  /* tokens, in each period */
-	double waiting[APPETITE_PERIODS]; /* tokens that were waited for at its end */
-	double waited[APPETITE_PERIODS];  /* the part of it that a reader waited */
-	uint32_t period;		  /* the newest's place */
-	double sum, periods;		  /* the mean: tokens asked for in so many periods */
-	uint32_t wanted;		  /* leaves, of hungry readers; 0: they are not */
-	uint32_t grown_from;		  /* leaves that were held before ... */
-	uint32_t grown_periods;		  /* ... more was got, so long ago */
-	uint8_t vain;			  /* how often that was in vain */
-	uint8_t steps;			  /* how often a little more was of use */
-	uint32_t rest;			  /* not for so many periods again: that was in vain */
+	float asked[APPETITE_PERIODS];	 /* tokens, in each period */
+	float waiting[APPETITE_PERIODS]; /* tokens that were waited for at its end */
+	float waited[APPETITE_PERIODS];	 /* the part of it that a reader waited */
+	uint32_t period;		 /* the newest's place */
+	double sum, periods;		 /* the mean: tokens asked for in so many periods */
+	uint32_t wanted;		 /* leaves, of hungry readers; 0: they are not */
+	uint32_t grown_from;		 /* leaves that were held before ... */
+	uint32_t grown_periods;		 /* ... more was got, so long ago */
+	uint8_t vain;			 /* how often that was in vain */
+	uint8_t steps;			 /* how often a little more was of use */
+	uint32_t rest;			 /* not for so many periods again: that was in vain */
 };
 
 /* A period, and its end. */

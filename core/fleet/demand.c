@@ -53,6 +53,7 @@ struct demand {
 	bool contested;		/* other hosts claim partitions */
 
 	/* Where partitions have no numbers. */
+	bool has_appetite; /* they had none at the last look, either */
 	struct appetite appetite;
 	struct appetite_facts newest; /* of the last period */
 	uint64_t tokens;	      /* granted or refused, as they were counted at its end */
@@ -460,6 +461,7 @@ static void begin_appetite(const struct fleet *fleet, struct holding *holding)
 {
 	struct demand *demand = holding->demand;
 
+	demand->has_appetite = true;
 	demand->appetite = (struct appetite){0};
 	demand->newest = (struct appetite_facts){.leaf = leaf_worth(holding)};
 	demand->tokens = tokens_counted(holding);
@@ -568,13 +570,15 @@ void demand_resume(struct fleet *fleet, struct holding *holding, bool claims)
 
 void demand_tick(struct fleet *fleet, struct holding *holding)
 {
+	struct demand *demand = holding->demand;
 	uint64_t number = fleet->now_ns / DEMAND_PERIOD_NS;
 
-	/* Partitions may have had numbers until now. */
 	if (holding_has_numbers(holding->settings))
-		begin_appetite(fleet, holding);
+		demand->has_appetite = false;
+	else if (demand->has_appetite)
+		note_appetite(fleet, holding, number - demand->period);
 	else
-		note_appetite(fleet, holding, number - holding->demand->period);
+		begin_appetite(fleet, holding);
 	note_period(holding, number);
 	demand_update(fleet, holding);
 }

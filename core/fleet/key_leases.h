@@ -54,7 +54,7 @@ void key_leases_doubt(struct fleet *fleet);
 /* The folder of a key changed. */
 void key_leases_changed(struct fleet *fleet, const struct znode *znode);
 
-/* The host leaves: what is usable is to be given back. */
+/* The host leaves: all that is usable goes back. */
 void key_leases_leave(struct fleet *fleet);
 
 /* @holding is about to go; the session is gone. */
