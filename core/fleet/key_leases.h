@@ -40,8 +40,8 @@ void key_leases_miss(struct fleet *fleet, struct limiter *key);
 bool key_leases_may_come(const struct limiter *key);
 
 /*
- * Rule 3: everything held is usable Q after the new epoch was known. Rule 4 needs nothing here: leaves
- * of a key count while leaves of its limiter are usable, see holding_key_share().
+ * Rule 3: everything held is usable Q after the new epoch was known. Rule 4 needs nothing here:
+ * leaves of a key count while leaves of its limiter are usable, see holding_key_share().
  */
 void key_leases_revive(struct fleet *fleet);
 
