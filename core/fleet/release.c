@@ -9,6 +9,7 @@
 #include "core/fleet/session.h"
 #include "core/fleet/term.h"
 #include "core/fleet/transaction.h"
+#include "core/limiter/slots.h"
 
 #include <stdlib.h>
 
@@ -95,15 +96,35 @@ void release_leaves(struct fleet *fleet, struct holding *holding, uint32_t amoun
 	tiles_free(&tiles);
 }
 
+/*
+ * Lets @lease be on leaving, and the next host takes it from a host that is gone: one that is not
+ * usable yet, and one of which some of @open slots are, that programs go on holding.
+ */
+static void let_be(struct fleet *fleet, struct holding *holding, struct lease *lease,
+		   uint32_t *open)
+{
+	uint32_t slots = *open;
+
+	if (lease != &holding->reserve)
+		slots = settings_slots_of_leaves(holding->settings, lease->first, lease->last);
+	if (lease->state == LEASE_HELD && slots && *open)
+		*open -= slots < *open ? slots : *open;
+	else if (lease->state != LEASE_WAITING)
+		return;
+	leases_become(fleet, holding, lease, LEASE_NONE);
+}
+
 void release_all(struct fleet *fleet, struct holding *holding)
 {
+	bool counts = holding->settings->slots.kind == SLOTS_COUNT;
+	uint32_t open = counts ? slots_used(holding->limiter) : 0;
+
 	for (uint32_t i = 0; i <= holding->lease_count; i++) {
 		struct lease *lease = i < holding->lease_count ? &holding->leases[i]
 							       : &holding->reserve;
 
-		/* The next one takes what is not usable yet from a host that is gone. */
-		if (lease->state == LEASE_WAITING && session_is_leaving(fleet))
-			leases_become(fleet, holding, lease, LEASE_NONE);
+		if (session_is_leaving(fleet))
+			let_be(fleet, holding, lease, &open);
 		release_lease(fleet, holding, lease);
 	}
 }

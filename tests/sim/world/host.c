@@ -322,8 +322,10 @@ static void end_leaving(struct host *host)
 	char why[WHY_TEXT];
 
 	if (!host->writings && link_is_idle(host->link)) {
-		struct memory *before = host_enter(host);
+		struct memory *before;
 
+		slots_close_all(host);
+		before = host_enter(host);
 		place_forget_all(host);
 		engine_free(&host->engine);
 		fleet_free(host->fleet);
@@ -482,7 +484,6 @@ void host_stop(struct host *host)
 		reader_cancel(sim, host->readers);
 	while (host->pollings)
 		polling_end(sim, host->pollings);
-	slots_close_all(host);
 	host->state = HOST_LEAVING;
 	before = begin_step(host);
 	fleet_leave(host->fleet, host_now(host));
