@@ -212,12 +212,14 @@ static bool has_limited_keys(const struct holding *holding)
 }
 
 /*
- * Tells whether keys have the same share as the limiter. How much a single one needs is not to be
- * told from the sum of all: such a host wants what others leave.
+ * Tells whether keys have the same share as the limiter, or limit alone. How much a single one needs
+ * is not to be told from the sum of all: such a host wants what others leave.
  */
 static bool wants_share_of_keys(const struct holding *holding)
 {
-	return has_limited_keys(holding) && holding->settings->key_share == KEY_SHARE_PROPORTIONAL;
+	return has_limited_keys(holding) &&
+	       (holding->settings->key_share == KEY_SHARE_PROPORTIONAL ||
+		!holding->settings->limit_count);
 }
 
 /*

@@ -21,6 +21,7 @@
 #include "core/fleet/handover.h"
 #include "core/fleet/holdings.h"
 #include "core/fleet/key_leases.h"
+#include "core/fleet/key_strays.h"
 #include "core/fleet/layout.h"
 #include "core/fleet/leases.h"
 #include "core/fleet/membership.h"
@@ -62,6 +63,7 @@ static const struct {
 	{transaction_new, transaction_free},
 	{surveys_new, surveys_free},
 	{key_leases_new, key_leases_free},
+	{key_strays_new, key_strays_free},
 	{garbage_new, garbage_free},
 	{neighbour_new, neighbour_free},
 	{recut_new, recut_free},
@@ -96,6 +98,7 @@ static void drop_session(struct fleet *fleet)
 	requests_forget(fleet);
 	transaction_end(fleet);
 	key_leases_forget(fleet);
+	key_strays_forget(fleet);
 	leases_empty(fleet);
 	for (struct holding *h = holdings_first(fleet), *next; h; h = next) {
 		holdings_keep(h);
@@ -257,6 +260,14 @@ static void step_right(struct fleet *fleet)
 		fleet_wake_at(fleet, fleet->now_ns + term_end_ns(fleet) - fleet->clocks.holder_ns);
 }
 
+static void step_keys(struct fleet *fleet)
+{
+	if (session_state(fleet) == FLEET_READY && session_is_connected(fleet) &&
+	    !session_is_leaving(fleet))
+		key_strays_look(fleet);
+	key_leases_step(fleet);
+}
+
 static void act(struct fleet *fleet)
 {
 	fleet->next_ns = NEVER_NS;
@@ -268,7 +279,7 @@ static void act(struct fleet *fleet)
 	step_settings(fleet);
 	neighbour_step(fleet);
 	rebalance_step(fleet);
-	key_leases_step(fleet);
+	step_keys(fleet);
 	step_send(fleet);
 	wake_for_renewal(fleet);
 }
@@ -301,8 +312,6 @@ static void before(struct source *source, uint64_t now_ns)
 	(void)now_ns;
 	fleet->coordinator->clocks(fleet->coordinator, &fleet->clocks);
 	leases_check_term(fleet);
-	if (!term_runs(fleet))
-		key_leases_suspend(fleet);
 }
 
 static void after(struct source *source, uint64_t now_ns)

@@ -91,9 +91,7 @@ void key_lease_use(struct fleet *fleet, struct key_lease *lease)
 		leaves++;
 	}
 	handover_keep_key(fleet, &kept, &lease->place);
-	if (fleet->key_leases->suspended)
-		leaves = 0;
-	else if (next_ns != NEVER_NS)
+	if (next_ns != NEVER_NS)
 		key_lease_wake(fleet, lease, fleet->now_ns + (next_ns - now_ns));
 	/* Without memory they stay unused until the next change. */
 	if (lease->used != leaves &&

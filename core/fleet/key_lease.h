@@ -51,8 +51,6 @@ struct key_leases {
 	uint32_t looks;	   /* at the hosts, that are acted on */
 	uint64_t next_ns;  /* no transaction before; no key that is not leased ... */
 	uint64_t begin_ns; /* ... before that */
-	bool suspended;
-	uint32_t epoch; /* in which the right was extended last */
 
 	/* The key of the hash. */
 	bool seeded, seeding;

@@ -87,8 +87,7 @@ void key_leases_forget(struct fleet *fleet)
 	fleet->key_leases->seeding = false;
 }
 
-/* Tells whether keys of @holding are leased. */
-static bool leases_keys(const struct fleet *fleet, const struct holding *holding)
+bool key_leases_are_of(const struct fleet *fleet, const struct holding *holding)
 {
 	return holding && holding->settings->key_share == KEY_SHARE_LEASED && holding->usable &&
 	       !rate_is_unlimited(&holding->settings->key_rate) && *session_hid(fleet);
@@ -131,7 +130,7 @@ void key_leases_miss(struct fleet *fleet, struct limiter *key)
 			lease->due_ns = fleet->now_ns;
 			key_lease_wake(fleet, lease, fleet->now_ns);
 		}
-	} else if (leases_keys(fleet, key->parent->holding)) {
+	} else if (key_leases_are_of(fleet, key->parent->holding)) {
 		if (!leases->missed.count)
 			leases->aged_ns = fleet->now_ns + KEY_PERIOD_NS;
 		keys_missed_note(&leases->missed, keys_key(key)->id, key->parent->id);
@@ -147,34 +146,16 @@ bool key_leases_may_come(const struct limiter *key)
 	return lease && !lease->used && !lease->listed;
 }
 
-void key_leases_suspend(struct fleet *fleet)
+void key_leases_revive(struct fleet *fleet)
 {
-	struct key_leases *leases = fleet->key_leases;
-
-	if (leases->suspended)
-		return;
-	leases->suspended = true;
-	for (struct key_lease *lease = leases->first; lease; lease = lease->next)
-		key_lease_use(fleet, lease);
-}
-
-void key_leases_extended(struct fleet *fleet)
-{
-	struct key_leases *leases = fleet->key_leases;
 	uint64_t usable_ns = fleet->epochs.known_ns + fleet->constants.quarantine_ns;
-	bool revives = leases->suspended && leases->epoch != fleet->epochs.newest;
 
-	leases->epoch = fleet->epochs.newest;
-	if (!leases->suspended || !term_runs(fleet))
-		return;
-	leases->suspended = false;
-	for (struct key_lease *lease = leases->first; lease; lease = lease->next) {
-		for (int i = 0; i < KEY_LEAVES && revives; i++) {
+	for (struct key_lease *lease = fleet->key_leases->first; lease; lease = lease->next) {
+		for (int i = 0; i < KEY_LEAVES; i++) {
 			if (lease->usable_ns[i] && lease->usable_ns[i] < usable_ns)
 				lease->usable_ns[i] = usable_ns;
 		}
-		if (revives)
-			key_lease_note_gain(fleet, lease, usable_ns);
+		key_lease_note_gain(fleet, lease, usable_ns);
 		key_lease_use(fleet, lease);
 	}
 }
@@ -235,8 +216,9 @@ static void decide(struct fleet *fleet, struct key_lease *lease)
 		.asked = lease->asked,
 		.leaf = tokens_a_second(&lease->holding->settings->key_rate) / KEY_PARTS,
 		.missed = lease->missed,
+		.stray = !lease->key && lease->folder.tiles.count,
 		.idle = fleet->now_ns - lease->used_ns >= KEY_IDLE_NS || (!lease->key && !kept) ||
-			!leases_keys(fleet, lease->holding),
+			!key_leases_are_of(fleet, lease->holding),
 		.kept = kept,
 		.free = lease->folder.tiles.count ? key_folder_unused(&lease->folder) : KEY_LEAVES,
 		.claimed = lease->folder.claimed,
@@ -358,7 +340,8 @@ static void list(struct fleet *fleet, struct key_lease *lease)
 	request = request_new(REQUEST_LIST, path, listed);
 	if (!request)
 		return;
-	request->watch = true;
+	/* A look at what may be a stray leaves no watch behind. */
+	request->watch = lease->key || key_lease_kept(lease);
 	request->of.number = lease->number;
 	lease->listing = true;
 	lease->stale = false;
@@ -393,7 +376,7 @@ static void begin(struct fleet *fleet)
 		return;
 	key = keys_find(schedule, missed.key);
 	limiter = tree_find_id(&fleet->engine->tree, missed.limiter);
-	if (!key || !limiter || limiter->removed || !leases_keys(fleet, limiter->holding))
+	if (!key || !limiter || limiter->removed || !key_leases_are_of(fleet, limiter->holding))
 		return;
 	opened = keys_open(schedule, limiter, key);
 	if (!opened)
@@ -630,8 +613,6 @@ int key_leases_resume(struct fleet *fleet)
 	struct key_leases *leases = fleet->key_leases;
 	int err = 0;
 
-	leases->epoch = term_epoch(fleet);
-	leases->suspended = !term_runs(fleet);
 	leases->seeded = memory->key_seeded;
 	memcpy(leases->seed, memory->key_seed, sizeof(leases->seed));
 	for (uint32_t i = 0; i < HANDOVER_KEYS && !err; i++) {

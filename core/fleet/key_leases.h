@@ -30,17 +30,20 @@ void key_leases_free(struct fleet *fleet);
 /* Makes the key of the hash of names, for a fleet that is made now. */
 void key_leases_print_seed(const struct fleet *fleet, char seed[KEY_SEED_TEXT]);
 
+/* Tells whether keys of @holding, which may be NULL, are leased. */
+bool key_leases_are_of(const struct fleet *fleet, const struct holding *holding);
+
 /* Notes that the tokens of the open @key did not suffice. */
 void key_leases_miss(struct fleet *fleet, struct limiter *key);
 
 /* Tells whether leaves of @key, which is open, may be there soon for the first time. */
 bool key_leases_may_come(const struct limiter *key);
 
-/* Rule 4: the right has run out, and nothing is used until key_leases_extended(). */
-void key_leases_suspend(struct fleet *fleet);
-
-/* Rule 3: the right was extended, and term_extend() knows of it. */
-void key_leases_extended(struct fleet *fleet);
+/*
+ * Rule 3: everything held is usable Q after the new epoch was known. Rule 4 needs nothing here: leaves
+ * of a key count while leaves of its limiter are usable, see holding_key_share().
+ */
+void key_leases_revive(struct fleet *fleet);
 
 /* Looks at what is due; lets leaves be used whose time has come. */
 void key_leases_step(struct fleet *fleet);
@@ -54,7 +57,7 @@ void key_leases_doubt(struct fleet *fleet);
 /* The folder of a key changed. */
 void key_leases_changed(struct fleet *fleet, const struct znode *znode);
 
-/* The host leaves: all that is usable goes back. */
+/* The host leaves: it is to give back all leaves of keys that are usable. */
 void key_leases_leave(struct fleet *fleet);
 
 /* @holding is about to go; the session is gone. */

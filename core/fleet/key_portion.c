@@ -31,7 +31,7 @@ static void decide_idle(const struct key_facts *facts, struct key_decision *deci
 {
 	if (facts->other_count && (facts->claims || !facts->is_first))
 		decision->gives = facts->kept;
-	else if (facts->kept)
+	else if (facts->kept || (facts->stray && !facts->other_count))
 		decision->takes = facts->free;
 	decision->ends = !facts->other_count && facts->kept == KEY_LEAVES;
 }

@@ -8,7 +8,8 @@
  * others have any. Steps that are too small to be worth a transaction are left out.
  *
  * An idle host ends the key if it is the only one that has some. If there are others, all but the
- * one with the first leaves give theirs back. So not all of them do that at once.
+ * one with the first leaves give theirs back. So not all of them do that at once. A stray that no
+ * host that lives has leaves of is taken, to be ended.
  */
 #ifndef RATEFS_CORE_KEY_PORTION_H
 #define RATEFS_CORE_KEY_PORTION_H
@@ -25,6 +26,7 @@ struct key_facts {
 	double leaf;   /* tokens a second that a leaf brings */
 	bool missed;   /* readers missed some in the last second */
 	bool idle;     /* readers asked for none for long */
+	bool stray;    /* there are leaves, and no reader of this host has asked for the key */
 	uint32_t kept; /* held, or waited for */
 	uint32_t free; /* no host that lives has them */
 	uint32_t claimed;

@@ -241,20 +241,20 @@ static void revive(struct fleet *fleet, struct holding *holding)
 	}
 }
 
-void leases_extend_term(struct fleet *fleet, uint64_t sent_ns)
+bool leases_extend_term(struct fleet *fleet, uint64_t sent_ns)
 {
 	bool ran = term_runs(fleet), degraded = term_is_degraded(fleet);
-	bool lapsed = !ran || term_is_over(fleet);
+	bool lapsed = !ran || term_is_over(fleet), revives;
 	uint32_t epoch = term_epoch(fleet);
 
 	term_extend(fleet, sent_ns);
-	for (struct holding *h = holdings_first(fleet); lapsed && epoch != term_epoch(fleet) && h;
-	     h = h->next)
+	revives = lapsed && epoch != term_epoch(fleet);
+	for (struct holding *h = holdings_first(fleet); revives && h; h = h->next)
 		revive(fleet, h);
 	if (degraded)
 		fleet_tell(fleet, FLEET_BACK, "the coordinator is back");
 	if (ran == term_runs(fleet) && !degraded)
-		return;
+		return revives;
 	/* A host without leases has nothing but what `offline` gave. */
 	for (struct holding *h = holdings_first(fleet); h; h = h->next) {
 		/* Tokens that `offline` let it save up are no share of any host. */
@@ -263,6 +263,7 @@ void leases_extend_term(struct fleet *fleet, uint64_t sent_ns)
 		if (degraded || h->held || h->reserve.state == LEASE_HELD)
 			leases_reshare(fleet, h);
 	}
+	return revives;
 }
 
 void leases_check_term(struct fleet *fleet)

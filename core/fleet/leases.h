@@ -66,8 +66,11 @@ void leases_reshare(struct fleet *fleet, struct holding *holding);
  */
 void leases_empty(struct fleet *fleet);
 
-/* Rule 3: a transaction that was sent at @sent_ns was acknowledged. */
-void leases_extend_term(struct fleet *fleet, uint64_t sent_ns);
+/*
+ * Rule 3: a transaction that was sent at @sent_ns was acknowledged. Tells whether everything held is
+ * usable Q after the new epoch was known, and no sooner.
+ */
+bool leases_extend_term(struct fleet *fleet, uint64_t sent_ns);
 
 /* Rule 4: before anything is granted in a step. */
 void leases_check_term(struct fleet *fleet);

@@ -61,8 +61,7 @@ static void joined(struct fleet *fleet, const struct request *request)
 	membership_look_soon(fleet);
 	fleet_tell(fleet, FLEET_JOINED, "joined as %s", session_hid(fleet));
 	garbage_look(fleet);
-	leases_extend_term(fleet, request->sent_ns);
-	key_leases_extended(fleet);
+	(void)leases_extend_term(fleet, request->sent_ns);
 	handover_keep(fleet);
 	for (struct holding *h = holdings_first(fleet); h; h = h->next)
 		holdings_rouse(fleet, h, false);
@@ -158,8 +157,8 @@ void outcome_settle(struct fleet *fleet)
 		epoch_note(&fleet->epochs, request->zxid, fleet->clocks.waiter_ns);
 		/* A barrier does not look at /g: it proves nothing of the settings. */
 		if (kind != TRANSACTION_BARRIER) {
-			leases_extend_term(fleet, request->sent_ns);
-			key_leases_extended(fleet);
+			if (leases_extend_term(fleet, request->sent_ns))
+				key_leases_revive(fleet);
 		}
 		handover_keep(fleet);
 	}

@@ -31,6 +31,7 @@
  *	take		the transaction that takes leaves
  *	round		partitions of a limiter are looked for, and taken
  *	key_leases	keys that are leased one by one
+ *	key_strays	keys that no host leases any more
  *	recut		the leaves of a limiter, made and numbered anew
  *	apply		settings of other hosts take effect ...
  *	replicate	... as they are read
@@ -86,6 +87,7 @@ struct fleet {
 	struct neighbour *neighbour;
 	struct surveys *surveys;
 	struct key_leases *key_leases;
+	struct key_strays *key_strays;
 	struct garbage *garbage;
 	struct recut *recut;
 	struct replicate *replicate;

@@ -192,8 +192,8 @@ static bool is_shut(const struct limiter *limiter)
 
 /*
  * Tells whether @waiter may wait until @expiry_ns: as things stand it gets its tokens by then, or
- * partitions are looked for that may bring them. All readers and polls that would wait are asked for
- * here.
+ * partitions are looked for that may bring them. All readers and polls that would wait are asked
+ * for here.
  */
 static bool may_wait(struct engine *engine, const struct waiter *waiter, uint64_t expiry_ns)
 {

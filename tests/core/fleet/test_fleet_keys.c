@@ -204,6 +204,38 @@ static void test_a_host_that_leaves_gives_its_keys_back(void **state)
 	assert_non_null(find_node(&scene, "/0-89+2+1:0"));
 }
 
+/* Lays a key, all of whose leaves host @hid has. */
+static void lay_key(struct scene *scene, const char *hash, const char *hid)
+{
+	char path[NODE_PATH_MAX];
+
+	snprintf(path, sizeof(path), "/k/1-1/%s", hash);
+	scene_set(scene, path, NULL);
+	snprintf(path, sizeof(path), "/k/1-1/%s/0-89.%s", hash, hid);
+	scene_set(scene, path, NULL);
+}
+
+static void test_a_key_of_a_host_that_is_gone_is_ended_within_an_hour(void **state)
+{
+	struct scene scene;
+	struct limiter *a;
+
+	(void)state;
+	a = hold(&scene, SEC);
+	scene_set(&scene, "/k/1-1", NULL);
+	lay_key(&scene, "0000000000000001", "bbbbbbbbbbbbb");
+	lay_key(&scene, "0000000000000002", "otherotheroth");
+	for (int i = 0; i < 1800 && find_node(&scene, ".bbbbbbbbbbbbb"); i++) {
+		(void)scene_try(&scene, a);
+		scene_run(&scene, 2 * SEC);
+	}
+	/* Its leaves are used after the quarantine, and it is ended when it is full. */
+	scene_run(&scene, 2 * record_quarantine_ns(FLEET_RIGHT_NS));
+	assert_null(find_node(&scene, "0000000000000001"));
+	assert_non_null(find_node(&scene, "0000000000000002/0-89.otherotheroth"));
+	scene_close(&scene);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -212,6 +244,7 @@ int main(void)
 		cmocka_unit_test(test_a_successor_does_not_use_leaves_that_were_on_their_way_back),
 		cmocka_unit_test(test_a_successor_waits_for_leaves_that_were_on_their_way),
 		cmocka_unit_test(test_a_host_that_leaves_gives_its_keys_back),
+		cmocka_unit_test(test_a_key_of_a_host_that_is_gone_is_ended_within_an_hour),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,6 +155,22 @@ static void test_an_idle_host_without_leaves_takes_none(void **state)
 	assert_false(scene.decision.ends);
 }
 
+static void test_an_idle_host_takes_a_stray_that_no_other_host_has(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	begin(&scene);
+	scene.facts.idle = true;
+	scene.facts.stray = true;
+	decide(&scene);
+	assert_int_equal(scene.decision.takes, KEY_LEAVES);
+	scene.facts.free = KEY_LEAVES - 30;
+	add_other(&scene, 30, false);
+	decide(&scene);
+	assert_int_equal(scene.decision.takes, 0);
+}
+
 static void test_of_idle_hosts_all_but_the_first_give_back(void **state)
 {
 	struct scene scene;
@@ -235,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_a_few_leaves_are_not_worth_a_transaction),
 		cmocka_unit_test(test_an_idle_host_takes_the_rest_and_ends_the_key),
 		cmocka_unit_test(test_an_idle_host_without_leaves_takes_none),
+		cmocka_unit_test(test_an_idle_host_takes_a_stray_that_no_other_host_has),
 		cmocka_unit_test(test_of_idle_hosts_all_but_the_first_give_back),
 		cmocka_unit_test(test_the_key_that_missed_most_is_next),
 		cmocka_unit_test(test_a_million_keys_do_not_push_out_one_that_misses_often),
