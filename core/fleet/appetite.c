@@ -153,16 +153,31 @@ static void grow(struct appetite *appetite, const struct appetite_facts *facts, 
 }
 
 /*
+ * Returns how many leaves more bring as many tokens in a probe as can be told from chance, but no
+ * more than are held.
+ */
+static uint32_t seen_by(const struct appetite_facts *facts)
+{
+	double leaves = GRANTS_LEAST / (facts->leaf * PROBE_PERIODS);
+
+	return leaves < facts->held ? (uint32_t)leaves : facts->held;
+}
+
+/*
  * Wants more where it is not sure that readers are hungry: a little at first, and more each time.
  * Where they wait for long, or no host is short, it is twice as much at once.
  */
 static void probe(struct appetite *appetite, const struct appetite_facts *facts)
 {
 	bool is_long = facts->waiting >= facts->held * facts->leaf * LONG_PERIODS;
+	uint32_t more;
 
 	if (appetite->steps < STEPS_LONG && (is_long || !facts->contended))
 		appetite->steps = STEPS_LONG;
-	grow(appetite, facts, facts->held + (facts->held / BEHIND_PARTS << appetite->steps) + 1);
+	more = facts->held / BEHIND_PARTS << appetite->steps;
+	if (more < seen_by(facts))
+		more = seen_by(facts);
+	grow(appetite, facts, facts->held + more + 1);
 	if (appetite->steps < STEPS_MAX)
 		appetite->steps++;
 }

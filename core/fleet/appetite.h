@@ -14,13 +14,14 @@
  * readers have to wait for twice as long, and half as much more is wanted. Where other readers wait
  * for two seconds, as much is wanted as serves all that wait in two seconds more.
  *
- * A reader that works between tokens waits for a part of the time only, and so do readers that come
- * by themselves: they are told apart by a probe. Where readers waited for a fifth of the last
- * second and a half a little more is wanted; twice as much if they wait for long, or no host is
- * short. If at least half of that is asked for, and they still wait so often, more follows, and so
- * on; the tokens that were asked for meanwhile are what they want. Where few tokens come that may
- * be chance: then nothing more follows but from what they are seen to want. If not, it was in vain,
- * and the next probe comes half a minute later, then a minute, then two.
+ * A reader that works between tokens waits for a part of the time only, and so do readers that
+ * come by themselves: they are told apart by a probe. Where readers waited for a fifth of the last
+ * second and a half a little more is wanted, but so much that it can be told from chance; twice as
+ * much if they wait for long, or no host is short. If at least half of that is asked for, and they
+ * still wait so often, more follows, and so on; the tokens that were asked for meanwhile are what
+ * they want. Where few tokens come that may be chance: then nothing more follows but from what
+ * they are seen to want. If not, it was in vain, and the next probe comes half a minute later,
+ * then a minute, then two.
  *
  * The slack is a number of leaves that does not depend on the demand. Readers that come at random
  * wait for about 1/(2 s) on average where the slack is s tokens a second, whatever their rate

@@ -155,7 +155,8 @@ static void try_tokens(const char *text)
 		count_print(tokens, printed);
 		FUZZ_CHECK(tokens_parse(printed, &again) == 0 && again == tokens);
 	}
-	if (!error) {
+	/* A longer text is no name of a take, however many zeros it begins with. */
+	if (!error && strlen(text) < QUANTITY_TEXT) {
 		FUZZ_CHECK(tokens_parse_range(text, &again, &most) == 0 && again == tokens &&
 			   most == tokens);
 	} else if (tokens_parse_range(text, &again, &most) == 0) {

@@ -153,7 +153,7 @@ static void test_readers_that_wait_often_want_a_little_more_where_a_host_is_shor
 		reader.facts.waiting = 1 + i % 2;
 		pass(&reader, 1, 2, true);
 	}
-	assert_int_equal(appetite_hunger(&reader.appetite), 171);
+	assert_int_equal(appetite_hunger(&reader.appetite), 193);
 }
 
 /* A reader that waits for a third of the time, and asks for @asked tokens a period. */
@@ -169,14 +169,43 @@ static void work(struct reader *reader, uint32_t periods, double asked)
 
 static void test_a_probe_that_is_of_use_is_followed_by_a_larger_one(void **state)
 {
-	struct reader reader = reader_of(160);
+	struct reader reader = reader_of(640);
 
 	(void)state;
-	work(&reader, 15, 160 * LEAF);
-	assert_int_equal(appetite_hunger(&reader.appetite), 171);
-	reader.facts.held = 171;
-	work(&reader, 10, 171 * LEAF);
-	assert_int_equal(appetite_hunger(&reader.appetite), 192);
+	work(&reader, 15, 640 * LEAF);
+	assert_int_equal(appetite_hunger(&reader.appetite), 681);
+	reader.facts.held = 681;
+	work(&reader, 10, 681 * LEAF);
+	assert_int_equal(appetite_hunger(&reader.appetite), 766);
+}
+
+/* A reader that works for 30 ms between tokens, which come whole. */
+static void work_between(struct reader *reader, uint32_t periods)
+{
+	double tokens = 0;
+
+	reader->facts.contended = true;
+	for (uint32_t i = 0; i < periods; i++) {
+		double due = fmin(reader->facts.held * LEAF, 100.0 / 30), before = floor(tokens);
+
+		tokens += due;
+		reader->facts.waiting = i % 2;
+		reader->facts.waited_part = fmax(0, 1 - 0.3 * due);
+		pass(reader, 1, floor(tokens) - before, false);
+		if (appetite_hunger(&reader->appetite) > reader->facts.held)
+			reader->facts.held = appetite_hunger(&reader->appetite);
+	}
+}
+
+static void test_a_reader_of_few_tokens_is_seen_to_want_more(void **state)
+{
+	(void)state;
+	for (uint32_t held = 20; held < 60; held++) {
+		struct reader reader = reader_of(held);
+
+		work_between(&reader, 200);
+		assert_true(reader.facts.held * LEAF * APPETITE_SECOND > 25);
+	}
 }
 
 static void test_a_vain_probe_is_not_repeated_for_half_a_minute(void **state)
@@ -185,14 +214,14 @@ static void test_a_vain_probe_is_not_repeated_for_half_a_minute(void **state)
 
 	(void)state;
 	work(&reader, 15, 160 * LEAF);
-	reader.facts.held = 171;
+	reader.facts.held = 193;
 	work(&reader, 10, 160 * LEAF);
 	assert_int_equal(appetite_hunger(&reader.appetite), 0);
 	reader.facts.held = 160;
 	work(&reader, 299, 160 * LEAF);
 	assert_int_equal(appetite_hunger(&reader.appetite), 0);
 	work(&reader, 2, 160 * LEAF);
-	assert_int_equal(appetite_hunger(&reader.appetite), 171);
+	assert_int_equal(appetite_hunger(&reader.appetite), 193);
 }
 
 static void test_a_probe_that_lost_its_leaves_ends_when_readers_wait_no_more(void **state)
@@ -201,9 +230,9 @@ static void test_a_probe_that_lost_its_leaves_ends_when_readers_wait_no_more(voi
 
 	(void)state;
 	work(&reader, 15, 160 * LEAF);
-	reader.facts.held = 171;
-	work(&reader, 5, 171 * LEAF);
-	assert_int_equal(appetite_hunger(&reader.appetite), 171);
+	reader.facts.held = 193;
+	work(&reader, 5, 193 * LEAF);
+	assert_int_equal(appetite_hunger(&reader.appetite), 193);
 	/* Other hosts need them before it can tell, and its readers want less. */
 	reader.facts.held = 160;
 	reader.facts.waited_part = 0;
@@ -296,6 +325,7 @@ int main(void)
 		cmocka_unit_test(
 			test_readers_that_wait_often_want_a_little_more_where_a_host_is_short),
 		cmocka_unit_test(test_a_probe_that_is_of_use_is_followed_by_a_larger_one),
+		cmocka_unit_test(test_a_reader_of_few_tokens_is_seen_to_want_more),
 		cmocka_unit_test(test_a_vain_probe_is_not_repeated_for_half_a_minute),
 		cmocka_unit_test(test_a_probe_that_lost_its_leaves_ends_when_readers_wait_no_more),
 		cmocka_unit_test(test_a_probe_shows_what_readers_want),

@@ -27,9 +27,9 @@ enum {
 	REFUSED_OF_ROUND = 7,
 	LISTS_EACH = 6, /* in an R, of one limiter */
 	LISTS_MORE = 60,
-	READS_OF_LEASE = 2,    /* its marker, and its node to be watched */
 	READS_OF_REFUSAL = 16, /* all settings, with names that were left */
-	READS_EACH = 120,
+	READS_OF_RENEWAL = 2,  /* of the next host's node, and of the one after it */
+	READS_EACH = 8,
 };
 
 bool calm_check_is_steady(const struct settings *settings)
@@ -165,8 +165,8 @@ bool calm_check_traffic(const struct traffic *traffic, const struct calm_limiter
 				       LEASES_OF_REFUSAL * traffic->refused &&
 	    traffic->refused <= 2 * renewals + REFUSED_OF_ROUND * rounds + keys &&
 	    lists <= renewals * (1 + LISTS_EACH * each) + LISTS_MORE &&
-	    traffic->reads <= READS_EACH * each + traffic->transactions +
-				      READS_OF_LEASE * traffic->leases + limiters->partitions +
+	    traffic->reads <= READS_OF_RENEWAL * renewals + READS_EACH * each + keys +
+				      traffic->transactions + limiters->partitions +
 				      READS_OF_REFUSAL * traffic->refused)
 		return true;
 	snprintf(why, WHY_TEXT,
