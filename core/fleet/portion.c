@@ -16,7 +16,7 @@ enum {
 	NEAR_PARTS = 1000,	 /* of the limiter: so near to its share is at it ... */
 	NEAR_SHARE_PARTS = 50,	 /* ... or such a part of the share, if that is less */
 	GIVING_PARTS = 4,	 /* of R: between two of its give-backs, and of its looks */
-	WOKEN_LOOKS = 4,	 /* for leaves that came free, at once and in a row */
+	WOKEN_LOOKS = 2,	 /* for leaves that came free, at once and in a row */
 	SAVING_PARTS = 8,	 /* of `lease`: a turn is longer while a large take is saved up */
 	HOLDER_WEIGHT = 1000,	 /* of one that does not claim, so all that it holds is its due */
 	HYSTERESIS_PERCENT = 20, /* another amount is claimed if it differs by more */
@@ -241,7 +241,7 @@ static uint64_t spacing_ns(const struct portion_facts *facts)
 }
 
 /*
- * Tells whether leaves that came free are looked for at once: some times in a row, and once every R
+ * Tells whether leaves that came free are looked for at once: twice in a row, and once every R
  * in the long run. A host that leaves deletes its claim first, and a look because of that finds
  * nothing yet; and while shares are still being settled each give-back is followed by another.
  */

@@ -280,7 +280,7 @@ static void test_leaves_that_came_free_are_looked_for_at_once_after_any_other_lo
 	facts.kept = 402;
 	facts.is_stale = facts.is_woken = true;
 	facts.listed_ns = facts.now_ns;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 2; i++) {
 		portion_decide(&portion, &facts, &decision);
 		assert_true(decision.looks);
 	}
