@@ -116,9 +116,10 @@
  *     acknowledged transaction, since its id is new and no host can have used it. If an election
  *     lies between, the first take waits. S is the generation 1, and no amounts follow: nothing was
  *     taken of any limit.
- * 15. Leaving: use stops, the host's claims are deleted, everything usable is given back, the
- *     leaves of keys last, the session is closed. Tiles that a transaction under way takes are
- *     given back next.
+ * 15. Leaving: use stops, the host's claims are deleted, everything usable of which no slot is open
+ *     is given back, the session is closed. Tiles that a transaction under way takes are given back
+ *     next. Of a tile with open slots programs go on with their work: the next host takes it from a
+ *     host that is gone, and waits for Q.
  * 16. A limiter that is made within Q of another one's having its path, or a path above it, is made
  *     with tiles of epoch 0; a limiter that is there is not renamed to such a path, nor back to its
  *     own with limiters in it, whose paths others may have had. The record of a limiter that is

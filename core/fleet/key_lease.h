@@ -48,7 +48,7 @@ struct key_leases {
 	uint64_t aged_ns;
 	uint64_t wake_ns;  /* the first of theirs, or before */
 	bool has_work;	   /* some of them may have */
-	uint32_t looks;	   /* at the hosts, that are acted on */
+	uint32_t changes;  /* of the hosts, that are acted on */
 	uint64_t next_ns;  /* no transaction before; no key that is not leased ... */
 	uint64_t begin_ns; /* ... before that */
 

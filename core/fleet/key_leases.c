@@ -448,9 +448,9 @@ static void note_hosts(struct fleet *fleet)
 {
 	struct key_leases *leases = fleet->key_leases;
 
-	if (leases->looks == membership_looks(fleet))
+	if (leases->changes == membership_changes(fleet))
 		return;
-	leases->looks = membership_looks(fleet);
+	leases->changes = membership_changes(fleet);
 	for (struct key_lease *lease = leases->first; lease; lease = lease->next) {
 		if (lease->folder.other_count)
 			key_lease_look_later(fleet, lease, KEY_CONFLICT_NS);

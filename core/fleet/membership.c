@@ -11,7 +11,8 @@
 struct membership {
 	char (*hids)[HID_TEXT]; /* owned: of the last look, in the order of their names */
 	uint32_t count;
-	uint32_t looks; /* that were answered */
+	uint32_t looks;	  /* that were answered */
+	uint32_t changes; /* of the names that they showed */
 	uint32_t epoch; /* of this host's last transaction before the last look was asked for */
 	bool former;	/* that look was in another session: it says nothing of who went since */
 	bool alone;
@@ -54,6 +55,11 @@ uint32_t membership_count(const struct fleet *fleet)
 uint32_t membership_looks(const struct fleet *fleet)
 {
 	return fleet->membership->looks;
+}
+
+uint32_t membership_changes(const struct fleet *fleet)
+{
+	return fleet->membership->changes;
 }
 
 static int by_name(const void *a, const void *b)
@@ -120,6 +126,8 @@ static bool take_names(struct fleet *fleet, const struct request *request)
 	}
 	qsort(hids, count, HID_TEXT, by_name);
 	compare(fleet, hids, count);
+	membership->changes += membership->former || count != membership->count ||
+			       (count && memcmp(hids, membership->hids, count * HID_TEXT) != 0);
 	free(membership->hids);
 	membership->hids = hids;
 	membership->count = count;

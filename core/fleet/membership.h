@@ -28,6 +28,8 @@ uint32_t membership_count(const struct fleet *fleet);
  */
 char (*membership_hids(const struct fleet *fleet, uint32_t *count))[HID_TEXT];
 uint32_t membership_looks(const struct fleet *fleet);
+/* Returns how many of all looks showed other names than the look before. */
+uint32_t membership_changes(const struct fleet *fleet);
 
 /* Tells whether no change was told since the last look; whether that showed host @hid. */
 bool membership_is_fresh(const struct fleet *fleet);

@@ -15,7 +15,7 @@
 
 static const uint64_t NANO = UINT64_C(1000000000);
 
-enum { GIVE_CHANGES = 3 }; /* of a run in the middle of a tile, beside the tile itself */
+enum { GIVE_CHANGES = 4 }; /* of a run in the middle of a tile, with the tile itself */
 
 /*
  * Takes the share of @lease out of the buckets, by the settings as they are, from calloc. NULL:
@@ -199,7 +199,7 @@ static bool add(struct fleet *fleet, struct request *request, struct holding *ho
 static bool has_room(const struct fleet *fleet, const struct request *request)
 {
 	return transaction_count(fleet) + 2 <= ITEMS_MAX &&
-	       request->operation_count + 2 * (GIVE_CHANGES + 1) <= OPERATIONS_MAX;
+	       request->operation_count + 2 * GIVE_CHANGES <= OPERATIONS_MAX;
 }
 
 static bool add_all(struct fleet *fleet, struct request *request, struct holding *holding)

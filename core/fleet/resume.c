@@ -123,7 +123,7 @@ static int resume_place(struct fleet *fleet, uint32_t at)
 
 static bool is_resumable(const struct handover_memory *memory)
 {
-	uint64_t ids[ITEMS_MAX];
+	const struct handover_place *items[ITEMS_MAX];
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < HANDOVER_PLACES; i++) {
@@ -132,12 +132,11 @@ static bool is_resumable(const struct handover_memory *memory)
 
 		if (place->kind == HANDOVER_CLAIM || !is_in_doubt(place))
 			continue;
-		while (at < count && ids[at] != place->id)
+		while (at < count && (items[at]->id != place->id || items[at]->kind != place->kind))
 			at++;
-		/* Each limiter has two folders of tiles. */
-		if (at == ITEMS_MAX / 2)
+		if (at == ITEMS_MAX)
 			return false;
-		ids[at] = place->id;
+		items[at] = place;
 		count += at == count;
 	}
 	return memory->session;

@@ -318,6 +318,7 @@ static void check_traffic(struct sim *sim, const struct host *host)
 		host->link->sent.lists - host->traffic_before.lists,
 		host->link->sent.refused - host->traffic_before.refused,
 		host->link->sent.leases - host->traffic_before.leases,
+		host->link->sent.given - host->traffic_before.given,
 	};
 	if (calm_check_traffic(&traffic, &host->limiters, &host->options.constants, why))
 		return;

@@ -328,10 +328,13 @@ static void close(struct coordinator *coordinator)
 static void count_transaction(struct traffic *sent, const struct request *request)
 {
 	uint32_t tiles;
+	int64_t gain = ambush_gain(request, &tiles);
 
 	sent->transactions++;
-	if (ambush_gain(request, &tiles) > 0)
+	if (gain > 0)
 		sent->leases += tiles;
+	else
+		sent->given += (uint64_t)-gain;
 }
 
 static void count_sent(struct link *link, const struct request *request)

@@ -155,12 +155,12 @@ bool calm_check_traffic(const struct traffic *traffic, const struct calm_limiter
 	uint64_t renewals = CALM_WINDOW_NS / constants->renewal_ns + 1;
 	uint64_t each = limiters->count ? limiters->count : 1, lists = traffic->lists;
 	uint64_t keys = limiters->leased ? KEYS_A_SECOND * CALM_WINDOW_NS / NSEC_PER_SEC : 0;
-	uint64_t rounds;
+	uint64_t wakes = limiters->partitions ? traffic->given : 0, rounds;
 
 	lists -= lists < LISTS_OF_KEY * keys ? lists : LISTS_OF_KEY * keys;
 	rounds = (lists + LISTS_OF_ROUND - 1) / LISTS_OF_ROUND;
-	if (traffic->transactions <=
-		    2 * renewals + DONE_EACH * each + traffic->refused + traffic->leases + keys &&
+	if (traffic->transactions <= 2 * renewals + DONE_EACH * each + traffic->refused +
+					     traffic->leases + wakes + keys &&
 	    traffic->leases <= LEASES_EACH * each + limiters->partitions +
 				       LEASES_OF_REFUSAL * traffic->refused &&
 	    traffic->refused <= 2 * renewals + REFUSED_OF_ROUND * rounds + keys &&

@@ -12,6 +12,8 @@
  *     2 (W/R + 1);
  *   - a refused take ends after REFUSALS_MAX = 6 others in its round (take.c), and a round begins
  *     with three lists: so 7 refusals for three lists, and one for each renewal;
+ *   - for each partition that is given back one host that waits is woken, by a transaction of its
+ *     own (claim.h);
  *   - the node of the next host is read in each R, and that of the one after it if the next one is
  *     silent (rule 10): 2 (W/R + 1) reads. A claim that was made is watched, and read again when it
  *     wakes its host: one read for each transaction, and one for each partition that is given back.
@@ -79,6 +81,7 @@ struct traffic {
 	uint64_t transactions, reads, lists;
 	uint64_t refused; /* transactions */
 	uint64_t leases;  /* asked for in transactions */
+	uint64_t given;	  /* leaves that were given back */
 };
 
 /* Tells whether settings of a limiter keep a rate that every host can have a part of. */

@@ -431,6 +431,8 @@ static void test_a_host_that_asks_without_end_is_found(void **state)
 	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
 	traffic.transactions = 68;
 	assert_false(calm_check_traffic(&traffic, &limiters, &constants, why));
+	traffic.given = 1;
+	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
 	traffic = (struct traffic){.transactions = 147, .leases = 80};
 	assert_true(calm_check_traffic(&traffic, &limiters, &constants, why));
 	traffic.leases = 81;
