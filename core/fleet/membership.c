@@ -13,8 +13,8 @@ struct membership {
 	uint32_t count;
 	uint32_t looks;	  /* that were answered */
 	uint32_t changes; /* of the names that they showed */
-	uint32_t epoch; /* of this host's last transaction before the last look was asked for */
-	bool former;	/* that look was in another session: it says nothing of who went since */
+	uint32_t epoch;	  /* of this host's last transaction before the last look was asked for */
+	bool former;	  /* that look was in another session: it says nothing of who went since */
 	bool alone;
 	bool watched;
 	bool asked;

@@ -88,7 +88,8 @@ static void unlock(struct host *host)
 	daemon_unlock(&host->fleet->daemon);
 }
 
-struct host *host_start(const char *servers, const char *path, const char *credentials)
+static struct host *start(const char *servers, const char *path, const char *credentials,
+			  uint64_t session_ms)
 {
 	struct zookeeper *source = zookeeper_open(servers, path, credentials, NULL);
 	struct host *host = calloc(1, sizeof(*host));
@@ -106,8 +107,20 @@ struct host *host_start(const char *servers, const char *path, const char *crede
 	zookeeper_attach(source, &fleet->daemon, fleet);
 	if (zookeeper_start(source))
 		abort();
-	host_open(host);
+	lock(host);
+	host->coordinator->open(host->coordinator, session_ms * MS_NS);
+	unlock(host);
 	return host;
+}
+
+struct host *host_start(const char *servers, const char *path, const char *credentials)
+{
+	return start(servers, path, credentials, SESSION_MS);
+}
+
+struct host *host_start_long(const char *servers, const char *path)
+{
+	return start(servers, path, NULL, LONG_SESSION_MS);
 }
 
 void host_stop(struct host *host)

@@ -13,7 +13,7 @@
 
 #define MS_NS UINT64_C(1000000)
 
-enum { SESSION_MS = 2000, WAIT_MS = 10000 };
+enum { SESSION_MS = 2000, LONG_SESSION_MS = 20000, WAIT_MS = 10000 };
 
 enum told { TOLD_CONNECTED, TOLD_DISCONNECTED, TOLD_EXPIRED, TOLD_CHANGED, TOLD_KINDS };
 
@@ -25,6 +25,8 @@ struct host {
 
 /* Opens a source and starts it, with a session wanted; NULL if it was refused. */
 struct host *host_start(const char *servers, const char *path, const char *credentials);
+/* The same, and its session outlives a server that is slow to start. */
+struct host *host_start_long(const char *servers, const char *path);
 void host_stop(struct host *host);
 
 /* Waits until it was told @kind @count times in all; false after WAIT_MS. */

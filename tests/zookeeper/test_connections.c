@@ -266,7 +266,7 @@ static void test_silent_server(void)
 
 static void test_restart(void)
 {
-	struct host *host = host_start(at(server_port), "/restart", NULL);
+	struct host *host = host_start_long(at(server_port), "/restart");
 	uint64_t session;
 
 	CHECK(host_wait(host, TOLD_CONNECTED, 1));
@@ -274,7 +274,7 @@ static void test_restart(void)
 	CHECK_IS(host_create(host, "/h", "", NODE_EPHEMERAL), ANSWER_OK);
 	server_kill();
 	CHECK(host_wait(host, TOLD_DISCONNECTED, 1));
-	usleep(SESSION_MS * 1500);
+	usleep(SESSION_MS * 1000);
 	server_start(directory, server_port);
 	CHECK(host_wait(host, TOLD_CONNECTED, 2));
 	CHECK(host_session(host) == session);
