@@ -534,6 +534,7 @@ case_o_nonblock_does_not_overtake_waiters() {
 many() {
 	start
 	empty orders
+	crowds_take_turns
 	"$CLIENT" crowd 10000 "$m/orders/token" > "$d/got" &
 	crowd=$!
 	eventually 40 eval 'has orders waiting 10000 || ! alive $crowd' ||

@@ -42,6 +42,7 @@ case_twenty_thousand_readers_of_one_user_do_not_starve_another() {
 	empty orders
 	local before crowds=() i
 	before=$("$CLIENT" turns 300 "$m/other/token")
+	crowds_take_turns
 	for i in 1 2; do
 		setpriv --reuid=nobody --regid=nogroup --clear-groups "$CLIENT" crowd 10000 \
 			"$m/orders/token" > "$d/got$i" &

@@ -392,6 +392,7 @@ case_settings_of_a_directory_go_on() {
 case_ten_thousand_blocked_readers_get_their_tokens_from_the_next_server() {
 	outlives
 	empty orders
+	crowds_take_turns
 	"$CLIENT" crowd 10000 "$m/orders/token" > "$d/got" &
 	local crowd=$! from ms
 	eventually 40 eval 'has orders waiting 10000 || ! alive $crowd' ||
