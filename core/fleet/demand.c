@@ -487,7 +487,8 @@ static uint32_t first_leaves(const struct fleet *fleet, const struct holding *ho
 
 	if (waiting <= 0 && has_asked(fleet, demand))
 		waiting = 1;
-	if (waiting <= 0 || leaf <= 0)
+	/* Nothing passes, whatever is held; or all does. */
+	if (waiting <= 0 || leaf <= 0 || isinf(leaf))
 		return 0;
 	first = ceil(fmin(waiting * FIRST_PER_S / leaf, leaves));
 	if (holding->usable)
