@@ -288,6 +288,11 @@ int pipe_main(int argc, char *argv[])
 	}
 	if (home_find(copy.limiter, home))
 		return EXIT_FAILURE;
+	snprintf(copy.charge, sizeof(copy.charge), "%.*s/take", PATH_MAX - 8, copy.limiter);
+	if (access(copy.charge, F_OK)) {
+		warnx("not a limiter or a key, there is no take: '%s'", copy.limiter);
+		return companion_usage();
+	}
 	snprintf(copy.charge, sizeof(copy.charge), "%.*s/charge", PATH_MAX - 8, home);
 	handle_signals();
 	return copy_all(&copy);

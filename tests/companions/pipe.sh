@@ -239,6 +239,9 @@ case_wrong_arguments_are_named() {
 	piped 2 ''
 	piped 2 "$m/orders" more
 	says "an argument too many: 'more'"
+	echo 4 > "$m/orders/partitions/count"
+	piped 2 "$m/orders/partitions/0"
+	says "not a limiter or a key, there is no take: '$m/orders/partitions/0'"
 	piped 1 "$d"
 	says 'not a limiter: it has no file token'
 	piped 1 "$d/nothing"
