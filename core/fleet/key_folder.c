@@ -12,8 +12,6 @@ void key_folder_free(struct key_folder *folder)
 	*folder = (struct key_folder){0};
 }
 
-enum { GONE_MAX = 16 }; /* hosts whose tiles one transaction takes: two operations each */
-
 /* Puts what host @hid wants into the others, once for each. */
 static void note_other(struct key_folder *folder, const char *hid, uint32_t wanted)
 {
@@ -66,36 +64,18 @@ static bool note_holders(struct key_folder *folder, const char *hid, const struc
 	return true;
 }
 
-/* Marks tiles of hosts that are gone, as many hosts as one transaction asserts that of. */
-static void mark_gone(struct tiles *tiles, const char *hid, const struct epochs *epochs)
-{
-	const char *gone[GONE_MAX];
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < tiles->count; i++) {
-		struct tile *tile = &tiles->list[i];
-		uint32_t at = 0;
-
-		tile->gone = false;
-		if (!strcmp(tile->hid, hid) || !epoch_is_gone(epochs, tile->hid))
-			continue;
-		while (at < count && strcmp(gone[at], tile->hid) != 0)
-			at++;
-		if (at == GONE_MAX)
-			continue;
-		gone[at] = tile->hid;
-		count += at == count;
-		tile->gone = true;
-	}
-}
-
 bool key_folder_read(struct key_folder *folder, char *const *names, uint32_t name_count,
 		     const char *hid, const struct epochs *epochs)
 {
 	*folder = (struct key_folder){0};
 	if (!tiles_read(&folder->tiles, names, name_count, KEY_LEAVES))
 		return false;
-	mark_gone(&folder->tiles, hid, epochs);
+	for (uint32_t i = 0; i < folder->tiles.count; i++) {
+		struct tile *tile = &folder->tiles.list[i];
+
+		tile->gone = strcmp(tile->hid, hid) != 0 && epoch_is_gone(epochs, tile->hid);
+	}
+	tiles_limit_gone(&folder->tiles);
 	folder->others = calloc(name_count + 1, sizeof(*folder->others));
 	if (!folder->others || !note_holders(folder, hid, epochs)) {
 		key_folder_free(folder);

@@ -12,35 +12,20 @@
 
 #include <string.h>
 
-enum {
-	GONE_MAX = 16, /* hosts whose tiles one transaction takes: two operations each */
-	RESERVE_CHANGES = 4,
-};
+enum { RESERVE_CHANGES = 4 };
 
-_Static_assert(HEAD_LENGTH + PLAN_CHANGES_MAX + 2 * GONE_MAX + RESERVE_CHANGES + 2 <=
+_Static_assert(HEAD_LENGTH + PLAN_CHANGES_MAX + 2 * TILES_GONE_MAX + RESERVE_CHANGES + 2 <=
 		       OPERATIONS_MAX,
 	       "a take fits a transaction");
 
 void take_mark_gone(const struct fleet *fleet, struct tiles *tiles)
 {
-	const char *gone[GONE_MAX];
-	uint32_t count = 0;
-
 	for (uint32_t i = 0; i < tiles->count; i++) {
 		struct tile *tile = &tiles->list[i];
-		uint32_t at = 0;
 
-		tile->gone = false;
-		if (tile_is_clean(tile) || !neighbour_is_gone(fleet, tile->hid))
-			continue;
-		while (at < count && strcmp(gone[at], tile->hid) != 0)
-			at++;
-		if (at == GONE_MAX)
-			continue;
-		gone[at] = tile->hid;
-		count += at == count;
-		tile->gone = true;
+		tile->gone = !tile_is_clean(tile) && neighbour_is_gone(fleet, tile->hid);
 	}
+	tiles_limit_gone(tiles);
 }
 
 /*
@@ -210,7 +195,9 @@ static bool fits(const struct fleet *fleet, const struct request *request, uint3
 		const struct plan *plan = transaction_item(fleet, i)->plan;
 		uint32_t gains = plan->gain_count;
 
-		count += plan_change_count(plan) + 2 * (gains < GONE_MAX ? gains : GONE_MAX);
+		if (gains > TILES_GONE_MAX)
+			gains = TILES_GONE_MAX;
+		count += plan_change_count(plan) + 2 * gains;
 	}
 	return count <= OPERATIONS_MAX;
 }

@@ -229,6 +229,23 @@ bool tiles_put(struct tiles *tiles, const struct tile *tile)
 	return true;
 }
 
+void tiles_limit_gone(struct tiles *tiles)
+{
+	const char *gone[TILES_GONE_MAX];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < tiles->count; i++) {
+		struct tile *tile = &tiles->list[i];
+		uint32_t at = 0;
+
+		while (tile->gone && at < count && strcmp(gone[at], tile->hid) != 0)
+			at++;
+		tile->gone = tile->gone && at < TILES_GONE_MAX;
+		if (tile->gone && at == count)
+			gone[count++] = tile->hid;
+	}
+}
+
 void tiles_doubt(struct tiles *tiles, const char *hid)
 {
 	for (uint32_t i = 0; i < tiles->count; i++) {

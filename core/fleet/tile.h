@@ -39,6 +39,8 @@ bool tile_is_of(const struct tile *tile, const char *hid);
 void tile_print(const struct tile *tile, char name[TILE_TEXT]);
 bool tile_parse(const char *name, struct tile *tile);
 
+enum { TILES_GONE_MAX = 16 }; /* hosts whose tiles one transaction takes: two operations each */
+
 /* The tiles of a limiter, in the order of their leaves, none of which is in two of them. */
 struct tiles {
 	struct tile *list; /* owned */
@@ -76,6 +78,9 @@ uint32_t tiles_holders(const struct tiles *tiles, struct tile_holder *holders);
  * at @leaf. False: there is no memory.
  */
 bool tiles_cut(struct tiles *tiles, uint32_t leaf);
+
+/* Lets the tiles of TILES_GONE_MAX hosts that are gone be, and unmarks those of more. */
+void tiles_limit_gone(struct tiles *tiles);
 
 /* Marks all tiles of host @hid; then removes those for which no other one was put. */
 void tiles_doubt(struct tiles *tiles, const char *hid);
