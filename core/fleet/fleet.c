@@ -397,7 +397,6 @@ struct fleet *fleet_new(struct engine *engine, struct coordinator *coordinator,
 	fleet->constants = options->constants;
 	fleet->constants.quarantine_ns = record_quarantine_ns(options->constants.right_ns);
 	fleet->take_most = 1;
-	fleet->take_most = 1;
 	fleet->random_state = coordinator->random(coordinator) | 1;
 	fleet->next_ns = NEVER_NS;
 	for (size_t i = 0; i < sizeof(PARTS) / sizeof(PARTS[0]) && made; i++)

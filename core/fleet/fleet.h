@@ -202,8 +202,9 @@
  *
  * While a transaction is under way more limiters come to have something to give back, to take or
  * to claim. The next one has all of that of one kind that fits, so a host with many limiters is not
- * late where answers take long. A take that other hosts were first at is sent again without the
- * limiter that it was refused for; each refusal halves the limiters of the next one.
+ * late where answers take long. Takes begin with one limiter, and each success doubles them. A take
+ * that other hosts were first at is sent again without the limiter that it was refused for; each
+ * refusal halves the limiters of the next one.
  *
  * A wait for Q goes on though its leaves are not wanted any more: the next host would begin it
  * anew. A reader needs tokens of its limiter and of all that this one is in. A host looks for all
