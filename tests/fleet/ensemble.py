@@ -87,6 +87,9 @@ class Ensemble:
         """For a connection string."""
         return ",".join(f"{server.place.address}:{PORT}" for server in self.servers)
 
+    def running(self):
+        return all(server.process for server in self.servers)
+
     def restore(self):
         """All servers run, unhindered, with a quorum."""
         for server in self.servers:

@@ -96,10 +96,11 @@ class Place:
     """A network namespace with one address, linked to all others."""
     lock = threading.Lock()
     used = set()
+    numbers = range(20, 220)  # those that this process may use
 
     def __init__(self, number=None):
         with Place.lock:
-            self.number = number or next(n for n in range(20, 240) if n not in Place.used)
+            self.number = number or next(n for n in Place.numbers if n not in Place.used)
             Place.used.add(self.number)
         self.address = f"{NETWORK}.{self.number}"
         self.name = f"p{self.number}"
